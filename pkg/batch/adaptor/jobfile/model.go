@@ -273,7 +273,7 @@ type fieldModel struct {
 	From   string   `key:"from" doc:"The name in the source: a CSV header; a JSON key, or a path such as a.b or a[0].b where no object has that key [the field's name]."`
 	Format string   `key:"format" doc:"The text form of a date or timestamp, of yyyy yy MMMM MMM MM M EEEE EEE dd d HH hh h a mm ss SSS SSSSSS XXX XX, with names in English; or epoch, epoch_ms, epoch_us: the number since 1970-01-01 UTC [ISO 8601]. Of bytes: hex or base64 [base64]."`
 	Zone   string   `key:"zone" doc:"The time zone in which a timestamp without an offset is read, and in which a format is written [the job's timezone, or UTC]."`
-	NullIf []string `key:"null_if" doc:"The texts that are read as null, numbers of JSON and of a database too [an empty text; none for string]."`
+	NullIf []string `key:"null_if" doc:"The texts that are read as null, numbers of JSON and of a database too, in quotes or not [an empty text, but not that of JSON; of string null and bytes null an empty field of csv without quotes]."`
 
 	Scale              *int   `key:"scale" doc:"decimal: the digits behind the point. Fewer are filled with zeros, more are an invalid item [any number]."`
 	DecimalSeparator   string `key:"decimal_separator" doc:"decimal, float: what stands between the whole number and its fraction, such as a comma [a point]."`

@@ -173,6 +173,9 @@ func anyJSONValue(f *row.Field, raw json.RawMessage) (row.Value, error) {
 	if f.Kind == row.JSONKind {
 		return jsonPart(f, raw)
 	}
+	if string(raw) == `""` && f.Nulls == nil && f.IsNull("") { // a text is not null (rule D11b)
+		return f.Coerced("", emptyMisfit(f))
+	}
 	if f.Kind.IsList() {
 		return listPart(f, raw)
 	}
@@ -260,6 +263,15 @@ func listPart(f *row.Field, raw json.RawMessage) (row.Value, error) {
 
 func jsonMisfit(f *row.Field, raw []byte) error {
 	return exception.InvalidItem("", exception.ClassParse, fmt.Errorf("field %s: %s is not of type %s", f.Name, f.Quoted(jsontext.Shorten(raw)), f.Type()))
+}
+
+// emptyMisfit refuses an empty text that is not of the field's type.
+func emptyMisfit(f *row.Field) error {
+	hint := ""
+	if f.Nullable || !f.Default.IsNull() {
+		hint = `; null_if: [""] reads it as null`
+	}
+	return exception.InvalidItem("", exception.ClassParse, fmt.Errorf(`field %s: "" is not of type %s%s`, f.Name, f.Type(), hint))
 }
 
 // recordDocuments writes records as JSON objects, keys in the schema's order.

@@ -38,7 +38,7 @@ type Field struct {
 	// Coerce is what becomes of a value that does not fit.
 	Coerce Coerce
 	// Nulls are the texts read as null. nil means the default: "" for every
-	// kind but string, which has none.
+	// kind but string and bytes, which have none.
 	Nulls []string
 	// Exact refuses a text that the field would not write as the same text again (see Returns), as
 	// an invalid item.

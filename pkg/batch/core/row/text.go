@@ -133,7 +133,7 @@ func (f *Field) isNull(text string) bool {
 		return true
 	}
 	if f.Nulls == nil {
-		return text == "" && f.Kind != String
+		return text == "" && f.Kind != String && f.Kind != BytesKind
 	}
 	for _, n := range f.Nulls {
 		if n == text {

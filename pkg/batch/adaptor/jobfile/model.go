@@ -283,6 +283,7 @@ type fieldModel struct {
 
 	Default  *rawText `key:"default" doc:"The value where the source has none: no key, or null. It is written as ISO 8601, whatever 'format' says, and the field is never null [none]."`
 	Coerce   string   `key:"coerce" enum:"error,convert,null,default" default:"error" doc:"What becomes of a value that does not fit the type. With error the item is invalid. With convert a value of another form is taken: the text of a JSON number, an int from 12.0, a bool from yes or 1; and what cannot be converted is invalid. With null and default it is that instead."`
+	Exact    bool     `key:"exact" default:"false" doc:"Refuse a text that the field would not write as the same text again, such as 007 for an int or 1.50 for a float: the item is invalid. A timestamp with an offset is exact if its instant is kept."`
 	Optional bool     `key:"optional" doc:"The source may lack the column or the key; the field is null then, and its type says null, or it has a default."`
 }
 

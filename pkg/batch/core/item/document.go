@@ -159,6 +159,14 @@ func isObject(doc []byte) bool {
 }
 
 func jsonValue(f *row.Field, raw json.RawMessage) (row.Value, error) {
+	v, err := anyJSONValue(f, raw)
+	if err != nil || !f.Exact {
+		return v, err
+	}
+	return f.ExactJSON(raw, v)
+}
+
+func anyJSONValue(f *row.Field, raw json.RawMessage) (row.Value, error) {
 	if len(raw) == 0 || bytes.Equal(raw, []byte("null")) {
 		return f.Missing()
 	}

@@ -2,7 +2,7 @@
 // their fields at fixed places, and `lines`, whose items are whole lines. A file of any size
 // takes the memory of one line.
 //
-// It imports core with its folders, internal/filestream and internal/nearest.
+// It imports core with its folders, internal/filestream, internal/recordtypes and internal/nearest.
 package text
 
 import (
@@ -12,7 +12,6 @@ import (
 	"reflect"
 	"strings"
 
-	"github.com/surfin-batch/surfin/internal/filestream"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 )
@@ -27,17 +26,20 @@ type Trailer struct {
 
 // ReaderConfig configures the reader `fixed`.
 type ReaderConfig struct {
-	Path        string            `key:"path" main:"true" path:"std" required:"true" doc:"The file to read; - is the standard input."`
-	Item        item.Type         `key:"item" required:"true" doc:"The type of the items."`
-	Columns     map[string]Column `key:"columns" required:"true" doc:"Where each field stands, such as id: 1-9."`
-	Record      string            `key:"record" literal:"true" doc:"What each record begins with; a line that begins otherwise is an invalid item."`
-	Header      string            `key:"header" literal:"true" doc:"What the first line begins with, which is then no record; a file that begins otherwise fails the step."`
-	HeaderLines int               `key:"header_lines" default:"0" doc:"How many lines stand before the first record, where header is not known by what it begins with."`
-	Trailer     *Trailer          `key:"trailer" doc:"The last line. Without it in the file, with another number of records, or with more behind it, the step fails."`
-	Short       bool              `key:"short" default:"false" doc:"Whether a line may end before its last column, as where an editor took the blanks at its end away: what is missing is blank. Otherwise it is an invalid item."`
-	Encoding    string            `key:"encoding" default:"utf-8" enum:"utf-8,utf-8-bom,utf-16,utf-16le,utf-16be,latin1,iso-8859-1,iso-8859-15,windows-1252" doc:"The text's encoding. A byte order mark is recognised by itself."`
-	Compression string            `key:"compression" default:"auto" enum:"auto,none,gzip" doc:"Decompress the file; auto goes by the suffix .gz."`
-	MaxLine     registry.Size     `key:"max_line" default:"1MB" doc:"The longest line; a longer one is an invalid item."`
+	Path        string                `key:"path" main:"true" path:"std" required:"true" doc:"The file to read; - is the standard input."`
+	Item        item.Type             `key:"item" required:"true" doc:"The type of the items."`
+	Columns     map[string]Column     `key:"columns" doc:"Where each field stands, such as id: 1-9. Needed unless there are records."`
+	Length      int                   `key:"length" doc:"The bytes of a record, in a file without line ends: places are bytes then, and meta.line is the number of the record. Without it a record is a line."`
+	Records     map[string]RecordType `key:"records" doc:"The types of records, if the file has several, by the text that their records begin with: H, D, T. The longest one that fits counts, and * is all others, which are invalid items without it."`
+	TypeAt      string                `key:"type_at" doc:"Where a record says of which of the types it is, if it does not begin with it: FIRST-LAST."`
+	Record      string                `key:"record" literal:"true" doc:"What each record begins with; a line that begins otherwise is an invalid item."`
+	Header      string                `key:"header" literal:"true" doc:"What the first line begins with, which is then no record; a file that begins otherwise fails the step."`
+	HeaderLines int                   `key:"header_lines" default:"0" doc:"How many lines stand before the first record, where header is not known by what it begins with."`
+	Trailer     *Trailer              `key:"trailer" doc:"The last line. Without it in the file, with another number of records, or with more behind it, the step fails."`
+	Short       bool                  `key:"short" default:"false" doc:"Whether a line may end before its last column, as where an editor took the blanks at its end away: what is missing is blank. Otherwise it is an invalid item."`
+	Encoding    string                `key:"encoding" default:"utf-8" enum:"utf-8,utf-8-bom,utf-16,utf-16le,utf-16be,latin1,iso-8859-1,iso-8859-15,windows-1252,ibm037,ibm1047,ibm1140" doc:"The text's encoding. A byte order mark is recognised by itself, unless the records have a length. The EBCDIC code pages (ibm037, ibm1047, ibm1140) need a length; each field is decoded by itself."`
+	Compression string                `key:"compression" default:"auto" enum:"auto,none,gzip" doc:"Decompress the file; auto goes by the suffix .gz."`
+	MaxLine     registry.Size         `key:"max_line" default:"1MB" doc:"The longest line; a longer one is an invalid item."`
 }
 
 // defaultMaxLine is the longest line where MaxLine is 0.
@@ -45,21 +47,42 @@ const defaultMaxLine registry.Size = 1 << 20
 
 // Validate reports a key whose value means nothing.
 func (c *ReaderConfig) Validate() error {
-	errs := checkFile(c.Encoding, c.MaxLine)
+	errs := checkFile(c.Encoding, c.Length, c.MaxLine)
+	bad := func(key, format string, args ...any) {
+		errs = append(errs, &registry.ConfigError{Key: key, Err: fmt.Errorf(format, args...)})
+	}
 	if c.HeaderLines < 0 {
-		errs = append(errs, &registry.ConfigError{Key: "header_lines", Err: errors.New("it is negative")})
+		bad("header_lines", "it is negative")
 	}
 	if c.Header != "" && c.HeaderLines > 1 {
-		errs = append(errs, &registry.ConfigError{Key: "header_lines", Err: errors.New("header says that there is one line; give one of the two")})
+		bad("header_lines", "header says that there is one line; give one of the two")
+	}
+	if c.Length > 0 && c.Short {
+		bad("short", "all records have the length; leave it out")
+	}
+	switch {
+	case c.Records == nil && len(c.Columns) == 0:
+		bad("columns", "nothing says where the fields stand; give each field its place, such as id: 1-9")
+	case c.Records == nil && c.TypeAt != "":
+		bad("type_at", "it is about records, and there are none")
+	case c.Records != nil && len(c.Columns) > 0:
+		bad("columns", "each type of records has columns of its own; leave these out")
+	case c.Records != nil && c.Record != "":
+		bad("record", "records says what they begin with; leave it out")
+	case c.Records != nil && c.Trailer != nil:
+		bad("trailer", "a trailer is a type of records: T: {as: trailer}")
 	}
 	return errors.Join(append(errs, checkMarks(c.Record, c.Header, c.Trailer)...)...)
 }
 
-func checkFile(encoding string, longest registry.Size) (errs []error) {
+func checkFile(encoding string, length int, longest registry.Size) (errs []error) {
 	if longest < 0 {
 		errs = append(errs, &registry.ConfigError{Key: "max_line", Err: errors.New("it is negative")})
 	}
-	if err := filestream.CheckEncoding(encoding); err != nil {
+	if length < 0 || length > maxWidth {
+		errs = append(errs, &registry.ConfigError{Key: "length", Err: fmt.Errorf("it is not a number of bytes from 1 to %d", maxWidth)})
+	}
+	if err := checkEncoding(encoding, length); err != nil {
 		errs = append(errs, &registry.ConfigError{Key: "encoding", Err: err})
 	}
 	return errs
@@ -96,17 +119,18 @@ func checkMarks(record, header string, trailer *Trailer) (errs []error) {
 type WriterConfig struct {
 	Path        string            `key:"path" main:"true" path:"std" output:"true" required:"true" doc:"The file to write; - is the standard output. It is written as PATH.part.NAME, a name of the attempt's own, and renamed when the step is done; what was there is replaced."`
 	Columns     map[string]Column `key:"columns" required:"true" doc:"Where each field stands, such as id: 1-9; other fields are not written."`
+	Length      int               `key:"length" doc:"The bytes of a record, in a file without line ends: places are bytes then. Without it a record is a line."`
 	Record      string            `key:"record" literal:"true" doc:"What each record begins with."`
 	Header      string            `key:"header" doc:"The first line, such as H${params.date}."`
 	Trailer     *Trailer          `key:"trailer" doc:"The last line."`
 	LineEnd     string            `key:"line_end" default:"lf" enum:"lf,crlf" doc:"How a line ends."`
-	Encoding    string            `key:"encoding" default:"utf-8" enum:"utf-8,utf-8-bom,utf-16,utf-16le,utf-16be,latin1,iso-8859-1,iso-8859-15,windows-1252" doc:"The text's encoding. A character that it lacks makes the item invalid."`
+	Encoding    string            `key:"encoding" default:"utf-8" enum:"utf-8,utf-8-bom,utf-16,utf-16le,utf-16be,latin1,iso-8859-1,iso-8859-15,windows-1252,ibm037,ibm1047,ibm1140" doc:"The text's encoding. A character that it lacks makes the item invalid. The EBCDIC code pages need a length."`
 	Compression string            `key:"compression" default:"auto" enum:"auto,none,gzip" doc:"Compress the file, one gzip member per chunk; auto goes by the suffix .gz."`
 }
 
 // Validate reports a key whose value means nothing.
 func (c *WriterConfig) Validate() error {
-	return errors.Join(append(checkFile(c.Encoding, 0), checkMarks(c.Record, c.Header, c.Trailer)...)...)
+	return errors.Join(append(checkFile(c.Encoding, c.Length, 0), checkMarks(c.Record, c.Header, c.Trailer)...)...)
 }
 
 // Components describes the readers and writers.
@@ -144,10 +168,7 @@ flow:
 		Config: reflect.TypeFor[ReaderConfig](),
 		Types: func(cfg any, _ item.Type) (item.Type, error) {
 			c := cfg.(*ReaderConfig)
-			l, err := readerLayout(c, c.Item)
-			if err == nil {
-				_, err = newSums(c.Trailer, l, c.Item.Schema())
-			}
+			_, err := compile(c, c.Item)
 			return c.Item, err
 		},
 		New: func(_ context.Context, cfg any, b registry.BuildContext) (any, error) {
@@ -193,18 +214,15 @@ flow:
 	}
 }
 
-func readerLayout(cfg *ReaderConfig, itemType item.Type) (*layout, error) {
-	if err := named(itemType, "item"); err != nil {
-		return nil, err
-	}
-	return newLayout(cfg.Columns, cfg.Record, itemType.Schema(), true)
-}
-
 func writerLayout(cfg *WriterConfig, in item.Type) (*layout, error) {
 	if err := named(in, "columns"); err != nil {
 		return nil, err
 	}
-	return newLayout(cfg.Columns, cfg.Record, in.Schema(), false)
+	of, err := shapeOf(cfg.Length, cfg.Encoding)
+	if err != nil {
+		return nil, &registry.ConfigError{Key: "encoding", Err: err}
+	}
+	return newLayout(cfg.Columns, cfg.Record, of, in.Schema(), false)
 }
 
 // named refuses item types whose fields are not known.

@@ -359,7 +359,7 @@ func (c cell) signHalf(negative bool) byte {
 
 func appendPacked(dst []byte, digits string, sign byte) []byte {
 	for i := 0; i+1 < len(digits); i += 2 {
-		dst = append(dst, (digits[i]-'0')<<4|digits[i+1]-'0')
+		dst = append(dst, (digits[i]-'0')<<4|(digits[i+1]-'0'))
 	}
 	return append(dst, (digits[len(digits)-1]-'0')<<4|sign)
 }

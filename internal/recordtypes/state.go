@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
@@ -312,7 +313,7 @@ func (s *State) Fill(t *Type, r Record, dst []row.Value) error {
 			}
 			var err error
 			if dst[field], err = s.plan.Schema.Field(field).Missing(); err != nil {
-				return fmt.Errorf("no header %s stands before it: %w", h.Name, err)
+				return exception.InvalidItem("", exception.ClassParse, fmt.Errorf("no header %s stands before it, and the field %s needs a value", h.Name, s.plan.Schema.Field(field).Name))
 			}
 		}
 	}

@@ -2,7 +2,7 @@
 // a job file. Records become items through item.Type, so the package serves
 // rows with a schema and Go structs alike.
 //
-// It imports core with its folders, internal/filestream and internal/nearest.
+// It imports core with its folders, internal/filestream, internal/recordtypes and internal/nearest.
 package csv
 
 import (
@@ -21,16 +21,18 @@ import (
 
 // ReaderConfig configures the csv reader.
 type ReaderConfig struct {
-	Path        string        `key:"path" main:"true" path:"std" required:"true" doc:"The file to read; - is the standard input."`
-	Item        item.Type     `key:"item" doc:"The type of the items. Columns are found by the header, or by position where there is none; other columns are ignored. Without it every column is a string field."`
-	Delimiter   string        `key:"delimiter" default:"," doc:"The character between fields, or tab."`
-	Header      bool          `key:"header" default:"true" doc:"Whether the first record names the columns."`
-	Comment     string        `key:"comment" doc:"A character: lines that begin with it are no records."`
-	Trim        bool          `key:"trim" default:"false" doc:"Remove white space around each field."`
-	LazyQuotes  bool          `key:"lazy_quotes" default:"false" doc:"Take quotes inside a field as they are instead of refusing the record."`
-	Encoding    string        `key:"encoding" default:"utf-8" enum:"utf-8,utf-8-bom,utf-16,utf-16le,utf-16be,latin1,iso-8859-1,iso-8859-15,windows-1252" doc:"The text's encoding. A byte order mark is recognised by itself."`
-	Compression string        `key:"compression" default:"auto" enum:"auto,none,gzip" doc:"Decompress the file; auto goes by the suffix .gz."`
-	MaxLine     registry.Size `key:"max_line" default:"16MB" doc:"The longest record; a longer one is an invalid item."`
+	Path        string                `key:"path" main:"true" path:"std" required:"true" doc:"The file to read; - is the standard input."`
+	Item        item.Type             `key:"item" doc:"The type of the items. Columns are found by the header, or by position where there is none; other columns are ignored. Without it every column is a string field."`
+	Delimiter   string                `key:"delimiter" default:"," doc:"The character between fields, or tab."`
+	Header      bool                  `key:"header" default:"true" doc:"Whether the first record names the columns."`
+	Records     map[string]RecordType `key:"records" doc:"The types of records, if the file has several, by the text of their field type_at: H, D, T. The file has no line of names then. * is all others, which are invalid items without it."`
+	TypeAt      int                   `key:"type_at" doc:"Which field of a record says of which of the types it is, from 1; without it the first."`
+	Comment     string                `key:"comment" doc:"A character: lines that begin with it are no records."`
+	Trim        bool                  `key:"trim" default:"false" doc:"Remove white space around each field."`
+	LazyQuotes  bool                  `key:"lazy_quotes" default:"false" doc:"Take quotes inside a field as they are instead of refusing the record."`
+	Encoding    string                `key:"encoding" default:"utf-8" enum:"utf-8,utf-8-bom,utf-16,utf-16le,utf-16be,latin1,iso-8859-1,iso-8859-15,windows-1252" doc:"The text's encoding. A byte order mark is recognised by itself."`
+	Compression string                `key:"compression" default:"auto" enum:"auto,none,gzip" doc:"Decompress the file; auto goes by the suffix .gz."`
+	MaxLine     registry.Size         `key:"max_line" default:"16MB" doc:"The longest record; a longer one is an invalid item."`
 }
 
 // defaultMaxLine is the longest record where MaxLine is 0.
@@ -51,6 +53,9 @@ func (c *ReaderConfig) Validate() error {
 		if err != nil {
 			errs = append(errs, &registry.ConfigError{Key: "comment", Err: err})
 		}
+	}
+	if c.TypeAt < 0 || c.TypeAt > 0 && c.Records == nil {
+		errs = append(errs, &registry.ConfigError{Key: "type_at", Err: errors.New("it is the number of a field, from 1, of a file with records")})
 	}
 	if c.MaxLine < 0 {
 		errs = append(errs, &registry.ConfigError{Key: "max_line", Err: errors.New("it is negative")})
@@ -152,6 +157,10 @@ flow:
 }
 
 func readerTypes(cfg any, _ item.Type) (item.Type, error) {
+	if c := cfg.(*ReaderConfig); c.Records != nil {
+		_, err := compileRecords(c, c.Item)
+		return c.Item, err
+	}
 	itemType := cfg.(*ReaderConfig).Item
 	if itemType == nil {
 		open, err := row.Open()

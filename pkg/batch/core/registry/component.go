@@ -54,7 +54,7 @@ type Component struct {
 	// `literal:"true"` for a text in which ${...} is not evaluated, `rest:"true"` for the
 	// one [Expressions] or map that takes all keys of no other field (`map: {only: true,
 	// id: item.id}`; its `key` is for the reference only). Fields are strings, bools,
-	// ints, floats, time.Duration, [Size], lists and maps of these, nested structs,
+	// ints, floats, time.Duration, [Size], a [Choice], lists and maps of these, nested structs,
 	// [item.Type] (a name or an inline map), [SQL], [JSON], [Expression], [Expressions] and
 	// [Nested].
 	// The struct may implement Validate() error.

@@ -21,18 +21,18 @@ import (
 
 // ReaderConfig configures the csv reader.
 type ReaderConfig struct {
-	Path        string                `key:"path" main:"true" path:"std" required:"true" doc:"The file to read; - is the standard input."`
-	Item        item.Type             `key:"item" doc:"The type of the items. Columns are found by the header, or by position where there is none; other columns are ignored. Without it every column is a string field."`
-	Delimiter   string                `key:"delimiter" default:"," doc:"The character between fields, or tab."`
-	Header      bool                  `key:"header" default:"true" doc:"Whether the first record names the columns."`
-	Records     map[string]RecordType `key:"records" doc:"The types of records, if the file has several, by the text of their field type_at: H, D, T. The file has no line of names then. * is all others, which are invalid items without it."`
-	TypeAt      int                   `key:"type_at" doc:"Which field of a record says of which of the types it is, from 1; without it the first."`
-	Comment     string                `key:"comment" doc:"A character: lines that begin with it are no records."`
-	Trim        bool                  `key:"trim" default:"false" doc:"Remove white space around each field."`
-	LazyQuotes  bool                  `key:"lazy_quotes" default:"false" doc:"Take quotes inside a field as they are instead of refusing the record."`
-	Encoding    string                `key:"encoding" default:"utf-8" enum:"utf-8,utf-8-bom,utf-16,utf-16le,utf-16be,latin1,iso-8859-1,iso-8859-15,windows-1252" doc:"The text's encoding. A byte order mark is recognised by itself."`
-	Compression string                `key:"compression" default:"auto" enum:"auto,none,gzip" doc:"Decompress the file; auto goes by the suffix .gz."`
-	MaxLine     registry.Size         `key:"max_line" default:"16MB" doc:"The longest record; a longer one is an invalid item."`
+	Path        string                  `key:"path" main:"true" path:"std" required:"true" doc:"The file to read; - is the standard input."`
+	Item        item.Type               `key:"item" doc:"The type of the items. Columns are found by the header, or by position where there is none; other columns are ignored. Without it every column is a string field."`
+	Delimiter   string                  `key:"delimiter" default:"," doc:"The character between fields, or tab."`
+	Header      bool                    `key:"header" default:"true" doc:"Whether the first record names the columns."`
+	Records     map[string]RecordType   `key:"records" doc:"The types of records, if the file has several, by the text of their field type_at: H, D, T. The file has no line of names then. * is all others, which are invalid items without it."`
+	TypeAt      int                     `key:"type_at" doc:"Which field of a record says of which of the types it is, from 1; without it the first."`
+	Comment     string                  `key:"comment" doc:"A character: lines that begin with it are no records."`
+	Trim        bool                    `key:"trim" default:"false" doc:"Remove white space around each field."`
+	LazyQuotes  bool                    `key:"lazy_quotes" default:"false" doc:"Take quotes inside a field as they are instead of refusing the record."`
+	Encoding    filestream.EncodingName `key:"encoding" default:"utf-8" doc:"The text's encoding. A byte order mark is recognised by itself. Bytes that the encoding does not have make the item invalid."`
+	Compression string                  `key:"compression" default:"auto" enum:"auto,none,gzip" doc:"Decompress the file; auto goes by the suffix .gz."`
+	MaxLine     registry.Size           `key:"max_line" default:"16MB" doc:"The longest record; a longer one is an invalid item."`
 }
 
 // defaultMaxLine is the longest record where MaxLine is 0.
@@ -68,14 +68,14 @@ func (c *ReaderConfig) Validate() error {
 
 // WriterConfig configures the csv writer.
 type WriterConfig struct {
-	Path        string `key:"path" main:"true" path:"std" output:"true" required:"true" doc:"The file to write; - is the standard output. It is written as PATH.part.NAME, a name of the attempt's own, and renamed when the step is done; what was there is replaced."`
-	Header      bool   `key:"header" default:"true" doc:"Whether the first record names the columns."`
-	Delimiter   string `key:"delimiter" default:"," doc:"The character between fields, or tab."`
-	LineEnd     string `key:"line_end" default:"lf" enum:"lf,crlf" doc:"How a record ends."`
-	Quote       string `key:"quote" default:"minimal" enum:"minimal,all" doc:"Quote the fields that need it, or all."`
-	Nulls       string `key:"nulls" default:"" doc:"The text of a null, unless the field has its own."`
-	Encoding    string `key:"encoding" default:"utf-8" enum:"utf-8,utf-8-bom,utf-16,utf-16le,utf-16be,latin1,iso-8859-1,iso-8859-15,windows-1252" doc:"The text's encoding. A character that it lacks makes the item invalid."`
-	Compression string `key:"compression" default:"auto" enum:"auto,none,gzip" doc:"Compress the file, one gzip member per chunk; auto goes by the suffix .gz."`
+	Path        string                  `key:"path" main:"true" path:"std" output:"true" required:"true" doc:"The file to write; - is the standard output. It is written as PATH.part.NAME, a name of the attempt's own, and renamed when the step is done; what was there is replaced."`
+	Header      bool                    `key:"header" default:"true" doc:"Whether the first record names the columns."`
+	Delimiter   string                  `key:"delimiter" default:"," doc:"The character between fields, or tab."`
+	LineEnd     string                  `key:"line_end" default:"lf" enum:"lf,crlf" doc:"How a record ends."`
+	Quote       string                  `key:"quote" default:"minimal" enum:"minimal,all" doc:"Quote the fields that need it, or all."`
+	Nulls       string                  `key:"nulls" default:"" doc:"The text of a null, unless the field has its own."`
+	Encoding    filestream.EncodingName `key:"encoding" default:"utf-8" doc:"The text's encoding. A character that it lacks makes the item invalid."`
+	Compression string                  `key:"compression" default:"auto" enum:"auto,none,gzip" doc:"Compress the file, one gzip member per chunk; auto goes by the suffix .gz."`
 }
 
 // Validate reports a key whose value means nothing.

@@ -116,7 +116,7 @@ func TestTheReaderKeepsTheReaderContract(t *testing.T) {
 		})
 	}
 	require.Equal(t, []string{
-		"1|Ann|two\nlines",
+		"1|Ann|two\r\nlines",
 		`!:6: column 1: field id: "x" is not an int`,
 		"!:7: the record has 2 fields, not 3",
 		`!:8: column 5: extraneous or missing " in quoted-field`,
@@ -339,7 +339,29 @@ func TestTheSchemaListsTheEncodingsThatThereAre(t *testing.T) {
 	t.Parallel()
 	for _, config := range []any{ReaderConfig{}, WriterConfig{}} {
 		f, _ := reflect.TypeOf(config).FieldByName("Encoding")
-		require.Equal(t, strings.Join(filestream.Encodings(), ","), f.Tag.Get("enum"))
+		require.Equal(t, filestream.Encodings(), reflect.Zero(f.Type).Interface().(registry.Choice).Values())
+	}
+}
+
+// A damaged character is not text that anybody wrote.
+func TestACharacterThatTheEncodingLacksIsAnInvalidItemOfItsField(t *testing.T) {
+	t.Parallel()
+	itemType := schema(t, row.Field{Name: "id", Kind: row.Int}, row.Field{Name: "name", Kind: row.String})
+	for _, c := range []struct {
+		encoding      filestream.EncodingName
+		content, want string
+	}{
+		{"utf-16", "\xff\xfei\x00d\x00,\x00n\x00a\x00m\x00e\x00\n\x001\x00,\x00a\x00\x00\xd8b\x00\n\x002\x00,\x00\xfd\xff\n\x00", `!:2: column 3: field name: "a\xffb" is not valid utf-16 (see the key encoding)`},
+		{"", "\xfe\xff\x00i\x00d\x00,\x00n\x00a\x00m\x00e\x00\n\x001\x00,\x00a\xdc\x00\x00b\x00\n\x002\x00,\xff\xfd\x00\n", `!:2: column 3: field name: "a\xffb" is not valid utf-16 (see the key encoding)`},
+		{"windows-1252", "id,name\n1,\x81\n2,\x80\n", `!:2: column 3: field name: "\x81" is not valid windows-1252 (see the key encoding)`},
+		{"sjis", "id,name\n1,\x82\n2,\x83\x5c\n", `!:2: column 3: field name: "\xff" is not valid shift-jis (see the key encoding)`},
+		{"utf-8", "id,name\n1,\x81\n2,\uFFFD\n", `!:2: column 3: field name: "\x81" is not valid UTF-8 (see the key encoding)`},
+	} {
+		cfg := ReaderConfig{Path: file(t, "in.csv", c.content), Header: true, Encoding: c.encoding}
+		got := outcomes(t, cfg, itemType, nil)
+		require.Len(t, got, 2, c.encoding)
+		require.Equal(t, c.want, strings.ReplaceAll(got[0], `"\x82"`, `"\xff"`), c.encoding)
+		require.Contains(t, []string{"2|\uFFFD", "2|€", "2|ソ"}, got[1])
 	}
 }
 

@@ -1,7 +1,6 @@
 package csv
 
 import (
-	"bytes"
 	"context"
 	"slices"
 
@@ -19,10 +18,10 @@ func (r *reader) RawText() item.RawText {
 		text := r.in.Buffered(r.from)[:r.next-r.from]
 		start := r.from
 		for line := r.fromLines + 1; line < r.line; line++ {
-			end := bytes.IndexByte(text, '\n') + 1
+			_, end := r.csv.cutLine(text, true)
 			text, start = text[end:], start+int64(end)
 		}
-		text = bytes.TrimSuffix(bytes.TrimSuffix(text, []byte("\n")), []byte("\r"))
+		text = filestream.WithoutEnd(text)
 		raw = item.RawText{Text: string(text), Offset: start, Length: int64(len(text))}
 	}
 	if fitsPosition(r.columns) { // otherwise the header is read again
@@ -37,7 +36,7 @@ func (r *reader) OpenRaw(ctx context.Context, meta item.Meta, raw item.RawText) 
 	if err := r.bindRaw(ctx, raw); err != nil {
 		return err
 	}
-	r.in, r.dead = filestream.TextInput(raw.Text, raw.Offset), nil
+	r.in, r.dead, r.csv.cr = filestream.TextInput(raw.Text, raw.Offset), nil, false // it is one record
 	r.cfg.Path = meta.Path
 	r.rewindTo(raw.Offset, max(meta.Line-1, 0))
 	return nil

@@ -160,8 +160,9 @@ func (r *reader) openAt(ctx context.Context, pos *position) error {
 	} else if r.cr, err = in.EndsLinesWithCR(ctx); err != nil {
 		return err
 	}
+	r.csv.cr = r.cr
 	if r.cr {
-		in.TurnCR()
+		in.EndLinesWithCR()
 	}
 	if pos == nil {
 		r.rewindTo(in.Start(), 0)
@@ -200,7 +201,7 @@ func (r *reader) readHead(ctx context.Context) error {
 			name = strings.TrimSpace(name)
 		}
 		if !utf8.ValidString(name) {
-			return fmt.Errorf("%s: the header's column %d, %.60q, is not valid UTF-8 (see the key encoding)", r.cfg.Path, i+1, name)
+			return fmt.Errorf("%s: the header's column %d, %.60q, %s", r.cfg.Path, i+1, name, r.in.NotValid())
 		}
 		r.columns[i] = strings.Clone(name)
 	}
@@ -237,7 +238,7 @@ func (r *reader) ReadRecord(ctx context.Context, dst []row.Value) error {
 			text = strings.TrimSpace(text)
 		}
 		if !valid && !utf8.ValidString(text) {
-			return r.invalid(fmt.Errorf("%s: field %s: %s is not valid UTF-8 (see the key encoding)", r.place(column), f.Name, f.Quoted(fmt.Sprintf("%.60q", text))))
+			return r.invalid(fmt.Errorf("%s: field %s: %s %s", r.place(column), f.Name, f.Quoted(fmt.Sprintf("%.60q", text)), r.in.NotValid()))
 		}
 		if dst[i], err = f.Parse(text); err != nil {
 			return item.Consumed(r.Meta(), fmt.Errorf("%s: %w", r.place(column), err))
@@ -250,8 +251,9 @@ func (r *reader) ReadRecord(ctx context.Context, dst []row.Value) error {
 // and the line where a quoted text before it has line ends.
 func (r *reader) place(column int) string {
 	before := r.in.Buffered(r.from)[:r.csv.fields[column].at]
-	line := r.fromLines + 1 + int64(bytes.Count(before, []byte{'\n'}))
-	at := len(before) - bytes.LastIndexByte(before, '\n')
+	lines, begin := r.csv.linesIn(before)
+	line := r.fromLines + 1 + int64(lines)
+	at := len(before) - begin + 1
 	if line != r.line {
 		return fmt.Sprintf("line %d, column %d", line, at)
 	}
@@ -343,7 +345,7 @@ func (r *reader) skipEmptyLines(ctx context.Context) (skipped bool, err error) {
 	offset, lines := r.next, r.lines
 	for {
 		rest := r.in.Buffered(offset)
-		if !bytes.HasPrefix(rest, []byte("\n")) && !bytes.HasPrefix(rest, []byte("\r\n")) &&
+		if !bytes.HasPrefix(rest, []byte("\n")) && !bytes.HasPrefix(rest, []byte("\r\n")) && !(r.cr && bytes.HasPrefix(rest, []byte("\r"))) &&
 			(r.cfg.Comment == "" || !bytes.HasPrefix(rest, []byte(r.cfg.Comment))) {
 			break
 		}

@@ -16,6 +16,7 @@ type scanner struct {
 	comment []byte // empty: there are none
 	lazy    bool   // quotes inside of a field are text
 	trim    bool   // white space before a field is left out
+	cr      bool   // a carriage return alone ends a line, too
 
 	// The rest is about the last record.
 	content []byte // has the fields: the line itself where it has no quotes, else own
@@ -47,7 +48,7 @@ func (e *scanError) Error() string { return e.err.Error() }
 func (s *scanner) scan(text []byte, atEnd bool) (end int, err error) {
 	s.before, s.lines, s.fields = 0, 1, s.fields[:0]
 	for {
-		line, n := cutLine(text[end:], atEnd)
+		line, n := s.cutLine(text[end:], atEnd)
 		switch {
 		case n == 0 && atEnd:
 			return end, io.EOF
@@ -69,7 +70,10 @@ func (s *scanner) scan(text []byte, atEnd bool) (end int, err error) {
 
 // cutLine returns the line that the text begins with, without its end, and its length with it;
 // 0: it has no end yet, or there is none.
-func cutLine(text []byte, atEnd bool) (line []byte, n int) {
+func (s *scanner) cutLine(text []byte, atEnd bool) (line []byte, n int) {
+	if s.cr {
+		return cutReturn(text, atEnd)
+	}
 	n = bytes.IndexByte(text, '\n') + 1
 	switch {
 	case n > 0:
@@ -81,6 +85,38 @@ func cutLine(text []byte, atEnd bool) (line []byte, n int) {
 		line = line[:last]
 	}
 	return line, n
+}
+
+// cutReturn is cutLine where a line ends with CR, LF or CRLF.
+func cutReturn(text []byte, atEnd bool) (line []byte, n int) {
+	n = bytes.IndexAny(text, "\r\n")
+	switch {
+	case n < 0 && atEnd:
+		return text, len(text)
+	case n < 0, text[n] == '\r' && n+1 == len(text) && !atEnd: // a line feed may follow
+		return nil, 0
+	case text[n] == '\r' && n+1 < len(text) && text[n+1] == '\n':
+		return text[:n], n + 2
+	}
+	return text[:n], n + 1
+}
+
+// linesIn returns how many lines the text has to their ends, and where the line after them begins.
+func (s *scanner) linesIn(text []byte) (lines, begin int) {
+	ends := "\n"
+	if s.cr {
+		ends = "\r\n"
+	}
+	for {
+		n := bytes.IndexAny(text[begin:], ends)
+		if n < 0 {
+			return lines, begin
+		}
+		if n += begin; text[n] == '\r' && n+1 < len(text) && text[n+1] == '\n' {
+			n++
+		}
+		lines, begin = lines+1, n+1
+	}
 }
 
 // split finds the fields of a line without quotes, which begins at place at of the text.
@@ -112,7 +148,7 @@ func blanks(text []byte) int {
 // own. It begins at place at of the text.
 func (s *scanner) quoted(text []byte, at int, atEnd bool) (end int, err error) {
 	c := cursor{text: text, at: at, atEnd: atEnd}
-	c.line, c.length = cutLine(text[at:], atEnd)
+	c.line, c.length = s.cutLine(text[at:], atEnd)
 	for last := false; !last && err == nil; {
 		if s.trim {
 			c.place += blanks(c.line[c.place:])
@@ -141,9 +177,6 @@ type cursor struct {
 	length int    // with it
 	place  int    // in the line
 }
-
-// hasEnd reports whether the line ends with a line feed: the last one may not.
-func (c *cursor) hasEnd() bool { return c.text[c.at+c.length-1] == '\n' }
 
 // bare adds a field that does not begin with a quote to own; last says that it is the last one.
 func (s *scanner) bare(c *cursor) (last bool, err error) {
@@ -192,26 +225,20 @@ func (s *scanner) inQuotes(c *cursor) (last bool, err error) {
 	}
 }
 
-// nextLine moves to the next line, in which a quoted field continues; ended says that the text is
-// over, and that the field may end so.
+// nextLine moves to the next line, in which a quoted field continues: the end of the line is part of
+// the field, as it stands in the text. ended says that the text is over, and that the field may end
+// so.
 func (s *scanner) nextLine(c *cursor) (ended bool, err error) {
-	column := len(c.line) + 1
-	if c.hasEnd() {
-		s.own = append(s.own, '\n')
-		column++
-	}
-	rest := c.text[c.at+c.length:]
-	line, length := cutLine(rest, c.atEnd)
-	if length == 1 && rest[0] == '\r' { // a carriage return that ends the text is not a line
-		c.length, length = c.length+1, 0
-	}
+	end := c.text[c.at+len(c.line) : c.at+c.length]
+	s.own = append(s.own, end...)
+	line, length := s.cutLine(c.text[c.at+c.length:], c.atEnd)
 	switch {
 	case length == 0 && !c.atEnd:
 		return false, errShort
 	case length == 0 && s.lazy:
 		return true, nil
 	case length == 0:
-		return false, &scanError{s.lines, column, stdcsv.ErrQuote}
+		return false, &scanError{s.lines, len(c.line) + min(len(end), 1) + 1, stdcsv.ErrQuote}
 	}
 	c.at, c.line, c.length, c.place = c.at+c.length, line, length, 0
 	s.lines++

@@ -12,6 +12,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -267,13 +268,13 @@ func TestWhatIsWrittenIsReadBackByUsAndByEncodingCsv(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		item := item.RowOf("", must(row.NewSchema(
 			row.Field{Name: "k1", Kind: row.String}, row.Field{Name: "k2", Kind: row.String})))
-		want := records(t, 2)
+		want := recordsOf(t, 2, "ab \",;\t\n\r#éü§'")
 		cfg := WriterConfig{
 			Path: filepath.Join(dir, "out.csv"), Header: true,
 			Delimiter: rapid.SampledFrom([]string{",", ";", "tab", "§"}).Draw(t, "delimiter"),
 			LineEnd:   rapid.SampledFrom([]string{"lf", "crlf"}).Draw(t, "line end"),
 			Quote:     rapid.SampledFrom([]string{"minimal", "all"}).Draw(t, "quote"),
-			Encoding:  rapid.SampledFrom(filestream.Encodings()).Draw(t, "encoding"),
+			Encoding:  rapid.SampledFrom([]filestream.EncodingName{"utf-8", "utf-8-bom", "utf-16", "utf-16le", "utf-16be", "latin1", "iso-8859-15", "windows-1252", "gb18030"}).Draw(t, "encoding"),
 		}
 		got, err := write(t, cfg, item, want...)
 		require.NoError(t, err)
@@ -287,6 +288,9 @@ func TestWhatIsWrittenIsReadBackByUsAndByEncodingCsv(t *testing.T) {
 			r.Comma, _ = delimiter(cfg.Delimiter)
 			all, err := r.ReadAll()
 			require.NoError(t, err)
+			for _, record := range want { // encoding/csv turns CRLF into LF
+				record[0], record[1] = strings.ReplaceAll(record[0], "\r\n", "\n"), strings.ReplaceAll(record[1], "\r\n", "\n")
+			}
 			require.Equal(t, append([][]string{{"k1", "k2"}}, want...), all)
 		}
 	})

@@ -75,7 +75,10 @@ func (e *sqlite) describe(ctx context.Context, conn tx.Conn, table string) (r re
 			c.refused = "the database generates column " + c.name
 		}
 		c.kind = sqlvalue.DeclaredKind(c.typ)
-		c.binary = c.kind == row.DecimalKind || c.kind == row.JSONKind && !strings.Contains(strings.ToUpper(c.typ), "TEXT")
+		if sqlvalue.HasNumericAffinity(c.typ) && (c.kind == row.Null || c.kind == row.BytesKind) {
+			c.limit, c.binary = numericAffinity, c.kind == row.Null
+		}
+		c.binary = c.binary || c.kind == row.DecimalKind || c.kind == row.JSONKind && !strings.Contains(strings.ToUpper(c.typ), "TEXT")
 		r.columns = append(r.columns, c)
 	}
 	return r, rows.Err()

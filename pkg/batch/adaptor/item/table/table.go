@@ -148,9 +148,14 @@ in a partitioned step, and beside another writer to the table; replace is refuse
 table refers to it. A redrive of skipped items adds to the table. A step that is never restarted leaves its
 surfin_... table behind.
 
-On SQLite dates are stored as yyyy-MM-dd, timestamps as yyyy-MM-ddTHH:mm:ss.SSSSSSZ, bools
-as 0 and 1; text that does not fit the declared type of its column is an invalid item there
-too. A column of text takes every value in its text, 1000000 for the float 1e6. A value of
+A text is read by the type of its column, on both databases alike, and by no setting of the server: a date is
+yyyy-MM-dd, a time without an offset is UTC. A value that the column would change is an invalid item: 12.345 for
+numeric(10,2), a fraction of a second for timestamp(0), a time of day for a date, ` + "`now`" + `, blanks beyond varchar(n), and
+01569 for a column of SQLite that makes numbers of texts (its type is STRING, for example). The key of an upsert is what its
+column makes of it.
+
+SQLite stores dates as yyyy-MM-dd, timestamps as yyyy-MM-ddTHH:mm:ss.SSSSSSZ, bools
+as 0 and 1. A column of text takes every value in its text, 1000000 for the float 1e6. A value of
 another kind than its column goes in if nothing of it is lost (a whole float to an int
 column, 0 and 1 to a bool and back, midnight to a date) and is an invalid item otherwise.
 Infinite floats, years outside 1 to 9999, and text with a NUL are invalid items.`,

@@ -76,6 +76,8 @@ type column struct {
 	name string
 	// typ is the type's name, without length or precision, as a cast writes it.
 	typ string
+	// shown is the type as messages have it; empty: typ.
+	shown string
 	// oid is that of the type (PostgreSQL).
 	oid uint32
 	// refused says why no value can be written; empty: one can.
@@ -92,6 +94,10 @@ type column struct {
 	// exact says that values of kind are equal to the database only if they are
 	// equal to us; it decides who removes duplicates from an upsert.
 	exact bool
+	// limit says how the database changes values of the kind; nil: it stores all as they are.
+	limit *limit
+	// verbatim says that a text of the kind goes to the column as it is (JSON of PostgreSQL).
+	verbatim bool
 	// collation is a nondeterministic one of PostgreSQL, quoted; else empty.
 	collation string
 }

@@ -14,10 +14,11 @@ import (
 
 // file reads the lines of a file. Offsets are those of filestream.Input.
 type file struct {
-	name, path, compression, encoding string
-	longest                           registry.Size
-	accept                            bool // changes of the file
-	size                              int  // bytes of a record; 0: a record is a line
+	name, path, compression string
+	encoding                filestream.EncodingName
+	longest                 registry.Size
+	accept                  bool // changes of the file
+	size                    int  // bytes of a record; 0: a record is a line
 
 	in   *filestream.Input
 	at   int64 // offset of the next line, and lines before it
@@ -168,6 +169,9 @@ func (f *file) broken(line int64, err error) error {
 	f.dead = fmt.Errorf("%s: %s:%d: %w", f.name, f.path, line, err)
 	return f.dead
 }
+
+// notValid says that the last line has bytes that its encoding does not have.
+func (f *file) notValid() error { return fmt.Errorf("the line %s", f.in.NotValid()) }
 
 func (f *file) invalid(err error) error {
 	return item.Consumed(f.Meta(), exception.InvalidItem("", exception.ClassParse, err))

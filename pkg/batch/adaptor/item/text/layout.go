@@ -9,6 +9,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/surfin-batch/surfin/internal/filestream"
 	"github.com/surfin-batch/surfin/internal/nearest"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
@@ -79,7 +80,7 @@ type shape struct {
 }
 
 // shapeOf returns the shape of a file.
-func shapeOf(length int, encoding string) (shape, error) {
+func shapeOf(length int, encoding filestream.EncodingName) (shape, error) {
 	if length <= 0 {
 		return shape{}, nil
 	}
@@ -200,6 +201,15 @@ type line struct {
 	runes []rune // unless each place is one byte
 	size  int    // in places
 	codec *codec
+}
+
+func isASCII(text string) bool {
+	for i := range len(text) {
+		if text[i] >= utf8.RuneSelf {
+			return false
+		}
+	}
+	return true
 }
 
 func (s shape) lineOf(text string) line {

@@ -178,7 +178,7 @@ func (r *reader) detail(ctx context.Context, t *recordtypes.Type, dst []row.Valu
 	if err := r.state.Count(t, &r.record); err != nil {
 		return r.broken(r.line, err)
 	}
-	if err := r.record.fits(t, r.cfg.Short); err != nil {
+	if err := r.fits(t); err != nil {
 		return r.invalid(err)
 	}
 	if err := r.state.Fill(t, &r.record, dst); err != nil {
@@ -187,13 +187,22 @@ func (r *reader) detail(ctx context.Context, t *recordtypes.Type, dst []row.Valu
 	return r.settle(ctx)
 }
 
+// fits says what is wrong with the form of the last record.
+func (r *reader) fits(t *recordtypes.Type) error {
+	err := r.record.fits(t, r.cfg.Short)
+	if errors.Is(err, errNotValid) {
+		return r.notValid()
+	}
+	return err
+}
+
 // follow takes up a record that is not an item. One that cannot be read leaves the others without
 // what they need of it.
 func (r *reader) follow(t *recordtypes.Type) error {
 	err := error(nil)
 	switch t.Role {
 	case recordtypes.Header:
-		if err = r.record.fits(t, r.cfg.Short); err == nil {
+		if err = r.fits(t); err == nil {
 			err = r.state.Header(t, &r.record, r.line)
 		}
 	case recordtypes.Trailer:

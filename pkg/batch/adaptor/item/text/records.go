@@ -378,12 +378,15 @@ func (s shape) unit() string {
 	return "record"
 }
 
+// errNotValid says that a line has bytes that its encoding does not have.
+var errNotValid = errors.New("the line is not valid")
+
 // fits says what is wrong with the form of a record, before its columns are read.
 func (r *record) fits(t *recordtypes.Type, short bool) error {
 	l := r.of[t.Number()]
 	switch {
 	case r.codec == nil && !utf8.ValidString(r.text):
-		return errors.New("the line is not valid UTF-8 (see the key encoding)")
+		return errNotValid
 	case t == r.any && !strings.HasPrefix(r.text, r.program.record):
 		return fmt.Errorf("the %s does not begin with %q (record)", r.unit(), l.mark)
 	case l.codec == nil && r.line.size < l.width && !short:

@@ -12,6 +12,7 @@ import (
 	"reflect"
 	"strings"
 
+	"github.com/surfin-batch/surfin/internal/filestream"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 )
@@ -26,20 +27,20 @@ type Trailer struct {
 
 // ReaderConfig configures the reader `fixed`.
 type ReaderConfig struct {
-	Path        string                `key:"path" main:"true" path:"std" required:"true" doc:"The file to read; - is the standard input."`
-	Item        item.Type             `key:"item" required:"true" doc:"The type of the items."`
-	Columns     map[string]Column     `key:"columns" doc:"Where each field stands, such as id: 1-9. Needed unless there are records."`
-	Length      int                   `key:"length" doc:"The bytes of a record, in a file without line ends: places are bytes then, and meta.line is the number of the record. Without it a record is a line."`
-	Records     map[string]RecordType `key:"records" doc:"The types of records, if the file has several, by the text that their records begin with: H, D, T. The longest one that fits counts, and * is all others, which are invalid items without it."`
-	TypeAt      string                `key:"type_at" doc:"Where a record says of which of the types it is, if it does not begin with it: FIRST-LAST."`
-	Record      string                `key:"record" literal:"true" doc:"What each record begins with; a line that begins otherwise is an invalid item."`
-	Header      string                `key:"header" literal:"true" doc:"What the first line begins with, which is then no record; a file that begins otherwise fails the step."`
-	HeaderLines int                   `key:"header_lines" default:"0" doc:"How many lines stand before the first record, where header is not known by what it begins with."`
-	Trailer     *Trailer              `key:"trailer" doc:"The last line. Without it in the file, with another number of records, or with more behind it, the step fails."`
-	Short       bool                  `key:"short" default:"false" doc:"Whether a line may end before its last column, as where an editor took the blanks at its end away: what is missing is blank. Otherwise it is an invalid item."`
-	Encoding    string                `key:"encoding" default:"utf-8" enum:"utf-8,utf-8-bom,utf-16,utf-16le,utf-16be,latin1,iso-8859-1,iso-8859-15,windows-1252,ibm037,ibm1047,ibm1140" doc:"The text's encoding. A byte order mark is recognised by itself, unless the records have a length. The EBCDIC code pages (ibm037, ibm1047, ibm1140) need a length; each field is decoded by itself."`
-	Compression string                `key:"compression" default:"auto" enum:"auto,none,gzip" doc:"Decompress the file; auto goes by the suffix .gz."`
-	MaxLine     registry.Size         `key:"max_line" default:"1MB" doc:"The longest line; a longer one is an invalid item."`
+	Path        string                  `key:"path" main:"true" path:"std" required:"true" doc:"The file to read; - is the standard input."`
+	Item        item.Type               `key:"item" required:"true" doc:"The type of the items."`
+	Columns     map[string]Column       `key:"columns" doc:"Where each field stands, such as id: 1-9. Needed unless there are records."`
+	Length      int                     `key:"length" doc:"The bytes of a record, in a file without line ends: places are bytes then, and meta.line is the number of the record. Without it a record is a line."`
+	Records     map[string]RecordType   `key:"records" doc:"The types of records, if the file has several, by the text that their records begin with: H, D, T. The longest one that fits counts, and * is all others, which are invalid items without it."`
+	TypeAt      string                  `key:"type_at" doc:"Where a record says of which of the types it is, if it does not begin with it: FIRST-LAST."`
+	Record      string                  `key:"record" literal:"true" doc:"What each record begins with; a line that begins otherwise is an invalid item."`
+	Header      string                  `key:"header" literal:"true" doc:"What the first line begins with, which is then no record; a file that begins otherwise fails the step."`
+	HeaderLines int                     `key:"header_lines" default:"0" doc:"How many lines stand before the first record, where header is not known by what it begins with."`
+	Trailer     *Trailer                `key:"trailer" doc:"The last line. Without it in the file, with another number of records, or with more behind it, the step fails."`
+	Short       bool                    `key:"short" default:"false" doc:"Whether a line may end before its last column, as where an editor took the blanks at its end away: what is missing is blank. Otherwise it is an invalid item."`
+	Encoding    filestream.EncodingName `key:"encoding" default:"utf-8" doc:"The text's encoding. A byte order mark is recognised by itself, unless the records have a length: each field is decoded by itself then. Bytes that the encoding does not have make the item invalid."`
+	Compression string                  `key:"compression" default:"auto" enum:"auto,none,gzip" doc:"Decompress the file; auto goes by the suffix .gz."`
+	MaxLine     registry.Size           `key:"max_line" default:"1MB" doc:"The longest line; a longer one is an invalid item."`
 }
 
 // defaultMaxLine is the longest line where MaxLine is 0.
@@ -75,7 +76,7 @@ func (c *ReaderConfig) Validate() error {
 	return errors.Join(append(errs, checkMarks(c.Record, c.Header, c.Trailer)...)...)
 }
 
-func checkFile(encoding string, length int, longest registry.Size) (errs []error) {
+func checkFile(encoding filestream.EncodingName, length int, longest registry.Size) (errs []error) {
 	if longest < 0 {
 		errs = append(errs, &registry.ConfigError{Key: "max_line", Err: errors.New("it is negative")})
 	}
@@ -117,15 +118,15 @@ func checkMarks(record, header string, trailer *Trailer) (errs []error) {
 
 // WriterConfig configures the writer `fixed`.
 type WriterConfig struct {
-	Path        string            `key:"path" main:"true" path:"std" output:"true" required:"true" doc:"The file to write; - is the standard output. It is written as PATH.part.NAME, a name of the attempt's own, and renamed when the step is done; what was there is replaced."`
-	Columns     map[string]Column `key:"columns" required:"true" doc:"Where each field stands, such as id: 1-9; other fields are not written."`
-	Length      int               `key:"length" doc:"The bytes of a record, in a file without line ends: places are bytes then. Without it a record is a line."`
-	Record      string            `key:"record" literal:"true" doc:"What each record begins with."`
-	Header      string            `key:"header" doc:"The first line, such as H${params.date}."`
-	Trailer     *Trailer          `key:"trailer" doc:"The last line."`
-	LineEnd     string            `key:"line_end" default:"lf" enum:"lf,crlf" doc:"How a line ends."`
-	Encoding    string            `key:"encoding" default:"utf-8" enum:"utf-8,utf-8-bom,utf-16,utf-16le,utf-16be,latin1,iso-8859-1,iso-8859-15,windows-1252,ibm037,ibm1047,ibm1140" doc:"The text's encoding. A character that it lacks makes the item invalid. The EBCDIC code pages need a length."`
-	Compression string            `key:"compression" default:"auto" enum:"auto,none,gzip" doc:"Compress the file, one gzip member per chunk; auto goes by the suffix .gz."`
+	Path        string                  `key:"path" main:"true" path:"std" output:"true" required:"true" doc:"The file to write; - is the standard output. It is written as PATH.part.NAME, a name of the attempt's own, and renamed when the step is done; what was there is replaced."`
+	Columns     map[string]Column       `key:"columns" required:"true" doc:"Where each field stands, such as id: 1-9; other fields are not written."`
+	Length      int                     `key:"length" doc:"The bytes of a record, in a file without line ends: places are bytes then. Without it a record is a line."`
+	Record      string                  `key:"record" literal:"true" doc:"What each record begins with."`
+	Header      string                  `key:"header" doc:"The first line, such as H${params.date}."`
+	Trailer     *Trailer                `key:"trailer" doc:"The last line."`
+	LineEnd     string                  `key:"line_end" default:"lf" enum:"lf,crlf" doc:"How a line ends."`
+	Encoding    filestream.EncodingName `key:"encoding" default:"utf-8" doc:"The text's encoding. A character that it lacks makes the item invalid."`
+	Compression string                  `key:"compression" default:"auto" enum:"auto,none,gzip" doc:"Compress the file, one gzip member per chunk; auto goes by the suffix .gz."`
 }
 
 // Validate reports a key whose value means nothing.

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/surfin-batch/surfin/internal/nearest"
 )
 
 // Field is a struct field as its tags describe it.
@@ -123,6 +125,11 @@ func FieldsOf(t reflect.Type) Keys {
 // fieldOf reads all tags of the field in one pass: job files are parsed often.
 func fieldOf(f reflect.StructField) Field {
 	field := Field{Index: f.Index, Type: f.Type}
+	if f.Type.Kind() == reflect.String && f.Type.PkgPath() != "" {
+		if choice, ok := reflect.Zero(f.Type).Interface().(interface{ Values() []string }); ok {
+			field.Enum = choice.Values()
+		}
+	}
 	for name, text := range tagsOf(f.Tag) {
 		switch name {
 		case "key":
@@ -242,12 +249,18 @@ func curesOf(tag string) map[string]string {
 	return cures
 }
 
+// longEnum is how many texts are listed beside the one that was probably intended.
+const longEnum = 20
+
 // cure is what to write instead of a text that is not allowed.
 func (f *Field) cure(text string) string {
 	for part, cure := range f.Cures {
 		if strings.Contains(strings.ToLower(text), part) {
 			return cure
 		}
+	}
+	if near := nearest.Name(text, f.Enum); near != "" && len(f.Enum) > longEnum {
+		return "did you mean " + near + "?"
 	}
 	return Suggest(text, f.Enum)
 }

@@ -79,7 +79,7 @@ func (s *State) Header(t *Type, r Record, line int64) error {
 		size += len(h.raw)
 	}
 	if size > maxHeads {
-		return fmt.Errorf("the headers have %d bytes up to their last columns, and a position has place for %d of them", size, maxHeads)
+		return fmt.Errorf("the headers have %d bytes up to their last columns, and a position has room for %d of them", size, maxHeads)
 	}
 	return s.count(t, nil)
 }
@@ -87,10 +87,10 @@ func (s *State) Header(t *Type, r Record, line int64) error {
 // inside refuses a record after the end, or without the header that it stands under.
 func (s *State) inside(t *Type) error {
 	if s.ended {
-		return errors.New("the file goes on behind its trailer")
+		return errors.New("the file continues after its trailer")
 	}
 	if t != nil && t.Of != nil && !s.heads[t.Of.number].there {
-		return fmt.Errorf("%s stands here without the header %s before it", t.label(), t.Of.Name)
+		return fmt.Errorf("%s has no header %s before it", t.label(), t.Of.Name)
 	}
 	return nil
 }
@@ -156,7 +156,7 @@ func (s *State) whole(t *Type) (has, what string) {
 	if t.Of == nil {
 		return "the file has", "the file"
 	}
-	place := fmt.Sprintf("the part behind the header %s of line %d", t.Of.Name, s.heads[t.Of.number].line)
+	place := fmt.Sprintf("the part after the header %s of line %d", t.Of.Name, s.heads[t.Of.number].line)
 	return place + " has", place
 }
 
@@ -198,7 +198,7 @@ func exactOf(v row.Value) row.Decimal {
 func (s *State) missing(t *Type) error {
 	_, what := s.whole(t)
 	c := s.scopes[slices.Index(s.plan.trailers, t)]
-	return fmt.Errorf("%s has no trailer%s behind %d records: it is not whole", what, nameOf(t), c.count)
+	return fmt.Errorf("%s has no trailer%s after %d records: it is not whole", what, nameOf(t), c.count)
 }
 
 func nameOf(t *Type) string {
@@ -219,7 +219,7 @@ func (s *State) Count(t *Type, r Record) error {
 	}
 	for i, trailer := range s.plan.trailers {
 		if !s.scopes[i].open && trailer.counts(t) {
-			return fmt.Errorf("the record %s stands here without the header %s before it, and %s counts it", t.Name, trailer.Of.Name, trailer.label())
+			return fmt.Errorf("the record %s has no header %s before it, and %s counts it", t.Name, trailer.Of.Name, trailer.label())
 		}
 	}
 	return s.count(t, r)

@@ -25,8 +25,8 @@ type ReaderConfig struct {
 	Item        item.Type               `key:"item" doc:"The type of the items. Columns are found by the header, or by position where there is none; other columns are ignored. Without it every column is a string field."`
 	Delimiter   string                  `key:"delimiter" default:"," doc:"The character between fields, or tab."`
 	Header      bool                    `key:"header" default:"true" doc:"Whether the first record names the columns."`
-	Records     map[string]RecordType   `key:"records" doc:"The types of records, if the file has several, by the text of their field type_at: H, D, T. The file has no line of names then. * is all others, which are invalid items without it."`
-	TypeAt      int                     `key:"type_at" doc:"Which field of a record says of which of the types it is, from 1; without it the first."`
+	Records     map[string]RecordType   `key:"records" doc:"The types of records, if the file has several, by the text of the field type_at, such as H, D and T. The file has no line of column names then. The type * is all other records; without it they are invalid items."`
+	TypeAt      int                     `key:"type_at" doc:"The field of a record that is the name of its type, from 1; without it the first."`
 	Comment     string                  `key:"comment" doc:"A character: lines that begin with it are no records."`
 	Trim        bool                    `key:"trim" default:"false" doc:"Remove white space around each field."`
 	LazyQuotes  bool                    `key:"lazy_quotes" default:"false" doc:"Take quotes inside a field as they are instead of refusing the record."`
@@ -123,7 +123,13 @@ the lines behind it, only the line where its record starts is given up.
 
 A plain UTF-8 file restarts by a seek. A compressed one, or one in another
 encoding, is decoded again from its start up to the position. A file that changed
-since the last attempt (size, modification time or first 64 KB) is refused.`,
+since the last attempt (size, modification time or first 64 KB) is refused.
+
+` + "`records`" + ` names the types of records of a file that has several, such as H;20261120, D;4711;12.50 and T;1;12.50. A
+detail is an item with the fields of its own columns and those of the headers before it; its other fields are null,
+so their types must allow that. A string field ` + "`record`" + ` that has no column is the name of the type. A trailer is
+read together with the last record that it counts: if they disagree, the step fails before the chunk of that record
+commits (rule C15l).`,
 			Example: `job: load
 flow:
 - step: load

@@ -18,10 +18,10 @@ import (
 
 // RecordType is a type of records in a file that has several.
 type RecordType struct {
-	As      string         `key:"as" default:"detail" enum:"detail,header,trailer,ignore" doc:"What becomes of such a record: a detail is an item; the fields of a header go to all details behind it, up to the next one; a trailer is compared with the records before it; ignore passes it over."`
+	As      string         `key:"as" default:"detail" enum:"detail,header,trailer,ignore" doc:"What becomes of such a record: a detail is an item; a header gives its fields to all details after it, up to the next header of the type; a trailer is compared with the records before it; ignore leaves the record out."`
 	Columns map[string]int `key:"columns" doc:"Of a detail or a header: which field of the record a field of the item is, such as amount: 3, from 1."`
 	Fields  int            `key:"fields" doc:"How many fields such a record has; without it as many as the first one in the file. Another number is an invalid item."`
-	Of      string         `key:"of" doc:"The header that a trailer closes: it speaks of the records since that. Without it a trailer speaks of the whole file, and is its last record. Of a header: the one that it stands under."`
+	Of      string         `key:"of" doc:"Of a trailer: the header that it closes; it is compared with the records since that header. Without it a trailer is compared with the whole file, and must be its last record. Of a header: the header that it belongs to."`
 	Count   int            `key:"count" doc:"Of a trailer: which field is the number of records."`
 	CountOf []string       `key:"count_of" doc:"Which types a trailer counts, such as [H, D, T]; without it all details, those that could not be read too."`
 	Sums    map[string]int `key:"sums" doc:"Of a trailer: which fields are the sums of fields of the item, such as amount: 3; int and decimal only."`

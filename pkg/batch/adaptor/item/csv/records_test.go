@@ -120,13 +120,13 @@ func TestADelimitedTrailerThatDoesNotAgreeFailsBeforeTheLastItem(t *testing.T) {
 	}{
 		{"END;4;19,45", "END;4;19,46", "in.csv:13: the trailer END says that amount is 19.46 in all, and the records have 19.45: the file is not whole", 3},
 		{"END;4;19,45", "END;5;19,45", "in.csv:13: the trailer END says 5 records, and the file has 4", 3},
-		{"END;4;19,45\r\n", "", "the file has no trailer END behind 4 records", 3},
-		{"SUM;2;12,45", "SUM;3;12,45", "in.csv:9: the trailer SUM says 3 records, and the part behind the header ORDER of line 2 has 2", 2},
-		{"SUM;1;7,00\r\n", "", "has no trailer SUM behind 1 records", 3},
+		{"END;4;19,45\r\n", "", "the file has no trailer END after 4 records", 3},
+		{"SUM;2;12,45", "SUM;3;12,45", "in.csv:9: the trailer SUM says 3 records, and the part after the header ORDER of line 2 has 2", 2},
+		{"SUM;1;7,00\r\n", "", "has no trailer SUM after 1 records", 3},
 		{"SUM;1;7,00", "SUM;1", "in.csv:12: the record has 2 fields, not 3 as others of the type SUM", 3},
 		{"SUM;2;12,45", "SUM;2;", "in.csv:9: the trailer SUM has no sum of amount in field 3: it is empty", 2},
 		{"FILE;20.11.2026", "FILE;2026", "in.csv:1: column 6: field day", 0},
-		{"LINE;ink;-0,05", "Line;ink;-0,05", "in.csv:9: the trailer SUM says 2 records, and the part behind the header ORDER of line 2 has 1", 2},
+		{"LINE;ink;-0,05", "Line;ink;-0,05", "in.csv:9: the trailer SUM says 2 records, and the part after the header ORDER of line 2 has 1", 2},
 	} {
 		require.Contains(t, ordersFile, c.old)
 		all, _, end := outcomesOf(t, recordsReaderOf(t, ordersOf(t, strings.Replace(ordersFile, c.old, c.new, 1))), nil)

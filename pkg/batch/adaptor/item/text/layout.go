@@ -17,7 +17,7 @@ import (
 
 // Column is where a field stands in a line, and how it is filled up.
 type Column struct {
-	At       string `key:"at" main:"true" required:"true" doc:"The characters of the line that it takes, from 1: FIRST-LAST, or one number. Where the records have a length, its bytes."`
+	At       string `key:"at" main:"true" required:"true" doc:"The characters of the line that it takes, from 1: FIRST-LAST, or one number. If the records have a length, the bytes of the record."`
 	Align    string `key:"align" enum:"left,right" doc:"Where the value stands; without it numbers stand right and the rest left."`
 	Pad      string `key:"pad" default:" " doc:"The character that fills the column up. A blank line of it is an empty text; a number filled up with zeros keeps its last."`
 	Decimals *int   `key:"decimals" doc:"Of a decimal: how many of the digits stand behind a point that is not written (an implied point): 12.50 is 1250 where it is 2. The formats zoned, packed and binary of a decimal need it."`

@@ -18,9 +18,9 @@ import (
 
 // RecordType is a type of records in a file that has several.
 type RecordType struct {
-	As      string            `key:"as" default:"detail" enum:"detail,header,trailer,ignore" doc:"What becomes of such a record: a detail is an item; the fields of a header go to all details behind it, up to the next one; a trailer is compared with the records before it; ignore passes it over."`
+	As      string            `key:"as" default:"detail" enum:"detail,header,trailer,ignore" doc:"What becomes of such a record: a detail is an item; a header gives its fields to all details after it, up to the next header of the type; a trailer is compared with the records before it; ignore leaves the record out."`
 	Columns map[string]Column `key:"columns" doc:"Of a detail or a header: where its fields stand, as in columns."`
-	Of      string            `key:"of" doc:"The header that a trailer closes: it speaks of the records since that. Without it a trailer speaks of the whole file, and is its last record. Of a header: the one that it stands under."`
+	Of      string            `key:"of" doc:"Of a trailer: the header that it closes; it is compared with the records since that header. Without it a trailer is compared with the whole file, and must be its last record. Of a header: the header that it belongs to."`
 	Count   string            `key:"count" doc:"Of a trailer: where the number of records stands."`
 	CountOf []string          `key:"count_of" doc:"Which types a trailer counts, such as [H, D, T]; without it all details, those that could not be read too."`
 	Sums    map[string]Column `key:"sums" doc:"Of a trailer: where the sums of fields stand, such as amount: 9-23. A sum has the decimals, the format and the sign of the field's column, unless it says others."`
@@ -130,7 +130,7 @@ func (p *program) several(cfg *ReaderConfig, schema *row.Schema) ([]*recordtypes
 		for key, err := range link.Bind(t, kind.Of, kind.CountOf) {
 			errs = append(errs, &registry.ConfigError{Key: "records." + t.Name + "." + key, Err: err})
 		}
-		errs = append(errs, p.bindSums(i, types, kind.Sums, schema)...)
+		errs = append(errs, p.bindSums(i, types, cfg.Records, schema)...)
 	}
 	slices.SortFunc(errs, func(a, b error) int { return strings.Compare(a.Error(), b.Error()) })
 	return types, errors.Join(errs...)
@@ -185,10 +185,13 @@ func (p *program) typeOf(name string, kind RecordType, schema *row.Schema) (*rec
 }
 
 // bindSums finds the columns whose sums a trailer has.
-func (p *program) bindSums(number int, types []*recordtypes.Type, sums map[string]Column, schema *row.Schema) (errs []error) {
+func (p *program) bindSums(number int, types []*recordtypes.Type, records map[string]RecordType, schema *row.Schema) (errs []error) {
 	t := types[number]
-	for _, name := range sortedKeys(sums) {
-		c, err := p.sumOf(types, name, sums[name], schema)
+	for _, name := range sortedKeys(records[t.Name].Sums) {
+		c, err := p.sumOf(types, records, name, records[t.Name].Sums[name], schema)
+		if errors.Is(err, errReported) {
+			continue
+		}
 		if err != nil {
 			errs = append(errs, &registry.ConfigError{Key: "records." + t.Name + ".sums." + name, Err: err})
 			continue
@@ -199,16 +202,25 @@ func (p *program) bindSums(number int, types []*recordtypes.Type, sums map[strin
 	return errs
 }
 
-func (p *program) sumOf(types []*recordtypes.Type, name string, column Column, schema *row.Schema) (cell, error) {
+// errReported says that the column of a sum is wrong, which is reported there.
+var errReported = errors.New("its column is wrong")
+
+func (p *program) sumOf(types []*recordtypes.Type, records map[string]RecordType, name string, column Column, schema *row.Schema) (cell, error) {
 	var like *cell
+	declared := false
 	for i, t := range types {
 		for k := range p.of[i].cells {
 			if t.Role == recordtypes.Detail && p.of[i].cells[k].name == name {
 				like = &p.of[i].cells[k]
 			}
 		}
+		_, has := records[t.Name].Columns[name]
+		declared = declared || has && t.Role == recordtypes.Detail
 	}
 	if like == nil {
+		if declared {
+			return cell{}, errReported
+		}
 		hint := ""
 		if near := nearest.Name(name, schema.Names()); near != "" && near != name {
 			hint = fmt.Sprintf(" (did you mean %s?)", near)

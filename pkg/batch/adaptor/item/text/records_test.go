@@ -97,17 +97,17 @@ func TestATrailerThatDoesNotAgreeFailsBeforeTheLastItem(t *testing.T) {
 		old, new, want string
 		items          int
 	}{
-		{"E003    1245", "E003    1246", "in.txt:7: the trailer E says that amount is 12.46 in all, and the records have 12.45: the part behind the header B of line 3 is not whole", 2},
-		{"E003", "E004", "in.txt:7: the trailer E says 4 records, and the part behind the header B of line 3 has 3", 2},
-		{"E003    1245\n", "", "in.txt:7: the part behind the header B of line 3 has no trailer E behind 3 records", 3},
+		{"E003    1245", "E003    1246", "in.txt:7: the trailer E says that amount is 12.46 in all, and the records have 12.45: the part after the header B of line 3 is not whole", 2},
+		{"E003", "E004", "in.txt:7: the trailer E says 4 records, and the part after the header B of line 3 has 3", 2},
+		{"E003    1245\n", "", "in.txt:7: the part after the header B of line 3 has no trailer E after 3 records", 3},
 		{"Z01000001255", "Z01100001255", "in.txt:11: the trailer Z says 11 records, and the file has 10", 3},
 		{"Z01000001255", "Z01000001256", "the trailer Z says that amount is 12.56 in all, and the records have 12.55: the file is not whole", 3},
-		{"Z01000001255\n", "", "the file has no trailer Z behind 9 records", 3},
-		{"E00100000010\n", "", "in.txt:10: the part behind the header B of line 8 has no trailer E behind 1 records", 3},
-		{"\n# the end\n", "D0009    10\n", "in.txt:12: the file goes on behind its trailer", 4},
-		{"\n# the end\n", "Q\n", "in.txt:12: the file goes on behind its trailer", 4},
-		{"BACME  \n", "", "in.txt:3: the record D stands here without the header B before it, and the trailer E counts it", 0},
-		{"F20261120\n", "", "in.txt:2: the header B stands here without the header F before it", 0},
+		{"Z01000001255\n", "", "the file has no trailer Z after 9 records", 3},
+		{"E00100000010\n", "", "in.txt:10: the part after the header B of line 8 has no trailer E after 1 records", 3},
+		{"\n# the end\n", "D0009    10\n", "in.txt:12: the file continues after its trailer", 4},
+		{"\n# the end\n", "Q\n", "in.txt:12: the file continues after its trailer", 4},
+		{"BACME  \n", "", "in.txt:3: the record D has no header B before it, and the trailer E counts it", 0},
+		{"F20261120\n", "", "in.txt:2: the header B has no header F before it", 0},
 		{"F20261120\n", "F20261x20\n", "in.txt:1: characters 2-9: field day: \"20261x20\" is not a date", 0},
 		{"F20261120\n", "F2026\n", "in.txt:1: the line has 5 characters, and its columns take 9", 0},
 		{"D0008-00005", "D0008-00O05", "in.txt:7: the sum of amount cannot be checked: 1 records have none that can be read", 2},
@@ -276,5 +276,5 @@ func TestHeadersFitIntoThePosition(t *testing.T) {
 	r, err := NewReader(cfg, item.RowOf("wide", schema))
 	require.NoError(t, err)
 	_, end := outcomes(t, r)
-	require.ErrorContains(t, end, "in.txt:1: the headers have 5001 bytes up to their last columns, and a position has place for 3072 of them")
+	require.ErrorContains(t, end, "in.txt:1: the headers have 5001 bytes up to their last columns, and a position has room for 3072 of them")
 }

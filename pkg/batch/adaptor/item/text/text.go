@@ -31,12 +31,12 @@ type ReaderConfig struct {
 	Item        item.Type               `key:"item" required:"true" doc:"The type of the items."`
 	Columns     map[string]Column       `key:"columns" doc:"Where each field stands, such as id: 1-9. Needed unless there are records."`
 	Length      int                     `key:"length" doc:"The bytes of a record, in a file without line ends: places are bytes then, and meta.line is the number of the record. Without it a record is a line."`
-	Records     map[string]RecordType   `key:"records" doc:"The types of records, if the file has several, by the text that their records begin with: H, D, T. The longest one that fits counts, and * is all others, which are invalid items without it."`
-	TypeAt      string                  `key:"type_at" doc:"Where a record says of which of the types it is, if it does not begin with it: FIRST-LAST."`
+	Records     map[string]RecordType   `key:"records" doc:"The types of records, if the file has several, by the text that a record begins with, such as H, D and T. The longest one that fits counts. The type * is all other records; without it they are invalid items."`
+	TypeAt      string                  `key:"type_at" doc:"Where the name of the type stands in a record that does not begin with it: FIRST-LAST; blanks around it are ignored."`
 	Record      string                  `key:"record" literal:"true" doc:"What each record begins with; a line that begins otherwise is an invalid item."`
 	Header      string                  `key:"header" literal:"true" doc:"What the first line begins with, which is then no record; a file that begins otherwise fails the step."`
 	HeaderLines int                     `key:"header_lines" default:"0" doc:"How many lines stand before the first record, where header is not known by what it begins with."`
-	Trailer     *Trailer                `key:"trailer" doc:"The last line. Without it in the file, with another number of records, or with more behind it, the step fails."`
+	Trailer     *Trailer                `key:"trailer" doc:"The last line. Without it in the file, with another number of records, or with more after it, the step fails. It is read together with the last record, so the last chunk does not commit then."`
 	Short       bool                    `key:"short" default:"false" doc:"Whether a line may end before its last column, as where an editor took the blanks at its end away: what is missing is blank. Otherwise it is an invalid item."`
 	Encoding    filestream.EncodingName `key:"encoding" default:"utf-8" doc:"The text's encoding. A byte order mark is recognised by itself, unless the records have a length: each field is decoded by itself then. Bytes that the encoding does not have make the item invalid."`
 	Compression string                  `key:"compression" default:"auto" enum:"auto,none,gzip" doc:"Decompress the file; auto goes by the suffix .gz."`
@@ -152,7 +152,19 @@ does not fit, is an invalid item, named by path:line; reading goes on at the nex
 A header that is not there, a trailer that is missing, has another number of records (those
 that could not be read count, too) or other sums, or is not the last line fail the step: the file is not whole.
 
-A plain UTF-8 file restarts by a seek. A file that changed since the last attempt is refused.`,
+A plain UTF-8 file restarts by a seek. A file that changed since the last attempt is refused.
+
+With ` + "`length`" + ` the file has no line ends: each record is so many bytes, places are bytes, and each text is decoded
+by itself. So records may have packed (COMP-3) and binary (COMP) numbers, and the encoding may be an EBCDIC code
+page such as ` + "`ibm1047`" + `. A file whose size is not a multiple of the length fails when it is opened, before
+anything is read. Numbers are exact; one with an invalid digit or sign is an invalid item, named by its record and
+field. A blank zoned or packed number is null; every binary number is a value.
+
+` + "`records`" + ` names the types of records of a file that has several. A detail is an item. It has the fields of its
+own columns and those of the headers before it; its other fields are null, so their types must allow that. A string
+field ` + "`record`" + ` that has no column is the name of the type. A trailer is read together with the last record that
+it counts: if they disagree, the step fails before the chunk of that record commits. A header or trailer that cannot be
+read fails the step (rule C15l).`,
 		Example: `job: load
 flow:
 - step: load
@@ -185,6 +197,10 @@ func writerComponent() registry.Component {
 		Doc: `Each record is a line: record, and each field in its column, filled up with pad. What stands
 between the columns is blank. A value that is longer than its column, or has a line end, is
 an invalid item. A null is blank, or the first of the field's null_if.
+
+With ` + "`length`" + ` each record is so many bytes, without line ends, and numbers may be packed or binary: see the reader
+[fixed](reader-fixed.md), which reads them back. A null in a binary column is an invalid item, unless the field has a number in
+null_if.
 
 The trailer has the number of records in the file, and the sums of their fields, restarts counted in. The file is in view
 only when the step is complete. Each chunk costs one fsync.`,

@@ -39,6 +39,8 @@ type InputConfig struct {
 	Accept bool
 	// Lines says that records end with a line: Accept continues only where one has ended.
 	Lines bool
+	// Raw delivers the bytes as they are: Encoding is not used, and a byte order mark is data.
+	Raw bool
 }
 
 // InputPosition is where a restart continues, part of a reader's item.Position.
@@ -161,6 +163,12 @@ func (in *Input) decode() error {
 		}
 		plain = false
 	}
+	if in.cfg.Raw {
+		if plain {
+			return in.seekTo(0)
+		}
+		return nil
+	}
 	c, err := codecOf(in.cfg.Encoding)
 	if err != nil {
 		return err
@@ -271,6 +279,12 @@ func (in *Input) More(ctx context.Context) error {
 	}
 	in.pos = len(in.buf)
 	return nil
+}
+
+// Size returns the number of bytes that the file had when it was opened; false: they are not those
+// that Read delivers, or a pipe has no size.
+func (in *Input) Size() (int64, bool) {
+	return in.print.Size, in.plain
 }
 
 // Start returns the offset of the first character of the file.

@@ -37,7 +37,7 @@ func OpenSample(ctx context.Context, cfg ReaderConfig) (*Sample, error) {
 		_ = s.r.in.Close() //nolint:errcheck // it was only read
 		return nil, fmt.Errorf("csv: %w", err)
 	}
-	if cfg.Header {
+	if cfg.hasHeader() {
 		s.head = s.Text()
 	}
 	return s, nil

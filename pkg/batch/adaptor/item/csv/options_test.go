@@ -120,7 +120,7 @@ func TestFieldsAreBetweenOtherCharacters(t *testing.T) {
 		{"a\tb\n\"x\t5\" pipe\n", ReaderConfig{Delimiter: "tab", Quote: "none"}, []string{"\"x|5\" pipe"}},
 		{"a,b\n\"say \\\"hi\\\", ok\",\"c:\\\\dir\\\\\"\n\"a\\n\"\"b\",\\N\n", ReaderConfig{Escape: `\`}, []string{`say "hi", ok|c:\dir\`, `a\n"b|\N`}},
 		{"a,b\n\"say \\\"hi\",2\nx\"y,3\n\"x\"y,4\n", ReaderConfig{}, []string{
-			`!:2: column 8: extraneous or missing " in quoted-field (where \ stands before a quote that is text, say escape: '\')`,
+			`!:2: column 7: extraneous or missing " in quoted-field (where \ stands before a quote that is text, say escape: '\')`,
 			`!:3: column 2: bare " in non-quoted-field (lazy_quotes: true takes it as text)`,
 			`!:4: column 3: extraneous or missing " in quoted-field (lazy_quotes: true takes it as text)`,
 		}},

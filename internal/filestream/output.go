@@ -2,7 +2,6 @@ package filestream
 
 import (
 	"cmp"
-	"compress/gzip"
 	"context"
 	"errors"
 	"fmt"
@@ -19,7 +18,7 @@ import (
 // OutputConfig says what is written, and how.
 type OutputConfig struct {
 	Path        string
-	Compression string // auto (or empty), none, gzip: one gzip member per commit
+	Compression WriteCompression // empty: auto; a gzip member or zstd frame per commit
 	// Form are the settings of the writer that show in the bytes of the file. A file
 	// that was begun in another form is not continued.
 	Form Form
@@ -71,8 +70,8 @@ type Output struct {
 	// named that one is.
 	asked, named bool
 
-	gz       *gzip.Writer
-	inMember bool // gz has an unfinished member
+	frames   frames // nil: not compressed, or nothing is written yet
+	inMember bool   // frames has an unfinished one
 	at       OutputPosition
 	taken    OutputPosition  // what Open took up
 	dirty    bool            // bytes since the last Sync
@@ -104,6 +103,9 @@ func (o *Output) Open(ctx context.Context, at *OutputPosition) error {
 			return err
 		}
 		o.taken = *at
+	}
+	if c := o.compression(); c.name != "" && c.write == nil {
+		return fmt.Errorf("%s: files of %s are read only; compression: none writes plain text under this name, and .gz or .zst compress it", path, c.name)
 	}
 	if err := checkTarget(path); err != nil {
 		return err
@@ -251,7 +253,22 @@ func (o *Output) cut(at OutputPosition) error {
 	return nil
 }
 
-func (o *Output) compressed() bool { return gzipped(o.cfg.Path, o.cfg.Compression) }
+func (o *Output) compression() compression {
+	return compressionOf(o.cfg.Path, string(o.cfg.Compression))
+}
+
+func (o *Output) compressed() bool { return o.compression().name != "" }
+
+// frame begins a gzip member or zstd frame.
+func (o *Output) frame() error {
+	if o.frames != nil {
+		o.frames.Reset(appender{o})
+		return nil
+	}
+	var err error
+	o.frames, err = o.compression().write(appender{o})
+	return err
+}
 
 // SetTrailer replaces the trailer of the configuration: one that depends on what is written.
 // It is called before Open with what the position stands for, and before Finish.
@@ -275,14 +292,12 @@ func (o *Output) Write(p []byte) (int, error) {
 		return o.append(p)
 	}
 	if !o.inMember {
-		if o.gz == nil {
-			o.gz = gzip.NewWriter(appender{o})
-		} else {
-			o.gz.Reset(appender{o})
+		if err := o.frame(); err != nil {
+			return 0, err
 		}
 		o.inMember = true
 	}
-	return o.gz.Write(p)
+	return o.frames.Write(p)
 }
 
 func (o *Output) isClosed() bool { return o.file == nil && o.std == nil }
@@ -312,7 +327,7 @@ func (o *Output) append(p []byte) (int, error) {
 // castagnoli returns the same table each time.
 func castagnoli() *crc32.Table { return crc32.MakeTable(crc32.Castagnoli) }
 
-// Sync ends the gzip member and makes all that was written survive a crash. It
+// Sync ends the gzip member or zstd frame and makes all that was written survive a crash. It
 // costs nothing if nothing was written since the last one.
 func (o *Output) Sync() error {
 	if o.finished {
@@ -322,7 +337,7 @@ func (o *Output) Sync() error {
 		return o.closed()
 	}
 	if o.inMember {
-		if err := o.gz.Close(); err != nil {
+		if err := o.frames.Close(); err != nil {
 			return err
 		}
 		o.inMember = false
@@ -426,14 +441,17 @@ func (o *Output) Finish() error {
 	return errors.Join(o.Close(), o.disk.SyncDir(dir))
 }
 
-// end writes the trailer. A gzip file without any member would not be one.
+// end writes the trailer. A compressed file without any frame would not be one.
 func (o *Output) end() error {
 	if len(o.cfg.Trailer) > 0 || !o.compressed() || o.at.Offset > 0 {
 		_, err := o.Write(o.cfg.Trailer)
 		return err
 	}
 	o.dirty = true
-	return gzip.NewWriter(appender{o}).Close()
+	if err := o.frame(); err != nil {
+		return err
+	}
+	return o.frames.Close()
 }
 
 // Close closes the file. The part stays, for a restart, unless no position can

@@ -2,7 +2,6 @@ package filestream
 
 import (
 	"bytes"
-	"compress/gzip"
 	"context"
 	"errors"
 	"fmt"
@@ -89,7 +88,7 @@ func (o *Output) resumeFinished(at OutputPosition) error {
 		return pathError(path, err)
 	}
 	if o.compressed() && len(rest) > 0 {
-		if rest, err = gunzip(rest); err != nil {
+		if rest, err = o.decompressed(rest); err != nil {
 			return lost
 		}
 	}
@@ -100,10 +99,14 @@ func (o *Output) resumeFinished(at OutputPosition) error {
 	return nil
 }
 
-func gunzip(data []byte) ([]byte, error) {
-	r, err := gzip.NewReader(bytes.NewReader(data))
+// decompressed is the text of whole frames.
+func (o *Output) decompressed(data []byte) ([]byte, error) {
+	r, free, err := o.compression().read(bytes.NewReader(data))
 	if err != nil {
 		return nil, err
+	}
+	if free != nil {
+		defer free()
 	}
 	return io.ReadAll(r)
 }

@@ -29,7 +29,7 @@ func NewReader(cfg ReaderConfig, itemType item.Type) (item.Reader, error) {
 		return nil, fmt.Errorf("fixed: %w", err)
 	}
 	return itemType.FromRecords(&reader{
-		file: file{name: "fixed", path: cfg.Path, compression: cfg.Compression, encoding: cfg.Encoding, longest: cfg.MaxLine},
+		file: file{name: "fixed", path: cfg.Path, compression: cfg.Compression, member: cfg.Member, encoding: cfg.Encoding, longest: cfg.MaxLine},
 		cfg:  cfg, layout: l, schema: itemType.Schema(), sums: total,
 	})
 }

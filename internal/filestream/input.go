@@ -71,6 +71,7 @@ type Input struct {
 	plain bool  // src is the file itself
 	cr    bool  // carriage returns are delivered as line feeds
 
+	mark     []byte // the first bytes of the text, before decoding
 	member   string // of a zip archive
 	encoding string // of the file, by its name; plainText is not decoded
 
@@ -182,6 +183,7 @@ func (in *Input) decode() error {
 	if err != nil && !errors.Is(err, io.EOF) {
 		return err
 	}
+	in.mark = bytes.Clone(mark)
 	begin, err := head.Peek(head.Buffered())
 	if err == nil {
 		err = in.checkHead(begin, form.name != "")

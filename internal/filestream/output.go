@@ -22,6 +22,11 @@ type OutputConfig struct {
 	// Form are the settings of the writer that show in the bytes of the file. A file
 	// that was begun in another form is not continued.
 	Form Form
+	// Append keeps what is in the file: the part begins as a copy of it. It has no trailer.
+	Append bool
+	// Encoding is that of the text, and LineEnd ends a line in it; only Append looks at them.
+	Encoding EncodingName
+	LineEnd  []byte
 	// Trailer ends the file; it is written by Finish.
 	Trailer []byte
 	// Mode are the permissions of the file; 0: 0600.
@@ -46,6 +51,8 @@ type OutputPosition struct {
 	Sum uint32 `json:"sum"`
 	// Form is what the file was begun in.
 	Form Form `json:"form"`
+	// Base is the copy that the file begins with; nil: it is not appended to another.
+	Base *Base `json:"base,omitempty"`
 }
 
 // Output is a file that comes into view when it is complete (rules C15, C15b).
@@ -75,6 +82,8 @@ type Output struct {
 	at       OutputPosition
 	taken    OutputPosition  // what Open took up
 	dirty    bool            // bytes since the last Sync
+	head     []byte          // of the text that was there
+	lost     bool            // of the part that at names nothing is needed
 	body     *OutputPosition // the end without the trailer, once Finish began
 	finished bool
 }
@@ -100,6 +109,9 @@ func (o *Output) Open(ctx context.Context, at *OutputPosition) error {
 	o.cfg.Path = path
 	if at != nil {
 		if err := o.checkForm(*at); err != nil {
+			return err
+		}
+		if err := o.checkAppend(*at); err != nil {
 			return err
 		}
 		o.taken = *at
@@ -128,11 +140,14 @@ func (o *Output) Open(ctx context.Context, at *OutputPosition) error {
 	if err != nil || o.finished {
 		return err
 	}
-	if at == nil {
+	if at == nil || o.lost {
 		o.at = OutputPosition{Path: path, Part: o.part(), Form: o.form()}
-		return nil
+		return o.copyTarget(ctx)
 	}
-	return o.takeUp(ctx, *at)
+	if err := o.takeUp(ctx, *at); err != nil || o.at.Base != nil {
+		return err
+	}
+	return o.copyTarget(ctx)
 }
 
 // MakeFolder makes the folder where it lacks, so that it survives a crash.
@@ -197,6 +212,10 @@ func (o *Output) claim(at *OutputPosition) error {
 	}
 	if at != nil {
 		if _, err := o.source(*at); err != nil {
+			if errors.Is(err, fs.ErrNotExist) && at.Base != nil && at.Offset == at.Base.Size { // a copy, and no more
+				o.lost = true
+				return o.create()
+			}
 			if errors.Is(err, fs.ErrNotExist) {
 				return o.resumeFinished(*at)
 			}
@@ -391,11 +410,17 @@ func (o *Output) Rewind(at *OutputPosition) error {
 		to = *at
 	} else {
 		o.asked = false // nothing is committed
+		if base := o.at.Base; base != nil {
+			to = OutputPosition{Offset: base.Size, Sum: base.Sum, Base: base, Form: o.form()}
+		}
 	}
 	if to.Path = o.cfg.Path; o.std == nil {
 		to.Part = o.part()
 	}
-	return o.cut(to)
+	if err := o.cut(to); err != nil || at != nil {
+		return err
+	}
+	return o.endLine()
 }
 
 // Finish writes the trailer and renames the file into view. It may be called
@@ -429,6 +454,9 @@ func (o *Output) Finish() error {
 		return err
 	}
 	if err := checkTarget(o.cfg.Path); err != nil {
+		return err
+	}
+	if err := o.checkBase(); err != nil {
 		return err
 	}
 	if err := o.disk.Rename(o.name, o.cfg.Path); err != nil {

@@ -83,6 +83,10 @@ func (o *Output) resumeFinished(at OutputPosition) error {
 	if n, err := io.CopyN(sum, file, at.Offset); err != nil || n != at.Offset || sum.Sum32() != at.Sum {
 		return lost
 	}
+	if at.Base != nil { // what follows was appended by others since
+		o.at, o.finished = at, true
+		return nil
+	}
 	rest, err := io.ReadAll(io.LimitReader(file, int64(len(o.cfg.Trailer))+4096))
 	if err != nil {
 		return pathError(path, err)

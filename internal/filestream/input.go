@@ -44,6 +44,8 @@ type InputConfig struct {
 	Accept bool
 	// Lines says that records end with a line: Accept continues only where one has ended.
 	Lines bool
+	// Raw delivers the bytes as they are: Encoding is not used, and a byte order mark is data.
+	Raw bool
 }
 
 // InputPosition is where a restart continues, part of a reader's item.Position.
@@ -69,7 +71,7 @@ type Input struct {
 	print Fingerprint
 	first int64 // offset of the first character behind a byte order mark
 	plain bool  // src is the file itself
-	cr    bool  // carriage returns are delivered as line feeds
+	cr    bool  // a carriage return alone ends a line, too
 
 	mark     []byte // the first bytes of the text, before decoding
 	member   string // of a zip archive
@@ -172,6 +174,12 @@ func (in *Input) decode() error {
 			return err
 		}
 		plain = false
+	}
+	if in.cfg.Raw {
+		if plain {
+			return in.seekTo(0)
+		}
+		return nil
 	}
 	c, err := codecOf(in.cfg.Encoding)
 	if err != nil {
@@ -293,6 +301,12 @@ func (in *Input) More(ctx context.Context) error {
 	return nil
 }
 
+// Size returns the number of bytes that the file had when it was opened; false: they are not those
+// that Read delivers, or a pipe has no size.
+func (in *Input) Size() (int64, bool) {
+	return in.print.Size, in.plain
+}
+
 // Start returns the offset of the first character of the file.
 func (in *Input) Start() int64 { return in.first }
 
@@ -356,9 +370,6 @@ func (in *Input) fill() (int, error) {
 	for empty := 0; empty < 100; empty++ {
 		n, err := in.src.Read(in.buf[have : have+readBytes])
 		in.buf = in.buf[:have+n]
-		if in.cr {
-			turnCR(in.buf[have:])
-		}
 		if n == 0 && err != nil {
 			err = in.ended(err)
 		}

@@ -1,6 +1,7 @@
 package text
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -26,7 +27,7 @@ type LinesConfig struct {
 
 // Validate reports a key whose value means nothing.
 func (c *LinesConfig) Validate() error {
-	return errors.Join(append(checkFile(c.Encoding, c.MaxLine), checkMember(c.Member, c.Compression)...)...)
+	return errors.Join(append(checkFile(c.Encoding, 0, c.MaxLine), checkMember(c.Member, c.Compression)...)...)
 }
 
 // LinesWriterConfig configures the writer `lines`.
@@ -38,7 +39,7 @@ type LinesWriterConfig struct {
 }
 
 // Validate reports a key whose value means nothing.
-func (c *LinesWriterConfig) Validate() error { return errors.Join(checkFile(c.Encoding, 0)...) }
+func (c *LinesWriterConfig) Validate() error { return errors.Join(checkFile(c.Encoding, 0, 0)...) }
 
 func linesComponents() []registry.Component {
 	return []registry.Component{
@@ -177,7 +178,12 @@ func NewLinesWriter(cfg LinesWriterConfig, use registry.BuildContext) (item.Writ
 	return newWriter(outConfig{
 		name: "lines", path: cfg.Path, compression: cfg.Compression, encoding: cfg.Encoding, lineEnd: cfg.LineEnd,
 		put: func(dst []byte, schema *row.Schema, record []row.Value) ([]byte, error) {
-			return appendText(dst, schema.Field(0), record[0])
+			f := schema.Field(0)
+			dst, err := appendText(dst, f, record[0])
+			if err == nil && bytes.ContainsAny(dst, "\r\n") {
+				err = fmt.Errorf("field %s: its text has a line end, and the file has a line for each record", f.Name)
+			}
+			return dst, err
 		},
 	}, use)
 }

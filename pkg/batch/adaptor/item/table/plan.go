@@ -158,8 +158,11 @@ func (p *plan) unfit(v row.Value, i int, why string) error {
 		why = " (" + why + ")"
 	}
 	return exception.InvalidItem("", exception.ClassInvalidItem,
-		fmt.Errorf("field %s: %s does not fit column %s of type %s%s", f.Name, f.Quoted(sqlvalue.Quote(v)), c.name, cmp.Or(c.shown, c.typ), why))
+		fmt.Errorf("field %s: %s does not fit column %s of type %s%s", f.Name, f.Quoted(sqlvalue.Quote(v)), c.name, c.typeText(), why))
 }
+
+// typeText is the declared type for messages.
+func (c *column) typeText() string { return cmp.Or(c.shown, c.typ) }
 
 // hint says in which form a text fits a column.
 func hint(v row.Value, kind row.Kind) string {
@@ -225,7 +228,7 @@ func (p *plan) keeps(v row.Value, i int, name string) error {
 		return nil
 	}
 	return exception.InvalidItem("", exception.ClassInvalidItem,
-		fmt.Errorf("field %s: %s does not fit column %s of type %s (%s)", name, p.schema.Field(p.fields[i]).Quoted(v.String()), c.name, cmp.Or(c.shown, c.typ), cure))
+		fmt.Errorf("field %s: %s does not fit column %s of type %s (%s)", name, p.schema.Field(p.fields[i]).Quoted(v.String()), c.name, c.typeText(), cure))
 }
 
 // isDecimal reports whether the column, or each element of it, is a decimal.

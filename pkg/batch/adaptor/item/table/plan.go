@@ -18,15 +18,17 @@ import (
 type plan struct {
 	config *Config
 	into   string // the table of the statements, quoted
-	schema *row.Schema
-	cols   []column
-	fields []int    // fields[i] goes to cols[i]
-	keys   []int    // places in cols
-	fits   []bool   // values for cols[i] are made to fit its kind
-	limits []*limit // of cols[i], if values of the field may be changed
-	copies bool     // as in relation, and the next two
-	drops  bool
-	counts bool // rows that the table takes are compared with the records
+	// relation is its name, as messages of the server have it.
+	relation string
+	schema   *row.Schema
+	cols     []column
+	fields   []int    // fields[i] goes to cols[i]
+	keys     []int    // places in cols
+	fits     []bool   // values for cols[i] are made to fit its kind
+	limits   []*limit // of cols[i], if values of the field may be changed
+	copies   bool     // as in relation, and the next two
+	drops    bool
+	counts   bool // rows that the table takes are compared with the records
 	// leaveOut is called with the number of rows that the table did not take.
 	leaveOut func(n int64) error
 	texts    map[int]string // the statements, by what the engine says of them

@@ -196,13 +196,15 @@ func (w *Writer) WriteRecords(ctx context.Context, schema *row.Schema, records [
 		size = w.config.Batch
 	}
 	defer w.batch.forget()
+	from := 0
 	for part := range slices.Chunk(records, size) {
 		if err := w.batch.encode(w.plan, part); err != nil {
-			return w.failed(err)
+			return w.failed(moved(err, from))
 		}
 		if err := w.batch.send(ctx, t.Conn(), w.plan); err != nil {
-			return w.failed(err)
+			return w.failed(moved(err, from))
 		}
+		from += len(part)
 	}
 	return nil
 }
@@ -260,6 +262,7 @@ func (w *Writer) prepare(ctx context.Context, conn tx.Conn, schema *row.Schema) 
 	if w.counted {
 		p.leaveOut = func(n int64) error { w.leftOut += n; return nil }
 	}
+	_, p.relation = schemaOf(cmp.Or(w.into, w.config.Name))
 	p.into = w.db.Dialect().Quote(cmp.Or(w.into, w.config.Name))
 	w.plan = p
 	w.planned.Store(p)

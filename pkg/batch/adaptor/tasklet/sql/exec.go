@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"github.com/surfin-batch/surfin/internal/dberr"
 	"github.com/surfin-batch/surfin/internal/nearest"
 	"github.com/surfin-batch/surfin/internal/pgxconn"
 	"github.com/surfin-batch/surfin/internal/sqlscript"
@@ -35,13 +36,14 @@ func (t *tasklet) exec(ctx context.Context, text string, statements []sqlscript.
 	}
 	conn := tx.ConnOf(ctx, t.db)
 	if t.db.Dialect() == tx.Postgres {
-		return execPostgres(ctx, conn, text, args)
+		total, done, err := execPostgres(ctx, conn, text, args)
+		return total, failedAt(text, statements, done, err)
 	}
 	var total int64
-	for _, s := range statements {
+	for i, s := range statements {
 		result, err := conn.ExecContext(ctx, s.Text, args...)
 		if err != nil {
-			return total, err
+			return total, failedAt(text, statements, i, err)
 		}
 		if !s.ChangesRows() {
 			continue // SQLite would answer the number of the statement before
@@ -55,9 +57,22 @@ func (t *tasklet) exec(ctx context.Context, text string, statements []sqlscript.
 	return total, nil
 }
 
+// failedAt adds the statement and its line to an error of the database; done is the number of statements
+// before it.
+func failedAt(text string, statements []sqlscript.Statement, done int, err error) error {
+	pg, isPostgres := errors.AsType[*pgconn.PgError](err)
+	switch {
+	case isPostgres:
+		return fmt.Errorf("%s: %w", sqlscript.Where(text, statements, done, int(pg.Position)), err)
+	case dberr.SQLiteCode(err) != 0:
+		return fmt.Errorf("%s: %w", sqlscript.Where(text, statements, done, 0), err)
+	}
+	return err
+}
+
 // execPostgres sends a text without variables by the simple protocol, which takes
-// several statements.
-func execPostgres(ctx context.Context, conn tx.Conn, text string, args []any) (total int64, err error) {
+// several statements. done is the number of those that succeeded.
+func execPostgres(ctx context.Context, conn tx.Conn, text string, args []any) (total int64, done int, err error) {
 	err = pgxconn.Run(ctx, conn, text, func(c *pgx.Conn) error {
 		if len(args) > 0 {
 			tag, err := c.Exec(ctx, text, append([]any{describeAnew()}, args...)...)
@@ -71,10 +86,11 @@ func execPostgres(ctx context.Context, conn tx.Conn, text string, args []any) (t
 				return errors.Join(err, results.Close())
 			}
 			total += changed(tag)
+			done++
 		}
 		return results.Close()
 	})
-	return total, err
+	return total, done, err
 }
 
 // changed leaves out the rows that a SELECT answered.

@@ -180,7 +180,7 @@ func (t *tasklet) ask(ctx context.Context) (values []row.Value, err error) {
 	}
 	rows, err := tx.ConnOf(ctx, t.db).QueryContext(ctx, text, args...)
 	if err != nil {
-		return nil, err
+		return nil, failedAt(text, sqlscript.Split(text, t.db.Dialect()), 0, err)
 	}
 	defer func() { err = errors.Join(err, rows.Close()) }()
 	types, err := rows.ColumnTypes()

@@ -28,7 +28,7 @@ func (r *Reader) fetchPage(ctx context.Context) (page, error) {
 	}
 	p, err := r.engine.fetch(ctx, r.db.Conn(), columns, text, args)
 	if err != nil {
-		return nil, err
+		return nil, r.explain(text, err)
 	}
 	unsure, err := r.refuseDuplicates(p)
 	if err != nil || !unsure {

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/surfin-batch/surfin/internal/nearest"
+	"github.com/surfin-batch/surfin/internal/sqlerr"
 	"github.com/surfin-batch/surfin/internal/sqlvalue"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
@@ -121,13 +122,18 @@ func New(db tx.Database, config Config, schema *row.Schema) (*Reader, error) {
 	return r, nil
 }
 
+// explain says where in the job file the statement is that the database refuses; sent has it.
+func (r *Reader) explain(sent string, err error) error {
+	return sqlerr.In(r.config.SQL, r.db.Dialect(), sent, err)
+}
+
 // Open describes the statement, checks that the key holds no null, and goes to
 // the position.
 func (r *Reader) Open(ctx context.Context, at item.Position) error {
 	tx.Authored(ctx)
 	described, err := r.engine.describe(ctx, r.db.Conn(), "select * from (\n"+r.sql+"\n) q limit 0", r.args)
 	if err != nil {
-		return fmt.Errorf("query: describe: %w", err)
+		return fmt.Errorf("query: %w", r.explain("select * from (\n"+r.sql+"\n) q limit 0", err))
 	}
 	if err := r.match(described); err != nil {
 		return fmt.Errorf("query: %w", err)
@@ -264,7 +270,7 @@ func (r *Reader) refuseNulls(ctx context.Context) error {
 	text := "select exists (select 1 from (\n" + r.sql + "\n) q where " + strings.Join(tests, " or ") + ")"
 	var found bool
 	if err := r.db.Conn().QueryRowContext(ctx, text, r.args...).Scan(&found); err != nil {
-		return fmt.Errorf("look for a null in the key: %w", err)
+		return fmt.Errorf("look for a null in the key: %w", r.explain(text, err))
 	}
 	if found {
 		return fmt.Errorf("the key (%s) is null in some rows: leave them out, or choose another key", strings.Join(r.config.Key, ", "))

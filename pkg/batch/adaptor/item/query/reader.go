@@ -65,6 +65,8 @@ type resultColumn struct {
 	kind row.Kind
 	// exact says that two values are equal to the database only if they are the same.
 	exact bool
+	// notNull says that the catalogue has it as never null.
+	notNull bool
 	// guessed says that the kind is that of the first values: as text, any value fits.
 	guessed bool
 }
@@ -93,6 +95,8 @@ type engine interface {
 	answer() resultColumn
 	// bind is what a value is sent as.
 	bind(v row.Value) any
+	// notNull reads what the catalogue has of a table.
+	notNull(ctx context.Context, conn tx.Conn, of plainTable) (catalogued, error)
 	// cursor begins to read the rows of a statement in a transaction.
 	cursor(ctx context.Context, conn tx.Conn, columns []resultColumn, text string, args []any) (cursor, error)
 	// fetch reads the rows of one page; what an earlier one answered is void.
@@ -159,6 +163,9 @@ func (r *Reader) open(ctx context.Context, at item.Position) error {
 	described, err := r.engine.describe(ctx, conn, "select * from (\n"+r.sql+"\n) q limit 0", r.args)
 	if err != nil {
 		return r.explain("select * from (\n"+r.sql+"\n) q limit 0", err)
+	}
+	if err := r.catalogue(ctx, described); err != nil {
+		return err
 	}
 	if err := r.match(described); err != nil {
 		return err
@@ -274,7 +281,7 @@ func arrayOf(c *resultColumn, text string) (row.Value, error) {
 func (r *Reader) describeItems(described []resultColumn) error {
 	fields := make([]row.Field, 0, len(described))
 	for _, c := range described {
-		fields = append(fields, row.Field{Name: c.name, Kind: c.kind, Nullable: true})
+		fields = append(fields, row.Field{Name: c.name, Kind: c.kind, Nullable: !c.notNull})
 	}
 	schema, err := row.NewSchema(fields...)
 	if err == nil {

@@ -12,7 +12,7 @@ func openStdin(cfg InputConfig, at *InputPosition) (*Input, error) {
 	if at != nil {
 		return nil, fmt.Errorf("cannot restart: %d bytes of the standard input were read, and it cannot be read again: give it once more and begin anew (--from-start), or write it to a file first", at.Offset)
 	}
-	in := &Input{cfg: cfg, src: os.Stdin}
+	in := &Input{cfg: cfg, src: os.Stdin, encoding: plainText}
 	if cfg.Stdin != nil {
 		in.src = cfg.Stdin
 	}

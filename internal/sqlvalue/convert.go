@@ -12,7 +12,8 @@ import (
 // not fit. Nothing is lost: a float fits an int if it is whole, an int a bool if it is
 // 0 or 1, a timestamp a date if it is midnight, an int a float if the float is exactly
 // it, a decimal an int if it is whole and a float if it has no more digits than a float keeps,
-// a number or a bool JSON. A text is bytes if it is \x and hex, and stays a text otherwise.
+// a number or a bool JSON. A text fits if it is the text of one value of the kind (see parseText); it is
+// bytes if it is \x and hex, and stays a text otherwise.
 func Convert(v row.Value, kind row.Kind) (row.Value, bool) {
 	f := row.Field{Kind: kind, Nullable: kind == row.JSONKind, Nulls: []string{}} // JSON's null is null
 	var err error
@@ -27,7 +28,7 @@ func Convert(v row.Value, kind row.Kind) (row.Value, bool) {
 	case from == row.String && kind == row.BytesKind && !row.IsHexText(v.Str()):
 		return v, true
 	case from == row.String:
-		v, err = f.Parse(v.Str())
+		return parseText(&f, v.Str())
 	case kind == row.JSONKind:
 		return toJSON(v)
 	case kind.IsList():
@@ -148,6 +149,18 @@ func DeclaredKind(typ string) row.Kind {
 		return row.DecimalKind
 	}
 	return row.Null
+}
+
+// HasNumericAffinity reports a declared type in whose columns SQLite makes numbers of texts that look
+// like one. In those of integer and real affinity it does so as well; they have a kind.
+func HasNumericAffinity(typ string) bool {
+	typ = strings.ToUpper(typ)
+	for _, part := range [...]string{"INT", "CHAR", "CLOB", "TEXT", "BLOB", "REAL", "FLOA", "DOUB"} {
+		if strings.Contains(typ, part) {
+			return false
+		}
+	}
+	return typ != ""
 }
 
 // declaredScale finds the scale of a declared type, such as decimal(12,2).

@@ -44,7 +44,7 @@ func (f *folder) reader(t testing.TB, change func(c *files.Config)) item.Reader 
 	schema, err := row.NewSchema(row.Field{Name: "id", Kind: row.Int})
 	require.NoError(t, err)
 	cfg := files.Config{Glob: filepath.Join(f.dir, "*.csv"), Reader: registry.Nested{
-		Component: csv.Components()[0], Config: &csv.ReaderConfig{Header: true, Item: item.RowOf("", schema)},
+		Component: csv.Components()[0], Config: &csv.ReaderConfig{Header: csv.HeaderExact, Item: item.RowOf("", schema)},
 	}}
 	if change != nil {
 		change(&cfg)

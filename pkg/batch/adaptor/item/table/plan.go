@@ -1,6 +1,7 @@
 package table
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -19,11 +20,16 @@ type plan struct {
 	into   string // the table of the statements, quoted
 	schema *row.Schema
 	cols   []column
-	fields []int          // fields[i] goes to cols[i]
-	keys   []int          // places in cols
-	fits   []bool         // values for cols[i] are made to fit its kind
-	copies bool           // as in relation
-	texts  map[int]string // the statements, by what the engine says of them
+	fields []int    // fields[i] goes to cols[i]
+	keys   []int    // places in cols
+	fits   []bool   // values for cols[i] are made to fit its kind
+	limits []*limit // of cols[i], if values of the field may be changed
+	copies bool     // as in relation, and the next two
+	drops  bool
+	counts bool // rows that the table takes are compared with the records
+	// leaveOut is called with the number of rows that the table did not take.
+	leaveOut func(n int64) error
+	texts    map[int]string // the statements, by what the engine says of them
 }
 
 // newPlan matches fields and columns, and says everything that does not fit.
@@ -34,7 +40,8 @@ func newPlan(config *Config, schema *row.Schema, table *relation, d tx.Dialect) 
 	if err := config.check(schema); err != nil {
 		return nil, err
 	}
-	p := &plan{config: config, schema: schema, copies: table.copies, texts: map[int]string{}}
+	p := &plan{config: config, schema: schema, copies: table.copies, drops: table.drops, texts: map[int]string{}}
+	p.counts = config.LeftOut != LeftOutIgnore && !table.uncounted
 	names := make([]string, len(table.columns))
 	for i := range table.columns {
 		names[i] = table.columns[i].name
@@ -70,14 +77,19 @@ func newPlan(config *Config, schema *row.Schema, table *relation, d tx.Dialect) 
 
 // add lets a field go to a column. Values of another kind are made to fit that of the
 // column, so that both databases store the same, or refuse the item alike. PostgreSQL
-// reads texts by itself, and makes texts of everything but bytes and lists.
+// makes texts of everything but bytes and lists by itself.
 func (p *plan) add(c column, field int, d tx.Dialect) {
 	from := p.schema.Field(field).Kind
 	fits := from != c.kind && c.kind != row.Null
-	if d == tx.Postgres && (from == row.String || c.kind == row.String && from != row.BytesKind && !from.IsList()) {
+	if d == tx.Postgres && c.kind == row.String && from != row.BytesKind && !from.IsList() {
 		fits = false
 	}
-	p.cols, p.fields, p.fits = append(p.cols, c), append(p.fields, field), append(p.fits, fits)
+	l := c.limit
+	if l != nil && l.from != row.Null && l.from != from && !fits {
+		l = nil
+	}
+	p.cols, p.fields = append(p.cols, c), append(p.fields, field)
+	p.fits, p.limits = append(p.fits, fits), append(p.limits, l)
 }
 
 func (p *plan) isKey(i int) bool { return slices.Contains(p.keys, i) }
@@ -98,15 +110,80 @@ func (p *plan) value(record []row.Value, i int) (row.Value, error) {
 	if err := sqlvalue.Check(v); err != nil {
 		return v, exception.InvalidItem("", exception.ClassInvalidItem, row.FieldError(f.Name, err))
 	}
-	if p.fits[i] {
-		c := &p.cols[i]
-		fitting, ok := sqlvalue.Convert(v, c.kind)
-		if !ok {
-			return v, exception.InvalidItem("", exception.ClassInvalidItem, fmt.Errorf("field %s: %s does not fit column %s of type %s", f.Name, f.Quoted(sqlvalue.Quote(v)), c.name, c.typ))
+	if p.fits[i] || p.limits[i] != nil {
+		var err error
+		if v, err = p.fitted(v, i); err != nil {
+			return v, err
 		}
-		v = fitting
 	}
 	return v, p.keepsDigits(v, i)
+}
+
+// fitted returns v as column i stores it. A value that it would change is an invalid item, but for the
+// key of an upsert, which is what the column makes of it (rule D8a).
+func (p *plan) fitted(v row.Value, i int) (row.Value, error) {
+	c := &p.cols[i]
+	if v.IsNull() {
+		return v, nil
+	}
+	if p.fits[i] {
+		fitting, ok := sqlvalue.Convert(v, c.kind)
+		switch {
+		case !ok && c.asText && c.kind.IsList() && isDeep(v):
+			return v, nil
+		case !ok:
+			return v, p.unfit(v, i, hint(v, c.kind))
+		}
+		if err := sqlvalue.Check(fitting); err != nil {
+			return v, exception.InvalidItem("", exception.ClassInvalidItem, row.FieldError(p.schema.Field(p.fields[i]).Name, err))
+		}
+		if !c.verbatim || v.Kind() != row.String {
+			v = fitting
+		}
+	}
+	if l := p.limits[i]; l != nil {
+		stored, how := l.keep(v)
+		if how == unfit || how == rounded && !(p.config.mode() == Upsert && p.isKey(i)) {
+			return v, p.unfit(v, i, l.why)
+		}
+		v = stored
+	}
+	return v, nil
+}
+
+// unfit is the error of a value that column i does not store as it is.
+func (p *plan) unfit(v row.Value, i int, why string) error {
+	f, c := p.schema.Field(p.fields[i]), &p.cols[i]
+	if why != "" {
+		why = " (" + why + ")"
+	}
+	return exception.InvalidItem("", exception.ClassInvalidItem,
+		fmt.Errorf("field %s: %s does not fit column %s of type %s%s", f.Name, f.Quoted(sqlvalue.Quote(v)), c.name, cmp.Or(c.shown, c.typ), why))
+}
+
+// hint says in which form a text fits a column.
+func hint(v row.Value, kind row.Kind) string {
+	if v.Kind() != row.String {
+		return ""
+	}
+	switch kind {
+	case row.DateKind:
+		return "expected yyyy-MM-dd; for another format declare the field as date, with its format"
+	case row.Timestamp:
+		return "expected yyyy-MM-ddTHH:mm:ss.SSSSSSXXX; for another format declare the field as timestamp, with its format"
+	case row.Float:
+		return "expected a number of at most 17 digits, with a point"
+	case row.Int, row.DecimalKind:
+		return "expected a number, with a point and no separators; for another form declare the field as " + kind.String()
+	default:
+		return ""
+	}
+}
+
+// isDeep reports the text of an array of several dimensions, or with bounds of its own, as PostgreSQL
+// writes it: no kind of list has one, and the server reads it.
+func isDeep(v row.Value) bool {
+	return v.Kind() == row.String && (strings.HasPrefix(v.Str(), "{{") || strings.HasPrefix(v.Str(), "[") && strings.Contains(v.Str(), "]={"))
 }
 
 // keepsDigits refuses a decimal of which the column would drop digits without a word.
@@ -133,12 +210,14 @@ func (p *plan) keepsDigits(v row.Value, i int) error {
 // keeps is keepsDigits of a decimal or null, which messages call by name.
 func (p *plan) keeps(v row.Value, i int, name string) error {
 	c := &p.cols[i]
-	if v.IsNull() || !c.isDecimal() && c.kind != row.JSONKind {
+	if v.IsNull() || !c.isDecimal() && !c.binary {
 		return nil
 	}
 	d, cure := v.Decimal().Reduce(), ""
 	switch {
-	case c.scale != nil && d.Scale() > *c.scale:
+	case c.scale != nil && *c.scale < 0 && !isMultiple(d, -*c.scale):
+		cure = fmt.Sprintf("the column keeps multiples of 10^%d", -*c.scale)
+	case c.scale != nil && *c.scale >= 0 && d.Scale() > *c.scale:
 		cure = fmt.Sprintf("the column has %d digits behind the point; round(x, %d) drops more", *c.scale, *c.scale)
 	case c.binary && d.Digits() > sqlvalue.ExactDigits && !isInt64(d):
 		cure = fmt.Sprintf("SQLite keeps %d digits in a column of this type; declare it text", sqlvalue.ExactDigits)
@@ -146,7 +225,7 @@ func (p *plan) keeps(v row.Value, i int, name string) error {
 		return nil
 	}
 	return exception.InvalidItem("", exception.ClassInvalidItem,
-		fmt.Errorf("field %s: %s does not fit column %s of type %s (%s)", name, p.schema.Field(p.fields[i]).Quoted(v.String()), c.name, c.typ, cure))
+		fmt.Errorf("field %s: %s does not fit column %s of type %s (%s)", name, p.schema.Field(p.fields[i]).Quoted(v.String()), c.name, cmp.Or(c.shown, c.typ), cure))
 }
 
 // isDecimal reports whether the column, or each element of it, is a decimal.
@@ -160,6 +239,12 @@ func numberOf(v row.Value) row.Value {
 		return row.DecimalValue(d)
 	}
 	return row.Value{}
+}
+
+// isMultiple reports a number with so many zeros before its point.
+func isMultiple(d row.Decimal, zeros int) bool {
+	text := d.String()
+	return d.Scale() == 0 && (text == "0" || len(text)-len(strings.TrimRight(text, "0")) >= zeros)
 }
 
 func isInt64(d row.Decimal) bool {
@@ -177,6 +262,25 @@ func (p *plan) key(record []row.Value) string {
 		fmt.Fprintf(&b, "%s %s", p.cols[i].name, record[p.fields[i]])
 	}
 	return b.String()
+}
+
+// changesRows says that each record of an upsert changes a row: there are columns in addition to the key.
+func (p *plan) changesRows() bool { return len(p.cols) > len(p.keys) }
+
+// tookAll compares the rows that the table took with those that it was sent.
+func (p *plan) tookAll(took int64, sent int) error {
+	if !p.counts || took >= int64(sent) {
+		return nil
+	}
+	if p.leaveOut != nil {
+		return p.leaveOut(int64(sent) - took)
+	}
+	return exception.Fatal("", leftOut(int64(sent)-took, int64(sent)))
+}
+
+// leftOut is the error of rows that the table did not take. No item is at fault.
+func leftOut(n, of int64) error {
+	return fmt.Errorf("the table took %d of %d rows: a trigger, a rule or a conflict clause of the table leaves rows out; if it puts them elsewhere, say `left_out: ignore`", of-n, of)
 }
 
 // missing is the error of an update whose row is not there.

@@ -20,18 +20,31 @@ import (
 // views, and overrides an identity: it does what INSERT does for plain and
 // partitioned tables only.
 //
+// A trigger for each row (1) that comes before (2) or instead of (64) the change may leave the row out.
+//
+// A domain is judged by its base type, and its values are cast to the domain.
+//
 // A column goes as text where unnest would take its array apart (arrays, composite
 // types), or where the comma does not separate elements (box).
 const catalogQuery = `
 select c.relkind::text, c.relkind in ('r', 'p') and not c.relrowsecurity and not c.relhasrules,
+       exists (select from pg_catalog.pg_trigger g where not g.tgisinternal and g.tgtype & 1 <> 0 and g.tgtype & 66 <> 0
+         and (g.tgrelid = c.oid or g.tgrelid in (select relid from pg_partition_tree(c.oid)))),
        pg_relation_is_updatable(c.oid, true),
        a.attname, format_type(a.atttypid, -1), a.attgenerated <> '', a.attidentity = 'a',
        c.relkind <> 'v' or pg_column_is_updatable(c.oid, a.attnum, true),
        t.typcategory in ('A', 'C') or t.typdelim <> ',' or t.typarray = 0,
-       a.atttypid::bigint, a.atttypmod, case when not l.collisdeterministic then quote_ident(n.nspname) || '.' || quote_ident(l.collname) end
+       b.oid::bigint, b.modifier, a.atttypid = b.oid, format_type(a.atttypid, a.atttypmod), case when not l.collisdeterministic then quote_ident(n.nspname) || '.' || quote_ident(l.collname) end
 from pg_catalog.pg_class c
 join pg_catalog.pg_attribute a on a.attrelid = c.oid
 join pg_catalog.pg_type t on t.oid = a.atttypid
+cross join lateral (
+  with recursive base(oid, modifier, depth) as (
+    select a.atttypid, a.atttypmod, 0
+    union all
+    select d.typbasetype, d.typtypmod, depth + 1 from base join pg_catalog.pg_type d on d.oid = base.oid and d.typtype = 'd'
+  ) select oid, modifier from base order by depth desc limit 1
+) b
 left join pg_catalog.pg_collation l on l.oid = a.attcollation
 left join pg_catalog.pg_namespace n on n.oid = l.collnamespace
 where c.oid = to_regclass($1) and a.attnum > 0 and not a.attisdropped
@@ -47,9 +60,9 @@ func (e *postgres) describe(ctx context.Context, conn tx.Conn, table string) (r 
 		var c column
 		var kind string
 		var events, oid, modifier int64
-		var generated, identity, writable bool
+		var generated, identity, writable, isBase bool
 		var collation sql.NullString
-		if err := rows.Scan(&kind, &r.copies, &events, &c.name, &c.typ, &generated, &identity, &writable, &c.asText, &oid, &modifier, &collation); err != nil {
+		if err := rows.Scan(&kind, &r.copies, &r.drops, &events, &c.name, &c.typ, &generated, &identity, &writable, &c.asText, &oid, &modifier, &isBase, &c.shown, &collation); err != nil {
 			return r, err
 		}
 		r.refuses = refusals(kind, events)
@@ -64,6 +77,10 @@ func (e *postgres) describe(ctx context.Context, conn tx.Conn, table string) (r 
 		c.collation = collation.String
 		c.setKind(oid, collation.Valid)
 		c.setScale(modifier)
+		c.setLimit(modifier)
+		if !isBase { // an array of the domain has no binary form here
+			c.oid = 0
+		}
 		r.columns = append(r.columns, c)
 	}
 	return r, rows.Err()
@@ -107,13 +124,21 @@ func (c *column) setKind(oid int64, ownCollation bool) {
 	case pgtype.NumericOID:
 		c.kind = row.DecimalKind
 	case pgtype.JSONOID, pgtype.JSONBOID:
-		c.kind = row.JSONKind
+		c.kind, c.verbatim = row.JSONKind, true
 	case pgtype.UUIDOID:
 		c.kind, c.exact = row.UUIDKind, true
 	case pgtype.ByteaOID:
 		c.kind, c.exact = row.BytesKind, true
 	default:
 		c.kind = sqlvalue.ListKind(c.oid)
+	}
+}
+
+// setLimit tells how the column changes values. Keys that differ may then be one key to the database.
+func (c *column) setLimit(modifier int64) {
+	c.limit = postgresLimit(c.oid, int(modifier))
+	if c.limit != nil && c.kind != row.BytesKind {
+		c.exact = false
 	}
 }
 

@@ -44,6 +44,17 @@ const (
 	MissingIgnore Missing = "ignore"
 )
 
+// LeftOut is what becomes of rows that the table does not take.
+type LeftOut string
+
+// The fates of rows that a trigger, a rule or a conflict clause of the table leaves out.
+const (
+	// LeftOutError fails the step.
+	LeftOutError LeftOut = "error"
+	// LeftOutIgnore counts them as written.
+	LeftOutIgnore LeftOut = "ignore"
+)
+
 // Config configures the writer.
 type Config struct {
 	Name string `key:"name" main:"true" required:"true" doc:"The table, or schema.table."`
@@ -51,6 +62,7 @@ type Config struct {
 	// Key names columns, not fields.
 	Key      []string          `key:"key" doc:"The columns that tell one row from another; required for upsert, update and delete. An upsert needs a unique index on them."`
 	Missing  Missing           `key:"missing" default:"error" enum:"error,ignore" doc:"What becomes of an update whose row is not there: error makes the item an invalid one, which the step may skip; ignore passes it."`
+	LeftOut  LeftOut           `key:"left_out" default:"error" enum:"error,ignore" doc:"What becomes of rows that a trigger, a rule or a conflict clause of the table leaves out of an insert or upsert: error counts the others as written, and fails the step at its end with the exit code EXPECT_FAILED; ignore counts them as written, for triggers that put rows elsewhere."`
 	Columns  map[string]string `key:"columns" doc:"Column to field, and nothing else is written; without it every field goes to the column of its name."`
 	Create   bool              `key:"create" default:"false" doc:"Create the table if it is absent, with key as its primary key."`
 	Database string            `key:"database" doc:"The database; default: the job's."`
@@ -83,6 +95,12 @@ func (c *Config) Validate() error {
 		bad("missing", "%q is unknown (allowed: error, ignore)", c.Missing)
 	case c.Missing == MissingIgnore && c.mode() != Update:
 		bad("missing", "mode %s needs no row to be there: `missing` is for update", c.mode())
+	}
+	switch {
+	case c.LeftOut != "" && c.LeftOut != LeftOutError && c.LeftOut != LeftOutIgnore:
+		bad("left_out", "%q is unknown (allowed: error, ignore)", c.LeftOut)
+	case c.LeftOut == LeftOutIgnore && c.onlyCompares():
+		bad("left_out", "mode %s inserts no row: `left_out` is for insert and upsert", c.mode())
 	}
 	for i, k := range c.Key {
 		if slices.Contains(c.Key[:i], k) {
@@ -148,9 +166,17 @@ in a partitioned step, and beside another writer to the table; replace is refuse
 table refers to it. A redrive of skipped items adds to the table. A step that is never restarted leaves its
 surfin_... table behind.
 
-On SQLite dates are stored as yyyy-MM-dd, timestamps as yyyy-MM-ddTHH:mm:ss.SSSSSSZ, bools
-as 0 and 1; text that does not fit the declared type of its column is an invalid item there
-too. A column of text takes every value in its text, 1000000 for the float 1e6. A value of
+Rows that a trigger, a rule or a conflict clause of the table leaves out of an insert or upsert are not counted as
+written, and the step fails at its end; ` + "`left_out: ignore`" + ` is for triggers that put rows elsewhere.
+
+A text is read by the type of its column, on both databases alike, and by no setting of the server: a date is
+yyyy-MM-dd, a time without an offset is UTC. A value that the column would change is an invalid item: 12.345 for
+numeric(10,2), a fraction of a second for timestamp(0), a time of day for a date, ` + "`now`" + `, blanks beyond varchar(n), and
+01569 for a column of SQLite that makes numbers of texts (its type is STRING, for example). The key of an upsert is what its
+column makes of it.
+
+SQLite stores dates as yyyy-MM-dd, timestamps as yyyy-MM-ddTHH:mm:ss.SSSSSSZ, bools
+as 0 and 1. A column of text takes every value in its text, 1000000 for the float 1e6. A value of
 another kind than its column goes in if nothing of it is lost (a whole float to an int
 column, 0 and 1 to a bool and back, midnight to a date) and is an invalid item otherwise.
 Infinite floats, years outside 1 to 9999, and text with a NUL are invalid items.`,

@@ -1,0 +1,141 @@
+package sqlvalue
+
+import (
+	"errors"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/surfin-batch/surfin/pkg/batch/core/row"
+)
+
+// parseText reads a text for a column of another kind; false: it is not the text of a value that
+// the column keeps whole. Besides the text form of the kind it reads the words of PostgreSQL for a
+// bool, a day as its midnight and back, and a time without seconds. Nothing is rounded: digits
+// finer than a microsecond, or beyond those of a float, do not fit.
+func parseText(f *row.Field, text string) (row.Value, bool) {
+	switch f.Kind {
+	case row.DateKind, row.Timestamp:
+		return parseDayOrTime(f.Kind, strings.TrimSpace(text))
+	case row.Bool:
+		f.Coerce = row.CoerceConvert
+	default:
+	}
+	v, err := f.Parse(text)
+	if err != nil {
+		return v, false
+	}
+	return v, f.Kind != row.Float || isTextOf(text, v.Float())
+}
+
+// parseDayOrTime reads a date or a timestamp for either kind.
+func parseDayOrTime(kind row.Kind, text string) (row.Value, bool) {
+	if d, err := row.ParseDate(text); err == nil {
+		v, ok := Convert(row.DateValue(d), kind)
+		return v, ok
+	}
+	const minutes = len("2006-01-02T15:04")
+	if len(text) == minutes {
+		text += ":00"
+	}
+	if isFinerThanMicros(text) {
+		return row.Value{}, false
+	}
+	v, err := (&row.Field{Kind: row.Timestamp}).Parse(text)
+	if err != nil {
+		return v, false
+	}
+	return Convert(v, kind)
+}
+
+// isFinerThanMicros reports a time with a digit other than zero after the sixth of its fraction,
+// which the text form of a timestamp cuts off.
+func isFinerThanMicros(text string) bool {
+	_, fraction, _ := strings.Cut(strings.Replace(text, ",", ".", 1), ".")
+	for i := range len(fraction) {
+		c := fraction[i]
+		if c < '0' || c > '9' {
+			return false
+		}
+		if i >= 6 && c != '0' {
+			return true
+		}
+	}
+	return false
+}
+
+// isTextOf reports whether text is a decimal that programs write for x: the shortest that reads
+// back as x (rule D7), or the one of 17 digits.
+func isTextOf(text string, x float64) bool {
+	d, err := row.ParseDecimal(strings.TrimSpace(text))
+	if err != nil { // more digits than a decimal has: 1e-1100 is not 0
+		return false
+	}
+	if short, err := row.DecimalOfFloat(x); err == nil && short.Equal(d) {
+		return true
+	}
+	long, err := row.ParseDecimal(strconv.FormatFloat(x, 'g', 17, 64))
+	return err == nil && long.Equal(d)
+}
+
+// Clock reads a time of day, HH:mm[:ss[.fraction]] in 24 hours or before AM or PM, with an offset
+// if zoned; it returns the digits of the fraction without zeros at the end. False: the text is
+// something else, such as a word or a text with a date.
+func Clock(text string, zoned bool) (fraction string, ok bool) {
+	text = strings.TrimSpace(text)
+	if zoned {
+		i := strings.LastIndexAny(text, "+-Z")
+		if i < 0 || !isOffset(text[i:]) {
+			return "", false
+		}
+		text = strings.TrimSpace(text[:i])
+	}
+	half := ""
+	if n := len(text) - 2; n > 0 && (strings.EqualFold(text[n:], "am") || strings.EqualFold(text[n:], "pm")) {
+		half, text = strings.ToUpper(text[n:]), strings.TrimSpace(text[:n])
+	}
+	text, fraction, hasFraction := strings.Cut(text, ".")
+	if hasFraction && (fraction == "" || strings.Trim(fraction, "0123456789") != "") {
+		return "", false
+	}
+	if text == "24:00:00" && half == "" && strings.Trim(fraction, "0") == "" {
+		return "", true
+	}
+	layouts := []string{"15:04:05", "15:04"}
+	if half != "" {
+		layouts, text = []string{"3:04:05PM", "3:04PM"}, text+half
+	}
+	for _, layout := range layouts {
+		if _, err := time.Parse(layout, text); err == nil {
+			return strings.TrimRight(fraction, "0"), !hasFraction || strings.Contains(layout, "05")
+		}
+	}
+	return "", false
+}
+
+// isOffset reports Z, +02, +0200 or +02:00.
+func isOffset(text string) bool {
+	if text == "Z" {
+		return true
+	}
+	for _, layout := range []string{"-07:00", "-0700", "-07"} {
+		if _, err := time.Parse(layout, text); err == nil {
+			return true
+		}
+	}
+	return false
+}
+
+// ChangesAsNumber reports a text that a column of SQLite with numeric affinity makes a number of
+// whose text is another one: 01569, 1e5 and ' 12', and not 1569 or x12.
+func ChangesAsNumber(text string) bool {
+	plain := strings.Trim(text, " \t\n\v\f\r")
+	if plain == "" || strings.Trim(plain, "+-.0123456789eE") != "" {
+		return false
+	}
+	if n, err := strconv.ParseInt(plain, 10, 64); err == nil {
+		return strconv.FormatInt(n, 10) != text
+	}
+	x, err := strconv.ParseFloat(plain, 64)
+	return (err == nil || errors.Is(err, strconv.ErrRange)) && row.FloatText(x) != text
+}

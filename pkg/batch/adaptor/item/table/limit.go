@@ -1,0 +1,95 @@
+package table
+
+import (
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/surfin-batch/surfin/internal/sqlvalue"
+	"github.com/surfin-batch/surfin/pkg/batch/core/row"
+)
+
+// limit is a rule by which a database changes values of a column without an error: it rounds
+// timestamp(0) and real, and cuts blanks off for varchar(2). Columns without one store every value
+// of their kind as it is.
+type limit struct {
+	// keep returns the value that the column stores for v, and how that compares with v.
+	keep func(v row.Value) (row.Value, change)
+	// why completes the message about a value that is not stored as it is.
+	why string
+	// from is the only kind that is changed; Null means any.
+	from row.Kind
+}
+
+// change is what a column does to a value.
+type change uint8
+
+const (
+	// unchanged: the column stores the value.
+	unchanged change = iota
+	// rounded: the column stores another value.
+	rounded
+	// unfit: the column has no value for it, or only the database knows which one.
+	unfit
+)
+
+// ofElements is the limit for an array: each element must keep its value.
+func (l *limit) ofElements() *limit {
+	return &limit{why: l.why, keep: func(v row.Value) (row.Value, change) {
+		for _, e := range v.Elements() {
+			if e.IsNull() {
+				continue
+			}
+			if _, c := l.keep(e); c != unchanged {
+				return v, unfit
+			}
+		}
+		return v, unchanged
+	}}
+}
+
+// ofLength is the limit of varchar(n) and char(n), which cut off blanks beyond n characters. Blanks
+// at the end mean nothing to char(n), so that it keeps the value. Other texts that are too long are
+// errors of the database already; here they name the item.
+func ofLength(n int, blanksCount bool) *limit {
+	return &limit{from: row.String, why: fmt.Sprintf("the column has %d characters", n), keep: func(v row.Value) (row.Value, change) {
+		if v.Kind() != row.String || len(v.Str()) <= n || utf8.RuneCountInString(v.Str()) <= n {
+			return v, unchanged
+		}
+		text := v.Str()
+		at := 0
+		for range n {
+			_, size := utf8.DecodeRuneInString(text[at:])
+			at += size
+		}
+		switch {
+		case strings.Trim(text[at:], " ") != "":
+			return v, unfit
+		case blanksCount:
+			return row.StringValue(text[:at]), rounded
+		}
+		return v, unchanged
+	}}
+}
+
+// onlyTexts is the limit of a column whose type has no kind of ours, and that takes texts of one form.
+func onlyTexts(why string, fits func(text string) bool) *limit {
+	return &limit{why: why, keep: func(v row.Value) (row.Value, change) {
+		if v.Kind() == row.String && fits(v.Str()) {
+			return v, unchanged
+		}
+		return v, unfit
+	}}
+}
+
+// numericAffinity is the limit of a column of SQLite that makes numbers of texts.
+var numericAffinity = &limit{
+	from: row.String,
+	why:  "SQLite makes a number of it in a column of this type; declare the column text",
+	keep: func(v row.Value) (row.Value, change) {
+		if v.Kind() == row.String && sqlvalue.ChangesAsNumber(v.Str()) {
+			return v, unfit
+		}
+		return v, unchanged
+	},
+}

@@ -1,0 +1,251 @@
+package table
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgtype"
+
+	"github.com/surfin-batch/surfin/internal/sqlvalue"
+	"github.com/surfin-batch/surfin/pkg/batch/core/row"
+)
+
+const (
+	oidMoney       = 790 // pgtype has no name for it
+	modifierHeader = 4   // in the modifier of a length: varchar(2) has 6
+	microDigits    = 6
+)
+
+// postgresLimit returns how PostgreSQL changes values of a type with a modifier, as pg_attribute has
+// it (-1: none); nil: it stores what it takes. A view over such a column has its modifier, too.
+func postgresLimit(oid uint32, modifier int) *limit {
+	switch oid {
+	case pgtype.Float4OID:
+		return ofReal
+	case pgtype.TimestampOID, pgtype.TimestamptzOID:
+		return ofSeconds(modifier)
+	case pgtype.VarcharOID:
+		if modifier >= modifierHeader {
+			return ofLength(modifier-modifierHeader, true)
+		}
+	case pgtype.BPCharOID:
+		if modifier >= modifierHeader {
+			return ofLength(modifier-modifierHeader, false)
+		}
+	case pgtype.NameOID:
+		return &limit{from: row.String, why: "a name has at most 63 bytes", keep: func(v row.Value) (row.Value, change) {
+			if v.Kind() == row.String && len(v.Str()) > maxName {
+				return v, unfit
+			}
+			return v, unchanged
+		}}
+	case pgtype.ByteaOID:
+		return ofEscapes
+	case pgtype.Float4ArrayOID, pgtype.TimestampArrayOID, pgtype.TimestamptzArrayOID, pgtype.VarcharArrayOID, pgtype.BPCharArrayOID:
+		element := map[uint32]uint32{
+			pgtype.Float4ArrayOID: pgtype.Float4OID, pgtype.TimestampArrayOID: pgtype.TimestampOID, pgtype.TimestamptzArrayOID: pgtype.TimestamptzOID,
+			pgtype.VarcharArrayOID: pgtype.VarcharOID, pgtype.BPCharArrayOID: pgtype.BPCharOID,
+		}[oid]
+		if l := postgresLimit(element, modifier); l != nil {
+			return l.ofElements()
+		}
+	}
+	return textLimit(oid, modifier)
+}
+
+// textLimit is postgresLimit of types that have no kind here, and of which the server reads more texts
+// than those of their values: 10:00 of a text with a date is a time to it, and now, too.
+func textLimit(oid uint32, modifier int) *limit {
+	digits := microDigits
+	if modifier >= 0 && modifier < microDigits {
+		digits = modifier
+	}
+	switch oid {
+	case pgtype.TimeOID:
+		return onlyTexts(fmt.Sprintf("expected HH:mm:ss with at most %d digits of a second", digits), func(text string) bool {
+			fraction, ok := sqlvalue.Clock(text, false)
+			return ok && len(fraction) <= digits
+		})
+	case pgtype.TimetzOID:
+		return onlyTexts(fmt.Sprintf("expected HH:mm:ss+02:00, with an offset and at most %d digits of a second", digits), func(text string) bool {
+			fraction, ok := sqlvalue.Clock(text, true)
+			return ok && len(fraction) <= digits
+		})
+	case pgtype.IntervalOID:
+		return ofInterval(modifier)
+	case oidMoney:
+		return &limit{why: "money keeps 2 digits after the point", keep: func(v row.Value) (row.Value, change) {
+			d, err := row.ParseDecimal(v.String())
+			if err == nil && d.Reduce().Scale() > 2 {
+				return v, unfit
+			}
+			return v, unchanged
+		}}
+	case pgtype.DaterangeOID, pgtype.DatemultirangeOID:
+		return ofRange("expected [yyyy-MM-dd,yyyy-MM-dd)", row.DateKind, func(string) bool { return true })
+	case pgtype.TsrangeOID, pgtype.TsmultirangeOID:
+		return ofRange("expected times as yyyy-MM-dd HH:mm:ss, without an offset", row.Timestamp, func(text string) bool { return !hasOffset(text) })
+	case pgtype.TstzrangeOID, pgtype.TstzmultirangeOID:
+		return ofRange("expected times as yyyy-MM-dd HH:mm:ss+02:00, with an offset", row.Timestamp, hasOffset)
+	}
+	return nil
+}
+
+// ofReal keeps a float with the shortest text of the float32 that is next to it (rule D7).
+var ofReal = &limit{
+	why: "a real keeps about 7 digits; declare the column double precision or numeric",
+	keep: func(v row.Value) (row.Value, change) {
+		x := v.Float()
+		if v.Kind() == row.Int { // which goes to a column of floats as it is
+			x = float64(v.Int())
+		}
+		near := row.Real(float32(x))
+		switch {
+		case near == x:
+			return v, unchanged
+		case near == 0, near-near != 0:
+			return v, unfit
+		}
+		return row.FloatValue(near), rounded
+	},
+}
+
+// ofEscapes refuses a text that the server reads as bytes with escapes.
+var ofEscapes = &limit{
+	from: row.String,
+	why:  "a text with a backslash is not the text of its bytes; declare the field bytes",
+	keep: func(v row.Value) (row.Value, change) {
+		if v.Kind() == row.String && strings.Contains(v.Str(), `\`) {
+			return v, unfit
+		}
+		return v, unchanged
+	},
+}
+
+// ofSeconds is the limit of a timestamp with so many digits of a second.
+func ofSeconds(digits int) *limit {
+	if digits < 0 || digits >= microDigits {
+		return nil
+	}
+	unit := int64(1)
+	for range microDigits - digits {
+		unit *= 10
+	}
+	return &limit{
+		why: fmt.Sprintf("the column keeps %d digits of a second", digits),
+		keep: func(v row.Value) (row.Value, change) {
+			micros := v.Time().UnixMicro()
+			if micros%unit == 0 {
+				return v, unchanged
+			}
+			return row.TimestampValue(time.UnixMicro(roundMicros(micros, unit))), rounded
+		},
+	}
+}
+
+// roundMicros rounds as PostgreSQL does: half away from 2000-01-01, where it begins to count.
+func roundMicros(micros, unit int64) int64 {
+	const epoch = 946_684_800_000_000
+	since := micros - epoch
+	if since < 0 {
+		return epoch - (-since+unit/2)/unit*unit
+	}
+	return epoch + (since+unit/2)/unit*unit
+}
+
+// ofInterval refuses digits that the column drops. The server reads many forms of an interval, and
+// says itself what is not one.
+func ofInterval(modifier int) *limit {
+	const fieldsShift, allFields, precision, allDigits = 16, 0x7fff, 0xffff, 0xffff
+	digits, fields := microDigits, allFields
+	if modifier >= 0 {
+		fields = modifier >> fieldsShift & allFields
+		if p := modifier & precision; p != allDigits {
+			digits = p
+		}
+	}
+	if units, limited := unitsOf(fields); limited {
+		return &limit{from: row.String, why: "the column drops what is smaller than its last field: declare it interval", keep: func(v row.Value) (row.Value, change) {
+			if v.Kind() == row.String && !units.MatchString(v.Str()) {
+				return v, unfit
+			}
+			return v, unchanged
+		}}
+	}
+	return &limit{
+		from: row.String,
+		why:  fmt.Sprintf("the column keeps %d digits of a second", digits),
+		keep: func(v row.Value) (row.Value, change) {
+			if v.Kind() == row.String && hasFinerFraction(v.Str(), digits) {
+				return v, unfit
+			}
+			return v, unchanged
+		},
+	}
+}
+
+// unitsOf returns what a text may be that an interval with these fields keeps whole: numbers with
+// their units. False: the fields go down to the second, and nothing is dropped.
+func unitsOf(fields int) (*regexp.Regexp, bool) {
+	const month, year, day, hour, minute, second = 1 << 1, 1 << 2, 1 << 3, 1 << 10, 1 << 11, 1 << 12
+	units := "years?"
+	switch {
+	case fields&second != 0:
+		return nil, false
+	case fields&minute != 0:
+		units = "years?|mons?|months?|days?|hours?|minutes?"
+	case fields&hour != 0:
+		units = "years?|mons?|months?|days?|hours?"
+	case fields&day != 0:
+		units = "years?|mons?|months?|days?"
+	case fields&month != 0:
+		units = "years?|mons?|months?"
+	case fields&year == 0:
+		return nil, false
+	}
+	return regexp.MustCompile(`^\s*([+-]?\d+ *(` + units + `)\s*)+$`), true
+}
+
+// hasFinerFraction reports a number in the text with another digit than zero after so many of its
+// fraction.
+func hasFinerFraction(text string, digits int) bool {
+	for {
+		_, rest, found := strings.Cut(text, ".")
+		if !found {
+			return false
+		}
+		n := 0
+		for n < len(rest) && rest[n] >= '0' && rest[n] <= '9' {
+			n++
+		}
+		if len(strings.TrimRight(rest[:n], "0")) > digits {
+			return true
+		}
+		text = rest[n:]
+	}
+}
+
+// ofRange is the limit of ranges, of which the server reads each bound by its DateStyle and TimeZone.
+func ofRange(why string, kind row.Kind, also func(text string) bool) *limit {
+	return onlyTexts(why, func(text string) bool {
+		bounds := strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(`[](){},"`, r) })
+		for _, bound := range bounds {
+			bound = strings.TrimSpace(bound)
+			if bound == "" || bound == "empty" || bound == "infinity" || bound == "-infinity" {
+				continue
+			}
+			if _, ok := sqlvalue.Convert(row.StringValue(bound), kind); !ok || !also(bound) {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+// hasOffset reports a time with an offset.
+func hasOffset(text string) bool {
+	const day = len("2006-01-02")
+	return len(text) > day && strings.ContainsAny(text[day:], "+-Zz")
+}

@@ -16,7 +16,11 @@ import (
 
 // csvConfig is how the reader of a job reads the file.
 func (s *Shape) csvConfig(delimiter string) csv.ReaderConfig {
-	return csv.ReaderConfig{Path: s.Path, Delimiter: delimiter, Header: !s.NoHeader, LazyQuotes: s.LazyQuotes, Encoding: filestream.EncodingName(s.Encoding)}
+	header := csv.HeaderExact
+	if s.NoHeader {
+		header = csv.HeaderNone
+	}
+	return csv.ReaderConfig{Path: s.Path, Delimiter: delimiter, Header: header, LazyQuotes: s.LazyQuotes, Encoding: filestream.EncodingName(s.Encoding)}
 }
 
 // sampleCSV reads a csv file with the reader of csv.

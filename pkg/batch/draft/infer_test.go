@@ -154,8 +154,8 @@ func TestNullsOfCSVAreEmptyWithoutQuotes(t *testing.T) {
 	s := inferred(t, "in.csv", "a,b,c,d\n1,,\"\",x\n,y,2,\"\"\n")
 	require.Equal(t, `a: int null  # 1 null
 b: string null  # 1 null; at most 1 character
-c: string  # at most 1 character; int, except for empty texts in quotes, which are not null
-d: string  # at most 1 character
+c: string null  # at most 1 character; int, except for empty texts in quotes, which are not null
+d: string null  # at most 1 character
 `, s.Item(""))
 	s = inferred(t, "in.csv", "a\n1\n\n2\n")
 	require.Equal(t, 3, s.Rows)

@@ -1,4 +1,4 @@
-// Package recordtypes follows the records of a file that has several types of them (rule C15l):
+// Package recordtypes follows the records of a file that has several types of them (rule C15p):
 // which values the details take from the headers above them, and whether the trailers agree with the
 // records that were read. The readers fixed and csv share it; how a record is cut into columns is
 // their own.

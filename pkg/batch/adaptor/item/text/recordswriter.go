@@ -13,7 +13,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-// recordsWriter makes the records of a file with several types (rule C15l): a header where its values
+// recordsWriter makes the records of a file with several types (rule C15p): a header where its values
 // change, and the trailers.
 type recordsWriter struct {
 	*program

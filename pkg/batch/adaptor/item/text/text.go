@@ -175,7 +175,7 @@ field. A blank zoned or packed number is null; every binary number is a value.
 own columns and those of the headers before it; its other fields are null, so their types must allow that. A string
 field ` + "`record`" + ` that has no column is the name of the type. A trailer is read together with the last record that
 it counts: if they disagree, the step fails before the chunk of that record commits. A header or trailer that cannot be
-read fails the step (rule C15l).`,
+read fails the step (rule C15p).`,
 		Example: `job: load
 flow:
 - step: load

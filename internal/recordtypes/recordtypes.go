@@ -18,6 +18,7 @@ import (
 // Role says what becomes of the records of a type.
 type Role string
 
+// The roles.
 const (
 	Detail  Role = "detail"  // an item
 	Header  Role = "header"  // its values go to the details that follow

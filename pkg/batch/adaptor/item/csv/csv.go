@@ -17,27 +17,28 @@ import (
 
 // ReaderConfig configures the csv reader.
 type ReaderConfig struct {
-	Path        string                  `key:"path" main:"true" path:"std" required:"true" doc:"The file to read; - is the standard input."`
-	Item        item.Type               `key:"item" doc:"The type of the items. Columns are found by the header, or by position where there is none; other columns are ignored. Without it every column is a string field."`
-	Delimiter   string                  `key:"delimiter" default:"," doc:"The text between fields: a character or several, tab, or blanks: runs of spaces and tabs. A first line sep=; says it, too."`
-	Header      string                  `key:"header" default:"true" enum:"true,false,exact,loose" doc:"Whether the first record names the columns: true or exact, by the names as they stand; loose, by the names without regard to case, blanks and no-break spaces."`
-	Columns     int                     `key:"columns" form:"columns is a number; for the types of the columns write item: {id: int}" doc:"With header: false, the number of fields of each record [that of the first record]. A record with another number is an invalid item."`
-	Nulls       []string                `key:"nulls" doc:"The texts that are null in every field, where they stand without quotes. Without it an empty field is null: in a string null and a bytes null only one without quotes."`
-	Records     map[string]RecordType   `key:"records" doc:"The types of records, if the file has several, by the text of the field type_at, such as H, D and T. The file has no line of column names then. The type * is all other records; without it they are invalid items."`
-	TypeAt      int                     `key:"type_at" doc:"The field of a record that is the name of its type, from 1; without it the first."`
-	SkipLines   int                     `key:"skip_lines" default:"0" doc:"The number of lines before the header, or before the first record, that are not read."`
-	FooterLines int                     `key:"footer_lines" default:"0" doc:"The number of lines at the end of the file that are not records. Empty lines after them do not count."`
-	Short       string                  `key:"short" default:"error" enum:"error,null" doc:"A record with fewer fields than the header: an invalid item, or the fields that it lacks are null."`
-	Long        string                  `key:"long" default:"error" enum:"error,ignore" doc:"A record with more fields than the header: an invalid item, or the fields after the last column are ignored."`
-	Unknown     string                  `key:"unknown" default:"ignore" enum:"error,warn,ignore" doc:"Columns of the header that the item does not have: an error when the file is opened, a warning that is logged and stored in the context of the step (unknown_columns), or nothing."`
-	Comment     string                  `key:"comment" doc:"A character: lines that begin with it are no records."`
-	Trim        bool                    `key:"trim" default:"false" doc:"Remove white space around each field."`
-	Quote       string                  `key:"quote" default:"\"" doc:"The character around fields, or none: then a quote is text."`
-	Escape      string                  `key:"escape" doc:"The character before a quote in quotes that is text, and before itself, such as \\ [the quote is doubled, which is read in any case]."`
-	LazyQuotes  bool                    `key:"lazy_quotes" default:"false" doc:"Take quotes inside a field as they are instead of refusing the record."`
-	Encoding    filestream.EncodingName `key:"encoding" default:"utf-8" doc:"The text's encoding. A byte order mark is recognised by itself. Bytes that the encoding does not have make the item invalid."`
-	Compression string                  `key:"compression" default:"auto" enum:"auto,none,gzip" doc:"Decompress the file; auto goes by the suffix .gz."`
-	MaxLine     registry.Size           `key:"max_line" default:"16MB" doc:"The longest record; a longer one is an invalid item."`
+	Path        string                     `key:"path" main:"true" path:"std" required:"true" doc:"The file to read; - is the standard input."`
+	Item        item.Type                  `key:"item" doc:"The type of the items. Columns are found by the header, or by position where there is none; other columns are ignored. Without it every column is a string field."`
+	Delimiter   string                     `key:"delimiter" default:"," doc:"The text between fields: a character or several, tab, or blanks: runs of spaces and tabs. A first line sep=; says it, too."`
+	Header      string                     `key:"header" default:"true" enum:"true,false,exact,loose" doc:"Whether the first record names the columns: true or exact, by the names as they stand; loose, by the names without regard to case, blanks and no-break spaces."`
+	Columns     int                        `key:"columns" form:"columns is a number; for the types of the columns write item: {id: int}" doc:"With header: false, the number of fields of each record [that of the first record]. A record with another number is an invalid item."`
+	Nulls       []string                   `key:"nulls" doc:"The texts that are null in every field, where they stand without quotes. Without it an empty field is null: in a string null and a bytes null only one without quotes."`
+	Records     map[string]RecordType      `key:"records" doc:"The types of records, if the file has several, by the text of the field type_at, such as H, D and T. The file has no line of column names then. The type * is all other records; without it they are invalid items."`
+	TypeAt      int                        `key:"type_at" doc:"The field of a record that is the name of its type, from 1; without it the first."`
+	SkipLines   int                        `key:"skip_lines" default:"0" doc:"The number of lines before the header, or before the first record, that are not read."`
+	FooterLines int                        `key:"footer_lines" default:"0" doc:"The number of lines at the end of the file that are not records. Empty lines after them do not count."`
+	Short       string                     `key:"short" default:"error" enum:"error,null" doc:"A record with fewer fields than the header: an invalid item, or the fields that it lacks are null."`
+	Long        string                     `key:"long" default:"error" enum:"error,ignore" doc:"A record with more fields than the header: an invalid item, or the fields after the last column are ignored."`
+	Unknown     string                     `key:"unknown" default:"ignore" enum:"error,warn,ignore" doc:"Columns of the header that the item does not have: an error when the file is opened, a warning that is logged and stored in the context of the step (unknown_columns), or nothing."`
+	Comment     string                     `key:"comment" doc:"A character: lines that begin with it are no records."`
+	Trim        bool                       `key:"trim" default:"false" doc:"Remove white space around each field."`
+	Quote       string                     `key:"quote" default:"\"" doc:"The character around fields, or none: then a quote is text."`
+	Escape      string                     `key:"escape" doc:"The character before a quote in quotes that is text, and before itself, such as \\ [the quote is doubled, which is read in any case]."`
+	LazyQuotes  bool                       `key:"lazy_quotes" default:"false" doc:"Take quotes inside a field as they are instead of refusing the record."`
+	Encoding    filestream.EncodingName    `key:"encoding" default:"utf-8" doc:"The text's encoding. A byte order mark is recognised by itself. Bytes that the encoding does not have make the item invalid."`
+	Compression filestream.ReadCompression `key:"compression" default:"auto" doc:"Decompress the file; auto goes by the suffix: .gz, .zst, .bz2 or .xz. A zip archive is read with zip, or with member."`
+	Member      string                     `key:"member" doc:"Which file of a zip archive is read: its name, or a pattern with *, ? and [a-z] that one file of it has; without a / folders do not count. Without it the archive must have one file."`
+	MaxLine     registry.Size              `key:"max_line" default:"16MB" doc:"The longest record; a longer one is an invalid item."`
 }
 
 // defaultMaxLine is the longest record where MaxLine is 0.
@@ -45,16 +46,16 @@ const defaultMaxLine registry.Size = 16 << 20
 
 // WriterConfig configures the csv writer.
 type WriterConfig struct {
-	Path        string                  `key:"path" main:"true" path:"std" output:"true" required:"true" doc:"The file to write; - is the standard output. It is written as PATH.part.NAME, a name of the attempt's own, and renamed when the step is done; what was there is replaced."`
-	Header      bool                    `key:"header" default:"true" doc:"Whether the first record names the columns."`
-	Delimiter   string                  `key:"delimiter" default:"," doc:"The character between fields, or tab."`
-	LineEnd     string                  `key:"line_end" default:"lf" enum:"lf,crlf" doc:"How a record ends."`
-	Quote       string                  `key:"quote" default:"minimal" doc:"Quote the fields that need it (minimal), or all; or the character that is the quote."`
-	QuoteAll    bool                    `key:"quote_all" default:"false" doc:"Quote all fields but nulls, as quote: all does."`
-	Escape      string                  `key:"escape" doc:"The character before a quote that is text, and before itself, such as \\ [the quote is doubled]."`
-	Nulls       string                  `key:"nulls" default:"" doc:"The text of a null, unless the field has its own (the first of its null_if). It stands without quotes, and a text that is the same in quotes, as an empty text in a string null and a bytes null."`
-	Encoding    filestream.EncodingName `key:"encoding" default:"utf-8" doc:"The text's encoding. A character that it lacks makes the item invalid."`
-	Compression string                  `key:"compression" default:"auto" enum:"auto,none,gzip" doc:"Compress the file, one gzip member per chunk; auto goes by the suffix .gz."`
+	Path        string                      `key:"path" main:"true" path:"std" output:"true" required:"true" doc:"The file to write; - is the standard output. It is written as PATH.part.NAME, a name of the attempt's own, and renamed when the step is done; what was there is replaced."`
+	Header      bool                        `key:"header" default:"true" doc:"Whether the first record names the columns."`
+	Delimiter   string                      `key:"delimiter" default:"," doc:"The character between fields, or tab."`
+	LineEnd     string                      `key:"line_end" default:"lf" enum:"lf,crlf" doc:"How a record ends."`
+	Quote       string                      `key:"quote" default:"minimal" doc:"Quote the fields that need it (minimal), or all; or the character that is the quote."`
+	QuoteAll    bool                        `key:"quote_all" default:"false" doc:"Quote all fields but nulls, as quote: all does."`
+	Escape      string                      `key:"escape" doc:"The character before a quote that is text, and before itself, such as \\ [the quote is doubled]."`
+	Nulls       string                      `key:"nulls" default:"" doc:"The text of a null, unless the field has its own (the first of its null_if). It stands without quotes, and a text that is the same in quotes, as an empty text in a string null and a bytes null."`
+	Encoding    filestream.EncodingName     `key:"encoding" default:"utf-8" doc:"The text's encoding. A character that it lacks makes the item invalid."`
+	Compression filestream.WriteCompression `key:"compression" default:"auto" doc:"Compress the file, one gzip member or zstd frame per chunk; auto goes by the suffix: .gz or .zst."`
 }
 
 // Components describes the reader and the writer.
@@ -78,7 +79,7 @@ since the last attempt (size, modification time or first 64 KB) is refused.
 detail is an item with the fields of its own columns and those of the headers before it; its other fields are null,
 so their types must allow that. A string field ` + "`record`" + ` that has no column is the name of the type. A trailer is
 read together with the last record that it counts: if they disagree, the step fails before the chunk of that record
-commits (rule C15l).`,
+commits (rule C15p).`,
 			Example: `job: load
 flow:
 - step: load

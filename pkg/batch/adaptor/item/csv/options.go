@@ -75,6 +75,7 @@ func (c *ReaderConfig) Validate() error {
 	p.addIf(c.Columns > 0 && c.hasHeader(), "columns", "the header says how many fields a record has: columns is for header: false")
 	p.addIf(!c.hasHeader() && (c.Unknown == unknownError || c.Unknown == unknownWarn), "unknown", "it is about columns of a header, and header: false says that there is none")
 	p.addIf(c.TypeAt < 0 || c.TypeAt > 0 && c.Records == nil, "type_at", "it is the number of a field, from 1, of a file with records")
+	p.add("member", filestream.CheckMember(c.Member, c.Compression))
 	if c.Records != nil {
 		p.addIf(c.Short == shortNull, "short", "it is not for a file with records, whose types have their own numbers of fields")
 		p.addIf(c.Long == longIgnore, "long", "it is not for a file with records, whose types have their own numbers of fields")

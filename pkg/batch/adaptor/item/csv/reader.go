@@ -262,13 +262,9 @@ func (r *reader) ReadRecord(ctx context.Context, dst []row.Value) error {
 	valid := utf8.ValidString(record)
 	for i, column := range r.index {
 		f := &r.bare[i]
-		if column < 0 { // an optional field without a column
-			dst[i] = f.Default
-			continue
-		}
-		if column >= len(r.csv.fields) { // short: null
-			if dst[i], err = f.Missing(); err != nil {
-				return item.Consumed(r.Meta(), fmt.Errorf("the record has %d fields, not %d: %w", len(r.csv.fields), r.width, err))
+		if uint(column) >= uint(len(r.csv.fields)) { // an optional field without a column, or short: null
+			if dst[i], err = r.absent(f, column); err != nil {
+				return err
 			}
 			continue
 		}
@@ -288,6 +284,18 @@ func (r *reader) ReadRecord(ctx context.Context, dst []row.Value) error {
 		}
 	}
 	return nil
+}
+
+// absent returns the value of a field that the record has no column of.
+func (r *reader) absent(f *row.Field, column int) (row.Value, error) {
+	if column < 0 {
+		return f.Default, nil
+	}
+	v, err := f.Missing()
+	if err != nil {
+		return v, item.Consumed(r.Meta(), fmt.Errorf("the record has %d fields, not %d: %w", len(r.csv.fields), r.width, err))
+	}
+	return v, nil
 }
 
 // place says where a field of the last record begins: its column of the line, in bytes from 1,

@@ -288,3 +288,6 @@ func (r *Reader) Close(context.Context) error {
 	r.in = nil
 	return in.Close()
 }
+
+// NotValid is the predicate of a message about text with damage, which names the encoding.
+func (r *Reader) NotValid() string { return r.in.NotValid() }

@@ -38,10 +38,11 @@ func (b Begin) Exec(ctx context.Context, c *pgx.Conn) error {
 	return c.PgConn().Exec(ctx, strings.Join(b, "; ")).Close()
 }
 
-// CopyFrom runs a COPY from r, in one round trip with begin.
-func (b Begin) CopyFrom(ctx context.Context, c *pgx.Conn, r io.Reader, text string) error {
-	_, err := c.PgConn().CopyFrom(ctx, r, strings.Join(append(b[:len(b):len(b)], text), "; "))
-	return err
+// CopyFrom runs a COPY from r, in one round trip with begin. It returns the number of rows that the
+// table took.
+func (b Begin) CopyFrom(ctx context.Context, c *pgx.Conn, r io.Reader, text string) (int64, error) {
+	tag, err := c.PgConn().CopyFrom(ctx, r, strings.Join(append(b[:len(b):len(b)], text), "; "))
+	return tag.RowsAffected(), err
 }
 
 // ExecPrepared executes a prepared statement, in one round trip with begin, and returns its result.

@@ -145,6 +145,7 @@ type commitUnit struct {
 	// The transaction sets the rest.
 	items       item.Items
 	sourceIndex []int
+	leftOut     int64 // items that a target did not take
 	counters    core.Counters
 	at          position
 	encoded     item.Position
@@ -245,6 +246,9 @@ func (s sink) write(ctx context.Context, u *commitUnit, i int) error {
 		if err := s.send(ctx, u, i); err != nil {
 			return err
 		}
+		if s.leftOuter != nil {
+			u.leftOut = max(u.leftOut, s.leftOuter.LeftOut())
+		}
 	}
 	if u.completes && s.completer != nil {
 		if err := s.completer.Complete(ctx); err != nil {
@@ -282,7 +286,7 @@ func (p *pipeline) checkpoint(ctx context.Context, w *work, u *commitUnit) (err 
 	u.counters = w.count(u.upTo, u.withTrailingSkips)
 	u.counters.Rollback = p.rollbacks
 	if u.items != nil {
-		u.counters.Write = int64(u.items.Len())
+		u.counters.Write = int64(u.items.Len()) - u.leftOut
 	}
 	if u.isCommit {
 		u.counters.Commit = 1

@@ -52,6 +52,7 @@ type component struct {
 type sink struct {
 	writer     item.Writer
 	encoder    item.Encoder
+	leftOuter  item.LeftOuter
 	completer  item.Completer
 	preparer   item.Preparer
 	positioner item.Positioner
@@ -72,7 +73,7 @@ func newComponent(value any) component {
 func newSink(w item.Writer) sink {
 	c := w.Component()
 	return sink{
-		writer: w, encoder: optional[item.Encoder](w), completer: optional[item.Completer](c), preparer: optional[item.Preparer](c), positioner: optional[item.Positioner](c), rewinder: optional[item.Rewinder](c),
+		writer: w, encoder: optional[item.Encoder](w), leftOuter: optional[item.LeftOuter](c), completer: optional[item.Completer](c), preparer: optional[item.Preparer](c), positioner: optional[item.Positioner](c), rewinder: optional[item.Rewinder](c),
 		releaser: optional[item.Releaser](c),
 	}
 }
@@ -106,7 +107,11 @@ func (p *pipeline) add(parts Parts) {
 	}
 	for _, w := range parts.Writers {
 		p.components = append(p.components, newComponent(w.Component()))
-		p.sinks = append(p.sinks, newSink(w))
+		s := newSink(w)
+		if s.leftOuter != nil {
+			s.leftOuter.CountLeftOut()
+		}
+		p.sinks = append(p.sinks, s)
 	}
 }
 
@@ -307,6 +312,31 @@ func (p *pipeline) finish(ctx context.Context) error {
 	}
 	return nil
 }
+
+// checkLeftOut fails a step of which a target left items out: each item has its verdict, so that they
+// are what the counters of all attempts lack (rule C11a).
+func (p *pipeline) checkLeftOut() error {
+	c := p.exec.Step.Total()
+	written := c.Read + c.ReadSkip - c.Filter - c.Skips()
+	if written <= c.Write {
+		return nil
+	}
+	for _, s := range p.sinks {
+		if s.leftOuter == nil {
+			continue
+		}
+		if err := s.leftOuter.LeftOutError(written-c.Write, written); err != nil {
+			return &leftOutError{err}
+		}
+	}
+	return nil
+}
+
+// leftOutError is the failure of a step that did its work, and whose target did not take all of it.
+type leftOutError struct{ err error }
+
+func (e *leftOutError) Error() string   { return e.err.Error() }
+func (e *leftOutError) Unwrap() []error { return []error{core.ErrExpect, e.err} }
 
 // release tells the writers that a commit has stored their positions.
 func (p *pipeline) release(ctx context.Context) error {

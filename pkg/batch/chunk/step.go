@@ -214,7 +214,10 @@ func (s *Step) Execute(ctx context.Context, run *core.StepRun) (err error) {
 	if err := p.run(ctx); err != nil {
 		return err
 	}
-	return p.finish(ctx)
+	if err := p.finish(ctx); err != nil {
+		return err
+	}
+	return p.checkLeftOut()
 }
 
 func (s *Step) assemble(ctx context.Context, run *core.StepRun) (parts Parts, err error) {

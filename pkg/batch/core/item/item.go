@@ -167,6 +167,20 @@ type Releaser interface {
 	Release(ctx context.Context) error
 }
 
+// LeftOuter is implemented by writers whose target may leave out items that it was sent, such as a
+// table with a trigger that drops rows (rule C11a).
+type LeftOuter interface {
+	// CountLeftOut is called once, before Open, by an engine that asks LeftOut after each successful
+	// Write. Without it a Write of which items are left out fails.
+	CountLeftOut()
+	// LeftOut returns how many items the target left out since it was asked last. They are not counted
+	// as written.
+	LeftOut() int64
+	// LeftOutError returns the error of a step that left out n of the items that it was to write; nil
+	// accepts them.
+	LeftOutError(n, of int64) error
+}
+
 // Completer is implemented by writers that have something to do in the transaction of
 // their target when all items are written, such as exchanging the rows of a table.
 // Complete is called once all items have a verdict, before [Preparer], in the transaction

@@ -28,7 +28,8 @@ func late(t *testing.T, db tx.Database, work func(ctx context.Context, conn tx.C
 func firsts() map[string]func(ctx context.Context, c *pgx.Conn, begin pgxconn.Begin) error {
 	return map[string]func(ctx context.Context, c *pgx.Conn, begin pgxconn.Begin) error{
 		"COPY": func(ctx context.Context, c *pgx.Conn, begin pgxconn.Begin) error {
-			return begin.CopyFrom(ctx, c, strings.NewReader("4\tgull\n"), "copy bird from stdin")
+			_, err := begin.CopyFrom(ctx, c, strings.NewReader("4\tgull\n"), "copy bird from stdin")
+			return err
 		},
 		"prepared": func(ctx context.Context, c *pgx.Conn, begin pgxconn.Begin) error {
 			_, err := begin.ExecPrepared(ctx, c, "gull", [][]byte{[]byte("gull")}, []int16{pgx.TextFormatCode})

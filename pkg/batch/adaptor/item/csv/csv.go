@@ -24,7 +24,9 @@ type ReaderConfig struct {
 	Path        string                  `key:"path" main:"true" path:"std" required:"true" doc:"The file to read; - is the standard input."`
 	Item        item.Type               `key:"item" doc:"The type of the items. Columns are found by the header, or by position where there is none; other columns are ignored. Without it every column is a string field."`
 	Delimiter   string                  `key:"delimiter" default:"," doc:"The character between fields, or tab."`
-	Header      bool                    `key:"header" default:"true" doc:"Whether the first record names the columns."`
+	Header      string                  `key:"header" default:"true" enum:"true,false,exact,loose" doc:"Whether the first record names the columns: true or exact, by the names as they stand; loose, by the names without regard to case, blanks and no-break spaces."`
+	Columns     int                     `key:"columns" form:"columns is a number; for the types of the columns write item: {id: int}" doc:"With header: false, the number of fields of each record [that of the first record]. A record with another number is an invalid item."`
+	Nulls       []string                `key:"nulls" doc:"The texts that are null in every field, where they stand without quotes. Without it an empty field is null: in a string null and a bytes null only one without quotes."`
 	Records     map[string]RecordType   `key:"records" doc:"The types of records, if the file has several, by the text of the field type_at, such as H, D and T. The file has no line of column names then. The type * is all other records; without it they are invalid items."`
 	TypeAt      int                     `key:"type_at" doc:"The field of a record that is the name of its type, from 1; without it the first."`
 	Comment     string                  `key:"comment" doc:"A character: lines that begin with it are no records."`
@@ -34,6 +36,15 @@ type ReaderConfig struct {
 	Compression string                  `key:"compression" default:"auto" enum:"auto,none,gzip" doc:"Decompress the file; auto goes by the suffix .gz."`
 	MaxLine     registry.Size           `key:"max_line" default:"16MB" doc:"The longest record; a longer one is an invalid item."`
 }
+
+// The values of ReaderConfig.Header. An empty one is HeaderNone in Go.
+const (
+	HeaderNone  = "false"
+	HeaderExact = "exact" // and true
+	HeaderLoose = "loose"
+)
+
+func (c *ReaderConfig) hasHeader() bool { return c.Header != "" && c.Header != HeaderNone }
 
 // defaultMaxLine is the longest record where MaxLine is 0.
 const defaultMaxLine registry.Size = 16 << 20
@@ -54,6 +65,15 @@ func (c *ReaderConfig) Validate() error {
 			errs = append(errs, &registry.ConfigError{Key: "comment", Err: err})
 		}
 	}
+	switch {
+	case c.Columns < 0:
+		errs = append(errs, &registry.ConfigError{Key: "columns", Err: errors.New("it is negative")})
+	case c.Columns > 0 && c.hasHeader():
+		errs = append(errs, &registry.ConfigError{Key: "columns", Err: errors.New("the header says how many fields a record has: columns is for header: false")})
+	}
+	if c.Columns > 0 && c.Records != nil {
+		errs = append(errs, &registry.ConfigError{Key: "columns", Err: errors.New("each type of records has fields of its own: leave it out")})
+	}
 	if c.TypeAt < 0 || c.TypeAt > 0 && c.Records == nil {
 		errs = append(errs, &registry.ConfigError{Key: "type_at", Err: errors.New("it is the number of a field, from 1, of a file with records")})
 	}
@@ -73,7 +93,7 @@ type WriterConfig struct {
 	Delimiter   string                  `key:"delimiter" default:"," doc:"The character between fields, or tab."`
 	LineEnd     string                  `key:"line_end" default:"lf" enum:"lf,crlf" doc:"How a record ends."`
 	Quote       string                  `key:"quote" default:"minimal" enum:"minimal,all" doc:"Quote the fields that need it, or all."`
-	Nulls       string                  `key:"nulls" default:"" doc:"The text of a null, unless the field has its own."`
+	Nulls       string                  `key:"nulls" default:"" doc:"The text of a null, unless the field has its own (the first of its null_if). It stands without quotes, and a text that is the same in quotes, as an empty text in a string null and a bytes null."`
 	Encoding    filestream.EncodingName `key:"encoding" default:"utf-8" doc:"The text's encoding. A character that it lacks makes the item invalid."`
 	Compression string                  `key:"compression" default:"auto" enum:"auto,none,gzip" doc:"Compress the file, one gzip member per chunk; auto goes by the suffix .gz."`
 }
@@ -81,8 +101,12 @@ type WriterConfig struct {
 // Validate reports a key whose value means nothing.
 func (c *WriterConfig) Validate() error {
 	var errs []error
-	if _, err := delimiter(c.Delimiter); err != nil {
+	comma, err := delimiter(c.Delimiter)
+	if err != nil {
 		errs = append(errs, &registry.ConfigError{Key: "delimiter", Err: err})
+	}
+	if strings.ContainsAny(c.Nulls, "\"\r\n"+string(comma)) {
+		errs = append(errs, &registry.ConfigError{Key: "nulls", Err: fmt.Errorf("a null is written without quotes: %q has a delimiter, a quote or a line end", c.Nulls)})
 	}
 	if err := filestream.CheckEncoding(c.Encoding); err != nil {
 		errs = append(errs, &registry.ConfigError{Key: "encoding", Err: err})

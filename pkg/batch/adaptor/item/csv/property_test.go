@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -74,7 +75,7 @@ func TestWhateverEncodingCsvWritesIsReadAndRestarted(t *testing.T) {
 		encoded, err := enc.enc.NewEncoder().Bytes(text.Bytes())
 		require.NoError(t, err)
 		content := append([]byte(enc.bom), encoded...)
-		cfg := ReaderConfig{Path: filepath.Join(dir, "in.csv"), Header: true, Delimiter: comma, Encoding: enc.name}
+		cfg := ReaderConfig{Path: filepath.Join(dir, "in.csv"), Header: HeaderExact, Delimiter: comma, Encoding: enc.name}
 		if packed {
 			var b bytes.Buffer
 			z := gzip.NewWriter(&b)
@@ -148,7 +149,7 @@ func FuzzCSV(f *testing.F) {
 		enc := []filestream.EncodingName{"utf-8", "utf-16", "latin1", "windows-1252"}[int(kind)%4]
 		comma := []string{",", "tab", ";"}[int(kind/4)%3]
 		cfg := ReaderConfig{
-			Path: filepath.Join(t.TempDir(), "in.csv"), Header: header, Trim: trim, LazyQuotes: lazy,
+			Path: filepath.Join(t.TempDir(), "in.csv"), Header: strconv.FormatBool(header), Trim: trim, LazyQuotes: lazy,
 			Encoding: enc, Delimiter: comma, Comment: "#", MaxLine: 200,
 		}
 		if kind >= 128 {
@@ -194,7 +195,7 @@ func TestAStrayQuoteCostsOneLine(t *testing.T) {
 		path := filepath.Join(dir, "in.csv")
 		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
 		var good []string
-		r, err := NewReader(ReaderConfig{Path: path, Header: true}, itemType)
+		r, err := NewReader(ReaderConfig{Path: path, Header: HeaderExact}, itemType)
 		require.NoError(t, err)
 		require.NoError(t, r.Component().(item.Opener).Open(context.Background(), nil))
 		errs := 0

@@ -2,6 +2,7 @@ package csv
 
 import (
 	"context"
+	"math"
 	"slices"
 
 	"github.com/surfin-batch/surfin/internal/filestream"
@@ -24,8 +25,12 @@ func (r *reader) RawText() item.RawText {
 		text = filestream.WithoutEnd(text)
 		raw = item.RawText{Text: string(text), Offset: start, Length: int64(len(text))}
 	}
-	if fitsPosition(r.columns) { // otherwise the header is read again
-		raw.Columns = r.columns
+	columns := r.columns
+	if !r.cfg.hasHeader() {
+		columns = columnNames(r.width)
+	}
+	if fitsPosition(columns) { // otherwise they are read again
+		raw.Columns = columns
 	}
 	return raw
 }
@@ -48,8 +53,11 @@ func (r *reader) bindRaw(ctx context.Context, raw item.RawText) error {
 	switch {
 	case r.index != nil && (raw.Columns == nil || slices.Equal(raw.Columns, r.columns)):
 		return nil
-	case raw.Columns == nil && r.needsHead():
+	case raw.Columns == nil && r.cfg.Columns == 0:
 		if err := r.Open(ctx, nil); err != nil {
+			return err
+		}
+		if err := r.learnWidth(ctx, math.MaxInt64); err != nil {
 			return err
 		}
 		return r.in.Close()

@@ -36,7 +36,7 @@ type recordsPosition struct {
 }
 
 func newRecordsReader(r *reader, of *types) *recordsReader {
-	r.cfg.Header = false
+	r.cfg.Header = HeaderNone
 	return &recordsReader{reader: r, of: of, state: of.plan.Start()}
 }
 
@@ -53,6 +53,7 @@ func (r *recordsReader) openRecords(ctx context.Context, at item.Position) error
 	if err := r.bind(); err != nil {
 		return err
 	}
+	r.csv.blanks = false // an empty line has no type
 	if at == nil {
 		return r.openAt(ctx, nil)
 	}
@@ -290,17 +291,20 @@ func (r *recordsReader) at(field, column int) (row.Value, error) {
 
 // parse reads a field of the item from a field of the record.
 func (r *recordsReader) parse(field, column int) (row.Value, error) {
-	f := r.schema.Field(field)
+	f := &r.bare[field]
 	if column >= len(r.csv.fields) {
 		return row.Value{}, exception.InvalidItem("", exception.ClassParse, fmt.Errorf("field %s: the record has %d fields, at least %d are needed", f.Name, len(r.csv.fields), column+1))
 	}
 	in := r.csv.fields[column]
+	if in.quoted {
+		f = &r.quoted[field]
+	}
 	text := r.text[in.from:in.to]
 	if r.cfg.Trim {
 		text = strings.TrimSpace(text)
 	}
 	if !utf8.ValidString(text) {
-		return row.Value{}, exception.InvalidItem("", exception.ClassParse, fmt.Errorf("field %s: %s is not valid UTF-8 (see the key encoding)", f.Name, f.Quoted(fmt.Sprintf("%.60q", text))))
+		return row.Value{}, exception.InvalidItem("", exception.ClassParse, fmt.Errorf("field %s: %s %s", f.Name, f.Quoted(fmt.Sprintf("%.60q", text)), r.in.NotValid()))
 	}
 	return f.Parse(text)
 }
@@ -332,6 +336,7 @@ func (r *recordsReader) OpenRaw(ctx context.Context, meta item.Meta, raw item.Ra
 	if err := r.reader.OpenRaw(ctx, meta, raw); err != nil {
 		return err
 	}
+	r.csv.blanks = false
 	var err error
 	if r.state, err = r.of.plan.RestoreRawHeads(heads, func(t *recordtypes.Type, text string) (recordtypes.Record, error) {
 		return r.headOf(t, []byte(text))

@@ -17,6 +17,7 @@ type scanner struct {
 	lazy    bool   // quotes inside of a field are text
 	trim    bool   // white space before a field is left out
 	cr      bool   // a carriage return alone ends a line, too
+	blanks  bool   // an empty line is a record of one empty field
 
 	// The rest is about the last record.
 	content []byte // has the fields: the line itself where it has no quotes, else own
@@ -27,7 +28,10 @@ type scanner struct {
 }
 
 // field is where a field begins in the text that was scanned, and where it is in content.
-type field struct{ at, from, to int }
+type field struct {
+	at, from, to int
+	quoted       bool
+}
 
 // errShort says that the text ends within the record.
 var errShort = errors.New("the record has no end yet")
@@ -54,7 +58,7 @@ func (s *scanner) scan(text []byte, atEnd bool) (end int, err error) {
 			return end, io.EOF
 		case n == 0:
 			return end, errShort
-		case len(line) > 0 && (len(s.comment) == 0 || !bytes.HasPrefix(line, s.comment)):
+		case len(line) > 0 && (len(s.comment) == 0 || !bytes.HasPrefix(line, s.comment)), len(line) == 0 && s.blanks:
 			s.content = line
 			if bytes.IndexByte(line, '"') >= 0 {
 				s.own = s.own[:0]
@@ -127,10 +131,10 @@ func (s *scanner) split(line []byte, at int) {
 		}
 		n := bytes.Index(line[from:], s.comma)
 		if n < 0 {
-			s.fields = append(s.fields, field{at + from, from, len(line)})
+			s.fields = append(s.fields, field{at: at + from, from: from, to: len(line)})
 			return
 		}
-		s.fields = append(s.fields, field{at + from, from, from + n})
+		s.fields = append(s.fields, field{at: at + from, from: from, to: from + n})
 		from += n + len(s.comma)
 	}
 }
@@ -157,12 +161,14 @@ func (s *scanner) quoted(text []byte, at int, atEnd bool) (end int, err error) {
 			s.own = append(s.own, ',') // keeps the bytes of two fields from being one character
 		}
 		begin, from := c.at+c.place, len(s.own)
-		if rest := c.line[c.place:]; len(rest) > 0 && rest[0] == '"' {
+		rest := c.line[c.place:]
+		quoted := len(rest) > 0 && rest[0] == '"'
+		if quoted {
 			last, err = s.inQuotes(&c)
 		} else {
 			last, err = s.bare(&c)
 		}
-		s.fields = append(s.fields, field{begin, from, len(s.own)})
+		s.fields = append(s.fields, field{begin, from, len(s.own), quoted})
 	}
 	s.content = s.own
 	return c.at + c.length, err

@@ -161,7 +161,7 @@ func TestTheWritersTextFollowsItsConfig(t *testing.T) {
 	}{
 		{WriterConfig{Header: true}, "x,y,z\n\"a\"\"b\",,\" é\"\n"},
 		{WriterConfig{Delimiter: "tab", LineEnd: "crlf", Nulls: `\N`}, "\"a\"\"b\"\t\\N\t\" é\"\r\n"},
-		{WriterConfig{Quote: "all", Header: true, Delimiter: "é"}, "\"x\"é\"y\"é\"z\"\n\"a\"\"b\"é\"\"é\" é\"\n"},
+		{WriterConfig{Quote: "all", Header: true, Delimiter: "é"}, "\"x\"é\"y\"é\"z\"\n\"a\"\"b\"éé\" é\"\n"},
 		{WriterConfig{Encoding: "latin1"}, "\"a\"\"b\",,\" \xe9\"\n"},
 		{WriterConfig{Encoding: "utf-8-bom"}, "\xEF\xBB\xBF\"a\"\"b\",,\" é\"\n"},
 		{WriterConfig{Encoding: "utf-16", Quote: "minimal"}, "\xFF\xFE\"\x00a\x00\"\x00\"\x00b\x00\"\x00,\x00,\x00\"\x00 \x00\xe9\x00\"\x00\n\x00"},
@@ -278,7 +278,7 @@ func TestWhatIsWrittenIsReadBackByUsAndByEncodingCsv(t *testing.T) {
 		}
 		got, err := write(t, cfg, item, want...)
 		require.NoError(t, err)
-		back, _ := walk(t, ReaderConfig{Path: cfg.Path, Header: true, Delimiter: cfg.Delimiter, Encoding: cfg.Encoding}, nil)
+		back, _ := walk(t, ReaderConfig{Path: cfg.Path, Header: HeaderExact, Delimiter: cfg.Delimiter, Encoding: cfg.Encoding}, nil)
 		require.Len(t, back, len(want))
 		for i := range want {
 			require.Equal(t, want[i][0]+"|"+want[i][1], back[i])

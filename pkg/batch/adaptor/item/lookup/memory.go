@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
@@ -15,6 +16,8 @@ type memory struct {
 	reader item.Reader
 	plan   *processor
 	rows   map[string][]row.Value
+	// padded are the parts of the key of which blanks at the end mean nothing; nil: none.
+	padded []bool
 	bytes  int64
 }
 
@@ -30,6 +33,7 @@ func (m *memory) load(ctx context.Context) (err error) {
 		}
 	}
 	m.rows = map[string][]row.Value{}
+	m.lookForPadding(component)
 	const atOnce = 1000
 	items := m.reader.NewItems(atOnce)
 	for ended := false; !ended; {
@@ -62,7 +66,7 @@ func (m *memory) add(r item.Row, at item.Meta) error {
 		if key[i] = r.At(k.at); key[i].IsNull() {
 			return nil
 		}
-		text = row.AppendKey(text, key[i])
+		text = row.AppendKey(text, m.compared(i, key[i]))
 	}
 	if _, twice := m.rows[string(text)]; twice {
 		return fmt.Errorf("%s: a second row with %s: name more fields in key, or make it unique", at, named(m.plan.key, key))
@@ -75,8 +79,40 @@ func (m *memory) add(r item.Row, at item.Meta) error {
 	return nil
 }
 
-func (m *memory) find(_ context.Context, of []byte, _ []row.Value) ([]row.Value, error) {
+func (m *memory) find(_ context.Context, of []byte, key []row.Value) ([]row.Value, error) {
+	if m.padded != nil {
+		of = nil
+		for i, v := range key {
+			of = row.AppendKey(of, m.compared(i, v))
+		}
+	}
 	return m.rows[string(of)], nil
+}
+
+// lookForPadding asks the reader which parts of the key are padded with blanks, such as a char(n): a
+// table finds their rows by texts with fewer.
+func (m *memory) lookForPadding(reader any) {
+	padder, ok := reader.(interface{ IsPadded(field int) bool })
+	if !ok {
+		return
+	}
+	for i, k := range m.plan.key {
+		if !padder.IsPadded(k.at) {
+			continue
+		}
+		if m.padded == nil {
+			m.padded = make([]bool, len(m.plan.key))
+		}
+		m.padded[i] = true
+	}
+}
+
+// compared is what part i of a key is compared by.
+func (m *memory) compared(i int, v row.Value) row.Value {
+	if m.padded == nil || !m.padded[i] || v.Kind() != row.String {
+		return v
+	}
+	return row.StringValue(strings.TrimRight(v.Str(), " "))
 }
 
 // taken copies what is taken of a row. It is not nil.

@@ -20,12 +20,16 @@ type plan struct {
 	into   string // the table of the statements, quoted
 	schema *row.Schema
 	cols   []column
-	fields []int          // fields[i] goes to cols[i]
-	keys   []int          // places in cols
-	fits   []bool         // values for cols[i] are made to fit its kind
-	limits []*limit       // of cols[i], if values of the field may be changed
-	copies bool           // as in relation
-	texts  map[int]string // the statements, by what the engine says of them
+	fields []int    // fields[i] goes to cols[i]
+	keys   []int    // places in cols
+	fits   []bool   // values for cols[i] are made to fit its kind
+	limits []*limit // of cols[i], if values of the field may be changed
+	copies bool     // as in relation, and the next two
+	drops  bool
+	counts bool // rows that the table takes are compared with the records
+	// leaveOut is called with the number of rows that the table did not take.
+	leaveOut func(n int64) error
+	texts    map[int]string // the statements, by what the engine says of them
 }
 
 // newPlan matches fields and columns, and says everything that does not fit.
@@ -36,7 +40,8 @@ func newPlan(config *Config, schema *row.Schema, table *relation, d tx.Dialect) 
 	if err := config.check(schema); err != nil {
 		return nil, err
 	}
-	p := &plan{config: config, schema: schema, copies: table.copies, texts: map[int]string{}}
+	p := &plan{config: config, schema: schema, copies: table.copies, drops: table.drops, texts: map[int]string{}}
+	p.counts = config.LeftOut != LeftOutIgnore && !table.uncounted
 	names := make([]string, len(table.columns))
 	for i := range table.columns {
 		names[i] = table.columns[i].name
@@ -257,6 +262,25 @@ func (p *plan) key(record []row.Value) string {
 		fmt.Fprintf(&b, "%s %s", p.cols[i].name, record[p.fields[i]])
 	}
 	return b.String()
+}
+
+// changesRows says that each record of an upsert changes a row: there are columns in addition to the key.
+func (p *plan) changesRows() bool { return len(p.cols) > len(p.keys) }
+
+// tookAll compares the rows that the table took with those that it was sent.
+func (p *plan) tookAll(took int64, sent int) error {
+	if !p.counts || took >= int64(sent) {
+		return nil
+	}
+	if p.leaveOut != nil {
+		return p.leaveOut(int64(sent) - took)
+	}
+	return exception.Fatal("", leftOut(int64(sent)-took, int64(sent)))
+}
+
+// leftOut is the error of rows that the table did not take. No item is at fault.
+func leftOut(n, of int64) error {
+	return fmt.Errorf("the table took %d of %d rows: a trigger, a rule or a conflict clause of the table leaves rows out; if it puts them elsewhere, say `left_out: ignore`", of-n, of)
 }
 
 // missing is the error of an update whose row is not there.

@@ -88,7 +88,10 @@ func (b *postgresBatch) send(ctx context.Context, conn tx.Conn, p *plan) error {
 	case p.config.mode() == Update:
 		return b.update(ctx, conn, p)
 	}
-	_, err := b.arrays.exec(ctx, conn, p.arrayStatement())
+	result, err := b.arrays.exec(ctx, conn, p.arrayStatement())
+	if err == nil {
+		err = b.took(p, result)
+	}
 	if p.config.mode() == Upsert && dberr.SQLState(err) == "42P10" {
 		return fmt.Errorf("%w (an upsert needs a unique index on %s)", err, quotedList(p.config.Key))
 	}
@@ -114,7 +117,11 @@ func (b *postgresBatch) copy(ctx context.Context, conn tx.Conn, p *plan) error {
 		p.texts[0] = text
 	}
 	return pgxconn.RunFirst(ctx, conn, text, func(c *pgx.Conn, begin pgxconn.Begin) error {
-		return begin.CopyFrom(ctx, c, bytes.NewReader(b.buf), text)
+		took, err := begin.CopyFrom(ctx, c, bytes.NewReader(b.buf), text)
+		if err != nil {
+			return err
+		}
+		return p.tookAll(took, len(b.records))
 	})
 }
 
@@ -168,11 +175,26 @@ func appendCopyText(dst []byte, s string) []byte {
 
 // update returns an error if a record's row is not there.
 func (b *postgresBatch) update(ctx context.Context, conn tx.Conn, p *plan) error {
-	absent, err := b.arrays.exec(ctx, conn, p.arrayStatement())
-	if err == nil && absent != nil && p.config.needsRows() {
-		err = p.missing(b.records[*absent-1])
+	result, err := b.arrays.exec(ctx, conn, p.arrayStatement())
+	if err == nil && result.found && p.config.needsRows() {
+		err = p.missing(b.records[result.number-1])
 	}
 	return err
+}
+
+// took compares the rows that the table took with the records.
+func (b *postgresBatch) took(p *plan, result arraysResult) error {
+	switch {
+	case p.config.mode() == Insert:
+		return p.tookAll(result.rows, len(b.records))
+	case p.config.mode() != Upsert || !p.changesRows():
+		return nil
+	case p.exactKeys():
+		return p.tookAll(result.rows, len(b.records))
+	case result.found:
+		return p.tookAll(int64(len(b.records)-result.number), len(b.records))
+	}
+	return nil
 }
 
 // arrayStatement is the statement over one array per column. Its text does not
@@ -198,6 +220,9 @@ func (p *plan) arrayStatement() string {
 		}
 		text = fmt.Sprintf("insert into %s (%s) select %s%s from %s%s on conflict (%s) do %s",
 			table, quotedList(p.names()), distinct, p.values(), p.source(!p.exactKeys()), order, quotedList(p.config.Key), action)
+		if p.drops && !p.exactKeys() && action != "nothing" {
+			text = p.countedUpsert(action)
+		}
 	case Update:
 		text = p.updateStatement(table)
 	case Delete:
@@ -206,6 +231,16 @@ func (p *plan) arrayStatement() string {
 	}
 	p.texts[0] = text
 	return text
+}
+
+// countedUpsert is an upsert that returns how many of the keys that PostgreSQL itself tells apart the
+// table did not take.
+func (p *plan) countedUpsert(action string) string {
+	keys := p.compared()
+	return fmt.Sprintf(`with s as materialized (select distinct on (%s) * from %s order by %s, s.ord desc), done as (
+insert into %s (%s) select %s from s on conflict (%s) do %s returning 1)
+select (select count(*) from s) - (select count(*) from done)`,
+		keys, p.source(true), keys, p.into, quotedList(p.names()), p.values(), quotedList(p.config.Key), action)
 }
 
 // updateStatement returns the number of one record without a row, if there is

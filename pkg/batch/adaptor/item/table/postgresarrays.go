@@ -179,19 +179,30 @@ func appendArrayText(dst []byte, s string) []byte {
 	return append(append(dst, s[from:]...), '"')
 }
 
-// exec runs the statement over the arrays. It returns the number in the one row that an update
-// has, if there is one.
-func (a *arrays) exec(ctx context.Context, conn tx.Conn, text string) (found *int, err error) {
+// arraysResult is the result of a statement over arrays: the number of rows that it changed, and the
+// number in its one row, if it has one.
+type arraysResult struct {
+	rows   int64
+	found  bool
+	number int
+}
+
+// exec runs the statement over the arrays.
+func (a *arrays) exec(ctx context.Context, conn tx.Conn, text string) (r arraysResult, err error) {
 	err = pgxconn.RunFirst(ctx, conn, text, func(c *pgx.Conn, begin pgxconn.Begin) error {
 		result, err := a.execOn(ctx, c, begin, text)
-		if err != nil || len(result.Rows) == 0 || result.Rows[0][0] == nil {
+		if err != nil {
 			return err
 		}
-		n, err := strconv.Atoi(string(result.Rows[0][0]))
-		found = &n
+		r.rows = result.CommandTag.RowsAffected()
+		if len(result.Rows) == 0 || result.Rows[0][0] == nil {
+			return nil
+		}
+		r.found = true
+		r.number, err = strconv.Atoi(string(result.Rows[0][0]))
 		return err
 	})
-	return found, err
+	return r, err
 }
 
 // execOn prepares the statement once per connection, where the connection may keep statements.

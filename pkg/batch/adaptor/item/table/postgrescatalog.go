@@ -20,12 +20,16 @@ import (
 // views, and overrides an identity: it does what INSERT does for plain and
 // partitioned tables only.
 //
+// A trigger for each row (1) that comes before (2) or instead of (64) the change may leave the row out.
+//
 // A domain is judged by its base type, and its values are cast to the domain.
 //
 // A column goes as text where unnest would take its array apart (arrays, composite
 // types), or where the comma does not separate elements (box).
 const catalogQuery = `
 select c.relkind::text, c.relkind in ('r', 'p') and not c.relrowsecurity and not c.relhasrules,
+       exists (select from pg_catalog.pg_trigger g where not g.tgisinternal and g.tgtype & 1 <> 0 and g.tgtype & 66 <> 0
+         and (g.tgrelid = c.oid or g.tgrelid in (select relid from pg_partition_tree(c.oid)))),
        pg_relation_is_updatable(c.oid, true),
        a.attname, format_type(a.atttypid, -1), a.attgenerated <> '', a.attidentity = 'a',
        c.relkind <> 'v' or pg_column_is_updatable(c.oid, a.attnum, true),
@@ -58,7 +62,7 @@ func (e *postgres) describe(ctx context.Context, conn tx.Conn, table string) (r 
 		var events, oid, modifier int64
 		var generated, identity, writable, isBase bool
 		var collation sql.NullString
-		if err := rows.Scan(&kind, &r.copies, &events, &c.name, &c.typ, &generated, &identity, &writable, &c.asText, &oid, &modifier, &isBase, &c.shown, &collation); err != nil {
+		if err := rows.Scan(&kind, &r.copies, &r.drops, &events, &c.name, &c.typ, &generated, &identity, &writable, &c.asText, &oid, &modifier, &isBase, &c.shown, &collation); err != nil {
 			return r, err
 		}
 		r.refuses = refusals(kind, events)

@@ -262,13 +262,43 @@ func (r *Refill) exchange(ctx context.Context, conn tx.Conn) error {
 		}
 		statements = append(statements, fmt.Sprintf("insert into %s (%s) select %s from %s", d.Quote(w.config.Name), quotedList(names), quotedList(names), d.Quote(r.at.Shadow)))
 	}
+	var took int64
 	for _, text := range statements {
-		if _, err := conn.ExecContext(ctx, text); err != nil {
+		result, err := conn.ExecContext(ctx, text)
+		if err == nil {
+			took, err = result.RowsAffected()
+		}
+		if err != nil {
 			return fmt.Errorf("table %s: exchange its rows: %w", w.config.Name, err)
 		}
 	}
+	if r.at.Shadow == "" {
+		return nil
+	}
+	return r.exchanged(ctx, conn, took)
+}
+
+// exchanged compares the rows that the table took with those of the shadow, which has no triggers.
+func (r *Refill) exchanged(ctx context.Context, conn tx.Conn, took int64) error {
+	w := r.writer
+	var sent int
+	if err := conn.QueryRowContext(ctx, "select count(*) from "+w.db.Dialect().Quote(r.at.Shadow)).Scan(&sent); err != nil {
+		return fmt.Errorf("table %s: count the rows of %s: %w", w.config.Name, r.at.Shadow, err)
+	}
+	if err := (&plan{counts: w.config.LeftOut != LeftOutIgnore}).tookAll(took, sent); err != nil {
+		return fmt.Errorf("table %s: exchange its rows: %w", w.config.Name, err)
+	}
 	return nil
 }
+
+// CountLeftOut implements item.LeftOuter.
+func (r *Refill) CountLeftOut() { r.writer.CountLeftOut() }
+
+// LeftOut implements item.LeftOuter.
+func (r *Refill) LeftOut() int64 { return r.writer.LeftOut() }
+
+// LeftOutError implements item.LeftOuter.
+func (r *Refill) LeftOutError(n, of int64) error { return r.writer.LeftOutError(n, of) }
 
 // Position implements item.Positioner.
 func (r *Refill) Position() (item.Position, error) {

@@ -60,7 +60,9 @@ func (e *sqlite) typeName(kind row.Kind) string {
 func (e *sqlite) describe(ctx context.Context, conn tx.Conn, table string) (r relation, err error) {
 	schema, name := schemaOf(table)
 	// hidden: 0 is a plain column, 2 and 3 are generated ones.
-	rows, err := conn.QueryContext(ctx, "select name, type, hidden from pragma_table_xinfo(?1, ?2) where hidden <> 1 order by cid", name, schema)
+	rows, err := conn.QueryContext(ctx, `select name, type, hidden,
+coalesce((select t.type = 'view' from pragma_table_list t where t.schema = ?2 collate nocase and t.name = ?1 collate nocase), false)
+from pragma_table_xinfo(?1, ?2) where hidden <> 1 order by cid`, name, schema)
 	if err != nil {
 		return r, err
 	}
@@ -68,7 +70,7 @@ func (e *sqlite) describe(ctx context.Context, conn tx.Conn, table string) (r re
 	for rows.Next() {
 		var c column
 		var hidden int
-		if err := rows.Scan(&c.name, &c.typ, &hidden); err != nil {
+		if err := rows.Scan(&c.name, &c.typ, &hidden, &r.uncounted); err != nil {
 			return r, err
 		}
 		if hidden != 0 {
@@ -132,7 +134,7 @@ func (b *sqliteBatch) send(ctx context.Context, conn tx.Conn, p *plan) error {
 		if !ok {
 			return fmt.Errorf("a statement needs a connection of SQLite's driver, not a %T", driverConn)
 		}
-		args := b.args
+		args, took := b.args, int64(0)
 		for part := range slices.Chunk(b.records, rows) {
 			n := len(part) * len(p.cols)
 			result, err := c.ExecContext(ctx, p.sqliteStatement(len(part)), args[:n])
@@ -140,15 +142,17 @@ func (b *sqliteBatch) send(ctx context.Context, conn tx.Conn, p *plan) error {
 				return err
 			}
 			args = args[n:]
-			if !p.config.needsRows() {
-				continue
-			}
-			switch changed, err := result.RowsAffected(); {
-			case err != nil:
+			changed, err := result.RowsAffected()
+			if err != nil {
 				return err
-			case changed == 0:
+			}
+			if changed == 0 && p.config.needsRows() {
 				return p.missing(part[0])
 			}
+			took += changed
+		}
+		if mode := p.config.mode(); mode == Insert || mode == Upsert && p.changesRows() {
+			return p.tookAll(took, len(b.records))
 		}
 		return nil
 	})

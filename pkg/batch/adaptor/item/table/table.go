@@ -44,6 +44,17 @@ const (
 	MissingIgnore Missing = "ignore"
 )
 
+// LeftOut is what becomes of rows that the table does not take.
+type LeftOut string
+
+// The fates of rows that a trigger, a rule or a conflict clause of the table leaves out.
+const (
+	// LeftOutError fails the step.
+	LeftOutError LeftOut = "error"
+	// LeftOutIgnore counts them as written.
+	LeftOutIgnore LeftOut = "ignore"
+)
+
 // Config configures the writer.
 type Config struct {
 	Name string `key:"name" main:"true" required:"true" doc:"The table, or schema.table."`
@@ -51,6 +62,7 @@ type Config struct {
 	// Key names columns, not fields.
 	Key      []string          `key:"key" doc:"The columns that tell one row from another; required for upsert, update and delete. An upsert needs a unique index on them."`
 	Missing  Missing           `key:"missing" default:"error" enum:"error,ignore" doc:"What becomes of an update whose row is not there: error makes the item an invalid one, which the step may skip; ignore passes it."`
+	LeftOut  LeftOut           `key:"left_out" default:"error" enum:"error,ignore" doc:"What becomes of rows that a trigger, a rule or a conflict clause of the table leaves out of an insert or upsert: error counts the others as written, and fails the step at its end with the exit code EXPECT_FAILED; ignore counts them as written, for triggers that put rows elsewhere."`
 	Columns  map[string]string `key:"columns" doc:"Column to field, and nothing else is written; without it every field goes to the column of its name."`
 	Create   bool              `key:"create" default:"false" doc:"Create the table if it is absent, with key as its primary key."`
 	Database string            `key:"database" doc:"The database; default: the job's."`
@@ -83,6 +95,12 @@ func (c *Config) Validate() error {
 		bad("missing", "%q is unknown (allowed: error, ignore)", c.Missing)
 	case c.Missing == MissingIgnore && c.mode() != Update:
 		bad("missing", "mode %s needs no row to be there: `missing` is for update", c.mode())
+	}
+	switch {
+	case c.LeftOut != "" && c.LeftOut != LeftOutError && c.LeftOut != LeftOutIgnore:
+		bad("left_out", "%q is unknown (allowed: error, ignore)", c.LeftOut)
+	case c.LeftOut == LeftOutIgnore && c.onlyCompares():
+		bad("left_out", "mode %s inserts no row: `left_out` is for insert and upsert", c.mode())
 	}
 	for i, k := range c.Key {
 		if slices.Contains(c.Key[:i], k) {
@@ -147,6 +165,9 @@ items empties the table in both modes, and a restart goes on where it was. Both 
 in a partitioned step, and beside another writer to the table; replace is refused where a foreign key of another
 table refers to it. A redrive of skipped items adds to the table. A step that is never restarted leaves its
 surfin_... table behind.
+
+Rows that a trigger, a rule or a conflict clause of the table leaves out of an insert or upsert are not counted as
+written, and the step fails at its end; ` + "`left_out: ignore`" + ` is for triggers that put rows elsewhere.
 
 A text is read by the type of its column, on both databases alike, and by no setting of the server: a date is
 yyyy-MM-dd, a time without an offset is UTC. A value that the column would change is an invalid item: 12.345 for

@@ -33,6 +33,9 @@ type Writer struct {
 	// createdIn is the transaction that created the table: once it is over, whether
 	// the table is there has to be looked up again.
 	createdIn tx.Tx
+	// counted says that the engine asks for leftOut.
+	counted bool
+	leftOut int64
 	// into is where the rows go instead of the table; empty: to the table.
 	into string
 }
@@ -65,6 +68,10 @@ type relation struct {
 	columns []column
 	// copies says that COPY has the effect of INSERT on it (PostgreSQL).
 	copies bool
+	// drops says that triggers may leave rows out (PostgreSQL).
+	drops bool
+	// uncounted says that the database does not count the rows that it takes (a view of SQLite).
+	uncounted bool
 	// refuses are the modes that it does not take, with the reason.
 	refuses map[Mode]string
 }
@@ -190,7 +197,26 @@ func (w *Writer) WriteRecords(ctx context.Context, schema *row.Schema, records [
 }
 
 func (w *Writer) failed(err error) error {
+	w.leftOut = 0
 	return fmt.Errorf("table %s: %s: %w", w.config.Name, w.config.mode(), err)
+}
+
+// CountLeftOut implements item.LeftOuter.
+func (w *Writer) CountLeftOut() { w.counted = true }
+
+// LeftOut implements item.LeftOuter.
+func (w *Writer) LeftOut() int64 {
+	n := w.leftOut
+	w.leftOut = 0
+	return n
+}
+
+// LeftOutError implements item.LeftOuter.
+func (w *Writer) LeftOutError(n, of int64) error {
+	if w.config.LeftOut == LeftOutIgnore {
+		return nil
+	}
+	return fmt.Errorf("table %s: %w", w.config.Name, leftOut(n, of))
 }
 
 // forgetOld drops what the catalog said where it may say something else by now.
@@ -215,6 +241,9 @@ func (w *Writer) prepare(ctx context.Context, conn tx.Conn, schema *row.Schema) 
 	p, err := newPlan(&w.config, schema, &w.table, w.db.Dialect())
 	if err != nil {
 		return fmt.Errorf("table %s: %w", w.config.Name, err)
+	}
+	if w.counted {
+		p.leaveOut = func(n int64) error { w.leftOut += n; return nil }
 	}
 	p.into = w.db.Dialect().Quote(cmp.Or(w.into, w.config.Name))
 	w.plan = p

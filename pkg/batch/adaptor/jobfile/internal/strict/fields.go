@@ -29,6 +29,8 @@ type Field struct {
 	Later []string
 	// Cures are what to write instead of a text that is not allowed, by a part of it.
 	Cures map[string]string
+	// Form says how a value is written, for messages about one of another kind.
+	Form string
 	// Main says that the value may stand for the whole struct.
 	Main bool
 	// Item is how messages call an item of a list; empty: as the key.
@@ -58,6 +60,8 @@ func (f Field) form(n *Node, kind Kind) string {
 		f.Type = f.Type.Elem()
 	}
 	switch {
+	case f.Form != "":
+		return f.Form
 	case f.Type == nil:
 	case kind == List && f.Program && strings.ContainsAny(n.Text, " |;&<>$"):
 		return "a list is a program and its arguments, such as [ls, -l]; a line for sh is `script: " + n.Text + "`"
@@ -160,6 +164,8 @@ func fieldOf(f reflect.StructField) Field {
 			field.Later = strings.Fields(text)
 		case "cure":
 			field.Cures = curesOf(text)
+		case "form":
+			field.Form = text
 		case "enum":
 			field.Enum = enumOf(text)
 		}

@@ -1,0 +1,67 @@
+package jobfile_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/surfin-batch/surfin/internal/testdb"
+	"github.com/surfin-batch/surfin/internal/testengine"
+	"github.com/surfin-batch/surfin/pkg/batch/adaptor/jobfile"
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/tx"
+)
+
+// Rule C11a: what the table took is committed and counted, and the step fails for the rest.
+func TestRowsThatATriggerDropsAreNotCountedAsWritten(t *testing.T) {
+	t.Parallel()
+	testdb.Each(t, func(t *testing.T, url string) {
+		e := testengine.New(t, url)
+		e.Exec("create table t (id int primary key, name text)")
+		if e.Database.Dialect() == tx.SQLite {
+			e.Exec("create trigger odd before insert on t when new.id % 2 = 0 begin select raise(ignore); end")
+		} else {
+			e.Exec("create function odd() returns trigger language plpgsql as $$ begin if new.id % 2 = 0 then return null; end if; return new; end $$")
+			e.Exec("create trigger odd before insert on t for each row execute function odd()")
+		}
+		job := csvJob("", "skip: 1000\n    read_ahead: true\n  expect: balanced")
+		exec := runCSV(t, e, job, thousand(map[int]string{9: "10,again"}))
+		require.Equal(t, core.StatusFailed, exec.Status)
+		require.Equal(t, core.ExitExpectFailed, exec.ExitCode)
+		require.Contains(t, exec.Error, "table t: the table took 499 of 1000 rows: a trigger")
+		require.Equal(t, []int64{499}, e.Ints("select count(*) from t"))
+		require.EqualValues(t, 499, e.Step(exec, "load").Counters.Write)
+	})
+}
+
+// A lookup of char(n) finds the same rows in memory and in the table.
+func TestALookupByPaddedTextsFindsTheSameInMemoryAndInTheTable(t *testing.T) {
+	t.Parallel()
+	for name, lookup := range map[string]string{
+		"memory": `{from: {query: {sql: "select code, n from codes", key: [code], item: {code: string, n: int}}}, key: {code: item.name}, take: [n], missing: null}`,
+		"table":  `{table: codes, item: {code: string, n: int}, key: {code: item.name}, take: [n], missing: null}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			e := testengine.New(t, testdb.Postgres(t))
+			e.Exec("create table codes (code char(5) primary key, n int)")
+			e.Exec("insert into codes values ('ab', 1), ('abcde', 2)")
+			e.Exec("create table t (id int primary key, name text, n int)")
+			exec := runCSV(t, e, "job: load\nflow:\n- step: load\n  chunk:\n    reader: {csv: {path: in.csv, item: {id: int, name: string}}}\n    processor: {lookup: "+lookup+"}\n    writer: {table: t}\n",
+				[]string{"1,ab", `2,"ab  "`, "3,abcde", "4,a"})
+			require.Equal(t, core.StatusCompleted, exec.Status, exec.Error)
+			require.Equal(t, []int64{1, 1, 2, 0}, e.Ints("select coalesce(n, 0) from t order by id"))
+		})
+	}
+}
+
+func TestMistakesOfTheTableWriterAreReportedWithTheirPlace(t *testing.T) {
+	t.Parallel()
+	for writer, want := range map[string]string{
+		"left_out: warn": "job.yaml:6:41: left_out: \"warn\" is not allowed",
+		"mode: delete, key: [id], left_out: ignore": "job.yaml:6:66: writer table: left_out: mode delete inserts no row: `left_out` is for insert and upsert",
+	} {
+		_, err := jobfile.Parse("job.yaml", []byte("job: j\nflow:\n- step: load\n  chunk:\n    reader: {csv: {path: in.csv, item: {id: int}}}\n    writer: {table: {name: t, "+writer+"}}\n"), shipped(t))
+		require.ErrorContains(t, err, want)
+	}
+}

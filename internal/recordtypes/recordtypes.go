@@ -18,11 +18,15 @@ import (
 // Role says what becomes of the records of a type.
 type Role string
 
-// The roles.
+// The roles of record types.
 const (
-	Detail  Role = "detail"  // an item
-	Header  Role = "header"  // its values go to the details that follow
-	Trailer Role = "trailer" // it is compared with the records before it
+	// Detail records are items.
+	Detail Role = "detail"
+	// Header records have values that go to the details after them.
+	Header Role = "header"
+	// Trailer records are compared with the records before them.
+	Trailer Role = "trailer"
+	// Ignored records are passed over.
 	Ignored Role = "ignore"
 )
 

@@ -90,6 +90,7 @@ func (c *ReaderConfig) Validate() error {
 // WriterConfig configures the csv writer.
 type WriterConfig struct {
 	Path        string                      `key:"path" main:"true" path:"std" output:"true" required:"true" doc:"The file to write; - is the standard output. It is written as PATH.part.NAME, a name of the attempt's own, and renamed when the step is done; what was there is replaced."`
+	Append      bool                        `key:"append" default:"false" doc:"Keep what is in the file, and write after it; without it the file is replaced. The part begins as a copy of the file. A last line without its end gets one. Its header is not written again, and must be that of this step."`
 	Header      bool                        `key:"header" default:"true" doc:"Whether the first record names the columns."`
 	Delimiter   string                      `key:"delimiter" default:"," doc:"The character between fields, or tab."`
 	LineEnd     string                      `key:"line_end" default:"lf" enum:"lf,crlf" doc:"How a record ends."`

@@ -33,6 +33,7 @@ func (c *LinesConfig) Validate() error {
 // LinesWriterConfig configures the writer `lines`.
 type LinesWriterConfig struct {
 	Path        string                      `key:"path" main:"true" path:"std" output:"true" required:"true" doc:"The file to write; - is the standard output. It is written as PATH.part.NAME, a name of the attempt's own, and renamed when the step is done; what was there is replaced."`
+	Append      bool                        `key:"append" default:"false" doc:"Keep what is in the file, and write after it; without it the file is replaced. The part begins as a copy of the file. A last line without its end gets one."`
 	LineEnd     string                      `key:"line_end" default:"lf" enum:"lf,crlf" doc:"How a line ends."`
 	Encoding    filestream.EncodingName     `key:"encoding" default:"utf-8" doc:"The text's encoding. A character that it lacks makes the item invalid."`
 	Compression filestream.WriteCompression `key:"compression" default:"auto" doc:"Compress the file, one gzip member or zstd frame per chunk; auto goes by the suffix: .gz or .zst."`
@@ -176,7 +177,7 @@ func NewLinesWriter(cfg LinesWriterConfig, use registry.BuildContext) (item.Writ
 		return nil, fmt.Errorf("lines: %w", err)
 	}
 	return newWriter(outConfig{
-		name: "lines", path: cfg.Path, compression: cfg.Compression, encoding: cfg.Encoding, lineEnd: cfg.LineEnd,
+		name: "lines", path: cfg.Path, compression: cfg.Compression, appends: cfg.Append, encoding: cfg.Encoding, lineEnd: cfg.LineEnd,
 		put: func(dst []byte, schema *row.Schema, record []row.Value) ([]byte, error) {
 			f := schema.Field(0)
 			dst, err := appendText(dst, f, record[0])

@@ -129,6 +129,7 @@ type WriterConfig struct {
 	Path        string                      `key:"path" main:"true" path:"std" output:"true" required:"true" doc:"The file to write; - is the standard output. It is written as PATH.part.NAME, a name of the attempt's own, and renamed when the step is done; what was there is replaced."`
 	Columns     map[string]Column           `key:"columns" required:"true" doc:"Where each field stands, such as id: 1-9; other fields are not written."`
 	Length      int                         `key:"length" doc:"The bytes of a record, in a file without line ends: places are bytes then. Without it a record is a line."`
+	Append      bool                        `key:"append" default:"false" doc:"Keep what is in the file, and write after it; without it the file is replaced. The part begins as a copy of the file. A last line without its end gets one. Its header is not written again, and must be that of this step; there is no trailer."`
 	Record      string                      `key:"record" literal:"true" doc:"What each record begins with."`
 	Header      string                      `key:"header" doc:"The first line, such as H${params.date}."`
 	Trailer     *Trailer                    `key:"trailer" doc:"The last line."`
@@ -139,7 +140,11 @@ type WriterConfig struct {
 
 // Validate reports a key whose value means nothing.
 func (c *WriterConfig) Validate() error {
-	return errors.Join(append(checkFile(c.Encoding, c.Length, 0), checkMarks(c.Record, c.Header, c.Trailer)...)...)
+	errs := append(checkFile(c.Encoding, c.Length, 0), checkMarks(c.Record, c.Header, c.Trailer)...)
+	if c.Append && c.Trailer != nil {
+		errs = append(errs, &registry.ConfigError{Key: "append", Err: errors.New("the file has a trailer, and nothing can follow that")})
+	}
+	return errors.Join(errs...)
 }
 
 // Components describes the readers and writers.

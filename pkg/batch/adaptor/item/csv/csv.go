@@ -172,7 +172,11 @@ flow:
 			Kind: registry.KindWriter, Name: "csv",
 			Summary: "Writes delimited text: CSV, TSV and their relatives.",
 			Doc: `Columns are the fields of the items, in their order, named as in their source.
-The file is in view only when the step is complete. Each chunk costs one fsync.`,
+The file is in view only when the step is complete. Each chunk costs one fsync.
+
+With ` + "`append: true`" + ` the file keeps what it has: the step copies it once, writes after the copy, and replaces
+the file with both when it is complete. Nothing is lost or doubled if the step is killed, restarted or
+frozen. If another program has changed the file meanwhile, the step fails and leaves it as it is (rule C15t).`,
 			Example: `job: export
 flow:
 - step: export

@@ -54,7 +54,7 @@ seek. A file that changed since the last attempt is refused.`,
 flow:
 - step: grep
   chunk:
-    reader: {lines: in.log}
+    reader: {lines: {path: in.log, encoding: windows-1252}}
     processor: {filter: "item.line contains 'ERROR'"}
     writer: {lines: out/errors.log}`,
 			Config: reflect.TypeFor[LinesConfig](),
@@ -68,14 +68,18 @@ flow:
 			Summary: "Writes a text file, a line for each item.",
 			Doc: `The items have one field, as those of the reader lines, or those of a map with only: true. Its
 text is the line; a null is an empty one, and a text with a line end is an invalid item. The
-file is in view only when the step is complete. Each chunk costs one fsync.`,
+file is in view only when the step is complete. Each chunk costs one fsync.
+
+With ` + "`append: true`" + ` the file keeps what it has: the step copies it once, writes after the copy, and replaces
+the file with both when it is complete. Nothing is lost or doubled if the step is killed, restarted or
+frozen. If another program has changed the file meanwhile, the step fails and leaves it as it is (rule C15t).`,
 			Example: `job: names
 flow:
 - step: names
   chunk:
     reader: {csv: {path: in.csv, item: {id: int, name: string}}}
     processor: {map: {only: true, name: upper(item.name)}}
-    writer: {lines: out/names.txt}`,
+    writer: {lines: {path: out/names.txt, append: true}}`,
 			Config: reflect.TypeFor[LinesWriterConfig](),
 			Types:  func(_ any, in item.Type) (item.Type, error) { return in, oneField(in) },
 			New: func(_ context.Context, cfg any, b registry.BuildContext) (any, error) {

@@ -37,10 +37,10 @@ func TestWhatIsAppendedFollowsWhatWasThereOnceWhoeverDiesOrIsFrozen(t *testing.T
 		}
 		first := s.open(s.appending(1, true), nil)
 		require.Equal(t, was != "", first.Begun())
-		at := s.write(first, "one\n")
+		s.write(first, "one\n")
 		require.NoError(t, first.Release())
 		require.NoError(t, first.Rewind(nil)) // to where it began
-		at = s.write(first, "one\n")
+		at := s.write(first, "one\n")
 		s.write(first, "not committed\n")
 
 		frozen := s.open(s.appending(2, false), at)

@@ -32,7 +32,7 @@ var ErrTooLong = errors.New("the record is too long")
 // InputConfig says what is read, and how.
 type InputConfig struct {
 	Path        string
-	As          string // the name of the file in messages; empty: Path
+	As          string          // the name of the file in messages; empty: Path
 	Compression ReadCompression // empty: auto
 	// Member names a file of a zip archive by a pattern; empty: its only one.
 	Member   string

@@ -32,7 +32,7 @@ type Size int64
 type Choice interface {
 	// Values are the texts allowed, the usual ones first.
 	Values() []string
-	// Page is the page of docs/reference that explains them.
+	// Page is the page of docs/reference that explains them; empty: they are listed at each key.
 	Page() string
 }
 

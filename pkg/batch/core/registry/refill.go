@@ -32,3 +32,9 @@ type Refiller interface {
 	// Refills names the way, such as truncate; empty: what is there stays.
 	Refills() string
 }
+
+// Creator is implemented by the configs of writers that may create their target in the transaction of
+// their first items. Partitioned steps have it created before their parts run (item.PartsPreparer).
+type Creator interface {
+	Creates() bool
+}

@@ -149,7 +149,7 @@ func (r *reader) needsHead() bool { return r.cfg.hasHeader() || r.want.IsOpen() 
 
 func (r *reader) openAt(ctx context.Context, pos *position) error {
 	cfg := filestream.InputConfig{
-		Path: r.cfg.Path, Compression: r.cfg.Compression, Encoding: r.cfg.Encoding, Max: int64(r.cfg.MaxLine),
+		Path: r.cfg.Path, Compression: r.cfg.Compression, Member: r.cfg.Member, Encoding: r.cfg.Encoding, Max: int64(r.cfg.MaxLine),
 		Accept: r.accept, Lines: true,
 	}
 	var at *filestream.InputPosition

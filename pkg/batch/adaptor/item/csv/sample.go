@@ -40,6 +40,7 @@ func OpenSample(ctx context.Context, cfg ReaderConfig) (*Sample, error) {
 	if cfg.hasHeader() {
 		s.head = s.Text()
 	}
+	s.r.csv.blanks = len(s.r.columns) == 1 // as where its field may be null
 	return s, nil
 }
 
@@ -57,10 +58,9 @@ func (s *Sample) Next(ctx context.Context) ([]Cell, error) {
 	if err != nil {
 		return nil, err
 	}
-	text := s.r.in.Buffered(s.r.from)
 	s.cells = s.cells[:0]
 	for _, f := range s.r.csv.fields {
-		s.cells = append(s.cells, Cell{Text: record[f.from:f.to], Quoted: f.at < len(text) && text[f.at] == '"'})
+		s.cells = append(s.cells, Cell{Text: record[f.from:f.to], Quoted: f.quoted})
 	}
 	return s.cells, nil
 }

@@ -14,11 +14,12 @@ import (
 
 // file reads the lines of a file. Offsets are those of filestream.Input.
 type file struct {
-	name, path, compression string
-	encoding                filestream.EncodingName
-	longest                 registry.Size
-	accept                  bool // changes of the file
-	size                    int  // bytes of a record; 0: a record is a line
+	name, path, member string
+	compression        filestream.ReadCompression
+	encoding           filestream.EncodingName
+	longest            registry.Size
+	accept             bool // changes of the file
+	size               int  // bytes of a record; 0: a record is a line
 
 	in   *filestream.Input
 	at   int64 // offset of the next line, and lines before it
@@ -46,7 +47,7 @@ func (f *file) open(ctx context.Context, at *filePosition) error {
 	if f.longest == 0 {
 		f.longest = defaultMaxLine
 	}
-	cfg := filestream.InputConfig{Path: f.path, Compression: f.compression, Encoding: f.encoding, Accept: f.accept, Lines: f.size == 0, Raw: f.size > 0}
+	cfg := filestream.InputConfig{Path: f.path, Compression: f.compression, Member: f.member, Encoding: f.encoding, Accept: f.accept, Lines: f.size == 0, Raw: f.size > 0}
 	var from *filestream.InputPosition
 	if at != nil {
 		from = &at.InputPosition

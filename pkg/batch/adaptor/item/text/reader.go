@@ -28,7 +28,7 @@ func NewReader(cfg ReaderConfig, itemType item.Type) (item.Reader, error) {
 		return nil, fmt.Errorf("fixed: header: %w", err)
 	}
 	return itemType.FromRecords(&reader{
-		file: file{name: "fixed", path: cfg.Path, compression: cfg.Compression, encoding: cfg.Encoding, longest: cfg.MaxLine, size: cfg.Length},
+		file: file{name: "fixed", path: cfg.Path, compression: cfg.Compression, member: cfg.Member, encoding: cfg.Encoding, longest: cfg.MaxLine, size: cfg.Length},
 		cfg:  cfg, head: header, program: p, record: record{program: p}, needed: p.needed(), state: p.plan.Start(), schema: itemType.Schema(),
 	})
 }

@@ -27,20 +27,21 @@ type Trailer struct {
 
 // ReaderConfig configures the reader `fixed`.
 type ReaderConfig struct {
-	Path        string                  `key:"path" main:"true" path:"std" required:"true" doc:"The file to read; - is the standard input."`
-	Item        item.Type               `key:"item" required:"true" doc:"The type of the items."`
-	Columns     map[string]Column       `key:"columns" doc:"Where each field stands, such as id: 1-9. Needed unless there are records."`
-	Length      int                     `key:"length" doc:"The bytes of a record, in a file without line ends: places are bytes then, and meta.line is the number of the record. Without it a record is a line."`
-	Records     map[string]RecordType   `key:"records" doc:"The types of records, if the file has several, by the text that a record begins with, such as H, D and T. The longest one that fits counts. The type * is all other records; without it they are invalid items."`
-	TypeAt      string                  `key:"type_at" doc:"Where the name of the type stands in a record that does not begin with it: FIRST-LAST; blanks around it are ignored."`
-	Record      string                  `key:"record" literal:"true" doc:"What each record begins with; a line that begins otherwise is an invalid item."`
-	Header      string                  `key:"header" literal:"true" doc:"What the first line begins with, which is then no record; a file that begins otherwise fails the step."`
-	HeaderLines int                     `key:"header_lines" default:"0" doc:"How many lines stand before the first record, where header is not known by what it begins with."`
-	Trailer     *Trailer                `key:"trailer" doc:"The last line. Without it in the file, with another number of records, or with more after it, the step fails. It is read together with the last record, so the last chunk does not commit then."`
-	Short       bool                    `key:"short" default:"false" doc:"Whether a line may end before its last column, as where an editor took the blanks at its end away: what is missing is blank. Otherwise it is an invalid item."`
-	Encoding    filestream.EncodingName `key:"encoding" default:"utf-8" doc:"The text's encoding. A byte order mark is recognised by itself, unless the records have a length: each field is decoded by itself then. Bytes that the encoding does not have make the item invalid."`
-	Compression string                  `key:"compression" default:"auto" enum:"auto,none,gzip" doc:"Decompress the file; auto goes by the suffix .gz."`
-	MaxLine     registry.Size           `key:"max_line" default:"1MB" doc:"The longest line; a longer one is an invalid item."`
+	Path        string                     `key:"path" main:"true" path:"std" required:"true" doc:"The file to read; - is the standard input."`
+	Item        item.Type                  `key:"item" required:"true" doc:"The type of the items."`
+	Columns     map[string]Column          `key:"columns" doc:"Where each field stands, such as id: 1-9. Needed unless there are records."`
+	Length      int                        `key:"length" doc:"The bytes of a record, in a file without line ends: places are bytes then, and meta.line is the number of the record. Without it a record is a line."`
+	Records     map[string]RecordType      `key:"records" doc:"The types of records, if the file has several, by the text that a record begins with, such as H, D and T. The longest one that fits counts. The type * is all other records; without it they are invalid items."`
+	TypeAt      string                     `key:"type_at" doc:"Where the name of the type stands in a record that does not begin with it: FIRST-LAST; blanks around it are ignored."`
+	Record      string                     `key:"record" literal:"true" doc:"What each record begins with; a line that begins otherwise is an invalid item."`
+	Header      string                     `key:"header" literal:"true" doc:"What the first line begins with, which is then no record; a file that begins otherwise fails the step."`
+	HeaderLines int                        `key:"header_lines" default:"0" doc:"How many lines stand before the first record, where header is not known by what it begins with."`
+	Trailer     *Trailer                   `key:"trailer" doc:"The last line. Without it in the file, with another number of records, or with more after it, the step fails. It is read together with the last record, so the last chunk does not commit then."`
+	Short       bool                       `key:"short" default:"false" doc:"Whether a line may end before its last column, as where an editor took the blanks at its end away: what is missing is blank. Otherwise it is an invalid item."`
+	Encoding    filestream.EncodingName    `key:"encoding" default:"utf-8" doc:"The text's encoding. A byte order mark is recognised by itself, unless the records have a length: each field is decoded by itself then. Bytes that the encoding does not have make the item invalid."`
+	Compression filestream.ReadCompression `key:"compression" default:"auto" doc:"Decompress the file; auto goes by the suffix: .gz, .zst, .bz2 or .xz. A zip archive is read with zip, or with member."`
+	Member      string                     `key:"member" doc:"Which file of a zip archive is read: its name, or a pattern with *, ? and [a-z] that one file of it has; without a / folders do not count. Without it the archive must have one file."`
+	MaxLine     registry.Size              `key:"max_line" default:"1MB" doc:"The longest line; a longer one is an invalid item."`
 }
 
 // defaultMaxLine is the longest line where MaxLine is 0.
@@ -48,7 +49,7 @@ const defaultMaxLine registry.Size = 1 << 20
 
 // Validate reports a key whose value means nothing.
 func (c *ReaderConfig) Validate() error {
-	errs := checkFile(c.Encoding, c.Length, c.MaxLine)
+	errs := append(checkFile(c.Encoding, c.Length, c.MaxLine), checkMember(c.Member, c.Compression)...)
 	bad := func(key, format string, args ...any) {
 		errs = append(errs, &registry.ConfigError{Key: key, Err: fmt.Errorf(format, args...)})
 	}
@@ -89,6 +90,13 @@ func checkFile(encoding filestream.EncodingName, length int, longest registry.Si
 	return errs
 }
 
+func checkMember(member string, compression filestream.ReadCompression) []error {
+	if err := filestream.CheckMember(member, compression); err != nil {
+		return []error{&registry.ConfigError{Key: "member", Err: err}}
+	}
+	return nil
+}
+
 // checkMarks refuses marks by which two kinds of lines look the same.
 func checkMarks(record, header string, trailer *Trailer) (errs []error) {
 	if trailer == nil {
@@ -118,15 +126,15 @@ func checkMarks(record, header string, trailer *Trailer) (errs []error) {
 
 // WriterConfig configures the writer `fixed`.
 type WriterConfig struct {
-	Path        string                  `key:"path" main:"true" path:"std" output:"true" required:"true" doc:"The file to write; - is the standard output. It is written as PATH.part.NAME, a name of the attempt's own, and renamed when the step is done; what was there is replaced."`
-	Columns     map[string]Column       `key:"columns" required:"true" doc:"Where each field stands, such as id: 1-9; other fields are not written."`
-	Length      int                     `key:"length" doc:"The bytes of a record, in a file without line ends: places are bytes then. Without it a record is a line."`
-	Record      string                  `key:"record" literal:"true" doc:"What each record begins with."`
-	Header      string                  `key:"header" doc:"The first line, such as H${params.date}."`
-	Trailer     *Trailer                `key:"trailer" doc:"The last line."`
-	LineEnd     string                  `key:"line_end" default:"lf" enum:"lf,crlf" doc:"How a line ends."`
-	Encoding    filestream.EncodingName `key:"encoding" default:"utf-8" doc:"The text's encoding. A character that it lacks makes the item invalid."`
-	Compression string                  `key:"compression" default:"auto" enum:"auto,none,gzip" doc:"Compress the file, one gzip member per chunk; auto goes by the suffix .gz."`
+	Path        string                      `key:"path" main:"true" path:"std" output:"true" required:"true" doc:"The file to write; - is the standard output. It is written as PATH.part.NAME, a name of the attempt's own, and renamed when the step is done; what was there is replaced."`
+	Columns     map[string]Column           `key:"columns" required:"true" doc:"Where each field stands, such as id: 1-9; other fields are not written."`
+	Length      int                         `key:"length" doc:"The bytes of a record, in a file without line ends: places are bytes then. Without it a record is a line."`
+	Record      string                      `key:"record" literal:"true" doc:"What each record begins with."`
+	Header      string                      `key:"header" doc:"The first line, such as H${params.date}."`
+	Trailer     *Trailer                    `key:"trailer" doc:"The last line."`
+	LineEnd     string                      `key:"line_end" default:"lf" enum:"lf,crlf" doc:"How a line ends."`
+	Encoding    filestream.EncodingName     `key:"encoding" default:"utf-8" doc:"The text's encoding. A character that it lacks makes the item invalid."`
+	Compression filestream.WriteCompression `key:"compression" default:"auto" doc:"Compress the file, one gzip member or zstd frame per chunk; auto goes by the suffix: .gz or .zst."`
 }
 
 // Validate reports a key whose value means nothing.

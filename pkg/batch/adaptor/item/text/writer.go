@@ -166,9 +166,10 @@ func appendText(dst []byte, f *row.Field, v row.Value) ([]byte, error) {
 
 // outConfig is what the writers differ by.
 type outConfig struct {
-	name, path, compression, lineEnd string
-	encoding                         filestream.EncodingName
-	header                           string // "": there is none
+	name, path, lineEnd string
+	compression         filestream.WriteCompression
+	encoding            filestream.EncodingName
+	header              string // "": there is none
 	// put appends the line of a record.
 	put func(dst []byte, schema *row.Schema, record []row.Value) ([]byte, error)
 	// trailer is the last record of a file with so many records; nil: there is none.

@@ -59,7 +59,9 @@ func TestALookupByPaddedTextsFindsTheSameInMemoryAndInTheTable(t *testing.T) {
 func TestMistakesOfTheTableWriterAreReportedWithTheirPlace(t *testing.T) {
 	t.Parallel()
 	for writer, want := range map[string]string{
-		"left_out: warn": "job.yaml:6:41: left_out: \"warn\" is not allowed",
+		"left_out: warn":                            "job.yaml:6:41: left_out: \"warn\" is not allowed",
+		"schema: extend":                            "job.yaml:6:39: schema: \"extend\" is not allowed",
+		"mode: delete, key: [id], schema: add":      "writer table: schema: mode delete writes no column",
 		"mode: delete, key: [id], left_out: ignore": "job.yaml:6:66: writer table: left_out: mode delete inserts no row: `left_out` is for insert and upsert",
 	} {
 		_, err := jobfile.Parse("job.yaml", []byte("job: j\nflow:\n- step: load\n  chunk:\n    reader: {csv: {path: in.csv, item: {id: int}}}\n    writer: {table: {name: t, "+writer+"}}\n"), shipped(t))

@@ -28,7 +28,8 @@ type plan struct {
 	limits   []*limit // of cols[i], if values of the field may be changed
 	copies   bool     // as in relation, and the next two
 	drops    bool
-	counts   bool // rows that the table takes are compared with the records
+	counts   bool     // rows that the table takes are compared with the records
+	ignored  []string // fields without a column that are left out
 	// leaveOut is called with the number of rows that the table did not take.
 	leaveOut func(n int64) error
 	texts    map[int]string // the statements, by what the engine says of them
@@ -39,7 +40,7 @@ func newPlan(config *Config, schema *row.Schema, table *relation, d tx.Dialect) 
 	if schema.IsOpen() {
 		return nil, errors.New("the items' columns are not known")
 	}
-	if err := config.check(schema); err != nil {
+	if err := config.checkFields(schema); err != nil {
 		return nil, err
 	}
 	p := &plan{config: config, schema: schema, copies: table.copies, drops: table.drops, texts: map[int]string{}}
@@ -54,8 +55,11 @@ func newPlan(config *Config, schema *row.Schema, table *relation, d tx.Dialect) 
 		if config.mode() == Delete && !isKey {
 			continue
 		}
-		i := slices.IndexFunc(names, func(n string) bool { return n == name || (d == tx.SQLite && strings.EqualFold(n, name)) })
+		i := table.indexOf(name, d)
 		switch {
+		case i < 0 && config.Schema == SchemaIgnore && !isKey:
+			p.ignored = append(p.ignored, config.field(name))
+			continue
 		case i < 0:
 			errs = append(errs, fmt.Errorf("field %s has no column %s%s", config.field(name), name, nearest.Hint(name, names)))
 			continue

@@ -55,6 +55,19 @@ const (
 	LeftOutIgnore LeftOut = "ignore"
 )
 
+// SchemaChange is what becomes of fields that the table has no column for.
+type SchemaChange string
+
+// The fates of fields without a column.
+const (
+	// SchemaFail fails the step.
+	SchemaFail SchemaChange = "fail"
+	// SchemaIgnore leaves the fields out, with a warning.
+	SchemaIgnore SchemaChange = "ignore"
+	// SchemaAdd adds columns in the transaction of the first rows.
+	SchemaAdd SchemaChange = "add"
+)
+
 // Config configures the writer.
 type Config struct {
 	Name string `key:"name" main:"true" required:"true" doc:"The table, or schema.table."`
@@ -65,6 +78,7 @@ type Config struct {
 	LeftOut  LeftOut           `key:"left_out" default:"error" enum:"error,ignore" doc:"What becomes of rows that a trigger, a rule or a conflict clause of the table leaves out of an insert or upsert: error counts the others as written, and fails the step at its end with the exit code EXPECT_FAILED; ignore counts them as written, for triggers that put rows elsewhere."`
 	Columns  map[string]string `key:"columns" doc:"Column to field, and nothing else is written; without it every field goes to the column of its name."`
 	Create   bool              `key:"create" default:"false" doc:"Create the table if it is absent, with key as its primary key."`
+	Schema   SchemaChange      `key:"schema" default:"fail" enum:"fail,ignore,add" doc:"What becomes of a field that the table has no column for: fail is an error at the start of the step; ignore leaves it out, with a warning that is logged and stored in the context of the step (ignored_fields); add adds a column that may be null, in the transaction of the first rows. A column of the key is never left out or added."`
 	Database string            `key:"database" doc:"The database; default: the job's."`
 	Batch    int               `key:"batch" default:"0" doc:"Rows per statement; 0: the whole chunk on PostgreSQL, as many as have about 100 values on SQLite."`
 }
@@ -99,6 +113,10 @@ func (c *Config) Validate() error {
 	switch {
 	case c.LeftOut != "" && c.LeftOut != LeftOutError && c.LeftOut != LeftOutIgnore:
 		bad("left_out", "%q is unknown (allowed: error, ignore)", c.LeftOut)
+	case c.Schema != "" && c.Schema != SchemaFail && c.Schema != SchemaIgnore && c.Schema != SchemaAdd:
+		bad("schema", "%q is unknown (allowed: fail, ignore, add)", c.Schema)
+	case c.Schema == SchemaAdd && c.mode() == Delete:
+		bad("schema", "mode delete writes no column: `schema: add` is for the others")
 	case c.LeftOut == LeftOutIgnore && c.onlyCompares():
 		bad("left_out", "mode %s inserts no row: `left_out` is for insert and upsert", c.mode())
 	}
@@ -135,7 +153,7 @@ func (c *Config) Refills() string {
 }
 
 // Creates implements registry.Creator.
-func (c *Config) Creates() bool { return c.Create }
+func (c *Config) Creates() bool { return c.Create || c.Schema == SchemaAdd }
 
 // onlyCompares says that the key finds rows, and is not written.
 func (c *Config) onlyCompares() bool { return c.mode() == Update || c.mode() == Delete }
@@ -153,8 +171,8 @@ and tables with rules or row-level security; SQLite gets multi-row statements. A
 column that takes no values (generated, ` + "`generated always as identity`" + `, computed by a
 view) is an error at the start of the step.
 
-Fields find their columns by name. A field without a column is an error; a column
-without a field gets its default. If a key is in a chunk more than once, the last item
+Fields find their columns by name. A field without a column is an error, unless
+` + "`schema`" + ` says ignore or add; a column without a field gets its default. If a key is in a chunk more than once, the last item
 wins. An absent table is an error that prints the CREATE TABLE, unless ` + "`create: true`" + `, which
 creates it in the transaction of the first rows, or at the end of a step without any.
 
@@ -203,6 +221,7 @@ flow:
 			if err != nil {
 				return nil, err
 			}
+			w.context = b.StepContext
 			if c.Create {
 				return b.In.ToRecords(creator{w})
 			}
@@ -230,6 +249,18 @@ func (c *Config) check(schema *row.Schema) error {
 	if schema.IsOpen() {
 		return nil
 	}
+	errs := []error{c.checkFields(schema)}
+	for _, k := range c.Key {
+		if i := schema.Index(c.field(k)); i >= 0 && c.byKey() && schema.Field(i).Nullable {
+			errs = append(errs, &registry.ConfigError{Key: "key", Err: fmt.Errorf("field %s may be null, and a null is equal to nothing", schema.Field(i).Name)})
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// checkFields is check without nullability, which says nothing where a source describes its columns: each
+// may be null then, and a null in a key is an invalid item.
+func (c *Config) checkFields(schema *row.Schema) error {
 	var errs []error
 	for _, column := range slices.Sorted(maps.Keys(c.Columns)) {
 		if field := c.Columns[column]; schema.Index(field) < 0 {
@@ -237,11 +268,8 @@ func (c *Config) check(schema *row.Schema) error {
 		}
 	}
 	for _, k := range c.Key {
-		switch i := schema.Index(c.field(k)); {
-		case i < 0:
+		if schema.Index(c.field(k)) < 0 {
 			errs = append(errs, &registry.ConfigError{Key: "key", Err: fmt.Errorf("the item has no field for column %s%s", k, nearest.Hint(k, c.written(schema)))})
-		case c.byKey() && schema.Field(i).Nullable:
-			errs = append(errs, &registry.ConfigError{Key: "key", Err: fmt.Errorf("field %s may be null, and a null is equal to nothing", schema.Field(i).Name)})
 		}
 	}
 	return errors.Join(errs...)

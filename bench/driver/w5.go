@@ -114,7 +114,7 @@ func seekWithPosition(ctx context.Context, w Work) (r Result, err error) {
 
 // openReader opens our reader of csv at a position; nil: at the start.
 func openReader(ctx context.Context, w Work, at item.Position) (item.Reader, error) {
-	reader, err := csvitem.NewReader(csvitem.ReaderConfig{Path: w.Input, Header: true}, item.TypeOf[saleItem]("sale"))
+	reader, err := csvitem.NewReader(csvitem.ReaderConfig{Path: w.Input, Header: csvitem.HeaderExact}, item.TypeOf[saleItem]("sale"))
 	if err != nil {
 		return nil, err
 	}

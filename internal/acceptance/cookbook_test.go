@@ -309,7 +309,7 @@ func cookGuarded(s *scene, db tx.Database) func() {
 	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { alerts.Add(1) }))
 	s.t.Cleanup(server.Close)
 	s.env = append(s.env, "SURFIN_SECRET_PG=not-a-secret", "SURFIN_SECRET_WEBHOOK="+server.URL)
-	s.exec(db, "create table job_lock (name text primary key)", "create table run (ok boolean)", "create table scratch (n bigint)", "insert into run values (false)", "insert into scratch values (1)")
+	s.exec(db, "create table job_lock (name text primary key, owner bigint)", "create table run (ok boolean)", "create table scratch (n bigint)", "insert into run values (false)", "insert into scratch values (1)")
 	require.NoError(s.t, os.WriteFile(filepath.Join(s.dir, "work.sh"), []byte("#!/bin/sh\n[ \"$PGPASSWORD\" = not-a-secret ] && echo \"$1\" >> worked\n[ -e fail ] && rm fail && exit 1\nsleep 0.2\n"), 0o700)) //nolint:gosec // a script
 	require.NoError(s.t, os.WriteFile(filepath.Join(s.dir, "fail"), nil, 0o600))
 	code, out := s.run("run", "guarded.yaml", "date=2026-11-20")

@@ -122,3 +122,20 @@ func TestACopyThatIsKilledGoesOnAtItsPosition(t *testing.T) {
 		require.Equal(t, 200_000, strings.Count(s.read("in.jsonl"), "\n"))
 	})
 }
+
+// A column of a domain is one of the type below it.
+func TestColumnsOfDomainsAreCopied(t *testing.T) {
+	t.Parallel()
+	url := testdb.Postgres(t)
+	s := newScene(t, url, nil)
+	db, _ := s.open()
+	s.exec(db, "create domain money2 as numeric(10,2)", "create domain price as money2 not null", "create domain tags as text[]", "create domain whole as int",
+		"create table goods (id whole primary key, price price, tags tags, old money2[])",
+		`insert into goods values (1, 5.10, '{a,b}', '{1.00,null}')`)
+	said := s.said("infer", "table:goods")
+	for _, line := range []string{"id: int\n", "price: {type: decimal, scale: 2}", "tags: list of string null", "old: {type: list of decimal null, scale: 2}"} {
+		require.Contains(t, said, line)
+	}
+	s.said("copy", "table:goods", "table:again")
+	require.Equal(t, []int64{1}, s.ints(db, "select count(*) from goods g join again a using (id) where g.price = a.price and g.tags::text = a.tags::text and g.old::text = a.old::text", 1))
+}

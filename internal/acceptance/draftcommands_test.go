@@ -1,7 +1,9 @@
 package acceptance
 
 import (
+	"fmt"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -33,5 +35,86 @@ func TestADraftOfAFileRunsAtOnce(t *testing.T) {
 		require.Equal(t, "id,at.x\n1,2\n", s.read("out.csv"))
 		code, _ = s.run("copy", "good.jsonl", "out.csv")
 		require.Equal(t, 2, code)
+	})
+}
+
+// Tables may be called as files are, and SQL's own words too.
+func TestADraftQuotesTheNameOfItsTable(t *testing.T) {
+	t.Parallel()
+	testdb.Each(t, func(t *testing.T, url string) {
+		names := []string{"order", "user", "Table", "sales 2026-01", "2026"}
+		files := map[string]string{}
+		for _, n := range names {
+			files[n+".csv"] = "id,order,name\n1,2,x\n"
+		}
+		s := newScene(t, url, files)
+		for i, n := range names {
+			dir := fmt.Sprintf("made%d", i)
+			made := s.said("init", n+".csv", "--dir", dir)
+			job, _, _ := strings.Cut(made, "\n")
+			require.Contains(t, s.said("test", strings.TrimSuffix(job, ".yaml")+"_test.yaml"), "1 passed, 0 failed")
+			s.said("run", job)
+		}
+		require.Contains(t, s.said("sql", `select "order" from "order"`, "--format", "json"), `"order": 2`)
+	})
+}
+
+// A new copy into what has rows is refused until somebody says what becomes of them; one that goes on is not.
+func TestANewCopyDoublesNoRows(t *testing.T) {
+	t.Parallel()
+	testdb.Each(t, func(t *testing.T, url string) {
+		s := newScene(t, url, map[string]string{"in.csv": "id,n\n1,1\n2,2\n"})
+		db, _ := s.open()
+		count := func(want int64) {
+			t.Helper()
+			require.Equal(t, []int64{want}, s.ints(db, "select count(*) from c", 1))
+		}
+		s.said("copy", "in.csv", "table:c")
+		code, out := s.run("copy", "in.csv", "table:c")
+		require.Equal(t, 2, code)
+		require.Contains(t, out, "table c has rows already")
+		require.Contains(t, out, "--upsert KEY")
+		count(2)
+		code, out = s.run("copy", "in.csv", "table:c", "--append", "--replace")
+		require.Equal(t, 2, code, out)
+		s.said("copy", "in.csv", "table:c", "--append")
+		count(4)
+		s.said("copy", "in.csv", "table:c", "--replace")
+		count(2)
+		s.exec(db, "create unique index c_id on c (id)")
+		s.write("in.csv", "id,n\n2,20\n3,3\n")
+		s.said("copy", "in.csv", "table:c", "--upsert", "id")
+		count(3)
+		require.Equal(t, []int64{24}, s.ints(db, "select sum(n) from c", 1))
+
+		s.said("copy", "in.csv", "out.jsonl")
+		code, out = s.run("copy", "in.csv", "out.jsonl")
+		require.Equal(t, 2, code)
+		require.Contains(t, out, "is there already")
+		s.said("copy", "in.csv", "out.jsonl", "--replace")
+
+		// It goes on where it failed, with rows in the table.
+		s.write("bad.csv", "id,n\n1,1\n2,\"x\"y\n3,3\n")
+		code, out = s.run("copy", "bad.csv", "table:d")
+		require.Equal(t, 1, code, out)
+		require.Contains(t, out, "1 record is invalid")
+		code, out = s.run("copy", "bad.csv", "table:e", "--skip", "1")
+		require.Equal(t, 5, code, out)
+		require.Equal(t, []int64{2}, s.ints(db, "select count(*) from e", 1))
+	})
+}
+
+// What is not UTF-8 is named, and read with its encoding.
+func TestACopyAsksForTheEncoding(t *testing.T) {
+	t.Parallel()
+	inTurn(t, 1, func(t *testing.T, url string) {
+		s := newScene(t, url, map[string]string{"in.csv": "id,name\n1,J\xfcrgen\n"})
+		for _, command := range [][]string{{"infer", "in.csv"}, {"init", "in.csv"}, {"copy", "in.csv", "table:c"}} {
+			code, out := s.run(command...)
+			require.Equal(t, 2, code)
+			require.Contains(t, out, "in.csv:2: byte 0xfc at offset 11 is not UTF-8 (is it windows-1252? --encoding windows-1252)")
+		}
+		s.said("copy", "in.csv", "table:c", "--encoding", "windows-1252")
+		require.Contains(t, s.said("sql", "select name from c", "--format", "json"), "Jürgen")
 	})
 }

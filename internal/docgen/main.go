@@ -5,7 +5,7 @@
 //
 // `make generate` runs it; CI fails when the pages are not what it writes.
 //
-// It imports pkg/batch, core, adaptor/api, adaptor/cli, adaptor/jobfile, settings and internal/expression.
+// It imports pkg/batch, core, adaptor/api, adaptor/cli, adaptor/jobfile, settings, internal/expression and internal/filestream.
 package main
 
 import (
@@ -19,6 +19,7 @@ import (
 	"strings"
 
 	"github.com/surfin-batch/surfin/internal/expression"
+	"github.com/surfin-batch/surfin/internal/filestream"
 	"github.com/surfin-batch/surfin/pkg/batch"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/api"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/cli"
@@ -86,6 +87,7 @@ func pages() (map[string][]byte, error) {
 	if pages["openapi.json"], err = api.Document(); err != nil {
 		return nil, err
 	}
+	pages["encodings.md"] = encodingsPage()
 	pages["state-machines.md"] = machinesPage()
 	pages["README.md"] = indexPage()
 	return pages, nil
@@ -100,6 +102,7 @@ Generated from the code that checks your files: what is not here is an error the
 |---|---|
 | [job-file.md](job-file.md) | every key of a job file |
 | [components.md](components.md) | every reader, processor, writer and tasklet that is shipped |
+| [encodings.md](encodings.md) | the encodings that readers and writers of text know |
 | [functions.md](functions.md) | the functions of expressions |
 | [commands.md](commands.md) | the commands of ` + "`surfin`" + ` and their flags |
 | [settings.md](settings.md) | settings of the command: surfin.yaml, environment, defaults |
@@ -107,6 +110,24 @@ Generated from the code that checks your files: what is not here is an error the
 | [job.schema.json](job.schema.json) | JSON Schema of job files, for editors |
 | [openapi.json](openapi.json) | OpenAPI of the REST API that ` + "`surfin serve`" + ` serves |
 `)
+}
+
+func encodingsPage() []byte {
+	var b bytes.Buffer
+	b.WriteString(generated + "# Encodings\n\nThe values of the key `encoding` of every reader and writer of text. A reader of `utf-8` also reads a file that\n" +
+		"begins with a byte order mark of UTF-8 or UTF-16. Bytes that an encoding does not have, and halves of characters,\n" +
+		"make the item invalid: it fails the step, or is skipped where the step skips. So does a character that a writer's\n" +
+		"encoding does not have. Neither is ever replaced. `surfin infer` names the byte and the line where a file is not in UTF-8.\n\n" +
+		"The tables are those of browsers (the WHATWG standard) for the encodings of East Asia, and those of the code pages\n" +
+		"for the others. Rule C15q of the [semantics](../semantics.md).\n\n| name | other names | what |\n|---|---|---|\n")
+	for _, e := range filestream.AllEncodings() {
+		var other []string
+		for _, name := range e.Other {
+			other = append(other, code(name))
+		}
+		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", e.Name, strings.Join(other, ", "), cell(e.About))
+	}
+	return b.Bytes()
 }
 
 func machinesPage() []byte {

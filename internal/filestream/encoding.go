@@ -1,106 +1,275 @@
 package filestream
 
 import (
+	"bytes"
 	"fmt"
+	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"golang.org/x/text/encoding"
 	"golang.org/x/text/encoding/charmap"
+	"golang.org/x/text/encoding/japanese"
+	"golang.org/x/text/encoding/korean"
+	"golang.org/x/text/encoding/simplifiedchinese"
+	"golang.org/x/text/encoding/traditionalchinese"
 	"golang.org/x/text/encoding/unicode"
+	"golang.org/x/text/transform"
 )
+
+// EncodingName is the value of an `encoding` key. The empty name is utf-8.
+type EncodingName string
+
+// Values lists the texts that the key may have: names and other names (registry.Choice).
+func (EncodingName) Values() []string { return Encodings() }
+
+// Page is where the reference lists them (registry.Choice).
+func (EncodingName) Page() string { return "encodings.md" }
+
+// EncodingInfo describes an encoding for the reference.
+type EncodingInfo struct {
+	Name  string
+	Other []string // names that mean the same
+	About string
+}
+
+// codec is one encoding. One of utf8, units, page and multi is set.
+type codec struct {
+	EncodingInfo
+	utf8  bool
+	units string           // UTF-16: le or be, where no byte order mark says it
+	page  *charmap.Charmap // one byte for each character
+	multi encoding.Encoding
+	bom   []byte // a writer begins with it
+	// gaps says that the C1 controls of page stand for bytes that have no character: x/text fills
+	// the holes of the Windows code pages so, and no other program does.
+	gaps bool
+}
+
+// codecs is the table of all encodings. Everything about encodings is read from it.
+func codecs() []codec {
+	of := func(about, name string, other ...string) EncodingInfo {
+		return EncodingInfo{Name: name, Other: other, About: about}
+	}
+	return slices.Concat([]codec{
+		{EncodingInfo: of("the default", "utf-8", "utf8"), utf8: true},
+		{EncodingInfo: of("UTF-8; a writer begins with a byte order mark, as Excel expects it", "utf-8-bom", "utf-8-sig"), utf8: true, bom: []byte{0xEF, 0xBB, 0xBF}},
+		{EncodingInfo: of("by the byte order mark, else little endian; a writer begins with a mark", "utf-16"), units: "le", bom: []byte{0xFF, 0xFE}},
+		{EncodingInfo: of("little endian; a writer writes no mark", "utf-16le"), units: "le"},
+		{EncodingInfo: of("big endian; a writer writes no mark", "utf-16be"), units: "be"},
+		{EncodingInfo: of("Western Europe", "iso-8859-1", "latin1"), page: charmap.ISO8859_1},
+		{EncodingInfo: of("Central Europe", "iso-8859-2", "latin2"), page: charmap.ISO8859_2},
+		{EncodingInfo: of("Southern Europe", "iso-8859-3", "latin3"), page: charmap.ISO8859_3},
+		{EncodingInfo: of("Northern Europe", "iso-8859-4", "latin4"), page: charmap.ISO8859_4},
+		{EncodingInfo: of("Cyrillic", "iso-8859-5"), page: charmap.ISO8859_5},
+		{EncodingInfo: of("Arabic", "iso-8859-6"), page: charmap.ISO8859_6},
+		{EncodingInfo: of("Greek", "iso-8859-7"), page: charmap.ISO8859_7},
+		{EncodingInfo: of("Hebrew", "iso-8859-8"), page: charmap.ISO8859_8},
+		{EncodingInfo: of("Turkish", "iso-8859-9", "latin5"), page: charmap.ISO8859_9},
+		{EncodingInfo: of("Nordic", "iso-8859-10", "latin6"), page: charmap.ISO8859_10},
+		{EncodingInfo: of("Baltic", "iso-8859-13", "latin7"), page: charmap.ISO8859_13},
+		{EncodingInfo: of("Celtic", "iso-8859-14", "latin8"), page: charmap.ISO8859_14},
+		{EncodingInfo: of("Western Europe with €", "iso-8859-15", "latin9"), page: charmap.ISO8859_15},
+		{EncodingInfo: of("South-Eastern Europe", "iso-8859-16", "latin10"), page: charmap.ISO8859_16},
+	}, []codec{
+		{EncodingInfo: of("Thai", "windows-874", "cp874"), page: charmap.Windows874, gaps: true},
+		{EncodingInfo: of("Central Europe", "windows-1250", "cp1250"), page: charmap.Windows1250, gaps: true},
+		{EncodingInfo: of("Cyrillic", "windows-1251", "cp1251"), page: charmap.Windows1251, gaps: true},
+		{EncodingInfo: of("Western Europe: most files of Excel and Windows that are not UTF-8", "windows-1252", "cp1252"), page: charmap.Windows1252, gaps: true},
+		{EncodingInfo: of("Greek", "windows-1253", "cp1253"), page: charmap.Windows1253, gaps: true},
+		{EncodingInfo: of("Turkish", "windows-1254", "cp1254"), page: charmap.Windows1254, gaps: true},
+		{EncodingInfo: of("Hebrew", "windows-1255", "cp1255"), page: charmap.Windows1255, gaps: true},
+		{EncodingInfo: of("Arabic", "windows-1256", "cp1256"), page: charmap.Windows1256, gaps: true},
+		{EncodingInfo: of("Baltic", "windows-1257", "cp1257"), page: charmap.Windows1257, gaps: true},
+		{EncodingInfo: of("Vietnamese", "windows-1258", "cp1258"), page: charmap.Windows1258, gaps: true},
+		{EncodingInfo: of("Russian", "koi8-r"), page: charmap.KOI8R},
+		{EncodingInfo: of("Ukrainian, as browsers read it", "koi8-u"), page: charmap.KOI8U},
+		{EncodingInfo: of("old Mac programs", "macintosh", "mac-roman"), page: charmap.Macintosh},
+		{EncodingInfo: of("old Mac programs, Cyrillic", "mac-cyrillic"), page: charmap.MacintoshCyrillic},
+		{EncodingInfo: of("EBCDIC, United States; its line end is LF (0x25), and NEL (0x15) is U+0085", "ibm037", "cp037"), page: charmap.CodePage037},
+		{EncodingInfo: of("EBCDIC, Open Systems, with the line ends of ibm037", "ibm1047", "cp1047"), page: charmap.CodePage1047},
+		{EncodingInfo: of("EBCDIC, ibm037 with €", "ibm1140", "cp1140"), page: charmap.CodePage1140},
+		{EncodingInfo: of("DOS, United States", "ibm437", "cp437"), page: charmap.CodePage437},
+		{EncodingInfo: of("DOS, Western Europe", "ibm850", "cp850"), page: charmap.CodePage850},
+		{EncodingInfo: of("DOS, Central Europe", "ibm852", "cp852"), page: charmap.CodePage852},
+		{EncodingInfo: of("DOS, Cyrillic", "ibm855", "cp855"), page: charmap.CodePage855},
+		{EncodingInfo: of("DOS, Western Europe with €", "ibm858", "cp858"), page: charmap.CodePage858},
+		{EncodingInfo: of("DOS, Portuguese", "ibm860", "cp860"), page: charmap.CodePage860},
+		{EncodingInfo: of("DOS, Hebrew", "ibm862", "cp862"), page: charmap.CodePage862},
+		{EncodingInfo: of("DOS, Canadian French", "ibm863", "cp863"), page: charmap.CodePage863},
+		{EncodingInfo: of("DOS, Nordic", "ibm865", "cp865"), page: charmap.CodePage865},
+		{EncodingInfo: of("DOS, Russian", "ibm866", "cp866"), page: charmap.CodePage866},
+	}, []codec{
+		{EncodingInfo: of("Japanese of Windows (code page 932)", "shift-jis", "shift_jis", "sjis", "cp932", "windows-31j"), multi: japanese.ShiftJIS},
+		{EncodingInfo: of("Japanese of Unix, as browsers read it", "euc-jp"), multi: japanese.EUCJP},
+		{EncodingInfo: of("Simplified Chinese (code page 936)", "gbk", "gb2312", "cp936"), multi: simplifiedchinese.GBK},
+		{EncodingInfo: of("Chinese, all of Unicode", "gb18030"), multi: simplifiedchinese.GB18030},
+		{EncodingInfo: of("Traditional Chinese, with HKSCS when read, as browsers read it (code page 950)", "big5", "cp950"), multi: traditionalchinese.Big5},
+		{EncodingInfo: of("Korean (code page 949)", "euc-kr", "cp949", "uhc"), multi: korean.EUCKR},
+	})
+}
+
+// AllEncodings describes all encodings, in the order of the reference.
+func AllEncodings() []EncodingInfo {
+	var list []EncodingInfo
+	for _, c := range codecs() {
+		list = append(list, c.EncodingInfo)
+	}
+	return list
+}
 
 // Encodings lists the values of an `encoding` key, for messages and schemas.
 func Encodings() []string {
-	return []string{"utf-8", "utf-8-bom", "utf-16", "utf-16le", "utf-16be", "latin1", "iso-8859-1", "iso-8859-15", "windows-1252"}
+	var names []string
+	for _, c := range codecs() {
+		names = append(append(names, c.Name), c.Other...)
+	}
+	return names
 }
 
 // CheckEncoding reports a name that is not in Encodings.
-func CheckEncoding(name string) error {
-	_, err := encodingOf(name, unicode.UseBOM)
+func CheckEncoding(name EncodingName) error {
+	_, err := codecOf(name)
 	return err
 }
 
 // CanonicalEncoding returns the one name of encodings that write the same bytes.
-func CanonicalEncoding(name string) string {
-	switch name {
-	case "":
-		return "utf-8"
-	case "latin1":
-		return "iso-8859-1"
+func CanonicalEncoding(name EncodingName) string {
+	if c, err := codecOf(name); err == nil {
+		return c.Name
 	}
-	return name
+	return string(name)
 }
 
-// encodingOf returns nil for UTF-8, which needs no work. bom is for UTF-16: a
-// reader uses a byte order mark where there is one, a writer writes it itself.
-func encodingOf(name string, bom unicode.BOMPolicy) (encoding.Encoding, error) {
-	switch name {
-	case "", "utf-8", "utf-8-bom":
-		return nil, nil
-	case "utf-16", "utf-16le":
-		return unicode.UTF16(unicode.LittleEndian, bom), nil
-	case "utf-16be":
-		return unicode.UTF16(unicode.BigEndian, bom), nil
-	case "latin1", "iso-8859-1":
-		return charmap.ISO8859_1, nil
-	case "iso-8859-15":
-		return charmap.ISO8859_15, nil
-	case "windows-1252":
-		return charmap.Windows1252, nil
+func codecOf(name EncodingName) (codec, error) {
+	if name == "" {
+		name = "utf-8"
 	}
-	return nil, fmt.Errorf("unknown encoding %q (allowed: %s)", name, strings.Join(Encodings(), ", "))
+	for _, c := range codecs() {
+		if c.Name == string(name) || slices.Contains(c.Other, string(name)) {
+			return c, nil
+		}
+	}
+	return codec{}, fmt.Errorf("unknown encoding %q (allowed: %s)", name, strings.Join(Encodings(), ", "))
+}
+
+// decoder returns what makes UTF-8 of the encoding; nil for UTF-8, which needs no work. What
+// cannot be decoded becomes a byte that no UTF-8 has at that place, never U+FFFD: so the check of
+// each reader for valid UTF-8 finds it.
+func (c *codec) decoder() transform.Transformer {
+	switch {
+	case c.units != "":
+		return &unitDecoder{big: c.units == "be"}
+	case c.page != nil:
+		return newPageDecoder(c)
+	case c.multi != nil:
+		return &multiDecoder{inner: c.multi.NewDecoder().Transformer}
+	}
+	return nil
 }
 
 // byteOrderMark returns the encoding that the first bytes of a file declare, and
-// how many bytes of it a UTF-8 reader skips. nil: UTF-8.
-func byteOrderMark(head []byte) (enc encoding.Encoding, skip int) {
+// how many bytes of it a UTF-8 reader skips; "": none.
+func byteOrderMark(head []byte) (encoding EncodingName, skip int) {
 	switch {
 	case len(head) >= 3 && head[0] == 0xEF && head[1] == 0xBB && head[2] == 0xBF:
-		return nil, 3
+		return "", 3
 	case len(head) >= 2 && head[0] == 0xFF && head[1] == 0xFE,
 		len(head) >= 2 && head[0] == 0xFE && head[1] == 0xFF:
-		return unicode.UTF16(unicode.LittleEndian, unicode.UseBOM), 0
+		return "utf-16", 0
 	}
-	return nil, 0
+	return "", 0
 }
 
 // Encoder turns UTF-8 text into the bytes of an encoding.
 type Encoder struct {
-	enc *encoding.Encoder // nil: UTF-8
-	bom []byte
+	codec codec
+	enc   *encoding.Encoder // of units and multi
+	buf   []byte            // of page
 }
 
 // NewEncoder returns the encoder of a name out of Encodings.
-func NewEncoder(name string) (*Encoder, error) {
-	e := &Encoder{}
-	switch name {
-	case "utf-8-bom":
-		e.bom = []byte{0xEF, 0xBB, 0xBF}
-	case "utf-16":
-		e.bom = []byte{0xFF, 0xFE}
-	}
-	enc, err := encodingOf(name, unicode.IgnoreBOM)
+func NewEncoder(name EncodingName) (*Encoder, error) {
+	c, err := codecOf(name)
 	if err != nil {
 		return nil, err
 	}
-	if enc != nil {
-		e.enc = enc.NewEncoder()
+	e := &Encoder{codec: c}
+	switch {
+	case c.units == "be":
+		e.enc = unicode.UTF16(unicode.BigEndian, unicode.IgnoreBOM).NewEncoder()
+	case c.units == "le":
+		e.enc = unicode.UTF16(unicode.LittleEndian, unicode.IgnoreBOM).NewEncoder()
+	case c.multi != nil:
+		e.enc = c.multi.NewEncoder()
 	}
 	return e, nil
 }
 
 // BOM returns the bytes that begin a file of the encoding; usually none.
-func (e *Encoder) BOM() []byte { return e.bom }
+func (e *Encoder) BOM() []byte { return e.codec.bom }
 
 // IsUTF8 reports whether Encode returns the text as it is.
-func (e *Encoder) IsUTF8() bool { return e.enc == nil }
+func (e *Encoder) IsUTF8() bool { return e.codec.utf8 }
 
 // Encode returns text, valid UTF-8, in the encoding. A character that the
-// encoding lacks is an error. The answer may share memory with text.
+// encoding lacks is an error. The answer may share memory with text, and is void at the next
+// call.
 func (e *Encoder) Encode(text []byte) ([]byte, error) {
-	if e.enc == nil {
+	switch {
+	case e.codec.utf8:
 		return text, nil
+	case e.codec.page != nil:
+		return e.encodePage(text)
 	}
 	e.enc.Reset()
-	return e.enc.Bytes(text)
+	encoded, err := e.enc.Bytes(text)
+	if err != nil || e.codec.multi != nil && bytes.IndexByte(text, private) >= 0 && !e.exact(text, encoded) {
+		return nil, e.lacks(text)
+	}
+	return encoded, nil
 }
+
+// private begins the UTF-8 of U+E000 to U+EFFF, most of the characters for private use. x/text
+// writes other ones of gb18030 in their place.
+const private = 0xEE
+
+// exact reports whether the bytes are read as the text.
+func (e *Encoder) exact(text, encoded []byte) bool {
+	back, _, err := transform.Bytes(e.codec.decoder(), encoded)
+	return err == nil && bytes.Equal(back, text)
+}
+
+// encodePage encodes text of one byte for each character.
+func (e *Encoder) encodePage(text []byte) ([]byte, error) {
+	e.buf = e.buf[:0]
+	for rest := text; len(rest) > 0; {
+		r, size := utf8.DecodeRune(rest)
+		b, ok := e.codec.page.EncodeRune(r)
+		if !ok || r == utf8.RuneError || e.codec.isGap(r) {
+			return nil, e.lackOf(r)
+		}
+		e.buf, rest = append(e.buf, b), rest[size:]
+	}
+	return e.buf, nil
+}
+
+// lacks names the first character of text that cannot be encoded.
+func (e *Encoder) lacks(text []byte) error {
+	for rest := text; len(rest) > 0; {
+		r, size := utf8.DecodeRune(rest)
+		e.enc.Reset()
+		if encoded, err := e.enc.Bytes(rest[:size]); err != nil || !e.exact(rest[:size], encoded) {
+			return e.lackOf(r)
+		}
+		rest = rest[size:]
+	}
+	return fmt.Errorf("%s cannot have this text", e.codec.Name)
+}
+
+func (e *Encoder) lackOf(r rune) error {
+	return fmt.Errorf("%s does not have the character %q (%U)", e.codec.Name, r, r)
+}
+
+// isGap reports whether r stands for a byte without a character.
+func (c *codec) isGap(r rune) bool { return c.gaps && r >= 0x80 && r <= 0x9F }

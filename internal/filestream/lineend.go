@@ -1,7 +1,10 @@
 package filestream
 
 import (
+	"bytes"
 	"context"
+	"errors"
+	"io"
 )
 
 // EndsLinesWithCR reports whether lines end with a carriage return alone, as old Mac
@@ -32,16 +35,28 @@ func (in *Input) EndsLinesWithCR(ctx context.Context) (bool, error) {
 	return cr, nil
 }
 
-// TurnCR delivers each carriage return as a line feed from here on. Offsets stay.
-func (in *Input) TurnCR() {
-	in.cr = true
-	turnCR(in.buf)
+// EndLinesWithCR lets SkipLine end a line with a carriage return alone, too.
+func (in *Input) EndLinesWithCR() { in.cr = true }
+
+// lineEndIn returns the place of the first end of a line, -1 if there is none.
+func (in *Input) lineEndIn(text []byte) int {
+	if in.cr {
+		return bytes.IndexAny(text, "\r\n")
+	}
+	return bytes.IndexByte(text, '\n')
 }
 
-func turnCR(text []byte) {
-	for i, c := range text {
-		if c == '\r' {
-			text[i] = '\n'
+// passFeed passes the line feed that follows a carriage return.
+func (in *Input) passFeed() error {
+	if in.pos == len(in.buf) {
+		in.keep = in.base + int64(in.pos)
+		in.compact()
+		if n, err := in.fill(); n == 0 && err != nil && !errors.Is(err, io.EOF) {
+			return err
 		}
 	}
+	if in.pos < len(in.buf) && in.buf[in.pos] == '\n' {
+		in.pos++
+	}
+	return nil
 }

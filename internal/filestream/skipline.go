@@ -32,14 +32,18 @@ func (in *Input) SkipLine(ctx context.Context, offset int64) (int64, error) {
 	in.skipped = Skipped{Offset: offset, Head: in.skipped.Head[:0]}
 	for {
 		rest := in.buf[in.pos:]
-		end := bytes.IndexByte(rest, '\n')
-		if end >= 0 {
-			rest = rest[:end]
-		}
-		in.keepSkipped(rest)
-		if end >= 0 {
+		end := in.lineEndIn(rest)
+		if end < 0 {
+			in.keepSkipped(rest)
+		} else {
+			in.keepSkipped(rest[:end])
 			in.pos += end + 1
 			in.dropReturn()
+			if rest[end] == '\r' {
+				if err := in.passFeed(); err != nil {
+					return 0, err
+				}
+			}
 			break
 		}
 		in.pos = len(in.buf)
@@ -78,5 +82,5 @@ func (in *Input) dropReturn() {
 // TextInput returns the Input of a text that stands at offset of its source: of one item
 // that is read again.
 func TextInput(text string, offset int64) *Input {
-	return &Input{src: strings.NewReader(text), first: offset, base: offset, keep: offset}
+	return &Input{encoding: plainText, src: strings.NewReader(text), first: offset, base: offset, keep: offset}
 }

@@ -110,6 +110,25 @@ func TestADocumentThatMayMeanTwoThingsIsAnInvalidItem(t *testing.T) {
 	}
 }
 
+func TestAnElementThatTheEncodingDoesNotHaveIsAnInvalidItem(t *testing.T) {
+	t.Parallel()
+	row := rowsOf(t, row.Field{Name: "id", Kind: row.Int}, row.Field{Name: "name", Kind: row.String})
+	for _, framing := range framings {
+		path := file(t, framing, `{"id":1,"name":"a"}`, `{"id":2,"name":"bX"}`, `{"id":3,"name":"`+"\uFFFD"+`"}`)
+		text, err := os.ReadFile(path)
+		require.NoError(t, err)
+		units := []byte{0xFF, 0xFE}
+		for _, r := range string(text) {
+			if r == 'X' {
+				r = 0xD800
+			}
+			units = append(units, byte(r), byte(r>>8))
+		}
+		require.NoError(t, os.WriteFile(path, units, 0o600))
+		require.Equal(t, []string{"1|a", `:2: "{\"id\":2,\"name\":\"b\xff\"}" is not valid utf-16 (see the key encoding)`, "3|\uFFFD"}, outcomes(t, framing, path, row), framing)
+	}
+}
+
 // quakes are features of GeoJSON, cut down.
 var quakes = []string{
 	`{"id":"a","properties":{"mag":4.5,"place":null,"time":"2026-11-22"},"geometry":{"coordinates":[-70.25,-20.5]}}`,

@@ -13,6 +13,7 @@ import (
 	"io"
 
 	"github.com/surfin-batch/surfin/internal/filestream"
+	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/core/jsontext"
 )
@@ -21,7 +22,9 @@ import (
 type Config struct {
 	Name        string // of the component, for messages
 	Path        string
-	Compression string
+	Compression filestream.ReadCompression
+	Member      string
+	Encoding    filestream.EncodingName
 	MaxLine     int64 // the longest document in bytes
 	// Explode is the path of an array in each document whose elements become rows; empty:
 	// each document is one item.
@@ -155,7 +158,7 @@ func (r *Reader) begin(ctx context.Context) error {
 }
 
 func (r *Reader) openInput(ctx context.Context, at *filestream.InputPosition) error {
-	cfg := filestream.InputConfig{Path: r.cfg.Path, Compression: r.cfg.Compression, Accept: r.accept}
+	cfg := filestream.InputConfig{Path: r.cfg.Path, Compression: r.cfg.Compression, Member: r.cfg.Member, Encoding: r.cfg.Encoding, Accept: r.accept}
 	r.frame.input(&cfg, r.cfg.MaxLine)
 	in, err := filestream.OpenInput(ctx, cfg, at)
 	if err != nil {
@@ -203,10 +206,18 @@ func (r *Reader) next(ctx context.Context) ([]byte, error) {
 		return nil, r.dead
 	}
 	r.lost = nil
+	next := r.frame.next
 	if r.rows != nil {
-		return r.nextRow(ctx)
+		next = func(ctx context.Context, r *Reader) ([]byte, error) { return r.nextRow(ctx) }
 	}
-	return r.frame.next(ctx, r)
+	doc, err := next(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	if err := r.in.CheckDecoded(doc); err != nil {
+		return nil, item.Consumed(r.Meta(), exception.InvalidItem("", exception.ClassParse, err))
+	}
+	return doc, nil
 }
 
 // found notes where the document is that next returns, and its number, if it has one.
@@ -278,3 +289,6 @@ func (r *Reader) Close(context.Context) error {
 	r.in = nil
 	return in.Close()
 }
+
+// NotValid is the predicate of a message about text with damage, which names the encoding.
+func (r *Reader) NotValid() string { return r.in.NotValid() }

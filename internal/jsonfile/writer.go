@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"github.com/surfin-batch/surfin/internal/filestream"
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
@@ -15,13 +16,15 @@ import (
 // WriterConfig says what a Writer writes.
 type WriterConfig struct {
 	Path        string
-	Compression string // as in filestream.OutputConfig
+	Compression filestream.WriteCompression
+	Encoding    filestream.EncodingName
 }
 
 // Writer writes documents in one of the formats: a item.DocumentWriter, with the rest
 // of the contract of a writer of files (rules C15, C15b).
 type Writer struct {
 	frame frame
+	enc   *filestream.Encoder
 	out   *filestream.Output
 	items int64 // in the file
 	buf   bytes.Buffer
@@ -36,19 +39,28 @@ type frame struct {
 }
 
 // NewLinesWriter returns a writer of one document for each line.
-func NewLinesWriter(cfg WriterConfig, use registry.BuildContext) *Writer {
+func NewLinesWriter(cfg WriterConfig, use registry.BuildContext) (*Writer, error) {
 	return newWriter(cfg, use, frame{name: "jsonl", put: putLine})
 }
 
 // NewArrayWriter returns a writer of one array, an element on each line.
-func NewArrayWriter(cfg WriterConfig, use registry.BuildContext) *Writer {
+func NewArrayWriter(cfg WriterConfig, use registry.BuildContext) (*Writer, error) {
 	return newWriter(cfg, use, frame{name: "json", begin: "[", trailer: "\n]\n", put: putElement})
 }
 
-func newWriter(cfg WriterConfig, use registry.BuildContext, f frame) *Writer {
-	return &Writer{frame: f, out: filestream.NewOutput(filestream.OutputConfig{
-		Path: cfg.Path, Compression: cfg.Compression, Form: filestream.Form{filestream.FormWriter: f.name}, Trailer: []byte(f.trailer), Mode: use.FileMode, Attempt: use.Attempt,
-	})}
+func newWriter(cfg WriterConfig, use registry.BuildContext, f frame) (*Writer, error) {
+	enc, err := filestream.NewEncoder(cfg.Encoding)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", f.name, err)
+	}
+	trailer, err := enc.Encode([]byte(f.trailer))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", f.name, err)
+	}
+	form := filestream.Form{filestream.FormWriter: f.name, "encoding": filestream.CanonicalEncoding(cfg.Encoding)}
+	return &Writer{frame: f, enc: enc, out: filestream.NewOutput(filestream.OutputConfig{
+		Path: cfg.Path, Compression: cfg.Compression, Form: form, Trailer: slices.Clone(trailer), Mode: use.FileMode, Attempt: use.Attempt,
+	})}, nil
 }
 
 // putLine keeps a document that stands on several lines on one.
@@ -105,24 +117,56 @@ func (w *Writer) start(at item.Position, place func(*filestream.OutputPosition) 
 // begin writes what stands before the first document, once the file was placed.
 func (w *Writer) begin(err error) error {
 	if err == nil {
-		_, err = w.out.Write([]byte(w.frame.begin))
+		_, err = w.out.Write(w.enc.BOM())
+	}
+	if err == nil {
+		w.buf.Reset()
+		w.buf.WriteString(w.frame.begin)
+		if err = w.encode(0); err == nil {
+			err = w.write(0)
+		}
 	}
 	return w.named(err)
+}
+
+// write writes the buffer, of so many documents.
+func (w *Writer) write(documents int64) error {
+	if _, err := w.out.Write(w.buf.Bytes()); err != nil {
+		return err
+	}
+	w.items += documents
+	return nil
+}
+
+// encode turns the text of the buffer from start on into the encoding of the file.
+func (w *Writer) encode(start int) error {
+	if w.enc.IsUTF8() {
+		return nil
+	}
+	encoded, err := w.enc.Encode(w.buf.Bytes()[start:])
+	if err != nil {
+		return exception.InvalidItem("", exception.ClassInvalidItem, err)
+	}
+	encoded = slices.Clone(encoded)
+	w.buf.Truncate(start)
+	w.buf.Write(encoded)
+	return nil
 }
 
 // WriteDocuments appends the documents. If one is not JSON, the file stays as it was.
 func (w *Writer) WriteDocuments(_ context.Context, docs [][]byte) error {
 	w.buf.Reset()
 	for i, doc := range docs {
-		if err := w.frame.put(&w.buf, doc, w.items == 0 && i == 0); err != nil {
+		start := w.buf.Len()
+		err := w.frame.put(&w.buf, doc, w.items == 0 && i == 0)
+		if err == nil {
+			err = w.encode(start)
+		}
+		if err != nil {
 			return w.named(err)
 		}
 	}
-	if _, err := w.out.Write(w.buf.Bytes()); err != nil {
-		return w.named(err)
-	}
-	w.items += int64(len(docs))
-	return nil
+	return w.named(w.write(int64(len(docs))))
 }
 
 // Prepare makes the chunk survive a crash (item.Preparer).

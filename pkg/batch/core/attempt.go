@@ -56,6 +56,10 @@ type Attempts interface {
 	// instance of the job that is complete and was made before one, redrives apart; nil
 	// where there is none (rule IL1). It outlives a purge.
 	LastCompleted(ctx context.Context, job, step string, before JobInstanceID) (item.Position, error)
+	// Newest returns the newest record of the step in the instance, first, and those of its
+	// partitions in the order of their ids; nothing where the step has not run. Partitions of work that the
+	// step completed before it began again are left out, and so are redrives.
+	Newest(ctx context.Context, instance JobInstanceID, step string) ([]StepExecution, error)
 	// LeftBehind returns what attempts of the instance's steps left that did not
 	// complete.
 	LeftBehind(ctx context.Context, instance JobInstanceID) ([]LeftBehind, error)

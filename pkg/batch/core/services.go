@@ -226,6 +226,10 @@ func (refusing) LastCompleted(context.Context, string, string, JobInstanceID) (i
 	return nil, fmt.Errorf("find where the step ended last: %w", ErrNoService)
 }
 
+func (refusing) Newest(context.Context, JobInstanceID, string) ([]StepExecution, error) {
+	return nil, fmt.Errorf("read the records of the step: %w", ErrNoService)
+}
+
 func (refusing) LeftBehind(context.Context, JobInstanceID) ([]LeftBehind, error) {
 	return nil, fmt.Errorf("find what attempts left: %w", ErrNoService)
 }

@@ -6,11 +6,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/surfin-batch/surfin/internal/nearest"
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
-
-// tolerance is the limit of skips that a drafted job has.
-const tolerance = 1000
 
 // CopyJob is the name of the job that Copy drafts.
 const CopyJob = "copy"
@@ -22,6 +20,13 @@ type Target struct {
 	Table string
 	// Database is the name of the table's database; empty: the default one.
 	Database string
+	// Mode is that of the table writer: insert (or empty), replace or upsert. Key are the columns of an
+	// upsert. Append adds to a file that is there.
+	Mode   string
+	Key    []string
+	Append bool
+	// Skip is how many rows that do not fit are left out before the copy fails.
+	Skip int
 }
 
 // Sides are texts that tell one copy from another. They are parameters of its job, so a
@@ -47,17 +52,28 @@ func (s *Shape) Copy(to Target, sides Sides) (string, error) {
 	if to.File != "" {
 		into = "{type: path, default: " + scalar(to.File) + "}"
 	}
-	return "# " + s.Summary() + "\njob: " + CopyJob +
+	if !s.Whole {
+		s = s.exact()
+	}
+	skip, expect := "", ""
+	if to.Skip > 0 {
+		skip, expect = fmt.Sprintf("    skip: %d\n", to.Skip), "expect: steps.copy.skipped == 0 # else rows are missing\n"
+	}
+	return "# " + s.Summary() + "\n" + s.Comments() + "job: " + CopyJob +
 		"\nparameters: # which copy it is: one that failed goes on where it was\n  from: " + from + "\n  to: " + into +
 		"\nflow:\n- step: copy\n  chunk:\n    reader:" + s.reader(path, "row", "      ") +
-		"\n    writer: " + writer + fmt.Sprintf("\n    skip: %d\n", tolerance) + "types:\n  row:\n" + s.Item("    "), nil
+		"\n    writer: " + writer + "\n" + skip + expect + "types:\n  row:\n" + s.Item("    "), nil
 }
 
 // writer is the writer of a copy.
 func (s *Shape) writer(to Target) (string, error) {
 	if to.File != "" {
 		format, err := fileFormat(to.File)
-		return fmt.Sprintf(`{%s: {path: "${params.to}"}}`, format), err
+		more := ""
+		if to.Append {
+			more = ", append: true"
+		}
+		return fmt.Sprintf(`{%s: {path: "${params.to}"%s}}`, format, more), err
 	}
 	more := ""
 	if s.Format == formatTable && slices.ContainsFunc(s.Fields, func(f Field) bool { return f.From != "" }) {
@@ -67,7 +83,16 @@ func (s *Shape) writer(to Target) (string, error) {
 		}
 		more = ", columns: {" + strings.Join(columns, ", ") + "}"
 	}
-	if len(s.Key) > 0 {
+	if to.Mode != "" {
+		more += ", mode: " + to.Mode
+	}
+	if len(to.Key) > 0 {
+		key, err := s.columnsOf(to.Key)
+		if err != nil {
+			return "", err
+		}
+		more += ", key: " + list(key)
+	} else if len(s.Key) > 0 {
 		key := make([]string, len(s.Key))
 		for i, name := range s.Key {
 			key[i] = name
@@ -83,9 +108,33 @@ func (s *Shape) writer(to Target) (string, error) {
 	return fmt.Sprintf("{table: {name: %s, create: true%s}}", scalar(to.Table), more), nil
 }
 
+// columnsOf returns the columns of a target that the names stand for: names of fields, or those of
+// their source.
+func (s *Shape) columnsOf(names []string) (columns []string, err error) {
+	for _, name := range names {
+		at := slices.IndexFunc(s.Fields, func(f Field) bool { return f.Name == name })
+		if at < 0 {
+			at = slices.IndexFunc(s.Fields, func(f Field) bool { return f.source() == name })
+		}
+		if at < 0 {
+			var all []string
+			for i := range s.Fields {
+				all = append(all, s.Fields[i].Name)
+			}
+			return nil, fmt.Errorf("%s has no field %s%s", s.Path, name, nearest.Hint(name, all))
+		}
+		if s.Format == formatTable {
+			columns = append(columns, s.Fields[at].source())
+		} else {
+			columns = append(columns, s.Fields[at].Name)
+		}
+	}
+	return columns, nil
+}
+
 // fileFormat is the writer of a file by its name.
 func fileFormat(file string) (string, error) {
-	format := strings.TrimPrefix(filepath.Ext(strings.TrimSuffix(file, ".gz")), ".")
+	format := strings.TrimPrefix(filepath.Ext(uncompressed(file)), ".")
 	switch format {
 	case "csv", "json", "jsonl":
 		return format, nil
@@ -116,8 +165,7 @@ flow:
   chunk:
     reader:%[5]s
     writer: {csv: {path: "${params.output}"}}
-    skip: %[6]d
-`, name, s.Summary(), s.Table, s.Item("    "), s.reader("", name, "      "), tolerance)
+`, name, s.Summary(), s.Table, s.Item("    "), s.reader("", name, "      "))
 	files := []File{{name + ".yaml", job}}
 	if s.Database != "" {
 		return files, nil // a test has the default database only

@@ -1,16 +1,52 @@
 package draft
 
 import (
+	"context"
+	"errors"
 	"fmt"
-	"regexp"
+	"path/filepath"
+	"slices"
 	"strings"
-	"unicode"
 
-	"github.com/surfin-batch/surfin/pkg/batch/core/row"
+	"github.com/surfin-batch/surfin/internal/nearest"
 )
 
-// DefaultRows is how many rows a sample has where nothing else is said.
-const DefaultRows = 10_000
+// The formats of a Shape.
+const (
+	formatCSV   = "csv"
+	formatJSON  = "json"
+	formatLines = "jsonl"
+	formatTable = "table"
+)
+
+// MaxBytes is how much of a csv file is looked at, as UTF-8 and decompressed, and MaxJSON how much of
+// JSON: about a second's work. A bound in bytes, and not in time, gives the same answer on each
+// machine.
+const (
+	MaxBytes = 64 << 20
+	MaxJSON  = 32 << 20
+)
+
+// Options says how a file is read, and what is known of it already. The zero Options is a file about
+// which nothing is known.
+type Options struct {
+	// Rows is how many rows are looked at; 0: what MaxBytes has.
+	Rows int
+	// Delimiter and Encoding are those of the readers; empty: found out, and UTF-8 or what a byte order
+	// mark says.
+	Delimiter, Encoding string
+	// NoHeader, LazyQuotes and SkipLines are of csv: the first record is data; quotes in a field are
+	// text; lines before the header are passed over.
+	NoHeader, LazyQuotes bool
+	SkipLines            int
+	// AllText makes every field a string.
+	AllText bool
+	// Types are types of fields by their name, or by that of their column or key: a type of a job
+	// file, with a format or a scale after a colon, such as "int null" or "date:dd/MM/yyyy".
+	Types map[string]string
+	// Whole keeps objects in JSON as json, and does not make fields of their members.
+	Whole bool
+}
 
 // Shape is what a sample of a file has, or what the catalogue of a database has of a table.
 type Shape struct {
@@ -26,15 +62,24 @@ type Shape struct {
 	// Delimiter is that of csv; Items is the key of a json array in its file.
 	Delimiter string `json:"delimiter,omitempty"`
 	Items     string `json:"items,omitempty"`
+	// Encoding is one that was asked for. NoHeader, LazyQuotes and SkipLines are those of Options.
+	Encoding   string `json:"encoding,omitempty"`
+	NoHeader   bool   `json:"no_header,omitempty"`
+	LazyQuotes bool   `json:"lazy_quotes,omitempty"`
+	SkipLines  int    `json:"skip_lines,omitempty"`
 	// Rows is how many rows the sample has, 0 of a table; Whole says that the file has no more.
 	Rows   int     `json:"rows"`
 	Whole  bool    `json:"whole"`
 	Fields []Field `json:"fields"`
 	// Lists are the paths of arrays of objects, which `explode` can make rows of.
 	Lists []string `json:"lists,omitempty"`
+	// Notes is what a person should know of the file as a whole.
+	Notes []string `json:"notes,omitempty"`
 
+	options Options
 	head    string   // of a csv file
-	records []record // the first ones
+	first   []string // the texts of the first records
+	broken  misfits  // records that the reader refuses
 }
 
 // Field is what the sample says of a field.
@@ -45,246 +90,151 @@ type Field struct {
 	Type     string `json:"type"`
 	Nullable bool   `json:"nullable"`
 	Optional bool   `json:"optional,omitempty"`
-	// Format and NullIf are as in a job file; Scale is that of a decimal. Convert says that
-	// values have several forms.
-	Format  string   `json:"format,omitempty"`
-	NullIf  []string `json:"null_if,omitempty"`
-	Scale   *int     `json:"scale,omitempty"`
-	Convert bool     `json:"convert,omitempty"`
-	// Nulls and Misfits are rows without a value, and rows whose value is not of the type,
-	// Misfit being one. Longest is the length of the longest text.
+	// Format, DecimalSeparator and NullIf are as in a job file; Scale is that of a decimal. Convert
+	// says that values have several forms, and Exact that no text may change.
+	Format           string   `json:"format,omitempty"`
+	DecimalSeparator string   `json:"decimal_separator,omitempty"`
+	NullIf           []string `json:"null_if,omitempty"`
+	Scale            *int     `json:"scale,omitempty"`
+	Convert          bool     `json:"convert,omitempty"`
+	Exact            bool     `json:"exact,omitempty"`
+	// Nulls and Misfits are rows without a value, and rows whose value is not of a type that was asked
+	// for, Misfit being one. Longest is the length of the longest text.
 	Nulls   int    `json:"nulls"`
 	Misfits int    `json:"misfits"`
 	Misfit  string `json:"misfit,omitempty"`
 	Longest int    `json:"longest"`
 	// Note is what a person should look at.
 	Note string `json:"note,omitempty"`
+
+	asked bool // somebody has said its type
 }
 
-// value is one value of a sample. Numbers and booleans of JSON are bare.
-type value struct {
-	text string
-	null bool
-	bare bool
+// misfits counts records, and keeps what is wrong with the first one.
+type misfits struct {
+	count int
+	first string
 }
 
-// tolerated is the share of values that may not fit a type that all others have: a job skips them.
-const tolerated = 0.05
-
-// absentTexts stand for no value in files that people made.
-var absentTexts = regexp.MustCompile(`(?i)^(|-|n/?a|null|none|nil|\?)$`)
-
-// dateFormats are tried in this order; an empty one is ISO 8601.
-func dateFormats() []string {
-	return []string{"", "dd.MM.yyyy", "MM/dd/yyyy", "dd/MM/yyyy", "yyyy/MM/dd", "MM/dd/yy", "MMM d, yyyy", "d MMM yyyy", "MMM dd yyyy", "dd-MMM-yyyy"}
-}
-
-// guess says which type the values have. seen is how many rows there are; absent ones lack
-// the key of the field.
-func guess(name, from string, values []value, absent int) Field {
-	f := Field{Name: name, Nulls: absent, Optional: absent > 0}
-	if from != name {
-		f.From = from
-	}
-	var texts []value
-	words := map[string]int{}
-	for _, v := range values {
-		switch {
-		case v.null || v.text == "":
-			f.Nulls++
-			if !v.null {
-				words[v.text]++
-			}
-		case !v.bare && absentTexts.MatchString(v.text):
-			words[v.text]++
-			texts = append(texts, v)
-		default:
-			f.Longest = max(f.Longest, len([]rune(v.text)))
-			texts = append(texts, v)
-		}
-	}
-	f.decide(texts)
-	if f.Type != "string" {
-		f.takeWords(words)
-	} else if words[""] > 0 {
-		f.NullIf = []string{""}
-	}
-	f.Nullable = f.Nulls > 0
-	if len(texts) == 0 {
-		f.Note = "no value in the sample: its type is not known"
-	}
-	return f
-}
-
-// takeWords makes nulls of the misfits that stand for no value.
-func (f *Field) takeWords(words map[string]int) {
-	for _, w := range sortedKeys(words) {
-		if w == "" {
-			continue
-		}
-		f.Misfits -= words[w]
-		f.Nulls += words[w]
-		f.NullIf = append(f.NullIf, w)
-	}
-	if len(f.NullIf) > 0 {
-		f.NullIf = append([]string{""}, f.NullIf...)
-	}
-	if f.Misfits == 0 {
-		f.Misfit = ""
+func (m *misfits) add(err error) {
+	if m.count++; m.count == 1 {
+		m.first = err.Error()
 	}
 }
 
-// decide chooses the narrowest type that all but a few values have.
-func (f *Field) decide(values []value) {
-	f.Type = "string"
-	var words, bare, texts int
-	for _, v := range values {
-		switch {
-		case v.bare:
-			bare++
-		case absentTexts.MatchString(v.text):
-			words++
-		default:
-			texts++
-		}
+// Infer reads a file, or its beginning, with the reader that a job has for it, and says what it has.
+// A type is one that returns every text that was seen: read and written again, it is the same text
+// (row.Field.Returns). Where several do, the narrowest wins; where none does, the text stays a text.
+func Infer(ctx context.Context, path string, o Options) (*Shape, error) {
+	s := &Shape{Path: path, options: o, Encoding: o.Encoding, NoHeader: o.NoHeader, LazyQuotes: o.LazyQuotes, SkipLines: o.SkipLines, Delimiter: o.Delimiter}
+	var err error
+	if s.Format, err = formatOf(path); err != nil {
+		return nil, err
 	}
-	if bare+texts == 0 {
-		return
+	if s.Format != formatCSV && (o.Delimiter != "" || o.NoHeader || o.LazyQuotes || o.SkipLines > 0) {
+		return nil, fmt.Errorf("%s: a delimiter, a header, quotes and lines to skip are of csv, and this is %s", path, s.Format)
 	}
-	candidates := []row.Field{{Kind: row.Int}, {Kind: row.Float}, {Kind: row.Bool}, {Kind: row.UUIDKind}}
-	for _, elem := range []row.Kind{row.Int, row.Float, row.Bool, row.UUIDKind, row.DateKind, row.Timestamp, row.String} {
-		candidates = append(candidates, row.Field{Kind: row.ListOf(elem)})
+	if err := s.wide(ctx); err != nil {
+		return nil, named(path, err)
 	}
-	candidates = append(candidates, row.Field{Kind: row.JSONKind})
-	for _, format := range dateFormats() {
-		candidates = append(candidates, row.Field{Kind: row.DateKind, Format: format})
+	var columns []*column
+	if s.Format == formatCSV {
+		columns, err = s.sampleCSV(ctx)
+	} else {
+		columns, err = s.sampleJSON(ctx)
 	}
-	for _, format := range []string{"", "yyyy-MM-dd HH:mm", "yyyy/MM/dd HH:mm", "yyyy/MM/dd HH:mm:ss", "dd.MM.yyyy HH:mm", "dd.MM.yyyy HH:mm:ss"} {
-		candidates = append(candidates, row.Field{Kind: row.Timestamp, Format: format})
-	}
-	for _, c := range candidates {
-		schema, err := row.NewSchema(withName(c))
-		if err != nil { // cannot be: the formats are our own
-			continue
-		}
-		misfits, misfit := 0, ""
-		for _, v := range values {
-			if !fits(schema.Field(0), v) {
-				misfits++
-				if !absentTexts.MatchString(v.text) {
-					misfit = v.text
-				}
-			}
-		}
-		if c.Kind.IsList() && (misfits > words || allEmpty(values)) {
-			continue // it is json
-		}
-		if real := misfits - words; real == 0 || float64(real) <= tolerated*float64(len(values)-words) {
-			f.Type, f.Format, f.Misfits, f.Misfit = c.Kind.String(), c.Format, misfits, misfit
-			f.Convert = bare > 0 && texts > 0 && misfits < words+texts
-			f.number(values)
-			f.ambiguous(values)
-			return
-		}
-	}
-	f.Convert = bare > 0
-}
-
-// allEmpty reports whether no array has an element.
-func allEmpty(values []value) bool {
-	for _, v := range values {
-		if text := strings.TrimSpace(v.text); strings.HasPrefix(text, "[") && strings.Trim(text, "[] \t\n") != "" {
-			return false
-		}
-	}
-	return true
-}
-
-func withName(f row.Field) row.Field {
-	f.Name = "value"
-	return f
-}
-
-// fits reports whether the value is one of the field's type, and would be the same text again.
-func fits(f *row.Field, v value) bool {
-	text := strings.TrimSpace(v.text)
-	if f.Kind == row.Int || f.Kind == row.Float {
-		digits := strings.TrimLeft(text, "-")
-		if len(digits) > 1 && digits[0] == '0' && digits[1] != '.' || strings.HasPrefix(text, "+") {
-			return false // 007 is a number of something, not a number
-		}
-	}
-	switch {
-	case v.bare && (f.Kind == row.DateKind || f.Kind == row.Timestamp),
-		f.Kind == row.UUIDKind && !strings.Contains(text, "-"), // 32 digits may be a hash
-		f.Kind.IsList() && !strings.HasPrefix(text, "["),
-		f.Kind == row.JSONKind && !strings.HasPrefix(text, "{") && !strings.HasPrefix(text, "["):
-		return false
-	}
-	_, err := f.Parse(text)
-	return err == nil
-}
-
-// number is the one place where numbers become float or decimal: with one number of decimals
-// in all of them they are exact.
-func (f *Field) number(values []value) {
-	if f.Type != "float" {
-		return
-	}
-	scale := -1
-	for _, v := range values {
-		text := strings.TrimSpace(v.text)
-		if absentTexts.MatchString(text) || text == f.Misfit {
-			continue
-		}
-		_, decimals, point := strings.Cut(text, ".")
-		if !point || strings.ContainsAny(text, "eE") || scale >= 0 && len(decimals) != scale {
-			return
-		}
-		scale = len(decimals)
-	}
-	if scale > 0 && scale <= 4 { // more are measured, and not money
-		f.Type, f.Scale = "decimal", &scale
-	}
-}
-
-// ambiguous notes dates whose days and months cannot be told apart.
-func (f *Field) ambiguous(values []value) {
-	if f.Format != "MM/dd/yyyy" {
-		return
-	}
-	schema, err := row.NewSchema(row.Field{Name: "value", Kind: row.DateKind, Format: "dd/MM/yyyy"})
 	if err != nil {
-		return
+		return nil, named(path, err)
 	}
-	for _, v := range values {
-		if !absentTexts.MatchString(v.text) && !fits(schema.Field(0), v) {
-			return
-		}
+	if err := s.checkTypes(columns); err != nil {
+		return nil, named(path, err)
 	}
-	f.Note = "days and months cannot be told apart in the sample: it may be dd/MM/yyyy"
+	for _, c := range columns {
+		s.Fields = append(s.Fields, c.result(s))
+	}
+	if s.broken.count > 0 {
+		s.note("%s %s invalid: %s", thousands(s.broken.count), plural(s.broken.count, "record is", "records are"), s.broken.first)
+	}
+	return s, nil
 }
 
-// names makes names of fields: lower case, digits and underscores, each once.
-type names map[string]bool
+// named is the error with the path, unless it has it.
+func named(path string, err error) error {
+	if strings.Contains(err.Error(), path) {
+		return err
+	}
+	return fmt.Errorf("%s: %w", path, err)
+}
 
-func (n names) of(from string) string {
-	var b strings.Builder
-	for _, r := range strings.ToLower(from) {
-		if r < unicode.MaxASCII && (unicode.IsLetter(r) || unicode.IsDigit(r)) {
-			b.WriteRune(r)
-		} else if s := b.String(); s != "" && !strings.HasSuffix(s, "_") {
-			b.WriteByte('_')
+// formatOf is the format of a file by its name.
+func formatOf(path string) (string, error) {
+	switch strings.ToLower(filepath.Ext(uncompressed(path))) {
+	case ".csv", ".tsv", ".txt":
+		return formatCSV, nil
+	case ".json", ".geojson":
+		return formatJSON, nil
+	case ".jsonl", ".ndjson":
+		return formatLines, nil
+	}
+	return "", fmt.Errorf("%s: its format is not known by its name (allowed: .csv, .tsv, .txt, .json, .geojson, .jsonl, .ndjson, each with .gz)", path)
+}
+
+// uncompressed is the path without the suffix of a compression.
+func uncompressed(path string) string { return strings.TrimSuffix(path, ".gz") }
+
+// isRead reports whether enough of the file was seen.
+func (s *Shape) isRead(offset int64) bool {
+	if s.options.Rows > 0 {
+		return s.Rows >= s.options.Rows
+	}
+	if s.Format != formatCSV {
+		return offset >= MaxJSON
+	}
+	return offset >= MaxBytes
+}
+
+// sampleRows is how many rows the test of a draft has.
+const sampleRows = 3
+
+// keep notes the text of one of the first records.
+func (s *Shape) keep(text func() string) {
+	if len(s.first) < sampleRows {
+		s.first = append(s.first, strings.Clone(text()))
+	}
+}
+
+func (s *Shape) note(format string, args ...any) {
+	s.Notes = append(s.Notes, fmt.Sprintf(format, args...))
+}
+
+// checkTypes refuses types of fields that the file does not have.
+func (s *Shape) checkTypes(columns []*column) error {
+	var errs []error
+	for name := range s.options.Types {
+		if slices.ContainsFunc(columns, func(c *column) bool { return c.asked == name }) {
+			continue
 		}
+		var all []string
+		for _, c := range columns {
+			all = append(all, c.name)
+		}
+		errs = append(errs, fmt.Errorf("it has no field %s, of which a type was given%s", name, nearest.Hint(name, all)))
 	}
-	name := strings.TrimRight(b.String(), "_")
-	if name == "" || unicode.IsDigit(rune(name[0])) {
-		name = "f_" + name
+	return errors.Join(errs...)
+}
+
+func plural(n int, one, many string) string {
+	if n == 1 {
+		return one
 	}
-	unique := name
-	for i := 2; n[unique]; i++ {
-		unique = fmt.Sprintf("%s_%d", name, i)
+	return many
+}
+
+// thousands is a number as people read it: 30,000.
+func thousands(n int) string {
+	text := fmt.Sprint(n)
+	for at := len(text) - 3; at > 0; at -= 3 {
+		text = text[:at] + "," + text[at:]
 	}
-	n[unique] = true
-	return unique
+	return text
 }

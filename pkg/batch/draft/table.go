@@ -16,11 +16,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// formatTable is the Format of a shape of a table.
-const formatTable = "table"
-
-// column is a column as the catalogue of a database has it.
-type column struct {
+// tableColumn is a column as the catalogue of a database has it.
+type tableColumn struct {
 	name, typ string
 	notNull   bool
 	// key is its place in the key, from 0; -1: it has none.
@@ -55,6 +52,20 @@ func InferTable(ctx context.Context, db tx.Database, table string) (*Shape, erro
 		}
 	}
 	return s, nil
+}
+
+// HasRows reports whether the table is there and has a row.
+func HasRows(ctx context.Context, db tx.Database, table string) (bool, error) {
+	columns, err := columnsOf(ctx, db, table)
+	if err != nil || len(columns) == 0 {
+		return false, err
+	}
+	var one int
+	err = db.Conn().QueryRowContext(ctx, "select 1 from "+db.Dialect().Quote(table)+" limit 1").Scan(&one)
+	if errors.Is(err, sql.ErrNoRows) {
+		return false, nil
+	}
+	return err == nil, err
 }
 
 // Along makes these columns the key along which the table is read. No columns: the key that
@@ -103,7 +114,7 @@ func (s *Shape) ready() error {
 var identifier = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
 // field is the column as a field.
-func (c *column) field(d tx.Dialect, given names) Field {
+func (c *tableColumn) field(d tx.Dialect, given names) Field {
 	kind := c.kind(d)
 	f := Field{Name: c.name, Type: kind.String(), Nullable: !c.notNull}
 	if !identifier.MatchString(c.name) || given[c.name] {
@@ -120,12 +131,12 @@ func (c *column) field(d tx.Dialect, given names) Field {
 }
 
 // kind is the kind that holds the values; Null: the type does not tell.
-func (c *column) kind(d tx.Dialect) row.Kind {
+func (c *tableColumn) kind(d tx.Dialect) row.Kind {
 	if d != tx.Postgres {
 		return sqlvalue.DeclaredKind(c.typ)
 	}
 	if elem, ok := strings.CutSuffix(c.typ, "[]"); ok {
-		return listKind(column{typ: elem})
+		return listKind(tableColumn{typ: elem})
 	}
 	name, _, _ := strings.Cut(c.typ, "(")
 	switch {
@@ -153,7 +164,7 @@ func (c *column) kind(d tx.Dialect) row.Kind {
 
 // listKind is the kind of the arrays of PostgreSQL with such elements; string, which has the text
 // of the array, where there are no lists of them.
-func listKind(elem column) row.Kind {
+func listKind(elem tableColumn) row.Kind {
 	name, _, _ := strings.Cut(elem.typ, "(")
 	kind := elem.kind(tx.Postgres)
 	isText := name == "text" || name == "character varying" || name == "character"
@@ -166,7 +177,7 @@ func listKind(elem column) row.Kind {
 // precision is (p, s) of a decimal.
 var precision = regexp.MustCompile(`\(\s*\d+\s*,\s*(\d+)\s*\)`)
 
-func (c *column) scale() *int {
+func (c *tableColumn) scale() *int {
 	found := precision.FindStringSubmatch(c.typ)
 	if found == nil {
 		return nil
@@ -178,12 +189,24 @@ func (c *column) scale() *int {
 	return &n
 }
 
-// columnsPostgres has the best key of the relation: the primary key, else the unique index of
+// columnsPostgres has the type below a domain, also of the elements of an array, and the best key of the relation: the primary key, else the unique index of
 // the fewest columns that are never null.
 const columnsPostgres = `
-select a.attname, format_type(a.atttypid, a.atttypmod), a.attnotnull, coalesce(k.place, -1)
+select a.attname, format_type(base.type, base.typmod), a.attnotnull or base.filled, coalesce(k.place, -1)
 from pg_catalog.pg_class c
 join pg_catalog.pg_attribute a on a.attrelid = c.oid
+join lateral (
+  with recursive of(type, typmod, filled, depth) as (
+    select a.atttypid, a.atttypmod, false, 0
+    union all
+    select case when t.typtype = 'd' then t.typbasetype else b.typarray end, case when t.typtype = 'd' then t.typtypmod else e.typtypmod end,
+      of.filled or t.typnotnull, of.depth + 1
+    from of
+    join pg_catalog.pg_type t on t.oid = of.type
+    left join pg_catalog.pg_type e on e.oid = t.typelem and t.typcategory = 'A' and e.typtype = 'd'
+    left join pg_catalog.pg_type b on b.oid = e.typbasetype
+    where t.typtype = 'd' or b.typarray > 0)
+  select type, typmod, filled from of order by depth desc limit 1) base on true
 left join lateral (
   select i.indexrelid from pg_catalog.pg_index i
   where i.indrelid = c.oid and i.indisunique and i.indisvalid and i.indimmediate and i.indpred is null and i.indexprs is null
@@ -203,7 +226,7 @@ const uniqueSQLite = `
 select l.name, i.name from pragma_index_list(?1, ?2) l, pragma_index_info(l.name, ?2) i
 where l."unique" and not l.partial order by l.seq, i.seqno`
 
-func columnsOf(ctx context.Context, db tx.Database, table string) ([]column, error) {
+func columnsOf(ctx context.Context, db tx.Database, table string) ([]tableColumn, error) {
 	if db.Dialect() == tx.Postgres {
 		return scanned(ctx, db.Conn(), columnsPostgres, tx.Postgres.Quote(table))
 	}
@@ -223,14 +246,14 @@ func columnsOf(ctx context.Context, db tx.Database, table string) ([]column, err
 	return columns, uniqueKey(ctx, db.Conn(), columns, name, schema)
 }
 
-func scanned(ctx context.Context, conn tx.Conn, query string, args ...any) (columns []column, err error) {
+func scanned(ctx context.Context, conn tx.Conn, query string, args ...any) (columns []tableColumn, err error) {
 	rows, err := conn.QueryContext(ctx, query, args...)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, rows.Close()) }()
 	for rows.Next() {
-		var c column
+		var c tableColumn
 		if err := rows.Scan(&c.name, &c.typ, &c.notNull, &c.key); err != nil {
 			return nil, err
 		}
@@ -240,7 +263,7 @@ func scanned(ctx context.Context, conn tx.Conn, query string, args ...any) (colu
 }
 
 // uniqueKey makes a key of the first unique index of an SQLite table whose columns are never null.
-func uniqueKey(ctx context.Context, conn tx.Conn, columns []column, name, schema string) (err error) {
+func uniqueKey(ctx context.Context, conn tx.Conn, columns []tableColumn, name, schema string) (err error) {
 	rows, err := conn.QueryContext(ctx, uniqueSQLite, name, schema)
 	if err != nil {
 		return err

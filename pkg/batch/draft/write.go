@@ -4,8 +4,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
+	"unicode"
 
+	"github.com/surfin-batch/surfin/pkg/batch/core/jsontext"
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
@@ -40,11 +43,17 @@ func (f *Field) spec() string {
 	if f.Scale != nil {
 		add("scale", fmt.Sprint(*f.Scale))
 	}
+	if f.DecimalSeparator != "" {
+		add("decimal_separator", scalar(f.DecimalSeparator))
+	}
 	if len(f.NullIf) > 0 {
 		add("null_if", list(f.NullIf))
 	}
 	if f.Convert {
 		add("coerce", "convert")
+	}
+	if f.Exact {
+		add("exact", "true")
 	}
 	if f.Optional {
 		add("optional", "true")
@@ -59,13 +68,13 @@ func (f *Field) spec() string {
 func (f *Field) comment(rows int) string {
 	var notes []string
 	if f.Misfits > 0 {
-		notes = append(notes, fmt.Sprintf("%d of %d do not fit, such as %.30q", f.Misfits, rows, f.Misfit))
+		notes = append(notes, fmt.Sprintf("%s of %s do not fit, such as %.30q", thousands(f.Misfits), thousands(rows), f.Misfit))
 	}
 	if f.Nulls > 0 {
-		notes = append(notes, fmt.Sprintf("%d nulls", f.Nulls))
+		notes = append(notes, thousands(f.Nulls)+plural(f.Nulls, " null", " nulls"))
 	}
 	if f.Type == "string" && f.Longest > 0 {
-		notes = append(notes, fmt.Sprintf("at most %d characters", f.Longest))
+		notes = append(notes, "at most "+thousands(f.Longest)+plural(f.Longest, " character", " characters"))
 	}
 	if f.Note != "" {
 		notes = append(notes, f.Note)
@@ -86,13 +95,21 @@ func (s *Shape) Summary() string {
 	if s.Delimiter != "" && s.Delimiter != "," {
 		text += fmt.Sprintf(", delimiter %q", s.Delimiter)
 	}
+	if s.Encoding != "" {
+		text += ", encoding " + s.Encoding
+	}
 	if s.Items != "" {
 		text += ", the array under " + s.Items
 	}
-	if s.Whole {
-		return fmt.Sprintf("%s, all %d rows", text, s.Rows)
+	switch {
+	case s.Whole && s.Rows == 0:
+		return text + ", no row"
+	case s.Whole && s.Rows == 1:
+		return text + ", its only row"
+	case s.Whole:
+		return fmt.Sprintf("%s, all %s rows", text, thousands(s.Rows))
 	}
-	return fmt.Sprintf("%s, the first %d rows: later ones may differ", text, s.Rows)
+	return fmt.Sprintf("%s, the first %s rows: later ones may differ", text, thousands(s.Rows))
 }
 
 // in names a database that is not the default one.
@@ -134,6 +151,18 @@ func (s *Shape) reader(path, item, indent string) string {
 	more := ""
 	if s.Delimiter != "" && s.Delimiter != "," {
 		more += ", delimiter: " + scalar(s.Delimiter)
+	}
+	if s.NoHeader {
+		more += ", header: false"
+	}
+	if s.SkipLines > 0 {
+		more += fmt.Sprintf(", skip_lines: %d", s.SkipLines)
+	}
+	if s.LazyQuotes {
+		more += ", lazy_quotes: true"
+	}
+	if s.Encoding != "" {
+		more += ", encoding: " + scalar(s.Encoding)
 	}
 	if s.Items != "" {
 		more += ", items: " + scalar(s.Items)
@@ -185,29 +214,17 @@ func (s *Shape) Start(input string) ([]File, error) {
 		return s.export()
 	}
 	name := names{}.of(strings.SplitN(filepath.Base(s.Path), ".", 2)[0])
-	job := fmt.Sprintf(`# surfin run %[1]s.yaml
-# %[2]s
-job: %[1]s
-description: Loads %[3]s into the table %[1]s.
-
-parameters:
-  input: {type: path, default: %[4]s}
-
-types:
-  %[1]s:
-%[5]s
-flow:
-- step: schema
-  tasklet: {migration: migrations}
-
-- step: load
-  chunk:
-    reader:%[6]s
-    writer: {table: %[1]s}
-    skip: %[7]d
-`, name, s.Summary(), filepath.Base(s.Path), scalar(input), s.Item("    "), s.reader(`"${params.input}"`, name, "      "), tolerance)
-	sample, n := s.sampleText()
-	test := fmt.Sprintf(`# surfin test %[1]s_test.yaml
+	table := quoted(name)
+	files := []File{
+		{name + ".yaml", s.startJob(name, input)},
+		{"migrations/" + name + "/000001_" + name + ".up.sql", "-- The same SQL for SQLite and PostgreSQL.\n" + s.createTable(table, "\t") + ";\n"},
+		{"migrations/" + name + "/000001_" + name + ".down.sql", "drop table " + table + ";\n"},
+	}
+	sample, ok := s.sampleText()
+	if !ok {
+		return files, nil
+	}
+	return append(files, File{name + "_test.yaml", fmt.Sprintf(`# surfin test %[1]s_test.yaml
 job: %[1]s.yaml
 tests:
 - name: the rows of the sample are in the table
@@ -218,15 +235,60 @@ tests:
   expect:
     steps: {load: {read: %[4]d, written: %[4]d, skipped: 0}}
     queries:
-      select count(*) as n from %[1]s: [{n: %[4]d}]
-`, name, "sample."+s.Format, sample, n)
-	return []File{
-		{name + ".yaml", job},
-		{"migrations/000001_" + name + ".up.sql", "-- The same SQL for SQLite and PostgreSQL.\n" + s.createTable(name, "\t") + ";\n"},
-		{"migrations/000001_" + name + ".down.sql", "drop table " + name + ";\n"},
-		{name + "_test.yaml", test},
-	}, nil
+      select count(*) as n from %[5]s: [{n: %[4]d}]
+`, name, "sample."+s.Format, sample, len(s.first), table)}), nil
 }
+
+// startJob is a job that makes the table and loads the file into it.
+func (s *Shape) startJob(name, input string) string {
+	return fmt.Sprintf(`# surfin run %[1]s.yaml
+# %[2]s
+%[8]sjob: %[3]s
+description: %[4]s
+
+parameters:
+  input: {type: path, default: %[5]s}
+
+types:
+  %[3]s: # exact: a text that its type would change, such as 007 as an int, is refused
+%[6]s
+flow:
+- step: schema
+  tasklet: {migration: {dir: migrations/%[1]s, table: %[1]s_migrations}}
+
+- step: load
+  chunk:
+    reader:%[7]s
+    writer: {table: %[3]s}
+`, name, s.Summary(), scalar(name), scalar("Loads "+oneLine(filepath.Base(s.Path))+" into the table "+name+"."), scalar(input), s.exact().Item("    "), s.reader(`"${params.input}"`, scalar(name), "      "), s.Comments())
+}
+
+// Comments are the notes about the file, each a line that begins with #.
+func (s *Shape) Comments() string {
+	text := ""
+	for _, list := range s.Lists {
+		text += "# " + oneLine(list) + " is an array of objects: explode: " + oneLine(list) + " makes an item of each\n"
+	}
+	for _, n := range s.Notes {
+		text += "# " + oneLine(n) + "\n"
+	}
+	return text
+}
+
+// exact is the shape with fields that refuse what they would change: a later file may have it.
+func (s *Shape) exact() *Shape {
+	e := *s
+	e.Fields = slices.Clone(s.Fields)
+	for i := range e.Fields {
+		f := &e.Fields[i]
+		isFree := f.Type == row.String.String() || f.Type == row.JSONKind.String() && s.Format != formatCSV
+		f.Exact = !isFree && !f.asked
+	}
+	return &e
+}
+
+// oneLine keeps a text on a line of a comment.
+func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
 
 // createTable is the statement that makes a table of the fields, each on a line with this indent.
 func (s *Shape) createTable(name, indent string) string {
@@ -274,29 +336,32 @@ func columnType(f *Field) string {
 	return "text"
 }
 
-// sampleRows is how many rows the test of a draft has.
-const sampleRows = 3
-
-// sampleText is the text of a file of rows that fit, as YAML.
-func (s *Shape) sampleText() (text string, n int) {
-	var rows []string
-	for _, r := range s.records {
-		if len(rows) < sampleRows && s.isGood(r) {
-			rows = append(rows, r.text)
-		}
-	}
+// sampleText is the text of a file of the first rows, as YAML; false: it cannot be written as
+// UTF-8.
+func (s *Shape) sampleText() (text string, ok bool) {
 	switch s.Format {
-	case "csv":
-		text = s.head + strings.Join(rows, "")
-	case "jsonl":
-		text = strings.Join(rows, "\n") + "\n"
+	case formatCSV:
+		text = strings.Repeat("skipped\n", s.SkipLines)
+		if !s.NoHeader {
+			text += s.head + "\n"
+		}
+		for _, r := range s.first {
+			text += r + "\n"
+		}
+	case formatLines:
+		text = strings.Join(s.first, "\n") + "\n"
 	default:
-		text = "[" + strings.Join(rows, ",\n") + "]\n"
+		text = "[" + strings.Join(s.first, ",\n") + "]\n"
 		if s.Items != "" {
-			text = "{" + jsonText(s.Items) + ": " + text + "}\n"
+			keys, err := jsontext.Keys(s.Items)
+			if err != nil {
+				return "", false
+			}
+			text = "{" + jsonText(keys[0]) + ": " + text + "}\n"
 		}
 	}
-	return jsonText(text), len(rows)
+	isASCII := !strings.ContainsFunc(text, func(r rune) bool { return r > unicode.MaxASCII })
+	return jsonText(text), s.Encoding == "" || s.Encoding == "utf-8" || isASCII && !strings.HasPrefix(s.Encoding, "utf")
 }
 
 func jsonText(text string) string {
@@ -305,24 +370,4 @@ func jsonText(text string) string {
 		return `""`
 	}
 	return string(quoted)
-}
-
-// isGood reports whether all values of the row fit, and are there.
-func (s *Shape) isGood(r record) bool {
-	for i := range s.Fields {
-		f := &s.Fields[i]
-		v, ok := r.values[f.source()]
-		if !ok || v.null {
-			if f.Nullable {
-				continue
-			}
-			return false
-		}
-		kind, _ := row.KindByName(f.Type)
-		schema, err := row.NewSchema(row.Field{Name: "value", Kind: kind, Format: f.Format, Nullable: f.Nullable, Nulls: f.NullIf, Scale: f.Scale})
-		if err != nil || kind != row.String && !fits(schema.Field(0), v) {
-			return false
-		}
-	}
-	return true
 }

@@ -1,8 +1,11 @@
 package repository
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
+	"unicode/utf8"
 
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
@@ -66,6 +69,35 @@ func (r *Repository) LastCompleted(ctx context.Context, job, step string, before
 		return nil, nil
 	}
 	return item.Position(rows[0].Position), nil
+}
+
+// Newest implements core.Attempts with one statement.
+func (r *Repository) Newest(ctx context.Context, instance core.JobInstanceID, step string) ([]core.StepExecution, error) {
+	prefix := step + ":"
+	records, err := r.steps(ctx, r.store.sql("job_execution_id IN (SELECT id FROM {job_execution} WHERE instance_id = ? AND redrive_of IS NULL)"+
+		" AND (name = ? OR SUBSTR(name, 1, ?) = ?)"), instance, step, utf8.RuneCountInString(prefix), prefix)
+	if err != nil {
+		return nil, fmt.Errorf("read the records of step %s of job instance %d: %w", step, instance, err)
+	}
+	newest, of := map[string]core.StepExecution{}, []string{}
+	for _, record := range records { // by id
+		if _, known := newest[record.Name]; !known && record.Name != step {
+			of = append(of, record.Name)
+		}
+		newest[record.Name] = record
+	}
+	whole, has := newest[step]
+	if !has {
+		return nil, nil
+	}
+	found := []core.StepExecution{whole}
+	for _, name := range of {
+		if part := newest[name]; part.ID >= whole.First {
+			found = append(found, part)
+		}
+	}
+	slices.SortFunc(found[1:], func(a, b core.StepExecution) int { return cmp.Compare(a.ID, b.ID) })
+	return found, nil
 }
 
 // LeftBehind implements core.Attempts with one statement, and one more where there is

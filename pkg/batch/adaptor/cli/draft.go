@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -27,20 +28,67 @@ func exactly(n int, what string) cobra.PositionalArgs {
 	}
 }
 
-func addRowsFlag(cmd *cobra.Command, rows *int) {
-	cmd.Flags().IntVar(rows, "rows", draft.DefaultRows, "look at the first `N` rows")
-}
-
-// sample says what of a source is looked at.
+// sample says what of a source is looked at, and how.
 type sample struct {
-	rows int
+	draft.Options
 	// key are columns along which a table is read; none: its own.
-	key []string
+	key   []string
+	types []string
 }
 
 func (s *sample) addFlags(cmd *cobra.Command) {
-	addRowsFlag(cmd, &s.rows)
-	cmd.Flags().StringSliceVar(&s.key, "key", nil, "read a table along these `COLUMNS` (comma-separated), which tell its rows apart (default: its primary key)")
+	f := cmd.Flags()
+	f.IntVar(&s.Rows, "rows", 0, fmt.Sprintf("look at the first `N` rows (default: all, or the first %d MB, of JSON %d MB)", draft.MaxBytes>>20, draft.MaxJSON>>20))
+	f.StringSliceVar(&s.key, "key", nil, "read a table along these `COLUMNS` (comma-separated), which tell its rows apart (default: its primary key)")
+	f.StringVar(&s.Delimiter, "delimiter", "", "the `CHARACTER` between the fields of csv, or tab (default: found out)")
+	f.StringVar(&s.Encoding, "encoding", "", "the `NAME` of the text's encoding (default: utf-8, or what a byte order mark says)")
+	f.BoolVar(&s.NoHeader, "no-header", false, "the first record of csv is data: columns are column1, column2, ...")
+	f.BoolVar(&s.LazyQuotes, "lazy-quotes", false, "take quotes inside a field of csv as they are")
+	f.IntVar(&s.SkipLines, "skip-lines", 0, "pass over the first `N` lines of csv, before its header")
+	f.BoolVar(&s.AllText, "all-text", false, "make every field a string")
+	f.StringArrayVar(&s.types, "type", nil, "`NAME=TYPE`: the type of a field, such as id=string, day=date:dd/MM/yyyy, price=\"decimal:2 null\" (repeat it for more)")
+}
+
+// check reads the flags that are about a file.
+func (s *sample) check(cmd *cobra.Command) error {
+	if cmd.Flags().Changed("rows") && s.Rows < 1 {
+		return usagef("--rows %d: at least 1", s.Rows)
+	}
+	if s.SkipLines < 0 {
+		return usagef("--skip-lines %d: at least 0", s.SkipLines)
+	}
+	s.Types = map[string]string{}
+	for _, t := range s.types {
+		name, text, ok := strings.Cut(t, "=")
+		if !ok || name == "" || text == "" {
+			return usagef("--type %s: NAME=TYPE is expected, such as id=string", t)
+		}
+		s.Types[name] = text
+	}
+	if err := s.CheckTypes(); err != nil {
+		return usage(fmt.Errorf("--type: %w", err))
+	}
+	return nil
+}
+
+// onlyOfFiles are the flags that say nothing of a table, with their values.
+func (s *sample) onlyOfFiles() (words []string) {
+	add := func(is bool, more ...string) {
+		if is {
+			words = append(words, more...)
+		}
+	}
+	add(s.Rows > 0, "--rows", strconv.Itoa(s.Rows))
+	add(s.Delimiter != "", "--delimiter", s.Delimiter)
+	add(s.Encoding != "", "--encoding", s.Encoding)
+	add(s.NoHeader, "--no-header")
+	add(s.LazyQuotes, "--lazy-quotes")
+	add(s.SkipLines > 0, "--skip-lines", strconv.Itoa(s.SkipLines))
+	add(s.AllText, "--all-text")
+	for _, t := range s.types {
+		words = append(words, "--type", t)
+	}
+	return words
 }
 
 // place is a file, or a table of a database.
@@ -87,13 +135,10 @@ func (c fileCommands) infer(ctx context.Context, from place, sample sample) (*dr
 	if from.table != "" {
 		return c.inferTable(ctx, from, sample)
 	}
-	if sample.rows < 1 {
-		return nil, usagef("--rows %d: at least 1", sample.rows)
-	}
 	if len(sample.key) > 0 {
 		return nil, usagef("--key is for a table: a file is read from its beginning")
 	}
-	shape, err := draft.Infer(ctx, from.file, sample.rows)
+	shape, err := draft.Infer(ctx, from.file, sample.Options)
 	if err != nil {
 		return nil, usage(err)
 	}
@@ -101,6 +146,9 @@ func (c fileCommands) infer(ctx context.Context, from place, sample sample) (*dr
 }
 
 func (c fileCommands) inferTable(ctx context.Context, from place, sample sample) (shape *draft.Shape, err error) {
+	if words := sample.onlyOfFiles(); len(words) > 0 {
+		return nil, usagef("%s is for a file: the types of a table are those of its columns", words[0])
+	}
 	if err := c.env.checkDatabase(from.database); err != nil {
 		return nil, err
 	}
@@ -162,14 +210,17 @@ func (c fileCommands) inferCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "infer SOURCE",
 		Short: "Say which fields and types a csv, json or jsonl file or a table has",
-		Long: `Prints the fields of SOURCE as an item type of a job file. SOURCE is a file, of which the
-beginning is read: a comment says what a person should look at, such as values that do not
-fit, nulls, lengths, dates that may be read in two ways. A type is one that at least 95 of
-100 values have. Or it is table:NAME, a table or view of --database, or
+		Long: `Prints the fields of SOURCE as an item type of a job file. SOURCE is a file, which is read with
+the reader of its format: all of it, or its first 64 MB. A field has a type only if that gives
+back every text that was seen; else it is a string: 007, 1E5, a date that may be read in two
+ways. Comments say why, and what a person should look at. Or it is table:NAME, a table or view of --database, or
 DATABASE_URL#TABLE: then the catalogue of the database says what its columns are.`,
 		Example: "  " + c.env.app.Name + " infer orders.csv\n  " + c.env.app.Name + " infer table:people --database shop",
 		Args:    exactly(1, "which file, or which table:NAME?"),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := look.check(cmd); err != nil {
+				return err
+			}
 			shape, err := c.inferred(cmd.Context(), args[0], database, look)
 			if err != nil {
 				return err
@@ -177,11 +228,7 @@ DATABASE_URL#TABLE: then the catalogue of the database says what its columns are
 			if c.env.format == formatJSON {
 				return c.env.printJSON(shape)
 			}
-			text := "# " + shape.Summary() + "\nitem:\n" + shape.Item("  ")
-			for _, list := range shape.Lists {
-				text += "# " + list + " is an array of objects: explode: " + list + " makes an item of each\n"
-			}
-			return c.env.print(text)
+			return c.env.print("# " + shape.Summary() + "\n" + shape.Comments() + "item:\n" + shape.Item("  "))
 		},
 	}
 	look.addFlags(cmd)
@@ -206,6 +253,9 @@ one. All of them run at once. A file that is there is replaced only with --force
 		Example: "  " + c.env.app.Name + " init orders.csv\n  " + c.env.app.Name + " test orders_test.yaml\n  " + c.env.app.Name + " run orders.yaml\n  " + c.env.app.Name + " init table:people",
 		Args:    exactly(1, "which file, or which table:NAME?"),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := look.check(cmd); err != nil {
+				return err
+			}
 			if strings.Contains(args[0], "#") && !strings.HasPrefix(args[0], tableMark) {
 				if from, err := c.source(args[0], database); err != nil || from.table != "" {
 					return usagef("a job names its database: give it a name in %s, and say table:NAME --database DATABASE", settings.FileName)

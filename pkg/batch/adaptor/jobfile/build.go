@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 
+	"github.com/surfin-batch/surfin/internal/filestream"
 	"github.com/surfin-batch/surfin/pkg/batch/chunk"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
@@ -42,6 +44,9 @@ func (c *compiler) builder(step string, of *stepDef, uses ...*componentUse) buil
 
 func (a builder) parts(ctx context.Context, run *core.StepRun) (chunk.Parts, error) {
 	var parts chunk.Parts
+	if err := markFile(run); err != nil {
+		return parts, err
+	}
 	made, err := a.forRun(run).make(ctx, run.View(), a.step.work()...)
 	if err != nil {
 		return parts, err
@@ -62,7 +67,28 @@ func (a builder) parts(ctx context.Context, run *core.StepRun) (chunk.Parts, err
 }
 
 func (a builder) tasklet(ctx context.Context, run *core.StepRun) (core.Tasklet, error) {
-	return one[core.Tasklet](ctx, a, run.View(), a.step.tasklet)
+	if err := markFile(run); err != nil {
+		return nil, err
+	}
+	return one[core.Tasklet](ctx, a.forRun(run), run.View(), a.step.tasklet)
+}
+
+// markFile notes in the context of a partition by files what its file is when an attempt begins
+// to read it: a file may have been corrected since it was listed (rule TL3a).
+func markFile(run *core.StepRun) error {
+	if run.Data.Part == nil || run.Step == nil {
+		return nil
+	}
+	known := run.StepContext()
+	path, _ := known.Get(filestream.PartPathKey)
+	if _, marked := known.Get(filestream.PartMarkKey); !marked {
+		return nil
+	}
+	info, err := os.Stat(fmt.Sprint(path))
+	if err != nil {
+		return nil //nolint:nilerr // the reader says so, with its own words
+	}
+	return known.Put(filestream.PartMarkKey, filestream.MarkOf(info))
 }
 
 func (a builder) partitioner(ctx context.Context, run *core.StepRun) (core.Partitioner, error) {
@@ -118,6 +144,9 @@ func (a builder) make(ctx context.Context, view *core.View, uses ...*componentUs
 		b.StepContext = a.run.StepContext
 		b.Continues = a.run.Step != nil && len(a.run.Step.Position) > 0
 		b.Attempt, b.Previous, b.Skips = chunk.AttemptOf(a.run), chunk.PreviousOf(a.run), a.run.Services.Attempts
+		b.StepRecords = func(ctx context.Context, step string) ([]core.StepExecution, error) {
+			return a.run.Services.Attempts.Newest(ctx, b.Instance, step)
+		}
 	}
 	made := make([]any, len(uses))
 	for i, u := range uses {

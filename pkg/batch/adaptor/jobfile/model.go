@@ -273,7 +273,7 @@ type fieldModel struct {
 	From   string   `key:"from" doc:"The name in the source: a CSV header; a JSON key, or a path such as a.b or a[0].b where no object has that key [the field's name]."`
 	Format string   `key:"format" doc:"The text form of a date or timestamp, of yyyy yy MMMM MMM MM M EEEE EEE dd d HH hh h a mm ss SSS SSSSSS XXX XX, with names in English; or epoch, epoch_ms, epoch_us: the number since 1970-01-01 UTC [ISO 8601]. Of bytes: hex or base64 [base64]."`
 	Zone   string   `key:"zone" doc:"The time zone in which a timestamp without an offset is read, and in which a format is written [the job's timezone, or UTC]."`
-	NullIf []string `key:"null_if" doc:"The texts that are read as null, numbers of JSON and of a database too [an empty text; none for string]."`
+	NullIf []string `key:"null_if" doc:"The texts that are read as null, numbers of JSON and of a database too, in quotes or not [an empty text, but not that of JSON; of string null and bytes null an empty field of csv without quotes]."`
 
 	Scale              *int   `key:"scale" doc:"decimal: the digits behind the point. Fewer are filled with zeros, more are an invalid item [any number]."`
 	DecimalSeparator   string `key:"decimal_separator" doc:"decimal, float: what stands between the whole number and its fraction, such as a comma [a point]."`
@@ -283,6 +283,7 @@ type fieldModel struct {
 
 	Default  *rawText `key:"default" doc:"The value where the source has none: no key, or null. It is written as ISO 8601, whatever 'format' says, and the field is never null [none]."`
 	Coerce   string   `key:"coerce" enum:"error,convert,null,default" default:"error" doc:"What becomes of a value that does not fit the type. With error the item is invalid. With convert a value of another form is taken: the text of a JSON number, an int from 12.0, a bool from yes or 1; and what cannot be converted is invalid. With null and default it is that instead."`
+	Exact    bool     `key:"exact" default:"false" doc:"Refuse a text that the field would not write as the same text again, such as 007 for an int or 1.50 for a float: the item is invalid. A timestamp with an offset is exact if its instant is kept."`
 	Optional bool     `key:"optional" doc:"The source may lack the column or the key; the field is null then, and its type says null, or it has a default."`
 }
 

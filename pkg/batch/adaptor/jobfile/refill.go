@@ -3,6 +3,7 @@ package jobfile
 import (
 	"fmt"
 	"reflect"
+	"slices"
 
 	"github.com/surfin-batch/surfin/internal/nearest"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/jobfile/internal/strict"
@@ -134,8 +135,30 @@ func (l *loader) checkNamedSteps() {
 		if !ok {
 			continue
 		}
-		if key, name := namer.NamesStep(); name != "" && !l.isStep[name] {
+		key, name := namer.NamesStep()
+		_, files := u.cfg.(registry.FilesNamer)
+		switch {
+		case name == "":
+		case !l.isStep[name]:
 			u.reportConfig(l.problems, &registry.ConfigError{Key: key, Err: fmt.Errorf("there is no step %s%s", name, nearest.Hint(name, l.stepNames))})
+		case files && !l.file.listsFiles(name):
+			u.reportConfig(l.problems, &registry.ConfigError{Key: key, Err: fmt.Errorf("step %s keeps no list of files: only the reader `files`, or partitions by `files`, do", name)})
 		}
 	}
+}
+
+// listsFiles reports whether the step keeps the list of the files that it reads.
+func (f *File) listsFiles(step string) bool {
+	return slices.ContainsFunc(f.steps, func(s *stepDef) bool {
+		if s.name != step {
+			return false
+		}
+		if _, has := s.part["path"]; has {
+			return true
+		}
+		return slices.ContainsFunc(withNested(s.reader), func(u *componentUse) bool {
+			_, lists := u.cfg.(registry.FileLister)
+			return lists
+		})
+	})
 }

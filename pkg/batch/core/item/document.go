@@ -159,11 +159,22 @@ func isObject(doc []byte) bool {
 }
 
 func jsonValue(f *row.Field, raw json.RawMessage) (row.Value, error) {
+	v, err := anyJSONValue(f, raw)
+	if err != nil || !f.Exact {
+		return v, err
+	}
+	return f.ExactJSON(raw, v)
+}
+
+func anyJSONValue(f *row.Field, raw json.RawMessage) (row.Value, error) {
 	if len(raw) == 0 || bytes.Equal(raw, []byte("null")) {
 		return f.Missing()
 	}
 	if f.Kind == row.JSONKind {
 		return jsonPart(f, raw)
+	}
+	if string(raw) == `""` && f.Nulls == nil && f.IsNull("") { // a text is not null (rule D11b)
+		return f.Coerced("", emptyMisfit(f))
 	}
 	if f.Kind.IsList() {
 		return listPart(f, raw)
@@ -252,6 +263,15 @@ func listPart(f *row.Field, raw json.RawMessage) (row.Value, error) {
 
 func jsonMisfit(f *row.Field, raw []byte) error {
 	return exception.InvalidItem("", exception.ClassParse, fmt.Errorf("field %s: %s is not of type %s", f.Name, f.Quoted(jsontext.Shorten(raw)), f.Type()))
+}
+
+// emptyMisfit refuses an empty text that is not of the field's type.
+func emptyMisfit(f *row.Field) error {
+	hint := ""
+	if f.Nullable || !f.Default.IsNull() {
+		hint = `; null_if: [""] reads it as null`
+	}
+	return exception.InvalidItem("", exception.ClassParse, fmt.Errorf(`field %s: "" is not of type %s%s`, f.Name, f.Type(), hint))
 }
 
 // recordDocuments writes records as JSON objects, keys in the schema's order.

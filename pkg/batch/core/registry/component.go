@@ -46,7 +46,8 @@ type Component struct {
 	Example string
 	// Config is the struct type of the configuration; nil: none. Its fields carry tags:
 	// `key:"path"` the name in the job file, `doc:"..."`, `default:"..."`,
-	// `required:"true"`, `enum:"a,b"`, `main:"true"` for the one field that may be given
+	// `required:"true"`, `enum:"a,b"`, `form:"..."` the cure where the value is a list or a map and
+	// should not be, or the other way round, `main:"true"` for the one field that may be given
 	// directly (`filter: ...`), `path:"true"` for a path relative to the job file,
 	// `path:"std"` for one that may be -, the standard input or output ([core.StdPath]),
 	// `path:"program"` for a program or a command, which is one where it has a slash,
@@ -54,7 +55,7 @@ type Component struct {
 	// `literal:"true"` for a text in which ${...} is not evaluated, `rest:"true"` for the
 	// one [Expressions] or map that takes all keys of no other field (`map: {only: true,
 	// id: item.id}`; its `key` is for the reference only). Fields are strings, bools,
-	// ints, floats, time.Duration, [Size], lists and maps of these, nested structs,
+	// ints, floats, time.Duration, [Size], a [Choice], lists and maps of these, nested structs,
 	// [item.Type] (a name or an inline map), [SQL], [JSON], [Expression], [Expressions] and
 	// [Nested].
 	// The struct may implement Validate() error.
@@ -118,6 +119,9 @@ type BuildContext struct {
 	// instance of the job before this one (rule IL1); nil where there is none, and the
 	// function is nil where Attempt is.
 	Previous func(ctx context.Context) (item.Position, error)
+	// StepRecords returns the newest record of a step of this instance, first, and those of its
+	// partitions (core.Attempts.Newest); nil where Attempt is.
+	StepRecords func(ctx context.Context, step string) ([]core.StepExecution, error)
 	// Instance is the instance of the job; Skips reads stored skips, of it and of others, and is
 	// nil where Attempt is.
 	Instance core.JobInstanceID

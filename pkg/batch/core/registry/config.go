@@ -27,6 +27,15 @@ func (e *ConfigError) Unwrap() error { return e.Err }
 // Size is a number of bytes, written as 512, 64KB, 10MB or 1GB (powers of 1024).
 type Size int64
 
+// Choice is implemented by types of kind string whose values are a table of their own, such as
+// the encodings of files. A config field of such a type has them in place of a tag `enum`.
+type Choice interface {
+	// Values are the texts allowed, the usual ones first.
+	Values() []string
+	// Page is the page of docs/reference that explains them; empty: they are listed at each key.
+	Page() string
+}
+
 // JSON is a JSON value that the job file writes as YAML: maps, lists and scalars. A scalar that
 // is one ${...} keeps its type; one that is not in quotes is a number, true, false or null where
 // JSON reads it so, and a text else. nil: there is none.

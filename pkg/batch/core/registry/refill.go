@@ -7,6 +7,17 @@ type StepNamer interface {
 	NamesStep() (key, step string)
 }
 
+// FilesNamer is implemented by configs that deal with the files which a step of their own job has
+// read: a step that NamesStep names and that lists no files is refused when the file is loaded.
+type FilesNamer interface {
+	StepNamer
+	NamesFilesOf()
+}
+
+// FileLister is implemented by the configs of readers that keep the list of the files which they
+// read. Partitions whose part has a `path` keep it as well.
+type FileLister interface{ ListsFiles() }
+
 // Refiller is implemented by the configs of writers that may remove what their target holds
 // and fill it anew, such as the rows of a table (rule TW4). Two writers of such a target,
 // and partitions, are refused: each would remove what the others wrote.

@@ -1,6 +1,7 @@
 package row
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -37,8 +38,11 @@ type Field struct {
 	// Coerce is what becomes of a value that does not fit.
 	Coerce Coerce
 	// Nulls are the texts read as null. nil means the default: "" for every
-	// kind but string, which has none.
+	// kind but string and bytes, which have none.
 	Nulls []string
+	// Exact refuses a text that the field would not write as the same text again (see Returns), as
+	// an invalid item.
+	Exact bool
 	// Optional says that the source may lack the column or key; the value is null then, or Default.
 	Optional bool
 	// Hidden says that an error quotes no value of the field: the item has fields that are
@@ -101,7 +105,7 @@ func NewSchema(fields ...Field) (*Schema, error) {
 		if f.Optional && !f.Nullable && f.Default.IsNull() {
 			return nil, fmt.Errorf("field %q is optional, so its type must allow null (%s null)", f.Name, f.Kind)
 		}
-		if err := f.checkNumber(); err != nil {
+		if err := errors.Join(f.checkNumber(), f.checkExact()); err != nil {
 			return nil, fmt.Errorf("field %q: %w", f.Name, err)
 		}
 		layout, err := fieldLayout(f)

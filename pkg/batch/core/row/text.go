@@ -21,11 +21,17 @@ func (f *Field) Parse(text string) (Value, error) {
 		if !f.Nullable && f.Default.IsNull() {
 			return Value{}, f.misfit(text, "the field is not nullable")
 		}
+		if f.Exact {
+			return f.exactly(text, f.Default)
+		}
 		return f.Default, nil
 	}
 	v, err := f.parse(text)
 	if err != nil {
 		return f.Coerced(text, err)
+	}
+	if f.Exact {
+		return f.exactly(text, v)
 	}
 	return v, nil
 }
@@ -127,7 +133,7 @@ func (f *Field) isNull(text string) bool {
 		return true
 	}
 	if f.Nulls == nil {
-		return text == "" && f.Kind != String
+		return text == "" && f.Kind != String && f.Kind != BytesKind
 	}
 	for _, n := range f.Nulls {
 		if n == text {

@@ -19,6 +19,7 @@ import (
 func partitionTests() []test {
 	return []test{
 		{"a plan is a step in STARTING for each partition, in order", planIsStored},
+		{"the newest records of a step and its partitions", newestParts},
 		{"a plan goes on with the positions and sums of earlier partitions, by name", planGoesOn},
 		{"a plan with too many partitions, or a name twice or not allowed, is refused before the transaction", planIsChecked},
 		{"a plan is made under the guard of its job and wholly or not at all", planIsGuarded},
@@ -102,6 +103,53 @@ func planGoesOn(b *bench) {
 	require.Zero(b, replanned[0].Counters)
 	require.Equal(b, []string{"from", "left"}, replanned[0].Context.Keys())
 	require.Equal(b, replanned[0], b.onlyStep(ref.ID))
+}
+
+// newestParts: of each partition the newest record, whichever attempt made it, and none of work that was complete before.
+func newestParts(b *bench) {
+	exec, ref := b.started("a", 1)
+	none, err := b.repo.Newest(b.ctx, exec.InstanceID, "load")
+	require.NoError(b, err)
+	require.Empty(b, none)
+	whole, _ := b.step(ref, "load", nil)
+	other, _ := b.step(ref, "load2", nil)
+	planned, err := b.repo.PlanPartitions(b.ctx, ref, core.PartitionPlan{Step: "load", Parts: parts(2)})
+	require.NoError(b, err)
+	found, err := b.repo.Newest(b.ctx, exec.InstanceID, "load")
+	require.NoError(b, err)
+	require.Equal(b, []core.StepExecutionID{whole.ID, planned[0].ID, planned[1].ID}, idsOf(found))
+	from, _ := found[2].Context.Get("from")
+	require.Equal(b, int64(10), from)
+	for _, s := range []core.StepExecution{*whole, *other, planned[0], planned[1]} {
+		b.end(stepRef(s), core.StepChange{To: core.StatusFailed})
+	}
+	b.change(ref, core.JobChange{To: core.StatusFailed})
+
+	_, ref = b.started("a", 1)
+	again, _ := b.step(ref, "load", whole)
+	replanned, err := b.repo.PlanPartitions(b.ctx, ref, core.PartitionPlan{Step: "load", Parts: parts(2)[1:], Earlier: map[string]core.StepExecution{"p1": planned[1]}})
+	require.NoError(b, err)
+	found, err = b.repo.Newest(b.ctx, exec.InstanceID, "load")
+	require.NoError(b, err)
+	require.Equal(b, []core.StepExecutionID{again.ID, planned[0].ID, replanned[0].ID}, idsOf(found))
+	for _, s := range []core.StepExecution{*again, replanned[0]} {
+		b.end(stepRef(s), core.StepChange{To: core.StatusFailed})
+	}
+	b.change(ref, core.JobChange{To: core.StatusFailed})
+
+	_, ref = b.started("a", 1)
+	anew, _ := b.step(ref, "load", nil)
+	found, err = b.repo.Newest(b.ctx, exec.InstanceID, "load")
+	require.NoError(b, err)
+	require.Equal(b, []core.StepExecutionID{anew.ID}, idsOf(found))
+}
+
+func idsOf(records []core.StepExecution) []core.StepExecutionID {
+	ids := make([]core.StepExecutionID, len(records))
+	for i, r := range records {
+		ids[i] = r.ID
+	}
+	return ids
 }
 
 func planIsChecked(b *bench) {

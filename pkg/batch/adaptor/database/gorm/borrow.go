@@ -45,14 +45,12 @@ func newBorrower(name string, lent Lent, idleInTransaction time.Duration) *borro
 
 // ourSettings are what the rules need of a session (D5, L7), in order.
 func ourSettings(idleInTransaction time.Duration) []setting {
-	return []setting{
-		{"TimeZone", fixedTimeZone},
-		{"DateStyle", fixedDateStyle},
+	return append(textSettings(), []setting{
 		{"idle_in_transaction_session_timeout", strconv.FormatInt(idleInTransaction.Milliseconds(), 10)},
 		{"tcp_keepalives_idle", strconv.Itoa(int(keepAliveIdle.Seconds()))},
 		{"tcp_keepalives_interval", strconv.Itoa(int(keepAliveInterval.Seconds()))},
 		{"tcp_keepalives_count", strconv.Itoa(keepAliveCount)},
-	}
+	}...)
 }
 
 var _ driver.Connector = (*borrower)(nil)

@@ -17,8 +17,9 @@ type Config struct {
 	// URL is postgres://user:password@host:port/name?..., or sqlite:PATH, also
 	// written sqlite:///absolute/path. SQLite in memory is refused: its content
 	// would be another one for each connection. A session of PostgreSQL has
-	// timezone UTC and DateStyle ISO, whatever the server, the role, the URL or the
-	// environment say: times are UTC (rule D5), and COPY and casts read texts.
+	// timezone UTC, DateStyle ISO, IntervalStyle postgres, extra_float_digits 1 and
+	// bytea_output hex, whatever the server, the role, the URL or the environment say:
+	// times are UTC (rule D5), and a value has one text (rule R10).
 	URL string `yaml:"url"`
 	// Lent is a pool of the application's own, instead of a URL: see [Lend]. MaxOpen is
 	// then how many of its connections are borrowed at once; 0: as many as it has, 10

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"maps"
 	"net"
+	"slices"
 	"strings"
 	"time"
 
@@ -123,16 +124,24 @@ func parseConfig(url string) (*pgx.ConnConfig, error) {
 	return config, nil
 }
 
-// What texts mean in a session.
-const (
-	fixedTimeZone  = "UTC"
-	fixedDateStyle = "ISO, MDY"
-)
+// textSettings are the settings by which a session reads and writes texts of values. They are
+// fixed, so that a value has one text whatever the server, the role or the database prefers: with
+// extra_float_digits of 0 or less the text of a float8[], a point or a row has fewer digits than
+// the value. lc_monetary stays as it is: stored amounts of money depend on it.
+func textSettings() []setting {
+	return []setting{
+		{"TimeZone", "UTC"},
+		{"DateStyle", "ISO, MDY"},
+		{"IntervalStyle", "postgres"},
+		{"extra_float_digits", "1"},
+		{"bytea_output", "hex"},
+	}
+}
 
-// forgetTexts takes out what would say what texts mean; names have any letter case.
+// forgetTexts removes text settings that the URL or the environment gives, in any letter case.
 func forgetTexts(params map[string]string) {
 	maps.DeleteFunc(params, func(name, _ string) bool {
-		return strings.EqualFold(name, "timezone") || strings.EqualFold(name, "datestyle")
+		return slices.ContainsFunc(textSettings(), func(s setting) bool { return strings.EqualFold(name, s.name) })
 	})
 }
 

@@ -54,6 +54,32 @@ func TestTimesMeanTheSameWhateverTheDefaultsOfTheServer(t *testing.T) {
 	}
 }
 
+// Floats in arrays, geometry and rows, intervals and bytes come as texts, whose form a database
+// or a URL may set.
+func TestAValueHasOneTextWhateverTheDefaultsOfTheServer(t *testing.T) {
+	t.Parallel()
+	base := testdb.Postgres(t)
+	db, err := open(t, base).Database("")
+	require.NoError(t, err)
+	var name string
+	require.NoError(t, db.Conn().QueryRowContext(t.Context(), "SELECT current_database()").Scan(&name))
+	for _, setting := range []string{"extra_float_digits = -10", "intervalstyle = 'sql_standard'", "bytea_output = 'escape'"} {
+		exec(t, db.Conn(), "ALTER DATABASE "+tx.Postgres.Quote(name)+" SET "+setting)
+	}
+	separator := "?"
+	if strings.Contains(base, "?") {
+		separator = "&"
+	}
+	for _, url := range []string{base, base + separator + "extra_float_digits=0&INTERVALSTYLE=iso_8601"} {
+		db, err := open(t, url).Database("")
+		require.NoError(t, err)
+		var got string
+		require.NoError(t, db.Conn().QueryRowContext(t.Context(),
+			`SELECT concat_ws(' ', array[0.30000000000000004::float8], point(0.1::float8 + 0.2::float8, 1), interval '1 mon -2 days', array['\x00ff'::bytea])`).Scan(&got))
+		require.Equal(t, `{0.30000000000000004} (0.30000000000000004,1) 1 mon -2 days {"\\x00ff"}`, got)
+	}
+}
+
 func TestAnOwnerThatIsFrozenInItsTransactionLosesItAtTheServer(t *testing.T) {
 	t.Parallel()
 	p := openWith(t, Config{URL: testdb.Postgres(t), IdleInTransaction: 50 * time.Millisecond})

@@ -111,7 +111,7 @@ func benchRead(b *testing.B, itemType item.Type) {
 	path := benchFile(b)
 	ctx := context.Background()
 	for b.Loop() {
-		r, err := NewReader(ReaderConfig{Path: path, Header: true}, itemType)
+		r, err := NewReader(ReaderConfig{Path: path, Header: HeaderExact}, itemType)
 		require.NoError(b, err)
 		c := r.Component().(*reader)
 		require.NoError(b, c.Open(ctx, nil))
@@ -165,7 +165,7 @@ func benchCopy(b *testing.B, durable bool) {
 	ctx := context.Background()
 	item := benchItem(b, false)
 	for b.Loop() {
-		r, err := NewReader(ReaderConfig{Path: path, Header: true}, item)
+		r, err := NewReader(ReaderConfig{Path: path, Header: HeaderExact}, item)
 		require.NoError(b, err)
 		w, err := NewWriter(WriterConfig{Path: path + ".out", Header: true}, registry.BuildContext{In: item})
 		require.NoError(b, err)
@@ -192,7 +192,7 @@ func BenchmarkSeek(b *testing.B) {
 	at := positionBehind(b, path, benchRows-1)
 	ctx := context.Background()
 	for b.Loop() {
-		r, err := NewReader(ReaderConfig{Path: path, Header: true}, nil)
+		r, err := NewReader(ReaderConfig{Path: path, Header: HeaderExact}, nil)
 		require.NoError(b, err)
 		c := r.Component().(*reader)
 		require.NoError(b, c.Open(ctx, at))

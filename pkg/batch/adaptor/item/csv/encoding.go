@@ -27,11 +27,19 @@ type encoded struct {
 	*form
 	enc    *filestream.Encoder
 	schema *row.Schema // of the records
-	// bare says of each field of the schema that its numbers, dates and truth values are written
-	// without a look for what needs quotes: there is nothing of the kind in their texts.
-	bare  []bool
-	field []byte
-	buf   []byte // all lines
+	cells  []cell      // of its fields
+	field  []byte
+	buf    []byte // all lines
+}
+
+// cell says how a field is written.
+type cell struct {
+	// plain: its numbers, dates and truth values are written without a look for what needs quotes:
+	// there is nothing of the kind in their texts.
+	plain bool
+	null  []byte // the text of a null, in quotes where it needs them
+	// marks are texts that stand in quotes, because a reader could take them for null.
+	marks [][]byte
 }
 
 // EncodeRecords replaces what is there.
@@ -54,11 +62,30 @@ func (l *encoded) EncodeRecords(schema *row.Schema, records [][]row.Value) error
 
 // use notes the schema of the records.
 func (l *encoded) use(schema *row.Schema) {
-	l.schema, l.bare = schema, make([]bool, schema.Len())
+	l.schema, l.cells = schema, make([]cell, schema.Len())
 	inValues := unicode.IsLetter(l.comma) || unicode.IsDigit(l.comma) || strings.ContainsRune("+-.:", l.comma)
-	for i := range l.bare {
-		f := schema.Field(i)
-		l.bare[i] = !l.quoteAll && !inValues && f.Format == "" && f.DecimalSeparator == ""
+	for i := range l.cells {
+		f, c := schema.Field(i), &l.cells[i]
+		c.null = []byte(l.nulls)
+		if f.Nulls != nil {
+			if c.null = f.AppendText(nil, row.Value{}); l.needsQuotes(c.null) {
+				c.null = l.inQuotes(nil, c.null)
+			}
+		}
+		isText, single := f.Kind == row.String || f.Kind == row.BytesKind, len(l.cells) == 1
+		if single && !f.Nullable && len(c.null) == 0 { // an empty line is not a record
+			c.null = l.inQuotes(nil, nil)
+		}
+		if isText && f.Nullable || single {
+			c.marks = append(c.marks, nil)
+		}
+		for _, mark := range append([]string{l.nulls}, f.Nulls...) {
+			if mark != "" {
+				c.marks = append(c.marks, []byte(mark))
+			}
+		}
+		_, noValue := f.Parse(l.nulls)
+		c.plain = !l.quoteAll && !inValues && f.Format == "" && f.DecimalSeparator == "" && (l.nulls == "" || noValue != nil)
 	}
 }
 
@@ -78,7 +105,7 @@ func (l *encoded) addRecord(record []row.Value) error {
 			}
 			fallthrough
 		case row.Int, row.DecimalKind, row.Bool, row.DateKind, row.Timestamp:
-			if l.bare[i] {
+			if l.cells[i].plain {
 				buf = v.AppendText(buf)
 				continue
 			}
@@ -86,28 +113,38 @@ func (l *encoded) addRecord(record []row.Value) error {
 		case row.String:
 			buf = append(buf, v.Str()...)
 		case row.Null:
-			if f.Nulls == nil {
-				buf = append(buf, l.nulls...)
-				break
-			}
-			buf = f.AppendText(buf, *v)
+			buf = append(buf, l.cells[i].null...)
+			continue
 		default:
 			buf = f.AppendText(buf, *v)
 		}
-		buf = l.endField(buf, at, len(record))
+		buf = l.endField(buf, at, l.cells[i].marks)
 	}
 	l.buf = buf
 	return nil
 }
 
-// endField puts quotes around the field from at on where it needs them. The record has n fields.
-func (l *encoded) endField(buf []byte, at, n int) []byte {
-	if !l.quoteAll && !l.needsQuotes(n, buf[at:]) {
+// endField puts quotes around the field from at on where it needs them, or is one of the marks.
+func (l *encoded) endField(buf []byte, at int, marks [][]byte) []byte {
+	if !l.quoteAll && !l.needsQuotes(buf[at:]) && !isMark(buf[at:], marks) {
 		return buf
 	}
 	l.field = append(l.field[:0], buf[at:]...)
-	buf = append(buf[:at], '"')
-	text := l.field
+	return l.inQuotes(buf[:at], l.field)
+}
+
+func isMark(text []byte, marks [][]byte) bool {
+	for _, mark := range marks {
+		if bytes.Equal(text, mark) {
+			return true
+		}
+	}
+	return false
+}
+
+// inQuotes appends the text in quotes.
+func (l *encoded) inQuotes(buf, text []byte) []byte {
+	buf = append(buf, '"')
 	for {
 		q := bytes.IndexByte(text, '"')
 		if q < 0 {
@@ -119,10 +156,10 @@ func (l *encoded) endField(buf []byte, at, n int) []byte {
 	return append(append(buf, text...), '"')
 }
 
-// needsQuotes reports whether the field would be read differently without.
-func (l *encoded) needsQuotes(n int, text []byte) bool {
+// needsQuotes reports whether the text would be read differently without.
+func (l *encoded) needsQuotes(text []byte) bool {
 	if len(text) == 0 {
-		return n == 1 // an empty line is not a record
+		return false
 	}
 	if text[0] == ' ' || text[0] == '\t' || text[len(text)-1] == ' ' {
 		return true

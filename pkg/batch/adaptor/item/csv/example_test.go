@@ -20,7 +20,7 @@ type Customer struct {
 func ExampleNewReader() {
 	path, done := testexample.File("in.csv", "id,name\n1,Ada\n2,Grace\n")
 	defer done()
-	reader, err := csv.NewReader(csv.ReaderConfig{Path: path, Header: true}, item.TypeOf[Customer]("customer"))
+	reader, err := csv.NewReader(csv.ReaderConfig{Path: path, Header: csv.HeaderExact}, item.TypeOf[Customer]("customer"))
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -1,32 +1,93 @@
 package csv
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/surfin-batch/surfin/internal/nearest"
+	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
 // bind finds the column of each field, and completes an open schema.
 func (r *reader) bind() error {
+	if err := r.findColumns(); err != nil {
+		return err
+	}
+	r.bare, r.quoted = make([]row.Field, len(r.index)), make([]row.Field, len(r.index))
+	for i := range r.index {
+		f := r.schema.Field(i)
+		r.bare[i], r.quoted[i] = *f, *f
+		r.bare[i].Nulls, r.quoted[i].Nulls = bareNulls(f, r.cfg.Nulls), quotedNulls(f)
+	}
+	r.setWidth(r.width)
+	return nil
+}
+
+// columnNames names the columns of a file without a header.
+func columnNames(n int) []string {
+	names := make([]string, n)
+	for i := range names {
+		names[i] = fmt.Sprintf("column%d", i+1)
+	}
+	return names
+}
+
+// setWidth notes the number of fields of a record. In a file of one column an empty line is a
+// record where its field may be null.
+func (r *reader) setWidth(n int) {
+	r.width = n
+	first := slices.Index(r.index, 0)
+	r.csv.blanks = first >= 0 && r.schema.Field(first).Nullable && (n == 1 || n == 0 && len(r.index) == 1)
+}
+
+// learnWidth finds the width of a file without a header, which the first record before the offset
+// has that is one.
+func (r *reader) learnWidth(ctx context.Context, before int64) error {
+	for r.width == 0 && r.next < before {
+		_, err := r.record(ctx)
+		switch {
+		case errors.Is(err, io.EOF):
+			return nil
+		case err == nil && len(r.csv.fields) >= len(r.index):
+			r.setWidth(len(r.csv.fields))
+		case err != nil && !item.IsConsumed(err):
+			return err
+		}
+	}
+	return nil
+}
+
+// findColumns finds the column of each field.
+func (r *reader) findColumns() error {
+	switch {
+	case r.cfg.Columns > 0:
+		r.width, r.columns = r.cfg.Columns, columnNames(r.cfg.Columns)
+	case r.columns != nil:
+		r.width = len(r.columns)
+	}
 	if !r.needsHead() {
+		if r.width > 0 && r.width < r.want.Len() {
+			return fmt.Errorf("%s: its records have %d fields, and the item has %d", r.cfg.Path, r.width, r.want.Len())
+		}
 		r.index = make([]int, r.want.Len())
 		for i := range r.index {
 			r.index[i] = i
 		}
 		return nil
 	}
-	r.width = len(r.columns)
 	if err := r.checkColumns(); err != nil {
 		return err
 	}
 	if !r.want.IsOpen() {
 		r.index = make([]int, r.want.Len())
 		for i := range r.index {
-			r.index[i] = slices.Index(r.columns, r.want.Field(i).Source())
+			r.index[i], _ = r.columnOf(r.want.Field(i).Source())
 		}
 		return nil
 	}
@@ -39,7 +100,7 @@ func (r *reader) bind() error {
 			fields[i].Name = fmt.Sprintf("column%d", i+1)
 		}
 		for k := range r.want.Len() {
-			if r.want.Field(k).Source() == name {
+			if at, _ := r.columnOf(r.want.Field(k).Source()); at == i {
 				fields[i] = *r.want.Field(k)
 			}
 		}
@@ -60,22 +121,51 @@ func (r *reader) checkColumns() error {
 	}
 	for i := range r.want.Len() {
 		f := r.want.Field(i)
-		first := slices.Index(r.columns, f.Source())
+		first, twice := r.columnOf(f.Source())
 		switch {
 		case first < 0 && f.Optional:
 		case first < 0:
 			errs = append(errs, r.missing(f))
-		case slices.Contains(r.columns[first+1:], f.Source()):
+		case twice:
 			errs = append(errs, fmt.Errorf("%s: column %q is there twice (field %s)", r.cfg.Path, f.Source(), f.Name))
 		}
 	}
 	return errors.Join(errs...)
 }
 
+// columnOf returns the column of the name, or -1, and whether others have it, too. With a loose header
+// a column that has the name as it stands goes before the others.
+func (r *reader) columnOf(name string) (first int, twice bool) {
+	if first = slices.Index(r.columns, name); first >= 0 {
+		return first, slices.Contains(r.columns[first+1:], name)
+	}
+	if r.cfg.Header != HeaderLoose {
+		return -1, false
+	}
+	same := func(column string) bool { return loose(column) == loose(name) }
+	if first = slices.IndexFunc(r.columns, same); first < 0 {
+		return -1, false
+	}
+	return first, slices.ContainsFunc(r.columns[first+1:], same)
+}
+
+// loose is a name without case, blanks, no-break spaces and what has no width.
+func loose(name string) string {
+	return strings.ToLower(strings.Map(func(c rune) rune {
+		if unicode.IsSpace(c) || c == '\uFEFF' || c == '\u200B' {
+			return -1
+		}
+		return c
+	}, name))
+}
+
 // otherDelimiter returns what seems to stand between the columns of a header that is one column;
 // empty: the header is as it should be, or nothing does.
 func (r *reader) otherDelimiter() string {
-	if len(r.columns) != 1 || r.want.Len() == 0 || r.columns[0] == r.want.Field(0).Source() {
+	if len(r.columns) != 1 || r.want.Len() == 0 {
+		return ""
+	}
+	if only, _ := r.columnOf(r.want.Field(0).Source()); only == 0 {
 		return ""
 	}
 	for _, other := range []string{";", "\t", "|", ","} {
@@ -90,6 +180,12 @@ func (r *reader) missing(f *row.Field) error {
 	hint := "its columns are " + shortList(r.columns)
 	if near := nearest.Name(f.Source(), r.columns); near != "" {
 		hint = fmt.Sprintf("nearest: %q", near)
+	}
+	for _, column := range r.columns {
+		if r.cfg.Header != HeaderLoose && loose(column) == loose(f.Source()) {
+			hint = fmt.Sprintf("nearest: %q; header: loose takes it", column)
+			break
+		}
 	}
 	return fmt.Errorf("%s has no column %q for field %s (%s)", r.cfg.Path, f.Source(), f.Name, hint)
 }

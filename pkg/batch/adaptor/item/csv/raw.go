@@ -1,8 +1,8 @@
 package csv
 
 import (
-	"bytes"
 	"context"
+	"math"
 	"slices"
 
 	"github.com/surfin-batch/surfin/internal/filestream"
@@ -19,14 +19,18 @@ func (r *reader) RawText() item.RawText {
 		text := r.in.Buffered(r.from)[:r.next-r.from]
 		start := r.from
 		for line := r.fromLines + 1; line < r.line; line++ {
-			end := bytes.IndexByte(text, '\n') + 1
+			_, end := r.csv.cutLine(text, true)
 			text, start = text[end:], start+int64(end)
 		}
-		text = bytes.TrimSuffix(bytes.TrimSuffix(text, []byte("\n")), []byte("\r"))
+		text = filestream.WithoutEnd(text)
 		raw = item.RawText{Text: string(text), Offset: start, Length: int64(len(text))}
 	}
-	if fitsPosition(r.columns) { // otherwise the header is read again
-		raw.Columns = r.columns
+	columns := r.columns
+	if !r.cfg.hasHeader() {
+		columns = columnNames(r.width)
+	}
+	if fitsPosition(columns) { // otherwise they are read again
+		raw.Columns = columns
 	}
 	return raw
 }
@@ -37,7 +41,7 @@ func (r *reader) OpenRaw(ctx context.Context, meta item.Meta, raw item.RawText) 
 	if err := r.bindRaw(ctx, raw); err != nil {
 		return err
 	}
-	r.in, r.dead = filestream.TextInput(raw.Text, raw.Offset), nil
+	r.in, r.dead, r.csv.cr = filestream.TextInput(raw.Text, raw.Offset), nil, false // it is one record
 	r.cfg.Path = meta.Path
 	r.rewindTo(raw.Offset, max(meta.Line-1, 0))
 	return nil
@@ -49,8 +53,11 @@ func (r *reader) bindRaw(ctx context.Context, raw item.RawText) error {
 	switch {
 	case r.index != nil && (raw.Columns == nil || slices.Equal(raw.Columns, r.columns)):
 		return nil
-	case raw.Columns == nil && r.needsHead():
+	case raw.Columns == nil && r.cfg.Columns == 0:
 		if err := r.Open(ctx, nil); err != nil {
+			return err
+		}
+		if err := r.learnWidth(ctx, math.MaxInt64); err != nil {
 			return err
 		}
 		return r.in.Close()

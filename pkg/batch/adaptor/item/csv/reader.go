@@ -37,11 +37,19 @@ func NewReader(cfg ReaderConfig, itemType item.Type) (item.Reader, error) {
 	if err != nil {
 		return nil, fmt.Errorf("csv: %w", err)
 	}
-	return itemType.FromRecords(&reader{
+	of, err := compileRecords(&cfg, itemType)
+	if err != nil {
+		return nil, fmt.Errorf("csv: %w", err)
+	}
+	r := &reader{
 		cfg: cfg, want: itemType.Schema(), schema: itemType.Schema(),
 		// With a blank delimiter empty fields would be trimmed away.
 		csv: scanner{comma: []byte(string(comma)), comment: []byte(cfg.Comment), lazy: cfg.LazyQuotes, trim: cfg.Trim && !unicode.IsSpace(comma)},
-	})
+	}
+	if of != nil {
+		return itemType.FromRecords(newRecordsReader(r, of))
+	}
+	return itemType.FromRecords(r)
 }
 
 // reader is the item.RecordReader. Offsets are those of filestream.Input.
@@ -52,7 +60,9 @@ type reader struct {
 
 	columns []string // the header; nil without one
 	index   []int    // column of each field
-	width   int      // fields of a record; 0: at least what index asks for
+	width   int      // fields of a record; 0: not known, and at least what index asks for
+	// bare and quoted are the fields of the schema, as they read a text without quotes and one in them.
+	bare, quoted []row.Field
 
 	in  *filestream.Input
 	csv scanner
@@ -76,6 +86,7 @@ type position struct {
 	Lines   int64    `json:"lines"`
 	CR      bool     `json:"cr,omitempty"` // lines end with a carriage return
 	Columns []string `json:"columns,omitempty"`
+	Width   int      `json:"width,omitempty"` // fields of a record of a file without a header
 }
 
 // maxColumnBytes keeps the columns of a very wide file out of the position: a
@@ -101,14 +112,15 @@ func (r *reader) Open(ctx context.Context, at item.Position) error {
 
 func (r *reader) open(ctx context.Context, at item.Position) error {
 	var pos *position
+	r.columns, r.width = nil, 0
 	if at != nil {
 		pos = &position{}
 		if err := json.Unmarshal(at, pos); err != nil {
 			return fmt.Errorf("cannot restart: its position is not readable: %w", err)
 		}
-		r.columns = pos.Columns
+		r.columns, r.width = pos.Columns, pos.Width
 	}
-	if pos != nil && (r.columns != nil || !r.needsHead()) {
+	if pos != nil && (r.columns != nil || r.cfg.Columns > 0 || !r.needsHead() && r.width > 0) {
 		if err := r.openAt(ctx, pos); err != nil {
 			return err
 		}
@@ -123,6 +135,9 @@ func (r *reader) open(ctx context.Context, at item.Position) error {
 	if err := r.bind(); err != nil || pos == nil {
 		return err
 	}
+	if err := r.learnWidth(ctx, pos.Offset); err != nil {
+		return err
+	}
 	if err := r.in.Close(); err != nil {
 		return err
 	}
@@ -130,11 +145,11 @@ func (r *reader) open(ctx context.Context, at item.Position) error {
 }
 
 // needsHead reports whether the first record must be seen to know the columns.
-func (r *reader) needsHead() bool { return r.cfg.Header || r.want.IsOpen() }
+func (r *reader) needsHead() bool { return r.cfg.hasHeader() || r.want.IsOpen() }
 
 func (r *reader) openAt(ctx context.Context, pos *position) error {
 	cfg := filestream.InputConfig{
-		Path: r.cfg.Path, Compression: r.cfg.Compression, Encoding: r.cfg.Encoding, Max: int64(r.cfg.MaxLine),
+		Path: r.cfg.Path, Compression: r.cfg.Compression, Member: r.cfg.Member, Encoding: r.cfg.Encoding, Max: int64(r.cfg.MaxLine),
 		Accept: r.accept, Lines: true,
 	}
 	var at *filestream.InputPosition
@@ -152,8 +167,9 @@ func (r *reader) openAt(ctx context.Context, pos *position) error {
 	} else if r.cr, err = in.EndsLinesWithCR(ctx); err != nil {
 		return err
 	}
+	r.csv.cr = r.cr
 	if r.cr {
-		in.TurnCR()
+		in.EndLinesWithCR()
 	}
 	if pos == nil {
 		r.rewindTo(in.Start(), 0)
@@ -165,12 +181,12 @@ func (r *reader) openAt(ctx context.Context, pos *position) error {
 
 // readHead reads the header, or names the columns of a file without one.
 func (r *reader) readHead(ctx context.Context) error {
-	if !r.needsHead() {
+	if !r.needsHead() || r.cfg.Columns > 0 {
 		return nil
 	}
 	text, err := r.record(ctx)
 	switch {
-	case errors.Is(err, io.EOF) && !r.cfg.Header:
+	case errors.Is(err, io.EOF) && !r.cfg.hasHeader():
 		r.columns = []string{}
 		return nil
 	case errors.Is(err, io.EOF):
@@ -178,11 +194,8 @@ func (r *reader) readHead(ctx context.Context) error {
 	case err != nil:
 		return exception.Fatal("the header is not readable", err)
 	}
-	r.columns = make([]string, len(r.csv.fields))
-	if !r.cfg.Header {
-		for i := range r.columns {
-			r.columns[i] = fmt.Sprintf("column%d", i+1)
-		}
+	r.columns = columnNames(len(r.csv.fields))
+	if !r.cfg.hasHeader() {
 		r.rewindTo(r.in.Start(), 0)
 		return nil
 	}
@@ -192,7 +205,7 @@ func (r *reader) readHead(ctx context.Context) error {
 			name = strings.TrimSpace(name)
 		}
 		if !utf8.ValidString(name) {
-			return fmt.Errorf("%s: the header's column %d, %.60q, is not valid UTF-8 (see the key encoding)", r.cfg.Path, i+1, name)
+			return fmt.Errorf("%s: the header's column %d, %.60q, %s", r.cfg.Path, i+1, name, r.in.NotValid())
 		}
 		r.columns[i] = strings.Clone(name)
 	}
@@ -218,18 +231,21 @@ func (r *reader) ReadRecord(ctx context.Context, dst []row.Value) error {
 	}
 	valid := utf8.ValidString(record)
 	for i, column := range r.index {
-		f := r.schema.Field(i)
+		f := &r.bare[i]
 		if column < 0 { // an optional field without a column
 			dst[i] = f.Default
 			continue
 		}
-		in := r.csv.fields[column]
+		in := &r.csv.fields[column]
+		if in.quoted {
+			f = &r.quoted[i]
+		}
 		text := record[in.from:in.to]
 		if r.cfg.Trim {
 			text = strings.TrimSpace(text)
 		}
 		if !valid && !utf8.ValidString(text) {
-			return r.invalid(fmt.Errorf("%s: field %s: %s is not valid UTF-8 (see the key encoding)", r.place(column), f.Name, f.Quoted(fmt.Sprintf("%.60q", text))))
+			return r.invalid(fmt.Errorf("%s: field %s: %s %s", r.place(column), f.Name, f.Quoted(fmt.Sprintf("%.60q", text)), r.in.NotValid()))
 		}
 		if dst[i], err = f.Parse(text); err != nil {
 			return item.Consumed(r.Meta(), fmt.Errorf("%s: %w", r.place(column), err))
@@ -242,8 +258,9 @@ func (r *reader) ReadRecord(ctx context.Context, dst []row.Value) error {
 // and the line where a quoted text before it has line ends.
 func (r *reader) place(column int) string {
 	before := r.in.Buffered(r.from)[:r.csv.fields[column].at]
-	line := r.fromLines + 1 + int64(bytes.Count(before, []byte{'\n'}))
-	at := len(before) - bytes.LastIndexByte(before, '\n')
+	lines, begin := r.csv.linesIn(before)
+	line := r.fromLines + 1 + int64(lines)
+	at := len(before) - begin + 1
 	if line != r.line {
 		return fmt.Sprintf("line %d, column %d", line, at)
 	}
@@ -252,12 +269,17 @@ func (r *reader) place(column int) string {
 
 func (r *reader) checkWidth(n int) error {
 	switch {
-	case r.width > 0 && n != r.width:
-		return r.invalid(fmt.Errorf("the record has %d fields, not %d", n, r.width))
+	case n == r.width:
+		return nil
 	case r.width == 0 && n < len(r.index):
 		return r.invalid(fmt.Errorf("the record has %d fields, at least %d are needed", n, len(r.index)))
+	case r.width == 0:
+		r.setWidth(n)
+		return nil
+	case r.cfg.hasHeader() || r.cfg.Columns > 0:
+		return r.invalid(fmt.Errorf("the record has %d fields, not %d", n, r.width))
 	}
-	return nil
+	return r.invalid(fmt.Errorf("the record has %d fields, not %d as the first one (see the key columns)", n, r.width))
 }
 
 func (r *reader) invalid(err error) error {
@@ -335,8 +357,7 @@ func (r *reader) skipEmptyLines(ctx context.Context) (skipped bool, err error) {
 	offset, lines := r.next, r.lines
 	for {
 		rest := r.in.Buffered(offset)
-		if !bytes.HasPrefix(rest, []byte("\n")) && !bytes.HasPrefix(rest, []byte("\r\n")) &&
-			(r.cfg.Comment == "" || !bytes.HasPrefix(rest, []byte(r.cfg.Comment))) {
+		if !r.beginsEmpty(rest) && (r.cfg.Comment == "" || !bytes.HasPrefix(rest, []byte(r.cfg.Comment))) {
 			break
 		}
 		if offset, err = r.in.SkipLine(ctx, offset); err != nil {
@@ -350,6 +371,11 @@ func (r *reader) skipEmptyLines(ctx context.Context) (skipped bool, err error) {
 	}
 	r.rewindTo(offset, lines)
 	return true, nil
+}
+
+// beginsEmpty reports whether the text begins with an empty line that is not a record.
+func (r *reader) beginsEmpty(text []byte) bool {
+	return !r.csv.blanks && (bytes.HasPrefix(text, []byte("\n")) || bytes.HasPrefix(text, []byte("\r\n")) || r.cr && bytes.HasPrefix(text, []byte("\r")))
 }
 
 func (r *reader) again(ctx context.Context, err error) (string, error) {
@@ -386,7 +412,10 @@ func (r *reader) Position() (item.Position, error) {
 		return nil, errors.New("csv: the reader is not open")
 	}
 	pos := position{InputPosition: r.in.Position(r.next), Lines: r.lines, CR: r.cr}
-	if fitsPosition(r.columns) { // otherwise the header is read again
+	switch {
+	case !r.cfg.hasHeader():
+		pos.Width = r.width
+	case fitsPosition(r.columns): // otherwise the header is read again
 		pos.Columns = r.columns
 	}
 	return json.Marshal(pos)

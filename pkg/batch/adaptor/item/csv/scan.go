@@ -16,6 +16,8 @@ type scanner struct {
 	comment []byte // empty: there are none
 	lazy    bool   // quotes inside of a field are text
 	trim    bool   // white space before a field is left out
+	cr      bool   // a carriage return alone ends a line, too
+	blanks  bool   // an empty line is a record of one empty field
 
 	// The rest is about the last record.
 	content []byte // has the fields: the line itself where it has no quotes, else own
@@ -26,7 +28,10 @@ type scanner struct {
 }
 
 // field is where a field begins in the text that was scanned, and where it is in content.
-type field struct{ at, from, to int }
+type field struct {
+	at, from, to int
+	quoted       bool
+}
 
 // errShort says that the text ends within the record.
 var errShort = errors.New("the record has no end yet")
@@ -47,13 +52,13 @@ func (e *scanError) Error() string { return e.err.Error() }
 func (s *scanner) scan(text []byte, atEnd bool) (end int, err error) {
 	s.before, s.lines, s.fields = 0, 1, s.fields[:0]
 	for {
-		line, n := cutLine(text[end:], atEnd)
+		line, n := s.cutLine(text[end:], atEnd)
 		switch {
 		case n == 0 && atEnd:
 			return end, io.EOF
 		case n == 0:
 			return end, errShort
-		case len(line) > 0 && (len(s.comment) == 0 || !bytes.HasPrefix(line, s.comment)):
+		case len(line) > 0 && (len(s.comment) == 0 || !bytes.HasPrefix(line, s.comment)), len(line) == 0 && s.blanks:
 			s.content = line
 			if bytes.IndexByte(line, '"') >= 0 {
 				s.own = s.own[:0]
@@ -69,7 +74,10 @@ func (s *scanner) scan(text []byte, atEnd bool) (end int, err error) {
 
 // cutLine returns the line that the text begins with, without its end, and its length with it;
 // 0: it has no end yet, or there is none.
-func cutLine(text []byte, atEnd bool) (line []byte, n int) {
+func (s *scanner) cutLine(text []byte, atEnd bool) (line []byte, n int) {
+	if s.cr {
+		return cutReturn(text, atEnd)
+	}
 	n = bytes.IndexByte(text, '\n') + 1
 	switch {
 	case n > 0:
@@ -83,6 +91,38 @@ func cutLine(text []byte, atEnd bool) (line []byte, n int) {
 	return line, n
 }
 
+// cutReturn is cutLine where a line ends with CR, LF or CRLF.
+func cutReturn(text []byte, atEnd bool) (line []byte, n int) {
+	n = bytes.IndexAny(text, "\r\n")
+	switch {
+	case n < 0 && atEnd:
+		return text, len(text)
+	case n < 0, text[n] == '\r' && n+1 == len(text) && !atEnd: // a line feed may follow
+		return nil, 0
+	case text[n] == '\r' && n+1 < len(text) && text[n+1] == '\n':
+		return text[:n], n + 2
+	}
+	return text[:n], n + 1
+}
+
+// linesIn returns how many lines the text has to their ends, and where the line after them begins.
+func (s *scanner) linesIn(text []byte) (lines, begin int) {
+	ends := "\n"
+	if s.cr {
+		ends = "\r\n"
+	}
+	for {
+		n := bytes.IndexAny(text[begin:], ends)
+		if n < 0 {
+			return lines, begin
+		}
+		if n += begin; text[n] == '\r' && n+1 < len(text) && text[n+1] == '\n' {
+			n++
+		}
+		lines, begin = lines+1, n+1
+	}
+}
+
 // split finds the fields of a line without quotes, which begins at place at of the text.
 func (s *scanner) split(line []byte, at int) {
 	for from := 0; ; {
@@ -91,10 +131,10 @@ func (s *scanner) split(line []byte, at int) {
 		}
 		n := bytes.Index(line[from:], s.comma)
 		if n < 0 {
-			s.fields = append(s.fields, field{at + from, from, len(line)})
+			s.fields = append(s.fields, field{at: at + from, from: from, to: len(line)})
 			return
 		}
-		s.fields = append(s.fields, field{at + from, from, from + n})
+		s.fields = append(s.fields, field{at: at + from, from: from, to: from + n})
 		from += n + len(s.comma)
 	}
 }
@@ -112,7 +152,7 @@ func blanks(text []byte) int {
 // own. It begins at place at of the text.
 func (s *scanner) quoted(text []byte, at int, atEnd bool) (end int, err error) {
 	c := cursor{text: text, at: at, atEnd: atEnd}
-	c.line, c.length = cutLine(text[at:], atEnd)
+	c.line, c.length = s.cutLine(text[at:], atEnd)
 	for last := false; !last && err == nil; {
 		if s.trim {
 			c.place += blanks(c.line[c.place:])
@@ -121,12 +161,14 @@ func (s *scanner) quoted(text []byte, at int, atEnd bool) (end int, err error) {
 			s.own = append(s.own, ',') // keeps the bytes of two fields from being one character
 		}
 		begin, from := c.at+c.place, len(s.own)
-		if rest := c.line[c.place:]; len(rest) > 0 && rest[0] == '"' {
+		rest := c.line[c.place:]
+		quoted := len(rest) > 0 && rest[0] == '"'
+		if quoted {
 			last, err = s.inQuotes(&c)
 		} else {
 			last, err = s.bare(&c)
 		}
-		s.fields = append(s.fields, field{begin, from, len(s.own)})
+		s.fields = append(s.fields, field{begin, from, len(s.own), quoted})
 	}
 	s.content = s.own
 	return c.at + c.length, err
@@ -141,9 +183,6 @@ type cursor struct {
 	length int    // with it
 	place  int    // in the line
 }
-
-// hasEnd reports whether the line ends with a line feed: the last one may not.
-func (c *cursor) hasEnd() bool { return c.text[c.at+c.length-1] == '\n' }
 
 // bare adds a field that does not begin with a quote to own; last says that it is the last one.
 func (s *scanner) bare(c *cursor) (last bool, err error) {
@@ -192,26 +231,20 @@ func (s *scanner) inQuotes(c *cursor) (last bool, err error) {
 	}
 }
 
-// nextLine moves to the next line, in which a quoted field continues; ended says that the text is
-// over, and that the field may end so.
+// nextLine moves to the next line, in which a quoted field continues: the end of the line is part of
+// the field, as it stands in the text. ended says that the text is over, and that the field may end
+// so.
 func (s *scanner) nextLine(c *cursor) (ended bool, err error) {
-	column := len(c.line) + 1
-	if c.hasEnd() {
-		s.own = append(s.own, '\n')
-		column++
-	}
-	rest := c.text[c.at+c.length:]
-	line, length := cutLine(rest, c.atEnd)
-	if length == 1 && rest[0] == '\r' { // a carriage return that ends the text is not a line
-		c.length, length = c.length+1, 0
-	}
+	end := c.text[c.at+len(c.line) : c.at+c.length]
+	s.own = append(s.own, end...)
+	line, length := s.cutLine(c.text[c.at+c.length:], c.atEnd)
 	switch {
 	case length == 0 && !c.atEnd:
 		return false, errShort
 	case length == 0 && s.lazy:
 		return true, nil
 	case length == 0:
-		return false, &scanError{s.lines, column, stdcsv.ErrQuote}
+		return false, &scanError{s.lines, len(c.line) + min(len(end), 1) + 1, stdcsv.ErrQuote}
 	}
 	c.at, c.line, c.length, c.place = c.at+c.length, line, length, 0
 	s.lines++

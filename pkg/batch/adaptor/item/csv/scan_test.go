@@ -5,6 +5,7 @@ import (
 	stdcsv "encoding/csv"
 	"errors"
 	"io"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -68,11 +69,12 @@ func ours(text []byte, s *scanner, there int) scanned {
 // compareScans reads all records of the text both ways, also from texts that are cut off.
 func compareScans(t require.TestingT, text []byte, s *scanner) {
 	for {
-		want := theirs(text, s)
-		require.Equal(t, want, ours(text, s, len(text)), "%q", text)
+		got, want := ours(text, s, len(text)), theirs(text, s)
+		quotedBytes(t, text, s, got)
+		require.Equal(t, want, asTheirs(text, s, got, want), "%q", text)
 		for there := range text {
 			if cut := ours(text, s, there); !errors.Is(cut.err, errShort) {
-				require.Equal(t, want, cut, "%q, of which %d bytes are there", text, there)
+				require.Equal(t, got, cut, "%q, of which %d bytes are there", text, there)
 			}
 		}
 		if errors.Is(want.err, io.EOF) {
@@ -80,6 +82,61 @@ func compareScans(t require.TestingT, text []byte, s *scanner) {
 		}
 		text = text[want.end:]
 	}
+}
+
+// asTheirs is got with the two differences to encoding/csv taken back: that turns CRLF in quotes into
+// LF, and drops a carriage return that ends the text, also in quotes that are not closed.
+func asTheirs(text []byte, s *scanner, got, want scanned) scanned {
+	got.fields = slices.Clone(got.fields)
+	open := bytes.HasSuffix(text, []byte("\r")) && got.end == len(text)
+	for i, f := range got.fields {
+		if open && i == len(got.fields)-1 && s.fields[i].quoted {
+			f = strings.TrimSuffix(f, "\r")
+		}
+		got.fields[i] = strings.ReplaceAll(f, "\r\n", "\n")
+	}
+	if open && errors.Is(got.err, stdcsv.ErrQuote) {
+		got.line, got.column = want.line, want.column
+	}
+	return got
+}
+
+// quotedBytes checks that a field in quotes has the bytes that the text has between them.
+func quotedBytes(t require.TestingT, text []byte, s *scanner, got scanned) {
+	for i, value := range got.fields {
+		if at := s.fields[i].at; !s.lazy && at < len(text) && text[at] == '"' {
+			require.True(t, bytes.HasPrefix(text[at:], []byte(`"`+strings.ReplaceAll(value, `"`, `""`)+`"`)), "%q is not the field at %d of %q", value, at, text)
+		}
+	}
+}
+
+// TestAScannerOfCarriageReturnsCountsLinesAndKeepsQuotedBytes reads texts whose lines end with CR, LF
+// and CRLF, also texts that are cut off.
+func TestAScannerOfCarriageReturnsCountsLinesAndKeepsQuotedBytes(t *testing.T) {
+	t.Parallel()
+	pieces := rapid.SampledFrom([]string{"a", "\"x\r\ny\"", "\"\r\"", "\"\n\"", "\"\"", "\"", ",", "\r", "\r\n", "\n", "#"})
+	rapid.Check(t, func(t *rapid.T) {
+		text := []byte(strings.Join(rapid.SliceOfN(pieces, 0, 20).Draw(t, "text"), ""))
+		lazy := rapid.Bool().Draw(t, "lazy")
+		s := &scanner{comma: []byte(","), comment: []byte("#"), lazy: lazy, cr: true}
+		for {
+			got := ours(text, s, len(text))
+			quotedBytes(t, text, s, got)
+			lines, begin := s.linesIn(text[:got.end])
+			if got.err == nil {
+				require.Equal(t, s.before+s.lines, lines+map[bool]int{true: 1}[begin < got.end], "%q", text)
+			}
+			for there := range text {
+				if cut := ours(text, s, there); !errors.Is(cut.err, errShort) {
+					require.Equal(t, got, cut, "%q, of which %d bytes are there", text, there)
+				}
+			}
+			if errors.Is(got.err, io.EOF) {
+				return
+			}
+			text = text[got.end:]
+		}
+	})
 }
 
 func TestAScannerReadsWhatEncodingCsvReads(t *testing.T) {

@@ -98,12 +98,16 @@ func (w *writer) begin(schema *row.Schema) error {
 	l.buf = append(l.buf[:0], l.enc.BOM()...)
 	if w.cfg.Header {
 		start := len(l.buf)
+		var marks [][]byte
+		if len(columns) == 1 {
+			marks = [][]byte{nil} // an empty line is not a header
+		}
 		for i, name := range columns {
 			if i > 0 {
 				l.buf = utf8.AppendRune(l.buf, l.comma)
 			}
 			at := len(l.buf)
-			l.buf = l.endField(append(l.buf, name...), at, len(columns))
+			l.buf = l.endField(append(l.buf, name...), at, marks)
 		}
 		if err := l.endRecord(start); err != nil {
 			return fmt.Errorf("csv: the header: %w", err)

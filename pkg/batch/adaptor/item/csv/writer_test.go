@@ -12,6 +12,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -160,7 +161,7 @@ func TestTheWritersTextFollowsItsConfig(t *testing.T) {
 	}{
 		{WriterConfig{Header: true}, "x,y,z\n\"a\"\"b\",,\" é\"\n"},
 		{WriterConfig{Delimiter: "tab", LineEnd: "crlf", Nulls: `\N`}, "\"a\"\"b\"\t\\N\t\" é\"\r\n"},
-		{WriterConfig{Quote: "all", Header: true, Delimiter: "é"}, "\"x\"é\"y\"é\"z\"\n\"a\"\"b\"é\"\"é\" é\"\n"},
+		{WriterConfig{Quote: "all", Header: true, Delimiter: "é"}, "\"x\"é\"y\"é\"z\"\n\"a\"\"b\"éé\" é\"\n"},
 		{WriterConfig{Encoding: "latin1"}, "\"a\"\"b\",,\" \xe9\"\n"},
 		{WriterConfig{Encoding: "utf-8-bom"}, "\xEF\xBB\xBF\"a\"\"b\",,\" é\"\n"},
 		{WriterConfig{Encoding: "utf-16", Quote: "minimal"}, "\xFF\xFE\"\x00a\x00\"\x00\"\x00b\x00\"\x00,\x00,\x00\"\x00 \x00\xe9\x00\"\x00\n\x00"},
@@ -267,17 +268,17 @@ func TestWhatIsWrittenIsReadBackByUsAndByEncodingCsv(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		item := item.RowOf("", must(row.NewSchema(
 			row.Field{Name: "k1", Kind: row.String}, row.Field{Name: "k2", Kind: row.String})))
-		want := records(t, 2)
+		want := recordsOf(t, 2, "ab \",;\t\n\r#éü§'")
 		cfg := WriterConfig{
 			Path: filepath.Join(dir, "out.csv"), Header: true,
 			Delimiter: rapid.SampledFrom([]string{",", ";", "tab", "§"}).Draw(t, "delimiter"),
 			LineEnd:   rapid.SampledFrom([]string{"lf", "crlf"}).Draw(t, "line end"),
 			Quote:     rapid.SampledFrom([]string{"minimal", "all"}).Draw(t, "quote"),
-			Encoding:  rapid.SampledFrom(filestream.Encodings()).Draw(t, "encoding"),
+			Encoding:  rapid.SampledFrom([]filestream.EncodingName{"utf-8", "utf-8-bom", "utf-16", "utf-16le", "utf-16be", "latin1", "iso-8859-15", "windows-1252", "gb18030"}).Draw(t, "encoding"),
 		}
 		got, err := write(t, cfg, item, want...)
 		require.NoError(t, err)
-		back, _ := walk(t, ReaderConfig{Path: cfg.Path, Header: true, Delimiter: cfg.Delimiter, Encoding: cfg.Encoding}, nil)
+		back, _ := walk(t, ReaderConfig{Path: cfg.Path, Header: HeaderExact, Delimiter: cfg.Delimiter, Encoding: cfg.Encoding}, nil)
 		require.Len(t, back, len(want))
 		for i := range want {
 			require.Equal(t, want[i][0]+"|"+want[i][1], back[i])
@@ -287,6 +288,9 @@ func TestWhatIsWrittenIsReadBackByUsAndByEncodingCsv(t *testing.T) {
 			r.Comma, _ = delimiter(cfg.Delimiter)
 			all, err := r.ReadAll()
 			require.NoError(t, err)
+			for _, record := range want { // encoding/csv turns CRLF into LF
+				record[0], record[1] = strings.ReplaceAll(record[0], "\r\n", "\n"), strings.ReplaceAll(record[1], "\r\n", "\n")
+			}
 			require.Equal(t, append([][]string{{"k1", "k2"}}, want...), all)
 		}
 	})

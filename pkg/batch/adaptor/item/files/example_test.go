@@ -19,7 +19,7 @@ func ExampleNew() {
 	ids := testexample.Must(row.NewSchema(row.Field{Name: "id", Kind: row.Int}))
 	reader, err := files.New(context.Background(), files.Config{
 		Glob:   filepath.Join(filepath.Dir(path), "*.csv"),
-		Reader: registry.Nested{Component: csv.Components()[0], Config: &csv.ReaderConfig{Header: true, Item: item.RowOf("", ids)}},
+		Reader: registry.Nested{Component: csv.Components()[0], Config: &csv.ReaderConfig{Header: csv.HeaderExact, Item: item.RowOf("", ids)}},
 	}, registry.BuildContext{})
 	if err != nil {
 		fmt.Println(err)

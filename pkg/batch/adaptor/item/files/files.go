@@ -37,6 +37,9 @@ func (c *Config) Validate() error {
 	return nil
 }
 
+// ListsFiles implements registry.FileLister.
+func (c *Config) ListsFiles() {}
+
 // Components describes `files`.
 func Components() []registry.Component {
 	return []registry.Component{{

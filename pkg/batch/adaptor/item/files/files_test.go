@@ -44,7 +44,7 @@ func (f *folder) reader(t testing.TB, change func(c *files.Config)) item.Reader 
 	schema, err := row.NewSchema(row.Field{Name: "id", Kind: row.Int})
 	require.NoError(t, err)
 	cfg := files.Config{Glob: filepath.Join(f.dir, "*.csv"), Reader: registry.Nested{
-		Component: csv.Components()[0], Config: &csv.ReaderConfig{Header: true, Item: item.RowOf("", schema)},
+		Component: csv.Components()[0], Config: &csv.ReaderConfig{Header: csv.HeaderExact, Item: item.RowOf("", schema)},
 	}}
 	if change != nil {
 		change(&cfg)
@@ -151,7 +151,7 @@ func TestMoreFilesThanTheListHoldsAreRefusedWithTheWayOut(t *testing.T) {
 		f.write(t, fmt.Sprintf("%x-%d.csv", i*7919, i*104729), "")
 	}
 	r := f.reader(t, nil)
-	require.ErrorContains(t, r.Component().(item.Opener).Open(t.Context(), nil), "files: 6000 files are more than can be kept in mind for a restart")
+	require.ErrorContains(t, r.Component().(item.Opener).Open(t.Context(), nil), "files: the list of 6000 files is too long to be stored for a restart")
 }
 
 func TestThePatternIsChecked(t *testing.T) {

@@ -6,14 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 
+	"github.com/surfin-batch/surfin/internal/filestream"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 )
-
-// contextKey is the key of the step's context that has the list.
-const contextKey = "surfin.files"
 
 // reader reads one file after the other: an item.Reader, and its own component.
 type reader struct {
@@ -22,7 +21,7 @@ type reader struct {
 	open    func(ctx context.Context, path string) (item.Reader, error)
 	none    item.Reader // never open
 
-	files  []file
+	files  []filestream.Listed
 	list   string // their sum
 	at     int    // the file in hand, or the next one
 	inner  item.Reader
@@ -85,15 +84,21 @@ func (r *reader) fix() (err error) {
 	if len(r.files) == 0 && r.config.Required {
 		return fmt.Errorf("no file matches %s", r.config.Glob)
 	}
-	list, err := encode(r.files)
+	r.at = 0
+	return r.keep()
+}
+
+// keep puts the list into the step's context.
+func (r *reader) keep() error {
+	list, err := filestream.EncodeList(r.files)
 	if err != nil {
 		return err
 	}
-	r.at, r.list = 0, sum(list)
+	r.list = sum(r.files)
 	if r.context == nil {
 		return nil
 	}
-	return r.context().Put(contextKey, list)
+	return r.context().Put(filestream.ListKey, list)
 }
 
 // recall reads the list that was kept.
@@ -101,16 +106,19 @@ func (r *reader) recall(pos position) error {
 	if r.context == nil {
 		return errNoContext
 	}
-	kept, _ := r.context().Get(contextKey)
+	kept, _ := r.context().Get(filestream.ListKey)
 	list, _ := kept.(string)
-	if list == "" || sum(list) != pos.List {
+	if list == "" {
 		return errNoContext
 	}
 	var err error
-	if r.files, err = decode(list); err != nil {
+	if r.files, err = filestream.DecodeList(list); err != nil {
 		return fmt.Errorf("cannot restart: the list of the files is not readable: %w", err)
 	}
-	if r.list = pos.List; pos.At < 0 || pos.At > len(r.files) {
+	if r.list = sum(r.files); r.list != pos.List && sumOfText(list) != pos.List {
+		return errNoContext
+	}
+	if pos.At < 0 || pos.At > len(r.files) {
 		return fmt.Errorf("cannot restart: the position is in file %d of %d", pos.At+1, len(r.files))
 	}
 	return nil
@@ -119,16 +127,19 @@ func (r *reader) recall(pos position) error {
 // check refuses files that are not what they were, of which at is the one in hand.
 func (r *reader) check(at int) error {
 	var errs []error
+	accepted := false
 	for i, f := range r.files {
-		what, gone, err := f.changed()
+		what, gone, err := f.Changed()
 		switch {
 		case err != nil:
 			errs = append(errs, err)
-		case what == "", r.accept && (!gone || i < at):
+		case what == "", r.accept && gone && i < at:
+		case r.accept && !gone:
+			accepted = true
 		case gone && i >= at:
-			errs = append(errs, fmt.Errorf("%s is still to be read, and %s: put it back, or begin anew with --from-start", f.path, what))
+			errs = append(errs, fmt.Errorf("%s is still to be read, and %s: put it back, or begin anew with --from-start", f.Path, what))
 		default:
-			errs = append(errs, fmt.Errorf("%s changed since the step began: %s; --accept-changes goes on all the same", f.path, what))
+			errs = append(errs, fmt.Errorf("%s changed since the step began: %s; --accept-changes goes on all the same", f.Path, what))
 		}
 		if len(errs) == maxNamed {
 			errs = append(errs, errors.New("there may be more"))
@@ -138,7 +149,23 @@ func (r *reader) check(at int) error {
 	if len(errs) > 0 {
 		return fmt.Errorf("cannot restart: %w", errors.Join(errs...))
 	}
+	if accepted {
+		return r.markAgain(at)
+	}
 	return nil
+}
+
+// markAgain keeps what the files are now that are still to be read, at the first of them: they are what the step
+// will have read (rule TL3a). Files that were read before keep their marks.
+func (r *reader) markAgain(at int) error {
+	for i := at; i < len(r.files); i++ {
+		info, err := os.Stat(r.files[i].Path)
+		if err != nil {
+			return err
+		}
+		r.files[i].Mark = filestream.MarkOf(info)
+	}
+	return r.keep()
 }
 
 // maxNamed bounds a message.
@@ -146,7 +173,7 @@ const maxNamed = 5
 
 // next opens the file in hand.
 func (r *reader) next(ctx context.Context, at item.Position) error {
-	inner, err := r.open(ctx, r.files[r.at].path)
+	inner, err := r.open(ctx, r.files[r.at].Path)
 	if err != nil {
 		return err
 	}
@@ -197,7 +224,7 @@ func (r *reader) Fill(ctx context.Context, items item.Items, n int) error {
 		ended := r.inner
 		r.inner, r.at = nil, r.at+1
 		if err := shut(ctx, ended); err != nil {
-			return fmt.Errorf("files: close %s: %w", r.files[r.at-1].path, err)
+			return fmt.Errorf("files: close %s: %w", r.files[r.at-1].Path, err)
 		}
 	}
 	return nil
@@ -216,7 +243,7 @@ func (r *reader) Position() (item.Position, error) {
 		if err != nil {
 			return nil, err
 		}
-		pos.Path, pos.Reader = r.files[r.at].path, at.JSON()
+		pos.Path, pos.Reader = r.files[r.at].Path, at.JSON()
 	}
 	return json.Marshal(pos)
 }

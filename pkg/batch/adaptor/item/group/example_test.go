@@ -17,7 +17,7 @@ func ExampleNew() {
 	defer done()
 	sales := testexample.Must(row.NewSchema(row.Field{Name: "shop", Kind: row.String}, row.Field{Name: "amount", Kind: row.Int}))
 	reader, err := group.New(context.Background(), group.Config{
-		Reader: registry.Nested{Component: csv.Components()[0], Config: &csv.ReaderConfig{Path: path, Header: true, Item: item.RowOf("sale", sales)}},
+		Reader: registry.Nested{Component: csv.Components()[0], Config: &csv.ReaderConfig{Path: path, Header: csv.HeaderExact, Item: item.RowOf("sale", sales)}},
 		Key:    []string{"shop"},
 		Fields: registry.Expressions{{Name: "total", Expression: registry.Expression{Text: "sum(item.amount)"}}},
 	}, registry.BuildContext{})

@@ -47,7 +47,7 @@ func reading(t testing.TB, path string) registry.Nested {
 	t.Helper()
 	return registry.Nested{
 		Component: component(t, csv.Components(), registry.KindReader),
-		Config:    &csv.ReaderConfig{Path: path, Item: sales(t), Header: true, MaxLine: 1000},
+		Config:    &csv.ReaderConfig{Path: path, Item: sales(t), Header: csv.HeaderExact, MaxLine: 1000},
 	}
 }
 
@@ -248,7 +248,7 @@ func TestSumsOfDecimalsAreExact(t *testing.T) {
 	require.NoError(t, err)
 	nested := registry.Nested{
 		Component: component(t, csv.Components(), registry.KindReader),
-		Config:    &csv.ReaderConfig{Path: file(t, "shop,amount\n1.0,0.1\n1,0.20\n1.00,99999999999999999999.05\n2,\n"), Item: item.RowOf("", s), Header: true},
+		Config:    &csv.ReaderConfig{Path: file(t, "shop,amount\n1.0,0.1\n1,0.20\n1.00,99999999999999999999.05\n2,\n"), Item: item.RowOf("", s), Header: csv.HeaderExact},
 	}
 	cfg := group.Config{Reader: nested, Key: []string{"shop"}, Fields: fields("total", "sum(item.amount)", "most", "max(item.amount)", "all", "list(item.amount)")}
 	require.Equal(t, []string{"1.0,99999999999999999999.35,99999999999999999999.05,[0.1,0.20,99999999999999999999.05]", "2,0,null,[null]"},

@@ -2,9 +2,11 @@ package json
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"reflect"
 
+	"github.com/surfin-batch/surfin/internal/filestream"
 	"github.com/surfin-batch/surfin/internal/jsonfile"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/core/jsontext"
@@ -13,12 +15,14 @@ import (
 
 // ReaderConfig configures the reader `json`.
 type ReaderConfig struct {
-	Path        string        `key:"path" main:"true" path:"std" required:"true" doc:"The file to read; - is the standard input."`
-	Item        item.Type     `key:"item" required:"true" doc:"The type of the items: fields are found by key or path, other keys are ignored, an absent key is a null."`
-	Items       string        `key:"items" doc:"The keys of the top-level object under which the array is: features, or data.features; a key with a dot in brackets and quotes. Without it the file is the array."`
-	Explode     string        `key:"explode" doc:"The path of an array in each element: each of its elements becomes an item, which is the element with that element in the place of the array, so that fields beside the array are repeated. Without the array, with null or an empty one, there is no item."`
-	Compression string        `key:"compression" default:"auto" enum:"auto,none,gzip" doc:"Decompress the file; auto goes by the suffix .gz."`
-	MaxLine     registry.Size `key:"max_line" default:"16MB" doc:"The longest element; a longer one fails the step."`
+	Path        string                     `key:"path" main:"true" path:"std" required:"true" doc:"The file to read; - is the standard input."`
+	Item        item.Type                  `key:"item" required:"true" doc:"The type of the items: fields are found by key or path, other keys are ignored, an absent key is a null."`
+	Items       string                     `key:"items" doc:"The keys of the top-level object under which the array is: features, or data.features; a key with a dot in brackets and quotes. Without it the file is the array."`
+	Explode     string                     `key:"explode" doc:"The path of an array in each element: each of its elements becomes an item, which is the element with that element in the place of the array, so that fields beside the array are repeated. Without the array, with null or an empty one, there is no item."`
+	Encoding    filestream.EncodingName    `key:"encoding" default:"utf-8" doc:"The text's encoding. A byte order mark is recognised by itself. Bytes that the encoding does not have make the item invalid."`
+	Compression filestream.ReadCompression `key:"compression" default:"auto" doc:"Decompress the file; auto goes by the suffix: .gz, .zst, .bz2 or .xz. A zip archive is read with zip, or with member."`
+	Member      string                     `key:"member" doc:"Which file of a zip archive is read: its name, or a pattern with *, ? and [a-z] that one file of it has; without a / folders do not count. Without it the archive must have one file."`
+	MaxLine     registry.Size              `key:"max_line" default:"16MB" doc:"The longest element; a longer one fails the step."`
 }
 
 // Validate reports a key whose value means nothing.
@@ -26,7 +30,7 @@ func (c *ReaderConfig) Validate() error {
 	if _, err := itemsOf(c.Items); err != nil {
 		return err
 	}
-	return checkReading(c.Explode, c.MaxLine)
+	return errors.Join(checkReading(c.Explode, c.MaxLine), checkMember(c.Member, c.Compression))
 }
 
 // itemsOf returns the keys under which the array is.
@@ -80,12 +84,16 @@ func NewReader(cfg ReaderConfig, itemType item.Type) (item.Reader, error) {
 	if err != nil {
 		return nil, fmt.Errorf("json: %w", err)
 	}
-	file := jsonfile.Config{Name: "json", Path: cfg.Path, Compression: cfg.Compression, MaxLine: int64(cfg.MaxLine), Explode: cfg.Explode}
+	file := jsonfile.Config{Name: "json", Path: cfg.Path, Compression: cfg.Compression, Member: cfg.Member, Encoding: cfg.Encoding, MaxLine: int64(cfg.MaxLine), Explode: cfg.Explode}
 	return newReader(file, itemType, func(c jsonfile.Config) *jsonfile.Reader { return jsonfile.NewArray(c, keys) })
 }
 
 // NewWriter returns a writer of an array with items of the type b.In. The file
 // belongs to b.Attempt (rule C15b).
 func NewWriter(cfg WriterConfig, b registry.BuildContext) (item.Writer, error) {
-	return newWriter(cfg, b, jsonfile.NewArrayWriter(jsonfile.WriterConfig{Path: cfg.Path, Compression: cfg.Compression}, b))
+	out, err := jsonfile.NewArrayWriter(fileOf(cfg), b)
+	if err != nil {
+		return nil, err
+	}
+	return newWriter(cfg, b, out)
 }

@@ -2,8 +2,10 @@ package json
 
 import (
 	"context"
+	"errors"
 	"reflect"
 
+	"github.com/surfin-batch/surfin/internal/filestream"
 	"github.com/surfin-batch/surfin/internal/jsonfile"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
@@ -11,15 +13,19 @@ import (
 
 // LinesReaderConfig configures the reader `jsonl`.
 type LinesReaderConfig struct {
-	Path        string        `key:"path" main:"true" path:"std" required:"true" doc:"The file to read; - is the standard input."`
-	Item        item.Type     `key:"item" required:"true" doc:"The type of the items: fields are found by key or path, other keys are ignored, an absent key is a null."`
-	Explode     string        `key:"explode" doc:"The path of an array in each line: each of its elements becomes an item, which is the line with that element in the place of the array, so that fields beside the array are repeated. Without the array, with null or an empty one, there is no item."`
-	Compression string        `key:"compression" default:"auto" enum:"auto,none,gzip" doc:"Decompress the file; auto goes by the suffix .gz."`
-	MaxLine     registry.Size `key:"max_line" default:"16MB" doc:"The longest line; a longer one is an invalid item."`
+	Path        string                     `key:"path" main:"true" path:"std" required:"true" doc:"The file to read; - is the standard input."`
+	Item        item.Type                  `key:"item" required:"true" doc:"The type of the items: fields are found by key or path, other keys are ignored, an absent key is a null."`
+	Explode     string                     `key:"explode" doc:"The path of an array in each line: each of its elements becomes an item, which is the line with that element in the place of the array, so that fields beside the array are repeated. Without the array, with null or an empty one, there is no item."`
+	Encoding    filestream.EncodingName    `key:"encoding" default:"utf-8" doc:"The text's encoding. A byte order mark is recognised by itself. Bytes that the encoding does not have make the item invalid."`
+	Compression filestream.ReadCompression `key:"compression" default:"auto" doc:"Decompress the file; auto goes by the suffix: .gz, .zst, .bz2 or .xz. A zip archive is read with zip, or with member."`
+	Member      string                     `key:"member" doc:"Which file of a zip archive is read: its name, or a pattern with *, ? and [a-z] that one file of it has; without a / folders do not count. Without it the archive must have one file."`
+	MaxLine     registry.Size              `key:"max_line" default:"16MB" doc:"The longest line; a longer one is an invalid item."`
 }
 
 // Validate reports a key whose value means nothing.
-func (c *LinesReaderConfig) Validate() error { return checkReading(c.Explode, c.MaxLine) }
+func (c *LinesReaderConfig) Validate() error {
+	return errors.Join(checkReading(c.Explode, c.MaxLine), checkMember(c.Member, c.Compression))
+}
 
 func linesComponents() []registry.Component {
 	return []registry.Component{
@@ -52,12 +58,16 @@ flow:
 
 // NewLinesReader returns a reader of lines.
 func NewLinesReader(cfg LinesReaderConfig, itemType item.Type) (item.Reader, error) {
-	file := jsonfile.Config{Name: "jsonl", Path: cfg.Path, Compression: cfg.Compression, MaxLine: int64(cfg.MaxLine), Explode: cfg.Explode}
+	file := jsonfile.Config{Name: "jsonl", Path: cfg.Path, Compression: cfg.Compression, Member: cfg.Member, Encoding: cfg.Encoding, MaxLine: int64(cfg.MaxLine), Explode: cfg.Explode}
 	return newReader(file, itemType, jsonfile.NewLines)
 }
 
 // NewLinesWriter returns a writer of lines with items of the type b.In. The file
 // belongs to b.Attempt (rule C15b).
 func NewLinesWriter(cfg WriterConfig, b registry.BuildContext) (item.Writer, error) {
-	return newWriter(cfg, b, jsonfile.NewLinesWriter(jsonfile.WriterConfig{Path: cfg.Path, Compression: cfg.Compression}, b))
+	out, err := jsonfile.NewLinesWriter(fileOf(cfg), b)
+	if err != nil {
+		return nil, err
+	}
+	return newWriter(cfg, b, out)
 }

@@ -148,7 +148,8 @@ func writingLines(t testing.TB, path string, attempt core.Attempt) item.Writer {
 func TestADocumentOverSeveralLinesIsWrittenOnOne(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "out.jsonl")
-	w := jsonfile.NewLinesWriter(jsonfile.WriterConfig{Path: path}, registry.BuildContext{})
+	w, err := jsonfile.NewLinesWriter(jsonfile.WriterConfig{Path: path}, registry.BuildContext{})
+	require.NoError(t, err)
 	ctx := context.Background()
 	require.NoError(t, w.Open(ctx, nil))
 	require.NoError(t, w.WriteDocuments(ctx, [][]byte{[]byte("{\n \"a\": 1\r\n}"), []byte("2")}))

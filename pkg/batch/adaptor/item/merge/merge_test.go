@@ -39,7 +39,7 @@ func customers(t require.TestingT) item.Type {
 func reading(t require.TestingT, dir, name, text string, of item.Type) registry.Nested {
 	path := filepath.Join(dir, name+".csv")
 	require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
-	return registry.Nested{Component: csv.Components()[0], Config: &csv.ReaderConfig{Path: path, Item: of, Header: true, MaxLine: 1000}}
+	return registry.Nested{Component: csv.Components()[0], Config: &csv.ReaderConfig{Path: path, Item: of, Header: csv.HeaderExact, MaxLine: 1000}}
 }
 
 func newReader(t require.TestingT, cfg merge.Config) item.Reader {
@@ -190,7 +190,7 @@ func ExampleNew() {
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			fmt.Println(err)
 		}
-		return registry.Nested{Component: csv.Components()[0], Config: &csv.ReaderConfig{Path: path, Header: true, Item: item.RowOf("", of)}}
+		return registry.Nested{Component: csv.Components()[0], Config: &csv.ReaderConfig{Path: path, Header: csv.HeaderExact, Item: item.RowOf("", of)}}
 	}
 	order := testexample.Must(row.NewSchema(row.Field{Name: "id", Kind: row.Int}, row.Field{Name: "customer", Kind: row.Int}))
 	customer := testexample.Must(row.NewSchema(row.Field{Name: "customer", Kind: row.Int}, row.Field{Name: "name", Kind: row.String}))

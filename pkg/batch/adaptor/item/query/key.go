@@ -4,35 +4,115 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
+	"slices"
 	"strings"
 
 	"github.com/surfin-batch/surfin/internal/sqlvalue"
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-// refuseDuplicates compares neighbouring keys: behind a page or a restart, the
-// second of two rows with one key would never be read.
-func (r *Reader) refuseDuplicates(ctx context.Context, p page) error {
+// fetchPage reads the page behind the last row. Where two neighbouring keys may be equal to the
+// database although they look different (accents and case, 1.0 and 1.00, '1 day' and '24:00'), it
+// is read by the statement that lets the database compare them.
+func (r *Reader) fetchPage(ctx context.Context) (page, error) {
+	columns, statements := r.columns, r.plain
+	if r.asks {
+		columns, statements = append(slices.Clone(r.columns), r.engine.answer()), r.asking
+	}
+	text, args := statements.first, r.args
+	if len(r.done) > 0 {
+		text, args = statements.next, append([]any(nil), r.args...)
+		for _, v := range r.done {
+			args = append(args, r.engine.bind(v))
+		}
+	}
+	p, err := r.engine.fetch(ctx, r.db.Conn(), columns, text, args)
+	if err != nil {
+		return nil, err
+	}
+	unsure, err := r.refuseDuplicates(p)
+	if err != nil || !unsure {
+		return p, err
+	}
+	r.asks = true
+	return r.fetchPage(ctx)
+}
+
+// refuseDuplicates compares neighbouring keys: behind a page or a restart, the second of two rows
+// with one key would never be read. unsure says that the database has to compare them.
+func (r *Reader) refuseDuplicates(p page) (unsure bool, err error) {
 	before, key := append([]row.Value(nil), r.done...), []row.Value(nil)
 	for i := range p.len() {
-		var err error
 		if key, err = r.key(p, i, key); err != nil {
-			return err
+			return false, err
 		}
-		if len(before) > 0 && alike(before, key) {
-			twice, err := r.same(ctx, before, key)
+		equal := slices.Equal(before, key)
+		if r.asks && !equal {
+			answer, err := p.raw(i, len(r.columns))
 			if err != nil {
-				return err
+				return false, err
 			}
-			if twice {
-				return fmt.Errorf("the key (%s) is not unique: there is more than one row with %s",
-					strings.Join(r.config.Key, ", "), r.describe(key))
-			}
+			equal = answer == row.BoolValue(true) || answer == row.IntValue(1)
 		}
+		if equal {
+			return false, r.notUnique(before, key)
+		}
+		// The database itself has said that the first row comes after the last key.
+		unsure = unsure || i > 0 && !r.asks && !r.differ(before, key)
 		before, key = key, before
 	}
-	return nil
+	return unsure, nil
+}
+
+func (r *Reader) notUnique(a, b []row.Value) error {
+	text := fmt.Sprintf("the key (%s) is not unique: there is more than one row with %s", strings.Join(r.config.Key, ", "), r.describe(b))
+	if !slices.Equal(a, b) {
+		text += fmt.Sprintf(", which equals %s to the database", r.describe(a))
+	}
+	return errors.New(text + ": name more columns, or use `snapshot: true`, which reads without a key")
+}
+
+// differ reports whether two keys are certainly different to the database.
+func (r *Reader) differ(a, b []row.Value) bool {
+	for i := range a {
+		if r.columns[r.keys[i]].differ(a[i], b[i]) {
+			return true
+		}
+	}
+	return false
+}
+
+// differ reports whether two values of the column are certainly different to the database.
+func (c *resultColumn) differ(a, b row.Value) bool {
+	switch {
+	case a == b:
+		return false
+	case c.exact:
+		return true
+	case a.Kind() != b.Kind(): // 1 and 1.0 of SQLite
+		return false
+	case c.isNumeric():
+		return trimZeros(a.String()) != trimZeros(b.String())
+	}
+	return isExact(a.Kind())
+}
+
+// isExact reports whether values of the kind are equal to a database only if they are the same.
+func isExact(k row.Kind) bool {
+	switch k {
+	case row.Int, row.Float, row.Bool, row.DateKind, row.Timestamp, row.BytesKind:
+		return true
+	default:
+		return false
+	}
+}
+
+// trimZeros leaves out the zeros that a numeric may have at its end.
+func trimZeros(text string) string {
+	if !strings.Contains(text, ".") {
+		return text
+	}
+	return strings.TrimRight(strings.TrimRight(text, "0"), ".")
 }
 
 // key returns the raw key of a row, in the memory of dst.
@@ -47,64 +127,11 @@ func (r *Reader) key(p page, at int, dst []row.Value) ([]row.Value, error) {
 			err = errors.New("it is null in some row")
 		}
 		if err != nil {
-			return nil, fmt.Errorf("key %s: %w", r.config.Key[i], err)
+			return nil, fmt.Errorf("key %s: %w", r.order[i].name, err)
 		}
 		dst = append(dst, v)
 	}
 	return dst, nil
-}
-
-// same reports whether two keys that look alike are equal to the database. Where
-// they differ to us, only the database knows (NOCASE, citext, 1.0 and 1.00): of
-// equal ones the second is not behind the first.
-func (r *Reader) same(ctx context.Context, a, b []row.Value) (bool, error) {
-	equal := true
-	for i := range a {
-		equal = equal && a[i] == b[i]
-	}
-	if equal {
-		return true, nil
-	}
-	n := len(r.args)
-	args := append([]any(nil), r.args...)
-	keys, low, high := make([]string, len(a)), make([]string, len(a)), make([]string, len(a))
-	for i := range a {
-		args = append(args, r.engine.bind(a[i]), r.engine.bind(b[i]))
-		keys[i] = r.keyColumn(i)
-		low[i], high[i] = r.db.Dialect().Placeholder(n+2*i+1), r.db.Dialect().Placeholder(n+2*i+2)
-	}
-	list := strings.Join(keys, ", ")
-	text := fmt.Sprintf("select exists (select 1 from (\n%s\n) q where (%s) > (%s) and (%s) = (%s))",
-		r.sql, list, strings.Join(low, ", "), list, strings.Join(high, ", "))
-	var behind bool
-	if err := r.db.Conn().QueryRowContext(ctx, text, args...).Scan(&behind); err != nil {
-		return false, fmt.Errorf("compare keys: %w", err)
-	}
-	return !behind, nil
-}
-
-// alike reports whether a database might take two keys as equal.
-func alike(a, b []row.Value) bool {
-	for i := range a {
-		if a[i] == b[i] {
-			continue
-		}
-		if kind := a[i].Kind(); kind == b[i].Kind() && (kind == row.Int || kind == row.DateKind || kind == row.Timestamp) {
-			return false
-		}
-		s, t := strings.TrimRight(a[i].String(), " "), strings.TrimRight(b[i].String(), " ")
-		if strings.EqualFold(s, t) {
-			continue
-		}
-		x, err := strconv.ParseFloat(s, 64)
-		if err != nil {
-			return false
-		}
-		if y, err := strconv.ParseFloat(t, 64); err != nil || x != y {
-			return false
-		}
-	}
-	return true
 }
 
 // keyOf describes the key of a row of the page, for messages.
@@ -119,7 +146,7 @@ func (r *Reader) keyOf(at int) string {
 func (r *Reader) describe(key []row.Value) string {
 	parts := make([]string, len(key))
 	for i, v := range key {
-		parts[i] = r.config.Key[i] + " " + v.String()
+		parts[i] = r.order[i].name + " " + v.String()
 	}
 	return strings.Join(parts, ", ")
 }

@@ -117,6 +117,9 @@ func (c *resultColumn) isText() bool {
 	}
 }
 
+// isNumeric reports whether the values are texts of numbers, which may differ in zeros at the end.
+func (c *resultColumn) isNumeric() bool { return c.oid == pgtype.NumericOID }
+
 // cell is a value's place in the text; from is -1 for a null.
 type cell struct{ from, to int32 }
 

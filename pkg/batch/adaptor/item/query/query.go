@@ -25,7 +25,7 @@ const defaultFetch = 1000
 // Config configures the reader.
 type Config struct {
 	SQL      registry.SQL  `key:"sql" main:"true" required:"true" doc:"One SELECT, without LIMIT; an ORDER BY of its own has no effect."`
-	Key      []string      `key:"key" required:"true" doc:"The columns, never null, that together tell one row from another: the order of reading, and the position of a restart. An index on them makes every page as fast as the first."`
+	Key      []string      `key:"key" required:"true" doc:"The columns, never null, that together tell one row from another: the order of reading, and the position of a restart. An index on them makes every page as fast as the first. day desc reads a column from its greatest value downwards."`
 	Item     item.Type     `key:"item" doc:"The type of the items; without it the database describes them, every field nullable."`
 	Database string        `key:"database" doc:"The database; default: the job's."`
 	Since    string        `key:"since" doc:"A column, never null, that only grows, such as updated_at: only rows are read in which it is greater than the greatest that the last complete instance of the job has read."`
@@ -43,9 +43,10 @@ func (c *Config) Validate() error {
 	if len(c.Key) == 0 {
 		errs = append(errs, &registry.ConfigError{Key: "key", Err: errors.New("a query is read along a key: name the columns that tell its rows apart")})
 	}
-	for i, k := range c.Key {
-		if slices.Contains(c.Key[:i], k) {
-			errs = append(errs, &registry.ConfigError{Key: "key", Err: fmt.Errorf("column %s is there twice", k)})
+	columns := keyColumns(c.Key)
+	for i, k := range columns {
+		if slices.ContainsFunc(columns[:i], func(o keyColumn) bool { return o.name == k.name }) {
+			errs = append(errs, &registry.ConfigError{Key: "key", Err: fmt.Errorf("column %s is there twice", k.name)})
 		}
 	}
 	for key, given := range map[string]bool{"first": c.First != "", "overlap": c.Overlap != 0} {
@@ -73,8 +74,8 @@ committed key, however far it is. Rows that other sessions add behind the key wh
 step runs are read, those before it are not.
 
 The key must be unique and never null: a duplicate or a null fails the step, as rows
-would be lost. Texts are ordered and compared by the collation of their column; where that
-is nondeterministic (PostgreSQL), the key must be unique under it.
+would be lost. The database decides whether two keys are equal: under a collation without accents
+or case, or of types such as interval, numeric and jsonb, keys that look different may be equal.
 
 Without ` + "`item`" + ` the database describes the columns: integers are int, floating point is
 float, boolean, date and timestamp are themselves, and all else is its text, numeric
@@ -137,12 +138,12 @@ func (c *Config) check(schema *row.Schema) error {
 		return nil
 	}
 	var errs []error
-	for _, k := range c.Key {
-		switch i := schema.Index(k); {
+	for _, k := range keyColumns(c.Key) {
+		switch i := schema.Index(k.name); {
 		case i < 0:
-			errs = append(errs, &registry.ConfigError{Key: "key", Err: fmt.Errorf("the item has no field %s%s", k, nearest.Hint(k, schema.Names()))})
+			errs = append(errs, &registry.ConfigError{Key: "key", Err: fmt.Errorf("the item has no field %s%s", k.name, nearest.Hint(k.name, schema.Names()))})
 		case schema.Field(i).Kind == row.Bool:
-			errs = append(errs, &registry.ConfigError{Key: "key", Err: fmt.Errorf("field %s is a bool, which has no order", k)})
+			errs = append(errs, &registry.ConfigError{Key: "key", Err: fmt.Errorf("field %s is a bool, which has no order", k.name)})
 		}
 	}
 	if c.Since != "" {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/surfin-batch/surfin/internal/nearest"
@@ -25,9 +26,11 @@ type Reader struct {
 	sql     string // the author's statement, with the dialect's placeholders
 	args    []any
 	columns []resultColumn // one per field of schema
+	order   []keyColumn    // the key
 	keys    []int          // the key's places in schema
-	first   string         // the statement of the first page
-	next    string         // that of every other
+	plain   pageSQL        // the statements of pages
+	asking  pageSQL        // the same, with the database's answer whether a key equals the one before
+	asks    bool           // asking is used
 
 	// previous tells where the reader ended in the instance before; nil: nowhere.
 	previous func(ctx context.Context) (item.Position, error)
@@ -55,6 +58,8 @@ type resultColumn struct {
 	typ string
 	// kind is the kind that describes it best.
 	kind row.Kind
+	// exact says that two values are equal to the database only if they are the same.
+	exact bool
 	// guessed says that the kind is that of the first values: as text, any value fits.
 	guessed bool
 }
@@ -77,6 +82,10 @@ type engine interface {
 	fits(c *resultColumn) error
 	// output is how the wrapping statement names column name of q.
 	output(name string) string
+	// judge tells of key columns whether they are exact, and refuses those that cannot be a key.
+	judge(ctx context.Context, conn tx.Conn, text string, args []any, keys []*resultColumn) error
+	// answer is the column of a comparison.
+	answer() resultColumn
 	// bind is what a value is sent as.
 	bind(v row.Value) any
 	// fetch reads the rows of one page; what an earlier one answered is void.
@@ -94,7 +103,7 @@ func New(db tx.Database, config Config, schema *row.Schema) (*Reader, error) {
 	if config.Fetch == 0 {
 		config.Fetch = defaultFetch
 	}
-	r := &Reader{db: db, config: config, schema: schema}
+	r := &Reader{db: db, config: config, schema: schema, order: keyColumns(config.Key)}
 	switch db.Dialect() {
 	case tx.Postgres:
 		r.engine = &postgres{}
@@ -133,6 +142,9 @@ func (r *Reader) Open(ctx context.Context, at item.Position) error {
 		return fmt.Errorf("query: since %s: %w", r.config.Since, err)
 	}
 	if err := r.refuseNulls(ctx); err != nil {
+		return fmt.Errorf("query: %w", err)
+	}
+	if err := r.judgeKey(ctx); err != nil {
 		return fmt.Errorf("query: %w", err)
 	}
 	r.statements()
@@ -187,10 +199,10 @@ func (r *Reader) match(described []resultColumn) error {
 		}
 		r.columns = append(r.columns, c)
 	}
-	for _, k := range r.config.Key {
-		i := r.schema.Index(k)
+	for _, k := range r.order {
+		i := r.schema.Index(k.name)
 		if i < 0 {
-			errs = append(errs, fmt.Errorf("key %s is no column of the result%s", k, nearest.Hint(k, names)))
+			errs = append(errs, fmt.Errorf("key %s is no column of the result%s", k.name, nearest.Hint(k.name, names)))
 		}
 		r.keys = append(r.keys, i)
 	}
@@ -245,8 +257,8 @@ func (r *Reader) describeItems(described []resultColumn) error {
 // refuseNulls asks once whether a key is null: the comparison with the last key
 // would leave such rows out in silence.
 func (r *Reader) refuseNulls(ctx context.Context) error {
-	tests := make([]string, len(r.config.Key))
-	for i := range r.config.Key {
+	tests := make([]string, len(r.order))
+	for i := range r.order {
 		tests[i] = r.keyColumn(i) + " is null"
 	}
 	text := "select exists (select 1 from (\n" + r.sql + "\n) q where " + strings.Join(tests, " or ") + ")"
@@ -260,31 +272,17 @@ func (r *Reader) refuseNulls(ctx context.Context) error {
 	return nil
 }
 
-// keyColumn names a key by its column, which an item's `from` may call otherwise.
-func (r *Reader) keyColumn(i int) string {
-	return `q.` + quoted(r.columns[r.keys[i]].name)
-}
-
-// statements builds the statements of the pages. Columns are named, so that a
-// column added by a migration does not change a prepared statement's result.
-func (r *Reader) statements() {
-	d := r.db.Dialect()
-	outputs := make([]string, len(r.columns))
-	for i := range r.columns {
-		outputs[i] = r.engine.output(r.columns[i].name)
+// judgeKey asks what the database says of the key's columns.
+func (r *Reader) judgeKey(ctx context.Context) error {
+	keys := make([]*resultColumn, len(r.keys))
+	for i := range keys {
+		keys[i] = &r.columns[r.keys[i]]
 	}
-	keys, values := make([]string, len(r.keys)), make([]string, len(r.keys))
-	for i := range r.keys {
-		keys[i] = r.keyColumn(i)
-		values[i] = d.Placeholder(len(r.args) + i + 1)
+	if err := r.engine.judge(ctx, r.db.Conn(), r.sql, r.args, keys); err != nil {
+		return err
 	}
-	list := strings.Join(keys, ", ")
-	from := fmt.Sprintf("select %s from (\n%s\n) q", strings.Join(outputs, ", "), r.sql)
-	// One row more than the page tells whether there is another page, and whether
-	// its first key is that of our last row.
-	tail := fmt.Sprintf(" order by %s limit %d", list, r.config.Fetch+1)
-	r.first = from + tail
-	r.next = fmt.Sprintf("%s where (%s) > (%s)%s", from, list, strings.Join(values, ", "), tail)
+	r.asks = !slices.ContainsFunc(keys, func(c *resultColumn) bool { return c.exact || c.isNumeric() || isExact(c.kind) })
+	return nil
 }
 
 // Schema has the fields of the item type, or the described ones.
@@ -327,18 +325,8 @@ func (r *Reader) ReadRecord(ctx context.Context, dst []row.Value) error {
 
 // fetch reads the page behind the last row.
 func (r *Reader) fetch(ctx context.Context) error {
-	text, args := r.first, r.args
-	if len(r.done) > 0 {
-		text, args = r.next, append([]any(nil), r.args...)
-		for _, v := range r.done {
-			args = append(args, r.engine.bind(v))
-		}
-	}
-	p, err := r.engine.fetch(ctx, r.db.Conn(), r.columns, text, args)
+	p, err := r.fetchPage(ctx)
 	if err != nil {
-		return err
-	}
-	if err := r.refuseDuplicates(ctx, p); err != nil {
 		return err
 	}
 	r.page, r.at, r.limit = p, 0, min(p.len(), r.config.Fetch)
@@ -358,6 +346,8 @@ type keyValue struct {
 	Name  string `json:"name"`
 	Kind  string `json:"kind"`
 	Value string `json:"value"`
+	// Desc says that the key was read downwards.
+	Desc bool `json:"desc,omitempty"`
 }
 
 // mark is where the reader stood after a row.
@@ -392,7 +382,9 @@ func (r *Reader) position(at mark) (item.Position, error) {
 	}
 	p := position{Read: at.read, Since: r.since}
 	for i, v := range at.key {
-		p.Key = append(p.Key, stored(r.config.Key[i], v))
+		k := stored(r.order[i].name, v)
+		k.Desc = r.order[i].desc
+		p.Key = append(p.Key, k)
 	}
 	return json.Marshal(p)
 }
@@ -407,8 +399,8 @@ func (r *Reader) resume(p position) error {
 		return fmt.Errorf("the last commit was at a key of %d columns, not of %s", len(p.Key), strings.Join(r.config.Key, ", "))
 	}
 	for i, k := range p.Key {
-		if k.Name != r.config.Key[i] {
-			return fmt.Errorf("the last commit was at key %s, not %s: it cannot go on from there", k.Name, r.config.Key[i])
+		if before := (keyColumn{k.Name, k.Desc}); before != r.order[i] {
+			return fmt.Errorf("the last commit was at key %s, not %s: it cannot go on from there", before, r.order[i])
 		}
 		v, err := k.value()
 		if err != nil {
@@ -430,7 +422,7 @@ func (k *keyValue) value() (row.Value, error) {
 }
 
 func stored(name string, v row.Value) keyValue {
-	return keyValue{name, v.Kind().String(), v.String()}
+	return keyValue{Name: name, Kind: v.Kind().String(), Value: v.String()}
 }
 
 func quoted(name string) string { return `"` + strings.ReplaceAll(name, `"`, `""`) + `"` }

@@ -20,7 +20,12 @@ type sqlite struct{ page sqlitePage }
 
 // output keeps the driver from interpreting values by the declared type of their
 // column: an expression has none.
-func (e *sqlite) output(name string) string { return "+q." + quoted(name) + " as " + quoted(name) }
+func (e *sqlite) output(name string) string { return "+q." + quoted(name) }
+
+// judge leaves it to the values: a column may hold any of them, under any collation.
+func (e *sqlite) judge(context.Context, tx.Conn, string, []any, []*resultColumn) error { return nil }
+
+func (e *sqlite) answer() resultColumn { return resultColumn{} }
 
 func (e *sqlite) bind(v row.Value) any { return sqlvalue.SQLite(v) }
 

@@ -100,6 +100,21 @@ func TestRecordsAreReadByTheirPlaces(t *testing.T) {
 	}, all)
 }
 
+func TestALineThatTheEncodingDoesNotHaveIsAnInvalidItem(t *testing.T) {
+	t.Parallel()
+	path := fileOf(t, "D00001Ada\x81    K\xf6ln  1200\nD00002\x80              \nT0000002\n")
+	cfg := readerConfig(path)
+	cfg.Encoding, cfg.Header, cfg.HeaderLines, cfg.Short = "windows-1252", "", 0, true
+	all, err := outcomes(t, fixedReader(t, cfg))
+	require.ErrorIs(t, err, io.EOF)
+	require.Equal(t, []string{"!" + path + ":1: the line is not valid windows-1252 (see the key encoding)", "2 € null null"}, all)
+	lines, err := NewLinesReader(LinesConfig{Path: path, Encoding: "windows-1253"})
+	require.NoError(t, err)
+	all, err = outcomes(t, lines)
+	require.ErrorIs(t, err, io.EOF)
+	require.Equal(t, "!"+path+":1: the line is not valid windows-1253 (see the key encoding)", all[0])
+}
+
 // texts shows a row as its values.
 func texts(one any) string {
 	var all []string
@@ -142,8 +157,8 @@ func TestAFileThatIsNotWholeFailsTheStep(t *testing.T) {
 		head + one + "T0000002\n":              "the trailer says 2 records, and the file has 1",
 		head + one + two + "T0000001\n":        "the trailer says 1 records, and the file has 2",
 		head + one + "T\n":                     "the trailer has no number of records at 2-8",
-		head + one + "T0000001\n\n" + two:      "the file goes on behind its trailer",
-		head + one + "T0000001\n" + "T0000001": "the file goes on behind its trailer",
+		head + one + "T0000001\n\n" + two:      "the file continues after its trailer",
+		head + one + "T0000001\n" + "T0000001": "the file continues after its trailer",
 	} {
 		path := fileOf(t, content)
 		r := fixedReader(t, readerConfig(path))

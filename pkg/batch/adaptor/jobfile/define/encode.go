@@ -169,6 +169,7 @@ func encodeItem(t item.Type) (any, error) {
 		if f.Coerce != row.CoerceError {
 			field.put("coerce", f.Coerce.String())
 		}
+		field.flag("exact", f.Exact)
 		field.flag("optional", f.Optional)
 		fields = append(fields, pair{f.Name, field})
 	}

@@ -6,7 +6,9 @@ package files
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -83,7 +85,11 @@ func (p *partitioner) Partition(context.Context, *core.View) ([]core.Partition, 
 	parts := make([]core.Partition, len(paths))
 	for i, path := range paths {
 		values := core.NewExecutionContext()
-		if err := values.Put("path", path); err != nil {
+		info, err := os.Stat(path)
+		if err == nil {
+			err = errors.Join(values.Put(filestream.PartPathKey, path), values.Put(filestream.PartMarkKey, filestream.MarkOf(info)))
+		}
+		if err != nil {
 			return nil, fmt.Errorf("files: %w", err)
 		}
 		parts[i] = core.Partition{Name: names[i], Index: i, Context: values}

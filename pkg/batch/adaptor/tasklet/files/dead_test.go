@@ -43,7 +43,13 @@ func (m *mortal) around(call, name string, change func() error) error {
 // attempt executes once, and returns the context that a next attempt finds.
 func attempt(t *testing.T, config Config, m *mortal, stored []byte) (kept []byte, err error) {
 	t.Helper()
-	task, err := New(config)
+	return attemptOf(t, config, nil, m, stored)
+}
+
+// attemptOf is attempt with the records of another step.
+func attemptOf(t *testing.T, config Config, records StepRecords, m *mortal, stored []byte) (kept []byte, err error) {
+	t.Helper()
+	task, err := NewOf(config, records)
 	require.NoError(t, err)
 	task.(*tasklet).around = m.around
 	known := core.NewExecutionContext()

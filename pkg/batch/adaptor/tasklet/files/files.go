@@ -28,11 +28,13 @@ type Config struct {
 	Gunzip   string `key:"gunzip" path:"true" doc:"Files NAME.gz to decompress."`
 	Checksum string `key:"checksum" path:"true" doc:"Files whose checksums are computed."`
 
+	Of string `key:"of" doc:"A step of this job: only those files that it has read to the end in this instance, of those that the pattern matches. A file that has come since stays, and one that has changed since is an error."`
+
 	To        string `key:"to" path:"true" doc:"The folder of the results; it is made if it is absent. Without it gzip and gunzip work beside their files."`
 	As        string `key:"as" path:"true" doc:"The name of the result, instead of a folder, where there is one file. Of checksum the list to write, which sha256sum -c and its kin read."`
 	Overwrite bool   `key:"overwrite" default:"false" doc:"Replace files that are there already."`
 	Keep      bool   `key:"keep" default:"false" doc:"gzip and gunzip: keep the files that they were made of."`
-	Missing   string `key:"missing" default:"error" enum:"error,ignore" doc:"What it means that there is no such file: error fails the step."`
+	Missing   string `key:"missing" default:"error" enum:"error,ignore" doc:"What it means that there is no such file: error fails the step. With of, that a file which was read is gone; that none was read is never an error."`
 	Algorithm string `key:"algorithm" default:"sha256" enum:"sha256,sha512,sha1,md5" doc:"The checksum's."`
 	Equals    string `key:"equals" doc:"checksum of one file: what it must be, as hexadecimal digits; else the step fails."`
 }
@@ -103,6 +105,12 @@ func (c *Config) Validate() error {
 	return errors.Join(errs...)
 }
 
+// NamesStep implements registry.StepNamer.
+func (c *Config) NamesStep() (key, step string) { return "of", c.Of }
+
+// NamesFilesOf implements registry.FilesNamer.
+func (c *Config) NamesFilesOf() {}
+
 // results are what the step tells.
 func results() []row.Field {
 	return []row.Field{
@@ -125,6 +133,11 @@ anything is done. A target that has the right content already is done. A result 
 beside its place as ` + "`.NAME.surfin-...`" + `, synced, and renamed, so that its name is that of a whole file;
 only then is what it was made of removed. A file that changes meanwhile fails the step, and stays.
 
+With ` + "`of: load`" + ` only files are dealt with that the step ` + "`load`" + ` has read to the end, by the reader or the
+partitioner ` + "`files`" + `. Use it wherever files may arrive while a job runs: a pattern alone also matches files that
+came after they were listed. Files of partitions that failed stay where they are, and so does a file that came
+later under a name that was dealt with.
+
 A step that died in the middle is run again, or goes on after a failure, and ends right: what is done
 stays so, what is left is done, with the files that are there then (rule TL3). The results are ` + "`files` and `bytes`" + `
 that this attempt dealt with, and of one file ` + "`path`" + `, the result's, and ` + "`checksum`" + `.`,
@@ -132,23 +145,33 @@ that this attempt dealt with, and of one file ` + "`path`" + `, the result's, an
 flow:
 - step: archive
   tasklet: {files: {move: "in/*.csv", to: done}}`,
-		New: func(_ context.Context, cfg any, _ registry.BuildContext) (any, error) { return New(*cfg.(*Config)) },
+		New: func(_ context.Context, cfg any, b registry.BuildContext) (any, error) {
+			return NewOf(*cfg.(*Config), b.StepRecords)
+		},
 	}}
 }
 
 // tasklet does it.
 type tasklet struct {
 	config Config
+	// records are those of the step that Config.Of names; nil where there is no history.
+	records StepRecords
 	// around is what every change of the disk goes through: tests stop it there.
 	around func(call, name string, change func() error) error
 }
 
+// StepRecords returns the newest record of a step, and those of its partitions.
+type StepRecords func(ctx context.Context, step string) ([]core.StepExecution, error)
+
 // New checks config.
-func New(config Config) (core.Tasklet, error) {
+func New(config Config) (core.Tasklet, error) { return NewOf(config, nil) }
+
+// NewOf is New with the records of other steps, which Config.Of needs.
+func NewOf(config Config, records StepRecords) (core.Tasklet, error) {
 	if err := config.Validate(); err != nil {
 		return nil, err
 	}
-	return &tasklet{config: config, around: func(_, _ string, change func() error) error { return change() }}, nil
+	return &tasklet{config: config, records: records, around: func(_, _ string, change func() error) error { return change() }}, nil
 }
 
 // begunKey is in the step's context once files were found: what is missing then, an earlier

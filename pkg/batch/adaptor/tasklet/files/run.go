@@ -37,11 +37,19 @@ type job struct {
 
 // all finds the files, checks all results, and then deals with one after the other.
 func (r *run) all(ctx context.Context, pattern string, begin func() error) error {
-	jobs, err := r.find(pattern)
+	find := r.find
+	if r.config.Of != "" {
+		find = func(pattern string) ([]job, error) { return r.findRead(ctx, pattern) }
+	}
+	jobs, err := find(pattern)
 	if err != nil {
 		return err
 	}
-	if len(jobs) == 0 {
+	switch {
+	case len(jobs) > 0:
+	case r.config.Of != "":
+		return nil
+	default:
 		return r.none(pattern)
 	}
 	if r.op == opChecksum {

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/surfin-batch/surfin/internal/nearest"
 )
 
 // Field is a struct field as its tags describe it.
@@ -27,6 +29,8 @@ type Field struct {
 	Later []string
 	// Cures are what to write instead of a text that is not allowed, by a part of it.
 	Cures map[string]string
+	// Form says how a value is written, for messages about one of another kind.
+	Form string
 	// Main says that the value may stand for the whole struct.
 	Main bool
 	// Item is how messages call an item of a list; empty: as the key.
@@ -56,6 +60,8 @@ func (f Field) form(n *Node, kind Kind) string {
 		f.Type = f.Type.Elem()
 	}
 	switch {
+	case f.Form != "":
+		return f.Form
 	case f.Type == nil:
 	case kind == List && f.Program && strings.ContainsAny(n.Text, " |;&<>$"):
 		return "a list is a program and its arguments, such as [ls, -l]; a line for sh is `script: " + n.Text + "`"
@@ -123,6 +129,11 @@ func FieldsOf(t reflect.Type) Keys {
 // fieldOf reads all tags of the field in one pass: job files are parsed often.
 func fieldOf(f reflect.StructField) Field {
 	field := Field{Index: f.Index, Type: f.Type}
+	if f.Type.Kind() == reflect.String && f.Type.PkgPath() != "" {
+		if choice, ok := reflect.Zero(f.Type).Interface().(interface{ Values() []string }); ok {
+			field.Enum = choice.Values()
+		}
+	}
 	for name, text := range tagsOf(f.Tag) {
 		switch name {
 		case "key":
@@ -153,6 +164,8 @@ func fieldOf(f reflect.StructField) Field {
 			field.Later = strings.Fields(text)
 		case "cure":
 			field.Cures = curesOf(text)
+		case "form":
+			field.Form = text
 		case "enum":
 			field.Enum = enumOf(text)
 		}
@@ -242,12 +255,18 @@ func curesOf(tag string) map[string]string {
 	return cures
 }
 
+// longEnum is how many texts are listed beside the one that was probably intended.
+const longEnum = 20
+
 // cure is what to write instead of a text that is not allowed.
 func (f *Field) cure(text string) string {
 	for part, cure := range f.Cures {
 		if strings.Contains(strings.ToLower(text), part) {
 			return cure
 		}
+	}
+	if near := nearest.Name(text, f.Enum); near != "" && len(f.Enum) > longEnum {
+		return "did you mean " + near + "?"
 	}
 	return Suggest(text, f.Enum)
 }

@@ -1,0 +1,138 @@
+package filestream
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"io/fs"
+	"os"
+	"strings"
+
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+)
+
+// Listed is a file that a step reads, as it was when the step listed it.
+type Listed struct {
+	Path string
+	// Mark is made of its size and the time of its last change.
+	Mark string
+}
+
+// Keys of a step's context: the list of the files that the step reads, and, of a partition, the
+// path and the mark of its file.
+const (
+	ListKey     = "surfin.files"
+	PartPathKey = "path"
+	PartMarkKey = "surfin.file"
+)
+
+// MarkOf returns the mark of a file.
+func MarkOf(info fs.FileInfo) string {
+	text := fmt.Sprintf("%d %d", info.Size(), info.ModTime().UnixMicro())
+	return fmt.Sprintf("%08x", crc32.ChecksumIEEE([]byte(text)))
+}
+
+// Changed says how the file differs from what it was; empty if it does not. gone says that it
+// is not there.
+func (f Listed) Changed() (what string, gone bool, err error) {
+	info, err := os.Stat(f.Path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return "it is not there any more", true, nil
+	case err != nil:
+		return "", false, err
+	case MarkOf(info) != f.Mark:
+		return "its size or the time of its last change is another", false, nil
+	}
+	return "", false, nil
+}
+
+// maxList bounds the list in the step's context, which has 64 KB for all (rule D4).
+const maxList = 40 << 10
+
+// EncodeList returns the form in which the list is kept.
+func EncodeList(files []Listed) (string, error) {
+	var text bytes.Buffer
+	zip := gzip.NewWriter(&text)
+	for _, f := range files {
+		if _, err := fmt.Fprintf(zip, "%s\t%s\n", f.Path, f.Mark); err != nil {
+			return "", err
+		}
+	}
+	if err := zip.Close(); err != nil {
+		return "", err
+	}
+	list := base64.StdEncoding.EncodeToString(text.Bytes())
+	if len(list) > maxList {
+		return "", fmt.Errorf("the list of %d files is too long to be stored for a restart (%d bytes, allowed are %d): make partitions of them, partition: {by: {files: GLOB}}", len(files), len(list), maxList)
+	}
+	return list, nil
+}
+
+// DecodeList reads what EncodeList wrote.
+func DecodeList(list string) ([]Listed, error) {
+	packed, err := base64.StdEncoding.DecodeString(list)
+	if err != nil {
+		return nil, err
+	}
+	zip, err := gzip.NewReader(bytes.NewReader(packed))
+	if err != nil {
+		return nil, err
+	}
+	text, err := io.ReadAll(io.LimitReader(zip, 64<<20))
+	if err != nil {
+		return nil, err
+	}
+	var files []Listed
+	for line := range strings.Lines(string(text)) {
+		path, mark, ok := strings.Cut(strings.TrimSuffix(line, "\n"), "\t")
+		if !ok {
+			return nil, fmt.Errorf("%q is not a file with its mark", line)
+		}
+		files = append(files, Listed{path, mark})
+	}
+	return files, nil
+}
+
+// ReadBy returns the files that a step has read to the end, by the records of the step, first, and of its
+// partitions: those of the reader files where the step is COMPLETED, and those of COMPLETED
+// partitions by files. ErrNoList: the step reads no files in one of these two forms.
+func ReadBy(records []core.StepExecution) ([]Listed, error) {
+	var files []Listed
+	found := false
+	for i, record := range records {
+		if record.Context == nil {
+			continue
+		}
+		list, listed := record.Context.Get(ListKey)
+		path, parted := record.Context.Get(PartPathKey)
+		if isPart := i > 0; !listed && !(isPart && parted) {
+			continue
+		}
+		found = true
+		switch {
+		case record.Status != core.StatusCompleted:
+		case listed:
+			more, err := DecodeList(fmt.Sprint(list))
+			if err != nil {
+				return nil, fmt.Errorf("the list of the files of step %s is unreadable: %w", record.Name, err)
+			}
+			files = append(files, more...)
+		default:
+			mark, _ := record.Context.Get(PartMarkKey)
+			text, _ := mark.(string)
+			files = append(files, Listed{fmt.Sprint(path), text})
+		}
+	}
+	if !found {
+		return nil, ErrNoList
+	}
+	return files, nil
+}
+
+// ErrNoList says that a step has no list of the files that it reads.
+var ErrNoList = errors.New("it has no list of files: only the reader and the partitioner `files` make one")

@@ -1,0 +1,39 @@
+package csv
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/surfin-batch/surfin/pkg/batch/core/row"
+)
+
+// bareNulls are the texts that a field without quotes has for null (rule D11b): those of the file
+// and those of the field; an empty text where neither says any.
+func bareNulls(f *row.Field, ofFile []string) []string {
+	isText := f.Kind == row.String || f.Kind == row.BytesKind
+	switch {
+	case f.Nulls == nil && ofFile == nil && isText && f.Nullable:
+		return []string{""}
+	case ofFile == nil:
+		return f.Nulls
+	}
+	nulls := slices.Clone(f.Nulls)
+	if f.Nulls == nil && !isText {
+		nulls = []string{""}
+	}
+	for _, text := range ofFile {
+		if text != "" || !isText || f.Nullable { // an empty text is a value of a string
+			nulls = append(nulls, text)
+		}
+	}
+	return nulls
+}
+
+// quotedNulls are the texts that a field in quotes has for null: those of the field. A text such as
+// \N is an escape, which means null without quotes only.
+func quotedNulls(f *row.Field) []string {
+	if f.Nulls == nil || f.Kind != row.String && f.Kind != row.BytesKind {
+		return f.Nulls
+	}
+	return slices.DeleteFunc(slices.Clone(f.Nulls), func(text string) bool { return strings.HasPrefix(text, `\`) })
+}

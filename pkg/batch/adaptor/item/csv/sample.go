@@ -1,0 +1,93 @@
+package csv
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"unicode/utf8"
+)
+
+// Cell is a field of a record as its text.
+type Cell struct {
+	Text string
+	// Quoted says that it is in quotes: "" is an empty text, and an empty field without them is a null.
+	Quoted bool
+}
+
+// Sample reads the records of a file as the reader does, whatever their types are: who drafts an
+// item type sees what the reader will see.
+type Sample struct {
+	r     *reader
+	head  string
+	cells []Cell
+}
+
+// OpenSample opens the file at its first record; its header is read, where it has one. Item is not
+// looked at.
+func OpenSample(ctx context.Context, cfg ReaderConfig) (*Sample, error) {
+	made, err := NewReader(cfg, nil)
+	if err != nil {
+		return nil, err
+	}
+	s := &Sample{r: made.(interface{ Component() any }).Component().(*reader)} // of an open schema
+	if err := s.r.openAt(ctx, nil); err != nil {
+		return nil, fmt.Errorf("csv: %w", err)
+	}
+	if err := s.r.readHead(ctx); err != nil {
+		_ = s.r.in.Close() //nolint:errcheck // it was only read
+		return nil, fmt.Errorf("csv: %w", err)
+	}
+	if cfg.hasHeader() {
+		s.head = s.Text()
+	}
+	return s, nil
+}
+
+// Columns returns the names of the columns; of a file without a header there is one for each field
+// of its first record.
+func (s *Sample) Columns() []string { return s.r.columns }
+
+// Head returns the text of the header; empty without one.
+func (s *Sample) Head() string { return s.head }
+
+// Next returns the fields of the next record, void with the next call. What the reader calls an
+// invalid item is an item.ConsumedError.
+func (s *Sample) Next(ctx context.Context) ([]Cell, error) {
+	record, err := s.r.record(ctx)
+	if err != nil {
+		return nil, err
+	}
+	text := s.r.in.Buffered(s.r.from)
+	s.cells = s.cells[:0]
+	for _, f := range s.r.csv.fields {
+		s.cells = append(s.cells, Cell{Text: record[f.from:f.to], Quoted: f.at < len(text) && text[f.at] == '"'})
+	}
+	return s.cells, nil
+}
+
+// Line is where the last record begins; Text is its text in the file. Offset counts the bytes, as
+// UTF-8, that were read.
+func (s *Sample) Line() int64   { return s.r.line }
+func (s *Sample) Text() string  { return s.r.RawText().Text }
+func (s *Sample) Offset() int64 { return s.r.next }
+
+// Damage returns the first byte of the last record that is not UTF-8, its line and its offset in the
+// text.
+func (s *Sample) Damage() (found byte, line, offset int64) {
+	text := s.r.in.Buffered(s.r.from)[:s.r.next-s.r.from]
+	at := 0
+	for at < len(text) {
+		r, n := utf8.DecodeRune(text[at:])
+		if r == utf8.RuneError && n == 1 {
+			return text[at], s.r.fromLines + 1 + int64(bytes.Count(text[:at], []byte{'\n'})), s.r.from + int64(at)
+		}
+		at += n
+	}
+	return 0, s.r.line, s.r.from
+}
+
+// NotValid is the predicate of a message about text with damage, which names the encoding.
+func (s *Sample) NotValid() string { return s.r.in.NotValid() }
+
+// Close closes the file.
+func (s *Sample) Close(ctx context.Context) error { return s.r.Close(ctx) }

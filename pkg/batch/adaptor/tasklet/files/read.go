@@ -1,0 +1,117 @@
+package filetask
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/surfin-batch/surfin/internal/filestream"
+)
+
+// findRead returns the files that the step `of` has read and that the pattern matches, in the order
+// of their names, but for those that an earlier attempt has dealt with.
+func (r *run) findRead(ctx context.Context, pattern string) ([]job, error) {
+	listed, err := r.listed(ctx, pattern)
+	if err != nil {
+		return nil, err
+	}
+	var jobs []job
+	var errs []error
+	for _, f := range listed {
+		j, done, err := r.readFile(f)
+		switch {
+		case err != nil:
+			errs = append(errs, err)
+		case !done:
+			jobs = append(jobs, j)
+		}
+		if len(errs) == maxNamed {
+			errs = append(errs, errors.New("there may be more"))
+			break
+		}
+	}
+	return jobs, errors.Join(errs...)
+}
+
+// maxNamed bounds a message.
+const maxNamed = 5
+
+// listed returns the files that the step has read and the pattern matches.
+func (r *run) listed(ctx context.Context, pattern string) ([]filestream.Listed, error) {
+	if r.records == nil {
+		return nil, errors.New("of: there is no history that says which files a step has read")
+	}
+	records, err := r.records(ctx, r.config.Of)
+	if err != nil {
+		return nil, fmt.Errorf("of: %w", err)
+	}
+	if len(records) == 0 {
+		return nil, fmt.Errorf("of: step %s has not run in this instance", r.config.Of)
+	}
+	read, err := filestream.ReadBy(records)
+	if err != nil && !errors.Is(err, filestream.ErrNoList) { // a plan without partitions
+		return nil, fmt.Errorf("of: step %s: %w", r.config.Of, err)
+	}
+	absolute, err := filepath.Abs(pattern)
+	if err != nil {
+		return nil, err
+	}
+	read = slices.DeleteFunc(read, func(f filestream.Listed) bool {
+		matches, err := filepath.Match(absolute, f.Path)
+		return (err != nil || !matches) && f.Path != absolute || !r.means(f.Path)
+	})
+	slices.SortFunc(read, func(a, b filestream.Listed) int { return strings.Compare(a.Path, b.Path) })
+	return slices.Compact(read), nil
+}
+
+// readFile returns what is to be done with a file; done says that an earlier attempt has done it.
+func (r *run) readFile(f filestream.Listed) (j job, done bool, err error) {
+	info, err := os.Lstat(f.Path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		done, err = r.isGone(f)
+		return job{}, done, err
+	case err != nil:
+		return job{}, false, err
+	case f.Mark == "" || filestream.MarkOf(info) == f.Mark:
+		return job{from: f.Path, info: info}, false, regular(f.Path, info)
+	}
+	if r.begun && r.op != opGzip && r.op != opGunzip {
+		// The sender may have sent a new file under the name of one that has been moved.
+		if at, err := r.result(f.Path); r.op == opDelete || err == nil && filestream.MarkOf(at) == f.Mark {
+			return job{}, true, nil
+		}
+	}
+	return job{}, false, fmt.Errorf("%s has changed since step %s listed it: what it is now may not have been read; "+
+		"load it in an instance of its own, under another name, or take it away", f.Path, r.config.Of)
+}
+
+// isGone judges a file that is not there.
+func (r *run) isGone(f filestream.Listed) (done bool, err error) {
+	if r.begun && r.op == opDelete {
+		return true, nil
+	}
+	if r.begun && r.consumes() {
+		if _, err := r.result(f.Path); err == nil {
+			return true, nil
+		}
+	}
+	if r.config.Missing == "ignore" {
+		return true, nil
+	}
+	return false, fmt.Errorf("%s, which step %s has read, is not there any more (say `missing: ignore` where that is not an error): %w", f.Path, r.config.Of, fs.ErrNotExist)
+}
+
+// result describes the result of a file.
+func (r *run) result(from string) (fs.FileInfo, error) {
+	to, err := r.target(from)
+	if err != nil {
+		return nil, err
+	}
+	return os.Lstat(to)
+}

@@ -1,0 +1,131 @@
+package row
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
+	"github.com/surfin-batch/surfin/pkg/batch/core/jsontext"
+)
+
+// Returns reports whether the field writes v, which it read from text, as the same text again. A
+// timestamp with an offset counts if its instant returns: the offset itself is not kept. Blanks
+// around a text are not kept either, so that such a text does not return, except as a string.
+func (f *Field) Returns(text string, v Value) bool {
+	var room [64]byte
+	if string(f.AppendText(room[:0], v)) == text {
+		return true
+	}
+	switch {
+	case v.kind == Timestamp:
+		return f.returnsInstant(text)
+	case v.kind == ListOf(Timestamp) && f.Separator == "" && !strings.ContainsAny(text, " \t\r\n"):
+		return f.returnsArray([]byte(text), v)
+	}
+	return false
+}
+
+// ReturnsJSON is Returns of a value of a JSON document, which is not null. How the document
+// escapes its texts, and the blanks in it, do not count.
+func (f *Field) ReturnsJSON(raw []byte, v Value) bool {
+	switch {
+	case f.Kind == JSONKind:
+		return true
+	case f.Kind.IsList() && raw[0] == '[':
+		return f.returnsArray(raw, v)
+	case raw[0] == '"':
+		text, err := jsontext.Unquote(raw)
+		return err == nil && !f.writesBare() && (f.Kind == String || f.Returns(text, v))
+	case f.Kind == String:
+		return (raw[0] == '{' || raw[0] == '[') && v.text == string(raw)
+	case f.Kind == DateKind || f.Kind == Timestamp:
+		return f.Counts() && f.Returns(string(raw), v)
+	}
+	return bytes.Equal(v.AppendText(nil), raw)
+}
+
+// writesBare reports whether JSON has the values of the field as numbers or truth values.
+func (f *Field) writesBare() bool {
+	return f.Kind == Int || f.Kind == Float || f.Kind == DecimalKind || f.Kind == Bool || f.Counts()
+}
+
+// returnsInstant reports whether a text that was read as a timestamp names its offset, and nothing
+// finer than a microsecond.
+func (f *Field) returnsInstant(text string) bool {
+	if strings.TrimSpace(text) != text || f.epoch != 0 {
+		return false
+	}
+	if f.layout != "" && !strings.Contains(f.layout, "Z07") || f.layout == "" && !hasOffset(text) {
+		return false
+	}
+	point := strings.IndexByte(text, '.')
+	if f.layout != "" && !strings.Contains(f.layout, ".0") || point < 0 {
+		return point < 0
+	}
+	digits := text[point+1:]
+	if end := strings.IndexFunc(digits, func(r rune) bool { return r < '0' || r > '9' }); end >= 0 {
+		digits = digits[:end]
+	}
+	const microseconds = 6
+	return len(strings.TrimRight(digits, "0")) <= microseconds
+}
+
+// hasOffset reports whether an ISO 8601 time ends with an offset from UTC.
+func hasOffset(text string) bool {
+	return strings.HasSuffix(text, "Z") || strings.LastIndexAny(text, "+-") >= len("2006-01-02T15:04")
+}
+
+// returnsArray compares a JSON array with the list that was read from it, element by element.
+func (f *Field) returnsArray(doc []byte, v Value) bool {
+	var raws []json.RawMessage
+	elements, e := v.Elements(), f.element()
+	if err := json.Unmarshal(doc, &raws); err != nil || len(raws) != len(elements) {
+		return false
+	}
+	for i, raw := range raws {
+		if isNull := string(raw) == "null"; isNull || elements[i].IsNull() {
+			if isNull != elements[i].IsNull() {
+				return false
+			}
+		} else if !e.ReturnsJSON(raw, elements[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+// exactly returns v if the field returns the text (Exact), else an invalid item.
+func (f *Field) exactly(text string, v Value) (Value, error) {
+	if f.Returns(text, v) {
+		return v, nil
+	}
+	return Value{}, f.inexact(quoteShort(text), v)
+}
+
+// ExactJSON returns v if the field is not Exact, or returns the JSON that it was read from; else an
+// invalid item.
+func (f *Field) ExactJSON(raw []byte, v Value) (Value, error) {
+	if !f.Exact || v.IsNull() || f.ReturnsJSON(raw, v) {
+		return v, nil
+	}
+	return Value{}, f.inexact(jsontext.Shorten(raw), v)
+}
+
+func (f *Field) inexact(shown string, v Value) error {
+	if f.Hidden {
+		return exception.InvalidItem("", exception.ClassParse, fmt.Errorf("field %s: the value would not come back as the same text (exact: true)", f.Name))
+	}
+	return exception.InvalidItem("", exception.ClassParse, fmt.Errorf("field %s: %s would become %s as %s (exact: true): string keeps the text",
+		f.Name, shown, quoteShort(string(f.AppendText(nil, v))), article(f.Kind)))
+}
+
+// checkExact refuses what changes values by itself.
+func (f *Field) checkExact() error {
+	if f.Exact && (f.Coerce != CoerceError || !f.Default.IsNull()) {
+		return errors.New("exact and coerce or default contradict each other: these change what the source has")
+	}
+	return nil
+}

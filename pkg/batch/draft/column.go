@@ -1,0 +1,332 @@
+package draft
+
+import (
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/surfin-batch/surfin/pkg/batch/core/row"
+)
+
+// absentTexts stand for no value in files that people made.
+var absentTexts = regexp.MustCompile(`(?i)^(-|--|n/?a|#n/a|nan|null|none|nil|\\n|\?)$`)
+
+// column is what is known of one field while the sample is read. Values are not kept.
+type column struct {
+	name, from string
+	// asked is the name under which a type was given; forced is that type.
+	asked   string
+	forced  *row.Field
+	allText bool
+
+	live []*candidate // that returned every value so far
+
+	values, nulls, empty int // without nulls and words; nulls; empty texts
+	words                map[string]int
+	seen                 [part + 1]int
+	objects, absent      int // of JSON: objects, and documents without the key
+	longest              int
+	isEmpty              bool // every array is empty
+
+	// Of its numbers: the most digits, digits of the fraction (-1: none yet, -2: they differ), whether
+	// a fraction of several digits ends with a zero, whether one has a fraction or an exponent, and
+	// whether a whole one is too long for a float.
+	digits, scale               int
+	zeros, fractions, longWhole bool
+	groups                      bool // every fraction behind a comma has three digits
+
+	// ended is the value with which the last candidate was gone.
+	ended struct {
+		kind, text, became string
+		line               int64
+	}
+	misfits int // of a forced type
+	misfit  string
+}
+
+func (s *Shape) column(name, from string, all []*candidate) *column {
+	c := &column{name: name, from: from, live: slices.Clone(all), words: map[string]int{}, scale: -1, groups: true, isEmpty: true, allText: s.options.AllText}
+	for _, key := range []string{from, names{}.of(from)} {
+		if text, ok := s.options.Types[key]; ok && c.asked == "" {
+			c.asked = key
+			c.forced, _ = parseType(text) //nolint:errcheck // Infer's caller has checked it
+		}
+	}
+	return c
+}
+
+// null takes a value that is not there.
+func (c *column) null() { c.nulls++ }
+
+// add takes a value.
+func (c *column) add(text string, as form, line int64) {
+	if c.forced != nil && (text != "" || as != inCell) {
+		if v, err := c.forced.Parse(text); err != nil || v.IsNull() && !c.forced.Nullable {
+			if c.misfits++; c.misfits == 1 {
+				c.misfit = strings.Clone(text)
+			}
+		}
+	}
+	if n := len(text); n > c.longest {
+		c.longest = max(c.longest, utf8.RuneCountInString(text))
+	}
+	if as == inCell && text == "" {
+		c.empty++
+		return
+	}
+	if as == inCell && len(text) <= len("#N/A") && isWord(text) {
+		c.words[strings.Clone(text)]++
+		return
+	}
+	c.seen[as]++
+	c.values++
+	if len(c.live) == 0 {
+		return
+	}
+	n, isNumber := plainNumber(text)
+	if isNumber && as != inText {
+		c.number(n)
+	}
+	if isNumber && n.digits <= safeDigits && as != inText && c.values > 1 {
+		c.keepNumbers(n, text, line)
+		return
+	}
+	c.test(text, as, line)
+}
+
+// isWord is absentTexts, quickly where a text is a number.
+func isWord(text string) bool {
+	last := text[len(text)-1]
+	return (last < '0' || last > '9') && absentTexts.MatchString(text)
+}
+
+// number notes the form of a number.
+func (c *column) number(n number) {
+	c.digits = max(c.digits, n.digits)
+	c.longWhole = c.longWhole || n.fraction == 0 && n.digits > safeDigits
+	c.fractions = c.fractions || n.fraction > 0
+	c.zeros = c.zeros || n.zero && n.fraction > 1
+	switch c.scale {
+	case -1, n.fraction:
+		c.scale = n.fraction
+	default:
+		c.scale = -2
+	}
+}
+
+// keepNumbers is test for a number of which plainNumber knows all.
+func (c *column) keepNumbers(n number, text string, line int64) {
+	for i, l := range c.live {
+		if !l.keeps(n) {
+			kept := slices.DeleteFunc(slices.Clone(c.live[i:]), func(l *candidate) bool { return !l.keeps(n) })
+			c.left(append(slices.Clone(c.live[:i]), kept...), text, "", line)
+			return
+		}
+	}
+}
+
+// test keeps the candidates that return the value.
+func (c *column) test(text string, as form, line int64) {
+	kept, became := make([]*candidate, 0, len(c.live)), ""
+	for _, l := range c.live {
+		ok, other := l.returns(text, as)
+		if ok {
+			kept = append(kept, l)
+		} else if became == "" {
+			became = other
+		}
+		if !ok || l.Kind != row.DecimalKind && l.Kind != row.Float {
+			continue
+		}
+		if before, after, found := strings.Cut(text, ","); found && l.DecimalSeparator != "" {
+			if n, ok := plainNumber(before + "." + after); ok {
+				c.number(n)
+				c.groups = c.groups && n.fraction == 3 && n.digits <= 6
+			}
+		}
+		c.fractions = c.fractions || strings.ContainsAny(text, "eE")
+	}
+	if len(kept) < len(c.live) {
+		c.left(kept, text, became, line)
+	}
+	if as == part || as == inCell && text[0] == '[' {
+		c.isEmpty = c.isEmpty && strings.Trim(text, "[] \t\r\n") == "" && text[0] == '['
+	}
+}
+
+// left makes kept the candidates; the value with which none is left is noted.
+func (c *column) left(kept []*candidate, text, became string, line int64) {
+	if len(kept) == 0 {
+		c.ended.text, c.ended.became, c.ended.line = strings.Clone(text), became, line
+		if c.values > 1 {
+			c.ended.kind = c.live[0].Kind.String()
+		}
+	}
+	c.live = kept
+}
+
+// best returns the first candidate that is one; nil: the values are texts, or JSON. why is what
+// stands against the others.
+func (c *column) best() (best *candidate, why string) {
+	if c.values == 0 || c.allText {
+		return nil, ""
+	}
+	if formats := ordersOf(c.live); len(formats) > 1 {
+		return nil, fmt.Sprintf("days and months cannot be told apart: it may be %s; a type says which, such as date:%s", strings.Join(formats, " or "), formats[0])
+	}
+	for _, l := range c.live {
+		switch {
+		case l.Kind == row.DecimalKind && !c.fractions, l.Kind == row.Float && (c.longWhole || !c.fractions):
+			why = "numbers of more digits than an int has: they may be identifiers"
+		case l.Kind == row.DecimalKind && c.digits > safeDigits:
+			why = fmt.Sprintf("numbers of %d digits: SQLite keeps %d of a decimal, and PostgreSQL all", c.digits, safeDigits)
+		case l.Kind == row.DecimalKind && c.scale < 0 && c.zeros:
+			why = "some numbers end with zeros, which SQLite drops: decimal reads them as numbers"
+		case l.DecimalSeparator != "" && c.groups:
+			why = "a comma in it may be a decimal comma or stand between thousands: decimal_separator or thousands_separator says which"
+		case l.Kind.IsList() && c.isEmpty:
+		default:
+			return l, ""
+		}
+	}
+	return nil, why
+}
+
+// result says what the column has.
+func (c *column) result(s *Shape) Field {
+	nulls := c.nulls + c.absent
+	f := Field{Name: c.name, Nulls: nulls, Longest: c.longest, Nullable: nulls > 0, Optional: c.absent > 0, Type: row.String.String()}
+	if c.from != c.name {
+		f.From = c.from
+	}
+	best, why := c.best()
+	switch {
+	case c.forced != nil:
+		c.force(&f)
+		return f
+	case s.Format == formatCSV:
+		c.cells(&f, best, why)
+	case c.objects > 0 && !c.allText:
+		f.Type = row.JSONKind.String()
+	case best != nil:
+		f.take(best, c)
+	case c.values+c.objects > c.seen[inText]:
+		f.Type, f.Note = row.JSONKind.String(), why
+		if c.allText {
+			f.Type, f.Convert = row.String.String(), true
+		} else if c.seen[inText] > 0 && c.seen[bare] > 0 {
+			f.Note = "numbers or truth values, and texts: type string with coerce: convert makes texts of all"
+		}
+	default:
+		f.Note = why
+		c.explain(&f)
+	}
+	if c.values+c.objects+len(c.words)+c.empty == 0 {
+		f.Nullable, f.Note = true, "no value in the sample: its type is not known"
+	}
+	return f
+}
+
+// cells is result for csv, where an empty field without quotes is a null.
+func (c *column) cells(f *Field, best *candidate, why string) {
+	words := slices.Sorted(maps.Keys(c.words))
+	switch {
+	case best == nil:
+		f.Note = why
+		c.explain(f)
+	case len(words) > 1 || len(words) == 1 && c.nulls > 0:
+		if c.nulls > 0 {
+			words = append(words, "")
+		}
+		f.Note = fmt.Sprintf("%s, except for %s: null_if: %s reads these as null, and writes all of them as the first", best.Kind, quotedList(words), list(words))
+	case c.empty > 0:
+		f.Note = fmt.Sprintf("%s, except for empty texts in quotes, which are not null", best.Kind)
+	default:
+		f.take(best, c)
+		if len(words) == 1 {
+			f.NullIf, f.Nulls, f.Nullable = words, c.words[words[0]], true
+		}
+	}
+}
+
+func quotedList(words []string) string {
+	quoted := make([]string, len(words))
+	for i, w := range words {
+		quoted[i] = fmt.Sprintf("%q", w)
+	}
+	return strings.Join(quoted, ", ")
+}
+
+// take makes the candidate the type of the field.
+func (f *Field) take(best *candidate, c *column) {
+	f.Type, f.Format, f.DecimalSeparator = best.Kind.String(), best.Format, best.DecimalSeparator
+	if best.Kind == row.DecimalKind && c.scale > 0 {
+		scale := c.scale
+		f.Scale = &scale
+	}
+}
+
+// explain says why a text is not a number or a date, where most of its kind are.
+func (c *column) explain(f *Field) {
+	switch e := &c.ended; {
+	case f.Note != "" || c.allText || e.text == "":
+	case e.became != "":
+		f.Note = fmt.Sprintf("line %d: %.40q would become %.40q", e.line, e.text, e.became)
+	case e.kind != "":
+		f.Note = fmt.Sprintf("not %s: line %d has %.40q", e.kind, e.line, e.text)
+	case separated.MatchString(e.text):
+		f.Note = "a number with separators? decimal_separator and thousands_separator read it"
+	}
+}
+
+var separated = regexp.MustCompile(`^-?\d{1,3}([.,' ]\d{3})*[.,]\d+$`)
+
+// force gives the field the type that was asked for.
+func (c *column) force(f *Field) {
+	t := c.forced
+	f.Type, f.Format, f.Scale, f.DecimalSeparator = t.Kind.String(), t.Format, t.Scale, t.DecimalSeparator
+	f.Nullable = f.Nullable || t.Nullable || c.empty > 0 && t.Kind != row.String
+	f.Misfits, f.Misfit, f.asked = c.misfits, c.misfit, true
+	f.Convert = t.Kind == row.String && c.seen[bare]+c.seen[part] > 0
+}
+
+// parseType reads a type of a job file, with a format or a scale after a colon.
+func parseType(text string) (*row.Field, error) {
+	kind, more, _ := strings.Cut(text, ":")
+	kind, nullable := strings.CutSuffix(strings.TrimSpace(kind), " null")
+	if rest, ok := strings.CutSuffix(more, " null"); ok {
+		more, nullable = rest, true
+	}
+	f := row.Field{Name: "value", Nullable: nullable}
+	var ok bool
+	if f.Kind, ok = row.KindByName(kind); !ok {
+		return nil, fmt.Errorf("%q is not a type (allowed: %s, list of most of them; with null after it, or a format such as date:dd/MM/yyyy)", text, strings.Join(row.KindNames(), ", "))
+	}
+	if more != "" && f.Kind == row.DecimalKind {
+		scale := 0
+		if _, err := fmt.Sscanf(more, "%d", &scale); err != nil {
+			return nil, fmt.Errorf("%q: the scale of a decimal is a number, such as decimal:2", text)
+		}
+		f.Scale = &scale
+	} else {
+		f.Format = more
+	}
+	schema, err := row.NewSchema(f)
+	if err != nil {
+		return nil, fmt.Errorf("%q: %w", text, err)
+	}
+	return schema.Field(0), nil
+}
+
+// CheckTypes reports types of Options.Types that are none.
+func (o *Options) CheckTypes() error {
+	for _, name := range slices.Sorted(maps.Keys(o.Types)) {
+		if _, err := parseType(o.Types[name]); err != nil {
+			return fmt.Errorf("field %s: %w", name, err)
+		}
+	}
+	return nil
+}

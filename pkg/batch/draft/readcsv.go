@@ -1,0 +1,142 @@
+package draft
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/surfin-batch/surfin/internal/filestream"
+	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/csv"
+	"github.com/surfin-batch/surfin/pkg/batch/core/item"
+)
+
+// csvConfig is how the reader of a job reads the file.
+func (s *Shape) csvConfig(delimiter string) csv.ReaderConfig {
+	header := csv.HeaderExact
+	if s.NoHeader {
+		header = csv.HeaderNone
+	}
+	return csv.ReaderConfig{Path: s.Path, Delimiter: delimiter, Header: header, LazyQuotes: s.LazyQuotes, Encoding: filestream.EncodingName(s.Encoding)}
+}
+
+// sampleCSV reads a csv file with the reader of csv.
+func (s *Shape) sampleCSV(ctx context.Context) (columns []*column, err error) {
+	if s.Delimiter == "" {
+		if s.Delimiter, err = s.findDelimiter(ctx); err != nil {
+			return nil, err
+		}
+	}
+	in, err := csv.OpenSample(ctx, s.csvConfig(s.Delimiter))
+	if err != nil {
+		return nil, s.badEncoding(ctx, err)
+	}
+	defer func() { err = errors.Join(err, in.Close(ctx)) }()
+	s.head = in.Head()
+	given, all := names{}, candidates(s.Delimiter != ",")
+	for _, from := range in.Columns() {
+		columns = append(columns, s.column(given.of(from), from, all))
+	}
+	if err := s.readCells(ctx, in, columns); err != nil {
+		return nil, err
+	}
+	if s.Rows == 0 && s.Whole {
+		s.note("the file has a header and no row: every field is a text, which may be null")
+	}
+	return columns, nil
+}
+
+// readCells reads the records to the end of the sample.
+func (s *Shape) readCells(ctx context.Context, in *csv.Sample, columns []*column) error {
+	other := misfits{}
+	for !s.isRead(in.Offset()) {
+		cells, err := in.Next(ctx)
+		switch {
+		case errors.Is(err, io.EOF):
+			s.Whole = true
+			s.noteWidths(other)
+			return nil
+		case item.IsConsumed(err):
+			s.broken.add(err)
+			continue
+		case err != nil:
+			return err
+		}
+		if len(cells) != len(columns) {
+			other.add(fmt.Errorf("line %d has %d %s, not %d", in.Line(), len(cells), plural(len(cells), "field", "fields"), len(columns)))
+		}
+		for i, c := range cells[:min(len(cells), len(columns))] {
+			if !utf8.ValidString(c.Text) {
+				found, line, offset := in.Damage()
+				return s.notUTF8(ctx, in.NotValid(), found, line, offset)
+			}
+			if c.Text == "" && !c.Quoted {
+				columns[i].null()
+			} else {
+				columns[i].add(c.Text, inCell, in.Line())
+			}
+		}
+		if s.Rows++; len(cells) == len(columns) {
+			s.keep(in.Text)
+		}
+	}
+	s.noteWidths(other)
+	return nil
+}
+
+func (s *Shape) noteWidths(other misfits) {
+	if other.count > 0 {
+		s.note("%s %s another number of fields: %s", thousands(other.count), plural(other.count, "record has", "records have"), other.first)
+	}
+}
+
+// sniffRows is how many records decide on the delimiter.
+const sniffRows = 100
+
+// findDelimiter returns the delimiter with which the first records have the same number of fields,
+// more than one; where several do, the one with the most fields. A .tsv file has tabs.
+func (s *Shape) findDelimiter(ctx context.Context) (string, error) {
+	if strings.EqualFold(filepath.Ext(uncompressed(s.Path)), ".tsv") {
+		return "tab", nil
+	}
+	best, same, most := ",", 0.0, 1
+	for _, d := range []string{",", ";", "tab", "|"} {
+		share, width, err := s.widths(ctx, d)
+		if err != nil {
+			return "", s.badEncoding(ctx, err)
+		}
+		if width > 1 && (share > same || share == same && width > most) {
+			best, same, most = d, share, width
+		}
+	}
+	return best, nil
+}
+
+// widths returns which share of the first records have as many fields as the first one of all, and
+// how many that is.
+func (s *Shape) widths(ctx context.Context, delimiter string) (share float64, width int, err error) {
+	in, err := csv.OpenSample(ctx, s.csvConfig(delimiter))
+	if item.IsConsumed(err) { // the header cannot be read with it
+		return 0, 0, nil
+	} else if err != nil {
+		return 0, 0, err
+	}
+	defer func() { err = errors.Join(err, in.Close(ctx)) }()
+	width = len(in.Columns())
+	all, same := 1, 1
+	for all <= sniffRows {
+		cells, err := in.Next(ctx)
+		if errors.Is(err, io.EOF) {
+			break
+		} else if err != nil && !item.IsConsumed(err) {
+			return 0, 0, err
+		}
+		if all++; err == nil && len(cells) == width {
+			same++
+		}
+	}
+	return float64(same) / float64(all), width, nil
+}

@@ -30,6 +30,7 @@ type plan struct {
 	drops    bool
 	counts   bool     // rows that the table takes are compared with the records
 	ignored  []string // fields without a column that are left out
+	cleared  string   // what an upsert sets in addition; empty: nothing
 	// leaveOut is called with the number of rows that the table did not take.
 	leaveOut func(n int64) error
 	texts    map[int]string // the statements, by what the engine says of them
@@ -72,6 +73,7 @@ func newPlan(config *Config, schema *row.Schema, table *relation, d tx.Dialect) 
 		}
 		p.add(table.columns[i], schema.Index(config.field(name)), d)
 	}
+	p.clearDeleted(table, d)
 	if len(p.cols) == 0 && len(errs) == 0 {
 		errs = append(errs, errors.New("the items have no field to write"))
 	}
@@ -290,6 +292,45 @@ func (p *plan) tookAll(took int64, sent int) error {
 // leftOut is the error of rows that the table did not take. No item is at fault.
 func leftOut(n, of int64) error {
 	return fmt.Errorf("the table took %d of %d rows: a trigger, a rule or a conflict clause of the table leaves rows out; if it puts them elsewhere, say `left_out: ignore`", of-n, of)
+}
+
+// action is what an upsert does with a row that is there.
+func (p *plan) action() string {
+	set := make([]string, 0, len(p.cols))
+	for i := range p.cols {
+		if name := quoted(p.cols[i].name); !p.isKey(i) {
+			set = append(set, name+" = excluded."+name)
+		}
+	}
+	if p.cleared != "" {
+		set = append(set, p.cleared)
+	}
+	if len(set) == 0 {
+		return "nothing"
+	}
+	return "update set " + strings.Join(set, ", ")
+}
+
+// conflict is the key of an upsert, with the predicate of its index.
+func (p *plan) conflict() string {
+	text := "(" + quotedList(p.config.Key) + ")"
+	if p.config.Where != "" {
+		text += " where " + p.config.Where
+	}
+	return text
+}
+
+// clearDeleted lets an upsert take the mark of delete_missing: soft away, unless a field writes it.
+func (p *plan) clearDeleted(table *relation, d tx.Dialect) {
+	name := p.config.deletedColumn()
+	i := table.indexOf(name, d)
+	if p.config.DeleteMissing != DeleteSoft || i < 0 || slices.ContainsFunc(p.cols, func(c column) bool { return c.name == table.columns[i].name }) {
+		return
+	}
+	p.cleared = quoted(name) + " = null"
+	if table.columns[i].kind == row.Bool {
+		p.cleared = quoted(name) + " = false"
+	}
 }
 
 // missing is the error of an update whose row is not there.

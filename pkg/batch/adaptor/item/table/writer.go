@@ -208,17 +208,43 @@ func (w *Writer) WriteRecords(ctx context.Context, schema *row.Schema, records [
 		size = w.config.Batch
 	}
 	defer w.batch.forget()
-	from := 0
-	for part := range slices.Chunk(records, size) {
-		if err := w.batch.encode(w.plan, part); err != nil {
-			return w.failed(moved(err, from))
+	for _, round := range w.rounds(records) {
+		for part := range slices.Chunk(round, size) {
+			err := w.batch.encode(w.plan, part)
+			if err == nil {
+				err = w.batch.send(ctx, t.Conn(), w.plan)
+			}
+			if err != nil {
+				return w.failed(inOrder(err, records, part))
+			}
 		}
-		if err := w.batch.send(ctx, t.Conn(), w.plan); err != nil {
-			return w.failed(moved(err, from))
-		}
-		from += len(part)
 	}
 	return nil
+}
+
+// rounds are the records in parts without a key twice, where the predicate of an index decides whether
+// two rows of one key are one: PostgreSQL refuses the second one in a statement.
+func (w *Writer) rounds(records [][]row.Value) [][][]row.Value {
+	if w.config.Where == "" || w.db.Dialect() != tx.Postgres {
+		return [][][]row.Value{records}
+	}
+	var list [][][]row.Value
+	var keys lasts
+	times := map[string]int{}
+	exact := w.plan.exactKeys()
+	for i, record := range records {
+		n := i
+		if exact {
+			key := string(keys.text(w.plan, record))
+			n = times[key]
+			times[key]++
+		}
+		if n == len(list) {
+			list = append(list, nil)
+		}
+		list[n] = append(list[n], record)
+	}
+	return list
 }
 
 func (w *Writer) failed(err error) error {

@@ -230,20 +230,22 @@ func (c *column) result(s *Shape) Field {
 	return f
 }
 
-// cells is result for csv, where an empty field without quotes is a null.
+// cells is result for csv, where an empty field without quotes is a null. A type that allows null
+// keeps the quotes of an empty text.
 func (c *column) cells(f *Field, best *candidate, why string) {
 	words := slices.Sorted(maps.Keys(c.words))
+	f.Nullable = f.Nullable || c.empty > 0
 	switch {
 	case best == nil:
 		f.Note = why
 		c.explain(f)
+	case c.empty > 0:
+		f.Note = fmt.Sprintf("%s, except for empty texts in quotes, which are not null", best.Kind)
 	case len(words) > 1 || len(words) == 1 && c.nulls > 0:
 		if c.nulls > 0 {
 			words = append(words, "")
 		}
 		f.Note = fmt.Sprintf("%s, except for %s: null_if: %s reads these as null, and writes all of them as the first", best.Kind, quotedList(words), list(words))
-	case c.empty > 0:
-		f.Note = fmt.Sprintf("%s, except for empty texts in quotes, which are not null", best.Kind)
 	default:
 		f.take(best, c)
 		if len(words) == 1 {

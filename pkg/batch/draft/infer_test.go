@@ -147,3 +147,17 @@ func TestATextThatIsNotUTF8IsNamed(t *testing.T) {
 	_, err = inferring(t, "in.csv", "i\x00d\x00\n\x001\x00\n\x00", draft.Options{})
 	require.ErrorContains(t, err, "--encoding utf-16le")
 }
+
+// An empty field without quotes is a null, and "" is an empty text (rule D11b).
+func TestNullsOfCSVAreEmptyWithoutQuotes(t *testing.T) {
+	t.Parallel()
+	s := inferred(t, "in.csv", "a,b,c,d\n1,,\"\",x\n,y,2,\"\"\n")
+	require.Equal(t, `a: int null  # 1 null
+b: string null  # 1 null; at most 1 character
+c: string null  # at most 1 character; int, except for empty texts in quotes, which are not null
+d: string null  # at most 1 character
+`, s.Item(""))
+	s = inferred(t, "in.csv", "a\n1\n\n2\n")
+	require.Equal(t, 3, s.Rows)
+	require.Equal(t, "a: int null  # 1 null\n", s.Item(""), "an empty line of a file of one column is a null")
+}

@@ -46,6 +46,9 @@ type JSON []byte
 type SQL struct {
 	Parts []string
 	Args  []any
+	// At returns the position in the job file, "file:line:col", of a byte of a part; nil: the
+	// statement is not in a file.
+	At func(part, offset int) string
 }
 
 // Render joins the parts with the dialect's placeholders; placeholder gets the

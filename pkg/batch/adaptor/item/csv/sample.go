@@ -40,6 +40,7 @@ func OpenSample(ctx context.Context, cfg ReaderConfig) (*Sample, error) {
 	if cfg.hasHeader() {
 		s.head = s.Text()
 	}
+	s.r.csv.blanks = len(s.r.columns) == 1 // as where its field may be null
 	return s, nil
 }
 
@@ -57,18 +58,20 @@ func (s *Sample) Next(ctx context.Context) ([]Cell, error) {
 	if err != nil {
 		return nil, err
 	}
-	text := s.r.in.Buffered(s.r.from)
 	s.cells = s.cells[:0]
 	for _, f := range s.r.csv.fields {
-		s.cells = append(s.cells, Cell{Text: record[f.from:f.to], Quoted: f.at < len(text) && text[f.at] == '"'})
+		s.cells = append(s.cells, Cell{Text: record[f.from:f.to], Quoted: f.quoted})
 	}
 	return s.cells, nil
 }
 
-// Line is where the last record begins; Text is its text in the file. Offset counts the bytes, as
-// UTF-8, that were read.
-func (s *Sample) Line() int64   { return s.r.line }
-func (s *Sample) Text() string  { return s.r.RawText().Text }
+// Line returns the line on which the last record begins.
+func (s *Sample) Line() int64 { return s.r.line }
+
+// Text returns the text of the last record as it stands in the file.
+func (s *Sample) Text() string { return s.r.RawText().Text }
+
+// Offset returns how many bytes of the text, as UTF-8, were read.
 func (s *Sample) Offset() int64 { return s.r.next }
 
 // Damage returns the first byte of the last record that is not UTF-8, its line and its offset in the

@@ -9,9 +9,9 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
-	"github.com/surfin-batch/surfin/internal/dberr"
 	"github.com/surfin-batch/surfin/internal/nearest"
 	"github.com/surfin-batch/surfin/internal/pgxconn"
+	"github.com/surfin-batch/surfin/internal/sqlerr"
 	"github.com/surfin-batch/surfin/internal/sqlscript"
 	"github.com/surfin-batch/surfin/internal/sqlvalue"
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
@@ -36,14 +36,13 @@ func (t *tasklet) exec(ctx context.Context, text string, statements []sqlscript.
 	}
 	conn := tx.ConnOf(ctx, t.db)
 	if t.db.Dialect() == tx.Postgres {
-		total, done, err := execPostgres(ctx, conn, text, args)
-		return total, failedAt(text, statements, done, err)
+		return t.execPostgres(ctx, conn, text, statements, args)
 	}
 	var total int64
-	for i, s := range statements {
+	for _, s := range statements {
 		result, err := conn.ExecContext(ctx, s.Text, args...)
 		if err != nil {
-			return total, failedAt(text, statements, i, err)
+			return total, t.explain(text, s, len(statements), err)
 		}
 		if !s.ChangesRows() {
 			continue // SQLite would answer the number of the statement before
@@ -57,22 +56,10 @@ func (t *tasklet) exec(ctx context.Context, text string, statements []sqlscript.
 	return total, nil
 }
 
-// failedAt adds the statement and its line to an error of the database; done is the number of statements
-// before it.
-func failedAt(text string, statements []sqlscript.Statement, done int, err error) error {
-	pg, isPostgres := errors.AsType[*pgconn.PgError](err)
-	switch {
-	case isPostgres:
-		return fmt.Errorf("%s: %w", sqlscript.Where(text, statements, done, int(pg.Position)), err)
-	case dberr.SQLiteCode(err) != 0:
-		return fmt.Errorf("%s: %w", sqlscript.Where(text, statements, done, 0), err)
-	}
-	return err
-}
-
 // execPostgres sends a text without variables by the simple protocol, which takes
-// several statements. done is the number of those that succeeded.
-func execPostgres(ctx context.Context, conn tx.Conn, text string, args []any) (total int64, done int, err error) {
+// several statements.
+func (t *tasklet) execPostgres(ctx context.Context, conn tx.Conn, text string, statements []sqlscript.Statement, args []any) (total int64, err error) {
+	done := 0
 	err = pgxconn.Run(ctx, conn, text, func(c *pgx.Conn) error {
 		if len(args) > 0 {
 			tag, err := c.Exec(ctx, text, append([]any{describeAnew()}, args...)...)
@@ -90,7 +77,15 @@ func execPostgres(ctx context.Context, conn tx.Conn, text string, args []any) (t
 		}
 		return results.Close()
 	})
-	return total, done, err
+	return total, t.explain(text, statements[min(done, len(statements)-1)], len(statements), err)
+}
+
+// explain says where in the job file the statement is that failed.
+func (t *tasklet) explain(text string, s sqlscript.Statement, of int, err error) error {
+	if e, ok := errors.AsType[*pgconn.PgError](err); of > 1 && (!ok || e.Position == 0) {
+		return sqlerr.InScript(t.config.Statement, s.Offset, s.Text, err)
+	}
+	return sqlerr.In(t.config.Statement, t.db.Dialect(), text, err)
 }
 
 // changed leaves out the rows that a SELECT answered.

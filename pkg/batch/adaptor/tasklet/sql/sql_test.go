@@ -235,21 +235,3 @@ func TestWhatAStatementChangesOfItsSessionInAnyWayEndsWithItsStep(t *testing.T) 
 		require.Equal(t, []int64{int64(i) + 1}, e.Ints("select count(*) from public.t"), text)
 	}
 }
-
-func TestAFailedStatementIsNamedWithItsLine(t *testing.T) {
-	t.Parallel()
-	testdb.Each(t, func(t *testing.T, url string) {
-		e := testengine.New(t, url)
-		e.Exec("create table t (id int primary key)")
-		for i, c := range []struct{ text, want string }{
-			{"insert into t values (1);\n-- again\ninsert into t\n  values (1);\nselect 1", "sql: statement 2 of 3, line 3 (insert into t): "},
-			{"insert into t values (2);\n\ninsert into nowhere values (1)", "sql: statement 2 of 2, line 3 (insert into nowhere values (1)): "},
-			{"insert into nowhere values (1)", "sql: line 1 (insert into nowhere values (1)): "},
-		} {
-			task, err := sqltask.New(e.Database, sqltask.Config{Statement: statement(c.text)})
-			require.NoError(t, err)
-			exec := e.Run(testengine.Job(fmt.Sprintf("job%d", i), e.Tasklet("s", tx.Attr{}, task.Execute)))
-			require.Contains(t, exec.Error, c.want)
-		}
-	})
-}

@@ -251,29 +251,32 @@ flow:
   chunk:
     reader: {csv: {path: in.csv, item: {id: int, name: string}}}
     writer: {table: {name: customer, mode: upsert, key: [id], create: true}}`,
-		New: func(ctx context.Context, cfg any, b registry.BuildContext) (any, error) {
-			c := cfg.(*Config)
-			db, err := b.FindDatabase(c.Database)
-			if err != nil {
-				return nil, err
-			}
-			if c.refills() {
-				return refill(ctx, db, *c, b)
-			}
-			if c.DeleteMissing != "" && b.RedriveOf == 0 {
-				return syncWriter(db, *c, b)
-			}
-			w, err := New(db, *c, b.In.Schema())
-			if err != nil {
-				return nil, err
-			}
-			w.context = b.StepContext
-			if c.Create {
-				return b.In.ToRecords(creator{w})
-			}
-			return b.In.ToRecords(w)
-		},
+		New: build,
 	}}
+}
+
+// build makes the writer that the configuration asks for.
+func build(ctx context.Context, cfg any, b registry.BuildContext) (any, error) {
+	c := cfg.(*Config)
+	db, err := b.FindDatabase(c.Database)
+	if err != nil {
+		return nil, err
+	}
+	if c.refills() {
+		return refill(ctx, db, *c, b)
+	}
+	if c.DeleteMissing != "" && b.RedriveOf == 0 {
+		return syncWriter(db, *c, b)
+	}
+	w, err := New(db, *c, b.In.Schema())
+	if err != nil {
+		return nil, err
+	}
+	w.context = b.StepContext
+	if c.Create {
+		return b.In.ToRecords(creator{w})
+	}
+	return b.In.ToRecords(w)
 }
 
 // types checks mapping and key against the item's schema.

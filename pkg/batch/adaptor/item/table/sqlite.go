@@ -79,7 +79,7 @@ from pragma_table_xinfo(?1, ?2) where hidden <> 1 order by cid`, name, schema)
 		}
 		c.kind = sqlvalue.DeclaredKind(c.typ)
 		if sqlvalue.HasNumericAffinity(c.typ) && (c.kind == row.Null || c.kind == row.BytesKind) {
-			c.limit, c.binary = numericAffinity, c.kind == row.Null
+			c.limit, c.binary = numericAffinity(), c.kind == row.Null
 		}
 		c.binary = c.binary || c.kind == row.DecimalKind || c.kind == row.JSONKind && !strings.Contains(strings.ToUpper(c.typ), "TEXT")
 		r.columns = append(r.columns, c)

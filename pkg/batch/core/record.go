@@ -257,6 +257,9 @@ const (
 	ErrorItemKey = "surfin.error_item"
 )
 
+// WarningsKey has the warnings of a step's components in its context: a string, a line each.
+const WarningsKey = "surfin.warnings"
+
 // LostOwner is the error of an execution and of its steps whose owner was lost: what they did
 // since their last record is not known.
 const LostOwner = "lost owner"

@@ -167,6 +167,9 @@ func (s *Shape) reader(path, item, indent string) string {
 	if s.Items != "" {
 		more += ", items: " + scalar(s.Items)
 	}
+	if s.Format != formatCSV {
+		more += ", unknown: error"
+	}
 	return fmt.Sprintf(" {%s: {path: %s%s, item: %s}}", s.Format, path, more, item)
 }
 

@@ -43,6 +43,7 @@ type (
 		Status       core.Status         `json:"status"`
 		Exit         string              `json:"exit,omitempty"`
 		Error        string              `json:"error,omitempty"`
+		Warnings     []string            `json:"warnings,omitempty"`
 		Read         int64               `json:"read"`
 		Written      int64               `json:"written"`
 		Filtered     int64               `json:"filtered"`
@@ -174,7 +175,7 @@ func (s *Service) stepView(step *core.StepExecution) StepView {
 	view := StepView{
 		Step: step.Name, Execution: step.JobExecutionID, Status: step.Status, Exit: step.ExitCode, Error: step.Error,
 		Started: utc(step.StartedAt), Ended: utc(step.EndedAt), Out: step.Out, Gate: step.Gate, Child: core.ChildOf(step),
-		NewDefinition: hasNewDefinition(step),
+		NewDefinition: hasNewDefinition(step), Warnings: warningsOf(step),
 	}
 	if step.Status.IsRunning() && !step.LeaseUntil.IsZero() {
 		view.Worker = &Owner{Host: step.Owner.Host, PID: step.Owner.PID, LeaseUntil: utc(step.LeaseUntil), Dead: s.config.Dead(step.Owner)}

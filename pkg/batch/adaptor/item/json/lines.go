@@ -17,6 +17,7 @@ type LinesReaderConfig struct {
 	Explode     string                  `key:"explode" doc:"The path of an array in each line: each of its elements becomes an item, which is the line with that element in the place of the array, so that fields beside the array are repeated. Without the array, with null or an empty one, there is no item."`
 	Encoding    filestream.EncodingName `key:"encoding" default:"utf-8" doc:"The text's encoding. A byte order mark is recognised by itself. Bytes that the encoding does not have make the item invalid."`
 	Compression string                  `key:"compression" default:"auto" enum:"auto,none,gzip" doc:"Decompress the file; auto goes by the suffix .gz."`
+	Unknown     string                  `key:"unknown" default:"ignore" enum:"ignore,warn,error" doc:"What becomes of a key that the item type does not have, at any depth that its paths lead through: ignore; warn, which stores a warning with the step, once for each key (of 20 keys at most); or error, which fails the step at the first such key and names its line. For rows, not for Go structs."`
 	MaxLine     registry.Size           `key:"max_line" default:"16MB" doc:"The longest line; a longer one is an invalid item."`
 }
 
@@ -54,7 +55,7 @@ flow:
 
 // NewLinesReader returns a reader of lines.
 func NewLinesReader(cfg LinesReaderConfig, itemType item.Type) (item.Reader, error) {
-	file := jsonfile.Config{Name: "jsonl", Path: cfg.Path, Compression: cfg.Compression, Encoding: cfg.Encoding, MaxLine: int64(cfg.MaxLine), Explode: cfg.Explode}
+	file := jsonfile.Config{Name: "jsonl", Path: cfg.Path, Compression: cfg.Compression, Encoding: cfg.Encoding, MaxLine: int64(cfg.MaxLine), Unknown: cfg.Unknown, Explode: cfg.Explode}
 	return newReader(file, itemType, jsonfile.NewLines)
 }
 

@@ -14,10 +14,11 @@ import (
 
 // The first command compiles all that it is made of: this is what keeps it short. What others
 // wrote is counted, with the standard library; a component of ours is small. River is 49 of the
-// packages, so that a server needs no build of its own; the encodings of East Asia are 4.
+// packages, so that a server needs no build of its own; the encodings of East Asia
+// are 4, zstd, xz, bzip2 and zip 15.
 func TestTheFirstCommandCompilesLittle(t *testing.T) {
 	t.Parallel()
-	const most = 416
+	const most = 431
 	out, err := testtree.Command(t.Context(), "go", "list", "-deps", ".").Output()
 	require.NoError(t, err)
 	packages := slices.DeleteFunc(strings.Fields(string(out)), func(p string) bool {

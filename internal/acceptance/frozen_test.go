@@ -54,7 +54,7 @@ type kind struct{ job, writer, suffix string }
 
 func kinds() (list []kind) {
 	for _, job := range []string{exportJob, exportPartsJob} {
-		for _, k := range [][2]string{{"csv", ".csv"}, {"csv", ".csv.gz"}, {"jsonl", ".jsonl"}, {"json", ".json"}} {
+		for _, k := range [][2]string{{"csv", ".csv"}, {"csv", ".csv.gz"}, {"csv", ".csv.zst"}, {"jsonl", ".jsonl"}, {"json", ".json"}} {
 			list = append(list, kind{job, k[0], k[1]})
 		}
 	}

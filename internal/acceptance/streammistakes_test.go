@@ -20,6 +20,10 @@ flow:
   chunk:
     reader: {lines: {path: in.txt, encoding: klingon-poetry}}
     writer: {lines: {path: out.txt, encoding: ibm-037}}
+- step: compressed
+  chunk:
+    reader: {lines: {path: in.gz, compression: gzip, member: a.txt}}
+    writer: {lines: {path: out.bz2, compression: bzip2}}
 `})
 	code, out := s.run("validate", "job.yaml")
 	require.Equal(t, 2, code, out)
@@ -28,6 +32,8 @@ flow:
 		`job.yaml:6:49: encoding: "UTF-8" is not allowed`, "did you mean utf-8?",
 		`job.yaml:9:46: encoding: "klingon-poetry" is not allowed`, "allowed: utf-8, utf8, utf-8-bom, ",
 		`job.yaml:10:47: encoding: "ibm-037" is not allowed`, "did you mean ibm037?",
+		`job.yaml:13:62: reader lines: member: it names a file in a zip archive, and compression is gzip`,
+		`job.yaml:14:50: compression: "bzip2" is not allowed`, "did you mean gzip? allowed: auto, none, gzip, zstd",
 	} {
 		require.Contains(t, out, want)
 	}

@@ -72,3 +72,27 @@ func IsIO(err error) bool {
 	}
 	return false
 }
+
+// IsStatement reports an error that the text of a statement, or a value that it computes, is the cause of.
+func IsStatement(err error) bool {
+	if state := SQLState(err); state != "" {
+		switch state[:2] {
+		case "0A", "21", "22", "26", "2F", "39", "42", "44", "P0":
+			return true
+		}
+		return false
+	}
+	switch SQLiteCode(err) & 0xff {
+	case sqlite3.SQLITE_ERROR, sqlite3.SQLITE_MISMATCH, sqlite3.SQLITE_RANGE:
+		return true
+	}
+	return false
+}
+
+// Position returns the character of a statement, from 1 on, at which PostgreSQL found a fault; 0: it named none.
+func Position(err error) int {
+	if e, ok := errors.AsType[*pgconn.PgError](err); ok {
+		return int(e.Position)
+	}
+	return 0
+}

@@ -119,7 +119,7 @@ func encodingsPage() []byte {
 		"make the item invalid: it fails the step, or is skipped where the step skips. So does a character that a writer's\n" +
 		"encoding does not have. Neither is ever replaced. `surfin infer` names the byte and the line where a file is not in UTF-8.\n\n" +
 		"The tables are those of browsers (the WHATWG standard) for the encodings of East Asia, and those of the code pages\n" +
-		"for the others. Rule C15l of the [semantics](../semantics.md).\n\n| name | other names | what |\n|---|---|---|\n")
+		"for the others. Rule C15q of the [semantics](../semantics.md).\n\n| name | other names | what |\n|---|---|---|\n")
 	for _, e := range filestream.AllEncodings() {
 		var other []string
 		for _, name := range e.Other {

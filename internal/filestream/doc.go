@@ -3,7 +3,8 @@
 // belongs to one attempt, continues at the committed offset and is renamed into view when
 // it is complete (rules C15, C15b).
 //
-// It imports the standard library, golang.org/x/text and core with its folders only.
+// It imports the standard library, golang.org/x/text, libraries of zstd and xz, and core with its
+// folders only.
 package filestream
 
 import (
@@ -11,25 +12,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
-	"strings"
 )
-
-// The values of a `compression` key.
-const (
-	CompressionAuto = "auto" // by the suffix .gz
-	CompressionNone = "none"
-	CompressionGzip = "gzip"
-)
-
-func gzipped(path, compression string) bool {
-	switch compression {
-	case CompressionGzip:
-		return true
-	case CompressionNone:
-		return false
-	}
-	return strings.HasSuffix(strings.ToLower(path), ".gz")
-}
 
 // absolute names path for a message: relative paths puzzle whoever did not
 // start the process.

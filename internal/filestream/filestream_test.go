@@ -25,7 +25,7 @@ func input(t testing.TB, name, content string, cfg InputConfig, at *InputPositio
 	return in
 }
 
-func zip(t testing.TB, content string) string {
+func gzipped(t testing.TB, content string) string {
 	t.Helper()
 	var b bytes.Buffer
 	z := gzip.NewWriter(&b)
@@ -37,7 +37,7 @@ func zip(t testing.TB, content string) string {
 func TestARewindDeliversAgainWhatWasKept(t *testing.T) {
 	t.Parallel()
 	text := strings.Repeat("0123456789\n", 30_000)
-	for _, content := range []string{text, zip(t, text)} {
+	for _, content := range []string{text, gzipped(t, text)} {
 		cfg := InputConfig{Compression: "none"}
 		if content != text {
 			cfg.Compression = "gzip"
@@ -75,7 +75,7 @@ func TestARecordWithoutEndIsTooLongUntilItIsSkipped(t *testing.T) {
 
 func TestACutOffGzipFileIsNoEndOfData(t *testing.T) {
 	t.Parallel()
-	content := zip(t, "some text\n")
+	content := gzipped(t, "some text\n")
 	in := input(t, "in.gz", content[:len(content)-4], InputConfig{}, nil)
 	_, err := io.ReadAll(in)
 	require.ErrorIs(t, err, io.ErrUnexpectedEOF)
@@ -97,7 +97,7 @@ func TestACutOffGzipFileIsNoEndOfData(t *testing.T) {
 func TestSkippingToAPositionStopsWithTheContext(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "in.gz")
-	require.NoError(t, os.WriteFile(path, []byte(zip(t, strings.Repeat("x", 4<<20))), 0o600))
+	require.NoError(t, os.WriteFile(path, []byte(gzipped(t, strings.Repeat("x", 4<<20))), 0o600))
 	in, err := OpenInput(context.Background(), InputConfig{Path: path}, nil)
 	require.NoError(t, err)
 	at := in.Position(3 << 20)
@@ -173,7 +173,7 @@ func TestAnEmptyCompressedFileIsAGzipFile(t *testing.T) {
 	require.NoError(t, o.Finish())
 	data, err := os.ReadFile(path)
 	require.NoError(t, err)
-	text, err := gunzip(data)
+	text, err := o.decompressed(data)
 	require.NoError(t, err)
 	require.Empty(t, text)
 	again := NewOutput(OutputConfig{Path: path})

@@ -1,6 +1,7 @@
 package filestream
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -37,10 +38,7 @@ func (e *FormError) Error() string {
 
 // form is the form of the file as far as it is known before it is written.
 func (o *Output) form() Form {
-	form := Form{formCompression: CompressionNone}
-	if o.compressed() {
-		form[formCompression] = CompressionGzip
-	}
+	form := Form{formCompression: cmp.Or(o.compression().name, CompressionNone)}
 	maps.Copy(form, o.cfg.Form)
 	return form
 }

@@ -41,9 +41,9 @@ func TestAFileIsReadAsFarAsItWentWhenItWasOpened(t *testing.T) {
 		{"at the end of a line", long, "more\n", InputConfig{}, false},
 		{"blank lines at the end", long + "\r\n\n", "more\n", InputConfig{}, false},
 		{"in a line", long + "half", " a line\n", InputConfig{}, true},
-		{"gzip, another member", zip(t, long), zip(t, "more\n"), InputConfig{Compression: "gzip"}, false},
-		{"gzip, a line in two members", zip(t, long+"half"), zip(t, " a line\n"), InputConfig{Compression: "gzip"}, true},
-		{"gzip, cut in a member", zip(t, long)[:200], zip(t, long)[200:], InputConfig{Compression: "gzip"}, true},
+		{"gzip, another member", gzipped(t, long), gzipped(t, "more\n"), InputConfig{Compression: "gzip"}, false},
+		{"gzip, a line in two members", gzipped(t, long+"half"), gzipped(t, " a line\n"), InputConfig{Compression: "gzip"}, true},
+		{"gzip, cut in a member", gzipped(t, long)[:200], gzipped(t, long)[200:], InputConfig{Compression: "gzip"}, true},
 		{"utf-16, in a line", utf16(long + "half"), utf16(" a line\n"), InputConfig{Encoding: "utf-16le"}, true},
 		{"utf-16, in a character", utf16(long) + "x", "\x00\n\x00", InputConfig{Encoding: "utf-16le"}, true},
 	} {
@@ -85,12 +85,12 @@ func TestAFileIsReadAsFarAsItWentWhenItWasOpened(t *testing.T) {
 func TestAFileThatBecomesShorterWhileItIsReadFailsTheStep(t *testing.T) {
 	t.Parallel()
 	text := strings.Repeat("0123456789\n", 30_000)
-	for _, content := range []string{text, zip(t, text+strings.Repeat("x", 1<<20)), zip(t, strings.Repeat("y", 10))} {
+	for _, content := range []string{text, gzipped(t, text+strings.Repeat("x", 1<<20)), gzipped(t, strings.Repeat("y", 10))} {
 		cfg := InputConfig{Path: filepath.Join(t.TempDir(), "in"), Compression: "none"}
 		if content != text {
 			cfg.Compression = "gzip"
 		}
-		require.NoError(t, os.WriteFile(cfg.Path, []byte(content+strings.Repeat(zip(t, "z"), 10_000)), 0o600))
+		require.NoError(t, os.WriteFile(cfg.Path, []byte(content+strings.Repeat(gzipped(t, "z"), 10_000)), 0o600))
 		in, err := OpenInput(t.Context(), cfg, nil)
 		require.NoError(t, err)
 		require.NoError(t, os.Truncate(cfg.Path, int64(len(content))))

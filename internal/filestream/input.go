@@ -3,7 +3,7 @@ package filestream
 import (
 	"bufio"
 	"bytes"
-	"compress/gzip"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -22,6 +22,9 @@ const readBytes = 64 << 10
 // plainText is the encoding that is delivered as it stands in the file.
 const plainText = "UTF-8"
 
+// longestHead is how much of a text is looked at to tell what it is.
+const longestHead = 512
+
 // ErrTooLong is returned by Read when more than InputConfig.Max bytes were
 // delivered since the last Keep: the record in hand has no end in sight.
 var ErrTooLong = errors.New("the record is too long")
@@ -29,9 +32,11 @@ var ErrTooLong = errors.New("the record is too long")
 // InputConfig says what is read, and how.
 type InputConfig struct {
 	Path        string
-	Compression string       // auto (or empty), none, gzip
-	Encoding    EncodingName // one of Encodings; empty: utf-8 or what a byte order mark says
-	Max         int64        // longest record in bytes; 0: no limit
+	Compression ReadCompression // empty: auto
+	// Member names a file of a zip archive by a pattern; empty: its only one.
+	Member   string
+	Encoding EncodingName // one of Encodings; empty: utf-8 or what a byte order mark says
+	Max      int64        // longest record in bytes; 0: no limit
 	// Stdin is read where Path is core.StdPath; nil: os.Stdin.
 	Stdin io.Reader
 	// Accept continues in a file other than the one that was read, after the part that
@@ -39,6 +44,8 @@ type InputConfig struct {
 	Accept bool
 	// Lines says that records end with a line: Accept continues only where one has ended.
 	Lines bool
+	// Raw delivers the bytes as they are: Encoding is not used, and a byte order mark is data.
+	Raw bool
 }
 
 // InputPosition is where a restart continues, part of a reader's item.Position.
@@ -47,6 +54,8 @@ type InputPosition struct {
 	// the file's own bytes, byte order mark included.
 	Offset int64       `json:"offset"`
 	File   Fingerprint `json:"file"`
+	// Member is the file of a zip archive.
+	Member string `json:"member,omitempty"`
 }
 
 // Input is the text of a file as UTF-8. Offsets are those of InputPosition.
@@ -57,13 +66,15 @@ type InputPosition struct {
 type Input struct {
 	cfg   InputConfig
 	file  *os.File // nil: a text, or the standard input
-	gz    *gzip.Reader
+	free  func()   // memory of a decompressor; nil: none
 	src   io.Reader
 	print Fingerprint
 	first int64 // offset of the first character behind a byte order mark
 	plain bool  // src is the file itself
 	cr    bool  // a carriage return alone ends a line, too
 
+	mark     []byte // the first bytes of the text, before decoding
+	member   string // of a zip archive
 	encoding string // of the file, by its name; plainText is not decoded
 
 	buf   []byte // bytes delivered or to be delivered again
@@ -96,6 +107,9 @@ func OpenInput(ctx context.Context, cfg InputConfig, at *InputPosition) (*Input,
 	}
 	if err == nil {
 		err = in.decode()
+	}
+	if err == nil && at != nil && at.Member != in.member {
+		err = fmt.Errorf("cannot restart: the step read %s of the archive, and now it is %s", cmp.Or(at.Member, "no file"), cmp.Or(in.member, "no file"))
 	}
 	if err == nil && at != nil && cfg.Accept {
 		err = in.fits(at.Offset)
@@ -151,32 +165,46 @@ func (in *Input) decode() error {
 	if plain {
 		in.src = &sized{file: in.file, left: in.print.Size}
 	}
-	if gzipped(in.cfg.Path, in.cfg.Compression) {
-		gz, err := gzip.NewReader(bufio.NewReaderSize(in.src, readBytes))
-		if err != nil && !errors.Is(err, io.EOF) { // an empty file is empty text
-			return fmt.Errorf("not readable as gzip: %w", err)
-		}
-		if err == nil {
-			in.gz, in.src = gz, gz
+	form := in.form()
+	if in.cfg.Member != "" && form.name != compressionZip {
+		return errors.New("it is not a zip archive by its name, and member names a file of one: set compression: zip")
+	}
+	if form.name != "" {
+		if err := in.decompress(form); err != nil {
+			return err
 		}
 		plain = false
+	}
+	if in.cfg.Raw {
+		if plain {
+			return in.seekTo(0)
+		}
+		return nil
 	}
 	c, err := codecOf(in.cfg.Encoding)
 	if err != nil {
 		return err
 	}
+	head := bufio.NewReaderSize(in.src, longestHead)
+	in.src = head
+	mark, err := head.Peek(3)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return err
+	}
+	in.mark = bytes.Clone(mark)
+	begin, err := head.Peek(head.Buffered())
+	if err == nil {
+		err = in.checkHead(begin, form.name != "")
+	}
+	if err != nil {
+		return err
+	}
 	if c.utf8 {
-		head := bufio.NewReaderSize(in.src, 16)
-		mark, err := head.Peek(3)
-		if err != nil && !errors.Is(err, io.EOF) {
-			return err
-		}
 		declared, skip := byteOrderMark(mark)
 		if _, err := head.Discard(skip); err != nil {
 			return err
 		}
 		in.first = int64(skip)
-		in.src = head
 		if plain && declared == "" {
 			return in.seekTo(in.first)
 		}
@@ -273,12 +301,18 @@ func (in *Input) More(ctx context.Context) error {
 	return nil
 }
 
+// Size returns the number of bytes that the file had when it was opened; false: they are not those
+// that Read delivers, or a pipe has no size.
+func (in *Input) Size() (int64, bool) {
+	return in.print.Size, in.plain
+}
+
 // Start returns the offset of the first character of the file.
 func (in *Input) Start() int64 { return in.first }
 
 // Position returns the position of offset.
 func (in *Input) Position(offset int64) InputPosition {
-	return InputPosition{Offset: offset, File: in.print}
+	return InputPosition{Offset: offset, File: in.print, Member: in.member}
 }
 
 // Read delivers the next bytes. It fails with ErrTooLong where a record has no
@@ -368,8 +402,12 @@ func (in *Input) Lines(from, to int64) int64 {
 
 // Close closes the file.
 func (in *Input) Close() error {
+	if in.free != nil {
+		in.free()
+		in.free = nil
+	}
 	if in.file == nil { // a text
 		return nil
 	}
-	return in.file.Close() // of gzip Close only says again what a read has said
+	return in.file.Close() // of a decompressor Close only says again what a read has said
 }

@@ -42,3 +42,21 @@ const lineEnd = int64(len("\r\n"))
 func WithoutEnd(line []byte) []byte {
 	return bytes.TrimSuffix(bytes.TrimSuffix(line, []byte("\n")), []byte("\r"))
 }
+
+// Record returns the size bytes that begin at offset, which is buffered or next; fewer if the file
+// ends within them, and io.EOF if it ends before them. The input must have no Max, and keep what
+// begins at offset. The bytes are void at the next call.
+func (in *Input) Record(ctx context.Context, offset int64, size int) ([]byte, error) {
+	for {
+		text := in.Buffered(offset)
+		if len(text) >= size {
+			return text[:size], nil
+		}
+		if err := in.More(ctx); err != nil {
+			if errors.Is(err, io.EOF) && len(text) > 0 {
+				return text, nil
+			}
+			return nil, err
+		}
+	}
+}

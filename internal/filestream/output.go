@@ -2,7 +2,6 @@ package filestream
 
 import (
 	"cmp"
-	"compress/gzip"
 	"context"
 	"errors"
 	"fmt"
@@ -19,10 +18,15 @@ import (
 // OutputConfig says what is written, and how.
 type OutputConfig struct {
 	Path        string
-	Compression string // auto (or empty), none, gzip: one gzip member per commit
+	Compression WriteCompression // empty: auto; a gzip member or zstd frame per commit
 	// Form are the settings of the writer that show in the bytes of the file. A file
 	// that was begun in another form is not continued.
 	Form Form
+	// Append keeps what is in the file: the part begins as a copy of it. It has no trailer.
+	Append bool
+	// Encoding is that of the text, and LineEnd ends a line in it; only Append looks at them.
+	Encoding EncodingName
+	LineEnd  []byte
 	// Trailer ends the file; it is written by Finish.
 	Trailer []byte
 	// Mode are the permissions of the file; 0: 0600.
@@ -47,6 +51,8 @@ type OutputPosition struct {
 	Sum uint32 `json:"sum"`
 	// Form is what the file was begun in.
 	Form Form `json:"form"`
+	// Base is the copy that the file begins with; nil: it is not appended to another.
+	Base *Base `json:"base,omitempty"`
 }
 
 // Output is a file that comes into view when it is complete (rules C15, C15b).
@@ -71,11 +77,13 @@ type Output struct {
 	// named that one is.
 	asked, named bool
 
-	gz       *gzip.Writer
-	inMember bool // gz has an unfinished member
+	frames   frames // nil: not compressed, or nothing is written yet
+	inMember bool   // frames has an unfinished one
 	at       OutputPosition
 	taken    OutputPosition  // what Open took up
 	dirty    bool            // bytes since the last Sync
+	head     []byte          // of the text that was there
+	lost     bool            // of the part that at names nothing is needed
 	body     *OutputPosition // the end without the trailer, once Finish began
 	finished bool
 }
@@ -103,7 +111,13 @@ func (o *Output) Open(ctx context.Context, at *OutputPosition) error {
 		if err := o.checkForm(*at); err != nil {
 			return err
 		}
+		if err := o.checkAppend(*at); err != nil {
+			return err
+		}
 		o.taken = *at
+	}
+	if c := o.compression(); c.name != "" && c.write == nil {
+		return fmt.Errorf("%s: files of %s are read only; compression: none writes plain text under this name, and .gz or .zst compress it", path, c.name)
 	}
 	if err := checkTarget(path); err != nil {
 		return err
@@ -126,11 +140,14 @@ func (o *Output) Open(ctx context.Context, at *OutputPosition) error {
 	if err != nil || o.finished {
 		return err
 	}
-	if at == nil {
+	if at == nil || o.lost {
 		o.at = OutputPosition{Path: path, Part: o.part(), Form: o.form()}
-		return nil
+		return o.copyTarget(ctx)
 	}
-	return o.takeUp(ctx, *at)
+	if err := o.takeUp(ctx, *at); err != nil || o.at.Base != nil {
+		return err
+	}
+	return o.copyTarget(ctx)
 }
 
 // MakeFolder makes the folder where it lacks, so that it survives a crash.
@@ -195,6 +212,10 @@ func (o *Output) claim(at *OutputPosition) error {
 	}
 	if at != nil {
 		if _, err := o.source(*at); err != nil {
+			if errors.Is(err, fs.ErrNotExist) && at.Base != nil && at.Offset == at.Base.Size { // a copy, and no more
+				o.lost = true
+				return o.create()
+			}
 			if errors.Is(err, fs.ErrNotExist) {
 				return o.resumeFinished(*at)
 			}
@@ -251,7 +272,22 @@ func (o *Output) cut(at OutputPosition) error {
 	return nil
 }
 
-func (o *Output) compressed() bool { return gzipped(o.cfg.Path, o.cfg.Compression) }
+func (o *Output) compression() compression {
+	return compressionOf(o.cfg.Path, string(o.cfg.Compression))
+}
+
+func (o *Output) compressed() bool { return o.compression().name != "" }
+
+// frame begins a gzip member or zstd frame.
+func (o *Output) frame() error {
+	if o.frames != nil {
+		o.frames.Reset(appender{o})
+		return nil
+	}
+	var err error
+	o.frames, err = o.compression().write(appender{o})
+	return err
+}
 
 // SetTrailer replaces the trailer of the configuration: one that depends on what is written.
 // It is called before Open with what the position stands for, and before Finish.
@@ -275,14 +311,12 @@ func (o *Output) Write(p []byte) (int, error) {
 		return o.append(p)
 	}
 	if !o.inMember {
-		if o.gz == nil {
-			o.gz = gzip.NewWriter(appender{o})
-		} else {
-			o.gz.Reset(appender{o})
+		if err := o.frame(); err != nil {
+			return 0, err
 		}
 		o.inMember = true
 	}
-	return o.gz.Write(p)
+	return o.frames.Write(p)
 }
 
 func (o *Output) isClosed() bool { return o.file == nil && o.std == nil }
@@ -312,7 +346,7 @@ func (o *Output) append(p []byte) (int, error) {
 // castagnoli returns the same table each time.
 func castagnoli() *crc32.Table { return crc32.MakeTable(crc32.Castagnoli) }
 
-// Sync ends the gzip member and makes all that was written survive a crash. It
+// Sync ends the gzip member or zstd frame and makes all that was written survive a crash. It
 // costs nothing if nothing was written since the last one.
 func (o *Output) Sync() error {
 	if o.finished {
@@ -322,7 +356,7 @@ func (o *Output) Sync() error {
 		return o.closed()
 	}
 	if o.inMember {
-		if err := o.gz.Close(); err != nil {
+		if err := o.frames.Close(); err != nil {
 			return err
 		}
 		o.inMember = false
@@ -376,11 +410,17 @@ func (o *Output) Rewind(at *OutputPosition) error {
 		to = *at
 	} else {
 		o.asked = false // nothing is committed
+		if base := o.at.Base; base != nil {
+			to = OutputPosition{Offset: base.Size, Sum: base.Sum, Base: base, Form: o.form()}
+		}
 	}
 	if to.Path = o.cfg.Path; o.std == nil {
 		to.Part = o.part()
 	}
-	return o.cut(to)
+	if err := o.cut(to); err != nil || at != nil {
+		return err
+	}
+	return o.endLine()
 }
 
 // Finish writes the trailer and renames the file into view. It may be called
@@ -416,6 +456,9 @@ func (o *Output) Finish() error {
 	if err := checkTarget(o.cfg.Path); err != nil {
 		return err
 	}
+	if err := o.checkBase(); err != nil {
+		return err
+	}
 	if err := o.disk.Rename(o.name, o.cfg.Path); err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("%s is gone: a later attempt has taken the file over, or somebody removed it%w", o.name, silent{err})
@@ -426,14 +469,17 @@ func (o *Output) Finish() error {
 	return errors.Join(o.Close(), o.disk.SyncDir(dir))
 }
 
-// end writes the trailer. A gzip file without any member would not be one.
+// end writes the trailer. A compressed file without any frame would not be one.
 func (o *Output) end() error {
 	if len(o.cfg.Trailer) > 0 || !o.compressed() || o.at.Offset > 0 {
 		_, err := o.Write(o.cfg.Trailer)
 		return err
 	}
 	o.dirty = true
-	return gzip.NewWriter(appender{o}).Close()
+	if err := o.frame(); err != nil {
+		return err
+	}
+	return o.frames.Close()
 }
 
 // Close closes the file. The part stays, for a restart, unless no position can

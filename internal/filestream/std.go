@@ -1,6 +1,7 @@
 package filestream
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -33,6 +34,9 @@ type stdout struct {
 // openStdout makes the standard output the file. What was written to it is gone, so that
 // nothing continues behind a position in it.
 func (o *Output) openStdout(at *OutputPosition) error {
+	if o.cfg.Append {
+		return errors.New("append is for files, and - is the standard output")
+	}
 	if at != nil {
 		return fmt.Errorf("cannot restart: %d bytes were written to the standard output, and are not here any more: begin anew (--from-start), or write to a file", at.Offset)
 	}

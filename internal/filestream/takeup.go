@@ -2,7 +2,6 @@ package filestream
 
 import (
 	"bytes"
-	"compress/gzip"
 	"context"
 	"errors"
 	"fmt"
@@ -84,12 +83,16 @@ func (o *Output) resumeFinished(at OutputPosition) error {
 	if n, err := io.CopyN(sum, file, at.Offset); err != nil || n != at.Offset || sum.Sum32() != at.Sum {
 		return lost
 	}
+	if at.Base != nil { // what follows was appended by others since
+		o.at, o.finished = at, true
+		return nil
+	}
 	rest, err := io.ReadAll(io.LimitReader(file, int64(len(o.cfg.Trailer))+4096))
 	if err != nil {
 		return pathError(path, err)
 	}
 	if o.compressed() && len(rest) > 0 {
-		if rest, err = gunzip(rest); err != nil {
+		if rest, err = o.decompressed(rest); err != nil {
 			return lost
 		}
 	}
@@ -100,10 +103,14 @@ func (o *Output) resumeFinished(at OutputPosition) error {
 	return nil
 }
 
-func gunzip(data []byte) ([]byte, error) {
-	r, err := gzip.NewReader(bytes.NewReader(data))
+// decompressed is the text of whole frames.
+func (o *Output) decompressed(data []byte) ([]byte, error) {
+	r, free, err := o.compression().read(bytes.NewReader(data))
 	if err != nil {
 		return nil, err
+	}
+	if free != nil {
+		defer free()
 	}
 	return io.ReadAll(r)
 }

@@ -22,7 +22,8 @@ import (
 type Config struct {
 	Name        string // of the component, for messages
 	Path        string
-	Compression string
+	Compression filestream.ReadCompression
+	Member      string
 	Encoding    filestream.EncodingName
 	MaxLine     int64 // the longest document in bytes
 	// Unknown says what becomes of keys that the item type does not have: error, warn or ignore.
@@ -160,7 +161,7 @@ func (r *Reader) begin(ctx context.Context) error {
 }
 
 func (r *Reader) openInput(ctx context.Context, at *filestream.InputPosition) error {
-	cfg := filestream.InputConfig{Path: r.cfg.Path, Compression: r.cfg.Compression, Encoding: r.cfg.Encoding, Accept: r.accept}
+	cfg := filestream.InputConfig{Path: r.cfg.Path, Compression: r.cfg.Compression, Member: r.cfg.Member, Encoding: r.cfg.Encoding, Accept: r.accept}
 	r.frame.input(&cfg, r.cfg.MaxLine)
 	in, err := filestream.OpenInput(ctx, cfg, at)
 	if err != nil {

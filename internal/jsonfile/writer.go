@@ -16,7 +16,7 @@ import (
 // WriterConfig says what a Writer writes.
 type WriterConfig struct {
 	Path        string
-	Compression string // as in filestream.OutputConfig
+	Compression filestream.WriteCompression
 	Encoding    filestream.EncodingName
 }
 

@@ -89,6 +89,7 @@ func rooms() []room {
 		{path: "internal/pgxconn", may: []string{tx}},
 		{path: "internal/migrator/...", may: []string{tx, "internal/dberr/...", "internal/sqlscript/..."}},
 		{path: "internal/sqlscript/...", may: []string{tx}, std: true},
+		{path: "internal/sqlerr", may: []string{core, tx, "internal/dberr/..."}},
 		{path: "internal/jsonfile/...", may: []string{core, "internal/filestream/...", "internal/nearest"}},
 		{path: "internal/*/...", may: []string{core, "internal/nearest"}},
 		{path: "cmd/...", may: []string{"pkg/batch/..."}},

@@ -43,7 +43,7 @@ func (p *pipeline) commitChunk(ctx context.Context, w *work) error {
 		}
 		err = core.Exhausted(err, attempt)
 		if split, refused := p.maySplit(ctx, w, err); !split {
-			return cmp.Or(refused, err)
+			return p.placed(ctx, w, cmp.Or(refused, err))
 		}
 		if err := p.rewindWriters(ctx); err != nil {
 			return err
@@ -275,7 +275,7 @@ func (s sink) write(ctx context.Context, u *commitUnit, i int) error {
 func (s sink) send(ctx context.Context, u *commitUnit, i int) error {
 	if u.encodings != nil && u.encodings[i] != nil {
 		if done, err := s.encoder.WriteEncoded(ctx, u.encodings[i]); done || err != nil {
-			return err
+			return item.Placed(err, u.items, 0)
 		}
 	}
 	return s.writer.Write(ctx, u.items)

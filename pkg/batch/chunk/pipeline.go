@@ -53,6 +53,7 @@ type component struct {
 type sink struct {
 	writer     item.Writer
 	encoder    item.Encoder
+	locator    item.Locator
 	leftOuter  item.LeftOuter
 	completer  item.Completer
 	preparer   item.Preparer
@@ -74,7 +75,7 @@ func newComponent(value any) component {
 func newSink(w item.Writer) sink {
 	c := w.Component()
 	return sink{
-		writer: w, encoder: optional[item.Encoder](w), leftOuter: optional[item.LeftOuter](c), completer: optional[item.Completer](c), preparer: optional[item.Preparer](c), positioner: optional[item.Positioner](c), rewinder: optional[item.Rewinder](c),
+		writer: w, encoder: optional[item.Encoder](w), locator: optional[item.Locator](w), leftOuter: optional[item.LeftOuter](c), completer: optional[item.Completer](c), preparer: optional[item.Preparer](c), positioner: optional[item.Positioner](c), rewinder: optional[item.Rewinder](c),
 		releaser: optional[item.Releaser](c),
 	}
 }
@@ -386,12 +387,15 @@ func (p *pipeline) recordFailureCause(err error) {
 	}
 	var consumed *item.ConsumedError
 	var processed *processError
+	var placed *item.PlacedError
 	meta := item.Meta{}
 	switch {
 	case errors.As(err, &processed):
 		meta = processed.meta
 	case errors.As(err, &consumed):
 		meta = consumed.Meta
+	case errors.As(err, &placed):
+		meta = placed.Meta
 	}
 	for key, text := range map[string]string{core.ErrorClassKey: p.step.classOf(err), core.ErrorItemKey: meta.String()} {
 		if text == "" || step.Context.Put(key, text) != nil { // a missing key says nothing

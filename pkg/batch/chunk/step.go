@@ -55,6 +55,9 @@ type Config struct {
 	// one execution, without making them; nil: nothing.
 	Targets func(ctx context.Context, run *core.StepRun) ([]string, error)
 
+	// CreatesTargets says that a writer is an item.PartsPreparer.
+	CreatesTargets bool
+
 	// Retry says which failures are retried; zero: none.
 	Retry Retry
 	// Skip decides which items may be skipped; nil: none.
@@ -170,6 +173,29 @@ func (s *Step) Targets(ctx context.Context, run *core.StepRun) ([]string, error)
 		return nil, nil
 	}
 	return s.config.Targets(ctx, run)
+}
+
+// PrepareParts implements core.PartsPreparer.
+func (s *Step) PrepareParts(ctx context.Context, run *core.StepRun) error {
+	if !s.config.CreatesTargets {
+		return nil
+	}
+	parts, err := s.assemble(ctx, run)
+	if err != nil {
+		return err
+	}
+	return s.tx.Do(ctx, s.config.Attr, func(ctx context.Context) error {
+		for _, w := range parts.Writers {
+			p := optional[item.PartsPreparer](w.Component())
+			if p == nil {
+				continue
+			}
+			if err := guarded(func() error { return p.PrepareParts(ctx) }); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 }
 
 // Expect is the step's gate; nil: it has none.

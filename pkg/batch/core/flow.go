@@ -141,6 +141,12 @@ type Step interface {
 	Execute(ctx context.Context, run *StepRun) error
 }
 
+// PartsPreparer is implemented by steps that have something to make before they run in parts, such as a
+// table that all of them fill. PrepareParts is called before the plan is stored, with the run of the first part.
+type PartsPreparer interface {
+	PrepareParts(ctx context.Context, run *StepRun) error
+}
+
 // Targeted is implemented by steps that know, before they start, what they would
 // write that no other step or partition may write, such as files: a text for each.
 type Targeted interface {

@@ -15,6 +15,8 @@ type readerPosition struct {
 	Offset *int64 `json:"offset"` // bytes of a file
 	Read   *int64 `json:"read"`   // query: rows handed out
 	Key    []struct{ Name, Value string }
+	// Snapshot says that query reads without a key.
+	Snapshot bool `json:"snapshot"`
 }
 
 // positionText says up to where a chunk step is committed: "line 1,004 of in.csv".
@@ -48,6 +50,8 @@ func readerText(at item.Position, source string) string {
 		return "position " + clip(string(at), 80) + ofSource(source)
 	}
 	switch {
+	case p.Snapshot && p.Read != nil:
+		return "row " + thousands(*p.Read) + " of a snapshot, which is refused: --from-start reads all rows again"
 	case len(p.Key) > 0:
 		var words []string
 		for _, k := range p.Key {

@@ -55,6 +55,9 @@ func (s *PartitionStep) plan(ctx context.Context, run *core.StepRun) (plan, erro
 			return plan{}, fmt.Errorf("step %s: what workers need to know: %w", s.Name(), err)
 		}
 	}
+	if err := s.prepareParts(ctx, run, due); err != nil {
+		return plan{}, err
+	}
 	records, err := run.Services.Plans.PlanPartitions(ctx, run.Data.JobRef, request)
 	if err != nil {
 		return plan{}, fmt.Errorf("store the plan of %d partitions: %w", len(due), err)
@@ -127,6 +130,20 @@ func (s *PartitionStep) checkTargets(ctx context.Context, run *core.StepRun, due
 			}
 			written[target] = all[i].Name
 		}
+	}
+	return nil
+}
+
+// prepareParts lets the step make what all parts need.
+func (s *PartitionStep) prepareParts(ctx context.Context, run *core.StepRun, due []core.Partition) error {
+	inner, ok := s.config.Step.(core.PartsPreparer)
+	if !ok || len(due) == 0 {
+		return nil
+	}
+	own := *run // it is only read
+	own.Data.Part, own.Data.Name = &due[0], core.PartName(run.RecordName(s), due[0].Name)
+	if err := inner.PrepareParts(ctx, &own); err != nil {
+		return fmt.Errorf("partition step %s: %w", s.Name(), err)
 	}
 	return nil
 }

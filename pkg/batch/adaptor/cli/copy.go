@@ -233,7 +233,7 @@ func (c fileCommands) checkTarget(ctx context.Context, req copyRequest, to place
 		if has, err := draft.HasRows(ctx, db, to.table); err != nil || !has {
 			return err
 		}
-		return usage(fmt.Errorf("table %s has rows already", to.table), 
+		return usage(fmt.Errorf("table %s has rows already", to.table),
 			"add to them:                   --append", "replace them:                  --replace", "replace those of the same key: --upsert KEY")
 	})
 }

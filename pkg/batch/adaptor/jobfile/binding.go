@@ -235,7 +235,9 @@ func (b *binding) decodeSQL(d *strict.Decoder, n *strict.Node, f strict.Field, v
 		return
 	}
 	// A statement does not depend on its variables, so it can be validated without them.
-	sql := registry.SQL{Parts: late.texts, Args: make([]any, len(late.holes))}
+	sql := registry.SQL{Parts: late.texts, Args: make([]any, len(late.holes)), At: func(part, offset int) string {
+		return b.collector.PositionAt(n, late.scalarOffset(n.Text, part, offset))
+	}}
 	if b.values == nil || late.atStep && !b.values.atStep {
 		v.Set(reflect.ValueOf(sql))
 		return

@@ -125,6 +125,7 @@ func (c *compiler) work(s *stepDef) (core.Step, error) {
 		Name: s.name, Size: *s.chunk.Size, Database: db, Attr: c.attr(s), Timeout: timeout(s.timeout), Assemble: a.parts,
 		Listeners: listeners, Expect: expect, Promote: promote,
 	}
+	config.CreatesTargets = s.createsTargets()
 	if s.hasTargets() {
 		config.Targets = a.targets
 	}

@@ -247,6 +247,16 @@ func (a builder) targets(ctx context.Context, run *core.StepRun) ([]string, erro
 	return list, nil
 }
 
+// createsTargets reports whether a writer of the step may create its target.
+func (s *stepDef) createsTargets() bool {
+	for _, w := range s.writers {
+		if c, ok := w.cfg.(registry.Creator); ok && c.Creates() {
+			return true
+		}
+	}
+	return false
+}
+
 // hasTargets reports whether the step writes files.
 func (s *stepDef) hasTargets() bool {
 	for _, w := range withNested(s.writers...) {

@@ -248,6 +248,7 @@ func (l *loader) load() {
 	l.checkFiles()
 	l.checkRefills()
 	l.checkNamedSteps()
+	l.checkResumable()
 	l.checkRemoteSplits()
 	l.checkStepRefs()
 }

@@ -308,7 +308,7 @@ func typeWord(t reflect.Type, f strict.Field) string {
 	case reflect.TypeFor[rowModel]():
 		return "map of [row fields](#row-field)"
 	}
-	if c, ok := reflect.Zero(t).Interface().(registry.Choice); ok {
+	if c, ok := reflect.Zero(t).Interface().(registry.Choice); ok && c.Page() != "" {
 		return "[one of these](" + c.Page() + ")"
 	}
 	if m, ok := reflect.Zero(t).Interface().(interface{ Elem() reflect.Type }); ok {

@@ -147,6 +147,20 @@ func (l *loader) checkNamedSteps() {
 	}
 }
 
+// checkResumable reports readers that cannot resume in a partitioned step.
+func (l *loader) checkResumable() {
+	for _, s := range l.file.steps {
+		if s.partitioner == nil {
+			continue
+		}
+		for _, u := range withNested(s.reader) {
+			if r, is := u.cfg.(registry.NotResumable); is && r.CannotResume() != "" {
+				u.reportConfig(l.problems, &registry.ConfigError{Key: r.CannotResume(), Err: fmt.Errorf("a partition that fails could not be restarted: read along a key, or without partitions")})
+			}
+		}
+	}
+}
+
 // listsFiles reports whether the step keeps the list of the files that it reads.
 func (f *File) listsFiles(step string) bool {
 	return slices.ContainsFunc(f.steps, func(s *stepDef) bool {

@@ -38,8 +38,14 @@ flow:
 // runCSV runs the job on lines of id,name.
 func runCSV(t *testing.T, e *testengine.Engine, text string, lines []string) *core.JobExecution {
 	t.Helper()
+	return runLines(t, e, text, "id,name", lines)
+}
+
+// runLines runs the job on lines below a header.
+func runLines(t *testing.T, e *testengine.Engine, text, header string, lines []string) *core.JobExecution {
+	t.Helper()
 	dir := t.TempDir()
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "in.csv"), []byte("id,name\n"+strings.Join(lines, "\n")+"\n"), 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "in.csv"), []byte(header+"\n"+strings.Join(lines, "\n")+"\n"), 0o600))
 	reg := shipped(t)
 	file, err := jobfile.Parse(filepath.Join(dir, "job.yaml"), []byte(text), reg)
 	require.NoError(t, err)

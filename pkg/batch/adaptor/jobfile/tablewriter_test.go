@@ -1,6 +1,7 @@
 package jobfile_test
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -63,5 +64,40 @@ func TestMistakesOfTheTableWriterAreReportedWithTheirPlace(t *testing.T) {
 	} {
 		_, err := jobfile.Parse("job.yaml", []byte("job: j\nflow:\n- step: load\n  chunk:\n    reader: {csv: {path: in.csv, item: {id: int}}}\n    writer: {table: {name: t, "+writer+"}}\n"), shipped(t))
 		require.ErrorContains(t, err, want)
+	}
+}
+
+// Rule C7c: without a skip the failure of a write names the item.
+func TestAWriteThatFailsNamesTheLineOfItsItem(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ line, writer, want string }{
+		"a text that is not of the column":    {"700,x,1", "t", "write .*in.csv:701: table t: insert: field n: "},
+		"a constraint that COPY meets":        {"700,5000,1", "t", "write .*in.csv:701: table t: insert: "},
+		"a unique key":                        {"7,5,1", "t", "write .*in.csv:701: table t: insert: "},
+		"a foreign key":                       {"700,5,99", "t", "write .*in.csv:701: table t: insert: "},
+		"a constraint that an upsert meets":   {"700,5000,1", "{name: t, mode: upsert, key: [id]}", "write .*in.csv:701: table t: upsert: "},
+		"a foreign key that an upsert meets":  {"700,5,99", "{name: t, mode: upsert, key: [id]}", "write .*in.csv:701: table t: upsert: "},
+		"a value that an upsert cannot write": {"700,x,1", "{name: t, mode: upsert, key: [id]}", "write .*in.csv:701: table t: upsert: field n: "},
+		"by statements of some rows":          {"700,5000,1", "{name: t, batch: 30}", "write .*in.csv:701: table t: insert: "},
+		"an update of no row":                 {"700,5,1", "{name: t, mode: update, key: [id]}", "there is no row with id 1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			testdb.Each(t, func(t *testing.T, url string) {
+				e := testengine.New(t, url)
+				e.Exec("create table r (id int primary key)")
+				e.Exec("insert into r values (1)")
+				e.Exec("create table t (id int primary key, n int check (n < 1000), r int references r(id))")
+				lines := make([]string, 1000)
+				for i := range lines {
+					lines[i] = fmt.Sprintf("%d,5,1", i+1)
+				}
+				lines[699] = c.line
+				exec := runLines(t, e, "job: load\nflow:\n- step: load\n  chunk:\n    reader: {csv: {path: in.csv, item: {id: int, n: string, r: int}}}\n    writer: {table: "+c.writer+"}\n", "id,n,r", lines)
+				require.Equal(t, core.StatusFailed, exec.Status)
+				require.Regexp(t, c.want, exec.Error)
+				require.Equal(t, []int64{0}, e.Ints("select count(*) from t"))
+			})
+		})
 	}
 }

@@ -107,6 +107,22 @@ func parseTemplate(text string) (*template, error) {
 	return t, nil
 }
 
+// scalarOffset returns where byte offset of the literal text of that number is in the scalar that the
+// template was parsed from.
+func (t *template) scalarOffset(scalar string, part, offset int) int {
+	at := 0
+	if part > 0 {
+		at = closing(scalar, t.holes[part-1].begin+2) + 1
+	}
+	for ; offset > 0 && at < len(scalar); offset-- {
+		if strings.HasPrefix(scalar[at:], "$${") {
+			at++
+		}
+		at++
+	}
+	return at
+}
+
 // closing returns where the } is that closes a ${ whose expression begins at
 // from; -1 if there is none.
 func closing(text string, from int) int {

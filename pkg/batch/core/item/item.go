@@ -198,6 +198,13 @@ type Completer interface {
 	Complete(ctx context.Context) error
 }
 
+// PartsPreparer is implemented by writers that create their target in the transaction of their first
+// items. In a partitioned step PrepareParts is called once, in a transaction before the parts are
+// stored, on a writer that is made for the first part and never opened.
+type PartsPreparer interface {
+	PrepareParts(ctx context.Context) error
+}
+
 // Revocable is implemented by processors that leave items out for what they saw or wrote in the
 // chunk's transaction, such as keys in a table. Where that is rolled back, the items that were
 // left out in it are processed again (rule C15g); those of other processors are not.

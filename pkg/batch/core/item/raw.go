@@ -21,6 +21,9 @@ type RawText struct {
 	// Columns name the fields of the text; nil where the text names them itself, or the
 	// configuration of the reader does.
 	Columns []string `json:"columns,omitempty"`
+	// Heads are the records above it from which the item takes values, each as TYPE=TEXT: the headers
+	// of a file with several record types.
+	Heads []string `json:"heads,omitempty"`
 }
 
 // RawReader is implemented by readers that have the text of an item that they could not
@@ -61,7 +64,7 @@ func (t RawText) Bounded() (stored RawText, truncated bool, sum string) {
 
 // Hidden returns the text without what it says.
 func (t RawText) Hidden() RawText {
-	t.Text = ""
+	t.Text, t.Heads = "", nil
 	return t
 }
 

@@ -446,7 +446,7 @@ func (s *structWriter[T]) Write(ctx context.Context, items Items) error {
 	if err != nil {
 		return err
 	}
-	return s.w.WriteRecords(ctx, s.plan.schema, records)
+	return Placed(s.w.WriteRecords(ctx, s.plan.schema, records), items, 0)
 }
 
 // recordsOf returns the items as records, which live in b.

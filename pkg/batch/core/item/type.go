@@ -229,7 +229,7 @@ func (e *rowRecordWriter) Write(ctx context.Context, items Items) error {
 		var schema *row.Schema
 		schema, e.records = sameSchema(rows, e.records[:0])
 		if err := e.w.WriteRecords(ctx, schema, e.records); err != nil {
-			return err
+			return Placed(err, items, len(s.Items)-len(rows))
 		}
 		rows = rows[len(e.records):]
 	}

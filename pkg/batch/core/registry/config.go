@@ -32,7 +32,7 @@ type Size int64
 type Choice interface {
 	// Values are the texts allowed, the usual ones first.
 	Values() []string
-	// Page is the page of docs/reference that explains them.
+	// Page is the page of docs/reference that explains them; empty: they are listed at each key.
 	Page() string
 }
 
@@ -46,6 +46,9 @@ type JSON []byte
 type SQL struct {
 	Parts []string
 	Args  []any
+	// At returns the position in the job file, "file:line:col", of a byte of a part; nil: the
+	// statement is not in a file.
+	At func(part, offset int) string
 }
 
 // Render joins the parts with the dialect's placeholders; placeholder gets the

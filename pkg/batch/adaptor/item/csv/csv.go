@@ -2,7 +2,7 @@
 // a job file. Records become items through item.Type, so the package serves
 // rows with a schema and Go structs alike.
 //
-// It imports core with its folders, internal/filestream and internal/nearest.
+// It imports core with its folders, internal/filestream, internal/recordtypes and internal/nearest.
 package csv
 
 import (
@@ -21,18 +21,21 @@ import (
 
 // ReaderConfig configures the csv reader.
 type ReaderConfig struct {
-	Path        string                  `key:"path" main:"true" path:"std" required:"true" doc:"The file to read; - is the standard input."`
-	Item        item.Type               `key:"item" doc:"The type of the items. Columns are found by the header, or by position where there is none; other columns are ignored. Without it every column is a string field."`
-	Delimiter   string                  `key:"delimiter" default:"," doc:"The character between fields, or tab."`
-	Header      string                  `key:"header" default:"true" enum:"true,false,exact,loose" doc:"Whether the first record names the columns: true or exact, by the names as they stand; loose, by the names without regard to case, blanks and no-break spaces."`
-	Columns     int                     `key:"columns" form:"columns is a number; for the types of the columns write item: {id: int}" doc:"With header: false, the number of fields of each record [that of the first record]. A record with another number is an invalid item."`
-	Nulls       []string                `key:"nulls" doc:"The texts that are null in every field, where they stand without quotes. Without it an empty field is null: in a string null and a bytes null only one without quotes."`
-	Comment     string                  `key:"comment" doc:"A character: lines that begin with it are no records."`
-	Trim        bool                    `key:"trim" default:"false" doc:"Remove white space around each field."`
-	LazyQuotes  bool                    `key:"lazy_quotes" default:"false" doc:"Take quotes inside a field as they are instead of refusing the record."`
-	Encoding    filestream.EncodingName `key:"encoding" default:"utf-8" doc:"The text's encoding. A byte order mark is recognised by itself. Bytes that the encoding does not have make the item invalid."`
-	Compression string                  `key:"compression" default:"auto" enum:"auto,none,gzip" doc:"Decompress the file; auto goes by the suffix .gz."`
-	MaxLine     registry.Size           `key:"max_line" default:"16MB" doc:"The longest record; a longer one is an invalid item."`
+	Path        string                     `key:"path" main:"true" path:"std" required:"true" doc:"The file to read; - is the standard input."`
+	Item        item.Type                  `key:"item" doc:"The type of the items. Columns are found by the header, or by position where there is none; other columns are ignored. Without it every column is a string field."`
+	Delimiter   string                     `key:"delimiter" default:"," doc:"The character between fields, or tab."`
+	Header      string                     `key:"header" default:"true" enum:"true,false,exact,loose" doc:"Whether the first record names the columns: true or exact, by the names as they stand; loose, by the names without regard to case, blanks and no-break spaces."`
+	Columns     int                        `key:"columns" form:"columns is a number; for the types of the columns write item: {id: int}" doc:"With header: false, the number of fields of each record [that of the first record]. A record with another number is an invalid item."`
+	Nulls       []string                   `key:"nulls" doc:"The texts that are null in every field, where they stand without quotes. Without it an empty field is null: in a string null and a bytes null only one without quotes."`
+	Records     map[string]RecordType      `key:"records" doc:"The types of records, if the file has several, by the text of the field type_at, such as H, D and T. The file has no line of column names then. The type * is all other records; without it they are invalid items."`
+	TypeAt      int                        `key:"type_at" doc:"The field of a record that is the name of its type, from 1; without it the first."`
+	Comment     string                     `key:"comment" doc:"A character: lines that begin with it are no records."`
+	Trim        bool                       `key:"trim" default:"false" doc:"Remove white space around each field."`
+	LazyQuotes  bool                       `key:"lazy_quotes" default:"false" doc:"Take quotes inside a field as they are instead of refusing the record."`
+	Encoding    filestream.EncodingName    `key:"encoding" default:"utf-8" doc:"The text's encoding. A byte order mark is recognised by itself. Bytes that the encoding does not have make the item invalid."`
+	Compression filestream.ReadCompression `key:"compression" default:"auto" doc:"Decompress the file; auto goes by the suffix: .gz, .zst, .bz2 or .xz. A zip archive is read with zip, or with member."`
+	Member      string                     `key:"member" doc:"Which file of a zip archive is read: its name, or a pattern with *, ? and [a-z] that one file of it has; without a / folders do not count. Without it the archive must have one file."`
+	MaxLine     registry.Size              `key:"max_line" default:"16MB" doc:"The longest record; a longer one is an invalid item."`
 }
 
 // The values of ReaderConfig.Header. An empty one is HeaderNone in Go.
@@ -69,8 +72,14 @@ func (c *ReaderConfig) Validate() error {
 	case c.Columns > 0 && c.hasHeader():
 		errs = append(errs, &registry.ConfigError{Key: "columns", Err: errors.New("the header says how many fields a record has: columns is for header: false")})
 	}
+	if c.TypeAt < 0 || c.TypeAt > 0 && c.Records == nil {
+		errs = append(errs, &registry.ConfigError{Key: "type_at", Err: errors.New("it is the number of a field, from 1, of a file with records")})
+	}
 	if c.MaxLine < 0 {
 		errs = append(errs, &registry.ConfigError{Key: "max_line", Err: errors.New("it is negative")})
+	}
+	if err := filestream.CheckMember(c.Member, c.Compression); err != nil {
+		errs = append(errs, &registry.ConfigError{Key: "member", Err: err})
 	}
 	if err := filestream.CheckEncoding(c.Encoding); err != nil {
 		errs = append(errs, &registry.ConfigError{Key: "encoding", Err: err})
@@ -80,14 +89,14 @@ func (c *ReaderConfig) Validate() error {
 
 // WriterConfig configures the csv writer.
 type WriterConfig struct {
-	Path        string                  `key:"path" main:"true" path:"std" output:"true" required:"true" doc:"The file to write; - is the standard output. It is written as PATH.part.NAME, a name of the attempt's own, and renamed when the step is done; what was there is replaced."`
-	Header      bool                    `key:"header" default:"true" doc:"Whether the first record names the columns."`
-	Delimiter   string                  `key:"delimiter" default:"," doc:"The character between fields, or tab."`
-	LineEnd     string                  `key:"line_end" default:"lf" enum:"lf,crlf" doc:"How a record ends."`
-	Quote       string                  `key:"quote" default:"minimal" enum:"minimal,all" doc:"Quote the fields that need it, or all."`
-	Nulls       string                  `key:"nulls" default:"" doc:"The text of a null, unless the field has its own (the first of its null_if). It stands without quotes, and a text that is the same in quotes, as an empty text in a string null and a bytes null."`
-	Encoding    filestream.EncodingName `key:"encoding" default:"utf-8" doc:"The text's encoding. A character that it lacks makes the item invalid."`
-	Compression string                  `key:"compression" default:"auto" enum:"auto,none,gzip" doc:"Compress the file, one gzip member per chunk; auto goes by the suffix .gz."`
+	Path        string                      `key:"path" main:"true" path:"std" output:"true" required:"true" doc:"The file to write; - is the standard output. It is written as PATH.part.NAME, a name of the attempt's own, and renamed when the step is done; what was there is replaced."`
+	Header      bool                        `key:"header" default:"true" doc:"Whether the first record names the columns."`
+	Delimiter   string                      `key:"delimiter" default:"," doc:"The character between fields, or tab."`
+	LineEnd     string                      `key:"line_end" default:"lf" enum:"lf,crlf" doc:"How a record ends."`
+	Quote       string                      `key:"quote" default:"minimal" enum:"minimal,all" doc:"Quote the fields that need it, or all."`
+	Nulls       string                      `key:"nulls" default:"" doc:"The text of a null, unless the field has its own (the first of its null_if). It stands without quotes, and a text that is the same in quotes, as an empty text in a string null and a bytes null."`
+	Encoding    filestream.EncodingName     `key:"encoding" default:"utf-8" doc:"The text's encoding. A character that it lacks makes the item invalid."`
+	Compression filestream.WriteCompression `key:"compression" default:"auto" doc:"Compress the file, one gzip member or zstd frame per chunk; auto goes by the suffix: .gz or .zst."`
 }
 
 // Validate reports a key whose value means nothing.
@@ -139,7 +148,13 @@ the lines behind it, only the line where its record starts is given up.
 
 A plain UTF-8 file restarts by a seek. A compressed one, or one in another
 encoding, is decoded again from its start up to the position. A file that changed
-since the last attempt (size, modification time or first 64 KB) is refused.`,
+since the last attempt (size, modification time or first 64 KB) is refused.
+
+` + "`records`" + ` names the types of records of a file that has several, such as H;20261120, D;4711;12.50 and T;1;12.50. A
+detail is an item with the fields of its own columns and those of the headers before it; its other fields are null,
+so their types must allow that. A string field ` + "`record`" + ` that has no column is the name of the type. A trailer is
+read together with the last record that it counts: if they disagree, the step fails before the chunk of that record
+commits (rule C15l).`,
 			Example: `job: load
 flow:
 - step: load
@@ -173,6 +188,10 @@ flow:
 }
 
 func readerTypes(cfg any, _ item.Type) (item.Type, error) {
+	if c := cfg.(*ReaderConfig); c.Records != nil {
+		_, err := compileRecords(c, c.Item)
+		return c.Item, err
+	}
 	itemType := cfg.(*ReaderConfig).Item
 	if itemType == nil {
 		open, err := row.Open()

@@ -37,11 +37,19 @@ func NewReader(cfg ReaderConfig, itemType item.Type) (item.Reader, error) {
 	if err != nil {
 		return nil, fmt.Errorf("csv: %w", err)
 	}
-	return itemType.FromRecords(&reader{
+	of, err := compileRecords(&cfg, itemType)
+	if err != nil {
+		return nil, fmt.Errorf("csv: %w", err)
+	}
+	r := &reader{
 		cfg: cfg, want: itemType.Schema(), schema: itemType.Schema(),
 		// With a blank delimiter empty fields would be trimmed away.
 		csv: scanner{comma: []byte(string(comma)), comment: []byte(cfg.Comment), lazy: cfg.LazyQuotes, trim: cfg.Trim && !unicode.IsSpace(comma)},
-	})
+	}
+	if of != nil {
+		return itemType.FromRecords(newRecordsReader(r, of))
+	}
+	return itemType.FromRecords(r)
 }
 
 // reader is the item.RecordReader. Offsets are those of filestream.Input.
@@ -141,7 +149,7 @@ func (r *reader) needsHead() bool { return r.cfg.hasHeader() || r.want.IsOpen() 
 
 func (r *reader) openAt(ctx context.Context, pos *position) error {
 	cfg := filestream.InputConfig{
-		Path: r.cfg.Path, Compression: r.cfg.Compression, Encoding: r.cfg.Encoding, Max: int64(r.cfg.MaxLine),
+		Path: r.cfg.Path, Compression: r.cfg.Compression, Member: r.cfg.Member, Encoding: r.cfg.Encoding, Max: int64(r.cfg.MaxLine),
 		Accept: r.accept, Lines: true,
 	}
 	var at *filestream.InputPosition

@@ -24,11 +24,11 @@ const defaultMaxLine registry.Size = 16 << 20
 
 // WriterConfig configures the writers.
 type WriterConfig struct {
-	Path        string                  `key:"path" main:"true" path:"std" output:"true" required:"true" doc:"The file to write; - is the standard output. It is written as PATH.part.NAME, a name of the attempt's own, and renamed when the step is done; what was there is replaced."`
-	Keys        map[string]string       `key:"keys" doc:"Key to field, and nothing else is written; address.city makes objects, in the order of the fields. Without it each field has the key of its name in its source."`
-	Raw         []string                `key:"raw" doc:"Fields whose text is JSON, such as an object that was read into a string: it is written as it is, not as a string."`
-	Encoding    filestream.EncodingName `key:"encoding" default:"utf-8" doc:"The text's encoding. A character that it lacks makes the item invalid."`
-	Compression string                  `key:"compression" default:"auto" enum:"auto,none,gzip" doc:"Compress the file, one gzip member per chunk; auto goes by the suffix .gz."`
+	Path        string                      `key:"path" main:"true" path:"std" output:"true" required:"true" doc:"The file to write; - is the standard output. It is written as PATH.part.NAME, a name of the attempt's own, and renamed when the step is done; what was there is replaced."`
+	Keys        map[string]string           `key:"keys" doc:"Key to field, and nothing else is written; address.city makes objects, in the order of the fields. Without it each field has the key of its name in its source."`
+	Raw         []string                    `key:"raw" doc:"Fields whose text is JSON, such as an object that was read into a string: it is written as it is, not as a string."`
+	Encoding    filestream.EncodingName     `key:"encoding" default:"utf-8" doc:"The text's encoding. A character that it lacks makes the item invalid."`
+	Compression filestream.WriteCompression `key:"compression" default:"auto" doc:"Compress the file, one gzip member or zstd frame per chunk; auto goes by the suffix: .gz or .zst."`
 }
 
 // Components returns the readers and writers `json` and `jsonl`.
@@ -94,6 +94,13 @@ func checkReading(explode string, size registry.Size) error {
 	}
 	if size < 0 {
 		return &registry.ConfigError{Key: "max_line", Err: errors.New("it is negative")}
+	}
+	return nil
+}
+
+func checkMember(member string, compression filestream.ReadCompression) error {
+	if err := filestream.CheckMember(member, compression); err != nil {
+		return &registry.ConfigError{Key: "member", Err: err}
 	}
 	return nil
 }

@@ -28,7 +28,7 @@ func (r *Reader) fetchPage(ctx context.Context) (page, error) {
 	}
 	p, err := r.engine.fetch(ctx, r.db.Conn(), columns, text, args)
 	if err != nil {
-		return nil, err
+		return nil, r.explain(text, err)
 	}
 	unsure, err := r.refuseDuplicates(p)
 	if err != nil || !unsure {
@@ -136,6 +136,9 @@ func (r *Reader) key(p page, at int, dst []row.Value) ([]row.Value, error) {
 
 // keyOf describes the key of a row of the page, for messages.
 func (r *Reader) keyOf(at int) string {
+	if r.config.Snapshot {
+		return fmt.Sprintf("number %d", r.read)
+	}
 	key, err := r.key(r.page, at, nil)
 	if err != nil {
 		return err.Error() // cannot be: it was decoded when the page came

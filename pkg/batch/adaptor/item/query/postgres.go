@@ -139,8 +139,12 @@ func (e *postgres) fetch(ctx context.Context, conn tx.Conn, columns []resultColu
 }
 
 func (p *postgresPage) fetch(ctx context.Context, c *pgx.Conn, text string, args []any) error {
+	return p.fill(c.Query(ctx, text, append([]any{binaryFormats()}, args...)...))
+}
+
+// fill takes all rows of an answer.
+func (p *postgresPage) fill(rows pgx.Rows, err error) error {
 	p.bytes, p.cells = p.bytes[:0], p.cells[:0]
-	rows, err := c.Query(ctx, text, append([]any{binaryFormats()}, args...)...)
 	if err != nil {
 		return err
 	}

@@ -25,8 +25,9 @@ const defaultFetch = 1000
 // Config configures the reader.
 type Config struct {
 	SQL      registry.SQL  `key:"sql" main:"true" required:"true" doc:"One SELECT, without LIMIT; an ORDER BY of its own has no effect."`
-	Key      []string      `key:"key" required:"true" doc:"The columns, never null, that together tell one row from another: the order of reading, and the position of a restart. An index on them makes every page as fast as the first. day desc reads a column from its greatest value downwards."`
-	Item     item.Type     `key:"item" doc:"The type of the items; without it the database describes them, every field nullable."`
+	Key      []string      `key:"key" doc:"The columns, never null, that together tell one row from another: the order of reading, and the position of a restart. An index on them makes every page as fast as the first. day desc reads a column from its greatest value downwards."`
+	Snapshot bool          `key:"snapshot" default:"false" doc:"Read without a key, for rows that no columns tell apart: all rows as they are when the step begins, in any order, by one cursor on a connection of its own. Nothing tells where to resume, so after a commit a restart is refused, and --from-start begins again. Not in a partitioned step."`
+	Item     item.Type     `key:"item" doc:"The type of the items; without it the database describes them. A field is nullable unless the statement reads a plain table whose catalogue says that the column is never null."`
 	Database string        `key:"database" doc:"The database; default: the job's."`
 	Since    string        `key:"since" doc:"A column, never null, that only grows, such as updated_at: only rows are read in which it is greater than the greatest that the last complete instance of the job has read."`
 	First    string        `key:"first" doc:"Where the first instance begins, with that value; without it, it reads all rows. For since only."`
@@ -40,8 +41,11 @@ func (c *Config) Validate() error {
 	if c.SQL.IsZero() {
 		errs = append(errs, &registry.ConfigError{Key: "sql", Err: errors.New("there is no statement")})
 	}
-	if len(c.Key) == 0 {
-		errs = append(errs, &registry.ConfigError{Key: "key", Err: errors.New("a query is read along a key: name the columns that tell its rows apart")})
+	switch {
+	case len(c.Key) == 0 && !c.Snapshot:
+		errs = append(errs, &registry.ConfigError{Key: "key", Err: errors.New("a query is read along a key: name the columns that tell its rows apart, or say `snapshot: true`, which reads without one and cannot be restarted after a commit")})
+	case len(c.Key) > 0 && c.Snapshot:
+		errs = append(errs, &registry.ConfigError{Key: "snapshot", Err: errors.New("there is a key as well, and a snapshot is read without one: leave out one of them")})
 	}
 	columns := keyColumns(c.Key)
 	for i, k := range columns {
@@ -63,6 +67,14 @@ func (c *Config) Validate() error {
 	return errors.Join(errs...)
 }
 
+// CannotResume implements registry.NotResumable.
+func (c *Config) CannotResume() (key string) {
+	if c.Snapshot {
+		return "snapshot"
+	}
+	return ""
+}
+
 // Components describes the reader.
 func Components() []registry.Component {
 	return []registry.Component{{
@@ -76,6 +88,10 @@ step runs are read, those before it are not.
 The key must be unique and never null: a duplicate or a null fails the step, as rows
 would be lost. The database decides whether two keys are equal: under a collation without accents
 or case, or of types such as interval, numeric and jsonb, keys that look different may be equal.
+
+Rows that nothing tells apart are read with ` + "`snapshot: true`" + `, in place of a key: one cursor reads all rows as they are
+when the step begins, ` + "`fetch`" + ` rows at a time, while chunks commit. A restart after a commit is refused (rule C15m). PostgreSQL keeps
+old row versions meanwhile, and SQLite its WAL file.
 
 Without ` + "`item`" + ` the database describes the columns: integers are int, floating point is
 float, boolean, date and timestamp are themselves, and all else is its text, numeric

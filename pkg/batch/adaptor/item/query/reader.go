@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/surfin-batch/surfin/internal/nearest"
+	"github.com/surfin-batch/surfin/internal/sqlerr"
 	"github.com/surfin-batch/surfin/internal/sqlvalue"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
@@ -36,6 +37,10 @@ type Reader struct {
 	previous func(ctx context.Context) (item.Position, error)
 	since    *sinceRange // what Config.Since says; nil: all rows
 
+	// cursor reads a snapshot, and snapshot is its transaction; nil: pages are read along the key.
+	cursor   cursor
+	snapshot tx.Handle
+
 	page  page
 	at    int         // the next row of the page
 	limit int         // the rows of the page that are handed out
@@ -60,6 +65,8 @@ type resultColumn struct {
 	kind row.Kind
 	// exact says that two values are equal to the database only if they are the same.
 	exact bool
+	// notNull says that the catalogue has it as never null.
+	notNull bool
 	// guessed says that the kind is that of the first values: as text, any value fits.
 	guessed bool
 }
@@ -88,8 +95,19 @@ type engine interface {
 	answer() resultColumn
 	// bind is what a value is sent as.
 	bind(v row.Value) any
+	// notNull reads what the catalogue has of a table.
+	notNull(ctx context.Context, conn tx.Conn, of plainTable) (catalogued, error)
+	// cursor begins to read the rows of a statement in a transaction.
+	cursor(ctx context.Context, conn tx.Conn, columns []resultColumn, text string, args []any) (cursor, error)
 	// fetch reads the rows of one page; what an earlier one answered is void.
 	fetch(ctx context.Context, conn tx.Conn, columns []resultColumn, text string, args []any) (page, error)
+}
+
+// cursor is the result of a statement that is read bit by bit.
+type cursor interface {
+	// next returns up to n rows; fewer: there are no more.
+	next(ctx context.Context, n int) (page, error)
+	close() error
 }
 
 // New makes a reader; an open schema is replaced by what the database describes.
@@ -121,37 +139,55 @@ func New(db tx.Database, config Config, schema *row.Schema) (*Reader, error) {
 	return r, nil
 }
 
+// explain says where in the job file the statement is that the database refuses; sent has it.
+func (r *Reader) explain(sent string, err error) error {
+	return sqlerr.In(r.config.SQL, r.db.Dialect(), sent, err)
+}
+
 // Open describes the statement, checks that the key holds no null, and goes to
 // the position.
 func (r *Reader) Open(ctx context.Context, at item.Position) error {
 	tx.Authored(ctx)
-	described, err := r.engine.describe(ctx, r.db.Conn(), "select * from (\n"+r.sql+"\n) q limit 0", r.args)
+	err := r.open(ctx, at)
 	if err != nil {
-		return fmt.Errorf("query: describe: %w", err)
+		err = errors.Join(fmt.Errorf("query: %w", err), r.Close(ctx))
+	}
+	return err
+}
+
+func (r *Reader) open(ctx context.Context, at item.Position) error {
+	conn, err := r.connect(ctx)
+	if err != nil {
+		return err
+	}
+	described, err := r.engine.describe(ctx, conn, "select * from (\n"+r.sql+"\n) q limit 0", r.args)
+	if err != nil {
+		return r.explain("select * from (\n"+r.sql+"\n) q limit 0", err)
+	}
+	if err := r.catalogue(ctx, described); err != nil {
+		return err
 	}
 	if err := r.match(described); err != nil {
-		return fmt.Errorf("query: %w", err)
+		return err
 	}
 	var p position
 	if len(at) > 0 {
 		if err := json.Unmarshal(at, &p); err != nil {
-			return fmt.Errorf("query: the position of the last commit is unreadable: %w", err)
+			return fmt.Errorf("the position of the last commit is unreadable: %w", err)
 		}
 	}
 	if err := r.narrow(ctx, p.Since); err != nil {
-		return fmt.Errorf("query: since %s: %w", r.config.Since, err)
+		return fmt.Errorf("since %s: %w", r.config.Since, err)
 	}
-	if err := r.refuseNulls(ctx); err != nil {
-		return fmt.Errorf("query: %w", err)
-	}
-	if err := r.judgeKey(ctx); err != nil {
-		return fmt.Errorf("query: %w", err)
-	}
-	r.statements()
 	if err := r.resume(p); err != nil {
-		return fmt.Errorf("query: %w", err)
+		return err
 	}
-	return nil
+	if r.config.Snapshot {
+		err = r.declare(ctx)
+	} else if err = errors.Join(r.refuseNulls(ctx), r.judgeKey(ctx)); err == nil {
+		r.statements()
+	}
+	return err
 }
 
 // match finds the column of every field: by the field's name, or its name in the
@@ -245,7 +281,7 @@ func arrayOf(c *resultColumn, text string) (row.Value, error) {
 func (r *Reader) describeItems(described []resultColumn) error {
 	fields := make([]row.Field, 0, len(described))
 	for _, c := range described {
-		fields = append(fields, row.Field{Name: c.name, Kind: c.kind, Nullable: true})
+		fields = append(fields, row.Field{Name: c.name, Kind: c.kind, Nullable: !c.notNull})
 	}
 	schema, err := row.NewSchema(fields...)
 	if err == nil {
@@ -263,8 +299,8 @@ func (r *Reader) refuseNulls(ctx context.Context) error {
 	}
 	text := "select exists (select 1 from (\n" + r.sql + "\n) q where " + strings.Join(tests, " or ") + ")"
 	var found bool
-	if err := r.db.Conn().QueryRowContext(ctx, text, r.args...).Scan(&found); err != nil {
-		return fmt.Errorf("look for a null in the key: %w", err)
+	if err := r.conn().QueryRowContext(ctx, text, r.args...).Scan(&found); err != nil {
+		return fmt.Errorf("look for a null in the key: %w", r.explain(text, err))
 	}
 	if found {
 		return fmt.Errorf("the key (%s) is null in some rows: leave them out, or choose another key", strings.Join(r.config.Key, ", "))
@@ -278,7 +314,7 @@ func (r *Reader) judgeKey(ctx context.Context) error {
 	for i := range keys {
 		keys[i] = &r.columns[r.keys[i]]
 	}
-	if err := r.engine.judge(ctx, r.db.Conn(), r.sql, r.args, keys); err != nil {
+	if err := r.engine.judge(ctx, r.conn(), r.sql, r.args, keys); err != nil {
 		return err
 	}
 	r.asks = !slices.ContainsFunc(keys, func(c *resultColumn) bool { return c.exact || c.isNumeric() || isExact(c.kind) })
@@ -325,6 +361,9 @@ func (r *Reader) ReadRecord(ctx context.Context, dst []row.Value) error {
 
 // fetch reads the page behind the last row.
 func (r *Reader) fetch(ctx context.Context) error {
+	if r.config.Snapshot {
+		return r.fetchSnapshot(ctx)
+	}
 	p, err := r.fetchPage(ctx)
 	if err != nil {
 		return err
@@ -340,6 +379,8 @@ type position struct {
 	Key  []keyValue `json:"key"`
 	// Since is which rows the instance reads; nil: all.
 	Since *sinceRange `json:"since,omitempty"`
+	// Snapshot says that the rows were read without a key.
+	Snapshot bool `json:"snapshot,omitempty"`
 }
 
 type keyValue struct {
@@ -371,16 +412,18 @@ func (r *Reader) PositionAt(m any) (item.Position, error) {
 
 // IndependentOf implements item.Independent: the pages of a query are as old as the moment they
 // are fetched, so that writes to its own database may change them.
-func (r *Reader) IndependentOf(database string) bool { return r.db.Name() != database }
+func (r *Reader) IndependentOf(database string) bool {
+	return r.config.Snapshot || r.db.Name() != database
+}
 
 // Position is the key of the last row that was read.
 func (r *Reader) Position() (item.Position, error) { return r.position(mark{r.read, r.done}) }
 
 func (r *Reader) position(at mark) (item.Position, error) {
-	if len(at.key) == 0 && r.since == nil {
+	if at.read == 0 && r.since == nil {
 		return nil, nil
 	}
-	p := position{Read: at.read, Since: r.since}
+	p := position{Read: at.read, Since: r.since, Snapshot: r.config.Snapshot}
 	for i, v := range at.key {
 		k := stored(r.order[i].name, v)
 		k.Desc = r.order[i].desc
@@ -392,6 +435,9 @@ func (r *Reader) position(at mark) (item.Position, error) {
 // resume takes over a position, which must be about this key.
 func (r *Reader) resume(p position) error {
 	r.page, r.at, r.limit, r.last, r.done, r.read = nil, 0, 0, r.since.isEmpty(), nil, 0
+	if r.config.Snapshot || p.Snapshot {
+		return refuseResume(p)
+	}
 	if len(p.Key) == 0 {
 		return nil
 	}

@@ -211,9 +211,9 @@ func (r *Reader) greatest(ctx context.Context, column *resultColumn, w where) (*
 		w.text = name + " is not null"
 	}
 	text := fmt.Sprintf("select %s from (\n%s\n) q where %s order by %s desc limit 1", r.engine.output(column.name), r.sql, w.text, name)
-	p, err := r.engine.fetch(ctx, r.db.Conn(), []resultColumn{*column}, text, append(r.args[:len(r.args):len(r.args)], w.args...))
+	p, err := r.engine.fetch(ctx, r.conn(), []resultColumn{*column}, text, append(r.args[:len(r.args):len(r.args)], w.args...))
 	if err != nil || p.len() == 0 {
-		return nil, err
+		return nil, r.explain(text, err)
 	}
 	v, err := p.raw(0, 0)
 	if err != nil {
@@ -227,8 +227,8 @@ func (r *Reader) greatest(ctx context.Context, column *resultColumn, w where) (*
 func (r *Reader) refuseNullSince(ctx context.Context, column *resultColumn) error {
 	var found bool
 	text := fmt.Sprintf("select exists (select 1 from (\n%s\n) q where q.%s is null)", r.sql, quoted(column.name))
-	if err := r.db.Conn().QueryRowContext(ctx, text, r.args...).Scan(&found); err != nil {
-		return fmt.Errorf("look for a null: %w", err)
+	if err := r.conn().QueryRowContext(ctx, text, r.args...).Scan(&found); err != nil {
+		return fmt.Errorf("look for a null: %w", r.explain(text, err))
 	}
 	if found {
 		return errors.New("it is null in some rows, which no instance would read: leave them out, or give them a value with coalesce")

@@ -2,6 +2,7 @@ package query
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"strings"
@@ -127,23 +128,56 @@ func (e *sqlite) fetch(ctx context.Context, conn tx.Conn, columns []resultColumn
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, rows.Close()) }()
-	pg := &e.page
-	clear(pg.cells)
-	pg.columns, pg.cells = columns, pg.cells[:0]
-	if len(pg.targets) != len(columns) {
-		pg.targets = make([]any, len(columns))
+	return &e.page, e.page.fill(rows, columns, -1)
+}
+
+// fill takes up to n rows; below 0: all.
+func (p *sqlitePage) fill(rows *sql.Rows, columns []resultColumn, n int) error {
+	clear(p.cells)
+	p.columns, p.cells = columns, p.cells[:0]
+	if len(p.targets) != len(columns) {
+		p.targets = make([]any, len(columns))
 	}
 	line := make([]any, len(columns))
 	for i := range line {
-		pg.targets[i] = &line[i]
+		p.targets[i] = &line[i]
 	}
-	for rows.Next() {
-		if err := rows.Scan(pg.targets...); err != nil {
-			return nil, err
+	for ; n != 0 && rows.Next(); n-- {
+		if err := rows.Scan(p.targets...); err != nil {
+			return err
 		}
-		pg.cells = append(pg.cells, line...)
+		p.cells = append(p.cells, line...)
 	}
-	return pg, rows.Err()
+	return rows.Err()
+}
+
+// sqliteCursor is a statement that is read bit by bit.
+type sqliteCursor struct {
+	page    *sqlitePage
+	columns []resultColumn
+	rows    *sql.Rows
+	cancel  context.CancelFunc
+}
+
+func (e *sqlite) cursor(ctx context.Context, conn tx.Conn, columns []resultColumn, text string, args []any) (cursor, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	rows, err := conn.QueryContext(ctx, text, args...) //nolint:sqlclosecheck,rowserrcheck // close and next do
+	if err != nil {
+		cancel()
+		return nil, err
+	}
+	return &sqliteCursor{page: &e.page, columns: columns, rows: rows, cancel: cancel}, nil
+}
+
+// next ends with ctx, though the cursor has a context of its own.
+func (c *sqliteCursor) next(ctx context.Context, n int) (page, error) {
+	defer context.AfterFunc(ctx, c.cancel)()
+	return c.page, c.page.fill(c.rows, c.columns, n)
+}
+
+func (c *sqliteCursor) close() error {
+	defer c.cancel()
+	return c.rows.Close()
 }
 
 func (p *sqlitePage) len() int { return len(p.cells) / len(p.columns) }

@@ -91,6 +91,9 @@ func writer(t testing.TB, db tx.Database, s *row.Schema, c table.Config) *table.
 	w, err := table.New(db, c, s)
 	require.NoError(t, err)
 	require.NoError(t, w.Open(context.Background(), nil))
+	if c.Create && !s.IsOpen() { // the table is there before the first chunk, as in parts
+		require.NoError(t, tx.NewManager(db).Do(context.Background(), tx.Attr{}, w.PrepareParts))
+	}
 	return w
 }
 

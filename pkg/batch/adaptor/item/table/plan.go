@@ -18,15 +18,17 @@ import (
 type plan struct {
 	config *Config
 	into   string // the table of the statements, quoted
-	schema *row.Schema
-	cols   []column
-	fields []int    // fields[i] goes to cols[i]
-	keys   []int    // places in cols
-	fits   []bool   // values for cols[i] are made to fit its kind
-	limits []*limit // of cols[i], if values of the field may be changed
-	copies bool     // as in relation, and the next two
-	drops  bool
-	counts bool // rows that the table takes are compared with the records
+	// relation is its name, as messages of the server have it.
+	relation string
+	schema   *row.Schema
+	cols     []column
+	fields   []int    // fields[i] goes to cols[i]
+	keys     []int    // places in cols
+	fits     []bool   // values for cols[i] are made to fit its kind
+	limits   []*limit // of cols[i], if values of the field may be changed
+	copies   bool     // as in relation, and the next two
+	drops    bool
+	counts   bool // rows that the table takes are compared with the records
 	// leaveOut is called with the number of rows that the table did not take.
 	leaveOut func(n int64) error
 	texts    map[int]string // the statements, by what the engine says of them
@@ -158,8 +160,11 @@ func (p *plan) unfit(v row.Value, i int, why string) error {
 		why = " (" + why + ")"
 	}
 	return exception.InvalidItem("", exception.ClassInvalidItem,
-		fmt.Errorf("field %s: %s does not fit column %s of type %s%s", f.Name, f.Quoted(sqlvalue.Quote(v)), c.name, cmp.Or(c.shown, c.typ), why))
+		fmt.Errorf("field %s: %s does not fit column %s of type %s%s", f.Name, f.Quoted(sqlvalue.Quote(v)), c.name, c.typeText(), why))
 }
+
+// typeText is the declared type for messages.
+func (c *column) typeText() string { return cmp.Or(c.shown, c.typ) }
 
 // hint says in which form a text fits a column.
 func hint(v row.Value, kind row.Kind) string {
@@ -225,7 +230,7 @@ func (p *plan) keeps(v row.Value, i int, name string) error {
 		return nil
 	}
 	return exception.InvalidItem("", exception.ClassInvalidItem,
-		fmt.Errorf("field %s: %s does not fit column %s of type %s (%s)", name, p.schema.Field(p.fields[i]).Quoted(v.String()), c.name, cmp.Or(c.shown, c.typ), cure))
+		fmt.Errorf("field %s: %s does not fit column %s of type %s (%s)", name, p.schema.Field(p.fields[i]).Quoted(v.String()), c.name, c.typeText(), cure))
 }
 
 // isDecimal reports whether the column, or each element of it, is a decimal.

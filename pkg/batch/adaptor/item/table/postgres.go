@@ -3,6 +3,7 @@ package table
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -11,6 +12,7 @@ import (
 	"github.com/surfin-batch/surfin/internal/dberr"
 	"github.com/surfin-batch/surfin/internal/pgxconn"
 	"github.com/surfin-batch/surfin/internal/sqlvalue"
+	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
@@ -73,7 +75,21 @@ func (b *postgresBatch) encode(p *plan, records [][]row.Value) error {
 	if p.config.mode() != Insert && p.exactKeys() {
 		b.records = b.lasts.lastRecords(p, records)
 	}
-	return b.arrays.encode(p, b.records)
+	return inOrder(b.arrays.encode(p, b.records), records, b.records)
+}
+
+// inOrder lets the error of a record name its place among all, of which sent are a part.
+func inOrder(err error, all, sent [][]row.Value) error {
+	var of *item.RecordError
+	if len(all) == len(sent) || !errors.As(err, &of) {
+		return err
+	}
+	for i := range all {
+		if &all[i][0] == &sent[of.Index][0] {
+			return &item.RecordError{Index: i, Err: of.Err}
+		}
+	}
+	return of.Err
 }
 
 func (b *postgresBatch) forget() {
@@ -119,7 +135,7 @@ func (b *postgresBatch) copy(ctx context.Context, conn tx.Conn, p *plan) error {
 	return pgxconn.RunFirst(ctx, conn, text, func(c *pgx.Conn, begin pgxconn.Begin) error {
 		took, err := begin.CopyFrom(ctx, c, bytes.NewReader(b.buf), text)
 		if err != nil {
-			return err
+			return p.placedByCopy(err, len(b.records))
 		}
 		return p.tookAll(took, len(b.records))
 	})
@@ -127,11 +143,11 @@ func (b *postgresBatch) copy(ctx context.Context, conn tx.Conn, p *plan) error {
 
 func (b *postgresBatch) encodeCopy(p *plan) error {
 	dst := b.buf[:0]
-	for _, record := range b.records {
+	for n, record := range b.records {
 		for i := range p.cols {
 			v, err := p.value(record, i)
 			if err != nil {
-				return err
+				return &item.RecordError{Index: n, Err: err}
 			}
 			if i > 0 {
 				dst = append(dst, '\t')

@@ -16,6 +16,7 @@ import (
 	"github.com/surfin-batch/surfin/internal/dberr"
 	"github.com/surfin-batch/surfin/internal/pgxconn"
 	"github.com/surfin-batch/surfin/internal/sqlvalue"
+	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
@@ -57,10 +58,10 @@ func (a *arrays) encodeBinary(p *plan, i int, records [][]row.Value) (done bool,
 	for _, n := range [...]uint32{dimensions, 0, element, uint32(len(records)), lowerBound} { //nolint:gosec // a chunk has fewer
 		dst = binary.BigEndian.AppendUint32(dst, n)
 	}
-	for _, record := range records {
+	for n, record := range records {
 		v, err := p.value(record, i)
 		if err != nil {
-			return false, err
+			return false, &item.RecordError{Index: n, Err: err}
 		}
 		if v.IsNull() {
 			binary.BigEndian.PutUint32(dst[nulls:], 1)
@@ -150,7 +151,7 @@ func (a *arrays) encodeText(p *plan, i int, records [][]row.Value) error {
 	for n, record := range records {
 		v, err := p.value(record, i)
 		if err != nil {
-			return err
+			return &item.RecordError{Index: n, Err: err}
 		}
 		if n > 0 {
 			dst = append(dst, ',')

@@ -168,6 +168,7 @@ func (r *Refill) WriteRecords(ctx context.Context, schema *row.Schema, records [
 	if err != nil {
 		return err
 	}
+	r.writer.forgetOld(t)
 	if r.at == (refillPosition{}) {
 		if err := r.begin(ctx, t.Conn(), schema); err != nil {
 			return err
@@ -218,6 +219,9 @@ func (r *Refill) Complete(ctx context.Context) error {
 	}
 	t, err := r.transaction(ctx)
 	if err != nil {
+		return err
+	}
+	if err := r.writer.createAbsent(ctx); err != nil {
 		return err
 	}
 	shadow := r.at.Shadow

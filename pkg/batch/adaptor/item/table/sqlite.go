@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/surfin-batch/surfin/internal/sqlvalue"
+	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
@@ -101,11 +102,11 @@ type sqliteBatch struct {
 func (b *sqliteBatch) encode(p *plan, records [][]row.Value) error {
 	b.records, b.args = records, slices.Grow(b.args[:0], len(records)*len(p.cols))
 	size := p.perStatement() * len(p.cols)
-	for _, record := range records {
+	for n, record := range records {
 		for i := range p.cols {
 			v, err := p.value(record, i)
 			if err != nil {
-				return err
+				return &item.RecordError{Index: n, Err: err}
 			}
 			b.args = append(b.args, driver.NamedValue{Ordinal: len(b.args)%size + 1, Value: sqlvalue.SQLite(v)})
 		}

@@ -134,6 +134,9 @@ func (c *Config) Refills() string {
 	return string(c.Mode)
 }
 
+// Creates implements registry.Creator.
+func (c *Config) Creates() bool { return c.Create }
+
 // onlyCompares says that the key finds rows, and is not written.
 func (c *Config) onlyCompares() bool { return c.mode() == Update || c.mode() == Delete }
 
@@ -152,7 +155,8 @@ view) is an error at the start of the step.
 
 Fields find their columns by name. A field without a column is an error; a column
 without a field gets its default. If a key is in a chunk more than once, the last item
-wins. An absent table is an error that prints the CREATE TABLE, unless ` + "`create: true`" + `.
+wins. An absent table is an error that prints the CREATE TABLE, unless ` + "`create: true`" + `, which
+creates it in the transaction of the first rows, or at the end of a step without any.
 
 ` + "`mode: truncate`" + ` empties the table in the transaction of its first rows, once in all attempts
 of the step, and then inserts: who reads meanwhile sees a part of the rows. It is TRUNCATE on
@@ -198,6 +202,9 @@ flow:
 			w, err := New(db, *c, b.In.Schema())
 			if err != nil {
 				return nil, err
+			}
+			if c.Create {
+				return b.In.ToRecords(creator{w})
 			}
 			return b.In.ToRecords(w)
 		},

@@ -9,7 +9,9 @@ import (
 	"strings"
 	"sync/atomic"
 
+	"github.com/surfin-batch/surfin/internal/dberr"
 	"github.com/surfin-batch/surfin/internal/sqlvalue"
+	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
@@ -36,6 +38,8 @@ type Writer struct {
 	// counted says that the engine asks for leftOut.
 	counted bool
 	leftOut int64
+	// earlier completes errors about a table that `create: true` found and would make differently.
+	earlier string
 	// into is where the rows go instead of the table; empty: to the table.
 	into string
 }
@@ -151,16 +155,23 @@ func New(db tx.Database, config Config, schema *row.Schema) (*Writer, error) {
 	return w, nil
 }
 
-// Open looks at the table, or creates it where that is asked for, before the
-// first chunk's transaction. Of rows whose schema is open only the first chunk
-// tells the fields: their table is created in its transaction.
+// Open looks at the table. One that is to be created is created in the transaction of the first
+// chunk, so that a failure leaves none (rule TW5).
 func (w *Writer) Open(ctx context.Context, _ item.Position) error {
 	conn := tx.ConnOf(ctx, w.db)
-	if w.schema.IsOpen() {
-		if err := w.look(ctx, conn, nil); err != nil || w.config.Create {
+	if err := w.look(ctx, conn, nil); err != nil {
+		return err
+	}
+	switch {
+	case w.table.absent() && w.config.Create:
+		return nil
+	case w.schema.IsOpen():
+		return w.present(nil)
+	}
+	if w.config.Create {
+		if err := w.noteEarlier(ctx, conn); err != nil {
 			return err
 		}
-		return w.present(nil)
 	}
 	return w.prepare(ctx, conn, w.schema)
 }
@@ -185,20 +196,26 @@ func (w *Writer) WriteRecords(ctx context.Context, schema *row.Schema, records [
 		size = w.config.Batch
 	}
 	defer w.batch.forget()
+	from := 0
 	for part := range slices.Chunk(records, size) {
 		if err := w.batch.encode(w.plan, part); err != nil {
-			return w.failed(err)
+			return w.failed(moved(err, from))
 		}
 		if err := w.batch.send(ctx, t.Conn(), w.plan); err != nil {
-			return w.failed(err)
+			return w.failed(moved(err, from))
 		}
+		from += len(part)
 	}
 	return nil
 }
 
 func (w *Writer) failed(err error) error {
 	w.leftOut = 0
-	return fmt.Errorf("table %s: %s: %w", w.config.Name, w.config.mode(), err)
+	earlier := ""
+	if exception.IsSkippable(err) || dberr.IsInvalidData(err) {
+		earlier = w.earlier
+	}
+	return fmt.Errorf("table %s: %s: %w%s", w.config.Name, w.config.mode(), err, earlier)
 }
 
 // CountLeftOut implements item.LeftOuter.
@@ -240,11 +257,12 @@ func (w *Writer) prepare(ctx context.Context, conn tx.Conn, schema *row.Schema) 
 	}
 	p, err := newPlan(&w.config, schema, &w.table, w.db.Dialect())
 	if err != nil {
-		return fmt.Errorf("table %s: %w", w.config.Name, err)
+		return fmt.Errorf("table %s: %w%s", w.config.Name, err, w.earlier)
 	}
 	if w.counted {
 		p.leaveOut = func(n int64) error { w.leftOut += n; return nil }
 	}
+	_, p.relation = schemaOf(cmp.Or(w.into, w.config.Name))
 	p.into = w.db.Dialect().Quote(cmp.Or(w.into, w.config.Name))
 	w.plan = p
 	w.planned.Store(p)
@@ -285,29 +303,6 @@ func (w *Writer) present(schema *row.Schema) error {
 		e.Statement = w.createStatement(schema)
 	}
 	return e
-}
-
-// createStatement is the CREATE TABLE for items of the schema. Two jobs may
-// create one table at the same moment, hence the IF NOT EXISTS.
-func (w *Writer) createStatement(schema *row.Schema) string {
-	d := w.db.Dialect()
-	var b strings.Builder
-	fmt.Fprintf(&b, "create table if not exists %s (", d.Quote(w.config.Name))
-	for i, name := range w.config.written(schema) {
-		if i > 0 {
-			b.WriteByte(',')
-		}
-		f := schema.Field(schema.Index(w.config.field(name)))
-		fmt.Fprintf(&b, "\n  %s %s", quoted(name), w.engine.typeName(f.Kind))
-		if !f.Nullable {
-			b.WriteString(" not null")
-		}
-	}
-	if len(w.config.Key) > 0 {
-		fmt.Fprintf(&b, ",\n  primary key (%s)", quotedList(w.config.Key))
-	}
-	b.WriteString("\n)")
-	return b.String()
 }
 
 // lasts finds, in a chunk, the last record of every key.

@@ -14,10 +14,12 @@ import (
 
 // file reads the lines of a file. Offsets are those of filestream.Input.
 type file struct {
-	name, path, compression string
-	encoding                filestream.EncodingName
-	longest                 registry.Size
-	accept                  bool // changes of the file
+	name, path, member string
+	compression        filestream.ReadCompression
+	encoding           filestream.EncodingName
+	longest            registry.Size
+	accept             bool // changes of the file
+	size               int  // bytes of a record; 0: a record is a line
 
 	in   *filestream.Input
 	at   int64 // offset of the next line, and lines before it
@@ -45,7 +47,7 @@ func (f *file) open(ctx context.Context, at *filePosition) error {
 	if f.longest == 0 {
 		f.longest = defaultMaxLine
 	}
-	cfg := filestream.InputConfig{Path: f.path, Compression: f.compression, Encoding: f.encoding, Accept: f.accept, Lines: true}
+	cfg := filestream.InputConfig{Path: f.path, Compression: f.compression, Member: f.member, Encoding: f.encoding, Accept: f.accept, Lines: f.size == 0, Raw: f.size > 0}
 	var from *filestream.InputPosition
 	if at != nil {
 		from = &at.InputPosition
@@ -61,7 +63,29 @@ func (f *file) open(ctx context.Context, at *filePosition) error {
 	} else {
 		f.goTo(at.Offset, at.Lines)
 	}
+	if bytes, known := in.Size(); known && f.size > 0 && bytes%int64(f.size) != 0 {
+		err := fmt.Errorf("%s: %s: %w", f.name, f.path, f.odd(ctx, bytes))
+		f.in = nil
+		return errors.Join(err, in.Close())
+	}
 	return nil
+}
+
+// odd says that the file, of so many bytes, does not end with a record.
+func (f *file) odd(ctx context.Context, bytes int64) error {
+	rest, hint := bytes%int64(f.size), ""
+	if f.at == 0 {
+		head, err := f.in.Record(ctx, 0, f.size+1)
+		if err == nil && len(head) > f.size && (head[f.size] == '\n' || head[f.size] == '\r') {
+			hint = "; a line end follows its first record: leave length out if it has lines"
+		}
+	}
+	return f.cut(bytes-rest, rest, hint)
+}
+
+// cut says that the file ends within a record.
+func (f *file) cut(at, has int64, hint string) error {
+	return fmt.Errorf("byte %d: the file ends within a record, which has %d bytes and not %d (length)%s", at, has, f.size, hint)
 }
 
 func (f *file) goTo(offset, lines int64) {
@@ -70,8 +94,8 @@ func (f *file) goTo(offset, lines int64) {
 	f.at, f.past, f.line, f.lost = offset, lines, lines, nil
 }
 
-// next returns the next line without its end; io.EOF behind the last one. A line that is too
-// long is consumed.
+// next returns the next line without its end, or the bytes of the next record; io.EOF behind the
+// last one. A line that is too long is consumed.
 func (f *file) next(ctx context.Context) (string, error) {
 	if f.in == nil {
 		return "", fmt.Errorf("%s: the reader is not open", f.name)
@@ -79,7 +103,7 @@ func (f *file) next(ctx context.Context) (string, error) {
 	if f.dead != nil {
 		return "", f.dead
 	}
-	text, err := f.in.Line(ctx, f.at, int64(f.longest))
+	text, err := f.take(ctx)
 	switch {
 	case errors.Is(err, io.EOF):
 		return "", err
@@ -87,12 +111,39 @@ func (f *file) next(ctx context.Context) (string, error) {
 		return "", fmt.Errorf("%s: %s:%d: %w", f.name, f.path, f.past+1, err)
 	case text == nil:
 		return "", f.skip(ctx)
+	case len(text) < f.size:
+		return "", f.broken(f.past+1, f.cut(f.at, int64(len(text)), ""))
 	}
 	f.lost = nil
-	whole := filestream.WithoutEnd(text)
+	whole := f.without(text)
 	f.last, f.length = f.at, int64(len(whole))
 	f.move(int64(len(text)))
 	return string(whole), nil
+}
+
+// take returns the next line with its end, nil if it is too long, or the next record.
+func (f *file) take(ctx context.Context) ([]byte, error) {
+	if f.size > 0 {
+		return f.in.Record(ctx, f.at, f.size)
+	}
+	return f.in.Line(ctx, f.at, int64(f.longest))
+}
+
+func (f *file) without(line []byte) []byte {
+	if f.size > 0 {
+		return line
+	}
+	return filestream.WithoutEnd(line)
+}
+
+// peek returns what next will return, and stays before it; ok: next will return it. The text is void
+// at the next call.
+func (f *file) peek(ctx context.Context) (text []byte, ok bool, err error) {
+	text, err = f.take(ctx)
+	if err != nil || text == nil || len(text) < f.size {
+		return nil, false, err
+	}
+	return f.without(text), true, nil
 }
 
 func (f *file) move(size int64) {

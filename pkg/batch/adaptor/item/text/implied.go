@@ -11,7 +11,14 @@ import (
 // parse reads the value of the column, with the point that is not written.
 func (c cell) parse(l line, schema *row.Schema) (row.Value, error) {
 	f := schema.Field(c.field)
-	text := c.value(l.at(c.span))
+	if c.form != formText {
+		return c.parseNumber(l.at(c.span), l.codec, f)
+	}
+	text, err := l.read(c.span)
+	if err != nil {
+		return row.Value{}, exception.InvalidItem("", exception.ClassParse, fmt.Errorf("field %s: %w", f.Name, err))
+	}
+	text = c.value(text)
 	if c.decimals < 0 {
 		return f.Parse(text)
 	}
@@ -42,16 +49,9 @@ func (c cell) textOf(dst []byte, f *row.Field, v row.Value) ([]byte, error) {
 	if c.decimals < 0 || v.Kind() != row.DecimalKind {
 		return appendText(dst, f, v)
 	}
-	fit, err := v.Decimal().Round(c.decimals, row.RoundDown)
-	if err == nil && !fit.Equal(v.Decimal()) {
-		err = fmt.Errorf("%s has more digits behind the point than its column (decimals: %d); round(x, %d) drops them", v, c.decimals, c.decimals)
-	}
+	text, negative, err := c.scaled(v)
 	if err != nil {
 		return dst, fmt.Errorf("field %s: %w", f.Name, err)
-	}
-	text, negative := strings.CutPrefix(strings.Replace(fit.String(), ".", "", 1), "-")
-	if text = strings.TrimLeft(text, "0"); text == "" {
-		text = "0"
 	}
 	if negative {
 		dst = append(dst, '-')

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/surfin-batch/surfin/internal/filestream"
 	"github.com/surfin-batch/surfin/internal/nearest"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
@@ -16,10 +17,12 @@ import (
 
 // Column is where a field stands in a line, and how it is filled up.
 type Column struct {
-	At       string `key:"at" main:"true" required:"true" doc:"The characters of the line that it takes, from 1: FIRST-LAST, or one number."`
+	At       string `key:"at" main:"true" required:"true" doc:"The characters of the line that it takes, from 1: FIRST-LAST, or one number. If the records have a length, the bytes of the record."`
 	Align    string `key:"align" enum:"left,right" doc:"Where the value stands; without it numbers stand right and the rest left."`
 	Pad      string `key:"pad" default:" " doc:"The character that fills the column up. A blank line of it is an empty text; a number filled up with zeros keeps its last."`
-	Decimals *int   `key:"decimals" doc:"Of a decimal: how many of the digits stand behind a point that is not written (an implied point): 12.50 is 1250 where it is 2."`
+	Decimals *int   `key:"decimals" doc:"Of a decimal: how many of the digits stand behind a point that is not written (an implied point): 12.50 is 1250 where it is 2. The formats zoned, packed and binary of a decimal need it."`
+	Format   string `key:"format" enum:"text,zoned,packed,binary" doc:"How a number is written; without it as text. zoned: a digit in each place, the sign in the last one ({ A to I and } J to R, or the zone of EBCDIC). packed (COMP-3): two digits in a byte, the sign in the last half. binary (COMP): two's complement of 1 to 8 bytes, the highest first. packed and binary need length."`
+	Sign     string `key:"sign" enum:"trailing,leading,trailing_separate,leading_separate,none" doc:"Where the sign of a zoned number stands: in the last digit (trailing, the default), in the first, or as + or - after or before the digits. none: the number has none, as also packed and binary may say; a negative value is an invalid item."`
 	// Overflow is of the writer only.
 	Overflow string `key:"overflow" default:"error" enum:"error,cut" doc:"What the writer does with a value that is longer: the item is invalid, or its text is cut. A number is never cut."`
 }
@@ -58,37 +61,80 @@ type cell struct {
 	cut    bool
 	// decimals are the digits behind a point that is not written; -1: it is.
 	decimals int
+	form     form
+	sign     sign
 }
 
-// layout is what the lines of a file look like.
+// layout is what the records of a type look like.
 type layout struct {
 	mark  string // that each record begins with
 	cells []cell // by their place
 	width int    // where the last one ends
+	shape
+}
+
+// shape is what all records of a file have in common.
+type shape struct {
+	length int    // in bytes; 0: a record is a line
+	codec  *codec // nil: a record is a line
+}
+
+// shapeOf returns the shape of a file.
+func shapeOf(length int, encoding filestream.EncodingName) (shape, error) {
+	if length <= 0 {
+		return shape{}, nil
+	}
+	c, err := newCodec(encoding)
+	return shape{length: length, codec: c}, err
+}
+
+// marked returns a text that records begin with as they have it.
+func (s shape) marked(text string) (string, error) {
+	if s.codec == nil {
+		return text, nil
+	}
+	raw, err := s.codec.encode(nil, text)
+	return string(raw), err
+}
+
+// bytes says that places are those of bytes.
+func (s shape) places() string {
+	if s.codec != nil {
+		return "bytes"
+	}
+	return "characters"
 }
 
 // newLayout binds columns to the fields of a schema. Those of a reader must have all of them.
-func newLayout(columns map[string]Column, mark string, schema *row.Schema, reading bool) (*layout, error) {
-	l := &layout{mark: mark, width: utf8.RuneCountInString(mark)}
-	var errs []error
-	for name, column := range columns {
-		c, err := cellOf(name, column, schema)
-		if err != nil {
-			errs = append(errs, &registry.ConfigError{Key: "columns." + name, Err: err})
-			continue
-		}
-		l.cells = append(l.cells, c)
-	}
+func newLayout(columns map[string]Column, mark string, s shape, schema *row.Schema, reading bool) (*layout, error) {
+	l, errs := bindColumns(columns, mark, s, schema)
 	for i := range schema.Len() {
 		f := schema.Field(i)
 		if _, has := columns[f.Name]; !has && reading && !f.Optional {
 			errs = append(errs, &registry.ConfigError{Key: "columns", Err: fmt.Errorf("the field %s of the item has none; give it one, such as %s: 1-9", f.Name, f.Name)})
 		}
 	}
-	slices.SortFunc(l.cells, func(a, b cell) int { return cmp.Compare(a.first, b.first) })
-	errs = append(errs, l.overlaps()...)
 	slices.SortFunc(errs, func(a, b error) int { return strings.Compare(a.Error(), b.Error()) })
 	return l, errors.Join(errs...)
+}
+
+// bindColumns makes the layout of some columns.
+func bindColumns(columns map[string]Column, mark string, s shape, schema *row.Schema) (*layout, []error) {
+	l := &layout{mark: mark, width: utf8.RuneCountInString(mark), shape: s}
+	var errs []error
+	for name, column := range columns {
+		c, err := cellOf(name, column, s, schema)
+		if err == nil && s.length > 0 && c.last > s.length {
+			err = fmt.Errorf("at: it ends at %d, and a record has %d bytes (length)", c.last, s.length)
+		}
+		if err != nil {
+			errs = append(errs, &registry.ConfigError{Key: "columns." + name, Err: err})
+			continue
+		}
+		l.cells = append(l.cells, c)
+	}
+	slices.SortFunc(l.cells, func(a, b cell) int { return cmp.Compare(a.first, b.first) })
+	return l, append(errs, l.overlaps()...)
 }
 
 func (l *layout) overlaps() (errs []error) {
@@ -105,7 +151,7 @@ func (l *layout) overlaps() (errs []error) {
 	return errs
 }
 
-func cellOf(name string, column Column, schema *row.Schema) (cell, error) {
+func cellOf(name string, column Column, s shape, schema *row.Schema) (cell, error) {
 	at, err := spanOf(column.At)
 	if err != nil {
 		return cell{}, err
@@ -126,6 +172,9 @@ func cellOf(name string, column Column, schema *row.Schema) (cell, error) {
 			return c, fmt.Errorf("decimals: an implied point is for a decimal, with 0 to %d digits behind it; the field is of type %s", row.MaxScale, kind)
 		}
 	}
+	if err := c.setForm(column, kind, s.length); err != nil {
+		return c, err
+	}
 	if column.Align != "" {
 		c.right = column.Align == "right"
 	}
@@ -138,33 +187,54 @@ func cellOf(name string, column Column, schema *row.Schema) (cell, error) {
 	if c.number && !c.right && c.pad >= '0' && c.pad <= '9' {
 		return c, fmt.Errorf("pad: %q behind a number would make it another one; align it right, or take another character", column.Pad)
 	}
+	if s.codec != nil {
+		if raw, err := s.codec.encode(nil, string(c.pad)); err != nil || len(raw) != 1 {
+			return c, fmt.Errorf("pad: %q is not one byte of the encoding", column.Pad)
+		}
+	}
 	return c, nil
 }
 
-// line is the text of a line, cut into columns by characters.
+// line is a record, cut into columns by characters, or by bytes if it has a codec.
 type line struct {
 	text  string
-	runes []rune // unless each character is one byte
-	size  int    // in characters
+	runes []rune // unless each place is one byte
+	size  int    // in places
+	codec *codec
 }
 
-func lineOf(text string) line {
+func isASCII(text string) bool {
 	for i := range len(text) {
 		if text[i] >= utf8.RuneSelf {
-			runes := []rune(text)
-			return line{text: text, runes: runes, size: len(runes)}
+			return false
 		}
 	}
-	return line{text: text, size: len(text)}
+	return true
 }
 
-// at returns the characters of the span that the line has.
+func (s shape) lineOf(text string) line {
+	if s.codec == nil && !isASCII(text) {
+		runes := []rune(text)
+		return line{text: text, runes: runes, size: len(runes)}
+	}
+	return line{text: text, size: len(text), codec: s.codec}
+}
+
+// at returns the places of the span that the record has, as they stand in it.
 func (l line) at(s span) string {
 	first, last := min(s.first-1, l.size), min(s.last, l.size)
 	if l.runes != nil {
 		return string(l.runes[first:last])
 	}
 	return l.text[first:last]
+}
+
+// read returns the text of the places of the span.
+func (l line) read(s span) (string, error) {
+	if l.codec == nil {
+		return l.at(s), nil
+	}
+	return l.codec.decode(l.at(s))
 }
 
 // value returns the text of the column without what fills it up.
@@ -190,29 +260,61 @@ func (c cell) value(text string) string {
 
 // appendTo appends the text of a value, filled up to the column's width.
 func (c cell) appendTo(dst []byte, text string) ([]byte, error) {
-	size := utf8.RuneCountInString(text)
 	if strings.ContainsAny(text, "\r\n") {
 		return dst, fmt.Errorf("field %s: its text has a line end, and the file has a line for each record", c.name)
 	}
+	size := utf8.RuneCountInString(text)
 	if size > c.width() {
 		if !c.cut || c.number {
-			return dst, fmt.Errorf("field %s: %d characters, and its column has %d (at %s)", c.name, size, c.width(), c.span)
+			return dst, c.tooLong(size, "characters")
 		}
 		text = string([]rune(text)[:c.width()])
 		size = c.width()
 	}
-	if !c.right {
-		return c.fill(append(dst, text...), c.width()-size), nil
-	}
-	if c.pad == '0' && (strings.HasPrefix(text, "-") || strings.HasPrefix(text, "+")) && c.number {
-		dst, text = append(dst, text[0]), text[1:]
-	}
-	return append(c.fill(dst, c.width()-size), text...), nil
+	return c.fillUp(dst, []byte(text), hasSign(text), c.width()-size, func(dst []byte) []byte { return utf8.AppendRune(dst, c.pad) }), nil
 }
 
-func (c cell) fill(dst []byte, n int) []byte {
+// appendBytes is appendTo for records of bytes.
+func (c cell) appendBytes(dst []byte, of *codec, text string) ([]byte, error) {
+	raw, err := of.encode(nil, text)
+	if err != nil {
+		return dst, fmt.Errorf("field %s: %w", c.name, err)
+	}
+	for len(raw) > c.width() {
+		if !c.cut || c.number {
+			return dst, c.tooLong(len(raw), "bytes")
+		}
+		_, last := utf8.DecodeLastRuneInString(text)
+		text = text[:len(text)-last]
+		if raw, err = of.encode(raw[:0], text); err != nil {
+			return dst, fmt.Errorf("field %s: %w", c.name, err)
+		}
+	}
+	pad, err := of.encode(nil, string(c.pad))
+	if err != nil {
+		return dst, fmt.Errorf("field %s: %w", c.name, err)
+	}
+	return c.fillUp(dst, raw, hasSign(text), c.width()-len(raw), func(dst []byte) []byte { return append(dst, pad...) }), nil
+}
+
+func (c cell) tooLong(size int, places string) error {
+	return fmt.Errorf("field %s: %d %s, and its column has %d (at %s)", c.name, size, places, c.width(), c.span)
+}
+
+func hasSign(text string) bool { return strings.HasPrefix(text, "-") || strings.HasPrefix(text, "+") }
+
+// fillUp appends a text, which may begin with a sign, with what fills it up: n times what pad appends.
+func (c cell) fillUp(dst, text []byte, signed bool, n int, pad func([]byte) []byte) []byte {
+	if !c.right {
+		dst = append(dst, text...)
+	} else if c.pad == '0' && c.number && signed {
+		dst, text = append(dst, text[0]), text[1:]
+	}
 	for range n {
-		dst = utf8.AppendRune(dst, c.pad)
+		dst = pad(dst)
+	}
+	if c.right {
+		dst = append(dst, text...)
 	}
 	return dst
 }

@@ -1,6 +1,7 @@
 package text
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -16,26 +17,29 @@ import (
 
 // LinesConfig configures the reader `lines`.
 type LinesConfig struct {
-	Path        string                  `key:"path" main:"true" path:"std" required:"true" doc:"The file to read; - is the standard input."`
-	Field       string                  `key:"field" default:"line" doc:"The name of the field that has the line, a string."`
-	Encoding    filestream.EncodingName `key:"encoding" default:"utf-8" doc:"The text's encoding. A byte order mark is recognised by itself. Bytes that the encoding does not have make the item invalid."`
-	Compression string                  `key:"compression" default:"auto" enum:"auto,none,gzip" doc:"Decompress the file; auto goes by the suffix .gz."`
-	MaxLine     registry.Size           `key:"max_line" default:"1MB" doc:"The longest line; a longer one is an invalid item."`
+	Path        string                     `key:"path" main:"true" path:"std" required:"true" doc:"The file to read; - is the standard input."`
+	Field       string                     `key:"field" default:"line" doc:"The name of the field that has the line, a string."`
+	Encoding    filestream.EncodingName    `key:"encoding" default:"utf-8" doc:"The text's encoding. A byte order mark is recognised by itself. Bytes that the encoding does not have make the item invalid."`
+	Compression filestream.ReadCompression `key:"compression" default:"auto" doc:"Decompress the file; auto goes by the suffix: .gz, .zst, .bz2 or .xz. A zip archive is read with zip, or with member."`
+	Member      string                     `key:"member" doc:"Which file of a zip archive is read: its name, or a pattern with *, ? and [a-z] that one file of it has; without a / folders do not count. Without it the archive must have one file."`
+	MaxLine     registry.Size              `key:"max_line" default:"1MB" doc:"The longest line; a longer one is an invalid item."`
 }
 
 // Validate reports a key whose value means nothing.
-func (c *LinesConfig) Validate() error { return errors.Join(checkFile(c.Encoding, c.MaxLine)...) }
+func (c *LinesConfig) Validate() error {
+	return errors.Join(append(checkFile(c.Encoding, 0, c.MaxLine), checkMember(c.Member, c.Compression)...)...)
+}
 
 // LinesWriterConfig configures the writer `lines`.
 type LinesWriterConfig struct {
-	Path        string                  `key:"path" main:"true" path:"std" output:"true" required:"true" doc:"The file to write; - is the standard output. It is written as PATH.part.NAME, a name of the attempt's own, and renamed when the step is done; what was there is replaced."`
-	LineEnd     string                  `key:"line_end" default:"lf" enum:"lf,crlf" doc:"How a line ends."`
-	Encoding    filestream.EncodingName `key:"encoding" default:"utf-8" doc:"The text's encoding. A character that it lacks makes the item invalid."`
-	Compression string                  `key:"compression" default:"auto" enum:"auto,none,gzip" doc:"Compress the file, one gzip member per chunk; auto goes by the suffix .gz."`
+	Path        string                      `key:"path" main:"true" path:"std" output:"true" required:"true" doc:"The file to write; - is the standard output. It is written as PATH.part.NAME, a name of the attempt's own, and renamed when the step is done; what was there is replaced."`
+	LineEnd     string                      `key:"line_end" default:"lf" enum:"lf,crlf" doc:"How a line ends."`
+	Encoding    filestream.EncodingName     `key:"encoding" default:"utf-8" doc:"The text's encoding. A character that it lacks makes the item invalid."`
+	Compression filestream.WriteCompression `key:"compression" default:"auto" doc:"Compress the file, one gzip member or zstd frame per chunk; auto goes by the suffix: .gz or .zst."`
 }
 
 // Validate reports a key whose value means nothing.
-func (c *LinesWriterConfig) Validate() error { return errors.Join(checkFile(c.Encoding, 0)...) }
+func (c *LinesWriterConfig) Validate() error { return errors.Join(checkFile(c.Encoding, 0, 0)...) }
 
 func linesComponents() []registry.Component {
 	return []registry.Component{
@@ -113,7 +117,7 @@ func NewLinesReader(cfg LinesConfig) (item.Reader, error) {
 		return nil, fmt.Errorf("lines: %w", err)
 	}
 	return itemType.FromRecords(&lines{
-		file:   file{name: "lines", path: cfg.Path, compression: cfg.Compression, encoding: cfg.Encoding, longest: cfg.MaxLine},
+		file:   file{name: "lines", path: cfg.Path, compression: cfg.Compression, member: cfg.Member, encoding: cfg.Encoding, longest: cfg.MaxLine},
 		schema: itemType.Schema(),
 	})
 }
@@ -174,7 +178,12 @@ func NewLinesWriter(cfg LinesWriterConfig, use registry.BuildContext) (item.Writ
 	return newWriter(outConfig{
 		name: "lines", path: cfg.Path, compression: cfg.Compression, encoding: cfg.Encoding, lineEnd: cfg.LineEnd,
 		put: func(dst []byte, schema *row.Schema, record []row.Value) ([]byte, error) {
-			return appendText(dst, schema.Field(0), record[0])
+			f := schema.Field(0)
+			dst, err := appendText(dst, f, record[0])
+			if err == nil && bytes.ContainsAny(dst, "\r\n") {
+				err = fmt.Errorf("field %s: its text has a line end, and the file has a line for each record", f.Name)
+			}
+			return dst, err
 		},
 	}, use)
 }

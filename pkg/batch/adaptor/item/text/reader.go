@@ -6,10 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strconv"
 	"strings"
-	"unicode/utf8"
 
+	"github.com/surfin-batch/surfin/internal/recordtypes"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
@@ -17,42 +16,44 @@ import (
 // NewReader returns a reader of items of the type.
 func NewReader(cfg ReaderConfig, itemType item.Type) (item.Reader, error) {
 	err := cfg.Validate()
-	var l *layout
-	var total *sums
+	var p *program
 	if err == nil {
-		l, err = readerLayout(&cfg, itemType)
-	}
-	if err == nil {
-		total, err = newSums(cfg.Trailer, l, itemType.Schema())
+		p, err = compile(&cfg, itemType)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("fixed: %w", err)
 	}
+	header, err := p.marked(cfg.Header)
+	if err != nil {
+		return nil, fmt.Errorf("fixed: header: %w", err)
+	}
 	return itemType.FromRecords(&reader{
-		file: file{name: "fixed", path: cfg.Path, compression: cfg.Compression, encoding: cfg.Encoding, longest: cfg.MaxLine},
-		cfg:  cfg, layout: l, schema: itemType.Schema(), sums: total,
+		file: file{name: "fixed", path: cfg.Path, compression: cfg.Compression, member: cfg.Member, encoding: cfg.Encoding, longest: cfg.MaxLine, size: cfg.Length},
+		cfg:  cfg, head: header, program: p, record: record{program: p}, needed: p.needed(), state: p.plan.Start(), schema: itemType.Schema(),
 	})
 }
 
 // reader is the item.RecordReader of fixed places.
 type reader struct {
 	file
-	cfg    ReaderConfig
-	layout *layout
-	schema *row.Schema
-	sums   *sums
+	cfg     ReaderConfig
+	head    string // what the first record begins with
+	program *program
+	record  record // the last one
+	needed  int    // bytes of a record that say of which type it is
+	state   *recordtypes.State
+	schema  *row.Schema
 
-	records int64 // lines of records before the next one
-	ended   bool  // the trailer was read
-	single  bool  // the input is the text of one record
+	single bool // the input is the text of one record
+	// wrong is what is wrong with that text, and wrongText the text.
+	wrong     error
+	wrongText item.RawText
 }
 
 // position is the reader's item.Position.
 type position struct {
 	filePosition
-	sumPosition
-	Records int64 `json:"records"`
-	Ended   bool  `json:"ended,omitempty"`
+	recordtypes.Position
 }
 
 // Schema returns the fields of the records.
@@ -60,16 +61,17 @@ func (r *reader) Schema() *row.Schema { return r.schema }
 
 // Open opens the file, and reads its header.
 func (r *reader) Open(ctx context.Context, at item.Position) error {
-	r.records, r.ended = 0, false
-	r.sums.clear()
+	r.single, r.state = false, r.program.plan.Start()
 	if at != nil {
 		var pos position
 		if err := json.Unmarshal(at, &pos); err != nil {
 			return fmt.Errorf("fixed: cannot restart: its position is not readable: %w", err)
 		}
-		r.records, r.ended = pos.Records, pos.Ended
-		if err := r.sums.restore(pos.sumPosition); err != nil {
-			return fmt.Errorf("fixed: %w", err)
+		var err error
+		if r.state, err = r.program.plan.Restore(pos.Position, func(_ *recordtypes.Type, raw []byte) (recordtypes.Record, error) {
+			return r.recordOf(string(raw)), nil
+		}); err != nil {
+			return fmt.Errorf("fixed: %s: %w", r.path, err)
 		}
 		return r.open(ctx, &pos.filePosition)
 	}
@@ -77,6 +79,12 @@ func (r *reader) Open(ctx context.Context, at item.Position) error {
 		return err
 	}
 	return r.header(ctx)
+}
+
+func (r *reader) recordOf(text string) *record {
+	one := &record{program: r.program}
+	one.set(text)
+	return one
 }
 
 func (r *reader) header(ctx context.Context) error {
@@ -90,96 +98,161 @@ func (r *reader) header(ctx context.Context) error {
 			return fmt.Errorf("fixed: %s:%d: the file has no header: it ends here", r.path, r.line+1)
 		case err != nil:
 			return err
-		case !strings.HasPrefix(text, r.cfg.Header):
+		case !strings.HasPrefix(text, r.head):
 			return fmt.Errorf("fixed: %s:%d: the file has no header: its first line should begin with %q (header)", r.path, r.line, r.cfg.Header)
 		}
 	}
 	return nil
 }
 
-// ReadRecord reads the next record. One that does not fit is a item.ConsumedError: the
-// next call reads the record behind it.
+// ReadRecord reads the next record that is an item. One that does not fit is a item.ConsumedError:
+// the next call reads the record behind it.
 func (r *reader) ReadRecord(ctx context.Context, dst []row.Value) error {
-	text, err := r.record(ctx)
-	if err != nil {
-		return err
+	if err := r.wrong; err != nil {
+		r.wrong, r.lost = nil, &r.wrongText
+		r.line++
+		return r.invalid(err)
 	}
-	l := lineOf(text)
-	if err := r.sums.read(l, r.schema, r.layout.cells); err != nil {
-		return r.broken(r.line, err)
-	}
-	switch {
-	case !utf8.ValidString(text):
-		return r.invalid(r.notValid())
-	case !strings.HasPrefix(text, r.layout.mark):
-		return r.invalid(fmt.Errorf("the line does not begin with %q (record)", r.layout.mark))
-	case l.size < r.layout.width && !r.cfg.Short:
-		return r.invalid(fmt.Errorf("the line has %d characters, and its columns take %d (short: true takes it as it is)", l.size, r.layout.width))
-	}
-	for i := range dst {
-		dst[i] = r.schema.Field(i).Default // of an optional field without a column
-	}
-	for _, c := range r.layout.cells {
-		if dst[c.field], err = c.parse(l, r.schema); err != nil {
-			return item.Consumed(r.Meta(), fmt.Errorf("characters %s: %w", c.span, err))
-		}
-	}
-	return nil
-}
-
-// record returns the next line that is one, or io.EOF behind a trailer that is right.
-func (r *reader) record(ctx context.Context) (string, error) {
 	for {
 		text, err := r.next(ctx)
 		switch {
-		case errors.Is(err, io.EOF) && r.cfg.Trailer != nil && !r.ended && !r.single:
-			return "", r.broken(r.line+1, fmt.Errorf("the file has no trailer (a line that begins with %q) behind %d records: it is not whole", r.cfg.Trailer.Begins, r.records))
-		case item.IsConsumed(err) && r.ended, err == nil && r.ended && text != "":
-			return "", r.broken(r.line, errors.New("the file goes on behind its trailer"))
+		case errors.Is(err, io.EOF):
+			return r.end(err)
 		case item.IsConsumed(err):
-			r.records++
-			r.sums.lost()
-			return "", err
+			return r.lose(err)
 		case err != nil:
-			return "", err
+			return err
 		case text == "":
-		case r.cfg.Trailer != nil && strings.HasPrefix(text, r.cfg.Trailer.Begins) && !r.single:
-			if err := r.trailer(text); err != nil {
-				return "", r.broken(r.line, err)
-			}
-			r.ended = true
-		default:
-			r.records++
-			return text, nil
+			continue
+		}
+		r.record.set(text)
+		t := r.program.find(text)
+		switch {
+		case t == nil:
+			return r.lose(r.invalid(r.unknown()))
+		case t.Role == recordtypes.Detail:
+			return r.detail(ctx, t, dst)
+		case r.single:
+			return r.invalid(fmt.Errorf("the %s is a %s and not an item", r.program.unit(), t.Role))
+		}
+		if err := r.follow(t); err != nil {
+			return err
 		}
 	}
 }
 
-// trailer compares what the trailer says with what was read.
-func (r *reader) trailer(text string) error {
-	if err := r.count(text); err != nil {
-		return err
+// end is what a read answers behind the last record.
+func (r *reader) end(eof error) error {
+	if err := r.state.End(); err != nil {
+		return r.broken(r.past+1, err)
 	}
-	return r.sums.check(text, r.schema)
+	return eof
 }
 
-func (r *reader) count(text string) error {
-	if r.cfg.Trailer.Count == "" {
-		return nil
+// lose counts a record that could not be read.
+func (r *reader) lose(err error) error {
+	if lost := r.state.Lost(); lost != nil {
+		return r.broken(r.line, lost)
 	}
-	at, err := spanOf(r.cfg.Trailer.Count)
+	return err
+}
+
+func (r *reader) unknown() error {
+	hint := `"*": {as: ignore} passes all others over`
+	if r.program.typeAt.first > 0 {
+		name, err := r.record.line.read(r.program.typeAt)
+		if err != nil {
+			name = r.record.line.at(r.program.typeAt)
+		}
+		return fmt.Errorf("the record is of the type %q (type_at), and records has %s; %s", name, r.program.plan.Names(), hint)
+	}
+	begins, err := r.record.line.read(span{1, max(r.needed, 1)})
 	if err != nil {
-		return err
+		begins = r.record.line.at(span{1, max(r.needed, 1)})
 	}
-	said := strings.TrimSpace(lineOf(text).at(at))
-	n, err := strconv.ParseInt(said, 10, 64)
-	switch {
-	case err != nil:
-		return fmt.Errorf("the trailer has no number of records at %s (count): %.40q", at, said)
-	case n != r.records:
-		return fmt.Errorf("the trailer says %d records, and the file has %d: it is not whole", n, r.records)
+	return fmt.Errorf("the record begins with %q, and records has %s; %s", begins, r.program.plan.Names(), hint)
+}
+
+// detail reads a record that is an item.
+func (r *reader) detail(ctx context.Context, t *recordtypes.Type, dst []row.Value) error {
+	if err := r.state.Count(t, &r.record); err != nil {
+		return r.broken(r.line, err)
+	}
+	if err := r.fits(t); err != nil {
+		return r.invalid(err)
+	}
+	if err := r.state.Fill(t, &r.record, dst); err != nil {
+		return item.Consumed(r.Meta(), err)
+	}
+	return r.settle(ctx)
+}
+
+// fits says what is wrong with the form of the last record.
+func (r *reader) fits(t *recordtypes.Type) error {
+	err := r.record.fits(t, r.cfg.Short)
+	if errors.Is(err, errNotValid) {
+		return r.notValid()
+	}
+	return err
+}
+
+// follow takes up a record that is not an item. One that cannot be read leaves the others without
+// what they need of it.
+func (r *reader) follow(t *recordtypes.Type) error {
+	err := error(nil)
+	switch t.Role {
+	case recordtypes.Header:
+		if err = r.fits(t); err == nil {
+			err = r.state.Header(t, &r.record, r.line)
+		}
+	case recordtypes.Trailer:
+		err = r.state.Trailer(t, &r.record)
+	default:
+	}
+	if err != nil {
+		return r.broken(r.line, err)
 	}
 	return nil
+}
+
+// settle reads the trailers behind a detail, so that a file that is not whole fails before its last
+// item is handed out, and the chunk with it is not committed. What cannot be read is left to the
+// next read.
+func (r *reader) settle(ctx context.Context) error {
+	if !r.program.plan.HasTrailers() || r.single {
+		return nil
+	}
+	defer func(line int64) { r.line = line }(r.line)
+	for {
+		text, ok, err := r.peek(ctx)
+		switch {
+		case errors.Is(err, io.EOF):
+			if err := r.state.End(); err != nil {
+				return r.broken(r.past+1, err)
+			}
+			return nil
+		case !ok:
+			return nil
+		}
+		var t *recordtypes.Type
+		if len(text) > 0 {
+			t = r.program.find(string(text[:min(len(text), r.needed)]))
+			if t == nil || t.Role == recordtypes.Detail || t.Role == recordtypes.Header {
+				return nil
+			}
+		}
+		whole, err := r.next(ctx)
+		if err != nil {
+			return nil //nolint:nilerr // it was there: the next read finds out
+		}
+		if t == nil {
+			continue
+		}
+		r.record.set(whole)
+		if err := r.follow(t); err != nil {
+			return err
+		}
+	}
 }
 
 // Position returns where the next record starts.
@@ -188,11 +261,35 @@ func (r *reader) Position() (item.Position, error) {
 	if err != nil {
 		return nil, err
 	}
-	return json.Marshal(position{filePosition: at, sumPosition: r.sums.position(), Records: r.records, Ended: r.ended})
+	return json.Marshal(position{filePosition: at, Position: r.state.Position()})
+}
+
+// RawText implements item.RawReader: the last record, with the headers above it.
+func (r *reader) RawText() item.RawText {
+	raw := r.file.RawText()
+	if r.lost == nil {
+		raw.Text = r.program.shown(raw.Text)
+	}
+	raw.Heads = r.state.RawHeads(func(head []byte) string { return r.program.shown(string(head)) })
+	return raw
 }
 
 // OpenRaw implements item.RawOpener: the text is a record, wherever it stands.
 func (r *reader) OpenRaw(ctx context.Context, meta item.Meta, raw item.RawText) error {
-	r.single, r.records, r.ended = true, 0, false
+	r.single, r.wrongText = true, raw
+	text, err := r.program.bytesOf(raw.Text)
+	if size := r.program.length; err == nil && size > 0 && len(text) != size {
+		err = fmt.Errorf("the record has %d bytes, and not %d (length)", len(text), size)
+	}
+	if r.wrong = err; err != nil {
+		text = ""
+	}
+	raw.Text = text
+	if r.state, err = r.program.plan.RestoreRawHeads(raw.Heads, func(_ *recordtypes.Type, text string) (recordtypes.Record, error) {
+		head, err := r.program.bytesOf(text)
+		return r.recordOf(head), err
+	}); err != nil {
+		return fmt.Errorf("fixed: %w", err)
+	}
 	return r.file.OpenRaw(ctx, meta, raw)
 }

@@ -12,11 +12,10 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-// sums are the totals of fields that the trailer has.
+// sums are the totals of fields that the trailer of a written file has.
 type sums struct {
 	cells  []cell // the place in the trailer, and the form of the field's column
 	totals []row.Decimal
-	unread []int64 // records whose field could not be read
 }
 
 // newSums binds the sums of a trailer to the columns of the records.
@@ -53,6 +52,8 @@ func sumCell(name, place string, t *Trailer, l *layout, schema *row.Schema) (cel
 		return cell{}, errors.New("the records have no such column")
 	case at.first <= utf8.RuneCountInString(t.Begins):
 		return cell{}, fmt.Errorf("it begins at %d, where %q still stands", at.first, t.Begins)
+	case l.length > 0 && at.last > l.length:
+		return cell{}, fmt.Errorf("it ends at %d, and a record has %d bytes (length)", at.last, l.length)
 	}
 	c := l.cells[i]
 	if kind := schema.Field(c.field).Kind; kind != row.Int && kind != row.DecimalKind {
@@ -84,7 +85,7 @@ func (s *sums) overlaps(t *Trailer) (errs []error) {
 }
 
 func (s *sums) clear() {
-	s.totals, s.unread = make([]row.Decimal, len(s.cells)), make([]int64, len(s.cells))
+	s.totals = make([]row.Decimal, len(s.cells))
 }
 
 // add adds the value of a field; a null is nothing.
@@ -99,98 +100,50 @@ func (s *sums) add(i int, v row.Value) (err error) {
 	return err
 }
 
-// sumPosition is what a position keeps of sums.
+// sumPosition is what the writer's position keeps of sums.
 type sumPosition struct {
-	Sums   []row.Decimal `json:"sums,omitempty"`
-	Unread []int64       `json:"unread,omitempty"`
+	Sums []row.Decimal `json:"sums,omitempty"`
 }
 
 func (s *sums) position() sumPosition {
 	if len(s.cells) == 0 {
 		return sumPosition{}
 	}
-	return sumPosition{Sums: slices.Clone(s.totals), Unread: slices.Clone(s.unread)}
+	return sumPosition{Sums: slices.Clone(s.totals)}
 }
 
-// restore takes up the sums of a position; false: they are others than the trailer has now.
+// restore takes up the sums of a position.
 func (s *sums) restore(p sumPosition) error {
 	s.clear()
-	if len(p.Sums) != len(s.cells) || len(p.Unread) != len(s.cells) {
+	if len(p.Sums) != len(s.cells) {
 		return errors.New("cannot restart: the trailer had other sums when the file was begun")
 	}
 	copy(s.totals, p.Sums)
-	copy(s.unread, p.Unread)
 	return nil
 }
 
-// read adds what the columns of a record have, whether or not the rest of it can be read.
-func (s *sums) read(l line, schema *row.Schema, columns []cell) error {
-	for i, sum := range s.cells {
-		at := slices.IndexFunc(columns, func(c cell) bool { return c.name == sum.name })
-		v, err := columns[at].parse(l, schema)
-		if err != nil {
-			s.unread[i]++
-			continue
-		}
-		if err := s.add(i, v); err != nil {
-			return fmt.Errorf("the sum of %s: %w", sum.name, err)
-		}
+// appendTo appends the sums to the text of a trailer that ends at its count, in their places.
+func (s *sums) appendTo(text string, of shape, schema *row.Schema) ([]byte, error) {
+	text, err := of.marked(text)
+	if err != nil {
+		return nil, err
 	}
-	return nil
-}
-
-// lost counts a record of which nothing could be read.
-func (s *sums) lost() {
-	for i := range s.unread {
-		s.unread[i]++
-	}
-}
-
-// check compares a trailer with what was read.
-func (s *sums) check(text string, schema *row.Schema) error {
-	l := lineOf(text)
-	for i, c := range s.cells {
-		if s.unread[i] > 0 {
-			return fmt.Errorf("the sum of %s cannot be checked: %d records have none that can be read", c.name, s.unread[i])
-		}
-		said, err := c.parse(l, schema)
-		switch {
-		case err != nil || said.IsNull():
-			return fmt.Errorf("the trailer has no sum of %s at %s: %.40q", c.name, c.span, l.at(c.span))
-		case !exactOf(said).Equal(s.totals[i]):
-			return fmt.Errorf("the trailer says that %s is %s in all, and the records have %s: the file is not whole", c.name, said, s.totals[i])
-		}
-	}
-	return nil
-}
-
-func exactOf(v row.Value) row.Decimal {
-	if v.Kind() == row.Int {
-		return row.DecimalOf(v.Int())
-	}
-	return v.Decimal()
-}
-
-// appendTo appends the sums to a trailer that ends at its count, in their places.
-func (s *sums) appendTo(text string, schema *row.Schema) (string, error) {
 	dst := []byte(text)
 	for i, c := range s.cells {
-		size := utf8.RuneCount(dst)
-		for ; size < c.last; size++ {
-			dst = append(dst, ' ')
+		for size := of.placesOf(dst); size < c.last; size++ {
+			dst = append(dst, of.blank())
 		}
-		v := row.DecimalValue(s.totals[i])
-		digits, err := c.textOf(nil, schema.Field(c.field), v)
-		var sum []byte
-		if err == nil {
-			sum, err = c.appendTo(nil, string(digits))
-		}
+		sum, err := c.append(nil, of.codec, schema.Field(c.field), row.DecimalValue(s.totals[i]))
 		if err != nil {
-			return "", fmt.Errorf("the sum of %s: %w", c.name, err)
+			return nil, fmt.Errorf("the sum of %s: %w", c.name, err)
 		}
-		runes := []rune(string(dst))
-		copy(runes[c.first-1:c.last], []rune(string(sum)))
-		dst = []byte(string(runes))
+		if of.codec != nil {
+			copy(dst[c.first-1:c.last], sum)
+			continue
+		}
+		places := []rune(string(dst))
+		copy(places[c.first-1:c.last], []rune(string(sum)))
+		dst = []byte(string(places))
 	}
-	return string(dst), nil
+	return dst, nil
 }

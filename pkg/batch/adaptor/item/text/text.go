@@ -2,7 +2,7 @@
 // their fields at fixed places, and `lines`, whose items are whole lines. A file of any size
 // takes the memory of one line.
 //
-// It imports core with its folders, internal/filestream and internal/nearest.
+// It imports core with its folders, internal/filestream, internal/recordtypes and internal/nearest.
 package text
 
 import (
@@ -27,17 +27,21 @@ type Trailer struct {
 
 // ReaderConfig configures the reader `fixed`.
 type ReaderConfig struct {
-	Path        string                  `key:"path" main:"true" path:"std" required:"true" doc:"The file to read; - is the standard input."`
-	Item        item.Type               `key:"item" required:"true" doc:"The type of the items."`
-	Columns     map[string]Column       `key:"columns" required:"true" doc:"Where each field stands, such as id: 1-9."`
-	Record      string                  `key:"record" literal:"true" doc:"What each record begins with; a line that begins otherwise is an invalid item."`
-	Header      string                  `key:"header" literal:"true" doc:"What the first line begins with, which is then no record; a file that begins otherwise fails the step."`
-	HeaderLines int                     `key:"header_lines" default:"0" doc:"How many lines stand before the first record, where header is not known by what it begins with."`
-	Trailer     *Trailer                `key:"trailer" doc:"The last line. Without it in the file, with another number of records, or with more behind it, the step fails."`
-	Short       bool                    `key:"short" default:"false" doc:"Whether a line may end before its last column, as where an editor took the blanks at its end away: what is missing is blank. Otherwise it is an invalid item."`
-	Encoding    filestream.EncodingName `key:"encoding" default:"utf-8" doc:"The text's encoding. A byte order mark is recognised by itself. Bytes that the encoding does not have make the item invalid."`
-	Compression string                  `key:"compression" default:"auto" enum:"auto,none,gzip" doc:"Decompress the file; auto goes by the suffix .gz."`
-	MaxLine     registry.Size           `key:"max_line" default:"1MB" doc:"The longest line; a longer one is an invalid item."`
+	Path        string                     `key:"path" main:"true" path:"std" required:"true" doc:"The file to read; - is the standard input."`
+	Item        item.Type                  `key:"item" required:"true" doc:"The type of the items."`
+	Columns     map[string]Column          `key:"columns" doc:"Where each field stands, such as id: 1-9. Needed unless there are records."`
+	Length      int                        `key:"length" doc:"The bytes of a record, in a file without line ends: places are bytes then, and meta.line is the number of the record. Without it a record is a line."`
+	Records     map[string]RecordType      `key:"records" doc:"The types of records, if the file has several, by the text that a record begins with, such as H, D and T. The longest one that fits counts. The type * is all other records; without it they are invalid items."`
+	TypeAt      string                     `key:"type_at" doc:"Where the name of the type stands in a record that does not begin with it: FIRST-LAST; blanks around it are ignored."`
+	Record      string                     `key:"record" literal:"true" doc:"What each record begins with; a line that begins otherwise is an invalid item."`
+	Header      string                     `key:"header" literal:"true" doc:"What the first line begins with, which is then no record; a file that begins otherwise fails the step."`
+	HeaderLines int                        `key:"header_lines" default:"0" doc:"How many lines stand before the first record, where header is not known by what it begins with."`
+	Trailer     *Trailer                   `key:"trailer" doc:"The last line. Without it in the file, with another number of records, or with more after it, the step fails. It is read together with the last record, so the last chunk does not commit then."`
+	Short       bool                       `key:"short" default:"false" doc:"Whether a line may end before its last column, as where an editor took the blanks at its end away: what is missing is blank. Otherwise it is an invalid item."`
+	Encoding    filestream.EncodingName    `key:"encoding" default:"utf-8" doc:"The text's encoding. A byte order mark is recognised by itself, unless the records have a length: each field is decoded by itself then. Bytes that the encoding does not have make the item invalid."`
+	Compression filestream.ReadCompression `key:"compression" default:"auto" doc:"Decompress the file; auto goes by the suffix: .gz, .zst, .bz2 or .xz. A zip archive is read with zip, or with member."`
+	Member      string                     `key:"member" doc:"Which file of a zip archive is read: its name, or a pattern with *, ? and [a-z] that one file of it has; without a / folders do not count. Without it the archive must have one file."`
+	MaxLine     registry.Size              `key:"max_line" default:"1MB" doc:"The longest line; a longer one is an invalid item."`
 }
 
 // defaultMaxLine is the longest line where MaxLine is 0.
@@ -45,24 +49,52 @@ const defaultMaxLine registry.Size = 1 << 20
 
 // Validate reports a key whose value means nothing.
 func (c *ReaderConfig) Validate() error {
-	errs := checkFile(c.Encoding, c.MaxLine)
+	errs := append(checkFile(c.Encoding, c.Length, c.MaxLine), checkMember(c.Member, c.Compression)...)
+	bad := func(key, format string, args ...any) {
+		errs = append(errs, &registry.ConfigError{Key: key, Err: fmt.Errorf(format, args...)})
+	}
 	if c.HeaderLines < 0 {
-		errs = append(errs, &registry.ConfigError{Key: "header_lines", Err: errors.New("it is negative")})
+		bad("header_lines", "it is negative")
 	}
 	if c.Header != "" && c.HeaderLines > 1 {
-		errs = append(errs, &registry.ConfigError{Key: "header_lines", Err: errors.New("header says that there is one line; give one of the two")})
+		bad("header_lines", "header says that there is one line; give one of the two")
+	}
+	if c.Length > 0 && c.Short {
+		bad("short", "all records have the length; leave it out")
+	}
+	switch {
+	case c.Records == nil && len(c.Columns) == 0:
+		bad("columns", "nothing says where the fields stand; give each field its place, such as id: 1-9")
+	case c.Records == nil && c.TypeAt != "":
+		bad("type_at", "it is about records, and there are none")
+	case c.Records != nil && len(c.Columns) > 0:
+		bad("columns", "each type of records has columns of its own; leave these out")
+	case c.Records != nil && c.Record != "":
+		bad("record", "records says what they begin with; leave it out")
+	case c.Records != nil && c.Trailer != nil:
+		bad("trailer", "a trailer is a type of records: T: {as: trailer}")
 	}
 	return errors.Join(append(errs, checkMarks(c.Record, c.Header, c.Trailer)...)...)
 }
 
-func checkFile(encoding filestream.EncodingName, longest registry.Size) (errs []error) {
+func checkFile(encoding filestream.EncodingName, length int, longest registry.Size) (errs []error) {
 	if longest < 0 {
 		errs = append(errs, &registry.ConfigError{Key: "max_line", Err: errors.New("it is negative")})
 	}
-	if err := filestream.CheckEncoding(encoding); err != nil {
+	if length < 0 || length > maxWidth {
+		errs = append(errs, &registry.ConfigError{Key: "length", Err: fmt.Errorf("it is not a number of bytes from 1 to %d", maxWidth)})
+	}
+	if err := checkEncoding(encoding, length); err != nil {
 		errs = append(errs, &registry.ConfigError{Key: "encoding", Err: err})
 	}
 	return errs
+}
+
+func checkMember(member string, compression filestream.ReadCompression) []error {
+	if err := filestream.CheckMember(member, compression); err != nil {
+		return []error{&registry.ConfigError{Key: "member", Err: err}}
+	}
+	return nil
 }
 
 // checkMarks refuses marks by which two kinds of lines look the same.
@@ -94,19 +126,20 @@ func checkMarks(record, header string, trailer *Trailer) (errs []error) {
 
 // WriterConfig configures the writer `fixed`.
 type WriterConfig struct {
-	Path        string                  `key:"path" main:"true" path:"std" output:"true" required:"true" doc:"The file to write; - is the standard output. It is written as PATH.part.NAME, a name of the attempt's own, and renamed when the step is done; what was there is replaced."`
-	Columns     map[string]Column       `key:"columns" required:"true" doc:"Where each field stands, such as id: 1-9; other fields are not written."`
-	Record      string                  `key:"record" literal:"true" doc:"What each record begins with."`
-	Header      string                  `key:"header" doc:"The first line, such as H${params.date}."`
-	Trailer     *Trailer                `key:"trailer" doc:"The last line."`
-	LineEnd     string                  `key:"line_end" default:"lf" enum:"lf,crlf" doc:"How a line ends."`
-	Encoding    filestream.EncodingName `key:"encoding" default:"utf-8" doc:"The text's encoding. A character that it lacks makes the item invalid."`
-	Compression string                  `key:"compression" default:"auto" enum:"auto,none,gzip" doc:"Compress the file, one gzip member per chunk; auto goes by the suffix .gz."`
+	Path        string                      `key:"path" main:"true" path:"std" output:"true" required:"true" doc:"The file to write; - is the standard output. It is written as PATH.part.NAME, a name of the attempt's own, and renamed when the step is done; what was there is replaced."`
+	Columns     map[string]Column           `key:"columns" required:"true" doc:"Where each field stands, such as id: 1-9; other fields are not written."`
+	Length      int                         `key:"length" doc:"The bytes of a record, in a file without line ends: places are bytes then. Without it a record is a line."`
+	Record      string                      `key:"record" literal:"true" doc:"What each record begins with."`
+	Header      string                      `key:"header" doc:"The first line, such as H${params.date}."`
+	Trailer     *Trailer                    `key:"trailer" doc:"The last line."`
+	LineEnd     string                      `key:"line_end" default:"lf" enum:"lf,crlf" doc:"How a line ends."`
+	Encoding    filestream.EncodingName     `key:"encoding" default:"utf-8" doc:"The text's encoding. A character that it lacks makes the item invalid."`
+	Compression filestream.WriteCompression `key:"compression" default:"auto" doc:"Compress the file, one gzip member or zstd frame per chunk; auto goes by the suffix: .gz or .zst."`
 }
 
 // Validate reports a key whose value means nothing.
 func (c *WriterConfig) Validate() error {
-	return errors.Join(append(checkFile(c.Encoding, 0), checkMarks(c.Record, c.Header, c.Trailer)...)...)
+	return errors.Join(append(checkFile(c.Encoding, c.Length, 0), checkMarks(c.Record, c.Header, c.Trailer)...)...)
 }
 
 // Components describes the readers and writers.
@@ -127,7 +160,19 @@ does not fit, is an invalid item, named by path:line; reading goes on at the nex
 A header that is not there, a trailer that is missing, has another number of records (those
 that could not be read count, too) or other sums, or is not the last line fail the step: the file is not whole.
 
-A plain UTF-8 file restarts by a seek. A file that changed since the last attempt is refused.`,
+A plain UTF-8 file restarts by a seek. A file that changed since the last attempt is refused.
+
+With ` + "`length`" + ` the file has no line ends: each record is so many bytes, places are bytes, and each text is decoded
+by itself. So records may have packed (COMP-3) and binary (COMP) numbers, and the encoding may be an EBCDIC code
+page such as ` + "`ibm1047`" + `. A file whose size is not a multiple of the length fails when it is opened, before
+anything is read. Numbers are exact; one with an invalid digit or sign is an invalid item, named by its record and
+field. A blank zoned or packed number is null; every binary number is a value.
+
+` + "`records`" + ` names the types of records of a file that has several. A detail is an item. It has the fields of its
+own columns and those of the headers before it; its other fields are null, so their types must allow that. A string
+field ` + "`record`" + ` that has no column is the name of the type. A trailer is read together with the last record that
+it counts: if they disagree, the step fails before the chunk of that record commits. A header or trailer that cannot be
+read fails the step (rule C15l).`,
 		Example: `job: load
 flow:
 - step: load
@@ -144,10 +189,7 @@ flow:
 		Config: reflect.TypeFor[ReaderConfig](),
 		Types: func(cfg any, _ item.Type) (item.Type, error) {
 			c := cfg.(*ReaderConfig)
-			l, err := readerLayout(c, c.Item)
-			if err == nil {
-				_, err = newSums(c.Trailer, l, c.Item.Schema())
-			}
+			_, err := compile(c, c.Item)
 			return c.Item, err
 		},
 		New: func(_ context.Context, cfg any, b registry.BuildContext) (any, error) {
@@ -163,6 +205,10 @@ func writerComponent() registry.Component {
 		Doc: `Each record is a line: record, and each field in its column, filled up with pad. What stands
 between the columns is blank. A value that is longer than its column, or has a line end, is
 an invalid item. A null is blank, or the first of the field's null_if.
+
+With ` + "`length`" + ` each record is so many bytes, without line ends, and numbers may be packed or binary: see the reader
+[fixed](reader-fixed.md), which reads them back. A null in a binary column is an invalid item, unless the field has a number in
+null_if.
 
 The trailer has the number of records in the file, and the sums of their fields, restarts counted in. The file is in view
 only when the step is complete. Each chunk costs one fsync.`,
@@ -193,18 +239,15 @@ flow:
 	}
 }
 
-func readerLayout(cfg *ReaderConfig, itemType item.Type) (*layout, error) {
-	if err := named(itemType, "item"); err != nil {
-		return nil, err
-	}
-	return newLayout(cfg.Columns, cfg.Record, itemType.Schema(), true)
-}
-
 func writerLayout(cfg *WriterConfig, in item.Type) (*layout, error) {
 	if err := named(in, "columns"); err != nil {
 		return nil, err
 	}
-	return newLayout(cfg.Columns, cfg.Record, in.Schema(), false)
+	of, err := shapeOf(cfg.Length, cfg.Encoding)
+	if err != nil {
+		return nil, &registry.ConfigError{Key: "encoding", Err: err}
+	}
+	return newLayout(cfg.Columns, cfg.Record, of, in.Schema(), false)
 }
 
 // named refuses item types whose fields are not known.

@@ -157,8 +157,8 @@ func TestAFileThatIsNotWholeFailsTheStep(t *testing.T) {
 		head + one + "T0000002\n":              "the trailer says 2 records, and the file has 1",
 		head + one + two + "T0000001\n":        "the trailer says 1 records, and the file has 2",
 		head + one + "T\n":                     "the trailer has no number of records at 2-8",
-		head + one + "T0000001\n\n" + two:      "the file goes on behind its trailer",
-		head + one + "T0000001\n" + "T0000001": "the file goes on behind its trailer",
+		head + one + "T0000001\n\n" + two:      "the file continues after its trailer",
+		head + one + "T0000001\n" + "T0000001": "the file continues after its trailer",
 	} {
 		path := fileOf(t, content)
 		r := fixedReader(t, readerConfig(path))

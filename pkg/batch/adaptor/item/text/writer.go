@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/surfin-batch/surfin/internal/filestream"
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
@@ -32,25 +33,28 @@ func NewWriter(cfg WriterConfig, use registry.BuildContext) (item.Writer, error)
 	if err != nil {
 		return nil, fmt.Errorf("fixed: %w", err)
 	}
-	return newWriter(outConfig{
-		name: "fixed", path: cfg.Path, compression: cfg.Compression, encoding: cfg.Encoding, lineEnd: cfg.LineEnd,
-		header: cfg.Header, put: l.appendRecord, sums: total,
-		trailer: func(records int64) (string, error) {
+	form := filestream.Form{"record": strconv.Quote(cfg.Record), "columns": l.String(), "header": strconv.Quote(cfg.Header)}
+	if cfg.Length > 0 {
+		form["length"] = strconv.Itoa(cfg.Length)
+	}
+	out := outConfig{
+		name: "fixed", path: cfg.Path, compression: cfg.Compression, encoding: cfg.Encoding, lineEnd: cfg.LineEnd, shape: l.shape,
+		header: cfg.Header, put: l.appendRecord, sums: total, form: form,
+	}
+	if cfg.Trailer != nil {
+		out.trailer = func(records int64) ([]byte, error) {
 			text, err := trailerLine(cfg.Trailer, records)
-			if err != nil || cfg.Trailer == nil {
-				return "", err
+			if err != nil {
+				return nil, err
 			}
-			return total.appendTo(text, use.In.Schema())
-		},
-		form: map[string]string{"record": strconv.Quote(cfg.Record), "columns": l.String(), "header": strconv.Quote(cfg.Header)},
-	}, use)
+			return total.appendTo(text, l.shape, use.In.Schema())
+		}
+	}
+	return newWriter(out, use)
 }
 
-// trailerLine returns the last line of a file with so many records; "": there is none.
+// trailerLine returns the last line of a file with so many records.
 func trailerLine(t *Trailer, records int64) (string, error) {
-	if t == nil {
-		return "", nil
-	}
 	if t.Count == "" {
 		return t.Begins, nil
 	}
@@ -77,6 +81,9 @@ func (l *layout) String() string {
 		if c.decimals >= 0 {
 			texts[i] += fmt.Sprintf(" decimals %d", c.decimals)
 		}
+		if c.form != formText {
+			texts[i] += fmt.Sprintf(" %s sign %s", c.form, c.sign)
+		}
 		if c.pad != ' ' {
 			texts[i] += " pad " + strconv.Quote(string(c.pad))
 		}
@@ -84,54 +91,92 @@ func (l *layout) String() string {
 	return strings.Join(texts, ", ")
 }
 
-// appendRecord appends the line of a record.
+// appendRecord appends a record: a line without its end, or all bytes of the length.
 func (l *layout) appendRecord(dst []byte, schema *row.Schema, record []row.Value) ([]byte, error) {
-	dst = append(dst, l.mark...)
-	at := len([]rune(l.mark)) + 1
-	var text []byte
+	begin := len(dst)
+	dst, err := l.appendMark(dst)
+	if err != nil {
+		return dst, err
+	}
+	at := l.placesOf(dst[begin:]) + 1
 	for _, c := range l.cells {
 		for ; at < c.first; at++ {
-			dst = append(dst, ' ')
+			dst = append(dst, l.blank())
 		}
-		var err error
-		if text, err = c.textOf(text[:0], schema.Field(c.field), record[c.field]); err != nil {
-			return dst, err
-		}
-		if record[c.field].IsNull() {
-			c.pad = ' ' // zeros would be a value
-		}
-		if dst, err = c.appendTo(dst, string(text)); err != nil {
+		if dst, err = c.append(dst, l.codec, schema.Field(c.field), record[c.field]); err != nil {
 			return dst, err
 		}
 		at = c.last + 1
 	}
+	for ; at <= l.length; at++ {
+		dst = append(dst, l.blank())
+	}
 	return dst, nil
 }
 
-// appendText appends the text of a value, which must fit into a line.
+func (l *layout) appendMark(dst []byte) ([]byte, error) {
+	if l.codec == nil {
+		return append(dst, l.mark...), nil
+	}
+	return l.codec.encode(dst, l.mark)
+}
+
+// placesOf counts the places of some part of a record.
+func (s shape) placesOf(text []byte) int {
+	if s.codec == nil {
+		return utf8.RuneCount(text)
+	}
+	return len(text)
+}
+
+// blank fills the places between columns.
+func (s shape) blank() byte {
+	if s.codec == nil {
+		return ' '
+	}
+	return s.codec.blank
+}
+
+// append appends a value in all of the width of its column.
+func (c cell) append(dst []byte, of *codec, f *row.Field, v row.Value) ([]byte, error) {
+	if c.form != formText {
+		return c.appendNumber(dst, of, f, v)
+	}
+	var short [64]byte
+	text, err := c.textOf(short[:0], f, v)
+	if err != nil {
+		return dst, err
+	}
+	if v.IsNull() {
+		c.pad = ' ' // zeros would be a value
+	}
+	if of != nil {
+		return c.appendBytes(dst, of, string(text))
+	}
+	return c.appendTo(dst, string(text))
+}
+
+// appendText appends the text of a value.
 func appendText(dst []byte, f *row.Field, v row.Value) ([]byte, error) {
 	if err := v.Finite(); err != nil { // the reader would refuse its text
 		return dst, fmt.Errorf("field %s: %w", f.Name, err)
 	}
-	begin := len(dst)
-	dst = f.AppendText(dst, v)
-	if bytes.ContainsAny(dst[begin:], "\r\n") {
-		return dst, fmt.Errorf("field %s: its text has a line end, and the file has a line for each record", f.Name)
-	}
-	return dst, nil
+	return f.AppendText(dst, v), nil
 }
 
 // outConfig is what the writers differ by.
 type outConfig struct {
-	name, path, compression, lineEnd string
-	encoding                         filestream.EncodingName
-	header                           string // "": there is none
+	name, path, lineEnd string
+	compression         filestream.WriteCompression
+	encoding            filestream.EncodingName
+	header              string // "": there is none
 	// put appends the line of a record.
 	put func(dst []byte, schema *row.Schema, record []row.Value) ([]byte, error)
-	// trailer is the last line of a file with so many records; nil, "": there is none.
-	trailer func(records int64) (string, error)
+	// trailer is the last record of a file with so many records; nil: there is none.
+	trailer func(records int64) ([]byte, error)
 	sums    *sums // nil: there are none
 	form    filestream.Form
+	shape
 }
 
 // writer is the item.RecordWriter.
@@ -153,7 +198,11 @@ type writerPosition struct {
 }
 
 func newWriter(cfg outConfig, use registry.BuildContext) (item.Writer, error) {
-	enc, err := filestream.NewEncoder(cfg.encoding)
+	encoding := cfg.encoding
+	if cfg.codec != nil { // records of bytes are encoded field by field
+		encoding = ""
+	}
+	enc, err := filestream.NewEncoder(encoding)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", cfg.name, err)
 	}
@@ -209,7 +258,11 @@ func (w *writer) start(at item.Position, place func(*filestream.OutputPosition) 
 	}
 	w.buf = append(w.buf[:0], w.enc.BOM()...)
 	if w.cfg.header != "" {
-		if err := w.encode([]byte(w.cfg.header)); err != nil {
+		header, err := w.cfg.marked(w.cfg.header)
+		if err == nil {
+			err = w.encode([]byte(header))
+		}
+		if err != nil {
 			return w.named(fmt.Errorf("the header: %w", err))
 		}
 	}
@@ -223,19 +276,29 @@ func (w *writer) setTrailer() error {
 		return nil
 	}
 	text, err := w.cfg.trailer(w.records)
-	if err != nil || text == "" {
+	if err != nil {
 		return err
 	}
 	w.buf = w.buf[:0]
-	if err := w.encode([]byte(text)); err != nil {
+	if err := w.encode(text); err != nil {
 		return fmt.Errorf("the trailer: %w", err)
 	}
 	w.out.SetTrailer(slices.Clone(w.buf))
 	return nil
 }
 
-// encode appends a line to the buffer.
+// encode appends a line, or a record of bytes, to the buffer.
 func (w *writer) encode(line []byte) error {
+	if w.cfg.codec != nil {
+		if len(line) > w.cfg.length {
+			return fmt.Errorf("it has %d bytes, and a record has %d (length)", len(line), w.cfg.length)
+		}
+		w.buf = append(w.buf, line...)
+		for n := len(line); n < w.cfg.length; n++ {
+			w.buf = append(w.buf, w.cfg.codec.blank)
+		}
+		return nil
+	}
 	if bytes.ContainsAny(line, "\r\n") {
 		return fmt.Errorf("%.80q has a line end", line)
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/surfin-batch/surfin/internal/expression"
 	"github.com/surfin-batch/surfin/internal/nearest"
 	"github.com/surfin-batch/surfin/internal/partname"
+	"github.com/surfin-batch/surfin/internal/sqlerr"
 	"github.com/surfin-batch/surfin/internal/sqlvalue"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
@@ -156,7 +157,7 @@ func (p *partitioner) read(ctx context.Context) (parts []core.Partition, err err
 	tx.Authored(ctx)
 	rows, err := tx.ConnOf(ctx, p.db).QueryContext(ctx, text, args...)
 	if err != nil {
-		return nil, err
+		return nil, sqlerr.In(p.config.SQL, p.db.Dialect(), text, err)
 	}
 	defer func() { err = errors.Join(err, rows.Close()) }()
 	types, err := rows.ColumnTypes()
@@ -177,7 +178,7 @@ func (p *partitioner) read(ctx context.Context) (parts []core.Partition, err err
 		}
 		parts = append(parts, part)
 	}
-	return parts, rows.Err()
+	return parts, sqlerr.In(p.config.SQL, p.db.Dialect(), text, rows.Err())
 }
 
 // places finds the column of every field, by its name or its name in the source.

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/surfin-batch/surfin/internal/nearest"
+	"github.com/surfin-batch/surfin/internal/sqlerr"
 	"github.com/surfin-batch/surfin/internal/sqlvalue"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
@@ -41,6 +42,8 @@ type run struct {
 
 // query is a statement without the list of what it selects: rows of q.
 type query struct {
+	// of is the statement of the job file.
+	of registry.SQL
 	// source is the SELECT, as q; where are those of its rows that are meant.
 	source, where string
 	// args are the variables of source, then those of where.
@@ -79,8 +82,9 @@ func (r *run) rowwise(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := tx.ConnOf(ctx, r.db).QueryRowContext(ctx, "select count(*) from "+src.source, src.args...).Scan(&r.rows); err != nil {
-		return err
+	count := "select count(*) from " + src.source
+	if err := tx.ConnOf(ctx, r.db).QueryRowContext(ctx, count, src.args...).Scan(&r.rows); err != nil {
+		return sqlerr.In(src.of, r.db.Dialect(), count, err)
 	}
 	for _, rule := range r.rules(src) {
 		if err := r.check(ctx, rule.name, rule.query, rule.order); err != nil {
@@ -94,7 +98,7 @@ func (r *run) rowwise(ctx context.Context) error {
 func (r *run) source(statement registry.SQL) (query, error) {
 	text, args := statement.Render(r.db.Dialect().Placeholder)
 	args, err := sqlvalue.Args(args, r.bind)
-	return query{source: "(\n" + strings.TrimRight(text, "; \t\r\n") + "\n) q", args: args, sourceArgs: len(args)}, err
+	return query{of: statement, source: "(\n" + strings.TrimRight(text, "; \t\r\n") + "\n) q", args: args, sourceArgs: len(args)}, err
 }
 
 func (r *run) bind(v row.Value) any {
@@ -159,8 +163,9 @@ func (r *run) check(ctx context.Context, name string, q query, order string) err
 	r.checks++
 	conn := tx.ConnOf(ctx, r.db)
 	var n int64
-	if err := conn.QueryRowContext(ctx, "select count(*) from "+q.from(), q.args...).Scan(&n); err != nil {
-		return r.explain(ctx, q, err)
+	count := "select count(*) from " + q.from()
+	if err := conn.QueryRowContext(ctx, count, q.args...).Scan(&n); err != nil {
+		return sqlerr.In(q.of, r.db.Dialect(), count, r.explain(ctx, q, err))
 	}
 	if n == 0 {
 		return nil

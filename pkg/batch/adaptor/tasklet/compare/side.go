@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/surfin-batch/surfin/internal/nearest"
+	"github.com/surfin-batch/surfin/internal/sqlerr"
 	"github.com/surfin-batch/surfin/internal/sqlvalue"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
@@ -18,9 +19,11 @@ import (
 
 // side is the stream of one side's rows, in the order of the key.
 type side struct {
-	rows  *sql.Rows
-	types []*sql.ColumnType
-	names []string
+	// explain says where in the job file the statement is.
+	explain func(error) error
+	rows    *sql.Rows
+	types   []*sql.ColumnType
+	names   []string
 	// keys are the places of the key.
 	keys    []int
 	cells   []any
@@ -49,7 +52,7 @@ func openSide(ctx context.Context, db tx.Database, from Side, key []string) (*si
 		args = append([]any{pgx.QueryExecModeDescribeExec}, args...)
 	}
 	source := "select * from (\n" + strings.TrimRight(text, "; \t\r\n") + "\n) q"
-	s := &side{}
+	s := &side{explain: func(err error) error { return sqlerr.In(from.SQL, db.Dialect(), source, err) }}
 	if len(key) > 0 {
 		// The columns first: how a key is ordered depends on its type.
 		if err := s.open(ctx, db, source+" limit 0", args); err != nil {
@@ -66,7 +69,7 @@ func openSide(ctx context.Context, db tx.Database, from Side, key []string) (*si
 
 func (s *side) open(ctx context.Context, db tx.Database, text string, args []any) (err error) {
 	if s.rows, err = db.Conn().QueryContext(ctx, text, args...); err != nil { //nolint:sqlclosecheck,rowserrcheck // close and next do
-		return err
+		return s.explain(err)
 	}
 	if s.types, err = s.rows.ColumnTypes(); err != nil {
 		return errors.Join(err, s.rows.Close())
@@ -114,7 +117,7 @@ func (s *side) find(name string) int {
 func (s *side) next() error {
 	s.before, s.row = s.row, nil
 	if !s.rows.Next() {
-		return s.rows.Err()
+		return s.explain(s.rows.Err())
 	}
 	if err := s.rows.Scan(s.targets...); err != nil {
 		return err

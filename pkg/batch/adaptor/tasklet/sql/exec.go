@@ -11,6 +11,7 @@ import (
 
 	"github.com/surfin-batch/surfin/internal/nearest"
 	"github.com/surfin-batch/surfin/internal/pgxconn"
+	"github.com/surfin-batch/surfin/internal/sqlerr"
 	"github.com/surfin-batch/surfin/internal/sqlscript"
 	"github.com/surfin-batch/surfin/internal/sqlvalue"
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
@@ -35,13 +36,13 @@ func (t *tasklet) exec(ctx context.Context, text string, statements []sqlscript.
 	}
 	conn := tx.ConnOf(ctx, t.db)
 	if t.db.Dialect() == tx.Postgres {
-		return execPostgres(ctx, conn, text, args)
+		return t.execPostgres(ctx, conn, text, statements, args)
 	}
 	var total int64
 	for _, s := range statements {
 		result, err := conn.ExecContext(ctx, s.Text, args...)
 		if err != nil {
-			return total, err
+			return total, t.explain(text, s, len(statements), err)
 		}
 		if !s.ChangesRows() {
 			continue // SQLite would answer the number of the statement before
@@ -57,7 +58,8 @@ func (t *tasklet) exec(ctx context.Context, text string, statements []sqlscript.
 
 // execPostgres sends a text without variables by the simple protocol, which takes
 // several statements.
-func execPostgres(ctx context.Context, conn tx.Conn, text string, args []any) (total int64, err error) {
+func (t *tasklet) execPostgres(ctx context.Context, conn tx.Conn, text string, statements []sqlscript.Statement, args []any) (total int64, err error) {
+	done := 0
 	err = pgxconn.Run(ctx, conn, text, func(c *pgx.Conn) error {
 		if len(args) > 0 {
 			tag, err := c.Exec(ctx, text, append([]any{describeAnew()}, args...)...)
@@ -71,10 +73,19 @@ func execPostgres(ctx context.Context, conn tx.Conn, text string, args []any) (t
 				return errors.Join(err, results.Close())
 			}
 			total += changed(tag)
+			done++
 		}
 		return results.Close()
 	})
-	return total, err
+	return total, t.explain(text, statements[min(done, len(statements)-1)], len(statements), err)
+}
+
+// explain says where in the job file the statement is that failed.
+func (t *tasklet) explain(text string, s sqlscript.Statement, of int, err error) error {
+	if e, ok := errors.AsType[*pgconn.PgError](err); of > 1 && (!ok || e.Position == 0) {
+		return sqlerr.InScript(t.config.Statement, s.Offset, s.Text, err)
+	}
+	return sqlerr.In(t.config.Statement, t.db.Dialect(), text, err)
 }
 
 // changed leaves out the rows that a SELECT answered.

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"reflect"
 
+	"github.com/surfin-batch/surfin/internal/sqlerr"
 	"github.com/surfin-batch/surfin/internal/sqlscript"
 	"github.com/surfin-batch/surfin/internal/sqlvalue"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
@@ -180,7 +181,7 @@ func (t *tasklet) ask(ctx context.Context) (values []row.Value, err error) {
 	}
 	rows, err := tx.ConnOf(ctx, t.db).QueryContext(ctx, text, args...)
 	if err != nil {
-		return nil, err
+		return nil, sqlerr.In(t.config.Query, t.db.Dialect(), text, err)
 	}
 	defer func() { err = errors.Join(err, rows.Close()) }()
 	types, err := rows.ColumnTypes()
@@ -201,7 +202,7 @@ func (t *tasklet) ask(ctx context.Context) (values []row.Value, err error) {
 	}
 	if !rows.Next() {
 		if err := rows.Err(); err != nil {
-			return nil, err
+			return nil, sqlerr.In(t.config.Query, t.db.Dialect(), text, err)
 		}
 		return nil, errors.New("the query answered no row, and one is expected")
 	}

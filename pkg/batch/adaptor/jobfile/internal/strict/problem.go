@@ -128,6 +128,17 @@ func (c *Collector) AddAt(n *Node, offset int, msg, hint string) {
 	c.report(doc, n, line, col, msg, hint)
 }
 
+// PositionAt is where byte offset of the node's text is written: "file:line:col", or in words where the
+// document is not a file.
+func (c *Collector) PositionAt(n *Node, offset int) string {
+	doc := c.docOf(n)
+	if doc.Describe != nil {
+		return doc.Place(n)
+	}
+	line, col := doc.clamp(doc.locate(n, offset))
+	return fmt.Sprintf("%s:%d:%d", doc.Path, line, col)
+}
+
 func (c *Collector) add(line, col int, msg, hint string) { c.report(c.doc, nil, line, col, msg, hint) }
 
 // Merge adds the problems of another document.

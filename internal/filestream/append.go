@@ -1,0 +1,227 @@
+package filestream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"io/fs"
+	"os"
+
+	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
+)
+
+// Base is what the part of an appended file begins with: a copy of the file that was there when
+// the step opened it first. The zero Base means that there was no file, or an empty one.
+type Base struct {
+	Size int64  `json:"size"` // in bytes of the file
+	Sum  uint32 `json:"sum"`  // CRC-32C of them
+	// Open says that the last line lacks its end, which is written before anything else.
+	Open bool `json:"open,omitempty"`
+}
+
+// copyTarget makes a copy of the file the beginning of the part.
+func (o *Output) copyTarget(ctx context.Context) error {
+	if !o.cfg.Append {
+		return nil
+	}
+	o.at.Base = &Base{}
+	file, err := openPart(o.cfg.Path, os.O_RDONLY)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return pathError(o.cfg.Path, err)
+	}
+	defer file.Close() //nolint:errcheck // it is only read
+	info, err := file.Stat()
+	if err != nil {
+		return pathError(o.cfg.Path, err)
+	}
+	if err := o.file.Chmod(info.Mode().Perm()); err != nil {
+		return pathError(o.name, err)
+	}
+	sum := crc32.New(castagnoli())
+	n, err := io.Copy(io.MultiWriter(o.file, sum), reader{ctx, file})
+	if err != nil {
+		return fmt.Errorf("copy %s to append to it: %w", o.cfg.Path, err)
+	}
+	o.dirty = n > 0
+	o.at.Offset, o.at.Sum = n, sum.Sum32()
+	o.at.Base.Size, o.at.Base.Sum = n, o.at.Sum
+	if n == 0 {
+		return nil
+	}
+	if err := o.examine(ctx); err != nil {
+		return exception.Fatal("", fmt.Errorf("cannot append to %s: %w", o.cfg.Path, err))
+	}
+	return o.endLine()
+}
+
+// examine makes sure that what is there is text of the form that the writer writes, and looks at
+// its beginning and its end. A compressed file is read whole: nothing can follow one that is cut.
+func (o *Output) examine(ctx context.Context) error {
+	form := o.compression()
+	cfg := InputConfig{Path: o.name, Compression: ReadCompression(form.name), Encoding: o.cfg.Encoding}
+	in, err := OpenInput(ctx, cfg, nil)
+	if err != nil {
+		return withoutPath(err)
+	}
+	defer in.Close() //nolint:errcheck // it is only read
+	if err := in.fitsEncoding(o.cfg.Encoding); err != nil {
+		return err
+	}
+	o.head = make([]byte, headBytes)
+	n, err := io.ReadFull(in, o.head)
+	o.head = o.head[:n]
+	if failed := in.Failed(); failed != nil {
+		return failed
+	}
+	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+		return err
+	}
+	if form.name != "" {
+		o.at.Base.Open, err = in.lacksLineEnd(ctx, o.head)
+		return err
+	}
+	end, err := encodedLineEnd(o.cfg.Encoding)
+	if err != nil {
+		return err
+	}
+	if o.at.Base.Size%int64(len(end)) != 0 {
+		return errors.New("it ends in the middle of a character")
+	}
+	last := make([]byte, len(end))
+	if _, err := o.file.ReadAt(last, o.at.Base.Size-int64(len(end))); err != nil {
+		return err
+	}
+	o.at.Base.Open = string(last) != string(end)
+	return nil
+}
+
+// withoutPath leaves the name of the part out of a message.
+func withoutPath(err error) error {
+	if cause := errors.Unwrap(err); cause != nil {
+		return cause
+	}
+	return err
+}
+
+// lacksLineEnd reads to the end of the text, which begins with head.
+func (in *Input) lacksLineEnd(ctx context.Context, head []byte) (bool, error) {
+	last := byte('\n') // of an empty text
+	if len(head) > 0 {
+		last = head[len(head)-1]
+	}
+	buf := make([]byte, readBytes)
+	for {
+		if ctx.Err() != nil {
+			return false, context.Cause(ctx)
+		}
+		n, err := in.Read(buf)
+		if n > 0 {
+			last = buf[n-1]
+		}
+		in.Keep(in.base + int64(in.pos))
+		if errors.Is(err, io.EOF) {
+			return last != '\n', nil
+		}
+		if err != nil {
+			return false, err
+		}
+	}
+}
+
+// encodedLineEnd is a line feed in the encoding.
+func encodedLineEnd(name EncodingName) ([]byte, error) {
+	enc, err := NewEncoder(name)
+	if err != nil {
+		return nil, err
+	}
+	return enc.Encode([]byte("\n"))
+}
+
+// fitsEncoding refuses a byte order mark of another encoding.
+func (in *Input) fitsEncoding(name EncodingName) error {
+	c, err := codecOf(name)
+	if err != nil {
+		return err
+	}
+	is := ""
+	switch {
+	case len(in.mark) >= 3 && string(in.mark) == "\xEF\xBB\xBF" && !c.utf8:
+		is = "UTF-8"
+	case len(in.mark) >= 2 && string(in.mark[:2]) == "\xFF\xFE" && c.units != "le":
+		is = "UTF-16, little endian"
+	case len(in.mark) >= 2 && string(in.mark[:2]) == "\xFE\xFF" && c.units != "be":
+		is = "UTF-16, big endian"
+	default:
+		return nil
+	}
+	return fmt.Errorf("it begins with the byte order mark of %s, and encoding is %s", is, c.Name)
+}
+
+// endLine ends the last line of what was there.
+func (o *Output) endLine() error {
+	if o.at.Base == nil || !o.at.Base.Open {
+		return nil
+	}
+	_, err := o.Write(o.cfg.LineEnd)
+	return err
+}
+
+// Begun reports whether text is in the file: its beginning is not written again.
+func (o *Output) Begun() bool { return o.at.Offset > 0 || o.finished }
+
+// Appended returns the beginning of the text that was in the file before this attempt began it;
+// nil where it was empty, and where an earlier attempt has looked at it.
+func (o *Output) Appended() []byte { return o.head }
+
+// checkAppend refuses to go on appending where the step replaced, and the reverse.
+func (o *Output) checkAppend(at OutputPosition) error {
+	if at.Offset == 0 || (at.Base != nil) == o.cfg.Append {
+		return nil
+	}
+	return exception.Fatal("", &FormError{
+		Path: o.cfg.Path, Part: at.Path + at.Part, Committed: at.Offset,
+		Has: fmt.Sprintf("append %t", !o.cfg.Append), Now: fmt.Sprintf("append %t", o.cfg.Append),
+	})
+}
+
+// checkBase refuses to replace a file that is not the one that was copied: its changes would be lost.
+func (o *Output) checkBase() error {
+	base := o.at.Base
+	if base == nil {
+		return nil
+	}
+	if _, err := os.Lstat(o.name); errors.Is(err, fs.ErrNotExist) {
+		return nil // the rename says what that means
+	}
+	file, err := openPart(o.cfg.Path, os.O_RDONLY)
+	if errors.Is(err, fs.ErrNotExist) {
+		if base.Size == 0 {
+			return nil
+		}
+		return o.baseChanged("it is gone")
+	}
+	if err != nil {
+		return pathError(o.cfg.Path, err)
+	}
+	defer file.Close() //nolint:errcheck // it is only read
+	sum := crc32.New(castagnoli())
+	n, err := io.Copy(sum, file)
+	switch {
+	case err != nil:
+		return pathError(o.cfg.Path, err)
+	case n != base.Size:
+		return o.baseChanged(fmt.Sprintf("it had %d bytes, and has %d", base.Size, n))
+	case sum.Sum32() != base.Sum:
+		return o.baseChanged("its content is another")
+	}
+	return nil
+}
+
+func (o *Output) baseChanged(what string) error {
+	return exception.Fatal("", fmt.Errorf("cannot append to %s: it changed since the step copied it: %s. It is left as it is, and the copy with what was appended is in %s; restart the step --from-start, which appends to what is there then", o.cfg.Path, what, o.name))
+}

@@ -1,0 +1,263 @@
+package filestream
+
+import (
+	"bufio"
+	"bytes"
+	"compress/bzip2"
+	"compress/gzip"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"strings"
+
+	"github.com/klauspost/compress/zstd"
+	"github.com/ulikunitz/xz"
+)
+
+// The values of a `compression` key.
+const (
+	CompressionAuto = "auto" // by the suffix of the path
+	CompressionNone = "none"
+	CompressionGzip = "gzip"
+	compressionZip  = "zip"
+)
+
+// ReadCompression is the value of a reader's key `compression`; empty: auto.
+type ReadCompression string
+
+// WriteCompression is the value of a writer's key `compression`; empty: auto.
+type WriteCompression string
+
+// Values lists what can be read (registry.Choice).
+func (ReadCompression) Values() []string {
+	names := []string{CompressionAuto, CompressionNone}
+	for _, c := range compressions() {
+		names = append(names, c.name)
+	}
+	return names
+}
+
+// Page is empty: the values are listed where they are used (registry.Choice).
+func (ReadCompression) Page() string { return "" }
+
+// Values lists what can be written (registry.Choice).
+func (WriteCompression) Values() []string {
+	names := []string{CompressionAuto, CompressionNone}
+	for _, c := range compressions() {
+		if c.write != nil {
+			names = append(names, c.name)
+		}
+	}
+	return names
+}
+
+// Page is empty: the values are listed where they are used (registry.Choice).
+func (WriteCompression) Page() string { return "" }
+
+// compression is a form of compressed files.
+type compression struct {
+	name, suffix string
+	magic        string // such a file begins with it
+	// read decompresses a stream that is not empty; nil for zip, which is an archive. The closer
+	// frees memory, and may be nil.
+	read func(io.Reader) (io.Reader, func(), error)
+	// write makes a writer of frames; nil: not written.
+	write func(io.Writer) (frames, error)
+}
+
+// frames writes one gzip member or zstd frame after the other: Close ends one, Reset begins the next.
+type frames interface {
+	io.WriteCloser
+	Reset(w io.Writer)
+}
+
+// compressions is the table of all of them.
+func compressions() []compression {
+	return []compression{
+		{
+			name: CompressionGzip, suffix: ".gz", magic: "\x1f\x8b\x08",
+			read: func(r io.Reader) (io.Reader, func(), error) {
+				gz, err := gzip.NewReader(r)
+				return gz, nil, err
+			},
+			write: func(w io.Writer) (frames, error) { return gzip.NewWriter(w), nil },
+		},
+		{
+			name: "zstd", suffix: ".zst", magic: "\x28\xb5\x2f\xfd",
+			read: func(r io.Reader) (io.Reader, func(), error) {
+				d, err := zstd.NewReader(r, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(largestWindow))
+				if err != nil {
+					return nil, nil, err
+				}
+				return d, d.Close, nil
+			},
+			write: func(w io.Writer) (frames, error) {
+				return zstd.NewWriter(w, zstd.WithEncoderConcurrency(1), zstd.WithZeroFrames(true))
+			},
+		},
+		{
+			name: "bzip2", suffix: ".bz2", magic: "BZh",
+			read: func(r io.Reader) (io.Reader, func(), error) { return bzip2.NewReader(r), nil, nil },
+		},
+		{
+			name: "xz", suffix: ".xz", magic: "\xfd7zXZ\x00",
+			read: func(r io.Reader) (io.Reader, func(), error) {
+				raw := &tail{r: r}
+				x, err := xz.NewReader(raw)
+				return &footed{x: x, raw: raw}, nil, err
+			},
+		},
+		{name: compressionZip, suffix: ".zip", magic: "PK\x03\x04"},
+	}
+}
+
+// largestWindow bounds the memory of a zstd frame: as much as zstd -22 --ultra --long=29 takes.
+const largestWindow = 512 << 20
+
+// form is how the file of the input is compressed. An archive is not a stream, and which of its
+// files is wanted is said: by member, or by compression for the only one.
+func (in *Input) form() compression {
+	c := compressionOf(in.cfg.Path, string(in.cfg.Compression))
+	if c.name == compressionZip && in.cfg.Compression != compressionZip && in.cfg.Member == "" {
+		return compression{}
+	}
+	return c
+}
+
+// compressionOf returns the form that the key, or the suffix of the path, says; none has no name.
+func compressionOf(path, key string) compression {
+	lower := strings.ToLower(path)
+	for _, c := range compressions() {
+		if c.name == key || (key == "" || key == CompressionAuto) && strings.HasSuffix(lower, c.suffix) {
+			return c
+		}
+	}
+	return compression{}
+}
+
+// footed is the text of an xz file that must have its end: the library takes a file that is cut
+// after a header for an empty one.
+type footed struct {
+	x   *xz.Reader
+	raw *tail
+}
+
+// Read fails where the file does not end with the footer of a stream.
+func (f *footed) Read(p []byte) (int, error) {
+	n, err := f.x.Read(p)
+	if errors.Is(err, io.EOF) && string(f.raw.last[:]) != "YZ" {
+		err = io.ErrUnexpectedEOF
+	}
+	return n, err
+}
+
+// tail notes the last two bytes that are read, without the zeros that may follow a stream.
+type tail struct {
+	r    io.Reader
+	last [2]byte
+}
+
+func (t *tail) Read(p []byte) (int, error) {
+	n, err := t.r.Read(p)
+	end := bytes.TrimRight(p[:n], "\x00")
+	for _, c := range end[max(0, len(end)-2):] {
+		t.last[0], t.last[1] = t.last[1], c
+	}
+	return n, err
+}
+
+// decompress puts decompression on top of the source.
+func (in *Input) decompress(c compression) error {
+	if c.name == compressionZip {
+		return in.openMember()
+	}
+	raw := bufio.NewReaderSize(in.src, readBytes)
+	in.src = raw
+	if _, err := raw.Peek(1); err != nil {
+		if errors.Is(err, io.EOF) { // an empty file is empty text
+			return nil
+		}
+		return err
+	}
+	r, free, err := c.read(raw)
+	if err != nil {
+		return in.notReadable(c, err)
+	}
+	in.src, in.free = &inflated{r: r, in: in, form: c}, free
+	return nil
+}
+
+// inflated says of the errors of a decompressor which one it is.
+type inflated struct {
+	r    io.Reader
+	in   *Input
+	form compression
+	err  error
+}
+
+// Read repeats its error, and a stream that is cut is never the end of the text.
+func (d *inflated) Read(p []byte) (int, error) {
+	if d.err != nil {
+		return 0, d.err
+	}
+	n, err := d.r.Read(p)
+	if err != nil && !errors.Is(err, io.EOF) {
+		err = d.in.notReadable(d.form, err)
+	}
+	d.err = err
+	return n, err
+}
+
+func (in *Input) notReadable(c compression, err error) error {
+	byName := in.cfg.Compression == "" || in.cfg.Compression == CompressionAuto
+	if !byName || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, errShrank) { // it is cut
+		return fmt.Errorf("not readable as %s: %w", c.name, err)
+	}
+	return fmt.Errorf("not readable as %s, as its suffix %s says: %w (compression: none reads it as it is)", c.name, c.suffix, err)
+}
+
+// checkHead refuses a file that is compressed, or an archive, where neither its name nor the
+// configuration says so: it would be read as garbage. head is the beginning of the text.
+func (in *Input) checkHead(head []byte, decompressed bool) error {
+	if isTar(head) {
+		return errors.New("it is a tar archive: extract its files first")
+	}
+	if decompressed || in.cfg.Compression != "" && in.cfg.Compression != CompressionAuto {
+		return nil
+	}
+	for _, c := range compressions() {
+		switch {
+		case !bytes.HasPrefix(head, []byte(c.magic)):
+		case c.name == compressionZip && isWorkbook(in.cfg.Path):
+			return errors.New("it is a workbook: save the sheet as csv first")
+		case c.name == compressionZip:
+			return errors.New("it is a zip archive: set compression: zip to read its only file, or member to name one of them")
+		case c.name == "bzip2" && !isBzip2(head):
+		default:
+			return fmt.Errorf("it is compressed with %s, which its name does not say: set compression: %s, or name it %s%s", c.name, c.name, filepath.Base(in.cfg.Path), c.suffix)
+		}
+	}
+	return nil
+}
+
+// isBzip2 looks further than BZh, with which a text may begin.
+func isBzip2(head []byte) bool {
+	const block, end = "1AY&SY", "\x17rE8P\x90"
+	return len(head) >= 10 && head[3] >= '1' && head[3] <= '9' && (string(head[4:10]) == block || string(head[4:10]) == end)
+}
+
+// isTar reports whether the text begins as a tar archive: a name with NULs up to its 100 bytes or
+// none, and a mark.
+func isTar(head []byte) bool {
+	const mark = 257
+	return len(head) >= mark+5 && string(head[mark:mark+5]) == "ustar" && bytes.IndexByte(head[:mark], 0) >= 0
+}
+
+func isWorkbook(path string) bool {
+	switch strings.ToLower(filepath.Ext(path)) {
+	case ".xlsx", ".xlsm", ".ods":
+		return true
+	}
+	return false
+}

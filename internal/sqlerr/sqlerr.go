@@ -1,0 +1,128 @@
+// Package sqlerr says where in a job file a statement is that a database refuses.
+//
+// It imports core/registry, tx and internal/dberr.
+package sqlerr
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/surfin-batch/surfin/internal/dberr"
+	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
+	"github.com/surfin-batch/surfin/pkg/batch/tx"
+)
+
+// In adds to err, the answer of a database to sent, which contains the statement s of a job file,
+// the position of the fault in that file, and the line or the statement that has it. PostgreSQL names the
+// place in a statement, SQLite does not: there it is where the statement begins. Errors that are not about
+// the statement, such as a lost connection, are returned as they are.
+func In(s registry.SQL, d tx.Dialect, sent string, err error) error {
+	if err == nil || s.IsZero() {
+		return err
+	}
+	if at, within := position(s, d, sent, err); within {
+		return add(s, at.part, at.offset, strings.TrimSpace(lineAt(sent, at.sent)), err)
+	}
+	return add(s, 0, 0, s.String(), err)
+}
+
+// InScript is In for a statement of a script without variables, which begins at a byte of it.
+func InScript(s registry.SQL, offset int, statement string, err error) error {
+	begin := len(statement) - len(strings.TrimLeft(statement, " \t\r\n"))
+	return add(s, 0, offset+begin, statement, err)
+}
+
+func add(s registry.SQL, part, offset int, shown string, err error) error {
+	if err == nil || !dberr.IsStatement(err) {
+		return err
+	}
+	if _, known := errors.AsType[*statementError](err); known {
+		return err
+	}
+	e := &statementError{err: err, shown: shorten(strings.Join(strings.Fields(shown), " "))}
+	if s.At != nil {
+		e.place = s.At(part, offset)
+	}
+	return e
+}
+
+// statementError is an error of a database with the place of the statement.
+type statementError struct {
+	err          error
+	place, shown string
+}
+
+func (e *statementError) Error() string {
+	text := fmt.Sprintf("%v, in: %s", e.err, e.shown)
+	if e.place != "" {
+		text = e.place + ": " + text
+	}
+	return text
+}
+
+func (e *statementError) Unwrap() error { return e.err }
+
+// place is a byte in a part of the statement, and in the text that was sent.
+type place struct{ part, offset, sent int }
+
+// position finds the place that PostgreSQL names; within says that it is in the author's statement.
+func position(s registry.SQL, d tx.Dialect, sent string, err error) (at place, within bool) {
+	character := dberr.Position(err)
+	if character < 1 {
+		return place{}, false
+	}
+	at.sent = byteOf(sent, character-1)
+	text, _ := s.Render(d.Placeholder)
+	text = strings.TrimRight(text, "; \t\r\n")
+	begin := strings.Index(sent, text)
+	if begin < 0 || at.sent < begin || at.sent > begin+len(text) {
+		return place{}, false
+	}
+	rest := at.sent - begin
+	for i, part := range s.Parts {
+		if rest <= len(part) {
+			at.part, at.offset = i, rest
+			return at, true
+		}
+		rest -= len(part)
+		variable := len(d.Placeholder(i + 1))
+		if rest < variable {
+			at.part, at.offset = i, len(part)
+			return at, true
+		}
+		rest -= variable
+	}
+	return at, false
+}
+
+// byteOf is the byte at which a character begins.
+func byteOf(text string, character int) int {
+	at := 0
+	for ; character > 0 && at < len(text); character-- {
+		_, size := utf8.DecodeRuneInString(text[at:])
+		at += size
+	}
+	return at
+}
+
+func lineAt(text string, at int) string {
+	begin := strings.LastIndexByte(text[:at], '\n') + 1
+	line, _, _ := strings.Cut(text[begin:], "\n")
+	return line
+}
+
+// shownBytes bounds what a message has of a statement.
+const shownBytes = 160
+
+func shorten(text string) string {
+	if len(text) <= shownBytes {
+		return text
+	}
+	end := shownBytes
+	for !utf8.RuneStart(text[end]) {
+		end--
+	}
+	return text[:end] + "…"
+}

@@ -1,0 +1,134 @@
+package csv
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/surfin-batch/surfin/internal/nearest"
+	"github.com/surfin-batch/surfin/internal/recordtypes"
+	"github.com/surfin-batch/surfin/pkg/batch/core/item"
+	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
+	"github.com/surfin-batch/surfin/pkg/batch/core/row"
+)
+
+// RecordType is a type of records in a file that has several.
+type RecordType struct {
+	As      string         `key:"as" default:"detail" enum:"detail,header,trailer,ignore" doc:"What becomes of such a record: a detail is an item; a header gives its fields to all details after it, up to the next header of the type; a trailer is compared with the records before it; ignore leaves the record out."`
+	Columns map[string]int `key:"columns" doc:"Of a detail or a header: which field of the record a field of the item is, such as amount: 3, from 1."`
+	Fields  int            `key:"fields" doc:"How many fields such a record has; without it as many as the first one in the file. Another number is an invalid item."`
+	Of      string         `key:"of" doc:"Of a trailer: the header that it closes; it is compared with the records since that header. Without it a trailer is compared with the whole file, and must be its last record. Of a header: the header that it belongs to."`
+	Count   int            `key:"count" doc:"Of a trailer: which field is the number of records."`
+	CountOf []string       `key:"count_of" doc:"Which types a trailer counts, such as [H, D, T]; without it all details, those that could not be read too."`
+	Sums    map[string]int `key:"sums" doc:"Of a trailer: which fields are the sums of fields of the item, such as amount: 3; int and decimal only."`
+}
+
+// types is a checked configuration of record types.
+type types struct {
+	plan    *recordtypes.Plan
+	kinds   []RecordType // by the place of the type in the plan
+	columns [][]int      // of each type: the field of the record for each of its columns, from 0
+	sums    [][]int      // and for each of its sums
+	typeAt  int          // from 0
+}
+
+// compileRecords checks the record types; nil: the file has one type only.
+func compileRecords(cfg *ReaderConfig, itemType item.Type) (*types, error) {
+	if cfg.Records == nil {
+		return nil, nil
+	}
+	if itemType == nil || itemType.Schema() != nil && itemType.Schema().IsOpen() {
+		return nil, &registry.ConfigError{Key: "item", Err: errors.New("the type of the items is missing: a file with several record types has no header that names the fields")}
+	}
+	if err := hasColumns(itemType, "item"); err != nil {
+		return nil, err
+	}
+	schema := itemType.Schema()
+	p := &types{typeAt: max(cfg.TypeAt, 1) - 1}
+	var list []*recordtypes.Type
+	var errs []error
+	add := func(name, key string, err error) {
+		path := "records." + name
+		if key != "" {
+			path += "." + key
+		}
+		errs = append(errs, &registry.ConfigError{Key: path, Err: err})
+	}
+	for _, name := range slices.Sorted(maps.Keys(cfg.Records)) {
+		kind := cfg.Records[name]
+		t := &recordtypes.Type{Name: name, Role: recordtypes.Role(cmp.Or(kind.As, string(recordtypes.Detail))), HasCount: kind.Count != 0}
+		count := ""
+		if kind.Count != 0 {
+			count = strconv.Itoa(kind.Count)
+		}
+		for key, err := range recordtypes.CheckKeys(t, len(kind.Columns), kind.Of, count, len(kind.CountOf), len(kind.Sums)) {
+			add(name, key, err)
+		}
+		list, p.kinds = append(list, t), append(p.kinds, kind)
+		p.columns = append(p.columns, p.bindColumns(t, kind, schema, func(key string, err error) { add(name, key, err) }))
+	}
+	links := recordtypes.NewLinks(list)
+	for i, t := range list {
+		for key, err := range links.Bind(t, p.kinds[i].Of, p.kinds[i].CountOf) {
+			add(t.Name, key, err)
+		}
+		p.sums = append(p.sums, p.bindSums(t, p.kinds[i], schema, func(key string, err error) { add(t.Name, key, err) }))
+	}
+	if len(errs) == 0 {
+		plan, wrong := recordtypes.New(schema, list)
+		p.plan = plan
+		for name, err := range wrong {
+			add(name, "", err)
+		}
+	}
+	slices.SortFunc(errs, func(a, b error) int { return strings.Compare(a.Error(), b.Error()) })
+	return p, errors.Join(errs...)
+}
+
+// bindColumns finds the fields of the item that the columns of a type are.
+func (p *types) bindColumns(t *recordtypes.Type, kind RecordType, schema *row.Schema, bad func(key string, err error)) (columns []int) {
+	for _, name := range slices.Sorted(maps.Keys(kind.Columns)) {
+		at, f := kind.Columns[name], schema.Index(name)
+		switch {
+		case f < 0:
+			hint := "its fields are " + strings.Join(schema.Names(), ", ")
+			if near := nearest.Name(name, schema.Names()); near != "" {
+				hint = "did you mean " + near + "?"
+			}
+			bad("columns."+name, fmt.Errorf("the item has no field %s (%s)", name, hint))
+			continue
+		case at < 1 || kind.Fields > 0 && at > kind.Fields:
+			bad("columns."+name, fmt.Errorf("%d is not the number of a field, from 1", at))
+			continue
+		}
+		t.Fields, columns = append(t.Fields, f), append(columns, at-1)
+	}
+	for key, at := range map[string]int{"count": kind.Count, "fields": kind.Fields} {
+		if at < 0 {
+			bad(key, errors.New("it is negative"))
+		}
+	}
+	return columns
+}
+
+// bindSums finds the fields whose sums a trailer has.
+func (p *types) bindSums(t *recordtypes.Type, kind RecordType, schema *row.Schema, bad func(key string, err error)) (sums []int) {
+	for _, name := range slices.Sorted(maps.Keys(kind.Sums)) {
+		at, f := kind.Sums[name], schema.Index(name)
+		switch {
+		case f < 0:
+			bad("sums."+name, fmt.Errorf("the item has no field %s", name))
+		case schema.Field(f).Kind != row.Int && schema.Field(f).Kind != row.DecimalKind:
+			bad("sums."+name, fmt.Errorf("the field is a %s; exact sums are of int and decimal", schema.Field(f).Kind))
+		case at < 1:
+			bad("sums."+name, fmt.Errorf("%d is not the number of a field, from 1", at))
+		default:
+			t.Sums, sums = append(t.Sums, recordtypes.Sum{Name: name, Field: f}), append(sums, at-1)
+		}
+	}
+	return sums
+}

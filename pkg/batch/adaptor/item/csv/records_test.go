@@ -1,0 +1,246 @@
+package csv
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/surfin-batch/surfin/pkg/batch/chunk/itemtest"
+	"github.com/surfin-batch/surfin/pkg/batch/core/item"
+	"github.com/surfin-batch/surfin/pkg/batch/core/row"
+)
+
+// orderLine is an item of a file of orders: the day is that of the file, the customer that of the order.
+func orderLine(t require.TestingT) item.Type {
+	two := 2
+	schema, err := row.NewSchema(
+		row.Field{Name: "record", Kind: row.String}, row.Field{Name: "day", Kind: row.DateKind, Format: "dd.MM.yyyy"}, row.Field{Name: "customer", Kind: row.String},
+		row.Field{Name: "article", Kind: row.String, Nullable: true}, row.Field{Name: "amount", Kind: row.DecimalKind, Scale: &two, DecimalSeparator: ",", Nullable: true}, row.Field{Name: "note", Kind: row.String, Nullable: true},
+	)
+	require.NoError(t, err)
+	return item.RowOf("line", schema)
+}
+
+func orderConfig(path string) ReaderConfig {
+	return ReaderConfig{Path: path, Delimiter: ";", Header: HeaderExact, Records: map[string]RecordType{
+		"FILE":  {As: "header", Columns: map[string]int{"day": 2}},
+		"ORDER": {As: "header", Of: "FILE", Columns: map[string]int{"customer": 3}},
+		"LINE":  {Columns: map[string]int{"article": 2, "amount": 3}},
+		"NOTE":  {Columns: map[string]int{"note": 2}},
+		"SUM":   {As: "trailer", Of: "ORDER", Count: 2, CountOf: []string{"LINE"}, Sums: map[string]int{"amount": 3}},
+		"END":   {As: "trailer", Count: 2, Sums: map[string]int{"amount": 3}},
+	}}
+}
+
+const ordersFile = "FILE;20.11.2026\r\n" +
+	"ORDER;1;\"Miller; Sons\r\nand \"\"Co\"\"\"\r\n" +
+	"LINE;pen;12,50\r\n" +
+	"\r\n" +
+	"LINE;ink;-0,05\r\n" +
+	"NOTE;\"be\r\nquick\"\r\n" +
+	"SUM;2;12,45\r\n" +
+	"ORDER;2;Ada\r\n" +
+	"LINE;;7\r\n" +
+	"SUM;1;7,00\r\n" +
+	"END;4;19,45\r\n"
+
+func recordsReaderOf(t testing.TB, path string) item.Reader {
+	t.Helper()
+	r, err := NewReader(orderConfig(path), orderLine(t))
+	require.NoError(t, err)
+	return r
+}
+
+func ordersOf(t testing.TB, content string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "in.csv")
+	require.NoError(t, os.WriteFile(path, []byte(content), 0o600))
+	return path
+}
+
+// outcomesOf reads a file to its end.
+func outcomesOf(t require.TestingT, r item.Reader, at item.Position) (all []string, positions []item.Position, end error) {
+	ctx := context.Background()
+	require.NoError(t, r.Component().(item.Opener).Open(ctx, at))
+	for {
+		items := r.NewItems(1)
+		err := r.Fill(ctx, items, 1)
+		switch {
+		case err == nil:
+			all = append(all, fmt.Sprintf("%q", items.At(0).(item.Row).Values()))
+		case item.IsConsumed(err):
+			all = append(all, "!"+err.Error())
+		default:
+			require.NoError(t, r.Component().(item.Closer).Close(ctx))
+			return all, positions, err
+		}
+		pos, err := r.Component().(item.Positioner).Position()
+		require.NoError(t, err)
+		positions = append(positions, pos)
+	}
+}
+
+func TestDetailsOfDelimitedRecordsHaveTheValuesOfTheirHeaders(t *testing.T) {
+	t.Parallel()
+	all, _, end := outcomesOf(t, recordsReaderOf(t, ordersOf(t, ordersFile)), nil)
+	require.ErrorIs(t, end, io.EOF)
+	require.Len(t, all, 4)
+	for i, want := range []string{`"12.50"`, `"-0.05"`, `quick"`, `"7.00"`} {
+		require.Contains(t, all[i], `"2026-11-20"`)
+		require.Contains(t, all[i], want)
+		require.Contains(t, all[i], []string{"Miller; Sons", "Miller; Sons", "and \\\"Co\\\"", "Ada"}[i])
+	}
+}
+
+func TestDelimitedRecordTypesKeepTheContract(t *testing.T) {
+	t.Parallel()
+	for name, content := range map[string]string{
+		"right": ordersFile, "bad": strings.Replace(strings.Replace(ordersFile, "LINE;;7", "LINE;\xff;7", 1), "LINE;ink;-0,05", "LINE;ink;-0,05;more", 1), "CR": strings.ReplaceAll(ordersFile, "\r\n", "\r"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := ordersOf(t, content)
+			itemtest.Reader(t, itemtest.ReaderConfig{Source: path, Joins: true, New: func(t testing.TB) item.Reader { return recordsReaderOf(t, path) }})
+		})
+	}
+}
+
+func TestADelimitedTrailerThatDoesNotAgreeFailsBeforeTheLastItem(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		old, new, want string
+		items          int
+	}{
+		{"END;4;19,45", "END;4;19,46", "in.csv:13: the trailer END says that amount is 19.46 in all, and the records have 19.45: the file is not whole", 3},
+		{"END;4;19,45", "END;5;19,45", "in.csv:13: the trailer END says 5 records, and the file has 4", 3},
+		{"END;4;19,45\r\n", "", "the file has no trailer END after 4 records", 3},
+		{"SUM;2;12,45", "SUM;3;12,45", "in.csv:9: the trailer SUM says 3 records, and the part after the header ORDER of line 2 has 2", 2},
+		{"SUM;1;7,00\r\n", "", "has no trailer SUM after 1 records", 3},
+		{"SUM;1;7,00", "SUM;1", "in.csv:12: the record has 2 fields, not 3 as others of the type SUM", 3},
+		{"SUM;2;12,45", "SUM;2;", "in.csv:9: the trailer SUM has no sum of amount in field 3: it is empty", 2},
+		{"FILE;20.11.2026", "FILE;2026", "in.csv:1: column 6: field day", 0},
+		{"LINE;ink;-0,05", "Line;ink;-0,05", "in.csv:9: the trailer SUM says 2 records, and the part after the header ORDER of line 2 has 1", 2},
+	} {
+		require.Contains(t, ordersFile, c.old)
+		all, _, end := outcomesOf(t, recordsReaderOf(t, ordersOf(t, strings.Replace(ordersFile, c.old, c.new, 1))), nil)
+		require.ErrorContains(t, end, c.want)
+		require.Len(t, all, c.items, "%v", all)
+	}
+	all, _, _ := outcomesOf(t, recordsReaderOf(t, ordersOf(t, strings.Replace(ordersFile, "LINE;ink;", "Line;ink;", 1))), nil)
+	require.Contains(t, all[1], `in.csv:6: the record is of the type "Line", and records has END, FILE, LINE, NOTE, ORDER, SUM; "*": {as: ignore} passes all others over`)
+}
+
+func TestADelimitedDetailIsRedrivenWithItsHeaders(t *testing.T) {
+	t.Parallel()
+	path := ordersOf(t, strings.Replace(ordersFile, "LINE;ink;-0,05", "LINE;ink;-0,0x", 1))
+	r := recordsReaderOf(t, path)
+	c := r.Component().(*recordsReader)
+	require.NoError(t, c.Open(t.Context(), nil))
+	require.NoError(t, r.Fill(t.Context(), r.NewItems(1), 1))
+	require.ErrorContains(t, r.Fill(t.Context(), r.NewItems(1), 1), "in.csv:6: column 10: field amount")
+	raw := c.RawText()
+	require.NoError(t, c.Close(t.Context()))
+	require.Equal(t, "LINE;ink;-0,0x", raw.Text)
+	require.Len(t, raw.Heads, 2)
+	raw.Text = "LINE;ink;-0,07"
+	require.NoError(t, c.OpenRaw(t.Context(), item.Meta{Path: "gone.csv", Line: 6}, raw))
+	items := r.NewItems(1)
+	require.NoError(t, r.Fill(t.Context(), items, 1))
+	require.Equal(t, "LINE", items.At(0).(item.Row).At(0).Str())
+	require.Equal(t, "Miller; Sons\r\nand \"Co\"", strings.ReplaceAll(strings.ReplaceAll(items.At(0).(item.Row).At(2).Str(), "\r\n", "\n"), "\n", "\r\n"))
+	require.Equal(t, "-0.07", items.At(0).(item.Row).At(4).String())
+	require.ErrorIs(t, r.Fill(t.Context(), r.NewItems(1), 1), io.EOF)
+	raw.Text = "END;4;19,45"
+	require.NoError(t, c.OpenRaw(t.Context(), item.Meta{Path: "gone.csv", Line: 6}, raw))
+	require.ErrorContains(t, r.Fill(t.Context(), r.NewItems(1), 1), "gone.csv:6: the record is a trailer and not an item")
+}
+
+// Random files of orders are read as they were made, from the start and from each position.
+func TestRandomDelimitedRecordsAreReadAsTheyWereMade(t *testing.T) {
+	t.Parallel()
+	path := ordersOf(t, "")
+	rapid.Check(t, func(rt *rapid.T) {
+		content, amounts := randomOrders(rt)
+		require.NoError(rt, os.WriteFile(path, []byte(content), 0o600))
+		read := func(at item.Position) ([]string, []item.Position) {
+			all, positions, end := outcomesOf(rt, recordsReaderOf(t, path), at)
+			require.True(rt, errors.Is(end, io.EOF), "%v in %s", end, content)
+			return all, positions
+		}
+		whole, positions := read(nil)
+		require.Len(rt, whole, len(amounts), content)
+		for i, want := range amounts {
+			require.Contains(rt, whole[i], want)
+		}
+		for i, at := range positions {
+			rest, _ := read(at)
+			require.Equal(rt, len(whole[i+1:]), len(rest))
+			for k := range rest {
+				require.Equal(rt, whole[i+1+k], rest[k])
+			}
+		}
+	})
+}
+
+func randomOrders(t *rapid.T) (content string, amounts []string) {
+	var b strings.Builder
+	end := rapid.SampledFrom([]string{"\n", "\r\n"}).Draw(t, "end")
+	line := func(format string, args ...any) { fmt.Fprintf(&b, format+end, args...) }
+	money := func(cents int64) string {
+		d, err := row.NewDecimal(cents, 2)
+		require.NoError(t, err)
+		return d.String()
+	}
+	written := func(cents int64) string { return strings.Replace(money(cents), ".", ",", 1) }
+	line("FILE;20.11.2026")
+	total, records := int64(0), 0
+	for n := range rapid.IntRange(0, 4).Draw(t, "orders") {
+		line(`ORDER;%d;"%s"`, n, rapid.StringMatching(`[a-c;ß\n]{0,9}`).Draw(t, "customer"))
+		sum, count := int64(0), rapid.IntRange(0, 5).Draw(t, "lines")
+		for range count {
+			cents := rapid.Int64Range(-999999, 999999).Draw(t, "cents")
+			line("LINE;%s;%s", rapid.StringMatching(`[a-cß ]{0,5}`).Draw(t, "article"), written(cents))
+			amounts = append(amounts, money(cents))
+			sum += cents
+		}
+		if rapid.Bool().Draw(t, "note") {
+			line(`NOTE;"x` + end + `y"`)
+			amounts = append(amounts, "NOTE")
+			records++
+		}
+		line("SUM;%d;%s", count, written(sum))
+		total, records = total+sum, records+count
+	}
+	line("END;%d;%s", records, written(total))
+	return b.String(), amounts
+}
+
+func TestDelimitedRecordTypesAreChecked(t *testing.T) {
+	t.Parallel()
+	for want, change := range map[string]func(map[string]RecordType){
+		"records.LINE.columns.amont: the item has no field amont (did you mean amount?)": func(r map[string]RecordType) { r["LINE"].Columns["amont"] = 4 },
+		"records.LINE.columns.note: 0 is not the number of a field, from 1":              func(r map[string]RecordType) { r["LINE"].Columns["note"] = 0 },
+		"records.SUM.sums.note: the field is a string; exact sums are of int and":        func(r map[string]RecordType) { r["SUM"].Sums["note"] = 4 },
+		"records.LINE: columns: the field customer of the item has a column neither":     func(r map[string]RecordType) { delete(r, "ORDER"); delete(r, "SUM") },
+		"records.SUM.of: ORDER is not a header of this file (as: header)":                func(r map[string]RecordType) { delete(r, "ORDER") },
+		"records.NOTE.fields: it is negative":                                            func(r map[string]RecordType) { r["NOTE"] = RecordType{Columns: map[string]int{"note": 2}, Fields: -1} },
+	} {
+		cfg := orderConfig("in.csv")
+		change(cfg.Records)
+		_, err := NewReader(cfg, orderLine(t))
+		require.ErrorContains(t, err, want)
+	}
+	cfg := orderConfig("in.csv")
+	_, err := NewReader(cfg, nil)
+	require.ErrorContains(t, err, "item: the type of the items is missing: a file with several record types has no header")
+	cfg.Records, cfg.TypeAt = nil, 2
+	_, err = NewReader(cfg, orderLine(t))
+	require.ErrorContains(t, err, "type_at: it is the number of a field")
+}

@@ -1,0 +1,87 @@
+package query
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"strings"
+
+	"github.com/surfin-batch/surfin/pkg/batch/tx"
+)
+
+// connect returns the connection that Open works with: that of a snapshot has a transaction, which
+// ends with Close and not with a chunk.
+func (r *Reader) connect(ctx context.Context) (tx.Conn, error) {
+	if !r.config.Snapshot {
+		return r.db.Conn(), nil
+	}
+	attr := tx.Attr{ReadOnly: true}
+	if r.db.Dialect() == tx.Postgres { // a transaction of SQLite is a snapshot anyway
+		attr.Isolation = sql.LevelRepeatableRead
+	}
+	var err error
+	if r.snapshot, err = r.db.Begin(ctx, attr); err != nil {
+		return nil, fmt.Errorf("begin a snapshot: %w", err)
+	}
+	return r.snapshot.Conn(), nil
+}
+
+// conn is where the statements of Open run: in the snapshot, or by themselves.
+func (r *Reader) conn() tx.Conn {
+	if r.snapshot != nil {
+		return r.snapshot.Conn()
+	}
+	return r.db.Conn()
+}
+
+// refuseResume refuses a restart where rows of a snapshot were read before, or are to be read now
+// (rule C15m).
+func refuseResume(p position) error {
+	switch {
+	case p.Read == 0:
+		return nil
+	case p.Snapshot:
+		return fmt.Errorf("cannot restart: %d rows of a snapshot were read, and without a key nothing tells them from the others: "+
+			"restart it --from-start, which reads all rows again", p.Read)
+	}
+	return fmt.Errorf("cannot restart: the last commit was at a key, and a snapshot is read from its beginning: restore the key, or restart it --from-start")
+}
+
+// declare begins to read the snapshot.
+func (r *Reader) declare(ctx context.Context) error {
+	outputs := make([]string, len(r.columns))
+	for i := range r.columns {
+		outputs[i] = r.engine.output(r.columns[i].name)
+	}
+	text := fmt.Sprintf("select %s from (\n%s\n) q", strings.Join(outputs, ", "), r.sql)
+	var err error
+	r.cursor, err = r.engine.cursor(context.WithoutCancel(ctx), r.snapshot.Conn(), r.columns, text, r.args)
+	return r.explain(text, err)
+}
+
+func (r *Reader) fetchSnapshot(ctx context.Context) error {
+	p, err := r.cursor.next(ctx, r.config.Fetch)
+	if err != nil {
+		return r.explain("", err)
+	}
+	r.page, r.at, r.limit = p, 0, p.len()
+	r.last = p.len() < r.config.Fetch
+	return nil
+}
+
+// Close ends the snapshot.
+func (r *Reader) Close(context.Context) (err error) {
+	if r.cursor != nil {
+		err = r.cursor.close()
+	}
+	if r.snapshot != nil {
+		if failed := r.snapshot.Rollback(); err == nil {
+			err = failed
+		}
+	}
+	r.cursor, r.snapshot = nil, nil
+	if err != nil {
+		return fmt.Errorf("query: end the snapshot: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,69 @@
+package text
+
+import (
+	"encoding/hex"
+	"fmt"
+	"strings"
+
+	"github.com/surfin-batch/surfin/internal/filestream"
+)
+
+// codec is the encoding of records that have a length in bytes. They are decoded field by field, as
+// packed and binary numbers have no encoding.
+type codec struct {
+	*filestream.FieldCodec
+	ebcdic bool
+	blank  byte
+}
+
+// newCodec returns the codec of a value of the key encoding.
+func newCodec(name filestream.EncodingName) (*codec, error) {
+	c, err := filestream.NewFieldCodec(name)
+	if err != nil {
+		return nil, err
+	}
+	return &codec{FieldCodec: c, ebcdic: c.IsEBCDIC(), blank: c.Blank()}, nil
+}
+
+// checkEncoding reports an encoding that records of the length, 0 for lines, cannot have.
+func checkEncoding(name filestream.EncodingName, length int) error {
+	if length > 0 {
+		_, err := newCodec(name)
+		return err
+	}
+	return filestream.CheckEncoding(name)
+}
+
+func (c *codec) decode(raw string) (string, error) { return c.Decode(raw) }
+
+func (c *codec) encode(dst []byte, text string) ([]byte, error) { return c.Append(dst, text) }
+
+// hexMark begins the text of a record that no text can stand for.
+const hexMark = "hex:"
+
+// textOf returns a record as a text that bytesOf turns back: its characters, or its bytes as
+// hexadecimal digits if it has bytes that are not text.
+func (c *codec) textOf(raw string, binary bool) string {
+	if !binary {
+		text, err := c.decode(raw)
+		if err == nil && !strings.HasPrefix(text, hexMark) {
+			if back, err := c.encode(nil, text); err == nil && string(back) == raw {
+				return text
+			}
+		}
+	}
+	return hexMark + hex.EncodeToString([]byte(raw))
+}
+
+// bytesOf returns the bytes of a record from its text.
+func (c *codec) bytesOf(text string) ([]byte, error) {
+	digits, is := strings.CutPrefix(text, hexMark)
+	if !is {
+		return c.encode(nil, text)
+	}
+	raw, err := hex.DecodeString(strings.TrimSpace(digits))
+	if err != nil {
+		return nil, fmt.Errorf("behind %s stand two hexadecimal digits for each byte: %w", hexMark, err)
+	}
+	return raw, nil
+}

@@ -1,0 +1,408 @@
+package text
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/surfin-batch/surfin/internal/nearest"
+	"github.com/surfin-batch/surfin/internal/recordtypes"
+	"github.com/surfin-batch/surfin/pkg/batch/core/item"
+	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
+	"github.com/surfin-batch/surfin/pkg/batch/core/row"
+)
+
+// RecordType is a type of records in a file that has several.
+type RecordType struct {
+	As      string            `key:"as" default:"detail" enum:"detail,header,trailer,ignore" doc:"What becomes of such a record: a detail is an item; a header gives its fields to all details after it, up to the next header of the type; a trailer is compared with the records before it; ignore leaves the record out."`
+	Columns map[string]Column `key:"columns" doc:"Of a detail or a header: where its fields stand, as in columns."`
+	Of      string            `key:"of" doc:"Of a trailer: the header that it closes; it is compared with the records since that header. Without it a trailer is compared with the whole file, and must be its last record. Of a header: the header that it belongs to."`
+	Count   string            `key:"count" doc:"Of a trailer: where the number of records stands."`
+	CountOf []string          `key:"count_of" doc:"Which types a trailer counts, such as [H, D, T]; without it all details, those that could not be read too."`
+	Sums    map[string]Column `key:"sums" doc:"Of a trailer: where the sums of fields stand, such as amount: 9-23. A sum has the decimals, the format and the sign of the field's column, unless it says others."`
+}
+
+// bound is the columns of a record type.
+type bound struct {
+	*layout
+	count span
+	sums  []cell
+}
+
+// program is a checked configuration.
+type program struct {
+	shape
+	plan   *recordtypes.Plan
+	of     []bound // by the place of the type in the plan
+	typeAt span    // 0-0: a record begins with the name of its type
+	names  []string
+	// any is the type of all records that are of no other one; nil: they are invalid items.
+	any *recordtypes.Type
+	// record is what the record of a detail begins with, if there is one type only.
+	record string
+}
+
+// compile checks a configuration of the reader.
+func compile(cfg *ReaderConfig, itemType item.Type) (*program, error) {
+	if err := named(itemType, "item"); err != nil {
+		return nil, err
+	}
+	of, err := shapeOf(cfg.Length, cfg.Encoding)
+	if err != nil {
+		return nil, &registry.ConfigError{Key: "encoding", Err: err}
+	}
+	p := &program{shape: of}
+	var types []*recordtypes.Type
+	if cfg.Records == nil {
+		types, err = p.one(cfg, itemType.Schema())
+	} else {
+		types, err = p.several(cfg, itemType.Schema())
+	}
+	if err != nil {
+		return nil, err
+	}
+	return p, p.complete(types, itemType.Schema())
+}
+
+// one makes the plan of a file whose records are all of one type, apart from its trailer.
+func (p *program) one(cfg *ReaderConfig, schema *row.Schema) ([]*recordtypes.Type, error) {
+	l, err := newLayout(cfg.Columns, cfg.Record, p.shape, schema, true)
+	if err != nil {
+		return nil, err
+	}
+	total, err := newSums(cfg.Trailer, l, schema)
+	if err != nil {
+		return nil, err
+	}
+	if p.record, err = p.marked(cfg.Record); err != nil {
+		return nil, &registry.ConfigError{Key: "record", Err: err}
+	}
+	types := []*recordtypes.Type{{Name: recordtypes.Any, Role: recordtypes.Detail, Fields: fieldsOf(l)}}
+	p.of = []bound{{layout: l}}
+	if t := cfg.Trailer; t != nil {
+		trailer := &recordtypes.Type{Name: t.Begins, Role: recordtypes.Trailer, Label: "the trailer", HasCount: t.Count != ""}
+		b := bound{layout: &layout{mark: t.Begins, shape: p.shape}, sums: total.cells}
+		if t.Count != "" {
+			if b.count, err = spanOf(t.Count); err != nil {
+				return nil, &registry.ConfigError{Key: "trailer.count", Err: err}
+			}
+		}
+		for _, c := range total.cells {
+			trailer.Sums = append(trailer.Sums, recordtypes.Sum{Name: c.name, Field: c.field})
+		}
+		types, p.of = append(types, trailer), append(p.of, b)
+	}
+	return types, nil
+}
+
+func fieldsOf(l *layout) []int {
+	fields := make([]int, len(l.cells))
+	for i, c := range l.cells {
+		fields[i] = c.field
+	}
+	return fields
+}
+
+// several makes the plan of a file with several types of records.
+func (p *program) several(cfg *ReaderConfig, schema *row.Schema) ([]*recordtypes.Type, error) {
+	var errs []error
+	if cfg.TypeAt != "" {
+		var err error
+		if p.typeAt, err = spanOf(cfg.TypeAt); err == nil && p.length > 0 && p.typeAt.last > p.length {
+			err = fmt.Errorf("it ends at %d, and a record has %d bytes (length)", p.typeAt.last, p.length)
+		}
+		if err != nil {
+			errs = append(errs, &registry.ConfigError{Key: "type_at", Err: err})
+		}
+	}
+	var types []*recordtypes.Type
+	for _, name := range sortedKeys(cfg.Records) {
+		t, b, wrong := p.typeOf(name, cfg.Records[name], schema)
+		types, p.of, errs = append(types, t), append(p.of, b), append(errs, wrong...)
+	}
+	link := recordtypes.NewLinks(types)
+	for i, t := range types {
+		kind := cfg.Records[t.Name]
+		for key, err := range link.Bind(t, kind.Of, kind.CountOf) {
+			errs = append(errs, &registry.ConfigError{Key: "records." + t.Name + "." + key, Err: err})
+		}
+		errs = append(errs, p.bindSums(i, types, cfg.Records, schema)...)
+	}
+	slices.SortFunc(errs, func(a, b error) int { return strings.Compare(a.Error(), b.Error()) })
+	return types, errors.Join(errs...)
+}
+
+func sortedKeys[V any](m map[string]V) []string {
+	keys := make([]string, 0, len(m))
+	for key := range m {
+		keys = append(keys, key)
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+// typeOf binds the columns of a type.
+func (p *program) typeOf(name string, kind RecordType, schema *row.Schema) (*recordtypes.Type, bound, []error) {
+	key := "records." + name
+	t := &recordtypes.Type{Name: name, Role: recordtypes.Role(cmp.Or(kind.As, string(recordtypes.Detail)))}
+	mark := name
+	if p.typeAt.first > 0 || name == recordtypes.Any {
+		mark = ""
+	}
+	b := bound{layout: &layout{shape: p.shape}}
+	errs := recordtypes.CheckKeys(t, len(kind.Columns), kind.Of, kind.Count, len(kind.CountOf), len(kind.Sums))
+	if _, err := p.marked(name); err != nil || name == "" || strings.ContainsAny(name, "\r\n") {
+		errs[""] = fmt.Errorf("%q cannot stand at the beginning of a record", name)
+	}
+	var all []error
+	for at, err := range errs {
+		all = append(all, &registry.ConfigError{Key: strings.TrimSuffix(key+"."+at, "."), Err: err})
+	}
+	if len(kind.Columns) > 0 {
+		l, wrong := bindColumns(kind.Columns, mark, p.shape, schema)
+		for _, err := range wrong {
+			var of *registry.ConfigError
+			if errors.As(err, &of) {
+				err = &registry.ConfigError{Key: key + "." + of.Key, Err: of.Err}
+			}
+			all = append(all, err)
+		}
+		b.layout = l
+		t.Fields = fieldsOf(l)
+	}
+	if kind.Count != "" {
+		var err error
+		t.HasCount = true
+		if b.count, err = spanOf(kind.Count); err != nil {
+			all = append(all, &registry.ConfigError{Key: key + ".count", Err: err})
+		}
+	}
+	return t, b, all
+}
+
+// bindSums finds the columns whose sums a trailer has.
+func (p *program) bindSums(number int, types []*recordtypes.Type, records map[string]RecordType, schema *row.Schema) (errs []error) {
+	t := types[number]
+	for _, name := range sortedKeys(records[t.Name].Sums) {
+		c, err := p.sumOf(types, records, name, records[t.Name].Sums[name], schema)
+		if errors.Is(err, errReported) {
+			continue
+		}
+		if err != nil {
+			errs = append(errs, &registry.ConfigError{Key: "records." + t.Name + ".sums." + name, Err: err})
+			continue
+		}
+		p.of[number].sums = append(p.of[number].sums, c)
+		t.Sums = append(t.Sums, recordtypes.Sum{Name: name, Field: c.field})
+	}
+	return errs
+}
+
+// errReported says that the column of a sum is wrong, which is reported there.
+var errReported = errors.New("its column is wrong")
+
+func (p *program) sumOf(types []*recordtypes.Type, records map[string]RecordType, name string, column Column, schema *row.Schema) (cell, error) {
+	var like *cell
+	declared := false
+	for i, t := range types {
+		for k := range p.of[i].cells {
+			if t.Role == recordtypes.Detail && p.of[i].cells[k].name == name {
+				like = &p.of[i].cells[k]
+			}
+		}
+		_, has := records[t.Name].Columns[name]
+		declared = declared || has && t.Role == recordtypes.Detail
+	}
+	if like == nil {
+		if declared {
+			return cell{}, errReported
+		}
+		hint := ""
+		if near := nearest.Name(name, schema.Names()); near != "" && near != name {
+			hint = fmt.Sprintf(" (did you mean %s?)", near)
+		}
+		return cell{}, fmt.Errorf("no detail has a column %s%s", name, hint)
+	}
+	if kind := schema.Field(like.field).Kind; kind != row.Int && kind != row.DecimalKind {
+		return cell{}, fmt.Errorf("the field is a %s; exact sums are of int and decimal", kind)
+	}
+	if column.Decimals == nil && like.decimals >= 0 {
+		column.Decimals = &like.decimals
+	}
+	if column.Format == "" {
+		column.Format = like.form.String()
+		if like.form != formText && column.Sign == "" {
+			column.Sign = like.sign.String()
+		}
+	}
+	if column.Format == formText.String() {
+		column.Pad = "0"
+	}
+	c, err := cellOf(name, column, p.shape, schema)
+	if err == nil && p.length > 0 && c.last > p.length {
+		err = fmt.Errorf("it ends at %d, and a record has %d bytes (length)", c.last, p.length)
+	}
+	return c, err
+}
+
+// complete makes the plan.
+func (p *program) complete(types []*recordtypes.Type, schema *row.Schema) error {
+	plan, wrong := recordtypes.New(schema, types)
+	p.plan = plan
+	var errs []error
+	for _, name := range sortedKeys(wrong) {
+		errs = append(errs, &registry.ConfigError{Key: "records." + name, Err: wrong[name]})
+	}
+	for _, t := range types {
+		raw, err := p.marked(t.Name)
+		if err != nil {
+			errs = append(errs, err)
+		}
+		p.names = append(p.names, raw)
+		if t.Name == recordtypes.Any {
+			p.any = t
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// find returns the type of a record; nil: it is of none. It looks at no more than the first places.
+func (p *program) find(record string) *recordtypes.Type {
+	best := p.any
+	if p.typeAt.first > 0 {
+		name, err := p.lineOf(record).read(p.typeAt)
+		if err != nil {
+			return best
+		}
+		name = strings.TrimSpace(name)
+		for _, t := range p.plan.Types {
+			if t.Name == name {
+				return t
+			}
+		}
+		return best
+	}
+	size := -1
+	for i, t := range p.plan.Types {
+		if name := p.names[i]; t != p.any && len(name) > size && strings.HasPrefix(record, name) {
+			best, size = t, len(name)
+		}
+	}
+	return best
+}
+
+// needed is how many bytes of a record find looks at.
+func (p *program) needed() int {
+	if p.typeAt.first > 0 {
+		return p.typeAt.last * utf8.UTFMax
+	}
+	size := 0
+	for _, name := range p.names {
+		size = max(size, len(name))
+	}
+	return size
+}
+
+// record is a record of a type: a recordtypes.Record.
+type record struct {
+	*program
+	line line
+	text string
+}
+
+func (r *record) set(text string) { r.line, r.text = r.lineOf(text), text }
+
+// binary reports whether records have bytes that are not text.
+func (p *program) binary() bool {
+	for _, b := range p.of {
+		if slices.ContainsFunc(b.cells, func(c cell) bool { return c.form == formPacked || c.form == formBinary }) {
+			return true
+		}
+	}
+	return false
+}
+
+// shown returns a record as a text, which bytesOf turns back.
+func (p *program) shown(raw string) string {
+	if p.codec == nil {
+		return raw
+	}
+	return p.codec.textOf(raw, p.binary())
+}
+
+func (p *program) bytesOf(text string) (string, error) {
+	if p.codec == nil {
+		return text, nil
+	}
+	raw, err := p.codec.bytesOf(text)
+	return string(raw), err
+}
+
+// Column implements recordtypes.Record.
+func (r *record) Column(t *recordtypes.Type, column int) (row.Value, error) {
+	c := r.of[t.Number()].cells[column]
+	v, err := c.parse(r.line, r.plan.Schema)
+	if err != nil {
+		return v, fmt.Errorf("%s %s: %w", r.places(), c.span, err)
+	}
+	return v, nil
+}
+
+// Count implements recordtypes.Record.
+func (r *record) Count(t *recordtypes.Type) (int64, error) {
+	at := r.of[t.Number()].count
+	said, err := r.line.read(at)
+	said = strings.TrimSpace(said)
+	n, bad := strconv.ParseInt(said, 10, 64)
+	if err = cmp.Or(err, bad); err != nil {
+		return 0, fmt.Errorf("at %s (count): %.40q", at, said)
+	}
+	return n, nil
+}
+
+// Sum implements recordtypes.Record.
+func (r *record) Sum(t *recordtypes.Type, sum int) (row.Value, error) {
+	c := r.of[t.Number()].sums[sum]
+	v, err := c.parse(r.line, r.plan.Schema)
+	if err == nil && v.IsNull() {
+		err = errors.New("it is blank")
+	}
+	if err != nil {
+		return v, fmt.Errorf("at %s: %.40q: %w", c.span, r.line.at(c.span), err)
+	}
+	return v, nil
+}
+
+// Raw implements recordtypes.Record: the record up to its last column.
+func (r *record) Raw(t *recordtypes.Type) []byte {
+	return []byte(r.line.at(span{1, r.of[t.Number()].width}))
+}
+
+// unit is what the file calls a record.
+func (s shape) unit() string {
+	if s.codec == nil {
+		return "line"
+	}
+	return "record"
+}
+
+// errNotValid says that a line has bytes that its encoding does not have.
+var errNotValid = errors.New("the line is not valid")
+
+// fits says what is wrong with the form of a record, before its columns are read.
+func (r *record) fits(t *recordtypes.Type, short bool) error {
+	l := r.of[t.Number()]
+	switch {
+	case r.codec == nil && !utf8.ValidString(r.text):
+		return errNotValid
+	case t == r.any && !strings.HasPrefix(r.text, r.program.record):
+		return fmt.Errorf("the %s does not begin with %q (record)", r.unit(), l.mark)
+	case l.codec == nil && r.line.size < l.width && !short:
+		return fmt.Errorf("the line has %d characters, and its columns take %d (short: true takes it as it is)", r.line.size, l.width)
+	}
+	return nil
+}

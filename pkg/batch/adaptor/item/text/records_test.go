@@ -1,0 +1,280 @@
+package text
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/surfin-batch/surfin/pkg/batch/chunk/itemtest"
+	"github.com/surfin-batch/surfin/pkg/batch/core/item"
+	"github.com/surfin-batch/surfin/pkg/batch/core/row"
+)
+
+// entry is an item of batches: the day is that of the file, the company that of the batch.
+func entry(t require.TestingT) item.Type {
+	two := 2
+	schema, err := row.NewSchema(
+		row.Field{Name: "record", Kind: row.String}, row.Field{Name: "day", Kind: row.DateKind, Format: "yyyyMMdd"}, row.Field{Name: "company", Kind: row.String},
+		row.Field{Name: "account", Kind: row.Int}, row.Field{Name: "amount", Kind: row.DecimalKind, Scale: &two, Nullable: true}, row.Field{Name: "note", Kind: row.String, Nullable: true},
+	)
+	require.NoError(t, err)
+	return item.RowOf("entry", schema)
+}
+
+// batches are the record types of a file with batches, each with its own trailer.
+func batches() map[string]RecordType {
+	two := 2
+	return map[string]RecordType{
+		"F":  {As: "header", Columns: map[string]Column{"day": {At: "2-9"}}},
+		"B":  {As: "header", Of: "F", Columns: map[string]Column{"company": {At: "2-7"}}},
+		"D":  {Columns: map[string]Column{"account": {At: "2-5", Pad: "0"}, "amount": {At: "6-11", Decimals: &two}}},
+		"DX": {Columns: map[string]Column{"account": {At: "3-6"}, "note": {At: "7-12"}}},
+		"E":  {As: "trailer", Of: "B", Count: "2-4", Sums: map[string]Column{"amount": {At: "5-12"}}},
+		"Z":  {As: "trailer", Count: "2-4", CountOf: []string{"F", "B", "D", "DX", "E", "Z"}, Sums: map[string]Column{"amount": {At: "5-12"}}},
+		"#":  {As: "ignore"},
+	}
+}
+
+func batchConfig(path string) ReaderConfig { return ReaderConfig{Path: path, Records: batches()} }
+
+const batchFile = "F20261120\n" +
+	"# two companies\n" +
+	"BACME  \n" +
+	"D0007 12.50\n" +
+	"D0008-00005\n" +
+	"DX0008late  \n" +
+	"E003    0000\n" +
+	"BZoë   \n" +
+	"D0009    10\n" +
+	"E00100000010\n" +
+	"Z01000000010\n" +
+	"\n# the end\n"
+
+// right is batchFile with amounts and sums that fit.
+func right() string {
+	return strings.NewReplacer("D0007 12.50", "D0007  1250", "E003    0000", "E003    1245", "Z01000000010", "Z01000001255").Replace(batchFile)
+}
+
+func batchReader(t testing.TB, content string) item.Reader {
+	t.Helper()
+	r, err := NewReader(batchConfig(fileOf(t, content)), entry(t))
+	require.NoError(t, err)
+	return r
+}
+
+func TestDetailsHaveTheValuesOfTheHeadersAboveThem(t *testing.T) {
+	t.Parallel()
+	all, end := outcomes(t, batchReader(t, right()))
+	require.ErrorIs(t, end, io.EOF)
+	require.Equal(t, []string{
+		"D 2026-11-20 ACME 7 12.50 null", "D 2026-11-20 ACME 8 -0.05 null", "DX 2026-11-20 ACME 8 null late", "D 2026-11-20 Zoë 9 0.10 null",
+	}, all)
+}
+
+func TestRecordTypesKeepTheContract(t *testing.T) {
+	t.Parallel()
+	for name, content := range map[string]string{"right": right(), "bad amounts": strings.Replace(strings.Replace(right(), "D0009    10", "D000x    10", 1), "D0007  1250", "D00O7  1250", 1)} {
+		t.Run(name, func(t *testing.T) {
+			path := fileOf(t, content)
+			itemtest.Reader(t, itemtest.ReaderConfig{Source: path, New: func(t testing.TB) item.Reader {
+				r, err := NewReader(batchConfig(path), entry(t))
+				require.NoError(t, err)
+				return r
+			}})
+		})
+	}
+}
+
+// A trailer is compared before the last record that it speaks of is handed out.
+func TestATrailerThatDoesNotAgreeFailsBeforeTheLastItem(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		old, new, want string
+		items          int
+	}{
+		{"E003    1245", "E003    1246", "in.txt:7: the trailer E says that amount is 12.46 in all, and the records have 12.45: the part after the header B of line 3 is not whole", 2},
+		{"E003", "E004", "in.txt:7: the trailer E says 4 records, and the part after the header B of line 3 has 3", 2},
+		{"E003    1245\n", "", "in.txt:7: the part after the header B of line 3 has no trailer E after 3 records", 3},
+		{"Z01000001255", "Z01100001255", "in.txt:11: the trailer Z says 11 records, and the file has 10", 3},
+		{"Z01000001255", "Z01000001256", "the trailer Z says that amount is 12.56 in all, and the records have 12.55: the file is not whole", 3},
+		{"Z01000001255\n", "", "the file has no trailer Z after 9 records", 3},
+		{"E00100000010\n", "", "in.txt:10: the part after the header B of line 8 has no trailer E after 1 records", 3},
+		{"\n# the end\n", "D0009    10\n", "in.txt:12: the file continues after its trailer", 4},
+		{"\n# the end\n", "Q\n", "in.txt:12: the file continues after its trailer", 4},
+		{"BACME  \n", "", "in.txt:3: the record D has no header B before it, and the trailer E counts it", 0},
+		{"F20261120\n", "", "in.txt:2: the header B has no header F before it", 0},
+		{"F20261120\n", "F20261x20\n", "in.txt:1: characters 2-9: field day: \"20261x20\" is not a date", 0},
+		{"F20261120\n", "F2026\n", "in.txt:1: the line has 5 characters, and its columns take 9", 0},
+		{"D0008-00005", "D0008-00O05", "in.txt:7: the sum of amount cannot be checked: 1 records have none that can be read", 2},
+		{"D0008-00005", "Q0008-00005", "in.txt:7: the sum of amount cannot be checked", 2},
+		{"E003    1245", "Ex03    1245", "the trailer E has no number of records at 2-4 (count): \"x03\"", 2},
+		{"E003    1245", "E003        ", "the trailer E has no sum of amount at 5-12: \"        \": it is blank", 2},
+	} {
+		require.Contains(t, right(), c.old)
+		all, end := outcomes(t, batchReader(t, strings.Replace(right(), c.old, c.new, 1)))
+		require.ErrorContains(t, end, c.want)
+		require.Len(t, all, c.items, "%v", all)
+	}
+}
+
+func TestARecordOfNoTypeIsInvalid(t *testing.T) {
+	t.Parallel()
+	cfg := batchConfig(fileOf(t, "F20261120\nQ1\nD0007  1250\n"))
+	cfg.Records = map[string]RecordType{"F": cfg.Records["F"], "D": {Columns: map[string]Column{"account": {At: "2-5"}, "company": {At: "6-11"}}}}
+	r, err := NewReader(cfg, entry(t))
+	require.NoError(t, err)
+	all, end := outcomes(t, r)
+	require.ErrorIs(t, end, io.EOF)
+	require.Equal(t, []string{`!` + cfg.Path + `:2: the record begins with "Q", and records has D, F; "*": {as: ignore} passes all others over`, "D 2026-11-20   1250 7 null null"}, all)
+
+	cfg.Records["*"], cfg.TypeAt = RecordType{As: "ignore"}, "1-1"
+	r, err = NewReader(cfg, entry(t))
+	require.NoError(t, err)
+	all, _ = outcomes(t, r)
+	require.Equal(t, []string{"D 2026-11-20   1250 7 null null"}, all)
+
+	delete(cfg.Records, "*")
+	cfg.Path = fileOf(t, "D0007  1250\nQ\n")
+	r, err = NewReader(cfg, entry(t))
+	require.NoError(t, err)
+	all, _ = outcomes(t, r)
+	require.Contains(t, all[0], "in.txt:1: no header F stands before it, and the field day needs a value")
+	require.Contains(t, all[1], `in.txt:2: the record is of the type "Q" (type_at), and records has D, F`)
+}
+
+func TestADetailIsRedrivenWithItsHeaders(t *testing.T) {
+	t.Parallel()
+	r := batchReader(t, strings.Replace(right(), "D0009    10", "D000x    10", 1))
+	c := r.Component().(*reader)
+	require.NoError(t, c.Open(t.Context(), nil))
+	require.NoError(t, r.Fill(t.Context(), r.NewItems(3), 3))
+	require.ErrorContains(t, r.Fill(t.Context(), r.NewItems(1), 1), "in.txt:9: characters 2-5: field account")
+	raw := c.RawText()
+	require.NoError(t, c.Close(t.Context()))
+	require.ElementsMatch(t, []string{"F=F20261120", "B=BZoë   "}, raw.Heads)
+	require.Empty(t, raw.Hidden().Heads)
+	raw.Text = "D0010    10"
+	require.NoError(t, c.OpenRaw(t.Context(), item.Meta{Path: "gone.txt", Line: 9}, raw))
+	items := r.NewItems(1)
+	require.NoError(t, r.Fill(t.Context(), items, 1))
+	require.Equal(t, "D 2026-11-20 Zoë 10 0.10 null", texts(items.At(0)))
+	require.ErrorIs(t, r.Fill(t.Context(), r.NewItems(1), 1), io.EOF)
+	raw.Text = "Z01000001255"
+	require.NoError(t, c.OpenRaw(t.Context(), item.Meta{Path: "gone.txt", Line: 9}, raw))
+	require.ErrorContains(t, r.Fill(t.Context(), r.NewItems(1), 1), "gone.txt:9: the line is a trailer and not an item")
+}
+
+// Random files of batches are read as they were made, from the start and from each position.
+func TestRandomBatchesAreReadAsTheyWereMade(t *testing.T) {
+	t.Parallel()
+	path := fileOf(t, "")
+	rapid.Check(t, func(rt *rapid.T) {
+		content, want := randomBatches(rt)
+		require.NoError(rt, os.WriteFile(path, []byte(content), 0o600))
+		open := func(at item.Position) reading {
+			r, err := NewReader(batchConfig(path), entry(rt))
+			require.NoError(rt, err)
+			require.NoError(rt, r.Component().(item.Opener).Open(t.Context(), at))
+			defer func() { require.NoError(rt, r.Component().(item.Closer).Close(t.Context())) }()
+			return readOn(t, r)
+		}
+		whole := open(nil)
+		require.Equal(rt, append(want, "EOF"), whole.texts, content)
+		for i, at := range whole.at {
+			require.Equal(rt, whole.texts[i+1:], open(at).texts)
+		}
+	})
+}
+
+func randomBatches(t *rapid.T) (content string, want []string) {
+	var b strings.Builder
+	all, records := int64(0), 1
+	line := func(format string, args ...any) {
+		fmt.Fprintf(&b, format, args...)
+		b.WriteString(rapid.SampledFrom([]string{"\n", "\r\n", "\n\n", "\n#\n"}).Draw(t, "end"))
+	}
+	line("F20261120")
+	for n := range rapid.IntRange(0, 4).Draw(t, "batches") {
+		company := fmt.Sprintf("C%d", n)
+		line("B%-6s", company)
+		sum, count := int64(0), rapid.IntRange(0, 5).Draw(t, "details")
+		for range count {
+			account := rapid.IntRange(0, 9999).Draw(t, "account")
+			if rapid.Bool().Draw(t, "note") {
+				line("DX%4d%-6s", account, "note")
+				want = append(want, fmt.Sprintf("DX 2026-11-20 %s %d null note", company, account))
+				continue
+			}
+			cents := rapid.Int64Range(-99999, 999999).Draw(t, "cents")
+			line("D%04d%6d", account, cents)
+			d, err := row.NewDecimal(cents, 2)
+			require.NoError(t, err)
+			want = append(want, fmt.Sprintf("D 2026-11-20 %s %d %s null", company, account, d))
+			sum += cents
+		}
+		line("E%03d%8d", count, sum)
+		all, records = all+sum, records+count+2
+	}
+	line("Z%03d%8d", records+1, all)
+	return b.String(), want
+}
+
+func TestRecordTypesAreChecked(t *testing.T) {
+	t.Parallel()
+	with := func(c *ReaderConfig, name string, change func(*RecordType)) {
+		kind := c.Records[name]
+		change(&kind)
+		c.Records[name] = kind
+	}
+	for want, change := range map[string]func(*ReaderConfig){
+		"columns: each type of records has columns of its own": func(c *ReaderConfig) { c.Columns = columns() },
+		"trailer: a trailer is a type of records":              func(c *ReaderConfig) { c.Trailer = &Trailer{Begins: "T"} },
+		"record: records says what they begin with":            func(c *ReaderConfig) { c.Record = "D" },
+		"type_at: \"x\" is not FIRST-LAST":                     func(c *ReaderConfig) { c.TypeAt = "x" },
+		"records.D: columns: the field company of the item has a column neither": func(c *ReaderConfig) {
+			with(c, "B", func(k *RecordType) { delete(k.Columns, "company"); k.Columns["note"] = Column{At: "9-9"} })
+		},
+		"records.D.columns.amont: the item has no field amont (did you mean":      func(c *ReaderConfig) { with(c, "D", func(k *RecordType) { k.Columns["amont"] = Column{At: "30"} }) },
+		`records.D.columns.account: it begins at 1, where the text "D"`:           func(c *ReaderConfig) { with(c, "D", func(k *RecordType) { k.Columns["account"] = Column{At: "1-5"} }) },
+		"records.E.of: D is not a header of this file (as: header)":               func(c *ReaderConfig) { with(c, "E", func(k *RecordType) { k.Of = "D" }) },
+		"records.E: of: there are two trailers of the same records":               func(c *ReaderConfig) { with(c, "E", func(k *RecordType) { k.Of = "" }) },
+		"records.E.count_of: Q is not a type of records here that can be counted": func(c *ReaderConfig) { with(c, "E", func(k *RecordType) { k.CountOf = []string{"Q"} }) },
+		"records.E.sums.note: the field is a string; exact sums are of int and":   func(c *ReaderConfig) { with(c, "E", func(k *RecordType) { k.Sums["note"] = Column{At: "14-20"} }) },
+		"records.E.sums.amont: no detail has a column amont (did you mean amount": func(c *ReaderConfig) { with(c, "E", func(k *RecordType) { k.Sums["amont"] = Column{At: "14-20"} }) },
+		`records.E.columns: it is of a detail or a header, and this type is "tra`: func(c *ReaderConfig) { with(c, "E", func(k *RecordType) { k.Columns = columns() }) },
+		`records.#.count: it is of a trailer, and this type is "ignore" (as)`:     func(c *ReaderConfig) { with(c, "#", func(k *RecordType) { k.Count = "1-2" }) },
+		"records.#.columns: a detail needs them":                                  func(c *ReaderConfig) { with(c, "#", func(k *RecordType) { k.As = "" }) },
+		"records.F: of: F stands under itself":                                    func(c *ReaderConfig) { with(c, "F", func(k *RecordType) { k.Of = "B" }) },
+	} {
+		cfg := batchConfig("in.txt")
+		change(&cfg)
+		_, err := NewReader(cfg, entry(t))
+		require.ErrorContains(t, err, want)
+	}
+	cfg := batchConfig("in.txt")
+	cfg.Records = nil
+	_, err := NewReader(cfg, entry(t))
+	require.ErrorContains(t, err, "columns: nothing says where the fields stand")
+	cfg.Columns, cfg.TypeAt = columns(), "1"
+	_, err = NewReader(cfg, entry(t))
+	require.ErrorContains(t, err, "type_at: it is about records, and there are none")
+}
+
+// The values of headers are in the position: they have a bound.
+func TestHeadersFitIntoThePosition(t *testing.T) {
+	t.Parallel()
+	schema, err := row.NewSchema(row.Field{Name: "a", Kind: row.String}, row.Field{Name: "x", Kind: row.String})
+	require.NoError(t, err)
+	cfg := ReaderConfig{Path: fileOf(t, "H"+strings.Repeat("x", 5000)+"\nDy\n"), Records: map[string]RecordType{
+		"H": {As: "header", Columns: map[string]Column{"a": {At: "2-5001"}}}, "D": {Columns: map[string]Column{"x": {At: "2"}}},
+	}}
+	r, err := NewReader(cfg, item.RowOf("wide", schema))
+	require.NoError(t, err)
+	_, end := outcomes(t, r)
+	require.ErrorContains(t, end, "in.txt:1: the headers have 5001 bytes up to their last columns, and a position has room for 3072 of them")
+}

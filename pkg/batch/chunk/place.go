@@ -1,0 +1,72 @@
+package chunk
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/surfin-batch/surfin/pkg/batch/core/item"
+	"github.com/surfin-batch/surfin/pkg/batch/tx"
+)
+
+// placed adds to the failure of a write, with which the step ends, where its item came from. A writer that
+// was told nothing of the item by its target looks for it in a transaction that is rolled back.
+func (p *pipeline) placed(ctx context.Context, w *work, err error) error {
+	var known *item.PlacedError
+	if errors.As(err, &known) {
+		return placedAt(known.Meta, err)
+	}
+	var write *writeError
+	var commit *tx.CommitError
+	if !errors.As(err, &write) || errors.As(err, &commit) || isFatal(ctx, err) || errors.Is(err, tx.ErrNotBegun) || p.step.config.ProcessInTransaction || len(p.sinks) != 1 {
+		return err
+	}
+	locator := p.sinks[0].locator
+	if locator == nil || w.output == nil || w.output.Len() == 0 || p.rewindWriters(ctx) != nil {
+		return err
+	}
+	place, found := 0, false
+	probe := p.step.tx.Do(ctx, p.step.config.Attr, func(ctx context.Context) error {
+		if located := guarded(func() error { place, found = locator.Locate(ctx, w.output, err); return nil }); located != nil {
+			return located
+		}
+		return errProbed
+	})
+	if !errors.Is(probe, errProbed) || !found {
+		return err
+	}
+	return placedAt(w.output.Meta(place), err)
+}
+
+// errProbed rolls back what was written to find an item.
+var errProbed = errors.New("the item that cannot be written was looked for")
+
+// placedAt adds a place to the failure of a write.
+func placedAt(meta item.Meta, err error) error {
+	where := meta.String()
+	if where == "" {
+		return err
+	}
+	if meta.Path == "" && meta.Line > 0 {
+		where = fmt.Sprintf("item %d", meta.Line)
+	}
+	return &placedError{item.PlacedError{Meta: meta, Err: err}, where}
+}
+
+// placedError is a failure that says where its item came from.
+type placedError struct {
+	item.PlacedError
+	where string
+}
+
+func (e *placedError) Error() string {
+	text := e.Err.Error()
+	if cause, ok := strings.CutPrefix(text, "write: "); ok {
+		return "write " + e.where + ": " + cause
+	}
+	return e.where + ": " + text
+}
+
+// Unwrap returns the item.PlacedError, whose cause is the failure.
+func (e *placedError) Unwrap() error { return &e.PlacedError }

@@ -1,0 +1,86 @@
+package item
+
+import (
+	"context"
+	"errors"
+
+	"github.com/surfin-batch/surfin/pkg/batch/core/row"
+)
+
+// RecordError is the failure of a writer of records because of one of them.
+type RecordError struct {
+	// Index is the place of the record among those that the writer was handed.
+	Index int
+	Err   error
+}
+
+// Error returns the cause: the engine adds where the item came from.
+func (e *RecordError) Error() string { return e.Err.Error() }
+
+// Unwrap returns the cause.
+func (e *RecordError) Unwrap() error { return e.Err }
+
+// PlacedError is the failure of a writer because of an item that came from a known place.
+type PlacedError struct {
+	Meta Meta
+	Err  error
+}
+
+// Error returns the cause: the engine adds the place where the failure ends a step.
+func (e *PlacedError) Error() string { return e.Err.Error() }
+
+// Unwrap returns the cause.
+func (e *PlacedError) Unwrap() error { return e.Err }
+
+// Placed adds to a RecordError in the chain of err where the item came from; from is the number of items
+// before the records.
+func Placed(err error, items Items, from int) error {
+	var of *RecordError
+	var done *PlacedError
+	if err == nil || errors.As(err, &done) || !errors.As(err, &of) || from+of.Index >= items.Len() {
+		return err
+	}
+	return &PlacedError{Meta: items.Meta(from + of.Index), Err: err}
+}
+
+// Locator is implemented by those [Writer]s that can find the item that made a Write fail. Locate is called
+// in a transaction that is rolled back, after the one of the failure: it may write. It returns the
+// item's place; false: no single item is at fault, or it cannot tell.
+type Locator interface {
+	Locate(ctx context.Context, items Items, failure error) (place int, found bool)
+}
+
+// RecordLocator is implemented by record writers that can find the record that made WriteRecords fail; see
+// [Locator].
+type RecordLocator interface {
+	LocateRecord(ctx context.Context, schema *row.Schema, records [][]row.Value, failure error) (index int, found bool)
+}
+
+// Locate implements Locator for rows of one schema.
+func (e *rowRecordWriter) Locate(ctx context.Context, items Items, failure error) (int, bool) {
+	locator, ok := e.w.(RecordLocator)
+	s, err := sliceOf[Row]("writer", items)
+	if !ok || err != nil || len(s.Items) == 0 {
+		return 0, false
+	}
+	schema, records := sameSchema(s.Items, nil)
+	if len(records) < len(s.Items) {
+		return 0, false
+	}
+	return locator.LocateRecord(ctx, schema, records, failure)
+}
+
+// Locate implements Locator.
+func (s *structWriter[T]) Locate(ctx context.Context, items Items, failure error) (int, bool) {
+	locator, ok := s.w.(RecordLocator)
+	list, err := sliceOf[T]("writer", items)
+	if !ok || err != nil || len(list.Items) == 0 {
+		return 0, false
+	}
+	var buffer recordBuffer
+	records, err := recordsOf(&buffer, s.plan, list.Items)
+	if err != nil {
+		return 0, false
+	}
+	return locator.LocateRecord(ctx, s.plan.schema, records, failure)
+}

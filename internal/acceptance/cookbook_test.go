@@ -41,6 +41,7 @@ func dishes() []dish {
 		{"customers", nil, cookCustomers}, {"payments", []string{"date=2026-11-20"}, cookPayments}, {"meters", []string{"folder=in"}, cookMeters},
 		{"review", nil, cookReview}, {"warehouse", nil, cookWarehouse}, {"archive", []string{"before=2026-01-01"}, cookArchive},
 		{"migrate", nil, cookMigrate}, {"datamart", []string{"date=2026-11-20"}, cookDatamart}, {"guarded", []string{"date=2026-11-20"}, cookGuarded},
+		{"ledger", nil, cookLedger}, {"ledger_file", []string{"date=2026-11-20"}, cookLedgerFile}, {"orders", nil, cookOrders},
 		{"nightly", []string{"date=2026-11-20"}, cookNightly}, {"quakes", []string{"since=2026-11-20"}, cookQuakes}, {"enrich", nil, cookEnrich},
 	}
 }

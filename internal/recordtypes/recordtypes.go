@@ -1,4 +1,4 @@
-// Package recordtypes follows the records of a file that has several types of them (rule C15l):
+// Package recordtypes follows the records of a file that has several types of them (rule C15p):
 // which values the details take from the headers above them, and whether the trailers agree with the
 // records that were read. The readers fixed and csv share it; how a record is cut into columns is
 // their own.
@@ -18,10 +18,15 @@ import (
 // Role says what becomes of the records of a type.
 type Role string
 
+// The roles of record types.
 const (
-	Detail  Role = "detail"  // an item
-	Header  Role = "header"  // its values go to the details that follow
-	Trailer Role = "trailer" // it is compared with the records before it
+	// Detail records are items.
+	Detail Role = "detail"
+	// Header records have values that go to the details after them.
+	Header Role = "header"
+	// Trailer records are compared with the records before them.
+	Trailer Role = "trailer"
+	// Ignored records are passed over.
 	Ignored Role = "ignore"
 )
 
@@ -79,8 +84,9 @@ type Plan struct {
 // TypeFieldName is the field that has the name of a detail's type, if no type has a column for it.
 const TypeFieldName = "record"
 
-// New completes a plan, and reports what is wrong with it, by the name of the type.
-func New(schema *row.Schema, types []*Type) (*Plan, map[string]error) {
+// New completes a plan, and reports what is wrong with it, by the name of the type. The details of a
+// file that is read must have all fields of the item.
+func New(schema *row.Schema, types []*Type, reading bool) (*Plan, map[string]error) {
 	p := &Plan{Types: types, Schema: schema, TypeField: -1}
 	errs := map[string]error{}
 	for i, t := range types {
@@ -102,7 +108,7 @@ func New(schema *row.Schema, types []*Type) (*Plan, map[string]error) {
 		p.TypeField = i
 	}
 	for _, t := range types {
-		if err := p.check(t); err != nil {
+		if err := p.check(t, reading); err != nil {
 			errs[t.Name] = err
 		}
 	}
@@ -113,7 +119,7 @@ func (p *Plan) hasColumn(field int) bool {
 	return slices.ContainsFunc(p.columns, func(columns []int) bool { return columns[field] >= 0 })
 }
 
-func (p *Plan) check(t *Type) error {
+func (p *Plan) check(t *Type, reading bool) error {
 	for up, steps := t.Of, 0; up != nil; up, steps = up.Of, steps+1 {
 		if up == t || steps > len(p.Types) {
 			return fmt.Errorf("of: %s stands under itself", t.Name)
@@ -121,7 +127,9 @@ func (p *Plan) check(t *Type) error {
 	}
 	switch t.Role {
 	case Detail:
-		return p.checkDetail(t)
+		if reading {
+			return p.checkDetail(t)
+		}
 	case Header:
 		for _, other := range p.headers[:slices.Index(p.headers, t)] {
 			for _, f := range t.Fields {

@@ -145,10 +145,18 @@ func (s *State) Trailer(t *Type, r Record) error {
 		s.ended = true
 		return nil
 	}
-	s.scopes[i] = scope{}
-	s.heads[t.Of.number] = head{}
-	s.forget(t.Of)
+	s.Close(t)
 	return nil
+}
+
+// Close ends what a trailer speaks of: the records since its header, which the details after it do not
+// have any more.
+func (s *State) Close(t *Type) {
+	s.scopes[slices.Index(s.plan.trailers, t)] = scope{}
+	if t.Of != nil {
+		s.heads[t.Of.number] = head{}
+		s.forget(t.Of)
+	}
 }
 
 // whole is what a trailer speaks of.

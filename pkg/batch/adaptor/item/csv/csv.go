@@ -154,7 +154,7 @@ since the last attempt (size, modification time or first 64 KB) is refused.
 detail is an item with the fields of its own columns and those of the headers before it; its other fields are null,
 so their types must allow that. A string field ` + "`record`" + ` that has no column is the name of the type. A trailer is
 read together with the last record that it counts: if they disagree, the step fails before the chunk of that record
-commits (rule C15l).`,
+commits (rule C15p).`,
 			Example: `job: load
 flow:
 - step: load

@@ -79,7 +79,7 @@ func compileRecords(cfg *ReaderConfig, itemType item.Type) (*types, error) {
 		p.sums = append(p.sums, p.bindSums(t, p.kinds[i], schema, func(key string, err error) { add(t.Name, key, err) }))
 	}
 	if len(errs) == 0 {
-		plan, wrong := recordtypes.New(schema, list)
+		plan, wrong := recordtypes.New(schema, list, true)
 		p.plan = plan
 		for name, err := range wrong {
 			add(name, "", err)

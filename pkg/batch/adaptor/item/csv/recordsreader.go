@@ -18,7 +18,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-// recordsReader is the item.RecordReader of a file with several record types (rule C15l).
+// recordsReader is the item.RecordReader of a file with several record types (rule C15p).
 type recordsReader struct {
 	*reader
 	of     *types

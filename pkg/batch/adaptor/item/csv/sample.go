@@ -65,10 +65,13 @@ func (s *Sample) Next(ctx context.Context) ([]Cell, error) {
 	return s.cells, nil
 }
 
-// Line is where the last record begins; Text is its text in the file. Offset counts the bytes, as
-// UTF-8, that were read.
-func (s *Sample) Line() int64   { return s.r.line }
-func (s *Sample) Text() string  { return s.r.RawText().Text }
+// Line returns the line on which the last record begins.
+func (s *Sample) Line() int64 { return s.r.line }
+
+// Text returns the text of the last record as it stands in the file.
+func (s *Sample) Text() string { return s.r.RawText().Text }
+
+// Offset returns how many bytes of the text, as UTF-8, were read.
 func (s *Sample) Offset() int64 { return s.r.next }
 
 // Damage returns the first byte of the last record that is not UTF-8, its line and its offset in the

@@ -46,7 +46,7 @@ func find(glob, order string) ([]filestream.Listed, error) {
 func sum(files []filestream.Listed) string {
 	hash := crc32.NewIEEE()
 	for _, f := range files {
-		fmt.Fprintln(hash, f.Path)
+		hash.Write([]byte(f.Path + "\n"))
 	}
 	return fmt.Sprintf("%08x", hash.Sum32())
 }

@@ -326,11 +326,9 @@ func (c cell) blanks(dst []byte, of *codec) []byte {
 // scaled returns the digits of a value without its point.
 func (c cell) scaled(v row.Value) (digits string, negative bool, err error) {
 	decimals := max(c.decimals, 0)
-	d := row.DecimalOf(0)
+	d := v.Decimal()
 	if v.Kind() == row.Int {
 		d = row.DecimalOf(v.Int())
-	} else {
-		d = v.Decimal()
 	}
 	fit, err := d.Round(decimals, row.RoundDown)
 	if err == nil && !fit.Equal(d) {

@@ -60,12 +60,12 @@ func compile(cfg *ReaderConfig, itemType item.Type) (*program, error) {
 	if cfg.Records == nil {
 		types, err = p.one(cfg, itemType.Schema())
 	} else {
-		types, err = p.several(cfg, itemType.Schema())
+		types, err = p.several(cfg.Records, cfg.TypeAt, itemType.Schema())
 	}
 	if err != nil {
 		return nil, err
 	}
-	return p, p.complete(types, itemType.Schema())
+	return p, p.complete(types, itemType.Schema(), true)
 }
 
 // one makes the plan of a file whose records are all of one type, apart from its trailer.
@@ -108,11 +108,11 @@ func fieldsOf(l *layout) []int {
 }
 
 // several makes the plan of a file with several types of records.
-func (p *program) several(cfg *ReaderConfig, schema *row.Schema) ([]*recordtypes.Type, error) {
+func (p *program) several(records map[string]RecordType, typeAt string, schema *row.Schema) ([]*recordtypes.Type, error) {
 	var errs []error
-	if cfg.TypeAt != "" {
+	if typeAt != "" {
 		var err error
-		if p.typeAt, err = spanOf(cfg.TypeAt); err == nil && p.length > 0 && p.typeAt.last > p.length {
+		if p.typeAt, err = spanOf(typeAt); err == nil && p.length > 0 && p.typeAt.last > p.length {
 			err = fmt.Errorf("it ends at %d, and a record has %d bytes (length)", p.typeAt.last, p.length)
 		}
 		if err != nil {
@@ -120,17 +120,17 @@ func (p *program) several(cfg *ReaderConfig, schema *row.Schema) ([]*recordtypes
 		}
 	}
 	var types []*recordtypes.Type
-	for _, name := range sortedKeys(cfg.Records) {
-		t, b, wrong := p.typeOf(name, cfg.Records[name], schema)
+	for _, name := range sortedKeys(records) {
+		t, b, wrong := p.typeOf(name, records[name], schema)
 		types, p.of, errs = append(types, t), append(p.of, b), append(errs, wrong...)
 	}
 	link := recordtypes.NewLinks(types)
 	for i, t := range types {
-		kind := cfg.Records[t.Name]
+		kind := records[t.Name]
 		for key, err := range link.Bind(t, kind.Of, kind.CountOf) {
 			errs = append(errs, &registry.ConfigError{Key: "records." + t.Name + "." + key, Err: err})
 		}
-		errs = append(errs, p.bindSums(i, types, cfg.Records, schema)...)
+		errs = append(errs, p.bindSums(i, types, records, schema)...)
 	}
 	slices.SortFunc(errs, func(a, b error) int { return strings.Compare(a.Error(), b.Error()) })
 	return types, errors.Join(errs...)
@@ -249,15 +249,57 @@ func (p *program) sumOf(types []*recordtypes.Type, records map[string]RecordType
 	return c, err
 }
 
+// place is a named range of a record.
+type place struct {
+	span
+	key, what string
+}
+
+// collisions reports places of a type that overlap: of a trailer, whatever it is for, and of each
+// type that is written.
+func (p *program) collisions(number int, t *recordtypes.Type, writing bool) error {
+	b, taken := p.of[number], []place{}
+	switch {
+	case p.typeAt.first > 0 && writing:
+		if n := utf8.RuneCountInString(t.Name); n > p.typeAt.width() {
+			return fmt.Errorf("type_at: its name is longer than its places %s", p.typeAt)
+		}
+		taken = append(taken, place{p.typeAt, "type_at", "its name"})
+	case p.typeAt.first == 0:
+		taken = append(taken, place{span{1, utf8.RuneCountInString(t.Name)}, "", "its name"})
+	}
+	if t.HasCount {
+		taken = append(taken, place{b.count, "count", "count"})
+	}
+	for _, c := range b.sums {
+		taken = append(taken, place{c.span, "sums." + c.name, c.name})
+	}
+	if writing {
+		for _, c := range b.cells {
+			taken = append(taken, place{c.span, "columns." + c.name, c.name})
+		}
+	}
+	slices.SortStableFunc(taken, func(a, b place) int { return cmp.Compare(a.first, b.first) })
+	for i := 1; i < len(taken); i++ {
+		if last := taken[i-1]; taken[i].first <= last.last {
+			return fmt.Errorf("%s: it begins at %d, where %s still stands (%s)", cmp.Or(taken[i].key, last.key), taken[i].first, last.what, last.span)
+		}
+	}
+	return nil
+}
+
 // complete makes the plan.
-func (p *program) complete(types []*recordtypes.Type, schema *row.Schema) error {
-	plan, wrong := recordtypes.New(schema, types)
+func (p *program) complete(types []*recordtypes.Type, schema *row.Schema, reading bool) error {
+	plan, wrong := recordtypes.New(schema, types, reading)
 	p.plan = plan
 	var errs []error
 	for _, name := range sortedKeys(wrong) {
 		errs = append(errs, &registry.ConfigError{Key: "records." + name, Err: wrong[name]})
 	}
-	for _, t := range types {
+	for i, t := range types {
+		if err := p.collisions(i, t, !reading); err != nil && (t.Role == recordtypes.Trailer && t.Label == "" || !reading) {
+			errs = append(errs, &registry.ConfigError{Key: "records." + t.Name, Err: err})
+		}
 		raw, err := p.marked(t.Name)
 		if err != nil {
 			errs = append(errs, err)

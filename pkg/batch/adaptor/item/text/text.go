@@ -62,19 +62,24 @@ func (c *ReaderConfig) Validate() error {
 	if c.Length > 0 && c.Short {
 		bad("short", "all records have the length; leave it out")
 	}
+	checkRecords(bad, len(c.Records), len(c.Columns), c.TypeAt, c.Record, c.Trailer)
+	return errors.Join(append(errs, checkMarks(c.Record, c.Header, c.Trailer)...)...)
+}
+
+// checkRecords reports keys that are not for a file with several record types, or for one with one.
+func checkRecords(bad func(key, format string, args ...any), records, columns int, typeAt, record string, trailer *Trailer) {
 	switch {
-	case c.Records == nil && len(c.Columns) == 0:
+	case records == 0 && columns == 0:
 		bad("columns", "nothing says where the fields stand; give each field its place, such as id: 1-9")
-	case c.Records == nil && c.TypeAt != "":
+	case records == 0 && typeAt != "":
 		bad("type_at", "it is about records, and there are none")
-	case c.Records != nil && len(c.Columns) > 0:
+	case records > 0 && columns > 0:
 		bad("columns", "each type of records has columns of its own; leave these out")
-	case c.Records != nil && c.Record != "":
+	case records > 0 && record != "":
 		bad("record", "records says what they begin with; leave it out")
-	case c.Records != nil && c.Trailer != nil:
+	case records > 0 && trailer != nil:
 		bad("trailer", "a trailer is a type of records: T: {as: trailer}")
 	}
-	return errors.Join(append(errs, checkMarks(c.Record, c.Header, c.Trailer)...)...)
 }
 
 func checkFile(encoding filestream.EncodingName, length int, longest registry.Size) (errs []error) {
@@ -127,7 +132,9 @@ func checkMarks(record, header string, trailer *Trailer) (errs []error) {
 // WriterConfig configures the writer `fixed`.
 type WriterConfig struct {
 	Path        string                      `key:"path" main:"true" path:"std" output:"true" required:"true" doc:"The file to write; - is the standard output. It is written as PATH.part.NAME, a name of the attempt's own, and renamed when the step is done; what was there is replaced."`
-	Columns     map[string]Column           `key:"columns" required:"true" doc:"Where each field stands, such as id: 1-9; other fields are not written."`
+	Columns     map[string]Column           `key:"columns" doc:"Where each field stands, such as id: 1-9; other fields are not written. Needed unless there are records."`
+	Records     map[string]RecordType       `key:"records" doc:"The types of records, if the file has several, as the reader has them. A header is written before the first item, and again when one of its fields changes; trailers are written with what they count. If there are several types of details, the field record of an item is the type of its record."`
+	TypeAt      string                      `key:"type_at" doc:"Where the name of the type is written, if not at the beginning of the record: FIRST-LAST."`
 	Length      int                         `key:"length" doc:"The bytes of a record, in a file without line ends: places are bytes then. Without it a record is a line."`
 	Record      string                      `key:"record" literal:"true" doc:"What each record begins with."`
 	Header      string                      `key:"header" doc:"The first line, such as H${params.date}."`
@@ -139,7 +146,11 @@ type WriterConfig struct {
 
 // Validate reports a key whose value means nothing.
 func (c *WriterConfig) Validate() error {
-	return errors.Join(append(checkFile(c.Encoding, c.Length, 0), checkMarks(c.Record, c.Header, c.Trailer)...)...)
+	errs := checkFile(c.Encoding, c.Length, 0)
+	checkRecords(func(key, format string, args ...any) {
+		errs = append(errs, &registry.ConfigError{Key: key, Err: fmt.Errorf(format, args...)})
+	}, len(c.Records), len(c.Columns), c.TypeAt, c.Record, c.Trailer)
+	return errors.Join(append(errs, checkMarks(c.Record, c.Header, c.Trailer)...)...)
 }
 
 // Components describes the readers and writers.
@@ -172,7 +183,7 @@ field. A blank zoned or packed number is null; every binary number is a value.
 own columns and those of the headers before it; its other fields are null, so their types must allow that. A string
 field ` + "`record`" + ` that has no column is the name of the type. A trailer is read together with the last record that
 it counts: if they disagree, the step fails before the chunk of that record commits. A header or trailer that cannot be
-read fails the step (rule C15l).`,
+read fails the step (rule C15p).`,
 		Example: `job: load
 flow:
 - step: load
@@ -227,6 +238,10 @@ flow:
 		Config: reflect.TypeFor[WriterConfig](),
 		Types: func(cfg any, in item.Type) (item.Type, error) {
 			c := cfg.(*WriterConfig)
+			if c.Records != nil {
+				_, err := newRecordsWriter(c, in)
+				return in, err
+			}
 			l, err := writerLayout(c, in)
 			if err == nil {
 				_, err = newSums(c.Trailer, l, in.Schema())

@@ -6,12 +6,14 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"hash/crc32"
 	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/surfin-batch/surfin/internal/filestream"
+	"github.com/surfin-batch/surfin/internal/recordtypes"
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
@@ -24,14 +26,21 @@ func NewWriter(cfg WriterConfig, use registry.BuildContext) (item.Writer, error)
 	err := cfg.Validate()
 	var l *layout
 	var total *sums
+	var types *recordsWriter
 	if err == nil {
+		types, err = newRecordsWriter(&cfg, use.In)
+	}
+	if err == nil && types == nil {
 		l, err = writerLayout(&cfg, use.In)
 	}
-	if err == nil {
+	if err == nil && types == nil {
 		total, err = newSums(cfg.Trailer, l, use.In.Schema())
 	}
 	if err != nil {
 		return nil, fmt.Errorf("fixed: %w", err)
+	}
+	if types != nil {
+		return newTypesWriter(cfg, types, use)
 	}
 	form := filestream.Form{"record": strconv.Quote(cfg.Record), "columns": l.String(), "header": strconv.Quote(cfg.Header)}
 	if cfg.Length > 0 {
@@ -52,6 +61,24 @@ func NewWriter(cfg WriterConfig, use registry.BuildContext) (item.Writer, error)
 	}
 	return newWriter(out, use)
 }
+
+// newTypesWriter returns a writer of several record types.
+func newTypesWriter(cfg WriterConfig, types *recordsWriter, use registry.BuildContext) (item.Writer, error) {
+	form := filestream.Form{"header": strconv.Quote(cfg.Header)}
+	if form["records"] = types.String(); len(form["records"]) > maxFormText { // it is in the position (rule D4)
+		form["records"] = fmt.Sprintf("%.*s … (checksum %08x)", maxFormText, form["records"], crc32.ChecksumIEEE([]byte(form["records"])))
+	}
+	if cfg.Length > 0 {
+		form["length"] = strconv.Itoa(cfg.Length)
+	}
+	return newWriter(outConfig{
+		name: "fixed", path: cfg.Path, compression: cfg.Compression, encoding: cfg.Encoding, lineEnd: cfg.LineEnd, shape: types.shape,
+		header: cfg.Header, types: types, form: form,
+	}, use)
+}
+
+// maxFormText keeps the record types of a file short in the position.
+const maxFormText = 512
 
 // trailerLine returns the last line of a file with so many records.
 func trailerLine(t *Trailer, records int64) (string, error) {
@@ -174,7 +201,8 @@ type outConfig struct {
 	put func(dst []byte, schema *row.Schema, record []row.Value) ([]byte, error)
 	// trailer is the last record of a file with so many records; nil: there is none.
 	trailer func(records int64) ([]byte, error)
-	sums    *sums // nil: there are none
+	sums    *sums          // nil: there are none
+	types   *recordsWriter // in the place of put, trailer and sums; nil: there is one type
 	form    filestream.Form
 	shape
 }
@@ -183,6 +211,7 @@ type outConfig struct {
 type writer struct {
 	cfg     outConfig
 	end     string
+	schema  *row.Schema
 	enc     *filestream.Encoder
 	out     *filestream.Output
 	records int64 // in the file
@@ -194,7 +223,8 @@ type writer struct {
 type writerPosition struct {
 	filestream.OutputPosition
 	sumPosition
-	Records int64 `json:"records"`
+	Types   *recordtypes.Position `json:"types,omitempty"`
+	Records int64                 `json:"records"`
 }
 
 func newWriter(cfg outConfig, use registry.BuildContext) (item.Writer, error) {
@@ -206,7 +236,7 @@ func newWriter(cfg outConfig, use registry.BuildContext) (item.Writer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", cfg.name, err)
 	}
-	w := &writer{cfg: cfg, enc: enc, end: "\n"}
+	w := &writer{cfg: cfg, schema: use.In.Schema(), enc: enc, end: "\n"}
 	if cfg.lineEnd == "crlf" {
 		w.end = "\r\n"
 	}
@@ -250,6 +280,11 @@ func (w *writer) start(at item.Position, place func(*filestream.OutputPosition) 
 			}
 		}
 	}
+	if w.cfg.types != nil {
+		if err := w.cfg.types.begin(typesOf(pos.Types), pos.Types != nil); err != nil {
+			return w.named(err)
+		}
+	}
 	if err := w.setTrailer(); err != nil {
 		return w.named(err)
 	}
@@ -270,8 +305,23 @@ func (w *writer) start(at item.Position, place func(*filestream.OutputPosition) 
 	return w.named(err)
 }
 
+func typesOf(at *recordtypes.Position) recordtypes.Position {
+	if at == nil {
+		return recordtypes.Position{}
+	}
+	return *at
+}
+
 // setTrailer tells the file how it ends with the records that it has.
 func (w *writer) setTrailer() error {
+	if w.cfg.types != nil {
+		w.buf = w.buf[:0]
+		if err := w.cfg.types.trailers(w.encode, w.cfg.types.state.Clone(), nil, w.schema); err != nil {
+			return err
+		}
+		w.out.SetTrailer(slices.Clone(w.buf))
+		return nil
+	}
 	if w.cfg.trailer == nil {
 		return nil
 	}
@@ -312,14 +362,17 @@ func (w *writer) encode(line []byte) error {
 
 // WriteRecords appends the records. All of them are encoded first: one that cannot be
 // leaves the file as it was.
-func (w *writer) WriteRecords(_ context.Context, schema *row.Schema, records [][]row.Value) error {
+func (w *writer) WriteRecords(_ context.Context, schema *row.Schema, records [][]row.Value) (err error) {
 	w.buf = w.buf[:0]
+	if w.cfg.types != nil {
+		defer func(before *recordtypes.State) {
+			if err != nil {
+				w.cfg.types.state = before
+			}
+		}(w.cfg.types.state.Clone())
+	}
 	for _, record := range records {
-		var err error
-		if w.line, err = w.cfg.put(w.line[:0], schema, record); err == nil {
-			err = w.encode(w.line)
-		}
-		if err != nil {
+		if err := w.put(schema, record); err != nil {
 			return exception.InvalidItem(w.cfg.name, exception.ClassInvalidItem, err)
 		}
 	}
@@ -328,6 +381,17 @@ func (w *writer) WriteRecords(_ context.Context, schema *row.Schema, records [][
 	}
 	w.records += int64(len(records))
 	return w.named(w.sum(schema, records))
+}
+
+// put encodes an item.
+func (w *writer) put(schema *row.Schema, record []row.Value) (err error) {
+	if w.cfg.types != nil {
+		return w.cfg.types.put(w.encode, schema, record)
+	}
+	if w.line, err = w.cfg.put(w.line[:0], schema, record); err != nil {
+		return err
+	}
+	return w.encode(w.line)
 }
 
 // sum adds the fields whose sums the trailer has.
@@ -353,6 +417,10 @@ func (w *writer) Position() (item.Position, error) {
 	pos := writerPosition{OutputPosition: w.out.Position(), Records: w.records}
 	if w.cfg.sums != nil {
 		pos.sumPosition = w.cfg.sums.position()
+	}
+	if w.cfg.types != nil {
+		at := w.cfg.types.state.Position()
+		pos.Types = &at
 	}
 	return json.Marshal(pos)
 }

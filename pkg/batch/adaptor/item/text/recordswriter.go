@@ -1,0 +1,265 @@
+package text
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/surfin-batch/surfin/internal/recordtypes"
+	"github.com/surfin-batch/surfin/pkg/batch/core/item"
+	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
+	"github.com/surfin-batch/surfin/pkg/batch/core/row"
+)
+
+// recordsWriter makes the records of a file with several types (rule C15p): a header where its values
+// change, and the trailers.
+type recordsWriter struct {
+	*program
+	headers []*recordtypes.Type
+	only    *recordtypes.Type // the only type of details; nil: the field record names it
+	state   *recordtypes.State
+	item    written
+	line    []byte
+}
+
+// written is an item as the records that it becomes: a recordtypes.Record.
+type written struct {
+	values []row.Value // by the fields of the schema; nil: of a header that an earlier attempt wrote
+	raw    []byte
+}
+
+// Column implements recordtypes.Record.
+func (w *written) Column(t *recordtypes.Type, column int) (row.Value, error) {
+	if w.values == nil {
+		return row.Value{}, nil
+	}
+	return w.values[t.Fields[column]], nil
+}
+
+// Count implements recordtypes.Record.
+func (w *written) Count(*recordtypes.Type) (int64, error) { return 0, errors.ErrUnsupported }
+
+// Sum implements recordtypes.Record.
+func (w *written) Sum(*recordtypes.Type, int) (row.Value, error) {
+	return row.Value{}, errors.ErrUnsupported
+}
+
+// Raw implements recordtypes.Record.
+func (w *written) Raw(*recordtypes.Type) []byte { return w.raw }
+
+// newRecordsWriter checks the record types of a writer; nil: there are none.
+func newRecordsWriter(cfg *WriterConfig, in item.Type) (*recordsWriter, error) {
+	if cfg.Records == nil {
+		return nil, nil
+	}
+	if err := named(in, "records"); err != nil {
+		return nil, err
+	}
+	of, err := shapeOf(cfg.Length, cfg.Encoding)
+	if err != nil {
+		return nil, &registry.ConfigError{Key: "encoding", Err: err}
+	}
+	p := &program{shape: of}
+	types, err := p.several(cfg.Records, cfg.TypeAt, in.Schema())
+	if err == nil {
+		err = p.complete(types, in.Schema(), false)
+	}
+	if err != nil {
+		return nil, err
+	}
+	w := &recordsWriter{program: p, headers: p.plan.Headers(), state: p.plan.Start()}
+	var details []*recordtypes.Type
+	for _, t := range types {
+		switch {
+		case t == p.any || t.Role == recordtypes.Ignored:
+			return nil, &registry.ConfigError{Key: "records." + t.Name, Err: errors.New("no such record is written: leave it out")}
+		case t.Role == recordtypes.Detail:
+			details = append(details, t)
+		}
+	}
+	switch {
+	case len(details) == 1:
+		w.only = details[0]
+	case p.plan.TypeField < 0:
+		return nil, &registry.ConfigError{Key: "records", Err: fmt.Errorf("there are %d types of details, and nothing says of which one an item is: it needs a string field %s with the name of the type", len(details), recordtypes.TypeFieldName)}
+	}
+	return w, nil
+}
+
+// String describes the form of the file.
+func (w *recordsWriter) String() string {
+	var parts []string
+	for i, t := range w.plan.Types {
+		text := fmt.Sprintf("%s %s (%s)", t.Role, t.Name, w.of[i].String())
+		if t.HasCount {
+			text += " count " + w.of[i].count.String()
+		}
+		if len(w.of[i].sums) > 0 {
+			text += " sums (" + (&layout{cells: w.of[i].sums}).String() + ")"
+		}
+		parts = append(parts, text)
+	}
+	if w.typeAt.first > 0 {
+		parts = append(parts, "type_at "+w.typeAt.String())
+	}
+	return strings.Join(parts, ", ")
+}
+
+// begin starts a file, or resumes at a position.
+func (w *recordsWriter) begin(at recordtypes.Position, resumed bool) (err error) {
+	w.state = w.plan.Start()
+	if resumed {
+		w.state, err = w.plan.Restore(at, func(_ *recordtypes.Type, raw []byte) (recordtypes.Record, error) {
+			return &written{raw: raw}, nil
+		})
+	}
+	return err
+}
+
+// put makes the records of an item: the trailers and headers before it, and its own.
+func (w *recordsWriter) put(emit func([]byte) error, schema *row.Schema, values []row.Value) error {
+	t, err := w.typeOfItem(values)
+	if err != nil {
+		return err
+	}
+	w.item = written{values: values}
+	for _, h := range w.headers {
+		if w.state.HasValues(h, &w.item) {
+			continue
+		}
+		if err := w.head(emit, h, schema, values); err != nil {
+			return err
+		}
+	}
+	if w.line, err = w.recordOf(w.line[:0], t, schema, values); err != nil {
+		return err
+	}
+	if err := w.state.Count(t, &w.item); err != nil {
+		return err
+	}
+	return emit(w.line)
+}
+
+// typeOfItem returns the type of details that an item is of.
+func (w *recordsWriter) typeOfItem(values []row.Value) (*recordtypes.Type, error) {
+	at := w.plan.TypeField
+	if at < 0 {
+		return w.only, nil
+	}
+	name := values[at].Str()
+	for _, t := range w.plan.Types {
+		if t.Name == name && t.Role == recordtypes.Detail {
+			return t, nil
+		}
+	}
+	return nil, fmt.Errorf("field %s: %q is not a type of details (records has %s)", recordtypes.TypeFieldName, name, w.plan.Names())
+}
+
+// head writes a header, unless the last one is the same.
+func (w *recordsWriter) head(emit func([]byte) error, h *recordtypes.Type, schema *row.Schema, values []row.Value) error {
+	raw, err := w.recordOf(nil, h, schema, values)
+	if err != nil {
+		return fmt.Errorf("the header %s: %w", h.Name, err)
+	}
+	w.item.raw = raw
+	if w.state.HasHead(h, raw) {
+		return w.state.SetHead(h, &w.item, 0)
+	}
+	if err := w.trailers(emit, w.state, h, schema); err != nil {
+		return err
+	}
+	if err := w.state.Header(h, &w.item, 0); err != nil {
+		return err
+	}
+	return emit(raw)
+}
+
+// trailers writes the trailers before a header, or those at the end of the file if h is nil.
+func (w *recordsWriter) trailers(emit func([]byte) error, state *recordtypes.State, h *recordtypes.Type, schema *row.Schema) error {
+	for _, t := range state.OpenTrailers(h) {
+		count, sums, err := state.Totals(t)
+		if err == nil {
+			w.line, err = w.trailerOf(w.line[:0], t, count, sums, schema)
+		}
+		if err != nil {
+			return fmt.Errorf("the trailer %s: %w", t.Name, err)
+		}
+		state.Close(t)
+		if err := emit(w.line); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// recordOf makes a header or a detail.
+func (w *recordsWriter) recordOf(dst []byte, t *recordtypes.Type, schema *row.Schema, values []row.Value) ([]byte, error) {
+	b := w.of[t.Number()]
+	parts := make([]part, 0, len(b.cells)+1)
+	for _, c := range b.cells {
+		raw, err := c.append(nil, w.codec, schema.Field(c.field), values[c.field])
+		if err != nil {
+			return dst, err
+		}
+		parts = append(parts, part{c.span, raw})
+	}
+	return w.assemble(dst, t, parts)
+}
+
+// trailerOf makes a trailer.
+func (w *recordsWriter) trailerOf(dst []byte, t *recordtypes.Type, count int64, sums []row.Decimal, schema *row.Schema) ([]byte, error) {
+	b := w.of[t.Number()]
+	var parts []part
+	if t.HasCount {
+		digits := strconv.FormatInt(count, 10)
+		if len(digits) > b.count.width() {
+			return dst, fmt.Errorf("there are %d records, and it has room for %d digits (count at %s)", count, b.count.width(), b.count)
+		}
+		raw, err := w.marked(strings.Repeat("0", b.count.width()-len(digits)) + digits)
+		if err != nil {
+			return dst, err
+		}
+		parts = append(parts, part{b.count, []byte(raw)})
+	}
+	for i, c := range b.sums {
+		raw, err := c.append(nil, w.codec, schema.Field(c.field), row.DecimalValue(sums[i]))
+		if err != nil {
+			return dst, fmt.Errorf("the sum of %s: %w", c.name, err)
+		}
+		parts = append(parts, part{c.span, raw})
+	}
+	return w.assemble(dst, t, parts)
+}
+
+// part is a piece of a record, in all of its places.
+type part struct {
+	span
+	raw []byte
+}
+
+// assemble puts a record together: the name of its type, its parts, and blanks between them.
+func (w *recordsWriter) assemble(dst []byte, t *recordtypes.Type, parts []part) ([]byte, error) {
+	name, err := w.marked(t.Name)
+	if err != nil {
+		return dst, err
+	}
+	mark := part{span{1, w.placesOf([]byte(name))}, []byte(name)}
+	if w.typeAt.first > 0 {
+		mark.span = w.typeAt
+		for range w.typeAt.width() - w.placesOf([]byte(name)) {
+			mark.raw = append(mark.raw, w.blank())
+		}
+	}
+	parts = append(parts, mark)
+	slices.SortFunc(parts, func(a, b part) int { return a.first - b.first })
+	at := 1
+	for _, p := range parts {
+		for ; at < p.first; at++ {
+			dst = append(dst, w.blank())
+		}
+		dst, at = append(dst, p.raw...), p.last+1
+	}
+	return dst, nil
+}

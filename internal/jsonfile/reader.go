@@ -54,8 +54,8 @@ type Reader struct {
 	lost *item.RawText
 
 	unknown  *unknownKeys // nil: nothing is warned of
-	rows     *exploded // nil: each document is one item
-	skipRows int64     // of the next document, which were read before a restart
+	rows     *exploded    // nil: each document is one item
+	skipRows int64        // of the next document, which were read before a restart
 
 	accept bool // changes of the file
 	scan   jsontext.Scanner

@@ -8,9 +8,9 @@ import (
 )
 
 // EndsLinesWithCR reports whether lines end with a carriage return alone, as old Mac
-// programs write them: the first 64 KB have one, outside of quotes, and no line feed. It
+// programs write them: the first 64 KB have one, outside of quotes (0: there are none), and no line feed. It
 // is asked before the first Read of an Input that was opened at the start.
-func (in *Input) EndsLinesWithCR(ctx context.Context) (bool, error) {
+func (in *Input) EndsLinesWithCR(ctx context.Context, quote byte) (bool, error) {
 	defer in.Rewind(in.first)
 	for len(in.Buffered(in.first)) < headBytes {
 		if err := in.More(ctx); ctx.Err() != nil {
@@ -23,7 +23,7 @@ func (in *Input) EndsLinesWithCR(ctx context.Context) (bool, error) {
 	quoted, cr := false, false
 	for i, c := range text[:min(headBytes, len(text))] {
 		switch {
-		case c == '"':
+		case c == quote && quote != 0:
 			quoted = !quoted
 		case quoted:
 		case c == '\n':

@@ -276,6 +276,8 @@ func schemaText(fields []row.Field) string {
 		add(f.Format != "", "format: %q", f.Format)
 		add(f.Zone != nil, "zone: %s", f.Zone)
 		add(f.Nulls != nil, "null_if: %q", f.Nulls)
+		add(f.Trues != nil, "true: %q", f.Trues)
+		add(f.Falses != nil, "false: %q", f.Falses)
 		add(!f.Default.IsNull(), "default: %q", f.Default)
 		add(f.Coerce != row.CoerceError, "coerce: %s", f.Coerce)
 		add(f.Exact, "exact: true")

@@ -275,9 +275,12 @@ type fieldModel struct {
 	Zone   string   `key:"zone" doc:"The time zone in which a timestamp without an offset is read, and in which a format is written [the job's timezone, or UTC]."`
 	NullIf []string `key:"null_if" doc:"The texts that are read as null, numbers of JSON and of a database too, in quotes or not [an empty text, but not that of JSON; of string null and bytes null an empty field of csv without quotes]."`
 
+	True  []string `key:"true" doc:"bool: texts that are true, in any case of letters, beside true, such as [Y, yes]. The first one is written [none]."`
+	False []string `key:"false" doc:"bool: texts that are false, beside false [none]."`
+
 	Scale              *int   `key:"scale" doc:"decimal: the digits behind the point. Fewer are filled with zeros, more are an invalid item [any number]."`
 	DecimalSeparator   string `key:"decimal_separator" doc:"decimal, float: what stands between the whole number and its fraction, such as a comma [a point]."`
-	ThousandsSeparator string `key:"thousands_separator" doc:"decimal, float, int: what may stand between groups of three digits [nothing]. It is not written."`
+	ThousandsSeparator string `key:"thousands_separator" doc:"decimal, float, int: what may stand between groups of three digits [nothing]; a blank stands for a no-break space, too, and an apostrophe for a typographic one. It is not written."`
 
 	Separator string `key:"separator" doc:"list: what stands between its elements in a text, such as a semicolon [the text is a JSON array]. format, scale and zone are for the elements."`
 

@@ -204,7 +204,7 @@ func anyJSONValue(f *row.Field, raw json.RawMessage) (row.Value, error) {
 	if f.Kind.IsList() {
 		return listPart(f, raw)
 	}
-	if f.Nulls != nil || f.Coerce != row.CoerceError || f.Counts() {
+	if f.Nulls != nil || f.Coerce != row.CoerceError || f.Counts() || f.HasWords() {
 		return looseValue(f, raw)
 	}
 	if raw[0] == '"' {

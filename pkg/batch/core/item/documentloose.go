@@ -48,7 +48,7 @@ func fitsJSON(f *row.Field, raw json.RawMessage) bool {
 	case row.DecimalKind: // many write money as a text
 		return isNumber || isText
 	case row.Bool:
-		return isBool
+		return isBool || isText && f.HasWords()
 	case row.DateKind, row.Timestamp:
 		return isText || isNumber && f.Counts()
 	default:

@@ -21,6 +21,8 @@ type RawText struct {
 	// Columns name the fields of the text; nil where the text names them itself, or the
 	// configuration of the reader does.
 	Columns []string `json:"columns,omitempty"`
+	// Delimiter is the text between fields where the source says it itself.
+	Delimiter string `json:"delimiter,omitempty"`
 	// Heads are the records above it from which the item takes values, each as TYPE=TEXT: the headers
 	// of a file with several record types.
 	Heads []string `json:"heads,omitempty"`

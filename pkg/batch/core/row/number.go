@@ -50,6 +50,9 @@ func (f *Field) parseNumber(text string) (Value, error) {
 	if strings.Contains(plain, ",") && f.DecimalSeparator == "" && f.ThousandsSeparator == "" && !f.Hidden {
 		why = "a comma in it needs decimal_separator or thousands_separator"
 	}
+	if _, ok := convert(f.Kind, plain); ok && f.Kind == Int && why == "" {
+		why = "coerce: convert takes it"
+	}
 	return Value{}, f.misfit(text, why)
 }
 
@@ -82,12 +85,15 @@ func shortInt(text string) (n int64, ok bool) {
 // false: the separators are not where they belong.
 func (f *Field) plainNumber(text string) (string, bool) {
 	text = strings.TrimSpace(text)
+	if n := len(text) - 1; n > 0 && text[n] == '-' && text[0] >= '0' && text[0] <= '9' { // behind the number, as accounts have it
+		text = "-" + strings.TrimSpace(text[:n])
+	}
 	if f.DecimalSeparator == "" && f.ThousandsSeparator == "" {
 		return text, true
 	}
 	whole, fraction, has := strings.Cut(text, f.decimalSeparator())
 	if f.ThousandsSeparator != "" {
-		groups := strings.Split(whole, f.ThousandsSeparator)
+		groups := strings.Split(f.oneSeparator(whole), f.ThousandsSeparator)
 		first := strings.TrimLeft(groups[0], "+-")
 		for _, g := range groups[1:] {
 			if len(g) != 3 || first == "" || len(first) > 3 {
@@ -103,6 +109,25 @@ func (f *Field) plainNumber(text string) (string, bool) {
 		whole += "." + fraction
 	}
 	return whole, true
+}
+
+// oneSeparator returns the whole number with the thousands separator in the place of those that look
+// like it: blanks that do not break, and apostrophes.
+func (f *Field) oneSeparator(whole string) string {
+	alike := ""
+	switch f.ThousandsSeparator {
+	case " ", "\u00a0", "\u202f", "\u2009":
+		alike = " \u00a0\u202f\u2009"
+	case "'", "\u2019":
+		alike = "'\u2019"
+	}
+	if !strings.ContainsAny(whole, alike) {
+		return whole
+	}
+	for _, c := range alike {
+		whole = strings.ReplaceAll(whole, string(c), f.ThousandsSeparator)
+	}
+	return whole
 }
 
 func (f *Field) decimalSeparator() string {

@@ -28,6 +28,9 @@ type Field struct {
 	// is written: empty means "." and none. A thousands separator may be left out of a text;
 	// it is not written.
 	DecimalSeparator, ThousandsSeparator string
+	// Trues and Falses are texts of a bool that are true and false, in any case of letters, beside
+	// true and false; the first one is written.
+	Trues, Falses []string
 	// Separator stands between the elements of a list in a text; empty: the text is a JSON array.
 	// What the field says of values otherwise, such as Format, it says of the elements.
 	Separator string
@@ -105,7 +108,7 @@ func NewSchema(fields ...Field) (*Schema, error) {
 		if f.Optional && !f.Nullable && f.Default.IsNull() {
 			return nil, fmt.Errorf("field %q is optional, so its type must allow null (%s null)", f.Name, f.Kind)
 		}
-		if err := errors.Join(f.checkNumber(), f.checkExact()); err != nil {
+		if err := errors.Join(f.checkNumber(), f.checkExact(), f.checkWords()); err != nil {
 			return nil, fmt.Errorf("field %q: %w", f.Name, err)
 		}
 		layout, err := fieldLayout(f)

@@ -54,7 +54,7 @@ func (f *Field) parse(text string) (Value, error) {
 		case "false":
 			return BoolValue(false), nil
 		}
-		return Value{}, f.misfit(text, "only true and false are")
+		return f.parseWord(text)
 	case DateKind:
 		d, err := f.parseDate(strings.TrimSpace(text))
 		if err != nil {
@@ -107,6 +107,8 @@ func (f *Field) AppendText(dst []byte, v Value) []byte {
 		return append(dst, strings.Replace(v.String(), ".", f.DecimalSeparator, 1)...)
 	case v.kind == BytesKind:
 		return f.appendBytes(dst, v)
+	case v.kind == Bool && f.HasWords():
+		return append(dst, f.word(v.Bool())...)
 	case v.kind.IsList() && f.Kind == v.kind:
 		return f.appendList(dst, v)
 	case f.layout == "" && f.epoch == 0:

@@ -7,11 +7,7 @@ package csv
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"reflect"
-	"strings"
-	"unicode/utf8"
 
 	"github.com/surfin-batch/surfin/internal/filestream"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
@@ -23,14 +19,21 @@ import (
 type ReaderConfig struct {
 	Path        string                     `key:"path" main:"true" path:"std" required:"true" doc:"The file to read; - is the standard input."`
 	Item        item.Type                  `key:"item" doc:"The type of the items. Columns are found by the header, or by position where there is none; other columns are ignored. Without it every column is a string field."`
-	Delimiter   string                     `key:"delimiter" default:"," doc:"The character between fields, or tab."`
+	Delimiter   string                     `key:"delimiter" default:"," doc:"The text between fields: a character or several, tab, or blanks: runs of spaces and tabs. A first line sep=; says it, too."`
 	Header      string                     `key:"header" default:"true" enum:"true,false,exact,loose" doc:"Whether the first record names the columns: true or exact, by the names as they stand; loose, by the names without regard to case, blanks and no-break spaces."`
 	Columns     int                        `key:"columns" form:"columns is a number; for the types of the columns write item: {id: int}" doc:"With header: false, the number of fields of each record [that of the first record]. A record with another number is an invalid item."`
 	Nulls       []string                   `key:"nulls" doc:"The texts that are null in every field, where they stand without quotes. Without it an empty field is null: in a string null and a bytes null only one without quotes."`
 	Records     map[string]RecordType      `key:"records" doc:"The types of records, if the file has several, by the text of the field type_at, such as H, D and T. The file has no line of column names then. The type * is all other records; without it they are invalid items."`
 	TypeAt      int                        `key:"type_at" doc:"The field of a record that is the name of its type, from 1; without it the first."`
+	SkipLines   int                        `key:"skip_lines" default:"0" doc:"The number of lines before the header, or before the first record, that are not read."`
+	FooterLines int                        `key:"footer_lines" default:"0" doc:"The number of lines at the end of the file that are not records. Empty lines after them do not count."`
+	Short       string                     `key:"short" default:"error" enum:"error,null" doc:"A record with fewer fields than the header: an invalid item, or the fields that it lacks are null."`
+	Long        string                     `key:"long" default:"error" enum:"error,ignore" doc:"A record with more fields than the header: an invalid item, or the fields after the last column are ignored."`
+	Unknown     string                     `key:"unknown" default:"ignore" enum:"error,warn,ignore" doc:"Columns of the header that the item does not have: an error when the file is opened, a warning that is logged and stored in the context of the step (unknown_columns), or nothing."`
 	Comment     string                     `key:"comment" doc:"A character: lines that begin with it are no records."`
 	Trim        bool                       `key:"trim" default:"false" doc:"Remove white space around each field."`
+	Quote       string                     `key:"quote" default:"\"" doc:"The character around fields, or none: then a quote is text."`
+	Escape      string                     `key:"escape" doc:"The character before a quote in quotes that is text, and before itself, such as \\ [the quote is doubled, which is read in any case]."`
 	LazyQuotes  bool                       `key:"lazy_quotes" default:"false" doc:"Take quotes inside a field as they are instead of refusing the record."`
 	Encoding    filestream.EncodingName    `key:"encoding" default:"utf-8" doc:"The text's encoding. A byte order mark is recognised by itself. Bytes that the encoding does not have make the item invalid."`
 	Compression filestream.ReadCompression `key:"compression" default:"auto" doc:"Decompress the file; auto goes by the suffix: .gz, .zst, .bz2 or .xz. A zip archive is read with zip, or with member."`
@@ -38,54 +41,8 @@ type ReaderConfig struct {
 	MaxLine     registry.Size              `key:"max_line" default:"16MB" doc:"The longest record; a longer one is an invalid item."`
 }
 
-// The values of ReaderConfig.Header. An empty one is HeaderNone in Go.
-const (
-	HeaderNone  = "false"
-	HeaderExact = "exact" // and true
-	HeaderLoose = "loose"
-)
-
-func (c *ReaderConfig) hasHeader() bool { return c.Header != "" && c.Header != HeaderNone }
-
 // defaultMaxLine is the longest record where MaxLine is 0.
 const defaultMaxLine registry.Size = 16 << 20
-
-// Validate reports a key whose value means nothing.
-func (c *ReaderConfig) Validate() error {
-	var errs []error
-	comma, err := delimiter(c.Delimiter)
-	if err != nil {
-		errs = append(errs, &registry.ConfigError{Key: "delimiter", Err: err})
-	}
-	if c.Comment != "" {
-		mark, err := character(c.Comment)
-		if err == nil && mark == comma {
-			err = errors.New("it is the delimiter as well")
-		}
-		if err != nil {
-			errs = append(errs, &registry.ConfigError{Key: "comment", Err: err})
-		}
-	}
-	switch {
-	case c.Columns < 0:
-		errs = append(errs, &registry.ConfigError{Key: "columns", Err: errors.New("it is negative")})
-	case c.Columns > 0 && c.hasHeader():
-		errs = append(errs, &registry.ConfigError{Key: "columns", Err: errors.New("the header says how many fields a record has: columns is for header: false")})
-	}
-	if c.TypeAt < 0 || c.TypeAt > 0 && c.Records == nil {
-		errs = append(errs, &registry.ConfigError{Key: "type_at", Err: errors.New("it is the number of a field, from 1, of a file with records")})
-	}
-	if c.MaxLine < 0 {
-		errs = append(errs, &registry.ConfigError{Key: "max_line", Err: errors.New("it is negative")})
-	}
-	if err := filestream.CheckMember(c.Member, c.Compression); err != nil {
-		errs = append(errs, &registry.ConfigError{Key: "member", Err: err})
-	}
-	if err := filestream.CheckEncoding(c.Encoding); err != nil {
-		errs = append(errs, &registry.ConfigError{Key: "encoding", Err: err})
-	}
-	return errors.Join(errs...)
-}
 
 // WriterConfig configures the csv writer.
 type WriterConfig struct {
@@ -93,45 +50,12 @@ type WriterConfig struct {
 	Header      bool                        `key:"header" default:"true" doc:"Whether the first record names the columns."`
 	Delimiter   string                      `key:"delimiter" default:"," doc:"The character between fields, or tab."`
 	LineEnd     string                      `key:"line_end" default:"lf" enum:"lf,crlf" doc:"How a record ends."`
-	Quote       string                      `key:"quote" default:"minimal" enum:"minimal,all" doc:"Quote the fields that need it, or all."`
+	Quote       string                      `key:"quote" default:"minimal" doc:"Quote the fields that need it (minimal), or all; or the character that is the quote."`
+	QuoteAll    bool                        `key:"quote_all" default:"false" doc:"Quote all fields but nulls, as quote: all does."`
+	Escape      string                      `key:"escape" doc:"The character before a quote that is text, and before itself, such as \\ [the quote is doubled]."`
 	Nulls       string                      `key:"nulls" default:"" doc:"The text of a null, unless the field has its own (the first of its null_if). It stands without quotes, and a text that is the same in quotes, as an empty text in a string null and a bytes null."`
 	Encoding    filestream.EncodingName     `key:"encoding" default:"utf-8" doc:"The text's encoding. A character that it lacks makes the item invalid."`
 	Compression filestream.WriteCompression `key:"compression" default:"auto" doc:"Compress the file, one gzip member or zstd frame per chunk; auto goes by the suffix: .gz or .zst."`
-}
-
-// Validate reports a key whose value means nothing.
-func (c *WriterConfig) Validate() error {
-	var errs []error
-	comma, err := delimiter(c.Delimiter)
-	if err != nil {
-		errs = append(errs, &registry.ConfigError{Key: "delimiter", Err: err})
-	}
-	if strings.ContainsAny(c.Nulls, "\"\r\n"+string(comma)) {
-		errs = append(errs, &registry.ConfigError{Key: "nulls", Err: fmt.Errorf("a null is written without quotes: %q has a delimiter, a quote or a line end", c.Nulls)})
-	}
-	if err := filestream.CheckEncoding(c.Encoding); err != nil {
-		errs = append(errs, &registry.ConfigError{Key: "encoding", Err: err})
-	}
-	return errors.Join(errs...)
-}
-
-// delimiter reads the key of that name; empty means the comma.
-func delimiter(text string) (rune, error) {
-	switch text {
-	case "":
-		return ',', nil
-	case "tab", `\t`:
-		return '\t', nil
-	}
-	return character(text)
-}
-
-func character(text string) (rune, error) {
-	r, size := utf8.DecodeRuneInString(text)
-	if size != len(text) || r == utf8.RuneError || strings.ContainsRune("\"\r\n\x00\uFEFF", r) {
-		return 0, fmt.Errorf("%q is not one character that can stand here", text)
-	}
-	return r, nil
 }
 
 // Components describes the reader and the writer.
@@ -144,7 +68,8 @@ func Components() []registry.Component {
 fields may span lines. A record that does not fit (a wrong number of fields,
 a stray quote, a field that is not of its type) is an invalid item, named by
 path:line; reading goes on at the next record. Where a stray quote would swallow
-the lines behind it, only the line where its record starts is given up.
+the lines behind it, only the line where its record starts is given up. Where the
+first line is sep=; or the like, as Excel has it, it says the delimiter, and is no record.
 
 A plain UTF-8 file restarts by a seek. A compressed one, or one in another
 encoding, is decoded again from its start up to the position. A file that changed
@@ -164,7 +89,7 @@ flow:
 			Config: reflect.TypeFor[ReaderConfig](),
 			Types:  readerTypes,
 			New: func(_ context.Context, cfg any, b registry.BuildContext) (any, error) {
-				return NewReader(*cfg.(*ReaderConfig), b.Out)
+				return newReader(*cfg.(*ReaderConfig), b.Out, b.StepContext)
 			},
 		},
 		{

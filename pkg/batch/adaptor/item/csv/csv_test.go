@@ -119,7 +119,7 @@ func TestTheReaderKeepsTheReaderContract(t *testing.T) {
 		"1|Ann|two\r\nlines",
 		`!:6: column 1: field id: "x" is not an int`,
 		"!:7: the record has 2 fields, not 3",
-		`!:8: column 5: extraneous or missing " in quoted-field`,
+		`!:8: column 5: extraneous or missing " in quoted-field (lazy_quotes: true takes it as text)`,
 		`!:9: a quoted field goes wrong in line 10, column 7: extraneous or missing " in quoted-field`,
 		`6|Flo|a;b"c`,
 		`!:11: column 3: field name: "\xff" is not valid UTF-8 (see the key encoding)`,
@@ -213,7 +213,7 @@ func TestHeaderProblemsAreOneClearLine(t *testing.T) {
 		"delimiter": {"id;name\n1;x\n", `csv: PATH: its header is one column, "id;name": if ";" stands between the columns, say delimiter: ";"`},
 		"tab":       {"id\tname\n1\tx\n", `csv: PATH: its header is one column, "id\tname": if "tab" stands between the columns, say delimiter: "tab"`},
 		"empty":     {"", "csv: PATH is empty: its first line should name the columns (or set header: false)"},
-		"broken":    {"id,na\"me\n", `csv: the header is not readable: PATH:1: column 6: bare " in non-quoted-field`},
+		"broken":    {"id,na\"me\n", `csv: the header is not readable: PATH:1: column 6: bare " in non-quoted-field (lazy_quotes: true takes it as text)`},
 	}
 	itemType := schema(t, row.Field{Name: "id", Kind: row.Int}, row.Field{Name: "name", Kind: row.String})
 	for name, c := range cases {
@@ -339,7 +339,7 @@ func TestAVeryWideHeaderIsReadAgainInsteadOfStored(t *testing.T) {
 func TestTheConfigSaysWhatIsWrong(t *testing.T) {
 	t.Parallel()
 	err := (&ReaderConfig{Delimiter: "ab", Comment: "\"", MaxLine: -1, Encoding: "klingon"}).Validate()
-	require.ErrorContains(t, err, `delimiter: "ab" is not one character`)
+	require.ErrorContains(t, err, `delimiter: "ab" is a word: write the character itself, tab or blanks`)
 	require.ErrorContains(t, err, `comment: "\"" is not one character`)
 	require.ErrorContains(t, err, "max_line: it is negative")
 	require.ErrorContains(t, err, `encoding: unknown encoding "klingon"`)

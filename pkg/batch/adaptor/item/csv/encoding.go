@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strings"
 	"unicode"
-	"unicode/utf8"
 
 	"github.com/surfin-batch/surfin/internal/filestream"
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
@@ -16,7 +15,10 @@ import (
 type form struct {
 	nulls    string
 	quoteAll bool
-	comma    rune
+	quote    byte
+	escape   byte // 0: a quote is doubled
+	comma    string
+	wide     bool // comma is a character of several bytes
 	// special are the bytes that a field has in quotes only.
 	special [256]bool
 	end     string
@@ -63,7 +65,7 @@ func (l *encoded) EncodeRecords(schema *row.Schema, records [][]row.Value) error
 // use notes the schema of the records.
 func (l *encoded) use(schema *row.Schema) {
 	l.schema, l.cells = schema, make([]cell, schema.Len())
-	inValues := unicode.IsLetter(l.comma) || unicode.IsDigit(l.comma) || strings.ContainsRune("+-.:", l.comma)
+	inValues := strings.ContainsFunc(l.comma, func(c rune) bool { return unicode.IsLetter(c) || unicode.IsDigit(c) || strings.ContainsRune("+-.:", c) })
 	for i := range l.cells {
 		f, c := schema.Field(i), &l.cells[i]
 		c.null = []byte(l.nulls)
@@ -85,7 +87,7 @@ func (l *encoded) use(schema *row.Schema) {
 			}
 		}
 		_, noValue := f.Parse(l.nulls)
-		c.plain = !l.quoteAll && !inValues && f.Format == "" && f.DecimalSeparator == "" && (l.nulls == "" || noValue != nil)
+		c.plain = !l.quoteAll && !inValues && f.Format == "" && f.DecimalSeparator == "" && !f.HasWords() && (l.nulls == "" || noValue != nil)
 	}
 }
 
@@ -95,7 +97,7 @@ func (l *encoded) addRecord(record []row.Value) error {
 	for i := range record {
 		v, f := &record[i], l.schema.Field(i)
 		if i > 0 {
-			buf = utf8.AppendRune(buf, l.comma)
+			buf = append(buf, l.comma...)
 		}
 		at := len(buf)
 		switch v.Kind() {
@@ -126,7 +128,7 @@ func (l *encoded) addRecord(record []row.Value) error {
 
 // endField puts quotes around the field from at on where it needs them, or is one of the marks.
 func (l *encoded) endField(buf []byte, at int, marks [][]byte) []byte {
-	if !l.quoteAll && !l.needsQuotes(buf[at:]) && !isMark(buf[at:], marks) {
+	if !l.quoteAll && !l.needsQuotes(buf[at:]) && !isMark(buf[at:], marks) && (l.escape == 0 || bytes.IndexByte(buf[at:], l.escape) < 0) {
 		return buf
 	}
 	l.field = append(l.field[:0], buf[at:]...)
@@ -144,16 +146,25 @@ func isMark(text []byte, marks [][]byte) bool {
 
 // inQuotes appends the text in quotes.
 func (l *encoded) inQuotes(buf, text []byte) []byte {
-	buf = append(buf, '"')
+	buf = append(buf, l.quote)
+	if l.escape != 0 {
+		for _, c := range text {
+			if c == l.quote || c == l.escape {
+				buf = append(buf, l.escape)
+			}
+			buf = append(buf, c)
+		}
+		return append(buf, l.quote)
+	}
 	for {
-		q := bytes.IndexByte(text, '"')
+		q := bytes.IndexByte(text, l.quote)
 		if q < 0 {
 			break
 		}
-		buf = append(append(buf, text[:q+1]...), '"')
+		buf = append(append(buf, text[:q+1]...), l.quote)
 		text = text[q+1:]
 	}
-	return append(append(buf, text...), '"')
+	return append(append(buf, text...), l.quote)
 }
 
 // needsQuotes reports whether the text would be read differently without.
@@ -169,7 +180,7 @@ func (l *encoded) needsQuotes(text []byte) bool {
 			return true
 		}
 	}
-	return l.comma >= utf8.RuneSelf && bytes.ContainsRune(text, l.comma)
+	return l.wide && bytes.Contains(text, []byte(l.comma))
 }
 
 // endRecord ends the line from start on, and turns it into the file's encoding.

@@ -16,13 +16,15 @@ const formColumns = "columns"
 
 // formOf returns what a file has the same in each record (rule C15b). The columns of an
 // open schema are known with the first item.
-func formOf(cfg WriterConfig, comma rune, schema *row.Schema) filestream.Form {
+func formOf(cfg WriterConfig, comma string, schema *row.Schema) filestream.Form {
 	form := filestream.Form{
 		filestream.FormWriter: "csv",
-		"delimiter":           strconv.Quote(string(comma)),
+		"delimiter":           strconv.Quote(comma),
 		"header":              strconv.FormatBool(cfg.Header),
 		"line_end":            cmp.Or(cfg.LineEnd, "lf"),
 		"quote":               cmp.Or(cfg.Quote, "minimal"),
+		"quote_all":           strconv.FormatBool(cfg.QuoteAll),
+		"escape":              strconv.Quote(cfg.Escape),
 		"nulls":               strconv.Quote(cfg.Nulls),
 		"encoding":            filestream.CanonicalEncoding(cfg.Encoding),
 	}

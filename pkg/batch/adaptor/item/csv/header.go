@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"slices"
 	"strings"
 	"unicode"
@@ -157,6 +158,31 @@ func loose(name string) string {
 		}
 		return c
 	}, name))
+}
+
+// checkUnknown does with columns that no field has what the key unknown says.
+func (r *reader) checkUnknown(ctx context.Context) error {
+	if r.want.IsOpen() || r.cfg.Unknown != unknownError && r.cfg.Unknown != unknownWarn {
+		return nil
+	}
+	var names []string
+	for i, name := range r.columns {
+		if !slices.Contains(r.index, i) {
+			names = append(names, name)
+		}
+	}
+	if len(names) == 0 {
+		return nil
+	}
+	list := shortList(names)
+	if r.cfg.Unknown == unknownError {
+		return fmt.Errorf("%s: the item has no field for the columns %s (unknown: ignore leaves them out)", r.cfg.Path, list)
+	}
+	slog.WarnContext(ctx, "columns are not read: the item has no field for them", "path", r.cfg.Path, "columns", list)
+	if r.context == nil {
+		return nil
+	}
+	return r.context().Put("unknown_columns", list)
 }
 
 // otherDelimiter returns what seems to stand between the columns of a header that is one column;

@@ -61,21 +61,21 @@ func TestWhateverEncodingCsvWritesIsReadAndRestarted(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		columns := []string{"k1", "k2", "k3"}[:rapid.IntRange(1, 3).Draw(t, "columns")]
 		want := records(t, len(columns))
-		comma := rapid.SampledFrom([]string{",", ";", "tab", "§"}).Draw(t, "delimiter")
+		delimiter := rapid.SampledFrom([]string{",", ";", "tab", "§"}).Draw(t, "delimiter")
 		enc := rapid.SampledFrom(encodings).Draw(t, "encoding")
 		crlf := rapid.Bool().Draw(t, "crlf")
 		packed := rapid.Bool().Draw(t, "gzip")
 
 		var text bytes.Buffer
 		w := stdcsv.NewWriter(&text)
-		w.Comma, _ = delimiter(comma)
+		w.Comma = comma(t, delimiter)
 		w.UseCRLF = crlf
 		require.NoError(t, w.Write(columns))
 		require.NoError(t, w.WriteAll(want))
 		encoded, err := enc.enc.NewEncoder().Bytes(text.Bytes())
 		require.NoError(t, err)
 		content := append([]byte(enc.bom), encoded...)
-		cfg := ReaderConfig{Path: filepath.Join(dir, "in.csv"), Header: HeaderExact, Delimiter: comma, Encoding: enc.name}
+		cfg := ReaderConfig{Path: filepath.Join(dir, "in.csv"), Header: HeaderExact, Delimiter: delimiter, Encoding: enc.name}
 		if packed {
 			var b bytes.Buffer
 			z := gzip.NewWriter(&b)
@@ -219,3 +219,10 @@ func TestAStrayQuoteCostsOneLine(t *testing.T) {
 }
 
 func textOf(value any) string { return text(value.(item.Row)) }
+
+// comma is the delimiter of a configuration as encoding/csv has it.
+func comma(t require.TestingT, text string) rune {
+	of, err := delimiter(text)
+	require.NoError(t, err)
+	return []rune(of)[0]
+}

@@ -25,6 +25,7 @@ func (r *reader) RawText() item.RawText {
 		text = filestream.WithoutEnd(text)
 		raw = item.RawText{Text: string(text), Offset: start, Length: int64(len(text))}
 	}
+	raw.Delimiter = r.sep
 	columns := r.columns
 	if !r.cfg.hasHeader() {
 		columns = columnNames(r.width)
@@ -41,7 +42,9 @@ func (r *reader) OpenRaw(ctx context.Context, meta item.Meta, raw item.RawText) 
 	if err := r.bindRaw(ctx, raw); err != nil {
 		return err
 	}
-	r.in, r.dead, r.csv.cr = filestream.TextInput(raw.Text, raw.Offset), nil, false // it is one record
+	r.in, r.dead = filestream.TextInput(raw.Text, raw.Offset), nil
+	r.csv.cr, r.footer = false, 0 // it is one record
+	r.useDelimiter(raw.Delimiter)
 	r.cfg.Path = meta.Path
 	r.rewindTo(raw.Offset, max(meta.Line-1, 0))
 	return nil

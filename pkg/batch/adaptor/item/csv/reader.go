@@ -1,17 +1,16 @@
 package csv
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 
 	"github.com/surfin-batch/surfin/internal/filestream"
+	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
@@ -20,36 +19,54 @@ import (
 // NewReader returns a reader of items of the type; a nil type means rows whose
 // columns are strings, known when the reader is open.
 func NewReader(cfg ReaderConfig, itemType item.Type) (item.Reader, error) {
-	if err := cfg.Validate(); err != nil {
+	return newReader(cfg, itemType, nil)
+}
+
+// newReader is NewReader with the context of a step, which may be nil.
+func newReader(cfg ReaderConfig, itemType item.Type, step func() *core.ExecutionContext) (item.Reader, error) {
+	r, itemType, err := recordReader(cfg, itemType)
+	if err != nil {
+		return nil, err
+	}
+	r.context = step
+	of, err := compileRecords(&cfg, itemType)
+	if err != nil {
 		return nil, fmt.Errorf("csv: %w", err)
+	}
+	if of != nil {
+		return itemType.FromRecords(newRecordsReader(r, of))
+	}
+	return itemType.FromRecords(r)
+}
+
+func recordReader(cfg ReaderConfig, itemType item.Type) (*reader, item.Type, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, nil, fmt.Errorf("csv: %w", err)
 	}
 	if itemType == nil {
 		open, err := row.Open()
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		itemType = item.RowOf("", open)
 	}
 	if cfg.MaxLine == 0 {
 		cfg.MaxLine = defaultMaxLine
 	}
-	comma, err := delimiter(cfg.Delimiter)
+	quote, err := readerQuote(cfg.Quote)
 	if err != nil {
-		return nil, fmt.Errorf("csv: %w", err)
+		return nil, nil, fmt.Errorf("csv: %w", err)
 	}
-	of, err := compileRecords(&cfg, itemType)
+	escape, err := escapeOf(cfg.Escape, quote)
 	if err != nil {
-		return nil, fmt.Errorf("csv: %w", err)
+		return nil, nil, fmt.Errorf("csv: %w", err)
 	}
 	r := &reader{
 		cfg: cfg, want: itemType.Schema(), schema: itemType.Schema(),
-		// With a blank delimiter empty fields would be trimmed away.
-		csv: scanner{comma: []byte(string(comma)), comment: []byte(cfg.Comment), lazy: cfg.LazyQuotes, trim: cfg.Trim && !unicode.IsSpace(comma)},
+		csv: scanner{comment: []byte(cfg.Comment), lazy: cfg.LazyQuotes, quote: quote, escape: escape},
 	}
-	if of != nil {
-		return itemType.FromRecords(newRecordsReader(r, of))
-	}
-	return itemType.FromRecords(r)
+	r.useDelimiter("")
+	return r, itemType, nil
 }
 
 // reader is the item.RecordReader. Offsets are those of filestream.Input.
@@ -78,13 +95,20 @@ type reader struct {
 	dead            error // nothing can be read any more
 
 	accept bool // changes of the file
+	// begin and beginLines are next and lines of the header, or of the first record without one.
+	begin, beginLines int64
+	sep               string // the delimiter that the file says itself; empty: it does not
+	footer            int    // lines at the end that are not records
+	// context returns the context of the step; nil: there is none.
+	context func() *core.ExecutionContext
 }
 
 // position is the reader's item.Position.
 type position struct {
 	filestream.InputPosition
 	Lines   int64    `json:"lines"`
-	CR      bool     `json:"cr,omitempty"` // lines end with a carriage return
+	CR      bool     `json:"cr,omitempty"`  // lines end with a carriage return
+	Sep     string   `json:"sep,omitempty"` // the delimiter that the file says itself
 	Columns []string `json:"columns,omitempty"`
 	Width   int      `json:"width,omitempty"` // fields of a record of a file without a header
 }
@@ -124,7 +148,10 @@ func (r *reader) open(ctx context.Context, at item.Position) error {
 		if err := r.openAt(ctx, pos); err != nil {
 			return err
 		}
-		return r.bind()
+		if err := r.bind(); err != nil {
+			return err
+		}
+		return r.checkUnknown(ctx)
 	}
 	if err := r.openAt(ctx, nil); err != nil {
 		return err
@@ -132,7 +159,10 @@ func (r *reader) open(ctx context.Context, at item.Position) error {
 	if err := r.readHead(ctx); err != nil {
 		return err
 	}
-	if err := r.bind(); err != nil || pos == nil {
+	if err := r.bind(); err != nil {
+		return err
+	}
+	if err := r.checkUnknown(ctx); err != nil || pos == nil {
 		return err
 	}
 	if err := r.learnWidth(ctx, pos.Offset); err != nil {
@@ -149,7 +179,7 @@ func (r *reader) needsHead() bool { return r.cfg.hasHeader() || r.want.IsOpen() 
 
 func (r *reader) openAt(ctx context.Context, pos *position) error {
 	cfg := filestream.InputConfig{
-		Path: r.cfg.Path, Compression: r.cfg.Compression, Member: r.cfg.Member, Encoding: r.cfg.Encoding, Max: int64(r.cfg.MaxLine),
+		Path: r.cfg.Path, Compression: r.cfg.Compression, Member: r.cfg.Member, Encoding: r.cfg.Encoding, Max: int64(r.cfg.MaxLine) * int64(1+r.cfg.FooterLines),
 		Accept: r.accept, Lines: true,
 	}
 	var at *filestream.InputPosition
@@ -161,10 +191,10 @@ func (r *reader) openAt(ctx context.Context, pos *position) error {
 		r.in = nil
 		return err
 	}
-	r.in = in
+	r.in, r.footer = in, r.cfg.FooterLines
 	if pos != nil {
 		r.cr = pos.CR
-	} else if r.cr, err = in.EndsLinesWithCR(ctx); err != nil {
+	} else if r.cr, err = in.EndsLinesWithCR(ctx, r.csv.quote); err != nil {
 		return err
 	}
 	r.csv.cr = r.cr
@@ -172,10 +202,10 @@ func (r *reader) openAt(ctx context.Context, pos *position) error {
 		in.EndLinesWithCR()
 	}
 	if pos == nil {
-		r.rewindTo(in.Start(), 0)
-	} else {
-		r.rewindTo(pos.Offset, pos.Lines)
+		return r.preamble(ctx)
 	}
+	r.useDelimiter(pos.Sep)
+	r.rewindTo(pos.Offset, pos.Lines)
 	return nil
 }
 
@@ -196,7 +226,7 @@ func (r *reader) readHead(ctx context.Context) error {
 	}
 	r.columns = columnNames(len(r.csv.fields))
 	if !r.cfg.hasHeader() {
-		r.rewindTo(r.in.Start(), 0)
+		r.rewindTo(r.begin, r.beginLines)
 		return nil
 	}
 	for i, f := range r.csv.fields {
@@ -232,8 +262,10 @@ func (r *reader) ReadRecord(ctx context.Context, dst []row.Value) error {
 	valid := utf8.ValidString(record)
 	for i, column := range r.index {
 		f := &r.bare[i]
-		if column < 0 { // an optional field without a column
-			dst[i] = f.Default
+		if uint(column) >= uint(len(r.csv.fields)) { // an optional field without a column, or short: null
+			if dst[i], err = r.absent(f, column); err != nil {
+				return err
+			}
 			continue
 		}
 		in := &r.csv.fields[column]
@@ -254,6 +286,18 @@ func (r *reader) ReadRecord(ctx context.Context, dst []row.Value) error {
 	return nil
 }
 
+// absent returns the value of a field that the record has no column of.
+func (r *reader) absent(f *row.Field, column int) (row.Value, error) {
+	if column < 0 {
+		return f.Default, nil
+	}
+	v, err := f.Missing()
+	if err != nil {
+		return v, item.Consumed(r.Meta(), fmt.Errorf("the record has %d fields, not %d: %w", len(r.csv.fields), r.width, err))
+	}
+	return v, nil
+}
+
 // place says where a field of the last record begins: its column of the line, in bytes from 1,
 // and the line where a quoted text before it has line ends.
 func (r *reader) place(column int) string {
@@ -269,7 +313,8 @@ func (r *reader) place(column int) string {
 
 func (r *reader) checkWidth(n int) error {
 	switch {
-	case n == r.width:
+	case n == r.width, n < r.width && r.cfg.Short == shortNull, n > r.width && r.width > 0 && r.cfg.Long == longIgnore,
+		r.width == 0 && n < len(r.index) && r.cfg.Short == shortNull:
 		return nil
 	case r.width == 0 && n < len(r.index):
 		return r.invalid(fmt.Errorf("the record has %d fields, at least %d are needed", n, len(r.index)))
@@ -309,7 +354,11 @@ func (r *reader) record(ctx context.Context) (string, error) {
 func (r *reader) scan(ctx context.Context) (length int64, err error) {
 	for {
 		text := r.in.Buffered(r.next)
-		end, short := r.csv.scan(text, errors.Is(err, io.EOF))
+		records := text
+		if r.footer > 0 {
+			records = text[:r.footerStart(text)]
+		}
+		end, short := r.csv.scan(records, errors.Is(err, io.EOF))
 		if !errors.Is(short, errShort) {
 			return int64(end), short
 		}
@@ -322,85 +371,9 @@ func (r *reader) scan(ctx context.Context) (length int64, err error) {
 	}
 }
 
-// refused decides what becomes of a record that has no right form, or cannot be read (err), or
-// that is too long.
-func (r *reader) refused(ctx context.Context, length int64, err error) (string, error) {
-	var wrong *scanError
-	switch {
-	case err == nil, errors.Is(err, filestream.ErrTooLong), errors.As(err, &wrong) && length > int64(r.cfg.MaxLine):
-		if skipped, err := r.skipEmptyLines(ctx); skipped || err != nil {
-			return r.again(ctx, err)
-		}
-		return "", r.giveUpLine(ctx, r.lines+1, fmt.Errorf("the record is longer than %d bytes (max_line); is a quote not closed?", r.cfg.MaxLine))
-	case wrong != nil:
-		first := r.lines + int64(r.csv.before) + 1
-		if wrong.line > 1 {
-			return "", r.giveUpLine(ctx, first, fmt.Errorf("a quoted field goes wrong in line %d, column %d: %w", first+int64(wrong.line)-1, wrong.column, wrong.err))
-		}
-		r.line, r.lines = first, first
-		r.consumed(r.next + length)
-		return "", r.invalid(fmt.Errorf("column %d: %w", wrong.column, wrong.err))
-	case errors.Is(err, io.EOF):
-		return "", err
-	}
-	return "", fmt.Errorf("csv: %s:%d: %w", r.cfg.Path, r.lines+1, err) // nothing is consumed
-}
-
 func (r *reader) consumed(end int64) {
 	r.next = end
 	r.in.Keep(end)
-}
-
-// skipEmptyLines steps over the empty lines and comments before the record in
-// hand, whose length they do not belong to.
-func (r *reader) skipEmptyLines(ctx context.Context) (skipped bool, err error) {
-	offset, lines := r.next, r.lines
-	for {
-		rest := r.in.Buffered(offset)
-		if !r.beginsEmpty(rest) && (r.cfg.Comment == "" || !bytes.HasPrefix(rest, []byte(r.cfg.Comment))) {
-			break
-		}
-		if offset, err = r.in.SkipLine(ctx, offset); err != nil {
-			r.dead = fmt.Errorf("csv: %s:%d: %w", r.cfg.Path, lines+1, err)
-			return false, r.dead
-		}
-		lines++
-	}
-	if lines == r.lines {
-		return false, nil
-	}
-	r.rewindTo(offset, lines)
-	return true, nil
-}
-
-// beginsEmpty reports whether the text begins with an empty line that is not a record.
-func (r *reader) beginsEmpty(text []byte) bool {
-	return !r.csv.blanks && (bytes.HasPrefix(text, []byte("\n")) || bytes.HasPrefix(text, []byte("\r\n")) || r.cr && bytes.HasPrefix(text, []byte("\r")))
-}
-
-func (r *reader) again(ctx context.Context, err error) (string, error) {
-	if err != nil {
-		return "", err
-	}
-	return r.record(ctx)
-}
-
-// giveUpLine skips the lines up to first, where the record in hand starts, so
-// that a stray quote costs one line and not all up to the next quote.
-func (r *reader) giveUpLine(ctx context.Context, first int64, cause error) error {
-	offset := r.next
-	for line := r.lines + 1; line <= first; line++ {
-		var err error
-		if offset, err = r.in.SkipLine(ctx, offset); err != nil {
-			r.dead = fmt.Errorf("csv: %s:%d: %w", r.cfg.Path, line, err)
-			return r.dead
-		}
-	}
-	r.line = first
-	raw := r.in.Skipped().Raw()
-	r.rewindTo(offset, first)
-	r.lost = &raw
-	return r.invalid(cause)
 }
 
 // IndependentOf implements item.Independent: no step changes the file that it reads.
@@ -411,7 +384,7 @@ func (r *reader) Position() (item.Position, error) {
 	if r.in == nil {
 		return nil, errors.New("csv: the reader is not open")
 	}
-	pos := position{InputPosition: r.in.Position(r.next), Lines: r.lines, CR: r.cr}
+	pos := position{InputPosition: r.in.Position(r.next), Lines: r.lines, CR: r.cr, Sep: r.sep}
 	switch {
 	case !r.cfg.hasHeader():
 		pos.Width = r.width

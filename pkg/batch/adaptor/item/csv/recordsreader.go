@@ -50,7 +50,7 @@ func (r *recordsReader) Open(ctx context.Context, at item.Position) error {
 
 func (r *recordsReader) openRecords(ctx context.Context, at item.Position) error {
 	r.single, r.state, r.widths = false, r.of.plan.Start(), map[string]int{}
-	if err := r.bind(); err != nil {
+	if err := r.bindTypes(); err != nil {
 		return err
 	}
 	if at == nil {
@@ -69,6 +69,13 @@ func (r *recordsReader) openRecords(ctx context.Context, at item.Position) error
 		return errors.Join(fmt.Errorf("%s: %w", r.cfg.Path, err), r.Close(ctx))
 	}
 	return nil
+}
+
+// bindTypes finds the texts that are null in each field. An empty line is no record of any type.
+func (r *recordsReader) bindTypes() error {
+	err := r.bind()
+	r.csv.blanks = false
+	return err
 }
 
 // headOf takes a header apart that was read before.
@@ -290,11 +297,14 @@ func (r *recordsReader) at(field, column int) (row.Value, error) {
 
 // parse reads a field of the item from a field of the record.
 func (r *recordsReader) parse(field, column int) (row.Value, error) {
-	f := r.schema.Field(field)
+	f := &r.bare[field]
 	if column >= len(r.csv.fields) {
 		return row.Value{}, exception.InvalidItem("", exception.ClassParse, fmt.Errorf("field %s: the record has %d fields, at least %d are needed", f.Name, len(r.csv.fields), column+1))
 	}
 	in := r.csv.fields[column]
+	if in.quoted {
+		f = &r.quoted[field]
+	}
 	text := r.text[in.from:in.to]
 	if r.cfg.Trim {
 		text = strings.TrimSpace(text)
@@ -311,7 +321,7 @@ func (r *recordsReader) Position() (item.Position, error) {
 		return nil, errors.New("csv: the reader is not open")
 	}
 	return json.Marshal(recordsPosition{
-		position: position{InputPosition: r.in.Position(r.next), Lines: r.lines, CR: r.cr},
+		position: position{InputPosition: r.in.Position(r.next), Lines: r.lines, CR: r.cr, Sep: r.sep},
 		Position: r.state.Position(), Widths: r.widths,
 	})
 }
@@ -329,6 +339,9 @@ func (r *recordsReader) OpenRaw(ctx context.Context, meta item.Meta, raw item.Ra
 	r.single = true
 	heads := slices.Clone(raw.Heads)
 	raw.Columns = nil
+	if err := r.bindTypes(); err != nil {
+		return fmt.Errorf("csv: %w", err)
+	}
 	if err := r.reader.OpenRaw(ctx, meta, raw); err != nil {
 		return err
 	}

@@ -14,6 +14,9 @@ import (
 type scanner struct {
 	comma   []byte
 	comment []byte // empty: there are none
+	runs    bool   // runs of blanks are between the fields, and comma is not
+	quote   byte   // around a field; 0: none
+	escape  byte   // before a quote in quotes, and before itself; 0: a quote is doubled only
 	lazy    bool   // quotes inside of a field are text
 	trim    bool   // white space before a field is left out
 	cr      bool   // a carriage return alone ends a line, too
@@ -41,7 +44,23 @@ var errShort = errors.New("the record has no end yet")
 type scanError struct {
 	line, column int
 	err          error
+	hint         string // the cure; may be empty
 }
+
+// hintBelow is the hint of a record with several lines. More text in quotes is not a cure there: the quote
+// that is wrong may be the first one.
+func (e *scanError) hintBelow() string {
+	if e.hint == hintEscape {
+		return e.hint
+	}
+	return ""
+}
+
+// The cures of quotes where none belong.
+const (
+	hintLazy   = " (lazy_quotes: true takes it as text)"
+	hintEscape = ` (where \ stands before a quote that is text, say escape: '\')`
+)
 
 func (e *scanError) Error() string { return e.err.Error() }
 
@@ -53,6 +72,9 @@ func (s *scanner) scan(text []byte, atEnd bool) (end int, err error) {
 	s.before, s.lines, s.fields = 0, 1, s.fields[:0]
 	for {
 		line, n := s.cutLine(text[end:], atEnd)
+		if s.runs && blankRun(line) == len(line) {
+			line = line[:0]
+		}
 		switch {
 		case n == 0 && atEnd:
 			return end, io.EOF
@@ -60,11 +82,15 @@ func (s *scanner) scan(text []byte, atEnd bool) (end int, err error) {
 			return end, errShort
 		case len(line) > 0 && (len(s.comment) == 0 || !bytes.HasPrefix(line, s.comment)), len(line) == 0 && s.blanks:
 			s.content = line
-			if bytes.IndexByte(line, '"') >= 0 {
+			if s.quote != 0 && bytes.IndexByte(line, s.quote) >= 0 {
 				s.own = s.own[:0]
 				return s.quoted(text, end, atEnd)
 			}
-			s.split(line, end)
+			if s.runs {
+				s.splitRuns(line, end)
+			} else {
+				s.split(line, end)
+			}
 			return end + n, nil
 		}
 		s.before++
@@ -139,6 +165,35 @@ func (s *scanner) split(line []byte, at int) {
 	}
 }
 
+// splitRuns is split where runs of blanks are between the fields.
+func (s *scanner) splitRuns(line []byte, at int) {
+	for from, last := blankRun(line), false; !last; {
+		var n, size int
+		n, size, last = s.cut(line[from:])
+		s.fields = append(s.fields, field{at: at + from, from: from, to: from + n})
+		from += n + size
+	}
+}
+
+// cut returns where the field that the rest of a line begins with ends, and the length of what is
+// between it and the next one; last says that there is no next one.
+func (s *scanner) cut(rest []byte) (end, size int, last bool) {
+	if s.runs {
+		if end = bytes.IndexAny(rest, " \t"); end < 0 {
+			return len(rest), 0, true
+		}
+		size = blankRun(rest[end:])
+		return end, size, end+size == len(rest)
+	}
+	if end = bytes.Index(rest, s.comma); end < 0 {
+		return len(rest), 0, true
+	}
+	return end, len(s.comma), false
+}
+
+// blankRun returns the length of the blanks and tabs that the text begins with.
+func blankRun(text []byte) int { return len(text) - len(bytes.TrimLeft(text, " \t")) }
+
 // blanks returns the length of the white space that the text begins with.
 func blanks(text []byte) int {
 	n := bytes.IndexFunc(text, func(r rune) bool { return !unicode.IsSpace(r) })
@@ -153,6 +208,9 @@ func blanks(text []byte) int {
 func (s *scanner) quoted(text []byte, at int, atEnd bool) (end int, err error) {
 	c := cursor{text: text, at: at, atEnd: atEnd}
 	c.line, c.length = s.cutLine(text[at:], atEnd)
+	if s.runs {
+		c.place = blankRun(c.line)
+	}
 	for last := false; !last && err == nil; {
 		if s.trim {
 			c.place += blanks(c.line[c.place:])
@@ -162,7 +220,7 @@ func (s *scanner) quoted(text []byte, at int, atEnd bool) (end int, err error) {
 		}
 		begin, from := c.at+c.place, len(s.own)
 		rest := c.line[c.place:]
-		quoted := len(rest) > 0 && rest[0] == '"'
+		quoted := len(rest) > 0 && rest[0] == s.quote
 		if quoted {
 			last, err = s.inQuotes(&c)
 		} else {
@@ -187,16 +245,14 @@ type cursor struct {
 // bare adds a field that does not begin with a quote to own; last says that it is the last one.
 func (s *scanner) bare(c *cursor) (last bool, err error) {
 	rest := c.line[c.place:]
-	n := bytes.Index(rest, s.comma)
-	if n >= 0 {
-		rest = rest[:n]
-	}
-	if quote := bytes.IndexByte(rest, '"'); quote >= 0 && !s.lazy {
-		return false, &scanError{s.lines, c.place + quote + 1, stdcsv.ErrBareQuote}
+	n, size, last := s.cut(rest)
+	rest = rest[:n]
+	if quote := bytes.IndexByte(rest, s.quote); quote >= 0 && !s.lazy {
+		return false, &scanError{s.lines, c.place + quote + 1, stdcsv.ErrBareQuote, hintLazy}
 	}
 	s.own = append(s.own, rest...)
-	c.place += n + len(s.comma)
-	return n < 0, nil
+	c.place += n + size
+	return last, nil
 }
 
 // inQuotes adds a field that begins with a quote to own; last says that it is the last one.
@@ -204,7 +260,7 @@ func (s *scanner) inQuotes(c *cursor) (last bool, err error) {
 	c.place++
 	for {
 		rest := c.line[c.place:]
-		n := bytes.IndexByte(rest, '"')
+		n := s.endOfQuoted(rest)
 		if n < 0 {
 			s.own = append(s.own, rest...)
 			if ended, err := s.nextLine(c); ended || err != nil {
@@ -214,21 +270,54 @@ func (s *scanner) inQuotes(c *cursor) (last bool, err error) {
 		}
 		s.own = append(s.own, rest[:n]...)
 		c.place += n + 1
+		escaped := rest[n] != s.quote
 		switch rest = rest[n+1:]; {
+		case escaped && len(rest) > 0 && (rest[0] == s.quote || rest[0] == s.escape):
+			s.own = append(s.own, rest[0])
+			c.place++
+		case escaped:
+			s.own = append(s.own, s.escape)
 		case len(rest) == 0:
 			return true, nil
-		case rest[0] == '"':
-			s.own = append(s.own, '"')
+		case rest[0] == s.quote:
+			s.own = append(s.own, s.quote)
 			c.place++
-		case bytes.HasPrefix(rest, s.comma):
-			c.place += len(s.comma)
-			return false, nil
+		case s.between(rest) > 0:
+			size := s.between(rest)
+			c.place += size
+			return s.runs && size == len(rest), nil
 		case s.lazy:
-			s.own = append(s.own, '"')
+			s.own = append(s.own, s.quote)
+		case c.place > 1 && c.line[c.place-2] == '\\' && s.escape == 0:
+			return false, &scanError{s.lines, c.place, stdcsv.ErrQuote, hintEscape}
 		default:
-			return false, &scanError{s.lines, c.place, stdcsv.ErrQuote}
+			return false, &scanError{s.lines, c.place, stdcsv.ErrQuote, hintLazy}
 		}
 	}
+}
+
+// endOfQuoted returns the place of the next quote or escape; -1: the line has none.
+func (s *scanner) endOfQuoted(rest []byte) int {
+	n := bytes.IndexByte(rest, s.quote)
+	if s.escape == 0 {
+		return n
+	}
+	if e := bytes.IndexByte(rest, s.escape); e >= 0 && (n < 0 || e < n) {
+		return e
+	}
+	return n
+}
+
+// between returns the length of what is between two fields, with which the text begins; 0: it does
+// not.
+func (s *scanner) between(text []byte) int {
+	switch {
+	case s.runs:
+		return blankRun(text)
+	case bytes.HasPrefix(text, s.comma):
+		return len(s.comma)
+	}
+	return 0
 }
 
 // nextLine moves to the next line, in which a quoted field continues: the end of the line is part of
@@ -244,7 +333,7 @@ func (s *scanner) nextLine(c *cursor) (ended bool, err error) {
 	case length == 0 && s.lazy:
 		return true, nil
 	case length == 0:
-		return false, &scanError{s.lines, len(c.line) + min(len(end), 1) + 1, stdcsv.ErrQuote}
+		return false, &scanError{s.lines, len(c.line) + min(len(end), 1) + 1, stdcsv.ErrQuote, ""}
 	}
 	c.at, c.line, c.length, c.place = c.at+c.length, line, length, 0
 	s.lines++

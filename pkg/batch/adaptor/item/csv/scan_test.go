@@ -118,7 +118,7 @@ func TestAScannerOfCarriageReturnsCountsLinesAndKeepsQuotedBytes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := []byte(strings.Join(rapid.SliceOfN(pieces, 0, 20).Draw(t, "text"), ""))
 		lazy := rapid.Bool().Draw(t, "lazy")
-		s := &scanner{comma: []byte(","), comment: []byte("#"), lazy: lazy, cr: true}
+		s := &scanner{quote: '"', comma: []byte(","), comment: []byte("#"), lazy: lazy, cr: true}
 		for {
 			got := ours(text, s, len(text))
 			quotedBytes(t, text, s, got)
@@ -145,6 +145,7 @@ func TestAScannerReadsWhatEncodingCsvReads(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := strings.Join(rapid.SliceOfN(pieces, 0, 30).Draw(t, "text"), "")
 		s := &scanner{
+			quote: '"',
 			comma: []byte(rapid.SampledFrom([]string{",", ";", "§", "\t"}).Draw(t, "delimiter")), comment: []byte(rapid.SampledFrom([]string{"", "#", "é"}).Draw(t, "comment")),
 			lazy: rapid.Bool().Draw(t, "lazy"), trim: rapid.Bool().Draw(t, "trim"),
 		}
@@ -163,7 +164,7 @@ func FuzzScan(f *testing.F) {
 		if len(text) > 200 {
 			return
 		}
-		s := &scanner{comma: []byte(","), lazy: lazy, trim: trim}
+		s := &scanner{quote: '"', comma: []byte(","), lazy: lazy, trim: trim}
 		if comments {
 			s.comment = []byte("#")
 		}

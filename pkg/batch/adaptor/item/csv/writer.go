@@ -28,9 +28,17 @@ func NewWriter(cfg WriterConfig, use registry.BuildContext) (item.Writer, error)
 	if err != nil {
 		return nil, fmt.Errorf("csv: %w", err)
 	}
+	quote, all, err := cfg.quote()
+	if err != nil {
+		return nil, fmt.Errorf("csv: %w", err)
+	}
+	escape, err := escapeOf(cfg.Escape, quote)
+	if err != nil {
+		return nil, fmt.Errorf("csv: %w", err)
+	}
 	w := &writer{
 		cfg: cfg, item: use.In.Schema(),
-		lines: encoded{form: &form{nulls: cfg.Nulls, quoteAll: cfg.Quote == "all", comma: comma, end: "\n"}, enc: enc},
+		lines: encoded{form: &form{nulls: cfg.Nulls, quoteAll: all, quote: quote, escape: escape, comma: comma, end: "\n"}, enc: enc},
 		out: filestream.NewOutput(filestream.OutputConfig{
 			Path: cfg.Path, Compression: cfg.Compression, Form: formOf(cfg, comma, use.In.Schema()), Mode: use.FileMode, Attempt: use.Attempt,
 		}),
@@ -39,9 +47,11 @@ func NewWriter(cfg WriterConfig, use registry.BuildContext) (item.Writer, error)
 	if cfg.LineEnd == "crlf" {
 		f.end = "\r\n"
 	}
-	f.special['"'], f.special['\n'], f.special['\r'] = true, true, true
-	if comma < utf8.RuneSelf {
-		f.special[comma] = true
+	f.special[quote], f.special['\n'], f.special['\r'] = true, true, true
+	if f.wide = len(comma) > 1 && utf8.RuneCountInString(comma) == 1; !f.wide {
+		for _, c := range []byte(comma) { // of several characters each one: a field may end with the first
+			f.special[c] = true
+		}
 	}
 	return use.In.ToRecords(w)
 }
@@ -104,7 +114,7 @@ func (w *writer) begin(schema *row.Schema) error {
 		}
 		for i, name := range columns {
 			if i > 0 {
-				l.buf = utf8.AppendRune(l.buf, l.comma)
+				l.buf = append(l.buf, l.comma...)
 			}
 			at := len(l.buf)
 			l.buf = l.endField(append(l.buf, name...), at, marks)

@@ -143,6 +143,7 @@ func place(fields *[]row.Field, field row.Field) int {
 		field.From = old.From
 		if old.Kind == field.Kind {
 			field.Format, field.Zone, field.Nulls = old.Format, old.Zone, old.Nulls
+			field.Trues, field.Falses = old.Trues, old.Falses
 		}
 		(*fields)[i] = field
 		return i

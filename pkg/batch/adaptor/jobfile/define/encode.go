@@ -158,11 +158,9 @@ func encodeItem(t item.Type) (any, error) {
 		if f.Zone != nil {
 			field.put("zone", f.Zone.String())
 		}
-		nulls := list{}
-		for _, text := range f.Nulls {
-			nulls = append(nulls, text)
-		}
-		field.put("null_if", nulls)
+		field.put("null_if", listOf(f.Nulls))
+		field.put("true", listOf(f.Trues))
+		field.put("false", listOf(f.Falses))
 		if !f.Default.IsNull() {
 			field = append(field, pair{"default", f.Default.String()})
 		}
@@ -174,4 +172,12 @@ func encodeItem(t item.Type) (any, error) {
 		fields = append(fields, pair{f.Name, field})
 	}
 	return fields, nil
+}
+
+func listOf(texts []string) list {
+	all := list{}
+	for _, text := range texts {
+		all = append(all, text)
+	}
+	return all
 }

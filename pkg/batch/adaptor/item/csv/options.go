@@ -1,0 +1,189 @@
+package csv
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/surfin-batch/surfin/internal/filestream"
+	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
+)
+
+// The values of ReaderConfig.Header. An empty one is HeaderNone in Go.
+const (
+	HeaderNone  = "false"
+	HeaderExact = "exact" // and true
+	HeaderLoose = "loose"
+)
+
+// Values of other keys.
+const (
+	shortNull       = "null"
+	longIgnore      = "ignore"
+	unknownError    = "error"
+	unknownWarn     = "warn"
+	quoteNone       = "none"
+	quoteMinimal    = "minimal"
+	quoteAll        = "all"
+	delimiterBlanks = "blanks"
+)
+
+func (c *ReaderConfig) hasHeader() bool { return c.Header != "" && c.Header != HeaderNone }
+
+// problems collects what is wrong with the keys of a configuration.
+type problems struct{ errs []error }
+
+func (p *problems) add(key string, err error) {
+	if err != nil {
+		p.errs = append(p.errs, &registry.ConfigError{Key: key, Err: err})
+	}
+}
+
+func (p *problems) addIf(wrong bool, key, text string) {
+	if wrong {
+		p.add(key, errors.New(text))
+	}
+}
+
+// Validate reports a key whose value means nothing.
+func (c *ReaderConfig) Validate() error {
+	var p problems
+	comma, _, err := c.delimiter()
+	p.add("delimiter", err)
+	quote, err := readerQuote(c.Quote)
+	p.add("quote", err)
+	escape, err := escapeOf(c.Escape, quote)
+	p.add("escape", err)
+	p.addIf(quote != 0 && strings.IndexByte(comma, quote) >= 0, "quote", "it is in the delimiter as well")
+	p.addIf(escape != 0 && strings.IndexByte(comma, escape) >= 0, "escape", "it is in the delimiter as well")
+	if c.Comment != "" {
+		mark, err := character(c.Comment)
+		if err == nil && strings.HasPrefix(comma, c.Comment) {
+			err = errors.New("it is the delimiter as well")
+		}
+		if err == nil && quote != 0 && mark == rune(quote) {
+			err = errors.New("it is the quote as well")
+		}
+		p.add("comment", err)
+	}
+	p.addIf(c.Columns < 0, "columns", "it is negative")
+	p.addIf(c.SkipLines < 0, "skip_lines", "it is negative")
+	p.addIf(c.FooterLines < 0, "footer_lines", "it is negative")
+	p.addIf(c.MaxLine < 0, "max_line", "it is negative")
+	p.addIf(c.Columns > 0 && c.hasHeader(), "columns", "the header says how many fields a record has: columns is for header: false")
+	p.addIf(!c.hasHeader() && (c.Unknown == unknownError || c.Unknown == unknownWarn), "unknown", "it is about columns of a header, and header: false says that there is none")
+	p.addIf(c.TypeAt < 0 || c.TypeAt > 0 && c.Records == nil, "type_at", "it is the number of a field, from 1, of a file with records")
+	p.add("member", filestream.CheckMember(c.Member, c.Compression))
+	if c.Records != nil {
+		p.addIf(c.Short == shortNull, "short", "it is not for a file with records, whose types have their own numbers of fields")
+		p.addIf(c.Long == longIgnore, "long", "it is not for a file with records, whose types have their own numbers of fields")
+	}
+	p.add("encoding", filestream.CheckEncoding(c.Encoding))
+	return errors.Join(p.errs...)
+}
+
+// Validate reports a key whose value means nothing.
+func (c *WriterConfig) Validate() error {
+	var p problems
+	comma, err := delimiter(c.Delimiter)
+	if err == nil && c.Delimiter == delimiterBlanks {
+		err = errors.New("blanks is for reading: write tab, or a blank in quotes")
+	}
+	p.add("delimiter", err)
+	quote, _, err := c.quote()
+	p.add("quote", err)
+	escape, err := escapeOf(c.Escape, quote)
+	p.add("escape", err)
+	p.addIf(quote != 0 && strings.IndexByte(comma, quote) >= 0, "quote", "it is in the delimiter as well")
+	p.addIf(escape != 0 && strings.IndexByte(comma, escape) >= 0, "escape", "it is in the delimiter as well")
+	if c.Nulls != "" && (strings.ContainsAny(c.Nulls, "\r\n"+string(rune(quote))) || strings.Contains(c.Nulls, comma)) {
+		p.add("nulls", fmt.Errorf("a null is written without quotes: %q has a delimiter, a quote or a line end", c.Nulls))
+	}
+	p.add("encoding", filestream.CheckEncoding(c.Encoding))
+	return errors.Join(p.errs...)
+}
+
+// delimiter returns what is between fields; runs says that it is any number of blanks.
+func (c *ReaderConfig) delimiter() (comma string, runs bool, err error) {
+	if c.Delimiter == delimiterBlanks {
+		return " ", true, nil
+	}
+	comma, err = delimiter(c.Delimiter)
+	return comma, false, err
+}
+
+// delimiter reads the key of that name; empty means the comma.
+func delimiter(text string) (string, error) {
+	switch text {
+	case "":
+		return ",", nil
+	case "tab", `\t`:
+		return "\t", nil
+	case delimiterBlanks:
+		return " ", nil
+	case `\s`, `\s+`, `\s*`, " +":
+		return "", fmt.Errorf("%q is a pattern: write blanks for runs of spaces and tabs", text)
+	}
+	isWord := !strings.ContainsFunc(text, func(c rune) bool { return !unicode.IsLetter(c) })
+	switch {
+	case !utf8.ValidString(text) || strings.ContainsAny(text, "\"\r\n\x00\uFEFF"):
+		return "", fmt.Errorf("%q cannot stand between fields", text)
+	case isWord && utf8.RuneCountInString(text) > 1:
+		return "", fmt.Errorf("%q is a word: write the character itself, tab or blanks", text)
+	}
+	return text, nil
+}
+
+func character(text string) (rune, error) {
+	r, size := utf8.DecodeRuneInString(text)
+	if size != len(text) || r == utf8.RuneError || strings.ContainsRune("\"\r\n\x00\uFEFF", r) {
+		return 0, fmt.Errorf("%q is not one character that can stand here", text)
+	}
+	return r, nil
+}
+
+// readerQuote reads the reader's key quote; 0: no character is one.
+func readerQuote(text string) (byte, error) {
+	switch text {
+	case "":
+		return '"', nil
+	case quoteNone:
+		return 0, nil
+	}
+	return mark(text)
+}
+
+// quote reads the writer's key quote.
+func (c *WriterConfig) quote() (quote byte, all bool, err error) {
+	switch c.Quote {
+	case "", quoteMinimal:
+		return '"', c.QuoteAll, nil
+	case quoteAll:
+		return '"', true, nil
+	}
+	if quote, err = mark(c.Quote); err != nil {
+		err = fmt.Errorf("%w (allowed: minimal, all, or a character)", err)
+	}
+	return quote, c.QuoteAll, err
+}
+
+// escapeOf reads the key escape; 0: a quote is doubled.
+func escapeOf(text string, quote byte) (byte, error) {
+	switch {
+	case text == "" || text == string(rune(quote)):
+		return 0, nil
+	case quote == 0:
+		return 0, errors.New("without quotes there is nothing to escape")
+	}
+	return mark(text)
+}
+
+// mark reads a quote or an escape: an ASCII character that is not a letter, a digit or a blank.
+func mark(text string) (byte, error) {
+	if len(text) != 1 || text[0] <= ' ' || text[0] >= utf8.RuneSelf-1 || unicode.IsLetter(rune(text[0])) || unicode.IsDigit(rune(text[0])) {
+		return 0, fmt.Errorf("%q is not an ASCII character that can stand here: no letter, digit or blank", text)
+	}
+	return text[0], nil
+}

@@ -1,0 +1,219 @@
+package csv
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/surfin-batch/surfin/pkg/batch/chunk/itemtest"
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/item"
+	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
+	"github.com/surfin-batch/surfin/pkg/batch/core/row"
+)
+
+// contract runs the suite of readers, which restarts behind every item.
+func contract(t *testing.T, cfg ReaderConfig, itemType item.Type) {
+	t.Helper()
+	itemtest.Reader(t, itemtest.ReaderConfig{New: func(t testing.TB) item.Reader {
+		r, err := NewReader(cfg, itemType)
+		require.NoError(t, err)
+		return r
+	}})
+}
+
+func TestLinesBeforeAndAfterTheRecordsAreNotRead(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		content string
+		cfg     ReaderConfig
+		want    []string
+	}{
+		{"Report of\n\"May\n\na,b\n1,2\n\n3,\"x\ny\"\nTotal: 2\nEnd\n", ReaderConfig{Header: HeaderExact, SkipLines: 3, FooterLines: 2}, []string{"1|2", "3|x\ny"}},
+		{"a,b\r\n1,2\r\n3,4\r\nsum,6\r\n\r\n\r\n", ReaderConfig{Header: HeaderExact, FooterLines: 1}, []string{"1|2", "3|4"}},
+		{"a,b\r1,2\r3,4\rsum,6\r", ReaderConfig{Header: HeaderExact, FooterLines: 1}, []string{"1|2", "3|4"}},
+		{"x\n1,2\n3,4\nsum", ReaderConfig{SkipLines: 1, FooterLines: 1}, []string{"1|2", "3|4"}},
+		{"a,b\nsum,0\n", ReaderConfig{Header: HeaderExact, FooterLines: 1}, nil},
+		{"a,b\n1,2\nx,\"open\nsum,0\n", ReaderConfig{Header: HeaderExact, FooterLines: 1}, []string{"1|2", `!:3: column 9: extraneous or missing " in quoted-field`}},
+	} {
+		for _, name := range []string{"in.csv", "in.csv.gz"} {
+			c.cfg.Path = file(t, name, c.content)
+			if name != "in.csv" {
+				c.cfg.Path = file(t, name, zip(t, c.content))
+			}
+			require.Equal(t, c.want, outcomes(t, c.cfg, nil, nil), "%q", c.content)
+			if len(c.want) > 1 {
+				contract(t, c.cfg, nil)
+			}
+		}
+	}
+	r, err := NewReader(ReaderConfig{Path: file(t, "in.csv", "a,b\n"), Header: HeaderExact, FooterLines: 1}, nil)
+	require.NoError(t, err)
+	require.ErrorContains(t, r.Component().(item.Opener).Open(t.Context(), nil), "its first line should name the columns")
+	one := schema(t, row.Field{Name: "a", Kind: row.String, Nullable: true})
+	require.Equal(t, []string{"x", "null"}, outcomes(t, ReaderConfig{Path: file(t, "in.csv", "a\nx\n\n\n"), Header: HeaderExact, FooterLines: 1}, one, nil), "an empty line is a line")
+}
+
+// TestAFooterIsNeverARecordWhereverAReadingBegins reads files that are longer than a buffer.
+func TestAFooterIsNeverARecordWhereverAReadingBegins(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	rapid.Check(t, func(t *rapid.T) {
+		var text strings.Builder
+		text.WriteString("k\n")
+		var want []string
+		for i := range rapid.IntRange(0, 12).Draw(t, "records") {
+			value := fmt.Sprint(i) + strings.Repeat("x", rapid.SampledFrom([]int{0, 1, 20_000, 70_000}).Draw(t, "length"))
+			if rapid.Bool().Draw(t, "lines") {
+				value = value + "\n" + value
+			}
+			want = append(want, value)
+			text.WriteString("\"" + value + "\"\n" + strings.Repeat("\n", rapid.IntRange(0, 1).Draw(t, "empty")))
+		}
+		footer := rapid.IntRange(1, 4).Draw(t, "footer")
+		for i := range footer {
+			text.WriteString("end" + strings.Repeat(" ", 30_000*(i%2)) + "\n")
+		}
+		text.WriteString(strings.Repeat("\n", rapid.IntRange(0, 2).Draw(t, "after")))
+		path := filepath.Join(dir, "in.csv")
+		require.NoError(t, os.WriteFile(path, []byte(text.String()), 0o600))
+		cfg := ReaderConfig{Path: path, Header: HeaderExact, FooterLines: footer}
+		got, at := walk(t, cfg, nil)
+		require.Equal(t, append([]string{}, want...), append([]string{}, got...))
+		restarts(t, cfg, got, at)
+	})
+}
+
+func TestAFirstLineSaysTheDelimiter(t *testing.T) {
+	t.Parallel()
+	for _, first := range []string{"sep=;\r\n", "\"sep=;\"\n", "SEP=;\n", "\xEF\xBB\xBFsep=;\n"} {
+		cfg := ReaderConfig{Path: file(t, "in.csv", first+"a;b\n1;2,5\nx;y;z\n3;\"4;5\"\n"), Header: HeaderExact}
+		want := []string{"1|2,5", "!:4: the record has 3 fields, not 2", "3|4;5"}
+		require.Equal(t, want, outcomes(t, cfg, nil, nil))
+		contract(t, cfg, nil)
+		cfg.SkipLines = 1
+		require.Equal(t, want, outcomes(t, cfg, nil, nil), "it is one of the lines")
+		cfg.Delimiter = "|"
+		r, err := NewReader(cfg, nil)
+		require.NoError(t, err)
+		require.ErrorContains(t, r.Component().(item.Opener).Open(t.Context(), nil), `in.csv:1: its first line, sep=;, says that ";" is between the fields, and the key delimiter says "|"`)
+	}
+	require.Equal(t, []string{"1|2"}, outcomes(t, ReaderConfig{Path: file(t, "in.csv", "sep=,b\n1,2\n"), Header: HeaderExact}, nil, nil))
+}
+
+func TestFieldsAreBetweenOtherCharacters(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		content string
+		cfg     ReaderConfig
+		want    []string
+	}{
+		{"a||b\n1||2|3\n\"x||y\"||\n", ReaderConfig{Delimiter: "||"}, []string{"1|2|3", "x||y|"}},
+		{"a  b\tc\n\n  1 2\t\t 3  \n \t\n\"x y\"  \"\" \"z\nz\"   \n4 5\n", ReaderConfig{Delimiter: "blanks"}, []string{"1|2|3", "x y||z\nz", "!:7: the record has 2 fields, not 3"}},
+		{"a,b\n'it''s, \"x\"','\n'\n", ReaderConfig{Quote: "'"}, []string{"it's, \"x\"|\n"}},
+		{"a\tb\n\"x\t5\" pipe\n", ReaderConfig{Delimiter: "tab", Quote: "none"}, []string{"\"x|5\" pipe"}},
+		{"a,b\n\"say \\\"hi\\\", ok\",\"c:\\\\dir\\\\\"\n\"a\\n\"\"b\",\\N\n", ReaderConfig{Escape: `\`}, []string{`say "hi", ok|c:\dir\`, `a\n"b|\N`}},
+		{"a,b\n\"say \\\"hi\",2\nx\"y,3\n\"x\"y,4\n", ReaderConfig{}, []string{
+			`!:2: column 7: extraneous or missing " in quoted-field (where \ stands before a quote that is text, say escape: '\')`,
+			`!:3: column 2: bare " in non-quoted-field (lazy_quotes: true takes it as text)`,
+			`!:4: column 3: extraneous or missing " in quoted-field (lazy_quotes: true takes it as text)`,
+		}},
+	} {
+		c.cfg.Path, c.cfg.Header = file(t, "in.csv", c.content), HeaderExact
+		require.Equal(t, c.want, outcomes(t, c.cfg, nil, nil), "%q", c.content)
+		contract(t, c.cfg, nil)
+	}
+}
+
+func TestOtherQuotesAndDelimitersAreReadBack(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	rapid.Check(t, func(t *rapid.T) {
+		itemType := item.RowOf("", must(row.NewSchema(row.Field{Name: "a", Kind: row.String, Nullable: true}, row.Field{Name: "b", Kind: row.String})))
+		w := WriterConfig{
+			Path: filepath.Join(dir, "x.csv"), Header: true, Delimiter: rapid.SampledFrom([]string{",", "||", "=>", "§", "é|", "tab"}).Draw(t, "delimiter"),
+			Quote: rapid.SampledFrom([]string{"minimal", "all", "'", "$"}).Draw(t, "quote"), QuoteAll: rapid.Bool().Draw(t, "all"),
+			Escape: rapid.SampledFrom([]string{"", `\`, "^"}).Draw(t, "escape"), Nulls: rapid.SampledFrom([]string{"", `\N`}).Draw(t, "nulls"),
+		}
+		rows := make([][]row.Value, rapid.IntRange(0, 5).Draw(t, "rows"))
+		for i, texts := range recordsOf(t, len(rows), "a|=>§é\\^'$\"\r\n ,N") {
+			if i < len(rows) {
+				rows[i] = []row.Value{row.StringValue(strings.Join(texts, "")), row.StringValue(fmt.Sprint(texts))}
+			}
+		}
+		for i := range rows {
+			if rows[i] == nil {
+				rows[i] = []row.Value{{}, row.StringValue("")}
+			}
+		}
+		written := writeRows(t, w, itemType, rows)
+		cfg := ReaderConfig{Path: w.Path, Header: HeaderExact, Delimiter: w.Delimiter, Escape: w.Escape}
+		if w.Quote != "minimal" && w.Quote != "all" {
+			cfg.Quote = w.Quote
+		}
+		if w.Nulls != "" {
+			cfg.Nulls = []string{w.Nulls}
+		}
+		r, err := NewReader(cfg, itemType)
+		require.NoError(t, err)
+		require.NoError(t, r.Component().(item.Opener).Open(context.Background(), nil))
+		items := r.NewItems(len(rows) + 1)
+		require.Error(t, r.Fill(context.Background(), items, len(rows)+1))
+		require.Equal(t, len(rows), items.Len(), "%q", written)
+		for i := range rows {
+			require.Equal(t, rows[i], items.At(i).(item.Row).Values(), "%q", written)
+		}
+		require.NoError(t, r.Component().(item.Closer).Close(context.Background()))
+	})
+}
+
+func TestRecordsOfOtherWidthsAreTakenByChoice(t *testing.T) {
+	t.Parallel()
+	itemType := schema(t, row.Field{Name: "a", Kind: row.Int}, row.Field{Name: "b", Kind: row.String, Nullable: true}, row.Field{Name: "c", Kind: row.Int, Default: row.IntValue(9)})
+	content := "a,b,c\n1\n2,x\n3,x,4\n5,x,6,7,8\n"
+	cfg := ReaderConfig{Path: file(t, "in.csv", content), Header: HeaderExact, Short: "null", Long: "ignore"}
+	require.Equal(t, []string{"1|null|9", "2|x|9", "3|x|4", "5|x|6"}, outcomes(t, cfg, itemType, nil))
+	contract(t, cfg, itemType)
+	cfg.Short = "error"
+	require.Equal(t, []string{"!:2: the record has 1 fields, not 3", "!:3: the record has 2 fields, not 3", "3|x|4", "5|x|6"}, outcomes(t, cfg, itemType, nil))
+	cfg.Header, cfg.Short, cfg.Path = HeaderNone, "null", file(t, "in.csv", content[6:])
+	require.Equal(t, []string{"1|null|9", "2|x|9", "3|x|4", "5|x|6"}, outcomes(t, cfg, itemType, nil))
+	contract(t, cfg, itemType)
+	plain := schema(t, row.Field{Name: "a", Kind: row.Int}, row.Field{Name: "b", Kind: row.String})
+	require.Equal(t, "!:1: the record has 1 fields, not 2: field b: \"null\" is not a string (the field is not nullable)", outcomes(t, ReaderConfig{Path: cfg.Path, Columns: 2, Short: "null"}, plain, nil)[0])
+}
+
+func TestColumnsThatTheItemLacksAreReportedByChoice(t *testing.T) {
+	t.Parallel()
+	itemType := schema(t, row.Field{Name: "id", Kind: row.Int})
+	cfg := ReaderConfig{Path: file(t, "in.csv", "id,new,é\n1,2,3\n"), Header: HeaderExact, Unknown: "error"}
+	r, err := NewReader(cfg, itemType)
+	require.NoError(t, err)
+	require.EqualError(t, r.Component().(item.Opener).Open(t.Context(), nil), "csv: "+cfg.Path+`: the item has no field for the columns "new", "é" (unknown: ignore leaves them out)`)
+	stored := core.NewExecutionContext()
+	cfg.Unknown = "warn"
+	made, err := Components()[0].New(t.Context(), &cfg, registry.BuildContext{Out: itemType, StepContext: func() *core.ExecutionContext { return stored }})
+	require.NoError(t, err)
+	require.NoError(t, made.(item.Reader).Component().(item.Opener).Open(t.Context(), nil))
+	names, _ := stored.Get("unknown_columns")
+	require.Equal(t, `"new", "é"`, names)
+	require.Equal(t, []string{"1"}, outcomes(t, cfg, itemType, nil))
+}
+
+func TestOptionsThatMeanNothingAreRefused(t *testing.T) {
+	t.Parallel()
+	err := (&ReaderConfig{Delimiter: `\s+`, Quote: "ab", SkipLines: -1, FooterLines: -1, Unknown: "warn"}).Validate()
+	for _, want := range []string{`delimiter: "\\s+" is a pattern: write blanks for runs of spaces and tabs`, `quote: "ab" is not an ASCII character`, "skip_lines: it is negative", "footer_lines: it is negative", "unknown: it is about columns of a header"} {
+		require.ErrorContains(t, err, want)
+	}
+	require.ErrorContains(t, (&ReaderConfig{Quote: "none", Escape: `\`}).Validate(), "escape: without quotes there is nothing to escape")
+	require.ErrorContains(t, (&ReaderConfig{Delimiter: "|'", Quote: "'", Comment: "|"}).Validate(), "quote: it is in the delimiter as well")
+	require.ErrorContains(t, (&WriterConfig{Delimiter: "blanks"}).Validate(), "delimiter: blanks is for reading")
+	require.ErrorContains(t, (&WriterConfig{Quote: "some"}).Validate(), "(allowed: minimal, all, or a character)")
+}

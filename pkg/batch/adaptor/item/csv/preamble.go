@@ -1,0 +1,97 @@
+package csv
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// preamble passes the lines before the header, or before the first record where there is none: one
+// that says the delimiter, and skip_lines.
+func (r *reader) preamble(ctx context.Context) error {
+	r.rewindTo(r.in.Start(), 0)
+	sep, skip := sepLine(r.in.Buffered(r.next)), int64(r.cfg.SkipLines)
+	if sep != "" {
+		if own, _, err := r.cfg.delimiter(); err != nil || r.cfg.Delimiter != "" && own != "," && own != sep {
+			return fmt.Errorf("%s:1: its first line, sep=%s, says that %q is between the fields, and the key delimiter says %q", r.cfg.Path, sep, sep, own)
+		}
+		skip = max(skip, 1)
+	}
+	r.useDelimiter(sep)
+	offset, lines := r.next, int64(0)
+	for ; lines < skip; lines++ {
+		after, err := r.in.SkipLine(ctx, offset)
+		if err != nil {
+			return fmt.Errorf("%s:%d: %w", r.cfg.Path, lines+1, err)
+		}
+		if after == offset {
+			break
+		}
+		offset = after
+	}
+	r.begin, r.beginLines = offset, lines
+	r.rewindTo(offset, lines)
+	return nil
+}
+
+// sepLine returns the delimiter that the first line says, as Excel writes it: sep=; with or without
+// quotes around. Empty: the line is another one.
+func sepLine(text []byte) string {
+	const longest = len(`"sep=`) + utf8.UTFMax + len(`"`)
+	n := bytes.IndexAny(text[:min(len(text), longest+1)], "\r\n")
+	if n < 0 && len(text) <= longest {
+		n = len(text)
+	}
+	if n < 0 {
+		return ""
+	}
+	line := string(text[:n])
+	if len(line) > 1 && line[0] == '"' && line[len(line)-1] == '"' {
+		line = line[1 : len(line)-1]
+	}
+	const sep = "sep="
+	if len(line) <= len(sep) || !strings.EqualFold(line[:len(sep)], sep) {
+		return ""
+	}
+	if _, err := character(line[len(sep):]); err != nil {
+		return ""
+	}
+	return line[len(sep):]
+}
+
+// useDelimiter sets what is between the fields: sep, which the file says itself, or the key.
+func (r *reader) useDelimiter(sep string) {
+	comma, runs, err := r.cfg.delimiter()
+	if err != nil { // Validate has refused it
+		return
+	}
+	r.sep = sep
+	if sep != "" {
+		comma, runs = sep, false
+	}
+	first, _ := utf8.DecodeRuneInString(comma)
+	r.csv.comma, r.csv.runs = []byte(comma), runs
+	r.csv.trim = r.cfg.Trim && !unicode.IsSpace(first) // else empty fields would be trimmed away
+}
+
+// footerStart returns where the footer begins in the text, which reaches to the end of what is read:
+// at the last lines that are not empty. What follows the text moves it only further, so that a record
+// before it is one whatever follows.
+func (r *reader) footerStart(text []byte) int {
+	end := len(text)
+	for lines := 0; lines < r.footer && end > 0; {
+		body := bytes.TrimSuffix(bytes.TrimSuffix(text[:end], []byte("\n")), []byte("\r"))
+		begin := bytes.LastIndexByte(body, '\n') + 1
+		if r.cr {
+			begin = bytes.LastIndexAny(body, "\r\n") + 1
+		}
+		if begin < len(body) || r.csv.blanks {
+			lines++
+		}
+		end = begin
+	}
+	return end
+}

@@ -1,0 +1,71 @@
+package row
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// HasWords reports whether the field has words of its own for true or false.
+func (f *Field) HasWords() bool { return f.Trues != nil || f.Falses != nil }
+
+// parseWord reads a word of the field for true or false.
+func (f *Field) parseWord(text string) (Value, error) {
+	plain := strings.TrimSpace(text)
+	for _, word := range f.Trues {
+		if strings.EqualFold(word, plain) {
+			return BoolValue(true), nil
+		}
+	}
+	for _, word := range f.Falses {
+		if strings.EqualFold(word, plain) {
+			return BoolValue(false), nil
+		}
+	}
+	why := "only true and false are"
+	if f.HasWords() {
+		why = "only true, false, " + strings.Join(append(append([]string(nil), f.Trues...), f.Falses...), ", ") + " are"
+	} else if _, ok := convert(Bool, plain); ok {
+		why += "; coerce: convert takes it"
+	}
+	return Value{}, f.misfit(text, why)
+}
+
+// word returns the text of a bool.
+func (f *Field) word(b bool) string {
+	switch {
+	case b && len(f.Trues) > 0:
+		return f.Trues[0]
+	case b:
+		return "true"
+	case len(f.Falses) > 0:
+		return f.Falses[0]
+	}
+	return "false"
+}
+
+// checkWords refuses words that mean nothing, or both.
+func (f *Field) checkWords() error {
+	kind := f.Kind
+	if elem, ok := kind.Elem(); ok {
+		kind = elem
+	}
+	switch {
+	case !f.HasWords():
+		return nil
+	case kind != Bool:
+		return fmt.Errorf("true and false are words of a bool, not of %s", f.Kind)
+	}
+	meaning := map[string]bool{"true": true, "false": false}
+	for i, word := range append(append([]string(nil), f.Trues...), f.Falses...) {
+		key, is := strings.ToLower(word), i < len(f.Trues)
+		if strings.TrimSpace(word) == "" || strings.TrimSpace(word) != word {
+			return errors.New("a word for true or false is not empty, and has no blank at its ends")
+		}
+		if other, known := meaning[key]; known && other != is {
+			return fmt.Errorf("%q is true and false", word)
+		}
+		meaning[key] = is
+	}
+	return nil
+}

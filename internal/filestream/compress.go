@@ -126,6 +126,16 @@ func (in *Input) form() compression {
 	return c
 }
 
+// WithoutSuffix returns the path without the suffix of a compression.
+func WithoutSuffix(path string) string {
+	for _, c := range compressions() {
+		if c.suffix != "" && strings.HasSuffix(strings.ToLower(path), c.suffix) {
+			return path[:len(path)-len(c.suffix)]
+		}
+	}
+	return path
+}
+
 // compressionOf returns the form that the key, or the suffix of the path, says; none has no name.
 func compressionOf(path, key string) compression {
 	lower := strings.ToLower(path)

@@ -26,6 +26,8 @@ type Config struct {
 	Member      string
 	Encoding    filestream.EncodingName
 	MaxLine     int64 // the longest document in bytes
+	// Unknown says what becomes of keys that the item type does not have: error, warn or ignore.
+	Unknown string
 	// Explode is the path of an array in each document whose elements become rows; empty:
 	// each document is one item.
 	Explode string
@@ -51,8 +53,9 @@ type Reader struct {
 	raw  span
 	lost *item.RawText
 
-	rows     *exploded // nil: each document is one item
-	skipRows int64     // of the next document, which were read before a restart
+	unknown  *unknownKeys // nil: nothing is warned of
+	rows     *exploded    // nil: each document is one item
+	skipRows int64        // of the next document, which were read before a restart
 
 	accept bool // changes of the file
 	scan   jsontext.Scanner

@@ -46,6 +46,7 @@ type component struct {
 	value  any
 	opener item.Opener
 	closer item.Closer
+	warner item.Warner
 }
 
 // sink is a writer, with its optional interfaces.
@@ -69,7 +70,7 @@ func optional[I any](value any) I {
 }
 
 func newComponent(value any) component {
-	return component{value: value, opener: optional[item.Opener](value), closer: optional[item.Closer](value)}
+	return component{value: value, opener: optional[item.Opener](value), closer: optional[item.Closer](value), warner: optional[item.Warner](value)}
 }
 
 func newSink(w item.Writer) sink {

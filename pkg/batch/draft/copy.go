@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/surfin-batch/surfin/internal/filestream"
 	"github.com/surfin-batch/surfin/internal/nearest"
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
@@ -36,9 +37,6 @@ type Sides struct{ From, To string }
 // Copy returns a job that copies the file or table to a table, or to a file of the format of
 // its name.
 func (s *Shape) Copy(to Target, sides Sides) (string, error) {
-	if err := s.ready(); err != nil {
-		return "", err
-	}
 	writer, err := s.writer(to)
 	if err != nil {
 		return "", err
@@ -134,20 +132,17 @@ func (s *Shape) columnsOf(names []string) (columns []string, err error) {
 
 // fileFormat is the writer of a file by its name.
 func fileFormat(file string) (string, error) {
-	format := strings.TrimPrefix(filepath.Ext(uncompressed(file)), ".")
+	format := strings.TrimPrefix(filepath.Ext(filestream.WithoutSuffix(file)), ".")
 	switch format {
 	case "csv", "json", "jsonl":
 		return format, nil
 	}
-	return "", fmt.Errorf("%s: what is written is not known by its name (allowed: .csv, .json, .jsonl, each with .gz, and table:NAME)", file)
+	return "", fmt.Errorf("%s: what is written is not known by its name (allowed: .csv, .json, .jsonl, each with .gz or .zst, and table:NAME)", file)
 }
 
 // export returns a job that writes the table to a csv file, and a test of it. The test makes the
 // table on SQLite, with rows that are made up: those of the table are data.
 func (s *Shape) export() ([]File, error) {
-	if err := s.ready(); err != nil {
-		return nil, err
-	}
 	name := names{}.of(s.Table)
 	job := fmt.Sprintf(`# surfin run %[1]s.yaml
 # %[2]s

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/surfin-batch/surfin/internal/filestream"
 	"github.com/surfin-batch/surfin/internal/nearest"
 )
 
@@ -168,7 +169,7 @@ func named(path string, err error) error {
 
 // formatOf is the format of a file by its name.
 func formatOf(path string) (string, error) {
-	switch strings.ToLower(filepath.Ext(uncompressed(path))) {
+	switch strings.ToLower(filepath.Ext(filestream.WithoutSuffix(path))) {
 	case ".csv", ".tsv", ".txt":
 		return formatCSV, nil
 	case ".json", ".geojson":
@@ -176,11 +177,8 @@ func formatOf(path string) (string, error) {
 	case ".jsonl", ".ndjson":
 		return formatLines, nil
 	}
-	return "", fmt.Errorf("%s: its format is not known by its name (allowed: .csv, .tsv, .txt, .json, .geojson, .jsonl, .ndjson, each with .gz)", path)
+	return "", fmt.Errorf("%s: its format is not known by its name (allowed: .csv, .tsv, .txt, .json, .geojson, .jsonl, .ndjson, each with the suffix of a compression such as .gz)", path)
 }
-
-// uncompressed is the path without the suffix of a compression.
-func uncompressed(path string) string { return strings.TrimSuffix(path, ".gz") }
 
 // isRead reports whether enough of the file was seen.
 func (s *Shape) isRead(offset int64) bool {

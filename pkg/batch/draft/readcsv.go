@@ -99,7 +99,7 @@ const sniffRows = 100
 // findDelimiter returns the delimiter with which the first records have the same number of fields,
 // more than one; where several do, the one with the most fields. A .tsv file has tabs.
 func (s *Shape) findDelimiter(ctx context.Context) (string, error) {
-	if strings.EqualFold(filepath.Ext(uncompressed(s.Path)), ".tsv") {
+	if strings.EqualFold(filepath.Ext(filestream.WithoutSuffix(s.Path)), ".tsv") {
 		return "tab", nil
 	}
 	best, same, most := ",", 0.0, 1

@@ -198,7 +198,9 @@ type tree struct {
 	scan  jsontext.Scanner
 	flat  bool // objects become fields
 	inner int  // nodes in objects
-	line  int64
+	// members are objects of the documents that became fields of their members.
+	members []string
+	line    int64
 }
 
 // node is a key of the documents.
@@ -306,6 +308,9 @@ func (t *tree) columns() (all []*column) {
 		for _, m := range n.order {
 			isWhole := m.whole || !t.flat || m.values.values > 0
 			if m.objects > 0 && !isWhole {
+				if m.depth == 1 {
+					t.members = append(t.members, m.path)
+				}
 				walk(m)
 				continue
 			}
@@ -317,6 +322,9 @@ func (t *tree) columns() (all []*column) {
 		}
 	}
 	walk(&t.root)
+	if len(t.members) > 0 {
+		t.shape.note("the members of %s are fields: --keep-objects keeps objects as json", strings.Join(t.members, ", "))
+	}
 	return all
 }
 

@@ -99,17 +99,6 @@ func (f *Field) source() string {
 	return f.Name
 }
 
-// ErrNoKey is about a table without a key: a job reads a table along one.
-var ErrNoKey = errors.New("it has neither a primary key nor a unique index over columns that are never null, and a table is read along a key")
-
-// ready reports why no job can read all of the table.
-func (s *Shape) ready() error {
-	if s.Format == formatTable && len(s.Key) == 0 {
-		return fmt.Errorf("%s: %w", s.Path, ErrNoKey)
-	}
-	return nil
-}
-
 // identifier is what a field of a job file may be called.
 var identifier = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 

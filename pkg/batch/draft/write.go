@@ -88,6 +88,8 @@ func (s *Shape) Summary() string {
 		text := "table " + s.Table + in(s.Database) + fmt.Sprintf(", %d columns", len(s.Fields))
 		if len(s.Key) > 0 {
 			text += ", key " + strings.Join(s.Key, ", ")
+		} else {
+			text += ", no key: it is read at once, and a copy that fails begins again"
 		}
 		return text
 	}
@@ -167,6 +169,9 @@ func (s *Shape) reader(path, item, indent string) string {
 	if s.Items != "" {
 		more += ", items: " + scalar(s.Items)
 	}
+	if s.Format != formatCSV {
+		more += ", unknown: error"
+	}
 	return fmt.Sprintf(" {%s: {path: %s%s, item: %s}}", s.Format, path, more, item)
 }
 
@@ -176,9 +181,13 @@ func (s *Shape) query(item, indent string) string {
 	for i := range s.Fields {
 		columns[i] = quoted(s.Fields[i].source())
 	}
+	along := "key: " + list(s.Key)
+	if len(s.Key) == 0 { // a restart begins again
+		along = "snapshot: true"
+	}
 	text := "\n" + indent + "query:\n" + indent + "  sql: |\n" +
 		indent + "    select " + strings.Join(columns, ", ") + "\n" + indent + "    from " + quoted(strings.Split(s.Table, ".")...) + "\n" +
-		indent + "  key: " + list(s.Key) + "\n" + indent + "  item: " + item
+		indent + "  " + along + "\n" + indent + "  item: " + item
 	if s.Database != "" {
 		text += "\n" + indent + "  database: " + s.Database
 	}

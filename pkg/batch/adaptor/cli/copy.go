@@ -130,8 +130,9 @@ func (c fileCommands) copy(ctx context.Context, req copyRequest) error {
 			return err
 		}
 	}
-	req.look.Whole = strings.Contains(filepath.Base(to.file), ".json") // objects stay as they are
-	shape, err := c.infer(ctx, from, req.look)
+	look := req.look
+	look.Whole = look.Whole || from.file != "" && strings.Contains(filepath.Base(to.file), ".json") // objects stay as they are
+	shape, err := c.infer(ctx, from, look)
 	if err != nil {
 		return err
 	}
@@ -143,7 +144,7 @@ func (c fileCommands) copy(ctx context.Context, req copyRequest) error {
 	}
 	text, err := shape.Copy(target, draft.Sides{From: c.sideText(from), To: c.sideText(to)})
 	if err != nil {
-		return drafted(err)
+		return usage(err)
 	}
 	if req.only {
 		if target.Database != "" || shape.Database != "" {

@@ -45,6 +45,7 @@ func (s *sample) addFlags(cmd *cobra.Command) {
 	f.BoolVar(&s.NoHeader, "no-header", false, "the first record of csv is data: columns are column1, column2, ...")
 	f.BoolVar(&s.LazyQuotes, "lazy-quotes", false, "take quotes inside a field of csv as they are")
 	f.IntVar(&s.SkipLines, "skip-lines", 0, "pass over the first `N` lines of csv, before its header")
+	f.BoolVar(&s.Whole, "keep-objects", false, "keep objects of JSON as json, and make no fields of their members")
 	f.BoolVar(&s.AllText, "all-text", false, "make every field a string")
 	f.StringArrayVar(&s.types, "type", nil, "`NAME=TYPE`: the type of a field, such as id=string, day=date:dd/MM/yyyy, price=\"decimal:2 null\" (repeat it for more)")
 }
@@ -85,6 +86,7 @@ func (s *sample) onlyOfFiles() (words []string) {
 	add(s.LazyQuotes, "--lazy-quotes")
 	add(s.SkipLines > 0, "--skip-lines", strconv.Itoa(s.SkipLines))
 	add(s.AllText, "--all-text")
+	add(s.Whole, "--keep-objects")
 	for _, t := range s.types {
 		words = append(words, "--type", t)
 	}
@@ -192,14 +194,6 @@ func (c fileCommands) inferred(ctx context.Context, text, database string, sampl
 	return c.infer(ctx, from, sample)
 }
 
-// drafted is the error of a draft, with the way out where a table has no key.
-func drafted(err error) error {
-	if errors.Is(err, draft.ErrNoKey) {
-		return usage(err, "name the columns that tell its rows apart:  --key COLUMNS")
-	}
-	return usage(err)
-}
-
 func addDatabaseFlag(cmd *cobra.Command, database *string, usage string) {
 	cmd.Flags().StringVar(database, "database", tx.Default, usage)
 }
@@ -287,7 +281,7 @@ func (c fileCommands) start(shape *draft.Shape, dir string, force bool) error {
 	}
 	files, err := shape.Start(input)
 	if err != nil {
-		return drafted(err)
+		return usage(err)
 	}
 	text, err := writeDraft(files, dir, force)
 	if err != nil {

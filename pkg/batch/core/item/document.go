@@ -46,6 +46,20 @@ func expectKeys(r DocumentReader, collect func(*DocumentKeys)) {
 	}
 }
 
+// keyWatcher is a DocumentReader that wants to know of keys that the item type does not have; a nil
+// function does not. An error of it is fatal.
+type keyWatcher interface {
+	UnknownKeys() func(path string) error
+}
+
+// UnknownKeyError is about a key of a document that the item type does not have.
+type UnknownKeyError struct{ Path string }
+
+// Error says what may be done.
+func (e *UnknownKeyError) Error() string {
+	return fmt.Sprintf("the key %q is not in the item type: add a field for it, or say unknown: ignore or warn", e.Path)
+}
+
 // CheckDocumentKeys refuses an item type with a name that is meant as a path in JSON
 // documents, and is none.
 func CheckDocumentKeys(item Type) error {
@@ -84,6 +98,9 @@ func newDocumentRecords(r DocumentReader, schema *row.Schema) *documentRecords {
 	for i := range schema.Len() {
 		d.find.AddName(schema.Field(i).Source())
 	}
+	if w, ok := componentOf(r).(keyWatcher); ok {
+		d.find.Unknown = w.UnknownKeys()
+	}
 	expectKeys(r, func(k *DocumentKeys) {
 		for i := range schema.Len() {
 			if f := schema.Field(i); !f.Optional {
@@ -105,6 +122,10 @@ func (d *documentRecords) ReadRecord(ctx context.Context, dst []row.Value) error
 		return err
 	}
 	if err := d.decode(doc, dst); err != nil {
+		var unknown *UnknownKeyError
+		if errors.As(err, &unknown) {
+			return exception.Fatal(d.Meta().String(), err)
+		}
 		return Consumed(d.Meta(), err)
 	}
 	return nil
@@ -130,6 +151,10 @@ func (d *documentRecords) decode(doc []byte, dst []row.Value) error {
 
 func (d *documentRecords) bad(doc []byte, err error) error {
 	var stray *jsontext.PathError
+	var unknown *UnknownKeyError
+	if errors.As(err, &unknown) {
+		return err
+	}
 	if errors.As(err, &stray) {
 		return fmt.Errorf("field %s: %w", d.schema.Field(stray.Field).Name, err)
 	}

@@ -167,6 +167,13 @@ type Releaser interface {
 	Release(ctx context.Context) error
 }
 
+// Warner is implemented by readers that notice what a person should know, and what stops nothing: a
+// key that the item type does not have. Warnings returns what is new since its last call; it is
+// called before a commit, which stores them with the step, also while the reader reads ahead.
+type Warner interface {
+	Warnings() []string
+}
+
 // LeftOuter is implemented by writers whose target may leave out items that it was sent, such as a
 // table with a trigger that drops rows (rule C11a).
 type LeftOuter interface {

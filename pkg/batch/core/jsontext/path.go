@@ -121,6 +121,9 @@ type Finder struct {
 	// Found has the value of each field as it stands in the document last read, void
 	// with it; nil: it is not there.
 	Found [][]byte
+	// Unknown is called with the path of each key of an object that no field is at, below or above,
+	// where it is set; an error ends the reading, which returns it.
+	Unknown func(path string) error
 	// Start is where in the document each value of Found begins.
 	Start  []int
 	byName []bool // found under the whole name as a key: that counts more
@@ -224,6 +227,21 @@ func (n *node) at(index int) *node {
 		}
 	}
 	return nil
+}
+
+// unknown reports a key of the object at n, which has no child of that name.
+func (f *Finder) unknown(n *node, key []byte) error {
+	if len(n.children) == 0 || len(n.fields)+len(n.named) > 0 { // the value as a whole is a field
+		return nil
+	}
+	path := string(key)
+	switch quoted, err := json.Marshal(path); {
+	case err == nil && (path == "" || strings.ContainsAny(path, `.[]"`)):
+		path = n.text + "[" + string(quoted) + "]"
+	case n.text != "":
+		path = n.text + "." + path
+	}
+	return f.Unknown(path)
 }
 
 // note takes the value at n, which begins at start.

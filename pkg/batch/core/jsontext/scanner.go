@@ -269,6 +269,11 @@ func (s *Scanner) object(i int, n *node, depth int) (int, error) {
 			return i, err
 		}
 		child := n.child(key)
+		if child == nil && n != nil && s.seek.Unknown != nil {
+			if err := s.seek.unknown(n, key); err != nil {
+				return i, err
+			}
+		}
 		if i = s.blank(end); i >= len(s.doc) || s.doc[i] != ':' {
 			return i, s.unexpected(i, `":"`)
 		}

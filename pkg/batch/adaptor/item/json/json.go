@@ -82,6 +82,9 @@ func fileOf(cfg WriterConfig) jsonfile.WriterConfig {
 // newReader returns a reader of items whose documents open finds.
 func newReader(cfg jsonfile.Config, itemType item.Type, open func(jsonfile.Config) *jsonfile.Reader) (item.Reader, error) {
 	itemType, err := itemOf(itemType)
+	if err == nil && cfg.Unknown != "" && cfg.Unknown != jsonfile.UnknownIgnore && itemType.GoType() != reflect.TypeFor[item.Row]() {
+		err = &registry.ConfigError{Key: "unknown", Err: fmt.Errorf("it is for rows, not for %s, of which encoding/json says what it reads", itemType.Name())}
+	}
 	if err == nil {
 		err = checkReading(cfg.Explode, registry.Size(cfg.MaxLine))
 	}

@@ -14,11 +14,12 @@ import (
 // LinesReaderConfig configures the reader `jsonl`.
 type LinesReaderConfig struct {
 	Path        string                     `key:"path" main:"true" path:"std" required:"true" doc:"The file to read; - is the standard input."`
-	Item        item.Type                  `key:"item" required:"true" doc:"The type of the items: fields are found by key or path, other keys are ignored, an absent key is a null."`
+	Item        item.Type                  `key:"item" required:"true" doc:"The type of the items: fields are found by key or path, other keys are for unknown, an absent key is a null."`
 	Explode     string                     `key:"explode" doc:"The path of an array in each line: each of its elements becomes an item, which is the line with that element in the place of the array, so that fields beside the array are repeated. Without the array, with null or an empty one, there is no item."`
 	Encoding    filestream.EncodingName    `key:"encoding" default:"utf-8" doc:"The text's encoding. A byte order mark is recognised by itself. Bytes that the encoding does not have make the item invalid."`
 	Compression filestream.ReadCompression `key:"compression" default:"auto" doc:"Decompress the file; auto goes by the suffix: .gz, .zst, .bz2 or .xz. A zip archive is read with zip, or with member."`
 	Member      string                     `key:"member" doc:"Which file of a zip archive is read: its name, or a pattern with *, ? and [a-z] that one file of it has; without a / folders do not count. Without it the archive must have one file."`
+	Unknown     string                     `key:"unknown" default:"ignore" enum:"ignore,warn,error" doc:"What becomes of a key that the item type does not have, at any depth that its paths lead through: ignore; warn, which stores a warning with the step, once for each key (of 20 keys at most); or error, which fails the step at the first such key and names its line. For rows, not for Go structs."`
 	MaxLine     registry.Size              `key:"max_line" default:"16MB" doc:"The longest line; a longer one is an invalid item."`
 }
 
@@ -58,7 +59,7 @@ flow:
 
 // NewLinesReader returns a reader of lines.
 func NewLinesReader(cfg LinesReaderConfig, itemType item.Type) (item.Reader, error) {
-	file := jsonfile.Config{Name: "jsonl", Path: cfg.Path, Compression: cfg.Compression, Member: cfg.Member, Encoding: cfg.Encoding, MaxLine: int64(cfg.MaxLine), Explode: cfg.Explode}
+	file := jsonfile.Config{Name: "jsonl", Path: cfg.Path, Compression: cfg.Compression, Member: cfg.Member, Encoding: cfg.Encoding, MaxLine: int64(cfg.MaxLine), Unknown: cfg.Unknown, Explode: cfg.Explode}
 	return newReader(file, itemType, jsonfile.NewLines)
 }
 

@@ -1,0 +1,63 @@
+package jsonfile
+
+import (
+	"fmt"
+	"sync"
+
+	"github.com/surfin-batch/surfin/pkg/batch/core/item"
+)
+
+// The values of Config.Unknown. An empty one is ignore.
+const (
+	UnknownError  = "error"
+	UnknownWarn   = "warn"
+	UnknownIgnore = "ignore"
+)
+
+// maxUnknown bounds the keys that are remembered: documents may have data as keys.
+const maxUnknown = 20
+
+// unknownKeys are the keys that were warned of. Documents may be read ahead of the commit that asks
+// for them.
+type unknownKeys struct {
+	mu    sync.Mutex
+	seen  map[string]bool
+	texts []string
+}
+
+// UnknownKeys returns what is to be done about a key that the item type does not have; nil: nothing.
+func (r *Reader) UnknownKeys() func(path string) error {
+	switch r.cfg.Unknown {
+	case UnknownError:
+		return func(path string) error { return &item.UnknownKeyError{Path: path} }
+	case UnknownWarn:
+		r.unknown = &unknownKeys{seen: map[string]bool{}}
+		return func(path string) error {
+			r.unknown.add(path, r.Meta())
+			return nil
+		}
+	}
+	return nil
+}
+
+func (u *unknownKeys) add(path string, meta item.Meta) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.seen[path] || len(u.seen) == maxUnknown {
+		return
+	}
+	u.seen[path] = true
+	u.texts = append(u.texts, fmt.Sprintf("%s: the key %q is not in the item type, and is not read", meta, path))
+}
+
+// Warnings implements item.Warner.
+func (r *Reader) Warnings() []string {
+	if r.unknown == nil {
+		return nil
+	}
+	r.unknown.mu.Lock()
+	defer r.unknown.mu.Unlock()
+	texts := r.unknown.texts
+	r.unknown.texts = nil
+	return texts
+}

@@ -2,7 +2,9 @@ package acceptance
 
 import (
 	"bytes"
+	"compress/gzip"
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -13,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/klauspost/compress/zstd"
 	"github.com/stretchr/testify/require"
 
 	"github.com/surfin-batch/surfin/internal/testdb"
@@ -49,6 +52,19 @@ flow:
     retry: {limit: 3}
 `
 
+const exportAppendJob = `
+job: export
+parameters:
+  to: {type: path}
+flow:
+- step: out
+  chunk:
+    size: 100
+    reader: {query: {sql: "select id, name, amount from src", key: [id]}}
+    writer: {%s: {path: "${params.to}%s", append: true}}
+    retry: {limit: 3}
+`
+
 // kind is a way of writing the files.
 type kind struct{ job, writer, suffix string }
 
@@ -57,6 +73,9 @@ func kinds() (list []kind) {
 		for _, k := range [][2]string{{"csv", ".csv"}, {"csv", ".csv.gz"}, {"csv", ".csv.zst"}, {"jsonl", ".jsonl"}, {"json", ".json"}} {
 			list = append(list, kind{job, k[0], k[1]})
 		}
+	}
+	for _, k := range [][2]string{{"csv", ".csv"}, {"csv", ".csv.gz"}, {"jsonl", ".jsonl.zst"}} {
+		list = append(list, kind{exportAppendJob, k[0], k[1]})
 	}
 	return list
 }
@@ -119,7 +138,34 @@ func newFrozen(t *testing.T, server string, k kind, random *rand.Rand) *frozen {
 	s.env = []string{"SURFIN_LEASE=1s", "SURFIN_HEARTBEAT=100ms"}
 	line := testproxy.New(t, server)
 	line.Slow(2 * time.Millisecond)
-	return &frozen{scene: s, random: random, out: t.TempDir(), slow: line.URL(), want: map[string][]byte{}}
+	f := &frozen{scene: s, random: random, out: t.TempDir(), slow: line.URL(), want: map[string][]byte{}}
+	if k.job == exportAppendJob {
+		f.lay(k)
+	}
+	return f
+}
+
+// lay writes files that are appended to: their last lines have no ends.
+func (f *frozen) lay(k kind) {
+	text := []byte(`{"id":0,"name":"before"}`)
+	if k.writer == "csv" {
+		text = []byte("id,name,amount\n0,before,0")
+	}
+	switch {
+	case strings.HasSuffix(k.suffix, ".gz"):
+		var b bytes.Buffer
+		w := gzip.NewWriter(&b)
+		_, err := w.Write(text)
+		require.NoError(f.t, errors.Join(err, w.Close()))
+		text = b.Bytes()
+	case strings.HasSuffix(k.suffix, ".zst"):
+		w, err := zstd.NewWriter(nil)
+		require.NoError(f.t, err)
+		text = w.EncodeAll(text, nil)
+	}
+	for _, name := range []string{"calm", "shaken"} {
+		require.NoError(f.t, os.WriteFile(filepath.Join(f.out, name+k.suffix), text, 0o600))
+	}
 }
 
 // undisturbed notes what the files must be, and how long the slow way takes.

@@ -24,6 +24,14 @@ flow:
   chunk:
     reader: {lines: {path: in.gz, compression: gzip, member: a.txt}}
     writer: {lines: {path: out.bz2, compression: bzip2}}
+- step: append
+  chunk:
+    reader: {csv: {path: in.csv, item: {id: int}}}
+    writer: {json: {path: out.json, append: true}}
+- step: trailer
+  chunk:
+    reader: {csv: {path: in.csv, item: {id: int}}}
+    writer: {fixed: {path: out.txt, append: true, columns: {id: 1-9}, trailer: T}}
 `})
 	code, out := s.run("validate", "job.yaml")
 	require.Equal(t, 2, code, out)
@@ -33,6 +41,8 @@ flow:
 		`job.yaml:9:46: encoding: "klingon-poetry" is not allowed`, "allowed: utf-8, utf8, utf-8-bom, ",
 		`job.yaml:10:47: encoding: "ibm-037" is not allowed`, "did you mean ibm037?",
 		`job.yaml:13:62: reader lines: member: it names a file in a zip archive, and compression is gzip`,
+		`append: an array of JSON has an end, and nothing can follow it; jsonl has a value for each line`,
+		`append: the file has a trailer, and nothing can follow that`,
 		`job.yaml:14:50: compression: "bzip2" is not allowed`, "did you mean gzip? allowed: auto, none, gzip, zstd",
 	} {
 		require.Contains(t, out, want)

@@ -1,6 +1,7 @@
 package filestream
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -21,9 +22,19 @@ type Base struct {
 	Open bool `json:"open,omitempty"`
 }
 
+// Append describes the text of a file that is appended to: the part begins as a copy of it. Such a
+// file has no trailer.
+type Append struct {
+	Encoding EncodingName
+	LineEnd  []byte // in the encoding; a last line without an end gets it
+	// Record is the length of the records in bytes where there are no lines; the encoding is
+	// not looked at then.
+	Record int
+}
+
 // copyTarget makes a copy of the file the beginning of the part.
 func (o *Output) copyTarget(ctx context.Context) error {
-	if !o.cfg.Append {
+	if o.cfg.Append == nil {
 		return nil
 	}
 	o.at.Base = &Base{}
@@ -54,7 +65,7 @@ func (o *Output) copyTarget(ctx context.Context) error {
 		return nil
 	}
 	if err := o.examine(ctx); err != nil {
-		return exception.Fatal("", fmt.Errorf("cannot append to %s: %w", o.cfg.Path, err))
+		return exception.Fatal("", fmt.Errorf("cannot append: %w", err))
 	}
 	return o.endLine()
 }
@@ -62,14 +73,22 @@ func (o *Output) copyTarget(ctx context.Context) error {
 // examine makes sure that what is there is text of the form that the writer writes, and looks at
 // its beginning and its end. A compressed file is read whole: nothing can follow one that is cut.
 func (o *Output) examine(ctx context.Context) error {
-	form := o.compression()
-	cfg := InputConfig{Path: o.name, Compression: ReadCompression(form.name), Encoding: o.cfg.Encoding}
+	form, text := o.compression(), o.cfg.Append
+	cfg := InputConfig{Path: o.name, As: o.cfg.Path, Compression: ReadCompression(form.name), Encoding: text.Encoding, Raw: text.Record > 0}
 	in, err := OpenInput(ctx, cfg, nil)
 	if err != nil {
-		return withoutPath(err)
+		return err
 	}
 	defer in.Close() //nolint:errcheck // it is only read
-	if err := in.fitsEncoding(o.cfg.Encoding); err != nil {
+	if err := o.examineText(ctx, in); err != nil {
+		return pathError(o.cfg.Path, err)
+	}
+	return nil
+}
+
+func (o *Output) examineText(ctx context.Context, in *Input) error {
+	form, text := o.compression(), o.cfg.Append
+	if err := in.fitsEncoding(text.Encoding); err != nil {
 		return err
 	}
 	o.head = make([]byte, headBytes)
@@ -81,11 +100,15 @@ func (o *Output) examine(ctx context.Context) error {
 	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
 		return err
 	}
-	if form.name != "" {
-		o.at.Base.Open, err = in.lacksLineEnd(ctx, o.head)
+	if form.name != "" || text.Record > 0 {
+		size, ended, err := in.measure(ctx, o.head)
+		if text.Record > 0 && size%int64(text.Record) != 0 {
+			return fmt.Errorf("it has %d bytes, which are not whole records of %d", size, text.Record)
+		}
+		o.at.Base.Open = !ended && text.Record == 0
 		return err
 	}
-	end, err := encodedLineEnd(o.cfg.Encoding)
+	end, err := encodedLineEnd(text.Encoding)
 	if err != nil {
 		return err
 	}
@@ -100,37 +123,44 @@ func (o *Output) examine(ctx context.Context) error {
 	return nil
 }
 
-// withoutPath leaves the name of the part out of a message.
-func withoutPath(err error) error {
-	if cause := errors.Unwrap(err); cause != nil {
-		return cause
-	}
-	return err
-}
-
-// lacksLineEnd reads to the end of the text, which begins with head.
-func (in *Input) lacksLineEnd(ctx context.Context, head []byte) (bool, error) {
+// measure reads to the end of the text, which begins with head, and returns its size and whether
+// its last line has an end.
+func (in *Input) measure(ctx context.Context, head []byte) (size int64, ended bool, err error) {
 	last := byte('\n') // of an empty text
 	if len(head) > 0 {
 		last = head[len(head)-1]
 	}
 	buf := make([]byte, readBytes)
-	for {
+	for size = int64(len(head)); ; {
 		if ctx.Err() != nil {
-			return false, context.Cause(ctx)
+			return 0, false, context.Cause(ctx)
 		}
+		in.Keep(in.base + int64(in.pos))
 		n, err := in.Read(buf)
 		if n > 0 {
 			last = buf[n-1]
 		}
-		in.Keep(in.base + int64(in.pos))
+		size += int64(n)
 		if errors.Is(err, io.EOF) {
-			return last != '\n', nil
+			return size, last == '\n', nil
 		}
 		if err != nil {
-			return false, err
+			return 0, false, err
 		}
 	}
+}
+
+// AppendTo describes text of lines that end with lineEnd, lf or crlf; nil where append is false.
+func AppendTo(appends bool, encoding EncodingName, lineEnd string) (*Append, error) {
+	if !appends {
+		return nil, nil
+	}
+	enc, err := NewEncoder(encoding)
+	if err != nil {
+		return nil, err
+	}
+	end, err := enc.Encode([]byte(lineEnd))
+	return &Append{Encoding: encoding, LineEnd: bytes.Clone(end)}, err
 }
 
 // encodedLineEnd is a line feed in the encoding.
@@ -167,7 +197,7 @@ func (o *Output) endLine() error {
 	if o.at.Base == nil || !o.at.Base.Open {
 		return nil
 	}
-	_, err := o.Write(o.cfg.LineEnd)
+	_, err := o.Write(o.cfg.Append.LineEnd)
 	return err
 }
 
@@ -180,12 +210,12 @@ func (o *Output) Appended() []byte { return o.head }
 
 // checkAppend refuses to go on appending where the step replaced, and the reverse.
 func (o *Output) checkAppend(at OutputPosition) error {
-	if at.Offset == 0 || (at.Base != nil) == o.cfg.Append {
+	if at.Offset == 0 || (at.Base != nil) == (o.cfg.Append != nil) {
 		return nil
 	}
 	return exception.Fatal("", &FormError{
 		Path: o.cfg.Path, Part: at.Path + at.Part, Committed: at.Offset,
-		Has: fmt.Sprintf("append %t", !o.cfg.Append), Now: fmt.Sprintf("append %t", o.cfg.Append),
+		Has: fmt.Sprintf("append %t", at.Base != nil), Now: fmt.Sprintf("append %t", o.cfg.Append != nil),
 	})
 }
 

@@ -3,6 +3,7 @@ package filestream
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"compress/bzip2"
 	"compress/gzip"
 	"errors"
@@ -245,7 +246,7 @@ func (in *Input) checkHead(head []byte, decompressed bool) error {
 			return errors.New("it is a zip archive: set compression: zip to read its only file, or member to name one of them")
 		case c.name == "bzip2" && !isBzip2(head):
 		default:
-			return fmt.Errorf("it is compressed with %s, which its name does not say: set compression: %s, or name it %s%s", c.name, c.name, filepath.Base(in.cfg.Path), c.suffix)
+			return fmt.Errorf("it is compressed with %s, which its name does not say: set compression: %s, or name it %s%s", c.name, c.name, filepath.Base(cmp.Or(in.cfg.As, in.cfg.Path)), c.suffix)
 		}
 	}
 	return nil

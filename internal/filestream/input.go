@@ -32,6 +32,7 @@ var ErrTooLong = errors.New("the record is too long")
 // InputConfig says what is read, and how.
 type InputConfig struct {
 	Path        string
+	As          string          // the name of the file in messages; empty: Path
 	Compression ReadCompression // empty: auto
 	// Member names a file of a zip archive by a pattern; empty: its only one.
 	Member   string
@@ -122,7 +123,7 @@ func OpenInput(ctx context.Context, cfg InputConfig, at *InputPosition) (*Input,
 	}
 	var gone *ChangedError
 	if !errors.As(err, &gone) {
-		err = pathError(cfg.Path, err)
+		err = pathError(cmp.Or(cfg.As, cfg.Path), err)
 	}
 	return nil, errors.Join(err, in.Close())
 }

@@ -22,11 +22,8 @@ type OutputConfig struct {
 	// Form are the settings of the writer that show in the bytes of the file. A file
 	// that was begun in another form is not continued.
 	Form Form
-	// Append keeps what is in the file: the part begins as a copy of it. It has no trailer.
-	Append bool
-	// Encoding is that of the text, and LineEnd ends a line in it; only Append looks at them.
-	Encoding EncodingName
-	LineEnd  []byte
+	// Append says that what is in the file is kept; nil: it is replaced.
+	Append *Append
 	// Trailer ends the file; it is written by Finish.
 	Trailer []byte
 	// Mode are the permissions of the file; 0: 0600.

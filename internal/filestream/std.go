@@ -34,7 +34,7 @@ type stdout struct {
 // openStdout makes the standard output the file. What was written to it is gone, so that
 // nothing continues behind a position in it.
 func (o *Output) openStdout(at *OutputPosition) error {
-	if o.cfg.Append {
+	if o.cfg.Append != nil {
 		return errors.New("append is for files, and - is the standard output")
 	}
 	if at != nil {

@@ -18,6 +18,7 @@ type WriterConfig struct {
 	Path        string
 	Compression filestream.WriteCompression
 	Encoding    filestream.EncodingName
+	Append      bool // of lines only
 }
 
 // Writer writes documents in one of the formats: a item.DocumentWriter, with the rest
@@ -57,9 +58,13 @@ func newWriter(cfg WriterConfig, use registry.BuildContext, f frame) (*Writer, e
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", f.name, err)
 	}
+	appends, err := filestream.AppendTo(cfg.Append, cfg.Encoding, "\n")
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", f.name, err)
+	}
 	form := filestream.Form{filestream.FormWriter: f.name, "encoding": filestream.CanonicalEncoding(cfg.Encoding)}
 	return &Writer{frame: f, enc: enc, out: filestream.NewOutput(filestream.OutputConfig{
-		Path: cfg.Path, Compression: cfg.Compression, Form: form, Trailer: slices.Clone(trailer), Mode: use.FileMode, Attempt: use.Attempt,
+		Path: cfg.Path, Compression: cfg.Compression, Append: appends, Form: form, Trailer: slices.Clone(trailer), Mode: use.FileMode, Attempt: use.Attempt,
 	})}, nil
 }
 
@@ -101,14 +106,17 @@ func (w *Writer) Rewind(_ context.Context, at item.Position) error {
 func (w *Writer) start(at item.Position, place func(*filestream.OutputPosition) error) error {
 	w.items = 0
 	if at == nil {
-		return w.begin(place(nil))
+		if err := place(nil); err != nil || w.out.Begun() {
+			return w.named(err)
+		}
+		return w.begin(nil)
 	}
 	var pos writerPosition
 	if err := json.Unmarshal(at, &pos); err != nil {
 		return w.named(fmt.Errorf("cannot restart: its position is not readable: %w", err))
 	}
 	w.items = pos.Items
-	if err := place(&pos.OutputPosition); err != nil || pos.Offset > 0 || w.out.Finished() {
+	if err := place(&pos.OutputPosition); err != nil || w.out.Begun() {
 		return w.named(err)
 	}
 	return w.begin(nil)

@@ -229,6 +229,10 @@ func (p *pipeline) write(ctx context.Context, u *commitUnit) (err error) {
 		}
 	}
 	for i, s := range p.sinks {
+		if u.completes && s.tallier != nil {
+			c := p.exec.Step.Total()
+			s.tallier.Tally(item.Tally{Read: c.Read, Written: c.Write, Filtered: c.Filter, Skipped: c.Skips()})
+		}
 		if err := guarded(func() error { return s.write(ctx, u, i) }); err != nil {
 			return &writeError{err}
 		}

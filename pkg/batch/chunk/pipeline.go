@@ -56,6 +56,7 @@ type sink struct {
 	locator    item.Locator
 	leftOuter  item.LeftOuter
 	completer  item.Completer
+	tallier    item.Tallier
 	preparer   item.Preparer
 	positioner item.Positioner
 	rewinder   item.Rewinder
@@ -75,7 +76,7 @@ func newComponent(value any) component {
 func newSink(w item.Writer) sink {
 	c := w.Component()
 	return sink{
-		writer: w, encoder: optional[item.Encoder](w), locator: optional[item.Locator](w), leftOuter: optional[item.LeftOuter](c), completer: optional[item.Completer](c), preparer: optional[item.Preparer](c), positioner: optional[item.Positioner](c), rewinder: optional[item.Rewinder](c),
+		writer: w, encoder: optional[item.Encoder](w), locator: optional[item.Locator](w), leftOuter: optional[item.LeftOuter](c), completer: optional[item.Completer](c), tallier: optional[item.Tallier](c), preparer: optional[item.Preparer](c), positioner: optional[item.Positioner](c), rewinder: optional[item.Rewinder](c),
 		releaser: optional[item.Releaser](c),
 	}
 }

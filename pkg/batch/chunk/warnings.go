@@ -2,14 +2,10 @@ package chunk
 
 import (
 	"context"
-	"slices"
 	"strings"
 
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
-
-// maxWarnings bounds the text of the warnings of a step, which is a part of its context.
-const maxWarnings = 2 << 10
 
 // takeWarnings puts what the components warn of into the step's context, which the commit stores.
 // What an earlier attempt has warned of is not said again.
@@ -29,19 +25,9 @@ func (p *pipeline) warn(ctx context.Context, text string) {
 	if step.Context == nil {
 		step.Context = core.NewExecutionContext()
 	}
-	value, _ := step.Context.Get(core.WarningsKey)
-	said, _ := value.(string) //nolint:errcheck // absent is empty
-	lines := strings.Split(said, "\n")
-	if said == "" {
-		lines = nil
-	}
-	if slices.Contains(lines, text) {
-		return
-	}
-	if more := strings.Join(append(lines, text), "\n"); len(more) <= maxWarnings {
-		if err := step.Context.Put(core.WarningsKey, more); err != nil { // a text fits
-			return
-		}
+	said := len(step.Warnings())
+	if err := core.Warn(step.Context, text); err != nil || len(step.Warnings()) == said {
+		return // it is there already, or has no room
 	}
 	p.exec.Services.Observer.Observe(ctx, core.StepWarned{
 		Execution: p.exec.Data.Job.ID, JobName: p.exec.Data.Job.JobName, Step: step.Name, StepID: step.ID, Warning: text,

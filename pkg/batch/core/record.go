@@ -165,7 +165,7 @@ func (s StepExecution) HasCommitted() bool {
 		return false
 	}
 	return slices.ContainsFunc(s.Context.Keys(), func(key string) bool {
-		return key != ErrorClassKey && key != ErrorItemKey && key != NewDefinitionKey
+		return key != ErrorClassKey && key != ErrorItemKey && key != NewDefinitionKey && key != WarningsKey
 	})
 }
 
@@ -257,9 +257,6 @@ const (
 	ErrorItemKey = "surfin.error_item"
 )
 
-// WarningsKey has the warnings of a step's components in its context: a string, a line each.
-const WarningsKey = "surfin.warnings"
-
 // LostOwner is the error of an execution and of its steps whose owner was lost: what they did
 // since their last record is not known.
 const LostOwner = "lost owner"
@@ -293,3 +290,37 @@ func ChildOf(s *StepExecution) JobExecutionID {
 // NewDefinitionKey is the key of the context of a step execution that took the new
 // definition of its step, since nothing was committed by the old one (rule F4a): true.
 const NewDefinitionKey = "surfin.new_definition"
+
+// WarningsKey is the key of the context of a step execution that has its warnings, one in a line.
+const WarningsKey = "surfin.warnings"
+
+// maxWarnings bounds the text of all warnings of a step, in bytes.
+const maxWarnings = 4 << 10
+
+// Warn adds a warning to the context of a step: what an operator should know of a step that completes.
+// One that is there already, and one that finds no room, is left out.
+func Warn(c *ExecutionContext, text string) error {
+	known, _ := c.Get(WarningsKey)
+	before, _ := known.(string)
+	text = strings.ReplaceAll(text, "\n", " ")
+	if slices.Contains(strings.Split(before, "\n"), text) || len(before)+len(text) > maxWarnings {
+		return nil
+	}
+	if before != "" {
+		text = before + "\n" + text
+	}
+	return c.Put(WarningsKey, text)
+}
+
+// Warnings are what Warn has added to the context of the step.
+func (s StepExecution) Warnings() []string {
+	if s.Context == nil {
+		return nil
+	}
+	known, _ := s.Context.Get(WarningsKey)
+	text, _ := known.(string)
+	if text == "" {
+		return nil
+	}
+	return strings.Split(text, "\n")
+}

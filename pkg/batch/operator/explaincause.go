@@ -157,11 +157,3 @@ func (p *history) gates() []Gate {
 	}
 	return list
 }
-
-// warningsOf are what the components of a step warned of.
-func warningsOf(s *core.StepExecution) []string {
-	if text := stored(s, core.WarningsKey); text != "" {
-		return strings.Split(text, "\n")
-	}
-	return nil
-}

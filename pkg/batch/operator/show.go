@@ -3,6 +3,7 @@ package operator
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -195,6 +196,13 @@ func (s *Service) partitionedView(step partitioned, all bool) StepView {
 		}
 	}
 	view.Partitions = p
+	for _, part := range step.parts {
+		for _, text := range part.Warnings() {
+			if !slices.Contains(view.Warnings, text) {
+				view.Warnings = append(view.Warnings, text)
+			}
+		}
+	}
 	return view
 }
 

@@ -43,7 +43,6 @@ type (
 		Status       core.Status         `json:"status"`
 		Exit         string              `json:"exit,omitempty"`
 		Error        string              `json:"error,omitempty"`
-		Warnings     []string            `json:"warnings,omitempty"`
 		Read         int64               `json:"read"`
 		Written      int64               `json:"written"`
 		Filtered     int64               `json:"filtered"`
@@ -71,6 +70,9 @@ type (
 		// NewDefinition says that the step had another definition in the attempt before, and
 		// took its new one, since nothing was committed by the old one (rule F4a).
 		NewDefinition bool `json:"new_definition,omitempty"`
+		// Warnings say what is to be known of a step that may complete, such as a column that it does
+		// not read; those of its partitions included.
+		Warnings []string `json:"warnings,omitempty"`
 		// Rounds is how often a loop ran the step in this execution, where that is more
 		// than once; counters and duration are then those of all rounds (Summary only).
 		Rounds int `json:"rounds,omitempty"`
@@ -175,7 +177,7 @@ func (s *Service) stepView(step *core.StepExecution) StepView {
 	view := StepView{
 		Step: step.Name, Execution: step.JobExecutionID, Status: step.Status, Exit: step.ExitCode, Error: step.Error,
 		Started: utc(step.StartedAt), Ended: utc(step.EndedAt), Out: step.Out, Gate: step.Gate, Child: core.ChildOf(step),
-		NewDefinition: hasNewDefinition(step), Warnings: warningsOf(step),
+		NewDefinition: hasNewDefinition(step), Warnings: step.Warnings(),
 	}
 	if step.Status.IsRunning() && !step.LeaseUntil.IsZero() {
 		view.Worker = &Owner{Host: step.Owner.Host, PID: step.Owner.PID, LeaseUntil: utc(step.LeaseUntil), Dead: s.config.Dead(step.Owner)}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"strings"
 	"sync"
 	"time"
 
@@ -176,6 +177,10 @@ func (l *eventLog) stepEnded(ctx context.Context, e core.StepEnded) {
 	}
 	if e.Step.Status == core.StatusFailed || e.Step.Status == core.StatusUnknown {
 		l.log.ErrorContext(ctx, "step ended", append(attrs, "error", oneLine(e.Step.Error))...)
+		return
+	}
+	if warnings := e.Step.Warnings(); len(warnings) > 0 {
+		l.log.WarnContext(ctx, "step ended", append(attrs, "warning", strings.Join(warnings, "; "))...)
 		return
 	}
 	l.log.InfoContext(ctx, "step ended", attrs...)

@@ -202,8 +202,8 @@ func (c showCommands) writeStep(b *strings.Builder, s operator.StepView, current
 	if s.Error != "" {
 		fmt.Fprintf(b, "\n%s: %s\n", s.Step, oneLine(s.Error))
 	}
-	for _, w := range s.Warnings {
-		fmt.Fprintf(b, "\n%s: warning: %s\n", s.Step, oneLine(w))
+	for _, text := range s.Warnings {
+		fmt.Fprintf(b, "\n%s: warning: %s\n", s.Step, text)
 	}
 	if s.NewDefinition {
 		fmt.Fprintf(b, "\n%s: took its new definition, as nothing was committed by the old one\n", s.Step)

@@ -59,7 +59,13 @@ func TestALookupByPaddedTextsFindsTheSameInMemoryAndInTheTable(t *testing.T) {
 func TestMistakesOfTheTableWriterAreReportedWithTheirPlace(t *testing.T) {
 	t.Parallel()
 	for writer, want := range map[string]string{
-		"left_out: warn": "job.yaml:6:41: left_out: \"warn\" is not allowed",
+		"left_out: warn":                            "job.yaml:6:41: left_out: \"warn\" is not allowed",
+		"delete_missing: hard":                      "writer table: delete_missing: mode insert does not know all keys",
+		"mode: update, key: [id], where: x is null": "writer table: where: mode update uses no unique index",
+		"mode: upsert, key: [id], delete_all: true": "writer table: delete_all: it is for delete_missing",
+		"mode: upsert, key: [id], deleted: x":       "writer table: deleted: it is for delete_missing: soft",
+		"schema: extend":                            "job.yaml:6:39: schema: \"extend\" is not allowed",
+		"mode: delete, key: [id], schema: add":      "writer table: schema: mode delete writes no column",
 		"mode: delete, key: [id], left_out: ignore": "job.yaml:6:66: writer table: left_out: mode delete inserts no row: `left_out` is for insert and upsert",
 	} {
 		_, err := jobfile.Parse("job.yaml", []byte("job: j\nflow:\n- step: load\n  chunk:\n    reader: {csv: {path: in.csv, item: {id: int}}}\n    writer: {table: {name: t, "+writer+"}}\n"), shipped(t))
@@ -100,4 +106,10 @@ func TestAWriteThatFailsNamesTheLineOfItsItem(t *testing.T) {
 			})
 		})
 	}
+}
+
+func TestDeleteMissingIsRefusedInAPartitionedStep(t *testing.T) {
+	t.Parallel()
+	_, err := jobfile.Parse("job.yaml", []byte("job: j\nflow:\n- step: load\n  partition: {by: {count: {parts: 2}}}\n  chunk:\n    reader: {csv: {path: in.csv, item: {id: int}}}\n    writer: {table: {name: t, mode: upsert, key: [id], delete_missing: hard}}\n"), shipped(t))
+	require.ErrorContains(t, err, "mode upsert with delete_missing in a partitioned step")
 }

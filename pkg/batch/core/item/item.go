@@ -198,6 +198,15 @@ type Completer interface {
 	Complete(ctx context.Context) error
 }
 
+// Tally is what became of the items of a step, over all its attempts.
+type Tally struct{ Read, Written, Filtered, Skipped int64 }
+
+// Tallier is implemented by those Completers whose work depends on what became of the items: Tally is
+// called before Complete. Those that could not be read are among Skipped only.
+type Tallier interface {
+	Tally(t Tally)
+}
+
 // PartsPreparer is implemented by writers that create their target in the transaction of their first
 // items. In a partitioned step PrepareParts is called once, in a transaction before the parts are
 // stored, on a writer that is made for the first part and never opened.

@@ -47,6 +47,7 @@ const defaultMaxLine registry.Size = 16 << 20
 // WriterConfig configures the csv writer.
 type WriterConfig struct {
 	Path        string                      `key:"path" main:"true" path:"std" output:"true" required:"true" doc:"The file to write; - is the standard output. It is written as PATH.part.NAME, a name of the attempt's own, and renamed when the step is done; what was there is replaced."`
+	Append      bool                        `key:"append" default:"false" doc:"Keep what is in the file, and write after it; without it the file is replaced. The part begins as a copy of the file. A last line without its end gets one. Its header is not written again, and must be that of this step."`
 	Header      bool                        `key:"header" default:"true" doc:"Whether the first record names the columns."`
 	Delimiter   string                      `key:"delimiter" default:"," doc:"The character between fields, or tab."`
 	LineEnd     string                      `key:"line_end" default:"lf" enum:"lf,crlf" doc:"How a record ends."`
@@ -96,7 +97,11 @@ flow:
 			Kind: registry.KindWriter, Name: "csv",
 			Summary: "Writes delimited text: CSV, TSV and their relatives.",
 			Doc: `Columns are the fields of the items, in their order, named as in their source.
-The file is in view only when the step is complete. Each chunk costs one fsync.`,
+The file is in view only when the step is complete. Each chunk costs one fsync.
+
+With ` + "`append: true`" + ` the file keeps what it has: the step copies it once, writes after the copy, and replaces
+the file with both when it is complete. Nothing is lost or doubled if the step is killed, restarted or
+frozen. If another program has changed the file meanwhile, the step fails and leaves it as it is (rule C15t).`,
 			Example: `job: export
 flow:
 - step: export

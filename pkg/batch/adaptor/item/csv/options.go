@@ -77,6 +77,7 @@ func (c *ReaderConfig) Validate() error {
 	p.addIf(c.TypeAt < 0 || c.TypeAt > 0 && c.Records == nil, "type_at", "it is the number of a field, from 1, of a file with records")
 	p.add("member", filestream.CheckMember(c.Member, c.Compression))
 	if c.Records != nil {
+		p.addIf(c.Columns > 0, "columns", "each type of records has fields of its own: leave it out")
 		p.addIf(c.Short == shortNull, "short", "it is not for a file with records, whose types have their own numbers of fields")
 		p.addIf(c.Long == longIgnore, "long", "it is not for a file with records, whose types have their own numbers of fields")
 	}

@@ -240,7 +240,45 @@ func TestDelimitedRecordTypesAreChecked(t *testing.T) {
 	cfg := orderConfig("in.csv")
 	_, err := NewReader(cfg, nil)
 	require.ErrorContains(t, err, "item: the type of the items is missing: a file with several record types has no header")
-	cfg.Records, cfg.TypeAt = nil, 2
+	cfg.Columns, cfg.Header = 3, HeaderNone
+	_, err = NewReader(cfg, orderLine(t))
+	require.ErrorContains(t, err, "columns: each type of records has fields of its own")
+	cfg.Columns, cfg.Records, cfg.TypeAt = 0, nil, 2
 	_, err = NewReader(cfg, orderLine(t))
 	require.ErrorContains(t, err, "type_at: it is the number of a field")
+}
+
+// Quotes say what is null in headers, too, also after a restart (rule D11b); an empty line is none.
+func TestNullsOfDelimitedRecordsGoByTheirQuotes(t *testing.T) {
+	t.Parallel()
+	schema, err := row.NewSchema(row.Field{Name: "a", Kind: row.String, Nullable: true}, row.Field{Name: "b", Kind: row.String, Nullable: true}, row.Field{Name: "x", Kind: row.String, Nullable: true})
+	require.NoError(t, err)
+	cfg := ReaderConfig{Path: ordersOf(t, "H,,\"\"\n\nD,\nD,\"\"\n"), Records: map[string]RecordType{
+		"H": {As: "header", Columns: map[string]int{"a": 2, "b": 3}}, "D": {Columns: map[string]int{"x": 2}},
+	}}
+	open := func() item.Reader {
+		r, err := NewReader(cfg, item.RowOf("nulls", schema))
+		require.NoError(t, err)
+		return r
+	}
+	show := func(items item.Items) (kinds []row.Kind) {
+		for _, v := range items.At(0).(item.Row).Values() {
+			kinds = append(kinds, v.Kind())
+		}
+		return kinds
+	}
+	first := open()
+	require.NoError(t, first.Component().(item.Opener).Open(t.Context(), nil))
+	items := first.NewItems(1)
+	require.NoError(t, first.Fill(t.Context(), items, 1))
+	require.Equal(t, []row.Kind{row.Null, row.String, row.Null}, show(items))
+	at, err := first.Component().(item.Positioner).Position()
+	require.NoError(t, err)
+	require.NoError(t, first.Component().(item.Closer).Close(t.Context()))
+	again := open()
+	require.NoError(t, again.Component().(item.Opener).Open(t.Context(), at))
+	items = again.NewItems(1)
+	require.NoError(t, again.Fill(t.Context(), items, 1))
+	require.Equal(t, []row.Kind{row.Null, row.String, row.String}, show(items))
+	require.NoError(t, again.Component().(item.Closer).Close(t.Context()))
 }

@@ -53,6 +53,7 @@ func (r *recordsReader) openRecords(ctx context.Context, at item.Position) error
 	if err := r.bindTypes(); err != nil {
 		return err
 	}
+	r.csv.blanks = false // an empty line has no type
 	if at == nil {
 		return r.openAt(ctx, nil)
 	}
@@ -310,7 +311,7 @@ func (r *recordsReader) parse(field, column int) (row.Value, error) {
 		text = strings.TrimSpace(text)
 	}
 	if !utf8.ValidString(text) {
-		return row.Value{}, exception.InvalidItem("", exception.ClassParse, fmt.Errorf("field %s: %s is not valid UTF-8 (see the key encoding)", f.Name, f.Quoted(fmt.Sprintf("%.60q", text))))
+		return row.Value{}, exception.InvalidItem("", exception.ClassParse, fmt.Errorf("field %s: %s %s", f.Name, f.Quoted(fmt.Sprintf("%.60q", text)), r.in.NotValid()))
 	}
 	return f.Parse(text)
 }
@@ -345,6 +346,7 @@ func (r *recordsReader) OpenRaw(ctx context.Context, meta item.Meta, raw item.Ra
 	if err := r.reader.OpenRaw(ctx, meta, raw); err != nil {
 		return err
 	}
+	r.csv.blanks = false
 	var err error
 	if r.state, err = r.of.plan.RestoreRawHeads(heads, func(t *recordtypes.Type, text string) (recordtypes.Record, error) {
 		return r.headOf(t, []byte(text))

@@ -1,6 +1,7 @@
 package csv
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/surfin-batch/surfin/internal/filestream"
+	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
@@ -36,17 +38,19 @@ func NewWriter(cfg WriterConfig, use registry.BuildContext) (item.Writer, error)
 	if err != nil {
 		return nil, fmt.Errorf("csv: %w", err)
 	}
+	appends, err := filestream.AppendTo(cfg.Append, cfg.Encoding, lineEnd(cfg))
+	if err != nil {
+		return nil, fmt.Errorf("csv: %w", err)
+	}
 	w := &writer{
 		cfg: cfg, item: use.In.Schema(),
 		lines: encoded{form: &form{nulls: cfg.Nulls, quoteAll: all, quote: quote, escape: escape, comma: comma, end: "\n"}, enc: enc},
 		out: filestream.NewOutput(filestream.OutputConfig{
-			Path: cfg.Path, Compression: cfg.Compression, Form: formOf(cfg, comma, use.In.Schema()), Mode: use.FileMode, Attempt: use.Attempt,
+			Path: cfg.Path, Compression: cfg.Compression, Append: appends, Form: formOf(cfg, comma, use.In.Schema()), Mode: use.FileMode, Attempt: use.Attempt,
 		}),
 	}
 	f := w.lines.form
-	if cfg.LineEnd == "crlf" {
-		f.end = "\r\n"
-	}
+	f.end = lineEnd(cfg)
 	f.special[quote], f.special['\n'], f.special['\r'] = true, true, true
 	if f.wide = len(comma) > 1 && utf8.RuneCountInString(comma) == 1; !f.wide {
 		for _, c := range []byte(comma) { // of several characters each one: a field may end with the first
@@ -54,6 +58,13 @@ func NewWriter(cfg WriterConfig, use registry.BuildContext) (item.Writer, error)
 		}
 	}
 	return use.In.ToRecords(w)
+}
+
+func lineEnd(cfg WriterConfig) string {
+	if cfg.LineEnd == "crlf" {
+		return "\r\n"
+	}
+	return "\n"
 }
 
 // writer is the item.RecordWriter.
@@ -88,17 +99,34 @@ func (w *writer) start(at item.Position, place func(*filestream.OutputPosition) 
 	if err := place(pos); err != nil {
 		return fmt.Errorf("csv: %w", err)
 	}
-	w.begun, w.schema = pos != nil && pos.Offset > 0 || w.out.Finished(), nil
+	w.begun, w.schema = w.out.Begun(), nil
 	switch {
 	case !w.item.IsOpen():
 		w.columns = columnsOf(w.item)
 	case !w.begun:
 		w.columns = nil
 	}
-	if w.begun || w.item.IsOpen() {
+	switch {
+	case w.item.IsOpen():
 		return nil
+	case w.begun:
+		return w.checkHeader(w.columns)
 	}
 	return w.begin(w.item)
+}
+
+// checkHeader compares the header of a file that is appended to with the columns.
+func (w *writer) checkHeader(columns []string) error {
+	head := w.out.Appended()
+	if !w.cfg.Header || head == nil {
+		return nil
+	}
+	want := w.lines.appendHeader(nil, columns)
+	if rest, is := bytes.CutPrefix(head, want); is && (len(rest) == 0 || rest[0] == '\n' || rest[0] == '\r') {
+		return nil
+	}
+	first, _, _ := bytes.Cut(head, []byte("\n"))
+	return exception.Fatal("", fmt.Errorf("csv: cannot append to %s: its header is %.200q, and that of this step is %.200q", w.cfg.Path, bytes.TrimSuffix(first, []byte("\r")), want))
 }
 
 // begin writes what stands before the first record.
@@ -108,17 +136,7 @@ func (w *writer) begin(schema *row.Schema) error {
 	l.buf = append(l.buf[:0], l.enc.BOM()...)
 	if w.cfg.Header {
 		start := len(l.buf)
-		var marks [][]byte
-		if len(columns) == 1 {
-			marks = [][]byte{nil} // an empty line is not a header
-		}
-		for i, name := range columns {
-			if i > 0 {
-				l.buf = append(l.buf, l.comma...)
-			}
-			at := len(l.buf)
-			l.buf = l.endField(append(l.buf, name...), at, marks)
-		}
+		l.buf = l.appendHeader(l.buf, columns)
 		if err := l.endRecord(start); err != nil {
 			return fmt.Errorf("csv: the header: %w", err)
 		}
@@ -128,6 +146,22 @@ func (w *writer) begin(schema *row.Schema) error {
 	}
 	w.begun, w.columns, w.schema = true, columns, schema
 	return w.declare(schema)
+}
+
+// appendHeader appends the names of the columns.
+func (l *encoded) appendHeader(buf []byte, columns []string) []byte {
+	var marks [][]byte
+	if len(columns) == 1 {
+		marks = [][]byte{nil} // an empty line is not a header
+	}
+	for i, name := range columns {
+		if i > 0 {
+			buf = append(buf, l.comma...)
+		}
+		at := len(buf)
+		buf = l.endField(append(buf, name...), at, marks)
+	}
+	return buf
 }
 
 // declare makes the columns a part of the file's form.
@@ -197,7 +231,10 @@ func (w *writer) use(schema *row.Schema) error {
 		if err := w.begin(schema); err != nil {
 			return err
 		}
-	case w.columns == nil: // an earlier attempt began the file
+	case w.columns == nil: // an earlier attempt began the file, or it was there
+		if err := w.checkHeader(columns); err != nil {
+			return err
+		}
 		if err := w.declare(schema); err != nil {
 			return err
 		}

@@ -44,12 +44,12 @@ func find(glob, order string) ([]filestream.Listed, error) {
 
 // sum tells a list from others, whatever its files are by now.
 func sum(files []filestream.Listed) string {
-	hash := crc32.NewIEEE()
+	var paths strings.Builder
 	for _, f := range files {
-		hash.Write([]byte(f.Path + "\n"))
+		paths.WriteString(f.Path + "\n")
 	}
-	return fmt.Sprintf("%08x", hash.Sum32())
+	return sumOfText(paths.String())
 }
 
-// sumOfText is what positions of earlier versions have.
+// sumOfText of the list as it is kept is what positions of earlier versions have.
 func sumOfText(list string) string { return fmt.Sprintf("%08x", crc32.ChecksumIEEE([]byte(list))) }

@@ -92,6 +92,9 @@ func NewReader(cfg ReaderConfig, itemType item.Type) (item.Reader, error) {
 // NewWriter returns a writer of an array with items of the type b.In. The file
 // belongs to b.Attempt (rule C15b).
 func NewWriter(cfg WriterConfig, b registry.BuildContext) (item.Writer, error) {
+	if cfg.Append {
+		return nil, fmt.Errorf("json: %w", errAppend())
+	}
 	out, err := jsonfile.NewArrayWriter(fileOf(cfg), b)
 	if err != nil {
 		return nil, err

@@ -25,6 +25,7 @@ const defaultMaxLine registry.Size = 16 << 20
 // WriterConfig configures the writers.
 type WriterConfig struct {
 	Path        string                      `key:"path" main:"true" path:"std" output:"true" required:"true" doc:"The file to write; - is the standard output. It is written as PATH.part.NAME, a name of the attempt's own, and renamed when the step is done; what was there is replaced."`
+	Append      bool                        `key:"append" default:"false" doc:"For jsonl only, since an array of JSON has an end. Keep what is in the file, and write after it; without it the file is replaced. The part begins as a copy of the file. A last line without its end gets one."`
 	Keys        map[string]string           `key:"keys" doc:"Key to field, and nothing else is written; address.city makes objects, in the order of the fields. Without it each field has the key of its name in its source."`
 	Raw         []string                    `key:"raw" doc:"Fields whose text is JSON, such as an object that was read into a string: it is written as it is, not as a string."`
 	Encoding    filestream.EncodingName     `key:"encoding" default:"utf-8" doc:"The text's encoding. A character that it lacks makes the item invalid."`
@@ -55,7 +56,11 @@ func writer(c registry.Component, make func(WriterConfig, registry.BuildContext)
 	c.Doc = "The file is in view only when the step is complete. Each chunk costs one fsync."
 	c.Config = reflect.TypeFor[WriterConfig]()
 	c.Types = func(cfg any, in item.Type) (item.Type, error) {
-		_, err := newLayout(cfg.(*WriterConfig), in)
+		w := cfg.(*WriterConfig)
+		if c.Name == "json" && w.Append {
+			return nil, errAppend()
+		}
+		_, err := newLayout(w, in)
 		return in, err
 	}
 	c.New = func(_ context.Context, cfg any, b registry.BuildContext) (any, error) {
@@ -64,9 +69,14 @@ func writer(c registry.Component, make func(WriterConfig, registry.BuildContext)
 	return c
 }
 
+// errAppend refuses to append to an array.
+func errAppend() error {
+	return &registry.ConfigError{Key: "append", Err: errors.New("an array of JSON has an end, and nothing can follow it; jsonl has a value for each line")}
+}
+
 // fileOf says what file a writer writes.
 func fileOf(cfg WriterConfig) jsonfile.WriterConfig {
-	return jsonfile.WriterConfig{Path: cfg.Path, Compression: cfg.Compression, Encoding: cfg.Encoding}
+	return jsonfile.WriterConfig{Path: cfg.Path, Compression: cfg.Compression, Encoding: cfg.Encoding, Append: cfg.Append}
 }
 
 // newReader returns a reader of items whose documents open finds.

@@ -53,7 +53,7 @@ flow:
 - step: convert
   chunk:
     reader: {csv: {path: in.csv, item: {id: int, name: string}}}
-    writer: {jsonl: out/items.jsonl}`}, NewLinesWriter),
+    writer: {jsonl: {path: out/items.jsonl, append: true}}`}, NewLinesWriter),
 	}
 }
 

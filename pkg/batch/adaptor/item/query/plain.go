@@ -9,6 +9,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
@@ -164,6 +165,9 @@ func (r *Reader) catalogue(ctx context.Context, described []resultColumn) error 
 	if !is {
 		return nil
 	}
+	if err := r.warnUnread(plain, described); err != nil {
+		return err
+	}
 	known, err := r.engine.notNull(ctx, r.conn(), plain)
 	if err != nil {
 		return fmt.Errorf("read the catalogue: %w", err)
@@ -183,6 +187,33 @@ func (r *Reader) catalogue(ctx context.Context, described []resultColumn) error 
 		}
 	}
 	return nil
+}
+
+// warnUnread stores a warning of columns that `select *` has and the item has not: they may be
+// new in the table.
+func (r *Reader) warnUnread(plain plainTable, described []resultColumn) error {
+	if r.context == nil || r.schema.IsOpen() || !plain.star {
+		return nil
+	}
+	read := map[string]bool{}
+	for i := range r.schema.Len() {
+		f := r.schema.Field(i)
+		read[f.Name], read[f.Source()] = true, true
+	}
+	var unread []string
+	for _, c := range described {
+		if !read[c.name] {
+			unread = append(unread, c.name)
+		}
+	}
+	if len(unread) == 0 {
+		return nil
+	}
+	columns := "column " + unread[0]
+	if len(unread) > 1 {
+		columns = "columns " + strings.Join(unread, ", ")
+	}
+	return core.Warn(r.context(), fmt.Sprintf("%s of table %s: not in the item, and so not read; add to `item` what is new, or select columns by name", columns, plain.table))
 }
 
 // catalogued is what the catalogue has of a table.

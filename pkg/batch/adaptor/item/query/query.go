@@ -93,6 +93,9 @@ Rows that nothing tells apart are read with ` + "`snapshot: true`" + `, in place
 when the step begins, ` + "`fetch`" + ` rows at a time, while chunks commit. A restart after a commit is refused (rule C15m). PostgreSQL keeps
 old row versions meanwhile, and SQLite its WAL file.
 
+A column of ` + "`select *`" + ` of one table that ` + "`item`" + ` does not have is not read. The step says so in a warning, which is stored:
+the column may be new in the table.
+
 Without ` + "`item`" + ` the database describes the columns: integers are int, floating point is
 float, boolean, date and timestamp are themselves, and all else is its text, numeric
 (which is exact) too. On SQLite a computed column has the type that its first 100 values
@@ -128,7 +131,7 @@ flow:
 			if err != nil {
 				return nil, err
 			}
-			r.previous = b.Previous
+			r.previous, r.context = b.Previous, b.StepContext
 			return b.Out.FromRecords(r)
 		},
 	}}

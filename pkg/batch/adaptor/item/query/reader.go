@@ -12,6 +12,7 @@ import (
 	"github.com/surfin-batch/surfin/internal/nearest"
 	"github.com/surfin-batch/surfin/internal/sqlerr"
 	"github.com/surfin-batch/surfin/internal/sqlvalue"
+	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
@@ -35,7 +36,9 @@ type Reader struct {
 
 	// previous tells where the reader ended in the instance before; nil: nowhere.
 	previous func(ctx context.Context) (item.Position, error)
-	since    *sinceRange // what Config.Since says; nil: all rows
+	// context is that of the step, for warnings; nil: there is none.
+	context func() *core.ExecutionContext
+	since   *sinceRange // what Config.Since says; nil: all rows
 
 	// cursor reads a snapshot, and snapshot is its transaction; nil: pages are read along the key.
 	cursor   cursor

@@ -22,11 +22,13 @@ func TestEachModeKeepsTheContractOfWriters(t *testing.T) {
 		s := stock(t, db)
 		in := item.RowOf("", s)
 		record := func(id, n int64) item.Row { return row.New(s, ints(id, n)) }
+		const sync table.Mode = "upsert, deleting what is missing"
 		for _, c := range []struct {
 			mode   table.Mode
 			want   string
 			chunks [][]item.Row
 		}{
+			{sync, "2:22 3:31 4:40", [][]item.Row{{record(3, 30), record(2, 22)}, {record(4, 40), record(3, 31)}}},
 			{table.Insert, "1:10 2:20 3:30 4:40 5:50", [][]item.Row{{record(3, 30)}, {record(5, 50), record(4, 40)}}},
 			{table.Upsert, "1:10 2:22 3:31 4:40", [][]item.Row{{record(3, 30), record(2, 22)}, {record(4, 40), record(3, 31)}}},
 			{table.Update, "1:11 2:23", [][]item.Row{{record(1, 11), record(2, 22)}, {record(2, 23)}}},
@@ -36,6 +38,9 @@ func TestEachModeKeepsTheContractOfWriters(t *testing.T) {
 		} {
 			t.Run(string(c.mode), func(t *testing.T) {
 				cfg := table.Config{Name: "stock", Mode: c.mode}
+				if c.mode == sync {
+					cfg.Mode, cfg.DeleteMissing = table.Upsert, table.DeleteHard
+				}
 				if c.mode != table.Insert && c.mode != table.Truncate && c.mode != table.Replace {
 					cfg.Key = []string{"id"}
 				}
@@ -67,7 +72,9 @@ func made(t testing.TB, db tx.Database, cfg table.Config, in item.Type) item.Wri
 	t.Helper()
 	var target item.RecordWriter
 	var err error
-	if cfg.Mode == table.Truncate || cfg.Mode == table.Replace {
+	if cfg.DeleteMissing != "" {
+		target, err = table.NewSync(db, cfg, in.Schema(), of, false)
+	} else if cfg.Mode == table.Truncate || cfg.Mode == table.Replace {
 		target, err = table.NewRefill(db, cfg, in.Schema(), of)
 	} else {
 		target, err = table.New(db, cfg, in.Schema())

@@ -3,6 +3,7 @@ package table
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 
@@ -28,10 +29,74 @@ func (w *Writer) createAbsent(ctx context.Context) error {
 		return w.noTransaction()
 	}
 	w.forgetOld(t)
-	if !w.config.Create || w.schema.IsOpen() {
+	if !w.config.Creates() || w.schema.IsOpen() {
 		return nil
 	}
-	return w.look(ctx, t.Conn(), w.schema)
+	if err := w.look(ctx, t.Conn(), w.schema); err != nil || w.table.absent() {
+		return err
+	}
+	return w.addColumns(ctx, t.Conn(), w.schema)
+}
+
+// toAdd returns the columns that the table lacks and gets.
+func (w *Writer) toAdd(schema *row.Schema) (names []string) {
+	if w.config.Schema != SchemaAdd || w.table.absent() || schema.IsOpen() {
+		return nil
+	}
+	for _, name := range w.config.written(schema) {
+		if w.table.indexOf(name, w.db.Dialect()) < 0 && !slices.Contains(w.config.Key, name) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// addColumns adds the columns in the transaction of the first rows. They may be null: the rows that are
+// there have none.
+func (w *Writer) addColumns(ctx context.Context, conn tx.Conn, schema *row.Schema) error {
+	names, d := w.toAdd(schema), w.db.Dialect()
+	if len(names) == 0 {
+		return nil
+	}
+	t, in := tx.From(ctx, w.db.Name())
+	if !in {
+		return w.noTransaction()
+	}
+	absent := ""
+	if d == tx.Postgres {
+		absent = "if not exists "
+	}
+	for _, name := range names {
+		f := schema.Field(schema.Index(w.config.field(name)))
+		text := fmt.Sprintf("alter table %s add column %s%s %s", d.Quote(w.config.Name), absent, quoted(name), w.engine.typeName(f.Kind))
+		if _, err := conn.ExecContext(ctx, w.engine.oneByOne(text)); err != nil {
+			return fmt.Errorf("table %s: add column %s: %w", w.config.Name, name, err)
+		}
+	}
+	w.createdIn = t
+	var err error
+	if w.table, err = w.engine.describe(ctx, conn, w.config.Name); err != nil {
+		return fmt.Errorf("table %s: look up its columns: %w", w.config.Name, err)
+	}
+	return nil
+}
+
+// warn logs the fields that are left out, and stores them with the step.
+func (w *Writer) warn(ctx context.Context, ignored []string) error {
+	const key = "ignored_fields"
+	list := strings.Join(ignored, ", ")
+	if len(ignored) == 0 || w.warned == list {
+		return nil
+	}
+	w.warned = list
+	slog.WarnContext(ctx, "fields are not written: the table has no column for them", "table", w.config.Name, "fields", list)
+	if w.context == nil {
+		return nil
+	}
+	if err := w.context().Put(key, list); err != nil {
+		return fmt.Errorf("table %s: store the fields that are left out: %w", w.config.Name, err)
+	}
+	return nil
 }
 
 // noteEarlier notes how the table that is there differs from the one that the items would make: an
@@ -42,10 +107,9 @@ func (w *Writer) noteEarlier(ctx context.Context, conn tx.Conn) error {
 	for _, name := range w.config.written(w.schema) {
 		f := w.schema.Field(w.schema.Index(w.config.field(name)))
 		want := w.engine.typeName(f.Kind)
-		i := slices.IndexFunc(w.table.columns, func(c column) bool {
-			return c.name == name || d == tx.SQLite && strings.EqualFold(c.name, name)
-		})
+		i := w.table.indexOf(name, d)
 		switch {
+		case i < 0 && w.config.Schema != SchemaFail && w.config.Schema != "":
 		case i < 0:
 			differences = append(differences, fmt.Sprintf("it has no column %s", name))
 			cures = append(cures, fmt.Sprintf("add column %s %s", quoted(name), want))
@@ -85,7 +149,7 @@ func (w *Writer) createStatement(schema *row.Schema) string {
 		}
 		f := schema.Field(schema.Index(w.config.field(name)))
 		fmt.Fprintf(&b, "\n  %s %s", quoted(name), w.engine.typeName(f.Kind))
-		if !f.Nullable {
+		if !f.Nullable || slices.Contains(w.config.Key, name) {
 			b.WriteString(" not null")
 		}
 	}

@@ -34,7 +34,7 @@ var errNoPlan = errors.New("there is no plan for the records")
 // NewEncoding implements item.RecordEncoder. It is nil where the configuration says how many
 // rows a statement has.
 func (w *Writer) NewEncoding() item.RecordEncoding {
-	if w.config.Batch > 0 {
+	if w.config.Batch > 0 || w.config.Where != "" {
 		return nil
 	}
 	return &encoding{writer: w, batch: w.engine.newBatch()}

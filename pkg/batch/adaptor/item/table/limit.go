@@ -83,13 +83,15 @@ func onlyTexts(why string, fits func(text string) bool) *limit {
 }
 
 // numericAffinity is the limit of a column of SQLite that makes numbers of texts.
-var numericAffinity = &limit{
-	from: row.String,
-	why:  "SQLite makes a number of it in a column of this type; declare the column text",
-	keep: func(v row.Value) (row.Value, change) {
-		if v.Kind() == row.String && sqlvalue.ChangesAsNumber(v.Str()) {
-			return v, unfit
-		}
-		return v, unchanged
-	},
+func numericAffinity() *limit {
+	return &limit{
+		from: row.String,
+		why:  "SQLite makes a number of it in a column of this type; declare the column text",
+		keep: func(v row.Value) (row.Value, change) {
+			if v.Kind() == row.String && sqlvalue.ChangesAsNumber(v.Str()) {
+				return v, unfit
+			}
+			return v, unchanged
+		},
+	}
 }

@@ -14,15 +14,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// moved is an error about a record of a part, of which so many come after others.
-func moved(err error, from int) error {
-	var of *item.RecordError
-	if from == 0 || !errors.As(err, &of) {
-		return err
-	}
-	return &item.RecordError{Index: from + of.Index, Err: of.Err}
-}
-
 // placedByCopy adds the record that PostgreSQL names in the context of the error of a COPY, in whatever
 // language: COPY table, line 3, column x.
 func (p *plan) placedByCopy(err error, records int) error {

@@ -28,7 +28,9 @@ type plan struct {
 	limits   []*limit // of cols[i], if values of the field may be changed
 	copies   bool     // as in relation, and the next two
 	drops    bool
-	counts   bool // rows that the table takes are compared with the records
+	counts   bool     // rows that the table takes are compared with the records
+	ignored  []string // fields without a column that are left out
+	cleared  string   // what an upsert sets in addition; empty: nothing
 	// leaveOut is called with the number of rows that the table did not take.
 	leaveOut func(n int64) error
 	texts    map[int]string // the statements, by what the engine says of them
@@ -39,7 +41,7 @@ func newPlan(config *Config, schema *row.Schema, table *relation, d tx.Dialect) 
 	if schema.IsOpen() {
 		return nil, errors.New("the items' columns are not known")
 	}
-	if err := config.check(schema); err != nil {
+	if err := config.checkFields(schema); err != nil {
 		return nil, err
 	}
 	p := &plan{config: config, schema: schema, copies: table.copies, drops: table.drops, texts: map[int]string{}}
@@ -54,8 +56,11 @@ func newPlan(config *Config, schema *row.Schema, table *relation, d tx.Dialect) 
 		if config.mode() == Delete && !isKey {
 			continue
 		}
-		i := slices.IndexFunc(names, func(n string) bool { return n == name || (d == tx.SQLite && strings.EqualFold(n, name)) })
+		i := table.indexOf(name, d)
 		switch {
+		case i < 0 && config.Schema == SchemaIgnore && !isKey:
+			p.ignored = append(p.ignored, config.field(name))
+			continue
 		case i < 0:
 			errs = append(errs, fmt.Errorf("field %s has no column %s%s", config.field(name), name, nearest.Hint(name, names)))
 			continue
@@ -68,6 +73,7 @@ func newPlan(config *Config, schema *row.Schema, table *relation, d tx.Dialect) 
 		}
 		p.add(table.columns[i], schema.Index(config.field(name)), d)
 	}
+	p.clearDeleted(table, d)
 	if len(p.cols) == 0 && len(errs) == 0 {
 		errs = append(errs, errors.New("the items have no field to write"))
 	}
@@ -286,6 +292,45 @@ func (p *plan) tookAll(took int64, sent int) error {
 // leftOut is the error of rows that the table did not take. No item is at fault.
 func leftOut(n, of int64) error {
 	return fmt.Errorf("the table took %d of %d rows: a trigger, a rule or a conflict clause of the table leaves rows out; if it puts them elsewhere, say `left_out: ignore`", of-n, of)
+}
+
+// action is what an upsert does with a row that is there.
+func (p *plan) action() string {
+	set := make([]string, 0, len(p.cols))
+	for i := range p.cols {
+		if name := quoted(p.cols[i].name); !p.isKey(i) {
+			set = append(set, name+" = excluded."+name)
+		}
+	}
+	if p.cleared != "" {
+		set = append(set, p.cleared)
+	}
+	if len(set) == 0 {
+		return "nothing"
+	}
+	return "update set " + strings.Join(set, ", ")
+}
+
+// conflict is the key of an upsert, with the predicate of its index.
+func (p *plan) conflict() string {
+	text := "(" + quotedList(p.config.Key) + ")"
+	if p.config.Where != "" {
+		text += " where " + p.config.Where
+	}
+	return text
+}
+
+// clearDeleted lets an upsert take the mark of delete_missing: soft away, unless a field writes it.
+func (p *plan) clearDeleted(table *relation, d tx.Dialect) {
+	name := p.config.deletedColumn()
+	i := table.indexOf(name, d)
+	if p.config.DeleteMissing != DeleteSoft || i < 0 || slices.ContainsFunc(p.cols, func(c column) bool { return c.name == table.columns[i].name }) {
+		return
+	}
+	p.cleared = quoted(name) + " = null"
+	if table.columns[i].kind == row.Bool {
+		p.cleared = quoted(name) + " = false"
+	}
 }
 
 // missing is the error of an update whose row is not there.

@@ -72,7 +72,7 @@ func (b *postgresBatch) encode(p *plan, records [][]row.Value) error {
 	if p.config.mode() == Insert && p.copies {
 		return b.encodeCopy(p)
 	}
-	if p.config.mode() != Insert && p.exactKeys() {
+	if p.config.mode() != Insert && p.exactKeys() && p.config.Where == "" {
 		b.records = b.lasts.lastRecords(p, records)
 	}
 	return inOrder(b.arrays.encode(p, b.records), records, b.records)
@@ -109,7 +109,7 @@ func (b *postgresBatch) send(ctx context.Context, conn tx.Conn, p *plan) error {
 		err = b.took(p, result)
 	}
 	if p.config.mode() == Upsert && dberr.SQLState(err) == "42P10" {
-		return fmt.Errorf("%w (an upsert needs a unique index on %s)", err, quotedList(p.config.Key))
+		return fmt.Errorf("%w (an upsert needs a unique index on %s)", err, p.conflict())
 	}
 	return err
 }
@@ -205,7 +205,7 @@ func (b *postgresBatch) took(p *plan, result arraysResult) error {
 		return p.tookAll(result.rows, len(b.records))
 	case p.config.mode() != Upsert || !p.changesRows():
 		return nil
-	case p.exactKeys():
+	case p.exactKeys() || p.config.Where != "":
 		return p.tookAll(result.rows, len(b.records))
 	case result.found:
 		return p.tookAll(int64(len(b.records)-result.number), len(b.records))
@@ -226,17 +226,14 @@ func (p *plan) arrayStatement() string {
 		text = fmt.Sprintf("insert into %s (%s) select %s from %s", table, quotedList(p.names()), p.values(), p.source(false))
 	case Upsert:
 		distinct, order := "", ""
-		if !p.exactKeys() {
+		if !p.exactKeys() && p.config.Where == "" {
 			keys := p.compared()
 			distinct, order = "distinct on ("+keys+") ", " order by "+keys+", s.ord desc"
 		}
-		action := "nothing"
-		if set := p.pick(p.isValue, "{column} = excluded.{column}"); len(set) > 0 {
-			action = "update set " + strings.Join(set, ", ")
-		}
-		text = fmt.Sprintf("insert into %s (%s) select %s%s from %s%s on conflict (%s) do %s",
-			table, quotedList(p.names()), distinct, p.values(), p.source(!p.exactKeys()), order, quotedList(p.config.Key), action)
-		if p.drops && !p.exactKeys() && action != "nothing" {
+		action := p.action()
+		text = fmt.Sprintf("insert into %s (%s) select %s%s from %s%s on conflict %s do %s",
+			table, quotedList(p.names()), distinct, p.values(), p.source(distinct != ""), order, p.conflict(), action)
+		if p.drops && distinct != "" && action != "nothing" {
 			text = p.countedUpsert(action)
 		}
 	case Update:
@@ -254,9 +251,9 @@ func (p *plan) arrayStatement() string {
 func (p *plan) countedUpsert(action string) string {
 	keys := p.compared()
 	return fmt.Sprintf(`with s as materialized (select distinct on (%s) * from %s order by %s, s.ord desc), done as (
-insert into %s (%s) select %s from s on conflict (%s) do %s returning 1)
+insert into %s (%s) select %s from s on conflict %s do %s returning 1)
 select (select count(*) from s) - (select count(*) from done)`,
-		keys, p.source(true), keys, p.into, quotedList(p.names()), p.values(), quotedList(p.config.Key), action)
+		keys, p.source(true), keys, p.into, quotedList(p.names()), p.values(), p.conflict(), action)
 }
 
 // updateStatement returns the number of one record without a row, if there is

@@ -23,7 +23,7 @@ const (
 func postgresLimit(oid uint32, modifier int) *limit {
 	switch oid {
 	case pgtype.Float4OID:
-		return ofReal
+		return ofReal()
 	case pgtype.TimestampOID, pgtype.TimestamptzOID:
 		return ofSeconds(modifier)
 	case pgtype.VarcharOID:
@@ -42,7 +42,7 @@ func postgresLimit(oid uint32, modifier int) *limit {
 			return v, unchanged
 		}}
 	case pgtype.ByteaOID:
-		return ofEscapes
+		return ofEscapes()
 	case pgtype.Float4ArrayOID, pgtype.TimestampArrayOID, pgtype.TimestamptzArrayOID, pgtype.VarcharArrayOID, pgtype.BPCharArrayOID:
 		element := map[uint32]uint32{
 			pgtype.Float4ArrayOID: pgtype.Float4OID, pgtype.TimestampArrayOID: pgtype.TimestampOID, pgtype.TimestamptzArrayOID: pgtype.TimestamptzOID,
@@ -94,34 +94,38 @@ func textLimit(oid uint32, modifier int) *limit {
 }
 
 // ofReal keeps a float with the shortest text of the float32 that is next to it (rule D7).
-var ofReal = &limit{
-	why: "a real keeps about 7 digits; declare the column double precision or numeric",
-	keep: func(v row.Value) (row.Value, change) {
-		x := v.Float()
-		if v.Kind() == row.Int { // which goes to a column of floats as it is
-			x = float64(v.Int())
-		}
-		near := row.Real(float32(x))
-		switch {
-		case near == x:
-			return v, unchanged
-		case near == 0, near-near != 0:
-			return v, unfit
-		}
-		return row.FloatValue(near), rounded
-	},
+func ofReal() *limit {
+	return &limit{
+		why: "a real keeps about 7 digits; declare the column double precision or numeric",
+		keep: func(v row.Value) (row.Value, change) {
+			x := v.Float()
+			if v.Kind() == row.Int { // which goes to a column of floats as it is
+				x = float64(v.Int())
+			}
+			near := row.Real(float32(x))
+			switch {
+			case near == x:
+				return v, unchanged
+			case near == 0, near-near != 0:
+				return v, unfit
+			}
+			return row.FloatValue(near), rounded
+		},
+	}
 }
 
 // ofEscapes refuses a text that the server reads as bytes with escapes.
-var ofEscapes = &limit{
-	from: row.String,
-	why:  "a text with a backslash is not the text of its bytes; declare the field bytes",
-	keep: func(v row.Value) (row.Value, change) {
-		if v.Kind() == row.String && strings.Contains(v.Str(), `\`) {
-			return v, unfit
-		}
-		return v, unchanged
-	},
+func ofEscapes() *limit {
+	return &limit{
+		from: row.String,
+		why:  "a text with a backslash is not the text of its bytes; declare the field bytes",
+		keep: func(v row.Value) (row.Value, change) {
+			if v.Kind() == row.String && strings.Contains(v.Str(), `\`) {
+				return v, unfit
+			}
+			return v, unchanged
+		},
+	}
 }
 
 // ofSeconds is the limit of a timestamp with so many digits of a second.

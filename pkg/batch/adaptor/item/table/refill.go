@@ -78,6 +78,7 @@ func refill(ctx context.Context, db tx.Database, c Config, b registry.BuildConte
 	if err != nil {
 		return nil, err
 	}
+	r.writer.context = b.StepContext
 	return b.In.ToRecords(r)
 }
 

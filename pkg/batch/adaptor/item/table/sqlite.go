@@ -79,7 +79,7 @@ from pragma_table_xinfo(?1, ?2) where hidden <> 1 order by cid`, name, schema)
 		}
 		c.kind = sqlvalue.DeclaredKind(c.typ)
 		if sqlvalue.HasNumericAffinity(c.typ) && (c.kind == row.Null || c.kind == row.BytesKind) {
-			c.limit, c.binary = numericAffinity, c.kind == row.Null
+			c.limit, c.binary = numericAffinity(), c.kind == row.Null
 		}
 		c.binary = c.binary || c.kind == row.DecimalKind || c.kind == row.JSONKind && !strings.Contains(strings.ToUpper(c.typ), "TEXT")
 		r.columns = append(r.columns, c)
@@ -201,18 +201,7 @@ func (p *plan) rowsStatement(n int) string {
 	one := "(" + strings.TrimSuffix(strings.Repeat("?,", len(p.cols)), ",") + ")"
 	b.WriteString(strings.TrimSuffix(strings.Repeat(one+",", n), ","))
 	if p.config.mode() == Upsert {
-		fmt.Fprintf(&b, " on conflict (%s) do ", quotedList(p.config.Key))
-		var set []string
-		for i, c := range p.cols {
-			if !p.isKey(i) {
-				set = append(set, quoted(c.name)+" = excluded."+quoted(c.name))
-			}
-		}
-		if len(set) == 0 {
-			b.WriteString("nothing")
-		} else {
-			b.WriteString("update set " + strings.Join(set, ", "))
-		}
+		fmt.Fprintf(&b, " on conflict %s do %s", p.conflict(), p.action())
 	}
 	p.texts[n] = b.String()
 	return p.texts[n]

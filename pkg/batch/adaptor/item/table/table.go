@@ -6,12 +6,14 @@
 package table
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"maps"
 	"reflect"
 	"slices"
+	"strings"
 
 	"github.com/surfin-batch/surfin/internal/nearest"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
@@ -55,18 +57,48 @@ const (
 	LeftOutIgnore LeftOut = "ignore"
 )
 
+// SchemaChange is what becomes of fields that the table has no column for.
+type SchemaChange string
+
+// The fates of fields without a column.
+const (
+	// SchemaFail fails the step.
+	SchemaFail SchemaChange = "fail"
+	// SchemaIgnore leaves the fields out, with a warning.
+	SchemaIgnore SchemaChange = "ignore"
+	// SchemaAdd adds columns in the transaction of the first rows.
+	SchemaAdd SchemaChange = "add"
+)
+
+// DeleteMissing is what becomes of rows whose keys did not come.
+type DeleteMissing string
+
+// The fates of rows whose keys did not come. Empty: they stay.
+const (
+	// DeleteSoft marks them in a column.
+	DeleteSoft DeleteMissing = "soft"
+	// DeleteHard deletes them.
+	DeleteHard DeleteMissing = "hard"
+)
+
 // Config configures the writer.
 type Config struct {
 	Name string `key:"name" main:"true" required:"true" doc:"The table, or schema.table."`
 	Mode Mode   `key:"mode" default:"insert" enum:"insert,upsert,update,delete,truncate,replace" doc:"insert adds rows; upsert adds or replaces by key; update changes rows that must be there; delete removes rows, if they are there; truncate empties the table once and then inserts; replace inserts beside the table, and exchanges all its rows when the step is done."`
 	// Key names columns, not fields.
-	Key      []string          `key:"key" doc:"The columns that tell one row from another; required for upsert, update and delete. An upsert needs a unique index on them."`
-	Missing  Missing           `key:"missing" default:"error" enum:"error,ignore" doc:"What becomes of an update whose row is not there: error makes the item an invalid one, which the step may skip; ignore passes it."`
-	LeftOut  LeftOut           `key:"left_out" default:"error" enum:"error,ignore" doc:"What becomes of rows that a trigger, a rule or a conflict clause of the table leaves out of an insert or upsert: error counts the others as written, and fails the step at its end with the exit code EXPECT_FAILED; ignore counts them as written, for triggers that put rows elsewhere."`
-	Columns  map[string]string `key:"columns" doc:"Column to field, and nothing else is written; without it every field goes to the column of its name."`
-	Create   bool              `key:"create" default:"false" doc:"Create the table if it is absent, with key as its primary key."`
-	Database string            `key:"database" doc:"The database; default: the job's."`
-	Batch    int               `key:"batch" default:"0" doc:"Rows per statement; 0: the whole chunk on PostgreSQL, as many as have about 100 values on SQLite."`
+	Key     []string          `key:"key" doc:"The columns that tell one row from another; required for upsert, update and delete. An upsert needs a unique index on them."`
+	Missing Missing           `key:"missing" default:"error" enum:"error,ignore" doc:"What becomes of an update whose row is not there: error makes the item an invalid one, which the step may skip; ignore passes it."`
+	LeftOut LeftOut           `key:"left_out" default:"error" enum:"error,ignore" doc:"What becomes of rows that a trigger, a rule or a conflict clause of the table leaves out of an insert or upsert: error counts the others as written, and fails the step at its end with the exit code EXPECT_FAILED; ignore counts them as written, for triggers that put rows elsewhere."`
+	Columns map[string]string `key:"columns" doc:"Column to field, and nothing else is written; without it every field goes to the column of its name."`
+	Create  bool              `key:"create" default:"false" doc:"Create the table if it is absent, with key as its primary key."`
+	Schema  SchemaChange      `key:"schema" default:"fail" enum:"fail,ignore,add" doc:"What becomes of a field that the table has no column for: fail is an error at the start of the step; ignore leaves it out, with a warning that is logged and stored in the context of the step (ignored_fields); add adds a column that may be null, in the transaction of the first rows. A column of the key is never left out or added."`
+	Where   string            `key:"where" doc:"The predicate of the partial unique index that an upsert is to use, as SQL, such as deleted_at is null. Rows outside of it are never updated, nor deleted by delete_missing [none]."`
+	// DeleteMissing and the next two are for upserts.
+	DeleteMissing DeleteMissing `key:"delete_missing" enum:"soft,hard" doc:"What becomes of rows whose key came with no item of the step: hard deletes them, soft marks them in the column of deleted, in the last transaction of the step. Nothing is deleted after a skip, whose key is not known, nor where no row came; a warning says so [they stay]."`
+	Deleted       string        `key:"deleted" default:"deleted_at" doc:"The column that delete_missing: soft sets: the time of a timestamp, the day of a date, true of a boolean. A row that comes again has it cleared, unless a field writes it."`
+	DeleteAll     bool          `key:"delete_all" default:"false" doc:"Let delete_missing delete all rows where no row came."`
+	Database      string        `key:"database" doc:"The database; default: the job's."`
+	Batch         int           `key:"batch" default:"0" doc:"Rows per statement; 0: the whole chunk on PostgreSQL, as many as have about 100 values on SQLite."`
 }
 
 // Validate checks what needs no item type.
@@ -99,6 +131,22 @@ func (c *Config) Validate() error {
 	switch {
 	case c.LeftOut != "" && c.LeftOut != LeftOutError && c.LeftOut != LeftOutIgnore:
 		bad("left_out", "%q is unknown (allowed: error, ignore)", c.LeftOut)
+	case c.Schema != "" && c.Schema != SchemaFail && c.Schema != SchemaIgnore && c.Schema != SchemaAdd:
+		bad("schema", "%q is unknown (allowed: fail, ignore, add)", c.Schema)
+	case c.Schema == SchemaAdd && c.mode() == Delete:
+		bad("schema", "mode delete writes no column: `schema: add` is for the others")
+	case c.DeleteMissing != "" && c.DeleteMissing != DeleteSoft && c.DeleteMissing != DeleteHard:
+		bad("delete_missing", "%q is unknown (allowed: soft, hard)", c.DeleteMissing)
+	case c.DeleteMissing != "" && c.mode() != Upsert:
+		bad("delete_missing", "mode %s does not know all keys: `delete_missing` is for upsert", c.mode())
+	case c.DeleteAll && c.DeleteMissing == "":
+		bad("delete_all", "it is for delete_missing")
+	case c.Deleted != "" && c.Deleted != defaultDeleted && c.DeleteMissing != DeleteSoft:
+		bad("deleted", "it is for delete_missing: soft")
+	case c.Where != "" && c.mode() != Upsert:
+		bad("where", "mode %s uses no unique index: `where` is for upsert", c.mode())
+	case strings.Contains(c.Where, ";"):
+		bad("where", "it is a predicate, without a semicolon")
 	case c.LeftOut == LeftOutIgnore && c.onlyCompares():
 		bad("left_out", "mode %s inserts no row: `left_out` is for insert and upsert", c.mode())
 	}
@@ -120,6 +168,11 @@ func (c *Config) mode() Mode {
 	return c.Mode
 }
 
+// defaultDeleted is the column that marks rows as deleted.
+const defaultDeleted = "deleted_at"
+
+func (c *Config) deletedColumn() string { return cmp.Or(c.Deleted, defaultDeleted) }
+
 // needsRows says that an item whose key is not in the table is an invalid one.
 func (c *Config) needsRows() bool { return c.mode() == Update && c.Missing != MissingIgnore }
 
@@ -128,14 +181,17 @@ func (c *Config) refills() bool { return c.mode() == Truncate || c.mode() == Rep
 
 // Refills implements registry.Refiller.
 func (c *Config) Refills() string {
-	if !c.refills() {
-		return ""
+	switch {
+	case c.DeleteMissing != "":
+		return "upsert with delete_missing"
+	case c.refills():
+		return string(c.Mode)
 	}
-	return string(c.Mode)
+	return ""
 }
 
 // Creates implements registry.Creator.
-func (c *Config) Creates() bool { return c.Create }
+func (c *Config) Creates() bool { return c.Create || c.Schema == SchemaAdd }
 
 // onlyCompares says that the key finds rows, and is not written.
 func (c *Config) onlyCompares() bool { return c.mode() == Update || c.mode() == Delete }
@@ -153,8 +209,8 @@ and tables with rules or row-level security; SQLite gets multi-row statements. A
 column that takes no values (generated, ` + "`generated always as identity`" + `, computed by a
 view) is an error at the start of the step.
 
-Fields find their columns by name. A field without a column is an error; a column
-without a field gets its default. If a key is in a chunk more than once, the last item
+Fields find their columns by name. A field without a column is an error, unless
+` + "`schema`" + ` says ignore or add; a column without a field gets its default. If a key is in a chunk more than once, the last item
 wins. An absent table is an error that prints the CREATE TABLE, unless ` + "`create: true`" + `, which
 creates it in the transaction of the first rows, or at the end of a step without any.
 
@@ -169,6 +225,11 @@ items empties the table in both modes, and a restart goes on where it was. Both 
 in a partitioned step, and beside another writer to the table; replace is refused where a foreign key of another
 table refers to it. A redrive of skipped items adds to the table. A step that is never restarted leaves its
 surfin_... table behind.
+
+An upsert by a partial unique index names its predicate: ` + "`where: deleted_at is null`" + `. With ` + "`delete_missing`" + `, rows whose
+key came with no item are deleted (hard), or marked in a column (soft), in the last transaction of the step; the keys that
+came are in a table surfin_..._keys until then, so that a restart knows those of the attempts before. Nothing is deleted after a
+skip, nor where no row came unless ` + "`delete_all: true`" + ` says so; a warning says why. It is refused in a partitioned step.
 
 Rows that a trigger, a rule or a conflict clause of the table leaves out of an insert or upsert are not counted as
 written, and the step fails at its end; ` + "`left_out: ignore`" + ` is for triggers that put rows elsewhere.
@@ -190,25 +251,32 @@ flow:
   chunk:
     reader: {csv: {path: in.csv, item: {id: int, name: string}}}
     writer: {table: {name: customer, mode: upsert, key: [id], create: true}}`,
-		New: func(ctx context.Context, cfg any, b registry.BuildContext) (any, error) {
-			c := cfg.(*Config)
-			db, err := b.FindDatabase(c.Database)
-			if err != nil {
-				return nil, err
-			}
-			if c.refills() {
-				return refill(ctx, db, *c, b)
-			}
-			w, err := New(db, *c, b.In.Schema())
-			if err != nil {
-				return nil, err
-			}
-			if c.Create {
-				return b.In.ToRecords(creator{w})
-			}
-			return b.In.ToRecords(w)
-		},
+		New: build,
 	}}
+}
+
+// build makes the writer that the configuration asks for.
+func build(ctx context.Context, cfg any, b registry.BuildContext) (any, error) {
+	c := cfg.(*Config)
+	db, err := b.FindDatabase(c.Database)
+	if err != nil {
+		return nil, err
+	}
+	if c.refills() {
+		return refill(ctx, db, *c, b)
+	}
+	if c.DeleteMissing != "" && b.RedriveOf == 0 {
+		return syncWriter(db, *c, b)
+	}
+	w, err := New(db, *c, b.In.Schema())
+	if err != nil {
+		return nil, err
+	}
+	w.context = b.StepContext
+	if c.Create {
+		return b.In.ToRecords(creator{w})
+	}
+	return b.In.ToRecords(w)
 }
 
 // types checks mapping and key against the item's schema.
@@ -230,6 +298,18 @@ func (c *Config) check(schema *row.Schema) error {
 	if schema.IsOpen() {
 		return nil
 	}
+	errs := []error{c.checkFields(schema)}
+	for _, k := range c.Key {
+		if i := schema.Index(c.field(k)); i >= 0 && c.byKey() && schema.Field(i).Nullable {
+			errs = append(errs, &registry.ConfigError{Key: "key", Err: fmt.Errorf("field %s may be null, and a null is equal to nothing", schema.Field(i).Name)})
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// checkFields is check without nullability, which says nothing where a source describes its columns: each
+// may be null then, and a null in a key is an invalid item.
+func (c *Config) checkFields(schema *row.Schema) error {
 	var errs []error
 	for _, column := range slices.Sorted(maps.Keys(c.Columns)) {
 		if field := c.Columns[column]; schema.Index(field) < 0 {
@@ -237,11 +317,8 @@ func (c *Config) check(schema *row.Schema) error {
 		}
 	}
 	for _, k := range c.Key {
-		switch i := schema.Index(c.field(k)); {
-		case i < 0:
+		if schema.Index(c.field(k)) < 0 {
 			errs = append(errs, &registry.ConfigError{Key: "key", Err: fmt.Errorf("the item has no field for column %s%s", k, nearest.Hint(k, c.written(schema)))})
-		case c.byKey() && schema.Field(i).Nullable:
-			errs = append(errs, &registry.ConfigError{Key: "key", Err: fmt.Errorf("field %s may be null, and a null is equal to nothing", schema.Field(i).Name)})
 		}
 	}
 	return errors.Join(errs...)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/surfin-batch/surfin/internal/dberr"
 	"github.com/surfin-batch/surfin/internal/sqlvalue"
+	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
@@ -35,6 +36,9 @@ type Writer struct {
 	// createdIn is the transaction that created the table: once it is over, whether
 	// the table is there has to be looked up again.
 	createdIn tx.Tx
+	// context is that of the step, for warnings; nil: there is none. warned are the fields of the last one.
+	context func() *core.ExecutionContext
+	warned  string
 	// counted says that the engine asks for leftOut.
 	counted bool
 	leftOut int64
@@ -78,6 +82,11 @@ type relation struct {
 	uncounted bool
 	// refuses are the modes that it does not take, with the reason.
 	refuses map[Mode]string
+}
+
+// indexOf returns the place of a column, -1 if there is none.
+func (r *relation) indexOf(name string, d tx.Dialect) int {
+	return slices.IndexFunc(r.columns, func(c column) bool { return c.name == name || d == tx.SQLite && strings.EqualFold(c.name, name) })
 }
 
 func (r *relation) absent() bool { return len(r.columns) == 0 }
@@ -173,6 +182,9 @@ func (w *Writer) Open(ctx context.Context, _ item.Position) error {
 			return err
 		}
 	}
+	if len(w.toAdd(w.schema)) > 0 { // with the first rows
+		return nil
+	}
 	return w.prepare(ctx, conn, w.schema)
 }
 
@@ -196,17 +208,43 @@ func (w *Writer) WriteRecords(ctx context.Context, schema *row.Schema, records [
 		size = w.config.Batch
 	}
 	defer w.batch.forget()
-	from := 0
-	for part := range slices.Chunk(records, size) {
-		if err := w.batch.encode(w.plan, part); err != nil {
-			return w.failed(moved(err, from))
+	for _, round := range w.rounds(records) {
+		for part := range slices.Chunk(round, size) {
+			err := w.batch.encode(w.plan, part)
+			if err == nil {
+				err = w.batch.send(ctx, t.Conn(), w.plan)
+			}
+			if err != nil {
+				return w.failed(inOrder(err, records, part))
+			}
 		}
-		if err := w.batch.send(ctx, t.Conn(), w.plan); err != nil {
-			return w.failed(moved(err, from))
-		}
-		from += len(part)
 	}
 	return nil
+}
+
+// rounds are the records in parts without a key twice, where the predicate of an index decides whether
+// two rows of one key are one: PostgreSQL refuses the second one in a statement.
+func (w *Writer) rounds(records [][]row.Value) [][][]row.Value {
+	if w.config.Where == "" || w.db.Dialect() != tx.Postgres {
+		return [][][]row.Value{records}
+	}
+	var list [][][]row.Value
+	var keys lasts
+	times := map[string]int{}
+	exact := w.plan.exactKeys()
+	for i, record := range records {
+		n := i
+		if exact {
+			key := string(keys.text(w.plan, record))
+			n = times[key]
+			times[key]++
+		}
+		if n == len(list) {
+			list = append(list, nil)
+		}
+		list[n] = append(list[n], record)
+	}
+	return list
 }
 
 func (w *Writer) failed(err error) error {
@@ -255,6 +293,9 @@ func (w *Writer) prepare(ctx context.Context, conn tx.Conn, schema *row.Schema) 
 	if err := w.present(schema); err != nil {
 		return err
 	}
+	if err := w.addColumns(ctx, conn, schema); err != nil {
+		return err
+	}
 	p, err := newPlan(&w.config, schema, &w.table, w.db.Dialect())
 	if err != nil {
 		return fmt.Errorf("table %s: %w%s", w.config.Name, err, w.earlier)
@@ -264,6 +305,9 @@ func (w *Writer) prepare(ctx context.Context, conn tx.Conn, schema *row.Schema) 
 	}
 	_, p.relation = schemaOf(cmp.Or(w.into, w.config.Name))
 	p.into = w.db.Dialect().Quote(cmp.Or(w.into, w.config.Name))
+	if err := w.warn(ctx, p.ignored); err != nil {
+		return err
+	}
 	w.plan = p
 	w.planned.Store(p)
 	return nil

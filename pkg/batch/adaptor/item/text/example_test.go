@@ -12,6 +12,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/text"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
+	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
 // Customer is an item of the examples.
@@ -69,4 +70,30 @@ func ExampleNewLinesReader() {
 	err = errors.Join(reader.Component().(item.Opener).Open(ctx, nil), reader.Fill(ctx, items, 2), reader.Component().(item.Closer).Close(ctx))
 	fmt.Println(items.At(0).(item.Row).Values()[0], items.At(1).(item.Row).Values()[0], err)
 	// Output: one two <nil>
+}
+
+// Strike is a detail of the example below: the day is that of the header above it.
+type Strike struct {
+	Day  string
+	Cost row.Decimal
+}
+
+// A file with several record types: H, D and T.
+func ExampleReaderConfig_records() {
+	path, done := testexample.File("in.txt", "H2026-11-20\nD0125{\nD0000N\nT000001245\n")
+	defer done()
+	two := 2
+	reader, err := text.NewReader(text.ReaderConfig{Path: path, Records: map[string]text.RecordType{
+		"H": {As: "header", Columns: map[string]text.Column{"day": {At: "2-11"}}},
+		"D": {Columns: map[string]text.Column{"cost": {At: "2-6", Format: "zoned", Decimals: &two}}},
+		"T": {As: "trailer", Sums: map[string]text.Column{"cost": {At: "2-10", Format: "text"}}},
+	}}, item.TypeOf[Strike]("strike"))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	testexample.Print[Strike](reader)
+	// Output:
+	// {Day:2026-11-20 Cost:12.50}
+	// {Day:2026-11-20 Cost:-0.05}
 }

@@ -9,7 +9,7 @@ import (
 )
 
 // parse reads the value of the column, with the point that is not written.
-func (c cell) parse(l line, schema *row.Schema) (row.Value, error) {
+func (c *cell) parse(l line, schema *row.Schema) (row.Value, error) {
 	f := schema.Field(c.field)
 	if c.form != formText {
 		return c.parseNumber(l.at(c.span), l.codec, f)

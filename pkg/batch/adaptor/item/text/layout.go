@@ -238,7 +238,7 @@ func (l line) read(s span) (string, error) {
 }
 
 // value returns the text of the column without what fills it up.
-func (c cell) value(text string) string {
+func (c *cell) value(text string) string {
 	filler := string(c.pad)
 	switch {
 	case !c.right:

@@ -33,6 +33,7 @@ func (c *LinesConfig) Validate() error {
 // LinesWriterConfig configures the writer `lines`.
 type LinesWriterConfig struct {
 	Path        string                      `key:"path" main:"true" path:"std" output:"true" required:"true" doc:"The file to write; - is the standard output. It is written as PATH.part.NAME, a name of the attempt's own, and renamed when the step is done; what was there is replaced."`
+	Append      bool                        `key:"append" default:"false" doc:"Keep what is in the file, and write after it; without it the file is replaced. The part begins as a copy of the file. A last line without its end gets one."`
 	LineEnd     string                      `key:"line_end" default:"lf" enum:"lf,crlf" doc:"How a line ends."`
 	Encoding    filestream.EncodingName     `key:"encoding" default:"utf-8" doc:"The text's encoding. A character that it lacks makes the item invalid."`
 	Compression filestream.WriteCompression `key:"compression" default:"auto" doc:"Compress the file, one gzip member or zstd frame per chunk; auto goes by the suffix: .gz or .zst."`
@@ -53,7 +54,7 @@ seek. A file that changed since the last attempt is refused.`,
 flow:
 - step: grep
   chunk:
-    reader: {lines: in.log}
+    reader: {lines: {path: in.log, encoding: windows-1252}}
     processor: {filter: "item.line contains 'ERROR'"}
     writer: {lines: out/errors.log}`,
 			Config: reflect.TypeFor[LinesConfig](),
@@ -67,14 +68,18 @@ flow:
 			Summary: "Writes a text file, a line for each item.",
 			Doc: `The items have one field, as those of the reader lines, or those of a map with only: true. Its
 text is the line; a null is an empty one, and a text with a line end is an invalid item. The
-file is in view only when the step is complete. Each chunk costs one fsync.`,
+file is in view only when the step is complete. Each chunk costs one fsync.
+
+With ` + "`append: true`" + ` the file keeps what it has: the step copies it once, writes after the copy, and replaces
+the file with both when it is complete. Nothing is lost or doubled if the step is killed, restarted or
+frozen. If another program has changed the file meanwhile, the step fails and leaves it as it is (rule C15t).`,
 			Example: `job: names
 flow:
 - step: names
   chunk:
     reader: {csv: {path: in.csv, item: {id: int, name: string}}}
     processor: {map: {only: true, name: upper(item.name)}}
-    writer: {lines: out/names.txt}`,
+    writer: {lines: {path: out/names.txt, append: true}}`,
 			Config: reflect.TypeFor[LinesWriterConfig](),
 			Types:  func(_ any, in item.Type) (item.Type, error) { return in, oneField(in) },
 			New: func(_ context.Context, cfg any, b registry.BuildContext) (any, error) {
@@ -176,7 +181,7 @@ func NewLinesWriter(cfg LinesWriterConfig, use registry.BuildContext) (item.Writ
 		return nil, fmt.Errorf("lines: %w", err)
 	}
 	return newWriter(outConfig{
-		name: "lines", path: cfg.Path, compression: cfg.Compression, encoding: cfg.Encoding, lineEnd: cfg.LineEnd,
+		name: "lines", path: cfg.Path, compression: cfg.Compression, appends: cfg.Append, encoding: cfg.Encoding, lineEnd: cfg.LineEnd,
 		put: func(dst []byte, schema *row.Schema, record []row.Value) ([]byte, error) {
 			f := schema.Field(0)
 			dst, err := appendText(dst, f, record[0])

@@ -386,7 +386,7 @@ func (p *program) bytesOf(text string) (string, error) {
 
 // Column implements recordtypes.Record.
 func (r *record) Column(t *recordtypes.Type, column int) (row.Value, error) {
-	c := r.of[t.Number()].cells[column]
+	c := &r.of[t.Number()].cells[column]
 	v, err := c.parse(r.line, r.plan.Schema)
 	if err != nil {
 		return v, fmt.Errorf("%s %s: %w", r.places(), c.span, err)
@@ -408,7 +408,7 @@ func (r *record) Count(t *recordtypes.Type) (int64, error) {
 
 // Sum implements recordtypes.Record.
 func (r *record) Sum(t *recordtypes.Type, sum int) (row.Value, error) {
-	c := r.of[t.Number()].sums[sum]
+	c := &r.of[t.Number()].sums[sum]
 	v, err := c.parse(r.line, r.plan.Schema)
 	if err == nil && v.IsNull() {
 		err = errors.New("it is blank")
@@ -437,7 +437,7 @@ var errNotValid = errors.New("the line is not valid")
 
 // fits says what is wrong with the form of a record, before its columns are read.
 func (r *record) fits(t *recordtypes.Type, short bool) error {
-	l := r.of[t.Number()]
+	l := r.of[t.Number()].layout
 	switch {
 	case r.codec == nil && !utf8.ValidString(r.text):
 		return errNotValid

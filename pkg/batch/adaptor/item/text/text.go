@@ -136,6 +136,7 @@ type WriterConfig struct {
 	Records     map[string]RecordType       `key:"records" doc:"The types of records, if the file has several, as the reader has them. A header is written before the first item, and again when one of its fields changes; trailers are written with what they count. If there are several types of details, the field record of an item is the type of its record."`
 	TypeAt      string                      `key:"type_at" doc:"Where the name of the type is written, if not at the beginning of the record: FIRST-LAST."`
 	Length      int                         `key:"length" doc:"The bytes of a record, in a file without line ends: places are bytes then. Without it a record is a line."`
+	Append      bool                        `key:"append" default:"false" doc:"Keep what is in the file, and write after it; without it the file is replaced. The part begins as a copy of the file. A last line without its end gets one. Its header is not written again, and must be that of this step; there is no trailer."`
 	Record      string                      `key:"record" literal:"true" doc:"What each record begins with."`
 	Header      string                      `key:"header" doc:"The first line, such as H${params.date}."`
 	Trailer     *Trailer                    `key:"trailer" doc:"The last line."`
@@ -150,6 +151,12 @@ func (c *WriterConfig) Validate() error {
 	checkRecords(func(key, format string, args ...any) {
 		errs = append(errs, &registry.ConfigError{Key: key, Err: fmt.Errorf(format, args...)})
 	}, len(c.Records), len(c.Columns), c.TypeAt, c.Record, c.Trailer)
+	switch {
+	case c.Append && c.Trailer != nil:
+		errs = append(errs, &registry.ConfigError{Key: "append", Err: errors.New("the file has a trailer, and nothing can follow that")})
+	case c.Append && c.Records != nil:
+		errs = append(errs, &registry.ConfigError{Key: "append", Err: errors.New("a file of several record types has headers and trailers, and is written as a whole")})
+	}
 	return errors.Join(append(errs, checkMarks(c.Record, c.Header, c.Trailer)...)...)
 }
 

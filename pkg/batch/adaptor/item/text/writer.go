@@ -47,7 +47,7 @@ func NewWriter(cfg WriterConfig, use registry.BuildContext) (item.Writer, error)
 		form["length"] = strconv.Itoa(cfg.Length)
 	}
 	out := outConfig{
-		name: "fixed", path: cfg.Path, compression: cfg.Compression, encoding: cfg.Encoding, lineEnd: cfg.LineEnd, shape: l.shape,
+		name: "fixed", path: cfg.Path, compression: cfg.Compression, appends: cfg.Append, encoding: cfg.Encoding, lineEnd: cfg.LineEnd, shape: l.shape,
 		header: cfg.Header, put: l.appendRecord, sums: total, form: form,
 	}
 	if cfg.Trailer != nil {
@@ -194,6 +194,7 @@ func appendText(dst []byte, f *row.Field, v row.Value) ([]byte, error) {
 // outConfig is what the writers differ by.
 type outConfig struct {
 	name, path, lineEnd string
+	appends             bool
 	compression         filestream.WriteCompression
 	encoding            filestream.EncodingName
 	header              string // "": there is none
@@ -240,6 +241,13 @@ func newWriter(cfg outConfig, use registry.BuildContext) (item.Writer, error) {
 	if cfg.lineEnd == "crlf" {
 		w.end = "\r\n"
 	}
+	appends, err := filestream.AppendTo(cfg.appends, encoding, w.end)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", cfg.name, err)
+	}
+	if appends != nil {
+		appends.Record = cfg.length
+	}
 	form := filestream.Form{
 		filestream.FormWriter: cfg.name, "line_end": cmp.Or(cfg.lineEnd, "lf"), "encoding": filestream.CanonicalEncoding(cfg.encoding),
 	}
@@ -247,7 +255,7 @@ func newWriter(cfg outConfig, use registry.BuildContext) (item.Writer, error) {
 		form[name] = value
 	}
 	w.out = filestream.NewOutput(filestream.OutputConfig{
-		Path: cfg.path, Compression: cfg.compression, Form: form, Mode: use.FileMode, Attempt: use.Attempt,
+		Path: cfg.path, Compression: cfg.compression, Append: appends, Form: form, Mode: use.FileMode, Attempt: use.Attempt,
 	})
 	return use.In.ToRecords(w)
 }
@@ -288,8 +296,11 @@ func (w *writer) start(at item.Position, place func(*filestream.OutputPosition) 
 	if err := w.setTrailer(); err != nil {
 		return w.named(err)
 	}
-	if err := place(from); err != nil || pos.Offset > 0 || w.out.Finished() {
+	if err := place(from); err != nil {
 		return w.named(err)
+	}
+	if w.out.Begun() {
+		return w.checkHeader()
 	}
 	w.buf = append(w.buf[:0], w.enc.BOM()...)
 	if w.cfg.header != "" {
@@ -303,6 +314,22 @@ func (w *writer) start(at item.Position, place func(*filestream.OutputPosition) 
 	}
 	_, err := w.out.Write(w.buf)
 	return w.named(err)
+}
+
+// checkHeader compares the first line of a file that is appended to with the header.
+func (w *writer) checkHeader() error {
+	head := w.out.Appended()
+	if w.cfg.header == "" || head == nil {
+		return nil
+	}
+	header, err := w.cfg.marked(w.cfg.header)
+	if err != nil {
+		return w.named(fmt.Errorf("the header: %w", err))
+	}
+	if bytes.HasPrefix(head, []byte(header)) {
+		return nil
+	}
+	return w.named(exception.Fatal("", fmt.Errorf("cannot append to %s: it begins with %.80q, and the header of this step is %.80q", w.cfg.path, head, header)))
 }
 
 func typesOf(at *recordtypes.Position) recordtypes.Position {

@@ -206,6 +206,12 @@ func (o *observer) stepEnded(e core.StepEnded) record {
 	})
 	r.add(seconds(since(began)))
 	r.counters(s.Counters)
+	if warnings := s.Warnings(); len(warnings) > 0 {
+		if r.level < slog.LevelWarn {
+			r = r.at(slog.LevelWarn)
+		}
+		r.text("warning", strings.Join(warnings, "; "))
+	}
 	r.text("error", s.Error)
 	return r
 }

@@ -1,0 +1,69 @@
+package csv
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/surfin-batch/surfin/internal/filestream"
+	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
+	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
+)
+
+func TestRecordsAreAppendedUnderTheHeaderThatIsThere(t *testing.T) {
+	t.Parallel()
+	item := texts(t, "a", "b c")
+	for _, c := range []struct {
+		was, want string
+		cfg       WriterConfig
+	}{
+		{"", "a,b c\n1,2\n", WriterConfig{Header: true}},
+		{"a,b c\nx,y\n", "a,b c\nx,y\n1,2\n", WriterConfig{Header: true}},
+		{"a,b c\nx,y", "a,b c\nx,y\n1,2\n", WriterConfig{Header: true}},
+		{"a,b c", "a,b c\n1,2\n", WriterConfig{Header: true}},
+		{"a,b c\r\nx,y", "a,b c\r\nx,y\r\n1,2\r\n", WriterConfig{Header: true, LineEnd: "crlf"}},
+		{"\xEF\xBB\xBFa,b c\n", "\xEF\xBB\xBFa,b c\n1,2\n", WriterConfig{Header: true, Encoding: "utf-8-bom"}},
+		{"", "\xEF\xBB\xBFa,b c\n1,2\n", WriterConfig{Header: true, Encoding: "utf-8-bom"}},
+		{"x,y\n", "x,y\n1,2\n", WriterConfig{}},
+		{"\xff\xfea\x00", "\xff\xfea\x00\n\x001\x00,\x002\x00\n\x00", WriterConfig{Encoding: "utf-16"}},
+	} {
+		c.cfg.Path, c.cfg.Append = file(t, "out.csv", c.was), true
+		got, err := write(t, c.cfg, item, []string{"1", "2"})
+		require.NoError(t, err)
+		require.Equal(t, c.want, got)
+		info, err := os.Stat(c.cfg.Path)
+		require.NoError(t, err)
+		require.NotZero(t, info.Size())
+	}
+	none := WriterConfig{Path: filepath.Join(t.TempDir(), "new.csv"), Append: true, Header: true}
+	got, err := write(t, none, item, []string{"1", "2"})
+	require.NoError(t, err)
+	require.Equal(t, "a,b c\n1,2\n", got)
+}
+
+func TestAFileWithAnotherHeaderIsNotAppendedTo(t *testing.T) {
+	t.Parallel()
+	for was, want := range map[string]string{
+		"a\nx\n":      `its header is "a", and that of this step is "a,b"`,
+		"b,a\n1,2\n":  `its header is "b,a", and that of this step is "a,b"`,
+		"a;b\r\n1;2":  `its header is "a;b", and that of this step is "a,b"`,
+		"a,bc\n1,2\n": `its header is "a,bc", and that of this step is "a,b"`,
+	} {
+		path := file(t, "out.csv", was)
+		w, err := NewWriter(WriterConfig{Path: path, Header: true, Append: true}, registry.BuildContext{In: texts(t, "a", "b")})
+		require.NoError(t, err)
+		c := w.Component().(*writer)
+		err = c.Open(t.Context(), nil)
+		require.ErrorContains(t, err, "csv: cannot append to "+path+": "+want)
+		require.False(t, exception.IsSkippable(err))
+		require.NoError(t, c.Close(t.Context()))
+		data, err := os.ReadFile(path)
+		require.NoError(t, err)
+		require.Equal(t, was, string(data))
+		parts, err := filepath.Glob(path + filestream.PartSuffix + "*")
+		require.NoError(t, err)
+		require.Empty(t, parts)
+	}
+}

@@ -1,0 +1,280 @@
+package table
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/item"
+	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
+	"github.com/surfin-batch/surfin/pkg/batch/core/row"
+	"github.com/surfin-batch/surfin/pkg/batch/tx"
+)
+
+// Sync upserts rows and deletes those whose keys did not come (rule TW7). The keys that came are in a
+// table of its own, which is filled in the transactions of the chunks and dropped in the one that deletes.
+// One goroutine at a time uses it.
+type Sync struct {
+	writer  *Writer
+	seen    *Writer // of the keys; nil before the first rows
+	attempt func(ctx context.Context) (core.Attempt, error)
+	of      core.Attempt
+	resumed bool // an earlier attempt has committed
+	at      syncPosition
+	tally   item.Tally
+}
+
+// syncPosition is the position of a Sync.
+type syncPosition struct {
+	// Begun says that the attempts so far have kept their keys.
+	Begun bool `json:"begun"`
+	// Keys is the table of the keys; empty: no row came.
+	Keys string `json:"keys,omitempty"`
+	// Done says that rows were deleted, or that they were to stay.
+	Done bool `json:"done,omitempty"`
+}
+
+// NewSync returns the writer of `delete_missing`. attempt is that of registry.BuildContext; resumed says that
+// the step continues after a commit of an earlier attempt.
+func NewSync(db tx.Database, config Config, schema *row.Schema, attempt func(ctx context.Context) (core.Attempt, error), resumed bool) (*Sync, error) {
+	if attempt == nil {
+		return nil, errors.New("table: delete_missing needs a step whose attempts are recorded")
+	}
+	w, err := New(db, config, schema)
+	return &Sync{writer: w, attempt: attempt, resumed: resumed}, err
+}
+
+// syncWriter makes the component. A redrive adds its rows and deletes none.
+func syncWriter(db tx.Database, c Config, b registry.BuildContext) (any, error) {
+	s, err := NewSync(db, c, b.In.Schema(), b.Attempt, b.Continues)
+	if err != nil {
+		return nil, err
+	}
+	s.writer.context = b.StepContext
+	return b.In.ToRecords(s)
+}
+
+// Open looks at the table, and for the keys of earlier attempts.
+func (s *Sync) Open(ctx context.Context, at item.Position) error {
+	name := s.writer.config.Name
+	if at == nil && s.resumed {
+		return fmt.Errorf("table %s: delete_missing: the keys of the rows that earlier attempts wrote are not known: begin again with --from-start", name)
+	}
+	if err := s.Rewind(ctx, at); err != nil {
+		return err
+	}
+	var err error
+	if s.of, err = s.attempt(ctx); err != nil {
+		return err
+	}
+	if step, part, is := strings.Cut(s.of.Step, ":"); is {
+		return fmt.Errorf("table %s: delete_missing in partition %s of step %s: each partition would delete the rows of the others", name, part, step)
+	}
+	if err := s.writer.Open(ctx, nil); err != nil {
+		return err
+	}
+	if s.at.Keys != "" {
+		found, err := s.writer.engine.describe(ctx, tx.ConnOf(ctx, s.writer.db), s.at.Keys)
+		if err != nil {
+			return fmt.Errorf("table %s: look up %s: %w", name, s.at.Keys, err)
+		}
+		if found.absent() {
+			return fmt.Errorf("table %s: table %s with the keys of earlier attempts is gone: begin again with --from-start", name, s.at.Keys)
+		}
+	}
+	if s.writer.table.absent() {
+		return nil
+	}
+	_, _, err = s.writer.deletedMark()
+	return err
+}
+
+// deletedMark returns the expression that marks a row as deleted, and the condition of rows that are not
+// marked.
+func (w *Writer) deletedMark() (mark, unmarked string, err error) {
+	if w.config.DeleteMissing != DeleteSoft {
+		return "", "", nil
+	}
+	name, d := w.config.deletedColumn(), w.db.Dialect()
+	i := w.table.indexOf(name, d)
+	if i < 0 {
+		return "", "", fmt.Errorf("table %s: delete_missing: soft needs a column %s of type timestamp, date or boolean: name another by `deleted`", w.config.Name, name)
+	}
+	kind := w.table.columns[i].kind
+	marks := map[row.Kind]string{row.Timestamp: "now()", row.DateKind: "current_date", row.Bool: "true"}
+	if d == tx.SQLite {
+		marks = map[row.Kind]string{row.Timestamp: "strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')", row.DateKind: "date('now')", row.Bool: "1"}
+	}
+	mark, ok := marks[kind]
+	switch {
+	case !ok:
+		return "", "", fmt.Errorf("table %s: delete_missing: soft: column %s is of type %s, and should be timestamp, date or boolean", w.config.Name, name, w.table.columns[i].typeText())
+	case kind == row.Bool:
+		return mark, quoted(name) + " is not " + mark, nil
+	}
+	return mark, quoted(name) + " is null", nil
+}
+
+// WriteRecords writes the records and their keys in the chunk's transaction, which ctx carries.
+func (s *Sync) WriteRecords(ctx context.Context, schema *row.Schema, records [][]row.Value) error {
+	t, ok := tx.From(ctx, s.writer.db.Name())
+	if !ok {
+		return s.writer.noTransaction()
+	}
+	if len(records) == 0 {
+		return nil
+	}
+	if err := s.writer.WriteRecords(ctx, schema, records); err != nil {
+		return err
+	}
+	if err := s.keep(ctx, t, schema); err != nil {
+		return err
+	}
+	return s.seen.WriteRecords(ctx, schema, records)
+}
+
+// keep makes the table of the keys, with the types of their columns, and its writer.
+func (s *Sync) keep(ctx context.Context, t tx.Tx, schema *row.Schema) (err error) {
+	w := s.writer
+	name := shadowName(w.config.Name+"_keys", s.of)
+	if s.seen == nil {
+		columns := map[string]string{}
+		for _, k := range w.config.Key {
+			columns[k] = w.config.field(k)
+		}
+		if s.seen, err = New(w.db, Config{Name: name, Mode: Upsert, Key: w.config.Key, Columns: columns}, schema); err != nil {
+			return err
+		}
+	}
+	if s.at.Keys != "" {
+		return nil
+	}
+	var list []string
+	for _, k := range w.config.Key {
+		c := &w.table.columns[w.table.indexOf(k, w.db.Dialect())]
+		text := quoted(k) + " " + c.typeText()
+		if c.collation != "" {
+			text += " collate " + c.collation
+		}
+		list = append(list, text)
+	}
+	to := w.db.Dialect().Quote(name)
+	for _, statement := range []string{"drop table if exists " + to, "create table " + to + " (" + strings.Join(list, ", ") + ", primary key (" + quotedList(w.config.Key) + "))"} {
+		if _, err := t.Conn().ExecContext(ctx, statement); err != nil {
+			return fmt.Errorf("table %s: make %s for the keys: %w", w.config.Name, name, err)
+		}
+	}
+	s.seen.table, s.seen.plan, s.seen.createdIn = relation{}, nil, t
+	s.at.Keys = name
+	return nil
+}
+
+// Tally implements item.Tallier.
+func (s *Sync) Tally(t item.Tally) { s.tally = t }
+
+// Complete implements item.Completer: it deletes the rows whose keys did not come.
+func (s *Sync) Complete(ctx context.Context) error {
+	if s.at.Done {
+		return nil
+	}
+	t, ok := tx.From(ctx, s.writer.db.Name())
+	if !ok {
+		return s.writer.noTransaction()
+	}
+	if err := s.writer.createAbsent(ctx); err != nil {
+		return err
+	}
+	why := ""
+	switch {
+	case s.tally.Skipped > 0:
+		why = fmt.Sprintf("%d items were skipped, and their keys are unknown", s.tally.Skipped)
+	case s.at.Keys == "" && !s.writer.config.DeleteAll:
+		why = "no row came; to delete all rows then, say `delete_all: true`"
+	}
+	if why != "" {
+		if err := s.warn(ctx, why); err != nil {
+			return err
+		}
+	} else if err := s.deleteMissing(ctx, t.Conn()); err != nil {
+		return fmt.Errorf("table %s: delete the rows that did not come: %w", s.writer.config.Name, err)
+	}
+	if s.at.Keys != "" {
+		if _, err := t.Conn().ExecContext(ctx, "drop table "+s.writer.db.Dialect().Quote(s.at.Keys)); err != nil {
+			return fmt.Errorf("table %s: remove %s: %w", s.writer.config.Name, s.at.Keys, err)
+		}
+	}
+	s.at.Keys, s.at.Done = "", true
+	return nil
+}
+
+func (s *Sync) deleteMissing(ctx context.Context, conn tx.Conn) error {
+	w := s.writer
+	if err := w.look(ctx, conn, nil); err != nil || w.table.absent() {
+		return err
+	}
+	mark, unmarked, err := w.deletedMark()
+	if err != nil {
+		return err
+	}
+	text := "delete from " + w.db.Dialect().Quote(w.config.Name) + " as t where "
+	if mark != "" {
+		text = "update " + w.db.Dialect().Quote(w.config.Name) + " as t set " + quoted(w.config.deletedColumn()) + " = " + mark + " where " + unmarked + " and "
+	}
+	var present, equal []string
+	for _, k := range w.config.Key {
+		present = append(present, "t."+quoted(k)+" is not null")
+		equal = append(equal, "s."+quoted(k)+" = t."+quoted(k))
+	}
+	text += strings.Join(present, " and ")
+	if w.config.Where != "" {
+		text += " and (" + w.config.Where + ")"
+	}
+	if s.at.Keys != "" {
+		text += " and not exists (select 1 from " + w.db.Dialect().Quote(s.at.Keys) + " as s where " + strings.Join(equal, " and ") + ")"
+	}
+	_, err = conn.ExecContext(ctx, text)
+	return err
+}
+
+// warn says why no row is deleted, and stores that with the step.
+func (s *Sync) warn(ctx context.Context, why string) error {
+	slog.WarnContext(ctx, "no row is deleted: "+why, "table", s.writer.config.Name)
+	if s.writer.context == nil {
+		return nil
+	}
+	return s.writer.context().Put("delete_missing", "no row is deleted: "+why)
+}
+
+// Position implements item.Positioner.
+func (s *Sync) Position() (item.Position, error) {
+	s.at.Begun = true
+	return json.Marshal(s.at)
+}
+
+// Rewind implements item.Rewinder: the database has undone the rest.
+func (s *Sync) Rewind(_ context.Context, at item.Position) error {
+	s.at = syncPosition{}
+	if s.seen != nil {
+		s.seen.table, s.seen.plan = relation{}, nil
+	}
+	if at == nil {
+		return nil
+	}
+	if err := json.Unmarshal(at, &s.at); err != nil {
+		return fmt.Errorf("table %s: stored position: %w", s.writer.config.Name, err)
+	}
+	return nil
+}
+
+// CountLeftOut implements item.LeftOuter.
+func (s *Sync) CountLeftOut() { s.writer.CountLeftOut() }
+
+// LeftOut implements item.LeftOuter.
+func (s *Sync) LeftOut() int64 { return s.writer.LeftOut() }
+
+// LeftOutError implements item.LeftOuter.
+func (s *Sync) LeftOutError(n, of int64) error { return s.writer.LeftOutError(n, of) }

@@ -1,0 +1,99 @@
+package jobfile_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/surfin-batch/surfin/internal/testdb"
+	"github.com/surfin-batch/surfin/internal/testengine"
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/tx"
+)
+
+// syncing is a job that makes t what in.csv has.
+func syncing(name, keys, chunk string) string {
+	return fmt.Sprintf("job: %s\nflow:\n- step: load\n  chunk:\n    size: 2\n    reader: {csv: {path: in.csv, item: {id: int, name: string}}}\n    writer: {table: {name: t, mode: upsert, key: [id], %s}}\n    %s\n", name, keys, chunk)
+}
+
+// leftOver is how many tables of keys there are.
+func leftOver(e *testengine.Engine) []int64 {
+	if e.Database.Dialect() == tx.SQLite {
+		return e.Ints("select count(*) from sqlite_master where name like 'surfin\\_%\\_t\\_keys' escape '\\'")
+	}
+	return e.Ints(`select count(*) from pg_tables where tablename like 'surfin\_%\_t\_keys'`)
+}
+
+// Rule TW7.
+func TestRowsWhoseKeysDoNotComeAreDeleted(t *testing.T) {
+	t.Parallel()
+	testdb.Each(t, func(t *testing.T, url string) {
+		e := testengine.New(t, url)
+		e.Exec("create table t (id int primary key, name varchar(20), gone boolean, deleted_at timestamp)")
+		e.Exec("insert into t (id, name) values (1, 'a'), (2, 'b'), (3, 'c'), (9, 'i')")
+		run := func(name, keys, chunk string, lines ...string) *core.JobExecution {
+			exec := runCSV(t, e, syncing(name, keys, chunk), lines)
+			require.Equal(t, core.StatusCompleted, exec.Status, exec.Error)
+			require.Equal(t, []int64{0}, leftOver(e))
+			return exec
+		}
+		alive := "select id from t where deleted_at is null and gone is not true order by id"
+		run("soft", "delete_missing: soft", "", "1,x", "4,d", "4,e", "2,b")
+		require.Equal(t, []int64{1, 2, 4}, e.Ints(alive))
+		require.Equal(t, []int64{5}, e.Ints("select count(*) from t"))
+		run("again", "delete_missing: soft", "", "9,i", "1,x")
+		require.Equal(t, []int64{1, 9}, e.Ints(alive), "a row that comes again is not deleted any more")
+		run("flag", "delete_missing: soft, deleted: gone", "", "9,i")
+		require.Equal(t, []int64{9}, e.Ints(alive))
+		exec := run("skips", "delete_missing: hard", "skip: 5", "1,x", "y,z")
+		require.Equal(t, []int64{5}, e.Ints("select count(*) from t"), "a key is not known")
+		stored, _ := e.Step(exec, "load").Context.Get("delete_missing")
+		require.Equal(t, "no row is deleted: 1 items were skipped, and their keys are unknown", stored)
+		run("empty", "delete_missing: hard", "")
+		require.Equal(t, []int64{5}, e.Ints("select count(*) from t"), "no row came")
+		run("hard", "delete_missing: hard", "", "1,x", "7,y")
+		require.Equal(t, []int64{1, 7}, e.Ints("select id from t order by id"))
+		run("all", "delete_missing: hard, delete_all: true", "")
+		require.Equal(t, []int64{0}, e.Ints("select count(*) from t"))
+	})
+}
+
+func TestARestartKnowsTheKeysOfTheAttemptBefore(t *testing.T) {
+	t.Parallel()
+	testdb.Each(t, func(t *testing.T, url string) {
+		e := testengine.New(t, url)
+		e.Exec("create table src (id int primary key, n int)")
+		e.Exec("insert into src values (1, 1), (2, 2), (3, 3), (4, 1000), (5, 5)")
+		e.Exec("create table t (id int primary key, n int check (n < 100))")
+		e.Exec("insert into t values (8, 8), (1, 0)")
+		job := "job: sync\nflow:\n- step: load\n  chunk:\n    size: 2\n    reader: {query: {sql: \"select id, n from src\", key: [id], item: {id: int, n: int}}}\n    writer: {table: {name: t, mode: upsert, key: [id], delete_missing: hard}}\n"
+		exec := runCSV(t, e, job, nil)
+		require.Equal(t, core.StatusFailed, exec.Status)
+		require.Equal(t, []int64{1, 2, 8}, e.Ints("select id from t order by id"), "nothing is deleted before the end")
+		require.Equal(t, []int64{1}, leftOver(e))
+		e.Exec("update src set n = 4 where id = 4")
+		exec = runCSV(t, e, job, nil)
+		require.Equal(t, core.StatusCompleted, exec.Status, exec.Error)
+		require.Equal(t, []int64{1, 2, 3, 4, 5}, e.Ints("select id from t order by id"))
+		require.Equal(t, []int64{0}, leftOver(e))
+	})
+}
+
+// Rule TW7.
+func TestAnUpsertUsesAPartialUniqueIndex(t *testing.T) {
+	t.Parallel()
+	testdb.Each(t, func(t *testing.T, url string) {
+		e := testengine.New(t, url)
+		e.Exec("create table t (id int, name varchar(20), deleted_at timestamp)")
+		e.Exec("create unique index live on t (id) where deleted_at is null")
+		e.Exec("insert into t values (1, 'old', '2026-01-01 00:00:00'), (1, 'live', null), (2, 'x', null)")
+		keys := `where: "deleted_at is null", delete_missing: soft`
+		exec := runCSV(t, e, syncing("partial", keys, ""), []string{"1,a", "1,b", "3,c"})
+		require.Equal(t, core.StatusCompleted, exec.Status, exec.Error)
+		require.Equal(t, []int64{1, 3}, e.Ints("select id from t where deleted_at is null order by id"))
+		require.Equal(t, []int64{1}, e.Ints("select count(*) from t where name = 'b' and deleted_at is null"))
+		require.Equal(t, []int64{1}, e.Ints("select count(*) from t where name = 'old'"))
+		require.Equal(t, []int64{4}, e.Ints("select count(*) from t"))
+	})
+}

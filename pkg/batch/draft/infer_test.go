@@ -122,6 +122,8 @@ func TestAFileIsReadAsItsReaderReadsIt(t *testing.T) {
 		require.Contains(t, strings.Join(s.Notes, "\n"), c.note)
 	}
 	require.Equal(t, "column1: int\ncolumn2: int\n", inferredWith(t, "a.csv", "1,2\n", draft.Options{NoHeader: true}).Item(""))
+	require.Equal(t, "a: int\n", inferredWith(t, "a.csv", "Report\nof today\na\n1\n", draft.Options{SkipLines: 2}).Item(""))
+	require.Equal(t, "a: int\nb: int\n", inferred(t, "a.csv", "sep=;\na;b\n1;2\n").Item(""))
 	require.Equal(t, "a: int\n", inferredWith(t, "a.csv", "a\n1\n", draft.Options{Types: map[string]string{"a": "int"}, AllText: true}).Item(""))
 }
 

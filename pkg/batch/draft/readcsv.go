@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"unicode/utf8"
 
@@ -20,7 +21,7 @@ func (s *Shape) csvConfig(delimiter string) csv.ReaderConfig {
 	if s.NoHeader {
 		header = csv.HeaderNone
 	}
-	return csv.ReaderConfig{Path: s.Path, Delimiter: delimiter, Header: header, LazyQuotes: s.LazyQuotes, Encoding: filestream.EncodingName(s.Encoding)}
+	return csv.ReaderConfig{Path: s.Path, Delimiter: delimiter, Header: header, SkipLines: s.SkipLines, LazyQuotes: s.LazyQuotes, Encoding: filestream.EncodingName(s.Encoding)}
 }
 
 // sampleCSV reads a csv file with the reader of csv.
@@ -93,6 +94,9 @@ func (s *Shape) noteWidths(other misfits) {
 	}
 }
 
+// sepLine is a first line with which Excel says the delimiter.
+var sepLine = regexp.MustCompile(`^"?sep=([^\r\n"])"?\r?\n`)
+
 // sniffRows is how many records decide on the delimiter.
 const sniffRows = 100
 
@@ -101,6 +105,11 @@ const sniffRows = 100
 func (s *Shape) findDelimiter(ctx context.Context) (string, error) {
 	if strings.EqualFold(filepath.Ext(filestream.WithoutSuffix(s.Path)), ".tsv") {
 		return "tab", nil
+	}
+	if text, err := s.beginning(ctx); err == nil && s.SkipLines == 0 {
+		if said := sepLine.FindSubmatch(text); said != nil {
+			return strings.ReplaceAll(string(said[1]), "\t", "tab"), nil
+		}
 	}
 	best, same, most := ",", 0.0, 1
 	for _, d := range []string{",", ";", "tab", "|"} {

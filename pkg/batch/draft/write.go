@@ -169,7 +169,7 @@ func (s *Shape) reader(path, item, indent string) string {
 	if s.Items != "" {
 		more += ", items: " + scalar(s.Items)
 	}
-	if s.Format != formatCSV {
+	if s.Format != formatCSV || !s.NoHeader {
 		more += ", unknown: error"
 	}
 	return fmt.Sprintf(" {%s: {path: %s%s, item: %s}}", s.Format, path, more, item)

@@ -10,8 +10,8 @@ import (
 	"unicode"
 
 	"github.com/surfin-batch/surfin/internal/nearest"
-	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 

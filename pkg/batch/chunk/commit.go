@@ -306,7 +306,9 @@ func (p *pipeline) checkpoint(ctx context.Context, w *work, u *commitUnit) (err 
 	if u.encoded, err = u.at.encode(); err != nil {
 		return err
 	}
-	p.takeWarnings(ctx)
+	if err := p.takeWarnings(); err != nil {
+		return err
+	}
 	return p.exec.Services.Checkpoints.Checkpoint(ctx, p.exec.Ref, core.Checkpoint{
 		Counters: p.exec.Step.Counters.Add(u.counters), Position: u.encoded, Context: p.exec.Step.Context,
 		Skipped: p.skipRecords(w, u), OnStop: p.exec.Services.Stop.Request,

@@ -163,14 +163,6 @@ type (
 		Tasks     int
 		Warnings  []string
 	}
-	// StepWarned: a component noticed what a person should know; it is stored with the step.
-	StepWarned struct {
-		Execution JobExecutionID
-		JobName   string
-		Step      string
-		StepID    StepExecutionID
-		Warning   string
-	}
 	// Decided: a decision was taken, or kept from an earlier execution.
 	Decided struct {
 		Execution JobExecutionID
@@ -290,7 +282,6 @@ func (StepEnded) event()       {}
 func (ChunkCommitted) event()  {}
 func (ChunkRolledBack) event() {}
 func (TasksSubmitted) event()  {}
-func (StepWarned) event()      {}
 func (Decided) event()         {}
 func (ElementSkipped) event()  {}
 func (GateChecked) event()     {}

@@ -72,8 +72,6 @@ func (l *eventLog) Observe(ctx context.Context, e core.Event) {
 		l.decided(ctx, e)
 	case core.TasksSubmitted:
 		l.tasksSubmitted(ctx, e)
-	case core.StepWarned:
-		l.log.WarnContext(ctx, e.Warning, "step", e.Step)
 	case core.ElementSkipped:
 		l.elementSkipped(ctx, e)
 	case core.GateChecked:

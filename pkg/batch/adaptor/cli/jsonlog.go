@@ -86,8 +86,6 @@ func subjectOf(e core.Event) subject {
 		return subject{e.JobName, e.Execution, ""}
 	case core.TasksSubmitted:
 		return subject{e.JobName, e.Execution, e.Step}
-	case core.StepWarned:
-		return subject{e.JobName, e.Execution, e.Step}
 	case core.ElementSkipped:
 		return subject{e.JobName, e.Execution, ""}
 	case core.GateChecked:

@@ -29,7 +29,7 @@ type ReaderConfig struct {
 	FooterLines int                        `key:"footer_lines" default:"0" doc:"The number of lines at the end of the file that are not records. Empty lines after them do not count."`
 	Short       string                     `key:"short" default:"error" enum:"error,null" doc:"A record with fewer fields than the header: an invalid item, or the fields that it lacks are null."`
 	Long        string                     `key:"long" default:"error" enum:"error,ignore" doc:"A record with more fields than the header: an invalid item, or the fields after the last column are ignored."`
-	Unknown     string                     `key:"unknown" default:"ignore" enum:"error,warn,ignore" doc:"Columns of the header that the item does not have: an error when the file is opened, a warning that is logged and stored in the context of the step (unknown_columns), or nothing."`
+	Unknown     string                     `key:"unknown" default:"ignore" enum:"error,warn,ignore" doc:"Columns of the header that the item does not have: an error when the file is opened, a warning that is logged and stored with the step, or nothing."`
 	Comment     string                     `key:"comment" doc:"A character: lines that begin with it are no records."`
 	Trim        bool                       `key:"trim" default:"false" doc:"Remove white space around each field."`
 	Quote       string                     `key:"quote" default:"\"" doc:"The character around fields, or none: then a quote is text."`

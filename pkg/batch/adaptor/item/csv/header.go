@@ -5,13 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"slices"
 	"strings"
 	"unicode"
 
 	"github.com/surfin-batch/surfin/internal/nearest"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
+	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
@@ -161,7 +161,7 @@ func loose(name string) string {
 }
 
 // checkUnknown does with columns that no field has what the key unknown says.
-func (r *reader) checkUnknown(ctx context.Context) error {
+func (r *reader) checkUnknown() error {
 	if r.want.IsOpen() || r.cfg.Unknown != unknownError && r.cfg.Unknown != unknownWarn {
 		return nil
 	}
@@ -178,11 +178,10 @@ func (r *reader) checkUnknown(ctx context.Context) error {
 	if r.cfg.Unknown == unknownError {
 		return fmt.Errorf("%s: the item has no field for the columns %s (unknown: ignore leaves them out)", r.cfg.Path, list)
 	}
-	slog.WarnContext(ctx, "columns are not read: the item has no field for them", "path", r.cfg.Path, "columns", list)
 	if r.context == nil {
 		return nil
 	}
-	return r.context().Put("unknown_columns", list)
+	return core.Warn(r.context(), fmt.Sprintf("%s: columns are not read, because the item has no field for them: %s", r.cfg.Path, list))
 }
 
 // otherDelimiter returns what seems to stand between the columns of a header that is one column;

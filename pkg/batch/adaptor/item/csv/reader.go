@@ -151,7 +151,7 @@ func (r *reader) open(ctx context.Context, at item.Position) error {
 		if err := r.bind(); err != nil {
 			return err
 		}
-		return r.checkUnknown(ctx)
+		return r.checkUnknown()
 	}
 	if err := r.openAt(ctx, nil); err != nil {
 		return err
@@ -162,7 +162,7 @@ func (r *reader) open(ctx context.Context, at item.Position) error {
 	if err := r.bind(); err != nil {
 		return err
 	}
-	if err := r.checkUnknown(ctx); err != nil || pos == nil {
+	if err := r.checkUnknown(); err != nil || pos == nil {
 		return err
 	}
 	if err := r.learnWidth(ctx, pos.Offset); err != nil {

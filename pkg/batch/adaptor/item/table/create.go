@@ -3,10 +3,10 @@ package table
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"slices"
 	"strings"
 
+	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
@@ -81,19 +81,17 @@ func (w *Writer) addColumns(ctx context.Context, conn tx.Conn, schema *row.Schem
 	return nil
 }
 
-// warn logs the fields that are left out, and stores them with the step.
-func (w *Writer) warn(ctx context.Context, ignored []string) error {
-	const key = "ignored_fields"
+// warn stores the fields that are left out with the step.
+func (w *Writer) warn(ignored []string) error {
 	list := strings.Join(ignored, ", ")
 	if len(ignored) == 0 || w.warned == list {
 		return nil
 	}
 	w.warned = list
-	slog.WarnContext(ctx, "fields are not written: the table has no column for them", "table", w.config.Name, "fields", list)
 	if w.context == nil {
 		return nil
 	}
-	if err := w.context().Put(key, list); err != nil {
+	if err := core.Warn(w.context(), fmt.Sprintf("table %s: fields are not written, because it has no column for them: %s", w.config.Name, list)); err != nil {
 		return fmt.Errorf("table %s: store the fields that are left out: %w", w.config.Name, err)
 	}
 	return nil

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"log/slog"
 	"strings"
 
 	"github.com/surfin-batch/surfin/pkg/batch/core"
@@ -196,7 +195,7 @@ func (s *Sync) Complete(ctx context.Context) error {
 		why = "no row came; to delete all rows then, say `delete_all: true`"
 	}
 	if why != "" {
-		if err := s.warn(ctx, why); err != nil {
+		if err := s.warn(why); err != nil {
 			return err
 		}
 	} else if err := s.deleteMissing(ctx, t.Conn()); err != nil {
@@ -241,12 +240,11 @@ func (s *Sync) deleteMissing(ctx context.Context, conn tx.Conn) error {
 }
 
 // warn says why no row is deleted, and stores that with the step.
-func (s *Sync) warn(ctx context.Context, why string) error {
-	slog.WarnContext(ctx, "no row is deleted: "+why, "table", s.writer.config.Name)
+func (s *Sync) warn(why string) error {
 	if s.writer.context == nil {
 		return nil
 	}
-	return s.writer.context().Put("delete_missing", "no row is deleted: "+why)
+	return core.Warn(s.writer.context(), fmt.Sprintf("table %s: no row is deleted: %s", s.writer.config.Name, why))
 }
 
 // Position implements item.Positioner.

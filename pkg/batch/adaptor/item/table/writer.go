@@ -305,7 +305,7 @@ func (w *Writer) prepare(ctx context.Context, conn tx.Conn, schema *row.Schema) 
 	}
 	_, p.relation = schemaOf(cmp.Or(w.into, w.config.Name))
 	p.into = w.db.Dialect().Quote(cmp.Or(w.into, w.config.Name))
-	if err := w.warn(ctx, p.ignored); err != nil {
+	if err := w.warn(p.ignored); err != nil {
 		return err
 	}
 	w.plan = p

@@ -329,8 +329,6 @@ func (o *Observer) note(ctx context.Context, e core.Event) {
 		o.on(e.Execution, "").event("decision taken", attribute.String("surfin.element", e.Element), attribute.String("surfin.verdict", e.Verdict), attribute.Bool("surfin.verdict.kept", e.Kept))
 	case core.TasksSubmitted:
 		o.on(e.Execution, e.Step).event("tasks submitted", attribute.Int64("surfin.group", e.Group), attribute.String("surfin.handler", e.Handler), attribute.Int("surfin.tasks", e.Tasks))
-	case core.StepWarned:
-		o.on(e.Execution, e.Step).event("warning", attribute.String("surfin.warning", e.Warning))
 	case core.ElementSkipped:
 		o.on(e.Execution, "").event("element skipped", attribute.String("surfin.element", e.Element), attribute.String("surfin.condition", e.Condition))
 	case core.StepPassed:

@@ -112,9 +112,6 @@ func rare(e core.Event) record {
 			r = r.at(slog.LevelWarn)
 			r.add(slog.String("warning", strings.Join(e.Warnings, "; ")))
 		}
-	case core.StepWarned:
-		r = begin("step.warned", "a step warns").at(slog.LevelWarn)
-		r.add(slog.String("job", e.JobName), execution(e.Execution), slog.String("step", e.Step), slog.String("warning", e.Warning))
 	case core.ElementSkipped:
 		r = begin("element.skipped", "element skipped: its condition does not hold")
 		r.add(slog.String("job", e.JobName), execution(e.Execution), slog.String("element", e.Element), slog.String("condition", e.Condition))

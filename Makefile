@@ -95,6 +95,7 @@ soak: ## the same rules and faults, far more often: KILLS (500), RACES (100), FR
 	SURFIN_SOAK=$(SOAK) $(WITH_POSTGRES) $(GO) test -timeout 60m -count 1 -v -run 'AStepEndsAsTheRulesSay' $(FLAGS) ./pkg/batch/step/
 	$(WITH_POSTGRES) $(GO) test -timeout 120m -count 1 -v -run 'OverAnyKillsFailuresAndRestarts' $(FLAGS) ./pkg/batch/step/ -rapid.checks=$(SOAK)
 	SURFIN_SOAK=$(SOAK) $(WITH_POSTGRES) $(GO) test -timeout 60m -count 1 -v -run 'NoTaskIsLost|ThoughAProcessDies' $(FLAGS) ./pkg/batch/runtime/
+	SURFIN_SOAK=$(SOAK) $(WITH_POSTGRES) $(GO) test -timeout 240m -count 1 -v -run 'ComesBack' $(FLAGS) ./pkg/batch/draft/ -rapid.checks=$(SOAK)
 	SURFIN_SOAK=$(SOAK) $(WITH_POSTGRES) $(GO) test -timeout 120m -count 1 -v -run 'EveryItemIsRedriven|AtEveryCommit|KillsOfItsRestarts' $(FLAGS) \
 		./pkg/batch/chunk/redrive/ ./pkg/batch/batchtest/
 

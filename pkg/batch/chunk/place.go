@@ -22,6 +22,8 @@ func (p *pipeline) placed(ctx context.Context, w *work, err error) error {
 	if !errors.As(err, &write) || errors.As(err, &commit) || isFatal(ctx, err) || errors.Is(err, tx.ErrNotBegun) || p.step.config.ProcessInTransaction || len(p.sinks) != 1 {
 		return err
 	}
+	counted := p.rollbackCounted // the transaction of the search is not a rollback of the chunk
+	defer func() { p.rollbackCounted = counted }()
 	locator := p.sinks[0].locator
 	if locator == nil || w.output == nil || w.output.Len() == 0 || p.rewindWriters(ctx) != nil {
 		return err

@@ -160,7 +160,7 @@ func (c *Config) check(schema *row.Schema) error {
 	for _, k := range keyColumns(c.Key) {
 		switch i := schema.Index(k.name); {
 		case i < 0:
-			errs = append(errs, &registry.ConfigError{Key: "key", Err: fmt.Errorf("the item has no field %s%s", k.name, nearest.Hint(k.name, schema.Names()))})
+			errs = append(errs, &registry.ConfigError{Key: "key", Err: k.unknown(schema.Names(), "the item has no field %s")})
 		case schema.Field(i).Kind == row.Bool:
 			errs = append(errs, &registry.ConfigError{Key: "key", Err: fmt.Errorf("field %s is a bool, which has no order", k.name)})
 		}

@@ -120,7 +120,15 @@ flow:
         sql: select id, name from customer where born < ${params.date}
         key: [id]
         item: {id: int, name: string}
-    writer: {csv: out/customers.csv}`,
+    writer: {csv: out/customers.csv}
+- step: youngest_first
+  chunk:
+    reader: {query: {sql: select * from customer where born is not null, key: [born desc, id]}}
+    writer: {csv: out/youngest.csv}
+- step: visits  # whose rows nothing tells apart
+  chunk:
+    reader: {query: {sql: "select name, day from visit", snapshot: true}}
+    writer: {table: {name: visit_copy, mode: replace, create: true}}`,
 		New: func(_ context.Context, cfg any, b registry.BuildContext) (any, error) {
 			c := cfg.(*Config)
 			db, err := b.FindDatabase(c.Database)

@@ -250,7 +250,23 @@ flow:
 - step: load
   chunk:
     reader: {csv: {path: in.csv, item: {id: int, name: string}}}
-    writer: {table: {name: customer, mode: upsert, key: [id], create: true}}`,
+    writer: {table: {name: customer, mode: upsert, key: [id], create: true}}
+- step: members  # of a file that has all of them, each time
+  chunk:
+    reader: {csv: {path: members.csv, item: {id: int, name: string, email: string}}}
+    writer:
+      table:
+        name: member
+        mode: upsert
+        key: [id]
+        where: left_at is null  # create unique index ... on member (id) where left_at is null
+        schema: add             # a column email, where there is none
+        delete_missing: soft    # who is not in the file any more
+        deleted: left_at
+- step: prices
+  chunk:
+    reader: {csv: {path: prices.csv, item: {id: int, price: decimal, remark: string}}}
+    writer: {table: {name: price, mode: upsert, key: [id], schema: ignore, left_out: ignore, delete_missing: hard, delete_all: true}}`,
 		New: build,
 	}}
 }

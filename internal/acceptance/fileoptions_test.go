@@ -26,11 +26,11 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// optionRows is how many rows each file has; a chunk has ten of them.
-const optionRows = 400
+// fileRows is how many rows each file has; a chunk has ten of them.
+const fileRows = 400
 
-// optionCase is a file, the keys of its reader, and the names that its rows have.
-type optionCase struct {
+// fileCase is a file, the keys of its reader, and the names that its rows have.
+type fileCase struct {
 	name, file string
 	keys       string // of the reader, after the path
 	item       string // "": id and name
@@ -57,9 +57,9 @@ func oneOf(lines ...func(int) (string, string)) func(int) (string, string) {
 	return func(i int) (string, string) { return lines[i%len(lines)](i) }
 }
 
-// readCases are the options of the csv reader that say where a record begins and ends.
-func readCases() []optionCase {
-	return []optionCase{
+// fileCases are the options of the csv reader that say where a record begins and ends.
+func fileCases() []fileCase {
+	return []fileCase{
 		{name: "report", keys: `skip_lines: 3, footer_lines: 2`, head: "Report\r\n\"odd\r\n\r\nid,name\r\n", foot: "Total,400\r\nend\r\n\r\n\r\n",
 			line: sameLine("%d,\"a\r\nb%d\"\r\n", "a\r\nb%d")},
 		{name: "footer", keys: `footer_lines: 1`, head: "id,name\n", foot: "Total,400\n\n\n"},
@@ -80,17 +80,17 @@ func readCases() []optionCase {
 		{name: "headless", keys: `header: false, columns: 3`, item: `id: {type: int, exact: true}, name: string null`, line: sameLine("%d,n%d,x\n", "n%d")},
 		{name: "sep", head: "sep=|\r\nid|name\r\n", line: sameLine("%d|a,b %d\r\n", "a,b %d")},
 		{name: "words", keys: `delimiter: ";"`, head: "id;name;paid;amount\n",
-			item: `id: int, name: string, paid: {type: bool, true: [Ja], false: [Nein]}, amount: {type: decimal, thousands_separator: "'"}`,
+			item: `id: int, name: string, paid: {type: bool, true: [Ja], false: [Nein]}, amount: {type: decimal, thousands_separator: "'", trailing_minus: true}`,
 			sql:  `name || case when paid and amount = -1234.5 then ' yes' when amount = 10000 then ' no' else ' wrong' end`,
 			line: oneOf(sameLine("%d;n%d;Ja;1'234.50-\n", "n%d yes"), sameLine("%d;n%d;Nein;10'000\n", "n%d no"))},
 	}
 }
 
-// packedCases are files in other encodings, and compressed ones.
-func packedCases() []optionCase {
+// packedFileCases are files in other encodings, and compressed ones.
+func packedFileCases() []fileCase {
 	const head = "id,name\n"
 	bom := unicode.UTF16(unicode.BigEndian, unicode.UseBOM)
-	return []optionCase{
+	return []fileCase{
 		{name: "shift_jis", keys: `encoding: shift-jis`, head: head, line: sameLine("%d,\"ソ表, %d\n\"\n", "ソ表, %d\n"), pack: encoded(japanese.ShiftJIS)},
 		{name: "utf_16", keys: `encoding: utf-16, footer_lines: 1`, head: head, foot: "Total\n\n", line: sameLine("%d,\"ē 😀 %d\n\"\n", "ē 😀 %d\n"), pack: encoded(bom)},
 		{name: "windows_1250", keys: `encoding: windows-1250, skip_lines: 1`, head: "č\n" + head, line: sameLine("%d,łódź %d\n", "łódź %d"), pack: encoded(charmap.Windows1250)},
@@ -149,8 +149,8 @@ func compressed(t *testing.T, text string, b *bytes.Buffer, w io.WriteCloser, er
 	return b.Bytes()
 }
 
-// writeCase is a writer, and the reader that takes its file into a table.
-type writeCase struct {
+// fileWriter is a writer, and the reader that takes its file into a table.
+type fileWriter struct {
 	name, file     string
 	writer, reader string // with PATH
 	seed           string // what is in the file, the first rows, if the writer appends
@@ -159,7 +159,7 @@ type writeCase struct {
 // seedRows are in the file that is appended to.
 const seedRows = 5
 
-func writeCases() []writeCase {
+func fileWriters() []fileWriter {
 	const item = `item: {id: int, name: string null}`
 	seed := func(head string, line func(i int) string) string {
 		for i := range seedRows {
@@ -168,7 +168,7 @@ func writeCases() []writeCase {
 		return strings.TrimSuffix(head, "\n") // the writer ends the line
 	}
 	csvSeed := seed("id,name\n", func(i int) string { return fmt.Sprintf("%d,\"seed, %d\"\n", i, i) })
-	return []writeCase{
+	return []fileWriter{
 		{"write_gz", "out.csv.gz", `csv: {path: PATH}`, `csv: {path: PATH, ` + item + `}`, ""},
 		{"write_zst", "out.csv.zst", `csv: {path: PATH, encoding: utf-16}`, `csv: {path: PATH, encoding: utf-16, ` + item + `}`, ""},
 		{"write_form", "out.csv", `csv: {path: PATH, delimiter: "||", quote: "'", escape: '\', nulls: '\N', line_end: crlf, encoding: windows-1250}`,
@@ -186,7 +186,7 @@ func writeCases() []writeCase {
 }
 
 // nasty is the name of a row that is written to a file; null is none.
-func (c writeCase) nasty(i int) string {
+func (c fileWriter) nasty(i int) string {
 	switch {
 	case c.seed != "" && i < seedRows:
 		return fmt.Sprintf("seed, %d", i)
@@ -197,12 +197,12 @@ func (c writeCase) nasty(i int) string {
 }
 
 // input is what the step reads.
-func (c writeCase) input() string {
+func (c fileWriter) input() string {
 	text := "id,name\n"
 	if c.name == "append_lines" {
 		text = "line\n"
 	}
-	for i := range optionRows {
+	for i := range fileRows {
 		name := c.nasty(i)
 		quoted := `"` + strings.ReplaceAll(name, `"`, `""`) + `"`
 		switch {
@@ -218,14 +218,14 @@ func (c writeCase) input() string {
 	return text
 }
 
-// optionTable is a table, and the rows that it must have in the end, in the order of the numbers.
-type optionTable struct {
+// fileTable is a table, and the rows that it must have in the end, in the order of the numbers.
+type fileTable struct {
 	name, sql string
 	rows      []string
 }
 
-// layOptions writes the files of all cases and the job that reads and writes them, a step for each.
-func (s *scene) layOptions() (tables []optionTable, steps []string) {
+// layFiles writes the files of all cases and the job that reads and writes them, a step for each.
+func (s *scene) layFiles() (tables []fileTable, steps []string) {
 	s.t.Helper()
 	var job strings.Builder
 	job.WriteString("job: options\nparameters:\n  n: {type: int}\nflow:\n")
@@ -235,16 +235,16 @@ func (s *scene) layOptions() (tables []optionTable, steps []string) {
 	}
 	load := func(table, sql, reader string, name func(i int) string) {
 		step("load_"+table, reader, fmt.Sprintf("table: {name: %s, create: true}", table))
-		rows := make([]string, optionRows)
+		rows := make([]string, fileRows)
 		for i := range rows {
 			rows[i] = fmt.Sprintf("%d %s", i, name(i))
 		}
-		tables = append(tables, optionTable{table, sql, rows})
+		tables = append(tables, fileTable{table, sql, rows})
 	}
-	for _, c := range slices.Concat(readCases(), packedCases()) {
+	for _, c := range slices.Concat(fileCases(), packedFileCases()) {
 		c = c.complete()
-		text, names := c.head, make([]string, optionRows)
-		for i := range optionRows {
+		text, names := c.head, make([]string, fileRows)
+		for i := range fileRows {
 			line, name := c.line(i)
 			text, names[i] = text+line, name
 		}
@@ -255,7 +255,7 @@ func (s *scene) layOptions() (tables []optionTable, steps []string) {
 		s.write(c.file, string(data))
 		load(c.name, c.sql, fmt.Sprintf("csv: {path: %s, item: {%s}%s}", c.file, c.item, c.keys), func(i int) string { return names[i] })
 	}
-	for _, c := range writeCases() {
+	for _, c := range fileWriters() {
 		s.write("in_"+c.name, c.input())
 		in := `item: {id: int, name: string null}`
 		if c.name == "append_lines" {
@@ -275,7 +275,7 @@ func (s *scene) layOptions() (tables []optionTable, steps []string) {
 }
 
 // complete fills in what most cases have alike.
-func (c optionCase) complete() optionCase {
+func (c fileCase) complete() fileCase {
 	if c.file = c.name + c.file; c.file == c.name {
 		c.file += ".csv"
 	}
@@ -303,17 +303,17 @@ func TestEveryRowOfEveryKindOfFileIsThereOnceThoughTheProcessIsKilled(t *testing
 		kills, random := killsOf(t, 5, 1, 31)
 		for n := int64(0); kills > 0; n++ {
 			s := newScene(t, url, nil)
-			tables, steps := s.layOptions()
-			left := s.optionsWithKills(steps, kills, random)
-			s.assertOptions(tables, steps)
+			tables, steps := s.layFiles()
+			left := s.filesWithKills(steps, kills, random)
+			s.assertFiles(tables, steps)
 			t.Logf("job %d: %d kills", n, kills-left)
 			kills, url = left, anotherOf(t, url)
 		}
 	})
 }
 
-// optionsWithKills runs the job to its end; it returns how many kills are left over.
-func (s *scene) optionsWithKills(steps []string, kills int, random *rand.Rand) (left int) {
+// filesWithKills runs the job to its end; it returns how many kills are left over.
+func (s *scene) filesWithKills(steps []string, kills int, random *rand.Rand) (left int) {
 	s.t.Helper()
 	order := slices.Concat(random.Perm(len(steps)), random.Perm(len(steps)))
 	targets := order[:min(kills, len(order))]
@@ -338,7 +338,7 @@ func (s *scene) optionsWithKills(steps []string, kills int, random *rand.Rand) (
 	}
 }
 
-func (s *scene) assertOptions(tables []optionTable, steps []string) {
+func (s *scene) assertFiles(tables []fileTable, steps []string) {
 	s.t.Helper()
 	db, r := s.open()
 	for _, table := range tables {
@@ -348,7 +348,7 @@ func (s *scene) assertOptions(tables []optionTable, steps []string) {
 	killed := 0
 	for _, step := range steps {
 		counters, attempts := s.totals(r, step, "n", int64(1))
-		want := int64(optionRows)
+		want := int64(fileRows)
 		if strings.HasPrefix(step, "append_") {
 			want -= seedRows
 		}

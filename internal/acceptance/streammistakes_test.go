@@ -41,7 +41,7 @@ flow:
 		`job.yaml:9:46: encoding: "klingon-poetry" is not allowed`, "allowed: utf-8, utf8, utf-8-bom, ",
 		`job.yaml:10:47: encoding: "ibm-037" is not allowed`, "did you mean ibm037?",
 		`job.yaml:13:62: reader lines: member: it names a file in a zip archive, and compression is gzip`,
-		`append: an array of JSON has an end, and nothing can follow it; jsonl has a value for each line`,
+		`append: an array of JSON has an end, and nothing can follow it: write jsonl, which has a value for each line`,
 		`append: the file has a trailer, and nothing can follow that`,
 		`job.yaml:14:50: compression: "bzip2" is not allowed`, "did you mean gzip? allowed: auto, none, gzip, zstd",
 	} {

@@ -15,10 +15,10 @@ func CheckMember(member string, compression ReadCompression) error {
 		return nil
 	}
 	if compression != "" && compression != CompressionAuto && compression != compressionZip {
-		return fmt.Errorf("it names a file in a zip archive, and compression is %s", compression)
+		return fmt.Errorf("it names a file in a zip archive, and compression is %s: leave one of them out", compression)
 	}
 	if _, err := path.Match(member, ""); err != nil {
-		return fmt.Errorf("%q is not a pattern: a [ needs its ] (a literal [ is written \\[)", member)
+		return fmt.Errorf("%q is not a pattern: a [ needs its ] (write a literal [ as \\[)", member)
 	}
 	return nil
 }

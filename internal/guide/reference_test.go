@@ -42,7 +42,10 @@ var someOrders = []string{
 
 func examples() map[string]exampleData {
 	return map[string]exampleData{
-		"reader-csv":   {files: map[string]string{"in.csv": "id,name,Paid On\n1,Ann,2026-11-20\n"}, query: "select id, name from customer where paid = '2026-11-20'", rows: []string{"1|Ann"}},
+		"reader-csv": {files: map[string]string{"in.csv": "id,name,Paid On\n1,Ann,2026-11-20\n",
+			"report.csv": "Report\r\n\r\n ID;Name;PAID\r\n2;'M\xfcller; x';Ja\r\n3;NA;Nein\r\n4\r\nTotal;3\r\n"},
+			query: "select id, name from customer where paid = '2026-11-20' union all select id, coalesce(name, 'null') || coalesce(cast(paid as text), 'null') from report order by id",
+			rows:  []string{"1|Ann", "2|Müller; x1", "3|null0", "4|nullnull"}},
 		"reader-files": {files: map[string]string{"in/a.csv": people, "in/b.csv": "id,name\n3,Cid\n"}, query: "select count(*), count(distinct source) from customer", rows: []string{"3|2"}},
 		"reader-fixed": {files: map[string]string{"in.txt": "H\nD000000001" + pad("Ann", 30) + "\nT0000001\n"}, query: customer, rows: []string{"1|Ann"}},
 		"reader-group": {files: map[string]string{"sales.csv": "shop,day,amount\na,2026-01-01,1\na,2026-01-02,2\nb,2026-01-01,5\n"},
@@ -64,7 +67,8 @@ func examples() map[string]exampleData {
 		"processor-map":      {files: map[string]string{"in.csv": "id,name,species\n1, Ann ,\n"}, file: "out/strikes.jsonl", text: "{\"id\":1,\"name\":\"Ann\",\"species\":\"unknown\"}\n"},
 		"processor-validate": {files: map[string]string{"in.csv": "id,airport,cost\n1,FRA,2.5\n2,,1\n3,FRA,-1\n"}, query: "select id, airport from strike", rows: []string{"1|FRA"}},
 
-		"writer-csv":   {tables: map[string][]string{"": aCustomers}, file: "out/customers.csv", text: "id,name\n1,Ann\n2,Bob\n"},
+		"writer-csv": {files: map[string]string{"out/all.csv": "id;name\r\n0;x"}, tables: map[string][]string{"": aCustomers},
+			file: "out/all.csv", text: "id;name\r\n0;x\r\n1;Ann\r\n2;Bob\r\n"},
 		"writer-fixed": {files: map[string]string{"in.csv": people}, file: "out/pay.txt", text: "H\nD000000001" + pad("Ann", 30) + "\nD000000002" + pad("Bob", 30) + "\nT0000002\n"},
 		"writer-json":  {files: map[string]string{"in.csv": people}, file: "out/items.json", text: "[\n{\"id\":1,\"who\":{\"name\":\"Ann\"}},\n{\"id\":2,\"who\":{\"name\":\"Bob\"}}\n]\n"},
 		"writer-jsonl": {files: map[string]string{"in.csv": people}, file: "out/items.jsonl", text: "{\"id\":1,\"name\":\"Ann\"}\n{\"id\":2,\"name\":\"Bob\"}\n"},

@@ -1,6 +1,7 @@
 package jobfile
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -77,7 +78,7 @@ func (b *binding) scalar(n *strict.Node, f strict.Field, want reflect.Type) (str
 	case !ok:
 		return strict.Value{}, false
 	case len(late.holes) == 0:
-		return b.checkPath(n, f, want, b.path(f, want, late.literal()))
+		return b.checkText(n, f, want, b.path(f, want, late.literal()))
 	case b.values == nil || late.atStep && !b.values.atStep:
 		b.incomplete = true
 		return strict.Value{}, false
@@ -99,13 +100,18 @@ func (b *binding) scalar(n *strict.Node, f strict.Field, want reflect.Type) (str
 	} else {
 		text = b.path(f, want, text)
 	}
-	return b.checkPath(n, f, want, text)
+	return b.checkText(n, f, want, text)
 }
 
-// checkPath refuses an empty text as the path that a component needs.
-func (b *binding) checkPath(n *strict.Node, f strict.Field, want reflect.Type, text string) (strict.Value, bool) {
+// checkText refuses an empty text as the path that a component needs, and where it would stand for
+// the default of the key.
+func (b *binding) checkText(n *strict.Node, f strict.Field, want reflect.Type, text string) (strict.Value, bool) {
 	if text == "" && f.Path && f.Required && want.Kind() == reflect.String {
 		b.collector.Add(n, f.Key+": the path is empty", "name a file: a relative path begins at the folder of the job file")
+		return strict.Value{}, false
+	}
+	if text == "" && f.Default != "" && !f.Path && f.Enum == nil && f.Type.Kind() == reflect.String {
+		b.collector.Add(n, f.Key+": the text is empty", cmp.Or(f.Form, fmt.Sprintf("leave it out for %q", f.Default)))
 		return strict.Value{}, false
 	}
 	return strict.Value{Text: text}, true

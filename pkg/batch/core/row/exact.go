@@ -125,7 +125,7 @@ func (f *Field) inexact(shown string, v Value) error {
 // checkExact refuses what changes values by itself.
 func (f *Field) checkExact() error {
 	if f.Exact && (f.Coerce != CoerceError || !f.Default.IsNull()) {
-		return errors.New("exact and coerce or default contradict each other: these change what the source has")
+		return errors.New("exact and coerce or default contradict each other: these change what the source has: leave exact out, or them")
 	}
 	return nil
 }

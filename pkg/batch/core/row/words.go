@@ -54,7 +54,7 @@ func (f *Field) checkWords() error {
 	case !f.HasWords():
 		return nil
 	case kind != Bool:
-		return fmt.Errorf("true and false are words of a bool, not of %s", f.Kind)
+		return fmt.Errorf("true and false are words of a bool, not of %s: write type: bool, or leave them out", f.Kind)
 	}
 	meaning := map[string]bool{"true": true, "false": false}
 	for i, word := range append(append([]string(nil), f.Trues...), f.Falses...) {
@@ -63,7 +63,7 @@ func (f *Field) checkWords() error {
 			return errors.New("a word for true or false is not empty, and has no blank at its ends")
 		}
 		if other, known := meaning[key]; known && other != is {
-			return fmt.Errorf("%q is true and false", word)
+			return fmt.Errorf("%q is true and false: leave it out of one of them", word)
 		}
 		meaning[key] = is
 	}

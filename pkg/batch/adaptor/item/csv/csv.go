@@ -32,7 +32,7 @@ type ReaderConfig struct {
 	Unknown     string                     `key:"unknown" default:"ignore" enum:"error,warn,ignore" doc:"Columns of the header that the item does not have: an error when the file is opened, a warning that is logged and stored with the step, or nothing."`
 	Comment     string                     `key:"comment" doc:"A character: lines that begin with it are no records."`
 	Trim        bool                       `key:"trim" default:"false" doc:"Remove white space around each field."`
-	Quote       string                     `key:"quote" default:"\"" doc:"The character around fields, or none: then a quote is text."`
+	Quote       string                     `key:"quote" default:"\"" form:"if no character is the quote, write quote: none" doc:"The character around fields, or none: then a quote is text."`
 	Escape      string                     `key:"escape" doc:"The character before a quote in quotes that is text, and before itself, such as \\ [the quote is doubled, which is read in any case]."`
 	LazyQuotes  bool                       `key:"lazy_quotes" default:"false" doc:"Take quotes inside a field as they are instead of refusing the record."`
 	Encoding    filestream.EncodingName    `key:"encoding" default:"utf-8" doc:"The text's encoding. A byte order mark is recognised by itself. Bytes that the encoding does not have make the item invalid."`
@@ -59,6 +59,41 @@ type WriterConfig struct {
 	Compression filestream.WriteCompression `key:"compression" default:"auto" doc:"Compress the file, one gzip member or zstd frame per chunk; auto goes by the suffix: .gz or .zst."`
 }
 
+// The examples of the reference.
+const (
+	readerExample = `job: load
+flow:
+- step: load
+  chunk:
+    reader: {csv: {path: in.csv, item: {id: int, name: string, paid: {type: date, from: Paid On}}}}
+    writer: {table: {name: customer, key: [id], create: true}}
+- step: report
+  chunk:
+    reader:
+      csv:
+        path: report.csv
+        skip_lines: 2
+        footer_lines: 1
+        header: loose
+        delimiter: ";"
+        quote: "'"
+        nulls: [NA]
+        short: "null"
+        encoding: windows-1252
+        item: {id: int, name: string null, paid: {type: bool null, true: [Ja], false: [Nein]}}
+    writer: {table: {name: report, key: [id], create: true}}`
+	writerExample = `job: export
+flow:
+- step: export
+  chunk:
+    reader: {query: {sql: "select id, name from customer", key: [id], item: {id: int, name: string}}}
+    writer: {csv: out/customers.csv}
+- step: log
+  chunk:
+    reader: {query: {sql: "select id, name from customer", key: [id], item: {id: int, name: string null}}}
+    writer: {csv: {path: out/all.csv, append: true, delimiter: ";", quote: "'", nulls: NA, line_end: crlf}}`
+)
+
 // Components describes the reader and the writer.
 func Components() []registry.Component {
 	return []registry.Component{
@@ -81,14 +116,9 @@ detail is an item with the fields of its own columns and those of the headers be
 so their types must allow that. A string field ` + "`record`" + ` that has no column is the name of the type. A trailer is
 read together with the last record that it counts: if they disagree, the step fails before the chunk of that record
 commits (rule C15p).`,
-			Example: `job: load
-flow:
-- step: load
-  chunk:
-    reader: {csv: {path: in.csv, item: {id: int, name: string, paid: {type: date, from: Paid On}}}}
-    writer: {table: {name: customer, key: [id], create: true}}`,
-			Config: reflect.TypeFor[ReaderConfig](),
-			Types:  readerTypes,
+			Example: readerExample,
+			Config:  reflect.TypeFor[ReaderConfig](),
+			Types:   readerTypes,
 			New: func(_ context.Context, cfg any, b registry.BuildContext) (any, error) {
 				return newReader(*cfg.(*ReaderConfig), b.Out, b.StepContext)
 			},
@@ -102,14 +132,9 @@ The file is in view only when the step is complete. Each chunk costs one fsync.
 With ` + "`append: true`" + ` the file keeps what it has: the step copies it once, writes after the copy, and replaces
 the file with both when it is complete. Nothing is lost or doubled if the step is killed, restarted or
 frozen. If another program has changed the file meanwhile, the step fails and leaves it as it is (rule C15t).`,
-			Example: `job: export
-flow:
-- step: export
-  chunk:
-    reader: {query: {sql: "select id, name from customer", key: [id], item: {id: int, name: string}}}
-    writer: {csv: out/customers.csv}`,
-			Config: reflect.TypeFor[WriterConfig](),
-			Types:  writerTypes,
+			Example: writerExample,
+			Config:  reflect.TypeFor[WriterConfig](),
+			Types:   writerTypes,
 			New: func(_ context.Context, cfg any, b registry.BuildContext) (any, error) {
 				return NewWriter(*cfg.(*WriterConfig), b)
 			},

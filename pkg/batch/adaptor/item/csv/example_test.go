@@ -47,3 +47,50 @@ func ExampleNewWriter() {
 	// 1,Ada
 	// 2,Grace
 }
+
+// A report: lines around the records, names in another case, a null marker, and records that lack fields.
+func ExampleReaderConfig() {
+	path, done := testexample.File("in.csv", "Report of 2026-11-20\nID; Name ;x\n1;'O\\'Hara';a\n2;NA\nTotal;2\n")
+	defer done()
+	type person struct {
+		ID   int64
+		Name *string
+	}
+	reader, err := csv.NewReader(csv.ReaderConfig{
+		Path: path, SkipLines: 1, FooterLines: 1, Header: csv.HeaderLoose, Delimiter: ";", Quote: "'", Escape: `\`,
+		Nulls: []string{"NA"}, Short: "null",
+	}, item.TypeOf[person]("person"))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, p := range testexample.Read[person](reader) {
+		if p.Name != nil {
+			fmt.Println(p.ID, *p.Name)
+		} else {
+			fmt.Println(p.ID, "no name")
+		}
+	}
+	// Output:
+	// 1 O'Hara
+	// 2 no name
+}
+
+// A file that is there is appended to, in the form that another program reads.
+func ExampleWriterConfig() {
+	path, done := testexample.File("out.csv", "id;name\n1;'Ada'\n")
+	defer done()
+	writer, err := csv.NewWriter(csv.WriterConfig{Path: path, Append: true, Header: true, Delimiter: ";", Quote: "'", Escape: `\`},
+		registry.BuildContext{In: item.TypeOf[Customer]("customer")})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	testexample.Write(writer, Customer{2, "O'Hara"}, Customer{3, "Grace"})
+	fmt.Print(string(testexample.Must(os.ReadFile(path))))
+	// Output:
+	// id;name
+	// 1;'Ada'
+	// 2;'O\'Hara'
+	// 3;Grace
+}

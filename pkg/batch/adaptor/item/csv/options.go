@@ -56,10 +56,13 @@ func (c *ReaderConfig) Validate() error {
 	p.add("quote", err)
 	escape, err := escapeOf(c.Escape, quote)
 	p.add("escape", err)
-	p.addIf(quote != 0 && strings.IndexByte(comma, quote) >= 0, "quote", "it is in the delimiter as well")
-	p.addIf(escape != 0 && strings.IndexByte(comma, escape) >= 0, "escape", "it is in the delimiter as well")
+	p.addIf(quote != 0 && strings.IndexByte(comma, quote) >= 0, "quote", "it is in the delimiter as well: write another character")
+	p.addIf(escape != 0 && strings.IndexByte(comma, escape) >= 0, "escape", "it is in the delimiter as well: write another character")
 	if c.Comment != "" {
 		mark, err := character(c.Comment)
+		if err != nil {
+			err = fmt.Errorf("%w: write one, such as #", err)
+		}
 		if err == nil && strings.HasPrefix(comma, c.Comment) {
 			err = errors.New("it is the delimiter as well")
 		}
@@ -68,12 +71,12 @@ func (c *ReaderConfig) Validate() error {
 		}
 		p.add("comment", err)
 	}
-	p.addIf(c.Columns < 0, "columns", "it is negative")
-	p.addIf(c.SkipLines < 0, "skip_lines", "it is negative")
-	p.addIf(c.FooterLines < 0, "footer_lines", "it is negative")
+	p.addIf(c.Columns < 0, "columns", "it is negative: leave it out, or write a number from 1")
+	p.addIf(c.SkipLines < 0, "skip_lines", "it is negative: leave it out, or write a number from 0")
+	p.addIf(c.FooterLines < 0, "footer_lines", "it is negative: leave it out, or write a number from 0")
 	p.addIf(c.MaxLine < 0, "max_line", "it is negative")
-	p.addIf(c.Columns > 0 && c.hasHeader(), "columns", "the header says how many fields a record has: columns is for header: false")
-	p.addIf(!c.hasHeader() && (c.Unknown == unknownError || c.Unknown == unknownWarn), "unknown", "it is about columns of a header, and header: false says that there is none")
+	p.addIf(c.Columns > 0 && c.hasHeader(), "columns", "the header says how many fields a record has: columns is for header: false, leave it out")
+	p.addIf(!c.hasHeader() && (c.Unknown == unknownError || c.Unknown == unknownWarn), "unknown", "it is about columns of a header, and header: false says that there is none: leave it out")
 	p.addIf(c.TypeAt < 0 || c.TypeAt > 0 && c.Records == nil, "type_at", "it is the number of a field, from 1, of a file with records")
 	p.add("member", filestream.CheckMember(c.Member, c.Compression))
 	if c.Records != nil {
@@ -97,8 +100,8 @@ func (c *WriterConfig) Validate() error {
 	p.add("quote", err)
 	escape, err := escapeOf(c.Escape, quote)
 	p.add("escape", err)
-	p.addIf(quote != 0 && strings.IndexByte(comma, quote) >= 0, "quote", "it is in the delimiter as well")
-	p.addIf(escape != 0 && strings.IndexByte(comma, escape) >= 0, "escape", "it is in the delimiter as well")
+	p.addIf(quote != 0 && strings.IndexByte(comma, quote) >= 0, "quote", "it is in the delimiter as well: write another character")
+	p.addIf(escape != 0 && strings.IndexByte(comma, escape) >= 0, "escape", "it is in the delimiter as well: write another character")
 	if c.Nulls != "" && (strings.ContainsAny(c.Nulls, "\r\n"+string(rune(quote))) || strings.Contains(c.Nulls, comma)) {
 		p.add("nulls", fmt.Errorf("a null is written without quotes: %q has a delimiter, a quote or a line end", c.Nulls))
 	}
@@ -153,7 +156,11 @@ func readerQuote(text string) (byte, error) {
 	case quoteNone:
 		return 0, nil
 	}
-	return mark(text)
+	quote, err := mark(text)
+	if err != nil {
+		err = fmt.Errorf("%w (write the character itself, such as ', or none)", err)
+	}
+	return quote, err
 }
 
 // quote reads the writer's key quote.
@@ -176,9 +183,13 @@ func escapeOf(text string, quote byte) (byte, error) {
 	case text == "" || text == string(rune(quote)):
 		return 0, nil
 	case quote == 0:
-		return 0, errors.New("without quotes there is nothing to escape")
+		return 0, errors.New("without quotes there is nothing to escape: leave it out")
 	}
-	return mark(text)
+	escape, err := mark(text)
+	if err != nil {
+		err = fmt.Errorf("%w (write the character itself, such as \\)", err)
+	}
+	return escape, err
 }
 
 // mark reads a quote or an escape: an ASCII character that is not a letter, a digit or a blank.

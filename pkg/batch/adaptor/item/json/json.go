@@ -71,7 +71,7 @@ func writer(c registry.Component, make func(WriterConfig, registry.BuildContext)
 
 // errAppend refuses to append to an array.
 func errAppend() error {
-	return &registry.ConfigError{Key: "append", Err: errors.New("an array of JSON has an end, and nothing can follow it; jsonl has a value for each line")}
+	return &registry.ConfigError{Key: "append", Err: errors.New("an array of JSON has an end, and nothing can follow it: write jsonl, which has a value for each line")}
 }
 
 // fileOf says what file a writer writes.

@@ -153,7 +153,7 @@ func (c *WriterConfig) Validate() error {
 	}, len(c.Records), len(c.Columns), c.TypeAt, c.Record, c.Trailer)
 	switch {
 	case c.Append && c.Trailer != nil:
-		errs = append(errs, &registry.ConfigError{Key: "append", Err: errors.New("the file has a trailer, and nothing can follow that")})
+		errs = append(errs, &registry.ConfigError{Key: "append", Err: errors.New("the file has a trailer, and nothing can follow that: leave one of them out")})
 	case c.Append && c.Records != nil:
 		errs = append(errs, &registry.ConfigError{Key: "append", Err: errors.New("a file of several record types has headers and trailers, and is written as a whole")})
 	}

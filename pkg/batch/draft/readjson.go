@@ -206,6 +206,7 @@ type tree struct {
 // node is a key of the documents.
 type node struct {
 	path    string
+	key     string
 	depth   int
 	members map[string]*node
 	order   []*node
@@ -252,7 +253,7 @@ func (t *tree) member(n *node, quoted, raw []byte) error {
 			return err
 		}
 		path := joinPath(n.path, key)
-		m = &node{path: path, depth: n.depth + 1, members: map[string]*node{}}
+		m = &node{path: path, key: key, depth: n.depth + 1, members: map[string]*node{}}
 		m.values = t.shape.column("", path, t.all)
 		n.members[string(quoted)], n.order = m, append(n.order, m)
 		switch {
@@ -318,6 +319,7 @@ func (t *tree) columns() (all []*column) {
 			c.objects = m.objects
 			c.absent = t.shape.Rows - c.values - c.nulls - c.objects
 			c.name = t.given.of(m.path)
+			c.from = t.source(n, m)
 			all = append(all, c)
 		}
 	}
@@ -328,12 +330,21 @@ func (t *tree) columns() (all []*column) {
 	return all
 }
 
+// source is the path of a member of a node. A name such as a.b is the key "a.b" where a document
+// has one: then the path is a["b"].
+func (t *tree) source(parent, m *node) string {
+	if m.depth == 1 || !slices.ContainsFunc(t.root.order, func(top *node) bool { return top.key == m.path }) {
+		return m.path
+	}
+	return parent.path + bracketed(m.key)
+}
+
+// bracketed is a key in a path, in brackets.
+func bracketed(key string) string { return "[" + jsonText(key) + "]" }
+
 func joinPath(prefix, key string) string {
 	if strings.ContainsAny(key, `.[]"`) || key == "" {
-		quoted, err := json.Marshal(key)
-		if err == nil {
-			return prefix + "[" + string(quoted) + "]"
-		}
+		return prefix + bracketed(key)
 	}
 	if prefix == "" {
 		return key

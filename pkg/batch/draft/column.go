@@ -12,7 +12,7 @@ import (
 )
 
 // absentTexts stand for no value in files that people made.
-var absentTexts = regexp.MustCompile(`(?i)^(-|--|n/?a|#n/a|nan|null|none|nil|\\n|\?)$`)
+var absentTexts = regexp.MustCompile(`(?i)^(-|--|n/?a|#n/a|null|none|nil|\\n|\?)$`)
 
 // column is what is known of one field while the sample is read. Values are not kept.
 type column struct {

@@ -1,6 +1,7 @@
 package draft
 
 import (
+	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -38,7 +39,7 @@ type Sides struct{ From, To string }
 // its name.
 func (s *Shape) Copy(to Target, sides Sides) (string, error) {
 	writer, err := s.writer(to)
-	if err != nil {
+	if err = errors.Join(err, s.sure()); err != nil {
 		return "", err
 	}
 	path := ""

@@ -88,6 +88,33 @@ func (s *Shape) readCells(ctx context.Context, in *csv.Sample, columns []*column
 	return nil
 }
 
+// doubtHeader notes that the first record may be data: a name in it is a value of the type of its
+// column.
+func (s *Shape) doubtHeader(columns []*column) {
+	if s.Format != formatCSV || s.options.NoHeader || s.options.Header {
+		return
+	}
+	for _, c := range columns {
+		best, _ := c.best()
+		if best == nil {
+			continue
+		}
+		if is, _ := best.returns(c.from, inCell); is {
+			s.doubt = fmt.Sprintf("its first record may be data: %.40q is of type %s, as the values below it are. --no-header reads it as data, and --header as names", c.from, best.Kind)
+			s.note("%s", s.doubt)
+			return
+		}
+	}
+}
+
+// sure refuses a file whose first record may be data.
+func (s *Shape) sure() error {
+	if s.doubt != "" {
+		return fmt.Errorf("%s: %s", s.Path, s.doubt)
+	}
+	return nil
+}
+
 func (s *Shape) noteWidths(other misfits) {
 	if other.count > 0 {
 		s.note("%s %s another number of fields: %s", thousands(other.count), plural(other.count, "record has", "records have"), other.first)

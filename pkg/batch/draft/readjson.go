@@ -53,6 +53,9 @@ func (s *Shape) sampleJSON(ctx context.Context) (columns []*column, err error) {
 			return nil, err
 		}
 	}
+	if s.Rows == 0 && s.broken.count > 0 {
+		return nil, fmt.Errorf("there is no row in it to infer from: %s", s.broken.first)
+	}
 	if s.Rows == 0 {
 		return nil, errors.New("there is no row in it to infer from")
 	}

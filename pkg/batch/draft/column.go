@@ -17,6 +17,8 @@ var absentTexts = regexp.MustCompile(`(?i)^(-|--|n/?a|#n/a|null|none|nil|\\n|\?)
 // column is what is known of one field while the sample is read. Values are not kept.
 type column struct {
 	name, from string
+	// unnamed says that from does not tell the column from others.
+	unnamed bool
 	// asked is the name under which a type was given; forced is that type.
 	asked   string
 	forced  *row.Field
@@ -199,7 +201,7 @@ func (c *column) best() (best *candidate, why string) {
 func (c *column) result(s *Shape) Field {
 	nulls := c.nulls + c.absent
 	f := Field{Name: c.name, Nulls: nulls, Longest: c.longest, Nullable: nulls > 0, Optional: c.absent > 0, Type: row.String.String()}
-	if c.from != c.name {
+	if c.from != c.name && !c.unnamed {
 		f.From = c.from
 	}
 	best, why := c.best()

@@ -1,11 +1,14 @@
 package draft_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/surfin-batch/surfin/internal/testdb"
+	"github.com/surfin-batch/surfin/pkg/batch/batchtest"
 	"github.com/surfin-batch/surfin/pkg/batch/draft"
 )
 
@@ -56,4 +59,35 @@ func TestADamagedFileWithoutRowsIsNamed(t *testing.T) {
 	require.ErrorContains(t, err, "not a JSON object: [1]")
 	_, err = inferring(t, "in.json", `[{"id":1,}]`, draft.Options{})
 	require.ErrorContains(t, err, "in.json")
+}
+
+// Names that do not tell columns apart are no reason to refuse a file: its fields are read by their place.
+func TestColumnsWithoutANameOfTheirOwnAreReadByPlace(t *testing.T) {
+	t.Parallel()
+	testdb.Each(t, func(t *testing.T, url string) {
+		e := batchtest.New(t, batchtest.On(url))
+		for i, c := range []struct {
+			text, columns string
+			want          []string
+		}{
+			{"a,,c\n1,2,3\n4,5,6\n", "a, f_, c", []string{"1|2|3", "4|5|6"}},
+			{",a\n1,x\n2,y\n", "f_, a", []string{"1|x", "2|y"}},
+			{"a,b,a\n1,2,3\n", "a, b, a_2", []string{"1|2|3"}},
+			{"\n\na,b,a\n1,2,3\n", "a, b, a_2", []string{"1|2|3"}},
+			{"sep=;\na;;c\n1;2;3\n", "a, f_, c", []string{"1|2|3"}},
+			{"\xEF\xBB\xBFa;;c\r\n1;2;3\r\n", "a, f_, c", []string{"1|2|3"}},
+			{"a,,c\r1,2,3\r4,5,6\r", "a, f_, c", []string{"1|2|3", "4|5|6"}},
+			{"a||b||c\n1||2||x|y\n", "a, b, c", []string{"1|2|x|y"}},
+			{"a|||c\n1|||3\n", "a, f_, f__2, c", []string{"1|NULL|NULL|3"}},
+		} {
+			table := fmt.Sprintf("t%d", i)
+			path := e.File(table+".csv", c.text)
+			s, err := draft.Infer(t.Context(), path, draft.Options{})
+			require.NoError(t, err)
+			copying(t, e, s, draft.Target{Table: table}, table)
+			e.HasRows("select "+c.columns+" from "+table+" order by 1", c.want...)
+		}
+	})
+	_, err := inferring(t, "in.csv", "a,,\"c\nd\"\n1,2,3\n", draft.Options{})
+	require.ErrorContains(t, err, "--skip-lines N and --no-header")
 }

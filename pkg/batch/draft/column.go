@@ -31,7 +31,8 @@ type column struct {
 	seen                 [part + 1]int
 	objects, absent      int // of JSON: objects, and documents without the key
 	longest              int
-	isEmpty              bool // every array is empty
+	nul                  int64 // the line of the first text with a NUL
+	isEmpty              bool  // every array is empty
 
 	// Of its numbers: the most digits, digits of the fraction (-1: none yet, -2: they differ), whether
 	// a fraction of several digits ends with a zero, whether one has a fraction or an exponent, and
@@ -74,6 +75,9 @@ func (c *column) add(text string, as form, line int64) {
 	}
 	if n := len(text); n > c.longest {
 		c.longest = max(c.longest, utf8.RuneCountInString(text))
+	}
+	if c.nul == 0 && strings.IndexByte(text, 0) >= 0 {
+		c.nul = max(line, 1)
 	}
 	if as == inCell && text == "" {
 		c.empty++
@@ -199,6 +203,15 @@ func (c *column) best() (best *candidate, why string) {
 
 // result says what the column has.
 func (c *column) result(s *Shape) Field {
+	f := c.typed(s)
+	if c.nul > 0 {
+		nul := fmt.Sprintf("line %d has a NUL, which no table takes", c.nul)
+		f.Note = strings.TrimPrefix(f.Note+"; "+nul, "; ")
+	}
+	return f
+}
+
+func (c *column) typed(s *Shape) Field {
 	nulls := c.nulls + c.absent
 	f := Field{Name: c.name, Nulls: nulls, Longest: c.longest, Nullable: nulls > 0, Optional: c.absent > 0, Type: row.String.String()}
 	if c.from != c.name && !c.unnamed {

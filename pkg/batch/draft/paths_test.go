@@ -1,6 +1,7 @@
 package draft_test
 
 import (
+	"os"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -27,5 +28,23 @@ func TestAKeyWithADotAndAPathAreTwoFields(t *testing.T) {
 		s, err = draft.Infer(t.Context(), e.Path("out.jsonl"), draft.Options{Whole: true})
 		require.NoError(t, err)
 		require.Equal(t, `["a.b"]`, s.Fields[1].From)
+	})
+}
+
+// SQLite drops the zeros at the end of a decimal; the type of the column that copy makes keeps their number.
+func TestZerosAtTheEndComeBackFromATable(t *testing.T) {
+	t.Parallel()
+	testdb.Each(t, func(t *testing.T, url string) {
+		e := batchtest.New(t, batchtest.On(url))
+		const text = "id,v,w\n1,1.5,2.00\n2,,3.10\n3,2.0,1.00\n"
+		s, err := draft.Infer(t.Context(), e.File("in.csv", text), draft.Options{})
+		require.NoError(t, err)
+		copying(t, e, s, draft.Target{Table: "z", Key: []string{"id"}, Mode: "upsert"}, "in")
+		s, err = draft.InferTable(t.Context(), e.Database(""), "z")
+		require.NoError(t, err)
+		copying(t, e, s, draft.Target{File: e.Path("out.csv")}, "out")
+		out, err := os.ReadFile(e.Path("out.csv"))
+		require.NoError(t, err)
+		require.Equal(t, text, string(out))
 	})
 }

@@ -61,7 +61,7 @@ flow:
           name: string null
           note: string null
           paid: {type: bool, true: [Ja], false: [Nein]}
-          amount: {type: decimal, decimal_separator: ",", thousands_separator: " "}
+          amount: {type: decimal, decimal_separator: ",", thousands_separator: " ", trailing_minus: true}
     writer: {table: {name: report, key: [id], create: true}}
     skip: 1
 `})

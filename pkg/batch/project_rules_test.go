@@ -324,6 +324,18 @@ func anchors(page string) []string {
 	return out
 }
 
+// TestEveryRuleHasANumberOfItsOwn, by which code and tests cite it.
+func TestEveryRuleHasANumberOfItsOwn(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join(root(t), "docs", "semantics.md"))
+	require.NoError(t, err)
+	seen := map[string]bool{}
+	for _, rule := range regexp.MustCompile(`(?m)^- \*\*([A-Z]+[0-9]+[a-z]*)\*\*`).FindAllStringSubmatch(string(text), -1) {
+		require.False(t, seen[rule[1]], "rule %s is there twice", rule[1])
+		seen[rule[1]] = true
+	}
+	require.Greater(t, len(seen), 100)
+}
+
 func TestTheStatusTableOfThePagesIsTheOneOfTheCode(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile(filepath.Join(root(t), "docs", "semantics.md"))

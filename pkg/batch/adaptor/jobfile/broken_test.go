@@ -31,7 +31,12 @@ func TestEveryMistakeIsReportedWithPositionExcerptAndHint(t *testing.T) {
 			t.Parallel()
 			text, err := os.ReadFile(path)
 			require.NoError(t, err)
-			_, err = jobfile.Parse("job.yaml", text, described(t))
+			reg := described(t)
+			if strings.HasPrefix(filepath.Base(path), "shipped_") { // components of ours, not of this test
+				reg, err = batch.NewRegistry()
+				require.NoError(t, err)
+			}
+			_, err = jobfile.Parse("job.yaml", text, reg)
 			if strings.HasSuffix(path, "children.yaml") || strings.HasSuffix(path, "include.yaml") { // they name other files
 				_, err = jobfile.Load(path, described(t))
 			}

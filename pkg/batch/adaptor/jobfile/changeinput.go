@@ -281,6 +281,7 @@ func schemaText(fields []row.Field) string {
 		add(!f.Default.IsNull(), "default: %q", f.Default)
 		add(f.Coerce != row.CoerceError, "coerce: %s", f.Coerce)
 		add(f.Exact, "exact: true")
+		add(f.TrailingMinus, "trailing_minus: true")
 		add(f.Optional, "optional: true")
 		if len(more) > 0 {
 			parts[i] = f.Name + ": {type: " + f.Type() + ", " + strings.Join(more, ", ") + "}"

@@ -58,6 +58,25 @@ func TestRowsWhoseKeysDoNotComeAreDeleted(t *testing.T) {
 	})
 }
 
+func TestRowsAreMarkedOnlyInAColumnThatCanMark(t *testing.T) {
+	t.Parallel()
+	testdb.Each(t, func(t *testing.T, url string) {
+		e := testengine.New(t, url)
+		e.Exec("create table t (id int primary key, name varchar(20))")
+		e.Exec("insert into t values (9, 'i')")
+		for keys, want := range map[string]string{
+			"delete_missing: soft":                "table t: delete_missing: soft needs a column deleted_at of type timestamp, date or boolean: name another by `deleted`",
+			"delete_missing: soft, deleted: gone": "table t: delete_missing: soft needs a column gone of type timestamp",
+			"delete_missing: soft, deleted: name": "table t: delete_missing: soft: column name is of type",
+		} {
+			exec := runCSV(t, e, syncing("load", keys, ""), []string{"1,x"})
+			require.Equal(t, core.StatusFailed, exec.Status)
+			require.Contains(t, exec.Error, want)
+			require.Equal(t, []int64{9}, e.Ints("select id from t"), "nothing was written")
+		}
+	})
+}
+
 func TestARestartKnowsTheKeysOfTheAttemptBefore(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {

@@ -91,7 +91,7 @@ flow:
       |                     ^ give it one writer
 job.yaml:13:42: mode replace in a partitioned step: each partition would remove the rows of the others
    13 |     writer: {table: {name: people, mode: replace}}
-      |                                          ^ empty the table in a step before, and insert
+      |                                          ^ write it in a step without partitions, or empty the table in a step before, and insert
 job.yaml:17:68: people is also written in another branch of split both, in line 16, and one of them fills it anew
    17 |   - - {step: right, chunk: {reader: {csv: in.csv}, writer: {table: people}}}
       |                                                                    ^ branches run at once: put one behind the other`)

@@ -281,6 +281,7 @@ type fieldModel struct {
 	Scale              *int   `key:"scale" doc:"decimal: the digits behind the point. Fewer are filled with zeros, more are an invalid item [any number]."`
 	DecimalSeparator   string `key:"decimal_separator" doc:"decimal, float: what stands between the whole number and its fraction, such as a comma [a point]."`
 	ThousandsSeparator string `key:"thousands_separator" doc:"decimal, float, int: what may stand between groups of three digits [nothing]; a blank stands for a no-break space, too, and an apostrophe for a typographic one. It is not written."`
+	TrailingMinus      bool   `key:"trailing_minus" default:"false" doc:"decimal, float, int: read 12.50- as -12.50, as accounting programs write it."`
 
 	Separator string `key:"separator" doc:"list: what stands between its elements in a text, such as a semicolon [the text is a JSON array]. format, scale and zone are for the elements."`
 

@@ -78,7 +78,7 @@ func (l *loader) checkRefills() {
 				continue
 			}
 			if mode := u.refills(); mode != "" && s.partitioner != nil {
-				l.problems.Add(t.modeNode(), fmt.Sprintf("mode %s in a partitioned step: each partition would remove the rows of the others", mode), "empty the table in a step before, and insert")
+				l.problems.Add(t.modeNode(), fmt.Sprintf("mode %s in a partitioned step: each partition would remove the rows of the others", mode), "write it in a step without partitions, or empty the table in a step before, and insert")
 			}
 			for _, first := range own {
 				if clash(first, t) {

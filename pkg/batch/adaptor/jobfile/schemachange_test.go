@@ -1,6 +1,7 @@
 package jobfile_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -74,4 +75,18 @@ func TestAFieldWithoutAColumnIsWhatSchemaSays(t *testing.T) {
 			})
 		})
 	}
+}
+
+// The columns of a result are known only when it is read.
+func TestADirectionThatThereIsNotIsAnError(t *testing.T) {
+	t.Parallel()
+	testdb.Each(t, func(t *testing.T, url string) {
+		e := testengine.New(t, url)
+		e.Exec("create table src (id int primary key)")
+		e.Exec("create table t (id int primary key)")
+		job := strings.Replace(copying("t"), "key: [id]", "key: [id down]", 1)
+		exec := runCSV(t, e, job, nil)
+		require.Equal(t, core.StatusFailed, exec.Status)
+		require.Contains(t, exec.Error, "down is no direction of id: write `id` to read upwards, `id desc` to read downwards")
+	})
 }

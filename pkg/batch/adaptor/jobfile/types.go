@@ -76,7 +76,7 @@ func rowSchema(c *strict.Collector, at *strict.Node, jobZone *time.Location, fie
 			continue
 		}
 		f := row.Field{Name: e.Name, Kind: kind, Nullable: nullable, From: m.From, Format: m.Format, Nulls: m.NullIf, Optional: m.Optional, Exact: m.Exact, Separator: m.Separator,
-			Scale: m.Scale, DecimalSeparator: m.DecimalSeparator, ThousandsSeparator: m.ThousandsSeparator, Trues: m.True, Falses: m.False}
+			Scale: m.Scale, DecimalSeparator: m.DecimalSeparator, ThousandsSeparator: m.ThousandsSeparator, TrailingMinus: m.TrailingMinus, Trues: m.True, Falses: m.False}
 		if !identifier.MatchString(e.Name) {
 			c.Add(e.Key, fmt.Sprintf("the field name %q is no identifier", e.Name), identifierHint+"; `from` gives its name in the source")
 			continue
@@ -107,7 +107,7 @@ func rowSchema(c *strict.Collector, at *strict.Node, jobZone *time.Location, fie
 
 // misplaced is the key of the field that its type does not have.
 func (m *fieldModel) misplaced() *strict.Node {
-	for _, key := range []string{"format", "scale", "decimal_separator", "thousands_separator", "separator", "exact"} {
+	for _, key := range []string{"format", "scale", "decimal_separator", "thousands_separator", "trailing_minus", "separator", "exact"} {
 		if n := m.Node.Get(key); n != nil {
 			return m.Node.Find(key)
 		}

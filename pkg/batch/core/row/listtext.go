@@ -36,7 +36,7 @@ func (f *Field) setElement() error {
 	}
 	e := Field{
 		Name: f.Name, Kind: kind, Nullable: true, Format: f.Format, Scale: f.Scale, Zone: f.Zone, Hidden: f.Hidden, Nulls: []string{},
-		Trues: f.Trues, Falses: f.Falses, DecimalSeparator: f.DecimalSeparator, ThousandsSeparator: f.ThousandsSeparator,
+		Trues: f.Trues, Falses: f.Falses, DecimalSeparator: f.DecimalSeparator, ThousandsSeparator: f.ThousandsSeparator, TrailingMinus: f.TrailingMinus,
 	}
 	if f.Coerce != CoerceError {
 		e.Coerce = CoerceConvert

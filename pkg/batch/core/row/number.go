@@ -85,7 +85,7 @@ func shortInt(text string) (n int64, ok bool) {
 // false: the separators are not where they belong.
 func (f *Field) plainNumber(text string) (string, bool) {
 	text = strings.TrimSpace(text)
-	if n := len(text) - 1; n > 0 && text[n] == '-' && text[0] >= '0' && text[0] <= '9' { // behind the number, as accounts have it
+	if n := len(text) - 1; f.TrailingMinus && n > 0 && text[n] == '-' && text[0] >= '0' && text[0] <= '9' {
 		text = "-" + strings.TrimSpace(text[:n])
 	}
 	if f.DecimalSeparator == "" && f.ThousandsSeparator == "" {
@@ -142,13 +142,16 @@ func (f *Field) checkNumber() error {
 	if f.Kind.IsList() { // its elements were checked
 		return nil
 	}
+	isNumber := f.Kind == DecimalKind || f.Kind == Float || f.Kind == Int
 	separated := f.DecimalSeparator != "" || f.ThousandsSeparator != ""
 	switch {
 	case f.Scale != nil && f.Kind != DecimalKind:
 		return fmt.Errorf("scale is for decimal, not for %s", f.Kind)
 	case f.Scale != nil && (*f.Scale < 0 || *f.Scale > MaxScale):
 		return fmt.Errorf("scale is %d (allowed: 0 to %d)", *f.Scale, MaxScale)
-	case separated && f.Kind != DecimalKind && f.Kind != Float && f.Kind != Int:
+	case f.TrailingMinus && !isNumber:
+		return fmt.Errorf("trailing_minus is for decimal, float and int, not for %s", f.Kind)
+	case separated && !isNumber:
 		return fmt.Errorf("decimal_separator and thousands_separator are for decimal, float and int, not for %s", f.Kind)
 	case f.DecimalSeparator != "" && f.Kind == Int:
 		return errors.New("decimal_separator is for decimal and float, not for int")

@@ -28,6 +28,8 @@ type Field struct {
 	// is written: empty means "." and none. A thousands separator may be left out of a text;
 	// it is not written.
 	DecimalSeparator, ThousandsSeparator string
+	// TrailingMinus allows a text such as 12.50- for a negative number. It is written as -12.50.
+	TrailingMinus bool
 	// Trues and Falses are texts of a bool that are true and false, in any case of letters, beside
 	// true and false; the first one is written.
 	Trues, Falses []string

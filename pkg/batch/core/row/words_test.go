@@ -36,9 +36,9 @@ func TestNumbersHaveATrailingMinusAndSeparatorsThatLookAlike(t *testing.T) {
 		f          row.Field
 		text, want string
 	}{
-		{row.Field{Kind: row.Int}, "12-", "-12"},
-		{row.Field{Kind: row.DecimalKind, DecimalSeparator: ",", ThousandsSeparator: "."}, "1.234,50-", "-1234.50"},
-		{row.Field{Kind: row.Float}, "0.5 -", "-0.5"},
+		{row.Field{Kind: row.Int, TrailingMinus: true}, "12-", "-12"},
+		{row.Field{Kind: row.DecimalKind, DecimalSeparator: ",", ThousandsSeparator: ".", TrailingMinus: true}, "1.234,50-", "-1234.50"},
+		{row.Field{Kind: row.Float, TrailingMinus: true}, "0.5 -", "-0.5"},
 		{row.Field{Kind: row.DecimalKind, ThousandsSeparator: " "}, "1\u00a0234\u202f567.5", "1234567.5"},
 		{row.Field{Kind: row.DecimalKind, ThousandsSeparator: "\u00a0"}, "1 234.5", "1234.5"},
 		{row.Field{Kind: row.Int, ThousandsSeparator: "'"}, "1\u2019234'567", "1234567"},
@@ -51,9 +51,11 @@ func TestNumbersHaveATrailingMinusAndSeparatorsThatLookAlike(t *testing.T) {
 		require.Equal(t, c.want, v.String())
 	}
 	for _, text := range []string{"-12-", "12--", "-", "1e-", "+12-"} {
-		_, err := (&row.Field{Name: "n", Kind: row.DecimalKind}).Parse(text)
+		_, err := (&row.Field{Name: "n", Kind: row.DecimalKind, TrailingMinus: true}).Parse(text)
 		require.Error(t, err, text)
 	}
-	_, err := (&row.Field{Name: "n", Kind: row.Int}).Parse("12.0")
+	_, err := (&row.Field{Name: "n", Kind: row.Int}).Parse("12-")
+	require.Error(t, err, "only where the field says so")
+	_, err = (&row.Field{Name: "n", Kind: row.Int}).Parse("12.0")
 	require.ErrorContains(t, err, "coerce: convert takes it")
 }

@@ -96,7 +96,9 @@ func (l *encoded) addRecord(record []row.Value) error {
 	buf := l.buf
 	for i := range record {
 		v, f := &record[i], l.schema.Field(i)
-		if i > 0 {
+		if i > 0 && len(l.comma) == 1 { // a copy of one byte costs less than a call
+			buf = append(buf, l.comma[0])
+		} else if i > 0 {
 			buf = append(buf, l.comma...)
 		}
 		at := len(buf)

@@ -155,7 +155,7 @@ func (s *scanner) split(line []byte, at int) {
 		if s.trim {
 			from += blanks(line[from:])
 		}
-		n := bytes.Index(line[from:], s.comma)
+		n := s.index(line[from:])
 		if n < 0 {
 			s.fields = append(s.fields, field{at: at + from, from: from, to: len(line)})
 			return
@@ -163,6 +163,14 @@ func (s *scanner) split(line []byte, at int) {
 		s.fields = append(s.fields, field{at: at + from, from: from, to: from + n})
 		from += n + len(s.comma)
 	}
+}
+
+// index returns where the text has the delimiter, or -1.
+func (s *scanner) index(text []byte) int {
+	if len(s.comma) == 1 {
+		return bytes.IndexByte(text, s.comma[0])
+	}
+	return bytes.Index(text, s.comma)
 }
 
 // splitRuns is split where runs of blanks are between the fields.
@@ -185,7 +193,7 @@ func (s *scanner) cut(rest []byte) (end, size int, last bool) {
 		size = blankRun(rest[end:])
 		return end, size, end+size == len(rest)
 	}
-	if end = bytes.Index(rest, s.comma); end < 0 {
+	if end = s.index(rest); end < 0 {
 		return len(rest), 0, true
 	}
 	return end, len(s.comma), false

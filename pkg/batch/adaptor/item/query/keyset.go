@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/surfin-batch/surfin/internal/nearest"
 )
 
 // keyColumn is a column of the key, and its direction.
@@ -23,6 +25,14 @@ func keyColumns(key []string) []keyColumn {
 		}
 	}
 	return columns
+}
+
+// unknown says that the column is none of the names, in the words of otherwise where its direction is not at fault.
+func (k keyColumn) unknown(names []string, otherwise string) error {
+	if name, direction, given := cutLast(k.name); given && slices.Contains(names, name) {
+		return fmt.Errorf("%s is no direction of %s: write `%s` to read upwards, `%s desc` to read downwards", direction, name, name, name)
+	}
+	return fmt.Errorf(otherwise+"%s", k.name, nearest.Hint(k.name, names))
 }
 
 func cutLast(text string) (before, after string, found bool) {

@@ -120,7 +120,15 @@ flow:
         sql: select id, name from customer where born < ${params.date}
         key: [id]
         item: {id: int, name: string}
-    writer: {csv: out/customers.csv}`,
+    writer: {csv: out/customers.csv}
+- step: youngest_first
+  chunk:
+    reader: {query: {sql: select * from customer where born is not null, key: [born desc, id]}}
+    writer: {csv: out/youngest.csv}
+- step: visits  # whose rows nothing tells apart
+  chunk:
+    reader: {query: {sql: "select name, day from visit", snapshot: true}}
+    writer: {table: {name: visit_copy, mode: replace, create: true}}`,
 		New: func(_ context.Context, cfg any, b registry.BuildContext) (any, error) {
 			c := cfg.(*Config)
 			db, err := b.FindDatabase(c.Database)
@@ -160,7 +168,7 @@ func (c *Config) check(schema *row.Schema) error {
 	for _, k := range keyColumns(c.Key) {
 		switch i := schema.Index(k.name); {
 		case i < 0:
-			errs = append(errs, &registry.ConfigError{Key: "key", Err: fmt.Errorf("the item has no field %s%s", k.name, nearest.Hint(k.name, schema.Names()))})
+			errs = append(errs, &registry.ConfigError{Key: "key", Err: k.unknown(schema.Names(), "the item has no field %s")})
 		case schema.Field(i).Kind == row.Bool:
 			errs = append(errs, &registry.ConfigError{Key: "key", Err: fmt.Errorf("field %s is a bool, which has no order", k.name)})
 		}

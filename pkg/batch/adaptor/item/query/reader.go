@@ -247,7 +247,7 @@ func (r *Reader) match(described []resultColumn) error {
 	for _, k := range r.order {
 		i := r.schema.Index(k.name)
 		if i < 0 {
-			errs = append(errs, fmt.Errorf("key %s is no column of the result%s", k.name, nearest.Hint(k.name, names)))
+			errs = append(errs, k.unknown(names, "key %s is no column of the result"))
 		}
 		r.keys = append(r.keys, i)
 	}

@@ -245,15 +245,34 @@ as 0 and 1. A column of text takes every value in its text, 1000000 for the floa
 another kind than its column goes in if nothing of it is lost (a whole float to an int
 column, 0 and 1 to a bool and back, midnight to a date) and is an invalid item otherwise.
 Infinite floats, years outside 1 to 9999, and text with a NUL are invalid items.`,
-		Example: `job: load
+		Example: example,
+		New:     build,
+	}}
+}
+
+// example is that of the reference page.
+const example = `job: load
 flow:
 - step: load
   chunk:
     reader: {csv: {path: in.csv, item: {id: int, name: string}}}
-    writer: {table: {name: customer, mode: upsert, key: [id], create: true}}`,
-		New: build,
-	}}
-}
+    writer: {table: {name: customer, mode: upsert, key: [id], create: true}}
+- step: members  # of a file that has all of them, each time
+  chunk:
+    reader: {csv: {path: members.csv, item: {id: int, name: string, email: string}}}
+    writer:
+      table:
+        name: member
+        mode: upsert
+        key: [id]
+        where: left_at is null  # create unique index ... on member (id) where left_at is null
+        schema: add             # a column email, where there is none
+        delete_missing: soft    # who is not in the file any more
+        deleted: left_at
+- step: prices
+  chunk:
+    reader: {csv: {path: prices.csv, item: {id: int, price: decimal, remark: string}}}
+    writer: {table: {name: price, mode: upsert, key: [id], schema: ignore, left_out: ignore, delete_missing: hard, delete_all: true}}`
 
 // build makes the writer that the configuration asks for.
 func build(ctx context.Context, cfg any, b registry.BuildContext) (any, error) {

@@ -155,6 +155,7 @@ func encodeItem(t item.Type) (any, error) {
 		}
 		field.put("decimal_separator", f.DecimalSeparator)
 		field.put("thousands_separator", f.ThousandsSeparator)
+		field.flag("trailing_minus", f.TrailingMinus)
 		if f.Zone != nil {
 			field.put("zone", f.Zone.String())
 		}

@@ -143,8 +143,12 @@ stays so, what is left is done, with the files that are there then (rule TL3). T
 that this attempt dealt with, and of one file ` + "`path`" + `, the result's, and ` + "`checksum`" + `.`,
 		Example: `job: archive
 flow:
+- step: load
+  chunk:
+    reader: {files: {glob: "in/*.csv", reader: {csv: {item: {id: int, name: string}}}}}
+    writer: {table: {name: customer, mode: upsert, key: [id], create: true}}
 - step: archive
-  tasklet: {files: {move: "in/*.csv", to: done}}`,
+  tasklet: {files: {move: "in/*.csv", of: load, to: done}}`,
 		New: func(_ context.Context, cfg any, b registry.BuildContext) (any, error) {
 			return NewOf(*cfg.(*Config), b.StepRecords)
 		},

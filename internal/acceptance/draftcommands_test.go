@@ -118,3 +118,32 @@ func TestACopyAsksForTheEncoding(t *testing.T) {
 		require.Contains(t, s.said("sql", "select name from c", "--format", "json"), "Jürgen")
 	})
 }
+
+// A table that is there gets the values that its own columns have.
+func TestACopyIntoATableTakesItsTypes(t *testing.T) {
+	t.Parallel()
+	testdb.Each(t, func(t *testing.T, url string) {
+		s := newScene(t, url, nil)
+		db, _ := s.open()
+		s.exec(db, "create table s (id bigint primary key, b "+blobOf(url)+", c "+blobOf(url)+", day text, n text)")
+		s.exec(db, "create table d (id bigint primary key, b "+blobOf(url)+", c "+blobOf(url)+", day text, n text)")
+		for id, values := range []string{bytesOf(url, "00ff") + ", " + bytesOf(url, "d76df8") + ", '24.12.2026', '5'", bytesOf(url, "616263") + ", " + bytesOf(url, "d76df8") + ", '25.12.2026', '6'", "null, null, null, null"} {
+			s.exec(db, fmt.Sprintf("insert into s values (%d, %s)", id, values))
+		}
+		for _, file := range []string{"o.csv", "o.jsonl"} {
+			s.said("copy", "table:s", file)
+			s.said("copy", file, "table:d", "--replace")
+			for _, tables := range [][2]string{{"s", "d"}, {"d", "s"}} {
+				require.Equal(t, []int64{0}, s.ints(db, "select count(*) from (select * from "+tables[0]+" except select * from "+tables[1]+") x", 1), file)
+			}
+		}
+	})
+}
+
+// bytesOf is a text of hex as SQL.
+func bytesOf(url, hex string) string {
+	if strings.HasPrefix(url, "postgres") {
+		return `'\x` + hex + `'::bytea`
+	}
+	return "x'" + hex + "'"
+}

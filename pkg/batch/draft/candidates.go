@@ -108,19 +108,31 @@ func (c *candidate) returns(text string, as form) (ok bool, became string) {
 	}
 	if as == part && c.Kind.IsList() {
 		v, err := c.ParseArray([]byte(text))
-		return err == nil && c.ReturnsJSON([]byte(text), v), ""
+		return err == nil && !c.hasYearZero(v) && c.ReturnsJSON([]byte(text), v), ""
 	}
 	if as == part {
 		return c.Kind == row.JSONKind, ""
 	}
 	v, err := c.Parse(text)
-	if err != nil || v.IsNull() {
+	if err != nil || v.IsNull() || c.hasYearZero(v) {
 		return false, ""
 	}
 	if c.Returns(text, v) {
 		return true, ""
 	}
 	return false, string(c.AppendText(nil, v))
+}
+
+// hasYearZero reports whether the value is a date of the year 0, or has one: no table takes it.
+func (c *candidate) hasYearZero(v row.Value) bool {
+	elem, isList := c.Kind.Elem()
+	switch {
+	case c.Kind == row.DateKind, c.Kind == row.Timestamp:
+		return strings.HasPrefix(v.String(), "0000-")
+	case isList && (elem == row.DateKind || elem == row.Timestamp):
+		return strings.Contains(v.String(), `"0000-`)
+	}
+	return false
 }
 
 // takes reports whether a value of the form can be of the kind at all: 32 digits are a hash rather

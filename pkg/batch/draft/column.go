@@ -12,11 +12,13 @@ import (
 )
 
 // absentTexts stand for no value in files that people made.
-var absentTexts = regexp.MustCompile(`(?i)^(-|--|n/?a|#n/a|nan|null|none|nil|\\n|\?)$`)
+var absentTexts = regexp.MustCompile(`(?i)^(-|--|n/?a|#n/a|null|none|nil|\\n|\?)$`)
 
 // column is what is known of one field while the sample is read. Values are not kept.
 type column struct {
 	name, from string
+	// unnamed says that from does not tell the column from others.
+	unnamed bool
 	// asked is the name under which a type was given; forced is that type.
 	asked   string
 	forced  *row.Field
@@ -29,7 +31,8 @@ type column struct {
 	seen                 [part + 1]int
 	objects, absent      int // of JSON: objects, and documents without the key
 	longest              int
-	isEmpty              bool // every array is empty
+	nul                  int64 // the line of the first text with a NUL
+	isEmpty              bool  // every array is empty
 
 	// Of its numbers: the most digits, digits of the fraction (-1: none yet, -2: they differ), whether
 	// a fraction of several digits ends with a zero, whether one has a fraction or an exponent, and
@@ -72,6 +75,9 @@ func (c *column) add(text string, as form, line int64) {
 	}
 	if n := len(text); n > c.longest {
 		c.longest = max(c.longest, utf8.RuneCountInString(text))
+	}
+	if c.nul == 0 && strings.IndexByte(text, 0) >= 0 {
+		c.nul = max(line, 1)
 	}
 	if as == inCell && text == "" {
 		c.empty++
@@ -197,9 +203,18 @@ func (c *column) best() (best *candidate, why string) {
 
 // result says what the column has.
 func (c *column) result(s *Shape) Field {
+	f := c.typed(s)
+	if c.nul > 0 {
+		nul := fmt.Sprintf("line %d has a NUL, which no table takes", c.nul)
+		f.Note = strings.TrimPrefix(f.Note+"; "+nul, "; ")
+	}
+	return f
+}
+
+func (c *column) typed(s *Shape) Field {
 	nulls := c.nulls + c.absent
 	f := Field{Name: c.name, Nulls: nulls, Longest: c.longest, Nullable: nulls > 0, Optional: c.absent > 0, Type: row.String.String()}
-	if c.from != c.name {
+	if c.from != c.name && !c.unnamed {
 		f.From = c.from
 	}
 	best, why := c.best()

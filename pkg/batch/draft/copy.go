@@ -1,6 +1,7 @@
 package draft
 
 import (
+	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -38,7 +39,7 @@ type Sides struct{ From, To string }
 // its name.
 func (s *Shape) Copy(to Target, sides Sides) (string, error) {
 	writer, err := s.writer(to)
-	if err != nil {
+	if err = errors.Join(err, s.sure()); err != nil {
 		return "", err
 	}
 	path := ""
@@ -67,7 +68,7 @@ func (s *Shape) Copy(to Target, sides Sides) (string, error) {
 func (s *Shape) writer(to Target) (string, error) {
 	if to.File != "" {
 		format, err := fileFormat(to.File)
-		more := ""
+		more := s.keys(format)
 		if to.Append {
 			more = ", append: true"
 		}
@@ -104,6 +105,20 @@ func (s *Shape) writer(to Target) (string, error) {
 		more += ", database: " + to.Database
 	}
 	return fmt.Sprintf("{table: {name: %s, create: true%s}}", scalar(to.Table), more), nil
+}
+
+// keys are the keys of a file of JSON, where a field has a key in brackets, such as ["a.b"]: without
+// them the brackets would be a part of the key.
+func (s *Shape) keys(format string) string {
+	inBrackets := func(f Field) bool { return strings.HasPrefix(f.From, `["`) }
+	if format == formatCSV || s.Format != formatJSON && s.Format != formatLines || !s.options.Whole || !slices.ContainsFunc(s.Fields, inBrackets) {
+		return ""
+	}
+	keys := make([]string, len(s.Fields))
+	for i := range s.Fields {
+		keys[i] = jsonText(s.Fields[i].source()) + ": " + s.Fields[i].Name
+	}
+	return ", keys: {" + strings.Join(keys, ", ") + "}"
 }
 
 // columnsOf returns the columns of a target that the names stand for: names of fields, or those of

@@ -40,6 +40,8 @@ type Options struct {
 	// text; lines before the header are passed over.
 	NoHeader, LazyQuotes bool
 	SkipLines            int
+	// Header says that the first record of csv has names, though they may be data.
+	Header bool
 	// AllText makes every field a string.
 	AllText bool
 	// Types are types of fields by their name, or by that of their column or key: a type of a job
@@ -81,6 +83,7 @@ type Shape struct {
 	head    string   // of a csv file
 	first   []string // the texts of the first records
 	broken  misfits  // records that the reader refuses
+	doubt   string   // why the header may be data; empty: it is none
 }
 
 // Field is what the sample says of a field.
@@ -132,7 +135,7 @@ func Infer(ctx context.Context, path string, o Options) (*Shape, error) {
 	if s.Format, err = formatOf(path); err != nil {
 		return nil, err
 	}
-	if s.Format != formatCSV && (o.Delimiter != "" || o.NoHeader || o.LazyQuotes || o.SkipLines > 0) {
+	if s.Format != formatCSV && (o.Delimiter != "" || o.NoHeader || o.Header || o.LazyQuotes || o.SkipLines > 0) {
 		return nil, fmt.Errorf("%s: a delimiter, a header, quotes and lines to skip are of csv, and this is %s", path, s.Format)
 	}
 	if err := s.wide(ctx); err != nil {
@@ -150,6 +153,7 @@ func Infer(ctx context.Context, path string, o Options) (*Shape, error) {
 	if err := s.checkTypes(columns); err != nil {
 		return nil, named(path, err)
 	}
+	s.doubtHeader(columns)
 	for _, c := range columns {
 		s.Fields = append(s.Fields, c.result(s))
 	}

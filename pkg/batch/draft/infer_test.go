@@ -55,6 +55,10 @@ func TestATypeReturnsEveryTextThatWasSeen(t *testing.T) {
 		{"C0FFEE00-0000-4000-8000-000000000001", "string"},
 		{`[1,2] []`, "list of int"},
 		{`{"a":1} [{}]`, "json"},
+		{"0000-01-01 2026-01-02", "string"},
+		{"2026-01-02 0000-01-01", "string"},
+		{"0000-01-01T00:00:00Z", "string"},
+		{"0001-01-01 9999-12-31", "date"},
 		{"NA 1", "{type: int null, null_if: [NA]}"},
 		{"NA - 1", "string"},
 		{"NULL", "string"},
@@ -69,6 +73,10 @@ func TestATypeReturnsEveryTextThatWasSeen(t *testing.T) {
 	require.Equal(t, `not int: line 4 has "many"`, note)
 	_, note = typeOf(t, "5", "NA", "-")
 	require.Contains(t, note, `int, except for "-", "NA": null_if: ["-", NA]`)
+	require.Equal(t, "v: list of string\n", inferred(t, "in.jsonl", `{"v":["2026-01-02","0000-01-01"]}`).Item(""))
+	_, note = typeOf(t, "x", "a\x00b")
+	require.Equal(t, "line 3 has a NUL, which no table takes", note)
+	require.Equal(t, note, strings.Replace(inferred(t, "in.jsonl", `{"v":"a\u0000"}`).Fields[0].Note, "line 1", "line 3", 1))
 	spec, _ := typeOf(t, " 5", "6")
 	require.Equal(t, "string", spec, "blanks are not kept by an int")
 }

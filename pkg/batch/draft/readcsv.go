@@ -41,6 +41,9 @@ func (s *Shape) sampleCSV(ctx context.Context) (columns []*column, err error) {
 	for _, from := range in.Columns() {
 		columns = append(columns, s.column(given.of(from), from, all))
 	}
+	if err := s.byPlace(in, columns); err != nil {
+		return nil, err
+	}
 	if err := s.readCells(ctx, in, columns); err != nil {
 		return nil, err
 	}
@@ -48,6 +51,36 @@ func (s *Shape) sampleCSV(ctx context.Context) (columns []*column, err error) {
 		s.note("the file has a header and no row: every field is a text, which may be null")
 	}
 	return columns, nil
+}
+
+// byPlace makes the draft read fields by their place, where names of the header are empty or there
+// twice: the header is then a line to skip.
+func (s *Shape) byPlace(in *csv.Sample, columns []*column) error {
+	if s.NoHeader {
+		return nil
+	}
+	count, wrong := map[string]int{}, ""
+	for _, name := range in.Columns() {
+		count[name]++
+	}
+	for i, c := range columns {
+		if c.unnamed = c.from == "" || count[c.from] > 1; !c.unnamed || wrong != "" {
+			continue
+		}
+		wrong = fmt.Sprintf("column %q of its header is there twice", c.from)
+		if c.from == "" {
+			wrong = fmt.Sprintf("column %d of its header has no name", i+1)
+		}
+	}
+	if wrong == "" {
+		return nil
+	}
+	if strings.ContainsAny(s.head, "\r\n") {
+		return fmt.Errorf("%s, and its header has a line end in it, so that no job can skip it as a line: mend the header, or pass over its lines with --skip-lines N and --no-header", wrong)
+	}
+	s.NoHeader, s.SkipLines = true, int(in.Line())
+	s.note("%s: fields are read by their place", wrong)
+	return nil
 }
 
 // readCells reads the records to the end of the sample.
@@ -88,6 +121,33 @@ func (s *Shape) readCells(ctx context.Context, in *csv.Sample, columns []*column
 	return nil
 }
 
+// doubtHeader notes that the first record may be data: a name in it is a value of the type of its
+// column.
+func (s *Shape) doubtHeader(columns []*column) {
+	if s.Format != formatCSV || s.options.NoHeader || s.options.Header {
+		return
+	}
+	for _, c := range columns {
+		best, _ := c.best()
+		if best == nil {
+			continue
+		}
+		if is, _ := best.returns(c.from, inCell); is {
+			s.doubt = fmt.Sprintf("its first record may be data: %.40q is of type %s, as the values below it are. --no-header reads it as data, and --header as names", c.from, best.Kind)
+			s.note("%s", s.doubt)
+			return
+		}
+	}
+}
+
+// sure refuses a file whose first record may be data.
+func (s *Shape) sure() error {
+	if s.doubt != "" {
+		return fmt.Errorf("%s: %s", s.Path, s.doubt)
+	}
+	return nil
+}
+
 func (s *Shape) noteWidths(other misfits) {
 	if other.count > 0 {
 		s.note("%s %s another number of fields: %s", thousands(other.count), plural(other.count, "record has", "records have"), other.first)
@@ -120,6 +180,15 @@ func (s *Shape) findDelimiter(ctx context.Context) (string, error) {
 		if width > 1 && (share > same || share == same && width > most) {
 			best, same, most = d, share, width
 		}
+	}
+	if best == "tab" || best == "," {
+		return best, nil
+	}
+	// Where it always stands twice, it is two characters.
+	if share, width, err := s.widths(ctx, best+best); err == nil && share >= same && 2*width-1 == most {
+		return best + best, nil
+	} else if err != nil {
+		return "", s.badEncoding(ctx, err)
 	}
 	return best, nil
 }

@@ -53,6 +53,9 @@ func (s *Shape) sampleJSON(ctx context.Context) (columns []*column, err error) {
 			return nil, err
 		}
 	}
+	if s.Rows == 0 && s.broken.count > 0 {
+		return nil, fmt.Errorf("there is no row in it to infer from: %s", s.broken.first)
+	}
 	if s.Rows == 0 {
 		return nil, errors.New("there is no row in it to infer from")
 	}
@@ -206,6 +209,7 @@ type tree struct {
 // node is a key of the documents.
 type node struct {
 	path    string
+	key     string
 	depth   int
 	members map[string]*node
 	order   []*node
@@ -252,7 +256,7 @@ func (t *tree) member(n *node, quoted, raw []byte) error {
 			return err
 		}
 		path := joinPath(n.path, key)
-		m = &node{path: path, depth: n.depth + 1, members: map[string]*node{}}
+		m = &node{path: path, key: key, depth: n.depth + 1, members: map[string]*node{}}
 		m.values = t.shape.column("", path, t.all)
 		n.members[string(quoted)], n.order = m, append(n.order, m)
 		switch {
@@ -318,6 +322,7 @@ func (t *tree) columns() (all []*column) {
 			c.objects = m.objects
 			c.absent = t.shape.Rows - c.values - c.nulls - c.objects
 			c.name = t.given.of(m.path)
+			c.from = t.source(n, m)
 			all = append(all, c)
 		}
 	}
@@ -328,12 +333,21 @@ func (t *tree) columns() (all []*column) {
 	return all
 }
 
+// source is the path of a member of a node. A name such as a.b is the key "a.b" where a document
+// has one: then the path is a["b"].
+func (t *tree) source(parent, m *node) string {
+	if m.depth == 1 || !slices.ContainsFunc(t.root.order, func(top *node) bool { return top.key == m.path }) {
+		return m.path
+	}
+	return parent.path + bracketed(m.key)
+}
+
+// bracketed is a key in a path, in brackets.
+func bracketed(key string) string { return "[" + jsonText(key) + "]" }
+
 func joinPath(prefix, key string) string {
 	if strings.ContainsAny(key, `.[]"`) || key == "" {
-		quoted, err := json.Marshal(key)
-		if err == nil {
-			return prefix + "[" + string(quoted) + "]"
-		}
+		return prefix + bracketed(key)
 	}
 	if prefix == "" {
 		return key

@@ -222,6 +222,9 @@ func (s *Shape) Start(input string) ([]File, error) {
 	if s.Format == formatTable {
 		return s.export()
 	}
+	if err := s.sure(); err != nil {
+		return nil, err
+	}
 	name := names{}.of(strings.SplitN(filepath.Base(s.Path), ".", 2)[0])
 	table := quoted(name)
 	files := []File{

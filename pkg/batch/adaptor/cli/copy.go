@@ -136,6 +136,9 @@ func (c fileCommands) copy(ctx context.Context, req copyRequest) error {
 	if err != nil {
 		return err
 	}
+	if err := c.fit(ctx, shape, to); err != nil {
+		return err
+	}
 	target := req.target(to)
 	if !req.only { // the job is in no file
 		if err := c.absolute(shape, &target); err != nil {
@@ -154,6 +157,20 @@ func (c fileCommands) copy(ctx context.Context, req copyRequest) error {
 	}
 	c.logNotes(ctx, shape)
 	return c.runCopy(ctx, req, to, text)
+}
+
+// fit gives the fields of a file the types of a table that is there, where its values need them.
+func (c fileCommands) fit(ctx context.Context, shape *draft.Shape, to place) error {
+	if shape.Table != "" || to.table == "" || c.env.isAbsent(to.database) {
+		return nil
+	}
+	return c.env.withRawSession(ctx, c.env.observer(), func(s *Session) error {
+		db, err := s.Provider.Database(to.database)
+		if err != nil {
+			return err
+		}
+		return shape.Into(ctx, db, to.table)
+	})
 }
 
 // logNotes logs what a person should know of the source: all that infer says.

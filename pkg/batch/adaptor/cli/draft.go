@@ -43,6 +43,7 @@ func (s *sample) addFlags(cmd *cobra.Command) {
 	f.StringVar(&s.Delimiter, "delimiter", "", "the `CHARACTER` between the fields of csv, or tab (default: found out)")
 	f.StringVar(&s.Encoding, "encoding", "", "the `NAME` of the text's encoding (default: utf-8, or what a byte order mark says)")
 	f.BoolVar(&s.NoHeader, "no-header", false, "the first record of csv is data: columns are column1, column2, ...")
+	f.BoolVar(&s.Header, "header", false, "the first record of csv has the names, though they may be data (such as years)")
 	f.BoolVar(&s.LazyQuotes, "lazy-quotes", false, "take quotes inside a field of csv as they are")
 	f.IntVar(&s.SkipLines, "skip-lines", 0, "pass over the first `N` lines of csv, before its header")
 	f.BoolVar(&s.Whole, "keep-objects", false, "keep objects of JSON as json, and make no fields of their members")
@@ -54,6 +55,9 @@ func (s *sample) addFlags(cmd *cobra.Command) {
 func (s *sample) check(cmd *cobra.Command) error {
 	if cmd.Flags().Changed("rows") && s.Rows < 1 {
 		return usagef("--rows %d: at least 1", s.Rows)
+	}
+	if s.Header && s.NoHeader {
+		return usagef("--header and --no-header: one of them says what the first record is")
 	}
 	if s.SkipLines < 0 {
 		return usagef("--skip-lines %d: at least 0", s.SkipLines)
@@ -83,6 +87,7 @@ func (s *sample) onlyOfFiles() (words []string) {
 	add(s.Delimiter != "", "--delimiter", s.Delimiter)
 	add(s.Encoding != "", "--encoding", s.Encoding)
 	add(s.NoHeader, "--no-header")
+	add(s.Header, "--header")
 	add(s.LazyQuotes, "--lazy-quotes")
 	add(s.SkipLines > 0, "--skip-lines", strconv.Itoa(s.SkipLines))
 	add(s.AllText, "--all-text")

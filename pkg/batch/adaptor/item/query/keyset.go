@@ -58,7 +58,7 @@ func (k keyColumn) direction() string {
 func (r *Reader) statements() {
 	outputs := make([]string, len(r.columns))
 	for i := range r.columns {
-		outputs[i] = r.engine.output(r.columns[i].name)
+		outputs[i] = r.engine.output(&r.columns[i])
 	}
 	r.plain = r.pages(outputs, nil)
 	r.asking = r.pages(outputs, r.keys)
@@ -148,5 +148,5 @@ func (k keyColumn) comparison() string {
 
 // keyColumn names a key by its column, which an item's `from` may call otherwise.
 func (r *Reader) keyColumn(i int) string {
-	return `q.` + quoted(r.columns[r.keys[i]].name)
+	return `q.` + r.columns[r.keys[i]].source()
 }

@@ -22,7 +22,7 @@ import (
 // postgres reads the wire format of the types it knows, and the text of others.
 type postgres struct{ page postgresPage }
 
-func (e *postgres) output(name string) string { return "q." + quoted(name) }
+func (e *postgres) output(c *resultColumn) string { return "q." + c.source() }
 
 func (e *postgres) bind(v row.Value) any { return sqlvalue.Postgres(v) }
 

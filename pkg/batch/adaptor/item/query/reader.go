@@ -1,6 +1,7 @@
 package query
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -55,6 +56,8 @@ type Reader struct {
 // resultColumn is a column of the statement's result.
 type resultColumn struct {
 	name string
+	// inner is the name that the statement's column has around it; empty: name. SQLite has column2 for true.
+	inner string
 	// field is what becomes of it: one of the reader's schema.
 	field *row.Field
 	// stored is field as a column of dates, times or lists has its text: ISO 8601, and arrays; nil:
@@ -74,6 +77,9 @@ type resultColumn struct {
 	guessed bool
 }
 
+// source names the column where the statement is a part of another one.
+func (c *resultColumn) source() string { return quoted(cmp.Or(c.inner, c.name)) }
+
 // page is some rows, fetched at once and decoded one by one.
 type page interface {
 	len() int
@@ -90,8 +96,8 @@ type engine interface {
 	describe(ctx context.Context, conn tx.Conn, text string, args []any) ([]resultColumn, error)
 	// fits reports why no value of the column can fit the field.
 	fits(c *resultColumn) error
-	// output is how the wrapping statement names column name of q.
-	output(name string) string
+	// output is how the wrapping statement names the column of q.
+	output(c *resultColumn) string
 	// judge tells of key columns whether they are exact, and refuses those that cannot be a key.
 	judge(ctx context.Context, conn tx.Conn, text string, args []any, keys []*resultColumn) error
 	// answer is the column of a comparison.

@@ -192,7 +192,7 @@ func (r *Reader) bounds(column *resultColumn) (w where, err error) {
 			return err
 		}
 		w.args = append(w.args, r.engine.bind(v))
-		conditions = append(conditions, fmt.Sprintf("q.%s %s %s", quoted(column.name), operator, r.db.Dialect().Placeholder(len(r.args)+len(w.args))))
+		conditions = append(conditions, fmt.Sprintf("q.%s %s %s", column.source(), operator, r.db.Dialect().Placeholder(len(r.args)+len(w.args))))
 		return nil
 	}
 	from := ">"
@@ -206,11 +206,11 @@ func (r *Reader) bounds(column *resultColumn) (w where, err error) {
 
 // greatest returns the greatest value of the rows that the condition finds; nil: none is.
 func (r *Reader) greatest(ctx context.Context, column *resultColumn, w where) (*keyValue, error) {
-	name := "q." + quoted(column.name)
+	name := "q." + column.source()
 	if w.text == "" {
 		w.text = name + " is not null"
 	}
-	text := fmt.Sprintf("select %s from (\n%s\n) q where %s order by %s desc limit 1", r.engine.output(column.name), r.sql, w.text, name)
+	text := fmt.Sprintf("select %s from (\n%s\n) q where %s order by %s desc limit 1", r.engine.output(column), r.sql, w.text, name)
 	p, err := r.engine.fetch(ctx, r.conn(), []resultColumn{*column}, text, append(r.args[:len(r.args):len(r.args)], w.args...))
 	if err != nil || p.len() == 0 {
 		return nil, r.explain(text, err)
@@ -226,7 +226,7 @@ func (r *Reader) greatest(ctx context.Context, column *resultColumn, w where) (*
 // refuseNullSince asks the first instance whether there are rows that no one would read.
 func (r *Reader) refuseNullSince(ctx context.Context, column *resultColumn) error {
 	var found bool
-	text := fmt.Sprintf("select exists (select 1 from (\n%s\n) q where q.%s is null)", r.sql, quoted(column.name))
+	text := fmt.Sprintf("select exists (select 1 from (\n%s\n) q where q.%s is null)", r.sql, column.source())
 	if err := r.conn().QueryRowContext(ctx, text, r.args...).Scan(&found); err != nil {
 		return fmt.Errorf("look for a null: %w", r.explain(text, err))
 	}

@@ -51,7 +51,7 @@ func refuseResume(p position) error {
 func (r *Reader) declare(ctx context.Context) error {
 	outputs := make([]string, len(r.columns))
 	for i := range r.columns {
-		outputs[i] = r.engine.output(r.columns[i].name)
+		outputs[i] = r.engine.output(&r.columns[i])
 	}
 	text := fmt.Sprintf("select %s from (\n%s\n) q", strings.Join(outputs, ", "), r.sql)
 	var err error

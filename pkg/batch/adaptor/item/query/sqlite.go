@@ -5,6 +5,8 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/surfin-batch/surfin/internal/sqlvalue"
@@ -21,7 +23,7 @@ type sqlite struct{ page sqlitePage }
 
 // output keeps the driver from interpreting values by the declared type of their
 // column: an expression has none.
-func (e *sqlite) output(name string) string { return "+q." + quoted(name) }
+func (e *sqlite) output(c *resultColumn) string { return "+q." + c.source() }
 
 // judge leaves it to the values: a column may hold any of them, under any collation.
 func (e *sqlite) judge(context.Context, tx.Conn, string, []any, []*resultColumn) error { return nil }
@@ -38,6 +40,9 @@ func (e *sqlite) describe(ctx context.Context, conn tx.Conn, text string, args [
 	if err != nil {
 		return nil, err
 	}
+	if err := e.rename(ctx, conn, columns, text, args); err != nil {
+		return nil, err
+	}
 	var unknown []int
 	for i := range columns {
 		if columns[i].kind == row.Null {
@@ -48,6 +53,28 @@ func (e *sqlite) describe(ctx context.Context, conn tx.Conn, text string, args [
 		return columns, nil
 	}
 	return columns, e.sample(ctx, conn, columns, unknown, strings.TrimSuffix(text, " limit 0"), args)
+}
+
+// madeName is a name that SQLite gives to a column of a statement in another one.
+var madeName = regexp.MustCompile(`^column\d+(:\d+)?$`)
+
+// rename gives columns the names that they have in the statement by itself: in another statement
+// SQLite replaces the names true and false.
+func (e *sqlite) rename(ctx context.Context, conn tx.Conn, columns []resultColumn, text string, args []any) error {
+	if !slices.ContainsFunc(columns, func(c resultColumn) bool { return madeName.MatchString(c.name) }) {
+		return nil
+	}
+	inner := strings.TrimSuffix(strings.TrimPrefix(text, "select * from (\n"), "\n) q limit 0")
+	named, err := declared(ctx, conn, inner, args)
+	if err != nil {
+		return err
+	}
+	for i := range columns {
+		if c := &columns[i]; named[i].name != c.name && madeName.MatchString(c.name) {
+			c.name, c.inner = named[i].name, c.name
+		}
+	}
+	return nil
 }
 
 func declared(ctx context.Context, conn tx.Conn, text string, args []any) (columns []resultColumn, err error) {
@@ -73,7 +100,7 @@ func declared(ctx context.Context, conn tx.Conn, text string, args []any) (colum
 func (e *sqlite) sample(ctx context.Context, conn tx.Conn, columns []resultColumn, unknown []int, text string, args []any) (err error) {
 	types := make([]string, len(unknown))
 	for i, at := range unknown {
-		types[i] = "typeof(q." + quoted(columns[at].name) + ")"
+		types[i] = "typeof(q." + columns[at].source() + ")"
 	}
 	text = strings.Replace(text, "select *", "select "+strings.Join(types, ", "), 1)
 	rows, err := conn.QueryContext(ctx, fmt.Sprintf("%s limit %d", text, sampleRows), args...)

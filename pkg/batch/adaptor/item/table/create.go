@@ -68,7 +68,7 @@ func (w *Writer) addColumns(ctx context.Context, conn tx.Conn, schema *row.Schem
 	}
 	for _, name := range names {
 		f := schema.Field(schema.Index(w.config.field(name)))
-		text := fmt.Sprintf("alter table %s add column %s%s %s", d.Quote(w.config.Name), absent, quoted(name), w.engine.typeName(f.Kind))
+		text := fmt.Sprintf("alter table %s add column %s%s %s", d.Quote(w.config.Name), absent, quoted(name), w.typeOf(f))
 		if _, err := conn.ExecContext(ctx, w.engine.oneByOne(text)); err != nil {
 			return fmt.Errorf("table %s: add column %s: %w", w.config.Name, name, err)
 		}
@@ -135,6 +135,16 @@ func (w *Writer) noteEarlier(ctx context.Context, conn tx.Conn) error {
 	return nil
 }
 
+// typeOf is the type of a column for the field. SQLite drops zeros at the end of a decimal; who reads
+// the table adds them again if its type has the scale.
+func (w *Writer) typeOf(f *row.Field) string {
+	name := w.engine.typeName(f.Kind)
+	if f.Kind == row.DecimalKind && f.Scale != nil && w.db.Dialect() == tx.SQLite {
+		name = fmt.Sprintf("%s(30, %d)", name, *f.Scale)
+	}
+	return name
+}
+
 // createStatement is the CREATE TABLE for items of the schema. Two jobs may
 // create one table at the same moment, hence the IF NOT EXISTS.
 func (w *Writer) createStatement(schema *row.Schema) string {
@@ -146,7 +156,7 @@ func (w *Writer) createStatement(schema *row.Schema) string {
 			b.WriteByte(',')
 		}
 		f := schema.Field(schema.Index(w.config.field(name)))
-		fmt.Fprintf(&b, "\n  %s %s", quoted(name), w.engine.typeName(f.Kind))
+		fmt.Fprintf(&b, "\n  %s %s", quoted(name), w.typeOf(f))
 		if !f.Nullable || slices.Contains(w.config.Key, name) {
 			b.WriteString(" not null")
 		}

@@ -1,0 +1,38 @@
+package query_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/query"
+	"github.com/surfin-batch/surfin/pkg/batch/core/row"
+	"github.com/surfin-batch/surfin/pkg/batch/tx"
+)
+
+// SQLite gives a column of a statement in a statement another name where its own one is true or false.
+func TestAColumnKeepsItsNameWhateverItIs(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, db tx.Database) {
+		exec(t, db, `create table odd (id bigint not null, "true" text, "FALSE" bigint not null, "null" text, "select" text, column2 text)`)
+		for _, values := range []string{"1, 'a', 7, 'n', 's', 'c'", "2, 'b', 8, 'n', 's', 'c'", "3, 'c', 9, 'n', 's', 'c'"} {
+			exec(t, db, "insert into odd values ("+values+")")
+		}
+		const columns = `"id", "true", "FALSE", "null", "select", column2`
+		for _, text := range []string{"select * from odd", "select " + columns + " from odd", "select * from odd union select * from odd"} {
+			for _, c := range []query.Config{{Key: []string{"id"}}, {Key: []string{"FALSE"}, Since: "FALSE"}, {Snapshot: true}} {
+				c.SQL, c.Fetch = statement(text), 2
+				r := opened(t, db, c, unknown(t), nil)
+				require.Equal(t, []string{"id", "true", "FALSE", "null", "select", "column2"}, r.Schema().Names())
+				all, err := rest(r)
+				require.NoError(t, err)
+				require.ElementsMatch(t, []string{"1|a|7|n|s|c", "2|b|8|n|s|c", "3|c|9|n|s|c"}, all)
+				require.NoError(t, r.Close(t.Context()))
+			}
+		}
+		s := schema(t, row.Field{Name: "is_true", From: "true", Kind: row.String}, row.Field{Name: "column2", Kind: row.String})
+		all, err := rest(opened(t, db, query.Config{SQL: statement("select * from odd"), Key: []string{"is_true"}}, s, nil))
+		require.NoError(t, err)
+		require.Equal(t, []string{"a|c", "b|c", "c|c"}, all)
+	})
+}

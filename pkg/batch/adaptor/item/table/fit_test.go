@@ -91,6 +91,25 @@ func TestPostgresStoresAValueAsItIsOrTheItemIsInvalid(t *testing.T) {
 	})
 }
 
+// Rule D8a: each part of an array or of a composite is held to the rules of its type.
+func TestPostgresStoresThePartsOfAValueAsTheyAre(t *testing.T) {
+	t.Parallel()
+	db := open(t, testdb.Postgres(t))
+	exec(t, db, "create domain day as date; create domain days as date[]; create type part as (d date, at timestamp(0), v varchar(2), n numeric(5,2)); create type whole as (p part, list time[], t text)")
+	checkFitting(t, db, []fitting{
+		{"time[]", text("{now}"), ""}, {"time[]", text("{10:00:00,NULL}"), "{10:00:00,NULL}"}, {"timetz[]", text("{10:00}"), ""}, {"time(0)[]", text("{10:00:00.5}"), ""}, {"interval(0)[]", text("{1.5 s}"), ""},
+		{"interval[]", text("{1 day,0.1 years}"), ""}, {"interval[]", text(`{"1 day",NULL}`), `{"1 day",NULL}`}, {"money[]", text("{1.239}"), ""}, {"money[]", text(`{"1,5"}`), ""}, {`"char"[]`, text("{ab}"), ""},
+		{"date[]", text("{{now}}"), ""}, {"date[]", text("[0:0]={now}"), ""}, {"date[]", text("{{01/02/2024}}"), ""}, {"date[]", text("[0:1]={2024-01-02,2024-01-03}"), "[0:1]={2024-01-02,2024-01-03}"},
+		{"days", text("{{now}}"), ""}, {"days", text("{01/02/2024}"), ""}, {"days", text("{2024-01-02}"), "{2024-01-02}"}, {"day[]", text("{01/02/2024}"), ""}, {"day[]", text("{2024-01-02}"), "{2024-01-02}"},
+		{"timestamp[]", text(`{{"2024-01-02 10:00:00+02"}}`), `{{"2024-01-02 08:00:00"}}`}, {"numeric(5,2)[]", text("{{1.239}}"), ""}, {"numeric(5,2)[]", text("{{1.230}}"), "{{1.23}}"}, {"real[]", text("{{16777217}}"), ""},
+		{"varchar(2)[]", text(`{{"ab "}}`), ""}, {"int[]", text("[5:5]={1}"), "[5:5]={1}"}, {"float8[]", text("{9007199254740993}"), ""}, {"float8[]", text("{{0.5},{NULL}}"), "{{0.5},{NULL}}"},
+		{"float8[]", text("[9007199254740993]"), ""}, {"text[]", text(`{{"a,b","\""},{NULL,"NULL"}}`), `{{"a,b","\""},{NULL,"NULL"}}`}, {"varchar(4)[]", text(`{{"a,\"b"},{"NULL"}}`), `{{"a,\"b"},{"NULL"}}`},
+		{"part", text(`(01/02/2024,,,)`), ""}, {"part", text(`(,"2024-01-02 03:04:05.6",,)`), ""}, {"part", text(`(,,"ab  ",)`), ""}, {"part", text(`(,,,1.239)`), ""}, {"part", text("(,,)"), ""},
+		{"part", text(`(2024-01-02,"2024-01-02 03:04:05","a""",1.5)`), `(2024-01-02,"2024-01-02 03:04:05","a""",1.50)`}, {"part", text(`(,,"",)`), `(,,"",)`}, {"part[]", text(`{"(now,,,)"}`), ""}, {"part[]", text(`{"(,,,1.5)",NULL}`), `{"(,,,1.50)",NULL}`},
+		{"whole", text(`("(now,,,)",,)`), ""}, {"whole", text(`(,"{now}",)`), ""}, {"whole", text(`("(2024-01-02,,,)","{10:00:00}","a\\b")`), `("(2024-01-02,,,)",{10:00:00},"a\\b")`},
+	})
+}
+
 // Rule D8a: a key of an upsert is what its column makes of it, whatever the size of the chunk.
 func TestKeysThatTheColumnRoundsToOneAreUpsertedOnce(t *testing.T) {
 	t.Parallel()

@@ -87,7 +87,7 @@ func (s *shape) look(ctx context.Context, conn tx.Conn, oid uint32, modifier *in
 
 // setShape lets texts be taken apart where a part is not stored as any text of it.
 func (c *column) setShape(s *shape) {
-	if !s.isLimited() {
+	if s.elem == nil && !s.isLimited() {
 		return
 	}
 	if c.taken = s; s.elem != nil && !c.kind.IsList() && s.elem.scalar.limit != nil {

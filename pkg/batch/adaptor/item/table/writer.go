@@ -251,6 +251,9 @@ func (w *Writer) rounds(records [][]row.Value) [][][]row.Value {
 
 func (w *Writer) failed(err error) error {
 	w.leftOut = 0
+	if isOfValue(err) {
+		err = exception.InvalidItem("", exception.ClassInvalidItem, err)
+	}
 	earlier := ""
 	if exception.IsSkippable(err) || dberr.IsInvalidData(err) {
 		earlier = w.earlier

@@ -3,6 +3,7 @@ package table
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -78,6 +79,13 @@ func textLimit(oid uint32, modifier int) *limit {
 		return ofInterval(modifier)
 	case oidMoney:
 		return ofText("expected an amount as 1234.50 or $1,234.50, with at most 2 digits after the point", amounts.MatchString)
+	case pgtype.PointOID, pgtype.LsegOID, pgtype.PathOID, pgtype.BoxOID, pgtype.PolygonOID, pgtype.LineOID, pgtype.CircleOID:
+		return ofText("its numbers are double precision, and keep 17 digits", func(text string) bool {
+			return !slices.ContainsFunc(floats.FindAllString(text, -1), func(number string) bool {
+				_, ok := sqlvalue.Convert(row.StringValue(number), row.Float)
+				return !ok
+			})
+		})
 	case pgtype.QCharOID:
 		return ofText(`a "char" is one byte; declare the column char(n) or text`, func(text string) bool { return len(text) <= 1 })
 	case pgtype.OIDOID, pgtype.XIDOID, pgtype.CIDOID:
@@ -93,6 +101,9 @@ func textLimit(oid uint32, modifier int) *limit {
 	}
 	return nil
 }
+
+// floats finds the numbers of geometric texts.
+var floats = regexp.MustCompile(`[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?`)
 
 // amounts are texts of money that have one meaning: a plain number, and what the server writes.
 var amounts = regexp.MustCompile(`^\s*-?(\d+(\.\d{1,2}0*)?|\$\d{1,3}(,\d{3})*(\.\d{2})?)\s*$`)

@@ -2,6 +2,7 @@ package sqlvalue
 
 import (
 	"database/sql"
+	"errors"
 	"fmt"
 	"strconv"
 	"time"
@@ -133,9 +134,18 @@ func fitTime(f *row.Field, x time.Time) (row.Value, error) {
 		return row.Value{}, Misfit(f, "the time "+x.Format(time.RFC3339Nano))
 	}
 	if err := Check(v); err != nil {
-		return row.Value{}, Misfit(f, err.Error())
+		return row.Value{}, Unheld(f, err)
 	}
 	return v, nil
+}
+
+// Unheld is the invalid item of a value that is of the field's type, and that not every database holds, as err of
+// [Check] says.
+func Unheld(f *row.Field, err error) error {
+	if f.Hidden {
+		err = errors.New("the value is one that not every database holds")
+	}
+	return exception.InvalidItem("", exception.ClassParse, fmt.Errorf("%w: change it in the SQL, or leave its row out by a `where`", row.FieldError(f.Name, err)))
 }
 
 // Misfit is the invalid item whose value, described by what, is not of the

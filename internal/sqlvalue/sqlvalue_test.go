@@ -29,6 +29,12 @@ func TestEveryDayOfTenThousandYearsHasTheTextThatTimeGivesIt(t *testing.T) {
 	require.Error(t, sqlvalue.Check(row.DateValue(last+1)))
 }
 
+func TestAnInfinityIsNamedWithACure(t *testing.T) {
+	t.Parallel()
+	err := sqlvalue.Unheld(&row.Field{Name: "a", Kind: row.Float}, sqlvalue.Check(row.FloatValue(math.Inf(-1))))
+	require.EqualError(t, err, "field a: -Inf is not a finite number: change it in the SQL, or leave its row out by a `where`")
+}
+
 func TestTheTextOfATimestampIsReadBackAndSortsInTime(t *testing.T) {
 	t.Parallel()
 	lowest, highest := row.NewDate(1, 1, 1).Time().UnixMicro(), row.NewDate(9999, 12, 31).Time().UnixMicro()

@@ -25,7 +25,29 @@ func parseText(f *row.Field, text string) (row.Value, bool) {
 	if err != nil {
 		return v, false
 	}
-	return v, f.Kind != row.Float || isTextOf(text, v.Float())
+	switch f.Kind {
+	case row.Float:
+		return v, isTextOf(text, v.Float())
+	case row.ListOf(row.Float):
+		return v, areTextsOf(text, v)
+	default:
+		return v, true
+	}
+}
+
+// areTextsOf is isTextOf of the elements of a list.
+func areTextsOf(text string, list row.Value) bool {
+	exact, err := (&row.Field{Kind: row.ListOf(row.DecimalKind), Nulls: []string{}}).Parse(text)
+	if err != nil {
+		return false
+	}
+	floats := list.Elements()
+	for i, d := range exact.Elements() {
+		if !d.IsNull() && !isTextOf(d.String(), floats[i].Float()) {
+			return false
+		}
+	}
+	return true
 }
 
 // parseDayOrTime reads a date or a timestamp for either kind.

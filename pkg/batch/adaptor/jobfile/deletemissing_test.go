@@ -2,6 +2,7 @@ package jobfile_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -114,4 +115,39 @@ func TestAnUpsertUsesAPartialUniqueIndex(t *testing.T) {
 		require.Equal(t, []int64{1}, e.Ints("select count(*) from t where name = 'old'"))
 		require.Equal(t, []int64{4}, e.Ints("select count(*) from t"))
 	})
+}
+
+// Rule TW7.
+func TestKeysThatOnlyTheTableTakesForEqualAreNotDeleted(t *testing.T) {
+	t.Parallel()
+	e := testengine.New(t, testdb.SQLite(t))
+	for n, c := range []struct{ collation, keys, first string }{
+		{"nocase", "id", "A,p,2"}, {"rtrim", "id", "a ,p,2"}, {"nocase", "id, part", "A,P,2"}, {"rtrim", "id, part", "a,p ,2"},
+	} {
+		e.Exec("drop table if exists t")
+		e.Exec(fmt.Sprintf("create table t (id text collate %[1]s, part text collate %[1]s, n int, unique (%[2]s))", c.collation, c.keys))
+		e.Exec("insert into t values ('a', 'p', 1), ('b', 'p', 1)")
+		job := fmt.Sprintf("job: fold%d\nflow:\n- step: load\n  chunk:\n    reader: {csv: {path: in.csv, item: {id: string, part: string, n: int}}}\n    writer: {table: {name: t, mode: upsert, key: [%s], delete_missing: hard}}\n", n, c.keys)
+		exec := runLines(t, e, job, "id,part,n", []string{c.first, "c,p,2"})
+		require.Equal(t, core.StatusCompleted, exec.Status, exec.Error)
+		require.Equal(t, []int64{2, 2}, e.Ints("select n from t"), "%+v", c)
+	}
+}
+
+// Rule TW7.
+func TestNothingIsDeletedIfATriggerGivesRowsOtherKeys(t *testing.T) {
+	t.Parallel()
+	e := testengine.New(t, testdb.Postgres(t))
+	e.Exec("create table t (id text primary key, name text)")
+	e.Exec("create function low() returns trigger language plpgsql as $$ begin new.id = lower(new.id); return new; end $$")
+	e.Exec("create trigger low before insert on t for each row execute function low()")
+	e.Exec("insert into t values ('z', 'old')")
+	job := "job: low\nflow:\n- step: load\n  chunk:\n    reader: {csv: {path: in.csv, item: {id: string, name: string}}}\n    writer: {table: {name: t, mode: upsert, key: [id], delete_missing: hard}}\n"
+	exec := runCSV(t, e, job, []string{"a,1", "B,2"})
+	require.Equal(t, core.StatusFailed, exec.Status)
+	require.Contains(t, exec.Error, "no row is deleted: a row with id B came, and the table has none with this key")
+	require.Equal(t, []int64{3}, e.Ints("select count(*) from t"))
+	exec = runCSV(t, e, strings.Replace(job, "low", "lowered", 1), []string{"a,1", "b,2"})
+	require.Equal(t, core.StatusCompleted, exec.Status, exec.Error)
+	require.Equal(t, []int64{2}, e.Ints("select count(*) from t"))
 }

@@ -2,6 +2,7 @@ package jobfile_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -112,4 +113,25 @@ func TestDeleteMissingIsRefusedInAPartitionedStep(t *testing.T) {
 	t.Parallel()
 	_, err := jobfile.Parse("job.yaml", []byte("job: j\nflow:\n- step: load\n  partition: {by: {count: {parts: 2}}}\n  chunk:\n    reader: {csv: {path: in.csv, item: {id: int}}}\n    writer: {table: {name: t, mode: upsert, key: [id], delete_missing: hard}}\n"), shipped(t))
 	require.ErrorContains(t, err, "mode upsert with delete_missing in a partitioned step")
+}
+
+// Rule C7c.
+func TestATextThatAServerCannotReadIsAnInvalidItemWithItsPlace(t *testing.T) {
+	t.Parallel()
+	e := testengine.New(t, testdb.Postgres(t))
+	for typ, bad := range map[string]string{"tsquery": "a b", "regclass": "nope", "regtype": "nope", "regproc": "nope", "regnamespace": "nope", "bit(3)": "12", "inet": "x"} {
+		for _, mode := range []string{"insert", "upsert, key: [id]"} {
+			e.Exec("drop table if exists t")
+			e.Exec("create table t (id int primary key, name " + typ + ")")
+			name := strings.Trim(strings.ReplaceAll(typ, "(3)", "3")+mode[:6], ", ")
+			job := "job: " + name + "\nflow:\n- step: load\n  chunk:\n    size: 3\n    SKIP\n    reader: {csv: {path: in.csv, item: {id: int, name: string null}}}\n    writer: {table: {name: t, mode: " + mode + "}}\n"
+			lines := []string{"1,", "2," + bad, "3,", "4,"}
+			exec := runCSV(t, e, strings.Replace(job, "    SKIP\n", "", 1), lines)
+			require.Equal(t, core.StatusFailed, exec.Status)
+			require.Contains(t, exec.Error, "in.csv:3", "%s %s", typ, mode)
+			exec = runCSV(t, e, strings.Replace(strings.Replace(job, "SKIP", "skip: 1", 1), "job: ", "job: skip", 1), lines)
+			require.Equal(t, core.StatusCompleted, exec.Status, "%s %s: %s", typ, mode, exec.Error)
+			require.Equal(t, []int64{1, 3, 4}, e.Ints("select id from t order by id"))
+		}
+	}
 }

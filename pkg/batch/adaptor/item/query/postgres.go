@@ -281,7 +281,7 @@ func decode(c *resultColumn, b []byte) (row.Value, error) {
 
 func checked(c *resultColumn, v row.Value) (row.Value, error) {
 	if err := sqlvalue.Check(v); err != nil {
-		return row.Value{}, sqlvalue.Misfit(c.field, err.Error())
+		return row.Value{}, sqlvalue.Unheld(c.field, err)
 	}
 	return v, nil
 }

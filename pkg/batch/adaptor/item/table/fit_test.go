@@ -58,6 +58,7 @@ func TestPostgresStoresAValueAsItIsOrTheItemIsInvalid(t *testing.T) {
 	t.Parallel()
 	db := open(t, testdb.Postgres(t))
 	exec(t, db, "create domain day as date")
+	exec(t, db, `create domain letter as "char"`)
 	exec(t, db, "create domain cents as numeric(10,2)")
 	exec(t, db, "create domain price as cents not null")
 	checkFitting(t, db, []fitting{
@@ -80,7 +81,34 @@ func TestPostgresStoresAValueAsItIsOrTheItemIsInvalid(t *testing.T) {
 		{"jsonb", text(`{"a":1,"a":2}`), ""}, {"json", text(`{ "a": 1.10 }`), `{ "a": 1.10 }`},
 		{"uuid", text("C0FFEE00-0000-4000-8000-00000000000a"), "c0ffee00-0000-4000-8000-00000000000a"}, {"bytea", text(`a\101`), ""}, {"bytea", text("abc"), `\x616263`}, {"bytea", text(`\xZZ`), ""},
 		{"daterange", text("[03/02/2026,04/02/2026)"), ""}, {"daterange", text("[2026-02-03,2026-02-04)"), "[2026-02-03,2026-02-04)"}, {"tsrange", text(`["2026-01-31 10:00:00+02",]`), ""}, {"tstzrange", text(`["2026-01-31 10:00:00",]`), ""},
-		{"money", text("12.345"), ""},
+		{"point", text("(0.1,9007199254740993)"), ""}, {"point", text("(0.1,-1e3)"), "(0.1,-1000)"}, {"circle", text("<(1,2),12345678901234567890>"), ""}, {"box", text("(3,4),(1,2.5)"), "(3,4),(1,2.5)"},
+		{"polygon", text("((0,0),(0.1,9007199254740993))"), ""}, {"line", text("{1,-1,0.5}"), "{1,-1,0.5}"}, {"box[]", text("{(1,1),(0,0);(2,2),(1,1)}"), "{(1,1),(0,0);(2,2),(1,1)}"}, {"point[]", text(`{"(1,9007199254740993)"}`), ""},
+		{"money", text("12.345"), ""}, {"money", text(""), ""}, {"money", text("1,5"), ""}, {"money", text("(1.239)"), ""}, {"money", text("(1.23)"), ""}, {"money", text("$1.239"), ""}, {"money", text("$1"), "$1.00"},
+		{"money", text("-12.5"), "-$12.50"}, {"money", text("-$1,234.56"), "-$1,234.56"}, {"money", text("$1,23"), ""}, {"money", dec("12.340"), "$12.34"}, {"money", row.FloatValue(1.239), ""},
+		{`"char"`, text("ab"), ""}, {`"char"`, text("ü"), ""}, {`"char"`, text("a"), "a"}, {"letter", text("ab"), ""}, {`"char"`, row.IntValue(12), ""},
+		{"oid", text("-1"), ""}, {"oid", row.IntValue(-1), ""}, {"oid", text("42"), "42"}, {"xid", text("-1"), ""}, {"xid", text("010"), ""}, {"xid", row.IntValue(7), "7"}, {"xid8", text("-1"), ""},
+		{"interval", text("0.1 years"), ""}, {"interval", text("0.5 years"), "6 mons"}, {"interval", text("0.12345 centuries"), ""}, {"interval", text("0.5 us"), ""}, {"interval", text("1.5 us"), ""}, {"interval", text("1.2345 ms"), ""},
+		{"interval", text("1.234 ms"), "00:00:00.001234"}, {"interval", text("1.5 hours"), "01:30:00"}, {"interval", text("P0.1Y"), ""}, {"interval", text("PT1.5M"), "00:01:30"}, {"interval", text("P0.01M"), ""}, {"interval", text("PT1e-7S"), ""},
+		{"interval", text("-1 days +02:03:04.123456"), "-1 days +02:03:04.123456"}, {"interval(0)", text("1500 ms"), ""}, {"interval(0)", text("2000 ms"), "00:00:02"}, {"interval", text("1-2 3 4:05:06.5"), "1 year 2 mons 3 days 04:05:06.5"},
+	})
+}
+
+// Rule D8a: each part of an array or of a composite is held to the rules of its type.
+func TestPostgresStoresThePartsOfAValueAsTheyAre(t *testing.T) {
+	t.Parallel()
+	db := open(t, testdb.Postgres(t))
+	exec(t, db, "create domain day as date; create domain days as date[]; create type part as (d date, at timestamp(0), v varchar(2), n numeric(5,2)); create type whole as (p part, list time[], t text)")
+	checkFitting(t, db, []fitting{
+		{"time[]", text("{now}"), ""}, {"time[]", text("{10:00:00,NULL}"), "{10:00:00,NULL}"}, {"timetz[]", text("{10:00}"), ""}, {"time(0)[]", text("{10:00:00.5}"), ""}, {"interval(0)[]", text("{1.5 s}"), ""},
+		{"interval[]", text("{1 day,0.1 years}"), ""}, {"interval[]", text(`{"1 day",NULL}`), `{"1 day",NULL}`}, {"money[]", text("{1.239}"), ""}, {"money[]", text(`{"1,5"}`), ""}, {`"char"[]`, text("{ab}"), ""},
+		{"date[]", text("{{now}}"), ""}, {"date[]", text("[0:0]={now}"), ""}, {"date[]", text("{{01/02/2024}}"), ""}, {"date[]", text("[0:1]={2024-01-02,2024-01-03}"), "[0:1]={2024-01-02,2024-01-03}"},
+		{"days", text("{{now}}"), ""}, {"days", text("{01/02/2024}"), ""}, {"days", text("{2024-01-02}"), "{2024-01-02}"}, {"day[]", text("{01/02/2024}"), ""}, {"day[]", text("{2024-01-02}"), "{2024-01-02}"},
+		{"timestamp[]", text(`{{"2024-01-02 10:00:00+02"}}`), `{{"2024-01-02 08:00:00"}}`}, {"numeric(5,2)[]", text("{{1.239}}"), ""}, {"numeric(5,2)[]", text("{{1.230}}"), "{{1.23}}"}, {"real[]", text("{{16777217}}"), ""},
+		{"varchar(2)[]", text(`{{"ab "}}`), ""}, {"int[]", text("[5:5]={1}"), "[5:5]={1}"}, {"float8[]", text("{9007199254740993}"), ""}, {"float8[]", text("{{0.5},{NULL}}"), "{{0.5},{NULL}}"},
+		{"float8[]", text("[9007199254740993]"), ""}, {"text[]", text(`{{"a,b","\""},{NULL,"NULL"}}`), `{{"a,b","\""},{NULL,"NULL"}}`}, {"varchar(4)[]", text(`{{"a,\"b"},{"NULL"}}`), `{{"a,\"b"},{"NULL"}}`},
+		{"part", text(`(01/02/2024,,,)`), ""}, {"part", text(`(,"2024-01-02 03:04:05.6",,)`), ""}, {"part", text(`(,,"ab  ",)`), ""}, {"part", text(`(,,,1.239)`), ""}, {"part", text("(,,)"), ""},
+		{"part", text(`(2024-01-02,"2024-01-02 03:04:05","a""",1.5)`), `(2024-01-02,"2024-01-02 03:04:05","a""",1.50)`}, {"part", text(`(,,"",)`), `(,,"",)`}, {"part[]", text(`{"(now,,,)"}`), ""}, {"part[]", text(`{"(,,,1.5)",NULL}`), `{"(,,,1.50)",NULL}`},
+		{"whole", text(`("(now,,,)",,)`), ""}, {"whole", text(`(,"{now}",)`), ""}, {"whole", text(`("(2024-01-02,,,)","{10:00:00}","a\\b")`), `("(2024-01-02,,,)",{10:00:00},"a\\b")`},
 	})
 }
 
@@ -131,4 +159,16 @@ func TestSQLiteStoresATextAsItIsOrTheItemIsInvalid(t *testing.T) {
 		{"integer", text("1e5"), ""}, {"integer", text("1.5"), ""}, {"real", text("12345678901234567890"), ""}, {"real", text("0.1"), "0.1"}, {"date", text("2026-01-31 10:00:00"), ""},
 		{"timestamp", text("2026-01-31T10:00:00.123456789"), ""}, {"timestamp", text("2026-01-31"), "2026-01-31T00:00:00.000000Z"}, {"boolean", text("yes"), "1"},
 	})
+}
+
+// Rule D8a.
+func TestAnyOfAStrictTableKeepsTexts(t *testing.T) {
+	t.Parallel()
+	db := open(t, testdb.SQLite(t))
+	exec(t, db, "create table strict_any (id integer primary key, x any) strict")
+	s := schema(t, row.Field{Name: "id", Kind: row.Int}, row.Field{Name: "x", Kind: row.String})
+	require.NoError(t, write(db, writer(t, db, s, table.Config{Name: "strict_any"}), s, []row.Value{row.IntValue(1), text("007")}))
+	var got, typ string
+	require.NoError(t, db.Conn().QueryRowContext(context.Background(), "select x, typeof(x) from strict_any").Scan(&got, &typ))
+	require.Equal(t, []string{"007", "text"}, []string{got, typ})
 }

@@ -82,6 +82,16 @@ func onlyTexts(why string, fits func(text string) bool) *limit {
 	}}
 }
 
+// ofText is the limit of a column that takes values of every kind whose text fits.
+func ofText(why string, fits func(text string) bool) *limit {
+	return &limit{why: why, keep: func(v row.Value) (row.Value, change) {
+		if fits(v.String()) {
+			return v, unchanged
+		}
+		return v, unfit
+	}}
+}
+
 // numericAffinity is the limit of a column of SQLite that makes numbers of texts.
 func numericAffinity() *limit {
 	return &limit{

@@ -44,7 +44,7 @@ func (p *plan) placedByCopy(err error, records int) error {
 // LocateRecord implements item.RecordLocator: it halves the records until one is left. Those before it are
 // written first, as it may be their duplicate.
 func (w *Writer) LocateRecord(ctx context.Context, schema *row.Schema, records [][]row.Value, failure error) (int, bool) {
-	if !dberr.IsInvalidData(failure) && !dberr.IsConstraintViolation(failure) {
+	if !dberr.IsInvalidData(failure) && !dberr.IsConstraintViolation(failure) && !isOfValue(failure) {
 		return 0, false
 	}
 	m := tx.NewManager(w.db)
@@ -65,6 +65,21 @@ func (w *Writer) LocateRecord(ctx context.Context, schema *row.Schema, records [
 		}
 	}
 	return from, isSame(attempt(records[from:to]), failure)
+}
+
+// isOfValue reports an error of a statement of ours that a value in it is the reason of, though its code is one of
+// statements: 'a b' is a syntax error in tsquery, and regclass 'nope' a table that is not there. Such an error has no
+// position in a statement, as one of ours or of a trigger has.
+func isOfValue(err error) bool {
+	var pg *pgconn.PgError
+	if !errors.As(err, &pg) || pg.Position != 0 || pg.InternalPosition != 0 || pg.InternalQuery != "" || strings.Contains(pg.Where, "PL/") {
+		return false
+	}
+	switch pg.Code {
+	case "42601", "42602", "42P01", "42703", "42704", "42883", "42725", "3F000":
+		return true
+	}
+	return false
 }
 
 // isSame reports whether the database refused the same value for the same reason.

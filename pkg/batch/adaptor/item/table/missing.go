@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
@@ -223,20 +224,66 @@ func (s *Sync) deleteMissing(ctx context.Context, conn tx.Conn) error {
 	if mark != "" {
 		text = "update " + w.db.Dialect().Quote(w.config.Name) + " as t set " + quoted(w.config.deletedColumn()) + " = " + mark + " where " + unmarked + " and "
 	}
-	var present, equal []string
+	var present []string
 	for _, k := range w.config.Key {
 		present = append(present, "t."+quoted(k)+" is not null")
-		equal = append(equal, "s."+quoted(k)+" = t."+quoted(k))
 	}
 	text += strings.Join(present, " and ")
 	if w.config.Where != "" {
 		text += " and (" + w.config.Where + ")"
 	}
 	if s.at.Keys != "" {
-		text += " and not exists (select 1 from " + w.db.Dialect().Quote(s.at.Keys) + " as s where " + strings.Join(equal, " and ") + ")"
+		if err := s.checkKeys(ctx, conn); err != nil {
+			return err
+		}
+		text += " and " + s.without("t", s.at.Keys, "s")
 	}
 	_, err = conn.ExecContext(ctx, text)
 	return err
+}
+
+// checkKeys fails if a key that came has no row: a trigger or a rule of the table gives its rows other keys, and
+// the deletion would take rows that came.
+func (s *Sync) checkKeys(ctx context.Context, conn tx.Conn) (err error) {
+	w := s.writer
+	rows, err := conn.QueryContext(ctx, fmt.Sprintf("select s.* from %s as s where %s limit 1", w.db.Dialect().Quote(s.at.Keys), s.without("s", w.config.Name, "t")))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	if !rows.Next() {
+		return rows.Err()
+	}
+	values := make([]any, len(w.config.Key))
+	into := make([]any, len(values))
+	for i := range values {
+		into[i] = &values[i]
+	}
+	if err := rows.Scan(into...); err != nil {
+		return err
+	}
+	var key []string
+	for i, v := range values {
+		key = append(key, fmt.Sprintf("%s %v", w.config.Key[i], v))
+	}
+	return exception.Fatal("", fmt.Errorf("no row is deleted: a row with %s came, and the table has none with this key, so that rows that came could be deleted: "+
+		"a trigger or a rule changes the key or leaves the row out, or another program has removed it; let the job write the key as the table keeps it, "+
+		"and begin again with --from-start", strings.Join(key, ", ")))
+}
+
+// without is the condition that a row of outer, t or s, has no row of equal key in the table inner. Keys are equal as the
+// column of t compares them: SQLite takes the collation of the left side.
+func (s *Sync) without(outer, inner, alias string) string {
+	w := s.writer
+	var ofOuter, ofInner, equal []string
+	for _, k := range w.config.Key {
+		ofOuter, ofInner = append(ofOuter, outer+"."+quoted(k)), append(ofInner, alias+"."+quoted(k))
+		equal = append(equal, "t."+quoted(k)+" = s."+quoted(k))
+	}
+	if w.db.Dialect() == tx.SQLite && outer == "t" { // makes an index with the collation of t
+		return fmt.Sprintf("(%s) not in (select %s from %s as %s)", strings.Join(ofOuter, ", "), strings.Join(ofInner, ", "), w.db.Dialect().Quote(inner), alias)
+	}
+	return fmt.Sprintf("not exists (select 1 from %s as %s where %s)", w.db.Dialect().Quote(inner), alias, strings.Join(equal, " and "))
 }
 
 // warn says why no row is deleted, and stores that with the step.

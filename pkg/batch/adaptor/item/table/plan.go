@@ -96,6 +96,9 @@ func (p *plan) add(c column, field int, d tx.Dialect) {
 	if l != nil && l.from != row.Null && l.from != from && !fits {
 		l = nil
 	}
+	if l == nil && c.taken != nil && from == row.String { // decided here, not for each value
+		l = &limit{keep: func(v row.Value) (row.Value, change) { return v, unchanged }}
+	}
 	p.cols, p.fields = append(p.cols, c), append(p.fields, field)
 	p.fits, p.limits = append(p.fits, fits), append(p.limits, l)
 }
@@ -134,11 +137,9 @@ func (p *plan) fitted(v row.Value, i int) (row.Value, error) {
 	if v.IsNull() {
 		return v, nil
 	}
-	if p.fits[i] {
+	if p.fits[i] && !(c.taken != nil && isArray(v)) {
 		fitting, ok := sqlvalue.Convert(v, c.kind)
 		switch {
-		case !ok && c.asText && c.kind.IsList() && isDeep(v):
-			return v, nil
 		case !ok:
 			return v, p.unfit(v, i, hint(v, c.kind))
 		}
@@ -148,6 +149,13 @@ func (p *plan) fitted(v row.Value, i int) (row.Value, error) {
 		if !c.verbatim || v.Kind() != row.String {
 			v = fitting
 		}
+	}
+	if c.taken != nil && v.Kind() == row.String && (isArray(v) || !c.kind.IsList()) {
+		text, why, ok := c.taken.fitted(v.Str())
+		if !ok {
+			return v, p.unfit(v, i, why)
+		}
+		return row.StringValue(text), nil
 	}
 	if l := p.limits[i]; l != nil {
 		stored, how := l.keep(v)
@@ -191,10 +199,9 @@ func hint(v row.Value, kind row.Kind) string {
 	}
 }
 
-// isDeep reports the text of an array of several dimensions, or with bounds of its own, as PostgreSQL
-// writes it: no kind of list has one, and the server reads it.
-func isDeep(v row.Value) bool {
-	return v.Kind() == row.String && (strings.HasPrefix(v.Str(), "{{") || strings.HasPrefix(v.Str(), "[") && strings.Contains(v.Str(), "]={"))
+// isArray reports the text of an array as PostgreSQL writes it: of any number of dimensions, with or without bounds.
+func isArray(v row.Value) bool {
+	return v.Kind() == row.String && (strings.HasPrefix(v.Str(), "{") || strings.HasPrefix(v.Str(), "[") && strings.Contains(v.Str(), "]={"))
 }
 
 // keepsDigits refuses a decimal of which the column would drop digits without a word.

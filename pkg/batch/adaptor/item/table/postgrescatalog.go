@@ -56,6 +56,8 @@ func (e *postgres) describe(ctx context.Context, conn tx.Conn, table string) (r 
 		return r, err
 	}
 	defer func() { err = errors.Join(err, rows.Close()) }()
+	var bases []uint32
+	var modifiers []int
 	for rows.Next() {
 		var c column
 		var kind string
@@ -78,12 +80,28 @@ func (e *postgres) describe(ctx context.Context, conn tx.Conn, table string) (r 
 		c.setKind(oid, collation.Valid)
 		c.setScale(modifier)
 		c.setLimit(modifier)
+		base := c.oid
+		bases, modifiers = append(bases, base), append(modifiers, int(modifier))
 		if !isBase { // an array of the domain has no binary form here
 			c.oid = 0
 		}
 		r.columns = append(r.columns, c)
 	}
-	return r, rows.Err()
+	if err := errors.Join(rows.Err(), rows.Close()); err != nil {
+		return r, err
+	}
+	for i := range r.columns {
+		c := &r.columns[i]
+		if !c.asText {
+			continue
+		}
+		s, err := shapeOf(ctx, conn, bases[i], modifiers[i])
+		if err != nil {
+			return r, fmt.Errorf("column %s: %w", c.name, err)
+		}
+		c.setShape(s)
+	}
+	return r, nil
 }
 
 // refusals are the modes that the relation does not take, and why.

@@ -3,6 +3,8 @@ package table
 import (
 	"fmt"
 	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -76,13 +78,20 @@ func textLimit(oid uint32, modifier int) *limit {
 	case pgtype.IntervalOID:
 		return ofInterval(modifier)
 	case oidMoney:
-		return &limit{why: "money keeps 2 digits after the point", keep: func(v row.Value) (row.Value, change) {
-			d, err := row.ParseDecimal(v.String())
-			if err == nil && d.Reduce().Scale() > 2 {
-				return v, unfit
-			}
-			return v, unchanged
-		}}
+		return ofText("expected an amount as 1234.50 or $1,234.50, with at most 2 digits after the point", amounts.MatchString)
+	case pgtype.PointOID, pgtype.LsegOID, pgtype.PathOID, pgtype.BoxOID, pgtype.PolygonOID, pgtype.LineOID, pgtype.CircleOID:
+		return ofText("its numbers are double precision, and keep 17 digits", func(text string) bool {
+			return !slices.ContainsFunc(floats.FindAllString(text, -1), func(number string) bool {
+				_, ok := sqlvalue.Convert(row.StringValue(number), row.Float)
+				return !ok
+			})
+		})
+	case pgtype.QCharOID:
+		return ofText(`a "char" is one byte; declare the column char(n) or text`, func(text string) bool { return len(text) <= 1 })
+	case pgtype.OIDOID, pgtype.XIDOID, pgtype.CIDOID:
+		return ofText("expected a number from 0 to 4294967295", isUnsigned(32)) //nolint:mnd // bits
+	case pgtype.XID8OID:
+		return ofText("expected a number from 0 to 18446744073709551615", isUnsigned(64)) //nolint:mnd // bits
 	case pgtype.DaterangeOID, pgtype.DatemultirangeOID:
 		return ofRange("expected [yyyy-MM-dd,yyyy-MM-dd)", row.DateKind, func(string) bool { return true })
 	case pgtype.TsrangeOID, pgtype.TsmultirangeOID:
@@ -91,6 +100,21 @@ func textLimit(oid uint32, modifier int) *limit {
 		return ofRange("expected times as yyyy-MM-dd HH:mm:ss+02:00, with an offset", row.Timestamp, hasOffset)
 	}
 	return nil
+}
+
+// floats finds the numbers of geometric texts.
+var floats = regexp.MustCompile(`[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?`)
+
+// amounts are texts of money that have one meaning: a plain number, and what the server writes.
+var amounts = regexp.MustCompile(`^\s*-?(\d+(\.\d{1,2}0*)?|\$\d{1,3}(,\d{3})*(\.\d{2})?)\s*$`)
+
+// isUnsigned tells whether a text is a number of so many bits: the server takes -1 for the highest one, and
+// reads 010 by base 8.
+func isUnsigned(bits int) func(text string) bool {
+	return func(text string) bool {
+		n, err := strconv.ParseUint(text, 10, bits)
+		return err == nil && strconv.FormatUint(n, 10) == text
+	}
 }
 
 // ofReal keeps a float with the shortest text of the float32 that is next to it (rule D7).
@@ -180,9 +204,9 @@ func ofInterval(modifier int) *limit {
 	}
 	return &limit{
 		from: row.String,
-		why:  fmt.Sprintf("the column keeps %d digits of a second", digits),
+		why:  fmt.Sprintf("the column keeps whole months and days, and %d digits of a second", digits),
 		keep: func(v row.Value) (row.Value, change) {
-			if v.Kind() == row.String && hasFinerFraction(v.Str(), digits) {
+			if v.Kind() == row.String && !sqlvalue.KeepsInterval(v.Str(), digits) {
 				return v, unfit
 			}
 			return v, unchanged
@@ -210,25 +234,6 @@ func unitsOf(fields int) (*regexp.Regexp, bool) {
 		return nil, false
 	}
 	return regexp.MustCompile(`^\s*([+-]?\d+ *(` + units + `)\s*)+$`), true
-}
-
-// hasFinerFraction reports a number in the text with another digit than zero after so many of its
-// fraction.
-func hasFinerFraction(text string, digits int) bool {
-	for {
-		_, rest, found := strings.Cut(text, ".")
-		if !found {
-			return false
-		}
-		n := 0
-		for n < len(rest) && rest[n] >= '0' && rest[n] <= '9' {
-			n++
-		}
-		if len(strings.TrimRight(rest[:n], "0")) > digits {
-			return true
-		}
-		text = rest[n:]
-	}
 }
 
 // ofRange is the limit of ranges, of which the server reads each bound by its DateStyle and TimeZone.

@@ -62,7 +62,8 @@ func (e *sqlite) describe(ctx context.Context, conn tx.Conn, table string) (r re
 	schema, name := schemaOf(table)
 	// hidden: 0 is a plain column, 2 and 3 are generated ones.
 	rows, err := conn.QueryContext(ctx, `select name, type, hidden,
-coalesce((select t.type = 'view' from pragma_table_list t where t.schema = ?2 collate nocase and t.name = ?1 collate nocase), false)
+coalesce((select t.type = 'view' from pragma_table_list t where t.schema = ?2 collate nocase and t.name = ?1 collate nocase), false),
+coalesce((select t.strict from pragma_table_list t where t.schema = ?2 collate nocase and t.name = ?1 collate nocase), false)
 from pragma_table_xinfo(?1, ?2) where hidden <> 1 order by cid`, name, schema)
 	if err != nil {
 		return r, err
@@ -71,14 +72,15 @@ from pragma_table_xinfo(?1, ?2) where hidden <> 1 order by cid`, name, schema)
 	for rows.Next() {
 		var c column
 		var hidden int
-		if err := rows.Scan(&c.name, &c.typ, &hidden, &r.uncounted); err != nil {
+		var strict bool
+		if err := rows.Scan(&c.name, &c.typ, &hidden, &r.uncounted, &strict); err != nil {
 			return r, err
 		}
 		if hidden != 0 {
 			c.refused = "the database generates column " + c.name
 		}
 		c.kind = sqlvalue.DeclaredKind(c.typ)
-		if sqlvalue.HasNumericAffinity(c.typ) && (c.kind == row.Null || c.kind == row.BytesKind) {
+		if keepsAny := strict && strings.EqualFold(c.typ, "any"); !keepsAny && sqlvalue.HasNumericAffinity(c.typ) && (c.kind == row.Null || c.kind == row.BytesKind) {
 			c.limit, c.binary = numericAffinity(), c.kind == row.Null
 		}
 		c.binary = c.binary || c.kind == row.DecimalKind || c.kind == row.JSONKind && !strings.Contains(strings.ToUpper(c.typ), "TEXT")

@@ -116,6 +116,8 @@ type column struct {
 	exact bool
 	// limit says how the database changes values of the kind; nil: it stores all as they are.
 	limit *limit
+	// taken is the shape of arrays and composites, whose texts are taken apart; nil: they are not (PostgreSQL).
+	taken *shape
 	// verbatim says that a text of the kind goes to the column as it is (JSON of PostgreSQL).
 	verbatim bool
 	// collation is a nondeterministic one of PostgreSQL, quoted; else empty.
@@ -249,6 +251,9 @@ func (w *Writer) rounds(records [][]row.Value) [][][]row.Value {
 
 func (w *Writer) failed(err error) error {
 	w.leftOut = 0
+	if isOfValue(err) {
+		err = exception.InvalidItem("", exception.ClassInvalidItem, err)
+	}
 	earlier := ""
 	if exception.IsSkippable(err) || dberr.IsInvalidData(err) {
 		earlier = w.earlier

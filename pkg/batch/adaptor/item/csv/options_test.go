@@ -99,6 +99,16 @@ func TestAFooterIsNeverARecordWhereverAReadingBegins(t *testing.T) {
 	})
 }
 
+func TestAMessageNamesTheQuoteThatTheFileHas(t *testing.T) {
+	t.Parallel()
+	cfg := ReaderConfig{Path: file(t, "in.csv", "a'b,1\n'a'b,1\n'a"), Quote: "'", Columns: 2}
+	require.Equal(t, []string{
+		"!:1: column 2: bare ' in non-quoted-field (lazy_quotes: true takes it as text)",
+		"!:2: column 3: extraneous or missing ' in quoted-field (lazy_quotes: true takes it as text)",
+		"!:3: column 3: extraneous or missing ' in quoted-field",
+	}, outcomes(t, cfg, nil, nil))
+}
+
 func TestAFirstLineSaysTheDelimiter(t *testing.T) {
 	t.Parallel()
 	for _, first := range []string{"sep=;\r\n", "\"sep=;\"\n", "SEP=;\n", "\xEF\xBB\xBFsep=;\n"} {
@@ -195,7 +205,7 @@ func TestRecordsOfOtherWidthsAreTakenByChoice(t *testing.T) {
 	require.Equal(t, []string{"1|null|9", "2|x|9", "3|x|4", "5|x|6"}, outcomes(t, cfg, itemType, nil))
 	contract(t, cfg, itemType)
 	plain := schema(t, row.Field{Name: "a", Kind: row.Int}, row.Field{Name: "b", Kind: row.String})
-	require.Equal(t, "!:1: the record has 1 fields, not 2: field b: \"null\" is not a string (the field is not nullable)", outcomes(t, ReaderConfig{Path: cfg.Path, Columns: 2, Short: "null"}, plain, nil)[0])
+	require.Equal(t, "!:1: the record has 1 fields, not 2: field b: null is not a string (the field is not nullable)", outcomes(t, ReaderConfig{Path: cfg.Path, Columns: 2, Short: "null"}, plain, nil)[0])
 }
 
 func TestColumnsThatTheItemLacksAreReportedByChoice(t *testing.T) {

@@ -131,8 +131,8 @@ func toFloat(c *call) (*typed, error) {
 		return c.apply1(row.Float, func(a row.Value) (row.Value, error) { return row.FloatValue(float64(a.Int())), nil }), nil
 	}
 	return c.apply1(row.Float, func(a row.Value) (row.Value, error) {
-		x, err := strconv.ParseFloat(strings.TrimSpace(a.Str()), 64)
-		if err != nil || math.IsNaN(x) || math.IsInf(x, 0) {
+		x, err := row.ParseFloat(strings.TrimSpace(a.Str()))
+		if err != nil {
 			return row.Value{}, fmt.Errorf("%s is not a float", quote(a.Str()))
 		}
 		return row.FloatValue(x), nil

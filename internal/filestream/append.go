@@ -27,6 +27,8 @@ type Base struct {
 type Append struct {
 	Encoding EncodingName
 	LineEnd  []byte // in the encoding; a last line without an end gets it
+	// Ends are the ends of its records, and what is there must have the same; nil: it may have others.
+	Ends *Ends
 	// Record is the length of the records in bytes where there are no lines; the encoding is
 	// not looked at then.
 	Record int
@@ -100,13 +102,15 @@ func (o *Output) examineText(ctx context.Context, in *Input) error {
 	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
 		return err
 	}
-	if form.name != "" || text.Record > 0 {
-		size, ended, err := in.measure(ctx, o.head)
+	if form.name != "" || text.Record > 0 || text.Ends != nil {
+		size, ended, err := in.measure(ctx, o.head, text.ends())
 		if text.Record > 0 && size%int64(text.Record) != 0 {
 			return fmt.Errorf("it has %d bytes, which are not whole records of %d", size, text.Record)
 		}
 		o.at.Base.Open = !ended && text.Record == 0
-		return err
+		if err != nil || form.name != "" || text.Record > 0 {
+			return err
+		}
 	}
 	end, err := encodedLineEnd(text.Encoding)
 	if err != nil {
@@ -123,9 +127,19 @@ func (o *Output) examineText(ctx context.Context, in *Input) error {
 	return nil
 }
 
+// ends returns nil where there are no lines.
+func (a *Append) ends() *Ends {
+	if a.Record > 0 {
+		return nil
+	}
+	return a.Ends
+}
+
 // measure reads to the end of the text, which begins with head, and returns its size and whether
-// its last line has an end.
-func (in *Input) measure(ctx context.Context, head []byte) (size int64, ended bool, err error) {
+// its last line has an end. A text in which records do not end as ends says is an error.
+func (in *Input) measure(ctx context.Context, head []byte, ends *Ends) (size int64, ended bool, err error) {
+	check := newEndsCheck(ends)
+	check.add(head)
 	last := byte('\n') // of an empty text
 	if len(head) > 0 {
 		last = head[len(head)-1]
@@ -140,9 +154,10 @@ func (in *Input) measure(ctx context.Context, head []byte) (size int64, ended bo
 		if n > 0 {
 			last = buf[n-1]
 		}
+		check.add(buf[:n])
 		size += int64(n)
 		if errors.Is(err, io.EOF) {
-			return size, last == '\n', nil
+			return size, last == '\n', check.wrong()
 		}
 		if err != nil {
 			return 0, false, err

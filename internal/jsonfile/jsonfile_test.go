@@ -158,7 +158,7 @@ func TestNestedValuesAreFoundByTheirPaths(t *testing.T) {
 		path := file(t, framing, quakes...)
 		require.Equal(t, []string{
 			"a|4.5|null|2026-11-22|-20.5", "b|null|Chile|2026-11-23|null",
-			`:3: field day: "null" is not a date (the field is not nullable)`, ":4: field lat: geometry is not an object: 7", "e|-1|null|2026-11-25|1",
+			`:3: field day: null is not a date (the field is not nullable)`, ":4: field lat: geometry is not an object: 7", "e|-1|null|2026-11-25|1",
 		}, outcomes(t, framing, path, itemType), framing)
 		itemtest.Reader(t, itemtest.ReaderConfig{
 			New: func(t testing.TB) item.Reader { return newReader(t, framing, path, item.TypeOf[quake]("")) },

@@ -68,8 +68,8 @@ func ParseParameter(t ParameterType, text string) (any, error) {
 		}
 		return v, nil
 	case TypeFloat:
-		v, err := strconv.ParseFloat(text, 64)
-		if err != nil || v != v || v-v != 0 {
+		v, err := row.ParseFloat(text)
+		if err != nil {
 			return nil, fmt.Errorf("%q is not a finite float", text)
 		}
 		if v == 0 {

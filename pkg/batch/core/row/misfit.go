@@ -90,7 +90,7 @@ func (f *Field) Coerced(text string, misfit error) (Value, error) {
 // convert reads texts that are not in the usual form of the kind.
 func convert(kind Kind, text string) (Value, bool) {
 	if kind == Int {
-		x, err := strconv.ParseFloat(text, 64)
+		x, err := ParseFloat(text)
 		if err != nil {
 			return Value{}, false
 		}

@@ -44,6 +44,7 @@ func TestAFieldCoercesWhatDoesNotFit(t *testing.T) {
 	}{
 		{f: row.Field{Kind: row.Int, Coerce: row.CoerceConvert}, text: "12.0", want: row.IntValue(12)},
 		{f: row.Field{Kind: row.Int, Coerce: row.CoerceConvert}, text: " 1e3 ", want: row.IntValue(1000)},
+		{f: row.Field{Kind: row.Int, Coerce: row.CoerceConvert}, text: "0x1p3", bad: true},
 		{f: row.Field{Kind: row.Int, Coerce: row.CoerceConvert}, text: "12.5", bad: true},
 		{f: row.Field{Kind: row.Int, Coerce: row.CoerceConvert}, text: "9007199254740993.0", bad: true},
 		{f: row.Field{Kind: row.Int}, text: "12.0", bad: true},

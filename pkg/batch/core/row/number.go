@@ -35,7 +35,7 @@ func (f *Field) parseNumber(text string) (Value, error) {
 			return IntValue(i), nil
 		}
 	case Float:
-		if x, err := strconv.ParseFloat(plain, 64); err == nil && x-x == 0 {
+		if x, err := ParseFloat(plain); err == nil {
 			return FloatValue(x), nil
 		}
 	default:
@@ -54,6 +54,23 @@ func (f *Field) parseNumber(text string) (Value, error) {
 		why = "coerce: convert takes it"
 	}
 	return Value{}, f.misfit(text, why)
+}
+
+// ParseFloat reads a finite float: decimal digits, a point, signs and an exponent (rule D7). What
+// only Go writes, 0x1p3 and 1_000, is no text of a float.
+func ParseFloat(text string) (float64, error) {
+	digits := text
+	if len(text) > 0 && (text[0] == '-' || text[0] == '+') {
+		digits = text[1:]
+	}
+	if len(digits) > 1 && digits[0] == '0' && digits[1]|0x20 == 'x' || strings.IndexByte(digits, '_') >= 0 {
+		return 0, fmt.Errorf("%q: %w", text, strconv.ErrSyntax)
+	}
+	x, err := strconv.ParseFloat(text, 64)
+	if err == nil && x-x != 0 { // NaN or infinite
+		err = fmt.Errorf("%q: %w", text, strconv.ErrRange)
+	}
+	return x, err
 }
 
 // shortInt reads what most texts of ints are: some digits, perhaps behind a minus. They are read here

@@ -52,7 +52,7 @@ func TestTextsAreReadAsTheFieldSays(t *testing.T) {
 func TestATextThatDoesNotFitIsAnInvalidItem(t *testing.T) {
 	t.Parallel()
 	for kind, texts := range map[row.Kind][]string{
-		row.Int: {"x", "1.5", "", "9223372036854775808"}, row.Float: {"x", "NaN", "Inf", ""}, row.Bool: {"yes", "TRUE", "1"},
+		row.Int: {"x", "1.5", "", "9223372036854775808"}, row.Float: {"x", "NaN", "Inf", "", "0x1p3", "-0X1p3", "0x_1p3", "1_0", "+0x1.8p1", "infinity", "1e999"}, row.Bool: {"yes", "TRUE", "1"},
 		row.DateKind: {"21.11.2026", "2026-02-30", ""}, row.Timestamp: {"now", "2026-11-21"},
 	} {
 		for _, text := range texts {

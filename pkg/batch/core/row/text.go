@@ -125,7 +125,7 @@ func (f *Field) Check(v Value) error {
 		return nil
 	}
 	if v.kind == Null {
-		return f.misfit("null", "the field is not nullable")
+		return f.unfit("null", "the field is not nullable")
 	}
 	return f.misfit(v.String(), "it is "+article(v.kind))
 }
@@ -180,8 +180,11 @@ func (f *Field) formatOr(def string) string {
 	return def
 }
 
-func (f *Field) misfit(text, why string) error {
-	msg := fmt.Sprintf("field %s: %s is not %s", f.Name, f.Quoted(quoteShort(text)), article(f.Kind))
+func (f *Field) misfit(text, why string) error { return f.unfit(quoteShort(text), why) }
+
+// unfit is misfit with what the message has in the place of the text: null is none.
+func (f *Field) unfit(shown, why string) error {
+	msg := fmt.Sprintf("field %s: %s is not %s", f.Name, f.Quoted(shown), article(f.Kind))
 	if why != "" {
 		msg += " (" + why + ")"
 	}

@@ -3,6 +3,7 @@ package csv
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -48,7 +49,7 @@ func TestAFileWithAnotherHeaderIsNotAppendedTo(t *testing.T) {
 	for was, want := range map[string]string{
 		"a\nx\n":      `its header is "a", and that of this step is "a,b"`,
 		"b,a\n1,2\n":  `its header is "b,a", and that of this step is "a,b"`,
-		"a;b\r\n1;2":  `its header is "a;b", and that of this step is "a,b"`,
+		"a;b\n1;2":    `its header is "a;b", and that of this step is "a,b"`,
 		"a,bc\n1,2\n": `its header is "a,bc", and that of this step is "a,b"`,
 	} {
 		path := file(t, "out.csv", was)
@@ -65,5 +66,59 @@ func TestAFileWithAnotherHeaderIsNotAppendedTo(t *testing.T) {
 		parts, err := filepath.Glob(path + filestream.PartSuffix + "*")
 		require.NoError(t, err)
 		require.Empty(t, parts)
+	}
+}
+
+// TestAFileThatCannotBeFollowedIsNotAppendedTo: after a quote that is open the new records would be in the
+// field, and other line ends would be part of their last fields, for readers that take one kind only.
+func TestAFileThatCannotBeFollowedIsNotAppendedTo(t *testing.T) {
+	t.Parallel()
+	open := func(line string) string {
+		return "the quote that opens a field in line " + line + " is not closed: what is appended would be in that field"
+	}
+	for _, c := range []struct {
+		was, want string
+		cfg       WriterConfig
+	}{
+		{"a,b\nx,\"y\n", open("2"), WriterConfig{}},
+		{"a,b\n1,2\nx,\"y\n\"\",z", open("3"), WriterConfig{}},
+		{"\"a", open("1"), WriterConfig{}},
+		{"a,b\nx,'y\n", open("2"), WriterConfig{Quote: "'"}},
+		{"a,b\nx,\"y\\\"\n", open("2"), WriterConfig{Escape: "\\"}},
+		{"a||b\nx||\"y||\n", open("2"), WriterConfig{Delimiter: "||"}},
+		{"a,b\r\nx,y\r\n", "its lines end with CRLF, and those of this step with LF: say line_end: crlf", WriterConfig{}},
+		{"a,b\nx,\"y\r\n\"", "its lines end with LF, and those of this step with CRLF: say line_end: lf", WriterConfig{LineEnd: "crlf"}},
+		{"a,b\rx,\"y\n\"\r", "its lines end with CR, which is not written: change them to LF or CRLF first", WriterConfig{}},
+	} {
+		for _, name := range []string{"out.csv", "out.csv.gz"} {
+			was := c.was
+			if name != "out.csv" {
+				was = zip(t, was)
+			}
+			c.cfg.Path, c.cfg.Append = file(t, name, was), true
+			w, err := NewWriter(c.cfg, registry.BuildContext{In: texts(t, "a", "b")})
+			require.NoError(t, err)
+			err = w.Component().(*writer).Open(t.Context(), nil)
+			require.NoError(t, w.Component().(*writer).Close(t.Context()))
+			require.ErrorContains(t, err, "csv: cannot append: "+c.cfg.Path+": "+c.want, "%q", c.was)
+			require.False(t, exception.IsSkippable(err))
+			data, err := os.ReadFile(c.cfg.Path)
+			require.NoError(t, err)
+			require.Equal(t, was, string(data))
+		}
+	}
+	for was, cfg := range map[string]WriterConfig{
+		"a,b\nx \"y,\"z\"\n":                {},
+		"a,b\nx,\"y\"\"\"\n\"\"\"\",\"\"\n": {},
+		"a,b\nx,\"y\n":                      {Quote: "'"},
+		"a,b\nx,\"y\\\"\"\n":                {Escape: "\\"},
+		"a|b\nx||\"y\n":                     {Delimiter: "|||"},
+		"a,b\nx,y\r\nz,\"\r\"\n":            {},
+		"a,b\r\nx,\"y\n\"\r\nz,z\r\n":       {LineEnd: "crlf"},
+	} {
+		cfg.Path, cfg.Append = file(t, "out.csv", was), true
+		got, err := write(t, cfg, texts(t, "a", "b"), []string{"1", "2"})
+		require.NoError(t, err, "%q", was)
+		require.True(t, strings.HasPrefix(got, was), "%q", got)
 	}
 }

@@ -26,7 +26,7 @@ type ReaderConfig struct {
 	Records     map[string]RecordType      `key:"records" doc:"The types of records, if the file has several, by the text of the field type_at, such as H, D and T. The file has no line of column names then. The type * is all other records; without it they are invalid items."`
 	TypeAt      int                        `key:"type_at" doc:"The field of a record that is the name of its type, from 1; without it the first."`
 	SkipLines   int                        `key:"skip_lines" default:"0" doc:"The number of lines before the header, or before the first record, that are not read."`
-	FooterLines int                        `key:"footer_lines" default:"0" doc:"The number of lines at the end of the file that are not records. Empty lines after them do not count."`
+	FooterLines int                        `key:"footer_lines" default:"0" doc:"The number of lines at the end of the file that are not records. Blank lines and comments among and after them do not count."`
 	Short       string                     `key:"short" default:"error" enum:"error,null" doc:"A record with fewer fields than the header: an invalid item, or the fields that it lacks are null."`
 	Long        string                     `key:"long" default:"error" enum:"error,ignore" doc:"A record with more fields than the header: an invalid item, or the fields after the last column are ignored."`
 	Unknown     string                     `key:"unknown" default:"ignore" enum:"error,warn,ignore" doc:"Columns of the header that the item does not have: an error when the file is opened, a warning that is logged and stored with the step, or nothing."`

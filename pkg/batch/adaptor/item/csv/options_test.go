@@ -40,6 +40,11 @@ func TestLinesBeforeAndAfterTheRecordsAreNotRead(t *testing.T) {
 		{"a,b\r1,2\r3,4\rsum,6\r", ReaderConfig{Header: HeaderExact, FooterLines: 1}, []string{"1|2", "3|4"}},
 		{"x\n1,2\n3,4\nsum", ReaderConfig{SkipLines: 1, FooterLines: 1}, []string{"1|2", "3|4"}},
 		{"a,b\nsum,0\n", ReaderConfig{Header: HeaderExact, FooterLines: 1}, nil},
+		{"a,b\n1,2\n3,4\nsum,6\n \t\n  ", ReaderConfig{Header: HeaderExact, FooterLines: 1}, []string{"1|2", "3|4"}},
+		{"a,b\n1,2\n#x\n3,4\nsum,6\n\n#x\nend\n#x\n  \n# y", ReaderConfig{Header: HeaderExact, FooterLines: 2, Comment: "#"}, []string{"1|2", "3|4"}},
+		{"a,b\n1,2\n3,4\n#x\n", ReaderConfig{Header: HeaderExact, FooterLines: 1}, []string{"1|2", "3|4"}},
+		{"a\tb\n1\t2\n3\t4\n \t\n  \n", ReaderConfig{Header: HeaderExact, FooterLines: 1, Delimiter: "\\t"}, []string{"1|2", "3|4"}},
+		{"a b\n1 2\n3 4\nsum 6\n \t\n  \n", ReaderConfig{Header: HeaderExact, FooterLines: 1, Delimiter: "blanks"}, []string{"1|2", "3|4"}},
 		{"a,b\n1,2\nx,\"open\nsum,0\n", ReaderConfig{Header: HeaderExact, FooterLines: 1}, []string{"1|2", `!:3: column 9: extraneous or missing " in quoted-field`}},
 	} {
 		for _, name := range []string{"in.csv", "in.csv.gz"} {
@@ -57,13 +62,18 @@ func TestLinesBeforeAndAfterTheRecordsAreNotRead(t *testing.T) {
 	require.NoError(t, err)
 	require.ErrorContains(t, r.Component().(item.Opener).Open(t.Context(), nil), "its first line should name the columns")
 	one := schema(t, row.Field{Name: "a", Kind: row.String, Nullable: true})
-	require.Equal(t, []string{"x", "null"}, outcomes(t, ReaderConfig{Path: file(t, "in.csv", "a\nx\n\n\n"), Header: HeaderExact, FooterLines: 1}, one, nil), "an empty line is a line")
+	for _, after := range []string{"", "\n", "\n\n", "\n \n", "  "} {
+		cfg := ReaderConfig{Path: file(t, "in.csv", "a\nx\n\nTotal\n"+after), Header: HeaderExact, FooterLines: 1}
+		require.Equal(t, []string{"x", "null"}, outcomes(t, cfg, one, nil), "%q after the footer", after)
+		contract(t, cfg, one)
+	}
 }
 
 // TestAFooterIsNeverARecordWhereverAReadingBegins reads files that are longer than a buffer.
 func TestAFooterIsNeverARecordWhereverAReadingBegins(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
+	none := []string{"", "\n", "\n\n", "  \n", "#" + strings.Repeat("c", 40_000) + "\n", strings.Repeat(" ", 40_000) + "\n"}
 	rapid.Check(t, func(t *rapid.T) {
 		var text strings.Builder
 		text.WriteString("k\n")
@@ -78,16 +88,25 @@ func TestAFooterIsNeverARecordWhereverAReadingBegins(t *testing.T) {
 		}
 		footer := rapid.IntRange(1, 4).Draw(t, "footer")
 		for i := range footer {
-			text.WriteString("end" + strings.Repeat(" ", 30_000*(i%2)) + "\n")
+			text.WriteString("end" + strings.Repeat(" ", 30_000*(i%2)) + "\n" + rapid.SampledFrom(none).Draw(t, "after"))
 		}
-		text.WriteString(strings.Repeat("\n", rapid.IntRange(0, 2).Draw(t, "after")))
 		path := filepath.Join(dir, "in.csv")
 		require.NoError(t, os.WriteFile(path, []byte(text.String()), 0o600))
-		cfg := ReaderConfig{Path: path, Header: HeaderExact, FooterLines: footer}
+		cfg := ReaderConfig{Path: path, Header: HeaderExact, FooterLines: footer, Comment: "#"}
 		got, at := walk(t, cfg, nil)
 		require.Equal(t, append([]string{}, want...), append([]string{}, got...))
 		restarts(t, cfg, got, at)
 	})
+}
+
+func TestAMessageNamesTheQuoteThatTheFileHas(t *testing.T) {
+	t.Parallel()
+	cfg := ReaderConfig{Path: file(t, "in.csv", "a'b,1\n'a'b,1\n'a"), Quote: "'", Columns: 2}
+	require.Equal(t, []string{
+		"!:1: column 2: bare ' in non-quoted-field (lazy_quotes: true takes it as text)",
+		"!:2: column 3: extraneous or missing ' in quoted-field (lazy_quotes: true takes it as text)",
+		"!:3: column 3: extraneous or missing ' in quoted-field",
+	}, outcomes(t, cfg, nil, nil))
 }
 
 func TestAFirstLineSaysTheDelimiter(t *testing.T) {
@@ -186,7 +205,7 @@ func TestRecordsOfOtherWidthsAreTakenByChoice(t *testing.T) {
 	require.Equal(t, []string{"1|null|9", "2|x|9", "3|x|4", "5|x|6"}, outcomes(t, cfg, itemType, nil))
 	contract(t, cfg, itemType)
 	plain := schema(t, row.Field{Name: "a", Kind: row.Int}, row.Field{Name: "b", Kind: row.String})
-	require.Equal(t, "!:1: the record has 1 fields, not 2: field b: \"null\" is not a string (the field is not nullable)", outcomes(t, ReaderConfig{Path: cfg.Path, Columns: 2, Short: "null"}, plain, nil)[0])
+	require.Equal(t, "!:1: the record has 1 fields, not 2: field b: null is not a string (the field is not nullable)", outcomes(t, ReaderConfig{Path: cfg.Path, Columns: 2, Short: "null"}, plain, nil)[0])
 }
 
 func TestColumnsThatTheItemLacksAreReportedByChoice(t *testing.T) {

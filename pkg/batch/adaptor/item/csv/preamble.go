@@ -78,9 +78,9 @@ func (r *reader) useDelimiter(sep string) {
 }
 
 // footerStart returns where the footer begins in the text, which reaches to the end of what is read:
-// at the last lines that are not empty. What follows the text moves it only further, so that a record
-// before it is one whatever follows.
-func (r *reader) footerStart(text []byte) int {
+// at the last lines that are neither blank nor comments. What follows the text moves it only further, so
+// that a record before it is one whatever follows.
+func (r *reader) footerStart(text []byte, atEnd bool) int {
 	end := len(text)
 	for lines := 0; lines < r.footer && end > 0; {
 		body := bytes.TrimSuffix(bytes.TrimSuffix(text[:end], []byte("\n")), []byte("\r"))
@@ -88,10 +88,23 @@ func (r *reader) footerStart(text []byte) int {
 		if r.cr {
 			begin = bytes.LastIndexAny(body, "\r\n") + 1
 		}
-		if begin < len(body) || r.csv.blanks {
+		if r.inFooter(body[begin:], atEnd || end < len(text)) {
 			lines++
 		}
 		end = begin
 	}
 	return end
+}
+
+// inFooter reports whether the line is one of those that footer_lines counts: a line that has more than
+// blanks and is no comment. A line that is not whole may become a comment.
+func (r *reader) inFooter(line []byte, whole bool) bool {
+	comment := r.csv.comment
+	if len(comment) > 0 && (bytes.HasPrefix(line, comment) || !whole && bytes.HasPrefix(comment, line)) {
+		return false
+	}
+	if n := blankRun(line); n < len(line) || r.csv.runs {
+		return n < len(line)
+	}
+	return bytes.Contains(line, r.csv.comma) // blanks that are between fields
 }

@@ -356,7 +356,7 @@ func (r *reader) scan(ctx context.Context) (length int64, err error) {
 		text := r.in.Buffered(r.next)
 		records := text
 		if r.footer > 0 {
-			records = text[:r.footerStart(text)]
+			records = text[:r.footerStart(text, errors.Is(err, io.EOF))]
 		}
 		end, short := r.csv.scan(records, errors.Is(err, io.EOF))
 		if !errors.Is(short, errShort) {

@@ -5,6 +5,7 @@ import (
 	stdcsv "encoding/csv"
 	"errors"
 	"io"
+	"strings"
 	"unicode"
 )
 
@@ -256,7 +257,7 @@ func (s *scanner) bare(c *cursor) (last bool, err error) {
 	n, size, last := s.cut(rest)
 	rest = rest[:n]
 	if quote := bytes.IndexByte(rest, s.quote); quote >= 0 && !s.lazy {
-		return false, &scanError{s.lines, c.place + quote + 1, stdcsv.ErrBareQuote, hintLazy}
+		return false, &scanError{s.lines, c.place + quote + 1, s.wrong(stdcsv.ErrBareQuote), hintLazy}
 	}
 	s.own = append(s.own, rest...)
 	c.place += n + size
@@ -297,11 +298,19 @@ func (s *scanner) inQuotes(c *cursor) (last bool, err error) {
 		case s.lazy:
 			s.own = append(s.own, s.quote)
 		case c.place > 1 && c.line[c.place-2] == '\\' && s.escape == 0:
-			return false, &scanError{s.lines, c.place, stdcsv.ErrQuote, hintEscape}
+			return false, &scanError{s.lines, c.place, s.wrong(stdcsv.ErrQuote), hintEscape}
 		default:
-			return false, &scanError{s.lines, c.place, stdcsv.ErrQuote, hintLazy}
+			return false, &scanError{s.lines, c.place, s.wrong(stdcsv.ErrQuote), hintLazy}
 		}
 	}
+}
+
+// wrong returns the error of encoding/csv with the quote that this scanner has.
+func (s *scanner) wrong(err error) error {
+	if s.quote == '"' {
+		return err
+	}
+	return errors.New(strings.ReplaceAll(err.Error(), `"`, string(rune(s.quote))))
 }
 
 // endOfQuoted returns the place of the next quote or escape; -1: the line has none.
@@ -341,7 +350,7 @@ func (s *scanner) nextLine(c *cursor) (ended bool, err error) {
 	case length == 0 && s.lazy:
 		return true, nil
 	case length == 0:
-		return false, &scanError{s.lines, len(c.line) + min(len(end), 1) + 1, stdcsv.ErrQuote, ""}
+		return false, &scanError{s.lines, len(c.line) + min(len(end), 1) + 1, s.wrong(stdcsv.ErrQuote), ""}
 	}
 	c.at, c.line, c.length, c.place = c.at+c.length, line, length, 0
 	s.lines++

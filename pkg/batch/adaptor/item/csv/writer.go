@@ -42,6 +42,9 @@ func NewWriter(cfg WriterConfig, use registry.BuildContext) (item.Writer, error)
 	if err != nil {
 		return nil, fmt.Errorf("csv: %w", err)
 	}
+	if appends != nil {
+		appends.Ends = &filestream.Ends{LineEnd: lineEnd(cfg), Quote: quote, Escape: escape, Comma: comma}
+	}
 	w := &writer{
 		cfg: cfg, item: use.In.Schema(),
 		lines: encoded{form: &form{nulls: cfg.Nulls, quoteAll: all, quote: quote, escape: escape, comma: comma, end: "\n"}, enc: enc},

@@ -81,7 +81,7 @@ func TestTheElementsOfAnArrayInADocumentBecomeRows(t *testing.T) {
 	lines, err := NewLinesReader(LinesReaderConfig{Path: path, Explode: "tags"}, item.RowOf("", tags))
 	require.NoError(t, err)
 	require.Equal(t, []string{
-		"PATH:1, row 1 = 1 x", `PATH:1, row 2: field tag: "null" is not a string (the field is not nullable)`,
+		"PATH:1, row 1 = 1 x", `PATH:1, row 2: field tag: null is not a string (the field is not nullable)`,
 		`PATH:2: not JSON: the text ends inside a value: {"id":2,`, "PATH:3, row 1 = 3 y",
 	}, described(t, lines, path))
 }

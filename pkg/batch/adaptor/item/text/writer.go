@@ -246,7 +246,7 @@ func newWriter(cfg outConfig, use registry.BuildContext) (item.Writer, error) {
 		return nil, fmt.Errorf("%s: %w", cfg.name, err)
 	}
 	if appends != nil {
-		appends.Record = cfg.length
+		appends.Record, appends.Ends = cfg.length, &filestream.Ends{LineEnd: w.end}
 	}
 	form := filestream.Form{
 		filestream.FormWriter: cfg.name, "line_end": cmp.Or(cfg.lineEnd, "lf"), "encoding": filestream.CanonicalEncoding(cfg.encoding),

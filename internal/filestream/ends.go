@@ -1,0 +1,130 @@
+package filestream
+
+import (
+	"errors"
+	"fmt"
+)
+
+// Ends says how records end in a text, so that one that follows them can be told apart from them.
+type Ends struct {
+	// LineEnd, in UTF-8, is LF or CRLF.
+	LineEnd string
+	// Quote is around fields that may have line ends; 0: there are none.
+	Quote byte
+	// Escape stands before a quote that is text; 0: it is doubled.
+	Escape byte
+	Comma  string // between fields, where there are quotes
+}
+
+// endsCheck looks through a text for its line ends, and for a quote that is not closed.
+type endsCheck struct {
+	Ends
+	state    endsState
+	last     byte   // before the next byte
+	field    []byte // the end of the field that is read: as much as Comma may have
+	line     int64  // lines before the next byte
+	opened   int64  // lines before the last quote that opened a field
+	lf, crlf bool   // which ends it has
+	cr       bool   // it has CR alone
+}
+
+// endsState is where in a record the next byte is.
+type endsState int
+
+const (
+	atField    endsState = iota // a field begins
+	inBare                      // in a field without quotes
+	inQuoted                    // in quotes
+	afterMark                   // after an escape in quotes
+	afterQuote                  // after a quote in quotes, which ends the field or is the first of two
+)
+
+// newEndsCheck returns nil, which accepts all texts, where of is nil.
+func newEndsCheck(of *Ends) *endsCheck {
+	if of == nil {
+		return nil
+	}
+	return &endsCheck{Ends: *of}
+}
+
+// add looks at the next part of the text.
+func (e *endsCheck) add(text []byte) {
+	if e == nil {
+		return
+	}
+	for _, c := range text {
+		e.next(c)
+		e.last = c
+	}
+}
+
+func (e *endsCheck) next(c byte) {
+	if e.state == inQuoted || e.state == afterMark || e.state == afterQuote && c == e.Quote {
+		e.quoted(c)
+		return
+	}
+	if e.last == '\r' && c != '\n' {
+		e.cr = true
+		if !e.lf && !e.crlf { // a line begins
+			e.state = atField
+		}
+	}
+	if e.state == atField && c == e.Quote && e.Quote != 0 {
+		e.state, e.opened = inQuoted, e.line
+		return
+	}
+	e.state = inBare
+	if c == '\n' {
+		e.crlf, e.lf = e.crlf || e.last == '\r', e.lf || e.last != '\r'
+		e.line++
+		e.state, e.field = atField, e.field[:0]
+		return
+	}
+	if e.Comma == "" {
+		return
+	}
+	if len(e.field) == len(e.Comma) {
+		e.field = append(e.field[:0], e.field[1:]...)
+	}
+	if e.field = append(e.field, c); string(e.field) == e.Comma {
+		e.state, e.field = atField, e.field[:0]
+	}
+}
+
+// quoted looks at a byte in quotes, or at the quote after one.
+func (e *endsCheck) quoted(c byte) {
+	switch {
+	case e.state == afterQuote:
+		e.state = inQuoted
+	case e.state == afterMark && (c == e.Quote || c == e.Escape):
+		e.state = inQuoted
+	case c == e.Quote:
+		e.state, e.field = afterQuote, e.field[:0]
+	case c == e.Escape && e.Escape != 0:
+		e.state = afterMark
+	default:
+		e.state = inQuoted
+		if c == '\n' {
+			e.line++
+		}
+	}
+}
+
+// wrong says why nothing can follow the text; nil: it can.
+func (e *endsCheck) wrong() error {
+	if e == nil {
+		return nil
+	}
+	wantsCRLF := e.LineEnd == "\r\n"
+	switch {
+	case e.state == inQuoted || e.state == afterMark:
+		return fmt.Errorf("the quote that opens a field in line %d is not closed: what is appended would be in that field", e.opened+1)
+	case wantsCRLF && e.lf && !e.crlf:
+		return errors.New("its lines end with LF, and those of this step with CRLF: say line_end: lf")
+	case !wantsCRLF && e.crlf && !e.lf:
+		return errors.New("its lines end with CRLF, and those of this step with LF: say line_end: crlf")
+	case (e.cr || e.last == '\r') && !e.lf && !e.crlf:
+		return errors.New("its lines end with CR, which is not written: change them to LF or CRLF first")
+	}
+	return nil
+}

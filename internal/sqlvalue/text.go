@@ -60,30 +60,11 @@ func parseDayOrTime(kind row.Kind, text string) (row.Value, bool) {
 	if len(text) == minutes {
 		text += ":00"
 	}
-	if isFinerThanMicros(text) {
-		return row.Value{}, false
-	}
 	v, err := (&row.Field{Kind: row.Timestamp}).Parse(text)
 	if err != nil {
 		return v, false
 	}
 	return Convert(v, kind)
-}
-
-// isFinerThanMicros reports a time with a digit other than zero after the sixth of its fraction,
-// which the text form of a timestamp cuts off.
-func isFinerThanMicros(text string) bool {
-	_, fraction, _ := strings.Cut(strings.Replace(text, ",", ".", 1), ".")
-	for i := range len(fraction) {
-		c := fraction[i]
-		if c < '0' || c > '9' {
-			return false
-		}
-		if i >= 6 && c != '0' {
-			return true
-		}
-	}
-	return false
 }
 
 // isTextOf reports whether text is a decimal that programs write for x: the shortest that reads

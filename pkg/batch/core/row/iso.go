@@ -34,7 +34,7 @@ func parseISODate(s string) (Date, bool) {
 }
 
 // parseISOTime reads yyyy-MM-ddTHH:mm:ss in UTC, with a blank for the T, a fraction and a Z where
-// the text has them. It returns microseconds since 1970-01-01; what is finer is cut off.
+// the text has them. It returns microseconds since 1970-01-01. It does not take what is finer.
 func parseISOTime(s string) (micros int64, hasZone, ok bool) {
 	const withoutFraction = len("2006-01-02T15:04:05")
 	if len(s) < withoutFraction || s[10] != 'T' && s[10] != ' ' || s[13] != ':' || s[16] != ':' {
@@ -52,6 +52,9 @@ func parseISOTime(s string) (micros int64, hasZone, ok bool) {
 	if len(s) > 1 && s[0] == '.' {
 		n := 1
 		for unit := int64(microsPerSecond / 10); n < len(s) && s[n]-'0' <= 9; n, unit = n+1, unit/10 {
+			if unit == 0 && s[n] != '0' {
+				return 0, false, false
+			}
 			micros += int64(s[n]-'0') * unit
 		}
 		if n == 1 || n > len(".999999999") {

@@ -40,12 +40,26 @@ func TestTextsAreReadAsTheFieldSays(t *testing.T) {
 		{row.Field{Kind: row.DateKind}, "2026-11-21", row.DateValue(day)},
 		{row.Field{Kind: row.DateKind, Format: "dd.MM.yyyy"}, "21.11.2026", row.DateValue(day)},
 		{row.Field{Kind: row.Timestamp}, "2026-11-21T10:00:00+02:00", row.TimestampValue(time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC))},
-		{row.Field{Kind: row.Timestamp}, "2026-11-21 08:00:00.123456789", row.TimestampValue(time.Date(2026, 11, 21, 8, 0, 0, 123456000, time.UTC))},
+		{row.Field{Kind: row.Timestamp}, "2026-11-21 08:00:00.123456000", row.TimestampValue(time.Date(2026, 11, 21, 8, 0, 0, 123456000, time.UTC))},
+		{row.Field{Kind: row.Timestamp, Format: "epoch"}, "1.1234560", row.TimestampValue(time.UnixMicro(1_123_456).UTC())},
 		{row.Field{Kind: row.Timestamp, Format: "yyyyMMdd'T'HHmmss.SSS"}, "20261121T080000.250", row.TimestampValue(time.Date(2026, 11, 21, 8, 0, 0, 250e6, time.UTC))},
 	} {
 		got, err := field(t, c.f).Parse(c.text)
 		require.NoError(t, err, c.text)
 		require.Equal(t, c.want, got, "%s from %q", c.f.Kind, c.text)
+	}
+}
+
+func TestATimeThatIsFinerThanAMicrosecondIsAnInvalidItem(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ format, text string }{
+		{"", "2024-01-02T03:04:05.123456789Z"}, {"", "2024-01-02 03:04:05.1234567"}, {"", "2024-01-02T03:04:05,1234567+02:00"}, {"", "2024-01-02T03:04:05.12345600001Z"},
+		{"yyyy-MM-dd HH:mm:ss", "2024-01-02 03:04:05.123456789"}, {"epoch", "1.1234567"}, {"epoch_ms", "1.0001"}, {"epoch_us", "1.5"},
+	} {
+		f := field(t, row.Field{Kind: row.Timestamp, Format: c.format})
+		_, err := f.Parse(c.text)
+		require.ErrorContains(t, err, "is not a timestamp (it is finer than a microsecond)", c.text)
+		require.True(t, exception.IsSkippable(err))
 	}
 }
 

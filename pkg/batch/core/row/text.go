@@ -91,6 +91,9 @@ func (f *Field) whyNoTime(err error) string {
 	if errors.As(err, &gap) {
 		return gap.Error()
 	}
+	if errors.Is(err, errFiner) {
+		return errFiner.Error()
+	}
 	return "expected " + f.formatOr("yyyy-MM-ddTHH:mm:ss.SSSXXX")
 }
 
@@ -147,10 +150,18 @@ func (f *Field) isNull(text string) bool {
 
 func (f *Field) parseTime(text string) (time.Time, error) {
 	if f.epoch != 0 {
-		return parseEpoch(text, f.epoch)
+		t, cut, err := parseEpoch(text, f.epoch)
+		if err == nil && cut {
+			err = errFiner
+		}
+		return t, err
 	}
 	if f.layout != "" {
-		return f.parseWith(f.layout, text)
+		t, err := f.parseWith(f.layout, text)
+		if err == nil && t.Nanosecond()%1000 != 0 {
+			err = errFiner
+		}
+		return t, err
 	}
 	if micros, hasZone, ok := parseISOTime(text); ok && (hasZone || f.Zone == nil) {
 		return time.UnixMicro(micros).UTC(), nil
@@ -159,7 +170,9 @@ func (f *Field) parseTime(text string) (time.Time, error) {
 	for _, layout := range []string{time.RFC3339Nano, "2006-01-02T15:04:05.999999999", "2006-01-02 15:04:05.999999999", "2006-01-02 15:04:05.999999999Z07:00", "2006-01-02 15:04:05.999999999Z07"} {
 		var t time.Time
 		var gap *gapError
-		if t, err = f.parseWith(layout, text); err == nil || errors.As(err, &gap) {
+		if t, err = f.parseWith(layout, text); err == nil && isFiner(text) {
+			return t, errFiner
+		} else if err == nil || errors.As(err, &gap) {
 			return t, err
 		}
 	}

@@ -1,6 +1,7 @@
 package row
 
 import (
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -31,25 +32,47 @@ const (
 	lastMicro  = 253402300799_999_999
 )
 
-// parseEpoch reads a number of units, exactly; what is finer than a microsecond is cut off.
-func parseEpoch(text string, unit int64) (time.Time, error) {
+// errFiner refuses what would be cut off.
+var errFiner = errors.New("it is finer than a microsecond")
+
+// isFiner reports whether the fraction of a second has a digit but 0 after the sixth.
+func isFiner(text string) bool {
+	at := strings.LastIndexAny(text, ".,")
+	if at < 0 {
+		return false
+	}
+	for i, c := range text[at+1:] {
+		if c < '0' || c > '9' {
+			break
+		}
+		if i >= 6 && c != '0' {
+			return true
+		}
+	}
+	return false
+}
+
+// parseEpoch reads a number of units. cut says that it has digits but 0 that are finer than a
+// microsecond, which are cut off.
+func parseEpoch(text string, unit int64) (t time.Time, cut bool, err error) {
 	whole, fraction, _ := strings.Cut(text, ".")
 	n, err := strconv.ParseInt(whole, 10, 64)
 	if err != nil || strings.Trim(fraction, "0123456789") != "" || strings.HasSuffix(text, ".") {
-		return time.Time{}, fmt.Errorf("it is no number of units since 1970-01-01")
+		return time.Time{}, false, fmt.Errorf("it is no number of units since 1970-01-01")
 	}
 	if n > lastMicro/unit || n < firstMicro/unit {
-		return time.Time{}, fmt.Errorf("it is beyond the years 1 to 9999")
+		return time.Time{}, false, fmt.Errorf("it is beyond the years 1 to 9999")
 	}
 	micros := n * unit
 	part := int64(0)
-	for scale, i := unit/10, 0; scale > 0 && i < len(fraction); scale, i = scale/10, i+1 {
+	for i, scale := 0, unit/10; i < len(fraction); i, scale = i+1, scale/10 {
 		part += int64(fraction[i]-'0') * scale
+		cut = cut || scale == 0 && fraction[i] != '0'
 	}
 	if strings.HasPrefix(whole, "-") {
 		part = -part
 	}
-	return time.UnixMicro(micros + part).UTC(), nil
+	return time.UnixMicro(micros + part).UTC(), cut, nil
 }
 
 // appendEpoch writes a number of units, with a fraction where there is one.
@@ -69,7 +92,7 @@ func appendEpoch(dst []byte, t time.Time, unit int64) []byte {
 // parseDate reads a date in the field's format.
 func (f *Field) parseDate(text string) (Date, error) {
 	if f.epoch != 0 {
-		t, err := parseEpoch(text, f.epoch)
+		t, _, err := parseEpoch(text, f.epoch)
 		return DateOf(t.In(f.zone())), err
 	}
 	layout := f.layoutOr(time.DateOnly)

@@ -265,6 +265,7 @@ func (c *column) cells(f *Field, best *candidate, why string) {
 		f.take(best, c)
 		if len(words) == 1 {
 			f.NullIf, f.Nulls, f.Nullable = words, c.words[words[0]], true
+			f.Note = strings.TrimPrefix(f.Note+"; "+fmt.Sprintf("%q is read as null", words[0]), "; ")
 		}
 	}
 }

@@ -256,18 +256,22 @@ func (c *column) cells(f *Field, best *candidate, why string) {
 		c.explain(f)
 	case c.empty > 0:
 		f.Note = fmt.Sprintf("%s, except for empty texts in quotes, which are not null", best.Kind)
-	case len(words) > 1 || len(words) == 1 && c.nulls > 0:
+	case len(words) > 0: // a null of a table is not the word that the file had
 		if c.nulls > 0 {
 			words = append(words, "")
 		}
-		f.Note = fmt.Sprintf("%s, except for %s: null_if: %s reads these as null, and writes all of them as the first", best.Kind, quotedList(words), list(words))
+		f.Note = fmt.Sprintf("%s, except for %s: null_if: %s reads %s", best.Kind, quotedList(words), list(words), asNull(len(words)))
 	default:
 		f.take(best, c)
-		if len(words) == 1 {
-			f.NullIf, f.Nulls, f.Nullable = words, c.words[words[0]], true
-			f.Note = strings.TrimPrefix(f.Note+"; "+fmt.Sprintf("%q is read as null", words[0]), "; ")
-		}
 	}
+}
+
+// asNull says what null_if does with n texts.
+func asNull(n int) string {
+	if n == 1 {
+		return "it as null"
+	}
+	return "these as null, and writes all of them as the first"
 }
 
 func quotedList(words []string) string {

@@ -42,7 +42,7 @@ open: {type: bool, from: Open}
 day: {type: date, from: Day, format: dd.MM.yyyy}
 at: {type: timestamp, from: At, format: "yyyy-MM-dd HH:mm"}
 `, s.Item("")[:strings.Index(s.Item(""), "who")])
-	require.Contains(t, s.Item(""), `left: {type: int null, from: Left, null_if: [NA]}  # 1 null`)
+	require.Contains(t, s.Item(""), `left: {type: string, from: Left}  # at most 2 characters; int, except for "NA": null_if: [NA] reads it as null`)
 	require.Equal(t, ";", s.Delimiter)
 	require.True(t, s.Whole)
 

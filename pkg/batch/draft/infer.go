@@ -94,14 +94,13 @@ type Field struct {
 	Type     string `json:"type"`
 	Nullable bool   `json:"nullable"`
 	Optional bool   `json:"optional,omitempty"`
-	// Format, DecimalSeparator and NullIf are as in a job file; Scale is that of a decimal. Convert
+	// Format and DecimalSeparator are as in a job file; Scale is that of a decimal. Convert
 	// says that values have several forms, and Exact that no text may change.
-	Format           string   `json:"format,omitempty"`
-	DecimalSeparator string   `json:"decimal_separator,omitempty"`
-	NullIf           []string `json:"null_if,omitempty"`
-	Scale            *int     `json:"scale,omitempty"`
-	Convert          bool     `json:"convert,omitempty"`
-	Exact            bool     `json:"exact,omitempty"`
+	Format           string `json:"format,omitempty"`
+	DecimalSeparator string `json:"decimal_separator,omitempty"`
+	Scale            *int   `json:"scale,omitempty"`
+	Convert          bool   `json:"convert,omitempty"`
+	Exact            bool   `json:"exact,omitempty"`
 	// Nulls and Misfits are rows without a value, and rows whose value is not of a type that was asked
 	// for, Misfit being one. Longest is the length of the longest text.
 	Nulls   int    `json:"nulls"`

@@ -59,7 +59,7 @@ func TestATypeReturnsEveryTextThatWasSeen(t *testing.T) {
 		{"2026-01-02 0000-01-01", "string"},
 		{"0000-01-01T00:00:00Z", "string"},
 		{"0001-01-01 9999-12-31", "date"},
-		{"NA 1", "{type: int null, null_if: [NA]}"},
+		{"NA 1", "string"},
 		{"NA - 1", "string"},
 		{"NULL", "string"},
 		{"x NULL", "string"},
@@ -71,6 +71,8 @@ func TestATypeReturnsEveryTextThatWasSeen(t *testing.T) {
 	require.Contains(t, note, "dd/MM/yyyy or MM/dd/yyyy")
 	_, note = typeOf(t, "5", "12", "many")
 	require.Equal(t, `not int: line 4 has "many"`, note)
+	_, note = typeOf(t, "5", "NA")
+	require.Equal(t, `int, except for "NA": null_if: [NA] reads it as null`, note)
 	_, note = typeOf(t, "5", "NA", "-")
 	require.Contains(t, note, `int, except for "-", "NA": null_if: ["-", NA]`)
 	require.Equal(t, "v: list of string\n", inferred(t, "in.jsonl", `{"v":["2026-01-02","0000-01-01"]}`).Item(""))

@@ -100,7 +100,7 @@ func TestEveryTextComesBackAsItWas(t *testing.T) {
 			kind, ok := row.KindByName(f.Type)
 			require.True(t, ok)
 			kinds[f.Type]++
-			fields[i] = row.Field{Name: f.Name, Kind: kind, Nullable: f.Nullable, Format: f.Format, Scale: f.Scale, DecimalSeparator: f.DecimalSeparator, Nulls: f.NullIf, Exact: true}
+			fields[i] = row.Field{Name: f.Name, Kind: kind, Nullable: f.Nullable, Format: f.Format, Scale: f.Scale, DecimalSeparator: f.DecimalSeparator, Exact: true}
 		}
 		typed := typeOfFields(t, fields)
 		writeCSV(t, again, delimiter, typed, readCSV(t, path, delimiter, typed))

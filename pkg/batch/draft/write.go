@@ -46,9 +46,6 @@ func (f *Field) spec() string {
 	if f.DecimalSeparator != "" {
 		add("decimal_separator", scalar(f.DecimalSeparator))
 	}
-	if len(f.NullIf) > 0 {
-		add("null_if", list(f.NullIf))
-	}
 	if f.Convert {
 		add("coerce", "convert")
 	}

@@ -27,6 +27,9 @@ func parseISODate(s string) (Date, bool) {
 		return 0, false
 	}
 	d := dateOfCivil(year*100+rest, month, day)
+	if 1 <= month && month <= 12 && 1 <= day && day <= 28 { // every month has these
+		return d, true
+	}
 	if _, m, same := d.civil(); m != month || same != day { // there is no such day
 		return 0, false
 	}

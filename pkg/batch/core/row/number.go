@@ -59,6 +59,9 @@ func (f *Field) parseNumber(text string) (Value, error) {
 // ParseFloat reads a finite float: decimal digits, a point, signs and an exponent (rule D7). What
 // only Go writes, 0x1p3 and 1_000, is no text of a float.
 func ParseFloat(text string) (float64, error) {
+	if x, ok := shortFloat(text); ok {
+		return x, nil
+	}
 	digits := text
 	if len(text) > 0 && (text[0] == '-' || text[0] == '+') {
 		digits = text[1:]
@@ -71,6 +74,18 @@ func ParseFloat(text string) (float64, error) {
 		err = fmt.Errorf("%q: %w", text, strconv.ErrRange)
 	}
 	return x, err
+}
+
+// shortFloat reads what most texts of floats are: some digits with a point among them. The digits and
+// the power of ten are floats exactly, so that their quotient is the float nearest to the text.
+func shortFloat(text string) (float64, bool) {
+	powers := [...]float64{1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18}
+	const exact = 1 << 53
+	d, ok := parseShort(text)
+	if !ok || d.num == 0 || d.num > exact || d.num < -exact { // 0 may be -0
+		return 0, false
+	}
+	return float64(d.num) / powers[d.scale], true
 }
 
 // shortInt reads what most texts of ints are: some digits, perhaps behind a minus. They are read here

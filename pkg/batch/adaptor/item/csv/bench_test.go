@@ -155,15 +155,17 @@ func BenchmarkBareCopy(b *testing.B) {
 
 // BenchmarkCopy is W3b without the engine: chunks of 1000, without the fsync of
 // each commit, which a bare loop has not either.
-func BenchmarkCopy(b *testing.B) { benchCopy(b, false) }
+func BenchmarkCopy(b *testing.B) { benchCopy(b, benchItem(b, false), false) }
+
+// BenchmarkCopyTyped is the same with a number and a decimal in each row.
+func BenchmarkCopyTyped(b *testing.B) { benchCopy(b, benchItem(b, true), false) }
 
 // BenchmarkCopyDurable has the fsync.
-func BenchmarkCopyDurable(b *testing.B) { benchCopy(b, true) }
+func BenchmarkCopyDurable(b *testing.B) { benchCopy(b, benchItem(b, false), true) }
 
-func benchCopy(b *testing.B, durable bool) {
+func benchCopy(b *testing.B, item item.Type, durable bool) {
 	path := benchFile(b)
 	ctx := context.Background()
-	item := benchItem(b, false)
 	for b.Loop() {
 		r, err := NewReader(ReaderConfig{Path: path, Header: HeaderExact}, item)
 		require.NoError(b, err)
@@ -180,6 +182,8 @@ func benchCopy(b *testing.B, durable bool) {
 			if durable {
 				require.NoError(b, out.Prepare(ctx))
 			}
+			_, err = out.Position() // the commit
+			require.NoError(b, errors.Join(err, out.Release(ctx)))
 		}
 		require.NoError(b, errors.Join(out.Finish(ctx), in.Close(ctx), out.Close(ctx)))
 	}

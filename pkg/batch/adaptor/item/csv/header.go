@@ -20,11 +20,13 @@ func (r *reader) bind() error {
 	if err := r.findColumns(); err != nil {
 		return err
 	}
-	r.bare, r.quoted = make([]row.Field, len(r.index)), make([]row.Field, len(r.index))
+	r.bare, r.quoted, r.isText = make([]row.Field, len(r.index)), make([]row.Field, len(r.index)), make([]bool, len(r.index))
 	for i := range r.index {
 		f := r.schema.Field(i)
 		r.bare[i], r.quoted[i] = *f, *f
 		r.bare[i].Nulls, r.quoted[i].Nulls = bareNulls(f, r.cfg.Nulls), quotedNulls(f)
+		isMarker := func(text string) bool { return text != "" }
+		r.isText[i] = f.Kind == row.String && !f.Exact && !slices.ContainsFunc(r.bare[i].Nulls, isMarker) && !slices.ContainsFunc(r.quoted[i].Nulls, isMarker)
 	}
 	r.setWidth(r.width)
 	return nil

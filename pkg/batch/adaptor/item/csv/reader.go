@@ -80,6 +80,7 @@ type reader struct {
 	width   int      // fields of a record; 0: not known, and at least what index asks for
 	// bare and quoted are the fields of the schema, as they read a text without quotes and one in them.
 	bare, quoted []row.Field
+	isText       []bool // every text but an empty one is a value of the field
 
 	in  *filestream.Input
 	csv scanner
@@ -279,7 +280,9 @@ func (r *reader) ReadRecord(ctx context.Context, dst []row.Value) error {
 		if !valid && !utf8.ValidString(text) {
 			return r.invalid(fmt.Errorf("%s: field %s: %s %s", r.place(column), f.Name, f.Quoted(fmt.Sprintf("%.60q", text)), r.in.NotValid()))
 		}
-		if dst[i], err = f.Parse(text); err != nil {
+		if r.isText[i] && text != "" {
+			dst[i] = row.StringValue(text)
+		} else if dst[i], err = f.Parse(text); err != nil {
 			return item.Consumed(r.Meta(), fmt.Errorf("%s: %w", r.place(column), err))
 		}
 	}

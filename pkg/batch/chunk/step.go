@@ -103,6 +103,9 @@ type Step struct {
 	tx     *tx.Manager
 }
 
+// ChunkStep is Step under the name that Spring Batch and the architecture use.
+type ChunkStep = Step
+
 // New checks the configuration. Its error names all that is wrong.
 func New(config Config) (*Step, error) {
 	if config.Size == 0 {

@@ -62,6 +62,10 @@ type Config struct {
 	Retry Retry
 	// Skip decides which items may be skipped; nil: none.
 	Skip SkipPolicy
+	// Transient reports the failure of a transaction that is the fault of none of its items, such
+	// as a deadlock: it is retried as Retry says, and never skipped (rule C7). phase is
+	// core.PhaseWrite, or core.PhaseProcess inside of the transaction. nil: none is.
+	Transient func(phase core.Phase, err error) bool
 	// Isolate is IsolateEach unless set.
 	Isolate Isolation
 	// KeepOutputs writes the same outputs again in a retry or a split; else the items

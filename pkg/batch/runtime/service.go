@@ -144,6 +144,7 @@ func (s *TaskService) wrong(sub task.Submission) (wrong []error) {
 	if len(sub.Tasks) == 0 {
 		wrong = append(wrong, errors.New("tasks: there is none"))
 	}
+	wrong = append(wrong, flat("", sub.Check())...)
 	if err := sub.Budget.Check(); err != nil {
 		wrong = append(wrong, flat("", err)...)
 	}

@@ -190,7 +190,7 @@ func (e *SimpleStepExecutor) abandon(ctx context.Context, s core.Step, run *core
 	if err := e.fence(ctx, run, failure); err != nil {
 		failure = errors.Join(failure, err)
 	}
-	end := &ending{err: failure, outcome: outcome{core.StatusFailed, core.ExitFailed, failure.Error()}, part: true}
+	end := &ending{err: failure, outcome: outcome{status: core.StatusFailed, exit: core.ExitFailed, message: failure.Error()}, part: true}
 	end.toChange(run.Step, time.Now().UTC(), false)
 	return end
 }
@@ -208,7 +208,12 @@ func (e *SimpleStepExecutor) fence(ctx context.Context, run *core.StepRun, failu
 			return nil
 		}
 	}
-	ref, committed, err := e.repository.Fence(ctx, run.Ref)
+	var ref core.StepRef
+	var committed core.Checkpoint
+	err := run.Services.Lease.Record(ctx, func(ctx context.Context) (err error) {
+		ref, committed, err = e.repository.Fence(ctx, run.Ref)
+		return err
+	})
 	if err != nil {
 		return err
 	}

@@ -63,28 +63,36 @@ func (r silent) Reclaim(context.Context, core.StepRef) (core.StepRef, core.Check
 	return core.StepRef{}, core.Checkpoint{}, errors.New("the repository does not answer")
 }
 
-func TestACommitThatNobodyCanJudgeIsUnknown(t *testing.T) {
+// TestACommitThatNobodyCanJudgeFailsAsIfItsProcessHadDied: the row of the step is its checkpoint,
+// so that the record of the failure waits for the transaction, and a restart resumes behind it.
+func TestACommitThatNobodyCanJudgeFailsAsIfItsProcessHadDied(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
 		for name, c := range map[string]struct {
-			how    error
-			silent bool
-			status core.Status
-			exit   string
+			how       error
+			commits   bool
+			committed core.Counters
 		}{
-			"nobody says":       {errors.New("the line is dead"), true, core.StatusUnknown, core.ExitUnknown},
-			"the database says": {tx.ErrRolledBack, true, core.StatusFailed, core.ExitFailed},
-			"the row says":      {errors.New("the line is dead"), false, core.StatusFailed, core.ExitFailed},
+			"it is rolled back":  {errors.New("the line is dead"), false, core.Counters{}},
+			"it is committed":    {errors.New("the line is dead"), true, core.Counters{Read: 10, Write: 10, Commit: 1}},
+			"the database knows": {tx.ErrRolledBack, false, core.Counters{Read: 10, Rollback: 1}},
 		} {
 			t.Run(name, func(t *testing.T) {
-				e := testengine.New(t, testdbURL(t, url), func(config *job.Config) {
-					if c.silent {
-						config.Repository = silent{config.Repository}
-					}
-				})
+				first := true
+				e := testengine.New(t, testdbURL(t, url), func(config *job.Config) { config.Repository = silent{config.Repository} })
 				e.Exec("create table out(id bigint)")
 				s, err := chunk.New(chunk.Config{
-					Name: "load", Size: 10, Database: testengine.Committing{Database: e.Database, Commit: func(h tx.Handle) error { return errors.Join(c.how, h.Rollback()) }},
+					Name: "load", Size: 10, Database: testengine.Committing{Database: e.Database, Commit: func(h tx.Handle) error {
+						switch {
+						case !first:
+							return h.Commit()
+						case c.commits:
+							first = false
+							return errors.Join(c.how, h.Commit())
+						}
+						first = false
+						return errors.Join(c.how, h.Rollback())
+					}},
 					Assemble: func(context.Context, *core.StepRun) (chunk.Parts, error) {
 						return chunk.Parts{
 							Reader:  item.EraseReader[int](&numbers{n: 25}),
@@ -95,10 +103,16 @@ func TestACommitThatNobodyCanJudgeIsUnknown(t *testing.T) {
 				require.NoError(t, err)
 				exec := e.Run(testengine.Job("load", &core.StepElement{Step: s}))
 				record := e.Step(exec, "load")
-				require.Equal(t, c.status, record.Status, record.Error)
-				require.Equal(t, c.exit, record.ExitCode)
-				require.Equal(t, core.Counters{Read: 10, Write: 10, Rollback: 1}, withWrite(record.Counters))
-				require.Empty(t, e.Ints(allRows))
+				require.Equal(t, core.StatusFailed, record.Status, record.Error)
+				require.Equal(t, c.committed, record.Counters, record.Error)
+
+				exec = e.Run(testengine.Job("load", &core.StepElement{Step: s}))
+				require.Equal(t, core.StatusCompleted, exec.Status, exec.Error)
+				rows := e.Ints(allRows)
+				require.Len(t, rows, 25)
+				for i, n := range rows {
+					require.EqualValues(t, i, n)
+				}
 			})
 		}
 	})
@@ -111,8 +125,6 @@ func testdbURL(t *testing.T, url string) string {
 	}
 	return testdb.Postgres(t)
 }
-
-func withWrite(c core.Counters) core.Counters { c.Write = 10; return c }
 
 // stuck cannot be closed.
 type stuck struct{ numbers }

@@ -225,12 +225,16 @@ func (s *StepTasks) Group(ctx context.Context, id task.GroupID) (*task.Group, er
 
 // Failed implements step.TaskGroups.
 func (s *StepTasks) Failed(ctx context.Context, id task.GroupID, limit int) ([]task.Task, error) {
-	return patiently(ctx, func(ctx context.Context) ([]task.Task, error) { return s.config.Tasks.Repository.Unsuccessful(ctx, id, limit) })
+	return patiently(ctx, func(ctx context.Context) ([]task.Task, error) {
+		return s.config.Tasks.Repository.Unsuccessful(ctx, id, limit)
+	})
 }
 
 // Results implements step.TaskGroups.
 func (s *StepTasks) Results(ctx context.Context, id task.GroupID, limit int) ([]json.RawMessage, error) {
-	return patiently(ctx, func(ctx context.Context) ([]json.RawMessage, error) { return s.config.Tasks.Repository.Results(ctx, id, limit) })
+	return patiently(ctx, func(ctx context.Context) ([]json.RawMessage, error) {
+		return s.config.Tasks.Repository.Results(ctx, id, limit)
+	})
 }
 
 // groupSource finds what waits of one group.

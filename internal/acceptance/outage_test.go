@@ -45,7 +45,9 @@ flow:
       params: {n: params.n}
       remote: true
   - - step: tasks
-      tasks: {handler: shell, items: "range(8).map({script: 'sleep 0.05'})"}
+      tasks:
+        handler: shell
+        items: [{script: "sleep 0.1"}, {script: "sleep 0.2"}, {script: "sleep 0.3"}, {script: "sleep 0.4"}, {script: "sleep 0.5"}]
 - step: done
   tasklet: {sql: "insert into target values (0, ${params.n}, 'done')"}
   retry: 20

@@ -241,9 +241,9 @@ func (k *Keeper) Record(ctx context.Context, write func(ctx context.Context) err
 		age, since := k.ages(began)
 		switch {
 		case age >= k.config.Lease:
-			return fmt.Errorf("%w (for %v, so that its lease is over: who takes it over decides how it ended)", err, age.Round(100*time.Millisecond))
+			return fmt.Errorf("%w: %w (for %v, so that its lease is over: who takes it over decides how it ended)", core.ErrNoReply, err, age.Round(100*time.Millisecond))
 		case since >= recordTime && age < k.config.Lease-k.grace():
-			return err // heartbeats arrive: it is not that
+			return fmt.Errorf("%w: %w", core.ErrNoReply, err) // heartbeats arrive: it is not that
 		}
 		return nil
 	})

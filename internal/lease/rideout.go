@@ -26,7 +26,7 @@ func rideOut(ctx context.Context, try func(ctx context.Context) error, giveUp fu
 		select {
 		case <-ctx.Done():
 			timer.Stop()
-			return err
+			return fmt.Errorf("%w: %w", core.ErrNoReply, err)
 		case <-timer.C:
 		}
 	}
@@ -59,7 +59,7 @@ func (b Bounded) Record(ctx context.Context, write func(ctx context.Context) err
 			return err
 		}
 		if away := now - first; away >= time.Duration(b) {
-			return fmt.Errorf("%w (the database was away for %v)", err, away.Round(100*time.Millisecond))
+			return fmt.Errorf("%w: %w (for %v)", core.ErrNoReply, err, away.Round(100*time.Millisecond))
 		}
 		return nil
 	})

@@ -3,6 +3,7 @@ package chunk_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -56,30 +57,42 @@ func TestACommitThatSeesTheRequestToStopIsTheLast(t *testing.T) {
 	})
 }
 
-// silent is a repository that does not answer.
-type silent struct{ core.JobRepository }
-
-func (r silent) Reclaim(context.Context, core.StepRef) (core.StepRef, core.Checkpoint, error) {
-	return core.StepRef{}, core.Checkpoint{}, errors.New("the repository does not answer")
+// silent is a repository that does not answer how a COMMIT ended.
+type silent struct {
+	core.JobRepository
+	err error
 }
 
-// TestACommitThatNobodyCanJudgeFailsAsIfItsProcessHadDied: the row of the step is its checkpoint,
-// so that the record of the failure waits for the transaction, and a restart resumes behind it.
-func TestACommitThatNobodyCanJudgeFailsAsIfItsProcessHadDied(t *testing.T) {
+func (r silent) Reclaim(context.Context, core.StepRef) (core.StepRef, core.Checkpoint, error) {
+	return core.StepRef{}, core.Checkpoint{}, r.err
+}
+
+// TestARestartJudgesACommitThatNobodyCould: the row of the step is its checkpoint, so that the
+// record of the end waits for the transaction, and a restart resumes behind it.
+func TestARestartJudgesACommitThatNobodyCould(t *testing.T) {
 	t.Parallel()
+	dead, away, refused := errors.New("the line is dead"), fmt.Errorf("away: %w", core.ErrNoReply), errors.New("no permission")
+	once, undone := core.Counters{Read: 10, Write: 10, Commit: 1, Rollback: 1}, core.Counters{Rollback: 1}
 	testdb.Each(t, func(t *testing.T, url string) {
 		for name, c := range map[string]struct {
-			how       error
-			commits   bool
-			committed core.Counters
+			how, silent error
+			commits     bool
+			committed   core.Counters
+			status      core.Status
 		}{
-			"it is rolled back":  {errors.New("the line is dead"), false, core.Counters{}},
-			"it is committed":    {errors.New("the line is dead"), true, core.Counters{Read: 10, Write: 10, Commit: 1}},
-			"the database knows": {tx.ErrRolledBack, false, core.Counters{Read: 10, Rollback: 1}},
+			"the database is away, and it is rolled back": {dead, away, false, undone, core.StatusFailed},
+			"the database is away, and it is committed":   {dead, away, true, once, core.StatusFailed},
+			"the row cannot be read, and it is committed": {dead, refused, true, once, core.StatusUnknown},
+			"the database says that it is rolled back":    {tx.ErrRolledBack, away, false, core.Counters{Read: 10, Rollback: 1}, core.StatusFailed},
+			"the row says it": {dead, nil, false, core.Counters{Read: 10, Rollback: 1}, core.StatusFailed},
 		} {
 			t.Run(name, func(t *testing.T) {
 				first := true
-				e := testengine.New(t, testdbURL(t, url), func(config *job.Config) { config.Repository = silent{config.Repository} })
+				e := testengine.New(t, testdbURL(t, url), func(config *job.Config) {
+					if c.silent != nil {
+						config.Repository = silent{config.Repository, c.silent}
+					}
+				})
 				e.Exec("create table out(id bigint)")
 				s, err := chunk.New(chunk.Config{
 					Name: "load", Size: 10, Database: testengine.Committing{Database: e.Database, Commit: func(h tx.Handle) error {
@@ -103,7 +116,7 @@ func TestACommitThatNobodyCanJudgeFailsAsIfItsProcessHadDied(t *testing.T) {
 				require.NoError(t, err)
 				exec := e.Run(testengine.Job("load", &core.StepElement{Step: s}))
 				record := e.Step(exec, "load")
-				require.Equal(t, core.StatusFailed, record.Status, record.Error)
+				require.Equal(t, c.status, record.Status, record.Error)
 				require.Equal(t, c.committed, record.Counters, record.Error)
 
 				exec = e.Run(testengine.Job("load", &core.StepElement{Step: s}))

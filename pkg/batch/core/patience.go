@@ -5,8 +5,8 @@ import "context"
 // Patience rides out a database that is away (rule O1). A Lease is one.
 type Patience interface {
 	// Record calls write, and again after a pause while the database cannot be reached, for as
-	// long as the caller may wait. It returns write's last error. write may find its own work done:
-	// the reply may have been lost.
+	// long as the caller may wait. It returns write's last error, with ErrNoReply in its chain
+	// if the time was over. write may find its own work done: the reply may have been lost.
 	Record(ctx context.Context, write func(ctx context.Context) error) error
 }
 

@@ -141,8 +141,8 @@ type StepChange struct {
 	Error    string
 	// Settles is as in StepExecution.
 	Settles bool
-	// KeepCommitted leaves the counters as the last commit has written them: the attempt does
-	// not know them.
+	// KeepCommitted leaves the counters, but for rollbacks, as the last commit has written them:
+	// the attempt does not know them.
 	KeepCommitted bool
 	Counters      Counters
 	// InHand is the part of Counters that is not committed.

@@ -86,7 +86,11 @@ func (r *Repository) EndStep(ctx context.Context, ref core.StepRef, change core.
 	m := stepMove(ref, endOf(change.To, change.Settles), actEndStep)
 	m.detail = change.Error
 	m.outcome(change.ExitCode, change.Error, change.Gate)
-	if change.To != core.StatusAbandoned && !change.KeepCommitted { // its end is recorded, counters included
+	switch {
+	case change.To == core.StatusAbandoned: // its end is recorded, counters included
+	case change.KeepCommitted:
+		m.set("rollback_count = ?", change.Counters.Rollback)
+	default:
 		for i, value := range counterValues(change.Counters) {
 			m.set(counterColumns()[i]+" = ?", value)
 		}

@@ -41,10 +41,11 @@ func (a *attempt) completed() outcome {
 // the step gave it to this failure, not to a success that came to nothing.
 func (a *attempt) outcomeOf(failure error) outcome {
 	switch {
-	case errors.Is(failure, core.ErrLostCommit) && a.isJudgedHere():
+	case errors.Is(failure, core.ErrLostCommit) && errors.Is(failure, core.ErrNoReply) && a.isJudgedHere():
 		return outcome{status: core.StatusFailed, exit: cmp.Or(a.exit, core.ExitFailed), message: failure.Error(), keep: true}
 	case errors.Is(failure, core.ErrUnknownOutcome):
-		return outcome{status: core.StatusUnknown, exit: cmp.Or(a.exit, core.ExitUnknown), message: failure.Error(), settles: errors.Is(failure, core.ErrLostCommit)}
+		lost := errors.Is(failure, core.ErrLostCommit)
+		return outcome{status: core.StatusUnknown, exit: cmp.Or(a.exit, core.ExitUnknown), message: failure.Error(), settles: lost, keep: lost && a.isJudgedHere()}
 	case errors.Is(failure, core.ErrExpect):
 		return outcome{status: core.StatusFailed, exit: core.ExitExpectFailed, message: failure.Error()}
 	case errors.Is(failure, core.ErrStopped), a.run.Stopping() && errors.Is(failure, context.Canceled):

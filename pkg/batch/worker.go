@@ -65,6 +65,9 @@ const (
 	lookForLost = 10 * time.Second
 	lookForLogs = time.Minute
 	lookForOld  = time.Minute
+	// lookForDeciders is that between two looks for deciders that no worker has: the alert
+	// SurfinDeciderMissing counts them.
+	lookForDeciders = time.Minute
 	// lookForTimes is that between two looks for scheduled times that are due.
 	lookForTimes = time.Second
 )
@@ -77,6 +80,7 @@ func (a *App) leader(config runtime.Config, name string) (*runtime.Leader, error
 	if folder != "" {
 		duties = append(duties, runtime.MoveLogs(t.Repository, t.Repository, logfolder.New(folder), lookForLogs))
 	}
+	duties = append(duties, runtime.MissingDeciders(t.Repository, a.parts.Observer, lookForDeciders))
 	duties = append(duties, runtime.PurgeOld(t.Repository, lookForOld, a.purgeJobs, a.purgeTasks, a.purgeEvents))
 	c := runtime.LeaderConfig{
 		Leadership: t.Repository, Database: t.Database, Holder: name, Lease: config.Lease, Heartbeat: config.Heartbeat,

@@ -18,7 +18,7 @@ import (
 // with the same items what may be retried, and splits the chunk where one of its items
 // is at fault (rules C6, C7).
 func (p *pipeline) commitChunk(ctx context.Context, w *work) error {
-	began := time.Now()
+	w.firstWrite = time.Now()
 	for attempt := 0; ; {
 		err := p.commit(ctx, w, p.wholeChunk(w))
 		if err == nil {
@@ -29,13 +29,13 @@ func (p *pipeline) commitChunk(ctx context.Context, w *work) error {
 		err = p.noteRollback(ctx, err, w.output)
 		var failed *processError
 		if errors.As(err, &failed) {
-			if err := p.retryOrSkipProcess(ctx, w, failed, began); err != nil {
+			if err := p.retryOrSkipProcess(ctx, w, failed); err != nil {
 				return err
 			}
 			continue
 		}
 		attempt++
-		if p.step.mayRetry(ctx, err, attempt, began) {
+		if p.step.mayRetry(ctx, err, attempt, w.firstWrite) {
 			if err := p.retryWrite(ctx, w, attempt, err); err != nil {
 				return err
 			}
@@ -55,13 +55,13 @@ func (p *pipeline) commitChunk(ctx context.Context, w *work) error {
 // retryOrSkipProcess handles an item that could not be processed inside the transaction,
 // which is rolled back now: the whole chunk is retried, or written without the item
 // (rule C2, with a count of its own for each item).
-func (p *pipeline) retryOrSkipProcess(ctx context.Context, w *work, failed *processError, began time.Time) error {
+func (p *pipeline) retryOrSkipProcess(ctx context.Context, w *work, failed *processError) error {
 	if w.failures == nil {
 		w.failures = map[int]int{}
 	}
 	w.failures[failed.place]++
 	n := w.failures[failed.place]
-	if p.step.mayRetry(ctx, failed, n, began) {
+	if p.step.mayRetry(ctx, failed, n, w.firstWrite) {
 		if err := p.filler.beforeRetry(ctx, core.PhaseProcess, n, failed); err != nil {
 			return err
 		}
@@ -87,11 +87,15 @@ func (p *pipeline) retryWrite(ctx context.Context, w *work, attempt int, err err
 }
 
 // maySplit reports whether single items may be at fault for the failure of a write. The
-// limit of skips does not matter yet: it is about items, and none is found.
+// limit of skips does not matter yet: it is about items, and none is found. No item is at fault
+// for a transient failure.
 func (p *pipeline) maySplit(ctx context.Context, w *work, err error) (bool, error) {
 	var write *writeError
 	if p.step.config.Skip == nil || w.items.Len() == 0 || isFatal(ctx, err) || !errors.As(err, &write) {
 		return false, nil
+	}
+	if p.step.isTransient(core.PhaseWrite, err) {
+		return false, p.step.faultless(w, err)
 	}
 	ok, refused := p.step.askSkipPolicy(err, w.skipsBefore+int64(len(w.skips)))
 	var limit *SkipLimitError

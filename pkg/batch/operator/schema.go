@@ -27,6 +27,16 @@ func (s *Service) Prepare(ctx context.Context) error {
 	return err
 }
 
+// CheckDatabase asks the repository's database for an answer: whether it has the tables that this
+// binary needs. nil also if the service knows of no schema. Its error is core.ErrSchemaMissing, or
+// the database's own; ctx bounds the wait.
+func (s *Service) CheckDatabase(ctx context.Context) error {
+	if s.config.Schema == nil {
+		return nil
+	}
+	return s.config.Schema.CheckSchema(ctx)
+}
+
 func (s *Service) migrates() bool {
 	if s.config.AutoMigrate == nil || s.config.Provider == nil {
 		return false

@@ -420,7 +420,8 @@ func (l *launch) beginAnew(ctx context.Context, row *jobExecution) error {
 	return l.repo.store.exec(ctx, "UPDATE {job_execution} SET context = ? WHERE id = ?", row.Context, row.ID).Error
 }
 
-// inheritStop lets a child begin with the stop that its parent was asked for. The
+// inheritStop lets a child begin with the stop that its parent was asked for, unless it is a
+// child of `finally`. The
 // parent's row is locked until the child is there: a request either comes before, and
 // is seen here, or after, and finds the child.
 func (l *launch) inheritStop(ctx context.Context, child *jobExecution) error {
@@ -430,6 +431,12 @@ func (l *launch) inheritStop(ctx context.Context, child *jobExecution) error {
 	if err == nil && len(parents) > 0 {
 		child.StopRequested = parents[0].StopRequested
 	}
+	if err != nil || !child.StopRequested {
+		return err
+	}
+	var flow []string
+	err = l.repo.store.scan(ctx, &flow, "SELECT flow FROM {step_execution} WHERE id = ?", l.req.ParentCall)
+	child.StopRequested = len(flow) == 0 || flow[0] != core.FlowFinally
 	return err
 }
 

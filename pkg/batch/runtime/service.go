@@ -130,6 +130,9 @@ func (s *TaskService) warnings(ctx context.Context, sub task.Submission, list []
 	if err != nil {
 		return nil, err
 	}
+	if has := func(w task.Worker) bool { return w.State == task.WorkerActive && slices.Contains(w.Deciders, sub.Decider) }; sub.Decider != "" && !slices.ContainsFunc(workers, has) {
+		list = append(list, fmt.Sprintf("no live worker has the decider %q now; the tasks wait for one", sub.Decider))
+	}
 	var warned []string
 	for _, spec := range sub.Tasks {
 		if t := spec.Type; !slices.Contains(warned, t) && slices.Contains(s.catalog.Types(), t) && !isExecuted(workers, t) {
@@ -145,6 +148,7 @@ func (s *TaskService) wrong(sub task.Submission) (wrong []error) {
 	if len(sub.Tasks) == 0 {
 		wrong = append(wrong, errors.New("tasks: there is none"))
 	}
+	wrong = append(wrong, flat("", sub.Check())...)
 	if err := sub.Budget.Check(); err != nil {
 		wrong = append(wrong, flat("", err)...)
 	}
@@ -332,6 +336,29 @@ func (s *TaskService) WaitingTypes(ctx context.Context) ([]string, error) {
 		return nil, refusalOf(err)
 	}
 	return slices.DeleteFunc(waiting, func(t string) bool { return isExecuted(workers, t) }), nil
+}
+
+// WaitingDeciders returns the deciders that tasks wait for and no live worker has.
+func (s *TaskService) WaitingDeciders(ctx context.Context) ([]task.WaitingDecider, error) {
+	list, err := s.repository.WaitingDeciders(ctx)
+	return list, refusalOf(err)
+}
+
+// WaitingFor returns what a task waits for though it could be executed: a worker with the
+// decider of its group; "": nothing that is known.
+func (s *TaskService) WaitingFor(ctx context.Context, t *task.Task) (string, error) {
+	if t.State.IsOver() || t.State == task.Running && !t.Confirming {
+		return "", nil
+	}
+	g, err := s.repository.Group(ctx, t.GroupID)
+	if err != nil || g.Decider == "" {
+		return "", refusalOf(err)
+	}
+	missing, err := s.repository.WaitingDeciders(ctx)
+	if err != nil || !slices.ContainsFunc(missing, func(d task.WaitingDecider) bool { return d.Name == g.Decider }) {
+		return "", refusalOf(err)
+	}
+	return fmt.Sprintf("a worker that has the decider %q: none that is alive has it", g.Decider), nil
 }
 
 // isExecuted reports whether a live worker executes tasks of the type.

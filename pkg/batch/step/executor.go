@@ -66,7 +66,8 @@ func NewSimpleStepExecutor(repository core.Transitions, database string, observe
 
 // Execute runs one attempt of a step. What the step did is in the returned
 // record; the error is about the record: core.ErrLostOwner in its chain if
-// another owner has taken over, or the database's own.
+// another owner has taken over, core.ErrStopped if a stop was requested before the
+// step started, or the database's own.
 //
 // In a group the end may be left to the group's owner, in run.Deferred (rule
 // T6).

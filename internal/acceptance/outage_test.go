@@ -114,7 +114,7 @@ func TestNothingIsUnknownOrLostThoughPostgreSQLIsRestarted(t *testing.T) {
 
 func newOutages(t *testing.T) *outages {
 	t.Helper()
-	cluster, err := pgcluster.Start(t.Context())
+	cluster, err := pgcluster.Start(t.Context(), "synchronous_commit=on") // else an immediate stop loses commits
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, cluster.Stop()) })
 	var rows strings.Builder

@@ -218,7 +218,7 @@ func (p *pipeline) positionOf(w *work, u *commitUnit) (at position, err error) {
 	if u.upTo < w.items.Len() || slices.ContainsFunc(w.skips, func(s *skip) bool { return !u.covers(s) }) {
 		at, err = p.filler.positionBehind(w, u.upTo, u.withTrailingSkips)
 	}
-	at.Writers = slices.Clone(p.at.Writers)
+	at.Writers, at.Bound = slices.Clone(p.at.Writers), p.at.Bound
 	return at, err
 }
 

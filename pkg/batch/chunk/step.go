@@ -99,6 +99,20 @@ type Parts struct {
 	// Listeners are called after those of Config.Listeners. They are made too late for
 	// BeforeStep and AfterStep.
 	Listeners []any
+	// Bound are the values from outside of the definition that say what the reader reads, and where
+	// each writer writes: the reader's first. They are compared with those of the last commit (rule
+	// C15x). It may be shorter: nothing is compared then.
+	Bound []Bound
+}
+
+// Bound are values that the definition of a component takes from parameters, the environment or
+// the steps before.
+type Bound struct {
+	// Hash stands for the values; empty: there are none.
+	Hash string
+	// Of names the component, and Names where each value is and what it is: for messages.
+	Of    string
+	Names []string
 }
 
 // Step is a chunk step: a [core.Step].
@@ -234,6 +248,9 @@ func (s *Step) Execute(ctx context.Context, run *core.StepRun) (err error) {
 	}
 	parts, err := s.assemble(ctx, run)
 	if err != nil {
+		return err
+	}
+	if err := at.bind(parts.Bound, run.Data.AcceptChanges); err != nil {
 		return err
 	}
 	p, err := newPipeline(s, run, parts)

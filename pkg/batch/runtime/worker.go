@@ -68,7 +68,7 @@ type Event struct {
 	Task      *task.Task
 	// What happened: "taken", "ended", "released", "lost", "refused", "failed" of partitions,
 	// "resumed", "refused", "failed" of executions; "taken", "ended", "canceled", "lost",
-	// "refused", "failed" of tasks; "failed" of a look for work, or of what
+	// "aborted" (its lease and grace are nearly over), "refused", "failed" of tasks; "failed" of a look for work, or of what
 	// any worker does for all.
 	What string
 	// State is that of a task which "ended", Reason why it did not succeed.
@@ -138,7 +138,7 @@ func (c *Config) fill() {
 // chunks in hand and gives the partitions back; tasks have the time of Config.Drain to end,
 // then their contexts do (rule W5). The end of ctx cancels at once. The error is that of
 // the repository, if looks for work, or heartbeats, failed, and none succeeded, for longer
-// than a lease. The time in which no slot is free, or the process is frozen, does not
+// than a lease and the grace of what it executes. The time in which no slot is free, or the process is frozen, does not
 // count: then there is no look.
 func (w *Worker) Run(ctx context.Context, stop <-chan struct{}) error {
 	ctx, cancel := context.WithCancel(ctx)
@@ -253,13 +253,21 @@ func (r *run) lookForParts(ctx context.Context) (found bool, err error) {
 	case r.failing.IsZero(), time.Since(r.looked) > w.config.Lease/2: // there was no slot to look with meanwhile
 		r.failing, r.looked = time.Now(), time.Now()
 		w.config.Report(Event{What: "failed", Err: err})
-	case time.Since(r.failing) > w.config.Lease:
+	case time.Since(r.failing) > w.patience():
 		return false, fmt.Errorf("worker: %w", err)
 	default:
 		r.looked = time.Now()
 		w.config.Report(Event{What: "failed", Err: err})
 	}
 	return false, nil
+}
+
+// patience is how long looks may fail: as long as no other process takes over what this one executes.
+func (w *Worker) patience() time.Duration {
+	if w.tasks == nil {
+		return w.config.Lease
+	}
+	return w.config.Lease + w.tasks.graceNow()
 }
 
 // tend does what any process does for all tasks, unless it is at it still.

@@ -14,6 +14,7 @@ import (
 
 	"github.com/surfin-batch/surfin/internal/testdb"
 	"github.com/surfin-batch/surfin/internal/testproxy"
+	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
 // continuing is a worker at a line that can be cut, which executes a task that writes the time
@@ -120,4 +121,38 @@ func TestAWorkerWhoseLineStaysCutAbortsBeforeAnotherOneBegins(t *testing.T) {
 	_, out = c.far.wait()
 	require.Contains(t, out, "the lease could not be renewed for")
 	_, _ = near.wait()
+}
+
+// What a killed worker had begins elsewhere within two seconds after its lease, however long
+// lease and heartbeat are.
+func TestATaskOfAKilledWorkerBeginsElsewhereSoonAfterItsLease(t *testing.T) {
+	t.Parallel()
+	testdb.Each(t, func(t *testing.T, url string) {
+		t.Parallel()
+		s := newScene(t, url, nil)
+		s.env = []string{"SURFIN_TASKS_SHELL=true", "SURFIN_LEASE=12s", "SURFIN_HEARTBEAT=6s"}
+		s.write("tasks.json", `{"type": "shell", "tasks": [{"payload": {"script": "echo $$ >> ran; [ $(wc -l < ran) = 2 ] || sleep 100"}}]}`)
+		code, out := s.run("tasks", "submit", "tasks.json")
+		require.Zero(t, code, out)
+		f := &taskFaults{scene: s, n: 1}
+		f.db, _ = s.open()
+		first := f.start("worker")
+		s.awaitFile("ran")
+		second := f.start("worker")
+		first.signal(syscall.SIGKILL)
+		first.wait()
+		number := "EXTRACT(EPOCH FROM lease_until) * 1000"
+		begun := "EXTRACT(EPOCH FROM started_at) * 1000"
+		if f.db.Dialect() == tx.SQLite {
+			number, begun = "lease_until / 1000", "started_at / 1000"
+		}
+		over := f.count("SELECT CAST(" + number + " AS bigint) FROM surfin_task")
+		code, out = s.run("tasks", "wait", "1", "--timeout", "1m")
+		require.Zero(t, code, out)
+		again := f.count("SELECT CAST(" + begun + " AS bigint) FROM surfin_task_attempt WHERE number = 2")
+		require.Positive(t, again-over, "before the lease was over")
+		require.Less(t, again-over, 2000, "milliseconds after the end of the lease")
+		second.signal(syscall.SIGTERM)
+		second.wait()
+	})
 }

@@ -205,10 +205,14 @@ func (s *taskSource) goAway(ctx context.Context) {
 // tend does what any process does for all tasks.
 func (s *taskSource) tend(ctx context.Context) error {
 	_, err := s.sweep.MakeDue(ctx)
-	if now := time.Now(); now.Sub(s.recovered) >= s.config.Heartbeat {
+	if now := time.Now(); now.Sub(s.recovered) >= min(s.config.Heartbeat, longestTick) {
 		s.recovered = now
-		_, failed := s.sweep.Recover(ctx)
+		n, failed := s.sweep.Recover(ctx)
 		err = errors.Join(err, failed)
+		if n > 0 { // what was lost is due at once
+			_, failed = s.sweep.MakeDue(ctx)
+			err = errors.Join(err, failed)
+		}
 	}
 	return err
 }

@@ -36,10 +36,9 @@ type Config struct {
 	// negative: not at all.
 	Drain time.Duration
 	// Sweep is the time between two looks for parts, and executions that wait for theirs,
-	// of which no delivery came; 0: a third of the lease. It finds those of a process of
+	// of which no delivery came; 0: a third of the lease, at most DefaultPoll. It finds those of a process of
 	// this machine that is dead, whose lease continues, and what was planned without an
-	// engine. As all else is delivered, it need not be short; a third of the lease is no
-	// more than what the end of the lease may be late.
+	// engine, and what a dead worker has when its lease ends.
 	Sweep time.Duration
 	// Report is called with what went wrong and what was taken; nil: nothing is.
 	Report func(Event)
@@ -124,7 +123,7 @@ func (c *Config) fill() {
 		c.Poll = DefaultPoll
 	}
 	if c.Sweep == 0 {
-		c.Sweep = c.Lease / 3
+		c.Sweep = min(c.Lease/3, DefaultPoll)
 	}
 	if c.Drain == 0 {
 		c.Drain = DefaultDrain

@@ -31,6 +31,9 @@ type Job struct {
 	Restartable bool
 	// Incrementer makes the parameters of the next instance; nil: there is none.
 	Incrementer Incrementer
+	// Inherit names the parameters that the next instance, and a resumed one, take over from
+	// the last execution where they are not given. The others have their defaults.
+	Inherit []string
 	// Bind checks and fixes what depends on the launch's parameters, before an
 	// execution exists; nil if nothing does. Its error refuses the launch.
 	Bind func(ctx context.Context, params Parameters) error

@@ -52,6 +52,9 @@ type LaunchRequest struct {
 	ParentAnew JobExecutionID
 	// Confinement is as Job has it.
 	Confinement *Confinement
+	// Backfill marks an instance that the launch makes: the next instance does not follow it
+	// (rule L3a).
+	Backfill bool
 	// FromStart makes an attempt that resumes nothing of those before it: its
 	// job context is empty but for FromStartKey.
 	FromStart bool
@@ -367,6 +370,8 @@ type InstanceFilter struct {
 	BaseKey string
 	// NoRedrives leaves out redrives; OnlyBase leaves out redrives and repetitions.
 	NoRedrives, OnlyBase bool
+	// NoBackfills leaves out instances that a backfill made.
+	NoBackfills bool
 	// Before selects instances with a smaller id: the key of the next page.
 	Before JobInstanceID
 	// Limit is the page size; 0 means 50.

@@ -10,8 +10,8 @@ import (
 
 // Count returns an incrementer that counts the named int parameter on by one, from
 // 1. A text that is a number counts as one; anything else is a
-// *core.ParameterError. The other parameters stay those of the last execution.
-// What the caller gives, the named one too, is taken as it is.
+// *core.ParameterError. It makes no other parameter: those have their defaults, or are taken
+// over (core.Job.Inherit). What the caller gives, the named one too, is taken as it is.
 func Count(name string) core.Incrementer {
 	return func(last *core.JobExecution, given core.Parameters) (core.Parameters, error) {
 		next := core.Parameter{Name: name, Type: core.TypeInt, Value: int64(1), Identifying: true}
@@ -22,7 +22,7 @@ func Count(name string) core.Incrementer {
 			}
 			next.Value = n
 		}
-		return following(last, given, &next)
+		return following(given, &next)
 	}
 }
 
@@ -53,7 +53,7 @@ func NextDay(name string) core.Incrementer {
 	return func(last *core.JobExecution, given core.Parameters) (core.Parameters, error) {
 		before, ok := parameterOf(last, name)
 		if !ok {
-			return following(last, given, nil)
+			return following(given, nil)
 		}
 		day, isDate := before.Value.(core.Date)
 		if text, isText := before.Value.(string); isText {
@@ -65,7 +65,7 @@ func NextDay(name string) core.Incrementer {
 			return core.Parameters{}, &core.ParameterError{Name: name,
 				Err: fmt.Errorf("%v of the last execution is not a date, so there is no next one", before.Value)}
 		}
-		return following(last, given, &core.Parameter{Name: name, Type: core.TypeDate, Value: day.AddDays(1), Identifying: true})
+		return following(given, &core.Parameter{Name: name, Type: core.TypeDate, Value: day.AddDays(1), Identifying: true})
 	}
 }
 
@@ -76,23 +76,13 @@ func parameterOf(exec *core.JobExecution, name string) (core.Parameter, bool) {
 	return exec.Params.Get(name)
 }
 
-// following are the parameters of last, with the next one, with those given.
-func following(last *core.JobExecution, given core.Parameters, next *core.Parameter) (core.Parameters, error) {
-	all := map[string]core.Parameter{}
-	if last != nil {
-		for _, p := range last.Params.All() {
-			all[p.Name] = p
-		}
-	}
+// following are the given parameters, and the next one unless it is given.
+func following(given core.Parameters, next *core.Parameter) (core.Parameters, error) {
+	list := given.All()
 	if next != nil {
-		all[next.Name] = *next
-	}
-	for _, p := range given.All() {
-		all[p.Name] = p
-	}
-	list := make([]core.Parameter, 0, len(all))
-	for _, p := range all {
-		list = append(list, p)
+		if _, is := given.Get(next.Name); !is {
+			list = append(list, *next)
+		}
 	}
 	return core.NewParameters(list...)
 }

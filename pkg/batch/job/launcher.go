@@ -76,6 +76,9 @@ type Options struct {
 	Actor string
 	// Request is the request of a client that the launch is for; zero: none.
 	Request core.RequestKey
+	// Backfill marks an instance that the launch makes: the next instance does not follow it
+	// (rule L3a).
+	Backfill bool
 	// Task is the task that runs the job; 0: none. An execution of a task that is parked
 	// is left to workers: Run and Start return it as it is.
 	Task int64
@@ -347,5 +350,6 @@ func (l *Launcher) launch(ctx context.Context, j *core.Job, params core.Paramete
 		JobName: j.Name, Params: params, Definition: j.Definition, Restartable: j.Restartable,
 		Owner: owner, Lease: l.config.Lease, Dead: l.config.Dead, Exclusive: of.key, ForWorkers: of.forWorkers, From: from,
 		RedriveOf: j.RedriveOf, Task: l.options.Task, Parent: j.Parent, ParentCall: j.ParentCall, ParentAnew: j.ParentAnew, Confinement: j.Confinement, FromStart: l.options.FromStart, Request: l.options.Request, Actor: l.options.Actor,
+		Backfill: l.options.Backfill,
 	})
 }

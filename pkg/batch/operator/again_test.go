@@ -72,3 +72,92 @@ func TestARedriveFollowsTheNewestThatAPurgeLeft(t *testing.T) {
 		require.Equal(t, int64(3), number())
 	})
 }
+
+// Rule L3a: what is not given is as in a job without an incrementer, in the next instance and in one
+// that is resumed; what the job inherits is taken over.
+func TestOnlyTheIncrementAndWhatIsInheritedFollowTheLastExecution(t *testing.T) {
+	t.Parallel()
+	testdb.Each(t, func(t *testing.T, url string) {
+		s := newScene(t, url)
+		s.write("n.yaml", `job: n
+parameters:
+  n: {type: int, default: 1}
+  region: {type: string, required: true}
+  bad: {type: string, default: "no", identifying: false}
+  mode: {type: string, default: plain, identifying: false}
+incrementer: n
+inherit: [region, mode]
+flow:
+- step: check
+  tasklet: {sql: "insert into t values (${params.n}, ${params.region}, ${params.bad}, ${params.mode})"}
+`)
+		path := filepath.Join(s.dir, "n.yaml")
+		run := func(want core.Status, params map[string]string) {
+			t.Helper()
+			exec, err := s.s.Run(t.Context(), RunRequest{File: path, Params: params})
+			require.NoError(t, err)
+			require.Equal(t, want, exec.Status)
+		}
+		run(core.StatusFailed, map[string]string{"n": "2", "region": "eu", "bad": "yes", "mode": "fast"})
+		s.e.Exec("CREATE TABLE t (n bigint, region text, bad text, mode text)")
+		run(core.StatusCompleted, nil) // it resumes the instance
+		run(core.StatusCompleted, nil)
+		run(core.StatusCompleted, map[string]string{"region": "us", "bad": "yes"})
+		run(core.StatusCompleted, map[string]string{"mode": "slow"})
+		var got []string
+		rows, err := s.e.Database.Conn().QueryContext(t.Context(), "SELECT cast(n AS text) || ' ' || region || ' ' || bad || ' ' || mode FROM t ORDER BY n")
+		require.NoError(t, err)
+		defer rows.Close() //nolint:errcheck // rows.Err is checked
+		for rows.Next() {
+			var x string
+			require.NoError(t, rows.Scan(&x))
+			got = append(got, x)
+		}
+		require.NoError(t, rows.Err())
+		require.Equal(t, []string{"2 eu no fast", "3 eu no fast", "4 us yes fast", "5 us no slow"}, got)
+
+		s.write("m.yaml", "job: m\nparameters: {n: {type: int, default: 1}, region: {type: string, required: true}}\nincrementer: n\nflow:\n- {step: one, tasklet: {sql: select 1}}\n")
+		path = filepath.Join(s.dir, "m.yaml")
+		run(core.StatusCompleted, map[string]string{"region": "eu"})
+		_, err = s.s.Run(t.Context(), RunRequest{File: path})
+		require.ErrorContains(t, err, "parameter region: it is required (type string) (the next instance takes over only what the job inherits: give it, or write inherit: [region])")
+	})
+}
+
+// Rule L3a: a backfill of old days does not move the increment, however it ended, and a purge of its
+// instances does not either.
+func TestTheNextInstanceDoesNotFollowABackfill(t *testing.T) {
+	t.Parallel()
+	testdb.Each(t, func(t *testing.T, url string) {
+		s := newScene(t, url)
+		s.write("day.yaml", "job: daily\nparameters: {day: {type: date}}\nincrementer: day\nflow:\n- {step: check, tasklet: {sql: \"insert into t values (1)\"}}\n")
+		path := filepath.Join(s.dir, "day.yaml")
+		next := func(want string, params map[string]string) {
+			t.Helper()
+			exec, err := s.s.Run(t.Context(), RunRequest{File: path, Params: params})
+			require.NoError(t, err)
+			made, _ := exec.Params.Get("day")
+			require.Equal(t, want, made.Text())
+		}
+		backfill := func(from, to string) {
+			t.Helper()
+			_, err := s.s.Backfill(t.Context(), BackfillRequest{RunRequest: RunRequest{File: path}, Param: "day", From: from, To: to})
+			require.NoError(t, err)
+		}
+		s.e.Exec("CREATE TABLE t (x int)")
+		backfill("2025-01-01", "2025-01-02")
+		next("2025-01-03", nil) // there is no other one
+		next("2026-11-20", map[string]string{"day": "2026-11-20"})
+		backfill("2026-01-01", "2026-01-03")
+		next("2026-11-21", nil)
+		s.e.Exec("DROP TABLE t")
+		backfill("2026-02-01", "2026-02-01") // it fails
+		s.e.Exec("CREATE TABLE t (x int)")
+		next("2026-11-22", nil)
+		backfill("2026-11-23", "2026-11-24")
+		next("2026-11-25", nil) // those are complete
+		_, err := s.s.Purge(t.Context(), PurgeRequest{EndedBefore: time.Now().Add(time.Hour)})
+		require.NoError(t, err)
+		next("2026-11-26", nil)
+	})
+}

@@ -259,6 +259,7 @@ func (b *backfill) take(ctx context.Context) (int, bool) {
 // run runs one instance. The error is one that ends the backfill.
 func (b *backfill) run(ctx context.Context, of instanceOf) (BackfillRun, error) {
 	req := b.req.RunRequest
+	req.backfill = true
 	req.Exactly = &of.params // of Params the secret ones are left
 	r := BackfillRun{Value: of.value}
 	running, err := b.service.Start(ctx, req)

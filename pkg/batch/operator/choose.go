@@ -83,7 +83,7 @@ func (s *Service) choose(ctx context.Context, req RunRequest) (*launch, error) {
 	if req, d.given, err = withoutSecrets(d, req); err != nil {
 		return nil, err
 	}
-	l := &launch{definition: d, hooks: req.Hooks, options: job.Options{FromStart: req.FromStart, AcceptChanges: req.AcceptChanges, Task: req.Task, Request: req.Key}}
+	l := &launch{definition: d, hooks: req.Hooks, options: job.Options{Backfill: req.backfill, FromStart: req.FromStart, AcceptChanges: req.AcceptChanges, Task: req.Task, Request: req.Key}}
 	if l.job, err = s.compile(d, s.watched(req.Hooks)); err != nil {
 		return nil, err
 	}
@@ -278,10 +278,29 @@ func (s *Service) incremented(ctx context.Context, l *launch, req RunRequest) (c
 	if !req.Next && last != nil && canGoOn(l.job, last.Status) && isMeant(last.Params, given) {
 		l.hooks.notice(Notice{Kind: NoticeResumed, Execution: last.ID, Status: last.Status})
 		l.follows = last
-		return parametersAgain(l.job, last, req.Params)
+		return parametersAgain(l.job, resumable(l.job, last), req.Params)
 	}
 	l.follows = follow
 	return s.following(ctx, l, follow, given)
+}
+
+// resumable returns the execution with the parameters that a run resumes it with: those that
+// identify its instance, and those that the job inherits. The others are given, or have their
+// defaults, as in a job without an incrementer.
+func resumable(j *core.Job, last *core.JobExecution) *core.JobExecution {
+	if len(j.Parameters) == 0 {
+		return last
+	}
+	kept := slices.DeleteFunc(last.Params.All(), func(p core.Parameter) bool {
+		return !p.Identifying && !slices.Contains(j.Inherit, p.Name)
+	})
+	params, err := core.NewParameters(kept...)
+	if err != nil { // a part of what is valid
+		return last
+	}
+	resumed := *last
+	resumed.Params = params
+	return &resumed
 }
 
 // maxPassed is how many instances in a row an incrementer passes that cannot run again.
@@ -309,17 +328,22 @@ func (s *Service) following(ctx context.Context, l *launch, follow *core.JobExec
 // newest returns the last execution of the newest instance of a job, nil where there is
 // none or it was deleted, and the execution which the next instance follows: a repetition
 // has the parameters of an older instance, and counts only where there is nothing else.
-// A redrive never counts.
+// A redrive never counts, and an instance that a backfill made only where there is no other.
 func (s *Service) newest(ctx context.Context, name string) (newest, follow *core.JobExecution, err error) {
 	if has, err := s.hasHistory(ctx); !has {
 		return nil, nil, err
 	}
-	if newest, err = s.lastOf(ctx, core.InstanceFilter{JobName: name, NoRedrives: true}); err != nil {
+	filter := core.InstanceFilter{JobName: name, NoRedrives: true, NoBackfills: true}
+	if newest, err = s.lastOf(ctx, filter); err == nil && newest == nil {
+		filter.NoBackfills = false
+		newest, err = s.lastOf(ctx, filter)
+	}
+	if err != nil {
 		return nil, nil, err
 	}
 	follow = newest
 	if newest != nil && againNumber(newest.Params) > 0 {
-		base, err := s.lastOf(ctx, core.InstanceFilter{JobName: name, OnlyBase: true})
+		base, err := s.lastOf(ctx, core.InstanceFilter{JobName: name, OnlyBase: true, NoBackfills: filter.NoBackfills})
 		if err != nil {
 			return nil, nil, err
 		}
@@ -373,8 +397,8 @@ func nextParameters(j *core.Job, last *core.JobExecution, given core.Parameters)
 	if err != nil {
 		return core.Parameters{}, err
 	}
-	if len(j.Parameters) == 0 { // a job of Go code that checks them itself
-		return made, nil
+	if made, err = inherited(j, last, made); err != nil || len(j.Parameters) == 0 { // a job of Go code that checks them itself
+		return made, err
 	}
 	declared := map[string]bool{}
 	for _, spec := range j.Parameters {
@@ -395,9 +419,43 @@ func nextParameters(j *core.Job, last *core.JobExecution, given core.Parameters)
 	}
 	params, err := job.ValidateParameters(j.Parameters, texts)
 	if err != nil {
-		return core.Parameters{}, err
+		return core.Parameters{}, withInherit(j, last, texts, err)
 	}
 	return core.NewParameters(append(params.All(), others...)...)
+}
+
+// inherited adds the parameters that the job takes over from the last execution.
+func inherited(j *core.Job, last *core.JobExecution, made core.Parameters) (core.Parameters, error) {
+	if last == nil {
+		return made, nil
+	}
+	list := made.All()
+	for _, name := range j.Inherit {
+		had, was := last.Params.Get(name)
+		if _, is := made.Get(name); was && !is {
+			list = append(list, had)
+		}
+	}
+	return core.NewParameters(list...)
+}
+
+// withInherit adds the cure to the error about parameters that the last execution had and
+// that nothing gives to the next one.
+func withInherit(j *core.Job, last *core.JobExecution, texts map[string]string, err error) error {
+	var lacking []string
+	for _, spec := range j.Parameters {
+		if last == nil || !spec.Required {
+			continue
+		}
+		_, given := texts[spec.Name]
+		if _, had := last.Params.Get(spec.Name); had && !given {
+			lacking = append(lacking, spec.Name)
+		}
+	}
+	if len(lacking) == 0 {
+		return err
+	}
+	return fmt.Errorf("%w (the next instance takes over only what the job inherits: give it, or write inherit: [%s])", err, strings.Join(lacking, ", "))
 }
 
 // parametersAgain checks the parameters of an execution against the job's present

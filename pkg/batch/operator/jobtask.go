@@ -30,6 +30,9 @@ type JobTask struct {
 	Retry bool `json:"retry,omitempty"`
 	// InTurn lets the task wait for earlier runs that the schedule of the same job asked for.
 	InTurn bool `json:"in_turn,omitempty"`
+	// CatchUp lets the task run one instance more for each earlier run of the schedule that came
+	// to none of its own, since it resumed one that had failed (rule L3a).
+	CatchUp bool `json:"catch_up,omitempty"`
 }
 
 // NewJobHandler returns the handler of tasks of type job. A task has one execution and its
@@ -81,6 +84,13 @@ func (h jobHandler) Execute(ctx context.Context, t task.Task) (task.Outcome, err
 			}
 		}
 		if last != nil && last.Status.IsOver() {
+			behind, err := h.isBehind(ctx, t, last, asked)
+			if err != nil {
+				return task.Outcome{}, err
+			}
+			if behind {
+				continue
+			}
 			return h.outcome(ctx, last, asked), nil
 		}
 		task.Idle(ctx) // parked, or another process has it
@@ -115,10 +125,14 @@ func (h jobHandler) inTurn(ctx context.Context, t task.Task, asked JobTask) erro
 // this is its first look in this attempt, it is restarted, unless it is complete.
 func (h jobHandler) begin(ctx context.Context, t task.Task, asked JobTask, first bool) (*Running, *core.JobExecution, error) {
 	last, err := h.last(ctx, t.ID)
+	behind := false
+	if err == nil {
+		behind, err = h.isBehind(ctx, t, last, asked)
+	}
 	switch {
 	case err != nil:
 		return nil, nil, err
-	case last == nil:
+	case last == nil || behind:
 		running, err := h.service.Start(ctx, RunRequest{
 			Name: asked.Job, Params: asked.Params, Again: asked.Again, Next: asked.Next, FromStart: asked.FromStart,
 			AcceptChanges: asked.AcceptChanges, Task: int64(t.ID),
@@ -135,6 +149,53 @@ func (h jobHandler) begin(ctx context.Context, t task.Task, asked JobTask, first
 	}
 	running, err := h.service.Restart(ctx, RestartRequest{Execution: last.ID, AcceptChanges: asked.AcceptChanges, Task: int64(t.ID)})
 	return running, last, err
+}
+
+// caughtUp is how far back a task looks for earlier runs of its schedule that came to no
+// instance of their own.
+const caughtUp = 50
+
+// isBehind reports whether the task, of which last is over, has another instance to run. Each
+// run of a schedule is for one instance. A run that resumed an instance which had failed made
+// none, and the schedule would be behind for good. Instances that were made since by hand count.
+func (h jobHandler) isBehind(ctx context.Context, t task.Task, last *core.JobExecution, asked JobTask) (bool, error) {
+	if !asked.CatchUp || last == nil || last.Status != core.StatusCompleted || t.Spec.JobDefinition == 0 || h.tasks == nil || ctx.Err() != nil {
+		return false, nil
+	}
+	runs, err := h.tasks.Tasks(ctx, task.Filter{JobDefinition: t.Spec.JobDefinition, Limit: caughtUp})
+	if err != nil {
+		return false, err
+	}
+	unseen := make(map[int64]bool, len(runs))
+	for _, run := range runs {
+		unseen[int64(run.ID)] = true
+	}
+	made, err := h.service.config.Repository.Instances(ctx, core.InstanceFilter{JobName: asked.Job, OnlyBase: true, NoBackfills: true, Limit: caughtUp})
+	if err != nil {
+		return false, err
+	}
+	uncounted := make(map[core.JobInstanceID]bool, len(made))
+	for _, instance := range made {
+		uncounted[instance.ID] = true
+	}
+	list, err := h.service.config.Repository.Executions(ctx, core.ExecutionFilter{JobName: asked.Job, Limit: 2 * caughtUp})
+	if err != nil {
+		return false, err
+	}
+	owed := 0
+	for _, e := range slices.Backward(list) { // the oldest first
+		if unseen[e.Task] {
+			unseen[e.Task] = false
+			owed++
+		}
+		if uncounted[e.InstanceID] {
+			uncounted[e.InstanceID] = false
+			if e.Attempt == 1 {
+				owed = max(owed-1, 0)
+			}
+		}
+	}
+	return owed > 0, nil
 }
 
 // failedUnheard reports whether the job itself failed, may not be restarted for that, and no

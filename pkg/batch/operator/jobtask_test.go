@@ -3,6 +3,7 @@ package operator
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"path/filepath"
 	"testing"
 	"time"
@@ -182,4 +183,53 @@ func (leaves) Return(context.Context) error { return nil }
 
 func (leaves) Fork() (begin func(context.Context), end func()) {
 	return func(context.Context) {}, func() {}
+}
+
+// Rule L3a: each run of a schedule is for one instance. One that resumes an instance which failed
+// makes none, so the run that completes it goes on with those that are owed.
+func TestAScheduleIsNotBehindForGoodAfterFailures(t *testing.T) {
+	t.Parallel()
+	testdb.Each(t, func(t *testing.T, url string) {
+		s := newScene(t, url)
+		s.carry("insert into days values (${params.day})")
+		queue, err := tasks.New(s.e.Database, repository.DefaultPrefix, nil)
+		require.NoError(t, err)
+		payload, err := json.Marshal(JobTask{Job: "daily", CatchUp: true})
+		require.NoError(t, err)
+		nights := 0
+		night := func(want task.OutcomeKind, day string) {
+			t.Helper()
+			nights++
+			spec := task.Spec{Type: task.TypeJob, Payload: payload, JobDefinition: 1, ScheduledFor: fmt.Sprint(nights)}
+			done, _, err := queue.Submit(t.Context(), task.Submission{Tasks: []task.Spec{spec}})
+			require.NoError(t, err)
+			o, err := NewJobHandler(s.s, queue).Execute(t.Context(), task.Task{ID: done.Tasks[0], Spec: spec})
+			require.NoError(t, err)
+			require.Equal(t, want, o.Kind, o.Reason)
+			last, err := s.s.lastOf(t.Context(), core.InstanceFilter{JobName: "daily"})
+			require.NoError(t, err)
+			made, _ := last.Params.Get("day")
+			require.Equal(t, day, made.Text())
+		}
+		s.e.Exec("CREATE TABLE days (x date)")
+		_, err = s.s.Run(t.Context(), RunRequest{Name: "daily", Params: map[string]string{"day": "2026-11-01"}})
+		require.NoError(t, err)
+		night(task.OutcomeSuccess, "2026-11-02")
+		s.e.Exec("ALTER TABLE days RENAME TO away")
+		night(task.OutcomeFailure, "2026-11-03")
+		night(task.OutcomeFailure, "2026-11-03")
+		s.e.Exec("ALTER TABLE away RENAME TO days")
+		night(task.OutcomeSuccess, "2026-11-05") // 3, which failed, and 4 and 5
+		night(task.OutcomeSuccess, "2026-11-06")
+		s.e.Exec("ALTER TABLE days RENAME TO away")
+		night(task.OutcomeFailure, "2026-11-07")
+		s.e.Exec("ALTER TABLE away RENAME TO days")
+		for range 2 { // an operator catches up: with 7, and then with 8
+			_, err = s.s.Run(t.Context(), RunRequest{Name: "daily"})
+			require.NoError(t, err)
+		}
+		night(task.OutcomeSuccess, "2026-11-09")
+		require.Equal(t, []int64{9}, s.e.Ints("SELECT count(*) FROM days"))
+		require.Equal(t, []int64{9}, s.e.Ints("SELECT count(DISTINCT x) FROM days"))
+	})
 }

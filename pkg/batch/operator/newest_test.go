@@ -76,7 +76,7 @@ func TestTheLastIncrementedValueOutlivesAPurge(t *testing.T) {
 		d.wait(d.start("load", parameters(t, intParameter("run", 2), text("input", "b.csv"))))
 		d.purge(operator.PurgeRequest{})
 		third := d.wait(d.next(nil))
-		require.Equal(t, parameters(t, intParameter("run", 3), text("input", "b.csv")), third.Params.Parameters,
+		require.Equal(t, parameters(t, intParameter("run", 3), text("input", "in.csv")), third.Params.Parameters,
 			"run 1 failed, but is not the newest instance")
 		d.again("3")
 		d.purge(operator.PurgeRequest{})
@@ -87,7 +87,7 @@ func TestTheLastIncrementedValueOutlivesAPurge(t *testing.T) {
 		d.purge(operator.PurgeRequest{Instance: fourth.InstanceID})
 		params, err := d.nextParameters("load", nil)
 		require.NoError(t, err)
-		require.Equal(t, parameters(t, intParameter("run", 5), text("input", "b.csv")), params)
+		require.Equal(t, parameters(t, intParameter("run", 5), text("input", "in.csv")), params)
 	})
 }
 

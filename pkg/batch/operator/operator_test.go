@@ -190,7 +190,7 @@ func TestTheNextInstanceFollowsWhenTheNewestHasCompleted(t *testing.T) {
 
 		d.work = failing
 		second := d.wait(d.next(nil))
-		want = parameters(t, intParameter("run", 2), text("input", "a.csv"))
+		want = parameters(t, intParameter("run", 2), text("input", "in.csv")) // the default
 		require.Equal(t, want, second.Params.Parameters)
 		require.Equal(t, core.StatusFailed, second.Status)
 
@@ -199,6 +199,10 @@ func TestTheNextInstanceFollowsWhenTheNewestHasCompleted(t *testing.T) {
 		input, _ := third.Params.Get("input")
 		require.Equal(t, "b.csv", input.Value, "with what is given")
 		params, err := d.nextParameters("load", nil)
+		require.NoError(t, err)
+		require.Equal(t, parameters(t, intParameter("run", 3), text("input", "in.csv")), params)
+		d.load.Inherit = []string{"input"}
+		params, err = d.nextParameters("load", nil)
 		require.NoError(t, err)
 		require.Equal(t, parameters(t, intParameter("run", 3), text("input", "b.csv")), params)
 

@@ -47,6 +47,8 @@ type RunRequest struct {
 	Task int64 `json:"-"`
 	// Hooks are for callers of the same process.
 	Hooks `json:"-"`
+
+	backfill bool // of a backfill
 }
 
 // RestartRequest asks for another attempt of an execution's instance.

@@ -37,6 +37,7 @@ func (s *Service) scheduledRun(_ context.Context, d task.Definition, at schedule
 	payload, err := json.Marshal(JobTask{
 		Job: d.Name, Params: texts, Again: file.Incrementer() == "" && !planned.Varies(),
 		Retry: d.Budget != task.Budget{}, InTurn: planned.Overlap == schedule.OverlapQueue,
+		CatchUp: file.Incrementer() != "" && texts[file.Incrementer()] == "",
 	})
 	if err != nil {
 		return task.Submission{}, err

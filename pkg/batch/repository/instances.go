@@ -42,6 +42,9 @@ func (r *Repository) Instances(ctx context.Context, filter core.InstanceFilter) 
 	if filter.OnlyBase {
 		query = query.Where("base_key = instance_key")
 	}
+	if filter.NoBackfills {
+		query = query.Where("NOT backfilled")
+	}
 	if filter.Before > 0 {
 		query = query.Where("id < ?", filter.Before)
 	}

@@ -195,11 +195,15 @@ func (l *launch) begin(ctx context.Context) error {
 // lockInstance makes or finds the instance and counts the launch. The upsert locks
 // the row either way.
 func (l *launch) lockInstance(ctx context.Context) error {
-	row := jobInstance{JobName: l.req.JobName, InstanceKey: l.req.Params.Key(), Attempts: 1, CreatedAt: clock(0)}
+	row := jobInstance{JobName: l.req.JobName, InstanceKey: l.req.Params.Key(), Attempts: 1, CreatedAt: clock(0), Backfilled: l.req.Backfill}
 	if l.req.RedriveOf == 0 {
 		row.BaseKey = l.req.Params.BaseKey()
 	}
-	err := l.repo.store.session(ctx).Clauses(
+	session := l.repo.store.session(ctx)
+	if !row.Backfilled {
+		session = session.Omit("Backfilled")
+	}
+	err := session.Clauses(
 		clause.OnConflict{
 			Columns:   []clause.Column{{Name: "job_name"}, {Name: "instance_key"}},
 			DoUpdates: clause.Assignments(map[string]any{"attempts": gorm.Expr(l.repo.store.sql("{job_instance}.attempts + 1"))}),

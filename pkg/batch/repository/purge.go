@@ -379,13 +379,14 @@ func (r *Repository) countExecutions(ctx context.Context, ids []core.JobExecutio
 }
 
 // keepParameters stores the parameters of the newest of the instances of each job, which
-// the next instance follows when they are deleted. Redrives and repetitions do not count.
+// the next instance follows when they are deleted. Redrives, repetitions and instances of a
+// backfill do not count.
 func (r *Repository) keepParameters(ctx context.Context, ids []core.JobInstanceID) error {
 	for batch := range slices.Chunk(ids, batchSize) {
 		err := r.store.exec(ctx, `INSERT INTO {purged_parameter} (job_name, name, instance_id, type, value, identifying)
 			SELECT i.job_name, p.name, i.id, p.type, p.value, p.identifying FROM {job_instance} i
 			JOIN {job_execution_param} p ON p.job_execution_id = (SELECT MAX(e.id) FROM {job_execution} e WHERE e.instance_id = i.id)
-			WHERE i.id IN (SELECT MAX(id) FROM {job_instance} WHERE id IN ? AND base_key = instance_key GROUP BY job_name)
+			WHERE i.id IN (SELECT MAX(id) FROM {job_instance} WHERE id IN ? AND base_key = instance_key AND NOT backfilled GROUP BY job_name)
 			ORDER BY i.job_name, p.name
 			ON CONFLICT (job_name, name) DO UPDATE SET instance_id = excluded.instance_id, type = excluded.type,
 				value = excluded.value, identifying = excluded.identifying

@@ -19,6 +19,7 @@ type jobInstance struct {
 	InstanceKey string
 	BaseKey     string // empty: a redrive
 	Attempts    int64  // launches
+	Backfilled  bool   // a backfill made it
 	CreatedAt   instant
 }
 

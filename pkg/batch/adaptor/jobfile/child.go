@@ -298,6 +298,36 @@ func (l *loader) checkIncrementer() {
 	l.problems.Add(at, fmt.Sprintf("incrementer: %s is no parameter of type int or date", name), hint)
 }
 
+// checkInherit checks that what is inherited are parameters that an execution keeps, of a job that
+// makes a next instance.
+func (l *loader) checkInherit() {
+	at := l.file.doc.Root.Get("inherit")
+	if at == nil || len(l.file.model.Inherit) == 0 {
+		return
+	}
+	if l.file.model.Incrementer == "" {
+		l.problems.Add(at, "inherit: the job makes no next instance", "name its parameter: incrementer: NAME")
+		return
+	}
+	specs := map[string]core.ParameterSpec{}
+	var names []string
+	for _, spec := range l.file.specs {
+		specs[spec.Name] = spec
+		names = append(names, spec.Name)
+	}
+	for _, name := range l.file.model.Inherit {
+		spec, declared := specs[name]
+		switch {
+		case !declared:
+			l.problems.Add(at, fmt.Sprintf("inherit: %s is not a parameter of the job", name), strict.Suggest(name, names))
+		case name == l.file.model.Incrementer:
+			l.problems.Add(at, fmt.Sprintf("inherit: the incrementer makes %s", name), "leave it out")
+		case spec.Secret:
+			l.problems.Add(at, fmt.Sprintf("inherit: %s is secret, and its value is not stored", name), "leave it out, and give it at each run")
+		}
+	}
+}
+
 // Incrementer returns the name of the parameter that makes the next instance, or
 // nothing.
 func (f *File) Incrementer() string { return f.model.Incrementer }

@@ -45,7 +45,7 @@ func (f *File) Compile(deps Deps) (*core.Job, error) {
 	compiled := &core.Job{
 		Name: f.name, Description: f.model.Description, Parameters: f.Parameters(),
 		Definition: f.Definition(), Restartable: f.model.Restartable, Bind: c.bind,
-		Incrementer: f.increment(), Expect: f.expect.compiled(f), Listeners: c.jobListeners(),
+		Incrementer: f.increment(), Inherit: f.model.Inherit, Expect: f.expect.compiled(f), Listeners: c.jobListeners(),
 		CheckRestart: c.checkRestart, Exclusive: f.Exclusive, Timeout: timeout(f.model.Timeout),
 	}
 	var errs []error

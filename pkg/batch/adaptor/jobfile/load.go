@@ -232,6 +232,7 @@ func (l *loader) load() {
 	l.declareTypes(f.model)
 	l.declareParameters(f.model)
 	l.checkIncrementer()
+	l.checkInherit()
 	l.checkSchedule()
 	l.checkBudget(l.file.model.Budget)
 	l.checkExclusive()

@@ -18,6 +18,7 @@ type Job struct {
 	timezone    string
 	timeout     time.Duration
 	incrementer string
+	inherit     []string
 	expect      string
 	once        bool
 	schedule    *Schedule
@@ -79,6 +80,13 @@ func (j *Job) Calendar(c Calendar) *Job {
 // one, a date goes to the next day.
 func (j *Job) Incrementer(parameter string) *Job {
 	j.incrementer = parameter
+	return j
+}
+
+// Inherit names parameters that the next instance, and a resumed one, take over from the last
+// execution where they are not given. The others have their defaults.
+func (j *Job) Inherit(parameters ...string) *Job {
+	j.inherit = append(j.inherit, parameters...)
 	return j
 }
 

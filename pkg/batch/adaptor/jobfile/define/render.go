@@ -90,6 +90,7 @@ func (r *render) root(j *Job) object {
 		root.put("restartable", "false")
 	}
 	root.put("incrementer", j.incrementer)
+	root.put("inherit", listOf(j.inherit))
 	root.put("schedule", r.schedule(j.schedule))
 	root.put("budget", r.budget(j.budget))
 	root.put("exclusive", j.exclusive)

@@ -58,6 +58,8 @@ type JobExecution struct {
 	ParentCall StepExecutionID
 	// Exclusive is the key that it shares with executions that do not run beside it.
 	Exclusive ExclusiveKey
+	// Confinement restricts its paths (rule SE3); nil: nothing does.
+	Confinement *Confinement
 	// Gate says how the job's `expect` was answered; empty: it has none, or was not
 	// asked.
 	Gate string

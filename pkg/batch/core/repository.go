@@ -50,6 +50,8 @@ type LaunchRequest struct {
 	// ParentCall and ParentAnew are as Job has them.
 	ParentCall StepExecutionID
 	ParentAnew JobExecutionID
+	// Confinement is as Job has it.
+	Confinement *Confinement
 	// FromStart makes an attempt that resumes nothing of those before it: its
 	// job context is empty but for FromStartKey.
 	FromStart bool

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/surfin-batch/surfin/internal/confine"
 	"github.com/surfin-batch/surfin/internal/lease"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
@@ -199,6 +200,10 @@ func (l *Launcher) create(ctx context.Context, j *core.Job, params core.Paramete
 	if err := validate(j); err != nil {
 		return launched, nil, fmt.Errorf("job %s: %w", j.Name, err)
 	}
+	ctx = confine.With(ctx, confine.New(j.Confinement))
+	if err := CheckPaths(ctx, j, params); err != nil {
+		return launched, nil, err
+	}
 	if j.Bind != nil {
 		if err := j.Bind(ctx, params); err != nil {
 			return launched, nil, err
@@ -341,6 +346,6 @@ func (l *Launcher) launch(ctx context.Context, j *core.Job, params core.Paramete
 	return l.config.Repository.Launch(ctx, core.LaunchRequest{
 		JobName: j.Name, Params: params, Definition: j.Definition, Restartable: j.Restartable,
 		Owner: owner, Lease: l.config.Lease, Dead: l.config.Dead, Exclusive: of.key, ForWorkers: of.forWorkers, From: from,
-		RedriveOf: j.RedriveOf, Task: l.options.Task, Parent: j.Parent, ParentCall: j.ParentCall, ParentAnew: j.ParentAnew, FromStart: l.options.FromStart, Request: l.options.Request, Actor: l.options.Actor,
+		RedriveOf: j.RedriveOf, Task: l.options.Task, Parent: j.Parent, ParentCall: j.ParentCall, ParentAnew: j.ParentAnew, Confinement: j.Confinement, FromStart: l.options.FromStart, Request: l.options.Request, Actor: l.options.Actor,
 	})
 }

@@ -310,9 +310,14 @@ func (l *launch) insert(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	confinement, err := core.EncodeConfinement(l.req.Confinement)
+	if err != nil {
+		return err
+	}
 	one := int64(1)
 	row := jobExecution{
-		InstanceID: l.instance, JobName: l.req.JobName, Attempt: 1, Status: core.StatusStarting,
+		Confinement: confinement,
+		InstanceID:  l.instance, JobName: l.req.JobName, Attempt: 1, Status: core.StatusStarting,
 		DefinitionHash: l.req.Definition.Hash, DefinitionText: l.req.Definition.Text,
 		DefinitionPath: l.req.Definition.Path, DefinitionFiles: files,
 		Owner: l.req.Owner.String(), Epoch: 1, LastEpoch: 1, Active: &one,

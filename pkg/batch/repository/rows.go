@@ -54,6 +54,7 @@ type jobExecution struct {
 	LastMove        string // the last move, and the epoch in which it was made
 	LastEpoch       int64
 	ExclusiveKey    core.ExclusiveKey
+	Confinement     string // JSON of a core.Confinement; empty: none
 }
 
 type jobExecutionParam struct {
@@ -171,8 +172,12 @@ func (j *jobExecution) record() (core.JobExecution, error) {
 	if j.TaskID != nil {
 		task = *j.TaskID
 	}
+	confinement, err := core.DecodeConfinement(j.Confinement)
+	if err != nil {
+		return core.JobExecution{}, fmt.Errorf("job execution %d: %w", j.ID, err)
+	}
 	return core.JobExecution{
-		RedriveOf: redriveOf, Task: task, Parent: parent, ParentCall: call, Gate: j.Gate, Exclusive: j.ExclusiveKey,
+		Confinement: confinement, RedriveOf: redriveOf, Task: task, Parent: parent, ParentCall: call, Gate: j.Gate, Exclusive: j.ExclusiveKey,
 		ID: j.ID, InstanceID: j.InstanceID, JobName: j.JobName,
 		Status: j.Status, ExitCode: j.ExitCode, Error: j.ErrorText, Settles: settles(j.Status, j.LastMove),
 		Definition: core.Definition{Hash: j.DefinitionHash, Text: j.DefinitionText, Path: j.DefinitionPath, Files: files}, Context: context,

@@ -130,7 +130,9 @@ func (s *TaskService) warnings(ctx context.Context, sub task.Submission, list []
 	if err != nil {
 		return nil, err
 	}
-	if has := func(w task.Worker) bool { return w.State == task.WorkerActive && slices.Contains(w.Deciders, sub.Decider) }; sub.Decider != "" && !slices.ContainsFunc(workers, has) {
+	if has := func(w task.Worker) bool {
+		return w.State == task.WorkerActive && slices.Contains(w.Deciders, sub.Decider)
+	}; sub.Decider != "" && !slices.ContainsFunc(workers, has) {
 		list = append(list, fmt.Sprintf("no live worker has the decider %q now; the tasks wait for one", sub.Decider))
 	}
 	var warned []string

@@ -52,7 +52,9 @@ func (s *Sweep) Recover(ctx context.Context) (int, error) {
 	var errs []error
 	for _, act := range []func(context.Context) (int, error){
 		func(ctx context.Context) (int, error) { return s.repository.Confirm(ctx, sweepLimit) },
-		func(ctx context.Context) (int, error) { return s.repository.Reap(ctx, sweepLimit, s.deciders, s.decide) },
+		func(ctx context.Context) (int, error) {
+			return s.repository.Reap(ctx, sweepLimit, s.deciders, s.decide)
+		},
 		func(ctx context.Context) (int, error) { return s.repository.ExpireDeadlines(ctx, sweepLimit) },
 	} {
 		n, err := repeated(ctx, act)

@@ -335,5 +335,7 @@ func TestAWorkerThatLacksTheDeciderOfAGroupLeavesItsTasks(t *testing.T) {
 		o.worker("rich")
 		require.Equal(o, task.GroupFailed, o.over(accepted.Group).State)
 		require.Len(o, o.attempts(accepted.Tasks[0]), 1)
-	}, func(*office, context.Context, task.Task) (task.Outcome, error) { return task.Failure("charged, then the line was cut"), nil })
+	}, func(*office, context.Context, task.Task) (task.Outcome, error) {
+		return task.Failure("charged, then the line was cut"), nil
+	})
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/surfin-batch/surfin/internal/confine"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
@@ -73,6 +74,7 @@ func NewSimpleStepExecutor(repository core.Transitions, database string, observe
 // T6).
 func (e *SimpleStepExecutor) Execute(ctx context.Context, s core.Step, run *core.StepRun) (*core.StepExecution, error) {
 	run.Services.Fill()
+	ctx = confine.With(ctx, confine.New(run.Data.Job.Confinement))
 	name := run.RecordName(s)
 	if err := run.Services.Lease.Err(); err != nil {
 		return nil, fmt.Errorf("step %s: not begun: %w", name, err)

@@ -18,6 +18,8 @@ type JobConfig struct {
 	// Params answers the child's parameters; it is asked when the step starts for the
 	// first time. nil: there are none.
 	Params func(ctx context.Context, v *core.View) (core.Parameters, error)
+	// Confinement answers that of the child (rule SE3); nil: it has none.
+	Confinement func(ctx context.Context, v *core.View) *core.Confinement
 	// Timeout ends the child, and the step with a failure, when it is over; 0: none.
 	Timeout time.Duration
 	// OnWorkers has worker processes run the child, which must have a job file, since they
@@ -94,6 +96,9 @@ func (s *JobStep) Execute(ctx context.Context, run *core.StepRun) error {
 	}
 	job := *s.config.Job
 	job.Parent, job.ParentCall, job.ParentAnew = run.Data.Job.ID, run.Step.First, run.Data.Job.AnewSince()
+	if s.config.Confinement != nil {
+		job.Confinement = s.config.Confinement(ctx, run.View())
+	}
 	child, err := s.run(ctx, run, &job, params)
 	if errors.Is(err, core.ErrParked) {
 		return core.ErrParked

@@ -239,9 +239,9 @@ func wrapped(what string, err error) error {
 func (r *Repository) Workers(ctx context.Context) ([]task.Worker, error) {
 	var rows []struct {
 		Name, Types, Deciders, Version, State string
-		Capacity, Executing         int
-		Parts                       bool
-		StartedAt, HeartbeatAt      gormtx.Instant
+		Capacity, Executing                   int
+		Parts                                 bool
+		StartedAt, HeartbeatAt                gormtx.Instant
 	}
 	err := r.scan(ctx, &rows, `SELECT name, capacity, types, deciders, parts, version, started_at, heartbeat_at,
 		CASE WHEN left_at IS NOT NULL THEN 'GONE' WHEN lease_until < {now} THEN 'LOST' ELSE 'ACTIVE' END AS state,

@@ -15,6 +15,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/surfin-batch/surfin/internal/confine"
 	"github.com/surfin-batch/surfin/internal/migrator"
 	"github.com/surfin-batch/surfin/internal/nearest"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
@@ -115,10 +116,17 @@ flow:
 - step: schema
   tasklet: {migration: migrations}`,
 		Types: types,
-		New: func(_ context.Context, cfg any, b registry.BuildContext) (any, error) {
+		New: func(ctx context.Context, cfg any, b registry.BuildContext) (any, error) {
 			c := *cfg.(*Config)
 			c.Database = cmp.Or(c.Database, b.Database)
-			return New(b.Databases, sources, c)
+			made, err := New(b.Databases, sources, c)
+			if err != nil {
+				return nil, err
+			}
+			if c.Dir != "" {
+				made.options.FS = confine.From(ctx).DirFS(c.Dir)
+			}
+			return made, nil
 		},
 	}}
 }

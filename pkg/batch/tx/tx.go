@@ -97,7 +97,8 @@ type Database interface {
 	Conn() Conn
 	// Begin starts a physical transaction. Isolation, ReadOnly, Timeout and Late of attr
 	// matter. The transaction does not end with ctx (rule T8), but is rolled back
-	// after the timeout, so that work that hangs does not hold its locks.
+	// after the timeout, so that work that hangs does not hold its locks. Who keeps it and asks
+	// for another connection meanwhile notes it by Hold, unless a Manager begins it.
 	Begin(ctx context.Context, attr Attr) (Handle, error)
 	// Open opens a pool of its own, which the caller closes: for migrations, which
 	// must neither share nor close the database's pool.

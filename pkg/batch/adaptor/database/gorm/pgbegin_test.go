@@ -121,8 +121,9 @@ func TestABeginThatFailsLateFailsEveryStatement(t *testing.T) {
 			})
 			require.NoError(t, err)
 			err = late(t, db, func(ctx context.Context, conn tx.Conn) error {
-				exec(t, db.Conn(), "SELECT pg_terminate_backend($1, 10000)", pid)
-				err := pgxconn.RunFirst(ctx, conn, "insert", func(c *pgx.Conn, begin pgxconn.Begin) error { return first(ctx, c, begin) })
+				_, err := db.Conn().ExecContext(ctx, "SELECT pg_terminate_backend($1, 10000)", pid)
+				require.NoError(t, err)
+				err = pgxconn.RunFirst(ctx, conn, "insert", func(c *pgx.Conn, begin pgxconn.Begin) error { return first(ctx, c, begin) })
 				require.True(t, errorclass.IsUnreachable(err), "%v", err)
 				require.ErrorIs(t, err, tx.ErrNotBegun)
 				_, again := conn.ExecContext(ctx, "INSERT INTO bird VALUES (4, 'gull')")

@@ -187,14 +187,16 @@ func TestControlWorkGoesOnWhenTheDataPoolIsUsedUp(t *testing.T) {
 	t.Parallel()
 	p := openWith(t, Config{URL: testdb.Postgres(t), MaxOpen: 3})
 	db := birds(t, p)
+	ctx := tx.WithHoldings(t.Context(), nil, nil)
 	for range 2 { // and the third is the transaction below
-		h, err := db.Begin(t.Context(), tx.Attr{})
+		h, err := db.Begin(ctx, tx.Attr{})
 		require.NoError(t, err)
+		tx.Hold(ctx, db.Name())
 		defer func() { require.NoError(t, h.Rollback()) }()
 	}
 	control, err := p.Control("")
 	require.NoError(t, err)
-	err = tx.NewManager(db).Do(t.Context(), tx.Attr{}, func(ctx context.Context) error {
+	err = tx.NewManager(db).Do(ctx, tx.Attr{}, func(ctx context.Context) error {
 		require.Same(t, tx.ConnOf(ctx, db), tx.ConnOf(ctx, control), "work in the transaction joins it")
 		require.Equal(t, 3, count(t, control.Conn()))
 		return nil

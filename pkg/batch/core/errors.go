@@ -37,6 +37,11 @@ var (
 	// ErrUnknownOutcome is returned by a step of which it cannot be known whether its
 	// work is committed; it ends UNKNOWN (rule C10).
 	ErrUnknownOutcome = errors.New("the outcome is not known")
+	// ErrNoReply is in the chain of an error that a Patience returns because its time was over.
+	ErrNoReply = errors.New("the database did not answer in time")
+	// ErrLostCommit is an unknown outcome of which a checkpoint tells, once its database can be
+	// asked: the reply to a COMMIT was lost (rule C10).
+	ErrLostCommit = fmt.Errorf("%w until the checkpoint can be read, as the reply to a COMMIT was lost", ErrUnknownOutcome)
 	// ErrExpect is in the chain of the failure of a gate.
 	ErrExpect = errors.New("what was expected does not hold")
 	// ErrMissingKey is a key that a step was to promote and has not.

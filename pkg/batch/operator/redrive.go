@@ -73,6 +73,10 @@ func (s *Service) Redrive(ctx context.Context, req RedriveRequest) (*Running, er
 	if l.job, err = s.compileRedrive(ctx, d, e, plan, req.Hooks); err != nil {
 		return nil, err
 	}
+	l.confine(ctx, given.Params, e)
+	if _, err := l.checkPaths(ctx); err != nil {
+		return nil, err
+	}
 	l.definition.file = nil // its definition is not compared: what is left is planned anew
 	return s.launch(ctx, l)
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/surfin-batch/surfin/internal/lease"
@@ -28,9 +29,6 @@ type Tasks struct {
 	Types []string
 	// Worker names this process among all workers, Version its program.
 	Worker, Version string
-	// Grace is how much longer than its lease nobody takes over what the worker has
-	// (continuation_grace).
-	Grace time.Duration
 	// LeaveBehind is how long a handler may take to return after its context has ended; 0:
 	// DefaultLeaveBehind.
 	LeaveBehind time.Duration
@@ -57,6 +55,8 @@ type taskSource struct {
 	working  sync.WaitGroup
 	begun    chan struct{} // closed when the first tenure has begun
 	beginOne sync.Once
+	// grace is the answer of the last heartbeat: task.Confirmed.
+	grace atomic.Int64
 	// recovered is when Sweep.Recover was called last, by the goroutine that tends.
 	recovered time.Time
 
@@ -87,9 +87,12 @@ func newTaskSource(config Config, slots chan struct{}) (*taskSource, error) {
 	if err != nil {
 		return nil, err
 	}
+	sweep, err := NewSweep(t.Database, t.Repository, t.Engine, t.Catalog)
+	if err != nil {
+		return nil, err
+	}
 	return &taskSource{
-		config: config, tasks: t, slots: slots, handlers: handlers, decide: decide,
-		sweep: NewSweep(t.Database, t.Repository, t.Engine, decide),
+		config: config, tasks: t, slots: slots, handlers: handlers, decide: decide, sweep: sweep,
 		begun: make(chan struct{}), busy: map[engine.Key]bool{},
 	}, nil
 }
@@ -98,10 +101,13 @@ func (s *taskSource) clock() lease.Clock { return lease.Clock{Rested: s.tasks.Da
 
 func (s *taskSource) claimant() task.Claimant {
 	return task.Claimant{
-		Worker: s.tasks.Worker, Capacity: s.config.Slots, Types: s.tasks.Types, Parts: s.config.Parts != nil, Version: s.tasks.Version,
-		Lease: s.config.Lease, Grace: s.tasks.Grace,
+		Worker: s.tasks.Worker, Capacity: s.config.Slots, Types: s.tasks.Types, Deciders: s.tasks.Catalog.Deciders(), Parts: s.config.Parts != nil, Version: s.tasks.Version,
+		Lease: s.config.Lease, Grace: s.graceNow(),
 	}
 }
+
+// graceNow is how much longer than its lease the worker is left what it executes.
+func (s *taskSource) graceNow() time.Duration { return time.Duration(s.grace.Load()) }
 
 func (s *taskSource) setTenure(t *tenure) {
 	s.mu.Lock()
@@ -199,10 +205,14 @@ func (s *taskSource) goAway(ctx context.Context) {
 // tend does what any process does for all tasks.
 func (s *taskSource) tend(ctx context.Context) error {
 	_, err := s.sweep.MakeDue(ctx)
-	if now := time.Now(); now.Sub(s.recovered) >= s.config.Heartbeat {
+	if now := time.Now(); now.Sub(s.recovered) >= min(s.config.Heartbeat, longestTick) {
 		s.recovered = now
-		_, failed := s.sweep.Recover(ctx)
+		n, failed := s.sweep.Recover(ctx)
 		err = errors.Join(err, failed)
+		if n > 0 { // what was lost is due at once
+			_, failed = s.sweep.MakeDue(ctx)
+			err = errors.Join(err, failed)
+		}
 	}
 	return err
 }
@@ -271,7 +281,8 @@ func (s *taskSource) permitted(k engine.Key) (*tenure, engine.Answer, bool) {
 	return t, engine.Answer{}, true
 }
 
-// unknownPause is how long a delivery is left to others of whose type there is no handler.
+// unknownPause is how long a delivery is left to others of whose type there is no handler, or of whose group
+// no decider.
 const unknownPause = 10 * time.Second
 
 // slot waits a little for a slot: a look for parts may have it.

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"time"
 
+	"github.com/surfin-batch/surfin/internal/confine"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/jobfile/internal/strict"
 	"github.com/surfin-batch/surfin/pkg/batch/chunk"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
@@ -222,7 +223,7 @@ func (f *File) bind(ctx context.Context, secrets Secrets, params core.Parameters
 		return err
 	}
 	for _, u := range f.components() {
-		f.config(u, f.launchValues(params).with(ctx, secrets), problems)
+		f.config(u, f.launchValues(params).with(ctx, secrets).confined(ctx, confine.From(ctx).Confinement(), nil), problems)
 	}
 	for _, s := range f.steps {
 		if s.child != nil {

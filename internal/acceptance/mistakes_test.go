@@ -136,3 +136,24 @@ flow:
 		}
 	})
 }
+
+// Rule T6: the rollback of a group does not undo a migration.
+func TestAMigrationInAnAtomicGroupIsRefusedAtLoad(t *testing.T) {
+	t.Parallel()
+	testdb.Each(t, func(t *testing.T, url string) {
+		s := newScene(t, url, map[string]string{"m/1_a.up.sql": "create table a (id int);", "group.yaml": `job: group
+flow:
+- atomic: all
+  steps:
+  - {step: fill, tasklet: {sql: select 1}}
+  - step: schema
+    tasklet: {migration: m}
+`})
+		for _, command := range []string{"validate", "run"} {
+			code, out := s.run(command, "group.yaml")
+			require.Equal(t, 2, code, out)
+			require.Contains(t, out, "group.yaml:7:5: step schema is in an atomic group, and a migration commits in transactions of its own: the group's rollback would not undo it")
+			require.Contains(t, out, "put the step before the group")
+		}
+	})
+}

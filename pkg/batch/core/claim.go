@@ -3,11 +3,52 @@ package core
 import (
 	"context"
 	"errors"
+	"fmt"
 )
 
 // ErrCheckpointMissing says that a step committed before, but not in the database
 // in which it works now: going on from there could write rows again.
 var ErrCheckpointMissing = errors.New("the database has no checkpoint of the step")
+
+// RestoredKind says how a checkpoint beside the data does not fit the history.
+type RestoredKind string
+
+// The kinds of a RestoredError.
+const (
+	// RestoredInstance is the checkpoint of an instance that the history does not have.
+	RestoredInstance RestoredKind = "instance"
+	// RestoredAttempt is that of a later attempt at the same instance.
+	RestoredAttempt RestoredKind = "attempt"
+	// RestoredOld is one of a version that knew an instance by its number.
+	RestoredOld RestoredKind = "old"
+)
+
+// RestoredError refuses a checkpoint beside the data that this history did not make: the history
+// was restored from a backup, or is a copy (rule C18a).
+type RestoredError struct {
+	Kind     RestoredKind
+	Database string
+	Step     string
+	Instance JobInstanceID   // of the checkpoint
+	Attempt  StepExecutionID // of the checkpoint
+}
+
+// Error says what was found, and the ways on.
+func (e *RestoredError) Error() string {
+	const page = "; see docs/howto/backup-and-restore.md"
+	found := fmt.Sprintf("database %s has a checkpoint of step %s (job instance %d, step execution %d)", e.Database, e.Step, e.Instance, e.Attempt)
+	switch e.Kind {
+	case RestoredAttempt:
+		return found + " of a later attempt, which this history does not have: the history was restored from a backup, and the data is newer. " +
+			"Restart with --accept-changes to continue after the last commit of the data, or restore the data to the time of the history" + page
+	case RestoredOld:
+		return found + " of an older version of Surfin, which knew an instance by its number only. If the history was not restored from a backup since, " +
+			"restart with --accept-changes to continue from it; otherwise remove its rows and restart with --from-start" + page
+	case RestoredInstance:
+	}
+	return found + " of an instance that this history does not have: the history was restored from a backup, or is a copy, and that run has written rows that it does not know. " +
+		"Restore the data to the time of the history, or remove the rows of that run; then run with --accept-changes to begin from the start" + page
+}
 
 // ErrCommittedMeanwhile refuses to run a step by a new definition: nothing of it was
 // committed when the definitions were compared, and something is when it begins.

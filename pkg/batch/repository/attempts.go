@@ -14,11 +14,12 @@ import (
 // OpenAttempts implements core.Attempts with one statement, over the index of the
 // instance's executions.
 func (r *Repository) OpenAttempts(ctx context.Context, instance core.JobInstanceID, step string, first, before core.StepExecutionID) (string, []core.Owner, error) {
-	var rows []struct{ UID, Owner string }
-	err := r.store.scan(ctx, &rows, `SELECT r.uid, COALESCE(a.owner, '') AS owner FROM {repository} r LEFT JOIN (
+	var rows []struct{ UID, Instance, Owner string }
+	err := r.store.scan(ctx, &rows, "SELECT r.uid, COALESCE("+instanceUID+`, '') AS instance, COALESCE(a.owner, '') AS owner
+		FROM {repository} r LEFT JOIN {job_instance} i ON i.id = ? LEFT JOIN (
 		SELECT DISTINCT s.owner FROM {job_execution} e JOIN {step_execution} s ON s.job_execution_id = e.id
 		WHERE e.instance_id = ? AND s.name = ? AND s.id >= ? AND s.id < ? AND NOT s.closed) a ON TRUE`,
-		instance, step, first, before)
+		instance, instance, step, first, before)
 	switch {
 	case err != nil:
 		return "", nil, fmt.Errorf("read the attempts of step %s before step execution %d: %w", step, before, err)
@@ -31,7 +32,7 @@ func (r *Repository) OpenAttempts(ctx context.Context, instance core.JobInstance
 			owners = append(owners, core.ParseOwner(row.Owner))
 		}
 	}
-	return rows[0].UID, owners, nil
+	return scopeOf(rows[0].UID, rows[0].Instance), owners, nil
 }
 
 // LeftBy implements core.Attempts with one statement, over the index of the instance's
@@ -116,9 +117,10 @@ func (r *Repository) leftBehind(ctx context.Context, condition string, args ...a
 		Name       string
 		ID         core.StepExecutionID
 		Position   string
+		Instance   string
 	}
-	err := r.store.scan(ctx, &rows, `SELECT e.instance_id, s.name, s.id, s.position
-		FROM {job_execution} e JOIN {step_execution} s ON s.job_execution_id = e.id
+	err := r.store.scan(ctx, &rows, "SELECT e.instance_id, s.name, s.id, s.position, "+instanceUID+` AS instance
+		FROM {job_execution} e JOIN {step_execution} s ON s.job_execution_id = e.id JOIN {job_instance} i ON i.id = e.instance_id
 		WHERE `+condition+` AND s.status <> 'COMPLETED' AND s.position <> ''`, args...)
 	if err != nil || len(rows) == 0 {
 		return nil, err
@@ -130,7 +132,7 @@ func (r *Repository) leftBehind(ctx context.Context, condition string, args ...a
 	left := make([]core.LeftBehind, len(rows))
 	for i, row := range rows {
 		left[i] = core.LeftBehind{
-			Attempt:  core.Attempt{Repository: uid, Instance: row.InstanceID, Step: row.Name, ID: row.ID},
+			Attempt:  core.Attempt{Repository: scopeOf(uid, row.Instance), Instance: row.InstanceID, Step: row.Name, ID: row.ID},
 			Position: item.Position(row.Position),
 		}
 	}

@@ -51,7 +51,7 @@ func (s *claimed) stageSkips(ctx context.Context, conn tx.Conn, c core.Checkpoin
 				return fmt.Errorf("skipped item: %w", err)
 			}
 			rows = append(rows, s.store.valuesRow(len(args), 4))
-			args = append(args, s.key.repository, int64(s.ref.ID), number, s.store.mask(string(text)))
+			args = append(args, scopeOf(s.key.repository, s.identity), int64(s.ref.ID), number, s.store.mask(string(text)))
 		}
 		statement := s.store.sql("INSERT INTO {checkpoint_skip} (repository, step_execution_id, number, item) VALUES " + strings.Join(rows, ", "))
 		if _, err := conn.ExecContext(ctx, statement, args...); err != nil {
@@ -102,7 +102,7 @@ func (s *store) bindVariable(n int) string {
 func (s *claimed) stagedSkips(ctx context.Context, id core.StepExecutionID) ([]core.SkippedItem, error) {
 	var texts []string
 	err := s.store.scan(ctx, &texts, "SELECT item FROM {checkpoint_skip} WHERE repository = ? AND step_execution_id = ? ORDER BY number",
-		s.key.repository, id)
+		scopeOf(s.key.repository, s.identity), id)
 	if err != nil {
 		return nil, fmt.Errorf("read staged skips: %w", err)
 	}
@@ -144,7 +144,7 @@ func (s *claimed) syncRecord(ctx context.Context, row *checkpoint, update func(c
 		return err
 	}
 	err = s.store.exec(ctx, "DELETE FROM {checkpoint_skip} WHERE repository = ? AND step_execution_id = ?",
-		s.key.repository, row.CountedID).Error
+		scopeOf(s.key.repository, s.identity), row.CountedID).Error
 	if err != nil {
 		return fmt.Errorf("remove staged skips: %w", err)
 	}

@@ -14,7 +14,7 @@ import (
 )
 
 // checkpointsVersion is to checkpoints/ what schemaVersion is to migrations/.
-const checkpointsVersion = 1000
+const checkpointsVersion = 1001
 
 //go:embed checkpoints
 var checkpointMigrations embed.FS
@@ -120,10 +120,9 @@ func (c *Checkpoints) claim(ctx context.Context, run *core.StepRun, database str
 		return nil, err
 	}
 	s := &claimed{store: p, repository: c.repository, run: run, ref: claimRef(run.Ref), every: c.options.Every, notifiedAt: time.Now()}
-	if s.key.repository, err = c.repository.identity(ctx); err != nil {
+	if err := s.identify(ctx, run.Data.Job.InstanceID, run.Step.Name); err != nil {
 		return nil, err
 	}
-	s.key.instance, s.key.step = run.Data.Job.InstanceID, run.Step.Name
 	s.updates = [2]string{s.checkpointSQL(false), s.checkpointSQL(true)}
 	before, err := c.takeRow(ctx, s)
 	if err != nil {
@@ -164,13 +163,13 @@ func (c *Checkpoints) hasCommitted(ctx context.Context, database string, instanc
 		}
 		return false, err
 	}
-	s := &claimed{store: p}
-	if s.key.repository, err = c.repository.identity(ctx); err != nil {
+	s := &claimed{store: p, repository: c.repository}
+	if err := s.identify(ctx, instance, step); err != nil {
 		return false, err
 	}
-	s.key.instance, s.key.step = instance, step
 	row, err := s.read(ctx)
-	return row != nil && row.CountedID >= first && row.Position != "", err
+	own := row != nil && (row.Instance == "" || row.Instance == s.identity) // the claim says what others are
+	return own && row.CountedID >= first && row.Position != "", err
 }
 
 func (c *Checkpoints) prepare(ctx context.Context, p *store) error {
@@ -193,6 +192,9 @@ func (c *Checkpoints) takeRow(ctx context.Context, s *claimed) (before *checkpoi
 		if err != nil {
 			return err
 		}
+		if before, err = s.admit(ctx, before); err != nil {
+			return err
+		}
 		if err := s.chooseStart(before); err != nil {
 			return err
 		}
@@ -201,9 +203,9 @@ func (c *Checkpoints) takeRow(ctx context.Context, s *claimed) (before *checkpoi
 			return err
 		}
 		return s.store.exec(ctx, `UPDATE {checkpoint}
-			SET job_name = ?, step_execution_id = ?, owner = ?, epoch = ?, position = ?, context = ?, claimed_at = {now}
+			SET job_name = ?, instance = ?, instance_key = ?, step_execution_id = ?, owner = ?, epoch = ?, position = ?, context = ?, counted_id = ?, claimed_at = {now}
 			WHERE repository = ? AND instance_id = ? AND step = ?`,
-			append([]any{s.run.Data.Job.JobName, s.ref.ID, s.ref.Owner.String(), s.ref.Epoch, string(s.start.Position), text}, s.key.values()...)...).Error
+			append([]any{s.run.Data.Job.JobName, s.identity, s.instanceKey, s.ref.ID, s.ref.Owner.String(), s.ref.Epoch, string(s.start.Position), text, int64(before.CountedID)}, s.key.values()...)...).Error
 	})
 	if err != nil {
 		return nil, s.wrapOwner(ctx, waiting, err)
@@ -242,6 +244,11 @@ func (s *claimed) lock(ctx context.Context) (*checkpoint, error) {
 // missing.
 func (s *claimed) chooseStart(before *checkpoint) error {
 	switch {
+	case s.adopts:
+		var err error
+		s.start, err = before.record()
+		s.start.Counters = core.Counters{}
+		return err
 	case before.StepExecutionID > s.ref.ID || before.StepExecutionID == s.ref.ID && before.Epoch >= s.ref.Epoch:
 		return fmt.Errorf("%w (step execution %d has claimed it)", core.ErrLostOwner, before.StepExecutionID)
 	case before.StepExecutionID == s.ref.ID: // of a worker that lost the partition
@@ -252,8 +259,8 @@ func (s *claimed) chooseStart(before *checkpoint) error {
 		s.start = core.Checkpoint{Position: s.run.Step.Position, Context: s.run.Step.Context}
 		return nil
 	case before.StepExecutionID == 0 && len(s.run.Data.Earlier.Position) > 0:
-		return fmt.Errorf("%w: step execution %d has committed, but not here; is it the database in which the step worked before? "+
-			"To start over, run the job as another instance", core.ErrCheckpointMissing, s.run.Data.Earlier.ID)
+		return fmt.Errorf("%w: step execution %d has committed, but not here; is it the database in which the step worked before, or was it restored from a backup of an earlier time? "+
+			"To start over, remove its rows and restart with --from-start", core.ErrCheckpointMissing, s.run.Data.Earlier.ID)
 	case before.StepExecutionID == 0:
 		s.start = core.Checkpoint{Position: s.run.Step.Position, Context: s.run.Step.Context}
 		return nil

@@ -19,8 +19,11 @@ type claimed struct {
 	repository  *Repository
 	run         *core.StepRun
 	key         checkpointKey
+	identity    string       // of the instance
+	instanceKey string       // of its parameters
 	ref         core.StepRef // with the epoch of the row here, not of the repository's
 	start       core.Checkpoint
+	adopts      bool // start is that of a row which the operator accepted (rule C18a)
 	updates     [2]string
 	every       time.Duration
 	notifiedAt  time.Time // when the repository was notified last
@@ -54,10 +57,11 @@ type checkpoint struct {
 	RollbackCount    int64
 	Position         string
 	Context          string
+	Instance         string // its identity; empty: of an older version
 }
 
 func checkpointColumns() []string {
-	return append([]string{"step_execution_id", "owner", "epoch", "counted_id", "position", "context"}, counterColumns()...)
+	return append([]string{"step_execution_id", "owner", "epoch", "counted_id", "position", "context", "instance"}, counterColumns()...)
 }
 
 func (c *checkpoint) counters() core.Counters {

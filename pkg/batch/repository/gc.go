@@ -35,7 +35,7 @@ func (c *Checkpoints) collectGarbage(ctx context.Context, database string) (dele
 	var last orphan
 	for {
 		var page []orphan
-		err := p.scan(ctx, &page, `SELECT instance_id, step, step_execution_id, counted_id FROM {checkpoint}
+		err := p.scan(ctx, &page, `SELECT instance_id, step, step_execution_id, counted_id, instance FROM {checkpoint}
 			WHERE repository = ? AND (instance_id, step) > (?, ?) ORDER BY instance_id, step LIMIT ?`,
 			uid, last.InstanceID, last.Step, batchSize)
 		if err != nil || len(page) == 0 {
@@ -60,10 +60,12 @@ type orphan struct {
 	Step            string
 	StepExecutionID core.StepExecutionID
 	CountedID       core.StepExecutionID
+	Instance        string // its identity
 }
 
 // orphans returns the checkpoints of the page whose instance is not in the repository.
-// Ids are never reused, so such an instance does not come back.
+// An id beyond those of the repository is of a history that was restored since: its checkpoint
+// says so to the next run (rule C18a), and is kept.
 func (c *Checkpoints) orphans(ctx context.Context, page []orphan) ([]orphan, error) {
 	var ids []core.JobInstanceID
 	for _, l := range page {
@@ -78,7 +80,11 @@ func (c *Checkpoints) orphans(ctx context.Context, page []orphan) ([]orphan, err
 	for _, id := range known {
 		exists[id] = true
 	}
-	return slices.DeleteFunc(page, func(l orphan) bool { return exists[l.InstanceID] }), nil
+	var newest core.JobInstanceID
+	if err := c.repository.store.scan(ctx, &newest, "SELECT COALESCE(MAX(id), 0) FROM {job_instance}"); err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(page, func(l orphan) bool { return exists[l.InstanceID] || l.InstanceID > newest }), nil
 }
 
 // deleteCheckpoints deletes checkpoints and the skipped items beside them.
@@ -88,11 +94,13 @@ func (s *store) deleteCheckpoints(ctx context.Context, uid string, orphans []orp
 	}
 	var instances []core.JobInstanceID
 	var steps []core.StepExecutionID
+	scopes := []string{uid}
 	for _, l := range orphans {
+		scopes = append(scopes, scopeOf(uid, l.Instance))
 		instances, steps = append(instances, l.InstanceID), append(steps, l.StepExecutionID, l.CountedID)
 	}
 	err = s.transact(ctx, func(ctx context.Context) error {
-		err := s.exec(ctx, "DELETE FROM {checkpoint_skip} WHERE repository = ? AND step_execution_id IN ?", uid, steps).Error
+		err := s.exec(ctx, "DELETE FROM {checkpoint_skip} WHERE repository IN ? AND step_execution_id IN ?", scopes, steps).Error
 		if err != nil {
 			return err
 		}

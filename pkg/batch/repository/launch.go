@@ -2,6 +2,7 @@ package repository
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"time"
@@ -211,7 +212,10 @@ func (l *launch) lockInstance(ctx context.Context) error {
 		clause.Returning{Columns: []clause.Column{{Name: "id"}, {Name: "attempts"}}},
 	).Create(&row).Error
 	l.instance, l.attempts = row.ID, row.Attempts
-	return err
+	if err != nil || row.Attempts > 1 {
+		return err
+	}
+	return l.repo.store.exec(ctx, "INSERT INTO {instance_identity} (instance_id, uid) VALUES (?, ?)", row.ID, rand.Text()).Error
 }
 
 // last reads the newest execution and locks it, so that a heartbeat in between

@@ -59,6 +59,10 @@ func (l *loader) checkStepRetry(s *stepDef) {
 	m, d := s.model, l.file.defaults()
 	n := m.Node.Get("retry")
 	group := s.element != nil && s.element.list.parent != nil && s.element.list.parent.kind == atomicKind
+	if u := s.tasklet; group && u != nil && u.component.OwnCommits {
+		l.problems.Add(m.Node.KeyOf("tasklet"), fmt.Sprintf("step %s is in an atomic group, and a %s commits in transactions of its own: the group's rollback would not undo it", s.name, u.component.Name),
+			"put the step before the group")
+	}
 	switch {
 	case n != nil && m.Tasks != nil:
 		l.problems.Add(m.Node.KeyOf("retry"), "retry is for a tasklet, and tasks have a budget", "write `budget: {max_attempts: 3}` in `tasks`")

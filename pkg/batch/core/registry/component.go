@@ -69,6 +69,9 @@ type Component struct {
 	// NoTransaction says that a tasklet works on connections of its own or on no
 	// database: its step's propagation is NOT_SUPPORTED unless the job file says more.
 	NoTransaction bool
+	// OwnCommits says that a tasklet commits to a database in transactions of its own, which no
+	// rollback undoes: an atomic group does not take it (rule T6).
+	OwnCommits bool
 	// Local says that the component works only in the process that runs the job, as it uses
 	// what that one has in memory: a child job with it is not run by workers.
 	Local bool

@@ -98,7 +98,7 @@ func (c *Config) command() migrator.Command {
 // Components describes the tasklet.
 func Components(sources []Source) []registry.Component {
 	return []registry.Component{{
-		Kind: registry.KindTasklet, Name: "migration", Config: reflect.TypeFor[Config](), NoTransaction: true,
+		Kind: registry.KindTasklet, Name: "migration", Config: reflect.TypeFor[Config](), NoTransaction: true, OwnCommits: true,
 		Summary: "brings the schema of a database to a version",
 		Doc: `Migrations run on a connection of their own, outside the step's transaction, and record their
 version in a table of their own. Then the database's connections are replaced, so that the
@@ -110,7 +110,8 @@ on with the migration that is missing. Only a statement that PostgreSQL refuses 
 transaction, such as ` + "`CREATE INDEX CONCURRENTLY`" + `, can leave one half-way: what stands before
 it commits first. The error then names the statement, and says what to repair and which
 version to ` + "`force`" + `. SQLite refuses such a statement (` + "`VACUUM`" + `). BEGIN and COMMIT belong around a whole
-file, where they change nothing, or nowhere.`,
+file, where they change nothing, or nowhere. An atomic group does not take a migration, because its
+rollback would not undo it: put the step before the group.`,
 		Example: `job: schema
 flow:
 - step: schema

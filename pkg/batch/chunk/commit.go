@@ -223,7 +223,7 @@ func (p *pipeline) positionOf(w *work, u *commitUnit) (at position, err error) {
 	if u.upTo < w.items.Len() || slices.ContainsFunc(w.skips, func(s *skip) bool { return !u.covers(s) }) {
 		at, err = p.filler.positionBehind(w, u.upTo, u.withTrailingSkips)
 	}
-	at.Writers, at.Processors = slices.Clone(p.at.Writers), p.at.Processors
+	at.Writers, at.Processors, at.Bound = slices.Clone(p.at.Writers), p.at.Processors, p.at.Bound
 	return at, err
 }
 
@@ -333,17 +333,20 @@ func (p *pipeline) checkpoint(ctx context.Context, w *work, u *commitUnit) (err 
 }
 
 // resolveUnknownCommit decides a COMMIT of unknown outcome: the guard row says what
-// happened, once no other transaction can write it (rule C10). Where the row cannot be
-// read the outcome stays unknown. A COMMIT is never retried.
+// happened, once no other transaction can write it (rule C10). It is asked as long as the lease
+// allows. Where it cannot be read, the next attempt reads it. A COMMIT is never retried.
 func (p *pipeline) resolveUnknownCommit(ctx context.Context, u *commitUnit, failure error) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), resolveTime)
-	defer cancel()
-	ref, found, err := p.exec.Services.Checkpoints.Reclaim(ctx, p.exec.Ref)
+	var ref core.StepRef
+	var found core.Checkpoint
+	err := p.exec.Services.Lease.Record(context.WithoutCancel(ctx), func(ctx context.Context) (err error) {
+		ref, found, err = p.exec.Services.Checkpoints.Reclaim(ctx, p.exec.Ref)
+		return err
+	})
 	switch {
 	case errors.Is(err, core.ErrLostOwner):
 		return errors.Join(&fatalError{failure}, err)
 	case err != nil:
-		return errors.Join(fmt.Errorf("%w: %w", core.ErrUnknownOutcome, &fatalError{failure}), err)
+		return errors.Join(fmt.Errorf("%w: %w", core.ErrLostCommit, &fatalError{failure}), err)
 	}
 	p.exec.Ref, p.exec.Step.Epoch = ref, ref.Epoch
 	if found.Counters == p.exec.Step.Counters.Add(u.counters) && bytes.Equal(found.Position, u.encoded) {
@@ -351,9 +354,6 @@ func (p *pipeline) resolveUnknownCommit(ctx context.Context, u *commitUnit, fail
 	}
 	return &fatalError{failure}
 }
-
-// resolveTime bounds the wait for the transaction of a failed COMMIT.
-const resolveTime = time.Minute
 
 // committed notes the facts.
 func (p *pipeline) committed(ctx context.Context, w *work, u *commitUnit) {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/surfin-batch/surfin/pkg/batch/core"
@@ -26,6 +27,8 @@ type position struct {
 	Reader  json.RawMessage   `json:"reader,omitempty"`
 	Items   int64             `json:"items,omitempty"`
 	Writers []json.RawMessage `json:"writers,omitempty"`
+	// Bound are the hashes of Parts.Bound.
+	Bound []string `json:"bound,omitempty"`
 	// Processors are the positions of the processors that have one (rule C4a).
 	Processors []json.RawMessage `json:"processors,omitempty"`
 }
@@ -109,7 +112,11 @@ func FromStart(at item.Position) (item.Position, error) {
 	if err != nil || len(p.Writers) == 0 && len(p.Processors) == 0 {
 		return nil, err
 	}
-	return position{Writers: p.Writers, Processors: p.Processors}.encode()
+	rest := position{Writers: p.Writers, Processors: p.Processors, Bound: slices.Clone(p.Bound)}
+	if len(rest.Bound) > 0 {
+		rest.Bound[0] = "" // of the reader
+	}
+	return rest.encode()
 }
 
 // WriterPositions returns the positions of the writers in a stored position of a chunk

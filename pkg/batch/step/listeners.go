@@ -74,7 +74,7 @@ func (a *attempt) tellOfStart(ctx context.Context, listeners []core.BeforeStep) 
 		}
 		a.keep(seen)
 	}
-	if len(before) > 0 && a.run.Stopping() { // it arrived while they were called (rule C16s)
+	if len(listeners) > 0 && a.run.Stopping() { // it arrived while they were called (rule C16s)
 		return core.ErrStopped
 	}
 	return nil

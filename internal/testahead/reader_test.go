@@ -54,6 +54,9 @@ func (r *source) peek() error {
 	return err
 }
 
+// Rereads says that a read that failed has consumed nothing, unless it says so.
+func (r *source) Rereads() {}
+
 // Meta is where the last item came from.
 func (r *source) Meta() item.Meta { return item.Meta{Path: "in", Line: int64(r.last + 1)} }
 

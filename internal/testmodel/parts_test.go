@@ -35,6 +35,9 @@ func (r *source) Read(context.Context) (pair, error) {
 	return it, raise(err)
 }
 
+// Rereads says that a read that failed has consumed nothing, unless it says so.
+func (r *source) Rereads() {}
+
 // Meta is where the last item came from.
 func (r *source) Meta() item.Meta { return item.Meta{Line: int64(r.last + 1)} }
 

@@ -58,6 +58,10 @@ func NewExecutionContext() *ExecutionContext { return core.NewExecutionContext()
 // the item after it (rule C1). meta is where the item came from; zero if unknown.
 func Consumed(meta Meta, err error) error { return item.Consumed(meta, err) }
 
+// NotConsumed is the error of a Read that has consumed nothing: the next Read is about the same item,
+// so that it may be tried again (rule C1b).
+func NotConsumed(err error) error { return item.NotConsumed(err) }
+
 // InvalidItem marks err as an item that does not fit (class `invalid_item`): `skip` may
 // leave it out.
 func InvalidItem(err error) error {

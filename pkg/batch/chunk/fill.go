@@ -34,6 +34,16 @@ type filler struct {
 	behind error
 }
 
+// trust says how the engine knows whether a Read that failed has consumed its item, if its error does
+// not say so (rule C1b).
+type trust uint8
+
+const (
+	trusted trust = iota // it has not
+	watched              // it has if the position changed, and its error is a item.ConsumedError then
+	blind                // it is not known
+)
+
 // source is the reader, with its optional interfaces.
 type source struct {
 	reader     item.Reader
@@ -42,20 +52,34 @@ type source struct {
 	skipper    item.Skipper
 	accepter   item.ChangesAccepter
 	raw        item.RawReader
+	trust      trust
 	// hidesRaw says that no text may be stored: fields of the items are redacted.
 	hidesRaw bool
 }
 
-func newSource(r item.Reader) source {
+// trustIn says how a reader is trusted, and has its position watched if a Read may be retried.
+func trustIn(r item.Reader, retries bool) trust {
+	watcher, unknown := r.(item.PositionWatcher)
+	c := r.Component()
+	switch {
+	case !unknown, optional[item.Skipper](c) != nil, optional[item.Rereader](c) != nil:
+		return trusted
+	case retries && watcher.WatchPosition():
+		return watched
+	}
+	return blind
+}
+
+func newSource(r item.Reader, retries bool) source {
 	c := r.Component()
 	return source{
-		reader: r, positioner: optional[item.Positioner](c), marker: optional[item.Marker](c), skipper: optional[item.Skipper](c),
+		reader: r, trust: trustIn(r, retries), positioner: optional[item.Positioner](c), marker: optional[item.Marker](c), skipper: optional[item.Skipper](c),
 		accepter: optional[item.ChangesAccepter](c), raw: optional[item.RawReader](c), hidesRaw: item.HidesFields(r.NewItems(0)),
 	}
 }
 
 func newFiller(s *Step, stop core.StopSignal, parts Parts, l *listeners) (*filler, error) {
-	f := &filler{step: s, stop: stop, listeners: l, source: newSource(parts.Reader), stride: 1}
+	f := &filler{step: s, stop: stop, listeners: l, source: newSource(parts.Reader, s.config.Retry.Limit > 0), stride: 1}
 	if len(parts.Processors) == 0 {
 		return f, nil
 	}
@@ -199,14 +223,42 @@ func (f *filler) readUpTo(ctx context.Context, w *work, want int) error {
 		}
 		attempt++
 		err = f.listeners.onReadError(ctx, err)
-		if item.IsConsumed(err) || !f.step.mayRetry(ctx, err, attempt, began) {
-			return core.Exhausted(err, attempt)
+		if retries := f.step.mayRetry(ctx, err, attempt, began); !retries || !f.mayReadAgain(err) {
+			return core.Exhausted(f.consumption(ctx, err, retries), attempt)
 		}
 		if err := f.beforeRetry(ctx, core.PhaseRead, attempt, err); err != nil {
 			return err
 		}
 	}
 }
+
+// mayReadAgain reports whether another Read cannot lose the item of one that failed with err.
+func (f *filler) mayReadAgain(err error) bool {
+	return !item.IsConsumed(err) && (f.source.trust != blind || item.IsNotConsumed(err))
+}
+
+// consumption says of the failure of a Read what becomes of its item (rule C1b). retries says that
+// it would have been tried again, had it consumed nothing.
+func (f *filler) consumption(ctx context.Context, err error, retries bool) error {
+	switch {
+	case f.step.mayHaveSkipped(ctx, err):
+		if f.source.trust != trusted && !item.IsNotConsumed(err) {
+			return item.Consumed(item.Meta{}, err)
+		}
+	case retries:
+		return &unretriedError{err}
+	}
+	return err
+}
+
+// unretriedError is a failure of a Read that retry covers and that is not tried again.
+type unretriedError struct{ err error }
+
+func (e *unretriedError) Error() string {
+	return e.err.Error() + " (not tried again: the Read has Consumed its item, or does not say that it has not: see batch.Consumed and batch.NotConsumed)"
+}
+
+func (e *unretriedError) Unwrap() error { return e.err }
 
 // strideTime is about how long a reader reads before the next look for a stop.
 const (
@@ -314,7 +366,7 @@ func (f *filler) stepOver(ctx context.Context, err error) error {
 type unskippableError struct{ err error }
 
 func (e *unskippableError) Error() string {
-	return e.err.Error() + " (the reader cannot step over an item that it failed to read)"
+	return e.err.Error() + " (the reader cannot step over an item that it failed to read: it needs SkipItem, or to return batch.Consumed if the item is used up)"
 }
 
 func (e *unskippableError) Unwrap() error { return e.err }

@@ -166,7 +166,7 @@ type brittle struct {
 
 func (r *brittle) Read(ctx context.Context) (int, error) {
 	if err := r.fails(r.next); err != nil {
-		return 0, err
+		return 0, item.NotConsumed(err)
 	}
 	return r.numbers.Read(ctx)
 }

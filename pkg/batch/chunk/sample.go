@@ -68,7 +68,7 @@ func (s *Step) Sample(ctx context.Context, run *core.StepRun, n int, see func(Sa
 	p := &pipeline{step: s, exec: &own, listeners: silent, pendingListeners: silent}
 	parts.Writers = nil
 	p.add(parts)
-	p.filler = &filler{step: s, stop: own.Services.Stop, listeners: silent, source: newSource(parts.Reader), stride: 1}
+	p.filler = &filler{step: s, stop: own.Services.Stop, listeners: silent, source: newSource(parts.Reader, s.config.Retry.Limit > 0), stride: 1}
 	p.work = &work{items: parts.Reader.NewItems(1)}
 	if err := p.filler.addStates(parts.Processors); err != nil {
 		return fmt.Errorf("chunk step %s: %w", s.Name(), err)

@@ -116,6 +116,8 @@ type flawed struct {
 	failed   bool
 }
 
+func (r *flawed) Rereads() {}
+
 func (r *flawed) Read(ctx context.Context) (int, error) {
 	if r.next == 1 && !r.failed {
 		if r.consumes {
@@ -137,7 +139,7 @@ func TestAReadThatFailsIsShownAndTheSampleGoesOnIfTheReaderCan(t *testing.T) {
 
 	lines, err = sampled(t, e, chunk.Config{Skip: chunk.LimitSkip{Limit: 5}}, &flawed{numbers: numbers{n: 3}}, same, 9)
 	require.NoError(t, err)
-	require.Equal(t, []string{`1 0 ["0" "0"] written`, `2  [] failed read parse: bad (the reader cannot step over an item that it failed to read)`}, lines)
+	require.Equal(t, []string{`1 0 ["0" "0"] written`, `2  [] failed read parse: bad (the reader cannot step over an item that it failed to read: it needs SkipItem, or to return batch.Consumed if the item is used up)`}, lines)
 }
 
 func TestAProcessorThatWritesIsRefusedInASample(t *testing.T) {

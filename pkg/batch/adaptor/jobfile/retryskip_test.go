@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -249,4 +250,41 @@ func TestAChunkHasTheIsolationOfTheFile(t *testing.T) {
 	lite := testengine.New(t, testdb.SQLite(t))
 	_, err = file.Compile(jobfile.Deps{Provider: lite.Provider, Registry: shipped(t)})
 	require.ErrorContains(t, err, "job.yaml:11:28: transaction: ")
+}
+
+// What a chunk leaves is what its items leave one by one: a bad item is found though a later item of the chunk
+// has the same key, also where only the database knows that (rule D8).
+func TestABadRowOfAnUpsertIsFoundThoughALaterOneHasItsKey(t *testing.T) {
+	t.Parallel()
+	lines := []string{"1,a", "2,bad", "2.0,good", "3,c", "2,last"}
+	testdb.Each(t, func(t *testing.T, url string) {
+		for key, kind := range map[string]string{"int": "int", "numeric(9,1)": "decimal"} {
+			for _, mode := range []string{"upsert", "update"} {
+				for _, size := range []string{"1", "1000"} {
+					t.Run(fmt.Sprint(key, " ", mode, " ", size), func(t *testing.T) {
+						e := testengine.New(t, url)
+						e.Exec("drop table if exists t")
+						e.Exec("create table t (id " + key + " primary key, name text check (name <> 'bad'))")
+						if mode == "update" {
+							e.Exec("insert into t values (1, 'old'), (2, 'old'), (3, 'old')")
+						}
+						in := slices.Clone(lines)
+						if kind == "int" {
+							in[2] = "2,good"
+						}
+						text := strings.NewReplacer("job: load", fmt.Sprintf("job: %s_%s_%s", kind, mode, size), "size: 1000", "size: "+size, "id: int", "id: "+kind, "{table: t}", "{table: {name: t, mode: "+mode+", key: [id]}}").
+							Replace(csvJob("", "skip: {limit: 5, errors: [check]}"))
+						exec := runCSV(t, e, text, in)
+						require.Equal(t, core.StatusCompleted, exec.Status, exec.Error)
+						for id, name := range map[int]string{1: "a", 2: "last", 3: "c"} {
+							require.Equal(t, []int64{1}, e.Ints(fmt.Sprintf("select count(*) from t where id = %d and name = '%s'", id, name)), "%d", id)
+						}
+						counters := e.Step(exec, "load").Counters
+						require.EqualValues(t, 4, counters.Write)
+						require.EqualValues(t, 1, counters.WriteSkip)
+					})
+				}
+			}
+		}
+	})
 }

@@ -10,9 +10,11 @@ import (
 // ItemReader delivers the items of a chunk step one by one.
 //
 // Read returns io.EOF after the last item, and again whenever it is called
-// after that. A Read that fails has consumed nothing: the next Read is about the
-// same item (rule C1), unless its error says otherwise: a [ConsumedError] is the
-// reader's word that the item is used up and the next Read is about the one after it.
+// after that. The error of a Read should say whether the item is used up: a [ConsumedError] says that
+// the next Read is about the one after it, [NotConsumed] that it is about the same item. Of an error
+// that says neither, the engine takes an item to be consumed if the error skips, and reads it again
+// only if the reader's Position has not changed (rule C1b). Readers that implement [Skipper] or
+// [Rereader] need no NotConsumed.
 // One goroutine at a time calls it, but not always the same one. What Read
 // returns belongs to the engine.
 //
@@ -49,6 +51,33 @@ func Consumed(meta Meta, err error) error {
 func IsConsumed(err error) bool {
 	var c *ConsumedError
 	return errors.As(err, &c)
+}
+
+// NotConsumed wraps err, which a Read returns that has consumed nothing: the next Read is about the
+// same item, so that a retry loses none.
+func NotConsumed(err error) error {
+	if IsConsumed(err) || IsNotConsumed(err) {
+		return err
+	}
+	return &notConsumedError{err}
+}
+
+// IsNotConsumed reports whether the Read that failed with err said that it consumed nothing.
+func IsNotConsumed(err error) bool {
+	var c *notConsumedError
+	return errors.As(err, &c)
+}
+
+type notConsumedError struct{ err error }
+
+func (e *notConsumedError) Error() string { return e.err.Error() }
+func (e *notConsumedError) Unwrap() error { return e.err }
+
+// Rereader is implemented by readers whose failed Read has always consumed nothing, unless its error
+// is a [ConsumedError]: the engine need not ask for their Position before each Read to retry one
+// (rule C1b). The shipped readers are such.
+type Rereader interface {
+	Rereads()
 }
 
 // Error returns where the item came from and the cause, as "path:line: cause".
@@ -324,8 +353,8 @@ type MetaProcessor[I, O any] interface {
 const MaxPayloadBytes = 64 << 10
 
 // Skipper is implemented by readers whose failed Read consumes nothing and
-// which can step over the item it was about. A reader whose error is neither a
-// ConsumedError nor skippable in this way makes its step fail.
+// which can step over the item it was about. Without it, a skippable error counts as a
+// ConsumedError, unless the reader is a [Rereader] or the error is NotConsumed: then the step fails.
 type Skipper interface {
 	SkipItem(ctx context.Context) error
 }

@@ -1,9 +1,13 @@
 package item
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"reflect"
+	"slices"
 )
 
 // The engine holds items only as whole slices behind [Items], one interface
@@ -208,6 +212,41 @@ type erasedReader[T any] struct {
 	r    ItemReader[T]
 	meta MetaReader
 	mark Marker
+	// watched is asked for the position before each Read; nil: it is not (rule C1b).
+	watched Positioner
+}
+
+// PositionWatcher is implemented by what [EraseReader] makes. WatchPosition has the position asked for
+// before each Read and after one that failed: if it has changed, the error becomes a
+// [ConsumedError]. It reports whether the reader has a position, which cannot be watched otherwise.
+type PositionWatcher interface {
+	WatchPosition() bool
+}
+
+// WatchPosition implements PositionWatcher.
+func (e *erasedReader[T]) WatchPosition() bool {
+	e.watched, _ = e.r.(Positioner)
+	return e.watched != nil
+}
+
+// readWatched is Read, which says whether the item was consumed.
+func (e *erasedReader[T]) readWatched(ctx context.Context) (item T, err error) {
+	before, err := e.watched.Position()
+	if err != nil {
+		return item, err
+	}
+	before = slices.Clone(before)
+	if item, err = e.r.Read(ctx); err == nil || err == io.EOF || IsConsumed(err) || IsNotConsumed(err) { //nolint:errorlint // the end of the data is io.EOF itself
+		return item, err
+	}
+	after, failure := e.watched.Position()
+	if failure != nil {
+		return item, errors.Join(err, failure)
+	}
+	if !bytes.Equal(before, after) {
+		err = Consumed(Meta{}, err)
+	}
+	return item, err
 }
 
 // markerOf returns the reader as a Marker, or what it reads from; nil if neither
@@ -229,7 +268,12 @@ func (e *erasedReader[T]) Fill(ctx context.Context, items Items, n int) error {
 		return err
 	}
 	for len(s.Items) < n {
-		item, err := e.r.Read(ctx)
+		var item T
+		if e.watched == nil {
+			item, err = e.r.Read(ctx)
+		} else {
+			item, err = e.readWatched(ctx)
+		}
 		if err != nil {
 			return err
 		}

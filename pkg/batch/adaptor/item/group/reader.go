@@ -144,6 +144,9 @@ func (r *reader) IndependentOf(database string) bool {
 // Close closes the source.
 func (r *reader) Close(ctx context.Context) error { return r.source.close(ctx) }
 
+// Rereads implements item.Rereader.
+func (r *reader) Rereads() {}
+
 // Read returns the next group.
 func (r *reader) Read(ctx context.Context) (item.Row, error) {
 	for {

@@ -147,6 +147,9 @@ func (r *reader) Close(ctx context.Context) error {
 	return errors.Join(r.left.close(ctx), r.right.close(ctx))
 }
 
+// Rereads implements item.Rereader.
+func (r *reader) Rereads() {}
+
 // Read returns the next row.
 func (r *reader) Read(ctx context.Context) (item.Row, error) {
 	for {

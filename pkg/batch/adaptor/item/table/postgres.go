@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/jackc/pgx/v5"
@@ -74,6 +75,9 @@ func (b *postgresBatch) encode(p *plan, records [][]row.Value) error {
 	}
 	if p.config.mode() != Insert && p.exactKeys() && p.config.Where == "" {
 		b.records = b.lasts.lastRecords(p, records)
+		if len(b.records) < len(records) && p.config.mode() != Delete {
+			return errRepeated // the others are to be written too: one may be bad
+		}
 	}
 	return inOrder(b.arrays.encode(p, b.records), records, b.records)
 }
@@ -101,17 +105,50 @@ func (b *postgresBatch) send(ctx context.Context, conn tx.Conn, p *plan) error {
 	switch {
 	case p.config.mode() == Insert && p.copies:
 		return b.copy(ctx, conn, p)
-	case p.config.mode() == Update:
-		return b.update(ctx, conn, p)
 	}
-	result, err := b.arrays.exec(ctx, conn, p.arrayStatement())
-	if err == nil {
-		err = b.took(p, result)
+	repeated, err := b.statement(ctx, conn, p)
+	for err == nil && repeated != "" { // a key's later records follow, one after the other
+		if err = b.keep(repeated); err != nil {
+			return err
+		}
+		if err = b.arrays.encode(p, b.records); err == nil {
+			repeated, err = b.statement(ctx, conn, p)
+		}
 	}
 	if p.config.mode() == Upsert && dberr.SQLState(err) == "42P10" {
 		return fmt.Errorf("%w (an upsert needs a unique index on %s)", err, p.conflict())
 	}
 	return err
+}
+
+// statement runs the statement over the arrays. It returns the numbers of the records that it did not
+// write since their keys are those of earlier ones.
+func (b *postgresBatch) statement(ctx context.Context, conn tx.Conn, p *plan) (repeated string, err error) {
+	result, err := b.arrays.exec(ctx, conn, p.arrayStatement())
+	switch {
+	case err != nil:
+	case p.config.mode() == Update:
+		if result.found && p.config.needsRows() {
+			err = p.missing(b.records[result.number-1])
+		}
+	default:
+		err = b.took(p, result)
+	}
+	return result.repeated, err
+}
+
+// keep leaves the records of these numbers.
+func (b *postgresBatch) keep(numbers string) error {
+	var list [][]row.Value
+	for number := range strings.SplitSeq(numbers, ",") {
+		n, err := strconv.Atoi(number)
+		if err != nil {
+			return fmt.Errorf("the records with a repeated key: %w", err)
+		}
+		list = append(list, b.records[n-1])
+	}
+	b.records = list
+	return nil
 }
 
 // exactKeys reports whether two keys are equal to PostgreSQL only if they are
@@ -189,15 +226,6 @@ func appendCopyText(dst []byte, s string) []byte {
 	return append(dst, s[from:]...)
 }
 
-// update returns an error if a record's row is not there.
-func (b *postgresBatch) update(ctx context.Context, conn tx.Conn, p *plan) error {
-	result, err := b.arrays.exec(ctx, conn, p.arrayStatement())
-	if err == nil && result.found && p.config.needsRows() {
-		err = p.missing(b.records[result.number-1])
-	}
-	return err
-}
-
 // took compares the rows that the table took with the records.
 func (b *postgresBatch) took(p *plan, result arraysResult) error {
 	switch {
@@ -225,16 +253,11 @@ func (p *plan) arrayStatement() string {
 	case Insert, Truncate, Replace:
 		text = fmt.Sprintf("insert into %s (%s) select %s from %s", table, quotedList(p.names()), p.values(), p.source(false))
 	case Upsert:
-		distinct, order := "", ""
-		if !p.exactKeys() && p.config.Where == "" {
-			keys := p.compared()
-			distinct, order = "distinct on ("+keys+") ", " order by "+keys+", s.ord desc"
-		}
 		action := p.action()
-		text = fmt.Sprintf("insert into %s (%s) select %s%s from %s%s on conflict %s do %s",
-			table, quotedList(p.names()), distinct, p.values(), p.source(distinct != ""), order, p.conflict(), action)
-		if p.drops && distinct != "" && action != "nothing" {
-			text = p.countedUpsert(action)
+		text = fmt.Sprintf("insert into %s (%s) select %s from %s on conflict %s do %s",
+			table, quotedList(p.names()), p.values(), p.source(false), p.conflict(), action)
+		if !p.exactKeys() && p.config.Where == "" {
+			text = p.comparedUpsert(action)
 		}
 	case Update:
 		text = p.updateStatement(table)
@@ -246,27 +269,38 @@ func (p *plan) arrayStatement() string {
 	return text
 }
 
-// countedUpsert is an upsert that returns how many of the keys that PostgreSQL itself tells apart the
-// table did not take.
-func (p *plan) countedUpsert(action string) string {
-	keys := p.compared()
-	return fmt.Sprintf(`with s as materialized (select distinct on (%s) * from %s order by %s, s.ord desc), done as (
-insert into %s (%s) select %s from s on conflict %s do %s returning 1)
-select (select count(*) from s) - (select count(*) from done)`,
-		keys, p.source(true), keys, p.into, quotedList(p.names()), p.values(), p.conflict(), action)
+// comparedUpsert is an upsert of the first records of the keys that PostgreSQL itself tells apart. It returns how
+// many of these the table did not take, where it may leave rows out, and the numbers of the other records.
+func (p *plan) comparedUpsert(action string) string {
+	taken, left := "", "0"
+	if p.drops && action != "nothing" {
+		taken, left = " returning 1", "(select count(*) from s) - (select count(*) from done)"
+	}
+	return fmt.Sprintf(`with %s, done as (
+insert into %s (%s) select %s from s on conflict %s do %s%s)
+select %s, %s`,
+		p.firsts(), p.into, quotedList(p.names()), p.values(), p.conflict(), action, taken, left, repeatedRecords)
 }
 
-// updateStatement returns the number of one record without a row, if there is
-// one. Of records with one key the last counts.
-func (p *plan) updateStatement(table string) string {
+// firsts are the records as a, and the first one of each key as s.
+func (p *plan) firsts() string {
 	keys := p.compared()
-	source := fmt.Sprintf("(select * from %s)", p.source(true))
+	return fmt.Sprintf("a as materialized (select * from %s), s as materialized (select distinct on (%s) * from a as s order by %s, s.ord)", p.source(true), keys, keys)
+}
+
+// repeatedRecords are the numbers of those among a that are not among s.
+const repeatedRecords = "(select string_agg(a.ord::text, ',' order by a.ord) from a where a.ord not in (select s.ord from s))"
+
+// updateStatement returns the number of one record without a row, if there is
+// one, and where PostgreSQL tells the keys apart the numbers of the records that are not the first ones of theirs.
+func (p *plan) updateStatement(table string) string {
+	source, repeated := fmt.Sprintf("s as materialized (select * from %s)", p.source(true)), ""
 	if !p.exactKeys() {
-		source = fmt.Sprintf("(select distinct on (%s) * from %s order by %s, s.ord desc)", keys, p.source(true), keys)
+		source, repeated = p.firsts(), ", "+repeatedRecords
 	}
-	return fmt.Sprintf(`with s as materialized %s, done as (update %s as t set %s from s where %s returning s.ord)
-select min(s.ord) from s where s.ord not in (select done.ord from done)`,
-		source, table, strings.Join(p.pick(p.isValue, "{column} = {value}"), ", "), strings.Join(p.pick(p.isKey, "t.{column} = {value}"), " and "))
+	return fmt.Sprintf(`with %s, done as (update %s as t set %s from s where %s returning s.ord)
+select (select min(s.ord) from s where s.ord not in (select done.ord from done))%s`,
+		source, table, strings.Join(p.pick(p.isValue, "{column} = {value}"), ", "), strings.Join(p.pick(p.isKey, "t.{column} = {value}"), " and "), repeated)
 }
 
 // source is the rows of the arrays as s, with their number where it is asked for.

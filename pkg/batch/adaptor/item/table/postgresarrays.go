@@ -180,12 +180,15 @@ func appendArrayText(dst []byte, s string) []byte {
 	return append(append(dst, s[from:]...), '"')
 }
 
-// arraysResult is the result of a statement over arrays: the number of rows that it changed, and the
-// number in its one row, if it has one.
+// arraysResult is the result of a statement over arrays: the number of rows that it changed, the
+// number in its one row, if it has one, and what else stands there.
 type arraysResult struct {
 	rows   int64
 	found  bool
 	number int
+	// repeated are the numbers of the records, with commas, whose keys PostgreSQL says are those of earlier ones.
+	// They are not written yet.
+	repeated string
 }
 
 // exec runs the statement over the arrays.
@@ -196,7 +199,13 @@ func (a *arrays) exec(ctx context.Context, conn tx.Conn, text string) (r arraysR
 			return err
 		}
 		r.rows = result.CommandTag.RowsAffected()
-		if len(result.Rows) == 0 || result.Rows[0][0] == nil {
+		if len(result.Rows) == 0 {
+			return nil
+		}
+		if len(result.Rows[0]) > 1 {
+			r.repeated = string(result.Rows[0][1])
+		}
+		if result.Rows[0][0] == nil {
 			return nil
 		}
 		r.found = true

@@ -212,13 +212,37 @@ func (w *Writer) WriteRecords(ctx context.Context, schema *row.Schema, records [
 	defer w.batch.forget()
 	for _, round := range w.rounds(records) {
 		for part := range slices.Chunk(round, size) {
-			err := w.batch.encode(w.plan, part)
-			if err == nil {
-				err = w.batch.send(ctx, t.Conn(), w.plan)
+			err := w.write(ctx, t.Conn(), records, part)
+			if errors.Is(err, errRepeated) {
+				err = w.writeLayers(ctx, t.Conn(), records, part)
 			}
 			if err != nil {
-				return w.failed(inOrder(err, records, part))
+				return w.failed(err)
 			}
+		}
+	}
+	return nil
+}
+
+// write sends a part of the records.
+func (w *Writer) write(ctx context.Context, conn tx.Conn, records, part [][]row.Value) error {
+	err := w.batch.encode(w.plan, part)
+	if err == nil {
+		err = w.batch.send(ctx, conn, w.plan)
+	}
+	return inOrder(err, records, part)
+}
+
+// errRepeated says that a key is there twice in records that one statement would write.
+var errRepeated = errors.New("a key is repeated")
+
+// writeLayers writes records in which keys are repeated, with a statement for the first records of all keys, one
+// for the second ones, and so on: each record is written, as it would be alone, and the last one of a key
+// stays (rule D8).
+func (w *Writer) writeLayers(ctx context.Context, conn tx.Conn, records, part [][]row.Value) error {
+	for _, layer := range w.layers(part, true) {
+		if err := w.write(ctx, conn, records, layer); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -230,10 +254,15 @@ func (w *Writer) rounds(records [][]row.Value) [][][]row.Value {
 	if w.config.Where == "" || w.db.Dialect() != tx.Postgres {
 		return [][][]row.Value{records}
 	}
+	return w.layers(records, w.plan.exactKeys())
+}
+
+// layers are the records in parts without a key twice. Of keys that are not exact nothing is known: each
+// record is a part.
+func (w *Writer) layers(records [][]row.Value, exact bool) [][][]row.Value {
 	var list [][][]row.Value
 	var keys lasts
 	times := map[string]int{}
-	exact := w.plan.exactKeys()
 	for i, record := range records {
 		n := i
 		if exact {

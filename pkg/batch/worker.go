@@ -13,6 +13,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 	"github.com/surfin-batch/surfin/pkg/batch/job"
 	"github.com/surfin-batch/surfin/pkg/batch/operator"
+	"github.com/surfin-batch/surfin/pkg/batch/repository"
 	"github.com/surfin-batch/surfin/pkg/batch/runtime"
 	"github.com/surfin-batch/surfin/pkg/batch/step"
 )
@@ -106,7 +107,7 @@ func (a *App) workOnParts(owner core.Owner) *runtime.Parts {
 		return step.NewSimpleStepExecutor(t, a.parts.Repository.Database(), observer)
 	}
 	return &runtime.Parts{
-		Repository: a.parts.Repository, Engine: a.parts.Tasks.Engine, Job: a.Service.StoredJob, Owner: owner, Executor: executor,
+		Repository: repository.Patient{Repository: a.parts.Repository}, Engine: a.parts.Tasks.Engine, Job: a.Service.StoredJob, Owner: owner, Executor: executor,
 		Services: core.StepServices{Stores: a.parts.Checkpoints, Observer: observer, Owners: core.OwnersFunc(job.DeadOwner), Jobs: a.parts.Launcher},
 		Resume:   a.resume,
 		Branch: func(ctx context.Context, j *core.Job, of *core.Assignment, since time.Duration, stop <-chan struct{}) (*core.StepExecution, error) {

@@ -105,7 +105,7 @@ func (e *execution) execute() result {
 	go func() {
 		var r result
 		exception.GuardGoroutine(func() (err error) {
-			r.outcome, err = handler.Execute(e.ctx, t)
+			r.outcome, err = handler.Execute(core.WithPatience(e.ctx, e.tenure.keeper), t)
 			return err
 		}, func(err error) {
 			r.err = err

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/surfin-batch/surfin/internal/lease"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 	"github.com/surfin-batch/surfin/pkg/batch/inbox"
@@ -158,6 +159,7 @@ func (s *TaskService) wrong(sub task.Submission) (wrong []error) {
 	if len(sub.Tasks) == 0 {
 		wrong = append(wrong, errors.New("tasks: there is none"))
 	}
+	wrong = append(wrong, flat("", sub.Check())...)
 	if err := sub.Budget.Check(); err != nil {
 		wrong = append(wrong, flat("", err)...)
 	}
@@ -405,12 +407,24 @@ const (
 	longestLook = 2 * time.Second
 )
 
+// patiently reads what can be read again, with the patience of ctx (rule O1).
+func patiently[T any](ctx context.Context, read func(ctx context.Context) (T, error)) (answer T, err error) {
+	err = core.Patiently(ctx, func(ctx context.Context) (err error) {
+		answer, err = read(ctx)
+		return err
+	})
+	return answer, err
+}
+
 // Wait returns the group when no task of it will move by itself any more: its state says
 // whether it has failed. It looks ever less often. The error is ctx's cause when ctx ends
 // first.
 func (s *TaskService) Wait(ctx context.Context, id task.GroupID) (*task.Group, error) {
+	if !core.HasPatience(ctx) {
+		ctx = core.WithPatience(ctx, lease.Waiting)
+	}
 	for pause := firstLook; ; pause = min(pause+pause/2, longestLook) {
-		g, err := s.repository.Group(ctx, id)
+		g, err := patiently(ctx, func(ctx context.Context) (*task.Group, error) { return s.repository.Group(ctx, id) })
 		switch {
 		case ctx.Err() != nil:
 			return nil, context.Cause(ctx)

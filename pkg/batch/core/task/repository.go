@@ -144,6 +144,18 @@ type Submission struct {
 	Step core.StepExecutionID `json:"-"`
 }
 
+// Check reports everything that is wrong with the texts of the group. Its tasks and its budget have
+// checks of their own.
+func (s Submission) Check() error {
+	var errs []error
+	for _, text := range []boundedText{
+		{"title", s.Title, maxTitle}, {"type", s.Type, maxType}, {"idempotency_key", s.IdempotencyKey, maxGroupKey}, {"decider", s.Decider, maxType},
+	} {
+		errs = append(errs, text.check())
+	}
+	return errors.Join(errs...)
+}
+
 // ErrOtherSubmission says that an idempotency key was used for another submission.
 var ErrOtherSubmission = errors.New("the idempotency key was used for something else")
 

@@ -35,6 +35,9 @@ func (r *Repository) claimable() []guard.Condition {
 	return []guard.Condition{
 		{SQL: r.sql("next_run_at IS NULL OR next_run_at <= {now}"), Reason: "it is not due yet"},
 		{SQL: r.sql("deadline_at IS NULL OR deadline_at > {now}"), Reason: "the deadline of its group has passed"},
+		{SQL: r.sql(`NOT EXISTS (SELECT 1 FROM {task_group} g JOIN {step_execution} s ON s.id = g.step_execution_id
+			JOIN {job_execution} j ON j.id = s.job_execution_id
+			WHERE g.id = group_id AND j.stop_requested AND s.flow <> '` + core.FlowFinally + `')`), Reason: "the execution of its step was asked to stop"},
 	}
 }
 

@@ -1,4 +1,4 @@
--- Schema 2.6: deciders of workers, and groups whose attempts came to nothing.
+-- Schema 2.7: deciders of workers, and groups whose attempts came to nothing.
 
 -- The names of the deciders that the program of a worker has, as JSON. A worker of an older program has none.
 ALTER TABLE "{{prefix}}worker" ADD COLUMN deciders TEXT NOT NULL DEFAULT '[]';

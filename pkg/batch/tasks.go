@@ -213,7 +213,7 @@ func newTasks(n taskNeeds, r taskRegistered) (*taskParts, *runtime.TaskService, 
 	}
 	events := inbox.NewEvents(h.Database, cmp.Or(n.Settings.Repository.Prefix, repository.DefaultPrefix))
 	service, err := runtime.NewTaskService(runtime.TaskServiceConfig{
-		Repository: stored, Engine: e, Database: h.Database, Catalog: catalog, Settings: stored, Actor: operator.CurrentActor(),
+		Repository: stored, Engine: e, Database: h.Database, Catalog: catalog, Settings: stored, Logs: n.Settings.Tasks.Logs != "", Actor: operator.CurrentActor(),
 		Events: events,
 	})
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/surfin-batch/surfin/internal/logfolder"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 	"github.com/surfin-batch/surfin/pkg/batch/job"
 	"github.com/surfin-batch/surfin/pkg/batch/operator"
 	"github.com/surfin-batch/surfin/pkg/batch/repository"
@@ -77,9 +78,11 @@ func (a *App) leader(config runtime.Config, name string) (*runtime.Leader, error
 	report := config.Report
 	t, folder := a.parts.Tasks, a.parts.Settings.Tasks.Logs
 	duties := append(t.Sweep.Duties(t.Repository, lostAfter, lookForLost), runtime.RedeliverReady(a.parts.Repository, t.Engine, lookForLost))
+	var store task.LogStore
 	if folder != "" {
-		duties = append(duties, runtime.MoveLogs(t.Repository, t.Repository, logfolder.New(folder), lookForLogs))
+		store = logfolder.New(folder)
 	}
+	duties = append(duties, runtime.MoveLogs(t.Repository, t.Repository, store, lookForLogs))
 	duties = append(duties, runtime.MissingDeciders(t.Repository, a.parts.Observer, lookForDeciders))
 	duties = append(duties, runtime.PurgeOld(t.Repository, lookForOld, a.purgeJobs, a.purgeTasks, a.purgeEvents))
 	c := runtime.LeaderConfig{

@@ -25,6 +25,9 @@ type TaskServiceConfig struct {
 	Catalog  *Catalog
 	// Settings are those that processes share; required.
 	Settings task.Settings
+	// Logs says that old log text moves to a folder (tasks.logs): a log_retention_days_db would
+	// do nothing without it, and is refused.
+	Logs bool
 	// Events are those of inboxes; nil: they cannot be operated.
 	Events *inbox.Events
 	// Actor is who acts where a request does not say; required.
@@ -41,6 +44,7 @@ type TaskService struct {
 	manager    *tx.Manager
 	catalog    *Catalog
 	settings   task.Settings
+	logs       bool
 	events     *inbox.Events
 	actor      string
 }
@@ -50,7 +54,7 @@ func NewTaskService(c TaskServiceConfig) (*TaskService, error) {
 	if c.Repository == nil || c.Engine == nil || c.Database == nil || c.Catalog == nil || c.Settings == nil || c.Actor == "" {
 		return nil, errors.New("a service of tasks needs a repository, its database, an engine, a catalog, settings and an actor")
 	}
-	return &TaskService{repository: c.Repository, engine: c.Engine, manager: tx.NewManager(c.Database), catalog: c.Catalog, settings: c.Settings, events: c.Events, actor: c.Actor}, nil
+	return &TaskService{repository: c.Repository, engine: c.Engine, manager: tx.NewManager(c.Database), catalog: c.Catalog, settings: c.Settings, logs: c.Logs, events: c.Events, actor: c.Actor}, nil
 }
 
 // Accepted is the answer to a submission.
@@ -103,6 +107,11 @@ func (s *TaskService) submit(ctx context.Context, sub task.Submission, wrong ...
 	}
 	for _, t := range unknown {
 		accepted.Warnings = append(accepted.Warnings, s.catalog.lacks(t)+"; they wait for a worker that has one")
+	}
+	for i, spec := range sub.Tasks {
+		if len(spec.DependenciesHint) > 0 {
+			accepted.Warnings = append(accepted.Warnings, fmt.Sprintf("tasks[%d]: dependencies_hint is stored, and nothing acts on it: the tasks of a group are executed in any order", i))
+		}
 	}
 	err := s.manager.Do(ctx, tx.Attr{}, func(ctx context.Context) error {
 		submitted, waiting, err := s.repository.Submit(ctx, sub)
@@ -379,6 +388,9 @@ func (s *TaskService) Settings(ctx context.Context) ([]task.Setting, error) {
 // Set changes a setting that processes share: the leader reads it at its next look. The answer
 // to a value that it has already is "duplicate".
 func (s *TaskService) Set(ctx context.Context, name, value string, by By) (*Acted, error) {
+	if err := task.CheckSetting(name, value); err == nil && name == task.LogRetention && value != "0" && !s.logs {
+		return nil, refuse(ReasonInvalid, fmt.Errorf("%w: %s would do nothing, since tasks.logs names no folder to which log text moves: set it in the surfin.yaml of the workers and of this command (SURFIN_TASKS_LOGS) first", task.ErrSetting, name))
+	}
 	answer, err := s.settings.Set(ctx, name, value, s.who(by))
 	switch {
 	case errors.Is(err, task.ErrSetting):

@@ -3,6 +3,7 @@ package runtime
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/surfin-batch/surfin/pkg/batch/core"
@@ -140,12 +141,16 @@ const moveLimit = 50
 
 // MoveLogs returns the duty that moves old log text to the store, by the setting
 // log_retention_days_db.
+// Without a store it fails where text is to move.
 func MoveLogs(settings task.Settings, logs task.Logs, to task.LogStore, every time.Duration) Duty {
 	return Duty{Name: "move old log text", Every: every, Do: func(ctx context.Context) (bool, error) {
 		list, err := settings.Settings(ctx)
 		days := task.SettingIn(list, task.LogRetention)
-		if err != nil || days == 0 {
+		switch {
+		case err != nil || days == 0:
 			return false, err
+		case to == nil:
+			return false, fmt.Errorf("%s is %d, and tasks.logs of this process names no folder: log text stays in the database", task.LogRetention, days)
 		}
 		n, err := logs.MoveLogs(ctx, to, time.Duration(days)*24*time.Hour, moveLimit)
 		return n == moveLimit, err

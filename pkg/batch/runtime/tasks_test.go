@@ -339,3 +339,33 @@ func TestAWorkerThatLacksTheDeciderOfAGroupLeavesItsTasks(t *testing.T) {
 		return task.Failure("charged, then the line was cut"), nil
 	})
 }
+
+// What does nothing is said: a retention of log text without a folder for it, a hint that
+// nothing acts on, and a task that no handler can work with.
+func TestWhatWouldDoNothingIsSaid(t *testing.T) {
+	eachOffice(t, func(o *office) {
+		_, err := o.service.Set(o.Context(), task.LogRetention, "7", runtime.By{})
+		require.ErrorIs(o, err, task.ErrSetting)
+		require.ErrorContains(o, err, "tasks.logs names no folder to which log text moves")
+		_, err = o.service.Set(o.Context(), task.LogRetention, "0", runtime.By{})
+		require.NoError(o, err)
+
+		settings := o.repo.(task.Settings)
+		_, err = settings.Set(o.Context(), task.LogRetention, "7", "a program with a folder")
+		require.NoError(o, err)
+		_, err = runtime.MoveLogs(settings, nil, nil, time.Minute).Do(o.Context())
+		require.ErrorContains(o, err, "log_retention_days_db is 7, and tasks.logs of this process names no folder")
+		list, err := o.service.Settings(o.Context())
+		require.NoError(o, err)
+		for _, s := range list {
+			require.NotEmpty(o, s.Unit)
+			require.NotEmpty(o, s.Effect)
+		}
+
+		accepted := o.submit(task.Submission{Type: "work", Tasks: []task.Spec{{Title: "one"}, {Title: "two", DependenciesHint: json.RawMessage(`[1]`)}}})
+		require.Equal(o, []string{"tasks[1]: dependencies_hint is stored, and nothing acts on it: the tasks of a group are executed in any order"}, accepted.Warnings)
+		_, err = o.service.Submit(o.Context(), task.Submission{Tasks: []task.Spec{{Title: "Process downloaded data"}}})
+		require.ErrorContains(o, err, `tasks[0]: type: the task has none`)
+		require.ErrorContains(o, err, `write "type" in the task, such as {"type": "http_request", "payload": {"url": "https://example.com"}}`)
+	}, func(*office, context.Context, task.Task) (task.Outcome, error) { return task.Success(), nil })
+}

@@ -40,8 +40,9 @@ func TestTasksAreSubmittedAndOperatedOverHTTP(t *testing.T) {
 		s.call("GET", "/v1/groups/99", nil).is(404)
 
 		s.call("GET", "/v1/settings", nil).is(200).says(`"name":"log_retention_days_db"`)
-		s.call("POST", "/v1/settings/log_retention_days_db", `{"value": "7"}`).is(200).says(`"applied":true`)
-		s.call("POST", "/v1/settings/log_retention_days_db", `{"value": "7"}`).is(200).says(`"applied":false`, `"status":"7"`)
+		s.call("POST", "/v1/settings/log_retention_days_db", `{"value": "7"}`).is(422).says("tasks.logs names no folder")
+		s.call("POST", "/v1/settings/history_retention_days", `{"value": "7"}`).is(200).says(`"applied":true`)
+		s.call("POST", "/v1/settings/history_retention_days", `{"value": "7"}`).is(200).says(`"applied":false`, `"status":"7"`)
 		s.call("GET", "/v1/settings", nil).is(200).says(`"value":"7"`, `"updated_by":"API client anna"`)
 		s.call("POST", "/v1/settings/colour", `{"value": "7"}`).is(422)
 		s.call("GET", "/v1/definitions", nil).is(200).says(`"definitions":[]`)

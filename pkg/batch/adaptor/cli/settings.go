@@ -57,7 +57,7 @@ func (c taskCommands) printSettings(all []task.Setting) error {
 		if s.UpdatedAt != nil {
 			at = timeText(*s.UpdatedAt)
 		}
-		rows = append(rows, []string{s.Name, s.Value, by, at})
+		rows = append(rows, []string{s.Name, s.Value, s.Unit, by, at, s.Effect})
 	}
-	return c.printTable([]column{{title: "setting"}, {title: "value", right: true}, {title: "by"}, {title: "at"}}, rows)
+	return c.printTable([]column{{title: "setting"}, {title: "value", right: true}, {title: "unit"}, {title: "by"}, {title: "at"}, {title: "effect"}}, rows)
 }

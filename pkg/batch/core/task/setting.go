@@ -15,7 +15,7 @@ import (
 // works. They win over configuration files.
 const (
 	// LogRetention is for how many days log text stays in the database before it is moved to
-	// a file; 0: for ever.
+	// a file in the folder of the settings' tasks.logs; 0: for ever.
 	LogRetention = "log_retention_days_db"
 	// HistoryRetention is for how many days what is over stays in the database before it is
 	// deleted: executions, tasks, processed events and keys of requests; 0: for ever.
@@ -31,6 +31,9 @@ const (
 type Setting struct {
 	Name  string `json:"name"`
 	Value string `json:"value"`
+	// Unit is that of the value, and Effect what it does.
+	Unit   string `json:"unit"`
+	Effect string `json:"effect"`
 	// Default says that the value was never set.
 	Default   bool       `json:"default,omitempty"`
 	UpdatedAt *time.Time `json:"updated_at,omitempty"`
@@ -55,8 +58,10 @@ var ErrSetting = errors.New("setting refused")
 // DefaultSettings are the settings with their defaults.
 func DefaultSettings() []Setting {
 	return []Setting{
-		{Name: ContinuationGrace, Value: "0", Default: true}, {Name: HistoryRetention, Value: "0", Default: true},
-		{Name: LogRetention, Value: "0", Default: true}, {Name: ReassignAfter, Value: "30", Default: true},
+		{Name: ContinuationGrace, Value: "0", Default: true, Unit: "seconds", Effect: "after its lease a task is left to a worker that is cut off, and continues it"},
+		{Name: HistoryRetention, Value: "0", Default: true, Unit: "days", Effect: "after them the leader deletes what is over; 0: never"},
+		{Name: LogRetention, Value: "0", Default: true, Unit: "days", Effect: "after them the leader moves log text to the folder tasks.logs; 0: never"},
+		{Name: ReassignAfter, Value: "30", Default: true, Unit: "seconds", Effect: "a task may be assigned, and not begun, to a worker that is gone"},
 	}
 }
 

@@ -84,7 +84,7 @@ func (s Spec) Check() error {
 	var errs []error
 	wrong := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
 	if s.Type == "" {
-		wrong("type: the task has none, its seed_action_hint has none, and its group has none")
+		wrong(`type: the task has none, its seed_action_hint has none, and its group has none: write "type" in the task, such as {"type": "http_request", "payload": {"url": "https://example.com"}}, or in the group for all its tasks; a handler works with type and payload, title and goal are for people and deciders`)
 	}
 	for _, text := range []boundedText{{"type", s.Type, maxType}, {"idempotency_key", s.IdempotencyKey, maxKey}, {"title", s.Title, maxTitle}, {"intent", s.Intent, maxPayload}} {
 		errs = append(errs, text.check())

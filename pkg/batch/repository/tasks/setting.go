@@ -29,7 +29,7 @@ func (r *Repository) Settings(ctx context.Context) ([]task.Setting, error) {
 	for _, row := range rows {
 		i := slices.IndexFunc(list, func(s task.Setting) bool { return s.Name == row.Name })
 		if i >= 0 { // else it is of another version of the program
-			list[i] = task.Setting{Name: row.Name, Value: row.Value, UpdatedBy: row.UpdatedBy, UpdatedAt: timeOf(row.UpdatedAt)}
+			list[i].Value, list[i].Default, list[i].UpdatedBy, list[i].UpdatedAt = row.Value, false, row.UpdatedBy, timeOf(row.UpdatedAt)
 		}
 	}
 	return list, nil

@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"mime"
 	"net/http"
@@ -70,6 +71,9 @@ func (h *Handler) Execute(ctx context.Context, t task.Task) (task.Outcome, error
 
 func read(payload json.RawMessage) (r httpcall.Request, err error) {
 	var p Payload
+	if len(payload) == 0 {
+		return r, errors.New(`the task has none: write "payload": {"url": "https://example.com/data.json"}; a goal is not read`)
+	}
 	d := json.NewDecoder(bytes.NewReader(payload))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&p); err != nil {

@@ -82,6 +82,9 @@ func (Handler) Execute(ctx context.Context, t task.Task) (task.Outcome, error) {
 // read decodes the payload.
 func read(payload json.RawMessage) (c process.Command, err error) {
 	var p Payload
+	if len(payload) == 0 {
+		return c, errors.New(`the task has none: write "payload": {"script": "echo hello"} or {"command": ["echo", "hello"]}; a goal is not read`)
+	}
 	d := json.NewDecoder(bytes.NewReader(payload))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&p); err != nil {

@@ -221,7 +221,7 @@ func TestTheWritersKeepTheContract(t *testing.T) {
 			return NewWriter(writerConfig(path), use)
 		},
 		"lines": func(path string, use registry.BuildContext) (item.Writer, error) {
-			itemType, err := lineType("")
+			itemType, err := lineType(defaultField)
 			require.NoError(t, err)
 			use.In = itemType
 			return NewLinesWriter(LinesWriterConfig{Path: path}, use)
@@ -234,7 +234,7 @@ func TestTheWritersKeepTheContract(t *testing.T) {
 				if name == "fixed" {
 					return itemtest.Chunks([]item.Row{pay(t, 1, "Ada")}, []item.Row{pay(t, 2, "Bob"), pay(t, -3, "Zoë")}, []item.Row{pay(t, 4, "Cy")})
 				}
-				itemType, err := lineType("")
+				itemType, err := lineType(defaultField)
 				require.NoError(t, err)
 				text := func(s string) item.Row { return row.New(itemType.Schema(), []row.Value{row.StringValue(s)}) }
 				return itemtest.Chunks([]item.Row{text("a"), text("")}, []item.Row{text("b ")})
@@ -322,4 +322,25 @@ func TestAValueThatNeedsTwoLinesIsInvalid(t *testing.T) {
 	err = w.Write(t.Context(), itemtest.Chunks([]item.Row{pay(t, 1, "a\nb")})[0])
 	require.ErrorContains(t, err, "field name: its text has a line end")
 	require.NoError(t, c.Close(t.Context()))
+}
+
+// TestLinesTakesAnItemType: a Go struct or rows, with one field that is a string.
+func TestLinesTakesAnItemType(t *testing.T) {
+	t.Parallel()
+	type entry struct{ Text string }
+	path := fileOf(t, "a\nb\n")
+	r, err := NewLinesReader(LinesConfig{Path: path, Field: "line", Item: item.TypeOf[entry]("entry"), MaxLine: 100})
+	require.NoError(t, err)
+	require.NoError(t, r.Component().(item.Opener).Open(t.Context(), nil))
+	items := r.NewItems(2)
+	require.NoError(t, r.Fill(t.Context(), items, 2))
+	require.Equal(t, []entry{{"a"}, {"b"}}, items.(*item.Slice[entry]).Items)
+	for want, cfg := range map[string]LinesConfig{
+		"field: it does not go with item":                           {Path: path, Field: "text", Item: item.TypeOf[entry]("entry"), MaxLine: 100},
+		"item: a line is one text: a type with one field, a string": {Path: path, Item: payment(t), MaxLine: 100},
+		"such as {line: string}, and number has other fields":       {Path: path, Item: item.TypeOf[struct{ N int64 }]("number"), MaxLine: 100},
+	} {
+		_, err := NewLinesReader(cfg)
+		require.ErrorContains(t, err, want)
+	}
 }

@@ -57,6 +57,10 @@ func (s *Service) restartOf(ctx context.Context, req RestartRequest) (*launch, e
 	if err := s.restartParameters(l, req); err != nil {
 		return nil, err
 	}
+	l.confine(ctx, nil, e)
+	if _, err := l.checkPaths(ctx); err != nil {
+		return nil, err
+	}
 	if req.From != "" {
 		if err := s.admits(ctx, l); err != nil {
 			return nil, err

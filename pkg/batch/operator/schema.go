@@ -14,7 +14,7 @@ func (s *Service) Prepare(ctx context.Context) error {
 	if s.config.Schema == nil || s.prepared.Load() {
 		return nil
 	}
-	err := s.config.Schema.CheckSchema(ctx)
+	err := core.Patiently(ctx, s.config.Schema.CheckSchema)
 	if errors.Is(err, core.ErrSchemaMissing) && s.migrates() {
 		err = s.config.Schema.Migrate(ctx)
 	}

@@ -41,7 +41,7 @@ func TestWrongSettingsOfTheAPIAreRefusedWithoutATokenInTheMessage(t *testing.T) 
 		"api: {listen: nowhere}":                                                                       "is not HOST:PORT",
 		"api: {listen: ''}":                                                                            "HOST:PORT is needed",
 		"api: {rate: 0}":                                                                               "is not a number of requests",
-		"api: {tokens: {}}":                                                                            "unknown key api.tokens (allowed: listen, operator_tokens, rate, viewer_tokens)",
+		"api: {tokens: {}}":                                                                            "unknown key api.tokens (allowed: listen, operator_tokens, paths, rate, viewer_tokens)",
 	} {
 		_, err := Load(Source{Dir: write(t, text)})
 		require.ErrorContains(t, err, want, text)

@@ -29,6 +29,8 @@ type Config struct {
 	Tasks *runtime.TaskService
 	// Clients are who may call it; none: it may be read without a token, and changes nothing.
 	Clients []settings.Client
+	// Paths are the folders, beside that of the job file, that paths of clients may be in.
+	Paths []string
 	// Rate is how many requests a second one client may make.
 	Rate int
 	// Log hears of what went wrong in the server; nil: slog.Default().

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"github.com/surfin-batch/surfin/pkg/batch/operator"
 )
 
 // The bounds of a request.
@@ -75,7 +77,7 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	ctx, end := whileAnswering(context.WithValue(r.Context(), callerKey{}, who), g.config.Service.CheckDatabase)
 	defer end()
-	r = r.WithContext(ctx)
+	r = r.WithContext(operator.WithClient(ctx, g.config.Paths))
 	lowerMediaType(r.Header)
 	r.Body = http.MaxBytesReader(w, r.Body, maxBody)
 	if _, pattern := g.mux.Handler(r); pattern == "" {

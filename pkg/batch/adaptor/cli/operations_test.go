@@ -54,7 +54,8 @@ func TestStopSaysWhatWillHappenAndWhatIsOverCannotBeStopped(t *testing.T) {
 	r := s.run("stop", "1") // while it reads its first item
 	require.Equal(t, cli.ExitCompleted, r.code, r.err)
 	require.Regexp(t, `^job e, execution 1: STOPPING in TOOK
- process \d+ on \S+ commits the chunk in hand, and ends
+ process \d+ on \S+ starts no further step, part or task, except for steps of finally
+ running: \S+; a chunk step commits its current chunk, any other step returns by itself
  wait for it: surfin stop 1 --wait 5m --database-url URL
  what it does: surfin show 1 --database-url URL
 $`, r.out)

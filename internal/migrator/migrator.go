@@ -152,7 +152,9 @@ type towardsError struct {
 	err     error
 }
 
-func (e *towardsError) Error() string { return fmt.Sprintf("on the way to version %d: %v", e.version, e.err) }
+func (e *towardsError) Error() string {
+	return fmt.Sprintf("on the way to version %d: %v", e.version, e.err)
+}
 func (e *towardsError) Unwrap() error { return e.err }
 
 // failedFile returns the name of the file with the migration that failed: up to the version that it

@@ -321,7 +321,9 @@ func (c constructor) provider(described registry.Component, sig signature) any {
 			err = reflect.ValueOf(missing)
 		}
 		made := described
-		made.New = func(_ context.Context, cfg any, b registry.BuildContext) (any, error) { return c.call(cfg, b, deps, sig) }
+		made.New = func(_ context.Context, cfg any, b registry.BuildContext) (any, error) {
+			return c.call(cfg, b, deps, sig)
+		}
 		return []reflect.Value{reflect.ValueOf([]registry.Component{made}), err}
 	})
 	return provider.Interface()

@@ -31,7 +31,7 @@ func NewCatalog(components *registry.Registry, carried map[string]*jobfile.File,
 	c := &Catalog{registry: components, carried: carried, jobs: map[string]jobfile.Source{}}
 	var errs []error
 	for _, path := range paths {
-		files, err := jobFiles(path)
+		files, err := JobFiles(path)
 		if err != nil {
 			errs = append(errs, err)
 			continue
@@ -46,8 +46,8 @@ func NewCatalog(components *registry.Registry, carried map[string]*jobfile.File,
 	return c, nil
 }
 
-// jobFiles returns path itself, or the job files of the folder that it is, absolute.
-func jobFiles(path string) ([]string, error) {
+// JobFiles returns path itself, or the files *.yaml and *.yml of the folder that it is, absolute.
+func JobFiles(path string) ([]string, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {
 		return nil, fmt.Errorf("jobs: %w", err)

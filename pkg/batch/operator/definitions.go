@@ -114,6 +114,23 @@ func (s *Service) definitions(ctx context.Context, filter task.DefinitionFilter)
 	return s.config.Definitions.Definitions(ctx, filter)
 }
 
+// Unregister forgets a registered job: its schedule ends, and it is started by its name no longer.
+// What runs continues, and its history stays. A task that waits to run it fails. A name that is not
+// registered is refused.
+func (s *Service) Unregister(ctx context.Context, name string) error {
+	if s.config.Definitions == nil {
+		return errNoDefinitions
+	}
+	if err := s.Prepare(ctx); err != nil {
+		return err
+	}
+	err := s.config.Definitions.Unregister(ctx, name, s.actor(ctx))
+	if errors.Is(err, core.ErrNotFound) {
+		return &Refusal{Reason: ReasonNoSuchJob, Err: fmt.Errorf("job %s is not registered: %w", name, core.ErrNoSuchJob)}
+	}
+	return err
+}
+
 // Enable lets the schedule of a registered job be heeded from now on: what was due while it
 // was disabled is not caught up. A name that is not registered is refused.
 func (s *Service) Enable(ctx context.Context, name string) (*DefinitionView, error) {

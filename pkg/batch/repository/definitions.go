@@ -19,10 +19,11 @@ var _ task.Definitions = (*Repository)(nil)
 
 // The acts of audit rows about definitions, which are about no execution.
 const (
-	actRegister = "register"
-	actEnable   = "enable"
-	actDisable  = "disable"
-	actLeaveOut = "leave out"
+	actRegister   = "register"
+	actUnregister = "unregister"
+	actEnable     = "enable"
+	actDisable    = "disable"
+	actLeaveOut   = "leave out"
 )
 
 type jobDefinition struct {
@@ -178,6 +179,24 @@ func (r *Repository) EnableDefinition(ctx context.Context, name string, enabled 
 	}
 	d, err := r.Definition(ctx, name)
 	return d, changed, err
+}
+
+// Unregister implements task.Definitions: one DELETE and its audit row.
+func (r *Repository) Unregister(ctx context.Context, name, actor string) error {
+	err := r.store.transact(ctx, func(ctx context.Context) error {
+		done := r.store.exec(ctx, "DELETE FROM {job_definition} WHERE name = ?", name)
+		if done.Error != nil {
+			return done.Error
+		}
+		if done.RowsAffected == 0 {
+			return core.ErrNotFound
+		}
+		return r.auditDefinition(ctx, actUnregister, actor, name)
+	})
+	if err != nil {
+		return fmt.Errorf("unregister job %s: %w", name, err)
+	}
+	return nil
 }
 
 // Advance implements task.Definitions: one guarded UPDATE, and its audit row.

@@ -23,6 +23,12 @@ type API struct {
 	Rate int
 }
 
+// Health says where a worker answers probes.
+type Health struct {
+	// Listen is HOST:PORT; empty: nowhere.
+	Listen string
+}
+
 // Client may call the API: with its token as a bearer token, or with its name and the token
 // as user and password.
 type Client struct {
@@ -59,6 +65,13 @@ func apiSettings() []setting {
 				s.API.Listen = text
 				if text == "" {
 					return errors.New("it is empty: HOST:PORT is needed")
+				}
+				return listenAddress(text)
+			}},
+		{"health.listen", "", "HOST:PORT at which a worker answers `/livez` and `/readyz`, without a token; empty: nowhere. `surfin serve` answers them at api.listen",
+			func(s *Settings, text string) error {
+				if s.Health.Listen = text; text == "" {
+					return nil
 				}
 				return listenAddress(text)
 			}},

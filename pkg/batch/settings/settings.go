@@ -46,6 +46,7 @@ type Settings struct {
 	Files            Files
 	Tasks            Tasks
 	API              API
+	Health           Health
 	// Secrets finds the secrets of job files, and masks them; nil: there are none.
 	Secrets *secret.Vault
 	// Warnings are about what was ignored, such as a SURFIN_ variable that is no

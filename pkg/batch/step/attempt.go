@@ -28,8 +28,8 @@ type attempt struct {
 	pendingAfterStep []core.AfterStep
 	// listening is the number of them that are listeners of the step; the others are components.
 	listening int
-	promoted         map[string]any
-	success          *ending // as recorded in the step's transaction, before its commit
+	promoted  map[string]any
+	success   *ending // as recorded in the step's transaction, before its commit
 	// part says that the work is part of the group's transaction.
 	part bool
 	// atomic says that the work is in one transaction, which is rolled back where it fails.

@@ -32,18 +32,24 @@ type guard struct {
 	limiter *limiter
 	origins *http.CrossOriginProtection
 	mux     *http.ServeMux
+	health  *Health
 }
 
 func newGuard(config Config, mux *http.ServeMux) http.Handler {
 	return &guard{
 		config: config, door: newDoor(config.Clients), limiter: newLimiter(config.Rate, config.Now),
 		origins: http.NewCrossOriginProtection(), mux: mux,
+		health: &Health{Check: config.Service.CheckDatabase, Stopping: config.stopping, Log: config.Log},
 	}
 }
 
 // ServeHTTP lets a request through, or answers why not.
 func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer g.recovered(w, r)
+	if isProbe(r) { // before tokens and rates: an orchestrator has neither
+		g.health.ServeHTTP(w, r)
+		return
+	}
 	h := w.Header()
 	h.Set("Cache-Control", "no-store")
 	h.Set("X-Content-Type-Options", "nosniff")

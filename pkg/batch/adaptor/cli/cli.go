@@ -141,7 +141,7 @@ Exit codes:
 	root.AddCommand(
 		dryRunCommand{env}.runDryRun(runCommands{env}.runCommand()), fileCommands{env}.validateCommand(), fileCommands{env}.testCommand(), fileCommands{env}.inferCommand(), fileCommands{env}.initCommand(), fileCommands{env}.copyCommand(), runCommands{env}.nextCommand(), runCommands{env}.backfillCommand(), dryRunCommand{env}.restartDryRun(runCommands{env}.restartCommand()), operateCommands{env}.stopCommand(), operateCommands{env}.abandonCommand(),
 		operateCommands{env}.recoverCommand(), serverCommands{env}.workerCommand(), serverCommands{env}.serveCommand(), operateCommands{env}.purgeCommand(), showCommands{env}.listCommand(), showCommands{env}.showCommand(), showCommands{env}.explainCommand(), showCommands{env}.topCommand(), skipsCommands{env}.skipsCommand(), taskCommands{env}.tasksCommand(),
-		definitionsCommands{env}.registerCommand(), definitionsCommands{env}.definitionsCommand(), definitionsCommands{env}.schedulesCommand(),
+		definitionsCommands{env}.registerCommand(), definitionsCommands{env}.unregisterCommand(), definitionsCommands{env}.definitionsCommand(), definitionsCommands{env}.schedulesCommand(),
 		serverCommands{env}.sqlCommand(), serverCommands{env}.migrateCommand(), fileCommands{env}.schemaCommand(), fileCommands{env}.describeCommand(), fileCommands{env}.versionCommand(), fileCommands{env}.manCommand(),
 		taskCommands{env}.eventsCommand(), taskCommands{env}.settingsCommand(),
 	)

@@ -4,12 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/surfin-batch/surfin/internal/nearest"
+	"github.com/surfin-batch/surfin/pkg/batch/adaptor/jobfile"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 	"github.com/surfin-batch/surfin/pkg/batch/operator"
@@ -19,47 +22,160 @@ import (
 type definitionsCommands struct{ env *environment }
 
 func (c definitionsCommands) registerCommand() *cobra.Command {
+	var prune bool
 	cmd := &cobra.Command{
-		Use:   "register FILE",
-		Short: "Register a job file with the servers that share the history",
-		Long: `Checks a job file and stores it, with the files that it names, in the history's
-database. Servers start it by the name of its job and at the times of its schedule;
-they read no file for it. Registered again, the new version replaces the one before,
-for what begins after that. A name that is new is enabled.`,
-		Example: "  " + c.env.app.Name + " register nightly.yaml",
+		Use:   "register FILE|FOLDER ...",
+		Short: "Register job files with the servers that share the history",
+		Long: `Checks job files and stores them, with the files that they name, in the history's
+database. Servers start them by the names of their jobs and at the times of their
+schedules; they read no file for it. Registered again, the new version replaces the one
+before, for executions that begin after that. A name that is new is enabled.
+
+A FOLDER stands for its files *.yaml and *.yml, not those of folders in it. If one file is
+wrong, nothing is registered. --prune also unregisters the jobs whose registered file was
+in one of the folders and is not among its files now.`,
+		Example: "  " + c.env.app.Name + " register nightly.yaml\n  " + c.env.app.Name + " register jobs/ --prune",
 		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) != 1 {
-				return usage(errors.New("one job file is expected"), "usage:  "+cmd.UseLine())
+			if len(args) == 0 {
+				return usage(errors.New("which job files? at least one file or folder is expected"), "usage:  "+cmd.UseLine())
 			}
 			return nil
 		},
 		ValidArgsFunction: completeJobFiles,
-		RunE:              func(cmd *cobra.Command, args []string) error { return c.register(cmd.Context(), args[0]) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return c.register(cmd.Context(), args, prune)
+		},
 	}
+	cmd.Flags().BoolVar(&prune, "prune", false, "unregister jobs of the folders whose files are gone")
 	c.env.addFormatFlag(cmd)
 	return cmd
 }
 
-func (c definitionsCommands) register(ctx context.Context, path string) error {
-	file, err := c.env.loadJobFile(path)
+// registration is what register did, as JSON has it if several files were named.
+type registration struct {
+	Registered   []*operator.Registered `json:"registered"`
+	Unregistered []string               `json:"unregistered"`
+}
+
+func (c definitionsCommands) register(ctx context.Context, paths []string, prune bool) error {
+	files, folders, err := c.filesOf(paths)
 	if err != nil {
 		return err
+	}
+	if prune && len(folders) == 0 {
+		return usagef("--prune: it is for folders, and none is named")
 	}
 	if err := c.env.configure(); err != nil {
 		return err
 	}
-	var made *operator.Registered
-	err = c.env.withSession(ctx, c.env.observer(), func(s *Session) (err error) {
-		made, err = s.Service.Register(ctx, operator.RegisterRequest{Checked: file})
+	done := registration{Registered: []*operator.Registered{}, Unregistered: []string{}}
+	err = c.env.withSession(ctx, c.env.observer(), func(s *Session) error {
+		for _, file := range files {
+			made, err := s.Service.Register(ctx, operator.RegisterRequest{Checked: file})
+			if err != nil {
+				return c.env.refusal(err)
+			}
+			done.Registered = append(done.Registered, made)
+		}
+		if !prune {
+			return nil
+		}
+		done.Unregistered, err = pruned(ctx, s.Service, done.Registered, folders)
 		return c.env.refusal(err)
 	})
-	if err != nil {
-		return err
-	}
 	if c.env.format == formatJSON {
-		return c.env.printJSON(made)
+		if err == nil && len(paths) == 1 && len(folders) == 0 {
+			return c.env.printJSON(done.Registered[0])
+		}
+		return errors.Join(err, c.env.printJSON(done))
 	}
-	return c.env.print(registeredText(made))
+	text := ""
+	for _, made := range done.Registered {
+		text += registeredText(made)
+	}
+	for _, name := range done.Unregistered {
+		text += "Job " + name + " is not registered any more: its file is gone.\n"
+	}
+	return errors.Join(err, c.env.print(text)) // what was registered before a failure stays
+}
+
+// filesOf loads every file that is named, or is in a folder that is, before any is registered.
+func (c definitionsCommands) filesOf(paths []string) (files []*jobfile.File, folders []string, err error) {
+	var errs []error
+	byJob := map[string]string{}
+	for _, path := range paths {
+		list := []string{path}
+		if info, err := os.Stat(path); err == nil && info.IsDir() && c.env.app.Files[path] == nil {
+			if list, err = operator.JobFiles(path); err != nil {
+				errs = append(errs, usage(err))
+				continue
+			}
+			folders = append(folders, filepath.Dir(list[0]))
+		}
+		for _, one := range list {
+			file, err := c.env.loadJobFile(one)
+			if err != nil {
+				errs = append(errs, err)
+				continue
+			}
+			if other, twice := byJob[file.Name()]; twice {
+				errs = append(errs, usagef("%s and %s both have job %s", other, one, file.Name()))
+			}
+			byJob[file.Name()] = one
+			files = append(files, file)
+		}
+	}
+	return files, folders, errors.Join(errs...)
+}
+
+// pruned unregisters the jobs whose file was in one of the folders and that were not registered now,
+// and returns their names.
+func pruned(ctx context.Context, s *operator.Service, now []*operator.Registered, folders []string) ([]string, error) {
+	list, err := s.Definitions(ctx)
+	gone := []string{}
+	for _, d := range list {
+		kept := slices.ContainsFunc(now, func(made *operator.Registered) bool { return made.Job == d.Job })
+		if err != nil || kept || d.File == "" || !slices.Contains(folders, filepath.Dir(d.File)) {
+			continue
+		}
+		if err = s.Unregister(ctx, d.Job); err == nil {
+			gone = append(gone, d.Job)
+		}
+	}
+	return gone, err
+}
+
+func (c definitionsCommands) unregisterCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "unregister JOB ...",
+		Short: "Forget registered jobs; their history stays",
+		Long: `The schedule of the job ends, and servers start it by its name no longer. What runs
+continues; tasks that wait to run the job fail. "register" brings it back, enabled.`,
+		Example: "  " + c.env.app.Name + " unregister nightly",
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return usage(errors.New("which jobs? at least one name is expected"), "usage:  "+cmd.UseLine())
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := c.env.configure(); err != nil {
+				return err
+			}
+			ctx := cmd.Context()
+			return c.env.withSession(ctx, c.env.observer(), func(s *Session) error {
+				var errs []error
+				for _, name := range args {
+					if err := s.Service.Unregister(ctx, name); err != nil {
+						errs = append(errs, c.env.refusal(err))
+						continue
+					}
+					errs = append(errs, c.env.print("Job "+name+" is not registered any more.\n"))
+				}
+				return errors.Join(errs...)
+			})
+		},
+	}
 }
 
 func registeredText(made *operator.Registered) string {

@@ -1,6 +1,7 @@
 package cli_test
 
 import (
+	"os"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -61,4 +62,47 @@ func TestADatabaseThatIsNotThereHasNoDefinitions(t *testing.T) {
 		require.Equal(t, cli.ExitCompleted, r.code, r.err)
 		require.Empty(t, r.out)
 	}
+}
+
+func TestFoldersAreRegisteredAndPruned(t *testing.T) {
+	t.Parallel()
+	testdb.Each(t, func(t *testing.T, url string) {
+		t.Parallel()
+		plain := func(name string) string { return "job: " + name + "\nflow:\n- {step: a, tasklet: nothing}\n" }
+		s := newScene(t, url, map[string]string{"other.yaml": plain("other")})
+		require.NoError(t, os.Mkdir(s.path("jobs"), 0o700))
+		s.write("jobs/a.yaml", plain("a"))
+		s.write("jobs/b.yml", plain("b"))
+		s.write("jobs/notes.txt", "no job")
+		require.Equal(t, cli.ExitCompleted, s.run("migrate").code)
+		require.Equal(t, cli.ExitCompleted, s.run("register", "other.yaml").code)
+
+		s.write("jobs/c.yaml", "job: c\nflow:\n- {step: a, tasklet: nothnig}\n")
+		r := s.run("register", s.path("jobs"))
+		require.Equal(t, cli.ExitUsage, r.code)
+		require.Contains(t, r.err, "nothnig")
+		require.NotContains(t, s.run("definitions").out, "\na ", "nothing is registered where one file is wrong")
+		s.write("jobs/c.yaml", plain("a"))
+		require.Contains(t, s.run("register", s.path("jobs")).err, "both have job a")
+
+		s.write("jobs/c.yaml", plain("c"))
+		r = s.run("register", s.path("jobs"), "--prune")
+		require.Equal(t, cli.ExitCompleted, r.code, r.err)
+		require.Regexp(t, `(?s)^Job a is registered .*Job b is registered .*Job c is registered `, r.out)
+		require.NoError(t, os.Remove(s.path("jobs/b.yml")))
+		require.NotContains(t, s.run("register", s.path("jobs")).out, "Job b")
+		r = s.run("register", s.path("jobs"), "--prune")
+		require.Equal(t, cli.ExitCompleted, r.code, r.err)
+		require.Contains(t, r.out, "Job b is not registered any more: its file is gone.\n")
+		require.Regexp(t, `(?s)a .*c .*other `, s.run("definitions").out, "a job of another folder stays")
+		require.Contains(t, s.run("register", s.path("jobs"), "--prune", "--format", "json").out, `"unregistered": []`)
+		require.Contains(t, s.run("register", "other.yaml", "--prune").err, "it is for folders")
+
+		r = s.run("unregister", "a", "huh")
+		require.Equal(t, cli.ExitUsage, r.code)
+		require.Contains(t, r.out, "Job a is not registered any more.\n")
+		require.Contains(t, r.err, "job huh is not registered")
+		require.NotContains(t, s.run("definitions", "--format", "csv").out, "\na,")
+		require.Contains(t, s.run("register", "jobs/a.yaml").out, "Job a is registered")
+	})
 }

@@ -2,10 +2,13 @@ package cli
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/surfin-batch/surfin/pkg/batch/adaptor/api"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 	"github.com/surfin-batch/surfin/pkg/batch/runtime"
@@ -57,6 +60,7 @@ second one cancels.`,
 		},
 	}
 	f := cmd.Flags()
+	f.Var(&settingValue{env: c.env, name: "--health", key: "health.listen"}, "health", "`ADDRESS` HOST:PORT of /livez and /readyz (default: health.listen)")
 	f.IntVar(&o.Slots, "slots", o.Slots, "run `N` tasks and parts at once")
 	f.DurationVar(&o.Poll, "poll", o.Poll, "`TIME` between two looks for retries that are due")
 	f.DurationVar(&o.Drain, "drain", o.Drain, "`TIME` that tasks in hand have to end when the worker is stopped")
@@ -74,9 +78,26 @@ func (c serverCommands) work(ctx context.Context, o runtime.Options) error {
 	o.Report = func(e runtime.Event) { c.workerEvent(ctx, e) }
 	return c.env.withSession(ctx, c.env.observer(), func(s *Session) error {
 		c.env.announceDatabase(ctx)
-		c.env.log.InfoContext(ctx, "worker with "+plural(o.Slots, "slot")+": waiting for work")
-		return s.Work(ctx, signals.stop, o)
+		return c.withProbes(ctx, s, signals.stop, func() error {
+			c.env.log.InfoContext(ctx, "worker with "+plural(o.Slots, "slot")+": waiting for work")
+			return s.Work(ctx, signals.stop, o)
+		})
 	})
+}
+
+// withProbes answers /livez and /readyz while the worker works, where health.listen says so.
+func (c serverCommands) withProbes(ctx context.Context, s *Session, stopping <-chan struct{}, work func() error) (err error) {
+	address := c.env.settings.Health.Listen
+	if address == "" {
+		return work()
+	}
+	at, end, err := api.ServeHealth(ctx, address, &api.Health{Check: s.Service.CheckDatabase, Stopping: stopping, Log: c.env.log})
+	if err != nil {
+		return usage(err)
+	}
+	defer func() { err = errors.Join(err, end()) }()
+	c.env.log.InfoContext(ctx, fmt.Sprintf("probes are answered at http://%s/livez and /readyz", at))
+	return work()
 }
 
 func (c serverCommands) workerEvent(ctx context.Context, e runtime.Event) {

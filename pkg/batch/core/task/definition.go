@@ -69,6 +69,9 @@ type Definitions interface {
 	// EnableDefinition changes whether the schedule is heeded, and reports whether that was
 	// another way before. core.ErrNotFound if there is none of that name.
 	EnableDefinition(ctx context.Context, name string, enabled bool, actor string) (Definition, bool, error)
+	// Unregister deletes the definition of a name; core.ErrNotFound if there is none. The history of
+	// the job stays.
+	Unregister(ctx context.Context, name, actor string) error
 	// Advance moves ScheduledUntil, in the transaction that submits the runs up to then. It is
 	// false, and changes nothing, where the definition is disabled, has another version, or
 	// has been advanced by another process: nothing may be submitted then. note is for the

@@ -221,7 +221,7 @@ func TestTheWritersKeepTheContract(t *testing.T) {
 			return NewWriter(writerConfig(path), use)
 		},
 		"lines": func(path string, use registry.BuildContext) (item.Writer, error) {
-			itemType, err := lineType("")
+			itemType, err := lineType(defaultField)
 			require.NoError(t, err)
 			use.In = itemType
 			return NewLinesWriter(LinesWriterConfig{Path: path}, use)
@@ -234,7 +234,7 @@ func TestTheWritersKeepTheContract(t *testing.T) {
 				if name == "fixed" {
 					return itemtest.Chunks([]item.Row{pay(t, 1, "Ada")}, []item.Row{pay(t, 2, "Bob"), pay(t, -3, "Zoë")}, []item.Row{pay(t, 4, "Cy")})
 				}
-				itemType, err := lineType("")
+				itemType, err := lineType(defaultField)
 				require.NoError(t, err)
 				text := func(s string) item.Row { return row.New(itemType.Schema(), []row.Value{row.StringValue(s)}) }
 				return itemtest.Chunks([]item.Row{text("a"), text("")}, []item.Row{text("b ")})

@@ -1,0 +1,127 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+)
+
+// The paths of the probes (rule AP5).
+const (
+	livePath  = "/livez"
+	readyPath = "/readyz"
+)
+
+// readyTime is how long an answer about the database is used again: probes need no token, and many
+// of them ask the database no more often than one.
+const readyTime = time.Second
+
+// Health answers the probes of an orchestrator: /livez as long as the process serves, whatever its
+// database does, and /readyz if it can work. Neither needs a token; they tell nothing else.
+type Health struct {
+	// Check asks the database for an answer, and for the tables of this binary.
+	Check func(ctx context.Context) error
+	// Stopping is closed when the process begins to stop; nil: it never does.
+	Stopping <-chan struct{}
+	// Log has why the process is not ready; nil: slog.Default().
+	Log *slog.Logger
+
+	mu    sync.Mutex
+	asked time.Time
+	why   string // not ready, when it was asked
+}
+
+// readiness is the answer to a probe.
+type readiness struct {
+	Status string `json:"status"` // "ok", or "unavailable"
+	Reason string `json:"reason,omitempty"`
+}
+
+// ServeHTTP answers GET and HEAD of the two paths, and 404 for others.
+func (h *Health) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if !isProbe(r) {
+		http.NotFound(w, r)
+		return
+	}
+	answer, status := readiness{Status: "ok"}, http.StatusOK
+	if r.URL.Path == readyPath {
+		if answer.Reason = h.unready(r.Context()); answer.Reason != "" {
+			answer.Status, status = "unavailable", http.StatusServiceUnavailable
+		}
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Cache-Control", "no-store")
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(answer) //nolint:errcheck // the client has gone
+}
+
+// isProbe reports whether the request is for one of the probes.
+func isProbe(r *http.Request) bool {
+	reads := r.Method == http.MethodGet || r.Method == http.MethodHead
+	return reads && (r.URL.Path == livePath || r.URL.Path == readyPath)
+}
+
+// unready returns why the process cannot work; empty: it can.
+func (h *Health) unready(ctx context.Context) string {
+	select {
+	case <-h.Stopping:
+		return "the process is stopping"
+	default: // also where there is no such channel
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if time.Since(h.asked) < readyTime {
+		return h.why
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), answerTime)
+	defer cancel()
+	err, was := h.Check(ctx), h.why
+	switch {
+	case err == nil:
+		h.why = ""
+	case errors.Is(err, core.ErrSchemaMissing):
+		h.why = "the tables are missing or outdated: migrate"
+	default:
+		h.why = "the database cannot be reached, or does not answer"
+	}
+	h.asked = time.Now()
+	if h.why != was && err != nil {
+		h.log().WarnContext(ctx, "not ready: "+h.why, "error", err)
+	}
+	return h.why
+}
+
+func (h *Health) log() *slog.Logger {
+	if h.Log == nil {
+		return slog.Default()
+	}
+	return h.Log
+}
+
+// ServeHealth answers probes at the address, HOST:PORT, until end is called, which waits for it.
+func ServeHealth(ctx context.Context, address string, h *Health) (at net.Addr, end func() error, err error) {
+	var config net.ListenConfig
+	listener, err := config.Listen(ctx, "tcp", address)
+	if err != nil {
+		return nil, nil, fmt.Errorf("listen for probes at %s: %w", address, err)
+	}
+	server := &http.Server{Handler: h, ReadHeaderTimeout: headerTime, ReadTimeout: headerTime, WriteTimeout: idleTime, MaxHeaderBytes: maxHeaders,
+		ErrorLog: slog.NewLogLogger(h.log().Handler(), slog.LevelDebug)}
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(listener) }()
+	return listener.Addr(), func() error {
+		err := server.Close()
+		if ended := <-served; !errors.Is(ended, http.ErrServerClosed) {
+			err = errors.Join(err, ended)
+		}
+		return err
+	}, nil
+}

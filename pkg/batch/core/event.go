@@ -261,6 +261,14 @@ type (
 		Execution JobExecutionID // 0: it is that of a worker for all its tasks
 		Err       error
 	}
+	// LaunchWaits: a launch waits for another execution with its key (rule L12), or for the writer of
+	// a SQLite file (rule L7). It is observed once for each wait, after a moment.
+	LaunchWaits struct {
+		Execution JobExecutionID // whose step launches JobName; 0: no step does
+		JobName   string
+		Step      string
+		Reason    string
+	}
 	// ComponentLate: the work of an execution, of a part, or of a task has not returned
 	// though its lease is nearly over, or the task's context ended long ago. Another process
 	// may begin the same work beside it (rules L9, W4).
@@ -297,3 +305,4 @@ func (OwnerLost) event()       {}
 func (WorkerStarted) event()   {}
 func (HeartbeatFailed) event() {}
 func (ComponentLate) event()   {}
+func (LaunchWaits) event()     {}

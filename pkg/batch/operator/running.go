@@ -158,6 +158,14 @@ func (rs *runnings) add(r *job.Running) {
 	}()
 }
 
+// has reports whether this process runs the execution.
+func (rs *runnings) has(id core.JobExecutionID) bool {
+	rs.mu.Lock()
+	defer rs.mu.Unlock()
+	_, here := rs.byID[id]
+	return here
+}
+
 // ask stops an execution of this process without waiting until it looks into the
 // database, and reports whether it is here.
 func (rs *runnings) ask(id core.JobExecutionID) bool {

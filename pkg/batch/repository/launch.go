@@ -56,11 +56,36 @@ func (r *Repository) Launch(ctx context.Context, req core.LaunchRequest) (core.L
 	if req.JobName == "" || req.Lease <= 0 {
 		return core.Launched{}, fmt.Errorf("launch: a job name and a positive lease are needed (job %q, lease %v)", req.JobName, req.Lease)
 	}
+	ctx, end := r.boundLaunch(ctx, req)
+	defer end()
 	for tries := 1; ; tries++ {
 		launched, err := r.tryLaunch(ctx, req)
 		if !errors.Is(err, errFreed) || tries == maxTries {
 			return launched, err
 		}
+	}
+}
+
+const (
+	// launchWord is after how long a launch says that it waits.
+	launchWord = 2 * time.Second
+	// launchWait bounds the wait of a launch for the writer of a SQLite file, which may be any program.
+	launchWait = 30 * time.Second
+)
+
+// boundLaunch bounds a launch on a database with one writer, and tells the observer of one that waits
+// for a while, until end is called.
+func (r *Repository) boundLaunch(ctx context.Context, req core.LaunchRequest) (bounded context.Context, end func()) {
+	event := core.LaunchWaits{Execution: req.Parent, JobName: req.JobName, Reason: "another session holds rows of the history"}
+	cancel := func() {}
+	if r.store.db.SingleWriter() {
+		ctx, cancel = context.WithTimeout(ctx, launchWait)
+		event.Reason = fmt.Sprintf("another process writes to the file of database %s; the launch waits for it at most %v", r.store.db.Name(), launchWait)
+	}
+	word := time.AfterFunc(launchWord, func() { r.observer.Observe(context.WithoutCancel(ctx), event) })
+	return ctx, func() {
+		word.Stop()
+		cancel()
 	}
 }
 
@@ -461,7 +486,7 @@ func (r *Repository) wrapOwner(ctx context.Context, req core.LaunchRequest, fail
 	defer cancel()
 	row, err := r.active(ctx, req)
 	if err != nil || row == nil { // no owner is known
-		return failure
+		return fmt.Errorf("%w (another program writes to the file of database %s: end it, or try again)", failure, r.store.db.Name())
 	}
 	return fmt.Errorf("%w (waited for the one writer of database %s; %w)", failure, r.store.db.Name(), alreadyRunning(row, core.OpenWork{}))
 }

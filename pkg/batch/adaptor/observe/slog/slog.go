@@ -158,6 +158,11 @@ func rare(e core.Event) record {
 		r = begin("heartbeat.failed", "a heartbeat did not reach the database").at(slog.LevelWarn)
 		r.add(execution(e.Execution))
 		r.err(e.Err)
+	case core.LaunchWaits:
+		r = begin("launch.waits", "a launch waits")
+		r.add(slog.String("job", e.JobName), execution(e.Execution))
+		r.text("step", e.Step)
+		r.text("reason", e.Reason)
 	case core.ComponentLate:
 		r = begin("component.late", "the lease is nearly over, and a component has not returned: another process may begin the same work beside it").at(slog.LevelError)
 		if e.Task != 0 {

@@ -28,7 +28,8 @@ address only, can be read, and changes nothing. Tokens travel as they are: put a
 proxy with TLS before a server that is called from other machines.
 
 SIGINT or SIGTERM takes no more requests and finishes the chunks in hand: what the
-server runs is STOPPED, and can be restarted. A second one cancels.
+server runs is STOPPED, and can be restarted. What is parked, since workers have its
+work, goes on without the server. A second one cancels.
 
 /openapi.json describes the API.`,
 		Example: "  " + c.env.app.Name + " serve --jobs jobs/",

@@ -23,8 +23,8 @@ func (c definitionsCommands) registerCommand() *cobra.Command {
 		Use:   "register FILE",
 		Short: "Register a job file with the servers that share the history",
 		Long: `Checks a job file and stores it, with the files that it names, in the history's
-database. Servers start it by the name of its job and at the times of its schedule;
-they read no file for it. Registered again, the new version replaces the one before,
+database. A server ("serve") starts it by the name of its job, and a worker ("worker",
+"serve --worker") at the times of its schedule; they read no file for it. Registered again, the new version replaces the one before,
 for what begins after that. A name that is new is enabled.`,
 		Example: "  " + c.env.app.Name + " register nightly.yaml",
 		Args: func(cmd *cobra.Command, args []string) error {
@@ -51,6 +51,9 @@ func (c definitionsCommands) register(ctx context.Context, path string) error {
 	var made *operator.Registered
 	err = c.env.withSession(ctx, c.env.observer(), func(s *Session) (err error) {
 		made, err = s.Service.Register(ctx, operator.RegisterRequest{Checked: file})
+		if err == nil && made.Schedule != nil && made.Enabled {
+			c.warnIfNothingLeads(ctx, s)
+		}
 		return c.env.refusal(err)
 	})
 	if err != nil {
@@ -60,6 +63,13 @@ func (c definitionsCommands) register(ctx context.Context, path string) error {
 		return c.env.printJSON(made)
 	}
 	return c.env.print(registeredText(made))
+}
+
+// warnIfNothingLeads says that no worker lives that would start what is due.
+func (c definitionsCommands) warnIfNothingLeads(ctx context.Context, s *Session) {
+	if noWorker(ctx, s) {
+		c.env.log.WarnContext(ctx, "no worker is alive: nothing starts registered jobs that are due", "start one", c.env.app.Name+" worker", "or", c.env.app.Name+" serve --worker")
+	}
 }
 
 func registeredText(made *operator.Registered) string {
@@ -262,6 +272,9 @@ func (c definitionsCommands) schedules(ctx context.Context, req operator.Schedul
 	views := []operator.ScheduleView{}
 	err := c.env.read(ctx, func(s *Session) (err error) {
 		views, err = s.Service.Schedules(ctx, req)
+		if len(views) > 0 {
+			c.warnIfNothingLeads(ctx, s)
+		}
 		return err
 	})
 	if err != nil && len(views) == 0 {

@@ -40,7 +40,7 @@ func (o *Output) copyTarget(ctx context.Context) error {
 		return nil
 	}
 	o.at.Base = &Base{}
-	file, err := openPart(o.cfg.Path, os.O_RDONLY)
+	file, err := openPart(o.files, o.cfg.Path, os.O_RDONLY)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -240,10 +240,10 @@ func (o *Output) checkBase() error {
 	if base == nil {
 		return nil
 	}
-	if _, err := os.Lstat(o.name); errors.Is(err, fs.ErrNotExist) {
+	if _, err := o.files.Lstat(o.name); errors.Is(err, fs.ErrNotExist) {
 		return nil // the rename says what that means
 	}
-	file, err := openPart(o.cfg.Path, os.O_RDONLY)
+	file, err := openPart(o.files, o.cfg.Path, os.O_RDONLY)
 	if errors.Is(err, fs.ErrNotExist) {
 		if base.Size == 0 {
 			return nil

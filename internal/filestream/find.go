@@ -1,13 +1,16 @@
 package filestream
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/surfin-batch/surfin/internal/confine"
 )
 
 // CheckPattern refuses a text that is not a pattern of files.
@@ -25,9 +28,10 @@ func CheckPattern(glob string) error {
 
 // Find returns the absolute paths of the files that a pattern matches, sorted, without
 // folders. A folder that cannot be looked into is an error, one that is not there is none.
-func Find(glob string) ([]string, error) {
+func Find(ctx context.Context, glob string) ([]string, error) {
 	// A glob leaves out in silence what it may not look into.
-	if _, err := os.ReadDir(folderOf(glob)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	files := confine.From(ctx)
+	if err := looked(files, folderOf(glob)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
 	found, err := filepath.Glob(glob)
@@ -36,7 +40,7 @@ func Find(glob string) ([]string, error) {
 	}
 	var paths []string
 	for _, path := range found {
-		info, err := os.Stat(path)
+		info, err := files.Stat(path)
 		if err != nil {
 			return nil, err
 		}
@@ -50,6 +54,19 @@ func Find(glob string) ([]string, error) {
 	}
 	slices.Sort(paths)
 	return slices.Compact(paths), nil
+}
+
+// looked returns why a folder cannot be looked into.
+func looked(files *confine.Files, folder string) error {
+	d, err := files.Open(folder)
+	if err != nil {
+		return err
+	}
+	_, err = d.Readdirnames(1)
+	if errors.Is(err, io.EOF) {
+		err = nil
+	}
+	return errors.Join(err, d.Close())
 }
 
 // folderOf is the folder in front of the first part of the pattern that is not

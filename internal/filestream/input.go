@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/text/transform"
 
+	"github.com/surfin-batch/surfin/internal/confine"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
@@ -96,7 +97,7 @@ func OpenInput(ctx context.Context, cfg InputConfig, at *InputPosition) (*Input,
 	if cfg.Path == core.StdPath {
 		return openStdin(cfg, at)
 	}
-	file, err := openRegular(cfg.Path)
+	file, err := openRegular(confine.From(ctx), cfg.Path)
 	if err != nil {
 		return nil, pathError(cfg.Path, err)
 	}
@@ -131,15 +132,15 @@ func OpenInput(ctx context.Context, cfg InputConfig, at *InputPosition) (*Input,
 // openRegular refuses files that are not regular, before opening them: to open a pipe
 // waits for its writer, whatever becomes of the context, and neither a pipe nor a
 // device can be read again at an offset.
-func openRegular(path string) (*os.File, error) {
-	info, err := os.Stat(path)
+func openRegular(files *confine.Files, path string) (*os.File, error) {
+	info, err := files.Stat(path)
 	if err != nil {
 		return nil, err
 	}
 	if err := regular(info); err != nil {
 		return nil, err
 	}
-	return os.Open(path)
+	return files.Open(path)
 }
 
 // regular refuses files that are not regular.

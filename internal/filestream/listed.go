@@ -3,15 +3,16 @@ package filestream
 import (
 	"bytes"
 	"compress/gzip"
+	"context"
 	"encoding/base64"
 	"errors"
 	"fmt"
 	"hash/crc32"
 	"io"
 	"io/fs"
-	"os"
 	"strings"
 
+	"github.com/surfin-batch/surfin/internal/confine"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
@@ -38,8 +39,8 @@ func MarkOf(info fs.FileInfo) string {
 
 // Changed says how the file differs from what it was; empty if it does not. gone says that it
 // is not there.
-func (f Listed) Changed() (what string, gone bool, err error) {
-	info, err := os.Stat(f.Path)
+func (f Listed) Changed(ctx context.Context) (what string, gone bool, err error) {
+	info, err := confine.From(ctx).Stat(f.Path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return "it is not there any more", true, nil

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/surfin-batch/surfin/internal/confine"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
@@ -64,6 +65,7 @@ type OutputPosition struct {
 type Output struct {
 	cfg     OutputConfig
 	disk    disk
+	files   *confine.Files // of the context in which it was opened; nil: no restrictions
 	attempt core.Attempt
 	name    string // of the part
 	file    *os.File
@@ -99,6 +101,9 @@ func (o *Output) Open(ctx context.Context, at *OutputPosition) error {
 	if o.cfg.Path == core.StdPath {
 		return o.openStdout(at)
 	}
+	if o.files = confine.From(ctx); o.files != nil {
+		o.disk = system{o.files}
+	}
 	path, err := filepath.Abs(o.cfg.Path)
 	if err != nil {
 		return pathError(o.cfg.Path, err)
@@ -116,7 +121,7 @@ func (o *Output) Open(ctx context.Context, at *OutputPosition) error {
 	if c := o.compression(); c.name != "" && c.write == nil {
 		return fmt.Errorf("%s: files of %s are read only; compression: none writes plain text under this name, and .gz or .zst compress it", path, c.name)
 	}
-	if err := checkTarget(path); err != nil {
+	if err := o.checkTarget(path); err != nil {
 		return err
 	}
 	if err := o.makeFolder(filepath.Dir(path)); err != nil {
@@ -148,26 +153,29 @@ func (o *Output) Open(ctx context.Context, at *OutputPosition) error {
 }
 
 // MakeFolder makes the folder where it lacks, so that it survives a crash.
-func MakeFolder(dir string) error { return (&Output{disk: system{}}).makeFolder(dir) }
+func MakeFolder(ctx context.Context, dir string) error {
+	files := confine.From(ctx)
+	return (&Output{disk: system{files}, files: files}).makeFolder(dir)
+}
 
 // makeFolder makes the folder where it lacks, so that it survives a crash.
 func (o *Output) makeFolder(dir string) error {
-	if _, err := os.Stat(dir); err == nil || !errors.Is(err, fs.ErrNotExist) {
+	if _, err := o.files.Stat(dir); err == nil || !errors.Is(err, fs.ErrNotExist) {
 		return nil // what else is wrong with it is said when it is used
 	}
 	parent := filepath.Dir(dir)
 	if err := o.makeFolder(parent); err != nil {
 		return err
 	}
-	if err := os.Mkdir(dir, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
+	if err := o.files.Mkdir(dir, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
 		return pathError(dir, err)
 	}
 	return o.disk.SyncDir(parent)
 }
 
 // checkTarget refuses a target that Finish could not, or should not, replace.
-func checkTarget(path string) error {
-	info, err := os.Lstat(path)
+func (o *Output) checkTarget(path string) error {
+	info, err := o.files.Lstat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil
@@ -195,7 +203,7 @@ func (o *Output) claim(at *OutputPosition) error {
 	}
 	if at != nil && o.attempt.Exclusive {
 		name := o.cfg.Path + at.Part
-		file, err := openPart(name, os.O_RDWR)
+		file, err := openPart(o.files, name, os.O_RDWR)
 		switch {
 		case err == nil && lockFile(file) == nil:
 			o.file, o.name, o.named = file, name, true
@@ -228,7 +236,7 @@ func (o *Output) create() error {
 	if err != nil {
 		return err
 	}
-	file, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL|noFollow, cmp.Or(o.cfg.Mode, 0o600))
+	file, err := o.files.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL|noFollow, cmp.Or(o.cfg.Mode, 0o600))
 	if err != nil {
 		return pathError(name, err)
 	}
@@ -450,7 +458,7 @@ func (o *Output) Finish() error {
 	if err := o.Sync(); err != nil {
 		return err
 	}
-	if err := checkTarget(o.cfg.Path); err != nil {
+	if err := o.checkTarget(o.cfg.Path); err != nil {
 		return err
 	}
 	if err := o.checkBase(); err != nil {

@@ -15,6 +15,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/surfin-batch/surfin/internal/confine"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 )
@@ -47,7 +48,7 @@ func partPattern() *regexp.Regexp {
 // the first commit.
 func (o *Output) survey() error {
 	dir, base := filepath.Split(o.cfg.Path)
-	names, err := readNames(dir)
+	names, err := readNames(o.files, dir)
 	if err != nil {
 		return pathError(dir, err)
 	}
@@ -66,7 +67,7 @@ func (o *Output) survey() error {
 		case err != nil: // too many digits for an attempt of ours
 		case found[1] == scope && id < int64(o.attempt.ID):
 			o.earlier = append(o.earlier, dir+name)
-		case isLocked(dir + name):
+		case isLocked(o.files, dir+name):
 			return fmt.Errorf("%s is being written by another execution, step, attempt or writer (%s is in use; if it is not, remove it)", o.cfg.Path, name)
 		case found[1] == scope && id == int64(o.attempt.ID): // of a history that was restored from a backup
 			o.earlier = append(o.earlier, dir+name)
@@ -86,7 +87,8 @@ func (o *Output) surveyLeft(at *OutputPosition) error {
 			return nil
 		}
 		paths[path] = true
-		names, err := partsOf(path, func(scope string, id int64) bool {
+		o.files.Free(path) // an earlier attempt was admitted to it
+		names, err := partsOf(o.files, path, func(scope string, id int64) bool {
 			return scope == o.attempt.Scope() && id < int64(o.attempt.ID)
 		})
 		for _, name := range names {
@@ -123,9 +125,9 @@ func (o *Output) neededByOthers(at *OutputPosition) map[string]bool {
 
 // partsOf lists the parts beside path whose scope and attempt match; none where the
 // folder is not there.
-func partsOf(path string, match func(scope string, id int64) bool) ([]string, error) {
+func partsOf(files *confine.Files, path string, match func(scope string, id int64) bool) ([]string, error) {
 	dir, base := filepath.Split(path)
-	names, err := readNames(dir)
+	names, err := readNames(files, dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -156,7 +158,7 @@ func RemoveLeft(of core.Attempt, at item.Position) error {
 	if json.Unmarshal(at, &position) != nil || position.Path == "" {
 		return nil
 	}
-	names, err := partsOf(position.Path, func(scope string, id int64) bool {
+	names, err := partsOf(nil, position.Path, func(scope string, id int64) bool {
 		return scope == of.Scope() && id <= int64(of.ID)
 	})
 	errs := []error{err}
@@ -169,8 +171,11 @@ func RemoveLeft(of core.Attempt, at item.Position) error {
 }
 
 // readNames lists a folder without asking for more than the names.
-func readNames(dir string) ([]string, error) {
-	d, err := os.Open(dir)
+func readNames(files *confine.Files, dir string) ([]string, error) {
+	if dir == "" {
+		dir = "."
+	}
+	d, err := files.Open(dir)
 	if err != nil {
 		return nil, err
 	}
@@ -180,8 +185,8 @@ func readNames(dir string) ([]string, error) {
 
 // openPart opens a part that is there. It follows no link, which somebody else may
 // have put in its place.
-func openPart(name string, flags int) (*os.File, error) {
-	file, err := os.OpenFile(name, flags|noFollow|nonBlock, 0)
+func openPart(files *confine.Files, name string, flags int) (*os.File, error) {
+	file, err := files.OpenFile(name, flags|noFollow|nonBlock, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -203,7 +208,7 @@ const folderWait = 2 * time.Second
 // lockFolder makes this the only process that opens an output in the folder. It is
 // best effort: where it cannot be had, it is done without.
 func lockFolder(ctx context.Context, dir string) (unlock func(), err error) {
-	d, err := os.Open(dir)
+	d, err := confine.From(ctx).Open(dir)
 	if err != nil {
 		return nil, pathError(dir, err)
 	}
@@ -223,8 +228,8 @@ var errLocked = errors.New("it is locked")
 
 // isLocked reports whether a process holds the lock of the file. Of one that may not
 // be read it cannot be told.
-func isLocked(name string) bool {
-	file, err := openPart(name, os.O_RDONLY)
+func isLocked(files *confine.Files, name string) bool {
+	file, err := openPart(files, name, os.O_RDONLY)
 	if err != nil {
 		return errors.Is(err, fs.ErrPermission)
 	}
@@ -240,21 +245,22 @@ type disk interface {
 	Remove(name string) error
 }
 
-type system struct{}
+type system struct{ files *confine.Files }
 
-func (system) Sync(f *os.File) error        { return f.Sync() }
-func (system) Rename(from, to string) error { return os.Rename(from, to) }
-func (system) Remove(name string) error     { return os.Remove(name) }
-
-func (system) SyncDir(dir string) error { return SyncDir(dir) }
+func (system) Sync(f *os.File) error          { return f.Sync() }
+func (s system) Rename(from, to string) error { return s.files.Rename(from, to) }
+func (s system) Remove(name string) error     { return s.files.Remove(name) }
+func (s system) SyncDir(dir string) error     { return syncDir(s.files, dir) }
 
 // SyncDir makes new names in dir survive a crash. Windows has no such call, and
 // keeps names in order by itself.
-func SyncDir(dir string) error {
+func SyncDir(ctx context.Context, dir string) error { return syncDir(confine.From(ctx), dir) }
+
+func syncDir(files *confine.Files, dir string) error {
 	if runtime.GOOS == "windows" {
 		return nil
 	}
-	d, err := os.Open(dir)
+	d, err := files.Open(dir)
 	if err != nil {
 		return pathError(dir, err)
 	}

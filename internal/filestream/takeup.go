@@ -19,7 +19,7 @@ func (o *Output) source(at OutputPosition) (string, error) {
 		if path == "" {
 			continue
 		}
-		if _, err = os.Lstat(path + at.Part); err == nil || !errors.Is(err, fs.ErrNotExist) {
+		if _, err = o.files.Lstat(path + at.Part); err == nil || !errors.Is(err, fs.ErrNotExist) {
 			return path + at.Part, err
 		}
 	}
@@ -35,7 +35,7 @@ func (o *Output) takeUp(ctx context.Context, at OutputPosition) error {
 		if name, err = o.source(at); err != nil {
 			return fmt.Errorf("cannot restart: %w", pathError(name, err))
 		}
-		if from, err = openPart(name, os.O_RDONLY); err != nil {
+		if from, err = openPart(o.files, name, os.O_RDONLY); err != nil {
 			return pathError(name, err)
 		}
 		defer from.Close() //nolint:errcheck // it is only read
@@ -74,7 +74,7 @@ func (o *Output) resumeFinished(at OutputPosition) error {
 	path := o.cfg.Path
 	lost := fmt.Errorf("cannot restart: %s is gone, with the %d bytes that were committed, and %s is not what the step would have made of it; restart it --from-start, or put the file back",
 		path+at.Part, at.Offset, path)
-	file, err := os.Open(path)
+	file, err := o.files.Open(path)
 	if err != nil {
 		return lost
 	}

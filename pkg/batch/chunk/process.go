@@ -43,6 +43,16 @@ func newChain(processors []item.Processor, size int) (*chain, error) {
 	return c, nil
 }
 
+// move moves the item in the first cell through all processors, into the last cell.
+func (c *chain) move(ctx context.Context) error {
+	for _, move := range c.moves {
+		if err := move(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // processError is the failure to process the item at a place of the chunk.
 type processError struct {
 	place int
@@ -124,7 +134,7 @@ func leaveFailed(_ context.Context, _ *work, _ *chain, _ int, err error) error {
 // retryProcess is the cure with the step's retries, unless the item is processed in the chunk's
 // transaction.
 func (f *filler) retryProcess(ctx context.Context, w *work, c *chain, i int, err error) error {
-	return f.processAgain(ctx, w, c, i, err, !f.step.config.ProcessInTransaction)
+	return f.processAgain(ctx, w, c, i, err, !f.step.config.ProcessInTransaction, time.Now())
 }
 
 // processInOrder processes items with one chain, until failed returns an error for one.
@@ -188,7 +198,7 @@ func isPanic(err error) bool {
 // processRun processes the pending items from w.processed up to a place. It returns why the one
 // at w.processed has no output; nil: all have one.
 func (f *filler) processRun(ctx context.Context, w *work, c *chain, upTo int) (err error) {
-	if c.whole != nil && !f.listeners.wantProcesses() {
+	if c.whole != nil && len(f.states) == 0 && !f.listeners.wantProcesses() {
 		w.processed, err = c.whole.ProcessAll(ctx, w.items, w.processed, upTo, w.output)
 		return err
 	}
@@ -211,19 +221,18 @@ func (f *filler) skipProcess(ctx context.Context, w *work, i int, err error) err
 	return f.step.trySkip(ctx, w, core.PhaseProcess, i, err)
 }
 
-// processItem processes one item, with the step's retries if retry. It returns nil,
-// item.ErrFilter or the failure.
-func (f *filler) processItem(ctx context.Context, w *work, c *chain, i int, retry bool) error {
+// processItem processes one item, with the step's retries if retry; began is when the time of all
+// attempts begins. It returns nil, item.ErrFilter or the failure.
+func (f *filler) processItem(ctx context.Context, w *work, c *chain, i int, retry bool, began time.Time) error {
 	err := f.processOnce(ctx, w, c, i)
 	if err == nil || errors.Is(err, item.ErrFilter) {
 		return err
 	}
-	return f.processAgain(ctx, w, c, i, err, retry)
+	return f.processAgain(ctx, w, c, i, err, retry, began)
 }
 
 // processAgain is processItem behind the first attempt, which has failed with err.
-func (f *filler) processAgain(ctx context.Context, w *work, c *chain, i int, err error, retry bool) error {
-	began := time.Now()
+func (f *filler) processAgain(ctx context.Context, w *work, c *chain, i int, err error, retry bool, began time.Time) error {
 	for attempt := 1; ; attempt++ {
 		err = f.listeners.onProcessError(ctx, w.items, i, err)
 		if !retry || !f.step.mayRetry(ctx, err, attempt, began) {
@@ -242,14 +251,18 @@ func (f *filler) processOnce(ctx context.Context, w *work, c *chain, i int) erro
 	if err := f.listeners.beforeProcess(ctx, w.items, i); err != nil {
 		return err
 	}
-	w.items.Load(i, c.in)
-	var err error
-	for _, move := range c.moves {
-		if err = move(ctx); err != nil {
-			break
-		}
+	if err := f.seek(ctx, w, i); err != nil {
+		return err
 	}
+	if len(f.states) > 0 { // else goroutines may share the work
+		w.stateAt = dirty
+	}
+	w.items.Load(i, c.in)
+	err := c.move(ctx)
 	if err == nil || errors.Is(err, item.ErrFilter) {
+		if len(f.states) > 0 {
+			w.stateAt = i + 1
+		}
 		if failure := f.listeners.afterProcess(ctx, w.items, i, c.out, err == nil); failure != nil {
 			return failure
 		}

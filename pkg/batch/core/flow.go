@@ -55,6 +55,8 @@ type Job struct {
 	// ParentAnew is the execution since which the parent runs everything anew: with it
 	// the job does; 0: it does not.
 	ParentAnew JobExecutionID
+	// Confinement restricts the paths of the next execution (rule SE3); nil: nothing does.
+	Confinement *Confinement
 }
 
 // Incrementer answers the parameters of the instance after last, which is the

@@ -121,4 +121,6 @@ type StepStart struct {
 	// Before are rows of the journal that are stored with the start: what was visited
 	// before the step.
 	Before []FlowVisit
+	// Again says that the reply to the same request was lost: the step may be there.
+	Again bool
 }

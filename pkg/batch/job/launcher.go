@@ -2,10 +2,12 @@ package job
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"time"
 
+	"github.com/surfin-batch/surfin/internal/confine"
 	"github.com/surfin-batch/surfin/internal/lease"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
@@ -159,6 +161,7 @@ func (l *Launcher) Run(ctx context.Context, j *core.Job, params core.Parameters,
 
 // apart returns the context of an execution that is launched with ctx (rule T2a).
 func (l *Launcher) apart(ctx context.Context, j *core.Job) (context.Context, error) {
+	ctx = l.patient(ctx)
 	if l.config.Apart == nil {
 		return ctx, nil
 	}
@@ -168,6 +171,15 @@ func (l *Launcher) apart(ctx context.Context, j *core.Job) (context.Context, err
 			j.Name, core.ErrInTransaction, err, j.Name)
 	}
 	return own, nil
+}
+
+// patient gives a context patience for as long as a lease, unless it has some: that of the
+// execution that runs a child job (rule O1).
+func (l *Launcher) patient(ctx context.Context) context.Context {
+	if core.HasPatience(ctx) {
+		return ctx
+	}
+	return core.WithPatience(ctx, lease.Bounded(l.config.Lease))
 }
 
 // prepare checks the job and creates its execution.
@@ -190,6 +202,10 @@ func (l *Launcher) prepare(ctx context.Context, j *core.Job, params core.Paramet
 func (l *Launcher) create(ctx context.Context, j *core.Job, params core.Parameters, forWorkers bool) (launched core.Launched, taken []string, err error) {
 	if err := validate(j); err != nil {
 		return launched, nil, fmt.Errorf("job %s: %w", j.Name, err)
+	}
+	ctx = confine.With(ctx, confine.New(j.Confinement))
+	if err := CheckPaths(ctx, j, params); err != nil {
+		return launched, nil, err
 	}
 	if j.Bind != nil {
 		if err := j.Bind(ctx, params); err != nil {
@@ -328,10 +344,12 @@ func (l *Launcher) launch(ctx context.Context, j *core.Job, params core.Paramete
 	}
 	ctx, cancel := context.WithTimeout(ctx, 2*l.config.Lease)
 	defer cancel()
+	owner := l.config.Owner
+	owner.Nonce = rand.Text()[:8] // a launch whose reply was lost finds its own execution, and no other's
 	return l.config.Repository.Launch(ctx, core.LaunchRequest{
 		JobName: j.Name, Params: params, Definition: j.Definition, Restartable: j.Restartable,
-		Owner: l.config.Owner, Lease: l.config.Lease, Dead: l.config.Dead, Exclusive: of.key, ForWorkers: of.forWorkers, From: from,
-		RedriveOf: j.RedriveOf, Task: l.options.Task, Parent: j.Parent, ParentCall: j.ParentCall, ParentAnew: j.ParentAnew, FromStart: l.options.FromStart, Request: l.options.Request, Actor: l.options.Actor,
+		Owner: owner, Lease: l.config.Lease, Dead: l.config.Dead, Exclusive: of.key, ForWorkers: of.forWorkers, From: from,
+		RedriveOf: j.RedriveOf, Task: l.options.Task, Parent: j.Parent, ParentCall: j.ParentCall, ParentAnew: j.ParentAnew, Confinement: j.Confinement, FromStart: l.options.FromStart, Request: l.options.Request, Actor: l.options.Actor,
 		Backfill: l.options.Backfill,
 	})
 }

@@ -304,6 +304,9 @@ func endOf(run *core.StepRun, out core.Outcome) error {
 	case core.StatusStopped:
 		return core.ErrStopped
 	case core.StatusUnknown:
+		if out.Settles {
+			return fmt.Errorf("%w: %s", core.ErrLostCommit, out.Message)
+		}
 		return fmt.Errorf("%w: %s", core.ErrUnknownOutcome, out.Message)
 	case core.StatusFailed, core.StatusAbandoned, core.StatusStarting, core.StatusStarted, core.StatusParked, core.StatusStopping:
 	}

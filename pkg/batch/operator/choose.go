@@ -88,10 +88,17 @@ func (s *Service) choose(ctx context.Context, req RunRequest) (*launch, error) {
 		return nil, err
 	}
 	req.Params = typed(l.job.Parameters, req.Params, req.Folder)
-	if l.params, err = s.instance(ctx, l, req); err != nil || !req.AsBegun || req.FromStart {
+	if l.params, err = s.instance(ctx, l, req); err != nil {
 		return l, err
 	}
-	return l, s.asBegun(ctx, l)
+	if req.AsBegun && !req.FromStart {
+		if err := s.asBegun(ctx, l); err != nil {
+			return l, err
+		}
+	}
+	l.confine(ctx, req.Params, l.follows)
+	_, err = l.checkPaths(ctx)
+	return l, err
 }
 
 // withoutSecrets takes the values of secret parameters out of a request: they are not part of
@@ -270,8 +277,10 @@ func (s *Service) incremented(ctx context.Context, l *launch, req RunRequest) (c
 	}
 	if !req.Next && last != nil && canGoOn(l.job, last.Status) && isMeant(last.Params, given) {
 		l.hooks.notice(Notice{Kind: NoticeResumed, Execution: last.ID, Status: last.Status})
+		l.follows = last
 		return parametersAgain(l.job, resumable(l.job, last), req.Params)
 	}
+	l.follows = follow
 	return s.following(ctx, l, follow, given)
 }
 

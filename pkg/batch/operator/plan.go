@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/surfin-batch/surfin/internal/confine"
 	"github.com/surfin-batch/surfin/internal/dberr"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/jobfile"
 	"github.com/surfin-batch/surfin/pkg/batch/chunk"
@@ -183,7 +184,7 @@ func (s *Service) Plan(ctx context.Context, req PlanRequest) (*DryRun, error) {
 		return nil, fmt.Errorf("plan a run of job %s: %w", j.Name, err)
 	}
 	d := &dryRun{n: req.Sample, params: params, uses: l.file.Uses(params), job: j, handlers: s.config.Tasks}
-	if err := d.run(ctx, plan); err != nil {
+	if err := d.run(confine.With(ctx, confine.New(j.Confinement)), plan); err != nil {
 		return nil, err
 	}
 	result := &DryRun{JobName: j.Name, Params: Parameters{params}, Sample: req.Sample, Changes: changes, Steps: d.steps}
@@ -203,17 +204,19 @@ func (s *Service) planRun(ctx context.Context, req PlanRequest) (*launch, *core.
 	if err != nil {
 		return nil, nil, err
 	}
-	choice, err := s.Choose(ctx, RunRequest{Checked: file, Params: req.Params, Folder: req.Folder, Again: req.Again, Next: req.Next})
+	chosen, err := s.choose(ctx, RunRequest{Checked: file, Params: req.Params, Folder: req.Folder, Again: req.Again, Next: req.Next})
 	if err != nil {
 		return nil, nil, err
 	}
-	l := &launch{definition: definition{file: file, path: file.Path()}, params: choice.Params.Parameters}
+	l := &launch{definition: definition{file: file, path: file.Path()}, params: chosen.params}
 	if _, l.given, err = withoutSecrets(l.definition, RunRequest{Params: req.Params}); err != nil {
 		return nil, nil, err
 	}
 	if l.job, err = s.compile(l.definition, s.config.Registry); err != nil {
 		return nil, nil, err
 	}
+	l.job.Confinement = chosen.job.Confinement
+	ctx = confine.With(ctx, confine.New(l.job.Confinement))
 	if l.job.Bind != nil {
 		if err := l.job.Bind(ctx, l.params); err != nil {
 			return nil, nil, err
@@ -245,6 +248,7 @@ func (s *Service) planRestart(ctx context.Context, req PlanRequest) (*launch, *c
 	if err := s.admits(ctx, l); err != nil {
 		return nil, nil, err
 	}
+	ctx = confine.With(ctx, confine.New(l.job.Confinement))
 	if l.job.Bind != nil {
 		if err := l.job.Bind(ctx, l.params); err != nil {
 			return nil, nil, err

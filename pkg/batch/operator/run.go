@@ -19,6 +19,8 @@ type launch struct {
 	hooks   Hooks
 	// from is where the attempt begins anew; nil: it resumes what is not complete.
 	from *job.From
+	// follows is the execution whose parameters a run takes where none are given; nil: it takes none.
+	follows *core.JobExecution
 	// named is the execution that the caller named; nil at a run.
 	named *core.JobExecution
 }

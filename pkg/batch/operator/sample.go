@@ -53,7 +53,7 @@ func (d *dryRun) step(ctx context.Context, s core.Step, of *DryStep) error {
 	d.describe(of)
 	run := &core.StepRun{
 		Data: core.StepContext{
-			Job:   &core.JobExecution{JobName: d.job.Name, Params: d.params, Context: core.NewExecutionContext()},
+			Job:   &core.JobExecution{JobName: d.job.Name, Params: d.params, Context: core.NewExecutionContext(), Confinement: d.job.Confinement},
 			Steps: map[string]core.StepExecution{},
 		},
 	}

@@ -31,6 +31,7 @@ const (
 	actResume      = "resume"
 	actAssign      = "assign"
 	actRelease     = "release"
+	actSettle      = "settle"
 )
 
 // auditBatch is how many audit rows one INSERT takes: below the databases' limits
@@ -103,6 +104,8 @@ func (r *Repository) tryLaunch(ctx context.Context, req core.LaunchRequest) (cor
 	_, err := r.recorded(ctx, req.Owner.String(), l.run)
 	var refusal *refusalError
 	switch {
+	case errors.Is(err, errLaunchedBefore):
+		return l.launched, nil
 	case errors.As(err, &refusal):
 		return core.Launched{}, refusal.reason
 	case dberr.IsUniqueViolation(err):
@@ -122,6 +125,10 @@ type refusalError struct{ reason error }
 func (e *refusalError) Error() string { return e.reason.Error() }
 func (e *refusalError) Unwrap() error { return e.reason }
 
+// errLaunchedBefore rolls a launch back that the same request has made before, though its reply
+// was lost.
+var errLaunchedBefore = errors.New("it was launched before")
+
 // launch is one launch in progress.
 type launch struct {
 	repo     *Repository
@@ -140,6 +147,8 @@ type newestExecution struct {
 	Params     string       // as in executionRow; empty where it was not asked for
 	Expired    bool         // the lease is over
 	Uncertain  bool         // the outcome of a step is not known
+	Unsettled  bool         // nor is that of a step of which a checkpoint tells it
+	Settles    bool         // that of the execution is known when that of such steps is
 	Unfinished int64        // steps that are not over; as of the query, so a hint where it waited for a lock
 
 	// What a parked execution waits for.
@@ -150,14 +159,16 @@ type newestExecution struct {
 // would look up an EXISTS by reading all steps.
 const judgedColumns = `, lease_until <= {now} AS expired, ` + waitsFor + `,
 	(SELECT COUNT(*) FROM {step_execution} s WHERE s.job_execution_id = {job_execution}.id AND s.` + openStep + `) AS unfinished,
-	(SELECT COUNT(*) FROM {step_execution} s WHERE s.job_execution_id = {job_execution}.id AND s.status = 'UNKNOWN') > 0 AS uncertain`
+	(SELECT COUNT(*) FROM {step_execution} s WHERE s.job_execution_id = {job_execution}.id AND s.status = 'UNKNOWN' AND s.last_move <> 'lose_commit') > 0 AS uncertain,
+	(SELECT COUNT(*) FROM {step_execution} s WHERE s.job_execution_id = {job_execution}.id AND s.status = 'UNKNOWN' AND s.last_move = 'lose_commit') > 0 AS unsettled,
+	status = 'UNKNOWN' AND last_move = 'lose_commit' AS settles`
 
 // attempt returns what a launch judges. exec is the record of the row.
 func (s *newestExecution) attempt(exec core.JobExecution, dead func(core.Owner) bool) core.NewestAttempt {
 	runs := s.Row.Status.IsRunning() && !s.Row.isParked()
 	return core.NewestAttempt{
 		Execution: exec, Lost: runs && (s.Expired || dead != nil && dead(exec.Owner)),
-		Open: s.open(), Uncertain: s.Uncertain, Unfinished: s.Unfinished,
+		Open: s.open(), Uncertain: s.Uncertain, Settles: s.Settles, Unfinished: s.Unfinished,
 	}
 }
 
@@ -183,6 +194,12 @@ func (l *launch) run(ctx context.Context, notes *ledger) error {
 	}
 	previous, err := last.Row.with(last.Params)
 	if err != nil {
+		return err
+	}
+	if l.req.Again && last.Row.Status == core.StatusStarting && last.Row.Owner == l.req.Owner.String() {
+		if l.launched.Previous, err = l.repo.before(ctx, &previous); err == nil {
+			l.launched.Execution, err = &previous, errLaunchedBefore
+		}
 		return err
 	}
 	l.launched.Previous = &previous
@@ -244,7 +261,7 @@ func (r *Repository) newest(query *gorm.DB) (*newestExecution, error) {
 // refuseRunning refuses what is running, where there is one writer, without
 // waiting for that writer: it may well be the running job (rule L7).
 func (r *Repository) refuseRunning(ctx context.Context, req core.LaunchRequest) error {
-	if !r.store.db.SingleWriter() {
+	if !r.store.db.SingleWriter() || req.Again {
 		return nil
 	}
 	last, err := r.newest(r.ofInstance(ctx, req.JobName, req.Params.Key()))
@@ -290,7 +307,14 @@ func (l *launch) admit(ctx context.Context, last *newestExecution) error {
 	if refused != nil {
 		return &refusalError{refused}
 	}
-	return nil
+	if !last.Unsettled && !last.Settles {
+		return nil
+	}
+	p := l.launched.Previous
+	if last.Settles {
+		p.Status, p.Settles = core.StatusFailed, false
+	}
+	return l.repo.settle(ctx, p.ID, l.ledger)
 }
 
 // takeOver ends what a lost owner left.
@@ -315,9 +339,14 @@ func (l *launch) insert(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	confinement, err := core.EncodeConfinement(l.req.Confinement)
+	if err != nil {
+		return err
+	}
 	one := int64(1)
 	row := jobExecution{
-		InstanceID: l.instance, JobName: l.req.JobName, Attempt: 1, Status: core.StatusStarting,
+		Confinement: confinement,
+		InstanceID:  l.instance, JobName: l.req.JobName, Attempt: 1, Status: core.StatusStarting,
 		DefinitionHash: l.req.Definition.Hash, DefinitionText: l.req.Definition.Text,
 		DefinitionPath: l.req.Definition.Path, DefinitionFiles: files,
 		Owner: l.req.Owner.String(), Epoch: 1, LastEpoch: 1, Active: &one,

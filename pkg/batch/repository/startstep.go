@@ -33,6 +33,7 @@ func (r *Repository) StartStep(ctx context.Context, job core.JobRef, start core.
 		returned = append(returned, clause.Column{Name: "ended_at"})
 	}
 	v := verdict{answer: core.Applied}
+	var found *stepExecution
 	err = r.store.transact(ctx, func(ctx context.Context) error {
 		held, err := r.holdJob(ctx, job, 1, start.Always || start.Visit.Flow == core.FlowFinally)
 		if err != nil {
@@ -41,6 +42,11 @@ func (r *Repository) StartStep(ctx context.Context, job core.JobRef, start core.
 		if held == nil {
 			v, err = r.refuseStep(ctx, job)
 			return err
+		}
+		if start.Again {
+			if found, err = r.startedBefore(ctx, job, start, row); err != nil || found != nil {
+				return err
+			}
 		}
 		row.JobName = held.JobName
 		if err := r.store.session(ctx).Clauses(clause.Returning{Columns: returned}).Create(row).Error; err != nil {
@@ -63,8 +69,24 @@ func (r *Repository) StartStep(ctx context.Context, job core.JobRef, start core.
 		}
 		return nil, fmt.Errorf("start step %s: %w", name, v.err)
 	}
+	if found != nil {
+		row = found
+	}
 	r.answered(ctx, stepMachine, int64(row.ID), core.MoveTo(row.Status), actStartStep, v)
 	return row.record()
+}
+
+// startedBefore returns the row that the same request has made, if its reply was lost. The
+// caller holds the job's row, so that the transaction of that request is over.
+func (r *Repository) startedBefore(ctx context.Context, job core.JobRef, start core.StepStart, row *stepExecution) (*stepExecution, error) {
+	var rows []stepExecution
+	query := r.store.session(ctx).Where("job_execution_id = ? AND name = ? AND flow = ? AND ordinal = ? AND element = ?",
+		job.ID, start.Name, start.Visit.Flow, start.Visit.Ordinal, start.Visit.Element).
+		Where("owner = ? AND epoch = ? AND status = ? AND last_move = ?", row.Owner, row.Epoch, row.Status, row.LastMove)
+	if err := query.Order("id DESC").Limit(1).Find(&rows).Error; err != nil || len(rows) == 0 {
+		return nil, err
+	}
+	return &rows[0], nil
 }
 
 // newStep returns the row of a new step execution, which continues where earlier ended.

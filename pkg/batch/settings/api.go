@@ -3,6 +3,7 @@ package settings
 import (
 	"errors"
 	"fmt"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
@@ -16,6 +17,8 @@ type API struct {
 	// Clients are who may call it, by role and name; none: it may be read from this machine,
 	// and changes nothing.
 	Clients []Client
+	// Paths are the folders, beside that of the job file, that paths of clients may be in, absolute.
+	Paths []string
 	// Rate is how many requests a second one client may make, on the average.
 	Rate int
 }
@@ -58,6 +61,16 @@ func apiSettings() []setting {
 					return errors.New("it is empty: HOST:PORT is needed")
 				}
 				return listenAddress(text)
+			}},
+		{"api.paths", "", "folders that the paths of clients may be in, in addition to the folder of the job file: absolute, separated by `:`; none is the default",
+			func(s *Settings, text string) error {
+				for _, path := range filepath.SplitList(text) {
+					if !filepath.IsAbs(path) {
+						return fmt.Errorf("%q is not an absolute path (folders are separated by %c)", path, filepath.ListSeparator)
+					}
+					s.API.Paths = append(s.API.Paths, filepath.Clean(path))
+				}
+				return nil
 			}},
 		{"api.rate", "50", "requests a second that one client of the API may make",
 			func(s *Settings, text string) (err error) {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/surfin-batch/surfin/internal/confine"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
@@ -73,6 +74,7 @@ func NewSimpleStepExecutor(repository core.Transitions, database string, observe
 // T6).
 func (e *SimpleStepExecutor) Execute(ctx context.Context, s core.Step, run *core.StepRun) (*core.StepExecution, error) {
 	run.Services.Fill()
+	ctx = confine.With(ctx, confine.New(run.Data.Job.Confinement))
 	name := run.RecordName(s)
 	if err := run.Services.Lease.Err(); err != nil {
 		return nil, fmt.Errorf("step %s: not begun: %w", name, err)
@@ -139,6 +141,7 @@ func (e *SimpleStepExecutor) limited(ctx context.Context, s core.Step, run *core
 	}
 	ctx, aborter := tx.WithAborter(ctx)
 	defer aborter.End()
+	ctx = tx.WithHoldings(ctx, run.Services.Stop.Done(), core.ErrStopped)
 	a := &attempt{executor: e, step: s, run: private(run), began: time.Now()}
 	done := make(chan *ending, 1)
 	go a.workAlone(ctx, func(end *ending) { done <- end })
@@ -191,7 +194,7 @@ func (e *SimpleStepExecutor) abandon(ctx context.Context, s core.Step, run *core
 	if err := e.fence(ctx, run, failure); err != nil {
 		failure = errors.Join(failure, err)
 	}
-	end := &ending{err: failure, outcome: outcome{core.StatusFailed, core.ExitFailed, failure.Error()}, part: true}
+	end := &ending{err: failure, outcome: outcome{status: core.StatusFailed, exit: core.ExitFailed, message: failure.Error()}, part: true}
 	end.toChange(run.Step, time.Now().UTC(), false)
 	return end
 }
@@ -209,7 +212,12 @@ func (e *SimpleStepExecutor) fence(ctx context.Context, run *core.StepRun, failu
 			return nil
 		}
 	}
-	ref, committed, err := e.repository.Fence(ctx, run.Ref)
+	var ref core.StepRef
+	var committed core.Checkpoint
+	err := run.Services.Lease.Record(ctx, func(ctx context.Context) (err error) {
+		ref, committed, err = e.repository.Fence(ctx, run.Ref)
+		return err
+	})
 	if err != nil {
 		return err
 	}

@@ -18,6 +18,8 @@ type JobConfig struct {
 	// Params answers the child's parameters; it is asked when the step starts for the
 	// first time. nil: there are none.
 	Params func(ctx context.Context, v *core.View) (core.Parameters, error)
+	// Confinement answers that of the child (rule SE3); nil: it has none.
+	Confinement func(ctx context.Context, v *core.View) *core.Confinement
 	// Timeout ends the child, and the step with a failure, when it is over; 0: none.
 	Timeout time.Duration
 	// OnWorkers has worker processes run the child, which must have a job file, since they
@@ -94,6 +96,9 @@ func (s *JobStep) Execute(ctx context.Context, run *core.StepRun) error {
 	}
 	job := *s.config.Job
 	job.Parent, job.ParentCall, job.ParentAnew = run.Data.Job.ID, run.Step.First, run.Data.Job.AnewSince()
+	if s.config.Confinement != nil {
+		job.Confinement = s.config.Confinement(ctx, run.View())
+	}
 	child, err := s.run(ctx, run, &job, params)
 	if errors.Is(err, core.ErrParked) {
 		return core.ErrParked
@@ -170,10 +175,18 @@ func (s *JobStep) outcome(run *core.StepRun, child *core.JobExecution) error {
 		}
 		return fmt.Errorf("child job %s stopped (execution %d): %s: %w", s.config.Job.Name, child.ID, child.Error, core.ErrStopped)
 	case core.StatusUnknown:
-		return fmt.Errorf("child job %s (execution %d): %s: %w", s.config.Job.Name, child.ID, child.Error, core.ErrUnknownOutcome)
+		return fmt.Errorf("child job %s (execution %d): %s: %w", s.config.Job.Name, child.ID, child.Error, unknownOutcome(child.Settles))
 	default:
 		return fmt.Errorf("child job %s is %s (execution %d): %s", s.config.Job.Name, child.Status, child.ID, child.Error)
 	}
+}
+
+// unknownOutcome is the cause of a step whose work is UNKNOWN elsewhere.
+func unknownOutcome(settles bool) error {
+	if settles {
+		return core.ErrLostCommit
+	}
+	return core.ErrUnknownOutcome
 }
 
 // refused explains why the child did not run, or could not be recorded. That the

@@ -188,7 +188,7 @@ func (b *batch) one(ctx context.Context, p *core.PlannedPartition) core.Partitio
 	})
 	switch {
 	case err == nil && record != nil:
-		return core.PartitionResult{Status: record.Status, ExitCode: record.ExitCode, Message: record.Error, Counters: record.Counters, InHand: record.InHand}
+		return core.PartitionResult{Status: record.Status, ExitCode: record.ExitCode, Message: record.Error, Settles: record.Settles, Counters: record.Counters, InHand: record.InHand}
 	case err == nil:
 		err = errors.New("the step executor answered no record")
 	case errors.Is(err, core.ErrLostOwner):

@@ -43,6 +43,7 @@ type (
 	}
 	taskDetails struct {
 		Task      runtime.TaskView      `json:"task"`
+		WaitsFor  string                `json:"waits_for,omitempty" doc:"The worker that it waits for, if none that is alive can execute it"`
 		Attempts  []runtime.AttemptView `json:"attempts" doc:"Its executions, oldest first"`
 		Decisions []taskDecision        `json:"decisions" doc:"Why what came next, oldest first"`
 	}
@@ -194,8 +195,12 @@ func (a *api) showTask(ctx context.Context, id task.ID) (*taskDetails, error) {
 	if err != nil {
 		return nil, err
 	}
+	waits, err := a.Tasks.WaitingFor(ctx, t)
+	if err != nil {
+		return nil, err
+	}
 	decisions, err := a.Tasks.Decisions(ctx, id)
-	return &taskDetails{runtime.ViewTask(*t), views(attempts, runtime.ViewAttempt), views(decisions, func(d task.DecisionRecord) taskDecision { return taskDecision(runtime.ViewDecision(d)) })}, err
+	return &taskDetails{runtime.ViewTask(*t), waits, views(attempts, runtime.ViewAttempt), views(decisions, func(d task.DecisionRecord) taskDecision { return taskDecision(runtime.ViewDecision(d)) })}, err
 }
 
 // submit gives the group the key of the request: where the process dies before the answer is

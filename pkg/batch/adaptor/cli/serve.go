@@ -105,6 +105,7 @@ func (c serverCommands) serve(ctx context.Context, jobs []string, slots int) err
 		return c.withPlanner(ctx, func(planner *operator.Service) error {
 			return api.Serve(ctx, signals.stop, at, api.Config{
 				Service: s.Service, Planner: planner, Jobs: catalog, Tasks: s.Tasks, Clients: c.env.settings.API.Clients, Rate: c.env.settings.API.Rate, Log: c.env.log,
+				Paths: c.env.settings.API.Paths,
 			})
 		})
 	})

@@ -78,7 +78,11 @@ func (b *binding) scalar(n *strict.Node, f strict.Field, want reflect.Type) (str
 	case !ok:
 		return strict.Value{}, false
 	case len(late.holes) == 0:
-		return b.checkText(n, f, want, b.path(f, want, late.literal()))
+		text := b.path(f, want, late.literal())
+		if !b.confine(n, f, nil, text) {
+			return strict.Value{}, false
+		}
+		return b.checkText(n, f, want, text)
 	case b.values == nil || late.atStep && !b.values.atStep:
 		b.incomplete = true
 		return strict.Value{}, false
@@ -99,6 +103,9 @@ func (b *binding) scalar(n *strict.Node, f strict.Field, want reflect.Type) (str
 		text = b.file.named(text)
 	} else {
 		text = b.path(f, want, text)
+	}
+	if !b.confine(n, f, late.holes, text) {
+		return strict.Value{}, false
 	}
 	return b.checkText(n, f, want, text)
 }

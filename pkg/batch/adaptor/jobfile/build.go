@@ -4,8 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 
+	"github.com/surfin-batch/surfin/internal/confine"
 	"github.com/surfin-batch/surfin/internal/filestream"
 	"github.com/surfin-batch/surfin/pkg/batch/chunk"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
@@ -21,6 +21,8 @@ type builder struct {
 	deps Deps
 	// redriveOf is the instance that is redriven; 0: none is.
 	redriveOf core.JobInstanceID
+	// redriveLater makes registry.BuildContext.RedriveLater for a run; nil if nothing is redriven.
+	redriveLater func(run *core.StepRun) func(ctx context.Context) error
 	// run is the step execution; nil: the components are for none.
 	run *core.StepRun
 }
@@ -39,15 +41,19 @@ func (c *compiler) builder(step string, of *stepDef, uses ...*componentUse) buil
 			c.missing = append(c.missing, fmt.Errorf("this application cannot make %s: its registry only describes it", u.what))
 		}
 	}
-	return builder{file: c.file, name: step, step: of, deps: c.deps, redriveOf: c.redriveOf}
+	return builder{file: c.file, name: step, step: of, deps: c.deps, redriveOf: c.redriveOf, redriveLater: c.redriveLater}
 }
 
 func (a builder) parts(ctx context.Context, run *core.StepRun) (chunk.Parts, error) {
 	var parts chunk.Parts
-	if err := markFile(run); err != nil {
+	if err := markFile(ctx, run); err != nil {
 		return parts, err
 	}
 	made, err := a.forRun(run).make(ctx, run.View(), a.step.work()...)
+	if err != nil {
+		return parts, err
+	}
+	bound, err := a.file.bound(run.View(), a.step.work())
 	if err != nil {
 		return parts, err
 	}
@@ -56,10 +62,12 @@ func (a builder) parts(ctx context.Context, run *core.StepRun) (chunk.Parts, err
 		switch u.kind {
 		case registry.KindReader:
 			errs = append(errs, as(u, made[i], func(r item.Reader) { parts.Reader = r }))
+			parts.Bound = append([]chunk.Bound{bound[i]}, parts.Bound...)
 		case registry.KindProcessor:
 			errs = append(errs, as(u, made[i], func(p item.Processor) { parts.Processors = append(parts.Processors, p) }))
 		case registry.KindWriter:
 			errs = append(errs, as(u, made[i], func(w item.Writer) { parts.Writers = append(parts.Writers, w) }))
+			parts.Bound = append(parts.Bound, bound[i])
 		case registry.KindTasklet, registry.KindListener, registry.KindPartitioner, registry.KindDecider: // no parts of a chunk
 		}
 	}
@@ -67,7 +75,7 @@ func (a builder) parts(ctx context.Context, run *core.StepRun) (chunk.Parts, err
 }
 
 func (a builder) tasklet(ctx context.Context, run *core.StepRun) (core.Tasklet, error) {
-	if err := markFile(run); err != nil {
+	if err := markFile(ctx, run); err != nil {
 		return nil, err
 	}
 	return one[core.Tasklet](ctx, a.forRun(run), run.View(), a.step.tasklet)
@@ -75,7 +83,7 @@ func (a builder) tasklet(ctx context.Context, run *core.StepRun) (core.Tasklet, 
 
 // markFile notes in the context of a partition by files what its file is when an attempt begins
 // to read it: a file may have been corrected since it was listed (rule TL3a).
-func markFile(run *core.StepRun) error {
+func markFile(ctx context.Context, run *core.StepRun) error {
 	if run.Data.Part == nil || run.Step == nil {
 		return nil
 	}
@@ -84,7 +92,7 @@ func markFile(run *core.StepRun) error {
 	if _, marked := known.Get(filestream.PartMarkKey); !marked {
 		return nil
 	}
-	info, err := os.Stat(fmt.Sprint(path))
+	info, err := confine.From(ctx).Stat(fmt.Sprint(path))
 	if err != nil {
 		return nil //nolint:nilerr // the reader says so, with its own words
 	}
@@ -118,7 +126,7 @@ func as[T any](u *componentUse, made any, set func(T)) error {
 func (a builder) make(ctx context.Context, view *core.View, uses ...*componentUse) ([]any, error) {
 	problems := a.file.doc.NewCollector()
 	config := func(u *componentUse) any {
-		return a.file.config(u, a.file.viewValues(view).with(ctx, a.deps.Secrets), problems)
+		return a.file.config(u, a.file.viewValues(view).with(ctx, a.deps.Secrets).confined(ctx, view.Job.Confinement, a.step), problems)
 	}
 	configs := make([]any, len(uses))
 	for i, u := range uses {
@@ -146,6 +154,9 @@ func (a builder) make(ctx context.Context, view *core.View, uses ...*componentUs
 		b.Attempt, b.Previous, b.Skips = chunk.AttemptOf(a.run), chunk.PreviousOf(a.run), a.run.Services.Attempts
 		b.StepRecords = func(ctx context.Context, step string) ([]core.StepExecution, error) {
 			return a.run.Services.Attempts.Newest(ctx, b.Instance, step)
+		}
+		if a.redriveLater != nil {
+			b.RedriveLater = a.redriveLater(a.run)
 		}
 	}
 	made := make([]any, len(uses))

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"time"
 
+	"github.com/surfin-batch/surfin/internal/confine"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/jobfile/internal/strict"
 	"github.com/surfin-batch/surfin/pkg/batch/chunk"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
@@ -75,6 +76,8 @@ type compiler struct {
 	wrapParts func(makeParts) makeParts
 	// redriveOf is the instance that is redriven; 0: none is.
 	redriveOf core.JobInstanceID
+	// redriveLater is that of builder.
+	redriveLater func(run *core.StepRun) func(ctx context.Context) error
 }
 
 // makeParts is the function of a chunk step that makes its parts.
@@ -220,7 +223,7 @@ func (f *File) bind(ctx context.Context, secrets Secrets, params core.Parameters
 		return err
 	}
 	for _, u := range f.components() {
-		f.config(u, f.launchValues(params).with(ctx, secrets), problems)
+		f.config(u, f.launchValues(params).with(ctx, secrets).confined(ctx, confine.From(ctx).Confinement(), nil), problems)
 	}
 	for _, s := range f.steps {
 		if s.child != nil {

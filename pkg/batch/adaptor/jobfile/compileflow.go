@@ -150,6 +150,8 @@ func (c *compiler) child(s *stepDef) (core.Step, error) {
 	}
 	return step.NewJob(step.JobConfig{Name: s.name, Job: compiled, OnWorkers: c.onWorkers(s.child), Params: func(_ context.Context, view *core.View) (core.Parameters, error) {
 		return c.file.childParameters(s.child, view)
+	}, Confinement: func(ctx context.Context, view *core.View) *core.Confinement {
+		return c.file.childConfinement(ctx, s.child, view)
 	}})
 }
 

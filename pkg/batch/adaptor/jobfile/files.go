@@ -234,7 +234,7 @@ func (a builder) targets(ctx context.Context, run *core.StepRun) ([]string, erro
 		if len(files) == 0 {
 			continue
 		}
-		cfg := a.file.config(w, a.file.viewValues(run.View()).with(ctx, a.deps.Secrets), problems)
+		cfg := a.file.config(w, a.file.viewValues(run.View()).with(ctx, a.deps.Secrets).confined(ctx, run.Data.Job.Confinement, a.step), problems)
 		if err := problems.Err(); err != nil {
 			return nil, err
 		}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/surfin-batch/surfin/internal/confine"
 	"github.com/surfin-batch/surfin/internal/expression"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/jobfile/internal/strict"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
@@ -25,6 +26,10 @@ type values struct {
 	ran    map[string]core.StepExecution
 	// secrets are the names of the secret parameters.
 	secrets []string
+	// files are those that the execution is confined to; nil: it is not. partHeld says that a value of
+	// the client took part in the partitions.
+	files    *confine.Files
+	partHeld bool
 	// secret finds a secret; nil: the values are shown, and a secret is masked.
 	secret func(name string) (string, error)
 }

@@ -2,18 +2,19 @@ package files
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"hash/crc32"
-	"os"
 	"slices"
 	"strings"
 
+	"github.com/surfin-batch/surfin/internal/confine"
 	"github.com/surfin-batch/surfin/internal/filestream"
 )
 
 // find makes the list.
-func find(glob, order string) ([]filestream.Listed, error) {
-	paths, err := filestream.Find(glob)
+func find(ctx context.Context, glob, order string) ([]filestream.Listed, error) {
+	paths, err := filestream.Find(ctx, glob)
 	if err != nil {
 		return nil, err
 	}
@@ -23,7 +24,7 @@ func find(glob, order string) ([]filestream.Listed, error) {
 	}
 	list := make([]found, len(paths))
 	for i, path := range paths {
-		info, err := os.Stat(path)
+		info, err := confine.From(ctx).Stat(path)
 		if err != nil {
 			return nil, err
 		}

@@ -6,8 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 
+	"github.com/surfin-batch/surfin/internal/confine"
 	"github.com/surfin-batch/surfin/internal/filestream"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
@@ -58,7 +58,7 @@ func (r *reader) Open(ctx context.Context, at item.Position) error {
 
 func (r *reader) start(ctx context.Context, at item.Position) error {
 	if at == nil {
-		return r.fix()
+		return r.fix(ctx)
 	}
 	var pos position
 	if err := json.Unmarshal(at, &pos); err != nil {
@@ -67,7 +67,7 @@ func (r *reader) start(ctx context.Context, at item.Position) error {
 	if err := r.recall(pos); err != nil {
 		return err
 	}
-	if err := r.check(pos.At); err != nil {
+	if err := r.check(ctx, pos.At); err != nil {
 		return err
 	}
 	if r.at = pos.At; len(pos.Reader) == 0 || r.at == len(r.files) {
@@ -77,8 +77,8 @@ func (r *reader) start(ctx context.Context, at item.Position) error {
 }
 
 // fix makes the list, and keeps it.
-func (r *reader) fix() (err error) {
-	if r.files, err = find(r.config.Glob, r.config.Order); err != nil {
+func (r *reader) fix(ctx context.Context) (err error) {
+	if r.files, err = find(ctx, r.config.Glob, r.config.Order); err != nil {
 		return err
 	}
 	if len(r.files) == 0 && r.config.Required {
@@ -125,11 +125,11 @@ func (r *reader) recall(pos position) error {
 }
 
 // check refuses files that are not what they were, of which at is the one in hand.
-func (r *reader) check(at int) error {
+func (r *reader) check(ctx context.Context, at int) error {
 	var errs []error
 	accepted := false
 	for i, f := range r.files {
-		what, gone, err := f.Changed()
+		what, gone, err := f.Changed(ctx)
 		switch {
 		case err != nil:
 			errs = append(errs, err)
@@ -150,16 +150,16 @@ func (r *reader) check(at int) error {
 		return fmt.Errorf("cannot restart: %w", errors.Join(errs...))
 	}
 	if accepted {
-		return r.markAgain(at)
+		return r.markAgain(ctx, at)
 	}
 	return nil
 }
 
 // markAgain keeps what the files are now that are still to be read, at the first of them: they are what the step
 // will have read (rule TL3a). Files that were read before keep their marks.
-func (r *reader) markAgain(at int) error {
+func (r *reader) markAgain(ctx context.Context, at int) error {
 	for i := at; i < len(r.files); i++ {
-		info, err := os.Stat(r.files[i].Path)
+		info, err := confine.From(ctx).Stat(r.files[i].Path)
 		if err != nil {
 			return err
 		}

@@ -8,12 +8,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
 
+	"github.com/surfin-batch/surfin/internal/confine"
 	"github.com/surfin-batch/surfin/internal/filestream"
 	"github.com/surfin-batch/surfin/internal/partname"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
@@ -73,8 +73,8 @@ func New(config Config) (core.Partitioner, error) {
 }
 
 // Partition returns a part for each file.
-func (p *partitioner) Partition(context.Context, *core.View) ([]core.Partition, error) {
-	paths, err := filestream.Find(p.config.Glob)
+func (p *partitioner) Partition(ctx context.Context, _ *core.View) ([]core.Partition, error) {
+	paths, err := filestream.Find(ctx, p.config.Glob)
 	if err != nil {
 		return nil, fmt.Errorf("files: %w", err)
 	}
@@ -85,7 +85,7 @@ func (p *partitioner) Partition(context.Context, *core.View) ([]core.Partition, 
 	parts := make([]core.Partition, len(paths))
 	for i, path := range paths {
 		values := core.NewExecutionContext()
-		info, err := os.Stat(path)
+		info, err := confine.From(ctx).Stat(path)
 		if err == nil {
 			err = errors.Join(values.Put(filestream.PartPathKey, path), values.Put(filestream.PartMarkKey, filestream.MarkOf(info)))
 		}

@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/surfin-batch/surfin/internal/confine"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
@@ -185,7 +186,7 @@ const begunKey = "surfin.files.begun"
 // Execute deals with all files.
 func (t *tasklet) Execute(ctx context.Context, c *core.StepContribution) error {
 	op, pattern, _ := t.config.operation()
-	r := &run{tasklet: t, op: op, stop: c.Stop, scope: int64(c.Step.First), begun: isBegun(c)}
+	r := &run{tasklet: t, disk: confine.From(ctx), op: op, stop: c.Stop, scope: int64(c.Step.First), begun: isBegun(c)}
 	if r.scope == 0 {
 		r.scope = int64(c.Step.ID)
 	}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -71,7 +70,7 @@ func (r *run) listed(ctx context.Context, pattern string) ([]filestream.Listed, 
 
 // readFile returns what is to be done with a file; done says that an earlier attempt has done it.
 func (r *run) readFile(f filestream.Listed) (j job, done bool, err error) {
-	info, err := os.Lstat(f.Path)
+	info, err := r.disk.Lstat(f.Path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		done, err = r.isGone(f)
@@ -113,5 +112,5 @@ func (r *run) result(from string) (fs.FileInfo, error) {
 	if err != nil {
 		return nil, err
 	}
-	return os.Lstat(to)
+	return r.disk.Lstat(to)
 }

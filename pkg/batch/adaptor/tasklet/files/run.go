@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/surfin-batch/surfin/internal/confine"
 	"github.com/surfin-batch/surfin/internal/filestream"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
@@ -17,6 +18,7 @@ import (
 // run is one attempt.
 type run struct {
 	*tasklet
+	disk  *confine.Files
 	op    string
 	stop  <-chan struct{}
 	scope int64
@@ -107,7 +109,7 @@ func (r *run) heed(ctx context.Context) error {
 
 // find returns the regular files that are meant, in the order of their names.
 func (r *run) find(pattern string) ([]job, error) {
-	if info, err := os.Lstat(pattern); err == nil {
+	if info, err := r.disk.Lstat(pattern); err == nil {
 		if err := regular(pattern, info); err != nil {
 			return nil, err
 		}
@@ -122,7 +124,7 @@ func (r *run) find(pattern string) ([]job, error) {
 	slices.Sort(names)
 	var jobs []job
 	for _, name := range names {
-		info, err := os.Lstat(name)
+		info, err := r.disk.Lstat(name)
 		switch {
 		case errors.Is(err, fs.ErrNotExist): // since
 			continue
@@ -177,7 +179,7 @@ func (r *run) none(pattern string) error {
 		if err != nil {
 			return err
 		}
-		if _, err := os.Lstat(to); err != nil {
+		if _, err := r.disk.Lstat(to); err != nil {
 			return fmt.Errorf("%s is gone, and %s is not there: somebody has taken them away since an earlier attempt", pattern, to)
 		}
 		r.path = to
@@ -247,12 +249,12 @@ func (r *run) targets(ctx context.Context, jobs []job) error {
 
 // look finds out whether the result is there already, or something else in its place.
 func (r *run) look(ctx context.Context, j *job) error {
-	info, err := os.Lstat(j.to)
+	info, err := r.disk.Lstat(j.to)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil
 	case err != nil:
-		if folder, failed := os.Stat(filepath.Dir(j.to)); failed == nil && !folder.IsDir() {
+		if folder, failed := r.disk.Stat(filepath.Dir(j.to)); failed == nil && !folder.IsDir() {
 			return fmt.Errorf("%s is no folder: name a file with `as`", filepath.Dir(j.to))
 		}
 		return err
@@ -288,7 +290,7 @@ func (r *run) removeLeft(jobs []job) error {
 			continue
 		}
 		seen[dir] = true
-		entries, err := os.ReadDir(dir)
+		entries, err := r.disk.ReadDir(dir)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
@@ -315,9 +317,9 @@ func (r *run) one(ctx context.Context, j job) error {
 		if err := r.remove(j.from); err != nil {
 			return err
 		}
-		return r.syncDir(filepath.Dir(j.from))
+		return r.syncDir(ctx, filepath.Dir(j.from))
 	}
-	if err := r.around("mkdir", filepath.Dir(j.to), func() error { return filestream.MakeFolder(filepath.Dir(j.to)) }); err != nil {
+	if err := r.around("mkdir", filepath.Dir(j.to), func() error { return filestream.MakeFolder(ctx, filepath.Dir(j.to)) }); err != nil {
 		return err
 	}
 	if !j.done {
@@ -329,7 +331,7 @@ func (r *run) one(ctx context.Context, j job) error {
 			return err
 		}
 	}
-	if err := r.syncDir(filepath.Dir(j.to)); err != nil {
+	if err := r.syncDir(ctx, filepath.Dir(j.to)); err != nil {
 		return err
 	}
 	if !r.consumes() {
@@ -338,18 +340,18 @@ func (r *run) one(ctx context.Context, j job) error {
 	if err := r.remove(j.from); err != nil {
 		return err
 	}
-	return r.syncDir(filepath.Dir(j.from))
+	return r.syncDir(ctx, filepath.Dir(j.from))
 }
 
 // remove removes a file; one that is gone is removed.
 func (r *run) remove(name string) error {
-	err := r.around("remove", name, func() error { return os.Remove(name) })
+	err := r.around("remove", name, func() error { return r.disk.Remove(name) })
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	return err
 }
 
-func (r *run) syncDir(dir string) error {
-	return r.around("sync", dir, func() error { return filestream.SyncDir(dir) })
+func (r *run) syncDir(ctx context.Context, dir string) error {
+	return r.around("sync", dir, func() error { return filestream.SyncDir(ctx, dir) })
 }

@@ -38,7 +38,7 @@ func (r *run) move(ctx context.Context, j job) error {
 // old name stays until it is removed: with a link the system itself refuses a name that is taken.
 func (r *run) publish(from, to string) error {
 	if !r.config.Overwrite {
-		err := r.around("link", from, func() error { return os.Link(from, to) })
+		err := r.around("link", from, func() error { return r.disk.Link(from, to) })
 		switch {
 		case err == nil:
 			return nil
@@ -46,16 +46,16 @@ func (r *run) publish(from, to string) error {
 			return fmt.Errorf("%s has come since the step began: %w", to, fs.ErrExist)
 		}
 		// No links here, as on FAT, or not for this user.
-		if _, err := os.Lstat(to); !errors.Is(err, fs.ErrNotExist) {
+		if _, err := r.disk.Lstat(to); !errors.Is(err, fs.ErrNotExist) {
 			return errors.Join(fmt.Errorf("%s has come since the step began: %w", to, fs.ErrExist), err)
 		}
 	}
-	return r.around("rename", from, func() error { return os.Rename(from, to) })
+	return r.around("rename", from, func() error { return r.disk.Rename(from, to) })
 }
 
 // write makes a result from its file: whole, synced, and then with its name.
 func (r *run) write(ctx context.Context, j job) error {
-	in, err := os.Open(j.from)
+	in, err := r.disk.Open(j.from)
 	if err != nil {
 		return err
 	}
@@ -65,11 +65,11 @@ func (r *run) write(ctx context.Context, j job) error {
 	if err := r.writeTemp(temp, j.info.Mode().Perm(), fill); err != nil {
 		return errors.Join(fmt.Errorf("%s: %w", j.from, err), r.remove(temp))
 	}
-	if err := unchanged(in, j); err != nil {
+	if err := r.unchanged(in, j); err != nil {
 		return errors.Join(err, r.remove(temp))
 	}
 	if r.op == opMove {
-		if err := os.Chtimes(temp, j.info.ModTime(), j.info.ModTime()); err != nil {
+		if err := r.disk.Chtimes(temp, j.info.ModTime(), j.info.ModTime()); err != nil {
 			return errors.Join(err, r.remove(temp))
 		}
 	}
@@ -77,12 +77,12 @@ func (r *run) write(ctx context.Context, j job) error {
 }
 
 // unchanged refuses a file that somebody wrote to, or replaced, while it was read.
-func unchanged(in *os.File, j job) error {
+func (r *run) unchanged(in *os.File, j job) error {
 	opened, err := in.Stat()
 	if err != nil {
 		return err
 	}
-	named, err := os.Lstat(j.from)
+	named, err := r.disk.Lstat(j.from)
 	if err != nil {
 		return err
 	}
@@ -95,7 +95,7 @@ func unchanged(in *os.File, j job) error {
 // writeTemp writes a file of its own, synced.
 func (r *run) writeTemp(name string, mode fs.FileMode, fill func(io.Writer) error) error {
 	return r.around("write", name, func() error {
-		out, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+		out, err := r.disk.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 		if err != nil {
 			return err
 		}
@@ -132,12 +132,12 @@ func (r *run) convert(out io.Writer, in io.Reader) error {
 
 // sameContent reports whether the result of a file is in another one already.
 func (r *run) sameContent(ctx context.Context, from, to string) (same bool, err error) {
-	a, err := os.Open(from)
+	a, err := r.disk.Open(from)
 	if err != nil {
 		return false, err
 	}
 	defer a.Close() //nolint:errcheck // it is only read
-	b, err := os.Open(to)
+	b, err := r.disk.Open(to)
 	if err != nil {
 		return false, err
 	}
@@ -269,11 +269,11 @@ func (r *run) checksums(ctx context.Context, jobs []job) error {
 		return nil
 	}
 	r.path = r.config.As
-	return r.writeList(list.String())
+	return r.writeList(ctx, list.String())
 }
 
 func (r *run) sum(ctx context.Context, name string) (string, error) {
-	in, err := os.Open(name)
+	in, err := r.disk.Open(name)
 	if err != nil {
 		return "", err
 	}
@@ -286,9 +286,9 @@ func (r *run) sum(ctx context.Context, name string) (string, error) {
 }
 
 // writeList writes the list of checksums, unless it is there.
-func (r *run) writeList(text string) error {
+func (r *run) writeList(ctx context.Context, text string) error {
 	to := r.config.As
-	was, err := os.ReadFile(to)
+	was, err := r.disk.ReadFile(to)
 	switch {
 	case err == nil && string(was) == text:
 		return nil
@@ -298,7 +298,7 @@ func (r *run) writeList(text string) error {
 		return err
 	}
 	temp := filepath.Join(filepath.Dir(to), "."+filepath.Base(to)+r.mark()+rand.Text()[:8])
-	if err := r.around("mkdir", filepath.Dir(to), func() error { return filestream.MakeFolder(filepath.Dir(to)) }); err != nil {
+	if err := r.around("mkdir", filepath.Dir(to), func() error { return filestream.MakeFolder(ctx, filepath.Dir(to)) }); err != nil {
 		return err
 	}
 	err = r.writeTemp(temp, 0o644, func(out io.Writer) error {
@@ -308,5 +308,5 @@ func (r *run) writeList(text string) error {
 	if err == nil {
 		err = r.publish(temp, to)
 	}
-	return errors.Join(err, r.remove(temp), r.syncDir(filepath.Dir(to)))
+	return errors.Join(err, r.remove(temp), r.syncDir(ctx, filepath.Dir(to)))
 }

@@ -10,14 +10,15 @@ import (
 	"mime/quotedprintable"
 	"net/mail"
 	"net/textproto"
-	"os"
 	"path/filepath"
 	"strings"
 	"time"
+
+	"github.com/surfin-batch/surfin/internal/confine"
 )
 
 // message is the mail as the server gets it: its headers, its text, and the attachments.
-func (t *tasklet) message(id string, now time.Time) ([]byte, error) {
+func (t *tasklet) message(disk *confine.Files, id string, now time.Time) ([]byte, error) {
 	var out bytes.Buffer
 	header := func(name, value string) { fmt.Fprintf(&out, "%s: %s\r\n", name, value) }
 	header("Date", now.Format(time.RFC1123Z))
@@ -40,7 +41,7 @@ func (t *tasklet) message(id string, now time.Time) ([]byte, error) {
 	parts := multipart.NewWriter(&out)
 	header("Content-Type", "multipart/mixed; boundary="+parts.Boundary())
 	out.WriteString("\r\n")
-	if err := t.parts(parts); err != nil {
+	if err := t.parts(disk, parts); err != nil {
 		return nil, err
 	}
 	return out.Bytes(), nil
@@ -60,7 +61,7 @@ func addresses(list []string) string {
 	return strings.Join(texts, ", ")
 }
 
-func (t *tasklet) parts(parts *multipart.Writer) error {
+func (t *tasklet) parts(disk *confine.Files, parts *multipart.Writer) error {
 	w, err := parts.CreatePart(textproto.MIMEHeader{"Content-Type": {textType}, "Content-Transfer-Encoding": {"quoted-printable"}})
 	if err == nil {
 		err = printable(w, t.config.Text)
@@ -70,7 +71,7 @@ func (t *tasklet) parts(parts *multipart.Writer) error {
 	}
 	left := int64(t.config.MaxSize)
 	for _, path := range t.config.Attachments {
-		content, err := attachment(path, left)
+		content, err := attachment(disk, path, left)
 		if err != nil {
 			return err
 		}
@@ -86,11 +87,11 @@ func (t *tasklet) parts(parts *multipart.Writer) error {
 }
 
 // attachment reads a file of at most so many bytes; nil: it has more.
-func attachment(path string, most int64) ([]byte, error) {
-	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
+func attachment(disk *confine.Files, path string, most int64) ([]byte, error) {
+	if info, err := disk.Stat(path); err == nil && !info.Mode().IsRegular() {
 		return nil, fmt.Errorf("attachments: %s is no regular file", path)
 	}
-	f, err := os.Open(path)
+	f, err := disk.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("attachments: %w", err)
 	}

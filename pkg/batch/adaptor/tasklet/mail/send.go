@@ -11,11 +11,11 @@ import (
 	"net/mail"
 	"net/smtp"
 	"net/textproto"
-	"os"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/surfin-batch/surfin/internal/confine"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 )
@@ -29,7 +29,7 @@ func (t *tasklet) Execute(ctx context.Context, c *core.StepContribution) error {
 	if err != nil {
 		return fmt.Errorf("mail: %w", err)
 	}
-	message, err := t.message(id, time.Now())
+	message, err := t.message(confine.From(ctx), id, time.Now())
 	if err != nil {
 		return fmt.Errorf("mail: %w", err)
 	}
@@ -97,7 +97,7 @@ func (t *tasklet) recipients() []string {
 func (t *tasklet) send(ctx context.Context, recipients []string, message []byte) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, t.config.Timeout)
 	defer cancel()
-	secure, err := t.secure()
+	secure, err := t.secure(confine.From(ctx))
 	if err != nil {
 		return err
 	}
@@ -126,12 +126,12 @@ func (t *tasklet) send(ctx context.Context, recipients []string, message []byte)
 }
 
 // secure is what the server's certificate is checked with.
-func (t *tasklet) secure() (*tls.Config, error) {
+func (t *tasklet) secure(disk *confine.Files) (*tls.Config, error) {
 	secure := &tls.Config{ServerName: t.config.Host, MinVersion: tls.VersionTLS12}
 	if t.config.CA == "" {
 		return secure, nil
 	}
-	text, err := os.ReadFile(t.config.CA)
+	text, err := disk.ReadFile(t.config.CA)
 	if err != nil {
 		return nil, fmt.Errorf("ca: %w", err)
 	}

@@ -11,13 +11,13 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
-	"os"
 	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/surfin-batch/surfin/internal/confine"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
@@ -120,7 +120,7 @@ func (t *tasklet) Execute(ctx context.Context, c *core.StepContribution) error {
 	var files map[string]seen
 	since := began
 	for {
-		found, err := t.look()
+		found, err := t.look(ctx)
 		if err != nil {
 			return fmt.Errorf("wait_file: %w", err)
 		}
@@ -148,16 +148,17 @@ func (t *tasklet) Execute(ctx context.Context, c *core.StepContribution) error {
 }
 
 // look finds the files that are there now.
-func (t *tasklet) look() (map[string]seen, error) {
+func (t *tasklet) look(ctx context.Context) (map[string]seen, error) {
 	names := []string{t.config.Path}
-	if _, err := os.Lstat(t.config.Path); err != nil { // else the pattern is a name
+	disk := confine.From(ctx)
+	if _, err := disk.Lstat(t.config.Path); err != nil { // else the pattern is a name
 		if names, err = filepath.Glob(t.config.Path); err != nil {
 			return nil, err
 		}
 	}
 	files := make(map[string]seen, len(names))
 	for _, name := range names {
-		info, err := os.Stat(name)
+		info, err := disk.Stat(name)
 		switch {
 		case errors.Is(err, fs.ErrNotExist): // since, or a link to nothing
 			continue

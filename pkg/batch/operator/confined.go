@@ -1,0 +1,68 @@
+package operator
+
+import (
+	"context"
+	"maps"
+	"path/filepath"
+	"slices"
+
+	"github.com/surfin-batch/surfin/internal/confine"
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/job"
+)
+
+// clientKey is the key of the folders of a client in a context.
+type clientKey struct{}
+
+// WithClient says that the requests of a context are those of a client of an API: paths in which a
+// value of it takes part lie below the folder of the job file, or below one of paths (rule SE3).
+func WithClient(ctx context.Context, paths []string) context.Context {
+	return context.WithValue(ctx, clientKey{}, slices.Clip(paths))
+}
+
+// clientPaths are those of WithClient; false: no client asks.
+func clientPaths(ctx context.Context) ([]string, bool) {
+	paths, is := ctx.Value(clientKey{}).([]string)
+	return paths, is
+}
+
+// confine restricts the paths of a launch: to what a client gave, and to what an earlier one gave of
+// the parameters that the launch takes from another execution; nil: it takes none.
+func (l *launch) confine(ctx context.Context, given map[string]string, from *core.JobExecution) {
+	paths, isClient := clientPaths(ctx)
+	c := core.Confinement{}
+	if from != nil && from.Confinement != nil {
+		c.Roots = from.Confinement.Roots
+		for _, name := range from.Confinement.Given {
+			if _, anew := given[name]; !anew {
+				c.Given = append(c.Given, name)
+			}
+		}
+	}
+	if isClient {
+		c.Given = append(c.Given, slices.Collect(maps.Keys(given))...)
+		c.Roots = confine.Roots(append([]string{l.folder()}, paths...)...)
+	}
+	if len(c.Given) == 0 {
+		return
+	}
+	slices.Sort(c.Given)
+	l.job.Confinement = &c
+}
+
+// folder is that of the job file; empty: it is in none.
+func (l *launch) folder() string {
+	if path := l.job.Definition.Path; path != "" {
+		return filepath.Dir(path)
+	}
+	return ""
+}
+
+// checkPaths refuses what a launch would refuse of the paths of a client.
+func (l *launch) checkPaths(ctx context.Context) (context.Context, error) {
+	ctx = confine.With(ctx, confine.New(l.job.Confinement))
+	if err := job.CheckPaths(ctx, l.job, l.params); err != nil {
+		return ctx, parametersRefused(err, l)
+	}
+	return ctx, nil
+}

@@ -67,29 +67,6 @@ func (r *Repository) Launch(ctx context.Context, req core.LaunchRequest) (core.L
 	}
 }
 
-const (
-	// launchWord is after how long a launch says that it waits.
-	launchWord = 2 * time.Second
-	// launchWait bounds the wait of a launch for the writer of a SQLite file, which may be any program.
-	launchWait = 30 * time.Second
-)
-
-// boundLaunch bounds a launch on a database with one writer, and tells the observer of one that waits
-// for a while, until end is called.
-func (r *Repository) boundLaunch(ctx context.Context, req core.LaunchRequest) (bounded context.Context, end func()) {
-	event := core.LaunchWaits{Execution: req.Parent, JobName: req.JobName, Reason: "another session holds rows of the history"}
-	cancel := func() {}
-	if r.store.db.SingleWriter() {
-		ctx, cancel = context.WithTimeout(ctx, launchWait)
-		event.Reason = fmt.Sprintf("another process writes to the file of database %s; the launch waits for it at most %v", r.store.db.Name(), launchWait)
-	}
-	word := time.AfterFunc(launchWord, func() { r.observer.Observe(context.WithoutCancel(ctx), event) })
-	return ctx, func() {
-		word.Stop()
-		cancel()
-	}
-}
-
 // errFreed says that a unique index stopped a launch, and that the execution that was in the
 // way is over or lost by now. maxTries is how many such executions a launch meets.
 var errFreed = errors.New("it met an execution that has ended")
@@ -499,25 +476,6 @@ func (r *Repository) explainConflict(ctx context.Context, req core.LaunchRequest
 		return fmt.Errorf("launch job %s: %w: %w", req.JobName, errFreed, cause)
 	}
 	return alreadyRunning(row, core.OpenWork{})
-}
-
-// ownerQueryTimeout bounds the query for the owner that a failed launch waited for.
-const ownerQueryTimeout = time.Second
-
-// wrapOwner adds the owner of the running execution to the failure of a launch. On a
-// database with one writer the launch has waited for that process, which may be the
-// writer (rule L7). It returns the failure as it is where no owner is known.
-func (r *Repository) wrapOwner(ctx context.Context, req core.LaunchRequest, failure error) error {
-	if !r.store.db.SingleWriter() || ctx.Err() == nil && !dberr.IsBusy(failure) {
-		return failure
-	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), ownerQueryTimeout)
-	defer cancel()
-	row, err := r.active(ctx, req)
-	if err != nil || row == nil { // no owner is known
-		return fmt.Errorf("%w (another program writes to the file of database %s: end it, or try again)", failure, r.store.db.Name())
-	}
-	return fmt.Errorf("%w (waited for the one writer of database %s; %w)", failure, r.store.db.Name(), alreadyRunning(row, core.OpenWork{}))
 }
 
 // active returns the running execution of the instance that req is about, or nil.

@@ -100,3 +100,41 @@ func (s *scene) leader(db tx.Database, workers []*process) (leads *process, epoc
 	}, time.Minute, 20*time.Millisecond)
 	return leads, epoch
 }
+
+// TestAServerThatWorksStartsRegisteredJobs: without --worker it starts none, and says so.
+func TestAServerThatWorksStartsRegisteredJobs(t *testing.T) {
+	t.Parallel()
+	testdb.Each(t, func(t *testing.T, url string) {
+		t.Parallel()
+		s := newScene(t, url, map[string]string{
+			"tick.yaml":  strings.Replace(minutelyJob, "catch_up: all", "catch_up: last", 1),
+			"other.yaml": "job: other\nflow:\n- {step: one, tasklet: {sql: select 1}}\n",
+		})
+		db, _ := s.open()
+		_, err := db.Conn().ExecContext(t.Context(), "CREATE TABLE ticks (at text)")
+		require.NoError(t, err)
+		code, out := s.run("register", "tick.yaml")
+		require.Zero(t, code, out)
+		require.Contains(t, out, "no worker is alive")
+		code, out = s.run("schedules")
+		require.Zero(t, code, out)
+		require.Contains(t, out, "no worker is alive")
+		idle := s.serve("--jobs", "other.yaml")
+		idle.await("no worker is alive")
+		idle.signal(syscall.SIGTERM)
+		code, out = idle.wait()
+		require.Zero(t, code, out)
+		back := "scheduled_until - 120000000"
+		if db.Dialect() == tx.Postgres {
+			back = "scheduled_until - interval '2 minutes'"
+		}
+		_, err = db.Conn().ExecContext(t.Context(), "UPDATE surfin_job_definition SET scheduled_until = "+back)
+		require.NoError(t, err)
+		server := s.serve("--jobs", "other.yaml", "--worker", "2")
+		ran := func() bool { return s.ints(db, "SELECT count(*) FROM ticks", 1)[0] > 0 }
+		require.Eventually(t, ran, time.Minute, 50*time.Millisecond, "nothing starts the job")
+		server.signal(syscall.SIGTERM)
+		code, out = server.wait()
+		require.Zero(t, code, out)
+	})
+}

@@ -130,3 +130,30 @@ func TestAWaitingRunHearsThatItsExecutionIsOver(t *testing.T) {
 		}
 	})
 }
+
+// TestTheEndOfAServerStopsNoParkedExecution: it belongs to no process (rule P5), so that a rolling
+// deployment of servers does not stop what workers do.
+func TestTheEndOfAServerStopsNoParkedExecution(t *testing.T) {
+	t.Parallel()
+	const rows = 400
+	inTurn(t, 1, func(t *testing.T, url string) {
+		t.Parallel()
+		s := newRemoteScene(t, url, rows, 10)
+		s.env = append(s.env, "SURFIN_API_OPERATOR_TOKENS_CI="+serveToken)
+		db, r := s.open()
+		server := s.serve("--jobs", "parts.yaml")
+		status, answer := server.post("/v1/jobs/parts/run", "k", `{"params": {"into": "target"}}`)
+		require.Equal(t, 200, status, "%v", answer)
+		s.awaitStatus(r, 1, core.StatusParked)
+		server.signal(syscall.SIGTERM)
+		code, out := server.wait()
+		require.Zero(t, code, out)
+		exec, err := r.Execution(t.Context(), 1)
+		require.NoError(t, err)
+		require.Equal(t, core.StatusParked, exec.Status)
+		require.False(t, exec.StopRequested)
+		s.worker()
+		s.awaitStatus(r, 1, core.StatusCompleted)
+		s.assertParts(db, "target", rows, 0, 1, 2, 3, 4, 5, 6, 7)
+	})
+}

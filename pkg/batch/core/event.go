@@ -261,6 +261,14 @@ type (
 		Execution JobExecutionID // 0: it is that of a worker for all its tasks
 		Err       error
 	}
+	// LaunchWaits: a launch waits for another execution with its key (rule L12), or for the writer of
+	// a SQLite file (rule L7). It is observed once for each wait, after a moment.
+	LaunchWaits struct {
+		Execution JobExecutionID // whose step launches JobName; 0: no step does
+		JobName   string
+		Step      string
+		Reason    string
+	}
 	// DeciderMissing: tasks of groups that name a decider are not over, and no live worker has
 	// it (rule W7). The leader says so each minute.
 	DeciderMissing struct {
@@ -304,3 +312,4 @@ func (WorkerStarted) event()   {}
 func (HeartbeatFailed) event() {}
 func (DeciderMissing) event()  {}
 func (ComponentLate) event()   {}
+func (LaunchWaits) event()     {}

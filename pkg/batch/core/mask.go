@@ -68,6 +68,9 @@ func (m *maskedObserver) failure(e Event) Event {
 	case HeartbeatFailed:
 		e.Err = m.err(e.Err)
 		return e
+	case LaunchWaits:
+		e.Reason = m.mask(e.Reason)
+		return e
 	case ComponentLate:
 		e.Err = m.err(e.Err)
 		return e

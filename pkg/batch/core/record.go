@@ -269,6 +269,10 @@ const (
 // since their last record is not known.
 const LostOwner = "lost owner"
 
+// WaitsKey is the key of the context of a step that runs a job under which the execution is for
+// whose key the launch of that job waits (rule L12).
+const WaitsKey = "surfin.waits_for"
+
 // TasksKey is the key of the context of a step that submits tasks under which the number of
 // their group is.
 const TasksKey = "surfin.tasks"

@@ -147,6 +147,9 @@ type JobRunner interface {
 	// RunOnWorkers has worker processes run a child job, and returns its execution when it is
 	// over. ErrParked: it is not, and the caller's execution can be parked until then.
 	RunOnWorkers(ctx context.Context, j *Job, params Parameters, w WorkersRequest) (*JobExecution, error)
+	// NeedsUs reports whether execution can end only after waiter: it is waiter, or a parent of it,
+	// or waits for one of these (rule L12).
+	NeedsUs(ctx context.Context, execution, waiter JobExecutionID) (bool, error)
 }
 
 // WorkersRequest is what JobRunner.RunOnWorkers is asked for beside the job.
@@ -212,6 +215,10 @@ func (refusing) Run(context.Context, *Job, Parameters, <-chan struct{}) (*JobExe
 
 func (refusing) RunOnWorkers(context.Context, *Job, Parameters, WorkersRequest) (*JobExecution, error) {
 	return nil, fmt.Errorf("run a job on workers for a step: %w", ErrNoService)
+}
+
+func (refusing) NeedsUs(context.Context, JobExecutionID, JobExecutionID) (bool, error) {
+	return false, fmt.Errorf("find what an execution waits for: %w", ErrNoService)
 }
 
 func (refusing) OpenAttempts(context.Context, JobInstanceID, string, StepExecutionID, StepExecutionID) (string, []Owner, error) {

@@ -157,20 +157,37 @@ func (r *run) releasing() bool { return r.stop.isReleased() && !r.stop.requested
 // no other process does. Closing stop asks for a stop of the execution. The end of ctx
 // leaves it parked.
 func (l *Launcher) afterPark(ctx context.Context, j *core.Job, exec *core.JobExecution, stop <-chan struct{}) (*core.JobExecution, error) {
-	return l.await(ctx, j, exec, stop, true)
+	return l.await(ctx, j, exec, waiting{stop: stop, here: true})
 }
 
-// await is afterPark. Without here it resumes the execution only to stop it.
-func (l *Launcher) await(ctx context.Context, j *core.Job, exec *core.JobExecution, stop <-chan struct{}, here bool) (*core.JobExecution, error) {
+// waiting is how long a process waits for a parked execution, and what it does meanwhile.
+type waiting struct {
+	// stop asks for a stop of the execution. When left is closed, the wait ends, and the execution goes on.
+	stop, left <-chan struct{}
+	// here says that the process resumes the execution, and not only to stop it.
+	here bool
+}
+
+// ErrLeft ends a wait for an execution that is parked and goes on (Running.Leave).
+var ErrLeft = errors.New("this process does not wait any more")
+
+// await is afterPark.
+func (l *Launcher) await(ctx context.Context, j *core.Job, exec *core.JobExecution, w waiting) (*core.JobExecution, error) {
 	ctx = l.patient(ctx)
 	begin := time.Now()
-	asked, tried := stop, begin
+	asked, tried := w.stop, begin
+	left := func(cause error) error {
+		return fmt.Errorf("job %s, execution %d is parked, and workers continue it: %w", exec.JobName, exec.ID, cause)
+	}
 	for {
 		timer := time.NewTimer(core.NextLook(time.Since(begin), parkedLook))
 		select {
 		case <-ctx.Done():
 			timer.Stop()
-			return exec, fmt.Errorf("job %s, execution %d is parked, and workers continue it: %w", exec.JobName, exec.ID, context.Cause(ctx))
+			return exec, left(context.Cause(ctx))
+		case <-w.left:
+			timer.Stop()
+			return exec, left(ErrLeft)
 		case <-asked:
 			asked, tried = nil, time.Time{}
 			if err := requestStop(ctx, l.config.Repository, exec.ID, l.config.Owner); err != nil {
@@ -195,10 +212,10 @@ func (l *Launcher) await(ctx context.Context, j *core.Job, exec *core.JobExecuti
 			}
 			continue
 		}
-		if !here && !now.StopRequested {
+		if !w.here && !now.StopRequested {
 			continue
 		}
-		now, err = l.Resume(ctx, j, exec.ID, Resumption{Stop: stop})
+		now, err = l.Resume(ctx, j, exec.ID, Resumption{Stop: w.stop, Release: w.left})
 		if _, waits := errors.AsType[*core.TransitionError](err); waits && !errors.Is(err, core.ErrLostOwner) {
 			continue
 		}

@@ -44,7 +44,7 @@ func (l *Launcher) RunOnWorkers(ctx context.Context, j *core.Job, params core.Pa
 			return last, core.ErrParked
 		default:
 			err := core.WithoutSlot(ctx, func() (err error) {
-				last, err = l.await(ctx, j, last, w.Stop, false)
+				last, err = l.await(ctx, j, last, waiting{stop: w.Stop})
 				return err
 			})
 			if err != nil {

@@ -14,6 +14,9 @@ type Running struct {
 	launched core.JobExecution
 	stop     chan struct{}
 	once     sync.Once
+	mu       sync.Mutex
+	waits    bool          // it is parked, and this process waits for its end
+	left     chan struct{} // closed when this process does not wait any more
 	cancel   context.CancelCauseFunc
 	done     chan struct{}
 	exec     *core.JobExecution
@@ -25,7 +28,7 @@ type Running struct {
 // values it keeps: ask it to Stop. Where Config.Spawn refuses, the execution is
 // ended as FAILED, and that is how it is described.
 func (l *Launcher) Start(ctx context.Context, j *core.Job, params core.Parameters) (*Running, error) {
-	running := &Running{stop: make(chan struct{}), done: make(chan struct{})}
+	running := &Running{stop: make(chan struct{}), left: make(chan struct{}), done: make(chan struct{})}
 	ctx, err := l.apart(ctx, j)
 	if err != nil {
 		return nil, err
@@ -43,7 +46,8 @@ func (l *Launcher) Start(ctx context.Context, j *core.Job, params core.Parameter
 		defer close(running.done)
 		running.exec, running.err = r.run(ctx)
 		if running.err == nil && running.exec.Status == core.StatusParked && l.options.Task == 0 {
-			running.exec, running.err = l.afterPark(ctx, j, running.exec, running.stop)
+			running.wait()
+			running.exec, running.err = l.await(ctx, j, running.exec, waiting{stop: running.stop, left: running.left, here: true})
 		}
 	})
 	if err != nil {
@@ -60,6 +64,28 @@ func (r *Running) Execution() core.JobExecution { return r.launched }
 
 // Stop asks for a stop: the chunk in hand is finished. It may be called often.
 func (r *Running) Stop() { r.once.Do(func() { close(r.stop) }) }
+
+// Leave asks for a stop of an execution that runs in this process. One that is parked belongs to none
+// (rule P5): Leave ends the wait for it, and where this process has resumed it, gives it back.
+func (r *Running) Leave() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.waits {
+		r.Stop()
+		return
+	}
+	select {
+	case <-r.left:
+	default:
+		close(r.left)
+	}
+}
+
+func (r *Running) wait() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.waits = true
+}
 
 // Cancel ends the work at once, as the end of the context of Run does; the final status
 // is written all the same (rules C14, L4). A stop is the gentle way.

@@ -1,16 +1,21 @@
 package operator
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"maps"
 	"strconv"
 	"sync"
+	"time"
 
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/job"
 )
+
+// DefaultKeyWait is how long an instance of a backfill waits for another execution with its key.
+const DefaultKeyWait = time.Hour
 
 // maxBackfill is the most instances of one backfill.
 const maxBackfill = 10_000
@@ -26,6 +31,9 @@ type BackfillRequest struct {
 	Step            int64
 	// Parallel is how many instances run at once; 0: 1.
 	Parallel int
+	// Wait is how long an instance waits for an execution of another process that has its key (rule L12);
+	// 0: DefaultKeyWait. Those of this backfill wait for each other for as long as it takes.
+	Wait time.Duration
 	// Done is called when an instance is over, by one goroutine at a time; nil: nothing is.
 	Done func(BackfillRun)
 }
@@ -262,7 +270,7 @@ func (b *backfill) run(ctx context.Context, of instanceOf) (BackfillRun, error) 
 	req.backfill = true
 	req.Exactly = &of.params // of Params the secret ones are left
 	r := BackfillRun{Value: of.value}
-	running, err := b.service.Start(ctx, req)
+	running, err := b.start(ctx, req)
 	var refused *Refusal
 	switch {
 	case errors.As(err, &refused):
@@ -282,6 +290,42 @@ func (b *backfill) run(ctx context.Context, of instanceOf) (BackfillRun, error) 
 		r.Problem = err.Error()
 	}
 	return r, err
+}
+
+// start launches an instance, when no other execution has its key.
+func (b *backfill) start(ctx context.Context, req RunRequest) (*Running, error) {
+	begin, said := time.Now(), core.JobExecutionID(0)
+	waited := time.Duration(0) // for executions of others
+	for {
+		running, err := b.service.Start(ctx, req)
+		excluded, is := errors.AsType[*core.ExclusiveError](err)
+		if !is {
+			return running, err
+		}
+		holder := excluded.Running.ExecutionID
+		own := b.service.runnings.has(holder)
+		if !own && waited >= cmp.Or(b.req.Wait, DefaultKeyWait) {
+			return nil, fmt.Errorf("%w (waited %v)", err, waited.Round(time.Second))
+		}
+		if !own && said != holder {
+			said = holder
+			b.req.OnNotice(Notice{Kind: NoticeKeyHeld, Execution: holder})
+		}
+		pause := core.NextLook(time.Since(begin), waitPause)
+		timer := time.NewTimer(pause)
+		select {
+		case <-timer.C:
+		case <-b.req.Stop:
+			timer.Stop()
+			return nil, err
+		case <-ctx.Done():
+			timer.Stop()
+			return nil, err
+		}
+		if !own {
+			waited += pause
+		}
+	}
 }
 
 // count adds up the rows of an execution that is over.

@@ -180,6 +180,8 @@ const (
 	NoticeNotRedriven NoticeKind = "not_redriven"
 	// NoticeNoWorker: Execution is parked, and no worker lives that continues it.
 	NoticeNoWorker NoticeKind = "no_worker"
+	// NoticeKeyHeld: Execution has the key of an instance, which waits for its end.
+	NoticeKeyHeld NoticeKind = "key_held"
 )
 
 // Notice is worth a line to who waits for a run, before it or while it waits.

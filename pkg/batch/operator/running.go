@@ -29,13 +29,19 @@ func (r *Running) Execution() *Execution {
 // Stop asks for a stop: the chunk in hand is finished. It may be called often.
 func (r *Running) Stop() { r.running.Stop() }
 
-// Done is closed when the execution is over.
+// Leave is Stop, unless the execution is parked: it goes on then, and Wait returns it as it is.
+func (r *Running) Leave() { r.running.Leave() }
+
+// Done is closed when the execution is over, or left.
 func (r *Running) Done() <-chan struct{} { return r.running.Done() }
 
 // Wait returns how it ended. The error is about a record that could not be written
 // (core.ErrLostOwner in its chain if another process took over).
 func (r *Running) Wait() (*Execution, error) {
 	e, err := r.running.Wait()
+	if errors.Is(err, job.ErrLeft) {
+		err = nil
+	}
 	if e == nil {
 		return nil, err
 	}
@@ -132,8 +138,8 @@ func (s *Service) keep(r *job.Running, j *core.Job, hooks Hooks) *Running {
 	return &Running{service: s, running: r, job: j, hooks: hooks}
 }
 
-// Close stops what the service started and waits until it is over, as long as ctx
-// lets it.
+// Close stops what the service started and this process runs, and waits until it is over, as long as ctx
+// lets it. An execution that is parked goes on: no process holds it.
 func (s *Service) Close(ctx context.Context) error { return s.runnings.stop(ctx) }
 
 // runnings are the executions of this process that are not over.
@@ -158,6 +164,14 @@ func (rs *runnings) add(r *job.Running) {
 	}()
 }
 
+// has reports whether this process runs the execution.
+func (rs *runnings) has(id core.JobExecutionID) bool {
+	rs.mu.Lock()
+	defer rs.mu.Unlock()
+	_, here := rs.byID[id]
+	return here
+}
+
 // ask stops an execution of this process without waiting until it looks into the
 // database, and reports whether it is here.
 func (rs *runnings) ask(id core.JobExecutionID) bool {
@@ -170,7 +184,7 @@ func (rs *runnings) ask(id core.JobExecutionID) bool {
 	return here
 }
 
-// stop stops all, and waits until they are over.
+// stop stops all that this process holds, and waits until they are over.
 func (rs *runnings) stop(ctx context.Context) error {
 	rs.mu.Lock()
 	var all []*job.Running
@@ -179,7 +193,7 @@ func (rs *runnings) stop(ctx context.Context) error {
 	}
 	rs.mu.Unlock()
 	for _, r := range all {
-		r.Stop()
+		r.Leave()
 	}
 	var errs []error
 	for _, r := range all {

@@ -58,6 +58,8 @@ func (r *Repository) Launch(ctx context.Context, req core.LaunchRequest) (core.L
 	if req.JobName == "" || req.Lease <= 0 {
 		return core.Launched{}, fmt.Errorf("launch: a job name and a positive lease are needed (job %q, lease %v)", req.JobName, req.Lease)
 	}
+	ctx, end := r.boundLaunch(ctx, req)
+	defer end()
 	for tries := 1; ; tries++ {
 		launched, err := r.tryLaunch(ctx, req)
 		if !errors.Is(err, errFreed) || tries == maxTries {
@@ -478,25 +480,6 @@ func (r *Repository) explainConflict(ctx context.Context, req core.LaunchRequest
 		return fmt.Errorf("launch job %s: %w: %w", req.JobName, errFreed, cause)
 	}
 	return alreadyRunning(row, core.OpenWork{})
-}
-
-// ownerQueryTimeout bounds the query for the owner that a failed launch waited for.
-const ownerQueryTimeout = time.Second
-
-// wrapOwner adds the owner of the running execution to the failure of a launch. On a
-// database with one writer the launch has waited for that process, which may be the
-// writer (rule L7). It returns the failure as it is where no owner is known.
-func (r *Repository) wrapOwner(ctx context.Context, req core.LaunchRequest, failure error) error {
-	if !r.store.db.SingleWriter() || ctx.Err() == nil && !dberr.IsBusy(failure) {
-		return failure
-	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), ownerQueryTimeout)
-	defer cancel()
-	row, err := r.active(ctx, req)
-	if err != nil || row == nil { // no owner is known
-		return failure
-	}
-	return fmt.Errorf("%w (waited for the one writer of database %s; %w)", failure, r.store.db.Name(), alreadyRunning(row, core.OpenWork{}))
 }
 
 // active returns the running execution of the instance that req is about, or nil.

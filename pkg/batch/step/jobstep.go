@@ -119,8 +119,23 @@ func (s *JobStep) Execute(ctx context.Context, run *core.StepRun) error {
 	return s.outcome(run, child)
 }
 
-// run runs the child where it is to run.
+// run runs the child. While another execution has its key (rule L12), it waits.
 func (s *JobStep) run(ctx context.Context, run *core.StepRun, child *core.Job, params core.Parameters) (*core.JobExecution, error) {
+	w := keyWait{step: s, run: run, begin: time.Now()}
+	for {
+		exec, err := s.runNow(ctx, run, child, params)
+		refused, is := errors.AsType[*core.ExclusiveError](err)
+		if !is || exec != nil {
+			return exec, errors.Join(err, w.over(ctx))
+		}
+		if err := w.wait(ctx, refused); err != nil {
+			return nil, errors.Join(err, w.over(ctx))
+		}
+	}
+}
+
+// runNow runs the child where it is to run.
+func (s *JobStep) runNow(ctx context.Context, run *core.StepRun, child *core.Job, params core.Parameters) (*core.JobExecution, error) {
 	stop := run.Services.Stop.Done()
 	if !s.config.OnWorkers || run.Data.AcceptChanges {
 		return run.Services.Jobs.Run(ctx, child, params, stop)

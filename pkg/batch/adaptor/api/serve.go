@@ -79,7 +79,13 @@ type runs struct{ group sync.WaitGroup }
 // follow passes on to a run what the server is asked for, until it is over.
 func (rs *runs) follow(ctx context.Context, stop <-chan struct{}, r *operator.Running, log *slog.Logger) {
 	rs.group.Go(func() {
-		if e, err := r.Follow(ctx, stop); err != nil { // what it did is told by observers
+		select {
+		case <-r.Done():
+		case <-ctx.Done():
+		case <-stop:
+			r.Leave()
+		}
+		if e, err := r.Follow(ctx, nil); err != nil { // what it did is told by observers
 			log.ErrorContext(ctx, "the record of an execution could not be written", "execution", int64(r.Execution().ID), "known", e != nil, "error", err)
 		}
 	})

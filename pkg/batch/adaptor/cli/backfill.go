@@ -25,7 +25,8 @@ complete is passed over, and one that failed or stopped goes on where it was: ru
 again until all of them are complete.
 
 All parameters are checked before the first launch. The failure of an instance does not
-keep the others from running; the exit code is 1 then. An interrupt stops those that
+keep the others from running; the exit code is 1 then. Instances that must not run side by
+side (exclusive) wait for each other, and at most --wait for an execution of another process. An interrupt stops those that
 run, and begins no other.`,
 		Example: "  " + c.env.app.Name + " backfill jobs/nightly.yaml date=2026-11-01..2026-11-20 --parallel 4",
 		Args:    c.fileAndParameters,
@@ -34,6 +35,7 @@ run, and begins no other.`,
 		},
 	}
 	cmd.Flags().IntVar(&req.Parallel, "parallel", 1, "run `N` instances at once")
+	cmd.Flags().DurationVar(&req.Wait, "wait", operator.DefaultKeyWait, "wait at most this `DURATION` for an execution of another process that the job must not run beside")
 	cmd.Flags().BoolVar(&req.AcceptChanges, "accept-changes", false, "continue instances though the job file has changed in what is committed, or a file in what was read of it")
 	c.env.addFormatFlag(cmd)
 	return cmd
@@ -42,6 +44,9 @@ run, and begins no other.`,
 func (c runCommands) backfill(ctx context.Context, req operator.BackfillRequest, args []string) (err error) {
 	if req.Parallel < 1 {
 		return usagef("--parallel %d: at least 1 is needed", req.Parallel)
+	}
+	if req.Wait <= 0 {
+		return usagef("--wait %v: more than 0", req.Wait)
 	}
 	req.File, req.Checked, req.Folder = args[0], c.env.app.Files[args[0]], c.env.dir
 	if err := rangeParameters(&req, args[1:]); err != nil {

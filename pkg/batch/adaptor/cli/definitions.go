@@ -27,9 +27,10 @@ func (c definitionsCommands) registerCommand() *cobra.Command {
 		Use:   "register FILE|FOLDER ...",
 		Short: "Register job files with the servers that share the history",
 		Long: `Checks job files and stores them, with the files that they name, in the history's
-database. Servers start them by the names of their jobs and at the times of their
-schedules; they read no file for it. Registered again, the new version replaces the one
-before, for executions that begin after that. A name that is new is enabled.
+database. A server ("serve") starts them by the names of their jobs, and a worker ("worker",
+"serve --worker") at the times of their schedules; they read no file for it. Registered again,
+the new version replaces the one before, for executions that begin after that. A name that is
+new is enabled.
 
 A FOLDER stands for its files *.yaml and *.yml, not those of folders in it. If one file is
 wrong, nothing is registered. --prune also unregisters the jobs whose registered file was
@@ -76,6 +77,9 @@ func (c definitionsCommands) register(ctx context.Context, paths []string, prune
 				return c.env.refusal(err)
 			}
 			done.Registered = append(done.Registered, made)
+		}
+		if slices.ContainsFunc(done.Registered, func(made *operator.Registered) bool { return made.Schedule != nil && made.Enabled }) {
+			c.warnIfNothingLeads(ctx, s)
 		}
 		if !prune {
 			return nil
@@ -175,6 +179,13 @@ continues; tasks that wait to run the job fail. "register" brings it back, enabl
 				return errors.Join(errs...)
 			})
 		},
+	}
+}
+
+// warnIfNothingLeads says that no worker lives that would start what is due.
+func (c definitionsCommands) warnIfNothingLeads(ctx context.Context, s *Session) {
+	if noWorker(ctx, s) {
+		c.env.log.WarnContext(ctx, "no worker is alive: nothing starts registered jobs that are due", "start one", c.env.app.Name+" worker", "or", c.env.app.Name+" serve --worker")
 	}
 }
 
@@ -378,6 +389,9 @@ func (c definitionsCommands) schedules(ctx context.Context, req operator.Schedul
 	views := []operator.ScheduleView{}
 	err := c.env.read(ctx, func(s *Session) (err error) {
 		views, err = s.Service.Schedules(ctx, req)
+		if len(views) > 0 {
+			c.warnIfNothingLeads(ctx, s)
+		}
 		return err
 	})
 	if err != nil && len(views) == 0 {

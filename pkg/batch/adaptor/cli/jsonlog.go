@@ -104,6 +104,8 @@ func subjectOf(e core.Event) subject {
 		return subject{execution: e.Execution}
 	case core.HeartbeatFailed:
 		return subject{execution: e.Execution}
+	case core.LaunchWaits:
+		return subject{e.JobName, e.Execution, e.Step}
 	case core.ComponentLate:
 		return subject{execution: e.Execution, step: e.Step}
 	}

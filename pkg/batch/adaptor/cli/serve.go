@@ -4,16 +4,20 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"slices"
 
 	"github.com/spf13/cobra"
 
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/api"
+	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 	"github.com/surfin-batch/surfin/pkg/batch/operator"
+	"github.com/surfin-batch/surfin/pkg/batch/runtime"
 	"github.com/surfin-batch/surfin/pkg/batch/settings"
 )
 
 func (c serverCommands) serveCommand() *cobra.Command {
 	var jobs []string
+	var slots int
 	cmd := &cobra.Command{
 		Use:   "serve",
 		Short: "Serve the REST API: run and operate jobs over HTTP",
@@ -27,16 +31,33 @@ may read (see "` + c.env.app.Name + ` help settings"). Without any the server li
 address only, can be read, and changes nothing. Tokens travel as they are: put a
 proxy with TLS before a server that is called from other machines.
 
+A server starts what its clients ask for. Registered jobs that are due are started by a
+worker: with --worker the server is one, too, with that many slots, and leads where no
+other worker does.
+
 SIGINT or SIGTERM takes no more requests and finishes the chunks in hand: what the
-server runs is STOPPED, and can be restarted. A second one cancels.
+server runs is STOPPED, and can be restarted. What is parked, since workers have its
+work, goes on without the server. A second one cancels.
 
 /openapi.json describes the API.`,
 		Example: "  " + c.env.app.Name + " serve --jobs jobs/",
-		Args:    cobra.NoArgs,
-		RunE:    func(cmd *cobra.Command, _ []string) error { return c.serve(cmd.Context(), jobs) },
+		Args: func(cmd *cobra.Command, args []string) error {
+			if cmd.Flags().Changed("worker") && len(args) == 1 { // --worker 4
+				return cmd.Flags().Set("worker", args[0])
+			}
+			return cobra.NoArgs(cmd, args)
+		},
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if cmd.Flags().Changed("worker") && slots < 1 {
+				return usagef("--worker %d: at least 1 slot", slots)
+			}
+			return c.serve(cmd.Context(), jobs, slots)
+		},
 	}
 	f := cmd.Flags()
 	f.StringArrayVar(&jobs, "jobs", nil, "a job file, or a `FOLDER` of job files, that may be run; several times for several")
+	f.IntVar(&slots, "worker", 0, "work as well, with `SLOTS` slots (1 if none are given)")
+	f.Lookup("worker").NoOptDefVal = "1"
 	f.Var(&settingValue{env: c.env, name: "--listen", key: "api.listen"}, "listen", "`ADDRESS` HOST:PORT of the API (default: api.listen)")
 	return cmd
 }
@@ -55,7 +76,7 @@ func (v *settingValue) Set(text string) error {
 	return nil
 }
 
-func (c serverCommands) serve(ctx context.Context, jobs []string) error {
+func (c serverCommands) serve(ctx context.Context, jobs []string, slots int) error {
 	if err := c.env.configure(); err != nil {
 		return err
 	}
@@ -76,6 +97,11 @@ func (c serverCommands) serve(ctx context.Context, jobs []string) error {
 	return c.env.withSession(ctx, c.env.observer(), func(s *Session) error {
 		c.env.announceDatabase(ctx)
 		c.announceAPI(ctx, at, catalog)
+		if slots > 0 {
+			defer c.workBeside(ctx, s, signals.stop, slots)()
+		} else if noWorker(ctx, s) {
+			c.env.log.WarnContext(ctx, "no worker is alive: registered jobs that are due are not started", "work here", "--worker", "or", c.env.app.Name+" worker")
+		}
 		return c.withPlanner(ctx, func(planner *operator.Service) error {
 			return api.Serve(ctx, signals.stop, at, api.Config{
 				Service: s.Service, Planner: planner, Jobs: catalog, Tasks: s.Tasks, Clients: c.env.settings.API.Clients, Rate: c.env.settings.API.Rate, Log: c.env.log,
@@ -83,6 +109,31 @@ func (c serverCommands) serve(ctx context.Context, jobs []string) error {
 			})
 		})
 	})
+}
+
+// workBeside runs a worker in the process of the server, until stop is closed. The returned function
+// waits for its end.
+func (c serverCommands) workBeside(ctx context.Context, s *Session, stop <-chan struct{}, slots int) (wait func()) {
+	o := runtime.Options{Slots: slots, Poll: runtime.DefaultPoll, Drain: runtime.DefaultDrain, Report: func(e runtime.Event) { c.workerEvent(ctx, e) }}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		if err := s.Work(ctx, stop, o); err != nil {
+			c.env.log.ErrorContext(ctx, "the worker of the server ended", "error", oneLine(err.Error()))
+		}
+	}()
+	c.env.log.InfoContext(ctx, fmt.Sprintf("the server works as well, with %d slots", slots))
+	return func() { <-done }
+}
+
+// noWorker reports that no worker lives, so that nothing starts registered jobs. It does not where the
+// database cannot say it.
+func noWorker(ctx context.Context, s *Session) bool {
+	if s.Tasks == nil {
+		return false
+	}
+	workers, err := s.Tasks.Workers(ctx)
+	return err == nil && !slices.ContainsFunc(workers, func(w task.Worker) bool { return w.State == "ACTIVE" })
 }
 
 // withPlanner opens a second session for plans, which cannot write by mistake.

@@ -30,7 +30,7 @@ type jobModel struct {
 	Defaults    defaultsModel                     `key:"defaults" doc:"What steps use that say nothing else, key by key."`
 	Incrementer string                            `key:"incrementer" doc:"The parameter that makes the next instance: an int counts on by one, a date goes to the next day [none]."`
 	Inherit     []string                          `key:"inherit" doc:"The parameters, besides that of the incrementer, that the next instance and a resumed one take over from the last execution where they are not given. The others have their defaults [none]."`
-	Schedule    *scheduleModel                    `key:"schedule" doc:"When a server starts the job [never]. The commands that run a job do not heed it."`
+	Schedule    *scheduleModel                    `key:"schedule" doc:"When a worker starts the registered job [never]. The commands that run a job do not heed it."`
 	Budget      *budgetModel                      `key:"budget" doc:"What a server may spend on a run of the job."`
 	Exclusive   *conditionText                    `key:"exclusive" doc:"What runs one at a time: instance, each instance by itself; job, all of them; or an expression over params, the instances for which it has the same value [instance]."`
 	Listeners   componentRefs                     `key:"listeners" kind:"listener" doc:"The listeners of the beginning and the end of an execution, called in this order: one, or a list."`

@@ -349,6 +349,8 @@ func (o *Observer) note(ctx context.Context, e core.Event) {
 		o.on(e.Execution, e.Step).event("the end could not be recorded", errorAttributes(e.Err)...)
 	case core.HeartbeatFailed:
 		o.on(e.Execution, "").event("heartbeat failed", errorAttributes(e.Err)...)
+	case core.LaunchWaits:
+		o.on(e.Execution, e.Step).event("a launch waits: " + e.Reason)
 	case core.ComponentLate:
 		o.on(e.Execution, e.Step).event("the lease is nearly over, and a component has not returned", errorAttributes(e.Err)...)
 	}

@@ -158,6 +158,11 @@ func rare(e core.Event) record {
 		r = begin("heartbeat.failed", "a heartbeat did not reach the database").at(slog.LevelWarn)
 		r.add(execution(e.Execution))
 		r.err(e.Err)
+	case core.LaunchWaits:
+		r = begin("launch.waits", "a launch waits")
+		r.add(slog.String("job", e.JobName), execution(e.Execution))
+		r.text("step", e.Step)
+		r.text("reason", e.Reason)
 	case core.DeciderMissing:
 		r = begin("decider.missing", "tasks wait for a worker that has their decider, and none that is alive has it").at(slog.LevelWarn)
 		r.add(slog.String("decider", e.Decider), slog.Int("tasks", e.Tasks))

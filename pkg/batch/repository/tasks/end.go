@@ -12,6 +12,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 	"github.com/surfin-batch/surfin/pkg/batch/guard"
+	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
 // End implements task.Executions.
@@ -169,10 +170,18 @@ func (r *Repository) spentBy(ctx context.Context, group task.GroupID, after task
 	if err != nil {
 		return s, err
 	}
-	err = r.scan(ctx, &s.NoProgress, `SELECT count(*) FROM (SELECT 1 FROM {task_attempt} WHERE group_id = ? AND id > ? AND state = ? AND ended_at >=
-		COALESCE((SELECT max(ended_at) FROM {task_attempt} WHERE group_id = ? AND state = ?), (SELECT created_at FROM {task_group} WHERE id = ?)) LIMIT ?) AS failed`,
-		group, after, task.AttemptFailed, group, task.AttemptSuccess, group, budget.Filled().MaxNoProgress)
+	err = r.scan(ctx, &s.NoProgress, `SELECT count(*) FROM (SELECT 1 FROM {task_attempt} WHERE group_id = ? AND id > ? AND state = ? AND ended_at >
+		COALESCE((SELECT max(ended_at) FROM {task_attempt} WHERE group_id = ? AND state = ?), `+r.longAgo()+`) LIMIT ?) AS failed`,
+		group, after, task.AttemptFailed, group, task.AttemptSuccess, budget.Filled().MaxNoProgress)
 	return s, err
+}
+
+// longAgo is a moment before all attempts.
+func (r *Repository) longAgo() string {
+	if r.db.Dialect() == tx.Postgres {
+		return "CAST('epoch' AS timestamptz)"
+	}
+	return "0"
 }
 
 // endAttempt returns the step that ends the attempt that runs and keeps its outcome, and

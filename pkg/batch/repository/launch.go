@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"gorm.io/gorm"
 	"gorm.io/gorm/clause"
@@ -64,29 +63,6 @@ func (r *Repository) Launch(ctx context.Context, req core.LaunchRequest) (core.L
 		if !errors.Is(err, errFreed) || tries == maxTries {
 			return launched, err
 		}
-	}
-}
-
-const (
-	// launchWord is after how long a launch says that it waits.
-	launchWord = 2 * time.Second
-	// launchWait bounds the wait of a launch for the writer of a SQLite file, which may be any program.
-	launchWait = 30 * time.Second
-)
-
-// boundLaunch bounds a launch on a database with one writer, and tells the observer of one that waits
-// for a while, until end is called.
-func (r *Repository) boundLaunch(ctx context.Context, req core.LaunchRequest) (bounded context.Context, end func()) {
-	event := core.LaunchWaits{Execution: req.Parent, JobName: req.JobName, Reason: "another session holds rows of the history"}
-	cancel := func() {}
-	if r.store.db.SingleWriter() {
-		ctx, cancel = context.WithTimeout(ctx, launchWait)
-		event.Reason = fmt.Sprintf("another process writes to the file of database %s; the launch waits for it at most %v", r.store.db.Name(), launchWait)
-	}
-	word := time.AfterFunc(launchWord, func() { r.observer.Observe(context.WithoutCancel(ctx), event) })
-	return ctx, func() {
-		word.Stop()
-		cancel()
 	}
 }
 
@@ -499,25 +475,6 @@ func (r *Repository) explainConflict(ctx context.Context, req core.LaunchRequest
 		return fmt.Errorf("launch job %s: %w: %w", req.JobName, errFreed, cause)
 	}
 	return alreadyRunning(row, core.OpenWork{})
-}
-
-// ownerQueryTimeout bounds the query for the owner that a failed launch waited for.
-const ownerQueryTimeout = time.Second
-
-// wrapOwner adds the owner of the running execution to the failure of a launch. On a
-// database with one writer the launch has waited for that process, which may be the
-// writer (rule L7). It returns the failure as it is where no owner is known.
-func (r *Repository) wrapOwner(ctx context.Context, req core.LaunchRequest, failure error) error {
-	if !r.store.db.SingleWriter() || ctx.Err() == nil && !dberr.IsBusy(failure) {
-		return failure
-	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), ownerQueryTimeout)
-	defer cancel()
-	row, err := r.active(ctx, req)
-	if err != nil || row == nil { // no owner is known
-		return fmt.Errorf("%w (another program writes to the file of database %s: end it, or try again)", failure, r.store.db.Name())
-	}
-	return fmt.Errorf("%w (waited for the one writer of database %s; %w)", failure, r.store.db.Name(), alreadyRunning(row, core.OpenWork{}))
 }
 
 // active returns the running execution of the instance that req is about, or nil.

@@ -1,4 +1,4 @@
--- Schema 2.8: which instances a backfill made.
+-- Schema 2.9: which instances a backfill made.
 
 -- The next instance does not follow one that a backfill made. Of instances that were made before that is not known: they
 -- count, as they did.

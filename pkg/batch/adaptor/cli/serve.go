@@ -76,10 +76,11 @@ func (c serverCommands) serve(ctx context.Context, jobs []string) error {
 	return c.env.withSession(ctx, c.env.observer(), func(s *Session) error {
 		c.env.announceDatabase(ctx)
 		c.announceAPI(ctx, at, catalog)
+		c.env.warnUnmasked(ctx)
 		return c.withPlanner(ctx, func(planner *operator.Service) error {
 			return api.Serve(ctx, signals.stop, at, api.Config{
 				Service: s.Service, Planner: planner, Jobs: catalog, Tasks: s.Tasks, Clients: c.env.settings.API.Clients, Rate: c.env.settings.API.Rate, Log: c.env.log,
-				Paths: c.env.settings.API.Paths,
+				Paths: c.env.settings.API.Paths, Mask: c.env.settings.Secrets.JSON,
 			})
 		})
 	})

@@ -75,6 +75,7 @@ func (c serverCommands) work(ctx context.Context, o runtime.Options) error {
 	o.Report = func(e runtime.Event) { c.workerEvent(ctx, e) }
 	return c.env.withSession(ctx, c.env.observer(), func(s *Session) error {
 		c.env.announceDatabase(ctx)
+		c.env.warnUnmasked(ctx)
 		c.env.log.InfoContext(ctx, fmt.Sprintf("worker with %d slots: waiting for work", o.Slots))
 		return s.Work(ctx, signals.stop, o)
 	})

@@ -13,7 +13,7 @@ import (
 )
 
 func execute(ctx context.Context, payload string) (task.Outcome, error) {
-	o, err := shell.New().Execute(ctx, task.Task{Spec: task.Spec{Payload: json.RawMessage(payload)}})
+	o, err := shell.New(nil).Execute(ctx, task.Task{Spec: task.Spec{Payload: json.RawMessage(payload)}})
 	return o, err
 }
 

@@ -11,6 +11,7 @@ FLAGS ?=
 # writers of files that are frozen, workers with tasks that are killed or frozen.
 KILLS ?= 500
 RACES ?= 100
+OUTAGES ?= 100
 SOAK ?= 10000
 FROZEN ?= 200
 TASK_FAULTS ?= 200
@@ -65,8 +66,8 @@ help: ## show this list
 build: ## build bin/surfin with metrics and traces (CGO_ENABLED=0 make build: without any C)
 	$(GO) build -tags full -o bin/surfin ./cmd/surfin
 
-test: ## run all tests whose result may have changed on SQLite and PostgreSQL, with the race detector; FLAGS=-count=1 runs all (installs gcc, postgresql and pgbouncer if lacking); `make lint` vets them
-	tools/ensure git gcc postgresql pgbouncer
+test: ## run all tests whose result may have changed on SQLite and PostgreSQL, with the race detector; FLAGS=-count=1 runs all (installs gcc, postgresql, pgbouncer and promtool if lacking); `make lint` vets them
+	tools/ensure git gcc postgresql pgbouncer promtool
 	RAPID_SEED=$(SEED) $(SPARE) $(WITH_POSTGRES) $(MAKE) --no-print-directory -k -j2 -Otarget $(if $(filter ./...,$(PKG)),test-plain test-race test-cases,test-race)
 
 test-plain:
@@ -79,13 +80,13 @@ test-race:
 	$(if $(filter ./...,$(PKG)),SURFIN_TEST_FEW=1) CGO_ENABLED=1 $(TEST) $(RACE) $(FLAGS) $(if $(filter ./...,$(PKG)),$$(printf '%s\n' $(PACKAGES_BY_LENGTH) | $(IS_PLAIN) -v),$(PKG))
 
 quick: ## run all tests without the race detector, leaving out the long ones
-	tools/ensure git postgresql pgbouncer
+	tools/ensure git postgresql pgbouncer promtool
 	RAPID_SEED=$(SEED) $(WITH_POSTGRES) $(GO) test -short -timeout 6m $(ANEW) -parallel $(PARALLEL) $(FLAGS) $(PKG)
 
-soak: ## the same rules and faults, far more often: KILLS (500), RACES (100), FROZEN (200), TASK_FAULTS (200) and SOAK (10000) random cases; hours
+soak: ## the same rules and faults, far more often: KILLS (500), RACES (100), OUTAGES (100), FROZEN (200), TASK_FAULTS (200) and SOAK (10000) random cases; hours
 	tools/ensure postgresql pgbouncer
-	SURFIN_CRASH_KILLS=$(KILLS) SURFIN_RACES=$(RACES) SURFIN_FROZEN=$(FROZEN) SURFIN_TASK_FAULTS=$(TASK_FAULTS) SURFIN_RIVER_TASKS=2000 $(WITH_POSTGRES) $(GO) test -timeout 240m -count 1 -v -parallel $(PARALLEL) \
-		-run 'TasksAndPartsOverRiver|NoScheduledRunIsMissing|ThoughTheProcessIsKilled|OfTwoProcesses|ThoughFrozenOnesWake|ThoughWorkersAreKilledAndFrozen' $(FLAGS) ./internal/acceptance/
+	SURFIN_CRASH_KILLS=$(KILLS) SURFIN_RACES=$(RACES) SURFIN_FROZEN=$(FROZEN) SURFIN_TASK_FAULTS=$(TASK_FAULTS) SURFIN_OUTAGES=$(OUTAGES) SURFIN_RIVER_TASKS=2000 $(WITH_POSTGRES) $(GO) test -timeout 240m -count 1 -v -parallel $(PARALLEL) \
+		-run 'TasksAndPartsOverRiver|PostgreSQLIsRestarted|NoScheduledRunIsMissing|ThoughTheProcessIsKilled|OfTwoProcesses|ThoughFrozenOnesWake|ThoughWorkersAreKilledAndFrozen' $(FLAGS) ./internal/acceptance/
 	SURFIN_SOAK=$(SOAK) $(WITH_POSTGRES) $(GO) test -timeout 60m -count 1 -v $(FLAGS) ./internal/acceptance/
 	SURFIN_SOAK=$(SOAK) $(WITH_POSTGRES) $(GO) test -timeout 120m -count 1 -v $(FLAGS) ./internal/testmodel/ ./internal/testahead/ ./internal/conformance/
 	$(SPARE) $(WITH_POSTGRES) $(MAKE) --no-print-directory test-race SEED=0 PKG="./internal/testmodel/ ./internal/testahead/ ./internal/conformance/ ./internal/acceptance/"

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/surfin-batch/surfin/internal/testdb"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/repository"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
@@ -112,6 +113,36 @@ func TestAStopReachesSplitsPartitionsAndChildJobs(t *testing.T) {
 		code, out := s.run("run", "wide.yaml")
 		require.Zero(t, code, out)
 		s.assertWide(db, r, rows, below)
+	})
+}
+
+// TestAStopIsSeenBetweenSteps (rule L13): the steps are too short for a heartbeat, and none
+// of them has chunks. The command that asks is another process. After its answer the step that
+// is running ends, no other starts, and finally runs.
+func TestAStopIsSeenBetweenSteps(t *testing.T) {
+	t.Parallel()
+	testdb.Each(t, func(t *testing.T, url string) {
+		t.Parallel()
+		var text strings.Builder
+		text.WriteString("job: short\nfinally:\n- {step: last, tasklet: {sql: \"insert into log values (1000)\"}}\nflow:\n- {step: t, tasklet: {sql: \"create table log (x int)\"}}\n")
+		for i := range 200 {
+			fmt.Fprintf(&text, "- {step: w%[1]d, tasklet: {shell: {command: [sleep, '0.05']}}}\n- {step: s%[1]d, tasklet: {sql: \"insert into log values (%[1]d)\"}}\n", i)
+		}
+		s := newScene(t, url, map[string]string{"short.yaml": text.String()})
+		s.env = []string{"SURFIN_LEASE=1h", "SURFIN_HEARTBEAT=10m"}
+		db, _ := s.open()
+		p := s.start("run", "short.yaml")
+		p.await("w3 ")
+		code, out := s.run("stop", "1")
+		require.Zero(t, code, out)
+		begun := s.ints(db, "select max(id) from surfin_step_execution where flow <> 'finally'", 1)[0]
+		code, out = p.wait()
+		require.Equal(t, 3, code, out)
+		require.Equal(t, []int64{begun}, s.ints(db, "select max(id) from surfin_step_execution where flow <> 'finally'", 1))
+		require.Equal(t, []int64{1}, s.ints(db, "select count(*) from log where x = 1000", 1))
+		code, out = s.run("restart", "1")
+		require.Zero(t, code, out)
+		require.Equal(t, []int64{200}, s.ints(db, "select count(*) from log where x < 1000", 1))
 	})
 }
 

@@ -147,16 +147,13 @@ func (b *flowBuilder) step(e *flowElement, path string) (core.Step, error) {
 		Assemble: func(context.Context, *core.StepRun) (core.Tasklet, error) {
 			return core.TaskletFunc(func(ctx context.Context, c *core.StepContribution) error {
 				a, n := s.take()
-				if e.TerminateOnly && n == 0 {
-					a.word = actStopRequested
-				}
 				if err := run.look(ctx, c); err != nil {
 					return err
 				}
 				if err := run.write(ctx, e.Step); err != nil {
 					return err
 				}
-				return stage{repository: run.engine.Repository}.play(ctx, c, a)
+				return stage{repository: run.engine.Repository, stops: e.TerminateOnly && n == 0}.play(ctx, c, a)
 			}), nil
 		},
 	})

@@ -88,7 +88,7 @@ func operations() map[string]operation {
 		"start_next":        {(*lifeRun).nextOp, launching},
 		"next_instance":     {(*lifeRun).nextOp, launching},
 		"launch_next":       {(*lifeRun).nextOp, launching},
-		"restart":           {(*lifeRun).restartOp, []string{"async", "executor", "grid", "from_start"}},
+		"restart":           {(*lifeRun).restartOp, []string{"params", "async", "executor", "grid", "from_start"}},
 		"wait":              {(*lifeRun).waitOp, nil},
 		"stop":              {(*lifeRun).stopOp, []string{"wait", "stop_hook"}},
 		"abandon":           {(*lifeRun).abandonOp, nil},

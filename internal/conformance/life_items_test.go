@@ -80,7 +80,7 @@ func (r *lifeRun) parts(s *lifeStep, name string) chunk.Parts {
 	}
 	target := &writer{record: seen, database: r.engine.Database, insert: insertInto(r.engine.Database, r.name)}
 	parts := chunk.Parts{
-		Reader:     item.EraseReader[entry](&throwingStream{&positioned{&reader{record: seen, list: s.list()}}, s.StreamThrows}),
+		Reader:     item.EraseReader[entry](&throwingStream{&positioned{&reader{record: seen, list: s.itemsOf(name)}}, s.StreamThrows}),
 		Processors: []item.Processor{item.EraseProcessor[entry, *product](&processor{record: seen})},
 		Writers:    []item.Writer{item.EraseWriter[*product](target)},
 	}
@@ -107,7 +107,7 @@ func (s *lifeStep) faultsOf(name string) []fault {
 			OnCall: f.OnCall, Attempts: f.Attempts, MinBatch: f.MinBatch, Wrapped: f.Wrapped,
 		}
 		if f.Index != nil {
-			one.Item = s.list()[*f.Index-1]
+			one.Item = s.list()[*f.Index-f.first(s)]
 		}
 		if one.ErrorClass == "" {
 			one.ErrorClass = "fatal"

@@ -121,7 +121,7 @@ func (r *lifeRun) tasklet(s *lifeStep) (core.Step, error) {
 	if err != nil {
 		return nil, err
 	}
-	if waits {
+	if waits || s.TerminateOnly {
 		attr.Propagation = tx.NotSupported
 	}
 	config := step.TaskletConfig{
@@ -244,7 +244,9 @@ func (r *lifeRun) play(ctx context.Context, c *core.StepContribution, s *lifeSte
 	if err := errors.Join(errs...); err != nil {
 		return err
 	}
-	return stage{repository: r.engine.Repository, blocked: func() { r.blocked <- struct{}{} }}.play(ctx, c, a)
+	return stage{
+		repository: r.engine.Repository, blocked: func() { r.blocked <- struct{}{} }, stops: s.TerminateOnly && n == 0,
+	}.play(ctx, c, a)
 }
 
 // lookAtJob notes what the database says of the job while a step runs.

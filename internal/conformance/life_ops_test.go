@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -67,8 +68,9 @@ func (r *lifeRun) nextOp(a *action) *seen {
 }
 
 func (r *lifeRun) restartOp(a *action) *seen {
+	_, given := a.Params.specs()
 	return r.begin(a, func(s *operator.Service) (*operator.Running, error) {
-		return s.Restart(r.t.Context(), operator.RestartRequest{Execution: r.target(a), FromStart: a.FromStart})
+		return s.Restart(r.t.Context(), operator.RestartRequest{Execution: r.target(a), Params: given, FromStart: a.FromStart})
 	})
 }
 
@@ -383,7 +385,7 @@ func (r *lifeRun) history(d *differences, e *lifeExpectation, s *seen) {
 	r.attempts(d, e, s)
 	written := r.written()
 	d.text("written_total", e.WrittenTotal, len(written))
-	d.text("written_count", e.WrittenCount, len(written))
+	d.text("written_count", e.WrittenCount, r.writtenCount(s, len(written)))
 	d.list("written", e.Written, written)
 	if e.StepExecutionCount == nil && e.LastStepExecutionOf == nil {
 		return
@@ -423,4 +425,26 @@ func (r *lifeRun) child(d *differences, e *lifeExpectation) {
 	if e.ChildParams != nil {
 		d.params("child_params", e.ChildParams, newest.Params, true)
 	}
+}
+
+// writtenCount is the number of committed items; of a step whose items are dealt out over
+// partitions that of its newest execution, parts added up.
+func (r *lifeRun) writtenCount(s *seen, all int) int64 {
+	total, dealt := int64(0), false
+	for i := range *r.spec().Steps {
+		one := &(*r.spec().Steps)[i]
+		if !one.isDealt() {
+			continue
+		}
+		dealt = true
+		for _, record := range s.steps {
+			if strings.HasPrefix(record.Name, core.PartName(one.Name, "")) {
+				total += record.Counters.Write
+			}
+		}
+	}
+	if !dealt {
+		return int64(all)
+	}
+	return total
 }

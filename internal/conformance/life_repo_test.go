@@ -31,12 +31,17 @@ const (
 	callEnd        = "end_step"
 	callCheckpoint = "checkpoint"
 	callContext    = "save_step_context"
+	// callStores is an end of the step that stores a context.
+	callStores = "end_step_with_context"
 )
 
 func repoCalls() map[string][]string {
 	return map[string][]string{
 		callStart: {callStart}, callEnd: {callEnd}, callCheckpoint: {callCheckpoint}, callContext: {callContext},
 		"add": {callStart}, "update": {callCheckpoint, callEnd}, "update_execution_context": {callCheckpoint, callContext},
+		// The context of a step is stored with each chunk, when its tasklet saves it, and with the
+		// step's end.
+		"update_step_context": {callCheckpoint, callContext, callStores},
 	}
 }
 
@@ -91,6 +96,11 @@ func (t *throwingRepository) StartStep(ctx context.Context, job core.JobRef, sta
 func (t *throwingRepository) EndStep(ctx context.Context, ref core.StepRef, change core.StepChange) (core.Answer, error) {
 	if err := t.fails(ctx, callEnd, "", ref.ID); err != nil {
 		return core.Rejected, err
+	}
+	if change.Context != nil {
+		if err := t.fails(ctx, callStores, "", ref.ID); err != nil {
+			return core.Rejected, err
+		}
 	}
 	return t.JobRepository.EndStep(ctx, ref, change)
 }

@@ -59,6 +59,8 @@ type lifeStep struct {
 	ItemsCount    *int        `yaml:"items_count"`
 	Fault         *lifeFault  `yaml:"fault"`
 	RepoThrows    *repoThrow  `yaml:"repo_throws"`
+	// TerminateOnly: a stop request arrives while the step runs for the first time.
+	TerminateOnly bool `yaml:"terminate_only"`
 	// TerminateOnlyIn is the listener in which a stop request arrives.
 	TerminateOnlyIn string `yaml:"terminate_only_in"`
 	Listeners       texts  `yaml:"listeners"`
@@ -150,13 +152,25 @@ type lifeFault struct {
 // validate: an index counts from 1, and is of an item that is there.
 func (f *lifeFault) validate(s *lifeStep) error {
 	phased := slices.Contains([]string{phaseRead, phaseProcess, phaseWrite}, f.Phase)
+	first, last := f.first(s), f.first(s)+len(s.list())-1
 	switch {
 	case !phased || (f.Index == nil) == (f.Item == ""):
 		return errors.New("a fault has a phase, and an index or an item")
-	case f.Index != nil && (*f.Index < 1 || *f.Index > len(s.list())):
-		return fmt.Errorf("a fault's index is %d, and the step has the items 1 to %d", *f.Index, len(s.list()))
+	case f.Index != nil && (*f.Index < first || *f.Index > last):
+		return fmt.Errorf("a fault's index is %d, and the step has the items %d to %d", *f.Index, first, last)
+	case f.Index != nil && f.Partition != "" && s.isDealt() && !slices.Contains(s.itemsOf(core.PartName(s.Name, f.Partition)), s.list()[*f.Index-first]):
+		return fmt.Errorf("a fault's index is %d, and that item is not one of partition %s", *f.Index, f.Partition)
 	}
 	return nil
+}
+
+// first is the index of the first item: 1, but 0 for the fault of a partition in a list that is
+// dealt out, where the index counts over the whole list.
+func (f *lifeFault) first(s *lifeStep) int {
+	if s.isDealt() && (f.Partition != "" || f.Partitions != nil) {
+		return 0
+	}
+	return 1
 }
 
 // faults are those of both keys.
@@ -327,6 +341,32 @@ func (s *lifeStep) validate() error {
 func (s *lifeStep) hasItems() bool {
 	return s.Items != nil || s.ItemsRange != nil || s.ItemsCount != nil || s.Fault != nil || s.ChunkSize != 0 || s.ItemsPerPartition != 0 ||
 		s.Faults != nil || s.StreamThrows != nil || s.TxThrows != nil
+}
+
+// isDealt reports whether the items are dealt out over partitions.
+func (s *lifeStep) isDealt() bool {
+	return s.Partitions != nil && (s.Items != nil || s.ItemsRange != nil || s.ItemsCount != nil)
+}
+
+// itemsOf are the items of a step, or of the partition that runs under the name: a list of a
+// step with partitions is dealt out in runs that are equal, or longer by one item for the first ones.
+func (s *lifeStep) itemsOf(name string) []string {
+	list := s.list()
+	if !s.isDealt() {
+		return list
+	}
+	n, all := len(*s.Partitions), len(list)
+	for i, part := range *s.Partitions {
+		size := all / n
+		if i < all%n {
+			size++
+		}
+		if core.PartName(s.Name, part) == name {
+			return list[:size]
+		}
+		list = list[size:]
+	}
+	return nil
 }
 
 // list are the items of one execution of the step.

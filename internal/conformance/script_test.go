@@ -135,11 +135,21 @@ type stage struct {
 	repository core.JobRepository
 	// blocked is told when a step begins to work until it is stopped; may be nil.
 	blocked func()
+	// stops says that a stop of the execution arrives while the step runs (terminate_only): a
+	// step that would complete ends with it, and any other outcome stays.
+	stops bool
 }
 
 // play does what the act says, as the work of a step.
 func (s stage) play(ctx context.Context, c *core.StepContribution, a act) error {
 	c.ExitCode = a.exit
+	if s.stops {
+		if a.word == actCompleted {
+			a.word = actStopRequested
+		} else if err := s.requestStop(ctx, c); err != nil {
+			return err
+		}
+	}
 	switch a.word {
 	case actFailed:
 		return errScripted
@@ -150,7 +160,7 @@ func (s stage) play(ctx context.Context, c *core.StepContribution, a act) error 
 	case actPanic:
 		panic("the scenario says PANIC")
 	case actStopRequested:
-		if _, err := s.repository.RequestStop(ctx, c.Step.JobExecutionID, "test"); err != nil {
+		if err := s.requestStop(ctx, c); err != nil {
 			return err
 		}
 		return s.work(ctx, c, nil)
@@ -162,6 +172,11 @@ func (s stage) play(ctx context.Context, c *core.StepContribution, a act) error 
 		return s.work(ctx, c, timer.C)
 	}
 	return nil
+}
+
+func (s stage) requestStop(ctx context.Context, c *core.StepContribution) error {
+	_, err := s.repository.RequestStop(ctx, c.Step.JobExecutionID, "test")
+	return err
 }
 
 // work lasts until a stop was asked for, or until the time is over.

@@ -7,6 +7,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgconn"
 	"go.uber.org/fx"
 
 	"github.com/surfin-batch/surfin/pkg/batch/batchtest"
@@ -64,6 +65,9 @@ func troubles() map[string]trouble {
 		}
 		all[string(phase)+": the step's time is over"] = over
 	}
+	// The seventh item is not reached before the split: its chunk fails for the sixth.
+	all["write: a duplicate key, and two deadlocks in the split"] = trouble{present: []int64{6}, faults: deadlocked(2)}
+	all["write: a duplicate key, and deadlocks in the split for good"] = trouble{present: []int64{6}, faults: deadlocked(0)}
 	all["process: the processor's error says skippable"] = trouble{faults: struck(core.PhaseProcess, 0, exception.Skippable("check", plain))}
 	all["process: the processor's error says retryable, twice"] = trouble{faults: struck(core.PhaseProcess, 2, exception.Retryable("ask", plain))}
 	return all
@@ -80,6 +84,11 @@ func dialTimeout() error {
 }
 
 func sixth(item any) bool { o, ok := item.(order); return ok && o.ID == 6 }
+
+// deadlocked is a deadlock of item 7, in transactions that do not hold item 6.
+func deadlocked(times int) []batchtest.Fault {
+	return []batchtest.Fault{{Phase: core.PhaseWrite, Match: func(item any) bool { o, ok := item.(order); return ok && o.ID == 7 }, Times: times, Err: &pgconn.PgError{Code: "40P01"}, After: true}}
+}
 
 // struck is a fault at item 6. A writer has written then what is to be undone.
 func struck(phase core.Phase, times int, err error) []batchtest.Fault {

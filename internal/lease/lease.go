@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/surfin-batch/surfin/internal/boottime"
-	"github.com/surfin-batch/surfin/internal/errorclass"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
@@ -234,30 +233,20 @@ func (k *Keeper) Err() error {
 // Late implements core.Lease.
 func (k *Keeper) Late() <-chan struct{} { return k.late }
 
-// Record implements core.Lease.
+// Record implements core.Patience.
 func (k *Keeper) Record(ctx context.Context, write func(ctx context.Context) error) error {
-	began, pause := k.config.Clock.Now(), minPause
-	for {
-		err := k.try(ctx, write)
-		if err == nil || !errorclass.IsUnreachable(err) && !errors.Is(err, errNoAnswer) {
-			return err
-		}
+	began := k.config.Clock.Now()
+	try := func(ctx context.Context) error { return k.try(ctx, write) }
+	return rideOut(core.WithPatience(ctx, nil), try, func(err error) error {
 		age, since := k.ages(began)
 		switch {
 		case age >= k.config.Lease:
-			return fmt.Errorf("%w (for %v, so that its lease is over: who takes it over decides how it ended)", err, age.Round(100*time.Millisecond))
+			return fmt.Errorf("%w: %w (for %v, so that its lease is over: who takes it over decides how it ended)", core.ErrNoReply, err, age.Round(100*time.Millisecond))
 		case since >= recordTime && age < k.config.Lease-k.grace():
-			return err // heartbeats arrive: it is not that
+			return fmt.Errorf("%w: %w", core.ErrNoReply, err) // heartbeats arrive: it is not that
 		}
-		timer := time.NewTimer(pause)
-		select {
-		case <-ctx.Done():
-			timer.Stop()
-			return err
-		case <-timer.C:
-		}
-		pause = min(2*pause, maxPause)
-	}
+		return nil
+	})
 }
 
 var errNoAnswer = errors.New("no answer")

@@ -283,16 +283,22 @@ func (a *attempt) halves(list []*slot) error {
 	return a.isolate(list[middle:])
 }
 
-// isolate gives a group its verdict, without trying again. Of a larger group that
+// isolate gives a group its verdict. Of a larger group that
 // fails nothing is known yet, whatever the error: its halves tell, so that the
 // outcome is the one of one by one.
 func (a *attempt) isolate(group []*slot) error {
 	if len(group) == 0 {
 		return nil
 	}
-	refused, err := a.try(group, false)
-	if err != nil || refused == nil {
-		return err
+	var refused *refusal
+	for n := 1; ; n++ {
+		var err error
+		if refused, err = a.try(group, false); err != nil || refused == nil {
+			return err
+		}
+		if !a.againInSplit(refused, n) {
+			break
+		}
 	}
 	if len(group) > 1 {
 		return a.halves(group)
@@ -309,6 +315,11 @@ func (a *attempt) isolate(group []*slot) error {
 	}
 	a.w.note("begin")
 	return a.commit(slices.Index(a.chunk, group[0])+1, false) // rule C8a
+}
+
+// againInSplit is rule C7: a write error that is not transient is the verdict of its item.
+func (a *attempt) againInSplit(refused *refusal, n int) bool {
+	return refused.slot != nil && a.s.InTx && a.again(refused.err, n)
 }
 
 // try processes slots and writes them in one transaction: those of the whole chunk,
@@ -351,8 +362,8 @@ func (a *attempt) try(group []*slot, whole bool) (*refusal, error) {
 }
 
 // process is rules C2 and C4. An error is handled in place where there is no
-// transaction that it may have broken. In a split nothing is tried again, and the
-// error is the verdict of a single item (rule C7).
+// transaction that it may have broken. In a split the error is the verdict of a single
+// item (rule C7).
 func (a *attempt) process(group []*slot, whole bool) (*refusal, error) {
 	for _, s := range live(group) {
 		if a.s.Plain || s.ready && a.s.Keep {
@@ -364,11 +375,14 @@ func (a *attempt) process(group []*slot, whole bool) (*refusal, error) {
 				s.filtered, s.ready, s.failures = filtered, true, 0
 				break
 			}
-			if !whole || a.s.InTx {
+			if a.s.InTx {
 				return &refusal{err, s}, nil
 			}
 			if a.again(err, n) {
 				continue
+			}
+			if !whole {
+				return &refusal{err, s}, nil
 			}
 			if err := a.admit(s, core.PhaseProcess, err); err != nil {
 				return nil, a.roll(err)

@@ -116,7 +116,7 @@ func newHistory(p tx.Provider, s Settings) (history, error) {
 // runs the job.
 func newRepository(h history, s Settings, o observing, v *secret.Vault, e engine.Engine) (*repository.Repository, core.JobRepository) {
 	r := repository.New(h.Database, repository.Options{Prefix: s.Repository.Prefix, Observer: o.Observer, Announcer: runtime.Announcer{Engine: e}, Mask: v.Values})
-	return r, r
+	return r, repository.Patient{Repository: r}
 }
 
 // newCheckpoints: for steps that work in other databases than the repository's
@@ -212,7 +212,7 @@ func newService(p serviceParts) (*operator.Service, error) {
 		return nil, err
 	}
 	return operator.New(operator.Config{
-		Files: files, Repository: p.Repository, Launcher: p.Launcher, Provider: p.Provider, Registry: p.Registry, FileMode: p.Settings.Files.Mode,
+		Files: files, Repository: repository.Patient{Repository: p.Repository}, Launcher: p.Launcher, Provider: p.Provider, Registry: p.Registry, FileMode: p.Settings.Files.Mode,
 		Database: p.Settings.Repository.Database, Schema: newSchemas(p.Repository, p.Engine), AutoMigrate: p.Settings.AutoMigrate.Applies, Checkpoints: p.Checkpoints,
 		Definitions: p.Repository, Tasks: p.Steps, Distributed: p.Engine.Capabilities().Distributed,
 		Workers: p.Workers, Engine: p.Engine.Capabilities().Name, Secrets: p.Vault,

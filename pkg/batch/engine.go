@@ -27,6 +27,8 @@ import (
 type engines struct {
 	fx.In
 	List []engine.Maker `group:"surfin.engines"`
+	// Deciders are those that the application has registered.
+	Deciders []deciderName `group:"surfin.decidernames"`
 }
 
 func newTaskRepository(h history, s Settings, o observing, v *secret.Vault) (*tasks.Repository, task.Repository, error) {
@@ -44,7 +46,11 @@ func newTaskRepository(h history, s Settings, o observing, v *secret.Vault) (*ta
 func newEngine(h history, t task.Repository, s Settings, built engines) (engine.Engine, error) {
 	if isLocal(s) {
 		parts := repository.New(h.Database, repository.Options{Prefix: s.Repository.Prefix}) // only read; that of the application announces to the engine
-		return local.New(local.Config{Database: h.Database, Source: runtime.Waiting{Tasks: t, Parts: parts}, Log: slog.Default()})
+		deciders := []string{runtime.DefaultDecider}
+		for _, name := range built.Deciders {
+			deciders = append(deciders, string(name))
+		}
+		return local.New(local.Config{Database: h.Database, Source: runtime.Waiting{Tasks: t, Deciders: deciders, Parts: parts}, Log: slog.Default()})
 	}
 	names := []string{settings.EngineLocal}
 	for _, m := range built.List {

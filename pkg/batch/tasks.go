@@ -36,6 +36,8 @@ const (
 	groupDeciders = `group:"surfin.deciders,flatten"`
 	// groupHandlerTypes has the types of the handlers, without what their constructors need.
 	groupHandlerTypes = `group:"surfin.handlertypes"`
+	// groupDeciderNames has the names of the deciders, without what their constructors need.
+	groupDeciderNames = `group:"surfin.decidernames"`
 )
 
 // Handler registers what executes tasks of a type: constructor is func(deps...) (H, error),
@@ -90,12 +92,19 @@ func TaskHandlers(s Settings, opts ...fx.Option) (HandlerTypes, error) {
 // TaskDecider registers under name what decides after an attempt of a task that did not
 // succeed, for the `decider` of submissions. What its constructor returns implements
 // task.Decider; see Handler for the constructor. One of the name "backoff" takes the place
-// of the default decider.
+// of the default decider. Tasks of a group that names a decider are executed by workers only
+// whose program has it.
 func TaskDecider(name string, constructor any) fx.Option {
-	return registerNamed("decider of tasks", name, constructor, groupDeciders, func(make func() (task.Decider, error)) runtime.NamedDecider {
-		return runtime.NamedDecider{Name: name, New: make}
-	})
+	return fx.Options(
+		registerNamed("decider of tasks", name, constructor, groupDeciders, func(make func() (task.Decider, error)) runtime.NamedDecider {
+			return runtime.NamedDecider{Name: name, New: make}
+		}),
+		fx.Supply(fx.Annotate(deciderName(name), fx.ResultTags(groupDeciderNames))),
+	)
 }
+
+// deciderName is the name of a decider.
+type deciderName string
 
 // registerNamed provides what named makes of a constructor to a value group.
 func registerNamed[T, N any](kind, name string, constructor any, group string, named func(func() (T, error)) N) fx.Option {
@@ -201,7 +210,7 @@ func newTasks(n taskNeeds, r taskRegistered) (*taskParts, *runtime.TaskService, 
 	if err != nil {
 		return nil, nil, err
 	}
-	decide, err := catalog.Decide()
+	sweep, err := runtime.NewSweep(h.Database, stored, e, catalog)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -225,7 +234,6 @@ func newTasks(n taskNeeds, r taskRegistered) (*taskParts, *runtime.TaskService, 
 			return local.New(local.Config{Database: h.Database, Source: source, Log: slog.Default()})
 		},
 	})
-	sweep := runtime.NewSweep(h.Database, stored, e, decide)
 	return &taskParts{Database: h.Database, Repository: stored, Engine: e, Catalog: catalog, Sweep: sweep, Steps: n.Steps.StepTasks, Events: events}, service, err
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/job"
 	"github.com/surfin-batch/surfin/pkg/batch/operator"
+	"github.com/surfin-batch/surfin/pkg/batch/repository"
 	"github.com/surfin-batch/surfin/pkg/batch/runtime"
 	"github.com/surfin-batch/surfin/pkg/batch/step"
 )
@@ -64,6 +65,9 @@ const (
 	lookForLost = 10 * time.Second
 	lookForLogs = time.Minute
 	lookForOld  = time.Minute
+	// lookForDeciders is that between two looks for deciders that no worker has: the alert
+	// SurfinDeciderMissing counts them.
+	lookForDeciders = time.Minute
 	// lookForTimes is that between two looks for scheduled times that are due.
 	lookForTimes = time.Second
 )
@@ -76,6 +80,7 @@ func (a *App) leader(config runtime.Config, name string) (*runtime.Leader, error
 	if folder != "" {
 		duties = append(duties, runtime.MoveLogs(t.Repository, t.Repository, logfolder.New(folder), lookForLogs))
 	}
+	duties = append(duties, runtime.MissingDeciders(t.Repository, a.parts.Observer, lookForDeciders))
 	duties = append(duties, runtime.PurgeOld(t.Repository, lookForOld, a.purgeJobs, a.purgeTasks, a.purgeEvents))
 	c := runtime.LeaderConfig{
 		Leadership: t.Repository, Database: t.Database, Holder: name, Lease: config.Lease, Heartbeat: config.Heartbeat,
@@ -99,7 +104,7 @@ func (a *App) workOnParts(owner core.Owner) *runtime.Parts {
 		return step.NewSimpleStepExecutor(t, a.parts.Repository.Database(), observer)
 	}
 	return &runtime.Parts{
-		Repository: a.parts.Repository, Engine: a.parts.Tasks.Engine, Job: a.Service.StoredJob, Owner: owner, Executor: executor,
+		Repository: repository.Patient{Repository: a.parts.Repository}, Engine: a.parts.Tasks.Engine, Job: a.Service.StoredJob, Owner: owner, Executor: executor,
 		Services: core.StepServices{Stores: a.parts.Checkpoints, Observer: observer, Owners: core.OwnersFunc(job.DeadOwner), Jobs: a.parts.Launcher},
 		Resume:   a.resume,
 		Branch: func(ctx context.Context, j *core.Job, of *core.Assignment, since time.Duration, stop <-chan struct{}) (*core.StepExecution, error) {

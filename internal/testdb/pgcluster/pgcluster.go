@@ -13,7 +13,6 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/url"
 	"os"
@@ -21,6 +20,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 )
@@ -106,12 +106,16 @@ func (c *Cluster) launch(bin string, port int, who account, settings []string) e
 
 // Restart ends all sessions as an administrator's restart does, which rolls back what they
 // have not committed, and returns when the server accepts connections again.
-func (c *Cluster) Restart(ctx context.Context) error {
+func (c *Cluster) Restart(ctx context.Context) error { return c.Outage(ctx, "INT", 0) }
+
+// Outage ends the server by the signal INT (fast) or QUIT (immediate), starts it again after the
+// time, and returns when it accepts connections.
+func (c *Cluster) Outage(ctx context.Context, signal string, away time.Duration) error {
 	before, err := c.startedAt(ctx)
 	if err != nil {
 		return err
 	}
-	if _, err := io.WriteString(c.stdin, "again\n"); err != nil {
+	if _, err := fmt.Fprintf(c.stdin, "again %s %.3f\n", signal, away.Seconds()); err != nil {
 		return fmt.Errorf("restart the server: %w", err)
 	}
 	for {

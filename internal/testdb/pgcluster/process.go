@@ -30,14 +30,15 @@ type process struct {
 func newProcess(dir string) process { return process{dir: dir, done: make(chan error, 1)} }
 
 // supervisor runs the server until its own standard input ends, which happens
-// when we close it and also when we are killed. At a line it starts the server anew.
+// when we close it and also when we are killed. At a line, which may name a signal and a
+// number of seconds, it ends the server by that signal and starts it again after that time.
 const supervisor = `while
 "$@" >>"$SURFIN_PG_DIR/log" 2>&1 </dev/null & pid=$!
-read -r again
-kill -"$SURFIN_PG_SIGNAL" $pid 2>/dev/null
+read -r again signal away
+kill -"${signal:-$SURFIN_PG_SIGNAL}" $pid 2>/dev/null
 wait $pid
 [ -n "$again" ]
-do :; done
+do sleep "${away:-0}"; done
 rm -rf "$SURFIN_PG_DIR"`
 
 // supervise starts the command, which the signal ends.

@@ -18,7 +18,7 @@ import (
 // with the same items what may be retried, and splits the chunk where one of its items
 // is at fault (rules C6, C7).
 func (p *pipeline) commitChunk(ctx context.Context, w *work) error {
-	began := time.Now()
+	w.firstWrite = time.Now()
 	for attempt := 0; ; {
 		err := p.commit(ctx, w, p.wholeChunk(w))
 		if err == nil {
@@ -29,13 +29,13 @@ func (p *pipeline) commitChunk(ctx context.Context, w *work) error {
 		err = p.noteRollback(ctx, err, w.output)
 		var failed *processError
 		if errors.As(err, &failed) {
-			if err := p.retryOrSkipProcess(ctx, w, failed, began); err != nil {
+			if err := p.retryOrSkipProcess(ctx, w, failed); err != nil {
 				return err
 			}
 			continue
 		}
 		attempt++
-		if p.step.mayRetry(ctx, err, attempt, began) {
+		if p.step.mayRetry(ctx, err, attempt, w.firstWrite) {
 			if err := p.retryWrite(ctx, w, attempt, err); err != nil {
 				return err
 			}
@@ -55,13 +55,13 @@ func (p *pipeline) commitChunk(ctx context.Context, w *work) error {
 // retryOrSkipProcess handles an item that could not be processed inside the transaction,
 // which is rolled back now: the whole chunk is retried, or written without the item
 // (rule C2, with a count of its own for each item).
-func (p *pipeline) retryOrSkipProcess(ctx context.Context, w *work, failed *processError, began time.Time) error {
+func (p *pipeline) retryOrSkipProcess(ctx context.Context, w *work, failed *processError) error {
 	if w.failures == nil {
 		w.failures = map[int]int{}
 	}
 	w.failures[failed.place]++
 	n := w.failures[failed.place]
-	if p.step.mayRetry(ctx, failed, n, began) {
+	if p.step.mayRetry(ctx, failed, n, w.firstWrite) {
 		if err := p.filler.beforeRetry(ctx, core.PhaseProcess, n, failed); err != nil {
 			return err
 		}
@@ -87,11 +87,15 @@ func (p *pipeline) retryWrite(ctx context.Context, w *work, attempt int, err err
 }
 
 // maySplit reports whether single items may be at fault for the failure of a write. The
-// limit of skips does not matter yet: it is about items, and none is found.
+// limit of skips does not matter yet: it is about items, and none is found. No item is at fault
+// for a transient failure.
 func (p *pipeline) maySplit(ctx context.Context, w *work, err error) (bool, error) {
 	var write *writeError
 	if p.step.config.Skip == nil || w.items.Len() == 0 || isFatal(ctx, err) || !errors.As(err, &write) {
 		return false, nil
+	}
+	if p.step.isTransient(core.PhaseWrite, err) {
+		return false, p.step.faultless(w, err)
 	}
 	ok, refused := p.step.askSkipPolicy(err, w.skipsBefore+int64(len(w.skips)))
 	var limit *SkipLimitError
@@ -316,17 +320,20 @@ func (p *pipeline) checkpoint(ctx context.Context, w *work, u *commitUnit) (err 
 }
 
 // resolveUnknownCommit decides a COMMIT of unknown outcome: the guard row says what
-// happened, once no other transaction can write it (rule C10). Where the row cannot be
-// read the outcome stays unknown. A COMMIT is never retried.
+// happened, once no other transaction can write it (rule C10). It is asked as long as the lease
+// allows. Where it cannot be read, the next attempt reads it. A COMMIT is never retried.
 func (p *pipeline) resolveUnknownCommit(ctx context.Context, u *commitUnit, failure error) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), resolveTime)
-	defer cancel()
-	ref, found, err := p.exec.Services.Checkpoints.Reclaim(ctx, p.exec.Ref)
+	var ref core.StepRef
+	var found core.Checkpoint
+	err := p.exec.Services.Lease.Record(context.WithoutCancel(ctx), func(ctx context.Context) (err error) {
+		ref, found, err = p.exec.Services.Checkpoints.Reclaim(ctx, p.exec.Ref)
+		return err
+	})
 	switch {
 	case errors.Is(err, core.ErrLostOwner):
 		return errors.Join(&fatalError{failure}, err)
 	case err != nil:
-		return errors.Join(fmt.Errorf("%w: %w", core.ErrUnknownOutcome, &fatalError{failure}), err)
+		return errors.Join(fmt.Errorf("%w: %w", core.ErrLostCommit, &fatalError{failure}), err)
 	}
 	p.exec.Ref, p.exec.Step.Epoch = ref, ref.Epoch
 	if found.Counters == p.exec.Step.Counters.Add(u.counters) && bytes.Equal(found.Position, u.encoded) {
@@ -334,9 +341,6 @@ func (p *pipeline) resolveUnknownCommit(ctx context.Context, u *commitUnit, fail
 	}
 	return &fatalError{failure}
 }
-
-// resolveTime bounds the wait for the transaction of a failed COMMIT.
-const resolveTime = time.Minute
 
 // committed notes the facts.
 func (p *pipeline) committed(ctx context.Context, w *work, u *commitUnit) {

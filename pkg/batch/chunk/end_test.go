@@ -3,6 +3,7 @@ package chunk_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -56,35 +57,55 @@ func TestACommitThatSeesTheRequestToStopIsTheLast(t *testing.T) {
 	})
 }
 
-// silent is a repository that does not answer.
-type silent struct{ core.JobRepository }
-
-func (r silent) Reclaim(context.Context, core.StepRef) (core.StepRef, core.Checkpoint, error) {
-	return core.StepRef{}, core.Checkpoint{}, errors.New("the repository does not answer")
+// silent is a repository that does not answer how a COMMIT ended.
+type silent struct {
+	core.JobRepository
+	err error
 }
 
-func TestACommitThatNobodyCanJudgeIsUnknown(t *testing.T) {
+func (r silent) Reclaim(context.Context, core.StepRef) (core.StepRef, core.Checkpoint, error) {
+	return core.StepRef{}, core.Checkpoint{}, r.err
+}
+
+// TestARestartJudgesACommitThatNobodyCould: the row of the step is its checkpoint, so that the
+// record of the end waits for the transaction, and a restart resumes behind it.
+func TestARestartJudgesACommitThatNobodyCould(t *testing.T) {
 	t.Parallel()
+	dead, away, refused := errors.New("the line is dead"), fmt.Errorf("away: %w", core.ErrNoReply), errors.New("no permission")
+	once, undone := core.Counters{Read: 10, Write: 10, Commit: 1, Rollback: 1}, core.Counters{Rollback: 1}
 	testdb.Each(t, func(t *testing.T, url string) {
 		for name, c := range map[string]struct {
-			how    error
-			silent bool
-			status core.Status
-			exit   string
+			how, silent error
+			commits     bool
+			committed   core.Counters
+			status      core.Status
 		}{
-			"nobody says":       {errors.New("the line is dead"), true, core.StatusUnknown, core.ExitUnknown},
-			"the database says": {tx.ErrRolledBack, true, core.StatusFailed, core.ExitFailed},
-			"the row says":      {errors.New("the line is dead"), false, core.StatusFailed, core.ExitFailed},
+			"the database is away, and it is rolled back": {dead, away, false, undone, core.StatusFailed},
+			"the database is away, and it is committed":   {dead, away, true, once, core.StatusFailed},
+			"the row cannot be read, and it is committed": {dead, refused, true, once, core.StatusUnknown},
+			"the database says that it is rolled back":    {tx.ErrRolledBack, away, false, core.Counters{Read: 10, Rollback: 1}, core.StatusFailed},
+			"the row says it": {dead, nil, false, core.Counters{Read: 10, Rollback: 1}, core.StatusFailed},
 		} {
 			t.Run(name, func(t *testing.T) {
+				first := true
 				e := testengine.New(t, testdbURL(t, url), func(config *job.Config) {
-					if c.silent {
-						config.Repository = silent{config.Repository}
+					if c.silent != nil {
+						config.Repository = silent{config.Repository, c.silent}
 					}
 				})
 				e.Exec("create table out(id bigint)")
 				s, err := chunk.New(chunk.Config{
-					Name: "load", Size: 10, Database: testengine.Committing{Database: e.Database, Commit: func(h tx.Handle) error { return errors.Join(c.how, h.Rollback()) }},
+					Name: "load", Size: 10, Database: testengine.Committing{Database: e.Database, Commit: func(h tx.Handle) error {
+						switch {
+						case !first:
+							return h.Commit()
+						case c.commits:
+							first = false
+							return errors.Join(c.how, h.Commit())
+						}
+						first = false
+						return errors.Join(c.how, h.Rollback())
+					}},
 					Assemble: func(context.Context, *core.StepRun) (chunk.Parts, error) {
 						return chunk.Parts{
 							Reader:  item.EraseReader[int](&numbers{n: 25}),
@@ -96,9 +117,15 @@ func TestACommitThatNobodyCanJudgeIsUnknown(t *testing.T) {
 				exec := e.Run(testengine.Job("load", &core.StepElement{Step: s}))
 				record := e.Step(exec, "load")
 				require.Equal(t, c.status, record.Status, record.Error)
-				require.Equal(t, c.exit, record.ExitCode)
-				require.Equal(t, core.Counters{Read: 10, Write: 10, Rollback: 1}, withWrite(record.Counters))
-				require.Empty(t, e.Ints(allRows))
+				require.Equal(t, c.committed, record.Counters, record.Error)
+
+				exec = e.Run(testengine.Job("load", &core.StepElement{Step: s}))
+				require.Equal(t, core.StatusCompleted, exec.Status, exec.Error)
+				rows := e.Ints(allRows)
+				require.Len(t, rows, 25)
+				for i, n := range rows {
+					require.EqualValues(t, i, n)
+				}
 			})
 		}
 	})
@@ -111,8 +138,6 @@ func testdbURL(t *testing.T, url string) string {
 	}
 	return testdb.Postgres(t)
 }
-
-func withWrite(c core.Counters) core.Counters { c.Write = 10; return c }
 
 // stuck cannot be closed.
 type stuck struct{ numbers }

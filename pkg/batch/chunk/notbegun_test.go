@@ -63,12 +63,14 @@ func TestNoItemIsSkippedForATransactionThatDidNotBeginOrAFailedCheckpoint(t *tes
 		rows     int // up to which all but the bad one are there after the first run
 		rollback int64
 	}{
-		"before a chunk":                 {severs{before: 10, after: -1}, false, 0, core.StatusFailed, 10, 1},
-		"before a chunk, with a retry":   {severs{before: 10, after: -1}, false, 1, core.StatusCompleted, 25, 1},
-		"before an item of a split":      {severs{before: 15, after: -1}, true, 0, core.StatusFailed, 15, 3},
-		"behind the write in a split":    {severs{before: -1, after: 15}, true, 0, core.StatusFailed, 15, 3},
-		"behind the write of a chunk":    {severs{before: -1, after: 10}, false, 0, core.StatusFailed, 10, 1},
-		"behind the write, with a retry": {severs{before: -1, after: 10}, false, 1, core.StatusCompleted, 25, 1},
+		"before a chunk":                            {severs{before: 10, after: -1}, false, 0, core.StatusFailed, 10, 1},
+		"before a chunk, with a retry":              {severs{before: 10, after: -1}, false, 1, core.StatusCompleted, 25, 1},
+		"before an item of a split":                 {severs{before: 15, after: -1}, true, 0, core.StatusFailed, 15, 3},
+		"behind the write in a split":               {severs{before: -1, after: 15}, true, 0, core.StatusFailed, 15, 3},
+		"before an item of a split, with a retry":   {severs{before: 15, after: -1}, true, 1, core.StatusCompleted, 25, 3},
+		"behind the write in a split, with a retry": {severs{before: -1, after: 15}, true, 1, core.StatusCompleted, 25, 3},
+		"behind the write of a chunk":               {severs{before: -1, after: 10}, false, 0, core.StatusFailed, 10, 1},
+		"behind the write, with a retry":            {severs{before: -1, after: 10}, false, 1, core.StatusCompleted, 25, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

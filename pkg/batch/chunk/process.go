@@ -124,7 +124,7 @@ func leaveFailed(_ context.Context, _ *work, _ *chain, _ int, err error) error {
 // retryProcess is the cure with the step's retries, unless the item is processed in the chunk's
 // transaction.
 func (f *filler) retryProcess(ctx context.Context, w *work, c *chain, i int, err error) error {
-	return f.processAgain(ctx, w, c, i, err, !f.step.config.ProcessInTransaction)
+	return f.processAgain(ctx, w, c, i, err, !f.step.config.ProcessInTransaction, time.Now())
 }
 
 // processInOrder processes items with one chain, until failed returns an error for one.
@@ -211,19 +211,18 @@ func (f *filler) skipProcess(ctx context.Context, w *work, i int, err error) err
 	return f.step.trySkip(ctx, w, core.PhaseProcess, i, err)
 }
 
-// processItem processes one item, with the step's retries if retry. It returns nil,
-// item.ErrFilter or the failure.
-func (f *filler) processItem(ctx context.Context, w *work, c *chain, i int, retry bool) error {
+// processItem processes one item, with the step's retries if retry; began is when the time of all
+// attempts begins. It returns nil, item.ErrFilter or the failure.
+func (f *filler) processItem(ctx context.Context, w *work, c *chain, i int, retry bool, began time.Time) error {
 	err := f.processOnce(ctx, w, c, i)
 	if err == nil || errors.Is(err, item.ErrFilter) {
 		return err
 	}
-	return f.processAgain(ctx, w, c, i, err, retry)
+	return f.processAgain(ctx, w, c, i, err, retry, began)
 }
 
 // processAgain is processItem behind the first attempt, which has failed with err.
-func (f *filler) processAgain(ctx context.Context, w *work, c *chain, i int, err error, retry bool) error {
-	began := time.Now()
+func (f *filler) processAgain(ctx context.Context, w *work, c *chain, i int, err error, retry bool, began time.Time) error {
 	for attempt := 1; ; attempt++ {
 		err = f.listeners.onProcessError(ctx, w.items, i, err)
 		if !retry || !f.step.mayRetry(ctx, err, attempt, began) {

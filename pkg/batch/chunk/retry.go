@@ -123,6 +123,9 @@ func (s *Step) trySkip(ctx context.Context, w *work, phase core.Phase, place int
 	if isFatal(ctx, err) || s.config.Skip == nil {
 		return err
 	}
+	if s.isTransient(phase, err) {
+		return s.faultless(w, err)
+	}
 	ok, refused := s.askSkipPolicy(err, w.skipsBefore+int64(len(w.skips)))
 	switch {
 	case refused != nil:
@@ -156,6 +159,21 @@ func (s *Step) askSkipPolicy(err error, count int64) (ok bool, refused error) {
 		refused = &fatalError{refused}
 	}
 	return ok, refused
+}
+
+// isTransient reports the failure of a transaction that is the fault of no item (rule C7).
+func (s *Step) isTransient(phase core.Phase, err error) bool {
+	inTransaction := phase == core.PhaseWrite || phase == core.PhaseProcess && s.config.ProcessInTransaction
+	return inTransaction && s.config.Transient != nil && s.config.Transient(phase, err)
+}
+
+// faultless returns the transient failure that the step ends with. It says why nothing is skipped
+// where the policy would.
+func (s *Step) faultless(w *work, err error) error {
+	if ok, _ := s.askSkipPolicy(err, w.skipsBefore+int64(len(w.skips))); !ok {
+		return err
+	}
+	return fmt.Errorf("%w (a transient failure is the fault of no item, so none is skipped: retry tries it again)", err)
 }
 
 // mayHaveSkipped reports whether an earlier attempt may have skipped a read that fails

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
@@ -172,7 +173,7 @@ func (m *sample) process(ctx context.Context) error {
 	if m.chain == nil {
 		return nil
 	}
-	return guarded(func() error { return m.filler.processItem(ctx, m.work, m.chain, 0, true) })
+	return guarded(func() error { return m.filler.processItem(ctx, m.work, m.chain, 0, true, time.Now()) })
 }
 
 // newChain wires the processors, and keeps the output of each.

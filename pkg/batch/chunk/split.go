@@ -6,6 +6,7 @@ import (
 
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
+	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
 // split writes the items of a chunk that could not be written together one by one, or by
@@ -27,7 +28,7 @@ func (p *pipeline) split(ctx context.Context, w *work) error {
 	if w.committedItems == w.items.Len() && len(w.skips) == 0 {
 		return nil
 	}
-	return p.commit(ctx, w, &commitUnit{upTo: w.items.Len(), withTrailingSkips: true})
+	return p.commitVerdicts(ctx, w, commitUnit{upTo: w.items.Len(), withTrailingSkips: true})
 }
 
 func (p *pipeline) writeHalves(ctx context.Context, w *work, group []int) error {
@@ -41,14 +42,14 @@ func (p *pipeline) writeHalves(ctx context.Context, w *work, group []int) error 
 	return p.writeGroup(ctx, w, group[middle:])
 }
 
-// writeGroup writes a group of items in one transaction, without a retry. A group that
-// fails is halved; only a single item is ever skipped or fails the step, so that
+// writeGroup writes a group of items in one transaction, with the retries of the step. A group
+// that fails is halved; only a single item is ever skipped or fails the step, so that
 // bisecting ends as one by one would.
 func (p *pipeline) writeGroup(ctx context.Context, w *work, group []int) error {
 	if len(group) == 0 {
 		return nil
 	}
-	err := p.tryGroup(ctx, w, group)
+	err := p.persist(ctx, w, func() error { return p.tryGroup(ctx, w, group) })
 	if err == nil || isFatalForChunk(ctx, err) {
 		return err
 	}
@@ -69,7 +70,56 @@ func (p *pipeline) writeGroup(ctx context.Context, w *work, group []int) error {
 	if err := p.rewindWriters(ctx); err != nil {
 		return err
 	}
-	return p.commit(ctx, w, &commitUnit{upTo: place + 1})
+	return p.commitVerdicts(ctx, w, commitUnit{upTo: place + 1})
+}
+
+// commitVerdicts commits a unit without data (rule C8a), with the retries of the step.
+func (p *pipeline) commitVerdicts(ctx context.Context, w *work, u commitUnit) error {
+	return p.persist(ctx, w, func() error {
+		again := u
+		return p.commit(ctx, w, &again)
+	})
+}
+
+// persist runs one transaction of a split until it commits or may not be tried again (rule
+// C7). The time of all attempts counts from the first one at the chunk.
+func (p *pipeline) persist(ctx context.Context, w *work, try func() error) error {
+	for attempt := 1; ; attempt++ {
+		err := try()
+		if err == nil {
+			return nil
+		}
+		if !p.mayRetryInSplit(ctx, w, err, attempt) {
+			return core.Exhausted(err, attempt)
+		}
+		if !p.rollbackCounted {
+			p.countRollback(ctx, err)
+		}
+		phase, isItems := phaseOf(err)
+		if !isItems {
+			phase = core.PhaseWrite
+		}
+		if err := p.filler.beforeRetry(ctx, phase, attempt, err); err != nil {
+			return err
+		}
+		if err := p.rewindWriters(ctx); err != nil {
+			return err
+		}
+	}
+}
+
+// mayRetryInSplit reports whether attempt n (1-based) at a transaction of a split may be followed
+// by another one. A writer's own failure is the verdict of its item, unless it is transient; that
+// of a processor outside of the transaction had its retries in place (rule C2).
+func (p *pipeline) mayRetryInSplit(ctx context.Context, w *work, err error, n int) bool {
+	phase, isItems := phaseOf(err)
+	switch {
+	case phase == core.PhaseProcess && !p.step.config.ProcessInTransaction:
+		return false
+	case isItems && phase == core.PhaseWrite && !p.step.isTransient(phase, err) && !errors.Is(err, tx.ErrNotBegun):
+		return false
+	}
+	return p.step.mayRetry(ctx, err, n, w.firstWrite)
 }
 
 // phaseOf returns what failed of an item's transaction. It is not the item's where BEGIN or the
@@ -130,7 +180,7 @@ func (f *filler) outputs(ctx context.Context, w *work, group []int) (item.Items,
 			if w.verdicts[i] != pending {
 				continue
 			}
-			err := f.processItem(ctx, w, c, i, false)
+			err := f.processItem(ctx, w, c, i, !f.step.config.ProcessInTransaction, w.firstWrite)
 			switch {
 			case err == nil:
 				c.buffer.Store(c.out)

@@ -62,6 +62,10 @@ type Config struct {
 	Retry Retry
 	// Skip decides which items may be skipped; nil: none.
 	Skip SkipPolicy
+	// Transient reports the failure of a transaction that is the fault of none of its items, such
+	// as a deadlock: it is retried as Retry says, and never skipped (rule C7). phase is
+	// core.PhaseWrite, or core.PhaseProcess inside of the transaction. nil: none is.
+	Transient func(phase core.Phase, err error) bool
 	// Isolate is IsolateEach unless set.
 	Isolate Isolation
 	// KeepOutputs writes the same outputs again in a retry or a split; else the items
@@ -102,6 +106,9 @@ type Step struct {
 	config Config
 	tx     *tx.Manager
 }
+
+// ChunkStep is Step under the name that Spring Batch and the architecture use.
+type ChunkStep = Step
 
 // New checks the configuration. Its error names all that is wrong.
 func New(config Config) (*Step, error) {

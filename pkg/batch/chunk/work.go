@@ -53,6 +53,8 @@ type work struct {
 	skipsBefore int64
 	// rawBytes is the size of the texts of failed reads.
 	rawBytes int
+	// firstWrite is when the first attempt to write the work began (rule C7).
+	firstWrite time.Time
 	// failures counts failures to process an item inside the transaction, by place.
 	failures map[int]int
 

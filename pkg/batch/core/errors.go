@@ -37,6 +37,11 @@ var (
 	// ErrUnknownOutcome is returned by a step of which it cannot be known whether its
 	// work is committed; it ends UNKNOWN (rule C10).
 	ErrUnknownOutcome = errors.New("the outcome is not known")
+	// ErrNoReply is in the chain of an error that a Patience returns because its time was over.
+	ErrNoReply = errors.New("the database did not answer in time")
+	// ErrLostCommit is an unknown outcome of which a checkpoint tells, once its database can be
+	// asked: the reply to a COMMIT was lost (rule C10).
+	ErrLostCommit = fmt.Errorf("%w until the checkpoint can be read, as the reply to a COMMIT was lost", ErrUnknownOutcome)
 	// ErrExpect is in the chain of the failure of a gate.
 	ErrExpect = errors.New("what was expected does not hold")
 	// ErrMissingKey is a key that a step was to promote and has not.
@@ -125,6 +130,25 @@ func (e *ParameterError) Error() string { return "parameter " + e.Name + ": " + 
 
 // Unwrap returns the reason.
 func (e *ParameterError) Unwrap() error { return e.Err }
+
+// RedriveLaterError refuses to redrive into what a step publishes when it completes: the restart
+// of the step would replace the redriven rows (rule C12b).
+type RedriveLaterError struct{ Step StepExecution }
+
+// Error names the step and the order of the two commands.
+func (e *RedriveLaterError) Error() string {
+	return fmt.Sprintf("step %s of execution %d is %s; it publishes its output when it completes, and that would replace redriven rows: restart execution %d first, then redrive what it skipped",
+		e.Step.Name, e.Step.JobExecutionID, e.Step.Status, e.Step.JobExecutionID)
+}
+
+// RedriveStaleError refuses to continue a redrive into what its step has published again since.
+type RedriveStaleError struct{ Step StepExecution }
+
+// Error names the attempt at the step and the cure.
+func (e *RedriveStaleError) Error() string {
+	return fmt.Sprintf("step %s ran again (step execution %d of execution %d) after this redrive began, and the rest of this redrive would replace its output: abandon this redrive, and redrive what execution %d skipped",
+		e.Step.Name, e.Step.ID, e.Step.JobExecutionID, e.Step.JobExecutionID)
+}
 
 func itoa(i int) string { return strconv.Itoa(i) }
 

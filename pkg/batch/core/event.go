@@ -261,6 +261,12 @@ type (
 		Execution JobExecutionID // 0: it is that of a worker for all its tasks
 		Err       error
 	}
+	// DeciderMissing: tasks of groups that name a decider are not over, and no live worker has
+	// it (rule W7). The leader says so each minute.
+	DeciderMissing struct {
+		Decider string
+		Tasks   int
+	}
 	// ComponentLate: the work of an execution, of a part, or of a task has not returned
 	// though its lease is nearly over, or the task's context ended long ago. Another process
 	// may begin the same work beside it (rules L9, W4).
@@ -296,4 +302,5 @@ func (ObserverFailed) event()  {}
 func (OwnerLost) event()       {}
 func (WorkerStarted) event()   {}
 func (HeartbeatFailed) event() {}
+func (DeciderMissing) event()  {}
 func (ComponentLate) event()   {}

@@ -22,6 +22,10 @@ func Executions() Machine[Status] {
 			"the work failed", owner, "a failure that is recorded over a success"),
 		move(MoveLoseOutcome, begun, StatusUnknown, IntentEnd).Because(
 			"a COMMIT got no reply, and the database cannot be asked", owner, "a success or a failure that nobody knows of"),
+		move(MoveLoseCommit, begun, StatusUnknown, IntentEnd).Because(
+			"a COMMIT in another database got no reply, and its checkpoint cannot be read now", owner, "a success or a failure that nobody knows of"),
+		move(MoveSettle, []Status{StatusUnknown}, StatusFailed, IntentTake).Because(
+			"a launch or a recovery finds work that ended by lose_commit: its restart reads the checkpoint", "the last move is lose_commit", "rows that are written twice"),
 		move(MoveAbandon, []Status{StatusStopping, StatusStopped, StatusFailed, StatusUnknown}, StatusAbandoned, IntentEnd).Because(
 			"an operator gives the instance up", "it is the newest of its instance", "a restart of what was given up; giving up what runs or is complete"),
 		move(MoveTakeOver, owned, StatusFailed, IntentTake).Because(

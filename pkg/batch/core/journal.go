@@ -115,7 +115,12 @@ type StepStart struct {
 	Earlier *StepExecution
 	// Noop records a step whose condition does not hold: COMPLETED with ExitNoop.
 	Noop bool
+	// Always starts the step although a stop was requested: a step of `finally`, or one that is
+	// recorded again. StepStart of the flow FlowFinally need not set it.
+	Always bool
 	// Before are rows of the journal that are stored with the start: what was visited
 	// before the step.
 	Before []FlowVisit
+	// Again says that the reply to the same request was lost: the step may be there.
+	Again bool
 }

@@ -14,9 +14,8 @@ type Lease interface {
 	// Late returns a channel that is closed a moment before the lease is over, where the
 	// work was to end: what has not returned is left behind. nil: it never is.
 	Late() <-chan struct{}
-	// Record calls write, which records an end, and again after a pause where the database
-	// cannot be reached, until the lease is over. It returns write's error.
-	Record(ctx context.Context, write func(ctx context.Context) error) error
+	// Patience lasts until the lease is over, also while an end is recorded.
+	Patience
 }
 
 // LeaseError ends the work of an owner that could not renew its lease (rule L9).
@@ -54,7 +53,7 @@ func (unleased) Err() error { return nil }
 func (unleased) Late() <-chan struct{} { return nil }
 
 func (unleased) Record(ctx context.Context, write func(ctx context.Context) error) error {
-	ctx, cancel := context.WithTimeout(ctx, recordTime)
+	ctx, cancel := context.WithTimeout(WithPatience(ctx, nil), recordTime)
 	defer cancel()
 	return write(ctx)
 }

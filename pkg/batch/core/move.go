@@ -129,7 +129,10 @@ const (
 	MoveFail        = "fail"
 	// MoveLoseOutcome ends work of which it cannot be known whether it is committed.
 	MoveLoseOutcome = "lose_outcome"
-	MoveAbandon     = "abandon"
+	// MoveLoseCommit does so where a checkpoint tells it later, and MoveSettle ends that.
+	MoveLoseCommit = "lose_commit"
+	MoveSettle     = "settle"
+	MoveAbandon    = "abandon"
 	// MoveTakeOver ends the work of a lost owner.
 	MoveTakeOver = "take_over"
 	// MoveEndWithJob ends a step that is not over when its job is.

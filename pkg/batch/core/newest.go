@@ -12,6 +12,9 @@ type NewestAttempt struct {
 	Open OpenWork
 	// Uncertain says that the outcome of a step is not known.
 	Uncertain bool
+	// Settles says that the execution is UNKNOWN, and that its restart reads the outcome from a
+	// checkpoint.
+	Settles bool
 	// Unfinished is how many steps are not over.
 	Unfinished int64
 }
@@ -50,6 +53,9 @@ func (n NewestAttempt) RefusalIfComplete(restartable bool) error {
 	case StatusAbandoned:
 		return about(ErrAbandoned)
 	case StatusUnknown:
+		if n.Settles && !n.Uncertain {
+			break
+		}
 		return about(ErrUnknownStatus)
 	case StatusStarting, StatusStarted, StatusParked, StatusStopping:
 		if !n.Lost {

@@ -62,6 +62,7 @@ type PartitionResult struct {
 	Status   Status
 	ExitCode string
 	Message  string
+	Settles  bool // as in StepExecution
 	Counters Counters
 	InHand   Counters // the part of Counters that is not committed
 	Lost     error    // ErrLostOwner in its chain
@@ -91,6 +92,8 @@ type PartitionPlan struct {
 	ForWorkers bool
 	// Shared is what workers need of the step's run, other than its partitions.
 	Shared []byte
+	// Again says that the reply to the same request was lost: the plan may be there.
+	Again bool
 }
 
 // PartitionPlans stores what the parts of a step are, and what steps made of other

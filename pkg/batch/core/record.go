@@ -43,6 +43,9 @@ type JobExecution struct {
 	LeaseUntil    time.Time
 	StopRequested bool
 
+	// Settles is as in StepExecution: of a job that is UNKNOWN, that of all steps that made it so.
+	Settles bool
+
 	// Attempt is 1 for the first execution of the instance.
 	Attempt int
 	// RedriveOf is the execution whose skipped items this one redrives; 0: none.
@@ -102,6 +105,9 @@ type StepExecution struct {
 	Status   Status
 	ExitCode string
 	Error    string
+	// Settles says of a step that is UNKNOWN that a checkpoint tells its outcome: the next
+	// attempt reads it (rule C10).
+	Settles  bool
 	Counters Counters // of this attempt
 	// Before are the counters of the attempts that this one continues, summed:
 	// Total is what the step did in all.

@@ -63,6 +63,9 @@ type LaunchRequest struct {
 	// Request is the request of a client that the launch is for; zero: none. A
 	// *RequestStartedError where it has started an execution before.
 	Request RequestKey
+	// Again says that the reply to the same request was lost: the execution may be there. Owner
+	// must be that of this one launch.
+	Again bool
 }
 
 // LaunchFrom makes an attempt that keeps a part of what the attempts before it have done. Its
@@ -123,6 +126,8 @@ type JobChange struct {
 	To       Status
 	ExitCode string
 	Error    string
+	// Settles is as in JobExecution.
+	Settles bool
 	// Gate is how the job's gate was answered; empty leaves it.
 	Gate string
 	// Context is merged, as SaveJobContext does it; nil leaves what is there.
@@ -136,7 +141,12 @@ type StepChange struct {
 	To       Status
 	ExitCode string
 	Error    string
-	Counters Counters
+	// Settles is as in StepExecution.
+	Settles bool
+	// KeepCommitted leaves the counters, but for rollbacks, as the last commit has written them:
+	// the attempt does not know them.
+	KeepCommitted bool
+	Counters      Counters
 	// InHand is the part of Counters that is not committed.
 	InHand Counters
 	// Closed says that the attempt's own goroutine returned and its components are

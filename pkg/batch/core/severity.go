@@ -55,6 +55,9 @@ func prefixRank(code string, prefixes ...string) int {
 
 // Worse returns the outcome that decides of two flows side by side.
 func Worse(a, b Outcome) Outcome {
+	if a.Status == b.Status && a.Settles != b.Settles { // nothing tells the outcome of the other one
+		a.Settles, b.Settles = false, false
+	}
 	if max := MaxStatus(a.Status, b.Status); a.Status != b.Status {
 		if max == a.Status {
 			return a

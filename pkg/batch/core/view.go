@@ -34,6 +34,8 @@ type Outcome struct {
 	Message string
 	// Step is the name of the step whose failure decided; empty: none did.
 	Step string
+	// Settles is as in StepExecution.
+	Settles bool
 }
 
 // Condition is a question about a run: a bare expression of the job file, or a Go

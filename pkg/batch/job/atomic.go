@@ -62,7 +62,9 @@ func (l *live) group(ctx context.Context, w *walk, at *core.AtomicElement, sub *
 	group := &attempted{Group: core.Group{Name: at.Name, Database: at.Database}}
 	group.end = core.FlowVisit{Visit: w.visitOf(at), Kind: core.VisitGroup}
 	sub.group = group
-	if err := l.begin(ctx, sub, at); err != nil {
+	if err := l.begin(ctx, sub, at); errors.Is(err, core.ErrStopped) {
+		return l.stoppedBefore(), nil
+	} else if err != nil {
 		return result{}, err
 	}
 	var r result
@@ -218,7 +220,7 @@ func (l *live) observeEnd(ctx context.Context, flow core.Flow, ended *core.StepE
 // group. anew says that the rollback has taken the record away: it is made again.
 func (l *live) recordOne(ctx context.Context, s core.StepExecution, change core.StepChange, anew bool) (ended *core.StepExecution, stands bool, err error) {
 	if anew {
-		again, err := l.run.config.Repository.StartStep(ctx, l.run.ref, core.StepStart{Name: s.Name, Visit: s.Visit})
+		again, err := l.run.config.Repository.StartStep(ctx, l.run.ref, core.StepStart{Name: s.Name, Visit: s.Visit, Always: true})
 		if err != nil {
 			return &s, false, fmt.Errorf("step %s: record it again: %w", s.Name, err)
 		}

@@ -196,7 +196,7 @@ func (r *run) endBranch(ctx context.Context, out core.Outcome, end walked) (*cor
 		return nil, fmt.Errorf("part %s: %w", r.part.Name, err)
 	}
 	change := core.StepChange{
-		To: out.Status, ExitCode: out.ExitCode, Error: out.Message, Out: map[string]any{walkedKey: string(text)}, Closed: true,
+		To: out.Status, ExitCode: out.ExitCode, Error: out.Message, Settles: out.Settles, Out: map[string]any{walkedKey: string(text)}, Closed: true,
 		Visits: r.progress.unwrittenVisits(), Context: r.part.Context,
 	}
 	err = r.lease.Record(context.WithoutCancel(ctx), func(ctx context.Context) error {

@@ -79,13 +79,13 @@ func (r *run) owning(ctx context.Context, f func(ctx, owned context.Context) err
 	owned, lost := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer lost(nil)
 	r.lost = lost
-	runCtx, cancel := context.WithCancelCause(ctx)
+	runCtx, cancel := context.WithCancelCause(core.WithPatience(ctx, r.lease))
 	defer cancel(nil)
 	context.AfterFunc(owned, func() { cancel(context.Cause(owned)) })
-	r.lease.Start(owned)
+	r.lease.Start(core.WithPatience(owned, nil)) // heartbeats do not wait
 	defer r.lease.Wait()
 	relayed := r.relay(owned)
-	err := f(runCtx, owned)
+	err := f(runCtx, core.WithPatience(owned, r.lease))
 	r.lease.Stop()
 	lost(nil)
 	<-relayed
@@ -277,9 +277,9 @@ func (r *run) end(ctx context.Context, out core.Outcome, failure error) error {
 	if _, err := keep.Encode(); err != nil { // what cannot be stored must not keep the end from it
 		keep, out = nil, worsened(out, fmt.Errorf("the job's context is not stored: %w", err))
 	}
-	r.exec.Status, r.exec.ExitCode, r.exec.Error, r.exec.EndedAt = out.Status, out.ExitCode, out.Message, time.Now().UTC()
+	r.exec.Status, r.exec.ExitCode, r.exec.Error, r.exec.Settles, r.exec.EndedAt = out.Status, out.ExitCode, out.Message, out.Settles, time.Now().UTC()
 	change := core.JobChange{
-		To: out.Status, ExitCode: out.ExitCode, Error: out.Message, Gate: r.exec.Gate, Context: keep,
+		To: out.Status, ExitCode: out.ExitCode, Error: out.Message, Settles: out.Settles, Gate: r.exec.Gate, Context: keep,
 		Visits: r.progress.unwrittenVisits(),
 	}
 	record := func(ctx context.Context) error {

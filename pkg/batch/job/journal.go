@@ -466,7 +466,7 @@ func verdictOf(out core.Outcome) string { return string(out.Status) + " " + out.
 
 // outcomeOf is how a step ended.
 func outcomeOf(s *core.StepExecution) core.Outcome {
-	out := core.Outcome{Status: s.Status, ExitCode: s.ExitCode, Message: explain(s)}
+	out := core.Outcome{Status: s.Status, ExitCode: s.ExitCode, Message: explain(s), Settles: s.Settles}
 	if s.Status == core.StatusAbandoned { // it had failed
 		out.Status = core.StatusFailed
 	}

@@ -2,6 +2,7 @@ package job
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"time"
@@ -157,6 +158,7 @@ func (l *Launcher) Run(ctx context.Context, j *core.Job, params core.Parameters,
 
 // apart returns the context of an execution that is launched with ctx (rule T2a).
 func (l *Launcher) apart(ctx context.Context, j *core.Job) (context.Context, error) {
+	ctx = l.patient(ctx)
 	if l.config.Apart == nil {
 		return ctx, nil
 	}
@@ -166,6 +168,15 @@ func (l *Launcher) apart(ctx context.Context, j *core.Job) (context.Context, err
 			j.Name, core.ErrInTransaction, err, j.Name)
 	}
 	return own, nil
+}
+
+// patient gives a context patience for as long as a lease, unless it has some: that of the
+// execution that runs a child job (rule O1).
+func (l *Launcher) patient(ctx context.Context) context.Context {
+	if core.HasPatience(ctx) {
+		return ctx
+	}
+	return core.WithPatience(ctx, lease.Bounded(l.config.Lease))
 }
 
 // prepare checks the job and creates its execution.
@@ -330,9 +341,11 @@ func (l *Launcher) launch(ctx context.Context, j *core.Job, params core.Paramete
 	}
 	ctx, cancel := context.WithTimeout(ctx, 2*l.config.Lease)
 	defer cancel()
+	owner := l.config.Owner
+	owner.Nonce = rand.Text()[:8] // a launch whose reply was lost finds its own execution, and no other's
 	return l.config.Repository.Launch(ctx, core.LaunchRequest{
 		JobName: j.Name, Params: params, Definition: j.Definition, Restartable: j.Restartable,
-		Owner: l.config.Owner, Lease: l.config.Lease, Dead: l.config.Dead, Exclusive: of.key, ForWorkers: of.forWorkers, From: from,
+		Owner: owner, Lease: l.config.Lease, Dead: l.config.Dead, Exclusive: of.key, ForWorkers: of.forWorkers, From: from,
 		RedriveOf: j.RedriveOf, Task: l.options.Task, Parent: j.Parent, ParentCall: j.ParentCall, ParentAnew: j.ParentAnew, Confinement: j.Confinement, FromStart: l.options.FromStart, Request: l.options.Request, Actor: l.options.Actor,
 	})
 }

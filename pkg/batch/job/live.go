@@ -54,6 +54,9 @@ func (l *live) noop(ctx context.Context, w *walk, at *core.StepElement) (result,
 	record, err := l.run.config.Repository.StartStep(ctx, l.run.ref, core.StepStart{
 		Name: at.Step.Name(), Visit: w.visitOf(at), Noop: true, Before: rows,
 	})
+	if errors.Is(err, core.ErrStopped) {
+		return l.stoppedBefore(), nil
+	}
 	if err != nil {
 		return result{}, fmt.Errorf("step %s: %w", at.Step.Name(), err)
 	}
@@ -95,6 +98,9 @@ func (l *live) step(ctx context.Context, w *walk, at *core.StepElement, before c
 	if record != nil {
 		l.run.progress.recordWritten(run.Data.Before)
 	}
+	if record == nil && errors.Is(err, core.ErrStopped) {
+		return l.stoppedBefore(), nil
+	}
 	if err != nil {
 		if cause := context.Cause(ctx); errors.Is(cause, core.ErrLostOwner) {
 			err = errors.Join(cause, err)
@@ -107,6 +113,13 @@ func (l *live) step(ctx context.Context, w *walk, at *core.StepElement, before c
 	}
 	w.last = record
 	return known(outcomeOf(record)), nil
+}
+
+// stoppedBefore is the result of a step that the database did not let start, because a stop
+// was requested (rule L13).
+func (l *live) stoppedBefore() result {
+	l.run.askStop()
+	return known(stopped("stopped on request"))
 }
 
 // resumeStep makes the run that of a step which was parked, in the same attempt. One made of
@@ -291,6 +304,9 @@ func endOf(run *core.StepRun, out core.Outcome) error {
 	case core.StatusStopped:
 		return core.ErrStopped
 	case core.StatusUnknown:
+		if out.Settles {
+			return fmt.Errorf("%w: %s", core.ErrLostCommit, out.Message)
+		}
 		return fmt.Errorf("%w: %s", core.ErrUnknownOutcome, out.Message)
 	case core.StatusFailed, core.StatusAbandoned, core.StatusStarting, core.StatusStarted, core.StatusParked, core.StatusStopping:
 	}

@@ -24,7 +24,9 @@ const (
 // meanwhile is stored with it: partitions that no worker has taken end STOPPED.
 func (r *run) park(ctx context.Context) error {
 	p := core.Parking{Context: r.exec.Context, Visits: r.progress.unwrittenVisits()}
+	asked := 0
 	err := r.lease.Record(context.WithoutCancel(ctx), func(ctx context.Context) error {
+		asked++
 		if r.stop.requested() {
 			if err := requestStop(ctx, r.config.Repository, r.exec.ID, r.config.Owner); err != nil {
 				return err
@@ -37,6 +39,9 @@ func (r *run) park(ctx context.Context) error {
 		}
 		return err
 	})
+	if asked > 1 && errors.Is(err, core.ErrLostOwner) {
+		err = nil // parked by the request whose reply was lost; whoever has it now continues it
+	}
 	if err != nil {
 		return fmt.Errorf("park: %w", err)
 	}
@@ -75,6 +80,7 @@ func (l *Launcher) Resume(ctx context.Context, j *core.Job, id core.JobExecution
 	if err := validate(j); err != nil {
 		return nil, fmt.Errorf("job %s: %w", j.Name, err)
 	}
+	ctx = l.patient(ctx)
 	owner := l.config.Owner
 	owner.Nonce = rand.Text()[:8] // two that resume in one process are two owners
 	since := l.clock().Now()
@@ -156,6 +162,7 @@ func (l *Launcher) afterPark(ctx context.Context, j *core.Job, exec *core.JobExe
 
 // await is afterPark. Without here it resumes the execution only to stop it.
 func (l *Launcher) await(ctx context.Context, j *core.Job, exec *core.JobExecution, stop <-chan struct{}, here bool) (*core.JobExecution, error) {
+	ctx = l.patient(ctx)
 	begin := time.Now()
 	asked, tried := stop, begin
 	for {

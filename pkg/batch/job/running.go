@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"sync"
 
+	"github.com/surfin-batch/surfin/internal/lease"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
@@ -35,6 +36,7 @@ func (l *Launcher) Start(ctx context.Context, j *core.Job, params core.Parameter
 	}
 	running.launched = *r.exec
 	running.launched.Context = r.exec.Context.Clone()
+	ctx = core.WithPatience(ctx, lease.Bounded(l.config.Lease)) // not that of a request
 	ctx, running.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
 	err = l.config.Spawn(func() {
 		defer running.cancel(nil)

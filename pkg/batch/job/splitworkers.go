@@ -206,7 +206,7 @@ func (s *splitStep) collect(ctx context.Context, parts []core.StepExecution) err
 		if i < 0 {
 			continue
 		}
-		out := core.Outcome{Status: part.Status, ExitCode: part.ExitCode, Message: part.Error}
+		out := core.Outcome{Status: part.Status, ExitCode: part.ExitCode, Message: part.Error, Settles: part.Settles}
 		text, known := part.Out[walkedKey].(string)
 		sub := s.subs[i]
 		if !known { // no worker has ended it

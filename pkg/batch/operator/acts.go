@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/surfin-batch/surfin/internal/lease"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
@@ -65,6 +66,9 @@ const (
 // ends one that is parked and asked to stop, as Stop does. A *NotEndedError of that is
 // joined to the error only where the execution did not end.
 func (s *Service) AwaitEnd(ctx context.Context, id core.JobExecutionID) (*Execution, error) {
+	if !core.HasPatience(ctx) {
+		ctx = core.WithPatience(ctx, lease.Waiting)
+	}
 	dead := false
 	for pause := firstPause; ; pause = min(2*pause, maxPause) {
 		e, err := s.config.Repository.Execution(ctx, id)

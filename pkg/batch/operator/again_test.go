@@ -47,7 +47,7 @@ func TestARedriveFollowsTheNewestThatAPurgeLeft(t *testing.T) {
 		j := &core.Job{Name: "load", Restartable: true}
 		end := func(n int64, status core.Status) {
 			t.Helper()
-			params, err := withRedrive(core.Parameters{}, plan, n)
+			params, err := withRedrive(core.Parameters{}, plan.Execution, plan.Step, n)
 			require.NoError(t, err)
 			launched, err := s.e.Repository.Launch(ctx, core.LaunchRequest{JobName: j.Name, Params: params, Restartable: true, RedriveOf: plan.Execution, Lease: time.Hour})
 			require.NoError(t, err)
@@ -55,7 +55,7 @@ func TestARedriveFollowsTheNewestThatAPurgeLeft(t *testing.T) {
 		}
 		number := func() int64 {
 			t.Helper()
-			params, err := s.s.redriveParameters(ctx, j, plan, core.Parameters{})
+			params, err := s.s.redriveParameters(ctx, RedriveRequest{}, plan, core.Parameters{})
 			require.NoError(t, err)
 			require.Equal(t, plan.Step, redrivenStep(params))
 			return redriveNumber(params)

@@ -67,10 +67,10 @@ func (s *Service) Redrive(ctx context.Context, req RedriveRequest) (*Running, er
 		return nil, err
 	}
 	l := &launch{definition: d, hooks: req.Hooks, named: e, options: job.Options{Request: req.Key}}
-	if l.job, err = s.compileRedrive(ctx, d, e, plan, req.Hooks); err != nil {
+	if l.params, err = s.redriveParameters(ctx, req, plan, params); err != nil {
 		return nil, err
 	}
-	if l.params, err = s.redriveParameters(ctx, l.job, plan, params); err != nil {
+	if l.job, err = s.compileRedrive(ctx, d, e, plan, req.Hooks); err != nil {
 		return nil, err
 	}
 	l.confine(ctx, given.Params, e)
@@ -81,49 +81,9 @@ func (s *Service) Redrive(ctx context.Context, req RedriveRequest) (*Running, er
 	return s.launch(ctx, l)
 }
 
-// redriveParameters returns the parameters of the newest redrive of the step's items if it
-// has these parameters and can continue, else of one more.
-func (s *Service) redriveParameters(ctx context.Context, j *core.Job, plan *redrive.Plan, params core.Parameters) (core.Parameters, error) {
-	newest, err := s.newestRedrive(ctx, plan)
-	if err != nil {
-		return params, err
-	}
-	n := int64(1)
-	if newest != nil {
-		n = redriveNumber(newest.Params)
-		again, err := withRedrive(params, plan, n)
-		if err != nil || again.Key() == newest.Params.Key() && canGoOn(j, newest.Status) {
-			return again, err
-		}
-		n++
-	}
-	return withRedrive(params, plan, n)
-}
-
-// newestRedrive returns the newest execution that redrives items of the step; nil: there
-// is none.
-func (s *Service) newestRedrive(ctx context.Context, plan *redrive.Plan) (*core.JobExecution, error) {
-	filter := core.ExecutionFilter{RedriveOf: plan.Execution, Limit: maxRedrives}
-	for {
-		page, err := s.config.Repository.Executions(ctx, filter)
-		if err != nil {
-			return nil, fmt.Errorf("find the newest redrive of execution %d: %w", plan.Execution, err)
-		}
-		for i := range page {
-			if redrivenStep(page[i].Params) == plan.Step {
-				return &page[i], nil
-			}
-		}
-		if len(page) < filter.Limit {
-			return nil, nil
-		}
-		filter.Before = page[len(page)-1].ID
-	}
-}
-
 // withRedrive adds the mark of a redrive.
-func withRedrive(params core.Parameters, plan *redrive.Plan, n int64) (core.Parameters, error) {
-	mark := core.Parameter{Name: redriveName, Type: core.TypeString, Identifying: true, Value: fmt.Sprintf("%d.%s.%d", plan.Execution, plan.Step, n)}
+func withRedrive(params core.Parameters, of core.JobExecutionID, step string, n int64) (core.Parameters, error) {
+	mark := core.Parameter{Name: redriveName, Type: core.TypeString, Identifying: true, Value: fmt.Sprintf("%d.%s.%d", of, step, n)}
 	return core.NewParameters(append(params.All(), mark)...)
 }
 
@@ -169,7 +129,7 @@ func (s *Service) compileRedrive(ctx context.Context, d definition, of *core.Job
 		steps[step.Name] = step
 	}
 	written := &Targets{next: hooks.OnTarget}
-	j, err := d.file.CompileRedrive(s.depsOf(d, watch(s.config.Registry, written.Add)), jobfile.Redrive{Plan: plan, Instance: of.InstanceID, Steps: steps, Check: written.keepFiles})
+	j, err := d.file.CompileRedrive(s.depsOf(d, watch(s.config.Registry, written.Add)), jobfile.Redrive{Plan: plan, Instance: of.InstanceID, Steps: steps, Watch: written.watchFiles})
 	if err != nil {
 		return nil, &Refusal{Reason: ReasonFile, Execution: plan.Execution, Err: err}
 	}
@@ -186,6 +146,9 @@ func (s *Service) planRedrive(ctx context.Context, req RedriveRequest) (*redrive
 	var steps *redrive.StepsError
 	switch {
 	case errors.Is(err, redrive.ErrNothing):
+		if plan, err := s.restOfRedrive(ctx, req); plan != nil || err != nil {
+			return plan, err
+		}
 		return nil, refuse(ReasonNothingSkipped, fmt.Errorf("execution %d: %w", id, err), Action{Kind: ActSkips, Execution: id})
 	case errors.As(err, &steps):
 		var actions []Action
@@ -194,7 +157,11 @@ func (s *Service) planRedrive(ctx context.Context, req RedriveRequest) (*redrive
 		}
 		return nil, refuse(ReasonWhichStep, fmt.Errorf("execution %d: %w", id, err), actions...)
 	case err != nil && req.Edited != nil:
-		return nil, refuse(ReasonItems, err)
+		rest, other := s.restOfRedrive(ctx, req)
+		if other != nil || rest == nil {
+			return nil, errors.Join(refuse(ReasonItems, err), other)
+		}
+		return nil, refuse(ReasonItems, err, Action{Kind: ActRedrive, Execution: id, Step: rest.Step})
 	case err != nil:
 		return nil, err
 	case plan.Items == 0:

@@ -6,7 +6,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/surfin-batch/surfin/pkg/batch/chunk/redrive"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
@@ -16,7 +15,7 @@ func TestTheStepOfARedriveKeepsTheDotsOfItsName(t *testing.T) {
 	s, err := New(Config{Repository: nothing{}})
 	require.NoError(t, err)
 	for _, name := range []string{"load", "load.2026", "a.b.c", ".", "1.2"} {
-		params, err := withRedrive(core.Parameters{}, &redrive.Plan{Request: redrive.Request{Execution: 7, Step: name}}, 3)
+		params, err := withRedrive(core.Parameters{}, 7, name, 3)
 		require.NoError(t, err)
 		require.Equal(t, name, redrivenStep(params))
 		require.EqualValues(t, 3, redriveNumber(params))

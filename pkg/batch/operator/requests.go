@@ -59,6 +59,13 @@ type RestartRequest struct {
 	File    string         `json:"file,omitempty"`
 	Name    string         `json:"job,omitempty"`
 
+	// Params change parameters that do not identify, as texts by name; those not given keep their
+	// values (rule L3r). Folder is as in RunRequest.
+	Params map[string]string `json:"params,omitempty"`
+	Folder string            `json:"-"`
+	// Given is as in RedriveRequest.
+	Given func(specs []core.ParameterSpec, params map[string]string) error `json:"-"`
+
 	// FromStart runs everything anew.
 	FromStart bool `json:"from_start,omitempty"`
 	// From is a step or another element of the flow: it and what comes after it run anew, though

@@ -13,7 +13,7 @@ import (
 )
 
 // Restart makes another attempt of an execution's instance, with the parameters that
-// it had and the defaults of those added since, and returns when the new execution
+// it had, those that req.Params changes and the defaults of those added since, and returns when the new execution
 // exists. The execution must be the newest of its instance, and FAILED or STOPPED; one
 // that runs is taken over where its owner is lost, else it is refused. With From and IfComplete
 // it may be COMPLETED.
@@ -54,7 +54,7 @@ func (s *Service) restartOf(ctx context.Context, req RestartRequest) (*launch, e
 	if l.job, err = s.compile(l.definition, s.watched(req.Hooks)); err != nil {
 		return nil, err
 	}
-	if l.params, err = parametersAgain(l.job, e, nil); err != nil {
+	if err := s.restartParameters(l, req); err != nil {
 		return nil, err
 	}
 	l.confine(ctx, nil, e)
@@ -70,6 +70,43 @@ func (s *Service) restartOf(ctx context.Context, req RestartRequest) (*launch, e
 		}
 	}
 	return l, nil
+}
+
+// restartParameters sets the parameters of a restart: those of the execution, changed where the
+// request says so (rule L3r).
+func (s *Service) restartParameters(l *launch, req RestartRequest) (err error) {
+	changed := req.Params
+	if len(changed) > 0 {
+		if req.Given != nil {
+			if err := req.Given(l.specs(), changed); err != nil {
+				return err
+			}
+		}
+		given, secrets, err := withoutSecrets(l.definition, RunRequest{Params: changed, Task: req.Task})
+		if err != nil {
+			return err
+		}
+		l.given, changed = secrets, typed(l.specs(), given.Params, req.Folder)
+		if err := keepsIdentity(l, changed); err != nil {
+			return &Refusal{Reason: ReasonParameters, Execution: l.named.ID, Err: err, Actions: []Action{{Kind: ActHelp, Job: l.job.Name, File: l.path}}}
+		}
+	}
+	l.params, err = parametersAgain(l.job, l.named, changed)
+	return err
+}
+
+// keepsIdentity refuses changes that are not valid, and another value of a parameter that
+// identifies: it would be another instance. It names all of them.
+func keepsIdentity(l *launch, changed map[string]string) error {
+	params, err := job.ValidateParameters(optional(l.specs()), changed)
+	errs := []error{err}
+	for _, now := range params.All() {
+		if had, _ := l.named.Params.Get(now.Name); now.Identifying && now.Text() != had.Text() {
+			errs = append(errs, &core.ParameterError{Name: now.Name, Err: fmt.Errorf(
+				"it identifies the instance, and execution %d had %q: a restart keeps it; run the job with the other value instead", l.named.ID, had.Text())})
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // check refuses fields that do not go together.

@@ -14,7 +14,7 @@ func (s *Service) Prepare(ctx context.Context) error {
 	if s.config.Schema == nil || s.prepared.Load() {
 		return nil
 	}
-	err := s.config.Schema.CheckSchema(ctx)
+	err := core.Patiently(ctx, s.config.Schema.CheckSchema)
 	if errors.Is(err, core.ErrSchemaMissing) && s.migrates() {
 		err = s.config.Schema.Migrate(ctx)
 	}
@@ -25,6 +25,16 @@ func (s *Service) Prepare(ctx context.Context) error {
 		s.prepared.Store(true)
 	}
 	return err
+}
+
+// CheckDatabase asks the repository's database for an answer: whether it has the tables that this
+// binary needs. nil also if the service knows of no schema. Its error is core.ErrSchemaMissing, or
+// the database's own; ctx bounds the wait.
+func (s *Service) CheckDatabase(ctx context.Context) error {
+	if s.config.Schema == nil {
+		return nil
+	}
+	return s.config.Schema.CheckSchema(ctx)
 }
 
 func (s *Service) migrates() bool {

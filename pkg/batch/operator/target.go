@@ -84,14 +84,16 @@ func targetOf(writer string, cfg any, b registry.BuildContext) (Target, bool) {
 
 // Targets collects those of one run. It is safe for concurrent use.
 type Targets struct {
-	mu   sync.Mutex
-	list []Target
-	next func(Target) // may be nil
+	mu    sync.Mutex
+	list  []Target
+	fresh []Target     // of the step execution whose components are being made
+	next  func(Target) // may be nil
 }
 
 // Add is a Hooks.OnTarget.
 func (t *Targets) Add(found Target) {
 	t.mu.Lock()
+	t.fresh = append(t.fresh, found)
 	if !slices.Contains(t.list, found) {
 		t.list = append(t.list, found)
 	}
@@ -108,17 +110,25 @@ func (t *Targets) All() []Target {
 	return slices.Clone(t.list)
 }
 
+// watchFiles begins to collect the targets of one step execution: the partitions of a redrive run
+// one after the other. It returns the check of them.
+func (t *Targets) watchFiles() func(run *core.StepRun, parts chunk.Parts) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.fresh = nil
+	return t.keepFiles
+}
+
 // keepFiles refuses a redrive whose file would take the place of another one: it
 // would hold the redriven items only.
 func (t *Targets) keepFiles(run *core.StepRun, parts chunk.Parts) error {
 	if len(run.Step.Position) > 0 {
 		return nil // it continues with a file of its own
 	}
-	files := slices.ContainsFunc(parts.Writers, func(w item.Writer) bool {
-		_, ok := w.Component().(item.Finisher)
-		return ok
-	})
-	for _, target := range t.All() {
+	files := slices.ContainsFunc(parts.Writers, func(w item.Writer) bool { return item.Publishes(w.Component()) })
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, target := range t.fresh {
 		if info, err := os.Stat(target.Target); files && target.Database == "" && err == nil && info.Mode().IsRegular() {
 			return fmt.Errorf("writer %s: %s is there already, and a redrive would replace it by a file of the redriven items: name another file with a parameter, or move it away",
 				target.Writer, target.Target)

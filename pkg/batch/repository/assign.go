@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/surfin-batch/surfin/internal/gormtx"
@@ -131,8 +132,11 @@ func (r *Repository) assign(ctx context.Context, c assignable, dead bool, req co
 		m.set("lease_until = {later}", req.Lease.Microseconds())
 	}
 	m.set("epoch = epoch + 1")
+	if m.move.Name == core.MoveAssign {
+		m.condition, m.conditionArgs = r.unlessStopped(), []any{c.Row.ID, c.Row.ID}
+	}
 	if c.Row.Owner != "" && !dead {
-		m.condition = "lease_until <= {now}"
+		m.condition = strings.TrimPrefix(m.condition+" AND lease_until <= {now}", " AND ")
 	}
 	var answer core.Answer
 	_, err = r.recorded(ctx, req.Owner.String(), func(ctx context.Context, l *ledger) (err error) {

@@ -44,10 +44,11 @@ func (r *Repository) stopUnbegun(ctx context.Context, id core.JobExecutionID, l 
 	return r.childEnded(ctx, rows[0].ParentID)
 }
 
-// stopChildren asks the child jobs that run to stop.
+// stopChildren asks the child jobs that run to stop, except those of `finally`.
 func (r *Repository) stopChildren(ctx context.Context, id core.JobExecutionID, actor string) error {
 	var children []core.JobExecutionID
-	err := r.store.scan(ctx, &children, "SELECT id FROM {job_execution} WHERE parent_id = ? AND active = 1", id)
+	err := r.store.scan(ctx, &children, `SELECT c.id FROM {job_execution} c WHERE c.parent_id = ? AND c.active = 1
+		AND NOT EXISTS (SELECT 1 FROM {step_execution} s WHERE s.id = c.parent_call AND s.flow = ?)`, id, core.FlowFinally)
 	if err != nil {
 		return fmt.Errorf("job execution %d: read its child jobs: %w", id, err)
 	}

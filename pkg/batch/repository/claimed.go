@@ -174,19 +174,9 @@ func (s *claimed) Reclaim(ctx context.Context, ref core.StepRef) (core.StepRef, 
 	return ref, found, nil
 }
 
-// reclaim raises the epoch of the row, and repeats that where the reply is lost. No other
+// reclaim raises the epoch of the row. It can be repeated where the reply is lost: no other
 // process raises the epoch of this attempt's row, so a greater one is its own.
-func (s *claimed) reclaim(ctx context.Context) (found core.Checkpoint, err error) {
-	for range reclaimTries {
-		found, err = s.tryReclaim(ctx)
-		if err == nil || errors.Is(err, core.ErrLostOwner) || ctx.Err() != nil {
-			break
-		}
-	}
-	return found, err
-}
-
-func (s *claimed) tryReclaim(ctx context.Context) (core.Checkpoint, error) {
+func (s *claimed) reclaim(ctx context.Context) (core.Checkpoint, error) {
 	var rows []checkpoint
 	err := s.store.transact(ctx, func(ctx context.Context) error {
 		return s.store.scan(ctx, &rows, `UPDATE {checkpoint} SET epoch = epoch + 1

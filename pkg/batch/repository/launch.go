@@ -31,6 +31,7 @@ const (
 	actResume      = "resume"
 	actAssign      = "assign"
 	actRelease     = "release"
+	actSettle      = "settle"
 )
 
 // auditBatch is how many audit rows one INSERT takes: below the databases' limits
@@ -78,6 +79,8 @@ func (r *Repository) tryLaunch(ctx context.Context, req core.LaunchRequest) (cor
 	_, err := r.recorded(ctx, req.Owner.String(), l.run)
 	var refusal *refusalError
 	switch {
+	case errors.Is(err, errLaunchedBefore):
+		return l.launched, nil
 	case errors.As(err, &refusal):
 		return core.Launched{}, refusal.reason
 	case dberr.IsUniqueViolation(err):
@@ -97,6 +100,10 @@ type refusalError struct{ reason error }
 func (e *refusalError) Error() string { return e.reason.Error() }
 func (e *refusalError) Unwrap() error { return e.reason }
 
+// errLaunchedBefore rolls a launch back that the same request has made before, though its reply
+// was lost.
+var errLaunchedBefore = errors.New("it was launched before")
+
 // launch is one launch in progress.
 type launch struct {
 	repo     *Repository
@@ -115,6 +122,8 @@ type newestExecution struct {
 	Params     string       // as in executionRow; empty where it was not asked for
 	Expired    bool         // the lease is over
 	Uncertain  bool         // the outcome of a step is not known
+	Unsettled  bool         // nor is that of a step of which a checkpoint tells it
+	Settles    bool         // that of the execution is known when that of such steps is
 	Unfinished int64        // steps that are not over; as of the query, so a hint where it waited for a lock
 
 	// What a parked execution waits for.
@@ -125,14 +134,16 @@ type newestExecution struct {
 // would look up an EXISTS by reading all steps.
 const judgedColumns = `, lease_until <= {now} AS expired, ` + waitsFor + `,
 	(SELECT COUNT(*) FROM {step_execution} s WHERE s.job_execution_id = {job_execution}.id AND s.` + openStep + `) AS unfinished,
-	(SELECT COUNT(*) FROM {step_execution} s WHERE s.job_execution_id = {job_execution}.id AND s.status = 'UNKNOWN') > 0 AS uncertain`
+	(SELECT COUNT(*) FROM {step_execution} s WHERE s.job_execution_id = {job_execution}.id AND s.status = 'UNKNOWN' AND s.last_move <> 'lose_commit') > 0 AS uncertain,
+	(SELECT COUNT(*) FROM {step_execution} s WHERE s.job_execution_id = {job_execution}.id AND s.status = 'UNKNOWN' AND s.last_move = 'lose_commit') > 0 AS unsettled,
+	status = 'UNKNOWN' AND last_move = 'lose_commit' AS settles`
 
 // attempt returns what a launch judges. exec is the record of the row.
 func (s *newestExecution) attempt(exec core.JobExecution, dead func(core.Owner) bool) core.NewestAttempt {
 	runs := s.Row.Status.IsRunning() && !s.Row.isParked()
 	return core.NewestAttempt{
 		Execution: exec, Lost: runs && (s.Expired || dead != nil && dead(exec.Owner)),
-		Open: s.open(), Uncertain: s.Uncertain, Unfinished: s.Unfinished,
+		Open: s.open(), Uncertain: s.Uncertain, Settles: s.Settles, Unfinished: s.Unfinished,
 	}
 }
 
@@ -158,6 +169,12 @@ func (l *launch) run(ctx context.Context, notes *ledger) error {
 	}
 	previous, err := last.Row.with(last.Params)
 	if err != nil {
+		return err
+	}
+	if l.req.Again && last.Row.Status == core.StatusStarting && last.Row.Owner == l.req.Owner.String() {
+		if l.launched.Previous, err = l.repo.before(ctx, &previous); err == nil {
+			l.launched.Execution, err = &previous, errLaunchedBefore
+		}
 		return err
 	}
 	l.launched.Previous = &previous
@@ -215,7 +232,7 @@ func (r *Repository) newest(query *gorm.DB) (*newestExecution, error) {
 // refuseRunning refuses what is running, where there is one writer, without
 // waiting for that writer: it may well be the running job (rule L7).
 func (r *Repository) refuseRunning(ctx context.Context, req core.LaunchRequest) error {
-	if !r.store.db.SingleWriter() {
+	if !r.store.db.SingleWriter() || req.Again {
 		return nil
 	}
 	last, err := r.newest(r.ofInstance(ctx, req.JobName, req.Params.Key()))
@@ -261,7 +278,14 @@ func (l *launch) admit(ctx context.Context, last *newestExecution) error {
 	if refused != nil {
 		return &refusalError{refused}
 	}
-	return nil
+	if !last.Unsettled && !last.Settles {
+		return nil
+	}
+	p := l.launched.Previous
+	if last.Settles {
+		p.Status, p.Settles = core.StatusFailed, false
+	}
+	return l.repo.settle(ctx, p.ID, l.ledger)
 }
 
 // takeOver ends what a lost owner left.
@@ -401,7 +425,8 @@ func (l *launch) beginAnew(ctx context.Context, row *jobExecution) error {
 	return l.repo.store.exec(ctx, "UPDATE {job_execution} SET context = ? WHERE id = ?", row.Context, row.ID).Error
 }
 
-// inheritStop lets a child begin with the stop that its parent was asked for. The
+// inheritStop lets a child begin with the stop that its parent was asked for, unless it is a
+// child of `finally`. The
 // parent's row is locked until the child is there: a request either comes before, and
 // is seen here, or after, and finds the child.
 func (l *launch) inheritStop(ctx context.Context, child *jobExecution) error {
@@ -411,6 +436,12 @@ func (l *launch) inheritStop(ctx context.Context, child *jobExecution) error {
 	if err == nil && len(parents) > 0 {
 		child.StopRequested = parents[0].StopRequested
 	}
+	if err != nil || !child.StopRequested {
+		return err
+	}
+	var flow []string
+	err = l.repo.store.scan(ctx, &flow, "SELECT flow FROM {step_execution} WHERE id = ?", l.req.ParentCall)
+	child.StopRequested = len(flow) == 0 || flow[0] != core.FlowFinally
 	return err
 }
 

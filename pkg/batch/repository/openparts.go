@@ -85,7 +85,7 @@ func (r *Repository) OpenParts(ctx context.Context, manager core.StepExecutionID
 // StopPartitions implements core.PartitionPlans.
 func (r *Repository) StopPartitions(ctx context.Context, job core.JobRef) error {
 	_, err := r.recorded(ctx, job.Owner.String(), func(ctx context.Context, l *ledger) error {
-		held, err := r.holdJob(ctx, job, 0)
+		held, err := r.holdJob(ctx, job, 0, true)
 		if err == nil && held == nil {
 			err = core.ErrLostOwner
 		}

@@ -120,6 +120,19 @@ func (r *Repository) Recover(ctx context.Context, actor string, dead func(core.O
 			ended = append(ended, c.Row.ID)
 		}
 	}
+	unsettled, err := r.settleable(ctx)
+	if err != nil {
+		errs = append(errs, fmt.Errorf("recover: %w", err))
+	}
+	for _, id := range unsettled {
+		l, err := r.recorded(ctx, actor, func(ctx context.Context, l *ledger) error { return r.settle(ctx, id, l) })
+		switch {
+		case err != nil:
+			errs = append(errs, fmt.Errorf("recover job execution %d: %w", id, err))
+		case len(l.audits) > 0:
+			ended = append(ended, id)
+		}
+	}
 	var found []core.JobExecution
 	for batch := range slices.Chunk(ended, batchSize) {
 		page, err := r.executions(r.store.session(ctx).Where("id IN ?", batch), false, len(batch))

@@ -32,14 +32,20 @@ func (r *Repository) PlanPartitions(ctx context.Context, job core.JobRef, plan c
 		return nil, fmt.Errorf("plan the partitions of step %s: %w", plan.Step, err)
 	}
 	v := verdict{answer: core.Applied}
+	var there []core.StepExecution // of the same request, whose reply was lost
 	err = r.store.transact(ctx, func(ctx context.Context) error {
-		held, err := r.holdJob(ctx, job, len(plan.Parts))
+		held, err := r.holdJob(ctx, job, len(plan.Parts), true) // the parts ask when they begin
 		if err != nil {
 			return err
 		}
 		if held == nil {
 			v, err = r.refuseStep(ctx, job)
 			return err
+		}
+		if plan.Again {
+			if there, err = r.steps(ctx, "manager_id = ?", plan.Manager.ID); err != nil || len(there) > 0 {
+				return err
+			}
 		}
 		if err := r.holdManager(ctx, plan); err != nil {
 			return err
@@ -56,6 +62,9 @@ func (r *Repository) PlanPartitions(ctx context.Context, job core.JobRef, plan c
 	if v.err != nil {
 		r.answered(ctx, jobMachine, int64(job.ID), planned, actPlan, v)
 		return nil, fmt.Errorf("plan the partitions of step %s: %w", plan.Step, v.err)
+	}
+	if len(there) > 0 {
+		return there, nil
 	}
 	records := make([]core.StepExecution, len(rows))
 	for i, row := range rows {
@@ -240,13 +249,24 @@ func (s *stepExecution) firstID() any {
 
 // BeginStep implements core.PartitionPlans: one guarded UPDATE, and an audit row in
 // its transaction. A step that is not in STARTING any more, whoever began or ended
-// it, must not run: that is core.ErrLostOwner as well.
+// it, must not run: that is core.ErrLostOwner as well. After a request to stop it is
+// core.ErrStopped (rule L13).
 func (r *Repository) BeginStep(ctx context.Context, ref core.StepRef) error {
+	return r.beginStep(ctx, ref, false)
+}
+
+// beginStep is BeginStep. again says that the reply to the same request was lost: to find the
+// step begun by this very move is success.
+func (r *Repository) beginStep(ctx context.Context, ref core.StepRef, again bool) error {
 	m := stepMove(ref, core.MoveTo(core.StatusStarted), actBeginStep)
 	m.set("started_at = {now}")
+	m.condition, m.conditionArgs, m.race = r.unlessStopped(), []any{ref.ID, ref.ID}, true
 	answer, err := r.transition(ctx, m)
-	if err == nil && answer == core.Applied {
+	if err == nil && (answer == core.Applied || again && answer == core.Duplicate) {
 		return nil
+	}
+	if found, mine := core.FoundIn(err); mine && found == core.StatusStarting {
+		return fmt.Errorf("begin step execution %d: its execution was asked to stop: %w", ref.ID, core.ErrStopped)
 	}
 	if _, mine := core.FoundIn(err); err == nil || mine {
 		err = fmt.Errorf("begin step execution %d: it has begun before: %w", ref.ID, core.ErrLostOwner)

@@ -2,22 +2,17 @@ package repository
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 
 	"github.com/surfin-batch/surfin/pkg/batch/core"
-	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
-
-// reclaimTries is how often Reclaim and Fence ask when they get no reply.
-const reclaimTries = 3
 
 // Reclaim implements core.CheckpointStore: one guarded UPDATE, which touches no
 // indexed column. It waits for the row as long as ctx allows: then the transaction
 // whose COMMIT failed is over, and because of the new epoch nothing of it comes
-// later (rule C10). Where the reply is lost it asks again: the row says that it was this
-// very move that raised the epoch.
+// later (rule C10). Where the reply is lost it can be asked again: the row says that it was
+// this very move that raised the epoch.
 func (r *Repository) Reclaim(ctx context.Context, ref core.StepRef) (core.StepRef, core.Checkpoint, error) {
 	return r.raiseEpoch(ctx, ref, core.MoveReclaim)
 }
@@ -30,16 +25,7 @@ func (r *Repository) Fence(ctx context.Context, ref core.StepRef) (core.StepRef,
 }
 
 func (r *Repository) raiseEpoch(ctx context.Context, ref core.StepRef, move string) (raised core.StepRef, found core.Checkpoint, err error) {
-	tries := reclaimTries
-	if _, in := tx.From(ctx, r.store.db.Name()); in { // the transaction is lost with its first failure
-		tries = 1
-	}
-	for range tries {
-		raised, found, err = r.tryRaiseEpoch(ctx, ref, move)
-		if err == nil || errors.Is(err, core.ErrLostOwner) || ctx.Err() != nil {
-			break
-		}
-	}
+	raised, found, err = r.tryRaiseEpoch(ctx, ref, move)
 	if err != nil {
 		return ref, core.Checkpoint{}, fmt.Errorf("%s step execution %d: %w", move, ref.ID, err)
 	}

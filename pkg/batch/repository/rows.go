@@ -179,7 +179,7 @@ func (j *jobExecution) record() (core.JobExecution, error) {
 	return core.JobExecution{
 		Confinement: confinement, RedriveOf: redriveOf, Task: task, Parent: parent, ParentCall: call, Gate: j.Gate, Exclusive: j.ExclusiveKey,
 		ID: j.ID, InstanceID: j.InstanceID, JobName: j.JobName,
-		Status: j.Status, ExitCode: j.ExitCode, Error: j.ErrorText,
+		Status: j.Status, ExitCode: j.ExitCode, Error: j.ErrorText, Settles: settles(j.Status, j.LastMove),
 		Definition: core.Definition{Hash: j.DefinitionHash, Text: j.DefinitionText, Path: j.DefinitionPath, Files: files}, Context: context,
 		Owner: core.ParseOwner(j.Owner), Epoch: j.Epoch, LeaseUntil: j.LeaseUntil.Time, StopRequested: j.StopRequested,
 		Attempt: j.Attempt, Time: j.JobTime.Time, CreatedAt: j.CreatedAt.Time, StartedAt: j.StartedAt.Time, EndedAt: j.EndedAt.Time,
@@ -217,7 +217,7 @@ func (s *stepExecution) record() (*core.StepExecution, error) {
 	}
 	return &core.StepExecution{
 		ID: s.ID, First: s.first(), JobExecutionID: s.JobExecutionID, JobName: s.JobName, Name: s.Name,
-		Status: s.Status, ExitCode: s.ExitCode, Error: s.ErrorText,
+		Status: s.Status, ExitCode: s.ExitCode, Error: s.ErrorText, Settles: settles(s.Status, s.LastMove),
 		Visit:    core.Visit{Flow: s.Flow, Ordinal: s.Ordinal, Element: s.Element},
 		Counters: s.counters(), Before: before, InHand: inHand, Gate: s.Gate, Position: position, Context: context, Out: out,
 		Owner: core.ParseOwner(s.Owner), Epoch: s.Epoch, StartedAt: s.StartedAt.Time, EndedAt: s.EndedAt.Time,
@@ -285,4 +285,9 @@ func paramRows(id core.JobExecutionID, params core.Parameters) ([]jobExecutionPa
 		rows = append(rows, jobExecutionParam{JobExecutionID: id, Name: p.Name, Type: p.Type, Value: text, Identifying: p.Identifying})
 	}
 	return rows, nil
+}
+
+// settles reports whether a checkpoint tells the outcome of what is UNKNOWN.
+func settles(s core.Status, lastMove string) bool {
+	return s == core.StatusUnknown && lastMove == core.MoveLoseCommit
 }

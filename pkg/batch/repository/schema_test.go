@@ -257,7 +257,7 @@ func TestAMigrationBesideJobsThatRunMakesNoDeadlock(t *testing.T) {
 			db := connect(t, testdb.EmptyPostgres(t))
 			migrateTo(t, db, 2003)
 			repo := repository.New(db, repository.Options{})
-			exec := run(t, repo)
+			const exec = 1 // there is none: what counts are the locks of the tables
 			migrated := make(chan error, 1)
 			require.NoError(t, tx.NewManager(db).Do(t.Context(), tx.Attr{}, func(ctx context.Context) error {
 				job := tx.ConnOf(ctx, db)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"gorm.io/gorm/clause"
 
@@ -13,12 +14,12 @@ import (
 
 // StartStep implements core.Transitions. The guarded UPDATE of the job execution
 // comes first and holds its row, so that a take-over either comes before it (and
-// the step is refused) or after it (and finds the step). It touches no indexed
-// column. A step may start where its job may still complete: STARTED, and
-// STOPPING, where the step itself finds the request.
+// the step is refused) or after it (and finds the step). So does a stop: once a request
+// is committed no step starts, except those of `finally` (rule L13). It touches no
+// indexed column.
 //
-// The refusal is a *core.TransitionError, with core.ErrLostOwner in the chain if
-// owner or epoch differ.
+// The refusal is core.ErrStopped after a request to stop, else a *core.TransitionError,
+// with core.ErrLostOwner in the chain if owner or epoch differ.
 func (r *Repository) StartStep(ctx context.Context, job core.JobRef, start core.StepStart) (*core.StepExecution, error) {
 	name := start.Name
 	row, err := newStep(job, name, start.Earlier)
@@ -32,14 +33,20 @@ func (r *Repository) StartStep(ctx context.Context, job core.JobRef, start core.
 		returned = append(returned, clause.Column{Name: "ended_at"})
 	}
 	v := verdict{answer: core.Applied}
+	var found *stepExecution
 	err = r.store.transact(ctx, func(ctx context.Context) error {
-		held, err := r.holdJob(ctx, job, 1)
+		held, err := r.holdJob(ctx, job, 1, start.Always || start.Visit.Flow == core.FlowFinally)
 		if err != nil {
 			return err
 		}
 		if held == nil {
 			v, err = r.refuseStep(ctx, job)
 			return err
+		}
+		if start.Again {
+			if found, err = r.startedBefore(ctx, job, start, row); err != nil || found != nil {
+				return err
+			}
 		}
 		row.JobName = held.JobName
 		if err := r.store.session(ctx).Clauses(clause.Returning{Columns: returned}).Create(row).Error; err != nil {
@@ -57,11 +64,29 @@ func (r *Repository) StartStep(ctx context.Context, job core.JobRef, start core.
 		return nil, fmt.Errorf("start step %s of job execution %d: %w", name, job.ID, err)
 	}
 	if v.err != nil {
-		r.answered(ctx, jobMachine, int64(job.ID), core.MoveTo(core.StatusStarted), actStartStep, v)
+		if !errors.Is(v.err, core.ErrStopped) {
+			r.answered(ctx, jobMachine, int64(job.ID), core.MoveTo(core.StatusStarted), actStartStep, v)
+		}
 		return nil, fmt.Errorf("start step %s: %w", name, v.err)
+	}
+	if found != nil {
+		row = found
 	}
 	r.answered(ctx, stepMachine, int64(row.ID), core.MoveTo(row.Status), actStartStep, v)
 	return row.record()
+}
+
+// startedBefore returns the row that the same request has made, if its reply was lost. The
+// caller holds the job's row, so that the transaction of that request is over.
+func (r *Repository) startedBefore(ctx context.Context, job core.JobRef, start core.StepStart, row *stepExecution) (*stepExecution, error) {
+	var rows []stepExecution
+	query := r.store.session(ctx).Where("job_execution_id = ? AND name = ? AND flow = ? AND ordinal = ? AND element = ?",
+		job.ID, start.Name, start.Visit.Flow, start.Visit.Ordinal, start.Visit.Element).
+		Where("owner = ? AND epoch = ? AND status = ? AND last_move = ?", row.Owner, row.Epoch, row.Status, row.LastMove)
+	if err := query.Order("id DESC").Limit(1).Find(&rows).Error; err != nil || len(rows) == 0 {
+		return nil, err
+	}
+	return &rows[0], nil
 }
 
 // newStep returns the row of a new step execution, which continues where earlier ended.
@@ -101,8 +126,8 @@ func newStep(job core.JobRef, name string, earlier *core.StepExecution) (*stepEx
 }
 
 // holdJob locks the job execution's row under its guard for so many new steps; nil
-// if it finds none.
-func (r *Repository) holdJob(ctx context.Context, job core.JobRef, steps int) (*jobExecution, error) {
+// if it finds none. Unless always is set it finds none that was asked to stop.
+func (r *Repository) holdJob(ctx context.Context, job core.JobRef, steps int, always bool) (*jobExecution, error) {
 	guarded, args := "owner = ? AND epoch = ? AND status IN ?", []any{steps, job.ID, job.Owner.String(), job.Epoch, stepStates()}
 	if job.Branch != 0 {
 		held, err := r.holdBranch(ctx, job)
@@ -110,6 +135,9 @@ func (r *Repository) holdJob(ctx context.Context, job core.JobRef, steps int) (*
 			return nil, err
 		}
 		guarded, args = "active = 1", args[:2]
+	}
+	if !always {
+		guarded += " AND NOT stop_requested"
 	}
 	var rows []jobExecution
 	err := r.store.scan(ctx, &rows, "UPDATE {job_execution} SET step_count = step_count + ? WHERE id = ? AND "+guarded+" RETURNING job_name", args...)
@@ -154,6 +182,14 @@ func (r *Repository) refuseStep(ctx context.Context, job core.JobRef) (verdict, 
 	if err != nil {
 		return v, err
 	}
+	stopped, err := r.isStopped(ctx, job.ID)
+	if err != nil {
+		return v, err
+	}
+	if stopped && !errors.Is(v.err, core.ErrLostOwner) && slices.Contains(stepStates(), v.current) {
+		v.answer, v.err = core.Rejected, fmt.Errorf("execution %d was asked to stop: %w", job.ID, core.ErrStopped)
+		return v, nil
+	}
 	if v.err == nil {
 		v.err = &core.TransitionError{Machine: m.machine, ID: m.id, Move: m.move.Name, To: core.StatusStarted, Current: v.current}
 	}
@@ -162,4 +198,26 @@ func (r *Repository) refuseStep(ctx context.Context, job core.JobRef) (verdict, 
 	}
 	v.answer = core.Rejected
 	return v, nil
+}
+
+// isStopped reports whether the execution was asked to stop.
+func (r *Repository) isStopped(ctx context.Context, id core.JobExecutionID) (bool, error) {
+	var asked []bool
+	err := r.store.scan(ctx, &asked, "SELECT stop_requested FROM {job_execution} WHERE id = ?", id)
+	return len(asked) > 0 && asked[0], err
+}
+
+// unlessStopped is the condition under which a part begins: its execution was not asked to
+// stop, or the part belongs to a step of `finally`. Both bind variables are the part's id.
+// It locks the row of the job before the row of the part, as every start does, so that a
+// request either comes first and is seen, or finds the part begun.
+func (r *Repository) unlessStopped() string {
+	lock := ""
+	if r.store.db.Dialect() == tx.Postgres {
+		lock = " FOR SHARE"
+	}
+	return r.store.sql(`(NOT (SELECT j.stop_requested FROM {job_execution} j
+			WHERE j.id = (SELECT p.job_execution_id FROM {step_execution} p WHERE p.id = ?)` + lock + `)
+		OR EXISTS (SELECT 1 FROM {step_execution} p JOIN {step_execution} m ON m.id = p.manager_id
+			WHERE p.id = ? AND m.flow = '` + core.FlowFinally + `'))`)
 }

@@ -98,8 +98,8 @@ func (s *store) columnNames(row any) []string { return slices.Clone(s.schemaOf(r
 // recordColumns are the columns of what records have; brief leaves out what core.ExecutionFilter
 // says of Brief.
 func (s *store) recordColumns(brief bool) string {
-	moves := []string{"status_before", "active", "step_count", "last_move", "last_epoch"}
-	unlisted := []string{"context", "definition_text", "definition_files", "definition_hash", "job_time", "exclusive_key", "task_id", "parent_call", "epoch"}
+	moves := []string{"status_before", "active", "step_count", "last_epoch"}
+	unlisted := []string{"last_move", "context", "definition_text", "definition_files", "definition_hash", "job_time", "exclusive_key", "task_id", "parent_call", "epoch"}
 	columns := slices.DeleteFunc(s.columnNames(&jobExecution{}), func(name string) bool {
 		return slices.Contains(moves, name) || brief && slices.Contains(unlisted, name)
 	})

@@ -31,7 +31,7 @@ const jobIsOver = "the job ended before the step did"
 func (r *Repository) ChangeJob(ctx context.Context, ref core.JobRef, change core.JobChange) (core.Answer, error) {
 	m := &guardedMove{
 		machine: jobMachine, table: "{job_execution}", job: "id", id: int64(ref.ID), act: actChangeJob,
-		move: core.MoveTo(change.To), detail: change.Error, guard: &guard{ref.Owner.String(), ref.Epoch},
+		move: endOf(change.To, change.Settles), detail: change.Error, guard: &guard{ref.Owner.String(), ref.Epoch},
 	}
 	m.outcome(change.ExitCode, change.Error, change.Gate)
 	m.merge = change.Context
@@ -65,6 +65,14 @@ func (r *Repository) RequestStop(ctx context.Context, id core.JobExecutionID, ac
 	return answer, r.stopChildren(ctx, id, actor)
 }
 
+// endOf is the move to a status. settles says of UNKNOWN that a checkpoint tells the outcome.
+func endOf(to core.Status, settles bool) core.Move[core.Status] {
+	if to == core.StatusUnknown && settles {
+		return core.Executions().Move(core.MoveLoseCommit)
+	}
+	return core.MoveTo(to)
+}
+
 // hasEnded reports whether a move was rejected because the execution is over.
 func hasEnded(err error) bool {
 	refused, ok := errors.AsType[*core.TransitionError](err)
@@ -75,10 +83,14 @@ func hasEnded(err error) bool {
 // transaction. The context is handled as in ChangeJob. A step that moves to ABANDONED
 // keeps its counters, which its end has written.
 func (r *Repository) EndStep(ctx context.Context, ref core.StepRef, change core.StepChange) (core.Answer, error) {
-	m := stepMove(ref, core.MoveTo(change.To), actEndStep)
+	m := stepMove(ref, endOf(change.To, change.Settles), actEndStep)
 	m.detail = change.Error
 	m.outcome(change.ExitCode, change.Error, change.Gate)
-	if change.To != core.StatusAbandoned { // its end is recorded, counters included
+	switch {
+	case change.To == core.StatusAbandoned: // its end is recorded, counters included
+	case change.KeepCommitted:
+		m.set("rollback_count = ?", change.Counters.Rollback)
+	default:
 		for i, value := range counterValues(change.Counters) {
 			m.set(counterColumns()[i]+" = ?", value)
 		}
@@ -89,9 +101,9 @@ func (r *Repository) EndStep(ctx context.Context, ref core.StepRef, change core.
 		if inHand != "" {
 			m.set("in_hand_counts = ?", inHand)
 		}
-		if change.Closed {
-			m.set("closed = ?", true)
-		}
+	}
+	if change.To != core.StatusAbandoned && change.Closed {
+		m.set("closed = ?", true)
 	}
 	if err := m.context(change.Context); err != nil {
 		return "", fmt.Errorf("step execution %d: %w", ref.ID, err)

@@ -13,7 +13,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/runtime"
 )
 
-func TestADeciderThatPanicsOrIsNotThereIsReplaced(t *testing.T) {
+func TestNoOtherDeciderDecidesInPlaceOfTheOneThatAGroupNames(t *testing.T) {
 	t.Parallel()
 	catalog, err := runtime.NewCatalog(nil, []runtime.NamedDecider{
 		named("broken", task.DeciderFunc(func(task.Case) task.Decision { panic("oh") })),
@@ -24,16 +24,22 @@ func TestADeciderThatPanicsOrIsNotThereIsReplaced(t *testing.T) {
 	decide, err := catalog.Decide()
 	require.NoError(t, err)
 	one := task.Case{Outcome: task.Failure("x"), Budget: task.Budget{}.Filled(), Spent: task.Spent{Attempts: 1}}
-	for name, want := range map[string]string{"": "attempt 2 of 5", "gone": `decider "gone" is not there: attempt 2 of 5`, "broken": `decider "broken": panic: oh: attempt 2 of 5`} {
+	policy, d := decide(one)
+	require.Equal(t, runtime.DefaultDecider, policy)
+	require.False(t, d.Dead)
+	require.Equal(t, "attempt 2 of 5", d.Reason)
+	require.Positive(t, d.Delay)
+	for name, want := range map[string]string{
+		"gone":   `this process does not have the decider "gone", which alone may decide for another attempt`,
+		"broken": `the decider "broken" failed, and no other one decides in its place: panic: oh`,
+	} {
 		one.Decider = name
 		policy, d := decide(one)
-		require.Equal(t, runtime.DefaultDecider, policy)
-		require.False(t, d.Dead)
-		require.Equal(t, want, d.Reason)
-		require.Positive(t, d.Delay)
+		require.Equal(t, name, policy)
+		require.Equal(t, task.MarkDead(want), d)
 	}
 	one.Decider = "eager"
-	policy, d := decide(one)
+	policy, d = decide(one)
 	require.Equal(t, "eager", policy)
 	require.Equal(t, task.Retry(0, "now"), d)
 	one.Spent.Attempts = 5

@@ -54,6 +54,8 @@ func taskDelivery(d engine.Delivery) task.Delivery {
 // its own.
 type Waiting struct {
 	Tasks task.Executions
+	// Deciders are those of this process: tasks of groups that name others are left to others.
+	Deciders []string
 	// Parts are parts and parked executions; nil: there are none.
 	Parts core.Parks
 }
@@ -65,7 +67,7 @@ func (w Waiting) Due(ctx context.Context, queues []string, limit int) ([]engine.
 	types := slices.DeleteFunc(slices.Clone(queues), func(q string) bool { return q == WakeQueue })
 	var found []engine.Delivery
 	if len(types) > 0 {
-		list, err := w.Tasks.Due(ctx, types, limit)
+		list, err := w.Tasks.Due(ctx, types, w.Deciders, limit)
 		if err != nil {
 			return nil, err
 		}

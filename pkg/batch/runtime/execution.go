@@ -67,10 +67,19 @@ func (e *execution) claim() (claimed *task.Claimed, answer engine.Answer, err er
 		return nil, engine.Done(), nil
 	case err == nil, isRefused(err):
 		return nil, engine.Drop(), nil
+	case lacksDecider(err):
+		e.report("refused", err)
+		return nil, pauseOf(unknownPause), nil
 	case e.ctx.Err() != nil:
 		return nil, engine.RetryAfter(0), nil
 	}
 	return nil, pauseOf(e.source.config.Poll), err
+}
+
+// lacksDecider reports that another worker must execute the task.
+func lacksDecider(err error) bool {
+	_, lacks := errors.AsType[*task.NoDeciderError](err)
+	return lacks
 }
 
 // isRefused reports that the tables have decided: no other try changes it.
@@ -96,7 +105,7 @@ func (e *execution) execute() result {
 	go func() {
 		var r result
 		exception.GuardGoroutine(func() (err error) {
-			r.outcome, err = handler.Execute(e.ctx, t)
+			r.outcome, err = handler.Execute(core.WithPatience(e.ctx, e.tenure.keeper), t)
 			return err
 		}, func(err error) {
 			r.err = err

@@ -3,10 +3,12 @@ package runtime
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"time"
 
+	"github.com/surfin-batch/surfin/pkg/batch/core/jsontext"
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 )
 
@@ -77,6 +79,10 @@ func ReadSubmission(text []byte) (task.Submission, error) {
 }
 
 func strictly(text []byte, into any) error {
+	var twoMeanings *jsontext.StrictError // what is not JSON at all the decoder says
+	if err := new(jsontext.Scanner).Valid(text); errors.As(err, &twoMeanings) {
+		return err
+	}
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.DisallowUnknownFields()
 	if err := d.Decode(into); err != nil {

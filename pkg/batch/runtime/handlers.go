@@ -136,8 +136,9 @@ func (c *Catalog) decidersMade() (deciding, error) {
 }
 
 // Decide returns what decides for tasks: the decider that the group of the task names, else
-// the default one, never beyond the budget. One that panics, or is not there in this
-// process, is replaced by the default one, and the decision says so.
+// the default one, never beyond the budget. Where the one that the group names panics, or is
+// not there in this process, the task is given up: no other one decides that it is executed
+// again.
 func (c *Catalog) Decide() (task.Decide, error) {
 	made, err := c.decidersMade()
 	if err != nil {
@@ -155,15 +156,14 @@ func (d deciding) decide(c task.Case) (policy string, decision task.Decision) {
 		name = DefaultDecider
 	}
 	chosen, ok := d[name]
-	note := ""
 	if !ok {
-		note = fmt.Sprintf("decider %q is not there", name)
-	} else if err := exception.GuardApart(func() error { decision = chosen.Decide(c); return nil }); err != nil {
-		note = fmt.Sprintf("decider %q: %v", name, err)
+		if why := c.Budget.Exhausted(c.Spent); why != "" {
+			return "budget", task.MarkDead(why)
+		}
+		return name, task.MarkDead(fmt.Sprintf("this process does not have the decider %q, which alone may decide for another attempt", name))
 	}
-	if note != "" {
-		name, decision = DefaultDecider, task.Backoff{}.Decide(c)
-		decision.Reason = note + ": " + decision.Reason
+	if err := exception.GuardApart(func() error { decision = chosen.Decide(c); return nil }); err != nil {
+		decision = task.MarkDead(fmt.Sprintf("the decider %q failed, and no other one decides in its place: %v", name, err))
 	}
 	return name, decision.Within(c)
 }

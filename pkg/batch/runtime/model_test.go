@@ -111,7 +111,7 @@ func (m *model) submit(t *rapid.T) {
 
 // look finds what waits in the tables.
 func (m *model) look(*rapid.T) {
-	found, err := m.repo.Due(context.Background(), []string{"work"}, 100)
+	found, err := m.repo.Due(context.Background(), []string{"work"}, nil, 100)
 	m.ok(err)
 	m.deliveries = append(m.deliveries, found...)
 }
@@ -203,7 +203,7 @@ func (m *model) heartbeat(t *rapid.T) {
 func (m *model) recover(*rapid.T) {
 	_, err := m.repo.Confirm(context.Background(), 100)
 	m.ok(err)
-	_, err = m.repo.Reap(context.Background(), 100, m.decide)
+	_, err = m.repo.Reap(context.Background(), 100, nil, m.decide)
 	m.ok(err)
 }
 
@@ -335,7 +335,7 @@ func (m *model) finish() {
 		}
 		m.recover(m.t)
 		m.due(m.t)
-		found, err := m.repo.Due(context.Background(), []string{"work"}, 100)
+		found, err := m.repo.Due(context.Background(), []string{"work"}, nil, 100)
 		m.ok(err)
 		for _, d := range found {
 			claimed, _, err := m.repo.Claim(context.Background(), d, task.Claimant{Worker: "calm", Types: []string{"work"}, Lease: time.Hour})

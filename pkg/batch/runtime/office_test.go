@@ -84,7 +84,7 @@ func named(name string, d task.Decider) runtime.NamedDecider {
 }
 
 func (o *office) engine() engine.Engine {
-	e, err := local.New(local.Config{Database: o.db, Source: runtime.Waiting{Tasks: o.repo}, Scan: 20 * time.Millisecond})
+	e, err := local.New(local.Config{Database: o.db, Source: runtime.Waiting{Tasks: o.repo, Deciders: o.catalog.Deciders()}, Scan: 20 * time.Millisecond})
 	require.NoError(o, err)
 	return e
 }

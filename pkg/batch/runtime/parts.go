@@ -272,7 +272,7 @@ func (p *partSource) partition(ctx context.Context, inner core.Step, run *core.S
 	keeper.Start(ctx)
 	run.Services.Stop, run.Services.Lease = asked, keeper
 	ends := &leaving{JobRepository: p.parts.Repository, stop: asked, lease: keeper}
-	record, err := p.parts.Executor(ends).Execute(working, inner, run)
+	record, err := p.parts.Executor(ends).Execute(core.WithPatience(working, keeper), inner, run)
 	keeper.Stop()
 	keeper.Wait()
 	if err != nil || ends.released {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/surfin-batch/surfin/internal/lease"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 	"github.com/surfin-batch/surfin/pkg/batch/inbox"
@@ -129,6 +130,11 @@ func (s *TaskService) warnings(ctx context.Context, sub task.Submission, list []
 	if err != nil {
 		return nil, err
 	}
+	if has := func(w task.Worker) bool {
+		return w.State == task.WorkerActive && slices.Contains(w.Deciders, sub.Decider)
+	}; sub.Decider != "" && !slices.ContainsFunc(workers, has) {
+		list = append(list, fmt.Sprintf("no live worker has the decider %q now; the tasks wait for one", sub.Decider))
+	}
 	var warned []string
 	for _, spec := range sub.Tasks {
 		if t := spec.Type; !slices.Contains(warned, t) && slices.Contains(s.catalog.Types(), t) && !isExecuted(workers, t) {
@@ -144,6 +150,7 @@ func (s *TaskService) wrong(sub task.Submission) (wrong []error) {
 	if len(sub.Tasks) == 0 {
 		wrong = append(wrong, errors.New("tasks: there is none"))
 	}
+	wrong = append(wrong, flat("", sub.Check())...)
 	if err := sub.Budget.Check(); err != nil {
 		wrong = append(wrong, flat("", err)...)
 	}
@@ -333,6 +340,29 @@ func (s *TaskService) WaitingTypes(ctx context.Context) ([]string, error) {
 	return slices.DeleteFunc(waiting, func(t string) bool { return isExecuted(workers, t) }), nil
 }
 
+// WaitingDeciders returns the deciders that tasks wait for and no live worker has.
+func (s *TaskService) WaitingDeciders(ctx context.Context) ([]task.WaitingDecider, error) {
+	list, err := s.repository.WaitingDeciders(ctx)
+	return list, refusalOf(err)
+}
+
+// WaitingFor returns what a task waits for though it could be executed: a worker with the
+// decider of its group; "": nothing that is known.
+func (s *TaskService) WaitingFor(ctx context.Context, t *task.Task) (string, error) {
+	if t.State.IsOver() || t.State == task.Running && !t.Confirming {
+		return "", nil
+	}
+	g, err := s.repository.Group(ctx, t.GroupID)
+	if err != nil || g.Decider == "" {
+		return "", refusalOf(err)
+	}
+	missing, err := s.repository.WaitingDeciders(ctx)
+	if err != nil || !slices.ContainsFunc(missing, func(d task.WaitingDecider) bool { return d.Name == g.Decider }) {
+		return "", refusalOf(err)
+	}
+	return fmt.Sprintf("a worker that has the decider %q: none that is alive has it", g.Decider), nil
+}
+
 // isExecuted reports whether a live worker executes tasks of the type.
 func isExecuted(workers []task.Worker, taskType string) bool {
 	return slices.ContainsFunc(workers, func(w task.Worker) bool {
@@ -365,12 +395,24 @@ const (
 	longestLook = 2 * time.Second
 )
 
+// patiently reads what can be read again, with the patience of ctx (rule O1).
+func patiently[T any](ctx context.Context, read func(ctx context.Context) (T, error)) (answer T, err error) {
+	err = core.Patiently(ctx, func(ctx context.Context) (err error) {
+		answer, err = read(ctx)
+		return err
+	})
+	return answer, err
+}
+
 // Wait returns the group when no task of it will move by itself any more: its state says
 // whether it has failed. It looks ever less often. The error is ctx's cause when ctx ends
 // first.
 func (s *TaskService) Wait(ctx context.Context, id task.GroupID) (*task.Group, error) {
+	if !core.HasPatience(ctx) {
+		ctx = core.WithPatience(ctx, lease.Waiting)
+	}
 	for pause := firstLook; ; pause = min(pause+pause/2, longestLook) {
-		g, err := s.repository.Group(ctx, id)
+		g, err := patiently(ctx, func(ctx context.Context) (*task.Group, error) { return s.repository.Group(ctx, id) })
 		switch {
 		case ctx.Err() != nil:
 			return nil, context.Cause(ctx)

@@ -101,8 +101,22 @@ func (s *StepTasks) Submit(ctx context.Context, sub task.Submission, store func(
 			sub.Tasks[i].Client = &task.Client{Paths: c.Roots}
 		}
 	}
-	var accepted *Accepted
-	err = s.manager.Do(ctx, tx.Attr{}, func(ctx context.Context) error {
+	again := false
+	err = core.Patiently(ctx, func(ctx context.Context) error {
+		err := s.submit(ctx, sub, store, again)
+		again = true
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return s.HandlerWarnings(ctx, sub.Type)
+}
+
+// submit is one try of Submit. again says that the reply to the same request was lost: to find its
+// group is success.
+func (s *StepTasks) submit(ctx context.Context, sub task.Submission, store func(ctx context.Context, id task.GroupID) error, again bool) error {
+	return s.manager.Do(ctx, tx.Attr{}, func(ctx context.Context) error {
 		left, err := s.config.Tasks.Repository.OpenGroupsBefore(ctx, sub.Step)
 		if err != nil {
 			return err
@@ -110,18 +124,15 @@ func (s *StepTasks) Submit(ctx context.Context, sub task.Submission, store func(
 		if err := s.cancelAll(ctx, left, "its step began anew"); err != nil {
 			return err
 		}
-		if accepted, err = s.config.Service.submit(ctx, sub); err != nil {
+		accepted, err := s.config.Service.submit(ctx, sub)
+		if err != nil {
 			return err
 		}
-		if accepted.Duplicate {
+		if accepted.Duplicate && !again {
 			return fmt.Errorf("group %d was submitted for this step before: restart the job", accepted.Group)
 		}
 		return store(ctx, accepted.Group)
 	})
-	if err != nil {
-		return nil, err
-	}
-	return s.HandlerWarnings(ctx, sub.Type)
 }
 
 // HandlerWarnings says so where only workers execute tasks of the type, and none that is alive does.
@@ -135,7 +146,7 @@ func (s *StepTasks) HandlerWarnings(ctx context.Context, handler string) ([]stri
 	if here {
 		return nil, nil
 	}
-	workers, err := s.config.Tasks.Repository.Workers(ctx)
+	workers, err := patiently(ctx, s.config.Tasks.Repository.Workers)
 	if err != nil {
 		return nil, err
 	}
@@ -147,12 +158,14 @@ func (s *StepTasks) HandlerWarnings(ctx context.Context, handler string) ([]stri
 
 // Find implements step.TaskGroups.
 func (s *StepTasks) Find(ctx context.Context, key string) (task.GroupID, error) {
-	return s.config.Tasks.Repository.GroupOf(ctx, key)
+	return patiently(ctx, func(ctx context.Context) (task.GroupID, error) { return s.config.Tasks.Repository.GroupOf(ctx, key) })
 }
 
 // Handler implements step.TaskGroups.
 func (s *StepTasks) Handler(ctx context.Context, id task.GroupID) (string, error) {
-	list, err := s.config.Tasks.Repository.Tasks(ctx, task.Filter{Group: id, Limit: 1})
+	list, err := patiently(ctx, func(ctx context.Context) ([]task.Task, error) {
+		return s.config.Tasks.Repository.Tasks(ctx, task.Filter{Group: id, Limit: 1})
+	})
 	if err == nil && len(list) == 0 {
 		err = fmt.Errorf("group %d: %w", id, core.ErrNotFound)
 	}
@@ -164,6 +177,10 @@ func (s *StepTasks) Handler(ctx context.Context, id task.GroupID) (string, error
 
 // Continue implements step.TaskGroups.
 func (s *StepTasks) Continue(ctx context.Context, id task.GroupID, step core.StepExecutionID, store func(ctx context.Context, id task.GroupID) error) error {
+	return core.Patiently(ctx, func(ctx context.Context) error { return s.resubmit(ctx, id, step, store) })
+}
+
+func (s *StepTasks) resubmit(ctx context.Context, id task.GroupID, step core.StepExecutionID, store func(ctx context.Context, id task.GroupID) error) error {
 	return s.manager.Do(ctx, tx.Attr{}, func(ctx context.Context) error {
 		waiting, err := s.config.Tasks.Repository.Continue(ctx, id, step, s.config.Service.actor, "its step was restarted")
 		if err != nil {
@@ -178,8 +195,14 @@ func (s *StepTasks) Continue(ctx context.Context, id task.GroupID, step core.Ste
 
 // Cancel implements step.TaskGroups.
 func (s *StepTasks) Cancel(ctx context.Context, id task.GroupID, reason string) error {
-	_, err := s.config.Tasks.Repository.CancelGroup(ctx, id, s.config.Service.actor, reason)
-	return err
+	cancel := func(ctx context.Context) error {
+		_, err := s.config.Tasks.Repository.CancelGroup(ctx, id, s.config.Service.actor, reason)
+		return err
+	}
+	if _, in := tx.From(ctx, s.config.Tasks.Database.Name()); in {
+		return cancel(ctx)
+	}
+	return core.Patiently(ctx, cancel)
 }
 
 // GiveUp implements jobfile.Tasks.
@@ -204,17 +227,21 @@ func (s *StepTasks) cancelAll(ctx context.Context, ids []task.GroupID, reason st
 
 // Group implements step.TaskGroups.
 func (s *StepTasks) Group(ctx context.Context, id task.GroupID) (*task.Group, error) {
-	return s.config.Tasks.Repository.Group(ctx, id)
+	return patiently(ctx, func(ctx context.Context) (*task.Group, error) { return s.config.Tasks.Repository.Group(ctx, id) })
 }
 
 // Failed implements step.TaskGroups.
 func (s *StepTasks) Failed(ctx context.Context, id task.GroupID, limit int) ([]task.Task, error) {
-	return s.config.Tasks.Repository.Unsuccessful(ctx, id, limit)
+	return patiently(ctx, func(ctx context.Context) ([]task.Task, error) {
+		return s.config.Tasks.Repository.Unsuccessful(ctx, id, limit)
+	})
 }
 
 // Results implements step.TaskGroups.
 func (s *StepTasks) Results(ctx context.Context, id task.GroupID, limit int) ([]json.RawMessage, error) {
-	return s.config.Tasks.Repository.Results(ctx, id, limit)
+	return patiently(ctx, func(ctx context.Context) ([]json.RawMessage, error) {
+		return s.config.Tasks.Repository.Results(ctx, id, limit)
+	})
 }
 
 // groupSource finds what waits of one group.

@@ -26,12 +26,18 @@ type Sweep struct {
 	repository task.Repository
 	engine     engine.Engine
 	manager    *tx.Manager
+	deciders   []string
 	decide     task.Decide
 }
 
-// NewSweep returns a sweep over the tasks of a repository in a database.
-func NewSweep(db tx.Database, repository task.Repository, e engine.Engine, decide task.Decide) *Sweep {
-	return &Sweep{repository: repository, engine: e, manager: tx.NewManager(db), decide: decide}
+// NewSweep returns a sweep over the tasks of a repository in a database, which decides for the
+// groups whose deciders the catalog has.
+func NewSweep(db tx.Database, repository task.Repository, e engine.Engine, c *Catalog) (*Sweep, error) {
+	decide, err := c.Decide()
+	if err != nil {
+		return nil, err
+	}
+	return &Sweep{repository: repository, engine: e, manager: tx.NewManager(db), deciders: c.Deciders(), decide: decide}, nil
 }
 
 // MakeDue delivers the retries whose time has come.
@@ -46,7 +52,9 @@ func (s *Sweep) Recover(ctx context.Context) (int, error) {
 	var errs []error
 	for _, act := range []func(context.Context) (int, error){
 		func(ctx context.Context) (int, error) { return s.repository.Confirm(ctx, sweepLimit) },
-		func(ctx context.Context) (int, error) { return s.repository.Reap(ctx, sweepLimit, s.decide) },
+		func(ctx context.Context) (int, error) {
+			return s.repository.Reap(ctx, sweepLimit, s.deciders, s.decide)
+		},
 		func(ctx context.Context) (int, error) { return s.repository.ExpireDeadlines(ctx, sweepLimit) },
 	} {
 		n, err := repeated(ctx, act)
@@ -112,6 +120,18 @@ func RedeliverReady(parts core.Parks, e engine.Engine, every time.Duration) Duty
 			}
 		}
 		return true, err
+	}}
+}
+
+// MissingDeciders returns the leader's duty that tells of deciders which tasks wait for and
+// no live worker has.
+func MissingDeciders(queries task.Queries, observer core.Observer, every time.Duration) Duty {
+	return Duty{Name: "look for deciders", Every: every, Do: func(ctx context.Context) (bool, error) {
+		missing, err := queries.WaitingDeciders(ctx)
+		for _, d := range missing {
+			core.Observers(observer).Observe(ctx, core.DeciderMissing{Decider: d.Name, Tasks: d.Tasks})
+		}
+		return false, err
 	}}
 }
 

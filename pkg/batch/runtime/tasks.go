@@ -87,9 +87,12 @@ func newTaskSource(config Config, slots chan struct{}) (*taskSource, error) {
 	if err != nil {
 		return nil, err
 	}
+	sweep, err := NewSweep(t.Database, t.Repository, t.Engine, t.Catalog)
+	if err != nil {
+		return nil, err
+	}
 	return &taskSource{
-		config: config, tasks: t, slots: slots, handlers: handlers, decide: decide,
-		sweep: NewSweep(t.Database, t.Repository, t.Engine, decide),
+		config: config, tasks: t, slots: slots, handlers: handlers, decide: decide, sweep: sweep,
 		begun: make(chan struct{}), busy: map[engine.Key]bool{},
 	}, nil
 }
@@ -98,7 +101,7 @@ func (s *taskSource) clock() lease.Clock { return lease.Clock{Rested: s.tasks.Da
 
 func (s *taskSource) claimant() task.Claimant {
 	return task.Claimant{
-		Worker: s.tasks.Worker, Capacity: s.config.Slots, Types: s.tasks.Types, Parts: s.config.Parts != nil, Version: s.tasks.Version,
+		Worker: s.tasks.Worker, Capacity: s.config.Slots, Types: s.tasks.Types, Deciders: s.tasks.Catalog.Deciders(), Parts: s.config.Parts != nil, Version: s.tasks.Version,
 		Lease: s.config.Lease, Grace: s.tasks.Grace,
 	}
 }
@@ -271,7 +274,8 @@ func (s *taskSource) permitted(k engine.Key) (*tenure, engine.Answer, bool) {
 	return t, engine.Answer{}, true
 }
 
-// unknownPause is how long a delivery is left to others of whose type there is no handler.
+// unknownPause is how long a delivery is left to others of whose type there is no handler, or of whose group
+// no decider.
 const unknownPause = 10 * time.Second
 
 // slot waits a little for a slot: a look for parts may have it.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/surfin-batch/surfin/pkg/batch/adaptor/engine/local"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"
@@ -302,5 +303,39 @@ func TestAHandlerThatWaitsGivesItsSlotBack(t *testing.T) {
 			time.Sleep(time.Millisecond)
 		}
 		return task.Success(), context.Cause(ctx)
+	})
+}
+
+// A worker whose program lacks the decider of a group leaves its tasks: by another decider a
+// payment would be made twice. It says so, and one that has the decider executes them.
+func TestAWorkerThatLacksTheDeciderOfAGroupLeavesItsTasks(t *testing.T) {
+	eachOffice(t, func(o *office) {
+		own := o.catalog
+		var err error
+		o.catalog, err = runtime.NewCatalog([]runtime.NamedHandler{{Type: "work", New: func() (task.Handler, error) {
+			return task.HandlerFunc(func(context.Context, task.Task) (task.Outcome, error) { return task.Success(), nil }), nil
+		}}}, nil)
+		require.NoError(o, err)
+		own, o.catalog = o.catalog, own
+		o.change = func(c *runtime.Config) {
+			c.Tasks.Catalog = own
+			c.Tasks.Engine, err = local.New(local.Config{Database: o.db, Source: runtime.Waiting{Tasks: o.repo, Deciders: o.catalog.Deciders()}, Scan: 20 * time.Millisecond})
+			require.NoError(o, err)
+		}
+		stop := o.worker("poor") // its engine hands the tasks out all the same, as a distributed one does
+		accepted := o.submit(task.Submission{Decider: "never", Tasks: []task.Spec{{Type: "work"}}})
+		o.until("refused", func() bool { return o.happened("refused") > 0 })
+		require.Empty(o, o.attempts(accepted.Tasks[0]))
+		waits, err := o.service.WaitingFor(o.Context(), o.task(accepted.Tasks[0]))
+		require.NoError(o, err)
+		require.Equal(o, `a worker that has the decider "never": none that is alive has it`, waits)
+		require.NoError(o, stop())
+
+		o.change = nil
+		o.worker("rich")
+		require.Equal(o, task.GroupFailed, o.over(accepted.Group).State)
+		require.Len(o, o.attempts(accepted.Tasks[0]), 1)
+	}, func(*office, context.Context, task.Task) (task.Outcome, error) {
+		return task.Failure("charged, then the line was cut"), nil
 	})
 }

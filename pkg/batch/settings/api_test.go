@@ -1,6 +1,10 @@
 package settings
 
 import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -46,4 +50,33 @@ func TestWrongSettingsOfTheAPIAreRefusedWithoutATokenInTheMessage(t *testing.T) 
 	_, err := Load(Source{Dir: t.TempDir(), Environ: []string{"SURFIN_API_VIEWER_TOKENS_WALL=hunter2"}})
 	require.ErrorContains(t, err, "SURFIN_API_VIEWER_TOKENS_WALL")
 	require.NotContains(t, err.Error(), "hunter")
+}
+
+func TestASettingsFileWithSecretsThatEveryUserReadsIsWarnedOf(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS == "windows" {
+		t.Skip("permissions say nothing there")
+	}
+	for text, keys := range map[string]string{
+		"api:\n  operator_tokens: {ci: 0123456789abcdef}\n":                                         "api.operator_tokens.ci",
+		"databases: {default: 'postgres://u:hunter2@h/d'}\n":                                        "databases.default.url",
+		"databases: {default: 'postgres://u@h/d'}\nlog: {format: json}\n":                           "",
+		"databases: {default: 'sqlite:a.db'}\n":                                                     "",
+		"databases: {b: 'postgres://u:hunter2@h/d'}\napi: {viewer_tokens: {w: 0123456789abcdef}}\n": "api.viewer_tokens.w, databases.b.url",
+	} {
+		dir := write(t, text)
+		path := filepath.Join(dir, FileName)
+		for mode, warned := range map[os.FileMode]bool{0o600: false, 0o640: false, 0o644: true, 0o604: true} {
+			require.NoError(t, os.Chmod(path, mode))
+			s, err := Load(Source{Dir: dir})
+			require.NoError(t, err)
+			if keys == "" || !warned {
+				require.Empty(t, s.Warnings, "%s %o", text, mode)
+				continue
+			}
+			require.Len(t, s.Warnings, 1)
+			require.Contains(t, s.Warnings[0], fmt.Sprintf("%s has secrets (%s) and every user of this machine may read it (mode %04o): chmod 600 ", path, keys, mode))
+			require.NotContains(t, s.Warnings[0], "hunter2")
+		}
+	}
 }

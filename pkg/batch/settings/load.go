@@ -135,6 +135,7 @@ func (l *loader) file() error {
 	read := parse(path, data)
 	l.problems = append(l.problems, read.problems...)
 	l.secrets = read.secrets
+	l.warnReadable(path, read.values)
 	def := l.origins["databases."+tx.Default+".url"]
 	def.dir = filepath.Dir(path)
 	l.origins["databases."+tx.Default+".url"] = def

@@ -257,3 +257,31 @@ func TestAStoppableTaskletIsToldOnceWhileItExecutes(t *testing.T) {
 		}
 	}
 }
+
+func TestAStopThatArrivesInBeforeStepIsSeenBeforeTheWork(t *testing.T) {
+	t.Parallel()
+	testdb.Each(t, func(t *testing.T, url string) {
+		b := newBed(t, url)
+		b.launch("stopped in a listener")
+		asked := make(chan struct{})
+		var log []string
+		stops := &stopsBefore{noted: noted{name: "l", log: &log}, ask: func() { close(asked) }}
+		record := b.do(t.Context(), b.tasklet(insert(b.Engine, "(1, null)"), listening(stops)), func(r *core.StepRun) {
+			r.Services.Stop = core.StopOn(asked)
+		})
+		require.Equal(t, core.StatusStopped, record.Status, record.Error)
+		require.Equal(t, []string{"l before", "l sees STOPPED/STOPPED", "l after", "l close"}, log)
+		require.Empty(t, b.Ints("select id from out"))
+	})
+}
+
+// stopsBefore is a listener in which a stop arrives.
+type stopsBefore struct {
+	noted
+	ask func()
+}
+
+func (l *stopsBefore) BeforeStep(ctx context.Context, s *core.StepExecution) error {
+	l.ask()
+	return l.noted.BeforeStep(ctx, s)
+}

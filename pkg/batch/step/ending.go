@@ -16,6 +16,8 @@ import (
 type outcome struct {
 	status        core.Status
 	exit, message string
+	// settles and keep are as Settles and KeepCommitted of core.StepChange.
+	settles, keep bool
 }
 
 // ending is how an attempt is over.
@@ -39,14 +41,25 @@ func (a *attempt) completed() outcome {
 // the step gave it to this failure, not to a success that came to nothing.
 func (a *attempt) outcomeOf(failure error) outcome {
 	switch {
+	case errors.Is(failure, core.ErrLostCommit) && errors.Is(failure, core.ErrNoReply) && a.isJudgedHere():
+		return outcome{status: core.StatusFailed, exit: cmp.Or(a.exit, core.ExitFailed), message: failure.Error(), keep: true}
 	case errors.Is(failure, core.ErrUnknownOutcome):
-		return outcome{core.StatusUnknown, cmp.Or(a.exit, core.ExitUnknown), failure.Error()}
+		lost := errors.Is(failure, core.ErrLostCommit)
+		return outcome{status: core.StatusUnknown, exit: cmp.Or(a.exit, core.ExitUnknown), message: failure.Error(), settles: lost, keep: lost && a.isJudgedHere()}
 	case errors.Is(failure, core.ErrExpect):
-		return outcome{core.StatusFailed, core.ExitExpectFailed, failure.Error()}
+		return outcome{status: core.StatusFailed, exit: core.ExitExpectFailed, message: failure.Error()}
 	case errors.Is(failure, core.ErrStopped), a.run.Stopping() && errors.Is(failure, context.Canceled):
-		return outcome{core.StatusStopped, cmp.Or(a.exit, core.ExitStopped), "stopped on request"}
+		return outcome{status: core.StatusStopped, exit: cmp.Or(a.exit, core.ExitStopped), message: "stopped on request"}
 	}
-	return outcome{core.StatusFailed, cmp.Or(a.exit, core.ExitFailed), failure.Error()}
+	return outcome{status: core.StatusFailed, exit: cmp.Or(a.exit, core.ExitFailed), message: failure.Error()}
+}
+
+// isJudgedHere reports whether the record of the step is its checkpoint. Then the record of its
+// end waits for the transaction that may still commit, and what the row says of position and
+// counters is final with it: the step has failed as if its process had died then (rule C10).
+func (a *attempt) isJudgedHere() bool {
+	_, composite := a.step.(core.Composite)
+	return !composite && a.run.Services.Checkpoints != nil && a.run.Services.Checkpoints.Database() == a.executor.database
 }
 
 // note adds what else went wrong to a failure. A stop in which something went wrong
@@ -93,7 +106,7 @@ func (end *ending) noteOnce(err error) {
 func (end *ending) toChange(s *core.StepExecution, at time.Time, closed bool) {
 	end.endedAt = at
 	end.change = core.StepChange{
-		To: end.status, ExitCode: end.exit, Error: end.message, Closed: closed,
+		To: end.status, ExitCode: end.exit, Error: end.message, Settles: end.settles, KeepCommitted: end.keep, Closed: closed,
 		Counters: s.Counters, InHand: s.InHand, Gate: s.Gate, Context: s.Context, Out: s.Out,
 	}
 }
@@ -102,7 +115,7 @@ func (end *ending) toChange(s *core.StepExecution, at time.Time, closed bool) {
 // view of the job.
 func (end *ending) applyTo(run *core.StepRun) error {
 	s := run.Step
-	s.Status, s.ExitCode, s.Error, s.EndedAt = end.status, end.exit, end.message, end.endedAt
+	s.Status, s.ExitCode, s.Error, s.Settles, s.EndedAt = end.status, end.exit, end.message, end.settles, end.endedAt
 	if len(end.promoted) > 0 && run.Data.Job.Context == nil {
 		run.Data.Job.Context = core.NewExecutionContext()
 	}

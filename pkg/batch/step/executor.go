@@ -67,7 +67,8 @@ func NewSimpleStepExecutor(repository core.Transitions, database string, observe
 
 // Execute runs one attempt of a step. What the step did is in the returned
 // record; the error is about the record: core.ErrLostOwner in its chain if
-// another owner has taken over, or the database's own.
+// another owner has taken over, core.ErrStopped if a stop was requested before the
+// step started, or the database's own.
 //
 // In a group the end may be left to the group's owner, in run.Deferred (rule
 // T6).
@@ -140,6 +141,7 @@ func (e *SimpleStepExecutor) limited(ctx context.Context, s core.Step, run *core
 	}
 	ctx, aborter := tx.WithAborter(ctx)
 	defer aborter.End()
+	ctx = tx.WithHoldings(ctx, run.Services.Stop.Done(), core.ErrStopped)
 	a := &attempt{executor: e, step: s, run: private(run), began: time.Now()}
 	done := make(chan *ending, 1)
 	go a.workAlone(ctx, func(end *ending) { done <- end })
@@ -192,7 +194,7 @@ func (e *SimpleStepExecutor) abandon(ctx context.Context, s core.Step, run *core
 	if err := e.fence(ctx, run, failure); err != nil {
 		failure = errors.Join(failure, err)
 	}
-	end := &ending{err: failure, outcome: outcome{core.StatusFailed, core.ExitFailed, failure.Error()}, part: true}
+	end := &ending{err: failure, outcome: outcome{status: core.StatusFailed, exit: core.ExitFailed, message: failure.Error()}, part: true}
 	end.toChange(run.Step, time.Now().UTC(), false)
 	return end
 }
@@ -210,7 +212,12 @@ func (e *SimpleStepExecutor) fence(ctx context.Context, run *core.StepRun, failu
 			return nil
 		}
 	}
-	ref, committed, err := e.repository.Fence(ctx, run.Ref)
+	var ref core.StepRef
+	var committed core.Checkpoint
+	err := run.Services.Lease.Record(ctx, func(ctx context.Context) (err error) {
+		ref, committed, err = e.repository.Fence(ctx, run.Ref)
+		return err
+	})
 	if err != nil {
 		return err
 	}

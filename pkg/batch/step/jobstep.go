@@ -160,10 +160,18 @@ func (s *JobStep) outcome(run *core.StepRun, child *core.JobExecution) error {
 		}
 		return fmt.Errorf("child job %s stopped (execution %d): %s: %w", s.config.Job.Name, child.ID, child.Error, core.ErrStopped)
 	case core.StatusUnknown:
-		return fmt.Errorf("child job %s (execution %d): %s: %w", s.config.Job.Name, child.ID, child.Error, core.ErrUnknownOutcome)
+		return fmt.Errorf("child job %s (execution %d): %s: %w", s.config.Job.Name, child.ID, child.Error, unknownOutcome(child.Settles))
 	default:
 		return fmt.Errorf("child job %s is %s (execution %d): %s", s.config.Job.Name, child.Status, child.ID, child.Error)
 	}
+}
+
+// unknownOutcome is the cause of a step whose work is UNKNOWN elsewhere.
+func unknownOutcome(settles bool) error {
+	if settles {
+		return core.ErrLostCommit
+	}
+	return core.ErrUnknownOutcome
 }
 
 // refused explains why the child did not run, or could not be recorded. That the

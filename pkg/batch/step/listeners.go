@@ -50,6 +50,9 @@ func (a *attempt) listen(ctx context.Context) error {
 		}
 		a.keep(seen)
 	}
+	if len(before) > 0 && a.run.Stopping() { // it arrived while they were called (rule C16s)
+		return core.ErrStopped
+	}
 	return nil
 }
 

@@ -165,9 +165,13 @@ func (b *batch) cancelQueued(ctx context.Context, begun int) {
 // for, else FAILED for the reason that ended the step.
 func (b *batch) unstartedResult(ctx context.Context) core.PartitionResult {
 	if b.run.Stopping() {
-		return core.PartitionResult{Status: core.StatusStopped, ExitCode: core.ExitStopped, Message: "stopped on request before it started"}
+		return stoppedUnstarted()
 	}
 	return core.PartitionResult{Status: core.StatusFailed, ExitCode: core.ExitFailed, Message: fmt.Sprintf("not started: %v", context.Cause(ctx))}
+}
+
+func stoppedUnstarted() core.PartitionResult {
+	return core.PartitionResult{Status: core.StatusStopped, ExitCode: core.ExitStopped, Message: "stopped on request before it started"}
 }
 
 func (b *batch) spawn(work func()) error {
@@ -184,11 +188,14 @@ func (b *batch) one(ctx context.Context, p *core.PlannedPartition) core.Partitio
 	})
 	switch {
 	case err == nil && record != nil:
-		return core.PartitionResult{Status: record.Status, ExitCode: record.ExitCode, Message: record.Error, Counters: record.Counters, InHand: record.InHand}
+		return core.PartitionResult{Status: record.Status, ExitCode: record.ExitCode, Message: record.Error, Settles: record.Settles, Counters: record.Counters, InHand: record.InHand}
 	case err == nil:
 		err = errors.New("the step executor answered no record")
 	case errors.Is(err, core.ErrLostOwner):
 		return b.failing(core.PartitionResult{}, err)
+	case errors.Is(err, core.ErrStopped) && own.Step == nil: // the database has the request
+		b.run.Services.Stop.Request()
+		return b.unstarted(ctx, p, stoppedUnstarted())
 	}
 	result := core.PartitionResult{Status: core.StatusFailed, ExitCode: core.ExitFailed, Message: err.Error()}
 	if own.Step != nil { // it began: its record is to keep what is committed

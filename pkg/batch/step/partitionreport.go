@@ -3,6 +3,7 @@ package step
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
@@ -35,10 +36,17 @@ func report(record *core.StepExecution, parts []core.PlannedPartition, results [
 	case core.StatusStopped:
 		return core.ErrStopped
 	case core.StatusUnknown, core.StatusAbandoned:
-		return fmt.Errorf("%s: %w", failures(parts, results, status), core.ErrUnknownOutcome)
+		return fmt.Errorf("%s: %w", failures(parts, results, status), unknownOutcome(settle(all)))
 	case core.StatusFailed, core.StatusStarting, core.StatusStarted, core.StatusParked, core.StatusStopping:
 	}
 	return errors.New(failures(parts, results, status))
+}
+
+// settle reports whether checkpoints tell the outcomes of all partitions that are UNKNOWN.
+func settle(all []core.PartitionResult) bool {
+	return !slices.ContainsFunc(all, func(r core.PartitionResult) bool {
+		return r.Status == core.StatusUnknown && !r.Settles || r.Status == core.StatusAbandoned
+	})
 }
 
 // aggregate returns the most severe status, and the exit code of the partitions

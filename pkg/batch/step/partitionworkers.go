@@ -29,7 +29,7 @@ func (w *workerPartitions) results(ctx context.Context, run *core.StepRun) ([]co
 	}
 	results := make([]core.PartitionResult, len(records))
 	for i, r := range records {
-		results[i] = core.PartitionResult{Status: r.Status, ExitCode: r.ExitCode, Message: r.Error, Counters: r.Counters, InHand: r.InHand}
+		results[i] = core.PartitionResult{Status: r.Status, ExitCode: r.ExitCode, Message: r.Error, Settles: r.Settles, Counters: r.Counters, InHand: r.InHand}
 	}
 	return results, nil
 }

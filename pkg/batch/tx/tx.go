@@ -307,10 +307,11 @@ func Apart(ctx context.Context, databases []string) (context.Context, error) {
 }
 
 // Held returns how many physical transactions of the database ctx carries, the
-// suspended ones too: so many connections the caller itself keeps from the pool.
+// suspended ones too, and what the step of ctx keeps beside them (Hold): so many connections the
+// caller itself keeps from the pool.
 func Held(ctx context.Context, database string) int {
 	s, _ := ctx.Value(key{nameOr(database)}).(*scope) //nolint:errcheck // absent is nil
-	n := 0
+	n := holdingsOf(ctx).of(nameOr(database))
 	for ; s != nil; s = s.outer {
 		// A savepoint shares the counter of the transaction that it is in.
 		if !s.suspended && !s.ended.Load() && (s.outer == nil || s.savepoints != s.outer.savepoints) {

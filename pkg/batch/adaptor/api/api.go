@@ -105,7 +105,7 @@ func (a *api) register(mux *http.ServeMux) ([]byte, error) {
 			}},
 			Security: []map[string][]string{{"token": {}}, {"user": {}}},
 		},
-		Formats:       map[string]huma.Format{"application/json": huma.DefaultJSONFormat, "json": huma.DefaultJSONFormat},
+		Formats:       map[string]huma.Format{"application/json": jsonFormat(), "json": jsonFormat()},
 		DefaultFormat: "application/json",
 	})
 	a.addJobs(h)
@@ -130,7 +130,7 @@ server without tokens listens on a loopback address, can be read and changes not
 Errors are problem details (RFC 9457). Those of the service have its reason and the actions that
 are possible instead. What a POST did is answered with 200 and {id, status, applied}; applied is
 false where it had been done before. A refusal is 409, what is unknown 404, parameters that are wrong
-422: nothing was changed then. With the header Idempotency-Key a POST can be repeated: the same key
+422: nothing was changed then. A database that is away is 503 with Retry-After. With the header Idempotency-Key a POST can be repeated: the same key
 with the same request has the same answer, and does nothing twice.`
 
 // output is an answer.

@@ -166,7 +166,7 @@ func TestWhatIsUnknownOrWrongIsRefusedWithWhatIsAllowed(t *testing.T) {
 			{"POST", "/v1/jobs/load/run", `{"params": {"day": "tomorrow", "factor": 10}}`, 422, `"location":"body.params.factor"`},
 			{"POST", "/v1/jobs/load/run", `{"params": {"day": null}}`, 422, `"location":"body.params.day"`},
 			{"POST", "/v1/jobs/load/run", `{"params": {"factor": [1]}}`, 422, "a text, a number, true or false is expected"},
-			{"POST", "/v1/jobs/load/run", `{"params": {"factor": 1e400}}`, 400, "body"},
+			{"POST", "/v1/jobs/load/run", `{"params": {"factor": 1e400}}`, 422, `"location":"body.params.factor"`},
 			{"POST", "/v1/jobs/load/run", `{"params": {"input": "a\u0000b"}}`, 422, "NUL"},
 			{"POST", "/v1/jobs/load/run", `{"params": 7}`, 422, "body.params"},
 			{"POST", "/v1/jobs/load/run", `{"file": "/etc/passwd"}`, 422, "unexpected property"},

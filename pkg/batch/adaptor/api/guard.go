@@ -49,7 +49,7 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.Set("Cache-Control", "no-store")
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'")
-	if p := g.check(w, r); p != nil {
+	if p := g.check(r); p != nil {
 		p.write(w)
 		return
 	}
@@ -70,9 +70,10 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		p.write(w)
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.WithValue(r.Context(), callerKey{}, who), requestTime)
-	defer cancel()
+	ctx, end := whileAnswering(context.WithValue(r.Context(), callerKey{}, who), g.config.Service.CheckDatabase)
+	defer end()
 	r = r.WithContext(operator.WithClient(ctx, g.config.Paths))
+	lowerMediaType(r.Header)
 	r.Body = http.MaxBytesReader(w, r.Body, maxBody)
 	if _, pattern := g.mux.Handler(r); pattern == "" {
 		g.unknown(w, r)
@@ -113,7 +114,7 @@ func (m *maskedAnswer) send() {
 }
 
 // check refuses what no operation takes.
-func (g *guard) check(w http.ResponseWriter, r *http.Request) *Problem {
+func (g *guard) check(r *http.Request) *Problem {
 	query, err := url.QueryUnescape(strings.ReplaceAll(r.URL.RawQuery, ";", "%3B"))
 	switch {
 	case err != nil || !isText(r.URL.Path) || !isText(query):
@@ -125,7 +126,6 @@ func (g *guard) check(w http.ResponseWriter, r *http.Request) *Problem {
 		return newProblem(http.StatusForbidden, "a page of another site may not ask for this: "+err.Error())
 	}
 	if r.Method != http.MethodGet && r.Method != http.MethodHead && g.isStopping() {
-		w.Header().Set("Retry-After", "5")
 		return newProblem(http.StatusServiceUnavailable, "the server is stopping")
 	}
 	return nil

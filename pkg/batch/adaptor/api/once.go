@@ -59,8 +59,8 @@ func together[T any](a *api, ctx context.Context, key string, what request, do f
 
 func keyedAct[T any](a *api, ctx context.Context, key string, what request, oneTransaction bool, do func(ctx context.Context, key core.RequestKey) (*T, error)) (*keyed[T], error) { //nolint:revive // a method cannot have a type of its own
 	who := callerOf(ctx).name
-	ctx, cancel := context.WithTimeout(operator.WithActor(context.WithoutCancel(ctx), actorOf(ctx)), requestTime)
-	defer cancel()
+	ctx, end := whileAnswering(operator.WithActor(context.WithoutCancel(ctx), actorOf(ctx)), a.Service.CheckDatabase)
+	defer end()
 	if key == "" {
 		body, err := do(ctx, core.RequestKey{})
 		if err != nil {

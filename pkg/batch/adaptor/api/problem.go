@@ -61,8 +61,8 @@ func (a *api) problem(ctx context.Context, err error) error {
 		return refusal(&operator.Refusal{Reason: operator.ReasonParameters, Err: err})
 	}
 	a.Log.ErrorContext(ctx, "a request of the API failed", "error", err)
-	if errors.Is(err, context.DeadlineExceeded) {
-		return newProblem(http.StatusServiceUnavailable, "the database did not answer in time; the server's log says more")
+	if isAway(err) || errors.Is(context.Cause(ctx), errAway) {
+		return newProblem(http.StatusServiceUnavailable, "the database cannot be reached, or did not answer in time: repeat the request later; the server's log says more")
 	}
 	return newProblem(http.StatusInternalServerError, "the server failed; its log says why")
 }
@@ -138,6 +138,9 @@ func parameterErrors(err error) []*core.ParameterError {
 
 // write writes a problem that no operation answers.
 func (p *Problem) write(w http.ResponseWriter) {
+	for name, values := range p.GetHeaders() {
+		w.Header()[name] = values
+	}
 	w.Header().Set("Content-Type", "application/problem+json")
 	w.WriteHeader(p.Status)
 	_ = json.NewEncoder(w).Encode(p) //nolint:errcheck // the client has gone

@@ -43,6 +43,7 @@ type (
 	}
 	taskDetails struct {
 		Task      runtime.TaskView      `json:"task"`
+		WaitsFor  string                `json:"waits_for,omitempty" doc:"The worker that it waits for, if none that is alive can execute it"`
 		Attempts  []runtime.AttemptView `json:"attempts" doc:"Its executions, oldest first"`
 		Decisions []taskDecision        `json:"decisions" doc:"Why what came next, oldest first"`
 	}
@@ -200,8 +201,12 @@ func (a *api) showTask(ctx context.Context, id task.ID) (*taskDetails, error) {
 	if err != nil {
 		return nil, err
 	}
+	waits, err := a.Tasks.WaitingFor(ctx, t)
+	if err != nil {
+		return nil, err
+	}
 	decisions, err := a.Tasks.Decisions(ctx, id)
-	return &taskDetails{viewTask(ctx, *t), views(attempts, func(at task.Attempt) runtime.AttemptView {
+	return &taskDetails{viewTask(ctx, *t), waits, views(attempts, func(at task.Attempt) runtime.AttemptView {
 		view := runtime.ViewAttempt(at)
 		view.Action.Type = t.Spec.Type
 		view.Action = shown(ctx, view.Action)

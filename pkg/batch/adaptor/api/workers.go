@@ -18,6 +18,7 @@ type (
 		Name        string    `json:"name"`
 		State       string    `json:"state" doc:"ACTIVE, GONE (it left) or LOST (its lease ended)"`
 		Types       []string  `json:"types" doc:"The types of tasks that it executes"`
+		Deciders    []string  `json:"deciders" doc:"The deciders that it has"`
 		Parts       bool      `json:"parts" doc:"It takes parts of steps, and continues parked executions"`
 		Capacity    int       `json:"capacity"`
 		Executing   int       `json:"executing"`
@@ -26,8 +27,9 @@ type (
 		HeartbeatAt time.Time `json:"heartbeat_at"`
 	}
 	workerList struct {
-		Workers []workerView `json:"workers"`
-		Waiting []string     `json:"waiting_types" doc:"Types of tasks that wait and that no live worker executes"`
+		Workers  []workerView          `json:"workers"`
+		Waiting  []string              `json:"waiting_types" doc:"Types of tasks that wait and that no live worker executes"`
+		Deciders []task.WaitingDecider `json:"waiting_deciders" doc:"Deciders that tasks wait for and that no live worker has"`
 	}
 	settingList struct {
 		Settings []task.Setting `json:"settings"`
@@ -92,9 +94,13 @@ func (a *api) workers(ctx context.Context) (*workerList, error) {
 		return nil, err
 	}
 	waiting, err := a.Tasks.WaitingTypes(ctx)
+	if err != nil {
+		return nil, err
+	}
+	deciders, err := a.Tasks.WaitingDeciders(ctx)
 	return &workerList{views(workers, func(w task.Worker) workerView {
-		return workerView{w.Name, w.State, append([]string{}, w.Types...), w.Parts, w.Capacity, w.Executing, w.Version, w.StartedAt, w.HeartbeatAt}
-	}), append([]string{}, waiting...)}, err
+		return workerView{w.Name, w.State, append([]string{}, w.Types...), append([]string{}, w.Deciders...), w.Parts, w.Capacity, w.Executing, w.Version, w.StartedAt, w.HeartbeatAt}
+	}), append([]string{}, waiting...), append([]task.WaitingDecider{}, deciders...)}, err
 }
 
 func (a *api) addDefinitions(h huma.API) {

@@ -30,6 +30,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
+	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 	"github.com/surfin-batch/surfin/pkg/batch/job"
 	"github.com/surfin-batch/surfin/pkg/batch/operator"
 	"github.com/surfin-batch/surfin/pkg/batch/repository"
@@ -114,6 +115,12 @@ func oddComponents() []registry.Component {
 	return []registry.Component{
 		tasklet("panic", func(context.Context, *core.StepContribution) error { panic("the sky is falling") }),
 		tasklet("hang", func(ctx context.Context, _ *core.StepContribution) error { <-ctx.Done(); return ctx.Err() }),
+		{
+			Kind: registry.KindWriter, Name: "brittle", Summary: "for tests", Config: reflect.TypeFor[brittle](),
+			New: func(_ context.Context, cfg any, b registry.BuildContext) (any, error) {
+				return b.In.ToRecords(cfg.(*brittle))
+			},
+		},
 		tasklet("nothing", func(context.Context, *core.StepContribution) error { return nil }),
 		{
 			Kind: registry.KindReader, Name: "endless", Summary: "for tests", Config: reflect.TypeFor[config](),
@@ -126,6 +133,20 @@ func oddComponents() []registry.Component {
 }
 
 type number struct{ N int64 }
+
+// brittle writes nothing, and cannot finish while a file is there.
+type brittle struct {
+	While string `key:"while" required:"true"`
+}
+
+func (*brittle) WriteRecords(context.Context, *row.Schema, [][]row.Value) error { return nil }
+
+func (b *brittle) Finish(context.Context) error {
+	if _, err := os.Stat(b.While); err == nil {
+		return errors.New("it cannot finish")
+	}
+	return nil
+}
 
 // endless waits at its gate, a named pipe, until somebody opens and closes it. Without a
 // gate, and when the gate is gone, it waits for nothing.

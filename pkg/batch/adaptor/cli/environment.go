@@ -14,6 +14,7 @@ import (
 
 	"github.com/vbauerster/mpb/v8"
 
+	"github.com/surfin-batch/surfin/internal/lease"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/settings"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
@@ -89,7 +90,11 @@ func (env *environment) withSession(ctx context.Context, observer core.Observer,
 
 // withRawSession is withSession whatever the repository's schema is.
 func (env *environment) withRawSession(ctx context.Context, observer core.Observer, f func(s *Session) error) (err error) {
-	s, err := env.app.Open(ctx, env.settings, core.Observers(observer, core.ObserverFunc(env.endLate)))
+	var s *Session
+	err = lease.Opening.Record(ctx, func(ctx context.Context) (err error) {
+		s, err = env.app.Open(ctx, env.settings, core.Observers(observer, core.ObserverFunc(env.endLate)))
+		return err
+	})
 	if err != nil {
 		return fmt.Errorf("open %s: %w", env.databaseText(env.settings.Repository.Database), err)
 	}

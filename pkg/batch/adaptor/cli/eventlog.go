@@ -102,6 +102,8 @@ func (l *eventLog) Observe(ctx context.Context, e core.Event) {
 		}
 		l.log.WarnContext(ctx, "a heartbeat did not reach the database", args...)
 	case core.WorkerStarted: // the command says so itself
+	case core.DeciderMissing:
+		l.log.WarnContext(ctx, "tasks wait for a worker that has their decider, and none that is alive has it", "decider", e.Decider, "tasks", e.Tasks)
 	case core.ComponentLate: // the process ends with an error that says it
 	}
 }

@@ -8,7 +8,9 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/surfin-batch/surfin/internal/lease"
 	"github.com/surfin-batch/surfin/internal/secret"
+	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/settings"
 )
 
@@ -89,6 +91,9 @@ func completeFlag(cmd *cobra.Command, name string, values ...string) {
 // usage of the command line.
 func (env *environment) start(cmd *cobra.Command) error {
 	env.started = true
+	if name := cmd.Name(); name != "worker" && name != "serve" { // which answer, or ask again, by themselves
+		cmd.SetContext(core.WithPatience(cmd.Context(), lease.Waiting))
+	}
 	cmd.Flags().Visit(func(f *pflag.Flag) {
 		for _, s := range settingFlags() {
 			if s.name == f.Name {

@@ -54,7 +54,8 @@ func TestStopSaysWhatWillHappenAndWhatIsOverCannotBeStopped(t *testing.T) {
 	r := s.run("stop", "1") // while it reads its first item
 	require.Equal(t, cli.ExitCompleted, r.code, r.err)
 	require.Regexp(t, `^job e, execution 1: STOPPING in TOOK
- process \d+ on \S+ commits the chunk in hand, and ends
+ process \d+ on \S+ starts no further step, part or task, except for steps of finally
+ running: \S+; a chunk step commits its current chunk, any other step returns by itself
  wait for it: surfin stop 1 --wait 5m --database-url URL
  what it does: surfin show 1 --database-url URL
 $`, r.out)
@@ -326,5 +327,35 @@ func TestALeaseThatIsOverSaysWhyNoProcessTookItOver(t *testing.T) {
 		require.Contains(t, shown, "surfin restart 1")
 		require.Contains(t, s.must("list").out, "STARTED (lease expired)")
 		require.Contains(t, s.must("show", "1", "--format", "json").out, `"lost": true`)
+	})
+}
+
+func TestARestartChangesParametersThatDoNotIdentify(t *testing.T) {
+	t.Parallel()
+	testdb.Each(t, func(t *testing.T, url string) {
+		s := newScene(t, url, map[string]string{"p.yaml": `job: p
+parameters:
+  day: {type: int, required: true}
+  limit: {type: int, default: 1, identifying: false}
+flow:
+- step: one
+  expect: "params.limit > 4"
+  tasklet: nothing
+`})
+		require.Equal(t, cli.ExitCompleted, s.run("migrate").code)
+		r := s.run("run", "p.yaml", "day=7")
+		require.Equal(t, cli.ExitExpect, r.code, r.err)
+
+		r = s.run("restart", "1", "day=8")
+		require.Equal(t, cli.ExitUsage, r.code, r.err)
+		require.Contains(t, r.err, `parameter day: it identifies the instance, and execution 1 had "7": a restart keeps it; run the job with the other value instead`)
+		require.Contains(t, s.run("restart", "1", "limt=5").err, "surfin: parameter limt: the job has no such parameter (it has: day, limit)\n")
+		require.Contains(t, s.run("restart", "1", "limit=much").err, "limit")
+		require.NotContains(t, s.run("list").out, " 2 p ", "nothing was launched")
+
+		r = s.run("restart", "1", "limit=5", "day=7")
+		require.Equal(t, cli.ExitCompleted, r.code, r.err)
+		require.Contains(t, s.run("show", "2", "--format", "json").out, `"limit": 5`)
+		require.Contains(t, s.run("show", "1", "--format", "json").out, `"limit": 1`)
 	})
 }

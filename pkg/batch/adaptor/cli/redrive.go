@@ -18,7 +18,8 @@ func (c skipsCommands) redriveCommand() *cobra.Command {
 writers of their step, with the execution's parameters. NAME=VALUE changes one of
 them, and NAME=@FILE gives a secret one. No other step runs. It is an execution of its own, which can be redriven
 again where it fails; "show" names both in each other's history. An item that is
-skipped again is left.
+skipped again is left. The items of all partitions of a step are run. A step that writes
+a file or fills a table again must be COMPLETED before: restart it first.
 
 The job file is read from where it was at that time, or from --file; where it is
 gone, it is taken from the history. With --from only the items of the file are

@@ -15,11 +15,15 @@ import (
 func (c runCommands) restartCommand() *cobra.Command {
 	var req operator.RestartRequest
 	cmd := &cobra.Command{
-		Use:   "restart EXECUTION",
+		Use:   "restart EXECUTION [NAME=VALUE ...]",
 		Short: "Go on with a failed or stopped execution, with its parameters",
 		Long: `Makes another attempt of the instance of EXECUTION, with the same parameters: it
 passes the steps that are complete and goes on with the one that is not, behind
 the last committed chunk. --from-start runs every step from its start instead.
+
+NAME=VALUE changes a parameter that does not identify, and NAME=@FILE gives a
+secret one. Another value of an identifying parameter is refused: it would be
+another instance.
 
 --from STEP runs STEP and every step after it anew, though they completed. What
 came before STEP keeps its results, and decisions after it are taken again. STEP
@@ -35,8 +39,10 @@ The job file is read from where it was at that time, or from --file. It may have
 changed; the log says in what. A step of which nothing is committed runs as it is
 written now. Where committed work depends on what changed, the restart is refused
 with the difference, unless you --accept-changes.`,
-		Example:           "  " + c.env.app.Name + " restart 12",
-		Args:              oneExecution,
+		Example: "  " + c.env.app.Name + " restart 12\n  " + c.env.app.Name + " restart 12 limit=5000",
+		Args: func(cmd *cobra.Command, args []string) error {
+			return oneExecution(cmd, args[:min(1, len(args))])
+		},
 		ValidArgsFunction: c.env.completeExecution,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var err error
@@ -49,6 +55,10 @@ with the difference, unless you --accept-changes.`,
 			case req.From != "" && req.FromStart:
 				return usagef("--from and --from-start: one of them")
 			}
+			if req.Params, err = parseParameters(args[1:]); err != nil {
+				return err
+			}
+			req.Folder, req.Given = c.env.dir, readSecrets
 			return c.restart(cmd.Context(), req)
 		},
 	}

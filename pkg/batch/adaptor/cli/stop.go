@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -17,9 +18,12 @@ func (c operateCommands) stopCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "stop EXECUTION",
 		Short: "Ask a running execution to stop, wherever it runs",
-		Long: `Asks the process that runs EXECUTION to stop: it commits the chunk in hand, and
-the execution ends STOPPED. It can be restarted. The request is stored in the
-database, so that it may be made on any host.
+		Long: `Asks the process that runs EXECUTION to stop. The request is stored in the
+database, so that it may be made on any host, and every step, part, branch, child
+job and task asks for it before it starts: after the answer none starts, except for
+the steps of 'finally'. A chunk step that is running commits its current chunk; any
+other step returns by itself. Then the execution ends STOPPED, or COMPLETED if that
+step was its last. A stopped execution can be restarted.
 
 With --wait the command waits until the execution is over, and its exit code is
 that of the execution: 3 for one that stopped, 0 for one that completed all the
@@ -59,7 +63,7 @@ func (c operateCommands) stop(ctx context.Context, id core.JobExecutionID, wait 
 			return c.env.refusal(err)
 		}
 		if wait == 0 {
-			return c.printStopping(asked)
+			return c.printStopping(ctx, s, asked)
 		}
 		return c.awaitEnd(ctx, s, asked, wait)
 	})
@@ -70,8 +74,8 @@ func (c operateCommands) elsewhere() []hint {
 	return []hint{{"where it can", c.env.command("worker")}, {"or", c.env.command("recover")}}
 }
 
-// printStopping says what will happen.
-func (c operateCommands) printStopping(e *operator.Execution) error {
+// printStopping says what will still happen.
+func (c operateCommands) printStopping(ctx context.Context, s *operator.Service, e *operator.Execution) error {
 	if c.env.format == formatJSON {
 		return c.env.printJSON(c.env.executionRecord(*e))
 	}
@@ -86,11 +90,33 @@ func (c operateCommands) printStopping(e *operator.Execution) error {
 		return c.env.print(text + fmt.Sprintf("  its process %d is dead: nobody is left to stop\n", e.Owner.PID) +
 			hintText(hintLines([]hint{{"end it", c.env.command("recover")}})))
 	}
-	text += fmt.Sprintf("  process %d on %s commits the chunk in hand, and ends\n", e.Owner.PID, e.Owner.Host)
+	running, err := stillRunning(ctx, s, e.ID)
+	if err != nil {
+		return err
+	}
+	text += fmt.Sprintf("  process %d on %s starts no further step, part or task, except for steps of finally\n  %s\n", e.Owner.PID, e.Owner.Host, running)
 	return c.env.print(text + hintText(hintLines([]hint{
 		{"wait for it", c.env.command("stop", idText(e.ID), "--wait", "5m")},
 		{"what it does", c.env.command("show", idText(e.ID))},
 	})))
+}
+
+// stillRunning says which steps are running, and how they end.
+func stillRunning(ctx context.Context, s *operator.Service, id core.JobExecutionID) (string, error) {
+	e, err := s.Show(ctx, operator.ShowRequest{Execution: id})
+	if err != nil {
+		return "", err
+	}
+	var names []string
+	for _, step := range e.Steps {
+		if step.Status.IsRunning() {
+			names = append(names, step.Step)
+		}
+	}
+	if len(names) == 0 {
+		return "no step is running", nil
+	}
+	return "running: " + strings.Join(names, ", ") + "; a chunk step commits its current chunk, any other step returns by itself", nil
 }
 
 // awaitEnd returns when the execution is over, as a run of it would have.
@@ -103,7 +129,7 @@ func (c operateCommands) awaitEnd(ctx context.Context, s *operator.Service, e *o
 	ended, err := s.AwaitEnd(limited, e.ID)
 	switch {
 	case limited.Err() != nil && err != nil:
-		return c.stillRunning(e, wait)
+		return c.notYetOver(e, wait)
 	case err != nil:
 		return err
 	case !ended.Status.IsOver(): // its process was dead before we looked: it wrote no end
@@ -123,7 +149,7 @@ func (c operateCommands) printEnd(e *operator.Execution) error {
 	return c.env.print(headline(*e) + "\n")
 }
 
-func (c operateCommands) stillRunning(e *operator.Execution, wait time.Duration) error {
+func (c operateCommands) notYetOver(e *operator.Execution, wait time.Duration) error {
 	hints := []hint{
 		{"what it does", c.env.command("show", idText(e.ID))},
 		{"wait longer", c.env.command("stop", idText(e.ID), "--wait", "1h")},

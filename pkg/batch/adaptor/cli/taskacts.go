@@ -102,15 +102,22 @@ func (c taskCommands) workersCommand() *cobra.Command {
 				for _, t := range waiting {
 					c.env.log.WarnContext(cmd.Context(), fmt.Sprintf("tasks of type %q wait, and no live worker executes them", t))
 				}
+				deciders, err := s.WaitingDeciders(cmd.Context())
+				if err != nil {
+					return err
+				}
+				for _, d := range deciders {
+					c.env.log.WarnContext(cmd.Context(), fmt.Sprintf("%d tasks wait for the decider %q, and no live worker has it", d.Tasks, d.Name))
+				}
 				if c.env.format == formatJSON {
 					return c.env.printJSON(append([]task.Worker{}, workers...))
 				}
 				var rows [][]string
 				for _, w := range workers {
-					rows = append(rows, []string{w.Name, w.State, count(int64(w.Executing)), count(int64(w.Capacity)), strings.Join(w.Types, " "), map[bool]string{true: "yes", false: "no"}[w.Parts], w.Version, timeText(w.HeartbeatAt)})
+					rows = append(rows, []string{w.Name, w.State, count(int64(w.Executing)), count(int64(w.Capacity)), strings.Join(w.Types, " "), strings.Join(w.Deciders, " "), map[bool]string{true: "yes", false: "no"}[w.Parts], w.Version, timeText(w.HeartbeatAt)})
 				}
 				return c.printTable([]column{
-					{title: "worker"}, {title: "state"}, {title: "executing", right: true}, {title: "slots", right: true}, {title: "types"}, {title: "parts"}, {title: "version"}, {title: "heartbeat"},
+					{title: "worker"}, {title: "state"}, {title: "executing", right: true}, {title: "slots", right: true}, {title: "types"}, {title: "deciders"}, {title: "parts"}, {title: "version"}, {title: "heartbeat"},
 				}, rows)
 			})
 		},

@@ -91,6 +91,7 @@ func (c taskCommands) showCommand() *cobra.Command {
 // taskRecord is a task with its history, as JSON.
 type taskRecord struct {
 	runtime.TaskView
+	WaitsFor  string                 `json:"waits_for,omitempty"`
 	History   []runtime.AttemptView  `json:"history"`
 	Decisions []runtime.DecisionView `json:"decisions"`
 }
@@ -108,7 +109,11 @@ func (c taskCommands) show(ctx context.Context, s *runtime.TaskService, id task.
 	if err != nil {
 		return err
 	}
-	r := taskRecord{runtime.ViewTask(*t), make([]runtime.AttemptView, 0, len(attempts)), make([]runtime.DecisionView, 0, len(decisions))}
+	waits, err := s.WaitingFor(ctx, t)
+	if err != nil {
+		return err
+	}
+	r := taskRecord{runtime.ViewTask(*t), waits, make([]runtime.AttemptView, 0, len(attempts)), make([]runtime.DecisionView, 0, len(decisions))}
 	for _, a := range attempts {
 		r.History = append(r.History, runtime.ViewAttempt(a))
 	}
@@ -126,6 +131,7 @@ func taskText(r taskRecord) string {
 	fmt.Fprintf(&b, "task %d of group %d: %s, %s\n", r.ID, r.GroupID, r.Spec.Type, r.State)
 	for _, line := range [][2]string{
 		{"title", r.Spec.Title}, {"payload", jsonText(r.Spec.Payload)}, {"last error", oneLine(r.LastError)}, {"worker", r.Worker},
+		{"waits for", r.WaitsFor},
 		{"created", timeText(r.CreatedAt)},
 	} {
 		if line[1] != "" {

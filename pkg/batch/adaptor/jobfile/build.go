@@ -21,6 +21,8 @@ type builder struct {
 	deps Deps
 	// redriveOf is the instance that is redriven; 0: none is.
 	redriveOf core.JobInstanceID
+	// redriveLater makes registry.BuildContext.RedriveLater for a run; nil if nothing is redriven.
+	redriveLater func(run *core.StepRun) func(ctx context.Context) error
 	// run is the step execution; nil: the components are for none.
 	run *core.StepRun
 }
@@ -39,7 +41,7 @@ func (c *compiler) builder(step string, of *stepDef, uses ...*componentUse) buil
 			c.missing = append(c.missing, fmt.Errorf("this application cannot make %s: its registry only describes it", u.what))
 		}
 	}
-	return builder{file: c.file, name: step, step: of, deps: c.deps, redriveOf: c.redriveOf}
+	return builder{file: c.file, name: step, step: of, deps: c.deps, redriveOf: c.redriveOf, redriveLater: c.redriveLater}
 }
 
 func (a builder) parts(ctx context.Context, run *core.StepRun) (chunk.Parts, error) {
@@ -147,6 +149,9 @@ func (a builder) make(ctx context.Context, view *core.View, uses ...*componentUs
 		b.Attempt, b.Previous, b.Skips = chunk.AttemptOf(a.run), chunk.PreviousOf(a.run), a.run.Services.Attempts
 		b.StepRecords = func(ctx context.Context, step string) ([]core.StepExecution, error) {
 			return a.run.Services.Attempts.Newest(ctx, b.Instance, step)
+		}
+		if a.redriveLater != nil {
+			b.RedriveLater = a.redriveLater(a.run)
 		}
 	}
 	made := make([]any, len(uses))

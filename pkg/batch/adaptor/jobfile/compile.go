@@ -76,6 +76,8 @@ type compiler struct {
 	wrapParts func(makeParts) makeParts
 	// redriveOf is the instance that is redriven; 0: none is.
 	redriveOf core.JobInstanceID
+	// redriveLater is that of builder.
+	redriveLater func(run *core.StepRun) func(ctx context.Context) error
 }
 
 // makeParts is the function of a chunk step that makes its parts.

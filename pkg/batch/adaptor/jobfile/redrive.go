@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/jobfile/internal/strict"
@@ -11,6 +12,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/chunk/redrive"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
+	"github.com/surfin-batch/surfin/pkg/batch/step"
 )
 
 // Redrive says what CompileRedrive runs.
@@ -22,8 +24,9 @@ type Redrive struct {
 	// Steps are the steps of the execution that is redriven, by name: expressions
 	// such as steps.NAME.read are about them.
 	Steps map[string]core.StepExecution
-	// Check is called with the parts of the step, before anything is opened; may be nil.
-	Check func(run *core.StepRun, parts chunk.Parts) error
+	// Watch is called before the components of a step execution are made, and what it returns
+	// afterwards, before anything is opened; may be nil.
+	Watch func() (check func(run *core.StepRun, parts chunk.Parts) error)
 }
 
 // CompileRedrive makes a job of one chunk step of the file, which runs the skipped
@@ -45,7 +48,7 @@ func (f *File) CompileRedrive(deps Deps, r Redrive) (*core.Job, error) {
 		alone.reader = nil
 	}
 	only.steps, only.flow, only.finally, only.listeners = []*stepDef{&alone}, nil, nil, nil
-	c := &compiler{file: &only, deps: deps, redriveOf: r.Instance, problems: f.doc.NewCollector()}
+	c := &compiler{file: &only, deps: deps, redriveOf: r.Instance, redriveLater: r.later, problems: f.doc.NewCollector()}
 	c.checkDatabases()
 	if err := c.problems.Err(); err != nil {
 		return nil, err
@@ -58,15 +61,35 @@ func (f *File) CompileRedrive(deps Deps, r Redrive) (*core.Job, error) {
 		}
 		return made, nil
 	}
-	step, err := redrive.NewStep(r.Plan, r.Steps, inner)
+	work, err := r.step(inner)
 	if err != nil {
 		return nil, err
 	}
 	return &core.Job{
 		Name: f.name, Description: f.model.Description, Parameters: f.Parameters(), Definition: f.Definition(),
 		Restartable: true, Bind: c.bind, Exclusive: f.Exclusive, RedriveOf: r.Plan.Execution,
-		Flow: core.Flow{Elements: []core.Element{&core.StepElement{Step: step}}},
+		Flow: core.Flow{Elements: []core.Element{&core.StepElement{Step: work}}},
 	}, nil
+}
+
+// step makes the step of the plan: a partitioned one if the items are those of partitions.
+func (r Redrive) step(inner func(*redrive.Step) (core.Step, error)) (core.Step, error) {
+	work, err := redrive.NewStep(r.Plan, r.Steps, inner)
+	if err != nil || len(r.Plan.Parts) == 0 {
+		return work, err
+	}
+	return step.NewPartitioned(step.PartitionConfig{Step: work, Workers: 1, Partitioner: func(context.Context, *core.StepRun) (core.Partitioner, error) {
+		return r, nil
+	}})
+}
+
+// Partition lists the partitions whose items are redriven: a core.Partitioner.
+func (r Redrive) Partition(context.Context, *core.View) ([]core.Partition, error) {
+	parts := make([]core.Partition, len(r.Plan.Parts))
+	for i, recorded := range r.Plan.Parts {
+		_, parts[i].Name, _ = strings.Cut(recorded, ":")
+	}
+	return parts, nil
 }
 
 // chunkStep finds a step by the name of its executions: those of partitions are
@@ -93,19 +116,76 @@ func (r Redrive) wrapParts(s *redrive.Step, itemType item.Type) func(makeParts) 
 				of := *run
 				of.Data.Part, run = partition, &of
 			}
+			check := func(*core.StepRun, chunk.Parts) error { return nil }
+			if r.Watch != nil {
+				check = r.Watch()
+			}
 			parts, err := next(ctx, run)
 			if err != nil {
 				return parts, err
 			}
-			if parts.Reader, err = s.Reader(ctx, itemType, parts.Reader); err != nil {
+			if parts.Reader, err = s.Reader(ctx, run, itemType, parts.Reader); err != nil {
 				return parts, err
 			}
-			if r.Check != nil {
-				err = r.Check(run, parts)
+			if err := r.checkPublishing(ctx, run, parts); err != nil {
+				return parts, err
 			}
-			return parts, err
+			return parts, check(run, parts)
 		}
 	}
+}
+
+// redrivenKey is the key, in the context of a redrive that publishes, of the step execution after
+// which it began.
+const redrivenKey = "surfin.redriven"
+
+// checkPublishing refuses a redrive that publishes its output before the step of the items has
+// published its own, or after that step has published again (rule C12b).
+func (r Redrive) checkPublishing(ctx context.Context, run *core.StepRun, parts chunk.Parts) error {
+	if !slices.ContainsFunc(parts.Writers, func(w item.Writer) bool { return item.Publishes(w.Component()) }) {
+		return nil
+	}
+	of, err := r.newest(ctx, run)
+	if err != nil || of == nil {
+		return err
+	}
+	if of.Status != core.StatusCompleted {
+		return &core.RedriveLaterError{Step: *of}
+	}
+	began, continues := run.StepContext().Get(redrivenKey)
+	if continues && began != int64(of.ID) {
+		return &core.RedriveStaleError{Step: *of}
+	}
+	return run.StepContext().Put(redrivenKey, int64(of.ID))
+}
+
+// later returns registry.BuildContext.RedriveLater.
+func (r Redrive) later(run *core.StepRun) func(ctx context.Context) error {
+	return func(ctx context.Context) error {
+		of, err := r.newest(ctx, run)
+		if err != nil || of == nil || of.Status == core.StatusCompleted {
+			return err
+		}
+		return &core.RedriveLaterError{Step: *of}
+	}
+}
+
+// newest returns the newest execution of the step whose items the run redrives; nil if the
+// history does not have it.
+func (r Redrive) newest(ctx context.Context, run *core.StepRun) (*core.StepExecution, error) {
+	records, err := run.Services.Attempts.Newest(ctx, r.Instance, r.recorded(run))
+	if err != nil || len(records) == 0 {
+		return nil, err
+	}
+	return &records[0], nil
+}
+
+// recorded is the recorded name of the step whose items the run redrives.
+func (r Redrive) recorded(run *core.StepRun) string {
+	if len(r.Plan.Parts) > 0 {
+		return run.Step.Name
+	}
+	return r.Plan.Step
 }
 
 // partitionIndexKey is the key of a partition's index in its context.
@@ -113,11 +193,12 @@ const partitionIndexKey = "surfin.index"
 
 // partition is the partition whose items are redriven: what ${part.NAME} reads.
 func (r Redrive) partition(run *core.StepRun) (*core.Partition, bool) {
-	_, name, is := strings.Cut(r.Plan.Step, ":")
+	recorded := r.recorded(run)
+	_, name, is := strings.Cut(recorded, ":")
 	if !is {
 		return nil, false
 	}
-	kept := run.Data.Steps[r.Plan.Step].Context
+	kept := run.Data.Steps[recorded].Context
 	if kept == nil {
 		kept = core.NewExecutionContext()
 	}

@@ -94,7 +94,8 @@ flow:
 	s.refuse = ""
 	plan, err := redrive.New(t.Context(), s.Repository, redrive.Request{Execution: exec.ID})
 	require.NoError(t, err)
-	require.Equal(t, "parts:b", plan.Step)
+	require.Equal(t, "parts", plan.Step)
+	require.Equal(t, []string{"parts:b"}, plan.Parts)
 	records, err := s.Repository.Steps(t.Context(), exec.ID)
 	require.NoError(t, err)
 	steps := map[string]core.StepExecution{}

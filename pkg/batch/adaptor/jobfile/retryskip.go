@@ -178,6 +178,12 @@ func (c *compiler) setRetrySkip(s *stepDef, to *chunk.Config) error {
 		to.ReadAhead = chunk.ReadAheadOff
 	}
 	to.Classify = matchers.Class
+	to.Transient = func(phase core.Phase, err error) bool {
+		if phase == core.PhaseWrite {
+			return matchers.Is("transient", err)
+		}
+		return matchers.Is("deadlock", err) || matchers.Is("serialization", err) // others may be those of what an item asks for
+	}
 	var err error
 	if to.Retry, err = c.retry(s); err != nil {
 		return err

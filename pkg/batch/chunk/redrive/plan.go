@@ -20,7 +20,8 @@ const pageSize = 200
 // Request asks for a plan.
 type Request struct {
 	Execution core.JobExecutionID
-	// Step is the step whose items are redriven; empty: the only one that has any.
+	// Step is the step whose items are redriven, STEP or STEP:PARTITION; empty: the only one
+	// that has any. STEP includes the items of all its partitions.
 	Step string
 	// Edited are items by the number of their skip: only these are redriven. nil: all that
 	// are left, as they are stored.
@@ -42,11 +43,18 @@ type Plan struct {
 	// Items is the number of items to redrive, Texts that of those among them that the
 	// step's reader reads again from their text.
 	Items, Texts int
+	// Parts are the recorded names of the partitions that have the items, sorted; nil: the items
+	// are those of one step execution, Step.
+	Parts []string
 	// Refused are the items that are left but cannot be redriven as they are stored.
 	Refused []Refusal
 
-	items Items
+	items  Items
+	counts map[string]count // by recorded name
 }
+
+// count is Items and Texts of one recorded name.
+type count struct{ items, texts int }
 
 // Items stores skipped items and checkpoints: a core.JobRepository.
 type Items interface {
@@ -78,10 +86,16 @@ func (e *StepsError) Error() string {
 	return "skipped items of more than one step are left: " + strings.Join(e.Steps, ", ")
 }
 
+// Nothing returns the plan of a redrive of a step of which no item is left: it completes what an
+// earlier attempt at the redrive has committed. parts are the partitions as in Plan.Parts.
+func Nothing(items Items, execution core.JobExecutionID, step string, parts []string) *Plan {
+	return &Plan{Request: Request{Execution: execution, Step: step}, Parts: parts, items: items}
+}
+
 // New returns the plan of a redrive of the items that are left. Its error names all edited
 // items that are not left, are of another step or are not whole.
 func New(ctx context.Context, items Items, request Request) (*Plan, error) {
-	p := &Plan{Request: request, items: items}
+	p := &Plan{Request: request, items: items, counts: map[string]count{}}
 	missing := maps.Clone(request.Edited)
 	steps := map[string]bool{}
 	var errs []error
@@ -92,14 +106,20 @@ func New(ctx context.Context, items Items, request Request) (*Plan, error) {
 			}
 			delete(missing, s.ID)
 		}
-		steps[s.Step] = true
+		if strings.Contains(request.Step, partMark) {
+			steps[request.Step] = true
+		} else {
+			steps[stepOf(s.Step)] = true
+		}
 		given, reason := p.given(s)
 		switch {
 		case reason == "":
-			p.Items++
+			n := p.counts[s.Step]
+			n.items++
 			if given.raw != nil {
-				p.Texts++
+				n.texts++
 			}
+			p.counts[s.Step] = n
 		case request.Edited != nil:
 			errs = append(errs, Refusal{s, reason})
 		default:
@@ -126,7 +146,44 @@ func New(ctx context.Context, items Items, request Request) (*Plan, error) {
 		return nil, ErrNothing
 	}
 	p.Step = slices.Collect(maps.Keys(steps))[0]
+	for name, n := range p.counts {
+		p.Items += n.items
+		p.Texts += n.texts
+		if name != p.Step {
+			p.Parts = append(p.Parts, name)
+		}
+	}
+	slices.Sort(p.Parts)
 	return p, nil
+}
+
+// partMark stands between the names of a step and of its partition.
+const partMark = ":"
+
+func stepOf(recorded string) string {
+	step, _, _ := strings.Cut(recorded, partMark)
+	return step
+}
+
+// Of returns the plan of one of the Parts.
+func (p *Plan) Of(part string) *Plan {
+	of := *p
+	of.Step, of.Parts = part, nil
+	of.Items, of.Texts = p.counts[part].items, p.counts[part].texts
+	return &of
+}
+
+// Only restricts the plan to some of its Parts, and returns how many items it has without them.
+func (p *Plan) Only(parts []string) (left int) {
+	for name, n := range p.counts {
+		if !slices.Contains(parts, name) {
+			left += n.items
+			delete(p.counts, name)
+			p.Items, p.Texts = p.Items-n.items, p.Texts-n.texts
+		}
+	}
+	p.Parts = parts
+	return left
 }
 
 // absent returns why an edited item is not among those that are left.
@@ -232,7 +289,7 @@ func (p *Plan) each(ctx context.Context, after int64, f func(s core.SkippedItem)
 
 func (p *Plan) page(ctx context.Context, after int64) ([]core.SkippedItem, error) {
 	page, err := p.items.SkippedItems(ctx, core.SkipFilter{
-		Execution: p.Execution, Step: p.Step, Left: true, After: after, Limit: pageSize,
+		Execution: p.Execution, Step: p.Step, Parts: p.Step != "" && !strings.Contains(p.Step, partMark), Left: true, After: after, Limit: pageSize,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("read the skipped items of execution %d: %w", p.Execution, err)

@@ -123,11 +123,11 @@ func (s *source) Read(context.Context) (secretless, error) {
 func (s *source) Meta() item.Meta { return item.Meta{Path: "in", Line: s.i} }
 
 // step is the chunk step with this reader.
-func (b *bench) step(reader func(ctx context.Context) (item.Reader, error)) (core.Step, error) {
+func (b *bench) step(reader func(ctx context.Context, run *core.StepRun) (item.Reader, error)) (core.Step, error) {
 	c := b.config
 	c.Name, c.Database, c.Skip = "load", b.Database, chunk.LimitSkip{Limit: 1000}
-	c.Assemble = func(ctx context.Context, _ *core.StepRun) (chunk.Parts, error) {
-		r, err := reader(ctx)
+	c.Assemble = func(ctx context.Context, run *core.StepRun) (chunk.Parts, error) {
+		r, err := reader(ctx, run)
 		return chunk.Parts{
 			Reader: r, Processors: []item.Processor{item.EraseProcessor[secretless, secretless](b)},
 			Writers: []item.Writer{item.EraseWriter[secretless](b)},
@@ -137,7 +137,7 @@ func (b *bench) step(reader func(ctx context.Context) (item.Reader, error)) (cor
 }
 
 func (b *bench) original(t require.TestingT, n int64) *core.JobExecution {
-	step, err := b.step(func(context.Context) (item.Reader, error) {
+	step, err := b.step(func(context.Context, *core.StepRun) (item.Reader, error) {
 		return item.EraseReader[secretless](&source{b: b, n: n}), nil
 	})
 	require.NoError(t, err)
@@ -149,8 +149,8 @@ func (b *bench) original(t require.TestingT, n int64) *core.JobExecution {
 // redrive runs the plan as instance n.
 func (b *bench) redrive(t require.TestingT, plan *redrive.Plan, n int64) *core.JobExecution {
 	step, err := redrive.NewStep(plan, nil, func(s *redrive.Step) (core.Step, error) {
-		return b.step(func(ctx context.Context) (item.Reader, error) {
-			return s.Reader(ctx, item.TypeOf[secretless](""), item.EraseReader[secretless](&source{b: b}))
+		return b.step(func(ctx context.Context, run *core.StepRun) (item.Reader, error) {
+			return s.Reader(ctx, run, item.TypeOf[secretless](""), item.EraseReader[secretless](&source{b: b}))
 		})
 	})
 	require.NoError(t, err)
@@ -398,13 +398,19 @@ func TestColumnsThatOnlyTheSourceKnewAreTakenFromTheStoredItems(t *testing.T) {
 	itemType := item.RowOf("", open)
 	exec, ids := b.stored(t, secretless{ID: 1}, secretless{ID: 2}, secretless{ID: 3})
 	read := func(texts ...string) (list []item.Row, err error) {
+		var reader item.Reader
 		edited := map[int64]redrive.Edit{}
 		for i, text := range texts {
 			edited[ids[i]] = redrive.Edit{Item: json.RawMessage(text)}
 		}
-		step, err := redrive.NewStep(b.plan(t, redrive.Request{Execution: exec.ID, Edited: edited}), nil, func(*redrive.Step) (core.Step, error) { return chunkless(nil), nil })
+		step, err := redrive.NewStep(b.plan(t, redrive.Request{Execution: exec.ID, Edited: edited}), nil, func(s *redrive.Step) (core.Step, error) {
+			return chunkless(func(ctx context.Context, run *core.StepRun) (err error) {
+				reader, err = s.Reader(ctx, run, itemType, nil)
+				return err
+			}), nil
+		})
 		require.NoError(t, err)
-		reader, err := step.Reader(t.Context(), itemType, nil)
+		err = step.Execute(t.Context(), &core.StepRun{Services: core.StepServices{Checkpoints: b.Repository}, Step: &core.StepExecution{Name: "load"}})
 		if err != nil {
 			return nil, err
 		}

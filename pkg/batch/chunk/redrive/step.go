@@ -2,6 +2,7 @@ package redrive
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"time"
@@ -16,16 +17,23 @@ type Step struct {
 	core.Step
 	plan    *Plan
 	earlier map[string]core.StepExecution
-	reader  *reader // of the execution in progress
 }
 
 // Reader makes the reader of one execution of the step, which the step assembles in place
 // of its own. itemType is the type of the items of its own reader; own is that reader, which
 // reads the texts of the plan, and may be nil where the plan has none.
-func (s *Step) Reader(ctx context.Context, itemType item.Type, own item.Reader) (item.Reader, error) {
+func (s *Step) Reader(ctx context.Context, run *core.StepRun, itemType item.Type, own item.Reader) (item.Reader, error) {
+	m, ok := run.Services.Checkpoints.(*marking)
+	if !ok {
+		return nil, errors.New("redrive: the step's reader is made outside of Execute")
+	}
+	plan := s.plan
+	if len(plan.Parts) > 0 {
+		plan = plan.Of(run.Step.Name)
+	}
 	var err error
-	s.reader, err = newReader(ctx, s.plan, itemType, own)
-	return s.reader, err
+	m.reader, err = newReader(ctx, plan, itemType, own)
+	return m.reader, err
 }
 
 // NewStep returns the step of a plan. earlier are the steps of the redriven execution, by
@@ -74,7 +82,7 @@ func (s *Step) Execute(ctx context.Context, run *core.StepRun) error {
 	}
 	maps.Copy(steps, run.Data.Steps)
 	run.Data.Steps = steps
-	run.Services.Checkpoints = &marking{CheckpointStore: run.Services.Checkpoints, step: s, run: run}
+	run.Services.Checkpoints = &marking{CheckpointStore: run.Services.Checkpoints, items: s.plan.items, run: run}
 	run.Services.Stores = oneDatabase{}
 	return s.Step.Execute(ctx, run)
 }
@@ -83,8 +91,9 @@ func (s *Step) Execute(ctx context.Context, run *core.StepRun) error {
 // in the same transaction, except those that are skipped again.
 type marking struct {
 	core.CheckpointStore
-	step *Step
-	run  *core.StepRun
+	items  Items
+	run    *core.StepRun
+	reader *reader // of the execution in progress
 }
 
 func (m *marking) Checkpoint(ctx context.Context, ref core.StepRef, c core.Checkpoint) error {
@@ -92,7 +101,7 @@ func (m *marking) Checkpoint(ctx context.Context, ref core.StepRef, c core.Check
 		return err
 	}
 	from, to := outcomes(m.run.Step.Counters), outcomes(c.Counters)
-	ids, err := m.step.reader.committed(from, to)
+	ids, err := m.reader.committed(from, to)
 	if err != nil {
 		return err
 	}
@@ -113,7 +122,7 @@ func (m *marking) Checkpoint(ctx context.Context, ref core.StepRef, c core.Check
 			done = append(done, id)
 		}
 	}
-	return m.step.plan.items.MarkRedriven(ctx, m.run.Data.Job.ID, done)
+	return m.items.MarkRedriven(ctx, m.run.Data.Job.ID, done)
 }
 
 // oneDatabase refuses a step whose rows are elsewhere than the skipped items: rows

@@ -165,6 +165,13 @@ func (m *Matchers) Class(err error) string {
 	return best.Name
 }
 
+// Is reports whether err belongs to the named matcher, or to one below it. A name that no matcher
+// has is false.
+func (m *Matchers) Is(name string, err error) bool {
+	n := m.byName[name]
+	return n != nil && err != nil && n.matches(err)
+}
+
 // needsArgument: without one it stands for no error at all.
 func (n *node) needsArgument() bool { return n.New != nil && n.Match == nil && len(n.children) == 0 }
 

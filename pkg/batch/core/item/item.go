@@ -247,6 +247,20 @@ type Finisher interface {
 	Finish(ctx context.Context) error
 }
 
+// Publisher is implemented by those Finishers that may have nothing to publish: a writer made of
+// other writers asks them.
+type Publisher interface{ Publishes() bool }
+
+// Publishes reports whether a component publishes its output when its step completes: a Finisher
+// does, unless it is a Publisher that says no.
+func Publishes(component any) bool {
+	if p, ok := component.(Publisher); ok {
+		return p.Publishes()
+	}
+	_, ok := component.(Finisher)
+	return ok
+}
+
 // Meta is where an item came from: `meta.line`, `meta.path`, `meta.index` and `meta.row` of
 // expressions.
 type Meta struct {

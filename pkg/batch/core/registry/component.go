@@ -132,6 +132,9 @@ type BuildContext struct {
 	// RedriveOf is the instance whose skipped items the step is run through again (rule
 	// C12); 0: it is not.
 	RedriveOf core.JobInstanceID
+	// RedriveLater returns a *core.RedriveLaterError if the step of RedriveOf has not completed
+	// (rule C12b); nil if nothing is redriven.
+	RedriveLater func(ctx context.Context) error
 	// FileMode are the permissions of files that the component makes (the setting
 	// files.mode); 0: 0600.
 	FileMode fs.FileMode

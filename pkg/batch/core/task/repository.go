@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"slices"
 	"time"
 
 	"github.com/surfin-batch/surfin/pkg/batch/core"
@@ -32,7 +34,9 @@ type Submissions interface {
 	// CancelGroup notes that the cancellation was requested, and cancels what is unfinished.
 	// A group that is over is a *GroupOverError.
 	CancelGroup(ctx context.Context, id GroupID, actor, reason string) (core.Answer, error)
-	// Rerun makes MoveRerun: attempts are counted anew, and kept.
+	// Rerun makes MoveRerun. The attempts of the task and of its group are counted from zero
+	// again, and kept; the deadline of the group does not hold for the task any more, and the
+	// cancellation of the group is withdrawn.
 	Rerun(ctx context.Context, id ID, actor, reason string) (core.Answer, []Delivery, error)
 	// Continue makes MoveRerun of all tasks of a group that ended without success, for a step
 	// that waits for the group from now on, and withdraws the cancellation of the group. It makes
@@ -47,7 +51,8 @@ type Executions interface {
 	// that another one has, that is over, or that has another epoch, the answer is
 	// core.Duplicate or an error as of guard.Table. A worker that executes it itself, in that
 	// epoch, gets Claimed beside core.Duplicate: its first answer was lost. A task beyond the
-	// budget of its group ends instead: Claimed is nil and the answer core.Applied.
+	// budget of its group ends instead: Claimed is nil and the answer core.Applied. A task of a
+	// group whose decider the worker lacks stays: a *NoDeciderError.
 	Claim(ctx context.Context, d Delivery, by Claimant) (*Claimed, core.Answer, error)
 	// Assign makes MoveAssign, and Start MoveStart of what was assigned: Claim in two parts,
 	// for a worker that takes more than it starts.
@@ -61,8 +66,9 @@ type Executions interface {
 	Heartbeat(ctx context.Context, by Claimant, held []Ref) (lost []Lost, err error)
 	// Leave notes that a worker has stopped.
 	Leave(ctx context.Context, worker string) error
-	// Due returns deliveries that wait, of the types, oldest first within a priority.
-	Due(ctx context.Context, types []string, limit int) ([]Delivery, error)
+	// Due returns deliveries that wait, of the types and of groups that name no decider or one
+	// of deciders, oldest first within a priority.
+	Due(ctx context.Context, types, deciders []string, limit int) ([]Delivery, error)
 	// DueOf is Due of one group, whatever the types.
 	DueOf(ctx context.Context, group GroupID, limit int) ([]Delivery, error)
 }
@@ -76,8 +82,9 @@ type Maintenance interface {
 	// Confirm marks executions whose heartbeat is overdue (continuation_state CONFIRMING).
 	Confirm(ctx context.Context, limit int) (int, error)
 	// Reap makes MoveLose or MoveLoseForGood of executions whose owner has not confirmed by
-	// its deadline.
-	Reap(ctx context.Context, limit int, decide Decide) (int, error)
+	// its deadline. Those of groups that name none of deciders stay until the deadline of their
+	// group.
+	Reap(ctx context.Context, limit int, deciders []string, decide Decide) (int, error)
 	// ExpireDeadlines makes MoveDeadline of tasks that nobody executes, past the deadline of
 	// their group.
 	ExpireDeadlines(ctx context.Context, limit int) (int, error)
@@ -101,6 +108,9 @@ type Queries interface {
 	Workers(ctx context.Context) ([]Worker, error)
 	// WaitingTypes returns the types of tasks that wait to be executed, sorted.
 	WaitingTypes(ctx context.Context) ([]string, error)
+	// WaitingDeciders returns the deciders that groups with tasks that are not over name and no
+	// live worker has, with the numbers of these tasks, by name.
+	WaitingDeciders(ctx context.Context) ([]WaitingDecider, error)
 	// Results returns the values of the Json artifacts of a group's tasks, of the attempt that
 	// succeeded, in the order of the submission: for a task with several the last one, and null
 	// for one that has none or did not succeed. nil where they have more than limit bytes.
@@ -135,6 +145,18 @@ type Submission struct {
 	Step core.StepExecutionID `json:"-"`
 }
 
+// Check reports everything that is wrong with the texts of the group. Its tasks and its budget have
+// checks of their own.
+func (s Submission) Check() error {
+	var errs []error
+	for _, text := range []boundedText{
+		{"title", s.Title, maxTitle}, {"type", s.Type, maxType}, {"idempotency_key", s.IdempotencyKey, maxGroupKey}, {"decider", s.Decider, maxType},
+	} {
+		errs = append(errs, text.check())
+	}
+	return errors.Join(errs...)
+}
+
 // ErrOtherSubmission says that an idempotency key was used for another submission.
 var ErrOtherSubmission = errors.New("the idempotency key was used for something else")
 
@@ -163,10 +185,28 @@ type Claimant struct {
 	Worker   string
 	Capacity int
 	Types    []string
+	// Deciders are the names of those that it has: it claims tasks of groups that name one of
+	// them, or none.
+	Deciders []string
 	// Parts says that it takes parts of steps, and continues parked executions.
 	Parts        bool
 	Version      string
 	Lease, Grace time.Duration
+}
+
+// Decides reports whether the worker may decide for a group that names a decider; "": the
+// default one, which every worker has.
+func (c Claimant) Decides(decider string) bool {
+	return decider == "" || slices.Contains(c.Deciders, decider)
+}
+
+// NoDeciderError refuses a claim: the worker lacks the decider that the group names, and no
+// other one may decide what becomes of its attempts. The task waits for a worker that has it.
+type NoDeciderError struct{ Decider string }
+
+// Error names the decider.
+func (e *NoDeciderError) Error() string {
+	return fmt.Sprintf("its group names the decider %q, which this worker does not have: it waits for one that does", e.Decider)
 }
 
 // Ref is what a worker says of the attempt that it executes.
@@ -265,6 +305,12 @@ type DecisionRecord struct {
 	DecidedAt time.Time `json:"decided_at"`
 }
 
+// WaitingDecider is a decider that tasks wait for.
+type WaitingDecider struct {
+	Name  string `json:"name"`
+	Tasks int    `json:"tasks"`
+}
+
 // WorkerActive is the state of a worker that is alive.
 const WorkerActive = "ACTIVE"
 
@@ -273,6 +319,7 @@ type Worker struct {
 	Name        string    `json:"name"`
 	Capacity    int       `json:"capacity"`
 	Types       []string  `json:"types"`
+	Deciders    []string  `json:"deciders"`
 	Parts       bool      `json:"parts"` // it takes parts of steps, and continues parked executions
 	Version     string    `json:"version"`
 	State       string    `json:"state"` // ACTIVE, GONE (it left), LOST (its lease ended)

@@ -66,10 +66,12 @@ const (
 
 // The limits of a spec, in bytes.
 const (
-	maxType    = 100
-	maxKey     = 200
-	maxTitle   = 1000
-	maxPayload = 1 << 20
+	maxType = 100
+	maxKey  = 200
+	// maxGroupKey is more: the API puts the name of its client before a key of maxKey bytes.
+	maxGroupKey = 300
+	maxTitle    = 1000
+	maxPayload  = 1 << 20
 )
 
 // TypeOr returns the type of the task in a group whose own type is given.
@@ -93,16 +95,8 @@ func (s Spec) Check() error {
 	if s.Type == "" {
 		wrong("type: the task has none, its seed_action_hint has none, and its group has none")
 	}
-	for _, text := range []struct {
-		name, text string
-		most       int
-	}{{"type", s.Type, maxType}, {"idempotency_key", s.IdempotencyKey, maxKey}, {"title", s.Title, maxTitle}, {"intent", s.Intent, maxPayload}} {
-		if len(text.text) > text.most {
-			wrong("%s: it has %d bytes, and may have %d", text.name, len(text.text), text.most)
-		}
-		if !isStorable(text.text) {
-			wrong("%s: %q is not a text of UTF-8 without NUL", text.name, text.text)
-		}
+	for _, text := range []boundedText{{"type", s.Type, maxType}, {"idempotency_key", s.IdempotencyKey, maxKey}, {"title", s.Title, maxTitle}, {"intent", s.Intent, maxPayload}} {
+		errs = append(errs, text.check())
 	}
 	for _, doc := range []struct {
 		name string
@@ -122,6 +116,23 @@ func (s Spec) Check() error {
 	}
 	if s.Timeout < 0 {
 		wrong("timeout: it is %v, and may not be negative", s.Timeout)
+	}
+	return errors.Join(errs...)
+}
+
+// boundedText is a text of a submission, and how many bytes it may have.
+type boundedText struct {
+	name, text string
+	most       int
+}
+
+func (t boundedText) check() error {
+	var errs []error
+	if len(t.text) > t.most {
+		errs = append(errs, fmt.Errorf("%s: it has %d bytes, and may have %d", t.name, len(t.text), t.most))
+	}
+	if !isStorable(t.text) {
+		errs = append(errs, fmt.Errorf("%s: %q is not a text of UTF-8 without NUL", t.name, t.text))
 	}
 	return errors.Join(errs...)
 }

@@ -160,7 +160,7 @@ func operationCost(b *bench) {
 	require.Len(b, w.take(), 9, "three that lock the newest attempt, two guarded updates, three batches of audit rows, the child jobs")
 	_, err = b.repo.Recover(b.ctx, operator, nil)
 	require.NoError(b, err)
-	require.Len(b, w.take(), 2, "nothing is lost")
+	require.Len(b, w.take(), 3, "nothing is lost, and no outcome is to be settled")
 }
 
 func checkpointCost(b *bench) {

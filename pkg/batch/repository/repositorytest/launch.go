@@ -22,6 +22,8 @@ func launchTests() []test {
 		{"a failed or stopped instance is attempted again", attemptsAgain},
 		{"a job that is not restartable is refused after a failure", notRestartable},
 		{"an abandoned or unknown execution is not followed by another", abandonedOrUnknown},
+		{"a COMMIT whose reply was lost is settled where a checkpoint tells what it did, and nothing else is", settled},
+		{"a launch whose reply was lost finds its own execution", launchedAgain},
 		{"of many launches at once exactly one wins", oneWins},
 		{"the unique active execution refuses what the lock would let pass", uniqueActive},
 		{"of the instances with one key one runs", oneOfAKey},
@@ -187,6 +189,62 @@ func abandonedOrUnknown(b *bench) {
 	require.Equal(b, ended.EndedAt, abandoned.EndedAt, "an act of an operator is not an end")
 	require.Equal(b, "commit: connection lost", abandoned.Error)
 	require.Equal(b, core.ExitUnknown, abandoned.ExitCode)
+}
+
+func settled(b *bench) {
+	lost := core.StepChange{To: core.StatusUnknown, ExitCode: core.ExitUnknown, Error: "commit: connection lost", Settles: true}
+	_, ref := b.started("a", 1)
+	_, step := b.step(ref, "load", nil)
+	b.end(step, lost)
+	require.True(b, b.onlyStep(ref.ID).Settles)
+	b.change(ref, core.JobChange{To: core.StatusUnknown, ExitCode: core.ExitUnknown, Settles: true})
+	require.True(b, b.execution(ref.ID).Settles)
+	next, err := b.repo.Launch(b.ctx, b.request("b", 1))
+	require.NoError(b, err)
+	require.Equal(b, core.StatusFailed, next.Previous.Status)
+	require.False(b, next.TookOver)
+	was := b.execution(ref.ID)
+	require.Equal(b, core.StatusFailed, was.Status)
+	require.Equal(b, core.ExitFailed, was.ExitCode)
+	require.Equal(b, ref.Epoch+1, was.Epoch)
+	require.Equal(b, core.StatusFailed, b.onlyStep(ref.ID).Status)
+	require.ErrorIs(b, b.checkpoint(step, core.Checkpoint{}), core.ErrLostOwner)
+
+	_, other := b.started("c", 2)
+	_, step = b.step(other, "load", nil)
+	b.end(step, lost)
+	_, step = b.step(other, "authored", nil)
+	b.end(step, core.StepChange{To: core.StatusUnknown, ExitCode: core.ExitUnknown})
+	b.change(other, core.JobChange{To: core.StatusUnknown, ExitCode: core.ExitUnknown, Settles: true})
+	_, err = b.repo.Launch(b.ctx, b.request("d", 2))
+	require.ErrorIs(b, err, core.ErrUnknownStatus, "nothing tells the outcome of one of its steps")
+
+	_, third := b.started("e", 3)
+	_, step = b.step(third, "load", nil)
+	b.end(step, lost)
+	b.change(third, core.JobChange{To: core.StatusUnknown, ExitCode: core.ExitUnknown, Settles: true})
+	ended, err := b.repo.Recover(b.ctx, operator, nil)
+	require.NoError(b, err)
+	require.Len(b, ended, 1)
+	require.Equal(b, third.ID, ended[0].ID)
+	require.Equal(b, core.StatusFailed, ended[0].Status)
+	require.Equal(b, core.StatusUnknown, b.execution(other.ID).Status)
+}
+
+func launchedAgain(b *bench) {
+	req := b.request("a", 1)
+	first, err := b.repo.Launch(b.ctx, req)
+	require.NoError(b, err)
+	req.Again = true
+	second, err := b.repo.Launch(b.ctx, req)
+	require.NoError(b, err)
+	require.Equal(b, first.Execution.ID, second.Execution.ID)
+	require.Nil(b, second.Previous)
+	other := b.request("b", 1)
+	other.Again = true
+	_, err = b.repo.Launch(b.ctx, other)
+	require.ErrorAs(b, err, new(*core.AlreadyRunningError), "of another launch it is not")
+	require.Equal(b, 1, b.count("%sjob_execution"))
 }
 
 func oneWins(b *bench) {

@@ -122,9 +122,9 @@ func stopOfChildren(b *bench) {
 func ownerFinishesStopping(b *bench) {
 	for day, end := range []core.Status{core.StatusStopped, core.StatusCompleted, core.StatusFailed, core.StatusUnknown} {
 		_, ref := b.started("a", int64(day))
+		_, step := b.step(ref, "one", nil)
 		_, err := b.repo.RequestStop(b.ctx, ref.ID, "test")
 		require.NoError(b, err)
-		_, step := b.step(ref, "one", nil)
 		b.end(step, core.StepChange{To: core.StatusStopped})
 		b.change(ref, core.JobChange{To: end})
 	}

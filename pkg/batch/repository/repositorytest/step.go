@@ -15,6 +15,7 @@ func stepTests() []test {
 		{"a step goes on where the earlier attempt ended", stepGoesOn},
 		{"the end of a step writes counters and results", endStepIsWritten},
 		{"no step outlives its job", noStepOutlivesJob},
+		{"nothing starts after a stop, except in finally", nothingStartsAfterStop},
 		{"results keep ints and floats apart", resultsKeepTypes},
 	}
 }
@@ -152,4 +153,52 @@ func noStepOutlivesJob(b *bench) {
 		}, seen[1])
 		require.Equal(b, 1, b.count("%saudit WHERE detail = 'the job ended before the step did' AND job_execution_id = "+b.db.Dialect().Placeholder(1), int64(ref.ID)))
 	}
+}
+
+func nothingStartsAfterStop(b *bench) {
+	exec, ref := b.started("a", 1)
+	_, manager := b.step(ref, "parts", nil)
+	parts := []core.Partition{{Name: "0"}, {Name: "1"}}
+	planned, err := b.repo.PlanPartitions(b.ctx, ref, core.PartitionPlan{Step: "parts", Manager: manager, Parts: parts})
+	require.NoError(b, err)
+	require.NoError(b, b.repo.BeginStep(b.ctx, stepRef(planned[0])))
+	onWorkers, err := b.repo.PlanPartitions(b.ctx, ref, core.PartitionPlan{Step: "remote", Manager: manager, Parts: parts[:1], ForWorkers: true})
+	require.NoError(b, err)
+	_, err = b.repo.RequestStop(b.ctx, exec.ID, "test")
+	require.NoError(b, err)
+
+	b.events.take()
+	_, err = b.repo.StartStep(b.ctx, ref, core.StepStart{Name: "next"})
+	require.ErrorIs(b, err, core.ErrStopped)
+	_, err = b.repo.StartStep(b.ctx, ref, core.StepStart{Name: "next", Noop: true})
+	require.ErrorIs(b, err, core.ErrStopped)
+	require.Empty(b, b.events.take(), "that is not a fault of the caller")
+	require.ErrorIs(b, b.repo.BeginStep(b.ctx, stepRef(planned[1])), core.ErrStopped)
+	require.Nil(b, b.assign("w"))
+	steps, err := b.repo.StepsByID(b.ctx, []core.StepExecutionID{onWorkers[0].ID})
+	require.NoError(b, err)
+	require.Equal(b, core.StatusStopped, steps[onWorkers[0].ID].Status)
+	_, err = b.repo.StartStep(b.ctx, core.JobRef{ID: exec.ID, Owner: owner("b"), Epoch: 1}, core.StepStart{Name: "next"})
+	require.ErrorIs(b, err, core.ErrLostOwner)
+	request := b.request("a", 50)
+	request.Parent, request.ParentCall = exec.ID, manager.ID
+	child, err := b.repo.Launch(b.ctx, request)
+	require.NoError(b, err)
+	require.True(b, child.Execution.StopRequested)
+
+	_, err = b.repo.StartStep(b.ctx, ref, core.StepStart{Name: "recorded again", Always: true})
+	require.NoError(b, err)
+	last, err := b.repo.StartStep(b.ctx, ref, core.StepStart{Name: "last", Visit: core.Visit{Flow: core.FlowFinally, Ordinal: 1, Element: "last"}})
+	require.NoError(b, err)
+	cleaning, err := b.repo.PlanPartitions(b.ctx, ref, core.PartitionPlan{Step: "last", Manager: stepRef(*last), Parts: parts[:1]})
+	require.NoError(b, err)
+	require.NoError(b, b.repo.BeginStep(b.ctx, stepRef(cleaning[0])))
+	request = b.request("a", 51)
+	request.Parent, request.ParentCall = exec.ID, last.ID
+	child, err = b.repo.Launch(b.ctx, request)
+	require.NoError(b, err)
+	require.False(b, child.Execution.StopRequested)
+	_, err = b.repo.RequestStop(b.ctx, exec.ID, "test")
+	require.NoError(b, err)
+	require.False(b, b.execution(child.Execution.ID).StopRequested, "a repeated request leaves it alone, too")
 }

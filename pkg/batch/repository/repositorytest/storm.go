@@ -103,6 +103,10 @@ func (b *bench) writeOn(db tx.Database, repo core.JobRepository, req core.Launch
 		earlier = &h.Last
 	}
 	step, err := repo.StartStep(b.ctx, ref, core.StepStart{Name: "load", Earlier: earlier})
+	if errors.Is(err, core.ErrStopped) { // an operator was faster (rule L13)
+		_, err = repo.ChangeJob(b.ctx, ref, core.JobChange{To: core.StatusStopped})
+		return onlyRefused(err)
+	}
 	if err != nil {
 		return onlyRefused(err)
 	}

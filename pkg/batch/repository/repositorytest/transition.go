@@ -22,6 +22,7 @@ func transitionTests() []test {
 		{"a message that no database could hold is stored all the same", hostileMessages},
 		{"a transition is part of the transaction that the context carries", transitionJoins},
 		{"a transition and its audit row are one", auditIsOne},
+		{"a start whose reply was lost finds its own step, and its own plan", startedAgain},
 		{"an owner whose reclaims got no reply ends its step, and an abandoned attempt does not", lostReclaims},
 	}
 }
@@ -212,6 +213,35 @@ func auditIsOne(b *bench) {
 		{act: "end step", actor: me, step: int64(step.ID), from: "STARTED", to: "FAILED", epoch: 1, detail: "disk full"},
 		{act: "change job", actor: me, from: "STARTED", to: "FAILED", epoch: 1, detail: "step one failed"},
 	}, lines)
+}
+
+func startedAgain(b *bench) {
+	_, ref := b.started("a", 1)
+	start := core.StepStart{Name: "load", Visit: core.Visit{Ordinal: 1, Element: "load"}}
+	first, err := b.repo.StartStep(b.ctx, ref, start)
+	require.NoError(b, err)
+	start.Again = true
+	second, err := b.repo.StartStep(b.ctx, ref, start)
+	require.NoError(b, err)
+	require.Equal(b, first.ID, second.ID)
+	start.Visit.Ordinal = 2 // of the next round
+	third, err := b.repo.StartStep(b.ctx, ref, start)
+	require.NoError(b, err)
+	require.NotEqual(b, first.ID, third.ID)
+
+	plan := core.PartitionPlan{Manager: stepRef(*first), Step: "load", Parts: parts(3)}
+	planned, err := b.repo.PlanPartitions(b.ctx, ref, plan)
+	require.NoError(b, err)
+	plan.Again = true
+	again, err := b.repo.PlanPartitions(b.ctx, ref, plan)
+	require.NoError(b, err)
+	require.Len(b, again, 3)
+	for i := range planned {
+		require.Equal(b, planned[i].ID, again[i].ID)
+	}
+	open, err := b.repo.OpenParts(b.ctx, first.ID)
+	require.NoError(b, err)
+	require.Equal(b, int64(3), open, "they are counted once")
 }
 
 func lostReclaims(b *bench) {

@@ -122,6 +122,11 @@ func (r *Repository) Rerun(ctx context.Context, id task.ID, actor, reason string
 	var refused error
 	var waiting []task.Delivery
 	err := r.transact(ctx, func(ctx context.Context) error {
+		var groups []task.GroupID
+		err := r.scan(ctx, &groups, "SELECT id FROM {task_group} WHERE id = (SELECT group_id FROM {task} WHERE id = ?){lock}", id)
+		if err != nil {
+			return err
+		}
 		moved, refused = r.tasks.Move(ctx, guard.Request{
 			ID: int64(id), Move: task.MoveRerun,
 			Where: []guard.Condition{r.letGoOf()}, Set: r.rerunning(),
@@ -129,7 +134,9 @@ func (r *Repository) Rerun(ctx context.Context, id task.ID, actor, reason string
 		if moved.Answer != core.Applied {
 			return nil
 		}
-		var err error
+		if err := r.countAnew(ctx, groups[0]); err != nil {
+			return err
+		}
 		if waiting, err = r.byID(ctx, []int64{int64(id)}); err != nil {
 			return err
 		}

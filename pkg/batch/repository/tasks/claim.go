@@ -2,8 +2,8 @@ package tasks
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/surfin-batch/surfin/internal/gormtx"
@@ -35,6 +35,9 @@ func (r *Repository) claimable() []guard.Condition {
 	return []guard.Condition{
 		{SQL: r.sql("next_run_at IS NULL OR next_run_at <= {now}"), Reason: "it is not due yet"},
 		{SQL: r.sql("deadline_at IS NULL OR deadline_at > {now}"), Reason: "the deadline of its group has passed"},
+		{SQL: r.sql(`NOT EXISTS (SELECT 1 FROM {task_group} g JOIN {step_execution} s ON s.id = g.step_execution_id
+			JOIN {job_execution} j ON j.id = s.job_execution_id
+			WHERE g.id = group_id AND j.stop_requested AND s.flow <> '` + core.FlowFinally + `')`), Reason: "the execution of its step was asked to stop"},
 	}
 }
 
@@ -62,6 +65,7 @@ type claimed struct {
 	Row              taskRow `gorm:"embedded"`
 	Decider          string
 	MaxTotalAttempts int64
+	Stalled          bool
 	StepExecutionID  *core.StepExecutionID
 	Now              gormtx.Instant
 }
@@ -72,6 +76,9 @@ func (r *Repository) begin(ctx context.Context, d task.Delivery, by task.Claiman
 	move.ID, move.Epoch = int64(d.ID), d.Epoch
 	if c, err := r.beginAtOnce(ctx, by, move); err != nil || c != nil {
 		return c, core.Applied, named(d.ID, err)
+	}
+	if err := r.decides(ctx, d.ID, by); err != nil {
+		return nil, core.Rejected, named(d.ID, err)
 	}
 	var result *task.Claimed
 	var moved guard.Result[task.State]
@@ -105,12 +112,35 @@ func (r *Repository) begin(ctx context.Context, d task.Delivery, by task.Claiman
 	return result, moved.Answer, refused
 }
 
-// beginAtOnce is begin in one statement, of a task whose group does not bound the attempts
-// of all its tasks; nil: begin finds out why not.
+// decides reports a *task.NoDeciderError where the group of a task names a decider that the
+// worker lacks: another one would decide what becomes of the attempt.
+func (r *Repository) decides(ctx context.Context, id task.ID, by task.Claimant) error {
+	var names []string
+	err := r.scan(ctx, &names, "SELECT decider FROM {task_group} WHERE id = (SELECT group_id FROM {task} WHERE id = ?)", id)
+	if err != nil || len(names) == 0 || by.Decides(names[0]) {
+		return err
+	}
+	return &task.NoDeciderError{Decider: names[0]}
+}
+
+// decidable is the condition on a group's column decider that the claimant has that decider.
+func decidable(column string, deciders []string) (sql string, args []any) {
+	args = []any{""}
+	for _, name := range deciders {
+		args = append(args, name)
+	}
+	return column + " IN (?" + strings.Repeat(", ?", len(deciders)) + ")", args
+}
+
+// beginAtOnce is begin in one statement, of a task whose group does not bound the attempts of all
+// its tasks, has made progress and has a decider that the worker knows; nil: begin finds out why not.
 func (r *Repository) beginAtOnce(ctx context.Context, by task.Claimant, move guard.Request) (*task.Claimed, error) {
 	var row claimed
 	var attempt task.AttemptID
-	move.Where = append(move.Where, guard.Condition{SQL: r.sql("(SELECT max_total_attempts FROM {task_group} WHERE id = group_id) = 0")})
+	known, names := decidable("own.decider", by.Deciders)
+	move.Where = append(move.Where, guard.Condition{
+		SQL: r.sql("EXISTS (SELECT 1 FROM {task_group} own WHERE own.id = group_id AND own.max_total_attempts = 0 AND NOT own.stalled AND " + known + ")"), Args: names,
+	})
 	move.With = []guard.Step{{
 		SQL: r.sql(`INSERT INTO {task_attempt} (task_id, group_id, number, epoch, state, worker, started_at)
 			SELECT id, group_id, tries, epoch, ?, worker, {now} FROM moved RETURNING id`),
@@ -148,7 +178,7 @@ func (r *Repository) claimedBefore(ctx context.Context, d task.Delivery, by task
 	return rows[0].given(attempts[0].ID, by)
 }
 
-const selectClaimed = `SELECT t.*, g.decider, g.max_total_attempts, g.step_execution_id, {now} AS now FROM {task} t JOIN {task_group} g ON g.id = t.group_id`
+const selectClaimed = `SELECT t.*, g.decider, g.max_total_attempts, g.stalled, g.step_execution_id, {now} AS now FROM {task} t JOIN {task_group} g ON g.id = t.group_id`
 
 // given is what a worker is given of a task whose attempt has begun.
 func (row *claimed) given(attempt task.AttemptID, by task.Claimant) (*task.Claimed, error) {
@@ -180,33 +210,40 @@ func (r *Repository) attempt(ctx context.Context, row *claimed, by task.Claimant
 }
 
 // lockBounded locks the row of the task's group where that bounds the attempts of all its
-// tasks, so that two claims do not both take the last one. Groups are locked before tasks.
+// tasks, or has made no progress, so that two claims do not both take the last attempt. Groups
+// are locked before tasks.
 func (r *Repository) lockBounded(ctx context.Context, id task.ID) error {
 	var locked []task.GroupID
-	return r.scan(ctx, &locked, "SELECT id FROM {task_group} WHERE id = (SELECT group_id FROM {task} WHERE id = ?) AND max_total_attempts > 0{lock}", id)
+	return r.scan(ctx, &locked, "SELECT id FROM {task_group} WHERE id = (SELECT group_id FROM {task} WHERE id = ?) AND (max_total_attempts > 0 OR stalled){lock}", id)
 }
 
-// isOverBudget ends a task whose group has had all its attempts. The group's row is locked.
+// isOverBudget ends a task whose group has had all its attempts, or whose attempts came to
+// nothing too often. The group's row is locked. A group that has made progress since is not
+// stalled any more.
 func (r *Repository) isOverBudget(ctx context.Context, row *claimed, by task.Claimant) (bool, error) {
-	if row.MaxTotalAttempts == 0 {
+	if row.MaxTotalAttempts == 0 && !row.Stalled {
 		return false, nil
 	}
 	group, err := r.lockGroup(ctx, row.Row.GroupID)
 	if err != nil {
 		return false, err
 	}
-	var n int
-	if err := r.scan(ctx, &n, "SELECT count(*) FROM {task_attempt} WHERE group_id = ? AND id > ?", row.Row.GroupID, group.CountedAfter); err != nil {
+	budget, err := group.budget()
+	if err != nil {
 		return false, err
 	}
-	var budget task.Budget
-	if err := json.Unmarshal([]byte(group.Budget), &budget); err != nil {
-		return false, fmt.Errorf("the stored budget of group %d: %w", group.ID, err)
+	spent, err := r.spentBy(ctx, group.ID, group.CountedAfter, budget)
+	if err != nil {
+		return false, err
 	}
-	spent := task.Spent{Attempts: row.Row.Attempts - 1, TotalAttempts: n}
-	why := task.Budget{MaxAttempts: budget.MaxAttempts, MaxTotalAttempts: budget.MaxTotalAttempts}.Exhausted(spent)
+	spent.Attempts = row.Row.Attempts - 1
+	why := budget.Exhausted(spent)
 	if why == "" {
-		return false, nil
+		if !group.Stalled {
+			return false, nil
+		}
+		_, err := r.exec(ctx, "UPDATE {task_group} SET stalled = FALSE WHERE id = ?", group.ID)
+		return false, err
 	}
 	_, err = r.tasks.Move(ctx, guard.Request{
 		ID: int64(row.Row.ID), Move: task.MoveFail, Epoch: row.Row.Epoch, Trigger: "budget", Where: []guard.Condition{ownedBy(by.Worker)},

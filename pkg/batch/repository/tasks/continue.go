@@ -25,9 +25,10 @@ func (r *Repository) rerunningLater() []guard.Assignment {
 	return []guard.Assignment{guard.SetSQL("next_run_at", "lease_until"), r.now("updated_at")}
 }
 
-// countAnew begins the budget of a group anew: attempts until now do not count any more.
+// countAnew begins the budget of a group anew: attempts until now do not count any more. It
+// withdraws the cancellation of the group.
 func (r *Repository) countAnew(ctx context.Context, id task.GroupID) error {
-	_, err := r.exec(ctx, "UPDATE {task_group} SET updated_at = {now}, counted_after = (SELECT COALESCE(max(id), 0) FROM {task_attempt} WHERE group_id = ?) WHERE id = ?", id, id)
+	_, err := r.exec(ctx, "UPDATE {task_group} SET updated_at = {now}, stalled = FALSE, cancel_requested_at = NULL, counted_after = (SELECT COALESCE(max(id), 0) FROM {task_attempt} WHERE group_id = ?) WHERE id = ?", id, id)
 	return err
 }
 
@@ -38,7 +39,7 @@ func (r *Repository) Continue(ctx context.Context, id task.GroupID, step core.St
 		if err != nil {
 			return err
 		}
-		if _, err := r.exec(ctx, "UPDATE {task_group} SET step_execution_id = ?, cancel_requested_at = NULL WHERE id = ?", step, id); err != nil {
+		if _, err := r.exec(ctx, "UPDATE {task_group} SET step_execution_id = ? WHERE id = ?", step, id); err != nil {
 			return err
 		}
 		if err := r.countAnew(ctx, id); err != nil {
@@ -98,16 +99,16 @@ func (r *Repository) moveEach(ctx context.Context, b guard.Bulk, actor, reason s
 
 // renew gives all that is not over of a group its attempts and its deadline anew.
 func (r *Repository) renew(ctx context.Context, group *taskGroup) error {
-	var budget task.Budget
-	if err := json.Unmarshal([]byte(group.Budget), &budget); err != nil {
-		return fmt.Errorf("the stored budget of group %d: %w", group.ID, err)
+	budget, err := group.budget()
+	if err != nil {
+		return err
 	}
 	deadline, args := "NULL", []any{}
 	if budget.Deadline > 0 {
 		deadline, args = "{later}", []any{budget.Deadline.Microseconds()}
 	}
 	over := []task.State{task.Succeeded, task.Failed, task.TimedOut, task.Canceled}
-	_, err := r.exec(ctx, "UPDATE {task} SET attempts = 0, deadline_at = "+deadline+" WHERE group_id = ? AND state NOT IN ?", append(args, group.ID, over)...)
+	_, err = r.exec(ctx, "UPDATE {task} SET attempts = 0, deadline_at = "+deadline+" WHERE group_id = ? AND state NOT IN ?", append(args, group.ID, over)...)
 	if err == nil {
 		_, err = r.exec(ctx, "UPDATE {task_group} SET deadline_at = "+deadline+" WHERE id = ?", append(args, group.ID)...)
 	}

@@ -126,10 +126,11 @@ func (r *Repository) caseOf(ctx context.Context, ref task.Ref, o task.Outcome) (
 		Budget           string
 		Decider          string
 		MaxTotalAttempts int64
+		Stalled          bool
 		CountedAfter     task.AttemptID
 		Overdue          bool
 	}
-	err := r.scan(ctx, &row, `SELECT t.*, g.budget, g.decider, g.max_total_attempts, g.counted_after,
+	err := r.scan(ctx, &row, `SELECT t.*, g.budget, g.decider, g.max_total_attempts, g.stalled, g.counted_after,
 		CASE WHEN t.deadline_at IS NOT NULL AND t.deadline_at <= {now} THEN 1 ELSE 0 END = 1 AS overdue
 		FROM {task} t JOIN {task_group} g ON g.id = t.group_id WHERE t.id = ? AND t.epoch = ? AND t.worker = ? AND t.state = ?`,
 		ref.ID, ref.Epoch, ref.Worker, task.Running)
@@ -150,16 +151,28 @@ func (r *Repository) caseOf(ctx context.Context, ref task.Ref, o task.Outcome) (
 			return nil, err
 		}
 	}
-	c.Spent = task.Spent{Attempts: row.Row.Attempts, Overdue: row.Overdue}
-	if row.MaxTotalAttempts > 0 {
-		if err := r.scan(ctx, &c.Spent.TotalAttempts, "SELECT count(*) FROM {task_attempt} WHERE group_id = ? AND id > ?", row.Row.GroupID, row.CountedAfter); err != nil {
-			return nil, err
-		}
+	if c.Spent, err = r.spentBy(ctx, row.Row.GroupID, row.CountedAfter, c.Budget); err != nil {
+		return nil, err
 	}
-	err = r.scan(ctx, &c.Spent.NoProgress, `SELECT 1 + count(*) FROM (SELECT 1 FROM {task_attempt} WHERE group_id = ? AND id > ? AND state = ? AND ended_at >=
-		COALESCE((SELECT max(ended_at) FROM {task_attempt} WHERE group_id = ? AND state = ?), (SELECT created_at FROM {task_group} WHERE id = ?)) LIMIT ?) AS failed`,
-		row.Row.GroupID, row.CountedAfter, task.AttemptFailed, row.Row.GroupID, task.AttemptSuccess, row.Row.GroupID, c.Budget.MaxNoProgress)
+	c.Spent.Attempts, c.Spent.Overdue = row.Row.Attempts, row.Overdue
+	c.Spent.NoProgress++ // the attempt that ends
+	if c.Spent.NoProgress >= c.Budget.MaxNoProgress && !row.Stalled {
+		_, err = r.exec(ctx, "UPDATE {task_group} SET stalled = TRUE WHERE id = ?", row.Row.GroupID)
+	}
 	return c, err
+}
+
+// spentBy returns what a group has used of its budget, in attempts after one.
+func (r *Repository) spentBy(ctx context.Context, group task.GroupID, after task.AttemptID, budget task.Budget) (task.Spent, error) {
+	var s task.Spent
+	err := r.scan(ctx, &s.TotalAttempts, "SELECT count(*) FROM {task_attempt} WHERE group_id = ? AND id > ?", group, after)
+	if err != nil {
+		return s, err
+	}
+	err = r.scan(ctx, &s.NoProgress, `SELECT count(*) FROM (SELECT 1 FROM {task_attempt} WHERE group_id = ? AND id > ? AND state = ? AND ended_at >=
+		COALESCE((SELECT max(ended_at) FROM {task_attempt} WHERE group_id = ? AND state = ?), (SELECT created_at FROM {task_group} WHERE id = ?)) LIMIT ?) AS failed`,
+		group, after, task.AttemptFailed, group, task.AttemptSuccess, group, budget.Filled().MaxNoProgress)
+	return s, err
 }
 
 // endAttempt returns the step that ends the attempt that runs and keeps its outcome, and

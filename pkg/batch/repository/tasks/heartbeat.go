@@ -15,11 +15,15 @@ func (r *Repository) Heartbeat(ctx context.Context, by task.Claimant, held []tas
 	if err != nil {
 		return nil, err
 	}
-	_, err = r.exec(ctx, `INSERT INTO {worker} (name, capacity, types, parts, version, started_at, heartbeat_at, lease_until)
-		VALUES (?, ?, ?, ?, ?, {now}, {now}, {later})
-		ON CONFLICT (name) DO UPDATE SET capacity = excluded.capacity, types = excluded.types, parts = excluded.parts, version = excluded.version,
+	deciders, err := json.Marshal(append([]string{}, by.Deciders...))
+	if err != nil {
+		return nil, err
+	}
+	_, err = r.exec(ctx, `INSERT INTO {worker} (name, capacity, types, deciders, parts, version, started_at, heartbeat_at, lease_until)
+		VALUES (?, ?, ?, ?, ?, ?, {now}, {now}, {later})
+		ON CONFLICT (name) DO UPDATE SET capacity = excluded.capacity, types = excluded.types, deciders = excluded.deciders, parts = excluded.parts, version = excluded.version,
 			heartbeat_at = excluded.heartbeat_at, lease_until = excluded.lease_until, left_at = NULL`,
-		by.Worker, by.Capacity, string(types), by.Parts, by.Version, by.Lease.Microseconds())
+		by.Worker, by.Capacity, string(types), string(deciders), by.Parts, by.Version, by.Lease.Microseconds())
 	if err != nil {
 		return nil, fmt.Errorf("heartbeat of worker %s: %w", by.Worker, err)
 	}
@@ -76,22 +80,23 @@ func (r *Repository) Leave(ctx context.Context, worker string) error {
 }
 
 // Due implements task.Executions.
-func (r *Repository) Due(ctx context.Context, types []string, limit int) ([]task.Delivery, error) {
+func (r *Repository) Due(ctx context.Context, types, deciders []string, limit int) ([]task.Delivery, error) {
 	if len(types) == 0 {
 		return nil, nil
 	}
-	return r.due(ctx, "type IN ?", types, limit)
+	known, names := decidable("(SELECT g.decider FROM {task_group} g WHERE g.id = group_id)", deciders)
+	return r.due(ctx, "type IN ? AND "+known, limit, append([]any{types}, names...)...)
 }
 
 // DueOf implements task.Executions.
 func (r *Repository) DueOf(ctx context.Context, group task.GroupID, limit int) ([]task.Delivery, error) {
-	return r.due(ctx, "group_id = ?", group, limit)
+	return r.due(ctx, "group_id = ?", limit, group)
 }
 
-func (r *Repository) due(ctx context.Context, which string, of any, limit int) ([]task.Delivery, error) {
+func (r *Repository) due(ctx context.Context, which string, limit int, of ...any) ([]task.Delivery, error) {
 	var rows []taskRow
 	err := r.scan(ctx, &rows, `SELECT `+forDelivery+` FROM {task}
-		WHERE state IN ('PENDING', 'ORPHANED') AND `+which+` AND (next_run_at IS NULL OR next_run_at <= {now}) ORDER BY priority, id LIMIT ?`, of, limit)
+		WHERE state IN ('PENDING', 'ORPHANED') AND `+which+` AND (next_run_at IS NULL OR next_run_at <= {now}) ORDER BY priority, id LIMIT ?`, append(of, limit)...)
 	if err != nil {
 		return nil, fmt.Errorf("look for tasks that are due: %w", err)
 	}

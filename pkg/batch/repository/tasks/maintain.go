@@ -70,10 +70,12 @@ func (r *Repository) Confirm(ctx context.Context, limit int) (int, error) {
 const lostOwner = "lost_owner"
 
 // Reap implements task.Maintenance.
-func (r *Repository) Reap(ctx context.Context, limit int, decide task.Decide) (int, error) {
+func (r *Repository) Reap(ctx context.Context, limit int, deciders []string, decide task.Decide) (int, error) {
+	known, names := decidable("g.decider", deciders)
 	var rows []taskRow
-	err := r.scan(ctx, &rows, `SELECT id, epoch, worker FROM {task}
-		WHERE state = 'RUNNING' AND continuation_state = ? AND confirm_until < `+r.graceAgo()+` ORDER BY id LIMIT ?`, confirming, limit)
+	err := r.scan(ctx, &rows, `SELECT t.id, t.epoch, t.worker FROM {task} t JOIN {task_group} g ON g.id = t.group_id
+		WHERE t.state = 'RUNNING' AND t.continuation_state = ? AND t.confirm_until < `+r.graceAgo()+` AND (t.deadline_at <= {now} OR `+known+`)
+		ORDER BY t.id LIMIT ?`, append(append([]any{confirming}, names...), limit)...)
 	if err != nil {
 		return 0, fmt.Errorf("look for tasks without an owner: %w", err)
 	}
@@ -159,7 +161,13 @@ func (r *Repository) ExpireDeadlines(ctx context.Context, limit int) (int, error
 		ids := make([]task.ID, len(moved))
 		for i, m := range moved {
 			ids[i] = task.ID(m.ID)
-			err := r.decided(ctx, decision{task: task.ID(m.ID), trigger: "deadline", policy: "budget", decision: task.MarkDead(why), spent: task.Spent{Overdue: true}})
+		}
+		spent, err := r.spentOf(ctx, ids)
+		if err != nil {
+			return err
+		}
+		for _, id := range ids {
+			err := r.decided(ctx, decision{task: id, trigger: "deadline", policy: "budget", decision: task.MarkDead(why), spent: spent[id]})
 			if err != nil {
 				return err
 			}
@@ -168,6 +176,42 @@ func (r *Repository) ExpireDeadlines(ctx context.Context, limit int) (int, error
 		return r.tasksMoved(ctx, ids...)
 	})
 	return n, err
+}
+
+// spentOf returns what tasks past their deadline have used of their budgets. Each group is
+// counted once.
+func (r *Repository) spentOf(ctx context.Context, ids []task.ID) (map[task.ID]task.Spent, error) {
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	var rows []struct {
+		ID           task.ID
+		GroupID      task.GroupID
+		Attempts     int
+		CountedAfter task.AttemptID
+		Budget       string
+	}
+	err := r.scan(ctx, &rows, "SELECT t.id, t.group_id, t.attempts, g.counted_after, g.budget FROM {task} t JOIN {task_group} g ON g.id = t.group_id WHERE t.id IN ?", ids)
+	if err != nil {
+		return nil, err
+	}
+	groups, all := map[task.GroupID]task.Spent{}, make(map[task.ID]task.Spent, len(rows))
+	for _, row := range rows {
+		spent, counted := groups[row.GroupID]
+		if !counted {
+			budget, err := (&taskGroup{ID: row.GroupID, Budget: row.Budget}).budget()
+			if err != nil {
+				return nil, err
+			}
+			if spent, err = r.spentBy(ctx, row.GroupID, row.CountedAfter, budget); err != nil {
+				return nil, err
+			}
+			groups[row.GroupID] = spent
+		}
+		spent.Attempts, spent.Overdue = row.Attempts, true
+		all[row.ID] = spent
+	}
+	return all, nil
 }
 
 // Waiting implements task.Maintenance.

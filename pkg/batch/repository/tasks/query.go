@@ -211,18 +211,42 @@ func (r *Repository) WaitingTypes(ctx context.Context) ([]string, error) {
 	return types, nil
 }
 
+// WaitingDeciders implements task.Queries.
+func (r *Repository) WaitingDeciders(ctx context.Context) ([]task.WaitingDecider, error) {
+	var named []task.WaitingDecider
+	err := r.scan(ctx, &named, `SELECT g.decider AS name, count(*) AS tasks FROM {task} t JOIN {task_group} g ON g.id = t.group_id
+		WHERE t.state IN ('PENDING', 'ORPHANED', 'RETRY_SCHEDULED', 'ASSIGNED', 'RUNNING') AND g.decider <> '' GROUP BY g.decider ORDER BY g.decider`)
+	if err != nil || len(named) == 0 {
+		return nil, wrapped("list the deciders that tasks wait for", err)
+	}
+	workers, err := r.Workers(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(named, func(d task.WaitingDecider) bool {
+		return slices.ContainsFunc(workers, func(w task.Worker) bool { return w.State == task.WorkerActive && slices.Contains(w.Deciders, d.Name) })
+	}), nil
+}
+
+func wrapped(what string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", what, err)
+}
+
 // Workers implements task.Queries: those that are active first, then by name.
 func (r *Repository) Workers(ctx context.Context) ([]task.Worker, error) {
 	var rows []struct {
-		Name, Types, Version, State string
-		Capacity, Executing         int
-		Parts                       bool
-		StartedAt, HeartbeatAt      gormtx.Instant
+		Name, Types, Deciders, Version, State string
+		Capacity, Executing                   int
+		Parts                                 bool
+		StartedAt, HeartbeatAt                gormtx.Instant
 	}
-	err := r.scan(ctx, &rows, `SELECT name, capacity, types, parts, version, started_at, heartbeat_at,
+	err := r.scan(ctx, &rows, `SELECT name, capacity, types, deciders, parts, version, started_at, heartbeat_at,
 		CASE WHEN left_at IS NOT NULL THEN 'GONE' WHEN lease_until < {now} THEN 'LOST' ELSE 'ACTIVE' END AS state,
 		(SELECT count(*) FROM {task} t WHERE t.worker = w.name AND t.state IN ('ASSIGNED', 'RUNNING')) AS executing
-		FROM {worker} w ORDER BY 7, name`)
+		FROM {worker} w ORDER BY 8, name`)
 	if err != nil {
 		return nil, fmt.Errorf("list workers: %w", err)
 	}
@@ -234,6 +258,9 @@ func (r *Repository) Workers(ctx context.Context) ([]task.Worker, error) {
 		}
 		if err := json.Unmarshal([]byte(row.Types), &list[i].Types); err != nil {
 			return nil, fmt.Errorf("the stored types of worker %s: %w", row.Name, err)
+		}
+		if err := json.Unmarshal([]byte(row.Deciders), &list[i].Deciders); err != nil {
+			return nil, fmt.Errorf("the stored deciders of worker %s: %w", row.Name, err)
 		}
 	}
 	return list, nil

@@ -279,12 +279,12 @@ func TestALostWorkersTaskIsTakenAndItsLateEndIsRejected(t *testing.T) {
 		lost, err := s.Heartbeat(s.Context(), late, []task.Ref{c.Ref}) // it confirms
 		require.NoError(s, err)
 		require.Empty(s, lost)
-		n, err := s.Reap(s.Context(), 10, decide)
+		n, err := s.Reap(s.Context(), 10, nil, decide)
 		require.NoError(s, err)
 		require.Zero(s, n)
 
 		require.Eventually(s, func() bool { n, err := s.Confirm(s.Context(), 10); return err != nil || n == 1 }, 10*time.Second, time.Millisecond)
-		n, err = s.Reap(s.Context(), 10, decide)
+		n, err = s.Reap(s.Context(), 10, nil, decide)
 		require.NoError(s, err)
 		require.Equal(s, 1, n)
 		lost, err = s.Heartbeat(s.Context(), late, []task.Ref{c.Ref})
@@ -452,7 +452,7 @@ func TestALostDeliveryIsMadeAgain(t *testing.T) {
 		require.Empty(s, none)
 		_, _, err = s.Claim(s.Context(), d, worker("a"))
 		require.ErrorIs(s, err, core.ErrLostOwner, "the old delivery comes late")
-		due, err := s.Due(s.Context(), []string{"work"}, 10)
+		due, err := s.Due(s.Context(), []string{"work"}, nil, 10)
 		require.NoError(s, err)
 		require.Equal(s, again, due)
 	})
@@ -462,7 +462,7 @@ func TestADelayedTaskIsNotDueBefore(t *testing.T) {
 	each(t, func(s *scene) {
 		d := s.one(task.Spec{Delay: time.Hour}, task.Budget{})
 		require.False(s, d.NotBefore.IsZero())
-		due, err := s.Due(s.Context(), []string{"work"}, 10)
+		due, err := s.Due(s.Context(), []string{"work"}, nil, 10)
 		require.NoError(s, err)
 		require.Empty(s, due)
 		_, _, err = s.Claim(s.Context(), d, worker("a"))

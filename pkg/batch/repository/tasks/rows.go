@@ -19,12 +19,21 @@ type taskGroup struct {
 	IdempotencyKey    *string
 	RequestHash       string
 	MaxTotalAttempts  int64
+	Stalled           bool           `gorm:"default:false"`
 	CountedAfter      task.AttemptID `gorm:"default:0"`
 	DeadlineAt        gormtx.Instant
 	CancelRequestedAt gormtx.Instant
 	StepExecutionID   *core.StepExecutionID
 	CreatedAt         gormtx.Instant `gorm:"autoCreateTime:false"`
 	UpdatedAt         gormtx.Instant `gorm:"autoUpdateTime:false"`
+}
+
+func (g *taskGroup) budget() (task.Budget, error) {
+	var b task.Budget
+	if err := json.Unmarshal([]byte(g.Budget), &b); err != nil {
+		return b, fmt.Errorf("the stored budget of group %d: %w", g.ID, err)
+	}
+	return b, nil
 }
 
 // taskRow is a row of the table task.

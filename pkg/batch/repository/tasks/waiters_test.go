@@ -166,3 +166,31 @@ func TestAGroupIsContinuedForAnotherStep(t *testing.T) {
 		require.Equal(s, []string{`{"n":1}`, "null", `{"n":1}`}, []string{string(results[0]), string(results[1]), string(results[2])})
 	})
 }
+
+// Rule L13: after a stop of the execution no task of its steps starts, and they are not lost: they
+// wait until the step cancels them, or a restart continues them.
+func TestNoTaskOfAnExecutionThatIsToStopStarts(t *testing.T) {
+	each(t, func(s *scene) {
+		executions := repository.New(s.db, repository.Options{})
+		ref, waiting := s.startedFor(executions, task.Submission{
+			Type: "work", Budget: task.Budget{MaxTotalAttempts: 9}, Tasks: []task.Spec{{Type: "work"}, {Type: "work"}},
+		})
+		_, other := s.submit(task.Submission{Tasks: []task.Spec{{Type: "work"}}})
+		running := s.claim(waiting[0], worker("a"))
+		_, err := executions.RequestStop(s.Context(), ref.ID, "test")
+		require.NoError(s, err)
+		c, answer, err := s.Claim(s.Context(), waiting[1], worker("a"))
+		require.Nil(s, c)
+		require.Equal(s, core.Rejected, answer)
+		require.ErrorContains(s, err, "the execution of its step was asked to stop")
+		_, err = s.Assign(s.Context(), waiting[1], worker("a"))
+		require.ErrorContains(s, err, "the execution of its step was asked to stop")
+		s.end(running.Ref, task.Success())
+		s.claim(other[0], worker("a"))
+
+		cleaning, err := executions.StartStep(s.Context(), ref, core.StepStart{Name: "last", Visit: core.Visit{Flow: core.FlowFinally, Ordinal: 1, Element: "last"}})
+		require.NoError(s, err)
+		_, last := s.submit(task.Submission{Type: "work", Step: cleaning.ID, Tasks: []task.Spec{{Type: "work"}}})
+		s.claim(last[0], worker("a"))
+	})
+}

@@ -13,6 +13,7 @@ import (
 // pool is a *sql.DB that can be replaced while it is in use (rule T7).
 type pool struct {
 	open    func() (*sql.DB, error)
+	gate    *gate // nil admits everything
 	current atomic.Pointer[generation]
 
 	mu     sync.Mutex // one swap at a time; guards failed
@@ -103,29 +104,43 @@ type poolConn struct {
 var _ tx.Conn = poolConn{}
 
 func (c poolConn) ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error) {
-	g := c.pool.use()
-	defer g.leave()
+	g, leave, err := c.pool.enter(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
 	result, err := g.DB.ExecContext(ctx, query, args...)
 	return result, c.explain(ctx, err)
 }
 
 func (c poolConn) PrepareContext(ctx context.Context, query string) (*sql.Stmt, error) {
-	g := c.pool.use()
-	defer g.leave()
+	g, leave, err := c.pool.enter(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
 	stmt, err := g.DB.PrepareContext(ctx, query)
 	return stmt, c.explain(ctx, err)
 }
 
 func (c poolConn) QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
-	g := c.pool.use()
-	defer g.leave()
+	g, leave, err := c.pool.enter(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
 	rows, err := g.DB.QueryContext(ctx, query, args...)
 	return rows, c.explain(ctx, err)
 }
 
 func (c poolConn) QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row {
-	g := c.pool.use()
-	defer g.leave()
+	g, leave, err := c.pool.enter(ctx)
+	if err != nil {
+		g, leave = c.pool.use(), func() {}
+		defer g.leave()
+		ctx = failed{ctx, err}
+	}
+	defer leave()
 	return g.DB.QueryRowContext(ctx, query, args...)
 }
 
@@ -140,7 +155,26 @@ func (c poolConn) Raw(ctx context.Context, f func(driverConn any) error) (err er
 
 // acquire takes a connection out of the pool.
 func (p *pool) acquire(ctx context.Context) (*sql.Conn, error) {
-	g := p.use()
-	defer g.leave()
+	g, leave, err := p.enter(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
 	return g.DB.Conn(ctx)
 }
+
+// enter is use, when the gate admits the caller. leave is to be called after the call.
+func (p *pool) enter(ctx context.Context) (g *generation, leave func(), err error) {
+	admitted, err := p.gate.enter(ctx, p.inUse)
+	if err != nil {
+		return nil, nil, err
+	}
+	g = p.use()
+	return g, func() {
+		admitted()
+		g.leave()
+	}, nil
+}
+
+// inUse is how many connections the pool has given out.
+func (p *pool) inUse() int { return p.current.Load().Stats().InUse }

@@ -215,9 +215,6 @@ func (p *postgres) hasIsolation(level sql.IsolationLevel) bool {
 }
 
 func (p *postgres) begin(ctx context.Context, attr tx.Attr) (*handle, error) {
-	if tx.Held(ctx, p.name) >= p.maxOpen {
-		return nil, fmt.Errorf("all %d connections (max_open) are held by the transactions that this one is called in: it would wait for itself", p.maxOpen)
-	}
 	var err error
 	for range beginAttempts {
 		var conn *sql.Conn

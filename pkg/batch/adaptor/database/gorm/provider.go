@@ -78,6 +78,7 @@ func (p *DBProvider) addPostgres(ctx context.Context, name string, c Config) (er
 	if data.pool, err = newPool(data.openPool); err != nil {
 		return err
 	}
+	data.pool.gate = newGate(name, data.maxOpen, true)
 	p.databases[name] = &database{name: name, dialect: tx.Postgres, size: data.maxOpen, backend: data}
 	reach := data.meet
 	if c.Lent.given {

@@ -46,8 +46,11 @@ func newSQLite(name, path string, readers int, mode fs.FileMode) (*sqliteFile, e
 	if s.writer, err = newPool(func() (*sql.DB, error) { return s.openPool(1, busyTimeout, "immediate", false) }); err != nil {
 		return nil, err
 	}
-	s.readers, err = newPool(func() (*sql.DB, error) { return s.openPool(readers, busyTimeout, "deferred", true) })
-	return s, err
+	if s.readers, err = newPool(func() (*sql.DB, error) { return s.openPool(readers, busyTimeout, "deferred", true) }); err != nil {
+		return nil, err
+	}
+	s.readers.gate = newGate(name, readers, false)
+	return s, nil
 }
 
 func (s *sqliteFile) openPool(size int, busy time.Duration, lock string, queryOnly bool) (*sql.DB, error) {

@@ -44,6 +44,7 @@ type Reader struct {
 	// cursor reads a snapshot, and snapshot is its transaction; nil: pages are read along the key.
 	cursor   cursor
 	snapshot tx.Handle
+	release  func() // of its connection
 
 	page  page
 	at    int         // the next row of the page

@@ -23,6 +23,7 @@ func (r *Reader) connect(ctx context.Context) (tx.Conn, error) {
 	if r.snapshot, err = r.db.Begin(ctx, attr); err != nil {
 		return nil, fmt.Errorf("begin a snapshot: %w", err)
 	}
+	r.release = tx.Hold(ctx, r.db.Name())
 	return r.snapshot.Conn(), nil
 }
 
@@ -80,6 +81,7 @@ func (r *Reader) Close(context.Context) (err error) {
 		if failed := r.snapshot.Rollback(); err == nil {
 			err = failed
 		}
+		r.release()
 	}
 	r.cursor, r.snapshot = nil, nil
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/surfin-batch/surfin/internal/expression"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
@@ -266,6 +267,11 @@ func (w *writer) Release(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// Publishes implements item.Publisher.
+func (w *writer) Publishes() bool {
+	return slices.ContainsFunc(w.ways, func(way *way) bool { return item.Publishes(way.component) })
 }
 
 // Finish finishes the writers.

@@ -82,26 +82,16 @@ func refill(ctx context.Context, db tx.Database, c Config, b registry.BuildConte
 	return b.In.ToRecords(r)
 }
 
-// addTo makes the writer of a redrive. While the step has not completed, its rows are
-// not in the table yet, and what a redrive would add would go with the exchange.
+// addTo makes the writer of a redrive. A step that has not completed may still empty the
+// table, or exchange its rows, and rows that a redrive adds would be lost then.
 func addTo(ctx context.Context, db tx.Database, c Config, b registry.BuildContext) (any, error) {
-	attempt, err := b.Attempt(ctx)
-	if err != nil {
-		return nil, err
+	if err := b.RedriveLater(ctx); err != nil {
+		return nil, fmt.Errorf("table %s: %w", c.Name, err)
 	}
-	mode := c.Mode
 	c.Mode = Insert
 	w, err := New(db, c, b.In.Schema())
 	if err != nil {
 		return nil, err
-	}
-	attempt.Instance = b.RedriveOf
-	found, err := w.engine.describe(ctx, tx.ConnOf(ctx, db), shadowName(c.Name, attempt))
-	if err != nil {
-		return nil, fmt.Errorf("table %s: look for the rows of step %s: %w", c.Name, attempt.Step, err)
-	}
-	if mode == Replace && !found.absent() {
-		return nil, fmt.Errorf("table %s: step %s has not completed, and its rows are not in the table yet: restart it first, then redrive what it skipped", c.Name, attempt.Step)
 	}
 	return b.In.ToRecords(w)
 }

@@ -3,6 +3,7 @@ package prometheus_test
 import (
 	"encoding/json"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -108,6 +109,23 @@ func TestTheAlertsAskForMetricsThatThereAre(t *testing.T) {
 	for _, name := range names {
 		require.Contains(t, readme, "`"+name+"`")
 	}
+}
+
+// Prometheus itself evaluates the alerts, over series that must fire them and series that must not.
+func TestEveryAlertFiresForItsFaultOnly(t *testing.T) {
+	t.Parallel()
+	tests := string(projectFile(t, "deploy", "prometheus", "surfin-alerts_test.yaml"))
+	for _, name := range regexp.MustCompile(`(?m)alert: (\w+)$`).FindAllStringSubmatch(string(projectFile(t, "deploy", "prometheus", "surfin-alerts.yaml")), -1) {
+		require.Regexp(t, `(?s)alertname: `+name[1]+`\n[^\n]*\n *exp_alerts:\n`, tests, "no test fires the alert")
+	}
+	promtool, err := exec.LookPath("promtool")
+	if err != nil {
+		t.Skip("no promtool: tools/ensure promtool installs it")
+	}
+	command := exec.CommandContext(t.Context(), promtool, "test", "rules", "surfin-alerts_test.yaml")
+	command.Dir = filepath.Join("..", "..", "..", "..", "..", "deploy", "prometheus")
+	out, err := command.CombinedOutput()
+	require.NoError(t, err, string(out))
 }
 
 func TestTheDashboardAsksForMetricsThatThereAre(t *testing.T) {

@@ -33,28 +33,29 @@ type entry struct {
 
 // The names of the metrics.
 const (
-	transitions    = "surfin_transitions_total"
-	jobStarts      = "surfin_job_starts_total"
-	jobExecutions  = "surfin_job_executions_total"
-	jobDuration    = "surfin_job_duration_seconds"
-	jobsRunning    = "surfin_jobs_running"
-	jobSince       = "surfin_job_running_since_timestamp_seconds"
-	jobCompleted   = "surfin_job_last_completed_timestamp_seconds"
-	stepExecutions = "surfin_step_executions_total"
-	stepDuration   = "surfin_step_duration_seconds"
-	stepsRunning   = "surfin_steps_running"
-	itemsRead      = "surfin_items_read_total"
-	itemsWritten   = "surfin_items_written_total"
-	itemsFiltered  = "surfin_items_filtered_total"
-	itemsSkipped   = "surfin_items_skipped_total"
-	commits        = "surfin_commits_total"
-	rollbacks      = "surfin_rollbacks_total"
-	chunkDuration  = "surfin_chunk_duration_seconds"
-	gates          = "surfin_gates_total"
-	stopsAsked     = "surfin_stops_asked_total"
-	ownersLost     = "surfin_owners_lost_total"
-	heartbeats     = "surfin_heartbeat_failures_total"
-	eventsDead     = "surfin_events_dead_total"
+	transitions     = "surfin_transitions_total"
+	jobStarts       = "surfin_job_starts_total"
+	jobExecutions   = "surfin_job_executions_total"
+	jobDuration     = "surfin_job_duration_seconds"
+	jobsRunning     = "surfin_jobs_running"
+	jobSince        = "surfin_job_running_since_timestamp_seconds"
+	jobCompleted    = "surfin_job_last_completed_timestamp_seconds"
+	stepExecutions  = "surfin_step_executions_total"
+	stepDuration    = "surfin_step_duration_seconds"
+	stepsRunning    = "surfin_steps_running"
+	itemsRead       = "surfin_items_read_total"
+	itemsWritten    = "surfin_items_written_total"
+	itemsFiltered   = "surfin_items_filtered_total"
+	itemsSkipped    = "surfin_items_skipped_total"
+	commits         = "surfin_commits_total"
+	rollbacks       = "surfin_rollbacks_total"
+	chunkDuration   = "surfin_chunk_duration_seconds"
+	gates           = "surfin_gates_total"
+	stopsAsked      = "surfin_stops_asked_total"
+	ownersLost      = "surfin_owners_lost_total"
+	heartbeats      = "surfin_heartbeat_failures_total"
+	eventsDead      = "surfin_events_dead_total"
+	decidersMissing = "surfin_deciders_missing_total"
 )
 
 // catalog lists all metrics. The label job_name is not called job, because
@@ -86,6 +87,7 @@ func catalog() []entry {
 		{ownersLost, counter, job, "Executions of this process that another one took over."},
 		{heartbeats, counter, job, "Heartbeats that did not reach the database."},
 		{eventsDead, counter, []string{"machine", "topic"}, "Events of the inbox that are dead: offered in vain for the last time."},
+		{decidersMissing, counter, []string{"decider"}, "Looks of the leader, one a minute, that found tasks whose decider no live worker has."},
 	}
 }
 

@@ -394,7 +394,7 @@ func everything() *prometheus.Metrics {
 	tell(m, core.ChunkCommitted{StepID: 1, Counters: step.Counters, Took: time.Second},
 		core.GateChecked{Execution: 1, JobName: "j", Step: "s", Held: true}, core.StopAsked{Execution: 1},
 		core.HeartbeatFailed{Execution: 1, Err: errors.New("x")},
-		core.Transitioned{Machine: "job execution", Trigger: "change job", Answer: core.Applied}, core.EventDead{Machine: "order", Topic: "payments"},
+		core.Transitioned{Machine: "job execution", Trigger: "change job", Answer: core.Applied}, core.EventDead{Machine: "order", Topic: "payments"}, core.DeciderMissing{Decider: "d"},
 		core.StepEnded{Step: step, Kind: "chunk"}, core.JobEnded{Execution: job},
 		core.JobStarted{Execution: core.JobExecution{ID: 2, JobName: "j"}}, core.OwnerLost{Execution: 2},
 		core.JobStarted{Execution: core.JobExecution{ID: 3, JobName: "j"}})

@@ -99,6 +99,8 @@ func (m *Metrics) Observe(_ context.Context, e core.Event) {
 		m.count(transitions, 1, e.Machine, e.Trigger, resultOf(e))
 	case core.EventDead:
 		m.count(eventsDead, 1, e.Machine, e.Topic)
+	case core.DeciderMissing:
+		m.count(decidersMissing, 1, e.Decider)
 	case core.OwnerLost:
 		m.count(ownersLost, 1, m.jobName(e.Execution))
 		m.forget(e.Execution)

@@ -158,6 +158,9 @@ func rare(e core.Event) record {
 		r = begin("heartbeat.failed", "a heartbeat did not reach the database").at(slog.LevelWarn)
 		r.add(execution(e.Execution))
 		r.err(e.Err)
+	case core.DeciderMissing:
+		r = begin("decider.missing", "tasks wait for a worker that has their decider, and none that is alive has it").at(slog.LevelWarn)
+		r.add(slog.String("decider", e.Decider), slog.Int("tasks", e.Tasks))
 	case core.ComponentLate:
 		r = begin("component.late", "the lease is nearly over, and a component has not returned: another process may begin the same work beside it").at(slog.LevelError)
 		if e.Task != 0 {

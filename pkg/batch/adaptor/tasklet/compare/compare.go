@@ -162,6 +162,7 @@ func (t *tasklet) Execute(ctx context.Context, c *core.StepContribution) (err er
 			return fmt.Errorf("compare: the %s: %w", sideName(i), errors.Join(err, m.close()))
 		}
 		m.sides[i] = s
+		defer tx.Hold(ctx, t.sides[i].Name())()
 	}
 	err = m.run()
 	if err = errors.Join(err, m.close()); err != nil {

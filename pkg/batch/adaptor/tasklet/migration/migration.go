@@ -120,10 +120,13 @@ flow:
 			c := *cfg.(*Config)
 			c.Database = cmp.Or(c.Database, b.Database)
 			made, err := New(b.Databases, sources, c)
-			if t, is := made.(*tasklet); is && c.Dir != "" {
-				t.options.FS = confine.From(ctx).DirFS(c.Dir)
+			if err != nil {
+				return nil, err
 			}
-			return made, err
+			if c.Dir != "" {
+				made.options.FS = confine.From(ctx).DirFS(c.Dir)
+			}
+			return made, nil
 		},
 	}}
 }
@@ -144,15 +147,15 @@ func types(cfg any, in item.Type) (item.Type, error) {
 	return in, nil
 }
 
-// tasklet runs migrations and then reconnects (rule T7).
-type tasklet struct {
+// MigrationTasklet runs migrations and then reconnects (rule T7). It is a [core.Tasklet].
+type MigrationTasklet struct {
 	provider tx.Provider
 	db       tx.Database
 	options  migrator.Options
 }
 
 // New checks config and finds database and source.
-func New(provider tx.Provider, sources []Source, config Config) (core.Tasklet, error) {
+func New(provider tx.Provider, sources []Source, config Config) (*MigrationTasklet, error) {
 	if err := config.Validate(); err != nil {
 		return nil, err
 	}
@@ -160,7 +163,7 @@ func New(provider tx.Provider, sources []Source, config Config) (core.Tasklet, e
 	if err != nil {
 		return nil, &registry.ConfigError{Key: "database", Err: err}
 	}
-	t := &tasklet{provider: provider, db: db, options: migrator.Options{
+	t := &MigrationTasklet{provider: provider, db: db, options: migrator.Options{
 		Table: config.Table, Command: config.command(), LockTimeout: config.LockTimeout, Dir: ".",
 	}}
 	if config.Steps != nil {
@@ -190,7 +193,7 @@ func New(provider tx.Provider, sources []Source, config Config) (core.Tasklet, e
 
 // Execute migrates, then replaces the database's connections. It does so after a
 // failure as well: some migrations may have been applied.
-func (t *tasklet) Execute(ctx context.Context, c *core.StepContribution) error {
+func (t *MigrationTasklet) Execute(ctx context.Context, c *core.StepContribution) error {
 	result, err := migrator.Run(ctx, t.db, t.options)
 	if result.Changed || err != nil {
 		if rerr := t.provider.ForceReconnect(context.WithoutCancel(ctx), t.db.Name()); rerr != nil {

@@ -1,0 +1,66 @@
+package lease
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/surfin-batch/surfin/internal/boottime"
+	"github.com/surfin-batch/surfin/internal/errorclass"
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+)
+
+// rideOut calls try, and again after growing pauses while the database gives no answer and
+// giveUp returns nil.
+func rideOut(ctx context.Context, try func(ctx context.Context) error, giveUp func(err error) error) error {
+	for pause := minPause; ; pause = min(2*pause, maxPause) {
+		err := try(ctx)
+		if err == nil || !errorclass.IsUnreachable(err) && !errors.Is(err, errNoAnswer) {
+			return err
+		}
+		if final := giveUp(err); final != nil {
+			return final
+		}
+		timer := time.NewTimer(pause)
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return fmt.Errorf("%w: %w", core.ErrNoReply, err)
+		case <-timer.C:
+		}
+	}
+}
+
+// Bounded is the patience of a caller that has no lease: one that waits for work of other
+// processes, or asks for it. It ends so long after the first failure in a row; 0 or less means at
+// the first failure.
+type Bounded time.Duration
+
+var _ core.Patience = Bounded(0)
+
+const (
+	// Waiting is the patience of one who waits for others, or asks something of them.
+	Waiting = Bounded(20 * time.Second)
+	// Opening is that of a command that has not reached its database yet: a wrong address is
+	// more likely than a database that is away.
+	Opening = Bounded(3 * time.Second)
+)
+
+// Record implements core.Patience.
+func (b Bounded) Record(ctx context.Context, write func(ctx context.Context) error) error {
+	var first time.Duration // of the failures; 0 means none yet
+	return rideOut(core.WithPatience(ctx, nil), write, func(err error) error {
+		now := boottime.Now()
+		if first == 0 {
+			first = now
+		}
+		if ctx.Err() != nil {
+			return err
+		}
+		if away := now - first; away >= time.Duration(b) {
+			return fmt.Errorf("%w: %w (for %v)", core.ErrNoReply, err, away.Round(100*time.Millisecond))
+		}
+		return nil
+	})
+}

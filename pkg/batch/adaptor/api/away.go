@@ -1,0 +1,67 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/surfin-batch/surfin/internal/errorclass"
+)
+
+// The times of a request whose database may be away (rule AP1).
+const (
+	// slowTime is how long a request works before the database is asked whether it answers, and the
+	// pause until it is asked again.
+	slowTime = 2 * time.Second
+	// answerTime is how long the database may take for that answer.
+	answerTime = 2 * time.Second
+	// retryAfter is when a client may repeat a request that found no database.
+	retryAfter = 5 * time.Second
+)
+
+// errAway ends the context of a request whose database does not answer.
+var errAway = errors.New("the database does not answer")
+
+// isAway reports an error of a database that could not be reached or gave no answer.
+func isAway(err error) bool {
+	return errors.Is(err, errAway) || errors.Is(err, context.DeadlineExceeded) || errorclass.IsUnreachable(err)
+}
+
+// whileAnswering returns the context of a request. It ends after requestTime, and as soon as the
+// database does not answer: a server that is frozen keeps its connections open, and only another
+// statement shows it. Fast requests cost one timer. end must be called.
+func whileAnswering(ctx context.Context, check func(ctx context.Context) error) (_ context.Context, end func()) {
+	ctx, expire := context.WithTimeout(ctx, requestTime)
+	ctx, cancel := context.WithCancelCause(ctx)
+	timer := time.AfterFunc(slowTime, func() {
+		for ctx.Err() == nil {
+			asked, asking := context.WithTimeout(ctx, answerTime)
+			err := check(asked)
+			asking()
+			if err != nil && isAway(err) {
+				cancel(errAway)
+				return
+			}
+			select {
+			case <-ctx.Done():
+			case <-time.After(slowTime):
+			}
+		}
+	})
+	return ctx, func() {
+		timer.Stop()
+		cancel(nil)
+		expire()
+	}
+}
+
+// GetHeaders implements huma.HeadersError.
+func (p *Problem) GetHeaders() http.Header {
+	h := http.Header{}
+	if p.Status == http.StatusServiceUnavailable {
+		h.Set("Retry-After", strconv.Itoa(int(retryAfter/time.Second)))
+	}
+	return h
+}

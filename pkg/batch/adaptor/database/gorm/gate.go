@@ -1,0 +1,123 @@
+package gormdb
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/surfin-batch/surfin/pkg/batch/tx"
+)
+
+// gate admits work to a pool (rule O4). Of the last connections some are a reserve for work that
+// holds others already, the more so the more it holds. So whoever was admitted last can always
+// have one more, and work that needs several never waits for itself.
+type gate struct {
+	name string
+	size int
+	// strict says that transactions count against this pool alone, so that work which holds all
+	// connections waits for itself.
+	strict bool
+	// first and nested bound a wait without and with connections held.
+	first, nested time.Duration
+
+	mu      sync.Mutex
+	pending int // admitted, and not yet counted as in use
+}
+
+const (
+	// deepest is how many connections one piece of work is sure to get, if the pool has so many:
+	// a snapshot that it reads, the transaction of its chunk, and one outside of that.
+	deepest = 3
+	// firstWait is long: who holds nothing blocks nobody.
+	firstWait  = 10 * time.Minute
+	nestedWait = time.Minute
+	// stopWait is how long a chunk that is to be committed waits on after a request to stop.
+	stopWait = 5 * time.Second
+	// The pause between two looks at a pool that is in use.
+	shortestLook, longestLook = time.Millisecond, 10 * time.Millisecond
+)
+
+func newGate(name string, size int, strict bool) *gate {
+	return &gate{name: name, size: size, strict: strict, first: firstWait, nested: nestedWait}
+}
+
+// reserve is how many connections stay for work that holds more than held.
+func (g *gate) reserve(held int) int { return max(0, min(deepest, g.size)-1-held) }
+
+// enter waits until a connection may be taken. leave is to be called when the pool has counted
+// it, or failed. inUse is how many the pool has given out.
+func (g *gate) enter(ctx context.Context, inUse func() int) (leave func(), err error) {
+	if g == nil {
+		return func() {}, nil
+	}
+	held := tx.Held(ctx, g.name)
+	if held >= g.size && g.strict {
+		return nil, fmt.Errorf("all %d connections (max_open) of database %s are held by the transactions that this one is called in: it would wait for itself", g.size, g.name)
+	}
+	if g.admit(held, inUse) {
+		return g.leave, nil
+	}
+	return g.wait(ctx, held, inUse)
+}
+
+func (g *gate) admit(held int, inUse func() int) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.size-inUse()-g.pending <= g.reserve(held) {
+		return false
+	}
+	g.pending++
+	return true
+}
+
+func (g *gate) leave() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.pending--
+}
+
+func (g *gate) wait(ctx context.Context, held int, inUse func() int) (leave func(), err error) {
+	began, limit, end := time.Now(), g.first, error(errPoolBusy{})
+	if held > 0 {
+		limit = g.nested
+	}
+	stop, stopped := tx.Stopping(ctx)
+	for {
+		timer := time.NewTimer(shortestLook + rand.N(longestLook-shortestLook))
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return nil, g.say(began, held, ctx.Err())
+		case <-stop:
+			stop, limit, end = nil, min(limit, time.Since(began)+stopWait), stopped
+		case <-timer.C:
+		}
+		timer.Stop()
+		if g.admit(held, inUse) {
+			return g.leave, nil
+		}
+		if time.Since(began) >= limit {
+			return nil, g.say(began, held, end)
+		}
+	}
+}
+
+func (g *gate) say(began time.Time, held int, cause error) error {
+	also := ""
+	if held > 0 {
+		also = fmt.Sprintf(", and this step holds %d of them", held)
+	}
+	return fmt.Errorf("waited %v for a connection of database %s: all that it may use of %d (max_open) are in use%s: %w",
+		time.Since(began).Round(time.Millisecond), g.name, g.size, also, cause)
+}
+
+// errPoolBusy is the end of a wait: an error of the class timeout.
+type errPoolBusy struct{}
+
+func (errPoolBusy) Error() string {
+	return "do less side by side (branches, workers, --parallel, --slots), or raise max_open"
+}
+func (errPoolBusy) Timeout() bool   { return true }
+func (errPoolBusy) Temporary() bool { return true }

@@ -1,0 +1,36 @@
+package repository
+
+import (
+	"context"
+
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+)
+
+// settle makes FAILED what is UNKNOWN of an execution and ended by lose_commit (rule C10). The
+// next attempt of such a step writes itself into the row of the checkpoint, which waits for the
+// transaction that may still commit, and resumes behind what the row says then (rule L5).
+func (r *Repository) settle(ctx context.Context, id core.JobExecutionID, l *ledger) error {
+	move := core.Executions().Move(core.MoveSettle)
+	set := " SET status_before = status, status = ?, exit_code = CASE WHEN exit_code = ? THEN ? ELSE exit_code END, last_move = ?, last_epoch = epoch, epoch = epoch + 1"
+	args := []any{move.To, core.ExitUnknown, core.ExitFailed, move.Name, id, move.From, core.MoveLoseCommit}
+	var jobs []jobExecution
+	err := r.store.scan(ctx, &jobs, "UPDATE {job_execution}"+set+" WHERE id = ? AND status IN ? AND last_move = ? RETURNING id, status_before, epoch", args...)
+	if err != nil {
+		return err
+	}
+	for _, j := range jobs {
+		l.note(jobMachine, int64(j.ID), audit{JobExecutionID: j.ID, FromStatus: j.StatusBefore, Epoch: j.Epoch}, actSettle, move)
+	}
+	var steps []stepExecution
+	err = r.store.scan(ctx, &steps, "UPDATE {step_execution}"+set+" WHERE job_execution_id = ? AND status IN ? AND last_move = ? RETURNING id, job_execution_id, status_before, epoch", args...)
+	l.noteSteps(steps, actSettle, move)
+	return err
+}
+
+// settleable returns the executions that settle can make FAILED: no step of theirs has an outcome
+// that nothing tells.
+func (r *Repository) settleable(ctx context.Context) (ids []core.JobExecutionID, err error) {
+	err = r.store.scan(ctx, &ids, `SELECT id FROM {job_execution} WHERE status = 'UNKNOWN' AND last_move = 'lose_commit'
+		AND NOT EXISTS (SELECT 1 FROM {step_execution} s WHERE s.job_execution_id = {job_execution}.id AND s.status = 'UNKNOWN' AND s.last_move <> 'lose_commit')`)
+	return ids, err
+}

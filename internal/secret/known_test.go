@@ -11,12 +11,12 @@ import (
 // Rule SE4.
 func TestWhatTheProcessKnowsIsMaskedFromTheStart(t *testing.T) {
 	t.Parallel()
-	v := secret.NewVault([]string{"SURFIN_SECRET_HOOK=hook-value\n", "https_proxy=http://me:proxy%40pass1@proxy:3128", "PGPASSWORD=pg-password", "HOME=/home/me"}, "", nil)
+	v := secret.NewVault([]string{"SURFIN_SECRET_HOOK=hook-value\n", "https_proxy=http://me:proxy%40pass1@proxy:3128", "PGPASSWORD=pg-password", "HOME=/root"}, "", nil)
 	v.LearnURL("database default", "postgres://me:dat%26abase1@db/orders?sslpassword=key-phrase")
 	v.Learn("the token of client ci", "token-0123456789")
 	for text, want := range map[string]string{
 		"a hook-value": "a ***", "proxy@pass1 or proxy%40pass1": "*** or ***", "pg-password": "***", "dat&abase1": "***",
-		"key-phrase": "***", "token-0123456789": "***", "token-0123…": "***…", "…456789 x": "…*** x", "/home/me": "/home/me",
+		"key-phrase": "***", "token-0123456789": "***", "token-0123…": "***…", "…456789 x": "…*** x", "/root": "/root",
 	} {
 		require.Equal(t, want, v.Values(text))
 	}

@@ -42,7 +42,7 @@ flow:
         retry: {limit: 20, backoff: {initial: 50ms, max: 500ms}}
   - - job: child
       file: child.yaml
-      params: {n: params.n}
+      parameters: {n: "${params.n}"}
       remote: true
   - - step: tasks
       tasks:
@@ -114,7 +114,7 @@ func TestNothingIsUnknownOrLostThoughPostgreSQLIsRestarted(t *testing.T) {
 
 func newOutages(t *testing.T) *outages {
 	t.Helper()
-	cluster, err := pgcluster.Start(t.Context())
+	cluster, err := pgcluster.Start(t.Context(), "synchronous_commit=on") // else an immediate stop loses commits
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, cluster.Stop()) })
 	var rows strings.Builder
@@ -191,7 +191,7 @@ parameters: {k: {type: int}}
 flow:
 - step: wait
   partition: {by: {count: 2}, remote: true}
-  tasklet: {shell: {script: "touch began; until [ -e go-${params.k} ]; do sleep 0.05; done"}}
+  tasklet: {shell: {script: 'until [ -e "go-$K" ]; do sleep 0.05; done', env: {K: "${string(params.k)}"}}}
 `)
 	o.write("group.json", `{"type": "shell", "tasks": [{"payload": {"script": "until [ -e `+o.dir+`/go-1 ]; do sleep 0.05; done"}}]}`)
 	parked := o.start("run", "slow.yaml", "k=1")

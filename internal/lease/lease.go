@@ -37,6 +37,9 @@ type Config struct {
 	Lease, Heartbeat time.Duration
 	// Since is the clock's time before the statement was sent that gave the lease.
 	Since time.Duration
+	// Grace is how much longer than the lease no other process takes over, as the last confirmed
+	// heartbeat was promised (rule L9a): work continues in it. nil: not at all.
+	Grace func() time.Duration
 	// Beat extends the lease. core.ErrLostOwner in the chain of its error says that
 	// another owner has it.
 	Beat func(ctx context.Context) error
@@ -56,6 +59,7 @@ type Keeper struct {
 
 	mu        sync.Mutex
 	confirmed time.Duration // before the last confirmed heartbeat was sent
+	promised  time.Duration // Config.Grace, as that heartbeat was answered
 	failure   error         // of the last heartbeat
 	overdue   *core.LeaseError
 	endedAt   time.Duration // when overdue was set
@@ -72,7 +76,9 @@ var _ core.Lease = (*Keeper)(nil)
 
 // New returns the keeper of a lease. Its clock runs; Start begins the heartbeats.
 func New(config Config) *Keeper {
-	return &Keeper{config: config, late: make(chan struct{}), stop: func() {}, confirmed: config.Since}
+	k := &Keeper{config: config, late: make(chan struct{}), stop: func() {}}
+	k.promise(config.Since)
+	return k
 }
 
 // grace is the last part of a lease: in it work ends that could not extend the lease.
@@ -85,6 +91,18 @@ func margin(lease time.Duration) time.Duration { return min(time.Second, grace(l
 func EndTime(lease time.Duration) time.Duration { return grace(lease) - margin(lease) }
 
 func (k *Keeper) grace() time.Duration { return grace(k.config.Lease) }
+
+// whole is how long after the last confirmed heartbeat was sent no other process takes over.
+// The caller has k.mu.
+func (k *Keeper) whole() time.Duration { return k.config.Lease + k.promised }
+
+// promise keeps the answer to a heartbeat that was sent then. The caller has k.mu, or is alone.
+func (k *Keeper) promise(sent time.Duration) {
+	k.confirmed = sent
+	if k.config.Grace != nil {
+		k.promised = k.config.Grace()
+	}
+}
 
 func (k *Keeper) margin() time.Duration { return margin(k.config.Lease) }
 
@@ -159,7 +177,7 @@ func (k *Keeper) beat(ctx context.Context) (over bool) {
 	k.mu.Lock()
 	k.flight = nil
 	if err == nil {
-		k.confirmed = sent
+		k.promise(sent)
 	}
 	k.failure = err
 	k.mu.Unlock()
@@ -213,7 +231,7 @@ func (k *Keeper) isLate() bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	now := k.config.Clock.Now()
-	return now >= k.confirmed+k.config.Lease-k.margin() && now >= k.endedAt+k.margin()
+	return now >= k.confirmed+k.whole()-k.margin() && now >= k.endedAt+k.margin()
 }
 
 // Err implements core.Lease.
@@ -221,7 +239,7 @@ func (k *Keeper) Err() error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	now := k.config.Clock.Now()
-	if age := now - k.confirmed; k.overdue == nil && age >= k.config.Lease-k.grace() {
+	if age := now - k.confirmed; k.overdue == nil && age >= k.whole()-k.grace() {
 		k.overdue, k.endedAt = &core.LeaseError{Age: age, Err: k.failure}, now
 	}
 	if k.overdue == nil {
@@ -238,11 +256,11 @@ func (k *Keeper) Record(ctx context.Context, write func(ctx context.Context) err
 	began := k.config.Clock.Now()
 	try := func(ctx context.Context) error { return k.try(ctx, write) }
 	return rideOut(core.WithPatience(ctx, nil), try, func(err error) error {
-		age, since := k.ages(began)
+		age, since, whole := k.ages(began)
 		switch {
-		case age >= k.config.Lease:
+		case age >= whole:
 			return fmt.Errorf("%w: %w (for %v, so that its lease is over: who takes it over decides how it ended)", core.ErrNoReply, err, age.Round(100*time.Millisecond))
-		case since >= recordTime && age < k.config.Lease-k.grace():
+		case since >= recordTime && age < whole-k.grace():
 			return fmt.Errorf("%w: %w", core.ErrNoReply, err) // heartbeats arrive: it is not that
 		}
 		return nil
@@ -267,7 +285,7 @@ func (k *Keeper) try(ctx context.Context, write func(ctx context.Context) error)
 				return
 			case <-ticker.C:
 			}
-			age, since := k.ages(began)
+			age, since, _ := k.ages(began)
 			if since >= recordTime || since >= shortestTry && age >= 2*k.config.Heartbeat {
 				cancel(errNoAnswer)
 			}
@@ -282,10 +300,11 @@ func (k *Keeper) try(ctx context.Context, write func(ctx context.Context) error)
 	return err
 }
 
-// ages returns the times since the last confirmed heartbeat was sent, and since began.
-func (k *Keeper) ages(began time.Duration) (confirmed, since time.Duration) {
+// ages returns the times since the last confirmed heartbeat was sent, and since began, and the
+// age at which others take over.
+func (k *Keeper) ages(began time.Duration) (confirmed, since, whole time.Duration) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	now := k.config.Clock.Now()
-	return now - k.confirmed, now - began
+	return now - k.confirmed, now - began, k.whole()
 }

@@ -5,11 +5,14 @@
 package migrator
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
+	"path"
+	"path/filepath"
 	"time"
 
 	"github.com/golang-migrate/migrate/v4"
@@ -55,6 +58,8 @@ type Options struct {
 	// FS and Dir hold the files NUMBER_name.up.sql and NUMBER_name.down.sql.
 	FS  fs.FS
 	Dir string
+	// Shown is the name of the folder in messages; "": Dir.
+	Shown string
 	// Table records the version; a dot separates its schema. "": DefaultTable.
 	Table   string
 	Command Command
@@ -133,11 +138,53 @@ func run(ctx context.Context, db tx.Database, o Options) (Result, error) {
 	if verr != nil {
 		return result(before, before), errors.Join(err, verr)
 	}
+	if failed, ok := errors.AsType[*lineError](err); ok {
+		failed.file = failedFile(err, o, after)
+	}
 	return result(before, after), err
 }
 
-func towards(version int, err error) error {
-	return fmt.Errorf("on the way to version %d: %w", max(version, 0), err)
+func towards(version int, err error) error { return &towardsError{max(version, 0), err} }
+
+// towardsError is a migration to a version that failed.
+type towardsError struct {
+	version int
+	err     error
+}
+
+func (e *towardsError) Error() string { return fmt.Sprintf("on the way to version %d: %v", e.version, e.err) }
+func (e *towardsError) Unwrap() error { return e.err }
+
+// failedFile returns the name of the file with the migration that failed: up to the version that it
+// led to, or down from the version that is left. Empty if it cannot be found.
+func failedFile(failure error, o Options, left state) string {
+	failed, ok := errors.AsType[*towardsError](failure)
+	if !ok {
+		return ""
+	}
+	src, err := open(o)
+	if err != nil {
+		return ""
+	}
+	defer src.Close() //nolint:errcheck // it was read
+	read, version := src.ReadUp, failed.version
+	if version < left.version {
+		read, version = src.ReadDown, left.version
+	}
+	r, _, err := read(uint(max(version, 0))) //nolint:gosec // not negative
+	if err != nil {
+		return ""
+	}
+	defer r.Close() //nolint:errcheck // it was read
+	file, ok := r.(fs.File)
+	if !ok {
+		return ""
+	}
+	info, err := file.Stat()
+	if err != nil {
+		return ""
+	}
+	return path.Join(filepath.ToSlash(cmp.Or(o.Shown, o.Dir)), info.Name())
 }
 
 func (o Options) validate() error {

@@ -110,7 +110,8 @@ var broken = files(map[string]string{
 func TestAMigrationThatFailsLeavesThoseBeforeItAndNothingOfItself(t *testing.T) {
 	each(t, func(t *testing.T, db tx.Database) {
 		r, err := migrator.Run(t.Context(), db, migrator.Options{FS: broken, Dir: "m", Command: migrator.Up})
-		require.ErrorContains(t, err, "migrate database default, up: on the way to version 2: line 2: ")
+		require.ErrorContains(t, err, "migrate database default, up: on the way to version 2: m/2_bad.up.sql:2: ")
+		require.ErrorContains(t, err, ", in: ALTER TABLE nowhere ADD COLUMN name text")
 		_, err = db.Conn().ExecContext(t.Context(), "SELECT * FROM bird")
 		require.NoError(t, err)
 		_, err = db.Conn().ExecContext(t.Context(), "SELECT * FROM half")

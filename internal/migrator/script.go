@@ -32,8 +32,8 @@ func readScript(migration io.Reader, dialect tx.Dialect) (script, error) {
 	}
 	for _, s := range list {
 		if s.Control {
-			return script{}, fmt.Errorf("line %d: %s: a migration and its version are one transaction: "+
-				"leave it out, or make the file two migrations", s.Line, s.Verb)
+			return script{}, &lineError{line: s.Line, err: fmt.Errorf("%s: a migration and its version are one transaction: "+
+				"leave it out, or make the file two migrations", s.Verb)}
 		}
 	}
 	return script{string(text), list}, nil
@@ -53,5 +53,27 @@ func (s script) at(stmt sqlscript.Statement, err error) error {
 		before := []rune(stmt.Text)[:min(int(e.Position)-1, len([]rune(stmt.Text)))]
 		line = 1 + strings.Count(s.text[:stmt.Offset], "\n") + strings.Count(string(before), "\n")
 	}
-	return fmt.Errorf("line %d: %w", line, err)
+	return &lineError{line: line, statement: stmt.Text, err: err}
 }
+
+// lineError is an error in a line of a migration, of its statement where there is one. The file is
+// filled in by Run.
+type lineError struct {
+	file      string
+	line      int
+	statement string
+	err       error
+}
+
+func (e *lineError) Error() string {
+	text := fmt.Sprintf("line %d: %v", e.line, e.err)
+	if e.file != "" {
+		text = fmt.Sprintf("%s:%d: %v", e.file, e.line, e.err)
+	}
+	if e.statement != "" {
+		text += ", in: " + clipped(strings.Join(strings.Fields(e.statement), " "))
+	}
+	return text
+}
+
+func (e *lineError) Unwrap() error { return e.err }

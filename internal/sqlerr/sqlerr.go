@@ -16,8 +16,8 @@ import (
 
 // In adds to err, the answer of a database to sent, which contains the statement s of a job file,
 // the position of the fault in that file, and the line or the statement that has it. PostgreSQL names the
-// place in a statement, SQLite does not: there it is where the statement begins. Errors that are not about
-// the statement, such as a lost connection, are returned as they are.
+// place in a statement, SQLite does not: there it is where the statement begins. Errors that are about neither
+// the statement nor a row that it writes, such as a lost connection, are returned as they are.
 func In(s registry.SQL, d tx.Dialect, sent string, err error) error {
 	if err == nil || s.IsZero() {
 		return err
@@ -35,7 +35,7 @@ func InScript(s registry.SQL, offset int, statement string, err error) error {
 }
 
 func add(s registry.SQL, part, offset int, shown string, err error) error {
-	if err == nil || !dberr.IsStatement(err) {
+	if err == nil || !dberr.IsStatement(err) && !dberr.IsConstraintViolation(err) {
 		return err
 	}
 	if _, known := errors.AsType[*statementError](err); known {

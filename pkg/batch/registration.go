@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"reflect"
+	"slices"
 
 	"go.uber.org/fx"
 
@@ -30,7 +31,8 @@ const (
 // Reader registers a reader of T under name. constructor is
 // func([Config,] deps...) (R, error) or without the error, where R implements
 // ItemReader[T], Config is a struct whose fields are tagged as registry.Component
-// says, and deps are provided by fx. A constructor of another form is an error at
+// says, and deps are provided by fx. One of deps may be a [BuildContext]: it is that of the
+// step execution for which the component is made. A constructor of another form is an error at
 // start, named after the component.
 func Reader[T any](name string, constructor any, about ...About) fx.Option {
 	return register(registry.KindReader, name, constructor, about, readerOf[T]())
@@ -224,6 +226,7 @@ func register(kind registry.Kind, name string, constructor any, about []About, s
 	}
 	description := describe(kind, name, sig, about)
 	description.Config = c.config
+	description.Positioned = kind == registry.KindProcessor && c.fn.Type().Out(0).Implements(reflect.TypeFor[Positioner]())
 	return provide(description, c, sig)
 }
 
@@ -251,6 +254,7 @@ type constructor struct {
 	fn       reflect.Value
 	config   reflect.Type // nil: it has none
 	deps     []reflect.Type
+	contexts []int // the places among its arguments of a BuildContext, in order
 	hasError bool
 }
 
@@ -274,11 +278,14 @@ func inspect(fn any, fits func(reflect.Type) error) (constructor, error) {
 	}
 	for i := range t.NumIn() {
 		in := t.In(i)
-		if i == 0 && in.Kind() == reflect.Struct && !isFxIn(in) {
+		switch {
+		case in == reflect.TypeFor[BuildContext]():
+			c.contexts = append(c.contexts, i)
+		case i == 0 && in.Kind() == reflect.Struct && !isFxIn(in):
 			c.config = in
-			continue
+		default:
+			c.deps = append(c.deps, in)
 		}
-		c.deps = append(c.deps, in)
 	}
 	return c, nil
 }
@@ -314,7 +321,7 @@ func (c constructor) provider(described registry.Component, sig signature) any {
 			err = reflect.ValueOf(missing)
 		}
 		made := described
-		made.New = func(_ context.Context, cfg any, _ registry.BuildContext) (any, error) { return c.call(cfg, deps, sig) }
+		made.New = func(_ context.Context, cfg any, b registry.BuildContext) (any, error) { return c.call(cfg, b, deps, sig) }
 		return []reflect.Value{reflect.ValueOf([]registry.Component{made}), err}
 	})
 	return provider.Interface()
@@ -335,12 +342,16 @@ func (c constructor) missing(deps []reflect.Value, kind, name string) error {
 	return errors.Join(missing...)
 }
 
-func (c constructor) call(cfg any, deps []reflect.Value, sig signature) (any, error) {
+func (c constructor) call(cfg any, b BuildContext, deps []reflect.Value, sig signature) (any, error) {
 	args := make([]reflect.Value, 0, len(deps)+1)
 	if c.config != nil {
 		args = append(args, reflect.Indirect(reflect.ValueOf(cfg)))
 	}
-	out := c.fn.Call(append(args, deps...))
+	args = append(args, deps...)
+	for _, place := range c.contexts {
+		args = slices.Insert(args, place, reflect.ValueOf(b))
+	}
+	out := c.fn.Call(args)
 	if c.hasError && !out[1].IsNil() {
 		return nil, out[1].Interface().(error) //nolint:forcetypeassert // its type is error
 	}

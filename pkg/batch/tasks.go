@@ -112,6 +112,9 @@ func registerNamed[T, N any](kind, name string, constructor any, group string, n
 	if err == nil && c.config != nil {
 		err = fmt.Errorf("the constructor takes a %v: what a task is to do is in its payload", c.config)
 	}
+	if err == nil && len(c.contexts) > 0 {
+		err = fmt.Errorf("the constructor takes a %v: a task belongs to no step", reflect.TypeFor[BuildContext]())
+	}
 	if err != nil {
 		return fx.Error(fmt.Errorf("%s %q: %w", kind, name, err))
 	}
@@ -123,7 +126,7 @@ func registerNamed[T, N any](kind, name string, constructor any, group string, n
 			err = reflect.ValueOf(missing)
 		}
 		list := []N{named(func() (made T, err error) {
-			v, err := c.call(nil, deps, sig)
+			v, err := c.call(nil, BuildContext{}, deps, sig)
 			if err != nil {
 				return made, err
 			}

@@ -4,6 +4,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
+	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 )
 
 // The interfaces that authors implement. Package core describes them, and has those
@@ -21,6 +22,9 @@ type (
 	Rewinder   = item.Rewinder
 	Finisher   = item.Finisher
 	MetaReader = item.MetaReader
+	// BuildContext is what the constructor of a component may take as an argument: the names of its job and step, the
+	// execution, the databases, the context of the step.
+	BuildContext = registry.BuildContext
 	// Independent lets a chunk be read and processed while the one before is written.
 	Independent = item.Independent
 

@@ -66,7 +66,8 @@ func (c *Crash) Path(name string) string { return filepath.Join(c.dir, filepath.
 //   - the rows of all tables except the history's own,
 //   - the files in [Crash.Dir],
 //   - for each step the counters read, filtered, written and skipped, summed over
-//     all attempts (commits and rollbacks depend on where a chunk began),
+//     all attempts (commits and rollbacks depend on where a chunk began); of a partitioned
+//     step those of its parts,
 //   - the stored skipped items,
 //   - no execution that looks as if it still ran, and the last one COMPLETED.
 //

@@ -137,11 +137,24 @@ func (s *state) history(ctx context.Context, r core.JobRepository, before core.J
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(totals)) {
+		if hasParts(totals, name) {
+			continue // it adds up what the parts did in its own attempt; they are compared
+		}
 		c := totals[name]
 		s.parts["counters"] = append(s.parts["counters"], fmt.Sprintf("step %s: read %d, filtered %d, written %d, skipped %d in read, %d in process, %d in write",
 			name, c.Read, c.Filter, c.Write, c.ReadSkip, c.ProcessSkip, c.WriteSkip))
 	}
 	return nil
+}
+
+// hasParts reports whether a step is partitioned: its parts are recorded as STEP:PART.
+func hasParts(steps map[string]core.Counters, name string) bool {
+	for other := range steps {
+		if strings.HasPrefix(other, name+":") {
+			return true
+		}
+	}
+	return false
 }
 
 func (s *state) brokenf(format string, args ...any) {

@@ -52,7 +52,7 @@ func (p *pipeline) lookAhead(ctx context.Context) {
 		return
 	}
 	processors := p.components[1 : len(p.components)-len(p.sinks)]
-	p.filler.independent = !c.ProcessInTransaction && !p.listeners.wantProcesses() &&
+	p.filler.independent = !c.ProcessInTransaction && len(p.filler.states) == 0 && !p.listeners.wantProcesses() &&
 		!slices.ContainsFunc(processors, func(c component) bool { return !independent(c) || listens(c) })
 	changes := func(s sink) bool { return s.encoder == nil } // what others see, perhaps
 	if !p.listeners.wantWrites() && !slices.ContainsFunc(p.sinks, changes) {

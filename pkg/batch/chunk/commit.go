@@ -180,6 +180,11 @@ func (p *pipeline) wholeChunk(w *work) *commitUnit {
 // commit writes a unit with its counters, skips and position in one transaction under
 // the guard of owner and epoch (rules C5, R3).
 func (p *pipeline) commit(ctx context.Context, w *work, u *commitUnit) error {
+	if !p.step.config.ProcessInTransaction {
+		if err := p.filler.seek(ctx, w, u.upTo); err != nil {
+			return err
+		}
+	}
 	attr := p.step.config.Attr
 	attr.Late = true // the write is the first statement of most
 	err := p.step.tx.Do(ctx, attr, func(ctx context.Context) error {
@@ -218,7 +223,7 @@ func (p *pipeline) positionOf(w *work, u *commitUnit) (at position, err error) {
 	if u.upTo < w.items.Len() || slices.ContainsFunc(w.skips, func(s *skip) bool { return !u.covers(s) }) {
 		at, err = p.filler.positionBehind(w, u.upTo, u.withTrailingSkips)
 	}
-	at.Writers = slices.Clone(p.at.Writers)
+	at.Writers, at.Processors, at.Bound = slices.Clone(p.at.Writers), p.at.Processors, p.at.Bound
 	return at, err
 }
 
@@ -307,6 +312,14 @@ func (p *pipeline) checkpoint(ctx context.Context, w *work, u *commitUnit) (err 
 			return err
 		}
 	}
+	if len(p.filler.states) > 0 {
+		if err := p.filler.seek(ctx, w, u.upTo); err != nil {
+			return err
+		}
+		if u.at.Processors, err = p.filler.statePositions(); err != nil {
+			return err
+		}
+	}
 	if u.encoded, err = u.at.encode(); err != nil {
 		return err
 	}
@@ -351,6 +364,7 @@ func (p *pipeline) committed(ctx context.Context, w *work, u *commitUnit) {
 	}
 	w.committed(u.upTo, u.withTrailingSkips)
 	p.at, p.rollbacks, p.rollbackCounted = u.at, 0, false
+	p.filler.committed = u.at.Processors
 	if u.counters == (core.Counters{}) {
 		return // the position before writers finish: no chunk
 	}

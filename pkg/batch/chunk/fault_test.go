@@ -27,9 +27,11 @@ type fixture struct {
 	e       *testengine.Engine
 	reader  item.ItemReader[int]
 	process processorFunc
-	before  func(int) error
-	config  chunk.Config
-	listen  []any
+	// processor is in the place of process; nil: none.
+	processor item.ItemProcessor[int, int]
+	before    func(int) error
+	config    chunk.Config
+	listen    []any
 }
 
 func (f fixture) run(t *testing.T) *core.JobExecution { return f.runUntil(t, nil) }
@@ -52,6 +54,9 @@ func (f fixture) runUntil(t *testing.T, stop chan struct{}) *core.JobExecution {
 		}
 		if f.process != nil {
 			parts.Processors = []item.Processor{item.EraseProcessor[int, int](f.process)}
+		}
+		if f.processor != nil {
+			parts.Processors = []item.Processor{item.EraseProcessor(f.processor)}
 		}
 		return parts, nil
 	}

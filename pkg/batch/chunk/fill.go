@@ -2,6 +2,7 @@ package chunk
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -21,6 +22,9 @@ type filler struct {
 	// encoders are the writers; empty: nothing is encoded ahead.
 	encoders []item.Encoder
 	chains   []*chain // one for each goroutine that processes; none: no processors
+	// states are the processors with a position, and committed what the last commit has of them.
+	states    []state
+	committed []json.RawMessage
 	// independent says that items may be processed ahead.
 	independent bool
 	// stride is the number of items that are read before the next look for a stop.
@@ -54,6 +58,9 @@ func newFiller(s *Step, stop core.StopSignal, parts Parts, l *listeners) (*fille
 	f := &filler{step: s, stop: stop, listeners: l, source: newSource(parts.Reader), stride: 1}
 	if len(parts.Processors) == 0 {
 		return f, nil
+	}
+	if err := f.addStates(parts.Processors); err != nil {
+		return nil, err
 	}
 	for range max(1, s.config.Concurrency) {
 		c, err := newChain(parts.Processors, s.config.Size)

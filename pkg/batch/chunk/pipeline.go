@@ -91,6 +91,7 @@ func newPipeline(s *Step, run *core.StepRun, parts Parts) (*pipeline, error) {
 	if p.filler, err = newFiller(s, run.Services.Stop, parts, p.listeners); err != nil {
 		return nil, fmt.Errorf("chunk step %s: %w", s.Name(), err)
 	}
+	p.revocable = p.revocable || len(p.filler.states) > 0 // it may have filtered for what is undone now
 	p.work = p.filler.newWork()
 	values := make([]any, len(p.components))
 	for i, c := range p.components {
@@ -122,6 +123,9 @@ func (p *pipeline) add(parts Parts) {
 // was called for is closed, also after a failure.
 func (p *pipeline) open(ctx context.Context, at position) error {
 	p.at = at
+	if err := p.filler.openStates(at, p.exec.Step != nil && len(p.exec.Step.Position) > 0); err != nil {
+		return fmt.Errorf("step %s: %w", p.exec.Step.Name, err)
+	}
 	if accepter := p.filler.source.accepter; accepter != nil && p.exec.Data.AcceptChanges {
 		if err := guarded(func() error { accepter.AcceptChanges(); return nil }); err != nil {
 			return err
@@ -135,6 +139,8 @@ func (p *pipeline) open(ctx context.Context, at position) error {
 			from = stored(at.Reader)
 		case i >= first:
 			from = at.writer(i - first)
+		default:
+			from = at.processor(i - 1)
 		}
 		if c.closer != nil {
 			p.opened = append(p.opened, c.closer)

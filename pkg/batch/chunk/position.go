@@ -5,14 +5,19 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 )
 
-// positionVersion is the format of a stored position; a newer one is refused.
-const positionVersion = 1
+// The formats of a stored position; a newer one is refused. That with positions of processors is not one
+// for a binary that would open them without.
+const (
+	positionVersion   = 1
+	processorsVersion = 2
+)
 
 // position is the position of a chunk step, which is stored with every commit.
 type position struct {
@@ -22,6 +27,10 @@ type position struct {
 	Reader  json.RawMessage   `json:"reader,omitempty"`
 	Items   int64             `json:"items,omitempty"`
 	Writers []json.RawMessage `json:"writers,omitempty"`
+	// Bound are the hashes of Parts.Bound.
+	Bound []string `json:"bound,omitempty"`
+	// Processors are the positions of the processors that have one (rule C4a).
+	Processors []json.RawMessage `json:"processors,omitempty"`
 }
 
 func parsePosition(at item.Position) (position, error) {
@@ -32,8 +41,8 @@ func parsePosition(at item.Position) (position, error) {
 	if err := json.Unmarshal(at, &p); err != nil {
 		return p, fmt.Errorf("stored position: %w", err)
 	}
-	if p.Version != positionVersion {
-		return p, fmt.Errorf("stored position: format version %d, but this binary knows %d", p.Version, positionVersion)
+	if p.Version != positionVersion && p.Version != processorsVersion {
+		return p, fmt.Errorf("stored position: format version %d, but this binary knows up to %d", p.Version, processorsVersion)
 	}
 	return p, nil
 }
@@ -53,8 +62,19 @@ func (p *position) writer(i int) item.Position {
 	return stored(p.Writers[i])
 }
 
+// processor returns the position of processor i, nil where it had none.
+func (p *position) processor(i int) item.Position {
+	if i >= len(p.Processors) {
+		return nil
+	}
+	return stored(p.Processors[i])
+}
+
 func (p position) encode() (item.Position, error) {
 	p.Version = positionVersion
+	if len(p.Processors) > 0 {
+		p.Version = processorsVersion
+	}
 	data, err := json.Marshal(p)
 	if err != nil {
 		return nil, fmt.Errorf("position: a component's position must be JSON: %w", err)
@@ -85,14 +105,18 @@ func ParseMark(at item.Position) (reader item.Position, outcomes int64, err erro
 }
 
 // FromStart returns the position at which a chunk step reads from the start of its input
-// while its writers continue where they were: for a reader of what is left to do. It is
-// nil where at has no positions of writers.
+// while its processors and writers continue where they were: for a reader of what is left to do. It
+// is nil where at has no positions of them.
 func FromStart(at item.Position) (item.Position, error) {
 	p, err := parsePosition(at)
-	if err != nil || len(p.Writers) == 0 {
+	if err != nil || len(p.Writers) == 0 && len(p.Processors) == 0 {
 		return nil, err
 	}
-	return position{Writers: p.Writers}.encode()
+	rest := position{Writers: p.Writers, Processors: p.Processors, Bound: slices.Clone(p.Bound)}
+	if len(rest.Bound) > 0 {
+		rest.Bound[0] = "" // of the reader
+	}
+	return rest.encode()
 }
 
 // WriterPositions returns the positions of the writers in a stored position of a chunk

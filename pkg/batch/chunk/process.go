@@ -43,6 +43,16 @@ func newChain(processors []item.Processor, size int) (*chain, error) {
 	return c, nil
 }
 
+// move moves the item in the first cell through all processors, into the last cell.
+func (c *chain) move(ctx context.Context) error {
+	for _, move := range c.moves {
+		if err := move(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // processError is the failure to process the item at a place of the chunk.
 type processError struct {
 	place int
@@ -188,7 +198,7 @@ func isPanic(err error) bool {
 // processRun processes the pending items from w.processed up to a place. It returns why the one
 // at w.processed has no output; nil: all have one.
 func (f *filler) processRun(ctx context.Context, w *work, c *chain, upTo int) (err error) {
-	if c.whole != nil && !f.listeners.wantProcesses() {
+	if c.whole != nil && len(f.states) == 0 && !f.listeners.wantProcesses() {
 		w.processed, err = c.whole.ProcessAll(ctx, w.items, w.processed, upTo, w.output)
 		return err
 	}
@@ -241,14 +251,18 @@ func (f *filler) processOnce(ctx context.Context, w *work, c *chain, i int) erro
 	if err := f.listeners.beforeProcess(ctx, w.items, i); err != nil {
 		return err
 	}
-	w.items.Load(i, c.in)
-	var err error
-	for _, move := range c.moves {
-		if err = move(ctx); err != nil {
-			break
-		}
+	if err := f.seek(ctx, w, i); err != nil {
+		return err
 	}
+	if len(f.states) > 0 { // else goroutines may share the work
+		w.stateAt = dirty
+	}
+	w.items.Load(i, c.in)
+	err := c.move(ctx)
 	if err == nil || errors.Is(err, item.ErrFilter) {
+		if len(f.states) > 0 {
+			w.stateAt = i + 1
+		}
 		if failure := f.listeners.afterProcess(ctx, w.items, i, c.out, err == nil); failure != nil {
 			return failure
 		}

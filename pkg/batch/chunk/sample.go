@@ -70,6 +70,9 @@ func (s *Step) Sample(ctx context.Context, run *core.StepRun, n int, see func(Sa
 	p.add(parts)
 	p.filler = &filler{step: s, stop: own.Services.Stop, listeners: silent, source: newSource(parts.Reader), stride: 1}
 	p.work = &work{items: parts.Reader.NewItems(1)}
+	if err := p.filler.addStates(parts.Processors); err != nil {
+		return fmt.Errorf("chunk step %s: %w", s.Name(), err)
+	}
 	m := &sample{filler: p.filler, work: p.work}
 	if m.chain, err = m.newChain(parts.Processors); err != nil {
 		return fmt.Errorf("chunk step %s: %w", s.Name(), err)
@@ -123,7 +126,10 @@ func (m *sample) next(ctx context.Context, got *Sampled) (more bool) {
 	}
 	got.Read, _, _ = item.EncodePayload(w.items.At(0))
 	got.Meta = w.items.Meta(0)
-	err := m.process(ctx)
+	err := m.filler.rebase(ctx, w)
+	if err == nil {
+		err = m.process(ctx)
+	}
 	got.Stages = m.stages
 	switch {
 	case err == nil:

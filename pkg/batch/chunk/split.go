@@ -145,9 +145,10 @@ func (p *pipeline) tryGroup(ctx context.Context, w *work, group []int) error {
 		if err != nil {
 			return err
 		}
-		if items.Len() == 0 {
+		if items.Len() == 0 && len(p.filler.states) == 0 {
 			return nil // all filtered: they commit with the items behind them
 		}
+		u.isCommit = items.Len() > 0 // else what they left in a processor is committed alone
 		u.source = func(context.Context) (item.Items, []int, error) { return items, sourceIndex, nil }
 	}
 	err := p.commit(ctx, w, u)

@@ -74,7 +74,8 @@ type Config struct {
 	// ProcessInTransaction runs the processors inside of the chunk's transaction.
 	ProcessInTransaction bool
 	// Concurrency is the number of goroutines that process the items of a chunk; 0 and
-	// 1: only the step's own. Order, counters and restart are the same (rule C17).
+	// 1: only the step's own. Order, counters and restart are the same (rule C17). It excludes
+	// processors with a position (rule C4a).
 	Concurrency int
 	// ReadAhead is ReadAheadAuto unless set.
 	ReadAhead ReadAhead
@@ -97,8 +98,22 @@ type Parts struct {
 	// Writers all get every chunk, in order, in one transaction.
 	Writers []item.Writer
 	// Listeners are called after those of Config.Listeners. They are made too late for
-	// BeforeStep and AfterStep.
+	// BeforeStep and AfterStep, which components may have (rule C16b).
 	Listeners []any
+	// Bound are the values from outside of the definition that say what the reader reads, and where
+	// each writer writes: the reader's first. They are compared with those of the last commit (rule
+	// C15x). It may be shorter: nothing is compared then.
+	Bound []Bound
+}
+
+// Bound are values that the definition of a component takes from parameters, the environment or
+// the steps before.
+type Bound struct {
+	// Hash stands for the values; empty: there are none.
+	Hash string
+	// Of names the component, and Names where each value is and what it is: for messages.
+	Of    string
+	Names []string
 }
 
 // Step is a chunk step: a [core.Step].
@@ -236,8 +251,18 @@ func (s *Step) Execute(ctx context.Context, run *core.StepRun) (err error) {
 	if err != nil {
 		return err
 	}
+	if err := at.bind(parts.Bound, run.Data.AcceptChanges); err != nil {
+		return err
+	}
 	p, err := newPipeline(s, run, parts)
 	if err != nil {
+		return err
+	}
+	values := make([]any, len(p.components))
+	for i, c := range p.components {
+		values[i] = c.value
+	}
+	if err := run.Join(ctx, values); err != nil {
 		return err
 	}
 	defer func() { err = p.close(ctx, err) }()

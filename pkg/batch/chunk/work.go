@@ -55,6 +55,10 @@ type work struct {
 	rawBytes int
 	// firstWrite is when the first attempt to write the work began (rule C7).
 	firstWrite time.Time
+	// stateAt is the place before which processors with a position have processed the items, those
+	// that were skipped left out, or dirty. savepoint is a place to go back to; nil: the last commit.
+	stateAt   int
+	savepoint *savepoint
 	// failures counts failures to process an item inside the transaction, by place.
 	failures map[int]int
 
@@ -105,7 +109,7 @@ func (w *work) reset() {
 
 // begin makes the work the one in hand: all before it is committed.
 func (w *work) begin(start position, skipsBefore int64) {
-	start.Writers = nil
+	start.Writers, start.Processors = nil, nil
 	w.began, w.start, w.skipsBefore = time.Now(), start, skipsBefore
 }
 
@@ -125,7 +129,18 @@ func (w *work) extendVerdicts() {
 }
 
 // give gives an item its verdict.
-func (w *work) give(i int, v verdict) { w.verdicts[i], w.given = v, true }
+func (w *work) give(i int, v verdict) {
+	w.verdicts[i], w.given = v, true
+	if v != skipped {
+		return
+	}
+	if i < w.stateAt { // a skipped item leaves no trace (rule C4a)
+		w.stateAt = dirty
+	}
+	if w.savepoint != nil && i < w.savepoint.place {
+		w.savepoint = nil
+	}
+}
 
 // unprocess forgets what the processors made: they get the items from place first on.
 func (w *work) unprocess(first int) {

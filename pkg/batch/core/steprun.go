@@ -1,6 +1,7 @@
 package core
 
 import (
+	"context"
 	"maps"
 	"slices"
 )
@@ -35,7 +36,20 @@ type StepRun struct {
 	// record may get its id.
 	StartedInGroup bool
 
+	// JoinListeners is what Join calls; nil: nothing.
+	JoinListeners func(ctx context.Context, components []any) error
+
 	acquired ClaimedStore // what UseDatabase has put in place of Services.Checkpoints
+}
+
+// Join calls BeforeStep of the components that have it, and has AfterStep of those that have it
+// called at the end of the step, after they were closed (rule C16b). A step calls it when it has
+// made its components, before it opens them.
+func (r *StepRun) Join(ctx context.Context, components []any) error {
+	if r.JoinListeners == nil {
+		return nil
+	}
+	return r.JoinListeners(ctx, components)
 }
 
 // StepContext is what a step execution is about: data only.

@@ -37,7 +37,7 @@ func fullStepContext(t *testing.T) core.StepContext {
 	require.NoError(t, err)
 	counters := core.Counters{Read: 1, Filter: 2, Write: 3, ReadSkip: 4, ProcessSkip: 5, WriteSkip: 6, Commit: 7, Rollback: 8}
 	record := core.StepExecution{
-		ID: 5, First: 4, JobExecutionID: 3, JobName: "load", Name: "s", Visit: core.Visit{Flow: "f", Ordinal: 1, Element: "s"}, Status: core.StatusFailed, ExitCode: "FAILED", Error: "it broke",
+		ID: 5, First: 4, JobExecutionID: 3, JobName: "load", Name: "s", Visit: core.Visit{Flow: "f", Ordinal: 1, Element: "s"}, Status: core.StatusFailed, ExitCode: "FAILED", Error: "it broke", Settles: true,
 		Counters: counters, Before: counters, InHand: counters, Gate: "read > 0: holds", Position: item.Position(`{"v":1,"items":7}`),
 		Context: memory(t), Out: map[string]any{"int": int64(1) << 60, "float": 3.0, "list": []any{int64(1), 1.5, nil, "x"}},
 		Owner: owner, Epoch: 2, Manager: 6, Branch: 7, LeaseUntil: at, AssignedFrom: []core.Owner{owner}, Assigned: 1, OpenParts: 2, StartedAt: at, EndedAt: at.Add(time.Second),
@@ -46,12 +46,12 @@ func fullStepContext(t *testing.T) core.StepContext {
 	return core.StepContext{
 		Name: "s:p1",
 		Job: &core.JobExecution{
-			ID: 3, InstanceID: 2, JobName: "load", Status: core.StatusStarted, ExitCode: "x", Error: "e", Params: params,
+			ID: 3, InstanceID: 2, JobName: "load", Status: core.StatusStarted, ExitCode: "x", Error: "e", Settles: true, Params: params,
 			Definition: core.Definition{Hash: "h", Text: "job: load\n", Path: "/jobs/load.yaml"}, Context: memory(t), Owner: owner, Epoch: 4,
 			LeaseUntil: at, StopRequested: true, Attempt: 2, RedriveOf: 1, Parent: 9, ParentCall: 8, Task: 7, Exclusive: "load", Gate: "g", Time: at, CreatedAt: at, StartedAt: at, EndedAt: at,
 		},
 		JobRef: core.JobRef{ID: 3, Owner: owner, Epoch: 4}, Earlier: &record, Steps: records, Last: &record,
-		Outcome:       &core.Outcome{Status: core.StatusFailed, ExitCode: "FAILED", Message: "m", Step: "s"},
+		Outcome:       &core.Outcome{Status: core.StatusFailed, ExitCode: "FAILED", Message: "m", Step: "s", Settles: true},
 		Part:          &core.Partition{Name: "p1", Index: 1, Context: memory(t)},
 		Visit:         core.Visit{Flow: "split#1/2", Ordinal: 3, Element: "s"},
 		Before:        []core.FlowVisit{{Visit: core.Visit{Ordinal: 2, Element: "d"}, Kind: core.VisitDecision, Verdict: "yes", Target: "t"}},

@@ -122,18 +122,13 @@ type Promotion struct {
 
 // Apply copies the keys where the exit code matches. Missing keys are all named.
 func (p *Promotion) Apply(exit string, step, job *ExecutionContext) error {
-	statuses := p.Statuses
-	if len(statuses) == 0 {
-		statuses = []string{ExitCompleted}
-	}
-	if !slices.ContainsFunc(statuses, func(pattern string) bool { return MatchPattern(pattern, exit) }) {
+	if !p.concerns(exit) {
 		return nil
 	}
-	var missing []string
+	missing := p.Missing(exit, step)
 	for _, key := range sortedKeys(p.Keys) {
 		value, ok := step.Get(key)
 		if !ok {
-			missing = append(missing, key)
 			continue
 		}
 		if err := job.Put(p.Keys[key], value); err != nil {
@@ -144,6 +139,29 @@ func (p *Promotion) Apply(exit string, step, job *ExecutionContext) error {
 		return fmt.Errorf("promote %s: %w", strings.Join(missing, ", "), ErrMissingKey)
 	}
 	return nil
+}
+
+// Missing returns the keys, sorted, that a step with this exit code was to promote and has not; none
+// if it was to promote nothing.
+func (p *Promotion) Missing(exit string, step *ExecutionContext) (missing []string) {
+	if !p.concerns(exit) {
+		return nil
+	}
+	for _, key := range sortedKeys(p.Keys) {
+		if _, ok := step.Get(key); !ok {
+			missing = append(missing, key)
+		}
+	}
+	return missing
+}
+
+// concerns reports whether a step with this exit code promotes.
+func (p *Promotion) concerns(exit string) bool {
+	statuses := p.Statuses
+	if len(statuses) == 0 {
+		statuses = []string{ExitCompleted}
+	}
+	return slices.ContainsFunc(statuses, func(pattern string) bool { return MatchPattern(pattern, exit) })
 }
 
 func sortedKeys[V any](m map[string]V) []string {

@@ -99,7 +99,11 @@ func (h jobHandler) inTurn(ctx context.Context, t task.Task, asked JobTask) erro
 		return nil
 	}
 	for {
-		earlier, err := h.tasks.Tasks(ctx, task.Filter{JobDefinition: t.Spec.JobDefinition, Unfinished: true, Before: t.ID, Limit: 1})
+		var earlier []task.Task
+		err := core.Patiently(ctx, func(ctx context.Context) (err error) {
+			earlier, err = h.tasks.Tasks(ctx, task.Filter{JobDefinition: t.Spec.JobDefinition, Unfinished: true, Before: t.ID, Limit: 1})
+			return err
+		})
 		if err != nil || len(earlier) == 0 {
 			return err
 		}
@@ -142,7 +146,11 @@ func (h jobHandler) failedUnheard(ctx context.Context, id task.ID, e *core.JobEx
 	if asked.Retry || h.tasks == nil || e.Status != core.StatusFailed || e.Error == lostOwnerText || strings.Contains(e.Error, errTaskLost.Error()) {
 		return false, nil
 	}
-	attempts, err := h.tasks.Attempts(ctx, id)
+	var attempts []task.Attempt
+	err := core.Patiently(ctx, func(ctx context.Context) (err error) {
+		attempts, err = h.tasks.Attempts(ctx, id)
+		return err
+	})
 	if err != nil {
 		return false, err
 	}

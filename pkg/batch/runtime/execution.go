@@ -117,6 +117,9 @@ func (e *execution) execute() result {
 		return r
 	case <-e.ctx.Done():
 	}
+	if cause, cut := errors.AsType[*core.LeaseError](context.Cause(e.ctx)); cut {
+		e.report("aborted", cause)
+	}
 	var late <-chan time.Time
 	if _, bounded := handler.(core.Composite); !bounded {
 		timer := time.NewTimer(e.source.tasks.LeaveBehind)

@@ -184,12 +184,12 @@ func (m *model) heartbeat(t *rapid.T) {
 			mine = append(mine, ref)
 		}
 	}
-	lost, err := m.repo.Heartbeat(context.Background(), by, mine)
+	confirmed, err := m.repo.Heartbeat(context.Background(), by, mine)
 	m.ok(err)
 	if rapid.Bool().Draw(t, "ignores what is lost") {
 		return
 	}
-	for _, l := range lost {
+	for _, l := range confirmed.Lost {
 		for i, ref := range m.held {
 			if ref == l.Ref {
 				m.held = append(m.held[:i:i], m.held[i+1:]...)
@@ -326,13 +326,16 @@ func (m *model) finish() {
 					mine = append(mine, ref)
 				}
 			}
-			lost, err := m.repo.Heartbeat(context.Background(), task.Claimant{Worker: name, Types: []string{"work"}, Lease: time.Microsecond}, mine)
+			confirmed, err := m.repo.Heartbeat(context.Background(), task.Claimant{Worker: name, Types: []string{"work"}, Lease: time.Microsecond}, mine)
 			m.ok(err)
-			for _, l := range lost {
+			for _, l := range confirmed.Lost {
 				_, err := m.repo.End(context.Background(), l.Ref, task.Failure("lost"), m.decide)
 				m.refusable(err)
 			}
 		}
+		// What was promised before is over as well: a heartbeat does not bring it forward.
+		_, err := m.db.Conn().ExecContext(context.Background(), "UPDATE surfin_task SET confirm_until = lease_until WHERE state = 'RUNNING'")
+		m.ok(err)
 		m.recover(m.t)
 		m.due(m.t)
 		found, err := m.repo.Due(context.Background(), []string{"work"}, nil, 100)

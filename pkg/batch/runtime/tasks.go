@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/surfin-batch/surfin/internal/lease"
@@ -28,9 +29,6 @@ type Tasks struct {
 	Types []string
 	// Worker names this process among all workers, Version its program.
 	Worker, Version string
-	// Grace is how much longer than its lease nobody takes over what the worker has
-	// (continuation_grace).
-	Grace time.Duration
 	// LeaveBehind is how long a handler may take to return after its context has ended; 0:
 	// DefaultLeaveBehind.
 	LeaveBehind time.Duration
@@ -57,6 +55,8 @@ type taskSource struct {
 	working  sync.WaitGroup
 	begun    chan struct{} // closed when the first tenure has begun
 	beginOne sync.Once
+	// grace is the answer of the last heartbeat: task.Confirmed.
+	grace atomic.Int64
 	// recovered is when Sweep.Recover was called last, by the goroutine that tends.
 	recovered time.Time
 
@@ -102,9 +102,12 @@ func (s *taskSource) clock() lease.Clock { return lease.Clock{Rested: s.tasks.Da
 func (s *taskSource) claimant() task.Claimant {
 	return task.Claimant{
 		Worker: s.tasks.Worker, Capacity: s.config.Slots, Types: s.tasks.Types, Deciders: s.tasks.Catalog.Deciders(), Parts: s.config.Parts != nil, Version: s.tasks.Version,
-		Lease: s.config.Lease, Grace: s.tasks.Grace,
+		Lease: s.config.Lease, Grace: s.graceNow(),
 	}
 }
+
+// graceNow is how much longer than its lease the worker is left what it executes.
+func (s *taskSource) graceNow() time.Duration { return time.Duration(s.grace.Load()) }
 
 func (s *taskSource) setTenure(t *tenure) {
 	s.mu.Lock()
@@ -202,10 +205,14 @@ func (s *taskSource) goAway(ctx context.Context) {
 // tend does what any process does for all tasks.
 func (s *taskSource) tend(ctx context.Context) error {
 	_, err := s.sweep.MakeDue(ctx)
-	if now := time.Now(); now.Sub(s.recovered) >= s.config.Heartbeat {
+	if now := time.Now(); now.Sub(s.recovered) >= min(s.config.Heartbeat, longestTick) {
 		s.recovered = now
-		_, failed := s.sweep.Recover(ctx)
+		n, failed := s.sweep.Recover(ctx)
 		err = errors.Join(err, failed)
+		if n > 0 { // what was lost is due at once
+			_, failed = s.sweep.MakeDue(ctx)
+			err = errors.Join(err, failed)
+		}
 	}
 	return err
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/surfin-batch/surfin/internal/lease"
@@ -19,6 +20,7 @@ type tenure struct {
 	source *taskSource
 	keeper *lease.Keeper
 	over   chan struct{}
+	grace  atomic.Int64 // task.Confirmed.Grace of its last heartbeat
 
 	mu    sync.Mutex
 	cause error // why it is over
@@ -26,22 +28,32 @@ type tenure struct {
 	empty chan struct{} // closed when it is over and nothing is executed in it any more
 }
 
-func newTenure(s *taskSource, since time.Duration) *tenure {
+func newTenure(s *taskSource, since, grace time.Duration) *tenure {
 	t := &tenure{source: s, over: make(chan struct{}), held: map[task.ID]*execution{}, empty: make(chan struct{})}
+	t.grant(grace)
 	t.keeper = lease.New(lease.Config{
-		Clock: s.clock(), Lease: s.config.Lease, Heartbeat: s.config.Heartbeat, Since: since, Beat: t.beat, End: t.end,
+		Clock: s.clock(), Lease: s.config.Lease, Heartbeat: s.config.Heartbeat, Since: since, Grace: t.graceNow, Beat: t.beat, End: t.end,
 		Failed: s.heartbeatFailed,
 	})
 	return t
 }
 
+// grant keeps the grace that a heartbeat was answered with.
+func (t *tenure) grant(grace time.Duration) {
+	t.grace.Store(int64(grace))
+	t.source.grace.Store(int64(grace))
+}
+
+func (t *tenure) graceNow() time.Duration { return time.Duration(t.grace.Load()) }
+
 // beat extends the lease of the worker and of all that it executes.
 func (t *tenure) beat(ctx context.Context) error {
-	lost, err := t.source.tasks.Repository.Heartbeat(ctx, t.source.claimant(), t.refs())
+	confirmed, err := t.source.tasks.Repository.Heartbeat(ctx, t.source.claimant(), t.refs())
 	if err != nil {
 		return err
 	}
-	for _, l := range lost {
+	t.grant(confirmed.Grace)
+	for _, l := range confirmed.Lost {
 		t.lose(l)
 	}
 	return nil
@@ -162,13 +174,14 @@ func (s *taskSource) beginTenure(ctx context.Context) (*tenure, error) {
 	since := s.clock().Now()
 	answer, cancel := context.WithTimeoutCause(ctx, s.config.Lease/3, errors.New("no answer to the first heartbeat"))
 	defer cancel()
-	if _, err := s.tasks.Repository.Heartbeat(answer, s.claimant(), nil); err != nil {
+	confirmed, err := s.tasks.Repository.Heartbeat(answer, s.claimant(), nil)
+	if err != nil {
 		if cause := context.Cause(answer); cause != nil && ctx.Err() == nil {
 			err = errors.Join(cause, err)
 		}
 		return nil, err
 	}
-	t := newTenure(s, since)
+	t := newTenure(s, since, confirmed.Grace)
 	t.keeper.Start(ctx)
 	s.setTenure(t)
 	return t, nil

@@ -36,10 +36,9 @@ type Config struct {
 	// negative: not at all.
 	Drain time.Duration
 	// Sweep is the time between two looks for parts, and executions that wait for theirs,
-	// of which no delivery came; 0: a third of the lease. It finds those of a process of
+	// of which no delivery came; 0: a third of the lease, at most DefaultPoll. It finds those of a process of
 	// this machine that is dead, whose lease continues, and what was planned without an
-	// engine. As all else is delivered, it need not be short; a third of the lease is no
-	// more than what the end of the lease may be late.
+	// engine, and what a dead worker has when its lease ends.
 	Sweep time.Duration
 	// Report is called with what went wrong and what was taken; nil: nothing is.
 	Report func(Event)
@@ -68,7 +67,7 @@ type Event struct {
 	Task      *task.Task
 	// What happened: "taken", "ended", "released", "lost", "refused", "failed" of partitions,
 	// "resumed", "refused", "failed" of executions; "taken", "ended", "canceled", "lost",
-	// "refused", "failed" of tasks; "failed" of a look for work, or of what
+	// "aborted" (its lease and grace are nearly over), "refused", "failed" of tasks; "failed" of a look for work, or of what
 	// any worker does for all.
 	What string
 	// State is that of a task which "ended", Reason why it did not succeed.
@@ -124,7 +123,7 @@ func (c *Config) fill() {
 		c.Poll = DefaultPoll
 	}
 	if c.Sweep == 0 {
-		c.Sweep = c.Lease / 3
+		c.Sweep = min(c.Lease/3, DefaultPoll)
 	}
 	if c.Drain == 0 {
 		c.Drain = DefaultDrain
@@ -138,7 +137,7 @@ func (c *Config) fill() {
 // chunks in hand and gives the partitions back; tasks have the time of Config.Drain to end,
 // then their contexts do (rule W5). The end of ctx cancels at once. The error is that of
 // the repository, if looks for work, or heartbeats, failed, and none succeeded, for longer
-// than a lease. The time in which no slot is free, or the process is frozen, does not
+// than a lease and the grace of what it executes. The time in which no slot is free, or the process is frozen, does not
 // count: then there is no look.
 func (w *Worker) Run(ctx context.Context, stop <-chan struct{}) error {
 	ctx, cancel := context.WithCancel(ctx)
@@ -253,13 +252,21 @@ func (r *run) lookForParts(ctx context.Context) (found bool, err error) {
 	case r.failing.IsZero(), time.Since(r.looked) > w.config.Lease/2: // there was no slot to look with meanwhile
 		r.failing, r.looked = time.Now(), time.Now()
 		w.config.Report(Event{What: "failed", Err: err})
-	case time.Since(r.failing) > w.config.Lease:
+	case time.Since(r.failing) > w.patience():
 		return false, fmt.Errorf("worker: %w", err)
 	default:
 		r.looked = time.Now()
 		w.config.Report(Event{What: "failed", Err: err})
 	}
 	return false, nil
+}
+
+// patience is how long looks may fail: as long as no other process takes over what this one executes.
+func (w *Worker) patience() time.Duration {
+	if w.tasks == nil {
+		return w.config.Lease
+	}
+	return w.config.Lease + w.tasks.graceNow()
 }
 
 // tend does what any process does for all tasks, unless it is at it still.

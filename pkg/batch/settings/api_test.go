@@ -80,3 +80,12 @@ func TestASettingsFileWithSecretsThatEveryUserReadsIsWarnedOf(t *testing.T) {
 		}
 	}
 }
+
+func TestADatabaseURLWithASecretNamesTheCure(t *testing.T) {
+	t.Parallel()
+	for _, url := range []string{"postgres://u:${secret.pg}@h/d", "${secret.url}", "sqlite:${env.FILE}"} {
+		_, err := Load(Source{Dir: write(t, "databases: {default: '"+url+"'}\n")})
+		require.ErrorContains(t, err, ":1:22: databases.default.url: a database URL takes no ${...}", url)
+		require.ErrorContains(t, err, "SURFIN_DATABASES_NAME", url)
+	}
+}

@@ -8,6 +8,7 @@
 package settings
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"net"
@@ -394,6 +395,9 @@ func duration(text string) (time.Duration, error) {
 func checkURL(text string) error {
 	scheme, rest, ok := strings.Cut(text, ":")
 	switch {
+	case strings.Contains(text, "${"):
+		return errors.New("a database URL takes no ${...}: those are for job files, and the database is opened before one is read; " +
+			"give the whole URL by the environment (SURFIN_DATABASES_NAME, or DATABASE_URL), or leave the password to a file that only you read (PGPASSFILE)")
 	case !ok:
 		return fmt.Errorf("not a database URL: sqlite:PATH or postgres://USER:PASSWORD@HOST/NAME")
 	case scheme == "sqlite" && rest == "":

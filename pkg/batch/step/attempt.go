@@ -26,6 +26,8 @@ type attempt struct {
 	// pendingAfterStep are the listeners that have not heard of the end, in the order
 	// registered.
 	pendingAfterStep []core.AfterStep
+	// listening is the number of them that are listeners of the step; the others are components.
+	listening int
 	promoted         map[string]any
 	success          *ending // as recorded in the step's transaction, before its commit
 	// part says that the work is part of the group's transaction.

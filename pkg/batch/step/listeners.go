@@ -15,6 +15,7 @@ import (
 // listen makes the step's listeners and tells them of its start (rule C16). Every
 // one of them will be told of the end, also where another one fails here.
 func (a *attempt) listen(ctx context.Context) error {
+	a.run.JoinListeners = a.join
 	listened, ok := a.step.(core.Listened)
 	if !ok {
 		return nil
@@ -40,17 +41,40 @@ func (a *attempt) listen(ctx context.Context) error {
 			a.pendingAfterStep = append(a.pendingAfterStep, after)
 		}
 	}
+	a.listening = len(a.pendingAfterStep)
+	return a.tellOfStart(ctx, before)
+}
+
+// join adds the components of the step that listen to steps (rule C16b): they are told of the start
+// now, and of the end before the listeners. A retry of the step has components of its own, which
+// replace those before.
+func (a *attempt) join(ctx context.Context, components []any) error {
+	a.pendingAfterStep = a.pendingAfterStep[:min(len(a.pendingAfterStep), a.listening)]
+	listeners := len(a.listeners)
+	var before []core.BeforeStep
+	for _, c := range once(slices.Concat(a.listeners, components))[listeners:] {
+		if b, ok := c.(core.BeforeStep); ok {
+			before = append(before, b)
+		}
+		if after, ok := c.(core.AfterStep); ok {
+			a.pendingAfterStep = append(a.pendingAfterStep, after)
+		}
+	}
+	return a.tellOfStart(ctx, before)
+}
+
+func (a *attempt) tellOfStart(ctx context.Context, listeners []core.BeforeStep) error {
 	if a.run.Data.Resumed { // they have heard of the start
 		return nil
 	}
-	for _, b := range before {
+	for _, b := range listeners {
 		seen := a.seen(outcome{status: core.StatusStarted})
 		if err := exception.Guard(func() error { return b.BeforeStep(ctx, seen) }); err != nil {
 			return fmt.Errorf("listener before_step: %w", err)
 		}
 		a.keep(seen)
 	}
-	if len(before) > 0 && a.run.Stopping() { // it arrived while they were called (rule C16s)
+	if len(listeners) > 0 && a.run.Stopping() { // it arrived while they were called (rule C16s)
 		return core.ErrStopped
 	}
 	return nil

@@ -3,6 +3,9 @@ package step
 import (
 	"context"
 	"database/sql"
+	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
@@ -25,6 +28,9 @@ func (a *attempt) promote(ctx context.Context, attr tx.Attr, exit string) error 
 	if err := promoting.Promote().Apply(exit, own, picked); err != nil {
 		return err
 	}
+	if err := a.warnOfMissing(promoting.Promote(), exit, own); err != nil {
+		return err
+	}
 	values := map[string]any{}
 	for _, key := range picked.Keys() {
 		values[key], _ = picked.Get(key)
@@ -39,6 +45,24 @@ func (a *attempt) promote(ctx context.Context, attr tx.Attr, exit string) error 
 	}
 	a.promoted = values
 	return nil
+}
+
+// ownKeys is how the keys of the framework begin.
+const ownKeys = "surfin."
+
+// warnOfMissing warns of keys that are not promoted, since the step's context has no value for them
+// (rule D4b). Elements after the step find no value, and a misspelt key would show nowhere.
+func (a *attempt) warnOfMissing(p *core.Promotion, exit string, own *core.ExecutionContext) error {
+	missing := p.Missing(exit, own)
+	if len(missing) == 0 {
+		return nil
+	}
+	has := "which is empty"
+	if keys := slices.DeleteFunc(own.Keys(), func(key string) bool { return strings.HasPrefix(key, ownKeys) }); len(keys) > 0 {
+		has = "which has: " + strings.Join(keys, ", ")
+	}
+	a.run.Step.Context = own
+	return core.Warn(own, fmt.Sprintf("promote: not in the context of the step, %s: %s", has, strings.Join(missing, ", ")))
 }
 
 // besides is where the job's row is written. In the step's transaction it commits

@@ -97,6 +97,9 @@ func (s *TaskletStep) Execute(ctx context.Context, run *core.StepRun) (err error
 	if closer, ok := tasklet.(item.Closer); ok {
 		defer func() { err = errors.Join(err, closer.Close(context.WithoutCancel(ctx))) }()
 	}
+	if err := run.Join(ctx, []any{tasklet}); err != nil {
+		return err
+	}
 	record := run.Step
 	if record.Context == nil {
 		record.Context = core.NewExecutionContext()

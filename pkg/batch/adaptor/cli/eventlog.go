@@ -89,7 +89,11 @@ func (l *eventLog) Observe(ctx context.Context, e core.Event) {
 	case core.OwnerLost:
 		l.log.ErrorContext(ctx, "another process took the execution over: this one stops and commits nothing more", "execution", int64(e.Execution))
 	case core.EndNotRecorded:
-		l.log.ErrorContext(ctx, "an end could not be recorded", "execution", int64(e.Execution), "step", e.Step, "to", string(e.To), "error", oneLine(e.Err.Error()))
+		level := slog.LevelError
+		if errors.Is(e.Err, core.ErrLostOwner) { // OwnerLost says it in one sentence
+			level = slog.LevelDebug
+		}
+		l.log.Log(ctx, level, "an end could not be recorded", "execution", int64(e.Execution), "step", e.Step, "to", string(e.To), "error", oneLine(e.Err.Error()))
 	case core.EventDead:
 		l.log.ErrorContext(ctx, "an event was offered in vain for the last time", "machine", e.Machine, "topic", e.Topic, "id", e.ID,
 			"subject", e.Subject, "offers", e.Offers, "error", oneLine(e.Err.Error()))

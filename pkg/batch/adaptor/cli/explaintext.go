@@ -63,6 +63,9 @@ func statusSentences(e *operator.Explanation) []string {
 		}
 		return []string{text + "."}
 	case core.StatusUnknown:
+		if e.Refused == "" {
+			return []string{what + " ended at " + timeText(e.EndedAt) + took + ", and the reply to a COMMIT was lost: it is UNKNOWN until a restart reads its checkpoint."}
+		}
 		return []string{what + " ended at " + timeText(e.EndedAt) + took + ", and nobody can say how: it is UNKNOWN."}
 	case core.StatusAbandoned:
 		return []string{what + " was given up: it is ABANDONED. It had ended at " + timeText(e.EndedAt) + took + "."}

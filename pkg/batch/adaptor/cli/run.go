@@ -281,6 +281,9 @@ func (c runCommands) logChanges(ctx context.Context, n operator.Notice) {
 // n may be nil.
 func (c runCommands) endOf(e *operator.Execution, err error, n *eventLog) error {
 	hints := append(c.nextHints(e), c.stackHints(n)...)
+	if errors.Is(err, core.ErrLostOwner) {
+		err = &lostError{e, err}
+	}
 	if err != nil { // the record itself is broken: its status is not to be believed
 		return &exitError{code: ExitFailed, err: err, hints: hints}
 	}
@@ -297,6 +300,23 @@ func (c runCommands) endOf(e *operator.Execution, err error, n *eventLog) error 
 	}
 	return &exitError{code: code, err: fmt.Errorf("job %s %s%s", e.JobName, strings.ToLower(string(e.Status)), reasonSuffix(e.Error)), hints: hints}
 }
+
+// lostError says in one sentence that another process has the execution. What failed in consequence
+// is in its chain.
+type lostError struct {
+	of  *operator.Execution
+	err error
+}
+
+func (e *lostError) Error() string {
+	what := "taken over by another process after its lease expired"
+	if e.of.Status == core.StatusAbandoned {
+		what = "abandoned by another process"
+	}
+	return fmt.Sprintf("job %s, execution %d was %s; this process wrote nothing after that", e.of.JobName, e.of.ID, what)
+}
+
+func (e *lostError) Unwrap() error { return e.err }
 
 // nextHints are what can be done about an execution that did not complete.
 func (c runCommands) nextHints(e *operator.Execution) []string {

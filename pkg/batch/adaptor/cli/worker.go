@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -76,7 +75,7 @@ func (c serverCommands) work(ctx context.Context, o runtime.Options) error {
 	return c.env.withSession(ctx, c.env.observer(), func(s *Session) error {
 		c.env.announceDatabase(ctx)
 		c.env.warnUnmasked(ctx)
-		c.env.log.InfoContext(ctx, fmt.Sprintf("worker with %d slots: waiting for work", o.Slots))
+		c.env.log.InfoContext(ctx, "worker with "+plural(o.Slots, "slot")+": waiting for work")
 		return s.Work(ctx, signals.stop, o)
 	})
 }

@@ -53,15 +53,21 @@ func (a builder) parts(ctx context.Context, run *core.StepRun) (chunk.Parts, err
 	if err != nil {
 		return parts, err
 	}
+	bound, err := a.file.bound(run.View(), a.step.work())
+	if err != nil {
+		return parts, err
+	}
 	var errs []error
 	for i, u := range a.step.work() {
 		switch u.kind {
 		case registry.KindReader:
 			errs = append(errs, as(u, made[i], func(r item.Reader) { parts.Reader = r }))
+			parts.Bound = append([]chunk.Bound{bound[i]}, parts.Bound...)
 		case registry.KindProcessor:
 			errs = append(errs, as(u, made[i], func(p item.Processor) { parts.Processors = append(parts.Processors, p) }))
 		case registry.KindWriter:
 			errs = append(errs, as(u, made[i], func(w item.Writer) { parts.Writers = append(parts.Writers, w) }))
+			parts.Bound = append(parts.Bound, bound[i])
 		case registry.KindTasklet, registry.KindListener, registry.KindPartitioner, registry.KindDecider: // no parts of a chunk
 		}
 	}

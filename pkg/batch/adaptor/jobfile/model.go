@@ -104,7 +104,7 @@ type chunkDefaults struct {
 	Isolate              string `key:"isolate" enum:"each,bisect,none" default:"each" doc:"How items that cannot be written are found: one by one, or by halving the chunk, with the same outcome and fewer commits. With none the chunk is not split, and the step fails: for constraints that span items."`
 	Reprocess            bool   `key:"reprocess" default:"true" doc:"Whether items are processed again when their chunk is written again; false for processors that change their item in place."`
 	ProcessInTransaction bool   `key:"process_in_transaction" default:"false" doc:"Whether processors run in the chunk's transaction."`
-	Concurrency          *int   `key:"concurrency" default:"1" doc:"How many goroutines process the items of a chunk. The order of the items stays."`
+	Concurrency          *int   `key:"concurrency" default:"1" doc:"How many goroutines process the items of a chunk. The order of the items stays. Not with a processor that has a position."`
 	ReadAhead            string `key:"read_ahead" enum:"auto,true,false" default:"auto" doc:"Whether the next chunk is read, and processed, while this one is written; the outcome is the same. With auto it is where nothing that the step writes changes what it reads: files, and queries to another database than the writers'. true says so of every reader."`
 }
 

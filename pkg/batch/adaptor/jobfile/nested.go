@@ -150,6 +150,16 @@ func holdsNested(t reflect.Type) bool {
 	return false
 }
 
+// positioned returns the first processor that has a position; nil: none.
+func (s *stepDef) positioned() *componentUse {
+	for _, u := range s.processors {
+		if u != nil && u.component.Positioned {
+			return u
+		}
+	}
+	return nil
+}
+
 // inTransaction returns the first processor that works in the chunk's transaction; nil: none.
 func (s *stepDef) inTransaction() *componentUse {
 	for _, u := range s.processors {

@@ -25,16 +25,30 @@ func (l *loader) checkRetrySkip(s *stepDef) {
 	l.checkSkip(m.Node.Get("skip"), s.skip)
 }
 
-// checkExclusions reports what cannot be beside processors in the chunk's transaction.
+// checkExclusions reports what cannot be beside processors in the chunk's transaction, or with a
+// position.
 func (l *loader) checkExclusions(s *stepDef) {
+	if u := s.positioned(); u != nil {
+		other := "the " + u.what + ", which has a position,"
+		if s.chunk.Concurrency != nil && *s.chunk.Concurrency > 1 {
+			l.reportExclusion(s, "concurrency", other, "its position depends on the order of the items: leave concurrency out, or partition the step")
+		}
+		if !s.chunk.Reprocess {
+			l.reportExclusion(s, "reprocess", other, "outputs that are kept have no position of their own: leave reprocess out")
+		}
+	}
 	if !s.chunk.ProcessInTransaction && s.inTransaction() == nil {
 		return
 	}
+	other := "process_in_transaction"
+	if u := s.inTransaction(); u != nil {
+		other = "the " + u.what
+	}
 	if s.chunk.Concurrency != nil && *s.chunk.Concurrency > 1 {
-		l.reportExclusion(s, "concurrency", "a transaction has one connection, and so one goroutine at a time")
+		l.reportExclusion(s, "concurrency", other, "a transaction has one connection, and so one goroutine at a time")
 	}
 	if !s.chunk.Reprocess {
-		l.reportExclusion(s, "reprocess", "what a processor does in a transaction is undone with it, and has to be done again")
+		l.reportExclusion(s, "reprocess", other, "what a processor does in a transaction is undone with it, and has to be done again")
 	}
 }
 
@@ -65,7 +79,7 @@ func (l *loader) checkStepRetry(s *stepDef) {
 
 // reportExclusion reports a key of a chunk that process_in_transaction excludes, where one
 // of them is written; both may come from the defaults.
-func (l *loader) reportExclusion(s *stepDef, key, why string) {
+func (l *loader) reportExclusion(s *stepDef, key, other, why string) {
 	chunk := s.model.Chunk.Node
 	at := s.model.Node.KeyOf("chunk")
 	for _, written := range []string{key, "process_in_transaction"} {
@@ -76,10 +90,6 @@ func (l *loader) reportExclusion(s *stepDef, key, why string) {
 	}
 	if key == "reprocess" {
 		key = "reprocess: false"
-	}
-	other := "process_in_transaction"
-	if u := s.inTransaction(); u != nil {
-		other = "the " + u.what
 	}
 	l.problems.Add(at, key+" and "+other+" exclude each other", why)
 }

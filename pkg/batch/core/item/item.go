@@ -68,6 +68,11 @@ func (e *ConsumedError) Unwrap() error { return e.Err }
 // once), or an error. With `concurrency` above 1 several goroutines call it.
 // It must not change a pointer item in place: the item may be processed again
 // (rule C4).
+//
+// A processor may also implement [Opener], [Positioner], [Rewinder], [Closer], [MetaProcessor],
+// [Revocable], [Independent] and [Finisher]. One that keeps something from item to item implements
+// Positioner and Opener: the engine then takes it back where items are processed again, and it has
+// never seen an item that is skipped (rule C4a).
 type ItemProcessor[I, O any] interface {
 	Process(ctx context.Context, item I) (O, error)
 }
@@ -102,7 +107,8 @@ func (p Position) JSON() json.RawMessage {
 
 // Opener is implemented by components that acquire something when their step
 // starts. Open is called once, before the first item, with the position of the
-// last committed chunk on a restart and nil otherwise.
+// last committed chunk on a restart and nil otherwise. A processor that is a [Positioner] and
+// no [Rewinder] is closed and opened again where it is taken back to its last position (rule C4a).
 type Opener interface {
 	Open(ctx context.Context, at Position) error
 }
@@ -117,7 +123,8 @@ type ChangesAccepter interface {
 
 // Positioner is implemented by components that can be restarted. A reader's
 // Position is asked right after the last item of a chunk was read, a writer's
-// after [Preparer]; it must describe exactly what was delivered or written so far.
+// after [Preparer], a processor's when it has processed the items of a commit (rule C4a); it must
+// describe exactly what was delivered, processed or written so far.
 type Positioner interface {
 	Position() (Position, error)
 }
@@ -134,7 +141,7 @@ type Marker interface {
 }
 
 // Closer is implemented by components that hold something. Close is called
-// exactly once for every component whose Open was called, also after a failure,
+// exactly once for every call of Open, also after a failure,
 // with a context that is not cancelled.
 type Closer interface {
 	Close(ctx context.Context) error
@@ -148,7 +155,8 @@ type Preparer interface {
 	Prepare(ctx context.Context) error
 }
 
-// Rewinder is implemented by writers whose target is outside the transaction and which
+// Rewinder is implemented by processors with a position, which Rewind takes back to it without Close
+// and Open (rule C4a), and by writers whose target is outside the transaction and which
 // can forget what was written since the last commit. Where a chunk is rolled back and
 // the step continues, Rewind is called with the position of the last committed chunk
 // (nil before the first) ahead of the next Write. Rows written or prepared after that

@@ -2,6 +2,7 @@ package item
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"reflect"
 
@@ -84,7 +85,11 @@ type DocumentWriter interface {
 // takes type to; nil if they can.
 func Assignable(from, to Type) error {
 	if from.GoType() != to.GoType() {
-		return fmt.Errorf("it takes %s, but is handed %s", to.Name(), from.Name())
+		text := fmt.Sprintf("it takes %s, but is handed %s", to.Name(), from.Name())
+		if from.GoType() == reflect.TypeFor[Row]() {
+			text += ", which are rows: a component in Go takes them as batch.Row, or the reader makes items of a Go type that is registered (item: NAME)"
+		}
+		return errors.New(text)
 	}
 	a, b := from.Schema(), to.Schema()
 	if from.GoType() != reflect.TypeFor[Row]() || a == nil || b == nil || a.IsOpen() || b.IsOpen() || a.SameShape(b) {

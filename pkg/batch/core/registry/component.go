@@ -63,6 +63,9 @@ type Component struct {
 	// InTransaction says that a processor works in the chunk's transaction: the chunks of
 	// its step are processed there (`process_in_transaction`).
 	InTransaction bool
+	// Positioned says that a processor has a position ([item.Positioner], rule C4a): it gets the items
+	// of its step in their order, on one goroutine.
+	Positioned bool
 	// NoTransaction says that a tasklet works on connections of its own or on no
 	// database: its step's propagation is NOT_SUPPORTED unless the job file says more.
 	NoTransaction bool
@@ -110,7 +113,8 @@ type BuildContext struct {
 	// Registry makes nested components; nil: they are made by what describes them.
 	Registry *Registry
 	// StepContext returns the context of the step execution, which is stored with each
-	// commit; nil where there is none.
+	// commit; nil where there is none. It belongs to the goroutine of the step: not for Read, nor
+	// for Process where the step reads ahead or has concurrency.
 	StepContext func() *core.ExecutionContext
 	// Attempt returns the attempt of the step in which a reader, processor or writer
 	// works; nil where there is none, as for a listener of the job.

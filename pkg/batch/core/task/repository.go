@@ -61,9 +61,8 @@ type Executions interface {
 	// End ends the attempt with an outcome, and makes MoveSucceed, MoveFail, MoveTimeOut or
 	// MoveRetry by what decide says of an outcome that is not a success.
 	End(ctx context.Context, ref Ref, o Outcome, decide Decide) (Ended, error)
-	// Heartbeat extends the lease of the worker and of all that it executes, in one
-	// statement, and returns what it does not own any more.
-	Heartbeat(ctx context.Context, by Claimant, held []Ref) (lost []Lost, err error)
+	// Heartbeat extends the lease of the worker and of all that it executes.
+	Heartbeat(ctx context.Context, by Claimant, held []Ref) (Confirmed, error)
 	// Leave notes that a worker has stopped.
 	Leave(ctx context.Context, worker string) error
 	// Due returns deliveries that wait, of the types and of groups that name no decider or one
@@ -179,8 +178,8 @@ type Delivery struct {
 	NotBefore time.Time
 }
 
-// Claimant is a worker. Lease is how long it owns what it claims without a heartbeat,
-// Grace how much longer nobody takes it over (continuation_grace).
+// Claimant is a worker. Lease is how long it owns what it claims without a heartbeat, Grace
+// how much longer no other one takes it over, as its last heartbeat was answered.
 type Claimant struct {
 	Worker   string
 	Capacity int
@@ -234,6 +233,15 @@ type Ended struct {
 	Answer   core.Answer
 	State    State
 	Decision *Decision
+}
+
+// Confirmed is the answer to a heartbeat.
+type Confirmed struct {
+	// Lost is what the worker does not own any more.
+	Lost []Lost
+	// Grace is how long after its lease what the worker executes is left to it, from this
+	// heartbeat on (the setting continuation_grace).
+	Grace time.Duration
 }
 
 // Lost is an execution that a worker does not own any more. Cause is ErrCanceled, or

@@ -22,8 +22,8 @@ const (
 	HistoryRetention = "history_retention_days"
 	// ReassignAfter is for how many seconds a task may be assigned to a worker that is gone.
 	ReassignAfter = "reassign_after_seconds"
-	// ContinuationGrace is for how many seconds after its lease an execution is left to a
-	// worker that does not renew it.
+	// ContinuationGrace is for how many seconds after its lease a task is left to a worker that
+	// does not renew it, and continues it (rule L9a). Workers are told with each heartbeat.
 	ContinuationGrace = "continuation_grace"
 )
 

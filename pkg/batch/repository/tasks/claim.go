@@ -47,9 +47,15 @@ func (r *Repository) assigning(by task.Claimant) []guard.Assignment {
 
 func (r *Repository) leasing(by task.Claimant) []guard.Assignment {
 	return []guard.Assignment{
-		r.later("lease_until", by.Lease), r.later("confirm_until", by.Lease+by.Grace),
+		r.later("lease_until", by.Lease), guard.SetSQL("confirm_until", r.confirming(), by.Lease.Microseconds(), by.Grace.Microseconds()),
 		guard.Set("continuation_state", notConfirming), r.now("updated_at"),
 	}
+}
+
+// confirming is the moment until which a worker may confirm that it continues: its lease, and the grace that it knows of
+// or the one that is set now.
+func (r *Repository) confirming() string {
+	return strings.Replace(r.sql("{later}"), "?", r.sql("CAST(? AS bigint) + {greatest}(CAST(? AS bigint), {grace})"), 1)
 }
 
 // starting also keeps the epoch of the leader that there was.

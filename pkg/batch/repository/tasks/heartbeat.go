@@ -4,44 +4,52 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"time"
 
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 )
 
-// Heartbeat implements task.Executions. It raises no version and touches no index.
-func (r *Repository) Heartbeat(ctx context.Context, by task.Claimant, held []task.Ref) ([]task.Lost, error) {
+// Heartbeat implements task.Executions. It raises no version and touches no index. The time to
+// confirm is never brought forward: where the answer is lost, the worker counts by an older
+// one, of a longer grace perhaps.
+func (r *Repository) Heartbeat(ctx context.Context, by task.Claimant, held []task.Ref) (task.Confirmed, error) {
+	var c task.Confirmed
 	types, err := json.Marshal(by.Types)
 	if err != nil {
-		return nil, err
+		return c, err
 	}
 	deciders, err := json.Marshal(append([]string{}, by.Deciders...))
 	if err != nil {
-		return nil, err
+		return c, err
 	}
-	_, err = r.exec(ctx, `INSERT INTO {worker} (name, capacity, types, deciders, parts, version, started_at, heartbeat_at, lease_until)
+	var grace int64
+	err = r.scan(ctx, &grace, `INSERT INTO {worker} (name, capacity, types, deciders, parts, version, started_at, heartbeat_at, lease_until)
 		VALUES (?, ?, ?, ?, ?, ?, {now}, {now}, {later})
 		ON CONFLICT (name) DO UPDATE SET capacity = excluded.capacity, types = excluded.types, deciders = excluded.deciders, parts = excluded.parts, version = excluded.version,
-			heartbeat_at = excluded.heartbeat_at, lease_until = excluded.lease_until, left_at = NULL`,
+			heartbeat_at = excluded.heartbeat_at, lease_until = excluded.lease_until, left_at = NULL
+		RETURNING {grace}`,
 		by.Worker, by.Capacity, string(types), string(deciders), by.Parts, by.Version, by.Lease.Microseconds())
 	if err != nil {
-		return nil, fmt.Errorf("heartbeat of worker %s: %w", by.Worker, err)
+		return c, fmt.Errorf("heartbeat of worker %s: %w", by.Worker, err)
 	}
+	c.Grace = time.Duration(grace) * time.Microsecond
 	if len(held) == 0 {
-		return nil, nil
+		return c, nil
 	}
 	ids := make([]task.ID, len(held))
 	for i, ref := range held {
 		ids[i] = ref.ID
 	}
 	var kept []taskRow
-	err = r.scan(ctx, &kept, `UPDATE {task} SET lease_until = {later}, confirm_until = {later}, continuation_state = ?
+	err = r.scan(ctx, &kept, `UPDATE {task} SET lease_until = {later}, confirm_until = {greatest}(COALESCE(confirm_until, {now}), {later}), continuation_state = ?
 		WHERE id IN ? AND worker = ? AND state IN ? RETURNING id, epoch`,
-		by.Lease.Microseconds(), (by.Lease + by.Grace).Microseconds(), notConfirming, ids, by.Worker, []task.State{task.Assigned, task.Running})
+		by.Lease.Microseconds(), (by.Lease + c.Grace).Microseconds(), notConfirming, ids, by.Worker, []task.State{task.Assigned, task.Running})
 	if err != nil {
-		return nil, fmt.Errorf("heartbeat of worker %s: %w", by.Worker, err)
+		return c, fmt.Errorf("heartbeat of worker %s: %w", by.Worker, err)
 	}
-	return r.lost(ctx, held, kept)
+	c.Lost, err = r.lost(ctx, held, kept)
+	return c, err
 }
 
 // lost returns what the worker holds, and does not own any more.

@@ -74,7 +74,7 @@ func (r *Repository) Reap(ctx context.Context, limit int, deciders []string, dec
 	known, names := decidable("g.decider", deciders)
 	var rows []taskRow
 	err := r.scan(ctx, &rows, `SELECT t.id, t.epoch, t.worker FROM {task} t JOIN {task_group} g ON g.id = t.group_id
-		WHERE t.state = 'RUNNING' AND t.continuation_state = ? AND t.confirm_until < `+r.graceAgo()+` AND (t.deadline_at <= {now} OR `+known+`)
+		WHERE t.state = 'RUNNING' AND t.continuation_state = ? AND t.confirm_until < {now} AND (t.deadline_at <= {now} OR `+known+`)
 		ORDER BY t.id LIMIT ?`, append(append([]any{confirming}, names...), limit)...)
 	if err != nil {
 		return 0, fmt.Errorf("look for tasks without an owner: %w", err)
@@ -90,16 +90,6 @@ func (r *Repository) Reap(ctx context.Context, limit int, deciders []string, dec
 		}
 	}
 	return n, nil
-}
-
-// graceAgo is the moment before which an execution must have been confirmed.
-func (r *Repository) graceAgo() string {
-	seconds := "COALESCE((SELECT CAST(value AS " + map[tx.Dialect]string{tx.SQLite: "INTEGER", tx.Postgres: "bigint"}[r.db.Dialect()] +
-		") FROM {setting} WHERE name = '" + task.ContinuationGrace + "'), 0)"
-	if r.db.Dialect() == tx.Postgres {
-		return "{now} - " + seconds + " * interval '1 second'"
-	}
-	return "{now} - " + seconds + " * 1000000"
 }
 
 // atOnce is the hint for the decider after the loss of a worker: the lease was wait enough.
@@ -121,7 +111,7 @@ func (r *Repository) reap(ctx context.Context, ref task.Ref, decide task.Decide)
 		moved, refused := r.tasks.Move(ctx, guard.Request{
 			ID: int64(ref.ID), Move: e.move, Epoch: ref.Epoch, Set: r.ending(e), Trigger: lostOwner,
 			Where: []guard.Condition{ownedBy(ref.Worker), {
-				SQL: r.sql("continuation_state = ? AND confirm_until < " + r.graceAgo()), Args: []any{confirming}, Reason: "its worker has confirmed",
+				SQL: r.sql("continuation_state = ? AND confirm_until < {now}"), Args: []any{confirming}, Reason: "its worker has confirmed",
 			}},
 		})
 		if _, raced := errors.AsType[*core.TransitionError](refused); raced || moved.Answer != core.Applied {

@@ -39,13 +39,14 @@ func New(db tx.Database, prefix string, observer core.Observer) (*Repository, er
 	if err != nil {
 		return nil, err
 	}
-	pairs := []string{"{now}", gormtx.Now(db.Dialect()), "{later}", gormtx.Later(db.Dialect()), "{lock}", ""}
+	pairs := []string{"{now}", gormtx.Now(db.Dialect()), "{later}", gormtx.Later(db.Dialect()), "{lock}", "", "{greatest}", "max"}
 	if db.Dialect() == tx.Postgres {
-		pairs[len(pairs)-1] = " FOR UPDATE"
+		pairs[5], pairs[7] = " FOR UPDATE", "GREATEST"
 	}
 	for _, table := range []string{"task", "task_group", "task_attempt", "task_decision", "task_log", "task_audit", "worker", "leader", "setting", "step_execution", "job_execution"} {
 		pairs = append(pairs, "{"+table+"}", db.Dialect().Quote(prefix+table))
 	}
+	pairs = append(pairs, "{grace}", strings.NewReplacer(pairs...).Replace(grace))
 	return &Repository{
 		db: db, prefix: prefix, manager: tx.NewManager(db), gorm: base, names: strings.NewReplacer(pairs...),
 		tasks: guard.NewTable(db, prefix+"task", task.Machine(), observer),
@@ -64,8 +65,11 @@ func (r *Repository) Masking(mask func(text string) string) *Repository {
 // storable is what a text is stored as, without secrets.
 func (r *Repository) storable(text string) string { return storable(r.mask(text)) }
 
-// sql fills in the names of tables, {now}, {later} (now plus a ? in microseconds) and
-// {lock}, by which a SELECT locks its rows.
+// grace is the setting continuation_grace in microseconds.
+const grace = "COALESCE((SELECT CAST(value AS bigint) FROM {setting} WHERE name = '" + task.ContinuationGrace + "'), 0) * 1000000"
+
+// sql fills in the names of tables, {now}, {later} (now plus a ? in microseconds), {grace},
+// {greatest} and {lock}, by which a SELECT locks its rows.
 func (r *Repository) sql(text string) string { return r.names.Replace(text) }
 
 // table is the name of the tasks' table, where gorm would name it by the type of the row.

@@ -278,7 +278,7 @@ func TestALostWorkersTaskIsTakenAndItsLateEndIsRejected(t *testing.T) {
 
 		lost, err := s.Heartbeat(s.Context(), late, []task.Ref{c.Ref}) // it confirms
 		require.NoError(s, err)
-		require.Empty(s, lost)
+		require.Empty(s, lost.Lost)
 		n, err := s.Reap(s.Context(), 10, nil, decide)
 		require.NoError(s, err)
 		require.Zero(s, n)
@@ -289,8 +289,8 @@ func TestALostWorkersTaskIsTakenAndItsLateEndIsRejected(t *testing.T) {
 		require.Equal(s, 1, n)
 		lost, err = s.Heartbeat(s.Context(), late, []task.Ref{c.Ref})
 		require.NoError(s, err)
-		require.Len(s, lost, 1)
-		require.ErrorIs(s, lost[0].Cause, core.ErrLostOwner)
+		require.Len(s, lost.Lost, 1)
+		require.ErrorIs(s, lost.Lost[0].Cause, core.ErrLostOwner)
 		_, err = s.End(s.Context(), c.Ref, task.Success(), decide)
 		require.ErrorIs(s, err, core.ErrLostOwner)
 
@@ -317,7 +317,7 @@ func TestACanceledTaskIsNotRunAgainBeforeItsWorkerLetsGo(t *testing.T) {
 		require.ErrorContains(s, err, "its worker has not let go of it yet")
 		lost, err := s.Heartbeat(s.Context(), worker("a"), []task.Ref{c.Ref})
 		require.NoError(s, err)
-		require.ErrorIs(s, lost[0].Cause, task.ErrCanceled)
+		require.ErrorIs(s, lost.Lost[0].Cause, task.ErrCanceled)
 		_, err = s.End(s.Context(), c.Ref, task.Failure("canceled"), decide)
 		require.Error(s, err)
 		require.Equal(s, task.Canceled, s.state(d.ID))

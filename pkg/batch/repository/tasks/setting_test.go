@@ -40,24 +40,43 @@ func TestSettingsAreCheckedAndKept(t *testing.T) {
 	})
 }
 
-// A worker that does not confirm is left alone for the grace that is set.
+// A worker that does not confirm is left alone for the grace that was set when it had its last
+// answer: it counts by that. A grace that is shortened later takes nothing from it.
 func TestTheContinuationGraceIsHonoured(t *testing.T) {
 	each(t, func(s *scene) {
-		d := s.one(task.Spec{}, task.Budget{})
+		set := func(seconds string) {
+			s.Helper()
+			_, err := s.Set(s.Context(), task.ContinuationGrace, seconds, "me")
+			require.NoError(s, err)
+		}
 		late := worker("late")
 		late.Lease = time.Millisecond
-		s.claim(d, late)
-		_, err := s.Set(s.Context(), task.ContinuationGrace, "3600", "me")
+		set("3600")
+		c := s.claim(s.one(task.Spec{}, task.Budget{}), late)
+		set("0")
+		confirmed, err := s.Heartbeat(s.Context(), late, []task.Ref{c.Ref}) // the worker may not have the answer
 		require.NoError(s, err)
+		require.Equal(s, task.Confirmed{}, confirmed)
 		require.Eventually(s, func() bool { n, err := s.Confirm(s.Context(), 10); return err != nil || n == 1 }, 10*time.Second, time.Millisecond)
 		n, err := s.Reap(s.Context(), 10, nil, decide)
 		require.NoError(s, err)
 		require.Zero(s, n)
-		_, err = s.Set(s.Context(), task.ContinuationGrace, "0", "me")
+		require.Equal(s, task.Running, s.state(c.Task.ID))
+
+		set("1")
+		confirmed, err = s.Heartbeat(s.Context(), late, nil)
 		require.NoError(s, err)
-		n, err = s.Reap(s.Context(), 10, nil, decide)
+		require.Equal(s, task.Confirmed{Grace: time.Second}, confirmed)
+		other := s.claim(s.one(task.Spec{}, task.Budget{}), late)
+		require.Eventually(s, func() bool {
+			_, err := s.Confirm(s.Context(), 10)
+			require.NoError(s, err)
+			n, err := s.Reap(s.Context(), 10, nil, decide)
+			return err != nil || n == 1
+		}, 10*time.Second, 5*time.Millisecond)
+		reaped, err := s.Task(s.Context(), other.Task.ID)
 		require.NoError(s, err)
-		require.Equal(s, 1, n)
+		require.GreaterOrEqual(s, reaped.UpdatedAt.Sub(other.Task.UpdatedAt), time.Second)
 	})
 }
 

@@ -149,7 +149,7 @@ func TestAGroupIsContinuedForAnotherStep(t *testing.T) {
 		require.Empty(s, again)
 		lost, err := s.Heartbeat(s.Context(), worker("a"), []task.Ref{held.Ref})
 		require.NoError(s, err)
-		require.Equal(s, []task.Lost{{Ref: held.Ref, Cause: task.ErrCanceled}}, lost)
+		require.Equal(s, []task.Lost{{Ref: held.Ref, Cause: task.ErrCanceled}}, lost.Lost)
 		_, err = s.End(s.Context(), held.Ref, task.Success(), decide)
 		require.Error(s, err)
 		again, err = s.MakeDue(s.Context(), 10)

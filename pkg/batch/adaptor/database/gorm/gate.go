@@ -27,9 +27,10 @@ type gate struct {
 }
 
 const (
-	// deepest is how many connections one piece of work is sure to get, if the pool has so many:
-	// a snapshot that it reads, the transaction of its chunk, and one outside of that.
-	deepest = 3
+	// deep is how many connections one piece of work is sure to get: a snapshot that it reads, the
+	// transaction of its chunk, and one outside of that. In a pool of at least wide it is one more,
+	// for a second snapshot.
+	deep, wide = 3, 8
 	// firstWait is long: who holds nothing blocks nobody.
 	firstWait  = 10 * time.Minute
 	nestedWait = time.Minute
@@ -44,7 +45,13 @@ func newGate(name string, size int, strict bool) *gate {
 }
 
 // reserve is how many connections stay for work that holds more than held.
-func (g *gate) reserve(held int) int { return max(0, min(deepest, g.size)-1-held) }
+func (g *gate) reserve(held int) int {
+	sure := min(deep, g.size)
+	if g.size >= wide {
+		sure++
+	}
+	return max(0, sure-1-held)
+}
 
 // enter waits until a connection may be taken. leave is to be called when the pool has counted
 // it, or failed. inUse is how many the pool has given out.

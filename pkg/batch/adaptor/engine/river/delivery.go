@@ -65,18 +65,17 @@ func queueOf(name string) string {
 const (
 	// soon is the time between two looks of River's leader for jobs that are due.
 	soon = 5 * time.Second
-	// skew is how much the clock of this machine may be ahead of the database's.
+	// skew is how much the database's clock may be set back between two looks at it.
 	skew = time.Minute
 )
 
-// schedule says when a job is due. River takes the clock of this machine for one that is
-// due at once, and the database's when it looks: with a clock that is ahead the job would
-// wait. One that is due soon needs no leader, as workers look for it.
+// schedule says when a job is due, by the database's clock. One that is due soon needs no
+// leader, as workers look for it.
 type schedule struct{ river.HookDefaults }
 
 // InsertBegin implements rivertype.HookInsertBegin.
-func (schedule) InsertBegin(_ context.Context, params *rivertype.JobInsertParams) error {
-	now := time.Now()
+func (schedule) InsertBegin(ctx context.Context, params *rivertype.JobInsertParams) error {
+	now := timeIn(ctx)
 	switch {
 	case params.ScheduledAt == nil || !params.ScheduledAt.After(now):
 		since := now

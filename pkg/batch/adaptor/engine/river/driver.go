@@ -6,11 +6,14 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"slices"
 	"sync/atomic"
+	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/riverqueue/river/riverdriver"
 	"github.com/riverqueue/river/riverdriver/riverpgxv5"
+	"github.com/riverqueue/river/rivertype"
 )
 
 // worked is the queue that River believes to work: all subscribed ones.
@@ -23,11 +26,12 @@ type driver struct {
 	*riverpgxv5.Driver
 	queues []string
 	turn   atomic.Uint64
+	clock  *clock
 	log    *slog.Logger
 }
 
-func newDriver(pool *pgxpool.Pool, queues []string, log *slog.Logger) *driver {
-	return &driver{Driver: riverpgxv5.New(pool), queues: queues, log: log}
+func newDriver(pool *pgxpool.Pool, queues []string, c *clock, log *slog.Logger) *driver {
+	return &driver{Driver: riverpgxv5.New(pool), queues: queues, clock: c, log: log}
 }
 
 // GetExecutor implements riverdriver.Driver.
@@ -73,6 +77,51 @@ func (e *executor) JobGetAvailable(ctx context.Context, params *riverdriver.JobG
 		}
 	}
 	return all, nil
+}
+
+// ahead returns by how much the database's clock is ahead of this machine's.
+func (e *executor) ahead(ctx context.Context) (time.Duration, error) {
+	now, err := e.driver.clock.now(func() (now time.Time, err error) {
+		err = e.QueryRow(ctx, askClock).Scan(&now)
+		return now, err
+	})
+	return time.Until(now), err
+}
+
+// JobSchedule makes jobs available that are due, by the database's clock.
+func (e *executor) JobSchedule(ctx context.Context, params *riverdriver.JobScheduleParams) ([]*riverdriver.JobScheduleResult, error) {
+	ahead, err := e.ahead(ctx)
+	if err != nil {
+		return nil, err
+	}
+	own := *params
+	own.Now = later(params.Now, ahead)
+	return e.Executor.JobSchedule(ctx, &own)
+}
+
+// JobSetStateIfRunningMany ends jobs. Those that are to come again do by the database's clock.
+func (e *executor) JobSetStateIfRunningMany(ctx context.Context, params *riverdriver.JobSetStateIfRunningManyParams) ([]*rivertype.JobRow, error) {
+	if !slices.ContainsFunc(params.ScheduledAt, func(at *time.Time) bool { return at != nil }) {
+		return e.Executor.JobSetStateIfRunningMany(ctx, params)
+	}
+	ahead, err := e.ahead(ctx)
+	if err != nil {
+		return nil, err
+	}
+	own := *params
+	own.ScheduledAt = make([]*time.Time, len(params.ScheduledAt))
+	for i, at := range params.ScheduledAt {
+		own.ScheduledAt[i] = later(at, ahead)
+	}
+	return e.Executor.JobSetStateIfRunningMany(ctx, &own)
+}
+
+func later(at *time.Time, by time.Duration) *time.Time {
+	if at == nil {
+		return nil
+	}
+	moved := at.Add(by)
+	return &moved
 }
 
 // listener hears what is inserted into a subscribed queue as an insert into worked.

@@ -56,6 +56,7 @@ type Engine struct {
 	db      pooled
 	manager *tx.Manager
 	inserts *river.Client[pgx.Tx]
+	clock   clock
 }
 
 var _ engine.Engine = (*Engine)(nil)
@@ -133,7 +134,16 @@ func (e *Engine) Enqueue(ctx context.Context, ds ...engine.Delivery) error {
 		if err := e.supersede(ctx, again); err != nil {
 			return fmt.Errorf("engine river: remove earlier deliveries: %w", err)
 		}
-		err := pgxconn.Run(ctx, tx.ConnOf(ctx, e.config.Database), "COPY river_job FROM STDIN", func(c *pgx.Conn) error {
+		conn := tx.ConnOf(ctx, e.config.Database)
+		now, err := e.clock.now(func() (now time.Time, err error) {
+			err = conn.QueryRowContext(ctx, askClock).Scan(&now)
+			return now, err
+		})
+		if err != nil {
+			return fmt.Errorf("engine river: ask for the database's time: %w", err)
+		}
+		ctx = withTime(ctx, now)
+		err = pgxconn.Run(ctx, conn, "COPY river_job FROM STDIN", func(c *pgx.Conn) error {
 			_, err := e.inserts.InsertManyFastTx(ctx, &borrowed{conn: c}, params)
 			return err
 		})

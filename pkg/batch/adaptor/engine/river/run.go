@@ -83,7 +83,7 @@ func (e *Engine) serve(ctx context.Context, stop <-chan struct{}, s engine.Subsc
 	if err := river.AddWorkerSafely(workers, &worker{handle: h, handlers: ctx, names: names, log: e.config.Log}); err != nil {
 		return err
 	}
-	client, err := river.NewClient[pgx.Tx](newDriver(pool, queues, e.config.Log), e.clientConfig(s.Slots, workers))
+	client, err := river.NewClient[pgx.Tx](newDriver(pool, queues, &e.clock, e.config.Log), e.clientConfig(s.Slots, workers))
 	if err != nil {
 		return err
 	}

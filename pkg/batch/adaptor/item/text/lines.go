@@ -2,6 +2,7 @@ package text
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -18,7 +19,8 @@ import (
 // LinesConfig configures the reader `lines`.
 type LinesConfig struct {
 	Path        string                     `key:"path" main:"true" path:"std" required:"true" doc:"The file to read; - is the standard input."`
-	Field       string                     `key:"field" default:"line" doc:"The name of the field that has the line, a string."`
+	Field       string                     `key:"field" default:"line" doc:"The name of the field that has the line, a string. With item its own field has it."`
+	Item        item.Type                  `key:"item" doc:"The type of the items, which has one field, a string; without it they are rows with the field of the key field."`
 	Encoding    filestream.EncodingName    `key:"encoding" default:"utf-8" doc:"The text's encoding. A byte order mark is recognised by itself. Bytes that the encoding does not have make the item invalid."`
 	Compression filestream.ReadCompression `key:"compression" default:"auto" doc:"Decompress the file; auto goes by the suffix: .gz, .zst, .bz2 or .xz. A zip archive is read with zip, or with member."`
 	Member      string                     `key:"member" doc:"Which file of a zip archive is read: its name, or a pattern with *, ? and [a-z] that one file of it has; without a / folders do not count. Without it the archive must have one file."`
@@ -47,7 +49,7 @@ func linesComponents() []registry.Component {
 		{
 			Kind: registry.KindReader, Name: "lines",
 			Summary: "Reads a text file, a line for each item.",
-			Doc: `Each line is a row with one string field, empty lines too. A line that is too long, or not in
+			Doc: `Each line is a row with one string field, empty lines too; with ` + "`item`" + ` an item of that type. A line that is too long, or not in
 the encoding, is an invalid item, named by path:line. A plain UTF-8 file restarts by a
 seek. A file that changed since the last attempt is refused.`,
 			Example: `job: grep
@@ -58,7 +60,7 @@ flow:
     processor: {filter: "item.line contains 'ERROR'"}
     writer: {lines: out/errors.log}`,
 			Config: reflect.TypeFor[LinesConfig](),
-			Types:  func(cfg any, _ item.Type) (item.Type, error) { return lineType(cfg.(*LinesConfig).Field) },
+			Types:  func(cfg any, _ item.Type) (item.Type, error) { return cfg.(*LinesConfig).itemType() },
 			New: func(_ context.Context, cfg any, _ registry.BuildContext) (any, error) {
 				return NewLinesReader(*cfg.(*LinesConfig))
 			},
@@ -89,10 +91,25 @@ flow:
 	}
 }
 
-func lineType(field string) (item.Type, error) {
-	if field == "" {
-		field = "line"
+// defaultField is the name of the field with the line.
+const defaultField = "line"
+
+// itemType is the type of the items: rows with one field, or the type of the key item.
+func (c *LinesConfig) itemType() (item.Type, error) {
+	if c.Item == nil {
+		return lineType(cmp.Or(c.Field, defaultField))
 	}
+	if c.Field != "" && c.Field != defaultField {
+		return nil, &registry.ConfigError{Key: "field", Err: errors.New("it does not go with item, whose field has the line")}
+	}
+	s := c.Item.Schema()
+	if s == nil || s.IsOpen() || s.Len() != 1 || s.Field(0).Kind != row.String {
+		return nil, &registry.ConfigError{Key: "item", Err: fmt.Errorf("a line is one text: a type with one field, a string, is expected, such as {line: string}, and %s has other fields", c.Item.Name())}
+	}
+	return c.Item, nil
+}
+
+func lineType(field string) (item.Type, error) {
 	schema, err := row.NewSchema(row.Field{Name: field, Kind: row.String})
 	if err != nil {
 		return nil, err
@@ -116,7 +133,7 @@ func NewLinesReader(cfg LinesConfig) (item.Reader, error) {
 	err := cfg.Validate()
 	var itemType item.Type
 	if err == nil {
-		itemType, err = lineType(cfg.Field)
+		itemType, err = cfg.itemType()
 	}
 	if err != nil {
 		return nil, fmt.Errorf("lines: %w", err)

@@ -323,3 +323,24 @@ func TestAValueThatNeedsTwoLinesIsInvalid(t *testing.T) {
 	require.ErrorContains(t, err, "field name: its text has a line end")
 	require.NoError(t, c.Close(t.Context()))
 }
+
+// TestLinesTakesAnItemType: a Go struct or rows, with one field that is a string.
+func TestLinesTakesAnItemType(t *testing.T) {
+	t.Parallel()
+	type entry struct{ Text string }
+	path := fileOf(t, "a\nb\n")
+	r, err := NewLinesReader(LinesConfig{Path: path, Field: "line", Item: item.TypeOf[entry]("entry"), MaxLine: 100})
+	require.NoError(t, err)
+	require.NoError(t, r.Component().(item.Opener).Open(t.Context(), nil))
+	items := r.NewItems(2)
+	require.NoError(t, r.Fill(t.Context(), items, 2))
+	require.Equal(t, []entry{{"a"}, {"b"}}, items.(*item.Slice[entry]).Items)
+	for want, cfg := range map[string]LinesConfig{
+		"field: it does not go with item":                           {Path: path, Field: "text", Item: item.TypeOf[entry]("entry"), MaxLine: 100},
+		"item: a line is one text: a type with one field, a string": {Path: path, Item: payment(t), MaxLine: 100},
+		"such as {line: string}, and number has other fields":       {Path: path, Item: item.TypeOf[struct{ N int64 }]("number"), MaxLine: 100},
+	} {
+		_, err := NewLinesReader(cfg)
+		require.ErrorContains(t, err, want)
+	}
+}

@@ -173,7 +173,7 @@ func New(provider tx.Provider, sources []Source, config Config) (*MigrationTaskl
 		t.options.Version = *config.Version
 	}
 	if config.Dir != "" {
-		t.options.FS = os.DirFS(config.Dir)
+		t.options.FS, t.options.Shown = os.DirFS(config.Dir), config.Dir
 		return t, nil
 	}
 	var names []string

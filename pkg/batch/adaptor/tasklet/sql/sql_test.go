@@ -235,3 +235,16 @@ func TestWhatAStatementChangesOfItsSessionInAnyWayEndsWithItsStep(t *testing.T) 
 		require.Equal(t, []int64{int64(i) + 1}, e.Ints("select count(*) from public.t"), text)
 	}
 }
+
+// A row that breaks a rule of its table is an error of the statement: the message has its place.
+func TestAConstraintViolationNamesItsStatement(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, db tx.Database) {
+		script := statement("create table odd (id int primary key check (id < 5));\ninsert into odd values (1);\n\ninsert into odd\nvalues (9);")
+		script.At = func(_, offset int) string { return fmt.Sprintf("job.yaml:%d:1", 1+strings.Count(script.Parts[0][:offset], "\n")) }
+		_, err := run(t, db, sqltask.Config{Statement: script})
+		require.ErrorContains(t, err, "job.yaml:4:1: ")
+		require.ErrorContains(t, err, ", in: insert into odd values (9)")
+		require.True(t, dberr.IsConstraintViolation(err))
+	})
+}

@@ -1,0 +1,53 @@
+package river
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/surfin-batch/surfin/internal/boottime"
+)
+
+// clock is the database's clock (rule L6). It is asked for rarely: between two answers the time
+// that passes is that of a clock of this machine which nobody sets. River takes the wall clock
+// of the machine for what is due later, which may differ from the database's.
+type clock struct {
+	mu    sync.Mutex
+	asked time.Duration // when it was asked for last, on the clock of this machine; 0: never
+	said  time.Time
+}
+
+// fresh is for how long an answer of the database is good: its clock may be set, too.
+const fresh = 10 * time.Second
+
+// now returns the database's time. ask asks the database for it.
+func (c *clock) now(ask func() (time.Time, error)) (time.Time, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	began := boottime.Now()
+	if c.asked == 0 || began-c.asked >= fresh {
+		said, err := ask()
+		if err != nil {
+			return time.Time{}, err
+		}
+		c.asked, c.said = began, said
+	}
+	return c.said.Add(began - c.asked), nil
+}
+
+// askClock is the statement for the database's time.
+const askClock = "SELECT clock_timestamp()"
+
+// atDatabase carries the database's time to the hook of inserts.
+type atDatabase struct{}
+
+func withTime(ctx context.Context, now time.Time) context.Context {
+	return context.WithValue(ctx, atDatabase{}, now)
+}
+
+func timeIn(ctx context.Context) time.Time {
+	if now, ok := ctx.Value(atDatabase{}).(time.Time); ok {
+		return now
+	}
+	return time.Now()
+}

@@ -143,8 +143,8 @@ func (f *Files) isFree(abs, real string) bool {
 		if matches, err := filepath.Match(free, abs); err == nil && matches {
 			return true
 		}
-		if folder, wild := folderOf(free); wild && (abs == folder || isBelow(free, abs)) {
-			return true // it is looked into for the pattern
+		if isBelow(free, abs) {
+			return true // a folder around it, which is made, locked or looked into
 		}
 	}
 	return false

@@ -152,45 +152,6 @@ func (o *Output) Open(ctx context.Context, at *OutputPosition) error {
 	return o.copyTarget(ctx)
 }
 
-// MakeFolder makes the folder where it lacks, so that it survives a crash.
-func MakeFolder(ctx context.Context, dir string) error {
-	files := confine.From(ctx)
-	return (&Output{disk: system{files}, files: files}).makeFolder(dir)
-}
-
-// makeFolder makes the folder where it lacks, so that it survives a crash.
-func (o *Output) makeFolder(dir string) error {
-	if _, err := o.files.Stat(dir); err == nil || !errors.Is(err, fs.ErrNotExist) {
-		return nil // what else is wrong with it is said when it is used
-	}
-	parent := filepath.Dir(dir)
-	if err := o.makeFolder(parent); err != nil {
-		return err
-	}
-	if err := o.files.Mkdir(dir, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
-		return pathError(dir, err)
-	}
-	return o.disk.SyncDir(parent)
-}
-
-// checkTarget refuses a target that Finish could not, or should not, replace.
-func (o *Output) checkTarget(path string) error {
-	info, err := o.files.Lstat(path)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return nil
-	case err != nil:
-		return pathError(path, err)
-	case info.IsDir():
-		return fmt.Errorf("%s: it is a directory", path)
-	case info.Mode()&fs.ModeSymlink != 0:
-		return fmt.Errorf("%s: it is a symbolic link; only a regular file is replaced, so name the file itself", path)
-	case !info.Mode().IsRegular():
-		return fmt.Errorf("%s: it is no regular file (%v), and only such a file is replaced", path, info.Mode().Type())
-	}
-	return nil
-}
-
 // claim finds or makes the file to write, and locks it, while the folder is
 // locked: of two executions that open the same PATH at once, the later one sees
 // the file of the other.

@@ -15,6 +15,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/surfin-batch/surfin/internal/secret"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
@@ -26,8 +27,10 @@ type Command struct {
 	// Args are the program and its arguments; none: Script is run by sh.
 	Args   []string
 	Script string
-	// Env are variables besides those of this process.
-	Env map[string]string
+	// Environ is the environment, as os.Environ gives it; nil: that of this process without the
+	// variables that configure it. Env are further variables.
+	Environ []string
+	Env     map[string]string
 	// Dir is the folder to run in; "": that of this process.
 	Dir string
 	// Grace is the time between SIGTERM and SIGKILL when the context ends; 0: DefaultGrace.
@@ -97,7 +100,9 @@ func (c Command) command(ctx context.Context, group *group, stdout, stderr io.Wr
 	}
 	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
 	cmd.Stdout, cmd.Stderr, cmd.Dir = stdout, stderr, c.Dir
-	cmd.Env = os.Environ()
+	if cmd.Env = slices.Clone(c.Environ); c.Environ == nil {
+		cmd.Env = (*secret.Vault)(nil).Environ(os.Environ())
+	}
 	for _, name := range sortedNames(c.Env) {
 		cmd.Env = append(cmd.Env, name+"="+c.Env[name])
 	}

@@ -1,6 +1,9 @@
 package secret
 
-import "strings"
+import (
+	"encoding/json"
+	"strings"
+)
 
 // cut stands in a text for what was left out of it.
 const cut = "…"
@@ -9,19 +12,58 @@ const cut = "…"
 type masks struct {
 	forms []string // the longest first
 	whole *strings.Replacer
+	// digits says that a form is a number: it is masked in the texts of a JSON document only.
+	digits bool
 }
 
 func newMasks(forms []string) *masks {
 	var pairs []string
+	digits := false
 	for _, form := range forms {
 		pairs = append(pairs, form, mask)
+		digits = digits || strings.Trim(form, "0123456789.-+eE") == ""
 	}
-	return &masks{forms: forms, whole: strings.NewReplacer(pairs...)}
+	return &masks{forms: forms, whole: strings.NewReplacer(pairs...), digits: digits}
 }
 
 // Replace masks each form in a text, and the parts of MinValue bytes and more that are left of a
 // form where a long text was cut.
 func (m *masks) Replace(text string) string {
+	if m.digits && (strings.HasPrefix(text, "{") || strings.HasPrefix(text, "[")) && json.Valid([]byte(text)) {
+		return inLiterals(text, m.replace)
+	}
+	return m.replace(text)
+}
+
+// inLiterals applies change to each text of a JSON document, as it is written, and leaves the rest.
+func inLiterals(document string, change func(text string) string) string {
+	var out strings.Builder
+	for {
+		begin := strings.IndexByte(document, '"')
+		if begin < 0 {
+			out.WriteString(document)
+			return out.String()
+		}
+		out.WriteString(document[:begin+1])
+		document = document[begin+1:]
+		end := 0
+		for end < len(document) && document[end] != '"' {
+			if document[end] == '\\' {
+				end++
+			}
+			end++
+		}
+		end = min(end, len(document))
+		out.WriteString(change(document[:end]))
+		if document = document[end:]; document == "" {
+			return out.String()
+		}
+		out.WriteByte('"')
+		document = document[1:]
+	}
+}
+
+func (m *masks) replace(text string) string {
 	text = m.whole.Replace(text)
 	if !strings.Contains(text, cut) {
 		return text

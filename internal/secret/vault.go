@@ -14,6 +14,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -66,8 +67,10 @@ type Vault struct {
 
 	mu    sync.Mutex
 	known map[string]bool
-	kept  map[string]kept
-	forms atomic.Pointer[masks] // of the known values; nil: there are none
+	// unmasked says of what the process knows to be secret why it is not masked.
+	unmasked []string
+	kept     map[string]kept
+	forms    atomic.Pointer[masks] // of the known values; nil: there are none
 }
 
 // kept is the answer of a command.
@@ -88,6 +91,7 @@ func NewVault(environ []string, folder string, origins map[string]Origin) *Vault
 			v.environ[name] = value
 		}
 	}
+	v.learnEnvironment(environ)
 	return v
 }
 
@@ -228,6 +232,8 @@ func formsOf(value string) []string {
 			forms = append(forms, strings.Trim(strings.TrimSpace(b.String()), `"`))
 		}
 	}
+	quoted := strconv.Quote(value)
+	forms = append(forms, quoted[1:len(quoted)-1])
 	for _, line := range strings.Split(value, "\n") {
 		if line = strings.TrimSpace(line); len(line) >= 2*MinValue {
 			forms = append(forms, line)
@@ -249,3 +255,11 @@ func (v *Vault) Values(text string) string {
 
 // Mask masks the secrets that were found, and passwords as [Text] does.
 func (v *Vault) Mask(text string) string { return Text(v.Values(text)) }
+
+// JSON masks the secrets that were found in the texts of a JSON document, which stays one.
+func (v *Vault) JSON(document []byte) []byte {
+	if v == nil || v.forms.Load() == nil {
+		return document
+	}
+	return []byte(inLiterals(string(document), v.forms.Load().replace))
+}

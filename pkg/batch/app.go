@@ -57,7 +57,14 @@ func newVault(s Settings) *secret.Vault {
 	if s.Secrets != nil {
 		return s.Secrets
 	}
-	return secret.NewVault(os.Environ(), "", nil)
+	v := secret.NewVault(os.Environ(), "", nil)
+	for _, name := range s.Names() {
+		v.LearnURL("database "+name, s.Databases[name].URL)
+	}
+	for _, c := range s.API.Clients {
+		v.Learn("the token of client "+c.Name, c.Token)
+	}
+	return v
 }
 
 // registered are the observers and loggers of the application.

@@ -11,6 +11,7 @@ import (
 	"go.uber.org/fx"
 
 	"github.com/surfin-batch/surfin/internal/logfolder"
+	"github.com/surfin-batch/surfin/internal/secret"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/engine/local"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"
@@ -30,8 +31,11 @@ type engines struct {
 	Deciders []deciderName `group:"surfin.decidernames"`
 }
 
-func newTaskRepository(h history, s Settings, o observing) (*tasks.Repository, task.Repository, error) {
+func newTaskRepository(h history, s Settings, o observing, v *secret.Vault) (*tasks.Repository, task.Repository, error) {
 	t, err := tasks.New(h.Database, cmp.Or(s.Repository.Prefix, repository.DefaultPrefix), o.Observer)
+	if err == nil {
+		t = t.Masking(v.Values)
+	}
 	if err == nil && s.Tasks.Logs != "" {
 		t = t.WithLogs(logfolder.New(s.Tasks.Logs))
 	}

@@ -5,10 +5,14 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"os"
 	"reflect"
+	"slices"
+	"strings"
 
 	"go.uber.org/fx"
 
+	"github.com/surfin-batch/surfin/internal/secret"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/engine/local"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/handler/httprequest"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/handler/shell"
@@ -22,6 +26,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/repository/tasks"
 	"github.com/surfin-batch/surfin/pkg/batch/runtime"
 	"github.com/surfin-batch/surfin/pkg/batch/runtime/engine"
+	"github.com/surfin-batch/surfin/pkg/batch/settings"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
@@ -74,7 +79,7 @@ func TaskHandlers(s Settings, opts ...fx.Option) (HandlerTypes, error) {
 	if err := app.Err(); err != nil {
 		return nil, err
 	}
-	handlers := stockHandlers(nil, nil, s.Tasks.Shell)
+	handlers := stockHandlers(nil, nil, s, nil)
 	for _, t := range described.Types {
 		handlers = append(handlers, runtime.NamedHandler{Type: string(t), New: func() (task.Handler, error) {
 			return nil, fmt.Errorf("the handler of tasks of type %q is described only", t)
@@ -199,11 +204,12 @@ type taskNeeds struct {
 	Jobs       *operator.Service
 	Steps      *stepTasks
 	Observer   observing
+	Vault      *secret.Vault
 }
 
 func newTasks(n taskNeeds, r taskRegistered) (*taskParts, *runtime.TaskService, error) {
 	h, stored, e, jobs := n.History, n.Repository, n.Engine, n.Jobs
-	catalog, err := runtime.NewCatalog(append(stockHandlers(jobs, stored, n.Settings.Tasks.Shell), r.Handlers...), r.Deciders)
+	catalog, err := runtime.NewCatalog(append(stockHandlers(jobs, stored, n.Settings, n.Vault), r.Handlers...), r.Deciders)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -234,16 +240,32 @@ func newTasks(n taskNeeds, r taskRegistered) (*taskParts, *runtime.TaskService, 
 	return &taskParts{Database: h.Database, Repository: stored, Engine: e, Catalog: catalog, Sweep: sweep, Steps: n.Steps.StepTasks, Events: events}, service, err
 }
 
+// secretsOf finds the secrets that tasks may send to a host.
+func secretsOf(allowed settings.Tasks, v *secret.Vault) func(ctx context.Context, name, host string) (string, error) {
+	return func(ctx context.Context, name, host string) (string, error) {
+		if !slices.Contains(allowed.Secrets, settings.TaskSecret{Name: name, Host: strings.ToLower(host)}) {
+			return "", fmt.Errorf("${secret.%[1]s}: tasks may not send this secret to %[2]s: add %[1]s@%[2]s to tasks.secrets of the workers", name, host)
+		}
+		value, err := v.Lookup(ctx, name)
+		if err != nil {
+			return "", fmt.Errorf("${secret.%s}: %w", name, err)
+		}
+		return value, nil
+	}
+}
+
 // stockHandlers are those that every application has. That of shell is off unless its
 // settings ask for it: who submits such a task runs anything.
-func stockHandlers(jobs *operator.Service, queries task.Queries, withShell bool) []runtime.NamedHandler {
+func stockHandlers(jobs *operator.Service, queries task.Queries, s Settings, v *secret.Vault) []runtime.NamedHandler {
 	off := "tasks.shell: true (SURFIN_TASKS_SHELL=true) switches it on"
-	if withShell {
+	if s.Tasks.Shell {
 		off = ""
 	}
 	return []runtime.NamedHandler{
 		{Type: task.TypeJob, New: func() (task.Handler, error) { return operator.NewJobHandler(jobs, queries), nil }},
-		{Type: shell.Type, New: func() (task.Handler, error) { return shell.New(), nil }, Off: off},
-		{Type: httprequest.Type, New: func() (task.Handler, error) { return httprequest.New(nil), nil }},
+		{Type: shell.Type, New: func() (task.Handler, error) {
+			return shell.New(func() []string { return v.Environ(os.Environ()) }), nil
+		}, Off: off},
+		{Type: httprequest.Type, New: func() (task.Handler, error) { return httprequest.New(nil).WithSecrets(secretsOf(s.Tasks, v)), nil }},
 	}
 }

@@ -39,6 +39,9 @@ type SkippedItem struct {
 	// Raw is the text of an item whose read failed; nil where the reader has none
 	// (item.RawReader). Truncated and SHA256 are then about the text.
 	Raw *item.RawText
+	// Masked says that a secret in it was masked when it was stored: as it is, it cannot be processed
+	// again.
+	Masked bool
 	// Class is the class of the error, Error its text.
 	Class     string
 	Error     string

@@ -60,6 +60,9 @@ func (h jobHandler) Execute(ctx context.Context, t task.Task) (task.Outcome, err
 	if err := decoder.Decode(&asked); err != nil || asked.Job == "" {
 		return fatal(fmt.Sprintf("the payload of a task of type job needs a job, and may have params, again, next, from_start, accept_changes and retry: %v", err)), nil
 	}
+	if c := t.Spec.Client; c != nil {
+		ctx = WithClient(ctx, c.Paths)
+	}
 	if err := h.inTurn(ctx, t, asked); err != nil {
 		return task.Outcome{}, err
 	}

@@ -26,6 +26,7 @@ type stagedSkip struct {
 	Item      string        `json:"item,omitempty"`
 	Raw       *item.RawText `json:"raw,omitempty"`
 	Truncated bool          `json:"truncated,omitempty"`
+	Masked    bool          `json:"masked,omitempty"`
 	SHA256    string        `json:"sha256,omitempty"`
 	Class     string        `json:"class,omitempty"`
 	Error     string        `json:"error,omitempty"`
@@ -43,8 +44,13 @@ func (s *claimed) stageSkips(ctx context.Context, conn tx.Conn, c core.Checkpoin
 			if err := checkPosition(skip.Mark); err != nil {
 				return fmt.Errorf("skipped item: %w", err)
 			}
+			raw, err := encodeRaw(skip.Raw)
+			if err != nil {
+				return err
+			}
 			text, err := json.Marshal(stagedSkip{
-				Phase: skip.Phase, Path: skip.Meta.Path, Line: skip.Meta.Line, Index: skip.Meta.Index, Row: skip.Meta.Row, Mark: string(skip.Mark), Item: string(skip.Item),
+				Masked: s.store.masks(raw) || s.store.masks(string(skip.Item)),
+				Phase:  skip.Phase, Path: skip.Meta.Path, Line: skip.Meta.Line, Index: skip.Meta.Index, Row: skip.Meta.Row, Mark: string(skip.Mark), Item: string(skip.Item),
 				Raw: skip.Raw, Truncated: skip.Truncated, SHA256: skip.SHA256, Class: skip.Class, Error: storable(skip.Error),
 			})
 			if err != nil {
@@ -114,7 +120,7 @@ func (s *claimed) stagedSkips(ctx context.Context, id core.StepExecutionID) ([]c
 		}
 		items[i] = core.SkippedItem{
 			Phase: k.Phase, Meta: item.Meta{Path: k.Path, Line: k.Line, Index: k.Index, Row: k.Row}, Mark: item.Position(k.Mark), Item: json.RawMessage(k.Item),
-			Raw: k.Raw, Truncated: k.Truncated, SHA256: k.SHA256, Class: k.Class, Error: k.Error,
+			Raw: k.Raw, Truncated: k.Truncated, Masked: k.Masked, SHA256: k.SHA256, Class: k.Class, Error: k.Error,
 		}
 	}
 	return items, nil

@@ -102,7 +102,7 @@ func (r *Repository) storeVisits(ctx context.Context, id core.JobExecutionID, vi
 	for i, v := range visits {
 		rows[i] = flowVisit{
 			JobExecutionID: id, Flow: v.Flow, Ordinal: v.Ordinal, Element: v.Element,
-			Kind: v.Kind, Verdict: storable(v.Verdict), Target: v.Target, CreatedAt: clock(0),
+			Kind: v.Kind, Verdict: storable(r.store.mask(v.Verdict)), Target: v.Target, CreatedAt: clock(0),
 		}
 	}
 	return r.store.session(ctx).Clauses(clause.OnConflict{DoNothing: true}).CreateInBatches(&rows, auditBatch).Error

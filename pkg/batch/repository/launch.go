@@ -434,26 +434,6 @@ func (l *launch) beginAnew(ctx context.Context, row *jobExecution) error {
 	return l.repo.store.exec(ctx, "UPDATE {job_execution} SET context = ? WHERE id = ?", row.Context, row.ID).Error
 }
 
-// inheritStop lets a child begin with the stop that its parent was asked for, unless it is a
-// child of `finally`. The
-// parent's row is locked until the child is there: a request either comes before, and
-// is seen here, or after, and finds the child.
-func (l *launch) inheritStop(ctx context.Context, child *jobExecution) error {
-	var parents []jobExecution
-	err := l.repo.store.session(ctx).Select("stop_requested").Where("id = ?", l.req.Parent).
-		Clauses(clause.Locking{Strength: "SHARE"}).Find(&parents).Error
-	if err == nil && len(parents) > 0 {
-		child.StopRequested = parents[0].StopRequested
-	}
-	if err != nil || !child.StopRequested {
-		return err
-	}
-	var flow []string
-	err = l.repo.store.scan(ctx, &flow, "SELECT flow FROM {step_execution} WHERE id = ?", l.req.ParentCall)
-	child.StopRequested = len(flow) == 0 || flow[0] != core.FlowFinally
-	return err
-}
-
 func alreadyRunning(row *jobExecution, open core.OpenWork) *core.AlreadyRunningError {
 	return &core.AlreadyRunningError{
 		ExecutionID: row.ID, JobName: row.JobName, Owner: core.ParseOwner(row.Owner), LeaseUntil: row.LeaseUntil.Time, Parked: row.isParked(), Open: open,

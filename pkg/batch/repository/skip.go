@@ -33,6 +33,7 @@ type skippedItem struct {
 	Raw             string // JSON of an item.RawText; empty: there is none
 	Truncated       bool
 	Sha256          string
+	Masked          bool
 	ErrorClass      string
 	ErrorText       string
 	RedrivenBy      core.JobExecutionID // 0 for NULL
@@ -42,7 +43,7 @@ type skippedItem struct {
 func (s *skippedItem) record() (core.SkippedItem, error) {
 	record := core.SkippedItem{
 		ID: s.ID, JobExecutionID: s.JobExecutionID, StepExecutionID: s.StepExecutionID, Step: s.Step, Phase: s.Phase,
-		Meta: item.Meta{Path: s.Path, Line: s.Line, Index: s.ElementIndex, Row: s.ElementRow}, Truncated: s.Truncated, SHA256: s.Sha256,
+		Meta: item.Meta{Path: s.Path, Line: s.Line, Index: s.ElementIndex, Row: s.ElementRow}, Truncated: s.Truncated, SHA256: s.Sha256, Masked: s.Masked,
 		Class: s.ErrorClass, Error: s.ErrorText, CreatedAt: s.CreatedAt.Time, RedrivenBy: s.RedrivenBy,
 	}
 	if s.Mark != "" {
@@ -84,7 +85,7 @@ func decodeRaw(text string) (*item.RawText, error) {
 // storeSkips inserts the skips that become facts with a checkpoint (rule C12). The
 // checkpoint has found its row, so the job execution is that of the step.
 func (r *Repository) storeSkips(ctx context.Context, conn tx.Conn, step core.StepExecutionID, skips []core.SkippedItem) error {
-	for batch := range slices.Chunk(skips, r.store.rowsAtOnce(14)) {
+	for batch := range slices.Chunk(skips, r.store.rowsAtOnce(15)) {
 		var args []any
 		bind := func(value any) string {
 			args = append(args, value)
@@ -103,13 +104,13 @@ func (r *Repository) storeSkips(ctx context.Context, conn tx.Conn, step core.Ste
 				"(SELECT job_execution_id FROM {step_execution} WHERE id = " + bind(int64(step)) + ")", bind(int64(step)),
 				bind(string(s.Phase)), bind(validText(s.Meta.Path)), bind(s.Meta.Line), bind(s.Meta.Index), bind(s.Meta.Row),
 				bind(string(s.Mark)), bind(validText(string(s.Item))),
-				bind(raw), bind(s.Truncated), bind(s.SHA256), bind(storable(s.Class)), bind(storable(s.Error)), "{now}",
+				bind(raw), bind(s.Truncated), bind(s.SHA256), bind(storable(s.Class)), bind(storable(s.Error)), bind(s.Masked || r.store.masks(raw) || r.store.masks(string(s.Item))), "{now}",
 			}
 			rows = append(rows, "("+strings.Join(values, ", ")+")")
 		}
 		text := r.store.sql(`INSERT INTO {skipped_item} (job_execution_id, step_execution_id, phase, path, line,
 			element_index, element_row, mark, item, raw,
-			truncated, sha256, error_class, error_text, created_at) VALUES ` + strings.Join(rows, ", "))
+			truncated, sha256, error_class, error_text, masked, created_at) VALUES ` + strings.Join(rows, ", "))
 		if _, err := conn.ExecContext(ctx, text, r.store.masked(args)...); err != nil {
 			return fmt.Errorf("store %d skipped items: %w", len(batch), err)
 		}
@@ -193,7 +194,7 @@ func (r *Repository) SkippedItem(ctx context.Context, id int64) (*core.SkippedIt
 func (r *Repository) skipped(ctx context.Context, where string, args ...any) ([]core.SkippedItem, error) {
 	var rows []skippedItem
 	err := r.store.scan(ctx, &rows, `SELECT k.id, k.job_execution_id, k.step_execution_id, s.name AS step, k.phase, k.path,
-		k.line, k.element_index, k.element_row, k.mark, k.item, k.raw, k.truncated, k.sha256, k.error_class, k.error_text, COALESCE(k.redriven_by, 0) AS redriven_by, k.created_at
+		k.line, k.element_index, k.element_row, k.mark, k.item, k.raw, k.truncated, k.sha256, k.masked, k.error_class, k.error_text, COALESCE(k.redriven_by, 0) AS redriven_by, k.created_at
 		FROM `+skipTables+` WHERE `+where, args...)
 	if err != nil {
 		return nil, err

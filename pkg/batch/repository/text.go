@@ -26,6 +26,9 @@ func (s *store) masking(mask func(text string) string) *store {
 	return s
 }
 
+// masks reports whether a text is not stored as it is.
+func (s *store) masks(text string) bool { return s.mask(text) != text }
+
 // masked are the values of a statement, with masked texts.
 func (s *store) masked(args []any) []any {
 	for i, arg := range args {

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/surfin-batch/surfin/internal/confine"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 	"github.com/surfin-batch/surfin/pkg/batch/runtime/engine"
@@ -94,6 +95,12 @@ func (s *StepTasks) Elsewhere(handler string) bool {
 
 // Submit implements step.TaskGroups.
 func (s *StepTasks) Submit(ctx context.Context, sub task.Submission, store func(ctx context.Context, id task.GroupID) error) (warnings []string, err error) {
+	if c := confine.From(ctx).Confinement(); c != nil { // values of a client took part in the job
+		sub.Tasks = slices.Clone(sub.Tasks)
+		for i := range sub.Tasks {
+			sub.Tasks[i].Client = &task.Client{Paths: c.Roots}
+		}
+	}
 	again := false
 	err = core.Patiently(ctx, func(ctx context.Context) error {
 		err := s.submit(ctx, sub, store, again)

@@ -67,6 +67,7 @@ func Load(src Source) (Settings, error) {
 	}
 	s := l.decode()
 	s.Secrets = secret.NewVault(src.Environ, "", l.secrets)
+	s.learn(s.Secrets)
 	return s, errors.Join(l.problems...)
 }
 

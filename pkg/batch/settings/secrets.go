@@ -75,3 +75,14 @@ func (f *settingsFile) command(key *mappingValue, path string) []string {
 	}
 	return words
 }
+
+// learn masks what the settings have of secrets, from the start.
+func (s Settings) learn(vault *secret.Vault) {
+	for _, name := range s.Names() {
+		vault.LearnURL("database "+name, s.Databases[name].URL)
+	}
+	for _, c := range s.API.Clients {
+		vault.Learn("the token of client "+c.Name, c.Token)
+	}
+	vault.LearnURL("traces.endpoint", s.Traces.Endpoint)
+}

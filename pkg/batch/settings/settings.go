@@ -134,9 +134,33 @@ type Files struct {
 type Tasks struct {
 	// Logs is the folder to which old log text moves; "": it stays in the database.
 	Logs string
+	// Secrets are those that tasks of type http_request may name.
+	Secrets []TaskSecret
 	// Shell lets workers execute tasks of type shell: whoever may submit a task runs what
 	// the user of the worker may.
 	Shell bool
+}
+
+// TaskSecret is a secret that tasks may send to a host.
+type TaskSecret struct {
+	Name string
+	// Host is HOST or HOST:PORT, as it is in the URL of the task.
+	Host string
+}
+
+func taskSecrets(text string) ([]TaskSecret, error) {
+	var list []TaskSecret
+	for _, entry := range strings.Split(text, ",") {
+		if entry = strings.TrimSpace(entry); entry == "" {
+			continue
+		}
+		name, host, _ := strings.Cut(entry, "@")
+		if !secretName.MatchString(name) || host == "" || strings.ContainsAny(host, "/@ ") {
+			return nil, fmt.Errorf("%q is not NAME@HOST, such as billing@api.example.org", entry)
+		}
+		list = append(list, TaskSecret{name, strings.ToLower(host)})
+	}
+	return list, nil
 }
 
 // AutoMigrate is when the repository's schema is made or updated on start.
@@ -236,6 +260,8 @@ func catalog() []setting {
 			func(s *Settings, text string) error { s.Tasks.Logs = text; return nil }},
 		{"tasks.shell", "false", "workers execute tasks of type shell; whoever may submit tasks then runs anything that the user of the worker may",
 			func(s *Settings, text string) (err error) { s.Tasks.Shell, err = yesOrNo(text); return err }},
+		{"tasks.secrets", "", "secrets that tasks of type http_request may name, each with the host that it is sent to: NAME@HOST or NAME@HOST:PORT, separated by commas; without it tasks can name none",
+			func(s *Settings, text string) (err error) { s.Tasks.Secrets, err = taskSecrets(text); return err }},
 		{"metrics.listen", "", "HOST:PORT at which a job that runs offers /metrics to Prometheus",
 			func(s *Settings, text string) error { s.Metrics.Listen = text; return listenAddress(text) }},
 		{"metrics.textfile", "", "file NAME.prom for the text file collector of node_exporter; jobs add up in it",

@@ -33,6 +33,8 @@ type Config struct {
 	Paths []string
 	// Rate is how many requests a second one client may make.
 	Rate int
+	// Mask hides secrets in a JSON document; nil: nothing is hidden.
+	Mask func(document []byte) []byte
 	// Log hears of what went wrong in the server; nil: slog.Default().
 	Log *slog.Logger
 	// Now is the clock; nil: time.Now.
@@ -60,6 +62,9 @@ func New(config Config) (http.Handler, error) {
 	}
 	if config.Log == nil {
 		config.Log = slog.Default()
+	}
+	if config.Mask == nil {
+		config.Mask = func(document []byte) []byte { return document }
 	}
 	if config.Now == nil {
 		config.Now = time.Now

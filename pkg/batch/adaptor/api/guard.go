@@ -1,6 +1,7 @@
 package api
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"math"
@@ -84,7 +85,38 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		g.unknown(w, r)
 		return
 	}
-	g.mux.ServeHTTP(w, r)
+	masked := &maskedAnswer{ResponseWriter: w, mask: g.config.Mask}
+	g.mux.ServeHTTP(masked, r)
+	masked.send()
+}
+
+// maskedAnswer keeps an answer until it is whole, and sends it without secrets.
+type maskedAnswer struct {
+	http.ResponseWriter
+	mask   func(document []byte) []byte
+	status int
+	body   bytes.Buffer
+}
+
+// WriteHeader keeps the status.
+func (m *maskedAnswer) WriteHeader(status int) {
+	if m.status == 0 {
+		m.status = status
+	}
+}
+
+// Write keeps the text.
+func (m *maskedAnswer) Write(p []byte) (int, error) {
+	m.WriteHeader(http.StatusOK)
+	return m.body.Write(p)
+}
+
+func (m *maskedAnswer) send() {
+	if m.status == 0 {
+		return
+	}
+	m.ResponseWriter.WriteHeader(m.status)
+	_, _ = m.ResponseWriter.Write(m.mask(m.body.Bytes())) //nolint:errcheck // the client has gone
 }
 
 // check refuses what no operation takes.

@@ -182,8 +182,14 @@ func (a *api) listTasks(ctx context.Context, in *listTasksInput) (*output[taskLi
 		tasks, err := a.Tasks.Tasks(ctx, task.Filter{
 			Group: task.GroupID(in.Group), State: task.State(in.State), Type: in.Type, Before: task.ID(in.Before), Limit: in.size(),
 		})
-		return &taskList{views(tasks, runtime.ViewTask)}, err
+		return &taskList{views(tasks, func(t task.Task) runtime.TaskView { return viewTask(ctx, t) })}, err
 	})
+}
+
+func viewTask(ctx context.Context, t task.Task) runtime.TaskView {
+	view := runtime.ViewTask(t)
+	view.Spec = shown(ctx, view.Spec)
+	return view
 }
 
 func (a *api) showTask(ctx context.Context, id task.ID) (*taskDetails, error) {
@@ -200,7 +206,12 @@ func (a *api) showTask(ctx context.Context, id task.ID) (*taskDetails, error) {
 		return nil, err
 	}
 	decisions, err := a.Tasks.Decisions(ctx, id)
-	return &taskDetails{runtime.ViewTask(*t), waits, views(attempts, runtime.ViewAttempt), views(decisions, func(d task.DecisionRecord) taskDecision { return taskDecision(runtime.ViewDecision(d)) })}, err
+	return &taskDetails{viewTask(ctx, *t), waits, views(attempts, func(at task.Attempt) runtime.AttemptView {
+		view := runtime.ViewAttempt(at)
+		view.Action.Type = t.Spec.Type
+		view.Action = shown(ctx, view.Action)
+		return view
+	}), views(decisions, func(d task.DecisionRecord) taskDecision { return taskDecision(runtime.ViewDecision(d)) })}, err
 }
 
 // submit gives the group the key of the request: where the process dies before the answer is
@@ -212,6 +223,9 @@ func (a *api) submit(ctx context.Context, req runtime.SubmitRequest, key core.Re
 		}
 	}
 	sub := req.Submission()
+	for i := range sub.Tasks {
+		sub.Tasks[i].Client = &task.Client{Name: callerOf(ctx).name, Paths: a.Paths}
+	}
 	if sub.IdempotencyKey == "" && key.Key != "" {
 		sub.IdempotencyKey = "API " + key.Client + " " + key.Key
 	}

@@ -172,6 +172,13 @@ func (env *environment) announceDatabase(ctx context.Context) {
 	env.log.InfoContext(ctx, env.databaseText(name)+" ("+how+")")
 }
 
+// warnUnmasked warns of secrets that others may get to see, where a process works for others.
+func (env *environment) warnUnmasked(ctx context.Context) {
+	for _, text := range env.settings.Secrets.Unmasked() {
+		env.log.WarnContext(ctx, text)
+	}
+}
+
 // checkDatabase refuses the name of a database that is not configured.
 func (env *environment) checkDatabase(name string) error {
 	if _, ok := env.settings.Databases[name]; !ok {

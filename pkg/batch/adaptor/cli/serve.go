@@ -97,6 +97,7 @@ func (c serverCommands) serve(ctx context.Context, jobs []string, slots int) err
 	return c.env.withSession(ctx, c.env.observer(), func(s *Session) error {
 		c.env.announceDatabase(ctx)
 		c.announceAPI(ctx, at, catalog)
+		c.env.warnUnmasked(ctx)
 		if slots > 0 {
 			defer c.workBeside(ctx, s, signals.stop, slots)()
 		} else if noWorker(ctx, s) {
@@ -105,7 +106,7 @@ func (c serverCommands) serve(ctx context.Context, jobs []string, slots int) err
 		return c.withPlanner(ctx, func(planner *operator.Service) error {
 			return api.Serve(ctx, signals.stop, at, api.Config{
 				Service: s.Service, Planner: planner, Jobs: catalog, Tasks: s.Tasks, Clients: c.env.settings.API.Clients, Rate: c.env.settings.API.Rate, Log: c.env.log,
-				Paths: c.env.settings.API.Paths,
+				Paths: c.env.settings.API.Paths, Mask: c.env.settings.Secrets.JSON,
 			})
 		})
 	})

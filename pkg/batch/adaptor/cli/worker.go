@@ -78,6 +78,7 @@ func (c serverCommands) work(ctx context.Context, o runtime.Options) error {
 	o.Report = func(e runtime.Event) { c.workerEvent(ctx, e) }
 	return c.env.withSession(ctx, c.env.observer(), func(s *Session) error {
 		c.env.announceDatabase(ctx)
+		c.env.warnUnmasked(ctx)
 		return c.withProbes(ctx, s, signals.stop, func() error {
 			c.env.log.InfoContext(ctx, "worker with "+plural(o.Slots, "slot")+": waiting for work")
 			return s.Work(ctx, signals.stop, o)

@@ -145,6 +145,7 @@ func (a builder) make(ctx context.Context, view *core.View, uses ...*componentUs
 		Databases: a.deps.Provider, Database: a.file.model.Database, FileMode: a.deps.FileMode,
 		Registry: a.deps.Registry, RedriveOf: a.redriveOf, Instance: view.Job.InstanceID,
 	}
+	b.Environ, b.Hide = a.deps.guards()
 	if a.step != nil {
 		b.StepDatabase = (&compiler{file: a.file}).database(a.step)
 	}

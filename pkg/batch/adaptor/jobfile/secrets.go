@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 
@@ -126,4 +127,23 @@ func cureOf(err error) string {
 		return curable.Cure()
 	}
 	return ""
+}
+
+// guards returns what keeps secrets from processes and from texts, as far as the application has that.
+func (d Deps) guards() (environ func() []string, hide func(what, value string)) {
+	secrets := d.Secrets
+	if given, is := secrets.(givenSecrets); is {
+		secrets = given.Secrets
+	}
+	if v, is := secrets.(interface {
+		Environ(environ []string) []string
+	}); is {
+		environ = func() []string { return v.Environ(os.Environ()) }
+	}
+	if v, is := secrets.(interface {
+		Learn(what, value string, names ...string)
+	}); is {
+		hide = func(what, value string) { v.Learn(what, value) }
+	}
+	return environ, hide
 }

@@ -214,6 +214,8 @@ func (p *Plan) given(s core.SkippedItem) (of given, refused string) {
 		return edited(s, edit)
 	}
 	switch {
+	case s.Masked:
+		return of, "a secret in it was masked when it was stored: give the item itself, in the file of an export"
 	case s.Raw != nil && !s.Truncated:
 		return given{raw: s.Raw}, ""
 	case s.Raw != nil && s.Raw.IsHidden():
@@ -236,6 +238,8 @@ func edited(s core.SkippedItem, edit Edit) (of given, refused string) {
 	switch {
 	case !isNull(edit.Item) && edit.Raw != nil && !asStored:
 		return of, "the file gives the item and another text: one of them"
+	case !isNull(edit.Item) && s.Masked && same(edit.Item, s.Item):
+		return of, "the file gives it as it is stored, and a secret in that was masked"
 	case !isNull(edit.Item) && s.Truncated && same(edit.Item, s.Item):
 		return of, "the file gives it as it is stored, and that is not the whole item"
 	case !isNull(edit.Item):
@@ -244,6 +248,8 @@ func edited(s core.SkippedItem, edit Edit) (of given, refused string) {
 		return of, "the file does not give the item"
 	case s.Raw == nil:
 		return of, "the file gives a text, and none was read: give the item"
+	case asStored && s.Masked:
+		return of, "the file gives its text as it is stored, and a secret in that was masked"
 	case asStored && s.Truncated:
 		return of, "the file gives its text as it is stored, and that is not the whole text"
 	}

@@ -145,6 +145,11 @@ type BuildContext struct {
 	// FileMode are the permissions of files that the component makes (the setting
 	// files.mode); 0: 0600.
 	FileMode fs.FileMode
+	// Environ returns the environment for processes that the component starts: without what configures
+	// this program, and without secrets; nil: there is none that is known to have no secrets.
+	Environ func() []string
+	// Hide masks a secret of the config from now on, wherever a text is shown or stored; nil: nothing is.
+	Hide func(what, value string)
 }
 
 // FindDatabase returns the database of that name, or the default one of SQL

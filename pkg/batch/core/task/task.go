@@ -46,6 +46,15 @@ type Spec struct {
 	// time of a definition there is one task.
 	JobDefinition int64  `json:"job_definition_id,omitempty"`
 	ScheduledFor  string `json:"scheduled_for,omitempty"`
+	// Client is the client of an API that submitted it; nil: none did.
+	Client *Client `json:"client,omitempty"`
+}
+
+// Client is who submitted a task through an API, and the folders that its paths may be in in addition to
+// those of job files (rule SE3).
+type Client struct {
+	Name  string   `json:"name,omitempty"`
+	Paths []string `json:"paths,omitempty"`
 }
 
 // The priorities.

@@ -99,7 +99,7 @@ func (r *Repository) cancelAll(ctx context.Context, id task.GroupID, actor, reas
 }
 
 func (r *Repository) canceling(reason string) []guard.Assignment {
-	return []guard.Assignment{r.now("updated_at"), guard.Set("last_error", storable(canceledReason(reason))), guard.Set("continuation_state", notConfirming)}
+	return []guard.Assignment{r.now("updated_at"), guard.Set("last_error", r.storable(canceledReason(reason))), guard.Set("continuation_state", notConfirming)}
 }
 
 func canceledReason(reason string) string {
@@ -112,7 +112,7 @@ func canceledReason(reason string) string {
 // endLost ends the attempts that run of tasks that were taken from their workers.
 func (r *Repository) endLost(ctx context.Context, ids []task.ID, reason string) error {
 	_, err := r.exec(ctx, "UPDATE {task_attempt} SET state = ?, reason = ?, ended_at = {now} WHERE task_id IN ? AND state = ?",
-		task.AttemptFailed, storable(reason), ids, task.AttemptRunning)
+		task.AttemptFailed, r.storable(reason), ids, task.AttemptRunning)
 	return err
 }
 

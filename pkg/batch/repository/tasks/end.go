@@ -80,7 +80,7 @@ func (r *Repository) ending(e ending) []guard.Assignment {
 	if e.decision == nil {
 		return append(set, guard.Set("last_error", ""))
 	}
-	set = append(set, guard.Set("last_error", storable(lastError(e))))
+	set = append(set, guard.Set("last_error", r.storable(lastError(e))))
 	if !e.decision.Dead {
 		set = append(set, r.later("next_run_at", e.decision.Delay))
 	}
@@ -196,19 +196,19 @@ func (r *Repository) endAttempt(e ending) (guard.Step, []taskLog, error) {
 	outcome.Artifacts = nil
 	for i, a := range e.outcome.Artifacts {
 		if a.IsLog() {
-			body := gormtx.Storable(a.Text, maxLogBytes)
+			body := gormtx.Storable(r.mask(a.Text), maxLogBytes)
 			logs = append(logs, taskLog{AttemptID: e.ref.Attempt, Ordinal: i, Kind: a.Kind, Body: &body, CreatedAt: gormtx.Clock(0)})
 			a.Text = ""
 		}
 		outcome.Artifacts = append(outcome.Artifacts, a)
 	}
-	outcome.Reason = storable(outcome.Reason)
+	outcome.Reason = r.storable(outcome.Reason)
 	text, err := json.Marshal(outcome)
 	var ended int
 	return guard.Step{
 		SQL: r.sql(`UPDATE {task_attempt} SET state = ?, outcome = ?, reason = ?, ended_at = {now} FROM moved
 			WHERE {task_attempt}.id = ? AND {task_attempt}.task_id = moved.id AND {task_attempt}.state = ? RETURNING 1`),
-		Args: []any{state, string(text), storable(e.reason), e.ref.Attempt, task.AttemptRunning}, Into: []any{&ended},
+		Args: []any{state, r.mask(string(text)), r.storable(e.reason), e.ref.Attempt, task.AttemptRunning}, Into: []any{&ended},
 	}, logs, err
 }
 
@@ -242,7 +242,7 @@ func (r *Repository) decided(ctx context.Context, d decision) error {
 	if err != nil {
 		return err
 	}
-	row := taskDecision{TaskID: d.task, Trigger: d.trigger, Policy: d.policy, Decision: gormtx.ValidText(string(said)), Spent: string(spent), DecidedAt: gormtx.Clock(0)}
+	row := taskDecision{TaskID: d.task, Trigger: d.trigger, Policy: d.policy, Decision: r.mask(gormtx.ValidText(string(said))), Spent: string(spent), DecidedAt: gormtx.Clock(0)}
 	if d.attempt != 0 {
 		row.AttemptID = &d.attempt
 	}

@@ -26,6 +26,8 @@ type Repository struct {
 	tasks   *guard.Table[task.State]
 	store   task.LogStore // nil: log text that was moved is not found here
 	waiters Waiters       // nil: no step waits for a group
+	// mask hides secrets in what is stored of the end of an attempt.
+	mask func(text string) string
 }
 
 var _ task.Repository = (*Repository)(nil)
@@ -48,8 +50,20 @@ func New(db tx.Database, prefix string, observer core.Observer) (*Repository, er
 	return &Repository{
 		db: db, prefix: prefix, manager: tx.NewManager(db), gorm: base, names: strings.NewReplacer(pairs...),
 		tasks: guard.NewTable(db, prefix+"task", task.Machine(), observer),
+		mask:  func(text string) string { return text },
 	}, nil
 }
+
+// Masking returns the same tasks, which apply mask to what they store of the ends of attempts:
+// outcomes, reasons and log text.
+func (r *Repository) Masking(mask func(text string) string) *Repository {
+	own := *r
+	own.mask = mask
+	return &own
+}
+
+// storable is what a text is stored as, without secrets.
+func (r *Repository) storable(text string) string { return storable(r.mask(text)) }
 
 // grace is the setting continuation_grace in microseconds.
 const grace = "COALESCE((SELECT CAST(value AS bigint) FROM {setting} WHERE name = '" + task.ContinuationGrace + "'), 0) * 1000000"

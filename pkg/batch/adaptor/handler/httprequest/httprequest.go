@@ -40,7 +40,11 @@ type Payload struct {
 }
 
 // Handler executes tasks. It is safe for concurrent use.
-type Handler struct{ client *http.Client }
+type Handler struct {
+	client *http.Client
+	// secret finds a secret that may be sent to a host; nil: none may be sent.
+	secret func(ctx context.Context, name, host string) (string, error)
+}
 
 var _ task.Handler = (*Handler)(nil)
 
@@ -49,7 +53,13 @@ func New(client *http.Client) *Handler {
 	if client == nil {
 		client = http.DefaultClient
 	}
-	return &Handler{client}
+	return &Handler{client: client}
+}
+
+// WithSecrets returns the handler with what finds the secrets that headers and bodies of tasks name
+// (${secret.NAME}), for the host of the task's URL.
+func (h *Handler) WithSecrets(find func(ctx context.Context, name, host string) (string, error)) *Handler {
+	return &Handler{client: h.client, secret: find}
 }
 
 // Execute sends the request. The outcome is SUCCESS where the status is expected, FAILURE
@@ -58,6 +68,9 @@ func New(client *http.Client) *Handler {
 // else as Stdout, and the Json {"status"}. A payload that is wrong is fatal.
 func (h *Handler) Execute(ctx context.Context, t task.Task) (task.Outcome, error) {
 	request, err := read(t.Spec.Payload)
+	if err == nil {
+		err = h.fill(ctx, &request)
+	}
 	if err != nil {
 		return task.Outcome{}, exception.Fatal("http_request: payload", err)
 	}

@@ -3,6 +3,7 @@ package httprequest_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -102,4 +103,35 @@ func TestAPayloadThatIsWrongIsFatal(t *testing.T) {
 		require.ErrorContains(t, err, want)
 		require.True(t, task.OutcomeOf(o, err).Fatal, payload)
 	}
+}
+
+// Rule SE6.
+func TestSecretsOfATaskAreSentToTheirHostOnly(t *testing.T) {
+	t.Parallel()
+	s := server(t)
+	host := strings.TrimPrefix(s.URL, "http://")
+	h := httprequest.New(nil).WithSecrets(func(_ context.Context, name, to string) (string, error) {
+		if name != "hook" || to != host {
+			return "", errors.New("tasks may not send " + name + " to " + to)
+		}
+		return `a"b`, nil
+	})
+	send := func(p httprequest.Payload) (task.Outcome, error) {
+		payload, err := json.Marshal(p)
+		require.NoError(t, err)
+		return h.Execute(t.Context(), task.Task{Spec: task.Spec{Payload: payload}})
+	}
+	o, err := send(httprequest.Payload{URL: s.URL + "/echo", Headers: map[string]string{"X-A": "Bearer ${secret.hook}"}, Body: json.RawMessage(`{"key": "${secret.hook}"}`)})
+	require.NoError(t, err)
+	require.JSONEq(t, `{"method":"POST","type":"application/json","x":"Bearer a\"b","body":"{\"key\":\"a\\\"b\"}"}`, string(o.Artifacts[0].JSON))
+	for _, p := range []httprequest.Payload{
+		{URL: s.URL, Headers: map[string]string{"X-A": "${secret.other}"}}, {URL: "http://127.0.0.1:1", Headers: map[string]string{"X-A": "${secret.hook}"}},
+		{URL: s.URL + "/?k=${secret.hook}"},
+	} {
+		o, err := send(p)
+		require.Error(t, err)
+		require.True(t, task.OutcomeOf(o, err).Fatal)
+	}
+	_, err = do(t, httprequest.Payload{URL: s.URL, Headers: map[string]string{"X-A": "${secret.hook}"}})
+	require.ErrorContains(t, err, "no secrets for tasks")
 }

@@ -1,7 +1,7 @@
 // Package shell executes tasks of type `shell`: a command, or a script, as a process of its
 // own. Who may submit such tasks may run anything that the worker's user may.
 //
-// It imports core/task, core/exception and internal/process.
+// It imports core/task, core/exception, internal/process and internal/secret.
 package shell
 
 import (
@@ -10,10 +10,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"os/exec"
 	"time"
 
 	"github.com/surfin-batch/surfin/internal/process"
+	"github.com/surfin-batch/surfin/internal/secret"
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 )
@@ -30,7 +32,8 @@ type Payload struct {
 	// instead.
 	Command []string `json:"command,omitempty"`
 	Script  string   `json:"script,omitempty"`
-	// Env are variables besides those of the worker.
+	// Env are further variables. The process has those of the worker without SURFIN_*, DATABASE_URL and
+	// those that hold a secret; one of a client of the API has PATH, HOME, LANG and the like only.
 	Env map[string]string `json:"env,omitempty"`
 	// Dir is the folder to run in; "": that of the worker.
 	Dir string `json:"dir,omitempty"`
@@ -40,20 +43,29 @@ type Payload struct {
 }
 
 // Handler executes tasks. It is safe for concurrent use.
-type Handler struct{}
+type Handler struct{ environ func() []string }
 
 var _ task.Handler = Handler{}
 
-// New returns the handler.
-func New() Handler { return Handler{} }
+// New returns the handler. environ returns the environment of its processes; nil: that of the worker,
+// without the variables that configure it. A task of a client gets a part of it only (process.Allowed).
+func New(environ func() []string) Handler {
+	if environ == nil {
+		environ = func() []string { return (*secret.Vault)(nil).Environ(os.Environ()) }
+	}
+	return Handler{environ}
+}
 
 // Execute runs the process to its end. The outcome is SUCCESS where it ends with 0, FAILURE
 // where it does not, with the end of stderr, and BLOCKED where it cannot be started. The
 // artifacts are Stdout, Stderr and the Json {"exit_code"}. A payload that is wrong is fatal.
-func (Handler) Execute(ctx context.Context, t task.Task) (task.Outcome, error) {
+func (h Handler) Execute(ctx context.Context, t task.Task) (task.Outcome, error) {
 	command, err := read(t.Spec.Payload)
 	if err != nil {
 		return task.Outcome{}, exception.Fatal("shell: payload", err)
+	}
+	if command.Environ = h.environ(); t.Spec.Client != nil {
+		command.Environ = process.Allowed(command.Environ)
 	}
 	r, err := command.Run(ctx)
 	if err != nil {

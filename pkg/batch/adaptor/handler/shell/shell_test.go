@@ -3,6 +3,7 @@ package shell_test
 import (
 	"context"
 	"encoding/json"
+	"os"
 	"testing"
 	"time"
 
@@ -13,7 +14,7 @@ import (
 )
 
 func execute(ctx context.Context, payload string) (task.Outcome, error) {
-	o, err := shell.New().Execute(ctx, task.Task{Spec: task.Spec{Payload: json.RawMessage(payload)}})
+	o, err := shell.New(nil).Execute(ctx, task.Task{Spec: task.Spec{Payload: json.RawMessage(payload)}})
 	return o, err
 }
 
@@ -51,5 +52,22 @@ func TestAPayloadThatIsWrongIsFatal(t *testing.T) {
 		o, err := execute(t.Context(), payload)
 		require.ErrorContains(t, err, want)
 		require.True(t, task.OutcomeOf(o, err).Fatal)
+	}
+}
+
+// Rule SE5.
+func TestAProcessDoesNotGetWhatConfiguresTheWorker(t *testing.T) {
+	t.Parallel()
+	h := shell.New(func() []string { return []string{"PATH=" + os.Getenv("PATH"), "LC_ALL=C", "BUILD_KEY=1"} })
+	run := func(client *task.Client) string {
+		o, err := h.Execute(t.Context(), task.Task{Spec: task.Spec{Payload: json.RawMessage(`{"script": "env", "env": {"GIVEN": "2"}}`), Client: client}})
+		require.NoError(t, err)
+		return o.Artifacts[0].Text
+	}
+	require.Contains(t, run(nil), "BUILD_KEY=1")
+	asked := run(&task.Client{Name: "ci"})
+	require.NotContains(t, asked, "BUILD_KEY")
+	for _, want := range []string{"PATH=", "LC_ALL=C", "GIVEN=2"} {
+		require.Contains(t, asked, want)
 	}
 }

@@ -114,7 +114,13 @@ flow:
         The report is attached.
       attachments: [out/report.csv]
   retry: 3`,
-		New: func(_ context.Context, cfg any, _ registry.BuildContext) (any, error) { return New(*cfg.(*Config)) },
+		New: func(_ context.Context, cfg any, b registry.BuildContext) (any, error) {
+			c := *cfg.(*Config)
+			if b.Hide != nil {
+				b.Hide("the password of the tasklet mail", c.Password)
+			}
+			return New(c)
+		},
 	}}
 }
 

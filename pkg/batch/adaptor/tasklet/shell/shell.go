@@ -1,7 +1,7 @@
 // Package shell is the tasklet `shell`: it runs a command, or a script, as a
 // process of its own.
 //
-// It imports core, core/registry and internal/process.
+// It imports core, core/registry, internal/process and internal/secret.
 package shell
 
 import (
@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/surfin-batch/surfin/internal/process"
+	"github.com/surfin-batch/surfin/internal/secret"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 )
@@ -23,7 +24,7 @@ type Config struct {
 	Command []string `key:"command" main:"true" path:"program" doc:"The program and its arguments, each one as it is: no shell reads them. A program with a slash is relative to the job file, one without is looked for in PATH."`
 	// Script is literal: a value spliced into it would be read by the shell.
 	Script string            `key:"script" literal:"true" doc:"A text for sh, instead of a command. A ${...} in it is the shell's own: values of the job reach it through env only."`
-	Env    map[string]string `key:"env" doc:"Variables for the process, besides those of this one."`
+	Env    map[string]string `key:"env" doc:"Further variables for the process. It gets the environment without SURFIN_*, DATABASE_URL and variables that hold a secret that surfin knows: what it needs of them is given here."`
 	Dir    string            `key:"dir" path:"true" default:"." doc:"The folder to run in, relative to the job file."`
 	Grace  time.Duration     `key:"grace" default:"10s" doc:"The time between SIGTERM and SIGKILL when the step is stopped or times out."`
 }
@@ -44,6 +45,14 @@ func (c *Config) Validate() error {
 		return &registry.ConfigError{Key: "script", Err: errors.New("there is a command as well: make it two steps")}
 	case c.Grace < 0:
 		return &registry.ConfigError{Key: "grace", Err: fmt.Errorf("%s is less than 0", c.Grace)}
+	}
+	for key, texts := range map[string][]string{"script": {c.Script}, "command": c.Command} {
+		for _, text := range texts {
+			if names := secret.NamedIn(text, c.Env); len(names) > 0 {
+				return &registry.ConfigError{Key: key, Err: fmt.Errorf("it names the variable %s, which processes of a job do not get: it configures surfin, or is secret", names[0]),
+					Hint: fmt.Sprintf("if it needs the value, give it: env: {%[1]s: \"${env.%[1]s}\"}", names[0])}
+			}
+		}
 	}
 	if name, err := process.CheckEnv(c.Env); err != nil {
 		return &registry.ConfigError{Key: "env." + name, Err: err}
@@ -74,15 +83,23 @@ flow:
     shell:
       command: [./work.sh, "${params.date}"]
       env: {LEVEL: "3"}`,
-		New: func(_ context.Context, cfg any, _ registry.BuildContext) (any, error) { return New(*cfg.(*Config)) },
+		New: func(_ context.Context, cfg any, b registry.BuildContext) (any, error) {
+			made, err := New(*cfg.(*Config))
+			if t, is := made.(*tasklet); is && b.Environ != nil {
+				t.environ = b.Environ()
+			}
+			return made, err
+		},
 	}}
 }
 
 // tasklet runs a process: a core.Stoppable.
 type tasklet struct {
 	config Config
-	stop   chan struct{}
-	once   sync.Once // closes stop
+	// environ is the environment of the process; nil: that of this process, without what configures it.
+	environ []string
+	stop    chan struct{}
+	once    sync.Once // closes stop
 }
 
 var _ core.Stoppable = (*tasklet)(nil)
@@ -144,7 +161,7 @@ func (t *tasklet) Execute(ctx context.Context, c *core.StepContribution) error {
 	ctx, cancel := t.stoppable(ctx)
 	defer cancel(nil)
 	r, err := process.Command{
-		Args: t.config.Command, Script: t.config.Script, Env: t.config.Env, Dir: t.config.Dir, Grace: t.config.Grace,
+		Args: t.config.Command, Script: t.config.Script, Environ: t.environ, Env: t.config.Env, Dir: t.config.Dir, Grace: t.config.Grace,
 		OutBytes: outBytes, ErrBytes: errBytes,
 	}.Run(ctx)
 	if err != nil {

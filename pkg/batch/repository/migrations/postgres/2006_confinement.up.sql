@@ -3,3 +3,6 @@
 -- JSON: the folders, and the parameters that have a value of the client. Executions that were launched
 -- before have none: they restart as they did.
 ALTER TABLE "{{prefix}}job_execution" ADD COLUMN IF NOT EXISTS confinement TEXT NOT NULL DEFAULT '';
+
+-- A secret in the item was masked. Of items that were stored before it is not known.
+ALTER TABLE "{{prefix}}skipped_item" ADD COLUMN IF NOT EXISTS masked BOOLEAN NOT NULL DEFAULT FALSE;

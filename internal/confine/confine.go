@@ -194,10 +194,13 @@ func (f *Files) within(path string) (root, name string, err error) {
 		return "", "", err
 	}
 	real, err := Real(abs)
-	if err != nil || isSystem(real) || isSystem(abs) {
+	if err != nil {
 		return "", "", f.outside(abs, real)
 	}
 	for _, root := range f.roots {
+		if (isSystem(real) || isSystem(abs)) && !isSystem(root) { // a root may be a folder of /dev/shm
+			continue
+		}
 		if rel, err := filepath.Rel(root, real); err == nil && filepath.IsLocal(rel) {
 			return root, rel, nil
 		}

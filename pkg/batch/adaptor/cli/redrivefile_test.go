@@ -160,7 +160,7 @@ func TestOneRedriveIsForAllPartitionsOfAStep(t *testing.T) {
 parameters: {to: {type: string, default: out, identifying: false}}
 flow:
 - step: load
-  partition: {by: {count: 3}}
+  partition: {by: {count: 3}, workers: 1}
   chunk:
     reader: {csv: {path: "in-${part.index}.csv", item: {id: int, v: int}}}
     writer: {csv: "${params.to}-${part.index}.csv"}

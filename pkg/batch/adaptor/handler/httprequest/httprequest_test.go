@@ -96,7 +96,7 @@ func TestWhatAnAnswerMeans(t *testing.T) {
 func TestAPayloadThatIsWrongIsFatal(t *testing.T) {
 	t.Parallel()
 	for payload, want := range map[string]string{
-		``: "EOF", `{"url": "ftp://x"}`: "url: it must begin with http", `{"uri": "http://x"}`: `unknown field "uri"`,
+		``: "the task has none", `{"url": "ftp://x"}`: "url: it must begin with http", `{"uri": "http://x"}`: `unknown field "uri"`,
 		`{"url": "http://x", "timeout": "soon"}`: `"soon" is no duration`, `{"url": "http://x", "method": "A B"}`: "invalid method",
 	} {
 		o, err := httprequest.New(nil).Execute(context.Background(), task.Task{Spec: task.Spec{Payload: json.RawMessage(payload)}})

@@ -13,6 +13,7 @@ import (
 	"github.com/goccy/go-yaml"
 	"github.com/stretchr/testify/require"
 
+	"github.com/surfin-batch/surfin/internal/testtree"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/observe/prometheus"
 )
 
@@ -122,7 +123,7 @@ func TestEveryAlertFiresForItsFaultOnly(t *testing.T) {
 	if err != nil {
 		t.Skip("no promtool: tools/ensure promtool installs it")
 	}
-	command := exec.CommandContext(t.Context(), promtool, "test", "rules", "surfin-alerts_test.yaml")
+	command := testtree.Command(t.Context(), promtool, "test", "rules", "surfin-alerts_test.yaml")
 	command.Dir = filepath.Join("..", "..", "..", "..", "..", "deploy", "prometheus")
 	out, err := command.CombinedOutput()
 	require.NoError(t, err, string(out))

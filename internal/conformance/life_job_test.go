@@ -37,6 +37,11 @@ func (r *lifeRun) job(spec *lifeJob, name string) (*core.Job, error) {
 	}
 	if spec.Incrementer != "" {
 		j.Incrementer = job.Count(spec.Incrementer)
+		for _, p := range j.Parameters { // the incrementers of the peers keep the other parameters
+			if p.Name != spec.Incrementer {
+				j.Inherit = append(j.Inherit, p.Name)
+			}
+		}
 	}
 	seen := map[string]int{}
 	for i := range *spec.Steps {

@@ -170,7 +170,7 @@ func (s *Step) isTransient(phase core.Phase, err error) bool {
 // faultless returns the transient failure that the step ends with. It says why nothing is skipped
 // where the policy would.
 func (s *Step) faultless(w *work, err error) error {
-	if ok, _ := s.askSkipPolicy(err, w.skipsBefore+int64(len(w.skips))); !ok {
+	if ok, refused := s.askSkipPolicy(err, w.skipsBefore+int64(len(w.skips))); !ok || refused != nil {
 		return err
 	}
 	return fmt.Errorf("%w (a transient failure is the fault of no item, so none is skipped: retry tries it again)", err)

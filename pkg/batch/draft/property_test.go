@@ -118,6 +118,9 @@ func TestEveryTextComesBackAsItWas(t *testing.T) {
 		}
 	})
 	t.Log(kinds)
+	if testing.Short() { // its few cases need not have all types
+		return
+	}
 	for _, kind := range []string{"int", "decimal", "date", "string"} {
 		require.NotZero(t, kinds[kind], "%s was never inferred", kind)
 	}

@@ -85,7 +85,7 @@ func decodeRaw(text string) (*item.RawText, error) {
 // storeSkips inserts the skips that become facts with a checkpoint (rule C12). The
 // checkpoint has found its row, so the job execution is that of the step.
 func (r *Repository) storeSkips(ctx context.Context, conn tx.Conn, step core.StepExecutionID, skips []core.SkippedItem) error {
-	for batch := range slices.Chunk(skips, r.store.rowsAtOnce(15)) {
+	for batch := range slices.Chunk(skips, r.store.rowsAtOnce(16)) {
 		var args []any
 		bind := func(value any) string {
 			args = append(args, value)

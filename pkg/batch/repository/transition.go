@@ -237,7 +237,11 @@ func (r *Repository) mergeWith(ctx context.Context, m *guardedMove) error {
 	if m.merge == nil || !m.merge.Changed() {
 		return nil
 	}
-	id, text, err := r.mergedContext(ctx, m.merge, "id = ?", m.id)
+	condition, args := "id = ?", []any{m.id}
+	if m.move.To.IsOver() { // in the order of update: the parent's row before that of the child
+		condition, args = condition+r.parentFirst(), append(args, m.id)
+	}
+	id, text, err := r.mergedContext(ctx, m.merge, condition, args...)
 	if err == nil && id != 0 {
 		m.set("context = ?", text)
 	}

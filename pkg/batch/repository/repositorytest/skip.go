@@ -222,7 +222,7 @@ func skipCost(b *bench) {
 	w := b.watch()
 	_, ref := b.started("a", 1)
 	_, step := b.step(ref, "load", nil)
-	rows := map[tx.Dialect]int{tx.SQLite: 11, tx.Postgres: 357}[w.Dialect()] // in one statement
+	rows := map[tx.Dialect]int{tx.SQLite: 10, tx.Postgres: 312}[w.Dialect()] // in one statement
 	for _, n := range []int{0, 1, 11, 12, 1000} {
 		w.take()
 		require.NoError(b, tx.NewManager(w).Do(b.ctx, tx.Attr{}, func(ctx context.Context) error {

@@ -39,6 +39,7 @@ func Catalog() []Entry {
 		{"owner.lost", "ERROR", "execution"},
 		{"worker.started", "INFO", "worker"},
 		{"heartbeat.failed", "WARN", "execution [error]"},
+		{"launch.waits", "INFO", "job execution [step] [reason]"},
 		{"decider.missing", "WARN", "decider tasks"},
 		{"component.late", "ERROR", "job execution [step] [error]"},
 	}

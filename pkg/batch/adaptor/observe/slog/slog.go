@@ -148,6 +148,16 @@ func rare(e core.Event) record {
 		r = begin("observer.failed", "an observer panicked").at(slog.LevelError)
 		r.add(slog.String("observer", e.Observer), slog.String("of", e.Event))
 		r.err(e.Err)
+	default:
+		return waiting(e)
+	}
+	return r
+}
+
+// waiting are the events about leases, and about what waits.
+func waiting(e core.Event) record {
+	var r record
+	switch e := e.(type) {
 	case core.OwnerLost:
 		r = begin("owner.lost", "another process took the execution over").at(slog.LevelError)
 		r.add(execution(e.Execution))

@@ -22,15 +22,17 @@ type plan struct {
 	relation string
 	schema   *row.Schema
 	cols     []column
-	fields   []int    // fields[i] goes to cols[i]
-	keys     []int    // places in cols
-	fits     []bool   // values for cols[i] are made to fit its kind
-	limits   []*limit // of cols[i], if values of the field may be changed
-	copies   bool     // as in relation, and the next two
-	drops    bool
-	counts   bool     // rows that the table takes are compared with the records
-	ignored  []string // fields without a column that are left out
-	cleared  string   // what an upsert sets in addition; empty: nothing
+	fields   []int // fields[i] goes to cols[i]
+	keys     []int // places in cols
+	// onPostgres says that the database may call keys equal that are not (see exactKeys).
+	onPostgres bool
+	fits       []bool   // values for cols[i] are made to fit its kind
+	limits     []*limit // of cols[i], if values of the field may be changed
+	copies     bool     // as in relation, and the next two
+	drops      bool
+	counts     bool     // rows that the table takes are compared with the records
+	ignored    []string // fields without a column that are left out
+	cleared    string   // what an upsert sets in addition; empty: nothing
 	// leaveOut is called with the number of rows that the table did not take.
 	leaveOut func(n int64) error
 	texts    map[int]string // the statements, by what the engine says of them
@@ -44,7 +46,7 @@ func newPlan(config *Config, schema *row.Schema, table *relation, d tx.Dialect) 
 	if err := config.checkFields(schema); err != nil {
 		return nil, err
 	}
-	p := &plan{config: config, schema: schema, copies: table.copies, drops: table.drops, texts: map[int]string{}}
+	p := &plan{config: config, schema: schema, copies: table.copies, drops: table.drops, texts: map[int]string{}, onPostgres: d == tx.Postgres}
 	p.counts = config.LeftOut != LeftOutIgnore && !table.uncounted
 	names := make([]string, len(table.columns))
 	for i := range table.columns {
@@ -301,11 +303,12 @@ func leftOut(n, of int64) error {
 	return fmt.Errorf("the table took %d of %d rows: a trigger, a rule or a conflict clause of the table leaves rows out; if it puts them elsewhere, say `left_out: ignore`", of-n, of)
 }
 
-// action is what an upsert does with a row that is there.
+// action is what an upsert does with a row that is there. A key that is equal to the database and
+// not the same text or number is written too: the last record wins with all of its columns.
 func (p *plan) action() string {
-	set := make([]string, 0, len(p.cols))
+	set, inexact := make([]string, 0, len(p.cols)), p.changesRows() && p.onPostgres && !p.exactKeys()
 	for i := range p.cols {
-		if name := quoted(p.cols[i].name); !p.isKey(i) {
+		if name := quoted(p.cols[i].name); !p.isKey(i) || inexact {
 			set = append(set, name+" = excluded."+name)
 		}
 	}

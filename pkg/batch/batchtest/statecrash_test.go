@@ -95,7 +95,7 @@ func entries(first, n int) (file string, balanced []string) {
 	return b.String(), balanced
 }
 
-// A processor with a position goes on where its last commit left it, whenever the process dies: what was
+// A processor with a position continues where its last commit left it, whenever the process dies: what was
 // skipped or rolled back has left no trace, in a step, in partitions, and reading ahead (rule C4a).
 func TestAProcessorWithAPositionSurvivesAKillAtEveryCommit(t *testing.T) {
 	t.Parallel()

@@ -148,7 +148,7 @@ func (f *filler) replay(ctx context.Context, w *work, upTo int) error {
 	return nil
 }
 
-// rebase makes the item in hand the first one after a commit, for a sample.
+// rebase makes the current item the first one after a commit, for a sample.
 func (f *filler) rebase(ctx context.Context, w *work) (err error) {
 	if len(f.states) == 0 {
 		return nil

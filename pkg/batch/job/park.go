@@ -162,13 +162,13 @@ func (l *Launcher) afterPark(ctx context.Context, j *core.Job, exec *core.JobExe
 
 // waiting is how long a process waits for a parked execution, and what it does meanwhile.
 type waiting struct {
-	// stop asks for a stop of the execution. When left is closed, the wait ends, and the execution goes on.
+	// stop asks for a stop of the execution. When left is closed, the wait ends, and the execution continues.
 	stop, left <-chan struct{}
 	// here says that the process resumes the execution, and not only to stop it.
 	here bool
 }
 
-// ErrLeft ends a wait for an execution that is parked and goes on (Running.Leave).
+// ErrLeft ends a wait for a parked execution, which continues (Running.Leave).
 var ErrLeft = errors.New("this process does not wait any more")
 
 // await is afterPark.

@@ -186,7 +186,7 @@ func (leaves) Fork() (begin func(context.Context), end func()) {
 }
 
 // Rule L3a: each run of a schedule is for one instance. One that resumes an instance which failed
-// makes none, so the run that completes it goes on with those that are owed.
+// makes none, so the run that completes it continues with those that are owed.
 func TestAScheduleIsNotBehindForGoodAfterFailures(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {

@@ -29,7 +29,7 @@ func (r *Running) Execution() *Execution {
 // Stop asks for a stop: the chunk in hand is finished. It may be called often.
 func (r *Running) Stop() { r.running.Stop() }
 
-// Leave is Stop, unless the execution is parked: it goes on then, and Wait returns it as it is.
+// Leave is Stop, unless the execution is parked: then that continues, and Wait returns it as it is.
 func (r *Running) Leave() { r.running.Leave() }
 
 // Done is closed when the execution is over, or left.
@@ -139,7 +139,7 @@ func (s *Service) keep(r *job.Running, j *core.Job, hooks Hooks) *Running {
 }
 
 // Close stops what the service started and this process runs, and waits until it is over, as long as ctx
-// lets it. An execution that is parked goes on: no process holds it.
+// lets it. A parked execution continues: no process holds it.
 func (s *Service) Close(ctx context.Context) error { return s.runnings.stop(ctx) }
 
 // runnings are the executions of this process that are not over.

@@ -51,7 +51,7 @@ func (a *attempt) promote(ctx context.Context, attr tx.Attr, exit string) error 
 const ownKeys = "surfin."
 
 // warnOfMissing warns of keys that are not promoted, since the step's context has no value for them
-// (rule D4b). Elements after the step find no value, and a misspelt key would show nowhere.
+// (rule D4p). Elements after the step find no value, and a misspelt key would show nowhere.
 func (a *attempt) warnOfMissing(p *core.Promotion, exit string, own *core.ExecutionContext) error {
 	missing := p.Missing(exit, own)
 	if len(missing) == 0 {

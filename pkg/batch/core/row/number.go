@@ -56,8 +56,8 @@ func (f *Field) parseNumber(text string) (Value, error) {
 	return Value{}, f.misfit(text, why)
 }
 
-// ParseFloat reads a finite float: decimal digits, a point, signs and an exponent (rule D7). What
-// only Go writes, 0x1p3 and 1_000, is no text of a float.
+// ParseFloat reads a finite float: decimal digits, a point, signs and an exponent (rule D7). The
+// literals of Go 0x1p3 and 1_000 are not texts of a float.
 func ParseFloat(text string) (float64, error) {
 	if x, ok := shortFloat(text); ok {
 		return x, nil

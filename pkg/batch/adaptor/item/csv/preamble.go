@@ -97,7 +97,7 @@ func (r *reader) footerStart(text []byte, atEnd bool) int {
 }
 
 // inFooter reports whether the line is one of those that footer_lines counts: a line that has more than
-// blanks and is no comment. A line that is not whole may become a comment.
+// blanks and is not a comment. A line that is not whole may become a comment.
 func (r *reader) inFooter(line []byte, whole bool) bool {
 	comment := r.csv.comment
 	if len(comment) > 0 && (bytes.HasPrefix(line, comment) || !whole && bytes.HasPrefix(comment, line)) {

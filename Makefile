@@ -58,7 +58,7 @@ SPARE := GOGC=400 GORACE=atexit_sleep_ms=0
 # files are in memory meanwhile, where there is room.
 WITH_POSTGRES := $(GO) run ./internal/testdb/cluster --
 
-.PHONY: help build test test-plain test-race test-cases quick soak fuzz lint deadcode fmt vuln generate check-generated bench bench-peers bench-lose bench-go clean
+.PHONY: help build test test-plain test-race test-cases quick soak fuzz lint measure deadcode fmt vuln generate check-generated bench bench-peers bench-lose bench-go clean
 
 help: ## show this list
 	@awk -F ': *## ' '/^[a-z-]+:.*## / { sub(/:.*/, "", $$1); printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -104,10 +104,14 @@ fuzz: ## run every fuzz target for FUZZ (10m); `make test` runs their seeds, and
 	grep -rE --include='*_test.go' '^func Fuzz' . | sed -E 's/^(.*)\/[^/]*:func (Fuzz[A-Za-z]*).*/\1 \2/' | sort | while read -r dir name; do \
 		$(GO) test -vet=off -run '^$$' -fuzz "^$$name\$$" -fuzztime $(FUZZ) $(FLAGS) $$dir || exit 1; done
 
-lint: ## go vet and golangci-lint, with the import rules
+lint: ## go vet and golangci-lint, with the import rules, and the ceilings of tools/measure
 	$(GO) vet ./...
 	$(GO) vet -tags full ./cmd/...
 	$(LINT) run ./...
+	$(GO) -C tools test ./measure
+
+measure: ## print sizes, exported names, circles of files and words of the code base, and fail above a ceiling (tools/measure/ceilings.txt); FLAGS=-lower lowers them
+	$(GO) -C tools run ./measure $(FLAGS)
 
 deadcode: ## list functions that neither a program nor a test reaches
 	$(GO) tool -modfile=tools/go.mod deadcode -tags full -test ./...

@@ -33,7 +33,7 @@ PACKAGES ?= 2
 # what they have in common with concurrent code is run under it by the tests of that. `make
 # test PKG=./internal/conformance` runs any of them with it, and `make soak` those of random
 # cases.
-PLAIN := internal/(acceptance|conformance|testmodel|guide|sqlvalue|migrator|errorclass|jsonfile|gormtx|dberr|expression|logfolder|nearest|partname|smallfile|sqlscript|testtree|testdb/.*)|cmd/surfin|bench(/driver)?|example/.*|pkg/batch/(batchtest|repository|cli|draft|chunk/itemtest|runtime/schedule|core/(row|calendar|jsontext)|adaptor/(cli|handler/.*|item/.*|jobfile.*|partition/.*|tasklet/(sql|check|compare|fail|files|http|waitfile)))
+PLAIN := internal/(acceptance|conformance|testmodel|guide|sqlvalue|migrator|errorclass|jsonfile|gormtx|dberr|expression|logfolder|nearest|partname|smallfile|sqlscript|testtree|testdb/.*)|cmd/surfin|example/.*|pkg/batch/(batchtest|repository|cli|draft|chunk/itemtest|runtime/schedule|core/(row|calendar|jsontext)|adaptor/(cli|handler/.*|item/.*|jobfile.*|partition/.*|tasklet/(sql|check|compare|fail|files|http|waitfile)))
 # What takes longest in packages outside of PLAIN is one case after the other: test-cases runs
 # them without the detector, and test-race a few of them with it (testengine.Few). PKG has them all.
 FLOWS := RandomFlow|AWildFlow|APlanOf|AFlowThatDiesAtAnyWrite|ALoopOfAStep
@@ -72,6 +72,7 @@ test: ## run all tests whose result may have changed on SQLite and PostgreSQL, w
 
 test-plain:
 	$(TEST) $(FLAGS) $$(printf '%s\n' $(PACKAGES_BY_LENGTH) | $(IS_PLAIN))
+	$(subst $(GO) test,$(GO) -C bench test,$(TEST)) $(FLAGS) ./...
 
 test-cases:
 	$(TEST) -run '$(CASES)' $(FLAGS) ./pkg/batch/job ./pkg/batch/step ./pkg/batch/runtime
@@ -107,7 +108,9 @@ fuzz: ## run every fuzz target for FUZZ (10m); `make test` runs their seeds, and
 lint: ## go vet and golangci-lint, with the import rules, and the ceilings of tools/measure
 	$(GO) vet ./...
 	$(GO) vet -tags full ./cmd/...
+	$(GO) -C bench vet ./...
 	$(LINT) run ./...
+	cd bench && $(GO) tool -modfile=../tools/go.mod golangci-lint run ./...
 	$(GO) -C tools test ./measure
 
 measure: ## print sizes, exported names, circles of files and words of the code base, and fail above a ceiling (tools/measure/ceilings.txt); FLAGS=-lower lowers them
@@ -130,19 +133,22 @@ check-generated: ## fail if a generated file is not what `make generate` writes
 	if diff -ru "$$before/reference" docs/reference; then rm -r "$$before"; \
 	else rm -r "$$before"; echo "docs/reference was stale; it is up to date now: commit it" >&2; exit 1; fi
 
+# The driver runs in the folder of the project; bench is a module of its own.
+BENCH = $(GO) -C bench build -o ../bin/bench ./driver && bin/bench
+
 bench: ## compare each workload with its floor, on a quiet machine: SIZE (200000 rows), ROUNDS (3); see docs/benchmarks.md
 	tools/ensure postgresql
-	$(GO) run ./bench/driver -size $(SIZE) -rounds $(ROUNDS) $(FLAGS)
+	$(BENCH) -size $(SIZE) -rounds $(ROUNDS) $(FLAGS)
 
 bench-peers: ## the same with Spring Batch (needs Java 17 and Maven) and the SQLite driver of mattn (needs a C compiler)
 	tools/ensure postgresql gcc java maven
-	$(GO) run ./bench/driver -size $(SIZE) -rounds $(ROUNDS) -peers $(FLAGS)
+	$(BENCH) -size $(SIZE) -rounds $(ROUNDS) -peers $(FLAGS)
 
 bench-lose: ## show what becomes of rows that are skipped, stopped or retried, with Spring Batch and with Surfin (needs Java 17 and Maven)
 	tools/ensure postgresql java maven
-	$(GO) run ./bench/driver -lose $(FLAGS)
+	$(BENCH) -lose $(FLAGS)
 
-bench-go: ## run the Go benchmarks of PKG
+bench-go: ## run the Go benchmarks of PKG (those of bench: go -C bench test -bench .)
 	$(WITH_POSTGRES) $(GO) test -run '^$$' -bench . -benchmem $(FLAGS) $(PKG)
 
 clean: ## remove what building, and running the jobs here, leaves behind

@@ -28,20 +28,20 @@ ROUNDS ?= 3
 # Tests of a package side by side, and packages: on two cores most of them wait.
 PARALLEL ?= 4
 PACKAGES ?= 2
-# The race detector takes twice the time and more. It would look at nothing in the packages
-# of PLAIN: what they test runs in other processes, or in one goroutine after the other, and
-# what they have in common with concurrent code is run under it by the tests of that. `make
-# test PKG=./internal/conformance` runs any of them with it, and `make soak` those of random
-# cases.
-PLAIN := internal/(acceptance|conformance|testmodel|guide|sqlvalue|migrator|errorclass|jsonfile|gormtx|dberr|expression|logfolder|nearest|partname|smallfile|sqlscript|testtree|testdb/.*)|cmd/surfin|example/.*|pkg/batch/(batchtest|repository|cli|draft|chunk/itemtest|runtime/schedule|core/(row|calendar|jsontext)|adaptor/(cli|handler/.*|item/.*|jobfile.*|partition/.*|tasklet/(sql|check|compare|fail|files|http|waitfile)))
-# What takes longest in packages outside of PLAIN is one case after the other: test-cases runs
+# The race detector takes twice the time and more. It would look at nothing in a package with the
+# line //test:plain in one of its test files: what it tests runs in other processes, or in one
+# goroutine after the other, and what it has in common with concurrent code is run under it by the
+# tests of that. `make test PKG=./internal/conformance` runs any of them with it, and `make soak`
+# those of random cases.
+PLAIN = grep -rlx --include='*_test.go' '//test:plain' . | grep -v '^./bench/' | xargs -n 1 dirname | sort -u
+# What takes longest in packages that are not plain is one case after the other: test-cases runs
 # them without the detector, and test-race a few of them with it (testengine.Few). PKG has them all.
 FLOWS := RandomFlow|AWildFlow|APlanOf|AFlowThatDiesAtAnyWrite|ALoopOfAStep
 CASES := $(FLOWS)|AStepEndsAsTheRulesSay|OverAnyKillsFailuresAndRestarts|ThoughAProcessDies
 # The packages that take longest begin first, so that the last ones to end are short.
 LONGEST := internal/acceptance internal/conformance pkg/batch/batchtest internal/testmodel pkg/batch/repository pkg/batch/job pkg/batch/runtime pkg/batch/step
 PACKAGES_BY_LENGTH = $(patsubst %,./%,$(LONGEST)) $(filter-out $(patsubst %,./%,$(LONGEST)),$(shell $(GO) list -f '.{{slice .ImportPath (len .Module.Path)}}' ./...))
-IS_PLAIN = grep -xE '\./($(PLAIN))'
+IS_PLAIN = grep -xFf <($(PLAIN))
 TEST := $(GO) test -vet=off -timeout 20m $(ANEW) -p $(PACKAGES) -parallel $(PARALLEL)
 LINT := $(GO) tool -modfile=tools/go.mod golangci-lint
 # The race detector looks at our code: SQLite, which is C made Go, takes a multiple of the

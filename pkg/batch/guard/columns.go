@@ -50,7 +50,7 @@ func (c Columns) check() error {
 		errs = append(errs, fmt.Errorf("a table has one key, and ID is %s and Key is %s", c.ID, c.Key))
 	}
 	if c.State == "" {
-		errs = append(errs, errors.New("State is required"))
+		errs = append(errs, errors.New("a column for the state is required: State"))
 	}
 	if c.LastEpoch != "" && (c.LastMove == "" || c.Epoch == "") {
 		errs = append(errs, fmt.Errorf("LastEpoch (%s) needs LastMove and Epoch", c.LastEpoch))

@@ -186,7 +186,7 @@ func TestARequestThatDoesNotFitTheColumnsIsRefused(t *testing.T) {
 			{guard.Columns{Key: "order_id", State: "statuss"}, "statuss"}, // SQLite takes "statuss" for a text
 			{guard.Columns{Key: "order_idd", State: "status"}, "order_idd"},
 			{guard.Columns{ID: "id", Key: "order_id", State: "status"}, "a table has one key, and ID is id and Key is order_id"},
-			{guard.Columns{LastEpoch: "last_epoch"}, "a key is required: ID for an integer, Key for another type\nState is required\nLastEpoch (last_epoch) needs LastMove and Epoch"},
+			{guard.Columns{LastEpoch: "last_epoch"}, "a key is required: ID for an integer, Key for another type\na column for the state is required: State\nLastEpoch (last_epoch) needs LastMove and Epoch"},
 			{guard.Columns{Key: "order_id", State: "status", LastMove: "m", Epoch: "e"}, "LastMove (m) needs LastEpoch"},
 		} {
 			_, err = guard.NewTable(s.db, "orders", orderMachine(), nil, guard.WithColumns(c.columns)).Move(t.Context(), guard.Request{Key: id, Move: "CancelRequested"})

@@ -105,7 +105,7 @@ func (l *eventLog) Observe(ctx context.Context, e core.Event) {
 			args = append([]any{"execution", int64(e.Execution)}, args...)
 		}
 		l.log.WarnContext(ctx, "a heartbeat did not reach the database", args...)
-	case core.WorkerStarted: // the command says so itself
+	case core.WorkerStarted, core.ServerStarted: // the command says so itself
 	case core.LaunchWaits:
 		l.log.InfoContext(ctx, "waiting to launch job "+e.JobName, "reason", oneLine(e.Reason))
 	case core.DeciderMissing:

@@ -38,6 +38,7 @@ func Catalog() []Entry {
 		{"observer.failed", "ERROR", "observer of [error]"},
 		{"owner.lost", "ERROR", "execution"},
 		{"worker.started", "INFO", "worker"},
+		{"server.started", "INFO", "address"},
 		{"heartbeat.failed", "WARN", "execution [error]"},
 		{"launch.waits", "INFO", "job execution [step] [reason]"},
 		{"decider.missing", "WARN", "decider tasks"},

@@ -164,6 +164,9 @@ func waiting(e core.Event) record {
 	case core.WorkerStarted:
 		r = begin("worker.started", "a worker started")
 		r.add(slog.String("worker", e.Worker))
+	case core.ServerStarted:
+		r = begin("server.started", "a server started")
+		r.add(slog.String("address", e.Address))
 	case core.HeartbeatFailed:
 		r = begin("heartbeat.failed", "a heartbeat did not reach the database").at(slog.LevelWarn)
 		r.add(execution(e.Execution))

@@ -56,6 +56,8 @@ type SpecForm struct {
 	Constraints      json.RawMessage `json:"constraints,omitempty"`
 	SeedActionHint   json.RawMessage `json:"seed_action_hint,omitempty"`
 	DependenciesHint json.RawMessage `json:"dependencies_hint,omitempty"`
+	Key              string          `json:"key,omitempty"`
+	After            []string        `json:"after,omitempty"`
 	Priority         int             `json:"priority,omitempty"`
 	Delay            Span            `json:"delay,omitzero"`
 	Timeout          Span            `json:"timeout,omitzero"`
@@ -115,7 +117,7 @@ func (r SubmitRequest) Submission() task.Submission {
 func (f SpecForm) spec() task.Spec {
 	return task.Spec{
 		Type: f.Type, Payload: f.Payload, Title: f.Title, Intent: f.Intent, Goal: f.Goal, Constraints: f.Constraints,
-		SeedActionHint: f.SeedActionHint, DependenciesHint: f.DependenciesHint, Priority: f.Priority,
+		SeedActionHint: f.SeedActionHint, DependenciesHint: f.DependenciesHint, Key: f.Key, After: f.After, Priority: f.Priority,
 		Delay: time.Duration(f.Delay), Timeout: time.Duration(f.Timeout), IdempotencyKey: f.IdempotencyKey,
 	}
 }
@@ -124,7 +126,7 @@ func (f SpecForm) spec() task.Spec {
 func SpecView(s task.Spec) SpecForm {
 	return SpecForm{
 		Type: s.Type, Payload: s.Payload, Title: s.Title, Intent: s.Intent, Goal: s.Goal, Constraints: s.Constraints,
-		SeedActionHint: s.SeedActionHint, DependenciesHint: s.DependenciesHint, Priority: s.Priority,
+		SeedActionHint: s.SeedActionHint, DependenciesHint: s.DependenciesHint, Key: s.Key, After: s.After, Priority: s.Priority,
 		Delay: Span(s.Delay), Timeout: Span(s.Timeout), IdempotencyKey: s.IdempotencyKey,
 	}
 }

@@ -9,6 +9,7 @@ type State string
 
 // The states. A task rests in the last four.
 const (
+	Waiting        State = "WAITING"         // waits for other tasks of its group
 	Pending        State = "PENDING"         // waits for a worker
 	Assigned       State = "ASSIGNED"        // a worker has it, and has not started it
 	Running        State = "RUNNING"         // a worker executes it
@@ -22,7 +23,7 @@ const (
 
 // States returns all states.
 func States() []State {
-	return []State{Pending, Assigned, Running, RetryScheduled, Orphaned, Succeeded, Failed, TimedOut, Canceled}
+	return []State{Waiting, Pending, Assigned, Running, RetryScheduled, Orphaned, Succeeded, Failed, TimedOut, Canceled}
 }
 
 // IsOver reports whether a task rests in the state.
@@ -30,7 +31,7 @@ func (s State) IsOver() bool {
 	switch s {
 	case Succeeded, Failed, TimedOut, Canceled:
 		return true
-	case Pending, Assigned, Running, RetryScheduled, Orphaned:
+	case Waiting, Pending, Assigned, Running, RetryScheduled, Orphaned:
 	}
 	return false
 }
@@ -64,14 +65,25 @@ const (
 	// deadline of its group has passed.
 	MoveCancel   = "cancel"
 	MoveDeadline = "deadline"
+	// MoveOpen makes a task be delivered whose predecessors have all succeeded, MoveCancelWaiting
+	// ends one of which a predecessor has not, and MoveWaitAgain has it wait again.
+	MoveOpen          = "open"
+	MoveCancelWaiting = "cancel_waiting"
+	MoveWaitAgain     = "wait_again"
 )
 
 // Machine returns the transition table of tasks. Every delivery of a task carries the
 // epoch; moves that ask for a new delivery raise it, so that an older one finds nothing.
 func Machine() core.Machine[State] {
 	waiting := []State{Pending, Orphaned}
-	idle := []State{Pending, Assigned, Orphaned, RetryScheduled}
+	idle := []State{Waiting, Pending, Assigned, Orphaned, RetryScheduled}
 	m, err := core.NewMachine("task",
+		core.Move[State]{Name: MoveOpen, From: []State{Waiting}, To: Pending, Intent: core.IntentTake,
+			Trigger: "the success of the last task that it waits for", Guard: "all of them have succeeded; the group is locked", Prevents: "a start before its turn; a task that waits for ever"},
+		core.Move[State]{Name: MoveCancelWaiting, From: []State{Waiting}, To: Canceled, Intent: core.IntentEnd,
+			Trigger: "a task that it waits for ended without success", Guard: "the group is locked", Prevents: "a task that waits for what will not come"},
+		core.Move[State]{Name: MoveWaitAgain, From: []State{Failed, TimedOut, Canceled}, To: Waiting, Intent: core.IntentTake,
+			Trigger: "a rerun of it, or of a task that it waits for", Guard: "none of those has ended without success; the group is locked", Prevents: "a start before its turn"},
 		core.Move[State]{Name: MoveAssign, From: waiting, To: Assigned, Intent: core.IntentBegin,
 			Trigger: "a worker takes a delivery", Guard: "the delivery's epoch; it is due, within its deadline", Prevents: "a task that two workers have"},
 		core.Move[State]{Name: MoveStart, From: []State{Assigned}, To: Running, Intent: core.IntentBegin,

@@ -86,7 +86,9 @@ func (c *pgConn) nameSession(ctx context.Context) error {
 }
 
 // reportedName is the name that the session has: the server reports each change, also by a ROLLBACK.
-func (c *pgConn) reportedName() string { return c.Conn.Conn().PgConn().ParameterStatus("application_name") }
+func (c *pgConn) reportedName() string {
+	return c.Conn.Conn().PgConn().ParameterStatus("application_name")
+}
 
 func beginText(opts driver.TxOptions) (string, error) {
 	begin := "begin"

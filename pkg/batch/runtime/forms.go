@@ -85,6 +85,9 @@ func strictly(text []byte, into any) error {
 	if err := new(jsontext.Scanner).Valid(text); errors.As(err, &twoMeanings) {
 		return err
 	}
+	if err := unknownKeys(text); err != nil {
+		return err
+	}
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.DisallowUnknownFields()
 	if err := d.Decode(into); err != nil {
@@ -116,10 +119,18 @@ func (r SubmitRequest) Submission() task.Submission {
 
 func (f SpecForm) spec() task.Spec {
 	return task.Spec{
-		Type: f.Type, Payload: f.Payload, Title: f.Title, Intent: f.Intent, Goal: f.Goal, Constraints: f.Constraints,
-		SeedActionHint: f.SeedActionHint, DependenciesHint: f.DependenciesHint, Key: f.Key, After: f.After, Priority: f.Priority,
+		Type: f.Type, Payload: f.Payload, Title: f.Title, Intent: f.Intent, Goal: given(f.Goal), Constraints: given(f.Constraints),
+		SeedActionHint: given(f.SeedActionHint), DependenciesHint: given(f.DependenciesHint), Key: f.Key, After: f.After, Priority: f.Priority,
 		Delay: time.Duration(f.Delay), Timeout: time.Duration(f.Timeout), IdempotencyKey: f.IdempotencyKey,
 	}
+}
+
+// given is a document, but null is none.
+func given(doc json.RawMessage) json.RawMessage {
+	if bytes.Equal(bytes.TrimSpace(doc), []byte("null")) {
+		return nil
+	}
+	return doc
 }
 
 // SpecView returns the spec as JSON has it.

@@ -142,7 +142,7 @@ func machinesPage() []byte {
 	return b.Bytes()
 }
 
-func machine[S ~string](b *bytes.Buffer, title string, m core.Machine[S]) {
+func machine[S core.StateType](b *bytes.Buffer, title string, m core.Machine[S]) {
 	fmt.Fprintf(b, "\n## %s\n\n```mermaid\n%s```\n\n%s", title, m.Diagram(), m.Table())
 }
 

@@ -24,7 +24,7 @@ type jobModel struct {
 	Calendars   strict.OrderedMap[calendarModel]  `key:"calendars" doc:"Calendars of business days by name, for is_business_day, business_day and schedules; TARGET is always there."`
 	Templates   strict.OrderedMap[templateModel]  `key:"templates" doc:"Elements with arguments, by name, for 'use' in a flow."`
 	Database    string                            `key:"database" default:"default" doc:"The database of SQL components that name no other."`
-	Timezone    string                            `key:"timezone" default:"UTC" doc:"The IANA time zone of the job, such as Europe/Berlin: today() is the day there."`
+	Timezone    string                            `key:"timezone" default:"UTC" doc:"The IANA time zone of the job, such as Europe/Berlin: today() is the day there, and a time without an offset is a time there, in parameters, files and expressions."`
 	Timeout     *time.Duration                    `key:"timeout" doc:"The longest that an execution of the flow may take [none]; then it is FAILED, and what runs is ended. 'finally' runs all the same."`
 	Restartable bool                              `key:"restartable" default:"true" doc:"Whether a failed instance may be run again."`
 	Defaults    defaultsModel                     `key:"defaults" doc:"What steps use that say nothing else, key by key."`

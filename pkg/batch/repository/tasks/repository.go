@@ -49,7 +49,7 @@ func New(db tx.Database, prefix string, observer core.Observer) (*Repository, er
 	pairs = append(pairs, "{grace}", strings.NewReplacer(pairs...).Replace(grace))
 	return &Repository{
 		db: db, prefix: prefix, manager: tx.NewManager(db), gorm: base, names: strings.NewReplacer(pairs...),
-		tasks: guard.NewTable(db, prefix+"task", task.Machine(), observer),
+		tasks: guard.NewTable(db, prefix+"task", task.Machine(), observer, guard.Strict(), guard.Wait(0)),
 		mask:  func(text string) string { return text },
 	}, nil
 }

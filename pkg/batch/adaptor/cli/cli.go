@@ -58,6 +58,8 @@ type Session struct {
 	Tasks *runtime.TaskService
 	// Provider has the databases, for sql.
 	Provider tx.Provider
+	// Observer is all observers of the application; nil: there are none.
+	Observer core.Observer
 	// Work executes tasks, and runs partitions of other processes' jobs, until stop is closed.
 	Work  func(ctx context.Context, stop <-chan struct{}, o runtime.Options) error
 	Close func(ctx context.Context) error
@@ -143,7 +145,7 @@ Exit codes:
 		operateCommands{env}.recoverCommand(), serverCommands{env}.workerCommand(), serverCommands{env}.serveCommand(), operateCommands{env}.purgeCommand(), showCommands{env}.listCommand(), showCommands{env}.showCommand(), showCommands{env}.explainCommand(), showCommands{env}.topCommand(), skipsCommands{env}.skipsCommand(), taskCommands{env}.tasksCommand(),
 		definitionsCommands{env}.registerCommand(), definitionsCommands{env}.unregisterCommand(), definitionsCommands{env}.definitionsCommand(), definitionsCommands{env}.schedulesCommand(),
 		serverCommands{env}.sqlCommand(), serverCommands{env}.migrateCommand(), fileCommands{env}.schemaCommand(), fileCommands{env}.describeCommand(), fileCommands{env}.versionCommand(), fileCommands{env}.manCommand(),
-		taskCommands{env}.eventsCommand(), taskCommands{env}.settingsCommand(),
+		taskCommands{env}.eventsCommand(), showCommands{env}.auditCommand(), taskCommands{env}.settingsCommand(),
 	)
 	return root
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/api"
+	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 	"github.com/surfin-batch/surfin/pkg/batch/operator"
 	"github.com/surfin-batch/surfin/pkg/batch/runtime"
@@ -97,6 +98,9 @@ func (c serverCommands) serve(ctx context.Context, jobs []string, slots int) err
 	return c.env.withSession(ctx, c.env.observer(), func(s *Session) error {
 		c.env.announceDatabase(ctx)
 		c.announceAPI(ctx, at, catalog)
+		if s.Observer != nil {
+			s.Observer.Observe(ctx, core.ServerStarted{Address: at.Addr().String()})
+		}
 		c.env.warnUnmasked(ctx)
 		if slots > 0 {
 			defer c.workBeside(ctx, s, signals.stop, slots)()

@@ -150,6 +150,8 @@ type tasksModel struct {
 
 	Handler string       `key:"handler" required:"true" doc:"The type of the tasks: shell, http_request, or one that the application registers."`
 	Items   itemsModel   `key:"items" required:"true" kind:"reader" doc:"One task for each: a list, whose values are the payloads (they may have ${...}), or a reader such as query, whose items are, as JSON objects."`
+	Key     string       `key:"key" doc:"The field of each item that names its task for the 'after' of others, as a text or a number. It is no part of the payload [none]."`
+	After   string       `key:"after" doc:"The field of each item with the keys of the tasks that must succeed before its own begins: a list, or a text with commas. It is no part of the payload; a task whose predecessor fails is canceled [none]."`
 	Budget  *budgetModel `key:"budget" doc:"What may be spent on the tasks [5 attempts for each]."`
 }
 

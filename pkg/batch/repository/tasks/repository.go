@@ -43,13 +43,13 @@ func New(db tx.Database, prefix string, observer core.Observer) (*Repository, er
 	if db.Dialect() == tx.Postgres {
 		pairs[5], pairs[7] = " FOR UPDATE", "GREATEST"
 	}
-	for _, table := range []string{"task", "task_group", "task_attempt", "task_decision", "task_log", "task_audit", "worker", "leader", "setting", "step_execution", "job_execution"} {
+	for _, table := range []string{"task", "task_group", "task_attempt", "task_decision", "task_log", "task_audit", "task_after", "worker", "leader", "setting", "step_execution", "job_execution"} {
 		pairs = append(pairs, "{"+table+"}", db.Dialect().Quote(prefix+table))
 	}
 	pairs = append(pairs, "{grace}", strings.NewReplacer(pairs...).Replace(grace))
 	return &Repository{
 		db: db, prefix: prefix, manager: tx.NewManager(db), gorm: base, names: strings.NewReplacer(pairs...),
-		tasks: guard.NewTable(db, prefix+"task", task.Machine(), observer),
+		tasks: guard.NewTable(db, prefix+"task", task.Machine(), observer, guard.Strict(), guard.Wait(0)),
 		mask:  func(text string) string { return text },
 	}, nil
 }
@@ -115,9 +115,30 @@ func ownedBy(worker string) guard.Condition {
 
 // audit notes an act of an operator, or of a process for another one.
 func (r *Repository) audit(ctx context.Context, id task.ID, act, actor string, from, to task.State, epoch int64, detail string) error {
-	_, err := r.exec(ctx, `INSERT INTO {task_audit} (at, task_id, act, actor, from_state, to_state, epoch, detail)
-		VALUES ({now}, ?, ?, ?, ?, ?, ?, ?)`, id, act, actor, from, to, epoch, detail)
+	verb, person := "", ""
+	if isAct(act, actor) {
+		verb, person = act, actor
+	}
+	_, err := r.exec(ctx, `INSERT INTO {task_audit} (at, task_id, act, actor, from_state, to_state, epoch, detail, verb, person)
+		VALUES ({now}, ?, ?, ?, ?, ?, ?, ?, ?, ?)`, id, act, actor, from, to, epoch, detail, verb, person)
 	return err
+}
+
+// isAct reports whether a person, a client or a duty did it, and not a process for another one (rule OP4). The
+// moves of the tasks of a group that is canceled are none: the group has an act of its own.
+func isAct(act, actor string) bool {
+	switch act {
+	case task.MoveCancel, task.MoveRerun:
+		return actor != "reaper" && actor != "leader"
+	case core.VerbSet, core.VerbPurge, core.VerbSubmit, core.VerbCancelGroup:
+		return true
+	}
+	return false
+}
+
+// Note implements task.Notes.
+func (r *Repository) Note(ctx context.Context, verb, actor, detail string) error {
+	return r.audit(ctx, 0, verb, actor, "", "", 0, detail)
 }
 
 func named(id any, err error) error {

@@ -227,10 +227,13 @@ type (
 		Machine string
 		Move    string
 		ID      int64
+		Key     string // of a row that has a key which is not a number, such as a UUID; ID is 0 then
 		To      Status
 		Current Status
 		Answer  Answer
 		Trigger string
+		// Early says of a rejected move that it came too early (rule SM2): not a fault.
+		Early bool
 		// Race says that several processes try the same move, of which one is to succeed: the
 		// others' answer is not a fault.
 		Race bool

@@ -56,6 +56,8 @@ type SpecForm struct {
 	Constraints      json.RawMessage `json:"constraints,omitempty"`
 	SeedActionHint   json.RawMessage `json:"seed_action_hint,omitempty"`
 	DependenciesHint json.RawMessage `json:"dependencies_hint,omitempty"`
+	Key              string          `json:"key,omitempty"`
+	After            []string        `json:"after,omitempty"`
 	Priority         int             `json:"priority,omitempty"`
 	Delay            Span            `json:"delay,omitzero"`
 	Timeout          Span            `json:"timeout,omitzero"`
@@ -81,6 +83,9 @@ func ReadSubmission(text []byte) (task.Submission, error) {
 func strictly(text []byte, into any) error {
 	var twoMeanings *jsontext.StrictError // what is not JSON at all the decoder says
 	if err := new(jsontext.Scanner).Valid(text); errors.As(err, &twoMeanings) {
+		return err
+	}
+	if err := unknownKeys(text); err != nil {
 		return err
 	}
 	d := json.NewDecoder(bytes.NewReader(text))
@@ -114,17 +119,25 @@ func (r SubmitRequest) Submission() task.Submission {
 
 func (f SpecForm) spec() task.Spec {
 	return task.Spec{
-		Type: f.Type, Payload: f.Payload, Title: f.Title, Intent: f.Intent, Goal: f.Goal, Constraints: f.Constraints,
-		SeedActionHint: f.SeedActionHint, DependenciesHint: f.DependenciesHint, Priority: f.Priority,
+		Type: f.Type, Payload: f.Payload, Title: f.Title, Intent: f.Intent, Goal: given(f.Goal), Constraints: given(f.Constraints),
+		SeedActionHint: given(f.SeedActionHint), DependenciesHint: given(f.DependenciesHint), Key: f.Key, After: f.After, Priority: f.Priority,
 		Delay: time.Duration(f.Delay), Timeout: time.Duration(f.Timeout), IdempotencyKey: f.IdempotencyKey,
 	}
+}
+
+// given is a document, but null is none.
+func given(doc json.RawMessage) json.RawMessage {
+	if bytes.Equal(bytes.TrimSpace(doc), []byte("null")) {
+		return nil
+	}
+	return doc
 }
 
 // SpecView returns the spec as JSON has it.
 func SpecView(s task.Spec) SpecForm {
 	return SpecForm{
 		Type: s.Type, Payload: s.Payload, Title: s.Title, Intent: s.Intent, Goal: s.Goal, Constraints: s.Constraints,
-		SeedActionHint: s.SeedActionHint, DependenciesHint: s.DependenciesHint, Priority: s.Priority,
+		SeedActionHint: s.SeedActionHint, DependenciesHint: s.DependenciesHint, Key: s.Key, After: s.After, Priority: s.Priority,
 		Delay: Span(s.Delay), Timeout: Span(s.Timeout), IdempotencyKey: s.IdempotencyKey,
 	}
 }

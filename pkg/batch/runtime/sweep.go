@@ -65,8 +65,11 @@ func (s *Sweep) Recover(ctx context.Context) (int, error) {
 	return total, errors.Join(errs...)
 }
 
-// Duties are those of the leader: Orphans, and Redeliver where the engine may lose
-// deliveries.
+// openLeftEvery is how often the leader looks for tasks that an older program has left waiting.
+const openLeftEvery = time.Minute
+
+// Duties are those of the leader: Orphans, what an older program has left waiting, and Redeliver where the engine may
+// lose deliveries.
 func (s *Sweep) Duties(settings task.Settings, waiting, every time.Duration) []Duty {
 	duty := func(name string, after time.Duration, do func(context.Context, time.Duration) (int, error)) Duty {
 		return Duty{Name: name, Every: every, Do: func(ctx context.Context) (bool, error) {
@@ -82,6 +85,10 @@ func (s *Sweep) Duties(settings task.Settings, waiting, every time.Duration) []D
 		n, err := s.Orphans(ctx, time.Duration(task.SettingIn(list, task.ReassignAfter))*time.Second)
 		return n >= sweepLimit, err
 	}}}
+	duties = append(duties, Duty{Name: "open tasks that wait", Every: openLeftEvery, Do: func(ctx context.Context) (bool, error) {
+		n, err := s.deliverOnce(ctx, func(ctx context.Context) ([]task.Delivery, error) { return s.repository.OpenLeft(ctx, sweepLimit) })
+		return n >= sweepLimit, err
+	}})
 	if s.engine.Capabilities().Loses {
 		duties = append(duties, duty("deliver lost tasks", waiting, s.Redeliver))
 	}

@@ -43,7 +43,7 @@ type (
 	}
 	taskDetails struct {
 		Task      runtime.TaskView      `json:"task"`
-		WaitsFor  string                `json:"waits_for,omitempty" doc:"The worker that it waits for, if none that is alive can execute it"`
+		WaitsFor  string                `json:"waits_for,omitempty" doc:"The tasks of its group that it waits for, or the worker, if none that is alive can execute it"`
 		Attempts  []runtime.AttemptView `json:"attempts" doc:"Its executions, oldest first"`
 		Decisions []taskDecision        `json:"decisions" doc:"Why what came next, oldest first"`
 	}
@@ -60,7 +60,7 @@ type (
 		Status   task.GroupState `json:"status" doc:"Its state"`
 		Applied  bool            `json:"applied" doc:"False where it had been submitted before"`
 		Tasks    []task.ID       `json:"tasks" doc:"Its tasks, in the order of the submission"`
-		Warnings []string        `json:"warnings,omitempty" doc:"Types that nobody executes now"`
+		Warnings []string        `json:"warnings,omitempty" doc:"Types that no worker executes now, and that no worker is alive"`
 	}
 	taskActInput struct {
 		TaskPath
@@ -137,7 +137,7 @@ func (a *api) addTaskActs(h huma.API) {
 				return actedOnTask(in.ID, a.Tasks.Cancel)(ctx, in.Body)
 			})
 		})
-	huma.Register(h, post(h, "rerun-task", "/v1/tasks/{task}/rerun", "Execute a task again", "One that failed, ran out of time or was cancelled. Attempts are counted anew, and kept."),
+	huma.Register(h, post(h, "rerun-task", "/v1/tasks/{task}/rerun", "Execute a task again", "One that failed, ran out of time or was cancelled. Attempts are counted again, and kept. Tasks that were cancelled because they wait for it wait again. One that waits for a task that ended without success is refused."),
 		func(ctx context.Context, in *taskActInput) (*keyed[taskActed], error) {
 			return together(a, ctx, in.Key, request{"rerun-task", in.ID, in.Body}, func(ctx context.Context, _ core.RequestKey) (*taskActed, error) {
 				return actedOnTask(in.ID, a.Tasks.Rerun)(ctx, in.Body)
@@ -236,6 +236,13 @@ func (a *api) submit(ctx context.Context, req runtime.SubmitRequest, key core.Re
 	status, err := a.Tasks.Status(ctx, accepted.Group)
 	if err != nil {
 		return nil, err
+	}
+	alive, err := a.workerLives(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if !alive && !status.IsOver() {
+		accepted.Warnings = append(accepted.Warnings, "no worker is alive: the tasks wait for one; start a worker, or the server with --worker")
 	}
 	return &submitted{ID: accepted.Group, Status: status.State, Applied: !accepted.Duplicate, Tasks: accepted.Tasks, Warnings: accepted.Warnings}, nil
 }

@@ -59,7 +59,7 @@ func (c taskCommands) list(ctx context.Context, s *runtime.TaskService, f task.F
 		views = append(views, runtime.ViewTask(t))
 		rows = append(rows, []string{
 			strconv.FormatInt(int64(t.ID), 10), strconv.FormatInt(int64(t.GroupID), 10), t.Spec.Type, clip(t.Spec.Title, 40),
-			string(t.State), count(int64(t.Attempts)), timeText(t.UpdatedAt), clip(oneLine(t.LastError), 60),
+			string(t.State), count(int64(t.Attempts)), timeText(t.UpdatedAt), clip(t.WaitsFor(), 60), clip(oneLine(t.LastError), 60),
 		})
 	}
 	if c.env.format == formatJSON {
@@ -67,7 +67,7 @@ func (c taskCommands) list(ctx context.Context, s *runtime.TaskService, f task.F
 	}
 	return c.printTable([]column{
 		{title: "task", right: true}, {title: "group", right: true}, {title: "type"}, {title: "title"}, {title: "state"},
-		{title: "attempts", right: true}, {title: "updated"}, {title: "last error"},
+		{title: "attempts", right: true}, {title: "updated"}, {title: "waits for"}, {title: "last error"},
 	}, rows)
 }
 
@@ -130,7 +130,7 @@ func taskText(r taskRecord) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "task %d of group %d: %s, %s\n", r.ID, r.GroupID, r.Spec.Type, r.State)
 	for _, line := range [][2]string{
-		{"title", r.Spec.Title}, {"payload", jsonText(r.Spec.Payload)}, {"last error", oneLine(r.LastError)}, {"worker", r.Worker},
+		{"title", r.Spec.Title}, {"key", r.Spec.Key}, {"after", strings.Join(r.Spec.After, ", ")}, {"payload", jsonText(r.Spec.Payload)}, {"last error", oneLine(r.LastError)}, {"worker", r.Worker},
 		{"waits for", r.WaitsFor},
 		{"created", timeText(r.CreatedAt)},
 	} {

@@ -32,7 +32,7 @@ func Catalog() []Entry {
 		{"stop.failed", "WARN", "execution step [error]"},
 		{"close.failed", "WARN", "job execution step [error]"},
 		{"listener.failed", "WARN", "job execution step [error]"},
-		{"transition", "DEBUG; WARN for a duplicate; ERROR for a rejected one", "machine id trigger to [current] result"},
+		{"transition", "DEBUG; INFO for a duplicate or one that came too early; ERROR for another rejected one", "machine [id] [key] trigger to [current] result [early]"},
 		{"event.dead", "ERROR", "machine topic id subject offers [error]"},
 		{"end.not_recorded", "ERROR", "job execution [step] to [error]"},
 		{"observer.failed", "ERROR", "observer of [error]"},

@@ -262,14 +262,22 @@ func transitioned(e core.Transitioned) record {
 	r := begin("transition", "transition").at(slog.LevelDebug)
 	switch {
 	case e.Answer == core.Applied, e.Race:
-	case e.Answer == core.Duplicate:
-		r = r.at(slog.LevelWarn)
+	case e.Answer == core.Duplicate, e.Early: // senders repeat themselves, and overtake one another
+		r = r.at(slog.LevelInfo)
 	default:
 		r = r.at(slog.LevelError)
 	}
-	r.add(slog.String("machine", e.Machine), slog.Int64("id", e.ID), slog.String("trigger", e.Trigger), slog.String("to", string(e.To)))
+	r.add(slog.String("machine", e.Machine))
+	if e.Key == "" {
+		r.add(slog.Int64("id", e.ID))
+	}
+	r.text("key", e.Key)
+	r.add(slog.String("trigger", e.Trigger), slog.String("to", string(e.To)))
 	r.text("current", string(e.Current))
 	r.add(slog.String("result", string(e.Answer)))
+	if e.Early {
+		r.add(slog.Bool("early", true))
+	}
 	return r
 }
 

@@ -20,6 +20,7 @@ type Repository interface {
 	Executions
 	Maintenance
 	Queries
+	Notes
 }
 
 // Submissions is what users of tasks ask for.

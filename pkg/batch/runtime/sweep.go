@@ -65,27 +65,15 @@ func (s *Sweep) Recover(ctx context.Context) (int, error) {
 	return total, errors.Join(errs...)
 }
 
-// Duties are those of the leader: Orphans, and Redeliver where the engine may lose
-// deliveries.
-func (s *Sweep) Duties(settings task.Settings, waiting, every time.Duration) []Duty {
-	duty := func(name string, after time.Duration, do func(context.Context, time.Duration) (int, error)) Duty {
-		return Duty{Name: name, Every: every, Do: func(ctx context.Context) (bool, error) {
-			n, err := do(ctx, after)
-			return n >= sweepLimit, err
-		}}
+// Duties are those of the leader: Redeliver where the engine may lose deliveries.
+func (s *Sweep) Duties(waiting, every time.Duration) []Duty {
+	if !s.engine.Capabilities().Loses {
+		return nil
 	}
-	duties := []Duty{{Name: "deliver orphaned tasks", Every: every, Do: func(ctx context.Context) (bool, error) {
-		list, err := settings.Settings(ctx)
-		if err != nil {
-			return false, err
-		}
-		n, err := s.Orphans(ctx, time.Duration(task.SettingIn(list, task.ReassignAfter))*time.Second)
+	return []Duty{{Name: "deliver lost tasks", Every: every, Do: func(ctx context.Context) (bool, error) {
+		n, err := s.Redeliver(ctx, waiting)
 		return n >= sweepLimit, err
 	}}}
-	if s.engine.Capabilities().Loses {
-		duties = append(duties, duty("deliver lost tasks", waiting, s.Redeliver))
-	}
-	return duties
 }
 
 // readyLimit is how many parts and parked executions one call of RedeliverReady looks at.
@@ -177,14 +165,6 @@ func PurgeOld(settings task.Settings, every time.Duration, purges ...func(ctx co
 		}
 		return again, nil
 	}}
-}
-
-// Orphans delivers tasks anew that were assigned longer than after ago to workers that are
-// gone. It is the leader's.
-func (s *Sweep) Orphans(ctx context.Context, after time.Duration) (int, error) {
-	return s.deliverOnce(ctx, func(ctx context.Context) ([]task.Delivery, error) {
-		return s.repository.Orphans(ctx, after, sweepLimit)
-	})
 }
 
 // Redeliver delivers tasks anew that have waited longer than after, and which the engine

@@ -57,6 +57,8 @@ type TasksConfig struct {
 	Budget  task.Budget
 	// Items makes the payloads of the tasks. It is asked once: a restart keeps its tasks.
 	Items func(ctx context.Context, run *core.StepRun) ([]json.RawMessage, error)
+	// On says which workers may execute the tasks; nil: any.
+	On *core.Placement
 	// Groups is required.
 	Groups TaskGroups
 	// Expect is the step's gate, Promote what it copies to the job's context and Listeners
@@ -190,7 +192,7 @@ func (w *taskWait) submit(ctx context.Context) error {
 		IdempotencyKey: w.key(),
 	}
 	for i, payload := range items {
-		s.Tasks[i] = task.Spec{Type: w.step.config.Handler, Payload: payload, Title: fmt.Sprintf("%s %d", w.run.Step.Name, i+1)}
+		s.Tasks[i] = task.Spec{Type: w.step.config.Handler, Payload: payload, Title: fmt.Sprintf("%s %d", w.run.Step.Name, i+1), On: w.step.config.On}
 	}
 	warnings, err := w.groups.Submit(ctx, s, w.store)
 	if err != nil {

@@ -20,7 +20,8 @@ const (
 	// HistoryRetention is for how many days what is over stays in the database before it is
 	// deleted: executions, tasks, processed events and keys of requests; 0: for ever.
 	HistoryRetention = "history_retention_days"
-	// ReassignAfter is for how many seconds a task may be assigned to a worker that is gone.
+	// ReassignAfter is for how many seconds work with a placement may be assigned, and not begun, to a worker that is gone or
+	// being stopped.
 	ReassignAfter = "reassign_after_seconds"
 	// ContinuationGrace is for how many seconds after its lease a task is left to a worker that
 	// does not renew it, and continues it (rule L9a). Workers are told with each heartbeat.

@@ -37,8 +37,8 @@ func (s State) IsOver() bool {
 
 // The moves of a task.
 const (
-	// MoveAssign gives a task to a worker, MoveStart lets that worker begin, and MoveClaim
-	// is both at once, for a worker that takes what it can start.
+	// MoveAssign gives a task with a placement to a worker, MoveStart lets that worker begin, and
+	// MoveClaim is both at once, of tasks that any worker may execute.
 	MoveAssign = "assign"
 	MoveStart  = "start"
 	MoveClaim  = "claim"
@@ -73,11 +73,11 @@ func Machine() core.Machine[State] {
 	idle := []State{Pending, Assigned, Orphaned, RetryScheduled}
 	m, err := core.NewMachine("task",
 		core.Move[State]{Name: MoveAssign, From: waiting, To: Assigned, Intent: core.IntentBegin}.Because(
-			"a worker takes a delivery", "the delivery's epoch; it is due, within its deadline", "a task that two workers have"),
+			"the leader: it has a placement, and a worker that fits has a free slot", "the leader's epoch; it is due, within its deadline", "a task that two workers have"),
 		core.Move[State]{Name: MoveStart, From: []State{Assigned}, To: Running, Intent: core.IntentBegin}.Because(
 			"the worker begins what it was assigned", "the delivery's epoch, the worker", "an execution without the right to start it"),
 		core.Move[State]{Name: MoveClaim, From: waiting, To: Running, Intent: core.IntentBegin}.Because(
-			"a worker takes a delivery and begins", "the delivery's epoch; it is due, within its deadline", "an old or second delivery that begins the task again"),
+			"a worker takes a delivery and begins", "the delivery's epoch; it is due, within its deadline; it has no placement", "an old or second delivery that begins the task again"),
 		core.Move[State]{Name: MoveSucceed, From: []State{Running}, To: Succeeded, Intent: core.IntentEnd}.Because(
 			"the handler answered SUCCESS", "epoch, worker, the attempt runs", "a late success of a worker that lost the task"),
 		core.Move[State]{Name: MoveFail, From: []State{Running}, To: Failed, Intent: core.IntentEnd}.Because(
@@ -93,7 +93,7 @@ func Machine() core.Machine[State] {
 		core.Move[State]{Name: MoveDue, From: []State{RetryScheduled}, To: Pending, Intent: core.IntentTake}.Because(
 			"the time of the retry has come", "next_run_at has passed", "an old delivery that begins the retry early"),
 		core.Move[State]{Name: MoveOrphan, From: []State{Assigned}, To: Orphaned, Intent: core.IntentTake}.Because(
-			"the leader: the worker went away before it started", "assigned too long ago, and the worker is gone", "a start by the worker that was given up"),
+			"the leader: the worker went away before it started", "the leader's epoch; assigned too long ago, and the worker is gone or being stopped", "a start by the worker that was given up"),
 		core.Move[State]{Name: MoveRedeliver, From: waiting, To: Pending, Intent: core.IntentTake}.Because(
 			"the leader: the engine lost the delivery", "it waited too long", "two deliveries that both begin the task"),
 		core.Move[State]{Name: MoveRerun, From: []State{Failed, TimedOut, Canceled}, To: Pending, Intent: core.IntentTake}.Because(

@@ -28,20 +28,20 @@ ROUNDS ?= 3
 # Tests of a package side by side, and packages: on two cores most of them wait.
 PARALLEL ?= 4
 PACKAGES ?= 2
-# The race detector takes twice the time and more. It would look at nothing in the packages
-# of PLAIN: what they test runs in other processes, or in one goroutine after the other, and
-# what they have in common with concurrent code is run under it by the tests of that. `make
-# test PKG=./internal/conformance` runs any of them with it, and `make soak` those of random
-# cases.
-PLAIN := internal/(acceptance|conformance|testmodel|guide|sqlvalue|migrator|errorclass|jsonfile|gormtx|dberr|expression|logfolder|nearest|partname|smallfile|sqlscript|testtree|testdb/.*)|cmd/surfin|bench(/driver)?|example/.*|pkg/batch/(batchtest|repository|cli|draft|chunk/itemtest|runtime/schedule|core/(row|calendar|jsontext)|adaptor/(cli|handler/.*|item/.*|jobfile.*|partition/.*|tasklet/(sql|check|compare|fail|files|http|waitfile)))
-# What takes longest in packages outside of PLAIN is one case after the other: test-cases runs
+# The race detector takes twice the time and more. It would look at nothing in a package with the
+# line //test:plain in one of its test files: what it tests runs in other processes, or in one
+# goroutine after the other, and what it has in common with concurrent code is run under it by the
+# tests of that. `make test PKG=./internal/conformance` runs any of them with it, and `make soak`
+# those of random cases.
+PLAIN = grep -rlx --include='*_test.go' '//test:plain' . | grep -v '^./bench/' | xargs -n 1 dirname | sort -u
+# What takes longest in packages that are not plain is one case after the other: test-cases runs
 # them without the detector, and test-race a few of them with it (testengine.Few). PKG has them all.
 FLOWS := RandomFlow|AWildFlow|APlanOf|AFlowThatDiesAtAnyWrite|ALoopOfAStep
 CASES := $(FLOWS)|AStepEndsAsTheRulesSay|OverAnyKillsFailuresAndRestarts|ThoughAProcessDies
 # The packages that take longest begin first, so that the last ones to end are short.
 LONGEST := internal/acceptance internal/conformance pkg/batch/batchtest internal/testmodel pkg/batch/repository pkg/batch/job pkg/batch/runtime pkg/batch/step
 PACKAGES_BY_LENGTH = $(patsubst %,./%,$(LONGEST)) $(filter-out $(patsubst %,./%,$(LONGEST)),$(shell $(GO) list -f '.{{slice .ImportPath (len .Module.Path)}}' ./...))
-IS_PLAIN = grep -xE '\./($(PLAIN))'
+IS_PLAIN = grep -xFf <($(PLAIN))
 TEST := $(GO) test -vet=off -timeout 20m $(ANEW) -p $(PACKAGES) -parallel $(PARALLEL)
 LINT := $(GO) tool -modfile=tools/go.mod golangci-lint
 # The race detector looks at our code: SQLite, which is C made Go, takes a multiple of the
@@ -58,7 +58,7 @@ SPARE := GOGC=400 GORACE=atexit_sleep_ms=0
 # files are in memory meanwhile, where there is room.
 WITH_POSTGRES := $(GO) run ./internal/testdb/cluster --
 
-.PHONY: help build test test-plain test-race test-cases quick soak fuzz lint deadcode fmt vuln generate check-generated bench bench-peers bench-lose bench-go clean
+.PHONY: help build test test-plain test-race test-cases quick soak fuzz lint measure deadcode fmt vuln generate check-generated bench bench-peers bench-lose bench-go clean
 
 help: ## show this list
 	@awk -F ': *## ' '/^[a-z-]+:.*## / { sub(/:.*/, "", $$1); printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -72,6 +72,7 @@ test: ## run all tests whose result may have changed on SQLite and PostgreSQL, w
 
 test-plain:
 	$(TEST) $(FLAGS) $$(printf '%s\n' $(PACKAGES_BY_LENGTH) | $(IS_PLAIN))
+	$(subst $(GO) test,$(GO) -C bench test,$(TEST)) $(FLAGS) ./...
 
 test-cases:
 	$(TEST) -run '$(CASES)' $(FLAGS) ./pkg/batch/job ./pkg/batch/step ./pkg/batch/runtime
@@ -104,10 +105,16 @@ fuzz: ## run every fuzz target for FUZZ (10m); `make test` runs their seeds, and
 	grep -rE --include='*_test.go' '^func Fuzz' . | sed -E 's/^(.*)\/[^/]*:func (Fuzz[A-Za-z]*).*/\1 \2/' | sort | while read -r dir name; do \
 		$(GO) test -vet=off -run '^$$' -fuzz "^$$name\$$" -fuzztime $(FUZZ) $(FLAGS) $$dir || exit 1; done
 
-lint: ## go vet and golangci-lint, with the import rules
+lint: ## go vet and golangci-lint, with the import rules, and the ceilings of tools/measure
 	$(GO) vet ./...
 	$(GO) vet -tags full ./cmd/...
+	$(GO) -C bench vet ./...
 	$(LINT) run ./...
+	cd bench && $(GO) tool -modfile=../tools/go.mod golangci-lint run ./...
+	$(GO) -C tools test ./measure
+
+measure: ## print sizes, exported names, circles of files and words of the code base, and fail above a ceiling (tools/measure/ceilings.txt); FLAGS=-lower lowers them
+	$(GO) -C tools run ./measure $(FLAGS)
 
 deadcode: ## list functions that neither a program nor a test reaches
 	$(GO) tool -modfile=tools/go.mod deadcode -tags full -test ./...
@@ -126,19 +133,22 @@ check-generated: ## fail if a generated file is not what `make generate` writes
 	if diff -ru "$$before/reference" docs/reference; then rm -r "$$before"; \
 	else rm -r "$$before"; echo "docs/reference was stale; it is up to date now: commit it" >&2; exit 1; fi
 
+# The driver runs in the folder of the project; bench is a module of its own.
+BENCH = $(GO) -C bench build -o ../bin/bench ./driver && bin/bench
+
 bench: ## compare each workload with its floor, on a quiet machine: SIZE (200000 rows), ROUNDS (3); see docs/benchmarks.md
 	tools/ensure postgresql
-	$(GO) run ./bench/driver -size $(SIZE) -rounds $(ROUNDS) $(FLAGS)
+	$(BENCH) -size $(SIZE) -rounds $(ROUNDS) $(FLAGS)
 
 bench-peers: ## the same with Spring Batch (needs Java 17 and Maven) and the SQLite driver of mattn (needs a C compiler)
 	tools/ensure postgresql gcc java maven
-	$(GO) run ./bench/driver -size $(SIZE) -rounds $(ROUNDS) -peers $(FLAGS)
+	$(BENCH) -size $(SIZE) -rounds $(ROUNDS) -peers $(FLAGS)
 
 bench-lose: ## show what becomes of rows that are skipped, stopped or retried, with Spring Batch and with Surfin (needs Java 17 and Maven)
 	tools/ensure postgresql java maven
-	$(GO) run ./bench/driver -lose $(FLAGS)
+	$(BENCH) -lose $(FLAGS)
 
-bench-go: ## run the Go benchmarks of PKG
+bench-go: ## run the Go benchmarks of PKG (those of bench: go -C bench test -bench .)
 	$(WITH_POSTGRES) $(GO) test -run '^$$' -bench . -benchmem $(FLAGS) $(PKG)
 
 clean: ## remove what building, and running the jobs here, leaves behind

@@ -1,7 +1,7 @@
 // Package bench measures what nobody should have to wait for: launching a job and
 // looking at the history when that is long, and tasks from their submission to their end.
 //
-//	make bench-go PKG=./bench/
+//	go run ./internal/testdb/cluster -- go -C bench test -run '^$' -bench .
 //
 // Each of them is to take less than 5 ms with 10,000 executions in the history.
 //

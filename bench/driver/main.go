@@ -1,11 +1,11 @@
 // Command driver compares Surfin with what the same work takes without it: on the same
 // machine, in the same minutes, each contestant in a process of its own.
 //
-//	go run ./bench/driver                 # all workloads, about ten minutes on two cores
-//	go run ./bench/driver -run w1 -size 20000 -rounds 3
-//	go run ./bench/driver -peers          # with Spring Batch and mattn's SQLite, too
-//	go run ./bench/driver -page docs/benchmarks.md
-//	go run ./bench/driver -lose           # what Spring Batch loses, and who does not
+//	make bench                             # all workloads, about ten minutes on two cores
+//	make bench FLAGS='-run w1' SIZE=20000
+//	make bench-peers                       # with Spring Batch and mattn's SQLite, too
+//	make bench FLAGS='-page docs/benchmarks.md'
+//	make bench-lose                        # what Spring Batch loses, and who does not
 //
 // Machines differ and are noisy: what counts is the ratio to the floor of the same round,
 // the first contestant of a workload. docs/benchmarks.md says what each workload is.

@@ -58,7 +58,7 @@ func machine() string {
 
 // The markers of a page: what is between them is the driver's.
 const (
-	beginMark = "<!-- results: written by go run ./bench/driver -page -->"
+	beginMark = "<!-- results: written by make bench -->"
 	endMark   = "<!-- end of results -->"
 )
 

@@ -32,23 +32,20 @@ const (
 
 // machine is the transition table: the UPDATE, the tests and README.md read it.
 func machine() (core.Machine[State], error) {
-	move := func(t Trigger, to State, intent core.Intent, from ...State) core.Move[State] {
-		return core.Move[State]{Name: string(t), From: from, To: to, Intent: intent}
-	}
 	return core.NewMachine("order",
-		move(StockReserveSucceeded, StockReserved, core.IntentBegin, Created).Because(
-			"the stock has the item", "", "stock that is taken twice"),
-		move(StockReserveFailed, Failed, core.IntentEnd, Created).Because(
-			"the stock lacks the item", "", "a failure after the stock was taken"),
-		move(PaymentRequested, PaymentPending, core.IntentBegin, StockReserved).Because(
-			"the customer is asked to pay", "", "a payment for what is not there"),
-		move(PaymentSucceeded, Paid, core.IntentBegin, PaymentPending).Because(
-			"the payment service", "", "an order that is paid twice"),
-		move(PaymentFailed, Failed, core.IntentEnd, PaymentPending).Because(
-			"the payment service", "", "a late failure that undoes a payment"),
-		move(HandoverCompleted, Completed, core.IntentEnd, Paid).Because(
-			"the counter", "", "coffee that is not paid"),
-		move(CancelRequested, Cancelled, core.IntentEnd, Created, StockReserved, PaymentPending).Because(
-			"the customer", "", "the cancellation of what is paid"),
+		core.Move[State]{Name: string(StockReserveSucceeded), From: []State{Created}, To: StockReserved, Intent: core.IntentBegin,
+			Trigger: "the stock has the item", Prevents: "stock that is taken twice"},
+		core.Move[State]{Name: string(StockReserveFailed), From: []State{Created}, To: Failed, Intent: core.IntentEnd,
+			Trigger: "the stock lacks the item", Prevents: "a failure after the stock was taken"},
+		core.Move[State]{Name: string(PaymentRequested), From: []State{StockReserved}, To: PaymentPending, Intent: core.IntentBegin,
+			Trigger: "the customer is asked to pay", Prevents: "a payment for what is not there"},
+		core.Move[State]{Name: string(PaymentSucceeded), From: []State{PaymentPending}, To: Paid, Intent: core.IntentBegin,
+			Trigger: "the payment service", Prevents: "an order that is paid twice"},
+		core.Move[State]{Name: string(PaymentFailed), From: []State{PaymentPending}, To: Failed, Intent: core.IntentEnd,
+			Trigger: "the payment service", Prevents: "a late failure that undoes a payment"},
+		core.Move[State]{Name: string(HandoverCompleted), From: []State{Paid}, To: Completed, Intent: core.IntentEnd,
+			Trigger: "the counter", Prevents: "coffee that is not paid"},
+		core.Move[State]{Name: string(CancelRequested), From: []State{Created, StockReserved, PaymentPending}, To: Cancelled, Intent: core.IntentEnd,
+			Trigger: "the customer", Prevents: "the cancellation of what is paid"},
 	)
 }

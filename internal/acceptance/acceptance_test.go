@@ -1,3 +1,5 @@
+//test:plain
+
 // Package acceptance tests the surfin command from outside: real processes on
 // real databases, killed, stopped and raced.
 //

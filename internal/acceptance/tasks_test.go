@@ -56,13 +56,19 @@ type taskFaults struct {
 
 func newTaskFaults(t *testing.T, url string, n int) *taskFaults {
 	t.Helper()
-	s := newScene(t, url, nil)
-	s.env = []string{"SURFIN_TASKS_SHELL=true", "SURFIN_LEASE=4s", "SURFIN_HEARTBEAT=500ms"}
 	var tasks []string
 	for i := range n {
 		tasks = append(tasks, fmt.Sprintf(`{"payload": {"script": "echo %d >> ran; sleep 0.2"}}`, i))
 	}
-	s.write("tasks.json", `{"type": "shell", "budget": {"max_attempts": 100}, "tasks": [`+strings.Join(tasks, ",")+`]}`)
+	return newFaultsOf(t, url, n, `{"type": "shell", "budget": {"max_attempts": 100}, "tasks": [`+strings.Join(tasks, ",")+`]}`)
+}
+
+// newFaultsOf submits a group of n tasks.
+func newFaultsOf(t *testing.T, url string, n int, group string, env ...string) *taskFaults {
+	t.Helper()
+	s := newScene(t, url, nil)
+	s.env = append([]string{"SURFIN_TASKS_SHELL=true", "SURFIN_LEASE=4s", "SURFIN_HEARTBEAT=500ms"}, env...)
+	s.write("tasks.json", group)
 	code, out := s.run("tasks", "submit", "tasks.json")
 	require.Zero(t, code, out)
 	f := &taskFaults{scene: s, n: n, workers: make([]*process, 3)}

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/surfin-batch/surfin/internal/testdb"
 )
 
 // The command test runs the tests of jobs/nested_test.yaml, and shows what is not as expected.
@@ -34,4 +36,78 @@ func TestTestsOfJobsRunOnADatabaseOfTheirOwn(t *testing.T) {
 	require.Equal(t, 2, code)
 	require.Contains(t, out, `wrong_test.yaml:4:3: unknown key "expects"`)
 	require.Contains(t, out, "wrong_test.yaml:5:19: ")
+}
+
+const copyJob = `job: copy
+parameters: {least: {type: int, default: 1}}
+flow:
+- step: copy
+  chunk:
+    reader: {query: {database: warehouse, sql: "select id, name, price from product where id >= ${params.least} order by id", key: [id], item: {id: int, name: string, price: decimal null}}}
+    writer: {table: {name: shop_product, key: [id]}}
+`
+
+const copyTest = `job: copy.yaml
+databases: {default: DEFAULT, warehouse: WAREHOUSE}
+tests:
+- name: products are copied
+  params: {least: 2}
+  sql: create table shop_product (id int primary key, name varchar(20), price decimal(9,2))
+  in:
+    warehouse:
+      sql: create table product (id int primary key, name varchar(20), price decimal(9,2))
+      tables: {product: [{id: 1, name: tea, price: 1.5}, {id: 2, name: milk, price: 2.50}, {id: 3, name: ink, price: null}]}
+  expect:
+    steps: {copy: {read: 2, written: 2}}
+    tables: {shop_product: [{id: 2, name: milk, price: 2.5}, {id: 3, name: ink, price: null}]}
+    in: {warehouse: {queries: {select count(*) as n from product: [{n: 3}]}}}
+`
+
+// Named databases, each on SQLite or in a schema of its own in PostgreSQL, which is dropped.
+func TestTestsOfJobsRunOnTheDatabasesThatTheyName(t *testing.T) {
+	t.Parallel()
+	server := testdb.Postgres(t)
+	for name, of := range map[string][2]string{"sqlite": {"sqlite", "sqlite"}, "both": {"env:TEST_DB", "sqlite"}, "postgres": {"env:TEST_DB", "env:TEST_DB"}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test := strings.NewReplacer("DEFAULT", of[0], "WAREHOUSE", of[1]).Replace(copyTest)
+			s := newScene(t, "postgres://nobody@127.0.0.1:1/none", map[string]string{
+				"copy.yaml": copyJob, "copy_test.yaml": test, "bad_test.yaml": strings.NewReplacer("{n: 3}", "{n: 4}", "name: milk, price: 2.5}", "name: silk, price: 2.5}").Replace(test),
+			})
+			s.env = []string{"TEST_DB=" + server}
+			code, out := s.run("test", "copy_test.yaml")
+			require.Zero(t, code, out)
+			require.Contains(t, out, "1 passed, 0 failed\n")
+			code, out = s.run("test", "bad_test.yaml")
+			require.Equal(t, 1, code, out)
+			require.Contains(t, out, "query select count(*) as n from product in warehouse (- expected, + got):")
+			require.Contains(t, out, "- 2 | silk | 2.5\n")
+		})
+	}
+	t.Cleanup(func() {
+		s := newScene(t, server, nil)
+		db, _ := s.open()
+		require.Equal(t, []string{"0"}, s.lines(db, "select count(*) from information_schema.schemata where schema_name like 'surfin_test_%'"), "they are dropped")
+	})
+}
+
+// What is wrong with the databases of a test file is said with its place and a cure.
+func TestWrongDatabasesOfTestsAreRefused(t *testing.T) {
+	t.Parallel()
+	s := newScene(t, testdb.SQLite(t), map[string]string{
+		"copy.yaml":      copyJob,
+		"kind_test.yaml": strings.NewReplacer("DEFAULT", "sqlite", "WAREHOUSE", "mysql://me:hunter22@h/x").Replace(copyTest),
+		"name_test.yaml": strings.NewReplacer(", warehouse: WAREHOUSE", "", "DEFAULT", "sqlite").Replace(copyTest),
+		"env_test.yaml":  strings.NewReplacer("DEFAULT", "sqlite", "WAREHOUSE", "env:NO_SUCH_DB").Replace(copyTest),
+	})
+	for file, says := range map[string]string{
+		"kind_test.yaml": "kind_test.yaml:2:41: database warehouse: \"mysql://me:***@h/x\" is not a database for tests",
+		"name_test.yaml": "name_test.yaml:8:5: there is no database warehouse",
+		"env_test.yaml":  "env_test.yaml: databases: warehouse: the variable NO_SUCH_DB has no URL postgres://",
+	} {
+		code, out := s.run("test", file)
+		require.Equal(t, 2, code, out)
+		require.Contains(t, out, says)
+		require.NotContains(t, out, "hunter22")
+	}
 }

@@ -284,6 +284,11 @@ func (f *Files) Open(path string) (*os.File, error) { return f.OpenFile(path, os
 
 // OpenFile is os.OpenFile.
 func (f *Files) OpenFile(path string, flags int, mode fs.FileMode) (file *os.File, err error) {
+	if flags&(os.O_WRONLY|os.O_RDWR|os.O_CREATE) != 0 {
+		if err := f.written(path); err != nil {
+			return nil, err
+		}
+	}
 	err = f.in(path,
 		func(path string) error { file, err = os.OpenFile(path, flags, mode); return err }, //nolint:gosec // the caller's
 		func(root *os.Root, name string) error { file, err = root.OpenFile(name, flags, mode); return err })
@@ -371,6 +376,9 @@ func (f *Files) link(path string, free func(path string) error, act func(root *o
 
 // Remove is os.Remove.
 func (f *Files) Remove(path string) error {
+	if err := f.written(path); err != nil {
+		return err
+	}
 	return f.link(path, os.Remove, func(root *os.Root, name string) error { return root.Remove(name) })
 }
 
@@ -396,6 +404,9 @@ func (f *Files) two(op, from, to string, free func(from, to string) error, act f
 		if _, _, err := f.place(path); err != nil {
 			return err
 		}
+	}
+	if err := f.written(from, to); err != nil {
+		return err
 	}
 	fromReal, toReal, err := f.names(from, to)
 	if err != nil {
@@ -453,8 +464,9 @@ func Roots(folders ...string) []string {
 	return roots
 }
 
-// Refused reports whether the error says that a path leads out of the roots.
+// Refused reports whether the error says that a path leads out of the roots, or that a client may not write it.
 func Refused(err error) bool {
 	var outside *OutsideError
-	return errors.As(err, &outside)
+	var program *ProgramError
+	return errors.As(err, &outside) || errors.As(err, &program)
 }

@@ -79,3 +79,70 @@ func TestPathsOfTheJobFileItselfPass(t *testing.T) {
 	_, err = f.Open(filepath.Join(root, "folder/other"))
 	require.Error(t, err)
 }
+
+// What says what jobs do lies in the folder of the job file. A client that wrote it would run what it likes.
+func TestAClientNeitherWritesNorRemovesAProgram(t *testing.T) {
+	t.Parallel()
+	root, _, f := folders(t)
+	at := func(name string) string { return filepath.Join(root, name) }
+	for name, mode := range map[string]os.FileMode{"job.yaml": 0o600, "run": 0o700, "x.SQL": 0o600, "own.sh": 0o600} {
+		require.NoError(t, os.WriteFile(at(name), []byte("as it was"), 0o600))
+		require.NoError(t, os.Chmod(at(name), mode))
+	}
+	require.NoError(t, os.Symlink("job.yaml", at("harmless.txt")))
+	for _, name := range []string{"job.yaml", "run", "x.SQL", "own.sh", "new.yml", "harmless.txt"} {
+		require.ErrorContains(t, f.CheckOutput(at(name)), "clients may neither write nor remove", name)
+		_, err := f.OpenFile(at(name), os.O_WRONLY|os.O_CREATE, 0o600)
+		require.True(t, confine.Refused(err), name)
+		require.True(t, confine.Refused(f.Rename(at("a.txt"), at(name))), name)
+		require.True(t, confine.Refused(f.Rename(at(name), at("b.txt"))), name)
+		require.True(t, confine.Refused(f.Link(at("a.txt"), at(name))), name)
+		require.True(t, confine.Refused(f.Remove(at(name))), name)
+		if name != "new.yml" {
+			_, err = f.ReadFile(at(name))
+			require.NoError(t, err, "it is read: %s", name)
+		}
+	}
+	require.NoError(t, f.CheckOutput(at("new.txt")))
+	f.Free(at("own.sh"))
+	require.NoError(t, f.Remove(at("own.sh")), "of the job file itself")
+	text, err := os.ReadFile(at("job.yaml"))
+	require.NoError(t, err)
+	require.Equal(t, "as it was", string(text))
+}
+
+// A link that is swapped between the check and the opening leads nowhere else.
+func TestALinkThatIsSwappedMeanwhileLeadsNowhereElse(t *testing.T) {
+	t.Parallel()
+	root, outside, f := folders(t)
+	link, other := filepath.Join(root, "swapped"), filepath.Join(root, "other")
+	stop, done := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(done)
+		for i := 0; ; i++ {
+			select {
+			case <-stop:
+				return
+			default:
+			}
+			target := outside
+			if i%2 == 0 {
+				target = "sub"
+			}
+			if os.Symlink(target, other) == nil {
+				_ = os.Rename(other, link) //nolint:errcheck // it is tried again
+			}
+		}
+	}()
+	inside := 0
+	for range 5000 {
+		text, err := f.ReadFile(filepath.Join(link, "a.txt"))
+		if err == nil {
+			inside++
+			require.Equal(t, filepath.Join(root, "sub"), string(text))
+		}
+	}
+	close(stop)
+	<-done
+	require.Positive(t, inside)
+}

@@ -1,3 +1,5 @@
+//test:plain
+
 package conformance_test
 
 import (

@@ -142,7 +142,7 @@ func machinesPage() []byte {
 	return b.Bytes()
 }
 
-func machine[S ~string](b *bytes.Buffer, title string, m core.Machine[S]) {
+func machine[S core.StateType](b *bytes.Buffer, title string, m core.Machine[S]) {
 	fmt.Fprintf(b, "\n## %s\n\n```mermaid\n%s```\n\n%s", title, m.Diagram(), m.Table())
 }
 
@@ -150,9 +150,14 @@ func settingsPage() []byte {
 	var b bytes.Buffer
 	b.WriteString(generated + "# Settings\n\nNone of them is needed. Flags win over the environment, which wins over `surfin.yaml` in the\n" +
 		"working directory, which wins over the defaults.\n\n" +
-		"| surfin.yaml | environment | default | meaning |\n|---|---|---|---|\n")
+		"| surfin.yaml | environment | unit | default | effect |\n|---|---|---|---|---|\n")
 	for _, r := range settings.Reference() {
-		fmt.Fprintf(&b, "| `%s` | `%s` | %s | %s |\n", r[0], r[1], code(r[2]), cell(r[3]))
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s |\n", r[0], orNone(code(r[1])), settings.Unit(r), orNone(code(r[2])), cell(r[3]))
+	}
+	b.WriteString("\n## Settings that processes share\n\nThey are in the database of the history. `surfin settings set NAME VALUE` changes them for all processes, which read\n" +
+		"them while they work.\n\n| setting | unit | default | effect |\n|---|---|---|---|\n")
+	for _, s := range task.DefaultSettings() {
+		fmt.Fprintf(&b, "| `%s` | %s | `%s` | %s |\n", s.Name, s.Unit, s.Value, cell(s.Effect))
 	}
 	return b.Bytes()
 }
@@ -169,6 +174,14 @@ func functionsPage() []byte {
 		b.WriteString(" |\n")
 	}
 	return b.Bytes()
+}
+
+// orNone says that there is no default, or no variable.
+func orNone(text string) string {
+	if text == "" {
+		return "none"
+	}
+	return text
 }
 
 func code(text string) string {

@@ -1,3 +1,5 @@
+//test:plain
+
 package errorclass_test
 
 import (

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"reflect"
 	"strings"
+	"time"
 
 	"github.com/expr-lang/expr/ast"
 	"github.com/expr-lang/expr/file"
@@ -67,8 +68,9 @@ type checker struct {
 	clock map[string]bool   // Today and Now, where they are allowed
 	uses  map[string]evalFn // by path
 	calendars
-	locals []local // innermost last
-	slots  int     // of all let names so far
+	zone   *time.Location // of the job; nil: UTC
+	locals []local        // innermost last
+	slots  int            // of all let names so far
 }
 
 type local struct {

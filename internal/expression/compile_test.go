@@ -1,3 +1,5 @@
+//test:plain
+
 package expression_test
 
 import (

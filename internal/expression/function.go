@@ -3,6 +3,7 @@ package expression
 import (
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/expr-lang/expr/ast"
 
@@ -47,6 +48,7 @@ type call struct {
 	function
 	at   int
 	args []*typed
+	home *time.Location // the time zone of the job; nil: UTC
 }
 
 func (c *checker) call(name string, at int, nodes []ast.Node, known facts) (*typed, error) {
@@ -64,7 +66,7 @@ func (c *checker) call(name string, at int, nodes []ast.Node, known facts) (*typ
 	if len(nodes) < f.minArgs || len(nodes) > f.maxArgs {
 		return nil, errorf(at, "%s takes other arguments: %s", name, f.usage)
 	}
-	use := &call{function: f, at: at}
+	use := &call{function: f, at: at, home: c.zone}
 	for _, n := range nodes {
 		arg, err := c.checkValue(n, known)
 		if err != nil {

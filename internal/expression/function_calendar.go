@@ -17,18 +17,18 @@ func calendarFunctions() []function {
 	}
 	clock := func(rule func(time.Time) int) func(c *call) (*typed, error) {
 		return func(c *call) (*typed, error) {
-			return c.apply1(row.Int, func(a row.Value) (row.Value, error) { return row.IntValue(int64(rule(a.Time()))), nil }), c.wantAll(row.Timestamp)
+			return c.apply1(row.Int, func(a row.Value) (row.Value, error) { return row.IntValue(int64(rule(c.local(a)))), nil }), c.wantAll(row.Timestamp)
 		}
 	}
 	return []function{
 		{"weekday", "weekday(date or timestamp): 1 for Monday to 7 for Sunday", 1, 1, part(isoWeekday)},
 		{"week", "week(date or timestamp): of ISO 8601, 1 to 53", 1, 1, part(func(t time.Time) int { _, w := t.ISOWeek(); return w })},
 		{"quarter", "quarter(date or timestamp): 1 to 4", 1, 1, part(func(t time.Time) int { return (int(t.Month()) + 2) / 3 })},
-		{"hour", "hour(timestamp): 0 to 23, in UTC", 1, 1, clock(time.Time.Hour)},
+		{"hour", "hour(timestamp): 0 to 23, in the job's timezone", 1, 1, clock(time.Time.Hour)},
 		{"minute", "minute(timestamp): 0 to 59", 1, 1, clock(time.Time.Minute)},
 		{"add_months", "add_months(date or timestamp, n): the last day of the month where the day is beyond it; days are added with +", 2, 2, addMonths},
 		{"months_between", "months_between(a, b): the whole months from date a to date b; b - a is the days", 2, 2, monthsBetween},
-		{"truncate", "truncate(date or timestamp, 'month'): the beginning of its year, quarter, month, week or day, of a timestamp also hour or minute, in UTC", 2, 2, truncate},
+		{"truncate", "truncate(date or timestamp, 'month'): the beginning of its year, quarter, month, week or day, of a timestamp also hour or minute, in the job's timezone", 2, 2, truncate},
 		{"seconds", "seconds(duration): such as seconds(b - a) of two timestamps, a float", 1, 1, func(c *call) (*typed, error) {
 			return c.apply1(row.Float, func(a row.Value) (row.Value, error) {
 				return row.FloatValue(time.Duration(a.Int()).Seconds()), nil
@@ -52,21 +52,43 @@ func addMonths(c *call) (*typed, error) {
 		if n := months.Int(); n > most || n < -most {
 			return row.Value{}, fmt.Errorf("%s and %d months is beyond the years 1 to 9999", a, n)
 		}
-		t := a.Time()
-		if kind == row.DateKind {
-			t = a.Date().Time()
+		day := a
+		if kind == row.Timestamp {
+			day = row.DateValue(row.DateOf(c.local(a)))
 		}
-		first := time.Date(t.Year(), t.Month()+time.Month(months.Int()), 1, 0, 0, 0, 0, time.UTC)
-		last := first.AddDate(0, 1, -1).Day()
-		moved := first.AddDate(0, 0, min(t.Day(), last)-1)
+		moved := monthsLater(day.Date().Time(), months.Int())
 		if y := moved.Year(); y < 1 || y > 9999 {
 			return row.Value{}, fmt.Errorf("%s and %d months is beyond the years 1 to 9999", a, months.Int())
 		}
 		if kind == row.DateKind {
 			return row.DateValue(row.DateOf(moved)), nil
 		}
-		return row.TimestampValue(moved.Add(t.Sub(t.Truncate(24 * time.Hour)))), nil
+		return c.sameClock(a, moved)
 	}), nil
+}
+
+// monthsLater is a day some months later: the last day of the month if the day is beyond it.
+func monthsLater(t time.Time, months int64) time.Time {
+	first := time.Date(t.Year(), t.Month()+time.Month(months), 1, 0, 0, 0, 0, time.UTC)
+	last := first.AddDate(0, 1, -1).Day()
+	return first.AddDate(0, 0, min(t.Day(), last)-1)
+}
+
+// sameClock is the timestamp of the day at which the clocks show what they show at a. If a clock change repeats the
+// time, the one with the offset of a.
+func (c *call) sameClock(a row.Value, day time.Time) (row.Value, error) {
+	at := c.local(a)
+	_, offset := at.Zone()
+	wall := day.Add(at.Add(time.Duration(offset) * time.Second).UTC().Sub(row.DateOf(at).Time()))
+	same := wall.Add(-time.Duration(offset) * time.Second)
+	if c.home == nil {
+		return row.TimestampValue(wall), nil
+	}
+	if _, now := same.In(c.home).Zone(); now == offset {
+		return row.TimestampValue(same), nil
+	}
+	t, err := row.LocalTime(wall, c.home)
+	return row.TimestampValue(t), err
 }
 
 // monthsBetween counts the months that are over: from the 31st to the 28th of February after it
@@ -103,8 +125,18 @@ func truncate(c *call) (*typed, error) {
 		if kind == row.DateKind {
 			return row.DateValue(row.DateOf(beginning(a.Date().Time(), name))), nil
 		}
-		return row.TimestampValue(beginning(a.Time(), name)), nil
+		return row.TimestampValue(c.beginning(c.local(a), name)), nil
 	}), nil
+}
+
+// beginning is the beginning of the unit that a local time is in.
+func (c *call) beginning(at time.Time, unit string) time.Time {
+	_, offset := at.Zone()
+	wall := beginning(at.Add(time.Duration(offset)*time.Second).UTC(), unit)
+	if unit == "hour" || unit == "minute" { // of the same pass, where a clock change repeats the hour
+		return wall.Add(-time.Duration(offset) * time.Second)
+	}
+	return row.DateOf(wall).Begins(c.home)
 }
 
 // beginning is the beginning of the unit that t is in; t is in UTC.

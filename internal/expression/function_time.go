@@ -14,7 +14,7 @@ func timeFunctions() []function {
 		{"month", "month(date or timestamp): 1 to 12", 1, 1, func(c *call) (*typed, error) { return datePart(c, row.Date.Month) }},
 		{"day", "day(date or timestamp): 1 to 31", 1, 1, func(c *call) (*typed, error) { return datePart(c, row.Date.Day) }},
 		{"date", "date('2026-01-31'), date(text, 'dd.MM.yyyy'), date(timestamp), date(timestamp, 'Europe/Berlin')", 1, 2, toDate},
-		{"timestamp", "timestamp('2026-01-31T08:30:00Z'), timestamp(text, 'yyyy-MM-dd HH:mm'), timestamp(text, 'dd.MM.yyyy HH:mm', 'Europe/Berlin'), timestamp(int, 'epoch_ms'), timestamp(date); the formats are those of fields", 1, 3, toTimestamp},
+		{"timestamp", "timestamp('2026-01-31T08:30:00Z'), timestamp('2026-01-31T08:30:00') in the job's timezone, timestamp(text, 'yyyy-MM-dd HH:mm'), timestamp(text, 'dd.MM.yyyy HH:mm', 'Europe/Berlin'), timestamp(int, 'epoch_ms'), timestamp(date); the formats are those of fields", 1, 3, toTimestamp},
 		{"duration", "duration('1h30m')", 1, 1, func(c *call) (*typed, error) {
 			return c.apply1(kindDuration, func(a row.Value) (row.Value, error) {
 				d, err := time.ParseDuration(strings.TrimSpace(a.Str()))
@@ -28,7 +28,7 @@ func timeFunctions() []function {
 	}
 }
 
-// datePart reads timestamps in UTC.
+// datePart reads timestamps by the clocks of the job's time zone.
 func datePart(c *call, part func(row.Date) int) (*typed, error) {
 	if err := c.want(0, row.DateKind, row.Timestamp); err != nil {
 		return nil, err
@@ -36,7 +36,7 @@ func datePart(c *call, part func(row.Date) int) (*typed, error) {
 	if c.is(0, row.DateKind) {
 		return c.apply1(row.Int, func(a row.Value) (row.Value, error) { return row.IntValue(int64(part(a.Date()))), nil }), nil
 	}
-	return c.apply1(row.Int, func(a row.Value) (row.Value, error) { return row.IntValue(int64(part(row.DateOf(a.Time())))), nil }), nil
+	return c.apply1(row.Int, func(a row.Value) (row.Value, error) { return row.IntValue(int64(part(row.DateOf(c.local(a))))), nil }), nil
 }
 
 func toDate(c *call) (*typed, error) {
@@ -50,7 +50,7 @@ func toDate(c *call) (*typed, error) {
 		return c.args[0], err
 	}
 	if c.is(0, row.Timestamp) {
-		return c.apply1(row.DateKind, func(a row.Value) (row.Value, error) { return row.DateValue(row.DateOf(a.Time())), nil }), nil
+		return c.apply1(row.DateKind, func(a row.Value) (row.Value, error) { return row.DateValue(row.DateOf(c.local(a))), nil }), nil
 	}
 	return parsed(c, row.DateKind)
 }
@@ -63,7 +63,7 @@ func toTimestamp(c *call) (*typed, error) {
 		return c.args[0], err
 	}
 	if c.is(0, row.DateKind) {
-		return c.apply1(row.Timestamp, func(a row.Value) (row.Value, error) { return row.TimestampValue(a.Date().Time()), nil }), nil
+		return c.apply1(row.Timestamp, func(a row.Value) (row.Value, error) { return row.TimestampValue(a.Date().Begins(c.home)), nil }), nil
 	}
 	return parsed(c, row.Timestamp)
 }
@@ -78,7 +78,7 @@ func parsed(c *call, kind row.Kind) (*typed, error) {
 		return nil, err
 	}
 	if len(c.args) == 1 {
-		read, err := textReader(kind, "", nil)
+		read, err := textReader(kind, "", c.home)
 		return c.apply1(kind, read), err
 	}
 	zone, err := c.zone(2)
@@ -110,7 +110,7 @@ func textReader(kind row.Kind, pattern string, zone *time.Location) (func(row.Va
 	return func(a row.Value) (row.Value, error) {
 		v, err := field.Parse(a.Str())
 		if err != nil {
-			if zone != nil { // it may be a time that a clock change leaves out
+			if zone != nil && kind == row.Timestamp { // it may be a time that a clock change leaves out
 				return row.Value{}, fmt.Errorf("%w (%s)", err, expected)
 			}
 			return row.Value{}, fmt.Errorf("%s is not a %s (%s)", quote(a.Str()), kind, expected)
@@ -170,11 +170,11 @@ func (c *call) patterned(construct func(pattern string) (func(row.Value) (row.Va
 
 // formatted is a field of the kind with a format: values are read and written as its are.
 func formatted(kind row.Kind, pattern string, zone *time.Location) (*row.Field, error) {
-	schema, err := row.NewSchema(row.Field{Name: "text", Kind: kind, Format: pattern, Zone: zone, Nulls: []string{}})
+	schema, err := row.NewSchema(row.Field{Name: "text", Kind: kind, Format: pattern, Nulls: []string{}})
 	if err != nil {
 		return nil, fmt.Errorf("%s is no format: %w", quote(pattern), err)
 	}
-	return schema.Field(0), nil
+	return schema.InZone(zone).Field(0), nil
 }
 
 // counts reports whether the second argument is a format that is a number.
@@ -186,10 +186,26 @@ func (c *call) counts() bool {
 	return err == nil && field.Counts()
 }
 
-// zone is the time zone that argument i names, a text that is written there; nil: it is not there.
+// zoneOf is the zone of an expression: nil where it is UTC.
+func zoneOf(zone *time.Location) *time.Location {
+	if zone == time.UTC {
+		return nil
+	}
+	return zone
+}
+
+// local is a timestamp as the clocks of the job's time zone show it.
+func (c *call) local(v row.Value) time.Time {
+	if c.home == nil {
+		return v.Time()
+	}
+	return v.Time().In(c.home)
+}
+
+// zone is the time zone that argument i names, a text that is written there, or that of the job; nil: UTC.
 func (c *call) zone(i int) (*time.Location, error) {
 	if len(c.args) <= i {
-		return nil, nil
+		return c.home, nil
 	}
 	if err := c.want(i, row.String); err != nil {
 		return nil, err

@@ -35,7 +35,7 @@ func CompileItem(e registry.Expression, in item.Type) (*ItemProgram, error) {
 	if err != nil {
 		return nil, &Error{Msg: err.Error()}
 	}
-	c := &checker{text: e.Text, root: root, calendars: e.Env.Calendars}
+	c := &checker{text: e.Text, root: root, calendars: e.Env.Calendars, zone: zoneOf(e.Env.Zone)}
 	t, err := c.compile()
 	if err != nil {
 		return nil, err

@@ -19,7 +19,7 @@ type Program struct {
 
 // Compile checks text against the scope. An error is an *Error.
 func Compile(text string, scope Scope) (*Program, error) {
-	c := &checker{text: text, root: scopeNode(Var{Fields: scope}, nil), clock: map[string]bool{}, calendars: scope[Calendars].Calendars}
+	c := &checker{text: text, root: scopeNode(Var{Fields: scope}, nil), clock: map[string]bool{}, calendars: scope[Calendars].Calendars, zone: zoneOf(scope[Zone].Zone)}
 	for _, name := range []string{Today, Now} {
 		_, c.clock[name] = scope[name]
 	}

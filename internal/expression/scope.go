@@ -20,6 +20,9 @@ const Today = "today()"
 // Now is the same for now(): a variable of type time.Time.
 const Now = "now()"
 
+// Zone is the name under which a [Scope] has the time zone of the job (rule D5).
+const Zone = "zone()"
+
 // Var is one name of a [Scope]: a value of Type, or a namespace of more names.
 type Var struct {
 	// Type is string, bool, any int, uint or float type, row.Date, time.Time,
@@ -37,6 +40,9 @@ type Var struct {
 	Names func() []string
 	// Calendars are those of the name [Calendars].
 	Calendars map[string]*calendar.Calendar
+	// Zone is that of the name [Zone]: times without an offset, and parts of a time such as its hour, are
+	// those of its clocks. nil is UTC.
+	Zone *time.Location
 	// Open says that every further name behind the dot is a string, which may be
 	// missing where Nullable is set too.
 	Open bool
@@ -187,7 +193,7 @@ func namespace(fields map[string]node) node {
 func sortedNames[T any](m map[string]T) []string {
 	names := make([]string, 0, len(m))
 	for name := range m {
-		if name != Today && name != Now && name != Calendars {
+		if name != Today && name != Now && name != Calendars && name != Zone {
 			names = append(names, name)
 		}
 	}

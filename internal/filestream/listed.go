@@ -26,7 +26,7 @@ type Listed struct {
 // Keys of a step's context: the list of the files that the step reads, and, of a partition, the
 // path and the mark of its file.
 const (
-	ListKey     = "surfin.files"
+	ListKey     = core.FilesKey
 	PartPathKey = "path"
 	PartMarkKey = "surfin.file"
 )
@@ -52,8 +52,8 @@ func (f Listed) Changed(ctx context.Context) (what string, gone bool, err error)
 	return "", false, nil
 }
 
-// maxList bounds the list in the step's context, which has 64 KB for all (rule D4).
-const maxList = 40 << 10
+// maxList bounds the list in the step's context (rule D4): some hundred thousand files.
+const maxList = core.MaxFilesBytes
 
 // EncodeList returns the form in which the list is kept.
 func EncodeList(files []Listed) (string, error) {
@@ -84,7 +84,7 @@ func DecodeList(list string) ([]Listed, error) {
 	if err != nil {
 		return nil, err
 	}
-	text, err := io.ReadAll(io.LimitReader(zip, 64<<20))
+	text, err := io.ReadAll(io.LimitReader(zip, 512<<20))
 	if err != nil {
 		return nil, err
 	}

@@ -36,3 +36,14 @@ func TestTheCodeForThoseWhoComeFromSpringIsOfTheExamples(t *testing.T) {
 		require.Contains(t, code, b[1])
 	}
 }
+
+// The code of docs/howto/state-machines.md is that of an example which is run.
+func TestTheCodeForStateMachinesIsTheExample(t *testing.T) {
+	t.Parallel()
+	code := page(t, "pkg/batch/guard/example_entity_test.go")
+	blocks := regexp.MustCompile("(?s)```go\n(.*?)```\n").FindAllStringSubmatch(page(t, "docs/howto/state-machines.md"), -1)
+	require.Len(t, blocks, 2)
+	for _, b := range blocks {
+		require.Contains(t, code, b[1])
+	}
+}

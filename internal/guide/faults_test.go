@@ -76,7 +76,7 @@ func faultRows(t *testing.T) []faultRow {
 			}
 		}
 		var resumes string
-		r.status, resumes, _ = strings.Cut(c[6], ", goes on at ")
+		r.status, resumes, _ = strings.Cut(c[6], ", resumes at ")
 		if resumes != "" {
 			n, err := strconv.Atoi(resumes)
 			require.NoError(t, err, c)

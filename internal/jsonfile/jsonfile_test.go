@@ -1,3 +1,5 @@
+//test:plain
+
 package jsonfile_test
 
 import (

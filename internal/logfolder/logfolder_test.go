@@ -1,3 +1,5 @@
+//test:plain
+
 package logfolder_test
 
 import (

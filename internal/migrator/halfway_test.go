@@ -1,3 +1,5 @@
+//test:plain
+
 package migrator_test
 
 import (

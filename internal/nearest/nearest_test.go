@@ -1,3 +1,5 @@
+//test:plain
+
 package nearest_test
 
 import (

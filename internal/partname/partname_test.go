@@ -1,3 +1,5 @@
+//test:plain
+
 package partname_test
 
 import (

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/base64"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -220,10 +222,10 @@ func (v *Vault) remember(value string) {
 	v.forms.Store(newMasks(slices.Compact(forms)))
 }
 
-// formsOf are the texts in which a value may turn up: as it is, in a URL, in JSON, in a
-// header of basic authentication, and each line of one that has several.
+// formsOf are the texts in which a value may turn up: as it is, in a URL, in JSON, in hexadecimal digits, in
+// base64 wherever it stands in what is encoded, as in a header of basic authentication, and each line of one that has several.
 func formsOf(value string) []string {
-	forms := []string{value, url.QueryEscape(value), url.PathEscape(value), base64.StdEncoding.EncodeToString([]byte(value))}
+	forms := append([]string{value, hex.EncodeToString([]byte(value))}, urlForms(value)...)
 	for _, escapeHTML := range []bool{true, false} {
 		var b strings.Builder
 		enc := json.NewEncoder(&b)
@@ -234,12 +236,45 @@ func formsOf(value string) []string {
 	}
 	quoted := strconv.Quote(value)
 	forms = append(forms, quoted[1:len(quoted)-1])
+	for _, encoding := range []*base64.Encoding{base64.StdEncoding, base64.URLEncoding} {
+		forms = append(forms, encoding.EncodeToString([]byte(value)))
+		for before := range 3 {
+			if form := inBase64(encoding, value, before); len(form) >= MinKnown {
+				forms = append(forms, form)
+			}
+		}
+	}
 	for _, line := range strings.Split(value, "\n") {
 		if line = strings.TrimSpace(line); len(line) >= 2*MinValue {
 			forms = append(forms, line)
 		}
 	}
+	slices.Sort(forms)
+	return slices.Compact(forms)
+}
+
+// urlForms are a value in a URL, as Go and browsers escape it, with digits of either case.
+func urlForms(value string) []string {
+	query := url.QueryEscape(value)
+	component := strings.NewReplacer("+", "%20", "%21", "!", "%27", "'", "%28", "(", "%29", ")", "%2A", "*").Replace(query)
+	forms := []string{query, strings.ReplaceAll(query, "+", "%20"), component, url.PathEscape(value)}
+	for _, form := range slices.Clone(forms) {
+		forms = append(forms, escape.ReplaceAllStringFunc(form, strings.ToLower))
+	}
 	return forms
+}
+
+// escape is a byte that is escaped in a URL.
+var escape = regexp.MustCompile(`%[0-9A-F]{2}`)
+
+// inBase64 is what is sure to stand in the base64 of a text that has the value after a number of bytes, which is
+// before modulo 3: the digits that no byte around the value takes part in.
+func inBase64(encoding *base64.Encoding, value string, before int) string {
+	const bitsOfByte, bitsOfDigit = 8, 6
+	digits := encoding.WithPadding(base64.NoPadding).EncodeToString(append(make([]byte, before), value...))
+	begin := (before*bitsOfByte + bitsOfDigit - 1) / bitsOfDigit
+	end := (before + len(value)) * bitsOfByte / bitsOfDigit
+	return digits[begin:end]
 }
 
 // Values masks the secrets that were found, and nothing else.

@@ -1,6 +1,7 @@
 package secret_test
 
 import (
+	"encoding/base64"
 	"os"
 	"path/filepath"
 	"strings"
@@ -56,18 +57,42 @@ func TestASecretThatWasFoundIsMaskedInEveryForm(t *testing.T) {
 		require.NoError(t, err)
 	}
 	for text, want := range map[string]string{
-		"say " + value + "!":                "say ***!",
-		"http://h/?k=a%2Fb+c%22%3Cd%3E&x=1": "http://h/?k=***&x=1",
-		`{"k":"a/b c\"<d>"}`:                `{"k":"***"}`,
-		`{"k":"a/b c\"\u003cd\u003e"}`:      `{"k":"***"}`,
-		"Basic YS9iIGMiPGQ+":                "Basic ***",
-		"log: first line of it":             "log: ***",
-		"postgres://me:pw@h/x":              "postgres://me:***@h/x",
-		strings.Repeat("nothing ", 3):       strings.Repeat("nothing ", 3),
+		"say " + value + "!":                        "say ***!",
+		"http://h/?k=a%2Fb+c%22%3Cd%3E&x=1":         "http://h/?k=***&x=1",
+		`{"k":"a/b c\"<d>"}`:                        `{"k":"***"}`,
+		`{"k":"a/b c\"\u003cd\u003e"}`:              `{"k":"***"}`,
+		"Basic YS9iIGMiPGQ+":                        "Basic ***",
+		"log: first line of it":                     "log: ***",
+		"k=a%2fb+c%22%3cd%3e":                       "k=***",
+		"k=a%2Fb%20c%22%3Cd%3E":                     "k=***",
+		"6d653a612f6220632022 612f622063223c643e22": "6d653a612f6220632022 ***22",
+		"postgres://me:pw@h/x":                      "postgres://me:***@h/x",
+		strings.Repeat("nothing ", 3):               strings.Repeat("nothing ", 3),
 	} {
 		require.Equal(t, want, v.Mask(text))
 	}
 	require.Equal(t, "postgres://me:pw@h/x", v.Values("postgres://me:pw@h/x"))
+}
+
+// Basic authentication encodes user and password together: the value begins at any of three places among the digits.
+func TestASecretInBase64IsMaskedWhateverIsAroundIt(t *testing.T) {
+	t.Parallel()
+	const value = "s3cret?>~value"
+	v := secret.NewVault([]string{"SURFIN_SECRET_A=" + value}, t.TempDir(), nil)
+	for _, around := range []string{"", "x", "xy", "xyz", "a long user:"} {
+		for _, after := range []string{"", "!", "!!", " and more"} {
+			for _, encoding := range []*base64.Encoding{base64.StdEncoding, base64.RawStdEncoding, base64.URLEncoding, base64.RawURLEncoding} {
+				encoded := encoding.EncodeToString([]byte(around + value + after))
+				masked := v.Mask("Basic " + encoded + ".")
+				require.Contains(t, masked, "***", encoded)
+				inner := encoding.EncodeToString([]byte(value))
+				require.NotContains(t, masked, inner[4:len(inner)-4])
+				begin, end, _ := strings.Cut(masked, "***")
+				require.LessOrEqual(t, len(begin)+len(end), len("Basic .")+(len(around)+len(after)+2)*4/3+4, "little more is left than what is around it: %s", masked)
+			}
+		}
+	}
+	require.Equal(t, "Basic dXNlcjpwYXNzd29yZA==", v.Mask("Basic dXNlcjpwYXNzd29yZA=="))
 }
 
 // A text of which only the end or the beginning is kept may begin, or end, within a secret.

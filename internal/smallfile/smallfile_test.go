@@ -1,3 +1,5 @@
+//test:plain
+
 package smallfile_test
 
 import (

@@ -1,3 +1,5 @@
+//test:plain
+
 package sqlscript_test
 
 import (

@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
@@ -14,8 +15,12 @@ import (
 // it, a decimal an int if it is whole and a float if it has no more digits than a float keeps,
 // a number or a bool JSON. A text fits if it is the text of one value of the kind (see parseText); it is
 // bytes if it is \x and hex, and stays a text otherwise.
-func Convert(v row.Value, kind row.Kind) (row.Value, bool) {
-	f := row.Field{Kind: kind, Nullable: kind == row.JSONKind, Nulls: []string{}} // JSON's null is null
+func Convert(v row.Value, kind row.Kind) (row.Value, bool) { return ConvertIn(v, kind, nil) }
+
+// ConvertIn is Convert in a time zone (rule D5): a text of a timestamp without an offset is a time there, and a day begins and
+// ends there. nil is UTC.
+func ConvertIn(v row.Value, kind row.Kind, zone *time.Location) (row.Value, bool) {
+	f := row.Field{Kind: kind, Zone: zone, Nullable: kind == row.JSONKind, Nulls: []string{}} // JSON's null is null
 	var err error
 	switch from := v.Kind(); {
 	case from == kind, from == row.Null:
@@ -42,7 +47,7 @@ func Convert(v row.Value, kind row.Kind) (row.Value, bool) {
 	case from == row.Timestamp:
 		v, err = fitTime(&f, v.Time())
 	case from == row.DateKind && kind == row.Timestamp:
-		return row.TimestampValue(v.Date().Time()), true
+		return row.TimestampValue(v.Date().Begins(zone)), true
 	case from == row.Bool && kind == row.Int:
 		n := int64(0)
 		if v.Bool() {
@@ -76,7 +81,7 @@ func toList(v row.Value, f *row.Field) (row.Value, bool) {
 	elements := v.Elements()
 	for i, e := range elements {
 		var ok bool
-		if elements[i], ok = Convert(e, elem); !ok {
+		if elements[i], ok = ConvertIn(e, elem, f.Zone); !ok {
 			return v, false
 		}
 	}

@@ -1,3 +1,5 @@
+//test:plain
+
 package sqlvalue_test
 
 import (

@@ -16,7 +16,7 @@ import (
 func parseText(f *row.Field, text string) (row.Value, bool) {
 	switch f.Kind {
 	case row.DateKind, row.Timestamp:
-		return parseDayOrTime(f.Kind, strings.TrimSpace(text))
+		return parseDayOrTime(f, strings.TrimSpace(text))
 	case row.Bool:
 		f.Coerce = row.CoerceConvert
 	default:
@@ -51,20 +51,20 @@ func areTextsOf(text string, list row.Value) bool {
 }
 
 // parseDayOrTime reads a date or a timestamp for either kind.
-func parseDayOrTime(kind row.Kind, text string) (row.Value, bool) {
+func parseDayOrTime(f *row.Field, text string) (row.Value, bool) {
 	if d, err := row.ParseDate(text); err == nil {
-		v, ok := Convert(row.DateValue(d), kind)
+		v, ok := ConvertIn(row.DateValue(d), f.Kind, f.Zone)
 		return v, ok
 	}
 	const minutes = len("2006-01-02T15:04")
 	if len(text) == minutes {
 		text += ":00"
 	}
-	v, err := (&row.Field{Kind: row.Timestamp}).Parse(text)
+	v, err := (&row.Field{Kind: row.Timestamp, Zone: f.Zone}).Parse(text)
 	if err != nil {
 		return v, false
 	}
-	return Convert(v, kind)
+	return ConvertIn(v, f.Kind, f.Zone)
 }
 
 // isTextOf reports whether text is a decimal that programs write for x: the shortest that reads

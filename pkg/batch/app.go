@@ -215,11 +215,14 @@ func newService(p serviceParts) (*operator.Service, error) {
 		Files: files, Repository: repository.Patient{Repository: p.Repository}, Launcher: p.Launcher, Provider: p.Provider, Registry: p.Registry, FileMode: p.Settings.Files.Mode,
 		Database: p.Settings.Repository.Database, Schema: newSchemas(p.Repository, p.Engine), AutoMigrate: p.Settings.AutoMigrate.Applies, Checkpoints: p.Checkpoints,
 		Definitions: p.Repository, Tasks: p.Steps, Distributed: p.Engine.Capabilities().Distributed,
-		Workers: p.Workers, Engine: p.Engine.Capabilities().Name, Secrets: p.Vault,
+		Workers: p.Workers, Figures: p.Repository, Engine: p.Engine.Capabilities().Name, Secrets: p.Vault,
 	})
 }
 
-func newApp(lc fx.Lifecycle, p parts) *App {
+func newApp(lc fx.Lifecycle, p parts, r registered) *App {
+	if reader, ok := core.Observers(r.List...).(core.FiguresReader); ok {
+		reader.ReadFigures(p.Service.Figures)
+	}
 	a := &App{Service: p.Service, Repository: p.Repository, Tasks: p.TaskService, Observer: p.Observer.Observer, parts: p}
 	lc.Append(fx.StopHook(func(ctx context.Context) error {
 		if a.waited.Load() {

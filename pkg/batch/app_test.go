@@ -379,17 +379,3 @@ func TestTheHelloWorldOfTheReadmeIsTheExample(t *testing.T) {
 	require.NoError(t, err)
 	require.LessOrEqual(t, bytes.Count(birdstrikes, []byte("\n")), 150)
 }
-
-func TestTheFlowOfTheReadmeIsAJobFile(t *testing.T) {
-	t.Parallel()
-	readme, err := os.ReadFile("../../README.md")
-	require.NoError(t, err)
-	_, text, found := strings.Cut(string(readme), "## Flows\n\n```yaml\n")
-	require.True(t, found)
-	text, _, found = strings.Cut(text, "```\n")
-	require.True(t, found)
-	registry, err := batch.NewRegistry()
-	require.NoError(t, err)
-	_, err = jobfile.Parse("readme.yaml", []byte("job: readme\ntypes:\n  order: {id: int, amount: float}\n"+text), registry)
-	require.NoError(t, err)
-}

@@ -23,7 +23,6 @@ func startedElsewhere() map[string]string {
 		"internal/testdb/":             "servers; their version is in the name of the URL's file",
 		"pkg/batch/batchtest/plain.go": "it builds what its own binary is built of",
 		"pkg/batch/job/job_test.go":    "a sleep",
-		"bench/driver/":                "a program to be run by hand, which has no tests of what it starts",
 	}
 }
 

@@ -1,3 +1,5 @@
+//test:plain
+
 //go:build linux || darwin || freebsd || netbsd || openbsd || dragonfly
 
 package main

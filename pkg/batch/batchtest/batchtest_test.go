@@ -1,3 +1,5 @@
+//test:plain
+
 package batchtest_test
 
 import (

@@ -11,6 +11,7 @@ import (
 
 	"go.uber.org/fx"
 
+	"github.com/surfin-batch/surfin/pkg/batch"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
@@ -21,6 +22,8 @@ import (
 type Crash struct {
 	// Job is the job file: of the test's package, or one that Setup writes (Path).
 	Job string
+	// Go is a job in Go, instead of a job file. Like everything else it is made anew in every process.
+	Go *batch.Job
 	// Params are the job's parameters as NAME=VALUE.
 	Params []string
 	// Options are the application's registrations.
@@ -37,6 +40,9 @@ type Crash struct {
 	Setup func(t *testing.T, e *Env)
 	// Check looks at the end of each run, besides what is compared anyway.
 	Check func(t *testing.T, e *Env)
+	// Worker has each process be a worker as well, with two slots, so that it does what the job gives to workers
+	// with `remote: true`. Its own commits are counted too.
+	Worker bool
 	// Again kills the restarts as well: each run is killed before and after the 1st
 	// commit of its restarts, then the 2nd, up to this one, each time in a new
 	// process, before it may complete. 0: each run is killed once.
@@ -186,8 +192,8 @@ func (v *victim) newRun(t *testing.T) *crashRun {
 	t.Helper()
 	r := &crashRun{t: t, v: v, crash: &Crash{dir: t.TempDir()}, urls: map[string]string{}}
 	v.describe(r.crash)
-	if r.crash.Job == "" {
-		t.Fatal("batchtest: the crash test names no job")
+	if (r.crash.Job == "") == (r.crash.Go == nil) {
+		t.Fatal("batchtest: the crash test names no job, or two: set Job, the path of a job file, or Go, a job in Go")
 	}
 	open := r.crash.Database
 	if open == nil {
@@ -209,7 +215,7 @@ func (v *victim) newRun(t *testing.T) *crashRun {
 // with opens the application in this process, while no other has it.
 func (r *crashRun) with(f func(e *Env)) {
 	r.t.Helper()
-	e := open(r.t, config{dir: r.crash.dir, urls: r.urls, opts: r.crash.Options, faults: NewFaults()})
+	e := open(r.t, config{dir: r.crash.dir, urls: r.urls, opts: r.crash.options(), faults: NewFaults()})
 	defer e.close()
 	f(e)
 }
@@ -245,6 +251,22 @@ func (e *Env) newest() core.JobExecutionID {
 		return 0
 	}
 	return list[0].ID
+}
+
+// options are those of the application that runs the job.
+func (c *Crash) options() []fx.Option {
+	if c.Go == nil {
+		return c.Options
+	}
+	return append(c.Options[:len(c.Options):len(c.Options)], batch.Jobs(c.Go))
+}
+
+// request is the run of the job.
+func (c *Crash) request(params map[string]string) batch.RunRequest {
+	if c.Go == nil {
+		return batch.RunRequest{File: c.Job, Params: params}
+	}
+	return batch.RunRequest{Name: c.Go.Name(), Params: params}
 }
 
 func (c *Crash) timeout() time.Duration {

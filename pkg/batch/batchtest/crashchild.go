@@ -13,11 +13,14 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"go.uber.org/fx"
 
 	"github.com/surfin-batch/surfin/pkg/batch"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/operator"
+	"github.com/surfin-batch/surfin/pkg/batch/runtime"
 )
 
 // variable holds the orders of a process that CrashEverywhere starts, as JSON.
@@ -145,7 +148,7 @@ func (o orders) obey(t *testing.T, describe func(*Crash)) {
 func (o orders) run(ctx context.Context, crash *Crash) (done report, err error) {
 	count := &commits{at: o.Kill}
 	faults := NewFaults(crash.Faults...)
-	opts := append([]fx.Option{count.option(), faults.Option(), batch.Log(nil)}, crash.Options...)
+	opts := append([]fx.Option{count.option(), faults.Option(), batch.Log(nil)}, crash.options()...)
 	app, err := batch.New(ctx, config{urls: o.URLs}.settings(), opts...)
 	if err != nil {
 		return done, err
@@ -155,7 +158,7 @@ func (o orders) run(ctx context.Context, crash *Crash) (done report, err error) 
 	if err != nil {
 		return done, err
 	}
-	exec, err := app.Run(ctx, batch.RunRequest{File: crash.Job, Params: given})
+	exec, err := crash.run(ctx, app, given)
 	done = report{Commits: count.made(), Unfired: faults.Unfired()}
 	var complete *core.InstanceCompleteError
 	switch {
@@ -169,6 +172,42 @@ func (o orders) run(ctx context.Context, crash *Crash) (done report, err error) 
 	}
 	return done, nil
 }
+
+// run runs the job to its end. One that an earlier process has left parked is continued by the worker.
+func (c *Crash) run(ctx context.Context, app *batch.App, params map[string]string) (exec *operator.Execution, err error) {
+	if !c.Worker {
+		return app.Run(ctx, c.request(params))
+	}
+	stop, ended := make(chan struct{}), make(chan error, 1)
+	go func() { ended <- app.Work(ctx, stop, runtime.Options{Slots: 2, Poll: workerPoll}) }()
+	defer func() {
+		close(stop)
+		err = errors.Join(err, <-ended)
+	}()
+	for {
+		exec, err = app.Run(ctx, c.request(params))
+		parked, is := errors.AsType[*core.AlreadyRunningError](err)
+		if !is {
+			return exec, err
+		}
+		for over := false; !over; {
+			now, err := app.Repository.Execution(ctx, parked.ExecutionID)
+			switch {
+			case err != nil:
+				return nil, err
+			case now.Status == core.StatusCompleted:
+				return &operator.Execution{ID: now.ID, Status: now.Status}, nil
+			case !now.Status.IsOver():
+				time.Sleep(workerPoll)
+			default:
+				over = true
+			}
+		}
+	}
+}
+
+// workerPoll is the time between two looks for work.
+const workerPoll = 20 * time.Millisecond
 
 // describe is the account of a job that did not complete.
 func (o orders) describe(ctx context.Context, repo core.JobRepository, id core.JobExecutionID) string {

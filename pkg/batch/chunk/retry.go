@@ -31,6 +31,20 @@ type LimitSkip struct {
 	Limit int64
 	// Skippable classifies errors; nil asks the error itself.
 	Skippable func(error) bool
+	// Unasked returns the class of an error that says itself that it is skippable, and was not asked since
+	// that class is known; "": that is not so. It may be nil.
+	Unasked func(error) string
+}
+
+// Noted adds to a failure that its own word about a skip was not asked.
+func (s LimitSkip) Noted(err error) error {
+	if s.Unasked == nil {
+		return err
+	}
+	if class := s.Unasked(err); class != "" {
+		return fmt.Errorf("%w (it says itself that its item may be skipped, which is not asked, since its class %s is known: list %[2]s in skip.errors)", err, class)
+	}
+	return err
 }
 
 // Admit implements SkipPolicy.
@@ -120,8 +134,11 @@ func (s *Step) mayRetry(ctx context.Context, err error, n int, began time.Time) 
 // trySkip adds the skip of what failed to the work, where the policy allows it. Else it
 // returns the error that the step fails with.
 func (s *Step) trySkip(ctx context.Context, w *work, phase core.Phase, place int, err error) error {
-	if isFatal(ctx, err) || s.config.Skip == nil {
+	if isFatal(ctx, err) {
 		return err
+	}
+	if s.config.Skip == nil {
+		return s.config.Retry.Noted(err)
 	}
 	if s.isTransient(phase, err) {
 		return s.faultless(w, err)
@@ -131,7 +148,7 @@ func (s *Step) trySkip(ctx context.Context, w *work, phase core.Phase, place int
 	case refused != nil:
 		return refused
 	case !ok:
-		return err
+		return s.noted(err)
 	}
 	left := &skip{place: place, phase: phase, err: err}
 	if phase != core.PhaseRead {
@@ -145,6 +162,14 @@ func (s *Step) trySkip(ctx context.Context, w *work, phase core.Phase, place int
 	}
 	w.skips = append(w.skips, left)
 	return nil
+}
+
+// noted adds to a failure that costs the step which of its own words were not asked (rule C3).
+func (s *Step) noted(err error) error {
+	if policy, is := s.config.Skip.(interface{ Noted(err error) error }); is {
+		err = policy.Noted(err)
+	}
+	return s.config.Retry.Noted(err)
 }
 
 // askSkipPolicy calls the skip policy. Its refusal is fatal whatever the cause says of

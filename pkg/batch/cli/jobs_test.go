@@ -3,6 +3,8 @@ package cli_test
 import (
 	"context"
 	"errors"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -55,4 +57,46 @@ func TestTheCommandTakesTheNameOfAJobInGo(t *testing.T) {
 	require.Contains(t, surfin(0, "restart", "1"), "COMPLETED")
 	require.Contains(t, surfin(4, "run", "ledger", "discount=7"), "complete")
 	require.Contains(t, surfin(2, "run", "leger"), "leger")
+}
+
+// A test in YAML names a job in Go, and the program runs it.
+func TestTestsInYAMLRunAJobInGo(t *testing.T) {
+	t.Parallel()
+	job := batch.NewJob("ledger").
+		Parameter(batch.Parameter{Name: "input", Type: core.TypePath}).
+		Step("load", batch.Chunk{
+			Size:    2,
+			Reader:  batch.Use("csv", batch.Config{"path": "${params.input}", "item": batch.Config{"id": "int", "name": "string"}}),
+			Writers: []batch.Component{batch.Use("table", batch.Config{"name": "ledger", "create": true})},
+		})
+	app, err := cli.NewCommand(batch.Jobs(job))
+	require.NoError(t, err)
+	dir := t.TempDir()
+	path := filepath.Join(dir, "ledger_test.yaml")
+	text := `job: ledger
+tests:
+- name: lines are loaded
+  params: {input: in.csv}
+  files: {in.csv: [{id: 1, name: tea}]}
+  expect: {tables: {ledger: [{id: 1, name: tea}]}}
+- name: data beside the test
+  params: {input: data/in.csv}
+  with: [data]
+  expect: {tables: {ledger: [{id: 2, name: ink}]}}
+`
+	require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+	require.NoError(t, os.Mkdir(filepath.Join(dir, "data"), 0o700))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "data/in.csv"), []byte("id,name\n2,ink\n"), 0o600))
+	run := func() (int, string) {
+		var out, errs strings.Builder
+		code := command.Main(t.Context(), app, []string{"test", path}, strings.NewReader(""), &out, &errs)
+		return code, out.String() + errs.String()
+	}
+	code, out := run()
+	require.Zero(t, code, out)
+	require.Contains(t, out, "2 passed, 0 failed")
+	require.NoError(t, os.WriteFile(path, []byte(strings.Replace(text, "job: ledger", "job: leger", 1)), 0o600))
+	code, out = run()
+	require.Equal(t, 2, code)
+	require.Contains(t, out, "leger")
 }

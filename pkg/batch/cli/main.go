@@ -58,7 +58,7 @@ func open(ctx context.Context, s batch.Settings, opts ...fx.Option) (*command.Se
 	if err != nil {
 		return nil, err
 	}
-	return &command.Session{Service: a.Service, Tasks: a.Tasks, Provider: provider, Work: a.Work, Close: a.Close}, nil
+	return &command.Session{Service: a.Service, Tasks: a.Tasks, Provider: provider, Observer: a.Observer, Work: a.Work, Close: a.Close}, nil
 }
 
 func programName() string { return strings.TrimSuffix(filepath.Base(os.Args[0]), ".exe") }

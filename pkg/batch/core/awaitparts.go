@@ -40,7 +40,7 @@ func (r *StepRun) awaitParts(ctx context.Context, longest time.Duration) error {
 			return err
 		case open == 0:
 			return nil
-		case r.Data.MayPark:
+		case r.Data.MayPark, r.IsLeft():
 			return ErrParked
 		}
 		if err := r.Pause(ctx, NextLook(time.Since(begin), longest), stopping); err != nil {
@@ -50,7 +50,7 @@ func (r *StepRun) awaitParts(ctx context.Context, longest time.Duration) error {
 }
 
 // Pause waits for a time between two looks at what the step waits for. A request to stop ends it
-// early, unless the caller has heard of it (stopped); the end of ctx is an error, its cause.
+// early, unless the caller has heard of it (stopped), and so does LeaveSignal; the end of ctx is an error, its cause.
 func (r *StepRun) Pause(ctx context.Context, pause time.Duration, stopped bool) error {
 	stop := r.Services.Stop.Done()
 	if stopped {
@@ -62,7 +62,19 @@ func (r *StepRun) Pause(ctx context.Context, pause time.Duration, stopped bool) 
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	case <-stop:
+	case <-r.left():
 	case <-timer.C:
+	}
+	return nil
+}
+
+// IsLeft reports whether the step is to be given back while it waits (LeaveSignal).
+func (r *StepRun) IsLeft() bool { return StopOn(r.left()).Requested() }
+
+// left is the channel of the LeaveSignal; nil: the step has none.
+func (r *StepRun) left() <-chan struct{} {
+	if signal, ok := r.Services.Stop.(LeaveSignal); ok {
+		return signal.Left()
 	}
 	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -67,6 +68,31 @@ type InstanceCompleteError struct{ Execution JobExecution }
 // Error names the execution that completed.
 func (e *InstanceCompleteError) Error() string {
 	return fmt.Sprintf("job %s is already complete with these parameters (execution %d)", e.Execution.JobName, e.Execution.ID)
+}
+
+// FormerInstanceError refuses a new instance whose parameters named another one in versions that read a timestamp without an
+// offset as UTC, whatever the time zone of the job (rule D5).
+type FormerInstanceError struct {
+	JobName   string
+	Execution JobExecutionID // the newest of the other instance
+	Status    Status
+	Params    Parameters // of the launch
+}
+
+// Error names the execution, and what to write for either instance.
+func (e *FormerInstanceError) Error() string {
+	var now, before []string
+	for _, p := range e.Params.All() {
+		if p.Former == nil {
+			continue
+		}
+		now = append(now, p.Name+"="+p.Text())
+		p.Value = p.Former
+		before = append(before, p.Name+"="+p.Text())
+	}
+	return fmt.Sprintf("job %s: execution %d, %s, was launched with these parameters by an earlier version, which read a timestamp without an offset as UTC; "+
+		"it is now a time of the job's timezone, and another instance: write %s for the instance of execution %d, or %s for the new one",
+		e.JobName, e.Execution, e.Status, strings.Join(before, " "), e.Execution, strings.Join(now, " "))
 }
 
 // AlreadyRunningError refuses to run an instance that another owner runs (L1).

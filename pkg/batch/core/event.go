@@ -82,6 +82,15 @@ func (all observers) Enter(ctx context.Context, e Event) context.Context {
 	return ctx
 }
 
+// ReadFigures implements FiguresReader for those of the observers that do.
+func (all observers) ReadFigures(read FiguresFunc) {
+	for _, o := range all {
+		if reader, ok := o.(FiguresReader); ok {
+			reader.ReadFigures(read)
+		}
+	}
+}
+
 // guard reports a panic of an observer to the others, or to the log of the process where
 // there are none. A panic over the report itself is reported by no one.
 func (all observers) guard(ctx context.Context, failed int, e Event, observe func()) {
@@ -218,10 +227,13 @@ type (
 		Machine string
 		Move    string
 		ID      int64
+		Key     string // of a row that has a key which is not a number, such as a UUID; ID is 0 then
 		To      Status
 		Current Status
 		Answer  Answer
 		Trigger string
+		// Early says of a rejected move that it came too early (rule SM2): not a fault.
+		Early bool
 		// Race says that several processes try the same move, of which one is to succeed: the
 		// others' answer is not a fault.
 		Race bool
@@ -256,6 +268,8 @@ type (
 	// WorkerStarted: this process works from now on, with the name that tasks and the list of
 	// workers have.
 	WorkerStarted struct{ Worker string }
+	// ServerStarted: this process serves the API from now on, at an address HOST:PORT.
+	ServerStarted struct{ Address string }
 	// HeartbeatFailed: a heartbeat did not reach the database.
 	HeartbeatFailed struct {
 		Execution JobExecutionID // 0: it is that of a worker for all its tasks
@@ -309,6 +323,7 @@ func (EndNotRecorded) event()  {}
 func (ObserverFailed) event()  {}
 func (OwnerLost) event()       {}
 func (WorkerStarted) event()   {}
+func (ServerStarted) event()   {}
 func (HeartbeatFailed) event() {}
 func (DeciderMissing) event()  {}
 func (ComponentLate) event()   {}

@@ -15,7 +15,13 @@ import (
 const (
 	MaxContextBytes  = 64 << 10
 	MaxPositionBytes = 8 << 10
+	// MaxFilesBytes is the limit of the value under FilesKey, which does not count for MaxContextBytes.
+	MaxFilesBytes = 8 << 20
 )
+
+// FilesKey is the key of a step's context under which a reader keeps the list of its files. It is put once, when the
+// step begins, and may be as long as MaxFilesBytes: a context is only written where it changed.
+const FilesKey = "surfin.files"
 
 // contextVersion is the format of a stored ExecutionContext. Newer formats are
 // refused: an older binary must not misread them.
@@ -194,7 +200,7 @@ func (c *ExecutionContext) Clone() *ExecutionContext {
 	return &ExecutionContext{values: maps.Clone(c.values), changed: maps.Clone(c.changed)}
 }
 
-// Encode returns the stored form. Beyond MaxContextBytes it fails and names the
+// Encode returns the stored form. Beyond MaxContextBytes, without the value of FilesKey, it fails and names the
 // largest key.
 func (c *ExecutionContext) Encode() ([]byte, error) {
 	if len(c.values) == 0 {
@@ -204,8 +210,12 @@ func (c *ExecutionContext) Encode() ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("execution context: %w", err)
 	}
-	if len(data) > MaxContextBytes {
-		return nil, fmt.Errorf("execution context: %w: %d bytes, allowed %d; the largest key is %q", ErrContextTooLarge, len(data), MaxContextBytes, c.largest())
+	files := len(c.values[FilesKey].Text)
+	if files > MaxFilesBytes {
+		return nil, fmt.Errorf("execution context: %w: %d bytes under %q, allowed %d", ErrContextTooLarge, files, FilesKey, MaxFilesBytes)
+	}
+	if len(data)-files > MaxContextBytes {
+		return nil, fmt.Errorf("execution context: %w: %d bytes, allowed %d; the largest key is %q", ErrContextTooLarge, len(data)-files, MaxContextBytes, c.largest())
 	}
 	return data, nil
 }
@@ -216,7 +226,7 @@ var ErrContextTooLarge = errors.New("too large")
 func (c *ExecutionContext) largest() string {
 	longest, name := -1, ""
 	for _, key := range c.Keys() {
-		if n := len(c.values[key].Text); n > longest {
+		if n := len(c.values[key].Text); n > longest && key != FilesKey {
 			longest, name = n, key
 		}
 	}

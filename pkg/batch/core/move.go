@@ -3,8 +3,16 @@ package core
 import (
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
+	"strconv"
 )
+
+// StateType is what the states of a machine may be: texts or integers, such as an enumeration
+// that a table keeps as a number.
+type StateType interface {
+	~string | ~int | ~int8 | ~int16 | ~int32 | ~int64 | ~uint8 | ~uint16 | ~uint32
+}
 
 // Intent says what a move means for the owner of a row.
 type Intent string
@@ -21,24 +29,18 @@ const (
 )
 
 // Move is a named line of a transition table. It leads from any of From to To. Only a
-// move of IntentTake may lead back to a state: it raises the epoch, and within an epoch
-// states only move forward.
+// move of IntentTake may lead from a state to itself: it raises the epoch. In the machines of
+// the framework states only move forward within an epoch; one of an application may have circles.
 //
 // Trigger, Guard and Prevents are for people: what asks for the move, what the UPDATE
 // compares besides the state, and what it prevents. Nothing acts on them.
-type Move[S ~string] struct {
+type Move[S StateType] struct {
 	Name   string
 	From   []S
 	To     S
 	Intent Intent
 
 	Trigger, Guard, Prevents string
-}
-
-// Because returns the move with its texts.
-func (m Move[S]) Because(trigger, guard, prevents string) Move[S] {
-	m.Trigger, m.Guard, m.Prevents = trigger, guard, prevents
-	return m
 }
 
 // Mark is the last move of a row and the epoch in which it was made, before the move
@@ -52,8 +54,8 @@ type Mark struct {
 type Answer string
 
 // The answers. Duplicate is the answer to a move that the row has just made, in the same
-// epoch: the reply to it may have been lost. Rejected is the answer to every other move
-// that is not in the table.
+// epoch: the reply to it may have been lost; and in an application's machine to one that the row
+// has passed (rule SM2). Rejected is the answer to every other move that is not in the table.
 const (
 	Applied   Answer = "applied"
 	Duplicate Answer = "duplicate"
@@ -63,7 +65,7 @@ const (
 // Machine is a transition table. The guarded UPDATE of the repository, the table of the
 // documentation and the tests all read it; nothing else decides which status may follow
 // which.
-type Machine[S ~string] struct {
+type Machine[S StateType] struct {
 	name  string
 	moves []Move[S]
 }
@@ -72,7 +74,7 @@ type Machine[S ~string] struct {
 // where a move has no name, comes from nowhere or leads to nowhere, where two moves have one
 // name, and where a move that does not raise the epoch leads to
 // a state that it starts from.
-func NewMachine[S ~string](name string, moves ...Move[S]) (Machine[S], error) {
+func NewMachine[S StateType](name string, moves ...Move[S]) (Machine[S], error) {
 	var errs []error
 	seen := map[string]bool{}
 	for _, m := range moves {
@@ -80,14 +82,33 @@ func NewMachine[S ~string](name string, moves ...Move[S]) (Machine[S], error) {
 			errs = append(errs, fmt.Errorf("machine %s: move %s is there twice", name, m.Name))
 		}
 		seen[m.Name] = true
-		if m.Name == "" || len(m.From) == 0 || m.To == "" {
-			errs = append(errs, fmt.Errorf("machine %s: move %q leads from %v to %q: name, from and to are required", name, m.Name, m.From, m.To))
+		// The first state of an enumeration is 0: only a text can be absent.
+		if m.Name == "" || len(m.From) == 0 || reflect.ValueOf(m.To).Kind() == reflect.String && StateText(m.To) == "" {
+			errs = append(errs, fmt.Errorf("machine %s: move %q leads from %v to %q: name, from and to are required", name, m.Name, StateTexts(m.From), StateText(m.To)))
 		}
 		if m.Intent != IntentTake && slices.Contains(m.From, m.To) {
-			errs = append(errs, fmt.Errorf("machine %s: move %s leads from %s to %s and does not raise the epoch", name, m.Name, m.To, m.To))
+			errs = append(errs, fmt.Errorf("machine %s: move %s leads from %s to %s and does not raise the epoch", name, m.Name, StateText(m.To), StateText(m.To)))
 		}
 	}
 	return Machine[S]{name: name, moves: moves}, errors.Join(errs...)
+}
+
+// StateText returns the name of a state: the text itself; of an integer what its String says,
+// else its digits.
+func StateText[S StateType](state S) string {
+	if v := reflect.ValueOf(state); v.Kind() == reflect.String {
+		return v.String()
+	}
+	return fmt.Sprint(state)
+}
+
+// StateTexts returns the names of states.
+func StateTexts[S StateType](states []S) []string {
+	texts := make([]string, len(states))
+	for i, s := range states {
+		texts[i] = StateText(s)
+	}
+	return texts
 }
 
 // Name returns the machine's label.
@@ -116,6 +137,53 @@ func (m Machine[S]) Answer(move string, epoch int64, state S, last Mark) Answer 
 		return Applied
 	}
 	return Rejected
+}
+
+// Relation says how a state is related to the target of a move that does not start from it.
+type Relation string
+
+// The relations (rule SM2). A row that has passed the target, or rests, has nothing to do; one
+// that is early may come to the state from which the move leads.
+const (
+	Passed    Relation = "passed"    // the target itself, or a state that follows it and does not lead back
+	Rests     Relation = "rests"     // no move leads from the state
+	Early     Relation = "early"     // moves lead from the state to the target
+	Unrelated Relation = "unrelated" // neither, or the state is not in the table
+)
+
+// Relation relates a state to the target of a move. Each pair is judged alone: a circle in one
+// part of the table says nothing about the other parts.
+func (m Machine[S]) Relation(state, target S) Relation {
+	ahead := m.reach(state)
+	switch {
+	case !m.knows(state):
+		return Unrelated
+	case len(ahead) == 0:
+		return Rests
+	case state == target || m.reach(target)[state] && !ahead[target]:
+		return Passed
+	case ahead[target]:
+		return Early
+	}
+	return Unrelated
+}
+
+func (m Machine[S]) knows(state S) bool {
+	return slices.ContainsFunc(m.moves, func(mv Move[S]) bool { return mv.To == state || slices.Contains(mv.From, state) })
+}
+
+// reach returns the states to which moves lead from a state, over others as well.
+func (m Machine[S]) reach(from S) map[S]bool {
+	reached := map[S]bool{}
+	for todo := []S{from}; len(todo) > 0; todo = todo[1:] {
+		for _, mv := range m.moves {
+			if slices.Contains(mv.From, todo[0]) && !reached[mv.To] {
+				reached[mv.To] = true
+				todo = append(todo, mv.To)
+			}
+		}
+	}
+	return reached
 }
 
 // The moves of job and step executions.
@@ -180,6 +248,8 @@ func MoveTo(to Status) Move[Status] {
 type TransitionError struct {
 	Machine string
 	ID      int64
+	// Key is the row's key as a text, where it is not a number (and ID is 0): such as a UUID.
+	Key     string
 	Move    string
 	From    []Status // allowed
 	To      Status
@@ -188,6 +258,9 @@ type TransitionError struct {
 	// Epoch is that of the guard, or of the row where the move has no guard.
 	Epoch  int64
 	Reason string // such as "lost owner"
+	// Early says that the row, or its absence, may still lead to a state from which the move
+	// starts: the same move may succeed later (rule SM2). Executions and tasks are never early.
+	Early bool
 }
 
 // Error says what was refused, and why.
@@ -196,7 +269,11 @@ func (e *TransitionError) Error() string {
 	if current == "" {
 		current = "no such row"
 	}
-	msg := fmt.Sprintf("%s %d: transition to %s refused: it is %s, allowed from %v", e.Machine, e.ID, e.To, current, e.From)
+	row := e.Key
+	if row == "" {
+		row = strconv.FormatInt(e.ID, 10)
+	}
+	msg := fmt.Sprintf("%s %s: transition to %s refused: it is %s, allowed from %v", e.Machine, row, e.To, current, e.From)
 	if e.Reason != "" {
 		msg += " (" + e.Reason + ")"
 	}

@@ -84,6 +84,39 @@ func TestAMoveInACycleIsADuplicateOnlyWhereItWasTheLastOne(t *testing.T) {
 	}
 }
 
+// A circle in one corner of a table says nothing about the other pairs of states.
+func TestEachPairOfStatesIsJudgedAlone(t *testing.T) {
+	t.Parallel()
+	type state int
+	const (
+		created state = iota
+		reserved
+		paid
+		sent
+		lost
+		elsewhere
+	)
+	m, err := core.NewMachine("order",
+		core.Move[state]{Name: "reserve", From: []state{created}, To: reserved},
+		core.Move[state]{Name: "release", From: []state{reserved}, To: created, Intent: core.IntentTake},
+		core.Move[state]{Name: "pay", From: []state{reserved}, To: paid},
+		core.Move[state]{Name: "send", From: []state{paid}, To: sent},
+		core.Move[state]{Name: "lose", From: []state{created, reserved}, To: lost})
+	require.NoError(t, err, "0 is a state")
+	for _, c := range []struct {
+		at, target state
+		want       core.Relation
+	}{
+		{created, reserved, core.Early}, {reserved, created, core.Early}, {reserved, reserved, core.Passed},
+		{created, sent, core.Early}, {paid, reserved, core.Passed}, {paid, created, core.Passed}, {paid, paid, core.Passed},
+		{paid, lost, core.Unrelated}, {sent, created, core.Rests}, {sent, sent, core.Rests}, {lost, paid, core.Rests}, {elsewhere, paid, core.Unrelated},
+	} {
+		require.Equal(t, c.want, m.Relation(c.at, c.target), c)
+	}
+	require.Contains(t, m.Table(), "| pay | 1 | 2 |")
+	require.Contains(t, m.Diagram(), "    3 --> [*]\n")
+}
+
 func TestAnEarlierMoveIsReadFromARejection(t *testing.T) {
 	t.Parallel()
 	refused := core.TransitionError{Current: core.StatusCompleted, Epoch: 3, Last: core.Mark{Move: core.MoveComplete, Epoch: 3}}

@@ -25,16 +25,16 @@ func (m Machine[S]) Diagram() string {
 		}
 	}
 	if len(states) > 0 {
-		fmt.Fprintf(&b, "    [*] --> %s\n", states[0])
+		fmt.Fprintf(&b, "    [*] --> %s\n", StateText(states[0]))
 	}
 	for _, move := range m.moves {
 		for _, from := range move.From {
-			fmt.Fprintf(&b, "    %s --> %s: %s\n", from, move.To, move.Name)
+			fmt.Fprintf(&b, "    %s --> %s: %s\n", StateText(from), StateText(move.To), move.Name)
 		}
 	}
 	for _, s := range states {
 		if !leads[s] {
-			fmt.Fprintf(&b, "    %s --> [*]\n", s)
+			fmt.Fprintf(&b, "    %s --> [*]\n", StateText(s))
 		}
 	}
 	return b.String()
@@ -46,11 +46,7 @@ func (m Machine[S]) Table() string {
 	var b strings.Builder
 	b.WriteString("| move | from | to | trigger | guard | prevents | intent |\n|---|---|---|---|---|---|---|\n")
 	for _, move := range m.moves {
-		from := make([]string, len(move.From))
-		for i, s := range move.From {
-			from[i] = string(s)
-		}
-		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s | %s |\n", move.Name, strings.Join(from, ", "), move.To,
+		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s | %s |\n", move.Name, strings.Join(StateTexts(move.From), ", "), StateText(move.To),
 			move.Trigger, move.Guard, move.Prevents, move.Intent)
 	}
 	return b.String()

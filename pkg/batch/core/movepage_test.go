@@ -13,7 +13,7 @@ func TestAMachineIsDrawnFromItsTable(t *testing.T) {
 	t.Parallel()
 	type state string
 	m, err := core.NewMachine("light",
-		core.Move[state]{Name: "on", From: []state{"OFF"}, To: "ON", Intent: core.IntentBegin}.Because("a switch", "", "a second switch"),
+		core.Move[state]{Name: "on", From: []state{"OFF"}, To: "ON", Intent: core.IntentBegin, Trigger: "a switch", Prevents: "a second switch"},
 		core.Move[state]{Name: "break", From: []state{"OFF", "ON"}, To: "BROKEN", Intent: core.IntentEnd},
 		core.Move[state]{Name: "mend", From: []state{"BROKEN"}, To: "OFF", Intent: core.IntentTake})
 	require.NoError(t, err)

@@ -43,13 +43,16 @@ type Parameter struct {
 	Type        ParameterType
 	Value       any // of the Go type that belongs to Type
 	Identifying bool
+	// Former is the value that versions before this one made of the text: they read a local timestamp as UTC, whatever
+	// the time zone of the job (rule D5). nil if it is the same value. It is not stored.
+	Former any
 	// Path is where a path is, absolute: its Value is relative to the folder of the job file
 	// where it is inside of it (rule L1a). Empty: the parameter is of another type.
 	Path string
 }
 
 // ParseParameter reads text as a value of type t. The result's Canonical text
-// parses to the same value again.
+// parses to the same value again. A timestamp without an offset is UTC: see [ParameterSpec.Parse].
 func ParseParameter(t ParameterType, text string) (any, error) {
 	switch t {
 	case TypeString, TypePath:
@@ -93,7 +96,7 @@ func ParseParameter(t ParameterType, text string) (any, error) {
 	case TypeDate:
 		return row.ParseDate(text)
 	case TypeTimestamp:
-		return parseTimestamp(text)
+		return row.ParseTimestamp(text, nil)
 	case TypeDuration:
 		v, err := time.ParseDuration(text)
 		if err != nil {
@@ -102,15 +105,6 @@ func ParseParameter(t ParameterType, text string) (any, error) {
 		return v, nil
 	}
 	return nil, fmt.Errorf("parameter type %q is unknown (allowed: %v)", t, ParameterTypes())
-}
-
-func parseTimestamp(text string) (any, error) {
-	for _, layout := range []string{time.RFC3339Nano, "2006-01-02T15:04:05", "2006-01-02 15:04:05"} {
-		if v, err := time.Parse(layout, text); err == nil {
-			return v.UTC().Truncate(time.Microsecond), nil
-		}
-	}
-	return nil, fmt.Errorf("%q is not a timestamp (such as 2026-11-20T08:30:00Z)", text)
 }
 
 // Canonical returns the one text of the value: the form that is stored and
@@ -238,6 +232,22 @@ func (ps Parameters) Key() string { return ps.keyWithout("") }
 // which repeats none.
 func (ps Parameters) BaseKey() string { return ps.keyWithout(AgainName) }
 
+// FormerKey is the Key that versions before this one gave the instance, which read a local timestamp as UTC; "" if
+// it is the same (rule D5).
+func (ps Parameters) FormerKey() string {
+	changed := false
+	former := Parameters{list: ps.All()}
+	for i := range former.list {
+		if p := &former.list[i]; p.Former != nil && p.Identifying {
+			p.Value, changed = p.Former, true
+		}
+	}
+	if !changed {
+		return ""
+	}
+	return former.Key()
+}
+
 func (ps Parameters) keyWithout(name string) string {
 	h := sha256.New()
 	for _, p := range ps.list {
@@ -269,8 +279,31 @@ type ParameterSpec struct {
 	Pattern  string   // regular expression for string and path
 	Enum     []string // canonical texts; empty: any
 	Min, Max any      // of the Go type of Type; nil: no limit
+	// Zone is the time zone of the job: a timestamp without an offset is a time there; nil is UTC (rule D5).
+	Zone *time.Location
+	// FormerDefault is the default as Parameter.Former has it; nil if it is Default.
+	FormerDefault any
 	// Folder is where a relative path begins, and what it is stored relative to: the folder
 	// of the job file, absolute. Empty: the job is in no file on the disk, and its paths
 	// begin at the working directory.
 	Folder string
+}
+
+// Parse reads text as a value of the parameter: a timestamp without an offset is a time of the job's time zone.
+func (s *ParameterSpec) Parse(text string) (any, error) {
+	if s.Type == TypeTimestamp {
+		return row.ParseTimestamp(text, s.Zone)
+	}
+	return ParseParameter(s.Type, text)
+}
+
+// Former returns what versions before this one read of the text; nil if it is the same value.
+func (s *ParameterSpec) Former(text string, value any) any {
+	if s.Type != TypeTimestamp || s.Zone == nil {
+		return nil
+	}
+	if former, err := ParseParameter(s.Type, text); err == nil && former != value {
+		return former
+	}
+	return nil
 }

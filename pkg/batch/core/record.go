@@ -273,6 +273,9 @@ const LostOwner = "lost owner"
 // whose key the launch of that job waits (rule L12).
 const WaitsKey = "surfin.waits_for"
 
+// OutcomeKey is the key of the context of a parked step of `finally` under which the outcome of the flow is.
+const OutcomeKey = "surfin.outcome"
+
 // TasksKey is the key of the context of a step that submits tasks under which the number of
 // their group is.
 const TasksKey = "surfin.tasks"

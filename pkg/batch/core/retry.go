@@ -17,7 +17,21 @@ type Retry struct {
 	Limit int
 	// Retryable classifies errors; nil asks the error itself.
 	Retryable func(error) bool
-	Backoff   config.Backoff
+	// Unasked returns the class of an error that says itself that it is retryable, and was not asked since
+	// that class is known; "": that is not so. It may be nil.
+	Unasked func(error) string
+	Backoff config.Backoff
+}
+
+// Noted adds to a failure that its own word about a retry was not asked.
+func (r Retry) Noted(err error) error {
+	if err == nil || r.Limit == 0 || r.Unasked == nil {
+		return err
+	}
+	if class := r.Unasked(err); class != "" {
+		return fmt.Errorf("%w (it says itself that it may be tried again, which is not asked, since its class %s is known: list %[2]s in retry.errors)", err, class)
+	}
+	return err
 }
 
 // Allows reports whether attempt n (1-based), which failed with err, may be followed by

@@ -81,6 +81,14 @@ type ReleaseSignal interface {
 	Releasing() bool
 }
 
+// LeaveSignal is a StopSignal of a step made of other steps or jobs. It can be given back while it waits for
+// work of other processes, and only then: it returns ErrParked.
+type LeaveSignal interface {
+	StopSignal
+	// Left returns a channel that is closed when the step is to be given back.
+	Left() <-chan struct{}
+}
+
 // StopOn returns the signal of a channel that the caller closes; nil: it is never
 // closed. Request does nothing.
 func StopOn(channel <-chan struct{}) StopSignal { return stopChannel(channel) }

@@ -2,6 +2,7 @@ package core
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -36,6 +37,45 @@ type Outcome struct {
 	Step string
 	// Settles is as in StepExecution.
 	Settles bool
+}
+
+// keptOutcome is what is stored under OutcomeKey.
+type keptOutcome struct {
+	Outcome Outcome `json:"outcome"`
+	Gate    string  `json:"gate,omitempty"`
+}
+
+// maxKeptMessage bounds the message that is kept with an outcome, in bytes.
+const maxKeptMessage = 8 << 10
+
+// EncodeOutcome is what is stored under OutcomeKey: the outcome of a flow, and what its gate said.
+func EncodeOutcome(out Outcome, gate string) (string, error) {
+	if len(out.Message) > maxKeptMessage {
+		out.Message = strings.ToValidUTF8(out.Message[:maxKeptMessage], "") + "…"
+	}
+	text, err := json.Marshal(keptOutcome{out, gate})
+	if err != nil {
+		return "", fmt.Errorf("keep the outcome of the flow: %w", err)
+	}
+	return string(text), nil
+}
+
+// TakeOutcome takes what EncodeOutcome made out of the context of a parked step; false: it has none.
+func TakeOutcome(c *ExecutionContext) (out Outcome, gate string, ok bool, err error) {
+	if c == nil {
+		return out, "", false, nil
+	}
+	stored, ok := c.Get(OutcomeKey)
+	if !ok {
+		return out, "", false, nil
+	}
+	c.Delete(OutcomeKey)
+	var kept keptOutcome
+	text, _ := stored.(string)
+	if err := json.Unmarshal([]byte(text), &kept); err != nil {
+		return out, "", false, fmt.Errorf("the outcome of the flow in the step's context, %s: %w", OutcomeKey, err)
+	}
+	return kept.Outcome, kept.Gate, true, nil
 }
 
 // Condition is a question about a run: a bare expression of the job file, or a Go

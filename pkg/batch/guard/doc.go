@@ -1,9 +1,10 @@
 // Package guard moves rows of a table from state to state by one guarded UPDATE (rules
-// D3, R3): a caller that finds no row has lost, or comes a second time, and the answer says which. The
-// framework's tasks move by it, and an application may let its own rows move by it, such
-// as orders that events come for twice and out of order.
+// D3, R3, SM1 to SM6): a caller that finds no row has lost, or comes a second time, and the answer
+// says which. The framework's tasks move by it, and an application may let its own rows move by it,
+// such as orders that events come for twice and out of order.
 //
-// A table that rows of it move in has these columns, and any others:
+// The states are texts or integers. A table has these columns, and any others, unless WithColumns
+// says otherwise: all but a key and the state are optional.
 //
 //	id           bigint PRIMARY KEY
 //	state        text NOT NULL
@@ -13,8 +14,7 @@
 //	last_move    text NOT NULL DEFAULT ''
 //	last_epoch   bigint NOT NULL DEFAULT 0
 //
-// Request.Set writes the others, such as updated_at, in the same UPDATE. Rows that are known
-// by another key, such as a UUID, have it in a column of its own.
+// Request.Set writes the others, such as updated_at, in the same UPDATE.
 //
 // It imports core and tx.
 package guard

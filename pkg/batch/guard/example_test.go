@@ -12,14 +12,9 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// An order is paid once, however often it is told.
+// An order is paid once, however often the event arrives.
 func Example() {
 	ctx := context.Background()
-	must := func(err error) {
-		if err != nil {
-			panic(err)
-		}
-	}
 	dir, err := os.MkdirTemp("", "guard")
 	must(err)
 	defer func() { must(os.RemoveAll(dir)) }()

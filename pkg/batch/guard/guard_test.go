@@ -17,7 +17,12 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-func TestMain(m *testing.M) { os.Exit(testdb.Main(m)) }
+func TestMain(m *testing.M) {
+	if url := os.Getenv(payerURL); url != "" {
+		os.Exit(payer(url))
+	}
+	os.Exit(testdb.Main(m))
+}
 
 // each runs f on a database of either kind.
 func each(t *testing.T, f func(t *testing.T, db tx.Database)) {

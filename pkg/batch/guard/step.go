@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
@@ -25,7 +26,7 @@ const notOne = "a step of the move did not return one row"
 
 // withSteps makes one statement of an UPDATE and the steps. Where a step returns another
 // number of rows than one, a cast fails, and with it the whole statement.
-func withSteps(update *statement, steps []Step, into []any) (*statement, []any) {
+func withSteps(update *statement, steps []Step, returned []string, into []any) (*statement, []any) {
 	s := &statement{}
 	s.add("WITH moved AS (" + update.sql.String() + " RETURNING *)").arg(update.args...)
 	columns, from := "", ""
@@ -37,15 +38,15 @@ func withSteps(update *statement, steps []Step, into []any) (*statement, []any) 
 		from += " LEFT JOIN " + name + " ON true"
 		into = append(append(into, &checked[i]), step.Into...)
 	}
-	s.add(" SELECT moved.state_before, moved.state, moved.epoch, moved.version" + columns + " FROM moved" + from)
+	s.add(" SELECT moved." + strings.Join(returned, ", moved.") + columns + " FROM moved" + from)
 	return s, into
 }
 
 // steps are done one after the other.
-func (t *Table[S]) steps(ctx context.Context, r Request) error {
+func (t *Table[S]) steps(ctx context.Context, key any, r Request) error {
 	for _, step := range r.With {
 		s := &statement{}
-		s.add("WITH moved AS (SELECT * FROM " + t.table + " WHERE id = ?) " + step.SQL).arg(r.ID).arg(step.Args...)
+		s.add("WITH moved AS (SELECT * FROM " + t.table + " WHERE " + t.columns.key() + " = ?) " + step.SQL).arg(key).arg(step.Args...)
 		if err := t.one(ctx, s, step.Into); err != nil {
 			return err
 		}

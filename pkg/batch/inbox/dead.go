@@ -11,6 +11,7 @@ import (
 
 	"github.com/surfin-batch/surfin/internal/gormtx"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/guard"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
@@ -24,17 +25,28 @@ type Events struct {
 
 // NewEvents returns the events of db, whose table has a name that begins with prefix. It does
 // no I/O.
-func NewEvents(db tx.Database, prefix string) *Events { return newEvents(db, prefix, "") }
+func NewEvents(db tx.Database, prefix string) *Events { return newEvents(db, prefix, nil) }
 
-// newEvents knows the quoted name of the table of rows as well.
-func newEvents(db tx.Database, prefix, rows string) *Events {
+// guarded is the table of the rows that events are for.
+type guarded interface {
+	Name() string
+	Columns() guard.Columns
+}
+
+// newEvents knows the table of rows as well, unless it is nil.
+func newEvents(db tx.Database, prefix string, rows guarded) *Events {
+	var table, id, version string
+	if rows != nil {
+		c := rows.Columns()
+		table, id, version = rows.Name(), "r."+db.Dialect().Quote(c.ID), "r."+db.Dialect().Quote(c.Version)
+	}
 	lock := ""
 	if db.Dialect() == tx.Postgres {
 		lock = " FOR UPDATE OF e SKIP LOCKED"
 	}
 	return &Events{
 		db: db, manager: tx.NewManager(db),
-		names: strings.NewReplacer("{event}", db.Dialect().Quote(prefix+"event"), "{audit}", db.Dialect().Quote(prefix+"task_audit"), "{rows}", rows,
+		names: strings.NewReplacer("{event}", db.Dialect().Quote(prefix+"event"), "{audit}", db.Dialect().Quote(prefix+"task_audit"), "{rows}", table, "{row.id}", id, "{row.version}", version,
 			"{now}", gormtx.Now(db.Dialect()), "{later}", gormtx.Later(db.Dialect()), "{skip_locked}", lock),
 	}
 }

@@ -19,11 +19,12 @@ import (
 
 // Inbox keeps the events for the rows of one guarded table, in that table's database. It is
 // safe for concurrent use, by many processes.
-type Inbox[S ~string] struct {
+type Inbox[S core.StateType] struct {
 	*Events
 	rows     *guard.Table[S]
 	options  Options
 	observer core.Observer
+	wrong    error // the error of every call: the table cannot have an inbox
 }
 
 // Options are what an inbox does differently from the defaults.
@@ -42,13 +43,17 @@ type Options struct {
 const longestBackoff = 5 * time.Minute
 
 // New returns the inbox of a table; the table of events has a name that begins with prefix.
-// It does no I/O.
-func New[S ~string](rows *guard.Table[S], prefix string, o Options) *Inbox[S] {
+// It does no I/O. The rows need a key that is an integer and a version (guard.Columns): without
+// them Receive and Process fail.
+func New[S core.StateType](rows *guard.Table[S], prefix string, o Options) *Inbox[S] {
 	o.MaxOffers = cmp.Or(o.MaxOffers, 10)
 	o.TTL = cmp.Or(o.TTL, 72*time.Hour)
 	o.Backoff = cmp.Or(o.Backoff, time.Second)
-	db := rows.Database()
-	return &Inbox[S]{Events: newEvents(db, prefix, rows.Name()), rows: rows, options: o, observer: core.Observers(o.Observer)}
+	b := &Inbox[S]{Events: newEvents(rows.Database(), prefix, rows), rows: rows, options: o, observer: core.Observers(o.Observer)}
+	if c := rows.Columns(); c.ID == "" || c.Version == "" {
+		b.wrong = fmt.Errorf("the inbox of table %s: events wait for a newer version of the row with an id: the table needs guard.Columns.ID (an integer) and Version", rows.Name())
+	}
+	return b
 }
 
 // Event is something that happened to a row, as a sender tells it.
@@ -93,7 +98,7 @@ const (
 // answer is core.Applied, or core.Duplicate where it is stored already, or an ErrOtherEvent
 // where its key is that of an event with another topic, subject or payload.
 func (b *Inbox[S]) Receive(ctx context.Context, e Event) (core.Answer, error) {
-	if err := e.check(); err != nil {
+	if err := errors.Join(b.wrong, e.check()); err != nil {
 		return "", fmt.Errorf("receive event %q: %w", e.DedupeKey, err)
 	}
 	for range mostTries {

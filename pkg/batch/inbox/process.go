@@ -20,7 +20,7 @@ import (
 // it is committed together with the note that the event is processed. Where the answer is a
 // rejection, or an error, what it wrote is undone. A panic is an error; one
 // that exception.Fatal made is the end of the event.
-type Handler[S ~string] func(ctx context.Context, e Event) (guard.Result[S], error)
+type Handler[S core.StateType] func(ctx context.Context, e Event) (guard.Result[S], error)
 
 // Done counts what Process did.
 type Done struct {
@@ -38,7 +38,7 @@ type Done struct {
 // a transaction of the database (tx.ErrTransaction).
 func (b *Inbox[S]) Process(ctx context.Context, topic string, handle Handler[S]) (Done, error) {
 	ctx, err := tx.Apart(ctx, []string{b.db.Name()})
-	if err != nil {
+	if err = errors.Join(b.wrong, err); err != nil {
 		return Done{}, fmt.Errorf("process events of topic %s: %w", topic, err)
 	}
 	var done Done
@@ -69,7 +69,7 @@ func (b *Inbox[S]) Process(ctx context.Context, topic string, handle Handler[S])
 // that it waits for, and its time has come; one that is too old is offered once more, for
 // the last time. It takes the TTL as an argument.
 const offerable = `e.processed_at IS NULL AND e.dead_at IS NULL AND (
-	(e.offer_after < COALESCE((SELECT r.version FROM {rows} r WHERE r.id = e.subject), -1) AND (e.next_offer_at IS NULL OR e.next_offer_at <= {now}))
+	(e.offer_after < COALESCE((SELECT {row.version} FROM {rows} r WHERE {row.id} = e.subject), -1) AND (e.next_offer_at IS NULL OR e.next_offer_at <= {now}))
 	OR (e.offers > 0 AND e.created_at < {later}))`
 
 func (b *Inbox[S]) candidates(ctx context.Context, topic string) (ids []int64, err error) {
@@ -90,7 +90,7 @@ func (b *Inbox[S]) candidates(ctx context.Context, topic string) (ids []int64, e
 }
 
 // offer is one offer of one event.
-type offer[S ~string] struct {
+type offer[S core.StateType] struct {
 	*Inbox[S]
 	topic  string
 	id     int64
@@ -161,7 +161,7 @@ func (o *offer[S]) locked(ctx context.Context, f func(ctx context.Context, e Eve
 		var payload string
 		var at gormtx.Instant
 		var version int64
-		err := o.row(ctx, `SELECT e.subject, e.dedupe_key, e.payload, e.offers + 1, e.created_at, COALESCE((SELECT r.version FROM {rows} r WHERE r.id = e.subject), -1)
+		err := o.row(ctx, `SELECT e.subject, e.dedupe_key, e.payload, e.offers + 1, e.created_at, COALESCE((SELECT {row.version} FROM {rows} r WHERE {row.id} = e.subject), -1)
 			FROM {event} e WHERE e.id = ? AND `+offerable+"{skip_locked}",
 			o.id, -o.options.TTL.Microseconds()).Scan(&e.Subject, &e.DedupeKey, &payload, &e.Offers, &at, &version)
 		if errors.Is(err, sql.ErrNoRows) {

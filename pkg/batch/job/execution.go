@@ -103,11 +103,10 @@ func (r *run) work(ctx, leaseCtx context.Context) (core.Outcome, error) {
 	defer endCleanup()
 	var out core.Outcome
 	listeners, err := r.listeners(ctx)
-	if err == nil {
-		out, err = r.flowInTime(ctx, listeners)
-	}
-	if errors.Is(err, core.ErrLostOwner) {
-		return out, errors.Join(err, listeners.close(cleanupCtx))
+	if err != nil {
+		out, err = r.after(cleanupCtx, out, err)
+	} else {
+		out, err = r.flowAndAfter(ctx, cleanupCtx, listeners)
 	}
 	if errors.Is(err, core.ErrParked) { // they are made anew when it is resumed
 		if closing := listeners.close(cleanupCtx); closing != nil {
@@ -115,11 +114,25 @@ func (r *run) work(ctx, leaseCtx context.Context) (core.Outcome, error) {
 		}
 		return out, core.ErrParked
 	}
+	return listeners.after(cleanupCtx, r, out, err)
+}
+
+// flowAndAfter walks the flow and runs what comes after it: only that, if the execution was given back there.
+func (r *run) flowAndAfter(ctx, cleanupCtx context.Context, listeners *listeners) (core.Outcome, error) {
+	parked, out, err := r.parkedFinally()
+	if parked != nil && err == nil {
+		return r.resumeFinally(cleanupCtx, *parked, out)
+	}
+	if err == nil {
+		out, err = r.flowInTime(ctx, listeners)
+	}
+	if errors.Is(err, core.ErrLostOwner) || errors.Is(err, core.ErrParked) {
+		return out, err
+	}
 	if r.wasStopped(ctx, err) {
 		out, err = stopped("stopped on request"), nil
 	}
-	out, err = r.after(cleanupCtx, out, err)
-	return listeners.after(cleanupCtx, r, out, err)
+	return r.after(cleanupCtx, out, err)
 }
 
 // cleanupCtx returns the context of what comes after the flow. It ends with the

@@ -21,6 +21,11 @@ func (r *run) after(ctx context.Context, out core.Outcome, failure error) (core.
 	if len(r.job.Finally.Elements) == 0 {
 		return out, failure
 	}
+	return r.finally(ctx, out, failure, nil)
+}
+
+// finally runs those steps. parked is the step with which another process gave the execution back; nil: none.
+func (r *run) finally(ctx context.Context, out core.Outcome, failure error, parked *core.StepExecution) (core.Outcome, error) {
 	if overdue := r.lease.Err(); overdue != nil { // nothing may begin
 		err := fmt.Errorf("finally: not begun: %w", overdue)
 		out.Message = joinText(out.Message, err.Error())
@@ -28,28 +33,61 @@ func (r *run) after(ctx context.Context, out core.Outcome, failure error) (core.
 	}
 	r.ended = &out
 	w := &walk{run: r, port: &live{r}, flow: r.job.Finally, id: core.FlowFinally}
+	if parked != nil {
+		w.last = r.progress.lastBefore(parked.Visit)
+	}
 	var errs []error
 	for _, at := range r.job.Finally.Elements {
 		e, ok := at.(*core.StepElement)
 		if !ok {
 			errs = append(errs, fmt.Errorf("finally: element %s: a %T cannot be run there", at.ElementName(), at))
+			out.Message = joinText(out.Message, errs[len(errs)-1].Error())
 			continue
 		}
-		if err := w.visitFinally(ctx, e); err != nil {
+		err := w.visitFinally(ctx, e, parked)
+		if errors.Is(err, core.ErrParked) {
+			return out, core.ErrParked
+		}
+		if err != nil { // a step has no record that could show it
 			errs = append(errs, fmt.Errorf("finally: %w", err))
+			out.Message = joinText(out.Message, errs[len(errs)-1].Error())
 		}
 	}
 	err := errors.Join(errs...)
 	if errors.Is(err, core.ErrLostOwner) {
 		return out, errors.Join(failure, err)
 	}
-	if err != nil { // a step has no record that could show it
-		out.Message = joinText(out.Message, err.Error())
-		if failure != nil {
-			failure = errors.Join(failure, err)
-		}
+	if err != nil && failure != nil {
+		failure = errors.Join(failure, err)
 	}
 	return out, failure
+}
+
+// parkedFinally is the step of `finally` with which the execution was given back, and the outcome of its flow;
+// nil: it was parked elsewhere.
+func (r *run) parkedFinally() (*core.StepExecution, core.Outcome, error) {
+	if !r.continues() {
+		return nil, core.Outcome{}, nil
+	}
+	for i := range r.resumed.Steps {
+		s := &r.resumed.Steps[i]
+		if s.Visit.Flow != core.FlowFinally {
+			continue
+		}
+		out, gate, ok, err := core.TakeOutcome(s.Context)
+		if err == nil && !ok {
+			err = fmt.Errorf("step %s of finally was parked without the outcome of the flow", s.Name)
+		}
+		r.exec.Gate = gate
+		return s, out, err
+	}
+	return nil, core.Outcome{}, nil
+}
+
+// resumeFinally runs what is left of `finally`. The steps of the flow are those of the history.
+func (r *run) resumeFinally(ctx context.Context, parked core.StepExecution, out core.Outcome) (core.Outcome, error) {
+	r.progress.recall(r.exec.ID)
+	return r.finally(ctx, out, nil, &parked)
 }
 
 func joinText(a, b string) string {
@@ -59,9 +97,18 @@ func joinText(a, b string) string {
 	return a + "; " + b
 }
 
-// visitFinally runs a step from its beginning, in each execution anew.
-func (w *walk) visitFinally(ctx context.Context, at *core.StepElement) error {
+// visitFinally runs a step from its beginning, in each execution anew. Those before the parked one have run, and that one
+// is resumed.
+func (w *walk) visitFinally(ctx context.Context, at *core.StepElement, parked *core.StepExecution) error {
 	w.ordinal++
+	switch {
+	case parked == nil, w.ordinal > parked.Visit.Ordinal:
+	case w.ordinal < parked.Visit.Ordinal:
+		return nil
+	default:
+		_, err := w.port.step(ctx, w, at, core.StepHistory{Last: *parked})
+		return err
+	}
 	held, err := w.port.holds(ctx, w, at)
 	if err != nil {
 		return err

@@ -91,6 +91,36 @@ func (s stepRelease) Done() <-chan struct{} { return s.run.stop.either }
 // Releasing implements core.ReleaseSignal.
 func (s stepRelease) Releasing() bool { return s.run.releasing() }
 
+// stepLeave is the stop signal of a step made of others that can be given back while it waits.
+type stepLeave struct{ stepStop }
+
+// Left implements core.LeaveSignal.
+func (s stepLeave) Left() <-chan struct{} { return s.run.stop.release }
+
+// finallyRelease is the stop signal of a step of `finally` that can be given back: a stop is none for it.
+type finallyRelease struct{ run *run }
+
+// Requested implements core.StopSignal.
+func (s finallyRelease) Requested() bool { return s.run.stop.isReleased() }
+
+// Done implements core.StopSignal.
+func (s finallyRelease) Done() <-chan struct{} { return s.run.stop.release }
+
+// Request implements core.StopSignal.
+func (s finallyRelease) Request() {}
+
+// Releasing implements core.ReleaseSignal.
+func (s finallyRelease) Releasing() bool { return s.run.stop.isReleased() }
+
+// finallyLeave is that of one made of others.
+type finallyLeave struct {
+	core.StopSignal // nobody's
+	run             *run
+}
+
+// Left implements core.LeaveSignal.
+func (s finallyLeave) Left() <-chan struct{} { return s.run.stop.release }
+
 // stepStop is the stop signal of the run's steps.
 type stepStop struct{ run *run }
 

@@ -68,15 +68,12 @@ func (l *live) noop(ctx context.Context, w *walk, at *core.StepElement) (result,
 
 func (l *live) step(ctx context.Context, w *walk, at *core.StepElement, before core.StepHistory) (result, error) {
 	run := l.stepRun(w, at)
-	if w.group == nil && (run.Data.MayPark || l.run.part != nil && w.id == l.run.root) {
-		if l.run.releasing() {
-			return result{}, core.ErrParked
-		}
-		if _, composite := at.Step.(core.Composite); !composite {
-			run.Services.Stop = stepRelease{stepStop{l.run}}
-		}
+	if w.group == nil && (run.Data.MayPark || l.run.part != nil && w.id == l.run.root) && l.run.releasing() {
+		return result{}, core.ErrParked
 	}
-	if _, composite := at.Step.(core.Composite); composite && l.run.progress.hasRun(at.Step.Name(), l.run.exec.ID) {
+	_, composite := at.Step.(core.Composite)
+	run.Services.Stop = l.stopOf(w, run.Data.MayPark, composite)
+	if composite && l.run.progress.hasRun(at.Step.Name(), l.run.exec.ID) {
 		if err := l.readParts(ctx, at.Step.Name(), run.Data.Parts); err != nil {
 			return result{}, err
 		}
@@ -115,6 +112,23 @@ func (l *live) step(ctx context.Context, w *walk, at *core.StepElement, before c
 	return known(outcomeOf(record)), nil
 }
 
+// stopOf is the stop signal of a step. Those of the job's own flow, of a branch and of `finally` can be given
+// back (rule P5): one made of other steps or jobs while it waits. What cleans up is not stopped by a stop.
+func (l *live) stopOf(w *walk, mayPark, composite bool) core.StopSignal {
+	stop := stepStop{l.run}
+	switch own := w.group == nil && (mayPark || l.run.part != nil && w.id == l.run.root); {
+	case w.id == core.FlowFinally && composite:
+		return finallyLeave{core.StopOn(nil), l.run}
+	case w.id == core.FlowFinally:
+		return finallyRelease{l.run}
+	case own && composite:
+		return stepLeave{stop}
+	case own:
+		return stepRelease{stop}
+	}
+	return stop
+}
+
 // stoppedBefore is the result of a step that the database did not let start, because a stop
 // was requested (rule L13).
 func (l *live) stoppedBefore() result {
@@ -147,9 +161,6 @@ func (l *live) stepRun(w *walk, at *core.StepElement) *core.StepRun {
 			Jobs: r.launcher, Attempts: r.config.Repository, Owners: core.OwnersFunc(r.config.Dead), Observer: r.config.Observer,
 			Stop: stepStop{r}, Spawner: core.SpawnerFunc(r.config.Spawn), Promoter: core.PromoterFunc(r.promote), Lease: r.lease,
 		},
-	}
-	if w.id == core.FlowFinally {
-		run.Services.Stop = core.StopOn(nil) // what cleans up is not stopped by a stop
 	}
 	if w.group == nil {
 		run.Data.Before = r.progress.unwrittenVisits()

@@ -32,6 +32,9 @@ func ValidateParameters(specs []core.ParameterSpec, given map[string]string) (co
 		if err == nil && value != nil {
 			var p core.Parameter
 			p, err = spec.Place(value)
+			if p.Former = spec.FormerDefault; ok {
+				p.Former = spec.Former(text, value)
+			}
 			list = append(list, p)
 		}
 		if err != nil {
@@ -59,7 +62,7 @@ func valueOf(spec core.ParameterSpec, text string, given bool) (any, error) {
 	if strings.ContainsRune(text, 0) || !utf8.ValidString(text) {
 		return nil, errors.New("it has a NUL or a broken encoding, which no database takes")
 	}
-	value, err := core.ParseParameter(spec.Type, text)
+	value, err := spec.Parse(text)
 	if err != nil {
 		return nil, err
 	}

@@ -69,6 +69,30 @@ func (p *progress) recordWritten(rows []core.FlowVisit) {
 	p.unwritten = left
 }
 
+// recall takes the steps of the history for those that this execution has run, and the completed ones of
+// earlier executions for those that it has passed.
+func (p *progress) recall(id core.JobExecutionID) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for name, h := range p.history {
+		if h.Last.Manager == 0 && h.Last.Status.IsOver() && (h.Last.JobExecutionID == id || h.Last.Status == core.StatusCompleted) {
+			p.steps[name] = h.Last
+		}
+	}
+}
+
+// lastBefore returns the step of the same log with the greatest ordinal before that of the visit; nil: there is none.
+func (p *progress) lastBefore(v core.Visit) (last *core.StepExecution) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, s := range p.steps {
+		if s.Visit.Flow == v.Flow && s.Visit.Ordinal < v.Ordinal && (last == nil || s.Visit.Ordinal > last.Visit.Ordinal) {
+			last = &s
+		}
+	}
+	return last
+}
+
 // historyOf returns the history of a step.
 func (p *progress) historyOf(step string) (core.StepHistory, bool) {
 	p.mu.Lock()

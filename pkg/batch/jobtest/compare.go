@@ -12,6 +12,7 @@ import (
 
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/jobfile/testfile"
 	"github.com/surfin-batch/surfin/pkg/batch/operator"
+	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
 // compare returns what is not as the test expects.
@@ -38,20 +39,9 @@ func (s *stand) compare(ctx context.Context) (differences []string, err error) {
 	for _, name := range slices.Sorted(maps.Keys(want.Steps)) {
 		differences = append(differences, stepDifferences(view, name, want.Steps[name])...)
 	}
-	for _, name := range slices.Sorted(maps.Keys(want.Tables)) {
-		columns := columnsOf(want.Tables[name])
-		list := "*"
-		if len(columns) > 0 {
-			var names []string
-			for _, c := range columns {
-				names = append(names, s.db.Dialect().Quote(c))
-			}
-			list = strings.Join(names, ", ")
-		}
-		differences = append(differences, s.rowDifferences(ctx, "table "+name, "select "+list+" from "+name, want.Tables[name])...)
-	}
-	for _, query := range slices.Sorted(maps.Keys(want.Queries)) {
-		differences = append(differences, s.rowDifferences(ctx, "query "+query, query, want.Queries[query])...)
+	differences = append(differences, found(ctx, s.dbs[tx.Default], "", want.Tables, want.Queries)...)
+	for _, name := range slices.Sorted(maps.Keys(want.In)) {
+		differences = append(differences, found(ctx, s.dbs[name], " in "+name, want.In[name].Tables, want.In[name].Queries)...)
 	}
 	for _, name := range slices.Sorted(maps.Keys(want.Files)) {
 		differences = append(differences, s.fileDifferences(name, want.Files[name])...)
@@ -64,6 +54,26 @@ func (s *stand) compare(ctx context.Context) (differences []string, err error) {
 		differences = append(differences, list...)
 	}
 	return differences, nil
+}
+
+// found compares the rows of a database. in names it in titles.
+func found(ctx context.Context, db tx.Database, in string, tables, queries map[string]testfile.Rows) (differences []string) {
+	for _, name := range slices.Sorted(maps.Keys(tables)) {
+		columns := columnsOf(tables[name])
+		list := "*"
+		if len(columns) > 0 {
+			var names []string
+			for _, c := range columns {
+				names = append(names, db.Dialect().Quote(c))
+			}
+			list = strings.Join(names, ", ")
+		}
+		differences = append(differences, rowDifferences(ctx, db, "table "+name+in, "select "+list+" from "+name, tables[name])...)
+	}
+	for _, query := range slices.Sorted(maps.Keys(queries)) {
+		differences = append(differences, rowDifferences(ctx, db, "query "+query+in, query, queries[query])...)
+	}
+	return differences
 }
 
 func stepDifferences(view *operator.ExecutionView, name string, want testfile.Counts) (list []string) {
@@ -87,8 +97,8 @@ func stepDifferences(view *operator.ExecutionView, name string, want testfile.Co
 	return list
 }
 
-func (s *stand) rowDifferences(ctx context.Context, title, query string, want testfile.Rows) []string {
-	columns, got, err := s.query(ctx, query)
+func rowDifferences(ctx context.Context, db tx.Database, title, text string, want testfile.Rows) []string {
+	columns, got, err := query(ctx, db, text)
 	if err != nil {
 		return []string{title + ": " + err.Error()}
 	}

@@ -1,5 +1,5 @@
 // Package jobtest runs tests of jobs that are written in YAML (adaptor/jobfile/testfile):
-// each in a temporary folder of its own, on a fresh SQLite database, with the real engine.
+// each in a temporary folder of its own, on fresh databases, with the real engine.
 // The command `test` is a client of it.
 //
 // It imports operator, adaptor/jobfile/testfile, core, tx, internal/sqlvalue and internal/sqlscript.
@@ -27,8 +27,18 @@ type Session struct {
 	Close    func(ctx context.Context) error
 }
 
-// Open opens a session on the database of a URL.
-type Open func(ctx context.Context, url string) (*Session, error)
+// Open opens a session on the databases of URLs, by their names.
+type Open func(ctx context.Context, urls map[string]string) (*Session, error)
+
+// Config is what tests run with.
+type Config struct {
+	// Open is required.
+	Open Open
+	// Carries reports whether the program has a job of that name in it; nil: it has none.
+	Carries func(name string) bool
+	// Getenv finds a variable of the environment; nil: there are none.
+	Getenv func(name string) string
+}
 
 // Result is what came of one test.
 type Result struct {
@@ -40,9 +50,14 @@ type Result struct {
 
 // Run runs the tests of a file, in order, and hands each result to see. Only what is about
 // no single test is an error.
-func Run(ctx context.Context, file *testfile.File, open Open, see func(Result)) error {
-	if _, err := os.Stat(file.Job); err != nil {
-		return fmt.Errorf("%s: job: %w", file.Path, err)
+func Run(ctx context.Context, file *testfile.File, config Config, see func(Result)) error {
+	carried := config.Carries != nil && config.Carries(file.Name)
+	if _, err := os.Stat(file.Job); err != nil && !carried {
+		return fmt.Errorf("%s: job: this program has no job %s in it, and there is no such file: %w", file.Path, file.Name, err)
+	}
+	sources, err := sourcesOf(file, config)
+	if err != nil {
+		return fmt.Errorf("%s: %w", file.Path, err)
 	}
 	for i := range file.Tests {
 		if err := ctx.Err(); err != nil {
@@ -50,7 +65,8 @@ func Run(ctx context.Context, file *testfile.File, open Open, see func(Result)) 
 		}
 		begun := time.Now()
 		r := Result{Name: file.Tests[i].Name}
-		differences, err := runOne(ctx, file, &file.Tests[i], open)
+		s := &stand{test: &file.Tests[i], file: file, carried: carried, open: config.Open, sources: sources}
+		differences, err := s.run(ctx)
 		if err != nil {
 			differences = append(differences, err.Error())
 		}
@@ -62,36 +78,48 @@ func Run(ctx context.Context, file *testfile.File, open Open, see func(Result)) 
 
 // stand is one test while it runs.
 type stand struct {
-	test *testfile.Test
-	dir  string
-	db   tx.Database
-	exec *operator.Execution
+	test    *testfile.Test
+	file    *testfile.File
+	carried bool // the job is one of the program
+	open    Open
+	sources map[string]string
+	dir     string
+	dbs     map[string]tx.Database
+	exec    *operator.Execution
 	*Session
 }
 
-func runOne(ctx context.Context, file *testfile.File, t *testfile.Test, open Open) (differences []string, err error) {
+func (s *stand) run(ctx context.Context) (differences []string, err error) {
 	base, err := os.MkdirTemp("", "surfin-test-")
 	if err != nil {
 		return nil, fmt.Errorf("make a folder for the test: %w", err)
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(base)) }()
-	s := &stand{test: t, dir: filepath.Join(base, "job")}
-	if err := s.lay(file); err != nil {
+	s.dir = filepath.Join(base, "job")
+	if err := s.lay(); err != nil {
 		return nil, err
 	}
-	if s.Session, err = open(ctx, "sqlite:"+filepath.Join(base, "test.db")); err != nil {
-		return nil, fmt.Errorf("open the database of the test: %w", err)
+	urls, drop, err := s.make(ctx, base)
+	defer func() { err = errors.Join(err, drop(context.WithoutCancel(ctx))) }()
+	if err != nil {
+		return nil, err
+	}
+	if s.Session, err = s.open(ctx, urls); err != nil {
+		return nil, fmt.Errorf("open the databases of the test: %w", err)
 	}
 	defer func() { err = errors.Join(err, s.Close(context.WithoutCancel(ctx))) }()
-	if s.db, err = s.Provider.Database(tx.Default); err != nil {
-		return nil, err
+	s.dbs = map[string]tx.Database{}
+	for name := range urls {
+		if s.dbs[name], err = s.Provider.Database(name); err != nil {
+			return nil, err
+		}
 	}
 	if err := s.fill(ctx); err != nil {
 		return nil, err
 	}
-	s.exec, err = s.Service.Run(ctx, operator.RunRequest{File: filepath.Join(s.dir, filepath.Base(file.Job)), Params: t.Params, Folder: s.dir})
+	s.exec, err = s.Service.Run(ctx, s.request())
 	if err != nil {
-		if t.Expect.Error != "" && strings.Contains(err.Error(), t.Expect.Error) {
+		if s.test.Expect.Error != "" && strings.Contains(err.Error(), s.test.Expect.Error) {
 			return nil, nil
 		}
 		return nil, fmt.Errorf("the job was not run: %w", err)
@@ -99,10 +127,29 @@ func runOne(ctx context.Context, file *testfile.File, t *testfile.Test, open Ope
 	return s.compare(ctx)
 }
 
+// request is the run of the job.
+func (s *stand) request() operator.RunRequest {
+	r := operator.RunRequest{Params: s.test.Params, Folder: s.dir}
+	if s.carried {
+		r.Name = s.file.Name
+	} else {
+		r.File = filepath.Join(s.dir, filepath.Base(s.file.Job))
+	}
+	return r
+}
+
 // lay writes the folder of the test.
-func (s *stand) lay(file *testfile.File) error {
-	from := filepath.Dir(file.Job)
-	for _, name := range append([]string{filepath.Base(file.Job)}, s.test.With...) {
+func (s *stand) lay() error {
+	from, names := filepath.Dir(s.file.Job), s.test.With
+	if s.carried {
+		from = filepath.Dir(s.file.Path)
+	} else {
+		names = append([]string{filepath.Base(s.file.Job)}, names...)
+	}
+	if err := os.MkdirAll(s.dir, 0o700); err != nil {
+		return err
+	}
+	for _, name := range names {
 		if err := copyTree(from, s.dir, filepath.FromSlash(name)); err != nil {
 			return fmt.Errorf("copy %s: %w", name, err)
 		}

@@ -16,6 +16,7 @@ import (
 	"github.com/surfin-batch/surfin/internal/sqlvalue"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/jobfile/testfile"
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
+	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
 // fileText is what a file has whose rows are given.
@@ -108,21 +109,37 @@ func valuesOf(columns []string, cells []testfile.Cell, null string) []string {
 
 // fill makes the tables of the test and their rows.
 func (s *stand) fill(ctx context.Context) error {
-	for _, statement := range sqlscript.Split(s.test.SQL, s.db.Dialect()) {
-		if _, err := s.db.Conn().ExecContext(ctx, statement.Text); err != nil {
+	if err := fill(ctx, s.dbs[tx.Default], s.test.SQL, s.test.Tables); err != nil {
+		return err
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.test.In)) {
+		if err := fill(ctx, s.dbs[name], s.test.In[name].SQL, s.test.In[name].Tables); err != nil {
+			return fmt.Errorf("in: %s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+func fill(ctx context.Context, db tx.Database, sql string, tables map[string]testfile.Rows) error {
+	for _, statement := range sqlscript.Split(sql, db.Dialect()) {
+		if _, err := db.Conn().ExecContext(ctx, statement.Text); err != nil {
 			return fmt.Errorf("sql: %s: %w", statement.Text, err)
 		}
 	}
-	for _, table := range slices.Sorted(maps.Keys(s.test.Tables)) {
-		for _, cells := range s.test.Tables[table].List {
+	for _, table := range slices.Sorted(maps.Keys(tables)) {
+		for _, cells := range tables[table].List {
 			var names, marks []string
 			var args []any
-			for _, c := range cells {
-				names, marks = append(names, s.db.Dialect().Quote(c.Name)), append(marks, "?")
-				args = append(args, argument(c))
+			for i, c := range cells {
+				mark := "?"
+				if db.Dialect() == tx.Postgres {
+					mark = fmt.Sprintf("$%d", i+1)
+				}
+				names, marks = append(names, db.Dialect().Quote(c.Name)), append(marks, mark)
+				args = append(args, argument(c, db.Dialect()))
 			}
 			insert := fmt.Sprintf("insert into %s (%s) values (%s)", table, strings.Join(names, ", "), strings.Join(marks, ", "))
-			if _, err := s.db.Conn().ExecContext(ctx, insert, args...); err != nil {
+			if _, err := db.Conn().ExecContext(ctx, insert, args...); err != nil {
 				return fmt.Errorf("tables: %s: %w", insert, err)
 			}
 		}
@@ -130,9 +147,12 @@ func (s *stand) fill(ctx context.Context) error {
 	return nil
 }
 
-func argument(c testfile.Cell) any {
+func argument(c testfile.Cell, on tx.Dialect) any {
 	if c.Null {
 		return nil
+	}
+	if on == tx.Postgres { // which reads a text as the type of its column
+		return c.Text
 	}
 	if i, err := strconv.ParseInt(c.Text, 10, 64); err == nil && !c.Quoted {
 		return i
@@ -141,8 +161,8 @@ func argument(c testfile.Cell) any {
 }
 
 // query returns the columns and rows of a query as texts.
-func (s *stand) query(ctx context.Context, text string) (columns []string, list [][]string, err error) {
-	rows, err := s.db.Conn().QueryContext(ctx, text)
+func query(ctx context.Context, db tx.Database, text string) (columns []string, list [][]string, err error) {
+	rows, err := db.Conn().QueryContext(ctx, text)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -118,7 +118,7 @@ func reasonOf(err error) Reason {
 		return ReasonChanged
 	case errors.As(err, new(jobfile.Problems)):
 		return ReasonFile
-	case errors.As(err, new(*core.ParameterError)):
+	case errors.As(err, new(*core.ParameterError)), errors.As(err, new(*core.FormerInstanceError)):
 		return ReasonParameters
 	case errors.Is(err, core.ErrSchemaMissing):
 		return ReasonSchema
@@ -233,6 +233,24 @@ func (s *Service) whileExcluded(ctx context.Context, err error) []Action {
 	var excluded *core.ExclusiveError
 	errors.As(err, &excluded)
 	return s.whileRunning(ctx, excluded.Running.ExecutionID, excluded.Running.Owner, excluded.Running.Open)
+}
+
+// former returns the refusal of a launch that would begin another instance than earlier versions did; nil: it would not (rule D5).
+func (s *Service) former(ctx context.Context, j *core.Job, params core.Parameters) (*Refusal, error) {
+	if has, err := s.hasHistory(ctx); !has {
+		return nil, err
+	}
+	err := s.config.Repository.CheckFormer(ctx, j.Name, params)
+	other, refused := errors.AsType[*core.FormerInstanceError](err)
+	if !refused {
+		return nil, err
+	}
+	return &Refusal{Reason: ReasonParameters, Err: err, Actions: afterFormer(other)}, nil
+}
+
+// afterFormer are the actions after such a refusal.
+func afterFormer(e *core.FormerInstanceError) []Action {
+	return []Action{{Kind: ActShow, Execution: e.Execution, Status: e.Status}, {Kind: ActRestart, Execution: e.Execution, Status: e.Status}}
 }
 
 // excluded returns the refusal of a launch that another execution keeps from running now;

@@ -195,7 +195,12 @@ type history struct {
 	newest core.NewestAttempt
 	steps  []core.StepExecution // of this execution
 	// history is the newest execution of each step in the instance.
-	history   map[string]core.StepHistory
+	history map[string]core.StepHistory
+	// parts are the names of a step's partitions in the history, by the name of the step, in order; at is the newest
+	// record of a step in this execution, by its name.
+	parts     map[string][]string
+	at        map[string]int
+	kinds     map[string]string // of the steps of job
 	decisions []DecisionView
 	skips     []core.SkipCount
 	// job and uses are what the stored job file says; nil where this program does not
@@ -237,6 +242,7 @@ func (s *Service) history(ctx context.Context, id core.JobExecutionID) (*history
 		}
 	}
 	s.readDefinition(p)
+	p.index()
 	p.findElsewhere(ctx)
 	return p, nil
 }
@@ -329,48 +335,68 @@ func (p *history) result(s core.StepExecution) StepView {
 	view.Kind, view.Position = p.kind(s.Name), positionText(s.Position, p.reads(s.Name))
 	view.Undone, view.Resumed, view.SkippedUndone = s.InHand.Read, s.Before != core.Counters{}, 0
 	view.CommittedIn, view.CommitProblem = p.committedIn(s)
-	for _, name := range slices.Sorted(maps.Keys(p.history)) {
-		part, is := strings.CutPrefix(name, core.PartName(s.Name, ""))
-		if !is {
-			continue
-		}
-		if view.Partitions == nil {
-			view.Partitions = &PartitionsView{Statuses: map[core.Status]int{}}
-		}
-		record := p.partAt(name)
-		of := p.result(record)
-		view.Partitions.Branches = view.Partitions.Branches || record.IsBranch()
-		of.Step = part
-		view.Partitions.Total++
-		view.Partitions.Statuses[of.Status]++
-		view.Partitions.List = append(view.Partitions.List, of)
+	if names := p.parts[s.Name]; len(names) > 0 {
+		view.Partitions = p.partitions(s.Name, names)
 	}
 	return view
 }
 
+// listedPartitions is how many partitions of a step are listed if not all are asked for.
+const listedPartitions = 100
+
+// partitions are those of a step: all of a few, else the first that are not complete.
+func (p *history) partitions(step string, names []string) *PartitionsView {
+	view := &PartitionsView{Total: len(names), Statuses: map[core.Status]int{}}
+	for _, name := range names {
+		record := p.partAt(name)
+		view.Branches = view.Branches || record.IsBranch()
+		view.Statuses[record.Status]++
+		if len(names) > listedPartitions && record.Status == core.StatusCompleted {
+			continue
+		}
+		if len(view.List) == listedPartitions {
+			view.Omitted++
+			continue
+		}
+		of := p.result(record)
+		of.Step = strings.TrimPrefix(name, core.PartName(step, ""))
+		view.List = append(view.List, of)
+	}
+	return view
+}
+
+// index finds partitions, records and kinds by name: there may be thousands of each.
+func (p *history) index() {
+	p.parts, p.at, p.kinds = map[string][]string{}, map[string]int{}, map[string]string{}
+	for _, name := range slices.Sorted(maps.Keys(p.history)) {
+		for i, c := range name {
+			if c == ':' {
+				p.parts[name[:i]] = append(p.parts[name[:i]], name)
+			}
+		}
+	}
+	for i := range p.steps {
+		p.at[p.steps[i].Name] = i
+	}
+	if p.job == nil {
+		return
+	}
+	for _, s := range slices.Concat(p.job.Flow.Steps(), p.job.Finally.Steps()) {
+		p.kinds[s.Name()] = s.Kind()
+	}
+}
+
 // partAt is the partition as of this execution where it ran in it, else as it is.
 func (p *history) partAt(name string) core.StepExecution {
-	for _, s := range slices.Backward(p.steps) {
-		if s.Name == name {
-			return s
-		}
+	if i, ok := p.at[name]; ok {
+		return p.steps[i]
 	}
 	return p.history[name].Last
 }
 
 // kind is what the job file says that the step is: chunk, tasklet, ...; empty if it is
 // not known.
-func (p *history) kind(step string) string {
-	if p.job == nil {
-		return ""
-	}
-	for _, s := range slices.Concat(p.job.Flow.Steps(), p.job.Finally.Steps()) {
-		if s.Name() == step {
-			return s.Kind()
-		}
-	}
-	return ""
-}
+func (p *history) kind(step string) string { return p.kinds[step] }
 
 // reads is the file that the step reads; empty where it is not known.
 func (p *history) reads(step string) string {

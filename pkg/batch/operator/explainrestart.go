@@ -3,8 +3,6 @@ package operator
 import (
 	"context"
 	"errors"
-	"maps"
-	"slices"
 	"strings"
 
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/jobfile"
@@ -208,15 +206,15 @@ func (p *history) describeResumed(plan *RestartPlan) {
 		}
 		e.From = p.positionOf(p.history[e.Step].Last, p.reads(e.Step))
 		var parts PlanPartitions
-		for _, name := range slices.Sorted(maps.Keys(p.history)) {
-			part, is := strings.CutPrefix(name, core.PartName(e.Step, ""))
+		for _, name := range p.parts[e.Step] {
 			last := p.history[name].Last
 			switch {
-			case !is:
 			case last.Status == core.StatusCompleted:
 				parts.Completed++
+			case len(parts.Again) == listedPartitions:
+				parts.Omitted++
 			default:
-				parts.Again = append(parts.Again, PlanPartition{part, p.positionOf(last, "")})
+				parts.Again = append(parts.Again, PlanPartition{strings.TrimPrefix(name, core.PartName(e.Step, "")), p.positionOf(last, "")})
 			}
 		}
 		if parts.Completed+len(parts.Again) > 0 {

@@ -191,7 +191,9 @@ func (s *Service) Plan(ctx context.Context, req PlanRequest) (*DryRun, error) {
 	for _, step := range d.steps {
 		result.Fails = result.Fails || step.WouldFail()
 	}
-	result.Refused, err = s.excluded(ctx, j, params)
+	if result.Refused, err = s.excluded(ctx, j, params); err == nil && result.Refused == nil {
+		result.Refused, err = s.former(ctx, j, params)
+	}
 	return result, err
 }
 

@@ -82,8 +82,10 @@ type PlanEdge struct {
 // PlanPartitions are the partitions of a step that is resumed.
 type PlanPartitions struct {
 	Completed int `json:"completed"`
-	// Again are the partitions that run again.
+	// Again are the partitions that run again, at most 100 of them.
 	Again []PlanPartition `json:"again,omitempty"`
+	// Omitted is how many more run again: Show lists them.
+	Omitted int `json:"omitted,omitempty"`
 }
 
 // PlanPartition is a partition that runs again.

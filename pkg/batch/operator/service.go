@@ -61,6 +61,9 @@ type Config struct {
 	// Definitions are the jobs that are registered; nil: the service knows of none.
 	Definitions task.Definitions
 
+	// Figures reads numbers of the history for metrics; nil: there are none.
+	Figures FiguresSource
+
 	// Actor is who acts, for the audit; empty: the user and the host.
 	Actor string
 	// Dead reports whether an owner is known to be dead; nil: job.DeadOwner.

@@ -3,7 +3,6 @@ package operator
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -196,19 +195,40 @@ func (s *Service) partitionedView(step partitioned, all bool) StepView {
 		p.Statuses[part.Status]++
 		p.Branches = p.Branches || part.IsBranch()
 		view := s.stepView(part)
-		if all || view.Worker != nil || part.Status == core.StatusFailed || part.Status == core.StatusUnknown || isRefused(part) {
+		switch listed := all || view.Worker != nil || part.Status == core.StatusFailed || part.Status == core.StatusUnknown || isRefused(part); {
+		case listed && !all && len(p.List) == listedPartitions:
+			p.Omitted++
+		case listed:
 			p.List = append(p.List, view)
 		}
 	}
 	view.Partitions = p
-	for _, part := range step.parts {
-		for _, text := range part.Warnings() {
-			if !slices.Contains(view.Warnings, text) {
-				view.Warnings = append(view.Warnings, text)
+	view.Warnings = append(view.Warnings, warningsOf(step.parts, view.Warnings)...)
+	return view
+}
+
+// warningsOf are the warnings of partitions, each text once, without those that are known: the first of very many.
+func warningsOf(parts []core.StepExecution, known []string) (list []string) {
+	seen, more := map[string]bool{}, 0
+	for _, text := range known {
+		seen[text] = true
+	}
+	for i := range parts {
+		for _, text := range parts[i].Warnings() {
+			switch {
+			case seen[text]:
+			case len(list) == listedPartitions:
+				more++
+			default:
+				list = append(list, text)
 			}
+			seen[text] = true
 		}
 	}
-	return view
+	if more > 0 {
+		list = append(list, fmt.Sprintf("%d more warnings of partitions: show the execution with all partitions", more))
+	}
+	return list
 }
 
 // isRefused reports whether a worker could not begin the partition, and none has it now.

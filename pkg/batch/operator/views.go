@@ -105,7 +105,10 @@ type (
 		Branches bool `json:"branches,omitempty"`
 		// List has the partitions that failed, those that workers have and those that a worker
 		// could not begin, or all of them where they were asked for.
+		// At most 100, unless all were asked for; an explanation lists those that are not complete if there are more.
 		List []StepView `json:"list"`
+		// Omitted is how many more List would have: ask Show for all partitions.
+		Omitted int `json:"omitted,omitempty"`
 	}
 
 	// DecisionView is the recorded answer of a decision or of a condition.

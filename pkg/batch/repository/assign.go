@@ -74,7 +74,7 @@ func (r *Repository) assignable(ctx context.Context, req core.AssignRequest) (fo
 			FROM {job_execution} WHERE id = s.job_execution_id) = 1 AND NOT ` + placedPart + ` ORDER BY s.id LIMIT ?)`
 		args = []any{append([]string{"none"}, req.Except...), req.Worker, assignLook}
 	}
-	err = r.store.scan(ctx, &found, `SELECT s.id, s.flow, s.status, s.owner, s.epoch, s.assigned_count, s.lease_until <= {now} AS expired, j.stop_requested, j.definition_hash,
+	err = r.store.scan(ctx, &found, `SELECT s.id, s.flow, s.status, s.owner, s.epoch, s.assigned_count, s.lease_until <= {now} AS expired, j.stop_requested AND NOT `+ofFinally+` AS stop_requested, j.definition_hash,
 		EXISTS (SELECT 1 FROM {placement} p WHERE p.part_id = s.id) AS placed
 		FROM {step_execution} s JOIN {job_execution} j ON j.id = s.job_execution_id WHERE `+which+` ORDER BY s.id`, args...)
 	return found, err
@@ -86,7 +86,8 @@ func (r *Repository) stopLost(ctx context.Context, id core.JobExecutionID, dead 
 	var found []assignable
 	err := r.store.scan(ctx, &found, `SELECT s.id, s.flow, s.status, s.owner, s.epoch, s.lease_until <= {now} AS expired, j.stop_requested
 		FROM {step_execution} s JOIN {job_execution} j ON j.id = s.job_execution_id
-		WHERE j.id = ? AND j.owner = '' AND j.stop_requested AND s.`+openStep+` AND s.manager_id IS NOT NULL AND (s.owner = '' OR s.lease_until IS NOT NULL) ORDER BY s.id`, id)
+		WHERE j.id = ? AND j.owner = '' AND j.stop_requested AND s.`+openStep+` AND s.manager_id IS NOT NULL AND NOT `+ofFinally+`
+			AND (s.owner = '' OR s.lease_until IS NOT NULL) ORDER BY s.id`, id)
 	if err != nil {
 		return err
 	}

@@ -1,3 +1,5 @@
+//test:plain
+
 package repository_test
 
 import (

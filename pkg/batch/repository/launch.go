@@ -160,6 +160,9 @@ func (l *launch) run(ctx context.Context, notes *ledger) error {
 		return err
 	}
 	if l.attempts == 1 { // the instance is new
+		if err := l.repo.refuseFormer(ctx, l.req.JobName, l.req.Params); err != nil {
+			return &refusalError{err}
+		}
 		return l.begin(ctx)
 	}
 	last, err := l.last(ctx)

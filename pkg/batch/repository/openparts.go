@@ -100,13 +100,17 @@ func (r *Repository) StopPartitions(ctx context.Context, job core.JobRef) error 
 	return nil
 }
 
-// stopUnassigned ends the partitions that no worker has taken.
+// ofFinally is the condition that a row s of a partition belongs to a step of `finally`, which a stop does not stop
+// (rule L13).
+const ofFinally = `(SELECT m.flow FROM {step_execution} m WHERE m.id = s.manager_id) = '` + core.FlowFinally + `'`
+
+// stopUnassigned ends the partitions that no worker has taken, but for those of `finally`.
 func (r *Repository) stopUnassigned(ctx context.Context, job core.JobExecutionID, l *ledger) error {
 	stop := core.Executions().Move(core.MoveStop)
 	var steps []stepExecution
-	err := r.store.scan(ctx, &steps, `UPDATE {step_execution}
+	err := r.store.scan(ctx, &steps, `UPDATE {step_execution} AS s
 		SET status_before = status, status = ?, exit_code = ?, error_text = ?, last_move = ?, last_epoch = epoch, ended_at = {now}
-		WHERE job_execution_id = ? AND `+openStep+` AND status = ? AND owner = '' AND manager_id IS NOT NULL`+r.managersFirst(ofJob)+`
+		WHERE job_execution_id = ? AND `+openStep+` AND status = ? AND owner = '' AND manager_id IS NOT NULL AND NOT `+ofFinally+r.managersFirst(ofJob)+`
 		RETURNING id, job_execution_id, status_before, epoch, manager_id, flow`,
 		stop.To, core.ExitStopped, notBegun, stop.Name, job, core.StatusStarting, job)
 	if err != nil {

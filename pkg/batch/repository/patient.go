@@ -57,6 +57,11 @@ func (r Patient) Launch(ctx context.Context, req core.LaunchRequest) (core.Launc
 	})
 }
 
+// CheckFormer implements core.Launches.
+func (r Patient) CheckFormer(ctx context.Context, jobName string, params core.Parameters) error {
+	return writing(ctx, r, func(ctx context.Context) error { return r.Repository.CheckFormer(ctx, jobName, params) })
+}
+
 // CheckExclusive implements core.Launches.
 func (r Patient) CheckExclusive(ctx context.Context, jobName string, key core.ExclusiveKey, dead func(core.Owner) bool) error {
 	return writing(ctx, r, func(ctx context.Context) error { return r.Repository.CheckExclusive(ctx, jobName, key, dead) })

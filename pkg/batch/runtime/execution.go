@@ -2,6 +2,7 @@ package runtime
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"time"
@@ -10,6 +11,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 	"github.com/surfin-batch/surfin/pkg/batch/runtime/engine"
+	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
 // execution is the work on one delivery of a task.
@@ -170,7 +172,7 @@ func (e *execution) record(r result) (recorded bool) {
 	var ended task.Ended
 	outcome := outcomeOf(r, cause)
 	err := e.tenure.keeper.Record(context.WithoutCancel(e.ctx), func(ctx context.Context) (err error) {
-		ended, err = e.source.tasks.Repository.End(ctx, e.claimed.Ref, outcome, decide)
+		ended, err = e.endAttempt(ctx, outcome, decide)
 		return err
 	})
 	switch {
@@ -186,6 +188,31 @@ func (e *execution) record(r result) (recorded bool) {
 	}
 	e.source.config.Report(Event{Task: &e.claimed.Task, What: "ended", State: ended.State, Reason: outcome.Reason})
 	return true
+}
+
+// endAttempt ends the attempt. What waited for the task is handed to the engine in the same transaction.
+func (e *execution) endAttempt(ctx context.Context, outcome task.Outcome, decide task.Decide) (ended task.Ended, err error) {
+	tasks := e.source.tasks
+	if !e.claimed.Ref.Ordered {
+		return tasks.Repository.End(ctx, e.claimed.Ref, outcome, decide)
+	}
+	var refused error
+	attr := tx.Attr{}
+	if tasks.Database.Dialect() == tx.Postgres {
+		attr.Isolation = sql.LevelReadCommitted // it is to see what ended while it waited for the lock of the group
+	}
+	err = tx.NewManager(tasks.Database).Do(ctx, attr, func(ctx context.Context) (err error) {
+		refused = nil
+		if ended, err = tasks.Repository.End(ctx, e.claimed.Ref, outcome, decide); isRefused(err) {
+			refused = err // what End has noted stays
+			return nil
+		}
+		if err != nil || len(ended.Opened) == 0 {
+			return err
+		}
+		return tasks.Engine.Enqueue(ctx, deliveries(ended.Opened)...)
+	})
+	return ended, errors.Join(err, refused)
 }
 
 // outcomeOf is what the attempt came to whose context ended by the cause. Work that was

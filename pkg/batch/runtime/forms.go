@@ -57,6 +57,8 @@ type SpecForm struct {
 	Constraints      json.RawMessage `json:"constraints,omitempty"`
 	SeedActionHint   json.RawMessage `json:"seed_action_hint,omitempty"`
 	DependenciesHint json.RawMessage `json:"dependencies_hint,omitempty"`
+	Key              string          `json:"key,omitempty"`
+	After            []string        `json:"after,omitempty"`
 	Priority         int             `json:"priority,omitempty"`
 	On               *core.Placement `json:"on,omitempty" doc:"Which workers may execute it: an object of labels, such as {\"disk\": \"eu1\"}, or the name of a worker; without it any worker"`
 	Delay            Span            `json:"delay,omitzero"`
@@ -83,6 +85,9 @@ func ReadSubmission(text []byte) (task.Submission, error) {
 func strictly(text []byte, into any) error {
 	var twoMeanings *jsontext.StrictError // what is not JSON at all the decoder says
 	if err := new(jsontext.Scanner).Valid(text); errors.As(err, &twoMeanings) {
+		return err
+	}
+	if err := unknownKeys(text); err != nil {
 		return err
 	}
 	d := json.NewDecoder(bytes.NewReader(text))
@@ -116,17 +121,25 @@ func (r SubmitRequest) Submission() task.Submission {
 
 func (f SpecForm) spec() task.Spec {
 	return task.Spec{
-		Type: f.Type, Payload: f.Payload, Title: f.Title, Intent: f.Intent, Goal: f.Goal, Constraints: f.Constraints,
-		SeedActionHint: f.SeedActionHint, DependenciesHint: f.DependenciesHint, Priority: f.Priority, On: f.On,
+		Type: f.Type, Payload: f.Payload, Title: f.Title, Intent: f.Intent, Goal: given(f.Goal), Constraints: given(f.Constraints),
+		SeedActionHint: given(f.SeedActionHint), DependenciesHint: given(f.DependenciesHint), Key: f.Key, After: f.After, Priority: f.Priority, On: f.On,
 		Delay: time.Duration(f.Delay), Timeout: time.Duration(f.Timeout), IdempotencyKey: f.IdempotencyKey,
 	}
+}
+
+// given is a document, but null is none.
+func given(doc json.RawMessage) json.RawMessage {
+	if bytes.Equal(bytes.TrimSpace(doc), []byte("null")) {
+		return nil
+	}
+	return doc
 }
 
 // SpecView returns the spec as JSON has it.
 func SpecView(s task.Spec) SpecForm {
 	return SpecForm{
 		Type: s.Type, Payload: s.Payload, Title: s.Title, Intent: s.Intent, Goal: s.Goal, Constraints: s.Constraints,
-		SeedActionHint: s.SeedActionHint, DependenciesHint: s.DependenciesHint, Priority: s.Priority, On: s.On,
+		SeedActionHint: s.SeedActionHint, DependenciesHint: s.DependenciesHint, Key: s.Key, After: s.After, Priority: s.Priority, On: s.On,
 		Delay: Span(s.Delay), Timeout: Span(s.Timeout), IdempotencyKey: s.IdempotencyKey,
 	}
 }

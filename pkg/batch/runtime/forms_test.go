@@ -13,7 +13,8 @@ func TestASubmissionWithTwoMeaningsIsRefused(t *testing.T) {
 		`[{"type": "a", "payload": {"x": 1, "x": 2}}]`: `the key "x" is there twice`,
 		`[{"type": "a", "title": "\udc00"}]`:           `the lone surrogate \udc00 is no character`,
 		"[{\"type\": \"a\", \"title\": \"\xff\"}]":     "UTF-8",
-		`[{"type": "a", "tittle": "b"}]`:               `unknown field "tittle"`,
+		`[{"type": "a", "tittle": "b"}]`:               `tasks[0]: unknown key "tittle" (did you mean title?)`,
+		`{"tasks": [{"type": "a"}], "budgt": {}}`:      `unknown key "budgt" (did you mean budget?)`,
 	} {
 		_, err := ReadSubmission([]byte(text))
 		require.ErrorContains(t, err, want, text)

@@ -23,7 +23,7 @@ import (
 
 // TestNoTaskIsLostOrEndsTwiceWhateverHappens lets workers, deliveries, replies, leases and
 // operators do anything, in any order: deliveries come twice, late or never, replies are
-// lost, leases end, tasks are canceled and run again. A tenth of SURFIN_SOAK is how many
+// lost, leases end, tasks are canceled and run again. Tasks wait for others of their group. A tenth of SURFIN_SOAK is how many
 // cases there are of each database.
 func TestNoTaskIsLostOrEndsTwiceWhateverHappens(t *testing.T) {
 	cases := 20
@@ -101,7 +101,16 @@ func (m *model) submit(t *rapid.T) {
 		MaxAttempts: rapid.IntRange(1, 3).Draw(t, "attempts"), MaxTotalAttempts: rapid.IntRange(0, 5).Draw(t, "all attempts"),
 		MaxNoProgress: rapid.SampledFrom([]int{0, 2}).Draw(t, "no progress"),
 	}
-	sub := task.Submission{Budget: b, Type: "work", Tasks: make([]task.Spec, rapid.IntRange(1, 3).Draw(t, "tasks"))}
+	sub := task.Submission{Budget: b, Type: "work", Tasks: make([]task.Spec, rapid.IntRange(1, 4).Draw(t, "tasks"))}
+	order := rapid.Permutation([]int{0, 1, 2, 3}[:len(sub.Tasks)]).Draw(t, "order") // each may wait for those before it
+	for i, at := range order {
+		sub.Tasks[at].Key = strconv.Itoa(at)
+		for _, before := range order[:i] {
+			if rapid.IntRange(1, 3).Draw(t, "waits") == 1 {
+				sub.Tasks[at].After = append(sub.Tasks[at].After, strconv.Itoa(before))
+			}
+		}
+	}
 	done, err := m.service.Submit(context.Background(), sub)
 	m.ok(err)
 	m.groups, m.budget[done.Group] = append(m.groups, done.Group), b
@@ -277,6 +286,12 @@ func (m *model) invariants() {
 			(SELECT count(*) FROM surfin_task_attempt a WHERE a.task_id = t.id AND a.state = 'RUNNING') <> CASE WHEN t.state = 'RUNNING' THEN 1 ELSE 0 END`,
 		"an attempt succeeded where the task did, and once": `SELECT count(*) FROM surfin_task t WHERE ` + of + ` AND
 			(SELECT count(*) FROM surfin_task_attempt a WHERE a.task_id = t.id AND a.state = 'SUCCESS') <> CASE WHEN t.state = 'SUCCEEDED' THEN 1 ELSE 0 END`,
+		"a task begins when all that it waits for has succeeded": `SELECT count(*) FROM surfin_task t JOIN surfin_task_after a ON a.task_id = t.id
+			JOIN surfin_task n ON n.id = a.needs_id WHERE t.` + of + ` AND n.state <> 'SUCCEEDED' AND (t.tries > 0 OR t.state NOT IN ('WAITING', 'CANCELED'))`,
+		"a task waits for what will come": `SELECT count(*) FROM surfin_task t JOIN surfin_task_after a ON a.task_id = t.id
+			JOIN surfin_task n ON n.id = a.needs_id WHERE t.` + of + ` AND t.state = 'WAITING' AND n.state IN ('FAILED', 'TIMED_OUT', 'CANCELED')`,
+		"a task waits for something": `SELECT count(*) FROM surfin_task t WHERE ` + of + ` AND t.state = 'WAITING' AND NOT EXISTS
+			(SELECT 1 FROM surfin_task_after a JOIN surfin_task n ON n.id = a.needs_id WHERE a.task_id = t.id AND n.state <> 'SUCCEEDED')`,
 		"every execution is counted": `SELECT count(*) FROM surfin_task t WHERE ` + of + ` AND
 			t.tries <> (SELECT count(*) FROM surfin_task_attempt a WHERE a.task_id = t.id)`,
 	} {

@@ -118,8 +118,8 @@ func (s *TaskService) submit(ctx context.Context, sub task.Submission, wrong ...
 		accepted.Warnings = append(accepted.Warnings, s.catalog.lacks(t)+"; they wait for a worker that has one")
 	}
 	for i, spec := range sub.Tasks {
-		if len(spec.DependenciesHint) > 0 {
-			accepted.Warnings = append(accepted.Warnings, fmt.Sprintf("tasks[%d]: dependencies_hint is stored, and nothing acts on it: the tasks of a group are executed in any order", i))
+		if len(given(spec.DependenciesHint)) > 0 {
+			accepted.Warnings = append(accepted.Warnings, fmt.Sprintf("tasks[%d]: dependencies_hint is stored, and nothing acts on it: write after: [keys], the keys of the tasks of the group that it waits for", i))
 		}
 	}
 	err := s.manager.Do(ctx, tx.Attr{}, func(ctx context.Context) error {
@@ -179,6 +179,9 @@ func (s *TaskService) wrong(sub task.Submission) (wrong []error) {
 	}
 	for i, spec := range sub.Tasks {
 		wrong = append(wrong, flat(fmt.Sprintf("tasks[%d]: ", i), spec.Check())...)
+	}
+	if _, err := sub.Order(); err != nil {
+		wrong = append(wrong, flat("", err)...)
 	}
 	return wrong
 }
@@ -248,8 +251,8 @@ func (s *TaskService) CancelGroup(ctx context.Context, id task.GroupID, by By) (
 	return &Acted{Answer: string(answer)}, nil
 }
 
-// Rerun has a task that failed, ran out of time or was canceled executed again. Attempts
-// are counted anew, and kept.
+// Rerun has a task that failed, ran out of time or was canceled executed again, and those that were
+// canceled because they wait for it. Attempts are counted again, and kept.
 func (s *TaskService) Rerun(ctx context.Context, id task.ID, by By) (*Acted, error) {
 	return s.act(ctx, id, func(ctx context.Context) (core.Answer, error) {
 		answer, waiting, err := s.repository.Rerun(ctx, id, s.who(by), by.Reason)
@@ -366,9 +369,12 @@ func (s *TaskService) WaitingDeciders(ctx context.Context) ([]task.WaitingDecide
 	return list, refusalOf(err)
 }
 
-// WaitingFor returns what a task waits for though it could be executed: a worker that its placement
+// WaitingFor returns what a task waits for: other tasks of its group, a worker that its placement
 // allows, or one with the decider of its group; "": nothing that is known.
 func (s *TaskService) WaitingFor(ctx context.Context, t *task.Task) (string, error) {
+	if t.State == task.Waiting {
+		return t.WaitsFor(), nil
+	}
 	if t.State.IsOver() || t.State == task.Running && !t.Confirming {
 		return "", nil
 	}

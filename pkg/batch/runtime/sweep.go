@@ -65,15 +65,23 @@ func (s *Sweep) Recover(ctx context.Context) (int, error) {
 	return total, errors.Join(errs...)
 }
 
-// Duties are those of the leader: Redeliver where the engine may lose deliveries.
+// openLeftEvery is how often the leader looks for tasks that an older program has left waiting.
+const openLeftEvery = time.Minute
+
+// Duties are those of the leader: what an older program has left waiting, and Redeliver where the engine may
+// lose deliveries.
 func (s *Sweep) Duties(waiting, every time.Duration) []Duty {
-	if !s.engine.Capabilities().Loses {
-		return nil
-	}
-	return []Duty{{Name: "deliver lost tasks", Every: every, Do: func(ctx context.Context) (bool, error) {
-		n, err := s.Redeliver(ctx, waiting)
+	duties := []Duty{{Name: "open tasks that wait", Every: openLeftEvery, Do: func(ctx context.Context) (bool, error) {
+		n, err := s.deliverOnce(ctx, func(ctx context.Context) ([]task.Delivery, error) { return s.repository.OpenLeft(ctx, sweepLimit) })
 		return n >= sweepLimit, err
 	}}}
+	if s.engine.Capabilities().Loses {
+		duties = append(duties, Duty{Name: "deliver lost tasks", Every: every, Do: func(ctx context.Context) (bool, error) {
+			n, err := s.Redeliver(ctx, waiting)
+			return n >= sweepLimit, err
+		}})
+	}
+	return duties
 }
 
 // readyLimit is how many parts and parked executions one call of RedeliverReady looks at.

@@ -363,7 +363,7 @@ func TestWhatWouldDoNothingIsSaid(t *testing.T) {
 		}
 
 		accepted := o.submit(task.Submission{Type: "work", Tasks: []task.Spec{{Title: "one"}, {Title: "two", DependenciesHint: json.RawMessage(`[1]`)}}})
-		require.Equal(o, []string{"tasks[1]: dependencies_hint is stored, and nothing acts on it: the tasks of a group are executed in any order"}, accepted.Warnings)
+		require.Equal(o, []string{"tasks[1]: dependencies_hint is stored, and nothing acts on it: write after: [keys], the keys of the tasks of the group that it waits for"}, accepted.Warnings)
 		_, err = o.service.Submit(o.Context(), task.Submission{Tasks: []task.Spec{{Title: "Process downloaded data"}}})
 		require.ErrorContains(o, err, `tasks[0]: type: the task has none`)
 		require.ErrorContains(o, err, `write "type" in the task, such as {"type": "http_request", "payload": {"url": "https://example.com"}}`)

@@ -106,9 +106,9 @@ var bearer = regexp.MustCompile(`^[A-Za-z0-9._~+/-]+=*$`)
 func (l *loader) clients(s *Settings) {
 	owner := map[string]string{}
 	for _, section := range sortedKeys(tokenSections()) {
-		for _, name := range l.k.MapKeys(section) {
+		for _, name := range l.names(section) {
 			key := section + "." + name
-			token := fmt.Sprint(l.k.Get(key))
+			token := l.values[key]
 			switch {
 			case !clientName.MatchString(name):
 				l.wrong(key, fmt.Errorf("%q is no name for a client (letters, digits, _ and -)", name))

@@ -25,7 +25,7 @@ const maxDepth = 20
 // each stands, and an *Error for every key that is not known.
 func parse(path string, data []byte) *settingsFile {
 	f := &settingsFile{
-		path: path, lines: strings.Split(string(data), "\n"), values: map[string]any{}, places: map[string]origin{}, secrets: map[string]secret.Origin{},
+		path: path, lines: strings.Split(string(data), "\n"), values: map[string]string{}, places: map[string]origin{}, secrets: map[string]secret.Origin{},
 	}
 	if line, column, deep := smallfile.Nested(string(data), maxDepth); deep {
 		where, excerpt := f.placeAt(line, column)
@@ -51,7 +51,7 @@ type mappingValue = ast.MappingValueNode
 type settingsFile struct {
 	path     string
 	lines    []string
-	values   map[string]any
+	values   map[string]string
 	places   map[string]origin
 	secrets  map[string]secret.Origin
 	problems []error

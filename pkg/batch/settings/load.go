@@ -4,15 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
-
-	koanfmaps "github.com/knadh/koanf/maps"
-	"github.com/knadh/koanf/providers/env/v2"
-	"github.com/knadh/koanf/v2"
 
 	"github.com/surfin-batch/surfin/internal/secret"
 	"github.com/surfin-batch/surfin/internal/smallfile"
@@ -59,12 +54,13 @@ func (e *Error) Unwrap() error { return e.Err }
 
 // Load merges all layers. Its error joins an *Error for everything that is wrong.
 func Load(src Source) (Settings, error) {
-	l := loader{src: src, k: koanf.New("."), origins: map[string]origin{}}
-	for _, layer := range []func() error{l.defaults, l.file, l.environment, l.flags} {
-		if err := layer(); err != nil {
-			return Settings{}, err
-		}
+	l := loader{src: src, values: map[string]string{}, origins: map[string]origin{}}
+	l.defaults()
+	if err := l.file(); err != nil {
+		return Settings{}, err
 	}
+	l.environment()
+	l.flags()
 	s := l.decode()
 	s.Secrets = secret.NewVault(src.Environ, "", l.secrets)
 	s.learn(s.Secrets)
@@ -83,36 +79,24 @@ type origin struct {
 
 type loader struct {
 	src      Source
-	k        *koanf.Koanf
+	values   map[string]string
 	origins  map[string]origin
 	settings Settings
 	problems []error
 	secrets  map[string]secret.Origin
 }
 
-// layer is a koanf.Provider of keys that were read already.
-type layer map[string]any
-
-func (l layer) ReadBytes() ([]byte, error)    { return nil, errors.ErrUnsupported }
-func (l layer) Read() (map[string]any, error) { return koanfmaps.Unflatten(l, "."), nil }
-
-// merge puts a layer over those before it.
-func (l *loader) merge(values map[string]any, from func(key string) origin) error {
-	for key := range values {
-		l.origins[key] = from(key)
-	}
-	if err := l.k.Load(layer(values), nil); err != nil {
-		return fmt.Errorf("settings: %w", err)
-	}
-	return nil
+// set puts a value over that of an earlier layer.
+func (l *loader) set(key, value string, from origin) {
+	l.values[key], l.origins[key] = value, from
 }
 
-func (l *loader) defaults() error {
-	values := map[string]any{"databases." + tx.Default + ".url": "sqlite:surfin.db"}
+func (l *loader) defaults() {
+	from := origin{where: "default", dir: l.src.Dir, isDefault: true}
+	l.set("databases."+tx.Default+".url", "sqlite:surfin.db", from)
 	for _, c := range catalog() {
-		values[c.key] = c.fallback
+		l.set(c.key, c.fallback, from)
 	}
-	return l.merge(values, func(string) origin { return origin{where: "default", dir: l.src.Dir, isDefault: true} })
 }
 
 // file reads surfin.yaml. The default database lies beside it.
@@ -139,41 +123,31 @@ func (l *loader) file() error {
 	def := l.origins["databases."+tx.Default+".url"]
 	def.dir = filepath.Dir(path)
 	l.origins["databases."+tx.Default+".url"] = def
-	return l.merge(read.values, func(key string) origin { return read.places[key] })
+	for key, value := range read.values {
+		l.set(key, value, read.places[key])
+	}
+	return nil
 }
 
-// environment reads SURFIN_* and DATABASE_URL. The more specific
-// SURFIN_DATABASES_DEFAULT wins over DATABASE_URL.
-func (l *loader) environment() error {
-	names := map[string]string{}
-	take := func(prefix string, key func(name string) string) error {
-		p := env.Provider(".", env.Opt{Prefix: prefix, EnvironFunc: func() []string { return l.src.Environ },
-			TransformFunc: func(name, value string) (string, any) {
-				if value == "" {
-					return "", nil
-				}
-				k := key(name)
-				names[k] = name
-				return k, value
-			}})
-		nested, err := p.Read()
-		if err != nil {
-			return fmt.Errorf("settings: environment: %w", err)
+// environment reads SURFIN_* and DATABASE_URL. The more specific SURFIN_DATABASES_DEFAULT wins over
+// DATABASE_URL. A variable that is empty counts as not set.
+func (l *loader) environment() {
+	take := func(key, name, value string) {
+		if key != "" && value != "" {
+			l.set(key, value, origin{where: name, dir: l.src.Dir})
 		}
-		flat, _ := koanfmaps.Flatten(nested, nil, ".")
-		return l.merge(flat, func(key string) origin { return origin{where: names[key], dir: l.src.Dir} })
 	}
-	err := take("DATABASE_URL", func(name string) string {
-		if name != "DATABASE_URL" {
-			return ""
+	for _, entry := range l.src.Environ {
+		if name, value, _ := strings.Cut(entry, "="); name == "DATABASE_URL" {
+			take("databases."+tx.Default+".url", name, value)
 		}
-		return "databases." + tx.Default + ".url"
-	})
-	if err == nil {
-		err = take("SURFIN_", l.variableKey)
+	}
+	for _, entry := range l.src.Environ {
+		if name, value, _ := strings.Cut(entry, "="); strings.HasPrefix(name, "SURFIN_") && value != "" {
+			take(l.variableKey(name), name, value)
+		}
 	}
 	slices.Sort(l.settings.Warnings)
-	return err
 }
 
 // variableKey returns the key of a SURFIN_ variable; "" for those that are none.
@@ -200,12 +174,10 @@ func (l *loader) variableKey(name string) string {
 	return ""
 }
 
-func (l *loader) flags() error {
-	values, names := map[string]any{}, map[string]string{}
+func (l *loader) flags() {
 	for _, f := range l.src.Flags {
-		values[f.Key], names[f.Key] = f.Value, f.Name
+		l.set(f.Key, f.Value, origin{where: f.Name, dir: l.src.Dir})
 	}
-	return l.merge(values, func(key string) origin { return origin{where: names[key], dir: l.src.Dir} })
 }
 
 // decode turns the merged texts into Settings and collects what is wrong.
@@ -213,23 +185,22 @@ func (l *loader) decode() Settings {
 	s := &l.settings
 	s.Databases = map[string]Database{}
 	all := catalog()
-	for _, name := range slices.Sorted(maps.Keys(l.databases())) {
+	for _, name := range l.names("databases") {
 		if !databaseName.MatchString(name) {
 			l.wrong("databases."+name+".url", fmt.Errorf("%q is no name for a database (letters, digits, _ and -)", name))
 			continue
 		}
-		if !l.k.Exists("databases." + name + ".url") {
+		if _, ok := l.values["databases."+name+".url"]; !ok {
 			l.wrong("databases."+name+".max_open", fmt.Errorf("database %s has no url", name))
 			continue
 		}
 		all = append(all, databaseSettings(name)...)
 	}
 	for _, c := range all {
-		if !l.k.Exists(c.key) {
-			continue
-		}
-		if err := c.set(s, fmt.Sprint(l.k.Get(c.key))); err != nil {
-			l.wrong(c.key, err)
+		if value, ok := l.values[c.key]; ok {
+			if err := c.set(s, value); err != nil {
+				l.wrong(c.key, err)
+			}
 		}
 	}
 	for name, d := range s.Databases {
@@ -258,12 +229,16 @@ func (l *loader) path(key, path string) string {
 
 var databaseName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_-]*$`)
 
-func (l *loader) databases() map[string]bool {
+// names returns the names below a section, such as those of the databases, in order.
+func (l *loader) names(section string) []string {
 	names := map[string]bool{}
-	for _, name := range l.k.MapKeys("databases") {
-		names[name] = true
+	for key := range l.values {
+		if name, ok := strings.CutPrefix(key, section+"."); ok {
+			name, _, _ = strings.Cut(name, ".")
+			names[name] = true
+		}
 	}
-	return names
+	return sortedKeys(names)
 }
 
 func (l *loader) crossChecks(s *Settings) {

@@ -14,13 +14,13 @@ const othersRead = 0o004
 // warnReadable warns of a settings file that every user of the machine may read though it has a
 // secret: the token of a client, or a database URL with a password (rule AP4). On Windows the
 // permissions of a file say nothing of that.
-func (l *loader) warnReadable(path string, values map[string]any) {
+func (l *loader) warnReadable(path string, values map[string]string) {
 	if runtime.GOOS == "windows" {
 		return
 	}
 	var keys []string
 	for _, key := range sortedKeys(values) {
-		if isToken(key) || hasPassword(key, fmt.Sprint(values[key])) {
+		if isToken(key) || hasPassword(key, values[key]) {
 			keys = append(keys, key)
 		}
 	}

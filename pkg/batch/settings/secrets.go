@@ -33,7 +33,7 @@ func (f *settingsFile) secret(key *mappingValue, name string) {
 		switch subName {
 		case "file":
 			f.scalar(sub, path+".file")
-			if text, ok := f.values[path+".file"].(string); ok {
+			if text, ok := f.values[path+".file"]; ok {
 				delete(f.values, path+".file") // only the file of settings may say it
 				origin.File = text
 				if !filepath.IsAbs(text) {

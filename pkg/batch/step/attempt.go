@@ -113,7 +113,7 @@ func (a *attempt) isReleased(err error) bool {
 func (a *attempt) parked(ctx context.Context) *ending {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordTime)
 	defer cancel()
-	err := a.close(ctx)
+	err := errors.Join(a.close(ctx), a.keepOutcome())
 	if err == nil {
 		err = a.executor.repository.SaveStepContext(ctx, a.run.Ref, a.run.Step.Context)
 	}
@@ -121,6 +121,22 @@ func (a *attempt) parked(ctx context.Context) *ending {
 		return a.failed(ctx, err)
 	}
 	return &ending{err: core.ErrParked}
+}
+
+// keepOutcome notes with a step of `finally` how the flow ended: the process that resumes it does not walk the
+// flow again.
+func (a *attempt) keepOutcome() error {
+	if a.run.Data.Outcome == nil {
+		return nil
+	}
+	text, err := core.EncodeOutcome(*a.run.Data.Outcome, a.run.Data.Job.Gate)
+	if err != nil {
+		return err
+	}
+	if a.run.Step.Context == nil {
+		a.run.Step.Context = core.NewExecutionContext()
+	}
+	return a.run.Step.Context.Put(core.OutcomeKey, text)
 }
 
 // performOnce runs the step in the transaction that it asks for, and what decides with

@@ -142,6 +142,7 @@ func (e *SimpleStepExecutor) limited(ctx context.Context, s core.Step, run *core
 	ctx, aborter := tx.WithAborter(ctx)
 	defer aborter.End()
 	ctx = tx.WithHoldings(ctx, run.Services.Stop.Done(), core.ErrStopped)
+	ctx = tx.WithWork(ctx, fmt.Sprintf("execution %d of %s", run.Step.JobExecutionID, run.Step.JobName))
 	a := &attempt{executor: e, step: s, run: private(run), began: time.Now()}
 	done := make(chan *ending, 1)
 	go a.workAlone(ctx, func(end *ending) { done <- end })

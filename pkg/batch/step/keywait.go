@@ -46,6 +46,8 @@ func (w *keyWait) wait(ctx context.Context, refused *core.ExclusiveError) error 
 		return fmt.Errorf("%w, and waited for it %v", refused, longestKeyWait)
 	case w.run.Stopping():
 		return core.ErrStopped
+	case w.run.IsLeft():
+		return core.ErrParked
 	}
 	err = core.WithoutSlot(ctx, func() error {
 		return w.run.Pause(ctx, core.NextLook(time.Since(w.begin), longestKeyPause), false)

@@ -29,8 +29,11 @@ func (a *attempt) perform(ctx context.Context) (*ending, error) {
 		if err == nil {
 			return end, nil
 		}
-		if a.isFinal(ctx, err) || len(a.pendingAfterStep) < listeners || !retry.Allows(err, n, began) {
+		if a.isFinal(ctx, err) || len(a.pendingAfterStep) < listeners {
 			return end, core.Exhausted(err, n)
+		}
+		if !retry.Allows(err, n, began) {
+			return end, retry.Noted(core.Exhausted(err, n))
 		}
 		if err := retry.Pause(ctx, a.run.Services.Stop.Done(), n, err); err != nil {
 			return nil, causeOf(ctx, err)

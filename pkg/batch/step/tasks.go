@@ -59,6 +59,9 @@ type TasksConfig struct {
 	Items func(ctx context.Context, run *core.StepRun) ([]json.RawMessage, error)
 	// On says which workers may execute the tasks; nil: any.
 	On *core.Placement
+	// Key and After are the fields of the items that name a task, and list the keys of those that it
+	// waits for (rule TO6); "": none.
+	Key, After string
 	// Groups is required.
 	Groups TaskGroups
 	// Expect is the step's gate, Promote what it copies to the job's context and Listeners
@@ -110,9 +113,18 @@ func (s *TasksStep) StepListeners(ctx context.Context, run *core.StepRun) ([]any
 	return listenersOf(ctx, run, s.config.Listeners)
 }
 
-// Items are the payloads that the step would have: it reads and writes nothing else.
+// Items are the payloads that the step would have: it reads and writes nothing else. An order that they cannot
+// have is an error.
 func (s *TasksStep) Items(ctx context.Context, run *core.StepRun) ([]json.RawMessage, error) {
-	return s.config.Items(ctx, run)
+	items, err := s.config.Items(ctx, run)
+	if err != nil {
+		return nil, err
+	}
+	specs, err := s.config.Specs(items)
+	if err == nil {
+		_, err = task.Submission{Tasks: specs}.Order()
+	}
+	return items, err
 }
 
 // Execute submits the group, or continues that of an earlier attempt, and returns when it is
@@ -185,14 +197,15 @@ func (w *taskWait) submit(ctx context.Context) error {
 	case w.run.Stopping():
 		return core.ErrStopped
 	}
+	specs, err := w.step.config.Specs(items)
+	if err != nil {
+		return fmt.Errorf("items: %w", err)
+	}
 	job := w.run.Data.Job
 	s := task.Submission{
 		Title: fmt.Sprintf("step %s of job %s, execution %d", w.run.Step.Name, job.JobName, job.ID), Type: w.step.config.Handler,
-		Budget: w.step.config.Budget, Step: w.run.Step.ID, Tasks: make([]task.Spec, len(items)),
+		Budget: w.step.config.Budget, Step: w.run.Step.ID, Tasks: specs,
 		IdempotencyKey: w.key(),
-	}
-	for i, payload := range items {
-		s.Tasks[i] = task.Spec{Type: w.step.config.Handler, Payload: payload, Title: fmt.Sprintf("%s %d", w.run.Step.Name, i+1), On: w.step.config.On}
 	}
 	warnings, err := w.groups.Submit(ctx, s, w.store)
 	if err != nil {

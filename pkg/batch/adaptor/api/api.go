@@ -109,6 +109,7 @@ func (a *api) register(mux *http.ServeMux) ([]byte, error) {
 		},
 		Formats:       map[string]huma.Format{"application/json": jsonFormat(), "json": jsonFormat()},
 		DefaultFormat: "application/json",
+		Transformers:  []huma.Transformer{cureKeys},
 	})
 	a.addJobs(h)
 	a.addExecutions(h)

@@ -5,8 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/validation"
 
 	"github.com/surfin-batch/surfin/internal/secret"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/jobfile"
@@ -134,6 +136,19 @@ func parameterErrors(err error) []*core.ParameterError {
 		return all
 	}
 	return parameterErrors(errors.Unwrap(err))
+}
+
+// cureKeys is a huma.Transformer: a key of a body that has another name here is refused with that name.
+func cureKeys(_ huma.Context, _ string, v any) (any, error) {
+	if model, is := v.(*huma.ErrorModel); is {
+		for _, e := range model.Errors {
+			key := e.Location[strings.LastIndexByte(e.Location, '.')+1:]
+			if cure := runtime.KeyCure(key); cure != "" && e.Message == validation.MsgUnexpectedProperty {
+				e.Message += ": " + cure
+			}
+		}
+	}
+	return v, nil
 }
 
 // write writes a problem that no operation answers.

@@ -37,8 +37,13 @@ func TestABodyThatMayMeanTwoThingsIsRefused(t *testing.T) {
 		}
 		s.call("POST", "/v1/tasks", `{"type": "http_request", "payload": {"a": 1, "a": 2}}`).is(http.StatusBadRequest).says("twice")
 		s.call("POST", "/v1/groups", "{\"tasks\": [{\"type\": \"http_request\", \"payload\": \"\xff\"}]}").is(http.StatusBadRequest).says("UTF-8")
+		s.call("POST", "/v1/groups", `{"tasks": [{"type": "http_request"}], "budget": {"max_attempts_per_task": 3}}`).is(http.StatusUnprocessableEntity).says("unexpected property: write max_attempts")
+		s.call("POST", "/v1/tasks", `{"type": "http_request", "after": ["a"]}`).is(http.StatusUnprocessableEntity).says(`no task of the group has the key`)
 		require.Empty(t, s.executions())
 		s.call("GET", "/v1/tasks", nil).is(http.StatusOK).says(`"tasks":[]`)
+		s.call("POST", "/v1/groups", `{"tasks": [{"type": "http_request", "key": "a"}, {"type": "http_request", "after": ["a"], "dependencies_hint": null}]}`).is(http.StatusOK)
+		s.call("GET", "/v1/tasks", nil).is(http.StatusOK).says(`"open_after":[{"id":1,"key":"a","state":"PENDING"}],"open_after_count":1`)
+		s.call("GET", "/v1/tasks/2", nil).is(http.StatusOK).says(`"waits_for":"task 1 (\"a\"), which is PENDING"`)
 	})
 }
 

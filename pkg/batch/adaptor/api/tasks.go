@@ -43,7 +43,7 @@ type (
 	}
 	taskDetails struct {
 		Task      runtime.TaskView      `json:"task"`
-		WaitsFor  string                `json:"waits_for,omitempty" doc:"What it waits for: a worker that its placement allows, or with its decider"`
+		WaitsFor  string                `json:"waits_for,omitempty" doc:"The tasks of its group that it waits for, or a worker: one that its placement allows, or with its decider"`
 		Attempts  []runtime.AttemptView `json:"attempts" doc:"Its executions, oldest first"`
 		Decisions []taskDecision        `json:"decisions" doc:"Why what came next, oldest first"`
 	}
@@ -137,7 +137,7 @@ func (a *api) addTaskActs(h huma.API) {
 				return actedOnTask(in.ID, a.Tasks.Cancel)(ctx, in.Body)
 			})
 		})
-	huma.Register(h, post(h, "rerun-task", "/v1/tasks/{task}/rerun", "Execute a task again", "One that failed, ran out of time or was cancelled. Attempts are counted anew, and kept."),
+	huma.Register(h, post(h, "rerun-task", "/v1/tasks/{task}/rerun", "Execute a task again", "One that failed, ran out of time or was cancelled. Attempts are counted again, and kept. Tasks that were cancelled because they wait for it wait again. One that waits for a task that ended without success is refused."),
 		func(ctx context.Context, in *taskActInput) (*keyed[taskActed], error) {
 			return together(a, ctx, in.Key, request{"rerun-task", in.ID, in.Body}, func(ctx context.Context, _ core.RequestKey) (*taskActed, error) {
 				return actedOnTask(in.ID, a.Tasks.Rerun)(ctx, in.Body)

@@ -58,6 +58,8 @@ type Session struct {
 	Tasks *runtime.TaskService
 	// Provider has the databases, for sql.
 	Provider tx.Provider
+	// Observer is all observers of the application; nil: there are none.
+	Observer core.Observer
 	// Work executes tasks, and runs partitions of other processes' jobs, until stop is closed.
 	Work  func(ctx context.Context, stop <-chan struct{}, o runtime.Options) error
 	Close func(ctx context.Context) error

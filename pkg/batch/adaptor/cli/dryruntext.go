@@ -48,7 +48,7 @@ func (c dryRunCommand) dryStepText(s *operator.DryStep, all []operator.PlanEntry
 		if s.Sampled && len(s.Partitions) > 1 {
 			first = "; the items are of the first one"
 		}
-		line("%s: %s%s", plural(len(s.Partitions), "partition"), andWords(fewNames(s.Partitions)), first)
+		line("%s: %s%s", plural(len(s.Partitions), "partition"), andWords(fewNames(s.Partitions, 0)), first)
 	}
 	if s.Tasks > 0 {
 		line("%s for the handler %s", plural(s.Tasks, "task"), s.Component)

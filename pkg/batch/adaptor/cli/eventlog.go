@@ -105,7 +105,7 @@ func (l *eventLog) Observe(ctx context.Context, e core.Event) {
 			args = append([]any{"execution", int64(e.Execution)}, args...)
 		}
 		l.log.WarnContext(ctx, "a heartbeat did not reach the database", args...)
-	case core.WorkerStarted: // the command says so itself
+	case core.WorkerStarted, core.ServerStarted: // the command says so itself
 	case core.LaunchWaits:
 		l.log.InfoContext(ctx, "waiting to launch job "+e.JobName, "reason", oneLine(e.Reason))
 	case core.DeciderMissing:
@@ -221,10 +221,14 @@ func (l *eventLog) chunkCommitted(ctx context.Context, e core.ChunkCommitted) {
 
 func (l *eventLog) transitioned(ctx context.Context, e core.Transitioned) {
 	level := slog.LevelDebug
-	if e.Answer == core.Rejected && !e.Race {
+	if e.Answer == core.Rejected && !e.Race && !e.Early {
 		level = slog.LevelWarn
 	}
-	l.log.Log(ctx, level, "transition", "machine", e.Machine, "id", e.ID, "to", string(e.To),
+	row := slog.Int64("id", e.ID)
+	if e.Key != "" {
+		row = slog.String("key", e.Key)
+	}
+	l.log.Log(ctx, level, "transition", "machine", e.Machine, row, "to", string(e.To),
 		"current", string(e.Current), "answer", string(e.Answer), "trigger", e.Trigger)
 }
 

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -97,5 +98,13 @@ func (c showCommands) explainCommands(e *operator.Explanation) []commandLine {
 		}
 		lines = append(lines, commandLine{t.explained, t.line})
 	}
+	if slices.ContainsFunc(e.Steps, func(s operator.StepView) bool { return s.Partitions != nil && hasMore(s.Partitions) }) {
+		lines = append(lines, commandLine{"all partitions", c.env.command("show", idText(e.Execution), "--partitions")})
+	}
 	return lines
+}
+
+// hasMore reports partitions that are not complete and that the text does not name.
+func hasMore(ps *operator.PartitionsView) bool {
+	return ps.Total-ps.Statuses[core.StatusCompleted] > maxNames
 }

@@ -204,7 +204,7 @@ func resumeClause(e operator.PlanEntry) string {
 		if len(again) == 1 {
 			verb = "runs"
 		}
-		return text + " and " + andWords(fewNames(again)) + " " + verb + " again"
+		return text + " and " + andWords(fewNames(again, e.Partitions.Omitted)) + " " + verb + " again"
 	case e.From != "":
 		return "goes on with " + e.Step + " behind " + e.From
 	}
@@ -221,12 +221,12 @@ func partitionCount(n int) string {
 // maxNames is how many names a sentence has.
 const maxNames = 8
 
-// fewNames are the first names, and how many more there are.
-func fewNames(names []string) []string {
-	if len(names) <= maxNames {
+// fewNames are the first names, and how many more there are; more are not among them.
+func fewNames(names []string, more int) []string {
+	if len(names)+more <= maxNames {
 		return names
 	}
-	return append(names[:maxNames-1:maxNames-1], fmt.Sprintf("%d more", len(names)-maxNames+1))
+	return append(names[:maxNames-1:maxNames-1], fmt.Sprintf("%d more", len(names)+more-maxNames+1))
 }
 
 // andWords joins as people do: a, b and c.

@@ -245,12 +245,9 @@ func countersText(s operator.StepView) string {
 
 // partitionsText counts what is complete and names what is not.
 func partitionsText(ps *operator.PartitionsView) string {
-	parts := ps.List
-	done := 0
 	var names []string
-	for _, part := range parts {
+	for _, part := range ps.List {
 		if part.Status == core.StatusCompleted {
-			done++
 			continue
 		}
 		name := part.Step + " is " + string(part.Status)
@@ -262,11 +259,11 @@ func partitionsText(ps *operator.PartitionsView) string {
 		}
 		names = append(names, name)
 	}
-	text := fmt.Sprintf("%s of %s complete", count(int64(done)), partsWord(ps, len(parts)))
+	text := fmt.Sprintf("%s of %s complete", count(int64(ps.Statuses[core.StatusCompleted])), partsWord(ps, ps.Total))
 	if len(names) == 0 {
 		return text
 	}
-	return text + ", " + andWords(fewNames(names))
+	return text + ", " + andWords(fewNames(names, ps.Omitted))
 }
 
 // skipsText is how many items were left out, and why.

@@ -112,7 +112,7 @@ func certaintyText(e operator.PlanEntry, all []operator.PlanEntry) string {
 	for _, edge := range e.Via {
 		words = append(words, edgeText(edge, "", isDecision(all, edge.From)))
 	}
-	text := strings.Join(fewNames(words), ", or ")
+	text := strings.Join(fewNames(words, 0), ", or ")
 	if e.Certainty == operator.CertainAfter && text == "" {
 		text = "depending on " + e.Text
 	}

@@ -20,8 +20,8 @@ func (env *environment) partitionText(step operator.StepView, current core.JobEx
 	fmt.Fprintf(&b, "%s: %s: %s\n", step.Step, partsWord(ps, ps.Total), statusCounts(ps.Statuses))
 	shown, left := ps.List, 0
 	if !all {
-		left = max(0, len(shown)-maxFailedPartitions)
-		shown = shown[:len(shown)-left]
+		shown = shown[:min(len(shown), maxFailedPartitions)]
+		left = len(ps.List) + ps.Omitted - len(shown)
 	}
 	if len(shown) > 0 {
 		b.WriteString(stepTable(shown, current))

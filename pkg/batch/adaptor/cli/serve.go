@@ -106,6 +106,9 @@ func (c serverCommands) serve(ctx context.Context, jobs []string, slots int, lab
 	return c.env.withSession(ctx, c.env.observer(), func(s *Session) error {
 		c.env.announceDatabase(ctx)
 		c.announceAPI(ctx, at, catalog)
+		if s.Observer != nil {
+			s.Observer.Observe(ctx, core.ServerStarted{Address: at.Addr().String()})
+		}
 		c.env.warnUnmasked(ctx)
 		if slots > 0 {
 			defer c.workBeside(ctx, s, signals.stop, slots, labels)()

@@ -49,8 +49,9 @@ func (c taskCommands) rerunCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "rerun TASK",
 		Short: "Have a task executed again that failed, ran out of time or was canceled",
-		Long: `Has the task executed again. Its attempts are counted anew, and kept. A task that
-succeeded is refused; so is one whose worker has not let go of it.`,
+		Long: `Has the task executed again. Its attempts are counted again, and kept. Tasks that were canceled
+because they wait for it wait again. A task that succeeded is refused; so is one whose worker
+has not let go of it, and one that waits for a task that ended without success.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			id, err := parseNumber("TASK", args[0])

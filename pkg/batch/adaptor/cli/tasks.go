@@ -71,11 +71,13 @@ list of its tasks alone:
   {"title": "...", "type": "shell", "idempotency_key": "...", "decider": "...",
    "budget": {"max_attempts": 5, "max_total_attempts": 0, "deadline": "1h", "max_no_progress": 50},
    "tasks": [{"type": "shell", "payload": {"script": "date"}, "title": "...", "priority": 2,
-              "delay": "10s", "timeout": "5m", "idempotency_key": "...", "on": {"disk": "eu1"}}]}
+              "delay": "10s", "timeout": "5m", "idempotency_key": "...",
+              "key": "clean", "after": ["fetch"], "on": {"disk": "eu1"}}]}
 
-Only "tasks" is required. A second submission with the same idempotency_key answers
-the first one. A task with "on" is executed by workers with these labels only ("worker --label
-disk=eu1"), or by the worker whose name it is. With --wait the exit code is that of "tasks wait".`,
+Only "tasks" is required. "after" names other tasks of the group by their "key", else by their
+"idempotency_key": the task waits until they have succeeded, and is canceled if one fails. A task with "on" is executed by workers with
+these labels only ("worker --label disk=eu1"), or by the worker of that name. A second submission with the same idempotency_key answers
+the first one. With --wait the exit code is that of "tasks wait".`,
 		Example: "  " + c.env.app.Name + " tasks submit nightly.json --wait 10m",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -66,7 +66,7 @@ func (c taskCommands) list(ctx context.Context, s *runtime.TaskService, f task.F
 		views = append(views, view)
 		rows = append(rows, []string{
 			strconv.FormatInt(int64(t.ID), 10), strconv.FormatInt(int64(t.GroupID), 10), t.Spec.Type, clip(t.Spec.Title, 40),
-			string(t.State), count(int64(t.Attempts)), timeText(t.UpdatedAt), onText(t.Spec.On), waitsOrError(waits[t.ID], t.LastError),
+			string(t.State), count(int64(t.Attempts)), timeText(t.UpdatedAt), onText(t.Spec.On), waitsText(t, waits[t.ID]), clip(oneLine(t.LastError), 60),
 		})
 	}
 	if c.env.format == formatJSON {
@@ -74,7 +74,7 @@ func (c taskCommands) list(ctx context.Context, s *runtime.TaskService, f task.F
 	}
 	return c.printTable([]column{
 		{title: "task", right: true}, {title: "group", right: true}, {title: "type"}, {title: "title"}, {title: "state"},
-		{title: "attempts", right: true}, {title: "updated"}, {title: "on"}, {title: "last error, or what it waits for"},
+		{title: "attempts", right: true}, {title: "updated"}, {title: "on"}, {title: "waits for"}, {title: "last error"},
 	}, rows)
 }
 
@@ -133,12 +133,12 @@ func (c taskCommands) show(ctx context.Context, s *runtime.TaskService, id task.
 	return c.env.print(taskText(r))
 }
 
-// waitsOrError is the reason why a task is not executed yet, else its last error.
-func waitsOrError(waits, lastError string) string {
-	if waits != "" {
-		return oneLine(waits)
+// waitsText is what a task waits for: tasks of its group, or certain workers.
+func waitsText(t task.Task, worker string) string {
+	if worker != "" {
+		return oneLine(worker)
 	}
-	return clip(oneLine(lastError), 60)
+	return clip(t.WaitsFor(), 60)
 }
 
 func onText(on *core.Placement) string {
@@ -152,7 +152,7 @@ func taskText(r taskRecord) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "task %d of group %d: %s, %s\n", r.ID, r.GroupID, r.Spec.Type, r.State)
 	for _, line := range [][2]string{
-		{"title", r.Spec.Title}, {"payload", jsonText(r.Spec.Payload)}, {"last error", oneLine(r.LastError)}, {"on", onText(r.Spec.On)}, {"worker", r.Worker},
+		{"title", r.Spec.Title}, {"key", r.Spec.Key}, {"after", strings.Join(r.Spec.After, ", ")}, {"payload", jsonText(r.Spec.Payload)}, {"last error", oneLine(r.LastError)}, {"on", onText(r.Spec.On)}, {"worker", r.Worker},
 		{"waits for", r.WaitsFor},
 		{"created", timeText(r.CreatedAt)},
 	} {

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -30,8 +29,9 @@ func (c fileCommands) testCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "test FILE_test.yaml...",
 		Short: "Run tests of jobs that are written in YAML",
-		Long: `Runs tests of jobs. Each runs in a temporary folder of its own, on a fresh SQLite
-database, with the real engine; your databases are not touched. A test gives parameters,
+		Long: `Runs tests of jobs. Each runs in a temporary folder of its own, with the real engine, on
+fresh databases: SQLite, or a schema of its own in a PostgreSQL database that the file names.
+A job that the program has in it, such as one in Go, is named instead of its file. A test gives parameters,
 files and rows of tables, and says what must come of it: rows of tables, queries and files,
 skipped items, numbers of steps, status and exit code.`,
 		Example: "  " + c.env.app.Name + " test load_test.yaml\n  " + c.env.app.Name + " test --junit report.xml *_test.yaml",
@@ -64,7 +64,7 @@ func (c fileCommands) test(ctx context.Context, paths []string, junit string) er
 	for _, file := range files {
 		run := testRun{file: file.Path}
 		var printing error
-		err := jobtest.Run(ctx, file, c.openTest, func(r jobtest.Result) {
+		err := jobtest.Run(ctx, file, c.testConfig(), func(r jobtest.Result) {
 			run.results = append(run.results, r)
 			if len(r.Differences) == 0 {
 				passed++
@@ -92,19 +92,43 @@ func (c fileCommands) test(ctx context.Context, paths []string, junit string) er
 	return nil
 }
 
-// openTest opens a session whose only database is that of a test.
-func (c fileCommands) openTest(ctx context.Context, url string) (*jobtest.Session, error) {
-	environ := []string{"DATABASE_URL=" + url}
+func (c fileCommands) testConfig() jobtest.Config {
+	return jobtest.Config{
+		Open:    c.openTest,
+		Carries: func(name string) bool { return c.env.app.Files[name] != nil },
+		Getenv: func(name string) string {
+			for _, entry := range c.env.environ {
+				if value, is := strings.CutPrefix(entry, name+"="); is {
+					return value
+				}
+			}
+			return ""
+		},
+	}
+}
+
+// openTest opens a session whose only databases are those of a test.
+func (c fileCommands) openTest(ctx context.Context, urls map[string]string) (*jobtest.Session, error) {
+	environ := []string{"DATABASE_URL=" + urls[tx.Default]}
 	for _, v := range c.env.environ {
 		if strings.HasPrefix(v, "SURFIN_SECRET_") { // the only setting that a test takes over
 			environ = append(environ, v)
 		}
 	}
-	s, err := settings.Load(settings.Source{Dir: filepath.Dir(strings.TrimPrefix(url, "sqlite:")), Environ: environ})
+	dir, err := os.MkdirTemp("", "surfin-test-settings-") // no surfin.yaml is near
 	if err != nil {
 		return nil, err
 	}
-	s.Databases = map[string]settings.Database{tx.Default: {URL: url}}
+	defer os.RemoveAll(dir) //nolint:errcheck // it is empty
+	s, err := settings.Load(settings.Source{Dir: dir, Environ: environ})
+	if err != nil {
+		return nil, err
+	}
+	s.Databases = map[string]settings.Database{}
+	for name, url := range urls {
+		s.Databases[name] = settings.Database{URL: url}
+		s.Secrets.LearnURL("database "+name, url)
+	}
 	s.AutoMigrate = settings.MigrateAlways
 	opened, err := c.env.app.Open(ctx, s, core.Observers())
 	if err != nil {

@@ -1,3 +1,5 @@
+//test:plain
+
 package jobfile_test
 
 import (

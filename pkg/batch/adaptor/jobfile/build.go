@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/surfin-batch/surfin/internal/confine"
 	"github.com/surfin-batch/surfin/internal/filestream"
@@ -122,6 +123,14 @@ func as[T any](u *componentUse, made any, set func(T)) error {
 	return nil
 }
 
+// inZone is item.InZone of a type that may be lacking.
+func inZone(t item.Type, zone *time.Location) item.Type {
+	if t == nil {
+		return nil
+	}
+	return item.InZone(t, zone)
+}
+
 // make binds the configs with all values and makes the instances.
 func (a builder) make(ctx context.Context, view *core.View, uses ...*componentUse) ([]any, error) {
 	problems := a.file.doc.NewCollector()
@@ -143,7 +152,7 @@ func (a builder) make(ctx context.Context, view *core.View, uses ...*componentUs
 	b := registry.BuildContext{
 		Job: a.file.name, Step: a.name, Execution: view.Job.ID,
 		Databases: a.deps.Provider, Database: a.file.model.Database, FileMode: a.deps.FileMode,
-		Registry: a.deps.Registry, RedriveOf: a.redriveOf, Instance: view.Job.InstanceID,
+		Zone: a.file.zone, Registry: a.deps.Registry, RedriveOf: a.redriveOf, Instance: view.Job.InstanceID,
 	}
 	b.Environ, b.Hide = a.deps.guards()
 	if a.step != nil {
@@ -163,7 +172,7 @@ func (a builder) make(ctx context.Context, view *core.View, uses ...*componentUs
 	made := make([]any, len(uses))
 	for i, u := range uses {
 		component, _ := a.deps.Registry.Component(u.kind, u.component.Name)
-		b.In, b.Out = u.in, u.out
+		b.In, b.Out = inZone(u.in, a.file.zone), inZone(u.out, a.file.zone)
 		instance, err := component.New(ctx, configs[i], b)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", u.what, err)

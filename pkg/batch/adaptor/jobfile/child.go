@@ -164,7 +164,7 @@ func (l *loader) parameterTemplate(entry strict.Named[rawText], spec *core.Param
 		if spec == nil {
 			return late
 		}
-		if x, ok := l.typed(spec.Type, n, t.literal()); ok {
+		if x, ok := l.typed(spec, n, t.literal()); ok {
 			if err := job.CheckParameter(*spec, x); err != nil {
 				l.problems.Add(n, entry.Name+": "+err.Error(), "")
 				return nil
@@ -237,7 +237,7 @@ func (f *File) bindChild(child *childDef, params core.Parameters, problems *stri
 		text, given, err := f.childValue(v, p)
 		if err == nil && given {
 			var x any
-			if x, err = core.ParseParameter(p.spec.Type, text); err == nil {
+			if x, err = p.spec.Parse(text); err == nil {
 				err = job.CheckParameter(p.spec, x)
 			}
 		}

@@ -5,23 +5,39 @@ import (
 	"time"
 
 	"github.com/surfin-batch/surfin/internal/expression"
+	"github.com/surfin-batch/surfin/pkg/batch/adaptor/jobfile/internal/strict"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/runtime/schedule"
 )
 
 // checkTimezone reads the job's time zone, and its timeout.
 func (l *loader) checkTimezone() {
-	root, name := l.file.doc.Root, l.file.model.Timezone
-	l.file.zone = time.UTC
-	if at := root.Get("timezone"); at != nil && !at.Bad && name != "" {
-		zone, err := schedule.LoadZone(name)
-		if err != nil {
-			l.problems.Add(at, "timezone: "+err.Error(), "such as Europe/Berlin")
-		} else {
-			l.file.zone = zone
-		}
+	root := l.file.doc.Root
+	if err := l.readTimezone(); err != nil {
+		l.problems.Add(root.Get("timezone"), "timezone: "+err.Error(), "such as Europe/Berlin")
 	}
 	l.checkPositive(root, "timeout", l.file.model.Timeout)
+}
+
+// readTimezone reads the job's time zone, which templates need before the rest of the file is read: UTC if there is none.
+func (l *loader) readTimezone() error {
+	l.file.zone = time.UTC
+	at := l.file.doc.Root.Get("timezone")
+	if at == nil || at.Bad || at.Kind != strict.Scalar || at.Empty || at.Text == "" {
+		return nil
+	}
+	zone, err := schedule.LoadZone(at.Text)
+	if err != nil {
+		return err
+	}
+	l.file.zone = zone
+	return nil
+}
+
+// addClock gives a scope the job's calendars and its time zone, which every expression of the file has.
+func (f *File) addClock(scope expression.Scope) {
+	scope[expression.Calendars] = expression.Var{Calendars: f.calendars}
+	scope[expression.Zone] = expression.Var{Zone: f.zone}
 }
 
 // clock is what today() and now() are at a time: the day is that of the job's time zone.
@@ -58,8 +74,8 @@ func (f *File) parametersAt(now time.Time) []core.ParameterSpec {
 			continue
 		}
 		i := slices.IndexFunc(specs, func(s core.ParameterSpec) bool { return s.Name == d.parameter })
-		if x, err := core.ParseParameter(specs[i].Type, text); err == nil {
-			specs[i].Default = x
+		if x, err := specs[i].Parse(text); err == nil {
+			specs[i].Default, specs[i].FormerDefault = x, specs[i].Former(text, x)
 		}
 	}
 	return specs

@@ -31,6 +31,38 @@ func TestTodayIsTheDayOfTheLaunchInTheZoneOfTheJob(t *testing.T) {
 	}
 }
 
+// Rule D5: what is written in the file is a time of the job's zone, and the parameters know what it was before.
+func TestATimestampOfAParameterIsATimeOfTheJob(t *testing.T) {
+	t.Parallel()
+	file := parse(t, "job.yaml", `
+job: x
+timezone: Europe/Berlin
+parameters:
+  at: {type: timestamp, default: "2026-07-01 08:00:00", min: "2026-07-01 08:00:00", enum: ["2026-07-01 08:00:00", "2026-07-01T09:00:00Z"]}
+  day: {type: timestamp, default: "${today()}T08:00:00", required: false}
+schedule: {cron: 30 2 * * *, timezone: America/New_York, parameters: {at: "2026-07-01 08:00:00", day: "${schedule.date}T08:00:00"}}
+flow: [{step: a, tasklet: idle}]
+`)
+	want := time.Date(2026, 7, 1, 6, 0, 0, 0, time.UTC)
+	specs := jobfile.ParametersAt(file, time.Date(2026, 7, 1, 12, 0, 0, 0, time.UTC))
+	for _, s := range specs {
+		require.Equal(t, want, s.Default, s.Name)
+		require.Equal(t, want.Add(2*time.Hour), s.FormerDefault, s.Name)
+	}
+	require.Equal(t, want, specs[0].Min)
+	require.Equal(t, []string{"2026-07-01T06:00:00Z", "2026-07-01T09:00:00Z"}, specs[0].Enum)
+	params, err := job.ValidateParameters(specs, map[string]string{"at": "2026-07-01 08:00:00", "day": "2026-07-01 08:00:00"})
+	require.NoError(t, err)
+	former, err := job.ValidateParameters(specs, map[string]string{"at": "2026-07-01T09:00:00Z"})
+	require.NoError(t, err)
+	require.NotEqual(t, former.Key(), former.FormerKey(), "the default of day")
+	require.NotEmpty(t, params.FormerKey())
+	same, err := job.ValidateParameters(specs, map[string]string{"at": params.All()[0].Text(), "day": params.All()[1].Text()})
+	require.NoError(t, err)
+	require.Equal(t, params.Key(), same.Key())
+	require.Empty(t, same.FormerKey(), "a text with an offset was never read otherwise")
+}
+
 // job.time is that of the first launch, in all attempts of an instance.
 func TestTheTimeOfAJobIsTheSameInAllAttempts(t *testing.T) {
 	t.Parallel()

@@ -59,7 +59,11 @@ func (b *binding) confine(n *strict.Node, f strict.Field, holes []hole, path str
 		b.values.files.Free(path)
 		return true
 	}
-	if err := b.values.files.Check(path); err != nil {
+	check := b.values.files.Check
+	if f.Output {
+		check = b.values.files.CheckOutput
+	}
+	if err := check(path); err != nil {
 		b.collector.Add(n, f.Key+": "+err.Error(), "")
 		b.reported = true
 		return false

@@ -219,6 +219,7 @@ func (l *loader) load() {
 	if !l.includeFiles() {
 		return
 	}
+	_ = l.readTimezone() //nolint:errcheck // checkTimezone reports it
 	l.expandTemplates()
 	f.model = &jobModel{}
 	d := &strict.Decoder{Collector: l.problems, Forms: modelDecoders(), Scalar: l.fixed, Meant: meantKey}

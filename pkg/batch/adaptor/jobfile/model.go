@@ -24,7 +24,7 @@ type jobModel struct {
 	Calendars   strict.OrderedMap[calendarModel]  `key:"calendars" doc:"Calendars of business days by name, for is_business_day, business_day and schedules; TARGET is always there."`
 	Templates   strict.OrderedMap[templateModel]  `key:"templates" doc:"Elements with arguments, by name, for 'use' in a flow."`
 	Database    string                            `key:"database" default:"default" doc:"The database of SQL components that name no other."`
-	Timezone    string                            `key:"timezone" default:"UTC" doc:"The IANA time zone of the job, such as Europe/Berlin: today() is the day there."`
+	Timezone    string                            `key:"timezone" default:"UTC" doc:"The IANA time zone of the job, such as Europe/Berlin: today() is the day there, and a time without an offset is a time there, in parameters, files and expressions."`
 	Timeout     *time.Duration                    `key:"timeout" doc:"The longest that an execution of the flow may take [none]; then it is FAILED, and what runs is ended. 'finally' runs all the same."`
 	Restartable bool                              `key:"restartable" default:"true" doc:"Whether a failed instance may be run again."`
 	Defaults    defaultsModel                     `key:"defaults" doc:"What steps use that say nothing else, key by key."`
@@ -152,6 +152,8 @@ type tasksModel struct {
 
 	Handler string          `key:"handler" required:"true" doc:"The type of the tasks: shell, http_request, or one that the application registers."`
 	Items   itemsModel      `key:"items" required:"true" kind:"reader" doc:"One task for each: a list, whose values are the payloads (they may have ${...}), or a reader such as query, whose items are, as JSON objects."`
+	Key     string          `key:"key" doc:"The field of each item that names its task for the 'after' of others, as a text or a number. It is no part of the payload [none]."`
+	After   string          `key:"after" doc:"The field of each item with the keys of the tasks that must succeed before its own begins: a list, or a text with commas. It is no part of the payload; a task whose predecessor fails is canceled [none]."`
 	Budget  *budgetModel    `key:"budget" doc:"What may be spent on the tasks [5 attempts for each]."`
 	On      *placementModel `key:"on" doc:"Which workers execute the tasks: labels that they must have ('surfin worker --label disk=eu1'), such as {disk: eu1}, or the name of one [any]."`
 }

@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/surfin-batch/surfin/internal/expression"
 	"github.com/surfin-batch/surfin/internal/secret"
@@ -41,6 +42,9 @@ func (l *loader) parameter(name string, m parameterModel) core.ParameterSpec {
 		spec.Type = core.TypeString // a problem was reported; any type will do
 		return spec
 	}
+	if spec.Type == core.TypeTimestamp && l.file.zone != time.UTC {
+		spec.Zone = l.file.zone
+	}
 	if spec.Type == core.TypePath {
 		spec.Folder = l.file.folder
 	}
@@ -50,7 +54,7 @@ func (l *loader) parameter(name string, m parameterModel) core.ParameterSpec {
 	}
 	l.limits(&spec, m)
 	if m.Default != nil {
-		spec.Default = l.defaultOf(spec, m.Default.node)
+		l.setDefault(&spec, m.Default.node)
 	}
 	return spec
 }
@@ -96,12 +100,12 @@ func (l *loader) limits(spec *core.ParameterSpec, m parameterModel) {
 		}
 	}
 	for i, value := range m.Enum {
-		if x, ok := l.typed(spec.Type, m.Node.Get("enum").Items[i], value); ok {
+		if x, ok := l.typed(spec, m.Node.Get("enum").Items[i], value); ok {
 			spec.Enum = append(spec.Enum, textOf(x))
 		}
 	}
-	spec.Min = l.limit(spec.Type, "min", m.Node, m.Min)
-	spec.Max = l.limit(spec.Type, "max", m.Node, m.Max)
+	spec.Min = l.limit(spec, "min", m.Node, m.Min)
+	spec.Max = l.limit(spec, "max", m.Node, m.Max)
 	if spec.Min != nil && spec.Max != nil {
 		if err := job.CheckParameter(core.ParameterSpec{Type: spec.Type, Max: spec.Max}, spec.Min); err != nil {
 			l.problems.Add(m.Min.node, "min is greater than max", "")
@@ -109,24 +113,24 @@ func (l *loader) limits(spec *core.ParameterSpec, m parameterModel) {
 	}
 }
 
-func (l *loader) limit(t core.ParameterType, key string, at *strict.Node, raw *rawText) any {
+func (l *loader) limit(spec *core.ParameterSpec, key string, at *strict.Node, raw *rawText) any {
 	if raw == nil || raw.node == nil {
 		return nil
 	}
-	if t == core.TypeString || t == core.TypePath || t == core.TypeBool {
+	if t := spec.Type; t == core.TypeString || t == core.TypePath || t == core.TypeBool {
 		l.problems.Add(at.KeyOf(key), fmt.Sprintf("a %s has no %s", t, key), "")
 		return nil
 	}
-	x, ok := l.typed(t, raw.node, raw.node.Text)
+	x, ok := l.typed(spec, raw.node, raw.node.Text)
 	if !ok {
 		return nil
 	}
 	return x
 }
 
-// typed reads a text of the file as a value of a parameter type.
-func (l *loader) typed(t core.ParameterType, at *strict.Node, text string) (any, bool) {
-	x, err := core.ParseParameter(t, text)
+// typed reads a text of the file as a value of the parameter.
+func (l *loader) typed(spec *core.ParameterSpec, at *strict.Node, text string) (any, bool) {
+	x, err := spec.Parse(text)
 	if err != nil {
 		l.problems.Add(at, err.Error(), "")
 		return nil, false
@@ -134,33 +138,33 @@ func (l *loader) typed(t core.ParameterType, at *strict.Node, text string) (any,
 	return x, true
 }
 
-// defaultOf reads or computes a default, and checks it against the limits.
-func (l *loader) defaultOf(spec core.ParameterSpec, n *strict.Node) any {
+// setDefault reads or computes a default, and checks it against the limits.
+func (l *loader) setDefault(spec *core.ParameterSpec, n *strict.Node) {
 	if n == nil {
-		return nil
+		return
 	}
 	t, err := parseTemplate(n.Text)
 	if err != nil {
 		reportTemplate(l.problems, n, "default", err)
-		return nil
+		return
 	}
 	text := t.literal()
 	if len(t.holes) > 0 {
 		var ok bool
-		if text, ok = l.computed(spec, n, t); !ok {
-			return nil
+		if text, ok = l.computed(*spec, n, t); !ok {
+			return
 		}
-		l.file.keepComputed(spec, t)
+		l.file.keepComputed(*spec, t)
 	}
-	x, ok := l.typed(spec.Type, n, text)
+	x, ok := l.typed(spec, n, text)
 	if !ok {
-		return nil
+		return
 	}
-	if err := job.CheckParameter(spec, x); err != nil {
+	if err := job.CheckParameter(*spec, x); err != nil {
 		l.problems.Add(n, "default: "+err.Error(), "")
-		return nil
+		return
 	}
-	return x
+	spec.Default, spec.FormerDefault = x, spec.Former(text, x)
 }
 
 // computed evaluates a default with ${...}, now. It may use functions, today() and now()
@@ -169,7 +173,7 @@ func (l *loader) computed(spec core.ParameterSpec, n *strict.Node, t *template) 
 	scope := expression.Scope{
 		expression.Today: {Type: parameterGoType(core.TypeDate)}, expression.Now: {Type: parameterGoType(core.TypeTimestamp)},
 	}
-	scope[expression.Calendars] = expression.Var{Calendars: l.file.calendars}
+	l.file.addClock(scope)
 	if strings.Contains(n.Text, "secret.") {
 		scope["secret"] = expression.Var{Open: true} // for the refusal
 	}

@@ -208,7 +208,7 @@ func (c *compiler) setRetrySkip(s *stepDef, to *chunk.Config) error {
 		if err != nil {
 			return fmt.Errorf("skip: %w", err)
 		}
-		to.Skip = chunk.LimitSkip{Limit: int64(s.skip.Limit), Skippable: rules.Match}
+		to.Skip = chunk.LimitSkip{Limit: int64(s.skip.Limit), Skippable: rules.Match, Unasked: rules.Unasked}
 	}
 	return nil
 }
@@ -222,5 +222,5 @@ func (c *compiler) retry(s *stepDef) (core.Retry, error) {
 	if err != nil {
 		return core.Retry{}, fmt.Errorf("retry: %w", err)
 	}
-	return core.Retry{Limit: s.retry.Limit, Retryable: rules.Match, Backoff: s.retry.Backoff}, nil
+	return core.Retry{Limit: s.retry.Limit, Retryable: rules.Match, Unasked: rules.Unasked, Backoff: s.retry.Backoff}, nil
 }

@@ -89,7 +89,7 @@ func (s *Schedule) Parameters(at schedule.Time) (map[string]string, error) {
 }
 
 func checkedParameter(spec core.ParameterSpec, text string) (any, error) {
-	x, err := core.ParseParameter(spec.Type, text)
+	x, err := spec.Parse(text)
 	if err != nil {
 		return nil, err
 	}
@@ -210,7 +210,8 @@ func (l *loader) scheduledText(s *Schedule, spec core.ParameterSpec, n *strict.N
 		reportTemplate(l.problems, n, "schedule", err)
 		return nil, false
 	}
-	scope := expression.Scope{scheduleName: scheduleVars(), expression.Calendars: {Calendars: l.file.calendars}}
+	scope := expression.Scope{scheduleName: scheduleVars()}
+	l.file.addClock(scope)
 	if !l.compileParameter(spec, n, t, &names{scope: scope}) {
 		return nil, false
 	}
@@ -233,7 +234,7 @@ func (l *loader) scheduledText(s *Schedule, spec core.ParameterSpec, n *strict.N
 		l.problems.AddAt(n, h.offset, fmt.Sprintf("${%s}: %v", h.text, err), "")
 		return nil, false
 	}
-	_, ok := l.typed(spec.Type, n, text)
+	_, ok := l.typed(&spec, n, text)
 	return t, ok
 }
 
@@ -266,7 +267,9 @@ func (l *loader) checkExclusive() {
 		l.problems.Add(m.node, "exclusive is an expression itself, without ${ }", "write "+strings.Trim(strings.TrimSpace(m.text), "${} "))
 		return
 	}
-	prog, err := expression.Compile(m.text, expression.Scope{"params": {Fields: l.paramVars()}})
+	scope := expression.Scope{"params": {Fields: l.paramVars()}}
+	l.file.addClock(scope)
+	prog, err := expression.Compile(m.text, scope)
 	var where *expression.Error
 	switch {
 	case errors.As(err, &where):

@@ -82,7 +82,7 @@ func (l *loader) scope(p location) *names {
 			scope[name] = v
 		}
 	}
-	scope[expression.Calendars] = expression.Var{Calendars: l.file.calendars}
+	l.file.addClock(scope)
 	for _, name := range []string{"with", "secret"} {
 		scope[name] = expression.Var{Open: true}
 	}
@@ -205,7 +205,7 @@ func (l *loader) env(p location) registry.ExpressionEnv {
 			params[name] = reflect.PointerTo(v.Type)
 		}
 	}
-	env := registry.ExpressionEnv{Calendars: l.file.calendars, Types: map[string]map[string]reflect.Type{
+	env := registry.ExpressionEnv{Zone: l.file.zone, Calendars: l.file.calendars, Types: map[string]map[string]reflect.Type{
 		"params": params,
 		// job.execution is not among them: the rows of a restart would be others.
 		"job": {"name": reflect.TypeFor[string](), "instance": reflect.TypeFor[int64](), "time": reflect.TypeFor[time.Time]()},

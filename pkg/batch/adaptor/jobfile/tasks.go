@@ -67,6 +67,7 @@ func (l *loader) checkTasks(s *stepDef) {
 			u.out = out
 		}
 	}
+	l.checkTaskOrder(s.tasks)
 	l.file.outs[s.name] = taskResults()
 }
 
@@ -206,6 +207,7 @@ func (c *compiler) tasks(s *stepDef, a builder, config step.TasksConfig) (core.S
 	}
 	config.On = s.on
 	config.Name, config.Handler, config.Budget, config.Groups = s.name, s.tasks.model.Handler, s.tasks.model.Budget.budget(), c.deps.Tasks
+	config.Key, config.After = s.tasks.model.Key, s.tasks.model.After
 	config.Items = func(ctx context.Context, run *core.StepRun) ([]json.RawMessage, error) {
 		if s.reader == nil {
 			return c.file.payloads(s, c.file.viewValues(run.View()))
@@ -277,6 +279,9 @@ func (c *comparison) taskChanges(old, now *stepDef) []Change {
 	}
 	if (old.reader == nil || now.reader == nil) && nodeText(was.Items.node) != nodeText(is.Items.node) {
 		refuse(is.Node.Find("items"), " with other items")
+	}
+	if was.Key != is.Key || was.After != is.After {
+		refuse(is.Node, " in another order (key, after)")
 	}
 	if was.Budget.budget() != is.Budget.budget() {
 		refuse(is.Node.Find("budget"), " with another budget")

@@ -167,7 +167,8 @@ func (x *expander) fitsArgument(a *argumentDef, n *strict.Node) bool {
 	case strings.Contains(n.Text, "${"):
 		return true
 	}
-	if _, err := core.ParseParameter(core.ParameterType(m.Type), n.Text); err != nil {
+	spec := core.ParameterSpec{Type: core.ParameterType(m.Type), Zone: x.file.zone}
+	if _, err := spec.Parse(n.Text); err != nil {
 		x.problems.Add(n, a.name+": "+err.Error(), "its type is "+m.Type)
 		return false
 	}
@@ -354,11 +355,14 @@ func (i *instance) compute(n *strict.Node, h hole) (string, bool) {
 			late = append(late, "with."+a.name)
 			continue
 		}
-		if x, err := core.ParseParameter(t, value.Text); err == nil { // fitsArgument reported it
+		spec := core.ParameterSpec{Type: t, Zone: i.file.zone}
+		if x, err := spec.Parse(value.Text); err == nil { // fitsArgument reported it
 			values[a.name] = x
 		}
 	}
-	in := &names{scope: expression.Scope{"with": {Fields: fields}}, refusal: func(path string) string {
+	scope := expression.Scope{"with": {Fields: fields}}
+	i.file.addClock(scope)
+	in := &names{scope: scope, refusal: func(path string) string {
 		switch {
 		case slices.Contains(late, path):
 			return path + " is not known when the file is loaded: its value has a ${...}; as ${" + path + "} alone it is filled in as it is"

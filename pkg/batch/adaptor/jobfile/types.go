@@ -205,7 +205,7 @@ func (t *itemTypes) find(c *strict.Collector, n *strict.Node) (item.Type, bool) 
 		return it, it != nil // a broken one was reported where it is declared
 	}
 	if it, ok := t.reg.Item(n.Text); ok {
-		return it, true
+		return item.InZone(it, t.zone), true
 	}
 	names := slices.Concat(t.order, slices.DeleteFunc(t.reg.ItemNames(), func(name string) bool { return slices.Contains(t.order, name) }))
 	hint := "declare it under `types`, or write its fields here: {id: int, name: string null}"

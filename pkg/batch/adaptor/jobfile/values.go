@@ -170,6 +170,9 @@ func (f *File) outValues(step string, out map[string]any) map[string]any {
 			continue
 		}
 		field := row.Field{Name: name, Kind: schema.Field(i).Kind, Nullable: schema.Field(i).Nullable}
+		if field.Kind == row.Timestamp {
+			field.Zone = f.zone
+		}
 		if parsed, err := field.Parse(textOf(x)); err == nil {
 			values[name] = parsed.Any()
 		} // otherwise the text stays, and the expression that uses it says what it is

@@ -1,3 +1,5 @@
+//test:plain
+
 package calendar_test
 
 import (

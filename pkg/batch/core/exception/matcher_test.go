@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 )
 
@@ -145,6 +146,32 @@ func TestABatchErrorWithAKnownClassSpeaksThroughItsClass(t *testing.T) {
 	retry, err := m.RetryRules([]string{"deadlock"}, nil)
 	require.NoError(t, err)
 	require.True(t, retry.Match(&exception.BatchError{Class: "deadlock", Err: errors.New("x")}), "its class is enough")
+}
+
+// Rule C3: that an error's own word was not asked is known.
+func TestAWordThatWasNotAskedIsKnown(t *testing.T) {
+	t.Parallel()
+	m := matchers(t)
+	parse := fmt.Errorf("line 3: %w", exception.InvalidItem("csv", exception.ClassParse, errors.New("x")))
+	unasked := func(err error, errs, except []string) string {
+		rules, wrong := m.SkipRules(errs, except)
+		require.NoError(t, wrong)
+		return rules.Unasked(err)
+	}
+	require.Equal(t, "parse", unasked(parse, []string{"unique"}, nil))
+	require.Empty(t, unasked(parse, []string{"parse"}, nil), "it is skipped")
+	require.Empty(t, unasked(parse, []string{"unique"}, []string{"invalid_item"}), "a listed name decides")
+	require.Empty(t, unasked(exception.Skippable("check", errors.New("x")), []string{"unique"}, nil), "its own word counts")
+	require.Empty(t, unasked(&exception.BatchError{Class: exception.ClassParse, Err: errors.New("x")}, []string{"unique"}, nil), "it says nothing")
+	require.Empty(t, unasked(nil, []string{"unique"}, nil))
+
+	rules, err := m.RetryRules([]string{"deadlock"}, nil)
+	require.NoError(t, err)
+	slow := &exception.BatchError{Class: exception.ClassParse, Retryable: true, Err: errors.New("slow")}
+	noted := core.Retry{Limit: 3, Retryable: rules.Match, Unasked: rules.Unasked}.Noted(slow)
+	require.ErrorIs(t, noted, slow)
+	require.ErrorContains(t, noted, "slow (it says itself that it may be tried again, which is not asked, since its class parse is known: list parse in retry.errors)")
+	require.Equal(t, error(slow), core.Retry{Retryable: rules.Match, Unasked: rules.Unasked}.Noted(slow), "no retry is asked for")
 }
 
 func TestNoListReachesTheEndOfTheContextAPanicOrAFatalError(t *testing.T) {

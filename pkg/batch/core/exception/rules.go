@@ -67,12 +67,26 @@ func (r *Rules) Match(err error) bool {
 			return rule.applies
 		}
 	}
+	return r.knownClass(err) == "" && r.word(err)
+}
+
+// knownClass returns the class of an error that speaks through it; "": its own word counts.
+func (r *Rules) knownClass(err error) string {
 	if c, ok := classifier(err); ok {
 		if be, is := c.(*BatchError); is && r.matchers.byName[string(be.Class)] != nil { //nolint:errorlint // it is the first classifier, not the first BatchError
-			return false
+			return string(be.Class)
 		}
 	}
-	return r.word(err)
+	return ""
+}
+
+// Unasked returns the class of an error whose own word would have the rules apply, and was not asked, since the class
+// is a known name; "": that is not so, or a listed name decides.
+func (r *Rules) Unasked(err error) string {
+	if err == nil || beyondRules(err) || slices.ContainsFunc(r.rules, func(rule rule) bool { return rule.match(err) }) || !r.word(err) {
+		return ""
+	}
+	return r.knownClass(err)
 }
 
 // beyondRules reports errors that must fail the step.

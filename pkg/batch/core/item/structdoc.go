@@ -10,6 +10,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 	"github.com/surfin-batch/surfin/pkg/batch/core/jsontext"
@@ -38,7 +39,7 @@ type fromField struct {
 	name    int // in the finder: where encoding/json looks, as for a skipped item
 }
 
-func newDocumentReader[T any](r DocumentReader) *documentReader[T] {
+func newDocumentReader[T any](r DocumentReader, zone *time.Location) *documentReader[T] {
 	d := &documentReader[T]{r: r, find: jsontext.NewFinder(), hides: hidesFields(reflect.TypeFor[T]())}
 	d.meta, _ = r.(MetaReader)
 	t := structOf(reflect.TypeFor[T]())
@@ -47,7 +48,11 @@ func newDocumentReader[T any](r DocumentReader) *documentReader[T] {
 	}
 	for i := range t.NumField() {
 		if sf := t.Field(i); hasFrom(sf) {
-			d.from = append(d.from, d.fieldFrom(i, sf))
+			f := d.fieldFrom(i, sf)
+			if f.field.Kind == row.Timestamp {
+				f.field.Zone = zone
+			}
+			d.from = append(d.from, f)
 		}
 	}
 	expectKeys(r, func(keys *DocumentKeys) { expectFields(keys, t, nil) })

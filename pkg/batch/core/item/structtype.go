@@ -43,6 +43,27 @@ type structType[T any] struct {
 	name string
 	plan *structPlan // nil: no record form
 	why  error
+	zone *time.Location // of times without an offset; nil: UTC
+}
+
+// InZone returns the type with the time zone in which its timestamps without an offset are read, and in which a
+// format is written, if nothing else says so (rule D5).
+func InZone(t Type, zone *time.Location) Type {
+	if z, ok := t.(interface{ inZone(*time.Location) Type }); ok && zone != nil && zone != time.UTC {
+		return z.inZone(zone)
+	}
+	return t
+}
+
+func (t *structType[T]) inZone(zone *time.Location) Type {
+	zoned := *t
+	zoned.zone = zone
+	if t.plan != nil {
+		plan := *t.plan
+		plan.schema = plan.schema.InZone(zone)
+		zoned.plan = &plan
+	}
+	return &zoned
 }
 
 func (t *structType[T]) Name() string         { return t.name }
@@ -73,7 +94,7 @@ func (t *structType[T]) ToRecords(w RecordWriter) (Writer, error) {
 }
 
 func (t *structType[T]) FromDocuments(r DocumentReader) (Reader, error) {
-	d := newDocumentReader[T](r)
+	d := newDocumentReader[T](r, t.zone)
 	return wrapReader(EraseReader[T](d), r), nil
 }
 

@@ -1,3 +1,5 @@
+//test:plain
+
 package jsontext_test
 
 import (

@@ -5,6 +5,7 @@ import (
 	"context"
 	"io/fs"
 	"reflect"
+	"time"
 
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
@@ -111,6 +112,8 @@ type BuildContext struct {
 	Database string
 	// StepDatabase is the name of the database of the step's transactions.
 	StepDatabase string
+	// Zone is the time zone of the job, for timestamps without an offset (rule D5); nil is UTC.
+	Zone *time.Location
 	// Continues says that the step continues behind a commit of an earlier attempt.
 	Continues bool
 	// Registry makes nested components; nil: they are made by what describes them.

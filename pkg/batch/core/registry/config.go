@@ -3,6 +3,7 @@ package registry
 import (
 	"reflect"
 	"strings"
+	"time"
 
 	"github.com/surfin-batch/surfin/pkg/batch/core/calendar"
 )
@@ -98,6 +99,8 @@ type ExpressionEnv struct {
 	Types map[string]map[string]reflect.Type
 	// Values has the same shape; nil at load.
 	Values map[string]map[string]any
+	// Zone is the time zone of the job: times without an offset are times there; nil is UTC.
+	Zone *time.Location
 	// Calendars are those of the job, by name, beside calendar.Stock.
 	Calendars map[string]*calendar.Calendar
 }

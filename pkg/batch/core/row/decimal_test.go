@@ -1,3 +1,5 @@
+//test:plain
+
 package row_test
 
 import (

@@ -123,6 +123,33 @@ func NewSchema(fields ...Field) (*Schema, error) {
 	return s, nil
 }
 
+// InZone returns the schema with the zone for timestamps, and for days that are counted, that have none; itself if the zone is UTC or nil.
+func (s *Schema) InZone(zone *time.Location) *Schema {
+	if zone == nil || zone == time.UTC {
+		return s
+	}
+	fields, changed := s.Fields(), false
+	for i := range fields {
+		f := &fields[i]
+		kind := f.Kind
+		if elem, ok := kind.Elem(); ok {
+			kind = elem
+		}
+		if f.Zone == nil && (kind == Timestamp || kind == DateKind && epochUnit(f.Format) != 0) {
+			f.Zone, changed = zone, true
+		}
+	}
+	if !changed {
+		return s
+	}
+	zoned, err := NewSchema(fields...)
+	if err != nil { // the fields were a schema before
+		return s
+	}
+	zoned.open = s.open
+	return zoned
+}
+
 // Open returns a schema of which only these fields are known so far.
 func Open(fields ...Field) (*Schema, error) {
 	s, err := NewSchema(fields...)

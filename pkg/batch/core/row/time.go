@@ -132,6 +132,45 @@ func (e *gapError) Error() string {
 	return fmt.Sprintf("%s is no time in %s: the clock is put forward over it", e.wall.Format("2006-01-02 15:04:05"), e.zone)
 }
 
+// ParseTimestamp reads a timestamp as a field of the zone does (rule D5): a text without an offset is a time of
+// the zone, the first of two, and never one that a clock change leaves out. nil is UTC. Digits finer
+// than a microsecond are cut off.
+func ParseTimestamp(text string, zone *time.Location) (time.Time, error) {
+	if zone == time.UTC {
+		zone = nil
+	}
+	f := Field{Kind: Timestamp, Zone: zone}
+	t, err := f.parseTime(text)
+	if err != nil && !errors.Is(err, errFiner) {
+		if why := f.whyNoTime(err); strings.HasPrefix(why, "expected ") {
+			return time.Time{}, fmt.Errorf("%q is not a timestamp (such as 2026-11-20T08:30:00Z)", text)
+		}
+		return time.Time{}, err
+	}
+	return t.UTC().Truncate(time.Microsecond), nil
+}
+
+// LocalTime is the instant at which the clocks of the zone show what wall shows in UTC: the first of two; an error if
+// a clock change leaves it out. nil is UTC.
+func LocalTime(wall time.Time, zone *time.Location) (time.Time, error) {
+	if zone == nil || zone == time.UTC {
+		return wall.UTC(), nil
+	}
+	return localTime(wall, zone)
+}
+
+// Begins is the first instant of the day in the zone; nil is UTC.
+func (d Date) Begins(zone *time.Location) time.Time {
+	t, err := LocalTime(d.Time(), zone)
+	if err == nil {
+		return t.UTC()
+	}
+	// Midnight is left out: the day begins when the clock is put forward.
+	noon := time.Date(d.Time().Year(), d.Time().Month(), d.Time().Day(), 12, 0, 0, 0, zone)
+	start, _ := noon.ZoneBounds()
+	return start.UTC()
+}
+
 // localTime is the instant at which the clocks of the zone show what wall shows in UTC; the
 // first one where they show it twice.
 func localTime(wall time.Time, zone *time.Location) (time.Time, error) {
@@ -154,8 +193,8 @@ func (f *Field) appendTime(dst []byte, v Value) []byte {
 	t := v.Time().In(f.zone())
 	if v.kind == DateKind {
 		t = v.Date().Time()
-		if f.epoch != 0 && f.Zone != nil { // the day begins at midnight of the zone
-			t = time.Date(t.Year(), t.Month(), t.Day(), 0, 0, 0, 0, f.Zone)
+		if f.epoch != 0 {
+			t = v.Date().Begins(f.Zone)
 		}
 	}
 	if f.epoch != 0 {

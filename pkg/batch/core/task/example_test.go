@@ -58,6 +58,7 @@ func ExampleMachine() {
 		fmt.Printf("%-15s over %-5v claim: %s\n", state, state.IsOver(), machine.Answer(task.MoveClaim, 1, state, core.Mark{}))
 	}
 	// Output:
+	// WAITING         over false claim: rejected
 	// PENDING         over false claim: applied
 	// ASSIGNED        over false claim: rejected
 	// RUNNING         over false claim: rejected

@@ -42,7 +42,7 @@ func StatusOf(id GroupID, states map[State]int, cancelRequested bool) GroupStatu
 			s.Failed += n
 		case Canceled:
 			s.Canceled += n
-		case Pending, Assigned, Running, RetryScheduled, Orphaned:
+		case Waiting, Pending, Assigned, Running, RetryScheduled, Orphaned:
 			unfinished += n
 		}
 	}

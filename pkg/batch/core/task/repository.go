@@ -31,18 +31,21 @@ type Submissions interface {
 	// ErrOtherSubmission where that was something else.
 	Submit(ctx context.Context, s Submission) (*Submitted, []Delivery, error)
 	// Cancel makes MoveCancel, in the name of actor. A worker that executes the task hears of
-	// it at its next heartbeat.
+	// it at its next heartbeat. Tasks that wait for it are canceled with it.
 	Cancel(ctx context.Context, id ID, actor, reason string) (core.Answer, error)
 	// CancelGroup notes that the cancellation was requested, and cancels what is unfinished.
 	// A group that is over is a *GroupOverError.
 	CancelGroup(ctx context.Context, id GroupID, actor, reason string) (core.Answer, error)
 	// Rerun makes MoveRerun. The attempts of the task and of its group are counted from zero
 	// again, and kept; the deadline of the group does not hold for the task any more, and the
-	// cancellation of the group is withdrawn.
+	// cancellation of the group is withdrawn. A task that waits for others makes MoveWaitAgain, and
+	// so do those that were canceled because of it, unless another one that they wait for has
+	// ended without success: then the rerun is refused.
 	Rerun(ctx context.Context, id ID, actor, reason string) (core.Answer, []Delivery, error)
 	// Continue makes MoveRerun of all tasks of a group that ended without success, for a step
 	// that waits for the group from now on, and withdraws the cancellation of the group. It makes
-	// MoveRerunLater of those that their workers have not let go of. The budget of the group
+	// MoveRerunLater of those that their workers have not let go of, and MoveWaitAgain of those that
+	// wait for others. The budget of the group
 	// begins anew: attempts and deadline are counted from now on.
 	Continue(ctx context.Context, id GroupID, step core.StepExecutionID, actor, reason string) ([]Delivery, error)
 }
@@ -60,7 +63,8 @@ type Executions interface {
 	// MoveStart.
 	Start(ctx context.Context, d Delivery, by Claimant) (*Claimed, core.Answer, error)
 	// End ends the attempt with an outcome, and makes MoveSucceed, MoveFail, MoveTimeOut or
-	// MoveRetry by what decide says of an outcome that is not a success.
+	// MoveRetry by what decide says of an outcome that is not a success. What waits for the task is
+	// opened, or canceled: the caller hands Ended.Opened to the engine.
 	End(ctx context.Context, ref Ref, o Outcome, decide Decide) (Ended, error)
 	// Heartbeat extends the lease of the worker and of all that it executes.
 	Heartbeat(ctx context.Context, by Claimant, held []Ref) (Confirmed, error)
@@ -92,6 +96,9 @@ type Maintenance interface {
 	// which of them it lost, and Redeliver makes MoveRedeliver of those.
 	Waiting(ctx context.Context, after time.Duration, limit int) ([]Delivery, error)
 	Redeliver(ctx context.Context, lost []Delivery) ([]Delivery, error)
+	// OpenLeft opens and cancels tasks that wait though all that they wait for is over: a worker of
+	// a program that does not know of such tasks ended the last one.
+	OpenLeft(ctx context.Context, limit int) ([]Delivery, error)
 }
 
 // Queries is what can be asked. An id that is not known is core.ErrNotFound.
@@ -219,8 +226,10 @@ type Ref struct {
 	Attempt AttemptID
 	Worker  string
 	Epoch   int64
-	// Group is that of the task, where a step of a job waits for it; 0: no step does.
-	Group GroupID
+	// Group is that of the task, where its end concerns others: a step of a job waits for the
+	// group, or (Ordered) tasks of the group wait for others of it. 0: none of it.
+	Group   GroupID
+	Ordered bool
 }
 
 // Claimed is what a worker executes.
@@ -238,6 +247,8 @@ type Ended struct {
 	Answer   core.Answer
 	State    State
 	Decision *Decision
+	// Opened are deliveries of tasks that waited for this one.
+	Opened []Delivery
 }
 
 // Confirmed is the answer to a heartbeat.

@@ -9,6 +9,7 @@ type State string
 
 // The states. A task rests in the last four.
 const (
+	Waiting        State = "WAITING"         // waits for other tasks of its group
 	Pending        State = "PENDING"         // waits for a worker
 	Assigned       State = "ASSIGNED"        // a worker has it, and has not started it
 	Running        State = "RUNNING"         // a worker executes it
@@ -22,7 +23,7 @@ const (
 
 // States returns all states.
 func States() []State {
-	return []State{Pending, Assigned, Running, RetryScheduled, Orphaned, Succeeded, Failed, TimedOut, Canceled}
+	return []State{Waiting, Pending, Assigned, Running, RetryScheduled, Orphaned, Succeeded, Failed, TimedOut, Canceled}
 }
 
 // IsOver reports whether a task rests in the state.
@@ -30,7 +31,7 @@ func (s State) IsOver() bool {
 	switch s {
 	case Succeeded, Failed, TimedOut, Canceled:
 		return true
-	case Pending, Assigned, Running, RetryScheduled, Orphaned:
+	case Waiting, Pending, Assigned, Running, RetryScheduled, Orphaned:
 	}
 	return false
 }
@@ -64,46 +65,57 @@ const (
 	// deadline of its group has passed.
 	MoveCancel   = "cancel"
 	MoveDeadline = "deadline"
+	// MoveOpen makes a task be delivered whose predecessors have all succeeded, MoveCancelWaiting
+	// ends one of which a predecessor has not, and MoveWaitAgain has it wait again.
+	MoveOpen          = "open"
+	MoveCancelWaiting = "cancel_waiting"
+	MoveWaitAgain     = "wait_again"
 )
 
 // Machine returns the transition table of tasks. Every delivery of a task carries the
 // epoch; moves that ask for a new delivery raise it, so that an older one finds nothing.
 func Machine() core.Machine[State] {
 	waiting := []State{Pending, Orphaned}
-	idle := []State{Pending, Assigned, Orphaned, RetryScheduled}
+	idle := []State{Waiting, Pending, Assigned, Orphaned, RetryScheduled}
 	m, err := core.NewMachine("task",
-		core.Move[State]{Name: MoveAssign, From: waiting, To: Assigned, Intent: core.IntentBegin}.Because(
-			"the leader: it has a placement, and a worker that fits has a free slot", "the leader's epoch; it is due, within its deadline", "a task that two workers have"),
-		core.Move[State]{Name: MoveStart, From: []State{Assigned}, To: Running, Intent: core.IntentBegin}.Because(
-			"the worker begins what it was assigned", "the delivery's epoch, the worker", "an execution without the right to start it"),
-		core.Move[State]{Name: MoveClaim, From: waiting, To: Running, Intent: core.IntentBegin}.Because(
-			"a worker takes a delivery and begins", "the delivery's epoch; it is due, within its deadline; it has no placement", "an old or second delivery that begins the task again"),
-		core.Move[State]{Name: MoveSucceed, From: []State{Running}, To: Succeeded, Intent: core.IntentEnd}.Because(
-			"the handler answered SUCCESS", "epoch, worker, the attempt runs", "a late success of a worker that lost the task"),
-		core.Move[State]{Name: MoveFail, From: []State{Running}, To: Failed, Intent: core.IntentEnd}.Because(
-			"the decider gives the task up", "epoch, worker, the attempt runs", "a late failure over somebody else's success"),
-		core.Move[State]{Name: MoveTimeOut, From: []State{Running}, To: TimedOut, Intent: core.IntentEnd}.Because(
-			"the time of the attempt is over, and the decider gives the task up", "epoch, worker, the attempt runs", "a late end over somebody else's"),
-		core.Move[State]{Name: MoveRetry, From: []State{Running}, To: RetryScheduled, Intent: core.IntentRelease}.Because(
-			"the decider tries again", "epoch, worker, the attempt runs", "a retry beside the attempt that goes on"),
-		core.Move[State]{Name: MoveLose, From: []State{Running}, To: RetryScheduled, Intent: core.IntentTake}.Because(
-			"the reaper: no heartbeat came", "the deadline to confirm has passed", "the late end of the worker that was given up"),
-		core.Move[State]{Name: MoveLoseForGood, From: []State{Running}, To: TimedOut, Intent: core.IntentTake}.Because(
-			"the reaper, where the decider gives the task up", "the deadline to confirm has passed", "the late end of the worker that was given up"),
-		core.Move[State]{Name: MoveDue, From: []State{RetryScheduled}, To: Pending, Intent: core.IntentTake}.Because(
-			"the time of the retry has come", "next_run_at has passed", "an old delivery that begins the retry early"),
-		core.Move[State]{Name: MoveOrphan, From: []State{Assigned}, To: Orphaned, Intent: core.IntentTake}.Because(
-			"the leader: the worker went away before it started", "the leader's epoch; assigned too long ago, and the worker is gone or being stopped", "a start by the worker that was given up"),
-		core.Move[State]{Name: MoveRedeliver, From: waiting, To: Pending, Intent: core.IntentTake}.Because(
-			"the leader: the engine lost the delivery", "it waited too long", "two deliveries that both begin the task"),
-		core.Move[State]{Name: MoveRerun, From: []State{Failed, TimedOut, Canceled}, To: Pending, Intent: core.IntentTake}.Because(
-			"an operator", "the worker has let go, or its lease is over", "an attempt beside one that still runs; a re-run of a success"),
-		core.Move[State]{Name: MoveRerunLater, From: []State{Failed, TimedOut, Canceled}, To: RetryScheduled, Intent: core.IntentTake}.Because(
-			"a restart of the step that waits for its group", "", "an attempt beside one that still runs; a re-run of a success"),
-		core.Move[State]{Name: MoveCancel, From: append([]State{Running}, idle...), To: Canceled, Intent: core.IntentEnd}.Because(
-			"a user, or the cancellation of the group", "", "a success that is recorded after the cancellation"),
-		core.Move[State]{Name: MoveDeadline, From: idle, To: TimedOut, Intent: core.IntentEnd}.Because(
-			"the deadline of the group has passed", "the deadline has passed", "a start after the deadline"),
+		core.Move[State]{Name: MoveOpen, From: []State{Waiting}, To: Pending, Intent: core.IntentTake,
+			Trigger: "the success of the last task that it waits for", Guard: "all of them have succeeded; the group is locked", Prevents: "a start before its turn; a task that waits for ever"},
+		core.Move[State]{Name: MoveCancelWaiting, From: []State{Waiting}, To: Canceled, Intent: core.IntentEnd,
+			Trigger: "a task that it waits for ended without success", Guard: "the group is locked", Prevents: "a task that waits for what will not come"},
+		core.Move[State]{Name: MoveWaitAgain, From: []State{Failed, TimedOut, Canceled}, To: Waiting, Intent: core.IntentTake,
+			Trigger: "a rerun of it, or of a task that it waits for", Guard: "none of those has ended without success; the group is locked", Prevents: "a start before its turn"},
+		core.Move[State]{Name: MoveAssign, From: waiting, To: Assigned, Intent: core.IntentBegin,
+			Trigger: "the leader: it has a placement, and a worker that fits has a free slot", Guard: "the leader's epoch; it is due, within its deadline", Prevents: "a task that two workers have"},
+		core.Move[State]{Name: MoveStart, From: []State{Assigned}, To: Running, Intent: core.IntentBegin,
+			Trigger: "the worker begins what it was assigned", Guard: "the delivery's epoch, the worker", Prevents: "an execution without the right to start it"},
+		core.Move[State]{Name: MoveClaim, From: waiting, To: Running, Intent: core.IntentBegin,
+			Trigger: "a worker takes a delivery and begins", Guard: "the delivery's epoch; it is due, within its deadline; it has no placement", Prevents: "an old or second delivery that begins the task again"},
+		core.Move[State]{Name: MoveSucceed, From: []State{Running}, To: Succeeded, Intent: core.IntentEnd,
+			Trigger: "the handler answered SUCCESS", Guard: "epoch, worker, the attempt runs", Prevents: "a late success of a worker that lost the task"},
+		core.Move[State]{Name: MoveFail, From: []State{Running}, To: Failed, Intent: core.IntentEnd,
+			Trigger: "the decider gives the task up", Guard: "epoch, worker, the attempt runs", Prevents: "a late failure over somebody else's success"},
+		core.Move[State]{Name: MoveTimeOut, From: []State{Running}, To: TimedOut, Intent: core.IntentEnd,
+			Trigger: "the time of the attempt is over, and the decider gives the task up", Guard: "epoch, worker, the attempt runs", Prevents: "a late end over somebody else's"},
+		core.Move[State]{Name: MoveRetry, From: []State{Running}, To: RetryScheduled, Intent: core.IntentRelease,
+			Trigger: "the decider tries again", Guard: "epoch, worker, the attempt runs", Prevents: "a retry beside the attempt that goes on"},
+		core.Move[State]{Name: MoveLose, From: []State{Running}, To: RetryScheduled, Intent: core.IntentTake,
+			Trigger: "the reaper: no heartbeat came", Guard: "the deadline to confirm has passed", Prevents: "the late end of the worker that was given up"},
+		core.Move[State]{Name: MoveLoseForGood, From: []State{Running}, To: TimedOut, Intent: core.IntentTake,
+			Trigger: "the reaper, where the decider gives the task up", Guard: "the deadline to confirm has passed", Prevents: "the late end of the worker that was given up"},
+		core.Move[State]{Name: MoveDue, From: []State{RetryScheduled}, To: Pending, Intent: core.IntentTake,
+			Trigger: "the time of the retry has come", Guard: "next_run_at has passed", Prevents: "an old delivery that begins the retry early"},
+		core.Move[State]{Name: MoveOrphan, From: []State{Assigned}, To: Orphaned, Intent: core.IntentTake,
+			Trigger: "the leader: the worker went away before it started", Guard: "the leader's epoch; assigned too long ago, and the worker is gone or being stopped", Prevents: "a start by the worker that was given up"},
+		core.Move[State]{Name: MoveRedeliver, From: waiting, To: Pending, Intent: core.IntentTake,
+			Trigger: "the leader: the engine lost the delivery", Guard: "it waited too long", Prevents: "two deliveries that both begin the task"},
+		core.Move[State]{Name: MoveRerun, From: []State{Failed, TimedOut, Canceled}, To: Pending, Intent: core.IntentTake,
+			Trigger: "an operator", Guard: "the worker has let go, or its lease is over", Prevents: "an attempt beside one that still runs; a re-run of a success"},
+		core.Move[State]{Name: MoveRerunLater, From: []State{Failed, TimedOut, Canceled}, To: RetryScheduled, Intent: core.IntentTake,
+			Trigger: "a restart of the step that waits for its group", Prevents: "an attempt beside one that still runs; a re-run of a success"},
+		core.Move[State]{Name: MoveCancel, From: append([]State{Running}, idle...), To: Canceled, Intent: core.IntentEnd,
+			Trigger: "a user, or the cancellation of the group", Prevents: "a success that is recorded after the cancellation"},
+		core.Move[State]{Name: MoveDeadline, From: idle, To: TimedOut, Intent: core.IntentEnd,
+			Trigger: "the deadline of the group has passed", Guard: "the deadline has passed", Prevents: "a start after the deadline"},
 	)
 	if err != nil {
 		panic(err) // the table above is wrong

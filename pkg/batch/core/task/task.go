@@ -34,14 +34,20 @@ type Spec struct {
 	Goal             json.RawMessage `json:"goal,omitempty"`
 	Constraints      json.RawMessage `json:"constraints,omitempty"`
 	SeedActionHint   json.RawMessage `json:"seed_action_hint,omitempty"`
-	DependenciesHint json.RawMessage `json:"dependencies_hint,omitempty"` // stored; nothing acts on it
+	DependenciesHint json.RawMessage `json:"dependencies_hint,omitempty"` // stored; nothing acts on it: see After
+
+	// Key names the task within its group, for the After of others. "": it has no name.
+	Key string `json:"key,omitempty"`
+	// After are keys of other tasks of the group (Key, else IdempotencyKey): the task waits until
+	// all of them have succeeded, and is canceled if one ends without success (rule TO1).
+	After []string `json:"after,omitempty"`
 
 	// Priority orders tasks that wait: 1 (first) to 4; 0: 2.
 	Priority int `json:"priority,omitempty"`
 	// On says which workers may execute it: the leader assigns it to one of them (rule PL2). nil: any
 	// worker claims it.
 	On *core.Placement `json:"on,omitempty"`
-	// Delay is the time before the first attempt.
+	// Delay is the time before the first attempt, from the submission on.
 	Delay time.Duration `json:"delay,omitempty"`
 	// Timeout ends an attempt, which fails; the decider may try again. 0: none.
 	Timeout time.Duration `json:"timeout,omitempty"`
@@ -100,8 +106,11 @@ func (s Spec) Check() error {
 	if s.Type == "" {
 		wrong(`type: the task has none, its seed_action_hint has none, and its group has none: write "type" in the task, such as {"type": "http_request", "payload": {"url": "https://example.com"}}, or in the group for all its tasks; a handler works with type and payload, title and goal are for people and deciders`)
 	}
-	for _, text := range []boundedText{{"type", s.Type, maxType}, {"idempotency_key", s.IdempotencyKey, maxKey}, {"title", s.Title, maxTitle}, {"intent", s.Intent, maxPayload}} {
+	for _, text := range []boundedText{{"type", s.Type, maxType}, {"idempotency_key", s.IdempotencyKey, maxKey}, {"title", s.Title, maxTitle}, {"intent", s.Intent, maxPayload}, {"key", s.Key, maxKey}} {
 		errs = append(errs, text.check())
+	}
+	for _, key := range s.After {
+		errs = append(errs, boundedText{"after", key, maxKey}.check())
 	}
 	for _, doc := range []struct {
 		name string
@@ -181,10 +190,14 @@ type Task struct {
 	// LastError is the reason of the last retry, or of the end.
 	LastError string `json:"last_error,omitempty"`
 	// Confirming says that the heartbeat of its worker is overdue.
-	Confirming bool       `json:"confirming,omitempty"`
-	NextRunAt  *time.Time `json:"next_run_at,omitempty"`
-	CreatedAt  time.Time  `json:"created_at"`
-	UpdatedAt  time.Time  `json:"updated_at"`
+	Confirming bool `json:"confirming,omitempty"`
+	// OpenAfter are the tasks that a WAITING task waits for, the first five, and OpenAfterCount is
+	// how many there are.
+	OpenAfter      []Awaited  `json:"open_after,omitempty"`
+	OpenAfterCount int        `json:"open_after_count,omitempty"`
+	NextRunAt      *time.Time `json:"next_run_at,omitempty"`
+	CreatedAt      time.Time  `json:"created_at"`
+	UpdatedAt      time.Time  `json:"updated_at"`
 }
 
 // Decode reads the payload into a value. A payload that is absent leaves it as it is.

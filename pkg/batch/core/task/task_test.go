@@ -21,15 +21,16 @@ import (
 func TestTheTransitionTableOfTasks(t *testing.T) {
 	t.Parallel()
 	want := map[task.State]string{
+		task.Waiting:        "open>PENDING cancel_waiting>CANCELED cancel>CANCELED deadline>TIMED_OUT",
 		task.Pending:        "assign>ASSIGNED claim>RUNNING redeliver>PENDING cancel>CANCELED deadline>TIMED_OUT",
 		task.Assigned:       "start>RUNNING orphan>ORPHANED cancel>CANCELED deadline>TIMED_OUT",
 		task.Running:        "succeed>SUCCEEDED fail>FAILED time_out>TIMED_OUT retry>RETRY_SCHEDULED lose_owner>RETRY_SCHEDULED lose_owner_for_good>TIMED_OUT cancel>CANCELED",
 		task.RetryScheduled: "due>PENDING cancel>CANCELED deadline>TIMED_OUT",
 		task.Orphaned:       "assign>ASSIGNED claim>RUNNING redeliver>PENDING cancel>CANCELED deadline>TIMED_OUT",
 		task.Succeeded:      "",
-		task.Failed:         "rerun>PENDING rerun_later>RETRY_SCHEDULED",
-		task.TimedOut:       "rerun>PENDING rerun_later>RETRY_SCHEDULED",
-		task.Canceled:       "rerun>PENDING rerun_later>RETRY_SCHEDULED",
+		task.Failed:         "wait_again>WAITING rerun>PENDING rerun_later>RETRY_SCHEDULED",
+		task.TimedOut:       "wait_again>WAITING rerun>PENDING rerun_later>RETRY_SCHEDULED",
+		task.Canceled:       "wait_again>WAITING rerun>PENDING rerun_later>RETRY_SCHEDULED",
 	}
 	machine := task.Machine()
 	for _, state := range task.States() {
@@ -48,7 +49,8 @@ func TestStatesOnlyMoveForwardWithinAnEpoch(t *testing.T) {
 	t.Parallel()
 	machine := task.Machine()
 	rapid.Check(t, func(t *rapid.T) {
-		state, seen := task.Pending, map[task.State]bool{task.Pending: true}
+		state := rapid.SampledFrom([]task.State{task.Waiting, task.Pending}).Draw(t, "first")
+		seen := map[task.State]bool{state: true}
 		for range 12 {
 			var moves []core.Move[task.State]
 			for _, m := range machine.Moves() {

@@ -15,7 +15,11 @@ const bulk = 1000
 func (r *Repository) Cancel(ctx context.Context, id task.ID, actor, reason string) (core.Answer, error) {
 	var moved guard.Result[task.State]
 	var refused error
-	err := r.transact(ctx, func(ctx context.Context) (err error) {
+	err := r.transact(ctx, func(ctx context.Context) error {
+		ordered, err := r.lockOrdered(ctx, id)
+		if err != nil {
+			return err
+		}
 		moved, refused = r.tasks.Move(ctx, guard.Request{ID: int64(id), Move: task.MoveCancel, Set: r.canceling(reason)})
 		if moved.Answer != core.Applied {
 			return nil
@@ -23,10 +27,15 @@ func (r *Repository) Cancel(ctx context.Context, id task.ID, actor, reason strin
 		if err := r.endLost(ctx, []task.ID{id}, canceledReason(reason)); err != nil {
 			return err
 		}
-		if err := r.tasksMoved(ctx, id); err != nil {
+		if err := r.audit(ctx, id, task.MoveCancel, actor, moved.Current, task.Canceled, moved.Epoch, reason); err != nil {
 			return err
 		}
-		return r.audit(ctx, id, task.MoveCancel, actor, moved.Current, task.Canceled, moved.Epoch, reason)
+		if ordered {
+			if err := r.cancelWaiting(ctx, id, actor); err != nil {
+				return err
+			}
+		}
+		return r.tasksMoved(ctx, id)
 	})
 	if err != nil {
 		return "", named(id, err)
@@ -122,25 +131,34 @@ func (r *Repository) Rerun(ctx context.Context, id task.ID, actor, reason string
 	var refused error
 	var waiting []task.Delivery
 	err := r.transact(ctx, func(ctx context.Context) error {
-		var groups []task.GroupID
-		err := r.scan(ctx, &groups, "SELECT id FROM {task_group} WHERE id = (SELECT group_id FROM {task} WHERE id = ?){lock}", id)
+		var groups []taskGroup
+		err := r.scan(ctx, &groups, "SELECT * FROM {task_group} WHERE id = (SELECT group_id FROM {task} WHERE id = ?){lock}", id)
 		if err != nil {
 			return err
 		}
-		moved, refused = r.tasks.Move(ctx, guard.Request{
-			ID: int64(id), Move: task.MoveRerun,
-			Where: []guard.Condition{r.letGoOf()}, Set: r.rerunning(),
-		})
+		again := guard.Request{ID: int64(id), Move: task.MoveRerun, Where: []guard.Condition{r.letGoOf()}, Set: r.rerunning()}
+		ordered := len(groups) == 1 && groups[0].Ordered
+		if ordered {
+			if err := r.inOrder(ctx, &again); err != nil {
+				return err
+			}
+		}
+		moved, refused = r.tasks.Move(ctx, again)
 		if moved.Answer != core.Applied {
 			return nil
 		}
-		if err := r.countAnew(ctx, groups[0]); err != nil {
+		if err := r.countAnew(ctx, groups[0].ID); err != nil {
 			return err
 		}
-		if waiting, err = r.byID(ctx, []int64{int64(id)}); err != nil {
+		if moved.State == task.Pending {
+			if waiting, err = r.byID(ctx, []int64{int64(id)}); err != nil {
+				return err
+			}
+		}
+		if err := r.audit(ctx, id, again.Move, actor, moved.Current, moved.State, moved.Epoch, reason); err != nil || !ordered {
 			return err
 		}
-		return r.audit(ctx, id, task.MoveRerun, actor, moved.Current, task.Pending, moved.Epoch, reason)
+		return r.waitAgain(ctx, id, actor)
 	})
 	if err != nil {
 		return "", nil, named(id, err)

@@ -71,6 +71,7 @@ type claimed struct {
 	Decider          string
 	MaxTotalAttempts int64
 	Stalled          bool
+	Ordered          bool
 	StepExecutionID  *core.StepExecutionID
 	Now              gormtx.Instant
 }
@@ -152,12 +153,12 @@ func (r *Repository) beginAtOnce(ctx context.Context, by task.Claimant, move gua
 		Args: []any{task.AttemptRunning}, Into: []any{&attempt},
 	}, {
 		SQL: r.sql(`SELECT m.id, m.group_id, m.type, m.priority, m.payload, m.spec, m.timeout_us, m.state, m.epoch, m.version, m.attempt, m.attempts,
-			m.worker, m.continuation_state, m.next_run_at, m.deadline_at, m.last_error, m.created_at, m.updated_at, g.decider, g.step_execution_id, {now}
+			m.worker, m.continuation_state, m.next_run_at, m.deadline_at, m.last_error, m.created_at, m.updated_at, g.decider, g.step_execution_id, g.ordered, {now}
 			FROM moved m JOIN {task_group} g ON g.id = m.group_id`),
 		Into: []any{
 			&row.Row.ID, &row.Row.GroupID, &row.Row.Type, &row.Row.Priority, &row.Row.Payload, &row.Row.Spec, &row.Row.TimeoutUs, &row.Row.State,
 			&row.Row.Epoch, &row.Row.Version, &row.Row.Attempt, &row.Row.Attempts, &row.Row.Worker, &row.Row.ContinuationState, &row.Row.NextRunAt,
-			&row.Row.DeadlineAt, &row.Row.LastError, &row.Row.CreatedAt, &row.Row.UpdatedAt, &row.Decider, &row.StepExecutionID, &row.Now,
+			&row.Row.DeadlineAt, &row.Row.LastError, &row.Row.CreatedAt, &row.Row.UpdatedAt, &row.Decider, &row.StepExecutionID, &row.Ordered, &row.Now,
 		},
 	}}
 	_, made, err := r.tasks.Try(ctx, move)
@@ -183,7 +184,7 @@ func (r *Repository) claimedBefore(ctx context.Context, d task.Delivery, by task
 	return rows[0].given(attempts[0].ID, by)
 }
 
-const selectClaimed = `SELECT t.*, g.decider, g.max_total_attempts, g.stalled, g.step_execution_id, {now} AS now FROM {task} t JOIN {task_group} g ON g.id = t.group_id`
+const selectClaimed = `SELECT t.*, g.decider, g.max_total_attempts, g.stalled, g.ordered, g.step_execution_id, {now} AS now FROM {task} t JOIN {task_group} g ON g.id = t.group_id`
 
 // given is what a worker is given of a task whose attempt has begun.
 func (row *claimed) given(attempt task.AttemptID, by task.Claimant) (*task.Claimed, error) {
@@ -192,9 +193,9 @@ func (row *claimed) given(attempt task.AttemptID, by task.Claimant) (*task.Claim
 		return nil, err
 	}
 	c := &task.Claimed{
-		Task: *record, Decider: row.Decider, Ref: task.Ref{ID: row.Row.ID, Attempt: attempt, Worker: by.Worker, Epoch: row.Row.Epoch},
+		Task: *record, Decider: row.Decider, Ref: task.Ref{ID: row.Row.ID, Attempt: attempt, Worker: by.Worker, Epoch: row.Row.Epoch, Ordered: row.Ordered},
 	}
-	if row.StepExecutionID != nil {
+	if row.StepExecutionID != nil || row.Ordered {
 		c.Ref.Group = row.Row.GroupID
 	}
 	if !row.Row.DeadlineAt.IsZero() {
@@ -256,6 +257,9 @@ func (r *Repository) isOverBudget(ctx context.Context, row *claimed, by task.Cla
 	})
 	if err == nil {
 		err = r.decided(ctx, decision{task: row.Row.ID, trigger: "budget", policy: "budget", decision: task.MarkDead(why), spent: spent})
+	}
+	if err == nil && row.Ordered {
+		err = r.cancelWaiting(ctx, row.Row.ID, by.Worker)
 	}
 	if err == nil {
 		err = r.groupMoved(ctx, row.Row.GroupID)

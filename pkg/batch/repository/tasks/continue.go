@@ -45,7 +45,7 @@ func (r *Repository) Continue(ctx context.Context, id task.GroupID, step core.St
 		if err := r.countAnew(ctx, id); err != nil {
 			return err
 		}
-		if ds, err = r.rerunAll(ctx, id, actor, reason); err != nil {
+		if ds, err = r.rerunAll(ctx, group, actor, reason); err != nil {
 			return err
 		}
 		return r.renew(ctx, group)
@@ -56,14 +56,22 @@ func (r *Repository) Continue(ctx context.Context, id task.GroupID, step core.St
 	return ds, nil
 }
 
-// rerunAll makes MoveRerun of what no worker has any more, and MoveRerunLater of the rest.
+// rerunAll makes MoveWaitAgain of what waits for other tasks, MoveRerun of what no worker has any more, and
+// MoveRerunLater of the rest.
 // Rows that a worker is just letting go of are waited for.
-func (r *Repository) rerunAll(ctx context.Context, id task.GroupID, actor, reason string) (ds []task.Delivery, err error) {
+func (r *Repository) rerunAll(ctx context.Context, group *taskGroup, actor, reason string) (ds []task.Delivery, err error) {
 	var locked []task.ID
+	id := group.ID
 	if err := r.scan(ctx, &locked, "SELECT id FROM {task} WHERE group_id = ? AND state IN ? ORDER BY id{lock}", id, unsuccessful()); err != nil || len(locked) == 0 {
 		return nil, err
 	}
 	ofGroup := guard.Condition{SQL: "group_id = ?", Args: []any{id}}
+	if group.Ordered {
+		wait := guard.Bulk{Move: task.MoveWaitAgain, Where: []guard.Condition{ofGroup, {SQL: "NOT (" + r.ready() + ")"}}, Limit: bulk, Set: r.waitingAgain(), Trigger: "continue_group"}
+		if err := r.moveEach(ctx, wait, actor, reason, func([]int64) error { return nil }); err != nil {
+			return nil, err
+		}
+	}
 	again := guard.Bulk{Move: task.MoveRerun, Where: []guard.Condition{ofGroup, r.letGoOf()}, Limit: bulk, Set: r.rerunning(), Trigger: "continue_group"}
 	err = r.moveEach(ctx, again, actor, reason, func(ids []int64) error {
 		waiting, err := r.byID(ctx, ids)

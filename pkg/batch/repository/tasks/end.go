@@ -39,6 +39,11 @@ func (r *Repository) End(ctx context.Context, ref task.Ref, o task.Outcome, deci
 
 func (r *Repository) end(ctx context.Context, ref task.Ref, o task.Outcome, decide task.Decide) (task.Ended, error, error) {
 	e := ending{ref: ref, outcome: o, move: task.MoveSucceed, reason: o.Reason, trigger: string(o.Kind)}
+	if ref.Ordered {
+		if _, err := r.lockGroup(ctx, ref.Group); err != nil {
+			return task.Ended{}, nil, err
+		}
+	}
 	if o.Kind != task.OutcomeSuccess {
 		if err := r.decide(ctx, &e, decide); err != nil {
 			return task.Ended{}, nil, err
@@ -58,6 +63,11 @@ func (r *Repository) end(ctx context.Context, ref task.Ref, o task.Outcome, deci
 	}
 	if err := r.ended(ctx, e, logs); err != nil || ref.Group == 0 || !ended.State.IsOver() {
 		return ended, nil, err
+	}
+	if ref.Ordered {
+		if ended.Opened, err = r.settle(ctx, ref.ID, ended.State, ref.Worker); err != nil {
+			return ended, nil, err
+		}
 	}
 	return ended, nil, r.groupMoved(ctx, ref.Group)
 }

@@ -88,6 +88,10 @@ const atOnce = `{"delay_ms": 0}`
 // reap takes a task from its worker, unless that has confirmed meanwhile.
 func (r *Repository) reap(ctx context.Context, ref task.Ref, decide task.Decide) (done bool, err error) {
 	err = r.transact(ctx, func(ctx context.Context) error {
+		ordered, err := r.lockOrdered(ctx, ref.ID)
+		if err != nil {
+			return err
+		}
 		lost := task.Failure("worker " + ref.Worker + " did not renew its lease").WithRetryHint(json.RawMessage(atOnce))
 		e := ending{ref: ref, outcome: lost, trigger: lostOwner}
 		e.reason = e.outcome.Reason
@@ -118,10 +122,15 @@ func (r *Repository) reap(ctx context.Context, ref task.Ref, decide task.Decide)
 		if err := r.decided(ctx, decision{ref.ID, attempt, lostOwner, e.policy, *e.decision, e.spent}); err != nil {
 			return err
 		}
-		if err := r.tasksMoved(ctx, ref.ID); err != nil {
+		if err := r.audit(ctx, ref.ID, e.move, "reaper", moved.Current, moved.State, moved.Epoch, e.reason); err != nil {
 			return err
 		}
-		return r.audit(ctx, ref.ID, e.move, "reaper", moved.Current, moved.State, moved.Epoch, e.reason)
+		if ordered && e.decision.Dead {
+			if err := r.cancelWaiting(ctx, ref.ID, "reaper"); err != nil {
+				return err
+			}
+		}
+		return r.tasksMoved(ctx, ref.ID)
 	})
 	return done && err == nil, err
 }
@@ -131,8 +140,12 @@ func (r *Repository) ExpireDeadlines(ctx context.Context, limit int) (int, error
 	const why = "the deadline of the group has passed"
 	n := 0
 	err := r.transact(ctx, func(ctx context.Context) error {
+		ordered, inReach, err := r.lockOverdue(ctx, limit)
+		if err != nil {
+			return err
+		}
 		moved, err := r.tasks.MoveAll(ctx, guard.Bulk{
-			Move: task.MoveDeadline, Where: []guard.Condition{{SQL: r.sql("deadline_at <= {now}")}}, OrderBy: "deadline_at", Limit: limit,
+			Move: task.MoveDeadline, Where: []guard.Condition{{SQL: r.sql("deadline_at <= {now}")}, inReach}, OrderBy: "deadline_at", Limit: limit,
 			Set: []guard.Assignment{guard.Set("last_error", why), r.now("updated_at"), guard.SetSQL("lease_until", "NULL")},
 		})
 		if err != nil {
@@ -152,7 +165,13 @@ func (r *Repository) ExpireDeadlines(ctx context.Context, limit int) (int, error
 				return err
 			}
 		}
-		n = len(moved)
+		if n = len(moved); ordered {
+			for _, id := range ids {
+				if err := r.cancelWaiting(ctx, id, "deadline"); err != nil {
+					return err
+				}
+			}
+		}
 		return r.tasksMoved(ctx, ids...)
 	})
 	return n, err

@@ -10,7 +10,7 @@ import (
 )
 
 // unfinished are the states in which a task has not ended.
-const unfinished = "('PENDING', 'ASSIGNED', 'RUNNING', 'RETRY_SCHEDULED', 'ORPHANED')"
+const unfinished = "('WAITING', 'PENDING', 'ASSIGNED', 'RUNNING', 'RETRY_SCHEDULED', 'ORPHANED')"
 
 // purgeable is the condition on which a group g may be deleted: each of its tasks ended
 // longer ago than an age in microseconds, and no step is left that reads their results. It
@@ -19,14 +19,17 @@ const purgeable = `g.created_at < {later}
 	AND NOT EXISTS (SELECT 1 FROM {task} t WHERE t.group_id = g.id AND (t.state IN ` + unfinished + ` OR t.updated_at >= {later}))
 	AND NOT EXISTS (SELECT 1 FROM {step_execution} s WHERE s.id = g.step_execution_id)`
 
-// PurgeTasks implements task.Purges. A group is locked with its tasks and judged again: a
-// rerun of one of them comes before, and keeps the group, or finds nothing.
+// PurgeTasks implements task.Purges. A group is locked with its tasks, before them as everywhere, and judged
+// again: a rerun of one of them comes before, and keeps the group, or finds nothing.
 func (r *Repository) PurgeTasks(ctx context.Context, age time.Duration, limit int, actor string) (groups int, err error) {
 	err = r.transact(ctx, func(ctx context.Context) error {
 		var found, locked, ids []task.GroupID
 		old := -age.Microseconds()
 		err := r.scan(ctx, &found, "SELECT g.id FROM {task_group} g WHERE "+purgeable+" ORDER BY g.id LIMIT ?", old, old, limit)
 		if err != nil || len(found) == 0 {
+			return err
+		}
+		if err := r.scan(ctx, &locked, "SELECT id FROM {task_group} WHERE id IN ? ORDER BY id{lock}", found); err != nil {
 			return err
 		}
 		if err := r.scan(ctx, &locked, "SELECT group_id FROM {task} WHERE group_id IN ? ORDER BY id{lock}", found); err != nil {
@@ -51,6 +54,7 @@ func (r *Repository) deleteGroups(ctx context.Context, ids []task.GroupID, actor
 		"DELETE FROM {task_log} WHERE attempt_id IN (SELECT id FROM {task_attempt} WHERE task_id IN " + ofGroups + ")",
 		"DELETE FROM {task_decision} WHERE task_id IN " + ofGroups,
 		"DELETE FROM {task_attempt} WHERE task_id IN " + ofGroups,
+		"DELETE FROM {task_after} WHERE task_id IN " + ofGroups,
 		"DELETE FROM {task} WHERE group_id IN ?",
 		"DELETE FROM {task_group} WHERE id IN ?",
 	} {

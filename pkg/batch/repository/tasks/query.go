@@ -26,7 +26,13 @@ func (r *Repository) Task(ctx context.Context, id task.ID) (*task.Task, error) {
 	if err != nil {
 		return nil, named(id, err)
 	}
-	return rows[0].record()
+	t, err := rows[0].record()
+	if err != nil {
+		return nil, err
+	}
+	list := []task.Task{*t}
+	err = r.await(ctx, list)
+	return &list[0], err
 }
 
 // Tasks implements task.Queries.
@@ -59,7 +65,7 @@ func (r *Repository) Tasks(ctx context.Context, f task.Filter) ([]task.Task, err
 		}
 		list = append(list, *t)
 	}
-	return list, nil
+	return list, r.await(ctx, list)
 }
 
 // Group implements task.Queries.
@@ -215,7 +221,7 @@ func (r *Repository) WaitingTypes(ctx context.Context) ([]string, error) {
 func (r *Repository) WaitingDeciders(ctx context.Context) ([]task.WaitingDecider, error) {
 	var named []task.WaitingDecider
 	err := r.scan(ctx, &named, `SELECT g.decider AS name, count(*) AS tasks FROM {task} t JOIN {task_group} g ON g.id = t.group_id
-		WHERE t.state IN ('PENDING', 'ORPHANED', 'RETRY_SCHEDULED', 'ASSIGNED', 'RUNNING') AND g.decider <> '' GROUP BY g.decider ORDER BY g.decider`)
+		WHERE t.state IN ('WAITING', 'PENDING', 'ORPHANED', 'RETRY_SCHEDULED', 'ASSIGNED', 'RUNNING') AND g.decider <> '' GROUP BY g.decider ORDER BY g.decider`)
 	if err != nil || len(named) == 0 {
 		return nil, wrapped("list the deciders that tasks wait for", err)
 	}

@@ -43,13 +43,13 @@ func New(db tx.Database, prefix string, observer core.Observer) (*Repository, er
 	if db.Dialect() == tx.Postgres {
 		pairs[5], pairs[7] = " FOR UPDATE", "GREATEST"
 	}
-	for _, table := range []string{"task", "task_group", "task_attempt", "task_decision", "task_log", "task_audit", "worker", "leader", "setting", "placement", "step_execution", "job_execution"} {
+	for _, table := range []string{"task", "task_group", "task_attempt", "task_decision", "task_log", "task_audit", "task_after", "worker", "leader", "setting", "placement", "step_execution", "job_execution"} {
 		pairs = append(pairs, "{"+table+"}", db.Dialect().Quote(prefix+table))
 	}
 	pairs = append(pairs, "{grace}", strings.NewReplacer(pairs...).Replace(grace))
 	return &Repository{
 		db: db, prefix: prefix, manager: tx.NewManager(db), gorm: base, names: strings.NewReplacer(pairs...),
-		tasks: guard.NewTable(db, prefix+"task", task.Machine(), observer),
+		tasks: guard.NewTable(db, prefix+"task", task.Machine(), observer, guard.Strict(), guard.Wait(0)),
 		mask:  func(text string) string { return text },
 	}, nil
 }

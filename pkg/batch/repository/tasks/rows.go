@@ -20,6 +20,7 @@ type taskGroup struct {
 	RequestHash       string
 	MaxTotalAttempts  int64
 	Stalled           bool           `gorm:"default:false"`
+	Ordered           bool           `gorm:"default:false"`
 	CountedAfter      task.AttemptID `gorm:"default:0"`
 	DeadlineAt        gormtx.Instant
 	CancelRequestedAt gormtx.Instant

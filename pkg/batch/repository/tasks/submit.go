@@ -104,13 +104,17 @@ func (r *Repository) submittedTasks(ctx context.Context, s task.Submission) (*ta
 }
 
 func (r *Repository) submit(ctx context.Context, s task.Submission) (*task.Submitted, []task.Delivery, error) {
+	order, err := s.Order()
+	if err != nil {
+		return nil, nil, err
+	}
 	budget, err := json.Marshal(s.Budget.Filled())
 	if err != nil {
 		return nil, nil, err
 	}
 	group := taskGroup{
 		Title: s.Title, Budget: string(budget), Decider: s.Decider, TaskCount: int64(len(s.Tasks)), IdempotencyKey: textOrNil(s.IdempotencyKey),
-		RequestHash: hashOf(s), MaxTotalAttempts: int64(s.Budget.MaxTotalAttempts), CreatedAt: gormtx.Clock(0), UpdatedAt: gormtx.Clock(0),
+		RequestHash: hashOf(s), MaxTotalAttempts: int64(s.Budget.MaxTotalAttempts), Ordered: order != nil, CreatedAt: gormtx.Clock(0), UpdatedAt: gormtx.Clock(0),
 	}
 	if s.Step != 0 {
 		group.StepExecutionID = &s.Step
@@ -131,6 +135,9 @@ func (r *Repository) submit(ctx context.Context, s task.Submission) (*task.Submi
 			return nil, nil, fmt.Errorf("tasks[%d]: %w", i, err)
 		}
 		rows[i].DeadlineAt = group.DeadlineAt
+		if order != nil && len(order[i]) > 0 {
+			rows[i].State = task.Waiting
+		}
 	}
 	made = r.session(ctx).Table(r.table()).Clauses(clause.OnConflict{DoNothing: true}).CreateInBatches(rows, insertBatch)
 	if made.Error != nil {
@@ -140,7 +147,7 @@ func (r *Repository) submit(ctx context.Context, s task.Submission) (*task.Submi
 		return nil, nil, r.whyNotStored(ctx, s, int64(group.ID))
 	}
 	var stored []taskRow
-	err = r.scan(ctx, &stored, "SELECT id, epoch, type, priority, placement, next_run_at FROM {task} WHERE group_id = ? ORDER BY ordinal", group.ID)
+	err = r.scan(ctx, &stored, "SELECT id, epoch, type, priority, placement, next_run_at, state FROM {task} WHERE group_id = ? ORDER BY ordinal", group.ID)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -148,7 +155,10 @@ func (r *Repository) submit(ctx context.Context, s task.Submission) (*task.Submi
 	for i, row := range stored {
 		done.Tasks[i] = row.ID
 	}
-	return done, deliveries(stored), nil
+	if err := r.storeOrder(ctx, s, order, done.Tasks); err != nil {
+		return nil, nil, err
+	}
+	return done, deliveries(slices.DeleteFunc(stored, func(row taskRow) bool { return row.State == task.Waiting })), nil
 }
 
 func newRow(group task.GroupID, i int, spec task.Spec) (taskRow, error) {

@@ -66,6 +66,7 @@ func (b *borrower) Connect(ctx context.Context) (driver.Conn, error) {
 		return nil, err
 	}
 	p := &pgConn{Conn: lent.own, loan: lent, answer: b.answer}
+	p.ownName = p.reportedName()
 	p.trace = trace{
 		keeps: keepsPostgres, distrusts: true, known: map[string]bool{},
 		// What a step has set looks like what the application has set.
@@ -165,7 +166,7 @@ func (b *borrower) prepare(ctx context.Context, conn *pgconn.PgConn) (restore st
 	if len(results) == 0 || len(results[0].Rows) != 1 {
 		return "", errors.New("the server does not say what the settings are")
 	}
-	back := []string{setConfig("surfin.begun", "")}
+	back := []string{setConfig("surfin.begun", ""), setConfig("application_name", conn.ParameterStatus("application_name"))}
 	for i, s := range b.settings {
 		back = append(back, setConfig(s.name, string(results[0].Rows[0][i])))
 	}

@@ -3,8 +3,12 @@ package gormdb_test
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"path/filepath"
+
+	"gorm.io/gorm"
+	gormtests "gorm.io/gorm/utils/tests"
 
 	"github.com/surfin-batch/surfin/internal/testexample"
 	gormdb "github.com/surfin-batch/surfin/pkg/batch/adaptor/database/gorm"
@@ -86,3 +90,36 @@ func ExampleSession() {
 	fmt.Println(err, testexample.Text(db, "select name from account"))
 	// Output: <nil> ada
 }
+
+// The application has a gorm of its own; what the framework does within its transaction is
+// committed or rolled back with it.
+func ExampleTransaction() {
+	dir, done := testexample.Dir()
+	defer done()
+	ctx := context.Background()
+	pool, err := sql.Open("sqlite", filepath.Join(dir, "app.db")+"?_pragma=journal_mode(WAL)&_txlock=immediate")
+	testexample.Check(err)
+	defer func() { testexample.Check(pool.Close()) }()
+	own, err := gorm.Open(dialector(), &gorm.Config{ConnPool: pool})
+	testexample.Check(err)
+	testexample.Check(own.Exec("create table bird (name text primary key)").Error)
+	provider, err := gormdb.Open(ctx, map[string]gormdb.Config{tx.Default: {Lent: gormdb.Lend(pool)}})
+	testexample.Check(err)
+	defer func() { testexample.Check(provider.Close()) }()
+	db, err := provider.Database(tx.Default)
+	testexample.Check(err)
+
+	err = gormdb.Transaction(ctx, db, own, func(ctx context.Context, session *gorm.DB) error {
+		if err := session.Exec("insert into bird values ('owl')").Error; err != nil {
+			return err
+		}
+		// A move of a guarded row, or App.Tasks.Submit, takes the transaction from ctx, too.
+		_, err := tx.ConnOf(ctx, db).ExecContext(ctx, "insert into bird values ('wren')")
+		return errors.Join(err, errors.New("undone"))
+	})
+	fmt.Println(err, testexample.Text(db, "select count(*) from bird"))
+	// Output: undone 0
+}
+
+// dialector stands for that of the application, such as gorm.io/driver/sqlite.
+func dialector() gorm.Dialector { return gormtests.DummyDialector{} }

@@ -40,6 +40,9 @@ func (c *pgConn) BeginTx(ctx context.Context, opts driver.TxOptions) (driver.Tx,
 	c.nonce = strconv.FormatUint(rand.Uint64(), 36)
 	c.scripted.Store(false)
 	c.begin.held = pgxconn.Begin{begin, "set local surfin.tx = '" + c.nonce + "'", "set surfin.begun = '" + c.nonce + "'"}
+	if name := c.sessionName(tx.WorkOf(ctx)); name != c.reportedName() {
+		c.begin.held = append(c.begin.held, "set application_name = "+literal(name))
+	}
 	if !c.begin.late {
 		if err := c.sendBegin(ctx); err != nil {
 			c.nonce = ""
@@ -47,6 +50,44 @@ func (c *pgConn) BeginTx(ctx context.Context, opts driver.TxOptions) (driver.Tx,
 		}
 	}
 	return pgTx{ctx, c}, nil
+}
+
+// maxSessionName is how many bytes of application_name PostgreSQL keeps.
+const maxSessionName = 63
+
+// sessionName is the name of the session with the work of a transaction, which may be empty, in printable ASCII:
+// PostgreSQL has no others. It is set with BEGIN where the session has another one, so the chunks of a step
+// pay for it once for each connection (rule OP3).
+func (c *pgConn) sessionName(work string) string {
+	if work == "" {
+		return c.ownName
+	}
+	name := strings.Map(func(r rune) rune {
+		if r < ' ' || r > '~' {
+			return '?'
+		}
+		return r
+	}, strings.TrimLeft(c.ownName+" "+work, " "))
+	return name[:min(len(name), maxSessionName)]
+}
+
+// nameSession names the work of a statement outside of a transaction: a round trip where the session has the
+// name of other work. A statement without work leaves the name as it is.
+func (c *pgConn) nameSession(ctx context.Context) error {
+	work := tx.WorkOf(ctx)
+	if work == "" {
+		return nil
+	}
+	name := c.sessionName(work)
+	if name == c.reportedName() {
+		return nil
+	}
+	return c.Conn.Conn().PgConn().Exec(ctx, "set application_name = "+literal(name)).Close()
+}
+
+// reportedName is the name that the session has: the server reports each change, also by a ROLLBACK.
+func (c *pgConn) reportedName() string {
+	return c.Conn.Conn().PgConn().ParameterStatus("application_name")
 }
 
 func beginText(opts driver.TxOptions) (string, error) {
@@ -93,6 +134,9 @@ func (c *pgConn) notBegun(ctx context.Context, err error) error {
 func (c *pgConn) ready(ctx context.Context, query string) error {
 	if err := c.note(ctx, query); err != nil {
 		return err
+	}
+	if c.nonce == "" {
+		return c.nameSession(ctx)
 	}
 	return c.sendBegin(ctx)
 }

@@ -64,6 +64,8 @@ type pgConn struct {
 	// nonce names the transaction in progress; "": there is none.
 	nonce string
 	begin beginning
+	// ownName is application_name without any work.
+	ownName string
 	// scripted says that since the transaction was proved there was a statement that
 	// may have ended it.
 	scripted atomic.Bool
@@ -113,7 +115,9 @@ func newPgConn(c driver.Conn, answer time.Duration) (*pgConn, error) {
 	if !ok {
 		return nil, fmt.Errorf("the connection is a %T, and should be pgx's", c)
 	}
-	return &pgConn{Conn: own, answer: answer, trace: trace{keeps: keepsPostgres, distrusts: true, known: map[string]bool{}}}, nil
+	p := &pgConn{Conn: own, answer: answer, trace: trace{keeps: keepsPostgres, distrusts: true, known: map[string]bool{}}}
+	p.ownName = p.reportedName()
+	return p, nil
 }
 
 func (c *pgConn) opensBy(open func(ctx context.Context) (driver.Conn, error)) {

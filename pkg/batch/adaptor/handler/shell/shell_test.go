@@ -1,3 +1,5 @@
+//test:plain
+
 package shell_test
 
 import (

@@ -1,3 +1,5 @@
+//test:plain
+
 package csv
 
 import (

@@ -48,8 +48,8 @@ func Components() []registry.Component {
 		Doc: `The files are those that are there when the step starts for the first time. A restart keeps to that
 list: files that have come since are not read, and one that has changed or gone since is refused, before
 anything is read. (` + "`--accept-changes`" + ` goes on with changed ones, as far as their reader can; one that
-is still to be read must be there.) The list is kept in the step's context, compressed: some thousand files.
-For more of them, or to read several at once, make partitions of them: ` + "`partition: {by: {files: GLOB}}`" + `.
+is still to be read must be there.) The list is kept with the step, compressed, up to 8 MB: some hundred thousand
+files. To read several at once, or more of them, make partitions of them: ` + "`partition: {by: {files: GLOB}}`" + `.
 
 ` + "`meta.path`" + ` is the file of an item, and ` + "`meta.line`" + ` its line there: ` + "`map: {source: meta.path}`" + `. Folders
 do not match.`,

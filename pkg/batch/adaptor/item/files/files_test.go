@@ -1,7 +1,11 @@
+//test:plain
+
 package files_test
 
 import (
+	"crypto/sha256"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"testing"
@@ -9,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/surfin-batch/surfin/internal/filestream"
 	"github.com/surfin-batch/surfin/internal/testexample"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/csv"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/files"
@@ -144,14 +149,66 @@ func TestARestartKeepsToTheFilesOfTheFirstAttempt(t *testing.T) {
 	require.ErrorContains(t, err, "the list of the files is not kept here")
 }
 
-func TestMoreFilesThanTheListHoldsAreRefusedWithTheWayOut(t *testing.T) {
+// Rule D4: names that do not compress, more than a context of 64 KB holds.
+func TestARestartKeepsToThousandsOfFiles(t *testing.T) {
 	t.Parallel()
 	f := newFolder(t)
-	for i := range 6000 {
-		f.write(t, fmt.Sprintf("%x-%d.csv", i*7919, i*104729), "")
+	for i := range 4000 {
+		f.write(t, fmt.Sprintf("%x.csv", sha256.Sum256(fmt.Append(nil, i))), fmt.Sprintf("id\n%d\n", i))
 	}
 	r := f.reader(t, nil)
-	require.ErrorContains(t, r.Component().(item.Opener).Open(t.Context(), nil), "files: the list of 6000 files is too long to be stored for a restart")
+	require.NoError(t, r.Component().(item.Opener).Open(t.Context(), nil))
+	first := r.NewItems(3000)
+	require.NoError(t, r.Fill(t.Context(), first, 3000))
+	at, err := r.Component().(item.Positioner).Position()
+	require.NoError(t, err)
+	require.Less(t, len(at), core.MaxPositionBytes)
+	require.NoError(t, r.Component().(item.Closer).Close(t.Context()))
+	stored, err := f.context.Encode()
+	require.NoError(t, err)
+	require.Greater(t, len(stored), core.MaxContextBytes)
+	f.context, err = core.ParseExecutionContext(stored)
+	require.NoError(t, err)
+	f.write(t, "0.csv", "id\n-1\n")
+	f.write(t, "fffffff.csv", "id\n-2\n")
+
+	r = f.reader(t, nil)
+	require.NoError(t, r.Component().(item.Opener).Open(t.Context(), at))
+	rest := r.NewItems(3000)
+	require.ErrorIs(t, r.Fill(t.Context(), rest, 3000), io.EOF)
+	require.NoError(t, r.Component().(item.Closer).Close(t.Context()))
+	read := map[int64]bool{}
+	for _, items := range []item.Items{first, rest} {
+		for i := range items.Len() {
+			v, _ := items.At(i).(item.Row).Get("id")
+			read[v.Int()] = true
+		}
+	}
+	require.Equal(t, 4000, first.Len()+rest.Len())
+	require.Len(t, read, 4000)
+	require.False(t, read[-1] || read[-2], "files that have come since")
+}
+
+func TestMoreFilesThanTheListHoldsAreRefusedWithTheWayOut(t *testing.T) {
+	t.Parallel()
+	list := make([]filestream.Listed, 100_000)
+	for i := range list {
+		sum := sha256.Sum256(fmt.Append(nil, i))
+		list[i] = filestream.Listed{Path: fmt.Sprintf("/data/in/%x.csv", sum[:16]), Mark: fmt.Sprintf("%x", sum[16:20])}
+	}
+	text, err := filestream.EncodeList(list)
+	require.NoError(t, err)
+	decoded, err := filestream.DecodeList(text)
+	require.NoError(t, err)
+	require.Equal(t, list, decoded)
+	for len(list) < 800_000 {
+		for i := range list[:min(len(list), 400_000)] {
+			sum := sha256.Sum256(fmt.Append(nil, len(list), i))
+			list = append(list, filestream.Listed{Path: fmt.Sprintf("%x", sum[:16]), Mark: fmt.Sprintf("%x", sum[16:20])})
+		}
+	}
+	_, err = filestream.EncodeList(list)
+	require.ErrorContains(t, err, "files is too long to be stored for a restart")
 }
 
 func TestThePatternIsChecked(t *testing.T) {

@@ -1,3 +1,5 @@
+//test:plain
+
 package filter_test
 
 import (

@@ -1,3 +1,5 @@
+//test:plain
+
 package group_test
 
 import (

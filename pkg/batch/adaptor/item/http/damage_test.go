@@ -1,3 +1,5 @@
+//test:plain
+
 package httpitem_test
 
 import (

@@ -1,3 +1,5 @@
+//test:plain
+
 package lookup_test
 
 import (

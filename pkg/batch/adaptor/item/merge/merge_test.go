@@ -1,3 +1,5 @@
+//test:plain
+
 package merge_test
 
 import (

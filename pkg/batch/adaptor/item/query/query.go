@@ -24,15 +24,16 @@ const defaultFetch = 1000
 
 // Config configures the reader.
 type Config struct {
-	SQL      registry.SQL  `key:"sql" main:"true" required:"true" doc:"One SELECT, without LIMIT; an ORDER BY of its own has no effect."`
-	Key      []string      `key:"key" doc:"The columns, never null, that together tell one row from another: the order of reading, and the position of a restart. An index on them makes every page as fast as the first. day desc reads a column from its greatest value downwards."`
-	Snapshot bool          `key:"snapshot" default:"false" doc:"Read without a key, for rows that no columns tell apart: all rows as they are when the step begins, in any order, by one cursor on a connection of its own. Nothing tells where to resume, so after a commit a restart is refused, and --from-start begins again: rows that were committed stay, so empty the target before, or write in mode upsert or replace. Not in a partitioned step."`
-	Item     item.Type     `key:"item" doc:"The type of the items; without it the database describes them. A field is nullable unless the statement reads a plain table whose catalogue says that the column is never null."`
-	Database string        `key:"database" doc:"The database; default: the job's."`
-	Since    string        `key:"since" doc:"A column, never null, that only grows, such as updated_at: only rows are read in which it is greater than the greatest that the last complete instance of the job has read."`
-	First    string        `key:"first" doc:"Where the first instance begins, with that value; without it, it reads all rows. For since only."`
-	Overlap  time.Duration `key:"overlap" doc:"How far before the last value the next instance begins, for rows that commit late: dates and timestamps only. Those rows are read again, so write them with mode upsert."`
-	Fetch    int           `key:"fetch" default:"1000" doc:"Rows per page."`
+	SQL      registry.SQL   `key:"sql" main:"true" required:"true" doc:"One SELECT, without LIMIT; an ORDER BY of its own has no effect."`
+	Key      []string       `key:"key" doc:"The columns, never null, that together tell one row from another: the order of reading, and the position of a restart. An index on them makes every page as fast as the first. day desc reads a column from its greatest value downwards."`
+	Snapshot bool           `key:"snapshot" default:"false" doc:"Read without a key, for rows that no columns tell apart: all rows as they are when the step begins, in any order, by one cursor on a connection of its own. Nothing tells where to resume, so after a commit a restart is refused, and --from-start begins again: rows that were committed stay, so empty the target before, or write in mode upsert or replace. Not in a partitioned step."`
+	Item     item.Type      `key:"item" doc:"The type of the items; without it the database describes them. A field is nullable unless the statement reads a plain table whose catalogue says that the column is never null."`
+	Database string         `key:"database" doc:"The database; default: the job's."`
+	Since    string         `key:"since" doc:"A column, never null, that only grows, such as updated_at: only rows are read in which it is greater than the greatest that the last complete instance of the job has read."`
+	First    string         `key:"first" doc:"Where the first instance begins, with that value; without it, it reads all rows. For since only."`
+	Overlap  time.Duration  `key:"overlap" doc:"How far before the last value the next instance begins, for rows that commit late: dates and timestamps only. Those rows are read again, so write them with mode upsert."`
+	zone     *time.Location // of the job, where a text without an offset is a time; nil: UTC
+	Fetch    int            `key:"fetch" default:"1000" doc:"Rows per page."`
 }
 
 // Validate checks what needs no item type.
@@ -135,6 +136,7 @@ flow:
 			if err != nil {
 				return nil, err
 			}
+			c.zone = b.Zone
 			r, err := New(db, *c, b.Out.Schema())
 			if err != nil {
 				return nil, err

@@ -232,7 +232,7 @@ func (r *Reader) match(described []resultColumn) error {
 		c := described[at]
 		c.field, c.guessed = f, c.guessed && open
 		if isTime := c.kind == row.DateKind || c.kind == row.Timestamp; isTime && f.Format != "" {
-			stored := row.Field{Name: f.Name, Kind: f.Kind, Nullable: f.Nullable, Nulls: f.Nulls, Default: f.Default, Coerce: f.Coerce, Hidden: f.Hidden}
+			stored := row.Field{Name: f.Name, Kind: f.Kind, Zone: f.Zone, Nullable: f.Nullable, Nulls: f.Nulls, Default: f.Default, Coerce: f.Coerce, Hidden: f.Hidden}
 			c.stored = &stored
 		}
 		if c.kind.IsList() {
@@ -295,7 +295,7 @@ func (r *Reader) describeItems(described []resultColumn) error {
 	}
 	schema, err := row.NewSchema(fields...)
 	if err == nil {
-		r.schema = schema
+		r.schema = schema.InZone(r.config.zone)
 	}
 	return err
 }

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgtype"
+
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
@@ -151,11 +153,15 @@ func earlier(v row.Value, by time.Duration) (row.Value, error) {
 // value of the column is.
 func (r *Reader) firstValue(ctx context.Context, column *resultColumn) (row.Value, error) {
 	f := column.field
-	v, err := (&row.Field{Name: "first", Kind: f.Kind, Nulls: []string{}}).Parse(r.config.First)
+	zone := r.config.zone
+	if column.oid == pgtype.TimestampOID { // it holds times without an offset as they are written
+		zone = nil
+	}
+	v, err := (&row.Field{Name: "first", Kind: f.Kind, Zone: zone, Nulls: []string{}}).Parse(r.config.First)
 	if err != nil && f.Kind == row.Timestamp {
 		var day row.Value
 		if day, err = (&row.Field{Name: "first", Kind: row.DateKind, Nulls: []string{}}).Parse(r.config.First); err == nil {
-			v = row.TimestampValue(day.Date().Time())
+			v = row.TimestampValue(day.Date().Begins(zone))
 		}
 	}
 	if err != nil || r.db.Dialect() != tx.SQLite || f.Kind != row.Timestamp {
@@ -166,7 +172,11 @@ func (r *Reader) firstValue(ctx context.Context, column *resultColumn) (row.Valu
 		return v, err
 	}
 	if layout, _ := layoutOf(last.Value); layout != "" {
-		return row.StringValue(v.Time().UTC().Format(layout)), nil
+		at := v.Time()
+		if zone != nil && !strings.HasSuffix(layout, "Z") && !strings.Contains(layout, "07") { // the column has local times
+			at = at.In(zone)
+		}
+		return row.StringValue(at.Format(layout)), nil
 	}
 	return v, fmt.Errorf("%q is written in no way that `first` can be compared with", last.Value)
 }

@@ -1,3 +1,5 @@
+//test:plain
+
 package skips_test
 
 import (

@@ -1,3 +1,5 @@
+//test:plain
+
 package table_test
 
 import (

@@ -140,7 +140,7 @@ func (p *plan) fitted(v row.Value, i int) (row.Value, error) {
 		return v, nil
 	}
 	if p.fits[i] && !(c.taken != nil && isArray(v)) {
-		fitting, ok := sqlvalue.Convert(v, c.kind)
+		fitting, ok := sqlvalue.ConvertIn(v, c.kind, c.zone)
 		switch {
 		case !ok:
 			return v, p.unfit(v, i, hint(v, c.kind))

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -21,7 +22,7 @@ import (
 // postgres writes with COPY, or with one statement over an array per column. Values go as text,
 // which the type of the column reads, or in an array in binary form, where it stands for the
 // same. Which of both inserts is decided by what the table is, never by the number of records.
-type postgres struct{}
+type postgres struct{ zone *time.Location }
 
 func (e *postgres) newBatch() batch { return &postgresBatch{} }
 

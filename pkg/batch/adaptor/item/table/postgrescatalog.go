@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/jackc/pgx/v5/pgtype"
 
@@ -78,6 +79,7 @@ func (e *postgres) describe(ctx context.Context, conn tx.Conn, table string) (r 
 		}
 		c.collation = collation.String
 		c.setKind(oid, collation.Valid)
+		c.setZone(e.zone)
 		c.setScale(modifier)
 		c.setLimit(modifier)
 		base := c.oid
@@ -95,7 +97,7 @@ func (e *postgres) describe(ctx context.Context, conn tx.Conn, table string) (r 
 		if !c.asText {
 			continue
 		}
-		s, err := shapeOf(ctx, conn, bases[i], modifiers[i])
+		s, err := shapeOf(ctx, conn, bases[i], modifiers[i], e.zone)
 		if err != nil {
 			return r, fmt.Errorf("column %s: %w", c.name, err)
 		}
@@ -149,6 +151,14 @@ func (c *column) setKind(oid int64, ownCollation bool) {
 		c.kind, c.exact = row.BytesKind, true
 	default:
 		c.kind = sqlvalue.ListKind(c.oid)
+	}
+}
+
+// setZone tells in which time zone a text without an offset is read, and days begin. A timestamp without a zone keeps the
+// text as it is.
+func (c *column) setZone(zone *time.Location) {
+	if c.oid == pgtype.TimestamptzOID || c.oid == pgtype.TimestamptzArrayOID {
+		c.zone = zone
 	}
 }
 

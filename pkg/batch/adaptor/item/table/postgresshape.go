@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/surfin-batch/surfin/internal/sqlvalue"
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
@@ -40,18 +41,19 @@ type part struct {
 }
 
 // shapeOf asks the catalog for the shape of a type.
-func shapeOf(ctx context.Context, conn tx.Conn, oid uint32, modifier int) (*shape, error) {
+func shapeOf(ctx context.Context, conn tx.Conn, oid uint32, modifier int, zone *time.Location) (*shape, error) {
 	s := &shape{}
 	elem, fields, err := s.look(ctx, conn, oid, &modifier)
 	if err != nil {
 		return nil, fmt.Errorf("look up type %d: %w", oid, err)
 	}
+	s.scalar.setZone(zone)
 	if elem != 0 {
-		s.elem, err = shapeOf(ctx, conn, elem, modifier)
+		s.elem, err = shapeOf(ctx, conn, elem, modifier, zone)
 		return s, err
 	}
 	for _, f := range fields {
-		field, err := shapeOf(ctx, conn, f.oid, f.modifier)
+		field, err := shapeOf(ctx, conn, f.oid, f.modifier, zone)
 		if err != nil {
 			return nil, err
 		}
@@ -124,7 +126,7 @@ func (s *shape) fitted(text string) (stored, why string, ok bool) {
 func (s *shape) fittedScalar(text string) (stored, why string, ok bool) {
 	c, v := &s.scalar, row.StringValue(text)
 	if c.kind != row.Null && c.kind != row.String {
-		fitting, ok := sqlvalue.Convert(v, c.kind)
+		fitting, ok := sqlvalue.ConvertIn(v, c.kind, c.zone)
 		if !ok || sqlvalue.Check(fitting) != nil {
 			return "", hint(v, c.kind), false
 		}

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/surfin-batch/surfin/internal/sqlvalue"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
@@ -25,7 +26,7 @@ const (
 )
 
 // sqlite writes with multi-row statements, which each connection keeps prepared.
-type sqlite struct{}
+type sqlite struct{ zone *time.Location }
 
 // oneByOne has nothing to do: there is one writer.
 func (e *sqlite) oneByOne(create string) string { return create }
@@ -79,7 +80,9 @@ from pragma_table_xinfo(?1, ?2) where hidden <> 1 order by cid`, name, schema)
 		if hidden != 0 {
 			c.refused = "the database generates column " + c.name
 		}
-		c.kind = sqlvalue.DeclaredKind(c.typ)
+		if c.kind = sqlvalue.DeclaredKind(c.typ); c.kind == row.Timestamp || c.kind == row.ListOf(row.Timestamp) {
+			c.zone = e.zone
+		}
 		if keepsAny := strict && strings.EqualFold(c.typ, "any"); !keepsAny && sqlvalue.HasNumericAffinity(c.typ) && (c.kind == row.Null || c.kind == row.BytesKind) {
 			c.limit, c.binary = numericAffinity(), c.kind == row.Null
 		}

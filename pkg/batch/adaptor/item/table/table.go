@@ -14,6 +14,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/surfin-batch/surfin/internal/nearest"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
@@ -94,11 +95,12 @@ type Config struct {
 	Schema  SchemaChange      `key:"schema" default:"fail" enum:"fail,ignore,add" doc:"What becomes of a field that the table has no column for: fail is an error at the start of the step; ignore leaves it out, with a warning that is logged and stored with the step; add adds a column that may be null, in the transaction of the first rows. A column of the key is never left out or added."`
 	Where   string            `key:"where" doc:"The predicate of the partial unique index that an upsert is to use, as SQL, such as deleted_at is null. Rows outside of it are never updated, nor deleted by delete_missing [none]."`
 	// DeleteMissing and the next two are for upserts.
-	DeleteMissing DeleteMissing `key:"delete_missing" enum:"soft,hard" doc:"What becomes of rows whose key came with no item of the step: hard deletes them, soft marks them in the column of deleted, in the last transaction of the step. Nothing is deleted after a skip, whose key is not known, nor where no row came; a warning says so [they stay]."`
-	Deleted       string        `key:"deleted" default:"deleted_at" doc:"The column that delete_missing: soft sets: the time of a timestamp, the day of a date, true of a boolean. A row that comes again has it cleared, unless a field writes it."`
-	DeleteAll     bool          `key:"delete_all" default:"false" doc:"Let delete_missing delete all rows where no row came."`
-	Database      string        `key:"database" doc:"The database; default: the job's."`
-	Batch         int           `key:"batch" default:"0" doc:"Rows per statement; 0: the whole chunk on PostgreSQL, as many as have about 100 values on SQLite."`
+	DeleteMissing DeleteMissing  `key:"delete_missing" enum:"soft,hard" doc:"What becomes of rows whose key came with no item of the step: hard deletes them, soft marks them in the column of deleted, in the last transaction of the step. Nothing is deleted after a skip, whose key is not known, nor where no row came; a warning says so [they stay]."`
+	Deleted       string         `key:"deleted" default:"deleted_at" doc:"The column that delete_missing: soft sets: the time of a timestamp, the day of a date, true of a boolean. A row that comes again has it cleared, unless a field writes it."`
+	DeleteAll     bool           `key:"delete_all" default:"false" doc:"Let delete_missing delete all rows where no row came."`
+	Database      string         `key:"database" doc:"The database; default: the job's."`
+	zone          *time.Location // of the job: see column.zone
+	Batch         int            `key:"batch" default:"0" doc:"Rows per statement; 0: the whole chunk on PostgreSQL, as many as have about 100 values on SQLite."`
 }
 
 // Validate checks what needs no item type.
@@ -277,6 +279,7 @@ flow:
 // build makes the writer that the configuration asks for.
 func build(ctx context.Context, cfg any, b registry.BuildContext) (any, error) {
 	c := cfg.(*Config)
+	c.zone = b.Zone
 	db, err := b.FindDatabase(c.Database)
 	if err != nil {
 		return nil, err

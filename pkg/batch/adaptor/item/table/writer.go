@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync/atomic"
+	"time"
 
 	"github.com/surfin-batch/surfin/internal/dberr"
 	"github.com/surfin-batch/surfin/internal/sqlvalue"
@@ -107,6 +108,8 @@ type column struct {
 	asText bool
 	// kind is the kind whose values the declared type means; Null: any.
 	kind row.Kind
+	// zone is that of the job, where a text without an offset is a time there; nil: UTC.
+	zone *time.Location
 	// scale is that of a numeric(p, s); nil: any.
 	scale *int
 	// binary says that the column keeps decimals, or JSON that is a number, as floats (SQLite).
@@ -156,9 +159,9 @@ func New(db tx.Database, config Config, schema *row.Schema) (*Writer, error) {
 	w := &Writer{db: db, config: config, schema: schema}
 	switch db.Dialect() {
 	case tx.Postgres:
-		w.engine = &postgres{}
+		w.engine = &postgres{zone: config.zone}
 	case tx.SQLite:
-		w.engine = &sqlite{}
+		w.engine = &sqlite{zone: config.zone}
 	default:
 		return nil, fmt.Errorf("table: the dialect %s has no table writer", db.Dialect())
 	}

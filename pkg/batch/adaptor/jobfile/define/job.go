@@ -344,6 +344,9 @@ type Tasks struct {
 	// their place: its items are the payloads, as JSON objects.
 	Items  []any
 	Reader Component
+	// Key is the field of each item that names its task, and After the one with the keys of the tasks that it waits
+	// for; empty: the tasks have no order.
+	Key, After string
 	// Budget says what may be spent on the tasks; zero: 5 attempts for each.
 	Budget task.Budget
 	// On says which workers may execute the tasks; nil: any.

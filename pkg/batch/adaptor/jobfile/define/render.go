@@ -322,6 +322,8 @@ func (r *render) tasks(t Tasks) object {
 	case !t.Reader.isZero():
 		o.put("items", r.component("tasks.items", registry.KindReader, t.Reader))
 	}
+	o.put("key", t.Key)
+	o.put("after", t.After)
 	o.put("budget", r.budget(t.Budget))
 	r.placement(&o, t.On)
 	return o

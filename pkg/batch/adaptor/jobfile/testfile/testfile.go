@@ -9,7 +9,9 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"strings"
 
+	"github.com/surfin-batch/surfin/internal/secret"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/jobfile/internal/strict"
 )
 
@@ -17,9 +19,12 @@ import (
 type File struct {
 	// Path is the file as it was given; Job is the path of the job file, from the working
 	// directory.
-	Path  string `key:"-"`
-	Job   string `key:"job" required:"true" doc:"The job file, relative to this one."`
-	Tests []Test `key:"tests" required:"true" doc:"Each runs the job in a temporary folder, on a fresh SQLite database."`
+	Path string `key:"-"`
+	Job  string `key:"job" required:"true" doc:"The job file, relative to this one; or the name of a job that the program has in it, such as one in Go."`
+	// Name is Job as it is written.
+	Name      string            `key:"-"`
+	Databases map[string]string `key:"databases" doc:"The databases of the job by their names: sqlite, a URL postgres://..., or env:NAME, a variable of the environment that has such a URL. In PostgreSQL each test has a schema of its own, which is dropped afterwards. Without it: default, on SQLite."`
+	Tests     []Test            `key:"tests" required:"true" doc:"Each runs the job in a temporary folder, on fresh databases."`
 }
 
 // Test is one run of the job, and what must come of it.
@@ -30,6 +35,7 @@ type Test struct {
 	Files  map[string]Content `key:"files" doc:"Files that are written first: text, or rows as csv, json or jsonl by the suffix."`
 	SQL    string             `key:"sql" doc:"Statements that make the tables that must be there."`
 	Tables map[string]Rows    `key:"tables" doc:"Rows that are inserted first."`
+	In     map[string]Data    `key:"in" doc:"The same for other databases than default, by name: sql and tables."`
 	Expect Expect             `key:"expect" doc:"What must come of the run."`
 }
 
@@ -41,8 +47,21 @@ type Expect struct {
 	Steps   map[string]Counts  `key:"steps" doc:"Numbers of steps."`
 	Tables  map[string]Rows    `key:"tables" doc:"All rows of a table, in any order; only the columns that are named count."`
 	Queries map[string]Rows    `key:"queries" doc:"A query, and all of its rows, in any order."`
+	In      map[string]Found   `key:"in" doc:"The same for other databases than default, by name: tables and queries."`
 	Files   map[string]Content `key:"files" doc:"Files that must be there: their text, or rows, in order."`
 	Skips   *[]Skip            `key:"skips" doc:"All skipped items, in any order; [] for none."`
+}
+
+// Data is what is in a database first.
+type Data struct {
+	SQL    string          `key:"sql" doc:"Statements that make the tables that must be there."`
+	Tables map[string]Rows `key:"tables" doc:"Rows that are inserted first."`
+}
+
+// Found is what must be in a database afterwards.
+type Found struct {
+	Tables  map[string]Rows `key:"tables" doc:"All rows of a table, in any order; only the columns that are named count."`
+	Queries map[string]Rows `key:"queries" doc:"A query, and all of its rows, in any order."`
 }
 
 // Counts are numbers of a step; nil: not looked at.
@@ -97,10 +116,12 @@ func Load(path string) (*File, error) {
 		}}
 		d.Decode(doc.Root, "the file", reflect.ValueOf(f).Elem())
 		checkNames(d, doc.Root, f)
+		checkDatabases(d, doc.Root, f)
 	}
 	if err := problems.Err(); err != nil {
 		return nil, err
 	}
+	f.Name = f.Job
 	if !filepath.IsAbs(f.Job) {
 		f.Job = filepath.Join(filepath.Dir(path), filepath.FromSlash(f.Job))
 	}
@@ -117,6 +138,43 @@ func checkNames(d *strict.Decoder, root *strict.Node, f *File) {
 			d.Add(root.Get("tests").Items[i], fmt.Sprintf("the name %q is there twice", t.Name), "give each test its own name")
 		}
 		seen[t.Name] = true
+	}
+}
+
+// FromEnvironment begins a database whose URL is in a variable of the environment.
+const FromEnvironment = "env:"
+
+// checkDatabases checks what databases are, and that the tests name no others.
+func checkDatabases(d *strict.Decoder, root *strict.Node, f *File) {
+	list := root.Get("databases")
+	for name, url := range f.Databases {
+		if url != "sqlite" && !strings.HasPrefix(url, "postgres://") && !strings.HasPrefix(url, "postgresql://") &&
+			(!strings.HasPrefix(url, FromEnvironment) || url == FromEnvironment) {
+			d.Add(list.Get(name), fmt.Sprintf("database %s: %q is not a database for tests", name, secret.Text(url)), "sqlite, postgres://USER@HOST/NAME, or env:NAME of a variable that has such a URL")
+		}
+	}
+	check := func(in *strict.Node) {
+		if in == nil || in.Kind != strict.Map {
+			return
+		}
+		for _, e := range in.Entries {
+			if _, known := f.Databases[e.Key.Text]; !known {
+				d.Add(e.Key, fmt.Sprintf("there is no database %s", e.Key.Text), "name it in databases, at the top of the file")
+			}
+		}
+	}
+	tests := root.Get("tests")
+	if tests == nil || tests.Kind != strict.List {
+		return
+	}
+	for _, one := range tests.Items {
+		if one.Kind != strict.Map {
+			continue
+		}
+		check(one.Get("in"))
+		if expect := one.Get("expect"); expect != nil && expect.Kind == strict.Map {
+			check(expect.Get("in"))
+		}
 	}
 }
 

@@ -34,7 +34,7 @@ type ExporterConfig struct {
 }
 
 // Exporter observes, counts and offers the metrics of this process. It begins with
-// the first job, or with a worker: a process without has no listener and no goroutine, and
+// the first job, or with a worker or a server: a process without has no listener and no goroutine, and
 // writes the text file only if there was something to count. Close it.
 type Exporter struct {
 	config  ExporterConfig
@@ -69,7 +69,11 @@ func NewExporter(config ExporterConfig) (*Exporter, error) {
 		return nil, fmt.Errorf("metrics: %w", err)
 	}
 	if config.Textfile != "" {
-		e.file = NewTextfile(config.Textfile, e.registry)
+		counted := client.NewRegistry()
+		if err := counted.Register(counts{e.metrics}); err != nil {
+			return nil, fmt.Errorf("metrics: %w", err)
+		}
+		e.file = NewTextfile(config.Textfile, counted)
 	}
 	return e, nil
 }
@@ -93,19 +97,23 @@ func (e *Exporter) Observe(ctx context.Context, event core.Event) {
 // not take the address of one that works.
 func begins(event core.Event) bool {
 	switch event.(type) {
-	case core.JobStarted, core.WorkerStarted:
+	case core.JobStarted, core.WorkerStarted, core.ServerStarted:
 		return true
 	default:
 		return false
 	}
 }
 
+// ReadFigures implements core.FiguresReader: what is served has the metrics of the history, and the text file
+// does not, since it outlives them.
+func (e *Exporter) ReadFigures(read core.FiguresFunc) { e.metrics.ReadFigures(read) }
+
 // Handler serves the metrics, for an HTTP server of the application's own.
 func (e *Exporter) Handler() http.Handler {
 	return promhttp.HandlerFor(e.registry, promhttp.HandlerOpts{})
 }
 
-// Address is where the listener is; empty before the first job or worker, and where there is
+// Address is where the listener is; empty before the first job, worker or server, and where there is
 // none.
 func (e *Exporter) Address() string {
 	e.mu.Lock()

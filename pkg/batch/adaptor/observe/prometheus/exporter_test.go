@@ -77,7 +77,7 @@ func TestTheTextFileIsWrittenWhileAJobRuns(t *testing.T) {
 		require.Eventually(t, func() bool {
 			data, err := os.ReadFile(path)
 			return err == nil && strings.Contains(string(data), "surfin_job_starts_total{") &&
-				strings.Contains(string(data), "surfin_stops_asked_total{") == (len(events) == 2)
+				strings.Contains(string(data), "surfin_stops_asked_total{job_name=\"j\"} 1") == (len(events) == 2)
 		}, 30*time.Second, time.Millisecond)
 	}
 }

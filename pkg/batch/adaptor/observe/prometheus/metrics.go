@@ -10,6 +10,8 @@
 package prometheus
 
 import (
+	"strings"
+
 	client "github.com/prometheus/client_golang/prometheus"
 )
 
@@ -56,6 +58,17 @@ const (
 	heartbeats      = "surfin_heartbeat_failures_total"
 	eventsDead      = "surfin_events_dead_total"
 	decidersMissing = "surfin_deciders_missing_total"
+
+	historyUp        = "surfin_history_up"
+	historyCompleted = "surfin_history_last_completed_timestamp_seconds"
+	historyOpen      = "surfin_history_executions"
+	historyOldest    = "surfin_history_oldest_execution_timestamp_seconds"
+	historyNext      = "surfin_history_next_due_timestamp_seconds"
+	historyLate      = "surfin_history_late_seconds"
+	historyTasks     = "surfin_history_tasks_waiting"
+	historyParts     = "surfin_history_parts_waiting"
+	historyDead      = "surfin_history_events_dead"
+	historyWorkers   = "surfin_history_workers"
 )
 
 // catalog lists all metrics. The label job_name is not called job, because
@@ -88,6 +101,16 @@ func catalog() []entry {
 		{heartbeats, counter, job, "Heartbeats that did not reach the database."},
 		{eventsDead, counter, []string{"machine", "topic"}, "Events of the inbox that are dead: offered in vain for the last time."},
 		{decidersMissing, counter, []string{"decider"}, "Looks of the leader, one a minute, that found tasks whose decider no live worker has."},
+		{historyUp, gauge, nil, "1 if the history could be read; with 0 the other metrics of the history are absent."},
+		{historyCompleted, gauge, job, "When an execution of the job was COMPLETED last, wherever it ran; redrives do not count."},
+		{historyOpen, gauge, []string{"job_name", "status"}, "Executions that are not over (STARTING, STARTED, STOPPING, PARKED), and those that are UNKNOWN."},
+		{historyOldest, gauge, []string{"job_name", "status"}, "When the oldest of these executions was launched."},
+		{historyNext, gauge, job, "When the registered job is due next."},
+		{historyLate, gauge, job, "For how long a scheduled run of the registered job has been due and has not begun; 0 if none is late."},
+		{historyTasks, gauge, []string{"type"}, "Tasks that a worker may take now, and none has taken."},
+		{historyParts, gauge, job, "Parts of steps that a worker may take now, and none has taken."},
+		{historyDead, gauge, []string{"topic"}, "Events of the inbox that are dead, until they are revived or deleted."},
+		{historyWorkers, gauge, nil, "Workers that are alive."},
 	}
 }
 
@@ -107,18 +130,21 @@ type instruments struct {
 	gauges     map[string]*client.GaugeVec
 	histograms map[string]*client.HistogramVec
 	since      *client.Desc
+	history    map[string]*client.Desc // those that are read from the history
 	all        []client.Collector
 }
 
 func newInstruments() instruments {
 	i := instruments{
 		counters: map[string]*client.CounterVec{}, gauges: map[string]*client.GaugeVec{},
-		histograms: map[string]*client.HistogramVec{},
+		histograms: map[string]*client.HistogramVec{}, history: map[string]*client.Desc{},
 	}
 	for _, e := range catalog() {
 		switch {
 		case e.Name == jobSince: // made when it is asked for
 			i.since = client.NewDesc(e.Name, e.Help, e.Labels, nil)
+		case strings.HasPrefix(e.Name, "surfin_history_"):
+			i.history[e.Name] = client.NewDesc(e.Name, e.Help, e.Labels, nil)
 		case e.Type == counter:
 			i.counters[e.Name] = client.NewCounterVec(client.CounterOpts{Name: e.Name, Help: e.Help}, e.Labels)
 			i.all = append(i.all, i.counters[e.Name])

@@ -14,10 +14,15 @@ import (
 
 // Metrics counts events. It is a core.Observer and a Collector of Prometheus,
 // and safe for concurrent use.
+//
+// Where it observes an application it reads the history as well (rule OP1): then a Collect may ask the
+// database, for at most 3 seconds.
 type Metrics struct {
 	instruments
+	history history
 
 	mu        sync.Mutex
+	known     map[string]bool // the jobs whose counters are there
 	jobs      map[core.JobExecutionID]*jobInHand
 	steps     map[core.StepExecutionID]*stepInHand
 	exitCodes map[string]bool
@@ -40,15 +45,38 @@ type stepInHand struct {
 
 // New returns metrics that have counted nothing.
 func New() *Metrics {
-	return &Metrics{
-		instruments: newInstruments(),
-		jobs:        map[core.JobExecutionID]*jobInHand{}, steps: map[core.StepExecutionID]*stepInHand{},
+	m := &Metrics{
+		instruments: newInstruments(), known: map[string]bool{},
+		jobs: map[core.JobExecutionID]*jobInHand{}, steps: map[core.StepExecutionID]*stepInHand{},
 		exitCodes: map[string]bool{},
 	}
+	m.history = history{descs: m.instruments.history, known: m.jobKnown}
+	m.beginAtZero()
+	return m
 }
+
+// ReadFigures implements core.FiguresReader.
+func (m *Metrics) ReadFigures(read core.FiguresFunc) { m.history.read = read }
 
 // Describe implements the client's Collector.
 func (m *Metrics) Describe(to chan<- *client.Desc) {
+	counts{m}.Describe(to)
+	for _, d := range m.history.descs {
+		to <- d
+	}
+}
+
+// Collect implements the client's Collector.
+func (m *Metrics) Collect(to chan<- client.Metric) {
+	m.history.collect(to) // first: the counters of the jobs that it knows are there then
+	counts{m}.Collect(to)
+}
+
+// counts is a Collector of what this process has counted, without the history.
+type counts struct{ *Metrics }
+
+// Describe implements the client's Collector.
+func (m counts) Describe(to chan<- *client.Desc) {
 	for _, c := range m.all {
 		c.Describe(to)
 	}
@@ -56,7 +84,7 @@ func (m *Metrics) Describe(to chan<- *client.Desc) {
 }
 
 // Collect implements the client's Collector.
-func (m *Metrics) Collect(to chan<- client.Metric) {
+func (m counts) Collect(to chan<- client.Metric) {
 	for _, c := range m.all {
 		c.Collect(to)
 	}
@@ -111,13 +139,14 @@ func (m *Metrics) Observe(_ context.Context, e core.Event) {
 			m.forget(e.Execution)
 		}
 	case core.StepPassed, core.ChunkRolledBack, core.Decided, core.ElementSkipped, core.StopFailed, core.CloseFailed, core.ListenerFailed, core.ObserverFailed,
-		core.ComponentLate, core.LaunchWaits, core.TasksSubmitted, core.WorkerStarted:
+		core.ComponentLate, core.LaunchWaits, core.TasksSubmitted, core.WorkerStarted, core.ServerStarted:
 		// nothing is counted; rollbacks are those of the counters
 	}
 }
 
 func (m *Metrics) jobStarted(e core.JobStarted) {
 	name := e.Execution.JobName
+	m.know(name)
 	m.jobs[e.Execution.ID] = &jobInHand{name: name, since: time.Now()}
 	m.count(jobStarts, 1, name, strconv.FormatBool(e.Restarted))
 	m.gauges[jobsRunning].WithLabelValues(name).Inc()

@@ -164,6 +164,9 @@ func waiting(e core.Event) record {
 	case core.WorkerStarted:
 		r = begin("worker.started", "a worker started")
 		r.add(slog.String("worker", e.Worker))
+	case core.ServerStarted:
+		r = begin("server.started", "a server started")
+		r.add(slog.String("address", e.Address))
 	case core.HeartbeatFailed:
 		r = begin("heartbeat.failed", "a heartbeat did not reach the database").at(slog.LevelWarn)
 		r.add(execution(e.Execution))
@@ -259,14 +262,22 @@ func transitioned(e core.Transitioned) record {
 	r := begin("transition", "transition").at(slog.LevelDebug)
 	switch {
 	case e.Answer == core.Applied, e.Race:
-	case e.Answer == core.Duplicate:
-		r = r.at(slog.LevelWarn)
+	case e.Answer == core.Duplicate, e.Early: // senders repeat themselves, and overtake one another
+		r = r.at(slog.LevelInfo)
 	default:
 		r = r.at(slog.LevelError)
 	}
-	r.add(slog.String("machine", e.Machine), slog.Int64("id", e.ID), slog.String("trigger", e.Trigger), slog.String("to", string(e.To)))
+	r.add(slog.String("machine", e.Machine))
+	if e.Key == "" {
+		r.add(slog.Int64("id", e.ID))
+	}
+	r.text("key", e.Key)
+	r.add(slog.String("trigger", e.Trigger), slog.String("to", string(e.To)))
 	r.text("current", string(e.Current))
 	r.add(slog.String("result", string(e.Answer)))
+	if e.Early {
+		r.add(slog.Bool("early", true))
+	}
 	return r
 }
 

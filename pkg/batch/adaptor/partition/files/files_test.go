@@ -1,3 +1,5 @@
+//test:plain
+
 package files_test
 
 import (

@@ -1,3 +1,5 @@
+//test:plain
+
 package query_test
 
 import (

@@ -1,3 +1,5 @@
+//test:plain
+
 package check_test
 
 import (

@@ -1,3 +1,5 @@
+//test:plain
+
 package compare_test
 
 import (

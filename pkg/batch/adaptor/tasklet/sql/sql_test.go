@@ -1,3 +1,5 @@
+//test:plain
+
 package sqltask_test
 
 import (

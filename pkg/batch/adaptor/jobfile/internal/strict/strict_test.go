@@ -1,3 +1,5 @@
+//test:plain
+
 package strict_test
 
 import (

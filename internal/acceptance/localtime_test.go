@@ -1,0 +1,116 @@
+package acceptance
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/surfin-batch/surfin/internal/testdb"
+)
+
+// localJob reads one local time in a file, in a table, as a parameter with and without a default, and in expressions.
+const localJob = `
+job: local
+timezone: Europe/Berlin
+parameters:
+  at: {type: timestamp, min: "2026-07-01 08:00:00", max: "2026-07-01 08:00:00"}
+  given: {type: timestamp, default: "2026-07-01 08:00:00", identifying: false}
+flow:
+- step: files
+  chunk:
+    reader: {csv: {path: at.csv, item: {id: int, at: timestamp, text: string}}}
+    processor:
+    - validate: {ok: "item.at == params.at && item.at == params.given && item.at == timestamp(item.text) && item.at == timestamp('01.07.2026 08:00', 'dd.MM.yyyy HH:mm')"}
+    - validate: {ok: "hour(item.at) == 8 && format(item.at, 'HH:mm') == '08:00' && string(date(item.at)) == '2026-07-01' && truncate(item.at, 'day') == timestamp(date(item.at)) && add_months(item.at, 5) == timestamp('2026-12-01 08:00:00')"}
+    writer: {table: {name: seen, columns: {id: id, at: at, told: text}}}
+- step: rows
+  chunk:
+    reader: {query: {sql: "select * from seen", key: [id]}}
+    writer: {csv: rows.csv}
+- step: texts
+  chunk:
+    reader: {query: {sql: "select id, words from word", key: [id], item: {id: int, words: timestamp}}}
+    writer: {csv: texts.csv}
+`
+
+// Rule D5.
+func TestALocalTimeIsOneInstantWhereverItIsRead(t *testing.T) {
+	t.Parallel()
+	testdb.Each(t, func(t *testing.T, url string) {
+		s := newScene(t, url, map[string]string{"local.yaml": localJob, "at.csv": "id,at,text\n1,2026-07-01 08:00:00,2026-07-01 08:00:00\n"})
+		db, _ := s.open()
+		zoned := "timestamptz"
+		if strings.HasPrefix(url, "sqlite:") {
+			zoned = "timestamp"
+		}
+		s.exec(db, "create table seen (id int primary key, at "+zoned+", told "+zoned+")", "create table word (id int primary key, words text)",
+			"insert into word values (1, '2026-07-01 08:00:00')")
+		code, out := s.run("run", "local.yaml", "at=2026-07-01 08:00:00")
+		require.Equal(t, 0, code, out)
+		for name, want := range map[string]string{
+			"rows.csv":  "id,at,told\n1,2026-07-01T06:00:00Z,2026-07-01T06:00:00Z\n",
+			"texts.csv": "id,words\n1,2026-07-01T06:00:00Z\n",
+		} {
+			text, err := os.ReadFile(filepath.Join(s.dir, name))
+			require.NoError(t, err)
+			require.Equal(t, want, string(text), name)
+		}
+		code, out = s.run("run", "local.yaml", "at=2026-07-01T06:00:00Z")
+		require.Equal(t, 4, code, "it is the same instance: %s", out)
+		require.Contains(t, out, "already complete")
+	})
+}
+
+// Rule D5: of a time that the clock shows twice the first is taken, and one that it leaves out is refused, in parameters as in files.
+func TestALocalTimeOfAClockChangeIsTheFirstOrRefused(t *testing.T) {
+	t.Parallel()
+	s := newScene(t, testdb.SQLite(t), map[string]string{"j.yaml": `
+job: j
+timezone: Europe/Berlin
+parameters: {at: {type: timestamp}, then: {type: timestamp, default: "2026-10-25 02:30:00"}}
+expect: params.at == params.then && params.at == timestamp('2026-10-25T00:30:00Z')
+flow: [{step: s, tasklet: {shell: ["true"]}}]
+`})
+	code, out := s.run("run", "j.yaml", "at=2026-03-29 02:30:00")
+	require.Equal(t, 2, code, out)
+	require.Contains(t, out, "parameter at: 2026-03-29 02:30:00 is no time in Europe/Berlin")
+	code, out = s.run("run", "j.yaml", "at=2026-10-25 02:30:00")
+	require.Equal(t, 0, code, out)
+}
+
+// Rule D5: an instance of an earlier version, which read the text as UTC, is not left behind in silence.
+func TestAnInstanceOfTheFormerReadingIsNamed(t *testing.T) {
+	t.Parallel()
+	testdb.Each(t, func(t *testing.T, url string) {
+		s := newScene(t, url, map[string]string{"j.yaml": `
+job: j
+timezone: Europe/Berlin
+parameters: {at: {type: timestamp}, ok: {type: bool, default: false, identifying: false}}
+expect: params.ok
+flow: [{step: s, tasklet: {shell: ["true"]}}]
+`})
+		code, out := s.run("run", "j.yaml", "at=2026-07-01T08:00:00Z")
+		require.NotEqual(t, 0, code, out)
+		db, _ := s.open()
+		s.exec(db, "delete from surfin_instance_identity")
+		for _, more := range [][]string{nil, {"--dry-run"}} {
+			code, out = s.run(append([]string{"run", "j.yaml", "at=2026-07-01 08:00:00"}, more...)...)
+			require.Contains(t, out, "execution 1, FAILED, was launched with these parameters by an earlier version")
+			require.Contains(t, out, "write at=2026-07-01T08:00:00Z for the instance of execution 1, or at=2026-07-01T06:00:00Z for the new one")
+			require.Equal(t, more == nil, code == 2, out)
+		}
+		code, out = s.run("run", "j.yaml", "at=2026-07-01T08:00:00Z", "ok=true")
+		require.Equal(t, 0, code, out)
+		code, out = s.run("run", "j.yaml", "at=2026-07-01 08:00:00")
+		require.Equal(t, 2, code, "nor is one that is complete run again: %s", out)
+		require.Contains(t, out, "execution 2, COMPLETED")
+		code, out = s.run("run", "j.yaml", "at=2026-07-01T06:00:00Z", "ok=true")
+		require.Equal(t, 0, code, out)
+		code, out = s.run("run", "j.yaml", "at=2026-07-01 08:00:00")
+		require.Equal(t, 4, code, "the new instance exists now: %s", out)
+		require.Contains(t, out, "already complete with these parameters (execution 3)")
+	})
+}

@@ -1,0 +1,95 @@
+package prometheus
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	client "github.com/prometheus/client_golang/prometheus"
+
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+)
+
+const (
+	// figuresTime is how long figures are used again: many scrapes ask the database no more often than one.
+	figuresTime = 15 * time.Second
+	// failureTime is the same for a failure, so that the end of an outage is seen soon.
+	failureTime = 2 * time.Second
+	// askTime bounds the wait of a scrape for the database: Prometheus waits for 10 seconds.
+	askTime = 3 * time.Second
+)
+
+// history has the metrics that are read from the database (rule OP1).
+type history struct {
+	read  core.FiguresFunc // nil: there is no history to read
+	known func(job string) // is called with each job of the history
+	descs map[string]*client.Desc
+
+	mu      sync.Mutex
+	asked   time.Time
+	figures core.Figures
+	failed  error
+}
+
+// ask returns the figures, from the database or as they were a moment ago.
+func (h *history) ask() (core.Figures, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	use := figuresTime
+	if h.failed != nil {
+		use = failureTime
+	}
+	if !h.asked.IsZero() && time.Since(h.asked) < use {
+		return h.figures, h.failed
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), askTime)
+	defer cancel()
+	figures, err := h.read(ctx)
+	if err != nil && h.failed == nil {
+		slog.WarnContext(ctx, "metrics: the history cannot be read", "error", err.Error())
+	}
+	h.figures, h.failed, h.asked = figures, err, time.Now()
+	return figures, err
+}
+
+// collect sends the metrics. Those of a history that cannot be read are absent, but for historyUp.
+func (h *history) collect(to chan<- client.Metric) {
+	if h.read == nil {
+		return
+	}
+	f, err := h.ask()
+	up := 1.0
+	if err != nil {
+		up = 0
+	}
+	send := func(name string, value float64, labels ...string) {
+		to <- client.MustNewConstMetric(h.descs[name], client.GaugeValue, value, labels...)
+	}
+	send(historyUp, up)
+	if err != nil {
+		return
+	}
+	for job, at := range f.Completed {
+		h.known(job)
+		send(historyCompleted, unix(at), job)
+	}
+	for _, o := range f.Open {
+		h.known(o.JobName)
+		send(historyOpen, float64(o.Count), o.JobName, string(o.Status))
+		send(historyOldest, unix(o.Since), o.JobName, string(o.Status))
+	}
+	for _, s := range f.Schedules {
+		h.known(s.JobName)
+		send(historyLate, s.Late.Seconds(), s.JobName)
+		if !s.Next.IsZero() {
+			send(historyNext, unix(s.Next), s.JobName)
+		}
+	}
+	for name, counts := range map[string]map[string]int64{historyTasks: f.Tasks, historyParts: f.Parts, historyDead: f.DeadEvents} {
+		for label, n := range counts {
+			send(name, float64(n), label)
+		}
+	}
+	send(historyWorkers, float64(f.Workers))
+}

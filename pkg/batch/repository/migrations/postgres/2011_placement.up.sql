@@ -10,9 +10,9 @@ ALTER TABLE "{{prefix}}worker" ADD COLUMN IF NOT EXISTS resuming bigint NOT NULL
 -- JSON: a name of a worker, or labels; '': any worker. Tasks that were submitted before have none.
 ALTER TABLE "{{prefix}}task" ADD COLUMN IF NOT EXISTS placement text NOT NULL DEFAULT '';
 
--- What a worker may claim does not lie among what the leader assigns.
+-- What a worker may claim does not lie among what the leader assigns, which has an index of its own.
 DROP INDEX IF EXISTS "{{prefix}}task_waiting";
-CREATE INDEX IF NOT EXISTS "{{prefix}}task_waiting" ON "{{prefix}}task" (type, priority, id) WHERE state IN ('PENDING', 'ORPHANED') AND placement = '';
+CREATE INDEX IF NOT EXISTS "{{prefix}}task_waiting" ON "{{prefix}}task" (type, placement, priority, id) WHERE state IN ('PENDING', 'ORPHANED');
 CREATE INDEX IF NOT EXISTS "{{prefix}}task_placed" ON "{{prefix}}task" (placement, type, priority, id) WHERE state IN ('PENDING', 'ORPHANED') AND placement <> '';
 
 -- The placements of parts and of child jobs.

@@ -164,8 +164,8 @@ func TestTheTextOfAJobInGoIsAJobFile(t *testing.T) {
 		Atomic("group", batch.NewFlow().Step("one", none).Step("two", batch.Use("sql", "select 1\nfrom t"))).
 		DecideBy("coin", batch.DeciderOf(func(context.Context, *batch.View) (string, error) { return "HEADS", nil }),
 			batch.With{On: batch.On{"HEADS": batch.To("parts"), "TAILS": batch.End("TAILS")}}).
-		Step("parts", none, batch.With{Partition: &batch.Partitioned{By: batch.Use("count", 3), Workers: 2, Remote: true}, Listeners: []batch.Component{batch.ListenerOf(hears{})}}).
-		Child("more", batch.NewJob("part").Parameter(batch.Parameter{Name: "day", Type: core.TypeDate}).Step("a", none), map[string]string{"day": "${params.day}"}, batch.With{Remote: "true"}).
+		Step("parts", none, batch.With{Partition: &batch.Partitioned{By: batch.Use("count", 3), Workers: 2, Remote: true, On: &core.Placement{Labels: map[string]string{"disk": "${part.name}"}}}, Listeners: []batch.Component{batch.ListenerOf(hears{})}}).
+		Child("more", batch.NewJob("part").Parameter(batch.Parameter{Name: "day", Type: core.TypeDate}).Step("a", none), map[string]string{"day": "${params.day}"}, batch.With{Remote: "true", Placement: &core.Placement{Worker: "big"}}).
 		Step("fan", batch.Tasks{Handler: "mail", Reader: batch.Use("query", batch.Config{"sql": "select 1 as n", "key": []string{"n"}, "item": map[string]string{"n": "int"}}),
 			Budget: batch.Budget{MaxAttempts: 2, Deadline: time.Hour}}).
 		Step("list", batch.Tasks{Handler: "mail", Items: []any{7, "7", "${params.day}", nil, true, []any{}, map[string]any{"to": "a: b", "n": -1e-7}}}).
@@ -185,6 +185,8 @@ func TestTheTextOfAJobInGoIsAJobFile(t *testing.T) {
 	require.Equal(t, file.Steps(), again.Steps())
 	require.Equal(t, []string{"load", "call", "left", "right", "in", "one", "two", "parts", "more", "fan", "list", "last", "tidy"}, file.Steps())
 	require.Contains(t, text, "remote: true")
+	require.Contains(t, text, "      on:\n        disk: \"${part.name}\"\n")
+	require.Contains(t, text, "on: big\n")
 	require.Contains(t, text, "  own:\n    base: TARGET\n    holidays:\n      - 2026-12-24\n    until: 2027-12-31\n  all:\n    weekend: []\n  gulf:\n    weekend:\n      - FRI\n      - SAT\n")
 	require.Contains(t, text, "    retry:\n      limit: 2\n      errors:\n        - transient\n      backoff:\n        initial: 1ms\n")
 	require.Contains(t, text, "everything.left.tasklet: core.TaskletFunc", "the Go type")

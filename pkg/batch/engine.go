@@ -50,7 +50,7 @@ func newEngine(h history, t task.Repository, s Settings, built engines) (engine.
 		for _, name := range built.Deciders {
 			deciders = append(deciders, string(name))
 		}
-		return local.New(local.Config{Database: h.Database, Source: runtime.Waiting{Tasks: t, Deciders: deciders, Parts: parts}, Log: slog.Default()})
+		return local.New(local.Config{Database: h.Database, Source: runtime.Waiting{Tasks: t, Deciders: deciders, Parts: parts, Places: places(t, parts)}, Log: slog.Default()})
 	}
 	names := []string{settings.EngineLocal}
 	for _, m := range built.List {

@@ -67,7 +67,7 @@ func rooms() []room {
 		{path: "pkg/batch/runtime/...", may: []string{core, tx, "pkg/batch/guard/...", "pkg/batch/inbox", "internal/lease", "internal/boottime", "internal/confine", "internal/nearest"}},
 		{path: "pkg/batch/repository/...", may: []string{core, tx, "pkg/batch/guard/...", "internal/migrator/...", "internal/dberr/...", "internal/gormtx/..."}},
 		{path: "pkg/batch/adaptor/jobfile/...", may: append(steps, "pkg/batch/step/...", "pkg/batch/runtime/schedule", ours)},
-		{path: "pkg/batch/settings/...", may: []string{tx, ours}},
+		{path: "pkg/batch/settings/...", may: []string{"pkg/batch/core", tx, ours}},
 		{path: "pkg/batch/operator/...", may: append(steps, "pkg/batch/adaptor/jobfile/...", "pkg/batch/runtime/schedule", ours)},
 		// What a draft says of a file holds if its reader says the same: it looks through that reader.
 		{path: "pkg/batch/draft/...", may: []string{core, tx, "pkg/batch/adaptor/item/csv", "internal/jsonfile", "internal/filestream", "internal/sqlvalue", "internal/nearest"}, std: true},

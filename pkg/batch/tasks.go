@@ -153,6 +153,8 @@ type taskParts struct {
 	Sweep      *runtime.Sweep
 	Steps      *runtime.StepTasks
 	Events     *inbox.Events
+	// Places have the work that the leader assigns.
+	Places []core.Places
 }
 
 // stepTasks are for the steps of jobs. Handlers may need the service of jobs, so they are made
@@ -220,7 +222,7 @@ func newTasks(n taskNeeds, r taskRegistered) (*taskParts, *runtime.TaskService, 
 	events := inbox.NewEvents(h.Database, cmp.Or(n.Settings.Repository.Prefix, repository.DefaultPrefix))
 	service, err := runtime.NewTaskService(runtime.TaskServiceConfig{
 		Repository: stored, Engine: e, Database: h.Database, Catalog: catalog, Settings: stored, Logs: n.Settings.Tasks.Logs != "", Actor: operator.CurrentActor(),
-		Events: events,
+		Events: events, Places: places(stored, n.Executions), Leader: stored.Leader,
 	})
 	if err != nil {
 		return nil, nil, err
@@ -237,7 +239,12 @@ func newTasks(n taskNeeds, r taskRegistered) (*taskParts, *runtime.TaskService, 
 			return local.New(local.Config{Database: h.Database, Source: source, Log: slog.Default()})
 		},
 	})
-	return &taskParts{Database: h.Database, Repository: stored, Engine: e, Catalog: catalog, Sweep: sweep, Steps: n.Steps.StepTasks, Events: events}, service, err
+	return &taskParts{Database: h.Database, Repository: stored, Engine: e, Catalog: catalog, Sweep: sweep, Steps: n.Steps.StepTasks, Events: events, Places: places(stored, n.Executions)}, service, err
+}
+
+// places have the work that the leader assigns to workers.
+func places(stored task.Repository, executions *repository.Repository) []core.Places {
+	return []core.Places{stored, executions}
 }
 
 // secretsOf finds the secrets that tasks may send to a host.

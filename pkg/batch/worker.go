@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
+	"maps"
 	"runtime/debug"
 	"sync"
 	"time"
@@ -34,11 +35,11 @@ func (a *App) Work(ctx context.Context, stop <-chan struct{}, o runtime.Options)
 		Lease: s.Lease, Heartbeat: s.Heartbeat, Slots: o.Slots, Poll: o.Poll, Drain: o.Drain, Report: o.Report,
 		Tasks: &runtime.Tasks{
 			Repository: a.parts.Tasks.Repository, Engine: a.parts.Tasks.Engine, Database: a.parts.Tasks.Database, Catalog: a.parts.Tasks.Catalog,
-			Types: o.Types, Worker: name, Version: programVersion(), Observer: a.parts.Observer,
+			Types: o.Types, Worker: name, Version: programVersion(), Observer: a.parts.Observer, Labels: a.labels(o), Owner: owner,
 		},
 	}
 	if !o.WithoutParts {
-		config.Parts = a.workOnParts(owner)
+		config.Parts = a.workOnParts(owner, name)
 	}
 	w, err := runtime.NewWorker(config)
 	if err != nil {
@@ -69,6 +70,8 @@ const (
 	// lookForDeciders is that between two looks for deciders that no worker has: the alert
 	// SurfinDeciderMissing counts them.
 	lookForDeciders = time.Minute
+	// lookForPlaced is that between two looks for work with a placement: each second, as a leader looks.
+	lookForPlaced = 0
 	// lookForTimes is that between two looks for scheduled times that are due.
 	lookForTimes = time.Second
 )
@@ -77,7 +80,12 @@ const (
 func (a *App) leader(config runtime.Config, name string) (*runtime.Leader, error) {
 	report := config.Report
 	t, folder := a.parts.Tasks, a.parts.Settings.Tasks.Logs
-	duties := append(t.Sweep.Duties(t.Repository, lostAfter, lookForLost), runtime.RedeliverReady(a.parts.Repository, t.Engine, lookForLost))
+	duties := append(t.Sweep.Duties(lostAfter, lookForLost), runtime.RedeliverReady(a.parts.Repository, t.Engine, lookForLost))
+	placing, err := runtime.NewPlacing(runtime.PlacingConfig{Places: a.parts.Tasks.Places, Workers: t.Repository.Workers, Settings: t.Repository, Engine: t.Engine})
+	if err != nil {
+		return nil, err
+	}
+	duties = append(duties, placing.Duties(lookForPlaced, lookForLost)...)
 	var store task.LogStore
 	if folder != "" {
 		store = logfolder.New(folder)
@@ -102,7 +110,7 @@ func (a *App) leader(config runtime.Config, name string) (*runtime.Leader, error
 	return runtime.NewLeader(c)
 }
 
-func (a *App) workOnParts(owner core.Owner) *runtime.Parts {
+func (a *App) workOnParts(owner core.Owner, name string) *runtime.Parts {
 	observer := a.parts.Observer
 	executor := func(t core.Transitions) core.StepExecutor {
 		return step.NewSimpleStepExecutor(t, a.parts.Repository.Database(), observer)
@@ -110,24 +118,33 @@ func (a *App) workOnParts(owner core.Owner) *runtime.Parts {
 	return &runtime.Parts{
 		Repository: repository.Patient{Repository: a.parts.Repository}, Engine: a.parts.Tasks.Engine, Job: a.Service.StoredJob, Owner: owner, Executor: executor,
 		Services: core.StepServices{Stores: a.parts.Checkpoints, Observer: observer, Owners: core.OwnersFunc(job.DeadOwner), Jobs: a.parts.Launcher},
-		Resume:   a.resume,
+		Worker:   name,
+		Resume: func(ctx context.Context, j *core.Job, id core.JobExecutionID, stop <-chan struct{}) error {
+			// It continues a parked execution, until it is over or parked again. Where this worker stops, another one continues it.
+			_, err := a.parts.Launcher.Resume(ctx, j, id, job.Resumption{Release: stop, Worker: name})
+			return err
+		},
 		Branch: func(ctx context.Context, j *core.Job, of *core.Assignment, since time.Duration, stop <-chan struct{}) (*core.StepExecution, error) {
 			return a.parts.Launcher.Branch(ctx, j, of, job.BranchRequest{Since: since, Release: stop, Executor: executor})
 		},
 	}
 }
 
-// resume continues a parked execution, until it is over or parked again. Where this
-// worker stops, another one continues it.
-func (a *App) resume(ctx context.Context, j *core.Job, id core.JobExecutionID, stop <-chan struct{}) error {
-	_, err := a.parts.Launcher.Resume(ctx, j, id, job.Resumption{Release: stop})
-	return err
+// labels are those of the settings and of the options, which win.
+func (a *App) labels(o runtime.Options) map[string]string {
+	all := map[string]string{}
+	maps.Copy(all, a.parts.Settings.Worker.Labels)
+	maps.Copy(all, o.Labels)
+	return all
 }
+
+// longestHost keeps the name of a worker short enough for the name of its queue.
+const longestHost = 60
 
 // workerName is another one for each worker, also of processes that have the same number
 // on several machines of the same name, or one after the other.
 func workerName(owner core.Owner) string {
-	return fmt.Sprintf("%s/%d/%s", owner.Host, owner.PID, rand.Text()[:8])
+	return fmt.Sprintf("%s/%d/%s", owner.Host[:min(len(owner.Host), longestHost)], owner.PID, rand.Text()[:8])
 }
 
 // programVersion is that of the main module: workers of different versions can be told

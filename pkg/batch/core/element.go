@@ -40,7 +40,9 @@ type SplitElement struct {
 	// OnWorkers has worker processes walk the branches (rule P8): Workers counts for nothing
 	// then. Nothing inside may wait for workers in its turn.
 	OnWorkers bool
-	Next      []Transition
+	// On says for each branch which workers may walk it; a shorter list, or nil: any.
+	On   []*Placement
+	Next []Transition
 }
 
 // FlowElement is a flow as a node. Its outcome is that of the flow's end.

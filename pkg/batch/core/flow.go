@@ -55,6 +55,8 @@ type Job struct {
 	// ParentAnew is the execution since which the parent runs everything anew: with it
 	// the job does; 0: it does not.
 	ParentAnew JobExecutionID
+	// On says which workers may run the next execution (rule PL1); nil: any.
+	On *Placement
 	// Confinement restricts the paths of the next execution (rule SE3); nil: nothing does.
 	Confinement *Confinement
 }

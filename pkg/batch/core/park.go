@@ -31,7 +31,9 @@ type Resumed struct {
 // ResumeRequest names who resumes an execution.
 type ResumeRequest struct {
 	Owner Owner
-	Lease time.Duration
+	// Worker is the name of the worker that resumes it, and gets what the leader assigned to it; "": none does.
+	Worker string
+	Lease  time.Duration
 	// Dead reports whether the owner of a partition is known to be dead. nil: none is.
 	Dead func(Owner) bool
 }
@@ -47,8 +49,9 @@ type Parks interface {
 	// wait for nothing any more.
 	Ready(ctx context.Context, after ReadyPlace, limit int) ([]Ready, error)
 	// Resumable returns parked executions that wait for nothing, oldest first, but for those
-	// with a definition whose hash is in except.
-	Resumable(ctx context.Context, limit int, except []string) ([]JobExecutionID, error)
+	// with a definition whose hash is in except, and those with a placement that worker was not
+	// assigned (rule PL2).
+	Resumable(ctx context.Context, worker string, limit int, except []string) ([]JobExecutionID, error)
 	// RefuseResume stores with a parked execution why a process that should resume it could
 	// not. A resume clears it. An execution that is not parked any more keeps what it has.
 	RefuseResume(ctx context.Context, id JobExecutionID, reason string) error
@@ -65,7 +68,9 @@ type Parks interface {
 // AssignRequest asks for a partition to work on.
 type AssignRequest struct {
 	Owner Owner
-	Lease time.Duration
+	// Worker is the name of the worker, which gets what the leader assigned to it; "": it gets none of that.
+	Worker string
+	Lease  time.Duration
 	// Part asks for this partition in this epoch, Epoch; 0: for any.
 	Part  StepExecutionID
 	Epoch int64

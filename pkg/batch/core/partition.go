@@ -20,6 +20,8 @@ type Partition struct {
 	Context *ExecutionContext
 	// Flow is the log of the branch of a split that the part walks; empty: the part is a partition.
 	Flow string
+	// On says which workers may do it; nil: any.
+	On *Placement
 }
 
 // Clone returns a copy that shares nothing with p.

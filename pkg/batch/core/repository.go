@@ -43,6 +43,8 @@ type LaunchRequest struct {
 	Exclusive ExclusiveKey
 	// RedriveOf is the execution whose skipped items the new one redrives; 0: none.
 	RedriveOf JobExecutionID
+	// On says which workers may continue the execution; nil: any.
+	On *Placement
 	// Task is the task that runs the job; 0: none.
 	Task int64
 	// Parent is the execution that runs the new one as a step; 0: none.
@@ -447,6 +449,7 @@ type JobRepository interface {
 	PartitionPlans
 	Parks
 	Assignments
+	PlacedWork
 	Operations
 	CheckpointStore
 	Explorer

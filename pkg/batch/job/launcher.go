@@ -82,6 +82,8 @@ type Options struct {
 	// Task is the task that runs the job; 0: none. An execution of a task that is parked
 	// is left to workers: Run and Start return it as it is.
 	Task int64
+	// On says which workers may continue the execution of a task; nil: any.
+	On *core.Placement
 }
 
 // Launcher runs jobs in this process. It is safe for concurrent use.
@@ -344,12 +346,16 @@ func (l *Launcher) launch(ctx context.Context, j *core.Job, params core.Paramete
 	}
 	ctx, cancel := context.WithTimeout(ctx, 2*l.config.Lease)
 	defer cancel()
+	on := j.On
+	if j.Parent == 0 && on == nil {
+		on = l.options.On
+	}
 	owner := l.config.Owner
 	owner.Nonce = rand.Text()[:8] // a launch whose reply was lost finds its own execution, and no other's
 	return l.config.Repository.Launch(ctx, core.LaunchRequest{
 		JobName: j.Name, Params: params, Definition: j.Definition, Restartable: j.Restartable,
 		Owner: owner, Lease: l.config.Lease, Dead: l.config.Dead, Exclusive: of.key, ForWorkers: of.forWorkers, From: from,
-		RedriveOf: j.RedriveOf, Task: l.options.Task, Parent: j.Parent, ParentCall: j.ParentCall, ParentAnew: j.ParentAnew, Confinement: j.Confinement, FromStart: l.options.FromStart, Request: l.options.Request, Actor: l.options.Actor,
+		RedriveOf: j.RedriveOf, Task: l.options.Task, On: on, Parent: j.Parent, ParentCall: j.ParentCall, ParentAnew: j.ParentAnew, Confinement: j.Confinement, FromStart: l.options.FromStart, Request: l.options.Request, Actor: l.options.Actor,
 		Backfill: l.options.Backfill,
 	})
 }

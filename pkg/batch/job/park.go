@@ -63,6 +63,8 @@ func requestStop(ctx context.Context, repository core.JobRepository, id core.Job
 type Resumption struct {
 	// Stop asks for a stop of the execution, as that of Launcher.Run.
 	Stop <-chan struct{}
+	// Worker is that of core.ResumeRequest.
+	Worker string
 	// Release gives the execution back: it is parked between two steps of the job's own
 	// flow, or within one of them behind its last commit, and another process resumes it.
 	// A step made of other steps, a branch or a group is finished first.
@@ -84,7 +86,7 @@ func (l *Launcher) Resume(ctx context.Context, j *core.Job, id core.JobExecution
 	owner := l.config.Owner
 	owner.Nonce = rand.Text()[:8] // two that resume in one process are two owners
 	since := l.clock().Now()
-	resumed, err := l.config.Repository.Resume(ctx, id, core.ResumeRequest{Owner: owner, Lease: l.config.Lease, Dead: l.config.Dead})
+	resumed, err := l.config.Repository.Resume(ctx, id, core.ResumeRequest{Owner: owner, Worker: o.Worker, Lease: l.config.Lease, Dead: l.config.Dead})
 	if err != nil {
 		return nil, err
 	}

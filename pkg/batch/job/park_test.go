@@ -271,7 +271,7 @@ func TestAResumedExecutionIsGivenBack(t *testing.T) {
 		exec, err := s.e.Launcher.Run(launched, j, core.Parameters{}, nil)
 		require.ErrorIs(t, err, context.Canceled)
 		require.Eventually(t, func() bool {
-			ids, err := s.e.Repository.Resumable(t.Context(), 1, nil)
+			ids, err := s.e.Repository.Resumable(t.Context(), "", 1, nil)
 			return err == nil && len(ids) == 1
 		}, time.Minute, 20*time.Millisecond)
 		cancel()

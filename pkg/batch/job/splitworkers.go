@@ -162,6 +162,9 @@ func (s *splitStep) plan(ctx context.Context, run *core.StepRun) error {
 			continue
 		}
 		part := core.Partition{Name: strconv.Itoa(i + 1), Index: i, Context: core.NewExecutionContext(), Flow: sub.id}
+		if i < len(s.at.On) {
+			part.On = s.at.On[i]
+		}
 		if err := part.Context.Put(core.IndexKey, i); err != nil {
 			return err
 		}

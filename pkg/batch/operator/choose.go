@@ -83,7 +83,7 @@ func (s *Service) choose(ctx context.Context, req RunRequest) (*launch, error) {
 	if req, d.given, err = withoutSecrets(d, req); err != nil {
 		return nil, err
 	}
-	l := &launch{definition: d, hooks: req.Hooks, options: job.Options{Backfill: req.backfill, FromStart: req.FromStart, AcceptChanges: req.AcceptChanges, Task: req.Task, Request: req.Key}}
+	l := &launch{definition: d, hooks: req.Hooks, options: job.Options{Backfill: req.backfill, FromStart: req.FromStart, AcceptChanges: req.AcceptChanges, Task: req.Task, On: req.On, Request: req.Key}}
 	if l.job, err = s.compile(d, s.watched(req.Hooks)); err != nil {
 		return nil, err
 	}

@@ -149,7 +149,7 @@ func TestAScheduledRunIsATaskWithTheParametersOfItsTime(t *testing.T) {
 	s, ctx := newScene(t, testdb.SQLite(t)), t.Context()
 	s.write("nightly.yaml", nightlyJob)
 	s.write("parts/child.yaml", childJob)
-	s.write("same.yaml", "job: same\nschedule: {cron: \"@hourly\", overlap: allow}\nflow:\n- {step: a, tasklet: {sql: select 1}}\n")
+	s.write("same.yaml", "job: same\non: {disk: eu1}\nschedule: {cron: \"@hourly\", overlap: allow}\nflow:\n- {step: a, tasklet: {sql: select 1}}\n")
 	for file, want := range map[string]string{
 		"nightly.yaml": `{"job":"nightly","params":{"day":"2026-03-29"},"retry":true,"in_turn":true}`,
 		"same.yaml":    `{"job":"same","again":true}`,
@@ -165,5 +165,10 @@ func TestAScheduledRunIsATaskWithTheParametersOfItsTime(t *testing.T) {
 		require.Len(t, run.Tasks, 1)
 		require.JSONEq(t, want, string(run.Tasks[0].Payload))
 		require.Equal(t, d.Budget, run.Budget)
+		var on *core.Placement // the leader assigns the run to a worker that fits (rule PL1)
+		if file == "same.yaml" {
+			on = &core.Placement{Labels: map[string]string{"disk": "eu1"}}
+		}
+		require.Equal(t, on, run.Tasks[0].On)
 	}
 }

@@ -37,6 +37,8 @@ type Explanation struct {
 	// Waiting is why the last worker that should have resumed a parked execution could not.
 	// That of a partition is the error of the partition.
 	Waiting string `json:"waiting,omitempty"`
+	// Placed is its work that waits for certain workers.
+	Placed []PlacedWork `json:"placed,omitempty"`
 	// Owner and Lease are those of a running execution; one that is parked has none.
 	Owner         *Owner `json:"owner,omitempty"`
 	Lease         Lease  `json:"lease,omitempty"`
@@ -171,6 +173,11 @@ func (s *Service) Explain(ctx context.Context, req ExplainRequest) (*Explanation
 		e.Owner = s.ownerOf(x, &p.newest)
 		e.Lease = leaseOf(e.Owner)
 	}
+	placed, err := s.placed(ctx, []core.JudgedExecution{{Execution: *x}})
+	if err != nil {
+		return nil, err
+	}
+	e.Placed = placed[x.ID]
 	for _, c := range p.skips {
 		e.Skipped = append(e.Skipped, SkipCount{c.Step, c.Phase, c.Class, c.Count, c.Left})
 	}

@@ -139,7 +139,7 @@ func (h jobHandler) begin(ctx context.Context, t task.Task, asked JobTask, first
 	case last == nil || behind:
 		running, err := h.service.Start(ctx, RunRequest{
 			Name: asked.Job, Params: asked.Params, Again: asked.Again, Next: asked.Next, FromStart: asked.FromStart,
-			AcceptChanges: asked.AcceptChanges, Task: int64(t.ID),
+			AcceptChanges: asked.AcceptChanges, Task: int64(t.ID), On: t.Spec.On,
 		})
 		return running, nil, err
 	case last.Status == core.StatusCompleted || last.Status == core.StatusAbandoned || last.Status == core.StatusParked || last.Status.IsOver() && !first:
@@ -151,7 +151,7 @@ func (h jobHandler) begin(ctx context.Context, t task.Task, asked JobTask, first
 	if unheard, err := h.failedUnheard(ctx, t.ID, last, asked); err != nil || unheard {
 		return nil, last, err
 	}
-	running, err := h.service.Restart(ctx, RestartRequest{Execution: last.ID, AcceptChanges: asked.AcceptChanges, Task: int64(t.ID)})
+	running, err := h.service.Restart(ctx, RestartRequest{Execution: last.ID, AcceptChanges: asked.AcceptChanges, Task: int64(t.ID), On: t.Spec.On})
 	return running, last, err
 }
 

@@ -38,8 +38,10 @@ type ProgressView struct {
 	Child       core.JobExecutionID `json:"child,omitempty"`
 	ChildStatus core.Status         `json:"child_status,omitempty"`
 	// Waiting is what a parked execution waits for.
-	Waiting  *Waiting `json:"waiting,omitempty"`
-	Duration float64  `json:"duration"` // seconds since the execution started
+	Waiting *Waiting `json:"waiting,omitempty"`
+	// Placed is its work that waits for certain workers.
+	Placed   []PlacedWork `json:"placed,omitempty"`
+	Duration float64      `json:"duration"` // seconds since the execution started
 	// Owner and Lease are those of a running execution; one that is parked has none.
 	Owner         *Owner `json:"owner,omitempty"`
 	Lease         Lease  `json:"lease,omitempty"`
@@ -108,6 +110,10 @@ func (m *Meter) Refresh(ctx context.Context) ([]ProgressView, error) {
 	if err != nil {
 		return nil, err
 	}
+	placed, err := m.service.placed(ctx, running)
+	if err != nil {
+		return nil, err
+	}
 	work, err := m.service.stepWork(ctx, steps)
 	if err != nil {
 		return nil, err
@@ -123,7 +129,7 @@ func (m *Meter) Refresh(ctx context.Context) ([]ProgressView, error) {
 			return nil, err
 		}
 		for _, view := range m.measure(e, running[i].Newest, steps[e.ID], work, seen) {
-			view.Waiting = waiting[e.ID]
+			view.Waiting, view.Placed = waiting[e.ID], placed[e.ID]
 			views = append(views, view)
 		}
 	}

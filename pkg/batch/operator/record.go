@@ -35,6 +35,8 @@ type Execution struct {
 	Owner *Owner `json:"owner,omitempty"`
 	// Waiting is what a parked execution waits for, where it was asked for.
 	Waiting *Waiting `json:"waiting,omitempty"`
+	// Placed is its work that waits for certain workers, where it was asked for.
+	Placed []PlacedWork `json:"placed,omitempty"`
 	// File is the absolute path of the job file; empty: it was read from no file.
 	File string `json:"file,omitempty"`
 	// RedriveOf is the execution whose skipped items this one redrives; 0: none.
@@ -106,7 +108,11 @@ func (s *Service) views(ctx context.Context, judged []core.JudgedExecution) ([]E
 		views[i] = s.view(&judged[i].Execution, &judged[i].Newest)
 		views[i].Waiting = waiting[judged[i].Execution.ID]
 	}
-	return views, err
+	placed, failure := s.placed(ctx, judged)
+	for i := range views {
+		views[i].Placed = placed[views[i].ID]
+	}
+	return views, errors.Join(err, failure)
 }
 
 // judged reads the newest executions of the records' instances with one statement. Their

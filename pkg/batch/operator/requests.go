@@ -45,6 +45,8 @@ type RunRequest struct {
 	Key core.RequestKey `json:"-"`
 	// Task is the task that runs the job; 0: none.
 	Task int64 `json:"-"`
+	// On says which workers may continue the execution of the task; nil: any.
+	On *core.Placement `json:"-"`
 	// Hooks are for callers of the same process.
 	Hooks `json:"-"`
 
@@ -81,7 +83,9 @@ type RestartRequest struct {
 	// Key is as in RunRequest.
 	Key core.RequestKey `json:"-"`
 	// Task is as in RunRequest.
-	Task  int64 `json:"-"`
+	Task int64 `json:"-"`
+	// On is as in RunRequest.
+	On    *core.Placement `json:"-"`
 	Hooks `json:"-"`
 }
 
@@ -180,6 +184,8 @@ const (
 	NoticeNotRedriven NoticeKind = "not_redriven"
 	// NoticeNoWorker: Execution is parked, and no worker lives that continues it.
 	NoticeNoWorker NoticeKind = "no_worker"
+	// NoticePlaced: Execution has work that waits for certain workers.
+	NoticePlaced NoticeKind = "placed"
 	// NoticeKeyHeld: Execution has the key of an instance, which waits for its end.
 	NoticeKeyHeld NoticeKind = "key_held"
 )
@@ -203,6 +209,8 @@ type Notice struct {
 	Items []string `json:"items,omitempty"`
 	// Waiting is what the execution waits for.
 	Waiting *Waiting `json:"waiting,omitempty"`
+	// Placed is its work that waits for certain workers.
+	Placed []PlacedWork `json:"placed,omitempty"`
 }
 
 // PurgeRequest selects executions to delete; what runs is never deleted.

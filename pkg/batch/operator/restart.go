@@ -46,7 +46,7 @@ func (s *Service) restartOf(ctx context.Context, req RestartRequest) (*launch, e
 		return nil, err
 	}
 	l := &launch{hooks: req.Hooks, named: e, options: job.Options{
-		FromStart: req.FromStart, From: req.From, IfComplete: req.IfComplete, AcceptChanges: req.AcceptChanges, Task: req.Task, Request: req.Key,
+		FromStart: req.FromStart, From: req.From, IfComplete: req.IfComplete, AcceptChanges: req.AcceptChanges, Task: req.Task, On: req.On, Request: req.Key,
 	}}
 	if l.definition, err = s.ofExecution(ctx, req.source(), e, req.Hooks); err != nil {
 		return nil, err

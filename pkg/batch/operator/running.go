@@ -113,6 +113,9 @@ func (r *Running) Follow(ctx context.Context, stop <-chan struct{}) (*Execution,
 			if waiting := r.service.lacksWorker(ctx, r.running.Execution().ID); waiting != nil {
 				r.hooks.notice(Notice{Kind: NoticeNoWorker, Execution: r.running.Execution().ID, Waiting: waiting})
 				look = nil
+			} else if placed := r.service.lacksFitting(ctx, r.running.Execution().ID); len(placed) > 0 {
+				r.hooks.notice(Notice{Kind: NoticePlaced, Execution: r.running.Execution().ID, Placed: placed})
+				look = nil
 			}
 		}
 	}
@@ -130,6 +133,20 @@ func (s *Service) lacksWorker(ctx context.Context, id core.JobExecutionID) *Wait
 		return nil
 	}
 	return waiting[id]
+}
+
+// lacksFitting returns the work of an execution that waits since no live worker fits; nil: it is not so, or the database
+// cannot say it now.
+func (s *Service) lacksFitting(ctx context.Context, id core.JobExecutionID) []PlacedWork {
+	judged, err := s.judgedExecution(ctx, id)
+	if err != nil {
+		return nil
+	}
+	placed, err := s.placed(ctx, []core.JudgedExecution{*judged})
+	if err != nil {
+		return nil
+	}
+	return slices.DeleteFunc(placed[id], func(p PlacedWork) bool { return !p.Unfit })
 }
 
 // keep remembers what runs in this process, until it is over.

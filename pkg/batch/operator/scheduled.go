@@ -43,5 +43,5 @@ func (s *Service) scheduledRun(_ context.Context, d task.Definition, at schedule
 		return task.Submission{}, err
 	}
 	title := fmt.Sprintf("%s %s", d.Name, at.Key)
-	return task.Submission{Title: title, Type: task.TypeJob, Budget: d.Budget, Tasks: []task.Spec{{Title: title, Payload: payload}}}, nil
+	return task.Submission{Title: title, Type: task.TypeJob, Budget: d.Budget, Tasks: []task.Spec{{Title: title, Payload: payload, On: file.On()}}}, nil
 }

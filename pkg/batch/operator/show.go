@@ -38,6 +38,11 @@ func (s *Service) Show(ctx context.Context, req ShowRequest) (*ExecutionView, er
 		return nil, err
 	}
 	view.Waiting = waiting[exec.ID]
+	placed, err := s.placed(ctx, []core.JudgedExecution{*judged})
+	if err != nil {
+		return nil, err
+	}
+	view.Placed = placed[exec.ID]
 	if req.Definition {
 		view.Definition = definitionFiles(exec.Definition)
 	}

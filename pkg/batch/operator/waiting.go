@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 )
 
 // Workers knows the workers that share the database: a tasks.Repository.
@@ -12,6 +13,10 @@ type Workers interface {
 	// PartWorkers returns how many are alive that take parts of steps, and continue parked
 	// executions.
 	PartWorkers(ctx context.Context) (int, error)
+	// Workers are all of them, LoadOf counts the slots that tasks use, and Leader is the process that leads.
+	Workers(ctx context.Context) ([]task.Worker, error)
+	LoadOf(ctx context.Context, loads map[string]int) error
+	Leader(ctx context.Context) (*task.Leader, error)
 }
 
 // Waiting is what a parked execution waits for, and who does it.

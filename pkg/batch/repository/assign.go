@@ -22,6 +22,7 @@ type assignable struct {
 	Expired        bool
 	StopRequested  bool
 	DefinitionHash string
+	Placed         bool
 }
 
 // AssignPartition implements core.Assignments. What it read is compared again by the
@@ -67,13 +68,14 @@ func (r *Repository) AssignPartition(ctx context.Context, req core.AssignRequest
 // definition, or some.
 func (r *Repository) assignable(ctx context.Context, req core.AssignRequest) (found []assignable, err error) {
 	const may = "s." + openStep + " AND s.manager_id IS NOT NULL AND (s.owner = '' OR s.lease_until IS NOT NULL)"
-	which, args := may+" AND j.active = 1 AND s.id = ? AND s.epoch = ?", []any{req.Part, req.Epoch}
+	which, args := may+" AND j.active = 1 AND s.id = ? AND s.epoch = ? AND NOT "+placedPart, []any{req.Part, req.Epoch, req.Worker}
 	if req.Part == 0 { // the first ones by their index, as in Ready
 		which = `s.id IN (SELECT s.id FROM {step_execution} s WHERE ` + may + ` AND (SELECT CASE WHEN active = 1 AND definition_hash NOT IN ? THEN 1 END
-			FROM {job_execution} WHERE id = s.job_execution_id) = 1 ORDER BY s.id LIMIT ?)`
-		args = []any{append([]string{"none"}, req.Except...), assignLook}
+			FROM {job_execution} WHERE id = s.job_execution_id) = 1 AND NOT ` + placedPart + ` ORDER BY s.id LIMIT ?)`
+		args = []any{append([]string{"none"}, req.Except...), req.Worker, assignLook}
 	}
-	err = r.store.scan(ctx, &found, `SELECT s.id, s.flow, s.status, s.owner, s.epoch, s.assigned_count, s.lease_until <= {now} AS expired, j.stop_requested AND NOT `+ofFinally+` AS stop_requested, j.definition_hash
+	err = r.store.scan(ctx, &found, `SELECT s.id, s.flow, s.status, s.owner, s.epoch, s.assigned_count, s.lease_until <= {now} AS expired, j.stop_requested AND NOT `+ofFinally+` AS stop_requested, j.definition_hash,
+		EXISTS (SELECT 1 FROM {placement} p WHERE p.part_id = s.id) AS placed
 		FROM {step_execution} s JOIN {job_execution} j ON j.id = s.job_execution_id WHERE `+which+` ORDER BY s.id`, args...)
 	return found, err
 }
@@ -141,13 +143,21 @@ func (r *Repository) assign(ctx context.Context, c assignable, dead bool, req co
 	}
 	var answer core.Answer
 	_, err = r.recorded(ctx, req.Owner.String(), func(ctx context.Context, l *ledger) (err error) {
-		if answer, err = r.transition(ctx, m); err != nil || answer != core.Applied || m.move.Name != core.MoveAssign || c.Row.Flow == "" {
+		if answer, err = r.transition(ctx, m); err != nil || answer != core.Applied || m.move.Name != core.MoveAssign {
 			return err
+		}
+		if c.Placed {
+			if own, err := r.startPlaced(ctx, "part_id", int64(c.Row.ID), req.Worker); err != nil || !own {
+				return errors.Join(err, refusal(errNotAssigned))
+			}
+		}
+		if c.Row.Flow == "" {
+			return nil
 		}
 		resumed, err = r.takeBranch(ctx, c.Row.ID, req.Owner, l)
 		return err
 	})
-	if _, lost := errors.AsType[*core.TransitionError](err); lost { // another worker was faster
+	if _, lost := errors.AsType[*core.TransitionError](err); lost || errors.Is(err, errNotAssigned) { // another worker was faster
 		return false, nil, nil
 	}
 	return err == nil && answer == core.Applied && m.move.Name == core.MoveAssign, resumed, err

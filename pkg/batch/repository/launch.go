@@ -363,6 +363,9 @@ func (l *launch) insert(ctx context.Context) error {
 	if err := l.claim(ctx, row.ID); err != nil {
 		return err
 	}
+	if err := l.repo.placeExecution(ctx, row.ID, l.req.On, l.req.ForWorkers); err != nil {
+		return err
+	}
 	if err := l.beginAnew(ctx, &row); err != nil {
 		return err
 	}

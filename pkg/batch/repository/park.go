@@ -112,10 +112,10 @@ const openTasks = `FROM {step_execution} s JOIN {task_group} g ON g.step_executi
 const openChildren = `FROM {job_execution} c WHERE c.parent_id = {job_execution}.id AND c.active = 1`
 
 // Resumable implements core.Parks.
-func (r *Repository) Resumable(ctx context.Context, limit int, except []string) ([]core.JobExecutionID, error) {
+func (r *Repository) Resumable(ctx context.Context, worker string, limit int, except []string) ([]core.JobExecutionID, error) {
 	var ids []core.JobExecutionID
-	err := r.store.scan(ctx, &ids, "SELECT id FROM {job_execution} WHERE status IN ? AND owner = '' AND definition_hash NOT IN ? AND NOT "+waits+" ORDER BY id LIMIT ?",
-		core.Executions().Move(core.MoveResume).From, append([]string{"none"}, except...), limit)
+	err := r.store.scan(ctx, &ids, "SELECT id FROM {job_execution} WHERE status IN ? AND owner = '' AND definition_hash NOT IN ? AND NOT "+waits+" AND NOT "+placedExecution+" ORDER BY id LIMIT ?",
+		core.Executions().Move(core.MoveResume).From, append([]string{"none"}, except...), worker, limit)
 	if err != nil {
 		return nil, fmt.Errorf("look for parked executions: %w", err)
 	}
@@ -182,15 +182,30 @@ func (r *Repository) Resume(ctx context.Context, id core.JobExecutionID, req cor
 
 func (r *Repository) resumeJob(ctx context.Context, id core.JobExecutionID, req core.ResumeRequest, l *ledger) error {
 	start, stop := core.Executions().Move(core.MoveResume), core.Executions().Move(core.MoveResumeToStop)
-	var rows []jobExecution
+	var rows []struct {
+		jobExecution `gorm:"embedded"`
+		Placed       bool
+	}
 	err := r.store.scan(ctx, &rows, `UPDATE {job_execution} SET status_before = status,
 			status = CASE WHEN stop_requested THEN ? ELSE ? END, last_move = CASE WHEN stop_requested THEN ? ELSE ? END,
 			last_epoch = epoch, epoch = epoch + 1, owner = ?, lease_until = {later}, error_text = '',
 			started_at = COALESCE(started_at, {now})
-		WHERE id = ? AND owner = '' AND status IN ? AND NOT `+waits+` RETURNING status, status_before, epoch`,
-		stop.To, start.To, stop.Name, start.Name, req.Owner.String(), req.Lease.Microseconds(), id, start.From)
+		WHERE id = ? AND owner = '' AND status IN ? AND NOT `+waits+` AND NOT `+placedExecution+`
+		RETURNING status, status_before, epoch, EXISTS (SELECT 1 FROM {placement} WHERE child_id = {job_execution}.id) AND NOT stop_requested AS placed`,
+		stop.To, start.To, stop.Name, start.Name, req.Owner.String(), req.Lease.Microseconds(), id, start.From, req.Worker)
 	if err != nil {
 		return err
+	}
+	if len(rows) > 0 && rows[0].Placed {
+		own, err := r.startPlaced(ctx, "child_id", int64(id), req.Worker)
+		if err != nil {
+			return err
+		}
+		if !own { // the transaction is rolled back
+			return &core.TransitionError{
+				Machine: jobMachine, ID: int64(id), Move: start.Name, From: start.From, To: start.To, Current: rows[0].StatusBefore, Epoch: rows[0].Epoch, Reason: errNotAssigned.Error(),
+			}
+		}
 	}
 	if len(rows) > 0 {
 		move := start
@@ -212,7 +227,7 @@ func (r *Repository) resumeJob(ctx context.Context, id core.JobExecutionID, req 
 	}
 	return &core.TransitionError{
 		Machine: jobMachine, ID: int64(id), Move: start.Name, From: start.From, To: start.To, Current: found[0].Status, Epoch: found[0].Epoch,
-		Last: core.Mark{Move: found[0].LastMove, Epoch: found[0].LastEpoch}, Reason: "it has an owner, or waits for partitions, tasks or child jobs",
+		Last: core.Mark{Move: found[0].LastMove, Epoch: found[0].LastEpoch}, Reason: "it has an owner, or waits for partitions, tasks or child jobs, or has a placement and was not assigned to this worker",
 	}
 }
 

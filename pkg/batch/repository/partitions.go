@@ -53,7 +53,10 @@ func (r *Repository) PlanPartitions(ctx context.Context, job core.JobRef, plan c
 		if err := r.insertPlan(ctx, job, plan.Step, held.JobName, rows); err != nil || !plan.ForWorkers {
 			return err
 		}
-		return r.announceParts(ctx, rows)
+		if err := r.placeParts(ctx, rows, plan.Parts); err != nil {
+			return err
+		}
+		return r.announceParts(ctx, rows, plan.Parts)
 	})
 	if err != nil {
 		return nil, fmt.Errorf("plan the partitions of step %s of job execution %d: %w", plan.Step, job.ID, err)

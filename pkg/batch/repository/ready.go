@@ -12,16 +12,19 @@ import (
 // announceBatch is how many are announced at once.
 const announceBatch = 1000
 
-// announceParts announces new rows, in the transaction that inserts them.
-func (r *Repository) announceParts(ctx context.Context, rows []*stepExecution) error {
+// announceParts announces new rows without a placement, in the transaction that inserts them.
+func (r *Repository) announceParts(ctx context.Context, rows []*stepExecution, parts []core.Partition) error {
 	if r.announcer == nil {
 		return nil
 	}
 	for batch := range slices.Chunk(rows, announceBatch) {
-		list := make([]core.Ready, len(batch))
+		list := make([]core.Ready, 0, len(batch))
 		for i, row := range batch {
-			list[i] = core.Ready{Part: row.ID, Execution: row.JobExecutionID, Epoch: row.Epoch}
+			if parts[i].On.Stored() == "" {
+				list = append(list, core.Ready{Part: row.ID, Execution: row.JobExecutionID, Epoch: row.Epoch})
+			}
 		}
+		parts = parts[len(batch):]
 		if err := r.announcer.Announce(ctx, list...); err != nil {
 			return fmt.Errorf("announce partitions: %w", err)
 		}
@@ -32,7 +35,7 @@ func (r *Repository) announceParts(ctx context.Context, rows []*stepExecution) e
 // announceStep announces a part that has no owner any more, in the transaction that took it
 // away.
 func (r *Repository) announceStep(ctx context.Context, id core.StepExecutionID) error {
-	return r.announce(ctx, readyPart+` WHERE s.id = ? AND s.owner = '' AND s.manager_id IS NOT NULL AND s.`+openStep, id)
+	return r.announce(ctx, readyPart+` WHERE s.id = ? AND s.owner = '' AND s.manager_id IS NOT NULL AND s.`+openStep+` AND NOT `+placedPart, id, "")
 }
 
 // announceResume announces an execution if it is parked and waits for nothing any more.
@@ -40,8 +43,8 @@ func (r *Repository) announceStep(ctx context.Context, id core.StepExecutionID) 
 // transaction has locked the steps that are parked (managerFirst), and Park announces
 // behind its own locks of them: so one of two at once sees what the other did.
 func (r *Repository) announceResume(ctx context.Context, id core.JobExecutionID) error {
-	return r.announce(ctx, readyExecution+` WHERE id = ? AND owner = '' AND status IN ? AND NOT `+waits,
-		id, core.Executions().Move(core.MoveResume).From)
+	return r.announce(ctx, readyExecution+` WHERE id = ? AND owner = '' AND status IN ? AND NOT `+waits+` AND NOT `+placedExecution,
+		id, core.Executions().Move(core.MoveResume).From, "")
 }
 
 // readyPart and readyExecution select the columns of a readyRow.
@@ -89,11 +92,11 @@ func (r *Repository) Ready(ctx context.Context, after core.ReadyPlace, limit int
 	// The job is asked for each part, and not joined: then the first parts are found by their
 	// index, and not the parts of all active jobs read and sorted.
 	parts, err := r.ready(ctx, readyPart+` WHERE s.`+openStep+` AND s.manager_id IS NOT NULL AND s.id > ? AND (s.owner = '' OR s.lease_until <= {now})
-			AND (SELECT j.active FROM {job_execution} j WHERE j.id = s.job_execution_id) = 1 ORDER BY s.id LIMIT ?`, after.Part, limit)
+			AND (SELECT j.active FROM {job_execution} j WHERE j.id = s.job_execution_id) = 1 AND NOT `+placedPart+` ORDER BY s.id LIMIT ?`, after.Part, "", limit)
 	var parked []core.Ready
 	if err == nil {
-		parked, err = r.ready(ctx, readyExecution+` WHERE status IN ? AND owner = '' AND id > ? AND NOT `+waits+` ORDER BY id LIMIT ?`,
-			core.Executions().Move(core.MoveResume).From, after.Execution, limit)
+		parked, err = r.ready(ctx, readyExecution+` WHERE status IN ? AND owner = '' AND id > ? AND NOT `+waits+` AND NOT `+placedExecution+` ORDER BY id LIMIT ?`,
+			core.Executions().Move(core.MoveResume).From, after.Execution, "", limit)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("look for what is ready: %w", err)

@@ -58,13 +58,36 @@ type Waiting struct {
 	Deciders []string
 	// Parts are parts and parked executions; nil: there are none.
 	Parts core.Parks
+	// Places have the work that the leader assigns to workers; nil: there is none.
+	Places []core.Places
 }
 
 // Due returns deliveries of the queues that wait now, at most limit, by priority. Those of
 // one priority are by age, tasks and others in turn, so that neither waits for all of the
 // other.
 func (w Waiting) Due(ctx context.Context, queues []string, limit int) ([]engine.Delivery, error) {
-	types := slices.DeleteFunc(slices.Clone(queues), func(q string) bool { return q == WakeQueue })
+	own := ""
+	types := slices.DeleteFunc(slices.Clone(queues), func(q string) bool {
+		if w := ownWorker(q); w != "" {
+			own = w
+			return true
+		}
+		return q == WakeQueue
+	})
+	waiting, err := w.waiting(ctx, queues, types, limit)
+	if err != nil || own == "" || len(w.Places) == 0 {
+		return waiting, err
+	}
+	assigned, err := assignedTo(ctx, w.Places, own, limit)
+	if err != nil || len(assigned) == 0 {
+		return waiting, err
+	}
+	all := inTurn(waiting, assigned)
+	return all[:min(len(all), limit)], nil
+}
+
+// waiting is Due of what any worker may take.
+func (w Waiting) waiting(ctx context.Context, queues, types []string, limit int) ([]engine.Delivery, error) {
 	var found []engine.Delivery
 	if len(types) > 0 {
 		list, err := w.Tasks.Due(ctx, types, w.Deciders, limit)
@@ -73,7 +96,7 @@ func (w Waiting) Due(ctx context.Context, queues []string, limit int) ([]engine.
 		}
 		found = deliveries(list)
 	}
-	if len(types) == len(queues) || w.Parts == nil {
+	if !slices.Contains(queues, WakeQueue) || w.Parts == nil {
 		return found, nil
 	}
 	ready, err := w.Parts.Ready(ctx, core.ReadyPlace{}, limit)

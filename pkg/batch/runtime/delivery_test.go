@@ -65,7 +65,7 @@ func (d *deliveredOnly) AssignPartition(ctx context.Context, req core.AssignRequ
 	return d.JobRepository.AssignPartition(ctx, req)
 }
 
-func (*deliveredOnly) Resumable(context.Context, int, []string) ([]core.JobExecutionID, error) {
+func (*deliveredOnly) Resumable(context.Context, string, int, []string) ([]core.JobExecutionID, error) {
 	return nil, nil
 }
 

@@ -59,7 +59,7 @@ func (e *execution) work() (answer engine.Answer, recorded bool) {
 func (e *execution) claim() (claimed *task.Claimed, answer engine.Answer, err error) {
 	var given core.Answer
 	err = e.tenure.keeper.Record(e.ctx, func(ctx context.Context) (err error) {
-		claimed, given, err = e.source.tasks.Repository.Claim(ctx, e.delivery, e.source.claimant())
+		claimed, given, err = e.begin(ctx)
 		return err
 	})
 	switch {
@@ -76,6 +76,15 @@ func (e *execution) claim() (claimed *task.Claimed, answer engine.Answer, err er
 		return nil, engine.RetryAfter(0), nil
 	}
 	return nil, pauseOf(e.source.config.Poll), err
+}
+
+// begin claims the task, or starts what the leader has assigned to this worker.
+func (e *execution) begin(ctx context.Context) (*task.Claimed, core.Answer, error) {
+	repository := e.source.tasks.Repository
+	if ownWorker(e.delivery.Type) != "" {
+		return repository.Start(ctx, e.delivery, e.source.claimant())
+	}
+	return repository.Claim(ctx, e.delivery, e.source.claimant())
 }
 
 // lacksDecider reports that another worker must execute the task.

@@ -8,6 +8,7 @@ import (
 	"io"
 	"time"
 
+	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/jsontext"
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 )
@@ -59,6 +60,7 @@ type SpecForm struct {
 	Key              string          `json:"key,omitempty"`
 	After            []string        `json:"after,omitempty"`
 	Priority         int             `json:"priority,omitempty"`
+	On               *core.Placement `json:"on,omitempty" doc:"Which workers may execute it: an object of labels, such as {\"disk\": \"eu1\"}, or the name of a worker; without it any worker"`
 	Delay            Span            `json:"delay,omitzero"`
 	Timeout          Span            `json:"timeout,omitzero"`
 	IdempotencyKey   string          `json:"idempotency_key,omitempty"`
@@ -120,7 +122,7 @@ func (r SubmitRequest) Submission() task.Submission {
 func (f SpecForm) spec() task.Spec {
 	return task.Spec{
 		Type: f.Type, Payload: f.Payload, Title: f.Title, Intent: f.Intent, Goal: given(f.Goal), Constraints: given(f.Constraints),
-		SeedActionHint: given(f.SeedActionHint), DependenciesHint: given(f.DependenciesHint), Key: f.Key, After: f.After, Priority: f.Priority,
+		SeedActionHint: given(f.SeedActionHint), DependenciesHint: given(f.DependenciesHint), Key: f.Key, After: f.After, Priority: f.Priority, On: f.On,
 		Delay: time.Duration(f.Delay), Timeout: time.Duration(f.Timeout), IdempotencyKey: f.IdempotencyKey,
 	}
 }
@@ -137,7 +139,7 @@ func given(doc json.RawMessage) json.RawMessage {
 func SpecView(s task.Spec) SpecForm {
 	return SpecForm{
 		Type: s.Type, Payload: s.Payload, Title: s.Title, Intent: s.Intent, Goal: s.Goal, Constraints: s.Constraints,
-		SeedActionHint: s.SeedActionHint, DependenciesHint: s.DependenciesHint, Key: s.Key, After: s.After, Priority: s.Priority,
+		SeedActionHint: s.SeedActionHint, DependenciesHint: s.DependenciesHint, Key: s.Key, After: s.After, Priority: s.Priority, On: s.On,
 		Delay: Span(s.Delay), Timeout: Span(s.Timeout), IdempotencyKey: s.IdempotencyKey,
 	}
 }
@@ -146,10 +148,12 @@ func SpecView(s task.Spec) SpecForm {
 type TaskView struct {
 	task.Task
 	Spec SpecForm `json:"spec"` // in place of the task's
+	// WaitsFor is why a task with a placement is not executed yet, in lists.
+	WaitsFor string `json:"waits_for,omitempty"`
 }
 
 // ViewTask returns the view of a task.
-func ViewTask(t task.Task) TaskView { return TaskView{t, SpecView(t.Spec)} }
+func ViewTask(t task.Task) TaskView { return TaskView{Task: t, Spec: SpecView(t.Spec)} }
 
 // AttemptView is an attempt as JSON has it.
 type AttemptView struct {

@@ -20,6 +20,10 @@ type Duty struct {
 	// Do does at most a bounded amount of it, and reports whether there is more to do now. It
 	// is called in a transaction in which nobody takes over, and must use no other.
 	Do func(ctx context.Context) (more bool, err error)
+	// Led is Do of a duty that writes the leader's epoch; nil: Do is.
+	Led func(ctx context.Context, epoch int64) (more bool, err error)
+	// Hurry reports after a call that the next one should come soon; nil: it never should.
+	Hurry func() bool
 }
 
 // LeaderConfig is what a leader works with.
@@ -67,11 +71,22 @@ func NewLeader(config LeaderConfig) (*Leader, error) {
 // scheduled run, is not a heartbeat late.
 const longestTick = time.Second
 
+// shortTick is the time between two looks of a leader that a duty wants to come soon.
+const shortTick = 100 * time.Millisecond
+
+// tick is the time until the next look.
+func (l *Leader) tick(leads bool) time.Duration {
+	for _, d := range l.config.Duties {
+		if leads && d.Hurry != nil && d.Hurry() {
+			return min(l.config.Heartbeat, shortTick)
+		}
+	}
+	return min(l.config.Heartbeat, longestTick)
+}
+
 // Run asks for the lead with each heartbeat, at least each second, and does the duties while
 // it has it, until stop is closed or ctx ends. Then it resigns.
 func (l *Leader) Run(ctx context.Context, stop <-chan struct{}) {
-	ticker := time.NewTicker(min(l.config.Heartbeat, longestTick))
-	defer ticker.Stop()
 	epoch := int64(0)
 	defer func() {
 		if epoch != 0 {
@@ -79,13 +94,17 @@ func (l *Leader) Run(ctx context.Context, stop <-chan struct{}) {
 		}
 	}()
 	for {
+		begin := time.Now()
 		epoch = l.beat(ctx, stop)
+		timer := time.NewTimer(l.tick(epoch != 0) - time.Since(begin))
 		select {
 		case <-stop:
+			timer.Stop()
 			return
 		case <-ctx.Done():
+			timer.Stop()
 			return
-		case <-ticker.C:
+		case <-timer.C:
 		}
 	}
 }
@@ -133,6 +152,10 @@ func (l *Leader) leads(ctx context.Context, stop <-chan struct{}, since time.Dur
 func (l *Leader) do(ctx context.Context, duty Duty, epoch int64) (more bool, err error) {
 	err = l.manager.Do(ctx, tx.Attr{}, func(ctx context.Context) (err error) {
 		if err := l.config.Leadership.Fence(ctx, l.config.Holder, epoch); err != nil {
+			return err
+		}
+		if duty.Led != nil {
+			more, err = duty.Led(ctx, epoch)
 			return err
 		}
 		more, err = duty.Do(ctx)

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/surfin-batch/surfin/internal/lease"
@@ -37,6 +38,8 @@ type Parts struct {
 	Branch func(ctx context.Context, j *core.Job, a *core.Assignment, since time.Duration, stop <-chan struct{}) (*core.StepExecution, error)
 	// Owner names this process. Required.
 	Owner core.Owner
+	// Worker is the name of the worker, to which the leader assigns work; "": it gets none of that.
+	Worker string
 	// MaxAttempts is that of core.AssignRequest.
 	MaxAttempts int
 }
@@ -48,6 +51,7 @@ type partSource struct {
 	slots                  chan struct{}
 	report                 func(Event)
 	refused                refusals
+	resuming               atomic.Int64   // that of task.Claimant
 	working                sync.WaitGroup // of deliveries: what waits outlives its answer
 }
 
@@ -127,7 +131,7 @@ func (p *partSource) handle(ctx context.Context, d engine.Delivery, stop <-chan 
 func (p *partSource) assign(ctx context.Context, d engine.Delivery) (*core.Assignment, time.Duration, error) {
 	since := p.clock().Now()
 	a, err := p.parts.Repository.AssignPartition(ctx, core.AssignRequest{
-		Owner: p.parts.Owner, Lease: p.lease, MaxAttempts: p.parts.MaxAttempts, Except: p.refused.hashes(time.Now()),
+		Owner: p.parts.Owner, Worker: p.parts.Worker, Lease: p.lease, MaxAttempts: p.parts.MaxAttempts, Except: p.refused.hashes(time.Now()),
 		Dead: p.parts.Services.Owners.IsDead, Part: core.StepExecutionID(d.ID), Epoch: d.Epoch,
 	})
 	return a, since, err
@@ -148,7 +152,7 @@ func (p *partSource) handleResume(ctx context.Context, d engine.Delivery, stop <
 	if p.parts.Resume == nil {
 		left = unknownPause
 	}
-	if left == 0 && p.resume(ctx, exec, stop) {
+	if left == 0 && p.resume(ctx, exec, ownWorker(d.Queue) != "", stop) {
 		return engine.Done(), nil
 	}
 	return pauseOf(max(left, p.refused.left(exec.Definition.Hash, time.Now()))), nil
@@ -169,7 +173,7 @@ func (p *partSource) next(ctx context.Context, stop <-chan struct{}) (func(conte
 	if err := p.parts.Repository.RecoverChildren(ctx, p.parts.Owner.String(), p.parts.Services.Owners.IsDead); err != nil {
 		return nil, err
 	}
-	ids, err := p.parts.Repository.Resumable(ctx, 1, p.refused.hashes(time.Now()))
+	ids, err := p.parts.Repository.Resumable(ctx, p.parts.Worker, 1, p.refused.hashes(time.Now()))
 	if err != nil || len(ids) == 0 {
 		return nil, err
 	}
@@ -177,12 +181,12 @@ func (p *partSource) next(ctx context.Context, stop <-chan struct{}) (func(conte
 	if err != nil {
 		return nil, err
 	}
-	return func(ctx context.Context) { p.resume(ctx, exec, stop) }, nil
+	return func(ctx context.Context) { p.resume(ctx, exec, false, stop) }, nil
 }
 
-// resume resumes an execution. One whose job cannot be built here, or which fails, is left
+// resume resumes an execution, which has a placement or not. One whose job cannot be built here, or which fails, is left
 // to others: false.
-func (p *partSource) resume(ctx context.Context, exec *core.JobExecution, stop <-chan struct{}) bool {
+func (p *partSource) resume(ctx context.Context, exec *core.JobExecution, placed bool, stop <-chan struct{}) bool {
 	report := func(what string, err error) { p.report(Event{Execution: exec.ID, What: what, Err: err}) }
 	j, err := p.parts.Job(ctx, *exec)
 	if err != nil {
@@ -190,6 +194,10 @@ func (p *partSource) resume(ctx context.Context, exec *core.JobExecution, stop <
 		err = fmt.Errorf("build job %s: %w", exec.JobName, err)
 		report("refused", errors.Join(err, p.parts.Repository.RefuseResume(context.WithoutCancel(ctx), exec.ID, p.refusal(err))))
 		return false
+	}
+	if !placed {
+		p.resuming.Add(1)
+		defer p.resuming.Add(-1)
 	}
 	err = p.parts.Resume(ctx, j, exec.ID, stop)
 	if _, taken := errors.AsType[*core.TransitionError](err); taken {

@@ -31,6 +31,10 @@ type TaskServiceConfig struct {
 	Logs bool
 	// Events are those of inboxes; nil: they cannot be operated.
 	Events *inbox.Events
+	// Places have the work that the leader assigns; nil: that of Repository.
+	Places []core.Places
+	// Leader reads who leads; nil: some process is taken to lead.
+	Leader func(ctx context.Context) (*task.Leader, error)
 	// Actor is who acts where a request does not say; required.
 	Actor string
 }
@@ -48,6 +52,8 @@ type TaskService struct {
 	logs       bool
 	events     *inbox.Events
 	actor      string
+	places     []core.Places
+	leader     func(ctx context.Context) (*task.Leader, error)
 }
 
 // NewTaskService checks the configuration.
@@ -55,7 +61,10 @@ func NewTaskService(c TaskServiceConfig) (*TaskService, error) {
 	if c.Repository == nil || c.Engine == nil || c.Database == nil || c.Catalog == nil || c.Settings == nil || c.Actor == "" {
 		return nil, errors.New("a service of tasks needs a repository, its database, an engine, a catalog, settings and an actor")
 	}
-	return &TaskService{repository: c.Repository, engine: c.Engine, manager: tx.NewManager(c.Database), catalog: c.Catalog, settings: c.Settings, logs: c.Logs, events: c.Events, actor: c.Actor}, nil
+	if c.Places == nil {
+		c.Places = []core.Places{c.Repository}
+	}
+	return &TaskService{places: c.Places, leader: c.Leader, repository: c.Repository, engine: c.Engine, manager: tx.NewManager(c.Database), catalog: c.Catalog, settings: c.Settings, logs: c.Logs, events: c.Events, actor: c.Actor}, nil
 }
 
 // Accepted is the answer to a submission.
@@ -142,10 +151,12 @@ func (s *TaskService) submit(ctx context.Context, sub task.Submission, wrong ...
 	return &accepted, nil
 }
 
-// warnings adds the types that no live worker executes, where workers are other processes.
+// warnings adds the placements that no live worker fits, and the types that no live worker executes, where workers are
+// other processes.
 func (s *TaskService) warnings(ctx context.Context, sub task.Submission, list []string) ([]string, error) {
-	if !s.engine.Capabilities().Distributed {
-		return list, nil
+	list, err := s.placementWarnings(ctx, sub, list)
+	if err != nil || !s.engine.Capabilities().Distributed {
+		return list, err
 	}
 	workers, err := s.repository.Workers(ctx)
 	if err != nil {
@@ -367,14 +378,17 @@ func (s *TaskService) WaitingDeciders(ctx context.Context) ([]task.WaitingDecide
 	return list, refusalOf(err)
 }
 
-// WaitingFor returns what a task waits for: other tasks of its group, or a worker with the
-// decider of its group; "": nothing that is known.
+// WaitingFor returns what a task waits for: other tasks of its group, a worker that its placement
+// allows, or one with the decider of its group; "": nothing that is known.
 func (s *TaskService) WaitingFor(ctx context.Context, t *task.Task) (string, error) {
 	if t.State == task.Waiting {
 		return t.WaitsFor(), nil
 	}
 	if t.State.IsOver() || t.State == task.Running && !t.Confirming {
 		return "", nil
+	}
+	if waits, err := s.Waits(ctx, []task.Task{*t}); err != nil || waits[t.ID] != "" {
+		return waits[t.ID], err
 	}
 	g, err := s.repository.Group(ctx, t.GroupID)
 	if err != nil || g.Decider == "" {

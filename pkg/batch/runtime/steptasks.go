@@ -110,7 +110,12 @@ func (s *StepTasks) Submit(ctx context.Context, sub task.Submission, store func(
 	if err != nil {
 		return nil, err
 	}
-	return s.HandlerWarnings(ctx, sub.Type)
+	if warnings, err = s.HandlerWarnings(ctx, sub.Type); err != nil {
+		return nil, err
+	}
+	return patiently(ctx, func(ctx context.Context) ([]string, error) {
+		return s.config.Service.placementWarnings(ctx, sub, warnings)
+	})
 }
 
 // submit is one try of Submit. again says that the reply to the same request was lost: to find its

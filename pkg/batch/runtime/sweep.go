@@ -68,29 +68,18 @@ func (s *Sweep) Recover(ctx context.Context) (int, error) {
 // openLeftEvery is how often the leader looks for tasks that an older program has left waiting.
 const openLeftEvery = time.Minute
 
-// Duties are those of the leader: Orphans, what an older program has left waiting, and Redeliver where the engine may
+// Duties are those of the leader: what an older program has left waiting, and Redeliver where the engine may
 // lose deliveries.
-func (s *Sweep) Duties(settings task.Settings, waiting, every time.Duration) []Duty {
-	duty := func(name string, after time.Duration, do func(context.Context, time.Duration) (int, error)) Duty {
-		return Duty{Name: name, Every: every, Do: func(ctx context.Context) (bool, error) {
-			n, err := do(ctx, after)
-			return n >= sweepLimit, err
-		}}
-	}
-	duties := []Duty{{Name: "deliver orphaned tasks", Every: every, Do: func(ctx context.Context) (bool, error) {
-		list, err := settings.Settings(ctx)
-		if err != nil {
-			return false, err
-		}
-		n, err := s.Orphans(ctx, time.Duration(task.SettingIn(list, task.ReassignAfter))*time.Second)
-		return n >= sweepLimit, err
-	}}}
-	duties = append(duties, Duty{Name: "open tasks that wait", Every: openLeftEvery, Do: func(ctx context.Context) (bool, error) {
+func (s *Sweep) Duties(waiting, every time.Duration) []Duty {
+	duties := []Duty{{Name: "open tasks that wait", Every: openLeftEvery, Do: func(ctx context.Context) (bool, error) {
 		n, err := s.deliverOnce(ctx, func(ctx context.Context) ([]task.Delivery, error) { return s.repository.OpenLeft(ctx, sweepLimit) })
 		return n >= sweepLimit, err
-	}})
+	}}}
 	if s.engine.Capabilities().Loses {
-		duties = append(duties, duty("deliver lost tasks", waiting, s.Redeliver))
+		duties = append(duties, Duty{Name: "deliver lost tasks", Every: every, Do: func(ctx context.Context) (bool, error) {
+			n, err := s.Redeliver(ctx, waiting)
+			return n >= sweepLimit, err
+		}})
 	}
 	return duties
 }
@@ -168,7 +157,7 @@ func MoveLogs(settings task.Settings, logs task.Logs, to task.LogStore, every ti
 // says. Each of the purges deletes one batch, and reports whether more
 // may be there.
 func PurgeOld(settings task.Settings, setting string, every time.Duration, purges ...func(ctx context.Context, age time.Duration) (more bool, err error)) Duty {
-	return Duty{Name: "purge by "+setting, Every: every, Do: func(ctx context.Context) (bool, error) {
+	return Duty{Name: "purge by " + setting, Every: every, Do: func(ctx context.Context) (bool, error) {
 		list, err := settings.Settings(ctx)
 		days := task.SettingIn(list, setting)
 		if err != nil || days == 0 {
@@ -184,14 +173,6 @@ func PurgeOld(settings task.Settings, setting string, every time.Duration, purge
 		}
 		return again, nil
 	}}
-}
-
-// Orphans delivers tasks anew that were assigned longer than after ago to workers that are
-// gone. It is the leader's.
-func (s *Sweep) Orphans(ctx context.Context, after time.Duration) (int, error) {
-	return s.deliverOnce(ctx, func(ctx context.Context) ([]task.Delivery, error) {
-		return s.repository.Orphans(ctx, after, sweepLimit)
-	})
 }
 
 // Redeliver delivers tasks anew that have waited longer than after, and which the engine

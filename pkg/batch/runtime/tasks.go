@@ -29,6 +29,9 @@ type Tasks struct {
 	Types []string
 	// Worker names this process among all workers, Version its program.
 	Worker, Version string
+	// Labels are compared with placements. Owner is that of the parts.
+	Labels map[string]string
+	Owner  core.Owner
 	// LeaveBehind is how long a handler may take to return after its context has ended; 0:
 	// DefaultLeaveBehind.
 	LeaveBehind time.Duration
@@ -57,6 +60,8 @@ type taskSource struct {
 	beginOne sync.Once
 	// grace is the answer of the last heartbeat: task.Confirmed.
 	grace atomic.Int64
+	// resuming is that of task.Claimant; of the source of parts.
+	resuming *atomic.Int64
 	// recovered is when Sweep.Recover was called last, by the goroutine that tends.
 	recovered time.Time
 
@@ -93,7 +98,7 @@ func newTaskSource(config Config, slots chan struct{}) (*taskSource, error) {
 	}
 	return &taskSource{
 		config: config, tasks: t, slots: slots, handlers: handlers, decide: decide, sweep: sweep,
-		begun: make(chan struct{}), busy: map[engine.Key]bool{},
+		begun: make(chan struct{}), busy: map[engine.Key]bool{}, resuming: &atomic.Int64{},
 	}, nil
 }
 
@@ -102,7 +107,16 @@ func (s *taskSource) clock() lease.Clock { return lease.Clock{Rested: s.tasks.Da
 func (s *taskSource) claimant() task.Claimant {
 	return task.Claimant{
 		Worker: s.tasks.Worker, Capacity: s.config.Slots, Types: s.tasks.Types, Deciders: s.tasks.Catalog.Deciders(), Parts: s.config.Parts != nil, Version: s.tasks.Version,
-		Lease: s.config.Lease, Grace: s.graceNow(),
+		Lease: s.config.Lease, Grace: s.graceNow(), Owner: s.tasks.Owner.String(), Labels: s.tasks.Labels, Resuming: int(s.resuming.Load()), Draining: isClosed(s.stop),
+	}
+}
+
+func isClosed(c <-chan struct{}) bool {
+	select {
+	case <-c: // never of nil
+		return true
+	default:
+		return false
 	}
 }
 
@@ -128,6 +142,7 @@ func (s *taskSource) run(ctx context.Context, stop <-chan struct{}, parts engine
 	if len(subscription.Queues) == 0 {
 		return nil
 	}
+	subscription.Queues = append(subscription.Queues, QueueOf(s.tasks.Worker))
 	s.stop = stop
 	working, leave := context.WithCancel(context.WithoutCancel(ctx))
 	defer leave()
@@ -182,6 +197,7 @@ func (s *taskSource) drain(ctx context.Context, stop, drained <-chan struct{}, e
 		return
 	case <-stop:
 	}
+	s.tellDraining(ctx)
 	timer := time.NewTimer(max(s.config.Drain, 0))
 	defer timer.Stop()
 	select {
@@ -191,6 +207,15 @@ func (s *taskSource) drain(ctx context.Context, stop, drained <-chan struct{}, e
 		return
 	}
 	end(task.ErrStopping)
+}
+
+// tellDraining tells the leader that the worker begins nothing more; the next heartbeat says so, too.
+func (s *taskSource) tellDraining(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.config.Lease/3)
+	defer cancel()
+	if _, err := s.tasks.Repository.Heartbeat(ctx, s.claimant(), nil); err != nil {
+		s.heartbeatFailed(err)
+	}
 }
 
 // goAway tells others that the worker has stopped.
@@ -222,7 +247,7 @@ func (s *taskSource) handle(ctx context.Context, d engine.Delivery) engine.Answe
 	if d.Kind != engine.Task {
 		return s.parts(ctx, d)
 	}
-	if s.handlers[d.Queue] == nil {
+	if s.handlers[d.Queue] == nil && ownWorker(d.Queue) == "" {
 		s.config.Report(Event{Task: &task.Task{ID: task.ID(d.ID), Spec: task.Spec{Type: d.Queue}}, What: "refused", Err: errors.New(s.tasks.Catalog.lacks(d.Queue))})
 		return pauseOf(unknownPause)
 	}

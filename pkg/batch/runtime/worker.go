@@ -52,6 +52,8 @@ type Options struct {
 	Drain time.Duration
 	// Types are the types of tasks that it takes; nil: all that have a handler here.
 	Types []string
+	// Labels are compared with placements (rule PL1).
+	Labels map[string]string
 	// WithoutParts leaves parts of steps to other workers.
 	WithoutParts bool
 	// Report is Config.Report.
@@ -107,6 +109,9 @@ func NewWorker(config Config) (*Worker, error) {
 		if w.tasks, err = newTaskSource(config, w.slots); err != nil {
 			return nil, err
 		}
+	}
+	if w.parts != nil && w.tasks != nil {
+		w.tasks.resuming = &w.parts.resuming
 	}
 	return w, nil
 }

@@ -3,7 +3,7 @@
 // (SURFIN_*, DATABASE_URL), which wins over surfin.yaml, which wins over the
 // defaults; none of them is needed.
 //
-// It imports tx, internal/secret, internal/smallfile and libraries. The YAML that it reads
+// It imports core, tx, internal/secret, internal/smallfile and libraries. The YAML that it reads
 // is surfin.yaml.
 package settings
 
@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/surfin-batch/surfin/internal/secret"
+	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
@@ -45,6 +46,7 @@ type Settings struct {
 	Traces           Traces
 	Files            Files
 	Tasks            Tasks
+	Worker           Worker
 	API              API
 	Health           Health
 	// Secrets finds the secrets of job files, and masks them; nil: there are none.
@@ -141,6 +143,12 @@ type Tasks struct {
 	Shell bool
 }
 
+// Worker are the settings of a process that executes work of others: 'worker', and 'serve --worker'.
+type Worker struct {
+	// Labels are compared with the placements of work.
+	Labels map[string]string
+}
+
 // TaskSecret is a secret that tasks may send to a host.
 type TaskSecret struct {
 	Name string
@@ -161,6 +169,18 @@ func taskSecrets(text string) ([]TaskSecret, error) {
 		list = append(list, TaskSecret{name, strings.ToLower(host)})
 	}
 	return list, nil
+}
+
+// labels reads KEY=VALUE, ...
+func labels(text string) (map[string]string, error) {
+	list := strings.Split(text, ",")
+	for i := range list {
+		list[i] = strings.TrimSpace(list[i])
+	}
+	if len(list) == 1 && list[0] == "" {
+		return nil, nil
+	}
+	return core.ParseLabels(list)
 }
 
 // AutoMigrate is when the repository's schema is made or updated on start.
@@ -262,6 +282,8 @@ func catalog() []setting {
 			func(s *Settings, text string) (err error) { s.Tasks.Shell, err = yesOrNo(text); return err }},
 		{"tasks.secrets", "", "secrets that tasks of type http_request may name, each with the host that it is sent to: NAME@HOST or NAME@HOST:PORT, separated by commas; without it tasks can name none",
 			func(s *Settings, text string) (err error) { s.Tasks.Secrets, err = taskSecrets(text); return err }},
+		{"worker.labels", "", "labels of the workers of this process, KEY=VALUE separated by commas, such as disk=eu1,zone=a: work that says 'on: {disk: eu1}' runs on workers with that label only",
+			func(s *Settings, text string) (err error) { s.Worker.Labels, err = labels(text); return err }},
 		{"metrics.listen", "", "HOST:PORT at which a job that runs offers /metrics to Prometheus",
 			func(s *Settings, text string) error { s.Metrics.Listen = text; return listenAddress(text) }},
 		{"metrics.textfile", "", "file NAME.prom for the text file collector of node_exporter; jobs add up in it",

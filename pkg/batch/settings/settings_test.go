@@ -115,7 +115,7 @@ colour: red
 `+file+`:5:3: unknown key log.levle (allowed: level, format, events)
     5 |   levle: info
       |   ^
-`+file+`:7:1: unknown key colour (allowed: api, auto_migrate, databases, engine, files, health, heartbeat, lease, log, metrics, repository, river, secrets, tasks, traces)
+`+file+`:7:1: unknown key colour (allowed: api, auto_migrate, databases, engine, files, health, heartbeat, lease, log, metrics, repository, river, secrets, tasks, traces, worker)
     7 | colour: red
       | ^
 `+file+`:6:8: lease: "5" is not a duration above zero (such as 30s, 5m)

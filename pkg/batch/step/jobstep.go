@@ -26,6 +26,8 @@ type JobConfig struct {
 	// build it from the definition that is stored. An attempt with --accept-changes runs it
 	// in its own process all the same.
 	OnWorkers bool
+	// On says which of them may; nil: any.
+	On *core.Placement
 	// Expect is the step's gate, Promote what it copies to the job's context and
 	// Listeners makes its listeners; nil: none.
 	Expect    *core.Condition
@@ -95,6 +97,7 @@ func (s *JobStep) Execute(ctx context.Context, run *core.StepRun) error {
 		return fmt.Errorf("parameters of child job %s: %w", s.config.Job.Name, err)
 	}
 	job := *s.config.Job
+	job.On = s.config.On
 	job.Parent, job.ParentCall, job.ParentAnew = run.Data.Job.ID, run.Step.First, run.Data.Job.AnewSince()
 	if s.config.Confinement != nil {
 		job.Confinement = s.config.Confinement(ctx, run.View())

@@ -23,6 +23,8 @@ type PartitionConfig struct {
 	// OnWorkers has the partitions run by worker processes instead of this one: Workers
 	// counts for nothing then.
 	OnWorkers bool
+	// On says which workers may do a part; nil: any.
+	On func(part core.Partition) (*core.Placement, error)
 	// Partitioner makes what says what the parts are; a Closer is closed.
 	Partitioner func(ctx context.Context, run *core.StepRun) (core.Partitioner, error)
 	// Database is where the partitions' transactions are, whose pool has to have room

@@ -47,6 +47,9 @@ func (s *PartitionStep) plan(ctx context.Context, run *core.StepRun) (plan, erro
 			}
 		}
 	}
+	if err := s.place(due); err != nil {
+		return plan{}, err
+	}
 	request := core.PartitionPlan{
 		Manager: run.Ref, Step: run.RecordName(s), Parts: due, Earlier: earlier, ForWorkers: s.runner.ForWorkers(),
 	}
@@ -129,6 +132,19 @@ func (s *PartitionStep) checkTargets(ctx context.Context, run *core.StepRun, due
 				return fmt.Errorf("partition step %s: partitions %s and %s would both write %s; name the partition in the path, as in out-${part.index}.csv", s.Name(), first, all[i].Name, target)
 			}
 			written[target] = all[i].Name
+		}
+	}
+	return nil
+}
+
+// place says which workers may do the parts.
+func (s *PartitionStep) place(due []core.Partition) (err error) {
+	if s.config.On == nil || !s.runner.ForWorkers() {
+		return nil
+	}
+	for i := range due {
+		if due[i].On, err = s.config.On(due[i]); err != nil {
+			return fmt.Errorf("partition step %s: %w", s.Name(), err)
 		}
 	}
 	return nil

@@ -57,6 +57,8 @@ type TasksConfig struct {
 	Budget  task.Budget
 	// Items makes the payloads of the tasks. It is asked once: a restart keeps its tasks.
 	Items func(ctx context.Context, run *core.StepRun) ([]json.RawMessage, error)
+	// On says which workers may execute the tasks; nil: any.
+	On *core.Placement
 	// Key and After are the fields of the items that name a task, and list the keys of those that it
 	// waits for (rule TO6); "": none.
 	Key, After string

@@ -14,7 +14,7 @@ import (
 func (c TasksConfig) Specs(payloads []json.RawMessage) ([]task.Spec, error) {
 	specs := make([]task.Spec, len(payloads))
 	for i, payload := range payloads {
-		specs[i] = task.Spec{Type: c.Handler, Payload: payload, Title: fmt.Sprintf("%s %d", c.Name, i+1)}
+		specs[i] = task.Spec{Type: c.Handler, Payload: payload, Title: fmt.Sprintf("%s %d", c.Name, i+1), On: c.On}
 		if c.Key == "" && c.After == "" {
 			continue
 		}

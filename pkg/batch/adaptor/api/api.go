@@ -12,6 +12,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
+	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 	"github.com/surfin-batch/surfin/pkg/batch/operator"
 	"github.com/surfin-batch/surfin/pkg/batch/runtime"
@@ -94,6 +95,7 @@ func Document() ([]byte, error) { return (&api{}).register(http.NewServeMux()) }
 func (a *api) register(mux *http.ServeMux) ([]byte, error) {
 	schemas := huma.NewMapRegistry("#/components/schemas/", huma.DefaultSchemaNamer)
 	schemas.RegisterTypeAlias(reflect.TypeFor[operator.Parameters](), reflect.TypeFor[map[string]any]())
+	schemas.RegisterTypeAlias(reflect.TypeFor[core.Placement](), reflect.TypeFor[any]()) // a text, or an object of texts
 	schemas.RegisterTypeAlias(reflect.TypeFor[task.Artifact](), reflect.TypeFor[artifactForm]())
 	h := humago.New(mux, huma.Config{
 		OpenAPI: &huma.OpenAPI{

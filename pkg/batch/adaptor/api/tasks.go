@@ -43,7 +43,7 @@ type (
 	}
 	taskDetails struct {
 		Task      runtime.TaskView      `json:"task"`
-		WaitsFor  string                `json:"waits_for,omitempty" doc:"The tasks of its group that it waits for, or the worker, if none that is alive can execute it"`
+		WaitsFor  string                `json:"waits_for,omitempty" doc:"The tasks of its group that it waits for, or a worker: one that its placement allows, or with its decider"`
 		Attempts  []runtime.AttemptView `json:"attempts" doc:"Its executions, oldest first"`
 		Decisions []taskDecision        `json:"decisions" doc:"Why what came next, oldest first"`
 	}
@@ -182,7 +182,15 @@ func (a *api) listTasks(ctx context.Context, in *listTasksInput) (*output[taskLi
 		tasks, err := a.Tasks.Tasks(ctx, task.Filter{
 			Group: task.GroupID(in.Group), State: task.State(in.State), Type: in.Type, Before: task.ID(in.Before), Limit: in.size(),
 		})
-		return &taskList{views(tasks, func(t task.Task) runtime.TaskView { return viewTask(ctx, t) })}, err
+		if err != nil {
+			return nil, err
+		}
+		waits, err := a.Tasks.Waits(ctx, tasks)
+		return &taskList{views(tasks, func(t task.Task) runtime.TaskView {
+			view := viewTask(ctx, t)
+			view.WaitsFor = waits[t.ID]
+			return view
+		})}, err
 	})
 }
 

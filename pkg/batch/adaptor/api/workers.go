@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"time"
 
@@ -16,16 +17,17 @@ import (
 type (
 	// workerView is a task.Worker.
 	workerView struct {
-		Name        string    `json:"name"`
-		State       string    `json:"state" doc:"ACTIVE, GONE (it left) or LOST (its lease ended)"`
-		Types       []string  `json:"types" doc:"The types of tasks that it executes"`
-		Deciders    []string  `json:"deciders" doc:"The deciders that it has"`
-		Parts       bool      `json:"parts" doc:"It takes parts of steps, and continues parked executions"`
-		Capacity    int       `json:"capacity"`
-		Executing   int       `json:"executing"`
-		Version     string    `json:"version"`
-		StartedAt   time.Time `json:"started_at"`
-		HeartbeatAt time.Time `json:"heartbeat_at"`
+		Name        string            `json:"name"`
+		State       string            `json:"state" doc:"ACTIVE, DRAINING (it is being stopped), GONE (it left) or LOST (its lease ended)"`
+		Labels      map[string]string `json:"labels" doc:"The labels that placements of work are compared with"`
+		Types       []string          `json:"types" doc:"The types of tasks that it executes"`
+		Deciders    []string          `json:"deciders" doc:"The deciders that it has"`
+		Parts       bool              `json:"parts" doc:"It takes parts of steps, and continues parked executions"`
+		Capacity    int               `json:"capacity"`
+		Executing   int               `json:"executing"`
+		Version     string            `json:"version"`
+		StartedAt   time.Time         `json:"started_at"`
+		HeartbeatAt time.Time         `json:"heartbeat_at"`
 	}
 	workerList struct {
 		Workers  []workerView          `json:"workers"`
@@ -107,7 +109,7 @@ func (a *api) workers(ctx context.Context) (*workerList, error) {
 	}
 	deciders, err := a.Tasks.WaitingDeciders(ctx)
 	return &workerList{views(workers, func(w task.Worker) workerView {
-		return workerView{w.Name, w.State, append([]string{}, w.Types...), append([]string{}, w.Deciders...), w.Parts, w.Capacity, w.Executing, w.Version, w.StartedAt, w.HeartbeatAt}
+		return workerView{w.Name, w.State, maps.Collect(maps.All(w.Labels)), append([]string{}, w.Types...), append([]string{}, w.Deciders...), w.Parts, w.Capacity, w.Executing, w.Version, w.StartedAt, w.HeartbeatAt}
 	}), append([]string{}, waiting...), append([]task.WaitingDecider{}, deciders...)}, err
 }
 

@@ -13,11 +13,20 @@ import (
 func explanationText(e *operator.Explanation) []string {
 	var list []string
 	for _, sentences := range [][]string{
-		append(statusSentences(e), causeSentences(e)...), stepsText(e), skipsText(e), append(decisionsText(e), gatesText(e)...), restartText(e),
+		append(append(statusSentences(e), placedSentences(e)...), causeSentences(e)...), stepsText(e), skipsText(e), append(decisionsText(e), gatesText(e)...), restartText(e),
 	} {
 		if len(sentences) > 0 {
 			list = append(list, strings.Join(sentences, "\n")+"\n")
 		}
+	}
+	return list
+}
+
+// placedSentences say which work waits for certain workers.
+func placedSentences(e *operator.Explanation) []string {
+	var list []string
+	for _, p := range e.Placed {
+		list = append(list, "It waits: "+placedText(p)+".")
 	}
 	return list
 }

@@ -104,6 +104,11 @@ func (c showCommands) list(ctx context.Context, req operator.ListRequest) error 
 	if err := c.env.print(executionTable(page.Executions)); err != nil {
 		return err
 	}
+	if text := placedInVain(page.Executions); text != "" {
+		if err := c.env.print(text); err != nil {
+			return err
+		}
+	}
 	if text := c.parkedInVain(page.Executions); text != "" {
 		if err := c.env.print(text); err != nil {
 			return err
@@ -113,6 +118,20 @@ func (c showCommands) list(ctx context.Context, req operator.ListRequest) error 
 		c.env.log.InfoContext(ctx, fmt.Sprintf("there are more: --before %d", page.Next))
 	}
 	return nil
+}
+
+// placedInVain names the work that waits for certain workers; empty: there is none.
+func placedInVain(page []operator.Execution) string {
+	text := ""
+	for _, e := range page {
+		for _, p := range e.Placed {
+			text += "\n" + idText(e.ID) + ": " + placedText(p)
+		}
+	}
+	if text == "" {
+		return ""
+	}
+	return text + "\n"
 }
 
 // parkedInVain names the executions that no worker continues; empty: there is none.

@@ -232,6 +232,10 @@ func (c runCommands) logNotice(ctx context.Context, n operator.Notice) {
 		c.logNotRedriven(ctx, n)
 	case operator.NoticeKeyHeld:
 		c.env.log.InfoContext(ctx, "waiting for an execution that this job does not run beside", "execution", int64(n.Execution))
+	case operator.NoticePlaced:
+		for _, p := range n.Placed {
+			c.env.log.WarnContext(ctx, "work waits: "+placedText(p), "execution", int64(n.Execution))
+		}
 	case operator.NoticeNoWorker:
 		c.env.log.WarnContext(ctx, "the execution waits for workers, and "+c.env.noWorkerText(n.Waiting), "execution", int64(n.Execution), "open", n.Waiting.String())
 	}

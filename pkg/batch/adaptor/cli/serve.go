@@ -17,7 +17,7 @@ import (
 )
 
 func (c serverCommands) serveCommand() *cobra.Command {
-	var jobs []string
+	var jobs, labels []string
 	var slots int
 	cmd := &cobra.Command{
 		Use:   "serve",
@@ -52,13 +52,21 @@ work, goes on without the server. A second one cancels.
 			if cmd.Flags().Changed("worker") && slots < 1 {
 				return usagef("--worker %d: at least 1 slot", slots)
 			}
-			return c.serve(cmd.Context(), jobs, slots)
+			own, err := core.ParseLabels(labels)
+			switch {
+			case err != nil:
+				return usagef("--label: %w", err)
+			case len(own) > 0 && slots == 0:
+				return usagef("--label is for the worker of the server: add --worker")
+			}
+			return c.serve(cmd.Context(), jobs, slots, own)
 		},
 	}
 	f := cmd.Flags()
 	f.StringArrayVar(&jobs, "jobs", nil, "a job file, or a `FOLDER` of job files, that may be run; several times for several")
 	f.IntVar(&slots, "worker", 0, "work as well, with `SLOTS` slots (1 if none are given)")
 	f.Lookup("worker").NoOptDefVal = "1"
+	labelFlag(f, &labels)
 	f.Var(&settingValue{env: c.env, name: "--listen", key: "api.listen"}, "listen", "`ADDRESS` HOST:PORT of the API (default: api.listen)")
 	return cmd
 }
@@ -77,7 +85,7 @@ func (v *settingValue) Set(text string) error {
 	return nil
 }
 
-func (c serverCommands) serve(ctx context.Context, jobs []string, slots int) error {
+func (c serverCommands) serve(ctx context.Context, jobs []string, slots int, labels map[string]string) error {
 	if err := c.env.configure(); err != nil {
 		return err
 	}
@@ -103,7 +111,7 @@ func (c serverCommands) serve(ctx context.Context, jobs []string, slots int) err
 		}
 		c.env.warnUnmasked(ctx)
 		if slots > 0 {
-			defer c.workBeside(ctx, s, signals.stop, slots)()
+			defer c.workBeside(ctx, s, signals.stop, slots, labels)()
 		} else if noWorker(ctx, s) {
 			c.env.log.WarnContext(ctx, "no worker is alive: registered jobs that are due are not started", "work here", "--worker", "or", c.env.app.Name+" worker")
 		}
@@ -118,8 +126,8 @@ func (c serverCommands) serve(ctx context.Context, jobs []string, slots int) err
 
 // workBeside runs a worker in the process of the server, until stop is closed. The returned function
 // waits for its end.
-func (c serverCommands) workBeside(ctx context.Context, s *Session, stop <-chan struct{}, slots int) (wait func()) {
-	o := runtime.Options{Slots: slots, Poll: runtime.DefaultPoll, Drain: runtime.DefaultDrain, Report: func(e runtime.Event) { c.workerEvent(ctx, e) }}
+func (c serverCommands) workBeside(ctx context.Context, s *Session, stop <-chan struct{}, slots int, labels map[string]string) (wait func()) {
+	o := runtime.Options{Slots: slots, Labels: labels, Poll: runtime.DefaultPoll, Drain: runtime.DefaultDrain, Report: func(e runtime.Event) { c.workerEvent(ctx, e) }}
 	done := make(chan struct{})
 	go func() {
 		defer close(done)

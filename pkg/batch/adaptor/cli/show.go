@@ -158,10 +158,22 @@ func (c showCommands) writeFacts(b *strings.Builder, e *operator.ExecutionView, 
 		}
 	}
 	line("parked", c.parkedText(e.Waiting))
+	for _, p := range e.Placed {
+		line("waits", placedText(p))
+	}
 	line("error", oneLine(e.Error))
 	if !strings.Contains(e.Error, e.Gate) {
 		line("expect", oneLine(e.Gate))
 	}
+}
+
+// placedText says what work waits for certain workers, and why.
+func placedText(p operator.PlacedWork) string {
+	names := strings.Join(p.Names, ", ")
+	if more := p.Count - len(p.Names); more > 0 {
+		names += fmt.Sprintf(" and %d more", more)
+	}
+	return fmt.Sprintf("%s (on %s): %s", names, p.On, p.Waits)
 }
 
 // parkedText says what a parked execution waits for, and that no worker does it.

@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 	"github.com/surfin-batch/surfin/pkg/batch/runtime"
 )
@@ -60,6 +61,7 @@ func (c taskCommands) with(ctx context.Context, f func(s *runtime.TaskService) e
 func (c taskCommands) submitCommand() *cobra.Command {
 	var wait time.Duration
 	var key string
+	var on []string
 	cmd := &cobra.Command{
 		Use:   "submit FILE",
 		Short: "Submit a group of tasks",
@@ -70,10 +72,11 @@ list of its tasks alone:
    "budget": {"max_attempts": 5, "max_total_attempts": 0, "deadline": "1h", "max_no_progress": 50},
    "tasks": [{"type": "shell", "payload": {"script": "date"}, "title": "...", "priority": 2,
               "delay": "10s", "timeout": "5m", "idempotency_key": "...",
-              "key": "clean", "after": ["fetch"]}]}
+              "key": "clean", "after": ["fetch"], "on": {"disk": "eu1"}}]}
 
 Only "tasks" is required. "after" names other tasks of the group by their "key", else by their
-"idempotency_key": the task waits until they have succeeded, and is canceled if one fails. A second submission with the same idempotency_key answers
+"idempotency_key": the task waits until they have succeeded, and is canceled if one fails. A task with "on" is executed by workers with
+these labels only ("worker --label disk=eu1"), or by the worker of that name. A second submission with the same idempotency_key answers
 the first one. With --wait the exit code is that of "tasks wait".`,
 		Example: "  " + c.env.app.Name + " tasks submit nightly.json --wait 10m",
 		Args:    cobra.ExactArgs(1),
@@ -81,13 +84,33 @@ the first one. With --wait the exit code is that of "tasks wait".`,
 			if err := checkWait(cmd, wait); err != nil {
 				return err
 			}
-			return c.submit(cmd.Context(), args[0], key, wait)
+			placement, err := placementOf(on)
+			if err != nil {
+				return err
+			}
+			return c.submit(cmd.Context(), args[0], key, placement, wait)
 		},
 	}
 	cmd.Flags().DurationVar(&wait, "wait", 0, "wait until all are over, at most for this `DURATION`")
 	cmd.Flags().StringVar(&key, "key", "", "the idempotency `KEY` of the group, in place of the file's")
+	cmd.Flags().StringSliceVar(&on, "on", nil, "the `WORKER` of tasks that name none: KEY=VALUE, a label that it must have (several for several), or its name")
 	c.env.addFormatFlag(cmd)
 	return cmd
+}
+
+// placementOf reads labels, or the name of a worker; nil: there is none.
+func placementOf(texts []string) (*core.Placement, error) {
+	if len(texts) == 0 {
+		return nil, nil
+	}
+	if len(texts) == 1 && !strings.Contains(texts[0], "=") && texts[0] != "" {
+		return &core.Placement{Worker: texts[0]}, nil
+	}
+	labels, err := core.ParseLabels(texts)
+	if err != nil {
+		return nil, usagef("--on: %w", err)
+	}
+	return &core.Placement{Labels: labels}, nil
 }
 
 func checkWait(cmd *cobra.Command, wait time.Duration) error {
@@ -97,7 +120,7 @@ func checkWait(cmd *cobra.Command, wait time.Duration) error {
 	return nil
 }
 
-func (c taskCommands) submit(ctx context.Context, file, key string, wait time.Duration) error {
+func (c taskCommands) submit(ctx context.Context, file, key string, on *core.Placement, wait time.Duration) error {
 	text, err := c.readSubmission(file)
 	if err != nil {
 		return usage(err)
@@ -108,6 +131,11 @@ func (c taskCommands) submit(ctx context.Context, file, key string, wait time.Du
 	}
 	if key != "" {
 		sub.IdempotencyKey = key
+	}
+	for i := range sub.Tasks {
+		if sub.Tasks[i].On == nil {
+			sub.Tasks[i].On = on
+		}
 	}
 	return c.with(ctx, func(s *runtime.TaskService) error {
 		accepted, err := s.Submit(ctx, sub)

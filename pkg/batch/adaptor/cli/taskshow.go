@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 	"github.com/surfin-batch/surfin/pkg/batch/runtime"
 )
@@ -54,12 +55,18 @@ func (c taskCommands) list(ctx context.Context, s *runtime.TaskService, f task.F
 	if err != nil {
 		return err
 	}
+	waits, err := s.Waits(ctx, list)
+	if err != nil {
+		return err
+	}
 	views, rows := make([]runtime.TaskView, 0, len(list)), make([][]string, 0, len(list))
 	for _, t := range list {
-		views = append(views, runtime.ViewTask(t))
+		view := runtime.ViewTask(t)
+		view.WaitsFor = waits[t.ID]
+		views = append(views, view)
 		rows = append(rows, []string{
 			strconv.FormatInt(int64(t.ID), 10), strconv.FormatInt(int64(t.GroupID), 10), t.Spec.Type, clip(t.Spec.Title, 40),
-			string(t.State), count(int64(t.Attempts)), timeText(t.UpdatedAt), clip(t.WaitsFor(), 60), clip(oneLine(t.LastError), 60),
+			string(t.State), count(int64(t.Attempts)), timeText(t.UpdatedAt), onText(t.Spec.On), waitsText(t, waits[t.ID]), clip(oneLine(t.LastError), 60),
 		})
 	}
 	if c.env.format == formatJSON {
@@ -67,7 +74,7 @@ func (c taskCommands) list(ctx context.Context, s *runtime.TaskService, f task.F
 	}
 	return c.printTable([]column{
 		{title: "task", right: true}, {title: "group", right: true}, {title: "type"}, {title: "title"}, {title: "state"},
-		{title: "attempts", right: true}, {title: "updated"}, {title: "waits for"}, {title: "last error"},
+		{title: "attempts", right: true}, {title: "updated"}, {title: "on"}, {title: "waits for"}, {title: "last error"},
 	}, rows)
 }
 
@@ -126,11 +133,26 @@ func (c taskCommands) show(ctx context.Context, s *runtime.TaskService, id task.
 	return c.env.print(taskText(r))
 }
 
+// waitsText is what a task waits for: tasks of its group, or certain workers.
+func waitsText(t task.Task, worker string) string {
+	if worker != "" {
+		return oneLine(worker)
+	}
+	return clip(t.WaitsFor(), 60)
+}
+
+func onText(on *core.Placement) string {
+	if on == nil {
+		return ""
+	}
+	return on.String()
+}
+
 func taskText(r taskRecord) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "task %d of group %d: %s, %s\n", r.ID, r.GroupID, r.Spec.Type, r.State)
 	for _, line := range [][2]string{
-		{"title", r.Spec.Title}, {"key", r.Spec.Key}, {"after", strings.Join(r.Spec.After, ", ")}, {"payload", jsonText(r.Spec.Payload)}, {"last error", oneLine(r.LastError)}, {"worker", r.Worker},
+		{"title", r.Spec.Title}, {"key", r.Spec.Key}, {"after", strings.Join(r.Spec.After, ", ")}, {"payload", jsonText(r.Spec.Payload)}, {"last error", oneLine(r.LastError)}, {"on", onText(r.Spec.On)}, {"worker", r.Worker},
 		{"waits for", r.WaitsFor},
 		{"created", timeText(r.CreatedAt)},
 	} {

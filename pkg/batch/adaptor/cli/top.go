@@ -262,6 +262,9 @@ func (env *environment) processText(r operator.ProgressView) string {
 	if lacks := env.noWorkerText(r.Waiting); lacks != "" {
 		return lacks
 	}
+	if len(r.Placed) > 0 {
+		return placedText(r.Placed[0])
+	}
 	if r.Owner == nil && r.Status.IsRunning() {
 		return "workers"
 	}

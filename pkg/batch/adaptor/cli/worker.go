@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/api"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
@@ -19,7 +20,7 @@ const minPoll = 10 * time.Millisecond
 
 func (c serverCommands) workerCommand() *cobra.Command {
 	o := runtime.Options{Slots: 1, Poll: runtime.DefaultPoll, Drain: runtime.DefaultDrain}
-	var without []string
+	var without, labels []string
 	cmd := &cobra.Command{
 		Use:   "worker",
 		Short: "Execute tasks, and parts of partitioned steps that other processes run",
@@ -46,6 +47,10 @@ second one cancels.`,
 			case o.Drain == 0:
 				o.Drain = -1
 			}
+			var err error
+			if o.Labels, err = core.ParseLabels(labels); err != nil {
+				return usagef("--label: %w", err)
+			}
 			for _, what := range without {
 				switch what {
 				case "tasks":
@@ -65,8 +70,14 @@ second one cancels.`,
 	f.DurationVar(&o.Poll, "poll", o.Poll, "`TIME` between two looks for retries that are due")
 	f.DurationVar(&o.Drain, "drain", o.Drain, "`TIME` that tasks in hand have to end when the worker is stopped")
 	f.StringSliceVar(&o.Types, "types", nil, "only tasks of these `TYPES`")
+	labelFlag(f, &labels)
 	f.StringSliceVar(&without, "without", nil, "leave `WORK` of this kind to others: tasks or parts")
 	return cmd
+}
+
+// labelFlag adds the labels of a worker, which go before those of the setting worker.labels.
+func labelFlag(f *pflag.FlagSet, labels *[]string) {
+	f.StringSliceVar(labels, "label", nil, "`KEY=VALUE` that work asks for with 'on: {KEY: VALUE}', may be given again (default: worker.labels)")
 }
 
 func (c serverCommands) work(ctx context.Context, o runtime.Options) error {

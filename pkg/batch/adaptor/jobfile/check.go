@@ -24,6 +24,7 @@ type stepDef struct {
 	element *elementDef
 	model   *stepModel
 	child   *childDef
+	on      *core.Placement // of its parts, or tasks; nil: any worker
 	// A chunk step has a reader, processors and writers, a tasklet step a tasklet.
 	reader     *componentUse
 	processors []*componentUse
@@ -122,6 +123,13 @@ func (l *loader) checkPartition(s *stepDef) {
 		"name": {Type: reflect.TypeFor[string]()}, "index": {Type: reflect.TypeFor[int64]()},
 	}
 	s.partitioner = l.resolve(registry.KindPartitioner, m.By, location{element: s.element, step: s.name})
+	defer func() {
+		names := map[string]expression.Var{} // not known
+		if s.part != nil {
+			names = s.part
+		}
+		s.on = l.on(m.On, m.Remote, names)
+	}()
 	u := s.partitioner
 	if u == nil || !u.valid || u.component.Parts == nil {
 		if u == nil || !u.valid { // what it would have said is not known

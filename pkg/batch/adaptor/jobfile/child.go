@@ -20,6 +20,7 @@ type childDef struct {
 	file       *File
 	missing    string
 	parameters []childParameter
+	on         *core.Placement // nil: any worker
 }
 
 // childParameter is what the file gives one of the child's parameters.

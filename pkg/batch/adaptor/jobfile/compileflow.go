@@ -50,7 +50,7 @@ func (c *compiler) element(e *elementDef) (core.Element, error) {
 	}
 	switch e.kind {
 	case splitKind:
-		split := &core.SplitElement{Name: e.name, When: when, Branches: inner, OnWorkers: remote, Next: e.edges}
+		split := &core.SplitElement{Name: e.name, When: when, Branches: inner, OnWorkers: remote, On: e.on, Next: e.edges}
 		if n := e.model.split.Parallel; n != nil {
 			split.Workers = *n
 		}
@@ -83,7 +83,7 @@ func (c *compiler) step(s *stepDef) (core.Step, error) {
 	}
 	config := step.PartitionConfig{
 		Step: made, Partitioner: c.builder(s.name, s, s.partitioner).partitioner, Database: db,
-		Expect: s.expect.compiled(c.file), Promote: s.promote, OnWorkers: s.model.Partition.Remote,
+		Expect: s.expect.compiled(c.file), Promote: s.promote, OnWorkers: s.model.Partition.Remote, On: onOfPart(s.on),
 	}
 	if workers := s.model.Partition.Workers; workers != nil {
 		config.Workers = *workers
@@ -148,7 +148,7 @@ func (c *compiler) child(s *stepDef) (core.Step, error) {
 	if err != nil {
 		return nil, err
 	}
-	return step.NewJob(step.JobConfig{Name: s.name, Job: compiled, OnWorkers: c.onWorkers(s.child), Params: func(_ context.Context, view *core.View) (core.Parameters, error) {
+	return step.NewJob(step.JobConfig{Name: s.name, Job: compiled, OnWorkers: c.onWorkers(s.child), On: s.child.on, Params: func(_ context.Context, view *core.View) (core.Parameters, error) {
 		return c.file.childParameters(s.child, view)
 	}, Confinement: func(ctx context.Context, view *core.View) *core.Confinement {
 		return c.file.childConfinement(ctx, s.child, view)

@@ -14,19 +14,20 @@ import (
 // modelDecoders decode the types of model.go that have forms of their own.
 func modelDecoders() map[reflect.Type]strict.Form {
 	return map[reflect.Type]strict.Form{
-		reflect.TypeFor[rawText]():       decodeRaw,
-		reflect.TypeFor[componentRef]():  decodeRef,
-		reflect.TypeFor[componentRefs](): decodeRefs,
-		reflect.TypeFor[nextModel]():     decodeNext,
-		reflect.TypeFor[rowModel]():      decodeRow,
-		reflect.TypeFor[elementModel]():  decodeElement,
-		reflect.TypeFor[conditionText](): decodeCondition,
-		reflect.TypeFor[targetText]():    decodeTarget,
-		reflect.TypeFor[itemsModel]():    decodeItems,
-		reflect.TypeFor[anyValue]():      keepNode[anyValue],
-		reflect.TypeFor[argumentLists](): keepNode[argumentLists],
-		reflect.TypeFor[templateSteps](): keepNode[templateSteps],
-		reflect.TypeFor[includeModel]():  keepNode[includeModel],
+		reflect.TypeFor[rawText]():        decodeRaw,
+		reflect.TypeFor[componentRef]():   decodeRef,
+		reflect.TypeFor[componentRefs]():  decodeRefs,
+		reflect.TypeFor[nextModel]():      decodeNext,
+		reflect.TypeFor[rowModel]():       decodeRow,
+		reflect.TypeFor[elementModel]():   decodeElement,
+		reflect.TypeFor[conditionText]():  decodeCondition,
+		reflect.TypeFor[targetText]():     decodeTarget,
+		reflect.TypeFor[itemsModel]():     decodeItems,
+		reflect.TypeFor[anyValue]():       keepNode[anyValue],
+		reflect.TypeFor[placementModel](): keepNode[placementModel],
+		reflect.TypeFor[argumentLists]():  keepNode[argumentLists],
+		reflect.TypeFor[templateSteps]():  keepNode[templateSteps],
+		reflect.TypeFor[includeModel]():   keepNode[includeModel],
 	}
 }
 

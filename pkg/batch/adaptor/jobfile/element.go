@@ -117,6 +117,8 @@ type elementDef struct {
 	decider *componentUse
 	// lists are the flows inside of a split, a flow and a group.
 	lists []*listDef
+	// on are the placements of the branches of a split.
+	on []*core.Placement
 }
 
 // choiceDef is one way of a decision; the last one has no condition.

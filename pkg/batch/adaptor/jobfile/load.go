@@ -35,6 +35,7 @@ type File struct {
 	listeners     []*componentUse
 	expect        *condition
 	schedule      *Schedule           // nil: none
+	on            *core.Placement     // of the registered job; nil: any worker
 	exclusive     *expression.Program // the key; nil: the file has none
 	included      []included          // the files that it includes, at any depth
 	zone          *time.Location
@@ -235,6 +236,7 @@ func (l *loader) load() {
 	l.checkIncrementer()
 	l.checkInherit()
 	l.checkSchedule()
+	l.file.on = l.on(l.file.model.On, true, nil)
 	l.checkBudget(l.file.model.Budget)
 	l.checkExclusive()
 	f.types = &l.types

@@ -32,6 +32,7 @@ type jobModel struct {
 	Inherit     []string                          `key:"inherit" doc:"The parameters, besides that of the incrementer, that the next instance and a resumed one take over from the last execution where they are not given. The others have their defaults [none]."`
 	Schedule    *scheduleModel                    `key:"schedule" doc:"When a worker starts the registered job [never]. The commands that run a job do not heed it."`
 	Budget      *budgetModel                      `key:"budget" doc:"What a server may spend on a run of the job."`
+	On          *placementModel                   `key:"on" doc:"Which workers run the registered job at its scheduled times: labels that they must have ('surfin worker --label disk=eu1'), such as {disk: eu1}, or the name of one. The commands that run a job do not heed it [any]."`
 	Exclusive   *conditionText                    `key:"exclusive" doc:"What runs one at a time: instance, each instance by itself; job, all of them; or an expression over params, the instances for which it has the same value [instance]."`
 	Listeners   componentRefs                     `key:"listeners" kind:"listener" doc:"The listeners of the beginning and the end of an execution, called in this order: one, or a list."`
 	Flow        []elementModel                    `key:"flow" item:"an element" required:"true" doc:"What the job does, in order."`
@@ -139,20 +140,22 @@ type stepModel struct {
 type partitionModel struct {
 	strict.At
 
-	By      *componentRef `key:"by" kind:"partitioner" required:"true" doc:"What the parts are. It is asked once in an instance."`
-	Workers *int          `key:"workers" doc:"How many parts are worked on at once [the number of CPUs]."`
-	Remote  bool          `key:"remote" default:"false" doc:"Worker processes ('surfin worker') work on the parts, on this machine or others, and not the process that runs the job."`
+	By      *componentRef   `key:"by" kind:"partitioner" required:"true" doc:"What the parts are. It is asked once in an instance."`
+	Workers *int            `key:"workers" doc:"How many parts are worked on at once [the number of CPUs]."`
+	Remote  bool            `key:"remote" default:"false" doc:"Worker processes ('surfin worker') work on the parts, on this machine or others, and not the process that runs the job."`
+	On      *placementModel `key:"on" doc:"Which workers work on the parts: labels that they must have ('surfin worker --label disk=eu1'), such as {disk: eu1}, or the name of one. It may have values of the part: {disk: \"${part.site}\"}. With remote: true only [any]."`
 }
 
 // tasksModel is the work of a step that has tasks executed.
 type tasksModel struct {
 	strict.At
 
-	Handler string       `key:"handler" required:"true" doc:"The type of the tasks: shell, http_request, or one that the application registers."`
-	Items   itemsModel   `key:"items" required:"true" kind:"reader" doc:"One task for each: a list, whose values are the payloads (they may have ${...}), or a reader such as query, whose items are, as JSON objects."`
-	Key     string       `key:"key" doc:"The field of each item that names its task for the 'after' of others, as a text or a number. It is no part of the payload [none]."`
-	After   string       `key:"after" doc:"The field of each item with the keys of the tasks that must succeed before its own begins: a list, or a text with commas. It is no part of the payload; a task whose predecessor fails is canceled [none]."`
-	Budget  *budgetModel `key:"budget" doc:"What may be spent on the tasks [5 attempts for each]."`
+	Handler string          `key:"handler" required:"true" doc:"The type of the tasks: shell, http_request, or one that the application registers."`
+	Items   itemsModel      `key:"items" required:"true" kind:"reader" doc:"One task for each: a list, whose values are the payloads (they may have ${...}), or a reader such as query, whose items are, as JSON objects."`
+	Key     string          `key:"key" doc:"The field of each item that names its task for the 'after' of others, as a text or a number. It is no part of the payload [none]."`
+	After   string          `key:"after" doc:"The field of each item with the keys of the tasks that must succeed before its own begins: a list, or a text with commas. It is no part of the payload; a task whose predecessor fails is canceled [none]."`
+	Budget  *budgetModel    `key:"budget" doc:"What may be spent on the tasks [5 attempts for each]."`
+	On      *placementModel `key:"on" doc:"Which workers execute the tasks: labels that they must have ('surfin worker --label disk=eu1'), such as {disk: eu1}, or the name of one [any]."`
 }
 
 // itemsModel is a list of payloads, or a reader.
@@ -188,6 +191,7 @@ type splitModel struct {
 	Branches [][]elementModel `key:"branches" item:"a branch" required:"true" doc:"Lists of elements, which run side by side; the split has the outcome of the most severe."`
 	Parallel *int             `key:"parallel" doc:"How many branches run at once [all]. On workers their slots say it."`
 	Remote   string           `key:"remote" enum:"auto,true,false" default:"false" doc:"Worker processes ('surfin worker') run the branches, on this machine or others, and not the process that runs the job. With auto they do where the engine is a distributed one, every component of the branches may work elsewhere, and nothing in them waits for workers itself."`
+	On       *placementModel  `key:"on" doc:"Which workers run the branches: labels that they must have ('surfin worker --label disk=eu1'), such as {disk: eu1}, or the name of one; or a list with one of these for each branch. With remote: true only [any]."`
 	elementKeys
 }
 
@@ -219,6 +223,7 @@ type childModel struct {
 	Parameters strict.OrderedMap[rawText] `key:"parameters" doc:"The parameters of the job; they may have ${...}, and are fixed when it is first started."`
 	StartLimit *int                       `key:"start_limit" doc:"How often the job may be attempted in one instance [none]."`
 	Remote     string                     `key:"remote" enum:"auto,true,false" default:"false" doc:"Worker processes ('surfin worker') run the job, on this machine or others, and not the process that runs this one. With auto they do where the engine is a distributed one and every component of the job may work elsewhere."`
+	On         *placementModel            `key:"on" doc:"Which workers run the job: labels that they must have ('surfin worker --label disk=eu1'), such as {disk: eu1}, or the name of one. With remote: true only [any]."`
 	elementKeys
 }
 

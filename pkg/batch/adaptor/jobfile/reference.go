@@ -303,6 +303,8 @@ func typeWord(t reflect.Type, f strict.Field) string {
 		return f.Kind + ", or a list"
 	case reflect.TypeFor[itemsModel]():
 		return "list, or " + f.Kind
+	case reflect.TypeFor[placementModel]():
+		return "map of text, or text"
 	case reflect.TypeFor[nextModel]():
 		return "[next](#next)"
 	case reflect.TypeFor[rowModel]():

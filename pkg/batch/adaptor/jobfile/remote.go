@@ -16,6 +16,7 @@ const (
 // process that runs it.
 func (l *loader) checkRemote(e *elementDef) {
 	m, child := e.model.job, e.step.child.file
+	e.step.child.on = l.on(m.On, m.Remote == remoteTrue, nil)
 	if m.Remote != remoteTrue || child == nil {
 		return
 	}
@@ -67,7 +68,11 @@ func (l *loader) checkRemoteSplits() {
 		return
 	}
 	l.file.flow.walk(func(e *elementDef) {
-		if e.kind != splitKind || e.model.split.Remote != remoteTrue {
+		if e.kind != splitKind {
+			return
+		}
+		l.checkSplitPlacement(e)
+		if e.model.split.Remote != remoteTrue {
 			return
 		}
 		at := e.model.node.Get("remote")

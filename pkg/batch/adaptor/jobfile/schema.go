@@ -182,6 +182,9 @@ func (b *schemaBuilder) special(t reflect.Type, f strict.Field) object {
 		return object{"anyOf": []any{one, object{"type": "array", "minItems": 1, "items": one}}}
 	case reflect.TypeFor[itemsModel]():
 		return object{"anyOf": []any{object{"type": "array", "minItems": 1}, b.components(kindOf(f))}}
+	case reflect.TypeFor[placementModel]():
+		one := object{"anyOf": []any{object{"type": "string", "minLength": 1}, object{"type": "object", "minProperties": 1, "additionalProperties": text()}}}
+		return object{"anyOf": []any{one, object{"type": "array", "minItems": 1, "items": one}}}
 	case reflect.TypeFor[anyValue]():
 		return object{}
 	case reflect.TypeFor[includeModel]():

@@ -51,6 +51,7 @@ func (l *loader) checkTasks(s *stepDef) {
 	}
 	s.tasks = &tasksDef{model: m.Tasks, late: map[*strict.Node]*lateValue{}}
 	l.checkBudget(m.Tasks.Budget)
+	s.on = l.on(m.Tasks.On, true, nil)
 	if at := m.Tasks.Node.Get("handler"); at != nil && at.Kind == strict.Scalar && strings.TrimSpace(at.Text) == "" && !at.Empty {
 		l.problems.Add(at, "handler: the name is empty", "it is the type of the tasks, such as shell")
 	}
@@ -204,6 +205,7 @@ func (c *compiler) tasks(s *stepDef, a builder, config step.TasksConfig) (core.S
 	if c.deps.Tasks == nil {
 		return nil, errors.New("this application cannot run a step of tasks")
 	}
+	config.On = s.on
 	config.Name, config.Handler, config.Budget, config.Groups = s.name, s.tasks.model.Handler, s.tasks.model.Budget.budget(), c.deps.Tasks
 	config.Key, config.After = s.tasks.model.Key, s.tasks.model.After
 	config.Items = func(ctx context.Context, run *core.StepRun) ([]json.RawMessage, error) {

@@ -21,6 +21,8 @@ type Repository interface {
 	Maintenance
 	Queries
 	Notes
+	// Places are the tasks with a placement: PENDING or ORPHANED, ASSIGNED by MoveAssign, and ORPHANED by MoveOrphan.
+	core.Places
 }
 
 // Submissions is what users of tasks ask for.
@@ -58,9 +60,8 @@ type Executions interface {
 	// budget of its group ends instead: Claimed is nil and the answer core.Applied. A task of a
 	// group whose decider the worker lacks stays: a *NoDeciderError.
 	Claim(ctx context.Context, d Delivery, by Claimant) (*Claimed, core.Answer, error)
-	// Assign makes MoveAssign, and Start MoveStart of what was assigned: Claim in two parts,
-	// for a worker that takes more than it starts.
-	Assign(ctx context.Context, d Delivery, by Claimant) (core.Answer, error)
+	// Start is Claim of a task with a placement, which the leader has assigned to the worker (AssignPlaced): it makes
+	// MoveStart.
 	Start(ctx context.Context, d Delivery, by Claimant) (*Claimed, core.Answer, error)
 	// End ends the attempt with an outcome, and makes MoveSucceed, MoveFail, MoveTimeOut or
 	// MoveRetry by what decide says of an outcome that is not a success. What waits for the task is
@@ -92,9 +93,6 @@ type Maintenance interface {
 	// ExpireDeadlines makes MoveDeadline of tasks that nobody executes, past the deadline of
 	// their group.
 	ExpireDeadlines(ctx context.Context, limit int) (int, error)
-	// Orphans makes MoveOrphan of tasks that were assigned longer than after ago, to workers
-	// that are gone.
-	Orphans(ctx context.Context, after time.Duration, limit int) ([]Delivery, error)
 	// Waiting returns deliveries that have waited longer than after, for an engine to say
 	// which of them it lost, and Redeliver makes MoveRedeliver of those.
 	Waiting(ctx context.Context, after time.Duration, limit int) ([]Delivery, error)
@@ -195,9 +193,16 @@ type Claimant struct {
 	// Deciders are the names of those that it has: it claims tasks of groups that name one of
 	// them, or none.
 	Deciders []string
-	// Parts says that it takes parts of steps, and continues parked executions.
-	Parts        bool
-	Version      string
+	// Parts says that it takes parts of steps, and continues parked executions; Owner is that of the parts.
+	Parts   bool
+	Owner   string
+	Version string
+	// Labels are compared with placements.
+	Labels map[string]string
+	// Resuming is how many slots have parked executions without a placement, which it continues.
+	Resuming int
+	// Draining says that it is being stopped, and begins nothing more.
+	Draining     bool
 	Lease, Grace time.Duration
 }
 
@@ -331,19 +336,26 @@ type WaitingDecider struct {
 	Tasks int    `json:"tasks"`
 }
 
-// WorkerActive is the state of a worker that is alive.
-const WorkerActive = "ACTIVE"
+// WorkerActive is the state of a worker that is alive, WorkerDraining of one that is being stopped.
+const (
+	WorkerActive   = "ACTIVE"
+	WorkerDraining = "DRAINING"
+)
 
 // Worker is a process that executes tasks.
 type Worker struct {
-	Name        string    `json:"name"`
-	Capacity    int       `json:"capacity"`
-	Types       []string  `json:"types"`
-	Deciders    []string  `json:"deciders"`
-	Parts       bool      `json:"parts"` // it takes parts of steps, and continues parked executions
-	Version     string    `json:"version"`
-	State       string    `json:"state"` // ACTIVE, GONE (it left), LOST (its lease ended)
-	Executing   int       `json:"executing"`
+	Name     string   `json:"name"`
+	Capacity int      `json:"capacity"`
+	Types    []string `json:"types"`
+	Deciders []string `json:"deciders"`
+	Parts    bool     `json:"parts"` // it takes parts of steps, and continues parked executions
+	Version  string   `json:"version"`
+	State    string   `json:"state"` // ACTIVE, DRAINING (it is being stopped), GONE (it left), LOST (its lease ended)
+	// Labels are compared with placements.
+	Labels    map[string]string `json:"labels,omitempty"`
+	Executing int               `json:"executing"`
+	// Busy is how many slots it uses, where it was asked for (rule PL3).
+	Busy        int       `json:"-"`
 	StartedAt   time.Time `json:"started_at"`
 	HeartbeatAt time.Time `json:"heartbeat_at"`
 }

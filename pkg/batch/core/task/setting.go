@@ -22,7 +22,8 @@ const (
 	HistoryRetention = "history_retention_days"
 	// AuditRetention is for how many days acts and transitions stay in the audit; 0: for ever.
 	AuditRetention = "audit_retention_days"
-	// ReassignAfter is for how many seconds a task may be assigned to a worker that is gone.
+	// ReassignAfter is for how many seconds work with a placement may be assigned, and not begun, to a worker that is gone or
+	// being stopped.
 	ReassignAfter = "reassign_after_seconds"
 	// ContinuationGrace is for how many seconds after its lease a task is left to a worker that
 	// does not renew it, and continues it (rule L9a). Workers are told with each heartbeat.

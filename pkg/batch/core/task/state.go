@@ -38,8 +38,8 @@ func (s State) IsOver() bool {
 
 // The moves of a task.
 const (
-	// MoveAssign gives a task to a worker, MoveStart lets that worker begin, and MoveClaim
-	// is both at once, for a worker that takes what it can start.
+	// MoveAssign gives a task with a placement to a worker, MoveStart lets that worker begin, and
+	// MoveClaim is both at once, of tasks that any worker may execute.
 	MoveAssign = "assign"
 	MoveStart  = "start"
 	MoveClaim  = "claim"
@@ -85,11 +85,11 @@ func Machine() core.Machine[State] {
 		core.Move[State]{Name: MoveWaitAgain, From: []State{Failed, TimedOut, Canceled}, To: Waiting, Intent: core.IntentTake,
 			Trigger: "a rerun of it, or of a task that it waits for", Guard: "none of those has ended without success; the group is locked", Prevents: "a start before its turn"},
 		core.Move[State]{Name: MoveAssign, From: waiting, To: Assigned, Intent: core.IntentBegin,
-			Trigger: "a worker takes a delivery", Guard: "the delivery's epoch; it is due, within its deadline", Prevents: "a task that two workers have"},
+			Trigger: "the leader: it has a placement, and a worker that fits has a free slot", Guard: "the leader's epoch; it is due, within its deadline", Prevents: "a task that two workers have"},
 		core.Move[State]{Name: MoveStart, From: []State{Assigned}, To: Running, Intent: core.IntentBegin,
 			Trigger: "the worker begins what it was assigned", Guard: "the delivery's epoch, the worker", Prevents: "an execution without the right to start it"},
 		core.Move[State]{Name: MoveClaim, From: waiting, To: Running, Intent: core.IntentBegin,
-			Trigger: "a worker takes a delivery and begins", Guard: "the delivery's epoch; it is due, within its deadline", Prevents: "an old or second delivery that begins the task again"},
+			Trigger: "a worker takes a delivery and begins", Guard: "the delivery's epoch; it is due, within its deadline; it has no placement", Prevents: "an old or second delivery that begins the task again"},
 		core.Move[State]{Name: MoveSucceed, From: []State{Running}, To: Succeeded, Intent: core.IntentEnd,
 			Trigger: "the handler answered SUCCESS", Guard: "epoch, worker, the attempt runs", Prevents: "a late success of a worker that lost the task"},
 		core.Move[State]{Name: MoveFail, From: []State{Running}, To: Failed, Intent: core.IntentEnd,
@@ -105,7 +105,7 @@ func Machine() core.Machine[State] {
 		core.Move[State]{Name: MoveDue, From: []State{RetryScheduled}, To: Pending, Intent: core.IntentTake,
 			Trigger: "the time of the retry has come", Guard: "next_run_at has passed", Prevents: "an old delivery that begins the retry early"},
 		core.Move[State]{Name: MoveOrphan, From: []State{Assigned}, To: Orphaned, Intent: core.IntentTake,
-			Trigger: "the leader: the worker went away before it started", Guard: "assigned too long ago, and the worker is gone", Prevents: "a start by the worker that was given up"},
+			Trigger: "the leader: the worker went away before it started", Guard: "the leader's epoch; assigned too long ago, and the worker is gone or being stopped", Prevents: "a start by the worker that was given up"},
 		core.Move[State]{Name: MoveRedeliver, From: waiting, To: Pending, Intent: core.IntentTake,
 			Trigger: "the leader: the engine lost the delivery", Guard: "it waited too long", Prevents: "two deliveries that both begin the task"},
 		core.Move[State]{Name: MoveRerun, From: []State{Failed, TimedOut, Canceled}, To: Pending, Intent: core.IntentTake,

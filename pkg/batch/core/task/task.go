@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"time"
 	"unicode/utf8"
+
+	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
 // ID identifies a task, GroupID the tasks that were submitted together, AttemptID one
@@ -42,6 +44,9 @@ type Spec struct {
 
 	// Priority orders tasks that wait: 1 (first) to 4; 0: 2.
 	Priority int `json:"priority,omitempty"`
+	// On says which workers may execute it: the leader assigns it to one of them (rule PL2). nil: any
+	// worker claims it.
+	On *core.Placement `json:"on,omitempty"`
 	// Delay is the time before the first attempt, from the submission on.
 	Delay time.Duration `json:"delay,omitempty"`
 	// Timeout ends an attempt, which fails; the decider may try again. 0: none.
@@ -119,6 +124,13 @@ func (s Spec) Check() error {
 	}
 	if s.Priority != 0 && (s.Priority < FirstPriority || s.Priority > LastPriority) {
 		wrong("priority: it is %d, and may be %d (first) to %d", s.Priority, FirstPriority, LastPriority)
+	}
+	if s.On != nil {
+		if err := s.On.Check(); err != nil {
+			wrong("on: %w", err)
+		} else if s.On.IsZero() {
+			wrong("on: it has no label: write one, such as {\"disk\": \"eu1\"}, or leave it out")
+		}
 	}
 	if s.Delay < 0 {
 		wrong("delay: it is %v, and may not be negative", s.Delay)

@@ -69,7 +69,7 @@ func parkAndResume(b *bench) {
 	require.Empty(b, ended)
 
 	for range planned {
-		waiting, err := b.repo.Resumable(b.ctx, 10, nil)
+		waiting, err := b.repo.Resumable(b.ctx, "", 10, nil)
 		require.NoError(b, err)
 		require.Empty(b, waiting)
 		_, err = b.resume("b", ref.ID)
@@ -78,7 +78,7 @@ func parkAndResume(b *bench) {
 		b.end(stepRef(b.assign("w").Step), core.StepChange{To: core.StatusCompleted, Counters: core.Counters{Read: 1}})
 	}
 	require.Nil(b, b.assign("w"))
-	waiting, err := b.repo.Resumable(b.ctx, 10, nil)
+	waiting, err := b.repo.Resumable(b.ctx, "", 10, nil)
 	require.NoError(b, err)
 	require.Equal(b, []core.JobExecutionID{ref.ID}, waiting)
 	resumed, err := b.resume("b", ref.ID)
@@ -145,7 +145,7 @@ func stopOfParked(b *bench) {
 		require.EqualValues(b, taken, b.open(manager))
 		require.Nil(b, b.assign("w"))
 		for _, a := range assigned {
-			waiting, err := b.repo.Resumable(b.ctx, 10, nil)
+			waiting, err := b.repo.Resumable(b.ctx, "", 10, nil)
 			require.NoError(b, err)
 			require.Empty(b, waiting)
 			b.end(stepRef(a.Step), core.StepChange{To: core.StatusStopped})
@@ -194,10 +194,10 @@ func refusedResume(b *bench) {
 	require.Zero(b, b.open(manager))
 	require.NoError(b, b.repo.RefuseResume(b.ctx, ref.ID, "a file\x00 is missing"))
 	require.Equal(b, "a file\uFFFD is missing", b.execution(ref.ID).Error)
-	waiting, err := b.repo.Resumable(b.ctx, 10, []string{"other", b.execution(ref.ID).Definition.Hash})
+	waiting, err := b.repo.Resumable(b.ctx, "", 10, []string{"other", b.execution(ref.ID).Definition.Hash})
 	require.NoError(b, err)
 	require.Empty(b, waiting)
-	waiting, err = b.repo.Resumable(b.ctx, 10, []string{"other"})
+	waiting, err = b.repo.Resumable(b.ctx, "", 10, []string{"other"})
 	require.NoError(b, err)
 	require.Equal(b, []core.JobExecutionID{ref.ID}, waiting)
 	_, err = b.resume("b", ref.ID)

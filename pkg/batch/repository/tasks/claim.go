@@ -15,14 +15,8 @@ import (
 // Claim implements task.Executions.
 func (r *Repository) Claim(ctx context.Context, d task.Delivery, by task.Claimant) (*task.Claimed, core.Answer, error) {
 	return r.begin(ctx, d, by, guard.Request{
-		Move: task.MoveClaim, Race: true, Where: r.claimable(), Set: append(r.assigning(by), r.starting()...),
+		Move: task.MoveClaim, Race: true, Where: append(r.claimable(), anyWorker()), Set: append(append(r.leasing(by), r.assigning(by.Worker)...), r.starting()...),
 	})
-}
-
-// Assign implements task.Executions.
-func (r *Repository) Assign(ctx context.Context, d task.Delivery, by task.Claimant) (core.Answer, error) {
-	done, err := r.tasks.Move(ctx, guard.Request{ID: int64(d.ID), Move: task.MoveAssign, Race: true, Epoch: d.Epoch, Where: r.claimable(), Set: r.assigning(by)})
-	return done.Answer, err
 }
 
 // Start implements task.Executions.
@@ -41,8 +35,13 @@ func (r *Repository) claimable() []guard.Condition {
 	}
 }
 
-func (r *Repository) assigning(by task.Claimant) []guard.Assignment {
-	return append(r.leasing(by), guard.Set("worker", by.Worker), r.now("assigned_at"), guard.SetSQL("attempt", "attempt + 1"))
+// anyWorker is the condition that a task has no placement: the leader assigns those that have one.
+func anyWorker() guard.Condition {
+	return guard.Condition{SQL: "placement = ''", Reason: "the leader assigns it to a worker that its placement allows"}
+}
+
+func (r *Repository) assigning(worker string) []guard.Assignment {
+	return []guard.Assignment{guard.Set("worker", worker), r.now("assigned_at"), guard.SetSQL("attempt", "attempt + 1")}
 }
 
 func (r *Repository) leasing(by task.Claimant) []guard.Assignment {

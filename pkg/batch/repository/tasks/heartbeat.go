@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"time"
 
 	"github.com/surfin-batch/surfin/pkg/batch/core"
@@ -23,13 +24,18 @@ func (r *Repository) Heartbeat(ctx context.Context, by task.Claimant, held []tas
 	if err != nil {
 		return c, err
 	}
+	labels, err := json.Marshal(maps.Collect(maps.All(by.Labels)))
+	if err != nil {
+		return c, err
+	}
 	var grace int64
-	err = r.scan(ctx, &grace, `INSERT INTO {worker} (name, capacity, types, deciders, parts, version, started_at, heartbeat_at, lease_until)
-		VALUES (?, ?, ?, ?, ?, ?, {now}, {now}, {later})
+	err = r.scan(ctx, &grace, `INSERT INTO {worker} (name, capacity, types, deciders, parts, owner, labels, resuming, version, draining_at, started_at, heartbeat_at, lease_until)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, CASE WHEN ? THEN {now} END, {now}, {now}, {later})
 		ON CONFLICT (name) DO UPDATE SET capacity = excluded.capacity, types = excluded.types, deciders = excluded.deciders, parts = excluded.parts, version = excluded.version,
+			owner = excluded.owner, labels = excluded.labels, resuming = excluded.resuming, draining_at = COALESCE({worker}.draining_at, excluded.draining_at),
 			heartbeat_at = excluded.heartbeat_at, lease_until = excluded.lease_until, left_at = NULL
 		RETURNING {grace}`,
-		by.Worker, by.Capacity, string(types), string(deciders), by.Parts, by.Version, by.Lease.Microseconds())
+		by.Worker, by.Capacity, string(types), string(deciders), by.Parts, by.Owner, string(labels), by.Resuming, by.Version, by.Draining, by.Lease.Microseconds())
 	if err != nil {
 		return c, fmt.Errorf("heartbeat of worker %s: %w", by.Worker, err)
 	}
@@ -93,12 +99,12 @@ func (r *Repository) Due(ctx context.Context, types, deciders []string, limit in
 		return nil, nil
 	}
 	known, names := decidable("(SELECT g.decider FROM {task_group} g WHERE g.id = group_id)", deciders)
-	return r.due(ctx, "type IN ? AND "+known, limit, append([]any{types}, names...)...)
+	return r.due(ctx, "placement = '' AND type IN ? AND "+known, limit, append([]any{types}, names...)...)
 }
 
 // DueOf implements task.Executions.
 func (r *Repository) DueOf(ctx context.Context, group task.GroupID, limit int) ([]task.Delivery, error) {
-	return r.due(ctx, "group_id = ?", limit, group)
+	return r.due(ctx, "placement = '' AND group_id = ?", limit, group)
 }
 
 func (r *Repository) due(ctx context.Context, which string, limit int, of ...any) ([]task.Delivery, error) {

@@ -20,16 +20,6 @@ func (r *Repository) MakeDue(ctx context.Context, limit int) ([]task.Delivery, e
 	})
 }
 
-// Orphans implements task.Maintenance.
-func (r *Repository) Orphans(ctx context.Context, after time.Duration, limit int) ([]task.Delivery, error) {
-	gone := guard.Condition{
-		SQL: r.sql(`assigned_at <= {later} AND NOT EXISTS
-			(SELECT 1 FROM {worker} w WHERE w.name = {task}.worker AND w.left_at IS NULL AND w.lease_until >= {now})`),
-		Args: []any{-after.Microseconds()},
-	}
-	return r.deliver(ctx, guard.Bulk{Move: task.MoveOrphan, Where: []guard.Condition{gone}, Limit: limit, Set: r.delivering()})
-}
-
 func (r *Repository) delivering() []guard.Assignment {
 	return []guard.Assignment{guard.Set("worker", ""), guard.SetSQL("lease_until", "NULL"), guard.SetSQL("confirm_until", "NULL"), r.now("delivered_at"), r.now("updated_at")}
 }
@@ -227,7 +217,7 @@ func (r *Repository) spentOf(ctx context.Context, ids []task.ID) (map[task.ID]ta
 func (r *Repository) Waiting(ctx context.Context, after time.Duration, limit int) ([]task.Delivery, error) {
 	var rows []taskRow
 	err := r.scan(ctx, &rows, `SELECT `+forDelivery+` FROM {task} WHERE state IN ('PENDING', 'ORPHANED')
-		AND delivered_at <= {later} AND (next_run_at IS NULL OR next_run_at <= {later}) ORDER BY delivered_at LIMIT ?`,
+		AND placement = '' AND delivered_at <= {later} AND (next_run_at IS NULL OR next_run_at <= {later}) ORDER BY delivered_at LIMIT ?`,
 		-after.Microseconds(), -after.Microseconds(), limit)
 	if err != nil {
 		return nil, fmt.Errorf("look for tasks that wait: %w", err)

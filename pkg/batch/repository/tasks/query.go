@@ -245,14 +245,15 @@ func wrapped(what string, err error) error {
 func (r *Repository) Workers(ctx context.Context) ([]task.Worker, error) {
 	var rows []struct {
 		Name, Types, Deciders, Version, State string
+		Labels                                string
 		Capacity, Executing                   int
 		Parts                                 bool
 		StartedAt, HeartbeatAt                gormtx.Instant
 	}
-	err := r.scan(ctx, &rows, `SELECT name, capacity, types, deciders, parts, version, started_at, heartbeat_at,
-		CASE WHEN left_at IS NOT NULL THEN 'GONE' WHEN lease_until < {now} THEN 'LOST' ELSE 'ACTIVE' END AS state,
+	err := r.scan(ctx, &rows, `SELECT name, capacity, types, deciders, labels, parts, version, started_at, heartbeat_at,
+		CASE WHEN left_at IS NOT NULL THEN 'GONE' WHEN lease_until < {now} THEN 'LOST' WHEN draining_at IS NOT NULL THEN 'DRAINING' ELSE 'ACTIVE' END AS state,
 		(SELECT count(*) FROM {task} t WHERE t.worker = w.name AND t.state IN ('ASSIGNED', 'RUNNING')) AS executing
-		FROM {worker} w ORDER BY 8, name`)
+		FROM {worker} w ORDER BY 9, name`)
 	if err != nil {
 		return nil, fmt.Errorf("list workers: %w", err)
 	}
@@ -264,6 +265,9 @@ func (r *Repository) Workers(ctx context.Context) ([]task.Worker, error) {
 		}
 		if err := json.Unmarshal([]byte(row.Types), &list[i].Types); err != nil {
 			return nil, fmt.Errorf("the stored types of worker %s: %w", row.Name, err)
+		}
+		if err := json.Unmarshal([]byte(row.Labels), &list[i].Labels); err != nil {
+			return nil, fmt.Errorf("the stored labels of worker %s: %w", row.Name, err)
 		}
 		if err := json.Unmarshal([]byte(row.Deciders), &list[i].Deciders); err != nil {
 			return nil, fmt.Errorf("the stored deciders of worker %s: %w", row.Name, err)

@@ -43,7 +43,7 @@ func New(db tx.Database, prefix string, observer core.Observer) (*Repository, er
 	if db.Dialect() == tx.Postgres {
 		pairs[5], pairs[7] = " FOR UPDATE", "GREATEST"
 	}
-	for _, table := range []string{"task", "task_group", "task_attempt", "task_decision", "task_log", "task_audit", "task_after", "worker", "leader", "setting", "step_execution", "job_execution"} {
+	for _, table := range []string{"task", "task_group", "task_attempt", "task_decision", "task_log", "task_audit", "task_after", "worker", "leader", "setting", "placement", "step_execution", "job_execution"} {
 		pairs = append(pairs, "{"+table+"}", db.Dialect().Quote(prefix+table))
 	}
 	pairs = append(pairs, "{grace}", strings.NewReplacer(pairs...).Replace(grace))

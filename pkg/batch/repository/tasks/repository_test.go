@@ -405,39 +405,6 @@ func TestADeadlineEndsWhatNobodyExecutes(t *testing.T) {
 	})
 }
 
-// A task that a worker has, and does not start, goes to another one when that worker is
-// gone (source 004).
-func TestAnAssignedTaskOfALostWorkerIsOrphaned(t *testing.T) {
-	each(t, func(s *scene) {
-		d := s.one(task.Spec{}, task.Budget{})
-		a := worker("a")
-		_, err := s.Heartbeat(s.Context(), a, nil)
-		require.NoError(s, err)
-		answer, err := s.Assign(s.Context(), d, a)
-		require.NoError(s, err)
-		require.Equal(s, core.Applied, answer)
-		none, err := s.Orphans(s.Context(), 0, 10)
-		require.NoError(s, err)
-		require.Empty(s, none, "its worker lives")
-		_, _, err = s.Start(s.Context(), d, worker("b"))
-		require.ErrorIs(s, err, core.ErrLostOwner, "b has no right to start it")
-		require.NoError(s, s.Leave(s.Context(), "a"))
-		none, err = s.Orphans(s.Context(), time.Hour, 10)
-		require.NoError(s, err)
-		require.Empty(s, none, "it was assigned just now")
-		orphans, err := s.Orphans(s.Context(), 0, 10)
-		require.NoError(s, err)
-		require.Len(s, orphans, 1)
-		_, _, err = s.Start(s.Context(), d, a)
-		require.ErrorIs(s, err, core.ErrLostOwner)
-		c := s.claim(orphans[0], worker("b"))
-		require.Equal(s, []int{2, 1}, []int{c.Task.Attempt, c.Task.Attempts}, "orphaning alone kills no task")
-		workers, err := s.Workers(s.Context())
-		require.NoError(s, err)
-		require.Equal(s, "GONE", workers[0].State)
-	})
-}
-
 func TestALostDeliveryIsMadeAgain(t *testing.T) {
 	each(t, func(s *scene) {
 		d := s.one(task.Spec{}, task.Budget{})

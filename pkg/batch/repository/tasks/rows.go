@@ -54,6 +54,7 @@ type taskRow struct {
 	Attempts          int   `gorm:"default:0"`
 	Tries             int   `gorm:"default:0"`
 	Worker            string
+	Placement         string
 	ContinuationState string `gorm:"default:NONE"`
 	NextRunAt         gormtx.Instant
 	DeadlineAt        gormtx.Instant
@@ -86,16 +87,19 @@ func (row *taskRow) record() (*task.Task, error) {
 // forDelivery are the columns of a delivery. One that is made anew has the time of the
 // submission, so that it goes before what was submitted later; a first one, and one that
 // is for later, goes at its own time.
-const forDelivery = "id, epoch, type, priority, CASE WHEN epoch > 1 AND COALESCE(next_run_at <= {now}, TRUE) THEN created_at ELSE next_run_at END AS next_run_at"
+const forDelivery = "id, epoch, type, priority, placement, CASE WHEN epoch > 1 AND COALESCE(next_run_at <= {now}, TRUE) THEN created_at ELSE next_run_at END AS next_run_at"
 
 func (row *taskRow) delivery() task.Delivery {
 	return task.Delivery{ID: row.ID, Epoch: row.Epoch, Type: row.Type, Priority: row.Priority, NotBefore: row.NextRunAt.Time}
 }
 
+// deliveries are those of rows without a placement: others are delivered to the worker that the leader assigns them to.
 func deliveries(rows []taskRow) []task.Delivery {
-	list := make([]task.Delivery, len(rows))
+	list := make([]task.Delivery, 0, len(rows))
 	for i := range rows {
-		list[i] = rows[i].delivery()
+		if rows[i].Placement == "" {
+			list = append(list, rows[i].delivery())
+		}
 	}
 	return list
 }

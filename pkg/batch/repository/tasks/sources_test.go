@@ -63,10 +63,8 @@ func TestAScheduledTimeHasOneTask(t *testing.T) {
 // Of workers that want to start one assigned task, the one that it is assigned to does.
 func TestOfManyWorkersOneHasTheRightToStart(t *testing.T) {
 	each(t, func(s *scene) {
-		d := s.one(task.Spec{}, task.Budget{})
-		answer, err := s.Assign(s.Context(), d, worker("c"))
-		require.NoError(s, err)
-		require.Equal(s, core.Applied, answer)
+		d := s.placed(task.Spec{})
+		s.assign(d, "c", s.lead())
 		var started atomic.Int32
 		var wg sync.WaitGroup
 		for _, name := range []string{"a", "b", "c", "d"} {

@@ -147,7 +147,7 @@ func (r *Repository) submit(ctx context.Context, s task.Submission) (*task.Submi
 		return nil, nil, r.whyNotStored(ctx, s, int64(group.ID))
 	}
 	var stored []taskRow
-	err = r.scan(ctx, &stored, "SELECT id, epoch, type, priority, next_run_at, state FROM {task} WHERE group_id = ? ORDER BY ordinal", group.ID)
+	err = r.scan(ctx, &stored, "SELECT id, epoch, type, priority, placement, next_run_at, state FROM {task} WHERE group_id = ? ORDER BY ordinal", group.ID)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -166,7 +166,7 @@ func newRow(group task.GroupID, i int, spec task.Spec) (taskRow, error) {
 		GroupID: group, Ordinal: int64(i) + 1, Type: spec.Type, Priority: spec.Priority, Payload: string(spec.Payload),
 		TimeoutUs: spec.Timeout.Microseconds(), State: task.Pending, Epoch: 1, ContinuationState: notConfirming,
 		IdempotencyKey: textOrNil(spec.IdempotencyKey), RequestHash: hashOf(spec), ScheduledFor: textOrNil(spec.ScheduledFor),
-		DeliveredAt: gormtx.Clock(0), CreatedAt: gormtx.Clock(0), UpdatedAt: gormtx.Clock(0),
+		Placement: spec.On.Stored(), DeliveredAt: gormtx.Clock(0), CreatedAt: gormtx.Clock(0), UpdatedAt: gormtx.Clock(0),
 	}
 	if row.Priority == 0 {
 		row.Priority = task.DefaultPriority

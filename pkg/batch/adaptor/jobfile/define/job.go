@@ -23,6 +23,7 @@ type Job struct {
 	once        bool
 	schedule    *Schedule
 	budget      task.Budget
+	on          *core.Placement
 	exclusive   string
 	parameters  []Parameter
 	calendars   []Calendar
@@ -105,6 +106,12 @@ func (j *Job) Schedule(s Schedule) *Job {
 // Budget says what a server may spend on a run of the job.
 func (j *Job) Budget(b task.Budget) *Job {
 	j.budget = b
+	return j
+}
+
+// On says which workers run the job where it is registered (rule PL1).
+func (j *Job) On(p core.Placement) *Job {
+	j.on = &p
 	return j
 }
 
@@ -342,6 +349,8 @@ type Tasks struct {
 	Key, After string
 	// Budget says what may be spent on the tasks; zero: 5 attempts for each.
 	Budget task.Budget
+	// On says which workers may execute the tasks; nil: any.
+	On *core.Placement
 }
 
 // With says more about an element. Its zero fields say nothing; what does not fit the
@@ -365,6 +374,8 @@ type With struct {
 	// Remote says who runs a child job, or the branches of a split: "true", "false" or "auto"
 	// (see the key remote of job files); empty: "false".
 	Remote string
+	// Placement says which workers run a child job, or the branches of a split, with Remote "true"; nil: any.
+	Placement *core.Placement
 	// Timeout is how long the step may run.
 	Timeout time.Duration
 	// Expect is an expression that must hold when the step's work is done.
@@ -399,6 +410,8 @@ type Partition struct {
 	// Remote says that worker processes work on the parts, on this machine or others, and
 	// not the process that runs the job.
 	Remote bool
+	// On says which workers may work on the parts, with Remote; its texts may have ${part.NAME}. nil: any.
+	On *core.Placement
 }
 
 // Target is where a flow goes: [To], [End], [Fail] or [Stop].

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/jobfile"
+	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 )
@@ -93,6 +94,7 @@ func (r *render) root(j *Job) object {
 	root.put("inherit", listOf(j.inherit))
 	root.put("schedule", r.schedule(j.schedule))
 	root.put("budget", r.budget(j.budget))
+	r.placement(&root, j.on)
 	root.put("exclusive", j.exclusive)
 	root.put("listeners", r.components("listeners", registry.KindListener, j.listeners))
 	root = append(root, pair{"flow", r.flow(&j.flow)})
@@ -117,6 +119,18 @@ func (r *render) schedule(s *Schedule) object {
 	r.value(&o, "parameters", s.Parameters)
 	r.option = ""
 	return o
+}
+
+func (r *render) placement(o *object, p *core.Placement) {
+	r.option = "on"
+	switch {
+	case p == nil:
+	case p.Worker != "":
+		r.value(o, "on", p.Worker)
+	default:
+		r.value(o, "on", p.Labels)
+	}
+	r.option = ""
 }
 
 func (r *render) budget(b task.Budget) object {
@@ -311,6 +325,7 @@ func (r *render) tasks(t Tasks) object {
 	o.put("key", t.Key)
 	o.put("after", t.After)
 	o.put("budget", r.budget(t.Budget))
+	r.placement(&o, t.On)
 	return o
 }
 
@@ -358,9 +373,11 @@ func (r *render) more(o *object, with With) {
 		partition := object{{"by", r.component("partition.by", registry.KindPartitioner, p.By)}}
 		partition.put("workers", number(p.Workers))
 		partition.flag("remote", p.Remote)
+		r.placement(&partition, p.On)
 		*o = append(*o, pair{"partition", partition})
 	}
 	o.put("remote", with.Remote)
+	r.placement(o, with.Placement)
 	if with.Transaction != nil {
 		r.value(o, "transaction", *with.Transaction)
 	}

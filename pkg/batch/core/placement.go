@@ -1,0 +1,217 @@
+package core
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Placement says which workers may do a piece of work: the worker with a name, or those that have all labels. The
+// zero value allows all workers. As JSON it is a text, the name, or an object, the labels.
+type Placement struct {
+	// Worker is the name of a worker, as 'surfin tasks workers' shows it, or the value of a worker's label "name".
+	Worker string
+	// Labels must all be among those of the worker, with the same values.
+	Labels map[string]string
+}
+
+// NameLabel is the label that names a worker for placements: it outlives the process, which a worker's name does not.
+const NameLabel = "name"
+
+// The limits of labels.
+const (
+	maxLabels     = 20
+	maxLabelBytes = 100
+)
+
+// IsZero reports whether all workers are allowed.
+func (p Placement) IsZero() bool { return p.Worker == "" && len(p.Labels) == 0 }
+
+// Fits reports whether a worker is allowed.
+func (p Placement) Fits(worker string, labels map[string]string) bool {
+	if p.Worker != "" && p.Worker != worker && p.Worker != labels[NameLabel] {
+		return false
+	}
+	for key, value := range p.Labels {
+		if have, is := labels[key]; !is || have != value {
+			return false
+		}
+	}
+	return true
+}
+
+// Check reports everything that is wrong with the placement.
+func (p Placement) Check() error {
+	switch {
+	case p.Worker != "" && len(p.Labels) > 0:
+		return errors.New("it names a worker and labels: write one of them")
+	case len(p.Worker) > maxLabelBytes || strings.ContainsFunc(p.Worker, isControl):
+		return fmt.Errorf("%q is not the name of a worker: at most %d bytes without control characters", p.Worker, maxLabelBytes)
+	}
+	return CheckLabels(p.Labels)
+}
+
+// CheckLabels reports everything that is wrong with labels.
+func CheckLabels(labels map[string]string) error {
+	var errs []error
+	if len(labels) > maxLabels {
+		errs = append(errs, fmt.Errorf("%d labels are more than the %d allowed", len(labels), maxLabels))
+	}
+	for _, key := range slices.Sorted(maps.Keys(labels)) {
+		if !isLabel(key) {
+			errs = append(errs, fmt.Errorf("%q cannot be the key of a label: letters, digits and _ - . /, 1 to %d of them", key, maxLabelBytes))
+		}
+		if !isLabel(labels[key]) {
+			errs = append(errs, fmt.Errorf("%q cannot be the value of the label %s: letters, digits and _ - . /, 1 to %d of them", labels[key], key, maxLabelBytes))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// isLabel: the characters need no quotes on a command line, in YAML and in settings.
+func isLabel(text string) bool {
+	return text != "" && len(text) <= maxLabelBytes && !strings.ContainsFunc(text, func(c rune) bool {
+		return (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') && !strings.ContainsRune("_-./", c)
+	})
+}
+
+func isControl(c rune) bool { return c < ' ' || c == 0x7f || c == '\uFFFD' }
+
+// ParseLabels reads labels of the form KEY=VALUE, and checks them.
+func ParseLabels(texts []string) (map[string]string, error) {
+	labels := map[string]string{}
+	for _, text := range texts {
+		key, value, is := strings.Cut(text, "=")
+		if !is {
+			return nil, fmt.Errorf("%q is not KEY=VALUE, such as disk=eu1", text)
+		}
+		if _, twice := labels[key]; twice {
+			return nil, fmt.Errorf("the label %s is given twice", key)
+		}
+		labels[key] = value
+	}
+	return labels, CheckLabels(labels)
+}
+
+// LabelsText is the text of labels for people, such as "disk=eu1, zone=a".
+func LabelsText(labels map[string]string) string {
+	texts := make([]string, 0, len(labels))
+	for _, key := range slices.Sorted(maps.Keys(labels)) {
+		texts = append(texts, key+"="+labels[key])
+	}
+	return strings.Join(texts, ", ")
+}
+
+// String names the placement for people: "disk=eu1", or "worker NAME".
+func (p Placement) String() string {
+	if p.Worker != "" {
+		return "worker " + p.Worker
+	}
+	return LabelsText(p.Labels)
+}
+
+// MarshalJSON is the form that the API and the tables have.
+func (p Placement) MarshalJSON() ([]byte, error) {
+	if p.Worker != "" {
+		return json.Marshal(p.Worker)
+	}
+	if p.Labels == nil {
+		return []byte("{}"), nil
+	}
+	return json.Marshal(p.Labels)
+}
+
+// UnmarshalJSON reads the name of a worker, or labels.
+func (p *Placement) UnmarshalJSON(text []byte) error {
+	*p = Placement{}
+	text = bytes.TrimSpace(text)
+	if len(text) > 0 && text[0] == '"' {
+		return json.Unmarshal(text, &p.Worker)
+	}
+	if err := json.Unmarshal(text, &p.Labels); err != nil {
+		return errors.New(`it is the name of a worker, such as "eu1-a", or labels with texts as values, such as {"disk": "eu1"}`)
+	}
+	return nil
+}
+
+// Stored is the text of the placement in a table; empty: all workers are allowed.
+func (p *Placement) Stored() string {
+	if p == nil || p.IsZero() {
+		return ""
+	}
+	text, err := p.MarshalJSON()
+	if err != nil {
+		return "" // it is made of texts
+	}
+	return string(text)
+}
+
+// ParsePlacement reads what Stored has written.
+func ParsePlacement(text string) (p Placement, err error) {
+	if text != "" {
+		err = p.UnmarshalJSON([]byte(text))
+	}
+	return p, err
+}
+
+// PlacedKind says what kind of work a placement is of.
+type PlacedKind string
+
+// The kinds.
+const (
+	PlacedTask      PlacedKind = "task"
+	PlacedPart      PlacedKind = "part"      // a partition, or a branch
+	PlacedExecution PlacedKind = "execution" // of a child job
+)
+
+// The states of placed work. Tasks have more.
+const (
+	PlacePending  = "PENDING"  // waits until the leader assigns it
+	PlaceAssigned = "ASSIGNED" // a worker has it, and has not begun
+	PlaceRunning  = "RUNNING"  // the worker has begun
+	PlaceOrphaned = "ORPHANED" // its worker went away before it began
+	PlaceEnded    = "ENDED"
+)
+
+// Placed is work with a placement.
+type Placed struct {
+	Kind PlacedKind `json:"kind"`
+	ID   int64      `json:"id"`
+	// Name is that of a part, or of the child job; Execution that of the part, or the child's.
+	Name      string         `json:"name,omitempty"`
+	Execution JobExecutionID `json:"execution,omitempty"`
+	// Parent is the execution that runs a child job; 0: none does.
+	Parent JobExecutionID `json:"-"`
+	// Epoch is that of the work's row: a delivery carries it.
+	Epoch int64     `json:"-"`
+	On    Placement `json:"on"`
+	State string    `json:"state"`
+	// Worker has it, or had it last; Attempt counts the assignments.
+	Worker  string `json:"worker,omitempty"`
+	Attempt int    `json:"attempt"`
+	// Type and Decider are what a worker must have for a task.
+	Type    string `json:"-"`
+	Decider string `json:"-"`
+	// Priority and Since order what waits.
+	Priority int       `json:"-"`
+	Since    time.Time `json:"-"`
+	// Waits is the reason why it is not executed; empty: it is, or it is over.
+	Waits string `json:"waits,omitempty"`
+}
+
+// PlacedClass is a placement, and the type of the tasks that have it.
+type PlacedClass struct {
+	On   Placement
+	Type string // "" of parts and executions
+}
+
+// Room is how much work of a class workers can take now, and the deciders that they have.
+type Room struct {
+	Free     int
+	Deciders []string
+}

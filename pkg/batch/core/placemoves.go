@@ -1,0 +1,36 @@
+package core
+
+// The moves of the placement of a part, or of a child job.
+const (
+	MovePlaceAssign = "assign"
+	MovePlaceStart  = "start"
+	MovePlaceOrphan = "orphan"
+	MovePlaceReturn = "return"
+	MovePlaceEnd    = "end"
+)
+
+// Placements is the transition table of the placements of parts and of child jobs. That of a task is part of the task's.
+func Placements() Machine[string] {
+	return Machine[string]{name: "placement", moves: []Move[string]{
+		{
+			Name: MovePlaceAssign, From: []string{PlacePending, PlaceOrphaned}, To: PlaceAssigned, Intent: IntentTake,
+			Trigger: "the leader: a worker that fits has a free slot", Guard: "the leader's epoch; the work waits", Prevents: "a part that two workers begin",
+		},
+		{
+			Name: MovePlaceStart, From: []string{PlaceAssigned}, To: PlaceRunning, Intent: IntentBegin,
+			Trigger: "the worker begins what it was assigned", Guard: "the worker; its move of the work itself is in the same transaction", Prevents: "a part that begins on a worker which does not fit",
+		},
+		{
+			Name: MovePlaceOrphan, From: []string{PlaceAssigned}, To: PlaceOrphaned, Intent: IntentTake,
+			Trigger: "the leader: the worker went away before it started", Guard: "the leader's epoch; assigned too long ago, and the worker is gone or being stopped", Prevents: "a start by the worker that was given up",
+		},
+		{
+			Name: MovePlaceReturn, From: []string{PlaceRunning}, To: PlacePending, Intent: IntentTake,
+			Trigger: "the leader: the worker gave the work back, or its lease is over, or the execution is parked again", Guard: "the leader's epoch; the work waits for a worker", Prevents: "work that waits for a worker which has it no longer",
+		},
+		{
+			Name: MovePlaceEnd, From: []string{PlacePending, PlaceAssigned, PlaceRunning, PlaceOrphaned}, To: PlaceEnded, Intent: IntentEnd,
+			Trigger: "the leader: the work is over", Guard: "the leader's epoch; the work is over", Prevents: "an assignment of work that is over",
+		},
+	}}
+}

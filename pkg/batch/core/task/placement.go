@@ -1,0 +1,83 @@
+package task
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+)
+
+// MayDo reports whether a worker that is alive may do work with a placement: its labels fit, and it has what the work needs.
+func (w *Worker) MayDo(p core.Placed) bool {
+	return w.State == WorkerActive && p.On.Fits(w.Name, w.Labels) && w.lacks(p) == ""
+}
+
+// lacks is what the work needs and the worker does not have; empty: nothing.
+func (w *Worker) lacks(p core.Placed) string {
+	switch {
+	case p.Kind != core.PlacedTask && !w.Parts:
+		return "takes parts of steps and continues executions"
+	case p.Kind != core.PlacedTask:
+		return ""
+	case !slices.Contains(w.Types, p.Type):
+		return fmt.Sprintf("executes tasks of type %q", p.Type)
+	case p.Decider != "" && !slices.Contains(w.Deciders, p.Decider):
+		return fmt.Sprintf("has the decider %q", p.Decider)
+	}
+	return ""
+}
+
+// Free is how many slots the worker has for more work.
+func (w *Worker) Free() int { return max(0, w.Capacity-w.Busy) }
+
+// WaitsFor is the reason why work with a placement is not executed yet (rule PL5); empty: a worker executes it, or it is
+// over. leads says that a process leads.
+func WaitsFor(p core.Placed, workers []Worker, leads bool) string {
+	if p.State == core.PlaceAssigned {
+		i := slices.IndexFunc(workers, func(w Worker) bool { return w.Name == p.Worker })
+		if i >= 0 && workers[i].State == WorkerActive {
+			return fmt.Sprintf("it is assigned to worker %s, which has not begun it", p.Worker)
+		}
+		return fmt.Sprintf("it is assigned to worker %s, which is gone or being stopped: it is assigned to another one %s later (surfin settings)", p.Worker, ReassignAfter)
+	}
+	if p.State != core.PlacePending && p.State != core.PlaceOrphaned {
+		return ""
+	}
+	fit := slices.DeleteFunc(slices.Clone(workers), func(w Worker) bool { return !p.On.Fits(w.Name, w.Labels) })
+	draining := slices.ContainsFunc(fit, func(w Worker) bool { return w.State == WorkerDraining })
+	fit = slices.DeleteFunc(fit, func(w Worker) bool { return w.State != WorkerActive })
+	whose := "with the labels " + p.On.String()
+	if p.On.Worker != "" {
+		whose = "of the name " + p.On.Worker
+	}
+	switch {
+	case len(fit) == 0 && draining:
+		return fmt.Sprintf("the live workers %s are being stopped: it waits for another one", whose)
+	case len(fit) == 0:
+		return fmt.Sprintf("no live worker %s: start one with %s", whose, labelFlags(p.On))
+	}
+	able := slices.DeleteFunc(slices.Clone(fit), func(w Worker) bool { return w.lacks(p) != "" })
+	if len(able) == 0 {
+		return fmt.Sprintf("no live worker %s %s", whose, fit[0].lacks(p))
+	}
+	if !slices.ContainsFunc(able, func(w Worker) bool { return w.Free() > 0 }) {
+		busy := make([]string, len(able))
+		for i, w := range able {
+			busy[i] = fmt.Sprintf("%s: %d of %d", w.Name, w.Busy, w.Capacity)
+		}
+		return fmt.Sprintf("the workers %s have no free slot (%s)", whose, strings.Join(busy, ", "))
+	}
+	if !leads {
+		return "no process leads, which would assign it: start a worker"
+	}
+	return "the leader assigns it to a worker in a moment"
+}
+
+// labelFlags are the flags of a worker that fits.
+func labelFlags(on core.Placement) string {
+	if on.Worker != "" {
+		return "--label " + core.NameLabel + "=" + on.Worker
+	}
+	return "--label " + strings.ReplaceAll(core.LabelsText(on.Labels), ", ", " --label ")
+}

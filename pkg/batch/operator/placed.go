@@ -1,0 +1,97 @@
+package operator
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/task"
+)
+
+// PlacedWork is work of an execution that waits for certain workers: parts or child jobs with the same placement, state
+// and reason to wait (rule PL5).
+type PlacedWork struct {
+	On    core.Placement `json:"on"`
+	State string         `json:"state"`
+	// Waits is why no worker does it yet.
+	Waits string `json:"waits"`
+	Count int    `json:"count"`
+	// Names are those of the first ones.
+	Names []string `json:"names"`
+	// Unfit says that no live worker may do it.
+	Unfit bool `json:"unfit,omitempty"`
+}
+
+// mostNames is how many pieces of work are named.
+const mostNames = 5
+
+// placed returns the work of executions that waits for certain workers, with a statement for those that are not over, and
+// a few more where there is such work.
+func (s *Service) placed(ctx context.Context, judged []core.JudgedExecution) (map[core.JobExecutionID][]PlacedWork, error) {
+	var ids []core.JobExecutionID
+	for i := range judged {
+		if e := &judged[i].Execution; !e.Status.IsOver() {
+			ids = append(ids, e.ID)
+		}
+	}
+	if len(ids) == 0 || s.config.Workers == nil {
+		return nil, nil
+	}
+	waiting, err := s.config.Repository.PlacedOf(ctx, ids...)
+	if err != nil || len(waiting) == 0 {
+		return nil, err
+	}
+	workers, leads, err := s.loadedWorkers(ctx)
+	if err != nil {
+		return nil, err
+	}
+	all := map[core.JobExecutionID][]PlacedWork{}
+	for _, w := range waiting {
+		of := w.Execution
+		if !slices.Contains(ids, of) || w.Parent != 0 && slices.Contains(ids, w.Parent) {
+			of = w.Parent
+		}
+		all[of] = addPlaced(all[of], w, task.WaitsFor(w, workers, leads), !slices.ContainsFunc(workers, func(x task.Worker) bool { return x.MayDo(w) }))
+	}
+	return all, nil
+}
+
+func addPlaced(list []PlacedWork, w core.Placed, waits string, unfit bool) []PlacedWork {
+	i := slices.IndexFunc(list, func(p PlacedWork) bool {
+		return p.On.Stored() == w.On.Stored() && p.State == w.State && p.Waits == waits
+	})
+	if i < 0 {
+		list = append(list, PlacedWork{On: w.On, State: w.State, Waits: waits, Unfit: unfit})
+		i = len(list) - 1
+	}
+	list[i].Count++
+	if len(list[i].Names) < mostNames {
+		list[i].Names = append(list[i].Names, w.Name)
+	}
+	return list
+}
+
+// loadedWorkers returns the workers with the slots that they use, and whether a process leads.
+func (s *Service) loadedWorkers(ctx context.Context) ([]task.Worker, bool, error) {
+	workers, err := s.config.Workers.Workers(ctx)
+	if err != nil {
+		return nil, false, err
+	}
+	loads := map[string]int{}
+	for _, of := range []interface {
+		LoadOf(ctx context.Context, loads map[string]int) error
+	}{s.config.Workers, s.config.Repository} {
+		if err := of.LoadOf(ctx, loads); err != nil {
+			return nil, false, err
+		}
+	}
+	for i := range workers {
+		workers[i].Busy = loads[workers[i].Name]
+	}
+	leader, err := s.config.Workers.Leader(ctx)
+	if err != nil {
+		return nil, false, fmt.Errorf("read who leads: %w", err)
+	}
+	return workers, leader != nil && leader.Leading, nil
+}

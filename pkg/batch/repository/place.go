@@ -1,0 +1,291 @@
+package repository
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+	guarded "github.com/surfin-batch/surfin/pkg/batch/guard"
+	"github.com/surfin-batch/surfin/pkg/batch/tx"
+)
+
+var _ core.Places = (*Repository)(nil)
+
+// Placements of parts and of child jobs are rows of their own (rules PL1 to PL5): the work's row moves as it does
+// without one. Rows are locked in the order work, placement. The leader passes over rows that are locked, and so waits
+// for none.
+
+// placedPart and placedExecution are the conditions that a part s, or an execution, has a placement that the worker of the bind
+// variable was not assigned. A request to stop ends placements: any worker may end the work then.
+const (
+	placedPart = `(EXISTS (SELECT 1 FROM {placement} p WHERE p.part_id = s.id AND NOT (p.state = 'ASSIGNED' AND p.worker = ?))
+		AND NOT (SELECT stop_requested FROM {job_execution} WHERE id = s.job_execution_id))`
+	placedExecution = `(NOT {job_execution}.stop_requested AND EXISTS (SELECT 1 FROM {placement} p WHERE p.child_id = {job_execution}.id AND NOT (p.state = 'ASSIGNED' AND p.worker = ?)))`
+)
+
+// errNotAssigned undoes the move of a worker that was not assigned the work.
+var errNotAssigned = errors.New("the leader has not assigned it to this worker")
+
+// placements is the guarded table.
+func (r *Repository) placements() *guarded.Table[string] {
+	return guarded.NewTable(r.store.db, r.store.prefix+"placement", core.Placements(), r.observer)
+}
+
+// placeParts stores the placements of new parts, in the transaction that inserts them.
+func (r *Repository) placeParts(ctx context.Context, rows []*stepExecution, parts []core.Partition) error {
+	ids := map[string][]core.StepExecutionID{}
+	for i, part := range parts {
+		if wants := part.On.Stored(); wants != "" {
+			ids[wants] = append(ids[wants], rows[i].ID)
+		}
+	}
+	for _, wants := range slices.Sorted(maps.Keys(ids)) {
+		for batch := range slices.Chunk(ids[wants], announceBatch) {
+			if err := r.store.exec(ctx, "INSERT INTO {placement} (part_id, wants, created_at) SELECT id, ?, {now} FROM {step_execution} WHERE id IN ?", wants, batch).Error; err != nil {
+				return fmt.Errorf("store placements: %w", err)
+			}
+		}
+	}
+	return nil
+}
+
+// placeExecution stores the placement of a new execution. One that its process runs has begun.
+func (r *Repository) placeExecution(ctx context.Context, id core.JobExecutionID, on *core.Placement, forWorkers bool) error {
+	wants, state := on.Stored(), core.PlaceRunning
+	if wants == "" {
+		return nil
+	}
+	if forWorkers {
+		state = core.PlacePending
+	}
+	return r.store.exec(ctx, "INSERT INTO {placement} (child_id, wants, state, created_at) VALUES (?, ?, ?, {now})", id, wants, state).Error
+}
+
+// startPlaced makes the move start of what the worker was assigned, in the transaction in which it takes the work, whose row
+// is locked. It is false where the worker was not assigned it.
+func (r *Repository) startPlaced(ctx context.Context, column string, id int64, worker string) (bool, error) {
+	var ids []int64
+	if err := r.store.scan(ctx, &ids, "SELECT id FROM {placement} WHERE "+column+" = ?", id); err != nil || len(ids) == 0 {
+		return err == nil, err
+	}
+	moved, err := r.placements().MoveAll(ctx, guarded.Bulk{Move: core.MovePlaceStart, Limit: 1, Trigger: "worker", Where: []guarded.Condition{
+		{SQL: "id = ?", Args: []any{ids[0]}}, {SQL: "worker = ?", Args: []any{worker}},
+	}})
+	return len(moved) > 0, err
+}
+
+// placedRow is work with its placement.
+type placedRow struct {
+	Part, Child, Epoch int64
+	Execution          core.JobExecutionID
+	Parent             *core.JobExecutionID
+	Name, Wants, State string
+	Worker             string
+	Attempt            int
+	Since              instant
+}
+
+// selectPlacedPart and selectPlacedChild select the columns of a placedRow.
+const (
+	selectPlacedPart = `SELECT s.id AS part, s.epoch, s.job_execution_id AS execution, s.name, p.wants, p.state, p.worker, p.attempt, j.created_at AS since
+		FROM {placement} p JOIN {step_execution} s ON s.id = p.part_id JOIN {job_execution} j ON j.id = s.job_execution_id `
+	selectPlacedChild = `SELECT {job_execution}.id AS child, {job_execution}.epoch, {job_execution}.id AS execution, job_name AS name, p.wants, p.state, p.worker, p.attempt,
+		{job_execution}.created_at AS since, parent_id AS parent FROM {placement} p JOIN {job_execution} ON {job_execution}.id = p.child_id `
+	// waitingPart and waitingChild are the conditions that placed work waits for a worker.
+	waitingPart  = `s.` + openStep + ` AND (s.owner = '' OR s.lease_until <= {now}) AND j.active = 1 AND NOT j.stop_requested`
+	waitingChild = `owner = '' AND active = 1 AND status IN ('PARKED', 'STOPPING') AND NOT stop_requested AND NOT ` + waits
+)
+
+func (r *Repository) placed(ctx context.Context, text string, args ...any) ([]core.Placed, error) {
+	var rows []placedRow
+	if err := r.store.scan(ctx, &rows, text, args...); err != nil {
+		return nil, fmt.Errorf("look for work with a placement: %w", err)
+	}
+	list := make([]core.Placed, len(rows))
+	for i, row := range rows {
+		on, err := core.ParsePlacement(row.Wants)
+		if err != nil {
+			return nil, fmt.Errorf("the stored placement of %s of job execution %d: %w", row.Name, row.Execution, err)
+		}
+		list[i] = core.Placed{
+			Kind: core.PlacedPart, ID: row.Part, Name: row.Name, Execution: row.Execution, Epoch: row.Epoch, On: on, State: row.State, Worker: row.Worker,
+			Attempt: row.Attempt, Priority: defaultPriority, Since: row.Since.Time,
+		}
+		if row.Part == 0 {
+			list[i].Kind, list[i].ID = core.PlacedExecution, row.Child
+		}
+		if row.Parent != nil {
+			list[i].Parent = *row.Parent
+		}
+	}
+	return list, nil
+}
+
+// defaultPriority is that of tasks which say none: parts and executions are in line with them.
+const defaultPriority = 2
+
+// Unassigned implements core.Places.
+func (r *Repository) Unassigned(ctx context.Context, room func(core.PlacedClass) core.Room) ([]core.Placed, error) {
+	var classes []string
+	if err := r.store.scan(ctx, &classes, "SELECT DISTINCT wants FROM {placement} WHERE state IN ('PENDING', 'ORPHANED')"); err != nil {
+		return nil, fmt.Errorf("look for work with a placement: %w", err)
+	}
+	var all []core.Placed
+	for _, wants := range classes {
+		on, err := core.ParsePlacement(wants)
+		if err != nil {
+			return nil, fmt.Errorf("the stored placement %s: %w", wants, err)
+		}
+		free := room(core.PlacedClass{On: on}).Free
+		if free <= 0 {
+			continue
+		}
+		const which = "WHERE p.state IN ('PENDING', 'ORPHANED') AND p.wants = ? AND "
+		children, err := r.placed(ctx, selectPlacedChild+which+waitingChild+" ORDER BY p.id LIMIT ?", wants, free)
+		if err != nil {
+			return nil, err
+		}
+		parts, err := r.placed(ctx, selectPlacedPart+which+waitingPart+" ORDER BY p.id LIMIT ?", wants, free)
+		if err != nil {
+			return nil, err
+		}
+		all = append(append(all, children...), parts...)
+	}
+	return all, nil
+}
+
+// led is the condition that the leader of an epoch leads. Its transaction has read that with a lock.
+func (r *Repository) led(epoch int64) guarded.Condition {
+	return guarded.Condition{SQL: r.store.sql("EXISTS (SELECT 1 FROM {leader} WHERE epoch = ?)"), Args: []any{epoch}}
+}
+
+// AssignPlaced implements core.Places. It raises the epoch of the work, so that its deliveries to another worker find nothing.
+func (r *Repository) AssignPlaced(ctx context.Context, work core.Placed, worker string, leader int64) (int64, error) {
+	skip := ""
+	if r.store.db.Dialect() == tx.Postgres {
+		skip = " FOR NO KEY UPDATE SKIP LOCKED"
+	}
+	var text, column string
+	switch work.Kind {
+	case core.PlacedTask:
+		return 0, nil
+	case core.PlacedPart:
+		column = "part_id"
+		text = `UPDATE {step_execution} SET epoch = epoch + 1 WHERE id = (SELECT id FROM {step_execution} WHERE id = ? AND epoch = ? AND ` + openStep + `
+			AND (owner = '' OR lease_until <= {now})` + skip + `) RETURNING epoch`
+	case core.PlacedExecution:
+		column = "child_id"
+		text = `UPDATE {job_execution} SET epoch = epoch + 1 WHERE id = (SELECT id FROM {job_execution} WHERE id = ? AND epoch = ? AND owner = '' AND active = 1` + skip + `) RETURNING epoch`
+	}
+	var epoch int64
+	err := r.store.transact(ctx, func(ctx context.Context) error {
+		var epochs []int64
+		if err := r.store.scan(ctx, &epochs, text, work.ID, work.Epoch); err != nil || len(epochs) == 0 {
+			return err
+		}
+		moved, err := r.placements().MoveAll(ctx, guarded.Bulk{
+			Move: core.MovePlaceAssign, Limit: 1, Trigger: "leader", Where: []guarded.Condition{{SQL: column + " = ?", Args: []any{work.ID}}, r.led(leader)},
+			Set: []guarded.Assignment{
+				guarded.Set("worker", worker), guarded.Set("leader_epoch", leader), guarded.SetSQL("attempt", "attempt + 1"), guarded.SetSQL("assigned_at", r.store.sql("{now}")),
+			},
+		})
+		if err == nil && len(moved) > 0 {
+			epoch = epochs[0]
+		}
+		return err
+	})
+	if err != nil {
+		return 0, fmt.Errorf("assign %s %d to worker %s: %w", work.Kind, work.ID, worker, err)
+	}
+	return epoch, nil
+}
+
+// OrphanPlaced implements core.Places. It makes the move return, too.
+func (r *Repository) OrphanPlaced(ctx context.Context, after time.Duration, leader int64, limit int) (int, error) {
+	table := r.placements()
+	returned := r.store.sql(`(EXISTS (SELECT 1 FROM {step_execution} s JOIN {job_execution} j ON j.id = s.job_execution_id WHERE s.id = part_id AND ` + waitingPart + `)
+		OR EXISTS (SELECT 1 FROM {job_execution} WHERE id = child_id AND ` + waitingChild + `))`)
+	gone := r.store.sql(`assigned_at <= {later} AND NOT EXISTS
+		(SELECT 1 FROM {worker} w WHERE w.name = worker AND w.left_at IS NULL AND w.draining_at IS NULL AND w.lease_until >= {now})`)
+	n := 0
+	for _, move := range []struct {
+		name  string
+		where guarded.Condition
+		set   []guarded.Assignment
+	}{
+		{core.MovePlaceReturn, guarded.Condition{SQL: returned}, nil},
+		{core.MovePlaceOrphan, guarded.Condition{SQL: gone, Args: []any{-after.Microseconds()}}, []guarded.Assignment{guarded.Set("leader_epoch", leader)}},
+	} {
+		moved, err := table.MoveAll(ctx, guarded.Bulk{Move: move.name, Limit: limit, Trigger: "leader", Where: []guarded.Condition{move.where, r.led(leader)}, Set: move.set})
+		if err != nil {
+			return 0, err
+		}
+		n = max(n, len(moved))
+	}
+	return n, nil
+}
+
+// EndPlaced implements core.Places.
+func (r *Repository) EndPlaced(ctx context.Context, leader int64, limit int) (int, error) {
+	over := r.store.sql("NOT EXISTS (SELECT 1 FROM {step_execution} WHERE id = part_id AND " + openStep + ") AND NOT EXISTS (SELECT 1 FROM {job_execution} WHERE id = child_id AND active = 1)")
+	moved, err := r.placements().MoveAll(ctx, guarded.Bulk{Move: core.MovePlaceEnd, Limit: limit, Trigger: "leader", Where: []guarded.Condition{{SQL: over}, r.led(leader)}})
+	return len(moved), err
+}
+
+// AssignedTo implements core.Places.
+func (r *Repository) AssignedTo(ctx context.Context, worker string, limit int) ([]core.Placed, error) {
+	var some []int64
+	err := r.store.scan(ctx, &some, "SELECT id FROM {placement} WHERE state = 'ASSIGNED' AND worker = ? LIMIT 1", worker)
+	if err != nil || len(some) == 0 { // as nearly always
+		return nil, err
+	}
+	const which = "WHERE p.state = 'ASSIGNED' AND p.worker = ? "
+	children, err := r.placed(ctx, selectPlacedChild+which+"ORDER BY p.id LIMIT ?", worker, limit)
+	if err != nil {
+		return nil, err
+	}
+	parts, err := r.placed(ctx, selectPlacedPart+which+"ORDER BY p.id LIMIT ?", worker, limit)
+	return append(children, parts...), err
+}
+
+// LoadOf implements core.Places: parts that workers have, what they were assigned, and executions with a placement that they
+// continue.
+func (r *Repository) LoadOf(ctx context.Context, loads map[string]int) error {
+	var rows []struct {
+		Worker string
+		N      int
+	}
+	err := r.store.scan(ctx, &rows, `SELECT w.name AS worker, count(*) AS n FROM {worker} w JOIN {step_execution} s ON s.owner = w.owner
+			WHERE w.owner <> '' AND w.left_at IS NULL AND w.lease_until >= {now} AND s.manager_id IS NOT NULL AND s.`+openStep+` GROUP BY w.name
+		UNION ALL SELECT p.worker, count(*) FROM {placement} p WHERE p.state = 'ASSIGNED' GROUP BY p.worker
+		UNION ALL SELECT p.worker, count(*) FROM {placement} p JOIN {job_execution} j ON j.id = p.child_id WHERE p.state = 'RUNNING' AND p.worker <> '' AND j.active = 1 AND j.owner <> '' GROUP BY p.worker`)
+	if err != nil {
+		return fmt.Errorf("count what workers have: %w", err)
+	}
+	for _, row := range rows {
+		loads[row.Worker] += row.N
+	}
+	return nil
+}
+
+// PlacedOf returns work with a placement that no worker has begun: parts and child jobs of executions, and the executions
+// themselves.
+func (r *Repository) PlacedOf(ctx context.Context, ids ...core.JobExecutionID) ([]core.Placed, error) {
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	const which = "WHERE p.state IN ('PENDING', 'ASSIGNED', 'ORPHANED') AND "
+	children, err := r.placed(ctx, selectPlacedChild+which+"active = 1 AND ({job_execution}.id IN ? OR parent_id IN ?) ORDER BY p.id LIMIT ?", ids, ids, mostPlaced)
+	if err != nil {
+		return nil, err
+	}
+	parts, err := r.placed(ctx, selectPlacedPart+which+"s."+openStep+" AND s.job_execution_id IN ? ORDER BY p.id LIMIT ?", ids, mostPlaced)
+	return append(children, parts...), err
+}
+
+// mostPlaced bounds what PlacedOf reads.
+const mostPlaced = 1000

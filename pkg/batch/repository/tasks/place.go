@@ -1,0 +1,128 @@
+package tasks
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/surfin-batch/surfin/internal/gormtx"
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/task"
+	"github.com/surfin-batch/surfin/pkg/batch/guard"
+)
+
+// placedRow is a task with its placement.
+type placedRow struct {
+	ID, Epoch                            int64
+	Type, State, Worker, Decider, Wanted string
+	Attempt, Priority                    int
+	CreatedAt                            gormtx.Instant
+}
+
+const selectPlaced = `SELECT t.id, t.epoch, t.type, t.state, t.worker, g.decider, t.placement AS wanted, t.attempt, t.priority, t.created_at
+	FROM {task} t JOIN {task_group} g ON g.id = t.group_id `
+
+func (r *Repository) placed(ctx context.Context, where string, args ...any) ([]core.Placed, error) {
+	var rows []placedRow
+	if err := r.scan(ctx, &rows, selectPlaced+where, args...); err != nil {
+		return nil, fmt.Errorf("look for tasks with a placement: %w", err)
+	}
+	list := make([]core.Placed, len(rows))
+	for i, row := range rows {
+		on, err := core.ParsePlacement(row.Wanted)
+		if err != nil {
+			return nil, fmt.Errorf("the stored placement of task %d: %w", row.ID, err)
+		}
+		list[i] = core.Placed{
+			Kind: core.PlacedTask, ID: row.ID, Epoch: row.Epoch, On: on, State: row.State, Worker: row.Worker, Attempt: row.Attempt,
+			Type: row.Type, Decider: row.Decider, Priority: row.Priority, Since: row.CreatedAt.Time,
+		}
+	}
+	return list, nil
+}
+
+// Unassigned implements core.Places: one statement finds the classes, and one more reads the tasks of each class that
+// workers have room for.
+func (r *Repository) Unassigned(ctx context.Context, room func(core.PlacedClass) core.Room) ([]core.Placed, error) {
+	var classes []struct{ Placement, Type string }
+	err := r.scan(ctx, &classes, "SELECT DISTINCT placement, type FROM {task} WHERE state IN ('PENDING', 'ORPHANED') AND placement <> ''")
+	if err != nil {
+		return nil, fmt.Errorf("look for tasks with a placement: %w", err)
+	}
+	var all []core.Placed
+	for _, c := range classes {
+		on, err := core.ParsePlacement(c.Placement)
+		if err != nil {
+			return nil, fmt.Errorf("the stored placement %s: %w", c.Placement, err)
+		}
+		has := room(core.PlacedClass{On: on, Type: c.Type})
+		if has.Free <= 0 {
+			continue
+		}
+		known, names := decidable("g.decider", has.Deciders)
+		list, err := r.placed(ctx, `WHERE t.state IN ('PENDING', 'ORPHANED') AND t.placement <> '' AND t.placement = ? AND t.type = ? AND (t.next_run_at IS NULL OR t.next_run_at <= {now})
+			AND `+known+` ORDER BY t.priority, t.id LIMIT ?`, append(append([]any{c.Placement, c.Type}, names...), has.Free)...)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, list...)
+	}
+	return all, nil
+}
+
+// led is the condition that the leader of an epoch leads. Its transaction has read that with a lock (Fence).
+func (r *Repository) led(epoch int64) guard.Condition {
+	return guard.Condition{SQL: r.sql("EXISTS (SELECT 1 FROM {leader} WHERE epoch = ?)"), Args: []any{epoch}, Reason: "another process leads", Owner: true}
+}
+
+// AssignPlaced implements core.Places: it makes MoveAssign.
+func (r *Repository) AssignPlaced(ctx context.Context, work core.Placed, worker string, leader int64) (int64, error) {
+	moved, err := r.tasks.Move(ctx, guard.Request{
+		ID: work.ID, Move: task.MoveAssign, Race: true, Epoch: work.Epoch, Trigger: "leader",
+		Where: append(r.claimable(), r.led(leader), guard.Condition{SQL: "placement <> ''", Reason: "any worker claims it"}),
+		Set:   append(r.assigning(worker), guard.Set("leader_epoch", leader), r.now("updated_at")),
+	})
+	if _, refused := errors.AsType[*core.TransitionError](err); refused || err == nil && moved.Answer != core.Applied {
+		return 0, nil
+	}
+	return moved.Epoch, err
+}
+
+// OrphanPlaced implements core.Places: it makes MoveOrphan.
+func (r *Repository) OrphanPlaced(ctx context.Context, after time.Duration, leader int64, limit int) (int, error) {
+	gone := guard.Condition{
+		SQL: r.sql(`assigned_at <= {later} AND NOT EXISTS
+			(SELECT 1 FROM {worker} w WHERE w.name = {task}.worker AND w.left_at IS NULL AND w.draining_at IS NULL AND w.lease_until >= {now})`),
+		Args: []any{-after.Microseconds()},
+	}
+	moved, err := r.tasks.MoveAll(ctx, guard.Bulk{
+		Move: task.MoveOrphan, Where: []guard.Condition{gone, r.led(leader)}, Limit: limit, Set: append(r.delivering(), guard.Set("leader_epoch", leader)),
+	})
+	return len(moved), err
+}
+
+// EndPlaced implements core.Places: the state of a task says that it is over.
+func (r *Repository) EndPlaced(context.Context, int64, int) (int, error) { return 0, nil }
+
+// AssignedTo implements core.Places.
+func (r *Repository) AssignedTo(ctx context.Context, worker string, limit int) ([]core.Placed, error) {
+	return r.placed(ctx, "WHERE t.worker = ? AND t.state = 'ASSIGNED' ORDER BY t.priority, t.id LIMIT ?", worker, limit)
+}
+
+// LoadOf implements core.Places.
+func (r *Repository) LoadOf(ctx context.Context, loads map[string]int) error {
+	var rows []struct {
+		Worker string
+		N      int
+	}
+	err := r.scan(ctx, &rows, `SELECT worker, count(*) AS n FROM {task} WHERE state IN ('ASSIGNED', 'RUNNING') GROUP BY worker
+		UNION ALL SELECT name, resuming FROM {worker} WHERE resuming > 0 AND left_at IS NULL AND lease_until >= {now}`)
+	if err != nil {
+		return fmt.Errorf("count what workers execute: %w", err)
+	}
+	for _, row := range rows {
+		loads[row.Worker] += row.N
+	}
+	return nil
+}

@@ -1,0 +1,120 @@
+package tasks_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/task"
+)
+
+// lead makes a leader, and returns its epoch.
+func (s *scene) lead() int64 {
+	s.Helper()
+	epoch, leads, err := s.Lead(s.Context(), "leader", time.Hour)
+	require.NoError(s, err)
+	require.True(s, leads)
+	return epoch
+}
+
+// placed submits a task with a placement: nothing delivers it before it is assigned.
+func (s *scene) placed(spec task.Spec) task.Delivery {
+	s.Helper()
+	spec.Type, spec.On = "work", &core.Placement{Labels: map[string]string{"disk": "eu1"}}
+	done, waiting := s.submit(task.Submission{Tasks: []task.Spec{spec}})
+	require.Empty(s, waiting)
+	return task.Delivery{ID: done.Tasks[0], Epoch: 1, Type: spec.Type}
+}
+
+func (s *scene) assign(d task.Delivery, worker string, leader int64) {
+	s.Helper()
+	epoch, err := s.AssignPlaced(s.Context(), core.Placed{Kind: core.PlacedTask, ID: int64(d.ID), Epoch: d.Epoch}, worker, leader)
+	require.NoError(s, err)
+	require.Equal(s, d.Epoch, epoch)
+}
+
+// A task that a worker has, and does not start, goes to another one when that worker is
+// gone (source 004).
+func TestAnAssignedTaskOfALostWorkerIsOrphaned(t *testing.T) {
+	each(t, func(s *scene) {
+		leader := s.lead()
+		d := s.placed(task.Spec{})
+		a := worker("a")
+		_, err := s.Heartbeat(s.Context(), a, nil)
+		require.NoError(s, err)
+		s.assign(d, "a", leader)
+		orphaned := func(after time.Duration) int {
+			n, err := s.OrphanPlaced(s.Context(), after, leader, 10)
+			require.NoError(s, err)
+			return n
+		}
+		require.Zero(s, orphaned(0), "its worker lives")
+		_, _, err = s.Start(s.Context(), d, worker("b"))
+		require.ErrorIs(s, err, core.ErrLostOwner, "b has no right to start it")
+		require.NoError(s, s.Leave(s.Context(), "a"))
+		require.Zero(s, orphaned(time.Hour), "it was assigned just now")
+		n, err := s.OrphanPlaced(s.Context(), 0, leader-1, 10)
+		require.NoError(s, err)
+		require.Zero(s, n, "another process leads")
+		require.Equal(s, 1, orphaned(0))
+		_, _, err = s.Start(s.Context(), d, a)
+		require.ErrorIs(s, err, core.ErrLostOwner)
+		t, err := s.Task(s.Context(), d.ID)
+		require.NoError(s, err)
+		require.Equal(s, task.Orphaned, t.State)
+		require.Empty(s, t.Worker)
+		again := task.Delivery{ID: d.ID, Epoch: t.Epoch}
+		_, _, err = s.Claim(s.Context(), again, worker("b"))
+		require.ErrorContains(s, err, "the leader assigns it", "a worker takes no work with a placement by itself")
+		s.assign(again, "b", leader)
+		c, answer, err := s.Start(s.Context(), again, worker("b"))
+		require.NoError(s, err)
+		require.Equal(s, core.Applied, answer)
+		require.Equal(s, []int{2, 1}, []int{c.Task.Attempt, c.Task.Attempts}, "orphaning alone kills no task")
+		workers, err := s.Workers(s.Context())
+		require.NoError(s, err)
+		require.Equal(s, "GONE", workers[0].State)
+	})
+}
+
+// A task with a placement that is asked to stop, or is not due, is not assigned, and each class gets what room says.
+func TestTheLeaderIsGivenWhatWorkersHaveRoomFor(t *testing.T) {
+	each(t, func(s *scene) {
+		leader := s.lead()
+		for range 3 {
+			s.placed(task.Spec{})
+		}
+		s.placed(task.Spec{Delay: time.Hour})
+		s.one(task.Spec{}, task.Budget{})
+		unassigned := func(free int) []core.Placed {
+			list, err := s.Unassigned(s.Context(), func(c core.PlacedClass) core.Room {
+				require.Equal(s, core.PlacedClass{On: core.Placement{Labels: map[string]string{"disk": "eu1"}}, Type: "work"}, c)
+				return core.Room{Free: free}
+			})
+			require.NoError(s, err)
+			return list
+		}
+		require.Empty(s, unassigned(0))
+		require.Len(s, unassigned(2), 2)
+		require.Len(s, unassigned(9), 3, "the delayed one is not due, and one has no placement")
+		first := unassigned(1)[0]
+		epoch, err := s.AssignPlaced(s.Context(), first, "a", leader-1)
+		require.NoError(s, err)
+		require.Zero(s, epoch, "another process leads")
+		epoch, err = s.AssignPlaced(s.Context(), first, "a", leader)
+		require.NoError(s, err)
+		require.Equal(s, first.Epoch, epoch)
+		epoch, err = s.AssignPlaced(s.Context(), first, "b", leader)
+		require.NoError(s, err)
+		require.Zero(s, epoch, "a has it")
+		require.Len(s, unassigned(9), 2)
+		mine, err := s.AssignedTo(s.Context(), "a", 10)
+		require.NoError(s, err)
+		require.Len(s, mine, 1)
+		loads := map[string]int{}
+		require.NoError(s, s.LoadOf(s.Context(), loads))
+		require.Equal(s, map[string]int{"a": 1}, loads)
+	})
+}

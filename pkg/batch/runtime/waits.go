@@ -1,0 +1,69 @@
+package runtime
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/task"
+)
+
+// Waits returns why tasks with a placement are not executed yet, by their ids (rule PL5). It asks the database only if
+// there are such tasks.
+func (s *TaskService) Waits(ctx context.Context, tasks []task.Task) (map[task.ID]string, error) {
+	var workers []task.Worker
+	var leads bool
+	waits := map[task.ID]string{}
+	for _, t := range tasks {
+		if t.Spec.On == nil || t.State != task.Pending && t.State != task.Orphaned && t.State != task.Assigned {
+			continue
+		}
+		if workers == nil {
+			var err error
+			if workers, leads, err = s.LoadedWorkers(ctx); err != nil {
+				return nil, err
+			}
+		}
+		waits[t.ID] = task.WaitsFor(core.Placed{Kind: core.PlacedTask, On: *t.Spec.On, State: string(t.State), Worker: t.Worker, Type: t.Spec.Type}, workers, leads)
+	}
+	return waits, nil
+}
+
+// LoadedWorkers returns the workers with the slots that they use, and whether a process leads.
+func (s *TaskService) LoadedWorkers(ctx context.Context) (workers []task.Worker, leads bool, err error) {
+	workers, err = Loaded(ctx, s.repository.Workers, s.places)
+	if err != nil {
+		return nil, false, refusalOf(err)
+	}
+	if s.leader == nil {
+		return append([]task.Worker{}, workers...), true, nil
+	}
+	leader, err := s.leader(ctx)
+	return append([]task.Worker{}, workers...), leader != nil && leader.Leading, refusalOf(err)
+}
+
+// placementWarnings adds the placements of a submission that no live worker fits.
+func (s *TaskService) placementWarnings(ctx context.Context, sub task.Submission, list []string) ([]string, error) {
+	var workers []task.Worker
+	var warned []string
+	for i, spec := range sub.Tasks {
+		class := spec.On.Stored() + spec.Type
+		if spec.On == nil || slices.Contains(warned, class) {
+			continue
+		}
+		warned = append(warned, class)
+		if workers == nil {
+			found, err := s.repository.Workers(ctx)
+			if err != nil {
+				return nil, err
+			}
+			workers = append([]task.Worker{}, found...)
+		}
+		p := core.Placed{Kind: core.PlacedTask, On: *spec.On, State: core.PlacePending, Type: spec.Type, Decider: sub.Decider}
+		if !slices.ContainsFunc(workers, func(w task.Worker) bool { return w.MayDo(p) }) {
+			list = append(list, fmt.Sprintf("tasks[%d]: %s", i, task.WaitsFor(p, workers, true)))
+		}
+	}
+	return list, nil
+}

@@ -39,6 +39,6 @@ func ExampleMigrationTasklet() {
 	var tasklet *migration.MigrationTasklet
 	tasklet, err := migration.New(provider, []migration.Source{source}, migration.Config{Source: "shop"})
 	var step core.Tasklet = tasklet
-	fmt.Println(step != nil, err)
-	// Output: true <nil>
+	fmt.Printf("%T %v\n", step, err)
+	// Output: *migration.MigrationTasklet <nil>
 }

@@ -168,7 +168,7 @@ func MoveLogs(settings task.Settings, logs task.Logs, to task.LogStore, every ti
 // says. Each of the purges deletes one batch, and reports whether more
 // may be there.
 func PurgeOld(settings task.Settings, setting string, every time.Duration, purges ...func(ctx context.Context, age time.Duration) (more bool, err error)) Duty {
-	return Duty{Name: "purge by "+setting, Every: every, Do: func(ctx context.Context) (bool, error) {
+	return Duty{Name: "purge by " + setting, Every: every, Do: func(ctx context.Context) (bool, error) {
 		list, err := settings.Settings(ctx)
 		days := task.SettingIn(list, setting)
 		if err != nil || days == 0 {

@@ -1,6 +1,7 @@
 package acceptance
 
 import (
+	"net/http"
 	"strings"
 	"syscall"
 	"testing"
@@ -26,4 +27,47 @@ func TestARunWithoutAWorkerSaysWhatItWaitsFor(t *testing.T) {
 	require.Equal(t, 1, strings.Count(out, says), out)
 	worker.signal(syscall.SIGTERM)
 	_, _ = worker.wait()
+}
+
+// Rule S8: the answers of the API about work that workers begin say that none is alive.
+func TestTheAPISaysThatNoWorkerIsAlive(t *testing.T) {
+	t.Parallel()
+	const says = "no worker is alive: "
+	inTurn(t, 1, func(t *testing.T, url string) {
+		t.Parallel()
+		s := newScene(t, url, map[string]string{"jobs/tick.yaml": "job: tick\nschedule: {cron: \"0 3 1 1 *\"}\nflow:\n- step: one\n  tasklet: {sql: create table ran (id int)}\n"})
+		s.env = []string{"SURFIN_API_OPERATOR_TOKENS_CI=" + serveToken}
+		server := s.serve("--jobs", "jobs")
+		require.NotContains(t, server.get(serveToken, "/v1/definitions"), says, "nothing is registered")
+		require.Contains(t, s.said("register", "jobs/tick.yaml"), says)
+		answers := func() (all []string) {
+			for path, body := range map[string]string{
+				"/v1/definitions/tick/enable": "", "/v1/tasks": `{"type": "http_request", "delay": "1h", "payload": {"url": "http://127.0.0.1:1/"}}`,
+				"/v1/groups": `{"type": "http_request", "tasks": [{"delay": "1h"}]}`,
+			} {
+				status, answer := server.post(path, "", body)
+				require.Equal(t, http.StatusOK, status, "%v", answer)
+				warnings := ""
+				if list, ok := answer["warnings"].([]any); ok {
+					for _, w := range list {
+						warnings += w.(string) + "\n"
+					}
+				}
+				all = append(all, path+" "+warnings)
+			}
+			return append(all, server.get(serveToken, "/v1/definitions"), server.get(serveToken, "/v1/schedules"))
+		}
+		for _, answer := range answers() {
+			require.Contains(t, answer, says)
+		}
+		worker := s.worker()
+		worker.await("waiting for work")
+		for _, answer := range answers() {
+			require.NotContains(t, answer, says)
+		}
+		for _, p := range []*process{worker, server.process} {
+			p.signal(syscall.SIGTERM)
+			_, _ = p.wait()
+		}
+	})
 }

@@ -92,7 +92,8 @@ func (a *App) leader(config runtime.Config, name string) (*runtime.Leader, error
 	}
 	duties = append(duties, runtime.MoveLogs(t.Repository, t.Repository, store, lookForLogs))
 	duties = append(duties, runtime.MissingDeciders(t.Repository, a.parts.Observer, lookForDeciders))
-	duties = append(duties, runtime.PurgeOld(t.Repository, lookForOld, a.purgeJobs, a.purgeTasks, a.purgeEvents))
+	duties = append(duties, runtime.PurgeOld(t.Repository, task.HistoryRetention, lookForOld, a.purgeJobs, a.purgeTasks, a.purgeEvents),
+		runtime.PurgeOld(t.Repository, task.AuditRetention, lookForOld, a.purgeActs))
 	c := runtime.LeaderConfig{
 		Leadership: t.Repository, Database: t.Database, Holder: name, Lease: config.Lease, Heartbeat: config.Heartbeat,
 	}
@@ -161,17 +162,25 @@ const purgeBatch = 100
 
 // The purges of the leader. Executions go first, so that the tasks of their steps can follow.
 
+// inTheAudit is the leader's name there.
+const inTheAudit = "leader"
+
+func (a *App) purgeActs(ctx context.Context, age time.Duration) (more bool, err error) {
+	return a.Service.PurgeActs(ctx, age, 10*purgeBatch)
+}
+
 func (a *App) purgeJobs(ctx context.Context, age time.Duration) (more bool, err error) {
+	ctx = core.WithActor(ctx, inTheAudit)
 	purged, err := a.Service.Purge(ctx, operator.PurgeRequest{EndedBefore: time.Now().Add(-age), Batches: 1})
 	return purged.Executions > 0, err
 }
 
 func (a *App) purgeTasks(ctx context.Context, age time.Duration) (more bool, err error) {
-	n, err := a.parts.Tasks.Repository.PurgeTasks(ctx, age, purgeBatch, operator.CurrentActor())
+	n, err := a.parts.Tasks.Repository.PurgeTasks(ctx, age, purgeBatch, inTheAudit)
 	return n == purgeBatch, err
 }
 
 func (a *App) purgeEvents(ctx context.Context, age time.Duration) (more bool, err error) {
-	n, err := a.parts.Tasks.Events.Purge(ctx, age, purgeBatch, operator.CurrentActor())
+	n, err := a.parts.Tasks.Events.Purge(ctx, age, purgeBatch, inTheAudit)
 	return n == purgeBatch, err
 }

@@ -136,7 +136,7 @@ func (b *Events) Purge(ctx context.Context, age time.Duration, limit int, actor 
 
 // noted writes to the audit what was done to events.
 func (b *Events) noted(ctx context.Context, act, actor, detail string) error {
-	_, err := tx.ConnOf(ctx, b.db).ExecContext(ctx, b.sql("INSERT INTO {audit} (at, task_id, act, actor, detail) VALUES ({now}, 0, ?, ?, ?)"), act, actor, detail)
+	_, err := tx.ConnOf(ctx, b.db).ExecContext(ctx, b.sql("INSERT INTO {audit} (at, task_id, act, actor, detail, verb, person) VALUES ({now}, 0, ?, ?, ?, ?, ?)"), act, actor, detail, act, actor)
 	return err
 }
 

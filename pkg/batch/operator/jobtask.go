@@ -127,6 +127,7 @@ func (h jobHandler) inTurn(ctx context.Context, t task.Task, asked JobTask) erro
 // begin launches what the task asks for. Where the task has an execution that is over, and
 // this is its first look in this attempt, it is restarted, unless it is complete.
 func (h jobHandler) begin(ctx context.Context, t task.Task, asked JobTask, first bool) (*Running, *core.JobExecution, error) {
+	ctx = core.WithActor(ctx, fmt.Sprintf("task %d", t.ID)) // whose submission says who asked for it
 	last, err := h.last(ctx, t.ID)
 	behind := false
 	if err == nil {

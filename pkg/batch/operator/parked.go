@@ -119,7 +119,7 @@ func isParked(e *core.JobExecution) bool { return e.Owner == core.Owner{} && !e.
 // start launches a job. An attempt of the instance that is parked and asked to stop is
 // ended first, where no worker has a partition of it.
 func (s *Service) start(ctx context.Context, l *launch) (*job.Running, error) {
-	l.options.Actor = namedActor(ctx)
+	l.options.Actor = s.actor(ctx)
 	launcher := s.config.Launcher.With(l.options)
 	started, err := launcher.Start(ctx, l.job, l.params)
 	running, refused := errors.AsType[*core.AlreadyRunningError](err)

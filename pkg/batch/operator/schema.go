@@ -1,6 +1,7 @@
 package operator
 
 import (
+	"cmp"
 	"context"
 	"errors"
 
@@ -16,7 +17,9 @@ func (s *Service) Prepare(ctx context.Context) error {
 	}
 	err := core.Patiently(ctx, s.config.Schema.CheckSchema)
 	if errors.Is(err, core.ErrSchemaMissing) && s.migrates() {
-		err = s.config.Schema.Migrate(ctx)
+		if err = s.config.Schema.Migrate(ctx); err == nil {
+			err = s.noteMigration(ctx, "")
+		}
 	}
 	if errors.Is(err, core.ErrSchemaMissing) {
 		err = &Refusal{Reason: ReasonSchema, Err: err, Actions: []Action{{Kind: ActMigrate}}}
@@ -57,5 +60,16 @@ func (s *Service) Migrate(ctx context.Context, database string) (changed bool, e
 	if err := check(ctx); !errors.Is(err, core.ErrSchemaMissing) {
 		return false, err
 	}
-	return true, migrate(ctx)
+	if err := migrate(ctx); err != nil {
+		return true, err
+	}
+	return true, s.noteMigration(ctx, database)
+}
+
+// noteMigration notes a migration in the audit, behind it: a migration makes transactions of its own.
+func (s *Service) noteMigration(ctx context.Context, database string) error {
+	if s.config.Acts == nil || s.config.Schema.CheckSchema(ctx) != nil {
+		return nil // there is no audit yet
+	}
+	return s.config.Acts.NoteAct(ctx, core.VerbMigrate, s.actor(ctx), "tables in database "+cmp.Or(database, s.config.Database))
 }

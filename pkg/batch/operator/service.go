@@ -64,6 +64,9 @@ type Config struct {
 	// Figures reads numbers of the history for metrics; nil: there are none.
 	Figures FiguresSource
 
+	// Acts is the audit of what was done; nil: there is none to list.
+	Acts core.Acts
+
 	// Actor is who acts, for the audit; empty: the user and the host.
 	Actor string
 	// Dead reports whether an owner is known to be dead; nil: job.DeadOwner.

@@ -62,7 +62,7 @@ func (r *Repository) Register(ctx context.Context, d task.Definition, actor stri
 			if err := r.storeDefinition(ctx, before, row); err != nil {
 				return err
 			}
-			return r.auditDefinition(ctx, actRegister, actor, d.Name+" "+row.Version)
+			return r.auditDefinition(ctx, actRegister, actor, d.Name, d.Name+" "+row.Version)
 		})
 		if dberr.IsUniqueViolation(err) && tries < maxTries {
 			continue // another process registered the name at this very moment
@@ -172,7 +172,7 @@ func (r *Repository) EnableDefinition(ctx context.Context, name string, enabled 
 		if changed = done.RowsAffected > 0; done.Error != nil || !changed {
 			return done.Error
 		}
-		return r.auditDefinition(ctx, act, actor, name)
+		return r.auditDefinition(ctx, act, actor, name, name)
 	})
 	if err != nil {
 		return task.Definition{}, false, fmt.Errorf("%s the schedule of job %s: %w", act, name, err)
@@ -191,7 +191,7 @@ func (r *Repository) Unregister(ctx context.Context, name, actor string) error {
 		if done.RowsAffected == 0 {
 			return core.ErrNotFound
 		}
-		return r.auditDefinition(ctx, actUnregister, actor, name)
+		return r.auditDefinition(ctx, actUnregister, actor, name, name)
 	})
 	if err != nil {
 		return fmt.Errorf("unregister job %s: %w", name, err)
@@ -207,7 +207,7 @@ func (r *Repository) Advance(ctx context.Context, d task.Definition, until time.
 		return false, fmt.Errorf("advance the schedule of job %s: %w", d.Name, done.Error)
 	}
 	if done.RowsAffected > 0 && note != "" {
-		return true, r.auditDefinition(ctx, actLeaveOut, "scheduler", d.Name+": "+note)
+		return true, r.auditDefinition(ctx, actLeaveOut, "scheduler", d.Name, d.Name+": "+note)
 	}
 	return done.RowsAffected > 0, nil
 }
@@ -222,8 +222,8 @@ func (r *Repository) Now(ctx context.Context) (time.Time, error) {
 }
 
 // auditDefinition stores an audit row that is about no execution.
-func (r *Repository) auditDefinition(ctx context.Context, act, actor, detail string) error {
-	return r.store.session(ctx).Create(&audit{At: clock(0), Act: act, Actor: actor, Detail: detail}).Error
+func (r *Repository) auditDefinition(ctx context.Context, act, actor, job, detail string) error {
+	return r.store.session(ctx).Create(&audit{At: clock(0), Act: act, Actor: actor, Detail: detail, Verb: act, Person: actor, JobName: job}).Error
 }
 
 func definitionRow(d task.Definition) (*jobDefinition, error) {

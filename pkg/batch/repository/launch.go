@@ -382,6 +382,9 @@ func (l *launch) insert(ctx context.Context) error {
 	if l.req.Actor != "" {
 		launched.Detail = storable("for " + l.req.Actor)
 	}
+	if l.req.Actor != "" {
+		launched.Verb, launched.Person, launched.JobName = l.verb(), storable(l.req.Actor), l.req.JobName
+	}
 	l.ledger.note(jobMachine, int64(row.ID), launched, actLaunch, core.Move[core.Status]{To: row.Status})
 	exec, err := row.record()
 	exec.Params = row.located(l.req.Params)
@@ -389,6 +392,17 @@ func (l *launch) insert(ctx context.Context) error {
 		return err
 	}
 	return l.repo.announceResume(ctx, row.ID)
+}
+
+// verb is what the launch is to the person who asked for it.
+func (l *launch) verb() string {
+	switch {
+	case l.req.RedriveOf != 0:
+		return core.VerbRedrive
+	case l.launched.Previous != nil:
+		return core.VerbRestart
+	}
+	return core.VerbRun
 }
 
 // follow takes over what the new execution has from the one before it, if there is one.

@@ -328,8 +328,12 @@ func deletableExecutions(executions []purgeable, statuses []core.Status) []core.
 // audit row for each.
 func (r *Repository) deleteExecutions(ctx context.Context, ids []core.JobExecutionID, actor string) (done core.Purged, err error) {
 	for batch := range slices.Chunk(ids, batchSize) {
-		err := r.store.exec(ctx, `INSERT INTO {audit} (at, act, actor, job_execution_id, from_status, epoch, detail)
-			SELECT {now}, ?, ?, id, status, epoch, job_name FROM {job_execution} WHERE id IN ?`, actPurge, actor, batch).Error
+		err := r.store.exec(ctx, `INSERT INTO {audit} (at, act, actor, job_execution_id, from_status, epoch, detail, verb, person, job_name)
+			SELECT {now}, ?, ?, id, status, epoch, job_name, ?, ?, job_name FROM {job_execution} WHERE id IN ?`, actPurge, actor, core.VerbPurge, actor, batch).Error
+		if err == nil { // what was done to them is found by their job from now on, too
+			err = r.store.exec(ctx, `UPDATE {audit} SET job_name = (SELECT e.job_name FROM {job_execution} e WHERE e.id = {audit}.job_execution_id)
+				WHERE job_execution_id IN ? AND verb <> '' AND job_name = ''`, batch).Error
+		}
 		if err != nil {
 			return done, err
 		}

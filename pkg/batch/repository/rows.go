@@ -138,6 +138,10 @@ type audit struct {
 	ToStatus        core.Status
 	Epoch           int64
 	Detail          string
+	// Verb is what a person, a client or a duty did; '': it is a transition, and not an act (rule OP4).
+	Verb    string
+	Person  string // in whose name
+	JobName string // of an act
 }
 
 // isParked reports whether the execution is active without an owner: it is parked, or was

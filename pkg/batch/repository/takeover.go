@@ -80,6 +80,9 @@ type ledger struct {
 // note remembers an applied transition for the audit and for the observer.
 func (l *ledger) note(machine string, id int64, row audit, act string, move core.Move[core.Status]) {
 	row.At, row.Act, row.Actor, row.ToStatus = clock(0), act, l.actor, move.To
+	if act == actRecover && row.StepExecutionID == 0 {
+		row.Verb, row.Person = core.VerbRecover, l.actor
+	}
 	l.audits = append(l.audits, row)
 	l.events = append(l.events, core.Transitioned{
 		Machine: machine, Move: move.Name, ID: id, To: move.To, Current: row.FromStatus, Answer: core.Applied, Trigger: act,

@@ -391,6 +391,12 @@ func (r *Repository) update(ctx context.Context, m *guardedMove) (*audit, movedR
 	if m.guard != nil {
 		done.Actor = m.guard.owner
 	}
+	switch m.act {
+	case actRequestStop:
+		done.Verb, done.Person = core.VerbStop, m.actor
+	case actAbandon:
+		done.Verb, done.Person = core.VerbAbandon, m.actor
+	}
 	if m.machine == stepMachine {
 		done.StepExecutionID = core.StepExecutionID(m.id)
 	}

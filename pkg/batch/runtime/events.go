@@ -31,7 +31,7 @@ func (s *TaskService) OfferEvent(ctx context.Context, id int64, by By) (*Acted, 
 	if s.events == nil {
 		return nil, errNoEvents
 	}
-	answer, err := s.events.Revive(ctx, id, s.who(by), by.Reason)
+	answer, err := s.events.Revive(ctx, id, s.who(ctx, by), by.Reason)
 	if err != nil {
 		return nil, refusalOf(err)
 	}

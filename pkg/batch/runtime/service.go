@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -79,8 +80,19 @@ const ownKeys = "surfin."
 // Submit stores a group of tasks, which workers execute from then on. It is refused as a
 // whole, with everything that is wrong with any of its tasks. Keys that begin with "surfin."
 // are not for callers.
-func (s *TaskService) Submit(ctx context.Context, sub task.Submission) (*Accepted, error) {
-	return s.submit(ctx, sub, ownKeyed(sub)...)
+//
+// The audit has the submission, in the name of core.ActorOf or of the user.
+func (s *TaskService) Submit(ctx context.Context, sub task.Submission) (accepted *Accepted, err error) {
+	err = s.manager.Do(ctx, tx.Attr{}, func(ctx context.Context) error {
+		if accepted, err = s.submit(ctx, sub, ownKeyed(sub)...); err != nil || accepted.Duplicate {
+			return err
+		}
+		return s.repository.Note(ctx, core.VerbSubmit, s.who(ctx, By{}), fmt.Sprintf("group %d with %d tasks", accepted.Group, len(sub.Tasks)))
+	})
+	if err != nil {
+		return nil, refusalOf(err)
+	}
+	return accepted, nil
 }
 
 // ownKeyed returns what uses the keys of steps and schedules, and their names of queues.
@@ -230,7 +242,7 @@ type Acted struct {
 // next heartbeat.
 func (s *TaskService) Cancel(ctx context.Context, id task.ID, by By) (*Acted, error) {
 	return s.act(ctx, id, func(ctx context.Context) (core.Answer, error) {
-		answer, err := s.repository.Cancel(ctx, id, s.who(by), by.Reason)
+		answer, err := s.repository.Cancel(ctx, id, s.who(ctx, by), by.Reason)
 		if err != nil || answer != core.Applied {
 			return answer, err
 		}
@@ -244,7 +256,7 @@ func (s *TaskService) Cancel(ctx context.Context, id task.ID, by By) (*Acted, er
 
 // CancelGroup cancels what is unfinished of a group. One that is over is refused.
 func (s *TaskService) CancelGroup(ctx context.Context, id task.GroupID, by By) (*Acted, error) {
-	answer, err := s.repository.CancelGroup(ctx, id, s.who(by), by.Reason)
+	answer, err := s.repository.CancelGroup(ctx, id, s.who(ctx, by), by.Reason)
 	if err != nil {
 		return nil, refusalOf(err)
 	}
@@ -255,7 +267,7 @@ func (s *TaskService) CancelGroup(ctx context.Context, id task.GroupID, by By) (
 // canceled because they wait for it. Attempts are counted again, and kept.
 func (s *TaskService) Rerun(ctx context.Context, id task.ID, by By) (*Acted, error) {
 	return s.act(ctx, id, func(ctx context.Context) (core.Answer, error) {
-		answer, waiting, err := s.repository.Rerun(ctx, id, s.who(by), by.Reason)
+		answer, waiting, err := s.repository.Rerun(ctx, id, s.who(ctx, by), by.Reason)
 		if err != nil {
 			return answer, err
 		}
@@ -263,11 +275,8 @@ func (s *TaskService) Rerun(ctx context.Context, id task.ID, by By) (*Acted, err
 	})
 }
 
-func (s *TaskService) who(by By) string {
-	if by.Actor == "" {
-		return s.actor
-	}
-	return by.Actor
+func (s *TaskService) who(ctx context.Context, by By) string {
+	return cmp.Or(by.Actor, core.ActorOf(ctx), s.actor)
 }
 
 // act makes a move and reads what came of it, in one transaction.
@@ -411,7 +420,7 @@ func (s *TaskService) Set(ctx context.Context, name, value string, by By) (*Acte
 	if err := task.CheckSetting(name, value); err == nil && name == task.LogRetention && value != "0" && !s.logs {
 		return nil, refuse(ReasonInvalid, fmt.Errorf("%w: %s would do nothing, since tasks.logs names no folder to which log text moves: set it in the surfin.yaml of the workers and of this command (SURFIN_TASKS_LOGS) first", task.ErrSetting, name))
 	}
-	answer, err := s.settings.Set(ctx, name, value, s.who(by))
+	answer, err := s.settings.Set(ctx, name, value, s.who(ctx, by))
 	switch {
 	case errors.Is(err, task.ErrSetting):
 		return nil, refuse(ReasonInvalid, err)

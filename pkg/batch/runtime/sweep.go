@@ -153,13 +153,13 @@ func MoveLogs(settings task.Settings, logs task.Logs, to task.LogStore, every ti
 	}}
 }
 
-// PurgeOld returns the duty that deletes what has been over for longer than the setting
-// history_retention_days says. Each of the purges deletes one batch, and reports whether more
+// PurgeOld returns the duty that deletes what has been over for longer than a setting in days
+// says. Each of the purges deletes one batch, and reports whether more
 // may be there.
-func PurgeOld(settings task.Settings, every time.Duration, purges ...func(ctx context.Context, age time.Duration) (more bool, err error)) Duty {
-	return Duty{Name: "purge the history", Every: every, Do: func(ctx context.Context) (bool, error) {
+func PurgeOld(settings task.Settings, setting string, every time.Duration, purges ...func(ctx context.Context, age time.Duration) (more bool, err error)) Duty {
+	return Duty{Name: "purge by " + setting, Every: every, Do: func(ctx context.Context) (bool, error) {
 		list, err := settings.Settings(ctx)
-		days := task.SettingIn(list, task.HistoryRetention)
+		days := task.SettingIn(list, setting)
 		if err != nil || days == 0 {
 			return false, err
 		}

@@ -119,6 +119,7 @@ func (a *api) register(mux *http.ServeMux) ([]byte, error) {
 	a.addEvents(h)
 	a.addWorkers(h)
 	a.addDefinitions(h)
+	a.addAudit(h)
 	document, err := json.MarshalIndent(h.OpenAPI(), "", "  ")
 	if err != nil {
 		return nil, fmt.Errorf("describe the API: %w", err)

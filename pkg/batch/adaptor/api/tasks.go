@@ -60,7 +60,7 @@ type (
 		Status   task.GroupState `json:"status" doc:"Its state"`
 		Applied  bool            `json:"applied" doc:"False where it had been submitted before"`
 		Tasks    []task.ID       `json:"tasks" doc:"Its tasks, in the order of the submission"`
-		Warnings []string        `json:"warnings,omitempty" doc:"Types that nobody executes now"`
+		Warnings []string        `json:"warnings,omitempty" doc:"Types that no worker executes now, and that no worker is alive"`
 	}
 	taskActInput struct {
 		TaskPath
@@ -244,6 +244,13 @@ func (a *api) submit(ctx context.Context, req runtime.SubmitRequest, key core.Re
 	status, err := a.Tasks.Status(ctx, accepted.Group)
 	if err != nil {
 		return nil, err
+	}
+	alive, err := a.workerLives(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if !alive && !status.IsOver() {
+		accepted.Warnings = append(accepted.Warnings, "no worker is alive: the tasks wait for one; start a worker, or the server with --worker")
 	}
 	return &submitted{ID: accepted.Group, Status: status.State, Applied: !accepted.Duplicate, Tasks: accepted.Tasks, Warnings: accepted.Warnings}, nil
 }

@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"maps"
+	"slices"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -47,12 +48,19 @@ type (
 		ID      string `json:"id" doc:"The setting, or the job"`
 		Status  string `json:"status" doc:"The value, or enabled or disabled"`
 		Applied bool   `json:"applied" doc:"False where it was so before"`
+		Warnings
+	}
+	// Warnings is in the answers about work that workers begin.
+	Warnings struct {
+		Warnings []string `json:"warnings,omitempty" doc:"That no worker is alive, so that nothing is started (rule S8)"`
 	}
 	definitionList struct {
 		Definitions []operator.DefinitionView `json:"definitions"`
+		Warnings
 	}
 	scheduleList struct {
 		Schedules []operator.ScheduleView `json:"schedules"`
+		Warnings
 	}
 	schedulesInput struct {
 		Count int `query:"count" minimum:"0" maximum:"1000" doc:"How many times of each job; 0: 1"`
@@ -85,7 +93,7 @@ func (a *api) addWorkers(h huma.API) {
 				if err != nil {
 					return nil, err
 				}
-				return &changed{in.Name, in.Body.Value, acted.Answer == string(core.Applied)}, nil
+				return &changed{ID: in.Name, Status: in.Body.Value, Applied: acted.Answer == string(core.Applied)}, nil
 			})
 		})
 }
@@ -105,19 +113,44 @@ func (a *api) workers(ctx context.Context) (*workerList, error) {
 	}), append([]string{}, waiting...), append([]task.WaitingDecider{}, deciders...)}, err
 }
 
+// warnIfNothingLeads warns that no worker is alive, which would start what is due, if something may be.
+func (a *api) warnIfNothingLeads(ctx context.Context, may bool) (Warnings, error) {
+	if !may {
+		return Warnings{}, nil
+	}
+	alive, err := a.workerLives(ctx)
+	if err != nil || alive {
+		return Warnings{}, err
+	}
+	return Warnings{[]string{"no worker is alive: nothing starts registered jobs that are due; start a worker, or the server with --worker"}}, nil
+}
+
+func (a *api) workerLives(ctx context.Context) (bool, error) {
+	workers, err := a.Tasks.Workers(ctx)
+	return slices.ContainsFunc(workers, func(w task.Worker) bool { return w.State == task.WorkerActive }), err
+}
+
 func (a *api) addDefinitions(h huma.API) {
-	huma.Register(h, get(h, "list-definitions", "/v1/definitions", "The jobs that are registered", "Servers start them at the times of their schedules."),
+	huma.Register(h, get(h, "list-definitions", "/v1/definitions", "The jobs that are registered", "Workers start them at the times of their schedules: a server does with --worker only. The answer warns if no worker is alive."),
 		func(ctx context.Context, _ *struct{}) (*output[definitionList], error) {
 			return answer(a, ctx, func() (*definitionList, error) {
 				list, err := a.Service.Definitions(ctx)
-				return &definitionList{list}, err
+				if err != nil {
+					return nil, err
+				}
+				warnings, err := a.warnIfNothingLeads(ctx, len(list) > 0)
+				return &definitionList{list, warnings}, err
 			})
 		})
-	huma.Register(h, get(h, "list-schedules", "/v1/schedules", "When registered jobs are due", "The schedules that are enabled, with their next times."),
+	huma.Register(h, get(h, "list-schedules", "/v1/schedules", "When registered jobs are due", "The schedules that are enabled, with their next times. The answer warns if no worker is alive: nothing starts them then."),
 		func(ctx context.Context, in *schedulesInput) (*output[scheduleList], error) {
 			return answer(a, ctx, func() (*scheduleList, error) {
 				list, err := a.Service.Schedules(ctx, operator.SchedulesRequest{Count: in.Count})
-				return &scheduleList{list}, err
+				if err != nil {
+					return nil, err
+				}
+				warnings, err := a.warnIfNothingLeads(ctx, len(list) > 0)
+				return &scheduleList{list, warnings}, err
 			})
 		})
 	a.addSwitch(h, "enable", "Heed the schedule of a registered job", "What was due while it was disabled is not caught up.", a.Service.EnableAnswer)
@@ -136,7 +169,8 @@ func (a *api) addSwitch(h huma.API, act, summary, text string, do func(context.C
 				if view.Enabled {
 					got.Status = "enabled"
 				}
-				return got, nil
+				got.Warnings, err = a.warnIfNothingLeads(ctx, view.Enabled)
+				return got, err
 			})
 		})
 }

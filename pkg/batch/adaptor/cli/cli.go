@@ -145,7 +145,7 @@ Exit codes:
 		operateCommands{env}.recoverCommand(), serverCommands{env}.workerCommand(), serverCommands{env}.serveCommand(), operateCommands{env}.purgeCommand(), showCommands{env}.listCommand(), showCommands{env}.showCommand(), showCommands{env}.explainCommand(), showCommands{env}.topCommand(), skipsCommands{env}.skipsCommand(), taskCommands{env}.tasksCommand(),
 		definitionsCommands{env}.registerCommand(), definitionsCommands{env}.unregisterCommand(), definitionsCommands{env}.definitionsCommand(), definitionsCommands{env}.schedulesCommand(),
 		serverCommands{env}.sqlCommand(), serverCommands{env}.migrateCommand(), fileCommands{env}.schemaCommand(), fileCommands{env}.describeCommand(), fileCommands{env}.versionCommand(), fileCommands{env}.manCommand(),
-		taskCommands{env}.eventsCommand(), taskCommands{env}.settingsCommand(),
+		taskCommands{env}.eventsCommand(), showCommands{env}.auditCommand(), taskCommands{env}.settingsCommand(),
 	)
 	return root
 }

@@ -34,6 +34,7 @@ type environment struct {
 	settings Settings
 	flags    []settings.Flag // of the settings, as given on the command line
 	config   string          // --config
+	as       string          // of the flag --as
 	debug    bool
 	json     bool   // the log is JSON
 	format   string // table or json

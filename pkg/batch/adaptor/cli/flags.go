@@ -4,6 +4,8 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -11,6 +13,7 @@ import (
 	"github.com/surfin-batch/surfin/internal/lease"
 	"github.com/surfin-batch/surfin/internal/secret"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/operator"
 	"github.com/surfin-batch/surfin/pkg/batch/settings"
 )
 
@@ -31,6 +34,7 @@ func settingFlags() []settingFlag {
 func (env *environment) addGlobalFlags(root *cobra.Command) {
 	f := root.PersistentFlags()
 	f.StringVar(&env.config, "config", "", "settings `FILE` (default: surfin.yaml in the working directory, if there is one)")
+	f.StringVar(&env.as, "as", "", "the `PERSON` in whose name the command acts, for the audit (default: the user and the host)")
 	f.BoolVar(&env.debug, "debug", false, "log everything, and show the stack of a panic")
 	for _, s := range settingFlags() {
 		f.String(s.name, "", s.usage)
@@ -94,6 +98,9 @@ func (env *environment) start(cmd *cobra.Command) error {
 	if name := cmd.Name(); name != "worker" && name != "serve" { // which answer, or ask again, by themselves
 		cmd.SetContext(core.WithPatience(cmd.Context(), lease.Waiting))
 	}
+	if err := env.actAs(cmd); err != nil {
+		return err
+	}
 	cmd.Flags().Visit(func(f *pflag.Flag) {
 		for _, s := range settingFlags() {
 			if s.name == f.Name {
@@ -103,6 +110,21 @@ func (env *environment) start(cmd *cobra.Command) error {
 	})
 	return nil
 }
+
+// actAs says in whose name the command acts (rule OP4). The user of the system is named as well: --as is not proved.
+func (env *environment) actAs(cmd *cobra.Command) error {
+	if !cmd.Flags().Changed("as") {
+		return nil
+	}
+	if env.as == "" || len(env.as) > maxPerson || !utf8.ValidString(env.as) || strings.ContainsFunc(env.as, unicode.IsControl) {
+		return usagef("--as: a name of at most %d bytes without control characters is expected", maxPerson)
+	}
+	cmd.SetContext(core.WithActor(cmd.Context(), env.as+" ("+operator.CurrentActor()+")"))
+	return nil
+}
+
+// maxPerson bounds the name of --as.
+const maxPerson = 200
 
 // command is a command line for people to copy: the program's name, the words,
 // and the flags of this invocation that say which database is meant.

@@ -140,6 +140,7 @@ func (c operateCommands) printRecovered(ctx context.Context, ended []operator.Ex
 
 // purgeFlags are the flags of purge.
 type purgeFlags struct {
+	yes       bool
 	olderThan string
 	instance  int64
 	statuses  []string
@@ -172,6 +173,7 @@ status: what it committed elsewhere stays, and it begins anew when it is run aga
 	f.StringVar(&o.req.Job, "job", "", "only executions of the job with this `NAME`")
 	f.StringSliceVar(&o.statuses, "status", nil, "only executions in these `STATUSES` (default: completed, abandoned)")
 	f.IntVar(&o.req.KeepLast, "keep-last", 0, "keep the newest `N` instances of each job, however old")
+	f.BoolVar(&o.yes, "yes", false, "delete all that is over, however young: --older-than 0s needs it")
 	f.BoolVar(&o.req.DryRun, "dry-run", false, "delete nothing, only count")
 	c.env.addFormatFlag(cmd)
 	completeFlag(cmd, "status", statusNames()...)
@@ -188,6 +190,10 @@ func (c operateCommands) purge(ctx context.Context, o purgeFlags) error {
 		age, err := parseAge("--older-than", o.olderThan)
 		if err != nil {
 			return err
+		}
+		if age == 0 && !o.yes && !req.DryRun {
+			return usage(fmt.Errorf("--older-than %s deletes all that is over, also what ended a moment ago: say --yes as well", o.olderThan),
+				"how many that are:  "+c.env.command("purge", "--older-than", o.olderThan, "--dry-run"))
 		}
 		req.EndedBefore = c.env.now().Add(-age)
 		when = " that ended before " + timeText(req.EndedBefore)
@@ -218,7 +224,7 @@ func (c operateCommands) purge(ctx context.Context, o purgeFlags) error {
 func (o purgeFlags) check() (operator.PurgeRequest, error) {
 	req := o.req
 	if o.instance != 0 {
-		if o.olderThan != "" || req.Job != "" || len(o.statuses) > 0 || req.KeepLast != 0 {
+		if o.olderThan != "" || o.yes || req.Job != "" || len(o.statuses) > 0 || req.KeepLast != 0 {
 			return req, usagef("--instance %d: only --dry-run goes with it", o.instance)
 		}
 		req.Instance = core.JobInstanceID(o.instance)

@@ -22,6 +22,7 @@ type Repository interface {
 	Queries
 	// Places are the tasks with a placement: PENDING or ORPHANED, ASSIGNED by MoveAssign, and ORPHANED by MoveOrphan.
 	core.Places
+	Notes
 }
 
 // Submissions is what users of tasks ask for.

@@ -20,6 +20,8 @@ const (
 	// HistoryRetention is for how many days what is over stays in the database before it is
 	// deleted: executions, tasks, processed events and keys of requests; 0: for ever.
 	HistoryRetention = "history_retention_days"
+	// AuditRetention is for how many days acts and transitions stay in the audit; 0: for ever.
+	AuditRetention = "audit_retention_days"
 	// ReassignAfter is for how many seconds work with a placement may be assigned, and not begun, to a worker that is gone or
 	// being stopped.
 	ReassignAfter = "reassign_after_seconds"
@@ -59,6 +61,7 @@ var ErrSetting = errors.New("setting refused")
 // DefaultSettings are the settings with their defaults.
 func DefaultSettings() []Setting {
 	return []Setting{
+		{Name: AuditRetention, Value: "0", Default: true, Unit: "days", Effect: "after them the leader deletes what was done from the audit; 0: never"},
 		{Name: ContinuationGrace, Value: "0", Default: true, Unit: "seconds", Effect: "after its lease a task is left to a worker that is cut off, and continues it"},
 		{Name: HistoryRetention, Value: "0", Default: true, Unit: "days", Effect: "after them the leader deletes what is over; 0: never"},
 		{Name: LogRetention, Value: "0", Default: true, Unit: "days", Effect: "after them the leader moves log text to the folder tasks.logs; 0: never"},
@@ -92,6 +95,11 @@ func SettingIn(list []Setting, name string) int {
 		}
 	}
 	return 0
+}
+
+// Notes keeps what was done to tasks, in the transaction of ctx.
+type Notes interface {
+	Note(ctx context.Context, verb, actor, detail string) error
 }
 
 // LogStore is where log text goes that is moved out of the database.

@@ -2,6 +2,8 @@ package tasks
 
 import (
 	"context"
+	"fmt"
+	"strings"
 
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"
@@ -61,6 +63,11 @@ func (r *Repository) CancelGroup(ctx context.Context, id task.GroupID, actor, re
 		}
 		if err := r.cancelAll(ctx, id, actor, reason); err != nil {
 			return err
+		}
+		if answer == core.Applied {
+			if err := r.Note(ctx, core.VerbCancelGroup, actor, strings.TrimSuffix(fmt.Sprintf("group %d: %s", id, reason), ": ")); err != nil {
+				return err
+			}
 		}
 		return r.groupMoved(ctx, id)
 	})

@@ -115,9 +115,30 @@ func ownedBy(worker string) guard.Condition {
 
 // audit notes an act of an operator, or of a process for another one.
 func (r *Repository) audit(ctx context.Context, id task.ID, act, actor string, from, to task.State, epoch int64, detail string) error {
-	_, err := r.exec(ctx, `INSERT INTO {task_audit} (at, task_id, act, actor, from_state, to_state, epoch, detail)
-		VALUES ({now}, ?, ?, ?, ?, ?, ?, ?)`, id, act, actor, from, to, epoch, detail)
+	verb, person := "", ""
+	if isAct(act, actor) {
+		verb, person = act, actor
+	}
+	_, err := r.exec(ctx, `INSERT INTO {task_audit} (at, task_id, act, actor, from_state, to_state, epoch, detail, verb, person)
+		VALUES ({now}, ?, ?, ?, ?, ?, ?, ?, ?, ?)`, id, act, actor, from, to, epoch, detail, verb, person)
 	return err
+}
+
+// isAct reports whether a person, a client or a duty did it, and not a process for another one (rule OP4). The
+// moves of the tasks of a group that is canceled are none: the group has an act of its own.
+func isAct(act, actor string) bool {
+	switch act {
+	case task.MoveCancel, task.MoveRerun:
+		return actor != "reaper" && actor != "leader"
+	case core.VerbSet, core.VerbPurge, core.VerbSubmit, core.VerbCancelGroup:
+		return true
+	}
+	return false
+}
+
+// Note implements task.Notes.
+func (r *Repository) Note(ctx context.Context, verb, actor, detail string) error {
+	return r.audit(ctx, 0, verb, actor, "", "", 0, detail)
 }
 
 func named(id any, err error) error {

@@ -44,7 +44,7 @@ func (w *Writer) NewEncoding() item.RecordEncoding {
 func (e *encoding) EncodeRecords(schema *row.Schema, records [][]row.Value) error {
 	e.plan = nil
 	p := e.writer.planned.Load()
-	if p == nil || (p.schema != schema && !p.schema.SameShape(schema)) {
+	if p == nil || p.rekeys || (p.schema != schema && !p.schema.SameShape(schema)) { // as in writeRekeyed, which may write parts
 		return errNoPlan
 	}
 	if err := e.batch.encode(p, records); err != nil {

@@ -28,8 +28,9 @@ type plan struct {
 	onPostgres bool
 	fits       []bool   // values for cols[i] are made to fit its kind
 	limits     []*limit // of cols[i], if values of the field may be changed
-	copies     bool     // as in relation, and the next two
+	copies     bool     // as in relation, and the next two fields
 	drops      bool
+	rekeys     bool
 	counts     bool     // rows that the table takes are compared with the records
 	ignored    []string // fields without a column that are left out
 	cleared    string   // what an upsert sets in addition; empty: nothing
@@ -46,7 +47,7 @@ func newPlan(config *Config, schema *row.Schema, table *relation, d tx.Dialect) 
 	if err := config.checkFields(schema); err != nil {
 		return nil, err
 	}
-	p := &plan{config: config, schema: schema, copies: table.copies, drops: table.drops, texts: map[int]string{}, onPostgres: d == tx.Postgres}
+	p := &plan{config: config, schema: schema, copies: table.copies, drops: table.drops, rekeys: table.rekeys && config.mode() == Upsert, texts: map[int]string{}, onPostgres: d == tx.Postgres}
 	p.counts = config.LeftOut != LeftOutIgnore && !table.uncounted
 	names := make([]string, len(table.columns))
 	for i := range table.columns {

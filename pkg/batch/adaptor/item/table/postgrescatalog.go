@@ -69,6 +69,7 @@ func (e *postgres) describe(ctx context.Context, conn tx.Conn, table string) (r 
 			return r, err
 		}
 		r.refuses = refusals(kind, events)
+		r.rekeys = r.drops || kind == "v" // the triggers of a view's table are its own
 		switch {
 		case generated:
 			c.refused = "the database generates column " + c.name

@@ -77,8 +77,8 @@ type relation struct {
 	columns []column
 	// copies says that COPY has the effect of INSERT on it (PostgreSQL).
 	copies bool
-	// drops says that triggers may leave rows out (PostgreSQL).
-	drops bool
+	// drops says that triggers may leave rows out, rekeys that they may change keys (PostgreSQL).
+	drops, rekeys bool
 	// uncounted says that the database does not count the rows that it takes (a view of SQLite).
 	uncounted bool
 	// refuses are the modes that it does not take, with the reason.
@@ -215,9 +215,11 @@ func (w *Writer) WriteRecords(ctx context.Context, schema *row.Schema, records [
 	defer w.batch.forget()
 	for _, round := range w.rounds(records) {
 		for part := range slices.Chunk(round, size) {
-			err := w.write(ctx, t.Conn(), records, part)
-			if errors.Is(err, errRepeated) {
-				err = w.writeLayers(ctx, t.Conn(), records, part)
+			var err error
+			if w.plan.rekeys && len(part) > 1 {
+				err = w.writeRekeyed(ctx, t.Conn(), records, part)
+			} else {
+				err = w.writePart(ctx, t.Conn(), records, part)
 			}
 			if err != nil {
 				return w.failed(err)
@@ -225,6 +227,41 @@ func (w *Writer) WriteRecords(ctx context.Context, schema *row.Schema, records [
 		}
 	}
 	return nil
+}
+
+// writePart writes a part of the records, in which keys may be repeated.
+func (w *Writer) writePart(ctx context.Context, conn tx.Conn, records, part [][]row.Value) error {
+	err := w.write(ctx, conn, records, part)
+	if errors.Is(err, errRepeated) {
+		err = w.writeLayers(ctx, conn, records, part)
+	}
+	return err
+}
+
+// writeRekeyed writes a part where a trigger of PostgreSQL may make keys equal: the statement is refused then, as it would
+// change a row twice (21000). The records are written one by one instead, as they are in chunks of one item
+// (rule D8). Nothing but the failure tells, so each part has a savepoint.
+func (w *Writer) writeRekeyed(ctx context.Context, conn tx.Conn, records, part [][]row.Value) error {
+	if _, err := conn.ExecContext(ctx, "savepoint surfin_table"); err != nil {
+		return err
+	}
+	leftOut := w.leftOut
+	err := w.writePart(ctx, conn, records, part)
+	const changedTwice = "21000"
+	if dberr.SQLState(err) == changedTwice {
+		if _, back := conn.ExecContext(ctx, "rollback to savepoint surfin_table"); back != nil {
+			return errors.Join(err, back)
+		}
+		w.leftOut, err = leftOut, nil
+		for i := 0; i < len(part) && err == nil; i++ {
+			err = w.write(ctx, conn, records, part[i:i+1])
+		}
+	}
+	if err != nil {
+		return err
+	}
+	_, err = conn.ExecContext(ctx, "release savepoint surfin_table")
+	return err
 }
 
 // write sends a part of the records.

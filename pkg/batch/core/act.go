@@ -1,0 +1,90 @@
+package core
+
+import (
+	"context"
+	"time"
+)
+
+// The verbs of acts: what a person, a client of the API or a duty of the leader did (rule OP4).
+const (
+	VerbRun         = "run"
+	VerbRestart     = "restart"
+	VerbRedrive     = "redrive"
+	VerbStop        = "stop"
+	VerbAbandon     = "abandon"
+	VerbRecover     = "recover"
+	VerbPurge       = "purge"
+	VerbRegister    = "register"
+	VerbUnregister  = "unregister"
+	VerbEnable      = "enable"
+	VerbDisable     = "disable"
+	VerbLeaveOut    = "leave out" // by the scheduler, of a time
+	VerbMigrate     = "migrate"
+	VerbSet         = "set"
+	VerbSubmit      = "submit"
+	VerbCancel      = "cancel"
+	VerbCancelGroup = "cancel group"
+	VerbRerun       = "rerun"
+	VerbOffer       = "offer"
+)
+
+// Verbs lists them.
+func Verbs() []string {
+	return []string{
+		VerbRun, VerbRestart, VerbRedrive, VerbStop, VerbAbandon, VerbRecover, VerbPurge, VerbRegister, VerbUnregister, VerbEnable, VerbDisable,
+		VerbLeaveOut, VerbMigrate, VerbSet, VerbSubmit, VerbCancel, VerbCancelGroup, VerbRerun, VerbOffer,
+	}
+}
+
+// Act is what somebody did, and when.
+type Act struct {
+	// ID orders acts of one moment, and names a page.
+	ID   int64
+	At   time.Time
+	Verb string
+	// Actor is in whose name: a person, "API client NAME", or a duty such as "leader".
+	Actor string
+	// JobName, Execution and Task are what it was done to; empty if it was something else.
+	JobName   string
+	Execution JobExecutionID
+	Task      int64
+	// Detail is the rest: the reason of who did it, a version, the new value of a setting.
+	Detail string
+}
+
+// ActFilter selects acts; zero fields select all.
+type ActFilter struct {
+	// Since selects those at or after a moment.
+	Since time.Time
+	Verb  string
+	// Actor selects by name: "ada" finds "ada", and "ada (root@host)".
+	Actor   string
+	JobName string
+	// Before selects acts before the one with this ID: the next page.
+	Before int64
+	// Limit is how many there are at most; 0 means 50.
+	Limit int
+}
+
+// Acts keeps what was done.
+type Acts interface {
+	// Acts lists acts, newest first.
+	Acts(ctx context.Context, filter ActFilter) ([]Act, error)
+	// NoteAct notes an act that is about no execution, task or definition.
+	NoteAct(ctx context.Context, verb, actor, detail string) error
+	// PurgeActs deletes at most limit of the oldest records that are older than age, with those of transitions.
+	PurgeActs(ctx context.Context, age time.Duration, limit int) (int64, error)
+}
+
+type actorKey struct{}
+
+// WithActor says in whose name the work of ctx is done, for the audit.
+func WithActor(ctx context.Context, actor string) context.Context {
+	return context.WithValue(ctx, actorKey{}, actor)
+}
+
+// ActorOf is the actor of WithActor; empty if there is none.
+func ActorOf(ctx context.Context) string {
+	actor, _ := ctx.Value(actorKey{}).(string) //nolint:errcheck // absent is empty
+	return actor
+}

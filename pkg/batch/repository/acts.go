@@ -1,0 +1,94 @@
+package repository
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+)
+
+var _ core.Acts = (*Repository)(nil)
+
+// The acts of both tables. Their numbers are even and odd, so that they are one list.
+const (
+	jobActs = `SELECT 2 * a.id AS id, a.at, a.verb, a.person AS actor, a.job_execution_id AS execution, 0 AS task, a.detail,
+		CASE WHEN a.job_name <> '' THEN a.job_name ELSE COALESCE((SELECT e.job_name FROM {job_execution} e WHERE e.id = a.job_execution_id), '') END AS job_name
+		FROM {audit} a WHERE a.verb <> ''`
+	taskActs = `SELECT 2 * t.id + 1, t.at, t.verb, t.person, 0, t.task_id, t.detail, '' FROM {task_audit} t WHERE t.verb <> ''`
+)
+
+// actPage is the default of core.ActFilter.Limit.
+const actPage = 50
+
+// Acts implements core.Acts: one statement, and one more for a page after the first.
+func (r *Repository) Acts(ctx context.Context, f core.ActFilter) ([]core.Act, error) {
+	conditions, args := []string{"1 = 1"}, []any{}
+	where := func(holds bool, condition string, list ...any) {
+		if holds {
+			conditions, args = append(conditions, condition), append(args, list...)
+		}
+	}
+	if f.Before != 0 {
+		var at []struct{ At instant }
+		table, id := "{audit}", f.Before/2
+		if f.Before%2 != 0 {
+			table = "{task_audit}"
+		}
+		if err := r.store.scan(ctx, &at, "SELECT at FROM "+table+" WHERE id = ?", id); err != nil {
+			return nil, fmt.Errorf("list acts: %w", err)
+		}
+		if len(at) == 0 {
+			return nil, fmt.Errorf("list acts before %d: %w", f.Before, core.ErrNotFound)
+		}
+		where(true, "(at < ? OR at = ? AND id < ?)", at[0].At, at[0].At, f.Before)
+	}
+	where(!f.Since.IsZero(), "at >= ?", instant{Time: f.Since})
+	where(f.Verb != "", "verb = ?", f.Verb)
+	where(f.Actor != "", `(actor = ? OR actor = ? OR actor LIKE ? ESCAPE '!')`, f.Actor, "API client "+f.Actor, likeText(f.Actor)+" (%")
+	where(f.JobName != "", "job_name = ?", f.JobName)
+	if f.Limit <= 0 {
+		f.Limit = actPage
+	}
+	var rows []struct {
+		ID                           int64
+		At                           instant
+		Verb, Actor, Detail, JobName string
+		Execution                    core.JobExecutionID
+		Task                         int64
+	}
+	err := r.store.scan(ctx, &rows, "SELECT * FROM ("+jobActs+" UNION ALL "+taskActs+") AS acts WHERE "+strings.Join(conditions, " AND ")+
+		" ORDER BY at DESC, id DESC LIMIT ?", append(args, f.Limit)...)
+	if err != nil {
+		return nil, fmt.Errorf("list acts: %w", err)
+	}
+	list := make([]core.Act, len(rows))
+	for i, row := range rows {
+		list[i] = core.Act{ID: row.ID, At: row.At.Time, Verb: row.Verb, Actor: row.Actor, JobName: row.JobName, Execution: row.Execution, Task: row.Task, Detail: row.Detail}
+	}
+	return list, nil
+}
+
+// likeText is a text for LIKE that stands for itself.
+func likeText(text string) string {
+	return strings.NewReplacer("!", "!!", "%", "!%", "_", "!_").Replace(text)
+}
+
+// NoteAct implements core.Acts.
+func (r *Repository) NoteAct(ctx context.Context, verb, actor, detail string) error {
+	return r.auditDefinition(ctx, verb, actor, "", storable(detail))
+}
+
+// PurgeActs implements core.Acts: it looks at the oldest rows only, however many are younger.
+func (r *Repository) PurgeActs(ctx context.Context, age time.Duration, limit int) (n int64, err error) {
+	for _, table := range []string{"{audit}", "{task_audit}"} {
+		done := r.store.exec(ctx, "DELETE FROM "+table+" WHERE id IN (SELECT id FROM (SELECT id, at FROM "+table+" ORDER BY id LIMIT ?) AS oldest WHERE at < {later})",
+			limit, -age.Microseconds())
+		if done.Error != nil {
+			return n, fmt.Errorf("purge the audit: %w", done.Error)
+		}
+		n += done.RowsAffected
+	}
+	return n, nil
+}

@@ -105,7 +105,7 @@ func attempts() map[string]attempt {
 // evilPaths lead out of the folders that a client may name.
 func evilPaths(dir string) []string {
 	return []string{
-		"/proc/self/environ", "//proc/self/environ", "/proc//self/./environ", "/proc/self/../self/environ", "/proc/thread-self/environ", "/proc/self/root/proc/self/environ",
+		"/proc/self/environ", "//proc/self/environ", "/proc//self/./environ", "/proc/self/../self/environ", "/proc/thread-self/environ", "/proc/self/" + "root" + "/proc/self/environ",
 		"/proc/self/cwd/in.txt", "/proc/self/fd/3", "/dev/fd/3", "/dev/stdin", "/sys/kernel/notes", "/proc/*/environ", "/pro[c]/self/environ",
 		"../../../../../../../../../../proc/self/environ", "link", "folder/environ", "folder/../folder/environ", "./folder//environ", "hop", filepath.Dir(dir) + "/outside.txt", "../../outside.txt", "/etc/passwd",
 	}

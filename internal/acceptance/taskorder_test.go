@@ -78,7 +78,7 @@ func TestAFailureInAGroupIsSeenByThoseWhoAskForWhatWaits(t *testing.T) {
 		s := newScene(t, url, nil)
 		s.env = []string{"SURFIN_TASKS_SHELL=true"}
 		for text, want := range map[string]string{
-			`[{"key": "a", "after": ["b"], "type": "shell"}]`: `tasks[0]: after: no task of the group has the key "b"`,
+			`[{"key": "a", "after": ["b"], "type": "shell"}]`:                                                `tasks[0]: after: no task of the group has the key "b"`,
 			`[{"key": "a", "after": ["b"], "type": "shell"}, {"key": "b", "after": ["a"], "type": "shell"}]`: `in a circle: "a" after "b" after "a"`,
 		} {
 			s.write("tasks.json", text)

@@ -33,7 +33,7 @@ func TestTheJobOfEveryDayTellsItsFailureAndGoesOn(t *testing.T) {
 		file := e.File("everyday.yaml", string(text))
 		e.File("in.csv", "Airport Name,Flight Date,Wildlife Species\nA,2001-01-02,Gull\nB,2001-01-03,\n")
 		e.Job(file, "input="+e.Path("in.csv"), "webhook="+server.URL).Failed("has 2 strikes, and 100 are expected")
-		require.Regexp(t, `^\{"text":"everyday failed at enough: .* has 2 strikes, .*"\}$`, <-told)
+		require.Regexp(t, `^\{"text":"everyday failed at enough: step enough ended FAILED .*; surfin show 1 has the message"\}$`, <-told)
 		e.Job(file, "input="+e.Path("in.csv"), "webhook="+server.URL, "least=2").Completed()
 		require.Empty(t, told)
 		require.FileExists(t, e.Path("archive/in.csv.gz"))

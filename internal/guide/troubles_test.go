@@ -44,8 +44,8 @@ func troubles() map[string]trouble {
 		"write: two duplicate keys":                           {present: []int64{6, 8}},
 		"write: a time-out of the network, once":              {faults: struck(core.PhaseWrite, 1, dialTimeout())},
 		"write: the writer's error says skippable":            {faults: struck(core.PhaseWrite, 0, exception.Skippable("send", plain))},
-		"listener: one that is called after a write":            {listener: &failingListener{at: "after_write"}},
-		"listener: one that is called for a skip":                {present: []int64{6}, listener: &failingListener{at: "on_skip_write"}},
+		"listener: one that is called after a write":          {listener: &failingListener{at: "after_write"}},
+		"listener: one that is called for a skip":             {present: []int64{6}, listener: &failingListener{at: "on_skip_write"}},
 		"commit: a COMMIT gets no answer, and did not happen": {commit: func() fx.Option { return lyingCommit(false) }},
 		"commit: a COMMIT gets no answer, and had happened":   {commit: func() fx.Option { return lyingCommit(true) }},
 	}

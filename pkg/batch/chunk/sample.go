@@ -52,6 +52,7 @@ type Sampled struct {
 // assembling, opening or closing, or the end of ctx. Of run only Job, Steps, Part and the
 // observer matter.
 func (s *Step) Sample(ctx context.Context, run *core.StepRun, n int, see func(Sampled) error) (err error) {
+	ctx = tx.WithHoldings(ctx, nil, nil) // as the executor does: a reader may keep connections
 	own := *run
 	own.Services.Fill()
 	if own.Step == nil {

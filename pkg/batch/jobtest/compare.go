@@ -39,9 +39,9 @@ func (s *stand) compare(ctx context.Context) (differences []string, err error) {
 	for _, name := range slices.Sorted(maps.Keys(want.Steps)) {
 		differences = append(differences, stepDifferences(view, name, want.Steps[name])...)
 	}
-	differences = append(differences, found(ctx, s.dbs[tx.Default], "", want.Tables, want.Queries)...)
+	differences = append(differences, databaseDifferences(ctx, s.dbs[tx.Default], "", want.Tables, want.Queries)...)
 	for _, name := range slices.Sorted(maps.Keys(want.In)) {
-		differences = append(differences, found(ctx, s.dbs[name], " in "+name, want.In[name].Tables, want.In[name].Queries)...)
+		differences = append(differences, databaseDifferences(ctx, s.dbs[name], " in "+name, want.In[name].Tables, want.In[name].Queries)...)
 	}
 	for _, name := range slices.Sorted(maps.Keys(want.Files)) {
 		differences = append(differences, s.fileDifferences(name, want.Files[name])...)
@@ -56,8 +56,8 @@ func (s *stand) compare(ctx context.Context) (differences []string, err error) {
 	return differences, nil
 }
 
-// found compares the rows of a database. in names it in titles.
-func found(ctx context.Context, db tx.Database, in string, tables, queries map[string]testfile.Rows) (differences []string) {
+// databaseDifferences compares the rows of a database. in names it in titles.
+func databaseDifferences(ctx context.Context, db tx.Database, in string, tables, queries map[string]testfile.Rows) (differences []string) {
 	for _, name := range slices.Sorted(maps.Keys(tables)) {
 		columns := columnsOf(tables[name])
 		list := "*"
@@ -98,7 +98,7 @@ func stepDifferences(view *operator.ExecutionView, name string, want testfile.Co
 }
 
 func rowDifferences(ctx context.Context, db tx.Database, title, text string, want testfile.Rows) []string {
-	columns, got, err := query(ctx, db, text)
+	columns, got, err := queryRows(ctx, db, text)
 	if err != nil {
 		return []string{title + ": " + err.Error()}
 	}

@@ -34,9 +34,9 @@ func sourcesOf(file *testfile.File, config Config) (map[string]string, error) {
 	return sources, nil
 }
 
-// make makes the databases of the test, and returns their URLs, and what removes them: a SQLite file in the
+// makeDatabases makes the databases of a test, and returns their URLs, and what removes them: a SQLite file in the
 // folder, or a schema of its own in a PostgreSQL database.
-func (s *stand) make(ctx context.Context, folder string) (urls map[string]string, drop func(ctx context.Context) error, err error) {
+func makeDatabases(ctx context.Context, sources map[string]string, open Open, folder string) (urls map[string]string, drop func(ctx context.Context) error, err error) {
 	urls = map[string]string{}
 	var made []func(ctx context.Context) error
 	drop = func(ctx context.Context) error {
@@ -46,8 +46,8 @@ func (s *stand) make(ctx context.Context, folder string) (urls map[string]string
 		}
 		return errors.Join(errs...)
 	}
-	for i, name := range slices.Sorted(maps.Keys(s.sources)) {
-		source := s.sources[name]
+	for i, name := range slices.Sorted(maps.Keys(sources)) {
+		source := sources[name]
 		if source == "sqlite" {
 			urls[name] = "sqlite:" + filepath.Join(folder, fmt.Sprintf("test%d.db", i))
 			continue
@@ -57,11 +57,11 @@ func (s *stand) make(ctx context.Context, folder string) (urls map[string]string
 		if err != nil {
 			return nil, drop, fmt.Errorf("databases: %s: the URL cannot be read: %s", name, secret.Line(source))
 		}
-		if err := s.administrate(ctx, folder, source, "CREATE SCHEMA "+schema); err != nil {
+		if err := administrate(ctx, open, folder, source, "CREATE SCHEMA "+schema); err != nil {
 			return nil, drop, fmt.Errorf("databases: %s: make a schema for the test: %w", name, err)
 		}
 		made = append(made, func(ctx context.Context) error {
-			if err := s.administrate(ctx, folder, source, "DROP SCHEMA "+schema+" CASCADE"); err != nil {
+			if err := administrate(ctx, open, folder, source, "DROP SCHEMA "+schema+" CASCADE"); err != nil {
 				return fmt.Errorf("databases: %s: drop the schema of the test: %w", name, err)
 			}
 			return nil
@@ -75,9 +75,9 @@ func (s *stand) make(ctx context.Context, folder string) (urls map[string]string
 }
 
 // administrate executes a statement in the database of a URL, in a session whose history is elsewhere.
-func (s *stand) administrate(ctx context.Context, folder, url, statement string) (err error) {
+func administrate(ctx context.Context, open Open, folder, url, statement string) (err error) {
 	const name = "administration"
-	session, err := s.open(ctx, map[string]string{tx.Default: "sqlite:" + filepath.Join(folder, "administration.db"), name: url})
+	session, err := open(ctx, map[string]string{tx.Default: "sqlite:" + filepath.Join(folder, "administration.db"), name: url})
 	if err != nil {
 		return err
 	}

@@ -20,26 +20,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// Session is what a test runs in.
-type Session struct {
-	Service  *operator.Service
-	Provider tx.Provider
-	Close    func(ctx context.Context) error
-}
-
-// Open opens a session on the databases of URLs, by their names.
-type Open func(ctx context.Context, urls map[string]string) (*Session, error)
-
-// Config is what tests run with.
-type Config struct {
-	// Open is required.
-	Open Open
-	// Carries reports whether the program has a job of that name in it; nil: it has none.
-	Carries func(name string) bool
-	// Getenv finds a variable of the environment; nil: there are none.
-	Getenv func(name string) string
-}
-
 // Result is what came of one test.
 type Result struct {
 	Name     string        `json:"name"`
@@ -99,7 +79,7 @@ func (s *stand) run(ctx context.Context) (differences []string, err error) {
 	if err := s.lay(); err != nil {
 		return nil, err
 	}
-	urls, drop, err := s.make(ctx, base)
+	urls, drop, err := makeDatabases(ctx, s.sources, s.open, base)
 	defer func() { err = errors.Join(err, drop(context.WithoutCancel(ctx))) }()
 	if err != nil {
 		return nil, err

@@ -109,18 +109,18 @@ func valuesOf(columns []string, cells []testfile.Cell, null string) []string {
 
 // fill makes the tables of the test and their rows.
 func (s *stand) fill(ctx context.Context) error {
-	if err := fill(ctx, s.dbs[tx.Default], s.test.SQL, s.test.Tables); err != nil {
+	if err := fillDatabase(ctx, s.dbs[tx.Default], s.test.SQL, s.test.Tables); err != nil {
 		return err
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.test.In)) {
-		if err := fill(ctx, s.dbs[name], s.test.In[name].SQL, s.test.In[name].Tables); err != nil {
+		if err := fillDatabase(ctx, s.dbs[name], s.test.In[name].SQL, s.test.In[name].Tables); err != nil {
 			return fmt.Errorf("in: %s: %w", name, err)
 		}
 	}
 	return nil
 }
 
-func fill(ctx context.Context, db tx.Database, sql string, tables map[string]testfile.Rows) error {
+func fillDatabase(ctx context.Context, db tx.Database, sql string, tables map[string]testfile.Rows) error {
 	for _, statement := range sqlscript.Split(sql, db.Dialect()) {
 		if _, err := db.Conn().ExecContext(ctx, statement.Text); err != nil {
 			return fmt.Errorf("sql: %s: %w", statement.Text, err)
@@ -161,7 +161,7 @@ func argument(c testfile.Cell, on tx.Dialect) any {
 }
 
 // query returns the columns and rows of a query as texts.
-func query(ctx context.Context, db tx.Database, text string) (columns []string, list [][]string, err error) {
+func queryRows(ctx context.Context, db tx.Database, text string) (columns []string, list [][]string, err error) {
 	rows, err := db.Conn().QueryContext(ctx, text)
 	if err != nil {
 		return nil, nil, err

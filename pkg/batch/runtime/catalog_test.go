@@ -73,7 +73,7 @@ func TestASubmissionIsReadStrictly(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, sub.Tasks, 2)
 	for text, want := range map[string]string{
-		``: "EOF", `{"task": []}`: `unknown key "task"`, `{"tasks": []} x`: "behind its end", `[{"delay": "soon"}]`: `"soon" is no duration`, `[{"delay": 5}]`: "cannot unmarshal",
+		``: "EOF", `{"task": []}`: `unknown key "task" (did you mean tasks?)`, `{"tasks": []} x`: "behind its end", `[{"delay": "soon"}]`: `"soon" is no duration`, `[{"delay": 5}]`: "cannot unmarshal",
 	} {
 		_, err := runtime.ReadSubmission([]byte(text))
 		require.ErrorContains(t, err, want, text)

@@ -173,9 +173,10 @@ func TestPurgeCountsThenDeletesWhatIsOldAndKeepsTheNewest(t *testing.T) {
 		require.Equal(t, cli.ExitFailed, s.run("run", "bad.yaml").code)
 		require.Contains(t, s.run("purge", "--older-than", "1d").out, "deleted 0 executions, 0 instances, 0 steps, 0 skipped items that ended before TIME\n")
 		require.Contains(t, s.run("purge", "--older-than", "0s", "--dry-run").out, "would delete 4 executions, 4 instances, 4 steps, 0 skipped items")
-		require.Contains(t, s.run("purge", "--older-than", "0s", "--keep-last", "1").out, "deleted 3 executions, 3 instances, 3 steps, 0 skipped items")
+		require.Equal(t, cli.ExitUsage, s.run("purge", "--older-than", "0s").code, "rule OP6")
+		require.Contains(t, s.run("purge", "--older-than", "0s", "--keep-last", "1", "--yes").out, "deleted 3 executions, 3 instances, 3 steps, 0 skipped items")
 		require.Contains(t, s.run("list", "--format", "json").out, `"execution": 4`)
-		require.Contains(t, s.run("purge", "--older-than", "0s", "--status", "failed", "--job", "bad", "--format", "json").out, `"executions": 1`)
+		require.Contains(t, s.run("purge", "--older-than", "0s", "--status", "failed", "--job", "bad", "--format", "json", "--yes").out, `"executions": 1`)
 		require.Equal(t, cli.ExitFailed, s.run("run", "bad.yaml").code, "the instance is gone: it runs again")
 		for _, wrong := range [][]string{{"purge"}, {"purge", "--older-than", "soon"}, {"purge", "--older-than", "1d", "--status", "STARTED"}, {"purge", "--older-than", "1d", "--keep-last", "-1"}} {
 			require.Equal(t, cli.ExitUsage, s.run(wrong...).code)
@@ -294,7 +295,7 @@ func TestShowAuditTellsWhoDidWhat(t *testing.T) {
 	require.Contains(t, r.out, "at about act status by detail\n─\n")
 	require.Contains(t, r.out, "FAILED -> ABANDONED ")
 	require.Contains(t, r.out, "@", "the user and the host")
-	require.Regexp(t, `TIME job launch STARTING process \d+ on \S+\n`, r.out)
+	require.Regexp(t, `TIME job launch STARTING process \d+ on \S+ for \S+@\S+\n`, r.out)
 	require.Contains(t, s.run("show", "1", "--audit", "--format", "json").out, `"to": "ABANDONED"`)
 }
 

@@ -135,7 +135,14 @@ func inZone(t item.Type, zone *time.Location) item.Type {
 func (a builder) make(ctx context.Context, view *core.View, uses ...*componentUse) ([]any, error) {
 	problems := a.file.doc.NewCollector()
 	config := func(u *componentUse) any {
-		return a.file.config(u, a.file.viewValues(view).with(ctx, a.deps.Secrets).confined(ctx, view.Job.Confinement, a.step), problems)
+		bind := func(v *values) any {
+			return a.file.config(u, v.with(ctx, a.deps.Secrets).confined(ctx, view.Job.Confinement, a.step), problems)
+		}
+		made := bind(a.file.viewValues(view))
+		if sender, ok := made.(registry.Sender); ok && view.Outcome != nil && !sender.SendsRowData() {
+			return bind(a.file.viewValues(view).withoutRowData(view))
+		}
+		return made
 	}
 	configs := make([]any, len(uses))
 	for i, u := range uses {

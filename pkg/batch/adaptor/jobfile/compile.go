@@ -135,6 +135,7 @@ func (c *compiler) checkStepDatabases(s *stepDef) {
 	if t := c.file.transaction(s); t != nil {
 		c.checkAttr(t, db, c.attr(s))
 	}
+	c.checkConnections(s)
 	if p := s.model.Partition; p != nil && p.Workers != nil {
 		if err := step.CheckPool(db, *p.Workers); err != nil {
 			c.problems.Add(p.Node.Get("workers"), "workers: "+err.Error(), "")

@@ -91,6 +91,20 @@ func (f *File) viewValues(view *core.View) *values {
 	return v
 }
 
+// withoutRowData replaces the message of the outcome, which may quote a row, by where it can be read (rule OP7).
+func (v *values) withoutRowData(view *core.View) *values {
+	o := view.Outcome
+	if o.Message == "" {
+		return v
+	}
+	what := "the job"
+	if o.Step != "" {
+		what = "step " + o.Step
+	}
+	v.vars["job"].(map[string]any)["error"] = fmt.Sprintf("%s ended %s (%s); surfin show %d has the message", what, o.Status, o.ExitCode, view.Job.ID)
+	return v
+}
+
 // addOwnNumbers adds the numbers of the view's own step, without a prefix.
 func (v *values) addOwnNumbers(f *File, view *core.View) {
 	if view.Step == nil {

@@ -179,3 +179,9 @@ func OnDatabase[C, T any](named func(*C) string, build func(db tx.Database, conf
 		return build(db, *c)
 	}
 }
+
+// Sender is the configuration of a component that sends texts to other people or programs, such as a webhook.
+type Sender interface {
+	// SendsRowData says that job.error in it is the whole message, which may hold values of rows (rule OP7).
+	SendsRowData() bool
+}

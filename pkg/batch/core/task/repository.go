@@ -20,9 +20,9 @@ type Repository interface {
 	Executions
 	Maintenance
 	Queries
+	Notes
 	// Places are the tasks with a placement: PENDING or ORPHANED, ASSIGNED by MoveAssign, and ORPHANED by MoveOrphan.
 	core.Places
-	Notes
 }
 
 // Submissions is what users of tasks ask for.

@@ -32,6 +32,11 @@ type Config struct {
 	Repeated string   `key:"repeated" default:"drop" enum:"drop,reject" doc:"What becomes of an item whose key was there before: drop, it is left out and counted as filtered; reject, it is invalid."`
 }
 
+// Connections implements registry.Connector: the table of keys is made outside of the transaction, which a failure would end.
+func (c *Config) Connections() []registry.Connection {
+	return []registry.Connection{{OfStep: true, Use: registry.Within}}
+}
+
 // Validate checks what needs no item type.
 func (c *Config) Validate() error {
 	if len(c.Key) == 0 {

@@ -68,6 +68,15 @@ func (c *Config) Validate() error {
 	return errors.Join(errs...)
 }
 
+// Connections implements registry.Connector.
+func (c *Config) Connections() []registry.Connection {
+	use := registry.Between
+	if c.Snapshot {
+		use = registry.Kept
+	}
+	return []registry.Connection{{Database: c.Database, Use: use}}
+}
+
 // CannotResume implements registry.NotResumable.
 func (c *Config) CannotResume() (key string) {
 	if c.Snapshot {

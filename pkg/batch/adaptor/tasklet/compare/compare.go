@@ -47,6 +47,11 @@ type Config struct {
 
 const mostShown = 100
 
+// Connections implements registry.Connector: both sides are read at once.
+func (c *Config) Connections() []registry.Connection {
+	return []registry.Connection{{Database: c.Left.Database, Use: registry.Kept}, {Database: c.Right.Database, Use: registry.Kept}}
+}
+
 // Validate checks what needs no database.
 func (c *Config) Validate() error {
 	var errs []error

@@ -31,8 +31,12 @@ type Config struct {
 	Timeout     time.Duration     `key:"timeout" default:"30s" doc:"How long the request and its answer may take."`
 	MaxResponse registry.Size     `key:"max_response" default:"1MB" doc:"The longest answer; a longer one is an error."`
 	Out         item.Type         `key:"out" doc:"What of a JSON answer becomes steps.NAME.out, by names, types and paths, as the item of a json reader: {id: {type: int, from: data.id}}."`
+	RowData     bool              `key:"row_data" default:"false" doc:"Whether job.error is the whole message here, which may hold values of rows; without it, job.error names the step and where the message is (rule OP7)."`
 	Idempotency bool              `key:"idempotency" default:"false" doc:"Send a header Idempotency-Key, of one value for all requests and attempts of the step."`
 }
+
+// SendsRowData implements registry.Sender.
+func (c *Config) SendsRowData() bool { return c.RowData }
 
 // Validate checks the request.
 func (c *Config) Validate() error {

@@ -33,10 +33,14 @@ type Config struct {
 	Bcc         []string      `key:"bcc" item:"an address" doc:"Recipients whom the others do not see."`
 	Subject     string        `key:"subject" required:"true" doc:"The subject, one line."`
 	Text        string        `key:"text" doc:"The text; it may have ${...}."`
+	RowData     bool          `key:"row_data" default:"false" doc:"Whether job.error is the whole message here, which may hold values of rows; without it, job.error names the step and where the message is (rule OP7)."`
 	Attachments []string      `key:"attachments" item:"a file" path:"true" doc:"Files that go with it."`
 	MaxSize     registry.Size `key:"max_size" default:"10MB" doc:"The most bytes of all attachments together; more of them are an error, and nothing is sent."`
 	Timeout     time.Duration `key:"timeout" default:"1m" doc:"How long sending may take."`
 }
+
+// SendsRowData implements registry.Sender.
+func (c *Config) SendsRowData() bool { return c.RowData }
 
 // The kinds of encryption.
 const (

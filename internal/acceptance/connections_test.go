@@ -1,0 +1,56 @@
+package acceptance
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/surfin-batch/surfin/internal/testdb"
+)
+
+// snapshotOf is a reader that keeps a connection.
+const snapshotOf = `{query: {sql: "select id, v as %s from u", snapshot: true, item: {id: int, %s: int}}}`
+
+// Rule O4: a step that would wait for itself is refused before anything runs, and one that fits runs.
+func TestAStepThatNeedsMoreConnectionsThanItsPoolHasIsRefused(t *testing.T) {
+	t.Parallel()
+	merged := fmt.Sprintf("{merge: {key: [id], left: %s, right: %s}}", fmt.Sprintf(snapshotOf, "v", "v"), fmt.Sprintf(snapshotOf, "w", "w"))
+	for name, c := range map[string]struct {
+		flow, postgres, sqlite string // what it is refused with; empty: it runs
+	}{
+		"two snapshots, and keys outside": {
+			flow:     `- {step: s, chunk: {reader: ` + merged + `, processor: [{dedupe: [id]}, {map: {only: true, id: item.id}}], writer: {table: t}}}`,
+			postgres: "step s needs 4 connections of database default at once, and its pool has 3 (2 kept open while rows are read, 1 for the transaction of the step, 1 in that transaction, beside it): it would wait for itself",
+		},
+		"two snapshots": {flow: `- {step: s, chunk: {reader: ` + merged + `, processor: {map: {only: true, id: item.id}}, writer: {table: t}}}`},
+		"a group, and both sides": {
+			flow: `- {atomic: g, steps: [{step: a, tasklet: {sql: "insert into t values (1)"}}, {step: s, tasklet: {compare: {left: {table: u}, right: {table: u}, key: [id]}}, transaction: {propagation: NOT_SUPPORTED}}]}`,
+		},
+		"both sides": {flow: `- {step: s, tasklet: {compare: {left: {table: u}, right: {table: u}, key: [id]}}}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			testdb.Each(t, func(t *testing.T, url string) {
+				s := newScene(t, url, map[string]string{"j.yaml": "job: j\nflow:\n" + c.flow + "\n", "surfin.yaml": "databases:\n  default: {max_open: 3}\n"})
+				db, _ := s.open()
+				s.exec(db, "create table t (id int)", "create table u (id int primary key, v int)", "insert into u values (1, 1), (2, 2)")
+				want := c.postgres
+				if strings.HasPrefix(url, "sqlite:") {
+					want = c.sqlite
+				}
+				for _, more := range [][]string{{"--dry-run"}, nil} {
+					code, out := s.run(append([]string{"run", "j.yaml"}, more...)...)
+					if want == "" {
+						require.Equal(t, 0, code, out)
+						continue
+					}
+					require.Equal(t, 2, code, out)
+					require.Contains(t, out, want)
+					require.Contains(t, out, "raise max_open of the database to 4")
+				}
+			})
+		})
+	}
+}

@@ -1,0 +1,28 @@
+package jobtest
+
+import (
+	"context"
+
+	"github.com/surfin-batch/surfin/pkg/batch/operator"
+	"github.com/surfin-batch/surfin/pkg/batch/tx"
+)
+
+// Session is what a test runs in.
+type Session struct {
+	Service  *operator.Service
+	Provider tx.Provider
+	Close    func(ctx context.Context) error
+}
+
+// Open opens a session on the databases of URLs, by their names.
+type Open func(ctx context.Context, urls map[string]string) (*Session, error)
+
+// Config is what tests run with.
+type Config struct {
+	// Open is required.
+	Open Open
+	// Carries reports whether the program has a job of that name in it; nil: it has none.
+	Carries func(name string) bool
+	// Getenv finds a variable of the environment; nil: there are none.
+	Getenv func(name string) string
+}

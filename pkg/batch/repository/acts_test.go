@@ -1,0 +1,77 @@
+package repository_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/surfin-batch/surfin/internal/testengine"
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/repository"
+	"github.com/surfin-batch/surfin/pkg/batch/tx"
+)
+
+// TestTheAuditIsPurgedByItsOwnAge (rule OP5), with the transitions, and what is younger stays.
+func TestTheAuditIsPurgedByItsOwnAge(t *testing.T) {
+	t.Parallel()
+	testengine.EachDatabase(t, func(t *testing.T, db tx.Database) {
+		r := repository.New(db, repository.Options{})
+		require.NoError(t, r.Migrate(t.Context()))
+		for _, detail := range []string{"old", "older", "young"} {
+			require.NoError(t, r.NoteAct(t.Context(), core.VerbMigrate, "ada (root@host)", detail))
+		}
+		age := map[tx.Dialect]string{tx.Postgres: "at - interval '3 days'", tx.SQLite: "at - 259200000000"}[db.Dialect()]
+		_, err := db.Conn().ExecContext(t.Context(), "UPDATE surfin_audit SET at = "+age+" WHERE detail <> 'young'")
+		require.NoError(t, err)
+		n, err := r.PurgeActs(t.Context(), 2*24*time.Hour, 1)
+		require.NoError(t, err)
+		require.EqualValues(t, 1, n)
+		n, err = r.PurgeActs(t.Context(), 2*24*time.Hour, 100)
+		require.NoError(t, err)
+		require.EqualValues(t, 1, n)
+		acts, err := r.Acts(t.Context(), core.ActFilter{Actor: "ada"})
+		require.NoError(t, err)
+		require.Len(t, acts, 1)
+		require.Equal(t, "young", acts[0].Detail)
+		none, err := r.Acts(t.Context(), core.ActFilter{Actor: "a%a"})
+		require.NoError(t, err)
+		require.Empty(t, none, "a name is no pattern")
+		_, err = r.Acts(t.Context(), core.ActFilter{Before: 4711})
+		require.ErrorIs(t, err, core.ErrNotFound)
+	})
+}
+
+// TestActsBeforeTheSchemaKnewThemAreListed: what the audit had of them is kept (schema 2.13).
+func TestActsBeforeTheSchemaKnewThemAreListed(t *testing.T) {
+	t.Parallel()
+	testengine.EachDatabase(t, func(t *testing.T, db tx.Database) {
+		r := repository.New(db, repository.Options{})
+		require.NoError(t, r.Migrate(t.Context()))
+		now := map[tx.Dialect]string{tx.Postgres: "clock_timestamp()", tx.SQLite: "1"}[db.Dialect()]
+		for _, text := range []string{
+			"INSERT INTO surfin_audit (at, act, actor, job_execution_id, detail) VALUES (" + now + ", 'abandon', 'ada@host', 7, '')",
+			"INSERT INTO surfin_audit (at, act, actor, job_execution_id, detail) VALUES (" + now + ", 'launch', 'process 1 on h', 7, 'for API client anna')",
+			"INSERT INTO surfin_audit (at, act, actor, job_execution_id, detail) VALUES (" + now + ", 'launch', 'process 1 on h', 8, '')",
+			"INSERT INTO surfin_audit (at, act, actor, job_execution_id, step_execution_id, detail) VALUES (" + now + ", 'end step', 'process 1 on h', 8, 1, '')",
+			"INSERT INTO surfin_audit (at, act, actor, job_execution_id, detail) VALUES (" + now + ", 'enable', 'ada@host', 0, 'nightly')",
+			"INSERT INTO surfin_task_audit (at, task_id, act, actor, detail) VALUES (" + now + ", 0, 'set', 'ada@host', 'x = 1')",
+			"INSERT INTO surfin_task_audit (at, task_id, act, actor, detail) VALUES (" + now + ", 1, 'cancel', 'reaper', '')",
+			"DROP INDEX surfin_audit_act", "DROP INDEX surfin_task_audit_act",
+			"ALTER TABLE surfin_audit DROP COLUMN verb", "ALTER TABLE surfin_audit DROP COLUMN person", "ALTER TABLE surfin_audit DROP COLUMN job_name",
+			"ALTER TABLE surfin_task_audit DROP COLUMN verb", "ALTER TABLE surfin_task_audit DROP COLUMN person",
+			"UPDATE surfin_schema_migrations SET version = 2012",
+		} {
+			_, err := db.Conn().ExecContext(t.Context(), text)
+			require.NoError(t, err, text)
+		}
+		require.NoError(t, r.Migrate(t.Context()))
+		acts, err := r.Acts(t.Context(), core.ActFilter{})
+		require.NoError(t, err)
+		had := map[string]string{}
+		for _, a := range acts {
+			had[a.Verb] = a.Actor
+		}
+		require.Equal(t, map[string]string{core.VerbAbandon: "ada@host", core.VerbRun: "API client anna", core.VerbEnable: "ada@host", core.VerbSet: "ada@host"}, had)
+	})
+}

@@ -22,9 +22,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/surfin-batch/surfin/internal/cli"
 	"github.com/surfin-batch/surfin/internal/errorclass"
 	"github.com/surfin-batch/surfin/internal/testdb"
-	"github.com/surfin-batch/surfin/pkg/batch/adaptor/cli"
 	gormdb "github.com/surfin-batch/surfin/pkg/batch/adaptor/database/gorm"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/csv"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/table"

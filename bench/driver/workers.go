@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/surfin-batch/surfin/bench/hashing"
+	"github.com/surfin-batch/surfin/internal/runtime"
 	"github.com/surfin-batch/surfin/pkg/batch"
-	"github.com/surfin-batch/surfin/pkg/batch/runtime"
 )
 
 const (

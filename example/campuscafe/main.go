@@ -20,7 +20,6 @@ import (
 
 	"github.com/surfin-batch/surfin/pkg/batch"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/observe/prometheus"
-	"github.com/surfin-batch/surfin/pkg/batch/runtime"
 )
 
 //go:embed nightly.yaml
@@ -96,7 +95,7 @@ func background(lc fx.Lifecycle, app *batch.App, shop *Shop) {
 	lc.Append(fx.StartStopHook(func() {
 		begin("events", func() error { shop.offerEvents(ctx, stop); return nil })
 		begin("worker", func() error {
-			return app.Work(ctx, stop, runtime.Options{Slots: 2, Drain: 5 * time.Second, WithoutParts: true})
+			return app.Work(ctx, stop, batch.WorkOptions{Slots: 2, Drain: 5 * time.Second, WithoutParts: true})
 		})
 	}, func() {
 		close(stop)

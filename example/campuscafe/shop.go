@@ -17,7 +17,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/guard"
 	"github.com/surfin-batch/surfin/pkg/batch/inbox"
 	"github.com/surfin-batch/surfin/pkg/batch/repository"
-	"github.com/surfin-batch/surfin/pkg/batch/runtime"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
@@ -27,7 +26,7 @@ type Shop struct {
 	manager *tx.Manager
 	orders  *guard.Table[State]
 	inbox   *inbox.Inbox[State]
-	tasks   *runtime.TaskService
+	tasks   *batch.TaskService
 	wake    chan struct{} // an event was stored
 }
 

@@ -20,7 +20,6 @@ import (
 
 	"github.com/surfin-batch/surfin/pkg/batch"
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"
-	"github.com/surfin-batch/surfin/pkg/batch/runtime"
 )
 
 func main() {
@@ -66,7 +65,7 @@ func weave(ctx context.Context, url string, maxRetryDelay time.Duration, out io.
 		return err
 	}
 	stop, worked := make(chan struct{}), make(chan error, 1)
-	go func() { worked <- app.Work(ctx, stop, runtime.Options{Slots: 3}) }()
+	go func() { worked <- app.Work(ctx, stop, batch.WorkOptions{Slots: 3}) }()
 	group, err := app.Tasks.Wait(ctx, accepted.Group)
 	close(stop)
 	if err = errors.Join(err, <-worked); err != nil {
@@ -93,7 +92,7 @@ func plan(url string) task.Submission {
 }
 
 // show prints the status of the group, and its tasks with their attempts and decisions.
-func show(ctx context.Context, tasks *runtime.TaskService, g *task.Group, ids []task.ID, out io.Writer) error {
+func show(ctx context.Context, tasks *batch.TaskService, g *task.Group, ids []task.ID, out io.Writer) error {
 	var text strings.Builder
 	fmt.Fprintf(&text, "%s: %s (%d total, %d succeeded, %d failed)\n", g.Title, g.State, g.Total, g.Succeeded, g.Failed)
 	for _, id := range ids {

@@ -9,7 +9,7 @@ import (
 
 	"gopkg.in/yaml.v3"
 
-	"github.com/surfin-batch/surfin/pkg/batch/adaptor/cli"
+	"github.com/surfin-batch/surfin/internal/cli"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 

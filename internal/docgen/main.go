@@ -5,7 +5,7 @@
 //
 // `make generate` runs it; CI fails when the pages are not what it writes.
 //
-// It imports pkg/batch, core, adaptor/api, adaptor/cli, adaptor/jobfile, settings, internal/expression and internal/filestream.
+// It imports pkg/batch, core, internal/api, internal/cli, internal/jobfile, settings, internal/expression and internal/filestream.
 package main
 
 import (
@@ -18,12 +18,12 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/surfin-batch/surfin/internal/api"
+	"github.com/surfin-batch/surfin/internal/cli"
 	"github.com/surfin-batch/surfin/internal/expression"
 	"github.com/surfin-batch/surfin/internal/filestream"
+	"github.com/surfin-batch/surfin/internal/jobfile"
 	"github.com/surfin-batch/surfin/pkg/batch"
-	"github.com/surfin-batch/surfin/pkg/batch/adaptor/api"
-	"github.com/surfin-batch/surfin/pkg/batch/adaptor/cli"
-	"github.com/surfin-batch/surfin/pkg/batch/adaptor/jobfile"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 	"github.com/surfin-batch/surfin/pkg/batch/settings"

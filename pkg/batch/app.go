@@ -11,6 +11,8 @@ import (
 	"go.uber.org/fx"
 
 	"github.com/surfin-batch/surfin/internal/filestream"
+	"github.com/surfin-batch/surfin/internal/runtime"
+	"github.com/surfin-batch/surfin/internal/runtime/engine"
 	"github.com/surfin-batch/surfin/internal/secret"
 	gormdb "github.com/surfin-batch/surfin/pkg/batch/adaptor/database/gorm"
 	eventlog "github.com/surfin-batch/surfin/pkg/batch/adaptor/observe/slog"
@@ -21,8 +23,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/operator"
 	"github.com/surfin-batch/surfin/pkg/batch/repository"
 	"github.com/surfin-batch/surfin/pkg/batch/repository/tasks"
-	"github.com/surfin-batch/surfin/pkg/batch/runtime"
-	"github.com/surfin-batch/surfin/pkg/batch/runtime/engine"
 	"github.com/surfin-batch/surfin/pkg/batch/step"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )

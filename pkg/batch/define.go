@@ -8,7 +8,7 @@ import (
 
 	"go.uber.org/fx"
 
-	"github.com/surfin-batch/surfin/pkg/batch/adaptor/jobfile/define"
+	"github.com/surfin-batch/surfin/internal/jobfile/define"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"

@@ -28,9 +28,9 @@
 //     them; the command and an App are its clients.
 //   - runtime: workers, which run the parts that other processes have planned.
 //   - repository: the history in a database, and every guarded transition.
-//   - adaptor/jobfile: YAML to a job. adaptor/item, adaptor/tasklet,
+//   - internal/jobfile: YAML to a job. adaptor/item, adaptor/tasklet,
 //     adaptor/partition: what is shipped. adaptor/observe: metrics, traces and
-//     structured events. adaptor/database/gorm: databases. adaptor/cli: the commands.
+//     structured events. adaptor/database/gorm: databases. internal/cli: the commands.
 //   - cli: Main. settings: surfin.yaml and the environment.
 //
 // A new reader or writer is a folder in adaptor/item with a Components function, and

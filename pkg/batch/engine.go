@@ -11,6 +11,8 @@ import (
 	"go.uber.org/fx"
 
 	"github.com/surfin-batch/surfin/internal/logfolder"
+	"github.com/surfin-batch/surfin/internal/runtime"
+	"github.com/surfin-batch/surfin/internal/runtime/engine"
 	"github.com/surfin-batch/surfin/internal/secret"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/engine/local"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
@@ -18,8 +20,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/operator"
 	"github.com/surfin-batch/surfin/pkg/batch/repository"
 	"github.com/surfin-batch/surfin/pkg/batch/repository/tasks"
-	"github.com/surfin-batch/surfin/pkg/batch/runtime"
-	"github.com/surfin-batch/surfin/pkg/batch/runtime/engine"
 	"github.com/surfin-batch/surfin/pkg/batch/settings"
 )
 

@@ -19,7 +19,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"
-	"github.com/surfin-batch/surfin/pkg/batch/runtime"
 	"github.com/surfin-batch/surfin/pkg/batch/settings"
 )
 
@@ -186,7 +185,7 @@ func workExample(app *batch.App, s task.Submission) (task.GroupID, []task.ID) {
 	ctx := context.Background()
 	accepted := testexample.Must(app.Tasks.Submit(ctx, s))
 	stop, worked := make(chan struct{}), make(chan error, 1)
-	go func() { worked <- app.Work(ctx, stop, runtime.Options{Slots: 2, Poll: 20 * time.Millisecond}) }()
+	go func() { worked <- app.Work(ctx, stop, batch.WorkOptions{Slots: 2, Poll: 20 * time.Millisecond}) }()
 	testexample.Must(app.Tasks.Wait(ctx, accepted.Group))
 	close(stop)
 	testexample.Check(<-worked)

@@ -36,17 +36,34 @@ type room struct {
 	kit bool
 }
 
+// helpers are the small packages of internal, which know none of the layers. It does not take in the
+// layers that are internal as well: a room that may import one of those names it.
+const helpers = "internal/..."
+
+func layersInside() []string {
+	return []string{"internal/api/...", "internal/cli/...", "internal/draft/...", "internal/jobfile/...", "internal/jobtest/...", "internal/runtime/...", "internal/schedule/..."}
+}
+
+// admits reports whether a room that may import the pattern may import the package.
+func admits(pattern, dir string) bool {
+	if pattern == helpers && slices.ContainsFunc(layersInside(), func(layer string) bool { return match(layer, dir) }) {
+		return false
+	}
+	return match(pattern, dir)
+}
+
 // rooms are the import rules of docs/architecture.md, from the ground up.
 func rooms() []room {
-	core, tx, ours := "pkg/batch/core/...", "pkg/batch/tx/...", "internal/..."
+	core, tx, ours := "pkg/batch/core/...", "pkg/batch/tx/...", helpers
 	steps := []string{core, tx, "pkg/batch/chunk/...", "pkg/batch/job/..."}
 	return []room{
 		{path: "pkg/batch/batchtest/...", kit: true},
-		{path: "pkg/batch/chunk/itemtest/...", kit: true},
-		{path: "pkg/batch/repository/repositorytest/...", kit: true},
-		{path: "pkg/batch/runtime/engine/enginetest/...", kit: true},
-		{path: "pkg/batch/tx/txtest/...", kit: true},
+		{path: "pkg/batch/batchtest/itemtest/...", kit: true},
+		{path: "internal/testkit/repositorytest/...", kit: true},
+		{path: "internal/testkit/enginetest/...", kit: true},
+		{path: "internal/testkit/txtest/...", kit: true},
 		{path: "internal/test*/...", kit: true},
+		{path: "internal/yamlfile/...", may: []string{"pkg/batch/core/row", "internal/nearest", "internal/smallfile"}},
 		{path: "bench/...", kit: true}, // and compares with what else there is
 		{path: "pkg/batch/core/exception/...", std: true},
 		{path: "pkg/batch/core/config/...", std: true},
@@ -60,28 +77,28 @@ func rooms() []room {
 		{path: "pkg/batch/chunk/...", may: []string{core, tx}},
 		{path: "pkg/batch/step/...", may: []string{core, tx, "internal/confine"}},
 		{path: "pkg/batch/job/...", may: []string{core, "internal/lease", "internal/confine"}},
-		{path: "pkg/batch/runtime/engine/...", may: []string{tx}, std: true},
-		{path: "pkg/batch/runtime/schedule/...", may: []string{core}},
+		{path: "internal/runtime/engine/...", may: []string{tx}, std: true},
+		{path: "internal/schedule/...", may: []string{core}},
 		{path: "pkg/batch/guard/...", may: []string{core, tx}, std: true},
 		{path: "pkg/batch/inbox/...", may: []string{core, tx, "pkg/batch/guard", "internal/gormtx/..."}},
-		{path: "pkg/batch/runtime/...", may: []string{core, tx, "pkg/batch/guard/...", "pkg/batch/inbox", "internal/lease", "internal/boottime", "internal/confine", "internal/nearest"}},
+		{path: "internal/runtime/...", may: []string{"internal/schedule", core, tx, "pkg/batch/guard/...", "pkg/batch/inbox", "internal/lease", "internal/boottime", "internal/confine", "internal/nearest"}},
 		{path: "pkg/batch/repository/...", may: []string{core, tx, "pkg/batch/guard/...", "internal/migrator/...", "internal/dberr/...", "internal/gormtx/..."}},
-		{path: "pkg/batch/adaptor/jobfile/...", may: append(steps, "pkg/batch/step/...", "pkg/batch/runtime/schedule", ours)},
+		{path: "internal/jobfile/...", may: append(steps, "pkg/batch/step/...", "internal/schedule", ours)},
 		{path: "pkg/batch/settings/...", may: []string{"pkg/batch/core", tx, ours}},
-		{path: "pkg/batch/operator/...", may: append(steps, "pkg/batch/adaptor/jobfile/...", "pkg/batch/runtime/schedule", ours)},
+		{path: "pkg/batch/operator/...", may: append(steps, "internal/jobfile/...", "internal/schedule", ours)},
 		// What a draft says of a file holds if its reader says the same: it looks through that reader.
-		{path: "pkg/batch/draft/...", may: []string{core, tx, "pkg/batch/adaptor/item/csv", "internal/jsonfile", "internal/filestream", "internal/sqlvalue", "internal/nearest"}, std: true},
-		{path: "pkg/batch/jobtest/...", may: []string{core, tx, "pkg/batch/operator", "pkg/batch/adaptor/jobfile/testfile", ours}},
+		{path: "internal/draft/...", may: []string{core, tx, "pkg/batch/adaptor/item/csv", "internal/jsonfile", "internal/filestream", "internal/sqlvalue", "internal/nearest"}, std: true},
+		{path: "internal/jobtest/...", may: []string{core, tx, "pkg/batch/operator", "internal/jobfile/testfile", ours}},
 		// HTTP: the rules of running are the service's.
-		{path: "pkg/batch/adaptor/api/...", may: []string{core, "pkg/batch/operator/...", "pkg/batch/runtime/...", "pkg/batch/settings/...", "pkg/batch/adaptor/jobfile/...", ours}},
+		{path: "internal/api/...", may: []string{core, "pkg/batch/operator/...", "internal/runtime/...", "pkg/batch/settings/...", "internal/jobfile/...", ours}},
 		// Text and exit codes: the rules of running are the service's.
-		{path: "pkg/batch/adaptor/cli/...", may: []string{core, tx, "pkg/batch/operator/...", "pkg/batch/runtime/...", "pkg/batch/settings/...", "pkg/batch/adaptor/jobfile/...", "pkg/batch/adaptor/api/...", "pkg/batch/jobtest/...", "pkg/batch/draft/...", ours}},
-		{path: "pkg/batch/adaptor/engine/*/...", may: []string{core, tx, "pkg/batch/runtime/engine", ours}},
+		{path: "internal/cli/...", may: []string{core, tx, "pkg/batch/operator/...", "internal/runtime/...", "pkg/batch/settings/...", "internal/jobfile/...", "internal/api/...", "internal/jobtest/...", "internal/draft/...", ours}},
+		{path: "pkg/batch/adaptor/engine/*/...", may: []string{core, tx, "internal/runtime/engine", ours}},
 		{path: "pkg/batch/adaptor/*/*/...", may: []string{core, tx, ours}},
-		{path: "pkg/batch/cli", may: []string{"pkg/batch", core, tx, "pkg/batch/adaptor/cli/..."}},
-		{path: "pkg/batch", may: []string{"pkg/batch/...", ours}},
+		{path: "pkg/batch/cli", may: []string{"pkg/batch", core, tx, "internal/cli/..."}},
+		{path: "pkg/batch", may: append(layersInside(), "pkg/batch/...", ours)},
 		{path: "internal/conformance/..."}, // tests only
-		{path: "internal/docgen", may: []string{"pkg/batch/...", ours}},
+		{path: "internal/docgen", may: append(layersInside(), "pkg/batch/...", ours)},
 		{path: "internal/errorclass/...", may: []string{core, "internal/dberr/..."}},
 		{path: "internal/lease/...", may: []string{core, "internal/boottime", "internal/errorclass"}},
 		{path: "internal/logfolder", may: []string{core}, std: true},
@@ -130,8 +147,8 @@ func libraries() []guarded {
 		"pkg/batch/adaptor/tasklet/compare/...",
 		"pkg/batch/adaptor/engine/river/...",
 	}
-	screens := []string{"pkg/batch/adaptor/cli/..."}
-	yaml := []string{"pkg/batch/adaptor/jobfile/..."}
+	screens := []string{"internal/cli/..."}
+	yaml := []string{"internal/yamlfile/...", "internal/jobfile/..."}
 	return []guarded{
 		{"go.uber.org/fx", assembly},
 		{"go.uber.org/dig", assembly},
@@ -142,12 +159,12 @@ func libraries() []guarded {
 		{"github.com/golang-migrate/migrate", []string{"internal/migrator/..."}},
 		{"github.com/jackc/pgx", drivers},
 		{"modernc.org/sqlite", drivers},
-		{"github.com/netresearch/go-cron", []string{"pkg/batch/runtime/schedule"}},
+		{"github.com/netresearch/go-cron", []string{"internal/schedule"}},
 		{"github.com/expr-lang/expr", []string{"internal/expression/..."}},
 		{"github.com/spf13/cobra", screens},
 		{"github.com/vbauerster/mpb", screens},
 		{"github.com/charmbracelet", screens},
-		{"github.com/danielgtaylor/huma", []string{"pkg/batch/adaptor/api/..."}},
+		{"github.com/danielgtaylor/huma", []string{"internal/api/..."}},
 		{"github.com/riverqueue/river", []string{"pkg/batch/adaptor/engine/river/..."}},
 		{"github.com/prometheus", []string{"pkg/batch/adaptor/observe/prometheus/..."}},
 		{"go.opentelemetry.io/otel", []string{"pkg/batch/adaptor/observe/otel/..."}},
@@ -182,6 +199,27 @@ func TestNoPackageBreaksAnImportRule(t *testing.T) {
 	require.Empty(t, broken, "forbidden imports (docs/architecture.md, Import rules):\n%s", strings.Join(broken, "\n"))
 }
 
+// An example shows what an application can write: it imports nothing internal but the kits that give it a
+// database.
+func TestExamplesImportPublicPackagesOnly(t *testing.T) {
+	t.Parallel()
+	sources, err := readSources(root(t))
+	require.NoError(t, err)
+	n := 0
+	for _, s := range sources {
+		if !strings.HasPrefix(s.name, "example") || !strings.HasSuffix(s.name, "_test.go") || !strings.HasPrefix(s.dir, "pkg/") {
+			continue
+		}
+		n++
+		for _, i := range s.imports {
+			if dir, ours := strings.CutPrefix(i, module+"/internal/"); ours {
+				require.True(t, isTestKit("internal/"+dir), "%s/%s imports internal/%s, which no application can", s.dir, s.name, dir)
+			}
+		}
+	}
+	require.Greater(t, n, 20)
+}
+
 func TestEveryExceptionHasAReasonAndIsUsed(t *testing.T) {
 	t.Parallel()
 	sources, err := readSources(root(t))
@@ -210,11 +248,11 @@ func TestAForbiddenImportIsFound(t *testing.T) {
 		{"pkg/batch/chunk/a.go", module + "/pkg/batch/chunk/buffer", ""},
 		{"pkg/batch/step/a.go", module + "/pkg/batch/chunk", "may not import pkg/batch/chunk"},
 		{"pkg/batch/job/a.go", module + "/pkg/batch/chunk", "may not import pkg/batch/chunk"},
-		{"pkg/batch/runtime/a.go", module + "/pkg/batch/adaptor/engine/local", "may not import"},
-		{"pkg/batch/runtime/engine/a.go", module + "/pkg/batch/core", "may not import pkg/batch/core"},
-		{"pkg/batch/runtime/a.go", module + "/pkg/batch/runtime/engine", ""},
-		{"pkg/batch/adaptor/engine/local/a.go", module + "/pkg/batch/runtime/engine", ""},
-		{"pkg/batch/adaptor/engine/local/a.go", module + "/pkg/batch/runtime", "may not import pkg/batch/runtime"},
+		{"internal/runtime/a.go", module + "/pkg/batch/adaptor/engine/local", "may not import"},
+		{"internal/runtime/engine/a.go", module + "/pkg/batch/core", "may not import pkg/batch/core"},
+		{"internal/runtime/a.go", module + "/internal/runtime/engine", ""},
+		{"pkg/batch/adaptor/engine/local/a.go", module + "/internal/runtime/engine", ""},
+		{"pkg/batch/adaptor/engine/local/a.go", module + "/internal/runtime", "may not import internal/runtime"},
 		{"pkg/batch/repository/a.go", "gorm.io/gorm/clause", ""},
 		{"pkg/batch/chunk/a.go", "gorm.io/gorm", "gorm.io only in"},
 		{"pkg/batch/adaptor/item/csv/a.go", module + "/pkg/batch/core", ""},
@@ -225,13 +263,13 @@ func TestAForbiddenImportIsFound(t *testing.T) {
 		{"pkg/batch/core/registry/a.go", module + "/pkg/batch/tx", ""},
 		{"pkg/batch/adaptor/item/csv/a.go", "go.uber.org/fx", "go.uber.org/fx only in"},
 		{"pkg/batch/adaptor/item/csv/a.go", module + "/internal/testdb", "from tests only"},
-		{"pkg/batch/adaptor/item/csv/a.go", module + "/pkg/batch/tx/txtest", "from tests only"},
+		{"pkg/batch/adaptor/item/csv/a.go", module + "/internal/testkit/txtest", "from tests only"},
 		{"pkg/batch/adaptor/item/csv/a.go", "github.com/stretchr/testify/require", "testify only in tests"},
 		{"pkg/batch/adaptor/item/csv/a_test.go", "github.com/stretchr/testify/require", ""},
 		{"pkg/batch/adaptor/item/csv/a_test.go", module + "/internal/testdb", ""},
-		{"pkg/batch/tx/txtest/a.go", "github.com/stretchr/testify/require", ""},
-		{"pkg/batch/tx/txtest/a.go", module + "/internal/testdb", ""},
-		{"pkg/batch/adaptor/jobfile/a.go", module + "/pkg/batch/adaptor/item/csv", "may not import"},
+		{"internal/testkit/txtest/a.go", "github.com/stretchr/testify/require", ""},
+		{"internal/testkit/txtest/a.go", module + "/internal/testdb", ""},
+		{"internal/jobfile/a.go", module + "/pkg/batch/adaptor/item/csv", "may not import"},
 		{"pkg/batch/adaptor/item/csv/a.go", module + "/pkg/batch/job", "may not import"},
 		{"pkg/batch/adaptor/item/table/a.go", "gorm.io/gorm", "gorm.io only in"},
 		{"pkg/batch/adaptor/console/a.go", "fmt", "has no room"},
@@ -241,18 +279,18 @@ func TestAForbiddenImportIsFound(t *testing.T) {
 		{"pkg/batch/batchtest/a.go", "testing", ""},
 		{"internal/conformance/a.go", "testing", "testing only in tests"},
 		{"pkg/batch/adaptor/observe/otel/a.go", module + "/pkg/batch/settings", "may not import"},
-		{"pkg/batch/adaptor/cli/a.go", module + "/pkg/batch/operator", ""},
-		{"pkg/batch/adaptor/cli/a.go", module + "/pkg/batch/job", "may not import"},
-		{"pkg/batch/adaptor/cli/a.go", module + "/pkg/batch/chunk", "may not import"},
-		{"pkg/batch/adaptor/cli/a.go", module + "/pkg/batch/step", "may not import"},
-		{"pkg/batch/adaptor/cli/a.go", module + "/pkg/batch/repository", "may not import"},
-		{"pkg/batch/operator/a.go", module + "/pkg/batch/adaptor/cli", "may not import"},
-		{"pkg/batch/settings/a.go", module + "/pkg/batch/adaptor/jobfile", "may not import"},
-		{"pkg/batch/adaptor/api/a.go", module + "/pkg/batch/operator", ""},
-		{"pkg/batch/adaptor/api/a.go", module + "/pkg/batch/job", "may not import"},
-		{"pkg/batch/adaptor/api/a.go", module + "/pkg/batch/repository", "may not import"},
-		{"pkg/batch/adaptor/cli/a.go", "github.com/danielgtaylor/huma/v2", "only in pkg/batch/adaptor/api"},
-		{"pkg/batch/adaptor/cli/a.go", "gopkg.in/yaml.v3", "gopkg.in/yaml.v3 only in"},
+		{"internal/cli/a.go", module + "/pkg/batch/operator", ""},
+		{"internal/cli/a.go", module + "/pkg/batch/job", "may not import"},
+		{"internal/cli/a.go", module + "/pkg/batch/chunk", "may not import"},
+		{"internal/cli/a.go", module + "/pkg/batch/step", "may not import"},
+		{"internal/cli/a.go", module + "/pkg/batch/repository", "may not import"},
+		{"pkg/batch/operator/a.go", module + "/internal/cli", "may not import"},
+		{"pkg/batch/settings/a.go", module + "/internal/jobfile", "may not import"},
+		{"internal/api/a.go", module + "/pkg/batch/operator", ""},
+		{"internal/api/a.go", module + "/pkg/batch/job", "may not import"},
+		{"internal/api/a.go", module + "/pkg/batch/repository", "may not import"},
+		{"internal/cli/a.go", "github.com/danielgtaylor/huma/v2", "only in internal/api"},
+		{"internal/cli/a.go", "gopkg.in/yaml.v3", "gopkg.in/yaml.v3 only in"},
 		{"pkg/batch/a.go", "github.com/parquet-go/parquet-go", "heavy"},
 		{"pkg/batch/a.go", "github.com/riverqueue/river", "heavy"},
 		{"pkg/batch/adaptor/engine/local/a.go", "github.com/riverqueue/river/rivertype", "only in pkg/batch/adaptor/engine/river"},
@@ -295,7 +333,7 @@ func TestTheFacadeReachesNoLibraryOfACommandLine(t *testing.T) {
 	packages := strings.Fields(string(out))
 	require.Contains(t, packages, module+"/pkg/batch/operator")
 	for _, p := range packages {
-		require.NotEqual(t, module+"/pkg/batch/adaptor/cli", p)
+		require.NotEqual(t, module+"/internal/cli", p)
 		for _, screen := range []string{"github.com/spf13/cobra", "github.com/charmbracelet", "github.com/vbauerster/mpb", "github.com/danielgtaylor/huma"} {
 			require.False(t, within(p, screen), "pkg/batch imports %s", p)
 		}
@@ -370,7 +408,7 @@ func forbiddenOfOurs(dir string, r room, ours string) string {
 	if isTestKit(ours) {
 		return fmt.Sprintf("%s imports %s, which is imported from tests only", dir, ours)
 	}
-	if within(ours, ownFolder(r.path, dir)) || slices.ContainsFunc(r.may, func(p string) bool { return match(p, ours) }) {
+	if within(ours, ownFolder(r.path, dir)) || slices.ContainsFunc(r.may, func(p string) bool { return admits(p, ours) }) {
 		return ""
 	}
 	return fmt.Sprintf("%s may not import %s (allowed: %s)", dir, ours, strings.Join(r.may, ", "))

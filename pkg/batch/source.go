@@ -3,7 +3,7 @@ package batch
 import (
 	"io/fs"
 
-	"github.com/surfin-batch/surfin/pkg/batch/adaptor/jobfile"
+	"github.com/surfin-batch/surfin/internal/jobfile"
 )
 
 // Source says where a job file is: [File], [FS] and [Bytes] make one.

@@ -12,11 +12,13 @@ import (
 
 	"go.uber.org/fx"
 
+	"github.com/surfin-batch/surfin/internal/jobfile"
+	"github.com/surfin-batch/surfin/internal/runtime"
+	"github.com/surfin-batch/surfin/internal/runtime/engine"
 	"github.com/surfin-batch/surfin/internal/secret"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/engine/local"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/handler/httprequest"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/handler/shell"
-	"github.com/surfin-batch/surfin/pkg/batch/adaptor/jobfile"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 	"github.com/surfin-batch/surfin/pkg/batch/inbox"
@@ -24,8 +26,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/operator"
 	"github.com/surfin-batch/surfin/pkg/batch/repository"
 	"github.com/surfin-batch/surfin/pkg/batch/repository/tasks"
-	"github.com/surfin-batch/surfin/pkg/batch/runtime"
-	"github.com/surfin-batch/surfin/pkg/batch/runtime/engine"
 	"github.com/surfin-batch/surfin/pkg/batch/settings"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )

@@ -11,8 +11,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	command "github.com/surfin-batch/surfin/internal/cli"
 	"github.com/surfin-batch/surfin/pkg/batch"
-	command "github.com/surfin-batch/surfin/pkg/batch/adaptor/cli"
 	"github.com/surfin-batch/surfin/pkg/batch/cli"
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 )

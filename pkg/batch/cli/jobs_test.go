@@ -10,9 +10,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	command "github.com/surfin-batch/surfin/internal/cli"
 	"github.com/surfin-batch/surfin/internal/testdb"
 	"github.com/surfin-batch/surfin/pkg/batch"
-	command "github.com/surfin-batch/surfin/pkg/batch/adaptor/cli"
 	"github.com/surfin-batch/surfin/pkg/batch/cli"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )

@@ -2,7 +2,7 @@
 // the whole program of an author who wants no more than that. An application that
 // embeds the engine imports package batch alone, and compiles no command line.
 //
-// It imports package batch, adaptor/cli, core, tx and fx.
+// It imports package batch, internal/cli, core, tx and fx.
 package cli
 
 import (
@@ -16,15 +16,15 @@ import (
 	"go.uber.org/dig"
 	"go.uber.org/fx"
 
+	command "github.com/surfin-batch/surfin/internal/cli"
 	"github.com/surfin-batch/surfin/pkg/batch"
-	command "github.com/surfin-batch/surfin/pkg/batch/adaptor/cli"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
 // Main is the surfin command with the components that opts register: it reads the
 // command line, runs the command and ends the process with its exit code (see
-// adaptor/cli.Main). opts may hold any fx option; what they provide is built only when
+// internal/cli.Main). opts may hold any fx option; what they provide is built only when
 // a command runs jobs, but an fx.Invoke among them runs with every command. A job of
 // batch.Jobs or batch.JobFiles is named instead of a file: run NAME.
 func Main(opts ...fx.Option) {
@@ -36,7 +36,7 @@ func Main(opts ...fx.Option) {
 	os.Exit(command.Main(context.Background(), app, os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }
 
-// NewCommand returns the command for adaptor/cli.Main: for a main function that does
+// NewCommand returns the command for internal/cli.Main: for a main function that does
 // more than Main.
 func NewCommand(opts ...fx.Option) (command.App, error) {
 	registry, files, err := batch.Describe(opts...)

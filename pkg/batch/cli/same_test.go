@@ -12,9 +12,9 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/fx"
 
+	command "github.com/surfin-batch/surfin/internal/cli"
 	"github.com/surfin-batch/surfin/internal/testdb"
 	"github.com/surfin-batch/surfin/pkg/batch"
-	command "github.com/surfin-batch/surfin/pkg/batch/adaptor/cli"
 	"github.com/surfin-batch/surfin/pkg/batch/cli"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/operator"

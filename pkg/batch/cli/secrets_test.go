@@ -10,8 +10,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	command "github.com/surfin-batch/surfin/internal/cli"
 	"github.com/surfin-batch/surfin/internal/testdb"
-	command "github.com/surfin-batch/surfin/pkg/batch/adaptor/cli"
 	eventlog "github.com/surfin-batch/surfin/pkg/batch/adaptor/observe/slog"
 	"github.com/surfin-batch/surfin/pkg/batch/cli"
 )

@@ -6,6 +6,6 @@
 // Requests and results are plain data and marshal to JSON. A refusal is a [Refusal],
 // which holds the ways out as data; the client words them.
 //
-// It imports core, tx, chunk, job, adaptor/jobfile and helpers of internal, and neither a
+// It imports core, tx, chunk, job, internal/jobfile and helpers of internal, and neither a
 // command line nor fx.
 package operator

@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/surfin-batch/surfin/internal/schedule"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"
-	"github.com/surfin-batch/surfin/pkg/batch/runtime/schedule"
 )
 
 // FiguresSource reads figures of the history: a repository.Repository.

@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/surfin-batch/surfin/pkg/batch/adaptor/jobfile"
+	"github.com/surfin-batch/surfin/internal/jobfile"
 	"github.com/surfin-batch/surfin/pkg/batch/chunk/redrive"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/job"

@@ -15,11 +15,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/surfin-batch/surfin/internal/errorclass"
+	"github.com/surfin-batch/surfin/internal/jobfile"
 	"github.com/surfin-batch/surfin/internal/testengine"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/csv"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/filter"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/table"
-	"github.com/surfin-batch/surfin/pkg/batch/adaptor/jobfile"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/partition/files"
 	sqltask "github.com/surfin-batch/surfin/pkg/batch/adaptor/tasklet/sql"
 	"github.com/surfin-batch/surfin/pkg/batch/core"

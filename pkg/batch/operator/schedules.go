@@ -4,8 +4,8 @@ import (
 	"context"
 	"time"
 
+	"github.com/surfin-batch/surfin/internal/schedule"
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"
-	"github.com/surfin-batch/surfin/pkg/batch/runtime/schedule"
 )
 
 // SchedulesRequest asks when registered jobs are due.

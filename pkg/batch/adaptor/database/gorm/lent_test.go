@@ -14,8 +14,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/surfin-batch/surfin/internal/testdb"
+	"github.com/surfin-batch/surfin/internal/testkit/txtest"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
-	"github.com/surfin-batch/surfin/pkg/batch/tx/txtest"
 )
 
 // stdlibPool and pgxPool are what an application opens, and closes.

@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/surfin-batch/surfin/internal/testdb"
+	"github.com/surfin-batch/surfin/internal/testkit/txtest"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
-	"github.com/surfin-batch/surfin/pkg/batch/tx/txtest"
 )
 
 // ignored is what a PgBouncer is often configured with, so that it drops what it would

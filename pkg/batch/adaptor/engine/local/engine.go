@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/surfin-batch/surfin/pkg/batch/runtime/engine"
+	"github.com/surfin-batch/surfin/internal/runtime/engine"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 

@@ -8,9 +8,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/surfin-batch/surfin/internal/runtime/engine"
 	"github.com/surfin-batch/surfin/internal/testdb"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/engine/river"
-	"github.com/surfin-batch/surfin/pkg/batch/runtime/engine"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 

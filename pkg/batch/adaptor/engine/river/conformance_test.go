@@ -6,10 +6,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/surfin-batch/surfin/internal/runtime/engine"
 	"github.com/surfin-batch/surfin/internal/testdb"
+	"github.com/surfin-batch/surfin/internal/testkit/enginetest"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/engine/river"
-	"github.com/surfin-batch/surfin/pkg/batch/runtime/engine"
-	"github.com/surfin-batch/surfin/pkg/batch/runtime/engine/enginetest"
 )
 
 func TestMain(m *testing.M) { os.Exit(enginetest.Main(m, listening)) }

@@ -12,7 +12,7 @@ import (
 	"github.com/riverqueue/river"
 	"github.com/riverqueue/river/rivertype"
 
-	"github.com/surfin-batch/surfin/pkg/batch/runtime/engine"
+	"github.com/surfin-batch/surfin/internal/runtime/engine"
 )
 
 // delivery is a delivery as River stores it. All deliveries are of one kind: a leader of

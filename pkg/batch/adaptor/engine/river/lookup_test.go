@@ -3,9 +3,9 @@ package river_test
 import (
 	"testing"
 
+	"github.com/surfin-batch/surfin/internal/runtime/engine"
 	"github.com/surfin-batch/surfin/internal/testdb"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/engine/river"
-	"github.com/surfin-batch/surfin/pkg/batch/runtime/engine"
 )
 
 // BenchmarkLookup is what a thousand deliveries cost among twenty thousand that wait, of

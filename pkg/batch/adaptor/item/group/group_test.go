@@ -17,7 +17,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/filter"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/group"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/query"
-	"github.com/surfin-batch/surfin/pkg/batch/chunk/itemtest"
+	"github.com/surfin-batch/surfin/pkg/batch/batchtest/itemtest"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	httpitem "github.com/surfin-batch/surfin/pkg/batch/adaptor/item/http"
-	"github.com/surfin-batch/surfin/pkg/batch/chunk/itemtest"
+	"github.com/surfin-batch/surfin/pkg/batch/batchtest/itemtest"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 )
 

@@ -17,7 +17,7 @@ import (
 
 	"github.com/surfin-batch/surfin/internal/testexample"
 	httpitem "github.com/surfin-batch/surfin/pkg/batch/adaptor/item/http"
-	"github.com/surfin-batch/surfin/pkg/batch/chunk/itemtest"
+	"github.com/surfin-batch/surfin/pkg/batch/batchtest/itemtest"
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"

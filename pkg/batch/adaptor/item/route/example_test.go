@@ -9,7 +9,7 @@ import (
 	"github.com/surfin-batch/surfin/internal/testexample"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/csv"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/route"
-	"github.com/surfin-batch/surfin/pkg/batch/chunk/itemtest"
+	"github.com/surfin-batch/surfin/pkg/batch/batchtest/itemtest"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"

@@ -12,7 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/surfin-batch/surfin/internal/filestream"
-	"github.com/surfin-batch/surfin/pkg/batch/chunk/itemtest"
+	"github.com/surfin-batch/surfin/pkg/batch/batchtest/itemtest"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"

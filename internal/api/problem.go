@@ -1,0 +1,162 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/validation"
+
+	"github.com/surfin-batch/surfin/internal/jobfile"
+	"github.com/surfin-batch/surfin/internal/runtime"
+	"github.com/surfin-batch/surfin/internal/secret"
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/operator"
+)
+
+// Problem is why a request was refused (RFC 9457). What follows the standard's members is
+// that of operator.Refusal.
+type Problem struct {
+	huma.ErrorModel
+	Reason    operator.Reason     `json:"reason,omitempty" doc:"Why the service refused it"`
+	Execution core.JobExecutionID `json:"execution,omitempty" doc:"The execution that the request names"`
+	Last      core.JobExecutionID `json:"last,omitempty" doc:"The last execution of the instance, which a changed job file is compared with"`
+	Details   []string            `json:"details,omitempty" doc:"What is wrong, one by one"`
+	Diff      string              `json:"diff,omitempty" doc:"The lines of the job file that are different"`
+	Actions   []operator.Action   `json:"actions,omitempty" doc:"What may be done instead, the best first"`
+}
+
+func newProblem(status int, detail string) *Problem {
+	return &Problem{ErrorModel: huma.ErrorModel{Title: http.StatusText(status), Status: status, Detail: secret.Text(detail)}}
+}
+
+// problem returns the answer to an error of the service; nil for nil. What went wrong in the
+// server is logged, and not told to the client.
+func (a *api) problem(ctx context.Context, err error) error {
+	if err == nil {
+		return nil
+	}
+	var known *Problem
+	var refused *operator.Refusal
+	var refusedTask *runtime.TaskRefusal
+	var wrong *operator.RequestError
+	var problems jobfile.Problems
+	switch {
+	case errors.As(err, &known):
+		return known
+	case errors.As(err, &refused):
+		return refusal(refused)
+	case errors.As(err, &refusedTask):
+		return taskRefusal(refusedTask)
+	case errors.As(err, &wrong):
+		p := newProblem(http.StatusUnprocessableEntity, wrong.Error())
+		p.Errors = []*huma.ErrorDetail{{Message: wrong.Reason, Location: wrong.Field, Value: wrong.Value}}
+		return p
+	case errors.Is(err, core.ErrNotFound):
+		return refusal(&operator.Refusal{Reason: operator.ReasonNotFound, Err: err})
+	case errors.As(err, &problems): // of a file that the parameters make wrong
+		return refusal(&operator.Refusal{Reason: operator.ReasonParameters, Err: err})
+	case len(parameterErrors(err)) > 0:
+		return refusal(&operator.Refusal{Reason: operator.ReasonParameters, Err: err})
+	}
+	a.Log.ErrorContext(ctx, "a request of the API failed", "error", err)
+	if isAway(err) || errors.Is(context.Cause(ctx), errAway) {
+		return newProblem(http.StatusServiceUnavailable, "the database cannot be reached, or did not answer in time: repeat the request later; the server's log says more")
+	}
+	return newProblem(http.StatusInternalServerError, "the server failed; its log says why")
+}
+
+func refusal(r *operator.Refusal) *Problem {
+	p := newProblem(statusOf(r.Reason), r.Err.Error())
+	p.Reason, p.Execution, p.Last, p.Diff, p.Actions = r.Reason, r.Execution, r.Last, secret.Text(r.Diff), r.Actions
+	for _, d := range r.Details {
+		p.Details = append(p.Details, secret.Text(d))
+	}
+	for _, e := range parameterErrors(r.Err) {
+		p.Errors = append(p.Errors, &huma.ErrorDetail{Message: secret.Text(e.Err.Error()), Location: "body.params." + e.Name})
+	}
+	var problems jobfile.Problems
+	if errors.As(r.Err, &problems) {
+		for _, one := range problems {
+			p.Details = append(p.Details, secret.Text(one.Error()))
+		}
+	}
+	return p
+}
+
+func taskRefusal(r *runtime.TaskRefusal) *Problem {
+	status := http.StatusConflict
+	switch r.Reason {
+	case runtime.ReasonInvalid, runtime.ReasonUnknownType:
+		status = http.StatusUnprocessableEntity
+	case runtime.ReasonNotFound:
+		status = http.StatusNotFound
+	case runtime.ReasonIllegalState, runtime.ReasonOver, runtime.ReasonOtherSubmission:
+	}
+	p := newProblem(status, r.Error())
+	p.Reason = operator.Reason(r.Reason)
+	for _, d := range r.Details {
+		p.Details = append(p.Details, secret.Text(d))
+	}
+	return p
+}
+
+// statusOf is the HTTP status of a refusal.
+func statusOf(reason operator.Reason) int {
+	switch reason {
+	case operator.ReasonNotFound, operator.ReasonNoSuchJob:
+		return http.StatusNotFound
+	case operator.ReasonParameters, operator.ReasonKeyReused:
+		return http.StatusUnprocessableEntity
+	case operator.ReasonSchema:
+		return http.StatusServiceUnavailable
+	case operator.ReasonComplete, operator.ReasonRunning, operator.ReasonExclusive, operator.ReasonOver, operator.ReasonAbandoned, operator.ReasonUnknown,
+		operator.ReasonNotRestartable, operator.ReasonNotNewest, operator.ReasonIllegalState, operator.ReasonRedrive, operator.ReasonFrom,
+		operator.ReasonNothingSkipped, operator.ReasonWhichStep, operator.ReasonItems, operator.ReasonChanged,
+		operator.ReasonNoIncrementer, operator.ReasonFile, operator.ReasonStartLimit:
+	}
+	return http.StatusConflict
+}
+
+// parameterErrors are those in the tree of err.
+func parameterErrors(err error) []*core.ParameterError {
+	switch e := err.(type) { //nolint:errorlint // the tree is walked
+	case nil:
+		return nil
+	case *core.ParameterError:
+		return []*core.ParameterError{e}
+	case interface{ Unwrap() []error }:
+		var all []*core.ParameterError
+		for _, one := range e.Unwrap() {
+			all = append(all, parameterErrors(one)...)
+		}
+		return all
+	}
+	return parameterErrors(errors.Unwrap(err))
+}
+
+// cureKeys is a huma.Transformer: a key of a body that has another name here is refused with that name.
+func cureKeys(_ huma.Context, _ string, v any) (any, error) {
+	if model, is := v.(*huma.ErrorModel); is {
+		for _, e := range model.Errors {
+			key := e.Location[strings.LastIndexByte(e.Location, '.')+1:]
+			if cure := runtime.KeyCure(key); cure != "" && e.Message == validation.MsgUnexpectedProperty {
+				e.Message += ": " + cure
+			}
+		}
+	}
+	return v, nil
+}
+
+// write writes a problem that no operation answers.
+func (p *Problem) write(w http.ResponseWriter) {
+	for name, values := range p.GetHeaders() {
+		w.Header()[name] = values
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(p.Status)
+	_ = json.NewEncoder(w).Encode(p) //nolint:errcheck // the client has gone
+}

@@ -1,0 +1,282 @@
+package api
+
+import (
+	"context"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/surfin-batch/surfin/internal/runtime"
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/task"
+	"github.com/surfin-batch/surfin/pkg/batch/operator"
+)
+
+type (
+	// TaskPath is in the input of what is about a task.
+	TaskPath struct {
+		ID int64 `path:"task" minimum:"1" doc:"Number of a task"`
+	}
+	// GroupPath is in the input of what is about a group of tasks.
+	GroupPath struct {
+		ID int64 `path:"group" minimum:"1" doc:"Number of a group of tasks"`
+	}
+	// ReasonBody is in the input of acts on tasks.
+	ReasonBody struct {
+		Reason string `json:"reason,omitempty" maxLength:"1000" doc:"Why, for the audit"`
+	}
+	listTasksInput struct {
+		Group  int64  `query:"group" minimum:"0" doc:"Only tasks of this group"`
+		State  string `query:"state" maxLength:"50" doc:"Only tasks in this state"`
+		Type   string `query:"type" maxLength:"200" doc:"Only tasks of this type"`
+		Before int64  `query:"before" minimum:"0" doc:"Only those with a smaller number"`
+		PageSize
+	}
+	groupsInput struct {
+		Before int64 `query:"before" minimum:"0" doc:"Only those with a smaller number"`
+		PageSize
+	}
+	taskList struct {
+		Tasks []runtime.TaskView `json:"tasks"`
+	}
+	groupList struct {
+		Groups []runtime.GroupView `json:"groups"`
+	}
+	taskDetails struct {
+		Task      runtime.TaskView      `json:"task"`
+		WaitsFor  string                `json:"waits_for,omitempty" doc:"The tasks of its group that it waits for, or a worker: one that its placement allows, or with its decider"`
+		Attempts  []runtime.AttemptView `json:"attempts" doc:"Its executions, oldest first"`
+		Decisions []taskDecision        `json:"decisions" doc:"Why what came next, oldest first"`
+	}
+	submitInput struct {
+		KeyHeader
+		Body runtime.SubmitRequest
+	}
+	submitOneInput struct {
+		KeyHeader
+		Body runtime.SpecForm
+	}
+	submitted struct {
+		ID       task.GroupID    `json:"id" doc:"The group"`
+		Status   task.GroupState `json:"status" doc:"Its state"`
+		Applied  bool            `json:"applied" doc:"False where it had been submitted before"`
+		Tasks    []task.ID       `json:"tasks" doc:"Its tasks, in the order of the submission"`
+		Warnings []string        `json:"warnings,omitempty" doc:"Types that no worker executes now, and that no worker is alive"`
+	}
+	taskActInput struct {
+		TaskPath
+		KeyHeader
+		Body *ReasonBody
+	}
+	groupActInput struct {
+		GroupPath
+		KeyHeader
+		Body *ReasonBody
+	}
+	taskActed struct {
+		ID      int64  `json:"id" doc:"The task, or the group"`
+		Status  string `json:"status" doc:"Its state now"`
+		Applied bool   `json:"applied" doc:"False where it had been done before"`
+	}
+	// taskDecision has a name of its own in the OpenAPI.
+	taskDecision runtime.DecisionView
+	// artifactForm is a task.Artifact as JSON has it.
+	artifactForm struct {
+		Kind  string `json:"kind"`
+		Value any    `json:"value"`
+	}
+)
+
+func (a *api) addTasks(h huma.API) {
+	huma.Register(h, get(h, "list-tasks", "/v1/tasks", "Tasks, newest first", ""), a.listTasks)
+	huma.Register(h, get(h, "show-task", "/v1/tasks/{task}", "One task", "With its attempts, and why what came next."),
+		func(ctx context.Context, in *TaskPath) (*output[taskDetails], error) {
+			return answer(a, ctx, func() (*taskDetails, error) { return a.showTask(ctx, task.ID(in.ID)) })
+		})
+	huma.Register(h, get(h, "list-groups", "/v1/groups", "Groups of tasks, newest first", "Each with the counts of its tasks."),
+		func(ctx context.Context, in *groupsInput) (*output[groupList], error) {
+			return answer(a, ctx, func() (*groupList, error) {
+				groups, err := a.Tasks.Groups(ctx, task.GroupID(in.Before), in.size())
+				return &groupList{views(groups, runtime.ViewGroup)}, err
+			})
+		})
+	huma.Register(h, get(h, "show-group", "/v1/groups/{group}", "One group of tasks", "Its state, budget and the counts of its tasks."),
+		func(ctx context.Context, in *GroupPath) (*output[runtime.GroupView], error) {
+			return answer(a, ctx, func() (*runtime.GroupView, error) {
+				g, err := a.Tasks.Group(ctx, task.GroupID(in.ID))
+				if err != nil {
+					return nil, err
+				}
+				view := runtime.ViewGroup(*g)
+				return &view, nil
+			})
+		})
+	a.addSubmissions(h)
+	a.addTaskActs(h)
+}
+
+func (a *api) addSubmissions(h huma.API) {
+	const text = "Workers execute it from then on. With the header Idempotency-Key, or an idempotency_key in the body, it is submitted once. What is wrong is refused as a whole."
+	huma.Register(h, post(h, "submit-task", "/v1/tasks", "Submit a task", "A group of one. "+text),
+		func(ctx context.Context, in *submitOneInput) (*keyed[submitted], error) {
+			return together(a, ctx, in.Key, request{"submit-task", 0, in.Body}, func(ctx context.Context, key core.RequestKey) (*submitted, error) {
+				return a.submit(ctx, runtime.SubmitRequest{Tasks: []*runtime.SpecForm{&in.Body}}, key)
+			})
+		})
+	huma.Register(h, post(h, "submit-group", "/v1/groups", "Submit tasks as a group", "With a budget for all of them. "+text),
+		func(ctx context.Context, in *submitInput) (*keyed[submitted], error) {
+			return together(a, ctx, in.Key, request{"submit-group", 0, in.Body}, func(ctx context.Context, key core.RequestKey) (*submitted, error) {
+				return a.submit(ctx, in.Body, key)
+			})
+		})
+}
+
+func (a *api) addTaskActs(h huma.API) {
+	huma.Register(h, post(h, "cancel-task", "/v1/tasks/{task}/cancel", "Cancel a task", "The worker that executes it hears of it at its next heartbeat. One that is over is refused."),
+		func(ctx context.Context, in *taskActInput) (*keyed[taskActed], error) {
+			return together(a, ctx, in.Key, request{"cancel-task", in.ID, in.Body}, func(ctx context.Context, _ core.RequestKey) (*taskActed, error) {
+				return actedOnTask(in.ID, a.Tasks.Cancel)(ctx, in.Body)
+			})
+		})
+	huma.Register(h, post(h, "rerun-task", "/v1/tasks/{task}/rerun", "Execute a task again", "One that failed, ran out of time or was cancelled. Attempts are counted again, and kept. Tasks that were cancelled because they wait for it wait again. One that waits for a task that ended without success is refused."),
+		func(ctx context.Context, in *taskActInput) (*keyed[taskActed], error) {
+			return together(a, ctx, in.Key, request{"rerun-task", in.ID, in.Body}, func(ctx context.Context, _ core.RequestKey) (*taskActed, error) {
+				return actedOnTask(in.ID, a.Tasks.Rerun)(ctx, in.Body)
+			})
+		})
+	huma.Register(h, post(h, "cancel-group", "/v1/groups/{group}/cancel", "Cancel what is unfinished of a group", "One that is over is refused."),
+		func(ctx context.Context, in *groupActInput) (*keyed[taskActed], error) {
+			return together(a, ctx, in.Key, request{"cancel-group", in.ID, in.Body}, func(ctx context.Context, _ core.RequestKey) (*taskActed, error) {
+				got, err := actedOnTask(in.ID, a.Tasks.CancelGroup)(ctx, in.Body)
+				if err != nil {
+					return nil, err
+				}
+				status, err := a.Tasks.Status(ctx, task.GroupID(in.ID))
+				if err != nil {
+					return nil, err
+				}
+				got.Status = string(status.State)
+				return got, nil
+			})
+		})
+}
+
+// size is that of a page: 50 where nothing else is asked for.
+func (p PageSize) size() int {
+	if p.Limit == 0 {
+		return 50
+	}
+	return p.Limit
+}
+
+// views are a list as JSON has it: an empty one is no null.
+func views[T, V any](list []T, view func(T) V) []V {
+	made := make([]V, 0, len(list))
+	for _, t := range list {
+		made = append(made, view(t))
+	}
+	return made
+}
+
+func (a *api) listTasks(ctx context.Context, in *listTasksInput) (*output[taskList], error) {
+	return answer(a, ctx, func() (*taskList, error) {
+		tasks, err := a.Tasks.Tasks(ctx, task.Filter{
+			Group: task.GroupID(in.Group), State: task.State(in.State), Type: in.Type, Before: task.ID(in.Before), Limit: in.size(),
+		})
+		if err != nil {
+			return nil, err
+		}
+		waits, err := a.Tasks.Waits(ctx, tasks)
+		return &taskList{views(tasks, func(t task.Task) runtime.TaskView {
+			view := viewTask(ctx, t)
+			view.WaitsFor = waits[t.ID]
+			return view
+		})}, err
+	})
+}
+
+func viewTask(ctx context.Context, t task.Task) runtime.TaskView {
+	view := runtime.ViewTask(t)
+	view.Spec = shown(ctx, view.Spec)
+	return view
+}
+
+func (a *api) showTask(ctx context.Context, id task.ID) (*taskDetails, error) {
+	t, err := a.Tasks.Task(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	attempts, err := a.Tasks.Attempts(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	waits, err := a.Tasks.WaitingFor(ctx, t)
+	if err != nil {
+		return nil, err
+	}
+	decisions, err := a.Tasks.Decisions(ctx, id)
+	return &taskDetails{viewTask(ctx, *t), waits, views(attempts, func(at task.Attempt) runtime.AttemptView {
+		view := runtime.ViewAttempt(at)
+		view.Action.Type = t.Spec.Type
+		view.Action = shown(ctx, view.Action)
+		return view
+	}), views(decisions, func(d task.DecisionRecord) taskDecision { return taskDecision(runtime.ViewDecision(d)) })}, err
+}
+
+// submit gives the group the key of the request: where the process dies before the answer is
+// kept, a repetition finds the group.
+func (a *api) submit(ctx context.Context, req runtime.SubmitRequest, key core.RequestKey) (*submitted, error) {
+	for field, text := range map[string]string{"title": req.Title, "decider": req.Decider, "idempotency_key": req.IdempotencyKey, "type": req.Type} {
+		if err := noNUL(field, text); err != nil {
+			return nil, err
+		}
+	}
+	sub := req.Submission()
+	for i := range sub.Tasks {
+		sub.Tasks[i].Client = &task.Client{Name: callerOf(ctx).name, Paths: a.Paths}
+	}
+	if sub.IdempotencyKey == "" && key.Key != "" {
+		sub.IdempotencyKey = "API " + key.Client + " " + key.Key
+	}
+	accepted, err := a.Tasks.Submit(ctx, sub)
+	if err != nil {
+		return nil, err
+	}
+	status, err := a.Tasks.Status(ctx, accepted.Group)
+	if err != nil {
+		return nil, err
+	}
+	alive, err := a.workerLives(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if !alive && !status.IsOver() {
+		accepted.Warnings = append(accepted.Warnings, "no worker is alive: the tasks wait for one; start a worker, or the server with --worker")
+	}
+	return &submitted{ID: accepted.Group, Status: status.State, Applied: !accepted.Duplicate, Tasks: accepted.Tasks, Warnings: accepted.Warnings}, nil
+}
+
+// noNUL refuses a text that no database takes.
+func noNUL(field, text string) error {
+	if !isText(text) {
+		return &operator.RequestError{Field: "body." + field, Reason: "it has a NUL"}
+	}
+	return nil
+}
+
+// actedOnTask does an act on a task or a group in the name of the client.
+func actedOnTask[ID ~int64](id int64, act func(context.Context, ID, runtime.By) (*runtime.Acted, error)) func(context.Context, *ReasonBody) (*taskActed, error) {
+	return func(ctx context.Context, body *ReasonBody) (*taskActed, error) {
+		by := runtime.By{Actor: actorOf(ctx)}
+		if body != nil {
+			by.Reason = body.Reason
+		}
+		if err := noNUL("reason", by.Reason); err != nil {
+			return nil, err
+		}
+		got, err := act(ctx, ID(id), by)
+		if err != nil {
+			return nil, err
+		}
+		return &taskActed{ID: id, Status: string(got.State), Applied: got.Answer == string(core.Applied)}, nil
+	}
+}

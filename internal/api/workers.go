@@ -1,0 +1,176 @@
+package api
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/surfin-batch/surfin/internal/runtime"
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/task"
+	"github.com/surfin-batch/surfin/pkg/batch/operator"
+)
+
+type (
+	// workerView is a task.Worker.
+	workerView struct {
+		Name        string            `json:"name"`
+		State       string            `json:"state" doc:"ACTIVE, DRAINING (it is being stopped), GONE (it left) or LOST (its lease ended)"`
+		Labels      map[string]string `json:"labels" doc:"The labels that placements of work are compared with"`
+		Types       []string          `json:"types" doc:"The types of tasks that it executes"`
+		Deciders    []string          `json:"deciders" doc:"The deciders that it has"`
+		Parts       bool              `json:"parts" doc:"It takes parts of steps, and continues parked executions"`
+		Capacity    int               `json:"capacity"`
+		Executing   int               `json:"executing"`
+		Version     string            `json:"version"`
+		StartedAt   time.Time         `json:"started_at"`
+		HeartbeatAt time.Time         `json:"heartbeat_at"`
+	}
+	workerList struct {
+		Workers  []workerView          `json:"workers"`
+		Waiting  []string              `json:"waiting_types" doc:"Types of tasks that wait and that no live worker executes"`
+		Deciders []task.WaitingDecider `json:"waiting_deciders" doc:"Deciders that tasks wait for and that no live worker has"`
+	}
+	settingList struct {
+		Settings []task.Setting `json:"settings"`
+	}
+	setInput struct {
+		Name string `path:"name" maxLength:"100" doc:"Name of a setting"`
+		KeyHeader
+		Body struct {
+			Value string `json:"value" maxLength:"1000"`
+		}
+	}
+	changed struct {
+		ID      string `json:"id" doc:"The setting, or the job"`
+		Status  string `json:"status" doc:"The value, or enabled or disabled"`
+		Applied bool   `json:"applied" doc:"False where it was so before"`
+		Warnings
+	}
+	// Warnings is in the answers about work that workers begin.
+	Warnings struct {
+		Warnings []string `json:"warnings,omitempty" doc:"That no worker is alive, so that nothing is started (rule S8)"`
+	}
+	definitionList struct {
+		Definitions []operator.DefinitionView `json:"definitions"`
+		Warnings
+	}
+	scheduleList struct {
+		Schedules []operator.ScheduleView `json:"schedules"`
+		Warnings
+	}
+	schedulesInput struct {
+		Count int `query:"count" minimum:"0" maximum:"1000" doc:"How many times of each job; 0: 1"`
+	}
+	switchInput struct {
+		JobPath
+		KeyHeader
+	}
+)
+
+func (a *api) addWorkers(h huma.API) {
+	huma.Register(h, get(h, "list-workers", "/v1/workers", "The workers that execute tasks, or did", "With the types of tasks that wait for a worker in vain."),
+		func(ctx context.Context, _ *struct{}) (*output[workerList], error) {
+			return answer(a, ctx, func() (*workerList, error) { return a.workers(ctx) })
+		})
+	huma.Register(h, get(h, "list-settings", "/v1/settings", "The settings that processes share", ""),
+		func(ctx context.Context, _ *struct{}) (*output[settingList], error) {
+			return answer(a, ctx, func() (*settingList, error) {
+				list, err := a.Tasks.Settings(ctx)
+				return &settingList{append([]task.Setting{}, list...)}, err
+			})
+		})
+	huma.Register(h, post(h, "change-setting", "/v1/settings/{name}", "Change a setting that processes share", "The leader reads it at its next look."),
+		func(ctx context.Context, in *setInput) (*keyed[changed], error) {
+			return together(a, ctx, in.Key, request{"change-setting", in.Name, in.Body}, func(ctx context.Context, _ core.RequestKey) (*changed, error) {
+				if err := noNUL("value", in.Body.Value); err != nil {
+					return nil, err
+				}
+				acted, err := a.Tasks.Set(ctx, in.Name, in.Body.Value, runtime.By{Actor: actorOf(ctx)})
+				if err != nil {
+					return nil, err
+				}
+				return &changed{ID: in.Name, Status: in.Body.Value, Applied: acted.Answer == string(core.Applied)}, nil
+			})
+		})
+}
+
+func (a *api) workers(ctx context.Context) (*workerList, error) {
+	workers, err := a.Tasks.Workers(ctx)
+	if err != nil {
+		return nil, err
+	}
+	waiting, err := a.Tasks.WaitingTypes(ctx)
+	if err != nil {
+		return nil, err
+	}
+	deciders, err := a.Tasks.WaitingDeciders(ctx)
+	return &workerList{views(workers, func(w task.Worker) workerView {
+		return workerView{w.Name, w.State, maps.Collect(maps.All(w.Labels)), append([]string{}, w.Types...), append([]string{}, w.Deciders...), w.Parts, w.Capacity, w.Executing, w.Version, w.StartedAt, w.HeartbeatAt}
+	}), append([]string{}, waiting...), append([]task.WaitingDecider{}, deciders...)}, err
+}
+
+// warnIfNothingLeads warns that no worker is alive, which would start what is due, if something may be.
+func (a *api) warnIfNothingLeads(ctx context.Context, may bool) (Warnings, error) {
+	if !may {
+		return Warnings{}, nil
+	}
+	alive, err := a.workerLives(ctx)
+	if err != nil || alive {
+		return Warnings{}, err
+	}
+	return Warnings{[]string{"no worker is alive: nothing starts registered jobs that are due; start a worker, or the server with --worker"}}, nil
+}
+
+func (a *api) workerLives(ctx context.Context) (bool, error) {
+	workers, err := a.Tasks.Workers(ctx)
+	return slices.ContainsFunc(workers, func(w task.Worker) bool { return w.State == task.WorkerActive }), err
+}
+
+func (a *api) addDefinitions(h huma.API) {
+	huma.Register(h, get(h, "list-definitions", "/v1/definitions", "The jobs that are registered", "Workers start them at the times of their schedules: a server does with --worker only. The answer warns if no worker is alive."),
+		func(ctx context.Context, _ *struct{}) (*output[definitionList], error) {
+			return answer(a, ctx, func() (*definitionList, error) {
+				list, err := a.Service.Definitions(ctx)
+				if err != nil {
+					return nil, err
+				}
+				warnings, err := a.warnIfNothingLeads(ctx, len(list) > 0)
+				return &definitionList{list, warnings}, err
+			})
+		})
+	huma.Register(h, get(h, "list-schedules", "/v1/schedules", "When registered jobs are due", "The schedules that are enabled, with their next times. The answer warns if no worker is alive: nothing starts them then."),
+		func(ctx context.Context, in *schedulesInput) (*output[scheduleList], error) {
+			return answer(a, ctx, func() (*scheduleList, error) {
+				list, err := a.Service.Schedules(ctx, operator.SchedulesRequest{Count: in.Count})
+				if err != nil {
+					return nil, err
+				}
+				warnings, err := a.warnIfNothingLeads(ctx, len(list) > 0)
+				return &scheduleList{list, warnings}, err
+			})
+		})
+	a.addSwitch(h, "enable", "Heed the schedule of a registered job", "What was due while it was disabled is not caught up.", a.Service.EnableAnswer)
+	a.addSwitch(h, "disable", "Ignore the schedule of a registered job", "What runs, and what was submitted, goes on.", a.Service.DisableAnswer)
+}
+
+func (a *api) addSwitch(h huma.API, act, summary, text string, do func(context.Context, string) (*operator.DefinitionView, core.Answer, error)) {
+	huma.Register(h, post(h, act+"-definition", "/v1/definitions/{job}/"+act, summary, text),
+		func(ctx context.Context, in *switchInput) (*keyed[changed], error) {
+			return together(a, ctx, in.Key, request{act + "-definition", in.Job, nil}, func(ctx context.Context, _ core.RequestKey) (*changed, error) {
+				view, answered, err := do(ctx, in.Job)
+				if err != nil {
+					return nil, err
+				}
+				got := &changed{ID: view.Job, Status: "disabled", Applied: answered == core.Applied}
+				if view.Enabled {
+					got.Status = "enabled"
+				}
+				got.Warnings, err = a.warnIfNothingLeads(ctx, view.Enabled)
+				return got, err
+			})
+		})
+}

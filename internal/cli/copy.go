@@ -1,0 +1,284 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/surfin-batch/surfin/internal/draft"
+	"github.com/surfin-batch/surfin/internal/jobfile"
+	"github.com/surfin-batch/surfin/internal/secret"
+	"github.com/surfin-batch/surfin/pkg/batch/operator"
+	"github.com/surfin-batch/surfin/pkg/batch/tx"
+)
+
+// copyRequest is the command line of copy.
+type copyRequest struct {
+	from, to             string
+	database, toDatabase string
+	look                 sample
+	only                 bool // print the job
+	fromStart, accept    bool
+	// What becomes of rows that are there; one of them at most.
+	add, replace bool
+	upsert       []string
+	skip         int
+}
+
+// check refuses flags that contradict each other, or the target.
+func (r *copyRequest) check(to place) error {
+	chosen := 0
+	for _, is := range []bool{r.add, r.replace, len(r.upsert) > 0} {
+		if is {
+			chosen++
+		}
+	}
+	switch {
+	case chosen > 1:
+		return usagef("--append, --replace and --upsert: one of them says what becomes of the rows that are there")
+	case r.skip < 0:
+		return usagef("--skip %d: at least 0", r.skip)
+	case len(r.upsert) > 0 && to.table == "":
+		return usagef("--upsert is for a table: a file has no keys")
+	}
+	return nil
+}
+
+// target is the draft's view of where the copy goes.
+func (r *copyRequest) target(to place) draft.Target {
+	t := draft.Target{File: to.file, Table: to.table, Key: r.upsert, Append: r.add, Skip: r.skip}
+	switch {
+	case to.table != "" && r.replace:
+		t.Mode = "replace"
+	case len(r.upsert) > 0:
+		t.Mode = "upsert"
+	}
+	if to.database != tx.Default {
+		t.Database = to.database
+	}
+	return t
+}
+
+func (c fileCommands) copyCommand() *cobra.Command {
+	var req copyRequest
+	cmd := &cobra.Command{
+		Use:   "copy FROM TO",
+		Short: "Copy a file or a table to a table or a file",
+		Long: `Makes a job of what infer says of FROM, and runs it. FROM and TO are files (.csv, .json,
+.jsonl), or tables: table:NAME of --database, or DATABASE_URL#TABLE. The table TO is made
+where it is absent. A new copy refuses a table that has rows and a file that is there, unless
+--append, --replace or --upsert says what becomes of them. A row that does not fit fails the copy;
+with --skip N it is left out, and the exit code is that of a gate (5) if one was.
+
+A copy that failed or was killed goes on behind its last commit when the same command is
+given again, with the job that it began with; --from-start begins anew. The history is kept
+where that of other jobs is, or in the database of a TO that is a URL. With --print the job is
+printed and nothing is run.`,
+		Example: "  " + c.env.app.Name + " copy orders.csv table:orders\n  " + c.env.app.Name + " copy table:orders orders.csv --print\n  " +
+			c.env.app.Name + " copy table:orders table:orders --database shop --to-database archive\n  " + c.env.app.Name + " copy orders.csv sqlite:shop.db#orders\n  " +
+			c.env.app.Name + " copy orders.csv table:orders --upsert order_no",
+		Args: exactly(2, "copy what, and where to?"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			req.from, req.to = args[0], args[1]
+			if err := req.look.check(cmd); err != nil {
+				return err
+			}
+			if req.toDatabase == "" {
+				req.toDatabase = req.database
+			}
+			return c.copy(cmd.Context(), req)
+		},
+	}
+	req.look.addFlags(cmd)
+	addDatabaseFlag(cmd, &req.database, "`NAME` of the database of table:NAME")
+	cmd.Flags().StringVar(&req.toDatabase, "to-database", "", "`NAME` of the database of TO (default: that of --database)")
+	cmd.Flags().BoolVar(&req.only, "print", false, "print the job and run nothing")
+	cmd.Flags().BoolVar(&req.fromStart, "from-start", false, "begin anew, though an earlier copy can go on")
+	cmd.Flags().BoolVar(&req.add, "append", false, "add to the rows of TO")
+	cmd.Flags().BoolVar(&req.replace, "replace", false, "replace the rows of TO, all at once when the copy is done")
+	cmd.Flags().StringSliceVar(&req.upsert, "upsert", nil, "add to the table TO, or replace the rows of the same `KEY` (columns, comma-separated, with a unique index)")
+	cmd.Flags().IntVar(&req.skip, "skip", 0, "leave out up to `N` rows that do not fit")
+	cmd.Flags().BoolVar(&req.accept, "accept-changes", false, "go on though the file has changed in what was read of it")
+	return cmd
+}
+
+func (c fileCommands) copy(ctx context.Context, req copyRequest) error {
+	from, err := c.source(req.from, req.database)
+	if err != nil {
+		return err
+	}
+	to, err := c.parsePlace(req.to, req.toDatabase, tx.Default)
+	if err != nil {
+		return err
+	}
+	if err := req.check(to); err != nil {
+		return err
+	}
+	if err := c.env.configure(); err != nil {
+		return err
+	}
+	if to.table != "" {
+		if err := c.env.checkDatabase(to.database); err != nil {
+			return err
+		}
+	}
+	look := req.look
+	look.Whole = look.Whole || from.file != "" && strings.Contains(filepath.Base(to.file), ".json") // objects stay as they are
+	shape, err := c.infer(ctx, from, look)
+	if err != nil {
+		return err
+	}
+	if err := c.fit(ctx, shape, to); err != nil {
+		return err
+	}
+	target := req.target(to)
+	if !req.only { // the job is in no file
+		if err := c.absolute(shape, &target); err != nil {
+			return usage(err)
+		}
+	}
+	text, err := shape.Copy(target, draft.Sides{From: c.sideText(from), To: c.sideText(to)})
+	if err != nil {
+		return usage(err)
+	}
+	if req.only {
+		if target.Database != "" || shape.Database != "" {
+			text = "# its databases are those of the settings, such as SURFIN_DATABASES_" + strings.ToUpper(cmp.Or(shape.Database, target.Database)) + "\n" + text
+		}
+		return c.env.print(text)
+	}
+	c.logNotes(ctx, shape)
+	return c.runCopy(ctx, req, to, text)
+}
+
+// fit gives the fields of a file the types of a table that is there, where its values need them.
+func (c fileCommands) fit(ctx context.Context, shape *draft.Shape, to place) error {
+	if shape.Table != "" || to.table == "" || c.env.isAbsent(to.database) {
+		return nil
+	}
+	return c.env.withRawSession(ctx, c.env.observer(), func(s *Session) error {
+		db, err := s.Provider.Database(to.database)
+		if err != nil {
+			return err
+		}
+		return shape.Into(ctx, db, to.table)
+	})
+}
+
+// logNotes logs what a person should know of the source: all that infer says.
+func (c fileCommands) logNotes(ctx context.Context, shape *draft.Shape) {
+	if shape.Table != "" {
+		return
+	}
+	c.env.log.InfoContext(ctx, "looked at "+shape.Summary())
+	for line := range strings.Lines(shape.Comments()) {
+		c.env.log.WarnContext(ctx, strings.TrimPrefix(strings.TrimSpace(line), "# "))
+	}
+	for _, f := range shape.Fields {
+		if f.Note != "" {
+			c.env.log.InfoContext(ctx, "field "+f.Name+" is "+f.Type+": "+f.Note)
+		}
+	}
+}
+
+// absolute makes the paths of both files absolute.
+func (c fileCommands) absolute(shape *draft.Shape, to *draft.Target) (err error) {
+	if shape.Table == "" {
+		if shape.Path, err = filepath.Abs(shape.Path); err != nil {
+			return err
+		}
+	}
+	if to.File != "" {
+		to.File, err = filepath.Abs(to.File)
+	}
+	return err
+}
+
+// sideText tells a table from those of other databases. It has no password.
+func (c fileCommands) sideText(p place) string {
+	if p.table == "" {
+		return ""
+	}
+	return c.env.settings.Databases[p.database].String() + "#" + p.table
+}
+
+// runCopy runs the job of a copy: the instance of both sides where it can go on, else a new one.
+func (c fileCommands) runCopy(ctx context.Context, req copyRequest, to place, text string) error {
+	run := operator.RunRequest{Source: jobfile.Bytes(draft.CopyJob, []byte(text)), Folder: c.env.dir,
+		Again: true, AsBegun: true, FromStart: req.fromStart, AcceptChanges: req.accept}
+	if err := c.checkTarget(ctx, req, to, run); err != nil {
+		return err
+	}
+	c.env.repeat = req.words() // the job is in no file that `restart` could read
+	return runCommands(c).runToEnd(ctx, func(ctx context.Context, s *operator.Service, hooks operator.Hooks) (*operator.Execution, error) {
+		run.Hooks = hooks
+		return s.Run(ctx, run)
+	})
+}
+
+// checkTarget refuses to start a new copy into what has rows already, unless the request says what
+// becomes of them. A copy that goes on has made them itself.
+func (c fileCommands) checkTarget(ctx context.Context, req copyRequest, to place, run operator.RunRequest) error {
+	if req.add || req.replace || len(req.upsert) > 0 {
+		return nil
+	}
+	return c.env.withRawSession(ctx, c.env.observer(), func(s *Session) error {
+		choice, err := s.Service.Choose(ctx, run)
+		if err != nil || choice.Resumes != 0 && !req.fromStart {
+			return err
+		}
+		if to.file != "" {
+			if _, err := os.Stat(to.file); !errors.Is(err, fs.ErrNotExist) {
+				return usage(fmt.Errorf("%s is there already", to.file), "add to it:   --append", "replace it:  --replace")
+			}
+			return nil
+		}
+		if c.env.isAbsent(to.database) {
+			return nil
+		}
+		db, err := s.Provider.Database(to.database)
+		if err != nil {
+			return err
+		}
+		if has, err := draft.HasRows(ctx, db, to.table); err != nil || !has {
+			return err
+		}
+		return usage(fmt.Errorf("table %s has rows already", to.table),
+			"add to them:                   --append", "replace them:                  --replace", "replace those of the same key: --upsert KEY")
+	})
+}
+
+// words are the command that continues with this copy.
+func (r copyRequest) words() []string {
+	words := []string{"copy", secret.Text(r.from), secret.Text(r.to)}
+	if r.database != tx.Default {
+		words = append(words, "--database", r.database)
+	}
+	if r.toDatabase != r.database {
+		words = append(words, "--to-database", r.toDatabase)
+	}
+	if len(r.look.key) > 0 {
+		words = append(words, "--key", strings.Join(r.look.key, ","))
+	}
+	if r.add {
+		words = append(words, "--append")
+	}
+	if r.replace {
+		words = append(words, "--replace")
+	}
+	if len(r.upsert) > 0 {
+		words = append(words, "--upsert", strings.Join(r.upsert, ","))
+	}
+	if r.skip > 0 {
+		words = append(words, "--skip", strconv.Itoa(r.skip))
+	}
+	return append(words, r.look.onlyOfFiles()...)
+}

@@ -1,0 +1,456 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/surfin-batch/surfin/internal/jobfile"
+	"github.com/surfin-batch/surfin/internal/nearest"
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/task"
+	"github.com/surfin-batch/surfin/pkg/batch/operator"
+)
+
+// definitionsCommands are about jobs that are registered: register, definitions and schedules.
+type definitionsCommands struct{ env *environment }
+
+func (c definitionsCommands) registerCommand() *cobra.Command {
+	var prune bool
+	cmd := &cobra.Command{
+		Use:   "register FILE|FOLDER ...",
+		Short: "Register job files with the servers that share the history",
+		Long: `Checks job files and stores them, with the files that they name, in the history's
+database. A server ("serve") starts them by the names of their jobs, and a worker ("worker",
+"serve --worker") at the times of their schedules; they read no file for it. Registered again,
+the new version replaces the one before, for executions that begin after that. A name that is
+new is enabled.
+
+A FOLDER stands for its files *.yaml and *.yml, not those of folders in it. If one file is
+wrong, nothing is registered. --prune also unregisters the jobs whose registered file was
+in one of the folders and is not among its files now.`,
+		Example: "  " + c.env.app.Name + " register nightly.yaml\n  " + c.env.app.Name + " register jobs/ --prune",
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return usage(errors.New("which job files? at least one file or folder is expected"), "usage:  "+cmd.UseLine())
+			}
+			return nil
+		},
+		ValidArgsFunction: completeJobFiles,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return c.register(cmd.Context(), args, prune)
+		},
+	}
+	cmd.Flags().BoolVar(&prune, "prune", false, "unregister jobs of the folders whose files are gone")
+	c.env.addFormatFlag(cmd)
+	return cmd
+}
+
+// registration is what register did, as JSON has it if several files were named.
+type registration struct {
+	Registered   []*operator.Registered `json:"registered"`
+	Unregistered []string               `json:"unregistered"`
+}
+
+func (c definitionsCommands) register(ctx context.Context, paths []string, prune bool) error {
+	files, folders, err := c.filesOf(paths)
+	if err != nil {
+		return err
+	}
+	if prune && len(folders) == 0 {
+		return usagef("--prune: it is for folders, and none is named")
+	}
+	if err := c.env.configure(); err != nil {
+		return err
+	}
+	done := registration{Registered: []*operator.Registered{}, Unregistered: []string{}}
+	err = c.env.withSession(ctx, c.env.observer(), func(s *Session) error {
+		for _, file := range files {
+			made, err := s.Service.Register(ctx, operator.RegisterRequest{Checked: file})
+			if err != nil {
+				return c.env.refusal(err)
+			}
+			done.Registered = append(done.Registered, made)
+		}
+		if slices.ContainsFunc(done.Registered, func(made *operator.Registered) bool { return made.Schedule != nil && made.Enabled }) {
+			c.warnIfNothingLeads(ctx, s)
+		}
+		if !prune {
+			return nil
+		}
+		done.Unregistered, err = pruned(ctx, s.Service, done.Registered, folders)
+		return c.env.refusal(err)
+	})
+	if c.env.format == formatJSON {
+		if err == nil && len(paths) == 1 && len(folders) == 0 {
+			return c.env.printJSON(done.Registered[0])
+		}
+		return errors.Join(err, c.env.printJSON(done))
+	}
+	text := ""
+	for _, made := range done.Registered {
+		text += registeredText(made)
+	}
+	for _, name := range done.Unregistered {
+		text += "Job " + name + " is not registered any more: its file is gone.\n"
+	}
+	return errors.Join(err, c.env.print(text)) // what was registered before a failure stays
+}
+
+// filesOf loads every file that is named, or is in a folder that is, before any is registered.
+func (c definitionsCommands) filesOf(paths []string) (files []*jobfile.File, folders []string, err error) {
+	var errs []error
+	byJob := map[string]string{}
+	for _, path := range paths {
+		list := []string{path}
+		if info, err := os.Stat(path); err == nil && info.IsDir() && c.env.app.Files[path] == nil {
+			if list, err = operator.JobFiles(path); err != nil {
+				errs = append(errs, usage(err))
+				continue
+			}
+			folders = append(folders, filepath.Dir(list[0]))
+		}
+		for _, one := range list {
+			file, err := c.env.loadJobFile(one)
+			if err != nil {
+				errs = append(errs, err)
+				continue
+			}
+			if other, twice := byJob[file.Name()]; twice {
+				errs = append(errs, usagef("%s and %s both have job %s", other, one, file.Name()))
+			}
+			byJob[file.Name()] = one
+			files = append(files, file)
+		}
+	}
+	return files, folders, errors.Join(errs...)
+}
+
+// pruned unregisters the jobs whose file was in one of the folders and that were not registered now,
+// and returns their names.
+func pruned(ctx context.Context, s *operator.Service, now []*operator.Registered, folders []string) ([]string, error) {
+	list, err := s.Definitions(ctx)
+	gone := []string{}
+	for _, d := range list {
+		kept := slices.ContainsFunc(now, func(made *operator.Registered) bool { return made.Job == d.Job })
+		if err != nil || kept || d.File == "" || !slices.Contains(folders, filepath.Dir(d.File)) {
+			continue
+		}
+		if err = s.Unregister(ctx, d.Job); err == nil {
+			gone = append(gone, d.Job)
+		}
+	}
+	return gone, err
+}
+
+func (c definitionsCommands) unregisterCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "unregister JOB ...",
+		Short: "Forget registered jobs; their history stays",
+		Long: `The schedule of the job ends, and servers start it by its name no longer. What runs
+continues; tasks that wait to run the job fail. "register" brings it back, enabled.`,
+		Example: "  " + c.env.app.Name + " unregister nightly",
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return usage(errors.New("which jobs? at least one name is expected"), "usage:  "+cmd.UseLine())
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := c.env.configure(); err != nil {
+				return err
+			}
+			ctx := cmd.Context()
+			return c.env.withSession(ctx, c.env.observer(), func(s *Session) error {
+				var errs []error
+				for _, name := range args {
+					if err := s.Service.Unregister(ctx, name); err != nil {
+						errs = append(errs, c.env.refusal(err))
+						continue
+					}
+					errs = append(errs, c.env.print("Job "+name+" is not registered any more.\n"))
+				}
+				return errors.Join(errs...)
+			})
+		},
+	}
+}
+
+// warnIfNothingLeads says that no worker lives that would start what is due.
+func (c definitionsCommands) warnIfNothingLeads(ctx context.Context, s *Session) {
+	if noWorker(ctx, s) {
+		c.env.log.WarnContext(ctx, "no worker is alive: nothing starts registered jobs that are due", "start one", c.env.app.Name+" worker", "or", c.env.app.Name+" serve --worker")
+	}
+}
+
+func registeredText(made *operator.Registered) string {
+	text := "Job " + made.Job
+	switch {
+	case !made.Changed:
+		text += " is registered as it is (version " + shortVersion(made.Version) + ")."
+	case made.Before == "" || made.Before == made.Version:
+		text += " is registered (version " + shortVersion(made.Version) + ")."
+	default:
+		text += fmt.Sprintf(" is registered (version %s, before %s).", shortVersion(made.Version), shortVersion(made.Before))
+	}
+	switch {
+	case made.Schedule == nil:
+		text += "\n  it has no schedule: it is started by its name"
+	case !made.Enabled:
+		text += "\n  its schedule is disabled"
+	default:
+		text += "\n  due " + scheduleText(made.DefinitionView)
+	}
+	return text + "\n"
+}
+
+// shortVersion is as much of a hash as tells versions apart for people.
+func shortVersion(hash string) string { return hash[:min(len(hash), 12)] }
+
+func scheduleText(d operator.DefinitionView) string {
+	if d.Schedule == nil {
+		return "-"
+	}
+	return cronText(*d.Schedule) + " " + d.Schedule.Timezone
+}
+
+// calendarName names the calendar; empty: there is none.
+func calendarName(s task.Schedule) string {
+	if s.Calendar == nil {
+		return ""
+	}
+	return s.Calendar.Name
+}
+
+// cronText is the cron expression with the calendar.
+func cronText(s task.Schedule) string {
+	if s.Calendar == nil {
+		return s.Cron
+	}
+	return fmt.Sprintf("%s (%s, %s)", s.Cron, s.Calendar.Name, s.WhenClosed)
+}
+
+func (c definitionsCommands) definitionsCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "definitions",
+		Short: "List, enable and disable registered jobs",
+		Args:  cobra.NoArgs,
+		RunE:  func(cmd *cobra.Command, _ []string) error { return c.list(cmd.Context()) },
+	}
+	list := &cobra.Command{
+		Use:   "list",
+		Short: "List registered jobs, by name",
+		Args:  cobra.NoArgs,
+		RunE:  func(cmd *cobra.Command, _ []string) error { return c.list(cmd.Context()) },
+	}
+	c.env.addListFormatFlag(cmd)
+	c.env.addListFormatFlag(list)
+	cmd.AddCommand(list,
+		c.switchCommand("enable", "Heed the schedule of registered jobs, from now on",
+			"What was due while the schedule was disabled is not caught up.",
+			func(ctx context.Context, s *operator.Service, name string) (*operator.DefinitionView, error) {
+				return s.Enable(ctx, name)
+			}),
+		c.switchCommand("disable", "Ignore the schedule of registered jobs",
+			"What runs, and what was submitted, goes on. The job can still be started by its name.",
+			func(ctx context.Context, s *operator.Service, name string) (*operator.DefinitionView, error) {
+				return s.Disable(ctx, name)
+			}))
+	return cmd
+}
+
+func (c definitionsCommands) switchCommand(use, short, long string,
+	act func(ctx context.Context, s *operator.Service, name string) (*operator.DefinitionView, error),
+) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: use + " JOB...", Short: short, Long: long,
+		Example: "  " + c.env.app.Name + " definitions " + use + " nightly",
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return usage(errors.New("which jobs?"), "usage:  "+cmd.UseLine())
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return c.switchAll(cmd.Context(), args, act)
+		},
+	}
+	c.env.addFormatFlag(cmd)
+	return cmd
+}
+
+// switchAll continues after a job that is not registered: all of them are reported.
+func (c definitionsCommands) switchAll(ctx context.Context, names []string,
+	act func(ctx context.Context, s *operator.Service, name string) (*operator.DefinitionView, error),
+) error {
+	views := []operator.DefinitionView{}
+	var wrong []error
+	if err := c.env.configure(); err != nil {
+		return err
+	}
+	err := c.env.withSession(ctx, c.env.observer(), func(s *Session) error {
+		for _, name := range names {
+			view, err := act(ctx, s.Service, name)
+			if errors.Is(err, core.ErrNoSuchJob) {
+				err = c.notRegistered(ctx, s, name)
+			}
+			if err != nil {
+				wrong = append(wrong, err)
+				continue
+			}
+			views = append(views, *view)
+		}
+		return nil
+	})
+	if err == nil && len(views) > 0 {
+		err = c.print(views)
+	}
+	return errors.Join(append(wrong, err)...)
+}
+
+func (c definitionsCommands) notRegistered(ctx context.Context, s *Session, name string) error {
+	list, err := s.Service.Definitions(ctx)
+	if err != nil {
+		return err
+	}
+	var names []string
+	for _, d := range list {
+		names = append(names, d.Job)
+	}
+	return usage(fmt.Errorf("job %s is not registered%s", name, nearest.Hint(name, names)), "register it:  "+c.env.command("register", "FILE"))
+}
+
+func (c definitionsCommands) list(ctx context.Context) error {
+	views := []operator.DefinitionView{}
+	err := c.env.read(ctx, func(s *Session) (err error) {
+		views, err = s.Service.Definitions(ctx)
+		return err
+	})
+	if err != nil && len(views) == 0 {
+		return err
+	}
+	return errors.Join(c.print(views), err)
+}
+
+func (c definitionsCommands) print(views []operator.DefinitionView) error {
+	var rows [][]string
+	for _, d := range views {
+		state := "enabled"
+		if !d.Enabled {
+			state = "disabled"
+		}
+		rows = append(rows, []string{d.Job, shortVersion(d.Version), state, scheduleText(d), timeText(d.Updated), d.By})
+	}
+	switch c.env.format {
+	case formatJSON:
+		return c.env.printJSON(views)
+	case formatCSV:
+		for i, d := range views {
+			rows[i][1], rows[i][4] = d.Version, csvTime(d.Updated)
+		}
+		return c.env.printCSV([]string{"job", "version", "state", "schedule", "updated", "by"}, rows)
+	}
+	if len(rows) == 0 {
+		c.env.log.Info("no job is registered in " + c.env.databaseText(c.env.settings.Repository.Database))
+		return nil
+	}
+	return c.env.print(renderTable([]column{{title: "job"}, {title: "version"}, {title: "state"}, {title: "schedule"}, {title: "updated"}, {title: "by"}}, rows))
+}
+
+func (c definitionsCommands) schedulesCommand() *cobra.Command {
+	var req operator.SchedulesRequest
+	cmd := &cobra.Command{
+		Use:   "schedules",
+		Short: "List when registered jobs are due, the next one first",
+		Long: `Lists the next times of the schedules of registered jobs that are enabled, each in
+its own time zone. A time that a clock change skips is due at the end of the gap. Times
+that are due and not yet submitted by a server come first.`,
+		Example: "  " + c.env.app.Name + " schedules --count 5",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if req.Count < 1 || req.Count > 1000 {
+				return usagef("--count %d: 1 to 1000 are allowed", req.Count)
+			}
+			return c.schedules(cmd.Context(), req)
+		},
+	}
+	cmd.Flags().IntVar(&req.Count, "count", 1, "the next `N` times of each job")
+	c.env.addListFormatFlag(cmd)
+	return cmd
+}
+
+func (c definitionsCommands) schedules(ctx context.Context, req operator.SchedulesRequest) error {
+	views := []operator.ScheduleView{}
+	err := c.env.read(ctx, func(s *Session) (err error) {
+		views, err = s.Service.Schedules(ctx, req)
+		if len(views) > 0 {
+			c.warnIfNothingLeads(ctx, s)
+		}
+		return err
+	})
+	if err != nil && len(views) == 0 {
+		return err
+	}
+	if c.env.format == formatJSON {
+		return errors.Join(c.env.printJSON(views), err)
+	}
+	for _, v := range views {
+		if v.Error != "" {
+			err = errors.Join(err, fmt.Errorf("job %s: %s", v.Job, v.Error))
+		}
+	}
+	return errors.Join(c.printSchedules(views), err)
+}
+
+// scheduledRow is a time with its job.
+type scheduledRow struct {
+	operator.ScheduledTime
+	of  *operator.ScheduleView
+	due bool
+}
+
+func (c definitionsCommands) printSchedules(views []operator.ScheduleView) error {
+	var list []scheduledRow
+	for i := range views {
+		v := &views[i]
+		for _, t := range v.Due {
+			list = append(list, scheduledRow{t, v, true})
+		}
+		for _, t := range v.Next {
+			list = append(list, scheduledRow{t, v, false})
+		}
+	}
+	slices.SortStableFunc(list, func(a, b scheduledRow) int { return a.At.Compare(b.At) })
+	if c.env.format == formatCSV {
+		rows := make([][]string, 0, len(list))
+		for _, r := range list {
+			rows = append(rows, []string{r.of.Job, r.Key, csvTime(r.At), r.of.Timezone, fmt.Sprint(r.due), r.of.Cron, r.of.CatchUp, r.of.Overlap, calendarName(r.of.Schedule), r.of.WhenClosed})
+		}
+		return c.env.printCSV([]string{"job", "key", "at", "timezone", "due", "cron", "catch_up", "overlap", "calendar", "when_closed"}, rows)
+	}
+	if len(list) == 0 {
+		c.env.log.Info("no registered job has a schedule that is enabled in " + c.env.databaseText(c.env.settings.Repository.Database))
+		return nil
+	}
+	var rows [][]string
+	for _, r := range list {
+		in := "in " + durationText(r.At.Sub(c.env.now()))
+		if r.due {
+			in = "due"
+		}
+		rows = append(rows, []string{r.At.Format("Mon 2006-01-02 15:04 -07:00"), in, r.of.Job, cronText(r.of.Schedule), r.of.Timezone, r.of.CatchUp, r.of.Overlap})
+	}
+	text := renderTable([]column{{title: "at"}, {title: "", right: true}, {title: "job"}, {title: "cron"}, {title: "timezone"}, {title: "catch up"}, {title: "overlap"}}, rows)
+	for _, v := range views {
+		if v.Missed > 0 {
+			text += fmt.Sprintf("%s leaves out %s that were missed (catch_up: %s).\n", v.Job, strings.TrimSpace(plural(v.Missed, "time")), v.CatchUp)
+		}
+	}
+	return c.env.print(text)
+}

@@ -1,0 +1,341 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/surfin-batch/surfin/internal/draft"
+	"github.com/surfin-batch/surfin/internal/secret"
+	"github.com/surfin-batch/surfin/pkg/batch/settings"
+	"github.com/surfin-batch/surfin/pkg/batch/tx"
+)
+
+// exactly takes n arguments; what says what they are.
+func exactly(n int, what string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) != n {
+			return usage(errors.New(what), "usage:  "+cmd.UseLine())
+		}
+		return nil
+	}
+}
+
+// sample says what of a source is looked at, and how.
+type sample struct {
+	draft.Options
+	// key are columns along which a table is read; none: its own.
+	key   []string
+	types []string
+}
+
+func (s *sample) addFlags(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.IntVar(&s.Rows, "rows", 0, fmt.Sprintf("look at the first `N` rows (default: all, or the first %d MB, of JSON %d MB)", draft.MaxBytes>>20, draft.MaxJSON>>20))
+	f.StringSliceVar(&s.key, "key", nil, "read a table along these `COLUMNS` (comma-separated), which tell its rows apart (default: its primary key)")
+	f.StringVar(&s.Delimiter, "delimiter", "", "the `CHARACTER` between the fields of csv, or tab (default: found out)")
+	f.StringVar(&s.Encoding, "encoding", "", "the `NAME` of the text's encoding (default: utf-8, or what a byte order mark says)")
+	f.BoolVar(&s.NoHeader, "no-header", false, "the first record of csv is data: columns are column1, column2, ...")
+	f.BoolVar(&s.Header, "header", false, "the first record of csv has the names, though they may be data (such as years)")
+	f.BoolVar(&s.LazyQuotes, "lazy-quotes", false, "take quotes inside a field of csv as they are")
+	f.IntVar(&s.SkipLines, "skip-lines", 0, "pass over the first `N` lines of csv, before its header")
+	f.BoolVar(&s.Whole, "keep-objects", false, "keep objects of JSON as json, and make no fields of their members")
+	f.BoolVar(&s.AllText, "all-text", false, "make every field a string")
+	f.StringArrayVar(&s.types, "type", nil, "`NAME=TYPE`: the type of a field, such as id=string, day=date:dd/MM/yyyy, price=\"decimal:2 null\" (repeat it for more)")
+}
+
+// check reads the flags that are about a file.
+func (s *sample) check(cmd *cobra.Command) error {
+	if cmd.Flags().Changed("rows") && s.Rows < 1 {
+		return usagef("--rows %d: at least 1", s.Rows)
+	}
+	if s.Header && s.NoHeader {
+		return usagef("--header and --no-header: one of them says what the first record is")
+	}
+	if s.SkipLines < 0 {
+		return usagef("--skip-lines %d: at least 0", s.SkipLines)
+	}
+	s.Types = map[string]string{}
+	for _, t := range s.types {
+		name, text, ok := strings.Cut(t, "=")
+		if !ok || name == "" || text == "" {
+			return usagef("--type %s: NAME=TYPE is expected, such as id=string", t)
+		}
+		s.Types[name] = text
+	}
+	if err := s.CheckTypes(); err != nil {
+		return usage(fmt.Errorf("--type: %w", err))
+	}
+	return nil
+}
+
+// onlyOfFiles are the flags that say nothing of a table, with their values.
+func (s *sample) onlyOfFiles() (words []string) {
+	add := func(is bool, more ...string) {
+		if is {
+			words = append(words, more...)
+		}
+	}
+	add(s.Rows > 0, "--rows", strconv.Itoa(s.Rows))
+	add(s.Delimiter != "", "--delimiter", s.Delimiter)
+	add(s.Encoding != "", "--encoding", s.Encoding)
+	add(s.NoHeader, "--no-header")
+	add(s.Header, "--header")
+	add(s.LazyQuotes, "--lazy-quotes")
+	add(s.SkipLines > 0, "--skip-lines", strconv.Itoa(s.SkipLines))
+	add(s.AllText, "--all-text")
+	add(s.Whole, "--keep-objects")
+	for _, t := range s.types {
+		words = append(words, "--type", t)
+	}
+	return words
+}
+
+// place is a file, or a table of a database.
+type place struct {
+	file, table string
+	// database is the name of the table's database; tx.Default where it is that one.
+	database string
+}
+
+// tableMark begins the name of a table where a file may stand.
+const tableMark = "table:"
+
+// parsePlace reads FILE, table:NAME and DATABASE_URL#TABLE. The database of a URL gets the
+// name urlName in the settings of this command.
+func (c fileCommands) parsePlace(text, database, urlName string) (place, error) {
+	if table, ok := strings.CutPrefix(text, tableMark); ok {
+		if table == "" {
+			return place{}, usagef("%s: which table? such as table:people", text)
+		}
+		return place{table: table, database: database}, nil
+	}
+	url, table, ok := strings.Cut(text, "#")
+	if scheme, _, isURL := strings.Cut(url, ":"); !ok || !isURL || scheme != "sqlite" && scheme != "postgres" && scheme != "postgresql" {
+		return place{file: text}, nil
+	}
+	if table == "" {
+		return place{}, usagef("%s: which table? such as sqlite:shop.db#people", secret.Text(text))
+	}
+	flag := settings.Flag{Name: "--database-url", Key: "databases." + urlName + ".url", Value: url}
+	if urlName != tx.Default {
+		flag.Name = urlName
+	}
+	c.env.flags = append(c.env.flags, flag)
+	return place{table: table, database: urlName}, nil
+}
+
+// source is parsePlace of what is read. configure has to follow for a table.
+func (c fileCommands) source(text, database string) (place, error) {
+	return c.parsePlace(text, database, "from")
+}
+
+// infer says what the source has. The settings are read where it is a table.
+func (c fileCommands) infer(ctx context.Context, from place, sample sample) (*draft.Shape, error) {
+	if from.table != "" {
+		return c.inferTable(ctx, from, sample)
+	}
+	if len(sample.key) > 0 {
+		return nil, usagef("--key is for a table: a file is read from its beginning")
+	}
+	shape, err := draft.Infer(ctx, from.file, sample.Options)
+	if err != nil {
+		return nil, usage(err)
+	}
+	return shape, nil
+}
+
+func (c fileCommands) inferTable(ctx context.Context, from place, sample sample) (shape *draft.Shape, err error) {
+	if words := sample.onlyOfFiles(); len(words) > 0 {
+		return nil, usagef("%s is for a file: the types of a table are those of its columns", words[0])
+	}
+	if err := c.env.checkDatabase(from.database); err != nil {
+		return nil, err
+	}
+	where := c.env.databaseText(from.database)
+	if c.env.isAbsent(from.database) {
+		return nil, usagef("%s does not exist", where)
+	}
+	err = c.env.withRawSession(ctx, c.env.observer(), func(s *Session) error {
+		db, err := s.Provider.Database(from.database)
+		if err != nil {
+			return err
+		}
+		if shape, err = draft.InferTable(ctx, db, from.table); err != nil {
+			return usage(fmt.Errorf("%s: %w", where, err))
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	if from.database != tx.Default {
+		shape.Database = from.database
+	}
+	if err := shape.Along(sample.key); err != nil {
+		return nil, usage(err)
+	}
+	return shape, nil
+}
+
+// inferred is infer of a source as it is typed.
+func (c fileCommands) inferred(ctx context.Context, text, database string, sample sample) (*draft.Shape, error) {
+	from, err := c.source(text, database)
+	if err != nil {
+		return nil, err
+	}
+	if from.table != "" {
+		if err := c.env.configure(); err != nil {
+			return nil, err
+		}
+	}
+	return c.infer(ctx, from, sample)
+}
+
+func addDatabaseFlag(cmd *cobra.Command, database *string, usage string) {
+	cmd.Flags().StringVar(database, "database", tx.Default, usage)
+}
+
+func (c fileCommands) inferCommand() *cobra.Command {
+	var look sample
+	var database string
+	cmd := &cobra.Command{
+		Use:   "infer SOURCE",
+		Short: "Say which fields and types a csv, json or jsonl file or a table has",
+		Long: `Prints the fields of SOURCE as an item type of a job file. SOURCE is a file, which is read with
+the reader of its format: all of it, or its first 64 MB. A field has a type only if that gives
+back every text that was seen; else it is a string: 007, 1E5, a date that may be read in two
+ways. Comments say why, and what a person should look at. Or it is table:NAME, a table or view of --database, or
+DATABASE_URL#TABLE: then the catalogue of the database says what its columns are.`,
+		Example: "  " + c.env.app.Name + " infer orders.csv\n  " + c.env.app.Name + " infer table:people --database shop",
+		Args:    exactly(1, "which file, or which table:NAME?"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := look.check(cmd); err != nil {
+				return err
+			}
+			shape, err := c.inferred(cmd.Context(), args[0], database, look)
+			if err != nil {
+				return err
+			}
+			if c.env.format == formatJSON {
+				return c.env.printJSON(shape)
+			}
+			return c.env.print("# " + shape.Summary() + "\n" + shape.Comments() + "item:\n" + shape.Item("  "))
+		},
+	}
+	look.addFlags(cmd)
+	addDatabaseFlag(cmd, &database, "`NAME` of the database of table:NAME")
+	c.env.addFormatFlag(cmd)
+	return cmd
+}
+
+func (c fileCommands) initCommand() *cobra.Command {
+	var look sample
+	var dir, database string
+	var force bool
+	cmd := &cobra.Command{
+		Use:   "init SOURCE",
+		Short: "Write a job that loads a csv, json or jsonl file, or exports a table, and a test of it",
+		Long: `Looks at a file as infer does, and writes a job that loads it into a table, the
+migration that makes the table, and a test. Of table:NAME, a table of --database, it
+writes a job that exports it to a csv file, and a test where the database is the default
+one. All of them run at once. A file that is there is replaced only with --force.
+
+"init app NAME" writes a Go program instead, with components of its own.`,
+		Example: "  " + c.env.app.Name + " init orders.csv\n  " + c.env.app.Name + " test orders_test.yaml\n  " + c.env.app.Name + " run orders.yaml\n  " + c.env.app.Name + " init table:people",
+		Args:    exactly(1, "which file, or which table:NAME?"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := look.check(cmd); err != nil {
+				return err
+			}
+			if strings.Contains(args[0], "#") && !strings.HasPrefix(args[0], tableMark) {
+				if from, err := c.source(args[0], database); err != nil || from.table != "" {
+					return usagef("a job names its database: give it a name in %s, and say table:NAME --database DATABASE", settings.FileName)
+				}
+			}
+			shape, err := c.inferred(cmd.Context(), args[0], database, look)
+			if err != nil {
+				return err
+			}
+			return c.start(shape, dir, force)
+		},
+	}
+	look.addFlags(cmd)
+	addDatabaseFlag(cmd, &database, "`NAME` of the database of table:NAME")
+	cmd.Flags().StringVar(&dir, "dir", ".", "the `FOLDER` of the job")
+	cmd.Flags().BoolVar(&force, "force", false, "replace files that are there")
+	cmd.AddCommand(c.initAppCommand())
+	return cmd
+}
+
+// start writes the files of a draft.
+func (c fileCommands) start(shape *draft.Shape, dir string, force bool) error {
+	input := ""
+	if shape.Table == "" {
+		var err error
+		if input, err = relativeTo(dir, shape.Path); err != nil {
+			return usage(err)
+		}
+	}
+	files, err := shape.Start(input)
+	if err != nil {
+		return usage(err)
+	}
+	text, err := writeDraft(files, dir, force)
+	if err != nil {
+		return err
+	}
+	job := filepath.Join(dir, files[0].Path)
+	if len(files) > 1 {
+		text += "\ntest it:  " + c.env.app.Name + " test " + strings.TrimSuffix(job, ".yaml") + "_test.yaml"
+	}
+	return c.env.print(text + "\nrun it:   " + c.env.app.Name + " run " + job + "\n")
+}
+
+// writeDraft writes files into a folder: all, or none where one is there already. It returns
+// their paths, a line each.
+func writeDraft(files []draft.File, dir string, force bool) (paths string, err error) {
+	var there []error
+	for _, f := range files {
+		if _, err := os.Stat(filepath.Join(dir, filepath.FromSlash(f.Path))); err == nil && !force {
+			there = append(there, fmt.Errorf("%s is there already", filepath.Join(dir, f.Path)))
+		} else if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			there = append(there, err)
+		}
+	}
+	if len(there) > 0 {
+		return "", usage(errors.Join(there...), "replace them:  --force", "write elsewhere:  --dir FOLDER")
+	}
+	for _, f := range files {
+		path := filepath.Join(dir, filepath.FromSlash(f.Path))
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil { //nolint:gosec // a project's folder
+			return "", usage(err)
+		}
+		if err := os.WriteFile(path, []byte(f.Text), 0o644); err != nil { //nolint:gosec // a project's file
+			return "", usage(err)
+		}
+		paths += path + "\n"
+	}
+	return paths, nil
+}
+
+// relativeTo is the path of a file from a folder, with slashes.
+func relativeTo(dir, path string) (string, error) {
+	from, err := filepath.Abs(dir)
+	if err != nil {
+		return "", err
+	}
+	to, err := filepath.Abs(path)
+	if err != nil {
+		return "", err
+	}
+	rel, err := filepath.Rel(from, to)
+	return filepath.ToSlash(rel), err
+}

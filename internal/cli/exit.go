@@ -1,0 +1,192 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/surfin-batch/surfin/internal/jobfile"
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/settings"
+)
+
+// The exit codes of every command.
+const (
+	// ExitCompleted: the command did what it was asked to; a job COMPLETED, with
+	// whatever exit code of its own.
+	ExitCompleted = 0
+	// ExitFailed: the job FAILED and can be restarted; or something outside of the
+	// command line is wrong: the database cannot be reached, its schema is missing,
+	// an SQL statement failed, the process lost its execution to another one; or the
+	// execution that a command names is in a status that the command is not for
+	// (stop of one that is over, abandon of one that runs or completed, restart of
+	// one that neither failed nor stopped), or there is no next instance. Nothing
+	// was changed then.
+	ExitFailed = 1
+	// ExitUsage: the command line, the settings, the job file or the parameters are
+	// wrong. Nothing was run.
+	ExitUsage = 2
+	// ExitStopped: the job STOPPED on request and can be restarted.
+	ExitStopped = 3
+	// ExitRefused: a launch was refused: the instance is complete, is running, was
+	// abandoned, ended with an unknown outcome, or may not be restarted. Nothing was
+	// run.
+	ExitRefused = 4
+	// ExitExpect: the job FAILED because of a gate: what a step or the job was to
+	// `expect` does not hold. Its exit code is EXPECT_FAILED.
+	ExitExpect = 5
+	// ExitLease: the process ended itself. It could not renew the lease of an execution, or
+	// of a part, and a component did not return before the lease was over (rule L9).
+	// Nothing more is committed; the execution is taken over as that of a dead process.
+	ExitLease = 6
+)
+
+func exitCodeHelp() string {
+	return `  0  completed
+  1  failed: the job (restart it), or the database that it needs; or the named
+     execution is in a status that the command is not for, and nothing changed
+  2  wrong usage, settings, job file or parameters; nothing was run
+  3  stopped on request (restart it)
+  4  refused: already complete, already running, or not restartable; nothing was run
+  5  a gate failed: what the job was to expect does not hold (look, then restart it)
+  6  the lease could not be renewed, and a component did not return: the process
+     ended itself before another one may run the same work (restart it)
+`
+}
+
+// exitError is an error with the exit code that it leads to, and the ways out.
+type exitError struct {
+	code  int
+	err   error
+	hints []string
+}
+
+func (e *exitError) Error() string { return e.err.Error() }
+func (e *exitError) Unwrap() error { return e.err }
+
+func usage(err error, hints ...string) error {
+	var known *exitError
+	if errors.As(err, &known) {
+		return err
+	}
+	return &exitError{code: ExitUsage, err: err, hints: hints}
+}
+
+func usagef(format string, args ...any) error { return usage(fmt.Errorf(format, args...)) }
+
+// report prints the error, if there is one, and answers the exit code.
+func (env *environment) report(err error) int {
+	if err == nil {
+		return ExitCompleted
+	}
+	known := &exitError{code: ExitFailed, err: err}
+	if !errors.As(err, &known) {
+		known = &exitError{code: codeOf(err), err: err, hints: env.hints(err)}
+	}
+	if env.logsJSON() {
+		env.logError(known.err, known.hints)
+		return known.code
+	}
+	var b strings.Builder
+	for _, e := range splitJoined(known.err) {
+		b.WriteString(env.err.paint(errorStyle(), env.app.Name+":") + " " + message(e) + "\n")
+	}
+	for _, h := range known.hints {
+		b.WriteString("  " + h + "\n")
+	}
+	env.writeError(b.String())
+	return known.code
+}
+
+// codeOf is the exit code of an error that no command gave one.
+func codeOf(err error) int {
+	var complete *core.InstanceCompleteError
+	var running *core.AlreadyRunningError
+	var excluded *core.ExclusiveError
+	var parameter *core.ParameterError
+	switch {
+	case errors.As(err, &complete), errors.As(err, &running), errors.As(err, &excluded),
+		errors.Is(err, core.ErrNotRestartable), errors.Is(err, core.ErrAbandoned), errors.Is(err, core.ErrUnknownStatus),
+		errors.Is(err, core.ErrNotMostRecent), errors.Is(err, core.ErrIllegalState):
+		return ExitRefused
+	case errors.As(err, &parameter), errors.Is(err, core.ErrNoSuchJob):
+		return ExitUsage
+	}
+	return ExitFailed
+}
+
+// hints are the ways out that are the same whatever the command was.
+func (env *environment) hints(err error) []string {
+	if errors.Is(err, core.ErrSchemaMissing) {
+		return []string{"make or update it:  " + env.command("migrate")}
+	}
+	return nil
+}
+
+// splitJoined returns the parts of a joined error: each gets a line of its own.
+func splitJoined(err error) []error {
+	joined, ok := err.(interface{ Unwrap() []error }) // the outermost only
+	if !ok || err.Error() != errors.Join(joined.Unwrap()...).Error() {
+		return []error{err}
+	}
+	var all []error
+	for _, e := range joined.Unwrap() {
+		all = append(all, splitJoined(e)...)
+	}
+	return all
+}
+
+// message is the error on one line; errors that draw their place in a file keep
+// their lines.
+func message(err error) string {
+	var problems jobfile.Problems
+	var setting *settings.Error
+	if errors.As(err, &problems) || errors.As(err, &setting) {
+		return err.Error()
+	}
+	return oneLine(err.Error())
+}
+
+// oneLine joins the lines of a text: by a semicolon where a line ends like a
+// sentence, so that the causes of a joined error can be told apart.
+func oneLine(text string) string {
+	var b strings.Builder
+	for line := range strings.SplitSeq(text, "\n") {
+		line = strings.Join(strings.Fields(line), " ")
+		if line == "" {
+			continue
+		}
+		if b.Len() > 0 {
+			last, _ := utf8.DecodeLastRuneInString(b.String())
+			if (unicode.IsLetter(last) || unicode.IsDigit(last) || last == ')') && line[0] != ')' {
+				b.WriteByte(';')
+			}
+			b.WriteByte(' ')
+		}
+		b.WriteString(line)
+	}
+	return b.String()
+}
+
+// reportPanic reports a panic of the command line itself, or of what it called
+// outside of an execution. The stack is for who asks for it.
+func (env *environment) reportPanic(value any, stack []byte) int {
+	err := fmt.Errorf("internal error: %v", value)
+	if env.logsJSON() {
+		env.logError(err, []string{string(stack)})
+		return ExitFailed
+	}
+	code := env.report(err)
+	if env.debug {
+		env.writeError(string(stack))
+	} else {
+		env.writeError("  show the stack:  add --debug\n")
+	}
+	return code
+}
+
+func (env *environment) writeError(text string) {
+	_, _ = env.err.Write([]byte(text)) //nolint:errcheck // the error output is the last place to report at
+}

@@ -1,0 +1,359 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/surfin-batch/surfin/internal/jobfile"
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/operator"
+)
+
+func (c runCommands) runCommand() *cobra.Command {
+	var req operator.RunRequest
+	cmd := &cobra.Command{
+		Use:   "run FILE [NAME=VALUE ...]",
+		Short: "Run a job; an instance that failed or stopped goes on where it was",
+		Long: strings.TrimSpace(`
+Runs the job of FILE with the given parameters. Its identifying parameters make
+the instance: one that failed or stopped goes on where it was, one that is
+complete is refused (exit code 4) unless --again makes a new one.
+A relative path among them begins at the working directory, and its spelling does not
+matter.
+
+A job file that was corrected takes effect: a step of which nothing is committed
+runs as it is written now. Where committed work depends on what changed, the run
+is refused with the difference; --from-start then runs every step from its start.
+
+--again adds the identifying parameter ` + core.AgainName + `=N to the declared ones, with the
+least N that makes a new instance; the newest such instance goes on instead where
+it has not completed.
+
+A job with an incrementer needs neither: its newest instance goes on where it has
+not completed, else the incrementer makes the next one. --next always does.
+
+` + c.env.app.Name + ` run FILE --help lists the parameters of the job.`),
+		Example: "  " + c.env.app.Name + " run jobs/load.yaml year=1996 input=strikes.csv",
+		Args: func(cmd *cobra.Command, args []string) error {
+			if req.Again && req.Next {
+				return usagef("--again and --next: one of them")
+			}
+			return c.fileAndParameters(cmd, args)
+		},
+		ValidArgsFunction: c.completeRun,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return c.run(cmd.Context(), req, args)
+		},
+	}
+	cmd.Flags().BoolVar(&req.Again, "again", false, "make a new instance of a job that is complete with these parameters")
+	cmd.Flags().BoolVar(&req.Next, "next", false, "make the next instance with the job's incrementer")
+	c.addLaunchFlags(cmd, &req)
+	return cmd
+}
+
+func (c runCommands) nextCommand() *cobra.Command {
+	req := operator.RunRequest{Next: true}
+	cmd := &cobra.Command{
+		Use:   "next FILE [NAME=VALUE ...]",
+		Short: "Run the next instance of a job, which its incrementer makes",
+		Long: `Runs the job of FILE with the parameters that its incrementer makes of those of
+the newest execution. A job without an incrementer is refused (exit code 1).
+
+It is "run --next". Without --next, "run" goes on first with an instance that has
+not completed.`,
+		Example:           "  " + c.env.app.Name + " next jobs/nightly.yaml",
+		Args:              c.fileAndParameters,
+		ValidArgsFunction: c.completeRun,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return c.run(cmd.Context(), req, args)
+		},
+	}
+	c.addLaunchFlags(cmd, &req)
+	return cmd
+}
+
+func (c runCommands) fileAndParameters(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return usage(errors.New("which job file?"), "usage:  "+c.env.app.Name+" "+cmd.Name()+" FILE [NAME=VALUE ...]")
+	}
+	return nil
+}
+
+// addLaunchFlags adds what run and next have both.
+func (c runCommands) addLaunchFlags(cmd *cobra.Command, req *operator.RunRequest) {
+	cmd.Flags().BoolVar(&req.FromStart, "from-start", false, "run every step of the instance's newest attempt from its start, as restart --from-start does")
+	cmd.Flags().BoolVar(&req.AcceptChanges, "accept-changes", false, "continue an instance though its job file has changed in what is committed, or a file in what was read of it")
+	c.env.addFormatFlag(cmd)
+	help := cmd.HelpFunc()
+	cmd.SetHelpFunc(func(cmd *cobra.Command, args []string) {
+		if files := cmd.Flags().Args(); len(files) > 0 {
+			c.jobHelp(cmd, files[0])
+			return
+		}
+		help(cmd, args)
+	})
+}
+
+func (c runCommands) run(ctx context.Context, req operator.RunRequest, args []string) (err error) {
+	req.File, req.Checked = args[0], c.env.app.Files[args[0]]
+	if req.Params, err = parseParameters(args[1:]); err != nil {
+		return err
+	}
+	req.Folder = c.env.dir
+	if req.Checked, err = operator.Check(c.env.app.Registry, req); err != nil {
+		return c.env.refusal(err)
+	}
+	if err := readSecrets(req.Checked.Parameters(), req.Params); err != nil {
+		return err
+	}
+	if err := c.env.configure(); err != nil {
+		return err
+	}
+	return c.runToEnd(ctx, func(ctx context.Context, s *operator.Service, hooks operator.Hooks) (*operator.Execution, error) {
+		req.Hooks = hooks
+		return s.Run(ctx, req)
+	})
+}
+
+// loadJobFile reads a job file. It fails with a usage error.
+func (env *environment) loadJobFile(path string) (*jobfile.File, error) {
+	if file := env.app.Files[path]; file != nil {
+		return file, nil
+	}
+	file, err := jobfile.Load(path, env.app.Registry)
+	if err != nil {
+		return nil, usage(err)
+	}
+	return file, nil
+}
+
+// parseParameters reads name=value words.
+func parseParameters(words []string) (map[string]string, error) {
+	given := map[string]string{}
+	for _, w := range words {
+		name, value, ok := strings.Cut(w, "=")
+		if !ok || name == "" {
+			return nil, usagef("%q is no parameter: NAME=VALUE is expected", w)
+		}
+		if _, twice := given[name]; twice {
+			return nil, usagef("parameter %s is given twice", name)
+		}
+		given[name] = value
+	}
+	return given, nil
+}
+
+// maxSecretFile bounds what is read of a file with a secret; a longer one is refused later.
+const maxSecretFile = 1 << 20
+
+// readSecrets replaces NAME=@FILE of secret parameters by what the file has: a value on a command
+// line is seen by everybody on the machine.
+func readSecrets(specs []core.ParameterSpec, given map[string]string) error {
+	for _, spec := range specs {
+		path, is := strings.CutPrefix(given[spec.Name], "@")
+		if !spec.Secret || !is {
+			continue
+		}
+		f, err := os.Open(path)
+		if err != nil {
+			return usage(fmt.Errorf("parameter %s: %w", spec.Name, err))
+		}
+		text, err := io.ReadAll(io.LimitReader(f, maxSecretFile))
+		if err = errors.Join(err, f.Close()); err != nil {
+			return usage(fmt.Errorf("parameter %s: %w", spec.Name, err))
+		}
+		given[spec.Name] = string(text)
+	}
+	return nil
+}
+
+// runFunc runs a job to its end with the hooks of the command.
+type runFunc func(ctx context.Context, s *operator.Service, hooks operator.Hooks) (*operator.Execution, error)
+
+// summaryTime bounds the reading of what an execution did: the database may be away.
+const summaryTime = 10 * time.Second
+
+// runToEnd runs a job, logs what happens, and prints the summary.
+func (c runCommands) runToEnd(ctx context.Context, run runFunc) error {
+	ignoreBrokenPipes()
+	c.env.announceDatabase(ctx)
+	n := c.env.newEventLog(newBars(c.env.startProgress(), c.env.now))
+	defer c.env.err.endProgress()
+	return c.env.withSession(ctx, n, func(s *Session) error {
+		var written operator.Targets
+		ctx, signals := c.env.obeySignals(ctx)
+		defer signals.end()
+		var notices []operator.Notice
+		exec, err := run(ctx, s.Service, operator.Hooks{Stop: signals.stop, OnTarget: written.Add, OnNotice: func(n operator.Notice) {
+			notices = append(notices, n)
+			c.logNotice(ctx, n)
+		}})
+		c.env.err.endProgress()
+		if exec == nil {
+			return c.env.refusal(err)
+		}
+		summary, cancel := context.WithTimeout(context.WithoutCancel(ctx), summaryTime)
+		defer cancel()
+		if slices.ContainsFunc(written.All(), func(t operator.Target) bool { return t.Target == core.StdPath }) {
+			c.env.out = c.env.err // the standard output has the rows
+		}
+		exec, failure := c.summarize(summary, s, exec, n.passed, written.All(), notices)
+		if failure != nil {
+			c.env.log.ErrorContext(ctx, "the job is over, but its summary failed", "error", oneLine(failure.Error()))
+		}
+		return c.endOf(exec, err, n)
+	})
+}
+
+// logNotice logs a notice of the service.
+func (c runCommands) logNotice(ctx context.Context, n operator.Notice) {
+	switch n.Kind {
+	case operator.NoticeResumed:
+		c.env.log.InfoContext(ctx, "the newest instance has not completed: it goes on", "execution", int64(n.Execution), "status", string(n.Status))
+	case operator.NoticeFileGone:
+		if n.File == "" {
+			c.env.log.InfoContext(ctx, "the job is in no file: it is taken from the history", "execution", int64(n.Execution))
+			return
+		}
+		c.env.log.WarnContext(ctx, "the job file is gone: it is taken from the history", "file", n.File)
+	case operator.NoticeChanged:
+		c.logChanges(ctx, n)
+	case operator.NoticeOtherFile:
+		c.logOtherFile(ctx, n)
+	case operator.NoticeNotRedriven:
+		c.logNotRedriven(ctx, n)
+	case operator.NoticeKeyHeld:
+		c.env.log.InfoContext(ctx, "waiting for an execution that this job does not run beside", "execution", int64(n.Execution))
+	case operator.NoticePlaced:
+		for _, p := range n.Placed {
+			c.env.log.WarnContext(ctx, "work waits: "+placedText(p), "execution", int64(n.Execution))
+		}
+	case operator.NoticeNoWorker:
+		c.env.log.WarnContext(ctx, "the execution waits for workers, and "+c.env.noWorkerText(n.Waiting), "execution", int64(n.Execution), "open", n.Waiting.String())
+	}
+}
+
+// logOtherFile logs that the job has instances of another file. One that is gone was
+// probably moved.
+func (c runCommands) logOtherFile(ctx context.Context, n operator.Notice) {
+	if n.WasGone {
+		c.env.log.InfoContext(ctx, "the job file was elsewhere before", "execution", int64(n.Execution), "was", n.Was, "now", n.File)
+		return
+	}
+	c.env.log.WarnContext(ctx, "another file has a job of this name, and both share its instances: give one of them another name",
+		"execution", int64(n.Execution), "other", n.Was, "this", n.File)
+}
+
+func (c runCommands) logChanges(ctx context.Context, n operator.Notice) {
+	text := fmt.Sprintf("the job file has changed since execution %d", n.Execution)
+	if n.FromStart {
+		c.env.log.WarnContext(ctx, text+"; every step runs from its start")
+		return
+	}
+	var compare []any
+	for _, a := range n.Actions {
+		compare = append(compare, "compare", c.env.compareLine(a))
+	}
+	if !slices.ContainsFunc(n.Changes, func(change jobfile.Change) bool { return !change.NewDefinition }) && len(n.Changes) > 0 {
+		for _, change := range n.Changes {
+			c.env.log.InfoContext(ctx, text+": "+change.String(), append([]any{"step", change.Step}, compare...)...)
+		}
+		return
+	}
+	c.env.log.WarnContext(ctx, text, compare...)
+	for _, change := range n.Changes {
+		switch {
+		case change.Kept != "":
+			c.env.log.WarnContext(ctx, "accepted without effect: "+change.String()+"; the restart keeps "+change.Kept)
+		case change.Refused:
+			c.env.log.WarnContext(ctx, "accepted: "+change.String())
+		case change.NewDefinition:
+			c.env.log.InfoContext(ctx, "changed: "+change.String(), "step", change.Step)
+		case change.What != "":
+			c.env.log.WarnContext(ctx, "changed: "+change.String())
+		}
+	}
+}
+
+// endOf returns the command's error for the end of an execution, nil where it COMPLETED.
+// n may be nil.
+func (c runCommands) endOf(e *operator.Execution, err error, n *eventLog) error {
+	hints := append(c.nextHints(e), c.stackHints(n)...)
+	if errors.Is(err, core.ErrLostOwner) {
+		err = &lostError{e, err}
+	}
+	if err != nil { // the record itself is broken: its status is not to be believed
+		return &exitError{code: ExitFailed, err: err, hints: hints}
+	}
+	switch e.Status {
+	case core.StatusCompleted:
+		return nil
+	case core.StatusStopped:
+		return &exitError{code: ExitStopped, err: fmt.Errorf("job %s stopped%s", e.JobName, reasonSuffix(e.Error)), hints: hints}
+	case core.StatusFailed, core.StatusUnknown, core.StatusAbandoned, core.StatusStarting, core.StatusStarted, core.StatusParked, core.StatusStopping:
+	}
+	code := ExitFailed
+	if e.ExitCode == core.ExitExpectFailed {
+		code = ExitExpect
+	}
+	return &exitError{code: code, err: fmt.Errorf("job %s %s%s", e.JobName, strings.ToLower(string(e.Status)), reasonSuffix(e.Error)), hints: hints}
+}
+
+// lostError says in one sentence that another process has the execution. What failed in consequence
+// is in its chain.
+type lostError struct {
+	of  *operator.Execution
+	err error
+}
+
+func (e *lostError) Error() string {
+	what := "taken over by another process after its lease expired"
+	if e.of.Status == core.StatusAbandoned {
+		what = "abandoned by another process"
+	}
+	return fmt.Sprintf("job %s, execution %d was %s; this process wrote nothing after that", e.of.JobName, e.of.ID, what)
+}
+
+func (e *lostError) Unwrap() error { return e.err }
+
+// nextHints are what can be done about an execution that did not complete.
+func (c runCommands) nextHints(e *operator.Execution) []string {
+	details := hint{"details", c.env.command("show", idText(e.ID))}
+	ways := c.env.restartHints(*e)
+	switch e.Status {
+	case core.StatusUnknown, core.StatusAbandoned:
+		return hintLines(append([]hint{details}, ways...))
+	case core.StatusFailed, core.StatusStopped, core.StatusCompleted, core.StatusStarting, core.StatusStarted, core.StatusParked, core.StatusStopping:
+	}
+	return hintLines(append(ways, details, c.env.actionHint(operator.Action{Kind: operator.ActExplain, Execution: e.ID})))
+}
+
+// stackHints show where a component panicked.
+func (c runCommands) stackHints(n *eventLog) []string {
+	switch {
+	case n == nil || len(n.stacks) == 0:
+		return nil
+	case !c.env.debug:
+		return []string{"the stack:   add --debug"}
+	}
+	var hints []string
+	for _, stack := range n.stacks {
+		hints = append(hints, "stack:\n"+string(stack))
+	}
+	return hints
+}
+
+func reasonSuffix(reason string) string {
+	if reason == "" {
+		return ""
+	}
+	return ": " + reason
+}

@@ -1,0 +1,63 @@
+package cli
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/surfin-batch/surfin/internal/runtime"
+	"github.com/surfin-batch/surfin/pkg/batch/core/task"
+)
+
+// sharedSettings is part of the help on settings.
+const sharedSettings = `Some settings are kept in the database, and shared by all processes: "settings list" and
+"settings set" show and change them. The leader of the workers reads them while it works.`
+
+// settingsCommand is the help on settings, and shows and changes those that processes share.
+func (c taskCommands) settingsCommand() *cobra.Command {
+	cmd := fileCommands(c).settingsTopic()
+	cmd.Args = cobra.NoArgs
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+	list := &cobra.Command{
+		Use: "list", Short: "List the settings that are kept in the database", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return c.with(cmd.Context(), func(s *runtime.TaskService) error {
+				all, err := s.Settings(cmd.Context())
+				if err != nil {
+					return err
+				}
+				return c.printSettings(all)
+			})
+		},
+	}
+	c.env.addListFormatFlag(list)
+	set := &cobra.Command{
+		Use: "set NAME VALUE", Short: "Change a setting that is kept in the database", Args: cobra.ExactArgs(2),
+		Example: "  " + c.env.app.Name + " settings set log_retention_days_db 14",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return c.with(cmd.Context(), func(s *runtime.TaskService) error {
+				acted, err := s.Set(cmd.Context(), args[0], args[1], runtime.By{})
+				return c.printActed(args[0]+": "+args[1], acted, err)
+			})
+		},
+	}
+	c.env.addFormatFlag(set)
+	cmd.AddCommand(list, set)
+	return cmd
+}
+
+func (c taskCommands) printSettings(all []task.Setting) error {
+	if c.env.format == formatJSON {
+		return c.env.printJSON(all)
+	}
+	var rows [][]string
+	for _, s := range all {
+		by, at := "(default)", ""
+		if !s.Default {
+			by = s.UpdatedBy
+		}
+		if s.UpdatedAt != nil {
+			at = timeText(*s.UpdatedAt)
+		}
+		rows = append(rows, []string{s.Name, s.Value, s.Unit, by, at, s.Effect})
+	}
+	return c.printTable([]column{{title: "setting"}, {title: "value", right: true}, {title: "unit"}, {title: "by"}, {title: "at"}, {title: "effect"}}, rows)
+}

@@ -1,0 +1,129 @@
+package cli
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/surfin-batch/surfin/internal/runtime"
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/task"
+)
+
+func timeOf(s runtime.Span) time.Duration { return time.Duration(s) }
+
+func (c taskCommands) cancelCommand() *cobra.Command {
+	var by runtime.By
+	group := false
+	cmd := &cobra.Command{
+		Use:   "cancel TASK",
+		Short: "Cancel a task, or with --group all unfinished tasks of a group",
+		Long: `Cancels a task that is not over. The worker that executes it hears of it at its next
+heartbeat, and ends it.`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			id, err := parseNumber("TASK", args[0])
+			if err != nil {
+				return err
+			}
+			return c.with(cmd.Context(), func(s *runtime.TaskService) error {
+				if group {
+					acted, err := s.CancelGroup(cmd.Context(), task.GroupID(id), by)
+					return c.printActed(fmt.Sprintf("group %d: cancellation requested", id), acted, err)
+				}
+				acted, err := s.Cancel(cmd.Context(), task.ID(id), by)
+				return c.printActed(fmt.Sprintf("task %d", id), acted, err)
+			})
+		},
+	}
+	cmd.Flags().BoolVar(&group, "group", false, "the number is that of a group")
+	cmd.Flags().StringVar(&by.Reason, "reason", "", "why, for the audit: a `TEXT`")
+	c.env.addFormatFlag(cmd)
+	return cmd
+}
+
+func (c taskCommands) rerunCommand() *cobra.Command {
+	var by runtime.By
+	cmd := &cobra.Command{
+		Use:   "rerun TASK",
+		Short: "Have a task executed again that failed, ran out of time or was canceled",
+		Long: `Has the task executed again. Its attempts are counted again, and kept. Tasks that were canceled
+because they wait for it wait again. A task that succeeded is refused; so is one whose worker
+has not let go of it, and one that waits for a task that ended without success.`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			id, err := parseNumber("TASK", args[0])
+			if err != nil {
+				return err
+			}
+			return c.with(cmd.Context(), func(s *runtime.TaskService) error {
+				acted, err := s.Rerun(cmd.Context(), task.ID(id), by)
+				return c.printActed(fmt.Sprintf("task %d", id), acted, err)
+			})
+		},
+	}
+	cmd.Flags().StringVar(&by.Reason, "reason", "", "why, for the audit: a `TEXT`")
+	c.env.addFormatFlag(cmd)
+	return cmd
+}
+
+// printActed prints the answer to an act.
+func (c taskCommands) printActed(what string, acted *runtime.Acted, err error) error {
+	if err != nil {
+		return err
+	}
+	if c.env.format == formatJSON {
+		return c.env.printJSON(acted)
+	}
+	if acted.State != "" {
+		what += ": " + string(acted.State)
+	}
+	if acted.Answer == "duplicate" {
+		what += " (it was so already)"
+	}
+	return c.env.print(what + "\n")
+}
+
+func (c taskCommands) workersCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "workers",
+		Short: "List the workers that execute tasks or run parts, or did",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return c.with(cmd.Context(), func(s *runtime.TaskService) error {
+				workers, err := s.Workers(cmd.Context())
+				if err != nil {
+					return err
+				}
+				waiting, err := s.WaitingTypes(cmd.Context())
+				if err != nil {
+					return err
+				}
+				for _, t := range waiting {
+					c.env.log.WarnContext(cmd.Context(), fmt.Sprintf("tasks of type %q wait, and no live worker executes them", t))
+				}
+				deciders, err := s.WaitingDeciders(cmd.Context())
+				if err != nil {
+					return err
+				}
+				for _, d := range deciders {
+					c.env.log.WarnContext(cmd.Context(), fmt.Sprintf("%d tasks wait for the decider %q, and no live worker has it", d.Tasks, d.Name))
+				}
+				if c.env.format == formatJSON {
+					return c.env.printJSON(append([]task.Worker{}, workers...))
+				}
+				var rows [][]string
+				for _, w := range workers {
+					rows = append(rows, []string{w.Name, w.State, count(int64(w.Executing)), count(int64(w.Capacity)), core.LabelsText(w.Labels), strings.Join(w.Types, " "), strings.Join(w.Deciders, " "), map[bool]string{true: "yes", false: "no"}[w.Parts], w.Version, timeText(w.HeartbeatAt)})
+				}
+				return c.printTable([]column{
+					{title: "worker"}, {title: "state"}, {title: "executing", right: true}, {title: "slots", right: true}, {title: "labels"}, {title: "types"}, {title: "deciders"}, {title: "parts"}, {title: "version"}, {title: "heartbeat"},
+				}, rows)
+			})
+		},
+	}
+	c.env.addListFormatFlag(cmd)
+	return cmd
+}

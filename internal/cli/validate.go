@@ -1,0 +1,96 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/surfin-batch/surfin/internal/jobfile"
+)
+
+func (c fileCommands) validateCommand() *cobra.Command {
+	var expand bool
+	cmd := &cobra.Command{
+		Use:   "validate FILE...",
+		Short: "Check job files without running anything",
+		Long: `Checks job files as run does before anything runs: keys, types, expressions, and
+whether readers, processors and writers fit together, and whether there are
+handlers for steps of tasks. Everything wrong is reported, with its place. No
+database is opened: with an engine that reaches other programs, a handler that
+this one lacks is a note, since their workers may have it.
+
+With --expand the jobs are printed as they are after include and templates: job files
+that mean the same, in the folder of the job file. Several are documents of one output.`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return usage(errors.New("which job files?"), "usage:  "+cmd.UseLine())
+			}
+			return nil
+		},
+		ValidArgsFunction: completeJobFiles,
+		RunE:              func(_ *cobra.Command, args []string) error { return c.validate(args, expand) },
+	}
+	cmd.Flags().BoolVar(&expand, "expand", false, "print the jobs as they are after include and templates")
+	return cmd
+}
+
+// validate continues after a file with problems: all of them are reported.
+func (c fileCommands) validate(paths []string, expand bool) error {
+	var wrong []error
+	for _, path := range paths {
+		file, err := c.env.loadJobFile(path)
+		if err != nil {
+			wrong = append(wrong, err)
+			continue
+		}
+		text := fmt.Sprintf("%s: ok (job %s: %s)\n", path, file.Name(), joinWords(file.Steps()))
+		notes, err := c.checkHandlers(file)
+		if err != nil {
+			wrong = append(wrong, usage(err))
+			continue
+		}
+		if expand {
+			expanded, err := file.Expanded()
+			if err != nil {
+				return err
+			}
+			text = string(expanded)
+			if len(paths) > 1 {
+				text = "---\n" + text
+			}
+		}
+		if err := c.env.print(text); err != nil {
+			return err
+		}
+		if _, err := io.WriteString(c.env.err, notes); err != nil {
+			return fmt.Errorf("print the notes: %w", err)
+		}
+	}
+	if len(wrong) == 0 {
+		return nil
+	}
+	return &exitError{code: ExitUsage, err: errors.Join(wrong...)}
+}
+
+// checkHandlers refuses steps whose tasks have no handler in any program, and returns a note of each
+// step that only workers of other programs can execute.
+func (c fileCommands) checkHandlers(file *jobfile.File) (notes string, err error) {
+	if c.env.app.Handlers == nil || !file.HasTasks() {
+		return "", nil
+	}
+	s, err := c.env.loadSettings()
+	if err != nil {
+		return "", err
+	}
+	types, err := c.env.app.Handlers(s)
+	if err != nil {
+		return "", err
+	}
+	elsewhere, err := file.CheckHandlers(types)
+	for _, p := range elsewhere {
+		notes += fmt.Sprintf("note: %v\n      With the engine %s a worker of another program may have it: that is not known without a database.\n", p, s.Engine.Name)
+	}
+	return notes, err
+}

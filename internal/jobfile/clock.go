@@ -1,0 +1,82 @@
+package jobfile
+
+import (
+	"slices"
+	"time"
+
+	"github.com/surfin-batch/surfin/internal/expression"
+	"github.com/surfin-batch/surfin/internal/schedule"
+	"github.com/surfin-batch/surfin/internal/yamlfile"
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+)
+
+// checkTimezone reads the job's time zone, and its timeout.
+func (l *loader) checkTimezone() {
+	root := l.file.doc.Root
+	if err := l.readTimezone(); err != nil {
+		l.problems.Add(root.Get("timezone"), "timezone: "+err.Error(), "such as Europe/Berlin")
+	}
+	l.checkPositive(root, "timeout", l.file.model.Timeout)
+}
+
+// readTimezone reads the job's time zone, which templates need before the rest of the file is read: UTC if there is none.
+func (l *loader) readTimezone() error {
+	l.file.zone = time.UTC
+	at := l.file.doc.Root.Get("timezone")
+	if at == nil || at.Bad || at.Kind != yamlfile.Scalar || at.Empty || at.Text == "" {
+		return nil
+	}
+	zone, err := schedule.LoadZone(at.Text)
+	if err != nil {
+		return err
+	}
+	l.file.zone = zone
+	return nil
+}
+
+// addClock gives a scope the job's calendars and its time zone, which every expression of the file has.
+func (f *File) addClock(scope expression.Scope) {
+	scope[expression.Calendars] = expression.Var{Calendars: f.calendars}
+	scope[expression.Zone] = expression.Var{Zone: f.zone}
+}
+
+// clock is what today() and now() are at a time: the day is that of the job's time zone.
+func (f *File) clock(now time.Time) map[string]any {
+	_, offset := now.In(f.zone).Zone()
+	local := now.Add(time.Duration(offset) * time.Second).UTC()
+	days := local.Truncate(24*time.Hour).Unix() / int64(24*time.Hour/time.Second)
+	return map[string]any{expression.Today: core.Date(0).AddDays(int(days)), expression.Now: now.UTC().Truncate(time.Microsecond)}
+}
+
+// clockDefault is the default of a parameter that depends on the time.
+type clockDefault struct {
+	parameter string
+	template  *template
+}
+
+// keepComputed keeps a default that depends on the time, for launches after the load.
+func (f *File) keepComputed(spec core.ParameterSpec, t *template) {
+	for _, h := range t.holes {
+		if h.prog.UsesClock() {
+			f.clockDefaults = append(f.clockDefaults, clockDefault{spec.Name, t})
+			return
+		}
+	}
+}
+
+// parametersAt are the specs with the defaults of a time. A default that does not fit its
+// type at that time stays as it was when the file was loaded.
+func (f *File) parametersAt(now time.Time) []core.ParameterSpec {
+	specs := slices.Clone(f.specs)
+	for _, d := range f.clockDefaults {
+		text, _, err := d.template.evaluate(f.clock(now))
+		if err != nil {
+			continue
+		}
+		i := slices.IndexFunc(specs, func(s core.ParameterSpec) bool { return s.Name == d.parameter })
+		if x, err := specs[i].Parse(text); err == nil {
+			specs[i].Default, specs[i].FormerDefault = x, specs[i].Former(text, x)
+		}
+	}
+	return specs
+}

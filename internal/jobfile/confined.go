@@ -1,0 +1,92 @@
+package jobfile
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/surfin-batch/surfin/internal/confine"
+	"github.com/surfin-batch/surfin/internal/yamlfile"
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+)
+
+// Paths in which a value of an API client took part lie below the folders that clients may name
+// (rule SE3). Whether one took part is decided here, where a path gets its values; what the components
+// open is decided by the confine.Files of the context.
+
+// confined returns the values for an execution, with the files that it is confined to. of is the step
+// whose components are bound; nil: they are of none.
+func (v *values) confined(ctx context.Context, c *core.Confinement, of *stepDef) *values {
+	v.files = confine.Of(ctx, c)
+	v.partHeld = v.files != nil && of != nil && of.partitioner != nil && v.heldIn(of.partitioner)
+	return v
+}
+
+// heldIn reports whether a value of the client took part in the config of a component.
+func (v *values) heldIn(u *componentUse) bool {
+	for _, one := range withNested(u) {
+		for _, late := range one.late {
+			if late != nil && v.held(late.holes) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// held reports whether a value of the client took part in any of the expressions.
+func (v *values) held(holes []hole) bool {
+	return slices.ContainsFunc(holes, func(h hole) bool {
+		return h.prog == nil || slices.ContainsFunc(h.prog.Vars(), func(name string) bool {
+			if v.partHeld && name != "part.index" && (name == "part" || strings.HasPrefix(name, "part.")) {
+				return true
+			}
+			return v.files.Holds(name)
+		})
+	})
+}
+
+// confine refuses a path of a client that leads out of the folders that it may name, and admits one of
+// the job file itself. A program without a slash is looked for in PATH.
+func (b *binding) confine(n *yamlfile.Node, f yamlfile.Field, holes []hole, path string) bool {
+	if b.values == nil || b.values.files == nil || !f.Path && !f.Program || path == "" {
+		return true
+	}
+	if f.Program && !strings.Contains(path, "/") {
+		return true
+	}
+	if !b.values.held(holes) {
+		b.values.files.Free(path)
+		return true
+	}
+	check := b.values.files.Check
+	if f.Output {
+		check = b.values.files.CheckOutput
+	}
+	if err := check(path); err != nil {
+		b.collector.Add(n, f.Key+": "+err.Error(), "")
+		b.reported = true
+		return false
+	}
+	return true
+}
+
+// childConfinement returns that of a child job: its parameters hold a value of the client where one took
+// part in them.
+func (f *File) childConfinement(ctx context.Context, child *childDef, view *core.View) *core.Confinement {
+	own := view.Job.Confinement
+	if own == nil {
+		return nil
+	}
+	v := f.viewValues(view).confined(ctx, own, nil)
+	var given []string
+	for _, p := range child.parameters {
+		if v.held(p.late.holes) {
+			given = append(given, p.spec.Name)
+		}
+	}
+	if len(given) == 0 {
+		return nil
+	}
+	return &core.Confinement{Roots: own.Roots, Given: given}
+}

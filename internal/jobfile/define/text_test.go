@@ -1,0 +1,87 @@
+//test:plain
+
+package define
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/surfin-batch/surfin/internal/yamlfile"
+)
+
+// Whatever a definition holds, its text is read as it was meant.
+func TestATextIsReadAsItWasMeant(t *testing.T) {
+	t.Parallel()
+	word := rapid.OneOf(
+		rapid.StringMatching(`[a-z0-9 ${}.:#'"|>&*!%@,\[\]-]{0,12}`),
+		rapid.StringMatching(`[a-z ]{0,5}\n[a-z\t ]{0,5}\n?`),
+		rapid.SampledFrom([]string{"", "~", "null", "true", "007", "1e3", "- x", "? y", "a: b", " x", "x ", "\u0085", "\ufeff", "\t", "é\u2028", "<<", "=", "\x7f", "a\r\nb", "select 1\n  from x\nwhere y", "\n", "a\n\nb\n\n"}),
+		rapid.String(),
+	)
+	var value func(depth int) *rapid.Generator[any]
+	value = func(depth int) *rapid.Generator[any] {
+		if depth == 0 {
+			return rapid.Map(word, func(s string) any { return s })
+		}
+		return rapid.OneOf(
+			rapid.Map(word, func(s string) any { return s }),
+			rapid.Map(rapid.SliceOfN(value(depth-1), 0, 3), func(items []any) any { return list(items) }),
+			rapid.Map(rapid.SliceOfNDistinct(word, 0, 3, rapid.ID[string]), func(keys []string) any {
+				var o object
+				for i, key := range keys {
+					o = append(o, pair{key + "k", value(depth - 1).Example(i)})
+				}
+				return o
+			}),
+		)
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		o := object{{"root", value(3).Draw(t, "value")}}
+		var b strings.Builder
+		o.text(&b, "")
+		doc, problems := yamlfile.Parse("x", []byte(b.String()))
+		require.NoError(t, problems.Err(), "%s", b.String())
+		require.Equal(t, normal(o), back(doc.Root), "%s", b.String())
+	})
+}
+
+// normal makes nil of what is empty, so that both sides are equal.
+func normal(v any) any {
+	switch x := v.(type) {
+	case object:
+		var o object
+		for _, p := range x {
+			o = append(o, pair{p.key, normal(p.value)})
+		}
+		return o
+	case list:
+		var l list
+		for _, item := range x {
+			l = append(l, normal(item))
+		}
+		return l
+	}
+	return v
+}
+
+func back(n *yamlfile.Node) any {
+	switch n.Kind {
+	case yamlfile.Map:
+		var o object
+		for _, e := range n.Entries {
+			o = append(o, pair{e.Key.Text, back(e.Value)})
+		}
+		return o
+	case yamlfile.List:
+		var l list
+		for _, item := range n.Items {
+			l = append(l, back(item))
+		}
+		return l
+	case yamlfile.Scalar:
+	}
+	return n.Text
+}

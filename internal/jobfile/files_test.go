@@ -1,0 +1,147 @@
+package jobfile_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/surfin-batch/surfin/internal/jobfile"
+	"github.com/surfin-batch/surfin/internal/testdb"
+	"github.com/surfin-batch/surfin/internal/testengine"
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/job"
+)
+
+// These tests are about rule C15b: a file belongs to one writer.
+
+func TestAFileOfTwoWritersIsRefusedAtLoad(t *testing.T) {
+	t.Parallel()
+	_, err := jobfile.Parse("job.yaml", []byte(`job: files
+parameters:
+  out: {type: path, default: out.csv}
+flow:
+- step: twice
+  chunk:
+    reader: {csv: in.csv}
+    writer:
+    - csv: {path: a.csv}
+    - jsonl: ./a.csv
+- step: itself
+  chunk:
+    reader: {csv: in.csv}
+    writer: {csv: in.csv}
+- step: parts
+  partition: {by: {count: 3}}
+  chunk:
+    reader: {csv: in.csv}
+    writer: {csv: "${params.out}"}
+- split: both
+  branches:
+  - - {step: left, chunk: {reader: {csv: in.csv}, writer: {csv: "${params.out}"}}}
+  - - flow: inner
+      steps:
+      - {step: right, chunk: {reader: {csv: in.csv}, writer: [{csv: b.csv}, {csv: "${params.out}"}]}}
+- step: fine
+  partition: {by: {count: 3}}
+  chunk:
+    reader: {csv: in.csv}
+    writer: {csv: "out-${part.index}.csv"}
+`), shipped(t))
+	require.EqualError(t, err, `job.yaml:10:14: ./a.csv is also the file of writer csv in line 9
+   10 |     - jsonl: ./a.csv
+      |              ^ a file belongs to one writer, and is not read by its own step
+job.yaml:14:19: in.csv is also the file of reader csv in line 13
+   14 |     writer: {csv: in.csv}
+      |                   ^ a file belongs to one writer, and is not read by its own step
+job.yaml:19:19: all partitions would write ${params.out}
+   19 |     writer: {csv: "${params.out}"}
+      |                   ^ name the partition in it, as in out-${part.index}.csv
+job.yaml:25:83: ${params.out} is also written in another branch of split both, in line 22
+   25 |       - {step: right, chunk: {reader: {csv: in.csv}, writer: [{csv: b.csv}, {csv: "${params.out}"}]}}
+      |                                                                                   ^ branches run at once, and a file belongs to one writer`)
+}
+
+// Rule TW4.
+func TestATableThatIsFilledAnewHasOneWriter(t *testing.T) {
+	t.Parallel()
+	_, err := jobfile.Parse("job.yaml", []byte(`job: tables
+flow:
+- step: twice
+  chunk:
+    reader: {csv: in.csv}
+    writer:
+    - table: people
+    - table: {name: people, mode: truncate}
+- step: parts
+  partition: {by: {count: 3}}
+  chunk:
+    reader: {csv: in.csv}
+    writer: {table: {name: people, mode: replace}}
+- split: both
+  branches:
+  - - {step: left, chunk: {reader: {csv: in.csv}, writer: {table: {name: people, mode: replace}}}}
+  - - {step: right, chunk: {reader: {csv: in.csv}, writer: {table: people}}}
+  - - {step: other, chunk: {reader: {csv: in.csv}, writer: {table: places}}}
+`), shipped(t))
+	require.EqualError(t, err, `job.yaml:8:21: people is also written by writer table in line 7, and one of them fills it anew
+    8 |     - table: {name: people, mode: truncate}
+      |                     ^ give it one writer
+job.yaml:13:42: mode replace in a partitioned step: each partition would remove the rows of the others
+   13 |     writer: {table: {name: people, mode: replace}}
+      |                                          ^ write it in a step without partitions, or empty the table in a step before, and insert
+job.yaml:17:68: people is also written in another branch of split both, in line 16, and one of them fills it anew
+   17 |   - - {step: right, chunk: {reader: {csv: in.csv}, writer: {table: people}}}
+      |                                                                    ^ branches run at once: put one behind the other`)
+}
+
+func TestAFileOfTwoWritersThatOnlyTheLaunchKnowsIsRefusedWhenItIsKnown(t *testing.T) {
+	t.Parallel()
+	testdb.Each(t, func(t *testing.T, url string) {
+		e := testengine.New(t, url)
+		dir := t.TempDir()
+		in := filepath.Join(dir, "in.csv")
+		require.NoError(t, os.WriteFile(in, []byte("id\n1\n2\n"), 0o600))
+		require.NoError(t, os.Symlink(dir, filepath.Join(dir, "link")))
+		for _, c := range []struct{ name, text, want string }{
+			{"two writers", `
+- step: s
+  chunk: {reader: {csv: in.csv}, writer: [{csv: "${params.a}"}, {csv: "${params.b}"}]}`,
+				"step s: writer csv and writer csv have one file, " + filepath.Join(dir, "same.csv")},
+			{"input and output", `
+- step: s
+  chunk: {reader: {csv: "${params.in}"}, writer: {csv: "${params.same}"}}`,
+				"step s: reader csv and writer csv have one file, " + in},
+			{"partitions", `
+- step: s
+  partition: {by: {count: 3}, workers: 1}
+  chunk: {reader: {csv: in.csv}, writer: {csv: "out-${part.index % 2}.csv"}}`,
+				"partitions 0 and 2 would both write " + filepath.Join(dir, "out-0.csv")},
+		} {
+			t.Run(c.name, func(t *testing.T) {
+				path := filepath.Join(dir, "job.yaml")
+				f, err := jobfile.Parse(path, []byte(`job: `+filepath.Base(t.Name())+`
+parameters:
+  a: {type: path, default: same.csv}
+  b: {type: path, default: link/same.csv}
+  in: {type: path, default: in.csv}
+  same: {type: path, default: link/in.csv}
+flow:`+c.text+"\n"), shipped(t))
+				require.NoError(t, err)
+				j, err := f.Compile(jobfile.Deps{Provider: e.Provider, Registry: shipped(t)})
+				require.NoError(t, err)
+				params, err := job.ValidateParameters(f.Parameters(), nil)
+				require.NoError(t, err)
+				exec, err := e.Launcher.Run(context.Background(), j, params, nil)
+				require.NoError(t, err)
+				require.Equal(t, core.StatusFailed, exec.Status)
+				require.Contains(t, exec.Error, c.want)
+			})
+		}
+		names, err := filepath.Glob(filepath.Join(dir, "*.csv*"))
+		require.NoError(t, err)
+		require.Equal(t, []string{in}, names, "nothing was written")
+	})
+}

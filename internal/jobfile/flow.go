@@ -1,0 +1,209 @@
+package jobfile
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/surfin-batch/surfin/internal/yamlfile"
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+)
+
+// checkFlow checks where the elements lead, makes their edges explicit, and looks
+// at the graph that they make.
+func (l *loader) checkFlow() {
+	before := l.problems.Reports()
+	l.connectEdges(l.file.flow)
+	l.checkPatterns(l.file.flow)
+	if l.problems.Reports() == before {
+		l.checkStops(l.file.flow, false)
+	}
+	l.brokenFlow = l.brokenFlow || l.brokenUses || l.problems.Reports() > before || len(l.refused) > 0
+	if l.brokenFlow {
+		return
+	}
+	for _, p := range skeleton(l.file.flow).Suspicious() {
+		e := l.elements[p.Element]
+		switch p.Kind {
+		case core.Unreachable:
+			l.problems.Add(e.at, fmt.Sprintf("%s cannot be reached", e.name), "no element leads to it")
+		case core.EndlessLoop:
+			if !hasPath(e.list, e, e) {
+				continue // it leads into the loop
+			}
+			l.problems.Add(e.at, fmt.Sprintf("%s is in a loop without an exit", e.name), "as long as nothing fails, no end of the flow can be reached from it")
+		case core.EmptyFlow, core.DuplicateElement, core.UnknownTarget, core.TargetOutOfScope, core.DuplicatePattern, core.BadExitCode: // reported already
+		}
+	}
+}
+
+// connectEdges makes the edges of a list's elements, and of the lists in them.
+func (l *loader) connectEdges(list *listDef) {
+	for i, e := range list.elements {
+		following := core.Target{Kind: core.TargetEnd}
+		if i+1 < len(list.elements) {
+			following = core.Target{Kind: core.TargetElement, Name: list.elements[i+1].name}
+		}
+		if len(e.choices) > 0 {
+			l.choiceEdges(e, following)
+		} else {
+			e.edges = l.edges(e, following)
+		}
+		for _, inner := range e.lists {
+			l.connectEdges(inner)
+		}
+	}
+}
+
+// edges turns `next` into transitions (rule F1), and adds those that the file leaves
+// out: a completed element leads to the following one, whatever its exit code; any
+// other outcome ends the flow.
+func (l *loader) edges(e *elementDef, following core.Target) []core.Transition {
+	var edges []core.Transition
+	if next := &e.keys.Next; next.node != nil {
+		for _, c := range next.cases {
+			target, ok := l.target(e, c.target)
+			if ok && c.target.name == e.name && (c.pattern == "" || c.pattern == "*") {
+				l.problems.Add(c.target.at, fmt.Sprintf("next: %s leads to itself", e.name), "")
+				ok = false
+			}
+			switch {
+			case !ok:
+			case c.pattern == "":
+				following = target
+			default:
+				edges = append(edges, core.Transition{Pattern: c.pattern, Target: target})
+			}
+		}
+		l.checkEnds(next)
+		if len(next.cases) < max(1, len(next.node.Entries)) && !isTargetNode(next.node) {
+			l.brokenFlow = true // reported by the decoder
+		}
+	} else if e.model.node.Get("next") != nil {
+		l.brokenFlow = true
+	}
+	if !slices.ContainsFunc(edges, func(t core.Transition) bool { return t.Pattern == "*" }) {
+		edges = append(edges, core.Transition{Pattern: "*", Success: true, Target: following})
+	}
+	return edges
+}
+
+// choiceEdges gives every choice a verdict and an edge. Verdicts are stored and
+// shown: they read as where they lead.
+func (l *loader) choiceEdges(e *elementDef, following core.Target) {
+	verdicts := map[string]core.Target{}
+	if e.when != nil { // a decision may be skipped
+		verdicts[core.ExitNoop] = following
+		e.edges = append(e.edges, core.Transition{Pattern: core.ExitNoop, Target: following})
+	}
+	for i := range e.choices {
+		m := &e.model.decide.Choose[i]
+		if m.Next == nil {
+			l.brokenFlow = true // reported by the decoder
+			continue
+		}
+		target, ok := l.target(e, m.Next.target)
+		if !ok {
+			continue
+		}
+		if target.Kind == core.TargetElement && target.Name == e.name {
+			l.problems.Add(m.Next.target.at, fmt.Sprintf("next: %s leads to itself", e.name), "")
+			continue
+		}
+		name := verdictOf(target)
+		for n := 2; ; n++ {
+			other, taken := verdicts[name]
+			if taken && other == target {
+				break
+			}
+			if !taken {
+				verdicts[name] = target
+				e.edges = append(e.edges, core.Transition{Pattern: name, Target: target})
+				break
+			}
+			name = fmt.Sprintf("%s-%d", verdictOf(target), n)
+		}
+		e.choices[i].verdict = name
+	}
+}
+
+// verdictOf is how the history calls a choice.
+func verdictOf(t core.Target) string {
+	switch {
+	case t.Kind == core.TargetElement:
+		return t.Name
+	case t.Exit != "" && !strings.ContainsAny(t.Exit, "*?"):
+		return t.Exit
+	}
+	return string(t.Kind)
+}
+
+// target resolves a target: an element of the same list, or an end.
+func (l *loader) target(e *elementDef, t target) (core.Target, bool) {
+	switch t.name {
+	case "end":
+		return core.Target{Kind: core.TargetEnd, Exit: t.exit}, true
+	case "fail":
+		return core.Target{Kind: core.TargetFail, Exit: t.exit}, true
+	case "stop":
+		if t.restart != "" && !l.checkTargetHere(e, t.restart, t.restartAt, "restart", nil) {
+			return core.Target{}, false
+		}
+		return core.Target{Kind: core.TargetStop, Restart: t.restart, Message: t.message}, true
+	}
+	if !l.checkTargetHere(e, t.name, t.at, "next", reserved()) {
+		return core.Target{}, false
+	}
+	return core.Target{Kind: core.TargetElement, Name: t.name}, true
+}
+
+// checkTargetHere reports whether the name is one of an element that e can lead to, and says
+// so where it is not.
+func (l *loader) checkTargetHere(e *elementDef, name string, at *yamlfile.Node, key string, also []string) bool {
+	if e.list.find(name) != nil {
+		return true
+	}
+	allowed := append(e.list.names(), also...)
+	switch {
+	case l.refused[name], l.brokenUses && l.elements[name] == nil: // it was wrong itself
+	case l.elements[name] != nil:
+		l.problems.Add(at, fmt.Sprintf("%s: %s is in another flow", key, name), "one flow cannot lead into another; "+yamlfile.Suggest("", allowed))
+	default:
+		l.problems.Add(at, fmt.Sprintf("%s: there is no element %s", key, name), yamlfile.Suggest(name, allowed))
+	}
+	return false
+}
+
+// skeleton is the graph of a list, without the work.
+func skeleton(list *listDef) core.Flow {
+	var flow core.Flow
+	for _, e := range list.elements {
+		var inner []core.Flow
+		for _, below := range e.lists {
+			inner = append(inner, skeleton(below))
+		}
+		flow.Elements = append(flow.Elements, &core.SplitElement{Name: e.name, Branches: inner, Next: e.edges})
+	}
+	return flow
+}
+
+// checkEnds refuses an `end` that a failure reaches through a pattern that does
+// not name it: the job would be COMPLETED.
+func (l *loader) checkEnds(next *nextModel) {
+	var all []core.Transition
+	for _, c := range next.cases {
+		if c.pattern != "" {
+			all = append(all, core.Transition{Pattern: c.pattern, Target: core.Target{Name: c.pattern}})
+		}
+	}
+	chosen, ok := core.Next(all, core.StatusFailed, core.ExitFailed)
+	if !ok || chosen.Name == core.ExitFailed {
+		return
+	}
+	for _, c := range next.cases {
+		if c.pattern == chosen.Name && c.target.name == "end" {
+			l.problems.Add(c.at, fmt.Sprintf("the pattern %q takes a failed step to end, and the job would be COMPLETED", c.pattern),
+				"name it if that is meant: {FAILED: end}; or say where a failure goes: {FAILED: fail}")
+		}
+	}
+}

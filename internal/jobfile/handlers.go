@@ -1,0 +1,78 @@
+package jobfile
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/surfin-batch/surfin/internal/yamlfile"
+)
+
+// HandlerTypes are the types of tasks that have a handler.
+type HandlerTypes interface {
+	// Handlers returns the types of tasks that have a handler in this process, and whether
+	// others cannot be executed.
+	Handlers() (known []string, closed bool)
+	// HandlerOff returns how a handler is switched on that this process has and does not use;
+	// "": it has none of the type, or uses it.
+	HandlerOff(handler string) (how string)
+}
+
+// HasTasks reports whether the file, or that of a child job at any depth, has a step of tasks.
+func (f *File) HasTasks() bool {
+	return slices.ContainsFunc(f.steps, func(s *stepDef) bool {
+		return s.tasks != nil || s.child != nil && s.child.file != nil && s.child.file.HasTasks()
+	})
+}
+
+// CheckHandlers looks for handlers of tasks that this process does not have, in the file and in those of
+// its child jobs. The error, of Problems, has those that no program can have; elsewhere are those that
+// a worker of another program may have.
+func (f *File) CheckHandlers(types HandlerTypes) (elsewhere Problems, err error) {
+	known, closed := types.Handlers()
+	problems := f.doc.NewCollector()
+	var wrong Problems
+	for _, s := range f.steps {
+		switch {
+		case s.tasks != nil:
+			checkHandler(problems, s, types, known)
+		case s.child != nil && s.child.file != nil:
+			others, err := s.child.file.CheckHandlers(types)
+			elsewhere = append(elsewhere, others...)
+			if more, is := errors.AsType[Problems](err); is {
+				wrong = append(wrong, more...)
+			}
+		}
+	}
+	own, _ := errors.AsType[Problems](problems.Err())
+	if !closed {
+		return append(own, elsewhere...), nil
+	}
+	if wrong = append(own, wrong...); len(wrong) > 0 {
+		return nil, wrong
+	}
+	return nil, nil
+}
+
+// checkHandler reports a handler that is not one of known.
+func checkHandler(problems *yamlfile.Collector, s *stepDef, types HandlerTypes, known []string) {
+	handler, at := s.tasks.model.Handler, s.tasks.model.Node.Find("handler")
+	if slices.Contains(known, handler) {
+		return
+	}
+	if how := types.HandlerOff(handler); how != "" {
+		problems.Add(at, fmt.Sprintf("the handler %s of tasks is switched off", handler), how)
+		return
+	}
+	problems.Add(at, fmt.Sprintf("there is no handler %s of tasks in this application", handler), yamlfile.Suggest(handler, known))
+}
+
+// checkHandler refuses a handler that no program can have.
+func (c *compiler) checkHandler(s *stepDef) {
+	if s.tasks == nil || c.deps.Tasks == nil {
+		return
+	}
+	if known, closed := c.deps.Tasks.Handlers(); closed {
+		checkHandler(c.problems, s, c.deps.Tasks, known)
+	}
+}

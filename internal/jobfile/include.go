@@ -1,0 +1,253 @@
+package jobfile
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/surfin-batch/surfin/internal/yamlfile"
+)
+
+// included is a file that the job file includes, itself or through another one.
+type included struct {
+	// name is how the job file would name it.
+	name string
+	from Source
+	doc  *yamlfile.Document
+}
+
+// The keys of an included file.
+const (
+	includeKey   = "include"
+	typesKey     = "types"
+	templatesKey = "templates"
+	calendarsKey = "calendars"
+	defaultsKey  = "defaults"
+)
+
+// includer reads the files that a job file includes, each once.
+type includer struct {
+	*loader
+	known map[string]bool // by identity
+	// types, templates, calendars and defaults are what the files give.
+	types, templates, calendars []yamlfile.Entry
+	defaults                    *yamlfile.Node
+	// unread says that a file could not be read, so that not all names are known.
+	unread bool
+}
+
+// includeFiles reads the included files, and completes the types, the templates and the
+// defaults of the job file by theirs. It reports false where a file could not be read: then
+// not all names are known.
+func (l *loader) includeFiles() bool {
+	root := l.file.doc.Root
+	if root.Kind != yamlfile.Map || root.Get(includeKey) == nil {
+		return true
+	}
+	i := &includer{loader: l, known: map[string]bool{}}
+	i.read(root.Get(includeKey), l.file.from, "", []string{l.file.from.identity()})
+	entries := slices.DeleteFunc(slices.Clone(root.Entries), func(e yamlfile.Entry) bool { return e.Key.Text == includeKey })
+	at := root.KeyOf(includeKey)
+	entries = completed(entries, typesKey, at, i.union(i.types, root.Get(typesKey), "type"))
+	entries = completed(entries, templatesKey, at, i.union(i.templates, root.Get(templatesKey), "template"))
+	entries = completed(entries, calendarsKey, at, i.union(i.calendars, root.Get(calendarsKey), "calendar"))
+	own := root.Get(defaultsKey)
+	switch {
+	case i.defaults == nil:
+	case own == nil:
+		entries = completed(entries, defaultsKey, at, i.defaults)
+	default:
+		entries = completed(entries, defaultsKey, at, i.mergeDefaults(i.defaults, own, "", true))
+	}
+	l.file.doc.Root = root.WithEntries(entries)
+	return !i.unread
+}
+
+// completed sets the value of a key; nil: it stays as it is.
+func completed(entries []yamlfile.Entry, key string, at *yamlfile.Node, value *yamlfile.Node) []yamlfile.Entry {
+	if value == nil {
+		return entries
+	}
+	for i, e := range entries {
+		if e.Key.Text == key {
+			entries[i].Value = value
+			return entries
+		}
+	}
+	return append(entries, yamlfile.Entry{Key: at.Plain(key), Value: value})
+}
+
+// read reads the files that a file includes. chain are the files from the job file to it.
+func (i *includer) read(list *yamlfile.Node, from Source, name string, chain []string) {
+	items := []*yamlfile.Node{list}
+	if list.Kind == yamlfile.List {
+		items = list.Items
+	}
+	named := map[string]*yamlfile.Node{}
+	for _, n := range items {
+		const form = "write the path of a file, relative to this one, or a list of them"
+		switch {
+		case n.Bad:
+			continue
+		case n.Kind != yamlfile.Scalar:
+			i.problems.Add(n, "include takes a path, not "+n.Kind.String(), form)
+			continue
+		case strings.TrimSpace(n.Text) == "":
+			i.problems.Add(n, "include names no file", form)
+			continue
+		case strings.Contains(n.Text, "${"):
+			i.problems.Add(n, "include takes no ${...}", "which files there are is fixed when the file is loaded")
+			continue
+		}
+		file, err := from.child(n.Text)
+		if err != nil {
+			i.problems.Add(n, "include: "+err.Error(), "it is relative to this file")
+			continue
+		}
+		if first := named[file.identity()]; first != nil {
+			i.problems.Add(n, fmt.Sprintf("include: %s is there twice", n.Text), "the other one is "+first.In(n)+": leave one of them out")
+			continue
+		}
+		named[file.identity()] = n
+		i.readFile(n, file, nameFrom(name, n.Text), chain)
+	}
+}
+
+// readFile reads one file, and those that it includes.
+func (i *includer) readFile(at *yamlfile.Node, file Source, name string, chain []string) {
+	id := file.identity()
+	if slices.Contains(chain, id) {
+		names := make([]string, 0, len(chain)+1)
+		for _, link := range append(slices.Clone(chain[slices.Index(chain, id):]), id) {
+			names = append(names, filepath.Base(link))
+		}
+		i.problems.Add(at, "include: this file would include itself: "+strings.Join(names, " -> "), "leave one of them out")
+		return
+	}
+	if i.known[id] {
+		return
+	}
+	i.known[id] = true
+	text, err := file.read()
+	if err != nil {
+		var pathErr *fs.PathError
+		if errors.As(err, &pathErr) {
+			err = pathErr.Err
+		}
+		i.problems.Add(at, fmt.Sprintf("include: %s cannot be read: %v", file, err), "it is relative to this file")
+		i.unread = true
+		return
+	}
+	doc, problems := yamlfile.Parse(file.path, text)
+	i.problems.Merge(problems)
+	i.file.included = append(i.file.included, included{name: name, from: file, doc: doc})
+	switch {
+	case doc.Root == nil:
+		i.unread = true // reported
+		return
+	case doc.Root.Kind != yamlfile.Map:
+		i.problems.Add(doc.Root, "an included file takes "+yamlfile.Map.String()+", not "+doc.Root.Kind.String(), includeKeys)
+		return
+	}
+	i.take(doc.Root)
+	if more := doc.Root.Get(includeKey); more != nil {
+		i.read(more, file, name, append(slices.Clone(chain), id))
+	}
+}
+
+const includeKeys = "an included file gives types, templates, calendars and defaults, and may include others"
+
+// take takes what an included file gives.
+func (i *includer) take(root *yamlfile.Node) {
+	for _, e := range root.Entries {
+		switch {
+		case e.Key.Bad || e.Value.Bad, e.Key.Text == includeKey, strings.HasPrefix(e.Key.Text, "x-"):
+		case e.Key.Text == typesKey || e.Key.Text == templatesKey || e.Key.Text == calendarsKey || e.Key.Text == defaultsKey:
+			if e.Value.Kind != yamlfile.Map {
+				i.problems.Add(e.Value, fmt.Sprintf("%s takes %s, not %s", e.Key.Text, yamlfile.Map, e.Value.Kind), "")
+				continue
+			}
+			i.takeKey(e)
+		case hasKey(reflect.TypeFor[jobModel](), e.Key.Text):
+			i.problems.Add(e.Key, e.Key.Text+" is a key of the job file", includeKeys)
+		default:
+			i.problems.Add(e.Key, fmt.Sprintf("unknown key %q in an included file", e.Key.Text), yamlfile.Suggest(e.Key.Text, []string{typesKey, templatesKey, calendarsKey, defaultsKey, includeKey}))
+		}
+	}
+}
+
+func (i *includer) takeKey(e yamlfile.Entry) {
+	switch e.Key.Text {
+	case typesKey:
+		i.types = append(i.types, e.Value.Entries...)
+	case templatesKey:
+		i.templates = append(i.templates, e.Value.Entries...)
+	case calendarsKey:
+		i.calendars = append(i.calendars, e.Value.Entries...)
+	case defaultsKey:
+		if i.defaults == nil {
+			i.defaults = e.Value
+			return
+		}
+		i.defaults = i.mergeDefaults(i.defaults, e.Value, "", false)
+	}
+}
+
+// union is what the included files and the job file have under a key; nil: the files have
+// nothing. A name is there once.
+func (i *includer) union(of []yamlfile.Entry, own *yamlfile.Node, what string) *yamlfile.Node {
+	if len(of) == 0 || own != nil && own.Kind != yamlfile.Map {
+		return nil
+	}
+	at := of[0].Value.Beside(yamlfile.Map)
+	if own != nil {
+		at, of = own, append(of, own.Entries...)
+	}
+	seen := map[string]*yamlfile.Node{}
+	var entries []yamlfile.Entry
+	for _, e := range of {
+		if first := seen[e.Key.Text]; first != nil {
+			i.problems.Add(e.Key, fmt.Sprintf("the %s %s is there twice", what, e.Key.Text), "the other one is "+first.In(e.Key)+": leave one of them out, or name it otherwise")
+			continue
+		}
+		seen[e.Key.Text] = e.Key
+		entries = append(entries, e)
+	}
+	return at.WithEntries(entries)
+}
+
+// mergeDefaults completes the defaults of one file by those of another, key by key. Those of
+// the job file replace what it includes; two included files do not say the same key.
+func (i *includer) mergeDefaults(base, over *yamlfile.Node, path string, replace bool) *yamlfile.Node {
+	entries := slices.Clone(base.Entries)
+	for _, e := range over.Entries {
+		at := slices.IndexFunc(entries, func(b yamlfile.Entry) bool { return b.Key.Text == e.Key.Text })
+		if at < 0 {
+			entries = append(entries, e)
+			continue
+		}
+		below := strings.TrimPrefix(path+"."+e.Key.Text, ".")
+		was, is := limitOf(below, entries[at].Value), limitOf(below, e.Value)
+		switch {
+		case was.Kind == yamlfile.Map && is.Kind == yamlfile.Map:
+			entries[at] = yamlfile.Entry{Key: e.Key, Value: i.mergeDefaults(was, is, below, replace)}
+		case replace:
+			entries[at] = e
+		default:
+			i.problems.Add(e.Key, fmt.Sprintf("the default %s is there twice", below), "the other one is "+entries[at].Key.In(e.Key)+": leave one of them out; the job file may say another one itself")
+		}
+	}
+	return over.WithEntries(entries)
+}
+
+// limitOf is the long form of a retry or skip that is written as its limit.
+func limitOf(path string, n *yamlfile.Node) *yamlfile.Node {
+	if n.Kind != yamlfile.Scalar || n.Bad || n.Empty || path != "retry" && path != "skip" {
+		return n
+	}
+	return n.Beside(yamlfile.Map).WithEntries([]yamlfile.Entry{{Key: n.Plain("limit"), Value: n}})
+}

@@ -1,0 +1,131 @@
+package jobfile
+
+import (
+	"reflect"
+	"slices"
+
+	"github.com/surfin-batch/surfin/internal/yamlfile"
+)
+
+// level is a struct of the file whose keys are easily written beside it, with the key that
+// it is under.
+type level struct {
+	name string
+	keys reflect.Type
+}
+
+func levels() []level {
+	return []level{
+		{"`chunk` of a step", reflect.TypeFor[chunkModel]()},
+		{"the step, beside `chunk` or `tasklet`", reflect.TypeFor[stepModel]()},
+		{"`transaction`", reflect.TypeFor[transactionModel]()},
+		{"`partition`", reflect.TypeFor[partitionModel]()},
+		{"`tasks` of a step", reflect.TypeFor[tasksModel]()},
+		{"the top level of the file", reflect.TypeFor[jobModel]()},
+		{"`schedule`", reflect.TypeFor[scheduleModel]()},
+		{"`budget`", reflect.TypeFor[budgetModel]()},
+	}
+}
+
+// otherNames are the names that other tools have for a key.
+func otherNames(in reflect.Type) map[string][]string {
+	switch in {
+	case reflect.TypeFor[jobModel]():
+		return map[string][]string{
+			"job": {"name", "id"}, "flow": {"steps", "stages", "tasks", "jobs"},
+			"parameters": {"params", "args", "arguments", "variables", "vars", "inputs"},
+		}
+	case reflect.TypeFor[chunkModel]():
+		return map[string][]string{
+			"reader": {"source", "input", "read"}, "writer": {"sink", "output", "target", "write"},
+			"processor": {"processors", "transform", "transforms", "process"},
+			"size":      {"chunk_size", "batch_size", "commit_interval", "batch"},
+		}
+	case reflect.TypeFor[splitModel]():
+		return map[string][]string{"parallel": {"workers", "concurrency"}, "branches": {"flows", "steps"}}
+	case reflect.TypeFor[decideModel]():
+		return map[string][]string{"choose": {"cases", "choices", "options", "switch", "branches"}}
+	case reflect.TypeFor[stepModel]():
+		return map[string][]string{"tasklet": {"task", "run", "script", "command"}, "when": {"if", "condition"}, "listeners": {"listener"}}
+	}
+	if in == reflect.TypeFor[fieldModel]() {
+		return map[string][]string{
+			"null_if": {"nulls", "null", "null_values", "na_values", "nullif"}, "default": {"fallback", "if_null"},
+			"zone": {"timezone", "tz"}, "from": {"source", "column", "path", "header"}, "coerce": {"on_error", "invalid", "errors", "convert", "cast"},
+		}
+	}
+	if _, ok := yamlfile.FieldsOf(in).Find("item"); ok {
+		return map[string][]string{"item": {"columns", "fields", "schema", "types"}}
+	}
+	return nil
+}
+
+// meantKey says what was probably meant by a key that struct type in does not have: one of
+// its own keys, or where the key belongs.
+func meantKey(key string, in reflect.Type) (own, hint string) {
+	for name, others := range otherNames(in) {
+		if _, has := yamlfile.FieldsOf(in).Find(name); has && slices.Contains(others, key) {
+			return name, ""
+		}
+	}
+	if in == reflect.TypeFor[stepModel]() && slices.Contains([]string{"depends_on", "needs", "requires", "after", "upstream"}, key) {
+		return "", "a step runs behind the one above it; `next` leads elsewhere, and `split` runs branches side by side"
+	}
+	if hint := meantDefault(key, in); hint != "" {
+		return "", hint
+	}
+	if in != reflect.TypeFor[chunkModel]() && slices.Contains([]string{"retries", "attempts", "max_retries", "max_attempts", "retry"}, key) && !hasKey(in, "next") && in != reflect.TypeFor[tasksModel]() && in != reflect.TypeFor[budgetModel]() {
+		return "", "`retry` belongs in the step, beside `tasklet`, or in `chunk`: retry: {limit: 3}"
+	}
+	if _, isElement := yamlfile.FieldsOf(in).Find("next"); isElement && in != reflect.TypeFor[stepModel]() {
+		return "", "" // a key of a step means nothing for the other elements
+	}
+	return "", belongs(key, in)
+}
+
+// meantDefault says where a key belongs that is written at the top level or in `defaults`.
+func meantDefault(key string, in reflect.Type) string {
+	ofChunk, isDefault := hasKey(reflect.TypeFor[chunkDefaults](), key), hasKey(reflect.TypeFor[defaultsModel](), key)
+	switch {
+	case in == reflect.TypeFor[jobModel]() && ofChunk:
+		return key + " belongs in `chunk` of a step, or for all steps in `defaults: {chunk: ...}`"
+	case in == reflect.TypeFor[jobModel]() && key == "transaction":
+		return key + " belongs in a step, or for all steps in `defaults`"
+	case in == reflect.TypeFor[jobModel]() && isDefault:
+		return key + " belongs in `chunk` of a step, or for all steps in `defaults`"
+	case in == reflect.TypeFor[defaultsModel]() && ofChunk:
+		return key + " belongs in `chunk` of `defaults`"
+	case in == reflect.TypeFor[chunkDefaults]() && isDefault:
+		return key + " belongs in `defaults` itself"
+	case in == reflect.TypeFor[transactionDefaults]() && hasKey(reflect.TypeFor[transactionModel](), key):
+		return key + " is said by each step itself"
+	}
+	return ""
+}
+
+// belongs says where a key belongs that struct type in does not have; "": that is not known.
+func belongs(key string, in reflect.Type) string {
+	for _, l := range levels() {
+		if l.keys != in && hasKey(l.keys, key) {
+			return key + " belongs in " + l.name
+		}
+	}
+	return ""
+}
+
+func hasKey(t reflect.Type, key string) bool {
+	_, ok := yamlfile.FieldsOf(t).Find(key)
+	return ok
+}
+
+// hasKeyOf reports whether the node has a key that t has and own does not: it is reported as
+// one of the wrong level, and explains why what t makes is missing.
+func hasKeyOf(n *yamlfile.Node, t, own reflect.Type) bool {
+	return slices.ContainsFunc(n.Entries, func(e yamlfile.Entry) bool { return hasKey(t, e.Key.Text) && !hasKey(own, e.Key.Text) })
+}
+
+// hasOtherName reports whether the node has a key that other tools have for a key of struct
+// type in: it is reported as that, and explains why the key is missing.
+func hasOtherName(n *yamlfile.Node, key string, in reflect.Type) bool {
+	return slices.ContainsFunc(n.Entries, func(e yamlfile.Entry) bool { return slices.Contains(otherNames(in)[key], e.Key.Text) })
+}

@@ -1,0 +1,214 @@
+package jobfile
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/surfin-batch/surfin/internal/expression"
+	"github.com/surfin-batch/surfin/internal/secret"
+	"github.com/surfin-batch/surfin/internal/yamlfile"
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/job"
+)
+
+// declareParameters makes the specs of the file's parameters.
+func (l *loader) declareParameters(model *jobModel) {
+	for _, e := range model.Parameters {
+		if !identifier.MatchString(e.Name) {
+			l.problems.Add(e.Key, fmt.Sprintf("the parameter name %q is no identifier", e.Name), identifierHint)
+		}
+		l.file.specs = append(l.file.specs, l.parameter(e.Name, e.Value))
+	}
+}
+
+func (l *loader) parameter(name string, m parameterModel) core.ParameterSpec {
+	spec := core.ParameterSpec{Name: name, Type: core.ParameterType(m.Type), Doc: m.Doc, Identifying: m.Identifying, Pattern: m.Pattern}
+	if spec.Doc == "" {
+		spec.Doc = m.Description
+	} else if m.Description != "" {
+		l.problems.Add(m.Node.KeyOf("description"), "doc and description mean the same", "write one of them")
+	}
+	spec.Required = m.Default == nil
+	if m.Required != nil {
+		spec.Required = *m.Required
+		if *m.Required && m.Default != nil {
+			l.problems.Add(m.Node.KeyOf("required"), "a parameter with a default is never missing", "leave out required, or the default")
+		}
+	}
+	if !slices.Contains(core.ParameterTypes(), spec.Type) {
+		spec.Type = core.TypeString // a problem was reported; any type will do
+		return spec
+	}
+	if spec.Type == core.TypeTimestamp && l.file.zone != time.UTC {
+		spec.Zone = l.file.zone
+	}
+	if spec.Type == core.TypePath {
+		spec.Folder = l.file.folder
+	}
+	if m.Secret {
+		l.secretParameter(&spec, m)
+		return spec
+	}
+	l.limits(&spec, m)
+	if m.Default != nil {
+		l.setDefault(&spec, m.Default.node)
+	}
+	return spec
+}
+
+// secretParameter makes the spec of a secret one. What else would be in the file, or stored, is
+// refused.
+func (l *loader) secretParameter(spec *core.ParameterSpec, m parameterModel) {
+	spec.Secret, spec.Required, spec.Identifying, spec.Pattern = true, true, false, ""
+	if spec.Type != core.TypeString {
+		l.problems.Add(m.Node.Get("type"), fmt.Sprintf("a secret parameter is a string, and no %s", spec.Type), "type: string")
+		spec.Type = core.TypeString
+	}
+	for key, why := range map[string]string{
+		"default": "has no default: the file is stored and shown", "enum": "has no enum: the file is stored and shown",
+		"pattern": "has no pattern: a message about it would show the value", "required": "is required where a step uses it",
+	} {
+		if m.Node.Get(key) != nil {
+			l.problems.Add(m.Node.KeyOf(key), "a secret parameter "+why, "leave it out; "+secretParameterHint(spec.Name))
+		}
+	}
+	if m.Node.Get("identifying") != nil && m.Identifying {
+		l.problems.Add(m.Node.KeyOf("identifying"), "a secret parameter does not identify an instance: its value is not stored", "leave out identifying")
+	}
+}
+
+// secretParameterHint says how a secret parameter is given.
+func secretParameterHint(name string) string {
+	return fmt.Sprintf("give it behind the job file, %s=@FILE, or as the secret %s: the variable %s, a file or a command", name, name, secret.Variable(name))
+}
+
+// limits checks pattern, enum, min and max.
+func (l *loader) limits(spec *core.ParameterSpec, m parameterModel) {
+	text := spec.Type == core.TypeString || spec.Type == core.TypePath
+	if spec.Pattern != "" {
+		_, err := regexp.Compile(spec.Pattern)
+		switch {
+		case err != nil:
+			l.problems.Add(m.Node.Get("pattern"), "pattern: "+err.Error(), "")
+			spec.Pattern = ""
+		case !text:
+			l.problems.Add(m.Node.KeyOf("pattern"), fmt.Sprintf("pattern is for string and path, not for %s", spec.Type), "")
+			spec.Pattern = ""
+		}
+	}
+	for i, value := range m.Enum {
+		if x, ok := l.typed(spec, m.Node.Get("enum").Items[i], value); ok {
+			spec.Enum = append(spec.Enum, textOf(x))
+		}
+	}
+	spec.Min = l.limit(spec, "min", m.Node, m.Min)
+	spec.Max = l.limit(spec, "max", m.Node, m.Max)
+	if spec.Min != nil && spec.Max != nil {
+		if err := job.CheckParameter(core.ParameterSpec{Type: spec.Type, Max: spec.Max}, spec.Min); err != nil {
+			l.problems.Add(m.Min.node, "min is greater than max", "")
+		}
+	}
+}
+
+func (l *loader) limit(spec *core.ParameterSpec, key string, at *yamlfile.Node, raw *rawText) any {
+	if raw == nil || raw.node == nil {
+		return nil
+	}
+	if t := spec.Type; t == core.TypeString || t == core.TypePath || t == core.TypeBool {
+		l.problems.Add(at.KeyOf(key), fmt.Sprintf("a %s has no %s", t, key), "")
+		return nil
+	}
+	x, ok := l.typed(spec, raw.node, raw.node.Text)
+	if !ok {
+		return nil
+	}
+	return x
+}
+
+// typed reads a text of the file as a value of the parameter.
+func (l *loader) typed(spec *core.ParameterSpec, at *yamlfile.Node, text string) (any, bool) {
+	x, err := spec.Parse(text)
+	if err != nil {
+		l.problems.Add(at, err.Error(), "")
+		return nil, false
+	}
+	return x, true
+}
+
+// setDefault reads or computes a default, and checks it against the limits.
+func (l *loader) setDefault(spec *core.ParameterSpec, n *yamlfile.Node) {
+	if n == nil {
+		return
+	}
+	t, err := parseTemplate(n.Text)
+	if err != nil {
+		reportTemplate(l.problems, n, "default", err)
+		return
+	}
+	text := t.literal()
+	if len(t.holes) > 0 {
+		var ok bool
+		if text, ok = l.computed(*spec, n, t); !ok {
+			return
+		}
+		l.file.keepComputed(*spec, t)
+	}
+	x, ok := l.typed(spec, n, text)
+	if !ok {
+		return
+	}
+	if err := job.CheckParameter(*spec, x); err != nil {
+		l.problems.Add(n, "default: "+err.Error(), "")
+		return
+	}
+	spec.Default, spec.FormerDefault = x, spec.Former(text, x)
+}
+
+// computed evaluates a default with ${...}, now. It may use functions, today() and now()
+// among them, and no other names.
+func (l *loader) computed(spec core.ParameterSpec, n *yamlfile.Node, t *template) (string, bool) {
+	scope := expression.Scope{
+		expression.Today: {Type: parameterGoType(core.TypeDate)}, expression.Now: {Type: parameterGoType(core.TypeTimestamp)},
+	}
+	l.file.addClock(scope)
+	if strings.Contains(n.Text, "secret.") {
+		scope["secret"] = expression.Var{Open: true} // for the refusal
+	}
+	vars := l.file.clock(l.now())
+	refusal := func(path string) string {
+		if name, is := strings.CutPrefix(path, "secret."); is {
+			return fmt.Sprintf("%s cannot be a default, which is stored and shown: declare {type: string, secret: true} without a default, and %s", path, secretParameterHint(name))
+		}
+		return ""
+	}
+	if !l.compileParameter(spec, n, t, &names{scope: scope, refusal: refusal}) {
+		return "", false
+	}
+	text, h, err := t.evaluate(vars)
+	if err != nil {
+		l.problems.AddAt(n, h.offset, fmt.Sprintf("${%s}: %v", h.text, err), "")
+		return "", false
+	}
+	return text, true
+}
+
+// compileParameter compiles the holes of a text that is the value of a parameter, and checks
+// the type of one that is the whole value.
+func (l *loader) compileParameter(spec core.ParameterSpec, n *yamlfile.Node, t *template, in *names) bool {
+	for i := range t.holes {
+		h := &t.holes[i]
+		prog, err := compileHole(l.problems, n, *h, in)
+		if err != nil {
+			return false
+		}
+		if want := parameterGoType(spec.Type); t.whole() && (prog.Nullable() || !fits(prog.Type(), want)) {
+			l.problems.AddAt(n, h.offset, fmt.Sprintf("a parameter of type %s takes %s, and ${%s} is %s", spec.Type, typeName(want), h.text, typeName(prog.Type())), "")
+			return false
+		}
+		h.prog = prog
+	}
+	return true
+}

@@ -1,0 +1,179 @@
+package jobfile
+
+import (
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/surfin-batch/surfin/internal/expression"
+	"github.com/surfin-batch/surfin/internal/yamlfile"
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+)
+
+// placementModel is the value of `on`: labels, the name of a worker, and for a split also a list of these.
+type placementModel struct{ node *yamlfile.Node }
+
+const placementHint = "write labels of workers, such as {disk: eu1}, or the name of a worker"
+
+// on reads `on` of work that is done by workers where remote holds; nil: it has none. names are those of `part`,
+// for the parts of a step; nil: it is something else.
+func (l *loader) on(m *placementModel, remote bool, names map[string]expression.Var) *core.Placement {
+	if !l.needsRemote(m, remote) {
+		return nil
+	}
+	return l.placement(m.node, names)
+}
+
+// needsRemote reports whether there is an `on`, and refuses one of work that the process of the job does itself.
+func (l *loader) needsRemote(m *placementModel, remote bool) bool {
+	if m == nil || m.node == nil {
+		return false
+	}
+	if !remote {
+		l.problems.Add(m.node, "on says which workers do the work, and the process of the job does it", "add remote: true")
+	}
+	return remote
+}
+
+func (l *loader) placement(n *yamlfile.Node, names map[string]expression.Var) *core.Placement {
+	p := &core.Placement{}
+	switch {
+	case n.Bad:
+		return nil
+	case n.Kind == yamlfile.Scalar && (n.Empty || n.Text == ""), n.Kind == yamlfile.Map && len(n.Entries) == 0:
+		l.problems.Add(n, "on is empty", placementHint+", or leave it out: any worker does it")
+		return nil
+	case n.Kind == yamlfile.Scalar:
+		p.Worker = n.Text
+		if !l.placementText(n, names) {
+			return nil
+		}
+	case n.Kind == yamlfile.Map:
+		p.Labels = map[string]string{}
+		for _, e := range n.Entries {
+			if e.Value.Kind != yamlfile.Scalar || e.Value.Empty {
+				if !e.Value.Bad {
+					l.problems.Add(e.Value, "on: the label "+e.Key.Text+" has no value", "write {"+e.Key.Text+": VALUE}, such as {disk: eu1}")
+				}
+				return nil
+			}
+			if !l.placementText(e.Value, names) {
+				return nil
+			}
+			p.Labels[e.Key.Text] = e.Value.Text
+		}
+	default:
+		l.problems.Add(n, "on is a list", placementHint)
+		return nil
+	}
+	if err := withoutHoles(*p).Check(); err != nil {
+		l.problems.Add(n, "on: "+strings.ReplaceAll(err.Error(), "\n", "; "), placementHint)
+		return nil
+	}
+	return p
+}
+
+// partHole is a value of a part in a placement.
+var partHole = regexp.MustCompile(`\$\{\s*part\.([A-Za-z_][A-Za-z0-9_]*)\s*\}`)
+
+// withoutHoles is the placement with a letter in the place of values of parts.
+func withoutHoles(p core.Placement) core.Placement {
+	plain := core.Placement{Worker: partHole.ReplaceAllString(p.Worker, "x")}
+	for key, value := range p.Labels {
+		if plain.Labels == nil {
+			plain.Labels = map[string]string{}
+		}
+		plain.Labels[key] = partHole.ReplaceAllString(value, "x")
+	}
+	return plain
+}
+
+// placementText refuses expressions in a placement, but for values of the part.
+func (l *loader) placementText(n *yamlfile.Node, names map[string]expression.Var) bool {
+	if names == nil && strings.Contains(n.Text, "${") {
+		l.problems.Add(n, "on takes texts as they are, without ${...}", "only the parts of a partition may have values of their own: on: {disk: \"${part.site}\"}")
+		return false
+	}
+	if strings.Contains(partHole.ReplaceAllString(n.Text, ""), "${") {
+		l.problems.Add(n, "on of a partition takes ${part.NAME}, and no other expression", "such as {disk: \"${part.site}\"}")
+		return false
+	}
+	for _, hole := range partHole.FindAllStringSubmatch(n.Text, -1) {
+		if _, known := names[hole[1]]; !known && len(names) > 0 {
+			l.problems.Add(n, "on: a part has no value "+hole[1], yamlfile.Suggest(hole[1], slices.Sorted(maps.Keys(names))))
+			return false
+		}
+	}
+	return true
+}
+
+// onOfPart makes the placement of a part.
+func onOfPart(p *core.Placement) func(part core.Partition) (*core.Placement, error) {
+	if p == nil {
+		return nil
+	}
+	return func(part core.Partition) (*core.Placement, error) {
+		var missing error
+		fill := func(text string) string {
+			return partHole.ReplaceAllStringFunc(text, func(hole string) string {
+				name := partHole.FindStringSubmatch(hole)[1]
+				switch name {
+				case "name":
+					return part.Name
+				case "index":
+					return fmt.Sprint(part.Index)
+				}
+				if part.Context != nil {
+					if x, has := part.Context.Get(name); has && x != nil {
+						return textOf(x)
+					}
+				}
+				missing = fmt.Errorf("on: part %s has no value %s", part.Name, name)
+				return ""
+			})
+		}
+		filled := &core.Placement{Worker: fill(p.Worker)}
+		for key, value := range p.Labels {
+			if filled.Labels == nil {
+				filled.Labels = map[string]string{}
+			}
+			filled.Labels[key] = fill(value)
+		}
+		if missing != nil {
+			return nil, missing
+		}
+		if err := filled.Check(); err != nil {
+			return nil, fmt.Errorf("on: part %s: %w", part.Name, err)
+		}
+		return filled, nil
+	}
+}
+
+// checkSplitPlacement reads `on` of a split: one for all branches, or a list with one for each; nil: it has none.
+func (l *loader) checkSplitPlacement(e *elementDef) {
+	m := e.model.split
+	if !l.needsRemote(m.On, m.Remote == remoteTrue) {
+		return
+	}
+	n := m.On.node
+	if n.Kind != yamlfile.List {
+		if p := l.placement(n, nil); p != nil {
+			for range e.lists {
+				e.on = append(e.on, p)
+			}
+		}
+		return
+	}
+	if len(n.Items) != len(e.lists) {
+		l.problems.Add(n, fmt.Sprintf("on has %d placements, and the split %d branches", len(n.Items), len(e.lists)), "write one for each branch, in their order, or one for all: on: {disk: eu1}")
+		return
+	}
+	for _, item := range n.Items {
+		e.on = append(e.on, l.placement(item, nil))
+	}
+}
+
+// On returns which workers run the job where it is registered; nil: any.
+func (f *File) On() *core.Placement { return f.on }

@@ -1,0 +1,208 @@
+package jobfile
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/surfin-batch/surfin/internal/yamlfile"
+	"github.com/surfin-batch/surfin/pkg/batch/chunk"
+	"github.com/surfin-batch/surfin/pkg/batch/chunk/redrive"
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/item"
+	"github.com/surfin-batch/surfin/pkg/batch/step"
+)
+
+// Redrive says what CompileRedrive runs.
+type Redrive struct {
+	// Plan says which items of which step.
+	Plan *redrive.Plan
+	// Instance is that of the execution that is redriven.
+	Instance core.JobInstanceID
+	// Steps are the steps of the execution that is redriven, by name: expressions
+	// such as steps.NAME.read are about them.
+	Steps map[string]core.StepExecution
+	// Watch is called before the components of a step execution are made, and what it returns
+	// afterwards, before anything is opened; may be nil.
+	Watch func() (check func(run *core.StepRun, parts chunk.Parts) error)
+}
+
+// CompileRedrive makes a job of one chunk step of the file, which runs the skipped
+// items of a plan, not those of its reader, through the step's processors and writers
+// (rule C12). It fails as Compile does, and where the plan's step is missing or is not a
+// chunk step.
+func (f *File) CompileRedrive(deps Deps, r Redrive) (*core.Job, error) {
+	of, err := f.chunkStep(r.Plan.Step)
+	if err != nil {
+		return nil, err
+	}
+	if database := (&compiler{file: f}).database(of); database != r.Plan.Database() {
+		return nil, &redrive.DatabaseError{Step: of.name, Database: database, Items: r.Plan.Database()}
+	}
+	only, alone := *f, *of
+	// A redrive has other numbers: the gate and the promotion of the step do not apply.
+	alone.partitioner, alone.expect, alone.promote = nil, nil, nil
+	if r.Plan.Texts == 0 { // else it reads them
+		alone.reader = nil
+	}
+	only.steps, only.flow, only.finally, only.listeners = []*stepDef{&alone}, nil, nil, nil
+	c := &compiler{file: &only, deps: deps, redriveOf: r.Instance, redriveLater: r.later, problems: f.doc.NewCollector()}
+	c.checkDatabases()
+	if err := c.problems.Err(); err != nil {
+		return nil, err
+	}
+	inner := func(s *redrive.Step) (core.Step, error) {
+		c.wrapParts = r.wrapParts(s, of.reader.out)
+		made, err := c.work(&alone)
+		if err := errors.Join(append(c.missing, err)...); err != nil {
+			return nil, fmt.Errorf("step %s: %w", alone.name, err)
+		}
+		return made, nil
+	}
+	work, err := r.step(inner)
+	if err != nil {
+		return nil, err
+	}
+	return &core.Job{
+		Name: f.name, Description: f.model.Description, Parameters: f.Parameters(), Definition: f.Definition(),
+		Restartable: true, Bind: c.bind, Exclusive: f.Exclusive, RedriveOf: r.Plan.Execution,
+		Flow: core.Flow{Elements: []core.Element{&core.StepElement{Step: work}}},
+	}, nil
+}
+
+// step makes the step of the plan: a partitioned one if the items are those of partitions.
+func (r Redrive) step(inner func(*redrive.Step) (core.Step, error)) (core.Step, error) {
+	work, err := redrive.NewStep(r.Plan, r.Steps, inner)
+	if err != nil || len(r.Plan.Parts) == 0 {
+		return work, err
+	}
+	return step.NewPartitioned(step.PartitionConfig{Step: work, Workers: 1, Partitioner: func(context.Context, *core.StepRun) (core.Partitioner, error) {
+		return r, nil
+	}})
+}
+
+// Partition lists the partitions whose items are redriven: a core.Partitioner.
+func (r Redrive) Partition(context.Context, *core.View) ([]core.Partition, error) {
+	parts := make([]core.Partition, len(r.Plan.Parts))
+	for i, recorded := range r.Plan.Parts {
+		_, parts[i].Name, _ = strings.Cut(recorded, ":")
+	}
+	return parts, nil
+}
+
+// chunkStep finds a step by the name of its executions: those of partitions are
+// called STEP:PARTITION.
+func (f *File) chunkStep(recorded string) (*stepDef, error) {
+	name, _, _ := strings.Cut(recorded, ":")
+	for _, s := range f.steps {
+		if s.name != name {
+			continue
+		}
+		if s.reader == nil || s.tasks != nil {
+			return nil, fmt.Errorf("step %s reads no items in %s: it is not a chunk step", name, f.Path())
+		}
+		return s, nil
+	}
+	return nil, fmt.Errorf("there is no step %s in %s (%s)", name, f.Path(), yamlfile.Suggest(name, f.Steps()))
+}
+
+// wrapParts replaces the reader by that of the redrive.
+func (r Redrive) wrapParts(s *redrive.Step, itemType item.Type) func(makeParts) makeParts {
+	return func(next makeParts) makeParts {
+		return func(ctx context.Context, run *core.StepRun) (chunk.Parts, error) {
+			if partition, is := r.partition(run); is {
+				of := *run
+				of.Data.Part, run = partition, &of
+			}
+			check := func(*core.StepRun, chunk.Parts) error { return nil }
+			if r.Watch != nil {
+				check = r.Watch()
+			}
+			parts, err := next(ctx, run)
+			if err != nil {
+				return parts, err
+			}
+			if parts.Reader, err = s.Reader(ctx, run, itemType, parts.Reader); err != nil {
+				return parts, err
+			}
+			if err := r.checkPublishing(ctx, run, parts); err != nil {
+				return parts, err
+			}
+			return parts, check(run, parts)
+		}
+	}
+}
+
+// redrivenKey is the key, in the context of a redrive that publishes, of the step execution after
+// which it began.
+const redrivenKey = "surfin.redriven"
+
+// checkPublishing refuses a redrive that publishes its output before the step of the items has
+// published its own, or after that step has published again (rule C12b).
+func (r Redrive) checkPublishing(ctx context.Context, run *core.StepRun, parts chunk.Parts) error {
+	if !slices.ContainsFunc(parts.Writers, func(w item.Writer) bool { return item.Publishes(w.Component()) }) {
+		return nil
+	}
+	of, err := r.newest(ctx, run)
+	if err != nil || of == nil {
+		return err
+	}
+	if of.Status != core.StatusCompleted {
+		return &core.RedriveLaterError{Step: *of}
+	}
+	began, continues := run.StepContext().Get(redrivenKey)
+	if continues && began != int64(of.ID) {
+		return &core.RedriveStaleError{Step: *of}
+	}
+	return run.StepContext().Put(redrivenKey, int64(of.ID))
+}
+
+// later returns registry.BuildContext.RedriveLater.
+func (r Redrive) later(run *core.StepRun) func(ctx context.Context) error {
+	return func(ctx context.Context) error {
+		of, err := r.newest(ctx, run)
+		if err != nil || of == nil || of.Status == core.StatusCompleted {
+			return err
+		}
+		return &core.RedriveLaterError{Step: *of}
+	}
+}
+
+// newest returns the newest execution of the step whose items the run redrives; nil if the
+// history does not have it.
+func (r Redrive) newest(ctx context.Context, run *core.StepRun) (*core.StepExecution, error) {
+	records, err := run.Services.Attempts.Newest(ctx, r.Instance, r.recorded(run))
+	if err != nil || len(records) == 0 {
+		return nil, err
+	}
+	return &records[0], nil
+}
+
+// recorded is the recorded name of the step whose items the run redrives.
+func (r Redrive) recorded(run *core.StepRun) string {
+	if len(r.Plan.Parts) > 0 {
+		return run.Step.Name
+	}
+	return r.Plan.Step
+}
+
+// partitionIndexKey is the key of a partition's index in its context.
+const partitionIndexKey = "surfin.index"
+
+// partition is the partition whose items are redriven: what ${part.NAME} reads.
+func (r Redrive) partition(run *core.StepRun) (*core.Partition, bool) {
+	recorded := r.recorded(run)
+	_, name, is := strings.Cut(recorded, ":")
+	if !is {
+		return nil, false
+	}
+	kept := run.Data.Steps[recorded].Context
+	if kept == nil {
+		kept = core.NewExecutionContext()
+	}
+	place, _ := kept.Get(partitionIndexKey)
+	index, _ := place.(int64)
+	return &core.Partition{Name: name, Index: int(index), Context: kept}, true
+}

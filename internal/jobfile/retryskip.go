@@ -1,0 +1,226 @@
+package jobfile
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+
+	"github.com/surfin-batch/surfin/internal/yamlfile"
+	"github.com/surfin-batch/surfin/pkg/batch/chunk"
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/config"
+	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
+)
+
+// checkRetrySkip checks the keys of a chunk, and completes them by the defaults.
+func (l *loader) checkRetrySkip(s *stepDef) {
+	m, d := s.model.Chunk, l.file.defaults()
+	s.chunk = m.chunkDefaults
+	mergeDefaults(m.Node, reflect.ValueOf(&s.chunk).Elem(), d.Node.Get("chunk"), reflect.ValueOf(d.Chunk))
+	s.retry = merged(m.Node.Get("retry"), m.Retry, d.Node.Get("retry"), d.Retry)
+	s.skip = merged(m.Node.Get("skip"), m.Skip, d.Node.Get("skip"), d.Skip)
+	l.checkChunkKeys(m.Node, m.chunkDefaults)
+	l.checkRetry(m.Node.Get("retry"), s.retry)
+	l.checkSkip(m.Node.Get("skip"), s.skip)
+}
+
+// checkExclusions reports what cannot be beside processors in the chunk's transaction, or with a
+// position.
+func (l *loader) checkExclusions(s *stepDef) {
+	if u := s.positioned(); u != nil {
+		other := "the " + u.what + ", which has a position,"
+		if s.chunk.Concurrency != nil && *s.chunk.Concurrency > 1 {
+			l.reportExclusion(s, "concurrency", other, "its position depends on the order of the items: leave concurrency out, or partition the step")
+		}
+		if !s.chunk.Reprocess {
+			l.reportExclusion(s, "reprocess", other, "outputs that are kept have no position of their own: leave reprocess out")
+		}
+	}
+	if !s.chunk.ProcessInTransaction && s.inTransaction() == nil {
+		return
+	}
+	other := "process_in_transaction"
+	if u := s.inTransaction(); u != nil {
+		other = "the " + u.what
+	}
+	if s.chunk.Concurrency != nil && *s.chunk.Concurrency > 1 {
+		l.reportExclusion(s, "concurrency", other, "a transaction has one connection, and so one goroutine at a time")
+	}
+	if !s.chunk.Reprocess {
+		l.reportExclusion(s, "reprocess", other, "what a processor does in a transaction is undone with it, and has to be done again")
+	}
+}
+
+// checkStepRetry checks the retry of a step with a tasklet, and completes it by the defaults, which
+// are for work that a transaction undoes: a tasklet without one is repeated only where its
+// step says so.
+func (l *loader) checkStepRetry(s *stepDef) {
+	m, d := s.model, l.file.defaults()
+	n := m.Node.Get("retry")
+	group := s.element != nil && s.element.list.parent != nil && s.element.list.parent.kind == atomicKind
+	if u := s.tasklet; group && u != nil && u.component.OwnCommits {
+		l.problems.Add(m.Node.KeyOf("tasklet"), fmt.Sprintf("step %s is in an atomic group, and a %s commits in transactions of its own: the group's rollback would not undo it", s.name, u.component.Name),
+			"put the step before the group")
+	}
+	switch {
+	case n != nil && m.Tasks != nil:
+		l.problems.Add(m.Node.KeyOf("retry"), "retry is for a tasklet, and tasks have a budget", "write `budget: {max_attempts: 3}` in `tasks`")
+	case n != nil && m.Tasklet == nil:
+		l.problems.Add(m.Node.KeyOf("retry"), "retry of a chunk step belongs in `chunk`", "it is of each item and of the chunk")
+	case n != nil && group:
+		l.problems.Add(m.Node.KeyOf("retry"), "a step of an atomic group is not retried: the group is one transaction", "a restart begins the group anew")
+	case m.Tasklet == nil || group:
+	default:
+		l.checkRetry(n, m.Retry)
+		s.retry = m.Retry
+		transactional := s.tasklet != nil && !s.tasklet.component.NoTransaction
+		if n != nil || transactional {
+			s.retry = merged(n, m.Retry, d.Node.Get("retry"), d.Retry)
+		}
+	}
+}
+
+// reportExclusion reports a key of a chunk that process_in_transaction excludes, where one
+// of them is written; both may come from the defaults.
+func (l *loader) reportExclusion(s *stepDef, key, other, why string) {
+	chunk := s.model.Chunk.Node
+	at := s.model.Node.KeyOf("chunk")
+	for _, written := range []string{key, "process_in_transaction"} {
+		if chunk.Get(written) != nil {
+			at = chunk.KeyOf(written)
+			break
+		}
+	}
+	if key == "reprocess" {
+		key = "reprocess: false"
+	}
+	l.problems.Add(at, key+" and "+other+" exclude each other", why)
+}
+
+func (l *loader) checkChunkKeys(n *yamlfile.Node, c chunkDefaults) {
+	if at := n.Get("size"); at != nil && c.Size != nil && *c.Size < 1 {
+		l.problems.Add(at, "size must be at least 1", "")
+	}
+	if at := n.Get("concurrency"); at != nil && c.Concurrency != nil && *c.Concurrency < 1 {
+		l.problems.Add(at, "concurrency must be at least 1", "")
+	}
+}
+
+func (l *loader) checkRetry(n *yamlfile.Node, c *config.ItemRetryConfig) {
+	if n == nil || c == nil {
+		return
+	}
+	l.checkLimit(n, c.Limit)
+	l.checkClasses(n)
+	at := n.Get("backoff")
+	err := c.Backoff.Validate()
+	if at == nil || err == nil {
+		return
+	}
+	var joined interface{ Unwrap() []error }
+	if !errors.As(err, &joined) {
+		l.problems.Add(at, "backoff: "+err.Error(), "")
+		return
+	}
+	for _, e := range joined.Unwrap() {
+		l.problems.Add(at, "backoff: "+e.Error(), "")
+	}
+}
+
+func (l *loader) checkSkip(n *yamlfile.Node, c *config.ItemSkipConfig) {
+	if n == nil || c == nil {
+		return
+	}
+	l.checkLimit(n, c.Limit)
+	l.checkClasses(n)
+}
+
+func (l *loader) checkLimit(n *yamlfile.Node, limit int) {
+	if limit >= 0 {
+		return
+	}
+	if at := n.Get("limit"); at != nil {
+		n = at
+	}
+	l.problems.Add(n, "limit must be 0 or more", "")
+}
+
+// checkClasses checks every name of `errors` and `except`.
+func (l *loader) checkClasses(n *yamlfile.Node) {
+	matchers := l.reg.Matchers()
+	for _, key := range []string{"errors", "except"} {
+		list := n.Get(key)
+		if list == nil || list.Bad || list.Kind != yamlfile.List {
+			continue // reported by the decoder
+		}
+		for _, item := range list.Items {
+			if item.Bad || item.Kind != yamlfile.Scalar || item.Empty {
+				continue
+			}
+			err := matchers.Check(item.Text)
+			var unknown *exception.UnknownMatcherError
+			switch {
+			case err == nil:
+			case strings.TrimSpace(item.Text) == "":
+				l.problems.Add(item, key+": the name of an error class is missing", "")
+			case errors.As(err, &unknown):
+				l.problems.Add(item, fmt.Sprintf("%s: there is no error class %s", key, unknown.Name), yamlfile.Suggest(unknown.Name, unknown.Known))
+			default:
+				hint := ""
+				if strings.Contains(item.Text, "(") && !strings.HasSuffix(item.Text, ")") {
+					hint = "a name with a comma goes in quotes"
+				}
+				l.problems.Add(item, key+": "+err.Error(), hint)
+			}
+		}
+	}
+}
+
+// setRetrySkip fills in what the step retries and skips. The error classes are those of
+// the application that runs it.
+func (c *compiler) setRetrySkip(s *stepDef, to *chunk.Config) error {
+	matchers := c.deps.Registry.Matchers()
+	to.Isolate = chunk.Isolation(s.chunk.Isolate)
+	to.KeepOutputs = !s.chunk.Reprocess
+	to.ProcessInTransaction = s.chunk.ProcessInTransaction
+	to.Concurrency = *s.chunk.Concurrency
+	switch s.chunk.ReadAhead {
+	case "true":
+		to.ReadAhead = chunk.ReadAheadOn
+	case "false":
+		to.ReadAhead = chunk.ReadAheadOff
+	}
+	to.Classify = matchers.Class
+	to.Transient = func(phase core.Phase, err error) bool {
+		if phase == core.PhaseWrite {
+			return matchers.Is("transient", err)
+		}
+		return matchers.Is("deadlock", err) || matchers.Is("serialization", err) // others may be those of what an item asks for
+	}
+	var err error
+	if to.Retry, err = c.retry(s); err != nil {
+		return err
+	}
+	// With a limit of 0 the step fails with the error itself, not with a limit exceeded.
+	if s.skip != nil && s.skip.Limit > 0 {
+		rules, err := matchers.SkipRules(s.skip.Errors, s.skip.Except)
+		if err != nil {
+			return fmt.Errorf("skip: %w", err)
+		}
+		to.Skip = chunk.LimitSkip{Limit: int64(s.skip.Limit), Skippable: rules.Match, Unasked: rules.Unasked}
+	}
+	return nil
+}
+
+// retry is what a step retries.
+func (c *compiler) retry(s *stepDef) (core.Retry, error) {
+	if s.retry == nil {
+		return core.Retry{}, nil
+	}
+	rules, err := c.deps.Registry.Matchers().RetryRules(s.retry.Errors, s.retry.Except)
+	if err != nil {
+		return core.Retry{}, fmt.Errorf("retry: %w", err)
+	}
+	return core.Retry{Limit: s.retry.Limit, Retryable: rules.Match, Unasked: rules.Unasked, Backoff: s.retry.Backoff}, nil
+}

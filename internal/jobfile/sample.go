@@ -1,0 +1,112 @@
+package jobfile
+
+import (
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/surfin-batch/surfin/internal/yamlfile"
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
+	"github.com/surfin-batch/surfin/pkg/batch/core/row"
+)
+
+// Used is a component of a step, as far as it is known before the step starts.
+type Used struct {
+	Step string
+	Kind registry.Kind
+	// Component is its name, such as csv.
+	Component string
+	// Target is the text of its main key, such as a table or a file; empty where it
+	// has none, or where it is known later.
+	Target string
+	// Written is Target as it is written where it is known later: out/${part.name}.
+	Written string
+	// File says that Target is a path.
+	File bool
+	// Database is the name of the database that it works in; empty if it has none.
+	Database string
+	// Columns are what a writer writes, in order; nil where only the data tells.
+	Columns []string
+	// Needs are the values that are known when the step starts, not before, such as
+	// steps.download.out.path.
+	Needs []string
+}
+
+// Uses returns the components of all steps, in the order of the file and of the
+// pipeline, with their configs as a launch with the parameters binds them.
+func (f *File) Uses(params core.Parameters) []Used {
+	var list []Used
+	for _, s := range f.steps {
+		for _, u := range withNested(s.components()...) {
+			list = append(list, f.used(s.name, u, params))
+		}
+	}
+	return list
+}
+
+func (f *File) used(step string, u *componentUse, params core.Parameters) Used {
+	found := Used{Step: step, Kind: u.kind, Component: u.component.Name}
+	secret := false
+	for _, late := range u.late {
+		for _, h := range late.holes {
+			for _, name := range h.prog.Vars() {
+				secret = secret || strings.HasPrefix(name, "secret.")
+				if late.atStep && !slices.Contains(found.Needs, name) && needsStep(h.prog) {
+					found.Needs = append(found.Needs, name)
+				}
+			}
+		}
+	}
+	slices.Sort(found.Needs)
+	if u.kind == registry.KindWriter && u.in != nil {
+		found.Columns = columns(u.in.Schema(), nil)
+	}
+	v := reflect.Indirect(reflect.ValueOf(f.config(u, f.launchValues(params), f.doc.NewCollector())))
+	if !v.IsValid() || v.Kind() != reflect.Struct {
+		return found
+	}
+	for i := range v.NumField() {
+		field, tag := v.Field(i), v.Type().Field(i).Tag
+		switch {
+		case tag.Get("main") == "true" && field.Kind() == reflect.String && !secret: // a secret is not shown
+			found.Target = field.String()
+			found.File = (tag.Get("path") == "true" || tag.Get("path") == "std") && found.Target != core.StdPath
+			if at := u.mainNode(tag.Get("key")); found.Target == "" && u.late[at] != nil {
+				found.Written = at.Text
+			}
+		case tag.Get("key") == "database" && field.Kind() == reflect.String:
+			if found.Database = field.String(); found.Database == "" {
+				found.Database = f.Database()
+			}
+		case tag.Get("key") == "columns" && u.kind == registry.KindWriter && u.in != nil:
+			if named, ok := field.Interface().(map[string]string); ok && len(named) > 0 {
+				found.Columns = columns(u.in.Schema(), named)
+			}
+		}
+	}
+	return found
+}
+
+// mainNode is where the main key is written: by its name, or as the whole config.
+func (u *componentUse) mainNode(key string) *yamlfile.Node {
+	if u.node.Kind == yamlfile.Scalar {
+		return u.node
+	}
+	return u.node.Get(key)
+}
+
+// columns are those of a schema, or the named ones with their fields, in the order
+// of the schema; nil for an open schema.
+func columns(schema *row.Schema, named map[string]string) []string {
+	if schema == nil || schema.IsOpen() {
+		return nil
+	}
+	if named == nil {
+		return schema.Names()
+	}
+	list := slices.Sorted(maps.Keys(named))
+	slices.SortStableFunc(list, func(a, b string) int { return schema.Index(named[a]) - schema.Index(named[b]) })
+	return list
+}

@@ -1,0 +1,93 @@
+package jobfile
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/surfin-batch/surfin/internal/yamlfile"
+	"github.com/surfin-batch/surfin/pkg/batch/core/task"
+)
+
+// checkTaskOrder checks `key` and `after`, and the order itself where the list of items says it without ${...}.
+func (l *loader) checkTaskOrder(d *tasksDef) {
+	m := d.model
+	for _, key := range []string{"key", "after"} {
+		if at := m.Node.Get(key); at != nil && at.Kind == yamlfile.Scalar && !at.Empty && strings.TrimSpace(at.Text) == "" {
+			l.problems.Add(at, key+": the name is empty", "it is a field of each item")
+			return
+		}
+	}
+	switch {
+	case m.After != "" && m.Key == "":
+		l.problems.Add(m.Node.KeyOf("after"), "after needs the key \"key\"", "the field of each item that names its task, such as key: name")
+	case m.After != "" && m.Key == m.After:
+		l.problems.Add(m.Node.Get("after"), fmt.Sprintf("key and after are both the field %s", m.After), "one names the task, the other one lists what it waits for")
+	case m.Key != "":
+		l.checkLiteralOrder(d)
+	}
+}
+
+func (l *loader) checkLiteralOrder(d *tasksDef) {
+	m, sub := d.model, task.Submission{}
+	for _, n := range m.Items.list {
+		if n.Kind != yamlfile.Map {
+			if n.Kind != yamlfile.Scalar || d.late[n] == nil || len(d.late[n].holes) == 0 {
+				l.problems.Add(n, fmt.Sprintf("the item is not a map, so it has no field %s", m.Key), "write {"+m.Key+": ..., ...}")
+			}
+			return
+		}
+		key, known := d.literalKey(n.Get(m.Key))
+		after, alsoKnown := d.literalKeys(n.Get(m.After))
+		if !known || !alsoKnown {
+			return // the submission finds out
+		}
+		sub.Tasks = append(sub.Tasks, task.Spec{Key: key, After: after})
+	}
+	_, err := sub.Order()
+	for _, err := range flatten(err) {
+		if wrong, ok := errors.AsType[*task.OrderError](err); ok {
+			l.problems.Add(m.Items.list[wrong.Task], wrong.Text, "")
+		}
+	}
+}
+
+// flatten takes joined errors apart.
+func flatten(err error) []error {
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		return joined.Unwrap()
+	}
+	return []error{err}
+}
+
+// literalKey is the text of a value of an item, if it has no ${...}; "": there is none.
+func (d *tasksDef) literalKey(n *yamlfile.Node) (key string, known bool) {
+	if n == nil || n.Kind == yamlfile.Scalar && n.Empty {
+		return "", true
+	}
+	if n.Kind != yamlfile.Scalar || d.late[n] == nil || len(d.late[n].holes) > 0 {
+		return "", false
+	}
+	return d.late[n].literal(), true
+}
+
+// literalKeys are the keys that a value of an item lists, if no ${...} is among them.
+func (d *tasksDef) literalKeys(n *yamlfile.Node) (keys []string, known bool) {
+	if n != nil && n.Kind == yamlfile.List {
+		for _, item := range n.Items {
+			key, known := d.literalKey(item)
+			if !known {
+				return nil, false
+			}
+			keys = append(keys, key)
+		}
+		return keys, true
+	}
+	text, known := d.literalKey(n)
+	for key := range strings.SplitSeq(text, ",") {
+		if key = strings.TrimSpace(key); key != "" {
+			keys = append(keys, key)
+		}
+	}
+	return keys, known
+}

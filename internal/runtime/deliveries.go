@@ -1,0 +1,126 @@
+package runtime
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/surfin-batch/surfin/internal/runtime/engine"
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/task"
+)
+
+// WakeQueue is the queue of deliveries of parts and parked executions. A worker takes the
+// one that is named, if the tables say that it is still to be had.
+const WakeQueue = "surfin.parts"
+
+// Announcer hands parts and parked executions that wait for a worker to an engine: a
+// core.Announcer.
+type Announcer struct{ Engine engine.Engine }
+
+// Announce implements core.Announcer.
+func (a Announcer) Announce(ctx context.Context, list ...core.Ready) error {
+	return a.Engine.Enqueue(ctx, readyDeliveries(list)...)
+}
+
+func readyDeliveries(list []core.Ready) []engine.Delivery {
+	ds := make([]engine.Delivery, len(list))
+	for i, r := range list {
+		d := engine.Delivery{Kind: engine.Part, ID: int64(r.Part), Epoch: r.Epoch, Queue: WakeQueue, NotBefore: r.Since}
+		if r.Part == 0 {
+			d.Kind, d.ID = engine.Resume, int64(r.Execution)
+		}
+		ds[i] = d
+	}
+	return ds
+}
+
+// deliveries are those of tasks, as an engine carries them: each type is a queue.
+func deliveries(tasks []task.Delivery) []engine.Delivery {
+	list := make([]engine.Delivery, len(tasks))
+	for i, d := range tasks {
+		list[i] = engine.Delivery{
+			Kind: engine.Task, ID: int64(d.ID), Epoch: d.Epoch, Queue: d.Type, Priority: d.Priority, NotBefore: d.NotBefore,
+		}
+	}
+	return list
+}
+
+func taskDelivery(d engine.Delivery) task.Delivery {
+	return task.Delivery{ID: task.ID(d.ID), Epoch: d.Epoch, Type: d.Queue, Priority: d.Priority, NotBefore: d.NotBefore}
+}
+
+// Waiting finds deliveries that wait in the repository, for an engine that has no table of
+// its own.
+type Waiting struct {
+	Tasks task.Executions
+	// Deciders are those of this process: tasks of groups that name others are left to others.
+	Deciders []string
+	// Parts are parts and parked executions; nil: there are none.
+	Parts core.Parks
+	// Places have the work that the leader assigns to workers; nil: there is none.
+	Places []core.Places
+}
+
+// Due returns deliveries of the queues that wait now, at most limit, by priority. Those of
+// one priority are by age, tasks and others in turn, so that neither waits for all of the
+// other.
+func (w Waiting) Due(ctx context.Context, queues []string, limit int) ([]engine.Delivery, error) {
+	own := ""
+	types := slices.DeleteFunc(slices.Clone(queues), func(q string) bool {
+		if w := ownWorker(q); w != "" {
+			own = w
+			return true
+		}
+		return q == WakeQueue
+	})
+	waiting, err := w.waiting(ctx, queues, types, limit)
+	if err != nil || own == "" || len(w.Places) == 0 {
+		return waiting, err
+	}
+	assigned, err := assignedTo(ctx, w.Places, own, limit)
+	if err != nil || len(assigned) == 0 {
+		return waiting, err
+	}
+	all := inTurn(waiting, assigned)
+	return all[:min(len(all), limit)], nil
+}
+
+// waiting is Due of what any worker may take.
+func (w Waiting) waiting(ctx context.Context, queues, types []string, limit int) ([]engine.Delivery, error) {
+	var found []engine.Delivery
+	if len(types) > 0 {
+		list, err := w.Tasks.Due(ctx, types, w.Deciders, limit)
+		if err != nil {
+			return nil, err
+		}
+		found = deliveries(list)
+	}
+	if !slices.Contains(queues, WakeQueue) || w.Parts == nil {
+		return found, nil
+	}
+	ready, err := w.Parts.Ready(ctx, core.ReadyPlace{}, limit)
+	if err != nil {
+		return nil, err
+	}
+	all := inTurn(found, readyDeliveries(ready))
+	return all[:min(len(all), limit)], nil
+}
+
+// inTurn merges two lists.
+func inTurn(a, b []engine.Delivery) []engine.Delivery {
+	all := make([]engine.Delivery, 0, len(a)+len(b))
+	for i := range max(len(a), len(b)) {
+		if i < len(b) {
+			all = append(all, b[i].Filled())
+		}
+		if i < len(a) {
+			all = append(all, a[i].Filled())
+		}
+	}
+	slices.SortStableFunc(all, func(x, y engine.Delivery) int { return x.Priority - y.Priority })
+	return all
+}
+
+// pauseOf is how long a delivery is left alone that cannot be taken now.
+func pauseOf(poll time.Duration) engine.Answer { return engine.RetryAfter(jittered(poll)) }

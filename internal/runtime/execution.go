@@ -1,0 +1,246 @@
+package runtime
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/surfin-batch/surfin/internal/runtime/engine"
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
+	"github.com/surfin-batch/surfin/pkg/batch/core/task"
+	"github.com/surfin-batch/surfin/pkg/batch/tx"
+)
+
+// execution is the work on one delivery of a task.
+type execution struct {
+	source   *taskSource
+	tenure   *tenure
+	delivery task.Delivery
+	ctx      context.Context //nolint:containedctx // of the handler: who ends it is elsewhere
+	end      context.CancelCauseFunc
+	claimed  *task.Claimed // guarded by tenure.mu until it is claimed
+	place    *place        // that of its slot
+}
+
+func newExecution(ctx context.Context, t *tenure, d task.Delivery) *execution {
+	e := &execution{source: t.source, tenure: t, delivery: d, place: newPlace(t.source.slots)}
+	e.ctx, e.end = context.WithCancelCause(core.WithSlot(ctx, e.place))
+	return e
+}
+
+// result is what a handler answered. late: it did not.
+type result struct {
+	outcome task.Outcome
+	err     error
+	late    bool
+}
+
+// work claims the task, executes it and records the end. recorded is false where the task
+// is claimed, and its end could not be recorded.
+func (e *execution) work() (answer engine.Answer, recorded bool) {
+	claimed, answer, err := e.claim()
+	if err != nil {
+		e.report("failed", fmt.Errorf("claim: %w", err))
+	}
+	if claimed == nil {
+		return answer, true
+	}
+	e.tenure.claim(e, claimed)
+	e.report("taken", nil)
+	r := e.execute()
+	return engine.Done(), e.record(r)
+}
+
+// claim asks again where the answer was lost. It returns nil where there is nothing to
+// execute, and what the engine is told then.
+func (e *execution) claim() (claimed *task.Claimed, answer engine.Answer, err error) {
+	var given core.Answer
+	err = e.tenure.keeper.Record(e.ctx, func(ctx context.Context) (err error) {
+		claimed, given, err = e.begin(ctx)
+		return err
+	})
+	switch {
+	case err == nil && claimed != nil:
+		return claimed, engine.Done(), nil
+	case err == nil && given == core.Applied: // beyond its budget: it has ended
+		return nil, engine.Done(), nil
+	case err == nil, isRefused(err):
+		return nil, engine.Drop(), nil
+	case lacksDecider(err):
+		e.report("refused", err)
+		return nil, pauseOf(unknownPause), nil
+	case e.ctx.Err() != nil:
+		return nil, engine.RetryAfter(0), nil
+	}
+	return nil, pauseOf(e.source.config.Poll), err
+}
+
+// begin claims the task, or starts what the leader has assigned to this worker.
+func (e *execution) begin(ctx context.Context) (*task.Claimed, core.Answer, error) {
+	repository := e.source.tasks.Repository
+	if ownWorker(e.delivery.Type) != "" {
+		return repository.Start(ctx, e.delivery, e.source.claimant())
+	}
+	return repository.Claim(ctx, e.delivery, e.source.claimant())
+}
+
+// lacksDecider reports that another worker must execute the task.
+func lacksDecider(err error) bool {
+	_, lacks := errors.AsType[*task.NoDeciderError](err)
+	return lacks
+}
+
+// isRefused reports that the tables have decided: no other try changes it.
+func isRefused(err error) bool {
+	_, refused := errors.AsType[*core.TransitionError](err)
+	return refused || errors.Is(err, core.ErrNotFound) || errors.Is(err, core.ErrLostOwner)
+}
+
+// execute calls the handler within its time.
+func (e *execution) execute() result {
+	t := e.claimed.Task
+	for _, limit := range []struct {
+		after time.Duration
+		cause error
+	}{{t.Spec.Timeout, task.ErrTimeout}, {e.claimed.Deadline, task.ErrDeadline}} {
+		if limit.after > 0 {
+			timer := time.AfterFunc(limit.after, func() { e.end(limit.cause) })
+			defer timer.Stop()
+		}
+	}
+	done := make(chan result, 1)
+	handler := e.source.handlers[t.Spec.Type]
+	go func() {
+		var r result
+		exception.GuardGoroutine(func() (err error) {
+			r.outcome, err = handler.Execute(core.WithPatience(e.ctx, e.tenure.keeper), t)
+			return err
+		}, func(err error) {
+			r.err = err
+			done <- r
+		})
+	}()
+	select {
+	case r := <-done:
+		return r
+	case <-e.ctx.Done():
+	}
+	if cause, cut := errors.AsType[*core.LeaseError](context.Cause(e.ctx)); cut {
+		e.report("aborted", cause)
+	}
+	var late <-chan time.Time
+	if _, bounded := handler.(core.Composite); !bounded {
+		timer := time.NewTimer(e.source.tasks.LeaveBehind)
+		defer timer.Stop()
+		late = timer.C
+	}
+	select {
+	case r := <-done:
+		return r
+	case <-late:
+	case <-e.tenure.keeper.Late():
+		e.tellLate()
+	}
+	return result{late: true, err: errors.New("the handler did not return in time; its goroutine is left behind")}
+}
+
+// tellLate tells that a handler does not return: the command ends its process then.
+func (e *execution) tellLate() {
+	e.source.tasks.Observer.Observe(context.WithoutCancel(e.ctx), core.ComponentLate{
+		Task: int64(e.claimed.Task.ID), TaskType: e.claimed.Task.Spec.Type, Err: context.Cause(e.ctx),
+	})
+}
+
+// record records the end of the attempt, as long as the lease lasts.
+func (e *execution) record(r result) (recorded bool) {
+	cause := context.Cause(e.ctx)
+	if r.late && e.tenure.keeper.Err() == nil {
+		defer e.tellLate()
+	}
+	canceled := errors.Is(cause, task.ErrCanceled)
+	if errors.Is(cause, core.ErrLostOwner) || canceled && r.late {
+		e.report("lost", cause)
+		return true
+	}
+	decide := e.decide
+	if errors.Is(cause, task.ErrStopping) {
+		decide = stopping
+	}
+	var ended task.Ended
+	outcome := outcomeOf(r, cause)
+	err := e.tenure.keeper.Record(context.WithoutCancel(e.ctx), func(ctx context.Context) (err error) {
+		ended, err = e.endAttempt(ctx, outcome, decide)
+		return err
+	})
+	switch {
+	case canceled && (err == nil || isRefused(err)): // the end says that the worker has let go
+		e.report("canceled", nil)
+		return true
+	case isRefused(err):
+		e.report("lost", err)
+		return true
+	case err != nil:
+		e.report("failed", fmt.Errorf("record the end %s: %w", outcome.Kind, err))
+		return false
+	}
+	e.source.config.Report(Event{Task: &e.claimed.Task, What: "ended", State: ended.State, Reason: outcome.Reason})
+	return true
+}
+
+// endAttempt ends the attempt. What waited for the task is handed to the engine in the same transaction.
+func (e *execution) endAttempt(ctx context.Context, outcome task.Outcome, decide task.Decide) (ended task.Ended, err error) {
+	tasks := e.source.tasks
+	if !e.claimed.Ref.Ordered {
+		return tasks.Repository.End(ctx, e.claimed.Ref, outcome, decide)
+	}
+	var refused error
+	attr := tx.Attr{}
+	if tasks.Database.Dialect() == tx.Postgres {
+		attr.Isolation = sql.LevelReadCommitted // it is to see what ended while it waited for the lock of the group
+	}
+	err = tx.NewManager(tasks.Database).Do(ctx, attr, func(ctx context.Context) (err error) {
+		refused = nil
+		if ended, err = tasks.Repository.End(ctx, e.claimed.Ref, outcome, decide); isRefused(err) {
+			refused = err // what End has noted stays
+			return nil
+		}
+		if err != nil || len(ended.Opened) == 0 {
+			return err
+		}
+		return tasks.Engine.Enqueue(ctx, deliveries(ended.Opened)...)
+	})
+	return ended, errors.Join(err, refused)
+}
+
+// outcomeOf is what the attempt came to whose context ended by the cause. Work that was
+// done though its time was over is done.
+func outcomeOf(r result, cause error) task.Outcome {
+	outcome := task.OutcomeOf(r.outcome, r.err)
+	if cause == nil || outcome.Kind == task.OutcomeSuccess {
+		return outcome
+	}
+	outcome.TimedOut = errors.Is(cause, task.ErrTimeout) || errors.Is(cause, task.ErrDeadline)
+	outcome.Fatal = false // an error on the way out says nothing about another attempt
+	if r.err == nil || !errors.Is(r.err, cause) {
+		outcome.Reason = cause.Error() + ": " + outcome.Reason
+	}
+	return outcome
+}
+
+func (e *execution) decide(c task.Case) (string, task.Decision) {
+	if c.Decider == "" {
+		c.Decider = e.claimed.Decider
+	}
+	return e.source.decide(c)
+}
+
+func (e *execution) report(what string, err error) {
+	t := &task.Task{ID: e.delivery.ID, Epoch: e.delivery.Epoch, Spec: task.Spec{Type: e.delivery.Type}}
+	if e.claimed != nil {
+		t = &e.claimed.Task
+	}
+	e.source.config.Report(Event{Task: t, What: what, Err: err})
+}

@@ -1,0 +1,356 @@
+package runtime
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/surfin-batch/surfin/internal/lease"
+	"github.com/surfin-batch/surfin/internal/runtime/engine"
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+)
+
+// Parts is what a worker needs for parts of steps, and for executions that wait for theirs.
+type Parts struct {
+	Repository core.JobRepository
+	// Engine delivers them. Required.
+	Engine engine.Engine
+	// Job rebuilds the job of an execution from the definition that is stored with it. Where
+	// it fails, the worker leaves all executions of that definition to others for a while.
+	Job func(ctx context.Context, exec core.JobExecution) (*core.Job, error)
+	// Executor makes what runs a partition and records its end in transitions.
+	Executor func(transitions core.Transitions) core.StepExecutor
+	// Services are what partitions work with: Stores, Observer, Owners and Spawner.
+	Services core.StepServices
+	// Resume resumes an execution that waits for nothing, or begins a child job, of the job that Job made; nil:
+	// this worker resumes none. A *core.TransitionError says that another process does. When
+	// stop is closed, it parks the execution again.
+	Resume func(ctx context.Context, j *core.Job, id core.JobExecutionID, stop <-chan struct{}) error
+	// Branch walks the branch of a split whose part was assigned, of the job that Job made, and
+	// returns the part as it ended; nil: it gave it back. The executor is that of Executor,
+	// since is when the part was asked for, and when stop is closed the part is given back. nil:
+	// a part of that kind is refused.
+	Branch func(ctx context.Context, j *core.Job, a *core.Assignment, since time.Duration, stop <-chan struct{}) (*core.StepExecution, error)
+	// Owner names this process. Required.
+	Owner core.Owner
+	// Worker is the name of the worker, to which the leader assigns work; "": it gets none of that.
+	Worker string
+	// MaxAttempts is that of core.AssignRequest.
+	MaxAttempts int
+}
+
+// partSource finds parts and parked executions, and runs them.
+type partSource struct {
+	parts                  Parts
+	lease, heartbeat, poll time.Duration
+	slots                  chan struct{}
+	report                 func(Event)
+	refused                refusals
+	resuming               atomic.Int64   // that of task.Claimant
+	working                sync.WaitGroup // of deliveries: what waits outlives its answer
+}
+
+func newPartSource(config Config, slots chan struct{}) (*partSource, error) {
+	p := *config.Parts
+	if p.Repository == nil || p.Engine == nil || p.Job == nil || p.Executor == nil || p.Owner == (core.Owner{}) {
+		return nil, errors.New("a worker for parts needs a repository, an engine, jobs, an executor and an owner")
+	}
+	p.Services.Fill()
+	return &partSource{
+		parts: p, lease: config.Lease, heartbeat: config.Heartbeat, poll: config.Poll, slots: slots, report: config.Report,
+		refused: refusals{first: max(config.Poll, firstRefusal), byHash: map[string]refusal{}},
+	}, nil
+}
+
+// run takes deliveries until stop is closed, for a worker without tasks.
+func (p *partSource) run(ctx context.Context, stop <-chan struct{}) error {
+	return p.parts.Engine.Run(ctx, stop, engine.Subscription{Queues: []string{WakeQueue}, Slots: cap(p.slots)}, p.handler(ctx, stop))
+}
+
+// handler is the engine.Handler of parts and parked executions. What it begins ends with
+// ctx, and is given back when stop is closed.
+func (p *partSource) handler(ctx context.Context, stop <-chan struct{}) engine.Handler {
+	return func(_ context.Context, d engine.Delivery) engine.Answer {
+		select {
+		case <-stop:
+			return engine.RetryAfter(0)
+		default:
+		}
+		if !slot(ctx, p.slots, p.poll) {
+			return pauseOf(p.poll)
+		}
+		own := newPlace(p.slots)
+		answered := make(chan engine.Answer, 1)
+		p.working.Go(func() {
+			defer own.end()
+			answer, err := engine.Call(core.WithSlot(ctx, own), func(ctx context.Context, d engine.Delivery) engine.Answer {
+				answer, err := p.handle(ctx, d, stop)
+				if err != nil && ctx.Err() == nil {
+					p.report(Event{What: "failed", Err: err})
+				}
+				return answer
+			}, d)
+			if err != nil {
+				p.report(Event{What: "failed", Err: err})
+			}
+			answered <- answer
+		})
+		select {
+		case answer := <-answered:
+			return answer
+		case <-own.left:
+			return engine.Done()
+		}
+	}
+}
+
+func (p *partSource) handle(ctx context.Context, d engine.Delivery, stop <-chan struct{}) (engine.Answer, error) {
+	if d.Kind == engine.Resume {
+		return p.handleResume(ctx, d, stop)
+	}
+	a, since, err := p.assign(ctx, d)
+	if later, ok := errors.AsType[*core.NotNowError](err); ok {
+		return pauseOf(cmp.Or(p.refused.left(later.Definition, time.Now()), p.lease/3)), nil
+	}
+	switch {
+	case err != nil:
+		return pauseOf(p.poll), err
+	case a == nil:
+		return engine.Drop(), nil
+	}
+	p.part(ctx, a, since, stop)
+	return engine.Done(), nil
+}
+
+// assign takes the part of the delivery, or any part without one.
+func (p *partSource) assign(ctx context.Context, d engine.Delivery) (*core.Assignment, time.Duration, error) {
+	since := p.clock().Now()
+	a, err := p.parts.Repository.AssignPartition(ctx, core.AssignRequest{
+		Owner: p.parts.Owner, Worker: p.parts.Worker, Lease: p.lease, MaxAttempts: p.parts.MaxAttempts, Except: p.refused.hashes(time.Now()),
+		Dead: p.parts.Services.Owners.IsDead, Part: core.StepExecutionID(d.ID), Epoch: d.Epoch,
+	})
+	return a, since, err
+}
+
+// handleResume resumes the execution of the delivery, if it is still parked in that epoch.
+func (p *partSource) handleResume(ctx context.Context, d engine.Delivery, stop <-chan struct{}) (engine.Answer, error) {
+	exec, err := p.parts.Repository.Execution(ctx, core.JobExecutionID(d.ID))
+	switch {
+	case errors.Is(err, core.ErrNotFound):
+		return engine.Drop(), nil
+	case err != nil:
+		return pauseOf(p.poll), err
+	case exec.Epoch != d.Epoch || exec.Owner != core.Owner{} || exec.Status.IsOver():
+		return engine.Drop(), nil
+	}
+	left := p.refused.left(exec.Definition.Hash, time.Now())
+	if p.parts.Resume == nil {
+		left = unknownPause
+	}
+	if left == 0 && p.resume(ctx, exec, ownWorker(d.Queue) != "", stop) {
+		return engine.Done(), nil
+	}
+	return pauseOf(max(left, p.refused.left(exec.Definition.Hash, time.Now()))), nil
+}
+
+// next takes something to do that no delivery has told of; nil: there is nothing.
+func (p *partSource) next(ctx context.Context, stop <-chan struct{}) (func(context.Context), error) {
+	a, since, err := p.assign(ctx, engine.Delivery{})
+	if err != nil {
+		return nil, err
+	}
+	if a != nil {
+		return func(ctx context.Context) { p.part(ctx, a, since, stop) }, nil
+	}
+	if p.parts.Resume == nil {
+		return nil, nil
+	}
+	if err := p.parts.Repository.RecoverChildren(ctx, p.parts.Owner.String(), p.parts.Services.Owners.IsDead); err != nil {
+		return nil, err
+	}
+	ids, err := p.parts.Repository.Resumable(ctx, p.parts.Worker, 1, p.refused.hashes(time.Now()))
+	if err != nil || len(ids) == 0 {
+		return nil, err
+	}
+	exec, err := p.parts.Repository.Execution(ctx, ids[0])
+	if err != nil {
+		return nil, err
+	}
+	return func(ctx context.Context) { p.resume(ctx, exec, false, stop) }, nil
+}
+
+// resume resumes an execution, which has a placement or not. One whose job cannot be built here, or which fails, is left
+// to others: false.
+func (p *partSource) resume(ctx context.Context, exec *core.JobExecution, placed bool, stop <-chan struct{}) bool {
+	report := func(what string, err error) { p.report(Event{Execution: exec.ID, What: what, Err: err}) }
+	j, err := p.parts.Job(ctx, *exec)
+	if err != nil {
+		p.refused.add(exec.Definition.Hash, time.Now())
+		err = fmt.Errorf("build job %s: %w", exec.JobName, err)
+		report("refused", errors.Join(err, p.parts.Repository.RefuseResume(context.WithoutCancel(ctx), exec.ID, p.refusal(err))))
+		return false
+	}
+	if !placed {
+		p.resuming.Add(1)
+		defer p.resuming.Add(-1)
+	}
+	err = p.parts.Resume(ctx, j, exec.ID, stop)
+	if _, taken := errors.AsType[*core.TransitionError](err); taken {
+		return true
+	}
+	if err != nil {
+		p.refused.add(exec.Definition.Hash, time.Now()) // it may be there again at once
+		report("failed", err)
+		return false
+	}
+	p.refused.remove(exec.Definition.Hash)
+	report("resumed", nil)
+	return true
+}
+
+// refusal is what is stored of work that this worker could not begin.
+func (p *partSource) refusal(err error) string {
+	return fmt.Sprintf("refused by worker %d on %s: %v", p.parts.Owner.PID, p.parts.Owner.Host, err)
+}
+
+// part does one part, which was asked for at the clock's time since: it runs a partition, or
+// walks a branch. One that cannot be built here is given back for others, and one whose lease
+// cannot be renewed.
+func (p *partSource) part(ctx context.Context, a *core.Assignment, since time.Duration, stop <-chan struct{}) {
+	report := func(what string, err error) {
+		p.report(Event{Partition: &a.Step, Execution: a.Job.ID, What: what, Err: err})
+	}
+	report("taken", nil)
+	work, err := p.workOf(ctx, a, since, stop)
+	if err != nil {
+		p.refused.add(a.Job.Definition.Hash, time.Now())
+		report("refused", errors.Join(err, p.parts.Repository.ReleasePartition(context.WithoutCancel(ctx), refOf(a), p.refusal(err))))
+		return
+	}
+	p.refused.remove(a.Job.Definition.Hash)
+	ended, err := work()
+	switch {
+	case errors.Is(err, core.ErrLostOwner):
+		report("lost", err)
+	case err != nil:
+		report("failed", err)
+	case ended == nil:
+		report("released", nil)
+	default:
+		a.Step = *ended
+		report("ended", nil)
+	}
+}
+
+func refOf(a *core.Assignment) core.StepRef {
+	return core.StepRef{ID: a.Step.ID, Owner: a.Step.Owner, Epoch: a.Step.Epoch}
+}
+
+// workOf makes what does a part: it returns the part as it ended, or nil where it was given
+// back. The error says why it cannot be done here.
+func (p *partSource) workOf(ctx context.Context, a *core.Assignment, since time.Duration, stop <-chan struct{}) (func() (*core.StepExecution, error), error) {
+	j, err := p.parts.Job(ctx, a.Job)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("build job %s: %w", a.Job.JobName, err)
+	case a.Step.IsBranch() && p.parts.Branch == nil:
+		return nil, fmt.Errorf("part %s is a branch of a split, which this worker does not walk", a.Step.Name)
+	case a.Step.IsBranch():
+		return func() (*core.StepExecution, error) { return p.parts.Branch(ctx, j, a, since, stop) }, nil
+	}
+	inner, run, err := p.rebuild(j, a)
+	if err != nil {
+		return nil, err
+	}
+	return func() (*core.StepExecution, error) { return p.partition(ctx, inner, run, a, since, stop) }, nil
+}
+
+// partition runs one partition.
+func (p *partSource) partition(ctx context.Context, inner core.Step, run *core.StepRun, a *core.Assignment, since time.Duration, stop <-chan struct{}) (*core.StepExecution, error) {
+	working, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	asked := newStop(stop)
+	defer asked.close()
+	keeper := p.newLease(a, since, asked, cancel)
+	keeper.Start(ctx)
+	run.Services.Stop, run.Services.Lease = asked, keeper
+	ends := &leaving{JobRepository: p.parts.Repository, stop: asked, lease: keeper}
+	record, err := p.parts.Executor(ends).Execute(core.WithPatience(working, keeper), inner, run)
+	keeper.Stop()
+	keeper.Wait()
+	if err != nil || ends.released {
+		return nil, err
+	}
+	return record, nil
+}
+
+// newLease returns what keeps the lease of a partition that was asked for at the clock's
+// time since. end ends its work.
+func (p *partSource) newLease(a *core.Assignment, since time.Duration, asked *stop, end context.CancelCauseFunc) *lease.Keeper {
+	ref := refOf(a)
+	return lease.New(lease.Config{
+		Clock: p.clock(), Lease: p.lease, Heartbeat: p.heartbeat, Since: since, End: func(cause error) { end(cause) },
+		Beat: func(ctx context.Context) error {
+			requested, err := p.parts.Repository.HeartbeatStep(ctx, ref, p.lease)
+			if requested {
+				asked.Request()
+			}
+			return err
+		},
+		Failed: func(err error) {
+			p.parts.Services.Observer.Observe(context.Background(), core.HeartbeatFailed{Execution: a.Job.ID, Err: err})
+		},
+	})
+}
+
+func (p *partSource) clock() lease.Clock { return lease.Clock{Rested: p.parts.Repository.WriterHeld} }
+
+// rebuild makes the step of a partition from the stored definition, and its run from
+// what the step that planned it has stored.
+func (p *partSource) rebuild(j *core.Job, a *core.Assignment) (core.Step, *core.StepRun, error) {
+	inner, err := innerStep(j, a.Manager.Name)
+	if err != nil {
+		return nil, nil, err
+	}
+	var data core.StepContext
+	if err := json.Unmarshal(a.Shared, &data); err != nil {
+		return nil, nil, fmt.Errorf("step %s: what its manager has stored: %w", a.Step.Name, err)
+	}
+	data.Job.Definition = a.Job.Definition
+	data.Name, data.Planned, data.Earlier = a.Step.Name, &a.Step, a.Earlier
+	data.Part = partOf(a)
+	services := p.parts.Services
+	services.Checkpoints, services.Plans, services.Attempts = p.parts.Repository, p.parts.Repository, p.parts.Repository
+	ref := refOf(a)
+	services.Promoter = core.PromoterFunc(func(ctx context.Context, values map[string]any) error {
+		promoted := core.NewExecutionContext()
+		for key, value := range values {
+			if err := promoted.Put(key, value); err != nil {
+				return err
+			}
+		}
+		return p.parts.Repository.PromotePartition(ctx, ref, promoted)
+	})
+	return inner, &core.StepRun{Data: data, Services: services}, nil
+}
+
+// innerStep finds the step that does the work of one partition.
+func innerStep(j *core.Job, name string) (core.Step, error) {
+	for _, s := range append(j.Flow.Steps(), j.Finally.Steps()...) {
+		if partitioned, ok := s.(interface{ Inner() core.Step }); ok && s.Name() == name {
+			return partitioned.Inner(), nil
+		}
+	}
+	return nil, fmt.Errorf("job %s has no step %s with partitions", j.Name, name)
+}
+
+// partOf is the partition as its plan made it.
+func partOf(a *core.Assignment) *core.Partition {
+	part := core.PartitionOf(a.Manager.Name, a.Step)
+	return &part
+}

@@ -1,0 +1,259 @@
+package runtime
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/surfin-batch/surfin/internal/runtime/engine"
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/task"
+)
+
+// ownQueue is how the names of the queues begin that have what single workers were assigned.
+const ownQueue = "surfin.on "
+
+// QueueOf is the queue of what the leader assigns to a worker.
+func QueueOf(worker string) string { return ownQueue + worker }
+
+// PlacingConfig is what a Placing works with.
+type PlacingConfig struct {
+	// Places have the work.
+	Places []core.Places
+	// Workers are those of the repository.
+	Workers  func(ctx context.Context) ([]task.Worker, error)
+	Settings task.Settings
+	Engine   engine.Engine
+}
+
+// Placing assigns work with a placement to workers that have free slots (rules PL2 to PL4). It is the leader's.
+type Placing struct {
+	config PlacingConfig
+	// backlog says that work waits for slots of workers that fit: it is assigned soon after one is free.
+	backlog bool
+}
+
+// NewPlacing checks the configuration.
+func NewPlacing(c PlacingConfig) (*Placing, error) {
+	if len(c.Places) == 0 || c.Workers == nil || c.Settings == nil || c.Engine == nil {
+		return nil, errors.New("to assign work it needs places, workers, settings and an engine")
+	}
+	return &Placing{config: c}, nil
+}
+
+// Duties are those of the leader: to assign, and now and then to end placements, and, where the engine may lose deliveries, to
+// deliver again what was assigned.
+func (p *Placing) Duties(every, lost time.Duration) []Duty {
+	duties := []Duty{{Name: "assign work to workers", Every: every, Led: p.assign, Hurry: func() bool { return p.backlog }}, {Name: "end placements", Every: lost, Led: p.end}}
+	if p.config.Engine.Capabilities().Loses {
+		duties = append(duties, Duty{Name: "deliver assigned work again", Every: lost, Do: p.redeliver})
+	}
+	return duties
+}
+
+// assign takes back what lost workers have not begun, and assigns what waits.
+func (p *Placing) assign(ctx context.Context, leader int64) (more bool, err error) {
+	settings, err := p.config.Settings.Settings(ctx)
+	if err != nil {
+		return false, err
+	}
+	p.backlog = false
+	after := time.Duration(task.SettingIn(settings, task.ReassignAfter)) * time.Second
+	var waiting []core.Placed
+	o := &office{placing: p}
+	for _, places := range p.config.Places {
+		n, err := places.OrphanPlaced(ctx, after, leader, sweepLimit)
+		if err != nil {
+			return false, err
+		}
+		more = more || n == sweepLimit
+		found, err := places.Unassigned(ctx, func(c core.PlacedClass) core.Room { return o.room(ctx, c) })
+		if err = errors.Join(o.err, err); err != nil {
+			return false, err
+		}
+		waiting = append(waiting, found...)
+	}
+	slices.SortStableFunc(waiting, func(a, b core.Placed) int { return cmp.Or(a.Priority-b.Priority, a.Since.Compare(b.Since)) })
+	var deliveries []engine.Delivery
+	for _, work := range waiting {
+		if len(deliveries) == sweepLimit {
+			more = true
+			break
+		}
+		d, err := p.assignOne(ctx, work, o, leader)
+		if err != nil {
+			return false, err
+		}
+		if d != nil {
+			deliveries = append(deliveries, *d)
+		}
+	}
+	return more, p.config.Engine.Enqueue(ctx, deliveries...)
+}
+
+// assignOne assigns work to the worker that has the most free slots; nil: none has one, or the work does not wait any more.
+func (p *Placing) assignOne(ctx context.Context, work core.Placed, o *office, leader int64) (*engine.Delivery, error) {
+	w := o.best(work)
+	if w == nil {
+		p.backlog = true
+		return nil, nil
+	}
+	for _, places := range p.config.Places {
+		epoch, err := places.AssignPlaced(ctx, work, w.Name, leader)
+		if err != nil {
+			return nil, err
+		}
+		if epoch != 0 {
+			w.Busy++
+			work.Epoch = epoch
+			d := placedDelivery(work, w.Name)
+			return &d, nil
+		}
+	}
+	return nil, nil
+}
+
+// end notes what is over.
+func (p *Placing) end(ctx context.Context, leader int64) (more bool, err error) {
+	for _, places := range p.config.Places {
+		n, err := places.EndPlaced(ctx, leader, sweepLimit)
+		if err != nil {
+			return false, err
+		}
+		more = more || n == sweepLimit
+	}
+	return more, nil
+}
+
+// redeliver gives deliveries to the engine again that it lost.
+func (p *Placing) redeliver(ctx context.Context) (bool, error) {
+	workers, err := p.config.Workers(ctx)
+	if err != nil {
+		return false, err
+	}
+	for _, w := range workers {
+		if w.State != task.WorkerActive {
+			continue
+		}
+		found, err := assignedTo(ctx, p.config.Places, w.Name, sweepLimit)
+		if err != nil {
+			return false, err
+		}
+		missing, err := p.config.Engine.Missing(ctx, found...)
+		if err == nil {
+			err = p.config.Engine.Enqueue(ctx, missing...)
+		}
+		if err != nil {
+			return false, err
+		}
+	}
+	return false, nil
+}
+
+// assignedTo are the deliveries of what a worker was assigned and has not begun.
+func assignedTo(ctx context.Context, all []core.Places, worker string, limit int) ([]engine.Delivery, error) {
+	var list []engine.Delivery
+	for _, places := range all {
+		found, err := places.AssignedTo(ctx, worker, limit)
+		if err != nil {
+			return nil, err
+		}
+		for _, work := range found {
+			list = append(list, placedDelivery(work, worker))
+		}
+	}
+	return list, nil
+}
+
+func placedDelivery(work core.Placed, worker string) engine.Delivery {
+	d := engine.Delivery{Kind: engine.Task, ID: work.ID, Epoch: work.Epoch, Queue: QueueOf(worker), Priority: work.Priority}
+	switch work.Kind {
+	case core.PlacedTask:
+	case core.PlacedPart:
+		d.Kind, d.NotBefore = engine.Part, work.Since
+	case core.PlacedExecution:
+		d.Kind, d.NotBefore = engine.Resume, work.Since
+	}
+	return d
+}
+
+// ownWorker returns the worker of a queue of assigned work; "": it is another queue.
+func ownWorker(queue string) string {
+	worker, is := strings.CutPrefix(queue, ownQueue)
+	if !is {
+		return ""
+	}
+	return worker
+}
+
+// office knows the workers, and what they have. It asks when work waits.
+type office struct {
+	placing *Placing
+	asked   bool
+	workers []task.Worker
+	err     error
+}
+
+func (o *office) ask(ctx context.Context) {
+	if o.asked {
+		return
+	}
+	o.asked = true
+	o.workers, o.err = Loaded(ctx, o.placing.config.Workers, o.placing.config.Places)
+}
+
+// Loaded returns the workers with the slots that they use.
+func Loaded(ctx context.Context, workers func(ctx context.Context) ([]task.Worker, error), all []core.Places) ([]task.Worker, error) {
+	list, err := workers(ctx)
+	loads := map[string]int{}
+	for _, places := range all {
+		if err == nil {
+			err = places.LoadOf(ctx, loads)
+		}
+	}
+	for i := range list {
+		list[i].Busy = loads[list[i].Name]
+	}
+	return list, err
+}
+
+// room is how much of a class workers can take.
+func (o *office) room(ctx context.Context, c core.PlacedClass) (room core.Room) {
+	o.ask(ctx)
+	fits := false
+	kind := core.PlacedTask
+	if c.Type == "" {
+		kind = core.PlacedPart
+	}
+	for i := range o.workers {
+		w := &o.workers[i]
+		if w.MayDo(core.Placed{Kind: kind, On: c.On, Type: c.Type}) {
+			room.Free += w.Free()
+			room.Deciders = append(room.Deciders, w.Deciders...)
+			fits = true
+		}
+	}
+	o.placing.backlog = o.placing.backlog || fits && room.Free == 0
+	if room.Free > 0 {
+		room.Free++ // one more than can be assigned tells of a backlog
+	}
+	return room
+}
+
+// best is the worker with the most free slots that may do the work, and not the one that had it last if another is there.
+func (o *office) best(work core.Placed) *task.Worker {
+	var best *task.Worker
+	for i := range o.workers {
+		w := &o.workers[i]
+		if w.Free() == 0 || !w.MayDo(work) {
+			continue
+		}
+		if best == nil || best.Name == work.Worker || w.Name != work.Worker && w.Free() > best.Free() {
+			best = w
+		}
+	}
+	return best
+}

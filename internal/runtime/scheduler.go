@@ -1,0 +1,174 @@
+package runtime
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/surfin-batch/surfin/internal/schedule"
+	"github.com/surfin-batch/surfin/pkg/batch/core/task"
+)
+
+// SchedulerConfig is what a Scheduler works with.
+type SchedulerConfig struct {
+	Definitions task.Definitions
+	// Tasks submits in the transaction of the duty.
+	Tasks *TaskService
+	// Queries finds earlier runs.
+	Queries task.Queries
+	// Run returns what is submitted for a scheduled time, without JobDefinition, ScheduledFor
+	// and IdempotencyKey. An error leaves the definition as it is, until the next call.
+	Run func(ctx context.Context, d task.Definition, at schedule.Time) (task.Submission, error)
+	// Report is called with what went wrong with a definition, and with what was left out; nil:
+	// nothing is.
+	Report func(err error)
+}
+
+// Scheduler submits the runs of registered jobs at the times of their schedules (rules S1 to
+// S6). It is a duty of the leader.
+type Scheduler struct{ config SchedulerConfig }
+
+// NewScheduler checks the configuration.
+func NewScheduler(config SchedulerConfig) (*Scheduler, error) {
+	if config.Definitions == nil || config.Tasks == nil || config.Queries == nil || config.Run == nil {
+		return nil, errors.New("a scheduler needs definitions, a service of tasks, queries and what a run is")
+	}
+	if config.Report == nil {
+		config.Report = func(error) {}
+	}
+	return &Scheduler{config}, nil
+}
+
+// Duty is what the leader does: one transaction submits what is due of all definitions, and
+// moves the time up to which each is decided.
+func (s *Scheduler) Duty(every time.Duration) Duty {
+	return Duty{Name: "submit scheduled runs", Every: every, Do: s.submitDue}
+}
+
+func (s *Scheduler) submitDue(ctx context.Context) (more bool, err error) {
+	now, err := s.config.Definitions.Now(ctx)
+	if err != nil {
+		return false, err
+	}
+	list, err := s.config.Definitions.Definitions(ctx, task.DefinitionFilter{Scheduled: true})
+	if err != nil {
+		return false, err
+	}
+	for _, d := range list {
+		due, err := dueOf(d, now)
+		if err != nil {
+			s.config.Report(fmt.Errorf("the schedule of job %s: %w", d.Name, err))
+			continue
+		}
+		if len(due.Times) == 0 && due.Missed == 0 {
+			continue
+		}
+		submitted, err := s.submit(ctx, d.Name, now)
+		if err != nil {
+			return false, fmt.Errorf("the schedule of job %s: %w", d.Name, err)
+		}
+		more = more || submitted && due.More
+	}
+	return more, nil
+}
+
+// dueOf returns what is to be run of a definition.
+func dueOf(d task.Definition, now time.Time) (schedule.Due, error) {
+	c, err := schedule.Of(*d.Schedule)
+	if err != nil {
+		return schedule.Due{}, err
+	}
+	return c.Due(d.ScheduledUntil, now, schedule.CatchUp(d.Schedule.CatchUp))
+}
+
+// submit submits the runs of one definition. It is false where that could not be: it is
+// tried again.
+func (s *Scheduler) submit(ctx context.Context, name string, now time.Time) (bool, error) {
+	d, err := s.config.Definitions.Definition(ctx, name)
+	if err != nil {
+		return false, err
+	}
+	if d.Schedule == nil {
+		return false, errMoved
+	}
+	due, err := dueOf(d, now) // of the files that it has now
+	if err != nil {
+		return false, err
+	}
+	runs := make([]task.Submission, 0, len(due.Times))
+	for _, at := range due.Times {
+		run, err := s.config.Run(ctx, d, at)
+		if err != nil { // this process may lack a component that another one has
+			s.config.Report(fmt.Errorf("job %s at %s: %w", name, at.Key, err))
+			return false, nil
+		}
+		for i := range run.Tasks {
+			run.Tasks[i].JobDefinition, run.Tasks[i].ScheduledFor = d.ID, at.Key
+			run.Tasks[i].IdempotencyKey = fmt.Sprintf(ownKeys+"time %d %s", d.ID, at.Key)
+		}
+		runs = append(runs, run)
+	}
+	left, err := s.submitAll(ctx, d, due, runs)
+	if err != nil {
+		return false, err
+	}
+	note := leftOut(due.Missed, left)
+	if note != "" {
+		s.config.Report(fmt.Errorf("job %s: %s", name, note))
+	}
+	moved, err := s.config.Definitions.Advance(ctx, d, due.Until, note)
+	if err == nil && !moved {
+		err = errMoved
+	}
+	return err == nil, err
+}
+
+// errMoved undoes what was submitted for a definition that another process has changed: it is
+// looked at again.
+var errMoved = errors.New("it has been changed meanwhile")
+
+// submitAll submits the runs, and returns the keys of those that were left out, since an
+// earlier run is not over.
+func (s *Scheduler) submitAll(ctx context.Context, d task.Definition, due schedule.Due, runs []task.Submission) (left []string, err error) {
+	busy := false
+	if schedule.Overlap(d.Schedule.Overlap) == schedule.OverlapForbid && len(runs) > 0 {
+		earlier, err := s.config.Queries.Tasks(ctx, task.Filter{JobDefinition: d.ID, Unfinished: true, Limit: 1})
+		if err != nil {
+			return nil, err
+		}
+		busy = len(earlier) > 0
+	}
+	for i, run := range runs {
+		if busy {
+			left = append(left, due.Times[i].Key)
+			continue
+		}
+		_, err := s.config.Tasks.submit(ctx, run)
+		if errors.Is(err, task.ErrOtherSubmission) { // this local time was run before, by another zone or version
+			left = append(left, due.Times[i].Key)
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		busy = schedule.Overlap(d.Schedule.Overlap) == schedule.OverlapForbid
+	}
+	return left, nil
+}
+
+// maxNamed is how many times a note names.
+const maxNamed = 10
+
+// leftOut says what was not run; "": nothing was left out.
+func leftOut(missed int, left []string) string {
+	var parts []string
+	if missed > 0 {
+		parts = append(parts, fmt.Sprintf("%d times were missed", missed))
+	}
+	if len(left) > 0 {
+		parts = append(parts, "left out, since an earlier run is not over or was at the same local time: "+strings.Join(left[:min(len(left), maxNamed)], ", "))
+	}
+	return strings.Join(parts, "; ")
+}

@@ -1,0 +1,467 @@
+package runtime
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/surfin-batch/surfin/internal/lease"
+	"github.com/surfin-batch/surfin/internal/runtime/engine"
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/task"
+	"github.com/surfin-batch/surfin/pkg/batch/inbox"
+	"github.com/surfin-batch/surfin/pkg/batch/tx"
+)
+
+// TaskServiceConfig is what a TaskService works with.
+type TaskServiceConfig struct {
+	Repository task.Repository
+	Engine     engine.Engine
+	// Database is that of the repository.
+	Database tx.Database
+	Catalog  *Catalog
+	// Settings are those that processes share; required.
+	Settings task.Settings
+	// Logs says that old log text moves to a folder (tasks.logs): a log_retention_days_db would
+	// do nothing without it, and is refused.
+	Logs bool
+	// Events are those of inboxes; nil: they cannot be operated.
+	Events *inbox.Events
+	// Places have the work that the leader assigns; nil: that of Repository.
+	Places []core.Places
+	// Leader reads who leads; nil: some process is taken to lead.
+	Leader func(ctx context.Context) (*task.Leader, error)
+	// Actor is who acts where a request does not say; required.
+	Actor string
+}
+
+// TaskService is the one place where tasks are submitted and operated. Every method works
+// in the transaction that ctx carries for the repository's database, else in one of its
+// own: what is submitted in a transaction that is rolled back was never submitted. What is
+// refused is a *TaskRefusal; other errors are the database's. It is safe for concurrent use.
+type TaskService struct {
+	repository task.Repository
+	engine     engine.Engine
+	manager    *tx.Manager
+	catalog    *Catalog
+	settings   task.Settings
+	logs       bool
+	events     *inbox.Events
+	actor      string
+	places     []core.Places
+	leader     func(ctx context.Context) (*task.Leader, error)
+}
+
+// NewTaskService checks the configuration.
+func NewTaskService(c TaskServiceConfig) (*TaskService, error) {
+	if c.Repository == nil || c.Engine == nil || c.Database == nil || c.Catalog == nil || c.Settings == nil || c.Actor == "" {
+		return nil, errors.New("a service of tasks needs a repository, its database, an engine, a catalog, settings and an actor")
+	}
+	if c.Places == nil {
+		c.Places = []core.Places{c.Repository}
+	}
+	return &TaskService{places: c.Places, leader: c.Leader, repository: c.Repository, engine: c.Engine, manager: tx.NewManager(c.Database), catalog: c.Catalog, settings: c.Settings, logs: c.Logs, events: c.Events, actor: c.Actor}, nil
+}
+
+// Accepted is the answer to a submission.
+type Accepted struct {
+	task.Submitted
+	// Warnings are about types that have no handler in this process.
+	Warnings []string `json:"warnings,omitempty"`
+}
+
+// ownKeys is how idempotency keys begin by which steps and schedules find their tasks again.
+const ownKeys = "surfin."
+
+// Submit stores a group of tasks, which workers execute from then on. It is refused as a
+// whole, with everything that is wrong with any of its tasks. Keys that begin with "surfin."
+// are not for callers.
+//
+// The audit has the submission, in the name of core.ActorOf or of the user.
+func (s *TaskService) Submit(ctx context.Context, sub task.Submission) (accepted *Accepted, err error) {
+	err = s.manager.Do(ctx, tx.Attr{}, func(ctx context.Context) error {
+		if accepted, err = s.submit(ctx, sub, ownKeyed(sub)...); err != nil || accepted.Duplicate {
+			return err
+		}
+		return s.repository.Note(ctx, core.VerbSubmit, s.who(ctx, By{}), fmt.Sprintf("group %d with %d tasks", accepted.Group, len(sub.Tasks)))
+	})
+	if err != nil {
+		return nil, refusalOf(err)
+	}
+	return accepted, nil
+}
+
+// ownKeyed returns what uses the keys of steps and schedules, and their names of queues.
+func ownKeyed(sub task.Submission) (wrong []error) {
+	check := func(where, key string) {
+		if strings.HasPrefix(key, ownKeys) {
+			wrong = append(wrong, fmt.Errorf("%sidempotency_key: %q begins with %q, as the keys of steps and schedules do: choose another one", where, key, ownKeys))
+		}
+	}
+	check("", sub.IdempotencyKey)
+	for i, spec := range sub.Tasks {
+		check(fmt.Sprintf("tasks[%d]: ", i), spec.IdempotencyKey)
+		if t := spec.TypeOr(sub.Type); strings.HasPrefix(t, ownKeys) {
+			wrong = append(wrong, fmt.Errorf("tasks[%d]: type: %q begins with %q, as queues of the framework do", i, t, ownKeys))
+		}
+	}
+	return wrong
+}
+
+// submit is Submit, refused with what is wrong already as well.
+func (s *TaskService) submit(ctx context.Context, sub task.Submission, wrong ...error) (*Accepted, error) {
+	sub.Tasks = slices.Clone(sub.Tasks)
+	for i, spec := range sub.Tasks {
+		sub.Tasks[i].Type = spec.TypeOr(sub.Type)
+	}
+	if wrong = append(wrong, s.wrong(sub)...); len(wrong) > 0 {
+		return nil, refuse(ReasonInvalid, errors.Join(wrong...), wrong...)
+	}
+	var accepted Accepted
+	unknown := s.unknown(sub)
+	if len(unknown) > 0 && !s.engine.Capabilities().Distributed {
+		return nil, refuse(ReasonUnknownType, errors.New(s.catalog.lacks(unknown[0])))
+	}
+	for _, t := range unknown {
+		accepted.Warnings = append(accepted.Warnings, s.catalog.lacks(t)+"; they wait for a worker that has one")
+	}
+	for i, spec := range sub.Tasks {
+		if len(given(spec.DependenciesHint)) > 0 {
+			accepted.Warnings = append(accepted.Warnings, fmt.Sprintf("tasks[%d]: dependencies_hint is stored, and nothing acts on it: write after: [keys], the keys of the tasks of the group that it waits for", i))
+		}
+	}
+	err := s.manager.Do(ctx, tx.Attr{}, func(ctx context.Context) error {
+		submitted, waiting, err := s.repository.Submit(ctx, sub)
+		if err != nil {
+			return err
+		}
+		accepted.Submitted = *submitted
+		if accepted.Warnings, err = s.warnings(ctx, sub, accepted.Warnings); err != nil {
+			return err
+		}
+		return s.engine.Enqueue(ctx, deliveries(waiting)...)
+	})
+	if err != nil {
+		return nil, refusalOf(err)
+	}
+	return &accepted, nil
+}
+
+// warnings adds the placements that no live worker fits, and the types that no live worker executes, where workers are
+// other processes.
+func (s *TaskService) warnings(ctx context.Context, sub task.Submission, list []string) ([]string, error) {
+	list, err := s.placementWarnings(ctx, sub, list)
+	if err != nil || !s.engine.Capabilities().Distributed {
+		return list, err
+	}
+	workers, err := s.repository.Workers(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if has := func(w task.Worker) bool {
+		return w.State == task.WorkerActive && slices.Contains(w.Deciders, sub.Decider)
+	}; sub.Decider != "" && !slices.ContainsFunc(workers, has) {
+		list = append(list, fmt.Sprintf("no live worker has the decider %q now; the tasks wait for one", sub.Decider))
+	}
+	var warned []string
+	for _, spec := range sub.Tasks {
+		if t := spec.Type; !slices.Contains(warned, t) && slices.Contains(s.catalog.Types(), t) && !isExecuted(workers, t) {
+			warned = append(warned, t)
+			list = append(list, fmt.Sprintf("no live worker executes tasks of type %q now; they wait for one", t))
+		}
+	}
+	return list, nil
+}
+
+// wrong returns all that is wrong with the submission.
+func (s *TaskService) wrong(sub task.Submission) (wrong []error) {
+	if len(sub.Tasks) == 0 {
+		wrong = append(wrong, errors.New("tasks: there is none"))
+	}
+	wrong = append(wrong, flat("", sub.Check())...)
+	if err := sub.Budget.Check(); err != nil {
+		wrong = append(wrong, flat("", err)...)
+	}
+	if sub.Decider != "" && !slices.Contains(s.catalog.Deciders(), sub.Decider) {
+		wrong = append(wrong, fmt.Errorf("decider: there is no %q (there are: %q)", sub.Decider, s.catalog.Deciders()))
+	}
+	for i, spec := range sub.Tasks {
+		wrong = append(wrong, flat(fmt.Sprintf("tasks[%d]: ", i), spec.Check())...)
+	}
+	if _, err := sub.Order(); err != nil {
+		wrong = append(wrong, flat("", err)...)
+	}
+	return wrong
+}
+
+// flat takes joined errors apart.
+func flat(prefix string, err error) []error {
+	if err == nil {
+		return nil
+	}
+	joined, ok := err.(interface{ Unwrap() []error })
+	if !ok {
+		return []error{fmt.Errorf("%s%w", prefix, err)}
+	}
+	var list []error
+	for _, e := range joined.Unwrap() {
+		list = append(list, flat(prefix, e)...)
+	}
+	return list
+}
+
+// unknown returns the types that have no handler here, sorted.
+func (s *TaskService) unknown(sub task.Submission) (types []string) {
+	known := s.catalog.Types()
+	for _, spec := range sub.Tasks {
+		if !slices.Contains(known, spec.Type) && !slices.Contains(types, spec.Type) {
+			types = append(types, spec.Type)
+		}
+	}
+	slices.Sort(types)
+	return types
+}
+
+// By says who acts, and why.
+type By struct {
+	Actor  string `json:"actor,omitempty"` // "": that of the service
+	Reason string `json:"reason,omitempty"`
+}
+
+// Acted is the answer to an act: "applied", or "duplicate" where it was so already.
+type Acted struct {
+	Answer string     `json:"answer"`
+	State  task.State `json:"state,omitempty"` // of the task, now
+}
+
+// Cancel cancels a task that is not over. The worker that executes it hears of it at its
+// next heartbeat.
+func (s *TaskService) Cancel(ctx context.Context, id task.ID, by By) (*Acted, error) {
+	return s.act(ctx, id, func(ctx context.Context) (core.Answer, error) {
+		answer, err := s.repository.Cancel(ctx, id, s.who(ctx, by), by.Reason)
+		if err != nil || answer != core.Applied {
+			return answer, err
+		}
+		t, err := s.repository.Task(ctx, id)
+		if err != nil {
+			return answer, err
+		}
+		return answer, s.engine.Cancel(ctx, deliveries([]task.Delivery{{ID: id, Epoch: t.Epoch, Type: t.Spec.Type, Priority: t.Spec.Priority}})...)
+	})
+}
+
+// CancelGroup cancels what is unfinished of a group. One that is over is refused.
+func (s *TaskService) CancelGroup(ctx context.Context, id task.GroupID, by By) (*Acted, error) {
+	answer, err := s.repository.CancelGroup(ctx, id, s.who(ctx, by), by.Reason)
+	if err != nil {
+		return nil, refusalOf(err)
+	}
+	return &Acted{Answer: string(answer)}, nil
+}
+
+// Rerun has a task that failed, ran out of time or was canceled executed again, and those that were
+// canceled because they wait for it. Attempts are counted again, and kept.
+func (s *TaskService) Rerun(ctx context.Context, id task.ID, by By) (*Acted, error) {
+	return s.act(ctx, id, func(ctx context.Context) (core.Answer, error) {
+		answer, waiting, err := s.repository.Rerun(ctx, id, s.who(ctx, by), by.Reason)
+		if err != nil {
+			return answer, err
+		}
+		return answer, s.engine.Enqueue(ctx, deliveries(waiting)...)
+	})
+}
+
+func (s *TaskService) who(ctx context.Context, by By) string {
+	return cmp.Or(by.Actor, core.ActorOf(ctx), s.actor)
+}
+
+// act makes a move and reads what came of it, in one transaction.
+func (s *TaskService) act(ctx context.Context, id task.ID, move func(ctx context.Context) (core.Answer, error)) (*Acted, error) {
+	var acted Acted
+	err := s.manager.Do(ctx, tx.Attr{}, func(ctx context.Context) error {
+		answer, err := move(ctx)
+		if err != nil {
+			return err
+		}
+		t, err := s.repository.Task(ctx, id)
+		if err != nil {
+			return err
+		}
+		acted = Acted{Answer: string(answer), State: t.State}
+		return nil
+	})
+	if err != nil {
+		return nil, refusalOf(err)
+	}
+	return &acted, nil
+}
+
+// Task returns a task.
+func (s *TaskService) Task(ctx context.Context, id task.ID) (*task.Task, error) {
+	t, err := s.repository.Task(ctx, id)
+	return t, refusalOf(err)
+}
+
+// Tasks returns tasks, newest first.
+func (s *TaskService) Tasks(ctx context.Context, f task.Filter) ([]task.Task, error) {
+	if f.State != "" && !slices.Contains(task.States(), f.State) {
+		return nil, refuse(ReasonInvalid, fmt.Errorf("state: there is no %q (there are: %q)", f.State, task.States()))
+	}
+	if f.Limit < 0 {
+		return nil, refuse(ReasonInvalid, fmt.Errorf("limit: it is %d, and may not be negative", f.Limit))
+	}
+	list, err := s.repository.Tasks(ctx, f)
+	return list, refusalOf(err)
+}
+
+// Status counts the tasks of a group.
+func (s *TaskService) Status(ctx context.Context, id task.GroupID) (*task.GroupStatus, error) {
+	g, err := s.repository.Group(ctx, id)
+	if err != nil {
+		return nil, refusalOf(err)
+	}
+	return &g.GroupStatus, nil
+}
+
+// Group returns a group.
+func (s *TaskService) Group(ctx context.Context, id task.GroupID) (*task.Group, error) {
+	g, err := s.repository.Group(ctx, id)
+	return g, refusalOf(err)
+}
+
+// Groups returns groups, newest first: those with smaller ids than before; 0: from the
+// newest. limit 0: 100.
+func (s *TaskService) Groups(ctx context.Context, before task.GroupID, limit int) ([]task.Group, error) {
+	list, err := s.repository.Groups(ctx, before, limit)
+	return list, refusalOf(err)
+}
+
+// Attempts returns the executions of a task, oldest first.
+func (s *TaskService) Attempts(ctx context.Context, id task.ID) ([]task.Attempt, error) {
+	list, err := s.repository.Attempts(ctx, id)
+	return list, refusalOf(err)
+}
+
+// Decisions returns why what came next for a task, oldest first.
+func (s *TaskService) Decisions(ctx context.Context, id task.ID) ([]task.DecisionRecord, error) {
+	list, err := s.repository.Decisions(ctx, id)
+	return list, refusalOf(err)
+}
+
+// Workers returns the processes that execute tasks.
+func (s *TaskService) Workers(ctx context.Context) ([]task.Worker, error) {
+	list, err := s.repository.Workers(ctx)
+	return list, refusalOf(err)
+}
+
+// WaitingTypes returns the types of tasks that wait to be executed and that no live worker
+// executes, sorted.
+func (s *TaskService) WaitingTypes(ctx context.Context) ([]string, error) {
+	waiting, err := s.repository.WaitingTypes(ctx)
+	if err != nil {
+		return nil, refusalOf(err)
+	}
+	workers, err := s.repository.Workers(ctx)
+	if err != nil {
+		return nil, refusalOf(err)
+	}
+	return slices.DeleteFunc(waiting, func(t string) bool { return isExecuted(workers, t) }), nil
+}
+
+// WaitingDeciders returns the deciders that tasks wait for and no live worker has.
+func (s *TaskService) WaitingDeciders(ctx context.Context) ([]task.WaitingDecider, error) {
+	list, err := s.repository.WaitingDeciders(ctx)
+	return list, refusalOf(err)
+}
+
+// WaitingFor returns what a task waits for: other tasks of its group, a worker that its placement
+// allows, or one with the decider of its group; "": nothing that is known.
+func (s *TaskService) WaitingFor(ctx context.Context, t *task.Task) (string, error) {
+	if t.State == task.Waiting {
+		return t.WaitsFor(), nil
+	}
+	if t.State.IsOver() || t.State == task.Running && !t.Confirming {
+		return "", nil
+	}
+	if waits, err := s.Waits(ctx, []task.Task{*t}); err != nil || waits[t.ID] != "" {
+		return waits[t.ID], err
+	}
+	g, err := s.repository.Group(ctx, t.GroupID)
+	if err != nil || g.Decider == "" {
+		return "", refusalOf(err)
+	}
+	missing, err := s.repository.WaitingDeciders(ctx)
+	if err != nil || !slices.ContainsFunc(missing, func(d task.WaitingDecider) bool { return d.Name == g.Decider }) {
+		return "", refusalOf(err)
+	}
+	return fmt.Sprintf("a worker that has the decider %q: none that is alive has it", g.Decider), nil
+}
+
+// isExecuted reports whether a live worker executes tasks of the type.
+func isExecuted(workers []task.Worker, taskType string) bool {
+	return slices.ContainsFunc(workers, func(w task.Worker) bool {
+		return w.State == task.WorkerActive && slices.Contains(w.Types, taskType)
+	})
+}
+
+// Settings returns the settings that processes share.
+func (s *TaskService) Settings(ctx context.Context) ([]task.Setting, error) {
+	list, err := s.settings.Settings(ctx)
+	return list, refusalOf(err)
+}
+
+// Set changes a setting that processes share: the leader reads it at its next look. The answer
+// to a value that it has already is "duplicate".
+func (s *TaskService) Set(ctx context.Context, name, value string, by By) (*Acted, error) {
+	if err := task.CheckSetting(name, value); err == nil && name == task.LogRetention && value != "0" && !s.logs {
+		return nil, refuse(ReasonInvalid, fmt.Errorf("%w: %s would do nothing, since tasks.logs names no folder to which log text moves: set it in the surfin.yaml of the workers and of this command (SURFIN_TASKS_LOGS) first", task.ErrSetting, name))
+	}
+	answer, err := s.settings.Set(ctx, name, value, s.who(ctx, by))
+	switch {
+	case errors.Is(err, task.ErrSetting):
+		return nil, refuse(ReasonInvalid, err)
+	case err != nil:
+		return nil, refusalOf(err)
+	}
+	return &Acted{Answer: string(answer)}, nil
+}
+
+// The time between two looks of Wait, at first and at most.
+const (
+	firstLook   = 20 * time.Millisecond
+	longestLook = 2 * time.Second
+)
+
+// patiently reads what can be read again, with the patience of ctx (rule O1).
+func patiently[T any](ctx context.Context, read func(ctx context.Context) (T, error)) (answer T, err error) {
+	err = core.Patiently(ctx, func(ctx context.Context) (err error) {
+		answer, err = read(ctx)
+		return err
+	})
+	return answer, err
+}
+
+// Wait returns the group when no task of it will move by itself any more: its state says
+// whether it has failed. It looks ever less often. The error is ctx's cause when ctx ends
+// first.
+func (s *TaskService) Wait(ctx context.Context, id task.GroupID) (*task.Group, error) {
+	if !core.HasPatience(ctx) {
+		ctx = core.WithPatience(ctx, lease.Waiting)
+	}
+	for pause := firstLook; ; pause = min(pause+pause/2, longestLook) {
+		g, err := patiently(ctx, func(ctx context.Context) (*task.Group, error) { return s.repository.Group(ctx, id) })
+		switch {
+		case ctx.Err() != nil:
+			return nil, context.Cause(ctx)
+		case err != nil:
+			return nil, refusalOf(err)
+		case g.IsOver():
+			return g, nil
+		}
+		sleep(ctx, jittered(pause))
+	}
+}

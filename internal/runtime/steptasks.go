@@ -1,0 +1,291 @@
+package runtime
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	goruntime "runtime"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/surfin-batch/surfin/internal/confine"
+	"github.com/surfin-batch/surfin/internal/runtime/engine"
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/task"
+	"github.com/surfin-batch/surfin/pkg/batch/tx"
+)
+
+// StepTasksConfig is what StepTasks work with.
+type StepTasksConfig struct {
+	// Service submits; Tasks are those of a worker of this process, without an engine.
+	Service *TaskService
+	Tasks   Tasks
+	// Name makes the name of a worker, another one for each call.
+	Name func() (string, error)
+	// Local makes an engine that hands out what the source finds, in this process.
+	Local func(Source) (engine.Engine, error)
+	// Lease and Heartbeat are those of Config.
+	Lease, Heartbeat time.Duration
+}
+
+// Source finds deliveries that wait: see local.Source.
+type Source interface {
+	Due(ctx context.Context, queues []string, limit int) ([]engine.Delivery, error)
+}
+
+// StepTasks is what the steps of jobs whose work are tasks need: a step.TaskGroups. With a
+// distributed engine, and in a process with a worker that takes parts too, their tasks are left to workers; elsewhere
+// the step's own process executes them. It is safe for concurrent use.
+type StepTasks struct {
+	config  StepTasksConfig
+	manager *tx.Manager
+
+	mu      sync.Mutex
+	working map[string]int // workers of this process, by the type of tasks that they take
+}
+
+// NewStepTasks checks the configuration.
+func NewStepTasks(c StepTasksConfig) (*StepTasks, error) {
+	if c.Service == nil || c.Tasks.Repository == nil || c.Tasks.Database == nil || c.Tasks.Catalog == nil || c.Name == nil || c.Local == nil {
+		return nil, errors.New("the tasks of steps need a service, what a worker needs, its name and a local engine")
+	}
+	return &StepTasks{config: c, manager: tx.NewManager(c.Tasks.Database), working: map[string]int{}}, nil
+}
+
+// Handlers returns the types of tasks that have a handler in this process, and whether others
+// cannot be executed: with the local engine nobody else is known.
+func (s *StepTasks) Handlers() (known []string, closed bool) {
+	return s.config.Tasks.Catalog.Types(), !s.isDistributed()
+}
+
+// HandlerOff returns how the handler of a type is switched on; "": it is on, or there is none.
+func (s *StepTasks) HandlerOff(handler string) (how string) {
+	return s.config.Tasks.Catalog.HandlerOff(handler)
+}
+
+func (s *StepTasks) isDistributed() bool {
+	return s.config.Service.engine.Capabilities().Distributed
+}
+
+// Working notes that this process has a worker that takes tasks of the types, nil: all, and
+// resumes executions, until done is called.
+func (s *StepTasks) Working(types []string) (done func()) {
+	if types == nil {
+		types = s.config.Tasks.Catalog.Types()
+	}
+	count := func(n int) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		for _, t := range types {
+			s.working[t] += n
+		}
+	}
+	count(1)
+	return func() { count(-1) }
+}
+
+// Elsewhere implements step.TaskGroups.
+func (s *StepTasks) Elsewhere(handler string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.working[handler] > 0 || s.isDistributed()
+}
+
+// Submit implements step.TaskGroups.
+func (s *StepTasks) Submit(ctx context.Context, sub task.Submission, store func(ctx context.Context, id task.GroupID) error) (warnings []string, err error) {
+	if c := confine.From(ctx).Confinement(); c != nil { // values of a client took part in the job
+		sub.Tasks = slices.Clone(sub.Tasks)
+		for i := range sub.Tasks {
+			sub.Tasks[i].Client = &task.Client{Paths: c.Roots}
+		}
+	}
+	again := false
+	err = core.Patiently(ctx, func(ctx context.Context) error {
+		err := s.submit(ctx, sub, store, again)
+		again = true
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	if warnings, err = s.HandlerWarnings(ctx, sub.Type); err != nil {
+		return nil, err
+	}
+	return patiently(ctx, func(ctx context.Context) ([]string, error) {
+		return s.config.Service.placementWarnings(ctx, sub, warnings)
+	})
+}
+
+// submit is one try of Submit. again says that the reply to the same request was lost: to find its
+// group is success.
+func (s *StepTasks) submit(ctx context.Context, sub task.Submission, store func(ctx context.Context, id task.GroupID) error, again bool) error {
+	return s.manager.Do(ctx, tx.Attr{}, func(ctx context.Context) error {
+		left, err := s.config.Tasks.Repository.OpenGroupsBefore(ctx, sub.Step)
+		if err != nil {
+			return err
+		}
+		if err := s.cancelAll(ctx, left, "its step began anew"); err != nil {
+			return err
+		}
+		accepted, err := s.config.Service.submit(ctx, sub)
+		if err != nil {
+			return err
+		}
+		if accepted.Duplicate && !again {
+			return fmt.Errorf("group %d was submitted for this step before: restart the job", accepted.Group)
+		}
+		return store(ctx, accepted.Group)
+	})
+}
+
+// HandlerWarnings says so where only workers execute tasks of the type, and none that is alive does.
+func (s *StepTasks) HandlerWarnings(ctx context.Context, handler string) ([]string, error) {
+	if !s.Elsewhere(handler) {
+		return nil, nil
+	}
+	s.mu.Lock()
+	here := s.working[handler] > 0
+	s.mu.Unlock()
+	if here {
+		return nil, nil
+	}
+	workers, err := patiently(ctx, s.config.Tasks.Repository.Workers)
+	if err != nil {
+		return nil, err
+	}
+	if slices.ContainsFunc(workers, func(w task.Worker) bool { return w.State == "ACTIVE" && slices.Contains(w.Types, handler) }) {
+		return nil, nil
+	}
+	return []string{fmt.Sprintf("no worker that is alive executes tasks of type %q: they wait for one", handler)}, nil
+}
+
+// Find implements step.TaskGroups.
+func (s *StepTasks) Find(ctx context.Context, key string) (task.GroupID, error) {
+	return patiently(ctx, func(ctx context.Context) (task.GroupID, error) { return s.config.Tasks.Repository.GroupOf(ctx, key) })
+}
+
+// Handler implements step.TaskGroups.
+func (s *StepTasks) Handler(ctx context.Context, id task.GroupID) (string, error) {
+	list, err := patiently(ctx, func(ctx context.Context) ([]task.Task, error) {
+		return s.config.Tasks.Repository.Tasks(ctx, task.Filter{Group: id, Limit: 1})
+	})
+	if err == nil && len(list) == 0 {
+		err = fmt.Errorf("group %d: %w", id, core.ErrNotFound)
+	}
+	if err != nil {
+		return "", err
+	}
+	return list[0].Spec.Type, nil
+}
+
+// Continue implements step.TaskGroups.
+func (s *StepTasks) Continue(ctx context.Context, id task.GroupID, step core.StepExecutionID, store func(ctx context.Context, id task.GroupID) error) error {
+	return core.Patiently(ctx, func(ctx context.Context) error { return s.resubmit(ctx, id, step, store) })
+}
+
+func (s *StepTasks) resubmit(ctx context.Context, id task.GroupID, step core.StepExecutionID, store func(ctx context.Context, id task.GroupID) error) error {
+	return s.manager.Do(ctx, tx.Attr{}, func(ctx context.Context) error {
+		waiting, err := s.config.Tasks.Repository.Continue(ctx, id, step, s.config.Service.actor, "its step was restarted")
+		if err != nil {
+			return err
+		}
+		if err := store(ctx, id); err != nil {
+			return err
+		}
+		return s.config.Service.engine.Enqueue(ctx, deliveries(waiting)...)
+	})
+}
+
+// Cancel implements step.TaskGroups.
+func (s *StepTasks) Cancel(ctx context.Context, id task.GroupID, reason string) error {
+	cancel := func(ctx context.Context) error {
+		_, err := s.config.Tasks.Repository.CancelGroup(ctx, id, s.config.Service.actor, reason)
+		return err
+	}
+	if _, in := tx.From(ctx, s.config.Tasks.Database.Name()); in {
+		return cancel(ctx)
+	}
+	return core.Patiently(ctx, cancel)
+}
+
+// GiveUp implements jobfile.Tasks.
+func (s *StepTasks) GiveUp(ctx context.Context, instance core.JobInstanceID, reason string) error {
+	ids, err := s.config.Tasks.Repository.OpenGroupsOf(ctx, instance)
+	if err != nil {
+		return err
+	}
+	return s.cancelAll(ctx, ids, reason)
+}
+
+// cancelAll cancels groups. Those that are over stay as they are.
+func (s *StepTasks) cancelAll(ctx context.Context, ids []task.GroupID, reason string) error {
+	for _, id := range ids {
+		err := s.Cancel(ctx, id, reason)
+		if _, over := errors.AsType[*task.GroupOverError](err); err != nil && !over {
+			return err
+		}
+	}
+	return nil
+}
+
+// Group implements step.TaskGroups.
+func (s *StepTasks) Group(ctx context.Context, id task.GroupID) (*task.Group, error) {
+	return patiently(ctx, func(ctx context.Context) (*task.Group, error) { return s.config.Tasks.Repository.Group(ctx, id) })
+}
+
+// Failed implements step.TaskGroups.
+func (s *StepTasks) Failed(ctx context.Context, id task.GroupID, limit int) ([]task.Task, error) {
+	return patiently(ctx, func(ctx context.Context) ([]task.Task, error) {
+		return s.config.Tasks.Repository.Unsuccessful(ctx, id, limit)
+	})
+}
+
+// Results implements step.TaskGroups.
+func (s *StepTasks) Results(ctx context.Context, id task.GroupID, limit int) ([]json.RawMessage, error) {
+	return patiently(ctx, func(ctx context.Context) ([]json.RawMessage, error) {
+		return s.config.Tasks.Repository.Results(ctx, id, limit)
+	})
+}
+
+// groupSource finds what waits of one group.
+type groupSource struct {
+	repository task.Executions
+	id         task.GroupID
+}
+
+// Due implements Source.
+func (g groupSource) Due(ctx context.Context, _ []string, limit int) ([]engine.Delivery, error) {
+	found, err := g.repository.DueOf(ctx, g.id, limit)
+	return deliveries(found), err
+}
+
+// Execute implements step.TaskGroups: a worker of this process takes the tasks of the group,
+// and no others, as many at once as there are CPUs. Others may take some of them too. end
+// returns when nothing is in hand; what is then is cancelled.
+func (s *StepTasks) Execute(ctx context.Context, id task.GroupID, handler string) (end func(), err error) {
+	tasks := s.config.Tasks
+	if tasks.Engine, err = s.config.Local(groupSource{tasks.Repository, id}); err != nil {
+		return nil, err
+	}
+	tasks.Types = []string{handler}
+	if tasks.Worker, err = s.config.Name(); err != nil {
+		return nil, err
+	}
+	w, err := NewWorker(Config{Tasks: &tasks, Slots: goruntime.GOMAXPROCS(0), Lease: s.config.Lease, Heartbeat: s.config.Heartbeat, Drain: -1})
+	if err != nil {
+		return nil, err
+	}
+	stop, done := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(done)
+		if err := w.Run(ctx, stop); err != nil { // the step sees the database fail as well
+			core.Observers(tasks.Observer).Observe(ctx, core.HeartbeatFailed{Err: err})
+		}
+	}()
+	return func() {
+		close(stop)
+		<-done
+	}, nil
+}

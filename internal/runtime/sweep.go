@@ -1,0 +1,226 @@
+package runtime
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/surfin-batch/surfin/internal/runtime/engine"
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/task"
+	"github.com/surfin-batch/surfin/pkg/batch/tx"
+)
+
+const (
+	// sweepLimit is how many tasks a statement of a sweep is about.
+	sweepLimit = 100
+	// sweepRounds is how many of them follow one another before others have their turn.
+	sweepRounds = 20
+)
+
+// Sweep does what somebody must do for all tasks, beside their workers. Its methods join
+// the transaction that ctx carries, so that a leader can read the guard of its term in it;
+// they return how many tasks moved, and may be called by several processes at once. What is
+// the leader's moves no more than 100 tasks in one call.
+type Sweep struct {
+	repository task.Repository
+	engine     engine.Engine
+	manager    *tx.Manager
+	deciders   []string
+	decide     task.Decide
+}
+
+// NewSweep returns a sweep over the tasks of a repository in a database, which decides for the
+// groups whose deciders the catalog has.
+func NewSweep(db tx.Database, repository task.Repository, e engine.Engine, c *Catalog) (*Sweep, error) {
+	decide, err := c.Decide()
+	if err != nil {
+		return nil, err
+	}
+	return &Sweep{repository: repository, engine: e, manager: tx.NewManager(db), deciders: c.Deciders(), decide: decide}, nil
+}
+
+// MakeDue delivers the retries whose time has come.
+func (s *Sweep) MakeDue(ctx context.Context) (int, error) {
+	return s.deliver(ctx, func(ctx context.Context) ([]task.Delivery, error) { return s.repository.MakeDue(ctx, sweepLimit) })
+}
+
+// Recover marks executions whose heartbeat is overdue, ends those whose owner has not
+// confirmed by its deadline, and the waiting tasks of groups whose deadline has passed.
+func (s *Sweep) Recover(ctx context.Context) (int, error) {
+	total := 0
+	var errs []error
+	for _, act := range []func(context.Context) (int, error){
+		func(ctx context.Context) (int, error) { return s.repository.Confirm(ctx, sweepLimit) },
+		func(ctx context.Context) (int, error) {
+			return s.repository.Reap(ctx, sweepLimit, s.deciders, s.decide)
+		},
+		func(ctx context.Context) (int, error) { return s.repository.ExpireDeadlines(ctx, sweepLimit) },
+	} {
+		n, err := repeated(ctx, act)
+		total += n
+		errs = append(errs, err)
+	}
+	return total, errors.Join(errs...)
+}
+
+// openLeftEvery is how often the leader looks for tasks that an older program has left waiting.
+const openLeftEvery = time.Minute
+
+// Duties are those of the leader: what an older program has left waiting, and Redeliver where the engine may
+// lose deliveries.
+func (s *Sweep) Duties(waiting, every time.Duration) []Duty {
+	duties := []Duty{{Name: "open tasks that wait", Every: openLeftEvery, Do: func(ctx context.Context) (bool, error) {
+		n, err := s.deliverOnce(ctx, func(ctx context.Context) ([]task.Delivery, error) { return s.repository.OpenLeft(ctx, sweepLimit) })
+		return n >= sweepLimit, err
+	}}}
+	if s.engine.Capabilities().Loses {
+		duties = append(duties, Duty{Name: "deliver lost tasks", Every: every, Do: func(ctx context.Context) (bool, error) {
+			n, err := s.Redeliver(ctx, waiting)
+			return n >= sweepLimit, err
+		}})
+	}
+	return duties
+}
+
+// readyLimit is how many parts and parked executions one call of RedeliverReady looks at.
+const readyLimit = 1000
+
+// RedeliverReady returns the leader's duty that delivers parts and parked executions which
+// wait for a worker, and which the engine will not deliver any more: their delivery was
+// lost, or the lease of their worker has ended. Of an engine that loses none it does
+// nothing. It goes through all that wait, readyLimit in one call.
+func RedeliverReady(parts core.Parks, e engine.Engine, every time.Duration) Duty {
+	var place core.ReadyPlace
+	return Duty{Name: "deliver lost parts", Every: every, Do: func(ctx context.Context) (bool, error) {
+		if !e.Capabilities().Loses {
+			return false, nil
+		}
+		list, err := parts.Ready(ctx, place, readyLimit)
+		if err != nil {
+			return false, err
+		}
+		if len(list) == 0 {
+			place = core.ReadyPlace{}
+			return false, nil
+		}
+		missing, err := e.Missing(ctx, readyDeliveries(list)...)
+		if err == nil {
+			err = e.Enqueue(ctx, missing...)
+		}
+		for _, r := range list {
+			if r.Part == 0 {
+				place.Execution = max(place.Execution, r.Execution)
+			} else {
+				place.Part = max(place.Part, r.Part)
+			}
+		}
+		return true, err
+	}}
+}
+
+// MissingDeciders returns the leader's duty that tells of deciders which tasks wait for and
+// no live worker has.
+func MissingDeciders(queries task.Queries, observer core.Observer, every time.Duration) Duty {
+	return Duty{Name: "look for deciders", Every: every, Do: func(ctx context.Context) (bool, error) {
+		missing, err := queries.WaitingDeciders(ctx)
+		for _, d := range missing {
+			core.Observers(observer).Observe(ctx, core.DeciderMissing{Decider: d.Name, Tasks: d.Tasks})
+		}
+		return false, err
+	}}
+}
+
+// moveLimit is how many texts move in one transaction.
+const moveLimit = 50
+
+// MoveLogs returns the duty that moves old log text to the store, by the setting
+// log_retention_days_db.
+// Without a store it fails where text is to move.
+func MoveLogs(settings task.Settings, logs task.Logs, to task.LogStore, every time.Duration) Duty {
+	return Duty{Name: "move old log text", Every: every, Do: func(ctx context.Context) (bool, error) {
+		list, err := settings.Settings(ctx)
+		days := task.SettingIn(list, task.LogRetention)
+		switch {
+		case err != nil || days == 0:
+			return false, err
+		case to == nil:
+			return false, fmt.Errorf("%s is %d, and tasks.logs of this process names no folder: log text stays in the database", task.LogRetention, days)
+		}
+		n, err := logs.MoveLogs(ctx, to, time.Duration(days)*24*time.Hour, moveLimit)
+		return n == moveLimit, err
+	}}
+}
+
+// PurgeOld returns the duty that deletes what has been over for longer than a setting in days
+// says. Each of the purges deletes one batch, and reports whether more
+// may be there.
+func PurgeOld(settings task.Settings, setting string, every time.Duration, purges ...func(ctx context.Context, age time.Duration) (more bool, err error)) Duty {
+	return Duty{Name: "purge by " + setting, Every: every, Do: func(ctx context.Context) (bool, error) {
+		list, err := settings.Settings(ctx)
+		days := task.SettingIn(list, setting)
+		if err != nil || days == 0 {
+			return false, err
+		}
+		again := false
+		for _, purge := range purges {
+			more, err := purge(ctx, time.Duration(days)*24*time.Hour)
+			if err != nil {
+				return false, err
+			}
+			again = again || more
+		}
+		return again, nil
+	}}
+}
+
+// Redeliver delivers tasks anew that have waited longer than after, and which the engine
+// will not deliver any more. It is the leader's.
+func (s *Sweep) Redeliver(ctx context.Context, after time.Duration) (int, error) {
+	return s.deliverOnce(ctx, func(ctx context.Context) ([]task.Delivery, error) {
+		waiting, err := s.repository.Waiting(ctx, after, sweepLimit)
+		if err != nil || len(waiting) == 0 {
+			return nil, err
+		}
+		missing, err := s.engine.Missing(ctx, deliveries(waiting)...)
+		if err != nil || len(missing) == 0 {
+			return nil, err
+		}
+		lost := make([]task.Delivery, len(missing))
+		for i, d := range missing {
+			lost[i] = taskDelivery(d)
+		}
+		return s.repository.Redeliver(ctx, lost)
+	})
+}
+
+// deliver is deliverOnce, again while there is as much as one statement does.
+func (s *Sweep) deliver(ctx context.Context, move func(ctx context.Context) ([]task.Delivery, error)) (int, error) {
+	return repeated(ctx, func(ctx context.Context) (int, error) { return s.deliverOnce(ctx, move) })
+}
+
+// deliverOnce hands the deliveries of moves to the engine, in the transaction of the moves.
+func (s *Sweep) deliverOnce(ctx context.Context, move func(ctx context.Context) ([]task.Delivery, error)) (n int, err error) {
+	err = s.manager.Do(ctx, tx.Attr{}, func(ctx context.Context) error {
+		found, err := move(ctx)
+		if err != nil || len(found) == 0 {
+			return err
+		}
+		n = len(found)
+		return s.engine.Enqueue(ctx, deliveries(found)...)
+	})
+	return n, err
+}
+
+// repeated acts again while there is as much as one statement does.
+func repeated(ctx context.Context, act func(ctx context.Context) (int, error)) (total int, err error) {
+	for range sweepRounds {
+		n, err := act(ctx)
+		total += n
+		if err != nil || n < sweepLimit {
+			return total, err
+		}
+	}
+	return total, nil
+}

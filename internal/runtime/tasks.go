@@ -1,0 +1,347 @@
+package runtime
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/surfin-batch/surfin/internal/lease"
+	"github.com/surfin-batch/surfin/internal/runtime/engine"
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/task"
+	"github.com/surfin-batch/surfin/pkg/batch/tx"
+)
+
+// Tasks is what a worker needs for tasks.
+type Tasks struct {
+	Repository task.Repository
+	// Engine delivers them; that of Config.Parts, where there are both.
+	Engine engine.Engine
+	// Database is that of the repository.
+	Database tx.Database
+	Catalog  *Catalog
+	// Types are those that the worker takes; nil: all of the catalog. Without any it has a heartbeat only: others
+	// see that it takes parts.
+	Types []string
+	// Worker names this process among all workers, Version its program.
+	Worker, Version string
+	// Labels are compared with placements. Owner is that of the parts.
+	Labels map[string]string
+	Owner  core.Owner
+	// LeaveBehind is how long a handler may take to return after its context has ended; 0:
+	// DefaultLeaveBehind.
+	LeaveBehind time.Duration
+	// Observer may be nil.
+	Observer core.Observer
+}
+
+// DefaultLeaveBehind is the time of rule L8.
+const DefaultLeaveBehind = 30 * time.Second
+
+// taskSource claims tasks that the engine delivers, and executes them.
+type taskSource struct {
+	config   Config
+	tasks    Tasks
+	slots    chan struct{}
+	handlers map[string]task.Handler
+	decide   task.Decide
+	sweep    *Sweep
+	parts    engine.Handler // of other deliveries than tasks; nil: none
+	// stop and handling are of run, and working what it waits for: executions outlive the
+	// answers to their deliveries where they are idle.
+	stop     <-chan struct{}
+	handling context.Context //nolint:containedctx // see above
+	working  sync.WaitGroup
+	begun    chan struct{} // closed when the first tenure has begun
+	beginOne sync.Once
+	// grace is the answer of the last heartbeat: task.Confirmed.
+	grace atomic.Int64
+	// resuming is that of task.Claimant; of the source of parts.
+	resuming *atomic.Int64
+	// recovered is when Sweep.Recover was called last, by the goroutine that tends.
+	recovered time.Time
+
+	mu     sync.Mutex
+	tenure *tenure // nil: the worker has no lease
+	// busy are the tasks that this process is at work on; true: the end of the execution in
+	// that epoch could not be recorded.
+	busy map[engine.Key]bool
+}
+
+func newTaskSource(config Config, slots chan struct{}) (*taskSource, error) {
+	t := *config.Tasks
+	if t.Repository == nil || t.Engine == nil || t.Database == nil || t.Catalog == nil || t.Worker == "" {
+		return nil, errors.New("a worker for tasks needs a repository, its database, an engine, a catalog and a name")
+	}
+	t.Observer = core.Observers(t.Observer)
+	if t.LeaveBehind == 0 {
+		t.LeaveBehind = DefaultLeaveBehind
+	}
+	if t.Types == nil {
+		t.Types = t.Catalog.Types()
+	}
+	handlers, err := t.Catalog.handlersOf(t.Types)
+	if err != nil {
+		return nil, err
+	}
+	decide, err := t.Catalog.Decide()
+	if err != nil {
+		return nil, err
+	}
+	sweep, err := NewSweep(t.Database, t.Repository, t.Engine, t.Catalog)
+	if err != nil {
+		return nil, err
+	}
+	return &taskSource{
+		config: config, tasks: t, slots: slots, handlers: handlers, decide: decide, sweep: sweep,
+		begun: make(chan struct{}), busy: map[engine.Key]bool{}, resuming: &atomic.Int64{},
+	}, nil
+}
+
+func (s *taskSource) clock() lease.Clock { return lease.Clock{Rested: s.tasks.Database.WriterHeld} }
+
+func (s *taskSource) claimant() task.Claimant {
+	return task.Claimant{
+		Worker: s.tasks.Worker, Capacity: s.config.Slots, Types: s.tasks.Types, Deciders: s.tasks.Catalog.Deciders(), Parts: s.config.Parts != nil, Version: s.tasks.Version,
+		Lease: s.config.Lease, Grace: s.graceNow(), Owner: s.tasks.Owner.String(), Labels: s.tasks.Labels, Resuming: int(s.resuming.Load()), Draining: isClosed(s.stop),
+	}
+}
+
+func isClosed(c <-chan struct{}) bool {
+	select {
+	case <-c: // never of nil
+		return true
+	default:
+		return false
+	}
+}
+
+// graceNow is how much longer than its lease the worker is left what it executes.
+func (s *taskSource) graceNow() time.Duration { return time.Duration(s.grace.Load()) }
+
+func (s *taskSource) setTenure(t *tenure) {
+	s.mu.Lock()
+	s.tenure = t
+	s.mu.Unlock()
+	if t != nil {
+		s.beginOne.Do(func() { close(s.begun) })
+	}
+}
+
+// run takes deliveries until stop is closed, and ends when nothing is in hand. parts is the
+// handler of those that are not tasks; nil: none are taken.
+func (s *taskSource) run(ctx context.Context, stop <-chan struct{}, parts engine.Handler) error {
+	subscription := engine.Subscription{Queues: slices.Clone(s.tasks.Types), Slots: s.config.Slots}
+	if s.parts = parts; parts != nil {
+		subscription.Queues = append(subscription.Queues, WakeQueue)
+	}
+	if len(subscription.Queues) == 0 {
+		return nil
+	}
+	subscription.Queues = append(subscription.Queues, QueueOf(s.tasks.Worker))
+	s.stop = stop
+	working, leave := context.WithCancel(context.WithoutCancel(ctx))
+	defer leave()
+	handling, end := context.WithCancelCause(context.WithoutCancel(ctx))
+	defer end(nil)
+	s.handling = handling
+	var lost error
+	broken, drained := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(broken)
+		if lost = s.keepTenures(working); lost != nil {
+			end(task.ErrStopping)
+		}
+	}()
+	go s.drain(ctx, stop, drained, end)
+	leaving := either(stop, broken, drained)
+	select {
+	case <-s.begun:
+	case <-leaving:
+	case <-ctx.Done():
+	}
+	err := s.tasks.Engine.Run(handling, leaving, subscription, s.handle)
+	s.working.Wait()
+	close(drained)
+	leave()
+	<-broken
+	s.goAway(ctx)
+	return errors.Join(lost, err)
+}
+
+// either is closed when one of the first two is, or after the third.
+func either(a, b, over <-chan struct{}) <-chan struct{} {
+	c := make(chan struct{})
+	go func() {
+		select {
+		case <-a:
+		case <-b:
+		case <-over:
+		}
+		close(c)
+	}()
+	return c
+}
+
+// drain ends what is executed, when it may not go on any longer.
+func (s *taskSource) drain(ctx context.Context, stop, drained <-chan struct{}, end context.CancelCauseFunc) {
+	select {
+	case <-ctx.Done():
+		end(task.ErrStopping)
+		return
+	case <-drained:
+		return
+	case <-stop:
+	}
+	s.tellDraining(ctx)
+	timer := time.NewTimer(max(s.config.Drain, 0))
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-timer.C:
+	case <-drained:
+		return
+	}
+	end(task.ErrStopping)
+}
+
+// tellDraining tells the leader that the worker begins nothing more; the next heartbeat says so, too.
+func (s *taskSource) tellDraining(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.config.Lease/3)
+	defer cancel()
+	if _, err := s.tasks.Repository.Heartbeat(ctx, s.claimant(), nil); err != nil {
+		s.heartbeatFailed(err)
+	}
+}
+
+// goAway tells others that the worker has stopped.
+func (s *taskSource) goAway(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.config.Lease/3)
+	defer cancel()
+	if err := s.tasks.Repository.Leave(ctx, s.tasks.Worker); err != nil {
+		s.config.Report(Event{What: "failed", Err: fmt.Errorf("note that the worker stops: %w", err)})
+	}
+}
+
+// tend does what any process does for all tasks.
+func (s *taskSource) tend(ctx context.Context) error {
+	_, err := s.sweep.MakeDue(ctx)
+	if now := time.Now(); now.Sub(s.recovered) >= min(s.config.Heartbeat, longestTick) {
+		s.recovered = now
+		n, failed := s.sweep.Recover(ctx)
+		err = errors.Join(err, failed)
+		if n > 0 { // what was lost is due at once
+			_, failed = s.sweep.MakeDue(ctx)
+			err = errors.Join(err, failed)
+		}
+	}
+	return err
+}
+
+// handle is the engine.Handler: it answers when the work is over.
+func (s *taskSource) handle(ctx context.Context, d engine.Delivery) engine.Answer {
+	if d.Kind != engine.Task {
+		return s.parts(ctx, d)
+	}
+	if s.handlers[d.Queue] == nil && ownWorker(d.Queue) == "" {
+		s.config.Report(Event{Task: &task.Task{ID: task.ID(d.ID), Spec: task.Spec{Type: d.Queue}}, What: "refused", Err: errors.New(s.tasks.Catalog.lacks(d.Queue))})
+		return pauseOf(unknownPause)
+	}
+	if !slot(ctx, s.slots, s.config.Poll) {
+		return pauseOf(s.config.Poll)
+	}
+	t, answer, ok := s.permitted(d.Key())
+	if !ok {
+		<-s.slots
+		return answer
+	}
+	e := newExecution(s.handling, t, taskDelivery(d))
+	detach := context.AfterFunc(ctx, func() { e.end(context.Cause(ctx)) })
+	defer detach()
+	answered := make(chan engine.Answer, 1)
+	s.working.Go(func() {
+		defer e.end(nil)
+		defer e.place.end()
+		answer, recorded := pauseOf(s.config.Poll), true
+		if t.add(e) {
+			answer, recorded = e.work()
+			t.remove(e)
+		}
+		s.release(d.Key(), recorded)
+		answered <- answer
+	})
+	select {
+	case answer = <-answered:
+	case <-e.place.left:
+		answer = engine.Done()
+		select {
+		case answer = <-answered: // it is over
+		default:
+		}
+	}
+	return answer
+}
+
+// permitted returns the tenure in which the delivery may be claimed, and notes that this
+// process is at work on it; else what the engine is told.
+func (s *taskSource) permitted(k engine.Key) (*tenure, engine.Answer, bool) {
+	select {
+	case <-s.stop:
+		return nil, engine.RetryAfter(0), false
+	default:
+	}
+	s.mu.Lock()
+	t := s.tenure
+	s.mu.Unlock()
+	if t == nil || t.keeper.Err() != nil {
+		return nil, pauseOf(s.config.Poll), false
+	}
+	if !s.take(k) {
+		return nil, engine.Drop(), false
+	}
+	return t, engine.Answer{}, true
+}
+
+// unknownPause is how long a delivery is left to others of whose type there is no handler, or of whose group
+// no decider.
+const unknownPause = 10 * time.Second
+
+// slot waits a little for a slot: a look for parts may have it.
+func slot(ctx context.Context, slots chan<- struct{}, wait time.Duration) bool {
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case slots <- struct{}{}:
+		return true
+	case <-ctx.Done():
+		return false
+	case <-timer.C:
+		return false
+	}
+}
+
+// take reports whether this process is not at work on the task yet: a delivery may come
+// twice.
+func (s *taskSource) take(k engine.Key) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, at := s.busy[k]; at {
+		return false
+	}
+	s.busy[k] = false
+	return true
+}
+
+func (s *taskSource) release(k engine.Key, recorded bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if recorded {
+		delete(s.busy, k)
+	} else {
+		s.busy[k] = true
+	}
+}

@@ -1,0 +1,272 @@
+package yamlfile
+
+import (
+	"iter"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/surfin-batch/surfin/internal/nearest"
+)
+
+// Field is a struct field as its tags describe it.
+type Field struct {
+	Index []int
+	Type  reflect.Type
+	// Key is its name in the file.
+	Key string
+	// Doc is one or more sentences for the reference.
+	Doc string
+	// Default is the text of the value that a missing key stands for.
+	Default string
+	// HasDefault tells an empty default from none.
+	HasDefault bool
+	Required   bool
+	// Enum are the texts allowed; empty: any.
+	Enum []string
+	// Later are texts that are known and not supported yet.
+	Later []string
+	// Cures are what to write instead of a text that is not allowed, by a part of it.
+	Cures map[string]string
+	// Form says how a value is written, for messages about one of another kind.
+	Form string
+	// Main says that the value may stand for the whole struct.
+	Main bool
+	// Item is how messages call an item of a list; empty: as the key.
+	Item string
+	// Rest says that it takes all keys of no other field.
+	Rest bool
+	// Path says that the text is a path relative to the file.
+	Path bool
+	// Std says that the path may be -, the standard input or output.
+	Std bool
+	// Program says that the text, or the first of a list, is a program: a path relative to the
+	// file where it has a slash.
+	Program bool
+	// Output says that it is a file that this component alone writes.
+	Output bool
+	// Literal says that the text is taken as it is: a ${...} in it is not an expression.
+	Literal bool
+	// Kind is the kind of component that the field names, for the forms of those.
+	Kind string
+	// Given is the key of that component that is given to it, and not written.
+	Given string
+}
+
+// form says how a value of the kind is written, where n has another kind.
+func (f Field) form(n *Node, kind Kind) string {
+	if f.Type != nil && f.Type.Kind() == reflect.Pointer {
+		f.Type = f.Type.Elem()
+	}
+	switch {
+	case f.Form != "":
+		return f.Form
+	case f.Type == nil:
+	case kind == List && f.Program && strings.ContainsAny(n.Text, " |;&<>$"):
+		return "a list is a program and its arguments, such as [ls, -l]; a line for sh is `script: " + n.Text + "`"
+	case kind == List && n.Kind == Scalar && f.Type.Kind() == reflect.Slice:
+		return "write [" + n.Text + "]"
+	case kind == List && n.Kind == Map && len(n.Entries) > 0 && f.Type.Kind() == reflect.Slice && f.Type.Elem().Kind() == reflect.Struct:
+		return "write - in front of each item: - " + n.Entries[0].Key.Text + ": ..."
+	case kind == Map && n.Kind == Scalar && f.Type.Kind() == reflect.Struct:
+		keys := FieldsOf(f.Type).Fields
+		for _, key := range keys {
+			if len(keys) == 1 || slices.Contains(key.Enum, n.Text) {
+				return "write {" + key.Key + ": " + n.Text + "}"
+			}
+		}
+	}
+	return ""
+}
+
+// At is embedded by structs that want to know where they were written.
+type At struct{ Node *Node }
+
+// Extra is the type of a blank field whose tags say more about a struct's keys:
+// `later:"a b"` are keys that this version knows but does not support, and
+// `ignore:"x-"` is a prefix of keys that are not looked at.
+type Extra struct{}
+
+// Keys is what the tags of a struct type say.
+type Keys struct {
+	Fields []Field
+	// Later are keys that are known and not supported yet.
+	Later []string
+	// Ignore is a prefix of ignored keys; empty: none.
+	Ignore string
+	at     []int // index of the embedded At; nil: none
+}
+
+// FieldsOf reads the tags of struct type t: `key` (without it a field is not of
+// the file), `doc`, `default`, `required:"true"`, `enum:"a,b"`, `main:"true"`,
+// `path:"true"`, `path:"std"` or `path:"program"`, `literal:"true"`, `rest:"true"`, `item`, `kind`, `given`, `later:"c"`
+// texts of an enum to come. Fields of embedded structs count as its own.
+func FieldsOf(t reflect.Type) Keys {
+	keys := Keys{Fields: make([]Field, 0, t.NumField())}
+	for i := range t.NumField() {
+		f := t.Field(i)
+		switch {
+		case f.Type == reflect.TypeFor[At]():
+			keys.at = f.Index
+		case f.Type == reflect.TypeFor[Extra]():
+			keys.Later = append(keys.Later, strings.Fields(f.Tag.Get("later"))...)
+			keys.Ignore = f.Tag.Get("ignore")
+		case f.Anonymous && f.Type.Kind() == reflect.Struct && f.Tag.Get("key") == "":
+			inner := FieldsOf(f.Type)
+			for _, g := range inner.Fields {
+				g.Index = append([]int{i}, g.Index...)
+				keys.Fields = append(keys.Fields, g)
+			}
+			keys.Later = append(keys.Later, inner.Later...)
+		case f.IsExported() && f.Tag.Get("key") != "":
+			keys.Fields = append(keys.Fields, fieldOf(f))
+		}
+	}
+	return keys
+}
+
+// fieldOf reads all tags of the field in one pass: job files are parsed often.
+func fieldOf(f reflect.StructField) Field {
+	field := Field{Index: f.Index, Type: f.Type}
+	if f.Type.Kind() == reflect.String && f.Type.PkgPath() != "" {
+		if choice, ok := reflect.Zero(f.Type).Interface().(interface{ Values() []string }); ok {
+			field.Enum = choice.Values()
+		}
+	}
+	for name, text := range tagsOf(f.Tag) {
+		switch name {
+		case "key":
+			field.Key = text
+		case "doc":
+			field.Doc = text
+		case "default":
+			field.Default, field.HasDefault = text, true
+		case "required":
+			field.Required = text == "true"
+		case "main":
+			field.Main = text == "true"
+		case "path":
+			field.Path, field.Std, field.Program = text == "true" || text == "std", text == "std", text == "program"
+		case "output":
+			field.Output = text == "true"
+		case "literal":
+			field.Literal = text == "true"
+		case "kind":
+			field.Kind = text
+		case "given":
+			field.Given = text
+		case "rest":
+			field.Rest = text == "true"
+		case "item":
+			field.Item = text
+		case "later":
+			field.Later = strings.Fields(text)
+		case "cure":
+			field.Cures = curesOf(text)
+		case "form":
+			field.Form = text
+		case "enum":
+			field.Enum = enumOf(text)
+		}
+	}
+	return field
+}
+
+// tagsOf yields the names and texts of a tag, which has the form of reflect.StructTag.
+func tagsOf(tag reflect.StructTag) iter.Seq2[string, string] {
+	return func(yield func(name, text string) bool) {
+		for rest := strings.TrimLeft(string(tag), " "); rest != ""; rest = strings.TrimLeft(rest, " ") {
+			name, after, found := strings.Cut(rest, ":")
+			quoted, err := strconv.QuotedPrefix(after)
+			if !found || err != nil {
+				return
+			}
+			text, err := strconv.Unquote(quoted)
+			if err != nil || !yield(name, text) {
+				return
+			}
+			rest = after[len(quoted):]
+		}
+	}
+}
+
+func enumOf(tag string) (texts []string) {
+	if tag == "" {
+		return nil
+	}
+	for text := range strings.SplitSeq(tag, ",") {
+		texts = append(texts, strings.TrimSpace(text))
+	}
+	return texts
+}
+
+// Names returns the keys that this version supports, in the order of the struct.
+func (k Keys) Names() []string {
+	var names []string
+	for _, f := range k.Fields {
+		if !f.Rest {
+			names = append(names, f.Key)
+		}
+	}
+	return names
+}
+
+// Find returns the field with the key. The key of a rest is not one of the file.
+func (k Keys) Find(key string) (Field, bool) {
+	for _, f := range k.Fields {
+		if f.Key == key && !f.Rest {
+			return f, true
+		}
+	}
+	return Field{}, false
+}
+
+// Rest returns the field that takes the keys of no other field.
+func (k Keys) Rest() (Field, bool) {
+	for _, f := range k.Fields {
+		if f.Rest {
+			return f, true
+		}
+	}
+	return Field{}, false
+}
+
+// Main returns the field that may stand for the struct.
+func (k Keys) Main() (Field, bool) {
+	for _, f := range k.Fields {
+		if f.Main {
+			return f, true
+		}
+	}
+	return Field{}, false
+}
+
+// curesOf reads the tag `cure:"PART=TEXT|PART=TEXT"`.
+func curesOf(tag string) map[string]string {
+	if tag == "" {
+		return nil
+	}
+	cures := map[string]string{}
+	for entry := range strings.SplitSeq(tag, "|") {
+		part, text, _ := strings.Cut(entry, "=")
+		cures[part] = text
+	}
+	return cures
+}
+
+// longEnum is how many texts are listed beside the one that was probably intended.
+const longEnum = 20
+
+// cure is what to write instead of a text that is not allowed.
+func (f *Field) cure(text string) string {
+	for part, cure := range f.Cures {
+		if strings.Contains(strings.ToLower(text), part) {
+			return cure
+		}
+	}
+	if near := nearest.Name(text, f.Enum); near != "" && len(f.Enum) > longEnum {
+		return "did you mean " + near + "?"
+	}
+	return Suggest(text, f.Enum)
+}

@@ -1,0 +1,232 @@
+package yamlfile
+
+import (
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// Kind is what a node is.
+type Kind int
+
+// The kinds of node.
+const (
+	Scalar Kind = iota + 1
+	List
+	Map
+)
+
+// String returns how messages call it.
+func (k Kind) String() string {
+	switch k {
+	case Scalar:
+		return "a single value"
+	case List:
+		return "a list"
+	case Map:
+		return "keys with values"
+	}
+	return "nothing"
+}
+
+type style int
+
+const (
+	plain style = iota
+	quoted
+	literal
+	folded
+)
+
+// Node is a value of the document, after aliases and merges. It is immutable
+// once parsed.
+type Node struct {
+	Kind Kind
+	// Line and Col are where it begins, 1-based; Col counts characters.
+	Line, Col int
+	// Text is a scalar as written, without quotes.
+	Text string
+	// Empty says that a scalar is not there at all (`key:` and no more).
+	Empty bool
+	// Items are those of a list.
+	Items []*Node
+	// Entries are those of a map, in order, every key once.
+	Entries []Entry
+	// Bad says that a problem was reported about it: whoever finds it there says
+	// nothing more.
+	Bad bool
+
+	style   style
+	comment string // after it on its line
+	// doc is where it is written; nil: it stands for no text of a file.
+	doc *Document
+	// use is how it came into the document; nil: it is written there.
+	use *Use
+	// origin is what its text was put together from; nil: it is as written.
+	origin *origin
+}
+
+// Entry is one key of a map.
+type Entry struct {
+	Key   *Node // a scalar
+	Value *Node
+}
+
+// Get returns the value under key, or nil.
+func (n *Node) Get(key string) *Node {
+	if n == nil {
+		return nil
+	}
+	for _, e := range n.Entries {
+		if e.Key.Text == key {
+			return e.Value
+		}
+	}
+	return nil
+}
+
+// KeyOf returns the key's own node, or n where there is none.
+func (n *Node) KeyOf(key string) *Node {
+	for _, e := range n.Entries {
+		if e.Key.Text == key {
+			return e.Key
+		}
+	}
+	return n
+}
+
+// IsQuoted reports whether a scalar is written as a text: in quotes, or as a block.
+func (n *Node) IsQuoted() bool { return n.style != plain }
+
+// Comment returns the comment behind the node on its line; an expression with an
+// unquoted # lost its tail to it.
+func (n *Node) Comment() string { return n.comment }
+
+// Find follows a dotted path of keys, and of places in lists from 0, as far as it leads, and
+// returns the node at its end.
+func (n *Node) Find(path string) *Node {
+	for _, key := range strings.Split(path, ".") {
+		next := n.Get(key)
+		if i, err := strconv.Atoi(key); err == nil && n.Kind == List && i >= 0 && i < len(n.Items) {
+			next = n.Items[i]
+		}
+		if next == nil {
+			break
+		}
+		n = next
+	}
+	return n
+}
+
+// WithText returns a scalar that stands for text at the place of n: for defaults.
+func (n *Node) WithText(text string) *Node {
+	return n.Plain(text)
+}
+
+// Document is a parsed file.
+type Document struct {
+	// Path is the file as it was given.
+	Path string
+	// Text is the whole file.
+	Text string
+	// Root is the value of the document; nil if it could not be parsed.
+	Root *Node
+	// Describe says where the keys and places of lists from the root to a value lead,
+	// for a definition that was made in Go; nil: it is a file.
+	Describe func(steps []Step) string
+
+	lines []string
+}
+
+// splitLines splits at what YAML calls a line break.
+func splitLines(text string) []string {
+	text = strings.TrimPrefix(text, "\uFEFF")
+	var lines []string
+	from := 0
+	for i := 0; i < len(text); {
+		r, n := utf8.DecodeRuneInString(text[i:])
+		if r == '\r' && strings.HasPrefix(text[i+n:], "\n") {
+			n++
+		}
+		if r == '\n' || r == '\r' || r == '\u0085' || r == '\u2028' || r == '\u2029' {
+			lines = append(lines, text[from:i])
+			from = i + n
+		}
+		i += n
+	}
+	return append(lines, text[from:])
+}
+
+// clamp moves a position into the file.
+func (d *Document) clamp(line, col int) (int, int) {
+	line = min(max(line, 1), len(d.lines))
+	return line, min(max(col, 1), utf8.RuneCountInString(d.lines[line-1])+1)
+}
+
+// locate finds byte offset of the node's text in the file. Where quotes or folds
+// hide it, it is the beginning of the node.
+func (d *Document) locate(n *Node, offset int) (line, col int) {
+	n, offset = n.source(offset)
+	if offset < 0 || offset > len(n.Text) || n.Line < 1 || n.Line > len(d.lines) {
+		return n.Line, n.Col
+	}
+	before := n.Text[:offset]
+	switch n.style {
+	case plain, quoted:
+		from := n.Col - 1
+		if n.style == quoted {
+			from++
+		}
+		if offset == 0 || from < 0 {
+			break
+		}
+		if line, col, found := d.locateFolded(n.Text, offset, n.Line, from); found {
+			return line, col
+		}
+	case literal:
+		down := strings.Count(before, "\n")
+		last := before[strings.LastIndexByte(before, '\n')+1:]
+		full := n.Text[len(before)-len(last):]
+		if i := strings.IndexByte(full, '\n'); i >= 0 {
+			full = full[:i]
+		}
+		if line = n.Line + 1 + down; line > len(d.lines) || !strings.HasSuffix(d.lines[line-1], full) {
+			break
+		}
+		indent := utf8.RuneCountInString(d.lines[line-1]) - utf8.RuneCountInString(full)
+		return line, indent + 1 + utf8.RuneCountInString(last)
+	case folded:
+		if line, col, found := d.locateFolded(n.Text, offset, n.Line+1, 0); found {
+			return line, col
+		}
+	}
+	return n.Line, n.Col
+}
+
+// locateFolded finds a place in a text whose lines YAML joins. The text begins in a line, at
+// a rune or behind it. Escapes are not found.
+func (d *Document) locateFolded(text string, offset, line, from int) (int, int, bool) {
+	begin := 0
+	for ; line <= len(d.lines) && begin <= offset; line++ {
+		runes := []rune(d.lines[line-1])
+		for from < len(runes) && (runes[from] == ' ' || runes[from] == '\t') {
+			from++
+		}
+		if from > len(runes) {
+			return 0, 0, false
+		}
+		source := strings.TrimRight(string(runes[from:]), " \t")
+		if before := text[begin:offset]; strings.HasPrefix(source, before) {
+			return line, from + 1 + utf8.RuneCountInString(before), true
+		}
+		if !strings.HasPrefix(text[begin:], source) {
+			return 0, 0, false
+		}
+		begin += len(source)
+		for begin < len(text) && (text[begin] == ' ' || text[begin] == '\n') {
+			begin++
+		}
+		from = 0
+	}
+	return 0, 0, false
+}

@@ -1,0 +1,70 @@
+package yamlfile
+
+// Step is a step on the way from the root of a document to a value in it.
+type Step struct {
+	// Key is a key of a map; empty: Index is a place in a list, from 0.
+	Key   string
+	Index int
+	// In is the map or list.
+	In *Node
+}
+
+// Place describes where n is; "" in a file, whose messages have lines.
+func (d *Document) Place(n *Node) string {
+	if d.Describe == nil {
+		return ""
+	}
+	way, found := wayTo(d.Root, n)
+	if !found { // it stands for one of the document, at the same position
+		way = wayBefore(d.Root, n)
+	}
+	return d.Describe(way)
+}
+
+// wayTo returns the way from root to n, which is a value or a key.
+func wayTo(root, n *Node) (way []Step, found bool) {
+	if root == n {
+		return nil, true
+	}
+	for i, item := range root.Items {
+		if rest, found := wayTo(item, n); found {
+			return append([]Step{{Index: i, In: root}}, rest...), true
+		}
+	}
+	for _, e := range root.Entries {
+		rest, found := wayTo(e.Value, n)
+		if found || e.Key == n {
+			return append([]Step{{Key: e.Key.Text, In: root}}, rest...), true
+		}
+	}
+	return nil, false
+}
+
+// wayBefore returns the way from root to the last value that begins at n or before it.
+func wayBefore(root, n *Node) []Step {
+	var way []Step
+	for root != nil {
+		var next *Node
+		var step Step
+		for i, item := range root.Items {
+			if !item.isBehind(n) {
+				next, step = item, Step{Index: i, In: root}
+			}
+		}
+		for _, e := range root.Entries {
+			if !e.Key.isBehind(n) {
+				next, step = e.Value, Step{Key: e.Key.Text, In: root}
+			}
+		}
+		if next == nil {
+			break
+		}
+		way = append(way, step)
+		root = next
+	}
+	return way
+}
+
+func (n *Node) isBehind(other *Node) bool {
+	return n.Line > other.Line || n.Line == other.Line && n.Col > other.Col
+}

@@ -1,0 +1,208 @@
+package yamlfile
+
+import (
+	"cmp"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Problem is one thing wrong with a document.
+type Problem struct {
+	// File is the path as it was given.
+	File string
+	// Line and Col are 1-based; Col counts characters.
+	Line, Col int
+	// Msg says what is wrong.
+	Msg string
+	// Hint says what would be right; it may be empty.
+	Hint string
+	// Excerpt is the line of the file.
+	Excerpt string
+	// Place says where it is in a definition that was made in Go, where a line tells
+	// nothing: "job bill: step load: chunk.writer". It is empty for a file.
+	Place string
+	// Through says by which uses of templates it is there, if it is written in one:
+	// "through use load in job.yaml:12:3".
+	Through string
+}
+
+// Error returns "file:line:col: message", the line with a caret, and the hint; of a
+// definition made in Go "place: message (hint)".
+func (p Problem) Error() string {
+	if p.Place != "" {
+		return p.inGo()
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s:%d:%d: %s", p.File, p.Line, p.Col, p.Msg)
+	gutter := fmt.Sprintf("%5d | ", p.Line)
+	line, caret := clip(p.Excerpt, p.Col)
+	fmt.Fprintf(&b, "\n%s%s\n%s| %s^", gutter, line, strings.Repeat(" ", len(gutter)-2), caret)
+	if p.Hint != "" {
+		b.WriteString(" " + p.Hint)
+	}
+	if p.Through != "" {
+		fmt.Fprintf(&b, "\n%s| %s", strings.Repeat(" ", len(gutter)-2), p.Through)
+	}
+	return b.String()
+}
+
+// byLine is what messages of files say of other places in them.
+var byLine = regexp.MustCompile(`,? in line \d+`)
+
+func (p Problem) inGo() string {
+	msg := byLine.ReplaceAllString(p.Msg, "")
+	last := p.Place[strings.LastIndexAny(p.Place, " .")+1:] // a message may begin with the key
+	text := p.Place + ": " + strings.TrimPrefix(msg, last+": ")
+	if hint := byLine.ReplaceAllString(p.Hint, ""); hint != "" && hint == p.Hint {
+		text += " (" + hint + ")"
+	}
+	return text
+}
+
+// clip shortens a long line around column col, and answers the blanks that bring
+// a caret below that column (tabs stay tabs).
+func clip(line string, col int) (shown, blanks string) {
+	const maxRunes, before = 120, 60
+	runes := []rune(line)
+	for i, r := range runes {
+		if r != '\t' && !strconv.IsPrint(r) {
+			runes[i] = '\uFFFD'
+		}
+	}
+	at := min(max(col-1, 0), len(runes))
+	if len(runes) > maxRunes && at > before {
+		runes = append([]rune("…"), runes[at-before:]...)
+		at = before + 1
+	}
+	if len(runes) > maxRunes {
+		runes = append(slices.Clone(runes[:maxRunes]), '…')
+	}
+	return string(runes), strings.Map(func(r rune) rune {
+		if r == '\t' {
+			return r
+		}
+		return ' '
+	}, string(runes[:at]))
+}
+
+// Problems is everything wrong with a document, in its order. It is never empty
+// where it is returned as an error.
+type Problems []Problem
+
+// Error returns all problems, one below the other.
+func (ps Problems) Error() string {
+	parts := make([]string, len(ps))
+	for i, p := range ps {
+		parts[i] = p.Error()
+	}
+	return strings.Join(parts, "\n")
+}
+
+// Collector gathers the problems of one document. It is not safe for concurrent
+// use.
+type Collector struct {
+	doc  *Document
+	list Problems
+	// seen is the place in list of each problem, without what it is there through; more are
+	// the other uses through which it is there.
+	seen map[Problem]int
+	more []map[string]bool
+	// reports counts the problems, with those that were reported before: a value that is used
+	// twice is wrong twice.
+	reports int
+}
+
+// NewCollector returns a collector without problems.
+func (d *Document) NewCollector() *Collector { return &Collector{doc: d, seen: map[Problem]int{}} }
+
+// Add reports a problem at the node.
+func (c *Collector) Add(n *Node, msg, hint string) { c.report(c.docOf(n), n, n.Line, n.Col, msg, hint) }
+
+// AddAt reports a problem at byte offset of the node's text.
+func (c *Collector) AddAt(n *Node, offset int, msg, hint string) {
+	doc := c.docOf(n)
+	line, col := doc.locate(n, offset)
+	c.report(doc, n, line, col, msg, hint)
+}
+
+// PositionAt is where byte offset of the node's text is written: "file:line:col", or in words where the
+// document is not a file.
+func (c *Collector) PositionAt(n *Node, offset int) string {
+	doc := c.docOf(n)
+	if doc.Describe != nil {
+		return doc.Place(n)
+	}
+	line, col := doc.clamp(doc.locate(n, offset))
+	return fmt.Sprintf("%s:%d:%d", doc.Path, line, col)
+}
+
+func (c *Collector) add(line, col int, msg, hint string) { c.report(c.doc, nil, line, col, msg, hint) }
+
+// Merge adds the problems of another document.
+func (c *Collector) Merge(other *Collector) {
+	for _, p := range other.list {
+		c.put(p)
+	}
+}
+
+func (c *Collector) docOf(n *Node) *Document {
+	if n.doc != nil {
+		return n.doc
+	}
+	return c.doc
+}
+
+func (c *Collector) report(doc *Document, n *Node, line, col int, msg, hint string) {
+	line, col = doc.clamp(line, col)
+	p := Problem{File: doc.Path, Line: line, Col: col, Msg: msg, Hint: hint, Excerpt: doc.lines[line-1]}
+	if n != nil {
+		p.Place, p.Through = c.doc.Place(n), n.through()
+	}
+	c.put(p)
+}
+
+// put keeps a problem once, through however many uses of a template it is there.
+func (c *Collector) put(p Problem) {
+	c.reports++
+	key := p
+	key.Through = ""
+	i, known := c.seen[key]
+	if !known {
+		i = len(c.list)
+		c.seen[key] = i
+		c.list, c.more = append(c.list, p), append(c.more, map[string]bool{})
+	}
+	if p.Through != c.list[i].Through && c.list[i].Through != "" {
+		c.more[i][p.Through] = true
+	}
+}
+
+// Reports returns how many problems were reported so far, the same one twice where a value
+// is used twice.
+func (c *Collector) Reports() int { return c.reports }
+
+// Err returns all problems by position, or nil: first those of the collector's document.
+func (c *Collector) Err() error {
+	if len(c.list) == 0 {
+		return nil
+	}
+	list := slices.Clone(c.list)
+	for i, more := range c.more {
+		if len(more) > 0 {
+			list[i].Through += fmt.Sprintf(", and %d more", len(more))
+		}
+	}
+	isOther := func(p Problem) int {
+		if p.File == c.doc.Path {
+			return 0
+		}
+		return 1
+	}
+	slices.SortStableFunc(list, func(a, b Problem) int {
+		return cmp.Or(cmp.Compare(isOther(a), isOther(b)), cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Col, b.Col))
+	})
+	return list
+}

@@ -1,0 +1,109 @@
+package yamlfile
+
+import (
+	"regexp"
+	"strings"
+
+	"gopkg.in/yaml.v3"
+)
+
+// In `{c: round(x, 2)}` the comma ends the value: YAML sees the keys c and "2)".
+// The functions here find that and put the expression together again, for a
+// message that says what to do.
+
+// cutExpression reports whether a plain scalar has an open parenthesis.
+func cutExpression(y *yaml.Node) bool {
+	return y.Kind == yaml.ScalarNode && y.Style == 0 && depth(y.Value) > 0
+}
+
+// closes reports whether a plain scalar closes more parentheses than it opens.
+func closes(y *yaml.Node) bool {
+	return y.Kind == yaml.ScalarNode && y.Style == 0 && depth(y.Value) < 0
+}
+
+func depth(text string) int { return strings.Count(text, "(") - strings.Count(text, ")") }
+
+// sqlVerb is what SQL begins with.
+var sqlVerb = regexp.MustCompile(`(?i)^(select|insert\s+into|update|delete\s+from|with|merge\s+into|create\s+\w+|truncate|replace\s+into)\s`)
+
+// cutAt returns where the keys without value end that a comma made of the value of
+// content[i]; 0: it is whole.
+func cutAt(content []*yaml.Node, i int) int {
+	value := content[i+1]
+	if value.Kind != yaml.ScalarNode || value.Style != 0 {
+		return 0
+	}
+	if sqlVerb.MatchString(value.Value) {
+		end := i + 2
+		for end+1 < len(content) && noValue(content[end], content[end+1]) {
+			end += 2
+		}
+		if end > i+2 {
+			return end
+		}
+	}
+	if cutExpression(value) {
+		return pieces(content, i+2)
+	}
+	return 0
+}
+
+func noValue(key, value *yaml.Node) bool {
+	return key.Kind == yaml.ScalarNode && value.Kind == yaml.ScalarNode && value.Tag == "!!null" && value.Value == ""
+}
+
+// bracesOf returns what is inside of {{ }}, of which YAML makes a map that is the key of
+// another.
+func bracesOf(y *yaml.Node) (inner string, is bool) {
+	if y.Kind != yaml.MappingNode || len(y.Content) != 2 || !noValue(y.Content[0], y.Content[1]) {
+		return "", false
+	}
+	return y.Content[0].Value, true
+}
+
+// pieces returns where the keys without value end that follow a cut expression
+// from content[from] on; 0 if they are none.
+func pieces(content []*yaml.Node, from int) int {
+	for i := from; i+1 < len(content); i += 2 {
+		key, value := content[i], content[i+1]
+		if !noValue(key, value) {
+			return 0
+		}
+		if closes(key) {
+			return i + 2
+		}
+	}
+	return 0
+}
+
+// evens returns the keys of alternating keys and values.
+func evens(content []*yaml.Node) []*yaml.Node {
+	var keys []*yaml.Node
+	for i := 0; i < len(content); i += 2 {
+		keys = append(keys, content[i])
+	}
+	return keys
+}
+
+// comma reports an expression that a comma cut into parts.
+func (r *resolver) comma(n *Node, parts []*yaml.Node) {
+	texts := make([]string, len(parts))
+	for i, p := range parts {
+		texts[i] = p.Value
+	}
+	n.Bad = true
+	n.Text = strings.Join(texts, ", ")
+	what := "this is not one expression"
+	if sqlVerb.MatchString(n.Text) {
+		what = "this is not one statement"
+	}
+	r.c.Add(n, "a comma ends a value inside of { } and [ ]: "+what, "put it in quotes: "+quote(n.Text))
+}
+
+// quote writes text as a quoted YAML scalar.
+func quote(text string) string {
+	if strings.Contains(text, "'") && !strings.ContainsAny(text, "\"\\\n") {
+		return `"` + text + `"`
+	}
+	return "'" + strings.ReplaceAll(text, "'", "''") + "'"
+}

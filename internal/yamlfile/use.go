@@ -1,0 +1,196 @@
+package yamlfile
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Use is a place of a document that stands for a copy of another part: an element that uses
+// a template.
+type Use struct {
+	// What is how messages call it: "use load".
+	What string
+	// At is where it is written.
+	At *Node
+}
+
+// through says by which uses a node came into the document, the innermost first; empty: by
+// none.
+func (n *Node) through() string {
+	var parts []string
+	for ; n != nil && n.use != nil; n = n.use.At {
+		parts = append(parts, "through "+n.use.What+" in "+n.use.At.Position(""))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// Position is where n is written: "file:line:col". path is the file of a node that stands
+// for no text of one.
+func (n *Node) Position(path string) string {
+	if n.doc != nil {
+		path = n.doc.Path
+	}
+	return fmt.Sprintf("%s:%d:%d", path, n.Line, n.Col)
+}
+
+// Use returns the use by which the node came into the document; nil: it is written there.
+func (n *Node) Use() *Use { return n.use }
+
+// Document returns the document that the node is written in.
+func (n *Node) Document() *Document { return n.doc }
+
+// In says where n is for a message about other: "in line 3", with the file where that is
+// another one.
+func (n *Node) In(other *Node) string {
+	if n.doc == nil || n.doc == other.doc {
+		return fmt.Sprintf("in line %d", n.Line)
+	}
+	return fmt.Sprintf("in line %d of %s", n.Line, n.doc.Path)
+}
+
+// Beside returns an empty node of a kind at the place of n.
+func (n *Node) Beside(kind Kind) *Node {
+	return &Node{Kind: kind, Line: n.Line, Col: n.Col, doc: n.doc, use: n.use}
+}
+
+// Plain returns a scalar at the place of n that is written as it is: for keys and names.
+func (n *Node) Plain(text string) *Node {
+	made := n.Beside(Scalar)
+	made.Text, made.style = text, folded
+	return made
+}
+
+// WithItems returns the list n with other items.
+func (n *Node) WithItems(items []*Node) *Node {
+	made := *n
+	made.Items = items
+	return &made
+}
+
+// WithEntries returns the map n with other entries.
+func (n *Node) WithEntries(entries []Entry) *Node {
+	made := *n
+	made.Entries = entries
+	return &made
+}
+
+// Copy returns a copy of n that came into the document through a use. scalar says what
+// stands for each value and key that is a scalar, itself copied already; a key that becomes
+// no scalar is left as it is.
+func (n *Node) Copy(use *Use, scalar func(n *Node) *Node) *Node {
+	made := *n
+	made.use = use
+	if n.Kind == Scalar {
+		if scalar == nil {
+			return &made
+		}
+		return scalar(&made)
+	}
+	made.Items, made.Entries = nil, nil
+	for _, item := range n.Items {
+		made.Items = append(made.Items, item.Copy(use, scalar))
+	}
+	for _, e := range n.Entries {
+		key := e.Key.Copy(use, scalar)
+		if key.Kind != Scalar {
+			key = e.Key
+		}
+		made.Entries = append(made.Entries, Entry{Key: key, Value: e.Value.Copy(use, scalar)})
+	}
+	return &made
+}
+
+// Size is how many values a node has, itself and its keys counted.
+func (n *Node) Size() int {
+	size := 1
+	for _, item := range n.Items {
+		size += item.Size()
+	}
+	for _, e := range n.Entries {
+		size += 1 + e.Value.Size()
+	}
+	return size
+}
+
+// Piece is a part of a text that was put together.
+type Piece struct {
+	Text string
+	// Offset is where it is in the text of the node that is replaced, and Pasted says that
+	// all of it stands for what is there.
+	Offset int
+	Pasted bool
+}
+
+// Replaced returns a scalar with the text of the pieces, at the place of n. A place in the
+// text is reported where it is in n.
+func (n *Node) Replaced(pieces []Piece) *Node {
+	made := *n
+	made.Text, made.Empty, made.origin = "", false, &origin{node: n}
+	for _, p := range pieces {
+		made.origin.spans = append(made.origin.spans, span{len(made.Text), p.Offset, p.Pasted})
+		made.Text += p.Text
+	}
+	return &made
+}
+
+// Unquoted returns the scalar as one that is not written in quotes.
+func (n *Node) Unquoted() *Node {
+	made := *n
+	made.style = plain
+	return &made
+}
+
+// origin is the node that a put together text replaces.
+type origin struct {
+	node  *Node
+	spans []span
+}
+
+// span is a piece that begins at an offset of the text, and of the text that it replaces.
+type span struct {
+	at, offset int
+	pasted     bool
+}
+
+// source returns the node and the offset at which a place in the text of n is written.
+func (n *Node) source(offset int) (*Node, int) {
+	for n.origin != nil {
+		at := 0
+		for _, s := range n.origin.spans {
+			switch {
+			case s.at > offset:
+			case s.pasted:
+				at = s.offset
+			default:
+				at = s.offset + offset - s.at
+			}
+		}
+		n, offset = n.origin.node, at
+	}
+	return n, offset
+}
+
+// HasLine reports whether a line of the document is one of n: between the first and the last
+// that it has there.
+func (n *Node) HasLine(doc *Document, line int) bool {
+	first, last := 0, 0
+	n.lines(doc, &first, &last)
+	return first > 0 && line >= first && line <= last
+}
+
+// lines widens the range of lines by those of n in the document.
+func (n *Node) lines(doc *Document, first, last *int) {
+	if n.doc == doc {
+		if *first == 0 || n.Line < *first {
+			*first = n.Line
+		}
+		*last = max(*last, n.Line+strings.Count(strings.TrimRight(n.Text, "\n"), "\n"))
+	}
+	for _, item := range n.Items {
+		item.lines(doc, first, last)
+	}
+	for _, e := range n.Entries {
+		e.Key.lines(doc, first, last)
+		e.Value.lines(doc, first, last)
+	}
+}

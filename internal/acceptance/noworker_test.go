@@ -61,7 +61,7 @@ func TestTheAPISaysThatNoWorkerIsAlive(t *testing.T) {
 			require.Contains(t, answer, says)
 		}
 		worker := s.worker()
-		worker.await("waiting for work")
+		require.Eventually(t, func() bool { return strings.Contains(server.get(serveToken, "/v1/workers"), `"ACTIVE"`) }, time.Minute, 20*time.Millisecond, "the worker is registered when it begins")
 		for _, answer := range answers() {
 			require.NotContains(t, answer, says)
 		}

@@ -15,11 +15,11 @@ import (
 )
 
 // TestTheCommandReachesWhatAnAppCan: what the shipped command never calls, nor the server
-// that it starts, would rot, and its tests with it. fx makes the App, so that deadcode does not see this.
+// that it starts, nor the leader of workers, would rot, and its tests with it. fx makes the App, so that deadcode does not see this.
 func TestTheCommandReachesWhatAnAppCan(t *testing.T) {
 	t.Parallel()
 	called := map[string]bool{}
-	for _, folder := range []string{"adaptor/cli", "adaptor/api", "operator"} {
+	for _, folder := range []string{".", "adaptor/cli", "adaptor/api", "operator"} {
 		files, err := filepath.Glob(filepath.Join(folder, "*.go"))
 		require.NoError(t, err)
 		require.NotEmpty(t, files, folder)

@@ -9,5 +9,5 @@ import (
 // instant is a point in time as a column.
 type instant = gormtx.Instant
 
-// clock is the moment, plus d, at which the database writes it.
+// clock is the database's time at the write, plus d.
 func clock(d time.Duration) instant { return gormtx.Clock(d) }

@@ -28,7 +28,7 @@ func TestRepository(t *testing.T) {
 				address := url(t)
 				first := connect(t, address)
 				require.NoError(t, repository.New(first, repository.Options{}).Migrate(t.Context()))
-				var opened atomic.Bool // a connection more takes the server as long as many a test
+				var opened atomic.Bool // one more connection takes the server as long as many a test
 				return &repositorytest.Fixture{
 					Connect: func(t *testing.T) tx.Database {
 						if opened.CompareAndSwap(false, true) {

@@ -81,7 +81,7 @@ func TestSchemaVersionsAreJudged(t *testing.T) {
 		}
 
 		if db.Dialect() == tx.SQLite {
-			return // there a migration happens wholly or not at all
+			return // there a migration is atomic
 		}
 		set("version = 2000, dirty = true")
 		err := repo.CheckSchema(t.Context())

@@ -8,17 +8,18 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// maxMessageBytes bounds a stored message; what is beyond is cut off.
+// maxMessageBytes is the maximum length of a stored message; the rest is cut off.
 const maxMessageBytes = 32 << 10
 
-// storable makes any text one that every database takes, so that the record of a
-// failure cannot fail for what the message quotes (rule T5).
+// storable turns any text into one that every database accepts, so that the record of a failure
+// cannot fail because of the text that the message quotes (rule T5).
 func storable(text string) string { return gormtx.Storable(text, maxMessageBytes) }
 
-// validText replaces what no database takes in a text.
+// validText replaces the parts of a text that no database accepts.
 func validText(text string) string { return gormtx.ValidText(text) }
 
-// masking sets what is applied to texts before they are stored; nil: nothing.
+// masking sets the function that is applied to texts before they are stored; nil leaves them
+// unchanged.
 func (s *store) masking(mask func(text string) string) *store {
 	if s.mask = mask; mask == nil {
 		s.mask = func(text string) string { return text }
@@ -26,10 +27,10 @@ func (s *store) masking(mask func(text string) string) *store {
 	return s
 }
 
-// masks reports whether a text is not stored as it is.
+// masks reports whether a text is changed before it is stored.
 func (s *store) masks(text string) bool { return s.mask(text) != text }
 
-// masked are the values of a statement, with masked texts.
+// masked returns the values of a statement, with masked texts.
 func (s *store) masked(args []any) []any {
 	for i, arg := range args {
 		if text, is := arg.(string); is {
@@ -62,7 +63,6 @@ func decodeFiles(text string) ([]core.DefinitionFile, error) {
 	return files, nil
 }
 
-// encodeOut returns the stored form of a step's named results.
 func encodeOut(out core.Results) (string, error) {
 	data, err := out.Encode()
 	return string(data), err
@@ -79,7 +79,7 @@ func decodeOut(text string) (map[string]any, error) {
 	return out, nil
 }
 
-// storedCounts is the form in which counters are stored as one text.
+// storedCounts is the stored form of counters, one JSON text.
 type storedCounts struct {
 	Read        int64 `json:"read,omitempty"`
 	Filter      int64 `json:"filter,omitempty"`
@@ -111,8 +111,8 @@ func decodeCounts(text string) (core.Counters, error) {
 	return core.Counters(c), nil
 }
 
-// encodeContext returns the stored form of a context that changed; write is
-// false for one that did not, or is not there.
+// encodeContext returns the stored form of a context; write is false for one that is nil or did not
+// change.
 func encodeContext(c *core.ExecutionContext) (text string, write bool, err error) {
 	if c == nil || !c.Changed() {
 		return "", false, nil

@@ -68,7 +68,7 @@ func partsAreAssigned(b *bench) {
 	require.ErrorIs(b, err, core.ErrLostOwner)
 }
 
-// lost lets the lease of a partition be over.
+// lost makes the lease of a partition expire.
 func (b *bench) lost(a *core.Assignment) {
 	b.Helper()
 	d := b.db.Dialect()

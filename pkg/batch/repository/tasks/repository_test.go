@@ -23,7 +23,7 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(testdb.Main(m)) }
 
-// scene is a repository on a database of its own.
+// scene is a repository on its own database.
 type scene struct {
 	*testing.T
 	*tasks.Repository
@@ -144,7 +144,7 @@ func TestATaskIsStoredClaimedAndEnded(t *testing.T) {
 	})
 }
 
-// Of many who claim one delivery, one begins an attempt (sources 000 and 004).
+// Of many workers that claim one delivery, one begins an attempt (sources 000 and 004).
 func TestATaskRunsOnceHoweverOftenItIsDelivered(t *testing.T) {
 	each(t, func(s *scene) {
 		d := s.one(task.Spec{}, task.Budget{})
@@ -263,7 +263,7 @@ func (s *scene) again2() []task.Delivery {
 	return all
 }
 
-// A worker whose lease ends is waited for, and then its work is tried again elsewhere.
+// The lease of a lost worker is waited for, then its work is tried again elsewhere.
 func TestALostWorkersTaskIsTakenAndItsLateEndIsRejected(t *testing.T) {
 	each(t, func(s *scene) {
 		d := s.one(task.Spec{}, task.Budget{})
@@ -437,7 +437,7 @@ func TestADelayedTaskIsNotDueBefore(t *testing.T) {
 	})
 }
 
-// A claim whose answer was lost is asked again by the same worker, and by no other one.
+// A claim with a lost reply can be repeated by the same worker, and by no other.
 func TestAClaimWhoseAnswerWasLostIsAskedAgain(t *testing.T) {
 	each(t, func(s *scene) {
 		d := s.one(task.Spec{}, task.Budget{})

@@ -12,7 +12,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/runtime/engine"
 )
 
-// deliveries are about when, where and how often.
+// deliveries tests when, where and how often deliveries arrive.
 func deliveries() []test {
 	return []test{
 		{"a delivery is as it was given", unchanged},
@@ -74,7 +74,7 @@ func priorities(b *bed) {
 		d.Priority = id
 		b.submit(b.Context(), d)
 	}
-	unsaid := task(5) // is of priority 2
+	unsaid := task(5) // has priority 2
 	b.submit(b.Context(), unsaid)
 	close(free)
 	b.until("all are done", func() bool { return b.number("state = 'done'") == 6 })
@@ -192,7 +192,7 @@ func slots(b *bed) {
 	b.until("the slots serve again", func() bool { return b.number("state = 'done'") == 14 })
 }
 
-// distinct returns the ids that workers got.
+// distinct returns the IDs that workers received.
 func distinct(ws ...*worker) []int64 {
 	var ids []int64
 	for _, w := range ws {

@@ -16,8 +16,8 @@ import (
 // errWork is the failure of work.
 var errWork = errors.New("the work failed")
 
-// enqueues are about what reaches a worker, and what does not. That a delivery does not
-// come is seen when one comes that was enqueued later, with a lower priority.
+// enqueues tests which deliveries reach a worker, and which do not. A delivery has not come if one
+// that was enqueued later, with a lower priority, comes.
 func enqueues() []test {
 	return []test{
 		{"a delivery commits and rolls back with its transaction", rollsBack},
@@ -93,7 +93,6 @@ func thousand(b *bed) {
 	require.Len(b, slices.Compact(ids), n)
 }
 
-// number counts rows.
 func (b *bed) number(where string) int {
 	n, err := b.Work.count(b.Context(), where)
 	require.NoError(b, err)

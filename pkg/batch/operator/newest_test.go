@@ -137,7 +137,7 @@ func TestAnInstanceIsPurgedByItsNumber(t *testing.T) {
 	})
 }
 
-// What is offered about an execution is what a launch would accept.
+// The offered actions for an execution are those that a launch would accept.
 func TestActionsAreWhatALaunchWouldAccept(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {

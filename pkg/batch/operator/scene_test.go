@@ -82,8 +82,8 @@ var (
 	anyPID      = regexp.MustCompile(`("pid": |process )\d+`)
 )
 
-// matches compares the JSON of a view with the one in testdata, without what differs
-// from run to run. An owner's nonce and the text of a definition are never in it.
+// matches compares the JSON of a view with the one in testdata, without the parts that differ from
+// run to run. An owner's nonce and the text of a definition are never in it.
 func (s *scene) matches(golden string, view any) {
 	s.t.Helper()
 	data, err := json.MarshalIndent(view, "", "  ")
@@ -97,7 +97,7 @@ func (s *scene) matches(golden string, view any) {
 	text := strings.ReplaceAll(string(data), s.dir, "DIR")
 	text = anyTime.ReplaceAllString(text, `"TIME"`)
 	text = anyDuration.ReplaceAllString(text, "${1}0")
-	text = anyPart.ReplaceAllString(text, ".part.PART") // random letters, in which a short name of the host may be
+	text = anyPart.ReplaceAllString(text, ".part.PART") // random letters, which may contain a short host name
 	text = strings.ReplaceAll(text, owner.Host, "HOST")
 	text = anyPID.ReplaceAllString(text, "${1}1")
 	path := filepath.Join("testdata", golden+".json")
@@ -116,7 +116,7 @@ func (s *scene) executions() []core.JobExecution {
 	return list
 }
 
-// numberedLines are csv lines of the ints from 1 to n, with "bad" in the place of some.
+// numberedLines returns csv lines of the ints from 1 to n, with "bad" in place of some.
 func numberedLines(n int, bad ...int) string {
 	var b strings.Builder
 	b.WriteString("id\n")

@@ -19,7 +19,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/cli"
 )
 
-// child is the command in a process of its own.
+// child is the command in its own process.
 type child struct {
 	t     *testing.T
 	cmd   *exec.Cmd
@@ -48,7 +48,7 @@ func (s *scene) start(args ...string) *child {
 	return c
 }
 
-// until reads standard error up to a line with the text.
+// until reads standard error until a line with the text.
 func (c *child) until(text string) {
 	c.t.Helper()
 	for {
@@ -141,7 +141,7 @@ func TestAJobOutlivesThePipesOfItsLog(t *testing.T) {
 	s := newScene(t, testdb.SQLite(t), map[string]string{"h.yaml": "job: h\nflow:\n- {step: wait, tasklet: hang}\n"})
 	c := s.start("run", "h.yaml", "--debug")
 	c.until("step started")
-	require.NoError(t, c.errs.Close()) // nobody reads the log any more
+	require.NoError(t, c.errs.Close()) // the log has no reader any more
 	c.signal(syscall.SIGHUP)
 	c.signal(syscall.SIGTERM)
 	err := c.cmd.Wait()

@@ -24,7 +24,7 @@ type described struct {
 	problem      *jsonschema.Schema
 }
 
-// operations are those of the OpenAPI.
+// operations are the operations of the OpenAPI.
 var operations = sync.OnceValues(readOperations)
 
 func readOperations() ([]described, error) {
@@ -64,7 +64,7 @@ func readOperations() ([]described, error) {
 	return list, nil
 }
 
-// requireDescribed checks that an answer is as the OpenAPI has it.
+// requireDescribed checks that an answer matches the OpenAPI.
 func requireDescribed(t testing.TB, method, path string, status int, text string) {
 	t.Helper()
 	all, err := operations()

@@ -72,17 +72,17 @@ flow:
 `
 )
 
-// scene is servers of the API over one database.
+// scene has servers of the API over one database.
 type scene struct {
 	t       testing.TB
 	url     string
 	dir     string
-	release func()        // lets hold go on
-	holding chan struct{} // has one for each hold that began
-	asked   chan struct{} // closed when hold was asked to stop
+	release func()        // lets hold continue
+	holding chan struct{} // has an entry for each hold that began
+	asked   chan struct{} // closed when hold receives a stop request
 	hold    fx.Option
 	log     *lockedBuffer
-	// provider is that of the newest server.
+	// provider belongs to the newest server.
 	provider tx.Provider
 }
 
@@ -128,7 +128,7 @@ type server struct {
 	*scene
 	url  string
 	app  *batch.App
-	stop func() // and waits until it is over
+	stop func() // and waits until it has ended
 }
 
 func (s *scene) config(change ...func(*api.Config)) (api.Config, *batch.App) {
@@ -181,8 +181,8 @@ type reply struct {
 	body   map[string]any
 }
 
-// call makes a request as the operator. body is nil, a text, or what becomes JSON. headers are
-// names and values.
+// call makes a request as the operator. body is nil, a text, or a value to convert to JSON. headers
+// are names and values.
 func (s *server) call(method, path string, body any, headers ...string) *reply {
 	s.t.Helper()
 	return s.as(operatorToken, method, path, body, headers...)
@@ -261,7 +261,6 @@ func (r *reply) acted(applied bool) core.JobExecutionID {
 	return core.JobExecutionID(r.body["id"].(float64))
 }
 
-// await waits for a signal of the scene.
 func (s *scene) await(signal <-chan struct{}, what string) {
 	s.t.Helper()
 	select {
@@ -289,7 +288,7 @@ func (s *server) executions() []operator.Execution {
 	return page.Executions
 }
 
-// lockedBuffer is a log that several servers write.
+// lockedBuffer is a log of several servers.
 type lockedBuffer struct {
 	mu   sync.Mutex
 	text strings.Builder

@@ -8,9 +8,9 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// Into gives fields of a file the types of the columns of a table that is there, where another type
-// would write other values: bytes are a text in base64 in a file, and a date of another format would
-// be ISO 8601 in a column of text. Types that were asked for stay.
+// Into gives fields of a file the types of the columns of an existing table, if another type would
+// write other values: bytes are a text in base64 in a file, and a date of another format would be
+// ISO 8601 in a column of text. Requested types stay.
 func (s *Shape) Into(ctx context.Context, db tx.Database, table string) error {
 	if s.Format == formatTable {
 		return nil

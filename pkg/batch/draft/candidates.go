@@ -7,7 +7,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-// candidate is a type that the values of a column may have.
 type candidate struct {
 	*row.Field
 	// order is the order of the numbers in a numeric date; empty for any other type.
@@ -90,7 +89,6 @@ func timeFormats() []dateFormat {
 	return append(all, dateFormat{"yyyy-MM-ddTHH:mm:ssXX", yearFirst}, dateFormat{"yyyy-MM-dd HH:mm:ssXX", yearFirst}, dateFormat{"yyyy-MM-dd HH:mm:ss XX", yearFirst})
 }
 
-// form is the form of a value in its file.
 type form int
 
 const (

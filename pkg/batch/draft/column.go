@@ -61,7 +61,6 @@ func (s *Shape) column(name, from string, all []*candidate) *column {
 	return c
 }
 
-// null counts a missing value.
 func (c *column) null() { c.nulls++ }
 
 // add adds a value.
@@ -201,7 +200,6 @@ func (c *column) best() (best *candidate, why string) {
 	return nil, why
 }
 
-// result returns the field of the column.
 func (c *column) result(s *Shape) Field {
 	f := c.typed(s)
 	if c.nul > 0 {
@@ -282,7 +280,6 @@ func quotedList(words []string) string {
 	return strings.Join(quoted, ", ")
 }
 
-// take makes the candidate the type of the field.
 func (f *Field) take(best *candidate, c *column) {
 	f.Type, f.Format, f.DecimalSeparator = best.Kind.String(), best.Format, best.DecimalSeparator
 	if best.Kind == row.DecimalKind && c.scale > 0 {
@@ -306,7 +303,6 @@ func (c *column) explain(f *Field) {
 
 var separated = regexp.MustCompile(`^-?\d{1,3}([.,' ]\d{3})*[.,]\d+$`)
 
-// force gives the field the requested type.
 func (c *column) force(f *Field) {
 	t := c.forced
 	f.Type, f.Format, f.Scale, f.DecimalSeparator = t.Kind.String(), t.Format, t.Scale, t.DecimalSeparator

@@ -144,7 +144,6 @@ func (s *Shape) columnsOf(names []string) (columns []string, err error) {
 	return columns, nil
 }
 
-// fileFormat returns the writer for a file's name.
 func fileFormat(file string) (string, error) {
 	format := strings.TrimPrefix(filepath.Ext(filestream.WithoutSuffix(file)), ".")
 	switch format {

@@ -106,7 +106,6 @@ func zeros(text []byte) string {
 // likelyBytes is the number of bytes of a file that are read to find its encoding.
 const likelyBytes = 1 << 20
 
-// beginning returns the first bytes of the file, decompressed and decoded.
 func (s *Shape) beginning(ctx context.Context) (text []byte, err error) {
 	in, err := filestream.OpenInput(ctx, filestream.InputConfig{Path: s.Path, Encoding: filestream.EncodingName(s.Encoding)}, nil)
 	if err != nil {

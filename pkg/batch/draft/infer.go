@@ -182,7 +182,6 @@ func formatOf(path string) (string, error) {
 	return "", fmt.Errorf("%s: its format is not known by its name (allowed: .csv, .tsv, .txt, .json, .geojson, .jsonl, .ndjson, each with the suffix of a compression such as .gz)", path)
 }
 
-// isRead reports whether enough of the file was read.
 func (s *Shape) isRead(offset int64) bool {
 	if s.options.Rows > 0 {
 		return s.Rows >= s.options.Rows
@@ -193,10 +192,8 @@ func (s *Shape) isRead(offset int64) bool {
 	return offset >= MaxBytes
 }
 
-// sampleRows is the number of rows in the test of a draft.
 const sampleRows = 3
 
-// keep stores the text of one of the first records.
 func (s *Shape) keep(text func() string) {
 	if len(s.first) < sampleRows {
 		s.first = append(s.first, strings.Clone(text()))

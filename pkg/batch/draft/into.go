@@ -32,7 +32,6 @@ func (s *Shape) Into(ctx context.Context, db tx.Database, table string) error {
 	return nil
 }
 
-// isText reports whether the values are texts in the file.
 func (f *Field) isText(format string) bool {
 	switch f.Type {
 	case row.String.String(), row.DateKind.String(), row.Timestamp.String(), row.UUIDKind.String():

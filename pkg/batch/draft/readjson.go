@@ -206,7 +206,6 @@ type tree struct {
 	line    int64
 }
 
-// node is a key of the documents.
 type node struct {
 	path    string
 	key     string
@@ -295,7 +294,6 @@ func (t *tree) member(n *node, quoted, raw []byte) error {
 	return nil
 }
 
-// isRows reports whether an array begins with an object.
 func (t *tree) isRows(raw []byte) bool {
 	return bytes.HasPrefix(bytes.TrimLeft(raw[1:], " \t\r\n"), []byte("{"))
 }
@@ -343,7 +341,6 @@ func (t *tree) source(parent, m *node) string {
 	return parent.path + bracketed(m.key)
 }
 
-// bracketed writes a key in a path in brackets.
 func bracketed(key string) string { return "[" + jsonText(key) + "]" }
 
 func joinPath(prefix, key string) string {

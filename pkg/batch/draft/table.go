@@ -16,7 +16,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// tableColumn is a column in the catalog of a database.
 type tableColumn struct {
 	name, typ string
 	notNull   bool
@@ -90,7 +89,6 @@ func (s *Shape) Along(columns []string) error {
 	return nil
 }
 
-// source returns the name of the field in the file or table.
 func (f *Field) source() string {
 	if f.From != "" {
 		return f.From
@@ -101,7 +99,6 @@ func (f *Field) source() string {
 // identifier matches names that a field of a job file may have.
 var identifier = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
-// field converts the column to a field.
 func (c *tableColumn) field(d tx.Dialect, given names) Field {
 	kind := c.kind(d)
 	f := Field{Name: c.name, Type: kind.String(), Nullable: !c.notNull}

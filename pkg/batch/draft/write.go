@@ -60,7 +60,6 @@ func (f *Field) spec() string {
 	return "{" + strings.Join(parts, ", ") + "}"
 }
 
-// comment describes the certainty of the type.
 func (f *Field) comment(rows int) string {
 	var notes []string
 	if f.Misfits > 0 {
@@ -110,7 +109,6 @@ func (s *Shape) Summary() string {
 	return fmt.Sprintf("%s, the first %s rows: later ones may differ", text, thousands(s.Rows))
 }
 
-// in names a database other than the default one.
 func in(database string) string {
 	if database == "" {
 		return ""
@@ -190,7 +188,6 @@ func (s *Shape) query(item, indent string) string {
 	return text
 }
 
-// quoted returns a name in SQL from its parts.
 func quoted(parts ...string) string {
 	for i, p := range parts {
 		parts[i] = `"` + strings.ReplaceAll(p, `"`, `""`) + `"`
@@ -298,8 +295,6 @@ func (s *Shape) exact() *Shape {
 // oneLine keeps a text on one line of a comment.
 func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
 
-// createTable returns the statement that creates a table of the fields, each on a line with this
-// indent.
 func (s *Shape) createTable(name, indent string) string {
 	var columns []string
 	for i := range s.Fields {

@@ -164,7 +164,6 @@ func lines(text string) (list [][]string) {
 	return list
 }
 
-// skipsPage is the number of skipped items to read.
 const skipsPage = 1000
 
 func (s *stand) skipDifferences(ctx context.Context, want []testfile.Skip) (list []string, err error) {
@@ -196,7 +195,6 @@ func skipFits(w testfile.Skip, g operator.SkipView) bool {
 		(w.Index == 0 || w.Index == g.Index) && (w.Row == 0 || w.Row == g.Row) && strings.Contains(g.Error, w.Error)
 }
 
-// shownRows is the number of rows of each side that a difference shows.
 const shownRows = 20
 
 // difference returns the rows that only one side has; with ordered, their order counts, too.

@@ -58,7 +58,6 @@ func Run(ctx context.Context, file *testfile.File, config Config, see func(Resul
 	return nil
 }
 
-// stand is one running test.
 type stand struct {
 	test    *testfile.Test
 	file    *testfile.File
@@ -109,7 +108,6 @@ func (s *stand) run(ctx context.Context) (differences []string, err error) {
 	return s.compare(ctx)
 }
 
-// request returns the request to run the job.
 func (s *stand) request() operator.RunRequest {
 	r := operator.RunRequest{Params: s.test.Params, Folder: s.dir}
 	if s.carried {
@@ -155,7 +153,6 @@ func (s *stand) lay() error {
 	return nil
 }
 
-// path returns the path of a file in the test's folder.
 func (s *stand) path(name string) (string, error) {
 	if !filepath.IsLocal(filepath.FromSlash(name)) {
 		return "", fmt.Errorf("files: %s leads out of the folder of the test", name)

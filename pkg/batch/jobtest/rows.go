@@ -81,7 +81,6 @@ func isNumber(text string) bool {
 	return err == nil
 }
 
-// columnsOf returns the names of all columns of the rows, in the order of the file.
 func columnsOf(rows testfile.Rows) (names []string) {
 	for _, r := range rows.List {
 		for _, c := range r {
@@ -107,7 +106,6 @@ func valuesOf(columns []string, cells []testfile.Cell, null string) []string {
 	return values
 }
 
-// fill creates the tables of the test with their rows.
 func (s *stand) fill(ctx context.Context) error {
 	if err := fillDatabase(ctx, s.dbs[tx.Default], s.test.SQL, s.test.Tables); err != nil {
 		return err
@@ -210,7 +208,6 @@ func valueText(column string, v any) string {
 	return fmt.Sprint(v)
 }
 
-// nullText represents a null in a difference.
 const nullText = "null"
 
 // fileRows reads the rows of a file, as texts of the columns.

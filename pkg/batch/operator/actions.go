@@ -61,7 +61,6 @@ func (s *Service) asNewest(e *core.JobExecution) core.NewestAttempt {
 	return core.NewestAttempt{Execution: *e, Lost: e.Status.IsRunning() && e.Owner != core.Owner{} && (over || s.config.Dead(e.Owner))}
 }
 
-// newestAttempt reads the newest execution of the same instance.
 func (s *Service) newestAttempt(ctx context.Context, e *core.JobExecution) (core.NewestAttempt, error) {
 	found, err := s.config.Repository.NewestAttempts(ctx, s.config.Dead, e.InstanceID)
 	return s.newestOf(e, found), err
@@ -322,7 +321,6 @@ func nextValue(spec core.ParameterSpec, value any) (any, bool) {
 	return next, job.CheckParameter(spec, next) == nil
 }
 
-// withAction adds an action to a Refusal, and names its execution.
 func withAction(err error, id core.JobExecutionID, a Action) error {
 	var r *Refusal
 	if errors.As(err, &r) {

@@ -27,5 +27,4 @@ func WithActor(ctx context.Context, actor string) context.Context {
 	return core.WithActor(ctx, actor)
 }
 
-// actor returns the actor of WithActor, else Config.Actor.
 func (s *Service) actor(ctx context.Context) string { return cmp.Or(core.ActorOf(ctx), s.config.Actor) }

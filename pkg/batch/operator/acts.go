@@ -221,7 +221,6 @@ func (s *Service) Purge(ctx context.Context, req PurgeRequest) (Purged, error) {
 	return purged, s.notPurged(ctx, err, req.Instance)
 }
 
-// notPurged explains why an instance cannot be deleted.
 func (s *Service) notPurged(ctx context.Context, err error, id core.JobInstanceID) error {
 	var running *core.AlreadyRunningError
 	switch {

@@ -17,7 +17,6 @@ import (
 // DefaultKeyWait is how long an instance of a backfill waits for another execution with its key.
 const DefaultKeyWait = time.Hour
 
-// maxBackfill is the maximum number of instances of one backfill.
 const maxBackfill = 10_000
 
 // BackfillRequest requests an instance for each value in a range of one parameter.
@@ -115,7 +114,6 @@ func (s *Service) Backfill(ctx context.Context, req BackfillRequest) (*Backfille
 	return all, b.err
 }
 
-// instanceOf is a value of the range with its instance's parameters.
 type instanceOf struct {
 	value  string
 	params core.Parameters
@@ -213,7 +211,6 @@ func orderOf(t core.ParameterType, text string) (int64, error) {
 	return n, nil
 }
 
-// backfill is a Backfill in progress.
 type backfill struct {
 	service   *Service
 	req       BackfillRequest
@@ -226,7 +223,6 @@ type backfill struct {
 	err   error
 }
 
-// work runs instances until none are left.
 func (b *backfill) work(ctx context.Context) {
 	for {
 		i, ok := b.take(ctx)
@@ -328,7 +324,6 @@ func (b *backfill) start(ctx context.Context, req RunRequest) (*Running, error) 
 	}
 }
 
-// count adds the rows of an ended execution.
 func (b *backfill) count(ctx context.Context, r *BackfillRun) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), planTime)
 	defer cancel()

@@ -14,7 +14,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/operator"
 )
 
-// backfilled returns the values with their results.
 func backfilled(b *operator.Backfilled) (all []string) {
 	for _, r := range b.Runs {
 		switch {

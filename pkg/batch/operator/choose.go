@@ -147,7 +147,6 @@ func (d definition) specs() []core.ParameterSpec {
 	return d.file.Parameters()
 }
 
-// instance returns the parameters of the selected instance.
 func (s *Service) instance(ctx context.Context, l *launch, req RunRequest) (core.Parameters, error) {
 	if req.Exactly != nil {
 		return placed(l.job.Parameters, *req.Exactly)
@@ -198,7 +197,6 @@ func (s *Service) hasHistory(ctx context.Context) (bool, error) {
 	return err == nil, err
 }
 
-// againNumber returns the number of a repetition, or 0.
 func againNumber(params core.Parameters) int64 {
 	p, _ := params.Get(core.AgainName)
 	n, _ := p.Value.(int64) //nolint:errcheck // absent is 0
@@ -223,7 +221,6 @@ func (s *Service) lastOf(ctx context.Context, filter core.InstanceFilter) (*core
 	}
 }
 
-// lastExecution returns the newest execution of the instance with this key, or nil.
 func (s *Service) lastExecution(ctx context.Context, name, key string) (*core.JobExecution, error) {
 	last, err := s.config.Repository.LastExecution(ctx, name, key)
 	switch {
@@ -235,7 +232,6 @@ func (s *Service) lastExecution(ctx context.Context, name, key string) (*core.Jo
 	return last, nil
 }
 
-// withAgain adds the number of the repetition; number 0 adds none.
 func withAgain(params core.Parameters, n int64) (core.Parameters, error) {
 	if n == 0 {
 		return params, nil

@@ -11,7 +11,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/job"
 )
 
-// clientKey is the key of the folders of a client in a context.
 type clientKey struct{}
 
 // WithClient marks the requests of a context as those of an API client: paths that contain a value

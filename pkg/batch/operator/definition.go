@@ -67,7 +67,6 @@ func mainName(d core.Definition) string {
 	return filepath.Base(d.Path)
 }
 
-// definitionFiles returns the files of a definition, the job file first.
 func definitionFiles(d core.Definition) []core.DefinitionFile {
 	return append([]core.DefinitionFile{{Name: mainName(d), Text: d.Text, Path: d.Path}}, d.Files...)
 }

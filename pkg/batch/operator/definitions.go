@@ -55,7 +55,6 @@ type (
 	}
 )
 
-// errNoDefinitions is the error of a service without Config.Definitions.
 var errNoDefinitions = errors.New("this service keeps no definitions")
 
 // Register stores a job file, with the files that it names, under the name of its job. It is

@@ -35,7 +35,6 @@ func (p *history) findElsewhere(ctx context.Context) {
 	}
 }
 
-// writesTo returns the database of a step's writers; empty if it has none.
 func (p *history) writesTo(name string) string {
 	step, _, _ := strings.Cut(name, ":")
 	for _, u := range p.uses {

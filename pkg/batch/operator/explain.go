@@ -187,7 +187,6 @@ func (s *Service) Explain(ctx context.Context, req ExplainRequest) (*Explanation
 	return e, nil
 }
 
-// history is the repository's data on an execution.
 type history struct {
 	service *Service
 	exec    core.JobExecution
@@ -341,7 +340,6 @@ func (p *history) result(s core.StepExecution) StepView {
 	return view
 }
 
-// listedPartitions is the number of partitions of a step that are listed unless all are requested.
 const listedPartitions = 100
 
 // partitions returns the partitions of a step: all if there are few, else the first incomplete

@@ -98,7 +98,6 @@ func (p *history) files() []WrittenFile {
 	return files
 }
 
-// paths returns the decisions with their targets.
 func (p *history) paths() []DecisionPath {
 	var list []DecisionPath
 	for _, d := range p.decisions {

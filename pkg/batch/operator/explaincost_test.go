@@ -41,7 +41,6 @@ func multiply(e *testengine.Engine, n int) {
 	copied("step_execution", map[string]string{"job_execution_id": "x.id"}, "surfin_job_execution x WHERE t.job_execution_id = 1 AND x.id > 1")
 }
 
-// columnsOf returns the columns of a table except its ID.
 func columnsOf(e *testengine.Engine, table string) []string {
 	e.T.Helper()
 	rows, err := e.Database.Conn().QueryContext(context.Background(), "SELECT * FROM surfin_"+table+" LIMIT 0")

@@ -167,7 +167,6 @@ func (p *history) compare(ctx context.Context, e *Explanation) (*core.Job, error
 	return current, err
 }
 
-// offerAnew adds actions that start another instance.
 func (p *history) offerAnew(ctx context.Context, e *Explanation) error {
 	path := p.exec.Definition.Path
 	if path == "" || p.exec.RedriveOf != 0 || p.job == nil {

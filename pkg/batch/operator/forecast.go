@@ -174,7 +174,6 @@ func newForecast(b *baseline, before *earlier) *forecast {
 	return &forecast{baseline: b, earlier: before, visited: map[string]float64{}, running: map[string]float64{}}
 }
 
-// ended counts a visit.
 func (f *forecast) ended(step string) { f.visited[step]++ }
 
 // runs counts a visit that has not ended.

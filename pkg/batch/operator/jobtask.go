@@ -49,7 +49,6 @@ type jobHandler struct {
 // Composite marks that the job has its own time limits: a worker waits for it.
 func (jobHandler) Composite() {}
 
-// waitPause is the time between two polls of an execution that another process runs.
 const waitPause = time.Second
 
 // Execute implements task.Handler.
@@ -226,7 +225,6 @@ type endOfExecution struct {
 	ExitCode     string              `json:"exit_code"`
 }
 
-// reported returns the execution of an outcome, or 0.
 func reported(o *task.Outcome) core.JobExecutionID {
 	if o == nil {
 		return 0
@@ -240,7 +238,6 @@ func reported(o *task.Outcome) core.JobExecutionID {
 	return 0
 }
 
-// isElsewhere reports whether a process runs the execution.
 func (h jobHandler) isElsewhere(ctx context.Context, e *core.JobExecution) (bool, error) {
 	newest, err := h.service.newestAttempt(ctx, e)
 	if err != nil {
@@ -249,7 +246,6 @@ func (h jobHandler) isElsewhere(ctx context.Context, e *core.JobExecution) (bool
 	return isRunning(newest.Refusal(true)), nil
 }
 
-// last returns the newest execution that the task ran, or nil.
 func (h jobHandler) last(ctx context.Context, id task.ID) (*core.JobExecution, error) {
 	list, err := h.service.config.Repository.Executions(ctx, core.ExecutionFilter{Task: int64(id), Limit: 1})
 	if err != nil || len(list) == 0 {

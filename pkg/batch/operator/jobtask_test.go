@@ -18,7 +18,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/repository/tasks"
 )
 
-// carry gives the service a job named daily with a step that runs a statement.
 func (s *scene) carry(statement string) {
 	s.t.Helper()
 	s.write("daily.yaml", `job: daily

@@ -32,7 +32,6 @@ func (e *RequestError) Error() string {
 	return text
 }
 
-// defaultLimit is the default size of a page.
 const defaultLimit = 50
 
 // ListRequest selects executions; zero fields select all.

@@ -13,7 +13,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/operator"
 )
 
-// runOf returns the number of the instance.
 func runOf(t *testing.T, e *operator.Execution) int64 {
 	t.Helper()
 	p, ok := e.Params.Get("run")

@@ -22,7 +22,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// desk is a service over an engine with one job, "load", of one step.
 type desk struct {
 	*testing.T
 	e *testengine.Engine
@@ -69,7 +68,6 @@ func newDesk(t *testing.T, url string, change ...func(*operator.Config)) *desk {
 	return d
 }
 
-// start launches a job by its name with exactly these parameters.
 func (d *desk) start(name string, params core.Parameters) (*operator.Running, error) {
 	return d.Start(d.Context(), operator.RunRequest{Name: name, Exactly: &params})
 }
@@ -357,7 +355,6 @@ type twoDatabases struct{ tx.Provider }
 
 func (twoDatabases) Names() []string { return []string{tx.Default, "other"} }
 
-// collector is called for the checkpoints of deleted instances.
 type collector func() error
 
 func (c collector) Migrate(context.Context, string) error { return nil }

@@ -113,7 +113,6 @@ func (s *Service) endAllParked(ctx context.Context) ([]core.JobExecution, error)
 	}
 }
 
-// isParked reports whether an execution is active and has no owner.
 func isParked(e *core.JobExecution) bool { return e.Owner == core.Owner{} && !e.Status.IsOver() }
 
 // start launches a job. First it ends an attempt of the instance that is parked with a requested

@@ -29,7 +29,6 @@ func typed(specs []core.ParameterSpec, given map[string]string, folder string) m
 	return given
 }
 
-// pathNames returns the names of the given parameters that are paths.
 func pathNames(specs []core.ParameterSpec, given map[string]string) []string {
 	var names []string
 	for _, spec := range specs {

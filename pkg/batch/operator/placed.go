@@ -23,7 +23,6 @@ type PlacedWork struct {
 	Unfit bool `json:"unfit,omitempty"`
 }
 
-// mostNames is the maximum number of named pieces of work.
 const mostNames = 5
 
 // placed returns the work of executions that waits for certain workers, with one statement for

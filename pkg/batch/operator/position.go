@@ -111,7 +111,6 @@ func writerFile(at item.Position, writer int) (part string, bytes int64, ok bool
 	return w.Part, *w.Offset, true
 }
 
-// thousands writes a number with commas: 1,234,567.
 func thousands(n int64) string {
 	text := strconv.FormatInt(n, 10)
 	for at := len(text) - 3; at > 0 && text[at-1] != '-'; at -= 3 {
@@ -120,7 +119,6 @@ func thousands(n int64) string {
 	return text
 }
 
-// clip shortens a text to at most width characters.
 func clip(text string, width int) string {
 	runes := []rune(text)
 	if len(runes) <= width {

@@ -85,7 +85,6 @@ func (s *Service) Meter(req ProgressRequest) *Meter {
 	}
 }
 
-// maxRunning is the maximum number of running executions to watch.
 const maxRunning = 200
 
 // Refresh reads the running executions with three statements, one more if an execution is parked
@@ -137,7 +136,6 @@ func (m *Meter) Refresh(ctx context.Context) ([]ProgressView, error) {
 	return views, nil
 }
 
-// stepsOf reads the steps of all executions with one statement.
 func (s *Service) stepsOf(ctx context.Context, executions []core.JobExecution) (map[core.JobExecutionID][]core.StepExecution, error) {
 	ids := make([]core.JobExecutionID, len(executions))
 	for i, e := range executions {

@@ -60,7 +60,6 @@ type nowhere struct{}
 
 func (nowhere) Write(context.Context, []int) error { return nil }
 
-// watchedJob reads n items in chunks of 2.
 func watchedJob(e *testengine.Engine, r *gated) *core.Job {
 	return testengine.Job("watched",
 		testengine.Chunk(e, "load", 2, func() (item.ItemReader[int], item.ItemProcessor[int, int], item.ItemWriter[int]) {
@@ -143,7 +142,6 @@ func TestProgressOfARunningJobIsMeasuredFromRefreshToRefresh(t *testing.T) {
 	})
 }
 
-// counting counts the queries to a repository.
 type counting struct {
 	core.JobRepository
 	asked int

@@ -85,7 +85,6 @@ func parameterValue(p core.Parameter) any {
 	return p.Text()
 }
 
-// execution returns the view of a record that is the newest of its instance.
 func (s *Service) execution(e *core.JobExecution) *Execution {
 	newest := s.asNewest(e)
 	view := s.view(e, &newest)
@@ -100,7 +99,6 @@ func (s *Service) executions(ctx context.Context, records []core.JobExecution) (
 	return views, errors.Join(err, failure)
 }
 
-// views returns the views of executions, with one statement if some are parked.
 func (s *Service) views(ctx context.Context, judged []core.JudgedExecution) ([]Execution, error) {
 	waiting, err := s.waiting(ctx, judged)
 	views := make([]Execution, len(judged))
@@ -133,7 +131,6 @@ func (s *Service) judged(ctx context.Context, records []core.JobExecution) ([]co
 	return judged, err
 }
 
-// judgedExecution reads one execution with the newest of its instance, or returns core.ErrNotFound.
 func (s *Service) judgedExecution(ctx context.Context, id core.JobExecutionID) (*core.JudgedExecution, error) {
 	found, err := s.config.Repository.Judged(ctx, core.JudgedRequest{IDs: []core.JobExecutionID{id}, Dead: s.config.Dead})
 	if err == nil && len(found) == 0 {
@@ -145,7 +142,6 @@ func (s *Service) judgedExecution(ctx context.Context, id core.JobExecutionID) (
 	return &found[0], nil
 }
 
-// view returns the view of a record. newest is the newest execution of its instance.
 func (s *Service) view(e *core.JobExecution, newest *core.NewestAttempt) Execution {
 	return Execution{
 		ID: e.ID, InstanceID: e.InstanceID, JobName: e.JobName, Status: e.Status, ExitCode: e.ExitCode, Error: e.Error,
@@ -176,7 +172,6 @@ func utc(t time.Time) time.Time {
 // seconds rounds to microseconds.
 func seconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1e6 }
 
-// elapsed returns the time between start and end, or now if it has not ended.
 func elapsed(start, end, now time.Time) time.Duration {
 	switch {
 	case start.IsZero():

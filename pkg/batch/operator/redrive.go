@@ -80,13 +80,11 @@ func (s *Service) Redrive(ctx context.Context, req RedriveRequest) (*Running, er
 	return s.launch(ctx, l)
 }
 
-// withRedrive adds the mark of a redrive.
 func withRedrive(params core.Parameters, of core.JobExecutionID, step string, n int64) (core.Parameters, error) {
 	mark := core.Parameter{Name: redriveName, Type: core.TypeString, Identifying: true, Value: fmt.Sprintf("%d.%s.%d", of, step, n)}
 	return core.NewParameters(append(params.All(), mark)...)
 }
 
-// redriveNumber returns the number of a redrive among those of its step, or 0.
 func redriveNumber(params core.Parameters) int64 {
 	mark, _ := params.Get(redriveName)
 	text := fmt.Sprint(mark.Value)

@@ -114,7 +114,6 @@ type RedriveRequest struct {
 	Hooks `json:"-"`
 }
 
-// source selects a job by the first of its fields that is set.
 type source struct {
 	job     *core.Job
 	checked *jobfile.File
@@ -126,7 +125,6 @@ func (s source) isZero() bool {
 	return s.job == nil && s.checked == nil && s.from.IsZero() && s.name == ""
 }
 
-// fileOf is the source of a job file, or the path of one.
 func fileOf(from jobfile.Source, path string) jobfile.Source {
 	if from.IsZero() {
 		return jobfile.Path(path)

@@ -108,7 +108,6 @@ func keepsIdentity(l *launch, changed map[string]string) error {
 	return errors.Join(errs...)
 }
 
-// check refuses fields that exclude each other.
 func (r RestartRequest) check() error {
 	switch {
 	case r.IfComplete && r.From == "":
@@ -160,7 +159,6 @@ func (s *Service) notFrom(err error, l *launch) error {
 	return r
 }
 
-// places adds locations to names of elements.
 func (s *Service) places(l *launch, names []string) []string {
 	placed := slices.Clone(names)
 	for i, name := range placed {
@@ -223,7 +221,6 @@ func (s *Service) checkRestart(ctx context.Context, e *core.JobExecution, req Re
 	return r
 }
 
-// identifyingText returns the identifying parameters as NAME=VALUE.
 func identifyingText(params core.Parameters) string {
 	var words []string
 	for _, p := range params.Identifying().All() {

@@ -10,7 +10,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/job"
 )
 
-// launch is a job with the parameters and options of its launch.
 type launch struct {
 	definition
 	job     *core.Job

@@ -148,7 +148,6 @@ func (s *Service) lacksFitting(ctx context.Context, id core.JobExecutionID) []Pl
 	return slices.DeleteFunc(placed[id], func(p PlacedWork) bool { return !p.Unfit })
 }
 
-// keep registers an execution of this process until it has ended.
 func (s *Service) keep(r *job.Running, j *core.Job, hooks Hooks) *Running {
 	s.runnings.add(r)
 	return &Running{service: s, running: r, job: j, hooks: hooks}
@@ -158,7 +157,6 @@ func (s *Service) keep(r *job.Running, j *core.Job, hooks Hooks) *Running {
 // ended, as long as ctx allows. A parked execution continues: no process holds it.
 func (s *Service) Close(ctx context.Context) error { return s.runnings.stop(ctx) }
 
-// runnings are the unfinished executions of this process.
 type runnings struct {
 	mu   sync.Mutex
 	byID map[core.JobExecutionID]*job.Running
@@ -180,7 +178,6 @@ func (rs *runnings) add(r *job.Running) {
 	}()
 }
 
-// has reports whether this process runs the execution.
 func (rs *runnings) has(id core.JobExecutionID) bool {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()

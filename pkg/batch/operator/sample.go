@@ -89,7 +89,6 @@ func (d *dryRun) step(ctx context.Context, s core.Step, of *DryStep) error {
 	return d.unable(ctx, of, err)
 }
 
-// submitter is a step that submits tasks.
 type submitter interface {
 	Handler() string
 	Items(ctx context.Context, run *core.StepRun) ([]json.RawMessage, error)
@@ -138,7 +137,6 @@ func (d *dryRun) unable(ctx context.Context, of *DryStep, err error) error {
 	return nil
 }
 
-// needs returns the results of other steps that the step's components read.
 func (d *dryRun) needs(step string) []string {
 	var needs []string
 	for _, u := range d.uses {
@@ -230,7 +228,6 @@ func (c *planCatcher) Execute(context.Context, core.Step, *core.StepRun) (*core.
 	return nil, errCaught
 }
 
-// andWords joins words in English: a, b and c.
 func andWords(words []string) string {
 	if len(words) < 2 {
 		return strings.Join(words, "")

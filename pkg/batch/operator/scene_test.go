@@ -30,7 +30,6 @@ import (
 
 var update = flag.Bool("update", false, "write testdata anew")
 
-// scene is a service over a real engine, with job files in a folder.
 type scene struct {
 	t        *testing.T
 	e        *testengine.Engine
@@ -59,7 +58,6 @@ func (s *scene) write(name, text string) {
 	require.NoError(s.t, os.WriteFile(path, []byte(text), 0o600))
 }
 
-// run runs a job file to its end.
 func (s *scene) run(name string, params map[string]string) *core.JobExecution {
 	s.t.Helper()
 	path := filepath.Join(s.dir, name)

@@ -41,7 +41,6 @@ type (
 	}
 )
 
-// maxNextTimes is the maximum of SchedulesRequest.Count.
 const maxNextTimes = 1000
 
 // Schedules lists the schedules of registered jobs that are enabled, by name, with the times at

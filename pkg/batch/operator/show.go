@@ -20,7 +20,6 @@ type ShowRequest struct {
 	Definition bool `json:"definition,omitempty"`
 }
 
-// maxRedrives is the maximum number of listed redrives of an execution.
 const maxRedrives = 100
 
 // Show returns an execution with its steps and decisions, or core.ErrNotFound.
@@ -170,7 +169,6 @@ func (p partitioned) total() (all, before core.Counters) {
 	return all, before
 }
 
-// completed counts the complete partitions.
 func (p partitioned) completed() (n int) {
 	for _, part := range p.parts {
 		if part.Status == core.StatusCompleted {

@@ -177,7 +177,6 @@ func (s *Service) Skip(ctx context.Context, id int64) (*SkipView, error) {
 	return &view, nil
 }
 
-// exportPage is the number of skipped items that an export reads at once.
 const exportPage = 500
 
 // ExportSkips writes the skipped items that were not redriven to w, one JSON object per line, and

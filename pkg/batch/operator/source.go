@@ -148,7 +148,6 @@ func (s *Service) stored(ctx context.Context, from source, e *core.JobExecution,
 	return s.ofHistory(e)
 }
 
-// ofHistory returns the job of an execution from the history.
 func (s *Service) ofHistory(e *core.JobExecution) (definition, error) {
 	file, err := jobfile.ParseStored(e.Definition, e.JobName, s.config.Registry)
 	if err != nil {
@@ -177,7 +176,6 @@ func (s *Service) deps(components *registry.Registry) jobfile.Deps {
 	}
 }
 
-// depsOf returns deps with the secrets that were given for the definition.
 func (s *Service) depsOf(d definition, components *registry.Registry) jobfile.Deps {
 	deps := s.deps(components)
 	deps.Secrets = jobfile.Given(d.given, deps.Secrets)

@@ -159,7 +159,6 @@ const (
 	LeaseDead Lease = "dead"
 )
 
-// leaseOf returns the state of a process's lease; empty if there is none.
 func leaseOf(o *Owner) Lease {
 	switch {
 	case o == nil:

@@ -19,7 +19,6 @@ const (
 	taskActs = `SELECT 2 * t.id + 1, t.at, t.verb, t.person, 0, t.task_id, t.detail, '' FROM {task_audit} t WHERE t.verb <> ''`
 )
 
-// actPage is the default of core.ActFilter.Limit.
 const actPage = 50
 
 // Acts implements core.Acts: one statement, and one more for a page after the first.

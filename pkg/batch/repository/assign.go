@@ -13,10 +13,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// assignLook is the number of partitions that one poll for work reads.
 const assignLook = 100
 
-// assignable is a partition that a worker may be assigned.
 type assignable struct {
 	Row            stepExecution `gorm:"embedded"`
 	Expired        bool

@@ -84,7 +84,6 @@ type judgedRow struct {
 // separated by a space, so that one lookup per row returns both.
 const newestColumn = `, (SELECT n.id || ' ' || n.status FROM {job_execution} n WHERE n.instance_id = {job_execution}.instance_id ORDER BY n.id DESC LIMIT 1) AS newest`
 
-// newest parses newestColumn.
 func (j *judgedRow) newest() (core.JobExecutionID, core.Status, error) {
 	id, status, _ := strings.Cut(j.Newest, " ")
 	number, err := strconv.ParseInt(id, 10, 64)

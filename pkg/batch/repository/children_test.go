@@ -16,7 +16,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// family is a running parent, and a child that was launched for workers.
 type family struct {
 	*testing.T
 	db            tx.Database
@@ -45,7 +44,6 @@ func newFamily(t *testing.T, name string, db tx.Database) *family {
 	return f
 }
 
-// begin has a worker begin the child.
 func (f *family) begin() {
 	f.Helper()
 	resumed, err := f.repo.Resume(f.Context(), f.child.ID, core.ResumeRequest{Owner: f.child.Owner, Lease: time.Hour})

@@ -104,7 +104,6 @@ func (c *cross) claimed(owner string) *attempt {
 	return a
 }
 
-// commit writes a row and a checkpoint in one transaction of the data.
 func (c *cross) commit(a *attempt, row int, p core.Checkpoint) error {
 	return tx.NewManager(c.data).Do(c.Context(), tx.Attr{}, func(ctx context.Context) error {
 		if _, err := tx.ConnOf(ctx, c.data).ExecContext(ctx, fmt.Sprintf("INSERT INTO people VALUES (%d)", row)); err != nil {

@@ -41,7 +41,6 @@ type checkpointKey struct {
 
 func (k checkpointKey) values() []any { return []any{k.repository, int64(k.instance), k.step} }
 
-// checkpoint is a row of its table, without the key.
 type checkpoint struct {
 	StepExecutionID  core.StepExecutionID
 	Owner            string
@@ -236,7 +235,6 @@ func (s *claimed) notifyRepository(ctx context.Context) error {
 	return nil
 }
 
-// read returns the row, or nil.
 func (s *claimed) read(ctx context.Context) (*checkpoint, error) {
 	var rows []checkpoint
 	err := s.store.scan(ctx, &rows, "SELECT "+strings.Join(checkpointColumns(), ", ")+

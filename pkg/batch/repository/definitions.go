@@ -79,7 +79,6 @@ func (r *Repository) Register(ctx context.Context, d task.Definition, actor stri
 	}
 }
 
-// lockDefinition locks and returns the row of a name, or nil.
 func (r *Repository) lockDefinition(ctx context.Context, name string) (*jobDefinition, error) {
 	var rows []jobDefinition
 	err := gormtx.Find(r.store.session(ctx).Where("name = ?", name).Clauses(clause.Locking{Strength: "UPDATE"}), &rows)
@@ -118,7 +117,6 @@ func timesOf(schedule string) string {
 	return string(times)
 }
 
-// isSame reports whether row would change nothing.
 func (d *jobDefinition) isSame(row *jobDefinition) bool {
 	return d.Version == row.Version && d.DefinitionPath == row.DefinitionPath && d.DefinitionFiles == row.DefinitionFiles &&
 		d.Schedule == row.Schedule && d.Budget == row.Budget
@@ -221,7 +219,6 @@ func (r *Repository) Now(ctx context.Context) (time.Time, error) {
 	return rows[0].At.Time, nil
 }
 
-// auditDefinition stores an audit row that names no execution.
 func (r *Repository) auditDefinition(ctx context.Context, act, actor, job, detail string) error {
 	return r.store.session(ctx).Create(&audit{At: clock(0), Act: act, Actor: actor, Detail: detail, Verb: act, Person: actor, JobName: job}).Error
 }

@@ -6,7 +6,6 @@ import (
 	"github.com/surfin-batch/surfin/internal/gormtx"
 )
 
-// instant is a point in time as a column.
 type instant = gormtx.Instant
 
 // clock is the database's time at the write, plus d.

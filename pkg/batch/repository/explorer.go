@@ -234,7 +234,6 @@ func (r *Repository) Steps(ctx context.Context, id core.JobExecutionID) ([]core.
 	return steps, nil
 }
 
-// stepHistory is the newest execution of a step and the number of all its executions.
 type stepHistory struct {
 	Row      stepExecution `gorm:"embedded"`
 	Attempts int

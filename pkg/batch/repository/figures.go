@@ -36,7 +36,6 @@ const (
 		UNION ALL SELECT 0, {now}, {now}`
 )
 
-// maxFigures bounds the jobs that have figures.
 const maxFigures = 10_000
 
 // Figures reads all figures except the schedules', with four statements (rule OP1). waiting has, by

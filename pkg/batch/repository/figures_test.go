@@ -22,7 +22,6 @@ import (
 // figuresVariable sets the number of executions in the history of the test; the default is 20,000.
 const figuresVariable = "SURFIN_TEST_FIGURES"
 
-// numbers is a query of the numbers 1 to n.
 func numbers(d tx.Dialect, n int) string {
 	if d == tx.Postgres {
 		return fmt.Sprintf("SELECT n FROM generate_series(1, %d) AS s(n)", n)
@@ -109,7 +108,6 @@ func openOf(f core.Figures, job string, status core.Status) int64 {
 	return 0
 }
 
-// watched records the queries.
 type watched struct {
 	tx.Database
 	queries []sentQuery

@@ -106,7 +106,6 @@ func (e *refusalError) Unwrap() error { return e.reason }
 // was lost.
 var errLaunchedBefore = errors.New("it was launched before")
 
-// launch is one launch in progress.
 type launch struct {
 	repo     *Repository
 	ledger   *ledger
@@ -225,7 +224,6 @@ func (l *launch) last(ctx context.Context) (*newestExecution, error) {
 	return l.repo.newest(l.repo.store.session(ctx).Where("instance_id = ?", l.instance).Clauses(clause.Locking{Strength: "NO KEY UPDATE"}))
 }
 
-// newest reads the newest of the executions that query selects, or nil.
 func (r *Repository) newest(query *gorm.DB) (*newestExecution, error) {
 	var found []newestExecution
 	err := query.Model(&jobExecution{}).
@@ -296,7 +294,6 @@ func (l *launch) admit(ctx context.Context, last *newestExecution) error {
 	return l.repo.settle(ctx, p.ID, l.ledger)
 }
 
-// takeOver ends the execution that a lost owner left.
 func (l *launch) takeOver(ctx context.Context, last *newestExecution) error {
 	lost, err := l.repo.endLost(ctx, &last.Row, true, actTakeOver, l.ledger)
 	if err != nil {
@@ -476,7 +473,6 @@ func (r *Repository) explainConflict(ctx context.Context, req core.LaunchRequest
 	return alreadyRunning(row, core.OpenWork{})
 }
 
-// active returns the running execution of the instance that req names, or nil.
 func (r *Repository) active(ctx context.Context, req core.LaunchRequest) (*jobExecution, error) {
 	var rows []jobExecution
 	err := gormtx.Find(r.ofInstance(ctx, req.JobName, req.Params.Key()).Where("active = 1"), &rows)

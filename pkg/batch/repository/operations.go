@@ -150,7 +150,6 @@ type lostCandidate struct {
 	dead    bool
 }
 
-// lostCandidates returns the executions that may be lost.
 func (r *Repository) lostCandidates(ctx context.Context, dead func(core.Owner) bool) ([]lostCandidate, error) {
 	lost, err := r.lostOf(ctx, "status IN ?", dead)
 	if err != nil {

@@ -81,7 +81,6 @@ func (w walkOf) condition() string {
 	return ""
 }
 
-// noteSteps notes a transition of several steps.
 func (l *ledger) noteSteps(steps []stepExecution, act string, move core.Move[core.Status]) {
 	for _, s := range steps {
 		l.note(stepMachine, int64(s.ID), audit{
@@ -108,7 +107,6 @@ const waitsFor = `CASE WHEN active = 1 THEN (SELECT CAST(COALESCE(SUM(s.open_par
 const openTasks = `FROM {step_execution} s JOIN {task_group} g ON g.step_execution_id = s.id JOIN {task} t ON t.group_id = g.id
 	WHERE s.job_execution_id = {job_execution}.id AND s.status = 'PARKED' AND t.state NOT IN ('SUCCEEDED', 'FAILED', 'TIMED_OUT', 'CANCELED')`
 
-// openChildren are the unfinished child jobs.
 const openChildren = `FROM {job_execution} c WHERE c.parent_id = {job_execution}.id AND c.active = 1`
 
 // Resumable implements core.Parks.

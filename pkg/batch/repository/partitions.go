@@ -12,7 +12,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// maxPartitionName is the maximum length of a partition's name in bytes.
 const maxPartitionName = 200
 
 // PlanPartitions implements core.PartitionPlans in one transaction: first the guarded UPDATE of the

@@ -43,7 +43,6 @@ func writing(ctx context.Context, r Patient, f func(ctx context.Context) error) 
 	return err
 }
 
-// raised is the result of a transition that raises the epoch.
 type raised struct {
 	ref core.StepRef
 	at  core.Checkpoint

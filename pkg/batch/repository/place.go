@@ -35,7 +35,6 @@ func (r *Repository) placements() *guarded.Table[string] {
 	return guarded.NewTable(r.store.db, r.store.prefix+"placement", core.Placements(), r.observer)
 }
 
-// placeParts stores the placements of new parts, in the transaction that inserts them.
 func (r *Repository) placeParts(ctx context.Context, rows []*stepExecution, parts []core.Partition) error {
 	ids := map[string][]core.StepExecutionID{}
 	for i, part := range parts {
@@ -80,7 +79,6 @@ func (r *Repository) startPlaced(ctx context.Context, column string, id int64, w
 	return len(moved) > 0, err
 }
 
-// placedRow is work with its placement.
 type placedRow struct {
 	Part, Child, Epoch int64
 	Execution          core.JobExecutionID
@@ -291,5 +289,4 @@ func (r *Repository) PlacedOf(ctx context.Context, ids ...core.JobExecutionID) (
 	return append(children, parts...), err
 }
 
-// mostPlaced is the maximum number of rows that PlacedOf reads.
 const mostPlaced = 1000

@@ -5,7 +5,6 @@ import (
 	"io/fs"
 )
 
-// prefixMark is replaced by the tables' prefix in a migration.
 const prefixMark = "{{prefix}}"
 
 // prefixed is a file system of migrations with the prefix filled in while they

@@ -73,7 +73,6 @@ func checkPurge(filter *core.PurgeFilter) error {
 	return nil
 }
 
-// purge is one Purge in progress.
 type purge struct {
 	repo   *Repository
 	filter core.PurgeFilter
@@ -135,7 +134,6 @@ func (p *purge) run(ctx context.Context) error {
 	}
 }
 
-// page reads the next candidates by key.
 func (p *purge) page(ctx context.Context, last purgeable) ([]purgeable, error) {
 	where, args := "", []any{instant{Time: p.filter.EndedBefore}, p.filter.Statuses}
 	if p.filter.JobName != "" {
@@ -361,7 +359,6 @@ func (r *Repository) deleteExecutions(ctx context.Context, ids []core.JobExecuti
 	return done, nil
 }
 
-// countExecutions counts the rows that deleteExecutions would delete.
 func (r *Repository) countExecutions(ctx context.Context, ids []core.JobExecutionID) (done core.Purged, err error) {
 	done.Executions = int64(len(ids))
 	for batch := range slices.Chunk(ids, batchSize) {

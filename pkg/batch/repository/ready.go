@@ -9,7 +9,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// announceBatch is the number of rows announced at once.
 const announceBatch = 1000
 
 // announceParts announces new rows without a placement, in the transaction that inserts them.

@@ -14,7 +14,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// heard records the announcements.
 type heard struct {
 	mu   sync.Mutex
 	list []core.Ready

@@ -46,7 +46,6 @@ func TestRepository(t *testing.T) {
 	}
 }
 
-// connect opens the database as one process would.
 func connect(t *testing.T, url string) tx.Database {
 	t.Helper()
 	provider, err := gormdb.Open(t.Context(), map[string]gormdb.Config{tx.Default: {URL: url}})

@@ -7,7 +7,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// clientRequest is a row of client_request.
 type clientRequest struct {
 	Fingerprint    string
 	JobExecutionID *core.JobExecutionID

@@ -231,7 +231,6 @@ func (s *stepExecution) record() (*core.StepExecution, error) {
 	}, nil
 }
 
-// assignedFrom returns the workers that lost the partition.
 func (s *stepExecution) assignedFrom() []core.Owner {
 	var owners []core.Owner
 	for _, text := range strings.Fields(s.AssignedFrom) {
@@ -240,7 +239,6 @@ func (s *stepExecution) assignedFrom() []core.Owner {
 	return owners
 }
 
-// idOf returns the ID in a column, or 0 for NULL.
 func idOf(column *core.StepExecutionID) core.StepExecutionID {
 	if column == nil {
 		return 0
@@ -248,7 +246,6 @@ func idOf(column *core.StepExecutionID) core.StepExecutionID {
 	return *column
 }
 
-// first is the ID of the first attempt, or 0 if unknown.
 func (s *stepExecution) first() core.StepExecutionID {
 	switch {
 	case s.FirstID == nil:

@@ -51,7 +51,6 @@ func (r *Repository) tables() tableSet {
 	}
 }
 
-// tableSet is a group of tables with its own version.
 type tableSet struct {
 	store   *store
 	what    string // the owner of the tables, for messages
@@ -129,7 +128,6 @@ func (t tableSet) removal(ctx context.Context) string {
 
 func version(v uint) string { return fmt.Sprintf("%d.%d", v/versionsPerMajor, v%versionsPerMajor) }
 
-// state reads the recorded version, or 0.
 func (t tableSet) state(ctx context.Context) (migrator.Result, error) {
 	if err := t.store.checkPrefix(); err != nil {
 		return migrator.Result{}, err

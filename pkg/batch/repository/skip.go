@@ -17,7 +17,6 @@ import (
 // bind variables.
 const markBatch = 1000
 
-// skippedItem is a row of its table, with the name of its step.
 type skippedItem struct {
 	ID              int64
 	JobExecutionID  core.JobExecutionID
@@ -141,7 +140,6 @@ func (r *Repository) LastSkipped(ctx context.Context, filter core.SkipFilter) (i
 	return id, nil
 }
 
-// skipTables are the tables of skipped items, k, with the step execution of each, s.
 const skipTables = "{skipped_item} k JOIN {step_execution} s ON s.id = k.step_execution_id"
 
 // skipsWhere returns the condition of a filter over skipTables.

@@ -199,7 +199,6 @@ func (r *Repository) refuseStep(ctx context.Context, job core.JobRef) (verdict, 
 	return v, nil
 }
 
-// isStopped reports whether a stop of the execution was requested.
 func (r *Repository) isStopped(ctx context.Context, id core.JobExecutionID) (bool, error) {
 	var asked []bool
 	err := r.store.scan(ctx, &asked, "SELECT stop_requested FROM {job_execution} WHERE id = ?", id)

@@ -53,7 +53,6 @@ func (s *store) open() *gorm.DB {
 	return base
 }
 
-// session returns gorm on the connection that ctx asks for.
 func (s *store) session(ctx context.Context) *gorm.DB { return gormtx.Session(ctx, s.gorm, s.db) }
 
 // scan runs a query and fills dest, a pointer to a slice or a value, with its rows. text may use
@@ -90,7 +89,6 @@ func (s *store) columns(row any) string {
 	return strings.Join(names, ", ")
 }
 
-// columnNames returns the names of the columns of a row.
 func (s *store) columnNames(row any) []string { return slices.Clone(s.schemaOf(row).DBNames) }
 
 // recordColumns returns the columns of a record; brief leaves out those that

@@ -33,7 +33,6 @@ func (r *Repository) endLost(ctx context.Context, row *jobExecution, dead bool, 
 	return &jobs[0], r.childEnded(ctx, jobs[0].ParentID)
 }
 
-// endSteps ends every unfinished step of the job execution, and notes it.
 func (r *Repository) endSteps(ctx context.Context, id core.JobExecutionID, reason, act string, l *ledger) error {
 	steps, err := r.failSteps(ctx, id, reason)
 	l.noteSteps(steps, act, core.Executions().Move(core.MoveEndWithJob))

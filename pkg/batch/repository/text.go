@@ -27,7 +27,6 @@ func (s *store) masking(mask func(text string) string) *store {
 	return s
 }
 
-// masks reports whether a text is changed before it is stored.
 func (s *store) masks(text string) bool { return s.mask(text) != text }
 
 // masked returns the values of a statement, with masked texts.
@@ -40,7 +39,6 @@ func (s *store) masked(args []any) []any {
 	return args
 }
 
-// encodeFiles returns the stored form of the files that a job file names.
 func encodeFiles(files []core.DefinitionFile) (string, error) {
 	if len(files) == 0 {
 		return "", nil

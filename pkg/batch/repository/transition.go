@@ -73,7 +73,6 @@ func endOf(to core.Status, settles bool) core.Move[core.Status] {
 	return core.MoveTo(to)
 }
 
-// hasEnded reports whether a transition was rejected because the execution has ended.
 func hasEnded(err error) bool {
 	refused, ok := errors.AsType[*core.TransitionError](err)
 	return ok && refused.Current != "" && refused.Current.IsOver()
@@ -129,7 +128,6 @@ type guard struct {
 	epoch int64
 }
 
-// guardedMove is one guarded transition.
 type guardedMove struct {
 	machine, table string
 	job            string // SQL expression of the job execution's ID
@@ -197,7 +195,6 @@ func (m *guardedMove) where() (string, []any) {
 	return "id = ? AND owner = ? AND epoch = ?", []any{m.id, m.guard.owner, m.guard.epoch}
 }
 
-// verdict is the answer to a transition.
 type verdict struct {
 	answer  core.Answer
 	current core.Status // the row's status

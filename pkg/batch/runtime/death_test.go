@@ -206,7 +206,6 @@ func (n partsOf) Partition(context.Context, *core.View) ([]core.Partition, error
 	return parts, nil
 }
 
-// count reads the numbers below partRows.
 type count struct{ next int64 }
 
 func (c *count) Open(_ context.Context, at item.Position) error {
@@ -230,7 +229,6 @@ type same struct{}
 
 func (same) Process(_ context.Context, n int64) (int64, error) { return n, nil }
 
-// rows writes a row for each item.
 type rows struct {
 	scene *scene
 	part  string
@@ -246,7 +244,6 @@ func (r *rows) Write(ctx context.Context, items []int64) error {
 	return nil
 }
 
-// process is a process with a launcher.
 type process struct {
 	*mortal
 	owner    core.Owner

@@ -14,7 +14,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// execution is the work on one delivery of a task.
 type execution struct {
 	source   *taskSource
 	tenure   *tenure
@@ -87,7 +86,6 @@ func (e *execution) begin(ctx context.Context) (*task.Claimed, core.Answer, erro
 	return repository.Claim(ctx, e.delivery, e.source.claimant())
 }
 
-// lacksDecider reports whether another worker must execute the task.
 func lacksDecider(err error) bool {
 	_, lacks := errors.AsType[*task.NoDeciderError](err)
 	return lacks

@@ -126,7 +126,6 @@ func (f SpecForm) spec() task.Spec {
 	}
 }
 
-// given returns a document, or nil for null.
 func given(doc json.RawMessage) json.RawMessage {
 	if bytes.Equal(bytes.TrimSpace(doc), []byte("null")) {
 		return nil

@@ -119,7 +119,6 @@ func (c *Catalog) handlersOf(types []string) (map[string]task.Handler, error) {
 	return made, errors.Join(errs...)
 }
 
-// deciding has the deciders of a process.
 type deciding map[string]task.Decider
 
 func (c *Catalog) decidersMade() (deciding, error) {

@@ -74,7 +74,6 @@ const longestTick = time.Second
 // shortTick is the time until the next tick if a duty wants it soon.
 const shortTick = 100 * time.Millisecond
 
-// tick is the time until the next tick.
 func (l *Leader) tick(leads bool) time.Duration {
 	for _, d := range l.config.Duties {
 		if leads && d.Hurry != nil && d.Hurry() {
@@ -163,7 +162,6 @@ func (l *Leader) do(ctx context.Context, duty Duty, epoch int64) (more bool, err
 	return more && err == nil, err
 }
 
-// resignTime bounds the last statement of a leader.
 const resignTime = 5 * time.Second
 
 func (l *Leader) resign(ctx context.Context, epoch int64) {

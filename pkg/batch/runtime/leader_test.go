@@ -18,7 +18,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// leaders is a database in which processes lead, and a record of their work.
 type leaders struct {
 	t    *testing.T
 	db   tx.Database

@@ -56,7 +56,6 @@ func TestNoTaskIsLostOrEndsTwiceWhateverHappens(t *testing.T) {
 	}
 }
 
-// model is the test's knowledge of the tasks of one case.
 type model struct {
 	*office
 	t      *rapid.T
@@ -88,7 +87,6 @@ func (m *model) worker(t *rapid.T, lease time.Duration) task.Claimant {
 	return task.Claimant{Worker: rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "worker"), Capacity: 1, Types: []string{"work"}, Lease: lease}
 }
 
-// lease is long, or expires at once.
 func lease(t *rapid.T) time.Duration {
 	return rapid.SampledFrom([]time.Duration{time.Hour, time.Hour, time.Microsecond}).Draw(t, "lease")
 }
@@ -118,7 +116,6 @@ func (m *model) submit(t *rapid.T) {
 	m.look(t)
 }
 
-// look finds waiting work in the tables.
 func (m *model) look(*rapid.T) {
 	found, err := m.repo.Due(context.Background(), []string{"work"}, nil, 100)
 	m.ok(err)
@@ -264,7 +261,6 @@ func (m *model) rerun(t *rapid.T) {
 	m.refusable(err)
 }
 
-// restart is the restart of a step that waits for the group.
 func (m *model) restart(t *rapid.T) {
 	rarely(t, 6)
 	_, err := m.repo.Continue(context.Background(), rapid.SampledFrom(m.groups).Draw(t, "group"), 1, "me", "restarted")

@@ -26,7 +26,6 @@ type mortal struct {
 
 var errDead = fmt.Errorf("the process is dead: %w", core.ErrLostOwner)
 
-// die marks the process as dead for the others.
 func (m *mortal) die() {
 	m.scene.mu.Lock()
 	defer m.scene.mu.Unlock()

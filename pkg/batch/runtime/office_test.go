@@ -41,10 +41,8 @@ type office struct {
 	seen   []core.Event
 }
 
-// work is the handler of tasks of type work.
 type work func(o *office, ctx context.Context, t task.Task) (task.Outcome, error)
 
-// eachOffice runs f on an office in each kind of database.
 func eachOffice(t *testing.T, f func(o *office), do work) {
 	t.Helper()
 	t.Parallel()

@@ -45,7 +45,6 @@ type Parts struct {
 	MaxAttempts int
 }
 
-// partSource finds parts and parked executions, and runs them.
 type partSource struct {
 	parts                  Parts
 	lease, heartbeat, poll time.Duration
@@ -338,7 +337,6 @@ func (p *partSource) rebuild(j *core.Job, a *core.Assignment) (core.Step, *core.
 	return inner, &core.StepRun{Data: data, Services: services}, nil
 }
 
-// innerStep finds the step that does the work of one partition.
 func innerStep(j *core.Job, name string) (core.Step, error) {
 	for _, s := range append(j.Flow.Steps(), j.Finally.Steps()...) {
 		if partitioned, ok := s.(interface{ Inner() core.Step }); ok && s.Name() == name {
@@ -348,7 +346,6 @@ func innerStep(j *core.Job, name string) (core.Step, error) {
 	return nil, fmt.Errorf("job %s has no step %s with partitions", j.Name, name)
 }
 
-// partOf returns the partition as its plan created it.
 func partOf(a *core.Assignment) *core.Partition {
 	part := core.PartitionOf(a.Manager.Name, a.Step)
 	return &part

@@ -119,7 +119,6 @@ func (p *Placing) assignOne(ctx context.Context, work core.Placed, o *office, le
 	return nil, nil
 }
 
-// end records ended work.
 func (p *Placing) end(ctx context.Context, leader int64) (more bool, err error) {
 	for _, places := range p.config.Places {
 		n, err := places.EndPlaced(ctx, leader, sweepLimit)

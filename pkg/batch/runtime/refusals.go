@@ -37,7 +37,6 @@ func (r *refusals) add(hash string, now time.Time) {
 	r.byHash[hash] = refusal{until: now.Add(pause), pause: pause}
 }
 
-// left returns for how long a definition is still ignored.
 func (r *refusals) left(hash string, now time.Time) time.Duration {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -50,7 +49,6 @@ func (r *refusals) remove(hash string) {
 	delete(r.byHash, hash)
 }
 
-// hashes returns the definitions that are ignored now.
 func (r *refusals) hashes(now time.Time) []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -156,7 +156,6 @@ func (s *Scheduler) submitAll(ctx context.Context, d task.Definition, due schedu
 	return left, nil
 }
 
-// maxNamed is the maximum number of times that a note names.
 const maxNamed = 10
 
 // leftOut describes the skipped times, or returns "" if there are none.

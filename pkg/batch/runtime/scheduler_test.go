@@ -18,7 +18,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/runtime/schedule"
 )
 
-// planned is an office with a registered job that is due each minute.
 type planned struct {
 	*office
 	definitions *repository.Repository
@@ -81,7 +80,6 @@ func (p *planned) leader(holder string) (stop func()) {
 	return stop
 }
 
-// keys returns the scheduled times that have a task, in the order of submission.
 func (p *planned) keys() (list []string) {
 	p.Helper()
 	all, err := p.repo.Tasks(p.Context(), task.Filter{JobDefinition: p.definition().ID, Limit: 1000})

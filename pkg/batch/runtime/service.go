@@ -197,7 +197,6 @@ func (s *TaskService) wrong(sub task.Submission) (wrong []error) {
 	return wrong
 }
 
-// flat splits joined errors.
 func flat(prefix string, err error) []error {
 	if err == nil {
 		return nil
@@ -213,7 +212,6 @@ func flat(prefix string, err error) []error {
 	return list
 }
 
-// unknown returns the types without a handler here, sorted.
 func (s *TaskService) unknown(sub task.Submission) (types []string) {
 	known := s.catalog.Types()
 	for _, spec := range sub.Tasks {

@@ -22,7 +22,6 @@ type place struct {
 	taking        chan struct{} // closed when the goroutine that waits for a slot is done; nil if there is none
 }
 
-// newPlace returns the place of a taken slot.
 func newPlace(slots chan struct{}) *place {
 	return &place{slots: slots, left: make(chan struct{}), held: true, live: 1}
 }
@@ -122,7 +121,6 @@ func (p *place) acquire(ctx context.Context) (err error) {
 	return err
 }
 
-// end gives the slot back when the execution has ended.
 func (p *place) end() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -250,7 +250,6 @@ func (s *StepTasks) Results(ctx context.Context, id task.GroupID, limit int) ([]
 	})
 }
 
-// groupSource finds the waiting tasks of one group.
 type groupSource struct {
 	repository task.Executions
 	id         task.GroupID

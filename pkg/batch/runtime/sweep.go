@@ -132,7 +132,6 @@ func MissingDeciders(queries task.Queries, observer core.Observer, every time.Du
 	}}
 }
 
-// moveLimit is the number of texts moved in one transaction.
 const moveLimit = 50
 
 // MoveLogs returns the duty that moves old log text to the store, by the setting

@@ -42,7 +42,6 @@ type Tasks struct {
 // DefaultLeaveBehind is the time of rule L8.
 const DefaultLeaveBehind = 30 * time.Second
 
-// taskSource claims tasks that the engine delivers, and executes them.
 type taskSource struct {
 	config   Config
 	tasks    Tasks
@@ -218,7 +217,6 @@ func (s *taskSource) tellDraining(ctx context.Context) {
 	}
 }
 
-// goAway notifies others that the worker has stopped.
 func (s *taskSource) goAway(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.config.Lease/3)
 	defer cancel()

@@ -38,7 +38,6 @@ func newTenure(s *taskSource, since, grace time.Duration) *tenure {
 	return t
 }
 
-// grant stores the grace of a heartbeat's reply.
 func (t *tenure) grant(grace time.Duration) {
 	t.grace.Store(int64(grace))
 	t.source.grace.Store(int64(grace))
@@ -72,7 +71,6 @@ func (t *tenure) refs() []task.Ref {
 	return refs
 }
 
-// lose ends executions that the worker does not own any more.
 func (t *tenure) lose(l task.Lost) {
 	t.mu.Lock()
 	e := t.held[l.Ref.ID]

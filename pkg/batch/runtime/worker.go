@@ -154,7 +154,6 @@ func (w *Worker) Run(ctx context.Context, stop <-chan struct{}) error {
 	return r.loop(ctx, stop)
 }
 
-// run is one call of Run.
 type run struct {
 	worker  *Worker
 	stop    chan struct{} // closed when no more work is to be taken
@@ -165,7 +164,6 @@ type run struct {
 	tending sync.Mutex
 }
 
-// deliveries takes them from the engine until the worker stops.
 func (r *run) deliveries(ctx context.Context) error {
 	parts, tasks := r.worker.parts, r.worker.tasks
 	if parts != nil {
@@ -220,7 +218,6 @@ func (r *run) loop(ctx context.Context, stop <-chan struct{}) error {
 	}
 }
 
-// wanted is the channel of slots for parts.
 func (r *run) wanted() chan<- struct{} {
 	if r.worker.parts == nil {
 		return nil

@@ -48,7 +48,6 @@ type Config struct {
 	stopping <-chan struct{}
 }
 
-// api implements the operations over a service.
 type api struct {
 	Config
 }
@@ -86,7 +85,6 @@ func New(config Config) (http.Handler, error) {
 	return newGuard(config, mux), nil
 }
 
-// documentPath is the path of Document on the server.
 const documentPath = "/openapi.json"
 
 // Document returns the description of the API: OpenAPI 3.1, as indented JSON.
@@ -138,7 +136,6 @@ false where it had been done before. A refusal is 409, what is unknown 404, para
 422: nothing was changed then. A database that is away is 503 with Retry-After. With the header Idempotency-Key a POST can be repeated: the same key
 with the same request has the same answer, and does nothing twice.`
 
-// output is the output of an operation.
 type output[T any] struct{ Body T }
 
 // operation describes an operation. Every error is a Problem.

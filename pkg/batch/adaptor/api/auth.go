@@ -10,7 +10,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/settings"
 )
 
-// caller is the client that makes a request.
 type caller struct {
 	name string // empty if unknown
 	role settings.Role
@@ -18,13 +17,11 @@ type caller struct {
 
 type callerKey struct{}
 
-// callerOf returns the caller of the request with this context.
 func callerOf(ctx context.Context) caller {
 	c, _ := ctx.Value(callerKey{}).(caller) //nolint:errcheck // absent is nobody
 	return c
 }
 
-// door knows the clients.
 type door struct{ clients []known }
 
 // known is a client, identified by the hash of its token: hashes have one length, so a comparison

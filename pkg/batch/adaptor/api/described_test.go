@@ -15,7 +15,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/api"
 )
 
-// described is an operation of the OpenAPI.
 type described struct {
 	method, path string
 	address      *regexp.Regexp
@@ -24,7 +23,6 @@ type described struct {
 	problem      *jsonschema.Schema
 }
 
-// operations are the operations of the OpenAPI.
 var operations = sync.OnceValues(readOperations)
 
 func readOperations() ([]described, error) {

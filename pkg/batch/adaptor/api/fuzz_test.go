@@ -41,7 +41,6 @@ func (s *scene) odd() *odd {
 // request is one that may be wrong in every way.
 type request struct{ method, path, query, body, contentType, authorization, key string }
 
-// wanted is the interface with which tests fail.
 type wanted interface {
 	Helper()
 	Fatalf(format string, args ...any)
@@ -196,7 +195,6 @@ func TestEveryParameterAtItsEdges(t *testing.T) {
 	})
 }
 
-// mostly returns the usual value, and sometimes another one.
 func mostly[T any](t *rapid.T, name string, usual T, odd ...T) T {
 	if rapid.IntRange(0, 4).Draw(t, name+" is usual") > 0 {
 		return usual

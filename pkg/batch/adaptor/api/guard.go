@@ -149,7 +149,6 @@ func (g *guard) isStopping() bool {
 // isText reports whether every database accepts the text.
 func isText(text string) bool { return utf8.ValidString(text) && !strings.ContainsRune(text, 0) }
 
-// unknown answers a request without an operation in the mux.
 func (g *guard) unknown(w http.ResponseWriter, r *http.Request) {
 	var allowed []string
 	for _, method := range []string{http.MethodGet, http.MethodPost} {
@@ -167,7 +166,6 @@ func (g *guard) unknown(w http.ResponseWriter, r *http.Request) {
 	newProblem(http.StatusMethodNotAllowed, "allowed here: "+strings.Join(allowed, ", ")).write(w)
 }
 
-// recovered answers a request after its operation panicked.
 func (g *guard) recovered(w http.ResponseWriter, r *http.Request) {
 	v := recover()
 	if v == nil {
@@ -180,7 +178,6 @@ func (g *guard) recovered(w http.ResponseWriter, r *http.Request) {
 	newProblem(http.StatusInternalServerError, "the server failed; its log says why").write(w)
 }
 
-// hostOf returns the host of HOST:PORT, or of HOST.
 func hostOf(address string) string {
 	if host, _, err := net.SplitHostPort(address); err == nil {
 		return host

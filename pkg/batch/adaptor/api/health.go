@@ -40,7 +40,6 @@ type Health struct {
 	why   string // why not ready, at the last check
 }
 
-// readiness is the answer to a probe.
 type readiness struct {
 	Status string `json:"status"` // "ok", or "unavailable"
 	Reason string `json:"reason,omitempty"`

@@ -126,7 +126,6 @@ func (a *api) plan(ctx context.Context, in *planInput) (*operator.DryRun, error)
 	return a.Planner.Plan(ctx, req)
 }
 
-// start starts a run, which the server follows.
 func (a *api) start(begin func(operator.Hooks) (*operator.Running, error)) (*acted, error) {
 	got := &acted{Applied: true}
 	running, err := begin(operator.Hooks{OnNotice: func(n operator.Notice) { got.Notices = append(got.Notices, n) }})
@@ -162,7 +161,6 @@ func texts(params map[string]json.RawMessage) (map[string]string, error) {
 	return given, nil
 }
 
-// answer returns the view of the service, or its refusal.
 func answer[T any](a *api, ctx context.Context, ask func() (*T, error)) (*output[T], error) { //nolint:revive // a method cannot have a type of its own
 	view, err := ask()
 	if err != nil {

@@ -99,10 +99,8 @@ func keyedAct[T any](a *api, ctx context.Context, key string, what request, oneT
 	return replay[T](text, repeated)
 }
 
-// actorOf returns the actor of a request.
 func actorOf(ctx context.Context) string { return "API client " + callerOf(ctx).name }
 
-// replay returns a stored answer.
 func replay[T any](text string, repeated bool) (*keyed[T], error) {
 	var answer kept
 	if err := json.Unmarshal([]byte(text), &answer); err != nil {

@@ -103,7 +103,6 @@ func taskRefusal(r *runtime.TaskRefusal) *Problem {
 	return p
 }
 
-// statusOf returns the HTTP status of a refusal.
 func statusOf(reason operator.Reason) int {
 	switch reason {
 	case operator.ReasonNotFound, operator.ReasonNoSuchJob:
@@ -120,7 +119,6 @@ func statusOf(reason operator.Reason) int {
 	return http.StatusConflict
 }
 
-// parameterErrors returns the parameter errors in the tree of err.
 func parameterErrors(err error) []*core.ParameterError {
 	switch e := err.(type) { //nolint:errorlint // the tree is walked
 	case nil:

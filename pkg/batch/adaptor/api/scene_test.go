@@ -72,7 +72,6 @@ flow:
 `
 )
 
-// scene has servers of the API over one database.
 type scene struct {
 	t       testing.TB
 	url     string
@@ -123,7 +122,6 @@ func (s *scene) write(name, text string) {
 	require.NoError(s.t, os.WriteFile(filepath.Join(s.dir, name), []byte(text), 0o600))
 }
 
-// server is a process that serves.
 type server struct {
 	*scene
 	url  string
@@ -171,7 +169,6 @@ func (s *scene) serve(change ...func(*api.Config)) *server {
 	return &server{scene: s, url: "http://" + at.Addr().String(), app: app, stop: end}
 }
 
-// reply is an answer of a server.
 type reply struct {
 	t      testing.TB
 	what   string
@@ -231,7 +228,6 @@ func (s *server) send(req *http.Request) *reply {
 	return r
 }
 
-// is requires a status.
 func (r *reply) is(status int) *reply {
 	r.t.Helper()
 	require.Equal(r.t, status, r.status, "%s\n%s", r.what, r.text)
@@ -270,7 +266,6 @@ func (s *scene) await(signal <-chan struct{}, what string) {
 	}
 }
 
-// over waits for the end of an execution.
 func (s *server) over(id core.JobExecutionID, want core.Status) *operator.Execution {
 	s.t.Helper()
 	ctx, cancel := context.WithTimeout(s.t.Context(), time.Minute)
@@ -288,7 +283,6 @@ func (s *server) executions() []operator.Execution {
 	return page.Executions
 }
 
-// lockedBuffer is a log of several servers.
 type lockedBuffer struct {
 	mu   sync.Mutex
 	text strings.Builder

@@ -164,7 +164,6 @@ func (r endless) Read(context.Context) (number, error) {
 	return number{}, nil
 }
 
-// scene is a folder with files, and a database.
 type scene struct {
 	t   *testing.T
 	dir string
@@ -187,7 +186,6 @@ func (s *scene) write(name, text string) {
 
 func (s *scene) path(name string) string { return filepath.Join(s.dir, name) }
 
-// result is the result of a command line.
 type result struct {
 	code     int
 	out, err string

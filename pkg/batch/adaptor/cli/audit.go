@@ -64,7 +64,6 @@ The output is paged; --before N shows the next page. "settings set audit_retenti
 	return cmd
 }
 
-// maxActs is the maximum size of a page.
 const maxActs = 10_000
 
 func (c showCommands) listActs(ctx context.Context, req operator.ActsRequest) error {

@@ -142,7 +142,6 @@ func firstLine(text string) string {
 	return line
 }
 
-// backfillEnd returns nil if all instances of the range are complete.
 func (c runCommands) backfillEnd(all *operator.Backfilled, err error) error {
 	failed := all.Failed()
 	again := hintLines([]hint{{"go on", "run the command again: what is complete is passed over"}})

@@ -20,7 +20,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// copyRequest is the command line of copy.
 type copyRequest struct {
 	from, to             string
 	database, toDatabase string
@@ -52,7 +51,6 @@ func (r *copyRequest) check(to place) error {
 	return nil
 }
 
-// target converts the target of the copy for package draft.
 func (r *copyRequest) target(to place) draft.Target {
 	t := draft.Target{File: to.file, Table: to.table, Key: r.upsert, Append: r.add, Skip: r.skip}
 	switch {
@@ -189,7 +187,6 @@ func (c fileCommands) logNotes(ctx context.Context, shape *draft.Shape) {
 	}
 }
 
-// absolute makes the paths of both files absolute.
 func (c fileCommands) absolute(shape *draft.Shape, to *draft.Target) (err error) {
 	if shape.Table == "" {
 		if shape.Path, err = filepath.Abs(shape.Path); err != nil {

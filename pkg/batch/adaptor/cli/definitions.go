@@ -182,7 +182,6 @@ continues; tasks that wait to run the job fail. "register" brings it back, enabl
 	}
 }
 
-// warnIfNothingLeads warns if no live worker would start due jobs.
 func (c definitionsCommands) warnIfNothingLeads(ctx context.Context, s *Session) {
 	if noWorker(ctx, s) {
 		c.env.log.WarnContext(ctx, "no worker is alive: nothing starts registered jobs that are due", "start one", c.env.app.Name+" worker", "or", c.env.app.Name+" serve --worker")
@@ -220,7 +219,6 @@ func scheduleText(d operator.DefinitionView) string {
 	return cronText(*d.Schedule) + " " + d.Schedule.Timezone
 }
 
-// calendarName returns the name of the calendar; empty if there is none.
 func calendarName(s task.Schedule) string {
 	if s.Calendar == nil {
 		return ""

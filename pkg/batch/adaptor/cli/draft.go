@@ -326,7 +326,6 @@ func writeDraft(files []draft.File, dir string, force bool) (paths string, err e
 	return paths, nil
 }
 
-// relativeTo returns the path of a file relative to a folder, with slashes.
 func relativeTo(dir, path string) (string, error) {
 	from, err := filepath.Abs(dir)
 	if err != nil {

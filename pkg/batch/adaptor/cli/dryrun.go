@@ -18,7 +18,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/operator"
 )
 
-// defaultSample is the number of items of each step that a dry run shows.
 const defaultSample = 20
 
 // withDryRun adds the flags --dry-run and --sample to a command. request reads the other flags and
@@ -49,7 +48,6 @@ func (c dryRunCommand) withDryRun(cmd *cobra.Command, example string, request fu
 	return cmd
 }
 
-// flagsOf reads flags by their names.
 func flagsOf(cmd *cobra.Command, flags map[string]*bool) error {
 	for name, value := range flags {
 		var err error
@@ -180,7 +178,6 @@ func readOnlyURL(raw string) (string, error) {
 	return u.String(), nil
 }
 
-// dryRunVerdict returns an error if a step would fail.
 func dryRunVerdict(plan *operator.DryRun) error {
 	for _, s := range plan.Steps {
 		switch {
@@ -202,7 +199,6 @@ func firstFailure(s *operator.DryStep) string {
 	return "an item"
 }
 
-// itemPlace describes the source position of an item.
 func itemPlace(i operator.DryItem) string {
 	if at := (item.Meta{Path: i.Path, Line: i.Line, Index: i.Index, Row: i.Row}).String(); at != "" {
 		return at

@@ -32,7 +32,6 @@ flow:
     writer: {csv: out.csv}
 `
 
-// files returns the names of all files of the scene.
 func (s *scene) files() []string {
 	s.t.Helper()
 	found, err := filepath.Glob(s.path("*"))

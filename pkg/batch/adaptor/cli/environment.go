@@ -180,7 +180,6 @@ func (env *environment) warnUnmasked(ctx context.Context) {
 	}
 }
 
-// checkDatabase refuses the name of a database that is not configured.
 func (env *environment) checkDatabase(name string) error {
 	if _, ok := env.settings.Databases[name]; !ok {
 		return usagef("there is no database %q (there are: %s)", name, joinWords(env.settings.Names()))

@@ -54,7 +54,6 @@ func exitCodeHelp() string {
 `
 }
 
-// exitError is an error with its exit code and hints.
 type exitError struct {
 	code  int
 	err   error
@@ -98,7 +97,6 @@ func (env *environment) report(err error) int {
 	return known.code
 }
 
-// codeOf is the default exit code of an error.
 func codeOf(err error) int {
 	var complete *core.InstanceCompleteError
 	var running *core.AlreadyRunningError
@@ -115,7 +113,6 @@ func codeOf(err error) int {
 	return ExitFailed
 }
 
-// hints returns the hints for errors that any command may have.
 func (env *environment) hints(err error) []string {
 	if errors.Is(err, core.ErrSchemaMissing) {
 		return []string{"make or update it:  " + env.command("migrate")}

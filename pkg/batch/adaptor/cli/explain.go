@@ -59,7 +59,6 @@ type explanationRecord struct {
 	Text     []string      `json:"text"` // paragraphs
 }
 
-// commandLine is a possible next command.
 type commandLine struct {
 	To      string `json:"to"`
 	Command string `json:"command"`

@@ -33,7 +33,6 @@ func (s *scene) history() *repository.Repository {
 	return r
 }
 
-// launched is an execution of a process on another host.
 func launched(t *testing.T, r *repository.Repository, name, text string, lease time.Duration, change func(*core.LaunchRequest)) (*core.JobExecution, core.JobRef) {
 	t.Helper()
 	req := core.LaunchRequest{
@@ -61,7 +60,6 @@ func stepOf(t *testing.T, r *repository.Repository, id core.JobExecutionID, name
 	return core.StepExecution{}
 }
 
-// explained returns the explanation of an execution.
 func (s *scene) explained(id string) string {
 	s.t.Helper()
 	r := s.run("explain", id)

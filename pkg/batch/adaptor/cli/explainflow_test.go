@@ -18,7 +18,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/partition/files"
 )
 
-// flowApp is app with the components for partitions, tables and files.
 func flowApp() cli.App {
 	return app(slices.Concat(files.Components(), query.Components(), json.Components(), mapping.Components())...)
 }

@@ -218,7 +218,6 @@ func partitionCount(n int) string {
 	return count(int64(n)) + " partitions are"
 }
 
-// maxNames is the maximum number of names in a sentence.
 const maxNames = 8
 
 // fewNames returns the first names, and the number of the others; more counts those that are not in
@@ -230,7 +229,6 @@ func fewNames(names []string, more int) []string {
 	return append(names[:maxNames-1:maxNames-1], fmt.Sprintf("%d more", len(names)+more-maxNames+1))
 }
 
-// andWords joins words in English: a, b and c.
 func andWords(words []string) string {
 	if len(words) < 2 {
 		return strings.Join(words, "")

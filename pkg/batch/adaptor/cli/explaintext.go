@@ -22,7 +22,6 @@ func explanationText(e *operator.Explanation) []string {
 	return list
 }
 
-// placedSentences describe the work that waits for certain workers.
 func placedSentences(e *operator.Explanation) []string {
 	var list []string
 	for _, p := range e.Placed {
@@ -122,7 +121,6 @@ func flowSentences(c *operator.Cause) []string {
 	return []string{sentence, failureSentence(c)}
 }
 
-// failureSentence explains why a step failed, and where.
 func failureSentence(c *operator.Cause) string {
 	where := ""
 	if c.Item != "" {

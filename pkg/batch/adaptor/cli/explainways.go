@@ -121,7 +121,6 @@ func certaintyText(e operator.PlanEntry, all []operator.PlanEntry) string {
 	return strings.TrimPrefix(text+repeatText(e), " ")
 }
 
-// isDecision reports whether the element is a decision of the plan.
 func isDecision(all []operator.PlanEntry, element string) bool {
 	return slices.ContainsFunc(all, func(e operator.PlanEntry) bool {
 		return e.Element == element && e.Step == "" && e.Action == operator.PlanAsk

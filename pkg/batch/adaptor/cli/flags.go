@@ -17,7 +17,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/settings"
 )
 
-// settingFlag is a global flag for a key of surfin.yaml.
 type settingFlag struct{ name, key, usage string }
 
 func settingFlags() []settingFlag {
@@ -41,12 +40,10 @@ func (env *environment) addGlobalFlags(root *cobra.Command) {
 	}
 }
 
-// addFormatFlag is for commands with a result as table or JSON.
 func (env *environment) addFormatFlag(cmd *cobra.Command) {
 	env.addFormats(cmd, "table or json", formatTable, formatJSON)
 }
 
-// addListFormatFlag is for lists, which can also be CSV.
 func (env *environment) addListFormatFlag(cmd *cobra.Command) {
 	env.addFormats(cmd, "table, json or csv", formatTable, formatJSON, formatCSV)
 }
@@ -123,7 +120,6 @@ func (env *environment) actAs(cmd *cobra.Command) error {
 	return nil
 }
 
-// maxPerson is the maximum length of the name in --as.
 const maxPerson = 200
 
 // command returns a command line for people to copy: the program's name, the words, and the flags
@@ -144,7 +140,6 @@ func (env *environment) command(args ...string) string {
 	return strings.Join(args, " ")
 }
 
-// shellQuote quotes a word for a POSIX shell if needed.
 func shellQuote(word string) string {
 	plain := func(r rune) bool {
 		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_=./:@%+,", r)

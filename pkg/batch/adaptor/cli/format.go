@@ -53,7 +53,6 @@ func timeText(t time.Time) string {
 	return t.UTC().Format("2006-01-02 15:04:05Z")
 }
 
-// parameterText formats parameters as on the command line.
 func parameterText(ps []core.Parameter) string {
 	words := make([]string, len(ps))
 	for i, p := range ps {
@@ -71,7 +70,6 @@ func plural(n int, one string) string {
 
 func joinWords(words []string) string { return strings.Join(words, ", ") }
 
-// clip shortens a text to at most width characters.
 func clip(text string, width int) string {
 	runes := []rune(text)
 	if len(runes) <= width {
@@ -82,7 +80,6 @@ func clip(text string, width int) string {
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
-// canonicalWord is name=value, not quoted.
 func canonicalWord(p core.Parameter) string { return p.Name + "=" + p.Text() }
 
 func idText(id core.JobExecutionID) string { return strconv.FormatInt(int64(id), 10) }

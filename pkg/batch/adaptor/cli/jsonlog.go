@@ -11,7 +11,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// subject is the subject of an event's record.
 type subject struct {
 	job       string
 	execution core.JobExecutionID

@@ -11,13 +11,11 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/operator"
 )
 
-// hint is a suggestion: a label, and its command.
 type hint struct{ label, text string }
 
 // maxLabel is the width of a label beyond which the others are not aligned to it.
 const maxLabel = 16
 
-// hintLines formats hints on consecutive lines, with their commands aligned.
 func hintLines(list []hint) []string {
 	width := 0
 	for _, h := range list {
@@ -32,7 +30,6 @@ func hintLines(list []hint) []string {
 	return lines
 }
 
-// actionHints returns the hints of a Refusal.
 func (env *environment) actionHints(r *operator.Refusal) []string {
 	var list []hint
 	for _, a := range r.Actions {
@@ -50,7 +47,6 @@ func (env *environment) actionHints(r *operator.Refusal) []string {
 	return hintLines(list)
 }
 
-// actionText is an action of the service in words.
 type actionText struct {
 	label     string   // among hints
 	explained string   // in an explanation; empty if explanations do not have the action
@@ -263,7 +259,6 @@ func changedText(r *operator.Refusal) error {
 	return errors.Join(lines...)
 }
 
-// diffLines returns the lines of a diff, or none if it is empty.
 func diffLines(diff string) []string {
 	if diff == "" {
 		return nil
@@ -313,7 +308,6 @@ func (env *environment) shortPath(path string) string {
 	return path
 }
 
-// hintText formats hints to follow a result.
 func hintText(hints []string) string {
 	var b strings.Builder
 	for _, h := range hints {

@@ -14,7 +14,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/operator"
 )
 
-// listFlags are the flags of list.
 type listFlags struct {
 	request      operator.ListRequest
 	statuses     []string

@@ -10,7 +10,6 @@ import (
 	"time"
 )
 
-// newLogger logs to w: JSON, or lines for people.
 func newLogger(w io.Writer, level, format string) *slog.Logger {
 	var least slog.Level
 	if err := least.UnmarshalText([]byte(level)); err != nil {

@@ -13,7 +13,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/settings"
 )
 
-// manualPage is the page of one command in the manual and the reference.
 type manualPage struct {
 	name, use, short, long, example string
 	// title is the heading of options.

@@ -67,7 +67,6 @@ func (c operateCommands) abandon(ctx context.Context, id core.JobExecutionID) er
 	})
 }
 
-// restartHints returns the hints for the possible actions for an execution.
 func (env *environment) restartHints(e operator.Execution) []hint {
 	var list []hint
 	for _, a := range e.Actions {
@@ -137,7 +136,6 @@ func (c operateCommands) printRecovered(ctx context.Context, ended []operator.Ex
 	return c.env.print(text)
 }
 
-// purgeFlags are the flags of purge.
 type purgeFlags struct {
 	yes       bool
 	olderThan string

@@ -299,7 +299,6 @@ func TestShowAuditTellsWhoDidWhat(t *testing.T) {
 	require.Contains(t, s.run("show", "1", "--audit", "--format", "json").out, `"to": "ABANDONED"`)
 }
 
-// ids returns the executions that a list shows.
 func (s *scene) ids(args ...string) []string {
 	s.t.Helper()
 	r := s.run(append(args, "--format", "json")...)

@@ -9,7 +9,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/operator"
 )
 
-// maxFailedPartitions is the number of partitions of a step that are listed by default.
 const maxFailedPartitions = 20
 
 // partitionText summarizes the partitions of a step in one line, then lists those that failed or

@@ -45,7 +45,6 @@ func secondsText(seconds float64) string {
 	return durationText(time.Duration(seconds * float64(time.Second)))
 }
 
-// printJSON prints one indented JSON document.
 func (env *environment) printJSON(v any) error {
 	var b strings.Builder
 	e := json.NewEncoder(&b)
@@ -57,7 +56,6 @@ func (env *environment) printJSON(v any) error {
 	return env.print(b.String())
 }
 
-// print writes a result to standard output.
 func (env *environment) print(text string) error {
 	if _, err := env.out.Write([]byte(env.settings.Secrets.Values(text))); err != nil {
 		return fmt.Errorf("print the result: %w", err)

@@ -66,7 +66,6 @@ func (c skipsCommands) redrive(ctx context.Context, req operator.RedriveRequest,
 	})
 }
 
-// maxNamed is the number of items that cannot be redriven and that the log names.
 const maxNamed = 5
 
 func (c runCommands) logNotRedriven(ctx context.Context, n operator.Notice) {

@@ -87,7 +87,6 @@ func (c runCommands) fileAndParameters(cmd *cobra.Command, args []string) error 
 	return nil
 }
 
-// addLaunchFlags adds the common flags of run and next.
 func (c runCommands) addLaunchFlags(cmd *cobra.Command, req *operator.RunRequest) {
 	cmd.Flags().BoolVar(&req.FromStart, "from-start", false, "run every step of the instance's newest attempt from its start, as restart --from-start does")
 	cmd.Flags().BoolVar(&req.AcceptChanges, "accept-changes", false, "continue an instance though its job file has changed in what is committed, or a file in what was read of it")
@@ -123,7 +122,6 @@ func (c runCommands) run(ctx context.Context, req operator.RunRequest, args []st
 	})
 }
 
-// loadJobFile reads a job file. Its error is a usage error.
 func (env *environment) loadJobFile(path string) (*jobfile.File, error) {
 	if file := env.app.Files[path]; file != nil {
 		return file, nil
@@ -135,7 +133,6 @@ func (env *environment) loadJobFile(path string) (*jobfile.File, error) {
 	return file, nil
 }
 
-// parseParameters reads name=value words.
 func parseParameters(words []string) (map[string]string, error) {
 	given := map[string]string{}
 	for _, w := range words {
@@ -176,7 +173,6 @@ func readSecrets(specs []core.ParameterSpec, given map[string]string) error {
 	return nil
 }
 
-// runFunc runs a job to its end with the hooks of the command.
 type runFunc func(ctx context.Context, s *operator.Service, hooks operator.Hooks) (*operator.Execution, error)
 
 // summaryTime bounds the reading of the summary: the database may be unreachable.
@@ -324,7 +320,6 @@ func (e *lostError) Error() string {
 
 func (e *lostError) Unwrap() error { return e.err }
 
-// nextHints are the hints for an execution that did not complete.
 func (c runCommands) nextHints(e *operator.Execution) []string {
 	details := hint{"details", c.env.command("show", idText(e.ID))}
 	ways := c.env.restartHints(*e)

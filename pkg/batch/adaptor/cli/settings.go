@@ -7,7 +7,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/runtime"
 )
 
-// sharedSettings is part of the help on settings.
 const sharedSettings = `Some settings are kept in the database, and shared by all processes: "settings list" and
 "settings set" show and change them. The leader of the workers reads them while it works.`
 

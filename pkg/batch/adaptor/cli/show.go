@@ -14,7 +14,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/operator"
 )
 
-// showFlags are the flags of show.
 type showFlags struct {
 	definition, partitions, audit bool
 	file                          string
@@ -266,7 +265,6 @@ func parameterTable(ps core.Parameters) string {
 	return renderTable([]column{{title: "parameter"}, {title: "type"}, {title: "identifying"}, {title: "value"}}, rows)
 }
 
-// redrivesText names executions, oldest first.
 func redrivesText(redrives []operator.Redrive) string {
 	var words []string
 	for _, e := range slices.Backward(redrives) {
@@ -275,7 +273,6 @@ func redrivesText(redrives []operator.Redrive) string {
 	return joinWords(words)
 }
 
-// skipsLine is the command that lists the skipped items, if there are any.
 func (env *environment) skipsLine(e *operator.ExecutionView) string {
 	for _, s := range e.Steps {
 		if s.Execution == e.ID && s.Skipped > s.SkippedUndone {
@@ -285,7 +282,6 @@ func (env *environment) skipsLine(e *operator.ExecutionView) string {
 	return ""
 }
 
-// outText writes the named results of a tasklet, sorted by name.
 func outText(out map[string]any) string {
 	var words []string
 	for _, name := range sortedKeys(out) {

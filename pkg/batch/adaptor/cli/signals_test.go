@@ -19,7 +19,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/cli"
 )
 
-// child is the command in its own process.
 type child struct {
 	t     *testing.T
 	cmd   *exec.Cmd
@@ -66,7 +65,6 @@ func (c *child) signal(sig os.Signal) {
 	require.NoError(c.t, c.cmd.Process.Signal(sig))
 }
 
-// end waits for the exit and returns the exit code and all of standard error.
 func (c *child) end() (int, string) {
 	c.t.Helper()
 	rest, err := io.ReadAll(c.lines)

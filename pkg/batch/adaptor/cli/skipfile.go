@@ -64,7 +64,6 @@ func (c skipsCommands) exportSkips(ctx context.Context, req operator.SkipsReques
 	return nil
 }
 
-// newFile is a file that is created at the first write.
 type newFile struct {
 	path string
 	file *os.File

@@ -231,7 +231,6 @@ func rawPlace(s operator.SkipView) string {
 	return fmt.Sprintf("%s from byte %d on", plural(int(*s.Length), "byte"), *s.Offset)
 }
 
-// sumText returns the hash of a truncated item.
 func sumText(s operator.SkipView) string {
 	if s.SHA256 == "" {
 		return ""

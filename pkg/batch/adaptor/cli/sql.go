@@ -91,7 +91,6 @@ func (c serverCommands) sql(ctx context.Context, q sqlQuery) error {
 	return c.printRows(ctx, r)
 }
 
-// sqlHint suggests --write if the statement writes.
 func (c serverCommands) sqlHint(err error, q sqlQuery) error {
 	if q.write || !dberr.IsReadOnly(err) {
 		return err
@@ -99,7 +98,6 @@ func (c serverCommands) sqlHint(err error, q sqlQuery) error {
 	return &exitError{code: ExitFailed, err: err, hints: []string{"to change data:  add --write"}}
 }
 
-// sqlResult is the result of a statement: rows, or the number of changed rows.
 type sqlResult struct {
 	columns []string
 	numeric []bool

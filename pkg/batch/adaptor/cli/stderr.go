@@ -66,7 +66,6 @@ func (s *stderr) paint(style ansi.Style, text string) string {
 	return style.Styled(text)
 }
 
-// startProgress begins to draw bars; nil if there is no terminal.
 func (s *stderr) startProgress() *mpb.Progress {
 	if s.file == nil {
 		return nil
@@ -77,7 +76,6 @@ func (s *stderr) startProgress() *mpb.Progress {
 	return s.progress
 }
 
-// endProgress removes the bars; later output is written plainly.
 func (s *stderr) endProgress() {
 	s.mu.Lock()
 	progress := s.progress

@@ -101,7 +101,6 @@ func (c operateCommands) printStopping(ctx context.Context, s *operator.Service,
 	})))
 }
 
-// stillRunning names the running steps, and how they end.
 func stillRunning(ctx context.Context, s *operator.Service, id core.JobExecutionID) (string, error) {
 	e, err := s.Show(ctx, operator.ShowRequest{Execution: id})
 	if err != nil {

@@ -44,7 +44,6 @@ func (c runCommands) printSummary(e *operator.ExecutionView, written []operator.
 	return c.env.print(b.String())
 }
 
-// headline describes an execution in one line.
 func headline(e operator.Execution) string {
 	text := fmt.Sprintf("job %s, execution %d", e.JobName, e.ID)
 	if e.Attempt > 1 {
@@ -87,7 +86,6 @@ func stepTable(steps []operator.StepView, current core.JobExecutionID) string {
 	return renderTable(columns, rows)
 }
 
-// statusAndExit adds an exit code that differs from the status.
 func statusAndExit(s core.Status, exit string) string {
 	if exit == "" || exit == string(s) {
 		return string(s)

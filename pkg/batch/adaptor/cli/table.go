@@ -14,7 +14,6 @@ type column struct {
 	right bool
 }
 
-// columnGap is the space between two columns.
 const columnGap = 2
 
 // renderTable draws rows under a header line, without a frame, so that people and awk can read the

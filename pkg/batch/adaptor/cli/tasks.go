@@ -19,7 +19,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/runtime"
 )
 
-// taskCommands submit and operate tasks.
 type taskCommands struct{ env *environment }
 
 func (c taskCommands) tasksCommand() *cobra.Command {
@@ -159,7 +158,6 @@ func (c taskCommands) submit(ctx context.Context, file, key string, on *core.Pla
 	})
 }
 
-// maxSubmission is the maximum size of a file of tasks.
 const maxSubmission = 256 << 20
 
 func (c taskCommands) readSubmission(file string) ([]byte, error) {
@@ -179,7 +177,6 @@ func (c taskCommands) readSubmission(file string) ([]byte, error) {
 	return text, err
 }
 
-// idRange formats the IDs of tasks that were stored together.
 func idRange(ids []task.ID) string {
 	if len(ids) == 0 {
 		return ""
@@ -308,7 +305,6 @@ func groupRow(g task.Group) []string {
 	}
 }
 
-// printTable prints rows in the requested format.
 func (c taskCommands) printTable(columns []column, rows [][]string) error {
 	if c.env.format == formatCSV {
 		titles := make([]string, len(columns))
@@ -333,5 +329,4 @@ func parseNumber(what, text string) (int64, error) {
 	return n, nil
 }
 
-// jsonText is a value on one line; "" if there is none.
 func jsonText(value json.RawMessage) string { return oneLine(string(value)) }

@@ -95,7 +95,6 @@ func (c taskCommands) showCommand() *cobra.Command {
 	return cmd
 }
 
-// taskRecord is the JSON form of a task with its history.
 type taskRecord struct {
 	runtime.TaskView
 	WaitsFor  string                 `json:"waits_for,omitempty"`

@@ -18,7 +18,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// testRun is the run of one file of tests.
 type testRun struct {
 	file    string
 	results []jobtest.Result

@@ -20,7 +20,6 @@ import (
 // minInterval keeps refreshes from becoming a load.
 const minInterval = 10 * time.Millisecond
 
-// topFlags are the flags of top.
 type topFlags struct {
 	interval time.Duration
 	once     bool
@@ -105,7 +104,6 @@ func (c showCommands) printProgress(views []operator.ProgressView) error {
 	return c.env.print(c.env.progressTable(views))
 }
 
-// topView shows consecutive refreshes.
 type topView struct {
 	env      *environment
 	terminal *os.File // may be nil

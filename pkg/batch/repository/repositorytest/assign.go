@@ -68,7 +68,6 @@ func partsAreAssigned(b *bench) {
 	require.ErrorIs(b, err, core.ErrLostOwner)
 }
 
-// lost makes the lease of a partition expire.
 func (b *bench) lost(a *core.Assignment) {
 	b.Helper()
 	d := b.db.Dialect()

@@ -16,7 +16,6 @@ func (b *bench) keyed(name string, day int64, key core.ExclusiveKey) core.Launch
 	return req
 }
 
-// excluded launches with a key and returns the execution that has it.
 func (b *bench) excluded(req core.LaunchRequest) core.ExclusiveError {
 	b.Helper()
 	_, err := b.repo.Launch(b.ctx, req)

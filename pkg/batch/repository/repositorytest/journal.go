@@ -38,7 +38,6 @@ func (b *bench) visitStep(ref core.JobRef, name string, ordinal int64) {
 	b.end(stepRef(*step), core.StepChange{To: core.StatusCompleted})
 }
 
-// visits returns the rows of the journal as text, sorted.
 func (b *bench) visits(id core.JobInstanceID, since core.JobExecutionID) []string {
 	b.Helper()
 	rows, err := b.repo.Visits(b.ctx, id, since)

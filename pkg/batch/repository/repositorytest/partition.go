@@ -379,7 +379,6 @@ func gatesAreStored(b *bench) {
 	require.Equal(b, "no", b.execution(ref.ID).Gate)
 }
 
-// managed returns a started step with a plan of n partitions.
 func (b *bench) managed(n int, forWorkers bool) (core.JobRef, core.StepRef, []core.StepExecution) {
 	b.Helper()
 	_, ref := b.started("a", 1)

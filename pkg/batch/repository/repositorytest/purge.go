@@ -24,7 +24,6 @@ func purgeTests() []test {
 	}
 }
 
-// attempts are the executions of an instance, oldest first.
 type attempts []core.JobExecution
 
 func (a attempts) newest() core.JobExecution { return a[len(a)-1] }

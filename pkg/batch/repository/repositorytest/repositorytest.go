@@ -65,7 +65,6 @@ func newBench(t *testing.T, f *Fixture) *bench {
 // other is a second repository, as another process would have it.
 func (b *bench) other() core.JobRepository { return b.New(b.Connect(b.T), nil) }
 
-// events records the received transitions.
 type events struct {
 	mu   sync.Mutex
 	list []core.Transitioned
@@ -79,7 +78,6 @@ func (e *events) Observe(_ context.Context, event core.Event) {
 	}
 }
 
-// take returns the events since its last call.
 func (e *events) take() []core.Transitioned {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -158,7 +156,6 @@ func (b *bench) end(ref core.StepRef, change core.StepChange) {
 	require.Equal(b, core.Applied, answer)
 }
 
-// checkpoint commits one in its own transaction.
 func (b *bench) checkpoint(ref core.StepRef, c core.Checkpoint) error {
 	return tx.NewManager(b.db).Do(b.ctx, tx.Attr{}, func(ctx context.Context) error {
 		return b.repo.Checkpoint(ctx, ref, c)
@@ -209,7 +206,6 @@ func jobRef(e *core.JobExecution) core.JobRef {
 
 func statuses() []core.Status { return core.Statuses() }
 
-// legal returns the answer of the table of moves.
 func legal(move string, current core.Status) core.Answer {
 	return core.Executions().Answer(move, 1, current, core.Mark{})
 }

@@ -183,7 +183,6 @@ func lostChunkRollsBack(b *bench) {
 	require.Zero(b, b.onlyStep(ref.ID).Counters)
 }
 
-// taking is a take-over by another process.
 type taking struct {
 	done     chan struct{}
 	launched core.Launched

@@ -10,7 +10,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 )
 
-// group submits n tasks in a group.
 func (s *scene) group(n int, b task.Budget, decider string) (*task.Submitted, []task.Delivery) {
 	s.Helper()
 	specs := make([]task.Spec, n)
@@ -127,7 +126,6 @@ func TestADeciderSeesTheAttemptsOfAllTasksOfItsGroup(t *testing.T) {
 	})
 }
 
-// deciding is a worker with the decider careful.
 func deciding(name string) task.Claimant {
 	w := worker(name)
 	w.Deciders = []string{"careful"}

@@ -10,7 +10,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/guard"
 )
 
-// bulk is the number of rows that one statement moves if they have no other bound.
 const bulk = 1000
 
 // Cancel implements task.Submissions.

@@ -173,7 +173,6 @@ func (r *Repository) Unsuccessful(ctx context.Context, id task.GroupID, limit in
 	return list, nil
 }
 
-// unsuccessful are the states of tasks that ended without success.
 func unsuccessful() []task.State { return []task.State{task.Failed, task.TimedOut, task.Canceled} }
 
 // OpenGroupsOf implements task.Queries.

@@ -72,7 +72,6 @@ func (r *Repository) end(ctx context.Context, ref task.Ref, o task.Outcome, deci
 	return ended, nil, r.groupMoved(ctx, ref.Group)
 }
 
-// ending is the end of an attempt.
 type ending struct {
 	ref             task.Ref
 	outcome         task.Outcome
@@ -186,7 +185,6 @@ func (r *Repository) spentBy(ctx context.Context, group task.GroupID, after task
 	return s, err
 }
 
-// longAgo is a time before all attempts.
 func (r *Repository) longAgo() string {
 	if r.db.Dialect() == tx.Postgres {
 		return "CAST('epoch' AS timestamptz)"

@@ -56,7 +56,6 @@ func (r *Repository) Confirm(ctx context.Context, limit int) (int, error) {
 	return int(n), nil
 }
 
-// lostOwner is the trigger of decisions about tasks with a lost worker.
 const lostOwner = "lost_owner"
 
 // Reap implements task.Maintenance.

@@ -21,7 +21,6 @@ type taskAfter struct {
 	Needs   string
 }
 
-// storeOrder stores the dependencies of a new group's tasks.
 func (r *Repository) storeOrder(ctx context.Context, s task.Submission, order [][]int, ids []task.ID) error {
 	var rows []taskAfter
 	for i, needs := range order {
@@ -114,7 +113,6 @@ func (r *Repository) cancelWaiting(ctx context.Context, id task.ID, actor string
 	return r.moveEach(ctx, waits, actor, reason, func([]int64) error { return nil })
 }
 
-// name returns a task's number and key.
 func (row *taskRow) name() string {
 	var spec task.Spec
 	if err := json.Unmarshal([]byte(row.Spec), &spec); err != nil || spec.Key == "" {
@@ -243,7 +241,6 @@ func (r *Repository) OpenLeft(ctx context.Context, limit int) ([]task.Delivery, 
 	return all, nil
 }
 
-// maxAwaited is the number of dependencies that a task lists.
 const maxAwaited = 5
 
 // await fills in the tasks' dependencies.

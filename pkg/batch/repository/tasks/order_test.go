@@ -15,7 +15,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// graph is a group of tasks named by their keys.
 type graph struct {
 	*scene
 	group task.GroupID

@@ -12,7 +12,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/guard"
 )
 
-// placedRow is a task with its placement.
 type placedRow struct {
 	ID, Epoch                            int64
 	Type, State, Worker, Decider, Wanted string

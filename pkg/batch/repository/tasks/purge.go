@@ -9,7 +9,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 )
 
-// unfinished are the states in which a task has not ended.
 const unfinished = "('WAITING', 'PENDING', 'ASSIGNED', 'RUNNING', 'RETRY_SCHEDULED', 'ORPHANED')"
 
 // purgeable is the condition under which a group g may be deleted: each of its tasks ended longer

@@ -13,7 +13,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 )
 
-// pageSize is the default of Filter.Limit.
 const pageSize = 100
 
 // Task implements task.Queries.

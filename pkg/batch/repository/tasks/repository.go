@@ -62,7 +62,6 @@ func (r *Repository) Masking(mask func(text string) string) *Repository {
 	return &own
 }
 
-// storable returns the stored form of a text, without secrets.
 func (r *Repository) storable(text string) string { return storable(r.mask(text)) }
 
 // grace is the setting continuation_grace in microseconds.
@@ -100,7 +99,6 @@ func (r *Repository) attr() tx.Attr {
 	return tx.Attr{}
 }
 
-// later assigns a time of the database's clock.
 func (r *Repository) later(column string, d interface{ Microseconds() int64 }) guard.Assignment {
 	return guard.SetSQL(column, r.sql("{later}"), d.Microseconds())
 }

@@ -23,7 +23,6 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(testdb.Main(m)) }
 
-// scene is a repository on its own database.
 type scene struct {
 	*testing.T
 	*tasks.Repository
@@ -53,7 +52,6 @@ func (s *scene) submit(sub task.Submission) (*task.Submitted, []task.Delivery) {
 	return done, waiting
 }
 
-// one submits one task and returns its delivery.
 func (s *scene) one(spec task.Spec, b task.Budget) task.Delivery {
 	s.Helper()
 	if spec.Type == "" {

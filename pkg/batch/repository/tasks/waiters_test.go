@@ -54,7 +54,6 @@ func (s *scene) startedFor(executions *repository.Repository, sub task.Submissio
 	return ref, waiting
 }
 
-// isBlocked reports whether a connection to this database waits for a lock.
 func (s *scene) isBlocked() (blocked bool) {
 	s.Helper()
 	err := s.db.Conn().QueryRowContext(s.Context(), "SELECT count(*) > 0 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'").Scan(&blocked)

@@ -14,7 +14,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/runtime/schedule"
 )
 
-// field is a field of an expression and its values.
 type field struct {
 	text   string
 	values map[int]bool

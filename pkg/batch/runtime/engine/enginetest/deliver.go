@@ -12,7 +12,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/runtime/engine"
 )
 
-// deliveries tests when, where and how often deliveries arrive.
 func deliveries() []test {
 	return []test{
 		{"a delivery is as it was given", unchanged},
@@ -192,7 +191,6 @@ func slots(b *bed) {
 	b.until("the slots serve again", func() bool { return b.number("state = 'done'") == 14 })
 }
 
-// distinct returns the IDs that workers received.
 func distinct(ws ...*worker) []int64 {
 	var ids []int64
 	for _, w := range ws {

@@ -15,7 +15,6 @@ import (
 
 func endGoroutine() { runtime.Goexit() }
 
-// ends tests the end of workers and of databases.
 func ends() []test {
 	return []test{
 		{"stop takes no more, and waits for the handlers", graceful},

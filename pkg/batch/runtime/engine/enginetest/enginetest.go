@@ -40,7 +40,6 @@ type World struct {
 // Maker makes an engine, and creates its tables if they are missing.
 type Maker func(ctx context.Context, w World) (engine.Engine, error)
 
-// patience is how long a test waits for an expected event.
 const patience = time.Minute
 
 // test is one test of the suite; its name is a sentence.
@@ -72,7 +71,6 @@ func Run(t *testing.T, open func(t testing.TB) string, maker Maker) {
 	}
 }
 
-// bed is a database with work, and the engine under test.
 type bed struct {
 	testing.TB
 	World
@@ -90,7 +88,6 @@ func newBed(t testing.TB, url string, maker Maker) *bed {
 	return b
 }
 
-// open opens the database at the URL.
 func (b *bed) open(url string) {
 	provider, err := gormdb.Open(b.Context(), map[string]gormdb.Config{tx.Default: {URL: url}})
 	require.NoError(b, err)
@@ -101,7 +98,6 @@ func (b *bed) open(url string) {
 	b.manager = tx.NewManager(db)
 }
 
-// remake makes the engine with another grace.
 func (b *bed) remake(grace time.Duration) {
 	b.Grace = grace
 	made, err := b.maker(b.Context(), b.World)
@@ -150,7 +146,6 @@ func tasks(from, to int64) []engine.Delivery {
 	return ds
 }
 
-// worker is a call of Run in this process.
 type worker struct {
 	b      *bed
 	stop   chan struct{}
@@ -182,7 +177,6 @@ func (b *bed) work(slots int, queues []string, h engine.Handler) *worker {
 	return w
 }
 
-// takeAndEnd is the default handler.
 func (b *bed) takeAndEnd(ctx context.Context, d engine.Delivery) engine.Answer {
 	taken, err := b.Work.Take(ctx, d, "here")
 	if err == nil && taken {
@@ -197,7 +191,6 @@ func (b *bed) takeAndEnd(ctx context.Context, d engine.Delivery) engine.Answer {
 	return engine.Done()
 }
 
-// halt closes stop.
 func (w *worker) halt() { w.once.Do(func() { close(w.stop) }) }
 
 func (w *worker) wait() {
@@ -210,7 +203,6 @@ func (w *worker) wait() {
 	}
 }
 
-// ids returns the IDs of the received deliveries, in order.
 func (w *worker) ids() []int64 {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -233,7 +225,6 @@ func (w *worker) count(id int64) int {
 	return n
 }
 
-// said records the log of an engine.
 type said struct {
 	mu    sync.Mutex
 	lines []string
@@ -259,7 +250,6 @@ func (s *said) WithAttrs([]slog.Attr) slog.Handler { return s }
 
 func (s *said) WithGroup(string) slog.Handler { return s }
 
-// complaints returns the number of logged warnings and errors.
 func (s *said) complaints() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -13,7 +13,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// errWork is the failure of work.
 var errWork = errors.New("the work failed")
 
 // enqueues tests which deliveries reach a worker, and which do not. A delivery has not come if one

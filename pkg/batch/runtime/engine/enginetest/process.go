@@ -105,7 +105,6 @@ func (o orders) work(ctx context.Context, maker Maker) (err error) {
 	})
 }
 
-// process is a worker in its own process.
 type process struct {
 	cmd   *exec.Cmd
 	stdin io.WriteCloser
@@ -161,7 +160,6 @@ func (p *process) held() []int64 {
 	return slices.Compact(ids)
 }
 
-// processes tests workers in their own processes.
 func processes() []test {
 	return []test{
 		{"two processes both get work, and no more than they have slots", twoProcesses},

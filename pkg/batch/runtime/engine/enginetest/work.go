@@ -19,7 +19,6 @@ func (w *Work) create(ctx context.Context) error {
 		due bigint not null, state text not null, taken_by text not null, takes integer not null, primary key (kind, id))`)
 }
 
-// columns is the number of columns that Add writes.
 const columns = 6
 
 // Add writes the waiting work of deliveries.
@@ -88,7 +87,6 @@ func (w *Work) End(ctx context.Context, d engine.Delivery) error {
 	return err
 }
 
-// cancel ends waiting work.
 func (w *Work) cancel(ctx context.Context, d engine.Delivery) (bool, error) {
 	return w.move(ctx, `update enginetest_work set state = 'canceled' where kind = {1} and id = {2} and epoch = {3} and state = 'waiting'`, d)
 }
@@ -119,7 +117,6 @@ func (w *Work) exec(ctx context.Context, statement string, args ...any) error {
 	return err
 }
 
-// bind replaces {1} by the first bind variable, and so on.
 func (w *Work) bind(statement string) string {
 	const most = 9
 	for n := 1; n <= most; n++ {

@@ -118,7 +118,7 @@ func (s *Shape) beginning(ctx context.Context) (text []byte, err error) {
 }
 
 // likely guesses the encoding of a text that is not UTF-8 from its bytes beyond ASCII: single ones
-// among letters are letters with accents; those of other alphabets come in runs. Empty means
+// among letters are letters with accents; other alphabets' letters come in runs. Empty means
 // unknown.
 func (s *Shape) likely(ctx context.Context) string {
 	text, err := s.beginning(ctx)

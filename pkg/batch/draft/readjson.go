@@ -24,7 +24,7 @@ const maxDocument = 16 << 20
 // and so do all if there are too many fields.
 const (
 	maxKeys      = 100   // of an object in an object
-	maxFields    = 300   // including those of objects
+	maxFields    = 300   // including fields of objects
 	maxTopFields = 2_000 // excluding them
 )
 

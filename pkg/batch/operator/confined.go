@@ -13,8 +13,8 @@ import (
 
 type clientKey struct{}
 
-// WithClient marks the requests of a context as those of an API client: paths that contain a value
-// from the client must lie below the folder of the job file, or below one of paths (rule SE3).
+// WithClient marks the requests of a context as an API client's: paths that contain a value from
+// the client must lie below the folder of the job file, or below one of paths (rule SE3).
 func WithClient(ctx context.Context, paths []string) context.Context {
 	return context.WithValue(ctx, clientKey{}, slices.Clip(paths))
 }

@@ -39,7 +39,7 @@ type Explanation struct {
 	Waiting string `json:"waiting,omitempty"`
 	// Placed is its work that waits for certain workers.
 	Placed []PlacedWork `json:"placed,omitempty"`
-	// Owner and Lease are those of a running execution; a parked one has none.
+	// Owner and Lease are set for a running execution; a parked one has none.
 	Owner         *Owner `json:"owner,omitempty"`
 	Lease         Lease  `json:"lease,omitempty"`
 	StopRequested bool   `json:"stop_requested,omitempty"`

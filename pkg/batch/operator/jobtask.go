@@ -154,8 +154,8 @@ func (h jobHandler) begin(ctx context.Context, t task.Task, asked JobTask, first
 	return running, last, err
 }
 
-// caughtUp is how many earlier runs of its schedule without an instance of their own a task looks
-// for.
+// caughtUp is the number of earlier runs of its schedule in which a task looks for ones without an
+// instance of their own.
 const caughtUp = 50
 
 // isBehind reports whether the task, whose last execution has ended, has another instance to run.

@@ -153,8 +153,8 @@ const defaultSample = 20
 // writers, and calls no tasklets or deciders. It does not prevent writes by a reader's own query or
 // by an application's component: give the service a provider with read-only sessions.
 //
-// It returns the errors of a wrong job file (jobfile.Problems), those of Choose, that of a Run with
-// a changed job file (ReasonChanged), *RequestError, and the end of ctx.
+// It returns the errors of a wrong job file (jobfile.Problems), of Choose, of a Run with a changed
+// job file (ReasonChanged), *RequestError, and the cause of ctx if it ended.
 func (s *Service) Plan(ctx context.Context, req PlanRequest) (*DryRun, error) {
 	if req.Sample < 0 {
 		return nil, &RequestError{Field: "sample", Value: fmt.Sprint(req.Sample), Reason: "it must be at least 1"}

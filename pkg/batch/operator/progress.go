@@ -42,7 +42,7 @@ type ProgressView struct {
 	// Placed is its work that waits for certain workers.
 	Placed   []PlacedWork `json:"placed,omitempty"`
 	Duration float64      `json:"duration"` // seconds since the execution started
-	// Owner and Lease are those of a running execution; a parked one has none.
+	// Owner and Lease are set for a running execution; a parked one has none.
 	Owner         *Owner `json:"owner,omitempty"`
 	Lease         Lease  `json:"lease,omitempty"`
 	StopRequested bool   `json:"stop_requested,omitempty"`

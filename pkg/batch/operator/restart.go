@@ -17,10 +17,9 @@ import (
 // The execution must be the newest of its instance, and FAILED or STOPPED; a running one is taken
 // over if its owner is lost, else refused. With From and IfComplete it may be COMPLETED.
 //
-// The causes of a Refusal are, in addition to those of a launch, core.ErrNotFound,
-// *core.InstanceCompleteError, core.ErrAbandoned, core.ErrUnknownStatus, core.ErrNotMostRecent,
-// core.ErrNoSuchJob, core.ErrNotRestartable and *job.FromError. A *RequestError means that fields
-// exclude each other.
+// A Refusal has the causes of a refused launch, and core.ErrNotFound, *core.InstanceCompleteError,
+// core.ErrAbandoned, core.ErrUnknownStatus, core.ErrNotMostRecent, core.ErrNoSuchJob,
+// core.ErrNotRestartable and *job.FromError. A *RequestError means that fields exclude each other.
 func (s *Service) Restart(ctx context.Context, req RestartRequest) (*Running, error) {
 	if err := s.Prepare(ctx); err != nil {
 		return nil, err

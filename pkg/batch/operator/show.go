@@ -157,8 +157,8 @@ func splitPartitions(all []core.StepExecution) []partitioned {
 	return steps
 }
 
-// total returns the counters of all attempts and of all partitions, and those of earlier attempts
-// alone. The step's own counters are written only at its end.
+// total returns the counters of all attempts and of all partitions, and of earlier attempts alone.
+// The step's own counters are written only at its end.
 func (p partitioned) total() (all, before core.Counters) {
 	if len(p.parts) == 0 {
 		return p.Total(), p.Before

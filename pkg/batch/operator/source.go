@@ -104,7 +104,7 @@ func (s *Service) named(ctx context.Context, name string) (definition, error) {
 }
 
 // ofExecution finds the job of an execution: the request's, else the one with which it was started.
-// A job without a file, such as that of `copy`, is in the history.
+// A job without a file, such as the job of `copy`, is in the history.
 func (s *Service) ofExecution(ctx context.Context, from source, e *core.JobExecution, hooks Hooks) (definition, error) {
 	if !from.isZero() {
 		d, err := s.find(ctx, from)

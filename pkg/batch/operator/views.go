@@ -34,7 +34,7 @@ type (
 		Status    core.Status
 	}
 
-	// StepView is a step execution: its counters are those of this attempt.
+	// StepView is a step execution: its counters cover this attempt.
 	StepView struct {
 		Step string `json:"step"`
 		// Execution is the job execution that ran the step: an earlier one for a step that a
@@ -71,7 +71,7 @@ type (
 		// took its new one, because nothing was committed with the old one (rule F4a).
 		NewDefinition bool `json:"new_definition,omitempty"`
 		// Warnings are messages about a step that may complete, such as a column that it does not
-		// read; they include those of its partitions.
+		// read; they include its partitions' warnings.
 		Warnings []string `json:"warnings,omitempty"`
 		// Rounds is how often a loop ran the step in this execution, if more than once; counters
 		// and duration then cover all rounds (Summary only).
@@ -139,8 +139,8 @@ type (
 		// JobName and Params, the identifying parameters, identify the instance.
 		JobName string     `json:"job"`
 		Params  Parameters `json:"parameters"`
-		// Attempts, Execution, Status and ExitCode are those of its newest execution; zero if all
-		// of its executions were deleted.
+		// Attempts, Execution, Status and ExitCode are its newest execution's; zero if all of its
+		// executions were deleted.
 		Attempts  int                 `json:"attempts"`
 		Execution core.JobExecutionID `json:"execution"`
 		Status    core.Status         `json:"status"`

@@ -44,7 +44,7 @@ func (r *Repository) stopUnbegun(ctx context.Context, id core.JobExecutionID, l 
 	return r.childEnded(ctx, rows[0].ParentID)
 }
 
-// stopChildren requests a stop of the running child jobs, except those of `finally`.
+// stopChildren requests a stop of the running child jobs, except children of `finally`.
 func (r *Repository) stopChildren(ctx context.Context, id core.JobExecutionID, actor string) error {
 	var children []core.JobExecutionID
 	err := r.store.scan(ctx, &children, `SELECT c.id FROM {job_execution} c WHERE c.parent_id = ? AND c.active = 1

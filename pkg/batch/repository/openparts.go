@@ -105,7 +105,7 @@ func (r *Repository) StopPartitions(ctx context.Context, job core.JobRef) error 
 // does not stop (rule L13).
 const ofFinally = `(SELECT m.flow FROM {step_execution} m WHERE m.id = s.manager_id) = '` + core.FlowFinally + `'`
 
-// stopUnassigned ends the partitions that no worker has taken, except those of `finally`.
+// stopUnassigned ends the partitions that no worker has taken, except parts of `finally`.
 func (r *Repository) stopUnassigned(ctx context.Context, job core.JobExecutionID, l *ledger) error {
 	stop := core.Executions().Move(core.MoveStop)
 	var steps []stepExecution

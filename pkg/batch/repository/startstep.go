@@ -15,7 +15,7 @@ import (
 // StartStep implements core.Transitions. The guarded UPDATE of the job execution comes first and
 // holds its row, so that a take-over either comes before it (and the step is refused) or after it
 // (and finds the step). The same holds for a stop: once a request is committed no step starts,
-// except those of `finally` (rule L13). It touches no indexed column.
+// except steps of `finally` (rule L13). It touches no indexed column.
 //
 // It refuses with core.ErrStopped after a stop request, else with a *core.TransitionError, with
 // core.ErrLostOwner in the chain if owner or epoch differ.

@@ -161,7 +161,7 @@ func abandonedChunkRollsBack(b *bench) {
 	other := b.other()
 	abandon := func() { require.NoError(b, other.Abandon(b.ctx, ref.ID, operator)) }
 	between := abandon
-	if b.db.SingleWriter() { // no other transaction runs beside that of the only writer
+	if b.db.SingleWriter() { // no one else can abandon during the only writer's transaction
 		abandon()
 		between = func() {}
 	}

@@ -123,14 +123,14 @@ type Engine interface {
 	// Run waits for a database that is unreachable. It returns errors that waiting does not fix,
 	// such as missing tables.
 	Run(ctx context.Context, stop <-chan struct{}, s Subscription, h Handler) error
-	// Cancel requests, in the transaction that ctx carries, that those of the deliveries that still
-	// wait are not delivered. It is a hint: the work's row decides whether the work is done. It
-	// does not affect a running handler.
+	// Cancel requests, in the transaction that ctx carries, that the deliveries are not delivered
+	// if they still wait. It is a hint: the work's row decides whether the work is done. It does
+	// not affect a running handler.
 	Cancel(ctx context.Context, ds ...Delivery) error
-	// Missing returns those of ds, all expected to wait for a worker, that the engine will not
-	// deliver any more: it never had them, it delivered them, or the process that had taken them
-	// died before its handler could take the work. A recently taken delivery is not missing. The
-	// caller delivers the work again with a higher epoch.
+	// Missing returns the deliveries in ds that the engine will not deliver any more, although they
+	// are expected to wait for a worker: it never had them, it delivered them, or the process that
+	// had taken them died before its handler could take the work. A recently taken delivery is not
+	// missing. The caller delivers the work again with a higher epoch.
 	Missing(ctx context.Context, ds ...Delivery) ([]Delivery, error)
 	Capabilities() Capabilities
 }

@@ -44,8 +44,8 @@ func (c *Cron) Next(after time.Time) Time {
 	return Time{}
 }
 
-// allWalls steps from wall clock to wall clock. Their first instants never go backwards, so the
-// first wall clock after that of `after` is too early by no more than a repeated hour.
+// allWalls steps from wall clock to wall clock. Their first instants never go backwards, so to
+// start after the wall clock of `after` is too early by no more than a repeated hour.
 func (c *Cron) allWalls(after time.Time) iter.Seq[Time] {
 	return func(yield func(Time) bool) {
 		w := wallOf(after.In(c.zone))

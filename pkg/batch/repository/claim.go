@@ -167,7 +167,7 @@ func (c *Checkpoints) hasCommitted(ctx context.Context, database string, instanc
 		return false, err
 	}
 	row, err := s.read(ctx)
-	own := row != nil && (row.Instance == "" || row.Instance == s.identity) // the claim reports the identity of another owner's row
+	own := row != nil && (row.Instance == "" || row.Instance == s.identity) // a claim reports rows of other instances
 	return own && row.CountedID >= first && row.Position != "", err
 }
 

@@ -88,7 +88,7 @@ func (r *Repository) lockDefinition(ctx context.Context, name string) (*jobDefin
 	return &rows[0], nil
 }
 
-// storeDefinition writes the row. Changed times start from the beginning.
+// storeDefinition writes the row. A schedule with other times is decided from now on.
 func (r *Repository) storeDefinition(ctx context.Context, before, row *jobDefinition) error {
 	if before == nil {
 		made := *row

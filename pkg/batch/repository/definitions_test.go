@@ -65,8 +65,8 @@ func TestADefinitionIsOneRowWhoseVersionChanges(t *testing.T) {
 		require.False(t, same.Changed)
 		require.Equal(t, got, same.Definition, "nothing was written")
 
-		// Another text with the same times keeps the decided times; other times start from the
-		// beginning.
+		// Another text with the same times keeps the decided times; other times are decided from
+		// now on.
 		moved, err := r.Advance(ctx, got, got.ScheduledUntil.Add(-time.Hour), "")
 		require.NoError(t, err)
 		require.True(t, moved)

@@ -52,7 +52,7 @@ func longHistory(t *testing.T, db tx.Database, n int) {
 		SELECT n, 'paid', n, 'e' || n, 0, {now}, CASE WHEN n % 10000 = 1 THEN {now} END FROM {numbers}`)
 	exec(`INSERT INTO surfin_worker (name, capacity, types, started_at, heartbeat_at, lease_until, left_at) VALUES
 		('a', 1, '[]', {now}, {now}, {far}, NULL), ('b', 1, '[]', {now}, {now}, {now}, {now})`)
-	if db.Dialect() == tx.Postgres { // SQLite does so by itself
+	if db.Dialect() == tx.Postgres { // PostgreSQL does this by itself, but later
 		exec("ANALYZE")
 	}
 }

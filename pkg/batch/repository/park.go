@@ -138,7 +138,7 @@ func (r *Repository) Resume(ctx context.Context, id core.JobExecutionID, req cor
 	if err := r.stopLost(ctx, id, req.Dead); err != nil {
 		return core.Resumed{}, fmt.Errorf("resume job execution %d: %w", id, err)
 	}
-	var before []jobExecution // it begins where it has not started
+	var before []jobExecution // to begin it if it has not started
 	_, err := r.recorded(ctx, req.Owner.String(), func(ctx context.Context, l *ledger) error {
 		if err := r.store.scan(ctx, &before, "SELECT instance_id, started_at FROM {job_execution} WHERE id = ?", id); err != nil {
 			return err

@@ -439,8 +439,8 @@ func patiently[T any](ctx context.Context, read func(ctx context.Context) (T, er
 	return answer, err
 }
 
-// Wait returns the group when no task of it will move by itself any more: the group's state is
-// failed or not. It polls ever less often. The error is ctx's cause if ctx ends first.
+// Wait returns the group when no task of it will move by itself any more: its state shows whether
+// it has failed. It polls ever less often. The error is ctx's cause if ctx ends first.
 func (s *TaskService) Wait(ctx context.Context, id task.GroupID) (*task.Group, error) {
 	if !core.HasPatience(ctx) {
 		ctx = core.WithPatience(ctx, lease.Waiting)

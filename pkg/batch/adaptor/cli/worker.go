@@ -75,7 +75,7 @@ second one cancels.`,
 	return cmd
 }
 
-// labelFlag adds the labels of a worker, which override the setting worker.labels.
+// labelFlag adds the labels of a worker, which override the setting worker.labels key by key.
 func labelFlag(f *pflag.FlagSet, labels *[]string) {
 	f.StringSliceVar(labels, "label", nil, "`KEY=VALUE` that work asks for with 'on: {KEY: VALUE}', may be given again (default: worker.labels)")
 }

@@ -57,7 +57,7 @@ func (r *Repository) confirming() string {
 	return strings.Replace(r.sql("{later}"), "?", r.sql("CAST(? AS bigint) + {greatest}(CAST(? AS bigint), {grace})"), 1)
 }
 
-// starting also records the current leader's epoch.
+// starting counts the attempt and records the current leader's epoch.
 func (r *Repository) starting() []guard.Assignment {
 	return []guard.Assignment{
 		guard.SetSQL("attempts", "attempts + 1"), guard.SetSQL("tries", "tries + 1"),

@@ -176,7 +176,7 @@ func (r *Repository) waitAgain(ctx context.Context, id task.ID, actor string) er
 	return nil
 }
 
-// openable returns the ids that wait, among the ended tasks, only for others that are openable.
+// openable returns those of ids that wait for no ended task, except for openable ones of ids.
 func openable(ids []task.ID, ended []taskAfter) []task.ID {
 	blocks, followers, among := map[task.ID]int{}, map[task.ID][]task.ID{}, map[task.ID]bool{}
 	for _, id := range ids {

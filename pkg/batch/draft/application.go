@@ -105,7 +105,6 @@ require (
 	return []File{{"go.mod", text}, {"go.sum", c.sums}}
 }
 
-// quotedPath writes a path for go.mod.
 func quotedPath(path string) string {
 	if strings.ContainsAny(path, " \t\"'`(),") {
 		return fmt.Sprintf("%q", path)

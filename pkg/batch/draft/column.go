@@ -63,7 +63,6 @@ func (s *Shape) column(name, from string, all []*candidate) *column {
 
 func (c *column) null() { c.nulls++ }
 
-// add adds a value.
 func (c *column) add(text string, as form, line int64) {
 	if c.forced != nil && (text != "" || as != inCell) {
 		if v, err := c.forced.Parse(text); err != nil || v.IsNull() && !c.forced.Nullable {
@@ -108,7 +107,6 @@ func isWord(text string) bool {
 	return (last < '0' || last > '9') && absentTexts.MatchString(text)
 }
 
-// number records the form of a number.
 func (c *column) number(n number) {
 	c.digits = max(c.digits, n.digits)
 	c.longWhole = c.longWhole || n.fraction == 0 && n.digits > safeDigits

@@ -64,7 +64,6 @@ func (s *Shape) Copy(to Target, sides Sides) (string, error) {
 		"\n    writer: " + writer + "\n" + skip + expect + "types:\n  row:\n" + s.Item("    "), nil
 }
 
-// writer returns the writer of a copy.
 func (s *Shape) writer(to Target) (string, error) {
 	if to.File != "" {
 		format, err := fileFormat(to.File)
@@ -193,7 +192,6 @@ tests:
 	return append(files, File{name + "_test.yaml", test}), nil
 }
 
-// made returns the values of a valid row, as YAML.
 func (s *Shape) made() []string {
 	values := make([]string, len(s.Fields))
 	for i := range s.Fields {
@@ -203,7 +201,6 @@ func (s *Shape) made() []string {
 	return values
 }
 
-// example returns a value of the field, as YAML.
 func (f *Field) example() string {
 	kind, _ := row.KindByName(f.Type)
 	if elem, ok := kind.Elem(); ok {

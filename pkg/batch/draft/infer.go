@@ -204,7 +204,6 @@ func (s *Shape) note(format string, args ...any) {
 	s.Notes = append(s.Notes, fmt.Sprintf(format, args...))
 }
 
-// checkTypes refuses types of fields that the file does not have.
 func (s *Shape) checkTypes(columns []*column) error {
 	var errs []error
 	for name := range s.options.Types {

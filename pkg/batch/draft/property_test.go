@@ -18,7 +18,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/draft"
 )
 
-// cell draws texts as in files, mostly of one kind.
 func cell(kind string) *rapid.Generator[string] {
 	digits := rapid.StringMatching(`-?[0-9]{1,3}|-?[1-9][0-9]{12,22}|[+-]?0[0-9]{0,3}`)
 	switch kind {

@@ -24,7 +24,6 @@ func (s *Shape) csvConfig(delimiter string) csv.ReaderConfig {
 	return csv.ReaderConfig{Path: s.Path, Delimiter: delimiter, Header: header, SkipLines: s.SkipLines, LazyQuotes: s.LazyQuotes, Encoding: filestream.EncodingName(s.Encoding)}
 }
 
-// sampleCSV reads a csv file with the reader of csv.
 func (s *Shape) sampleCSV(ctx context.Context) (columns []*column, err error) {
 	if s.Delimiter == "" {
 		if s.Delimiter, err = s.findDelimiter(ctx); err != nil {
@@ -83,7 +82,6 @@ func (s *Shape) byPlace(in *csv.Sample, columns []*column) error {
 	return nil
 }
 
-// readCells reads the records to the end of the sample.
 func (s *Shape) readCells(ctx context.Context, in *csv.Sample, columns []*column) error {
 	other := misfits{}
 	for !s.isRead(in.Offset()) {

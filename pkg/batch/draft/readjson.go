@@ -28,7 +28,6 @@ const (
 	maxTopFields = 2_000 // excluding them
 )
 
-// sampleJSON reads a json or jsonl file with its reader.
 func (s *Shape) sampleJSON(ctx context.Context) (columns []*column, err error) {
 	in, err := s.openJSON(ctx)
 	if err != nil {
@@ -62,7 +61,6 @@ func (s *Shape) sampleJSON(ctx context.Context) (columns []*column, err error) {
 	return t.columns(), nil
 }
 
-// take adds a document to the tree.
 func (s *Shape) take(ctx context.Context, t *tree, in *jsonfile.Reader, doc []byte) error {
 	if !utf8.Valid(doc) {
 		at := 0
@@ -192,7 +190,6 @@ func passValue(d *json.Decoder) (isRows bool, err error) {
 	}
 }
 
-// tree collects the contents of a sample's documents, by their keys.
 type tree struct {
 	shape *Shape
 	root  node
@@ -219,7 +216,6 @@ type node struct {
 	whole   bool
 }
 
-// object adds the members of an object.
 func (t *tree) object(n *node, doc []byte) error {
 	for at := 1; ; {
 		for jsontext.IsBlank(doc[at]) || doc[at] == ',' {
@@ -246,7 +242,6 @@ func (t *tree) object(n *node, doc []byte) error {
 	}
 }
 
-// member adds a key of an object and its value.
 func (t *tree) member(n *node, quoted, raw []byte) error {
 	m := n.members[string(quoted)]
 	if m == nil {

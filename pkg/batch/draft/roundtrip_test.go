@@ -46,7 +46,6 @@ func TestATableComesBackFromItsExport(t *testing.T) {
 	})
 }
 
-// roundTrip creates a table from the seed, and compares it with its copy.
 func roundTrip(t *testing.T, e *batchtest.Env, url string, seed uint64) {
 	t.Helper()
 	r := rand.New(rand.NewPCG(seed, 31)) //nolint:gosec // a test's
@@ -128,7 +127,6 @@ func copying(t *testing.T, e *batchtest.Env, s *draft.Shape, to draft.Target, si
 	require.Equal(t, "COMPLETED", string(run.Execution.Status), "%s\n%s", run, text)
 }
 
-// makeTable creates the table a of random columns and rows.
 func makeTable(e *batchtest.Env, url string, r *rand.Rand, seed uint64) {
 	e.Exec("drop table if exists a")
 	isPostgres := strings.HasPrefix(url, "postgres")

@@ -287,7 +287,6 @@ func uniqueKey(ctx context.Context, conn tx.Conn, columns []tableColumn, name, s
 	return rows.Err()
 }
 
-// absent returns the error for a missing table.
 func absent(ctx context.Context, db tx.Database, table string) (err error) {
 	query := `select name from sqlite_master where type in ('table', 'view') and name not like 'sqlite_%' order by name`
 	if db.Dialect() == tx.Postgres {

@@ -116,7 +116,6 @@ func in(database string) string {
 	return " in the database " + database
 }
 
-// scalar writes a text as YAML, quoted if necessary.
 func scalar(text string) string {
 	plain := text != "" && strings.Trim(text, " ") == text && !strings.Contains("-0123456789~", text[:1])
 	for _, r := range text {

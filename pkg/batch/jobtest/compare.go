@@ -15,7 +15,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// compare returns the differences from the test's expectations.
 func (s *stand) compare(ctx context.Context) (differences []string, err error) {
 	want := &s.test.Expect
 	add := func(format string, args ...any) { differences = append(differences, fmt.Sprintf(format, args...)) }

@@ -118,7 +118,6 @@ func (s *stand) request() operator.RunRequest {
 	return r
 }
 
-// lay writes the folder of the test.
 func (s *stand) lay() error {
 	from, names := filepath.Dir(s.file.Job), s.test.With
 	if s.carried {

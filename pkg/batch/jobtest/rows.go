@@ -19,7 +19,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// fileText returns the content of a file with the given rows.
 func fileText(name string, c testfile.Content) (string, error) {
 	if !c.IsRows {
 		return c.Text, nil
@@ -158,7 +157,6 @@ func argument(c testfile.Cell, on tx.Dialect) any {
 	return c.Text
 }
 
-// queryRows returns the columns and rows of a query as texts.
 func queryRows(ctx context.Context, db tx.Database, text string) (columns []string, list [][]string, err error) {
 	rows, err := db.Conn().QueryContext(ctx, text)
 	if err != nil {
@@ -210,7 +208,6 @@ func valueText(column string, v any) string {
 
 const nullText = "null"
 
-// fileRows reads the rows of a file, as texts of the columns.
 func fileRows(name, text string, columns []string) (list [][]string, err error) {
 	switch name[strings.LastIndexByte(name, '.')+1:] {
 	case "csv":

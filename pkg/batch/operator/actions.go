@@ -46,7 +46,6 @@ func (s *Service) actionsFor(e *core.JobExecution, newest *core.NewestAttempt) [
 	return nil
 }
 
-// recoverAction returns the action that ends an execution with a lost owner.
 func (s *Service) recoverAction(id core.JobExecutionID, owner core.Owner) Action {
 	if !s.config.Dead(owner) {
 		return Action{Kind: ActRecover}
@@ -66,7 +65,6 @@ func (s *Service) newestAttempt(ctx context.Context, e *core.JobExecution) (core
 	return s.newestOf(e, found), err
 }
 
-// newestOf returns, from found, the newest execution of the execution's instance.
 func (s *Service) newestOf(e *core.JobExecution, found map[core.JobInstanceID]core.NewestAttempt) core.NewestAttempt {
 	newest, ok := found[e.InstanceID]
 	switch {
@@ -157,7 +155,6 @@ func launchAction(kind ActionKind, file string, params core.Parameters, specs []
 	return a
 }
 
-// refused converts the error of a launch to a Refusal with actions.
 func (s *Service) refused(ctx context.Context, err error, l *launch) error {
 	r := &Refusal{Reason: reasonOf(err), Err: err}
 	again := launchAction(ActAgain, l.path, l.params, l.job.Parameters)
@@ -299,7 +296,6 @@ func otherParameter(j *core.Job, params core.Parameters) (core.Parameters, bool)
 	return core.Parameters{}, false
 }
 
-// nextValue returns the next value that the declaration allows.
 func nextValue(spec core.ParameterSpec, value any) (any, bool) {
 	var next any
 	switch v := value.(type) {

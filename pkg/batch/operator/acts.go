@@ -148,7 +148,6 @@ func (s *Service) abandon(ctx context.Context, e *core.JobExecution) (*core.JobE
 	return after, err
 }
 
-// notAbandoned explains why an execution cannot be abandoned.
 func (s *Service) notAbandoned(ctx context.Context, err error, e *core.JobExecution) error {
 	var running *core.AlreadyRunningError
 	var moved *core.TransitionError

@@ -119,7 +119,6 @@ type instanceOf struct {
 	params core.Parameters
 }
 
-// backfillOf checks the request, and the parameters of each instance.
 func (s *Service) backfillOf(ctx context.Context, req *BackfillRequest) ([]instanceOf, error) {
 	refuse := func(err error) error {
 		return &Refusal{Reason: ReasonParameters, Err: err, Actions: []Action{{Kind: ActHelp, File: req.File}}}
@@ -153,7 +152,6 @@ func (s *Service) backfillOf(ctx context.Context, req *BackfillRequest) ([]insta
 	return instances, nil
 }
 
-// rangeOf returns the values of the range.
 func rangeOf(specs []core.ParameterSpec, req *BackfillRequest) ([]string, error) {
 	var spec *core.ParameterSpec
 	for i := range specs {

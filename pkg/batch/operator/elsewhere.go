@@ -16,7 +16,6 @@ type elsewhere struct {
 	err error
 }
 
-// findElsewhere asks the databases of unfinished chunk steps whether they have committed work.
 func (p *history) findElsewhere(ctx context.Context) {
 	s := p.service
 	p.elsewhere = map[string]elsewhere{}

@@ -73,7 +73,6 @@ func stored(s *core.StepExecution, key string) string {
 	return text
 }
 
-// files returns the files that the steps of this execution write.
 func (p *history) files() []WrittenFile {
 	var files []WrittenFile
 	for _, s := range p.steps {

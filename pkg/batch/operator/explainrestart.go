@@ -57,7 +57,6 @@ func (p *history) offerWatch(e *Explanation) {
 	}
 }
 
-// offerSkips adds actions for skipped items.
 func (p *history) offerSkips(e *Explanation) {
 	if len(p.skips) == 0 {
 		return
@@ -197,7 +196,6 @@ func (p *history) positionOf(last core.StepExecution, reads string) string {
 	return positionText(last.Position, reads)
 }
 
-// describeResumed adds positions and partitions to the steps that the plan resumes.
 func (p *history) describeResumed(plan *RestartPlan) {
 	for i := range plan.Entries {
 		e := &plan.Entries[i]

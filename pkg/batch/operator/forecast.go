@@ -176,7 +176,6 @@ func newForecast(b *baseline, before *earlier) *forecast {
 
 func (f *forecast) ended(step string) { f.visited[step]++ }
 
-// runs counts a visit that has not ended.
 func (f *forecast) runs(step string, rows int64, perSecond float64, took time.Duration) {
 	if f.baseline == nil {
 		return

@@ -102,7 +102,6 @@ func (h jobHandler) Execute(ctx context.Context, t task.Task) (task.Outcome, err
 	}
 }
 
-// inTurn waits until the earlier runs of the same schedule have ended.
 func (h jobHandler) inTurn(ctx context.Context, t task.Task, asked JobTask) error {
 	if !asked.InTurn || t.Spec.JobDefinition == 0 || h.tasks == nil {
 		return nil
@@ -218,7 +217,6 @@ func (h jobHandler) failedUnheard(ctx context.Context, id task.ID, e *core.JobEx
 	return !slices.ContainsFunc(attempts, func(a task.Attempt) bool { return reported(a.Outcome) == e.ID }), nil
 }
 
-// endOfExecution is the artifact of an attempt with an ended execution.
 type endOfExecution struct {
 	JobExecution core.JobExecutionID `json:"job_execution"`
 	Status       core.Status         `json:"status"`
@@ -293,7 +291,6 @@ func (h jobHandler) pause(ctx context.Context, last *core.JobExecution) error {
 	return errors.Join(cause, err)
 }
 
-// outcome converts the end of an execution to the outcome of its task.
 func (h jobHandler) outcome(ctx context.Context, e *core.JobExecution, asked JobTask) task.Outcome {
 	ref, err := json.Marshal(endOfExecution{e.ID, e.Status, e.ExitCode})
 	o := task.Success()

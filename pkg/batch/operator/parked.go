@@ -88,7 +88,6 @@ func (s *Service) endChildren(ctx context.Context, parent core.JobExecutionID) e
 	return nil
 }
 
-// endAllParked calls endParked for all executions, and returns those that have ended.
 func (s *Service) endAllParked(ctx context.Context) ([]core.JobExecution, error) {
 	var ended []core.JobExecution
 	var errs []error

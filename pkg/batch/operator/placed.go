@@ -71,7 +71,6 @@ func addPlaced(list []PlacedWork, w core.Placed, waits string, unfit bool) []Pla
 	return list
 }
 
-// loadedWorkers returns the workers with their used slots, and whether a process leads.
 func (s *Service) loadedWorkers(ctx context.Context) ([]task.Worker, bool, error) {
 	workers, err := s.config.Workers.Workers(ctx)
 	if err != nil {

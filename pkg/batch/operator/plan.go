@@ -305,7 +305,6 @@ func (s *Service) planFile(req PlanRequest) (*jobfile.File, error) {
 	return nil, &RequestError{Field: "file", Reason: "a dry run needs a job file"}
 }
 
-// see records an outcome.
 func (s *DryStep) see(got chunk.Sampled) {
 	item := DryItem{
 		Number: got.Number, Path: got.Meta.Path, Line: got.Meta.Line, Index: got.Meta.Index, Row: got.Meta.Row, Read: got.Read, Outcome: string(got.Fate),

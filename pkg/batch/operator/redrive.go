@@ -133,7 +133,6 @@ func (s *Service) compileRedrive(ctx context.Context, d definition, of *core.Job
 	return s.located(j, d), nil
 }
 
-// planRedrive selects the items to redrive.
 func (s *Service) planRedrive(ctx context.Context, req RedriveRequest) (*redrive.Plan, error) {
 	id := req.Execution
 	refuse := func(reason Reason, err error, actions ...Action) error {

@@ -45,7 +45,6 @@ func overlaps(a, b string) bool {
 	return a == b || strings.HasPrefix(a, b+":") || strings.HasPrefix(b, a+":")
 }
 
-// isUnfinished reports whether a redrive can be continued.
 func isUnfinished(e *core.JobExecution) bool { return canGoOn(&core.Job{Restartable: true}, e.Status) }
 
 // restOfRedrive returns the plan of a redrive that has committed all items and is not complete, so

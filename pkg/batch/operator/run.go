@@ -56,7 +56,6 @@ func (s *Service) Start(ctx context.Context, req RunRequest) (*Running, error) {
 	return s.launch(ctx, l)
 }
 
-// launch starts the chosen instance.
 func (s *Service) launch(ctx context.Context, l *launch) (*Running, error) {
 	if s.config.Launcher == nil {
 		return nil, fmt.Errorf("job %s: this service has no launcher, it cannot start jobs", l.job.Name)

@@ -197,7 +197,6 @@ func (rs *runnings) ask(id core.JobExecutionID) bool {
 	return here
 }
 
-// stop stops all executions of this process, and waits until they have ended.
 func (rs *runnings) stop(ctx context.Context) error {
 	rs.mu.Lock()
 	var all []*job.Running

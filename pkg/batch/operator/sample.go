@@ -173,7 +173,6 @@ func isMissingTable(err error) bool {
 	return dberr.SQLState(err) == "42P01" || dberr.SQLiteCode(err) == 1 && strings.Contains(err.Error(), "no such table")
 }
 
-// describe adds the step's settings from the job file.
 func (d *dryRun) describe(of *DryStep) {
 	for _, u := range d.uses {
 		if u.Step != of.Step {

@@ -61,7 +61,6 @@ func (s *Service) Schedules(ctx context.Context, req SchedulesRequest) ([]Schedu
 	return views, err
 }
 
-// foresee fills in the times.
 func (v *ScheduleView) foresee(now time.Time, count int) error {
 	c, err := schedule.Of(v.Schedule)
 	if err != nil {

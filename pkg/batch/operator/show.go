@@ -133,7 +133,6 @@ func (s *Service) Summary(ctx context.Context, req SummaryRequest) (*ExecutionVi
 	return &view, nil
 }
 
-// partitioned is a step execution with its partitions'.
 type partitioned struct {
 	*core.StepExecution
 	parts []core.StepExecution

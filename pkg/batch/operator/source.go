@@ -182,7 +182,6 @@ func (s *Service) depsOf(d definition, components *registry.Registry) jobfile.De
 	return deps
 }
 
-// located remembers where the file of a job is.
 func (s *Service) located(j *core.Job, d definition) *core.Job {
 	s.files.Store(j.Name, d.file.Source())
 	return j

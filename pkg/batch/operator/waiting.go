@@ -84,7 +84,6 @@ func (s *Service) stepWork(ctx context.Context, steps map[core.JobExecutionID][]
 	return work, nil
 }
 
-// submits reports whether a step has submitted tasks, or runs a child job.
 func submits(step *core.StepExecution) bool {
 	if step.Context == nil {
 		return false

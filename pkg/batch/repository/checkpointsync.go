@@ -85,7 +85,6 @@ const (
 	serverBinds = 5000
 )
 
-// rowsAtOnce is the number of rows in one INSERT.
 func (s *store) rowsAtOnce(columns int) int {
 	if s.db.Dialect() == tx.SQLite {
 		return max(1, sqliteBinds/columns)

@@ -29,7 +29,6 @@ type cross struct {
 	url      string // of the data
 }
 
-// eachPair runs f with every pair of databases.
 func eachPair(t *testing.T, f func(c *cross)) {
 	t.Helper()
 	kinds := map[string]func(testing.TB) string{"sqlite": testdb.SQLite, "postgres": testdb.Postgres}

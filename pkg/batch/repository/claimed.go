@@ -218,7 +218,6 @@ func (s *claimed) SyncHistory(ctx context.Context) error {
 	return s.run.Services.Lease.Record(context.WithoutCancel(ctx), s.notifyRepository)
 }
 
-// notifyRepository copies the state committed here to the repository.
 func (s *claimed) notifyRepository(ctx context.Context) error {
 	row, err := s.read(ctx)
 	switch {

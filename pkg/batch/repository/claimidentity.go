@@ -23,7 +23,6 @@ func scopeOf(repository, instance string) string {
 	return repository + "/" + instance
 }
 
-// identify reads the identity of the history, the instance and its parameters.
 func (s *claimed) identify(ctx context.Context, instance core.JobInstanceID, step string) error {
 	var rows []struct{ UID, Instance, InstanceKey string }
 	r := s.repository

@@ -130,7 +130,6 @@ func (c watchedConn) QueryContext(ctx context.Context, text string, args ...any)
 	return c.Conn.QueryContext(ctx, text, args...)
 }
 
-// planOf returns the database's plan of a query.
 func planOf(t *testing.T, db tx.Database, q sentQuery) string {
 	t.Helper()
 	explain := map[tx.Dialect]string{tx.Postgres: "EXPLAIN (ANALYZE, COSTS OFF) ", tx.SQLite: "EXPLAIN QUERY PLAN "}[db.Dialect()]

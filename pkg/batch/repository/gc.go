@@ -87,7 +87,6 @@ func (c *Checkpoints) orphans(ctx context.Context, page []orphan) ([]orphan, err
 	return slices.DeleteFunc(page, func(l orphan) bool { return exists[l.InstanceID] || l.InstanceID > newest }), nil
 }
 
-// deleteCheckpoints deletes checkpoints and their skipped items.
 func (s *store) deleteCheckpoints(ctx context.Context, uid string, orphans []orphan) (n int64, err error) {
 	if len(orphans) == 0 {
 		return 0, nil

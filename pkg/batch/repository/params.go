@@ -7,7 +7,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// executionRow is an execution with its parameters, read by one statement.
 type executionRow struct {
 	Row    jobExecution `gorm:"embedded"`
 	Params string       // as paramsColumn writes them
@@ -24,7 +23,6 @@ const (
 	escapedValue = `replace(replace(p.value, '!', '!!'), '|', '!p')`
 )
 
-// with returns the record with the parameters of paramsColumn.
 func (j *jobExecution) with(column string) (core.JobExecution, error) {
 	exec, err := j.record()
 	if err != nil {

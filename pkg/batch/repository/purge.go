@@ -84,7 +84,6 @@ type purge struct {
 	done core.Purged
 }
 
-// purgeable is an execution with the facts that a purge judges.
 type purgeable struct {
 	ID         core.JobExecutionID
 	InstanceID core.JobInstanceID

@@ -76,7 +76,6 @@ func (l *launch) claim(ctx context.Context, id core.JobExecutionID) error {
 	return noted.Error
 }
 
-// requests deletes the keys that were created before the time of the filter.
 func (p *purge) requests(ctx context.Context) error {
 	if p.filter.DryRun || p.filter.Instance != 0 || p.filter.JobName != "" {
 		return nil

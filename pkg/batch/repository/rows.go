@@ -191,7 +191,6 @@ func (j *jobExecution) record() (core.JobExecution, error) {
 	}, nil
 }
 
-// located returns the parameters with the locations of their paths.
 func (j *jobExecution) located(params core.Parameters) core.Parameters {
 	if j.DefinitionPath == "" {
 		return params.In("")

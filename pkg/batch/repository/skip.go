@@ -142,7 +142,6 @@ func (r *Repository) LastSkipped(ctx context.Context, filter core.SkipFilter) (i
 
 const skipTables = "{skipped_item} k JOIN {step_execution} s ON s.id = k.step_execution_id"
 
-// skipsWhere returns the condition of a filter over skipTables.
 func skipsWhere(filter core.SkipFilter) (condition string, args []any) {
 	where, args := []string{"k.id > ?"}, []any{filter.After}
 	and := func(condition string, values ...any) { where, args = append(where, condition), append(args, values...) }

@@ -15,7 +15,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// store is a database with the repository's tables in it, under a prefix.
 type store struct {
 	db      tx.Database
 	manager *tx.Manager

@@ -75,7 +75,6 @@ type ledger struct {
 	events []core.Transitioned
 }
 
-// note adds an applied transition for the audit and for the observer.
 func (l *ledger) note(machine string, id int64, row audit, act string, move core.Move[core.Status]) {
 	row.At, row.Act, row.Actor, row.ToStatus = clock(0), act, l.actor, move.To
 	if act == actRecover && row.StepExecutionID == 0 {

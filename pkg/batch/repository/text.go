@@ -29,7 +29,6 @@ func (s *store) masking(mask func(text string) string) *store {
 
 func (s *store) masks(text string) bool { return s.mask(text) != text }
 
-// masked returns the values of a statement, with masked texts.
 func (s *store) masked(args []any) []any {
 	for i, arg := range args {
 		if text, is := arg.(string); is {
@@ -77,7 +76,6 @@ func decodeOut(text string) (map[string]any, error) {
 	return out, nil
 }
 
-// storedCounts is the stored form of counters, one JSON text.
 type storedCounts struct {
 	Read        int64 `json:"read,omitempty"`
 	Filter      int64 `json:"filter,omitempty"`

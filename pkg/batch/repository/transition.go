@@ -226,7 +226,6 @@ func (r *Repository) transition(ctx context.Context, m *guardedMove) (core.Answe
 	return v.answer, v.err
 }
 
-// mergeWith adds the merged context to the transition of a job.
 func (r *Repository) mergeWith(ctx context.Context, m *guardedMove) error {
 	if m.merge == nil || !m.merge.Changed() {
 		return nil

@@ -81,7 +81,6 @@ type scene struct {
 	over      *core.JobExecution
 }
 
-// untilOver runs managers and workers one after the other.
 func (s *scene) untilOver() {
 	s.dead, s.heard = map[int]bool{}, map[string]int{}
 	for range 20 {
@@ -102,7 +101,6 @@ func (s *scene) untilOver() {
 	s.T.Fatalf("%s comes to no end", s.name)
 }
 
-// check checks the final state.
 func (s *scene) check(about string) {
 	t := s.T
 	require.Equal(t, core.StatusCompleted, s.over.Status, "%s: %s", about, s.over.Error)

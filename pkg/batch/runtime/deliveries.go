@@ -107,7 +107,6 @@ func (w Waiting) waiting(ctx context.Context, queues, types []string, limit int)
 	return all[:min(len(all), limit)], nil
 }
 
-// inTurn merges two lists, alternating between them.
 func inTurn(a, b []engine.Delivery) []engine.Delivery {
 	all := make([]engine.Delivery, 0, len(a)+len(b))
 	for i := range max(len(a), len(b)) {

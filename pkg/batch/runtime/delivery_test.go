@@ -49,7 +49,6 @@ func withRiver(t *testing.T, parts int) (*workplace, *river.Engine) {
 	return p, made
 }
 
-// delivered counts River's deliveries of a kind, in any state.
 func (p *workplace) delivered(kind engine.Kind) int64 {
 	p.T.Helper()
 	return p.Ints("SELECT count(*) FROM surfin_river.river_job WHERE args->>'work' LIKE '" + string(kind) + "/%'")[0]

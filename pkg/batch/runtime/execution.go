@@ -97,7 +97,6 @@ func isRefused(err error) bool {
 	return refused || errors.Is(err, core.ErrNotFound) || errors.Is(err, core.ErrLostOwner)
 }
 
-// execute calls the handler within its time.
 func (e *execution) execute() result {
 	t := e.claimed.Task
 	for _, limit := range []struct {

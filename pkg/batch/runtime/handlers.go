@@ -80,7 +80,6 @@ func (c *Catalog) Types() []string { return sortedNames(c.handlers) }
 // HandlerOff returns how to switch on the handler of a type; "" if it is on, or there is none.
 func (c *Catalog) HandlerOff(taskType string) (how string) { return c.off[taskType] }
 
-// lacks explains why this process does not execute tasks of the type.
 func (c *Catalog) lacks(taskType string) string {
 	if how, off := c.off[taskType]; off {
 		return fmt.Sprintf("the handler of tasks of type %q is switched off in this process: %s", taskType, how)
@@ -100,7 +99,6 @@ func sortedNames[T any](m map[string]T) []string {
 	return names
 }
 
-// handlersOf makes the handlers of the types.
 func (c *Catalog) handlersOf(types []string) (map[string]task.Handler, error) {
 	made := map[string]task.Handler{}
 	var errs []error

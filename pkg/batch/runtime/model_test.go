@@ -267,7 +267,6 @@ func (m *model) restart(t *rapid.T) {
 	m.ok(err)
 }
 
-// invariants are checked after each step.
 func (m *model) invariants() {
 	if len(m.groups) == 0 {
 		return

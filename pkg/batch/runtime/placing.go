@@ -130,7 +130,6 @@ func (p *Placing) end(ctx context.Context, leader int64) (more bool, err error) 
 	return more, nil
 }
 
-// redeliver passes lost deliveries to the engine again.
 func (p *Placing) redeliver(ctx context.Context) (bool, error) {
 	workers, err := p.config.Workers(ctx)
 	if err != nil {
@@ -222,7 +221,6 @@ func Loaded(ctx context.Context, workers func(ctx context.Context) ([]task.Worke
 	return list, err
 }
 
-// room returns how much work of a class the workers can take.
 func (o *office) room(ctx context.Context, c core.PlacedClass) (room core.Room) {
 	o.ask(ctx)
 	fits := false

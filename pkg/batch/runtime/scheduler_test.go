@@ -51,7 +51,6 @@ func (p *planned) definition() task.Definition {
 	return d
 }
 
-// leader leads as one of several processes, until stop is called.
 func (p *planned) leader(holder string) (stop func()) {
 	p.Helper()
 	scheduler, err := runtime.NewScheduler(runtime.SchedulerConfig{

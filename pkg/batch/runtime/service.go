@@ -176,7 +176,6 @@ func (s *TaskService) warnings(ctx context.Context, sub task.Submission, list []
 	return list, nil
 }
 
-// wrong returns every error of the submission.
 func (s *TaskService) wrong(sub task.Submission) (wrong []error) {
 	if len(sub.Tasks) == 0 {
 		wrong = append(wrong, errors.New("tasks: there is none"))

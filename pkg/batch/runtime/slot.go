@@ -99,7 +99,6 @@ func (p *place) take(ctx context.Context) error {
 	}
 }
 
-// acquire takes a slot for the waiting goroutines.
 func (p *place) acquire(ctx context.Context) (err error) {
 	select {
 	case p.slots <- struct{}{}:

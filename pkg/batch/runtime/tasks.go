@@ -225,7 +225,6 @@ func (s *taskSource) goAway(ctx context.Context) {
 	}
 }
 
-// tend does the work on all tasks that any process may do.
 func (s *taskSource) tend(ctx context.Context) error {
 	_, err := s.sweep.MakeDue(ctx)
 	if now := time.Now(); now.Sub(s.recovered) >= min(s.config.Heartbeat, longestTick) {

@@ -45,7 +45,6 @@ func (t *tenure) grant(grace time.Duration) {
 
 func (t *tenure) graceNow() time.Duration { return time.Duration(t.grace.Load()) }
 
-// beat extends the lease of the worker and of all its executions.
 func (t *tenure) beat(ctx context.Context) error {
 	confirmed, err := t.source.tasks.Repository.Heartbeat(ctx, t.source.claimant(), t.refs())
 	if err != nil {
@@ -83,7 +82,6 @@ func (t *tenure) lose(l task.Lost) {
 	}
 }
 
-// end ends the tenure, and all its executions.
 func (t *tenure) end(cause error) {
 	t.mu.Lock()
 	if t.cause != nil {
@@ -167,7 +165,6 @@ func (s *taskSource) keepTenures(ctx context.Context) error {
 	return nil
 }
 
-// beginTenure sends a heartbeat, and begins a tenure with its reply.
 func (s *taskSource) beginTenure(ctx context.Context) (*tenure, error) {
 	since := s.clock().Now()
 	answer, cancel := context.WithTimeoutCause(ctx, s.config.Lease/3, errors.New("no answer to the first heartbeat"))

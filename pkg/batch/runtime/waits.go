@@ -43,7 +43,6 @@ func (s *TaskService) LoadedWorkers(ctx context.Context) (workers []task.Worker,
 	return append([]task.Worker{}, workers...), leader != nil && leader.Leading, refusalOf(err)
 }
 
-// placementWarnings adds the placements of a submission that no live worker fits.
 func (s *TaskService) placementWarnings(ctx context.Context, sub task.Submission, list []string) ([]string, error) {
 	var workers []task.Worker
 	var warned []string

@@ -97,7 +97,6 @@ func workplaceOn(t *testing.T, e *testengine.Engine, deliveries engine.Engine, p
 	return p
 }
 
-// deliverer returns an engine that finds parts and parked executions.
 func deliverer(t testing.TB, e *testengine.Engine) engine.Engine {
 	t.Helper()
 	made, err := local.New(local.Config{Database: e.Database, Source: runtime.Waiting{Parts: e.Repository}, Scan: 10 * time.Millisecond})
@@ -134,7 +133,6 @@ func (p *workplace) looksFailed() (n int) {
 	return n
 }
 
-// work runs the worker until the execution has ended.
 func (p *workplace) work() error {
 	w, err := runtime.NewWorker(p.config)
 	require.NoError(p.T, err)

@@ -44,7 +44,6 @@ func parse(path string, data []byte) *settingsFile {
 	return f
 }
 
-// mappingValue is a key with its value.
 type mappingValue = ast.MappingValueNode
 
 type settingsFile struct {
@@ -129,7 +128,6 @@ func (f *settingsFile) each(node ast.Node, path string, visit func(key *mappingV
 	}
 }
 
-// scalar takes the text of a value as written.
 func (f *settingsFile) scalar(key *mappingValue, path string) {
 	if key.Value.Type() == ast.NullType {
 		return
@@ -193,7 +191,6 @@ func (f *settingsFile) placeAt(line, column int) (where, excerpt string) {
 	return where, margin + text + "\n" + strings.Repeat(" ", len(margin)-2) + "| " + strings.Repeat(" ", max(column-1, 0)) + "^"
 }
 
-// clipped bounds the shown part of a line.
 func clipped(text string) string {
 	const most = 160
 	if runes := []rune(text); len(runes) > most {

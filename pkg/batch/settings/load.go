@@ -66,7 +66,6 @@ func Load(src Source) (Settings, error) {
 	return s, errors.Join(l.problems...)
 }
 
-// origin is the origin of a key's value.
 type origin struct {
 	where   string
 	excerpt string
@@ -179,7 +178,6 @@ func (l *loader) flags() {
 	}
 }
 
-// decode converts the merged texts to Settings and collects errors.
 func (l *loader) decode() Settings {
 	s := &l.settings
 	s.Databases = map[string]Database{}

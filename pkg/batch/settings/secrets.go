@@ -54,7 +54,6 @@ func (f *settingsFile) secret(key *mappingValue, name string) {
 	f.secrets[name] = origin
 }
 
-// command reads a program with its arguments.
 func (f *settingsFile) command(key *mappingValue, path string) []string {
 	list, ok := key.Value.(*ast.SequenceNode)
 	if !ok {
@@ -76,7 +75,6 @@ func (f *settingsFile) command(key *mappingValue, path string) []string {
 	return words
 }
 
-// learn masks the secrets in the settings from the start.
 func (s Settings) learn(vault *secret.Vault) {
 	for _, name := range s.Names() {
 		vault.LearnURL("database "+name, s.Databases[name].URL)

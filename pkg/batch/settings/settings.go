@@ -168,7 +168,6 @@ func taskSecrets(text string) ([]TaskSecret, error) {
 	return list, nil
 }
 
-// labels reads KEY=VALUE, ...
 func labels(text string) (map[string]string, error) {
 	list := strings.Split(text, ",")
 	for i := range list {
@@ -433,7 +432,6 @@ func checkURL(text string) error {
 	return fmt.Errorf("%s: databases of this kind are not known (known: sqlite:PATH, postgres://USER:PASSWORD@HOST/NAME)", scheme)
 }
 
-// sqlitePath returns the path of a sqlite URL, including options.
 func sqlitePath(text string) (string, bool) {
 	rest, ok := strings.CutPrefix(text, "sqlite:")
 	if !ok {
@@ -445,7 +443,6 @@ func sqlitePath(text string) (string, bool) {
 	return rest, true
 }
 
-// absolute resolves the path of a sqlite URL against dir.
 func absolute(text, dir string) string {
 	path, ok := sqlitePath(text)
 	if !ok || path == "" || strings.HasPrefix(path, ":memory:") {

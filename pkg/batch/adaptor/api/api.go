@@ -90,7 +90,6 @@ const documentPath = "/openapi.json"
 // Document returns the description of the API: OpenAPI 3.1, as indented JSON.
 func Document() ([]byte, error) { return (&api{}).register(http.NewServeMux()) }
 
-// register adds all operations to mux, and returns their description.
 func (a *api) register(mux *http.ServeMux) ([]byte, error) {
 	schemas := huma.NewMapRegistry("#/components/schemas/", huma.DefaultSchemaNamer)
 	schemas.RegisterTypeAlias(reflect.TypeFor[operator.Parameters](), reflect.TypeFor[map[string]any]())

@@ -24,7 +24,6 @@ const (
 // errAway ends the context of a request if the database does not answer.
 var errAway = errors.New("the database does not answer")
 
-// isAway reports whether the database could not be reached or gave no answer.
 func isAway(err error) bool {
 	return errors.Is(err, errAway) || errors.Is(err, context.DeadlineExceeded) || errorclass.IsUnreachable(err)
 }

@@ -16,7 +16,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// withoutDatabase are the operations that need no database.
 func withoutDatabase(path string) bool { return path == "/v1/jobs" || path == "/v1/jobs/{job}" }
 
 // everyOperation calls each operation of the OpenAPI once, all concurrently, and returns the

@@ -62,7 +62,6 @@ func readOperations() ([]described, error) {
 	return list, nil
 }
 
-// requireDescribed checks that an answer matches the OpenAPI.
 func requireDescribed(t testing.TB, method, path string, status int, text string) {
 	t.Helper()
 	all, err := operations()

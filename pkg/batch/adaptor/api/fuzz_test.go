@@ -38,7 +38,6 @@ func (s *scene) odd() *odd {
 	return &odd{s, handler, db}
 }
 
-// request is one that may be wrong in every way.
 type request struct{ method, path, query, body, contentType, authorization, key string }
 
 type wanted interface {
@@ -126,7 +125,6 @@ func values() *rapid.Generator[string] {
 	return rapid.OneOf(rapid.SampledFrom(oddities()), rapid.String(), rapid.StringN(0, 20, -1))
 }
 
-// bodies generates JSON, more or less valid.
 func bodies() *rapid.Generator[string] {
 	names := rapid.OneOf(rapid.SampledFrom([]string{"params", "again", "next", "from_start", "accept_changes", "sample", "step", "edited", "file", "reason", "type", "tasks", "payload", "title", "value"}), rapid.String())
 	leaf := rapid.OneOf(

@@ -119,7 +119,6 @@ func (m *maskedAnswer) send() {
 	_, _ = m.ResponseWriter.Write(m.mask(m.body.Bytes())) //nolint:errcheck // the client has gone
 }
 
-// check refuses requests that no operation accepts.
 func (g *guard) check(r *http.Request) *Problem {
 	query, err := url.QueryUnescape(strings.ReplaceAll(r.URL.RawQuery, ";", "%3B"))
 	switch {

@@ -100,7 +100,6 @@ func (a *api) run(ctx context.Context, in *runInput, key core.RequestKey) (*acte
 	})
 }
 
-// check makes the same checks as the command does for its flags.
 func (b *RunBody) check() error {
 	if b.Again && b.Next {
 		return &operator.RequestError{Field: "body.next", Value: "true", Reason: "again is set as well: one of them"}
@@ -138,7 +137,6 @@ func (a *api) start(begin func(operator.Hooks) (*operator.Running, error)) (*act
 	return got, nil
 }
 
-// texts converts parameters to texts, as a user would type them.
 func texts(params map[string]json.RawMessage) (map[string]string, error) {
 	given := map[string]string{}
 	var wrong []*huma.ErrorDetail

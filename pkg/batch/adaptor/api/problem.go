@@ -149,7 +149,6 @@ func cureKeys(_ huma.Context, _ string, v any) (any, error) {
 	return v, nil
 }
 
-// write writes a problem outside of operations.
 func (p *Problem) write(w http.ResponseWriter) {
 	for name, values := range p.GetHeaders() {
 		w.Header()[name] = values

@@ -239,7 +239,6 @@ func (r *reply) is(status int) *reply {
 	return r
 }
 
-// says requires texts in the answer.
 func (r *reply) says(texts ...string) *reply {
 	r.t.Helper()
 	for _, text := range texts {

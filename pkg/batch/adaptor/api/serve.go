@@ -73,7 +73,6 @@ func Serve(ctx context.Context, stop <-chan struct{}, at net.Listener, config Co
 	return err
 }
 
-// runs are the executions that the server has started.
 type runs struct{ group sync.WaitGroup }
 
 // follow passes the server's stop on to a run, until the run has ended.

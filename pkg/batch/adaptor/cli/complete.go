@@ -13,7 +13,6 @@ func completeJobFiles(*cobra.Command, []string, string) ([]string, cobra.ShellCo
 	return []string{"yaml", "yml"}, cobra.ShellCompDirectiveFilterFileExt
 }
 
-// completeRun completes the job file, then the names of its parameters.
 func (c runCommands) completeRun(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
 	if len(args) == 0 {
 		return completeJobFiles(cmd, args, word)

@@ -32,7 +32,6 @@ type copyRequest struct {
 	skip         int
 }
 
-// check refuses flags that contradict each other, or the target.
 func (r *copyRequest) check(to place) error {
 	chosen := 0
 	for _, is := range []bool{r.add, r.replace, len(r.upsert) > 0} {
@@ -171,7 +170,6 @@ func (c fileCommands) fit(ctx context.Context, shape *draft.Shape, to place) err
 	})
 }
 
-// logNotes logs all notes of infer about the source.
 func (c fileCommands) logNotes(ctx context.Context, shape *draft.Shape) {
 	if shape.Table != "" {
 		return

@@ -28,7 +28,6 @@ func exactly(n int, what string) cobra.PositionalArgs {
 	}
 }
 
-// sample configures which part of a source is examined, and how.
 type sample struct {
 	draft.Options
 	// key are the columns that order the reading of a table; empty means its own key.
@@ -51,7 +50,6 @@ func (s *sample) addFlags(cmd *cobra.Command) {
 	f.StringArrayVar(&s.types, "type", nil, "`NAME=TYPE`: the type of a field, such as id=string, day=date:dd/MM/yyyy, price=\"decimal:2 null\" (repeat it for more)")
 }
 
-// check reads the flags for files.
 func (s *sample) check(cmd *cobra.Command) error {
 	if cmd.Flags().Changed("rows") && s.Rows < 1 {
 		return usagef("--rows %d: at least 1", s.Rows)
@@ -98,7 +96,6 @@ func (s *sample) onlyOfFiles() (words []string) {
 	return words
 }
 
-// place is a file, or a table of a database.
 type place struct {
 	file, table string
 	// database is the name of the table's database; tx.Default for the default one.
@@ -185,7 +182,6 @@ func (c fileCommands) inferTable(ctx context.Context, from place, sample sample)
 	return shape, nil
 }
 
-// inferred is infer for a source as typed.
 func (c fileCommands) inferred(ctx context.Context, text, database string, sample sample) (*draft.Shape, error) {
 	from, err := c.source(text, database)
 	if err != nil {
@@ -275,7 +271,6 @@ one. All of them run at once. A file that is there is replaced only with --force
 	return cmd
 }
 
-// start writes the files of a draft.
 func (c fileCommands) start(shape *draft.Shape, dir string, force bool) error {
 	input := ""
 	if shape.Table == "" {

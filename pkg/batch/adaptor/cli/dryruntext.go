@@ -35,7 +35,6 @@ func (c dryRunCommand) dryRunText(plan *operator.DryRun) string {
 // maxItem is the number of characters of an item in a line; JSON has all of it.
 const maxItem = 300
 
-// dryStepText returns the paragraph of an entry, among all.
 func (c dryRunCommand) dryStepText(s *operator.DryStep, all []operator.PlanEntry) string {
 	var b strings.Builder
 	b.WriteString(dryHeadline(s) + "\n")
@@ -82,7 +81,6 @@ func (c dryRunCommand) dryStepText(s *operator.DryStep, all []operator.PlanEntry
 	return b.String()
 }
 
-// dryHeadline describes the entry in one line.
 func dryHeadline(s *operator.DryStep) string {
 	switch {
 	case s.Action == operator.PlanStop:

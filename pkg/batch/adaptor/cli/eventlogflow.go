@@ -112,7 +112,6 @@ func (l *eventLog) partEnded(ctx context.Context, s core.StepExecution) bool {
 	return true
 }
 
-// add updates the sum of all partitions with the current counters of one.
 func (p *partsProgress) add(id core.StepExecutionID, c core.Counters) {
 	p.total = p.total.Add(c).Add(negative(p.counters[id]))
 	p.counters[id] = c

@@ -9,7 +9,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/runtime"
 )
 
-// eventsCommand lists dead events of inboxes, and offers them again.
 func (c taskCommands) eventsCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "events",

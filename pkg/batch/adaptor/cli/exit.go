@@ -73,7 +73,6 @@ func usage(err error, hints ...string) error {
 
 func usagef(format string, args ...any) error { return usage(fmt.Errorf(format, args...)) }
 
-// report prints the error, if any, and returns the exit code.
 func (env *environment) report(err error) int {
 	if err == nil {
 		return ExitCompleted

@@ -81,7 +81,6 @@ func (r explanationRecord) text() string {
 	return b.String()
 }
 
-// explainCommands returns the commands for the possible actions.
 func (c showCommands) explainCommands(e *operator.Explanation) []commandLine {
 	lines := []commandLine{}
 	for _, a := range e.Actions {

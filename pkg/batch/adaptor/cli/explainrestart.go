@@ -9,7 +9,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/operator"
 )
 
-// restartText describes the effect of a restart.
 func restartText(e *operator.Explanation) []string {
 	switch {
 	case e.Refused != "" && e.Restart == nil:
@@ -35,7 +34,6 @@ func restartText(e *operator.Explanation) []string {
 	return append(text, fileText(e)...)
 }
 
-// fileText describes the change of the job file.
 func fileText(e *operator.Explanation) []string {
 	file := "The job file " + cmp.Or(e.ChangedFile, e.File)
 	switch {
@@ -55,7 +53,6 @@ func fileText(e *operator.Explanation) []string {
 	return text
 }
 
-// refusedText explains why a restart is refused.
 func refusedText(e *operator.Explanation) string {
 	switch e.Refused {
 	case operator.ReasonNotNewest:
@@ -133,7 +130,6 @@ func planSentence(p *operator.RestartPlan) string {
 	return andWords(clauses)
 }
 
-// planClauses returns the acts of entries in words.
 func planClauses(entries []operator.PlanEntry) []string {
 	names := map[operator.PlanAct][]string{}
 	var acts []operator.PlanAct // in the order of the plan

@@ -9,7 +9,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/operator"
 )
 
-// explanationText formats the explanation in paragraphs, with a sentence on each line.
 func explanationText(e *operator.Explanation) []string {
 	var list []string
 	for _, sentences := range [][]string{
@@ -30,7 +29,6 @@ func placedSentences(e *operator.Explanation) []string {
 	return list
 }
 
-// statusSentences describe how the execution ended, or its current state.
 func statusSentences(e *operator.Explanation) []string {
 	what := fmt.Sprintf("Execution %d of job %s", e.Execution, e.JobName)
 	if words := parameterText(e.Params.Identifying().All()); words != "" {
@@ -109,7 +107,6 @@ func ownerText(e *operator.Explanation) []string {
 	return []string{"Its owner is " + who + "; its lease lasts until " + until + "."}
 }
 
-// flowSentences report that the flow stopped, and at the failure of which step.
 func flowSentences(c *operator.Cause) []string {
 	sentence := "Its flow stopped it."
 	if reason := strings.TrimRight(oneLine(c.JobError), "."); reason != "" && (c.Step == "" || !strings.HasPrefix(reason, "step "+c.Step+": ")) {
@@ -132,7 +129,6 @@ func failureSentence(c *operator.Cause) string {
 	return "Step " + c.Step + " failed" + where + ": " + strings.TrimRight(oneLine(c.Error), ".") + "."
 }
 
-// causeSentences describe the cause.
 func causeSentences(e *operator.Explanation) []string {
 	c := e.Cause
 	if c == nil {
@@ -165,7 +161,6 @@ func causeSentences(e *operator.Explanation) []string {
 	return sentences
 }
 
-// stepsText describes the committed work.
 func stepsText(e *operator.Explanation) []string {
 	var list []string
 	for _, s := range e.Steps {
@@ -241,7 +236,6 @@ func countersText(s operator.StepView) string {
 	return text
 }
 
-// partitionsText counts the complete partitions and names the others.
 func partitionsText(ps *operator.PartitionsView) string {
 	var names []string
 	for _, part := range ps.List {
@@ -264,7 +258,6 @@ func partitionsText(ps *operator.PartitionsView) string {
 	return text + ", " + andWords(fewNames(names, ps.Omitted))
 }
 
-// skipsText counts the skipped items, with reasons.
 func skipsText(e *operator.Explanation) []string {
 	steps := map[string][]operator.SkipCount{}
 	var order []string

@@ -38,7 +38,6 @@ func (c runCommands) jobHelp(cmd *cobra.Command, path string) {
 	_ = c.env.print(b.String()) //nolint:errcheck // a help function cannot fail
 }
 
-// specTable shows declared parameters with type, default, limits and description.
 func specTable(specs []core.ParameterSpec) string {
 	rows := make([][]string, len(specs))
 	for i, s := range specs {

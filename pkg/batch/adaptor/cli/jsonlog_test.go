@@ -13,7 +13,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/cli"
 )
 
-// records reads stderr, in which every line is a record.
 func records(t *testing.T, text string) []map[string]any {
 	t.Helper()
 	var all []map[string]any

@@ -103,7 +103,6 @@ func (env *environment) actionText(a operator.Action) actionText {
 	return env.changeText(a, id)
 }
 
-// changeText returns the words of an action that changes something.
 func (env *environment) changeText(a operator.Action, id string) actionText {
 	switch a.Kind {
 	case operator.ActRun:
@@ -137,7 +136,6 @@ func (env *environment) changeText(a operator.Action, id string) actionText {
 	}
 }
 
-// workText suggests to start a worker for a parked execution.
 func workText(open core.OpenWork) actionText {
 	var of []string
 	for _, kind := range []struct {
@@ -198,7 +196,6 @@ func fileLabel(a operator.Action, label string) string {
 	return label
 }
 
-// actionWords adds the flags of an action to a command.
 func actionWords(words []string, a operator.Action) []string {
 	if a.Step != "" {
 		words = append(words, "--step", a.Step)
@@ -232,7 +229,6 @@ func (env *environment) compareLine(a operator.Action) string {
 	return env.command(words...) + " | diff - " + shellQuote(a.File)
 }
 
-// refusal converts a refusal of the service to the command's error.
 func (env *environment) refusal(err error) error {
 	var r *operator.Refusal
 	if !errors.As(err, &r) {

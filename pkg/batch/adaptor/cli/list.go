@@ -54,7 +54,6 @@ func (c showCommands) listCommand() *cobra.Command {
 	return cmd
 }
 
-// check returns the request of the flags, or a usage error.
 func (l *listFlags) check(now time.Time) (req operator.ListRequest, err error) {
 	req = l.request
 	req.Before, req.Instance = core.JobExecutionID(l.before), core.JobInstanceID(l.instance)

@@ -84,7 +84,6 @@ func cellText(v any) string {
 	return fmt.Sprint(v)
 }
 
-// printRows prints the rows of a statement, or the number of changed rows.
 func (c serverCommands) printRows(ctx context.Context, r *sqlResult) error {
 	if len(r.columns) == 0 {
 		if c.env.format == formatJSON {

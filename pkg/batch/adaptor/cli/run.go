@@ -178,7 +178,6 @@ type runFunc func(ctx context.Context, s *operator.Service, hooks operator.Hooks
 // summaryTime bounds the reading of the summary: the database may be unreachable.
 const summaryTime = 10 * time.Second
 
-// runToEnd runs a job, logs its events, and prints the summary.
 func (c runCommands) runToEnd(ctx context.Context, run runFunc) error {
 	ignoreBrokenPipes()
 	c.env.announceDatabase(ctx)
@@ -210,7 +209,6 @@ func (c runCommands) runToEnd(ctx context.Context, run runFunc) error {
 	})
 }
 
-// logNotice logs a notice of the service.
 func (c runCommands) logNotice(ctx context.Context, n operator.Notice) {
 	switch n.Kind {
 	case operator.NoticeResumed:
@@ -331,7 +329,6 @@ func (c runCommands) nextHints(e *operator.Execution) []string {
 	return hintLines(append(ways, details, c.env.actionHint(operator.Action{Kind: operator.ActExplain, Execution: e.ID})))
 }
 
-// stackHints show where a component panicked.
 func (c runCommands) stackHints(n *eventLog) []string {
 	switch {
 	case n == nil || len(n.stacks) == 0:

@@ -104,7 +104,6 @@ func (env *environment) view(ctx context.Context, id core.JobExecutionID, ask fu
 	return env.withSession(ctx, env.observer(), func(s *Session) error { return env.notFound(ask(s), id) })
 }
 
-// executionPage formats the execution for people.
 func (c showCommands) executionPage(e *operator.ExecutionView, allPartitions bool) string {
 	var b strings.Builder
 	b.WriteString(headline(e.Execution) + "\n\n")
@@ -165,7 +164,6 @@ func (c showCommands) writeFacts(b *strings.Builder, e *operator.ExecutionView, 
 	}
 }
 
-// placedText names the work that waits for certain workers, and why.
 func placedText(p operator.PlacedWork) string {
 	names := strings.Join(p.Names, ", ")
 	if more := p.Count - len(p.Names); more > 0 {
@@ -207,7 +205,6 @@ func leaseText(o *operator.Owner, now time.Time) string {
 	return "lease until " + until
 }
 
-// writeStep writes the data that the table of steps has no column for.
 func (c showCommands) writeStep(b *strings.Builder, s operator.StepView, current core.JobExecutionID, allPartitions bool) {
 	if s.Error != "" {
 		fmt.Fprintf(b, "\n%s: %s\n", s.Step, oneLine(s.Error))

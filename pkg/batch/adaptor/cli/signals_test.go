@@ -47,7 +47,6 @@ func (s *scene) start(args ...string) *child {
 	return c
 }
 
-// until reads standard error until a line with the text.
 func (c *child) until(text string) {
 	c.t.Helper()
 	for {

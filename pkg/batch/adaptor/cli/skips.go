@@ -186,7 +186,6 @@ func (c skipsCommands) showSkip(ctx context.Context, id int64) error {
 	return c.env.print(c.skipPage(*item))
 }
 
-// skipPage formats a skipped item in full for people.
 func (c skipsCommands) skipPage(s operator.SkipView) string {
 	var b strings.Builder
 	line := func(name, text string) {

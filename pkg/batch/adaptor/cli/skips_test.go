@@ -56,7 +56,6 @@ func (s *scene) must(args ...string) result {
 	return r
 }
 
-// rows returns the rows of the table as id=code.
 func (s *scene) rows() []string {
 	s.t.Helper()
 	var rows []struct {

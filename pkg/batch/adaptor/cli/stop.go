@@ -74,7 +74,6 @@ func (c operateCommands) elsewhere() []hint {
 	return []hint{{"where it can", c.env.command("worker")}, {"or", c.env.command("recover")}}
 }
 
-// printStopping describes how the execution will end.
 func (c operateCommands) printStopping(ctx context.Context, s *operator.Service, e *operator.Execution) error {
 	if c.env.format == formatJSON {
 		return c.env.printJSON(c.env.executionRecord(*e))

@@ -46,7 +46,6 @@ func renderTable(columns []column, rows [][]string) string {
 	return b.String()
 }
 
-// renderRow draws a row, with as many lines as its highest cell.
 func renderRow(b *strings.Builder, columns []column, widths []int, row []string, paint func(string) string) {
 	lines := 1
 	for _, cell := range row {
@@ -79,7 +78,6 @@ func cellLines(cell string) []string {
 	return strings.Split(strings.ReplaceAll(cell, "\t", "    "), "\n")
 }
 
-// paintStatus colors a cell that begins with a status.
 func paintStatus(cell string) string {
 	word, _, _ := strings.Cut(cell, " ")
 	if c := statusColor(core.Status(word)); c != nil {

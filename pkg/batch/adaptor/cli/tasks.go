@@ -34,7 +34,6 @@ and again where it fails. Tasks that are submitted together are a group.`,
 	return cmd
 }
 
-// with runs f with the service of tasks.
 func (c taskCommands) with(ctx context.Context, f func(s *runtime.TaskService) error) error {
 	if err := c.env.configure(); err != nil {
 		return err

@@ -155,7 +155,6 @@ func redraw(text string, before, width, height int) (frame string, lines int) {
 	return frame + strings.Join(list, "\n") + "\n", len(list)
 }
 
-// progressTable formats running executions for people.
 func (env *environment) progressTable(views []operator.ProgressView) string {
 	if len(views) == 0 {
 		return "nothing is running in " + env.databaseText(env.settings.Repository.Database) + "\n"
@@ -175,7 +174,6 @@ func (env *environment) progressTable(views []operator.ProgressView) string {
 	return renderTable(columns, rows)
 }
 
-// progressLines returns one line for each running step.
 func (env *environment) progressLines(views []operator.ProgressView) string {
 	at := env.now().UTC().Format(time.TimeOnly)
 	if len(views) == 0 {
@@ -233,7 +231,6 @@ func partsText(r operator.ProgressView) string {
 	return fmt.Sprintf("%d/%d", r.PartitionsDone, r.Partitions)
 }
 
-// stateText returns the status, and a note on the owner for the operator.
 func stateText(r operator.ProgressView) string {
 	text := string(r.Status)
 	if r.StopRequested {

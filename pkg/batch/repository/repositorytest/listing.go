@@ -25,7 +25,6 @@ func listingTests() []test {
 	}
 }
 
-// randomExecutions launches executions of random jobs, and ends some.
 func randomExecutions(b *bench, random *rand.Rand, pick func(list ...string) string) {
 	for n := range int64(40) {
 		req := b.request("a", n/2)

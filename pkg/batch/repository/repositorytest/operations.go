@@ -145,7 +145,6 @@ func changed(b *bench) *core.ExecutionContext {
 	return memory
 }
 
-// stopping returns a started execution with a requested stop and a running step.
 func (b *bench) stopping() (core.JobRef, core.StepRef) {
 	b.Helper()
 	b.exec("CREATE TABLE business (id bigint) -- %s")

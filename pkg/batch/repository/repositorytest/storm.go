@@ -144,7 +144,6 @@ func (b *bench) row(db tx.Database, repo core.JobRepository, ref core.StepRef, i
 	})
 }
 
-// act is a random act of an operator on a random execution.
 func (b *bench) act(repo core.JobRepository, random *rand.Rand) error {
 	list, err := repo.Executions(b.ctx, core.ExecutionFilter{Limit: 5})
 	if err != nil || len(list) == 0 {

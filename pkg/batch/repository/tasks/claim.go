@@ -205,7 +205,6 @@ func (row *claimed) given(attempt task.AttemptID, by task.Claimant) (*task.Claim
 	return c, nil
 }
 
-// attempt begins the attempt of a task that has just started.
 func (r *Repository) attempt(ctx context.Context, row *claimed, by task.Claimant) (*task.Claimed, error) {
 	attempt := taskAttempt{
 		TaskID: row.Row.ID, GroupID: row.Row.GroupID, Number: row.Row.Tries, Epoch: row.Row.Epoch, State: task.AttemptRunning, Worker: by.Worker, StartedAt: gormtx.Clock(0),

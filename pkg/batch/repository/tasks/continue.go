@@ -104,7 +104,6 @@ func (r *Repository) moveEach(ctx context.Context, b guard.Bulk, actor, reason s
 	}
 }
 
-// renew resets the attempts and the deadline of a group's unfinished tasks.
 func (r *Repository) renew(ctx context.Context, group *taskGroup) error {
 	budget, err := group.budget()
 	if err != nil {

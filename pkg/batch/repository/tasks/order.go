@@ -243,7 +243,6 @@ func (r *Repository) OpenLeft(ctx context.Context, limit int) ([]task.Delivery, 
 
 const maxAwaited = 5
 
-// await fills in the tasks' dependencies.
 func (r *Repository) await(ctx context.Context, list []task.Task) error {
 	at := map[task.ID]int{}
 	var ids []task.ID

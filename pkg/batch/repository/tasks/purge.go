@@ -46,7 +46,6 @@ func (r *Repository) PurgeTasks(ctx context.Context, age time.Duration, limit in
 	return groups, nil
 }
 
-// deleteGroups deletes groups with their dependent rows, and notes each in the audit.
 func (r *Repository) deleteGroups(ctx context.Context, ids []task.GroupID, actor string) error {
 	const ofGroups = "(SELECT id FROM {task} WHERE group_id IN ?)"
 	for _, text := range []string{

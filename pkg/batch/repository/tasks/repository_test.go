@@ -92,7 +92,6 @@ func (s *scene) state(id task.ID) task.State {
 	return t.State
 }
 
-// again waits until a retry is due, and returns its delivery.
 func (s *scene) again() task.Delivery {
 	s.Helper()
 	var waiting []task.Delivery

@@ -66,7 +66,6 @@ func (r *Repository) submitted(ctx context.Context, s task.Submission) (*task.Su
 	return r.submittedTasks(ctx, s)
 }
 
-// submittedTasks finds tasks that have the keys of the submission's tasks.
 func (r *Repository) submittedTasks(ctx context.Context, s task.Submission) (*task.Submitted, error) {
 	keys := map[string]int{}
 	for i, spec := range s.Tasks {
@@ -189,7 +188,6 @@ func (r *Repository) idsOf(ctx context.Context, group task.GroupID) ([]task.ID, 
 	return ids, err
 }
 
-// hashOf returns the same hash for the same request.
 func hashOf(request any) string {
 	text, err := json.Marshal(request)
 	if err != nil { // checked before: only invalid JSON cannot be marshaled

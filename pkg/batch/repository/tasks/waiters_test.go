@@ -29,7 +29,6 @@ func (r *told) Announce(_ context.Context, list ...core.Ready) error {
 	return nil
 }
 
-// parkedFor returns a parked execution with a step that waits for a group.
 func (s *scene) parkedFor(executions *repository.Repository, sub task.Submission) (core.JobExecutionID, []task.Delivery) {
 	s.Helper()
 	ref, waiting := s.startedFor(executions, sub)
@@ -38,7 +37,6 @@ func (s *scene) parkedFor(executions *repository.Repository, sub task.Submission
 	return ref.ID, waiting
 }
 
-// startedFor returns a started execution with a step that waits for a group.
 func (s *scene) startedFor(executions *repository.Repository, sub task.Submission) (core.JobRef, []task.Delivery) {
 	s.Helper()
 	owner := core.Owner{Host: "h", PID: 1}

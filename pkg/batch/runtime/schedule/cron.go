@@ -75,7 +75,6 @@ func ParseIn(expression, zone string) (*Cron, error) {
 // isStar reports whether the field begins with *, which Vixie cron treats specially.
 func isStar(field string) bool { return strings.HasPrefix(field, "*") || field == "?" }
 
-// fieldsOf returns the five fields of an expression.
 func fieldsOf(expression string) ([]string, error) {
 	text := strings.TrimSpace(expression)
 	switch {

@@ -21,7 +21,6 @@ const (
 	ClosedNext Closed = "next"
 )
 
-// businessDays are the days on which a schedule has times.
 type businessDays struct {
 	calendar *calendar.Calendar
 	closed   Closed

@@ -31,7 +31,6 @@ func enqueues() []test {
 	}
 }
 
-// last is enqueued after all others.
 func last() engine.Delivery {
 	d := task(99999)
 	d.Priority = engine.LastPriority

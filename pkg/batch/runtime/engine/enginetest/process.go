@@ -145,13 +145,11 @@ func (b *bed) start(o orders) *process {
 	return p
 }
 
-// open lets the handlers continue.
 func (p *process) open() error {
 	_, err := io.WriteString(p.stdin, "go\n")
 	return err
 }
 
-// held returns the distinct IDs of its handlers' deliveries.
 func (p *process) held() []int64 {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -91,7 +91,6 @@ func (w *Work) cancel(ctx context.Context, d engine.Delivery) (bool, error) {
 	return w.move(ctx, `update enginetest_work set state = 'canceled' where kind = {1} and id = {2} and epoch = {3} and state = 'waiting'`, d)
 }
 
-// again raises the epoch of waiting work, and returns its new delivery.
 func (w *Work) again(ctx context.Context, d engine.Delivery) (engine.Delivery, bool, error) {
 	applied, err := w.move(ctx, `update enginetest_work set epoch = epoch + 1 where kind = {1} and id = {2} and epoch = {3} and state = 'waiting'`, d)
 	d.Epoch++

@@ -87,7 +87,7 @@ type storedCounts struct {
 	Rollback    int64 `json:"rollback,omitempty"`
 }
 
-// encodeCounts returns the stored form of counters; ” for none.
+// encodeCounts returns the stored form of counters, empty for none.
 func encodeCounts(c core.Counters) (string, error) {
 	if c == (core.Counters{}) {
 		return "", nil

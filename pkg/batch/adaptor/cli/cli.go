@@ -35,7 +35,7 @@ import (
 // Settings are the parameters of App.Open: package settings documents them.
 type Settings = settings.Settings
 
-// App is the application behind the command line.
+// App is the application that the command line runs.
 type App struct {
 	// Name is the program's name in its help and hints.
 	Name, Version string

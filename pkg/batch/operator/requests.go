@@ -114,6 +114,7 @@ type RedriveRequest struct {
 	Hooks `json:"-"`
 }
 
+// source selects a job by the first of its fields that is set.
 type source struct {
 	job     *core.Job
 	checked *jobfile.File

@@ -13,7 +13,7 @@ import (
 )
 
 type (
-	// acted is the answer to a POST that did something, or had done it before.
+	// acted is the answer to a POST that performed an act, or had performed it before.
 	acted struct {
 		ID      core.JobExecutionID `json:"id" doc:"The execution that was started, or is meant"`
 		Status  core.Status         `json:"status" doc:"Its status then"`
@@ -30,7 +30,7 @@ type (
 		ActInput
 		Body *RestartBody
 	}
-	// RestartBody says how an execution is restarted.
+	// RestartBody configures the restart of an execution.
 	RestartBody struct {
 		FromStart     bool   `json:"from_start,omitempty" doc:"Run every step from its start"`
 		From          string `json:"from,omitempty" maxLength:"1000" doc:"Run this step, or this other element of the flow, and what comes after it anew, though they completed"`
@@ -105,8 +105,8 @@ func (a *api) addActs(h huma.API) {
 		})
 }
 
-// actedOn is the answer to an act. A *NotEndedError says that the request stands, though this
-// process cannot do what follows of it.
+// actedOn returns the answer to an act. A *NotEndedError means that the request stands, although
+// this process cannot complete it.
 func actedOn(e *operator.Execution, answered core.Answer, err error) (*acted, error) {
 	if err != nil && (e == nil || !errors.As(err, new(*operator.NotEndedError))) {
 		return nil, err
@@ -118,8 +118,8 @@ func actedOn(e *operator.Execution, answered core.Answer, err error) (*acted, er
 	return got, nil
 }
 
-// restart restarts with the job file of the catalog: other jobs of the history are not for
-// this server to run.
+// restart restarts with the job file of the catalog: this server must not run other jobs of the
+// history.
 func (a *api) restart(ctx context.Context, in *restartInput, key core.RequestKey) (*acted, error) {
 	shown, err := a.Service.Show(ctx, operator.ShowRequest{Execution: in.id()})
 	if err != nil {
@@ -187,8 +187,7 @@ func (a *api) redrive(ctx context.Context, in *redriveInput, key core.RequestKey
 	})
 }
 
-// editedItems reads corrected items as the lines of an edited export are read: the first is
-// line 1.
+// editedItems reads corrected items like the lines of an edited export: the first is line 1.
 func editedItems(items []json.RawMessage) (map[int64]operator.Edit, error) {
 	const field = "body.items"
 	var lines bytes.Buffer

@@ -19,26 +19,27 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/settings"
 )
 
-// Config is what the API works with.
+// Config configures the API.
 type Config struct {
 	Service *operator.Service
-	// Planner plans runs, with sessions that are read-only; nil: Service.
+	// Planner plans runs, with read-only sessions; nil means Service.
 	Planner *operator.Service
-	// Jobs are those that may be run.
+	// Jobs are the jobs that may be run.
 	Jobs *operator.Catalog
 	// Tasks is the service of tasks.
 	Tasks *runtime.TaskService
-	// Clients are who may call it; none: it may be read without a token, and changes nothing.
+	// Clients may call the API. If there are none, it can be read without a token, and changes
+	// nothing.
 	Clients []settings.Client
-	// Paths are the folders, beside that of the job file, that paths of clients may be in.
+	// Paths are the folders, in addition to the job file's, that paths of clients may be in.
 	Paths []string
-	// Rate is how many requests a second one client may make.
+	// Rate is the number of requests per second that one client may make.
 	Rate int
-	// Mask hides secrets in a JSON document; nil: nothing is hidden.
+	// Mask hides secrets in a JSON document; nil means that nothing is hidden.
 	Mask func(document []byte) []byte
-	// Log hears of what went wrong in the server; nil: slog.Default().
+	// Log receives the server's errors; nil means slog.Default().
 	Log *slog.Logger
-	// Now is the clock; nil: time.Now.
+	// Now is the clock; nil means time.Now.
 	Now func() time.Time
 
 	// started is called with each run that a request has started.
@@ -47,13 +48,12 @@ type Config struct {
 	stopping <-chan struct{}
 }
 
-// api is the operations over a service.
 type api struct {
 	Config
 }
 
-// New returns the handler of the API. What requests start continues until it is over, or
-// the service is closed; Serve does more.
+// New returns the handler of the API. Executions that requests start continue until they end, or
+// the service is closed; Serve also stops them.
 func New(config Config) (http.Handler, error) {
 	if config.Service == nil || config.Jobs == nil || config.Tasks == nil || config.Rate < 1 {
 		return nil, errors.New("the API needs a service, a catalog of jobs, a service of tasks and a rate")
@@ -85,13 +85,11 @@ func New(config Config) (http.Handler, error) {
 	return newGuard(config, mux), nil
 }
 
-// documentPath is where the server has Document.
 const documentPath = "/openapi.json"
 
-// Document is the description of the API: OpenAPI 3.1, as indented JSON.
+// Document returns the description of the API: OpenAPI 3.1, as indented JSON.
 func Document() ([]byte, error) { return (&api{}).register(http.NewServeMux()) }
 
-// register adds all operations to mux, and returns their description.
 func (a *api) register(mux *http.ServeMux) ([]byte, error) {
 	schemas := huma.NewMapRegistry("#/components/schemas/", huma.DefaultSchemaNamer)
 	schemas.RegisterTypeAlias(reflect.TypeFor[operator.Parameters](), reflect.TypeFor[map[string]any]())
@@ -137,10 +135,9 @@ false where it had been done before. A refusal is 409, what is unknown 404, para
 422: nothing was changed then. A database that is away is 503 with Retry-After. With the header Idempotency-Key a POST can be repeated: the same key
 with the same request has the same answer, and does nothing twice.`
 
-// output is an answer.
 type output[T any] struct{ Body T }
 
-// operation describes one. Every error is a Problem.
+// operation describes an operation. Every error is a Problem.
 func operation(h huma.API, id, method, path, summary, text string) huma.Operation {
 	schema := h.OpenAPI().Components.Schemas.Schema(reflect.TypeFor[Problem](), true, "Problem")
 	return huma.Operation{

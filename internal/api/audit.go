@@ -11,7 +11,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/settings"
 )
 
-// actsInput selects acts.
 type actsInput struct {
 	Since  time.Time `query:"since" doc:"Only acts at or after this time"`
 	Job    string    `query:"job" maxLength:"1000" doc:"Only acts on this job"`

@@ -14,14 +14,14 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/operator"
 )
 
-// request is a POST that acts, and the act that the audit then has; "": it plans only.
+// acting is a POST that acts, and the act that the audit then has; "" if it only plans.
 type acting struct {
 	path, verb string
 	body       any
 }
 
-// TestEveryActOfTheAPIIsAudited (rule OP4): each POST of the description, with the name of its client. An operation that is
-// new must be in the list.
+// TestEveryActOfTheAPIIsAudited checks rule OP4: each POST of the description, with the name of its
+// client. A new operation must be added to the list.
 func TestEveryActOfTheAPIIsAudited(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {

@@ -10,25 +10,22 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/settings"
 )
 
-// caller is who makes a request.
 type caller struct {
-	name string // empty: nobody that is known
+	name string // empty if unknown
 	role settings.Role
 }
 
 type callerKey struct{}
 
-// callerOf is who makes the request that ctx is of.
 func callerOf(ctx context.Context) caller {
 	c, _ := ctx.Value(callerKey{}).(caller) //nolint:errcheck // absent is nobody
 	return c
 }
 
-// door knows the clients.
 type door struct{ clients []known }
 
-// known is a client, by the hash of its token: hashes have one length, so that a comparison
-// takes the same time whatever is compared.
+// known is a client, identified by the hash of its token: hashes have one length, so a comparison
+// always takes the same time.
 type known struct {
 	caller
 	token [sha256.Size]byte
@@ -42,8 +39,8 @@ func newDoor(clients []settings.Client) door {
 	return d
 }
 
-// admit returns who makes the request, or why it is not let in: 401 where it is not known who
-// makes it, 403 where that client may not.
+// admit returns the caller of the request, or the refusal: 401 if the caller is unknown, 403 if
+// that client may not.
 func (d door) admit(r *http.Request) (caller, *Problem) {
 	reads := r.Method == http.MethodGet || r.Method == http.MethodHead
 	headers := r.Header.Values("Authorization")
@@ -68,7 +65,7 @@ func (d door) admit(r *http.Request) (caller, *Problem) {
 	return found, nil
 }
 
-// find compares what the header has with every client, whether one was found already or not.
+// find compares the header with every client, whether one was already found or not.
 func (d door) find(r *http.Request, header string) (found caller) {
 	name, token, basic := r.BasicAuth()
 	if !basic {
@@ -88,8 +85,8 @@ func (d door) find(r *http.Request, header string) (found caller) {
 	return found
 }
 
-// checkHost refuses names that are not of this machine, where no token is asked for: a page of
-// another site could have its own name lead here.
+// checkHost refuses foreign host names if no token is required: a page of another site could point
+// its own name here.
 func checkHost(r *http.Request) *Problem {
 	host := hostOf(r.Host)
 	if strings.EqualFold(strings.TrimSuffix(host, "."), "localhost") || isLoopback(host) {

@@ -16,11 +16,10 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// withoutDatabase are the operations that need none.
 func withoutDatabase(path string) bool { return path == "/v1/jobs" || path == "/v1/jobs/{job}" }
 
-// everyOperation calls each operation of the OpenAPI once, all at the same time, and returns the
-// answers by method and path, and how long the slowest took.
+// everyOperation calls each operation of the OpenAPI once, all concurrently, and returns the
+// answers by method and path, and the duration of the slowest.
 func (s *server) everyOperation(execution core.JobExecutionID) (map[string]*reply, time.Duration) {
 	s.t.Helper()
 	all, err := operations()
@@ -51,7 +50,8 @@ func (s *server) everyOperation(execution core.JobExecutionID) (map[string]*repl
 	return replies, slowest
 }
 
-// TestADatabaseThatIsAwayIs503InEveryOperation: it cannot be reached, or does not answer.
+// TestADatabaseThatIsAwayIs503InEveryOperation covers an unreachable database, and one that does
+// not answer.
 func TestADatabaseThatIsAwayIs503InEveryOperation(t *testing.T) {
 	t.Parallel()
 	proxy := testproxy.New(t, testdb.Postgres(t))

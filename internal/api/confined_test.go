@@ -42,7 +42,7 @@ flow:
 `
 )
 
-// Rule SE3: what a client may name, in the job, in its child, in parts and in a dry run.
+// Rule SE3: the paths that a client may name, in the job, in its child, in parts and in a dry run.
 func TestPathsOfAClientStayBelowTheFoldersThatItMayName(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
@@ -80,7 +80,7 @@ func TestPathsOfAClientStayBelowTheFoldersThatItMayName(t *testing.T) {
 		require.Empty(t, matches)
 		require.FileExists(t, filepath.Join(outside, "default-1.csv"), "a default of the job file passes")
 
-		// The restrictions are those of the execution: they hold for a restart by the command.
+		// The restrictions belong to the execution: they also hold for a restart by the command.
 		require.NoError(t, os.Mkdir(filepath.Join(scene.dir, "late"), 0o700))
 		require.NoError(t, os.WriteFile(filepath.Join(scene.dir, "late/in.csv"), nil, 0o600))
 		failed := s.over(s.call("POST", "/v1/jobs/outer/run", `{"params": {"name": "late/in"}}`).acted(true), core.StatusFailed)

@@ -15,7 +15,6 @@ import (
 	"github.com/surfin-batch/surfin/internal/api"
 )
 
-// described is an operation of the OpenAPI.
 type described struct {
 	method, path string
 	address      *regexp.Regexp
@@ -24,7 +23,6 @@ type described struct {
 	problem      *jsonschema.Schema
 }
 
-// operations are those of the OpenAPI.
 var operations = sync.OnceValues(readOperations)
 
 func readOperations() ([]described, error) {
@@ -64,7 +62,6 @@ func readOperations() ([]described, error) {
 	return list, nil
 }
 
-// requireDescribed checks that an answer is as the OpenAPI has it.
 func requireDescribed(t testing.TB, method, path string, status int, text string) {
 	t.Helper()
 	all, err := operations()

@@ -11,7 +11,7 @@ import (
 )
 
 type (
-	// ExecutionPath is in the input of what is about an execution.
+	// ExecutionPath is embedded in the input of operations on an execution.
 	ExecutionPath struct {
 		ID int64 `path:"execution" minimum:"1" doc:"Number of an execution"`
 	}
@@ -31,7 +31,7 @@ type (
 		Before int64  `query:"before" minimum:"0" doc:"Only those with a smaller number: next of the page before"`
 		PageSize
 	}
-	// PageSize is in the input of lists.
+	// PageSize is embedded in the input of lists.
 	PageSize struct {
 		Limit int `query:"limit" minimum:"0" maximum:"1000" doc:"Size of the page; 0: 50"`
 	}

@@ -12,8 +12,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/jsontext"
 )
 
-// jsonFormat is JSON of which each text has one meaning (rule AP2): a body that encoding/json would
-// change in silence is refused, since two different requests could become one.
+// jsonFormat is JSON in which each text has one meaning (rule AP2): a body that encoding/json would
+// change silently is refused, because two different requests could become the same.
 func jsonFormat() huma.Format {
 	return huma.Format{Marshal: huma.DefaultJSONFormat.Marshal, Unmarshal: readJSON}
 }
@@ -27,7 +27,7 @@ func readJSON(text []byte, into any) error {
 		return json.Unmarshal(text, into)
 	}
 	// This value is only compared with the schema. The digits of a number are kept where they are
-	// used, in a json.RawMessage, and may be more than a float has (rule D10).
+	// used, in a json.RawMessage, and may exceed a float (rule D10).
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.UseNumber()
 	if err := d.Decode(anything); err != nil {
@@ -37,12 +37,12 @@ func readJSON(text []byte, into any) error {
 	return nil
 }
 
-// withFloats replaces each number by the nearest float, which is what the schema compares.
+// withFloats replaces each number by the nearest float, which the schema compares.
 func withFloats(v any) any {
 	switch v := v.(type) {
 	case json.Number:
 		f, err := v.Float64()
-		if err != nil { // beyond the largest one
+		if err != nil { // beyond the largest float
 			f = math.Copysign(math.MaxFloat64, f)
 		}
 		return f
@@ -58,8 +58,8 @@ func withFloats(v any) any {
 	return v
 }
 
-// lowerMediaType writes the media type of the body as operations have it: its case does not
-// matter (RFC 9110), and that of its parameters is kept.
+// lowerMediaType writes the media type of the body as operations have it: its case does not matter
+// (RFC 9110). The case of its parameters is kept.
 func lowerMediaType(h http.Header) {
 	media, parameters, has := strings.Cut(h.Get("Content-Type"), ";")
 	if media = strings.ToLower(strings.TrimSpace(media)); media == "" {

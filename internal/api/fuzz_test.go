@@ -20,7 +20,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// odd is a server without a network: a request can be whatever.
+// odd is a server without a network: a request can be anything.
 type odd struct {
 	*scene
 	handler http.Handler
@@ -38,17 +38,15 @@ func (s *scene) odd() *odd {
 	return &odd{s, handler, db}
 }
 
-// request is one that may be wrong in every way.
 type request struct{ method, path, query, body, contentType, authorization, key string }
 
-// wanted is what tests fail by.
 type wanted interface {
 	Helper()
 	Fatalf(format string, args ...any)
 }
 
-// send answers a request: never with a failure of the server, and never with a success of what
-// changes something where there is no token of an operator.
+// send answers a request. It fails on a failure of the server, and on a success of a changing
+// operation without an operator's token.
 func (o *odd) send(t wanted, q request) {
 	t.Helper()
 	r := &http.Request{
@@ -84,7 +82,7 @@ func (o *odd) send(t wanted, q request) {
 	}
 }
 
-// everything is what a request could change, as far as nothing runs.
+// everything is the state that a request could change, as long as nothing runs.
 func (o *odd) everything(t wanted) string {
 	var all strings.Builder
 	for _, table := range []string{"job_instance", "client_request", "task_group", "task", "task_audit", "setting", "job_definition"} {
@@ -127,7 +125,6 @@ func values() *rapid.Generator[string] {
 	return rapid.OneOf(rapid.SampledFrom(oddities()), rapid.String(), rapid.StringN(0, 20, -1))
 }
 
-// bodies are JSON, more or less.
 func bodies() *rapid.Generator[string] {
 	names := rapid.OneOf(rapid.SampledFrom([]string{"params", "again", "next", "from_start", "accept_changes", "sample", "step", "edited", "file", "reason", "type", "tasks", "payload", "title", "value"}), rapid.String())
 	leaf := rapid.OneOf(
@@ -150,8 +147,8 @@ func marshal(v any) string {
 	return string(text)
 }
 
-// No request is answered by a failure of the server, and none without a token changes
-// anything: over all operations of the OpenAPI.
+// No request is answered by a failure of the server, and none without a token changes anything: for
+// all operations of the OpenAPI.
 func TestRandomRequestsAreAnsweredOrRefused(t *testing.T) {
 	t.Parallel()
 	all, err := operations()
@@ -163,7 +160,7 @@ func TestRandomRequestsAreAnsweredOrRefused(t *testing.T) {
 	})
 }
 
-// edges are the numbers at which a column, a limit or a conversion ends, and what is none.
+// edges are the numbers at the limits of a column, a limit or a conversion, and invalid ones.
 func edges() []string {
 	return []string{"0", "-1", "2147483648", "9223372036854775807", "9223372036854775808", "1e9", "", "\x00"}
 }
@@ -196,7 +193,6 @@ func TestEveryParameterAtItsEdges(t *testing.T) {
 	})
 }
 
-// mostly is what is usual, and now and then something else.
 func mostly[T any](t *rapid.T, name string, usual T, odd ...T) T {
 	if rapid.IntRange(0, 4).Draw(t, name+" is usual") > 0 {
 		return usual

@@ -17,16 +17,16 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/operator"
 )
 
-// The bounds of a request.
+// The limits of a request.
 const (
 	maxBody    = 1 << 20
 	maxHeaders = 64 << 10
 	bodyTime   = 10 * time.Second
-	// requestTime bounds what one request does in the databases.
+	// requestTime bounds the work of one request in the databases.
 	requestTime = time.Minute
 )
 
-// guard is before the operations: whatever is not let through changes nothing.
+// guard precedes the operations: a refused request changes nothing.
 type guard struct {
 	config  Config
 	door    door
@@ -44,7 +44,7 @@ func newGuard(config Config, mux *http.ServeMux) http.Handler {
 	}
 }
 
-// ServeHTTP lets a request through, or answers why not.
+// ServeHTTP passes a request on, or refuses it.
 func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer g.recovered(w, r)
 	if isProbe(r) { // before tokens and rates: an orchestrator has neither
@@ -61,7 +61,7 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	who, p := g.door.admit(r)
 	client := "client " + who.name
-	if who.name == "" { // a name cannot be had by guessing tokens faster
+	if who.name == "" { // limited by address, so that tokens cannot be guessed faster
 		client = "address " + hostOf(r.RemoteAddr)
 	}
 	if wait := g.limiter.take(client); wait > 0 {
@@ -90,7 +90,7 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	masked.send()
 }
 
-// maskedAnswer keeps an answer until it is whole, and sends it without secrets.
+// maskedAnswer keeps an answer until it is complete, and sends it without secrets.
 type maskedAnswer struct {
 	http.ResponseWriter
 	mask   func(document []byte) []byte
@@ -119,7 +119,6 @@ func (m *maskedAnswer) send() {
 	_, _ = m.ResponseWriter.Write(m.mask(m.body.Bytes())) //nolint:errcheck // the client has gone
 }
 
-// check refuses what no operation takes.
 func (g *guard) check(r *http.Request) *Problem {
 	query, err := url.QueryUnescape(strings.ReplaceAll(r.URL.RawQuery, ";", "%3B"))
 	switch {
@@ -141,15 +140,14 @@ func (g *guard) isStopping() bool {
 	select {
 	case <-g.config.stopping:
 		return true
-	default: // also where there is no such channel
+	default: // also if there is no such channel
 		return false
 	}
 }
 
-// isText reports whether every database takes the text.
+// isText reports whether every database accepts the text.
 func isText(text string) bool { return utf8.ValidString(text) && !strings.ContainsRune(text, 0) }
 
-// unknown answers what the mux has no operation for.
 func (g *guard) unknown(w http.ResponseWriter, r *http.Request) {
 	var allowed []string
 	for _, method := range []string{http.MethodGet, http.MethodPost} {
@@ -167,7 +165,6 @@ func (g *guard) unknown(w http.ResponseWriter, r *http.Request) {
 	newProblem(http.StatusMethodNotAllowed, "allowed here: "+strings.Join(allowed, ", ")).write(w)
 }
 
-// recovered answers a request whose operation panicked.
 func (g *guard) recovered(w http.ResponseWriter, r *http.Request) {
 	v := recover()
 	if v == nil {
@@ -180,7 +177,6 @@ func (g *guard) recovered(w http.ResponseWriter, r *http.Request) {
 	newProblem(http.StatusInternalServerError, "the server failed; its log says why").write(w)
 }
 
-// hostOf is the host of HOST:PORT, or of HOST.
 func hostOf(address string) string {
 	if host, _, err := net.SplitHostPort(address); err == nil {
 		return host

@@ -20,26 +20,26 @@ const (
 	readyPath = "/readyz"
 )
 
-// readyTime is how long an answer about the database is used again: probes need no token, and many
-// of them ask the database no more often than one.
+// readyTime is how long a result of a database check is reused: probes need no token, and many of
+// them query the database no more often than one.
 const readyTime = time.Second
 
-// Health answers the probes of an orchestrator: /livez as long as the process serves, whatever its
-// database does, and /readyz if it can work. Neither needs a token; they tell nothing else.
+// Health answers the probes of an orchestrator: /livez as long as the process serves, whatever the
+// state of its database, and /readyz if it can work. Neither needs a token or reveals anything
+// else.
 type Health struct {
-	// Check asks the database for an answer, and for the tables of this binary.
+	// Check checks that the database answers and has the tables of this binary.
 	Check func(ctx context.Context) error
-	// Stopping is closed when the process begins to stop; nil: it never does.
+	// Stopping is closed when the process begins to stop; may be nil.
 	Stopping <-chan struct{}
-	// Log has why the process is not ready; nil: slog.Default().
+	// Log receives the reason why the process is not ready; nil means slog.Default().
 	Log *slog.Logger
 
 	mu    sync.Mutex
 	asked time.Time
-	why   string // not ready, when it was asked
+	why   string // why not ready, at the last check
 }
 
-// readiness is the answer to a probe.
 type readiness struct {
 	Status string `json:"status"` // "ok", or "unavailable"
 	Reason string `json:"reason,omitempty"`
@@ -63,18 +63,17 @@ func (h *Health) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(answer) //nolint:errcheck // the client has gone
 }
 
-// isProbe reports whether the request is for one of the probes.
 func isProbe(r *http.Request) bool {
 	reads := r.Method == http.MethodGet || r.Method == http.MethodHead
 	return reads && (r.URL.Path == livePath || r.URL.Path == readyPath)
 }
 
-// unready returns why the process cannot work; empty: it can.
+// unready returns why the process cannot work; empty if it can.
 func (h *Health) unready(ctx context.Context) string {
 	select {
 	case <-h.Stopping:
 		return "the process is stopping"
-	default: // also where there is no such channel
+	default: // also if there is no such channel
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -106,7 +105,8 @@ func (h *Health) log() *slog.Logger {
 	return h.Log
 }
 
-// ServeHealth answers probes at the address, HOST:PORT, until end is called, which waits for it.
+// ServeHealth answers probes at the address, HOST:PORT, until end is called, which waits for the
+// end.
 func ServeHealth(ctx context.Context, address string, h *Health) (at net.Addr, end func() error, err error) {
 	var config net.ListenConfig
 	listener, err := config.Listen(ctx, "tcp", address)

@@ -14,7 +14,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// probe asks without a token, and returns status and text.
 func probe(t *testing.T, url string) (int, string) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
@@ -28,7 +27,8 @@ func probe(t *testing.T, url string) (int, string) {
 	return got.StatusCode, string(text)
 }
 
-// TestProbesSayWhetherTheProcessLivesAndWhetherItCanWork: /livez asks no database.
+// TestProbesSayWhetherTheProcessLivesAndWhetherItCanWork also checks that /livez queries no
+// database.
 func TestProbesSayWhetherTheProcessLivesAndWhetherItCanWork(t *testing.T) {
 	t.Parallel()
 	proxy := testproxy.New(t, testdb.Postgres(t))

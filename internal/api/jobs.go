@@ -13,12 +13,12 @@ import (
 )
 
 type (
-	// JobPath is in the input of what is about a job. Like all that is embedded in an input
-	// it is exported for reflection.
+	// JobPath is embedded in the input of operations on a job. Like all embedded input types it is
+	// exported for reflection.
 	JobPath struct {
 		Job string `path:"job" doc:"Name of a job" maxLength:"100"`
 	}
-	// RunBody is operator.RunRequest as a client makes it.
+	// RunBody is the client's form of operator.RunRequest.
 	RunBody struct {
 		Params        map[string]json.RawMessage `json:"params,omitempty" doc:"Texts, numbers and truth values by name, typed and checked as the job file declares them. A relative path begins at the folder of the job file."`
 		Again         bool                       `json:"again,omitempty" doc:"Make a new instance of parameters that are complete"`
@@ -100,7 +100,6 @@ func (a *api) run(ctx context.Context, in *runInput, key core.RequestKey) (*acte
 	})
 }
 
-// check is what the command checks of its flags.
 func (b *RunBody) check() error {
 	if b.Again && b.Next {
 		return &operator.RequestError{Field: "body.next", Value: "true", Reason: "again is set as well: one of them"}
@@ -126,7 +125,6 @@ func (a *api) plan(ctx context.Context, in *planInput) (*operator.DryRun, error)
 	return a.Planner.Plan(ctx, req)
 }
 
-// start starts a run, which the server follows.
 func (a *api) start(begin func(operator.Hooks) (*operator.Running, error)) (*acted, error) {
 	got := &acted{Applied: true}
 	running, err := begin(operator.Hooks{OnNotice: func(n operator.Notice) { got.Notices = append(got.Notices, n) }})
@@ -139,7 +137,6 @@ func (a *api) start(begin func(operator.Hooks) (*operator.Running, error)) (*act
 	return got, nil
 }
 
-// texts are the texts of parameters, as somebody would type them.
 func texts(params map[string]json.RawMessage) (map[string]string, error) {
 	given := map[string]string{}
 	var wrong []*huma.ErrorDetail
@@ -162,7 +159,6 @@ func texts(params map[string]json.RawMessage) (map[string]string, error) {
 	return given, nil
 }
 
-// answer is the view of the service, or its refusal.
 func answer[T any](a *api, ctx context.Context, ask func() (*T, error)) (*output[T], error) { //nolint:revive // a method cannot have a type of its own
 	view, err := ask()
 	if err != nil {

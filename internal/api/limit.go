@@ -9,7 +9,7 @@ import (
 // maxBuckets bounds the memory of a limiter.
 const maxBuckets = 10_000
 
-// limiter lets each client make rate requests a second on the average, and as many at once.
+// limiter allows each client rate requests per second on average, and as many at once.
 type limiter struct {
 	rate float64
 	now  func() time.Time
@@ -18,7 +18,7 @@ type limiter struct {
 	buckets map[string]bucket
 }
 
-// bucket is how many requests a client had left, and when.
+// bucket is the number of requests that a client had left, and the time of that.
 type bucket struct {
 	left float64
 	at   time.Time
@@ -28,8 +28,8 @@ func newLimiter(rate int, now func() time.Time) *limiter {
 	return &limiter{rate: float64(rate), now: now, buckets: map[string]bucket{}}
 }
 
-// take counts a request of the client. It returns how long the client is to wait where it has
-// none left; 0: it may go on.
+// take counts a request of the client. It returns how long the client has to wait if it has none
+// left; 0 means that it may continue.
 func (l *limiter) take(client string) time.Duration {
 	now := l.now()
 	l.mu.Lock()
@@ -49,7 +49,7 @@ func (l *limiter) take(client string) time.Duration {
 	return 0
 }
 
-// makeRoom forgets clients whose buckets are full again, and all where none is.
+// makeRoom removes clients with full buckets, or all if there are none.
 func (l *limiter) makeRoom(now time.Time) {
 	if len(l.buckets) < maxBuckets {
 		return

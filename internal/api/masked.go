@@ -11,12 +11,12 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/settings"
 )
 
-// hidden stands for what viewers do not see.
+// hidden replaces values that viewers must not see.
 const hidden = "***"
 
-// shown is the spec of a task as the caller may see it: a viewer sees of an http_request neither the
-// values of its headers, but for those that say what the body is, nor its body, nor what of its URL may be
-// secret; of a shell task no values of variables (rule SE6).
+// shown returns the spec of a task as the caller may see it. In an http_request a viewer sees no
+// body, no header values, except those that describe the body, and no parts of the URL that may be
+// secret; in a shell task no values of variables (rule SE6).
 func shown(ctx context.Context, spec runtime.SpecForm) runtime.SpecForm {
 	if callerOf(ctx).role == settings.Operator || len(spec.Payload) == 0 {
 		return spec
@@ -66,7 +66,7 @@ func hideValues(payload map[string]json.RawMessage, key string) {
 	}
 }
 
-// withoutSecrets is a URL without a user and the values of its query.
+// withoutSecrets returns a URL without a user and the values of its query.
 func withoutSecrets(text string) string {
 	u, err := url.Parse(text)
 	if err != nil {

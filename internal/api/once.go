@@ -17,42 +17,42 @@ import (
 )
 
 type (
-	// KeyHeader is in the input of every POST that does something.
+	// KeyHeader is embedded in the input of every POST that acts.
 	KeyHeader struct {
 		Key string `header:"Idempotency-Key" maxLength:"200" pattern:"^[!-~]*$" patternDescription:"visible ASCII characters" doc:"A key of the client for this request, such as a UUID: a repetition with the same key has the same answer, and does nothing again"`
 	}
-	// keyed is the answer to one.
+	// keyed is the output of an operation with a key.
 	keyed[T any] struct {
 		Replayed string `header:"Idempotency-Replayed" doc:"true where the answer is that of an earlier request with the same key"`
 		Body     verbatim[T]
 	}
 	// verbatim is the JSON of a T.
 	verbatim[T any] struct{ json.RawMessage }
-	// request is what makes a request the same: operation, what it is about, and body.
+	// request identifies a request: operation, subject, and body.
 	request struct {
 		Operation string
 		About     any
 		Body      any
 	}
-	// kept is an answer as it is kept.
+	// kept is the stored form of an answer.
 	kept struct {
 		Body    json.RawMessage `json:"body,omitempty"`
 		Problem *Problem        `json:"problem,omitempty"`
 	}
 )
 
-// Schema is that of a T.
+// Schema returns the schema of a T.
 func (verbatim[T]) Schema(r huma.Registry) *huma.Schema {
 	return r.Schema(reflect.TypeFor[T](), true, "")
 }
 
-// once does what the request asks for, once where it has a key. It continues though the client
-// has gone.
+// once performs the request, only once if it has a key. It continues after the client has
+// disconnected.
 func once[T any](a *api, ctx context.Context, key string, what request, do func(ctx context.Context, key core.RequestKey) (*T, error)) (*keyed[T], error) { //nolint:revive // a method cannot have a type of its own
 	return keyedAct(a, ctx, key, what, false, do)
 }
 
-// together is once of what is done in one transaction, with the keeping of its answer.
+// together is once for an act in one transaction, in which its answer is stored too.
 func together[T any](a *api, ctx context.Context, key string, what request, do func(ctx context.Context, key core.RequestKey) (*T, error)) (*keyed[T], error) { //nolint:revive // a method cannot have a type of its own
 	return keyedAct(a, ctx, key, what, true, do)
 }
@@ -99,10 +99,8 @@ func keyedAct[T any](a *api, ctx context.Context, key string, what request, oneT
 	return replay[T](text, repeated)
 }
 
-// actorOf is in whose name a request acts.
 func actorOf(ctx context.Context) string { return "API client " + callerOf(ctx).name }
 
-// replay is the answer that was kept.
 func replay[T any](text string, repeated bool) (*keyed[T], error) {
 	var answer kept
 	if err := json.Unmarshal([]byte(text), &answer); err != nil {
@@ -118,7 +116,7 @@ func replay[T any](text string, repeated bool) (*keyed[T], error) {
 	return out, nil
 }
 
-// keep returns an answer as it is kept: the body, or why it was refused.
+// keep returns the stored form of an answer: the body, or the refusal.
 func keep(body any, p *Problem) (string, error) {
 	var answer kept
 	var err error

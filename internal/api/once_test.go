@@ -49,7 +49,7 @@ func TestARequestWithAKeyHasOneAnswer(t *testing.T) {
 	})
 }
 
-// Rule L11: two servers are asked for the same at once. One execution is started, and every
+// Rule L11: two servers receive the same request concurrently. One execution is started, and every
 // answer is about it.
 func TestOneExecutionIsStartedByTheSameRequestToTwoServers(t *testing.T) {
 	t.Parallel()
@@ -93,8 +93,8 @@ func TestAKeyIsThatOfItsClient(t *testing.T) {
 	s.as("", "POST", "/v1/recover", nil, keyHeader, "a").is(http.StatusUnauthorized)
 }
 
-// Rule L11: of one request that comes several times at once each has the answer that something
-// was done, though what is done can be done only once.
+// Rule L11: concurrent copies of one request all get the answer that the act was performed,
+// although it can be performed only once.
 func TestOneActOnATaskHasOneAnswerThoughItIsAskedForTogether(t *testing.T) {
 	t.Parallel()
 	const each = 6

@@ -17,8 +17,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/operator"
 )
 
-// Problem is why a request was refused (RFC 9457). What follows the standard's members is
-// that of operator.Refusal.
+// Problem is a refusal (RFC 9457). The members after the standard's are as in operator.Refusal.
 type Problem struct {
 	huma.ErrorModel
 	Reason    operator.Reason     `json:"reason,omitempty" doc:"Why the service refused it"`
@@ -33,8 +32,8 @@ func newProblem(status int, detail string) *Problem {
 	return &Problem{ErrorModel: huma.ErrorModel{Title: http.StatusText(status), Status: status, Detail: secret.Text(detail)}}
 }
 
-// problem returns the answer to an error of the service; nil for nil. What went wrong in the
-// server is logged, and not told to the client.
+// problem returns the answer to an error of the service; nil for nil. Errors of the server are
+// logged, and not shown to the client.
 func (a *api) problem(ctx context.Context, err error) error {
 	if err == nil {
 		return nil
@@ -57,7 +56,7 @@ func (a *api) problem(ctx context.Context, err error) error {
 		return p
 	case errors.Is(err, core.ErrNotFound):
 		return refusal(&operator.Refusal{Reason: operator.ReasonNotFound, Err: err})
-	case errors.As(err, &problems): // of a file that the parameters make wrong
+	case errors.As(err, &problems): // in a file that the parameters make invalid
 		return refusal(&operator.Refusal{Reason: operator.ReasonParameters, Err: err})
 	case len(parameterErrors(err)) > 0:
 		return refusal(&operator.Refusal{Reason: operator.ReasonParameters, Err: err})
@@ -104,7 +103,6 @@ func taskRefusal(r *runtime.TaskRefusal) *Problem {
 	return p
 }
 
-// statusOf is the HTTP status of a refusal.
 func statusOf(reason operator.Reason) int {
 	switch reason {
 	case operator.ReasonNotFound, operator.ReasonNoSuchJob:
@@ -121,7 +119,6 @@ func statusOf(reason operator.Reason) int {
 	return http.StatusConflict
 }
 
-// parameterErrors are those in the tree of err.
 func parameterErrors(err error) []*core.ParameterError {
 	switch e := err.(type) { //nolint:errorlint // the tree is walked
 	case nil:
@@ -138,7 +135,8 @@ func parameterErrors(err error) []*core.ParameterError {
 	return parameterErrors(errors.Unwrap(err))
 }
 
-// cureKeys is a huma.Transformer: a key of a body that has another name here is refused with that name.
+// cureKeys is a huma.Transformer: if a key of a body has another name here, the refusal suggests
+// that name.
 func cureKeys(_ huma.Context, _ string, v any) (any, error) {
 	if model, is := v.(*huma.ErrorModel); is {
 		for _, e := range model.Errors {
@@ -151,7 +149,6 @@ func cureKeys(_ huma.Context, _ string, v any) (any, error) {
 	return v, nil
 }
 
-// write writes a problem that no operation answers.
 func (p *Problem) write(w http.ResponseWriter) {
 	for name, values := range p.GetHeaders() {
 		w.Header()[name] = values

@@ -72,17 +72,16 @@ flow:
 `
 )
 
-// scene is servers of the API over one database.
 type scene struct {
 	t       testing.TB
 	url     string
 	dir     string
-	release func()        // lets hold go on
-	holding chan struct{} // has one for each hold that began
-	asked   chan struct{} // closed when hold was asked to stop
+	release func()        // lets hold continue
+	holding chan struct{} // has an entry for each hold that began
+	asked   chan struct{} // closed when hold receives a stop request
 	hold    fx.Option
 	log     *lockedBuffer
-	// provider is that of the newest server.
+	// provider belongs to the newest server.
 	provider tx.Provider
 }
 
@@ -123,12 +122,11 @@ func (s *scene) write(name, text string) {
 	require.NoError(s.t, os.WriteFile(filepath.Join(s.dir, name), []byte(text), 0o600))
 }
 
-// server is a process that serves.
 type server struct {
 	*scene
 	url  string
 	app  *batch.App
-	stop func() // and waits until it is over
+	stop func() // and waits until it has ended
 }
 
 func (s *scene) config(change ...func(*api.Config)) (api.Config, *batch.App) {
@@ -171,7 +169,6 @@ func (s *scene) serve(change ...func(*api.Config)) *server {
 	return &server{scene: s, url: "http://" + at.Addr().String(), app: app, stop: end}
 }
 
-// reply is an answer of a server.
 type reply struct {
 	t      testing.TB
 	what   string
@@ -181,8 +178,8 @@ type reply struct {
 	body   map[string]any
 }
 
-// call makes a request as the operator. body is nil, a text, or what becomes JSON. headers are
-// names and values.
+// call makes a request as the operator. body is nil, a text, or a value to convert to JSON. headers
+// are names and values.
 func (s *server) call(method, path string, body any, headers ...string) *reply {
 	s.t.Helper()
 	return s.as(operatorToken, method, path, body, headers...)
@@ -231,7 +228,6 @@ func (s *server) send(req *http.Request) *reply {
 	return r
 }
 
-// is requires a status.
 func (r *reply) is(status int) *reply {
 	r.t.Helper()
 	require.Equal(r.t, status, r.status, "%s\n%s", r.what, r.text)
@@ -243,7 +239,6 @@ func (r *reply) is(status int) *reply {
 	return r
 }
 
-// says requires texts in the answer.
 func (r *reply) says(texts ...string) *reply {
 	r.t.Helper()
 	for _, text := range texts {
@@ -261,7 +256,6 @@ func (r *reply) acted(applied bool) core.JobExecutionID {
 	return core.JobExecutionID(r.body["id"].(float64))
 }
 
-// await waits for a signal of the scene.
 func (s *scene) await(signal <-chan struct{}, what string) {
 	s.t.Helper()
 	select {
@@ -271,7 +265,6 @@ func (s *scene) await(signal <-chan struct{}, what string) {
 	}
 }
 
-// over waits for the end of an execution.
 func (s *server) over(id core.JobExecutionID, want core.Status) *operator.Execution {
 	s.t.Helper()
 	ctx, cancel := context.WithTimeout(s.t.Context(), time.Minute)
@@ -289,7 +282,6 @@ func (s *server) executions() []operator.Execution {
 	return page.Executions
 }
 
-// lockedBuffer is a log that several servers write.
 type lockedBuffer struct {
 	mu   sync.Mutex
 	text strings.Builder

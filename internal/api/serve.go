@@ -14,7 +14,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/settings"
 )
 
-// The times of the server. An answer has more time than what it is about.
+// The times of the server. An answer has more time than the work that it reports.
 const (
 	headerTime   = 5 * time.Second
 	writeTime    = requestTime + 30*time.Second
@@ -22,8 +22,8 @@ const (
 	shutdownTime = 10 * time.Second
 )
 
-// Listen opens the address HOST:PORT. Without clients it must be a loopback address: whoever
-// can reach the server may read then.
+// Listen opens the address HOST:PORT. Without clients it must be a loopback address, because
+// everyone who can reach the server may then read.
 func Listen(ctx context.Context, address string, clients []settings.Client) (net.Listener, error) {
 	var config net.ListenConfig
 	at, err := config.Listen(ctx, "tcp", address)
@@ -38,8 +38,8 @@ func Listen(ctx context.Context, address string, clients []settings.Client) (net
 }
 
 // Serve serves the API at the address until stop is closed. Then it takes no more requests,
-// asks what it has started to stop, and waits for it; the end of ctx cancels that at once
-// (rule L4). It closes the listener.
+// requests a stop of the executions that it has started, and waits for them; the end of ctx cancels
+// that at once (rule L4). It closes the listener.
 func Serve(ctx context.Context, stop <-chan struct{}, at net.Listener, config Config) error {
 	if config.Log == nil {
 		config.Log = slog.Default()
@@ -73,10 +73,9 @@ func Serve(ctx context.Context, stop <-chan struct{}, at net.Listener, config Co
 	return err
 }
 
-// runs are what the server has started.
 type runs struct{ group sync.WaitGroup }
 
-// follow passes on to a run what the server is asked for, until it is over.
+// follow passes the server's stop on to a run, until the run has ended.
 func (rs *runs) follow(ctx context.Context, stop <-chan struct{}, r *operator.Running, log *slog.Logger) {
 	rs.group.Go(func() {
 		select {
@@ -85,7 +84,7 @@ func (rs *runs) follow(ctx context.Context, stop <-chan struct{}, r *operator.Ru
 		case <-stop:
 			r.Leave()
 		}
-		if e, err := r.Follow(ctx, nil); err != nil { // what it did is told by observers
+		if e, err := r.Follow(ctx, nil); err != nil { // observers report its work
 			log.ErrorContext(ctx, "the record of an execution could not be written", "execution", int64(r.Execution().ID), "known", e != nil, "error", err)
 		}
 	})

@@ -12,8 +12,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// TestABodyThatMayMeanTwoThingsIsRefused: encoding/json would change it in silence, so that two
-// requests became one.
+// TestABodyThatMayMeanTwoThingsIsRefused because encoding/json would change it silently, so that
+// two requests became one.
 func TestABodyThatMayMeanTwoThingsIsRefused(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
@@ -67,7 +67,7 @@ func TestTheCaseOfAMediaTypeAndOfTheHostDoesNotMatter(t *testing.T) {
 	}
 }
 
-// TestTheTextsOfAGroupHaveBounds: PostgreSQL cannot index a text of any length.
+// TestTheTextsOfAGroupHaveBounds because PostgreSQL cannot index a text of any length.
 func TestTheTextsOfAGroupHaveBounds(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
@@ -86,7 +86,7 @@ func TestTheTextsOfAGroupHaveBounds(t *testing.T) {
 	})
 }
 
-// TestADecimalOverHTTPIsExact: its digits are those of the request, however many, and 1.50 is 1.5.
+// TestADecimalOverHTTPIsExact checks that it keeps all digits of the request, and that 1.50 is 1.5.
 func TestADecimalOverHTTPIsExact(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {

@@ -12,15 +12,15 @@ import (
 )
 
 type (
-	// TaskPath is in the input of what is about a task.
+	// TaskPath is embedded in the input of operations on a task.
 	TaskPath struct {
 		ID int64 `path:"task" minimum:"1" doc:"Number of a task"`
 	}
-	// GroupPath is in the input of what is about a group of tasks.
+	// GroupPath is embedded in the input of operations on a group of tasks.
 	GroupPath struct {
 		ID int64 `path:"group" minimum:"1" doc:"Number of a group of tasks"`
 	}
-	// ReasonBody is in the input of acts on tasks.
+	// ReasonBody is embedded in the input of acts on tasks.
 	ReasonBody struct {
 		Reason string `json:"reason,omitempty" maxLength:"1000" doc:"Why, for the audit"`
 	}
@@ -77,9 +77,9 @@ type (
 		Status  string `json:"status" doc:"Its state now"`
 		Applied bool   `json:"applied" doc:"False where it had been done before"`
 	}
-	// taskDecision has a name of its own in the OpenAPI.
+	// taskDecision has its own name in the OpenAPI.
 	taskDecision runtime.DecisionView
-	// artifactForm is a task.Artifact as JSON has it.
+	// artifactForm is the JSON form of a task.Artifact.
 	artifactForm struct {
 		Kind  string `json:"kind"`
 		Value any    `json:"value"`
@@ -160,7 +160,6 @@ func (a *api) addTaskActs(h huma.API) {
 		})
 }
 
-// size is that of a page: 50 where nothing else is asked for.
 func (p PageSize) size() int {
 	if p.Limit == 0 {
 		return 50
@@ -168,7 +167,7 @@ func (p PageSize) size() int {
 	return p.Limit
 }
 
-// views are a list as JSON has it: an empty one is no null.
+// views converts a list to its JSON form: an empty one is not null.
 func views[T, V any](list []T, view func(T) V) []V {
 	made := make([]V, 0, len(list))
 	for _, t := range list {
@@ -222,8 +221,8 @@ func (a *api) showTask(ctx context.Context, id task.ID) (*taskDetails, error) {
 	}), views(decisions, func(d task.DecisionRecord) taskDecision { return taskDecision(runtime.ViewDecision(d)) })}, err
 }
 
-// submit gives the group the key of the request: where the process dies before the answer is
-// kept, a repetition finds the group.
+// submit gives the group the key of the request: if the process dies before the answer is stored, a
+// repetition finds the group.
 func (a *api) submit(ctx context.Context, req runtime.SubmitRequest, key core.RequestKey) (*submitted, error) {
 	for field, text := range map[string]string{"title": req.Title, "decider": req.Decider, "idempotency_key": req.IdempotencyKey, "type": req.Type} {
 		if err := noNUL(field, text); err != nil {
@@ -255,7 +254,7 @@ func (a *api) submit(ctx context.Context, req runtime.SubmitRequest, key core.Re
 	return &submitted{ID: accepted.Group, Status: status.State, Applied: !accepted.Duplicate, Tasks: accepted.Tasks, Warnings: accepted.Warnings}, nil
 }
 
-// noNUL refuses a text that no database takes.
+// noNUL refuses a text that no database accepts.
 func noNUL(field, text string) error {
 	if !isText(text) {
 		return &operator.RequestError{Field: "body." + field, Reason: "it has a NUL"}
@@ -263,7 +262,7 @@ func noNUL(field, text string) error {
 	return nil
 }
 
-// actedOnTask does an act on a task or a group in the name of the client.
+// actedOnTask performs an act on a task or a group in the name of the client.
 func actedOnTask[ID ~int64](id int64, act func(context.Context, ID, runtime.By) (*runtime.Acted, error)) func(context.Context, *ReasonBody) (*taskActed, error) {
 	return func(ctx context.Context, body *ReasonBody) (*taskActed, error) {
 		by := runtime.By{Actor: actorOf(ctx)}

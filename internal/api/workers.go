@@ -15,7 +15,7 @@ import (
 )
 
 type (
-	// workerView is a task.Worker.
+	// workerView is the JSON form of a task.Worker.
 	workerView struct {
 		Name        string            `json:"name"`
 		State       string            `json:"state" doc:"ACTIVE, DRAINING (it is being stopped), GONE (it left) or LOST (its lease ended)"`
@@ -50,7 +50,7 @@ type (
 		Applied bool   `json:"applied" doc:"False where it was so before"`
 		Warnings
 	}
-	// Warnings is in the answers about work that workers begin.
+	// Warnings is embedded in answers about work that workers begin.
 	Warnings struct {
 		Warnings []string `json:"warnings,omitempty" doc:"That no worker is alive, so that nothing is started (rule S8)"`
 	}
@@ -113,7 +113,7 @@ func (a *api) workers(ctx context.Context) (*workerList, error) {
 	}), append([]string{}, waiting...), append([]task.WaitingDecider{}, deciders...)}, err
 }
 
-// warnIfNothingLeads warns that no worker is alive, which would start what is due, if something may be.
+// warnIfNothingLeads warns, if something may be due, that no live worker would start it.
 func (a *api) warnIfNothingLeads(ctx context.Context, may bool) (Warnings, error) {
 	if !may {
 		return Warnings{}, nil

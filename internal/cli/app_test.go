@@ -39,15 +39,15 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/step"
 )
 
-// asCommand makes the test binary behave as the command itself, for tests that
-// need a process of their own (signals). The settings ignore SURFIN_TEST_*.
+// asCommand makes the test binary behave as the command itself, for tests that need their own
+// process (signals). The settings ignore SURFIN_TEST_*.
 const asCommand = "SURFIN_TEST_AS_COMMAND"
 
 func TestMain(m *testing.M) {
 	if os.Getenv(asCommand) != "" {
 		os.Exit(cli.Main(context.Background(), app(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 	}
-	// Under nohup SIGHUP is ignored, by children too: one that is caught begins anew in
+	// Under nohup SIGHUP is ignored, in children too: one that is caught is reset to its default in
 	// them.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP)
 	os.Exit(testdb.Main(m))
@@ -101,8 +101,8 @@ func app(more ...registry.Component) cli.App {
 	}}
 }
 
-// oddComponents: `panic` panics, `hang` waits for the end of its context, and
-// `endless` reads numbers without end.
+// oddComponents: `panic` panics, `hang` waits for the end of its context, and `endless` reads
+// numbers forever.
 func oddComponents() []registry.Component {
 	tasklet := func(name string, f core.TaskletFunc) registry.Component {
 		return registry.Component{
@@ -136,7 +136,7 @@ func oddComponents() []registry.Component {
 
 type number struct{ N int64 }
 
-// brittle writes nothing, and cannot finish while a file is there.
+// brittle writes nothing, and cannot finish while a file exists.
 type brittle struct {
 	While string `key:"while" required:"true"`
 }
@@ -150,8 +150,8 @@ func (b *brittle) Finish(context.Context) error {
 	return nil
 }
 
-// endless waits at its gate, a named pipe, until somebody opens and closes it. Without a
-// gate, and when the gate is gone, it waits for nothing.
+// endless waits at its gate, a named pipe, until the pipe is opened and closed. Without a gate, and
+// when the gate is gone, it does not wait.
 type endless struct{ gate string }
 
 func (r endless) Read(context.Context) (number, error) {
@@ -164,7 +164,6 @@ func (r endless) Read(context.Context) (number, error) {
 	return number{}, nil
 }
 
-// scene is a folder with files, and a database.
 type scene struct {
 	t   *testing.T
 	dir string
@@ -187,7 +186,6 @@ func (s *scene) write(name, text string) {
 
 func (s *scene) path(name string) string { return filepath.Join(s.dir, name) }
 
-// result is what a command line did.
 type result struct {
 	code     int
 	out, err string
@@ -226,7 +224,7 @@ var (
 	normalStamp = regexp.MustCompile(`\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(\.\d+)?Z`)
 )
 
-// normal replaces what differs between two runs.
+// normal replaces the parts that differ between two runs.
 func (s *scene) normal(text string) string {
 	text = strings.ReplaceAll(text, s.url, "URL")
 	text = strings.ReplaceAll(text, strings.Replace(s.url, "sqlite:", "sqlite ", 1), "DATABASE")

@@ -64,7 +64,6 @@ The output is paged; --before N shows the next page. "settings set audit_retenti
 	return cmd
 }
 
-// maxActs bounds a page.
 const maxActs = 10_000
 
 func (c showCommands) listActs(ctx context.Context, req operator.ActsRequest) error {
@@ -108,7 +107,6 @@ func (c showCommands) listActs(ctx context.Context, req operator.ActsRequest) er
 	return c.env.print(text)
 }
 
-// numberText is a number, or nothing where it is 0.
 func numberText(n int64) string {
 	if n == 0 {
 		return ""

@@ -76,7 +76,7 @@ func (c runCommands) backfill(ctx context.Context, req operator.BackfillRequest,
 	})
 }
 
-// rangeParameters reads the words of the command: one of them is the range.
+// rangeParameters reads the arguments of the command: one of them is the range.
 func rangeParameters(req *operator.BackfillRequest, words []string) error {
 	var others []string
 	for _, word := range words {
@@ -142,7 +142,6 @@ func firstLine(text string) string {
 	return line
 }
 
-// backfillEnd is nil where all instances of the range are complete.
 func (c runCommands) backfillEnd(all *operator.Backfilled, err error) error {
 	failed := all.Failed()
 	again := hintLines([]hint{{"go on", "run the command again: what is complete is passed over"}})
@@ -158,7 +157,7 @@ func (c runCommands) backfillEnd(all *operator.Backfilled, err error) error {
 	return nil
 }
 
-// endOfFailed is the exit code where instances are not complete: that of a stop, if that is all.
+// endOfFailed returns the exit code for incomplete instances: a stop's, if all were stopped.
 func endOfFailed(runs []operator.BackfillRun) int {
 	for _, r := range runs {
 		if r.Failed() && (r.Execution == nil || r.Execution.Status != core.StatusStopped) {

@@ -11,8 +11,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// bars draws one line per running step. How many rows there will be is not
-// known, so it is a spinner with counters, not a bar that fills.
+// bars draws one line per running step. The total number of rows is unknown, so it is a spinner
+// with counters, not a bar that fills.
 type bars struct {
 	progress *mpb.Progress
 	now      func() time.Time

@@ -1,13 +1,15 @@
-// Package cli is the command line of a Surfin application: run, next, restart,
-// stop, abandon, recover, purge, worker and serve; register, definitions and schedules; list, explain, top, show and skips; tasks; infer, init, copy and test; validate, sql, migrate,
-// schema, describe, version, man and completion.
+// Package cli is the command line of a Surfin application: run, next, restart, stop, abandon,
+// recover, purge, worker and serve; register, definitions and schedules; list, explain, top, show
+// and skips; tasks; infer, init, copy and test; validate, sql, migrate, schema, describe, version,
+// man and completion.
 //
-// The result of a command goes to standard output, logs and errors to standard
-// error. [Main] documents the exit codes. The package assembles nothing itself:
-// an [App] brings the registry, and a function that opens what runs jobs.
+// The result of a command goes to standard output, logs and errors to standard error. [Main]
+// documents the exit codes. The package assembles nothing itself: an [App] brings the registry, and
+// a function that opens a [Session] to run jobs.
 //
-// It imports operator, jobtest, draft, runtime (workers and tasks), internal/api, settings, internal/jobfile, core and tx, and
-// none of job, chunk, step and repository: the rules of running are the service's.
+// It imports operator, jobtest, draft, runtime (workers and tasks), internal/api, settings,
+// internal/jobfile, core and tx, and none of job, chunk, step and repository: the rules of running
+// are the service's.
 package cli
 
 import (
@@ -30,49 +32,48 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// Settings are what App.Open is told: package settings documents them.
+// Settings are the parameters of App.Open: package settings documents them.
 type Settings = settings.Settings
 
-// App is the application behind the command line.
+// App is the application that the command line runs.
 type App struct {
-	// Name is the program's name, as its help and its hints write it.
+	// Name is the program's name in its help and hints.
 	Name, Version string
 	// Registry holds descriptors only: validate, list components, describe and
 	// schema open no database.
 	Registry *registry.Registry
-	// Files are jobs that the program has in it, by their names, which stand for files on
-	// the command line; nil: none.
+	// Files are jobs embedded in the program, by their names, which can be used in place of files
+	// on the command line; may be nil.
 	Files map[string]*jobfile.File
 	// Handlers returns the types of tasks that the program executes with these settings, for
-	// validate; nil: they are not known.
+	// validate; if nil, they are unknown.
 	Handlers func(s Settings) (jobfile.HandlerTypes, error)
-	// Open builds what runs jobs. The repository's schema need not exist yet.
+	// Open builds a session that runs jobs. The repository's schema need not exist yet.
 	Open func(ctx context.Context, s Settings, observer core.Observer) (*Session, error)
 }
 
-// Session is what runs jobs, until Close.
+// Session runs jobs, until Close.
 type Session struct {
-	// Service is the one place where jobs are run and operated.
+	// Service runs and operates jobs.
 	Service *operator.Service
-	// Tasks is the one place where tasks are submitted and operated.
+	// Tasks submits and operates tasks.
 	Tasks *runtime.TaskService
 	// Provider has the databases, for sql.
 	Provider tx.Provider
-	// Observer is all observers of the application; nil: there are none.
+	// Observer is all observers of the application; may be nil.
 	Observer core.Observer
 	// Work executes tasks, and runs partitions of other processes' jobs, until stop is closed.
 	Work  func(ctx context.Context, stop <-chan struct{}, o runtime.Options) error
 	Close func(ctx context.Context) error
 }
 
-// Main runs one command line, given without the program's name, and returns the
-// exit code: 0 completed, 1 failed, 2 usage or invalid definition, 3 stopped, 4
-// refused because of the state of the job instance, 5 a gate failed (ExitCompleted
-// and following have the details). A component that does not return though the lease is
-// nearly over ends the whole process, with ExitLease.
+// Main runs one command line, given without the program's name, and returns the exit code: 0
+// completed, 1 failed, 2 usage or invalid definition, 3 stopped, 4 refused because of the state of
+// the job instance, 5 a gate failed (ExitCompleted and following have the details). A component
+// that does not return although the lease is nearly over ends the whole process, with ExitLease.
 //
-// While run and restart work, SIGINT and SIGTERM ask for a stop, a second one
-// cancels, and a third one kills (rule L4). ctx cancels as the second one does.
+// During run and restart, SIGINT and SIGTERM request a stop, a second one cancels, and a third one
+// kills (rule L4). The end of ctx cancels like the second one.
 func Main(ctx context.Context, app App, args []string, stdin io.Reader, stdout, stderr io.Writer) (exitCode int) {
 	p := &environment{
 		app: app, stdin: stdin, environ: os.Environ(), now: time.Now,
@@ -111,7 +112,7 @@ type (
 	operateCommands struct{ env *environment }
 	// showCommands read the history: list, show, explain and top.
 	showCommands struct{ env *environment }
-	// skipsCommands are about skipped items: skips list, show, export and redrive.
+	// skipsCommands handle skipped items: skips list, show, export and redrive.
 	skipsCommands struct{ env *environment }
 	// serverCommands work in databases: worker, migrate and sql.
 	serverCommands struct{ env *environment }

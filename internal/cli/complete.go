@@ -13,7 +13,6 @@ func completeJobFiles(*cobra.Command, []string, string) ([]string, cobra.ShellCo
 	return []string{"yaml", "yml"}, cobra.ShellCompDirectiveFilterFileExt
 }
 
-// completeRun completes the job file, then the names of its parameters.
 func (c runCommands) completeRun(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
 	if len(args) == 0 {
 		return completeJobFiles(cmd, args, word)
@@ -35,7 +34,8 @@ func (c runCommands) completeRun(cmd *cobra.Command, args []string, word string)
 	return words, cobra.ShellCompDirectiveNoSpace | cobra.ShellCompDirectiveNoFileComp
 }
 
-// completeExecution completes the number of an execution: the newest ones, with what they are.
+// completeExecution completes the number of an execution with the newest ones and their
+// descriptions.
 func (env *environment) completeExecution(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp

@@ -20,20 +20,18 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// copyRequest is the command line of copy.
 type copyRequest struct {
 	from, to             string
 	database, toDatabase string
 	look                 sample
 	only                 bool // print the job
 	fromStart, accept    bool
-	// What becomes of rows that are there; one of them at most.
+	// How to treat existing rows; at most one is set.
 	add, replace bool
 	upsert       []string
 	skip         int
 }
 
-// check refuses flags that contradict each other, or the target.
 func (r *copyRequest) check(to place) error {
 	chosen := 0
 	for _, is := range []bool{r.add, r.replace, len(r.upsert) > 0} {
@@ -52,7 +50,6 @@ func (r *copyRequest) check(to place) error {
 	return nil
 }
 
-// target is the draft's view of where the copy goes.
 func (r *copyRequest) target(to place) draft.Target {
 	t := draft.Target{File: to.file, Table: to.table, Key: r.upsert, Append: r.add, Skip: r.skip}
 	switch {
@@ -131,7 +128,7 @@ func (c fileCommands) copy(ctx context.Context, req copyRequest) error {
 		}
 	}
 	look := req.look
-	look.Whole = look.Whole || from.file != "" && strings.Contains(filepath.Base(to.file), ".json") // objects stay as they are
+	look.Whole = look.Whole || from.file != "" && strings.Contains(filepath.Base(to.file), ".json") // objects stay unchanged
 	shape, err := c.infer(ctx, from, look)
 	if err != nil {
 		return err
@@ -140,7 +137,7 @@ func (c fileCommands) copy(ctx context.Context, req copyRequest) error {
 		return err
 	}
 	target := req.target(to)
-	if !req.only { // the job is in no file
+	if !req.only { // the job has no file
 		if err := c.absolute(shape, &target); err != nil {
 			return usage(err)
 		}
@@ -159,7 +156,7 @@ func (c fileCommands) copy(ctx context.Context, req copyRequest) error {
 	return c.runCopy(ctx, req, to, text)
 }
 
-// fit gives the fields of a file the types of a table that is there, where its values need them.
+// fit gives the fields of a file the types of an existing table, if its values need them.
 func (c fileCommands) fit(ctx context.Context, shape *draft.Shape, to place) error {
 	if shape.Table != "" || to.table == "" || c.env.isAbsent(to.database) {
 		return nil
@@ -173,7 +170,6 @@ func (c fileCommands) fit(ctx context.Context, shape *draft.Shape, to place) err
 	})
 }
 
-// logNotes logs what a person should know of the source: all that infer says.
 func (c fileCommands) logNotes(ctx context.Context, shape *draft.Shape) {
 	if shape.Table != "" {
 		return
@@ -189,7 +185,6 @@ func (c fileCommands) logNotes(ctx context.Context, shape *draft.Shape) {
 	}
 }
 
-// absolute makes the paths of both files absolute.
 func (c fileCommands) absolute(shape *draft.Shape, to *draft.Target) (err error) {
 	if shape.Table == "" {
 		if shape.Path, err = filepath.Abs(shape.Path); err != nil {
@@ -202,7 +197,7 @@ func (c fileCommands) absolute(shape *draft.Shape, to *draft.Target) (err error)
 	return err
 }
 
-// sideText tells a table from those of other databases. It has no password.
+// sideText identifies a table across databases, without a password.
 func (c fileCommands) sideText(p place) string {
 	if p.table == "" {
 		return ""
@@ -210,22 +205,22 @@ func (c fileCommands) sideText(p place) string {
 	return c.env.settings.Databases[p.database].String() + "#" + p.table
 }
 
-// runCopy runs the job of a copy: the instance of both sides where it can go on, else a new one.
+// runCopy runs the job of a copy: the instance of both sides if it can continue, else a new one.
 func (c fileCommands) runCopy(ctx context.Context, req copyRequest, to place, text string) error {
 	run := operator.RunRequest{Source: jobfile.Bytes(draft.CopyJob, []byte(text)), Folder: c.env.dir,
 		Again: true, AsBegun: true, FromStart: req.fromStart, AcceptChanges: req.accept}
 	if err := c.checkTarget(ctx, req, to, run); err != nil {
 		return err
 	}
-	c.env.repeat = req.words() // the job is in no file that `restart` could read
+	c.env.repeat = req.words() // there is no job file that `restart` could read
 	return runCommands(c).runToEnd(ctx, func(ctx context.Context, s *operator.Service, hooks operator.Hooks) (*operator.Execution, error) {
 		run.Hooks = hooks
 		return s.Run(ctx, run)
 	})
 }
 
-// checkTarget refuses to start a new copy into what has rows already, unless the request says what
-// becomes of them. A copy that goes on has made them itself.
+// checkTarget refuses to start a new copy into a target that already has rows, unless the request
+// says how to treat them. A copy that continues has written them itself.
 func (c fileCommands) checkTarget(ctx context.Context, req copyRequest, to place, run operator.RunRequest) error {
 	if req.add || req.replace || len(req.upsert) > 0 {
 		return nil
@@ -256,7 +251,7 @@ func (c fileCommands) checkTarget(ctx context.Context, req copyRequest, to place
 	})
 }
 
-// words are the command that continues with this copy.
+// words is the command line that continues this copy.
 func (r copyRequest) words() []string {
 	words := []string{"copy", secret.Text(r.from), secret.Text(r.to)}
 	if r.database != tx.Default {

@@ -18,7 +18,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/operator"
 )
 
-// definitionsCommands are about jobs that are registered: register, definitions and schedules.
+// definitionsCommands handle registered jobs: register, definitions and schedules.
 type definitionsCommands struct{ env *environment }
 
 func (c definitionsCommands) registerCommand() *cobra.Command {
@@ -52,7 +52,7 @@ in one of the folders and is not among its files now.`,
 	return cmd
 }
 
-// registration is what register did, as JSON has it if several files were named.
+// registration is the JSON result of register if several files were named.
 type registration struct {
 	Registered   []*operator.Registered `json:"registered"`
 	Unregistered []string               `json:"unregistered"`
@@ -100,10 +100,10 @@ func (c definitionsCommands) register(ctx context.Context, paths []string, prune
 	for _, name := range done.Unregistered {
 		text += "Job " + name + " is not registered any more: its file is gone.\n"
 	}
-	return errors.Join(err, c.env.print(text)) // what was registered before a failure stays
+	return errors.Join(err, c.env.print(text)) // jobs registered before a failure stay
 }
 
-// filesOf loads every file that is named, or is in a folder that is, before any is registered.
+// filesOf loads all named files, and those in named folders, before any is registered.
 func (c definitionsCommands) filesOf(paths []string) (files []*jobfile.File, folders []string, err error) {
 	var errs []error
 	byJob := map[string]string{}
@@ -132,8 +132,8 @@ func (c definitionsCommands) filesOf(paths []string) (files []*jobfile.File, fol
 	return files, folders, errors.Join(errs...)
 }
 
-// pruned unregisters the jobs whose file was in one of the folders and that were not registered now,
-// and returns their names.
+// pruned unregisters the jobs with a file in one of the folders that were not registered now, and
+// returns their names.
 func pruned(ctx context.Context, s *operator.Service, now []*operator.Registered, folders []string) ([]string, error) {
 	list, err := s.Definitions(ctx)
 	gone := []string{}
@@ -182,7 +182,6 @@ continues; tasks that wait to run the job fail. "register" brings it back, enabl
 	}
 }
 
-// warnIfNothingLeads says that no worker lives that would start what is due.
 func (c definitionsCommands) warnIfNothingLeads(ctx context.Context, s *Session) {
 	if noWorker(ctx, s) {
 		c.env.log.WarnContext(ctx, "no worker is alive: nothing starts registered jobs that are due", "start one", c.env.app.Name+" worker", "or", c.env.app.Name+" serve --worker")
@@ -210,7 +209,7 @@ func registeredText(made *operator.Registered) string {
 	return text + "\n"
 }
 
-// shortVersion is as much of a hash as tells versions apart for people.
+// shortVersion is enough of a hash for people to distinguish versions.
 func shortVersion(hash string) string { return hash[:min(len(hash), 12)] }
 
 func scheduleText(d operator.DefinitionView) string {
@@ -220,7 +219,6 @@ func scheduleText(d operator.DefinitionView) string {
 	return cronText(*d.Schedule) + " " + d.Schedule.Timezone
 }
 
-// calendarName names the calendar; empty: there is none.
 func calendarName(s task.Schedule) string {
 	if s.Calendar == nil {
 		return ""
@@ -228,7 +226,6 @@ func calendarName(s task.Schedule) string {
 	return s.Calendar.Name
 }
 
-// cronText is the cron expression with the calendar.
 func cronText(s task.Schedule) string {
 	if s.Calendar == nil {
 		return s.Cron
@@ -408,7 +405,6 @@ func (c definitionsCommands) schedules(ctx context.Context, req operator.Schedul
 	return errors.Join(c.printSchedules(views), err)
 }
 
-// scheduledRow is a time with its job.
 type scheduledRow struct {
 	operator.ScheduledTime
 	of  *operator.ScheduleView

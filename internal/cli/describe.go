@@ -31,7 +31,7 @@ func (c fileCommands) describeCommand() *cobra.Command {
 	}
 }
 
-// withoutComments leaves out the lines of a page that are about its file.
+// withoutComments removes a page's lines about its file.
 func withoutComments(page string) string {
 	var b strings.Builder
 	for line := range strings.Lines(page) {

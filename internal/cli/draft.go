@@ -18,7 +18,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// exactly takes n arguments; what says what they are.
+// exactly takes n arguments; what describes them for the error.
 func exactly(n int, what string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) != n {
@@ -28,10 +28,9 @@ func exactly(n int, what string) cobra.PositionalArgs {
 	}
 }
 
-// sample says what of a source is looked at, and how.
 type sample struct {
 	draft.Options
-	// key are columns along which a table is read; none: its own.
+	// key are the columns that order the reading of a table; empty means its own key.
 	key   []string
 	types []string
 }
@@ -51,7 +50,6 @@ func (s *sample) addFlags(cmd *cobra.Command) {
 	f.StringArrayVar(&s.types, "type", nil, "`NAME=TYPE`: the type of a field, such as id=string, day=date:dd/MM/yyyy, price=\"decimal:2 null\" (repeat it for more)")
 }
 
-// check reads the flags that are about a file.
 func (s *sample) check(cmd *cobra.Command) error {
 	if cmd.Flags().Changed("rows") && s.Rows < 1 {
 		return usagef("--rows %d: at least 1", s.Rows)
@@ -76,7 +74,7 @@ func (s *sample) check(cmd *cobra.Command) error {
 	return nil
 }
 
-// onlyOfFiles are the flags that say nothing of a table, with their values.
+// onlyOfFiles returns the given flags that do not apply to a table, with their values.
 func (s *sample) onlyOfFiles() (words []string) {
 	add := func(is bool, more ...string) {
 		if is {
@@ -98,18 +96,17 @@ func (s *sample) onlyOfFiles() (words []string) {
 	return words
 }
 
-// place is a file, or a table of a database.
 type place struct {
 	file, table string
-	// database is the name of the table's database; tx.Default where it is that one.
+	// database is the name of the table's database; tx.Default for the default one.
 	database string
 }
 
-// tableMark begins the name of a table where a file may stand.
+// tableMark begins the name of a table, if used in place of a file.
 const tableMark = "table:"
 
-// parsePlace reads FILE, table:NAME and DATABASE_URL#TABLE. The database of a URL gets the
-// name urlName in the settings of this command.
+// parsePlace parses FILE, table:NAME and DATABASE_URL#TABLE. The database of a URL gets the name
+// urlName in the settings of this command.
 func (c fileCommands) parsePlace(text, database, urlName string) (place, error) {
 	if table, ok := strings.CutPrefix(text, tableMark); ok {
 		if table == "" {
@@ -132,12 +129,12 @@ func (c fileCommands) parsePlace(text, database, urlName string) (place, error) 
 	return place{table: table, database: urlName}, nil
 }
 
-// source is parsePlace of what is read. configure has to follow for a table.
+// source is parsePlace for a source. For a table, configure has to follow.
 func (c fileCommands) source(text, database string) (place, error) {
 	return c.parsePlace(text, database, "from")
 }
 
-// infer says what the source has. The settings are read where it is a table.
+// infer infers the shape of a source. For a table, it reads the settings.
 func (c fileCommands) infer(ctx context.Context, from place, sample sample) (*draft.Shape, error) {
 	if from.table != "" {
 		return c.inferTable(ctx, from, sample)
@@ -185,7 +182,6 @@ func (c fileCommands) inferTable(ctx context.Context, from place, sample sample)
 	return shape, nil
 }
 
-// inferred is infer of a source as it is typed.
 func (c fileCommands) inferred(ctx context.Context, text, database string, sample sample) (*draft.Shape, error) {
 	from, err := c.source(text, database)
 	if err != nil {
@@ -275,7 +271,6 @@ one. All of them run at once. A file that is there is replaced only with --force
 	return cmd
 }
 
-// start writes the files of a draft.
 func (c fileCommands) start(shape *draft.Shape, dir string, force bool) error {
 	input := ""
 	if shape.Table == "" {
@@ -299,8 +294,8 @@ func (c fileCommands) start(shape *draft.Shape, dir string, force bool) error {
 	return c.env.print(text + "\nrun it:   " + c.env.app.Name + " run " + job + "\n")
 }
 
-// writeDraft writes files into a folder: all, or none where one is there already. It returns
-// their paths, a line each.
+// writeDraft writes files into a folder: all, or none if one already exists. It returns their
+// paths, one per line.
 func writeDraft(files []draft.File, dir string, force bool) (paths string, err error) {
 	var there []error
 	for _, f := range files {
@@ -326,7 +321,6 @@ func writeDraft(files []draft.File, dir string, force bool) (paths string, err e
 	return paths, nil
 }
 
-// relativeTo is the path of a file from a folder, with slashes.
 func relativeTo(dir, path string) (string, error) {
 	from, err := filepath.Abs(dir)
 	if err != nil {

@@ -18,11 +18,10 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/operator"
 )
 
-// defaultSample is how many items of each step a dry run shows.
 const defaultSample = 20
 
-// withDryRun gives a command its flags --dry-run and --sample. request reads what else was
-// given.
+// withDryRun adds the flags --dry-run and --sample to a command. request reads the other flags and
+// arguments.
 func (c dryRunCommand) withDryRun(cmd *cobra.Command, example string, request func(cmd *cobra.Command, args []string) (operator.PlanRequest, error)) *cobra.Command {
 	var dry bool
 	var n int
@@ -49,7 +48,6 @@ func (c dryRunCommand) withDryRun(cmd *cobra.Command, example string, request fu
 	return cmd
 }
 
-// flagsOf reads flags by their names.
 func flagsOf(cmd *cobra.Command, flags map[string]*bool) error {
 	for name, value := range flags {
 		var err error
@@ -60,7 +58,6 @@ func flagsOf(cmd *cobra.Command, flags map[string]*bool) error {
 	return nil
 }
 
-// runDryRun is run --dry-run.
 func (c dryRunCommand) runDryRun(cmd *cobra.Command) *cobra.Command {
 	return c.withDryRun(cmd, "run jobs/load.yaml --dry-run --sample 5", func(cmd *cobra.Command, args []string) (operator.PlanRequest, error) {
 		req := operator.PlanRequest{File: args[0], Folder: c.env.dir}
@@ -78,7 +75,6 @@ func (c dryRunCommand) runDryRun(cmd *cobra.Command) *cobra.Command {
 	})
 }
 
-// restartDryRun is restart --dry-run.
 func (c dryRunCommand) restartDryRun(cmd *cobra.Command) *cobra.Command {
 	return c.withDryRun(cmd, "restart 12 --from load --dry-run", func(cmd *cobra.Command, args []string) (req operator.PlanRequest, err error) {
 		if req.Execution, err = parseExecution(args[0]); err != nil {
@@ -94,8 +90,8 @@ func (c dryRunCommand) restartDryRun(cmd *cobra.Command) *cobra.Command {
 	})
 }
 
-// dryRun shows what a run or a restart would do with the first items of each chunk step. It
-// writes nothing: no execution, no table, no file.
+// dryRun shows what a run or a restart would do with the first items of each chunk step. It writes
+// nothing: no execution, no table, no file.
 func (c dryRunCommand) dryRun(ctx context.Context, req operator.PlanRequest) (err error) {
 	if err := c.env.configure(); err != nil {
 		return err
@@ -134,9 +130,9 @@ func (c dryRunCommand) dryRun(ctx context.Context, req operator.PlanRequest) (er
 	return errors.Join(err, dryRunVerdict(plan))
 }
 
-// readOnly changes the settings so that nothing can be written to the databases by
-// mistake: sessions of PostgreSQL are read-only, and in the place of an SQLite file
-// that is not there is an empty one elsewhere. done takes both back.
+// readOnly changes the settings so that nothing can be written to the databases by mistake:
+// sessions of PostgreSQL are read-only, and a missing SQLite file is replaced by an empty one
+// elsewhere. done undoes both.
 func (c dryRunCommand) readOnly() (done func(), err error) {
 	elsewhere := ""
 	before := c.env.settings.Databases
@@ -169,12 +165,12 @@ func (c dryRunCommand) readOnly() (done func(), err error) {
 	}, nil
 }
 
-// readOnlyURL makes every transaction of a PostgreSQL session read-only that does
-// not say otherwise.
+// readOnlyURL makes every transaction of a PostgreSQL session read-only unless it requests
+// otherwise.
 func readOnlyURL(raw string) (string, error) {
 	u, err := url.Parse(raw)
 	if err != nil {
-		return "", errors.New("its URL is malformed") // without its text, which has the password
+		return "", errors.New("its URL is malformed") // without its text, which contains the password
 	}
 	q := u.Query()
 	q.Set("default_transaction_read_only", "on")
@@ -182,7 +178,6 @@ func readOnlyURL(raw string) (string, error) {
 	return u.String(), nil
 }
 
-// dryRunVerdict is the command's end: an error where a step would fail.
 func dryRunVerdict(plan *operator.DryRun) error {
 	for _, s := range plan.Steps {
 		switch {
@@ -204,7 +199,6 @@ func firstFailure(s *operator.DryStep) string {
 	return "an item"
 }
 
-// itemPlace is where an item came from.
 func itemPlace(i operator.DryItem) string {
 	if at := (item.Meta{Path: i.Path, Line: i.Line, Index: i.Index, Row: i.Row}).String(); at != "" {
 		return at

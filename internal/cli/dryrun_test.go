@@ -32,7 +32,6 @@ flow:
     writer: {csv: out.csv}
 `
 
-// files are the names of all files of the scene.
 func (s *scene) files() []string {
 	s.t.Helper()
 	found, err := filepath.Glob(s.path("*"))
@@ -145,8 +144,8 @@ flow:
 	require.ErrorIs(t, err, os.ErrNotExist)
 }
 
-// TestADryRunIsThePlanOfAFirstRun: it has the order of the flow, not that of the file, and
-// the words of explain for what is not certain.
+// TestADryRunIsThePlanOfAFirstRun checks that it has the order of the flow, not of the file, and
+// the words of explain for uncertain entries.
 func TestADryRunIsThePlanOfAFirstRun(t *testing.T) {
 	t.Parallel()
 	s := newScene(t, testdb.SQLite(t), map[string]string{"in.csv": "id\n1\n", "p.yaml": `job: p
@@ -263,7 +262,7 @@ func TestAnInstanceIsPurgedByItsNumber(t *testing.T) {
 	})
 }
 
-// TestADryRunOfAFailedInstanceIsThePlanOfItsRestart: a run with the parameters restarts it.
+// TestADryRunOfAFailedInstanceIsThePlanOfItsRestart because a run with the parameters restarts it.
 func TestADryRunOfAFailedInstanceIsThePlanOfItsRestart(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {

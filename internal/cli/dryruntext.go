@@ -8,7 +8,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/operator"
 )
 
-// dryRunText is a dry run for people: a paragraph for each step.
+// dryRunText formats a dry run for people: a paragraph for each step.
 func (c dryRunCommand) dryRunText(plan *operator.DryRun) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Dry run of job %s", plan.JobName)
@@ -32,10 +32,9 @@ func (c dryRunCommand) dryRunText(plan *operator.DryRun) string {
 	return b.String()
 }
 
-// maxItem is how many characters of an item a line has; JSON has all of it.
+// maxItem is the number of characters of an item in a line; JSON has all of it.
 const maxItem = 300
 
-// dryStepText is the paragraph of an entry, among all.
 func (c dryRunCommand) dryStepText(s *operator.DryStep, all []operator.PlanEntry) string {
 	var b strings.Builder
 	b.WriteString(dryHeadline(s) + "\n")
@@ -82,7 +81,6 @@ func (c dryRunCommand) dryStepText(s *operator.DryStep, all []operator.PlanEntry
 	return b.String()
 }
 
-// dryHeadline is what the entry is, in a line.
 func dryHeadline(s *operator.DryStep) string {
 	switch {
 	case s.Action == operator.PlanStop:
@@ -142,7 +140,7 @@ func (c dryRunCommand) dryEndText(e operator.DryEnd) string {
 	return text
 }
 
-// dryRows are the lines of an item: as it was read, then each change.
+// dryRows returns the lines of an item: as it was read, then each change.
 func dryRows(i operator.DryItem) [][]string {
 	read := string(i.Read)
 	if i.Read == nil {

@@ -54,7 +54,7 @@ func TestACorrectedStepOfWhichNothingIsCommittedRunsAsItIsNow(t *testing.T) {
 	})
 }
 
-// The step keeps what is committed: the difference is shown where it is.
+// The step keeps its committed work: the difference is shown.
 func TestAChangeOfCommittedWorkIsRefusedWithADiff(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
@@ -100,7 +100,7 @@ surfin: DIR/j.yaml:10:27: step load has committed work with reader csv: item {id
 	})
 }
 
-// run --from-start is restart --from-start of the newest attempt: what that refuses it refuses.
+// run --from-start is restart --from-start of the newest attempt, with the same refusals.
 func TestARunFromTheStartIsARestartOfTheNewestAttempt(t *testing.T) {
 	t.Parallel()
 	s := newScene(t, testdb.SQLite(t), map[string]string{"j.yaml": "job: j\nflow:\n- {step: one, tasklet: nothing}\n- {step: two, tasklet: panic}\n", "done.yaml": "job: done\nflow: [{step: one, tasklet: nothing}]\n"})

@@ -32,16 +32,16 @@ type environment struct {
 	now     func() time.Time
 
 	settings Settings
-	flags    []settings.Flag // of the settings, as given on the command line
+	flags    []settings.Flag // given on the command line
 	config   string          // --config
 	as       string          // of the flag --as
 	debug    bool
 	json     bool   // the log is JSON
 	format   string // table or json
 	log      *slog.Logger
-	started  bool // a command runs: errors are no longer about the usage
-	// repeat are the words of a command that restarts what it ran when it is given again; nil:
-	// it is restarted by its number.
+	started  bool // a command runs: errors are no longer usage errors
+	// repeat is a command line that, given again, restarts what it ran; nil means that it is
+	// restarted by its number.
 	repeat []string
 }
 
@@ -70,7 +70,8 @@ func (env *environment) loadSettings() (Settings, error) {
 	return settings.Load(settings.Source{Dir: env.dir, File: env.config, Environ: env.environ, Flags: env.flags})
 }
 
-// startProgress begins to draw bars; nil without a terminal, and where programs read.
+// startProgress begins to draw bars; it returns nil without a terminal, or if the output is for
+// programs.
 func (env *environment) startProgress() *mpb.Progress {
 	if env.json {
 		return nil
@@ -78,8 +79,8 @@ func (env *environment) startProgress() *mpb.Progress {
 	return env.err.startProgress()
 }
 
-// withSession opens what runs jobs, hands it to f and closes it, also after a
-// failure. The repository's schema is as it should be.
+// withSession opens a session, passes it to f and closes it, also after a failure. It prepares the
+// repository's schema.
 func (env *environment) withSession(ctx context.Context, observer core.Observer, f func(s *Session) error) error {
 	return env.withRawSession(ctx, observer, func(s *Session) error {
 		if err := s.Service.Prepare(ctx); err != nil { // rule R4
@@ -89,7 +90,7 @@ func (env *environment) withSession(ctx context.Context, observer core.Observer,
 	})
 }
 
-// withRawSession is withSession whatever the repository's schema is.
+// withRawSession is withSession with any state of the repository's schema.
 func (env *environment) withRawSession(ctx context.Context, observer core.Observer, f func(s *Session) error) (err error) {
 	var s *Session
 	err = lease.Opening.Record(ctx, func(ctx context.Context) (err error) {
@@ -107,8 +108,8 @@ func (env *environment) withRawSession(ctx context.Context, observer core.Observ
 	return f(s)
 }
 
-// endLate ends the process where a component does not return before the lease is over: a
-// goroutine cannot be killed, and another process may begin the same work (rule L9).
+// endLate ends the process if a component does not return before the lease is over: a goroutine
+// cannot be killed, and another process may begin the same work (rule L9).
 func (env *environment) endLate(_ context.Context, e core.Event) {
 	late, is := e.(core.ComponentLate)
 	if !is {
@@ -136,8 +137,8 @@ func (env *environment) endLate(_ context.Context, e core.Event) {
 	}))
 }
 
-// isAbsent reports whether a database is an SQLite file that does not exist. Nothing was
-// ever run in it, and a command that only reads must not make it.
+// isAbsent reports whether a database is an SQLite file that does not exist. Nothing was ever run
+// in it, and a command that only reads must not create it.
 func (env *environment) isAbsent(name string) bool {
 	path, ok := strings.CutPrefix(env.settings.Databases[name].URL, "sqlite:")
 	if !ok {
@@ -147,8 +148,7 @@ func (env *environment) isAbsent(name string) bool {
 	return errors.Is(err, fs.ErrNotExist)
 }
 
-// databaseText names a database for people, with its name where it is not the
-// default one.
+// databaseText describes a database for people, with its name unless it is the default one.
 func (env *environment) databaseText(name string) string {
 	d, ok := env.settings.Databases[name]
 	if !ok {
@@ -160,8 +160,8 @@ func (env *environment) databaseText(name string) string {
 	return name + ": " + d.String()
 }
 
-// announceDatabase says in which database the command works, and how to use
-// another one: the first line that a newcomer sees.
+// announceDatabase logs the command's database, and how to use another one: the first line that a
+// newcomer sees.
 func (env *environment) announceDatabase(ctx context.Context) {
 	name := env.settings.Repository.Database
 	how := "DATABASE_URL to change"
@@ -173,14 +173,13 @@ func (env *environment) announceDatabase(ctx context.Context) {
 	env.log.InfoContext(ctx, env.databaseText(name)+" ("+how+")")
 }
 
-// warnUnmasked warns of secrets that others may get to see, where a process works for others.
+// warnUnmasked warns of secrets that others may see, if the process works for others.
 func (env *environment) warnUnmasked(ctx context.Context) {
 	for _, text := range env.settings.Secrets.Unmasked() {
 		env.log.WarnContext(ctx, text)
 	}
 }
 
-// checkDatabase refuses the name of a database that is not configured.
 func (env *environment) checkDatabase(name string) error {
 	if _, ok := env.settings.Databases[name]; !ok {
 		return usagef("there is no database %q (there are: %s)", name, joinWords(env.settings.Names()))

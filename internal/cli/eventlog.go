@@ -19,29 +19,29 @@ const (
 	rateInterval = 500 * time.Millisecond
 )
 
-// eventLog is a core.Observer that logs what happens while a job runs, and draws progress
-// bars where there is a terminal.
+// eventLog is a core.Observer that logs the events of a running job, and draws progress bars if
+// there is a terminal.
 type eventLog struct {
 	log  *slog.Logger
-	bars *bars // nil: log lines show the progress
+	bars *bars // if nil, log lines show the progress
 	now  func() time.Time
 	json bool // the log is for programs
 
 	mu      sync.Mutex
-	job     string // the job that was asked for, not one inside of it
+	job     string // the requested job, not one inside it
 	running map[core.StepExecutionID]*stepProgress
-	parts   map[core.StepExecutionID]*partsProgress // of partitions that run
-	names   map[core.JobExecutionID]string          // of jobs that run
+	parts   map[core.StepExecutionID]*partsProgress // of running partitions
+	names   map[core.JobExecutionID]string          // of running jobs
 	passed  []core.StepExecution
 	stacks  [][]byte
 }
 
-// stepProgress is a step that runs; its partitions count as the step.
+// stepProgress is a running step; its partitions count as the step.
 type stepProgress struct {
 	name     string
 	rate     rateMeter
 	loggedAt time.Time
-	parts    *partsProgress // nil: it has none so far
+	parts    *partsProgress // nil if it has none so far
 }
 
 func newEventLog(log *slog.Logger, bars *bars, now func() time.Time) *eventLog {
@@ -90,7 +90,7 @@ func (l *eventLog) Observe(ctx context.Context, e core.Event) {
 		l.log.ErrorContext(ctx, "another process took the execution over: this one stops and commits nothing more", "execution", int64(e.Execution))
 	case core.EndNotRecorded:
 		level := slog.LevelError
-		if errors.Is(e.Err, core.ErrLostOwner) { // OwnerLost says it in one sentence
+		if errors.Is(e.Err, core.ErrLostOwner) { // OwnerLost reports it in one sentence
 			level = slog.LevelDebug
 		}
 		l.log.Log(ctx, level, "an end could not be recorded", "execution", int64(e.Execution), "step", e.Step, "to", string(e.To), "error", oneLine(e.Err.Error()))
@@ -101,16 +101,16 @@ func (l *eventLog) Observe(ctx context.Context, e core.Event) {
 		l.log.ErrorContext(ctx, "an observer panicked", "observer", e.Observer, "event", e.Event, "error", oneLine(e.Err.Error()))
 	case core.HeartbeatFailed:
 		args := []any{"error", oneLine(e.Err.Error())}
-		if e.Execution != 0 { // 0: it is that of a worker for its tasks
+		if e.Execution != 0 { // 0 for a worker's tasks
 			args = append([]any{"execution", int64(e.Execution)}, args...)
 		}
 		l.log.WarnContext(ctx, "a heartbeat did not reach the database", args...)
-	case core.WorkerStarted, core.ServerStarted: // the command says so itself
+	case core.WorkerStarted, core.ServerStarted: // the command reports it itself
 	case core.LaunchWaits:
 		l.log.InfoContext(ctx, "waiting to launch job "+e.JobName, "reason", oneLine(e.Reason))
 	case core.DeciderMissing:
 		l.log.WarnContext(ctx, "tasks wait for a worker that has their decider, and none that is alive has it", "decider", e.Decider, "tasks", e.Tasks)
-	case core.ComponentLate: // the process ends with an error that says it
+	case core.ComponentLate: // the process ends with an error that reports it
 	}
 }
 
@@ -232,7 +232,7 @@ func (l *eventLog) transitioned(ctx context.Context, e core.Transitioned) {
 		"current", string(e.Current), "answer", string(e.Answer), "trigger", e.Trigger)
 }
 
-// recordStack keeps the stack of a component that panicked, for --debug.
+// recordStack stores the stack of a component that panicked, for --debug.
 func (l *eventLog) recordStack(err error) {
 	var p *exception.PanicError
 	if !errors.As(err, &p) {
@@ -269,7 +269,7 @@ func (s *rateMeter) measure(now time.Time, rows int64) float64 {
 	return s.last
 }
 
-// observer returns the observer of commands that run nothing. It logs failures only.
+// observer returns the observer of commands that run nothing. It only logs failures.
 func (env *environment) observer() core.Observer { return env.newEventLog(nil) }
 
 func (env *environment) newEventLog(bars *bars) *eventLog {

@@ -8,7 +8,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// decided, elementSkipped and gateChecked log the way of the flow and the reasons.
+// decided, elementSkipped and gateChecked log the path of the flow with reasons.
 func (l *eventLog) decided(ctx context.Context, e core.Decided) {
 	verb := "decided"
 	if e.Kept {
@@ -40,8 +40,8 @@ func (l *eventLog) gateChecked(ctx context.Context, e core.GateChecked) {
 	l.log.WarnContext(ctx, "what was expected does not hold", append(subject, "gate", e.Gate)...)
 }
 
-// partsProgress is the sum of what the partitions of a running step have done. There may
-// be thousands of them.
+// partsProgress is the sum of the work of a running step's partitions. There may be thousands of
+// them.
 type partsProgress struct {
 	step     core.StepExecutionID // of the partitioned step
 	counters map[core.StepExecutionID]core.Counters
@@ -50,11 +50,10 @@ type partsProgress struct {
 	warned   int
 }
 
-// maxPartWarnings is how many failed partitions of a step get a line of their own.
+// maxPartWarnings is the number of failed partitions of a step with their own log line.
 const maxPartWarnings = 5
 
-// partOf returns the progress of the running step that a partition belongs to, or nil.
-// The caller holds l.mu.
+// partOf returns the progress of the running step of a partition, or nil. The caller holds l.mu.
 func (l *eventLog) partOf(s core.StepExecution) *partsProgress {
 	for id, running := range l.running {
 		if part, ok := strings.CutPrefix(s.Name, running.name+":"); !ok || part == "" {
@@ -70,7 +69,7 @@ func (l *eventLog) partOf(s core.StepExecution) *partsProgress {
 	return nil
 }
 
-// partStarted reports whether the step is a partition, and notes it.
+// partStarted reports whether the step is a partition, and records its start.
 func (l *eventLog) partStarted(ctx context.Context, s core.StepExecution) bool {
 	l.mu.Lock()
 	parts := l.partOf(s)
@@ -85,8 +84,8 @@ func (l *eventLog) partStarted(ctx context.Context, s core.StepExecution) bool {
 	return true
 }
 
-// partEnded reports whether the step is a partition, and notes its end. It
-// warns of the first failures; the partitioned step counts them all.
+// partEnded reports whether the step is a partition, and records its end. It warns of the first
+// failures; the partitioned step counts them all.
 func (l *eventLog) partEnded(ctx context.Context, s core.StepExecution) bool {
 	l.mu.Lock()
 	parts, ok := l.parts[s.ID]
@@ -113,8 +112,6 @@ func (l *eventLog) partEnded(ctx context.Context, s core.StepExecution) bool {
 	return true
 }
 
-// add brings the sum of all partitions up to date with what one of them has done so
-// far.
 func (p *partsProgress) add(id core.StepExecutionID, c core.Counters) {
 	p.total = p.total.Add(c).Add(negative(p.counters[id]))
 	p.counters[id] = c
@@ -128,7 +125,7 @@ func negative(c core.Counters) core.Counters {
 	}
 }
 
-// statusCounts is "12 COMPLETED, 2 FAILED".
+// statusCounts returns a text such as "12 COMPLETED, 2 FAILED".
 func statusCounts(counts map[core.Status]int) string {
 	var words []string
 	for _, name := range statusNames() {

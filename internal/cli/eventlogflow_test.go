@@ -15,7 +15,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// told are the lines of a log without their times.
 func told(log *bytes.Buffer) []string {
 	var lines []string
 	for line := range strings.Lines(log.String()) {

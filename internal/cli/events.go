@@ -9,7 +9,6 @@ import (
 	"github.com/surfin-batch/surfin/internal/runtime"
 )
 
-// eventsCommand lists dead events of inboxes, and has them offered again.
 func (c taskCommands) eventsCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "events",

@@ -12,8 +12,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 )
 
-// A command line over an application's components. Package batch builds App from
-// registrations; commands that run no job need its descriptions only.
+// A command line over an application's components. Package batch builds App from registrations;
+// commands that run no job need its descriptions only.
 func ExampleMain() {
 	path, done := testexample.File("tidy.yaml", "job: tidy\nflow:\n- {step: tidy, tasklet: {shell: [rm, -f, old.log]}}\n")
 	defer done()

@@ -14,32 +14,30 @@ import (
 
 // The exit codes of every command.
 const (
-	// ExitCompleted: the command did what it was asked to; a job COMPLETED, with
-	// whatever exit code of its own.
+	// ExitCompleted means that the command succeeded; a job COMPLETED, with any exit code of its
+	// own.
 	ExitCompleted = 0
-	// ExitFailed: the job FAILED and can be restarted; or something outside of the
-	// command line is wrong: the database cannot be reached, its schema is missing,
-	// an SQL statement failed, the process lost its execution to another one; or the
-	// execution that a command names is in a status that the command is not for
-	// (stop of one that is over, abandon of one that runs or completed, restart of
-	// one that neither failed nor stopped), or there is no next instance. Nothing
-	// was changed then.
+	// ExitFailed means that the job FAILED and can be restarted; or that something outside the
+	// command line is wrong: the database cannot be reached, its schema is missing, an SQL
+	// statement failed, the process lost its execution to another one; or that the command does not
+	// apply to the status of the named execution (stop of an ended one, abandon of one that runs or
+	// completed, restart of one that neither failed nor stopped), or there is no next instance. In
+	// that last group nothing was changed.
 	ExitFailed = 1
-	// ExitUsage: the command line, the settings, the job file or the parameters are
+	// ExitUsage means that the command line, the settings, the job file or the parameters are
 	// wrong. Nothing was run.
 	ExitUsage = 2
-	// ExitStopped: the job STOPPED on request and can be restarted.
+	// ExitStopped means that the job STOPPED on request and can be restarted.
 	ExitStopped = 3
-	// ExitRefused: a launch was refused: the instance is complete, is running, was
-	// abandoned, ended with an unknown outcome, or may not be restarted. Nothing was
-	// run.
+	// ExitRefused means that a launch was refused: the instance is complete, is running, was
+	// abandoned, ended with an unknown outcome, or may not be restarted. Nothing was run.
 	ExitRefused = 4
-	// ExitExpect: the job FAILED because of a gate: what a step or the job was to
-	// `expect` does not hold. Its exit code is EXPECT_FAILED.
+	// ExitExpect means that the job FAILED because of a gate: an `expect` of a step or of the job
+	// does not hold. Its exit code is EXPECT_FAILED.
 	ExitExpect = 5
-	// ExitLease: the process ended itself. It could not renew the lease of an execution, or
-	// of a part, and a component did not return before the lease was over (rule L9).
-	// Nothing more is committed; the execution is taken over as that of a dead process.
+	// ExitLease means that the process ended itself. It could not renew the lease of an execution,
+	// or of a part, and a component did not return before the lease was over (rule L9). Nothing
+	// more is committed; the execution is taken over like one of a dead process.
 	ExitLease = 6
 )
 
@@ -56,7 +54,6 @@ func exitCodeHelp() string {
 `
 }
 
-// exitError is an error with the exit code that it leads to, and the ways out.
 type exitError struct {
 	code  int
 	err   error
@@ -76,7 +73,6 @@ func usage(err error, hints ...string) error {
 
 func usagef(format string, args ...any) error { return usage(fmt.Errorf(format, args...)) }
 
-// report prints the error, if there is one, and answers the exit code.
 func (env *environment) report(err error) int {
 	if err == nil {
 		return ExitCompleted
@@ -100,7 +96,6 @@ func (env *environment) report(err error) int {
 	return known.code
 }
 
-// codeOf is the exit code of an error that no command gave one.
 func codeOf(err error) int {
 	var complete *core.InstanceCompleteError
 	var running *core.AlreadyRunningError
@@ -117,7 +112,6 @@ func codeOf(err error) int {
 	return ExitFailed
 }
 
-// hints are the ways out that are the same whatever the command was.
 func (env *environment) hints(err error) []string {
 	if errors.Is(err, core.ErrSchemaMissing) {
 		return []string{"make or update it:  " + env.command("migrate")}
@@ -125,7 +119,7 @@ func (env *environment) hints(err error) []string {
 	return nil
 }
 
-// splitJoined returns the parts of a joined error: each gets a line of its own.
+// splitJoined returns the parts of a joined error: each gets its own line.
 func splitJoined(err error) []error {
 	joined, ok := err.(interface{ Unwrap() []error }) // the outermost only
 	if !ok || err.Error() != errors.Join(joined.Unwrap()...).Error() {
@@ -138,8 +132,8 @@ func splitJoined(err error) []error {
 	return all
 }
 
-// message is the error on one line; errors that draw their place in a file keep
-// their lines.
+// message returns the error on one line; errors that draw their location in a file keep their
+// lines.
 func message(err error) string {
 	var problems jobfile.Problems
 	var setting *settings.Error
@@ -149,8 +143,8 @@ func message(err error) string {
 	return oneLine(err.Error())
 }
 
-// oneLine joins the lines of a text: by a semicolon where a line ends like a
-// sentence, so that the causes of a joined error can be told apart.
+// oneLine joins the lines of a text: by a semicolon if a line ends like a sentence, so that the
+// causes of a joined error can be distinguished.
 func oneLine(text string) string {
 	var b strings.Builder
 	for line := range strings.SplitSeq(text, "\n") {
@@ -170,8 +164,8 @@ func oneLine(text string) string {
 	return b.String()
 }
 
-// reportPanic reports a panic of the command line itself, or of what it called
-// outside of an execution. The stack is for who asks for it.
+// reportPanic reports a panic of the command line itself, or of code called outside an execution.
+// The stack is shown on request.
 func (env *environment) reportPanic(value any, stack []byte) int {
 	err := fmt.Errorf("internal error: %v", value)
 	if env.logsJSON() {

@@ -59,13 +59,12 @@ type explanationRecord struct {
 	Text     []string      `json:"text"` // paragraphs
 }
 
-// commandLine is a way on.
 type commandLine struct {
 	To      string `json:"to"`
 	Command string `json:"command"`
 }
 
-// text is the explanation for people: paragraphs, then the commands.
+// text formats the explanation for people: paragraphs, then the commands.
 func (r explanationRecord) text() string {
 	var b strings.Builder
 	b.WriteString(strings.Join(r.Text, "\n"))
@@ -82,7 +81,6 @@ func (r explanationRecord) text() string {
 	return b.String()
 }
 
-// explainCommands returns the commands for what may be done.
 func (c showCommands) explainCommands(e *operator.Explanation) []commandLine {
 	lines := []commandLine{}
 	for _, a := range e.Actions {
@@ -104,7 +102,7 @@ func (c showCommands) explainCommands(e *operator.Explanation) []commandLine {
 	return lines
 }
 
-// hasMore reports partitions that are not complete and that the text does not name.
+// hasMore reports whether there are incomplete partitions that the text does not name.
 func hasMore(ps *operator.PartitionsView) bool {
 	return ps.Total-ps.Statuses[core.StatusCompleted] > maxNames
 }

@@ -19,8 +19,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// history is the repository of a scene, to make states that a command leaves only
-// when its process dies.
+// history is the repository of a scene, for states that a command leaves only when its process
+// dies.
 func (s *scene) history() *repository.Repository {
 	s.t.Helper()
 	provider, err := gormdb.Open(context.Background(), map[string]gormdb.Config{tx.Default: {URL: s.url}})
@@ -33,7 +33,6 @@ func (s *scene) history() *repository.Repository {
 	return r
 }
 
-// launched is an execution that a process of another host runs.
 func launched(t *testing.T, r *repository.Repository, name, text string, lease time.Duration, change func(*core.LaunchRequest)) (*core.JobExecution, core.JobRef) {
 	t.Helper()
 	req := core.LaunchRequest{
@@ -61,7 +60,6 @@ func stepOf(t *testing.T, r *repository.Repository, id core.JobExecutionID, name
 	return core.StepExecution{}
 }
 
-// explained is the text of an execution.
 func (s *scene) explained(id string) string {
 	s.t.Helper()
 	r := s.run("explain", id)
@@ -259,7 +257,7 @@ It cannot be restarted: it is running.
 
 		owner, err := job.CurrentOwner()
 		require.NoError(t, err)
-		owner.Start = "0" // a process that had this pid once
+		owner.Start = "0" // a process that once had this PID
 		launched(t, r, "dead", strings.Replace(stepsJob, "two", "dead", 1), time.Hour, func(req *core.LaunchRequest) { req.Owner = owner })
 		require.Contains(t, s.explained("3"), ", is gone; its lease ends at TIME.\n")
 	})

@@ -18,12 +18,10 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/partition/files"
 )
 
-// flowApp is app with what partitions, tables and files need.
 func flowApp() cli.App {
 	return app(slices.Concat(files.Components(), query.Components(), json.Components(), mapping.Components())...)
 }
 
-// flow runs a command line of flowApp.
 func (s *scene) flow(args ...string) result {
 	s.t.Helper()
 	var out, errs bytes.Buffer

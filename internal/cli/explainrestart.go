@@ -9,7 +9,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/operator"
 )
 
-// restartText says what a restart does.
 func restartText(e *operator.Explanation) []string {
 	switch {
 	case e.Refused != "" && e.Restart == nil:
@@ -35,7 +34,6 @@ func restartText(e *operator.Explanation) []string {
 	return append(text, fileText(e)...)
 }
 
-// fileText says what became of the job file.
 func fileText(e *operator.Explanation) []string {
 	file := "The job file " + cmp.Or(e.ChangedFile, e.File)
 	switch {
@@ -55,7 +53,6 @@ func fileText(e *operator.Explanation) []string {
 	return text
 }
 
-// refusedText is why a restart is refused.
 func refusedText(e *operator.Explanation) string {
 	switch e.Refused {
 	case operator.ReasonNotNewest:
@@ -99,8 +96,8 @@ func timesText(n int) string {
 	return fmt.Sprintf("%d times", n)
 }
 
-// planSentence is the plan in words, without its subject: what is certain, then what
-// depends on the outcome of an element.
+// planSentence is the plan in words, without its subject: first the certain acts, then those that
+// depend on the outcome of an element.
 func planSentence(p *operator.RestartPlan) string {
 	var certain, later []operator.PlanEntry
 	for _, e := range p.Entries {
@@ -133,7 +130,6 @@ func planSentence(p *operator.RestartPlan) string {
 	return andWords(clauses)
 }
 
-// planClauses are the acts of entries in words.
 func planClauses(entries []operator.PlanEntry) []string {
 	names := map[operator.PlanAct][]string{}
 	var acts []operator.PlanAct // in the order of the plan
@@ -163,7 +159,7 @@ func planClauses(entries []operator.PlanEntry) []string {
 	return clauses
 }
 
-// entryName is the element of an entry, with the condition under which it comes to it.
+// entryName returns the element of an entry, with the condition under which the flow reaches it.
 func entryName(e operator.PlanEntry) string {
 	name := e.Step
 	if name == "" {
@@ -218,10 +214,10 @@ func partitionCount(n int) string {
 	return count(int64(n)) + " partitions are"
 }
 
-// maxNames is how many names a sentence has.
 const maxNames = 8
 
-// fewNames are the first names, and how many more there are; more are not among them.
+// fewNames returns the first names, and the number of the others; more counts those that are not in
+// names.
 func fewNames(names []string, more int) []string {
 	if len(names)+more <= maxNames {
 		return names
@@ -229,7 +225,6 @@ func fewNames(names []string, more int) []string {
 	return append(names[:maxNames-1:maxNames-1], fmt.Sprintf("%d more", len(names)+more-maxNames+1))
 }
 
-// andWords joins as people do: a, b and c.
 func andWords(words []string) string {
 	if len(words) < 2 {
 		return strings.Join(words, "")

@@ -9,7 +9,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/operator"
 )
 
-// explanationText is the explanation in paragraphs, a sentence on each line.
 func explanationText(e *operator.Explanation) []string {
 	var list []string
 	for _, sentences := range [][]string{
@@ -22,7 +21,6 @@ func explanationText(e *operator.Explanation) []string {
 	return list
 }
 
-// placedSentences say which work waits for certain workers.
 func placedSentences(e *operator.Explanation) []string {
 	var list []string
 	for _, p := range e.Placed {
@@ -31,7 +29,6 @@ func placedSentences(e *operator.Explanation) []string {
 	return list
 }
 
-// statusSentences say how the execution ended, or what it is doing.
 func statusSentences(e *operator.Explanation) []string {
 	what := fmt.Sprintf("Execution %d of job %s", e.Execution, e.JobName)
 	if words := parameterText(e.Params.Identifying().All()); words != "" {
@@ -110,7 +107,6 @@ func ownerText(e *operator.Explanation) []string {
 	return []string{"Its owner is " + who + "; its lease lasts until " + until + "."}
 }
 
-// flowSentences say that the flow stopped, and at the failure of which step.
 func flowSentences(c *operator.Cause) []string {
 	sentence := "Its flow stopped it."
 	if reason := strings.TrimRight(oneLine(c.JobError), "."); reason != "" && (c.Step == "" || !strings.HasPrefix(reason, "step "+c.Step+": ")) {
@@ -122,7 +118,6 @@ func flowSentences(c *operator.Cause) []string {
 	return []string{sentence, failureSentence(c)}
 }
 
-// failureSentence says why a step failed, and where.
 func failureSentence(c *operator.Cause) string {
 	where := ""
 	if c.Item != "" {
@@ -134,7 +129,6 @@ func failureSentence(c *operator.Cause) string {
 	return "Step " + c.Step + " failed" + where + ": " + strings.TrimRight(oneLine(c.Error), ".") + "."
 }
 
-// causeSentences say why.
 func causeSentences(e *operator.Explanation) []string {
 	c := e.Cause
 	if c == nil {
@@ -167,7 +161,6 @@ func causeSentences(e *operator.Explanation) []string {
 	return sentences
 }
 
-// stepsText is what is committed.
 func stepsText(e *operator.Explanation) []string {
 	var list []string
 	for _, s := range e.Steps {
@@ -228,7 +221,7 @@ func stepSentence(s operator.StepView, current core.JobExecutionID) string {
 	return text
 }
 
-// countersText uses the project's words, and leaves out what did not happen.
+// countersText uses the project's words, and omits zeros.
 func countersText(s operator.StepView) string {
 	text := count(s.Read) + " read, " + count(s.Written) + " written"
 	if s.Filtered > 0 {
@@ -243,7 +236,6 @@ func countersText(s operator.StepView) string {
 	return text
 }
 
-// partitionsText counts what is complete and names what is not.
 func partitionsText(ps *operator.PartitionsView) string {
 	var names []string
 	for _, part := range ps.List {
@@ -266,7 +258,6 @@ func partitionsText(ps *operator.PartitionsView) string {
 	return text + ", " + andWords(fewNames(names, ps.Omitted))
 }
 
-// skipsText is how many items were left out, and why.
 func skipsText(e *operator.Explanation) []string {
 	steps := map[string][]operator.SkipCount{}
 	var order []string
@@ -307,7 +298,7 @@ func decisionsText(e *operator.Explanation) []string {
 	for _, d := range e.Decisions {
 		if d.Verdict == core.ExitNoop {
 			if slices.ContainsFunc(e.Steps, func(s operator.StepView) bool { return s.Step == d.Element }) {
-				continue // its step says so
+				continue // its step reports it
 			}
 			list = append(list, "The condition of "+d.Element+" did not hold.")
 			continue

@@ -7,15 +7,15 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/operator"
 )
 
-// planWay is what a plan does behind one outcome of an element.
+// planWay is the path of a plan after one outcome of an element.
 type planWay struct {
 	edge    operator.PlanEdge
 	entries []operator.PlanEntry
-	// joins are elements of other ways to which it leads.
+	// joins are the elements of other paths that it leads to.
 	joins []string
 }
 
-// laterSentence says which outcome leads where: "if copy completes, runs publish; if it
+// laterSentence describes the target of each outcome: "if copy completes, runs publish; if it
 // fails, runs repair".
 func laterSentence(all, later []operator.PlanEntry) string {
 	var text []string
@@ -35,8 +35,8 @@ func laterSentence(all, later []operator.PlanEntry) string {
 	return strings.Join(text, "; ")
 }
 
-// planWays divides the entries behind an unknown outcome by the transitions that lead to
-// them. What follows a success stays on its way.
+// planWays groups the entries after an unknown outcome by the transitions that lead to them.
+// Entries that follow a success stay on its path.
 func planWays(later []operator.PlanEntry) []*planWay {
 	var ways []*planWay
 	wayOf := map[string]*planWay{} // by element
@@ -81,8 +81,7 @@ func planWays(later []operator.PlanEntry) []*planWay {
 // onSuccess is the pattern of a transition that every success takes.
 const onSuccess = "COMPLETED"
 
-// edgeText is the outcome that a transition is for. before is the element that the text
-// is about so far.
+// edgeText names the outcome of a transition. before is the element that the text last named.
 func edgeText(edge operator.PlanEdge, before string, isDecision bool) string {
 	subject := edge.From
 	if edge.From == before {
@@ -105,8 +104,8 @@ func edgeText(edge operator.PlanEdge, before string, isDecision bool) string {
 	return "if " + subject + " ends with " + edge.On
 }
 
-// certaintyText says on what an entry of the plan depends; empty: it is certain, and comes
-// once.
+// certaintyText explains on which outcome an entry of the plan depends; empty if the entry is
+// certain, and comes once.
 func certaintyText(e operator.PlanEntry, all []operator.PlanEntry) string {
 	var words []string
 	for _, edge := range e.Via {
@@ -122,7 +121,6 @@ func certaintyText(e operator.PlanEntry, all []operator.PlanEntry) string {
 	return strings.TrimPrefix(text+repeatText(e), " ")
 }
 
-// isDecision reports whether the plan asks the element.
 func isDecision(all []operator.PlanEntry, element string) bool {
 	return slices.ContainsFunc(all, func(e operator.PlanEntry) bool {
 		return e.Element == element && e.Step == "" && e.Action == operator.PlanAsk

@@ -12,7 +12,7 @@ import (
 	"github.com/surfin-batch/surfin/internal/testdb"
 )
 
-// The step fails behind its first committed chunk, of in/a.csv.
+// The step fails after its first committed chunk, of in/a.csv.
 const (
 	formJob = `job: form
 flow:
@@ -33,8 +33,7 @@ flow:
 `
 )
 
-// A file of which an earlier attempt committed a part has one form, whatever was accepted
-// (rule C15b).
+// A file that an earlier attempt committed in part has one form, whatever was accepted (rule C15b).
 func TestAFileIsNotContinuedInAnotherFormThoughTheChangeWasAccepted(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

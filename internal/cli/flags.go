@@ -17,7 +17,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/settings"
 )
 
-// settingFlag is a global flag that says the same as a key of surfin.yaml.
 type settingFlag struct{ name, key, usage string }
 
 func settingFlags() []settingFlag {
@@ -41,12 +40,10 @@ func (env *environment) addGlobalFlags(root *cobra.Command) {
 	}
 }
 
-// addFormatFlag is for commands whose result can be a table or JSON.
 func (env *environment) addFormatFlag(cmd *cobra.Command) {
 	env.addFormats(cmd, "table or json", formatTable, formatJSON)
 }
 
-// addListFormatFlag is for lists, which can be CSV as well.
 func (env *environment) addListFormatFlag(cmd *cobra.Command) {
 	env.addFormats(cmd, "table, json or csv", formatTable, formatJSON, formatCSV)
 }
@@ -57,7 +54,7 @@ func (env *environment) addFormats(cmd *cobra.Command, words string, allowed ...
 	completeFlag(cmd, "format", allowed...)
 }
 
-// The forms of a result.
+// The formats of a result.
 const (
 	formatTable = "table"
 	formatJSON  = "json"
@@ -91,11 +88,10 @@ func completeFlag(cmd *cobra.Command, name string, values ...string) {
 	}
 }
 
-// start runs before every command: from here on an error is no longer about the
-// usage of the command line.
+// start runs before every command: later errors are no longer usage errors.
 func (env *environment) start(cmd *cobra.Command) error {
 	env.started = true
-	if name := cmd.Name(); name != "worker" && name != "serve" { // which answer, or ask again, by themselves
+	if name := cmd.Name(); name != "worker" && name != "serve" { // these return an answer, or retry, by themselves
 		cmd.SetContext(core.WithPatience(cmd.Context(), lease.Waiting))
 	}
 	if err := env.actAs(cmd); err != nil {
@@ -111,7 +107,8 @@ func (env *environment) start(cmd *cobra.Command) error {
 	return nil
 }
 
-// actAs says in whose name the command acts (rule OP4). The user of the system is named as well: --as is not proved.
+// actAs sets the actor of the command (rule OP4). It includes the system's user, because --as is
+// not verified.
 func (env *environment) actAs(cmd *cobra.Command) error {
 	if !cmd.Flags().Changed("as") {
 		return nil
@@ -123,11 +120,10 @@ func (env *environment) actAs(cmd *cobra.Command) error {
 	return nil
 }
 
-// maxPerson bounds the name of --as.
 const maxPerson = 200
 
-// command is a command line for people to copy: the program's name, the words,
-// and the flags of this invocation that say which database is meant.
+// command returns a command line for people to copy: the program's name, the words, and the flags
+// of this invocation that select the database.
 func (env *environment) command(args ...string) string {
 	args = append([]string{env.app.Name}, args...)
 	if env.config != "" {
@@ -144,7 +140,6 @@ func (env *environment) command(args ...string) string {
 	return strings.Join(args, " ")
 }
 
-// shellQuote quotes a word for a POSIX shell where that is needed.
 func shellQuote(word string) string {
 	plain := func(r rune) bool {
 		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_=./:@%+,", r)
@@ -157,8 +152,8 @@ func shellQuote(word string) string {
 
 const settingsName = "settings"
 
-// settingsTopic is `help settings`; taskCommands.settingsCommand adds what changes the settings
-// that processes share.
+// settingsTopic is `help settings`; taskCommands.settingsCommand adds the commands that change the
+// settings that processes share.
 func (c fileCommands) settingsTopic() *cobra.Command {
 	topic := &cobra.Command{
 		Use:   settingsName,
@@ -166,7 +161,7 @@ func (c fileCommands) settingsTopic() *cobra.Command {
 	}
 	topic.SetHelpFunc(func(cmd *cobra.Command, args []string) {
 		if cmd == topic {
-			cmd.Long = settingsText() // only now: to lay it out takes longer than most commands
+			cmd.Long = settingsText() // only now: the layout takes longer than most commands
 		}
 		cmd.Root().HelpFunc()(cmd, args)
 	})

@@ -11,7 +11,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// count writes a number with commas: 1,234,567.
+// count formats a number with commas: 1,234,567.
 func count(n int64) string {
 	digits := strconv.FormatInt(n, 10)
 	sign := ""
@@ -28,7 +28,7 @@ func count(n int64) string {
 	return sign + b.String()
 }
 
-// durationText writes a duration with about three digits: 12ms, 1.25s, 3m05s, 2h10m.
+// durationText formats a duration with about three digits: 12ms, 1.25s, 3m05s, 2h10m.
 func durationText(d time.Duration) string {
 	switch {
 	case d < time.Millisecond:
@@ -45,7 +45,7 @@ func durationText(d time.Duration) string {
 	return fmt.Sprintf("%dh%02dm", d/time.Hour, d%time.Hour/time.Minute)
 }
 
-// timeText writes a time of the history; times are UTC everywhere.
+// timeText formats a time of the history; times are UTC everywhere.
 func timeText(t time.Time) string {
 	if t.IsZero() {
 		return "-"
@@ -53,7 +53,6 @@ func timeText(t time.Time) string {
 	return t.UTC().Format("2006-01-02 15:04:05Z")
 }
 
-// parameterText writes parameters as they are given on the command line.
 func parameterText(ps []core.Parameter) string {
 	words := make([]string, len(ps))
 	for i, p := range ps {
@@ -71,7 +70,6 @@ func plural(n int, one string) string {
 
 func joinWords(words []string) string { return strings.Join(words, ", ") }
 
-// clip shortens a text to at most width characters.
 func clip(text string, width int) string {
 	runes := []rune(text)
 	if len(runes) <= width {
@@ -82,7 +80,6 @@ func clip(text string, width int) string {
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
-// canonicalWord is name=value, not quoted.
 func canonicalWord(p core.Parameter) string { return p.Name + "=" + p.Text() }
 
 func idText(id core.JobExecutionID) string { return strconv.FormatInt(int64(id), 10) }

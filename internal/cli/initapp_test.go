@@ -12,9 +12,9 @@ import (
 	"github.com/surfin-batch/surfin/internal/testtree"
 )
 
-// TestTheProgramThatInitAppWritesRunsItsTest with this checkout. Its test runs the job:
-// it is compiled and linked once, without the race detector: the program is the one
-// that a newcomer has.
+// TestTheProgramThatInitAppWritesRunsItsTest uses this checkout. Its test runs the job. It is
+// compiled and linked once, without the race detector, because the program is the one that a
+// newcomer has.
 func TestTheProgramThatInitAppWritesRunsItsTest(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {

@@ -10,8 +10,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// jobHelp is `run FILE --help`: the parameters of that job. A help function
-// cannot fail, so a wrong file is reported in its place.
+// jobHelp is `run FILE --help`: the parameters of that job. A help function cannot fail, so it
+// prints the error of a wrong file instead.
 func (c runCommands) jobHelp(cmd *cobra.Command, path string) {
 	file, err := c.env.loadJobFile(path)
 	if err != nil {
@@ -38,7 +38,6 @@ func (c runCommands) jobHelp(cmd *cobra.Command, path string) {
 	_ = c.env.print(b.String()) //nolint:errcheck // a help function cannot fail
 }
 
-// specTable shows declared parameters with type, default, limits and meaning.
 func specTable(specs []core.ParameterSpec) string {
 	rows := make([][]string, len(specs))
 	for i, s := range specs {

@@ -11,7 +11,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// subject is what a record of an event is about.
 type subject struct {
 	job       string
 	execution core.JobExecutionID
@@ -20,8 +19,8 @@ type subject struct {
 
 type subjectKey struct{}
 
-// subjectHandler adds to each record the job, the execution and the step of its event, which
-// lines for people have only where they differ from the line before.
+// subjectHandler adds to each record the job, the execution and the step of its event. Lines for
+// people have them only if they differ from the previous line.
 type subjectHandler struct{ slog.Handler }
 
 func (h subjectHandler) Handle(ctx context.Context, r slog.Record) error {
@@ -48,8 +47,8 @@ func (h subjectHandler) WithGroup(name string) slog.Handler {
 	return subjectHandler{h.Handler.WithGroup(name)}
 }
 
-// about returns ctx with the subject of an event. The name of the job is that of its start
-// where the event does not have it.
+// about returns ctx with the subject of an event. If the event lacks the name of the job, it is the
+// one from the job's start.
 func (l *eventLog) about(ctx context.Context, e core.Event) context.Context {
 	s := subjectOf(e)
 	l.mu.Lock()
@@ -112,8 +111,7 @@ func subjectOf(e core.Event) subject {
 	return subject{}
 }
 
-// jobEnded logs the end of a job. Lines for people say it by the summary or the error that
-// follows.
+// jobEnded logs the end of a job. Lines for people leave it to the following summary or error.
 func (l *eventLog) jobEnded(ctx context.Context, e core.JobEnded) {
 	x := e.Execution
 	attrs := []any{"job", x.JobName, "execution", int64(x.ID), "status", string(x.Status)}
@@ -132,8 +130,8 @@ func (l *eventLog) jobEnded(ctx context.Context, e core.JobEnded) {
 	l.log.Log(ctx, level, "job ended", attrs...)
 }
 
-// wantsJSON reports whether the log is JSON, as far as that is known before the settings are
-// read: the command line and the environment say it.
+// wantsJSON reports whether the log is JSON according to the command line and the environment,
+// before the settings are read.
 func wantsJSON(args, environ []string) bool {
 	if i := slices.Index(args, "--log-format"); i >= 0 && i+1 < len(args) {
 		return args[i+1] == "json"
@@ -144,17 +142,16 @@ func wantsJSON(args, environ []string) bool {
 	return slices.Contains(environ, "SURFIN_LOG_FORMAT=json")
 }
 
-// logsJSON reports whether the log is JSON, also where the command failed before it read the
-// settings.
+// logsJSON reports whether the log is JSON, also if the command failed before it read the settings.
 func (env *environment) logsJSON() bool {
 	if env.log == nil && !env.json {
 		s, err := env.loadSettings()
-		env.json = err == nil && s.Log.Format == formatJSON // an error is that of the command, or not its matter
+		env.json = err == nil && s.Log.Format == formatJSON // an error is reported by the command, or does not concern it
 	}
 	return env.json
 }
 
-// logError logs an error as records: one for each of joined errors and each problem of a file.
+// logError logs an error as records: one for each joined error and each problem of a file.
 func (env *environment) logError(err error, hints []string) {
 	log := newLogger(env.err, "info", "json")
 	for _, e := range splitJoined(err) {

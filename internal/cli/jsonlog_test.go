@@ -13,14 +13,13 @@ import (
 	"github.com/surfin-batch/surfin/internal/testdb"
 )
 
-// records reads stderr, of which every line is a record.
 func records(t *testing.T, text string) []map[string]any {
 	t.Helper()
 	var all []map[string]any
 	for line := range strings.Lines(text) {
 		var r map[string]any
 		require.NoError(t, json.Unmarshal([]byte(line), &r), "%s", line)
-		if r["time"] != "TIME" { // the scene's word for one with its date, in UTC
+		if r["time"] != "TIME" { // the scene's placeholder for a time with date, in UTC
 			_, err := time.Parse(time.RFC3339Nano, r["time"].(string))
 			require.NoError(t, err)
 		}

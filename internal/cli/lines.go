@@ -11,13 +11,11 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/operator"
 )
 
-// hint is a way out: what it is, and the command for it.
 type hint struct{ label, text string }
 
 // maxLabel is the width of a label beyond which the others are not aligned to it.
 const maxLabel = 16
 
-// hintLines writes hints below each other, their commands aligned.
 func hintLines(list []hint) []string {
 	width := 0
 	for _, h := range list {
@@ -32,7 +30,6 @@ func hintLines(list []hint) []string {
 	return lines
 }
 
-// actionHints are the ways out of a Refusal.
 func (env *environment) actionHints(r *operator.Refusal) []string {
 	var list []hint
 	for _, a := range r.Actions {
@@ -50,17 +47,15 @@ func (env *environment) actionHints(r *operator.Refusal) []string {
 	return hintLines(list)
 }
 
-// actionText is an action of the service in words.
 type actionText struct {
 	label     string   // among hints
-	explained string   // in an explanation; empty: explanations do not have the action
+	explained string   // in an explanation; empty if explanations do not have the action
 	words     []string // the command
 	flags     []string // of the command in a hint
 	note      string   // after the command in a hint
-	line      string   // in the place of words, where it is not a command of this program
+	line      string   // replaces words, if it is not a command of this program
 }
 
-// actionHint returns an action of the service as a hint.
 func (env *environment) actionHint(a operator.Action) hint {
 	t := env.actionText(a)
 	if t.line != "" {
@@ -69,7 +64,7 @@ func (env *environment) actionHint(a operator.Action) hint {
 	return hint{t.label, env.command(slices.Concat(t.words, t.flags)...) + t.note}
 }
 
-// actionText returns the words of an action that only looks, and of changeText otherwise.
+// actionText returns the words of a read-only action, else of changeText.
 func (env *environment) actionText(a operator.Action) actionText {
 	id := idText(a.Execution)
 	switch a.Kind {
@@ -108,7 +103,6 @@ func (env *environment) actionText(a operator.Action) actionText {
 	return env.changeText(a, id)
 }
 
-// changeText returns the words of an action that changes something.
 func (env *environment) changeText(a operator.Action, id string) actionText {
 	switch a.Kind {
 	case operator.ActRun:
@@ -142,7 +136,6 @@ func (env *environment) changeText(a operator.Action, id string) actionText {
 	}
 }
 
-// workText is the action of starting a worker for a parked execution.
 func workText(open core.OpenWork) actionText {
 	var of []string
 	for _, kind := range []struct {
@@ -161,8 +154,8 @@ func workText(open core.OpenWork) actionText {
 	return t
 }
 
-// noWorkerText says of a parked execution that no worker continues it; empty: one would, or it is not
-// known.
+// noWorkerText reports that no worker continues a parked execution; empty if one would, or it is
+// unknown.
 func (env *environment) noWorkerText(w *operator.Waiting) string {
 	if !w.NoWorker() {
 		return ""
@@ -203,7 +196,6 @@ func fileLabel(a operator.Action, label string) string {
 	return label
 }
 
-// actionWords adds the flags of an action to a command.
 func actionWords(words []string, a operator.Action) []string {
 	if a.Step != "" {
 		words = append(words, "--step", a.Step)
@@ -237,7 +229,6 @@ func (env *environment) compareLine(a operator.Action) string {
 	return env.command(words...) + " | diff - " + shellQuote(a.File)
 }
 
-// refusal is the command's end where the service refused.
 func (env *environment) refusal(err error) error {
 	var r *operator.Refusal
 	if !errors.As(err, &r) {
@@ -255,7 +246,7 @@ func (env *environment) refusal(err error) error {
 	return &exitError{code: refusalCode(r), err: err, hints: append(diffLines(r.Diff), env.actionHints(r)...)}
 }
 
-// changedText is a refusal because the job file has changed, a line for each change.
+// changedText is the refusal of a changed job file, with a line for each change.
 func changedText(r *operator.Refusal) error {
 	lines := []error{fmt.Errorf("the job file has changed since execution %d in what is committed", r.Last)}
 	for _, line := range r.Details {
@@ -264,7 +255,6 @@ func changedText(r *operator.Refusal) error {
 	return errors.Join(lines...)
 }
 
-// diffLines are those of a diff; none: it is empty.
 func diffLines(diff string) []string {
 	if diff == "" {
 		return nil
@@ -280,7 +270,7 @@ func refusalCode(r *operator.Refusal) int {
 	case operator.ReasonOver, operator.ReasonNoIncrementer, operator.ReasonSchema:
 		return ExitFailed
 	case operator.ReasonComplete, operator.ReasonAbandoned, operator.ReasonUnknown, operator.ReasonIllegalState:
-		if r.Execution != 0 { // the execution that was named is in a status that the command is not for
+		if r.Execution != 0 { // the command does not apply to the status of the named execution
 			return ExitFailed
 		}
 	case operator.ReasonRunning, operator.ReasonExclusive, operator.ReasonNotRestartable, operator.ReasonStartLimit, operator.ReasonNotNewest, operator.ReasonNothingSkipped,
@@ -293,7 +283,7 @@ func runWords(path string, parameters []string, flags ...string) []string {
 	return slices.Concat([]string{"run", path}, parameters, flags)
 }
 
-// givenWords writes NAME=VALUE as it can be given in the working directory, sorted by name.
+// givenWords formats NAME=VALUE as it can be given in the working directory, sorted by name.
 func (env *environment) givenWords(a operator.Action) []string {
 	var words []string
 	for _, name := range sortedKeys(a.Params) {
@@ -306,7 +296,7 @@ func (env *environment) givenWords(a operator.Action) []string {
 	return words
 }
 
-// shortPath returns a path in the working directory relative to that.
+// shortPath returns a path relative to the working directory, if it lies in it.
 func (env *environment) shortPath(path string) string {
 	if rel, err := filepath.Rel(env.dir, path); err == nil && filepath.IsLocal(rel) {
 		return rel
@@ -314,7 +304,6 @@ func (env *environment) shortPath(path string) string {
 	return path
 }
 
-// hintText writes ways out below a result.
 func hintText(hints []string) string {
 	var b strings.Builder
 	for _, h := range hints {

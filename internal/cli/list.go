@@ -14,7 +14,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/operator"
 )
 
-// listFlags are the flags of list.
 type listFlags struct {
 	request      operator.ListRequest
 	statuses     []string
@@ -55,7 +54,6 @@ func (c showCommands) listCommand() *cobra.Command {
 	return cmd
 }
 
-// check returns the request of the flags, or a usage error.
 func (l *listFlags) check(now time.Time) (req operator.ListRequest, err error) {
 	req = l.request
 	req.Before, req.Instance = core.JobExecutionID(l.before), core.JobInstanceID(l.instance)
@@ -120,7 +118,7 @@ func (c showCommands) list(ctx context.Context, req operator.ListRequest) error 
 	return nil
 }
 
-// placedInVain names the work that waits for certain workers; empty: there is none.
+// placedInVain names the work that waits for certain workers; empty if there is none.
 func placedInVain(page []operator.Execution) string {
 	text := ""
 	for _, e := range page {
@@ -134,7 +132,7 @@ func placedInVain(page []operator.Execution) string {
 	return text + "\n"
 }
 
-// parkedInVain names the executions that no worker continues; empty: there is none.
+// parkedInVain names the executions that no worker continues; empty if there are none.
 func (c showCommands) parkedInVain(page []operator.Execution) string {
 	var ids []string
 	var waiting *operator.Waiting
@@ -206,8 +204,8 @@ func (c showCommands) listComponentsCommand() *cobra.Command {
 	return cmd
 }
 
-// kindItem is the kind of registered item types, which are not components but
-// are used by name in job files as well.
+// kindItem is the kind of registered item types, which are not components but are used by name in
+// job files as well.
 const kindItem = "item"
 
 func kindNames() []string {

@@ -10,11 +10,10 @@ import (
 	"time"
 )
 
-// newLogger logs to w: JSON, or lines for people.
 func newLogger(w io.Writer, level, format string) *slog.Logger {
 	var least slog.Level
 	if err := least.UnmarshalText([]byte(level)); err != nil {
-		least = slog.LevelInfo // cannot be: the settings have checked it
+		least = slog.LevelInfo // cannot happen: the settings have checked it
 	}
 	if format == "json" {
 		return slog.New(subjectHandler{slog.NewJSONHandler(w, &slog.HandlerOptions{Level: least})})
@@ -22,9 +21,8 @@ func newLogger(w io.Writer, level, format string) *slog.Logger {
 	return slog.New(newLineHandler(w, least))
 }
 
-// lineHandler writes a record as "2006-01-02 15:04:05 INFO  message key=value ...": slog's
-// text handler, without the keys of time, level and message, which people know
-// by their place.
+// lineHandler writes a record as "2006-01-02 15:04:05 INFO  message key=value ...": slog's text
+// handler, without the keys of time, level and message, which people recognize by their position.
 type lineHandler struct {
 	shared *lineOutput
 	attrs  slog.Handler // writes the attributes to shared.line

@@ -12,7 +12,8 @@ import (
 	"github.com/surfin-batch/surfin/internal/testdb"
 )
 
-// TestAProcessThatLostItsExecutionSaysSoInOneSentence: it was frozen for longer than its lease.
+// TestAProcessThatLostItsExecutionSaysSoInOneSentence after it was frozen for longer than its
+// lease.
 func TestAProcessThatLostItsExecutionSaysSoInOneSentence(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {

@@ -13,22 +13,21 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/settings"
 )
 
-// manualPage is what the manual and the reference say of one command.
 type manualPage struct {
 	name, use, short, long, example string
 	// title is the heading of options.
 	title   string
 	options []manualOption
-	// see are the pages of the command that it belongs to and of those that belong to it.
+	// see are the pages of the parent command and of the subcommands.
 	see []string
 }
 
 type manualOption struct{ term, text string }
 
-// file is the name of the page without the number of its section.
+// file is the name of the page without its section number.
 func (p manualPage) file() string { return strings.ReplaceAll(p.name, " ", "-") }
 
-// manualPages returns the pages of a command and of all below it, in their order.
+// manualPages returns the pages of a command and its subcommands, in order.
 func manualPages(cmd *cobra.Command) []manualPage {
 	cmd.InitDefaultHelpFlag()
 	p := manualPage{
@@ -52,7 +51,7 @@ func manualPages(cmd *cobra.Command) []manualPage {
 	return append([]manualPage{p}, below...)
 }
 
-// optionsOf returns the flags of a command; those of the whole program are the root's.
+// optionsOf returns the flags of a command; the root has the flags of the whole program.
 func optionsOf(cmd *cobra.Command) (all []manualOption) {
 	cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
 		if f.Name == "help" && cmd.HasParent() {
@@ -87,7 +86,7 @@ func settingsOptions() (all []manualOption) {
 	return all
 }
 
-// Reference returns the page of docs/reference about the commands, in Markdown.
+// Reference returns the page of docs/reference on the commands, in Markdown.
 func Reference(app App) []byte {
 	var b strings.Builder
 	b.WriteString("# Commands\n\nThe flags of the first one hold for all. `" + app.Name + " man DIR` writes these pages for man(1).\n")
@@ -121,7 +120,7 @@ func outdented(example string) string {
 	return strings.Join(lines, "\n")
 }
 
-// manText is the page in the language of man(7).
+// manText formats the page for man(7).
 func (p manualPage) manText(program, version string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, ".TH \"%s\" 1 \"\" \"%s %s\"\n.SH NAME\n%s \\- %s\n", strings.ToUpper(p.file()), program, version, p.file(), manLine(p.short))
@@ -150,8 +149,7 @@ func (p manualPage) manText(program, version string) string {
 	return b.String()
 }
 
-// manParagraphs fills paragraphs, and leaves those alone that are laid out: a line of them
-// is indented.
+// manParagraphs fills paragraphs, except those with an indented line, which keep their layout.
 func manParagraphs(text string) string {
 	var b strings.Builder
 	for i, paragraph := range strings.Split(strings.Trim(text, "\n"), "\n\n") {
@@ -175,7 +173,7 @@ func manLines(text string) string {
 	return b.String()
 }
 
-// manLine is a line of text in which nothing is a command.
+// manLine escapes a line of text so that it has no commands.
 func manLine(text string) string {
 	text = strings.NewReplacer(`\`, `\e`, "-", `\-`, "\n", " ").Replace(text)
 	if strings.HasPrefix(text, ".") || strings.HasPrefix(text, "'") {

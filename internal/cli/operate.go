@@ -11,8 +11,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/operator"
 )
 
-// aboutExecution configures the command and calls act, which is about an execution. A
-// database that is not there is not made: it has no such execution.
+// aboutExecution configures the command and calls act for an execution. It does not create a
+// missing database: that has no such execution.
 func (env *environment) aboutExecution(_ context.Context, id core.JobExecutionID, act func() error) error {
 	if err := env.configure(); err != nil {
 		return err
@@ -23,7 +23,6 @@ func (env *environment) aboutExecution(_ context.Context, id core.JobExecutionID
 	return act()
 }
 
-// withExecution acts on an execution.
 func (env *environment) withExecution(ctx context.Context, id core.JobExecutionID, act func(s *operator.Service) error) error {
 	return env.aboutExecution(ctx, id, func() error {
 		return env.withSession(ctx, env.observer(), func(s *Session) error { return act(s.Service) })
@@ -68,7 +67,6 @@ func (c operateCommands) abandon(ctx context.Context, id core.JobExecutionID) er
 	})
 }
 
-// restartHints are the hints for what may be done about an execution.
 func (env *environment) restartHints(e operator.Execution) []hint {
 	var list []hint
 	for _, a := range e.Actions {
@@ -138,7 +136,6 @@ func (c operateCommands) printRecovered(ctx context.Context, ended []operator.Ex
 	return c.env.print(text)
 }
 
-// purgeFlags are the flags of purge.
 type purgeFlags struct {
 	yes       bool
 	olderThan string

@@ -299,7 +299,6 @@ func TestShowAuditTellsWhoDidWhat(t *testing.T) {
 	require.Contains(t, s.run("show", "1", "--audit", "--format", "json").out, `"to": "ABANDONED"`)
 }
 
-// ids are the executions that a list shows.
 func (s *scene) ids(args ...string) []string {
 	s.t.Helper()
 	r := s.run(append(args, "--format", "json")...)
@@ -313,8 +312,8 @@ func (s *scene) ids(args ...string) []string {
 	return ids
 }
 
-// A lease in the past is shown with the reason why the execution is still there: no process
-// looks for what it may take over.
+// An expired lease is shown with the reason why the execution is still there: no process looks for
+// executions to take over.
 func TestALeaseThatIsOverSaysWhyNoProcessTookItOver(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {

@@ -7,13 +7,13 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// maxParameters is how many characters of its parameters a row of a table has.
+// maxParameters is the number of characters of the parameters in a row of a table.
 const maxParameters = 60
 
-// parameterColumn writes the parameters of the rows of a table. Those that tell rows of the same
-// job apart come first, since the last ones are cut off.
+// parameterColumn formats the parameters of the rows of a table. Those that distinguish rows of the
+// same job come first, because the last ones are cut off.
 type parameterColumn struct {
-	// values are by job and parameter: its words, and in how many rows it is.
+	// values counts, by job and parameter, the rows with each text.
 	values map[string]map[string]map[string]int
 	rows   map[string]int
 }
@@ -22,7 +22,6 @@ func newParameterColumn() *parameterColumn {
 	return &parameterColumn{values: map[string]map[string]map[string]int{}, rows: map[string]int{}}
 }
 
-// add notes a row.
 func (c *parameterColumn) add(job string, params []core.Parameter) {
 	c.rows[job]++
 	if c.values[job] == nil {
@@ -36,12 +35,12 @@ func (c *parameterColumn) add(job string, params []core.Parameter) {
 	}
 }
 
-// differs reports whether not all rows of a job have the parameter with the same value.
+// differs reports whether a job's rows do not all have the same value of the parameter.
 func (c *parameterColumn) differs(job string, p core.Parameter) bool {
 	return c.values[job][p.Name][canonicalWord(p)] < c.rows[job]
 }
 
-// text is the text of a row that was noted. Of a long value that differs it has the beginning and the end.
+// text returns the text of an added row. It shows beginning and end of a long value that differs.
 func (c *parameterColumn) text(job string, params []core.Parameter) string {
 	var telling, others []core.Parameter
 	for _, p := range params {
@@ -65,8 +64,8 @@ func (c *parameterColumn) text(job string, params []core.Parameter) string {
 	return clip(strings.Join(words, " "), maxParameters)
 }
 
-// clipMiddle shortens a text to at most width characters: the end of a path or of a name says
-// more than its middle.
+// clipMiddle shortens a text to at most width characters: the end of a path or of a name is more
+// useful than its middle.
 func clipMiddle(text string, width int) string {
 	runes := []rune(text)
 	if len(runes) <= width {

@@ -9,10 +9,9 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/operator"
 )
 
-// maxFailedPartitions is how many partitions of a step are listed unasked.
 const maxFailedPartitions = 20
 
-// partitionText is the partitions of a step in one line, then those that failed or
+// partitionText summarizes the partitions of a step in one line, then lists those that failed or
 // that workers have, or all of them.
 func (env *environment) partitionText(step operator.StepView, current core.JobExecutionID, all bool) string {
 	var b strings.Builder
@@ -40,7 +39,7 @@ func (env *environment) partitionText(step operator.StepView, current core.JobEx
 	return b.String()
 }
 
-// partsWord is so many partitions, or branches of a split.
+// partsWord is "n partitions", or "n branches" for a split.
 func partsWord(ps *operator.PartitionsView, n int) string {
 	switch {
 	case !ps.Branches:
@@ -51,8 +50,8 @@ func partsWord(ps *operator.PartitionsView, n int) string {
 	return count(int64(n)) + " branches"
 }
 
-// workerLeaseText says how long the lease of a part lasts; of one that is over, why no other
-// worker has it.
+// workerLeaseText describes how long the lease of a part lasts; for an expired one, why no other
+// worker has the part.
 func workerLeaseText(w *operator.Owner, now time.Time) string {
 	over := now.Sub(w.LeaseUntil)
 	if over <= 0 && !w.Dead {

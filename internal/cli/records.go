@@ -9,7 +9,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/operator"
 )
 
-// The JSON form of executions: the views of the service, with what the command adds.
+// The JSON form of executions: the views of the service, with the command's additions.
 type (
 	executionRecord struct {
 		operator.Execution
@@ -41,16 +41,14 @@ func (env *environment) pageRecord(shown *operator.ExecutionView) pageRecord {
 	return r
 }
 
-// secondsText writes a duration that is in seconds.
 func secondsText(seconds float64) string {
 	return durationText(time.Duration(seconds * float64(time.Second)))
 }
 
-// printJSON prints one indented JSON document.
 func (env *environment) printJSON(v any) error {
 	var b strings.Builder
 	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false) // conditions have < and >, and are to be read
+	e.SetEscapeHTML(false) // conditions contain < and > and should be readable
 	e.SetIndent("", "  ")
 	if err := e.Encode(v); err != nil {
 		return fmt.Errorf("print the result: %w", err)
@@ -58,7 +56,6 @@ func (env *environment) printJSON(v any) error {
 	return env.print(b.String())
 }
 
-// print writes a result to standard output.
 func (env *environment) print(text string) error {
 	if _, err := env.out.Write([]byte(env.settings.Secrets.Values(text))); err != nil {
 		return fmt.Errorf("print the result: %w", err)

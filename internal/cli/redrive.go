@@ -66,7 +66,6 @@ func (c skipsCommands) redrive(ctx context.Context, req operator.RedriveRequest,
 	})
 }
 
-// maxNamed is how many items that cannot be redriven the log names.
 const maxNamed = 5
 
 func (c runCommands) logNotRedriven(ctx context.Context, n operator.Notice) {

@@ -12,8 +12,7 @@ import (
 	"github.com/surfin-batch/surfin/internal/testdb"
 )
 
-// fileSkips skips the lines whose v is not a number, and fails at the item 7 where the file is
-// there.
+// fileSkips skips the lines with a v that is not a number, and fails at item 7 if the file exists.
 const fileSkips = `job: load
 parameters: {out: {type: path, default: out.csv, identifying: false}}
 flow:
@@ -36,7 +35,6 @@ func fileScene(t *testing.T, url, writer string) *scene {
 	return s
 }
 
-// limit writes the job file.
 func (s *scene) limit(writer string, limit int) {
 	s.write("load.yaml", strings.NewReplacer("WRITER", strings.ReplaceAll(writer, "DIR", s.dir), "LIMIT", fmt.Sprint(limit)).Replace(fileSkips))
 }
@@ -107,7 +105,7 @@ func TestARedriveOfWhichNoItemIsLeftPublishesItsFileWhenItIsContinued(t *testing
 	})
 }
 
-// Rule C12b: the step may run again, from the start, after a redrive that is not complete.
+// Rule C12b: the step may run again, from the start, after an incomplete redrive.
 func TestARedriveDoesNotReplaceWhatItsStepPublishedAfterItBegan(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
@@ -130,7 +128,7 @@ func TestARedriveDoesNotReplaceWhatItsStepPublishedAfterItBegan(t *testing.T) {
 	})
 }
 
-// Rule C12b: items that are marked may be in a part of a file that another redrive would not know.
+// Rule C12b: marked items may be in a part of a file that another redrive would not know.
 func TestAnotherRedriveDoesNotBeginBeforeOneIsComplete(t *testing.T) {
 	t.Parallel()
 	s := fileScene(t, testdb.SQLite(t), csvOut)

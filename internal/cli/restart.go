@@ -84,8 +84,7 @@ func (c runCommands) restart(ctx context.Context, req operator.RestartRequest) e
 	})
 }
 
-// notFound is the error of a command about an execution: one that does not exist is a
-// matter of usage.
+// notFound makes the error for an execution that does not exist a usage error.
 func (env *environment) notFound(err error, id core.JobExecutionID) error {
 	if errors.Is(err, core.ErrNotFound) {
 		return usage(fmt.Errorf("there is no execution %d in %s", id, env.databaseText(env.settings.Repository.Database)),

@@ -15,7 +15,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-// cellValue is a value of a driver as it is printed: nil, bool, a number or a text.
+// cellValue converts a value of a driver for printing: nil, bool, a number or a text.
 func cellValue(v any, databaseType string) any {
 	switch v := v.(type) {
 	case []byte:
@@ -55,8 +55,8 @@ func cellValue(v any, databaseType string) any {
 	return v
 }
 
-// withScale is a number of a column such as decimal(12,2) of SQLite, which keeps it without the
-// zeros at its end; false: the type has no scale, or the number more digits.
+// withScale formats a number of a column such as decimal(12,2) in SQLite, which stores it without
+// trailing zeros; false if the type has no scale, or the number more digits.
 func withScale(v any, declared string) (json.Number, bool) {
 	scale, ok := sqlvalue.DeclaredScale(declared)
 	if !ok {
@@ -84,7 +84,6 @@ func cellText(v any) string {
 	return fmt.Sprint(v)
 }
 
-// printRows prints the rows of a statement, or how many it changed.
 func (c serverCommands) printRows(ctx context.Context, r *sqlResult) error {
 	if len(r.columns) == 0 {
 		if c.env.format == formatJSON {
@@ -114,7 +113,7 @@ func (c serverCommands) printRows(ctx context.Context, r *sqlResult) error {
 	return c.env.print(renderTable(columns, rows))
 }
 
-// json is an array of objects, one per line, with the columns in their order.
+// json returns an array of objects, one per line, with the columns in order.
 func (r *sqlResult) json() ([]byte, error) {
 	var b bytes.Buffer
 	b.WriteString("[")

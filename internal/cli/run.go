@@ -87,7 +87,6 @@ func (c runCommands) fileAndParameters(cmd *cobra.Command, args []string) error 
 	return nil
 }
 
-// addLaunchFlags adds what run and next have both.
 func (c runCommands) addLaunchFlags(cmd *cobra.Command, req *operator.RunRequest) {
 	cmd.Flags().BoolVar(&req.FromStart, "from-start", false, "run every step of the instance's newest attempt from its start, as restart --from-start does")
 	cmd.Flags().BoolVar(&req.AcceptChanges, "accept-changes", false, "continue an instance though its job file has changed in what is committed, or a file in what was read of it")
@@ -123,7 +122,6 @@ func (c runCommands) run(ctx context.Context, req operator.RunRequest, args []st
 	})
 }
 
-// loadJobFile reads a job file. It fails with a usage error.
 func (env *environment) loadJobFile(path string) (*jobfile.File, error) {
 	if file := env.app.Files[path]; file != nil {
 		return file, nil
@@ -135,7 +133,6 @@ func (env *environment) loadJobFile(path string) (*jobfile.File, error) {
 	return file, nil
 }
 
-// parseParameters reads name=value words.
 func parseParameters(words []string) (map[string]string, error) {
 	given := map[string]string{}
 	for _, w := range words {
@@ -151,11 +148,12 @@ func parseParameters(words []string) (map[string]string, error) {
 	return given, nil
 }
 
-// maxSecretFile bounds what is read of a file with a secret; a longer one is refused later.
+// maxSecretFile is the maximum number of bytes read from a file with a secret; a longer one is
+// refused later.
 const maxSecretFile = 1 << 20
 
-// readSecrets replaces NAME=@FILE of secret parameters by what the file has: a value on a command
-// line is seen by everybody on the machine.
+// readSecrets replaces NAME=@FILE of secret parameters by the content of the file: every user of
+// the machine can see a value on a command line.
 func readSecrets(specs []core.ParameterSpec, given map[string]string) error {
 	for _, spec := range specs {
 		path, is := strings.CutPrefix(given[spec.Name], "@")
@@ -175,13 +173,11 @@ func readSecrets(specs []core.ParameterSpec, given map[string]string) error {
 	return nil
 }
 
-// runFunc runs a job to its end with the hooks of the command.
 type runFunc func(ctx context.Context, s *operator.Service, hooks operator.Hooks) (*operator.Execution, error)
 
-// summaryTime bounds the reading of what an execution did: the database may be away.
+// summaryTime bounds the reading of the summary: the database may be unreachable.
 const summaryTime = 10 * time.Second
 
-// runToEnd runs a job, logs what happens, and prints the summary.
 func (c runCommands) runToEnd(ctx context.Context, run runFunc) error {
 	ignoreBrokenPipes()
 	c.env.announceDatabase(ctx)
@@ -203,7 +199,7 @@ func (c runCommands) runToEnd(ctx context.Context, run runFunc) error {
 		summary, cancel := context.WithTimeout(context.WithoutCancel(ctx), summaryTime)
 		defer cancel()
 		if slices.ContainsFunc(written.All(), func(t operator.Target) bool { return t.Target == core.StdPath }) {
-			c.env.out = c.env.err // the standard output has the rows
+			c.env.out = c.env.err // standard output has the rows
 		}
 		exec, failure := c.summarize(summary, s, exec, n.passed, written.All(), notices)
 		if failure != nil {
@@ -213,7 +209,6 @@ func (c runCommands) runToEnd(ctx context.Context, run runFunc) error {
 	})
 }
 
-// logNotice logs a notice of the service.
 func (c runCommands) logNotice(ctx context.Context, n operator.Notice) {
 	switch n.Kind {
 	case operator.NoticeResumed:
@@ -241,8 +236,8 @@ func (c runCommands) logNotice(ctx context.Context, n operator.Notice) {
 	}
 }
 
-// logOtherFile logs that the job has instances of another file. One that is gone was
-// probably moved.
+// logOtherFile reports that the job has instances of another file. A missing file was probably
+// moved.
 func (c runCommands) logOtherFile(ctx context.Context, n operator.Notice) {
 	if n.WasGone {
 		c.env.log.InfoContext(ctx, "the job file was elsewhere before", "execution", int64(n.Execution), "was", n.Was, "now", n.File)
@@ -283,14 +278,13 @@ func (c runCommands) logChanges(ctx context.Context, n operator.Notice) {
 	}
 }
 
-// endOf returns the command's error for the end of an execution, nil where it COMPLETED.
-// n may be nil.
+// endOf returns the command's error for the end of an execution, nil if it COMPLETED. n may be nil.
 func (c runCommands) endOf(e *operator.Execution, err error, n *eventLog) error {
 	hints := append(c.nextHints(e), c.stackHints(n)...)
 	if errors.Is(err, core.ErrLostOwner) {
 		err = &lostError{e, err}
 	}
-	if err != nil { // the record itself is broken: its status is not to be believed
+	if err != nil { // the record itself is broken: its status cannot be trusted
 		return &exitError{code: ExitFailed, err: err, hints: hints}
 	}
 	switch e.Status {
@@ -307,8 +301,8 @@ func (c runCommands) endOf(e *operator.Execution, err error, n *eventLog) error 
 	return &exitError{code: code, err: fmt.Errorf("job %s %s%s", e.JobName, strings.ToLower(string(e.Status)), reasonSuffix(e.Error)), hints: hints}
 }
 
-// lostError says in one sentence that another process has the execution. What failed in consequence
-// is in its chain.
+// lostError reports in one sentence that another process has the execution. Consequent failures are
+// in its chain.
 type lostError struct {
 	of  *operator.Execution
 	err error
@@ -324,7 +318,6 @@ func (e *lostError) Error() string {
 
 func (e *lostError) Unwrap() error { return e.err }
 
-// nextHints are what can be done about an execution that did not complete.
 func (c runCommands) nextHints(e *operator.Execution) []string {
 	details := hint{"details", c.env.command("show", idText(e.ID))}
 	ways := c.env.restartHints(*e)
@@ -336,7 +329,6 @@ func (c runCommands) nextHints(e *operator.Execution) []string {
 	return hintLines(append(ways, details, c.env.actionHint(operator.Action{Kind: operator.ActExplain, Execution: e.ID})))
 }
 
-// stackHints show where a component panicked.
 func (c runCommands) stackHints(n *eventLog) []string {
 	switch {
 	case n == nil || len(n.stacks) == 0:

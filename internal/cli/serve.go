@@ -71,7 +71,7 @@ work, goes on without the server. A second one cancels.
 	return cmd
 }
 
-// settingValue is a flag of one command that says the same as a key of surfin.yaml.
+// settingValue is a command's flag for a key of surfin.yaml.
 type settingValue struct {
 	env             *environment
 	name, key, text string
@@ -124,7 +124,7 @@ func (c serverCommands) serve(ctx context.Context, jobs []string, slots int, lab
 	})
 }
 
-// workBeside runs a worker in the process of the server, until stop is closed. The returned function
+// workBeside runs a worker in the server's process, until stop is closed. The returned function
 // waits for its end.
 func (c serverCommands) workBeside(ctx context.Context, s *Session, stop <-chan struct{}, slots int, labels map[string]string) (wait func()) {
 	o := runtime.Options{Slots: slots, Labels: labels, Poll: runtime.DefaultPoll, Drain: runtime.DefaultDrain, Report: func(e runtime.Event) { c.workerEvent(ctx, e) }}
@@ -139,8 +139,8 @@ func (c serverCommands) workBeside(ctx context.Context, s *Session, stop <-chan 
 	return func() { <-done }
 }
 
-// noWorker reports that no worker lives, so that nothing starts registered jobs. It does not where the
-// database cannot say it.
+// noWorker reports whether no worker is alive, so that nothing starts registered jobs. It returns
+// false if the database does not answer.
 func noWorker(ctx context.Context, s *Session) bool {
 	if s.Tasks == nil {
 		return false

@@ -7,11 +7,10 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 )
 
-// sharedSettings is part of the help on settings.
 const sharedSettings = `Some settings are kept in the database, and shared by all processes: "settings list" and
 "settings set" show and change them. The leader of the workers reads them while it works.`
 
-// settingsCommand is the help on settings, and shows and changes those that processes share.
+// settingsCommand is the help on settings, and shows and changes the settings that processes share.
 func (c taskCommands) settingsCommand() *cobra.Command {
 	cmd := fileCommands(c).settingsTopic()
 	cmd.Args = cobra.NoArgs

@@ -14,7 +14,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/operator"
 )
 
-// showFlags are the flags of show.
 type showFlags struct {
 	definition, partitions, audit bool
 	file                          string
@@ -70,8 +69,8 @@ func (c showCommands) show(ctx context.Context, file string, req operator.ShowRe
 	return c.env.print(c.executionPage(shown, req.Partitions))
 }
 
-// definitionText is the one file, as it is, or all files: YAML documents, each after a
-// line with its name.
+// definitionText returns the one file, unchanged, or all files: YAML documents, each after a line
+// with its name.
 func definitionText(files []core.DefinitionFile, name string) (string, error) {
 	if name == "" && len(files) == 1 {
 		return files[0].Text, nil
@@ -94,8 +93,7 @@ func definitionText(files []core.DefinitionFile, name string) (string, error) {
 	return b.String(), nil
 }
 
-// view asks the service about an execution; one that does not exist is a matter of
-// usage.
+// view queries the service for an execution; a missing one is a usage error.
 func (env *environment) view(ctx context.Context, id core.JobExecutionID, ask func(s *Session) error) error {
 	if err := env.configure(); err != nil {
 		return err
@@ -106,7 +104,6 @@ func (env *environment) view(ctx context.Context, id core.JobExecutionID, ask fu
 	return env.withSession(ctx, env.observer(), func(s *Session) error { return env.notFound(ask(s), id) })
 }
 
-// executionPage is the page for people.
 func (c showCommands) executionPage(e *operator.ExecutionView, allPartitions bool) string {
 	var b strings.Builder
 	b.WriteString(headline(e.Execution) + "\n\n")
@@ -167,7 +164,6 @@ func (c showCommands) writeFacts(b *strings.Builder, e *operator.ExecutionView, 
 	}
 }
 
-// placedText says what work waits for certain workers, and why.
 func placedText(p operator.PlacedWork) string {
 	names := strings.Join(p.Names, ", ")
 	if more := p.Count - len(p.Names); more > 0 {
@@ -176,7 +172,7 @@ func placedText(p operator.PlacedWork) string {
 	return fmt.Sprintf("%s (on %s): %s", names, p.On, p.Waits)
 }
 
-// parkedText says what a parked execution waits for, and that no worker does it.
+// parkedText describes the open work of a parked execution, and whether no worker does it.
 func (c showCommands) parkedText(w *operator.Waiting) string {
 	if w == nil {
 		return ""
@@ -191,8 +187,8 @@ func (c showCommands) parkedText(w *operator.Waiting) string {
 	return text
 }
 
-// leaseText says how long the lease of an execution lasts; of one that is over, why it is
-// not taken over.
+// leaseText describes how long the lease of an execution lasts; for an expired one, why it is not
+// taken over.
 func leaseText(o *operator.Owner, now time.Time) string {
 	until, over := timeText(o.LeaseUntil), now.Sub(o.LeaseUntil)
 	const byItself = "; no process takes it over by itself"
@@ -209,7 +205,6 @@ func leaseText(o *operator.Owner, now time.Time) string {
 	return "lease until " + until
 }
 
-// writeStep writes what the table of steps has no column for.
 func (c showCommands) writeStep(b *strings.Builder, s operator.StepView, current core.JobExecutionID, allPartitions bool) {
 	if s.Error != "" {
 		fmt.Fprintf(b, "\n%s: %s\n", s.Step, oneLine(s.Error))
@@ -251,7 +246,6 @@ func tasksText(t *operator.StepTasks) string {
 	return plural(all, "task") + ": " + joinWords(words)
 }
 
-// pageHints are the next commands.
 func (c showCommands) pageHints(e *operator.ExecutionView) []string {
 	return hintLines(c.env.restartHints(e.Execution))
 }
@@ -268,7 +262,6 @@ func parameterTable(ps core.Parameters) string {
 	return renderTable([]column{{title: "parameter"}, {title: "type"}, {title: "identifying"}, {title: "value"}}, rows)
 }
 
-// redrivesText names executions, oldest first.
 func redrivesText(redrives []operator.Redrive) string {
 	var words []string
 	for _, e := range slices.Backward(redrives) {
@@ -277,7 +270,6 @@ func redrivesText(redrives []operator.Redrive) string {
 	return joinWords(words)
 }
 
-// skipsLine is how to see what the execution skipped, if it did.
 func (env *environment) skipsLine(e *operator.ExecutionView) string {
 	for _, s := range e.Steps {
 		if s.Execution == e.ID && s.Skipped > s.SkippedUndone {
@@ -287,7 +279,6 @@ func (env *environment) skipsLine(e *operator.ExecutionView) string {
 	return ""
 }
 
-// outText writes the named results of a tasklet, sorted by name.
 func outText(out map[string]any) string {
 	var words []string
 	for _, name := range sortedKeys(out) {

@@ -8,9 +8,9 @@ import (
 	"syscall"
 )
 
-// signals turns the signals of the operator into a stop and a cancellation
-// (rule L4): the first one asks for a stop, the second one cancels, and from then
-// on the next one kills the process as if nobody listened.
+// signals converts the operator's signals to a stop and a cancellation (rule L4): the first one
+// requests a stop, the second one cancels, and from then on the next one kills the process as by
+// default.
 type signals struct {
 	stop chan struct{} // closed by the first signal
 	end  func()        // stops listening; waits for the listener
@@ -36,8 +36,8 @@ func (env *environment) obeySignals(ctx context.Context) (context.Context, signa
 	return ctx, s
 }
 
-// stopSignals are the signals that ask for a stop (rule L10). A hangup that was ignored
-// when the process began, by nohup, stays so.
+// stopSignals are the signals that request a stop (rule L10). A hangup that was ignored when the
+// process began, by nohup, stays ignored.
 func stopSignals() []os.Signal {
 	all := []os.Signal{os.Interrupt, syscall.SIGTERM}
 	if !signal.Ignored(syscall.SIGHUP) {
@@ -46,9 +46,9 @@ func stopSignals() []os.Signal {
 	return all
 }
 
-// ignoreBrokenPipes has a write to a pipe that has no reader any more fail, until the
-// process ends: the job and its exit code do not depend on who reads the log. The
-// signal is caught and not ignored, as processes of tasklets would inherit that.
+// ignoreBrokenPipes makes a write to a pipe without a reader fail, until the process ends: the job
+// and its exit code do not depend on the reader of the log. The signal is caught and not ignored,
+// because processes of tasklets would inherit that.
 func ignoreBrokenPipes() { signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) }
 
 func listen(incoming <-chan os.Signal, over <-chan struct{}, stop chan<- struct{}, cancel func(), log *slog.Logger) {

@@ -19,7 +19,6 @@ import (
 	"github.com/surfin-batch/surfin/internal/testdb"
 )
 
-// child is the command in a process of its own.
 type child struct {
 	t     *testing.T
 	cmd   *exec.Cmd
@@ -48,7 +47,6 @@ func (s *scene) start(args ...string) *child {
 	return c
 }
 
-// until reads standard error up to a line with the text.
 func (c *child) until(text string) {
 	c.t.Helper()
 	for {
@@ -66,7 +64,6 @@ func (c *child) signal(sig os.Signal) {
 	require.NoError(c.t, c.cmd.Process.Signal(sig))
 }
 
-// end waits for the exit and returns the exit code and all of standard error.
 func (c *child) end() (int, string) {
 	c.t.Helper()
 	rest, err := io.ReadAll(c.lines)
@@ -141,7 +138,7 @@ func TestAJobOutlivesThePipesOfItsLog(t *testing.T) {
 	s := newScene(t, testdb.SQLite(t), map[string]string{"h.yaml": "job: h\nflow:\n- {step: wait, tasklet: hang}\n"})
 	c := s.start("run", "h.yaml", "--debug")
 	c.until("step started")
-	require.NoError(t, c.errs.Close()) // nobody reads the log any more
+	require.NoError(t, c.errs.Close()) // the log has no reader any more
 	c.signal(syscall.SIGHUP)
 	c.signal(syscall.SIGTERM)
 	err := c.cmd.Wait()

@@ -64,7 +64,6 @@ func (c skipsCommands) exportSkips(ctx context.Context, req operator.SkipsReques
 	return nil
 }
 
-// newFile is a file that is made at the first write.
 type newFile struct {
 	path string
 	file *os.File
@@ -91,7 +90,7 @@ func (f *newFile) open() (err error) {
 	return nil
 }
 
-// close closes the file. An export of no items makes an empty one.
+// close closes the file. An export of no items creates an empty one.
 func (f *newFile) close(exported bool) error {
 	if exported {
 		if err := f.open(); err != nil {
@@ -104,7 +103,7 @@ func (f *newFile) close(exported bool) error {
 	return f.file.Close()
 }
 
-// readSkips reads an edited export back: items by the number of their skip.
+// readSkips reads an edited export: items by the number of their skip.
 func readSkips(path string) (_ map[int64]operator.Edit, err error) {
 	file, err := os.Open(path)
 	if err != nil {

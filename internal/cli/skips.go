@@ -129,7 +129,6 @@ func skipTable(page []operator.SkipView) string {
 	return renderTable(columns, rows)
 }
 
-// placeText is where a skipped item came from.
 func placeText(s operator.SkipView) string {
 	return item.Meta{Path: s.Path, Line: s.Line, Index: s.Index, Row: s.Row}.String()
 }
@@ -187,7 +186,6 @@ func (c skipsCommands) showSkip(ctx context.Context, id int64) error {
 	return c.env.print(c.skipPage(*item))
 }
 
-// skipPage is everything about one skipped item, for people.
 func (c skipsCommands) skipPage(s operator.SkipView) string {
 	var b strings.Builder
 	line := func(name, text string) {
@@ -227,12 +225,11 @@ func (c skipsCommands) skipPage(s operator.SkipView) string {
 	return b.String()
 }
 
-// rawPlace is where the text of an item that could not be read stands in its source.
+// rawPlace describes the position in its source of the text of an unreadable item.
 func rawPlace(s operator.SkipView) string {
 	return fmt.Sprintf("%s from byte %d on", plural(int(*s.Length), "byte"), *s.Offset)
 }
 
-// sumText is the hash of what was cut.
 func sumText(s operator.SkipView) string {
 	if s.SHA256 == "" {
 		return ""
@@ -240,8 +237,8 @@ func sumText(s operator.SkipView) string {
 	return "; sha256 of the whole " + s.SHA256
 }
 
-// itemText is the item for people: indented JSON, or the beginning of a cut one; the text
-// of one that could not be read; empty: there is none.
+// itemText formats the item for people: indented JSON, or the beginning of a truncated one; the
+// text of an unreadable one; empty if there is none.
 func itemText(s operator.SkipView) string {
 	if s.Raw != nil {
 		return *s.Raw
@@ -257,7 +254,7 @@ func itemText(s operator.SkipView) string {
 	}
 	indented, err := json.MarshalIndent(item, "", "  ")
 	if err != nil {
-		return string(item) // cannot be: it was stored as JSON
+		return string(item) // cannot happen: it was stored as JSON
 	}
 	return string(indented)
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/surfin-batch/surfin/internal/testdb"
 )
 
-// skipJob skips in every phase: an id that is not a number cannot be read, a code
-// that is none cannot be processed, and an id that is there cannot be written.
+// skipJob skips in every phase: a non-numeric id cannot be read, an invalid code cannot be
+// processed, and an existing id cannot be written.
 const skipJob = `job: load
 parameters:
   input: {type: path, default: numbers.csv}
@@ -35,8 +35,8 @@ flow:
 
 const skipNumbers = "id,The Code\n1,10\n2,20\n3,x\nfour,40\n5,50\n6,-1\n7,70\n8,y\n9,90\n10,100\n"
 
-// skipScene has run skipJob: items 3 and 8 are skipped by the processor, line 5 by
-// the reader, and item 7 by the writer, for a row that is in its way.
+// skipScene has run skipJob: items 3 and 8 are skipped by the processor, line 5 by the reader, and
+// item 7 by the writer, because of an existing row.
 func skipScene(t *testing.T, url string) *scene {
 	t.Helper()
 	s := newScene(t, url, map[string]string{"load.yaml": skipJob, "numbers.csv": skipNumbers})
@@ -49,7 +49,6 @@ func skipScene(t *testing.T, url string) *scene {
 	return s
 }
 
-// must runs a command line that completes.
 func (s *scene) must(args ...string) result {
 	s.t.Helper()
 	r := s.run(args...)
@@ -57,7 +56,6 @@ func (s *scene) must(args ...string) result {
 	return r
 }
 
-// rows are the rows of the table as id=code.
 func (s *scene) rows() []string {
 	s.t.Helper()
 	var rows []struct {
@@ -129,7 +127,7 @@ func TestARedriveWritesExactlyWhatWasSkippedAndTheHistoryLinksBoth(t *testing.T)
 		written := []string{"1=10", "10=100", "2=20", "5=50", "7=old", "9=90"}
 		require.ElementsMatch(t, written, s.rows())
 
-		s.must("sql", "--write", "delete from numbers where id = 7") // the fix of the data
+		s.must("sql", "--write", "delete from numbers where id = 7") // fixes the data
 		r := s.must("skips", "redrive", "1")
 		require.Contains(t, r.out, "job load, execution 2: COMPLETED in TOOK\n")
 		require.Contains(t, r.out, "load COMPLETED 3 1 0 3 ", "items 3 and 8 and line 5 are as wrong as they were")
@@ -153,7 +151,7 @@ func TestARedriveWritesExactlyWhatWasSkippedAndTheHistoryLinksBoth(t *testing.T)
 		require.NoError(t, json.Unmarshal([]byte(s.must("show", "2", "--format", "json").out), &record))
 		require.Equal(t, 1, record.RedriveOf)
 
-		s.write("load.yaml", strings.Replace(skipJob, "int(item.code) >= params.least", "item.id >= params.least", 1)) // the fix of the job
+		s.write("load.yaml", strings.Replace(skipJob, "int(item.code) >= params.least", "item.id >= params.least", 1)) // fixes the job
 		r = s.must("skips", "redrive", "1", "least=4")
 		require.Contains(t, r.err, "WARN the job file has changed since execution 1 compare=")
 		require.Contains(t, r.out, "job load, execution 3: COMPLETED in TOOK\n")
@@ -162,7 +160,7 @@ func TestARedriveWritesExactlyWhatWasSkippedAndTheHistoryLinksBoth(t *testing.T)
 
 		require.Contains(t, s.must("show", "1").out, "\nredriven by execution 2 (COMPLETED), execution 3 (COMPLETED)\n")
 
-		s.write("load.yaml", strings.NewReplacer("item: {id: int,", "item: {id: {type: int null, null_if: [four]},", "int(item.code) >= params.least", "(item.id ?? 0) > 0").Replace(skipJob)) // the fix of the reader
+		s.write("load.yaml", strings.NewReplacer("item: {id: int,", "item: {id: {type: int null, null_if: [four]},", "int(item.code) >= params.least", "(item.id ?? 0) > 0").Replace(skipJob)) // fixes the reader
 		r = s.must("skips", "redrive", "1")
 		require.Contains(t, r.out, "load COMPLETED 1 0 1 0 ", "the line is read by the reader as it is now")
 		require.ElementsMatch(t, []string{"1=10", "10=100", "2=20", "5=50", "7=70", "8=y", "9=90"}, s.rows())
@@ -326,8 +324,7 @@ func TestTheSkipsOfAnotherAttemptAreNamed(t *testing.T) {
 	})
 }
 
-// The job was wrong, and not the data: an item is taken as it is stored, by the types that
-// the job has now.
+// The job was wrong, not the data: an item is read as stored, with the current types of the job.
 func TestItemsAreRedrivenByTheTypesOfACorrectedJob(t *testing.T) {
 	t.Parallel()
 	const job = "job: o\nflow:\n- step: load\n  chunk:\n    reader: {csv: {path: o.csv, item: {id: TYPE, amount: TYPE null, open: OPEN}}}\n" +

@@ -91,7 +91,6 @@ func (c serverCommands) sql(ctx context.Context, q sqlQuery) error {
 	return c.printRows(ctx, r)
 }
 
-// sqlHint tells of --write where the statement writes.
 func (c serverCommands) sqlHint(err error, q sqlQuery) error {
 	if q.write || !dberr.IsReadOnly(err) {
 		return err
@@ -99,8 +98,6 @@ func (c serverCommands) sqlHint(err error, q sqlQuery) error {
 	return &exitError{code: ExitFailed, err: err, hints: []string{"to change data:  add --write"}}
 }
 
-// sqlResult is what a statement returned: rows, or the number of rows that it
-// changed.
 type sqlResult struct {
 	columns []string
 	numeric []bool
@@ -132,8 +129,8 @@ var (
 	returned = regexp.MustCompile(`(?i)\breturning\b`)
 )
 
-// returnsRows guesses from its first word whether a statement is a query, since
-// database/sql wants to know. A wrong guess costs the number of changed rows.
+// returnsRows guesses from the first word whether a statement is a query, because database/sql
+// needs to know. A wrong guess loses the number of changed rows.
 func returnsRows(text string) bool {
 	return queries.MatchString(text[len(comments.FindString(text)):]) || returned.MatchString(text)
 }

@@ -13,11 +13,10 @@ import (
 	"github.com/surfin-batch/surfin/internal/secret"
 )
 
-// stderr is standard error. While a progress bar is drawn, everything else is
-// written above it.
+// stderr is standard error. While a progress bar is drawn, all other output is written above it.
 type stderr struct {
-	plain    io.Writer // without colours where they do not belong
-	file     *os.File  // the terminal; nil if there is none
+	plain    io.Writer // without colors if not supported
+	file     *os.File  // the terminal, or nil
 	colors   bool
 	mu       sync.Mutex
 	progress *mpb.Progress
@@ -33,15 +32,14 @@ func newStderr(w io.Writer, environ []string) *stderr {
 	return s
 }
 
-// hasWidth reports whether f is a terminal that bars can be drawn on: some say
-// that they have no columns.
+// hasWidth reports whether f is a terminal that bars can be drawn on: some report zero columns.
 func hasWidth(f *os.File) bool {
 	width, _, err := term.GetSize(f.Fd())
 	return err == nil && width > 0
 }
 
-// Write writes above the progress bar, if there is one, and without passwords of
-// URLs and the secrets that were used, whoever wrote them into an error or a log.
+// Write writes above the progress bar, if there is one. It masks passwords of URLs and the used
+// secrets in errors and logs from anywhere.
 func (s *stderr) Write(b []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -55,7 +53,6 @@ func (s *stderr) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// hide has the secrets masked that were used.
 func (s *stderr) hide(secrets *secret.Vault) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -69,7 +66,6 @@ func (s *stderr) paint(style ansi.Style, text string) string {
 	return style.Styled(text)
 }
 
-// startProgress begins to draw bars; nil if there is no terminal.
 func (s *stderr) startProgress() *mpb.Progress {
 	if s.file == nil {
 		return nil
@@ -80,7 +76,6 @@ func (s *stderr) startProgress() *mpb.Progress {
 	return s.progress
 }
 
-// endProgress removes the bars; what follows is written plainly.
 func (s *stderr) endProgress() {
 	s.mu.Lock()
 	progress := s.progress

@@ -69,12 +69,11 @@ func (c operateCommands) stop(ctx context.Context, id core.JobExecutionID, wait 
 	})
 }
 
-// elsewhere are the commands that end a parked execution where its job can be built.
+// elsewhere suggests commands that end a parked execution where its job can be built.
 func (c operateCommands) elsewhere() []hint {
 	return []hint{{"where it can", c.env.command("worker")}, {"or", c.env.command("recover")}}
 }
 
-// printStopping says what will still happen.
 func (c operateCommands) printStopping(ctx context.Context, s *operator.Service, e *operator.Execution) error {
 	if c.env.format == formatJSON {
 		return c.env.printJSON(c.env.executionRecord(*e))
@@ -84,7 +83,7 @@ func (c operateCommands) printStopping(ctx context.Context, s *operator.Service,
 	case e.Owner == nil && !e.Status.IsOver(): // it is parked
 		return c.env.print(text + "  the workers that have its partitions commit the chunks in hand; then a worker ends it\n" +
 			hintText(hintLines([]hint{{"or do so here", c.env.command("stop", idText(e.ID), "--wait", "5m")}})))
-	case e.Owner == nil: // it ended at this very moment
+	case e.Owner == nil: // it has just ended
 		return c.env.print(text)
 	case e.Owner.Dead:
 		return c.env.print(text + fmt.Sprintf("  its process %d is dead: nobody is left to stop\n", e.Owner.PID) +
@@ -101,7 +100,6 @@ func (c operateCommands) printStopping(ctx context.Context, s *operator.Service,
 	})))
 }
 
-// stillRunning says which steps are running, and how they end.
 func stillRunning(ctx context.Context, s *operator.Service, id core.JobExecutionID) (string, error) {
 	e, err := s.Show(ctx, operator.ShowRequest{Execution: id})
 	if err != nil {
@@ -119,7 +117,7 @@ func stillRunning(ctx context.Context, s *operator.Service, id core.JobExecution
 	return "running: " + strings.Join(names, ", ") + "; a chunk step commits its current chunk, any other step returns by itself", nil
 }
 
-// awaitEnd returns when the execution is over, as a run of it would have.
+// awaitEnd returns when the execution has ended, with the error that a run of it would have.
 func (c operateCommands) awaitEnd(ctx context.Context, s *operator.Service, e *operator.Execution, wait time.Duration) error {
 	if e.Owner != nil {
 		c.env.log.InfoContext(ctx, "waiting for its end", "execution", int64(e.ID), "process", e.Owner.PID, "host", e.Owner.Host, "at_most", wait.String())
@@ -132,7 +130,7 @@ func (c operateCommands) awaitEnd(ctx context.Context, s *operator.Service, e *o
 		return c.notYetOver(e, wait)
 	case err != nil:
 		return err
-	case !ended.Status.IsOver(): // its process was dead before we looked: it wrote no end
+	case !ended.Status.IsOver(): // its process was already dead: it wrote no end
 		return &exitError{code: ExitFailed, err: fmt.Errorf("execution %d: its process %d is dead, and left it %s", e.ID, ended.Owner.PID, ended.Status),
 			hints: hintLines([]hint{{"end it", c.env.command("recover")}})}
 	}

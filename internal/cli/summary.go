@@ -9,15 +9,15 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/operator"
 )
 
-// summarize prints what an execution did: one line per step, those that an earlier
-// execution completed included, and where the rows went. It returns the execution as the
-// database has it, which is right even where this process lost it to another one.
+// summarize prints one line per step, including those that an earlier execution completed, and the
+// targets of the rows. It returns the execution as the database has it, which is right even if this
+// process lost it to another one.
 func (c runCommands) summarize(ctx context.Context, s *Session, exec *operator.Execution, passed []core.StepExecution, written []operator.Target, notices []operator.Notice) (*operator.Execution, error) {
 	view, err := s.Service.Summary(ctx, operator.SummaryRequest{Execution: exec.ID, Passed: passed})
 	if err != nil {
 		return exec, err
 	}
-	view.Actions = exec.Actions // of who ran the job and knows the limits of its steps
+	view.Actions = exec.Actions // from the process that ran the job and knows the limits of its steps
 	return &view.Execution, c.printSummary(view, written, notices)
 }
 
@@ -44,7 +44,6 @@ func (c runCommands) printSummary(e *operator.ExecutionView, written []operator.
 	return c.env.print(b.String())
 }
 
-// headline is an execution in one line.
 func headline(e operator.Execution) string {
 	text := fmt.Sprintf("job %s, execution %d", e.JobName, e.ID)
 	if e.Attempt > 1 {
@@ -54,14 +53,14 @@ func headline(e operator.Execution) string {
 	if e.ExitCode != "" && e.ExitCode != string(e.Status) {
 		text += ", exit " + e.ExitCode
 	}
-	if !e.StartedAt.IsZero() { // it may have taken no millisecond
+	if !e.StartedAt.IsZero() { // it may have taken less than a millisecond
 		text += " in " + secondsText(e.Duration)
 	}
 	return text
 }
 
-// stepTable shows steps with what they did. A step that an earlier execution did is
-// marked, and one that a loop ran several times.
+// stepTable shows steps with their counters. It marks a step that an earlier execution ran, and one
+// that a loop ran several times.
 func stepTable(steps []operator.StepView, current core.JobExecutionID) string {
 	columns := []column{
 		{title: "step"}, {title: "status"}, {title: "read", right: true}, {title: "written", right: true},
@@ -87,7 +86,6 @@ func stepTable(steps []operator.StepView, current core.JobExecutionID) string {
 	return renderTable(columns, rows)
 }
 
-// statusAndExit adds an exit code that says more than the status.
 func statusAndExit(s core.Status, exit string) string {
 	if exit == "" || exit == string(s) {
 		return string(s)

@@ -14,12 +14,10 @@ type column struct {
 	right bool
 }
 
-// columnGap is between two columns.
 const columnGap = 2
 
-// renderTable draws rows under a header line, without a frame, so that the
-// columns can be read by people and by awk. It ends with a newline. Colours are
-// removed by the writer where they do not belong.
+// renderTable draws rows under a header line, without a frame, so that people and awk can read the
+// columns. It ends with a newline. The writer removes colors if not supported.
 func renderTable(columns []column, rows [][]string) string {
 	titles := make([]string, len(columns))
 	widths := make([]int, len(columns))
@@ -48,7 +46,6 @@ func renderTable(columns []column, rows [][]string) string {
 	return b.String()
 }
 
-// renderRow draws a row, which has as many lines as its highest cell.
 func renderRow(b *strings.Builder, columns []column, widths []int, row []string, paint func(string) string) {
 	lines := 1
 	for _, cell := range row {
@@ -76,12 +73,11 @@ func renderRow(b *strings.Builder, columns []column, widths []int, row []string,
 	}
 }
 
-// cellLines are the lines of a cell. A tab has no width of its own.
+// cellLines returns the lines of a cell. Tabs become spaces, because a tab has no fixed width.
 func cellLines(cell string) []string {
 	return strings.Split(strings.ReplaceAll(cell, "\t", "    "), "\n")
 }
 
-// paintStatus colours a cell that begins with a status.
 func paintStatus(cell string) string {
 	word, _, _ := strings.Cut(cell, " ")
 	if c := statusColor(core.Status(word)); c != nil {
@@ -90,7 +86,7 @@ func paintStatus(cell string) string {
 	return cell
 }
 
-// statusColor is nil for a word that is not a status.
+// statusColor returns nil for a word that is not a status.
 func statusColor(s core.Status) ansi.Color {
 	switch s {
 	case core.StatusCompleted:

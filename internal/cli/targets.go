@@ -6,7 +6,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/operator"
 )
 
-// targetText is "load: table strikes in sqlite /data/surfin.db", a line each.
+// targetText returns "load: table strikes in sqlite /data/surfin.db", one per line.
 func (env *environment) targetText(list []operator.Target) string {
 	var b strings.Builder
 	for _, t := range list {

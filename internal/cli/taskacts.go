@@ -69,7 +69,6 @@ has not let go of it, and one that waits for a task that ended without success.`
 	return cmd
 }
 
-// printActed prints the answer to an act.
 func (c taskCommands) printActed(what string, acted *runtime.Acted, err error) error {
 	if err != nil {
 		return err

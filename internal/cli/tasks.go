@@ -19,7 +19,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 )
 
-// taskCommands submit and operate tasks.
 type taskCommands struct{ env *environment }
 
 func (c taskCommands) tasksCommand() *cobra.Command {
@@ -35,7 +34,6 @@ and again where it fails. Tasks that are submitted together are a group.`,
 	return cmd
 }
 
-// with runs f with the service of tasks.
 func (c taskCommands) with(ctx context.Context, f func(s *runtime.TaskService) error) error {
 	if err := c.env.configure(); err != nil {
 		return err
@@ -98,7 +96,7 @@ the first one. With --wait the exit code is that of "tasks wait".`,
 	return cmd
 }
 
-// placementOf reads labels, or the name of a worker; nil: there is none.
+// placementOf reads labels, or the name of a worker; nil if there is none.
 func placementOf(texts []string) (*core.Placement, error) {
 	if len(texts) == 0 {
 		return nil, nil
@@ -159,7 +157,6 @@ func (c taskCommands) submit(ctx context.Context, file, key string, on *core.Pla
 	})
 }
 
-// maxSubmission bounds a file of tasks.
 const maxSubmission = 256 << 20
 
 func (c taskCommands) readSubmission(file string) ([]byte, error) {
@@ -179,7 +176,6 @@ func (c taskCommands) readSubmission(file string) ([]byte, error) {
 	return text, err
 }
 
-// idRange writes the ids of tasks that were stored together.
 func idRange(ids []task.ID) string {
 	if len(ids) == 0 {
 		return ""
@@ -215,7 +211,7 @@ where one failed or the time is over, and 3 where it was cancelled.`,
 	return cmd
 }
 
-// wait waits and prints what the group came to; limit 0: as long as it takes.
+// wait waits and prints the outcome of the group; limit 0 means without a limit.
 func (c taskCommands) wait(ctx context.Context, s *runtime.TaskService, id task.GroupID, limit time.Duration) error {
 	if limit > 0 {
 		var cancel context.CancelFunc
@@ -308,7 +304,6 @@ func groupRow(g task.Group) []string {
 	}
 }
 
-// printTable prints rows as the format asks for.
 func (c taskCommands) printTable(columns []column, rows [][]string) error {
 	if c.env.format == formatCSV {
 		titles := make([]string, len(columns))
@@ -333,5 +328,4 @@ func parseNumber(what, text string) (int64, error) {
 	return n, nil
 }
 
-// jsonText is a value on one line; "": there is none.
 func jsonText(value json.RawMessage) string { return oneLine(string(value)) }

@@ -95,7 +95,6 @@ func (c taskCommands) showCommand() *cobra.Command {
 	return cmd
 }
 
-// taskRecord is a task with its history, as JSON.
 type taskRecord struct {
 	runtime.TaskView
 	WaitsFor  string                 `json:"waits_for,omitempty"`
@@ -133,7 +132,7 @@ func (c taskCommands) show(ctx context.Context, s *runtime.TaskService, id task.
 	return c.env.print(taskText(r))
 }
 
-// waitsText is what a task waits for: tasks of its group, or certain workers.
+// waitsText describes why a task waits: for tasks of its group, or certain workers.
 func waitsText(t task.Task, worker string) string {
 	if worker != "" {
 		return oneLine(worker)

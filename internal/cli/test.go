@@ -18,7 +18,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// testRun is one file of tests that was run.
 type testRun struct {
 	file    string
 	results []jobtest.Result
@@ -107,15 +106,15 @@ func (c fileCommands) testConfig() jobtest.Config {
 	}
 }
 
-// openTest opens a session whose only databases are those of a test.
+// openTest opens a session with only the databases of a test.
 func (c fileCommands) openTest(ctx context.Context, urls map[string]string) (*jobtest.Session, error) {
 	environ := []string{"DATABASE_URL=" + urls[tx.Default]}
 	for _, v := range c.env.environ {
-		if strings.HasPrefix(v, "SURFIN_SECRET_") { // the only setting that a test takes over
+		if strings.HasPrefix(v, "SURFIN_SECRET_") { // the only settings that a test inherits
 			environ = append(environ, v)
 		}
 	}
-	dir, err := os.MkdirTemp("", "surfin-test-settings-") // no surfin.yaml is near
+	dir, err := os.MkdirTemp("", "surfin-test-settings-") // contains no surfin.yaml
 	if err != nil {
 		return nil, err
 	}

@@ -17,10 +17,9 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/operator"
 )
 
-// minInterval keeps a refresh from being a load.
+// minInterval keeps refreshes from becoming a load.
 const minInterval = 10 * time.Millisecond
 
-// topFlags is what `top` is asked for.
 type topFlags struct {
 	interval time.Duration
 	once     bool
@@ -81,7 +80,7 @@ func (c showCommands) top(ctx context.Context, o topFlags) error {
 		for {
 			views, err := meter.Refresh(ctx)
 			if ctx.Err() != nil {
-				return nil // that is how one leaves it
+				return nil // the usual way to leave it
 			}
 			if err != nil {
 				return err
@@ -98,7 +97,6 @@ func (c showCommands) top(ctx context.Context, o topFlags) error {
 	})
 }
 
-// printProgress prints what runs, once.
 func (c showCommands) printProgress(views []operator.ProgressView) error {
 	if c.env.format == formatJSON {
 		return c.env.printJSON(views)
@@ -106,10 +104,9 @@ func (c showCommands) printProgress(views []operator.ProgressView) error {
 	return c.env.print(c.env.progressTable(views))
 }
 
-// topView shows one refresh after the other.
 type topView struct {
 	env      *environment
-	terminal *os.File // nil: there is none
+	terminal *os.File // may be nil
 	lines    int      // drawn by the last refresh
 }
 
@@ -144,8 +141,8 @@ func (s *topView) draw(views []operator.ProgressView) error {
 	return s.env.print(frame)
 }
 
-// redraw takes the lines of the last frame back and draws the new one, no wider and
-// no higher than the terminal: what wraps could not be taken back.
+// redraw erases the lines of the last frame and draws the new one, no wider and no higher than the
+// terminal: wrapped lines could not be erased.
 func redraw(text string, before, width, height int) (frame string, lines int) {
 	list := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
 	list = list[:min(len(list), max(1, height-1))]
@@ -158,7 +155,6 @@ func redraw(text string, before, width, height int) (frame string, lines int) {
 	return frame + strings.Join(list, "\n") + "\n", len(list)
 }
 
-// progressTable shows what runs, for people.
 func (env *environment) progressTable(views []operator.ProgressView) string {
 	if len(views) == 0 {
 		return "nothing is running in " + env.databaseText(env.settings.Repository.Database) + "\n"
@@ -178,7 +174,6 @@ func (env *environment) progressTable(views []operator.ProgressView) string {
 	return renderTable(columns, rows)
 }
 
-// progressLines are one line for each running step.
 func (env *environment) progressLines(views []operator.ProgressView) string {
 	at := env.now().UTC().Format(time.TimeOnly)
 	if len(views) == 0 {
@@ -236,7 +231,6 @@ func partsText(r operator.ProgressView) string {
 	return fmt.Sprintf("%d/%d", r.PartitionsDone, r.Partitions)
 }
 
-// stateText is the status, and what an operator should know of the owner.
 func stateText(r operator.ProgressView) string {
 	text := string(r.Status)
 	if r.StopRequested {
@@ -245,7 +239,7 @@ func stateText(r operator.ProgressView) string {
 	return text + ownerNote(r.Owner)
 }
 
-// ownerNote says of a running execution that no process works on it any more.
+// ownerNote reports that no process works on a running execution any more.
 func ownerNote(o *operator.Owner) string {
 	switch {
 	case o == nil:

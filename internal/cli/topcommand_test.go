@@ -67,7 +67,7 @@ func TestTopWithoutATerminalIsALinePerRefreshUntilItIsLeft(t *testing.T) {
 		require.Regexp(t, `^\d\d:\d\d:\d\d execution 1, job two; \? done, \? left; STARTING, process 4711 on elsewhere$`, lines.Text())
 	}
 	leave()
-	for lines.Scan() { // what it says until it notices
+	for lines.Scan() { // its output until it notices
 		require.NotContains(t, lines.Text(), "\x1b")
 	}
 	require.Equal(t, cli.ExitCompleted, <-code)

@@ -74,8 +74,8 @@ func (c fileCommands) validate(paths []string, expand bool) error {
 	return &exitError{code: ExitUsage, err: errors.Join(wrong...)}
 }
 
-// checkHandlers refuses steps whose tasks have no handler in any program, and returns a note of each
-// step that only workers of other programs can execute.
+// checkHandlers refuses steps with tasks that have no handler in any program, and returns a note
+// for each step that only workers of other programs can execute.
 func (c fileCommands) checkHandlers(file *jobfile.File) (notes string, err error) {
 	if c.env.app.Handlers == nil || !file.HasTasks() {
 		return "", nil

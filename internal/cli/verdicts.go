@@ -15,7 +15,6 @@ func decisionTable(list []operator.DecisionView) string {
 	return renderTable([]column{{title: "decided"}, {title: "element"}, {title: "verdict"}}, rows)
 }
 
-// auditTable is what happened, in order.
 func auditTable(entries []operator.AuditView) string {
 	var rows [][]string
 	for _, a := range entries {

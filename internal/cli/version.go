@@ -19,7 +19,6 @@ func (c fileCommands) versionCommand() *cobra.Command {
 	}
 }
 
-// versionText is the line that `version` and --version print.
 func (env *environment) versionText() string {
 	version := env.app.Version
 	if version == "" {
@@ -28,7 +27,7 @@ func (env *environment) versionText() string {
 	return fmt.Sprintf("%s %s (%s, %s/%s%s)\n", env.app.Name, version, runtime.Version(), runtime.GOOS, runtime.GOARCH, revision())
 }
 
-// revision is the commit that the binary was built from, where Go knows it.
+// revision is the commit that the binary was built from, if Go knows it.
 func revision() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {

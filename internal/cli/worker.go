@@ -15,7 +15,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 )
 
-// minPoll keeps looking for work from being a load.
+// minPoll keeps polls for work from becoming a load.
 const minPoll = 10 * time.Millisecond
 
 func (c serverCommands) workerCommand() *cobra.Command {
@@ -75,7 +75,7 @@ second one cancels.`,
 	return cmd
 }
 
-// labelFlag adds the labels of a worker, which go before those of the setting worker.labels.
+// labelFlag adds the labels of a worker, which override the setting worker.labels key by key.
 func labelFlag(f *pflag.FlagSet, labels *[]string) {
 	f.StringSliceVar(labels, "label", nil, "`KEY=VALUE` that work asks for with 'on: {KEY: VALUE}', may be given again (default: worker.labels)")
 }
@@ -97,7 +97,7 @@ func (c serverCommands) work(ctx context.Context, o runtime.Options) error {
 	})
 }
 
-// withProbes answers /livez and /readyz while the worker works, where health.listen says so.
+// withProbes serves /livez and /readyz while the worker works, if health.listen is set.
 func (c serverCommands) withProbes(ctx context.Context, s *Session, stopping <-chan struct{}, work func() error) (err error) {
 	address := c.env.settings.Health.Listen
 	if address == "" {

@@ -14,31 +14,29 @@ import (
 // Module is the path of Surfin's own module.
 const Module = "github.com/surfin-batch/surfin"
 
-// direct is the module beside Surfin that the application's own code imports.
+// direct is the only module that the application's own code imports in addition to Surfin.
 const direct = "go.uber.org/fx"
 
 //go:embed app
 var app embed.FS
 
-// Application is a small Go program with components of its own.
+// Application is a small Go program with its own components.
 type Application struct {
-	// Name is that of its folder, its job and its command.
+	// Name is the name of its folder, its job and its command.
 	Name string
-	// Module is the path of its Go module; empty: Name.
+	// Module is the path of its Go module; empty means Name.
 	Module string
-	// Version is the version of Surfin that it requires. It is not looked at where there is
-	// a Checkout.
+	// Version is the required version of Surfin. It is ignored with a Checkout.
 	Version string
-	// Checkout replaces the required module by a folder; nil: it is the released one.
+	// Checkout replaces the required module by a folder; nil means the released one.
 	Checkout *Checkout
-	// Go is the version of Go in go.mod, such as 1.26.0. It is not looked at where there is a
-	// Checkout.
+	// Go is the version of Go in go.mod, such as 1.26.0. It is ignored with a Checkout.
 	Go string
 }
 
 var applicationName = regexp.MustCompile(`^[a-z][a-z0-9_-]{0,39}$`)
 
-// CheckName refuses what cannot be the name of an application.
+// CheckName refuses names that an application cannot have.
 func (a *Application) CheckName() error {
 	switch {
 	case !applicationName.MatchString(a.Name):
@@ -50,8 +48,8 @@ func (a *Application) CheckName() error {
 }
 
 // Files returns the files of the application: main, the components, a job, its data, a test, a
-// README, a Makefile and go.mod. With a Checkout it builds as it is; else `go mod tidy` has to
-// add the modules that Surfin needs.
+// README, a Makefile and go.mod. With a Checkout it builds unchanged; otherwise `go mod tidy` has
+// to add the modules that Surfin needs.
 func (a *Application) Files() ([]File, error) {
 	if err := a.CheckName(); err != nil {
 		return nil, err
@@ -70,7 +68,7 @@ func (a *Application) Files() ([]File, error) {
 	return append(files, a.module()...), nil
 }
 
-// module returns go.mod, and go.sum where it is known.
+// module returns go.mod, and go.sum if it is known.
 func (a *Application) module() []File {
 	module := a.Module
 	if module == "" {
@@ -107,7 +105,6 @@ require (
 	return []File{{"go.mod", text}, {"go.sum", c.sums}}
 }
 
-// quotedPath is a path as go.mod has it.
 func quotedPath(path string) string {
 	if strings.ContainsAny(path, " \t\"'`(),") {
 		return fmt.Sprintf("%q", path)
@@ -117,13 +114,13 @@ func quotedPath(path string) string {
 
 // Checkout is a folder with Surfin's own module.
 type Checkout struct {
-	// Folder is where it is, as go.mod names it: absolute, or beginning with ./ or ../.
+	// Folder is its path in go.mod: absolute, or beginning with ./ or ../.
 	Folder        string
 	version, sums string
 	required      []string
 }
 
-// ErrNoCheckout is the error of a folder that does not have Surfin's module.
+// ErrNoCheckout is the error of a folder without Surfin's module.
 var ErrNoCheckout = errors.New("it has no go.mod of " + Module)
 
 var (
@@ -132,7 +129,7 @@ var (
 	requireLine = regexp.MustCompile(`(?m)^(?:require)?\s+([^\s()]+\.[^\s()]*/?[^\s()]*\s+v[^\s()]+)`)
 )
 
-// ReadCheckout reads what an application needs to know of a checkout.
+// ReadCheckout reads the data of a checkout that an application needs.
 func ReadCheckout(folder string) (*Checkout, error) {
 	text, err := os.ReadFile(filepath.Join(folder, "go.mod"))
 	if file, failed := os.Stat(folder); errors.Is(err, fs.ErrNotExist) || failed == nil && !file.IsDir() { // such as the program surfin
@@ -154,8 +151,8 @@ func ReadCheckout(folder string) (*Checkout, error) {
 	return c, err
 }
 
-// FindCheckout looks for a checkout around a folder: one that it is in, or one in a folder
-// `surfin` beside it or beside a folder around it. nil: there is none.
+// FindCheckout looks for a checkout around a folder: one that contains it, or a folder `surfin`
+// next to it or next to a folder that contains it. It returns nil if there is none.
 func FindCheckout(folder string) (*Checkout, error) {
 	folder, err := filepath.Abs(folder)
 	if err != nil {

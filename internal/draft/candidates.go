@@ -7,28 +7,27 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-// candidate is a type that the values of a column may have.
 type candidate struct {
 	*row.Field
-	// order says of a date in numbers in which order they stand; empty: it is not one.
+	// order is the order of the numbers in a numeric date; empty for any other type.
 	order string
 }
 
-// The orders of a date in numbers.
+// The orders of a numeric date.
 const (
 	dayFirst   = "day first"
 	monthFirst = "month first"
 	yearFirst  = "year first"
 )
 
-// candidates returns the types, best first: one that returns every text is taken before those after
-// it. Exact decimals are before floats, and dates before times. Decimals have a comma where fields
-// are not separated by one: elsewhere it is a list, or stands between thousands.
+// candidates returns the types, best first: if several return every text, the first one is taken.
+// Exact decimals are before floats, and dates before times. Decimals may have a comma only if
+// commas do not separate fields: otherwise a comma makes a list, or groups thousands.
 func candidates(withComma bool) []*candidate {
 	var all []*candidate
 	add := func(order string, f row.Field) {
 		f.Name = "value"
-		if schema, err := row.NewSchema(f); err == nil { // it always is: the formats are our own
+		if schema, err := row.NewSchema(f); err == nil { // always valid: the formats are our own
 			all = append(all, &candidate{Field: schema.Field(0), order: order})
 		}
 	}
@@ -55,7 +54,7 @@ func candidates(withComma bool) []*candidate {
 
 type dateFormat struct{ format, order string }
 
-// dateFormats are the formats of dates; an empty one is ISO 8601.
+// dateFormats returns the formats of dates; an empty one is ISO 8601.
 func dateFormats() []dateFormat {
 	all := []dateFormat{
 		{"", yearFirst}, {"yyyy/MM/dd", yearFirst}, {"yyyy.MM.dd", yearFirst}, {"yyyy/M/d", yearFirst}, {"dd.MM.yyyy", dayFirst}, {"d.M.yyyy", dayFirst}, {"dd.MM.yy", dayFirst},
@@ -73,7 +72,7 @@ func dateFormats() []dateFormat {
 	return all
 }
 
-// timeFormats are the formats of timestamps; an empty one is ISO 8601 with an offset.
+// timeFormats returns the formats of timestamps; an empty one is ISO 8601 with an offset.
 func timeFormats() []dateFormat {
 	all := []dateFormat{{"", yearFirst}}
 	for _, day := range []dateFormat{
@@ -90,7 +89,6 @@ func timeFormats() []dateFormat {
 	return append(all, dateFormat{"yyyy-MM-ddTHH:mm:ssXX", yearFirst}, dateFormat{"yyyy-MM-dd HH:mm:ssXX", yearFirst}, dateFormat{"yyyy-MM-dd HH:mm:ss XX", yearFirst})
 }
 
-// form is how a value stands in its file.
 type form int
 
 const (
@@ -100,8 +98,8 @@ const (
 	part               // an array or an object of JSON
 )
 
-// returns reports whether the candidate returns the value; became is what it is otherwise, if it is
-// one of the type.
+// returns reports whether the candidate returns the value unchanged; became is the returned text
+// otherwise, if the value is of the type.
 func (c *candidate) returns(text string, as form) (ok bool, became string) {
 	if text == "" || !c.takes(text, as) {
 		return false, ""
@@ -123,7 +121,8 @@ func (c *candidate) returns(text string, as form) (ok bool, became string) {
 	return false, string(c.AppendText(nil, v))
 }
 
-// hasYearZero reports whether the value is a date of the year 0, or has one: no table takes it.
+// hasYearZero reports whether the value is a date of the year 0, or contains one: no table accepts
+// it.
 func (c *candidate) hasYearZero(v row.Value) bool {
 	elem, isList := c.Kind.Elem()
 	switch {
@@ -136,7 +135,7 @@ func (c *candidate) hasYearZero(v row.Value) bool {
 }
 
 // takes reports whether a value of the form can be of the kind at all: 32 digits are a hash rather
-// than a uuid, and JSON has types of its own.
+// than a uuid, and JSON has its own types.
 func (c *candidate) takes(text string, as form) bool {
 	isPart := text[0] == '[' || text[0] == '{'
 	switch c.Kind {
@@ -153,14 +152,14 @@ func (c *candidate) takes(text string, as form) bool {
 	}
 }
 
-// number is what is known of the form of a number without an exponent: an optional minus, digits
-// without zeros before them, and a fraction.
+// number describes a number without an exponent: an optional minus, digits without leading zeros,
+// and a fraction.
 type number struct {
 	digits, fraction int
 	zero             bool // the fraction ends with one
 }
 
-// plainNumber reads the form; false: the text has another one.
+// plainNumber parses that form, or returns false.
 func plainNumber(text string) (n number, ok bool) {
 	rest := strings.TrimPrefix(text, "-")
 	whole := 0
@@ -184,18 +183,19 @@ func plainNumber(text string) (n number, ok bool) {
 		n.fraction, n.zero = len(fraction), fraction[len(fraction)-1] == '0'
 		n.digits += n.fraction
 	}
-	return n, len(rest) == len(text) || strings.Trim(rest, "0.") != "" // a minus zero is not kept
+	return n, len(rest) == len(text) || strings.Trim(rest, "0.") != "" // a minus zero would lose its sign
 }
 
-// safeDigits is how many digits a float and every database's decimals keep (rule D10).
+// safeDigits is the number of digits that a float and every database's decimals keep (rule D10).
 const safeDigits = 15
 
-// byNumbers are the kinds whose fate plainNumber decides for numbers of at most safeDigits.
+// byNumbers reports whether plainNumber alone decides for the kind, for numbers of at most
+// safeDigits.
 func byNumbers(c *candidate) bool {
 	return c.Kind == row.Int || c.Kind == row.DecimalKind || c.Kind == row.Float
 }
 
-// keeps reports whether the kind returns a number of that form with at most safeDigits.
+// keeps reports whether the kind returns a number of that form with at most safeDigits unchanged.
 func (c *candidate) keeps(n number) bool {
 	switch {
 	case n.fraction == 0:
@@ -206,7 +206,7 @@ func (c *candidate) keeps(n number) bool {
 	return c.Kind == row.Float && !n.zero
 }
 
-// ordersOf returns the formats of dates that are alive and differ in what comes first.
+// ordersOf returns the formats of live date candidates that differ in the first part.
 func ordersOf(live []*candidate) (formats []string) {
 	var orders []string
 	for _, c := range live {

@@ -11,42 +11,42 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-// absentTexts stand for no value in files that people made.
+// absentTexts mean no value in files written by people.
 var absentTexts = regexp.MustCompile(`(?i)^(-|--|n/?a|#n/a|null|none|nil|\\n|\?)$`)
 
-// column is what is known of one field while the sample is read. Values are not kept.
+// column collects facts about one field while the sample is read. It does not keep values.
 type column struct {
 	name, from string
-	// unnamed says that from does not tell the column from others.
+	// unnamed means that from does not identify the column.
 	unnamed bool
 	// asked is the name under which a type was given; forced is that type.
 	asked   string
 	forced  *row.Field
 	allText bool
 
-	live []*candidate // that returned every value so far
+	live []*candidate // those that returned every value so far
 
 	values, nulls, empty int // without nulls and words; nulls; empty texts
 	words                map[string]int
 	seen                 [part + 1]int
-	objects, absent      int // of JSON: objects, and documents without the key
+	objects, absent      int // for JSON: objects, and documents without the key
 	longest              int
 	nul                  int64 // the line of the first text with a NUL
 	isEmpty              bool  // every array is empty
 
-	// Of its numbers: the most digits, digits of the fraction (-1: none yet, -2: they differ), whether
-	// a fraction of several digits ends with a zero, whether one has a fraction or an exponent, and
-	// whether a whole one is too long for a float.
+	// Of its numbers: the most digits, digits of the fraction (-1: none yet, -2: they differ),
+	// whether a fraction of several digits ends with a zero, whether one has a fraction or an
+	// exponent, and whether a whole one is too long for a float.
 	digits, scale               int
 	zeros, fractions, longWhole bool
-	groups                      bool // every fraction behind a comma has three digits
+	groups                      bool // every fraction after a comma has three digits
 
-	// ended is the value with which the last candidate was gone.
+	// ended is the value that removed the last candidate.
 	ended struct {
 		kind, text, became string
 		line               int64
 	}
-	misfits int // of a forced type
+	misfits int // values that do not fit a forced type
 	misfit  string
 }
 
@@ -61,10 +61,8 @@ func (s *Shape) column(name, from string, all []*candidate) *column {
 	return c
 }
 
-// null takes a value that is not there.
 func (c *column) null() { c.nulls++ }
 
-// add takes a value.
 func (c *column) add(text string, as form, line int64) {
 	if c.forced != nil && (text != "" || as != inCell) {
 		if v, err := c.forced.Parse(text); err != nil || v.IsNull() && !c.forced.Nullable {
@@ -103,13 +101,12 @@ func (c *column) add(text string, as form, line int64) {
 	c.test(text, as, line)
 }
 
-// isWord is absentTexts, quickly where a text is a number.
+// isWord matches absentTexts, with a fast path for numbers.
 func isWord(text string) bool {
 	last := text[len(text)-1]
 	return (last < '0' || last > '9') && absentTexts.MatchString(text)
 }
 
-// number notes the form of a number.
 func (c *column) number(n number) {
 	c.digits = max(c.digits, n.digits)
 	c.longWhole = c.longWhole || n.fraction == 0 && n.digits > safeDigits
@@ -123,7 +120,7 @@ func (c *column) number(n number) {
 	}
 }
 
-// keepNumbers is test for a number of which plainNumber knows all.
+// keepNumbers is test for a number that plainNumber fully describes.
 func (c *column) keepNumbers(n number, text string, line int64) {
 	for i, l := range c.live {
 		if !l.keeps(n) {
@@ -163,7 +160,7 @@ func (c *column) test(text string, as form, line int64) {
 	}
 }
 
-// left makes kept the candidates; the value with which none is left is noted.
+// left makes kept the candidates, and records the value that leaves none.
 func (c *column) left(kept []*candidate, text, became string, line int64) {
 	if len(kept) == 0 {
 		c.ended.text, c.ended.became, c.ended.line = strings.Clone(text), became, line
@@ -174,8 +171,8 @@ func (c *column) left(kept []*candidate, text, became string, line int64) {
 	c.live = kept
 }
 
-// best returns the first candidate that is one; nil: the values are texts, or JSON. why is what
-// stands against the others.
+// best returns the first live candidate; nil means that the values are texts, or JSON. why is the
+// reason against the others.
 func (c *column) best() (best *candidate, why string) {
 	if c.values == 0 || c.allText {
 		return nil, ""
@@ -201,7 +198,6 @@ func (c *column) best() (best *candidate, why string) {
 	return nil, why
 }
 
-// result says what the column has.
 func (c *column) result(s *Shape) Field {
 	f := c.typed(s)
 	if c.nul > 0 {
@@ -245,7 +241,7 @@ func (c *column) typed(s *Shape) Field {
 	return f
 }
 
-// cells is result for csv, where an empty field without quotes is a null. A type that allows null
+// cells is result for csv, in which an empty unquoted field is a null. A type that allows null
 // keeps the quotes of an empty text.
 func (c *column) cells(f *Field, best *candidate, why string) {
 	words := slices.Sorted(maps.Keys(c.words))
@@ -256,7 +252,7 @@ func (c *column) cells(f *Field, best *candidate, why string) {
 		c.explain(f)
 	case c.empty > 0:
 		f.Note = fmt.Sprintf("%s, except for empty texts in quotes, which are not null", best.Kind)
-	case len(words) > 0: // a null of a table is not the word that the file had
+	case len(words) > 0: // the file's word would not come back from a null of a table
 		if c.nulls > 0 {
 			words = append(words, "")
 		}
@@ -266,7 +262,7 @@ func (c *column) cells(f *Field, best *candidate, why string) {
 	}
 }
 
-// asNull says what null_if does with n texts.
+// asNull describes the effect of null_if on n texts.
 func asNull(n int) string {
 	if n == 1 {
 		return "it as null"
@@ -282,7 +278,6 @@ func quotedList(words []string) string {
 	return strings.Join(quoted, ", ")
 }
 
-// take makes the candidate the type of the field.
 func (f *Field) take(best *candidate, c *column) {
 	f.Type, f.Format, f.DecimalSeparator = best.Kind.String(), best.Format, best.DecimalSeparator
 	if best.Kind == row.DecimalKind && c.scale > 0 {
@@ -291,7 +286,7 @@ func (f *Field) take(best *candidate, c *column) {
 	}
 }
 
-// explain says why a text is not a number or a date, where most of its kind are.
+// explain explains why a text is not a number or a date, although most of the texts are.
 func (c *column) explain(f *Field) {
 	switch e := &c.ended; {
 	case f.Note != "" || c.allText || e.text == "":
@@ -306,7 +301,6 @@ func (c *column) explain(f *Field) {
 
 var separated = regexp.MustCompile(`^-?\d{1,3}([.,' ]\d{3})*[.,]\d+$`)
 
-// force gives the field the type that was asked for.
 func (c *column) force(f *Field) {
 	t := c.forced
 	f.Type, f.Format, f.Scale, f.DecimalSeparator = t.Kind.String(), t.Format, t.Scale, t.DecimalSeparator
@@ -315,7 +309,7 @@ func (c *column) force(f *Field) {
 	f.Convert = t.Kind == row.String && c.seen[bare]+c.seen[part] > 0
 }
 
-// parseType reads a type of a job file, with a format or a scale after a colon.
+// parseType parses a type of a job file, with a format or a scale after a colon.
 func parseType(text string) (*row.Field, error) {
 	kind, more, _ := strings.Cut(text, ":")
 	kind, nullable := strings.CutSuffix(strings.TrimSpace(kind), " null")
@@ -343,7 +337,7 @@ func parseType(text string) (*row.Field, error) {
 	return schema.Field(0), nil
 }
 
-// CheckTypes reports types of Options.Types that are none.
+// CheckTypes reports invalid types in Options.Types.
 func (o *Options) CheckTypes() error {
 	for _, name := range slices.Sorted(maps.Keys(o.Types)) {
 		if _, err := parseType(o.Types[name]); err != nil {

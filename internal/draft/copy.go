@@ -15,24 +15,24 @@ import (
 // CopyJob is the name of the job that Copy drafts.
 const CopyJob = "copy"
 
-// Target is where a copy goes: a file, or a table of a database.
+// Target is the target of a copy: a file, or a table of a database.
 type Target struct {
-	// File is the path of a file; its format is that of its name. Empty: a table.
+	// File is the path of a file; its name sets the format. Empty means a table.
 	File  string
 	Table string
-	// Database is the name of the table's database; empty: the default one.
+	// Database is the name of the table's database; empty means the default one.
 	Database string
-	// Mode is that of the table writer: insert (or empty), replace or upsert. Key are the columns of an
-	// upsert. Append adds to a file that is there.
+	// Mode is the mode of the table writer: insert (or empty), replace or upsert. Key are the
+	// columns of an upsert. Append adds to an existing file.
 	Mode   string
 	Key    []string
 	Append bool
-	// Skip is how many rows that do not fit are left out before the copy fails.
+	// Skip is the number of rows that do not fit and may be skipped before the copy fails.
 	Skip int
 }
 
-// Sides are texts that tell one copy from another. They are parameters of its job, so a
-// copy that failed is found again by them. A side that is a file is its path, whatever is here.
+// Sides are texts that identify a copy. They are parameters of its job, so a failed copy is found
+// again by them. For a file the side is its path; the value here is ignored.
 type Sides struct{ From, To string }
 
 // Copy returns a job that copies the file or table to a table, or to a file of the format of
@@ -64,7 +64,6 @@ func (s *Shape) Copy(to Target, sides Sides) (string, error) {
 		"\n    writer: " + writer + "\n" + skip + expect + "types:\n  row:\n" + s.Item("    "), nil
 }
 
-// writer is the writer of a copy.
 func (s *Shape) writer(to Target) (string, error) {
 	if to.File != "" {
 		format, err := fileFormat(to.File)
@@ -76,7 +75,7 @@ func (s *Shape) writer(to Target) (string, error) {
 	}
 	more := ""
 	if s.Format == formatTable && slices.ContainsFunc(s.Fields, func(f Field) bool { return f.From != "" }) {
-		columns := make([]string, len(s.Fields)) // those of the source
+		columns := make([]string, len(s.Fields)) // the source's
 		for i := range s.Fields {
 			columns[i] = scalar(s.Fields[i].source()) + ": " + s.Fields[i].Name
 		}
@@ -107,8 +106,8 @@ func (s *Shape) writer(to Target) (string, error) {
 	return fmt.Sprintf("{table: {name: %s, create: true%s}}", scalar(to.Table), more), nil
 }
 
-// keys are the keys of a file of JSON, where a field has a key in brackets, such as ["a.b"]: without
-// them the brackets would be a part of the key.
+// keys returns the keys of a JSON file if a field has a key in brackets, such as ["a.b"]: without
+// this the brackets would become a part of the key.
 func (s *Shape) keys(format string) string {
 	inBrackets := func(f Field) bool { return strings.HasPrefix(f.From, `["`) }
 	if format == formatCSV || s.Format != formatJSON && s.Format != formatLines || !s.options.Whole || !slices.ContainsFunc(s.Fields, inBrackets) {
@@ -121,8 +120,7 @@ func (s *Shape) keys(format string) string {
 	return ", keys: {" + strings.Join(keys, ", ") + "}"
 }
 
-// columnsOf returns the columns of a target that the names stand for: names of fields, or those of
-// their source.
+// columnsOf returns the target columns for names, which are names of fields or of their source.
 func (s *Shape) columnsOf(names []string) (columns []string, err error) {
 	for _, name := range names {
 		at := slices.IndexFunc(s.Fields, func(f Field) bool { return f.Name == name })
@@ -145,7 +143,6 @@ func (s *Shape) columnsOf(names []string) (columns []string, err error) {
 	return columns, nil
 }
 
-// fileFormat is the writer of a file by its name.
 func fileFormat(file string) (string, error) {
 	format := strings.TrimPrefix(filepath.Ext(filestream.WithoutSuffix(file)), ".")
 	switch format {
@@ -155,8 +152,8 @@ func fileFormat(file string) (string, error) {
 	return "", fmt.Errorf("%s: what is written is not known by its name (allowed: .csv, .json, .jsonl, each with .gz or .zst, and table:NAME)", file)
 }
 
-// export returns a job that writes the table to a csv file, and a test of it. The test makes the
-// table on SQLite, with rows that are made up: those of the table are data.
+// export returns a job that writes the table to a csv file, and a test of it. The test creates the
+// table on SQLite, with invented rows: the real rows are data.
 func (s *Shape) export() ([]File, error) {
 	name := names{}.of(s.Table)
 	job := fmt.Sprintf(`# surfin run %[1]s.yaml
@@ -195,7 +192,6 @@ tests:
 	return append(files, File{name + "_test.yaml", test}), nil
 }
 
-// made are the values of a row that fits, as YAML.
 func (s *Shape) made() []string {
 	values := make([]string, len(s.Fields))
 	for i := range s.Fields {
@@ -205,7 +201,6 @@ func (s *Shape) made() []string {
 	return values
 }
 
-// example is a value of the field, as YAML.
 func (f *Field) example() string {
 	kind, _ := row.KindByName(f.Type)
 	if elem, ok := kind.Elem(); ok {

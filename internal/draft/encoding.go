@@ -11,17 +11,17 @@ import (
 	"github.com/surfin-batch/surfin/internal/filestream"
 )
 
-// EncodingError is about a file that is not in the encoding in which it is read.
+// EncodingError means that a file is not in the encoding in which it is read.
 type EncodingError struct {
 	Path string
-	// Byte is the first one that does not fit, Offset its place in the file, from 0, and Line its line.
+	// Byte is the first invalid byte, Offset its offset in the file, from 0, and Line its line.
 	Byte         byte
 	Offset, Line int64
-	// Likely is an encoding that fits; empty: nothing tells. Why is set where the encoding was known.
+	// Likely is an encoding that fits; empty if unknown. Why is set if the encoding was known.
 	Likely, Why string
 }
 
-// Error says where the byte is, and what may be done.
+// Error returns the location of the byte, and advice.
 func (e *EncodingError) Error() string {
 	if e.Why != "" {
 		return fmt.Sprintf("%s:%d: the text at offset %d %s", e.Path, e.Line, e.Offset, e.Why)
@@ -33,7 +33,8 @@ func (e *EncodingError) Error() string {
 	return fmt.Sprintf("%s:%d: byte 0x%02x at offset %d is not UTF-8 (%s)", e.Path, e.Line, e.Byte, e.Offset, cure)
 }
 
-// notUTF8 is the error about a byte of the file. why says in which encoding the text is not valid.
+// notUTF8 returns the error for a byte of the file. why names the encoding in which the text is
+// invalid.
 func (s *Shape) notUTF8(ctx context.Context, why string, found byte, line, offset int64) error {
 	e := &EncodingError{Path: s.Path, Byte: found, Line: line, Offset: offset}
 	if s.Encoding == "" && strings.Contains(why, "UTF-8") {
@@ -44,8 +45,8 @@ func (s *Shape) notUTF8(ctx context.Context, why string, found byte, line, offse
 	return e
 }
 
-// badEncoding looks for a byte that is not UTF-8 where the file could not be opened as text; err
-// is what stands against it else.
+// badEncoding searches a byte that is not UTF-8 after the file could not be opened as text; without
+// one it returns err.
 func (s *Shape) badEncoding(ctx context.Context, err error) error {
 	text, failed := s.beginning(ctx)
 	if s.Encoding != "" || failed != nil || utf8.Valid(text) {
@@ -56,7 +57,7 @@ func (s *Shape) badEncoding(ctx context.Context, err error) error {
 		r, n := utf8.DecodeRune(text[offset:])
 		if r == utf8.RuneError && n == 1 {
 			if len(text)-offset < utf8.UTFMax && !utf8.FullRune(text[offset:]) {
-				return err // it is cut by the end of what was read
+				return err // truncated by the end of the sample
 			}
 			return s.notUTF8(ctx, "UTF-8", text[offset], line, int64(offset))
 		}
@@ -85,7 +86,7 @@ func (s *Shape) wide(ctx context.Context) error {
 	return nil
 }
 
-// zeros is the encoding of a text of which every other byte is 0; empty: it is not so.
+// zeros returns the encoding of a text with every other byte 0; empty if it is not one.
 func zeros(text []byte) string {
 	var at [2]int
 	for i, c := range text {
@@ -102,10 +103,9 @@ func zeros(text []byte) string {
 	return ""
 }
 
-// likelyBytes is how much of a file is looked at to find its encoding.
+// likelyBytes is the number of bytes of a file that are read to find its encoding.
 const likelyBytes = 1 << 20
 
-// beginning returns the first bytes of the file, decompressed and decoded.
 func (s *Shape) beginning(ctx context.Context) (text []byte, err error) {
 	in, err := filestream.OpenInput(ctx, filestream.InputConfig{Path: s.Path, Encoding: filestream.EncodingName(s.Encoding)}, nil)
 	if err != nil {
@@ -117,9 +117,9 @@ func (s *Shape) beginning(ctx context.Context) (text []byte, err error) {
 	return append([]byte(nil), in.Buffered(in.Start())...), nil
 }
 
-// likely guesses the encoding of a text that is not UTF-8 by its bytes beyond ASCII: by themselves
-// among letters they are letters with accents; those of other alphabets come in runs. Empty: nothing
-// tells one from another.
+// likely guesses the encoding of a text that is not UTF-8 from its bytes beyond ASCII: single ones
+// among letters are letters with accents; other alphabets' letters come in runs. Empty means
+// unknown.
 func (s *Shape) likely(ctx context.Context) string {
 	text, err := s.beginning(ctx)
 	if err != nil {
@@ -155,8 +155,8 @@ func (s *Shape) likely(ctx context.Context) string {
 	return "windows-1252"
 }
 
-// likelyRuns is likely for text of another alphabet. Cyrillic has its letters from 0xc0 on, small ones
-// in one half of them; kana begin with the same bytes over and over.
+// likelyRuns is likely for text of another alphabet. Cyrillic has its letters from 0xc0 on, small
+// ones in one half of them; kana begin with the same bytes over and over.
 func likelyRuns(count *[256]int, runs, upper int) string {
 	switch {
 	case count[0x82]+count[0x83] > runs/5:

@@ -12,7 +12,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/batchtest"
 )
 
-// A first record with values of the types of its columns may be data: a draft that took it for names
+// A first record with values of its columns' types may be data: a draft that used it for names
 // would lose a row.
 func TestAHeaderThatMayBeDataIsNotTakenSilently(t *testing.T) {
 	t.Parallel()
@@ -39,7 +39,7 @@ func TestAHeaderThatMayBeDataIsNotTakenSilently(t *testing.T) {
 	}
 }
 
-// NaN and infinities are no numbers (rule D7), and no nulls.
+// NaN and infinities are neither numbers (rule D7) nor nulls.
 func TestNaNIsNoNull(t *testing.T) {
 	t.Parallel()
 	for _, values := range []string{"1.5 NaN 2.0", "1 nan 2", "1.5 inf 2.5", "1.5 -Infinity", "NaN 1", "NaN"} {
@@ -61,7 +61,7 @@ func TestADamagedFileWithoutRowsIsNamed(t *testing.T) {
 	require.ErrorContains(t, err, "in.json")
 }
 
-// Names that do not tell columns apart are no reason to refuse a file: its fields are read by their place.
+// Ambiguous names are not a reason to refuse a file: its fields are read by their position.
 func TestColumnsWithoutANameOfTheirOwnAreReadByPlace(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {

@@ -8,9 +8,9 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// Into gives fields of a file the types of the columns of a table that is there, where another type
-// would write other values: bytes are a text in base64 in a file, and a date of another format would
-// be ISO 8601 in a column of text. Types that were asked for stay.
+// Into gives fields of a file the types of the columns of an existing table, if another type would
+// write other values: bytes are a text in base64 in a file, and a date of another format would be
+// ISO 8601 in a column of text. Requested types stay.
 func (s *Shape) Into(ctx context.Context, db tx.Database, table string) error {
 	if s.Format == formatTable {
 		return nil
@@ -32,7 +32,6 @@ func (s *Shape) Into(ctx context.Context, db tx.Database, table string) error {
 	return nil
 }
 
-// isText reports whether the values are texts in the file.
 func (f *Field) isText(format string) bool {
 	switch f.Type {
 	case row.String.String(), row.DateKind.String(), row.Timestamp.String(), row.UUIDKind.String():

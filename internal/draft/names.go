@@ -6,7 +6,7 @@ import (
 	"unicode"
 )
 
-// names makes names of fields: lower case, digits and underscores, each once.
+// names makes unique names of fields: lower case, digits and underscores.
 type names map[string]bool
 
 func (n names) of(from string) string {

@@ -11,7 +11,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/batchtest"
 )
 
-// A name such as a.b means a key of its own before it is a path.
+// A name such as a.b is a key if there is one, otherwise a path.
 func TestAKeyWithADotAndAPathAreTwoFields(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
@@ -31,7 +31,8 @@ func TestAKeyWithADotAndAPathAreTwoFields(t *testing.T) {
 	})
 }
 
-// SQLite drops the zeros at the end of a decimal; the type of the column that copy makes keeps their number.
+// SQLite drops trailing zeros of a decimal; the type of the column that copy creates keeps their
+// number.
 func TestZerosAtTheEndComeBackFromATable(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {

@@ -18,7 +18,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-// cell draws texts as files have them, mostly of one kind.
 func cell(kind string) *rapid.Generator[string] {
 	digits := rapid.StringMatching(`-?[0-9]{1,3}|-?[1-9][0-9]{12,22}|[+-]?0[0-9]{0,3}`)
 	switch kind {
@@ -68,7 +67,7 @@ func column(t *rapid.T, name string, n int) []*string {
 	return values
 }
 
-// Whatever infer says, every text that it saw comes back from the reader and the writer of csv.
+// Whatever Infer returns, every text that it saw comes back from the reader and the writer of csv.
 func TestEveryTextComesBackAsItWas(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

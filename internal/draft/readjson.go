@@ -17,18 +17,17 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/jsontext"
 )
 
-// maxDocument is the longest document that is read: the default of the readers.
+// maxDocument is the maximum length of a document: the default of the readers.
 const maxDocument = 16 << 20
 
-// The bounds of a draft. Objects may have data as their keys: an object with more keys stays JSON,
-// and so do all where there are too many fields.
+// The limits of a draft. Objects may have data as their keys: an object with more keys stays JSON,
+// and so do all if there are too many fields.
 const (
 	maxKeys      = 100   // of an object in an object
-	maxFields    = 300   // with those of objects
-	maxTopFields = 2_000 // without
+	maxFields    = 300   // including fields of objects
+	maxTopFields = 2_000 // excluding them
 )
 
-// sampleJSON reads a json or jsonl file with the reader of it.
 func (s *Shape) sampleJSON(ctx context.Context) (columns []*column, err error) {
 	in, err := s.openJSON(ctx)
 	if err != nil {
@@ -62,7 +61,6 @@ func (s *Shape) sampleJSON(ctx context.Context) (columns []*column, err error) {
 	return t.columns(), nil
 }
 
-// take adds a document to the tree.
 func (s *Shape) take(ctx context.Context, t *tree, in *jsonfile.Reader, doc []byte) error {
 	if !utf8.Valid(doc) {
 		at := 0
@@ -110,7 +108,7 @@ func (s *Shape) openJSON(ctx context.Context) (*jsonfile.Reader, error) {
 }
 
 // findItems finds the array of a json file: the file, or the first array of objects under a key of
-// it. What else the file has is noted: a job does not read it.
+// it. The rest of the file is noted: a job does not read it.
 func (s *Shape) findItems(ctx context.Context) (err error) {
 	in, err := filestream.OpenInput(ctx, filestream.InputConfig{Path: s.Path, Encoding: filestream.EncodingName(s.Encoding)}, nil)
 	if err != nil {
@@ -156,7 +154,7 @@ func (s *Shape) findItems(ctx context.Context) (err error) {
 	return nil
 }
 
-// forgetful is an input that keeps nothing that was read.
+// forgetful is an input that keeps no read data.
 type forgetful struct {
 	in *filestream.Input
 	at int64
@@ -169,7 +167,7 @@ func (f *forgetful) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// passValue reads a value; isRows says that it is an array that begins with an object.
+// passValue reads a value; isRows means that it is an array that begins with an object.
 func passValue(d *json.Decoder) (isRows bool, err error) {
 	for depth, n := 0, 0; ; n++ {
 		token, err := d.Token()
@@ -180,7 +178,7 @@ func passValue(d *json.Decoder) (isRows bool, err error) {
 		case json.Delim('['), json.Delim('{'):
 			isRows = isRows || n == 1 && token == json.Delim('{')
 			if n == 0 && token == json.Delim('{') {
-				n++ // its members are none of an array
+				n++ // its members are not an array's
 			}
 			depth++
 		case json.Delim(']'), json.Delim('}'):
@@ -192,7 +190,6 @@ func passValue(d *json.Decoder) (isRows bool, err error) {
 	}
 }
 
-// tree is what the documents of a sample have, by their keys.
 type tree struct {
 	shape *Shape
 	root  node
@@ -201,26 +198,24 @@ type tree struct {
 	scan  jsontext.Scanner
 	flat  bool // objects become fields
 	inner int  // nodes in objects
-	// members are objects of the documents that became fields of their members.
+	// members are objects of the documents that were split into fields of their members.
 	members []string
 	line    int64
 }
 
-// node is a key of the documents.
 type node struct {
 	path    string
 	key     string
 	depth   int
 	members map[string]*node
 	order   []*node
-	// values are those that are not objects with members; objects are the documents that have one;
-	// whole says that they stay JSON.
+	// values are those that are not objects with members; objects counts the documents that have
+	// one; whole means that they stay JSON.
 	values  *column
 	objects int
 	whole   bool
 }
 
-// object takes the members of an object.
 func (t *tree) object(n *node, doc []byte) error {
 	for at := 1; ; {
 		for jsontext.IsBlank(doc[at]) || doc[at] == ',' {
@@ -247,7 +242,6 @@ func (t *tree) object(n *node, doc []byte) error {
 	}
 }
 
-// member takes a key of an object and its value.
 func (t *tree) member(n *node, quoted, raw []byte) error {
 	m := n.members[string(quoted)]
 	if m == nil {
@@ -295,7 +289,6 @@ func (t *tree) member(n *node, quoted, raw []byte) error {
 	return nil
 }
 
-// isRows reports whether an array begins with an object.
 func (t *tree) isRows(raw []byte) bool {
 	return bytes.HasPrefix(bytes.TrimLeft(raw[1:], " \t\r\n"), []byte("{"))
 }
@@ -304,8 +297,9 @@ func isEmptyObject(raw []byte) bool {
 	return bytes.HasPrefix(bytes.TrimLeft(raw[1:], " \t\r\n"), []byte("}"))
 }
 
-// columns returns the fields of the documents, in the order in which they were seen. An object is
-// its members where each document has one or null, and JSON where some have another value.
+// columns returns the fields of the documents, in the order in which they were seen. An object
+// becomes its members if each document has an object or null there, and JSON if some have another
+// value.
 func (t *tree) columns() (all []*column) {
 	var walk func(n *node)
 	walk = func(n *node) {
@@ -333,7 +327,7 @@ func (t *tree) columns() (all []*column) {
 	return all
 }
 
-// source is the path of a member of a node. A name such as a.b is the key "a.b" where a document
+// source returns the path of a member of a node. A name such as a.b is the key "a.b" if a document
 // has one: then the path is a["b"].
 func (t *tree) source(parent, m *node) string {
 	if m.depth == 1 || !slices.ContainsFunc(t.root.order, func(top *node) bool { return top.key == m.path }) {
@@ -342,7 +336,6 @@ func (t *tree) source(parent, m *node) string {
 	return parent.path + bracketed(m.key)
 }
 
-// bracketed is a key in a path, in brackets.
 func bracketed(key string) string { return "[" + jsonText(key) + "]" }
 
 func joinPath(prefix, key string) string {

@@ -26,7 +26,7 @@ func TestMain(m *testing.M) { os.Exit(testdb.Main(m)) }
 // soak names the environment variable with the number of cases of a long run.
 const soak = "SURFIN_SOAK"
 
-// A table comes back from csv and from jsonl as it was, with types that infer has found.
+// A table comes back unchanged from csv and from jsonl, with the types that Infer has found.
 func TestATableComesBackFromItsExport(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
@@ -46,7 +46,6 @@ func TestATableComesBackFromItsExport(t *testing.T) {
 	})
 }
 
-// roundTrip makes a table of the seed, and compares it with what comes back.
 func roundTrip(t *testing.T, e *batchtest.Env, url string, seed uint64) {
 	t.Helper()
 	r := rand.New(rand.NewPCG(seed, 31)) //nolint:gosec // a test's
@@ -88,7 +87,7 @@ func sameCell(a, b csv.Cell) bool {
 	return errX == nil && errY == nil && x.Equal(y)
 }
 
-// exported are the rows of a table as copy writes them, sorted.
+// exported returns the rows of a table as copy writes them, sorted.
 func exported(t *testing.T, e *batchtest.Env, table, file, side string) (rows [][]csv.Cell) {
 	t.Helper()
 	s, err := draft.InferTable(t.Context(), e.Database(""), table)
@@ -110,7 +109,7 @@ func exported(t *testing.T, e *batchtest.Env, table, file, side string) (rows []
 		cells = slices.Clone(cells)
 		for i := range cells {
 			cells[i].Text = strings.Clone(cells[i].Text)
-			cells[i].Quoted = cells[i].Text == "" && (cells[i].Quoted || !s.Fields[i].Nullable) // what is not null
+			cells[i].Quoted = cells[i].Text == "" && (cells[i].Quoted || !s.Fields[i].Nullable) // not null
 		}
 		rows = append(rows, cells)
 	}
@@ -122,13 +121,12 @@ func copying(t *testing.T, e *batchtest.Env, s *draft.Shape, to draft.Target, si
 	t.Helper()
 	text, err := s.Copy(to, draft.Sides{From: side, To: side})
 	require.NoError(t, err)
-	path := e.File("copy.yaml", strings.Replace(text, "job: copy", "job: copy-"+side, 1)) // an instance of its own
+	path := e.File("copy.yaml", strings.Replace(text, "job: copy", "job: copy-"+side, 1)) // its own instance
 	run, err := e.Launch(path)
 	require.NoError(t, err, text)
 	require.Equal(t, "COMPLETED", string(run.Execution.Status), "%s\n%s", run, text)
 }
 
-// makeTable makes the table a of random columns and rows.
 func makeTable(e *batchtest.Env, url string, r *rand.Rand, seed uint64) {
 	e.Exec("drop table if exists a")
 	isPostgres := strings.HasPrefix(url, "postgres")
@@ -146,7 +144,7 @@ func makeTable(e *batchtest.Env, url string, r *rand.Rand, seed uint64) {
 		{[2]string{"boolean", "boolean"}, []any{true, false}},
 		{[2]string{"date", "date"}, []any{"2026-01-02", "1906-12-09", "2000-02-29"}},
 		{[2]string{"timestamp", "timestamp"}, []any{"2026-01-02 03:04:05", "1999-12-31 23:59:59.123456"}},
-		// A text alone in a column of JSON is a text of jsonl.
+		// A single text in a column of JSON is a text of jsonl.
 		{[2]string{"json text", "jsonb"}, []any{`{"a": 1, "b": [true, null]}`, `[1]`, `7`, `{}`}},
 		{[2]string{"uuid", "uuid"}, []any{"a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11", "c0ffee00-0000-4000-8000-000000000001"}},
 		{[2]string{"blob", "bytea"}, []any{[]byte{}, []byte{0, 255}, []byte("abc")}},
@@ -179,6 +177,6 @@ func makeTable(e *batchtest.Env, url string, r *rand.Rand, seed uint64) {
 				row = append(row, of[r.IntN(len(of))])
 			}
 		}
-		e.Exec("insert into a values ("+strings.Join(marks, ", ")+fmt.Sprintf(") -- %d", seed), row...) // a statement of its own
+		e.Exec("insert into a values ("+strings.Join(marks, ", ")+fmt.Sprintf(") -- %d", seed), row...) // a distinct statement for each seed
 	}
 }

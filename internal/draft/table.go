@@ -16,18 +16,16 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// tableColumn is a column as the catalogue of a database has it.
 type tableColumn struct {
 	name, typ string
 	notNull   bool
-	// key is its place in the key, from 0; -1: it has none.
+	// key is its position in the key, from 0; -1 if it is not in it.
 	key int
 }
 
-// InferTable says which fields a table or a view of the database has, by the catalogue of the
-// database, and along which key it is read: its primary key, else a unique index over columns
-// that are never null. No row is read. A table that is not there is an error that names
-// similar ones.
+// InferTable reads the fields of a table or a view from the catalog of the database, and the key
+// that orders its reading: its primary key, else a unique index over columns that are never null.
+// It reads no row. If the table is not found, the error names similar ones.
 func InferTable(ctx context.Context, db tx.Database, table string) (*Shape, error) {
 	columns, err := columnsOf(ctx, db, table)
 	if err != nil {
@@ -54,7 +52,7 @@ func InferTable(ctx context.Context, db tx.Database, table string) (*Shape, erro
 	return s, nil
 }
 
-// HasRows reports whether the table is there and has a row.
+// HasRows reports whether the table exists and has a row.
 func HasRows(ctx context.Context, db tx.Database, table string) (bool, error) {
 	columns, err := columnsOf(ctx, db, table)
 	if err != nil || len(columns) == 0 {
@@ -68,8 +66,8 @@ func HasRows(ctx context.Context, db tx.Database, table string) (bool, error) {
 	return err == nil, err
 }
 
-// Along makes these columns the key along which the table is read. No columns: the key that
-// the catalogue has.
+// Along makes these columns the key that orders the reading of the table. No columns means the
+// catalog's key.
 func (s *Shape) Along(columns []string) error {
 	var key []string
 	for _, c := range columns {
@@ -91,7 +89,6 @@ func (s *Shape) Along(columns []string) error {
 	return nil
 }
 
-// source is the name of the field in the file or table.
 func (f *Field) source() string {
 	if f.From != "" {
 		return f.From
@@ -99,10 +96,9 @@ func (f *Field) source() string {
 	return f.Name
 }
 
-// identifier is what a field of a job file may be called.
+// identifier matches names that a field of a job file may have.
 var identifier = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
-// field is the column as a field.
 func (c *tableColumn) field(d tx.Dialect, given names) Field {
 	kind := c.kind(d)
 	f := Field{Name: c.name, Type: kind.String(), Nullable: !c.notNull}
@@ -119,7 +115,7 @@ func (c *tableColumn) field(d tx.Dialect, given names) Field {
 	return f
 }
 
-// kind is the kind that holds the values; Null: the type does not tell.
+// kind returns the kind that holds the values, or Null if the type does not determine it.
 func (c *tableColumn) kind(d tx.Dialect) row.Kind {
 	if d != tx.Postgres {
 		return sqlvalue.DeclaredKind(c.typ)
@@ -151,8 +147,8 @@ func (c *tableColumn) kind(d tx.Dialect) row.Kind {
 	return row.String
 }
 
-// listKind is the kind of the arrays of PostgreSQL with such elements; string, which has the text
-// of the array, where there are no lists of them.
+// listKind returns the kind of PostgreSQL's arrays of such elements, or string, which has the text
+// of the array, if there are no lists of them.
 func listKind(elem tableColumn) row.Kind {
 	name, _, _ := strings.Cut(elem.typ, "(")
 	kind := elem.kind(tx.Postgres)
@@ -172,14 +168,15 @@ func (c *tableColumn) scale() *int {
 		return nil
 	}
 	n, err := strconv.Atoi(found[1])
-	if err != nil { // more digits than there are
+	if err != nil { // more digits than possible
 		return nil
 	}
 	return &n
 }
 
-// columnsPostgres has the type below a domain, also of the elements of an array, and the best key of the relation: the primary key, else the unique index of
-// the fewest columns that are never null.
+// columnsPostgres selects the base type of a domain, also for the elements of an array, and the
+// best key of the relation: the primary key, else the unique index of the fewest columns that are
+// never null.
 const columnsPostgres = `
 select a.attname, format_type(base.type, base.typmod), a.attnotnull or base.filled, coalesce(k.place, -1)
 from pg_catalog.pg_class c
@@ -210,7 +207,7 @@ order by a.attnum`
 
 const columnsSQLite = `select name, type, "notnull" or pk > 0, pk - 1 from pragma_table_xinfo(?1, ?2) where hidden <> 1 order by cid`
 
-// uniqueSQLite has the columns of the unique indexes of a table, each of all rows.
+// uniqueSQLite selects the columns of a table's unique indexes that cover all rows.
 const uniqueSQLite = `
 select l.name, i.name from pragma_index_list(?1, ?2) l, pragma_index_info(l.name, ?2) i
 where l."unique" and not l.partial order by l.seq, i.seqno`
@@ -251,7 +248,8 @@ func scanned(ctx context.Context, conn tx.Conn, query string, args ...any) (colu
 	return columns, rows.Err()
 }
 
-// uniqueKey makes a key of the first unique index of an SQLite table whose columns are never null.
+// uniqueKey makes the key from the first unique index of an SQLite table over columns that are
+// never null.
 func uniqueKey(ctx context.Context, conn tx.Conn, columns []tableColumn, name, schema string) (err error) {
 	rows, err := conn.QueryContext(ctx, uniqueSQLite, name, schema)
 	if err != nil {
@@ -262,7 +260,7 @@ func uniqueKey(ctx context.Context, conn tx.Conn, columns []tableColumn, name, s
 	indexes := map[string][]int{}
 	for rows.Next() {
 		var index string
-		var of sql.NullString // null: an expression
+		var of sql.NullString // null for an expression
 		if err := rows.Scan(&index, &of); err != nil {
 			return err
 		}
@@ -289,7 +287,6 @@ func uniqueKey(ctx context.Context, conn tx.Conn, columns []tableColumn, name, s
 	return rows.Err()
 }
 
-// absent is the error about a table that is not there.
 func absent(ctx context.Context, db tx.Database, table string) (err error) {
 	query := `select name from sqlite_master where type in ('table', 'view') and name not like 'sqlite_%' order by name`
 	if db.Dialect() == tx.Postgres {
@@ -308,7 +305,7 @@ where c.relkind in ('r', 'p', 'v', 'm', 'f') and n.nspname not in ('pg_catalog',
 		if err := rows.Scan(&name); err != nil {
 			return fmt.Errorf("list the tables: %w", err)
 		}
-		if !strings.HasPrefix(name, "surfin_") { // the history's
+		if !strings.HasPrefix(name, "surfin_") { // tables of the history
 			all = append(all, name)
 		}
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-// Item returns the fields as a job file has them, each on a line with this indent.
+// Item returns the fields as in a job file, each on a line with this indent.
 func (s *Shape) Item(indent string) string {
 	var b strings.Builder
 	for i := range s.Fields {
@@ -26,7 +26,6 @@ func (s *Shape) Item(indent string) string {
 	return b.String()
 }
 
-// spec is the field as a job file has it.
 func (f *Field) spec() string {
 	kind := f.Type
 	if f.Nullable {
@@ -61,7 +60,6 @@ func (f *Field) spec() string {
 	return "{" + strings.Join(parts, ", ") + "}"
 }
 
-// comment says how sure the type is.
 func (f *Field) comment(rows int) string {
 	var notes []string
 	if f.Misfits > 0 {
@@ -79,7 +77,7 @@ func (f *Field) comment(rows int) string {
 	return strings.Join(notes, "; ")
 }
 
-// Summary says what was looked at.
+// Summary describes the sample.
 func (s *Shape) Summary() string {
 	if s.Format == formatTable {
 		text := "table " + s.Table + in(s.Database) + fmt.Sprintf(", %d columns", len(s.Fields))
@@ -111,7 +109,6 @@ func (s *Shape) Summary() string {
 	return fmt.Sprintf("%s, the first %s rows: later ones may differ", text, thousands(s.Rows))
 }
 
-// in names a database that is not the default one.
 func in(database string) string {
 	if database == "" {
 		return ""
@@ -119,7 +116,6 @@ func in(database string) string {
 	return " in the database " + database
 }
 
-// scalar is a text as YAML, quoted where it must be.
 func scalar(text string) string {
 	plain := text != "" && strings.Trim(text, " ") == text && !strings.Contains("-0123456789~", text[:1])
 	for _, r := range text {
@@ -141,8 +137,8 @@ func scalar(text string) string {
 	return string(quoted)
 }
 
-// reader is the value of the key `reader` in a job, with what is between it and the colon: path
-// and item are YAML, and indent is that of lines of its own.
+// reader returns the value of the key `reader` in a job, including the separator after the colon:
+// path and item are YAML, and indent is for its own lines.
 func (s *Shape) reader(path, item, indent string) string {
 	if s.Format == formatTable {
 		return s.query(item, indent)
@@ -172,14 +168,14 @@ func (s *Shape) reader(path, item, indent string) string {
 	return fmt.Sprintf(" {%s: {path: %s%s, item: %s}}", s.Format, path, more, item)
 }
 
-// query is the reader of a table: all columns, along its key.
+// query returns the reader of a table: all columns, along its key.
 func (s *Shape) query(item, indent string) string {
 	columns := make([]string, len(s.Fields))
 	for i := range s.Fields {
 		columns[i] = quoted(s.Fields[i].source())
 	}
 	along := "key: " + list(s.Key)
-	if len(s.Key) == 0 { // a restart begins again
+	if len(s.Key) == 0 { // a restart begins from the start
 		along = "snapshot: true"
 	}
 	text := "\n" + indent + "query:\n" + indent + "  sql: |\n" +
@@ -191,7 +187,6 @@ func (s *Shape) query(item, indent string) string {
 	return text
 }
 
-// quoted is a name in SQL, of its parts.
 func quoted(parts ...string) string {
 	for i, p := range parts {
 		parts[i] = `"` + strings.ReplaceAll(p, `"`, `""`) + `"`
@@ -199,7 +194,6 @@ func quoted(parts ...string) string {
 	return strings.Join(parts, ".")
 }
 
-// list is a list of texts as YAML.
 func list(texts []string) string {
 	scalars := make([]string, len(texts))
 	for i, t := range texts {
@@ -211,10 +205,10 @@ func list(texts []string) string {
 // File is a file of a draft; Path is relative to its folder, with slashes.
 type File struct{ Path, Text string }
 
-// Start returns the files with which a person starts. Of a file they are a job that loads it,
-// its migration and a test; input is the path of the data from the folder of the job. Of a table
-// they are a job that exports it, and a test where the table is in the default database. The
-// error is about a table that no job can read as it is.
+// Start returns the files for a start. For a file they are a job that loads it, its migration and a
+// test; input is the path of the data from the folder of the job. For a table they are a job that
+// exports it, and a test if the table is in the default database. It returns an error for a table
+// that no job can read as it is.
 func (s *Shape) Start(input string) ([]File, error) {
 	if s.Format == formatTable {
 		return s.export()
@@ -248,7 +242,7 @@ tests:
 `, name, "sample."+s.Format, sample, len(s.first), table)}), nil
 }
 
-// startJob is a job that makes the table and loads the file into it.
+// startJob returns a job that creates the table and loads the file into it.
 func (s *Shape) startJob(name, input string) string {
 	return fmt.Sprintf(`# surfin run %[1]s.yaml
 # %[2]s
@@ -272,7 +266,7 @@ flow:
 `, name, s.Summary(), scalar(name), scalar("Loads "+oneLine(filepath.Base(s.Path))+" into the table "+name+"."), scalar(input), s.exact().Item("    "), s.reader(`"${params.input}"`, scalar(name), "      "), s.Comments())
 }
 
-// Comments are the notes about the file, each a line that begins with #.
+// Comments returns the notes about the file, each on a line that begins with #.
 func (s *Shape) Comments() string {
 	text := ""
 	for _, list := range s.Lists {
@@ -284,7 +278,8 @@ func (s *Shape) Comments() string {
 	return text
 }
 
-// exact is the shape with fields that refuse what they would change: a later file may have it.
+// exact returns the shape with fields that refuse values that they would change: a later file may
+// have some.
 func (s *Shape) exact() *Shape {
 	e := *s
 	e.Fields = slices.Clone(s.Fields)
@@ -296,10 +291,9 @@ func (s *Shape) exact() *Shape {
 	return &e
 }
 
-// oneLine keeps a text on a line of a comment.
+// oneLine keeps a text on one line of a comment.
 func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
 
-// createTable is the statement that makes a table of the fields, each on a line with this indent.
 func (s *Shape) createTable(name, indent string) string {
 	var columns []string
 	for i := range s.Fields {
@@ -345,8 +339,8 @@ func columnType(f *Field) string {
 	return "text"
 }
 
-// sampleText is the text of a file of the first rows, as YAML; false: it cannot be written as
-// UTF-8.
+// sampleText returns the text of a file of the first rows, as YAML, or false if it cannot be
+// written as UTF-8.
 func (s *Shape) sampleText() (text string, ok bool) {
 	switch s.Format {
 	case formatCSV:

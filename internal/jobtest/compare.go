@@ -15,7 +15,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// compare returns what is not as the test expects.
 func (s *stand) compare(ctx context.Context) (differences []string, err error) {
 	want := &s.test.Expect
 	add := func(format string, args ...any) { differences = append(differences, fmt.Sprintf(format, args...)) }
@@ -56,7 +55,7 @@ func (s *stand) compare(ctx context.Context) (differences []string, err error) {
 	return differences, nil
 }
 
-// databaseDifferences compares the rows of a database. in names it in titles.
+// databaseDifferences compares the rows of a database. in is its name in titles.
 func databaseDifferences(ctx context.Context, db tx.Database, in string, tables, queries map[string]testfile.Rows) (differences []string) {
 	for _, name := range slices.Sorted(maps.Keys(tables)) {
 		columns := columnsOf(tables[name])
@@ -164,7 +163,6 @@ func lines(text string) (list [][]string) {
 	return list
 }
 
-// skipsPage is how many skipped items are asked for.
 const skipsPage = 1000
 
 func (s *stand) skipDifferences(ctx context.Context, want []testfile.Skip) (list []string, err error) {
@@ -196,10 +194,9 @@ func skipFits(w testfile.Skip, g operator.SkipView) bool {
 		(w.Index == 0 || w.Index == g.Index) && (w.Row == 0 || w.Row == g.Row) && strings.Contains(g.Error, w.Error)
 }
 
-// shownRows is how many rows of each side a difference has.
 const shownRows = 20
 
-// difference names the rows that only one side has; ordered: their order counts, too.
+// difference returns the rows that only one side has; with ordered, their order counts, too.
 func difference(title string, columns []string, want, got [][]string, ordered bool) []string {
 	missing, extra := slices.Clone(want), [][]string{}
 	for _, g := range got {
@@ -234,7 +231,7 @@ func difference(title string, columns []string, want, got [][]string, ordered bo
 	return []string{text}
 }
 
-// same reports whether both texts are one value: 4.50 is 4.5.
+// same reports whether both texts are the same value: 4.50 is 4.5.
 func same(want, got string) bool {
 	if want == got {
 		return true
@@ -242,7 +239,7 @@ func same(want, got string) bool {
 	a, errA := strconv.ParseFloat(want, 64)
 	b, errB := strconv.ParseFloat(got, 64)
 	if errA == nil && errB == nil {
-		return a == b && len(want) < 16 && len(got) < 16 // more digits than a float has are compared as texts
+		return a == b && len(want) < 16 && len(got) < 16 // with more digits than a float has they are compared as texts
 	}
 	return errA != nil && (want == "true" && got == "1" || want == "false" && got == "0")
 }

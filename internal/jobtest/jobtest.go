@@ -1,8 +1,9 @@
-// Package jobtest runs tests of jobs that are written in YAML (internal/jobfile/testfile):
-// each in a temporary folder of its own, on fresh databases, with the real engine.
-// The command `test` is a client of it.
+// Package jobtest runs tests of jobs that are written in YAML (internal/jobfile/testfile): each in
+// its own temporary folder, on fresh databases, with the real engine. The command `test` is a
+// client of it.
 //
-// It imports operator, internal/jobfile/testfile, core, tx, internal/sqlvalue and internal/sqlscript.
+// It imports operator, internal/jobfile/testfile, core, tx, internal/sqlvalue and
+// internal/sqlscript.
 package jobtest
 
 import (
@@ -20,16 +21,17 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// Result is what came of one test.
+// Result is the result of one test.
 type Result struct {
 	Name     string        `json:"name"`
 	Duration time.Duration `json:"duration"`
-	// Differences are what is not as expected, each with a title and lines; none: it passed.
+	// Differences are the unmet expectations, each with a title and lines; empty if the test
+	// passed.
 	Differences []string `json:"differences,omitempty"`
 }
 
-// Run runs the tests of a file, in order, and hands each result to see. Only what is about
-// no single test is an error.
+// Run runs the tests of a file, in order, and passes each result to see. It returns only errors
+// that do not belong to a single test.
 func Run(ctx context.Context, file *testfile.File, config Config, see func(Result)) error {
 	carried := config.Carries != nil && config.Carries(file.Name)
 	if _, err := os.Stat(file.Job); err != nil && !carried {
@@ -56,11 +58,10 @@ func Run(ctx context.Context, file *testfile.File, config Config, see func(Resul
 	return nil
 }
 
-// stand is one test while it runs.
 type stand struct {
 	test    *testfile.Test
 	file    *testfile.File
-	carried bool // the job is one of the program
+	carried bool // the job is embedded in the program
 	open    Open
 	sources map[string]string
 	dir     string
@@ -107,7 +108,6 @@ func (s *stand) run(ctx context.Context) (differences []string, err error) {
 	return s.compare(ctx)
 }
 
-// request is the run of the job.
 func (s *stand) request() operator.RunRequest {
 	r := operator.RunRequest{Params: s.test.Params, Folder: s.dir}
 	if s.carried {
@@ -118,7 +118,6 @@ func (s *stand) request() operator.RunRequest {
 	return r
 }
 
-// lay writes the folder of the test.
 func (s *stand) lay() error {
 	from, names := filepath.Dir(s.file.Job), s.test.With
 	if s.carried {
@@ -153,7 +152,6 @@ func (s *stand) lay() error {
 	return nil
 }
 
-// path is that of a file of the test's folder.
 func (s *stand) path(name string) (string, error) {
 	if !filepath.IsLocal(filepath.FromSlash(name)) {
 		return "", fmt.Errorf("files: %s leads out of the folder of the test", name)

@@ -19,7 +19,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// fileText is what a file has whose rows are given.
 func fileText(name string, c testfile.Content) (string, error) {
 	if !c.IsRows {
 		return c.Text, nil
@@ -51,7 +50,7 @@ func csvText(columns []string, rows testfile.Rows) (string, error) {
 	return b.String(), err
 }
 
-// document is a row as JSON: numbers and booleans are those that are written as such.
+// document writes a row as JSON: only numbers and booleans that are written as such stay so.
 func document(cells []testfile.Cell) string {
 	parts := make([]string, len(cells))
 	for i, c := range cells {
@@ -81,7 +80,6 @@ func isNumber(text string) bool {
 	return err == nil
 }
 
-// columnsOf are the names that any of the rows has, in the order of the file.
 func columnsOf(rows testfile.Rows) (names []string) {
 	for _, r := range rows.List {
 		for _, c := range r {
@@ -93,7 +91,7 @@ func columnsOf(rows testfile.Rows) (names []string) {
 	return names
 }
 
-// valuesOf are the texts of a row in the order of the columns; null is what a null is.
+// valuesOf returns the texts of a row in the order of the columns; null replaces a null.
 func valuesOf(columns []string, cells []testfile.Cell, null string) []string {
 	values := make([]string, len(columns))
 	for i, name := range columns {
@@ -107,7 +105,6 @@ func valuesOf(columns []string, cells []testfile.Cell, null string) []string {
 	return values
 }
 
-// fill makes the tables of the test and their rows.
 func (s *stand) fill(ctx context.Context) error {
 	if err := fillDatabase(ctx, s.dbs[tx.Default], s.test.SQL, s.test.Tables); err != nil {
 		return err
@@ -151,7 +148,7 @@ func argument(c testfile.Cell, on tx.Dialect) any {
 	if c.Null {
 		return nil
 	}
-	if on == tx.Postgres { // which reads a text as the type of its column
+	if on == tx.Postgres { // PostgreSQL reads a text as its column's type
 		return c.Text
 	}
 	if i, err := strconv.ParseInt(c.Text, 10, 64); err == nil && !c.Quoted {
@@ -160,7 +157,6 @@ func argument(c testfile.Cell, on tx.Dialect) any {
 	return c.Text
 }
 
-// query returns the columns and rows of a query as texts.
 func queryRows(ctx context.Context, db tx.Database, text string) (columns []string, list [][]string, err error) {
 	rows, err := db.Conn().QueryContext(ctx, text)
 	if err != nil {
@@ -210,10 +206,8 @@ func valueText(column string, v any) string {
 	return fmt.Sprint(v)
 }
 
-// nullText is what a null is in a difference.
 const nullText = "null"
 
-// fileRows reads the rows of a file back, as texts of the columns.
 func fileRows(name, text string, columns []string) (list [][]string, err error) {
 	switch name[strings.LastIndexByte(name, '.')+1:] {
 	case "csv":

@@ -7,7 +7,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// Session is what a test runs in.
+// Session is the environment of a test.
 type Session struct {
 	Service  *operator.Service
 	Provider tx.Provider
@@ -17,12 +17,12 @@ type Session struct {
 // Open opens a session on the databases of URLs, by their names.
 type Open func(ctx context.Context, urls map[string]string) (*Session, error)
 
-// Config is what tests run with.
+// Config configures tests.
 type Config struct {
 	// Open is required.
 	Open Open
-	// Carries reports whether the program has a job of that name in it; nil: it has none.
+	// Carries reports whether the program embeds a job of that name; nil means that it embeds none.
 	Carries func(name string) bool
-	// Getenv finds a variable of the environment; nil: there are none.
+	// Getenv returns a variable of the environment; nil means that there are none.
 	Getenv func(name string) string
 }

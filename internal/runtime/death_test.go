@@ -30,11 +30,11 @@ const (
 	partRows  = 4
 )
 
-// TestNothingIsLostOrTwiceThoughAProcessDiesAtAnyWrite kills the process that makes the
-// n-th write, just before and just after it, for each n: the manager that plans and
-// parks, or a worker that takes partitions and resumes. Others finish the job. The databases
-// have other statements and not other writes: where it dies before one on SQLite, it dies
-// after it on PostgreSQL. A soak has both on both.
+// TestNothingIsLostOrTwiceThoughAProcessDiesAtAnyWrite kills the process that makes the n-th write,
+// just before and just after it, for each n: the manager that plans and parks, or a worker that
+// takes partitions and resumes. Others finish the job. The databases have the same writes in
+// different statements: where it dies before one on SQLite, it dies after it on PostgreSQL. A soak
+// has both on both.
 func TestNothingIsLostOrTwiceThoughAProcessDiesAtAnyWrite(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
@@ -46,7 +46,7 @@ func TestNothingIsLostOrTwiceThoughAProcessDiesAtAnyWrite(t *testing.T) {
 		calm.check("no death")
 		names := map[string]int{}
 		for i, write := range calm.writes {
-			if names[write]++; names[write] > 3 && i%9 != 0 || testengine.Few() && i%5 != 0 { // one partition is as another
+			if names[write]++; names[write] > 3 && i%9 != 0 || testengine.Few() && i%5 != 0 { // partitions are alike
 				continue
 			}
 			for _, after := range []bool{false, true} {
@@ -65,8 +65,8 @@ func TestNothingIsLostOrTwiceThoughAProcessDiesAtAnyWrite(t *testing.T) {
 	})
 }
 
-// scene is one job and the processes that run it. The write that brings left to zero is
-// the last one of its process.
+// scene is one job and the processes that run it. The process that makes the write that brings left
+// to zero dies.
 type scene struct {
 	*testengine.Engine
 	name   string
@@ -81,7 +81,6 @@ type scene struct {
 	over      *core.JobExecution
 }
 
-// untilOver lets managers and workers run one after the other.
 func (s *scene) untilOver() {
 	s.dead, s.heard = map[int]bool{}, map[string]int{}
 	for range 20 {
@@ -102,7 +101,6 @@ func (s *scene) untilOver() {
 	s.T.Fatalf("%s comes to no end", s.name)
 }
 
-// check looks at what is left.
 func (s *scene) check(about string) {
 	t := s.T
 	require.Equal(t, core.StatusCompleted, s.over.Status, "%s: %s", about, s.over.Error)
@@ -128,7 +126,7 @@ func (s *scene) check(about string) {
 	require.Empty(t, s.Ints(fmt.Sprintf(`SELECT id FROM surfin_step_execution WHERE job_name = '%s' AND status IN ('STARTING', 'STARTED', 'PARKED', 'STOPPING')`, s.name)), about)
 }
 
-// job is a step of eight partitions, one of two, and one that works alone.
+// job has a step of eight partitions, one of two, and one without.
 func (s *scene) job() *core.Job {
 	inner, err := step.NewTasklet(step.TaskletConfig{
 		Name: "last", Database: s.Database, Promote: &core.Promotion{Keys: map[string]string{"done": "last"}},
@@ -206,7 +204,6 @@ func (n partsOf) Partition(context.Context, *core.View) ([]core.Partition, error
 	return parts, nil
 }
 
-// count reads the numbers below partRows.
 type count struct{ next int64 }
 
 func (c *count) Open(_ context.Context, at item.Position) error {
@@ -230,7 +227,6 @@ type same struct{}
 
 func (same) Process(_ context.Context, n int64) (int64, error) { return n, nil }
 
-// rows writes a row for each item.
 type rows struct {
 	scene *scene
 	part  string
@@ -246,7 +242,6 @@ func (r *rows) Write(ctx context.Context, items []int64) error {
 	return nil
 }
 
-// process is a process with a launcher.
 type process struct {
 	*mortal
 	owner    core.Owner
@@ -293,7 +288,7 @@ func (s *scene) manager() {
 	}
 }
 
-// holdsNoConnection looks at the server. On SQLite the workers could not write.
+// holdsNoConnection checks the server. On SQLite the workers could not write.
 func (s *scene) holdsNoConnection() {
 	if s.Database.Dialect() != tx.Postgres {
 		return
@@ -301,14 +296,13 @@ func (s *scene) holdsNoConnection() {
 	require.Equal(s.T, []int64{0}, s.Ints("SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND state <> 'idle' AND backend_type = 'client backend' AND pid <> pg_backend_pid()"))
 }
 
-// worker runs with one slot, until it dies, the job is over or there is nothing to do:
-// neither an execution that is parked nor one that is resumed keeps the slot from
-// partitions.
+// worker runs with one slot, until it dies, the job has ended or there is nothing to do: neither a
+// parked execution nor a resumed one keeps the slot from partitions.
 func (s *scene) worker() {
 	p := s.process()
 	stop := make(chan struct{})
 	p.ended = sync.OnceFunc(func() { close(stop) })
-	silent, err := local.New(local.Config{Database: s.Database, Source: runtime.Waiting{}}) // looks alone find it: the writes come in one order
+	silent, err := local.New(local.Config{Database: s.Database, Source: runtime.Waiting{}}) // only polls find it: the writes come in one order
 	require.NoError(s.T, err)
 	w, err := runtime.NewWorker(runtime.Config{Lease: time.Hour, Heartbeat: 10 * time.Minute, Poll: time.Millisecond, Sweep: time.Millisecond, Parts: &runtime.Parts{
 		Repository: p.mortal, Engine: silent, Owner: p.owner, Executor: p.executor,

@@ -10,8 +10,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 )
 
-// WakeQueue is the queue of deliveries of parts and parked executions. A worker takes the
-// one that is named, if the tables say that it is still to be had.
+// WakeQueue is the queue of deliveries of parts and parked executions. A worker takes the delivered
+// one if the tables say that it is still available.
 const WakeQueue = "surfin.parts"
 
 // Announcer hands parts and parked executions that wait for a worker to an engine: a
@@ -35,7 +35,7 @@ func readyDeliveries(list []core.Ready) []engine.Delivery {
 	return ds
 }
 
-// deliveries are those of tasks, as an engine carries them: each type is a queue.
+// deliveries converts deliveries of tasks to an engine's: each type is a queue.
 func deliveries(tasks []task.Delivery) []engine.Delivery {
 	list := make([]engine.Delivery, len(tasks))
 	for i, d := range tasks {
@@ -50,21 +50,21 @@ func taskDelivery(d engine.Delivery) task.Delivery {
 	return task.Delivery{ID: task.ID(d.ID), Epoch: d.Epoch, Type: d.Queue, Priority: d.Priority, NotBefore: d.NotBefore}
 }
 
-// Waiting finds deliveries that wait in the repository, for an engine that has no table of
-// its own.
+// Waiting finds deliveries that wait in the repository, for an engine without its own table.
 type Waiting struct {
 	Tasks task.Executions
-	// Deciders are those of this process: tasks of groups that name others are left to others.
+	// Deciders are the deciders of this process: tasks of groups that name others are left to other
+	// processes.
 	Deciders []string
-	// Parts are parts and parked executions; nil: there are none.
+	// Parts finds parts and parked executions; nil means none.
 	Parts core.Parks
-	// Places have the work that the leader assigns to workers; nil: there is none.
+	// Places find the work that the leader assigns to workers; nil means none.
 	Places []core.Places
 }
 
-// Due returns deliveries of the queues that wait now, at most limit, by priority. Those of
-// one priority are by age, tasks and others in turn, so that neither waits for all of the
-// other.
+// Due returns at most limit deliveries of the queues that wait now, by priority. Within a priority
+// they are sorted by age, with tasks and others alternating, so that neither has to wait for all of
+// the other.
 func (w Waiting) Due(ctx context.Context, queues []string, limit int) ([]engine.Delivery, error) {
 	own := ""
 	types := slices.DeleteFunc(slices.Clone(queues), func(q string) bool {
@@ -86,7 +86,7 @@ func (w Waiting) Due(ctx context.Context, queues []string, limit int) ([]engine.
 	return all[:min(len(all), limit)], nil
 }
 
-// waiting is Due of what any worker may take.
+// waiting is Due for the work that any worker may take.
 func (w Waiting) waiting(ctx context.Context, queues, types []string, limit int) ([]engine.Delivery, error) {
 	var found []engine.Delivery
 	if len(types) > 0 {
@@ -107,7 +107,6 @@ func (w Waiting) waiting(ctx context.Context, queues, types []string, limit int)
 	return all[:min(len(all), limit)], nil
 }
 
-// inTurn merges two lists.
 func inTurn(a, b []engine.Delivery) []engine.Delivery {
 	all := make([]engine.Delivery, 0, len(a)+len(b))
 	for i := range max(len(a), len(b)) {
@@ -122,5 +121,5 @@ func inTurn(a, b []engine.Delivery) []engine.Delivery {
 	return all
 }
 
-// pauseOf is how long a delivery is left alone that cannot be taken now.
+// pauseOf is the pause before a delivery that cannot be taken now is delivered again.
 func pauseOf(poll time.Duration) engine.Answer { return engine.RetryAfter(jittered(poll)) }

@@ -20,7 +20,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// announced is a workplace whose repository announces to the engine that make returns.
+// announced is a workplace with a repository that announces to the engine that make returns.
 func announced(t *testing.T, url string, make func(e *testengine.Engine) engine.Engine, parts int) *workplace {
 	t.Helper()
 	e := testengine.New(t, url)
@@ -49,13 +49,12 @@ func withRiver(t *testing.T, parts int) (*workplace, *river.Engine) {
 	return p, made
 }
 
-// delivered counts the deliveries of a kind that River has, in whatever state.
 func (p *workplace) delivered(kind engine.Kind) int64 {
 	p.T.Helper()
 	return p.Ints("SELECT count(*) FROM surfin_river.river_job WHERE args->>'work' LIKE '" + string(kind) + "/%'")[0]
 }
 
-// deliveredOnly finds nothing where no delivery names it.
+// deliveredOnly finds nothing without a delivery that names it.
 type deliveredOnly struct{ core.JobRepository }
 
 func (d *deliveredOnly) AssignPartition(ctx context.Context, req core.AssignRequest) (*core.Assignment, error) {
@@ -69,7 +68,7 @@ func (*deliveredOnly) Resumable(context.Context, string, int, []string) ([]core.
 	return nil, nil
 }
 
-// TestPartsAndContinuationsAreDelivered: no look for work finds them (rule E7).
+// TestPartsAndContinuationsAreDelivered checks that they arrive without a poll (rule E7).
 func TestPartsAndContinuationsAreDelivered(t *testing.T) {
 	t.Parallel()
 	check := func(p *workplace) {
@@ -94,8 +93,8 @@ func TestPartsAndContinuationsAreDelivered(t *testing.T) {
 	})
 }
 
-// TestAStopOfAParkedExecutionDeliversItsContinuation in the transaction that ends its last
-// part, and with it is rolled back.
+// TestAStopOfAParkedExecutionDeliversItsContinuation checks that it is delivered in the transaction
+// that ends its last part, and rolled back with it.
 func TestAStopOfAParkedExecutionDeliversItsContinuation(t *testing.T) {
 	t.Parallel()
 	p, _ := withRiver(t, 2)
@@ -124,8 +123,8 @@ func TestAStopOfAParkedExecutionDeliversItsContinuation(t *testing.T) {
 	require.EqualValues(t, 1, none.delivered(engine.Resume), "no worker had a part")
 }
 
-// TestTheLeaderDeliversWhatWasLost once: parts, those whose lease has ended, and
-// continuations.
+// TestTheLeaderDeliversWhatWasLost checks that it does so once: for parts, those with an expired
+// lease, and continuations.
 func TestTheLeaderDeliversWhatWasLost(t *testing.T) {
 	t.Parallel()
 	p, e := withRiver(t, 2)

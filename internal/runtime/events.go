@@ -8,13 +8,13 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/inbox"
 )
 
-// DeadEvent is an event of an inbox that is offered no more.
+// DeadEvent is an event of an inbox that is not offered any more.
 type DeadEvent = inbox.Dead
 
 var errNoEvents = errors.New("this service was made without the events of inboxes")
 
-// DeadEvents returns events of inboxes that are offered no more, the newest first, at most
-// limit. A topic of "" is every topic.
+// DeadEvents returns at most limit dead events of inboxes, newest first. A topic of "" means all
+// topics.
 func (s *TaskService) DeadEvents(ctx context.Context, topic string, limit int) ([]DeadEvent, error) {
 	switch {
 	case s.events == nil:
@@ -25,8 +25,8 @@ func (s *TaskService) DeadEvents(ctx context.Context, topic string, limit int) (
 	return s.events.Dead(ctx, topic, limit)
 }
 
-// OfferEvent has a dead event offered again, as often and as long as a new one. The answer to
-// one that is not dead is "duplicate".
+// OfferEvent offers a dead event again, as often and as long as a new one. The answer for an event
+// that is not dead is "duplicate".
 func (s *TaskService) OfferEvent(ctx context.Context, id int64, by By) (*Acted, error) {
 	if s.events == nil {
 		return nil, errNoEvents

@@ -14,7 +14,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// execution is the work on one delivery of a task.
 type execution struct {
 	source   *taskSource
 	tenure   *tenure
@@ -22,7 +21,7 @@ type execution struct {
 	ctx      context.Context //nolint:containedctx // of the handler: who ends it is elsewhere
 	end      context.CancelCauseFunc
 	claimed  *task.Claimed // guarded by tenure.mu until it is claimed
-	place    *place        // that of its slot
+	place    *place        // the place of its slot
 }
 
 func newExecution(ctx context.Context, t *tenure, d task.Delivery) *execution {
@@ -31,15 +30,15 @@ func newExecution(ctx context.Context, t *tenure, d task.Delivery) *execution {
 	return e
 }
 
-// result is what a handler answered. late: it did not.
+// result is a handler's result. late means that the handler did not return.
 type result struct {
 	outcome task.Outcome
 	err     error
 	late    bool
 }
 
-// work claims the task, executes it and records the end. recorded is false where the task
-// is claimed, and its end could not be recorded.
+// work claims the task, executes it and records the end. recorded is false if the task was claimed
+// but its end could not be recorded.
 func (e *execution) work() (answer engine.Answer, recorded bool) {
 	claimed, answer, err := e.claim()
 	if err != nil {
@@ -54,8 +53,8 @@ func (e *execution) work() (answer engine.Answer, recorded bool) {
 	return engine.Done(), e.record(r)
 }
 
-// claim asks again where the answer was lost. It returns nil where there is nothing to
-// execute, and what the engine is told then.
+// claim repeats the claim if the reply was lost. It returns nil if there is nothing to execute,
+// with the answer for the engine.
 func (e *execution) claim() (claimed *task.Claimed, answer engine.Answer, err error) {
 	var given core.Answer
 	err = e.tenure.keeper.Record(e.ctx, func(ctx context.Context) (err error) {
@@ -65,7 +64,7 @@ func (e *execution) claim() (claimed *task.Claimed, answer engine.Answer, err er
 	switch {
 	case err == nil && claimed != nil:
 		return claimed, engine.Done(), nil
-	case err == nil && given == core.Applied: // beyond its budget: it has ended
+	case err == nil && given == core.Applied: // over its budget: it has ended
 		return nil, engine.Done(), nil
 	case err == nil, isRefused(err):
 		return nil, engine.Drop(), nil
@@ -78,7 +77,7 @@ func (e *execution) claim() (claimed *task.Claimed, answer engine.Answer, err er
 	return nil, pauseOf(e.source.config.Poll), err
 }
 
-// begin claims the task, or starts what the leader has assigned to this worker.
+// begin claims the task, or starts it if the leader has assigned it to this worker.
 func (e *execution) begin(ctx context.Context) (*task.Claimed, core.Answer, error) {
 	repository := e.source.tasks.Repository
 	if ownWorker(e.delivery.Type) != "" {
@@ -87,19 +86,17 @@ func (e *execution) begin(ctx context.Context) (*task.Claimed, core.Answer, erro
 	return repository.Claim(ctx, e.delivery, e.source.claimant())
 }
 
-// lacksDecider reports that another worker must execute the task.
 func lacksDecider(err error) bool {
 	_, lacks := errors.AsType[*task.NoDeciderError](err)
 	return lacks
 }
 
-// isRefused reports that the tables have decided: no other try changes it.
+// isRefused reports whether the tables have decided: a retry changes nothing.
 func isRefused(err error) bool {
 	_, refused := errors.AsType[*core.TransitionError](err)
 	return refused || errors.Is(err, core.ErrNotFound) || errors.Is(err, core.ErrLostOwner)
 }
 
-// execute calls the handler within its time.
 func (e *execution) execute() result {
 	t := e.claimed.Task
 	for _, limit := range []struct {
@@ -147,7 +144,7 @@ func (e *execution) execute() result {
 	return result{late: true, err: errors.New("the handler did not return in time; its goroutine is left behind")}
 }
 
-// tellLate tells that a handler does not return: the command ends its process then.
+// tellLate notifies the observer that a handler does not return: the command then ends its process.
 func (e *execution) tellLate() {
 	e.source.tasks.Observer.Observe(context.WithoutCancel(e.ctx), core.ComponentLate{
 		Task: int64(e.claimed.Task.ID), TaskType: e.claimed.Task.Spec.Type, Err: context.Cause(e.ctx),
@@ -176,7 +173,7 @@ func (e *execution) record(r result) (recorded bool) {
 		return err
 	})
 	switch {
-	case canceled && (err == nil || isRefused(err)): // the end says that the worker has let go
+	case canceled && (err == nil || isRefused(err)): // the end reports that the worker has released it
 		e.report("canceled", nil)
 		return true
 	case isRefused(err):
@@ -190,7 +187,8 @@ func (e *execution) record(r result) (recorded bool) {
 	return true
 }
 
-// endAttempt ends the attempt. What waited for the task is handed to the engine in the same transaction.
+// endAttempt ends the attempt. In the same transaction it hands the tasks that waited for this one
+// to the engine.
 func (e *execution) endAttempt(ctx context.Context, outcome task.Outcome, decide task.Decide) (ended task.Ended, err error) {
 	tasks := e.source.tasks
 	if !e.claimed.Ref.Ordered {
@@ -199,12 +197,12 @@ func (e *execution) endAttempt(ctx context.Context, outcome task.Outcome, decide
 	var refused error
 	attr := tx.Attr{}
 	if tasks.Database.Dialect() == tx.Postgres {
-		attr.Isolation = sql.LevelReadCommitted // it is to see what ended while it waited for the lock of the group
+		attr.Isolation = sql.LevelReadCommitted // it must see the tasks that ended while it waited for the lock of the group
 	}
 	err = tx.NewManager(tasks.Database).Do(ctx, attr, func(ctx context.Context) (err error) {
 		refused = nil
 		if ended, err = tasks.Repository.End(ctx, e.claimed.Ref, outcome, decide); isRefused(err) {
-			refused = err // what End has noted stays
+			refused = err // the rows that End has written stay
 			return nil
 		}
 		if err != nil || len(ended.Opened) == 0 {
@@ -215,15 +213,15 @@ func (e *execution) endAttempt(ctx context.Context, outcome task.Outcome, decide
 	return ended, errors.Join(err, refused)
 }
 
-// outcomeOf is what the attempt came to whose context ended by the cause. Work that was
-// done though its time was over is done.
+// outcomeOf returns the outcome of an attempt with a context that ended with the given cause. Work
+// that finished after its time still counts as done.
 func outcomeOf(r result, cause error) task.Outcome {
 	outcome := task.OutcomeOf(r.outcome, r.err)
 	if cause == nil || outcome.Kind == task.OutcomeSuccess {
 		return outcome
 	}
 	outcome.TimedOut = errors.Is(cause, task.ErrTimeout) || errors.Is(cause, task.ErrDeadline)
-	outcome.Fatal = false // an error on the way out says nothing about another attempt
+	outcome.Fatal = false // an error during abort says nothing about another attempt
 	if r.err == nil || !errors.Is(r.err, cause) {
 		outcome.Reason = cause.Error() + ": " + outcome.Reason
 	}

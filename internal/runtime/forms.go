@@ -13,7 +13,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 )
 
-// Span is a duration that is a text in JSON, such as "1m30s".
+// Span is a duration that JSON has as text, such as "1m30s".
 type Span time.Duration
 
 // MarshalText implements encoding.TextMarshaler.
@@ -29,7 +29,7 @@ func (s *Span) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// SubmitRequest is a submission as JSON has it.
+// SubmitRequest is the JSON form of a submission.
 type SubmitRequest struct {
 	Title          string      `json:"title,omitempty"`
 	Type           string      `json:"type,omitempty"`
@@ -39,7 +39,7 @@ type SubmitRequest struct {
 	Tasks          []*SpecForm `json:"tasks"`
 }
 
-// BudgetForm is a task.Budget.
+// BudgetForm is the JSON form of a task.Budget.
 type BudgetForm struct {
 	MaxAttempts      int  `json:"max_attempts,omitempty"`
 	MaxTotalAttempts int  `json:"max_total_attempts,omitempty"`
@@ -47,7 +47,7 @@ type BudgetForm struct {
 	MaxNoProgress    int  `json:"max_no_progress,omitempty"`
 }
 
-// SpecForm is a task.Spec.
+// SpecForm is the JSON form of a task.Spec.
 type SpecForm struct {
 	Type             string          `json:"type,omitempty"`
 	Payload          json.RawMessage `json:"payload,omitempty"`
@@ -66,8 +66,7 @@ type SpecForm struct {
 	IdempotencyKey   string          `json:"idempotency_key,omitempty"`
 }
 
-// ReadSubmission reads a SubmitRequest, or a list of SpecForms. A key that is not known is
-// an error.
+// ReadSubmission reads a SubmitRequest, or a list of SpecForms. An unknown key is an error.
 func ReadSubmission(text []byte) (task.Submission, error) {
 	var req SubmitRequest
 	var err error
@@ -83,7 +82,7 @@ func ReadSubmission(text []byte) (task.Submission, error) {
 }
 
 func strictly(text []byte, into any) error {
-	var twoMeanings *jsontext.StrictError // what is not JSON at all the decoder says
+	var twoMeanings *jsontext.StrictError // the decoder reports text that is not JSON
 	if err := new(jsontext.Scanner).Valid(text); errors.As(err, &twoMeanings) {
 		return err
 	}
@@ -101,7 +100,7 @@ func strictly(text []byte, into any) error {
 	return nil
 }
 
-// Submission returns what is submitted.
+// Submission returns the submission.
 func (r SubmitRequest) Submission() task.Submission {
 	s := task.Submission{
 		Title: r.Title, Type: r.Type, Decider: r.Decider, IdempotencyKey: r.IdempotencyKey,
@@ -127,7 +126,6 @@ func (f SpecForm) spec() task.Spec {
 	}
 }
 
-// given is a document, but null is none.
 func given(doc json.RawMessage) json.RawMessage {
 	if bytes.Equal(bytes.TrimSpace(doc), []byte("null")) {
 		return nil
@@ -135,7 +133,7 @@ func given(doc json.RawMessage) json.RawMessage {
 	return doc
 }
 
-// SpecView returns the spec as JSON has it.
+// SpecView returns the JSON form of the spec.
 func SpecView(s task.Spec) SpecForm {
 	return SpecForm{
 		Type: s.Type, Payload: s.Payload, Title: s.Title, Intent: s.Intent, Goal: s.Goal, Constraints: s.Constraints,
@@ -144,10 +142,10 @@ func SpecView(s task.Spec) SpecForm {
 	}
 }
 
-// TaskView is a task as JSON has it.
+// TaskView is the JSON form of a task.
 type TaskView struct {
 	task.Task
-	Spec SpecForm `json:"spec"` // in place of the task's
+	Spec SpecForm `json:"spec"` // replaces the task's
 	// WaitsFor is why a task with a placement is not executed yet, in lists.
 	WaitsFor string `json:"waits_for,omitempty"`
 }
@@ -155,7 +153,7 @@ type TaskView struct {
 // ViewTask returns the view of a task.
 func ViewTask(t task.Task) TaskView { return TaskView{Task: t, Spec: SpecView(t.Spec)} }
 
-// AttemptView is an attempt as JSON has it.
+// AttemptView is the JSON form of an attempt.
 type AttemptView struct {
 	task.Attempt
 	Action SpecForm `json:"action"`
@@ -164,7 +162,7 @@ type AttemptView struct {
 // ViewAttempt returns the view of an attempt.
 func ViewAttempt(a task.Attempt) AttemptView { return AttemptView{a, SpecView(a.Action)} }
 
-// GroupView is a group as JSON has it.
+// GroupView is the JSON form of a group.
 type GroupView struct {
 	task.Group
 	Budget BudgetForm `json:"budget"`
@@ -175,13 +173,13 @@ func ViewGroup(g task.Group) GroupView {
 	return GroupView{g, BudgetForm{g.Budget.MaxAttempts, g.Budget.MaxTotalAttempts, Span(g.Budget.Deadline), g.Budget.MaxNoProgress}}
 }
 
-// DecisionView is a decision as JSON has it.
+// DecisionView is the JSON form of a decision.
 type DecisionView struct {
 	task.DecisionRecord
 	Decision DecisionForm `json:"decision"`
 }
 
-// DecisionForm is a task.Decision.
+// DecisionForm is the JSON form of a task.Decision.
 type DecisionForm struct {
 	Dead   bool   `json:"dead"`
 	Delay  Span   `json:"delay,omitzero"`

@@ -10,13 +10,13 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 )
 
-// NamedHandler is a handler of tasks of a type. New makes it, once for each process that
-// has a worker.
+// NamedHandler is the handler of a type of tasks. New makes it, once for each process that has a
+// worker.
 type NamedHandler struct {
 	Type string
 	New  func() (task.Handler, error)
-	// Off says how the handler is switched on, where no worker of this process executes
-	// tasks of the type; "": it is on.
+	// Off explains how to switch the handler on, if no worker of this process executes tasks of the
+	// type; "" means that it is on.
 	Off string
 }
 
@@ -29,16 +29,16 @@ type NamedDecider struct {
 // DefaultDecider is the name, in decisions, of the decider of submissions that name none.
 const DefaultDecider = "backoff"
 
-// Catalog is what this process can execute, and decide by. The zero value has the default
-// decider only.
+// Catalog lists the handlers and deciders of this process. The zero value has the default decider
+// only.
 type Catalog struct {
 	handlers map[string]func() (task.Handler, error)
 	deciders map[string]func() (task.Decider, error)
-	// off are the types of handlers that are switched off, and how they are switched on.
+	// off explains, by type, how to switch on a handler that is off.
 	off map[string]string
 }
 
-// NewCatalog refuses names that are empty, or used twice.
+// NewCatalog refuses names that are empty or used twice.
 func NewCatalog(handlers []NamedHandler, deciders []NamedDecider) (*Catalog, error) {
 	c := &Catalog{handlers: map[string]func() (task.Handler, error){}, deciders: map[string]func() (task.Decider, error){}, off: map[string]string{}}
 	var errs []error
@@ -77,10 +77,9 @@ func put[T any](into map[string]func() (T, error), what, name string, make func(
 // Types returns the types of tasks that have a handler, sorted.
 func (c *Catalog) Types() []string { return sortedNames(c.handlers) }
 
-// HandlerOff returns how the handler of a type is switched on; "": it is on, or there is none.
+// HandlerOff returns how to switch on the handler of a type; "" if it is on, or there is none.
 func (c *Catalog) HandlerOff(taskType string) (how string) { return c.off[taskType] }
 
-// lacks says that this process executes no tasks of the type.
 func (c *Catalog) lacks(taskType string) string {
 	if how, off := c.off[taskType]; off {
 		return fmt.Sprintf("the handler of tasks of type %q is switched off in this process: %s", taskType, how)
@@ -100,7 +99,6 @@ func sortedNames[T any](m map[string]T) []string {
 	return names
 }
 
-// handlersOf makes the handlers of the types.
 func (c *Catalog) handlersOf(types []string) (map[string]task.Handler, error) {
 	made := map[string]task.Handler{}
 	var errs []error
@@ -119,7 +117,6 @@ func (c *Catalog) handlersOf(types []string) (map[string]task.Handler, error) {
 	return made, errors.Join(errs...)
 }
 
-// deciding has the deciders of a process.
 type deciding map[string]task.Decider
 
 func (c *Catalog) decidersMade() (deciding, error) {
@@ -135,10 +132,9 @@ func (c *Catalog) decidersMade() (deciding, error) {
 	return made, errors.Join(errs...)
 }
 
-// Decide returns what decides for tasks: the decider that the group of the task names, else
-// the default one, never beyond the budget. Where the one that the group names panics, or is
-// not there in this process, the task is given up: no other one decides that it is executed
-// again.
+// Decide returns the function that decides about tasks: with the decider that the task's group
+// names, else the default one, never beyond the budget. If the named one panics, or this process
+// does not have it, the task is given up: no other decider may have it executed again.
 func (c *Catalog) Decide() (task.Decide, error) {
 	made, err := c.decidersMade()
 	if err != nil {
@@ -168,8 +164,8 @@ func (d deciding) decide(c task.Case) (policy string, decision task.Decision) {
 	return name, decision.Within(c)
 }
 
-// stopping decides about an attempt that ended because its worker stopped: the next one is
-// made at once, within the budget.
+// stopping decides about an attempt that ended because its worker stopped: the next one is made at
+// once, within the budget.
 func stopping(c task.Case) (policy string, decision task.Decision) {
 	return "stopping", task.Retry(0, task.ErrStopping.Error()).Within(c)
 }

@@ -12,39 +12,39 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// Duty is what one process does for all of them.
+// Duty is work that one process does for all of them.
 type Duty struct {
 	Name string
-	// Every is the time between two calls; 0: each heartbeat of the leader.
+	// Every is the time between two calls; 0 means each heartbeat of the leader.
 	Every time.Duration
-	// Do does at most a bounded amount of it, and reports whether there is more to do now. It
-	// is called in a transaction in which nobody takes over, and must use no other.
+	// Do does a bounded amount of work, and reports whether there is more to do now. It is called
+	// in a transaction during which no other process can take over, and must not use another one.
 	Do func(ctx context.Context) (more bool, err error)
-	// Led is Do of a duty that writes the leader's epoch; nil: Do is.
+	// Led replaces Do for a duty that writes the leader's epoch; nil means that Do is called.
 	Led func(ctx context.Context, epoch int64) (more bool, err error)
-	// Hurry reports after a call that the next one should come soon; nil: it never should.
+	// Hurry reports after a call whether the next one should come soon; nil means never.
 	Hurry func() bool
 }
 
-// LeaderConfig is what a leader works with.
+// LeaderConfig configures a Leader.
 type LeaderConfig struct {
 	Leadership task.Leadership
-	// Database is the one in which the leader is known, and in which duties write.
+	// Database is the database that records the leader, and that duties write in.
 	Database tx.Database
-	// Holder names this process, and no other.
+	// Holder is the unique name of this process.
 	Holder string
-	// Lease and Heartbeat are DefaultLease and DefaultHeartbeat where zero.
+	// Lease and Heartbeat default to DefaultLease and DefaultHeartbeat.
 	Lease, Heartbeat time.Duration
 	Duties           []Duty
-	// Report is called with what went wrong; nil: nothing is.
+	// Report receives errors; may be nil.
 	Report func(err error)
 }
 
-// Leader lets one of many processes do what is done once for all of them.
+// Leader lets one of many processes do the work that is done once for all of them.
 type Leader struct {
 	config  LeaderConfig
 	manager *tx.Manager
-	next    []time.Duration // when each duty is called again, on the clock of this process
+	next    []time.Duration // when each duty is called next, on the clock of this process
 }
 
 // NewLeader checks the configuration and fills in the defaults.
@@ -67,14 +67,13 @@ func NewLeader(config LeaderConfig) (*Leader, error) {
 	return &Leader{config: config, manager: tx.NewManager(config.Database), next: make([]time.Duration, len(config.Duties))}, nil
 }
 
-// longestTick bounds the time between two looks of a leader, so that what is due, such as a
+// longestTick is the maximum time between two ticks of a leader, so that due work, such as a
 // scheduled run, is not a heartbeat late.
 const longestTick = time.Second
 
-// shortTick is the time between two looks of a leader that a duty wants to come soon.
+// shortTick is the time until the next tick if a duty wants it soon.
 const shortTick = 100 * time.Millisecond
 
-// tick is the time until the next look.
 func (l *Leader) tick(leads bool) time.Duration {
 	for _, d := range l.config.Duties {
 		if leads && d.Hurry != nil && d.Hurry() {
@@ -84,8 +83,8 @@ func (l *Leader) tick(leads bool) time.Duration {
 	return min(l.config.Heartbeat, longestTick)
 }
 
-// Run asks for the lead with each heartbeat, at least each second, and does the duties while
-// it has it, until stop is closed or ctx ends. Then it resigns.
+// Run requests the lead with each heartbeat, at least each second, and does the duties while it
+// leads, until stop is closed or ctx ends. Then it resigns.
 func (l *Leader) Run(ctx context.Context, stop <-chan struct{}) {
 	epoch := int64(0)
 	defer func() {
@@ -109,8 +108,7 @@ func (l *Leader) Run(ctx context.Context, stop <-chan struct{}) {
 	}
 }
 
-// beat asks for the lead, does what is due, and returns the epoch in which it leads; 0: it
-// does not.
+// beat requests the lead, does the due duties, and returns the epoch in which it leads, or 0.
 func (l *Leader) beat(ctx context.Context, stop <-chan struct{}) int64 {
 	since := boottime.Now()
 	epoch, leads, err := l.config.Leadership.Lead(ctx, l.config.Holder, l.config.Lease)
@@ -164,7 +162,6 @@ func (l *Leader) do(ctx context.Context, duty Duty, epoch int64) (more bool, err
 	return more && err == nil, err
 }
 
-// resignTime bounds the last statement of a leader.
 const resignTime = 5 * time.Second
 
 func (l *Leader) resign(ctx context.Context, epoch int64) {

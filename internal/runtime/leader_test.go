@@ -18,7 +18,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// leaders is a database in which processes lead, and what they did.
 type leaders struct {
 	t    *testing.T
 	db   tx.Database
@@ -46,8 +45,8 @@ func eachLeaders(t *testing.T, f func(l *leaders)) {
 	})
 }
 
-// run leads in the name of holder until the returned function is called. The duty notes
-// itself in the table, in the fenced transaction.
+// run leads in the name of holder until the returned function is called. The duty records itself in
+// the table, in the fenced transaction.
 func (l *leaders) run(holder string) (stop func()) {
 	l.t.Helper()
 	note := func(ctx context.Context) (bool, error) {
@@ -74,7 +73,7 @@ func (l *leaders) run(holder string) (stop func()) {
 	}
 }
 
-// done returns who did something, in order, each run of one holder once.
+// done returns the holders that worked, in order, each run of one holder once.
 func (l *leaders) done() []string {
 	l.t.Helper()
 	rows, err := l.db.Conn().QueryContext(l.t.Context(), "SELECT holder, epoch FROM done ORDER BY id")
@@ -119,7 +118,7 @@ func TestAnotherLeadsWhenTheLeaderStops(t *testing.T) {
 	})
 }
 
-// A leader whose database is fenced by another epoch does nothing more.
+// A leader stops working once another epoch fences its database.
 func TestALeaderThatWasPausedWritesNothing(t *testing.T) {
 	eachLeaders(t, func(l *leaders) {
 		epoch, leads, err := l.repo.Lead(l.t.Context(), "paused", time.Second)

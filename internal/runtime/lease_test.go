@@ -21,8 +21,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/step"
 )
 
-// A worker that cannot renew the lease of its part ends the work by its own clock, and gives
-// the part back when the database is there again (rule L9).
+// A worker that cannot renew the lease of its part ends the work by its own clock, and gives the
+// part back when the database is reachable again (rule L9).
 func TestAPartWhoseLeaseCannotBeRenewedIsGivenBack(t *testing.T) {
 	t.Parallel()
 	url := testdb.Postgres(t)

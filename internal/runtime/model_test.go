@@ -22,9 +22,9 @@ import (
 )
 
 // TestNoTaskIsLostOrEndsTwiceWhateverHappens lets workers, deliveries, replies, leases and
-// operators do anything, in any order: deliveries come twice, late or never, replies are
-// lost, leases end, tasks are canceled and run again. Tasks wait for others of their group. A tenth of SURFIN_SOAK is how many
-// cases there are of each database.
+// operators do anything, in any order: deliveries come twice, late or never, replies are lost,
+// leases expire, tasks are canceled and run again. Tasks wait for others of their group. The number
+// of cases for each database is a tenth of SURFIN_SOAK.
 func TestNoTaskIsLostOrEndsTwiceWhateverHappens(t *testing.T) {
 	cases := 20
 	if given := os.Getenv("SURFIN_SOAK"); given != "" {
@@ -56,18 +56,17 @@ func TestNoTaskIsLostOrEndsTwiceWhateverHappens(t *testing.T) {
 	}
 }
 
-// model is what a test knows of the tasks of one case.
 type model struct {
 	*office
 	t      *rapid.T
 	groups []task.GroupID
 	budget map[task.GroupID]task.Budget
 	tasks  []task.ID
-	// deliveries are all that there ever were: any may come again.
+	// deliveries are all deliveries so far: any may come again.
 	deliveries []task.Delivery
-	held       []task.Ref // claimed, and neither ended nor lost for all that the worker knows
+	held       []task.Ref // claimed, and neither ended nor lost as far as the worker knows
 	ended      []task.Ref
-	attempts   map[task.AttemptID]int // how many ends of each were applied
+	attempts   map[task.AttemptID]int // the number of applied ends of each
 }
 
 func (m *model) ok(err error) {
@@ -76,7 +75,7 @@ func (m *model) ok(err error) {
 	}
 }
 
-// refusable is an error that says that the tables have decided otherwise.
+// refusable accepts errors that mean that the tables have decided otherwise.
 func (m *model) refusable(err error) {
 	var refused *core.TransitionError
 	if err != nil && !errors.As(err, &refused) && !errors.Is(err, core.ErrLostOwner) {
@@ -88,7 +87,6 @@ func (m *model) worker(t *rapid.T, lease time.Duration) task.Claimant {
 	return task.Claimant{Worker: rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "worker"), Capacity: 1, Types: []string{"work"}, Lease: lease}
 }
 
-// lease is long, or over at once.
 func lease(t *rapid.T) time.Duration {
 	return rapid.SampledFrom([]time.Duration{time.Hour, time.Hour, time.Microsecond}).Draw(t, "lease")
 }
@@ -118,7 +116,6 @@ func (m *model) submit(t *rapid.T) {
 	m.look(t)
 }
 
-// look finds what waits in the tables.
 func (m *model) look(*rapid.T) {
 	found, err := m.repo.Due(context.Background(), []string{"work"}, nil, 100)
 	m.ok(err)
@@ -143,7 +140,7 @@ func (m *model) claim(t *rapid.T) {
 	m.held = append(m.held, claimed.Ref)
 }
 
-// claimBlindly loses the reply. The worker may ask again.
+// claimBlindly loses the reply. The worker may claim again.
 func (m *model) claimBlindly(t *rapid.T) {
 	d := rapid.SampledFrom(m.deliveries).Draw(t, "delivery")
 	_, _, err := m.repo.Claim(context.Background(), d, m.worker(t, time.Microsecond))
@@ -177,7 +174,7 @@ func (m *model) end(t *rapid.T) {
 	m.endOf(t, ref)
 }
 
-// endAgain is an end whose reply was lost, or that comes late.
+// endAgain repeats an end with a lost reply, or ends late.
 func (m *model) endAgain(t *rapid.T) {
 	if len(m.ended) == 0 {
 		t.Skip("nothing has ended")
@@ -222,7 +219,7 @@ func (m *model) due(*rapid.T) {
 	m.deliveries = append(m.deliveries, found...)
 }
 
-// redeliver takes some of what waits for lost.
+// redeliver treats some waiting deliveries as lost.
 func (m *model) redeliver(t *rapid.T) {
 	waiting, err := m.repo.Waiting(context.Background(), 0, 100)
 	m.ok(err)
@@ -237,8 +234,8 @@ func (m *model) redeliver(t *rapid.T) {
 	m.deliveries = append(m.deliveries, again...)
 }
 
-// rarely gives an action up, unless one of n draws takes it: rapid then draws another action, and
-// the test continues.
+// rarely skips an action, except in one of n draws: rapid then draws another action, and the test
+// continues.
 func rarely(t *rapid.T, n int) {
 	if rapid.IntRange(1, n).Draw(t, "rarely") > 1 {
 		t.Skip("another action")
@@ -264,14 +261,12 @@ func (m *model) rerun(t *rapid.T) {
 	m.refusable(err)
 }
 
-// restart is that of a step which waits for the group.
 func (m *model) restart(t *rapid.T) {
 	rarely(t, 6)
 	_, err := m.repo.Continue(context.Background(), rapid.SampledFrom(m.groups).Draw(t, "group"), 1, "me", "restarted")
 	m.ok(err)
 }
 
-// invariants hold after each step.
 func (m *model) invariants() {
 	if len(m.groups) == 0 {
 		return
@@ -319,7 +314,7 @@ func (m *model) number(query string) (n int) {
 	return n
 }
 
-// finish lets calm workers end what is left: every task comes to its end.
+// finish has calm workers end the remaining tasks: every task ends.
 func (m *model) finish() {
 	for range 40 {
 		over := 0
@@ -334,7 +329,7 @@ func (m *model) finish() {
 		if over == len(m.groups) {
 			return
 		}
-		for _, name := range []string{"a", "b", "c"} { // the leases of those who do not return end
+		for _, name := range []string{"a", "b", "c"} { // the leases of lost workers expire
 			var mine []task.Ref
 			for _, ref := range m.held {
 				if ref.Worker == name {
@@ -348,7 +343,7 @@ func (m *model) finish() {
 				m.refusable(err)
 			}
 		}
-		// What was promised before is over as well: a heartbeat does not bring it forward.
+		// Earlier promises have expired as well: a heartbeat does not move them to an earlier time.
 		_, err := m.db.Conn().ExecContext(context.Background(), "UPDATE surfin_task SET confirm_until = lease_until WHERE state = 'RUNNING'")
 		m.ok(err)
 		m.recover(m.t)

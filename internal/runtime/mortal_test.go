@@ -9,14 +9,14 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// mortal is the repository as a process sees it that dies at some write, just before or
-// just after it.
+// mortal is the repository as seen by a process that dies at some write, just before or just after
+// it.
 type mortal struct {
 	testengine.Around
 	scene  *scene
 	number int
-	// parked is called when the process has parked an execution, and ended when it dies
-	// or finds nothing to do three times.
+	// parked is called when the process has parked an execution, ended when it dies or finds
+	// nothing to do three times.
 	parked, ended func()
 
 	mu    sync.Mutex
@@ -26,7 +26,6 @@ type mortal struct {
 
 var errDead = fmt.Errorf("the process is dead: %w", core.ErrLostOwner)
 
-// die lets others know.
 func (m *mortal) die() {
 	m.scene.mu.Lock()
 	defer m.scene.mu.Unlock()
@@ -68,7 +67,7 @@ func (m *mortal) live(name string, write func() error) error {
 	return err
 }
 
-// Park notes that the process has parked an execution.
+// Park records that the process has parked an execution.
 func (m *mortal) Park(ctx context.Context, ref core.JobRef, p core.Parking) (core.Answer, error) {
 	a, err := m.Around.Park(ctx, ref, p)
 	if err == nil && m.parked != nil {
@@ -77,7 +76,7 @@ func (m *mortal) Park(ctx context.Context, ref core.JobRef, p core.Parking) (cor
 	return a, err
 }
 
-// AssignPartition ends the process where it finds nothing to do.
+// AssignPartition ends the process if it finds nothing to do.
 func (m *mortal) AssignPartition(ctx context.Context, req core.AssignRequest) (*core.Assignment, error) {
 	a, err := m.Around.AssignPartition(ctx, req)
 	m.mu.Lock()

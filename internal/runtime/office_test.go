@@ -23,17 +23,17 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// office is a database with tasks, a service, and workers, each with an engine of its own
-// as another process has.
+// office is a database with tasks, a service, and workers, each with its own engine, as in another
+// process.
 type office struct {
 	*testing.T
 	db      tx.Database
 	repo    task.Repository
 	service *runtime.TaskService
 	catalog *runtime.Catalog
-	causes  chan error  // for handlers to send to
-	free    atomic.Bool // for handlers to ask
-	// change alters what a worker works with.
+	causes  chan error  // handlers send to it
+	free    atomic.Bool // handlers read it
+	// change alters the configuration of a worker.
 	change func(c *runtime.Config)
 
 	mu     sync.Mutex
@@ -41,10 +41,8 @@ type office struct {
 	seen   []core.Event
 }
 
-// work is the handler of tasks of type work.
 type work func(o *office, ctx context.Context, t task.Task) (task.Outcome, error)
 
-// eachOffice runs f on an office in a database of each kind.
 func eachOffice(t *testing.T, f func(o *office), do work) {
 	t.Helper()
 	t.Parallel()
@@ -89,7 +87,7 @@ func (o *office) engine() engine.Engine {
 	return e
 }
 
-// worker is one that runs until stop is called, which returns the error of its run.
+// worker starts a worker. stop stops it and returns the error of its Run.
 func (o *office) worker(name string) (stop func() error) {
 	o.Helper()
 	config := runtime.Config{
@@ -130,13 +128,11 @@ func (o *office) submit(sub task.Submission) *runtime.Accepted {
 	return accepted
 }
 
-// one submits one task of type work with a payload.
 func (o *office) one(payload string) *runtime.Accepted {
 	o.Helper()
 	return o.submit(task.Submission{Tasks: []task.Spec{{Type: "work", Payload: json.RawMessage(payload)}}})
 }
 
-// over waits for the group.
 func (o *office) over(id task.GroupID) *task.Group {
 	o.Helper()
 	ctx, cancel := context.WithTimeoutCause(o.Context(), time.Minute, fmt.Errorf("group %d comes to no end", id))

@@ -15,44 +15,44 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// Parts is what a worker needs for parts of steps, and for executions that wait for theirs.
+// Parts configures how a worker runs parts of steps, and resumes executions that wait for theirs.
 type Parts struct {
 	Repository core.JobRepository
 	// Engine delivers them. Required.
 	Engine engine.Engine
-	// Job rebuilds the job of an execution from the definition that is stored with it. Where
-	// it fails, the worker leaves all executions of that definition to others for a while.
+	// Job rebuilds the job of an execution from the stored definition. If it fails, the worker
+	// leaves all executions of that definition to others for a while.
 	Job func(ctx context.Context, exec core.JobExecution) (*core.Job, error)
-	// Executor makes what runs a partition and records its end in transitions.
+	// Executor makes the executor that runs a partition and records its end in transitions.
 	Executor func(transitions core.Transitions) core.StepExecutor
-	// Services are what partitions work with: Stores, Observer, Owners and Spawner.
+	// Services are the services of partitions: Stores, Observer, Owners and Spawner.
 	Services core.StepServices
-	// Resume resumes an execution that waits for nothing, or begins a child job, of the job that Job made; nil:
-	// this worker resumes none. A *core.TransitionError says that another process does. When
-	// stop is closed, it parks the execution again.
+	// Resume resumes an execution that waits for nothing, or begins a child job, of a job that Job
+	// built. If nil, this worker resumes none. A *core.TransitionError means that another process
+	// does. When stop is closed, it parks the execution again.
 	Resume func(ctx context.Context, j *core.Job, id core.JobExecutionID, stop <-chan struct{}) error
-	// Branch walks the branch of a split whose part was assigned, of the job that Job made, and
-	// returns the part as it ended; nil: it gave it back. The executor is that of Executor,
-	// since is when the part was asked for, and when stop is closed the part is given back. nil:
-	// a part of that kind is refused.
+	// Branch walks the assigned branch of a split, of a job that Job built, and returns the ended
+	// part, or nil if it gave the part back. It runs with the executor of Executor; since is when
+	// the part was requested. When stop is closed, it gives the part back. If Branch is nil, a part
+	// of that kind is refused.
 	Branch func(ctx context.Context, j *core.Job, a *core.Assignment, since time.Duration, stop <-chan struct{}) (*core.StepExecution, error)
 	// Owner names this process. Required.
 	Owner core.Owner
-	// Worker is the name of the worker, to which the leader assigns work; "": it gets none of that.
+	// Worker is the name under which the leader assigns work to this worker; "" means that it gets
+	// none.
 	Worker string
-	// MaxAttempts is that of core.AssignRequest.
+	// MaxAttempts is core.AssignRequest.MaxAttempts.
 	MaxAttempts int
 }
 
-// partSource finds parts and parked executions, and runs them.
 type partSource struct {
 	parts                  Parts
 	lease, heartbeat, poll time.Duration
 	slots                  chan struct{}
 	report                 func(Event)
 	refused                refusals
-	resuming               atomic.Int64   // that of task.Claimant
-	working                sync.WaitGroup // of deliveries: what waits outlives its answer
+	resuming               atomic.Int64   // as in task.Claimant
+	working                sync.WaitGroup // on deliveries: work that waits outlives its answer
 }
 
 func newPartSource(config Config, slots chan struct{}) (*partSource, error) {
@@ -72,8 +72,8 @@ func (p *partSource) run(ctx context.Context, stop <-chan struct{}) error {
 	return p.parts.Engine.Run(ctx, stop, engine.Subscription{Queues: []string{WakeQueue}, Slots: cap(p.slots)}, p.handler(ctx, stop))
 }
 
-// handler is the engine.Handler of parts and parked executions. What it begins ends with
-// ctx, and is given back when stop is closed.
+// handler is the engine.Handler of parts and parked executions. Work that it begins ends with ctx,
+// and is given back when stop is closed.
 func (p *partSource) handler(ctx context.Context, stop <-chan struct{}) engine.Handler {
 	return func(_ context.Context, d engine.Delivery) engine.Answer {
 		select {
@@ -158,7 +158,7 @@ func (p *partSource) handleResume(ctx context.Context, d engine.Delivery, stop <
 	return pauseOf(max(left, p.refused.left(exec.Definition.Hash, time.Now()))), nil
 }
 
-// next takes something to do that no delivery has told of; nil: there is nothing.
+// next takes work that no delivery has named, or returns nil if there is none.
 func (p *partSource) next(ctx context.Context, stop <-chan struct{}) (func(context.Context), error) {
 	a, since, err := p.assign(ctx, engine.Delivery{})
 	if err != nil {
@@ -184,8 +184,8 @@ func (p *partSource) next(ctx context.Context, stop <-chan struct{}) (func(conte
 	return func(ctx context.Context) { p.resume(ctx, exec, false, stop) }, nil
 }
 
-// resume resumes an execution, which has a placement or not. One whose job cannot be built here, or which fails, is left
-// to others: false.
+// resume resumes an execution, with or without a placement. It returns false for one that is left
+// to others, because its job cannot be built here or it fails.
 func (p *partSource) resume(ctx context.Context, exec *core.JobExecution, placed bool, stop <-chan struct{}) bool {
 	report := func(what string, err error) { p.report(Event{Execution: exec.ID, What: what, Err: err}) }
 	j, err := p.parts.Job(ctx, *exec)
@@ -204,7 +204,7 @@ func (p *partSource) resume(ctx context.Context, exec *core.JobExecution, placed
 		return true
 	}
 	if err != nil {
-		p.refused.add(exec.Definition.Hash, time.Now()) // it may be there again at once
+		p.refused.add(exec.Definition.Hash, time.Now()) // it may be available again at once
 		report("failed", err)
 		return false
 	}
@@ -213,14 +213,13 @@ func (p *partSource) resume(ctx context.Context, exec *core.JobExecution, placed
 	return true
 }
 
-// refusal is what is stored of work that this worker could not begin.
+// refusal is the stored reason why this worker could not begin work.
 func (p *partSource) refusal(err error) string {
 	return fmt.Sprintf("refused by worker %d on %s: %v", p.parts.Owner.PID, p.parts.Owner.Host, err)
 }
 
-// part does one part, which was asked for at the clock's time since: it runs a partition, or
-// walks a branch. One that cannot be built here is given back for others, and one whose lease
-// cannot be renewed.
+// part does one part, requested at the clock's time since: it runs a partition, or walks a branch.
+// It gives back a part that cannot be built here, and one with a lease that cannot be renewed.
 func (p *partSource) part(ctx context.Context, a *core.Assignment, since time.Duration, stop <-chan struct{}) {
 	report := func(what string, err error) {
 		p.report(Event{Partition: &a.Step, Execution: a.Job.ID, What: what, Err: err})
@@ -251,8 +250,8 @@ func refOf(a *core.Assignment) core.StepRef {
 	return core.StepRef{ID: a.Step.ID, Owner: a.Step.Owner, Epoch: a.Step.Epoch}
 }
 
-// workOf makes what does a part: it returns the part as it ended, or nil where it was given
-// back. The error says why it cannot be done here.
+// workOf returns a function that does a part and returns the ended part, or nil if it was given
+// back. The error is why the part cannot be done here.
 func (p *partSource) workOf(ctx context.Context, a *core.Assignment, since time.Duration, stop <-chan struct{}) (func() (*core.StepExecution, error), error) {
 	j, err := p.parts.Job(ctx, a.Job)
 	switch {
@@ -270,7 +269,6 @@ func (p *partSource) workOf(ctx context.Context, a *core.Assignment, since time.
 	return func() (*core.StepExecution, error) { return p.partition(ctx, inner, run, a, since, stop) }, nil
 }
 
-// partition runs one partition.
 func (p *partSource) partition(ctx context.Context, inner core.Step, run *core.StepRun, a *core.Assignment, since time.Duration, stop <-chan struct{}) (*core.StepExecution, error) {
 	working, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -289,8 +287,8 @@ func (p *partSource) partition(ctx context.Context, inner core.Step, run *core.S
 	return record, nil
 }
 
-// newLease returns what keeps the lease of a partition that was asked for at the clock's
-// time since. end ends its work.
+// newLease returns the keeper of the lease of a partition that was requested at the clock's time
+// since. end ends its work.
 func (p *partSource) newLease(a *core.Assignment, since time.Duration, asked *stop, end context.CancelCauseFunc) *lease.Keeper {
 	ref := refOf(a)
 	return lease.New(lease.Config{
@@ -310,8 +308,8 @@ func (p *partSource) newLease(a *core.Assignment, since time.Duration, asked *st
 
 func (p *partSource) clock() lease.Clock { return lease.Clock{Rested: p.parts.Repository.WriterHeld} }
 
-// rebuild makes the step of a partition from the stored definition, and its run from
-// what the step that planned it has stored.
+// rebuild builds the step of a partition from the stored definition, and its run from the data that
+// the planning step has stored.
 func (p *partSource) rebuild(j *core.Job, a *core.Assignment) (core.Step, *core.StepRun, error) {
 	inner, err := innerStep(j, a.Manager.Name)
 	if err != nil {
@@ -339,7 +337,6 @@ func (p *partSource) rebuild(j *core.Job, a *core.Assignment) (core.Step, *core.
 	return inner, &core.StepRun{Data: data, Services: services}, nil
 }
 
-// innerStep finds the step that does the work of one partition.
 func innerStep(j *core.Job, name string) (core.Step, error) {
 	for _, s := range append(j.Flow.Steps(), j.Finally.Steps()...) {
 		if partitioned, ok := s.(interface{ Inner() core.Step }); ok && s.Name() == name {
@@ -349,7 +346,6 @@ func innerStep(j *core.Job, name string) (core.Step, error) {
 	return nil, fmt.Errorf("job %s has no step %s with partitions", j.Name, name)
 }
 
-// partOf is the partition as its plan made it.
 func partOf(a *core.Assignment) *core.Partition {
 	part := core.PartitionOf(a.Manager.Name, a.Step)
 	return &part

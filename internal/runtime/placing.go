@@ -13,26 +13,28 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 )
 
-// ownQueue is how the names of the queues begin that have what single workers were assigned.
+// ownQueue begins the names of the queues of single workers.
 const ownQueue = "surfin.on "
 
-// QueueOf is the queue of what the leader assigns to a worker.
+// QueueOf returns the queue of the work that the leader assigns to a worker.
 func QueueOf(worker string) string { return ownQueue + worker }
 
-// PlacingConfig is what a Placing works with.
+// PlacingConfig configures a Placing.
 type PlacingConfig struct {
-	// Places have the work.
+	// Places find the work.
 	Places []core.Places
-	// Workers are those of the repository.
+	// Workers returns the repository's workers.
 	Workers  func(ctx context.Context) ([]task.Worker, error)
 	Settings task.Settings
 	Engine   engine.Engine
 }
 
-// Placing assigns work with a placement to workers that have free slots (rules PL2 to PL4). It is the leader's.
+// Placing assigns work with a placement to workers that have free slots (rules PL2 to PL4). The
+// leader runs it.
 type Placing struct {
 	config PlacingConfig
-	// backlog says that work waits for slots of workers that fit: it is assigned soon after one is free.
+	// backlog means that work waits for slots of matching workers: it is assigned soon after one is
+	// free.
 	backlog bool
 }
 
@@ -44,8 +46,8 @@ func NewPlacing(c PlacingConfig) (*Placing, error) {
 	return &Placing{config: c}, nil
 }
 
-// Duties are those of the leader: to assign, and now and then to end placements, and, where the engine may lose deliveries, to
-// deliver again what was assigned.
+// Duties returns the leader's duties: to assign work, periodically to end placements, and, if the
+// engine may lose deliveries, to deliver assigned work again.
 func (p *Placing) Duties(every, lost time.Duration) []Duty {
 	duties := []Duty{{Name: "assign work to workers", Every: every, Led: p.assign, Hurry: func() bool { return p.backlog }}, {Name: "end placements", Every: lost, Led: p.end}}
 	if p.config.Engine.Capabilities().Loses {
@@ -54,7 +56,7 @@ func (p *Placing) Duties(every, lost time.Duration) []Duty {
 	return duties
 }
 
-// assign takes back what lost workers have not begun, and assigns what waits.
+// assign takes back the work that lost workers have not begun, and assigns waiting work.
 func (p *Placing) assign(ctx context.Context, leader int64) (more bool, err error) {
 	settings, err := p.config.Settings.Settings(ctx)
 	if err != nil {
@@ -94,7 +96,8 @@ func (p *Placing) assign(ctx context.Context, leader int64) (more bool, err erro
 	return more, p.config.Engine.Enqueue(ctx, deliveries...)
 }
 
-// assignOne assigns work to the worker that has the most free slots; nil: none has one, or the work does not wait any more.
+// assignOne assigns work to the worker that has the most free slots. It returns nil if none has
+// one, or the work does not wait any more.
 func (p *Placing) assignOne(ctx context.Context, work core.Placed, o *office, leader int64) (*engine.Delivery, error) {
 	w := o.best(work)
 	if w == nil {
@@ -116,7 +119,6 @@ func (p *Placing) assignOne(ctx context.Context, work core.Placed, o *office, le
 	return nil, nil
 }
 
-// end notes what is over.
 func (p *Placing) end(ctx context.Context, leader int64) (more bool, err error) {
 	for _, places := range p.config.Places {
 		n, err := places.EndPlaced(ctx, leader, sweepLimit)
@@ -128,7 +130,6 @@ func (p *Placing) end(ctx context.Context, leader int64) (more bool, err error) 
 	return more, nil
 }
 
-// redeliver gives deliveries to the engine again that it lost.
 func (p *Placing) redeliver(ctx context.Context) (bool, error) {
 	workers, err := p.config.Workers(ctx)
 	if err != nil {
@@ -153,7 +154,7 @@ func (p *Placing) redeliver(ctx context.Context) (bool, error) {
 	return false, nil
 }
 
-// assignedTo are the deliveries of what a worker was assigned and has not begun.
+// assignedTo returns the deliveries of the work that is assigned to a worker and not begun.
 func assignedTo(ctx context.Context, all []core.Places, worker string, limit int) ([]engine.Delivery, error) {
 	var list []engine.Delivery
 	for _, places := range all {
@@ -180,7 +181,7 @@ func placedDelivery(work core.Placed, worker string) engine.Delivery {
 	return d
 }
 
-// ownWorker returns the worker of a queue of assigned work; "": it is another queue.
+// ownWorker returns the worker of a queue of assigned work, or "" for another queue.
 func ownWorker(queue string) string {
 	worker, is := strings.CutPrefix(queue, ownQueue)
 	if !is {
@@ -189,7 +190,7 @@ func ownWorker(queue string) string {
 	return worker
 }
 
-// office knows the workers, and what they have. It asks when work waits.
+// office knows the workers and their loads. It reads them when work waits.
 type office struct {
 	placing *Placing
 	asked   bool
@@ -205,7 +206,7 @@ func (o *office) ask(ctx context.Context) {
 	o.workers, o.err = Loaded(ctx, o.placing.config.Workers, o.placing.config.Places)
 }
 
-// Loaded returns the workers with the slots that they use.
+// Loaded returns the workers with their used slots.
 func Loaded(ctx context.Context, workers func(ctx context.Context) ([]task.Worker, error), all []core.Places) ([]task.Worker, error) {
 	list, err := workers(ctx)
 	loads := map[string]int{}
@@ -220,7 +221,6 @@ func Loaded(ctx context.Context, workers func(ctx context.Context) ([]task.Worke
 	return list, err
 }
 
-// room is how much of a class workers can take.
 func (o *office) room(ctx context.Context, c core.PlacedClass) (room core.Room) {
 	o.ask(ctx)
 	fits := false
@@ -238,12 +238,13 @@ func (o *office) room(ctx context.Context, c core.PlacedClass) (room core.Room) 
 	}
 	o.placing.backlog = o.placing.backlog || fits && room.Free == 0
 	if room.Free > 0 {
-		room.Free++ // one more than can be assigned tells of a backlog
+		room.Free++ // one more than can be assigned reveals a backlog
 	}
 	return room
 }
 
-// best is the worker with the most free slots that may do the work, and not the one that had it last if another is there.
+// best returns the worker with the most free slots that may do the work. It avoids the worker that
+// had it last if there is another.
 func (o *office) best(work core.Placed) *task.Worker {
 	var best *task.Worker
 	for i := range o.workers {

@@ -8,35 +8,35 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 )
 
-// TaskReason says why something was refused.
+// TaskReason is the reason of a TaskRefusal.
 type TaskReason string
 
 // The reasons of a TaskRefusal.
 const (
-	// ReasonInvalid: what was given is wrong; Details has all of it.
+	// ReasonInvalid means that the request is wrong; Details lists every error.
 	ReasonInvalid TaskReason = "invalid"
-	// ReasonUnknownType: no process would execute it.
+	// ReasonUnknownType means that no process would execute it.
 	ReasonUnknownType TaskReason = "unknown_type"
-	// ReasonNotFound: there is no such task or group (core.ErrNotFound).
+	// ReasonNotFound means that the task or group was not found (core.ErrNotFound).
 	ReasonNotFound TaskReason = "not_found"
-	// ReasonIllegalState: the state does not allow it (*core.TransitionError).
+	// ReasonIllegalState means that the state does not allow it (*core.TransitionError).
 	ReasonIllegalState TaskReason = "illegal_state"
-	// ReasonOver: the group is over (*task.GroupOverError).
+	// ReasonOver means that the group has ended (*task.GroupOverError).
 	ReasonOver TaskReason = "over"
-	// ReasonOtherSubmission: the idempotency key was used for something else
+	// ReasonOtherSubmission means that the idempotency key was used for something else
 	// (task.ErrOtherSubmission).
 	ReasonOtherSubmission TaskReason = "other_submission"
 )
 
-// TaskRefusal is something that was refused: nothing was changed.
+// TaskRefusal is the error of a refused request, which changed nothing.
 type TaskRefusal struct {
 	Reason TaskReason
 	Err    error
-	// Details are what is wrong one by one, such as "tasks[2]: payload: it is not JSON in UTF-8".
+	// Details lists the errors one by one, such as "tasks[2]: payload: it is not JSON in UTF-8".
 	Details []string
 }
 
-// Error is the message of the cause.
+// Error returns the message of the cause.
 func (r *TaskRefusal) Error() string { return r.Err.Error() }
 
 // Unwrap returns the cause.
@@ -59,7 +59,8 @@ func refuse(reason TaskReason, err error, details ...error) *TaskRefusal {
 	return r
 }
 
-// refusalOf makes a refusal of the repository one of the service; other errors stay.
+// refusalOf converts a refusal of the repository to one of the service; other errors stay
+// unchanged.
 func refusalOf(err error) error {
 	if err == nil {
 		return nil

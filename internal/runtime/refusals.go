@@ -5,15 +5,15 @@ import (
 	"time"
 )
 
-// The time for which a worker leaves a definition alone that it could not build, at first
-// and at most. Each refusal doubles it.
+// The time for which a worker ignores a definition that it could not build, at first and at most.
+// Each refusal doubles it.
 const (
 	firstRefusal = time.Second
 	maxRefusal   = time.Minute
 )
 
-// refusals are the definitions that could not be built here, by hash. What is missing, as a
-// file or a database, may be there later.
+// refusals are the definitions that could not be built here, by hash. A missing file or database
+// may be there later.
 type refusals struct {
 	first  time.Duration
 	mu     sync.Mutex
@@ -25,7 +25,7 @@ type refusal struct {
 	pause time.Duration
 }
 
-// add notes a refusal. Several partitions that were refused at once are one.
+// add records a refusal. Several partitions that were refused at once count as one.
 func (r *refusals) add(hash string, now time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -37,7 +37,6 @@ func (r *refusals) add(hash string, now time.Time) {
 	r.byHash[hash] = refusal{until: now.Add(pause), pause: pause}
 }
 
-// left is how long a definition is left alone from now on.
 func (r *refusals) left(hash string, now time.Time) time.Duration {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -50,7 +49,6 @@ func (r *refusals) remove(hash string) {
 	delete(r.byHash, hash)
 }
 
-// hashes returns the definitions that are left alone now.
 func (r *refusals) hashes(now time.Time) []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -11,18 +11,17 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 )
 
-// SchedulerConfig is what a Scheduler works with.
+// SchedulerConfig configures a Scheduler.
 type SchedulerConfig struct {
 	Definitions task.Definitions
 	// Tasks submits in the transaction of the duty.
 	Tasks *TaskService
 	// Queries finds earlier runs.
 	Queries task.Queries
-	// Run returns what is submitted for a scheduled time, without JobDefinition, ScheduledFor
-	// and IdempotencyKey. An error leaves the definition as it is, until the next call.
+	// Run returns the submission for a scheduled time, without JobDefinition, ScheduledFor and
+	// IdempotencyKey. An error leaves the definition unchanged until the next call.
 	Run func(ctx context.Context, d task.Definition, at schedule.Time) (task.Submission, error)
-	// Report is called with what went wrong with a definition, and with what was left out; nil:
-	// nothing is.
+	// Report receives errors of definitions and skipped times; may be nil.
 	Report func(err error)
 }
 
@@ -41,7 +40,7 @@ func NewScheduler(config SchedulerConfig) (*Scheduler, error) {
 	return &Scheduler{config}, nil
 }
 
-// Duty is what the leader does: one transaction submits what is due of all definitions, and
+// Duty returns the leader's duty: one transaction submits the due runs of all definitions, and
 // moves the time up to which each is decided.
 func (s *Scheduler) Duty(every time.Duration) Duty {
 	return Duty{Name: "submit scheduled runs", Every: every, Do: s.submitDue}
@@ -74,7 +73,6 @@ func (s *Scheduler) submitDue(ctx context.Context) (more bool, err error) {
 	return more, nil
 }
 
-// dueOf returns what is to be run of a definition.
 func dueOf(d task.Definition, now time.Time) (schedule.Due, error) {
 	c, err := schedule.Of(*d.Schedule)
 	if err != nil {
@@ -83,8 +81,8 @@ func dueOf(d task.Definition, now time.Time) (schedule.Due, error) {
 	return c.Due(d.ScheduledUntil, now, schedule.CatchUp(d.Schedule.CatchUp))
 }
 
-// submit submits the runs of one definition. It is false where that could not be: it is
-// tried again.
+// submit submits the runs of one definition. It returns false if it could not: the next call tries
+// again.
 func (s *Scheduler) submit(ctx context.Context, name string, now time.Time) (bool, error) {
 	d, err := s.config.Definitions.Definition(ctx, name)
 	if err != nil {
@@ -93,14 +91,14 @@ func (s *Scheduler) submit(ctx context.Context, name string, now time.Time) (boo
 	if d.Schedule == nil {
 		return false, errMoved
 	}
-	due, err := dueOf(d, now) // of the files that it has now
+	due, err := dueOf(d, now) // of the files as they are now
 	if err != nil {
 		return false, err
 	}
 	runs := make([]task.Submission, 0, len(due.Times))
 	for _, at := range due.Times {
 		run, err := s.config.Run(ctx, d, at)
-		if err != nil { // this process may lack a component that another one has
+		if err != nil { // this process may lack a component that another has
 			s.config.Report(fmt.Errorf("job %s at %s: %w", name, at.Key, err))
 			return false, nil
 		}
@@ -125,12 +123,12 @@ func (s *Scheduler) submit(ctx context.Context, name string, now time.Time) (boo
 	return err == nil, err
 }
 
-// errMoved undoes what was submitted for a definition that another process has changed: it is
-// looked at again.
+// errMoved rolls back the submissions for a definition that another process has changed: the next
+// call reads it again.
 var errMoved = errors.New("it has been changed meanwhile")
 
-// submitAll submits the runs, and returns the keys of those that were left out, since an
-// earlier run is not over.
+// submitAll submits the runs, and returns the keys of the skipped ones, for which an earlier run is
+// still active.
 func (s *Scheduler) submitAll(ctx context.Context, d task.Definition, due schedule.Due, runs []task.Submission) (left []string, err error) {
 	busy := false
 	if schedule.Overlap(d.Schedule.Overlap) == schedule.OverlapForbid && len(runs) > 0 {
@@ -158,10 +156,9 @@ func (s *Scheduler) submitAll(ctx context.Context, d task.Definition, due schedu
 	return left, nil
 }
 
-// maxNamed is how many times a note names.
 const maxNamed = 10
 
-// leftOut says what was not run; "": nothing was left out.
+// leftOut describes the skipped times, or returns "" if there are none.
 func leftOut(missed int, left []string) string {
 	var parts []string
 	if missed > 0 {

@@ -18,11 +18,10 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/repository/tasks"
 )
 
-// planned is an office with a registered job that is due each minute.
 type planned struct {
 	*office
 	definitions *repository.Repository
-	began       time.Time // from then on it is due
+	began       time.Time // it is due from then on
 }
 
 func (o *office) planned(s task.Schedule, ago time.Duration) *planned {
@@ -52,7 +51,6 @@ func (p *planned) definition() task.Definition {
 	return d
 }
 
-// leader leads as one of several processes, until stop is called.
 func (p *planned) leader(holder string) (stop func()) {
 	p.Helper()
 	scheduler, err := runtime.NewScheduler(runtime.SchedulerConfig{
@@ -81,7 +79,6 @@ func (p *planned) leader(holder string) (stop func()) {
 	return stop
 }
 
-// keys are the scheduled times that have a task, in the order of submission.
 func (p *planned) keys() (list []string) {
 	p.Helper()
 	all, err := p.repo.Tasks(p.Context(), task.Filter{JobDefinition: p.definition().ID, Limit: 1000})
@@ -92,8 +89,8 @@ func (p *planned) keys() (list []string) {
 	return list
 }
 
-// decided waits until all that is due by now is decided, stops the leaders, so that it stays so
-// when the next minute begins, and returns up to when that is.
+// decided waits until all times due by now are decided, stops the leaders, so that it stays so when
+// the next minute begins, and returns the time up to which they are decided.
 func (p *planned) decided(stops ...func()) time.Time {
 	p.Helper()
 	now, err := p.definitions.Now(p.Context())
@@ -129,7 +126,7 @@ func TestNoScheduledRunIsMissingAndNoneIsThereTwice(t *testing.T) {
 		until := p.decided(stopB)
 		require.Equal(t, p.want(until), p.keys())
 
-		// Paused, and led by another one from where the first one came to.
+		// Paused, and led by another one from the time that the first one reached.
 		d := p.definition()
 		moved, err := p.definitions.Advance(t.Context(), d, d.ScheduledUntil.Add(-3*time.Minute), "")
 		require.NoError(t, err)

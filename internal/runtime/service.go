@@ -17,32 +17,32 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// TaskServiceConfig is what a TaskService works with.
+// TaskServiceConfig configures a TaskService.
 type TaskServiceConfig struct {
 	Repository task.Repository
 	Engine     engine.Engine
-	// Database is that of the repository.
+	// Database is the repository's database.
 	Database tx.Database
 	Catalog  *Catalog
-	// Settings are those that processes share; required.
+	// Settings are the settings that processes share; required.
 	Settings task.Settings
-	// Logs says that old log text moves to a folder (tasks.logs): a log_retention_days_db would
-	// do nothing without it, and is refused.
+	// Logs means that old log text moves to a folder (tasks.logs). Without it a
+	// log_retention_days_db would do nothing, and is refused.
 	Logs bool
-	// Events are those of inboxes; nil: they cannot be operated.
+	// Events are the events of inboxes; nil means that they cannot be operated.
 	Events *inbox.Events
-	// Places have the work that the leader assigns; nil: that of Repository.
+	// Places find the work that the leader assigns; nil means Repository.
 	Places []core.Places
-	// Leader reads who leads; nil: some process is taken to lead.
+	// Leader returns the current leader; if nil, some process is assumed to lead.
 	Leader func(ctx context.Context) (*task.Leader, error)
-	// Actor is who acts where a request does not say; required.
+	// Actor is the actor of requests that name none; required.
 	Actor string
 }
 
-// TaskService is the one place where tasks are submitted and operated. Every method works
-// in the transaction that ctx carries for the repository's database, else in one of its
-// own: what is submitted in a transaction that is rolled back was never submitted. What is
-// refused is a *TaskRefusal; other errors are the database's. It is safe for concurrent use.
+// TaskService submits and operates tasks; nothing else does. Every method works in the transaction
+// that ctx carries for the repository's database, else in its own: if the transaction rolls back,
+// nothing was submitted. Refused requests return a *TaskRefusal; other errors come from the
+// database. It is safe for concurrent use.
 type TaskService struct {
 	repository task.Repository
 	engine     engine.Engine
@@ -70,18 +70,17 @@ func NewTaskService(c TaskServiceConfig) (*TaskService, error) {
 // Accepted is the answer to a submission.
 type Accepted struct {
 	task.Submitted
-	// Warnings are about types that have no handler in this process.
+	// Warnings name types without a handler in this process.
 	Warnings []string `json:"warnings,omitempty"`
 }
 
-// ownKeys is how idempotency keys begin by which steps and schedules find their tasks again.
+// ownKeys begins the idempotency keys with which steps and schedules find their tasks again.
 const ownKeys = "surfin."
 
-// Submit stores a group of tasks, which workers execute from then on. It is refused as a
-// whole, with everything that is wrong with any of its tasks. Keys that begin with "surfin."
-// are not for callers.
+// Submit stores a group of tasks, which workers execute from then on. It is refused as a whole,
+// with every error of every task. Keys that begin with "surfin." are reserved.
 //
-// The audit has the submission, in the name of core.ActorOf or of the user.
+// The audit records the submission, in the name of core.ActorOf or of the user.
 func (s *TaskService) Submit(ctx context.Context, sub task.Submission) (accepted *Accepted, err error) {
 	err = s.manager.Do(ctx, tx.Attr{}, func(ctx context.Context) error {
 		if accepted, err = s.submit(ctx, sub, ownKeyed(sub)...); err != nil || accepted.Duplicate {
@@ -95,7 +94,7 @@ func (s *TaskService) Submit(ctx context.Context, sub task.Submission) (accepted
 	return accepted, nil
 }
 
-// ownKeyed returns what uses the keys of steps and schedules, and their names of queues.
+// ownKeyed returns an error for each use of the keys or queue names of steps and schedules.
 func ownKeyed(sub task.Submission) (wrong []error) {
 	check := func(where, key string) {
 		if strings.HasPrefix(key, ownKeys) {
@@ -112,7 +111,7 @@ func ownKeyed(sub task.Submission) (wrong []error) {
 	return wrong
 }
 
-// submit is Submit, refused with what is wrong already as well.
+// submit is Submit; it also refuses with the errors in wrong.
 func (s *TaskService) submit(ctx context.Context, sub task.Submission, wrong ...error) (*Accepted, error) {
 	sub.Tasks = slices.Clone(sub.Tasks)
 	for i, spec := range sub.Tasks {
@@ -151,8 +150,8 @@ func (s *TaskService) submit(ctx context.Context, sub task.Submission, wrong ...
 	return &accepted, nil
 }
 
-// warnings adds the placements that no live worker fits, and the types that no live worker executes, where workers are
-// other processes.
+// warnings adds the placements that no live worker fits, and the types that no live worker
+// executes, if workers are other processes.
 func (s *TaskService) warnings(ctx context.Context, sub task.Submission, list []string) ([]string, error) {
 	list, err := s.placementWarnings(ctx, sub, list)
 	if err != nil || !s.engine.Capabilities().Distributed {
@@ -177,7 +176,6 @@ func (s *TaskService) warnings(ctx context.Context, sub task.Submission, list []
 	return list, nil
 }
 
-// wrong returns all that is wrong with the submission.
 func (s *TaskService) wrong(sub task.Submission) (wrong []error) {
 	if len(sub.Tasks) == 0 {
 		wrong = append(wrong, errors.New("tasks: there is none"))
@@ -198,7 +196,6 @@ func (s *TaskService) wrong(sub task.Submission) (wrong []error) {
 	return wrong
 }
 
-// flat takes joined errors apart.
 func flat(prefix string, err error) []error {
 	if err == nil {
 		return nil
@@ -214,7 +211,6 @@ func flat(prefix string, err error) []error {
 	return list
 }
 
-// unknown returns the types that have no handler here, sorted.
 func (s *TaskService) unknown(sub task.Submission) (types []string) {
 	known := s.catalog.Types()
 	for _, spec := range sub.Tasks {
@@ -226,20 +222,19 @@ func (s *TaskService) unknown(sub task.Submission) (types []string) {
 	return types
 }
 
-// By says who acts, and why.
+// By names the actor and the reason.
 type By struct {
-	Actor  string `json:"actor,omitempty"` // "": that of the service
+	Actor  string `json:"actor,omitempty"` // "" means the service's
 	Reason string `json:"reason,omitempty"`
 }
 
-// Acted is the answer to an act: "applied", or "duplicate" where it was so already.
+// Acted is the answer to an act: "applied", or "duplicate" if there was nothing to change.
 type Acted struct {
 	Answer string     `json:"answer"`
 	State  task.State `json:"state,omitempty"` // of the task, now
 }
 
-// Cancel cancels a task that is not over. The worker that executes it hears of it at its
-// next heartbeat.
+// Cancel cancels an unfinished task. The worker that executes it is notified at its next heartbeat.
 func (s *TaskService) Cancel(ctx context.Context, id task.ID, by By) (*Acted, error) {
 	return s.act(ctx, id, func(ctx context.Context) (core.Answer, error) {
 		answer, err := s.repository.Cancel(ctx, id, s.who(ctx, by), by.Reason)
@@ -254,7 +249,7 @@ func (s *TaskService) Cancel(ctx context.Context, id task.ID, by By) (*Acted, er
 	})
 }
 
-// CancelGroup cancels what is unfinished of a group. One that is over is refused.
+// CancelGroup cancels the unfinished tasks of a group. An ended group is refused.
 func (s *TaskService) CancelGroup(ctx context.Context, id task.GroupID, by By) (*Acted, error) {
 	answer, err := s.repository.CancelGroup(ctx, id, s.who(ctx, by), by.Reason)
 	if err != nil {
@@ -263,8 +258,8 @@ func (s *TaskService) CancelGroup(ctx context.Context, id task.GroupID, by By) (
 	return &Acted{Answer: string(answer)}, nil
 }
 
-// Rerun has a task that failed, ran out of time or was canceled executed again, and those that were
-// canceled because they wait for it. Attempts are counted again, and kept.
+// Rerun has a task that failed, timed out or was canceled executed again, and the tasks that were
+// canceled because they wait for it. Attempts are counted from zero again; earlier ones are kept.
 func (s *TaskService) Rerun(ctx context.Context, id task.ID, by By) (*Acted, error) {
 	return s.act(ctx, id, func(ctx context.Context) (core.Answer, error) {
 		answer, waiting, err := s.repository.Rerun(ctx, id, s.who(ctx, by), by.Reason)
@@ -279,7 +274,7 @@ func (s *TaskService) who(ctx context.Context, by By) string {
 	return cmp.Or(by.Actor, core.ActorOf(ctx), s.actor)
 }
 
-// act makes a move and reads what came of it, in one transaction.
+// act makes a transition and reads the result, in one transaction.
 func (s *TaskService) act(ctx context.Context, id task.ID, move func(ctx context.Context) (core.Answer, error)) (*Acted, error) {
 	var acted Acted
 	err := s.manager.Do(ctx, tx.Attr{}, func(ctx context.Context) error {
@@ -333,20 +328,20 @@ func (s *TaskService) Group(ctx context.Context, id task.GroupID) (*task.Group, 
 	return g, refusalOf(err)
 }
 
-// Groups returns groups, newest first: those with smaller ids than before; 0: from the
-// newest. limit 0: 100.
+// Groups returns groups with IDs below before, newest first; 0 begins with the newest. limit 0
+// means 100.
 func (s *TaskService) Groups(ctx context.Context, before task.GroupID, limit int) ([]task.Group, error) {
 	list, err := s.repository.Groups(ctx, before, limit)
 	return list, refusalOf(err)
 }
 
-// Attempts returns the executions of a task, oldest first.
+// Attempts returns the attempts of a task, oldest first.
 func (s *TaskService) Attempts(ctx context.Context, id task.ID) ([]task.Attempt, error) {
 	list, err := s.repository.Attempts(ctx, id)
 	return list, refusalOf(err)
 }
 
-// Decisions returns why what came next for a task, oldest first.
+// Decisions returns the decisions about a task with their reasons, oldest first.
 func (s *TaskService) Decisions(ctx context.Context, id task.ID) ([]task.DecisionRecord, error) {
 	list, err := s.repository.Decisions(ctx, id)
 	return list, refusalOf(err)
@@ -358,8 +353,7 @@ func (s *TaskService) Workers(ctx context.Context) ([]task.Worker, error) {
 	return list, refusalOf(err)
 }
 
-// WaitingTypes returns the types of tasks that wait to be executed and that no live worker
-// executes, sorted.
+// WaitingTypes returns the types of waiting tasks that no live worker executes, sorted.
 func (s *TaskService) WaitingTypes(ctx context.Context) ([]string, error) {
 	waiting, err := s.repository.WaitingTypes(ctx)
 	if err != nil {
@@ -378,8 +372,8 @@ func (s *TaskService) WaitingDeciders(ctx context.Context) ([]task.WaitingDecide
 	return list, refusalOf(err)
 }
 
-// WaitingFor returns what a task waits for: other tasks of its group, a worker that its placement
-// allows, or one with the decider of its group; "": nothing that is known.
+// WaitingFor returns the reason why a task waits: other tasks of its group, a worker that its
+// placement allows, or one with the decider of its group; "" if unknown.
 func (s *TaskService) WaitingFor(ctx context.Context, t *task.Task) (string, error) {
 	if t.State == task.Waiting {
 		return t.WaitsFor(), nil
@@ -401,7 +395,6 @@ func (s *TaskService) WaitingFor(ctx context.Context, t *task.Task) (string, err
 	return fmt.Sprintf("a worker that has the decider %q: none that is alive has it", g.Decider), nil
 }
 
-// isExecuted reports whether a live worker executes tasks of the type.
 func isExecuted(workers []task.Worker, taskType string) bool {
 	return slices.ContainsFunc(workers, func(w task.Worker) bool {
 		return w.State == task.WorkerActive && slices.Contains(w.Types, taskType)
@@ -414,8 +407,8 @@ func (s *TaskService) Settings(ctx context.Context) ([]task.Setting, error) {
 	return list, refusalOf(err)
 }
 
-// Set changes a setting that processes share: the leader reads it at its next look. The answer
-// to a value that it has already is "duplicate".
+// Set changes a setting that processes share: the leader reads it at its next tick. If it already
+// has the value, the answer is "duplicate".
 func (s *TaskService) Set(ctx context.Context, name, value string, by By) (*Acted, error) {
 	if err := task.CheckSetting(name, value); err == nil && name == task.LogRetention && value != "0" && !s.logs {
 		return nil, refuse(ReasonInvalid, fmt.Errorf("%w: %s would do nothing, since tasks.logs names no folder to which log text moves: set it in the surfin.yaml of the workers and of this command (SURFIN_TASKS_LOGS) first", task.ErrSetting, name))
@@ -430,13 +423,13 @@ func (s *TaskService) Set(ctx context.Context, name, value string, by By) (*Acte
 	return &Acted{Answer: string(answer)}, nil
 }
 
-// The time between two looks of Wait, at first and at most.
+// The time between two polls of Wait, at first and at most.
 const (
 	firstLook   = 20 * time.Millisecond
 	longestLook = 2 * time.Second
 )
 
-// patiently reads what can be read again, with the patience of ctx (rule O1).
+// patiently repeats a read, with the patience of ctx (rule O1).
 func patiently[T any](ctx context.Context, read func(ctx context.Context) (T, error)) (answer T, err error) {
 	err = core.Patiently(ctx, func(ctx context.Context) (err error) {
 		answer, err = read(ctx)
@@ -445,9 +438,8 @@ func patiently[T any](ctx context.Context, read func(ctx context.Context) (T, er
 	return answer, err
 }
 
-// Wait returns the group when no task of it will move by itself any more: its state says
-// whether it has failed. It looks ever less often. The error is ctx's cause when ctx ends
-// first.
+// Wait returns the group when no task of it will move by itself any more: its state shows whether
+// it has failed. It polls ever less often. The error is ctx's cause if ctx ends first.
 func (s *TaskService) Wait(ctx context.Context, id task.GroupID) (*task.Group, error) {
 	if !core.HasPatience(ctx) {
 		ctx = core.WithPatience(ctx, lease.Waiting)

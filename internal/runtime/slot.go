@@ -5,24 +5,23 @@ import (
 	"sync"
 )
 
-// place is the slot of a worker that an execution has: a core.Slot. The execution holds it
-// while at least one of its goroutines works. Where some work and others wait without the slot,
-// it is held once.
+// place is the slot of a worker that an execution holds: a core.Slot. The execution holds it while
+// at least one of its goroutines works. If some work and others wait without the slot, it is held
+// once.
 type place struct {
 	slots chan struct{}
-	left  chan struct{} // closed when it was given back before the end
+	left  chan struct{} // closed when it is given back before the end
 	once  sync.Once
 
 	mu sync.Mutex
-	// live is the number of goroutines that do not wait for branches of their own, and outside
-	// how many of them wait without the slot.
+	// live is the number of goroutines that do not wait for branches of their own, outside the
+	// number of them that wait without the slot.
 	live, outside int
 	held          bool
 	ended         bool
-	taking        chan struct{} // closed when the goroutine that waits for a slot is done; nil: none does
+	taking        chan struct{} // closed when the goroutine that waits for a slot is done; nil if there is none
 }
 
-// newPlace is that of a slot which was taken.
 func newPlace(slots chan struct{}) *place {
 	return &place{slots: slots, left: make(chan struct{}), held: true, live: 1}
 }
@@ -43,8 +42,8 @@ func (p *place) Return(ctx context.Context) error {
 	return p.take(ctx)
 }
 
-// Fork implements core.Slot. Of the branches that run, the first one stands for the goroutine
-// that waits for them.
+// Fork implements core.Slot. The first of the running branches stands for the goroutine that waits
+// for them.
 func (p *place) Fork() (begin func(ctx context.Context), end func()) {
 	running := 0
 	begin = func(ctx context.Context) {
@@ -68,7 +67,7 @@ func (p *place) Fork() (begin func(ctx context.Context), end func()) {
 	return begin, end
 }
 
-// settle gives the slot back where no goroutine works. The caller has p.mu.
+// settle gives the slot back if no goroutine works. The caller holds p.mu.
 func (p *place) settle() {
 	if p.held && p.live <= p.outside {
 		p.held = false
@@ -100,7 +99,6 @@ func (p *place) take(ctx context.Context) error {
 	}
 }
 
-// acquire takes a slot for those that wait.
 func (p *place) acquire(ctx context.Context) (err error) {
 	select {
 	case p.slots <- struct{}{}:
@@ -122,7 +120,6 @@ func (p *place) acquire(ctx context.Context) (err error) {
 	return err
 }
 
-// end gives the slot back when the execution is over.
 func (p *place) end() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -9,14 +9,14 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// oneSlot is an execution that has the only slot of its worker.
+// oneSlot is an execution that holds the only slot of its worker.
 func oneSlot() (*place, chan struct{}) {
 	slots := make(chan struct{}, 1)
 	slots <- struct{}{}
 	return newPlace(slots), slots
 }
 
-// isFree takes the slot of other work, and gives it back.
+// isFree takes the slot for other work, and gives it back.
 func isFree(slots chan struct{}) bool {
 	select {
 	case slots <- struct{}{}:
@@ -27,7 +27,7 @@ func isFree(slots chan struct{}) bool {
 	}
 }
 
-// A branch that worked again and has ended does not keep the slot that another one waits without.
+// A branch that resumed and ended does not keep the slot that another branch has given up to wait.
 func TestTheSlotIsFreeWhileAllBranchesThatAreLeftWait(t *testing.T) {
 	t.Parallel()
 	p, slots := oneSlot()
@@ -84,7 +84,7 @@ func TestBranchesThatReturnTogetherTakeOneSlot(t *testing.T) {
 	require.Empty(t, slots)
 }
 
-// Branches inside of a branch, and what says twice that it waits.
+// Branches within a branch, and a branch that gives up the slot twice.
 func TestBranchesOfABranchHoldTheSlotOnce(t *testing.T) {
 	t.Parallel()
 	p, slots := oneSlot()

@@ -17,33 +17,33 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// StepTasksConfig is what StepTasks work with.
+// StepTasksConfig configures StepTasks.
 type StepTasksConfig struct {
-	// Service submits; Tasks are those of a worker of this process, without an engine.
+	// Service submits; Tasks configures a worker of this process, without an engine.
 	Service *TaskService
 	Tasks   Tasks
-	// Name makes the name of a worker, another one for each call.
+	// Name makes a worker's name, a different one for each call.
 	Name func() (string, error)
-	// Local makes an engine that hands out what the source finds, in this process.
+	// Local makes an engine that delivers the source's work, in this process.
 	Local func(Source) (engine.Engine, error)
-	// Lease and Heartbeat are those of Config.
+	// Lease and Heartbeat are as in Config.
 	Lease, Heartbeat time.Duration
 }
 
-// Source finds deliveries that wait: see local.Source.
+// Source finds waiting deliveries: see local.Source.
 type Source interface {
 	Due(ctx context.Context, queues []string, limit int) ([]engine.Delivery, error)
 }
 
-// StepTasks is what the steps of jobs whose work are tasks need: a step.TaskGroups. With a
-// distributed engine, and in a process with a worker that takes parts too, their tasks are left to workers; elsewhere
-// the step's own process executes them. It is safe for concurrent use.
+// StepTasks runs the tasks of steps: a step.TaskGroups. With a distributed engine, and in a process
+// with a worker that also takes parts, their tasks are left to workers; otherwise the step's own
+// process executes them. It is safe for concurrent use.
 type StepTasks struct {
 	config  StepTasksConfig
 	manager *tx.Manager
 
 	mu      sync.Mutex
-	working map[string]int // workers of this process, by the type of tasks that they take
+	working map[string]int // workers of this process, by the types of tasks that they take
 }
 
 // NewStepTasks checks the configuration.
@@ -54,13 +54,13 @@ func NewStepTasks(c StepTasksConfig) (*StepTasks, error) {
 	return &StepTasks{config: c, manager: tx.NewManager(c.Tasks.Database), working: map[string]int{}}, nil
 }
 
-// Handlers returns the types of tasks that have a handler in this process, and whether others
-// cannot be executed: with the local engine nobody else is known.
+// Handlers returns the types of tasks that have a handler in this process, and whether no others
+// can be executed: with the local engine no other process is known.
 func (s *StepTasks) Handlers() (known []string, closed bool) {
 	return s.config.Tasks.Catalog.Types(), !s.isDistributed()
 }
 
-// HandlerOff returns how the handler of a type is switched on; "": it is on, or there is none.
+// HandlerOff returns how to switch on the handler of a type; "" if it is on, or there is none.
 func (s *StepTasks) HandlerOff(handler string) (how string) {
 	return s.config.Tasks.Catalog.HandlerOff(handler)
 }
@@ -69,8 +69,8 @@ func (s *StepTasks) isDistributed() bool {
 	return s.config.Service.engine.Capabilities().Distributed
 }
 
-// Working notes that this process has a worker that takes tasks of the types, nil: all, and
-// resumes executions, until done is called.
+// Working records, until done is called, that this process has a worker that takes tasks of the
+// types (nil means all) and resumes executions.
 func (s *StepTasks) Working(types []string) (done func()) {
 	if types == nil {
 		types = s.config.Tasks.Catalog.Types()
@@ -95,7 +95,7 @@ func (s *StepTasks) Elsewhere(handler string) bool {
 
 // Submit implements step.TaskGroups.
 func (s *StepTasks) Submit(ctx context.Context, sub task.Submission, store func(ctx context.Context, id task.GroupID) error) (warnings []string, err error) {
-	if c := confine.From(ctx).Confinement(); c != nil { // values of a client took part in the job
+	if c := confine.From(ctx).Confinement(); c != nil { // a client's values took part in the job
 		sub.Tasks = slices.Clone(sub.Tasks)
 		for i := range sub.Tasks {
 			sub.Tasks[i].Client = &task.Client{Paths: c.Roots}
@@ -118,8 +118,8 @@ func (s *StepTasks) Submit(ctx context.Context, sub task.Submission, store func(
 	})
 }
 
-// submit is one try of Submit. again says that the reply to the same request was lost: to find its
-// group is success.
+// submit is one try of Submit. again means that the reply to the same request was lost: then
+// finding its group is success.
 func (s *StepTasks) submit(ctx context.Context, sub task.Submission, store func(ctx context.Context, id task.GroupID) error, again bool) error {
 	return s.manager.Do(ctx, tx.Attr{}, func(ctx context.Context) error {
 		left, err := s.config.Tasks.Repository.OpenGroupsBefore(ctx, sub.Step)
@@ -140,7 +140,8 @@ func (s *StepTasks) submit(ctx context.Context, sub task.Submission, store func(
 	})
 }
 
-// HandlerWarnings says so where only workers execute tasks of the type, and none that is alive does.
+// HandlerWarnings returns a warning if only workers execute tasks of the type, and no live one
+// does.
 func (s *StepTasks) HandlerWarnings(ctx context.Context, handler string) ([]string, error) {
 	if !s.Elsewhere(handler) {
 		return nil, nil
@@ -219,7 +220,7 @@ func (s *StepTasks) GiveUp(ctx context.Context, instance core.JobInstanceID, rea
 	return s.cancelAll(ctx, ids, reason)
 }
 
-// cancelAll cancels groups. Those that are over stay as they are.
+// cancelAll cancels groups. Ended ones stay unchanged.
 func (s *StepTasks) cancelAll(ctx context.Context, ids []task.GroupID, reason string) error {
 	for _, id := range ids {
 		err := s.Cancel(ctx, id, reason)
@@ -249,7 +250,6 @@ func (s *StepTasks) Results(ctx context.Context, id task.GroupID, limit int) ([]
 	})
 }
 
-// groupSource finds what waits of one group.
 type groupSource struct {
 	repository task.Executions
 	id         task.GroupID
@@ -261,9 +261,9 @@ func (g groupSource) Due(ctx context.Context, _ []string, limit int) ([]engine.D
 	return deliveries(found), err
 }
 
-// Execute implements step.TaskGroups: a worker of this process takes the tasks of the group,
-// and no others, as many at once as there are CPUs. Others may take some of them too. end
-// returns when nothing is in hand; what is then is cancelled.
+// Execute implements step.TaskGroups: a worker of this process takes only the tasks of the group,
+// as many at once as there are CPUs. Others may take some of them too. end returns when none is
+// running; still running ones are canceled.
 func (s *StepTasks) Execute(ctx context.Context, id task.GroupID, handler string) (end func(), err error) {
 	tasks := s.config.Tasks
 	if tasks.Engine, err = s.config.Local(groupSource{tasks.Repository, id}); err != nil {
@@ -280,7 +280,7 @@ func (s *StepTasks) Execute(ctx context.Context, id task.GroupID, handler string
 	stop, done := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(done)
-		if err := w.Run(ctx, stop); err != nil { // the step sees the database fail as well
+		if err := w.Run(ctx, stop); err != nil { // the step notices the failing database as well
 			core.Observers(tasks.Observer).Observe(ctx, core.HeartbeatFailed{Err: err})
 		}
 	}()

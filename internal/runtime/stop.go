@@ -7,7 +7,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// stop is the request that one partition sees: of its job, or because the worker stops.
+// stop is the stop request that one partition sees: of its job, or because the worker stops.
 type stop struct {
 	once   sync.Once
 	done   chan struct{}
@@ -55,15 +55,15 @@ func (s *stop) Request() {
 	s.once.Do(func() { close(s.done) })
 }
 
-// isOfJob reports whether the job is to stop, and not only this worker.
+// isOfJob reports whether the job is to stop, not only this worker.
 func (s *stop) isOfJob() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.ofJob
 }
 
-// leaving gives a partition back that stopped because the worker does, or failed because
-// its lease could not be renewed.
+// leaving gives back a partition that stopped because the worker does, or failed because its lease
+// could not be renewed.
 type leaving struct {
 	core.JobRepository
 	stop     *stop

@@ -13,16 +13,16 @@ import (
 )
 
 const (
-	// sweepLimit is how many tasks a statement of a sweep is about.
+	// sweepLimit is the maximum number of tasks in one statement of a sweep.
 	sweepLimit = 100
-	// sweepRounds is how many of them follow one another before others have their turn.
+	// sweepRounds is the number of consecutive statements before others have their turn.
 	sweepRounds = 20
 )
 
-// Sweep does what somebody must do for all tasks, beside their workers. Its methods join
-// the transaction that ctx carries, so that a leader can read the guard of its term in it;
-// they return how many tasks moved, and may be called by several processes at once. What is
-// the leader's moves no more than 100 tasks in one call.
+// Sweep does the work on all tasks that must be done in addition to the workers'. Its methods join
+// the transaction that ctx carries, so that a leader can read the guard of its term in it; they
+// return the number of moved tasks, and may be called by several processes concurrently. The
+// leader's methods move at most 100 tasks in one call.
 type Sweep struct {
 	repository task.Repository
 	engine     engine.Engine
@@ -31,8 +31,8 @@ type Sweep struct {
 	decide     task.Decide
 }
 
-// NewSweep returns a sweep over the tasks of a repository in a database, which decides for the
-// groups whose deciders the catalog has.
+// NewSweep returns a sweep over the tasks of a repository in a database. It decides for the groups
+// that name a decider of the catalog.
 func NewSweep(db tx.Database, repository task.Repository, e engine.Engine, c *Catalog) (*Sweep, error) {
 	decide, err := c.Decide()
 	if err != nil {
@@ -41,13 +41,13 @@ func NewSweep(db tx.Database, repository task.Repository, e engine.Engine, c *Ca
 	return &Sweep{repository: repository, engine: e, manager: tx.NewManager(db), deciders: c.Deciders(), decide: decide}, nil
 }
 
-// MakeDue delivers the retries whose time has come.
+// MakeDue delivers the retries that are due.
 func (s *Sweep) MakeDue(ctx context.Context) (int, error) {
 	return s.deliver(ctx, func(ctx context.Context) ([]task.Delivery, error) { return s.repository.MakeDue(ctx, sweepLimit) })
 }
 
-// Recover marks executions whose heartbeat is overdue, ends those whose owner has not
-// confirmed by its deadline, and the waiting tasks of groups whose deadline has passed.
+// Recover marks executions with an overdue heartbeat, ends those with an owner that has not
+// confirmed by its deadline, and ends the waiting tasks of groups past their deadline.
 func (s *Sweep) Recover(ctx context.Context) (int, error) {
 	total := 0
 	var errs []error
@@ -65,11 +65,11 @@ func (s *Sweep) Recover(ctx context.Context) (int, error) {
 	return total, errors.Join(errs...)
 }
 
-// openLeftEvery is how often the leader looks for tasks that an older program has left waiting.
+// openLeftEvery is how often the leader polls for tasks that an older program has left waiting.
 const openLeftEvery = time.Minute
 
-// Duties are those of the leader: what an older program has left waiting, and Redeliver where the engine may
-// lose deliveries.
+// Duties returns the leader's duties: to open the tasks that an older program has left waiting, and
+// Redeliver if the engine may lose deliveries.
 func (s *Sweep) Duties(waiting, every time.Duration) []Duty {
 	duties := []Duty{{Name: "open tasks that wait", Every: openLeftEvery, Do: func(ctx context.Context) (bool, error) {
 		n, err := s.deliverOnce(ctx, func(ctx context.Context) ([]task.Delivery, error) { return s.repository.OpenLeft(ctx, sweepLimit) })
@@ -84,13 +84,13 @@ func (s *Sweep) Duties(waiting, every time.Duration) []Duty {
 	return duties
 }
 
-// readyLimit is how many parts and parked executions one call of RedeliverReady looks at.
+// readyLimit is the number of parts and parked executions that one call of RedeliverReady reads.
 const readyLimit = 1000
 
-// RedeliverReady returns the leader's duty that delivers parts and parked executions which
-// wait for a worker, and which the engine will not deliver any more: their delivery was
-// lost, or the lease of their worker has ended. Of an engine that loses none it does
-// nothing. It goes through all that wait, readyLimit in one call.
+// RedeliverReady returns the leader's duty to deliver parts and parked executions that wait for a
+// worker and that the engine will not deliver any more: their delivery was lost, or the lease of
+// their worker has expired. For an engine that loses none it does nothing. It visits all that wait,
+// readyLimit per call.
 func RedeliverReady(parts core.Parks, e engine.Engine, every time.Duration) Duty {
 	var place core.ReadyPlace
 	return Duty{Name: "deliver lost parts", Every: every, Do: func(ctx context.Context) (bool, error) {
@@ -120,8 +120,8 @@ func RedeliverReady(parts core.Parks, e engine.Engine, every time.Duration) Duty
 	}}
 }
 
-// MissingDeciders returns the leader's duty that tells of deciders which tasks wait for and
-// no live worker has.
+// MissingDeciders returns the leader's duty that notifies the observer of deciders that tasks wait
+// for and no live worker has.
 func MissingDeciders(queries task.Queries, observer core.Observer, every time.Duration) Duty {
 	return Duty{Name: "look for deciders", Every: every, Do: func(ctx context.Context) (bool, error) {
 		missing, err := queries.WaitingDeciders(ctx)
@@ -132,12 +132,10 @@ func MissingDeciders(queries task.Queries, observer core.Observer, every time.Du
 	}}
 }
 
-// moveLimit is how many texts move in one transaction.
 const moveLimit = 50
 
 // MoveLogs returns the duty that moves old log text to the store, by the setting
-// log_retention_days_db.
-// Without a store it fails where text is to move.
+// log_retention_days_db. Without a store it fails if text has to move.
 func MoveLogs(settings task.Settings, logs task.Logs, to task.LogStore, every time.Duration) Duty {
 	return Duty{Name: "move old log text", Every: every, Do: func(ctx context.Context) (bool, error) {
 		list, err := settings.Settings(ctx)
@@ -153,9 +151,8 @@ func MoveLogs(settings task.Settings, logs task.Logs, to task.LogStore, every ti
 	}}
 }
 
-// PurgeOld returns the duty that deletes what has been over for longer than a setting in days
-// says. Each of the purges deletes one batch, and reports whether more
-// may be there.
+// PurgeOld returns the duty that deletes rows that ended more than a number of days ago, set by the
+// setting. Each of the purges deletes one batch, and reports whether there may be more.
 func PurgeOld(settings task.Settings, setting string, every time.Duration, purges ...func(ctx context.Context, age time.Duration) (more bool, err error)) Duty {
 	return Duty{Name: "purge by " + setting, Every: every, Do: func(ctx context.Context) (bool, error) {
 		list, err := settings.Settings(ctx)
@@ -175,8 +172,8 @@ func PurgeOld(settings task.Settings, setting string, every time.Duration, purge
 	}}
 }
 
-// Redeliver delivers tasks anew that have waited longer than after, and which the engine
-// will not deliver any more. It is the leader's.
+// Redeliver delivers tasks again that have waited longer than after and that the engine will not
+// deliver any more. The leader calls it.
 func (s *Sweep) Redeliver(ctx context.Context, after time.Duration) (int, error) {
 	return s.deliverOnce(ctx, func(ctx context.Context) ([]task.Delivery, error) {
 		waiting, err := s.repository.Waiting(ctx, after, sweepLimit)
@@ -195,7 +192,7 @@ func (s *Sweep) Redeliver(ctx context.Context, after time.Duration) (int, error)
 	})
 }
 
-// deliver is deliverOnce, again while there is as much as one statement does.
+// deliver repeats deliverOnce while statements reach their limit.
 func (s *Sweep) deliver(ctx context.Context, move func(ctx context.Context) ([]task.Delivery, error)) (int, error) {
 	return repeated(ctx, func(ctx context.Context) (int, error) { return s.deliverOnce(ctx, move) })
 }
@@ -213,7 +210,7 @@ func (s *Sweep) deliverOnce(ctx context.Context, move func(ctx context.Context) 
 	return n, err
 }
 
-// repeated acts again while there is as much as one statement does.
+// repeated repeats act while it reaches the limit of one statement.
 func repeated(ctx context.Context, act func(ctx context.Context) (int, error)) (total int, err error) {
 	for range sweepRounds {
 		n, err := act(ctx)

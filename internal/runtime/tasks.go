@@ -16,23 +16,23 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// Tasks is what a worker needs for tasks.
+// Tasks configures how a worker takes tasks.
 type Tasks struct {
 	Repository task.Repository
-	// Engine delivers them; that of Config.Parts, where there are both.
+	// Engine delivers them; the same as in Config.Parts, if both are set.
 	Engine engine.Engine
-	// Database is that of the repository.
+	// Database is the repository's database.
 	Database tx.Database
 	Catalog  *Catalog
-	// Types are those that the worker takes; nil: all of the catalog. Without any it has a heartbeat only: others
-	// see that it takes parts.
+	// Types are the types that the worker takes; nil means all of the catalog. If there are none it
+	// has a heartbeat only: others see that it takes parts.
 	Types []string
-	// Worker names this process among all workers, Version its program.
+	// Worker is the unique name of this process among all workers, Version its program's.
 	Worker, Version string
-	// Labels are compared with placements. Owner is that of the parts.
+	// Labels are compared with placements. Owner is the owner of the parts.
 	Labels map[string]string
 	Owner  core.Owner
-	// LeaveBehind is how long a handler may take to return after its context has ended; 0:
+	// LeaveBehind is how long a handler may take to return after its context has ended; 0 means
 	// DefaultLeaveBehind.
 	LeaveBehind time.Duration
 	// Observer may be nil.
@@ -42,7 +42,6 @@ type Tasks struct {
 // DefaultLeaveBehind is the time of rule L8.
 const DefaultLeaveBehind = 30 * time.Second
 
-// taskSource claims tasks that the engine delivers, and executes them.
 type taskSource struct {
 	config   Config
 	tasks    Tasks
@@ -50,24 +49,24 @@ type taskSource struct {
 	handlers map[string]task.Handler
 	decide   task.Decide
 	sweep    *Sweep
-	parts    engine.Handler // of other deliveries than tasks; nil: none
-	// stop and handling are of run, and working what it waits for: executions outlive the
-	// answers to their deliveries where they are idle.
+	parts    engine.Handler // of deliveries other than tasks; nil means none
+	// stop and handling belong to run, working counts the executions that run waits for: idle
+	// executions outlive the answers to their deliveries.
 	stop     <-chan struct{}
 	handling context.Context //nolint:containedctx // see above
 	working  sync.WaitGroup
 	begun    chan struct{} // closed when the first tenure has begun
 	beginOne sync.Once
-	// grace is the answer of the last heartbeat: task.Confirmed.
+	// grace is the reply of the last heartbeat: task.Confirmed.
 	grace atomic.Int64
-	// resuming is that of task.Claimant; of the source of parts.
+	// resuming is as in task.Claimant; it belongs to the source of parts.
 	resuming *atomic.Int64
-	// recovered is when Sweep.Recover was called last, by the goroutine that tends.
+	// recovered is when the tending goroutine last called Sweep.Recover.
 	recovered time.Time
 
 	mu     sync.Mutex
-	tenure *tenure // nil: the worker has no lease
-	// busy are the tasks that this process is at work on; true: the end of the execution in
+	tenure *tenure // nil if the worker has no lease
+	// busy are the tasks that this process works on; true means that the end of the execution in
 	// that epoch could not be recorded.
 	busy map[engine.Key]bool
 }
@@ -113,14 +112,14 @@ func (s *taskSource) claimant() task.Claimant {
 
 func isClosed(c <-chan struct{}) bool {
 	select {
-	case <-c: // never of nil
+	case <-c: // never for nil
 		return true
 	default:
 		return false
 	}
 }
 
-// graceNow is how much longer than its lease the worker is left what it executes.
+// graceNow is the time beyond its lease during which the worker keeps its executions.
 func (s *taskSource) graceNow() time.Duration { return time.Duration(s.grace.Load()) }
 
 func (s *taskSource) setTenure(t *tenure) {
@@ -132,8 +131,8 @@ func (s *taskSource) setTenure(t *tenure) {
 	}
 }
 
-// run takes deliveries until stop is closed, and ends when nothing is in hand. parts is the
-// handler of those that are not tasks; nil: none are taken.
+// run takes deliveries until stop is closed, and returns when none is running. parts is the handler
+// of deliveries other than tasks; if nil, none are taken.
 func (s *taskSource) run(ctx context.Context, stop <-chan struct{}, parts engine.Handler) error {
 	subscription := engine.Subscription{Queues: slices.Clone(s.tasks.Types), Slots: s.config.Slots}
 	if s.parts = parts; parts != nil {
@@ -187,7 +186,7 @@ func either(a, b, over <-chan struct{}) <-chan struct{} {
 	return c
 }
 
-// drain ends what is executed, when it may not go on any longer.
+// drain ends the running executions when their time is up.
 func (s *taskSource) drain(ctx context.Context, stop, drained <-chan struct{}, end context.CancelCauseFunc) {
 	select {
 	case <-ctx.Done():
@@ -209,7 +208,7 @@ func (s *taskSource) drain(ctx context.Context, stop, drained <-chan struct{}, e
 	end(task.ErrStopping)
 }
 
-// tellDraining tells the leader that the worker begins nothing more; the next heartbeat says so, too.
+// tellDraining notifies the leader that the worker begins nothing more; so does the next heartbeat.
 func (s *taskSource) tellDraining(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.config.Lease/3)
 	defer cancel()
@@ -218,7 +217,6 @@ func (s *taskSource) tellDraining(ctx context.Context) {
 	}
 }
 
-// goAway tells others that the worker has stopped.
 func (s *taskSource) goAway(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.config.Lease/3)
 	defer cancel()
@@ -227,14 +225,13 @@ func (s *taskSource) goAway(ctx context.Context) {
 	}
 }
 
-// tend does what any process does for all tasks.
 func (s *taskSource) tend(ctx context.Context) error {
 	_, err := s.sweep.MakeDue(ctx)
 	if now := time.Now(); now.Sub(s.recovered) >= min(s.config.Heartbeat, longestTick) {
 		s.recovered = now
 		n, failed := s.sweep.Recover(ctx)
 		err = errors.Join(err, failed)
-		if n > 0 { // what was lost is due at once
+		if n > 0 { // recovered tasks are due at once
 			_, failed = s.sweep.MakeDue(ctx)
 			err = errors.Join(err, failed)
 		}
@@ -242,7 +239,7 @@ func (s *taskSource) tend(ctx context.Context) error {
 	return err
 }
 
-// handle is the engine.Handler: it answers when the work is over.
+// handle is the engine.Handler: it returns when the work has ended.
 func (s *taskSource) handle(ctx context.Context, d engine.Delivery) engine.Answer {
 	if d.Kind != engine.Task {
 		return s.parts(ctx, d)
@@ -279,15 +276,15 @@ func (s *taskSource) handle(ctx context.Context, d engine.Delivery) engine.Answe
 	case <-e.place.left:
 		answer = engine.Done()
 		select {
-		case answer = <-answered: // it is over
+		case answer = <-answered: // it has ended
 		default:
 		}
 	}
 	return answer
 }
 
-// permitted returns the tenure in which the delivery may be claimed, and notes that this
-// process is at work on it; else what the engine is told.
+// permitted returns the tenure in which the delivery may be claimed, and records that this process
+// works on it; else the answer for the engine.
 func (s *taskSource) permitted(k engine.Key) (*tenure, engine.Answer, bool) {
 	select {
 	case <-s.stop:
@@ -306,11 +303,11 @@ func (s *taskSource) permitted(k engine.Key) (*tenure, engine.Answer, bool) {
 	return t, engine.Answer{}, true
 }
 
-// unknownPause is how long a delivery is left to others of whose type there is no handler, or of whose group
-// no decider.
+// unknownPause is how long a delivery is left to others if this process lacks the handler of its
+// type or the decider of its group.
 const unknownPause = 10 * time.Second
 
-// slot waits a little for a slot: a look for parts may have it.
+// slot waits a little for a slot: a poll for parts may hold it.
 func slot(ctx context.Context, slots chan<- struct{}, wait time.Duration) bool {
 	timer := time.NewTimer(wait)
 	defer timer.Stop()
@@ -324,8 +321,7 @@ func slot(ctx context.Context, slots chan<- struct{}, wait time.Duration) bool {
 	}
 }
 
-// take reports whether this process is not at work on the task yet: a delivery may come
-// twice.
+// take reports whether this process does not work on the task yet: a delivery may come twice.
 func (s *taskSource) take(k engine.Key) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

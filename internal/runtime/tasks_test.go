@@ -52,7 +52,7 @@ func TestTasksAreExecutedAndTheirOutcomesKept(t *testing.T) {
 	})
 }
 
-// What a handler answers, and what the task comes to.
+// Answers of a handler, and the resulting states of the task.
 func TestWhatAHandlerAnswersDecidesWhatComesNext(t *testing.T) {
 	fails := func(_ *office, _ context.Context, t task.Task) (task.Outcome, error) {
 		var how string
@@ -112,7 +112,7 @@ func TestWhatAHandlerAnswersDecidesWhatComesNext(t *testing.T) {
 	}, fails)
 }
 
-// A handler hears why its context ends, and the table says what became of the task.
+// A handler sees why its context ends, and the table has the outcome of the task.
 func TestAnAttemptEndsByTimeoutDeadlineAndCancellation(t *testing.T) {
 	eachOffice(t, func(o *office) {
 		o.worker("a")
@@ -152,7 +152,7 @@ func TestAnAttemptEndsByTimeoutDeadlineAndCancellation(t *testing.T) {
 	})
 }
 
-// On stop, what is short ends; what is long is retried at once, by another worker.
+// On stop, short tasks end; long ones are retried at once, by another worker.
 func TestAWorkerThatStopsLetsShortTasksEndAndGivesLongOnesBack(t *testing.T) {
 	eachOffice(t, func(o *office) {
 		o.change = func(c *runtime.Config) { c.Drain = 500 * time.Millisecond }
@@ -186,8 +186,8 @@ func TestAWorkerThatStopsLetsShortTasksEndAndGivesLongOnesBack(t *testing.T) {
 	})
 }
 
-// A handler that does not return after its context has ended is left behind, and observers
-// hear of it.
+// A handler that does not return after its context has ended is abandoned, and observers are
+// notified.
 func TestAHandlerThatDoesNotReturnIsLeftBehind(t *testing.T) {
 	release := make(chan struct{})
 	t.Cleanup(func() { close(release) })
@@ -214,7 +214,7 @@ func TestAHandlerThatDoesNotReturnIsLeftBehind(t *testing.T) {
 	})
 }
 
-// What is wrong is refused, with everything that is wrong, and nothing is stored.
+// A wrong submission is refused with every error, and nothing is stored.
 func TestASubmissionIsRefusedWithAllThatIsWrong(t *testing.T) {
 	eachOffice(t, func(o *office) {
 		refused := func(err error) *runtime.TaskRefusal {
@@ -259,7 +259,7 @@ func TestASubmissionIsRefusedWithAllThatIsWrong(t *testing.T) {
 	}, nil)
 }
 
-// What is submitted in a transaction that is rolled back was never submitted.
+// A submission in a transaction that rolls back never happened.
 func TestASubmissionJoinsTheTransactionOfItsCaller(t *testing.T) {
 	eachOffice(t, func(o *office) {
 		o.worker("a")
@@ -306,8 +306,8 @@ func TestAHandlerThatWaitsGivesItsSlotBack(t *testing.T) {
 	})
 }
 
-// A worker whose program lacks the decider of a group leaves its tasks: by another decider a
-// payment would be made twice. It says so, and one that has the decider executes them.
+// A worker with a program that lacks the decider of a group leaves its tasks: another decider would
+// make a payment twice. The worker reports it, and one that has the decider executes them.
 func TestAWorkerThatLacksTheDeciderOfAGroupLeavesItsTasks(t *testing.T) {
 	eachOffice(t, func(o *office) {
 		own := o.catalog
@@ -322,7 +322,7 @@ func TestAWorkerThatLacksTheDeciderOfAGroupLeavesItsTasks(t *testing.T) {
 			c.Tasks.Engine, err = local.New(local.Config{Database: o.db, Source: runtime.Waiting{Tasks: o.repo, Deciders: o.catalog.Deciders()}, Scan: 20 * time.Millisecond})
 			require.NoError(o, err)
 		}
-		stop := o.worker("poor") // its engine hands the tasks out all the same, as a distributed one does
+		stop := o.worker("poor") // its engine delivers the tasks nevertheless, as a distributed one does
 		accepted := o.submit(task.Submission{Decider: "never", Tasks: []task.Spec{{Type: "work"}}})
 		o.until("refused", func() bool { return o.happened("refused") > 0 })
 		require.Empty(o, o.attempts(accepted.Tasks[0]))
@@ -340,8 +340,8 @@ func TestAWorkerThatLacksTheDeciderOfAGroupLeavesItsTasks(t *testing.T) {
 	})
 }
 
-// What does nothing is said: a retention of log text without a folder for it, a hint that
-// nothing acts on, and a task that no handler can work with.
+// Settings without effect are reported: a retention of log text without a folder for it, a hint
+// that nothing acts on, and a task that no handler can work with.
 func TestWhatWouldDoNothingIsSaid(t *testing.T) {
 	eachOffice(t, func(o *office) {
 		_, err := o.service.Set(o.Context(), task.LogRetention, "7", runtime.By{})

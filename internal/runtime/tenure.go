@@ -13,9 +13,9 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 )
 
-// tenure is a time in which a worker has kept its lease, by one heartbeat for all that it
-// executes. When the lease could not be renewed it is over: what is executed in it ends, and
-// another tenure begins with the next heartbeat that arrives (rule L9).
+// tenure is a time during which a worker has kept its lease, by one heartbeat for all its
+// executions. It ends when the lease could not be renewed: its executions end, and another tenure
+// begins with the next heartbeat that arrives (rule L9).
 type tenure struct {
 	source *taskSource
 	keeper *lease.Keeper
@@ -23,9 +23,9 @@ type tenure struct {
 	grace  atomic.Int64 // task.Confirmed.Grace of its last heartbeat
 
 	mu    sync.Mutex
-	cause error // why it is over
+	cause error // why it has ended
 	held  map[task.ID]*execution
-	empty chan struct{} // closed when it is over and nothing is executed in it any more
+	empty chan struct{} // closed when it has ended and none of its executions runs any more
 }
 
 func newTenure(s *taskSource, since, grace time.Duration) *tenure {
@@ -38,7 +38,6 @@ func newTenure(s *taskSource, since, grace time.Duration) *tenure {
 	return t
 }
 
-// grant keeps the grace that a heartbeat was answered with.
 func (t *tenure) grant(grace time.Duration) {
 	t.grace.Store(int64(grace))
 	t.source.grace.Store(int64(grace))
@@ -46,7 +45,6 @@ func (t *tenure) grant(grace time.Duration) {
 
 func (t *tenure) graceNow() time.Duration { return time.Duration(t.grace.Load()) }
 
-// beat extends the lease of the worker and of all that it executes.
 func (t *tenure) beat(ctx context.Context) error {
 	confirmed, err := t.source.tasks.Repository.Heartbeat(ctx, t.source.claimant(), t.refs())
 	if err != nil {
@@ -72,7 +70,6 @@ func (t *tenure) refs() []task.Ref {
 	return refs
 }
 
-// lose ends what the worker does not own any more.
 func (t *tenure) lose(l task.Lost) {
 	t.mu.Lock()
 	e := t.held[l.Ref.ID]
@@ -85,7 +82,6 @@ func (t *tenure) lose(l task.Lost) {
 	}
 }
 
-// end ends the tenure, and all that is executed in it.
 func (t *tenure) end(cause error) {
 	t.mu.Lock()
 	if t.cause != nil {
@@ -107,8 +103,8 @@ func (t *tenure) end(cause error) {
 	}
 }
 
-// add reports whether the task may be claimed in this tenure: it is not over, and nothing
-// is at work on the task.
+// add reports whether the task may be claimed in this tenure: the tenure has not ended, and no
+// execution works on the task.
 func (t *tenure) add(e *execution) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -119,7 +115,7 @@ func (t *tenure) add(e *execution) bool {
 	return true
 }
 
-// claim notes what the execution has claimed: heartbeats are about it from now on.
+// claim records the claimed task: heartbeats include it from now on.
 func (t *tenure) claim(e *execution, claimed *task.Claimed) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -135,8 +131,8 @@ func (t *tenure) remove(e *execution) {
 	}
 }
 
-// keepTenures keeps the lease until ctx ends. The error is that of heartbeats, if they
-// failed for longer than a lease.
+// keepTenures keeps the lease until ctx ends. It returns the error of heartbeats if they failed for
+// longer than a lease.
 func (s *taskSource) keepTenures(ctx context.Context) error {
 	var ending sync.WaitGroup
 	defer ending.Wait()
@@ -169,7 +165,6 @@ func (s *taskSource) keepTenures(ctx context.Context) error {
 	return nil
 }
 
-// beginTenure sends a heartbeat, and begins a tenure with its answer.
 func (s *taskSource) beginTenure(ctx context.Context) (*tenure, error) {
 	since := s.clock().Now()
 	answer, cancel := context.WithTimeoutCause(ctx, s.config.Lease/3, errors.New("no answer to the first heartbeat"))

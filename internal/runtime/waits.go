@@ -9,8 +9,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 )
 
-// Waits returns why tasks with a placement are not executed yet, by their ids (rule PL5). It asks the database only if
-// there are such tasks.
+// Waits returns why tasks with a placement are not executed yet, by their IDs (rule PL5). It
+// queries the database only if there are such tasks.
 func (s *TaskService) Waits(ctx context.Context, tasks []task.Task) (map[task.ID]string, error) {
 	var workers []task.Worker
 	var leads bool
@@ -30,7 +30,7 @@ func (s *TaskService) Waits(ctx context.Context, tasks []task.Task) (map[task.ID
 	return waits, nil
 }
 
-// LoadedWorkers returns the workers with the slots that they use, and whether a process leads.
+// LoadedWorkers returns the workers with their used slots, and whether a process leads.
 func (s *TaskService) LoadedWorkers(ctx context.Context) (workers []task.Worker, leads bool, err error) {
 	workers, err = Loaded(ctx, s.repository.Workers, s.places)
 	if err != nil {
@@ -43,7 +43,6 @@ func (s *TaskService) LoadedWorkers(ctx context.Context) (workers []task.Worker,
 	return append([]task.Worker{}, workers...), leader != nil && leader.Leading, refusalOf(err)
 }
 
-// placementWarnings adds the placements of a submission that no live worker fits.
 func (s *TaskService) placementWarnings(ctx context.Context, sub task.Submission, list []string) ([]string, error) {
 	var workers []task.Worker
 	var warned []string

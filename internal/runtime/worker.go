@@ -20,37 +20,37 @@ const (
 	DefaultDrain     = 30 * time.Second
 )
 
-// Config is what a worker works with. It needs Parts, or Tasks, or both.
+// Config configures a worker. It needs Parts, or Tasks, or both.
 type Config struct {
-	// Parts are parts of steps, and executions that wait for theirs; nil: none are taken.
+	// Parts is for parts of steps, and executions that wait for theirs; if nil, none are taken.
 	Parts *Parts
-	// Tasks are tasks; nil: none are taken.
+	// Tasks is for tasks; if nil, none are taken.
 	Tasks *Tasks
-	// Slots is how many parts, executions that are resumed, and tasks run at once; 0: 1.
+	// Slots is the number of parts, resumed executions and tasks that run at once; 0 means 1.
 	Slots int
-	// Lease, Heartbeat and Poll are DefaultLease, DefaultHeartbeat and DefaultPoll where
-	// zero. The heartbeat must be shorter than half the lease. Poll is the time between two
-	// looks for retries that are due, and before what could not be done is tried again.
+	// Lease, Heartbeat and Poll default to DefaultLease, DefaultHeartbeat and DefaultPoll. The
+	// heartbeat must be shorter than half the lease. Poll is the time between two polls for due
+	// retries, and before work that could not be done is tried again.
 	Lease, Heartbeat, Poll time.Duration
-	// Drain is how long tasks in hand may go on when the worker is to stop; 0: DefaultDrain,
-	// negative: not at all.
+	// Drain is how long running tasks may continue when the worker is to stop; 0 means
+	// DefaultDrain, negative not at all.
 	Drain time.Duration
-	// Sweep is the time between two looks for parts, and executions that wait for theirs,
-	// of which no delivery came; 0: a third of the lease, at most DefaultPoll. It finds those of a process of
-	// this machine that is dead, whose lease continues, and what was planned without an
-	// engine, and what a dead worker has when its lease ends.
+	// Sweep is the time between two polls for undelivered parts and executions that wait for
+	// theirs; 0 means a third of the lease, at most DefaultPoll. They find the work of a dead
+	// process of this machine while its lease still lasts, work planned without an engine, and the
+	// work of a dead worker when its lease expires.
 	Sweep time.Duration
-	// Report is called with what went wrong and what was taken; nil: nothing is.
+	// Report receives errors and the work taken; may be nil.
 	Report func(Event)
 }
 
-// Options are what the user of a worker chooses.
+// Options are the settings that a worker's user chooses.
 type Options struct {
 	// Slots is Config.Slots, Poll Config.Poll, and Drain Config.Drain.
 	Slots int
 	Poll  time.Duration
 	Drain time.Duration
-	// Types are the types of tasks that it takes; nil: all that have a handler here.
+	// Types are the types of tasks that it takes; nil means all that have a handler here.
 	Types []string
 	// Labels are compared with placements (rule PL1).
 	Labels map[string]string
@@ -60,19 +60,19 @@ type Options struct {
 	Report func(Event)
 }
 
-// Event is something that a worker did.
+// Event is something that happened in a worker.
 type Event struct {
-	// Partition is the partition that it is about, Execution the execution, Task the task;
-	// zero: none of them, as of a look for work.
+	// Partition, Execution or Task is the subject of the event; all are zero for others, such as a
+	// poll.
 	Partition *core.StepExecution
 	Execution core.JobExecutionID
 	Task      *task.Task
-	// What happened: "taken", "ended", "released", "lost", "refused", "failed" of partitions,
-	// "resumed", "refused", "failed" of executions; "taken", "ended", "canceled", "lost",
-	// "aborted" (its lease and grace are nearly over), "refused", "failed" of tasks; "failed" of a look for work, or of what
-	// any worker does for all.
+	// What is the kind of the event: "taken", "ended", "released", "lost", "refused", "failed" of
+	// partitions, "resumed", "refused", "failed" of executions; "taken", "ended", "canceled",
+	// "lost", "aborted" (its lease and grace are nearly over), "refused", "failed" of tasks;
+	// "failed" of a poll, or of the work that any worker does for all.
 	What string
-	// State is that of a task which "ended", Reason why it did not succeed.
+	// State is the state of a task which "ended", Reason why it did not succeed.
 	State  task.State
 	Reason string
 	Err    error
@@ -82,8 +82,8 @@ type Event struct {
 type Worker struct {
 	config Config
 	slots  chan struct{}
-	parts  *partSource // nil: none
-	tasks  *taskSource // nil: none
+	parts  *partSource // may be nil
+	tasks  *taskSource // may be nil
 }
 
 // NewWorker checks the configuration and fills in the defaults.
@@ -138,12 +138,12 @@ func (c *Config) fill() {
 	}
 }
 
-// Run works until stop is closed or ctx ends. On stop it takes nothing more, finishes the
-// chunks in hand and gives the partitions back; tasks have the time of Config.Drain to end,
-// then their contexts do (rule W5). The end of ctx cancels at once. The error is that of
-// the repository, if looks for work, or heartbeats, failed, and none succeeded, for longer
-// than a lease and the grace of what it executes. The time in which no slot is free, or the process is frozen, does not
-// count: then there is no look.
+// Run works until stop is closed or ctx ends. On stop it takes nothing more, finishes the current
+// chunks and gives the partitions back; tasks have the time of Config.Drain to end, then their
+// contexts do (rule W5). The end of ctx cancels at once. Run returns the repository's error if
+// polls or heartbeats failed, and none succeeded, for longer than a lease and the grace of its
+// executions. Time without a free slot, or with the process frozen, does not count: there is no
+// poll then.
 func (w *Worker) Run(ctx context.Context, stop <-chan struct{}) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -154,18 +154,16 @@ func (w *Worker) Run(ctx context.Context, stop <-chan struct{}) error {
 	return r.loop(ctx, stop)
 }
 
-// run is one call of Run.
 type run struct {
 	worker  *Worker
-	stop    chan struct{} // closed when nothing more is to be taken
+	stop    chan struct{} // closed when no more work is to be taken
 	failed  chan error
 	running sync.WaitGroup
-	failing time.Time // when the first look failed since one succeeded
-	looked  time.Time // when the last look failed
+	failing time.Time // when the first poll failed since one succeeded
+	looked  time.Time // when the last poll failed
 	tending sync.Mutex
 }
 
-// deliveries takes them from the engine until the worker stops.
 func (r *run) deliveries(ctx context.Context) error {
 	parts, tasks := r.worker.parts, r.worker.tasks
 	if parts != nil {
@@ -186,15 +184,15 @@ func (r *run) end(err error) {
 	}
 }
 
-// loop waits for all that a worker waits for, apart from deliveries, which the engine
-// hands to a slot, and heartbeats, which have a clock of their own.
+// loop waits for all events of a worker except deliveries, which the engine hands to a slot, and
+// heartbeats, which have their own clock.
 func (r *run) loop(ctx context.Context, stop <-chan struct{}) error {
 	w := r.worker
 	tend := time.NewTicker(w.config.Poll)
 	defer tend.Stop()
 	look := time.NewTimer(0)
 	defer look.Stop()
-	var slots chan<- struct{} // nil: parts are not looked for now
+	var slots chan<- struct{} // nil: parts are not polled now
 	for {
 		select {
 		case <-stop:
@@ -220,7 +218,6 @@ func (r *run) loop(ctx context.Context, stop <-chan struct{}) error {
 	}
 }
 
-// wanted is where a slot for a part comes from.
 func (r *run) wanted() chan<- struct{} {
 	if r.worker.parts == nil {
 		return nil
@@ -228,7 +225,7 @@ func (r *run) wanted() chan<- struct{} {
 	return r.worker.slots
 }
 
-// nextLook is the time until the next look for parts, one that failed is soon made again.
+// nextLook is the time until the next poll for parts; a failed one is soon repeated.
 func (r *run) nextLook() time.Duration {
 	if r.failing.IsZero() {
 		return jittered(r.worker.config.Sweep)
@@ -236,7 +233,7 @@ func (r *run) nextLook() time.Duration {
 	return r.worker.config.Poll
 }
 
-// lookForParts looks with a slot, which it gives back where there is nothing.
+// lookForParts polls with a slot, which it gives back if there is nothing.
 func (r *run) lookForParts(ctx context.Context) (found bool, err error) {
 	w := r.worker
 	work, err := w.parts.next(ctx, r.stop)
@@ -254,7 +251,7 @@ func (r *run) lookForParts(ctx context.Context) (found bool, err error) {
 	case err == nil:
 		r.failing = time.Time{}
 	case ctx.Err() != nil:
-	case r.failing.IsZero(), time.Since(r.looked) > w.config.Lease/2: // there was no slot to look with meanwhile
+	case r.failing.IsZero(), time.Since(r.looked) > w.config.Lease/2: // no slot was free for a poll meanwhile
 		r.failing, r.looked = time.Now(), time.Now()
 		w.config.Report(Event{What: "failed", Err: err})
 	case time.Since(r.failing) > w.patience():
@@ -266,7 +263,8 @@ func (r *run) lookForParts(ctx context.Context) (found bool, err error) {
 	return false, nil
 }
 
-// patience is how long looks may fail: as long as no other process takes over what this one executes.
+// patience is how long polls may fail: as long as no other process takes over this one's
+// executions.
 func (w *Worker) patience() time.Duration {
 	if w.tasks == nil {
 		return w.config.Lease
@@ -274,7 +272,7 @@ func (w *Worker) patience() time.Duration {
 	return w.config.Lease + w.tasks.graceNow()
 }
 
-// tend does what any process does for all tasks, unless it is at it still.
+// tend does the work on all tasks that any process may do, unless it is still running.
 func (r *run) tend(ctx context.Context) {
 	tasks := r.worker.tasks
 	if tasks == nil || len(tasks.tasks.Types) == 0 || !r.tending.TryLock() {

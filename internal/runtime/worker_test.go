@@ -24,8 +24,8 @@ import (
 
 var errLook = errors.New("the database is not there")
 
-// unreliable fails looks for work while it is switched on: faults of a network, which the
-// databases of the tests do not have.
+// unreliable fails polls for work while it is switched on: network faults, which the test databases
+// do not have.
 type unreliable struct {
 	core.JobRepository
 	looks, failures atomic.Int64
@@ -40,7 +40,7 @@ func (u *unreliable) AssignPartition(ctx context.Context, req core.AssignRequest
 	return u.JobRepository.AssignPartition(ctx, req)
 }
 
-// workplace is a job with parts for workers that is parked, and a worker for it.
+// workplace is a parked job with parts for workers, and a worker for it.
 type workplace struct {
 	*testengine.Engine
 	job    *core.Job
@@ -97,7 +97,6 @@ func workplaceOn(t *testing.T, e *testengine.Engine, deliveries engine.Engine, p
 	return p
 }
 
-// deliverer is an engine that finds parts and parked executions.
 func deliverer(t testing.TB, e *testengine.Engine) engine.Engine {
 	t.Helper()
 	made, err := local.New(local.Config{Database: e.Database, Source: runtime.Waiting{Parts: e.Repository}, Scan: 10 * time.Millisecond})
@@ -111,7 +110,6 @@ func (p *workplace) status() core.Status {
 	return exec.Status
 }
 
-// happened counts the events.
 func (p *workplace) happened(what string) (n int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -123,7 +121,7 @@ func (p *workplace) happened(what string) (n int) {
 	return n
 }
 
-// looksFailed counts the reports of looks that failed: a busy machine may lose a lease besides.
+// looksFailed counts the reports of failed polls: a busy machine may lose a lease too.
 func (p *workplace) looksFailed() (n int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -135,7 +133,6 @@ func (p *workplace) looksFailed() (n int) {
 	return n
 }
 
-// work runs the worker until the execution is over.
 func (p *workplace) work() error {
 	w, err := runtime.NewWorker(p.config)
 	require.NoError(p.T, err)
@@ -154,8 +151,8 @@ func (p *workplace) work() error {
 	}
 }
 
-// TestAWorkerOutlivesAFailedLookAfterALongPart: its slots were busy for longer than its
-// lease, so its last successful look is longer ago than that.
+// TestAWorkerOutlivesAFailedLookAfterALongPart checks a worker with slots busy for longer than its
+// lease, so that its last successful poll is longer ago than that.
 func TestAWorkerOutlivesAFailedLookAfterALongPart(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
@@ -172,7 +169,6 @@ func TestAWorkerOutlivesAFailedLookAfterALongPart(t *testing.T) {
 	})
 }
 
-// TestAWorkerEndsWhenItsLooksFailForLongerThanItsLease.
 func TestAWorkerEndsWhenItsLooksFailForLongerThanItsLease(t *testing.T) {
 	t.Parallel()
 	p := newWorkplace(t, testdb.SQLite(t), 1, nil)
@@ -184,7 +180,8 @@ func TestAWorkerEndsWhenItsLooksFailForLongerThanItsLease(t *testing.T) {
 	require.Greater(t, u.failures.Load(), int64(2))
 }
 
-// TestWhatAWorkerCannotBuildItTriesAgain with a pause, and the part has the reason.
+// TestWhatAWorkerCannotBuildItTriesAgain checks that it pauses first, and that the part has the
+// reason.
 func TestWhatAWorkerCannotBuildItTriesAgain(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
@@ -227,7 +224,7 @@ func TestWhatAWorkerCannotBuildItTriesAgain(t *testing.T) {
 	})
 }
 
-// TestAnExecutionThatCannotBeBuiltIsResumedLater by the same worker.
+// TestAnExecutionThatCannotBeBuiltIsResumedLater checks that the same worker resumes it.
 func TestAnExecutionThatCannotBeBuiltIsResumedLater(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {

@@ -20,19 +20,18 @@ type Cron struct {
 	zone     *time.Location
 	fields   *cron.SpecSchedule
 	wildcard bool
-	days     *businessDays // nil: all days
+	days     *businessDays // nil means all days
 }
 
-// ErrNever says that no date has the times of an expression, such as 30 February.
+// ErrNever means that no date has the times of an expression, such as 30 February.
 var ErrNever = errors.New("it never comes")
 
-// Parse reads an expression of five fields (minute, hour, day of month, month, day of
-// week), or one of @yearly, @annually, @monthly, @weekly, @daily, @midnight and @hourly.
-// Days may be L, LW, L-3 and 15W, days of the week FRI#3 and FRI#L. Where day of month and
-// day of week are both restricted a day needs one of them; where one begins with * it
-// needs both, as in Vixie cron.
+// Parse reads an expression of five fields (minute, hour, day of month, month, day of week), or one
+// of @yearly, @annually, @monthly, @weekly, @daily, @midnight and @hourly. Days may be L, LW, L-3
+// and 15W, days of the week FRI#3 and FRI#L. If day of month and day of week are both restricted a
+// day needs to match one of them; if one begins with * it needs to match both, as in Vixie cron.
 //
-// An expression that is wrong, or never comes (ErrNever), is an error.
+// An invalid expression, or one that never comes (ErrNever), is an error.
 func Parse(expression string, zone *time.Location) (*Cron, error) {
 	fields, err := fieldsOf(expression)
 	if err != nil {
@@ -54,8 +53,8 @@ func Parse(expression string, zone *time.Location) (*Cron, error) {
 	if !ok {
 		return nil, fmt.Errorf("cron expression %q has no fields", expression)
 	}
-	// The fields are compared with wall clocks, which are kept as times in UTC: what a clock
-	// change does to them is decided here and not by the library.
+	// The fields are compared with wall clocks, kept as times in UTC: this package, not the
+	// library, decides how a clock change affects them.
 	spec.Location = time.UTC
 	c := &Cron{text: strings.TrimSpace(expression), zone: zone, fields: spec, wildcard: isStar(fields[0]) || isStar(fields[1])}
 	if c.nextWall(time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)).IsZero() {
@@ -64,7 +63,7 @@ func Parse(expression string, zone *time.Location) (*Cron, error) {
 	return c, nil
 }
 
-// ParseIn is Parse in the time zone of that name.
+// ParseIn is Parse with the name of a time zone.
 func ParseIn(expression, zone string) (*Cron, error) {
 	z, err := LoadZone(zone)
 	if err != nil {
@@ -73,10 +72,9 @@ func ParseIn(expression, zone string) (*Cron, error) {
 	return Parse(expression, z)
 }
 
-// isStar reports whether the field begins with *, as Vixie cron asks.
+// isStar reports whether the field begins with *, which Vixie cron treats specially.
 func isStar(field string) bool { return strings.HasPrefix(field, "*") || field == "?" }
 
-// fieldsOf returns the five fields of an expression.
 func fieldsOf(expression string) ([]string, error) {
 	text := strings.TrimSpace(expression)
 	switch {
@@ -101,8 +99,8 @@ func fieldsOf(expression string) ([]string, error) {
 	return fields, nil
 }
 
-// LoadZone returns the time zone of that name in the IANA database; "" is UTC. "Local" is
-// refused: it is another zone on every machine.
+// LoadZone returns the time zone of that name in the IANA database; "" is UTC. "Local" is refused:
+// it is a different zone on every machine.
 func LoadZone(name string) (*time.Location, error) {
 	if strings.EqualFold(name, "local") {
 		return nil, errors.New("time zone Local is another one on every machine; name it, as in Europe/Berlin")
@@ -114,18 +112,18 @@ func LoadZone(name string) (*time.Location, error) {
 	return zone, nil
 }
 
-// String returns the expression as it was written.
+// String returns the expression as written.
 func (c *Cron) String() string { return c.text }
 
-// Zone is the time zone of the expression.
+// Zone returns the time zone of the expression.
 func (c *Cron) Zone() *time.Location { return c.zone }
 
-// Wildcard reports whether the minute or the hour begins with *. Such an expression says
-// how often, and another one at what time of day: see All.
+// Wildcard reports whether the minute or the hour begins with *. Such an expression names a
+// frequency, any other a time of day: see All.
 func (c *Cron) Wildcard() bool { return c.wildcard }
 
-// nextWall returns the next wall clock behind w that the fields match, on a business day where
-// the schedule has a calendar; zero: none, or the calendar does not know.
+// nextWall returns the next wall clock after w that the fields match, on a business day if the
+// schedule has a calendar. It returns zero if there is none, or the calendar does not know.
 func (c *Cron) nextWall(w time.Time) time.Time {
 	if c.days != nil {
 		return c.days.next(c.fields.Next, w)

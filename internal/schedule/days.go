@@ -9,19 +9,18 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 )
 
-// Closed says what becomes of a time on a day that is not a business day.
+// Closed is the policy for times on a day that is not a business day.
 type Closed string
 
 // The policies of times on closed days.
 const (
 	// ClosedSkip leaves the time out.
 	ClosedSkip Closed = "skip"
-	// ClosedNext moves it to the same time of day on the next business day. Times that fall
-	// together there are one.
+	// ClosedNext moves the time to the same time of day on the next business day. Times that
+	// coincide there become one.
 	ClosedNext Closed = "next"
 )
 
-// businessDays are the days on which a schedule has times.
 type businessDays struct {
 	calendar *calendar.Calendar
 	closed   Closed
@@ -37,7 +36,7 @@ func (c *Cron) On(days *calendar.Calendar, closed Closed) (*Cron, error) {
 	return &on, nil
 }
 
-// Of returns the schedule that is stored with a registered job.
+// Of returns the schedule stored with a registered job.
 func Of(s task.Schedule) (*Cron, error) {
 	c, err := ParseIn(s.Cron, s.Timezone)
 	if err != nil || s.Calendar == nil {
@@ -50,7 +49,7 @@ func Of(s task.Schedule) (*Cron, error) {
 	return c.On(days, Closed(s.WhenClosed))
 }
 
-// known reports why the calendar cannot say whether the day of an instant is a business day.
+// known returns why the calendar does not know whether the day of an instant is a business day.
 func (c *Cron) known(at time.Time) error {
 	if c.days == nil {
 		return nil
@@ -65,8 +64,8 @@ func dayOf(w time.Time) row.Date {
 	return row.Date(0).AddDays(int(w.Truncate(day).Unix() / int64(day/time.Second)))
 }
 
-// next returns the first wall clock behind w that the schedule has; zero: there is none, or the
-// calendar does not know.
+// next returns the schedule's first wall clock after w, or zero if there is none or the calendar
+// does not know.
 func (d *businessDays) next(raw func(time.Time) time.Time, w time.Time) time.Time {
 	if d.closed == ClosedNext {
 		return d.nextMoved(raw, w)
@@ -87,8 +86,8 @@ func (d *businessDays) next(raw func(time.Time) time.Time, w time.Time) time.Tim
 	}
 }
 
-// nextMoved is next where times on closed days move. A business day has its own times and those
-// of the closed days before it.
+// nextMoved is next if times on closed days move. A business day has its own times and those on the
+// preceding closed days.
 func (d *businessDays) nextMoved(raw func(time.Time) time.Time, w time.Time) time.Time {
 	today := dayOf(w)
 	open, err := d.calendar.IsBusinessDay(today)
@@ -101,7 +100,7 @@ func (d *businessDays) nextMoved(raw func(time.Time) time.Time, w time.Time) tim
 			return found
 		}
 	} else {
-		from = d.firstClosed(today) // what moved from its whole run is behind w
+		from = d.firstClosed(today) // times moved from its whole run of closed days are not after w
 	}
 	first := raw(from.Time().Add(-time.Second))
 	if first.IsZero() {
@@ -114,7 +113,7 @@ func (d *businessDays) nextMoved(raw func(time.Time) time.Time, w time.Time) tim
 	return d.on(raw, to, -time.Second)
 }
 
-// on returns the first time of a business day behind a time of day; zero: there is none.
+// on returns the first time of a business day after a time of day, or zero.
 func (d *businessDays) on(raw func(time.Time) time.Time, of row.Date, behind time.Duration) (first time.Time) {
 	for from := d.firstClosed(of.AddDays(-1)); from <= of; from++ {
 		w := raw(from.Time().Add(behind))
@@ -128,11 +127,11 @@ func (d *businessDays) on(raw func(time.Time) time.Time, of row.Date, behind tim
 	return first
 }
 
-// longestClosed is how many days in a row may be closed: calendar.Add goes as far.
+// longestClosed is the maximum number of consecutive closed days, the limit of calendar.Add.
 const longestClosed = 366
 
-// firstClosed returns the first day of the closed ones up to a day; the day after it where it
-// is a business day.
+// firstClosed returns the first of the consecutive closed days that end with upTo, or the day after
+// upTo if it is a business day.
 func (d *businessDays) firstClosed(upTo row.Date) row.Date {
 	first := upTo.AddDays(1)
 	for range longestClosed {

@@ -5,55 +5,55 @@ import (
 	"time"
 )
 
-// CatchUp says which of the times that were missed, while no server ran, are run.
+// CatchUp is the policy for times that were missed while no server ran.
 type CatchUp string
 
 // The policies of catching up.
 const (
-	// CatchUpNone runs only what is due now: less than OnTime late.
+	// CatchUpNone runs only the times that are due now: less than OnTime late.
 	CatchUpNone CatchUp = "none"
-	// CatchUpLast runs what is due now; where nothing is, the last of the times missed.
+	// CatchUpLast runs the times that are due now or, if there are none, the last missed one.
 	CatchUpLast CatchUp = "last"
-	// CatchUpAll runs every time, the oldest first.
+	// CatchUpAll runs every time, oldest first.
 	CatchUpAll CatchUp = "all"
 )
 
-// Overlap says what happens at a scheduled time while an earlier run of the schedule is
-// not over.
+// Overlap is the policy for a scheduled time while an earlier run of the schedule is active.
 type Overlap string
 
 // The policies of overlapping runs.
 const (
-	// OverlapForbid leaves the time out.
+	// OverlapForbid skips the time.
 	OverlapForbid Overlap = "forbid"
-	// OverlapQueue lets the run wait for those before it.
+	// OverlapQueue delays the run until the earlier ones have ended.
 	OverlapQueue Overlap = "queue"
-	// OverlapAllow starts the run beside them.
+	// OverlapAllow runs it concurrently.
 	OverlapAllow Overlap = "allow"
 )
 
 const (
-	// OnTime is how late a time may be seen and still be one that was not missed.
+	// OnTime is how late a time may be processed without counting as missed.
 	OnTime = time.Minute
-	// MaxDue is how many times Due returns at once, and how far it counts what was missed.
+	// MaxDue is the maximum number of times that Due returns at once, and up to which it counts
+	// missed ones.
 	MaxDue = 100
 )
 
-// Due is what is to be run, oldest first.
+// Due lists the times to run, oldest first.
 type Due struct {
 	Times []Time
-	// Missed is how many times before them are left out; MaxDue stands for that many or more.
+	// Missed is the number of skipped times before them; MaxDue means that many or more.
 	Missed int
-	// Until is where the next call begins: up to this instant everything is decided.
+	// Until is where the next call begins: all times up to this instant are decided.
 	Until time.Time
-	// More says that further times are due: the next call returns them.
+	// More means that more times are due: the next call returns them.
 	More bool
 }
 
-// Due returns what is to be run of the times after `last` and up to `now`: last is the
-// Until of the call before, or when the schedule began. At most MaxDue times are returned
-// at once, or those of one instant; the rest follows in the next call. A calendar that does not
-// know the day of now is an error.
+// Due returns the times to run after `last` and up to `now`: last is the Until of the previous
+// call, or when the schedule began. It returns at most MaxDue times at once, or all times of one
+// instant; the rest follows in the next call. A calendar that does not know the day of now is an
+// error.
 func (c *Cron) Due(last, now time.Time, policy CatchUp) (Due, error) {
 	if err := c.known(now); err != nil {
 		return Due{}, err
@@ -73,7 +73,7 @@ func (c *Cron) Due(last, now time.Time, policy CatchUp) (Due, error) {
 	return due, nil
 }
 
-// longestLook is the longest of the steps of latest: a time.Duration takes no more than one more.
+// longestLook is the longest step of latest: a time.Duration holds no more than one more.
 const longestLook = 100 * 365 * 24 * time.Hour
 
 func (c *Cron) dueAll(last, now time.Time) Due {
@@ -91,9 +91,8 @@ func (c *Cron) dueAll(last, now time.Time) Due {
 	return due
 }
 
-// latest returns the last of the times after `last` and up to `now`; none: there is none.
-// It looks back in growing steps, so that a year of missed minutes costs no more than an
-// hour of them.
+// latest returns the last time after `last` and up to `now`, or none. It looks back in growing
+// steps, so that a year of missed minutes costs no more than an hour of them.
 func (c *Cron) latest(last, now time.Time) []Time {
 	for back := time.Hour; ; back *= 24 {
 		from := last
@@ -113,8 +112,8 @@ func (c *Cron) latest(last, now time.Time) []Time {
 	}
 }
 
-// countMissed counts the times after `last` and up to `now` that are not among those
-// returned, which are the last ones.
+// countMissed counts the times after `last` and up to `now` that are not among the returned ones,
+// which are the last ones.
 func (c *Cron) countMissed(last, now time.Time, returned []Time) int {
 	n := 0
 	for t := range c.All(last) {

@@ -14,7 +14,6 @@ import (
 	"github.com/surfin-batch/surfin/internal/schedule"
 )
 
-// field is a field of an expression and the values that it has.
 type field struct {
 	text   string
 	values map[int]bool
@@ -47,7 +46,7 @@ func drawField(t *rapid.T, name string, size int) field {
 	return f
 }
 
-// window is a few days around a change of the clock of a zone that has some.
+// window is a few days around a clock change of a zone that has some.
 type window struct {
 	zone     *time.Location
 	from, to time.Time
@@ -144,8 +143,8 @@ func TestNoKeyIsThereTwiceAndTimesAreInOrder(t *testing.T) {
 	})
 }
 
-// A scheduler that looks at random moments, or was away, comes to the same list as one that
-// never blinked.
+// A scheduler that runs at random times, or was away, produces the same list as one that runs all
+// the time.
 func TestCatchingUpIsTheListThatOneWouldHaveHad(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -170,7 +169,7 @@ func TestCatchingUpIsTheListThatOneWouldHaveHad(t *testing.T) {
 	})
 }
 
-// The policies differ only in what they leave out.
+// The policies differ only in the times that they skip.
 func TestWhatIsDueAndWhatIsMissedIsAllThatThereWas(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

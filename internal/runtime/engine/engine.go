@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Kind says what a delivery is about.
+// Kind is the kind of work that a delivery is about.
 type Kind string
 
 // The kinds.
@@ -17,44 +17,44 @@ const (
 	Resume Kind = "resume" // a parked execution is to be resumed
 )
 
-// The priorities. They are those of tasks.
+// The priorities, the same as for tasks.
 const (
 	FirstPriority   = 1
 	DefaultPriority = 2
 	LastPriority    = 4
 )
 
-// MaxQueue is the most bytes of a queue's name.
+// MaxQueue is the maximum length of a queue's name in bytes.
 const MaxQueue = 100
 
-// Delivery says that there may be work for a worker. It carries ids, never state.
+// Delivery announces that there may be work for a worker. It carries IDs, never state.
 type Delivery struct {
 	Kind Kind
-	// ID is that of the task, the part or the execution.
+	// ID is the ID of the task, the part or the execution.
 	ID int64
-	// Epoch is that of the row when the delivery was made. Each new delivery of the same
-	// work has a higher one; from 1.
+	// Epoch is the epoch of the row when the delivery was created, at least 1. Each new delivery of
+	// the same work has a higher one.
 	Epoch int64
-	// Queue is the type of the task, or what stands for the parts and executions. Workers
-	// subscribe to queues.
+	// Queue is the type of the task, or the queue for parts and executions. Workers subscribe to
+	// queues.
 	Queue string
-	// Priority orders deliveries that wait in a queue: FirstPriority to LastPriority;
-	// 0: DefaultPriority.
+	// Priority orders deliveries that wait in a queue: FirstPriority to LastPriority; 0 means
+	// DefaultPriority.
 	Priority int
-	// NotBefore is the earliest time of the delivery, and its place: those of a priority go
-	// in the order of it. One in the past stands for work that has waited since then. Zero:
-	// now. The delivery may come later by [Capabilities].Late.
+	// NotBefore is the earliest time of the delivery, and orders deliveries of the same priority. A
+	// past time means that the work has waited since then. Zero means now. The delivery may come
+	// later by [Capabilities].Late.
 	NotBefore time.Time
 }
 
-// Key is what makes a delivery the same as another one.
+// Key identifies a delivery: two with the same Key are the same delivery.
 type Key struct {
 	Kind  Kind
 	ID    int64
 	Epoch int64
 }
 
-// Key returns the delivery's.
+// Key returns the delivery's key.
 func (d Delivery) Key() Key { return Key{d.Kind, d.ID, d.Epoch} }
 
 // String names the delivery for people, such as "task 12, epoch 3".
@@ -68,7 +68,7 @@ func (d Delivery) Filled() Delivery {
 	return d
 }
 
-// Check reports everything that is wrong with the delivery.
+// Check reports every error in the delivery.
 func (d Delivery) Check() error {
 	var errs []error
 	wrong := func(format string, args ...any) {
@@ -109,42 +109,41 @@ func checkQueue(name string) error {
 
 // Engine carries deliveries. It may be used by many goroutines.
 type Engine interface {
-	// Enqueue gives deliveries to the engine, in the transaction of its database that ctx
-	// carries: what is rolled back, or behind a savepoint that is, is not delivered. Without
-	// a transaction they are there when it returns. The same delivery may be given twice,
-	// and is then delivered once or twice. One with an epoch above 1 takes the place of
-	// those of the same work with lower epochs, as far as they still wait.
+	// Enqueue passes deliveries to the engine, in the transaction of its database that ctx carries:
+	// if it rolls back, or a savepoint before them does, they are not delivered. Without a
+	// transaction they are stored when Enqueue returns. The same delivery may be enqueued twice,
+	// and is then delivered once or twice. One with an epoch above 1 replaces waiting deliveries of
+	// the same work with lower epochs.
 	Enqueue(ctx context.Context, ds ...Delivery) error
-	// Run calls h for deliveries of the subscribed queues until stop is closed or ctx ends,
-	// at most s.Slots at once. It takes no delivery that it has no free slot for, so that
-	// other processes can have it. When stop is closed it takes no more, waits for the
-	// handlers in hand and returns nil. Handlers work with ctx: its end is their order to
-	// break off.
+	// Run calls h for deliveries of the subscribed queues until stop is closed or ctx ends, at most
+	// s.Slots at once. It takes no delivery without a free slot, so that other processes can have
+	// it. When stop is closed it takes no more, waits for the running handlers and returns nil.
+	// Handlers run with ctx: when it ends, they must abort.
 	//
-	// A database that is away is waited for. The error is what waiting does not cure, as
-	// tables that are not there.
+	// Run waits for a database that is unreachable. It returns errors that waiting does not fix,
+	// such as missing tables.
 	Run(ctx context.Context, stop <-chan struct{}, s Subscription, h Handler) error
-	// Cancel asks that the deliveries, as far as they wait, are not delivered, in the
-	// transaction that ctx carries. It is a hint: whether work is done, its row decides. It
-	// does nothing to a handler that is at work.
+	// Cancel requests, in the transaction that ctx carries, that the deliveries are not delivered
+	// if they still wait. It is a hint: the work's row decides whether the work is done. It does
+	// not affect a running handler.
 	Cancel(ctx context.Context, ds ...Delivery) error
-	// Missing returns those of ds, which are expected to wait for a worker, that the engine
-	// will not deliver any more: it never had them, they were delivered, or the process that
-	// had taken them died before its handler could take the work. A delivery that was taken
-	// not long ago is not missing. The caller delivers the work again with a higher epoch.
+	// Missing returns the deliveries in ds that the engine will not deliver any more, although they
+	// are expected to wait for a worker: it never had them, it delivered them, or the process that
+	// had taken them died before its handler could take the work. A recently taken delivery is not
+	// missing. The caller delivers the work again with a higher epoch.
 	Missing(ctx context.Context, ds ...Delivery) ([]Delivery, error)
 	Capabilities() Capabilities
 }
 
-// Subscription is what a worker takes.
+// Subscription is the work that a worker takes.
 type Subscription struct {
 	// Queues are the names of the queues; at least one.
 	Queues []string
-	// Slots is how many deliveries it holds at once, over all queues; at least 1.
+	// Slots is the maximum number of deliveries at once, over all queues; at least 1.
 	Slots int
 }
 
-// Check reports everything that is wrong with the subscription.
+// Check reports every error in the subscription.
 func (s Subscription) Check() error {
 	var errs []error
 	if len(s.Queues) == 0 {
@@ -166,19 +165,19 @@ func (s Subscription) Check() error {
 	return errors.Join(errs...)
 }
 
-// Capabilities say how an engine differs from others.
+// Capabilities describe how an engine differs from others.
 type Capabilities struct {
-	// Name is that of the settings.
+	// Name is the engine's name in the settings.
 	Name string
-	// Distributed: what is enqueued is meant for workers on many machines. A worker that is
-	// not known here may be elsewhere.
+	// Distributed means that workers on many machines take the deliveries. A worker that is not
+	// known here may be elsewhere.
 	Distributed bool
-	// Transactional: deliveries commit and roll back with the work that they are about.
+	// Transactional means that deliveries commit and roll back with their work.
 	Transactional bool
-	// Loses: a process that dies may take a delivery with it, and an operator may delete
-	// some: ask Missing now and then. Without it Missing never names any.
+	// Loses means that a process that dies may take a delivery with it, and that an operator may
+	// delete deliveries: call Missing periodically. If false, Missing always returns none.
 	Loses bool
-	// Late is how much later than at once, or than its NotBefore, a delivery may reach an
+	// Late is the maximum delay, after the transaction or NotBefore, until a delivery reaches an
 	// idle worker.
 	Late time.Duration
 }

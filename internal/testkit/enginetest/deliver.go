@@ -12,7 +12,6 @@ import (
 	"github.com/surfin-batch/surfin/internal/runtime/engine"
 )
 
-// deliveries are about when, where and how often.
 func deliveries() []test {
 	return []test{
 		{"a delivery is as it was given", unchanged},
@@ -74,7 +73,7 @@ func priorities(b *bed) {
 		d.Priority = id
 		b.submit(b.Context(), d)
 	}
-	unsaid := task(5) // is of priority 2
+	unsaid := task(5) // has priority 2
 	b.submit(b.Context(), unsaid)
 	close(free)
 	b.until("all are done", func() bool { return b.number("state = 'done'") == 6 })
@@ -192,7 +191,6 @@ func slots(b *bed) {
 	b.until("the slots serve again", func() bool { return b.number("state = 'done'") == 14 })
 }
 
-// distinct returns the ids that workers got.
 func distinct(ws ...*worker) []int64 {
 	var ids []int64
 	for _, w := range ws {

@@ -15,7 +15,6 @@ import (
 
 func endGoroutine() { runtime.Goexit() }
 
-// ends are about the end of workers, and of databases.
 func ends() []test {
 	return []test{
 		{"stop takes no more, and waits for the handlers", graceful},
@@ -100,7 +99,7 @@ func inHand(b *bed) {
 	}
 }
 
-// awayAndBack is on PostgreSQL: the file of SQLite does not go away.
+// awayAndBack is on PostgreSQL only: the file of SQLite is always reachable.
 func awayAndBack(b *bed) {
 	if b.Database.Dialect() != tx.Postgres {
 		b.Skip("a file does not go away")

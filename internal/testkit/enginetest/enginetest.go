@@ -1,14 +1,13 @@
-// Package enginetest is the conformance suite of engine.Engine: it drives an engine over
-// a real database, with work in a table of its own, in this process and in others that are
-// killed.
+// Package enginetest is the conformance suite of engine.Engine: it drives an engine over a real
+// database, with work in its own table, in this process and in others that are killed.
 //
 // A package that implements an engine runs it from its tests, for each database:
 //
 //	func TestMain(m *testing.M) { os.Exit(enginetest.Main(m, newEngine)) }
 //	func TestConformance(t *testing.T) { testdb.Each(t, func(t *testing.T, url string) { enginetest.Run(t, newEngine) }) }
 //
-// It imports tx, runtime/engine, adaptor/database/gorm, internal/testdb, internal/testproxy
-// and testify. Only tests import it.
+// It imports tx, runtime/engine, adaptor/database/gorm, internal/testdb, internal/testproxy and
+// testify. Only tests import it.
 package enginetest
 
 import (
@@ -26,26 +25,24 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// World is what an engine of the suite works with.
+// World is the environment of an engine under test.
 type World struct {
-	// URL is that of Database.
+	// URL is the URL of Database.
 	URL      string
 	Database tx.Database
-	// Work is the table with the work; it finds what waits.
+	// Work is the table of work; it finds waiting work.
 	Work *Work
-	// Grace is how long a delivery may be in hand, whose work nobody has taken, before it is
-	// missing.
+	// Grace is how long a delivery may be held without its work being taken before it is missing.
 	Grace  time.Duration
 	Logger *slog.Logger
 }
 
-// Maker makes an engine, whose tables it makes where they are not there.
+// Maker makes an engine, and creates its tables if they are missing.
 type Maker func(ctx context.Context, w World) (engine.Engine, error)
 
-// patience is how long a test waits for what must happen.
 const patience = time.Minute
 
-// test is one sentence of the suite.
+// test is one test of the suite; its name is a sentence.
 type test struct {
 	name string
 	run  func(b *bed)
@@ -74,7 +71,6 @@ func Run(t *testing.T, open func(t testing.TB) string, maker Maker) {
 	}
 }
 
-// bed is a database with work, and the engine under test.
 type bed struct {
 	testing.TB
 	World
@@ -92,7 +88,6 @@ func newBed(t testing.TB, url string, maker Maker) *bed {
 	return b
 }
 
-// open opens the database under that URL.
 func (b *bed) open(url string) {
 	provider, err := gormdb.Open(b.Context(), map[string]gormdb.Config{tx.Default: {URL: url}})
 	require.NoError(b, err)
@@ -103,7 +98,6 @@ func (b *bed) open(url string) {
 	b.manager = tx.NewManager(db)
 }
 
-// remake makes the engine with another grace.
 func (b *bed) remake(grace time.Duration) {
 	b.Grace = grace
 	made, err := b.maker(b.Context(), b.World)
@@ -111,13 +105,12 @@ func (b *bed) remake(grace time.Duration) {
 	b.engine = made
 }
 
-// do works in a transaction.
 func (b *bed) do(ctx context.Context, p tx.Propagation, fn func(ctx context.Context) error) error {
 	return b.manager.Do(ctx, tx.Attr{Propagation: p}, fn)
 }
 
-// submit adds work and enqueues its deliveries, in the transaction of ctx if there is one,
-// else in one of its own.
+// submit adds work and enqueues its deliveries, in the transaction of ctx if there is one, else in
+// its own.
 func (b *bed) submit(ctx context.Context, ds ...engine.Delivery) {
 	require.NoError(b, b.do(ctx, tx.Required, func(ctx context.Context) error {
 		if err := b.Work.Add(ctx, ds...); err != nil {
@@ -127,7 +120,6 @@ func (b *bed) submit(ctx context.Context, ds ...engine.Delivery) {
 	}))
 }
 
-// until waits for a condition.
 func (b *bed) until(what string, condition func() bool) {
 	b.Helper()
 	for end := time.Now().Add(patience); !condition(); time.Sleep(5 * time.Millisecond) {
@@ -137,7 +129,6 @@ func (b *bed) until(what string, condition func() bool) {
 	}
 }
 
-// task is a delivery of a task in the queue "a".
 func task(id int64) engine.Delivery {
 	return engine.Delivery{Kind: engine.Task, ID: id, Epoch: 1, Queue: "a"}
 }
@@ -155,7 +146,6 @@ func tasks(from, to int64) []engine.Delivery {
 	return ds
 }
 
-// worker is a call of Run in this process.
 type worker struct {
 	b      *bed
 	stop   chan struct{}
@@ -167,8 +157,8 @@ type worker struct {
 	got  []engine.Delivery
 }
 
-// work starts a worker. h is called after the delivery was noted; nil: the work is taken
-// and done.
+// work starts a worker. h is called after the delivery was recorded; if nil, the work is taken and
+// ended.
 func (b *bed) work(slots int, queues []string, h engine.Handler) *worker {
 	ctx, cancel := context.WithCancel(b.Context())
 	w := &worker{b: b, stop: make(chan struct{}), cancel: cancel, ended: make(chan error, 1)}
@@ -187,7 +177,6 @@ func (b *bed) work(slots int, queues []string, h engine.Handler) *worker {
 	return w
 }
 
-// takeAndEnd is what a handler does.
 func (b *bed) takeAndEnd(ctx context.Context, d engine.Delivery) engine.Answer {
 	taken, err := b.Work.Take(ctx, d, "here")
 	if err == nil && taken {
@@ -202,10 +191,8 @@ func (b *bed) takeAndEnd(ctx context.Context, d engine.Delivery) engine.Answer {
 	return engine.Done()
 }
 
-// halt closes stop.
 func (w *worker) halt() { w.once.Do(func() { close(w.stop) }) }
 
-// wait waits for the end of Run.
 func (w *worker) wait() {
 	select {
 	case err := <-w.ended:
@@ -216,7 +203,6 @@ func (w *worker) wait() {
 	}
 }
 
-// ids returns the ids of what was delivered, in order.
 func (w *worker) ids() []int64 {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -239,7 +225,6 @@ func (w *worker) count(id int64) int {
 	return n
 }
 
-// said keeps what an engine logs.
 type said struct {
 	mu    sync.Mutex
 	lines []string
@@ -265,7 +250,6 @@ func (s *said) WithAttrs([]slog.Attr) slog.Handler { return s }
 
 func (s *said) WithGroup(string) slog.Handler { return s }
 
-// complaints is how many warnings and errors were logged.
 func (s *said) complaints() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -13,11 +13,10 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// errWork is the failure of work.
 var errWork = errors.New("the work failed")
 
-// enqueues are about what reaches a worker, and what does not. That a delivery does not
-// come is seen when one comes that was enqueued later, with a lower priority.
+// enqueues tests which deliveries reach a worker, and which do not. A delivery has not come if one
+// that was enqueued later, with a lower priority, comes.
 func enqueues() []test {
 	return []test{
 		{"a delivery commits and rolls back with its transaction", rollsBack},
@@ -32,7 +31,6 @@ func enqueues() []test {
 	}
 }
 
-// last is enqueued after all others.
 func last() engine.Delivery {
 	d := task(99999)
 	d.Priority = engine.LastPriority
@@ -93,7 +91,6 @@ func thousand(b *bed) {
 	require.Len(b, slices.Compact(ids), n)
 }
 
-// number counts rows.
 func (b *bed) number(where string) int {
 	n, err := b.Work.count(b.Context(), where)
 	require.NoError(b, err)

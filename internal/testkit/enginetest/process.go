@@ -22,7 +22,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// variable holds the orders of a worker that the suite starts as a process, as JSON.
+// variable holds the orders, as JSON, of a worker that the suite starts as a process.
 const variable = "SURFIN_ENGINETEST"
 
 type orders struct {
@@ -31,12 +31,12 @@ type orders struct {
 	Queues []string      `json:"queues"`
 	Slots  int           `json:"slots"`
 	Grace  time.Duration `json:"grace"`
-	// Open: handlers do not wait for a line of standard input.
+	// Open means that handlers do not wait for a line of standard input.
 	Open bool `json:"open"`
 }
 
-// Main runs the tests, or is a worker in a process of its own where the suite has started
-// it as one. It returns the exit code.
+// Main runs the tests, or a worker if the suite has started this process as one. It returns the
+// exit code.
 func Main(m *testing.M, maker Maker) int {
 	text := os.Getenv(variable)
 	if text == "" {
@@ -53,8 +53,8 @@ func Main(m *testing.M, maker Maker) int {
 	return 0
 }
 
-// work is a worker that says "hand ID" for each delivery, and takes its work after a line
-// of standard input. The end of standard input is stop.
+// work runs a worker that prints "hand ID" for each delivery, and takes its work after a line of
+// standard input. The end of standard input is stop.
 func (o orders) work(ctx context.Context, maker Maker) (err error) {
 	provider, err := gormdb.Open(ctx, map[string]gormdb.Config{tx.Default: {URL: o.URL}})
 	if err != nil {
@@ -105,7 +105,6 @@ func (o orders) work(ctx context.Context, maker Maker) (err error) {
 	})
 }
 
-// process is a worker in a process of its own.
 type process struct {
 	cmd   *exec.Cmd
 	stdin io.WriteCloser
@@ -146,13 +145,11 @@ func (b *bed) start(o orders) *process {
 	return p
 }
 
-// open lets the handlers go on.
 func (p *process) open() error {
 	_, err := io.WriteString(p.stdin, "go\n")
 	return err
 }
 
-// held returns the distinct ids that its handlers were called with.
 func (p *process) held() []int64 {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -161,7 +158,6 @@ func (p *process) held() []int64 {
 	return slices.Compact(ids)
 }
 
-// processes are about workers in processes of their own.
 func processes() []test {
 	return []test{
 		{"two processes both get work, and no more than they have slots", twoProcesses},

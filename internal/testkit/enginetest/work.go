@@ -10,7 +10,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// Work is a table of work, with guarded moves: waiting, taken, done or canceled.
+// Work is a table of work, with guarded transitions: waiting, taken, done or canceled.
 type Work struct{ db tx.Database }
 
 func (w *Work) create(ctx context.Context) error {
@@ -19,12 +19,11 @@ func (w *Work) create(ctx context.Context) error {
 		due bigint not null, state text not null, taken_by text not null, takes integer not null, primary key (kind, id))`)
 }
 
-// columns of a row that Add writes.
 const columns = 6
 
-// Add writes the work of deliveries, which waits.
+// Add writes the waiting work of deliveries.
 func (w *Work) Add(ctx context.Context, ds ...engine.Delivery) error {
-	const most = 500 // bind variables are few on SQLite
+	const most = 500 // SQLite allows few bind variables
 	for len(ds) > most {
 		if err := w.Add(ctx, ds[:most]...); err != nil {
 			return err
@@ -49,7 +48,7 @@ func (w *Work) Add(ctx context.Context, ds ...engine.Delivery) error {
 	return w.exec(ctx, "insert into enginetest_work (kind, id, epoch, queue, priority, due, state, taken_by, takes) values "+strings.Join(rows, ","), args...)
 }
 
-// Due finds work that waits, for engines that look at the tables.
+// Due finds waiting work, for engines that poll the tables.
 func (w *Work) Due(ctx context.Context, queues []string, limit int) (ds []engine.Delivery, err error) {
 	args := []any{time.Now().UnixMicro(), limit}
 	var marks []string
@@ -88,19 +87,16 @@ func (w *Work) End(ctx context.Context, d engine.Delivery) error {
 	return err
 }
 
-// cancel ends work that waits.
 func (w *Work) cancel(ctx context.Context, d engine.Delivery) (bool, error) {
 	return w.move(ctx, `update enginetest_work set state = 'canceled' where kind = {1} and id = {2} and epoch = {3} and state = 'waiting'`, d)
 }
 
-// again raises the epoch of work that waits, and returns its new delivery.
 func (w *Work) again(ctx context.Context, d engine.Delivery) (engine.Delivery, bool, error) {
 	applied, err := w.move(ctx, `update enginetest_work set epoch = epoch + 1 where kind = {1} and id = {2} and epoch = {3} and state = 'waiting'`, d)
 	d.Epoch++
 	return d, applied, err
 }
 
-// count counts rows.
 func (w *Work) count(ctx context.Context, where string) (n int, err error) {
 	err = tx.ConnOf(ctx, w.db).QueryRowContext(ctx, "select count(*) from enginetest_work where "+where).Scan(&n) //nolint:gosec // of this package
 	return n, err
@@ -120,7 +116,6 @@ func (w *Work) exec(ctx context.Context, statement string, args ...any) error {
 	return err
 }
 
-// bind replaces {1} by the first bind variable, and so on.
 func (w *Work) bind(statement string) string {
 	const most = 9
 	for n := 1; n <= most; n++ {

@@ -68,7 +68,6 @@ func partsAreAssigned(b *bench) {
 	require.ErrorIs(b, err, core.ErrLostOwner)
 }
 
-// lost lets the lease of a partition be over.
 func (b *bench) lost(a *core.Assignment) {
 	b.Helper()
 	d := b.db.Dialect()

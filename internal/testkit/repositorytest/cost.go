@@ -25,8 +25,8 @@ func costTests() []test {
 	}
 }
 
-// watched is a database that remembers the statements that are executed, and calls
-// before, if it is set, with each of them.
+// watched is a database that records the executed statements, and calls before, if set, with each
+// of them.
 type watched struct {
 	tx.Database
 	before     func(text string)
@@ -119,7 +119,7 @@ func launchCost(b *bench) {
 		b.change(jobRef(launched.Execution), core.JobChange{To: core.StatusFailed})
 	}
 	want := 5
-	if b.db.SingleWriter() { // asks before it waits for the writer
+	if b.db.SingleWriter() { // checks before it waits for the writer
 		want++
 	}
 	require.Equal(b, want, costs[0])
@@ -200,9 +200,8 @@ func explorerCost(b *bench) {
 	require.Len(b, w.take(), 1)
 }
 
-// lookupsUseIndexes lets the database explain every statement that the
-// repository executes. The planner is told to avoid whole tables where it can,
-// as these are small.
+// lookupsUseIndexes has the database explain every statement that the repository executes. The
+// planner is told to avoid whole tables if it can, as these are small.
 func lookupsUseIndexes(b *bench) {
 	w := b.watch()
 	_, ref := b.started("a", 1)
@@ -260,7 +259,8 @@ func lookupsUseIndexes(b *bench) {
 				return err
 			}
 			plan, err := lastColumns(rows)
-			// A derived table and a list of ids are small and read whole; what they are made of is not.
+			// A derived table and a list of IDs are small and read whole; the tables that they come
+			// from are not.
 			require.NotContains(b, strings.NewReplacer("SCAN h", "", "SCAN page", "", "SCAN json_each", "").Replace(plan), whole, "%s\n%s", s.text, plan)
 			require.NotContains(b, plan, "FOR ORDER BY", "%s\n%s", s.text, plan)
 			return err

@@ -9,7 +9,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// keyed asks for a launch with a key.
 func (b *bench) keyed(name string, day int64, key core.ExclusiveKey) core.LaunchRequest {
 	b.Helper()
 	req := b.request(name, day)
@@ -17,7 +16,6 @@ func (b *bench) keyed(name string, day int64, key core.ExclusiveKey) core.Launch
 	return req
 }
 
-// excluded launches with a key and returns the execution that stands in the way.
 func (b *bench) excluded(req core.LaunchRequest) core.ExclusiveError {
 	b.Helper()
 	_, err := b.repo.Launch(b.ctx, req)
@@ -46,7 +44,7 @@ func oneOfAKey(b *bench) {
 	_, err = b.repo.Launch(b.ctx, b.keyed("b", 1, north))
 	require.ErrorAs(b, err, new(*core.AlreadyRunningError))
 
-	// Another key, no key and another job do not meet it.
+	// Another key, no key and another job do not conflict.
 	other := b.keyed("c", 5, north)
 	other.JobName = "other"
 	for _, req := range []core.LaunchRequest{b.keyed("c", 3, core.ExclusiveJob), b.keyed("c", 4, ""), b.keyed("c", 6, ""), other} {
@@ -64,7 +62,7 @@ func keyIsFree(b *bench) {
 		func(e *core.JobExecution) {
 			b.change(jobRef(e), core.JobChange{To: core.StatusFailed, ExitCode: core.ExitFailed})
 		},
-		func(e *core.JobExecution) { // asked to stop, and then given up
+		func(e *core.JobExecution) { // a stop was requested, then it was abandoned
 			_, err := b.repo.RequestStop(b.ctx, e.ID, "test")
 			require.NoError(b, err)
 			b.excluded(b.keyed("c", 100, core.ExclusiveJob))
@@ -75,7 +73,7 @@ func keyIsFree(b *bench) {
 			require.NoError(b, err)
 			require.Len(b, ended, 1)
 		},
-		func(e *core.JobExecution) { // parked it is active, and has no owner
+		func(e *core.JobExecution) { // a parked one is active, and has no owner
 			_, err := b.repo.Park(b.ctx, jobRef(e), core.Parking{})
 			require.NoError(b, err)
 			b.excluded(b.keyed("c", 100, core.ExclusiveJob))
@@ -117,7 +115,7 @@ func lostKeyIsTakenOver(b *bench) {
 	require.Equal(b, "take over", audit[len(audit)-1].Act)
 	require.NotEmpty(b, b.events.take())
 
-	// It goes on when the key is free again.
+	// It resumes when the key is free again.
 	b.excluded(b.keyed("a", 1, core.ExclusiveJob))
 	b.change(jobRef(next.Execution), core.JobChange{To: core.StatusStarted})
 	b.change(jobRef(next.Execution), core.JobChange{To: core.StatusCompleted, ExitCode: core.ExitCompleted})
@@ -129,7 +127,7 @@ func lostKeyIsTakenOver(b *bench) {
 // oneOfAKeyWins races instances that share a key, while owners die.
 func oneOfAKeyWins(b *bench) {
 	const launchers, rounds = 6, 15
-	var running sync.Mutex // held by who runs: two at once would not get it
+	var running sync.Mutex // held by the running execution: a second one would not get it
 	var group sync.WaitGroup
 	errs, won := make([]error, launchers), make([]int, launchers)
 	for n := range launchers {
@@ -144,12 +142,12 @@ func oneOfAKeyWins(b *bench) {
 			for i := 0; i < rounds && errs[n] == nil; {
 				req := requests[i]
 				if i%3 == 2 {
-					req.Owner.Boot = "dead" // it is lost as soon as it runs
+					req.Owner.Boot = "dead" // lost as soon as it runs
 				}
 				launched, err := repo.Launch(b.ctx, req)
 				var refused *core.ExclusiveError
 				switch {
-				case errors.As(err, &refused): // it asks again
+				case errors.As(err, &refused): // it launches again
 				case err != nil:
 					errs[n] = err
 				case req.Owner.Boot == "dead":

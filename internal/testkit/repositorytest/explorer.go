@@ -127,15 +127,14 @@ func lastOfInstance(b *bench) {
 	require.Equal(b, []core.JobExecution{*found}, page)
 }
 
-// briefly is what core.ExecutionFilter says of Brief.
+// briefly removes the fields that core.ExecutionFilter.Brief leaves out.
 func briefly(e core.JobExecution) core.JobExecution {
 	e.Definition.Text, e.Definition.Files, e.Definition.Hash = "", nil, ""
 	e.Time, e.Exclusive, e.Task, e.ParentCall, e.Epoch = time.Time{}, "", 0, 0, 0
 	return e
 }
 
-// judgedAsNewest compares what one statement says of several executions with what the others say
-// of each.
+// judgedAsNewest compares the statement for several executions with the statements for each.
 func judgedAsNewest(b *bench) {
 	first := b.launch("a", 1)
 	b.change(jobRef(first), core.JobChange{To: core.StatusFailed})

@@ -22,7 +22,6 @@ func journalTests() []test {
 	}
 }
 
-// visit stores a row of the journal.
 func (b *bench) visit(id core.JobExecutionID, visits ...core.FlowVisit) {
 	b.Helper()
 	require.NoError(b, tx.NewManager(b.db).Do(b.ctx, tx.Attr{}, func(ctx context.Context) error {
@@ -32,7 +31,6 @@ func (b *bench) visit(id core.JobExecutionID, visits ...core.FlowVisit) {
 	}))
 }
 
-// visitStep starts a step as a visit of the job's flow, and ends it.
 func (b *bench) visitStep(ref core.JobRef, name string, ordinal int64) {
 	b.Helper()
 	step, err := b.repo.StartStep(b.ctx, ref, core.StepStart{Name: name, Visit: core.Visit{Ordinal: ordinal, Element: name}})
@@ -40,7 +38,6 @@ func (b *bench) visitStep(ref core.JobRef, name string, ordinal int64) {
 	b.end(stepRef(*step), core.StepChange{To: core.StatusCompleted})
 }
 
-// visits are the rows of the journal as text, sorted.
 func (b *bench) visits(id core.JobInstanceID, since core.JobExecutionID) []string {
 	b.Helper()
 	rows, err := b.repo.Visits(b.ctx, id, since)
@@ -57,7 +54,7 @@ func decision(ordinal int64, verdict string) core.FlowVisit {
 	return core.FlowVisit{Visit: core.Visit{Ordinal: ordinal, Element: "more"}, Kind: core.VisitDecision, Verdict: verdict}
 }
 
-// journalIsReadShort: a step and a decision take turns 10,000 times.
+// journalIsReadShort has a step and a decision take turns 10,000 times.
 func journalIsReadShort(b *bench) {
 	exec, ref := b.started("a", 1)
 	b.visitStep(ref, "work", 1)
@@ -94,7 +91,7 @@ func journalIsReadAnew(b *bench) {
 	}
 }
 
-// newestContextStays: branches of a split store their copies in any order.
+// newestContextStays has branches of a split store their copies in any order.
 func newestContextStays(b *bench) {
 	_, ref := b.started("a", 1)
 	memory := core.NewExecutionContext()
@@ -114,8 +111,8 @@ func newestContextStays(b *bench) {
 	require.Equal(b, []string{"one", "three", "two"}, keys())
 }
 
-// childSeesStop asks for a stop of the parent between the child's look at it and the
-// child's own row.
+// childSeesStop requests a stop of the parent after the child has read the parent and before the
+// child's row exists.
 func childSeesStop(b *bench) {
 	parent, ref := b.started("a", 1)
 	other, w := b.other(), b.watch()

@@ -25,7 +25,6 @@ func listingTests() []test {
 	}
 }
 
-// randomExecutions launches executions of random jobs, and ends some.
 func randomExecutions(b *bench, random *rand.Rand, pick func(list ...string) string) {
 	for n := range int64(40) {
 		req := b.request("a", n/2)
@@ -46,7 +45,7 @@ func randomExecutions(b *bench, random *rand.Rand, pick func(list ...string) str
 	}
 }
 
-// filtersAgree holds random filters against the same selection in Go.
+// filtersAgree compares random filters with the same selection in Go.
 func filtersAgree(b *bench) {
 	random := rand.New(rand.NewPCG(7, 11))
 	pick := func(list ...string) string { return list[random.IntN(len(list))] }
@@ -207,7 +206,7 @@ func listsJobs(b *bench) {
 	require.Equal(b, want, list)
 }
 
-// seed makes n past executions of ten jobs, a minute apart, with a step each.
+// seed inserts n past executions of ten jobs, a minute apart, with a step each.
 func (b *bench) seed(n int) {
 	b.Helper()
 	series := fmt.Sprintf("WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < %d) ", n)
@@ -241,7 +240,7 @@ func listingsUseIndexes(b *bench) {
 func (b *bench) filtersUseIndexes(w *watched) {
 	b.Helper()
 	from := time.Unix(1700000000, 0).Add(3000 * time.Minute)
-	soon := time.Unix(1700000000, 0).Add(9990 * time.Minute) // a few are as new
+	soon := time.Unix(1700000000, 0).Add(9990 * time.Minute) // a few are equally new
 	failed := []core.Status{core.StatusFailed}
 	for _, f := range []core.ExecutionFilter{
 		{}, {Before: 5000}, {JobName: "job3"}, {JobName: "job3", Before: 5000}, {Instance: 77}, {ExitCode: "RARE"}, {ExitCode: "RARE", JobName: "job1"},
@@ -324,7 +323,6 @@ func (b *bench) lookupsUseIndexes(w *watched) {
 	}
 }
 
-// missing is nil for an ErrNotFound.
 func missing(err error) error {
 	if errors.Is(err, core.ErrNotFound) {
 		return nil
@@ -332,8 +330,8 @@ func missing(err error) error {
 	return err
 }
 
-// planned lets the database explain what was executed: as it is, no whole table of
-// thousands of rows is read or sorted. The ids of a range of times have to be.
+// planned has the database explain the executed statements: it must not read or sort a whole table
+// of thousands of rows. The IDs of a range of times have to be sorted.
 func (b *bench) planned(w *watched, what string, timed bool) {
 	b.Helper()
 	b.Log(what)
@@ -361,7 +359,7 @@ func (b *bench) planned(w *watched, what string, timed bool) {
 	}
 }
 
-// reads says whether a line of a plan reads or sorts one of the large tables.
+// reads reports whether a line of a plan reads or sorts one of the large tables.
 func (b *bench) reads(line string, timed bool) bool {
 	if b.db.Dialect() == tx.Postgres {
 		for _, table := range []string{"job_instance", "job_execution", "step_execution"} {
@@ -380,7 +378,8 @@ func (b *bench) reads(line string, timed bool) bool {
 	if strings.Contains(line, "TEMP B-TREE FOR ORDER BY") {
 		return !timed
 	}
-	// A page from the end of the primary key is a SCAN as well; so is a derived table, or a list of ids.
+	// A page from the end of the primary key is also a SCAN; so is a derived table, or a list of
+	// IDs.
 	return strings.HasPrefix(line, "SCAN ") && !strings.HasPrefix(line, "SCAN page") && !strings.HasPrefix(line, "SCAN json_each") && !strings.HasPrefix(line, "SCAN h") && line != "SCAN jobs" &&
 		!strings.Contains(line, "USING") && !strings.HasSuffix(line, b.Prefix+"job_execution") && !strings.HasSuffix(line, b.Prefix+"job_instance")
 }

@@ -42,8 +42,8 @@ func (b *bench) ended(name string, day int64, to core.Status) *core.JobExecution
 	return b.execution(ref.ID)
 }
 
-// abandonsTheNewestOnly: an older attempt is refused and stays as it is, also where the
-// newer one is made at the same time.
+// abandonsTheNewestOnly checks that an older attempt is refused and stays unchanged, also if the
+// newer one is created concurrently.
 func abandonsTheNewestOnly(b *bench) {
 	older := b.ended("a", 1, core.StatusFailed)
 	newest, ref := b.started("a", 1)
@@ -145,7 +145,6 @@ func changed(b *bench) *core.ExecutionContext {
 	return memory
 }
 
-// stopping is a started execution that was asked to stop, with a step at work.
 func (b *bench) stopping() (core.JobRef, core.StepRef) {
 	b.Helper()
 	b.exec("CREATE TABLE business (id bigint) -- %s")
@@ -161,7 +160,7 @@ func abandonedChunkRollsBack(b *bench) {
 	other := b.other()
 	abandon := func() { require.NoError(b, other.Abandon(b.ctx, ref.ID, operator)) }
 	between := abandon
-	if b.db.SingleWriter() { // nobody abandons inside the only writer's transaction
+	if b.db.SingleWriter() { // no one else can abandon during the only writer's transaction
 		abandon()
 		between = func() {}
 	}
@@ -251,7 +250,7 @@ func recoverEndsLost(b *bench) {
 func recoverSeesRenewedLease(b *bench) {
 	exec, ref := b.started("a", 1)
 	other := b.other()
-	if b.db.SingleWriter() { // who waits for the one writer finds what it has written
+	if b.db.SingleWriter() { // a transaction that waits for the one writer finds its writes
 		b.exec("UPDATE %sjob_execution SET lease_until = created_at")
 		_, err := b.repo.Heartbeat(b.ctx, ref, time.Hour)
 		require.NoError(b, err)

@@ -22,7 +22,6 @@ func parkTests() []test {
 	}
 }
 
-// parked is a parked execution with n partitions.
 func (b *bench) parked(n int) (core.JobRef, core.StepRef, []core.StepExecution) {
 	b.Helper()
 	ref, manager, planned := b.managed(n, true)

@@ -105,7 +105,8 @@ func planGoesOn(b *bench) {
 	require.Equal(b, replanned[0], b.onlyStep(ref.ID))
 }
 
-// newestParts: of each partition the newest record, whichever attempt made it, and none of work that was complete before.
+// newestParts checks that each partition has its newest record, of any attempt, and none of work
+// that was already complete.
 func newestParts(b *bench) {
 	exec, ref := b.started("a", 1)
 	none, err := b.repo.Newest(b.ctx, exec.InstanceID, "load")
@@ -237,8 +238,8 @@ func planIsTakenOver(b *bench) {
 	require.Equal(b, 3, b.count("%sstep_execution WHERE status = 'FAILED'"))
 }
 
-// largestPlan stores a plan of many batches; where SURFIN_SOAK is set, the largest one
-// that is allowed, which takes half a minute with the race detector.
+// largestPlan stores a plan of many batches; if SURFIN_SOAK is set, the largest one that is
+// allowed, which takes half a minute with the race detector.
 func largestPlan(b *bench) {
 	_, ref := b.started("a", 1)
 	n := core.MaxPartitions
@@ -292,7 +293,7 @@ func contextsAreSaved(b *bench) {
 	}
 }
 
-// promotionsAreMerged has the owner of the job and two workers write keys of their own.
+// promotionsAreMerged has the job's owner and two workers each write their own keys.
 func promotionsAreMerged(b *bench) {
 	ref, _, _ := b.managed(2, true)
 	with := func(key string, value int64) *core.ExecutionContext {
@@ -378,7 +379,6 @@ func gatesAreStored(b *bench) {
 	require.Equal(b, "no", b.execution(ref.ID).Gate)
 }
 
-// managed is a started step with a plan of n partitions.
 func (b *bench) managed(n int, forWorkers bool) (core.JobRef, core.StepRef, []core.StepExecution) {
 	b.Helper()
 	_, ref := b.started("a", 1)

@@ -24,13 +24,12 @@ func purgeTests() []test {
 	}
 }
 
-// attempts are the executions of an instance, oldest first.
 type attempts []core.JobExecution
 
 func (a attempts) newest() core.JobExecution { return a[len(a)-1] }
 
-// history makes instances with attempts that begin and end some days after the
-// first of January; an instance may run.
+// history creates instances with attempts that begin and end some days after the first of January;
+// an instance may run.
 func (b *bench) history(random *rand.Rand) {
 	b.Helper()
 	ends := []core.Status{core.StatusFailed, core.StatusStopped, core.StatusCompleted, core.StatusUnknown, core.StatusAbandoned, core.StatusStarted}
@@ -128,7 +127,7 @@ func purgesAnyHistory(b *bench) {
 	}
 }
 
-// judgePurge holds what is left against the rules, not against how they are kept.
+// judgePurge compares the remaining rows with the rules, not with their implementation.
 func (b *bench) judgePurge(f core.PurgeFilter, before, after map[core.JobInstanceID]attempts, purged core.Purged) {
 	b.Helper()
 	statuses := f.Statuses
@@ -138,7 +137,7 @@ func (b *bench) judgePurge(f core.PurgeFilter, before, after map[core.JobInstanc
 	chosen := func(e core.JobExecution) bool {
 		return slices.Contains(statuses, e.Status) && !e.EndedAt.IsZero() && e.EndedAt.Before(f.EndedBefore)
 	}
-	newest := map[string][]core.JobInstanceID{} // of each job, newest first
+	newest := map[string][]core.JobInstanceID{} // per job, newest first
 	for id, list := range before {
 		newest[list[0].JobName] = append(newest[list[0].JobName], id)
 	}
@@ -223,7 +222,7 @@ func purgeOrLaunch(b *bench) {
 		group.Wait()
 		require.NoError(b, errors.Join(errs[:]...))
 		list := b.instances()[launched.Execution.InstanceID]
-		if launched.Previous == nil { // the purge came first
+		if launched.Previous == nil { // the purge was first
 			require.NotEqual(b, first.InstanceID, launched.Execution.InstanceID)
 			require.Len(b, list, 1)
 			require.Equal(b, 1, launched.Execution.Attempt)
@@ -242,7 +241,7 @@ func (b *bench) purgeInstance(id core.JobInstanceID) core.Purged {
 	return purged
 }
 
-// keepsLastParameters: the parameters of a job's newest deleted instance outlive it.
+// keepsLastParameters checks that the parameters of a job's newest deleted instance survive it.
 func keepsLastParameters(b *bench) {
 	_, err := b.repo.LastPurged(b.ctx, "load")
 	require.ErrorIs(b, err, core.ErrNotFound)

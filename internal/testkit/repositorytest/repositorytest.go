@@ -1,5 +1,5 @@
-// Package repositorytest is the conformance suite of a core.JobRepository: what
-// rules D1 to D6, L1, L2, L5, L6, R1 to R3 and T5 ask of it, on a real database.
+// Package repositorytest is the conformance suite of a core.JobRepository: it checks rules D1 to
+// D6, L1, L2, L5, L6, R1 to R3 and T5 on a real database.
 //
 // It imports core and tx. Only tests import it.
 package repositorytest
@@ -17,10 +17,10 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// Fixture is one database with the repository's tables in it, and nothing else.
+// Fixture is one database with only the repository's tables in it.
 type Fixture struct {
-	// Connect opens the database as another process would: with pools of its own,
-	// closed when the test ends.
+	// Connect opens the database as another process would: with its own pools, closed when the test
+	// ends.
 	Connect func(t *testing.T) tx.Database
 	// New returns a repository on db; observer may be nil.
 	New func(db tx.Database, observer core.Observer) core.JobRepository
@@ -28,7 +28,7 @@ type Fixture struct {
 	Prefix string
 }
 
-// Run runs the suite; open makes a new database for each test.
+// Run runs the suite; open creates a new database for each test.
 func Run(t *testing.T, open func(t *testing.T) *Fixture) {
 	for _, group := range [][]test{launchTests(), leaseTests(), takeOverTests(), transitionTests(), stepTests(), checkpointTests(), skipTests(), explorerTests(),
 		partitionTests(), parkTests(), assignTests(), operationTests(), listingTests(), purgeTests(), journalTests(), stormTests(), costTests(), requestTests()} {
@@ -46,7 +46,7 @@ type test struct {
 	run  func(b *bench)
 }
 
-// bench is one test's database, a repository on it, and what it was told.
+// bench is one test's database, a repository on it, and the events that it received.
 type bench struct {
 	*testing.T
 	*Fixture
@@ -62,10 +62,9 @@ func newBench(t *testing.T, f *Fixture) *bench {
 	return b
 }
 
-// other is a repository as another process would have it.
+// other is a second repository, as another process would have it.
 func (b *bench) other() core.JobRepository { return b.New(b.Connect(b.T), nil) }
 
-// events remembers the transitions it was told of.
 type events struct {
 	mu   sync.Mutex
 	list []core.Transitioned
@@ -79,7 +78,6 @@ func (e *events) Observe(_ context.Context, event core.Event) {
 	}
 }
 
-// take returns what was observed since it was called last.
 func (e *events) take() []core.Transitioned {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -88,7 +86,6 @@ func (e *events) take() []core.Transitioned {
 	return list
 }
 
-// last is the newest event.
 func (e *events) last() core.Transitioned {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -114,7 +111,7 @@ func definition() core.Definition {
 	})
 }
 
-// request asks for a launch of "load" for a day, which tells instances apart.
+// request returns a launch request for the job named; the day tells instances apart.
 func (b *bench) request(name string, day int64) core.LaunchRequest {
 	b.Helper()
 	return core.LaunchRequest{
@@ -131,7 +128,6 @@ func (b *bench) launch(name string, day int64) *core.JobExecution {
 	return launched.Execution
 }
 
-// started is a launched execution in STARTED.
 func (b *bench) started(name string, day int64) (*core.JobExecution, core.JobRef) {
 	b.Helper()
 	exec := b.launch(name, day)
@@ -160,7 +156,6 @@ func (b *bench) end(ref core.StepRef, change core.StepChange) {
 	require.Equal(b, core.Applied, answer)
 }
 
-// checkpoint commits one in a transaction of its own.
 func (b *bench) checkpoint(ref core.StepRef, c core.Checkpoint) error {
 	return tx.NewManager(b.db).Do(b.ctx, tx.Attr{}, func(ctx context.Context) error {
 		return b.repo.Checkpoint(ctx, ref, c)
@@ -182,7 +177,7 @@ func (b *bench) onlyStep(id core.JobExecutionID) core.StepExecution {
 	return steps[0]
 }
 
-// exec runs a statement behind the repository's back; %s is the prefix.
+// exec runs a statement around the repository; %s is the prefix.
 func (b *bench) exec(statement string, args ...any) {
 	b.Helper()
 	_, err := b.db.Conn().ExecContext(b.ctx, b.prefixed(statement), args...)
@@ -191,7 +186,6 @@ func (b *bench) exec(statement string, args ...any) {
 
 func (b *bench) prefixed(statement string) string { return fmt.Sprintf(statement, b.Prefix) }
 
-// count counts the rows of a table; %s is the prefix.
 func (b *bench) count(from string, args ...any) int {
 	b.Helper()
 	var n int
@@ -199,8 +193,7 @@ func (b *bench) count(from string, args ...any) int {
 	return n
 }
 
-// force puts a row into a status that the repository's methods might not reach, without
-// a last move.
+// force sets a row to a status that the repository's methods might not reach, without a last move.
 func (b *bench) force(table string, id int64, status core.Status) {
 	b.Helper()
 	d := b.db.Dialect()
@@ -213,7 +206,6 @@ func jobRef(e *core.JobExecution) core.JobRef {
 
 func statuses() []core.Status { return core.Statuses() }
 
-// legal answers whether the move is in the table.
 func legal(move string, current core.Status) core.Answer {
 	return core.Executions().Answer(move, 1, current, core.Mark{})
 }

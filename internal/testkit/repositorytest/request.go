@@ -45,7 +45,7 @@ func claimsRequest(b *bench) {
 	require.ErrorIs(b, err, core.ErrNotFound)
 }
 
-// requestStartsOnce launches other instances at the same time for one request.
+// requestStartsOnce launches other instances concurrently for one request.
 func requestStartsOnce(b *bench) {
 	const launches = 4
 	key := core.RequestKey{Client: "anna", Key: "1"}

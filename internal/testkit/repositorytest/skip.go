@@ -127,7 +127,7 @@ func skipsByFilter(b *bench) {
 	_, two := b.step(ref, "two", nil)
 	_, other := b.started("a", 2)
 	_, elsewhere := b.step(other, "one", nil)
-	for range 3 { // interleaved, as steps side by side would store them
+	for range 3 { // interleaved, as concurrent steps would store them
 		for _, step := range []core.StepRef{one, elsewhere, two} {
 			read := skip(9)
 			read.Phase = core.PhaseRead
@@ -160,7 +160,6 @@ func skipsByFilter(b *bench) {
 	require.Len(b, b.skipped(core.SkipFilter{Execution: ref.ID}), 50, "the default page")
 }
 
-// mark marks items in a transaction of its own.
 func (b *bench) mark(by core.JobExecutionID, ids ...int64) error {
 	return tx.NewManager(b.db).Do(b.ctx, tx.Attr{}, func(ctx context.Context) error {
 		return b.repo.MarkRedriven(ctx, by, ids)
@@ -264,7 +263,7 @@ func reclaims(b *bench) {
 	b.end(again, core.StepChange{To: core.StatusCompleted, Counters: counters})
 }
 
-// reclaimWaits has the old transaction end while another connection reclaims.
+// reclaimWaits ends the old transaction while another connection reclaims.
 func reclaimWaits(b *bench) {
 	_, ref := b.started("a", 1)
 	_, step := b.step(ref, "load", nil)
@@ -292,7 +291,7 @@ func reclaimWaits(b *bench) {
 			require.ErrorIs(b, err, undone)
 			continue
 		}
-		if !b.db.SingleWriter() { // there the new epoch may well come first
+		if !b.db.SingleWriter() { // there the new epoch may come first
 			require.NoError(b, err)
 		}
 		step = next

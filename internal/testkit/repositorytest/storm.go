@@ -19,8 +19,8 @@ func stormTests() []test {
 	return []test{{"whatever operators and owners do at once, each row is written once and counted", storm}}
 }
 
-// storm lets owners that take each other's work over write the rows 1 to 40 of
-// several instances, while operators stop, abandon and recover them.
+// storm has owners that take each other's work over write the rows 1 to 40 of several instances,
+// while operators stop, abandon and recover them.
 func storm(b *bench) {
 	const owners, operators, instances, rows = 4, 2, 6, 40
 	b.exec("CREATE TABLE business (instance bigint, id bigint) -- %s")
@@ -82,8 +82,8 @@ func storm(b *bench) {
 	require.Equal(b, b.count("%sjob_execution WHERE active = 1"), b.count("%sjob_execution WHERE status IN ('STARTING', 'STARTED', 'STOPPING')"))
 }
 
-// writeOn launches an instance, and writes on where the last attempt ended, until
-// it is refused, stopped, done, or loses the execution.
+// writeOn launches an instance, and continues writing after the last attempt's rows, until it is
+// refused, stopped, done, or loses the execution.
 func (b *bench) writeOn(db tx.Database, repo core.JobRepository, req core.LaunchRequest, rows int64, random *rand.Rand) error {
 	launched, err := repo.Launch(b.ctx, req)
 	if err != nil {
@@ -144,7 +144,6 @@ func (b *bench) row(db tx.Database, repo core.JobRepository, ref core.StepRef, i
 	})
 }
 
-// act is what an operator does to some execution.
 func (b *bench) act(repo core.JobRepository, random *rand.Rand) error {
 	list, err := repo.Executions(b.ctx, core.ExecutionFilter{Limit: 5})
 	if err != nil || len(list) == 0 {
@@ -164,7 +163,7 @@ func (b *bench) act(repo core.JobRepository, random *rand.Rand) error {
 	return onlyRefused(err)
 }
 
-// onlyRefused lets the refusals through that others bring about.
+// onlyRefused returns nil for refusals caused by concurrent actors.
 func onlyRefused(err error) error {
 	var running *core.AlreadyRunningError
 	var complete *core.InstanceCompleteError

@@ -79,7 +79,6 @@ func takesOverExpired(b *bench) {
 	require.Equal(b, owner("b"), again.Owner)
 }
 
-// restart marks an execution started.
 func (b *bench) restart(exec *core.JobExecution) (core.JobRef, *core.JobExecution) {
 	b.Helper()
 	b.change(jobRef(exec), core.JobChange{To: core.StatusStarted})
@@ -141,8 +140,8 @@ func lostOwnerIsRefused(b *bench) {
 	require.Equal(b, stepBefore, b.onlyStep(ref.ID))
 }
 
-// chunk writes a business row and a checkpoint in one transaction; between is
-// called before the checkpoint, after after it.
+// chunk writes a business row and a checkpoint in one transaction; it calls between before the
+// checkpoint, and after after it.
 func (b *bench) chunk(ref core.StepRef, between, after func()) error {
 	return tx.NewManager(b.db).Do(b.ctx, tx.Attr{}, func(ctx context.Context) error {
 		if _, err := tx.ConnOf(ctx, b.db).ExecContext(ctx, "INSERT INTO business VALUES (1)"); err != nil {
@@ -184,7 +183,6 @@ func lostChunkRollsBack(b *bench) {
 	require.Zero(b, b.onlyStep(ref.ID).Counters)
 }
 
-// taking is a take-over in progress in another process.
 type taking struct {
 	done     chan struct{}
 	launched core.Launched
@@ -205,8 +203,8 @@ func (b *bench) takeOver(repo core.JobRepository) *taking {
 	return t
 }
 
-// blocked returns when the database says that the take-over waits for a lock, or
-// when it is over. Where there is one writer it cannot even begin.
+// blocked returns when the database reports that the take-over waits for a lock, or when it has
+// ended. On a database with one writer it cannot even begin.
 func (t *taking) blocked(b *bench) {
 	b.Helper()
 	for waiting := b.db.SingleWriter(); !waiting; {
@@ -241,8 +239,8 @@ func committingChunkCounts(b *bench) {
 	require.Equal(b, 1, b.business())
 }
 
-// storingChunkGoesFirst: the take-over has the row of the job and waits for that of the step. The rows
-// that the chunk inserts meanwhile refer to the job.
+// storingChunkGoesFirst checks a take-over that has locked the job's row and waits for the step's.
+// The rows that the chunk inserts meanwhile refer to the job.
 func storingChunkGoesFirst(b *bench) {
 	_, ref := b.started("a", 1)
 	_, step := b.step(ref, "load", nil)

@@ -249,7 +249,7 @@ func lostReclaims(b *bench) {
 	record, step := b.step(ref, "load", nil)
 	counters := core.Counters{Read: 2, Write: 2, Commit: 1}
 	require.NoError(b, b.checkpoint(step, core.Checkpoint{Counters: counters, Position: item.Position(`2`)}))
-	for i := range int64(3) { // each from the epoch that the owner knows of
+	for i := range int64(3) { // each from the epoch that the owner knows
 		raised, found, err := b.repo.Reclaim(b.ctx, step)
 		require.NoError(b, err)
 		require.Equal(b, step.Epoch+i+1, raised.Epoch)

@@ -11,8 +11,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/job"
 )
 
-// restartAction returns the action that restarts an execution. otherFile says that the
-// request must name a job file, since that of the execution cannot be used.
+// restartAction returns the action that restarts an execution. With otherFile the request must name
+// a job file, because the execution's cannot be used.
 func (s *Service) restartAction(e *core.JobExecution, otherFile bool) Action {
 	if e.RedriveOf != 0 {
 		return Action{Kind: ActRedrive, Execution: e.RedriveOf, NeedsFile: otherFile, Step: redrivenStep(e.Params)}
@@ -20,8 +20,8 @@ func (s *Service) restartAction(e *core.JobExecution, otherFile bool) Action {
 	return Action{Kind: ActRestart, Execution: e.ID, Status: e.Status, NeedsFile: otherFile || e.Definition.Path == "" && e.Definition.Text == "" && !s.carries(e.JobName)}
 }
 
-// actionsFor returns what may be done about an execution: what a launch of its instance
-// would accept, and what would let one be accepted.
+// actionsFor returns the possible actions for an execution: those that a launch of its instance
+// would accept, and those that would make it accept one.
 func (s *Service) actionsFor(e *core.JobExecution, newest *core.NewestAttempt) []Action {
 	if newest.Execution.ID != e.ID {
 		return []Action{{Kind: ActShow, Execution: newest.Execution.ID, Status: newest.Execution.Status}}
@@ -36,7 +36,7 @@ func (s *Service) actionsFor(e *core.JobExecution, newest *core.NewestAttempt) [
 		return []Action{{Kind: ActStop, Execution: e.ID}, {Kind: ActWork, Execution: e.ID, Open: newest.Open}}
 	case reason == ReasonRunning && !e.Status.IsOver():
 		return []Action{{Kind: ActStop, Execution: e.ID}, {Kind: ActRecover}}
-	case reason == ReasonRunning: // a step of it is lost
+	case reason == ReasonRunning: // the owner of a step is lost
 		return []Action{s.recoverAction(e.ID, e.Owner)}
 	case reason == "" && !e.Status.IsOver(): // its owner is lost
 		return []Action{s.recoverAction(e.ID, e.Owner), s.restartAction(e, false)}
@@ -46,7 +46,6 @@ func (s *Service) actionsFor(e *core.JobExecution, newest *core.NewestAttempt) [
 	return nil
 }
 
-// recoverAction returns the action that ends an execution whose owner is lost.
 func (s *Service) recoverAction(id core.JobExecutionID, owner core.Owner) Action {
 	if !s.config.Dead(owner) {
 		return Action{Kind: ActRecover}
@@ -54,20 +53,18 @@ func (s *Service) recoverAction(id core.JobExecutionID, owner core.Owner) Action
 	return Action{Kind: ActRecover, Execution: id, Owner: &Owner{Host: owner.Host, PID: owner.PID, Dead: true}}
 }
 
-// asNewest judges an execution that is known to be the newest of its instance, by the clock
-// of this machine: the repository was not asked.
+// asNewest judges an execution that is known to be the newest of its instance, by the clock of this
+// machine, without querying the repository.
 func (s *Service) asNewest(e *core.JobExecution) core.NewestAttempt {
 	over := !e.LeaseUntil.IsZero() && s.config.Now().After(e.LeaseUntil)
 	return core.NewestAttempt{Execution: *e, Lost: e.Status.IsRunning() && e.Owner != core.Owner{} && (over || s.config.Dead(e.Owner))}
 }
 
-// newestAttempt reads the newest execution of the same instance.
 func (s *Service) newestAttempt(ctx context.Context, e *core.JobExecution) (core.NewestAttempt, error) {
 	found, err := s.config.Repository.NewestAttempts(ctx, s.config.Dead, e.InstanceID)
 	return s.newestOf(e, found), err
 }
 
-// newestOf returns the newest of the execution's instance out of found.
 func (s *Service) newestOf(e *core.JobExecution, found map[core.JobInstanceID]core.NewestAttempt) core.NewestAttempt {
 	newest, ok := found[e.InstanceID]
 	switch {
@@ -79,7 +76,7 @@ func (s *Service) newestOf(e *core.JobExecution, found map[core.JobInstanceID]co
 	return newest
 }
 
-// notNewest refuses what is for the newest execution of an instance only.
+// notNewest refuses acts that are only for the newest execution of an instance.
 func (s *Service) notNewest(ctx context.Context, refused *core.NotNewestError) error {
 	r := &Refusal{Reason: ReasonNotNewest, Execution: refused.Execution, Err: refused,
 		Actions: []Action{{Kind: ActShow, Execution: refused.Newest, Status: refused.Status}}}
@@ -95,7 +92,7 @@ func (s *Service) notNewest(ctx context.Context, refused *core.NotNewestError) e
 	return r
 }
 
-// reasonOf returns the reason of a launch that was refused; empty: it is another error.
+// reasonOf returns the reason of a refused launch; empty for any other error.
 func reasonOf(err error) Reason {
 	switch {
 	case errors.As(err, new(*core.InstanceCompleteError)):
@@ -128,7 +125,7 @@ func reasonOf(err error) Reason {
 	return ""
 }
 
-// anew are the actions for a new instance after an execution that will not continue.
+// anew returns the actions for a new instance after an execution that will not continue.
 func anew(e *core.JobExecution) []Action {
 	if e.Definition.Path == "" || e.RedriveOf != 0 {
 		return nil
@@ -136,8 +133,8 @@ func anew(e *core.JobExecution) []Action {
 	return []Action{launchAction(ActAgain, e.Definition.Path, e.Params, nil)}
 }
 
-// launchAction returns the action that runs a job file with parameters, without the number
-// of a repetition and those that have their default anyway.
+// launchAction returns the action that runs a job file with parameters, without the number of a
+// repetition and without those that have their default anyway.
 func launchAction(kind ActionKind, file string, params core.Parameters, specs []core.ParameterSpec) Action {
 	a := Action{Kind: kind, File: file, Params: map[string]string{}}
 	defaults := map[string]any{}
@@ -158,7 +155,6 @@ func launchAction(kind ActionKind, file string, params core.Parameters, specs []
 	return a
 }
 
-// refused gives a refused launch its ways out.
 func (s *Service) refused(ctx context.Context, err error, l *launch) error {
 	r := &Refusal{Reason: reasonOf(err), Err: err}
 	again := launchAction(ActAgain, l.path, l.params, l.job.Parameters)
@@ -196,8 +192,7 @@ func (s *Service) refused(ctx context.Context, err error, l *launch) error {
 	return r
 }
 
-// otherInstance suggests a run of another instance, which has not run yet; empty: there is
-// none to suggest.
+// otherInstance suggests a run of another instance, which has not run yet; empty if there is none.
 func (s *Service) otherInstance(ctx context.Context, j *core.Job, params core.Parameters, path string) ([]Action, error) {
 	other, ok := otherParameter(j, params)
 	if !ok {
@@ -209,8 +204,8 @@ func (s *Service) otherInstance(ctx context.Context, j *core.Job, params core.Pa
 	return []Action{launchAction(ActRun, path, other, j.Parameters)}, nil
 }
 
-// whileRunning are the ways out of "it is running". Where its process is gone now, it may have
-// ended in between: then there is only its end to look at.
+// whileRunning returns the actions for a running execution. If its process has died by now, the
+// execution may have ended in between: then its end is all there is to show.
 func (s *Service) whileRunning(ctx context.Context, id core.JobExecutionID, owner core.Owner, open core.OpenWork) []Action {
 	look := Action{Kind: ActShow, Execution: id, Status: core.StatusStarted}
 	if owner == (core.Owner{}) { // it is parked
@@ -221,21 +216,22 @@ func (s *Service) whileRunning(ctx context.Context, id core.JobExecutionID, owne
 		return []Action{look, {Kind: ActStop, Execution: id}, end}
 	}
 	e, err := s.config.Repository.Execution(ctx, id)
-	if err == nil && e.Status.IsOver() { // without an answer it is what the refusal says
+	if err == nil && e.Status.IsOver() { // if the read failed, the refusal stands
 		look.Status = e.Status
 		return []Action{look}
 	}
 	return []Action{look, end}
 }
 
-// whileExcluded are the ways out of a *core.ExclusiveError: those of the execution that runs.
+// whileExcluded returns the actions for a *core.ExclusiveError: those for the running execution.
 func (s *Service) whileExcluded(ctx context.Context, err error) []Action {
 	var excluded *core.ExclusiveError
 	errors.As(err, &excluded)
 	return s.whileRunning(ctx, excluded.Running.ExecutionID, excluded.Running.Owner, excluded.Running.Open)
 }
 
-// former returns the refusal of a launch that would begin another instance than earlier versions did; nil: it would not (rule D5).
+// former refuses a launch that would begin another instance than earlier versions did (rule D5),
+// else returns nil.
 func (s *Service) former(ctx context.Context, j *core.Job, params core.Parameters) (*Refusal, error) {
 	if has, err := s.hasHistory(ctx); !has {
 		return nil, err
@@ -248,13 +244,12 @@ func (s *Service) former(ctx context.Context, j *core.Job, params core.Parameter
 	return &Refusal{Reason: ReasonParameters, Err: err, Actions: afterFormer(other)}, nil
 }
 
-// afterFormer are the actions after such a refusal.
 func afterFormer(e *core.FormerInstanceError) []Action {
 	return []Action{{Kind: ActShow, Execution: e.Execution, Status: e.Status}, {Kind: ActRestart, Execution: e.Execution, Status: e.Status}}
 }
 
-// excluded returns the refusal of a launch that another execution keeps from running now;
-// nil: none does. The repository is asked as a launch asks it (rule L12).
+// excluded refuses a launch that another execution prevents now, else returns nil. It queries the
+// repository as a launch does (rule L12).
 func (s *Service) excluded(ctx context.Context, j *core.Job, params core.Parameters) (*Refusal, error) {
 	if has, err := s.hasHistory(ctx); !has {
 		return nil, err
@@ -266,8 +261,8 @@ func (s *Service) excluded(ctx context.Context, j *core.Job, params core.Paramet
 	return &Refusal{Reason: ReasonExclusive, Err: err, Actions: s.whileExcluded(ctx, err)}, nil
 }
 
-// afterUnknown are the actions after an execution of which it is not known whether its last
-// work is committed.
+// afterUnknown returns the actions for an execution if it is unknown whether its last work is
+// committed.
 func (s *Service) afterUnknown(ctx context.Context, l *launch, again Action) []Action {
 	last, err := s.config.Repository.LastExecution(ctx, l.job.Name, l.params.Key())
 	if err != nil {
@@ -276,8 +271,8 @@ func (s *Service) afterUnknown(ctx context.Context, l *launch, again Action) []A
 	return []Action{{Kind: ActShow, Execution: last.ID, Status: last.Status}, {Kind: ActAbandon, Execution: last.ID, Status: last.Status}, again}
 }
 
-// otherParameter suggests parameters that make another instance: the first
-// identifying one that can be moved by one step.
+// otherParameter suggests parameters for another instance: it changes the first identifying one
+// that can be moved by one step.
 func otherParameter(j *core.Job, params core.Parameters) (core.Parameters, bool) {
 	for _, spec := range j.Parameters {
 		p, ok := params.Get(spec.Name)
@@ -301,7 +296,6 @@ func otherParameter(j *core.Job, params core.Parameters) (core.Parameters, bool)
 	return core.Parameters{}, false
 }
 
-// nextValue is the value after this one that the declaration allows.
 func nextValue(spec core.ParameterSpec, value any) (any, bool) {
 	var next any
 	switch v := value.(type) {
@@ -323,7 +317,6 @@ func nextValue(spec core.ParameterSpec, value any) (any, bool) {
 	return next, job.CheckParameter(spec, next) == nil
 }
 
-// withAction adds a way out to a Refusal, and names the execution that it is about.
 func withAction(err error, id core.JobExecutionID, a Action) error {
 	var r *Refusal
 	if errors.As(err, &r) {

@@ -9,7 +9,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// CurrentActor is the user and the host: who acts where nothing else is said.
+// CurrentActor returns the user and the host, the default actor.
 func CurrentActor() string {
 	name := "unknown"
 	if u, err := user.Current(); err == nil {
@@ -21,11 +21,10 @@ func CurrentActor() string {
 	return name
 }
 
-// WithActor says in whose name the service acts, for the audit: a client of an API is
-// another one than the user of the process.
+// WithActor sets the actor of the service's acts, for the audit: a client of an API is not the user
+// of the process.
 func WithActor(ctx context.Context, actor string) context.Context {
 	return core.WithActor(ctx, actor)
 }
 
-// actor is who acts: that of WithActor, else Config.Actor.
 func (s *Service) actor(ctx context.Context) string { return cmp.Or(core.ActorOf(ctx), s.config.Actor) }

@@ -10,17 +10,18 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// Stop asks the owner of an execution, in whatever process, to stop: the chunk in hand
-// is finished. It returns the execution as it is now: STOPPING. One that is parked and of
-// which no worker has a partition is ended here, with what its job does at its end. One that
-// is over is refused. An error of Config.Notify comes with the execution, and a
-// *NotEndedError: the request stands.
+// Stop requests a stop of an execution from its owner, in any process: the current chunk is
+// finished. It returns the execution as it is now: STOPPING. If the execution is parked and no
+// worker has a partition of it, Stop ends it here, with its job's actions at the end. An ended one
+// is refused. With an error of Config.Notify, or a *NotEndedError, the execution is returned too:
+// the request stands.
 func (s *Service) Stop(ctx context.Context, id core.JobExecutionID) (*Execution, error) {
 	e, _, err := s.StopAnswer(ctx, id)
 	return e, err
 }
 
-// StopAnswer is Stop, and says whether it was asked before: core.Applied or core.Duplicate.
+// StopAnswer is Stop, and also returns core.Applied, or core.Duplicate if the stop was requested
+// before.
 func (s *Service) StopAnswer(ctx context.Context, id core.JobExecutionID) (*Execution, core.Answer, error) {
 	e, err := s.record(ctx, id)
 	if err != nil {
@@ -34,7 +35,7 @@ func (s *Service) StopAnswer(ctx context.Context, id core.JobExecutionID) (*Exec
 		return nil, answer, errors.Join(asking, err)
 	}
 	if asking != nil {
-		if e.Status.IsOver() { // it ended at this very moment
+		if e.Status.IsOver() { // it has just ended
 			return s.execution(e), core.Rejected, s.nothingToStop(ctx, e)
 		}
 		return nil, answer, asking
@@ -55,16 +56,16 @@ func (s *Service) StopAnswer(ctx context.Context, id core.JobExecutionID) (*Exec
 	return s.execution(e), answer, nil
 }
 
-// The time between two looks at an execution that is to end, at first and at most.
+// The time between two polls of an ending execution, at first and at most.
 const (
 	firstPause = 20 * time.Millisecond
 	maxPause   = time.Second
 )
 
-// AwaitEnd returns when an execution is over, in whatever process it runs, or as it is
-// when its process is dead and wrote no end: its status is then that of a running one. It
-// ends one that is parked and asked to stop, as Stop does. A *NotEndedError of that is
-// joined to the error only where the execution did not end.
+// AwaitEnd returns when an execution has ended, in any process, or as it is when its process is
+// dead and wrote no end: its status is then a running one. Like Stop, it ends an execution that is
+// parked with a requested stop. The resulting *NotEndedError is joined to the error only if the
+// execution did not end.
 func (s *Service) AwaitEnd(ctx context.Context, id core.JobExecutionID) (*Execution, error) {
 	if !core.HasPatience(ctx) {
 		ctx = core.WithPatience(ctx, lease.Waiting)
@@ -83,7 +84,7 @@ func (s *Service) AwaitEnd(ctx context.Context, id core.JobExecutionID) (*Execut
 			return s.execution(e), nil
 		}
 		if dead = s.config.Dead(e.Owner); dead {
-			continue // it may have ended just before it died
+			continue // it may have ended just before the process died
 		}
 		select {
 		case <-ctx.Done():
@@ -104,16 +105,15 @@ func (s *Service) nothingToStop(ctx context.Context, e *core.JobExecution) error
 	return r
 }
 
-// Abandon gives an execution up that is STOPPING, STOPPED, FAILED or UNKNOWN: its
-// instance will not be restarted. One that runs, or completed, or is not the newest of
-// its instance is refused.
+// Abandon gives up an execution that is STOPPING, STOPPED, FAILED or UNKNOWN: its instance will not
+// be restarted. It refuses one that runs, has completed, or is not the newest of its instance.
 func (s *Service) Abandon(ctx context.Context, id core.JobExecutionID) (*Execution, error) {
 	e, _, err := s.AbandonAnswer(ctx, id)
 	return e, err
 }
 
-// AbandonAnswer is Abandon, and says whether it was abandoned before: core.Applied or
-// core.Duplicate.
+// AbandonAnswer is Abandon, and also returns core.Applied, or core.Duplicate if it was abandoned
+// before.
 func (s *Service) AbandonAnswer(ctx context.Context, id core.JobExecutionID) (*Execution, core.Answer, error) {
 	e, err := s.record(ctx, id)
 	if err != nil {
@@ -139,16 +139,15 @@ func (s *Service) abandon(ctx context.Context, e *core.JobExecution) (*core.JobE
 	if err != nil {
 		return nil, err
 	}
-	if after.Status != core.StatusAbandoned { // it is past that, which the repository calls no error
+	if after.Status != core.StatusAbandoned { // it has moved on, which the repository does not report as an error
 		return nil, s.notAbandoned(ctx, &core.TransitionError{Machine: "execution", ID: int64(id), To: core.StatusAbandoned, Current: after.Status}, after)
 	}
-	if s.config.Tasks != nil { // also where it was abandoned before: a process may have died in between
+	if s.config.Tasks != nil { // also if it was abandoned before: a process may have died in between
 		err = s.config.Tasks.GiveUp(ctx, after.InstanceID, fmt.Sprintf("execution %d of job %s was abandoned", id, after.JobName))
 	}
 	return after, err
 }
 
-// notAbandoned says why an execution cannot be given up.
 func (s *Service) notAbandoned(ctx context.Context, err error, e *core.JobExecution) error {
 	var running *core.AlreadyRunningError
 	var moved *core.TransitionError
@@ -170,8 +169,7 @@ func (s *Service) notAbandoned(ctx context.Context, err error, e *core.JobExecut
 	return r
 }
 
-// NotAbandonedError says that an execution is in a status in which it cannot be given
-// up.
+// NotAbandonedError means that the status of an execution does not allow to abandon it.
 type NotAbandonedError struct {
 	Execution core.JobExecutionID
 	Status    core.Status
@@ -186,9 +184,9 @@ func (e *NotAbandonedError) Error() string {
 // Unwrap returns the repository's refusal.
 func (e *NotAbandonedError) Unwrap() error { return e.Err }
 
-// Recover ends the executions whose owner is lost, which are FAILED then, and those that
-// are parked and asked to stop and of which no worker has a partition. It returns them: they
-// can be restarted. There may be some though there is an error.
+// Recover ends the executions with a lost owner, which then are FAILED, and those that are parked
+// with a requested stop and without a partition at a worker. It returns them: they can be
+// restarted. It may return some together with an error.
 func (s *Service) Recover(ctx context.Context) ([]Execution, error) {
 	if err := s.Prepare(ctx); err != nil {
 		return nil, err
@@ -199,8 +197,8 @@ func (s *Service) Recover(ctx context.Context) ([]Execution, error) {
 	return list, errors.Join(err, notEnded, failure)
 }
 
-// Purge deletes old executions with their steps, skipped items and checkpoints, and an
-// instance with its last execution. What was deleted is answered with an error, too.
+// Purge deletes old executions with their steps, skipped items and checkpoints, and an instance
+// with its last execution. With an error it also returns the counts of the deleted rows.
 func (s *Service) Purge(ctx context.Context, req PurgeRequest) (Purged, error) {
 	purged := Purged{DryRun: req.DryRun}
 	if err := req.check(); err != nil {
@@ -222,7 +220,6 @@ func (s *Service) Purge(ctx context.Context, req PurgeRequest) (Purged, error) {
 	return purged, s.notPurged(ctx, err, req.Instance)
 }
 
-// notPurged returns why an instance cannot be deleted.
 func (s *Service) notPurged(ctx context.Context, err error, id core.JobInstanceID) error {
 	var running *core.AlreadyRunningError
 	switch {

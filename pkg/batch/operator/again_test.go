@@ -73,8 +73,8 @@ func TestARedriveFollowsTheNewestThatAPurgeLeft(t *testing.T) {
 	})
 }
 
-// Rule L3a: what is not given is as in a job without an incrementer, in the next instance and in one
-// that is resumed; what the job inherits is taken over.
+// Rule L3a: parameters that are not given are as in a job without an incrementer, in the next
+// instance and in a resumed one; inherited ones are taken over.
 func TestOnlyTheIncrementAndWhatIsInheritedFollowTheLastExecution(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
@@ -124,8 +124,8 @@ flow:
 	})
 }
 
-// Rule L3a: a backfill of old days does not move the increment, however it ended, and a purge of its
-// instances does not either.
+// Rule L3a: a backfill of old days does not move the increment, however it ended, and neither does
+// a purge of its instances.
 func TestTheNextInstanceDoesNotFollowABackfill(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
@@ -146,7 +146,7 @@ func TestTheNextInstanceDoesNotFollowABackfill(t *testing.T) {
 		}
 		s.e.Exec("CREATE TABLE t (x int)")
 		backfill("2025-01-01", "2025-01-02")
-		next("2025-01-03", nil) // there is no other one
+		next("2025-01-03", nil) // there is no other
 		next("2026-11-20", map[string]string{"day": "2026-11-20"})
 		backfill("2026-01-01", "2026-01-03")
 		next("2026-11-21", nil)

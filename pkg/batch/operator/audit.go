@@ -10,15 +10,15 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// ActsRequest asks for what was done, newest first (rule OP4); zero fields select all.
+// ActsRequest selects acts, newest first (rule OP4); zero fields select all.
 type ActsRequest struct {
-	// Since selects acts at or after a moment.
+	// Since selects acts at or after a time.
 	Since time.Time `json:"since,omitzero"`
 	// Act is one of core.Verbs.
 	Act   string `json:"act,omitempty"`
 	Actor string `json:"actor,omitempty"`
 	Job   string `json:"job,omitempty"`
-	// Before is the number of the last act of the page before.
+	// Before is the number of the last act of the previous page.
 	Before int64 `json:"before,omitempty"`
 	Limit  int   `json:"limit,omitempty"`
 }
@@ -27,10 +27,10 @@ type (
 	// ActPage is a page of acts.
 	ActPage struct {
 		Acts []ActView `json:"acts"`
-		// Next is ActsRequest.Before of the next page; 0 if there is none.
+		// Next is ActsRequest.Before of the next page, or 0.
 		Next int64 `json:"next,omitempty"`
 	}
-	// ActView is what somebody did, and when.
+	// ActView is an act: its actor and time.
 	ActView struct {
 		ID        int64               `json:"id"`
 		At        time.Time           `json:"at"`
@@ -43,7 +43,7 @@ type (
 	}
 )
 
-// Acts lists what was done by persons, clients and duties: what the audit has besides transitions.
+// Acts lists the acts of persons, clients and duties: the audit without its transitions.
 func (s *Service) Acts(ctx context.Context, req ActsRequest) (ActPage, error) {
 	page := ActPage{Acts: []ActView{}}
 	if req.Act != "" && !slices.Contains(core.Verbs(), req.Act) {
@@ -70,7 +70,7 @@ func (s *Service) Acts(ctx context.Context, req ActsRequest) (ActPage, error) {
 		page.Next = list[limit-1].ID
 	}
 	for _, a := range list {
-		if a.Detail == "for "+a.Actor { // of a launch: the list says so itself
+		if a.Detail == "for "+a.Actor { // of a launch: the list already shows it
 			a.Detail = ""
 		}
 		page.Acts = append(page.Acts, ActView{a.ID, a.At.UTC(), a.Verb, a.Actor, a.JobName, a.Execution, a.Task, a.Detail})

@@ -17,35 +17,34 @@ import (
 // DefaultKeyWait is how long an instance of a backfill waits for another execution with its key.
 const DefaultKeyWait = time.Hour
 
-// maxBackfill is the most instances of one backfill.
 const maxBackfill = 10_000
 
-// BackfillRequest asks for an instance for each value of a range of one parameter.
+// BackfillRequest requests an instance for each value in a range of one parameter.
 type BackfillRequest struct {
-	// RunRequest is the job, and the parameters other than that of the range. Its Hooks are
-	// called by one goroutine at a time, but for OnTarget; the end of Stop begins no other instance.
+	// RunRequest is the job, and the parameters other than the range's. Its Hooks are called by one
+	// goroutine at a time, except OnTarget. When Stop is closed, no other instance begins.
 	RunRequest
 	// Param is an identifying parameter of type date or int. From and To are its first and last
-	// value, both included, and Step the distance between two, 0: 1, in days for a date.
+	// value, both included. Step is the distance between two values, in days for a date; 0 means 1.
 	Param, From, To string
 	Step            int64
-	// Parallel is how many instances run at once; 0: 1.
+	// Parallel is the number of instances that run at once; 0 means 1.
 	Parallel int
-	// Wait is how long an instance waits for an execution of another process that has its key (rule L12);
-	// 0: DefaultKeyWait. Those of this backfill wait for each other for as long as it takes.
+	// Wait is how long an instance waits for an execution of another process that has its key (rule
+	// L12); 0 means DefaultKeyWait. Instances of this backfill wait for each other without a limit.
 	Wait time.Duration
-	// Done is called when an instance is over, by one goroutine at a time; nil: nothing is.
+	// Done is called when an instance has ended, by one goroutine at a time; may be nil.
 	Done func(BackfillRun)
 }
 
-// BackfillRun is what became of one instance.
+// BackfillRun is the result of one instance.
 type BackfillRun struct {
 	Value string `json:"value"`
-	// Skipped says that the instance was complete already.
+	// Skipped means that the instance was already complete.
 	Skipped bool `json:"skipped,omitempty"`
-	// Execution is the one that ran; nil: none did.
+	// Execution is the execution that ran, or nil.
 	Execution *Execution `json:"execution,omitempty"`
-	// Read and Written are the rows of its steps, those of earlier attempts apart.
+	// Read and Written count the rows of its steps, without earlier attempts.
 	Read    int64 `json:"read"`
 	Written int64 `json:"written"`
 	// Problem is why none ran, or why its record could not be read.
@@ -57,15 +56,16 @@ func (r BackfillRun) Failed() bool {
 	return !r.Skipped && (r.Execution == nil || r.Execution.Status != core.StatusCompleted)
 }
 
-// Backfilled is what became of a range.
+// Backfilled is the result of a range.
 type Backfilled struct {
-	// Runs are the instances that were begun, in the order of the values.
+	// Runs are the begun instances, in the order of the values.
 	Runs []BackfillRun `json:"runs"`
-	// NotBegun is how many were not, since the backfill was stopped or ended early.
+	// NotBegun is the number of instances that did not begin because the backfill was stopped or
+	// ended early.
 	NotBegun int `json:"not_begun"`
 }
 
-// Failed returns how many of the instances that were begun are not complete.
+// Failed returns the number of begun instances that are not complete.
 func (b *Backfilled) Failed() (failed int) {
 	for _, r := range b.Runs {
 		if r.Failed() {
@@ -75,11 +75,10 @@ func (b *Backfilled) Failed() (failed int) {
 	return failed
 }
 
-// Backfill runs the instances of a range: those that are complete are skipped, those that failed
-// or stopped go on, and the others are launched. It returns what became of them, also with an
-// error where some were begun. All parameters are checked before the first launch; the error is a
-// Refusal then. The failure of an instance does not end the others; what is wrong with the
-// database does. No incrementer is asked.
+// Backfill runs the instances of a range: it skips complete ones, resumes those that failed or
+// stopped, and launches the others. It returns their results, also with an error if some were
+// begun. It checks all parameters before the first launch, and then returns a Refusal. The failure
+// of an instance does not end the others; an error of the database does. No incrementer is called.
 func (s *Service) Backfill(ctx context.Context, req BackfillRequest) (*Backfilled, error) {
 	instances, err := s.backfillOf(ctx, &req)
 	if err != nil {
@@ -115,13 +114,11 @@ func (s *Service) Backfill(ctx context.Context, req BackfillRequest) (*Backfille
 	return all, b.err
 }
 
-// instanceOf is a value of the range with the parameters of its instance.
 type instanceOf struct {
 	value  string
 	params core.Parameters
 }
 
-// backfillOf checks the request, and the parameters of each instance.
 func (s *Service) backfillOf(ctx context.Context, req *BackfillRequest) ([]instanceOf, error) {
 	refuse := func(err error) error {
 		return &Refusal{Reason: ReasonParameters, Err: err, Actions: []Action{{Kind: ActHelp, File: req.File}}}
@@ -155,7 +152,6 @@ func (s *Service) backfillOf(ctx context.Context, req *BackfillRequest) ([]insta
 	return instances, nil
 }
 
-// rangeOf returns the values of the range.
 func rangeOf(specs []core.ParameterSpec, req *BackfillRequest) ([]string, error) {
 	var spec *core.ParameterSpec
 	for i := range specs {
@@ -213,7 +209,6 @@ func orderOf(t core.ParameterType, text string) (int64, error) {
 	return n, nil
 }
 
-// backfill is one at work.
 type backfill struct {
 	service   *Service
 	req       BackfillRequest
@@ -226,7 +221,6 @@ type backfill struct {
 	err   error
 }
 
-// work runs instances until there are no more.
 func (b *backfill) work(ctx context.Context) {
 	for {
 		i, ok := b.take(ctx)
@@ -244,7 +238,7 @@ func (b *backfill) work(ctx context.Context) {
 	}
 }
 
-// take returns the next instance; false: there is none, or none may begin any more.
+// take returns the next instance, or false if there is none or no more may begin.
 func (b *backfill) take(ctx context.Context) (int, bool) {
 	select {
 	case <-b.req.Stop:
@@ -264,11 +258,11 @@ func (b *backfill) take(ctx context.Context) (int, bool) {
 	return i, true
 }
 
-// run runs one instance. The error is one that ends the backfill.
+// run runs one instance. An error ends the backfill.
 func (b *backfill) run(ctx context.Context, of instanceOf) (BackfillRun, error) {
 	req := b.req.RunRequest
 	req.backfill = true
-	req.Exactly = &of.params // of Params the secret ones are left
+	req.Exactly = &of.params // Params has only the secret ones left
 	r := BackfillRun{Value: of.value}
 	running, err := b.start(ctx, req)
 	var refused *Refusal
@@ -292,10 +286,10 @@ func (b *backfill) run(ctx context.Context, of instanceOf) (BackfillRun, error) 
 	return r, err
 }
 
-// start launches an instance, when no other execution has its key.
+// start launches an instance when no other execution has its key.
 func (b *backfill) start(ctx context.Context, req RunRequest) (*Running, error) {
 	begin, said := time.Now(), core.JobExecutionID(0)
-	waited := time.Duration(0) // for executions of others
+	waited := time.Duration(0) // for executions of other processes
 	for {
 		running, err := b.service.Start(ctx, req)
 		excluded, is := errors.AsType[*core.ExclusiveError](err)
@@ -328,7 +322,6 @@ func (b *backfill) start(ctx context.Context, req RunRequest) (*Running, error) 
 	}
 }
 
-// count adds up the rows of an execution that is over.
 func (b *backfill) count(ctx context.Context, r *BackfillRun) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), planTime)
 	defer cancel()

@@ -14,7 +14,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/operator"
 )
 
-// backfilled are the values, with what became of them.
 func backfilled(b *operator.Backfilled) (all []string) {
 	for _, r := range b.Runs {
 		switch {
@@ -63,14 +62,14 @@ func TestABackfillRunsEachInstanceOfARangeOnce(t *testing.T) {
 	})
 }
 
-// TestAStopOfABackfillBeginsNoOther instance. One that arrives when all are complete changes
-// nothing.
+// TestAStopOfABackfillBeginsNoOther checks that no other instance begins. A stop that arrives when
+// all are complete changes nothing.
 func TestAStopOfABackfillBeginsNoOther(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t, testdb.SQLite(t))
 	stop := make(chan struct{})
 	d.work = func(context.Context) error {
-		close(stop) // a tasklet that has begun ends by itself
+		close(stop) // a tasklet that has begun ends normally
 		return nil
 	}
 	req := operator.BackfillRequest{RunRequest: operator.RunRequest{Name: "load"}, Param: "run", From: "1", To: "50", Parallel: 1}
@@ -100,8 +99,8 @@ func TestAStopOfABackfillBeginsNoOther(t *testing.T) {
 	require.Zero(t, all.NotBegun+all.Failed())
 }
 
-// TestABackfillRunsInstancesSideBySide: the first ones wait for each other, and so would never
-// end one after the other.
+// TestABackfillRunsInstancesSideBySide has the first ones wait for each other: they would never end
+// one after the other.
 func TestABackfillRunsInstancesSideBySide(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {

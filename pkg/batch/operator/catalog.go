@@ -15,18 +15,17 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 )
 
-// Catalog are the jobs that clients may run by their names, and no others: a client that
-// is not on this machine names no file. It does not change.
+// Catalog holds the only jobs that clients may run, by name: a client on another machine names no
+// file. It is immutable.
 type Catalog struct {
 	registry *registry.Registry
 	carried  map[string]*jobfile.File
 	jobs     map[string]jobfile.Source
 }
 
-// NewCatalog makes a catalog of the jobs that an application carries and of those in paths:
-// job files, and folders, of which it takes the files *.yaml and *.yml, not those of folders in
-// them. All that is wrong with them is reported together. Two jobs with the same name are
-// an error.
+// NewCatalog makes a catalog of the jobs that an application carries and of the job files in paths.
+// From a folder it takes the files *.yaml and *.yml, not those in its subfolders. All errors are
+// reported together. Two jobs with the same name are an error.
 func NewCatalog(components *registry.Registry, carried map[string]*jobfile.File, paths ...string) (*Catalog, error) {
 	c := &Catalog{registry: components, carried: carried, jobs: map[string]jobfile.Source{}}
 	var errs []error
@@ -46,7 +45,8 @@ func NewCatalog(components *registry.Registry, carried map[string]*jobfile.File,
 	return c, nil
 }
 
-// JobFiles returns path itself, or the files *.yaml and *.yml of the folder that it is, absolute.
+// JobFiles returns path itself or, if it is a folder, its files *.yaml and *.yml, as absolute
+// paths.
 func JobFiles(path string) ([]string, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {
@@ -92,14 +92,14 @@ func (c *Catalog) add(path string) error {
 	return nil
 }
 
-// Names are those of the jobs, sorted.
+// Names returns the names of the jobs, sorted.
 func (c *Catalog) Names() []string {
 	names := slices.AppendSeq(slices.Collect(maps.Keys(c.jobs)), maps.Keys(c.carried))
 	slices.Sort(names)
 	return names
 }
 
-// File reads the job file anew: one that was corrected takes effect. The error is a Refusal.
+// File reads the job file again, so a corrected one takes effect. The error is a Refusal.
 func (c *Catalog) File(name string) (*jobfile.File, error) {
 	if file := c.carried[name]; file != nil {
 		return file, nil
@@ -115,7 +115,7 @@ func (c *Catalog) File(name string) (*jobfile.File, error) {
 	return file, err
 }
 
-// Job describes a job. The error is that of File.
+// Job describes a job. The error is as from File.
 func (c *Catalog) Job(name string) (*JobDescription, error) {
 	file, err := c.File(name)
 	if err != nil {
@@ -124,8 +124,8 @@ func (c *Catalog) Job(name string) (*JobDescription, error) {
 	return describeJob(file), nil
 }
 
-// Jobs describes all jobs, sorted by name. One whose file is wrong by now has nothing but
-// its name and the error.
+// Jobs describes all jobs, sorted by name. If a file has become invalid, only name and error are
+// set.
 func (c *Catalog) Jobs() []JobDescription {
 	list := []JobDescription{}
 	for _, name := range c.Names() {
@@ -138,15 +138,15 @@ func (c *Catalog) Jobs() []JobDescription {
 	return list
 }
 
-// JobDescription is what a client needs to know to run a job.
+// JobDescription describes how a client can run a job.
 type JobDescription struct {
 	JobName     string                 `json:"job"`
 	Description string                 `json:"description,omitempty"`
 	Parameters  []ParameterDescription `json:"parameters"`
-	// Incrementer makes the next instance; empty: the job has none.
+	// Incrementer makes the next instance; empty if the job has none.
 	Incrementer string   `json:"incrementer,omitempty"`
 	Steps       []string `json:"steps,omitempty"`
-	// Error is what is wrong with the job file.
+	// Error is the error in the job file.
 	Error string `json:"error,omitempty"`
 }
 

@@ -13,26 +13,26 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/job"
 )
 
-// Choice is the instance that a Run would run.
+// Choice is the instance that Run would run.
 type Choice struct {
 	JobName string     `json:"job"`
 	Params  Parameters `json:"parameters"`
-	// Resumes is the last execution of the instance, where a run would make another attempt; 0:
-	// there is none, or it is complete or abandoned.
+	// Resumes is the last execution of the instance if a run would make another attempt; 0 if there
+	// is none, or it is complete or abandoned.
 	Resumes core.JobExecutionID `json:"resumes,omitempty"`
 }
 
 // Choose returns the instance that a Run of the request runs, and launches nothing:
 //
-//   - With Again, the newest of the instances with these parameters where it has not
-//     completed, else one more.
-//   - With Next, the instance after the newest one, which the job's incrementer makes.
-//   - Of a job with an incrementer, the newest instance where it has not completed and
-//     the parameters name no other, else the next one.
-//   - Else that of the parameters, with the defaults of those not given.
+//   - With Again, the newest of the instances with these parameters if it has not completed, else
+//     one more.
+//   - With Next, the instance after the newest one, made by the job's incrementer.
+//   - For a job with an incrementer, the newest instance if it has not completed and the parameters
+//     name no other, else the next one.
+//   - Else the instance of the parameters, with the defaults of those not given.
 //
-// The newest instance is the one made last, whatever was restarted or purged since;
-// redrives do not count (rule L3a).
+// The newest instance is the one created last, whatever was restarted or purged since; redrives do
+// not count (rule L3a).
 func (s *Service) Choose(ctx context.Context, req RunRequest) (*Choice, error) {
 	l, err := s.choose(ctx, req)
 	if err != nil {
@@ -46,7 +46,7 @@ func (s *Service) Choose(ctx context.Context, req RunRequest) (*Choice, error) {
 	return c, err
 }
 
-// resumed returns the last execution of the chosen instance; nil: it would not be resumed.
+// resumed returns the last execution of the chosen instance, or nil if it would not be resumed.
 func (s *Service) resumed(ctx context.Context, l *launch) (*core.JobExecution, error) {
 	if has, err := s.hasHistory(ctx); !has {
 		return nil, err
@@ -58,8 +58,8 @@ func (s *Service) resumed(ctx context.Context, l *launch) (*core.JobExecution, e
 	return last, nil
 }
 
-// asBegun replaces the job file of the request by that of the last attempt, where the instance
-// is resumed and the history has it.
+// asBegun replaces the job file of the request by the last attempt's, if the instance is resumed
+// and the history has that file.
 func (s *Service) asBegun(ctx context.Context, l *launch) error {
 	last, err := s.resumed(ctx, l)
 	if err != nil || last == nil || last.Definition.Text == "" {
@@ -101,8 +101,8 @@ func (s *Service) choose(ctx context.Context, req RunRequest) (*launch, error) {
 	return l, err
 }
 
-// withoutSecrets takes the values of secret parameters out of a request: they are not part of
-// what is stored or shown of a launch.
+// withoutSecrets removes the values of secret parameters from a request: they are not stored or
+// shown with a launch.
 func withoutSecrets(d definition, req RunRequest) (RunRequest, map[string]string, error) {
 	given := map[string]string{}
 	for _, spec := range d.specs() {
@@ -140,7 +140,6 @@ func withoutSecrets(d definition, req RunRequest) (RunRequest, map[string]string
 	return req, given, nil
 }
 
-// specs are the declared parameters.
 func (d definition) specs() []core.ParameterSpec {
 	if d.job != nil {
 		return d.job.Parameters
@@ -148,7 +147,6 @@ func (d definition) specs() []core.ParameterSpec {
 	return d.file.Parameters()
 }
 
-// instance returns the parameters of the instance that is meant.
 func (s *Service) instance(ctx context.Context, l *launch, req RunRequest) (core.Parameters, error) {
 	if req.Exactly != nil {
 		return placed(l.job.Parameters, *req.Exactly)
@@ -170,8 +168,8 @@ func parametersRefused(err error, l *launch) error {
 	return &Refusal{Reason: ReasonParameters, Err: err, Actions: []Action{{Kind: ActHelp, Job: l.job.Name, File: l.path}}}
 }
 
-// again returns the parameters of the newest repetition if it can continue, else of one
-// more. Of two processes that find the same number one is refused, as always (rule L1).
+// again returns the parameters of the newest repetition if it can continue, else of one more. If
+// two processes find the same number, one is refused, as always (rule L1).
 func (s *Service) again(ctx context.Context, j *core.Job, params core.Parameters) (core.Parameters, error) {
 	if has, err := s.hasHistory(ctx); !has {
 		return params, err
@@ -187,7 +185,7 @@ func (s *Service) again(ctx context.Context, j *core.Job, params core.Parameters
 	return withAgain(params, n)
 }
 
-// hasHistory reports whether there is a history to look into. A dry run makes no tables.
+// hasHistory reports whether the tables of the history exist. A dry run does not create them.
 func (s *Service) hasHistory(ctx context.Context) (bool, error) {
 	if s.config.Schema == nil || s.prepared.Load() {
 		return true, nil
@@ -199,15 +197,13 @@ func (s *Service) hasHistory(ctx context.Context) (bool, error) {
 	return err == nil, err
 }
 
-// againNumber returns the number of a repetition; 0: it is none.
 func againNumber(params core.Parameters) int64 {
 	p, _ := params.Get(core.AgainName)
 	n, _ := p.Value.(int64) //nolint:errcheck // absent is 0
 	return n
 }
 
-// lastOf returns the last execution of the newest instance that the filter selects; nil:
-// there is none.
+// lastOf returns the last execution of the newest instance that the filter selects, or nil.
 func (s *Service) lastOf(ctx context.Context, filter core.InstanceFilter) (*core.JobExecution, error) {
 	for filter.Limit = 1; ; {
 		page, err := s.config.Repository.Instances(ctx, filter)
@@ -225,8 +221,6 @@ func (s *Service) lastOf(ctx context.Context, filter core.InstanceFilter) (*core
 	}
 }
 
-// lastExecution returns the newest execution of the instance with this key; nil: there is
-// none.
 func (s *Service) lastExecution(ctx context.Context, name, key string) (*core.JobExecution, error) {
 	last, err := s.config.Repository.LastExecution(ctx, name, key)
 	switch {
@@ -238,7 +232,6 @@ func (s *Service) lastExecution(ctx context.Context, name, key string) (*core.Jo
 	return last, nil
 }
 
-// withAgain adds the number of the repetition; the 0th has none.
 func withAgain(params core.Parameters, n int64) (core.Parameters, error) {
 	if n == 0 {
 		return params, nil
@@ -247,8 +240,8 @@ func withAgain(params core.Parameters, n int64) (core.Parameters, error) {
 	return core.NewParameters(append(params.All(), number)...)
 }
 
-// canGoOn reports whether another attempt of the instance is to be made (or refused
-// by the repository, where it runs or its outcome is unknown).
+// canGoOn reports whether to attempt the instance again (the repository may refuse, if it runs or
+// its outcome is unknown).
 func canGoOn(j *core.Job, s core.Status) bool {
 	switch s {
 	case core.StatusCompleted, core.StatusAbandoned:
@@ -260,8 +253,8 @@ func canGoOn(j *core.Job, s core.Status) bool {
 	return true
 }
 
-// incremented returns the parameters of the newest instance where that is meant and
-// has not completed, else what the incrementer makes.
+// incremented returns the parameters of the newest instance if that is selected and has not
+// completed, else the incrementer's.
 func (s *Service) incremented(ctx context.Context, l *launch, req RunRequest) (core.Parameters, error) {
 	if l.job.Incrementer == nil {
 		return core.Parameters{}, &Refusal{Reason: ReasonNoIncrementer, Err: fmt.Errorf("job %s: %w", l.job.Name, core.ErrNoIncrementer),
@@ -284,9 +277,9 @@ func (s *Service) incremented(ctx context.Context, l *launch, req RunRequest) (c
 	return s.following(ctx, l, follow, given)
 }
 
-// resumable returns the execution with the parameters that a run resumes it with: those that
-// identify its instance, and those that the job inherits. The others are given, or have their
-// defaults, as in a job without an incrementer.
+// resumable returns the execution with the parameters with which a run resumes it: the identifying
+// ones, and those that the job inherits. The others are given, or have their defaults, as in a job
+// without an incrementer.
 func resumable(j *core.Job, last *core.JobExecution) *core.JobExecution {
 	if len(j.Parameters) == 0 {
 		return last
@@ -295,7 +288,7 @@ func resumable(j *core.Job, last *core.JobExecution) *core.JobExecution {
 		return !p.Identifying && !slices.Contains(j.Inherit, p.Name)
 	})
 	params, err := core.NewParameters(kept...)
-	if err != nil { // a part of what is valid
+	if err != nil { // a subset of valid parameters
 		return last
 	}
 	resumed := *last
@@ -303,11 +296,12 @@ func resumable(j *core.Job, last *core.JobExecution) *core.JobExecution {
 	return &resumed
 }
 
-// maxPassed is how many instances in a row an incrementer passes that cannot run again.
+// maxPassed is the maximum number of consecutive instances that cannot run again and that an
+// incrementer passes.
 const maxPassed = 1000
 
-// following returns what the incrementer makes, from that of follow on: of the first
-// instance that is new, or can continue. An older one may have been made out of turn.
+// following applies the incrementer, starting from follow, until it makes parameters whose instance
+// is new or can continue. An older one may have been created out of turn.
 func (s *Service) following(ctx context.Context, l *launch, follow *core.JobExecution, given core.Parameters) (params core.Parameters, err error) {
 	for range maxPassed {
 		if params, err = nextParameters(l.job, follow, given); err != nil {
@@ -325,10 +319,10 @@ func (s *Service) following(ctx context.Context, l *launch, follow *core.JobExec
 	return params, nil
 }
 
-// newest returns the last execution of the newest instance of a job, nil where there is
-// none or it was deleted, and the execution which the next instance follows: a repetition
-// has the parameters of an older instance, and counts only where there is nothing else.
-// A redrive never counts, and an instance that a backfill made only where there is no other.
+// newest returns the last execution of the newest instance of a job (nil if there is none or it was
+// deleted), and the execution that the next instance follows. A repetition has the parameters of an
+// older instance, and counts only if there is nothing else. A redrive never counts, and an instance
+// of a backfill only if there is no other.
 func (s *Service) newest(ctx context.Context, name string) (newest, follow *core.JobExecution, err error) {
 	if has, err := s.hasHistory(ctx); !has {
 		return nil, nil, err
@@ -365,8 +359,8 @@ func (s *Service) newest(ctx context.Context, name string) (newest, follow *core
 	return newest, follow, nil
 }
 
-// optional declares the same parameters without defaults, and requires none, so that
-// what was not given is left to the incrementer.
+// optional declares the same parameters without defaults, and requires none, so that missing ones
+// are left to the incrementer.
 func optional(specs []core.ParameterSpec) []core.ParameterSpec {
 	list := make([]core.ParameterSpec, len(specs))
 	for i, spec := range specs {
@@ -376,7 +370,7 @@ func optional(specs []core.ParameterSpec) []core.ParameterSpec {
 	return list
 }
 
-// isMeant reports whether the given parameters name no other instance than params.
+// isMeant reports whether every given identifying parameter equals the one in params.
 func isMeant(params, given core.Parameters) bool {
 	for _, p := range given.All() {
 		if had, ok := params.Get(p.Name); p.Identifying && (!ok || !same(had, p)) {

@@ -11,23 +11,22 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/job"
 )
 
-// clientKey is the key of the folders of a client in a context.
 type clientKey struct{}
 
-// WithClient says that the requests of a context are those of a client of an API: paths in which a
-// value of it takes part lie below the folder of the job file, or below one of paths (rule SE3).
+// WithClient marks the requests of a context as an API client's: paths that contain a value from
+// the client must lie below the folder of the job file, or below one of paths (rule SE3).
 func WithClient(ctx context.Context, paths []string) context.Context {
 	return context.WithValue(ctx, clientKey{}, slices.Clip(paths))
 }
 
-// clientPaths are those of WithClient; false: no client asks.
+// clientPaths returns the paths of WithClient, or false if the request is not a client's.
 func clientPaths(ctx context.Context) ([]string, bool) {
 	paths, is := ctx.Value(clientKey{}).([]string)
 	return paths, is
 }
 
-// confine restricts the paths of a launch: to what a client gave, and to what an earlier one gave of
-// the parameters that the launch takes from another execution; nil: it takes none.
+// confine restricts the paths of a launch that contain a value given by a client, now or earlier,
+// for a parameter that the launch takes from another execution; from is that execution, or nil.
 func (l *launch) confine(ctx context.Context, given map[string]string, from *core.JobExecution) {
 	paths, isClient := clientPaths(ctx)
 	c := core.Confinement{}
@@ -50,7 +49,7 @@ func (l *launch) confine(ctx context.Context, given map[string]string, from *cor
 	l.job.Confinement = &c
 }
 
-// folder is that of the job file; empty: it is in none.
+// folder is the job file's folder, or empty if there is no file.
 func (l *launch) folder() string {
 	if path := l.job.Definition.Path; path != "" {
 		return filepath.Dir(path)
@@ -58,7 +57,7 @@ func (l *launch) folder() string {
 	return ""
 }
 
-// checkPaths refuses what a launch would refuse of the paths of a client.
+// checkPaths refuses the client's paths that a launch would refuse.
 func (l *launch) checkPaths(ctx context.Context) (context.Context, error) {
 	ctx = confine.With(ctx, confine.New(l.job.Confinement))
 	if err := job.CheckPaths(ctx, l.job, l.params); err != nil {

@@ -10,8 +10,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// decisions are the answers of decisions, and the conditions that did not hold, on the
-// way of an execution and of the attempts before it: for each element the newest.
+// decisions returns, for each element, the newest answer of a decision, or condition that did not
+// hold, in an execution and its earlier attempts.
 func (s *Service) decisions(ctx context.Context, e *core.JobExecution) ([]DecisionView, error) {
 	rows, err := s.config.Repository.Visits(ctx, e.InstanceID, e.AnewSince())
 	if err != nil {

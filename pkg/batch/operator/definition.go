@@ -9,8 +9,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// onDisk reads the files of a stored definition as they are now. It returns what became of
-// them, and the path of the file that says so: one that is gone, else one that changed.
+// onDisk reads the files of a stored definition as they are now. It returns the change, and the
+// path of the changed file: a missing one, else a modified one.
 func onDisk(was core.Definition) (now core.Definition, change FileChange, path string) {
 	note := func(c FileChange, p string) {
 		if change == "" || change == FileChanged && c == FileGone {
@@ -28,7 +28,7 @@ func onDisk(was core.Definition) (now core.Definition, change FileChange, path s
 		return string(found)
 	}
 	text := was.Text
-	if was.Path != "" { // else it was in no file, and cannot change
+	if was.Path != "" { // else there was no file, and it cannot change
 		text = read(was.Path, was.Text)
 	}
 	var files []core.DefinitionFile
@@ -41,8 +41,8 @@ func onDisk(was core.Definition) (now core.Definition, change FileChange, path s
 	return core.NewDefinition(text, was.Path, files), change, path
 }
 
-// compareActions are the ways to see what is different between two definitions of a job:
-// one for each file. path is where the job file is now.
+// compareActions returns one action per file that shows the differences between two definitions of
+// a job. path is the current location of the job file.
 func compareActions(id core.JobExecutionID, was, now core.Definition, path string) []Action {
 	if len(was.Files) == 0 {
 		return []Action{{Kind: ActCompare, Execution: id, File: path}}
@@ -59,7 +59,7 @@ func compareActions(id core.JobExecutionID, was, now core.Definition, path strin
 	return actions
 }
 
-// mainName is what the job file itself is called among the files of a definition.
+// mainName is the name of the job file itself among the files of a definition.
 func mainName(d core.Definition) string {
 	if d.Path == "" {
 		return "job"
@@ -67,7 +67,6 @@ func mainName(d core.Definition) string {
 	return filepath.Base(d.Path)
 }
 
-// definitionFiles are the files of a definition, the job file first.
 func definitionFiles(d core.Definition) []core.DefinitionFile {
 	return append([]core.DefinitionFile{{Name: mainName(d), Text: d.Text, Path: d.Path}}, d.Files...)
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 )
 
-// RegisterRequest asks to register a job file with the servers that share the history: they
-// start it by its name, and at the times of its schedule, and read no file for it.
+// RegisterRequest registers a job file with the servers that share the history: they start it by
+// name, and at the times of its schedule, and need no file for it.
 type RegisterRequest struct {
 	// The job file is the first of these that is set, as in RunRequest.
 	Checked *jobfile.File  `json:"-"`
@@ -21,14 +21,14 @@ type RegisterRequest struct {
 }
 
 type (
-	// DefinitionView is a job that is registered.
+	// DefinitionView is a registered job.
 	DefinitionView struct {
 		Job string `json:"job"`
 		// Version is the hash of the job file and of the files that it names.
 		Version string `json:"version"`
-		// File is where the job file was; empty: it was not on a disk.
+		// File is the path of the job file; empty if it was not on a disk.
 		File string `json:"file,omitempty"`
-		// Enabled says that its schedule is heeded.
+		// Enabled means that its schedule is active.
 		Enabled  bool           `json:"enabled"`
 		Schedule *task.Schedule `json:"schedule,omitempty"`
 		Budget   BudgetView     `json:"budget"`
@@ -37,7 +37,7 @@ type (
 		By       string         `json:"updated_by"`
 	}
 
-	// BudgetView is a budget with its defaults filled in; 0: there is no bound.
+	// BudgetView is a budget with its defaults filled in; 0 means no bound.
 	BudgetView struct {
 		MaxAttempts      int     `json:"max_attempts"`
 		MaxTotalAttempts int     `json:"max_total_attempts"`
@@ -45,22 +45,21 @@ type (
 		MaxNoProgress    int     `json:"max_no_progress"`
 	}
 
-	// Registered is what became of a RegisterRequest.
+	// Registered is the result of a RegisterRequest.
 	Registered struct {
 		DefinitionView
-		// Before is the version that was replaced; empty: there was none.
+		// Before is the replaced version, or empty.
 		Before string `json:"before,omitempty"`
-		// Changed is false where the job was registered exactly so before.
+		// Changed is false if the job was already registered identically.
 		Changed bool `json:"changed"`
 	}
 )
 
-// errNoDefinitions is for a service without Config.Definitions.
 var errNoDefinitions = errors.New("this service keeps no definitions")
 
 // Register stores a job file, with the files that it names, under the name of its job. It is
-// checked and compiled first, as for a run: a wrong one is a Refusal (ReasonFile), and what is
-// registered stays. A name that is new is enabled. What runs is not touched.
+// checked and compiled first, as for a run: a wrong one is a Refusal (ReasonFile), and the
+// registered one stays. A new name is enabled. Running executions are not affected.
 func (s *Service) Register(ctx context.Context, req RegisterRequest) (*Registered, error) {
 	if s.config.Definitions == nil {
 		return nil, errNoDefinitions
@@ -94,7 +93,7 @@ func definitionOf(f *jobfile.File) task.Definition {
 	return d
 }
 
-// Definitions lists what is registered, by name.
+// Definitions lists the registered jobs by name.
 func (s *Service) Definitions(ctx context.Context) ([]DefinitionView, error) {
 	list, err := s.definitions(ctx, task.DefinitionFilter{})
 	views := make([]DefinitionView, 0, len(list))
@@ -114,9 +113,9 @@ func (s *Service) definitions(ctx context.Context, filter task.DefinitionFilter)
 	return s.config.Definitions.Definitions(ctx, filter)
 }
 
-// Unregister forgets a registered job: its schedule ends, and it is started by its name no longer.
-// What runs continues, and its history stays. A task that waits to run it fails. A name that is not
-// registered is refused.
+// Unregister removes a registered job: its schedule ends, and it can no longer be started by name.
+// Running executions continue, and its history stays. A task that waits to run it fails. An
+// unregistered name is refused.
 func (s *Service) Unregister(ctx context.Context, name string) error {
 	if s.config.Definitions == nil {
 		return errNoDefinitions
@@ -131,26 +130,26 @@ func (s *Service) Unregister(ctx context.Context, name string) error {
 	return err
 }
 
-// Enable lets the schedule of a registered job be heeded from now on: what was due while it
-// was disabled is not caught up. A name that is not registered is refused.
+// Enable activates the schedule of a registered job from now on: times that were due while it was
+// disabled are not caught up. An unregistered name is refused.
 func (s *Service) Enable(ctx context.Context, name string) (*DefinitionView, error) {
 	view, _, err := s.EnableAnswer(ctx, name)
 	return view, err
 }
 
-// EnableAnswer is Enable that says whether it was so already.
+// EnableAnswer is Enable, and also reports whether it was enabled before.
 func (s *Service) EnableAnswer(ctx context.Context, name string) (*DefinitionView, core.Answer, error) {
 	return s.setEnabled(ctx, name, true)
 }
 
-// Disable lets the schedule of a registered job be ignored. What runs, and what was
-// submitted, continues; it can still be started by its name.
+// Disable deactivates the schedule of a registered job. Running and submitted work continues; the
+// job can still be started by name.
 func (s *Service) Disable(ctx context.Context, name string) (*DefinitionView, error) {
 	view, _, err := s.DisableAnswer(ctx, name)
 	return view, err
 }
 
-// DisableAnswer is Disable that says whether it was so already.
+// DisableAnswer is Disable, and also reports whether it was disabled before.
 func (s *Service) DisableAnswer(ctx context.Context, name string) (*DefinitionView, core.Answer, error) {
 	return s.setEnabled(ctx, name, false)
 }
@@ -176,8 +175,7 @@ func (s *Service) setEnabled(ctx context.Context, name string, enabled bool) (*D
 	return &view, core.Applied, nil
 }
 
-// registered finds a job by the name under which it is registered; ok is false where it is
-// not.
+// registered finds a job by its registered name; ok is false if there is none.
 func (s *Service) registered(ctx context.Context, name string) (d definition, ok bool, err error) {
 	if s.config.Definitions == nil {
 		return definition{}, false, nil

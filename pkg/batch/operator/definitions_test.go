@@ -63,7 +63,7 @@ func TestARegisteredJobIsStartedByItsNameFromWhatIsStored(t *testing.T) {
 		require.Equal(t, made.Version, record.Definition.Hash)
 		require.Equal(t, []int64{2}, s.e.Ints("select count(*) from notes"))
 
-		// One that failed is restarted with what is registered now.
+		// A failed one is restarted with the currently registered file.
 		_, err = s.e.Database.Conn().ExecContext(ctx, "drop table notes")
 		require.NoError(t, err)
 		failed := run("2026-11-23")

@@ -8,15 +8,14 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 )
 
-// elsewhere is what the database of a step's rows says of a step whose record in the history
-// says nothing: after a kill the record may be older (rule C18).
+// elsewhere is the state of a step in the database of its rows, for a step without progress in the
+// history: after a kill the history may be older (rule C18).
 type elsewhere struct {
 	database string
-	// err says why the database cannot be asked; nil: work is committed there.
+	// err is why the database cannot be queried; nil means that work is committed there.
 	err error
 }
 
-// findElsewhere asks the databases of unfinished chunk steps whether work is committed there.
 func (p *history) findElsewhere(ctx context.Context) {
 	s := p.service
 	p.elsewhere = map[string]elsewhere{}
@@ -35,7 +34,6 @@ func (p *history) findElsewhere(ctx context.Context) {
 	}
 }
 
-// writesTo is the database of a step's writers; empty: they have none.
 func (p *history) writesTo(name string) string {
 	step, _, _ := strings.Cut(name, ":")
 	for _, u := range p.uses {
@@ -46,8 +44,8 @@ func (p *history) writesTo(name string) string {
 	return ""
 }
 
-// committedIn names the database in which work of the step is committed that the history does
-// not have; empty: there is none. problem says that it is not known, and why.
+// committedIn returns the database that has committed work of the step that the history lacks;
+// empty if there is none. problem is why this is unknown.
 func (p *history) committedIn(s core.StepExecution) (database, problem string) {
 	e, ok := p.elsewhere[s.Name]
 	if !ok || p.history[s.Name].Last.ID != s.ID {

@@ -54,7 +54,7 @@ func TestALaunchThatMustNotRunBesideAnotherIsRefusedWithItsWaysOut(t *testing.T)
 		require.NotNil(t, e.Restart)
 		require.Equal(t, ActRestart, e.Actions[len(e.Actions)-1].Kind)
 
-		s.s.config.Dead = func(core.Owner) bool { // the execution ends, and its process, while the refusal is explained
+		s.s.config.Dead = func(core.Owner) bool { // the execution and its process end while the refusal is explained
 			_, err := s.e.Repository.ChangeJob(t.Context(), core.JobRef{ID: running.Execution.ID, Owner: owner, Epoch: 1}, core.JobChange{To: core.StatusFailed, ExitCode: core.ExitFailed})
 			require.NoError(t, err)
 			return true
@@ -66,8 +66,8 @@ func TestALaunchThatMustNotRunBesideAnotherIsRefusedWithItsWaysOut(t *testing.T)
 	})
 }
 
-// A task whose job must not run beside another one waits for it: it neither fails nor takes
-// a slot meanwhile.
+// A task with a job that must not run concurrently with another one waits for it: it neither fails
+// nor takes a slot meanwhile.
 func TestATaskWaitsForTheExecutionThatItsJobMustNotRunBeside(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
@@ -98,7 +98,7 @@ func TestATaskWaitsForTheExecutionThatItsJobMustNotRunBeside(t *testing.T) {
 	})
 }
 
-// A task of a schedule that queues waits until the runs before it are over.
+// A task of a schedule that queues waits until the earlier runs have ended.
 func TestATaskOfAQueueWaitsItsTurn(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {

@@ -13,8 +13,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 )
 
-// Explanation says why an execution ended as it did, what of it is committed, and what
-// a restart does.
+// Explanation describes why an execution ended as it did, its committed work, and the effect of a
+// restart.
 type Explanation struct {
 	Execution core.JobExecutionID `json:"execution"`
 	JobName   string              `json:"job"`
@@ -22,75 +22,75 @@ type Explanation struct {
 	ExitCode  string              `json:"exit,omitempty"`
 	Attempt   int                 `json:"attempt"`
 	Params    Parameters          `json:"parameters"`
-	// Newest is the newest execution of the instance, the only one that a restart is
-	// about, and NewestStatus its status.
+	// Newest is the newest execution of the instance, the only one that can be restarted, and
+	// NewestStatus its status.
 	Newest       core.JobExecutionID `json:"newest"`
 	NewestStatus core.Status         `json:"newest_status"`
 	CreatedAt    time.Time           `json:"created,omitzero"`
 	StartedAt    time.Time           `json:"started,omitzero"`
 	EndedAt      time.Time           `json:"ended,omitzero"`
 	Duration     float64             `json:"duration"` // seconds
-	// RedriveOf is the execution whose skipped items this one redrives; 0: none.
+	// RedriveOf is the execution with the skipped items that this one redrives, or 0.
 	RedriveOf core.JobExecutionID `json:"redrive_of,omitempty"`
 	// Cause is nil for an execution that runs or is complete.
 	Cause *Cause `json:"cause,omitempty"`
-	// Waiting is why the last worker that should have resumed a parked execution could not.
-	// That of a partition is the error of the partition.
+	// Waiting is why the last worker that tried to resume a parked execution could not. For a
+	// partition, see the partition's error.
 	Waiting string `json:"waiting,omitempty"`
 	// Placed is its work that waits for certain workers.
 	Placed []PlacedWork `json:"placed,omitempty"`
-	// Owner and Lease are those of a running execution; one that is parked has none.
+	// Owner and Lease are set for a running execution; a parked one has none.
 	Owner         *Owner `json:"owner,omitempty"`
 	Lease         Lease  `json:"lease,omitempty"`
 	StopRequested bool   `json:"stop_requested,omitempty"`
-	// Steps are what each step has committed, over all attempts that it was resumed from, with
-	// all of its partitions.
+	// Steps are the steps with the work that each has committed, over all attempts that it was
+	// resumed from, with all of its partitions.
 	Steps     []StepView     `json:"steps,omitempty"`
 	Files     []WrittenFile  `json:"files,omitempty"`
 	Skipped   []SkipCount    `json:"skipped,omitempty"`
 	Decisions []DecisionPath `json:"decisions,omitempty"`
 	Gates     []Gate         `json:"gates,omitempty"`
-	// Restart is what a restart does. nil: it is refused, or the execution is a redrive,
-	// or this program does not understand the stored job file any more.
+	// Restart is the plan of a restart. It is nil if a restart is refused, the execution is a
+	// redrive, or this program no longer understands the stored job file.
 	Restart *RestartPlan `json:"restart,omitempty"`
-	// Refused is why a restart is, or would be, refused; empty: it is not.
+	// Refused is why a restart is, or would be, refused; empty if it is not.
 	Refused Reason `json:"refused,omitempty"`
-	// RefusedBy is the execution that a restart must not run beside (ReasonExclusive).
+	// RefusedBy is the execution that a restart must not run concurrently with (ReasonExclusive).
 	RefusedBy core.JobExecutionID `json:"refused_by,omitempty"`
-	// File is the path of the job file. FileChange is what became since of it, or of a file
-	// of a child job, and ChangedFile which one that is.
+	// File is the path of the job file. FileChange is how it, or a file of a child job, has changed
+	// since, and ChangedFile is the changed one.
 	File        string     `json:"file,omitempty"`
 	FileChange  FileChange `json:"file_change,omitempty"`
 	ChangedFile string     `json:"changed_file,omitempty"`
-	// Changes are those of a job file that changed, as a restart compares them. Restart is
-	// planned with the file as it is now, but for one with a FileError.
+	// Changes are the changes of the job file, as a restart compares them. Restart is planned with
+	// the current file, except after a FileError.
 	Changes []jobfile.Change `json:"changes,omitempty"`
-	// Diff has the lines that are different where a change is refused, as a unified diff.
+	// Diff is a unified diff of the refused changes.
 	Diff string `json:"diff,omitempty"`
-	// FileError is why the job file as it is now cannot be run.
+	// FileError is why the current job file cannot be run.
 	FileError string `json:"file_error,omitempty"`
-	// Actions are the ways on, the best first.
+	// Actions are the possible actions, the best first.
 	Actions []Action `json:"actions"`
 }
 
-// FileChange is what became of a job file since an execution began.
+// FileChange is how a job file has changed since an execution began.
 type FileChange string
 
-// The changes of a job file; empty: it is the same.
+// The changes of a job file; empty if it is the same.
 const (
 	FileGone    FileChange = "gone"
 	FileChanged FileChange = "changed"
 )
 
-// CauseKind is what made an execution end without being complete.
+// CauseKind is the kind of a Cause.
 type CauseKind string
 
-// The kinds of a cause.
+// The kinds of a Cause.
 const (
 	CauseOwnerLost     CauseKind = "owner_lost"     // its process died, or gave no sign of life
-	CauseStopRequested CauseKind = "stop_requested" // somebody asked for a stop
-	CauseFlow          CauseKind = "flow"           // the flow of the job says so
-	CauseGate          CauseKind = "gate"           // what the job, or Step, expects does not hold
+	CauseStopRequested CauseKind = "stop_requested" // a stop was requested
+	CauseFlow          CauseKind = "flow"           // the flow of the job ended it
+	CauseGate          CauseKind = "gate"           // an `expect` of the job, or of Step, does not hold
 	CauseStep          CauseKind = "step"           // Step failed
 	CauseError         CauseKind = "error"          // the job failed by itself
 )
@@ -98,21 +98,21 @@ const (
 // Cause is why an execution ended without being complete.
 type Cause struct {
 	Kind CauseKind `json:"kind"`
-	// Step is the step that decided; empty: none did.
+	// Step is the step that decided; empty if none did.
 	Step string `json:"step,omitempty"`
-	// Item is where the item came from that the error is about.
+	// Item is the source position of the item that caused the error.
 	Item string `json:"item,omitempty"`
-	// Class is the class of the error, as job files name it.
+	// Class is the class of the error, as in job files.
 	Class string `json:"class,omitempty"`
 	Error string `json:"error"`
-	// JobError is the message of the job, where it says more than that of the step.
+	// JobError is the message of the job, if it has more than the step's.
 	JobError string `json:"job_error,omitempty"`
-	// Owner is the process that was lost.
+	// Owner is the lost process.
 	Owner *Owner `json:"owner,omitempty"`
 }
 
-// WrittenFile is a file that a step writes. It is in view once the step completed;
-// before, what is committed is in Part.
+// WrittenFile is a file that a step writes. It is published once the step completed; before, Part
+// has the committed bytes.
 type WrittenFile struct {
 	Step   string `json:"step"`
 	Path   string `json:"path"`
@@ -121,7 +121,7 @@ type WrittenFile struct {
 	Bytes  *int64 `json:"committed_bytes,omitempty"` // of Part
 }
 
-// SkipCount is a number of skipped items with the same step, phase and error class.
+// SkipCount is the number of skipped items with the same step, phase and error class.
 type SkipCount struct {
 	Step  string     `json:"step"`
 	Phase core.Phase `json:"phase"`
@@ -130,28 +130,28 @@ type SkipCount struct {
 	Left  int64      `json:"left"` // not redriven
 }
 
-// DecisionPath is a verdict and where it led.
+// DecisionPath is a verdict with its target.
 type DecisionPath struct {
 	Element string `json:"element"`
 	Verdict string `json:"verdict"`
-	// Target is an element, or end, fail or stop; empty: it is not known.
+	// Target is an element, or end, fail or stop; empty if unknown.
 	Target string `json:"target,omitempty"`
 }
 
-// Gate is how an `expect` was answered.
+// Gate is the result of an `expect`.
 type Gate struct {
-	Step string `json:"step,omitempty"` // empty: that of the job
+	Step string `json:"step,omitempty"` // empty for the job's
 	Gate string `json:"gate"`
 	Held bool   `json:"held"`
 }
 
-// ExplainRequest asks for the explanation of an execution.
+// ExplainRequest names the execution to explain.
 type ExplainRequest struct {
 	Execution core.JobExecutionID `json:"execution"`
 }
 
-// Explain explains an execution. It reads the history, with a number of statements that
-// does not depend on its length, and the job file as it was when the execution began.
+// Explain explains an execution. It reads the history, with a number of statements that does not
+// depend on its length, and the job file as it was when the execution began. It returns
 // core.ErrNotFound if there is no such execution.
 func (s *Service) Explain(ctx context.Context, req ExplainRequest) (*Explanation, error) {
 	p, err := s.history(ctx, req.Execution)
@@ -187,7 +187,6 @@ func (s *Service) Explain(ctx context.Context, req ExplainRequest) (*Explanation
 	return e, nil
 }
 
-// history is what the repository knows of an execution.
 type history struct {
 	service *Service
 	exec    core.JobExecution
@@ -196,24 +195,24 @@ type history struct {
 	steps  []core.StepExecution // of this execution
 	// history is the newest execution of each step in the instance.
 	history map[string]core.StepHistory
-	// parts are the names of a step's partitions in the history, by the name of the step, in order; at is the newest
-	// record of a step in this execution, by its name.
+	// parts are the names of a step's partitions in the history, in order, by the name of the step;
+	// at is the newest record of a step in this execution, by its name.
 	parts     map[string][]string
 	at        map[string]int
 	kinds     map[string]string // of the steps of job
 	decisions []DecisionView
 	skips     []core.SkipCount
-	// job and uses are what the stored job file says; nil where this program does not
-	// understand it any more, as when a component is gone.
+	// job and uses come from the stored job file; nil if this program no longer understands it, for
+	// example because a component is gone.
 	job    *core.Job
 	uses   []jobfile.Used
 	change FileChange
-	// changed is the path of the file, and now the definition as it is on the disk.
+	// changed is the path of the file, and now the definition as it is on disk.
 	changed string
 	now     core.Definition
-	// carried is the job as the application has it, where that is not on the disk.
+	// carried is the application's version of the job, if that is not on disk.
 	carried *jobfile.File
-	// elsewhere is what databases of rows say of steps, by name.
+	// elsewhere is the state of steps in the databases of their rows, by name.
 	elsewhere map[string]elsewhere
 }
 
@@ -247,8 +246,8 @@ func (s *Service) history(ctx context.Context, id core.JobExecutionID) (*history
 	return p, nil
 }
 
-// readDefinition reads the job file as it is stored with the execution. Of a file that
-// this program does not understand any more, the explanation says less.
+// readDefinition reads the job file that is stored with the execution. If this program no longer
+// understands it, the explanation is shorter.
 func (s *Service) readDefinition(p *history) {
 	d := p.exec.Definition
 	file, carried, err := s.storedFile(p.exec.Definition, p.exec.JobName)
@@ -268,8 +267,8 @@ func (s *Service) readDefinition(p *history) {
 	p.now, p.change, p.changed = onDisk(d)
 }
 
-// storedFile reads the definition of an execution as it was then. carried is the job as
-// the application has it now; nil: it is a file on the disk.
+// storedFile reads the definition of an execution as it was then. carried is the application's
+// current version of the job, or nil if it is a file on disk.
 func (s *Service) storedFile(d core.Definition, name string) (file, carried *jobfile.File, err error) {
 	if d.Path == "" {
 		carried = s.config.Files[name]
@@ -282,8 +281,8 @@ func (s *Service) storedFile(d core.Definition, name string) (file, carried *job
 	return file, carried, err
 }
 
-// jobOf compiles the job of an execution as it was then; nil where this program does not
-// understand it any more.
+// jobOf compiles the job of an execution as it was then, or returns nil if this program no longer
+// understands it.
 func (s *Service) jobOf(ctx context.Context, e *core.JobExecution) *core.Job {
 	if e.Definition.Path == "" && s.config.Files[e.JobName] == nil && s.config.Jobs != nil {
 		if j, err := s.config.Jobs(ctx, e.JobName); err == nil {
@@ -304,8 +303,8 @@ func (s *Service) jobOf(ctx context.Context, e *core.JobExecution) *core.Job {
 	return j
 }
 
-// results are what each step did, in the order in which they began; first those that
-// were passed.
+// results returns the views of the steps, in the order in which they began; passed steps come
+// first.
 func (p *history) results() []StepView {
 	var list []StepView
 	for name, h := range p.history {
@@ -322,7 +321,7 @@ func (p *history) results() []StepView {
 	return list
 }
 
-// isPart reports whether the name is that of a partition, of a step in the history.
+// isPart reports whether the name is a partition's, of a step in the history.
 func (p *history) isPart(name string) bool {
 	step, _, is := strings.Cut(name, ":")
 	_, known := p.history[step]
@@ -341,10 +340,10 @@ func (p *history) result(s core.StepExecution) StepView {
 	return view
 }
 
-// listedPartitions is how many partitions of a step are listed if not all are asked for.
 const listedPartitions = 100
 
-// partitions are those of a step: all of a few, else the first that are not complete.
+// partitions returns the partitions of a step: all if there are few, else the first incomplete
+// ones.
 func (p *history) partitions(step string, names []string) *PartitionsView {
 	view := &PartitionsView{Total: len(names), Statuses: map[core.Status]int{}}
 	for _, name := range names {
@@ -386,7 +385,7 @@ func (p *history) index() {
 	}
 }
 
-// partAt is the partition as of this execution where it ran in it, else as it is.
+// partAt returns the partition's record in this execution, if it ran in it, else the newest one.
 func (p *history) partAt(name string) core.StepExecution {
 	if i, ok := p.at[name]; ok {
 		return p.steps[i]
@@ -394,11 +393,10 @@ func (p *history) partAt(name string) core.StepExecution {
 	return p.history[name].Last
 }
 
-// kind is what the job file says that the step is: chunk, tasklet, ...; empty if it is
-// not known.
+// kind returns the kind of the step in the job file: chunk, tasklet, ...; empty if unknown.
 func (p *history) kind(step string) string { return p.kinds[step] }
 
-// reads is the file that the step reads; empty where it is not known.
+// reads returns the file that the step reads; empty if unknown.
 func (p *history) reads(step string) string {
 	for _, u := range p.uses {
 		if u.Step == step && u.Kind == registry.KindReader && u.File {

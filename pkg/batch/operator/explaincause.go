@@ -7,14 +7,13 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 )
 
-// The texts with which the repository ends what has lost its owner, and what was asked
-// to stop.
+// The repository's texts for executions that lost their owner, and for those with a requested stop.
 const (
 	lostOwnerText   = core.LostOwner
 	stopRequestText = "stopped on request"
 )
 
-// cause is what decided about the end; nil for an execution that is complete or runs.
+// cause returns the cause of the end; nil for an execution that is complete or runs.
 func (p *history) cause() *Cause {
 	x := &p.exec
 	if x.Status == core.StatusCompleted || !x.Status.IsOver() {
@@ -46,8 +45,8 @@ func (p *history) cause() *Cause {
 	return c
 }
 
-// decidingStep is the step that the job names in its error, else the first one that
-// failed; nil: there is none.
+// decidingStep returns the step that the job names in its error, else the first one that failed, or
+// nil.
 func (p *history) decidingStep() *core.StepExecution {
 	var found *core.StepExecution
 	for i := range p.steps {
@@ -74,7 +73,6 @@ func stored(s *core.StepExecution, key string) string {
 	return text
 }
 
-// files are those that the steps of this execution write.
 func (p *history) files() []WrittenFile {
 	var files []WrittenFile
 	for _, s := range p.steps {
@@ -99,7 +97,6 @@ func (p *history) files() []WrittenFile {
 	return files
 }
 
-// paths are the decisions, and where each led.
 func (p *history) paths() []DecisionPath {
 	var list []DecisionPath
 	for _, d := range p.decisions {
@@ -112,7 +109,7 @@ func (p *history) paths() []DecisionPath {
 	return list
 }
 
-// leadsTo is where a decision went with its verdict; empty: it is not known.
+// leadsTo returns the target of a decision's verdict; empty if unknown.
 func (p *history) leadsTo(decision, verdict string) string {
 	if p.job == nil {
 		return ""

@@ -17,8 +17,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// multiply copies the first execution of the history, each copy as an instance of
-// its own.
+// multiply copies the first execution of the history, each copy as its own instance.
 func multiply(e *testengine.Engine, n int) {
 	e.T.Helper()
 	numbers := fmt.Sprintf("WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < %d) ", n)
@@ -42,7 +41,6 @@ func multiply(e *testengine.Engine, n int) {
 	copied("step_execution", map[string]string{"job_execution_id": "x.id"}, "surfin_job_execution x WHERE t.job_execution_id = 1 AND x.id > 1")
 }
 
-// columnsOf are the columns of a table but its id.
 func columnsOf(e *testengine.Engine, table string) []string {
 	e.T.Helper()
 	rows, err := e.Database.Conn().QueryContext(context.Background(), "SELECT * FROM surfin_"+table+" LIMIT 0")
@@ -54,7 +52,7 @@ func columnsOf(e *testengine.Engine, table string) []string {
 	return slices.DeleteFunc(columns, func(c string) bool { return c == "id" })
 }
 
-// The times of one run are compared with each other: the machine is shared.
+// The times of one run are compared with each other, because the machine is shared.
 func TestExplainTakesAsLongHoweverLongTheHistory(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {

@@ -16,7 +16,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// addParts gives step s, record 1, of execution 1 failed partitions, which differ by their numbers.
+// addParts gives step s, record 1, of execution 1 failed partitions that differ by their numbers.
 func addParts(e *testengine.Engine, from, to int) {
 	e.T.Helper()
 	columns := columnsOf(e, "step_execution")
@@ -35,8 +35,8 @@ func addParts(e *testengine.Engine, from, to int) {
 		strings.Join(columns, ", "), from, to, strings.Join(values, ", ")))
 }
 
-// What is read of many partitions grows with their number, and what is answered does not. The times of one run are compared with
-// each other: the machine is shared.
+// The rows read grow with the number of partitions, the answer does not. The times of one run are
+// compared with each other, because the machine is shared.
 func TestExplainAndShowAreBoundedWithManyPartitions(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {

@@ -9,7 +9,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// explainRestart says what a restart does, or why there is none, and the ways on.
+// explainRestart adds the plan of a restart, or why it is refused, and the possible actions.
 func (p *history) explainRestart(ctx context.Context, e *Explanation) error {
 	add := func(a Action) { e.Actions = append(e.Actions, a) }
 	id := p.exec.ID
@@ -39,7 +39,7 @@ func (p *history) explainRestart(ctx context.Context, e *Explanation) error {
 	return nil
 }
 
-// offerWatch is for an execution that runs, or is over and has a step that is not.
+// offerWatch adds actions for an execution that runs, or has ended with an unfinished step.
 func (p *history) offerWatch(e *Explanation) {
 	if p.exec.Status.IsOver() {
 		e.Actions = append(e.Actions, p.service.recoverAction(p.exec.ID, p.exec.Owner))
@@ -57,7 +57,6 @@ func (p *history) offerWatch(e *Explanation) {
 	}
 }
 
-// offerSkips adds what may be done about skipped items.
 func (p *history) offerSkips(e *Explanation) {
 	if len(p.skips) == 0 {
 		return
@@ -77,12 +76,12 @@ func (p *history) offerSkips(e *Explanation) {
 	switch {
 	case items > 0:
 		e.Actions = append(e.Actions, Action{Kind: ActRedrive, Execution: p.exec.ID})
-	case reads > 0: // what could not be read has to be given first
+	case reads > 0: // the text of unreadable items has to be given first
 		e.Actions = append(e.Actions, Action{Kind: ActExport, Execution: p.exec.ID})
 	}
 }
 
-// offerRestart is for an execution that failed, stopped, or lost its process.
+// offerRestart adds actions for an execution that failed, stopped, or lost its process.
 func (p *history) offerRestart(ctx context.Context, e *Explanation) error {
 	add := func(a Action) { e.Actions = append(e.Actions, a) }
 	if p.exec.Status.IsRunning() {
@@ -122,7 +121,7 @@ func (p *history) offerRestart(ctx context.Context, e *Explanation) error {
 	return nil
 }
 
-// explainExcluded says which execution the restart must not run beside.
+// explainExcluded adds the execution that the restart must not run concurrently with.
 func (p *history) explainExcluded(ctx context.Context, e *Explanation, current *core.Job) error {
 	refused, err := p.service.excluded(ctx, current, p.exec.Params)
 	if err != nil || refused == nil {
@@ -135,9 +134,9 @@ func (p *history) explainExcluded(ctx context.Context, e *Explanation, current *
 	return nil
 }
 
-// compare compares a job file that has changed with the one of the execution, as a launch
-// does, and returns the job that a restart runs. Where the launch would refuse it the
-// explanation has the ways on.
+// compare compares a changed job file with the execution's, as a launch does, and returns the job
+// that a restart runs. If the launch would refuse it, compare adds the possible actions to the
+// explanation.
 func (p *history) compare(ctx context.Context, e *Explanation) (*core.Job, error) {
 	if p.change != FileChanged {
 		return p.job, nil
@@ -167,7 +166,6 @@ func (p *history) compare(ctx context.Context, e *Explanation) (*core.Job, error
 	return current, err
 }
 
-// offerAnew adds the ways to another instance.
 func (p *history) offerAnew(ctx context.Context, e *Explanation) error {
 	path := p.exec.Definition.Path
 	if path == "" || p.exec.RedriveOf != 0 || p.job == nil {
@@ -184,7 +182,8 @@ func (p *history) offerAnew(ctx context.Context, e *Explanation) error {
 	return nil
 }
 
-// positionOf says behind what a step is resumed; empty: it begins.
+// positionOf describes the position after which a step is resumed; empty if it starts from the
+// beginning.
 func (p *history) positionOf(last core.StepExecution, reads string) string {
 	if database, _ := p.committedIn(last); database != "" {
 		return "what is committed in database " + database
@@ -197,7 +196,6 @@ func (p *history) positionOf(last core.StepExecution, reads string) string {
 	return positionText(last.Position, reads)
 }
 
-// describeResumed adds positions and partitions to the steps that the plan resumes.
 func (p *history) describeResumed(plan *RestartPlan) {
 	for i := range plan.Entries {
 		e := &plan.Entries[i]

@@ -12,13 +12,13 @@ import (
 
 // FiguresSource reads figures of the history: a repository.Repository.
 type FiguresSource interface {
-	// Figures returns all but those of schedules, and when the oldest scheduled run was submitted that has not
-	// begun, by the ID of its definition.
+	// Figures returns all figures except the schedules', and when the oldest scheduled run of each
+	// definition that has not begun was submitted, by the definition's ID.
 	Figures(ctx context.Context) (core.Figures, map[int64]time.Time, error)
 }
 
-// Figures reads numbers of the whole history, for metrics, with five statements (rule OP1). It asks once: a
-// database that is away is an error, and not waited for.
+// Figures reads numbers of the whole history, for metrics, with five statements (rule OP1). It
+// queries once: an unreachable database is an error, and is not waited for.
 func (s *Service) Figures(ctx context.Context) (core.Figures, error) {
 	if s.config.Figures == nil {
 		return core.Figures{}, fmt.Errorf("figures of the history: %w", core.ErrNotFound)
@@ -29,7 +29,8 @@ func (s *Service) Figures(ctx context.Context) (core.Figures, error) {
 	}
 	list, err := s.config.Definitions.Definitions(ctx, task.DefinitionFilter{Scheduled: true})
 	for _, d := range list {
-		// A schedule that this program does not understand has no times here: `schedules` says why.
+		// A schedule that this program does not understand has no times here: `schedules` reports
+		// why.
 		if c, err := schedule.Of(*d.Schedule); err == nil {
 			f.Schedules = append(f.Schedules, scheduleFigure(c, d, f.At, waiting[d.ID]))
 		}
@@ -37,7 +38,8 @@ func (s *Service) Figures(ctx context.Context) (core.Figures, error) {
 	return f, err
 }
 
-// scheduleFigure is the figure of one schedule. since is when its oldest run was submitted that has not begun.
+// scheduleFigure returns the figure of one schedule. since is when its oldest run that has not
+// begun was submitted.
 func scheduleFigure(c *schedule.Cron, d task.Definition, now, since time.Time) core.ScheduleFigure {
 	v := core.ScheduleFigure{JobName: d.Name, Next: c.Next(now).At}
 	if undecided := c.Next(d.ScheduledUntil).At; since.IsZero() && !undecided.IsZero() && !undecided.After(now) {

@@ -10,7 +10,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/job"
 )
 
-// baseline is what a job does when it completes: the mean of some past executions.
+// baseline is the mean of some past completed executions of a job.
 type baseline struct {
 	steps map[string]baselineStep
 	took  time.Duration // the whole execution
@@ -18,21 +18,21 @@ type baseline struct {
 
 type baselineStep struct {
 	visits float64 // in one execution
-	// rows and took are those of one visit.
+	// rows and took are the means of one visit.
 	rows int64
 	took time.Duration
 }
 
-// earlier is what the attempts before a restart have done.
+// earlier is the work of the attempts before a restart.
 type earlier struct {
-	// visits counts the visits that completed and are not run again, by step.
+	// visits counts the completed visits that are not run again, by step.
 	visits map[string]int
 	// passed are the steps that the restart only passes, left those that it may run.
 	passed, left map[string]bool
 }
 
-// of returns how many visits of a step the earlier attempts spare this one. Of a step that
-// is left, one visit at least is to come.
+// of returns how many visits of a step the earlier attempts spare this one. For a step that is
+// left, at least one visit is to come.
 func (e *earlier) of(step string, usual float64) float64 {
 	switch {
 	case e.passed[step] && !e.left[step]:
@@ -43,17 +43,17 @@ func (e *earlier) of(step string, usual float64) float64 {
 	return float64(e.visits[step])
 }
 
-// The past that counts: of the newest completed executions a few that ran from their
-// beginning, since data grows.
+// The past that counts: a few of the newest completed executions that ran from their beginning,
+// because data grows.
 const (
 	maxPast  = 10
 	pastRuns = 3
-	// maxAttempts is how many earlier attempts are read.
+	// maxAttempts is the maximum number of earlier attempts to read.
 	maxAttempts = 100
 )
 
-// loadBaseline reads once the baseline of the job, and what the earlier attempts of the
-// execution have done.
+// loadBaseline reads, once, the baseline of the job and the work of the execution's earlier
+// attempts.
 func (m *Meter) loadBaseline(ctx context.Context, e *core.JobExecution) error {
 	if _, known := m.baselines[e.JobName]; !known {
 		b, err := m.service.baselineOf(ctx, e)
@@ -73,8 +73,8 @@ func (m *Meter) loadBaseline(ctx context.Context, e *core.JobExecution) error {
 	return nil
 }
 
-// earlierOf asks the plan of a restart what is left to do, and counts what earlier attempts
-// completed; nil where this program does not understand the job.
+// earlierOf plans a restart to find the remaining work, and counts the completed work of earlier
+// attempts. It returns nil if this program does not understand the job.
 func (s *Service) earlierOf(ctx context.Context, e *core.JobExecution) (*earlier, error) {
 	done := &earlier{visits: map[string]int{}, passed: map[string]bool{}, left: map[string]bool{}}
 	if e.Attempt < 2 || e.RedriveOf != 0 { // a redrive walks no flow
@@ -160,13 +160,13 @@ func (s *Service) baselineOf(ctx context.Context, of *core.JobExecution) (*basel
 	return b, nil
 }
 
-// forecast adds up what an execution has done of what the job usually does, with the
-// usual time of each step as its weight.
+// forecast adds up the part of the job's usual work that an execution has done, weighted by the
+// usual time of each step.
 type forecast struct {
-	baseline *baseline          // nil: there is none
-	earlier  *earlier           // nil: not known
-	visited  map[string]float64 // visits in this attempt; one that runs counts in part
-	running  map[string]float64 // the part of a running visit that is left
+	baseline *baseline          // may be nil
+	earlier  *earlier           // nil if unknown
+	visited  map[string]float64 // visits in this attempt; a running one counts in part
+	running  map[string]float64 // the remaining part of a running visit
 	left     time.Duration      // of the running step that takes longest
 }
 
@@ -174,10 +174,8 @@ func newForecast(b *baseline, before *earlier) *forecast {
 	return &forecast{baseline: b, earlier: before, visited: map[string]float64{}, running: map[string]float64{}}
 }
 
-// ended counts a visit.
 func (f *forecast) ended(step string) { f.visited[step]++ }
 
-// runs counts a visit that has not ended.
 func (f *forecast) runs(step string, rows int64, perSecond float64, took time.Duration) {
 	if f.baseline == nil {
 		return
@@ -200,10 +198,10 @@ func (f *forecast) runs(step string, rows int64, perSecond float64, took time.Du
 	f.left = max(f.left, left)
 }
 
-// maxPercent is what an execution reaches that has not ended.
+// maxPercent is the most that an unfinished execution reaches.
 const maxPercent = 99
 
-// result is nil without a baseline, and where it is not known what earlier attempts did.
+// result returns nil without a baseline, or if the work of earlier attempts is unknown.
 func (f *forecast) result() (percent, left *float64) {
 	if f.baseline == nil || f.earlier == nil {
 		return nil, nil
@@ -218,7 +216,7 @@ func (f *forecast) result() (percent, left *float64) {
 	if all <= 0 {
 		return nil, nil
 	}
-	if took := float64(f.baseline.took); took > 0 && took < all { // some of them run side by side
+	if took := float64(f.baseline.took); took > 0 && took < all { // some of them run concurrently
 		waiting *= took / all
 	}
 	p := min(float64(int64(1000*done/all))/10, maxPercent)

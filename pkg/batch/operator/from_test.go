@@ -12,7 +12,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/job"
 )
 
-// fromJob loads rows, counts them, and comes to a step that needs a table.
+// fromJob loads rows, counts them, and reaches a step that needs a table.
 const fromJob = `job: from
 parameters: {input: {type: path}}
 flow:
@@ -26,8 +26,8 @@ flow:
 - {step: gate, tasklet: {sql: insert into gate values (1)}}
 `
 
-// did are the steps of an execution that a plan says and the steps that the restart records,
-// those that it passes apart.
+// did returns the planned steps of an execution and the steps that the restart records, without the
+// passed ones.
 func (s *scene) did(plan []PlanEntry, id core.JobExecutionID) (planned, ran []string) {
 	for _, e := range plan {
 		if e.Action != PlanPass {
@@ -51,7 +51,7 @@ func (s *scene) restart(req RestartRequest) *Execution {
 	return e
 }
 
-// TestARestartFromAStepDoesWhatItsDryRunSays and a further restart goes on in it.
+// TestARestartFromAStepDoesWhatItsDryRunSays also checks that a further restart continues there.
 func TestARestartFromAStepDoesWhatItsDryRunSays(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
@@ -61,7 +61,7 @@ func TestARestartFromAStepDoesWhatItsDryRunSays(t *testing.T) {
 		s.write("in.csv", numberedLines(5))
 		first := s.run("from.yaml", map[string]string{"input": "in.csv"})
 		require.Equal(t, core.StatusFailed, first.Status)
-		s.write("in.csv", numberedLines(6, 4)) // an input that was wrong: the restart reads it from its start
+		s.write("in.csv", numberedLines(6, 4)) // a wrong input: the restart reads the corrected one from its start
 		s.e.Exec("delete from rows")
 
 		dry, err := s.s.Plan(ctx, PlanRequest{Execution: first.ID, From: "load"})
@@ -92,7 +92,7 @@ func TestARestartFromAStepDoesWhatItsDryRunSays(t *testing.T) {
 	})
 }
 
-// TestARestartFromAStepOfAnExecutionThatCompleted is for a request that says so.
+// TestARestartFromAStepOfAnExecutionThatCompleted needs a request that allows it.
 func TestARestartFromAStepOfAnExecutionThatCompleted(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
@@ -124,13 +124,14 @@ func TestARestartFromAStepOfAnExecutionThatCompleted(t *testing.T) {
 	})
 }
 
-// TestARestartFromAStepIsRefused with what is possible, and where it is in the file.
+// TestARestartFromAStepIsRefused checks that the refusal lists the possible elements with their
+// locations in the file.
 func TestARestartFromAStepIsRefused(t *testing.T) {
 	t.Parallel()
 	s, ctx := newScene(t, testdb.SQLite(t)), t.Context()
 	s.write("from.yaml", fromJob)
 	s.write("in.csv", numberedLines(2))
-	exec := s.run("from.yaml", map[string]string{"input": "in.csv"}) // there is no table log
+	exec := s.run("from.yaml", map[string]string{"input": "in.csv"}) // the table log does not exist
 	for element, want := range map[string]string{
 		"laod": "job from has no step or element laod (did you mean load?): there is prepare (DIR/from.yaml:4:3), load (DIR/from.yaml:5:3), note (DIR/from.yaml:10:3), gate (DIR/from.yaml:11:3); ",
 		"gate": "no attempt that counts has come to gate: a plain restart comes to it by itself; a restart may begin at prepare (DIR/from.yaml:4:3)",

@@ -16,7 +16,7 @@ import (
 
 // JobTask is the payload of a task of type job.
 type JobTask struct {
-	// Job is the name of a job that every worker knows: one that is registered, or that the
+	// Job is the name of a job that every worker knows: a registered one, or one that the
 	// application carries.
 	Job string `json:"job"`
 	// Params, Again, Next, FromStart and AcceptChanges are as in RunRequest.
@@ -25,20 +25,20 @@ type JobTask struct {
 	Next          bool              `json:"next,omitempty"`
 	FromStart     bool              `json:"from_start,omitempty"`
 	AcceptChanges bool              `json:"accept_changes,omitempty"`
-	// Retry lets the decider restart an execution that failed. Without it only what its
-	// worker left is restarted.
+	// Retry allows the decider to restart an execution that failed. Without it only work that a
+	// worker left unfinished is restarted.
 	Retry bool `json:"retry,omitempty"`
-	// InTurn lets the task wait for earlier runs that the schedule of the same job asked for.
+	// InTurn makes the task wait for earlier runs by the schedule of the same job.
 	InTurn bool `json:"in_turn,omitempty"`
-	// CatchUp lets the task run one instance more for each earlier run of the schedule that came
-	// to none of its own, since it resumed one that had failed (rule L3a).
+	// CatchUp makes the task run one more instance for each earlier run of the schedule that
+	// started none, because it resumed a failed one (rule L3a).
 	CatchUp bool `json:"catch_up,omitempty"`
 }
 
 // NewJobHandler returns the handler of tasks of type job. A task has one execution and its
-// restarts: an attempt after the first restarts the execution of the one before, and waits
-// where that runs elsewhere. While an execution is parked, the handler is idle. tasks finds
-// earlier runs of a schedule; nil: no task waits for any.
+// restarts: an attempt after the first restarts the previous attempt's execution, and waits if that
+// runs elsewhere. While an execution is parked, the handler is idle. tasks finds earlier runs of a
+// schedule; nil means that no task waits for any.
 func NewJobHandler(s *Service, tasks task.Queries) task.Handler { return jobHandler{s, tasks} }
 
 type jobHandler struct {
@@ -46,10 +46,9 @@ type jobHandler struct {
 	tasks   task.Queries
 }
 
-// Composite marks that what it runs is bounded by rules of its own: a worker waits for it.
+// Composite marks that the job has its own time limits: a worker waits for it.
 func (jobHandler) Composite() {}
 
-// waitPause is the time between two looks at an execution that another process runs.
 const waitPause = time.Second
 
 // Execute implements task.Handler.
@@ -69,7 +68,7 @@ func (h jobHandler) Execute(ctx context.Context, t task.Task) (task.Outcome, err
 	first := true
 	for {
 		running, last, err := h.begin(ctx, t, asked, first)
-		if reasonOf(err) == ReasonExclusive { // it waits until the other one is over
+		if reasonOf(err) == ReasonExclusive { // it waits until the other one has ended
 			task.Idle(ctx)
 			if err := h.pause(ctx, nil); err != nil {
 				return task.Outcome{}, err
@@ -103,7 +102,6 @@ func (h jobHandler) Execute(ctx context.Context, t task.Task) (task.Outcome, err
 	}
 }
 
-// inTurn waits until the earlier runs of the same schedule are over.
 func (h jobHandler) inTurn(ctx context.Context, t task.Task, asked JobTask) error {
 	if !asked.InTurn || t.Spec.JobDefinition == 0 || h.tasks == nil {
 		return nil
@@ -124,10 +122,10 @@ func (h jobHandler) inTurn(ctx context.Context, t task.Task, asked JobTask) erro
 	}
 }
 
-// begin launches what the task asks for. Where the task has an execution that is over, and
-// this is its first look in this attempt, it is restarted, unless it is complete.
+// begin launches the task's job. If the task has an ended execution, and this is the first call in
+// this attempt, begin restarts it, unless it is complete.
 func (h jobHandler) begin(ctx context.Context, t task.Task, asked JobTask, first bool) (*Running, *core.JobExecution, error) {
-	ctx = core.WithActor(ctx, fmt.Sprintf("task %d", t.ID)) // whose submission says who asked for it
+	ctx = core.WithActor(ctx, fmt.Sprintf("task %d", t.ID)) // the task's submission records the requester
 	last, err := h.last(ctx, t.ID)
 	behind := false
 	if err == nil {
@@ -155,13 +153,13 @@ func (h jobHandler) begin(ctx context.Context, t task.Task, asked JobTask, first
 	return running, last, err
 }
 
-// caughtUp is how far back a task looks for earlier runs of its schedule that came to no
+// caughtUp is the number of earlier runs of its schedule in which a task looks for ones without an
 // instance of their own.
 const caughtUp = 50
 
-// isBehind reports whether the task, of which last is over, has another instance to run. Each
-// run of a schedule is for one instance. A run that resumed an instance which had failed made
-// none, and the schedule would be behind for good. Instances that were made since by hand count.
+// isBehind reports whether the task, whose last execution has ended, has another instance to run.
+// Each run of a schedule is for one instance. A run that resumed a failed instance started none,
+// and the schedule would lag forever. Instances that were started manually since count.
 func (h jobHandler) isBehind(ctx context.Context, t task.Task, last *core.JobExecution, asked JobTask) (bool, error) {
 	if !asked.CatchUp || last == nil || last.Status != core.StatusCompleted || t.Spec.JobDefinition == 0 || h.tasks == nil || ctx.Err() != nil {
 		return false, nil
@@ -187,7 +185,7 @@ func (h jobHandler) isBehind(ctx context.Context, t task.Task, last *core.JobExe
 		return false, err
 	}
 	owed := 0
-	for _, e := range slices.Backward(list) { // the oldest first
+	for _, e := range slices.Backward(list) { // oldest first
 		if unseen[e.Task] {
 			unseen[e.Task] = false
 			owed++
@@ -202,8 +200,8 @@ func (h jobHandler) isBehind(ctx context.Context, t task.Task, last *core.JobExe
 	return owed > 0, nil
 }
 
-// failedUnheard reports whether the job itself failed, may not be restarted for that, and no
-// attempt of the task has said so: the worker went away in between.
+// failedUnheard reports whether the job itself failed, must not be restarted for that, and no
+// attempt of the task has reported it: the worker stopped in between.
 func (h jobHandler) failedUnheard(ctx context.Context, id task.ID, e *core.JobExecution, asked JobTask) (bool, error) {
 	if asked.Retry || h.tasks == nil || e.Status != core.StatusFailed || e.Error == lostOwnerText || strings.Contains(e.Error, errTaskLost.Error()) {
 		return false, nil
@@ -219,14 +217,12 @@ func (h jobHandler) failedUnheard(ctx context.Context, id task.ID, e *core.JobEx
 	return !slices.ContainsFunc(attempts, func(a task.Attempt) bool { return reported(a.Outcome) == e.ID }), nil
 }
 
-// endOfExecution is the artifact of an attempt whose execution is over.
 type endOfExecution struct {
 	JobExecution core.JobExecutionID `json:"job_execution"`
 	Status       core.Status         `json:"status"`
 	ExitCode     string              `json:"exit_code"`
 }
 
-// reported returns the execution that an outcome is about; 0: none.
 func reported(o *task.Outcome) core.JobExecutionID {
 	if o == nil {
 		return 0
@@ -240,7 +236,6 @@ func reported(o *task.Outcome) core.JobExecutionID {
 	return 0
 }
 
-// isElsewhere reports whether a process runs the execution.
 func (h jobHandler) isElsewhere(ctx context.Context, e *core.JobExecution) (bool, error) {
 	newest, err := h.service.newestAttempt(ctx, e)
 	if err != nil {
@@ -249,7 +244,6 @@ func (h jobHandler) isElsewhere(ctx context.Context, e *core.JobExecution) (bool
 	return isRunning(newest.Refusal(true)), nil
 }
 
-// last returns the newest execution that the task ran; nil: none.
 func (h jobHandler) last(ctx context.Context, id task.ID) (*core.JobExecution, error) {
 	list, err := h.service.config.Repository.Executions(ctx, core.ExecutionFilter{Task: int64(id), Limit: 1})
 	if err != nil || len(list) == 0 {
@@ -258,11 +252,11 @@ func (h jobHandler) last(ctx context.Context, id task.ID) (*core.JobExecution, e
 	return &list[0], nil
 }
 
-// errTaskLost does not wrap core.ErrLostOwner: the execution is still this process's.
+// errTaskLost does not wrap core.ErrLostOwner: the execution still belongs to this process.
 var errTaskLost = errors.New("the lease of the task that runs the job is over")
 
-// follow waits for the execution. The end of ctx stops it; of a task whose lease is lost it
-// is cancelled: another worker waits for it.
+// follow waits for the execution. The end of ctx stops it. If the lease of the task is lost, the
+// execution is canceled: another worker waits for it.
 func (h jobHandler) follow(ctx context.Context, running *Running) (*core.JobExecution, error) {
 	select {
 	case <-running.Done():
@@ -277,8 +271,8 @@ func (h jobHandler) follow(ctx context.Context, running *Running) (*core.JobExec
 	return running.running.Wait()
 }
 
-// pause waits before the next look. Where ctx ends, the execution is asked to stop, unless
-// only this worker stops.
+// pause waits before the next poll. If ctx ends, it requests a stop of the execution, unless only
+// this worker stops.
 func (h jobHandler) pause(ctx context.Context, last *core.JobExecution) error {
 	timer := time.NewTimer(waitPause)
 	defer timer.Stop()
@@ -297,7 +291,6 @@ func (h jobHandler) pause(ctx context.Context, last *core.JobExecution) error {
 	return errors.Join(cause, err)
 }
 
-// outcome says what the end of an execution is to its task.
 func (h jobHandler) outcome(ctx context.Context, e *core.JobExecution, asked JobTask) task.Outcome {
 	ref, err := json.Marshal(endOfExecution{e.ID, e.Status, e.ExitCode})
 	o := task.Success()
@@ -322,8 +315,8 @@ func fatal(reason string) task.Outcome {
 	return o
 }
 
-// refusedTask is the outcome of a launch that was refused: only what is running, or a
-// database that is away, is worth another attempt.
+// refusedTask is the outcome of a refused launch: only a running instance, or an unreachable
+// database, is worth another attempt.
 func refusedTask(err error) task.Outcome {
 	if _, refused := errors.AsType[*Refusal](err); !refused || isRunning(err) {
 		return task.Failure(err.Error())

@@ -18,7 +18,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/repository/tasks"
 )
 
-// carry gives the service a job of the name daily, whose step runs a statement.
 func (s *scene) carry(statement string) {
 	s.t.Helper()
 	s.write("daily.yaml", `job: daily
@@ -56,12 +55,12 @@ func TestATaskRunsAJobOnceAndItsRetriesRestartThat(t *testing.T) {
 		require.False(t, o.Fatal)
 		require.Contains(t, o.Reason, "missing")
 		s.e.Exec("create table missing (n int)")
-		for range 2 { // the second is asked after the end: its reply was lost
+		for range 2 { // the second comes after the end: the first reply was lost
 			o, err = s.jobTask(t.Context(), 1, JobTask{Job: "daily", Params: first, Retry: true})
 			require.NoError(t, err)
 			require.Equal(t, task.OutcomeSuccess, o.Kind, o.Reason)
 		}
-		// the next instance of a task is one, however often the task is tried
+		// A task has one next instance, however often the task is tried.
 		for range 2 {
 			o, err = s.jobTask(t.Context(), 2, JobTask{Job: "daily", Next: true})
 			require.NoError(t, err)
@@ -105,7 +104,7 @@ func TestTheEndOfATaskStopsItsExecution(t *testing.T) {
 	require.True(t, s.executions()[0].Status.IsOver())
 }
 
-// A task that finds its execution in another process waits for it, and is idle.
+// A task with an execution in another process waits for it, and is idle.
 func TestATaskWaitsForItsExecutionElsewhere(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
@@ -139,8 +138,8 @@ func TestATaskWaitsForItsExecutionElsewhere(t *testing.T) {
 	})
 }
 
-// A job that failed by itself is not restarted because its worker died before it said so; one
-// whose failure was told is, when the task is asked for again.
+// A job that failed by itself is not restarted because its worker died before it reported that; one
+// with a reported failure is, when the task is run again.
 func TestAFailureThatNobodyHeardOfIsNotRestarted(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
@@ -156,7 +155,7 @@ func TestAFailureThatNobodyHeardOfIsNotRestarted(t *testing.T) {
 		require.NoError(t, err)
 		handler := NewJobHandler(s.s, queue)
 		var o task.Outcome
-		for range 2 { // the first worker dies before it tells
+		for range 2 { // the first worker dies before it reports
 			o, err = handler.Execute(t.Context(), claimed.Task)
 			require.NoError(t, err)
 			require.True(t, o.Fatal)
@@ -185,8 +184,8 @@ func (leaves) Fork() (begin func(context.Context), end func()) {
 	return func(context.Context) {}, func() {}
 }
 
-// Rule L3a: each run of a schedule is for one instance. One that resumes an instance which failed
-// makes none, so the run that completes it continues with those that are owed.
+// Rule L3a: each run of a schedule is for one instance. A run that resumes a failed instance starts
+// none, so the run that completes it continues with the missing ones.
 func TestAScheduleIsNotBehindForGoodAfterFailures(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
@@ -224,7 +223,7 @@ func TestAScheduleIsNotBehindForGoodAfterFailures(t *testing.T) {
 		s.e.Exec("ALTER TABLE days RENAME TO away")
 		night(task.OutcomeFailure, "2026-11-07")
 		s.e.Exec("ALTER TABLE away RENAME TO days")
-		for range 2 { // an operator catches up: with 7, and then with 8
+		for range 2 { // an operator catches up manually: with 7, and then with 8
 			_, err = s.s.Run(t.Context(), RunRequest{Name: "daily"})
 			require.NoError(t, err)
 		}

@@ -10,17 +10,17 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// RequestError is a field of a request that cannot be answered.
+// RequestError is an invalid field of a request.
 type RequestError struct {
-	// Field is the field's name in JSON, Value what it has.
+	// Field is the field's name in JSON, Value its value.
 	Field, Value string
-	// Reason says what is wrong with it.
+	// Reason describes the error.
 	Reason string
-	// Allowed are the values that are allowed, where they can be listed.
+	// Allowed are the allowed values, if they can be listed.
 	Allowed []string
 }
 
-// Error names the field, its value, and what is allowed.
+// Error returns the field, its value, and the allowed values.
 func (e *RequestError) Error() string {
 	text := e.Field + ": " + e.Reason
 	if e.Value != "" {
@@ -32,7 +32,6 @@ func (e *RequestError) Error() string {
 	return text
 }
 
-// defaultLimit is the size of a page that names none.
 const defaultLimit = 50
 
 // ListRequest selects executions; zero fields select all.
@@ -40,13 +39,13 @@ type ListRequest struct {
 	Job      string             `json:"job,omitempty"`
 	Instance core.JobInstanceID `json:"instance,omitempty"`
 	Statuses []core.Status      `json:"statuses,omitempty"`
-	// Running selects the executions that are not over; it excludes Statuses.
+	// Running selects the unfinished executions; it excludes Statuses.
 	Running bool   `json:"running,omitempty"`
 	Exit    string `json:"exit,omitempty"`
 	// Since and Until bound the time of creation, [since, until).
 	Since time.Time `json:"since,omitzero"`
 	Until time.Time `json:"until,omitzero"`
-	// Before selects executions with a smaller id: the key of the next page.
+	// Before selects executions with a smaller ID: the key of the next page.
 	Before core.JobExecutionID `json:"before,omitempty"`
 	// Limit is the size of the page; 0 means 50.
 	Limit int `json:"limit,omitempty"`
@@ -55,12 +54,11 @@ type ListRequest struct {
 // ExecutionPage is a page of executions, newest first.
 type ExecutionPage struct {
 	Executions []Execution `json:"executions"`
-	// Next is the Before of the next page; 0: this is the last one.
+	// Next is Before of the next page; 0 means that this is the last one.
 	Next core.JobExecutionID `json:"next,omitempty"`
 }
 
-// List lists executions, newest first. *RequestError for a request that cannot be
-// answered.
+// List lists executions, newest first. It returns a *RequestError for an invalid request.
 func (s *Service) List(ctx context.Context, req ListRequest) (ExecutionPage, error) {
 	filter, err := req.filter()
 	if err != nil {
@@ -75,7 +73,7 @@ func (s *Service) List(ctx context.Context, req ListRequest) (ExecutionPage, err
 	if err != nil {
 		return ExecutionPage{}, fmt.Errorf("list executions: %w", err)
 	}
-	judged = slices.DeleteFunc(judged, func(j core.JudgedExecution) bool { // they may have changed since their ids were read
+	judged = slices.DeleteFunc(judged, func(j core.JudgedExecution) bool { // they may have changed since their IDs were read
 		status, exit := j.Execution.Status, j.Execution.ExitCode
 		return len(filter.Statuses) > 0 && !slices.Contains(filter.Statuses, status) || filter.ExitCode != "" && exit != filter.ExitCode
 	})
@@ -111,8 +109,8 @@ func (r ListRequest) filter() (filter core.ExecutionFilter, err error) {
 	return filter, nil
 }
 
-// askLimit is what a repository is asked for: one record more than the page has, which
-// tells whether there is a next page.
+// askLimit is the limit for the repository: one record more than the page has, which shows whether
+// there is a next page.
 func askLimit(limit int) (int, error) {
 	switch {
 	case limit < 0:
@@ -123,7 +121,7 @@ func askLimit(limit int) (int, error) {
 	return limit + 1, nil
 }
 
-// cutPage takes off the record that was read beyond the page.
+// cutPage removes the record that was read beyond the page.
 func cutPage[T any](found []T, asked int) (page []T, more bool) {
 	if len(found) < asked {
 		return found, false
@@ -142,7 +140,7 @@ func statusNames() []string {
 // InstancesRequest selects job instances; zero fields select all.
 type InstancesRequest struct {
 	Job string `json:"job,omitempty"`
-	// Before selects instances with a smaller id: the key of the next page.
+	// Before selects instances with a smaller ID: the key of the next page.
 	Before core.JobInstanceID `json:"before,omitempty"`
 	// Limit is the size of the page; 0 means 50.
 	Limit int `json:"limit,omitempty"`
@@ -151,12 +149,12 @@ type InstancesRequest struct {
 // InstancePage is a page of job instances, newest first.
 type InstancePage struct {
 	Instances []InstanceView `json:"instances"`
-	// Next is the Before of the next page; 0: this is the last one.
+	// Next is Before of the next page; 0 means that this is the last one.
 	Next core.JobInstanceID `json:"next,omitempty"`
 }
 
-// Instances lists job instances with their newest executions, newest first.
-// *RequestError for a request that cannot be answered.
+// Instances lists job instances with their newest executions, newest first. It returns a
+// *RequestError for an invalid request.
 func (s *Service) Instances(ctx context.Context, req InstancesRequest) (InstancePage, error) {
 	limit, err := askLimit(req.Limit)
 	if err != nil {
@@ -185,8 +183,8 @@ func (s *Service) Instances(ctx context.Context, req InstancesRequest) (Instance
 	return page, nil
 }
 
-// instanceView is an instance with its newest execution, which is zero where all of its
-// executions were deleted.
+// instanceView is an instance with its newest execution, which is zero if all of its executions
+// were deleted.
 func instanceView(instance core.JobInstance, last core.JobExecution) InstanceView {
 	return InstanceView{
 		ID: instance.ID, JobName: instance.JobName, Params: Parameters{last.Params.Identifying()},
@@ -194,7 +192,7 @@ func instanceView(instance core.JobInstance, last core.JobExecution) InstanceVie
 	}
 }
 
-// Jobs lists the newest execution of each job of the history, by the names of the jobs.
+// Jobs lists the newest execution of each job in the history, sorted by job name.
 func (s *Service) Jobs(ctx context.Context) ([]Execution, error) {
 	found, err := s.config.Repository.Jobs(ctx)
 	if err != nil {

@@ -13,7 +13,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/operator"
 )
 
-// runOf returns the number of the instance.
 func runOf(t *testing.T, e *operator.Execution) int64 {
 	t.Helper()
 	p, ok := e.Params.Get("run")
@@ -137,7 +136,7 @@ func TestAnInstanceIsPurgedByItsNumber(t *testing.T) {
 	})
 }
 
-// What is offered about an execution is what a launch would accept.
+// The offered actions for an execution are those that a launch would accept.
 func TestActionsAreWhatALaunchWouldAccept(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {

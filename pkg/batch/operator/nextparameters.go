@@ -9,8 +9,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/job"
 )
 
-// nextParameters asks the incrementer, and holds its answer against the declarations.
-// What the job does not declare is left out, but for what the incrementer has set.
+// nextParameters calls the incrementer, and checks its result against the declarations. Undeclared
+// parameters are removed, except those that the incrementer has set.
 func nextParameters(j *core.Job, last *core.JobExecution, given core.Parameters) (core.Parameters, error) {
 	made, err := j.Incrementer(last, given)
 	if err != nil {
@@ -43,7 +43,7 @@ func nextParameters(j *core.Job, last *core.JobExecution, given core.Parameters)
 	return core.NewParameters(append(params.All(), others...)...)
 }
 
-// inherited adds the parameters that the job takes over from the last execution.
+// inherited adds the parameters that the job inherits from the last execution.
 func inherited(j *core.Job, last *core.JobExecution, made core.Parameters) (core.Parameters, error) {
 	if last == nil {
 		return made, nil
@@ -58,8 +58,8 @@ func inherited(j *core.Job, last *core.JobExecution, made core.Parameters) (core
 	return core.NewParameters(list...)
 }
 
-// withInherit adds the cure to the error about parameters that the last execution had and
-// that nothing gives to the next one.
+// withInherit adds advice to the error about parameters that the last execution had and that the
+// next one does not get.
 func withInherit(j *core.Job, last *core.JobExecution, texts map[string]string, err error) error {
 	var lacking []string
 	for _, spec := range j.Parameters {
@@ -77,9 +77,9 @@ func withInherit(j *core.Job, last *core.JobExecution, texts map[string]string, 
 	return fmt.Errorf("%w (the next instance takes over only what the job inherits: give it, or write inherit: [%s])", err, strings.Join(lacking, ", "))
 }
 
-// parametersAgain checks the parameters of an execution against the job's present
-// declarations: parameters may have been added to it, but the instance must be the
-// same. changed are those that are given anew.
+// parametersAgain checks the parameters of an execution against the job's current declarations:
+// parameters may have been added, but the instance must be the same. changed are the newly given
+// ones.
 func parametersAgain(j *core.Job, e *core.JobExecution, changed map[string]string) (core.Parameters, error) {
 	if len(j.Parameters) == 0 && len(changed) == 0 && j.Definition.Text == "" { // a job of Go code that checks them itself
 		return e.Params, nil
@@ -97,8 +97,7 @@ func parametersAgain(j *core.Job, e *core.JobExecution, changed map[string]strin
 	return params, nil
 }
 
-// declaredAgain validates the parameters of an execution anew, the number of a
-// repetition aside.
+// declaredAgain validates the parameters of an execution again, except the number of a repetition.
 func declaredAgain(j *core.Job, e *core.JobExecution, changed map[string]string) (core.Parameters, error) {
 	given := map[string]string{}
 	var number int64

@@ -10,34 +10,34 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// Act is what a client asked for under a key.
+// Act is a client's request with a key.
 type Act struct {
 	Key core.RequestKey
 	// Fingerprint is the same for the same request.
 	Fingerprint string
-	// Do does it, and returns the answer, which is not empty.
+	// Do performs it, and returns the answer, which is not empty.
 	Do func(ctx context.Context) (answer string, err error)
-	// OneTransaction says that all that Do changes is in the transaction of its context, in the
-	// repository's database: it is done and its answer kept in one. Do starts no execution then.
+	// OneTransaction means that all changes of Do are in the transaction of its context, in the
+	// repository's database: the act and its answer commit together. Do then starts no execution.
 	OneTransaction bool
-	// Refused returns the answer to an error of Do that is to be kept as well; false: it is
-	// not kept, and the act may be tried again.
+	// Refused returns the answer to an error of Do that is to be kept as well, or false if it is
+	// not kept and the act may be tried again.
 	Refused func(err error) (answer string, kept bool)
-	// Started returns the answer to a request that has started an execution before, whose
-	// answer nobody kept.
+	// Started returns the answer for a request that has already started an execution, but has no
+	// stored answer.
 	Started func(e *Execution) (answer string, err error)
 }
 
-// Once does what a client asked for, and keeps the answer: a repetition of the request gets
-// the same one, from whatever process, and does nothing. An execution is started at most
-// once, however many processes are asked at the same time, and whenever one of them dies
-// (rule L11): the launch, which must have the key, records in its own transaction that it
-// was for this request. An act of one transaction is done at most once as well: of two at the
-// same time the second waits, and has the answer of the first. Any other act that starts
-// nothing, and whose process died before its answer was kept, is done again.
+// Once performs a client's act, and keeps the answer: a repetition of the request, from any
+// process, gets the same one, and does nothing. An execution is started at most once, however many
+// processes are called concurrently, and whenever one of them dies (rule L11): the launch, which
+// must have the key, records in its own transaction that it was for this request. An act of one
+// transaction is done at most once as well: of two concurrent ones the second waits, and gets the
+// answer of the first. Any other act that starts nothing is done again if its process died before
+// its answer was kept.
 //
-// repeated says that the answer was kept before. A key that was used for another request is
-// a Refusal (ReasonKeyReused).
+// repeated reports whether the answer was kept before. A key that was used for another request is a
+// Refusal (ReasonKeyReused).
 func (s *Service) Once(ctx context.Context, act Act) (answer string, repeated bool, err error) {
 	if err := s.Prepare(ctx); err != nil {
 		return "", false, err
@@ -63,9 +63,9 @@ func (s *Service) Once(ctx context.Context, act Act) (answer string, repeated bo
 	return kept, false, err
 }
 
-// onceTogether is Once of an act of one transaction. A refusal is kept in another one, since
-// nothing of what was refused may stay: where the same request was done meanwhile, the answer
-// is that of the other.
+// onceTogether is Once for an act of one transaction. A refusal is kept in another transaction,
+// because nothing of the refused act may stay. If the same request succeeded meanwhile, the answer
+// is that one's.
 func (s *Service) onceTogether(ctx context.Context, act Act) (answer string, repeated bool, err error) {
 	var refused error
 	answer, repeated, err = s.claimAndKeep(ctx, act, func(ctx context.Context) (string, error) {
@@ -83,8 +83,8 @@ func (s *Service) onceTogether(ctx context.Context, act Act) (answer string, rep
 	return s.claimAndKeep(ctx, act, func(context.Context) (string, error) { return text, nil })
 }
 
-// claimAndKeep claims the request, and keeps the answer that do gives, in one transaction. A
-// request that has an answer has that one.
+// claimAndKeep claims the request, and keeps the answer of do, in one transaction. If the request
+// has an answer already, it returns that.
 func (s *Service) claimAndKeep(ctx context.Context, act Act, do func(ctx context.Context) (string, error)) (answer string, repeated bool, err error) {
 	db, err := s.config.Provider.Database(s.config.Database)
 	if err != nil {
@@ -95,7 +95,7 @@ func (s *Service) claimAndKeep(ctx context.Context, act Act, do func(ctx context
 		attr.Isolation = sql.LevelReadCommitted
 	}
 	err = tx.NewManager(db).Do(ctx, attr, func(ctx context.Context) error {
-		known, err := s.claim(ctx, act) // of two at once the second waits here
+		known, err := s.claim(ctx, act) // of two concurrent ones the second waits here
 		if answer, repeated = known.Answer, known.Answer != ""; err != nil || repeated {
 			return err
 		}
@@ -116,8 +116,8 @@ func (s *Service) claim(ctx context.Context, act Act) (core.ClientRequest, error
 	return known, err
 }
 
-// do does it. Where that is refused because another process does the same at this moment,
-// the answer is about what that one has started.
+// do performs the act. If it is refused because another process is performing the same one, the
+// answer is about the execution that the other has started.
 func (s *Service) do(ctx context.Context, act Act) (string, error) {
 	answer, err := act.Do(ctx)
 	if err == nil {

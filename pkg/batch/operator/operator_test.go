@@ -22,7 +22,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// desk is a service over an engine with one job, "load", of one step.
 type desk struct {
 	*testing.T
 	e *testengine.Engine
@@ -69,8 +68,6 @@ func newDesk(t *testing.T, url string, change ...func(*operator.Config)) *desk {
 	return d
 }
 
-// start launches a job by its name with exactly these parameters, next the next
-// instance or the newest that has not completed.
 func (d *desk) start(name string, params core.Parameters) (*operator.Running, error) {
 	return d.Start(d.Context(), operator.RunRequest{Name: name, Exactly: &params})
 }
@@ -255,7 +252,7 @@ func TestAParameterThatTheJobHasNoMoreIsNotCarriedOn(t *testing.T) {
 		params, err := d.nextParameters("load", nil)
 		require.NoError(t, err)
 		require.Equal(t, parameters(t, intParameter("run", 2), text("input", "in.csv")), params)
-		d.load.Parameters = nil // Go code that declares nothing has the count all the same
+		d.load.Parameters = nil // Go code without declarations has the count nevertheless
 		params, err = d.nextParameters("load", nil)
 		require.NoError(t, err)
 		run, _ := params.Get("run")
@@ -358,7 +355,6 @@ type twoDatabases struct{ tx.Provider }
 
 func (twoDatabases) Names() []string { return []string{tx.Default, "other"} }
 
-// collector is called for the checkpoints of deleted instances.
 type collector func() error
 
 func (c collector) Migrate(context.Context, string) error { return nil }
@@ -368,8 +364,7 @@ func (c collector) HasCommitted(context.Context, string, core.JobInstanceID, str
 func (c collector) CheckSchema(context.Context, string) error                    { return nil }
 func (c collector) CollectGarbage(_ context.Context, name string) (int64, error) { return 0, c() }
 
-// A service starts the next instance of a job, and continues with the one that has
-// not completed.
+// A service starts the next instance of a job, and continues the one that has not completed.
 func ExampleService() {
 	ctx := context.Background()
 	_, db, done := testexample.SQLite()
@@ -465,7 +460,7 @@ func TestAnOlderAttemptIsNotAbandoned(t *testing.T) {
 	})
 }
 
-// What the service answers is fit for an HTTP answer.
+// The service's answers are fit for an HTTP response.
 func TestAnswersMarshalWithoutWhatIsNobodysBusiness(t *testing.T) {
 	t.Parallel()
 	d, ctx := newDesk(t, testdb.SQLite(t)), t.Context()

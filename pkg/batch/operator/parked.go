@@ -9,8 +9,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/job"
 )
 
-// StoredJob builds the job of an execution from the definition that is stored with it, and
-// binds it to the parameters of the execution. No job file is read.
+// StoredJob builds the job of an execution from its stored definition, and binds it to the
+// parameters of the execution. It reads no job file.
 func (s *Service) StoredJob(ctx context.Context, e core.JobExecution) (*core.Job, error) {
 	d := e.Definition
 	if d.Text == "" {
@@ -35,14 +35,14 @@ func (s *Service) StoredJob(ctx context.Context, e core.JobExecution) (*core.Job
 	return j, nil
 }
 
-// NotEndedError says that an execution is parked and asked to stop, and that this process
+// NotEndedError means that an execution is parked with a requested stop, and that this process
 // cannot end it. A worker that has the job's components can.
 type NotEndedError struct {
 	Execution core.JobExecutionID
 	Err       error
 }
 
-// Error says why.
+// Error returns the message with the reason.
 func (e *NotEndedError) Error() string {
 	return fmt.Sprintf("execution %d was asked to stop, but this process cannot end it: %v", e.Execution, e.Err)
 }
@@ -50,9 +50,9 @@ func (e *NotEndedError) Error() string {
 // Unwrap returns the cause.
 func (e *NotEndedError) Unwrap() error { return e.Err }
 
-// endParked ends an execution that is parked and asked to stop, if no worker has a
-// partition of it (rule P5). It returns the execution as it is then. The error is a
-// *NotEndedError, or that of the end.
+// endParked ends an execution that is parked with a requested stop, if no worker has a partition of
+// it (rule P5). It returns the execution as it is then. The error is a *NotEndedError, or from
+// ending it.
 func (s *Service) endParked(ctx context.Context, e *core.JobExecution) (*core.JobExecution, error) {
 	if !isParked(e) || !e.StopRequested || s.config.Launcher == nil {
 		return e, nil
@@ -74,7 +74,7 @@ func (s *Service) endParked(ctx context.Context, e *core.JobExecution) (*core.Jo
 	return ended, err
 }
 
-// endChildren ends the child jobs that are parked and asked to stop, as their parent.
+// endChildren ends the child jobs that are parked with a requested stop, like their parent.
 func (s *Service) endChildren(ctx context.Context, parent core.JobExecutionID) error {
 	children, err := s.config.Repository.Executions(ctx, core.ExecutionFilter{Parent: parent, Statuses: core.Executions().Move(core.MoveResume).From})
 	if err != nil {
@@ -88,7 +88,6 @@ func (s *Service) endChildren(ctx context.Context, parent core.JobExecutionID) e
 	return nil
 }
 
-// endAllParked is endParked of all executions, and returns those that are over.
 func (s *Service) endAllParked(ctx context.Context) ([]core.JobExecution, error) {
 	var ended []core.JobExecution
 	var errs []error
@@ -113,11 +112,10 @@ func (s *Service) endAllParked(ctx context.Context) ([]core.JobExecution, error)
 	}
 }
 
-// isParked reports whether an execution is active and belongs to no process.
 func isParked(e *core.JobExecution) bool { return e.Owner == core.Owner{} && !e.Status.IsOver() }
 
-// start launches a job. An attempt of the instance that is parked and asked to stop is
-// ended first, where no worker has a partition of it.
+// start launches a job. First it ends an attempt of the instance that is parked with a requested
+// stop, if no worker has a partition of it.
 func (s *Service) start(ctx context.Context, l *launch) (*job.Running, error) {
 	l.options.Actor = s.actor(ctx)
 	launcher := s.config.Launcher.With(l.options)

@@ -13,8 +13,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// typed returns parameters in which relative paths begin at folder; an empty folder changes
-// nothing. A text that the declaration lists is not a path that somebody typed.
+// typed returns parameters with relative paths resolved against folder; an empty folder changes
+// nothing. A text that the declaration lists is not a path typed by a user.
 func typed(specs []core.ParameterSpec, given map[string]string, folder string) map[string]string {
 	if folder == "" {
 		return given
@@ -29,7 +29,6 @@ func typed(specs []core.ParameterSpec, given map[string]string, folder string) m
 	return given
 }
 
-// pathNames are the names of the given parameters that are paths.
 func pathNames(specs []core.ParameterSpec, given map[string]string) []string {
 	var names []string
 	for _, spec := range specs {
@@ -57,8 +56,8 @@ func placed(specs []core.ParameterSpec, params core.Parameters) (core.Parameters
 	return core.NewParameters(list...)
 }
 
-// asStored returns params with the paths of the execution as they are stored: that text
-// identifies, wherever the job file is now.
+// asStored returns params with the paths of the execution as they are stored: that text identifies
+// the instance, wherever the job file is now.
 func asStored(params core.Parameters, e *core.JobExecution, changed map[string]string) (core.Parameters, error) {
 	list := params.All()
 	for i, p := range list {
@@ -70,8 +69,8 @@ func asStored(params core.Parameters, e *core.JobExecution, changed map[string]s
 	return core.NewParameters(list...)
 }
 
-// noticeOtherFile tells that the job of this name was run from another file: by the last
-// execution of the instance, which is nil where it is new, else by the newest of the job.
+// noticeOtherFile reports that the job of this name was run from another file: by the last
+// execution of the instance (nil if the instance is new), else by the newest of the job.
 func (s *Service) noticeOtherFile(ctx context.Context, l *launch, last *core.JobExecution) error {
 	now := l.job.Definition.Path
 	if now == "" {
@@ -96,7 +95,7 @@ func (s *Service) noticeOtherFile(ctx context.Context, l *launch, last *core.Job
 	return nil
 }
 
-// isSameFile reports whether two paths lead to one file, over links.
+// isSameFile reports whether two paths lead to one file, following links.
 func isSameFile(a, b string) bool {
 	one, err := os.Stat(a)
 	if err != nil {

@@ -77,7 +77,6 @@ func TestAPathOutsideOfTheFolderIsStoredAbsoluteAndLinksStay(t *testing.T) {
 	}
 }
 
-// moveAfterFailure runs a job that fails, moves its folder and corrects the input.
 func (s *scene) moveAfterFailure(input string) (failed core.JobExecutionID, file string) {
 	s.t.Helper()
 	s.write("jobs/load.yaml", pathJob)

@@ -9,25 +9,24 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 )
 
-// PlacedWork is work of an execution that waits for certain workers: parts or child jobs with the same placement, state
-// and reason to wait (rule PL5).
+// PlacedWork is work of an execution that waits for certain workers: parts or child jobs with the
+// same placement, state and reason (rule PL5).
 type PlacedWork struct {
 	On    core.Placement `json:"on"`
 	State string         `json:"state"`
 	// Waits is why no worker does it yet.
 	Waits string `json:"waits"`
 	Count int    `json:"count"`
-	// Names are those of the first ones.
+	// Names are the names of the first ones.
 	Names []string `json:"names"`
-	// Unfit says that no live worker may do it.
+	// Unfit means that no live worker may do it.
 	Unfit bool `json:"unfit,omitempty"`
 }
 
-// mostNames is how many pieces of work are named.
 const mostNames = 5
 
-// placed returns the work of executions that waits for certain workers, with a statement for those that are not over, and
-// a few more where there is such work.
+// placed returns the work of executions that waits for certain workers, with one statement for
+// unfinished executions, and a few more if there is such work.
 func (s *Service) placed(ctx context.Context, judged []core.JudgedExecution) (map[core.JobExecutionID][]PlacedWork, error) {
 	var ids []core.JobExecutionID
 	for i := range judged {
@@ -72,7 +71,6 @@ func addPlaced(list []PlacedWork, w core.Placed, waits string, unfit bool) []Pla
 	return list
 }
 
-// loadedWorkers returns the workers with the slots that they use, and whether a process leads.
 func (s *Service) loadedWorkers(ctx context.Context) ([]task.Worker, bool, error) {
 	workers, err := s.config.Workers.Workers(ctx)
 	if err != nil {

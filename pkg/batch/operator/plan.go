@@ -15,14 +15,14 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/job"
 )
 
-// PlanRequest asks what a run of a job file would do with the first items of each chunk
-// step.
+// PlanRequest requests a dry run of a job file with the first items of each chunk step.
 type PlanRequest struct {
 	// File is the path of the job file.
 	File string `json:"file,omitempty"`
-	// Checked is the job file where it was read already.
+	// Checked is the job file, if it was already read.
 	Checked *jobfile.File `json:"-"`
-	// Execution asks for the plan of its restart, with its parameters; 0: of a run.
+	// Execution requests the plan of a restart of this execution, with its parameters; 0 requests
+	// the plan of a run.
 	Execution core.JobExecutionID `json:"execution,omitempty"`
 	// From and IfComplete are as in RestartRequest.
 	From       string `json:"from,omitempty"`
@@ -31,54 +31,54 @@ type PlanRequest struct {
 	Params map[string]string `json:"params,omitempty"`
 	// Folder is as in RunRequest.
 	Folder string `json:"-"`
-	// Again and Next are as in RunRequest: the plan is for the instance that Choose answers.
+	// Again and Next are as in RunRequest: the plan is for the instance that Choose returns.
 	Again bool `json:"again,omitempty"`
 	Next  bool `json:"next,omitempty"`
 	// FromStart and AcceptChanges are as in RunRequest.
 	FromStart     bool `json:"from_start,omitempty"`
 	AcceptChanges bool `json:"accept_changes,omitempty"`
-	// Sample is how many items of each step are read; 0 means 20.
+	// Sample is the number of items of each step to read; 0 means 20.
 	Sample int `json:"sample,omitempty"`
 }
 
-// DryRun is what a run would do.
+// DryRun is the predicted effect of a run.
 type DryRun struct {
 	JobName string     `json:"job"`
 	Params  Parameters `json:"parameters"`
 	Sample  int        `json:"sample"`
-	// Changes are those of the job file since the attempt that the run continues.
+	// Changes are the changes of the job file since the attempt that the run continues.
 	Changes []jobfile.Change `json:"changes,omitempty"`
 	// Steps are the entries of the plan, in its order.
 	Steps []*DryStep `json:"steps"`
-	// Fails says that a step would fail.
+	// Fails means that a step would fail.
 	Fails bool `json:"fails"`
-	// Refused is why the run would be refused now, as another execution runs that it must not
-	// run beside; nil: none does.
+	// Refused is why the run would be refused now, because an execution runs that it must not run
+	// concurrently with; nil if it would not.
 	Refused *Refusal `json:"refused,omitempty"`
 }
 
-// DryStep is an entry of the plan, and what the first items of its step show.
+// DryStep is an entry of the plan, with the result of the first items of its step.
 type DryStep struct {
 	PlanEntry
-	// Kind is chunk, tasklet, tasks, partition, job, flow; of an entry without a step decision or
-	// condition; empty where the flow stops.
+	// Kind is chunk, tasklet, tasks, partition, job or flow; decision or condition for an entry
+	// without a step; empty if the flow stops.
 	Kind string `json:"kind,omitempty"`
 	// Component is the tasklet, or the handler of tasks.
 	Component  string   `json:"component,omitempty"`
 	Reader     *DryEnd  `json:"reader,omitempty"`
 	Processors []string `json:"processors,omitempty"`
 	Writers    []DryEnd `json:"writers,omitempty"`
-	// Partitions are those that it would have; the items are of the first one.
+	// Partitions are the names of its partitions; the items are from the first one.
 	Partitions []string `json:"partitions,omitempty"`
-	// Tasks is how many tasks it would submit to Component.
+	// Tasks is the number of tasks that it would submit to Component.
 	Tasks int `json:"tasks,omitempty"`
-	// Warnings say that no worker that is alive would execute them.
+	// Warnings report that no live worker would execute them.
 	Warnings []string `json:"warnings,omitempty"`
 	Sampled  bool     `json:"sampled"`
-	// Waits says why there are no items: what the step works on is not known, or not
-	// there, before the steps before it have run.
+	// Waits is why there are no items: the step's input is unknown or missing before earlier steps
+	// have run.
 	Waits string `json:"waits,omitempty"`
-	// Error says why the step would fail before its first item.
+	// Error is why the step would fail before its first item.
 	Error    string    `json:"error,omitempty"`
 	Read     int       `json:"read"`
 	Written  int       `json:"written"`
@@ -89,7 +89,7 @@ type DryStep struct {
 	Items    []DryItem `json:"items,omitempty"`
 }
 
-// DryEnd is where items come from or go to.
+// DryEnd is a source or target of items.
 type DryEnd struct {
 	Component string   `json:"component"`
 	Target    string   `json:"target,omitempty"`
@@ -99,7 +99,7 @@ type DryEnd struct {
 	file bool // Target is a path
 }
 
-// DryItem is an item and its way through the processors.
+// DryItem is an item and its path through the processors.
 type DryItem struct {
 	Number int             `json:"number"`
 	Path   string          `json:"path,omitempty"`
@@ -115,21 +115,21 @@ type DryItem struct {
 	Error   string `json:"error,omitempty"`
 }
 
-// DryStage is what a processor made of an item.
+// DryStage is a processor's result for an item.
 type DryStage struct {
 	Processor string          `json:"processor"`
 	Item      json.RawMessage `json:"item"`
 }
 
-// Outcomes of an item, beside written, filtered and skipped.
+// Outcomes of an item, in addition to written, filtered and skipped.
 const (
 	OutcomeFailed = "failed"
-	// OutcomeUnknown is that of an item whose processor writes to a database: a dry run
-	// does not let it.
+	// OutcomeUnknown is the outcome of an item with a processor that writes to a database: a dry
+	// run does not call it.
 	OutcomeUnknown = "unknown"
 )
 
-// Changes are the stages that made something else of the item.
+// Changes returns the stages that changed the item.
 func (i DryItem) Changes() []DryStage {
 	var list []DryStage
 	before := i.Read
@@ -147,15 +147,14 @@ func (s *DryStep) WouldFail() bool { return s.Error != "" || s.Failed > 0 }
 
 const defaultSample = 20
 
-// Plan plans a run with the parameters: the first one of the instance, or the restart where
-// Run would restart it. It reads the first items of each chunk step
-// of the plan with the real readers and processors, and says what would become of them. It
-// writes nothing: it makes no execution, writers are not opened, tasklets and deciders are
-// not called. What a reader's own query, or a component of an application, writes elsewhere
-// is not prevented: give the service a provider whose sessions are read-only.
+// Plan plans a run with the parameters: the first one of the instance, or the restart if Run would
+// restart it. It reads the first items of each chunk step of the plan with the real readers and
+// processors, and predicts their outcomes. It writes nothing: it creates no execution, opens no
+// writers, and calls no tasklets or deciders. It does not prevent writes by a reader's own query or
+// by an application's component: give the service a provider with read-only sessions.
 //
-// The errors are those of a job file that is wrong (jobfile.Problems), those of Choose, that of
-// a Run whose job file has changed (ReasonChanged), *RequestError, and the end of ctx.
+// It returns the errors of a wrong job file (jobfile.Problems), of Choose, of a Run with a changed
+// job file (ReasonChanged), *RequestError, and the cause of ctx if it ended.
 func (s *Service) Plan(ctx context.Context, req PlanRequest) (*DryRun, error) {
 	if req.Sample < 0 {
 		return nil, &RequestError{Field: "sample", Value: fmt.Sprint(req.Sample), Reason: "it must be at least 1"}
@@ -197,7 +196,7 @@ func (s *Service) Plan(ctx context.Context, req PlanRequest) (*DryRun, error) {
 	return result, err
 }
 
-// planRun returns what a run would launch, and the execution that it would follow.
+// planRun returns the launch of a run, and the execution that it would follow.
 func (s *Service) planRun(ctx context.Context, req PlanRequest) (*launch, *core.JobExecution, error) {
 	if req.From != "" || req.IfComplete {
 		return nil, nil, &RequestError{Field: "from", Value: req.From, Reason: "it is for the restart of an execution"}
@@ -228,8 +227,8 @@ func (s *Service) planRun(ctx context.Context, req PlanRequest) (*launch, *core.
 	return l, last, err
 }
 
-// planRestart returns what a restart would launch, and the execution that it follows. What
-// Restart refuses is refused.
+// planRestart returns the launch of a restart, and the execution that it follows. It refuses as
+// Restart does.
 func (s *Service) planRestart(ctx context.Context, req PlanRequest) (*launch, *core.JobExecution, error) {
 	has, err := s.hasHistory(ctx)
 	if err != nil {
@@ -261,8 +260,8 @@ func (s *Service) planRestart(ctx context.Context, req PlanRequest) (*launch, *c
 	return l, &last, nil
 }
 
-// planChanges returns what a run says of a job file that has changed, and refuses what it
-// refuses.
+// planChanges returns the changes that a run reports for a changed job file, and refuses as a run
+// does.
 func (s *Service) planChanges(ctx context.Context, req PlanRequest, last *core.JobExecution, l *launch) ([]jobfile.Change, error) {
 	if last.ID == 0 || req.FromStart || last.Status == core.StatusCompleted {
 		return nil, nil
@@ -274,8 +273,8 @@ func (s *Service) planChanges(ctx context.Context, req PlanRequest, last *core.J
 	return changes, err
 }
 
-// restarted returns the execution that a run with the parameters restarts; one without an
-// ID: it would be the first, or is refused.
+// restarted returns the execution that a run with the parameters restarts; its ID is 0 if the run
+// would be the first, or is refused.
 func (s *Service) restarted(ctx context.Context, j *core.Job, params core.Parameters) (*core.JobExecution, error) {
 	first := &core.JobExecution{Params: params}
 	if has, err := s.hasHistory(ctx); !has {
@@ -296,7 +295,6 @@ func (s *Service) restarted(ctx context.Context, j *core.Job, params core.Parame
 	return last, nil
 }
 
-// planFile is the job file of the request.
 func (s *Service) planFile(req PlanRequest) (*jobfile.File, error) {
 	switch {
 	case req.Checked != nil:
@@ -307,7 +305,6 @@ func (s *Service) planFile(req PlanRequest) (*jobfile.File, error) {
 	return nil, &RequestError{Field: "file", Reason: "a dry run needs a job file"}
 }
 
-// see keeps an outcome.
 func (s *DryStep) see(got chunk.Sampled) {
 	item := DryItem{
 		Number: got.Number, Path: got.Meta.Path, Line: got.Meta.Line, Index: got.Meta.Index, Row: got.Meta.Row, Read: got.Read, Outcome: string(got.Fate),

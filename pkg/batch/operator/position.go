@@ -9,20 +9,19 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 )
 
-// readerPosition is what the positions of the shipped readers say of themselves.
+// readerPosition is the common content of the positions of the shipped readers.
 type readerPosition struct {
 	Lines  *int64 `json:"lines"`  // csv, json, jsonl: lines before the next record
 	Offset *int64 `json:"offset"` // bytes of a file
-	Read   *int64 `json:"read"`   // query: rows handed out
+	Read   *int64 `json:"read"`   // query: rows returned
 	Key    []struct{ Name, Value string }
-	// Snapshot says that query reads without a key.
+	// Snapshot means that query reads without a key.
 	Snapshot bool `json:"snapshot"`
 }
 
-// positionText says up to where a chunk step is committed: "line 1,004 of in.csv".
-// source is what it reads, empty if that is not known. Without a position, and for
-// one that is not of a chunk step, there is nothing to say. A position that only its
-// reader understands is quoted.
+// positionText describes how far a chunk step is committed: "line 1,004 of in.csv". source is its
+// input, empty if unknown. Without a position, or for one that is not a chunk step's, it returns an
+// empty text. A position that only its reader understands is quoted.
 func positionText(at item.Position, source string) string {
 	if len(at) == 0 {
 		return ""
@@ -70,7 +69,6 @@ func readerText(at item.Position, source string) string {
 	return "position " + clip(string(at), 80) + ofSource(source)
 }
 
-// ofSource returns " of SOURCE", or nothing where there is none.
 func ofSource(source string) string {
 	if source == "" {
 		return ""
@@ -94,9 +92,8 @@ func ordinal(n int64) string {
 	return thousands(n) + suffix
 }
 
-// writerFile is what the position of a writer says of its file: the name that holds
-// what is committed, behind that of the file, and how many bytes are; false where it
-// does not say.
+// writerFile reads, from a writer's position, the suffix of the file that holds the committed
+// bytes, and their number; false if the position has none.
 func writerFile(at item.Position, writer int) (part string, bytes int64, ok bool) {
 	var p struct {
 		Writers []json.RawMessage `json:"writers"`
@@ -114,7 +111,6 @@ func writerFile(at item.Position, writer int) (part string, bytes int64, ok bool
 	return w.Part, *w.Offset, true
 }
 
-// thousands writes a number with commas: 1,234,567.
 func thousands(n int64) string {
 	text := strconv.FormatInt(n, 10)
 	for at := len(text) - 3; at > 0 && text[at-1] != '-'; at -= 3 {
@@ -123,7 +119,6 @@ func thousands(n int64) string {
 	return text
 }
 
-// clip shortens a text to at most width characters.
 func clip(text string, width int) string {
 	runes := []rune(text)
 	if len(runes) <= width {

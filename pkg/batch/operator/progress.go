@@ -8,8 +8,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// ProgressView is the progress of a running step, or of an execution none of whose steps
-// runs at the moment.
+// ProgressView is the progress of a running step, or of an execution without a running step at the
+// moment.
 type ProgressView struct {
 	Execution core.JobExecutionID `json:"execution"`
 	JobName   string              `json:"job"`
@@ -21,54 +21,54 @@ type ProgressView struct {
 	Written  int64 `json:"written"`
 	Filtered int64 `json:"filtered"`
 	Skipped  int64 `json:"skipped"`
-	// PerSecond is how many items a second it reads (or writes, where it reads none)
-	// since the last refresh; at first, since the step began.
+	// PerSecond is the number of items per second that it reads (or writes, if it reads none) since
+	// the last refresh; at first, since the step began.
 	PerSecond float64 `json:"items_per_second"`
-	// Percent and Left (seconds) are of the whole execution, by what the newest
-	// completed executions of the job read and took; nil: there is none, or this program
-	// does not understand the job of a restart.
+	// Percent and Left (seconds) are for the whole execution, estimated from the rows and times of
+	// the newest completed executions of the job; nil if there are none, or this program does not
+	// understand the job of a restart.
 	Percent *float64 `json:"percent,omitempty"`
 	Left    *float64 `json:"seconds_left,omitempty"`
 	// Partitions and PartitionsDone are 0 for a step without partitions.
 	Partitions     int `json:"partitions,omitempty"`
 	PartitionsDone int `json:"partitions_completed,omitempty"`
-	// Tasks are those that the step has submitted.
+	// Tasks are the tasks that the step has submitted.
 	Tasks *StepTasks `json:"tasks,omitempty"`
 	// Child is the execution of the job that the step waits for, ChildStatus its status.
 	Child       core.JobExecutionID `json:"child,omitempty"`
 	ChildStatus core.Status         `json:"child_status,omitempty"`
-	// Waiting is what a parked execution waits for.
+	// Waiting describes the work that a parked execution waits for.
 	Waiting *Waiting `json:"waiting,omitempty"`
 	// Placed is its work that waits for certain workers.
 	Placed   []PlacedWork `json:"placed,omitempty"`
 	Duration float64      `json:"duration"` // seconds since the execution started
-	// Owner and Lease are those of a running execution; one that is parked has none.
+	// Owner and Lease are set for a running execution; a parked one has none.
 	Owner         *Owner `json:"owner,omitempty"`
 	Lease         Lease  `json:"lease,omitempty"`
 	StopRequested bool   `json:"stop_requested,omitempty"`
 }
 
-// ProgressRequest asks for the progress of what runs.
+// ProgressRequest selects running executions.
 type ProgressRequest struct {
-	Job string `json:"job,omitempty"` // empty: all jobs
+	Job string `json:"job,omitempty"` // empty means all jobs
 }
 
-// Progress returns how far running executions are. Speeds are those since their steps
-// began; a Meter measures from one look to the next.
+// Progress returns the progress of running executions. Speeds are averages since their steps began;
+// a Meter measures from one refresh to the next.
 func (s *Service) Progress(ctx context.Context, req ProgressRequest) ([]ProgressView, error) {
 	return s.Meter(req).Refresh(ctx)
 }
 
-// Meter measures the progress of running executions from one refresh to the next. It
-// must not be used by several goroutines at once.
+// Meter measures the progress of running executions from one refresh to the next. It must not be
+// used by several goroutines at once.
 type Meter struct {
 	service *Service
 	request ProgressRequest
-	// last is where each step was at the last refresh.
+	// last is the state of each step at the last refresh.
 	last map[core.StepExecutionID]measured
-	// baselines are what jobs usually do, asked once for each; nil: it never completed.
+	// baselines are read once for each job; nil means that it never completed.
 	baselines map[string]*baseline
-	// earlier is what earlier attempts have done, asked once for each execution.
+	// earlier is the work of earlier attempts, read once for each execution.
 	earlier map[core.JobExecutionID]*earlier
 }
 
@@ -85,12 +85,11 @@ func (s *Service) Meter(req ProgressRequest) *Meter {
 	}
 }
 
-// maxRunning is how many running executions are watched.
 const maxRunning = 200
 
-// Refresh reads what runs now: with three statements, one more where an execution is parked
-// and two where a step waits for tasks or a job, and those that are asked once of a job or
-// an execution that was not there before.
+// Refresh reads the running executions with three statements, one more if an execution is parked
+// and two if a step waits for tasks or a job, and those that are executed once for a new job or
+// execution.
 func (m *Meter) Refresh(ctx context.Context) ([]ProgressView, error) {
 	ids, err := m.service.config.Repository.ExecutionIDs(ctx, core.ExecutionFilter{
 		JobName: m.request.Job, Statuses: core.ActiveStatuses(), Limit: maxRunning,
@@ -122,7 +121,7 @@ func (m *Meter) Refresh(ctx context.Context) ([]ProgressView, error) {
 	seen := map[core.StepExecutionID]measured{}
 	for i := range running {
 		e := &running[i].Execution
-		if e.Status.IsOver() { // since its id was read
+		if e.Status.IsOver() { // since its ID was read
 			continue
 		}
 		if err := m.loadBaseline(ctx, e); err != nil {
@@ -137,7 +136,6 @@ func (m *Meter) Refresh(ctx context.Context) ([]ProgressView, error) {
 	return views, nil
 }
 
-// stepsOf reads the steps of all executions with one statement.
 func (s *Service) stepsOf(ctx context.Context, executions []core.JobExecution) (map[core.JobExecutionID][]core.StepExecution, error) {
 	ids := make([]core.JobExecutionID, len(executions))
 	for i, e := range executions {
@@ -146,8 +144,8 @@ func (s *Service) stepsOf(ctx context.Context, executions []core.JobExecution) (
 	return s.config.Repository.StepsOf(ctx, ids...)
 }
 
-// measure makes a view for each running step of an execution. newest is the newest execution
-// of its instance.
+// measure returns a view for each running step of an execution. newest is the newest execution of
+// its instance.
 func (m *Meter) measure(e *core.JobExecution, newest core.NewestAttempt, steps []core.StepExecution, work core.StepWork, seen map[core.StepExecutionID]measured) []ProgressView {
 	now := m.service.config.Now()
 	base := ProgressView{
@@ -184,8 +182,8 @@ func (m *Meter) measure(e *core.JobExecution, newest core.NewestAttempt, steps [
 	return views
 }
 
-// speed is items per second since the last refresh, or since the step began: rows are those
-// of all attempts, before those of earlier ones.
+// speed is items per second since the last refresh, or since the step began. rows counts all
+// attempts, before the earlier ones.
 func (m *Meter) speed(s *core.StepExecution, rows, before int64, now time.Time, seen map[core.StepExecutionID]measured) float64 {
 	seen[s.ID] = measured{now, rows}
 	from, known := m.last[s.ID]

@@ -21,11 +21,11 @@ import (
 // gated reads the ints below n and waits for gate before some of them.
 type gated struct {
 	next, n int
-	// at are the items before which it says that it is there, and waits.
+	// at are the items before which it reports on reached, and waits.
 	at      map[int]bool
 	reached chan int
 	gate    chan struct{}
-	fails   bool // behind the gate
+	fails   bool // after the gate
 }
 
 func (r *gated) Read(ctx context.Context) (int, error) {
@@ -60,7 +60,6 @@ type nowhere struct{}
 
 func (nowhere) Write(context.Context, []int) error { return nil }
 
-// watchedJob reads n items in chunks of 2.
 func watchedJob(e *testengine.Engine, r *gated) *core.Job {
 	return testengine.Job("watched",
 		testengine.Chunk(e, "load", 2, func() (item.ItemReader[int], item.ItemProcessor[int, int], item.ItemWriter[int]) {
@@ -143,7 +142,6 @@ func TestProgressOfARunningJobIsMeasuredFromRefreshToRefresh(t *testing.T) {
 	})
 }
 
-// counting counts the questions to a repository.
 type counting struct {
 	core.JobRepository
 	asked int
@@ -164,8 +162,8 @@ func (c *counting) Judged(ctx context.Context, req core.JudgedRequest) ([]core.J
 	return c.JobRepository.Judged(ctx, req)
 }
 
-// TestProgressJudgesALeaseByTheDatabasesClock though the clock of this machine is ahead of it,
-// or behind.
+// TestProgressJudgesALeaseByTheDatabasesClock has this machine's clock ahead of the database's, or
+// late.
 func TestProgressJudgesALeaseByTheDatabasesClock(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
@@ -178,7 +176,7 @@ func TestProgressJudgesALeaseByTheDatabasesClock(t *testing.T) {
 		}
 		right, err := New(Config{Repository: e.Repository})
 		require.NoError(t, err)
-		require.Eventually(t, func() bool { // SQLite's clock counts milliseconds: the lease may have the rest of one
+		require.Eventually(t, func() bool { // SQLite's clock counts milliseconds: the lease may last for the rest of one
 			records, err := right.Progress(ctx, ProgressRequest{})
 			return err == nil && len(records) == 2 && records[0].Lease == LeaseExpired
 		}, time.Second, time.Millisecond)
@@ -236,8 +234,8 @@ func TestPartitionsCountForTheirStep(t *testing.T) {
 	require.InDelta(t, 11.0, *records[0].Left, 0.01, "50 rows at 50 a second, and the step behind")
 }
 
-// TestTheForecastKnowsTheRoundsOfALoop: a step that ended is not over before it has run as
-// often as it usually does, in this attempt and in those before.
+// TestTheForecastKnowsTheRoundsOfALoop checks that a step counts as unfinished until it has run as
+// often as it usually does, in this attempt and in earlier ones.
 func TestTheForecastKnowsTheRoundsOfALoop(t *testing.T) {
 	t.Parallel()
 	b := &baseline{took: 40 * time.Second, steps: map[string]baselineStep{
@@ -246,7 +244,7 @@ func TestTheForecastKnowsTheRoundsOfALoop(t *testing.T) {
 	for name, c := range map[string]struct {
 		before  *earlier
 		ended   []string
-		rows    int64 // of the running round; 0: none runs
+		rows    int64 // of the running round; 0 if none runs
 		percent float64
 		left    float64
 	}{
@@ -275,7 +273,7 @@ func TestTheForecastKnowsTheRoundsOfALoop(t *testing.T) {
 	require.Nil(t, left)
 }
 
-// TestProgressOfARestartInALoop: the second of two rounds failed, and is half done again.
+// TestProgressOfARestartInALoop has the second of two rounds fail, and half done again.
 func TestProgressOfARestartInALoop(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {

@@ -12,15 +12,15 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-// Execution is a job execution as clients see it. In JSON the words are those of the
-// job file's expressions, durations are seconds, and times are RFC 3339 in UTC.
+// Execution is a job execution as clients see it. In JSON its keys are as in the job file's
+// expressions, durations are seconds, and times are RFC 3339 in UTC.
 type Execution struct {
 	ID         core.JobExecutionID `json:"execution"`
 	InstanceID core.JobInstanceID  `json:"instance"`
 	JobName    string              `json:"job"`
 	Status     core.Status         `json:"status"`
 	ExitCode   string              `json:"exit,omitempty"`
-	// Error is the message of what made it fail or stop.
+	// Error is the message of the error or stop.
 	Error   string     `json:"error,omitempty"`
 	Attempt int        `json:"attempt"`
 	Params  Parameters `json:"parameters"`
@@ -31,21 +31,21 @@ type Execution struct {
 	// Duration is in seconds, up to now while it runs.
 	Duration float64 `json:"duration"`
 
-	// Owner is the process that runs it; nil where it does not run, or is parked.
+	// Owner is the process that runs it; nil if it does not run, or is parked.
 	Owner *Owner `json:"owner,omitempty"`
-	// Waiting is what a parked execution waits for, where it was asked for.
+	// Waiting describes the work that a parked execution waits for, if requested.
 	Waiting *Waiting `json:"waiting,omitempty"`
-	// Placed is its work that waits for certain workers, where it was asked for.
+	// Placed is its work that waits for certain workers, if requested.
 	Placed []PlacedWork `json:"placed,omitempty"`
-	// File is the absolute path of the job file; empty: it was read from no file.
+	// File is the absolute path of the job file; empty if there was none.
 	File string `json:"file,omitempty"`
-	// RedriveOf is the execution whose skipped items this one redrives; 0: none.
+	// RedriveOf is the execution with the skipped items that this one redrives, or 0.
 	RedriveOf core.JobExecutionID `json:"redrive_of,omitempty"`
-	// Parent is the execution that ran this one as a step; 0: none.
+	// Parent is the execution that ran this one as a step, or 0.
 	Parent core.JobExecutionID `json:"parent,omitempty"`
-	// Gate says how the job's `expect` was answered.
+	// Gate is the result of the job's `expect`.
 	Gate string `json:"gate,omitempty"`
-	// Actions are what may be done about it.
+	// Actions are the possible actions.
 	Actions []Action `json:"actions,omitempty"`
 }
 
@@ -54,16 +54,16 @@ type Owner struct {
 	Host       string    `json:"host"`
 	PID        int       `json:"pid"`
 	LeaseUntil time.Time `json:"lease_until,omitzero"`
-	// Dead says that the process is known to be dead: Recover ends the execution.
+	// Dead means that the process is known to be dead: Recover ends the execution.
 	Dead bool `json:"dead,omitempty"`
-	// Lost says that a launch of the instance takes the execution over, and Recover ends it:
-	// the process is dead, or its lease over by the clock of the database. No process does
-	// so by itself.
+	// Lost means that a launch of the instance takes the execution over, and Recover ends it: the
+	// process is dead, or its lease has expired by the clock of the database. No process does so by
+	// itself.
 	Lost bool `json:"lost,omitempty"`
 }
 
-// Parameters are typed parameters, in JSON an object: numbers and truth values as
-// they are, everything else as its canonical text.
+// Parameters are typed parameters. In JSON they are an object: numbers and booleans unchanged, all
+// others as their canonical text.
 type Parameters struct{ core.Parameters }
 
 // MarshalJSON writes an object.
@@ -85,22 +85,20 @@ func parameterValue(p core.Parameter) any {
 	return p.Text()
 }
 
-// execution returns the view of a record that is the newest of its instance.
 func (s *Service) execution(e *core.JobExecution) *Execution {
 	newest := s.asNewest(e)
 	view := s.view(e, &newest)
 	return &view
 }
 
-// executions returns the views of records, with one statement for all, and one more where
-// some are parked.
+// executions returns the views of records, with one statement for all, and one more if some are
+// parked.
 func (s *Service) executions(ctx context.Context, records []core.JobExecution) ([]Execution, error) {
 	judged, err := s.judged(ctx, records)
 	views, failure := s.views(ctx, judged)
 	return views, errors.Join(err, failure)
 }
 
-// views returns the views of executions, with a statement where some are parked.
 func (s *Service) views(ctx context.Context, judged []core.JudgedExecution) ([]Execution, error) {
 	waiting, err := s.waiting(ctx, judged)
 	views := make([]Execution, len(judged))
@@ -115,12 +113,12 @@ func (s *Service) views(ctx context.Context, judged []core.JudgedExecution) ([]E
 	return views, errors.Join(err, failure)
 }
 
-// judged reads the newest executions of the records' instances with one statement. Their
-// leases are judged by the clock of the database, which has set them (rule L6).
+// judged reads the newest executions of the records' instances with one statement. Their leases are
+// judged by the clock of the database, which has set them (rule L6).
 func (s *Service) judged(ctx context.Context, records []core.JobExecution) ([]core.JudgedExecution, error) {
 	var ids []core.JobInstanceID
 	for _, e := range records {
-		if e.Status != core.StatusCompleted { // nothing is done about one that is complete
+		if e.Status != core.StatusCompleted { // a complete one needs no action
 			ids = append(ids, e.InstanceID)
 		}
 	}
@@ -133,8 +131,6 @@ func (s *Service) judged(ctx context.Context, records []core.JobExecution) ([]co
 	return judged, err
 }
 
-// judgedExecution reads one execution with the newest of its instance. core.ErrNotFound if there is
-// no such execution.
 func (s *Service) judgedExecution(ctx context.Context, id core.JobExecutionID) (*core.JudgedExecution, error) {
 	found, err := s.config.Repository.Judged(ctx, core.JudgedRequest{IDs: []core.JobExecutionID{id}, Dead: s.config.Dead})
 	if err == nil && len(found) == 0 {
@@ -146,7 +142,6 @@ func (s *Service) judgedExecution(ctx context.Context, id core.JobExecutionID) (
 	return &found[0], nil
 }
 
-// view returns the view of a record. newest is the newest execution of its instance.
 func (s *Service) view(e *core.JobExecution, newest *core.NewestAttempt) Execution {
 	return Execution{
 		ID: e.ID, InstanceID: e.InstanceID, JobName: e.JobName, Status: e.Status, ExitCode: e.ExitCode, Error: e.Error,
@@ -156,7 +151,7 @@ func (s *Service) view(e *core.JobExecution, newest *core.NewestAttempt) Executi
 	}
 }
 
-// ownerOf returns the process that runs an execution; nil: none does, as of a parked one.
+// ownerOf returns the process that runs an execution, or nil, for example if it is parked.
 func (s *Service) ownerOf(e *core.JobExecution, newest *core.NewestAttempt) *Owner {
 	if !e.Status.IsRunning() || e.Owner == (core.Owner{}) {
 		return nil
@@ -177,7 +172,6 @@ func utc(t time.Time) time.Time {
 // seconds rounds to microseconds.
 func seconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1e6 }
 
-// elapsed is the time between start and end, up to now where it has not ended.
 func elapsed(start, end, now time.Time) time.Duration {
 	switch {
 	case start.IsZero():

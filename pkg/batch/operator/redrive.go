@@ -13,11 +13,11 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/job"
 )
 
-// redriveName is the identifying parameter that makes a redrive an instance of its
-// own: EXECUTION.STEP.N. A declared one cannot have this name, for the dot.
+// redriveName is the identifying parameter that makes a redrive its own instance: EXECUTION.STEP.N.
+// The dot keeps a declared parameter from having this name.
 const redriveName = "run.redrive"
 
-// redrivenStep returns the step of a redrive, whose name may have dots; empty: it is no
+// redrivenStep returns the step of a redrive, whose name may have dots; empty if it is not a
 // redrive.
 func redrivenStep(params core.Parameters) string {
 	mark, ok := params.Get(redriveName)
@@ -31,10 +31,9 @@ func redrivenStep(params core.Parameters) string {
 	return ""
 }
 
-// Redrive runs the skipped items of an execution that are left through the processors
-// and writers of their step, with the execution's parameters, and returns when the new
-// execution exists. It is an execution of its own, which another Redrive continues
-// where it has not completed.
+// Redrive runs the remaining skipped items of an execution through the processors and writers of
+// their step, with the execution's parameters, and returns when the new execution exists. That is
+// an execution of its own, which another Redrive continues if it has not completed.
 func (s *Service) Redrive(ctx context.Context, req RedriveRequest) (*Running, error) {
 	e, err := s.record(ctx, req.Execution)
 	if err != nil {
@@ -77,17 +76,15 @@ func (s *Service) Redrive(ctx context.Context, req RedriveRequest) (*Running, er
 	if _, err := l.checkPaths(ctx); err != nil {
 		return nil, err
 	}
-	l.definition.file = nil // its definition is not compared: what is left is planned anew
+	l.definition.file = nil // its definition is not compared: the remaining work is planned again
 	return s.launch(ctx, l)
 }
 
-// withRedrive adds the mark of a redrive.
 func withRedrive(params core.Parameters, of core.JobExecutionID, step string, n int64) (core.Parameters, error) {
 	mark := core.Parameter{Name: redriveName, Type: core.TypeString, Identifying: true, Value: fmt.Sprintf("%d.%s.%d", of, step, n)}
 	return core.NewParameters(append(params.All(), mark)...)
 }
 
-// redriveNumber returns the number of a redrive among those of its step; 0: it has none.
 func redriveNumber(params core.Parameters) int64 {
 	mark, _ := params.Get(redriveName)
 	text := fmt.Sprint(mark.Value)
@@ -98,7 +95,7 @@ func redriveNumber(params core.Parameters) int64 {
 	return n
 }
 
-// redriveFile reads the job file, or what the history has of one that is gone.
+// redriveFile reads the job file, or takes a missing one from the history.
 func (s *Service) redriveFile(ctx context.Context, req RedriveRequest, e *core.JobExecution) (definition, error) {
 	d, err := s.stored(ctx, req.source(), e, req.Hooks)
 	if err != nil {
@@ -136,7 +133,6 @@ func (s *Service) compileRedrive(ctx context.Context, d definition, of *core.Job
 	return s.located(j, d), nil
 }
 
-// planRedrive says what will be redriven.
 func (s *Service) planRedrive(ctx context.Context, req RedriveRequest) (*redrive.Plan, error) {
 	id := req.Execution
 	refuse := func(reason Reason, err error, actions ...Action) error {
@@ -177,10 +173,10 @@ func (s *Service) planRedrive(ctx context.Context, req RedriveRequest) (*redrive
 	return plan, nil
 }
 
-// maxNamedItems is how many items that cannot be redriven a message names.
+// maxNamedItems is the maximum number of items that cannot be redriven and that a message names.
 const maxNamedItems = 5
 
-// ItemsError says that no skipped item can be redriven as it is stored.
+// ItemsError means that none of the skipped items can be redriven as stored.
 type ItemsError struct{ Refused []redrive.Refusal }
 
 // Error names the first items.

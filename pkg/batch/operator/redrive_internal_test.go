@@ -9,7 +9,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// The name of a step of Go code may have dots: what is offered about its redrive has all of it.
+// The name of a step of Go code may have dots: the offered actions for its redrive have the whole
+// name.
 func TestTheStepOfARedriveKeepsTheDotsOfItsName(t *testing.T) {
 	t.Parallel()
 	s, err := New(Config{Repository: nothing{}})

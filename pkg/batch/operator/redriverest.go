@@ -10,9 +10,9 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// redriveParameters returns the parameters of the newest redrive of the step's items if that one
-// is not complete, else of one more. A redrive that is not complete may have rows in a file that
-// it has not published, so no other one begins before it (rule C12b).
+// redriveParameters returns the parameters of the newest redrive of the step's items if it is not
+// complete, else of one more. An incomplete redrive may have rows in a file that it has not
+// published, so no other one begins before it completes (rule C12b).
 func (s *Service) redriveParameters(ctx context.Context, req RedriveRequest, plan *redrive.Plan, params core.Parameters) (core.Parameters, error) {
 	newest, err := s.newestRedrive(ctx, plan.Execution, func(step string) bool { return overlaps(step, plan.Step) })
 	if err != nil {
@@ -39,17 +39,16 @@ func (s *Service) redriveParameters(ctx context.Context, req RedriveRequest, pla
 	return withRedrive(params, plan.Execution, plan.Step, n)
 }
 
-// overlaps reports whether two names of steps have items in common: a step has those of its
+// overlaps reports whether two names of steps have items in common: a step has the items of its
 // partitions.
 func overlaps(a, b string) bool {
 	return a == b || strings.HasPrefix(a, b+":") || strings.HasPrefix(b, a+":")
 }
 
-// isUnfinished reports whether a redrive can be continued.
 func isUnfinished(e *core.JobExecution) bool { return canGoOn(&core.Job{Restartable: true}, e.Status) }
 
-// restOfRedrive returns the plan of a redrive that has committed all items and is not complete,
-// so that it publishes what it wrote; nil if there is none.
+// restOfRedrive returns the plan of a redrive that has committed all items and is not complete, so
+// that it publishes its output; nil if there is none.
 func (s *Service) restOfRedrive(ctx context.Context, req RedriveRequest) (*redrive.Plan, error) {
 	newest, err := s.newestRedrive(ctx, req.Execution, func(step string) bool { return req.Step == "" || step == req.Step })
 	if err != nil || newest == nil || !isUnfinished(newest) {
@@ -76,7 +75,7 @@ func (s *Service) onlyDue(ctx context.Context, req RedriveRequest, plan *redrive
 	return nil
 }
 
-// partsOfRedrive returns the recorded names of the partitions that a redrive has not completed;
+// partsOfRedrive returns the recorded names of the partitions that a redrive has not completed, or
 // false if it has planned none.
 func (s *Service) partsOfRedrive(ctx context.Context, of *core.JobExecution) (planned bool, due []string, err error) {
 	seen := map[string]bool{}
@@ -114,7 +113,7 @@ func (s *Service) newestRedrive(ctx context.Context, of core.JobExecutionID, mat
 	return newest, err
 }
 
-// eachRedrive calls f with the redrives of an execution, the newest first, until f returns false.
+// eachRedrive calls f with the redrives of an execution, newest first, until f returns false.
 func (s *Service) eachRedrive(ctx context.Context, of core.JobExecutionID, f func(e *core.JobExecution) (more bool, err error)) error {
 	filter := core.ExecutionFilter{RedriveOf: of, Limit: maxRedrives}
 	for {

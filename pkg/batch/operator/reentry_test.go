@@ -10,8 +10,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// againJob enters its split anew where the check fails. load cannot do its work twice, and
-// the check needs a table.
+// againJob enters its split again if the check fails. load cannot do its work twice, and the check
+// needs a table.
 const againJob = `job: again
 flow:
 - split: both
@@ -21,8 +21,8 @@ flow:
 - {step: check, tasklet: {sql: insert into gate values (1)}, next: {FAILED: both, "*": end}}
 `
 
-// TestExplainAndARestartAgreeAboutASplitThatAFailureEnteredAgain: a restart passes what it
-// says it passes, and runs the rest.
+// TestExplainAndARestartAgreeAboutASplitThatAFailureEnteredAgain checks that a restart passes the
+// steps announced as passed, and runs the rest.
 func TestExplainAndARestartAgreeAboutASplitThatAFailureEnteredAgain(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {

@@ -12,16 +12,14 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/job"
 )
 
-// Restart makes another attempt of an execution's instance, with the parameters that
-// it had, those that req.Params changes and the defaults of those added since, and returns when the new execution
-// exists. The execution must be the newest of its instance, and FAILED or STOPPED; one
-// that runs is taken over where its owner is lost, else it is refused. With From and IfComplete
-// it may be COMPLETED.
+// Restart makes another attempt of an execution's instance, with its parameters, changed by
+// req.Params, and the defaults of those declared since. It returns when the new execution exists.
+// The execution must be the newest of its instance, and FAILED or STOPPED; a running one is taken
+// over if its owner is lost, else refused. With From and IfComplete it may be COMPLETED.
 //
-// The causes of a Refusal, with those of a launch, are core.ErrNotFound,
-// *core.InstanceCompleteError, core.ErrAbandoned, core.ErrUnknownStatus,
-// core.ErrNotMostRecent, core.ErrNoSuchJob, core.ErrNotRestartable and *job.FromError. A
-// *RequestError is about fields that do not go together.
+// A Refusal has the causes of a refused launch, and core.ErrNotFound, *core.InstanceCompleteError,
+// core.ErrAbandoned, core.ErrUnknownStatus, core.ErrNotMostRecent, core.ErrNoSuchJob,
+// core.ErrNotRestartable and *job.FromError. A *RequestError means that fields exclude each other.
 func (s *Service) Restart(ctx context.Context, req RestartRequest) (*Running, error) {
 	if err := s.Prepare(ctx); err != nil {
 		return nil, err
@@ -33,7 +31,7 @@ func (s *Service) Restart(ctx context.Context, req RestartRequest) (*Running, er
 	return s.launch(ctx, l)
 }
 
-// restartOf prepares the launch of a restart. It writes nothing: a dry run asks it, too.
+// restartOf prepares the launch of a restart. It writes nothing: a dry run calls it, too.
 func (s *Service) restartOf(ctx context.Context, req RestartRequest) (*launch, error) {
 	if err := req.check(); err != nil {
 		return nil, err
@@ -72,8 +70,8 @@ func (s *Service) restartOf(ctx context.Context, req RestartRequest) (*launch, e
 	return l, nil
 }
 
-// restartParameters sets the parameters of a restart: those of the execution, changed where the
-// request says so (rule L3r).
+// restartParameters sets the parameters of a restart: the execution's, with the changes of the
+// request (rule L3r).
 func (s *Service) restartParameters(l *launch, req RestartRequest) (err error) {
 	changed := req.Params
 	if len(changed) > 0 {
@@ -95,8 +93,8 @@ func (s *Service) restartParameters(l *launch, req RestartRequest) (err error) {
 	return err
 }
 
-// keepsIdentity refuses changes that are not valid, and another value of a parameter that
-// identifies: it would be another instance. It names all of them.
+// keepsIdentity refuses invalid changes, and changes of identifying parameters, which would name
+// another instance. It names all of them.
 func keepsIdentity(l *launch, changed map[string]string) error {
 	params, err := job.ValidateParameters(optional(l.specs()), changed)
 	errs := []error{err}
@@ -109,7 +107,6 @@ func keepsIdentity(l *launch, changed map[string]string) error {
 	return errors.Join(errs...)
 }
 
-// check refuses fields that do not go together.
 func (r RestartRequest) check() error {
 	switch {
 	case r.IfComplete && r.From == "":
@@ -120,7 +117,7 @@ func (r RestartRequest) check() error {
 	return nil
 }
 
-// admits refuses a restart that the launch would refuse as it is now, before anything is planned.
+// admits refuses, before anything is planned, a restart that the launch would refuse now.
 func (s *Service) admits(ctx context.Context, l *launch) error {
 	newest, err := s.newestAttempt(ctx, l.named)
 	if err != nil {
@@ -136,8 +133,8 @@ func (s *Service) admits(ctx context.Context, l *launch) error {
 	return nil
 }
 
-// notFrom refuses a restart from an element. It says where in the file the elements are, and what
-// may be done instead.
+// notFrom refuses a restart from an element. It adds the locations of the elements in the file, and
+// the possible actions.
 func (s *Service) notFrom(err error, l *launch) error {
 	var refused *job.FromError
 	errors.As(err, &refused)
@@ -161,7 +158,6 @@ func (s *Service) notFrom(err error, l *launch) error {
 	return r
 }
 
-// places adds to names of elements where they are.
 func (s *Service) places(l *launch, names []string) []string {
 	placed := slices.Clone(names)
 	for i, name := range placed {
@@ -175,7 +171,7 @@ func (s *Service) places(l *launch, names []string) []string {
 	return placed
 }
 
-// record reads an execution that the caller named. The schema is as it should be.
+// record reads an execution that the caller named, after Prepare.
 func (s *Service) record(ctx context.Context, id core.JobExecutionID) (*core.JobExecution, error) {
 	if err := s.Prepare(ctx); err != nil {
 		return nil, err
@@ -183,7 +179,7 @@ func (s *Service) record(ctx context.Context, id core.JobExecutionID) (*core.Job
 	return s.found(ctx, id)
 }
 
-// found is record for what writes nothing.
+// found is record without Prepare, for calls that write nothing.
 func (s *Service) found(ctx context.Context, id core.JobExecutionID) (*core.JobExecution, error) {
 	e, err := s.config.Repository.Execution(ctx, id)
 	if errors.Is(err, core.ErrNotFound) {
@@ -192,8 +188,8 @@ func (s *Service) found(ctx context.Context, id core.JobExecutionID) (*core.JobE
 	return e, err
 }
 
-// checkRestart refuses what a launch would refuse. What runs, or is not restartable, is
-// for the launch to judge.
+// checkRestart refuses as a launch would. Running or not restartable executions are left for the
+// launch to judge.
 func (s *Service) checkRestart(ctx context.Context, e *core.JobExecution, req RestartRequest) error {
 	if e.RedriveOf != 0 {
 		return &Refusal{Reason: ReasonRedrive, Execution: e.ID, Actions: []Action{s.restartAction(e, false)},
@@ -224,7 +220,6 @@ func (s *Service) checkRestart(ctx context.Context, e *core.JobExecution, req Re
 	return r
 }
 
-// identifyingText is NAME=VALUE of the parameters that make the instance.
 func identifyingText(params core.Parameters) string {
 	var words []string
 	for _, p := range params.Identifying().All() {

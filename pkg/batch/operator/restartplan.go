@@ -9,7 +9,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/job"
 )
 
-// PlanAct is what a restart does at an element, Certainty how sure that is.
+// PlanAct is the effect of a restart on an element, Certainty its certainty.
 type (
 	PlanAct   = job.PlanAct
 	Certainty = job.Certainty
@@ -31,55 +31,55 @@ const (
 	CertainAfter = job.CertainAfter
 )
 
-// RestartPlan is what a restart of an execution does, in the order in which it does so.
+// RestartPlan lists the effects of a restart of an execution, in order.
 type RestartPlan struct {
-	// Execution and Epoch are those of the execution that was looked at: the plan holds
-	// while it is the newest of its instance and has this epoch.
+	// Execution and Epoch identify the planned execution: the plan holds while it is the newest of
+	// its instance and has this epoch.
 	Execution core.JobExecutionID `json:"execution"`
 	Epoch     int64               `json:"epoch"`
 	Entries   []PlanEntry         `json:"entries"`
-	// Limit is the step that would refuse to be attempted once more; nil: none does.
+	// Limit is the step that would refuse another attempt, or nil.
 	Limit *StartLimit `json:"limit,omitempty"`
-	// Gate is what the job expects, where only that is left to do.
+	// Gate is the job's `expect`, if only that is left to do.
 	Gate string `json:"gate,omitempty"`
 }
 
-// PlanEntry is what a restart does at an element of the flow.
+// PlanEntry is the effect of a restart on an element of the flow.
 type PlanEntry struct {
 	Element string `json:"element"`
 	// Step is the name of the step; empty for an element of another kind.
 	Step      string    `json:"step,omitempty"`
 	Action    PlanAct   `json:"action"`
 	Certainty Certainty `json:"certainty"`
-	// Text is the condition of an entry that is not certain, or the element whose outcome
+	// Text is the condition of an entry that is not certain, or the element with the outcome that
 	// has to be known first.
 	Text string `json:"text,omitempty"`
-	// If is the condition whose answer is not known, whatever the certainty.
+	// If is the condition with an unknown answer, whatever the certainty.
 	If string `json:"if,omitempty"`
-	// From says where a step is resumed, in words; empty: from its beginning.
+	// From describes where a step is resumed; empty means from its beginning.
 	From string `json:"from,omitempty"`
-	// Partitions are those of a partitioned step that is resumed.
+	// Partitions are the partitions of a resumed partitioned step.
 	Partitions *PlanPartitions `json:"partitions,omitempty"`
-	// Via are the transitions by which the flow may come to an entry that is CertainAfter;
-	// none: it follows the entry before it.
+	// Via are the transitions by which the flow may reach an entry that is CertainAfter; empty if
+	// it follows the entry before it.
 	Via []PlanEdge `json:"via,omitempty"`
-	// MayRepeat says that a loop may come to the element again.
+	// MayRepeat means that a loop may reach the element again.
 	MayRepeat bool `json:"may_repeat,omitempty"`
-	// OnWorkers says that worker processes do the work of the step.
+	// OnWorkers means that worker processes do the work of the step.
 	OnWorkers bool `json:"on_workers,omitempty"`
 }
 
-// PlanEdge is a transition behind an outcome that is not known.
+// PlanEdge is a transition after an unknown outcome.
 type PlanEdge struct {
 	From string `json:"from"`
-	// On is the pattern of the exit code of From, COMPLETED for every one of a success;
-	// empty: the outcome of From is known.
+	// On is the pattern of the exit code of From, COMPLETED for every success; empty if the outcome
+	// of From is known.
 	On string `json:"on,omitempty"`
-	// OtherSuccess says that On stands for each success but COMPLETED, which leads elsewhere.
+	// OtherSuccess means that On stands for each success except COMPLETED, which leads elsewhere.
 	OtherSuccess bool `json:"other_success,omitempty"`
 }
 
-// PlanPartitions are the partitions of a step that is resumed.
+// PlanPartitions are the partitions of a resumed step.
 type PlanPartitions struct {
 	Completed int `json:"completed"`
 	// Again are the partitions that run again, at most 100 of them.
@@ -91,7 +91,7 @@ type PlanPartitions struct {
 // PlanPartition is a partition that runs again.
 type PlanPartition struct {
 	Name string `json:"name"`
-	From string `json:"from,omitempty"` // as of PlanEntry
+	From string `json:"from,omitempty"` // as in PlanEntry
 }
 
 // StartLimit is a step that was attempted as often as its start_limit allows.
@@ -101,8 +101,8 @@ type StartLimit struct {
 	Limit    int    `json:"limit"`
 }
 
-// restartPlan plans a restart of the execution, by the walk itself. Positions and
-// partitions are left out: see describeResumed.
+// restartPlan plans a restart of the execution, by the walk itself. It omits positions and
+// partitions: see describeResumed.
 func (s *Service) restartPlan(ctx context.Context, exec *core.JobExecution, j *core.Job) (*RestartPlan, error) {
 	planned, err := job.NewPlan(ctx, s.config.Repository, j, exec, nil)
 	if err != nil {
@@ -129,7 +129,7 @@ func planEntry(e job.PlanEntry) PlanEntry {
 	return entry
 }
 
-// IsDone reports whether the restart comes to the end of the flow without a step to run.
+// IsDone reports whether the restart reaches the end of the flow without a step to run.
 func (p *RestartPlan) IsDone() bool {
 	return !slices.ContainsFunc(p.Entries, func(e PlanEntry) bool {
 		return e.Action != PlanPass && e.Action != PlanSkip && e.Action != PlanFinally

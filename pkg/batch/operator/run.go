@@ -10,32 +10,30 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/job"
 )
 
-// launch is a job with what it is to be launched with.
 type launch struct {
 	definition
 	job     *core.Job
 	params  core.Parameters
 	options job.Options
 	hooks   Hooks
-	// from is where the attempt begins anew; nil: it resumes what is not complete.
+	// from is where the attempt begins again; nil means that it resumes incomplete work.
 	from *job.From
-	// follows is the execution whose parameters a run takes where none are given; nil: it takes none.
+	// follows is the execution with the parameters that a run uses if none are given, or nil.
 	follows *core.JobExecution
-	// named is the execution that the caller named; nil at a run.
+	// named is the execution that the caller named; nil for a run.
 	named *core.JobExecution
 }
 
-// Run runs a job to its end. Which instance it runs is what [Service.Choose] answers.
-// A job that failed or stopped is described by the execution; the error is about a
-// launch that was refused (a *Refusal with the cause in its chain), or a record that
-// could not be written.
+// Run runs a job to its end, in the instance that [Service.Choose] returns. The execution describes
+// a job that failed or stopped; the error is for a refused launch (a *Refusal with the cause in its
+// chain), or a record that could not be written.
 //
-// The end of ctx cancels the run; its final status is written all the same (rules C14,
-// L4). Hooks.Stop asks for a stop: the chunk in hand is finished.
+// The end of ctx cancels the run; its final status is written nevertheless (rules C14, L4).
+// Hooks.Stop requests a stop: the current chunk is finished.
 //
-// An execution whose lease cannot be renewed ends before another process may take it over.
-// A component that ignores the end of its context is left behind then, and reported as a
-// core.ComponentLate: it may work beside its successor, unless the program ends itself
+// An execution that cannot renew its lease ends before another process may take it over. A
+// component that ignores the end of its context is then abandoned, and reported as a
+// core.ComponentLate: it may run concurrently with its successor, unless the program ends itself
 // (rule L9). The surfin command does.
 func (s *Service) Run(ctx context.Context, req RunRequest) (*Execution, error) {
 	running, err := s.Start(ctx, req)
@@ -45,8 +43,8 @@ func (s *Service) Run(ctx context.Context, req RunRequest) (*Execution, error) {
 	return running.Follow(ctx, req.Stop)
 }
 
-// Start launches a job as Run does and returns when its execution exists. The
-// execution does not end with ctx: ask what is returned to stop.
+// Start launches a job as Run does and returns when its execution exists. The execution does not
+// end with ctx: call Stop on the result.
 func (s *Service) Start(ctx context.Context, req RunRequest) (*Running, error) {
 	if err := s.Prepare(ctx); err != nil {
 		return nil, err
@@ -58,7 +56,6 @@ func (s *Service) Start(ctx context.Context, req RunRequest) (*Running, error) {
 	return s.launch(ctx, l)
 }
 
-// launch starts what was chosen.
 func (s *Service) launch(ctx context.Context, l *launch) (*Running, error) {
 	if s.config.Launcher == nil {
 		return nil, fmt.Errorf("job %s: this service has no launcher, it cannot start jobs", l.job.Name)
@@ -73,8 +70,8 @@ func (s *Service) launch(ctx context.Context, l *launch) (*Running, error) {
 	return s.keep(running, l.job, l.hooks), nil
 }
 
-// compareWithHistory compares the job file with the history: where it was (rule L1a), and
-// what the last attempt of the instance ran, if that will be resumed (rules F4, F4a).
+// compareWithHistory compares the job file with the history: its location (rule L1a), and the
+// definition of the instance's last attempt, if that will be resumed (rules F4, F4a).
 func (s *Service) compareWithHistory(ctx context.Context, l *launch) error {
 	last, err := s.lastExecution(ctx, l.job.Name, l.params.Key())
 	if err != nil {
@@ -86,9 +83,9 @@ func (s *Service) compareWithHistory(ctx context.Context, l *launch) error {
 	return s.checkChanges(ctx, l, last)
 }
 
-// checkChanges judges the changes of the job file since the last attempt: changes of what
-// is committed refuse the launch, unless they are accepted; others are a notice. A race
-// is harmless: the launcher compares again.
+// checkChanges judges the changes of the job file since the last attempt: changes of committed work
+// refuse the launch, unless they are accepted; others are a notice. A race is harmless: the
+// launcher compares again.
 func (s *Service) checkChanges(ctx context.Context, l *launch, last *core.JobExecution) error {
 	var err error
 	if last.Status == core.StatusCompleted || last.Definition.Hash == l.job.Definition.Hash {
@@ -106,8 +103,8 @@ func (s *Service) checkChanges(ctx context.Context, l *launch, last *core.JobExe
 	return nil
 }
 
-// changes returns what is different of the job file since the last attempt of its instance. It
-// refuses what changes committed work.
+// changes returns the differences of the job file since the last attempt of its instance. It
+// refuses changes of committed work.
 func (s *Service) changes(ctx context.Context, last *core.JobExecution, l *launch) ([]jobfile.Change, error) {
 	changes, err := l.file.Changes(ctx, jobfile.Restart{
 		Last: last, Params: l.params, History: s.restartHistory(l, last), Registry: s.config.Registry,
@@ -126,7 +123,8 @@ func (s *Service) changes(ctx context.Context, last *core.JobExecution, l *launc
 	return changes, r
 }
 
-// restartHistory is what definitions are compared by: what the attempt keeps.
+// restartHistory returns the part of the history that the attempt keeps, for the comparison of
+// definitions.
 func (s *Service) restartHistory(l *launch, last *core.JobExecution) core.History {
 	h := core.History{Records: s.config.Repository, Database: s.config.Repository.Database()}
 	if l.from != nil {

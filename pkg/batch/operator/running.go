@@ -12,7 +12,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/job"
 )
 
-// Running is an execution that runs in this process, beside the caller.
+// Running is an execution that runs in this process, concurrently with the caller.
 type Running struct {
 	service *Service
 	running *job.Running
@@ -26,16 +26,16 @@ func (r *Running) Execution() *Execution {
 	return r.service.execution(&e)
 }
 
-// Stop asks for a stop: the chunk in hand is finished. It may be called often.
+// Stop requests a stop: the current chunk is finished. It may be called repeatedly.
 func (r *Running) Stop() { r.running.Stop() }
 
-// Leave is Stop, unless the execution is parked: then that continues, and Wait returns it as it is.
+// Leave is Stop, except for a parked execution: that continues, and Wait returns it as it is.
 func (r *Running) Leave() { r.running.Leave() }
 
-// Done is closed when the execution is over, or left.
+// Done is closed when the execution has ended, or was left.
 func (r *Running) Done() <-chan struct{} { return r.running.Done() }
 
-// Wait returns how it ended. The error is about a record that could not be written
+// Wait returns the ended execution. The error is for a record that could not be written
 // (core.ErrLostOwner in its chain if another process took over).
 func (r *Running) Wait() (*Execution, error) {
 	e, err := r.running.Wait()
@@ -52,11 +52,11 @@ func (r *Running) Wait() (*Execution, error) {
 	return view, err
 }
 
-// planTime bounds what is asked of the history after the end of an execution.
+// planTime bounds the queries of the history after the end of an execution.
 const planTime = 10 * time.Second
 
-// offerWithinLimit replaces the restart where a step of it would exceed its start_limit.
-// Where that is not known nothing is offered: Explain says why.
+// offerWithinLimit replaces the restart action if one of its steps would exceed its start_limit. If
+// that is unknown it offers nothing: Explain says why.
 func (s *Service) offerWithinLimit(view *Execution, e *core.JobExecution, j *core.Job) {
 	if e.RedriveOf != 0 || !hasStartLimit(j.Flow) {
 		return
@@ -84,13 +84,12 @@ func hasStartLimit(flow core.Flow) bool {
 	})
 }
 
-// waitingLook is the time between two looks at whether an execution waits for a worker that is
-// not there.
+// waitingLook is the time between two checks whether an execution waits for a missing worker.
 const waitingLook = time.Second
 
-// Follow waits as Wait does, and passes on what the caller is asked for: closing stop
-// asks for a stop, the end of ctx cancels at once (rule L4). stop may be nil. Where the execution
-// is parked and no worker lives that continues it, Hooks.OnNotice is told once.
+// Follow waits as Wait does, and passes on requests of the caller: closing stop requests a stop,
+// the end of ctx cancels at once (rule L4). stop may be nil. If the execution is parked and no live
+// worker continues it, Hooks.OnNotice is called once.
 func (r *Running) Follow(ctx context.Context, stop <-chan struct{}) (*Execution, error) {
 	done := ctx.Done()
 	var look <-chan time.Time
@@ -121,8 +120,8 @@ func (r *Running) Follow(ctx context.Context, stop <-chan struct{}) (*Execution,
 	}
 }
 
-// lacksWorker returns what a parked execution waits for where no worker lives that continues it;
-// nil: it is not so, or the database cannot say it now.
+// lacksWorker returns the open work of a parked execution if no live worker continues it. It
+// returns nil otherwise, or if the database cannot be queried now.
 func (s *Service) lacksWorker(ctx context.Context, id core.JobExecutionID) *Waiting {
 	judged, err := s.judgedExecution(ctx, id)
 	if err != nil || !isParked(&judged.Execution) {
@@ -135,8 +134,8 @@ func (s *Service) lacksWorker(ctx context.Context, id core.JobExecutionID) *Wait
 	return waiting[id]
 }
 
-// lacksFitting returns the work of an execution that waits since no live worker fits; nil: it is not so, or the database
-// cannot say it now.
+// lacksFitting returns the work of an execution that waits because no live worker fits. It returns
+// nil if there is none, or if the database cannot be queried now.
 func (s *Service) lacksFitting(ctx context.Context, id core.JobExecutionID) []PlacedWork {
 	judged, err := s.judgedExecution(ctx, id)
 	if err != nil {
@@ -149,17 +148,15 @@ func (s *Service) lacksFitting(ctx context.Context, id core.JobExecutionID) []Pl
 	return slices.DeleteFunc(placed[id], func(p PlacedWork) bool { return !p.Unfit })
 }
 
-// keep remembers what runs in this process, until it is over.
 func (s *Service) keep(r *job.Running, j *core.Job, hooks Hooks) *Running {
 	s.runnings.add(r)
 	return &Running{service: s, running: r, job: j, hooks: hooks}
 }
 
-// Close stops what the service started and this process runs, and waits until it is over, as long as ctx
-// lets it. A parked execution continues: no process holds it.
+// Close stops the executions that the service started in this process, and waits until they have
+// ended, as long as ctx allows. A parked execution continues: no process holds it.
 func (s *Service) Close(ctx context.Context) error { return s.runnings.stop(ctx) }
 
-// runnings are the executions of this process that are not over.
 type runnings struct {
 	mu   sync.Mutex
 	byID map[core.JobExecutionID]*job.Running
@@ -181,7 +178,6 @@ func (rs *runnings) add(r *job.Running) {
 	}()
 }
 
-// has reports whether this process runs the execution.
 func (rs *runnings) has(id core.JobExecutionID) bool {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
@@ -189,8 +185,8 @@ func (rs *runnings) has(id core.JobExecutionID) bool {
 	return here
 }
 
-// ask stops an execution of this process without waiting until it looks into the
-// database, and reports whether it is here.
+// ask stops an execution of this process without waiting for it to poll the database, and reports
+// whether it is here.
 func (rs *runnings) ask(id core.JobExecutionID) bool {
 	rs.mu.Lock()
 	r, here := rs.byID[id]
@@ -201,7 +197,6 @@ func (rs *runnings) ask(id core.JobExecutionID) bool {
 	return here
 }
 
-// stop stops all that this process holds, and waits until they are over.
 func (rs *runnings) stop(ctx context.Context) error {
 	rs.mu.Lock()
 	var all []*job.Running

@@ -23,12 +23,11 @@ type dryRun struct {
 	uses   []jobfile.Used
 	job    *core.Job
 	steps  []*DryStep
-	// handlers are those of the tasks of steps; nil: no job has such a step.
+	// handlers are the handlers of steps' tasks; nil if no job has such a step.
 	handlers jobfile.Tasks
 }
 
-// run samples the steps of the plan, in its order, each once. Only the end of ctx is an
-// error.
+// run samples the steps of the plan, in order, each once. Only the end of ctx is an error.
 func (d *dryRun) run(ctx context.Context, plan *job.Plan) error {
 	unsampled := map[string]core.Step{}
 	for _, s := range slices.Concat(d.job.Flow.Steps(), d.job.Finally.Steps()) {
@@ -48,7 +47,7 @@ func (d *dryRun) run(ctx context.Context, plan *job.Plan) error {
 	return nil
 }
 
-// step samples a chunk step, or the first partition of one; others would run.
+// step samples a chunk step, or the first partition of one; steps of other kinds would run.
 func (d *dryRun) step(ctx context.Context, s core.Step, of *DryStep) error {
 	d.describe(of)
 	run := &core.StepRun{
@@ -90,13 +89,12 @@ func (d *dryRun) step(ctx context.Context, s core.Step, of *DryStep) error {
 	return d.unable(ctx, of, err)
 }
 
-// submitter is a step whose work are tasks.
 type submitter interface {
 	Handler() string
 	Items(ctx context.Context, run *core.StepRun) ([]json.RawMessage, error)
 }
 
-// tasks reads the items of a step whose work are tasks, and submits none.
+// tasks reads the items of a step that submits tasks, and submits none.
 func (d *dryRun) tasks(ctx context.Context, s submitter, run *core.StepRun, of *DryStep) error {
 	of.Component = s.Handler()
 	own := *run
@@ -109,15 +107,15 @@ func (d *dryRun) tasks(ctx context.Context, s submitter, run *core.StepRun, of *
 	of.Warnings = warnings
 	items, err := s.Items(ctx, &own)
 	of.Tasks = len(items)
-	if err != nil && len(d.needs(of.Step)) == 0 && of.Reader == nil && ctx.Err() == nil { // of the list: the launch has checked what it knows
+	if err != nil && len(d.needs(of.Step)) == 0 && of.Reader == nil && ctx.Err() == nil { // from the list: the launch has checked the parts that it knows
 		of.Waits = err.Error()
 		return nil
 	}
 	return d.unable(ctx, of, err)
 }
 
-// unable decides about a step that could not be sampled: it has to wait for the
-// steps before it, or it would fail.
+// unable decides about a step that could not be sampled: it has to wait for earlier steps, or it
+// would fail.
 func (d *dryRun) unable(ctx context.Context, of *DryStep, err error) error {
 	if err == nil {
 		return nil
@@ -139,7 +137,6 @@ func (d *dryRun) unable(ctx context.Context, of *DryStep, err error) error {
 	return nil
 }
 
-// needs are the results of other steps that the step's components read.
 func (d *dryRun) needs(step string) []string {
 	var needs []string
 	for _, u := range d.uses {
@@ -153,8 +150,8 @@ func (d *dryRun) needs(step string) []string {
 	return needs
 }
 
-// makers are the steps before that may make what is not there: those that write
-// the file, those that write tables, and those whose work is not known.
+// makers returns the earlier steps that may create the missing input: those that write the file,
+// those that write tables, and those with unknown work.
 func (d *dryRun) makers(of *DryStep, err error) []string {
 	file, table := errors.Is(err, fs.ErrNotExist), isMissingTable(err)
 	var makers []string
@@ -171,12 +168,11 @@ func (d *dryRun) makers(of *DryStep, err error) []string {
 	return slices.Compact(makers)
 }
 
-// isMissingTable: SQLite has no code of its own for it.
+// isMissingTable compares texts for SQLite, which has no own code for it.
 func isMissingTable(err error) bool {
 	return dberr.SQLState(err) == "42P01" || dberr.SQLiteCode(err) == 1 && strings.Contains(err.Error(), "no such table")
 }
 
-// describe says what the job file says of the step.
 func (d *dryRun) describe(of *DryStep) {
 	for _, u := range d.uses {
 		if u.Step != of.Step {
@@ -200,8 +196,8 @@ func (d *dryRun) describe(of *DryStep) {
 	}
 }
 
-// partitionsOf asks the step what its partitions are, as it would ask at its start:
-// the plan is caught on its way to the repository, and nothing of it is run.
+// partitionsOf has the step plan its partitions, as at its start: the plan is caught on its way to
+// the repository, and nothing of it is run.
 func partitionsOf(ctx context.Context, s core.Step, run *core.StepRun) ([]core.Partition, error) {
 	c := &planCatcher{}
 	own := *run
@@ -216,7 +212,7 @@ func partitionsOf(ctx context.Context, s core.Step, run *core.StepRun) ([]core.P
 
 var errCaught = errors.New("a dry run stores no plan")
 
-// planCatcher stands for the repository; nothing but a plan may be asked of it.
+// planCatcher replaces the repository; it accepts nothing but a plan.
 type planCatcher struct {
 	core.PartitionPlans
 	parts []core.Partition
@@ -231,7 +227,6 @@ func (c *planCatcher) Execute(context.Context, core.Step, *core.StepRun) (*core.
 	return nil, errCaught
 }
 
-// andWords joins as people do: a, b and c.
 func andWords(words []string) string {
 	if len(words) < 2 {
 		return strings.Join(words, "")

@@ -30,7 +30,6 @@ import (
 
 var update = flag.Bool("update", false, "write testdata anew")
 
-// scene is a service over a real engine, with job files in a folder.
 type scene struct {
 	t        *testing.T
 	e        *testengine.Engine
@@ -59,7 +58,6 @@ func (s *scene) write(name, text string) {
 	require.NoError(s.t, os.WriteFile(path, []byte(text), 0o600))
 }
 
-// run runs a job file to its end.
 func (s *scene) run(name string, params map[string]string) *core.JobExecution {
 	s.t.Helper()
 	path := filepath.Join(s.dir, name)
@@ -82,8 +80,8 @@ var (
 	anyPID      = regexp.MustCompile(`("pid": |process )\d+`)
 )
 
-// matches compares the JSON of a view with the one in testdata, without what differs
-// from run to run. An owner's nonce and the text of a definition are never in it.
+// matches compares the JSON of a view with the one in testdata, without the parts that differ from
+// run to run. An owner's nonce and the text of a definition are never in it.
 func (s *scene) matches(golden string, view any) {
 	s.t.Helper()
 	data, err := json.MarshalIndent(view, "", "  ")
@@ -97,7 +95,7 @@ func (s *scene) matches(golden string, view any) {
 	text := strings.ReplaceAll(string(data), s.dir, "DIR")
 	text = anyTime.ReplaceAllString(text, `"TIME"`)
 	text = anyDuration.ReplaceAllString(text, "${1}0")
-	text = anyPart.ReplaceAllString(text, ".part.PART") // random letters, in which a short name of the host may be
+	text = anyPart.ReplaceAllString(text, ".part.PART") // random letters, which may contain a short host name
 	text = strings.ReplaceAll(text, owner.Host, "HOST")
 	text = anyPID.ReplaceAllString(text, "${1}1")
 	path := filepath.Join("testdata", golden+".json")
@@ -116,7 +114,7 @@ func (s *scene) executions() []core.JobExecution {
 	return list
 }
 
-// numberedLines are csv lines of the ints from 1 to n, with "bad" in the place of some.
+// numberedLines returns csv lines of the ints from 1 to n, with "bad" in place of some.
 func numberedLines(n int, bad ...int) string {
 	var b strings.Builder
 	b.WriteString("id\n")

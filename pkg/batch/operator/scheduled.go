@@ -11,12 +11,12 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 )
 
-// ScheduledRuns returns what makes the run of a registered job at a scheduled time: a group with
-// one task of type job, and the budget of the file. Parameters that break their declarations at this
-// time are submitted as they are, so that the refusal of the run says so.
+// ScheduledRuns returns a function that makes the run of a registered job at a scheduled time: a
+// group with one task of type job, and the budget of the file. Parameters that break their
+// declarations at this time are submitted unchanged, so that the refusal of the run reports them.
 //
-// A job whose parameters are the same at all times, and that has no incrementer, is run again
-// each time (RunRequest.Again).
+// A job that has no incrementer, and has the same parameters at all times, is run again each time
+// (RunRequest.Again).
 func ScheduledRuns(s *Service) func(ctx context.Context, d task.Definition, at schedule.Time) (task.Submission, error) {
 	return s.scheduledRun
 }

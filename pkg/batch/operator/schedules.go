@@ -8,9 +8,9 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 )
 
-// SchedulesRequest asks when registered jobs are due.
+// SchedulesRequest requests the due times of registered jobs.
 type SchedulesRequest struct {
-	// Count is how many times of each job are returned; 0: 1, and at most 1000.
+	// Count is the number of times of each job to return, at most 1000; 0 means 1.
 	Count int `json:"count,omitempty"`
 }
 
@@ -19,33 +19,32 @@ type (
 	ScheduleView struct {
 		Job string `json:"job"`
 		task.Schedule
-		// DecidedUntil is the time up to which scheduled times were submitted or left out.
+		// DecidedUntil is the time up to which scheduled times were submitted or skipped.
 		DecidedUntil time.Time `json:"decided_until"`
-		// Due is what a server submits next of the times up to now, and Missed how many it
-		// leaves out; 100 stands for that many or more.
+		// Due are the times up to now that a server submits next, and Missed the number that it
+		// skips; 100 means that many or more.
 		Due    []ScheduledTime `json:"due,omitempty"`
 		Missed int             `json:"missed,omitempty"`
 		// Next are the first times after now.
 		Next []ScheduledTime `json:"next,omitempty"`
-		// Error is why this program does not understand the schedule; it says no times then.
+		// Error is why this program does not understand the schedule; then there are no times.
 		Error string `json:"error,omitempty"`
 	}
 
 	// ScheduledTime is one time of a schedule.
 	ScheduledTime struct {
-		// Key is the local time by which the run is known.
+		// Key is the local time that identifies the run.
 		Key string `json:"key"`
-		// At is in the time zone of the schedule. It differs from Key where a clock change
-		// skips that time.
+		// At is in the time zone of the schedule. It differs from Key if a clock change skips that
+		// time.
 		At time.Time `json:"at"`
 	}
 )
 
-// maxNextTimes bounds SchedulesRequest.Count.
 const maxNextTimes = 1000
 
-// Schedules lists the schedules of registered jobs that are enabled, by name, with the times
-// at which they are due: a server asks the same code.
+// Schedules lists the schedules of registered jobs that are enabled, by name, with the times at
+// which they are due, computed by the same code as in a server.
 func (s *Service) Schedules(ctx context.Context, req SchedulesRequest) ([]ScheduleView, error) {
 	if req.Count < 0 || req.Count > maxNextTimes {
 		return nil, &RequestError{Field: "count", Reason: "1 to 1000 times can be asked for"}
@@ -62,7 +61,6 @@ func (s *Service) Schedules(ctx context.Context, req SchedulesRequest) ([]Schedu
 	return views, err
 }
 
-// foresee fills in the times.
 func (v *ScheduleView) foresee(now time.Time, count int) error {
 	c, err := schedule.Of(v.Schedule)
 	if err != nil {

@@ -8,9 +8,9 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// Prepare makes the repository ready: its tables are made or updated where
-// Config.AutoMigrate says so, else checked. Acts call it by themselves. The Refusal of
-// tables that are missing or old has core.ErrSchemaMissing in its chain.
+// Prepare makes the repository ready: it creates or updates its tables if Config.AutoMigrate allows
+// it, else it checks them. Acts call it by themselves. The Refusal for missing or old tables has
+// core.ErrSchemaMissing in its chain.
 func (s *Service) Prepare(ctx context.Context) error {
 	if s.config.Schema == nil || s.prepared.Load() {
 		return nil
@@ -30,9 +30,9 @@ func (s *Service) Prepare(ctx context.Context) error {
 	return err
 }
 
-// CheckDatabase asks the repository's database for an answer: whether it has the tables that this
-// binary needs. nil also if the service knows of no schema. Its error is core.ErrSchemaMissing, or
-// the database's own; ctx bounds the wait.
+// CheckDatabase checks that the repository's database answers and has the tables that this binary
+// needs. It returns nil also if the service has no schema, core.ErrSchemaMissing, or the database's
+// own error; ctx bounds the wait.
 func (s *Service) CheckDatabase(ctx context.Context) error {
 	if s.config.Schema == nil {
 		return nil
@@ -48,9 +48,9 @@ func (s *Service) migrates() bool {
 	return err == nil && s.config.AutoMigrate(db.Dialect())
 }
 
-// Migrate makes or updates tables, and reports whether there was anything to do: those
-// of the history where database is the repository's or empty, else those for the
-// checkpoints of steps that work in that database (rule C18).
+// Migrate creates or updates tables, and reports whether there was anything to do: the tables of
+// the history if database is the repository's or empty, else those for the checkpoints of steps
+// that work in that database (rule C18).
 func (s *Service) Migrate(ctx context.Context, database string) (changed bool, err error) {
 	check, migrate := s.config.Schema.CheckSchema, s.config.Schema.Migrate
 	if database != "" && database != s.config.Database {
@@ -66,7 +66,7 @@ func (s *Service) Migrate(ctx context.Context, database string) (changed bool, e
 	return true, s.noteMigration(ctx, database)
 }
 
-// noteMigration notes a migration in the audit, behind it: a migration makes transactions of its own.
+// noteMigration records a migration in the audit, after it: a migration has its own transactions.
 func (s *Service) noteMigration(ctx context.Context, database string) error {
 	if s.config.Acts == nil || s.config.Schema.CheckSchema(ctx) != nil {
 		return nil // there is no audit yet

@@ -16,90 +16,89 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// Config is what a service works with.
+// Config configures a Service.
 type Config struct {
 	Repository core.JobRepository
-	// Launcher runs what is started; nil: the service only reads and acts on what is there.
+	// Launcher runs started jobs; if nil, the service only reads and acts on existing executions.
 	Launcher *job.Launcher
-	// Provider and Registry are what job files are compiled against. The registry has
-	// factories.
+	// Provider and Registry are used to compile job files. The registry has factories.
 	Provider tx.Provider
 	Registry *registry.Registry
-	// FileMode are the permissions of files that components make; 0: 0600.
+	// FileMode is the permissions of files that components create; 0 means 0600.
 	FileMode fs.FileMode
 	// Secrets is jobfile.Deps.Secrets.
 	Secrets jobfile.Secrets
 	// Distributed is jobfile.Deps.Distributed.
 	Distributed bool
 
-	// Files are the job files that the application carries, and the jobs that package
-	// define has made, by the names of their jobs; nil: none.
+	// Files are the job files that the application carries, and the jobs that package define has
+	// made, by job name; may be nil.
 	Files map[string]*jobfile.File
-	// Jobs finds a job of Go code by its name; core.ErrNoSuchJob where there is none.
-	// nil: jobs are files.
+	// Jobs finds a job of Go code by its name, or returns core.ErrNoSuchJob; nil means that jobs
+	// are files.
 	Jobs func(ctx context.Context, name string) (*core.Job, error)
 
-	// Database is the name of the repository's database; empty: tx.Default.
+	// Database is the name of the repository's database; empty means tx.Default.
 	Database string
-	// Schema makes and checks the repository's tables; nil: they are taken as they are.
+	// Schema creates and checks the repository's tables; if nil, they are used unchecked.
 	Schema Schema
-	// AutoMigrate reports whether Prepare makes the tables in a database of this dialect;
-	// nil: it only checks them.
+	// AutoMigrate reports whether Prepare creates the tables in a database of this dialect; if nil,
+	// it only checks them.
 	AutoMigrate func(dialect tx.Dialect) bool
-	// Checkpoints are the tables in databases other than the repository's (rule C18);
-	// nil: there are none.
+	// Checkpoints are the tables in databases other than the repository's (rule C18); nil means
+	// none.
 	Checkpoints Checkpoints
 
-	// Tasks runs the steps whose work are tasks; nil: jobs can have none.
+	// Tasks runs the steps that submit tasks; if nil, jobs can have none.
 	Tasks jobfile.Tasks
 
-	// Workers knows the workers that share the database; nil: it is not known whether any is
-	// alive. Engine is the name of what brings work to them.
+	// Workers lists the workers that share the database; if nil, it is unknown whether any is
+	// alive. Engine is the name of the engine that delivers work to them.
 	Workers Workers
 	Engine  string
 
-	// Definitions are the jobs that are registered; nil: the service knows of none.
+	// Definitions are the registered jobs; nil means none.
 	Definitions task.Definitions
 
-	// Figures reads numbers of the history for metrics; nil: there are none.
+	// Figures reads numbers of the history for metrics; nil means none.
 	Figures FiguresSource
 
-	// Acts is the audit of what was done; nil: there is none to list.
+	// Acts is the audit of acts; nil means none.
 	Acts core.Acts
 
-	// Actor is who acts, for the audit; empty: the user and the host.
+	// Actor is the actor for the audit; empty means the user and the host.
 	Actor string
-	// Dead reports whether an owner is known to be dead; nil: job.DeadOwner.
+	// Dead reports whether an owner is known to be dead; nil means job.DeadOwner.
 	Dead func(core.Owner) bool
-	// Notify tells the owner of an execution of another process that a stop was asked
-	// for; nil: it reads the request at its next heartbeat or commit.
+	// Notify notifies the owner of an execution in another process that a stop was requested; if
+	// nil, the owner reads the request at its next heartbeat or commit.
 	Notify func(ctx context.Context, exec core.JobExecution) error
-	// Now is the clock; nil: time.Now.
+	// Now is the clock; nil means time.Now.
 	Now func() time.Time
 }
 
 // Schema is the repository's schema: a repository.Repository.
 type Schema interface {
 	Migrate(ctx context.Context) error
-	// CheckSchema returns core.ErrSchemaMissing where Migrate is needed.
+	// CheckSchema returns core.ErrSchemaMissing if Migrate is needed.
 	CheckSchema(ctx context.Context) error
 }
 
-// Checkpoints are the tables for checkpoints in databases other than the
-// repository's: a repository.Checkpoints.
+// Checkpoints are the tables for checkpoints in databases other than the repository's: a
+// repository.Checkpoints.
 type Checkpoints interface {
 	core.CheckpointReader
 	Migrate(ctx context.Context, database string) error
-	// CheckSchema returns core.ErrSchemaMissing where Migrate is needed.
+	// CheckSchema returns core.ErrSchemaMissing if Migrate is needed.
 	CheckSchema(ctx context.Context, database string) error
-	// CollectGarbage deletes the checkpoints of instances that were deleted.
+	// CollectGarbage deletes the checkpoints of deleted instances.
 	CollectGarbage(ctx context.Context, database string) (int64, error)
 }
 
 // Service runs and operates jobs. It is safe for concurrent use.
 type Service struct {
 	config   Config
-	prepared atomic.Bool // the schema is as it should be
+	prepared atomic.Bool // the schema was checked
 	files    sync.Map    // a jobfile.Source by the job's name
 	runnings runnings
 }

@@ -9,23 +9,20 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// ShowRequest asks for one execution.
+// ShowRequest selects one execution.
 type ShowRequest struct {
 	Execution core.JobExecutionID `json:"execution"`
 	// Partitions adds every partition of the steps, not only those that failed.
 	Partitions bool `json:"partitions,omitempty"`
-	// Audit adds every change of a status, and who asked for it.
+	// Audit adds every change of a status, with its actor.
 	Audit bool `json:"audit,omitempty"`
-	// Definition adds the job file as it was when the execution began, and the files that
-	// it names.
+	// Definition adds the job file as it was when the execution began, and the files that it names.
 	Definition bool `json:"definition,omitempty"`
 }
 
-// maxRedrives is how many redrives of an execution are named.
 const maxRedrives = 100
 
-// Show returns an execution with its steps and decisions. core.ErrNotFound if there is
-// no such execution.
+// Show returns an execution with its steps and decisions, or core.ErrNotFound.
 func (s *Service) Show(ctx context.Context, req ShowRequest) (*ExecutionView, error) {
 	judged, err := s.judgedExecution(ctx, req.Execution)
 	if err != nil {
@@ -100,7 +97,7 @@ func (s *Service) audit(ctx context.Context, id core.JobExecutionID, steps []cor
 	return views, nil
 }
 
-// actorView names a process without its nonce; a person is named already.
+// actorView names a process without its nonce, and a person unchanged.
 func actorView(actor string) string {
 	if o := core.ParseOwner(actor); o.PID > 0 {
 		return fmt.Sprintf("process %d on %s", o.PID, o.Host)
@@ -108,7 +105,7 @@ func actorView(actor string) string {
 	return actor
 }
 
-// SummaryRequest asks for what an execution did, as its end is reported.
+// SummaryRequest selects the execution for a Summary.
 type SummaryRequest struct {
 	Execution core.JobExecutionID
 	// Passed are the steps that the execution did not run because an earlier attempt had
@@ -116,9 +113,9 @@ type SummaryRequest struct {
 	Passed []core.StepExecution
 }
 
-// Summary returns an execution as the database has it, with one entry for each step:
-// the rounds of a loop are added up, and a step that was passed and then ran again is
-// the one that ran. core.ErrNotFound if there is no such execution.
+// Summary returns an execution as the database has it, with one entry for each step: the rounds of
+// a loop are added up, and for a step that was passed and then ran again the run counts. It returns
+// core.ErrNotFound if there is no such execution.
 func (s *Service) Summary(ctx context.Context, req SummaryRequest) (*ExecutionView, error) {
 	exec, err := s.config.Repository.Execution(ctx, req.Execution)
 	if err != nil {
@@ -136,15 +133,13 @@ func (s *Service) Summary(ctx context.Context, req SummaryRequest) (*ExecutionVi
 	return &view, nil
 }
 
-// partitioned is a step execution with those of its partitions.
 type partitioned struct {
 	*core.StepExecution
 	parts []core.StepExecution
 }
 
-// splitPartitions takes the executions of partitions, which are recorded as
-// STEP:PARTITION, out of the list, and gives each to the newest execution of its step
-// that precedes it.
+// splitPartitions takes the executions of partitions, which are recorded as STEP:PARTITION, out of
+// the list, and assigns each to the newest preceding execution of its step.
 func splitPartitions(all []core.StepExecution) []partitioned {
 	var steps []partitioned
 	place := map[string]int{}
@@ -161,8 +156,8 @@ func splitPartitions(all []core.StepExecution) []partitioned {
 	return steps
 }
 
-// total returns the counters of all attempts and of all partitions, and those of earlier
-// attempts alone. The step's own counters follow at its end only.
+// total returns the counters of all attempts and of all partitions, and of earlier attempts alone.
+// The step's own counters are written only at its end.
 func (p partitioned) total() (all, before core.Counters) {
 	if len(p.parts) == 0 {
 		return p.Total(), p.Before
@@ -173,7 +168,6 @@ func (p partitioned) total() (all, before core.Counters) {
 	return all, before
 }
 
-// completed returns how many partitions are complete.
 func (p partitioned) completed() (n int) {
 	for _, part := range p.parts {
 		if part.Status == core.StatusCompleted {
@@ -183,7 +177,7 @@ func (p partitioned) completed() (n int) {
 	return n
 }
 
-// partitionedView is a step with its partitions: those that failed, or all.
+// partitionedView returns a step with its failed partitions, or with all.
 func (s *Service) partitionedView(step partitioned, all bool) StepView {
 	view := s.stepView(step.StepExecution)
 	if len(step.parts) == 0 {
@@ -207,7 +201,8 @@ func (s *Service) partitionedView(step partitioned, all bool) StepView {
 	return view
 }
 
-// warningsOf are the warnings of partitions, each text once, without those that are known: the first of very many.
+// warningsOf returns the warnings of partitions, each text once, without the known ones, and
+// bounded in number.
 func warningsOf(parts []core.StepExecution, known []string) (list []string) {
 	seen, more := map[string]bool{}, 0
 	for _, text := range known {
@@ -236,14 +231,14 @@ func isRefused(part *core.StepExecution) bool {
 	return part.Status == core.StatusStarting && part.Error != ""
 }
 
-// oncePerStep groups step executions by step: first the steps that were passed and not
-// run again, then those that ran, each in the order of its first round.
+// oncePerStep groups step executions by step: first the steps that were passed and not run again,
+// then those that ran, each in the order of its first round.
 func oncePerStep(passed, ran []core.StepExecution) [][]partitioned {
 	var groups [][]partitioned
 	place := map[string]int{}
 	steps := splitPartitions(ran)
 	for _, s := range steps {
-		place[s.Name] = -1 // it ran: what was passed of it is history
+		place[s.Name] = -1 // it ran: its passed record is history
 	}
 	for _, s := range splitPartitions(passed) {
 		if _, known := place[s.Name]; !known {
@@ -262,8 +257,8 @@ func oncePerStep(passed, ran []core.StepExecution) [][]partitioned {
 	return groups
 }
 
-// roundsView is the newest of a step's rounds, with the counters of all. A round whose
-// condition did not hold does not count.
+// roundsView returns the newest of a step's rounds, with the counters of all. A round with a
+// condition that did not hold does not count.
 func (s *Service) roundsView(rounds []partitioned) StepView {
 	view := s.partitionedView(rounds[len(rounds)-1], false)
 	var sum core.Counters

@@ -14,13 +14,12 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// Edit is what a person made of a skipped item.
+// Edit is a person's correction of a skipped item.
 type Edit = redrive.Edit
 
-// SkipView is a skipped item, and a line of an export. Item is null where the item is
-// not known whole; Stored is then what is known of it. Of an item that could not be read
-// there is the text, Raw, where its reader keeps one; Stored where that is not the whole
-// text.
+// SkipView is a skipped item, and a line of an export. Item is null unless the whole item is known;
+// Stored is then the known part. An item that could not be read has its text in Raw, if its reader
+// keeps one, or in Stored, if that is not the whole text.
 type SkipView struct {
 	ID        int64               `json:"id"`
 	Execution core.JobExecutionID `json:"execution"`
@@ -28,25 +27,25 @@ type SkipView struct {
 	Phase     core.Phase          `json:"phase"`
 	Path      string              `json:"path,omitempty"`
 	Line      int64               `json:"line,omitempty"`
-	// Index is the number of the element in an array, Row that of the row that the element
-	// became, where it became several.
+	// Index is the number of the element in an array, Row the number of the row, if the element
+	// became several.
 	Index  int64           `json:"index,omitempty"`
 	Row    int64           `json:"row,omitempty"`
 	Class  string          `json:"class"`
 	Error  string          `json:"error"`
 	Item   json.RawMessage `json:"item"`
 	Stored json.RawMessage `json:"stored,omitempty"`
-	SHA256 string          `json:"sha256,omitempty"` // of an item, or a text, that was cut
-	// Raw is the text of an item that could not be read, Columns are the names of its
-	// fields. Offset and Length are its bytes in the file.
+	SHA256 string          `json:"sha256,omitempty"` // of an item or a text that was truncated
+	// Raw is the text of an item that could not be read, Columns are the names of its fields.
+	// Offset and Length are its bytes in the file.
 	Raw     *string  `json:"raw,omitempty"`
 	Columns []string `json:"columns,omitempty"`
 	Offset  *int64   `json:"offset,omitempty"`
 	Length  *int64   `json:"length,omitempty"`
-	// RedrivenBy is the execution that processed the item after all; 0: none.
+	// RedrivenBy is the execution that later processed the item, or 0.
 	RedrivenBy core.JobExecutionID `json:"redriven_by,omitempty"`
-	// LeftIn is the execution whose redrive has the item once more, where Execution is a
-	// redrive itself; of Skip only.
+	// LeftIn is the execution with a redrive that has the item again, if Execution is itself a
+	// redrive; for Skip only.
 	LeftIn    core.JobExecutionID `json:"left_in,omitempty"`
 	CreatedAt time.Time           `json:"created,omitzero"`
 }
@@ -73,16 +72,16 @@ func skipView(s *core.SkippedItem) SkipView {
 	return view
 }
 
-// SkipsRequest selects skipped items of an execution; zero fields select all of its.
+// SkipsRequest selects skipped items of an execution; zero fields select all.
 type SkipsRequest struct {
 	Execution core.JobExecutionID `json:"execution"`
 	Step      string              `json:"step,omitempty"`
 	Phase     core.Phase          `json:"phase,omitempty"`
-	// Index selects the items of the element of an array with this number, counted from 1.
+	// Index selects the items of the array element with this number, counted from 1.
 	Index int64 `json:"index,omitempty"`
 	// Left selects the items that no execution has redriven.
 	Left bool `json:"left,omitempty"`
-	// After selects items with a greater id: the key of the next page.
+	// After selects items with a greater ID: the key of the next page.
 	After int64 `json:"after,omitempty"`
 	// Limit is the size of the page; 0 means 50.
 	Limit int `json:"limit,omitempty"`
@@ -104,15 +103,15 @@ func (r SkipsRequest) filter() (core.SkipFilter, error) {
 // SkipPage is a page of skipped items, in the order in which they were stored.
 type SkipPage struct {
 	Items []SkipView `json:"items"`
-	// Next is the After of the next page; 0: this is the last one.
+	// Next is After of the next page; 0 means that this is the last one.
 	Next int64 `json:"next,omitempty"`
-	// Elsewhere are other attempts of the instance that have such items, newest first; only
-	// where this one has none.
+	// Elsewhere are other attempts of the instance that have such items, newest first; only set if
+	// this one has none.
 	Elsewhere []core.JobExecutionID `json:"elsewhere,omitempty"`
 }
 
-// Skips lists the items that an execution skipped. core.ErrNotFound if there is no such
-// execution, *RequestError for a request that cannot be answered.
+// Skips lists the items that an execution skipped. It returns core.ErrNotFound if there is no such
+// execution, and a *RequestError for an invalid request.
 func (s *Service) Skips(ctx context.Context, req SkipsRequest) (SkipPage, error) {
 	filter, err := req.filter()
 	if err != nil {
@@ -163,7 +162,7 @@ func (s *Service) skipsOfOthers(ctx context.Context, exec *core.JobExecution, fi
 	return ids, nil
 }
 
-// Skip returns one skipped item by its number. core.ErrNotFound if there is none.
+// Skip returns one skipped item by its number, or core.ErrNotFound.
 func (s *Service) Skip(ctx context.Context, id int64) (*SkipView, error) {
 	item, err := s.config.Repository.SkippedItem(ctx, id)
 	if err != nil {
@@ -178,12 +177,11 @@ func (s *Service) Skip(ctx context.Context, id int64) (*SkipView, error) {
 	return &view, nil
 }
 
-// exportPage is how many skipped items an export reads at once.
 const exportPage = 500
 
-// ExportSkips writes the skipped items that were not redriven to w, a JSON object a
-// line, and returns how many. After and Limit of the request do not count: it exports
-// all. core.ErrNotFound if there is no such execution; nothing is written then.
+// ExportSkips writes the skipped items that were not redriven to w, one JSON object per line, and
+// returns their number. It ignores After and Limit of the request: it exports all. It returns
+// core.ErrNotFound, and writes nothing, if there is no such execution.
 func (s *Service) ExportSkips(ctx context.Context, req SkipsRequest, w io.Writer) (n int, err error) {
 	req.Left, req.After, req.Limit = true, 0, 0
 	filter, err := req.filter()
@@ -219,13 +217,12 @@ func (s *Service) ExportSkips(ctx context.Context, req SkipsRequest, w io.Writer
 	return n, nil
 }
 
-// ErrEmptyExport is an export without an item.
+// ErrEmptyExport is the error for an export without an item.
 var ErrEmptyExport = errors.New("there is no skipped item in it")
 
-// ReadExport reads an export back, after it was edited: items by the number of their
-// skip, as RedriveRequest.Edited takes them. name is that of the export in messages.
-// What is wrong with it is reported with name and line, all of it together;
-// ErrEmptyExport if there is no item.
+// ReadExport reads an export after it was edited: items by the number of their skip, as in
+// RedriveRequest.Edited. name is the export's name in messages. All errors are reported together,
+// with name and line; ErrEmptyExport if there is no item.
 func ReadExport(name string, export io.Reader) (map[int64]Edit, error) {
 	items, at := map[int64]Edit{}, map[int64]int{}
 	var errs []error

@@ -12,9 +12,9 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/job"
 )
 
-// Check reads a job file and checks the parameters that a request gives, without a
-// database: its components need no New. The error is a Refusal. Parameters that lack
-// or are wrong pass where an incrementer may make them: the run judges them.
+// Check reads a job file and checks the parameters of a request, without a database: its components
+// need no New. The error is a Refusal. Missing or wrong parameters pass if an incrementer may make
+// them: the run judges them.
 func Check(components *registry.Registry, req RunRequest) (*jobfile.File, error) {
 	file := req.Checked
 	if file == nil {
@@ -41,14 +41,13 @@ func load(components *registry.Registry, from jobfile.Source) (*jobfile.File, er
 
 // definition is a job that was found and is not compiled yet.
 type definition struct {
-	file *jobfile.File // nil: a job of Go code
-	job  *core.Job     // compiled; nil: file is to be compiled
-	path string        // of file, as it was named
-	// given are the values of secret parameters that the request has, by name.
+	file *jobfile.File // nil for a job of Go code
+	job  *core.Job     // compiled; if nil, file is to be compiled
+	path string        // of file, as in the request
+	// given are the values of the request's secret parameters, by name.
 	given map[string]string
 }
 
-// find finds the job of a request.
 func (s *Service) find(ctx context.Context, from source) (definition, error) {
 	switch {
 	case from.job != nil:
@@ -68,13 +67,12 @@ func (s *Service) read(from jobfile.Source) (definition, error) {
 	return definition{file: file, path: from.String()}, err
 }
 
-// carries reports whether the application has the job of that name.
 func (s *Service) carries(name string) bool {
 	return s.config.Jobs != nil || s.config.Files[name] != nil
 }
 
-// named finds a job by its name: one of Config.Files or Config.Jobs, one that is registered, a
-// file that this service has run, or the file of the newest execution.
+// named finds a job by its name: one of Config.Files or Config.Jobs, a registered one, a file that
+// this service has run, or the file of the newest execution.
 func (s *Service) named(ctx context.Context, name string) (definition, error) {
 	if file := s.config.Files[name]; file != nil {
 		return definition{file: file, path: file.Path()}, nil
@@ -105,8 +103,8 @@ func (s *Service) named(ctx context.Context, name string) (definition, error) {
 	return s.read(jobfile.Path(page[0].Definition.Path))
 }
 
-// ofExecution finds the job of an execution: that of the request, else the one that it
-// was started with. One that was in no file, such as that of `copy`, is in the history.
+// ofExecution finds the job of an execution: the request's, else the one with which it was started.
+// A job without a file, such as the job of `copy`, is in the history.
 func (s *Service) ofExecution(ctx context.Context, from source, e *core.JobExecution, hooks Hooks) (definition, error) {
 	if !from.isZero() {
 		d, err := s.find(ctx, from)
@@ -116,7 +114,7 @@ func (s *Service) ofExecution(ctx context.Context, from source, e *core.JobExecu
 		d, err := s.named(ctx, e.JobName)
 		var r *Refusal
 		if errors.As(err, &r) && r.Reason == ReasonNoSuchJob && e.Definition.Text != "" {
-			if there, wrong := s.ofHistory(e); wrong == nil { // else it is of a program that had the job
+			if there, wrong := s.ofHistory(e); wrong == nil { // else it is from a program that had the job
 				hooks.notice(Notice{Kind: NoticeFileGone, Execution: e.ID})
 				return there, nil
 			}
@@ -128,7 +126,7 @@ func (s *Service) ofExecution(ctx context.Context, from source, e *core.JobExecu
 		return d, err
 	}
 	d, err := s.read(jobfile.Path(e.Definition.Path))
-	if errors.Is(err, fs.ErrNotExist) { // it was started from what is registered, on a machine without the file
+	if errors.Is(err, fs.ErrNotExist) { // it was started from the registered file, on a machine without the file
 		if there, ok, failure := s.registered(ctx, e.JobName); ok && there.path == e.Definition.Path || failure != nil {
 			return there, failure
 		}
@@ -136,7 +134,7 @@ func (s *Service) ofExecution(ctx context.Context, from source, e *core.JobExecu
 	return d, withAction(err, e.ID, s.restartAction(e, true))
 }
 
-// stored is ofExecution, and takes files that are gone from the history.
+// stored is ofExecution, and takes missing files from the history.
 func (s *Service) stored(ctx context.Context, from source, e *core.JobExecution, hooks Hooks) (definition, error) {
 	was := e.Definition
 	if !from.isZero() || was.Text == "" || s.config.Files[e.JobName] != nil {
@@ -150,7 +148,6 @@ func (s *Service) stored(ctx context.Context, from source, e *core.JobExecution,
 	return s.ofHistory(e)
 }
 
-// ofHistory is the job of an execution as the history has it.
 func (s *Service) ofHistory(e *core.JobExecution) (definition, error) {
 	file, err := jobfile.ParseStored(e.Definition, e.JobName, s.config.Registry)
 	if err != nil {
@@ -159,8 +156,8 @@ func (s *Service) ofHistory(e *core.JobExecution) (definition, error) {
 	return definition{file: file, path: e.Definition.Path}, nil
 }
 
-// compile makes the job of a definition. components are the service's, or
-// what watches them.
+// compile makes the job of a definition. components are the service's, or the registry that watches
+// them.
 func (s *Service) compile(d definition, components *registry.Registry) (*core.Job, error) {
 	if d.job != nil {
 		return d.job, nil
@@ -179,14 +176,12 @@ func (s *Service) deps(components *registry.Registry) jobfile.Deps {
 	}
 }
 
-// depsOf are deps with the secrets that were given for the definition.
 func (s *Service) depsOf(d definition, components *registry.Registry) jobfile.Deps {
 	deps := s.deps(components)
 	deps.Secrets = jobfile.Given(d.given, deps.Secrets)
 	return deps
 }
 
-// located keeps where the file of a job is.
 func (s *Service) located(j *core.Job, d definition) *core.Job {
 	s.files.Store(j.Name, d.file.Source())
 	return j

@@ -16,19 +16,18 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// Target is where a writer writes to.
+// Target is the target of a writer.
 type Target struct {
 	Step   string `json:"step"`
 	Writer string `json:"writer"` // the component, such as table or csv
-	// Target is the value of the main field of the writer's config, after everything in
-	// it was bound: a table, a file.
+	// Target is the value of the main field of the writer's config, after binding: a table, a file.
 	Target string `json:"target"`
-	// Database is its name, where the writer has one.
+	// Database is the name of the writer's database, if it has one.
 	Database string `json:"database,omitempty"`
 }
 
-// watched returns the registry of a run: where the caller wants to hear of targets, its
-// writers report them when they are made.
+// watched returns the registry of a run: if the caller wants targets, its writers report them when
+// they are made.
 func (s *Service) watched(hooks Hooks) *registry.Registry {
 	if hooks.OnTarget == nil {
 		return s.config.Registry
@@ -82,11 +81,11 @@ func targetOf(writer string, cfg any, b registry.BuildContext) (Target, bool) {
 	return t, t.Target != ""
 }
 
-// Targets collects those of one run. It is safe for concurrent use.
+// Targets collects the targets of one run. It is safe for concurrent use.
 type Targets struct {
 	mu    sync.Mutex
 	list  []Target
-	fresh []Target     // of the step execution whose components are being made
+	fresh []Target     // of the step execution with components that are being made
 	next  func(Target) // may be nil
 }
 
@@ -103,7 +102,7 @@ func (t *Targets) Add(found Target) {
 	}
 }
 
-// All returns them in the order in which their writers were made.
+// All returns the targets in the order in which their writers were made.
 func (t *Targets) All() []Target {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -111,7 +110,7 @@ func (t *Targets) All() []Target {
 }
 
 // watchFiles begins to collect the targets of one step execution: the partitions of a redrive run
-// one after the other. It returns the check of them.
+// one after the other. It returns the function that checks them.
 func (t *Targets) watchFiles() func(run *core.StepRun, parts chunk.Parts) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -119,11 +118,11 @@ func (t *Targets) watchFiles() func(run *core.StepRun, parts chunk.Parts) error 
 	return t.keepFiles
 }
 
-// keepFiles refuses a redrive whose file would take the place of another one: it
-// would hold the redriven items only.
+// keepFiles refuses a redrive with a file that would replace another one: it would hold the
+// redriven items only.
 func (t *Targets) keepFiles(run *core.StepRun, parts chunk.Parts) error {
 	if len(run.Step.Position) > 0 {
-		return nil // it continues with a file of its own
+		return nil // it continues with its own file
 	}
 	files := slices.ContainsFunc(parts.Writers, func(w item.Writer) bool { return item.Publishes(w.Component()) })
 	t.mu.Lock()

@@ -6,39 +6,39 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// The views are what the service returns about the history. In JSON the words are those
-// of the job file's expressions (steps.NAME.read and so on). A view has no owner's
-// nonce, and no text of a definition unless it was asked for.
+// The views are the service's results from the history. In JSON their keys are as in the job file's
+// expressions (steps.NAME.read and so on). A view has no owner's nonce, and no text of a definition
+// unless it was requested.
 type (
 	// ExecutionView is a job execution with its steps.
 	ExecutionView struct {
 		Execution
-		// StopRequested says that a running execution was asked to stop.
+		// StopRequested means that a stop of a running execution was requested.
 		StopRequested bool `json:"stop_requested,omitempty"`
-		// RedrivenBy are the executions that redrive the skipped items of this one, newest
-		// first; Redrives are the same with their statuses.
+		// RedrivenBy are the executions that redrive the skipped items of this one, newest first;
+		// Redrives are the same with their statuses.
 		RedrivenBy []core.JobExecutionID `json:"redriven_by,omitempty"`
 		Redrives   []Redrive             `json:"-"`
 		Steps      []StepView            `json:"steps,omitempty"`
 		Decisions  []DecisionView        `json:"decisions,omitempty"`
-		// Audit is empty unless it was asked for.
+		// Audit is empty unless it was requested.
 		Audit []AuditView `json:"audit,omitempty"`
-		// Definition are the job file and the files that it names, as they were when the
-		// execution began, the job file first; empty unless it was asked for.
+		// Definition has the job file and the files that it names, as they were when the execution
+		// began, the job file first; empty unless it was requested.
 		Definition []core.DefinitionFile `json:"definition,omitempty"`
 	}
 
-	// Redrive is an execution that redrives the skipped items of another one.
+	// Redrive is an execution that redrives another's skipped items.
 	Redrive struct {
 		Execution core.JobExecutionID
 		Status    core.Status
 	}
 
-	// StepView is a step execution: its counters are those of this attempt.
+	// StepView is a step execution: its counters cover this attempt.
 	StepView struct {
 		Step string `json:"step"`
-		// Execution is the job execution that ran the step: an earlier one for a step that
-		// a restart skipped because it was complete.
+		// Execution is the job execution that ran the step: an earlier one for a step that a
+		// restart skipped because it was complete.
 		Execution    core.JobExecutionID `json:"execution"`
 		Status       core.Status         `json:"status"`
 		Exit         string              `json:"exit,omitempty"`
@@ -50,8 +50,8 @@ type (
 		ReadSkipped  int64               `json:"read_skipped"`
 		ProcessSkip  int64               `json:"process_skipped"`
 		WriteSkipped int64               `json:"write_skipped"`
-		// SkippedUndone is how many of Skipped were in the chunk in hand, which was rolled
-		// back: they are not stored.
+		// SkippedUndone is how many of Skipped were in the current chunk, which was rolled back:
+		// they are not stored.
 		SkippedUndone int64          `json:"skipped_undone,omitempty"`
 		Commits       int64          `json:"commits"`
 		Rollbacks     int64          `json:"rollbacks"`
@@ -61,39 +61,39 @@ type (
 		RowsPerSecond float64        `json:"rows_per_second"`
 		Gate          string         `json:"gate,omitempty"`
 		Out           map[string]any `json:"out,omitempty"`
-		// Child is the execution of the job that the step ran; 0: the step runs no job.
+		// Child is the execution of the job that the step ran; 0 if it runs none.
 		Child core.JobExecutionID `json:"child,omitempty"`
-		// ChildStatus is its status where the step waits for it.
+		// ChildStatus is its status if the step waits for it.
 		ChildStatus core.Status `json:"child_status,omitempty"`
-		// Tasks are those that the step has submitted (Show only).
+		// Tasks are the tasks that the step has submitted (Show only).
 		Tasks *StepTasks `json:"tasks,omitempty"`
-		// NewDefinition says that the step had another definition in the attempt before, and
-		// took its new one, since nothing was committed by the old one (rule F4a).
+		// NewDefinition means that the step had another definition in the previous attempt, and
+		// took its new one, because nothing was committed with the old one (rule F4a).
 		NewDefinition bool `json:"new_definition,omitempty"`
-		// Warnings say what is to be known of a step that may complete, such as a column that it does
-		// not read; those of its partitions included.
+		// Warnings are messages about a step that may complete, such as a column that it does not
+		// read; they include its partitions' warnings.
 		Warnings []string `json:"warnings,omitempty"`
-		// Rounds is how often a loop ran the step in this execution, where that is more
-		// than once; counters and duration are then those of all rounds (Summary only).
+		// Rounds is how often a loop ran the step in this execution, if more than once; counters
+		// and duration then cover all rounds (Summary only).
 		Rounds int `json:"rounds,omitempty"`
-		// Worker is the process that has this partition; nil: no worker has it.
+		// Worker is the process that has this partition, or nil.
 		Worker *Owner `json:"worker,omitempty"`
 
-		// The following are of Explain only, whose counters are those of all attempts that the
-		// step was resumed from, as far as they committed. Kind is chunk, tasklet, ...
+		// The following are set by Explain only, with counters of all attempts that the step was
+		// resumed from, as far as they committed. Kind is chunk, tasklet, ...
 		Kind string `json:"kind,omitempty"`
-		// Undone is what it had read of the chunk in hand, which was rolled back.
+		// Undone is the number of items read in the current chunk, which was rolled back.
 		Undone int64 `json:"rolled_back_read,omitempty"`
-		// Resumed says that there are such attempts.
+		// Resumed means that there are such attempts.
 		Resumed bool `json:"resumed,omitempty"`
-		// CommittedIn is the database in which work is committed that the history does not have
-		// yet: a restart finds out how much (rule C18). CommitProblem says why that is not known.
+		// CommittedIn is the database that has committed work that the history does not have yet: a
+		// restart finds out how much (rule C18). CommitProblem is why that is unknown.
 		CommittedIn   string `json:"committed_in,omitempty"`
 		CommitProblem string `json:"commit_problem,omitempty"`
-		// Position is up to where it is committed, in words.
+		// Position describes how far it is committed.
 		Position string `json:"position,omitempty"`
 
-		// Partitions are those of a partitioned step.
+		// Partitions are the partitions of a partitioned step.
 		Partitions *PartitionsView `json:"partitions,omitempty"`
 	}
 
@@ -101,13 +101,13 @@ type (
 	PartitionsView struct {
 		Total    int                 `json:"total"`
 		Statuses map[core.Status]int `json:"statuses"`
-		// Branches says that they are the branches of a split on workers, by their numbers.
+		// Branches means that they are the branches of a split on workers, by their numbers.
 		Branches bool `json:"branches,omitempty"`
-		// List has the partitions that failed, those that workers have and those that a worker
-		// could not begin, or all of them where they were asked for.
-		// At most 100, unless all were asked for; an explanation lists those that are not complete if there are more.
+		// List has the partitions that failed, that workers have, or that a worker could not begin,
+		// or all of them if requested. It has at most 100, unless all were requested; an
+		// explanation lists the incomplete ones if there are more.
 		List []StepView `json:"list"`
-		// Omitted is how many more List would have: ask Show for all partitions.
+		// Omitted is how many more List would have: Show lists all partitions on request.
 		Omitted int `json:"omitted,omitempty"`
 	}
 
@@ -123,8 +123,8 @@ type (
 		At    time.Time `json:"at"`
 		Act   string    `json:"act"`
 		Actor string    `json:"actor,omitempty"`
-		// Step is the step execution that the entry is about, and StepName its name;
-		// without them it is about the job execution.
+		// Step is the step execution of the entry, and StepName its name; if unset, the entry is
+		// for the job execution.
 		Step     core.StepExecutionID `json:"step,omitempty"`
 		StepName string               `json:"step_name,omitempty"`
 		From     core.Status          `json:"from,omitempty"`
@@ -136,11 +136,11 @@ type (
 	// InstanceView is a job instance with its newest execution.
 	InstanceView struct {
 		ID core.JobInstanceID `json:"instance"`
-		// JobName and Params, the identifying parameters, are what makes the instance.
+		// JobName and Params, the identifying parameters, identify the instance.
 		JobName string     `json:"job"`
 		Params  Parameters `json:"parameters"`
-		// Attempts, Execution, Status and ExitCode are those of its newest execution; zero
-		// where all of its executions were deleted.
+		// Attempts, Execution, Status and ExitCode are its newest execution's; zero if all of its
+		// executions were deleted.
 		Attempts  int                 `json:"attempts"`
 		Execution core.JobExecutionID `json:"execution"`
 		Status    core.Status         `json:"status"`
@@ -148,18 +148,17 @@ type (
 	}
 )
 
-// Lease says whether the owner of a running execution is alive.
+// Lease is the state of the lease of a running execution's owner.
 type Lease string
 
 // The states of a lease.
 const (
 	LeaseHeld    Lease = "held"
 	LeaseExpired Lease = "expired"
-	// LeaseDead: the owner's process was on this host, and does not exist any more.
+	// LeaseDead means that the owner's process was on this host, and does not exist any more.
 	LeaseDead Lease = "dead"
 )
 
-// leaseOf is the state of the lease that a process has; empty: none has.
 func leaseOf(o *Owner) Lease {
 	switch {
 	case o == nil:
@@ -199,14 +198,12 @@ func hasNewDefinition(s *core.StepExecution) bool {
 	return mark == true
 }
 
-// count sets the counters.
 func (s *StepView) count(c core.Counters) {
 	s.Read, s.Written, s.Filtered, s.Skipped = c.Read, c.Write, c.Filter, c.Skips()
 	s.ReadSkipped, s.ProcessSkip, s.WriteSkipped = c.ReadSkip, c.ProcessSkip, c.WriteSkip
 	s.Commits, s.Rollbacks = c.Commit, c.Rollback
 }
 
-// measure sets the duration and the speed.
 func (s *StepView) measure(c core.Counters, took time.Duration) {
 	s.Duration, s.RowsPerSecond = seconds(took), 0
 	if took > 0 {

@@ -192,7 +192,7 @@ func TestASummaryHasEachStepOnce(t *testing.T) {
 		}
 		ran, err := e.Repository.Steps(ctx, restarted.ID)
 		require.NoError(t, err)
-		// What was passed and then ran again is the one that ran.
+		// For a step that was passed and then ran again, the run counts.
 		passed = append(passed, core.StepExecution{ID: 1, JobExecutionID: exec.ID, Name: ran[0].Name})
 		view, err = s.Summary(ctx, SummaryRequest{Execution: restarted.ID, Passed: passed})
 		require.NoError(t, err)
@@ -311,7 +311,7 @@ func TestProgressIsAView(t *testing.T) {
 	})
 }
 
-// A lease that expired, or a process that died, is said in every view.
+// Every view shows an expired lease or a dead process.
 func TestTheViewsKnowAnOwnerThatIsGone(t *testing.T) {
 	t.Parallel()
 	e, ctx := testengine.New(t, testdb.SQLite(t)), t.Context()

@@ -8,33 +8,34 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 )
 
-// Workers knows the workers that share the database: a tasks.Repository.
+// Workers lists the workers that share the database: a tasks.Repository.
 type Workers interface {
-	// PartWorkers returns how many are alive that take parts of steps, and continue parked
+	// PartWorkers returns the number of live workers that take parts of steps and continue parked
 	// executions.
 	PartWorkers(ctx context.Context) (int, error)
-	// Workers are all of them, LoadOf counts the slots that tasks use, and Leader is the process that leads.
+	// Workers returns all of them, LoadOf counts the slots that tasks use, and Leader returns the
+	// leader.
 	Workers(ctx context.Context) ([]task.Worker, error)
 	LoadOf(ctx context.Context, loads map[string]int) error
 	Leader(ctx context.Context) (*task.Leader, error)
 }
 
-// Waiting is what a parked execution waits for, and who does it.
+// Waiting describes the work that a parked execution waits for, and its workers.
 type Waiting struct {
 	core.OpenWork
-	// Engine is what brings the work to workers.
+	// Engine is the engine that delivers the work to workers.
 	Engine string `json:"engine,omitempty"`
-	// Workers is how many workers are alive that run parts and continue executions; nil: it is
-	// not known. The one that died is alive until its lease is over. Without one the execution
-	// waits for another, also where nothing is open.
+	// Workers is the number of live workers that run parts and continue executions; nil if unknown.
+	// A dead one counts until its lease expires. Without one the execution waits for another, even
+	// if no work is open.
 	Workers *int `json:"workers,omitempty"`
 }
 
-// NoWorker reports whether no worker is alive that continues the execution.
+// NoWorker reports whether no live worker continues the execution.
 func (w *Waiting) NoWorker() bool { return w != nil && w.Workers != nil && *w.Workers == 0 }
 
-// waiting returns what each parked execution waits for. It asks the database once,
-// or not at all where none is parked.
+// waiting returns the open work of each parked execution. It queries the database once, or not at
+// all if none is parked.
 func (s *Service) waiting(ctx context.Context, judged []core.JudgedExecution) (map[core.JobExecutionID]*Waiting, error) {
 	var workers *int
 	parked := map[core.JobExecutionID]*Waiting{}
@@ -62,7 +63,7 @@ type StepTasks struct {
 	States map[string]int `json:"states"`
 }
 
-// stepWork returns what steps have submitted, where the records say that one did.
+// stepWork returns the work that steps have submitted, if the records show that one did.
 func (s *Service) stepWork(ctx context.Context, steps map[core.JobExecutionID][]core.StepExecution) (core.StepWork, error) {
 	var ids []core.JobExecutionID
 	for id, list := range steps {
@@ -83,7 +84,6 @@ func (s *Service) stepWork(ctx context.Context, steps map[core.JobExecutionID][]
 	return work, nil
 }
 
-// submits reports whether a step has submitted tasks, or runs a child job.
 func submits(step *core.StepExecution) bool {
 	if step.Context == nil {
 		return false
@@ -93,7 +93,7 @@ func submits(step *core.StepExecution) bool {
 	return tasks || child && !step.Status.IsOver()
 }
 
-// tasksOf returns the tasks of a step; nil: it has none, or a later attempt has taken them.
+// tasksOf returns the tasks of a step; nil if it has none, or a later attempt has taken them.
 func tasksOf(step *core.StepExecution, work core.StepWork) *StepTasks {
 	g, is := work.Groups[step.ID]
 	if !is {
@@ -102,7 +102,7 @@ func tasksOf(step *core.StepExecution, work core.StepWork) *StepTasks {
 	return &StepTasks{g.Group, g.States}
 }
 
-// childOf returns the execution of the job that a step waits for; 0: there is none.
+// childOf returns the execution of the job that a step waits for, or 0.
 func childOf(step *core.StepExecution, work core.StepWork) (id core.JobExecutionID, status core.Status) {
 	for _, c := range work.Children {
 		if c.Parent == step.JobExecutionID && c.Call == step.First {

@@ -11,7 +11,7 @@ import (
 
 var _ core.Acts = (*Repository)(nil)
 
-// The acts of both tables. Their numbers are even and odd, so that they are one list.
+// Acts of both tables share one list: one table's numbers are even, the other's odd.
 const (
 	jobActs = `SELECT 2 * a.id AS id, a.at, a.verb, a.person AS actor, a.job_execution_id AS execution, 0 AS task, a.detail,
 		CASE WHEN a.job_name <> '' THEN a.job_name ELSE COALESCE((SELECT e.job_name FROM {job_execution} e WHERE e.id = a.job_execution_id), '') END AS job_name
@@ -19,7 +19,6 @@ const (
 	taskActs = `SELECT 2 * t.id + 1, t.at, t.verb, t.person, 0, t.task_id, t.detail, '' FROM {task_audit} t WHERE t.verb <> ''`
 )
 
-// actPage is the default of core.ActFilter.Limit.
 const actPage = 50
 
 // Acts implements core.Acts: one statement, and one more for a page after the first.
@@ -70,7 +69,7 @@ func (r *Repository) Acts(ctx context.Context, f core.ActFilter) ([]core.Act, er
 	return list, nil
 }
 
-// likeText is a text for LIKE that stands for itself.
+// likeText escapes text for LIKE, with ! as the escape character.
 func likeText(text string) string {
 	return strings.NewReplacer("!", "!!", "%", "!%", "_", "!_").Replace(text)
 }
@@ -80,7 +79,7 @@ func (r *Repository) NoteAct(ctx context.Context, verb, actor, detail string) er
 	return r.auditDefinition(ctx, verb, actor, "", storable(detail))
 }
 
-// PurgeActs implements core.Acts: it looks at the oldest rows only, however many are younger.
+// PurgeActs implements core.Acts. It reads the oldest rows only, however many younger ones exist.
 func (r *Repository) PurgeActs(ctx context.Context, age time.Duration, limit int) (n int64, err error) {
 	for _, table := range []string{"{audit}", "{task_audit}"} {
 		done := r.store.exec(ctx, "DELETE FROM "+table+" WHERE id IN (SELECT id FROM (SELECT id, at FROM "+table+" ORDER BY id LIMIT ?) AS oldest WHERE at < {later})",

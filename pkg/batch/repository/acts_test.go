@@ -12,7 +12,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// TestTheAuditIsPurgedByItsOwnAge (rule OP5), with the transitions, and what is younger stays.
+// TestTheAuditIsPurgedByItsOwnAge checks rule OP5: the transitions are purged too, and younger rows
+// stay.
 func TestTheAuditIsPurgedByItsOwnAge(t *testing.T) {
 	t.Parallel()
 	testengine.EachDatabase(t, func(t *testing.T, db tx.Database) {
@@ -42,7 +43,8 @@ func TestTheAuditIsPurgedByItsOwnAge(t *testing.T) {
 	})
 }
 
-// TestActsBeforeTheSchemaKnewThemAreListed: what the audit had of them is kept (schema 2.13).
+// TestActsBeforeTheSchemaKnewThemAreListed checks that acts in the audit from before schema 2.13
+// are kept.
 func TestActsBeforeTheSchemaKnewThemAreListed(t *testing.T) {
 	t.Parallel()
 	testengine.EachDatabase(t, func(t *testing.T, db tx.Database) {

@@ -13,10 +13,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// assignLook is how many partitions one look for work reads.
 const assignLook = 100
 
-// assignable is a partition that a worker may get.
 type assignable struct {
 	Row            stepExecution `gorm:"embedded"`
 	Expired        bool
@@ -25,9 +23,9 @@ type assignable struct {
 	Placed         bool
 }
 
-// AssignPartition implements core.Assignments. What it read is compared again by the
-// guarded UPDATE: of several workers at once one gets the partition, and a worker that
-// has extended its lease meanwhile keeps it.
+// AssignPartition implements core.Assignments. The guarded UPDATE compares again the values that
+// were read: of several concurrent workers one gets the partition, and a worker that has extended
+// its lease meanwhile keeps it.
 func (r *Repository) AssignPartition(ctx context.Context, req core.AssignRequest) (*core.Assignment, error) {
 	if req.Lease <= 0 {
 		return nil, fmt.Errorf("assign a partition: a lease of %v is not positive", req.Lease)
@@ -64,8 +62,8 @@ func (r *Repository) AssignPartition(ctx context.Context, req core.AssignRequest
 	return nil, nil
 }
 
-// assignable reads what the request may get: the one that it names, with whatever
-// definition, or some.
+// assignable reads the candidates for the request: the partition that it names, with any
+// definition, or several.
 func (r *Repository) assignable(ctx context.Context, req core.AssignRequest) (found []assignable, err error) {
 	const may = "s." + openStep + " AND s.manager_id IS NOT NULL AND (s.owner = '' OR s.lease_until IS NOT NULL)"
 	which, args := may+" AND j.active = 1 AND s.id = ? AND s.epoch = ? AND NOT "+placedPart, []any{req.Part, req.Epoch, req.Worker}
@@ -80,8 +78,8 @@ func (r *Repository) assignable(ctx context.Context, req core.AssignRequest) (fo
 	return found, err
 }
 
-// stopLost ends the partitions of a parked execution that no worker has, or whose worker is
-// lost, if a stop was requested. Without an owner are those that were given back after that.
+// stopLost ends the partitions of a parked execution that have no owner or a lost one, if a stop
+// was requested. Partitions that were given back after the request have no owner.
 func (r *Repository) stopLost(ctx context.Context, id core.JobExecutionID, dead func(core.Owner) bool) error {
 	var found []assignable
 	err := r.store.scan(ctx, &found, `SELECT s.id, s.flow, s.status, s.owner, s.epoch, s.lease_until <= {now} AS expired, j.stop_requested
@@ -103,13 +101,12 @@ func (r *Repository) stopLost(ctx context.Context, id core.JobExecutionID, dead 
 	return nil
 }
 
-// isDead reports whether the worker that has the partition is known to be dead.
 func (c assignable) isDead(dead func(core.Owner) bool) bool {
 	return c.Row.Owner != "" && dead != nil && dead(core.ParseOwner(c.Row.Owner))
 }
 
-// assign makes the move that is due for a partition. It reports whether the caller owns
-// the partition now, and the steps of a branch that it resumes.
+// assign makes the transition that is due for a partition. It reports whether the caller owns the
+// partition now, and returns the steps of a branch that it resumes.
 func (r *Repository) assign(ctx context.Context, c assignable, dead bool, req core.AssignRequest) (taken bool, resumed []core.StepRef, err error) {
 	ref := core.StepRef{ID: c.Row.ID, Owner: core.ParseOwner(c.Row.Owner), Epoch: c.Row.Epoch}
 	m := stepMove(ref, core.Executions().Move(core.MoveAssign), actAssign)
@@ -129,7 +126,7 @@ func (r *Repository) assign(ctx context.Context, c assignable, dead bool, req co
 		m.set("ended_at = COALESCE(ended_at, {now})")
 	default:
 		m.set("owner = ?", req.Owner.String())
-		m.set("error_text = ''") // of a worker that refused it
+		m.set("error_text = ''") // of a worker that refused the partition
 		m.set("assigned_from = CASE WHEN owner = '' THEN assigned_from WHEN assigned_from = '' THEN owner ELSE assigned_from || ' ' || owner END")
 		m.set("assigned_count = assigned_count + 1")
 		m.set("lease_until = {later}", req.Lease.Microseconds())
@@ -163,7 +160,6 @@ func (r *Repository) assign(ctx context.Context, c assignable, dead bool, req co
 	return err == nil && answer == core.Applied && m.move.Name == core.MoveAssign, resumed, err
 }
 
-// assignment reads what the worker needs.
 func (r *Repository) assignment(ctx context.Context, id core.StepExecutionID) (*core.Assignment, error) {
 	steps, err := r.steps(ctx, "id = ?", id)
 	if err != nil || len(steps) == 0 {
@@ -203,7 +199,6 @@ func (r *Repository) assignment(ctx context.Context, id core.StepExecutionID) (*
 	return a, nil
 }
 
-// steps reads step executions, in order.
 func (r *Repository) steps(ctx context.Context, condition string, args ...any) ([]core.StepExecution, error) {
 	var rows []stepExecution
 	if err := gormtx.Find(r.store.session(ctx).Where(condition, args...).Order("id"), &rows); err != nil {
@@ -220,7 +215,7 @@ func (r *Repository) steps(ctx context.Context, condition string, args ...any) (
 	return records, nil
 }
 
-// HeartbeatStep implements core.Assignments: one guarded UPDATE, which touches no indexed
+// HeartbeatStep implements core.Assignments with one guarded UPDATE, which touches no indexed
 // column and leaves no audit row.
 func (r *Repository) HeartbeatStep(ctx context.Context, ref core.StepRef, lease time.Duration) (stop bool, err error) {
 	var rows []struct{ StopRequested bool }

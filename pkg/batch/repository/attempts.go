@@ -35,8 +35,7 @@ func (r *Repository) OpenAttempts(ctx context.Context, instance core.JobInstance
 	return scopeOf(rows[0].UID, rows[0].Instance), owners, nil
 }
 
-// LeftBy implements core.Attempts with one statement, over the index of the instance's
-// executions.
+// LeftBy implements core.Attempts with one statement, over the index of the instance's executions.
 func (r *Repository) LeftBy(ctx context.Context, instance core.JobInstanceID, step string, before core.StepExecutionID) ([]item.Position, error) {
 	left, err := r.leftBehind(ctx, "e.instance_id = ? AND s.name = ? AND s.id < ?", instance, step, before)
 	if err != nil {
@@ -49,8 +48,8 @@ func (r *Repository) LeftBy(ctx context.Context, instance core.JobInstanceID, st
 	return positions, nil
 }
 
-// completedPosition says of an execution e and a step s of it that the step completed with a
-// position, in an instance that is complete.
+// completedPosition is the condition that step s of execution e completed with a position, in an
+// instance that is complete.
 const completedPosition = `s.status = 'COMPLETED' AND s.position <> '' AND e.redrive_of IS NULL
 	AND EXISTS (SELECT 1 FROM {job_execution} c WHERE c.instance_id = e.instance_id AND c.status = 'COMPLETED')`
 
@@ -101,8 +100,7 @@ func (r *Repository) Newest(ctx context.Context, instance core.JobInstanceID, st
 	return found, nil
 }
 
-// LeftBehind implements core.Attempts with one statement, and one more where there is
-// something.
+// LeftBehind implements core.Attempts with one statement, and a second one if the first finds rows.
 func (r *Repository) LeftBehind(ctx context.Context, instance core.JobInstanceID) ([]core.LeftBehind, error) {
 	left, err := r.leftBehind(ctx, "e.instance_id = ?", instance)
 	if err != nil {

@@ -50,8 +50,8 @@ func (r *Repository) LastExecutions(ctx context.Context, ids ...core.JobInstance
 	return last, nil
 }
 
-// NewestAttempts implements core.BulkExplorer with one statement for every batchSize, over the index of the
-// instances' executions.
+// NewestAttempts implements core.BulkExplorer with one statement per batchSize ids, over the index
+// of the instances' executions.
 func (r *Repository) NewestAttempts(ctx context.Context, dead func(core.Owner) bool, ids ...core.JobInstanceID) (map[core.JobInstanceID]core.NewestAttempt, error) {
 	attempts := make(map[core.JobInstanceID]core.NewestAttempt, len(ids))
 	for batch := range slices.Chunk(ids, batchSize) {
@@ -73,18 +73,17 @@ func (r *Repository) NewestAttempts(ctx context.Context, dead func(core.Owner) b
 	return attempts, nil
 }
 
-// judgedRow is an execution as a launch of its instance would judge it, and the newest of its
-// instance.
+// judgedRow is an execution as a launch of its instance would judge it, and the newest execution of
+// the instance.
 type judgedRow struct {
 	Judged newestExecution `gorm:"embedded"`
 	Newest string          // as newestColumn writes it
 }
 
-// newestColumn is what a judgedRow has beside: the id of the newest and its status, with a space between. It is
-// looked up once for both, for each row.
+// newestColumn is the additional column of a judgedRow: ID and status of the newest execution,
+// separated by a space, so that one lookup per row returns both.
 const newestColumn = `, (SELECT n.id || ' ' || n.status FROM {job_execution} n WHERE n.instance_id = {job_execution}.instance_id ORDER BY n.id DESC LIMIT 1) AS newest`
 
-// newest returns what newestColumn has.
 func (j *judgedRow) newest() (core.JobExecutionID, core.Status, error) {
 	id, status, _ := strings.Cut(j.Newest, " ")
 	number, err := strconv.ParseInt(id, 10, 64)
@@ -94,8 +93,8 @@ func (j *judgedRow) newest() (core.JobExecutionID, core.Status, error) {
 	return core.JobExecutionID(number), core.Status(status), nil
 }
 
-// Judged implements core.BulkExplorer with one statement for every batchSize of ids. They are all
-// that it depends on, so PostgreSQL plans it once for each connection.
+// Judged implements core.BulkExplorer with one statement per batchSize ids. The ids are its only
+// parameters, so PostgreSQL plans it once per connection.
 func (r *Repository) Judged(ctx context.Context, req core.JudgedRequest) ([]core.JudgedExecution, error) {
 	judged := make([]core.JudgedExecution, 0, len(req.IDs))
 	for batch := range slices.Chunk(req.IDs, batchSize) {

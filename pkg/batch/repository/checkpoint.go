@@ -12,14 +12,13 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// Checkpoint implements core.CheckpointStore: exactly one statement, in the
-// transaction that ctx must carry (tx.ErrNoTransaction otherwise), and one more for
-// every batch of skipped items. A position above core.MaxPositionBytes and a context
-// above core.MaxContextBytes are refused before it (core.ErrContextTooLarge).
+// Checkpoint implements core.CheckpointStore with exactly one statement, in the transaction that
+// ctx must carry (tx.ErrNoTransaction otherwise), and one more for every batch of skipped items. A
+// position above core.MaxPositionBytes or a context above core.MaxContextBytes is refused before
+// that (core.ErrContextTooLarge).
 //
-// The context is written if it changed. It is not marked as stored here, because
-// only the caller knows whether the transaction was committed: call its Stored
-// after the commit.
+// The context is written only if it changed. Only the caller knows whether the transaction
+// committed, so it marks the context as stored: call Stored after the commit.
 func (r *Repository) Checkpoint(ctx context.Context, ref core.StepRef, c core.Checkpoint) error {
 	t, ok := tx.From(ctx, r.store.db.Name())
 	if !ok {
@@ -62,9 +61,9 @@ func (r *Repository) Checkpoint(ctx context.Context, ref core.StepRef, c core.Ch
 	return nil
 }
 
-// checkpointSQL is written without gorm: it is the one statement that every chunk
-// pays for. It returns whether a stop of the job was requested. That comes from another
-// row of the statement's snapshot: it is a hint, and no part of the guard (rule L5).
+// checkpointSQL is written without gorm, because every chunk pays for this statement. It also
+// returns whether a stop of the job was requested. That flag comes from another row of the
+// statement's snapshot: it is a hint, not part of the guard (rule L5).
 func (r *Repository) checkpointSQL(withContext bool) string {
 	n := 0
 	bind := func(column string) string {
@@ -85,9 +84,9 @@ func (r *Repository) checkpointSQL(withContext bool) string {
 		" RETURNING " + r.stopAsked())
 }
 
-// fence is the condition that an UPDATE is part of the transaction that was begun,
-// whose nonce is bind variable n (rule T8a): after a ROLLBACK in a script it would
-// commit by itself. SQLite needs none.
+// fence is the condition that an UPDATE runs in the transaction that was begun, identified by the
+// nonce in bind variable n (rule T8a): after a ROLLBACK in a script, the UPDATE would commit by
+// itself. SQLite needs none.
 func (s *store) fence(n int) string {
 	if s.db.Dialect() != tx.Postgres {
 		return ""
@@ -102,8 +101,8 @@ func (s *store) fenced(args []any, nonce string) []any {
 	return append(args, nonce)
 }
 
-// noRow returns why a checkpoint found no row: tx.ErrForeignEnd where the transaction is
-// not the one that was begun, else core.ErrLostOwner.
+// noRow returns why a checkpoint found no row: tx.ErrForeignEnd if the transaction is not the one
+// that was begun, else core.ErrLostOwner.
 func (s *store) noRow(ctx context.Context, t tx.Tx, nonce string) error {
 	if s.db.Dialect() != tx.Postgres {
 		return core.ErrLostOwner
@@ -121,7 +120,7 @@ func (s *store) noRow(ctx context.Context, t tx.Tx, nonce string) error {
 	return fmt.Errorf("rolled back, or by a RESET ALL no longer told from others: rows that were written before may be committed: %w", tx.ErrForeignEnd)
 }
 
-// stopAsked is the flag of the job, for the RETURNING of an update of a step.
+// stopAsked is the stop flag of the job, for the RETURNING clause of an UPDATE of a step.
 func (r *Repository) stopAsked() string {
 	return r.store.sql("(SELECT j.stop_requested FROM {job_execution} j WHERE j.id = {step_execution}.job_execution_id)")
 }

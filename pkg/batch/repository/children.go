@@ -8,10 +8,10 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// parentFirst is the condition by which the UPDATE that ends a child job locks its parent
-// before the child itself: a parent that is parked at the same time either sees that the
-// child is over, or is seen parked by the child. Its bind variable is the id of the child.
-// SQLite has one writer, and nothing to lock.
+// parentFirst is the condition with which the UPDATE that ends a child job locks its parent before
+// the child: a parent that is parked at the same time either sees that the child ended, or is seen
+// parked by the child. Its bind variable is the child's ID. SQLite has one writer and needs no
+// lock.
 func (r *Repository) parentFirst() string {
 	if r.store.db.Dialect() != tx.Postgres {
 		return " AND ? IS NOT NULL"
@@ -20,8 +20,8 @@ func (r *Repository) parentFirst() string {
 		WHERE id = (SELECT c.parent_id FROM {job_execution} c WHERE c.id = ?) FOR NO KEY UPDATE) AS p) >= 0`)
 }
 
-// childEnded announces the parent of a job that this transaction ended, if it waited for
-// nothing else. parent is nil for all but child jobs.
+// childEnded announces the parent of a job that this transaction ended, if the parent waits for
+// nothing else. parent is nil unless the job is a child job.
 func (r *Repository) childEnded(ctx context.Context, parent *core.JobExecutionID) error {
 	if parent == nil {
 		return nil
@@ -29,7 +29,7 @@ func (r *Repository) childEnded(ctx context.Context, parent *core.JobExecutionID
 	return r.announceResume(ctx, *parent)
 }
 
-// stopUnbegun ends an execution that was launched for workers, and which none has begun.
+// stopUnbegun ends an execution that was launched for workers and that no worker has begun.
 func (r *Repository) stopUnbegun(ctx context.Context, id core.JobExecutionID, l *ledger) error {
 	stop := core.Executions().Move(core.MoveStop)
 	var rows []jobExecution
@@ -44,7 +44,7 @@ func (r *Repository) stopUnbegun(ctx context.Context, id core.JobExecutionID, l 
 	return r.childEnded(ctx, rows[0].ParentID)
 }
 
-// stopChildren asks the child jobs that run to stop, except those of `finally`.
+// stopChildren requests a stop of the running child jobs, except children of `finally`.
 func (r *Repository) stopChildren(ctx context.Context, id core.JobExecutionID, actor string) error {
 	var children []core.JobExecutionID
 	err := r.store.scan(ctx, &children, `SELECT c.id FROM {job_execution} c WHERE c.parent_id = ? AND c.active = 1
@@ -74,7 +74,7 @@ func (r *Repository) RecoverChildren(ctx context.Context, actor string, dead fun
 	return nil
 }
 
-// before returns the execution of the instance before this one; nil: there is none.
+// before returns the execution of the instance before this one, or nil.
 func (r *Repository) before(ctx context.Context, e *core.JobExecution) (*core.JobExecution, error) {
 	list, err := r.Executions(ctx, core.ExecutionFilter{Instance: e.InstanceID, Before: e.ID, Limit: 1})
 	if err != nil || len(list) == 0 {

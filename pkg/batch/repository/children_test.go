@@ -16,7 +16,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// family is a parent that runs, and a child that was launched for workers.
 type family struct {
 	*testing.T
 	db            tx.Database
@@ -45,7 +44,6 @@ func newFamily(t *testing.T, name string, db tx.Database) *family {
 	return f
 }
 
-// begin has a worker begin the child.
 func (f *family) begin() {
 	f.Helper()
 	resumed, err := f.repo.Resume(f.Context(), f.child.ID, core.ResumeRequest{Owner: f.child.Owner, Lease: time.Hour})
@@ -59,8 +57,8 @@ func (f *family) park() error {
 	return err
 }
 
-// TestTheEndOfAChildAnnouncesItsParkedParent, whatever the end is; also one at the same time
-// as the parent is parked, where the transaction of neither sees that of the other (rule P7).
+// TestTheEndOfAChildAnnouncesItsParkedParent tries every kind of end, including one concurrent with
+// the parent's parking, when neither transaction sees the other (rule P7).
 func TestTheEndOfAChildAnnouncesItsParkedParent(t *testing.T) {
 	t.Parallel()
 	ends := map[string]func(f *family) error{
@@ -74,7 +72,7 @@ func TestTheEndOfAChildAnnouncesItsParkedParent(t *testing.T) {
 			err := tx.NewManager(f.db).Do(f.Context(), tx.Attr{}, func(ctx context.Context) error {
 				_, err := f.repo.ChangeJob(ctx, f.child, core.JobChange{To: core.StatusCompleted})
 				close(first)
-				time.Sleep(100 * time.Millisecond) // the park is to wait for the lock; without a lock it would be over
+				time.Sleep(100 * time.Millisecond) // the park has to wait for the lock; without a lock it would have ended
 				return err
 			})
 			require.NoError(f, <-parked)
@@ -107,8 +105,8 @@ func TestTheEndOfAChildAnnouncesItsParkedParent(t *testing.T) {
 	})
 }
 
-// Abandoning a parent asks its children to stop in the name of who abandons: one that a worker
-// runs hears of it, one that none has begun is over.
+// Abandoning a parent requests a stop of its children in the actor's name: a child that a worker
+// runs receives it, one that no worker has begun ends.
 func TestAbandoningAParentReachesItsChildren(t *testing.T) {
 	t.Parallel()
 	testengine.EachDatabase(t, func(t *testing.T, db tx.Database) {

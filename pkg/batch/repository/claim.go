@@ -13,37 +13,36 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// checkpointsVersion is to checkpoints/ what schemaVersion is to migrations/.
+// checkpointsVersion is the newest version in checkpoints/, as schemaVersion is in migrations/.
 const checkpointsVersion = 1001
 
 //go:embed checkpoints
 var checkpointMigrations embed.FS
 
-// DefaultClaimWait is how long a claim waits for the open transaction of the
-// attempt before, where CheckpointOptions say nothing.
+// DefaultClaimWait is the default of CheckpointOptions.Wait: how long a claim waits for the open
+// transaction of the previous attempt.
 const DefaultClaimWait = time.Minute
 
 // CheckpointOptions adjust Checkpoints.
 type CheckpointOptions struct {
-	// AutoMigrate says on which dialects Acquire makes or updates the tables; nil: on
-	// none.
+	// AutoMigrate reports for which dialects Acquire creates or updates the tables; nil means none.
 	AutoMigrate func(tx.Dialect) bool
-	// Wait bounds how long Acquire waits for an open transaction of the attempt
-	// before: two leases are enough on PostgreSQL (rule L7). 0: DefaultClaimWait.
+	// Wait bounds how long Acquire waits for an open transaction of the previous attempt: two
+	// leases are enough on PostgreSQL (rule L7). 0 means DefaultClaimWait.
 	Wait time.Duration
-	// Every is the time between two reports of a running attempt to the repository.
-	// 0: a second.
+	// Every is the time between two reports of a running attempt to the repository. 0 means a
+	// second.
 	Every time.Duration
 }
 
-// Checkpoints keeps the checkpoints of a repository's steps in the databases that
-// the steps work in, where that is not the repository's (rule C18): a
-// core.CheckpointStores. Position, counters and skips commit there, in the chunk's
-// own transaction, and a restart believes them; the repository's records follow.
+// Checkpoints keeps the checkpoints of a repository's steps in the databases that the steps work
+// in, if these are not the repository's (rule C18): a core.CheckpointStores. Position, counters and
+// skips commit there, in the chunk's own transaction. A restart trusts them; the repository's
+// records follow.
 //
-// The tables begin with the repository's prefix: PREFIXcheckpoint, a row for each
-// step of an instance, and PREFIXcheckpoint_skip, skipped items until they are in
-// the repository. Repositories may share them: each has an identity of its own.
+// The tables begin with the repository's prefix: PREFIXcheckpoint has a row for each step of an
+// instance, PREFIXcheckpoint_skip the skipped items that are not in the repository yet.
+// Repositories may share the tables: each has its own identity.
 type Checkpoints struct {
 	repository *Repository
 	provider   tx.Provider
@@ -63,7 +62,7 @@ func NewCheckpoints(r *Repository, provider tx.Provider, options CheckpointOptio
 	return &Checkpoints{repository: r, provider: provider, options: options}
 }
 
-// Migrate makes or updates the tables in a database.
+// Migrate creates or updates the tables in a database.
 func (c *Checkpoints) Migrate(ctx context.Context, database string) error {
 	p, err := c.store(database)
 	if err != nil {
@@ -72,7 +71,7 @@ func (c *Checkpoints) Migrate(ctx context.Context, database string) error {
 	return checkpointTables(p).migrate(ctx)
 }
 
-// CheckSchema reports whether a database has the tables: core.ErrSchemaMissing,
+// CheckSchema returns an error if a database lacks the tables: core.ErrSchemaMissing,
 // ErrSchemaNewer.
 func (c *Checkpoints) CheckSchema(ctx context.Context, database string) error {
 	p, err := c.store(database)
@@ -97,10 +96,10 @@ func checkpointTables(p *store) tableSet {
 	}
 }
 
-// Acquire implements core.CheckpointStores. The step's row is locked, which waits for
-// a chunk that the attempt before is just committing, and then names this attempt;
-// ids of attempts only grow, so an earlier one can neither commit nor claim
-// from then on. What is committed is final then (rule L5).
+// Acquire implements core.CheckpointStores. It locks the step's row, which waits for a chunk that
+// the previous attempt is just committing, and then names this attempt in it. IDs of attempts only
+// grow, so from then on an earlier attempt can neither commit nor claim, and the committed state is
+// final (rule L5).
 //
 // An attempt that does not continue an earlier one begins without a position.
 func (c *Checkpoints) Acquire(ctx context.Context, run *core.StepRun, database string) (core.ClaimedStore, error) {
@@ -168,7 +167,7 @@ func (c *Checkpoints) hasCommitted(ctx context.Context, database string, instanc
 		return false, err
 	}
 	row, err := s.read(ctx)
-	own := row != nil && (row.Instance == "" || row.Instance == s.identity) // the claim says what others are
+	own := row != nil && (row.Instance == "" || row.Instance == s.identity) // a claim reports rows of other instances
 	return own && row.CountedID >= first && row.Position != "", err
 }
 
@@ -181,9 +180,8 @@ func (c *Checkpoints) prepare(ctx context.Context, p *store) error {
 	return err
 }
 
-// takeRow locks the row and writes the attempt into it. It returns the row as it was
-// before, and notes where the step starts. It fails with core.ErrLostOwner where a later
-// attempt has the row.
+// takeRow locks the row and writes the attempt into it. It returns the row as it was before, and
+// notes where the step starts. It fails with core.ErrLostOwner if a later attempt has the row.
 func (c *Checkpoints) takeRow(ctx context.Context, s *claimed) (before *checkpoint, err error) {
 	waiting, cancel := context.WithTimeout(ctx, c.options.Wait)
 	defer cancel()
@@ -221,8 +219,8 @@ func startContext(c *core.ExecutionContext) (string, error) {
 	return string(text), err
 }
 
-// lock makes the row if there is none, and returns it locked: the upsert locks it in
-// both cases.
+// lock creates the row if it does not exist, and returns it locked: the upsert locks it in both
+// cases.
 func (s *claimed) lock(ctx context.Context) (*checkpoint, error) {
 	var rows []checkpoint
 	err := s.store.scan(ctx, &rows, `INSERT INTO {checkpoint} (repository, instance_id, step, job_name, step_execution_id, owner, epoch, claimed_at)
@@ -238,10 +236,9 @@ func (s *claimed) lock(ctx context.Context) (*checkpoint, error) {
 	return &rows[0], nil
 }
 
-// chooseStart notes where the attempt starts: at what is committed here. The
-// repository's record is older, and is used only where there is no row yet. chooseStart
-// fails where a later attempt has the row, and where the row of an earlier one is
-// missing.
+// chooseStart notes where the attempt starts: at the state committed here. The repository's record
+// is older, and is used only if there is no row yet. chooseStart fails if a later attempt has the
+// row, or if the row of an earlier attempt is missing.
 func (s *claimed) chooseStart(before *checkpoint) error {
 	switch {
 	case s.adopts:
@@ -255,7 +252,7 @@ func (s *claimed) chooseStart(before *checkpoint) error {
 		var err error
 		s.start, err = before.record()
 		return err
-	case s.isSuperseded(before.StepExecutionID): // from the start: what earlier executions left does not count
+	case s.isSuperseded(before.StepExecutionID): // from the start: the state that earlier executions left does not count
 		s.start = core.Checkpoint{Position: s.run.Step.Position, Context: s.run.Step.Context}
 		return nil
 	case before.StepExecutionID == 0 && len(s.run.Data.Earlier.Position) > 0:
@@ -271,8 +268,8 @@ func (s *claimed) chooseStart(before *checkpoint) error {
 	return err
 }
 
-// claimShift leaves room for the epochs that Reclaim raises here, below the next epoch
-// of the repository: an assignment of a partition comes after all claims of those before.
+// claimShift leaves room for the epochs that Reclaim raises here, below the repository's next
+// epoch: an assignment of a partition follows all claims of earlier assignments.
 const claimShift = 20
 
 func claimRef(ref core.StepRef) core.StepRef {
@@ -280,15 +277,15 @@ func claimRef(ref core.StepRef) core.StepRef {
 	return ref
 }
 
-// isSuperseded reports whether an attempt belongs to finished work: the step completed
-// after it, in an earlier round of a loop, or everything is run anew. The row may still
-// name such an attempt, where the one before this did not come to claim it.
+// isSuperseded reports whether an attempt belongs to finished work: the step completed after it in
+// an earlier round of a loop, or everything runs again. The row may still name such an attempt if
+// the previous attempt did not get to claim it.
 func (s *claimed) isSuperseded(attempt core.StepExecutionID) bool {
 	return s.run.Data.Earlier == nil || attempt != 0 && attempt < s.run.Data.Earlier.First
 }
 
-// wrapOwner adds to the failure of a claim that waited too long the owner of the
-// transaction that it waited for.
+// wrapOwner adds to the failure of a claim that timed out the owner of the transaction that it
+// waited for.
 func (s *claimed) wrapOwner(ctx, waiting context.Context, failure error) error {
 	if waiting.Err() == nil && !dberr.IsBusy(failure) {
 		return failure
@@ -303,8 +300,7 @@ func (s *claimed) wrapOwner(ctx, waiting context.Context, failure error) error {
 	return fmt.Errorf("%w (waited for a transaction; the step was claimed by owner %s, process %d)", failure, owner.Host, owner.PID)
 }
 
-// identity returns the id of this repository, which its checkpoints in other databases
-// carry too.
+// identity returns the ID of this repository, which its checkpoints in other databases carry too.
 func (r *Repository) identity(ctx context.Context) (string, error) {
 	var uids []string
 	if err := r.store.scan(ctx, &uids, "SELECT uid FROM {repository}"); err != nil {

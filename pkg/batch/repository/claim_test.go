@@ -19,7 +19,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// cross is a repository, and a database of data beside it.
+// cross is a repository, and a separate database of data.
 type cross struct {
 	*testing.T
 	provider *gormdb.DBProvider
@@ -29,7 +29,6 @@ type cross struct {
 	url      string // of the data
 }
 
-// eachPair runs f with every pair of databases.
 func eachPair(t *testing.T, f func(c *cross)) {
 	t.Helper()
 	kinds := map[string]func(testing.TB) string{"sqlite": testdb.SQLite, "postgres": testdb.Postgres}
@@ -63,13 +62,13 @@ func connectCross(t *testing.T, history, data string) *cross {
 	return c
 }
 
-// attempt is one attempt of step load, which continues from the one before.
+// attempt is one attempt of step load, which continues from the previous one.
 type attempt struct {
 	*core.StepRun
 	ref core.JobRef
 }
 
-// attempt launches the job, taking over whoever runs it.
+// attempt launches the job, and takes a running one over.
 func (c *cross) attempt(owner string) *attempt {
 	c.Helper()
 	launched, err := c.repo.Launch(c.Context(), core.LaunchRequest{
@@ -104,7 +103,6 @@ func (c *cross) claimed(owner string) *attempt {
 	return a
 }
 
-// commit writes a row and a checkpoint in one transaction of the data.
 func (c *cross) commit(a *attempt, row int, p core.Checkpoint) error {
 	return tx.NewManager(c.data).Do(c.Context(), tx.Attr{}, func(ctx context.Context) error {
 		if _, err := tx.ConnOf(ctx, c.data).ExecContext(ctx, fmt.Sprintf("INSERT INTO people VALUES (%d)", row)); err != nil {
@@ -177,7 +175,7 @@ func TestARestartBelievesTheCheckpointBesideTheData(t *testing.T) {
 	})
 }
 
-// The record of an attempt whose process died is older than the checkpoint (rule F4a).
+// The record of an attempt with a dead process is older than the checkpoint (rule F4a).
 func TestTheCheckpointBesideTheDataSaysWhetherWorkIsCommitted(t *testing.T) {
 	t.Parallel()
 	eachPair(t, func(c *cross) {
@@ -217,8 +215,8 @@ func TestAnOwnerThatLostItsLeaseCommitsNothingInTheDataDatabase(t *testing.T) {
 	})
 }
 
-// TestOfManyOwnersThatAllGoOnEachRowIsWrittenOnce lets every attempt go on writing
-// while the next ones take over.
+// TestOfManyOwnersThatAllGoOnEachRowIsWrittenOnce lets every attempt continue to write while the
+// next ones take over.
 func TestOfManyOwnersThatAllGoOnEachRowIsWrittenOnce(t *testing.T) {
 	t.Parallel()
 	eachPair(t, func(c *cross) {
@@ -228,7 +226,7 @@ func TestOfManyOwnersThatAllGoOnEachRowIsWrittenOnce(t *testing.T) {
 			a := c.attempt(fmt.Sprint("owner", n))
 			some := make(chan struct{})
 			go func() { lost <- c.writeOn(a, rows, n*rows/owners, some) }()
-			<-some // the next one comes while this one is at work
+			<-some // the next attempt comes while this one runs
 		}
 		over := 0
 		for range owners {
@@ -323,7 +321,7 @@ func TestSkipsReachTheRepositoryOnceWhereverAMoveIsCutOff(t *testing.T) {
 		require.NoError(c, c.commit(first, 2, core.Checkpoint{
 			Counters: core.Counters{WriteSkip: 3}, Position: position(3), Skipped: []core.SkippedItem{skip(3)},
 		}))
-		// A move that was cut off before it removed what it moved.
+		// A move of the tables that was interrupted before it removed the originals.
 		_, err := c.data.Conn().ExecContext(c.Context(), "CREATE TABLE copy AS SELECT * FROM surfin_checkpoint_skip")
 		require.NoError(c, err)
 		require.NoError(c, first.Committed(c.Context()))
@@ -358,7 +356,7 @@ func TestTheRepositoryIsToldNowAndThenWhatARunningStepCommitted(t *testing.T) {
 		require.Equal(c, want, c.stored(told).Counters)
 		require.Equal(c, position(4), c.stored(told).Position)
 
-		c.attempt("c") // takes over, and has not come to the step
+		c.attempt("c") // takes over, and has not reached the step
 		require.NoError(c, c.commit(told, 3, core.Checkpoint{Counters: want, Position: position(6)}))
 		require.ErrorIs(c, told.Committed(c.Context()), core.ErrLostOwner)
 	})
@@ -470,14 +468,14 @@ func TestMissingTablesOfCheckpointsNameTheCommandThatMakesThem(t *testing.T) {
 		require.NoError(t, a.UseDatabase(t.Context(), "data"))
 		require.NoError(t, c.stores.CheckSchema(t.Context(), "data"))
 
-		for _, left := range []string{"SET dirty = true", "SET dirty = false"} { // killed behind the tables, and not at all
+		for _, left := range []string{"SET dirty = true", "SET dirty = false"} { // killed after the tables were made, and not at all
 			_, err = c.data.Conn().ExecContext(t.Context(), "UPDATE surfin_checkpoint_migrations "+left)
 			require.NoError(t, err)
 			require.NoError(t, c.stores.Migrate(t.Context(), "data"))
 		}
 		_, err = c.data.Conn().ExecContext(t.Context(), "UPDATE surfin_checkpoint_migrations SET dirty = true")
 		require.NoError(t, err)
-		for _, table := range []string{"surfin_checkpoint", "surfin_checkpoint_skip"} { // killed before the tables
+		for _, table := range []string{"surfin_checkpoint", "surfin_checkpoint_skip"} { // killed before the tables were made
 			_, err = c.data.Conn().ExecContext(t.Context(), "DROP TABLE "+table)
 			require.NoError(t, err)
 		}

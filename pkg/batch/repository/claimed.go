@@ -12,8 +12,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// claimed is the store of one attempt in the database that it works in: a
-// core.ClaimedStore. It is used by one goroutine at a time.
+// claimed is a core.ClaimedStore: the checkpoints of one attempt in the database that it works in.
+// It is used by one goroutine at a time.
 type claimed struct {
 	store       *store
 	repository  *Repository
@@ -21,12 +21,12 @@ type claimed struct {
 	key         checkpointKey
 	identity    string       // of the instance
 	instanceKey string       // of its parameters
-	ref         core.StepRef // with the epoch of the row here, not of the repository's
+	ref         core.StepRef // with the epoch of this database's row, not of the repository's
 	start       core.Checkpoint
-	adopts      bool // start is that of a row which the operator accepted (rule C18a)
+	adopts      bool // start comes from a row that the operator accepted (rule C18a)
 	updates     [2]string
 	every       time.Duration
-	notifiedAt  time.Time // when the repository was notified last
+	notifiedAt  time.Time // when the repository was last notified
 	hasNewSkips bool      // skips were committed since then
 	onStop      func()    // of the last checkpoint
 }
@@ -41,7 +41,6 @@ type checkpointKey struct {
 
 func (k checkpointKey) values() []any { return []any{k.repository, int64(k.instance), k.step} }
 
-// checkpoint is a row of its table, without the key.
 type checkpoint struct {
 	StepExecutionID  core.StepExecutionID
 	Owner            string
@@ -57,7 +56,7 @@ type checkpoint struct {
 	RollbackCount    int64
 	Position         string
 	Context          string
-	Instance         string // its identity; empty: of an older version
+	Instance         string // its identity; empty if written by an older version
 }
 
 func checkpointColumns() []string {
@@ -72,8 +71,8 @@ func (c *checkpoint) counters() core.Counters {
 	}
 }
 
-// record returns what is committed for the attempt that claimed the row. The counters
-// are zero where an earlier attempt counted them.
+// record returns the committed state of the attempt that claimed the row. The counters are zero if
+// an earlier attempt counted them.
 func (c *checkpoint) record() (core.Checkpoint, error) {
 	context, err := core.ParseExecutionContext([]byte(c.Context))
 	if err != nil {
@@ -95,9 +94,9 @@ func (s *claimed) Database() string { return s.store.db.Name() }
 // Start implements core.ClaimedStore.
 func (s *claimed) Start() core.Checkpoint { return s.start }
 
-// Checkpoint implements core.CheckpointStore as Repository.Checkpoint does, in the
-// transaction of the data: one statement, and one more for every batch of skips.
-// It does not see a stop of the job: the next notification of the repository does.
+// Checkpoint implements core.CheckpointStore as Repository.Checkpoint does, in the transaction of
+// the data: one statement, and one more for every batch of skips. It does not see a stop of the
+// job: the next notification of the repository does.
 func (s *claimed) Checkpoint(ctx context.Context, ref core.StepRef, c core.Checkpoint) error {
 	if err := s.checkpoint(ctx, ref, c); err != nil {
 		return fmt.Errorf("checkpoint of step execution %d in database %s: %w", ref.ID, s.store.db.Name(), err)
@@ -178,8 +177,8 @@ func (s *claimed) Reclaim(ctx context.Context, ref core.StepRef) (core.StepRef, 
 	return ref, found, nil
 }
 
-// reclaim raises the epoch of the row. It can be repeated where the reply is lost: no other
-// process raises the epoch of this attempt's row, so a greater one is its own.
+// reclaim raises the epoch of the row. It can be repeated if the reply is lost: no other process
+// raises the epoch of this attempt's row, so a greater one is its own.
 func (s *claimed) reclaim(ctx context.Context) (core.Checkpoint, error) {
 	var rows []checkpoint
 	err := s.store.transact(ctx, func(ctx context.Context) error {
@@ -198,8 +197,8 @@ func (s *claimed) reclaim(ctx context.Context) (core.Checkpoint, error) {
 	return rows[0].record()
 }
 
-// Committed implements core.ClaimedStore. It notifies the repository of skips at once, and
-// of counters at intervals. A failed notification is repeated, at the latest by SyncHistory.
+// Committed implements core.ClaimedStore. It notifies the repository of skips at once, and of
+// counters at intervals. A failed notification is repeated, at the latest by SyncHistory.
 func (s *claimed) Committed(ctx context.Context) error {
 	if !s.hasNewSkips && time.Since(s.notifiedAt) < s.every {
 		return nil
@@ -213,13 +212,12 @@ func (s *claimed) Committed(ctx context.Context) error {
 	return nil
 }
 
-// SyncHistory implements core.ClaimedStore. Where the repository cannot be reached it tries
-// again, as long as the lease lasts (rule L9).
+// SyncHistory implements core.ClaimedStore. If the repository cannot be reached it tries again, as
+// long as the lease lasts (rule L9).
 func (s *claimed) SyncHistory(ctx context.Context) error {
 	return s.run.Services.Lease.Record(context.WithoutCancel(ctx), s.notifyRepository)
 }
 
-// notifyRepository reads what is committed here and updates the repository.
 func (s *claimed) notifyRepository(ctx context.Context) error {
 	row, err := s.read(ctx)
 	switch {
@@ -236,7 +234,6 @@ func (s *claimed) notifyRepository(ctx context.Context) error {
 	return nil
 }
 
-// read returns the row, or nil if there is none.
 func (s *claimed) read(ctx context.Context) (*checkpoint, error) {
 	var rows []checkpoint
 	err := s.store.scan(ctx, &rows, "SELECT "+strings.Join(checkpointColumns(), ", ")+

@@ -8,15 +8,14 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// oldIdentity begins the identity of an instance that was made before instances had one.
+// oldIdentity begins the identity of an instance that was created before instances had one.
 const oldIdentity = "old-"
 
-// instanceUID is the SQL of the identity of the instance i. An instance that an older version made
-// has no row.
+// instanceUID is the SQL of the identity of instance i. An instance of an older version has no row.
 const instanceUID = "COALESCE((SELECT n.uid FROM {instance_identity} n WHERE n.instance_id = i.id), '" + oldIdentity + "' || i.id)"
 
-// scopeOf is core.Attempt.Repository of an instance: its files and tables have the identity of the
-// instance in their names, and those of an older instance its number (rule C15b).
+// scopeOf is core.Attempt.Repository of an instance: the names of its files and tables contain the
+// identity of the instance, or its number if the instance is older (rule C15b).
 func scopeOf(repository, instance string) string {
 	if instance == "" || strings.HasPrefix(instance, oldIdentity) {
 		return repository
@@ -24,7 +23,6 @@ func scopeOf(repository, instance string) string {
 	return repository + "/" + instance
 }
 
-// identify reads who the instance is: the history, the instance and its parameters.
 func (s *claimed) identify(ctx context.Context, instance core.JobInstanceID, step string) error {
 	var rows []struct{ UID, Instance, InstanceKey string }
 	r := s.repository
@@ -41,8 +39,8 @@ func (s *claimed) identify(ctx context.Context, instance core.JobInstanceID, ste
 	return nil
 }
 
-// admit refuses a row that this history did not make (rule C18a), and returns the row that
-// counts: an empty one if a row of another instance is replaced.
+// admit refuses a row that this history did not write (rule C18a), and returns the row that counts:
+// an empty one if it replaces another instance's row.
 func (s *claimed) admit(ctx context.Context, before *checkpoint) (*checkpoint, error) {
 	accepts := s.run.Data.AcceptChanges || s.run.Data.Job.AnewSince() != 0
 	refused := &core.RestoredError{Database: s.store.db.Name(), Step: s.key.step, Instance: s.key.instance, Attempt: before.StepExecutionID}
@@ -71,13 +69,13 @@ func (s *claimed) admit(ctx context.Context, before *checkpoint) (*checkpoint, e
 	}
 	taken := *before
 	if s.adopts = s.run.Data.AcceptChanges; refused.Kind == core.RestoredAttempt {
-		taken.StepExecutionID, taken.CountedID = 0, 0 // they are those of other attempts here
+		taken.StepExecutionID, taken.CountedID = 0, 0 // they name other attempts here
 	}
 	return &taken, nil
 }
 
-// knows reports whether the attempt of a row of this instance is in the history. Its number may
-// have been given again: then the owner is another, in the same epoch.
+// knows reports whether the history has the attempt of a row of this instance. The attempt's number
+// may have been given again: then the owner is another, in the same epoch.
 func (s *claimed) knows(ctx context.Context, before *checkpoint) (bool, error) {
 	if before.StepExecutionID == s.ref.ID { // with a greater epoch it has another owner
 		return before.Owner == s.ref.Owner.String() || before.Epoch < s.ref.Epoch, nil

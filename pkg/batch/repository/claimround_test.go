@@ -9,8 +9,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 )
 
-// TestARoundThatDiedBeforeItsClaimDoesNotGoOnWhereTheOneBeforeEnded: the checkpoint of
-// completed work is not that of the work that began anew, died, and is restarted.
+// TestARoundThatDiedBeforeItsClaimDoesNotGoOnWhereTheOneBeforeEnded checks that the checkpoint of
+// completed work is not used for work that began again, died, and is restarted.
 func TestARoundThatDiedBeforeItsClaimDoesNotGoOnWhereTheOneBeforeEnded(t *testing.T) {
 	t.Parallel()
 	eachPair(t, func(c *cross) {

@@ -17,7 +17,7 @@ import (
 
 var _ task.Definitions = (*Repository)(nil)
 
-// The acts of audit rows about definitions, which are about no execution.
+// The acts of audit rows about definitions, which name no execution.
 const (
 	actRegister   = "register"
 	actUnregister = "unregister"
@@ -65,7 +65,7 @@ func (r *Repository) Register(ctx context.Context, d task.Definition, actor stri
 			return r.auditDefinition(ctx, actRegister, actor, d.Name, d.Name+" "+row.Version)
 		})
 		if dberr.IsUniqueViolation(err) && tries < maxTries {
-			continue // another process registered the name at this very moment
+			continue // another process registered the name concurrently
 		}
 		if err != nil {
 			return task.Registration{}, fmt.Errorf("register job %s: %w", d.Name, err)
@@ -79,7 +79,6 @@ func (r *Repository) Register(ctx context.Context, d task.Definition, actor stri
 	}
 }
 
-// lockDefinition locks and returns the row of a name; nil: there is none.
 func (r *Repository) lockDefinition(ctx context.Context, name string) (*jobDefinition, error) {
 	var rows []jobDefinition
 	err := gormtx.Find(r.store.session(ctx).Where("name = ?", name).Clauses(clause.Locking{Strength: "UPDATE"}), &rows)
@@ -89,7 +88,7 @@ func (r *Repository) lockDefinition(ctx context.Context, name string) (*jobDefin
 	return &rows[0], nil
 }
 
-// storeDefinition writes the row. Times that changed begin anew.
+// storeDefinition writes the row. A schedule with other times is decided from now on.
 func (r *Repository) storeDefinition(ctx context.Context, before, row *jobDefinition) error {
 	if before == nil {
 		made := *row
@@ -105,7 +104,7 @@ func (r *Repository) storeDefinition(ctx context.Context, before, row *jobDefini
 		row.Version, row.DefinitionText, row.DefinitionPath, row.DefinitionFiles, row.Schedule, row.Budget, row.UpdatedBy, before.ID).Error
 }
 
-// timesOf is what of a stored schedule says when it is due.
+// timesOf returns the part of a stored schedule that determines when it is due.
 func timesOf(schedule string) string {
 	var s task.Schedule
 	if schedule == "" || json.Unmarshal([]byte(schedule), &s) != nil {
@@ -118,7 +117,6 @@ func timesOf(schedule string) string {
 	return string(times)
 }
 
-// isSame reports whether row would change nothing.
 func (d *jobDefinition) isSame(row *jobDefinition) bool {
 	return d.Version == row.Version && d.DefinitionPath == row.DefinitionPath && d.DefinitionFiles == row.DefinitionFiles &&
 		d.Schedule == row.Schedule && d.Budget == row.Budget
@@ -162,7 +160,7 @@ func (r *Repository) Definitions(ctx context.Context, filter task.DefinitionFilt
 // EnableDefinition implements task.Definitions: one guarded UPDATE and its audit row.
 func (r *Repository) EnableDefinition(ctx context.Context, name string, enabled bool, actor string) (task.Definition, bool, error) {
 	act, until := actDisable, "scheduled_until"
-	if enabled { // what was due while it was disabled was not missed
+	if enabled { // times that were due while it was disabled do not count as missed
 		act, until = actEnable, "{now}"
 	}
 	changed := false
@@ -221,7 +219,6 @@ func (r *Repository) Now(ctx context.Context) (time.Time, error) {
 	return rows[0].At.Time, nil
 }
 
-// auditDefinition stores an audit row that is about no execution.
 func (r *Repository) auditDefinition(ctx context.Context, act, actor, job, detail string) error {
 	return r.store.session(ctx).Create(&audit{At: clock(0), Act: act, Actor: actor, Detail: detail, Verb: act, Person: actor, JobName: job}).Error
 }

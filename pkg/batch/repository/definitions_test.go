@@ -65,7 +65,8 @@ func TestADefinitionIsOneRowWhoseVersionChanges(t *testing.T) {
 		require.False(t, same.Changed)
 		require.Equal(t, got, same.Definition, "nothing was written")
 
-		// Another text with the same times keeps what was decided; other times begin anew.
+		// Another text with the same times keeps the decided times; other times are decided from
+		// now on.
 		moved, err := r.Advance(ctx, got, got.ScheduledUntil.Add(-time.Hour), "")
 		require.NoError(t, err)
 		require.True(t, moved)
@@ -130,7 +131,7 @@ func TestADisabledScheduleIsNotAmongThoseThatAreDue(t *testing.T) {
 	})
 }
 
-// Of schedulers that see the same definition one may submit what is due.
+// Of several schedulers that see the same definition one may submit its due runs.
 func TestOneSchedulerAdvancesAndItsRollbackTakesItBack(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {

@@ -6,8 +6,7 @@ import (
 	"github.com/surfin-batch/surfin/internal/gormtx"
 )
 
-// instant is a point in time as a column.
 type instant = gormtx.Instant
 
-// clock is the moment, plus d, at which the database writes it.
+// clock is the database's time at the write, plus d.
 func clock(d time.Duration) instant { return gormtx.Clock(d) }

@@ -10,8 +10,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/repository"
 )
 
-// A repository is made on a database without touching it; its tables are made, or
-// asked for, before it is used.
+// New does not touch the database; create the tables, or check for them, before the repository is
+// used.
 func ExampleNew() {
 	ctx := context.Background()
 	_, db, done := testexample.SQLite()

@@ -13,14 +13,14 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// DefaultPageSize is how many executions Executions lists where the filter does
-// not say.
+// DefaultPageSize is the number of executions that Executions lists unless the filter sets a limit.
 const DefaultPageSize = 50
 
-// batchSize is of how many executions one statement has the ids: below the databases' limits of bind variables.
+// batchSize is the number of executions whose IDs one statement has: below the databases' limits of
+// bind variables.
 const batchSize = 1000
 
-// Execution implements core.Explorer; core.ErrNotFound for an unknown id.
+// Execution implements core.Explorer; it returns core.ErrNotFound for an unknown ID.
 func (r *Repository) Execution(ctx context.Context, id core.JobExecutionID) (*core.JobExecution, error) {
 	found, err := r.executions(r.store.session(ctx).Where("id = ?", id), false, 1)
 	if err != nil {
@@ -32,7 +32,7 @@ func (r *Repository) Execution(ctx context.Context, id core.JobExecutionID) (*co
 	return &found[0], nil
 }
 
-// LastExecution implements core.Explorer; core.ErrNotFound if there is none.
+// LastExecution implements core.Explorer; it returns core.ErrNotFound if there is none.
 func (r *Repository) LastExecution(ctx context.Context, jobName, key string) (*core.JobExecution, error) {
 	found, err := r.executions(r.ofInstance(ctx, jobName, key).Order("id DESC").Limit(1), false, 1)
 	if err != nil {
@@ -44,7 +44,6 @@ func (r *Repository) LastExecution(ctx context.Context, jobName, key string) (*c
 	return &found[0], nil
 }
 
-// ofInstance selects the executions of an instance.
 func (r *Repository) ofInstance(ctx context.Context, jobName, key string) *gorm.DB {
 	return r.store.session(ctx).Where(r.store.sql("instance_id = (SELECT id FROM {job_instance} WHERE job_name = ? AND instance_key = ?)"), jobName, key)
 }
@@ -60,8 +59,8 @@ func (r *Repository) Executions(ctx context.Context, filter core.ExecutionFilter
 	return found, nil
 }
 
-// ExecutionIDs implements core.Explorer, with one statement; with two for what was created since a time, where
-// the newest page has older ones, too.
+// ExecutionIDs implements core.Explorer with one statement, or with two if the filter has only
+// CreatedFrom and the newest page has older executions too.
 func (r *Repository) ExecutionIDs(ctx context.Context, filter core.ExecutionFilter) ([]core.JobExecutionID, error) {
 	ids, known, err := r.newestSince(ctx, filter)
 	if err != nil || known {
@@ -75,20 +74,20 @@ func (r *Repository) ExecutionIDs(ctx context.Context, filter core.ExecutionFilt
 	return ids, nil
 }
 
-// onlySince says whether the filter asks for what was created since a time until now.
+// onlySince reports whether the filter selects executions by a time of creation that is open-ended.
 func onlySince(filter core.ExecutionFilter) bool {
 	return !filter.CreatedFrom.IsZero() && filter.CreatedTo.IsZero()
 }
 
-// createdAt is an execution and when it was created.
 type createdAt struct {
 	ID        core.JobExecutionID
 	CreatedAt instant
 }
 
-// newestSince returns the page of what was created since a time, if it is the page that the filter has without
-// the time: all of that one was created since. Ids are mostly in the order of creation, which a database does not
-// know: it would read all that was created since, and sort it by id.
+// newestSince returns the newest page regardless of time, and known = true if all of it was created
+// since the filter's time: then it is the page of the filter. IDs mostly follow the order of
+// creation, but the database does not know that: it would read all executions since that time, and
+// sort them by ID.
 func (r *Repository) newestSince(ctx context.Context, filter core.ExecutionFilter) (ids []core.JobExecutionID, known bool, err error) {
 	from := filter.CreatedFrom
 	if !onlySince(filter) {
@@ -108,8 +107,8 @@ func (r *Repository) newestSince(ctx context.Context, filter core.ExecutionFilte
 	return ids, len(ids) == len(rows), nil
 }
 
-// filtered is the query of a page, and its size. apart asks for the ids of the page apart from its columns, as
-// several statuses always do.
+// filtered returns the query of a page, and its size. With apart, the page's IDs are selected in a
+// subquery, as they always are for several statuses.
 func (r *Repository) filtered(ctx context.Context, filter core.ExecutionFilter, apart bool) (query *gorm.DB, limit int) {
 	if filter.Limit <= 0 {
 		filter.Limit = DefaultPageSize
@@ -129,9 +128,9 @@ func (r *Repository) filtered(ctx context.Context, filter core.ExecutionFilter, 
 	return query.Order(newestFirst(filter)), filter.Limit
 }
 
-// newestFirst is the order of a page that is not made of pages. An index by id cannot give the one of what was
-// created since a time: such a page is mostly short (newestSince has the others), and the index would be read to
-// its beginning.
+// newestFirst is the order of a page with one status or none. For executions since a time, it keeps
+// the database from using the index by ID: such a page is mostly short (newestSince handles the
+// others), and the index would be read to its beginning.
 func newestFirst(filter core.ExecutionFilter) string {
 	if onlySince(filter) {
 		return "id + 0 DESC"
@@ -177,10 +176,10 @@ func (r *Repository) selected(filter core.ExecutionFilter) (where []string, args
 	return where, args
 }
 
-// pages is the first page of each status, whose ids the page of all of them is
-// among. Each is read from the end of an index; an IN of statuses would have to
-// choose between sorting the frequent ones and searching for the rare ones. Times
-// are not in the order of ids: of those the ids alone are sorted, out of an index.
+// pages selects the first page of each status; together they contain the IDs of the filter's page.
+// Each is read from the end of an index. An IN of statuses would have to choose between sorting the
+// frequent ones and searching for the rare ones. Times do not follow the order of IDs: for a range
+// of times only the IDs are sorted, from an index.
 func (r *Repository) pages(where []string, args []any, filter core.ExecutionFilter) (string, []any) {
 	var parts []string
 	var all []any
@@ -197,8 +196,8 @@ func (r *Repository) pages(where []string, args []any, filter core.ExecutionFilt
 	return r.store.sql(strings.Join(parts, " UNION ALL ")), all
 }
 
-// executions runs a query of executions. It makes room for about as many rows at once: a slice that
-// grows row by row would take twice that.
+// executions runs a query of executions. It allocates about as many rows at once: a slice that
+// grows row by row would take twice the memory.
 func (r *Repository) executions(query *gorm.DB, brief bool, about int) ([]core.JobExecution, error) {
 	rows := make([]executionRow, 0, min(about, batchSize))
 	if err := gormtx.Scan(query.Model(&jobExecution{}).Select(r.store.records[brief]), &rows); err != nil {
@@ -217,8 +216,8 @@ func (r *Repository) executions(query *gorm.DB, brief bool, about int) ([]core.J
 	return found, nil
 }
 
-// Steps implements core.Explorer. An execution without steps, known or not, has
-// none to list.
+// Steps implements core.Explorer. For an unknown execution, as for one without steps, the list is
+// empty.
 func (r *Repository) Steps(ctx context.Context, id core.JobExecutionID) ([]core.StepExecution, error) {
 	var rows []stepExecution
 	if err := gormtx.Find(r.store.session(ctx).Where("job_execution_id = ?", id).Order("id"), &rows); err != nil {
@@ -235,7 +234,6 @@ func (r *Repository) Steps(ctx context.Context, id core.JobExecutionID) ([]core.
 	return steps, nil
 }
 
-// stepHistory is the newest execution of a step and the number of all.
 type stepHistory struct {
 	Row      stepExecution `gorm:"embedded"`
 	Attempts int

@@ -19,10 +19,9 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// figuresVariable is how many executions the history of the test has; 20,000 unless it is set.
+// figuresVariable sets the number of executions in the history of the test; the default is 20,000.
 const figuresVariable = "SURFIN_TEST_FIGURES"
 
-// numbers is a query of the numbers 1 to n.
 func numbers(d tx.Dialect, n int) string {
 	if d == tx.Postgres {
 		return fmt.Sprintf("SELECT n FROM generate_series(1, %d) AS s(n)", n)
@@ -30,7 +29,7 @@ func numbers(d tx.Dialect, n int) string {
 	return fmt.Sprintf("WITH RECURSIVE s(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM s WHERE n < %d) SELECT n FROM s", n)
 }
 
-// longHistory fills the tables: executions of 40 jobs, of which one in 50 failed, with 20 open ones.
+// longHistory fills the tables: executions of 40 jobs, one in 50 failed, with 20 open ones.
 func longHistory(t *testing.T, db tx.Database, n int) {
 	t.Helper()
 	now := gormtx.Now(db.Dialect())
@@ -53,12 +52,13 @@ func longHistory(t *testing.T, db tx.Database, n int) {
 		SELECT n, 'paid', n, 'e' || n, 0, {now}, CASE WHEN n % 10000 = 1 THEN {now} END FROM {numbers}`)
 	exec(`INSERT INTO surfin_worker (name, capacity, types, started_at, heartbeat_at, lease_until, left_at) VALUES
 		('a', 1, '[]', {now}, {now}, {far}, NULL), ('b', 1, '[]', {now}, {now}, {now}, {now})`)
-	if db.Dialect() == tx.Postgres { // which does so by itself
+	if db.Dialect() == tx.Postgres { // PostgreSQL does this by itself, but later
 		exec("ANALYZE")
 	}
 }
 
-// TestFiguresAreReadFromIndexesHoweverLongTheHistoryIs (rule OP1): with the variable, of 200,000 executions.
+// TestFiguresAreReadFromIndexesHoweverLongTheHistoryIs checks rule OP1; with the variable, for
+// 200,000 executions.
 func TestFiguresAreReadFromIndexesHoweverLongTheHistoryIs(t *testing.T) {
 	t.Parallel()
 	n := 20_000
@@ -108,7 +108,6 @@ func openOf(f core.Figures, job string, status core.Status) int64 {
 	return 0
 }
 
-// watched remembers the queries.
 type watched struct {
 	tx.Database
 	queries []sentQuery
@@ -131,7 +130,6 @@ func (c watchedConn) QueryContext(ctx context.Context, text string, args ...any)
 	return c.Conn.QueryContext(ctx, text, args...)
 }
 
-// planOf is how the database answers a query.
 func planOf(t *testing.T, db tx.Database, q sentQuery) string {
 	t.Helper()
 	explain := map[tx.Dialect]string{tx.Postgres: "EXPLAIN (ANALYZE, COSTS OFF) ", tx.SQLite: "EXPLAIN QUERY PLAN "}[db.Dialect()]

@@ -14,14 +14,15 @@ func (r *Repository) CheckFormer(ctx context.Context, jobName string, params cor
 		return nil
 	}
 	_, err := r.LastExecution(ctx, jobName, params.Key())
-	if errors.Is(err, core.ErrNotFound) { // it is a new instance
+	if errors.Is(err, core.ErrNotFound) { // the instance is new
 		return r.refuseFormer(ctx, jobName, params)
 	}
 	return err
 }
 
-// refuseFormer refuses a new instance if these parameters named another one before timestamps were read in the time
-// zone of the job. Instances made since then have an identity. One that was abandoned does not count.
+// refuseFormer refuses a new instance if these parameters named another one before timestamps were
+// read in the job's time zone. Instances created since then have an identity. An abandoned one does
+// not count.
 func (r *Repository) refuseFormer(ctx context.Context, jobName string, params core.Parameters) error {
 	key := params.FormerKey()
 	if key == "" {

@@ -8,10 +8,10 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// CollectGarbage deletes, in one database, the checkpoints of instances that the
-// repository no longer has: Purge and DeleteInstance cannot reach them. It returns how many
-// it deleted. It pages by key, so an interrupted call can be repeated. It fails as
-// CheckSchema does where the database has no tables.
+// CollectGarbage deletes, in one database, the checkpoints of instances that the repository no
+// longer has: Purge and DeleteInstance cannot reach them. It returns the number of deleted
+// checkpoints. It pages by key, so an interrupted call can be repeated. If the database has no
+// tables, it fails as CheckSchema does.
 func (c *Checkpoints) CollectGarbage(ctx context.Context, database string) (int64, error) {
 	deleted, err := c.collectGarbage(ctx, database)
 	if err != nil {
@@ -63,9 +63,9 @@ type orphan struct {
 	Instance        string // its identity
 }
 
-// orphans returns the checkpoints of the page whose instance is not in the repository.
-// An id beyond those of the repository is of a history that was restored since: its checkpoint
-// says so to the next run (rule C18a), and is kept.
+// orphans returns the checkpoints of the page whose instance is missing in the repository. An ID
+// beyond the repository's belongs to a history that was restored since: its checkpoint is kept, so
+// that the next run finds it (rule C18a).
 func (c *Checkpoints) orphans(ctx context.Context, page []orphan) ([]orphan, error) {
 	var ids []core.JobInstanceID
 	for _, l := range page {
@@ -87,7 +87,6 @@ func (c *Checkpoints) orphans(ctx context.Context, page []orphan) ([]orphan, err
 	return slices.DeleteFunc(page, func(l orphan) bool { return exists[l.InstanceID] || l.InstanceID > newest }), nil
 }
 
-// deleteCheckpoints deletes checkpoints and the skipped items beside them.
 func (s *store) deleteCheckpoints(ctx context.Context, uid string, orphans []orphan) (n int64, err error) {
 	if len(orphans) == 0 {
 		return 0, nil

@@ -15,7 +15,7 @@ func TestWhatCameBeforeCountsWhatOnlyTheCheckpointKnew(t *testing.T) {
 		first := c.claimed("a")
 		one := core.Counters{Read: 5, Filter: 1, Write: 3, WriteSkip: 1, Commit: 2, Rollback: 1}
 		require.NoError(c, c.commit(first, 1, core.Checkpoint{Counters: one, Position: position(5)}))
-		// The process dies: the repository knows nothing of it when the next one begins.
+		// The process dies: the repository does not know of this work when the next one begins.
 		lost := c.attempt("lost") // it dies as well, before its claim
 		require.Zero(c, lost.Step.Before)
 		second := c.claimed("b")

@@ -10,13 +10,12 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// idList is any number of ids as one bind variable, for [among]. A connection prepares one text
-// then, where IN would have a text for each number of them.
+// idList passes any number of IDs as one bind variable, for [among]. A connection then prepares one
+// text; IN would need one for each number of IDs.
 type idList struct {
-	numbers string // with commas between
+	numbers string // separated by commas
 }
 
-// listed returns the ids as one bind variable.
 func listed[T ~int64](ids []T) idList {
 	var text []byte
 	for i, id := range ids {
@@ -28,8 +27,9 @@ func listed[T ~int64](ids []T) idList {
 	return idList{numbers: string(text)}
 }
 
-// among is the condition that what stands before it is in an idList. PostgreSQL is not shown how many
-// ids there are: it would plan a statement anew for each of few ids, which takes longer than to run it.
+// among is the condition that the preceding column is in an idList. The subquery hides the number
+// of IDs from PostgreSQL: with few IDs it would plan the statement again for each, which takes
+// longer than to run it.
 func among(d tx.Dialect) string {
 	if d == tx.Postgres {
 		return "= ANY(ARRAY(SELECT unnest(CAST(? AS bigint[]))))"
@@ -37,7 +37,7 @@ func among(d tx.Dialect) string {
 	return "IN (SELECT value FROM json_each(?))"
 }
 
-// GormValue writes the ids as a text that the dialect reads: {1,2}, or [1,2].
+// GormValue writes the IDs in the dialect's form: {1,2}, or [1,2].
 func (l idList) GormValue(_ context.Context, db *gorm.DB) clause.Expr {
 	text := "[" + l.numbers + "]"
 	if tx.Dialect(db.Name()) == tx.Postgres {

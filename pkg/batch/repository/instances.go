@@ -10,7 +10,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// Instance implements core.Explorer; core.ErrNotFound if there is none.
+// Instance implements core.Explorer; it returns core.ErrNotFound if there is none.
 func (r *Repository) Instance(ctx context.Context, jobName, key string) (*core.JobInstance, error) {
 	var rows []jobInstance
 	err := gormtx.Find(r.store.session(ctx).Where("job_name = ? AND instance_key = ?", jobName, key), &rows)
@@ -84,11 +84,11 @@ func (r *Repository) LastPurged(ctx context.Context, jobName string) (*core.JobE
 	return &core.JobExecution{JobName: jobName, InstanceID: rows[0].InstanceID, Params: params}, nil
 }
 
-// someJobs is about as many as a history has.
+// someJobs is the typical number of jobs in a history.
 const someJobs = 16
 
-// Jobs implements core.Explorer. Of each job it looks at one entry of an index: the next name, and
-// the end of that name.
+// Jobs implements core.Explorer. For each job it reads index entries only: the next name, and the
+// last entry of that name.
 func (r *Repository) Jobs(ctx context.Context) ([]core.JobExecution, error) {
 	list, err := r.executions(r.store.session(ctx).Where(r.store.sql(`id IN (
 		WITH RECURSIVE jobs(name) AS (

@@ -14,7 +14,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// What is done to an execution: the act of an audit row, the trigger of an event.
+// Acts of audit rows, and triggers of events.
 const (
 	actLaunch      = "launch"
 	actTakeOver    = "take over"
@@ -34,25 +34,25 @@ const (
 	actSettle      = "settle"
 )
 
-// auditBatch is how many audit rows one INSERT takes: below the databases' limits
-// of bind variables.
+// auditBatch is the number of audit rows in one INSERT: below the databases' limits of bind
+// variables.
 const auditBatch = 500
 
-// openStep selects the steps that are not over: literally as the partial index has
-// it, since no database matches bind variables with that.
+// openStep selects the unfinished steps. It is literally the text of the partial index, because no
+// database matches bind variables with it.
 const openStep = "status IN ('STARTING', 'STARTED', 'PARKED', 'STOPPING')"
 
-// lostOwner is the reason that a taken-over execution shows.
+// lostOwner is the reason shown by an execution that was taken over.
 const lostOwner = core.LostOwner
 
-// Launch implements core.Launches. It is one transaction that first locks the
-// instance's row, so launches of one instance come one after the other, and takes
-// at most eight statements however long the history is (rules L1, R2; a take-over of
-// very many steps writes their audit rows in batches), and one more from the start. A key
-// costs one more, and three to end an execution that has it and lost its owner.
+// Launch implements core.Launches. It is one transaction that first locks the instance's row, so
+// launches of one instance are serialized. It takes at most eight statements however long the
+// history is (rules L1, R2; a take-over of very many steps writes their audit rows in batches), and
+// one more if it runs from the start. A key costs one more, and three to end an execution that has
+// it and lost its owner.
 //
-// A take-over is committed even if the launch is then refused because the job is
-// not restartable: the lost execution is over either way.
+// A take-over is committed even if the launch is then refused because the job is not restartable:
+// the lost execution has ended in either case.
 func (r *Repository) Launch(ctx context.Context, req core.LaunchRequest) (core.Launched, error) {
 	if req.JobName == "" || req.Lease <= 0 {
 		return core.Launched{}, fmt.Errorf("launch: a job name and a positive lease are needed (job %q, lease %v)", req.JobName, req.Lease)
@@ -67,8 +67,8 @@ func (r *Repository) Launch(ctx context.Context, req core.LaunchRequest) (core.L
 	}
 }
 
-// errFreed says that a unique index stopped a launch, and that the execution that was in the
-// way is over or lost by now. maxTries is how many such executions a launch meets.
+// errFreed reports that a unique index stopped a launch, but the conflicting execution has ended or
+// is lost by now. A launch gives up after maxTries such executions.
 var errFreed = errors.New("it met an execution that has ended")
 
 const maxTries = 20
@@ -96,51 +96,49 @@ func (r *Repository) tryLaunch(ctx context.Context, req core.LaunchRequest) (cor
 	return l.launched, nil
 }
 
-// refusalError rolls a launch back that changed nothing.
+// refusalError rolls back a launch that changed nothing.
 type refusalError struct{ reason error }
 
 func (e *refusalError) Error() string { return e.reason.Error() }
 func (e *refusalError) Unwrap() error { return e.reason }
 
-// errLaunchedBefore rolls a launch back that the same request has made before, though its reply
+// errLaunchedBefore rolls back a launch that the same request has already made, though its reply
 // was lost.
 var errLaunchedBefore = errors.New("it was launched before")
 
-// launch is one launch in progress.
 type launch struct {
 	repo     *Repository
 	ledger   *ledger
 	req      core.LaunchRequest
 	instance core.JobInstanceID
-	attempts int64 // launches of the instance, with this one
+	attempts int64 // launches of the instance, including this one
 	launched core.Launched
-	refused  error // after a take-over, which is committed all the same
+	refused  error // after a take-over, which is committed nevertheless
 }
 
-// newestExecution is the newest execution of an instance with the state of its lease
-// and of its steps.
+// newestExecution is the newest execution of an instance with the state of its lease and its steps.
 type newestExecution struct {
 	Row        jobExecution `gorm:"embedded"`
-	Params     string       // as in executionRow; empty where it was not asked for
-	Expired    bool         // the lease is over
-	Uncertain  bool         // the outcome of a step is not known
-	Unsettled  bool         // nor is that of a step of which a checkpoint tells it
-	Settles    bool         // that of the execution is known when that of such steps is
-	Unfinished int64        // steps that are not over; as of the query, so a hint where it waited for a lock
+	Params     string       // as in executionRow; empty if not selected
+	Expired    bool         // the lease has expired
+	Uncertain  bool         // the outcome of a step is unknown, and no checkpoint determines it
+	Unsettled  bool         // the outcome of a step is unknown, but a checkpoint determines it
+	Settles    bool         // the execution's outcome is known once the outcomes of those steps are
+	Unfinished int64        // unfinished steps; as of the query, so only a hint if it waited for a lock
 
-	// What a parked execution waits for.
+	// Open work that a parked execution waits for.
 	OpenPartsSum, OpenTasks, OpenChildren int64
 }
 
-// judgedColumns are what a newestExecution has beside its row. Of many executions at once PostgreSQL
-// would look up an EXISTS by reading all steps.
+// judgedColumns are the additional columns of a newestExecution. For many executions at once
+// PostgreSQL would evaluate an EXISTS by reading all steps.
 const judgedColumns = `, lease_until <= {now} AS expired, ` + waitsFor + `,
 	(SELECT COUNT(*) FROM {step_execution} s WHERE s.job_execution_id = {job_execution}.id AND s.` + openStep + `) AS unfinished,
 	(SELECT COUNT(*) FROM {step_execution} s WHERE s.job_execution_id = {job_execution}.id AND s.status = 'UNKNOWN' AND s.last_move <> 'lose_commit') > 0 AS uncertain,
 	(SELECT COUNT(*) FROM {step_execution} s WHERE s.job_execution_id = {job_execution}.id AND s.status = 'UNKNOWN' AND s.last_move = 'lose_commit') > 0 AS unsettled,
 	status = 'UNKNOWN' AND last_move = 'lose_commit' AS settles`
 
-// attempt returns what a launch judges. exec is the record of the row.
+// attempt returns the state that a launch judges. exec is the record of the row.
 func (s *newestExecution) attempt(exec core.JobExecution, dead func(core.Owner) bool) core.NewestAttempt {
 	runs := s.Row.Status.IsRunning() && !s.Row.isParked()
 	return core.NewestAttempt{
@@ -149,7 +147,6 @@ func (s *newestExecution) attempt(exec core.JobExecution, dead func(core.Owner) 
 	}
 }
 
-// open is what a parked execution waits for.
 func (s *newestExecution) open() core.OpenWork {
 	return core.OpenWork{Parts: s.OpenPartsSum, Tasks: s.OpenTasks, Children: s.OpenChildren}
 }
@@ -189,7 +186,6 @@ func (l *launch) run(ctx context.Context, notes *ledger) error {
 	return l.begin(ctx)
 }
 
-// begin makes the new execution.
 func (l *launch) begin(ctx context.Context) error {
 	if err := l.claimKey(ctx); err != nil {
 		return err
@@ -197,8 +193,8 @@ func (l *launch) begin(ctx context.Context) error {
 	return l.insert(ctx)
 }
 
-// lockInstance makes or finds the instance and counts the launch. The upsert locks
-// the row either way.
+// lockInstance creates or finds the instance and counts the launch. The upsert locks the row in
+// both cases.
 func (l *launch) lockInstance(ctx context.Context) error {
 	row := jobInstance{JobName: l.req.JobName, InstanceKey: l.req.Params.Key(), Attempts: 1, CreatedAt: clock(0), Backfilled: l.req.Backfill}
 	if l.req.RedriveOf == 0 {
@@ -222,14 +218,12 @@ func (l *launch) lockInstance(ctx context.Context) error {
 	return l.repo.store.exec(ctx, "INSERT INTO {instance_identity} (instance_id, uid) VALUES (?, ?)", row.ID, rand.Text()).Error
 }
 
-// last reads the newest execution and locks it, so that a heartbeat in between
-// cannot make the judgement of its lease wrong.
+// last reads the newest execution and locks it, so that no heartbeat in between can make the
+// judgement of its lease wrong.
 func (l *launch) last(ctx context.Context) (*newestExecution, error) {
 	return l.repo.newest(l.repo.store.session(ctx).Where("instance_id = ?", l.instance).Clauses(clause.Locking{Strength: "NO KEY UPDATE"}))
 }
 
-// newest reads the newest of the executions that query selects; nil if there is
-// none.
 func (r *Repository) newest(query *gorm.DB) (*newestExecution, error) {
 	var found []newestExecution
 	err := query.Model(&jobExecution{}).
@@ -241,8 +235,8 @@ func (r *Repository) newest(query *gorm.DB) (*newestExecution, error) {
 	return &found[0], nil
 }
 
-// refuseRunning refuses what is running, where there is one writer, without
-// waiting for that writer: it may well be the running job (rule L7).
+// refuseRunning refuses an instance that runs, on a database with one writer, without waiting for
+// that writer: it may well be the running job (rule L7).
 func (r *Repository) refuseRunning(ctx context.Context, req core.LaunchRequest) error {
 	if !r.store.db.SingleWriter() || req.Again {
 		return nil
@@ -263,9 +257,9 @@ func (r *Repository) refuseRunning(ctx context.Context, req core.LaunchRequest) 
 	return r.CheckExclusive(ctx, req.JobName, req.Exclusive, req.Dead)
 }
 
-// admit decides whether a new execution may follow the last one. A lost one is ended first.
-// The steps of one that is over are counted again under its lock, since a step that ended
-// with it may have been read as unfinished before.
+// admit decides whether a new execution may follow the last one. It ends a lost one first. The
+// unfinished steps of an ended one are counted again under its lock, because a step that ended with
+// it may have been read as unfinished.
 func (l *launch) admit(ctx context.Context, last *newestExecution) error {
 	if last.Row.Status.IsOver() && last.Unfinished > 0 {
 		err := l.repo.store.scan(ctx, &last.Unfinished, "SELECT COUNT(*) FROM {step_execution} WHERE job_execution_id = ? AND "+openStep, last.Row.ID)
@@ -300,7 +294,6 @@ func (l *launch) admit(ctx context.Context, last *newestExecution) error {
 	return l.repo.settle(ctx, p.ID, l.ledger)
 }
 
-// takeOver ends what a lost owner left.
 func (l *launch) takeOver(ctx context.Context, last *newestExecution) error {
 	lost, err := l.repo.endLost(ctx, &last.Row, true, actTakeOver, l.ledger)
 	if err != nil {
@@ -315,8 +308,8 @@ func (l *launch) takeOver(ctx context.Context, last *newestExecution) error {
 	return nil
 }
 
-// insert writes the new execution and its parameters. The epoch and the job context
-// are those of the previous execution. The context is empty from the start.
+// insert writes the new execution and its parameters. Epoch and job context come from the previous
+// execution. A run from the start begins with an empty context.
 func (l *launch) insert(ctx context.Context) error {
 	files, err := encodeFiles(l.req.Definition.Files)
 	if err != nil {
@@ -343,7 +336,7 @@ func (l *launch) insert(ctx context.Context) error {
 		if err := l.inheritStop(ctx, &row); err != nil {
 			return err
 		}
-		if row.StopRequested && l.req.ForWorkers { // nobody would have to do anything
+		if row.StopRequested && l.req.ForWorkers { // no worker would have anything to do
 			return &refusalError{fmt.Errorf("not begun: %w", core.ErrStopped)}
 		}
 	}
@@ -394,7 +387,7 @@ func (l *launch) insert(ctx context.Context) error {
 	return l.repo.announceResume(ctx, row.ID)
 }
 
-// verb is what the launch is to the person who asked for it.
+// verb is the launch's name for the person who requested it.
 func (l *launch) verb() string {
 	switch {
 	case l.req.RedriveOf != 0:
@@ -405,7 +398,7 @@ func (l *launch) verb() string {
 	return core.VerbRun
 }
 
-// follow takes over what the new execution has from the one before it, if there is one.
+// follow copies to the new execution the values that it continues from the previous one, if any.
 func (l *launch) follow(row *jobExecution) error {
 	p := l.launched.Previous
 	if p == nil {
@@ -427,8 +420,8 @@ func (l *launch) follow(row *jobExecution) error {
 	return nil
 }
 
-// beginAnew notes in the job context that everything before this execution is history only,
-// but for what its journal keeps. Later executions inherit the context.
+// beginAnew notes in the job context that all earlier executions are history only, except for the
+// parts that its journal keeps. Later executions inherit the context.
 func (l *launch) beginAnew(ctx context.Context, row *jobExecution) error {
 	fresh := core.NewExecutionContext()
 	switch from := l.req.From; {
@@ -460,9 +453,8 @@ func alreadyRunning(row *jobExecution, open core.OpenWork) *core.AlreadyRunningE
 	}
 }
 
-// explainConflict returns the error of a launch that a unique index stopped: that of
-// the active execution, the last line of defence after the lock of the instance, or that of
-// the key.
+// explainConflict returns the error of a launch that a unique index stopped: that the instance is
+// active (the last line of defense after the instance's lock), or that the key is taken.
 func (r *Repository) explainConflict(ctx context.Context, req core.LaunchRequest, cause error) error {
 	row, err := r.active(ctx, req)
 	if err == nil && row == nil {
@@ -481,7 +473,6 @@ func (r *Repository) explainConflict(ctx context.Context, req core.LaunchRequest
 	return alreadyRunning(row, core.OpenWork{})
 }
 
-// active returns the running execution of the instance that req is about, or nil.
 func (r *Repository) active(ctx context.Context, req core.LaunchRequest) (*jobExecution, error) {
 	var rows []jobExecution
 	err := gormtx.Find(r.ofInstance(ctx, req.JobName, req.Params.Key()).Where("active = 1"), &rows)

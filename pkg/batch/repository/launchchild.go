@@ -8,9 +8,9 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// inheritStop lets a child begin with the stop that its parent was asked for, unless it is a
-// child of `finally`. The parent's row is locked until the child is there: a request either comes
-// before, and is seen here, or after, and finds the child.
+// inheritStop copies a requested stop from the parent to a new child, unless the child belongs to
+// `finally`. The parent's row stays locked until the child exists: a request either comes before,
+// and is seen here, or after, and finds the child.
 func (l *launch) inheritStop(ctx context.Context, child *jobExecution) error {
 	var parents []jobExecution
 	err := l.repo.store.session(ctx).Select("stop_requested").Where("id = ?", l.req.Parent).

@@ -10,14 +10,14 @@ import (
 )
 
 const (
-	// launchWord is after how long a launch says that it waits.
+	// launchWord is how long a launch waits before it reports that it waits.
 	launchWord = 2 * time.Second
 	// launchWait bounds the wait of a launch for the writer of a SQLite file, which may be any program.
 	launchWait = 30 * time.Second
 )
 
-// boundLaunch bounds a launch on a database with one writer, and tells the observer of one that waits
-// for a while, until end is called.
+// boundLaunch bounds a launch on a database with one writer. Until end is called, it notifies the
+// observer of a launch that waits for a while.
 func (r *Repository) boundLaunch(ctx context.Context, req core.LaunchRequest) (bounded context.Context, end func()) {
 	event := core.LaunchWaits{Execution: req.Parent, JobName: req.JobName, Reason: "another session holds rows of the history"}
 	cancel := func() {}
@@ -35,9 +35,9 @@ func (r *Repository) boundLaunch(ctx context.Context, req core.LaunchRequest) (b
 // ownerQueryTimeout bounds the query for the owner that a failed launch waited for.
 const ownerQueryTimeout = time.Second
 
-// wrapOwner adds the owner of the running execution to the failure of a launch. On a
-// database with one writer the launch has waited for that process, which may be the
-// writer (rule L7). It returns the failure as it is where no owner is known.
+// wrapOwner adds the owner of the running execution to the failure of a launch. On a database with
+// one writer the launch has waited for that process, which may be the writer (rule L7). It returns
+// failure unchanged if no owner is known.
 func (r *Repository) wrapOwner(ctx context.Context, req core.LaunchRequest, failure error) error {
 	if !r.store.db.SingleWriter() || ctx.Err() == nil && !dberr.IsBusy(failure) {
 		return failure

@@ -8,9 +8,9 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// Heartbeat implements core.Launches: one guarded UPDATE, which touches no
-// indexed column and leaves no audit row. An execution that is over has no lease
-// to extend: that is core.ErrLostOwner as well.
+// Heartbeat implements core.Launches with one guarded UPDATE, which touches no indexed column and
+// leaves no audit row. An execution that has ended has no lease to extend: that is
+// core.ErrLostOwner as well.
 func (r *Repository) Heartbeat(ctx context.Context, ref core.JobRef, lease time.Duration) (bool, error) {
 	if lease <= 0 {
 		return false, fmt.Errorf("heartbeat of job execution %d: a lease of %v is not positive", ref.ID, lease)
@@ -31,5 +31,5 @@ func (r *Repository) Heartbeat(ctx context.Context, ref core.JobRef, lease time.
 // WriterHeld implements core.Launches.
 func (r *Repository) WriterHeld() time.Duration { return r.store.db.WriterHeld() }
 
-// running are the states in which an owner holds a lease: those that can fail.
+// running are the states in which an owner holds a lease: the states that can fail.
 func running() []core.Status { return core.MoveTo(core.StatusFailed).From }

@@ -11,13 +11,13 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// Locks are taken in the order job, manager, partition. Whoever ends a partition locks
-// its manager first, since the end lowers the manager's count.
+// Locks are taken in the order job, manager, partition. The end of a partition locks its manager
+// first, because it lowers the manager's count.
 
-// managerFirst is the condition by which the UPDATE that ends one step locks the step's
-// manager before the step itself, and those that are parked beside it: of two parts that
-// end at once and are the last of their steps, the second sees that no other is open. Its
-// two bind variables are the id of the step. SQLite has one writer, and nothing to lock.
+// managerFirst is the condition with which the UPDATE that ends one step locks the step's manager,
+// and the steps that are parked with it, before the step itself. If the last two partitions of a
+// step end concurrently, the second one then sees that no other is open. Both bind variables are
+// the step's ID. SQLite has one writer and needs no lock.
 func (r *Repository) managerFirst() string {
 	if r.store.db.Dialect() != tx.Postgres {
 		return " AND ? IS NOT NULL AND ? IS NOT NULL"
@@ -28,8 +28,8 @@ func (r *Repository) managerFirst() string {
 		ORDER BY id FOR NO KEY UPDATE) AS m) >= 0`)
 }
 
-// managersFirst does the same for the UPDATE that ends all steps of a job, or of a branch:
-// column says which it is, and its bind variable is the id.
+// managersFirst does the same for the UPDATE that ends all steps of a job or of a branch: column is
+// the one that names it, and the bind variable is its ID.
 func (r *Repository) managersFirst(column string) string {
 	if r.store.db.Dialect() != tx.Postgres {
 		return " AND ? IS NOT NULL"
@@ -38,9 +38,10 @@ func (r *Repository) managersFirst(column string) string {
 		WHERE ` + column + ` = ? AND open_parts > 0 ORDER BY id FOR NO KEY UPDATE) AS m) >= 0`)
 }
 
-// countEnded lowers the counts of open partitions of the steps' managers, whatever move
-// ended the steps. The caller passes only rows that its transaction ended. What is not over of
-// a branch ends with its part. An execution that waited for the last of them is announced.
+// countEnded lowers the counts of open partitions of the steps' managers, whatever transition ended
+// the steps. The caller passes only rows that its transaction ended. The unfinished steps of a
+// branch end with its partition. countEnded announces an execution that waited for the last of
+// them.
 func (r *Repository) countEnded(ctx context.Context, steps []stepExecution) error {
 	counts := map[core.StepExecutionID]int{}
 	for _, s := range steps {
@@ -100,11 +101,11 @@ func (r *Repository) StopPartitions(ctx context.Context, job core.JobRef) error 
 	return nil
 }
 
-// ofFinally is the condition that a row s of a partition belongs to a step of `finally`, which a stop does not stop
-// (rule L13).
+// ofFinally is the condition that row s of a partition belongs to a step of `finally`, which a stop
+// does not stop (rule L13).
 const ofFinally = `(SELECT m.flow FROM {step_execution} m WHERE m.id = s.manager_id) = '` + core.FlowFinally + `'`
 
-// stopUnassigned ends the partitions that no worker has taken, but for those of `finally`.
+// stopUnassigned ends the partitions that no worker has taken, except parts of `finally`.
 func (r *Repository) stopUnassigned(ctx context.Context, job core.JobExecutionID, l *ledger) error {
 	stop := core.Executions().Move(core.MoveStop)
 	var steps []stepExecution
@@ -120,6 +121,5 @@ func (r *Repository) stopUnassigned(ctx context.Context, job core.JobExecutionID
 	return r.countEnded(ctx, steps)
 }
 
-// notBegun is the reason that a partition shows that no worker had taken when a stop was
-// asked for.
+// notBegun is the reason shown by a partition that no worker had taken when a stop was requested.
 const notBegun = "stopped on request before it started"

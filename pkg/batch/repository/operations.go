@@ -10,19 +10,18 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// jobAbandoned is the reason that a step shows that was unfinished when its job was
-// abandoned.
+// jobAbandoned is the reason shown by a step that was unfinished when its job was abandoned.
 const jobAbandoned = "the job was abandoned"
 
-// Abandon implements core.Operations: one guarded UPDATE, one of the steps, and
-// their audit rows, in one transaction. In STOPPING the epoch is raised, and that
-// of every unfinished step, so that the owner commits nothing more: a chunk that
-// it is just committing either counts or rolls back with its rows (rule L5). Its child
-// jobs are asked to stop. An execution that is abandoned already is a success.
+// Abandon implements core.Operations in one transaction: one guarded UPDATE, one of the steps, and
+// their audit rows. In STOPPING it raises the epoch of the execution and of every unfinished step,
+// so that the owner commits nothing more: a chunk that is just committing either counts or rolls
+// back with its rows (rule L5). It requests a stop of the child jobs. To abandon an abandoned
+// execution succeeds.
 //
-// The instance is locked as a launch does it, so that the execution is still the newest
-// when it is abandoned. The refusal of an older one is a *core.NotNewestError, of a running or completed one a *core.TransitionError and a *core.AlreadyRunningError, of
-// an unknown one a core.ErrNotFound.
+// The instance is locked as by a launch, so that the execution is still the newest when it is
+// abandoned. An older one is refused with a *core.NotNewestError, a running or completed one with a
+// *core.TransitionError and a *core.AlreadyRunningError, an unknown one with a core.ErrNotFound.
 func (r *Repository) Abandon(ctx context.Context, id core.JobExecutionID, actor string) error {
 	m := &guardedMove{
 		machine: jobMachine, table: "{job_execution}", job: "id", id: int64(id), act: actAbandon,
@@ -52,7 +51,7 @@ func (r *Repository) Abandon(ctx context.Context, id core.JobExecutionID, actor 
 	if exec.Status == core.StatusAbandoned {
 		return nil
 	}
-	if refused == nil { // completed, which is not an error where it is a late end
+	if refused == nil { // completed, which is not an error if its end came late
 		refused = &core.TransitionError{
 			Machine: jobMachine, ID: int64(id), Move: m.move.Name, From: m.move.From, To: m.move.To, Current: exec.Status,
 		}
@@ -62,12 +61,11 @@ func (r *Repository) Abandon(ctx context.Context, id core.JobExecutionID, actor 
 	}}
 }
 
-// lockNewest locks the instance of the execution, and refuses an execution that a later
-// one followed.
+// lockNewest locks the instance of the execution, and refuses an execution that is not the newest.
 func (r *Repository) lockNewest(ctx context.Context, id core.JobExecutionID) error {
 	var named, newest []jobExecution
 	err := r.store.scan(ctx, &named, "SELECT id, instance_id, job_name FROM {job_execution} WHERE id = ?", id)
-	if err != nil || len(named) == 0 { // the move says that it is unknown
+	if err != nil || len(named) == 0 { // the transition reports that it is unknown
 		return err
 	}
 	if err := r.lockInstances(ctx, []core.JobInstanceID{named[0].InstanceID}); err != nil {
@@ -80,15 +78,14 @@ func (r *Repository) lockNewest(ctx context.Context, id core.JobExecutionID) err
 	return err
 }
 
-// notAbandonedError refuses to abandon what is running or completed. To who asks
-// for it it is an AlreadyRunningError in both cases: the execution is not one that
-// waits for a decision.
+// notAbandonedError refuses to abandon a running or completed execution. For the caller it is an
+// AlreadyRunningError in both cases: the execution does not wait for a decision.
 type notAbandonedError struct {
 	refused *core.TransitionError
 	running core.AlreadyRunningError
 }
 
-// Error says what to do instead.
+// Error returns the message, with advice.
 func (e *notAbandonedError) Error() string {
 	if e.refused.Current == core.StatusCompleted {
 		return fmt.Sprintf("job %s, execution %d is COMPLETED: there is nothing to abandon", e.running.JobName, e.running.ExecutionID)
@@ -99,10 +96,10 @@ func (e *notAbandonedError) Error() string {
 // Unwrap returns the refusal and the running execution.
 func (e *notAbandonedError) Unwrap() []error { return []error{e.refused, &e.running} }
 
-// Recover implements core.Operations: a transaction for each execution, so that
-// what stands in the way of one does not keep the others. The lease is judged again
-// under the row's lock: an owner that renews it meanwhile keeps it. Executions that
-// were over before and had an unfinished step are among those returned.
+// Recover implements core.Operations with a transaction for each execution, so that a failure of
+// one does not keep the others. The lease is judged again under the row's lock: an owner that
+// renews it meanwhile keeps it. The result includes executions that had already ended with an
+// unfinished step.
 func (r *Repository) Recover(ctx context.Context, actor string, dead func(core.Owner) bool) ([]core.JobExecution, error) {
 	lost, err := r.lostCandidates(ctx, dead)
 	if err != nil {
@@ -145,15 +142,14 @@ func (r *Repository) Recover(ctx context.Context, actor string, dead func(core.O
 	return found, errors.Join(errs...)
 }
 
-// lostCandidate is an execution that may have been left alone: it runs, and its lease
-// is over or its owner dead; or it is over, and a step of it is not.
+// lostCandidate is an execution that may be lost: it runs and its lease has expired or its owner is
+// dead; or it has ended and a step of it has not.
 type lostCandidate struct {
 	Row     jobExecution `gorm:"embedded"`
 	Expired bool
 	dead    bool
 }
 
-// lostCandidates returns the executions that may have been left alone.
 func (r *Repository) lostCandidates(ctx context.Context, dead func(core.Owner) bool) ([]lostCandidate, error) {
 	lost, err := r.lostOf(ctx, "status IN ?", dead)
 	if err != nil {
@@ -165,8 +161,8 @@ func (r *Repository) lostCandidates(ctx context.Context, dead func(core.Owner) b
 	return append(lost, over...), err
 }
 
-// lostOf returns those that run and whose owner is lost, of the executions of a condition
-// whose bind variable are the statuses.
+// lostOf returns the running executions with a lost owner, among the executions of a condition with
+// the statuses as its bind variable.
 func (r *Repository) lostOf(ctx context.Context, condition string, dead func(core.Owner) bool) (lost []lostCandidate, err error) {
 	var held []lostCandidate
 	err = r.store.scan(ctx, &held, "SELECT id, status, owner, epoch, lease_until <= {now} AS expired FROM {job_execution} WHERE "+condition, running())
@@ -182,10 +178,10 @@ func (r *Repository) lostOf(ctx context.Context, condition string, dead func(cor
 	return lost, nil
 }
 
-// recover ends one of them, and reports whether there was something to end.
+// recover ends one candidate, and reports whether there was something to end.
 func (r *Repository) recover(ctx context.Context, c lostCandidate, actor string) (bool, error) {
 	l, err := r.recorded(ctx, actor, func(ctx context.Context, l *ledger) (err error) {
-		if c.Row.Status.IsOver() { // for good: no move leads back
+		if c.Row.Status.IsOver() { // final: no transition leads back
 			err = r.endSteps(ctx, c.Row.ID, jobIsOver, actRecover, l)
 		} else {
 			_, err = r.endLost(ctx, &c.Row, c.dead, actRecover, l)

@@ -7,15 +7,14 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// executionRow is an execution with its parameters, as one statement reads them.
 type executionRow struct {
 	Row    jobExecution `gorm:"embedded"`
 	Params string       // as paramsColumn writes them
 }
 
 // paramsColumn is the column params of a query of executions: name|type|0 or 1|value| for each
-// parameter, where 1 says that it identifies. Names and values are escaped. To read JSON
-// in its place was an eighth of the CPU of a list.
+// parameter, where 1 marks an identifying one. Names and values are escaped. Parsing JSON instead
+// took an eighth of the CPU time of a list.
 const paramsColumn = `(SELECT string_agg(` + escapedName + ` || '|' || p.type || CASE WHEN p.identifying THEN '|1|' ELSE '|0|' END || ` + escapedValue + ` || '|', '')
 	FROM {job_execution_param} p WHERE p.job_execution_id = {job_execution}.id) AS params`
 
@@ -24,7 +23,6 @@ const (
 	escapedValue = `replace(replace(p.value, '!', '!!'), '|', '!p')`
 )
 
-// with returns the record with the parameters of paramsColumn.
 func (j *jobExecution) with(column string) (core.JobExecution, error) {
 	exec, err := j.record()
 	if err != nil {

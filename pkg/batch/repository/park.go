@@ -8,8 +8,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// Park implements core.Parks: the guarded UPDATE of the job, one of its open steps that
-// are not partitions, and with Stopping one of the partitions that no worker has taken.
+// Park implements core.Parks: the guarded UPDATE of the job, one of its open steps that are not
+// partitions, and with Stopping one of the partitions that no worker has taken.
 func (r *Repository) Park(ctx context.Context, ref core.JobRef, p core.Parking) (core.Answer, error) {
 	m := &guardedMove{
 		machine: jobMachine, table: "{job_execution}", job: "id", id: int64(ref.ID), act: actPark,
@@ -46,7 +46,7 @@ func (r *Repository) Park(ctx context.Context, ref core.JobRef, p core.Parking) 
 	return answer, nil
 }
 
-// refusal rolls a transaction back that changed nothing.
+// refusal wraps err so that the transaction, which changed nothing, is rolled back.
 func refusal(err error) error {
 	if err == nil {
 		return nil
@@ -54,7 +54,7 @@ func refusal(err error) error {
 	return &refusalError{err}
 }
 
-// parkSteps parks what is not over of a job's own walk, or of a branch.
+// parkSteps parks the unfinished steps of a job's own walk, or of a branch.
 func (r *Repository) parkSteps(ctx context.Context, of walkOf, l *ledger) error {
 	park := core.Executions().Move(core.MovePark)
 	var steps []stepExecution
@@ -66,14 +66,14 @@ func (r *Repository) parkSteps(ctx context.Context, of walkOf, l *ledger) error 
 	return err
 }
 
-// walkOf is a walk whose steps are moved together: that of a job, or that of a branch which a
-// worker walks.
+// walkOf is a walk with steps that move together: a job's walk, or the walk of a branch by a
+// worker.
 type walkOf struct {
 	column string
 	id     int64
 }
 
-// condition leaves out of the steps of a job those of branches that workers walk.
+// condition leaves the steps of branches that workers walk out of the steps of a job.
 func (w walkOf) condition() string {
 	if w.column == ofJob {
 		return " AND branch_id IS NULL"
@@ -81,7 +81,6 @@ func (w walkOf) condition() string {
 	return ""
 }
 
-// noteSteps notes a move of several steps.
 func (l *ledger) noteSteps(steps []stepExecution, act string, move core.Move[core.Status]) {
 	for _, s := range steps {
 		l.note(stepMachine, int64(s.ID), audit{
@@ -90,25 +89,24 @@ func (l *ledger) noteSteps(steps []stepExecution, act string, move core.Move[cor
 	}
 }
 
-// waits is the condition that a job execution waits for partitions, tasks or child jobs: one
-// that is parked can be resumed where it does not. While it is parked none is added, so that
-// their answer can only change once. A group of tasks is not waited for once a stop was
-// requested: who resumes the execution cancels it.
+// waits is the condition that a job execution waits for partitions, tasks or child jobs: a parked
+// one can be resumed when it is false. None is added while it is parked, so the condition can
+// change only once. After a stop request the execution does not wait for a group of tasks: the
+// process that resumes it cancels the group.
 const waits = `(EXISTS (SELECT 1 FROM {step_execution} s WHERE s.job_execution_id = {job_execution}.id AND s.status = 'PARKED' AND s.open_parts > 0)
 	OR NOT {job_execution}.stop_requested AND EXISTS (SELECT 1 ` + openTasks + `)
 	OR EXISTS (SELECT 1 ` + openChildren + `))`
 
-// waitsFor are how many such partitions, tasks and child jobs there are: columns of an openWork. They
-// are counted of an execution that is not over alone.
+// waitsFor counts those partitions, tasks and child jobs: columns of an openWork. They are counted
+// only for an unfinished execution.
 const waitsFor = `CASE WHEN active = 1 THEN (SELECT CAST(COALESCE(SUM(s.open_parts), 0) AS bigint) FROM {step_execution} s WHERE s.job_execution_id = {job_execution}.id AND s.status = 'PARKED') ELSE 0 END AS open_parts_sum,
 	CASE WHEN active = 1 THEN (SELECT count(*) ` + openTasks + `) ELSE 0 END AS open_tasks, CASE WHEN active = 1 THEN (SELECT count(*) ` + openChildren + `) ELSE 0 END AS open_children`
 
-// openTasks are the tasks that are not over of the groups that parked steps have submitted.
-// They are looked up by the step and by the group's states, so that no count has to be kept.
+// openTasks are the unfinished tasks of the groups that parked steps have submitted. They are found
+// by the step and by the group's states, so that no count has to be kept.
 const openTasks = `FROM {step_execution} s JOIN {task_group} g ON g.step_execution_id = s.id JOIN {task} t ON t.group_id = g.id
 	WHERE s.job_execution_id = {job_execution}.id AND s.status = 'PARKED' AND t.state NOT IN ('SUCCEEDED', 'FAILED', 'TIMED_OUT', 'CANCELED')`
 
-// openChildren are the child jobs that are not over.
 const openChildren = `FROM {job_execution} c WHERE c.parent_id = {job_execution}.id AND c.active = 1`
 
 // Resumable implements core.Parks.
@@ -132,7 +130,7 @@ func (r *Repository) RefuseResume(ctx context.Context, id core.JobExecutionID, r
 	return nil
 }
 
-// Resume implements core.Parks. A process that lost the reply finds its own move.
+// Resume implements core.Parks. A process that lost the reply finds its own transition.
 func (r *Repository) Resume(ctx context.Context, id core.JobExecutionID, req core.ResumeRequest) (core.Resumed, error) {
 	if req.Lease <= 0 {
 		return core.Resumed{}, fmt.Errorf("resume job execution %d: a lease of %v is not positive", id, req.Lease)
@@ -140,7 +138,7 @@ func (r *Repository) Resume(ctx context.Context, id core.JobExecutionID, req cor
 	if err := r.stopLost(ctx, id, req.Dead); err != nil {
 		return core.Resumed{}, fmt.Errorf("resume job execution %d: %w", id, err)
 	}
-	var before []jobExecution // it begins where it has not started
+	var before []jobExecution // to begin it if it has not started
 	_, err := r.recorded(ctx, req.Owner.String(), func(ctx context.Context, l *ledger) error {
 		if err := r.store.scan(ctx, &before, "SELECT instance_id, started_at FROM {job_execution} WHERE id = ?", id); err != nil {
 			return err
@@ -162,7 +160,7 @@ func (r *Repository) Resume(ctx context.Context, id core.JobExecutionID, req cor
 	if err != nil {
 		return core.Resumed{}, err
 	}
-	if exec.Owner.String() != req.Owner.String() { // its lease was over before it was read
+	if exec.Owner.String() != req.Owner.String() { // its lease had expired before it was read
 		return core.Resumed{}, fmt.Errorf("resume job execution %d: %w", id, core.ErrLostOwner)
 	}
 	resumed := core.Resumed{Execution: exec}
@@ -231,7 +229,7 @@ func (r *Repository) resumeJob(ctx context.Context, id core.JobExecutionID, req 
 	}
 }
 
-// resumeSteps gives an owner the parked steps of a walk, and returns their guards.
+// resumeSteps makes an owner the owner of the parked steps of a walk, and returns their guards.
 func (r *Repository) resumeSteps(ctx context.Context, of walkOf, owner core.Owner, l *ledger) ([]core.StepRef, error) {
 	resume := core.Executions().Move(core.MoveResume)
 	var steps []stepExecution

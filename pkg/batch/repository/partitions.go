@@ -12,14 +12,12 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// maxPartitionName is the length of a partition's name in bytes.
 const maxPartitionName = 200
 
-// PlanPartitions implements core.PartitionPlans: one transaction, with the guarded
-// UPDATE of the job execution first, as StartStep has it, then that of the manager, which
-// counts the partitions, then the rows in batches, and one audit row for all of them. A
-// plan of more than core.MaxPartitions, or with a name twice or one that is not allowed,
-// is refused before the transaction.
+// PlanPartitions implements core.PartitionPlans in one transaction: first the guarded UPDATE of the
+// job execution, as in StartStep, then the manager's, which counts the partitions, then the rows in
+// batches, and one audit row for all of them. A plan with more than core.MaxPartitions, a repeated
+// name or an invalid one is refused before the transaction.
 func (r *Repository) PlanPartitions(ctx context.Context, job core.JobRef, plan core.PartitionPlan) ([]core.StepExecution, error) {
 	if err := checkPlan(plan.Parts); err != nil {
 		return nil, fmt.Errorf("plan the partitions of step %s: %w", plan.Step, err)
@@ -32,9 +30,9 @@ func (r *Repository) PlanPartitions(ctx context.Context, job core.JobRef, plan c
 		return nil, fmt.Errorf("plan the partitions of step %s: %w", plan.Step, err)
 	}
 	v := verdict{answer: core.Applied}
-	var there []core.StepExecution // of the same request, whose reply was lost
+	var there []core.StepExecution // of the same request, if its reply was lost
 	err = r.store.transact(ctx, func(ctx context.Context) error {
-		held, err := r.holdJob(ctx, job, len(plan.Parts), true) // the parts ask when they begin
+		held, err := r.holdJob(ctx, job, len(plan.Parts), true) // the partitions check for a stop when they begin
 		if err != nil {
 			return err
 		}
@@ -81,7 +79,7 @@ func (r *Repository) PlanPartitions(ctx context.Context, job core.JobRef, plan c
 	return records, nil
 }
 
-// holdManager locks the row of the step that plans, and counts the partitions.
+// holdManager locks the row of the step that plans, and counts the partitions. It returns
 // ErrLostOwner if the guard finds no row.
 func (r *Repository) holdManager(ctx context.Context, plan core.PartitionPlan) error {
 	manager := plan.Manager
@@ -132,9 +130,8 @@ func checkPartitionName(name string) error {
 	return nil
 }
 
-// planRows are the new rows, in STARTING. A partition's context is what the
-// partition says, on a restart too; only its position and sums are of the attempt
-// before.
+// planRows returns the new rows, in STARTING. A partition's context comes from the partition, on a
+// restart too; only position and counters continue from the previous attempt.
 func planRows(job core.JobRef, plan core.PartitionPlan) ([]*stepExecution, error) {
 	rows := make([]*stepExecution, len(plan.Parts))
 	for i, part := range plan.Parts {
@@ -166,8 +163,8 @@ func planRows(job core.JobRef, plan core.PartitionPlan) ([]*stepExecution, error
 	return rows, nil
 }
 
-// insertPlan writes the rows and notes their ids. It is written without gorm, which
-// would take seconds for a large plan.
+// insertPlan writes the rows and sets their IDs. It is written without gorm, which would take
+// seconds for a large plan.
 func (r *Repository) insertPlan(ctx context.Context, job core.JobRef, step, jobName string, rows []*stepExecution) error {
 	byName := make(map[string]*stepExecution, len(rows))
 	for batch := range slices.Chunk(rows, r.store.rowsAtOnce(len(rows[0].planned()))) {
@@ -221,8 +218,7 @@ func (r *Repository) insertPlanned(ctx context.Context, batch []*stepExecution, 
 	return found.Err()
 }
 
-// planned are the values of a row of a plan that differ from row to row. Only a branch has a
-// log.
+// planned returns the values that differ from row to row of a plan. Only a branch has a log.
 func (s *stepExecution) planned() []any {
 	fields := []any{
 		int64(s.JobExecutionID), s.JobName, s.Name, string(s.Status), s.Owner, s.Epoch,
@@ -234,7 +230,7 @@ func (s *stepExecution) planned() []any {
 	return fields
 }
 
-// idSQL is a column's value as a literal: it is the same in all rows of a plan.
+// idSQL writes a column's value as a literal: it is the same in all rows of a plan.
 func idSQL(id *core.StepExecutionID) string {
 	if id == nil {
 		return "NULL"
@@ -242,7 +238,6 @@ func idSQL(id *core.StepExecutionID) string {
 	return strconv.FormatInt(int64(*id), 10)
 }
 
-// firstID is the column's value.
 func (s *stepExecution) firstID() any {
 	if s.FirstID == nil {
 		return nil
@@ -250,16 +245,15 @@ func (s *stepExecution) firstID() any {
 	return int64(*s.FirstID)
 }
 
-// BeginStep implements core.PartitionPlans: one guarded UPDATE, and an audit row in
-// its transaction. A step that is not in STARTING any more, whoever began or ended
-// it, must not run: that is core.ErrLostOwner as well. After a request to stop it is
-// core.ErrStopped (rule L13).
+// BeginStep implements core.PartitionPlans: one guarded UPDATE, and an audit row in its
+// transaction. A step that has left STARTING, by any process, must not run: that is
+// core.ErrLostOwner as well. After a stop request it returns core.ErrStopped (rule L13).
 func (r *Repository) BeginStep(ctx context.Context, ref core.StepRef) error {
 	return r.beginStep(ctx, ref, false)
 }
 
-// beginStep is BeginStep. again says that the reply to the same request was lost: to find the
-// step begun by this very move is success.
+// beginStep is BeginStep. again means that the reply to the same request was lost: then a step that
+// this very transition began is a success.
 func (r *Repository) beginStep(ctx context.Context, ref core.StepRef, again bool) error {
 	m := stepMove(ref, core.MoveTo(core.StatusStarted), actBeginStep)
 	m.set("started_at = {now}")

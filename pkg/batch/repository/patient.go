@@ -8,16 +8,16 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// Patient is a Repository whose calls ride out a database that is away, with the patience of
-// their context (rule O1). It covers everything that jobs wait for or start by: reads, and writes
-// that find their own work done where a reply was lost. Heartbeats, checkpoints, assignments and
-// acts of operators fail at once: their callers have a better answer than to wait. So does a call
-// within a transaction, which is lost with its connection.
+// Patient is a Repository that retries calls while the database is unreachable, with the patience
+// of their context (rule O1). It covers everything that jobs wait for or start with: reads, and
+// writes that find their own work done if a reply was lost. Heartbeats, checkpoints, assignments
+// and acts of operators fail at once: their callers have a better answer than to wait. So does a
+// call within a transaction, which is lost with its connection.
 type Patient struct{ *Repository }
 
 var _ core.JobRepository = Patient{}
 
-// patiently calls f with the patience of ctx. again says that f was called before.
+// patiently calls f with the patience of ctx. again reports whether f was called before.
 func patiently[T any](ctx context.Context, r Patient, f func(ctx context.Context, again bool) (T, error)) (T, error) {
 	if _, in := tx.From(ctx, r.Database()); in {
 		return f(ctx, false)
@@ -32,18 +32,17 @@ func patiently[T any](ctx context.Context, r Patient, f func(ctx context.Context
 	return answer, err
 }
 
-// reading is patiently for what can be repeated as it is.
+// reading is patiently for calls that can be repeated unchanged.
 func reading[T any](ctx context.Context, r Patient, f func(ctx context.Context) (T, error)) (T, error) {
 	return patiently(ctx, r, func(ctx context.Context, _ bool) (T, error) { return f(ctx) })
 }
 
-// writing is reading without an answer.
+// writing is reading without a result.
 func writing(ctx context.Context, r Patient, f func(ctx context.Context) error) error {
 	_, err := reading(ctx, r, func(ctx context.Context) (struct{}, error) { return struct{}{}, f(ctx) })
 	return err
 }
 
-// raised is what a move that raises the epoch answers.
 type raised struct {
 	ref core.StepRef
 	at  core.Checkpoint

@@ -15,27 +15,26 @@ import (
 
 var _ core.Places = (*Repository)(nil)
 
-// Placements of parts and of child jobs are rows of their own (rules PL1 to PL5): the work's row moves as it does
-// without one. Rows are locked in the order work, placement. The leader passes over rows that are locked, and so waits
-// for none.
+// Placements of partitions and child jobs have their own rows (rules PL1 to PL5): the transitions
+// of the work's row are the same with and without one. Rows are locked in the order work,
+// placement. The leader skips locked rows, so it never waits for one.
 
-// placedPart and placedExecution are the conditions that a part s, or an execution, has a placement that the worker of the bind
-// variable was not assigned. A request to stop ends placements: any worker may end the work then.
+// placedPart and placedExecution are the conditions that a partition s, or an execution, has a
+// placement and is not assigned to the worker in the bind variable. A stop request ends placements:
+// any worker may then end the work.
 const (
 	placedPart = `(EXISTS (SELECT 1 FROM {placement} p WHERE p.part_id = s.id AND NOT (p.state = 'ASSIGNED' AND p.worker = ?))
 		AND NOT (SELECT stop_requested FROM {job_execution} WHERE id = s.job_execution_id))`
 	placedExecution = `(NOT {job_execution}.stop_requested AND EXISTS (SELECT 1 FROM {placement} p WHERE p.child_id = {job_execution}.id AND NOT (p.state = 'ASSIGNED' AND p.worker = ?)))`
 )
 
-// errNotAssigned undoes the move of a worker that was not assigned the work.
+// errNotAssigned rolls back the transition of a worker that was not assigned the work.
 var errNotAssigned = errors.New("the leader has not assigned it to this worker")
 
-// placements is the guarded table.
 func (r *Repository) placements() *guarded.Table[string] {
 	return guarded.NewTable(r.store.db, r.store.prefix+"placement", core.Placements(), r.observer)
 }
 
-// placeParts stores the placements of new parts, in the transaction that inserts them.
 func (r *Repository) placeParts(ctx context.Context, rows []*stepExecution, parts []core.Partition) error {
 	ids := map[string][]core.StepExecutionID{}
 	for i, part := range parts {
@@ -53,7 +52,8 @@ func (r *Repository) placeParts(ctx context.Context, rows []*stepExecution, part
 	return nil
 }
 
-// placeExecution stores the placement of a new execution. One that its process runs has begun.
+// placeExecution stores the placement of a new execution. One that is run by its own process has
+// already begun.
 func (r *Repository) placeExecution(ctx context.Context, id core.JobExecutionID, on *core.Placement, forWorkers bool) error {
 	wants, state := on.Stored(), core.PlaceRunning
 	if wants == "" {
@@ -65,8 +65,9 @@ func (r *Repository) placeExecution(ctx context.Context, id core.JobExecutionID,
 	return r.store.exec(ctx, "INSERT INTO {placement} (child_id, wants, state, created_at) VALUES (?, ?, ?, {now})", id, wants, state).Error
 }
 
-// startPlaced makes the move start of what the worker was assigned, in the transaction in which it takes the work, whose row
-// is locked. It is false where the worker was not assigned it.
+// startPlaced makes the transition start of work assigned to the worker, in the transaction in
+// which the worker takes the work, with the work's row locked. It returns false if the work is not
+// assigned to the worker.
 func (r *Repository) startPlaced(ctx context.Context, column string, id int64, worker string) (bool, error) {
 	var ids []int64
 	if err := r.store.scan(ctx, &ids, "SELECT id FROM {placement} WHERE "+column+" = ?", id); err != nil || len(ids) == 0 {
@@ -78,7 +79,6 @@ func (r *Repository) startPlaced(ctx context.Context, column string, id int64, w
 	return len(moved) > 0, err
 }
 
-// placedRow is work with its placement.
 type placedRow struct {
 	Part, Child, Epoch int64
 	Execution          core.JobExecutionID
@@ -125,7 +125,7 @@ func (r *Repository) placed(ctx context.Context, text string, args ...any) ([]co
 	return list, nil
 }
 
-// defaultPriority is that of tasks which say none: parts and executions are in line with them.
+// defaultPriority is the default of tasks: partitions and executions queue with them.
 const defaultPriority = 2
 
 // Unassigned implements core.Places.
@@ -158,12 +158,14 @@ func (r *Repository) Unassigned(ctx context.Context, room func(core.PlacedClass)
 	return all, nil
 }
 
-// led is the condition that the leader of an epoch leads. Its transaction has read that with a lock.
+// led is the condition that the leader of an epoch still leads. Its transaction has read that row
+// with a lock.
 func (r *Repository) led(epoch int64) guarded.Condition {
 	return guarded.Condition{SQL: r.store.sql("EXISTS (SELECT 1 FROM {leader} WHERE epoch = ?)"), Args: []any{epoch}}
 }
 
-// AssignPlaced implements core.Places. It raises the epoch of the work, so that its deliveries to another worker find nothing.
+// AssignPlaced implements core.Places. It raises the epoch of the work, so that its deliveries to
+// another worker find nothing.
 func (r *Repository) AssignPlaced(ctx context.Context, work core.Placed, worker string, leader int64) (int64, error) {
 	skip := ""
 	if r.store.db.Dialect() == tx.Postgres {
@@ -204,7 +206,7 @@ func (r *Repository) AssignPlaced(ctx context.Context, work core.Placed, worker 
 	return epoch, nil
 }
 
-// OrphanPlaced implements core.Places. It makes the move return, too.
+// OrphanPlaced implements core.Places. It also makes the transition return.
 func (r *Repository) OrphanPlaced(ctx context.Context, after time.Duration, leader int64, limit int) (int, error) {
 	table := r.placements()
 	returned := r.store.sql(`(EXISTS (SELECT 1 FROM {step_execution} s JOIN {job_execution} j ON j.id = s.job_execution_id WHERE s.id = part_id AND ` + waitingPart + `)
@@ -252,8 +254,8 @@ func (r *Repository) AssignedTo(ctx context.Context, worker string, limit int) (
 	return append(children, parts...), err
 }
 
-// LoadOf implements core.Places: parts that workers have, what they were assigned, and executions with a placement that they
-// continue.
+// LoadOf implements core.Places: it counts partitions that workers have, work assigned to them, and
+// executions with a placement that they continue.
 func (r *Repository) LoadOf(ctx context.Context, loads map[string]int) error {
 	var rows []struct {
 		Worker string
@@ -272,8 +274,8 @@ func (r *Repository) LoadOf(ctx context.Context, loads map[string]int) error {
 	return nil
 }
 
-// PlacedOf returns work with a placement that no worker has begun: parts and child jobs of executions, and the executions
-// themselves.
+// PlacedOf returns placed work that no worker has begun: partitions and child jobs of executions,
+// and the executions themselves.
 func (r *Repository) PlacedOf(ctx context.Context, ids ...core.JobExecutionID) ([]core.Placed, error) {
 	if len(ids) == 0 {
 		return nil, nil
@@ -287,5 +289,4 @@ func (r *Repository) PlacedOf(ctx context.Context, ids ...core.JobExecutionID) (
 	return append(children, parts...), err
 }
 
-// mostPlaced bounds what PlacedOf reads.
 const mostPlaced = 1000

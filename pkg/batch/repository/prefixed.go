@@ -5,7 +5,6 @@ import (
 	"io/fs"
 )
 
-// prefixMark is where a migration wants the tables' prefix.
 const prefixMark = "{{prefix}}"
 
 // prefixed is a file system of migrations with the prefix filled in while they
@@ -15,7 +14,7 @@ type prefixed struct {
 	prefix string
 }
 
-// Open opens a folder as it is and a file with the prefix filled in.
+// Open opens a folder unchanged and a file with the prefix filled in.
 func (p prefixed) Open(name string) (fs.File, error) {
 	file, err := p.FS.Open(name)
 	if err != nil {

@@ -12,32 +12,30 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// DefaultPurgeBatch is the number of executions that one transaction of Purge deletes
-// unless the filter sets one, and MaxPurgeBatch the greatest. Executions of one instance
-// are always deleted together.
+// DefaultPurgeBatch is the number of executions that one transaction of Purge deletes unless the
+// filter sets one, and MaxPurgeBatch the maximum. Executions of one instance are always deleted
+// together.
 const (
 	DefaultPurgeBatch = 500
 	MaxPurgeBatch     = batchSize
 )
 
-// Purge implements core.Operations, in batches: each is a transaction that locks
-// the instances, as a launch does, and judges them again under the lock. It pages by
-// key, so an interrupted purge can be repeated.
+// Purge implements core.Operations, in batches: each is a transaction that locks the instances, as
+// a launch does, and judges them again under the lock. It pages by key, so an interrupted purge can
+// be repeated.
 //
-// What a restart would read stays. An older execution is deleted alone only where the
-// newest of its instance is COMPLETED or ABANDONED. The newest is deleted with its whole
-// instance, which may then run again. So a FAILED instance is deleted only where the
-// filter names FAILED. An instance that runs or whose skipped items are being redriven
-// stays, and so does a child job that a restart of its parent would pass or resume (rule
-// F2a).
+// Everything that a restart would read stays. An older execution is deleted alone only if the
+// newest of its instance is COMPLETED or ABANDONED. The newest is deleted with its whole instance,
+// which may then run again; so a FAILED instance is deleted only if the filter names FAILED. Three
+// kinds of instances stay: one that runs, one with skipped items that are being redriven, and a
+// child job that a restart of its parent would pass or resume (rule F2a).
 //
-// One instance that the filter names is deleted whatever its age and status, unless it
-// runs, or what it skipped is being redriven (*core.AlreadyRunningError).
+// A single instance that the filter names is deleted whatever its age and status, unless it runs or
+// its skipped items are being redriven (*core.AlreadyRunningError).
 //
-// Of each job the parameters of the newest deleted instance stay, for LastPurged.
+// For each job the parameters of the newest deleted instance stay, for LastPurged.
 //
-// Purge does not reach checkpoints in other databases. Checkpoints.CollectGarbage deletes
-// those.
+// Purge does not reach checkpoints in other databases. Checkpoints.CollectGarbage deletes those.
 func (r *Repository) Purge(ctx context.Context, filter core.PurgeFilter, actor string) (core.Purged, error) {
 	if err := checkPurge(&filter); err != nil {
 		return core.Purged{}, fmt.Errorf("purge: %w", err)
@@ -75,19 +73,17 @@ func checkPurge(filter *core.PurgeFilter) error {
 	return nil
 }
 
-// purge is one Purge in progress.
 type purge struct {
 	repo   *Repository
 	filter core.PurgeFilter
 	actor  string
-	kept   map[string]core.JobInstanceID // by job: from here on instances are kept
-	// seen are instances judged before. A dry run deletes nothing, and so meets an
-	// instance once for each execution.
+	kept   map[string]core.JobInstanceID // by job: instances from this one on are kept
+	// seen are instances already judged. A dry run deletes nothing, so it meets an instance once
+	// for each execution.
 	seen map[core.JobInstanceID]bool
 	done core.Purged
 }
 
-// purgeable is an execution as a purge judges it.
 type purgeable struct {
 	ID         core.JobExecutionID
 	InstanceID core.JobInstanceID
@@ -96,10 +92,10 @@ type purgeable struct {
 	EndedAt    instant
 	Old        bool // it ended before the time of the filter
 	Redriven   bool // a running execution redrives its skipped items
-	Called     bool // by a job that may be restarted, and would read its outcome
+	Called     bool // by a job that may be restarted and would read its outcome
 }
 
-// run goes through the executions by the time of their end, from the oldest on.
+// run visits the executions by the time of their end, oldest first.
 func (p *purge) run(ctx context.Context) error {
 	var last purgeable
 	for batches := 0; ; {
@@ -137,7 +133,6 @@ func (p *purge) run(ctx context.Context) error {
 	}
 }
 
-// page reads the next candidates by key.
 func (p *purge) page(ctx context.Context, last purgeable) ([]purgeable, error) {
 	where, args := "", []any{instant{Time: p.filter.EndedBefore}, p.filter.Statuses}
 	if p.filter.JobName != "" {
@@ -169,7 +164,7 @@ func (p *purge) isKept(ctx context.Context, e purgeable) (bool, error) {
 	return e.InstanceID >= from, nil
 }
 
-// batch judges instances under their locks and deletes what may go.
+// batch judges instances under their locks and deletes the deletable ones.
 func (p *purge) batch(ctx context.Context, instances []core.JobInstanceID) error {
 	var done core.Purged
 	err := p.repo.store.transact(ctx, func(ctx context.Context) error {
@@ -245,8 +240,7 @@ func (p *purge) one(ctx context.Context) error {
 	return err
 }
 
-// delete deletes executions and the instances that have no other ones. A dry run counts
-// them.
+// delete deletes executions, and the instances without any other. A dry run counts them.
 func (p *purge) delete(ctx context.Context, executions []core.JobExecutionID, instances []core.JobInstanceID) (done core.Purged, err error) {
 	if p.filter.DryRun {
 		done, err = p.repo.countExecutions(ctx, executions)
@@ -263,8 +257,8 @@ func (p *purge) delete(ctx context.Context, executions []core.JobExecutionID, in
 	return done, p.repo.deleteInstances(ctx, instances)
 }
 
-// lockInstances locks the instances' rows in the order of their ids: a launch of
-// one of them waits, or is waited for.
+// lockInstances locks the instances' rows in the order of their IDs, so that concurrent launches
+// and purges wait for each other.
 func (r *Repository) lockInstances(ctx context.Context, ids []core.JobInstanceID) error {
 	ids = slices.Sorted(slices.Values(ids))
 	var locked []jobInstance
@@ -301,8 +295,8 @@ func byInstance(executions []purgeable) [][]purgeable {
 	return lists
 }
 
-// deletableExecutions returns which of an instance's executions, oldest first, may be
-// deleted.
+// deletableExecutions returns the deletable executions of an instance; executions are sorted oldest
+// first.
 func deletableExecutions(executions []purgeable, statuses []core.Status) []core.JobExecutionID {
 	for _, e := range executions {
 		if !e.Status.IsOver() || e.Redriven || e.Called {
@@ -324,13 +318,12 @@ func deletableExecutions(executions []purgeable, statuses []core.Status) []core.
 	return deletable
 }
 
-// deleteExecutions deletes executions with what belongs to them, and leaves an
-// audit row for each.
+// deleteExecutions deletes executions and their dependent rows, and leaves an audit row for each.
 func (r *Repository) deleteExecutions(ctx context.Context, ids []core.JobExecutionID, actor string) (done core.Purged, err error) {
 	for batch := range slices.Chunk(ids, batchSize) {
 		err := r.store.exec(ctx, `INSERT INTO {audit} (at, act, actor, job_execution_id, from_status, epoch, detail, verb, person, job_name)
 			SELECT {now}, ?, ?, id, status, epoch, job_name, ?, ?, job_name FROM {job_execution} WHERE id IN ?`, actPurge, actor, core.VerbPurge, actor, batch).Error
-		if err == nil { // what was done to them is found by their job from now on, too
+		if err == nil { // from now on their acts are found by job, too
 			err = r.store.exec(ctx, `UPDATE {audit} SET job_name = (SELECT e.job_name FROM {job_execution} e WHERE e.id = {audit}.job_execution_id)
 				WHERE job_execution_id IN ? AND verb <> '' AND job_name = ''`, batch).Error
 		}
@@ -365,7 +358,6 @@ func (r *Repository) deleteExecutions(ctx context.Context, ids []core.JobExecuti
 	return done, nil
 }
 
-// countExecutions returns what deleteExecutions would delete.
 func (r *Repository) countExecutions(ctx context.Context, ids []core.JobExecutionID) (done core.Purged, err error) {
 	done.Executions = int64(len(ids))
 	for batch := range slices.Chunk(ids, batchSize) {
@@ -382,9 +374,9 @@ func (r *Repository) countExecutions(ctx context.Context, ids []core.JobExecutio
 	return done, nil
 }
 
-// keepParameters stores the parameters of the newest of the instances of each job, which
-// the next instance follows when they are deleted. Redrives, repetitions and instances of a
-// backfill do not count.
+// keepParameters stores, for each job, the parameters of its newest instance among ids, which the
+// next instance follows when they are deleted. Redrives, repetitions and instances of a backfill do
+// not count.
 func (r *Repository) keepParameters(ctx context.Context, ids []core.JobInstanceID) error {
 	for batch := range slices.Chunk(ids, batchSize) {
 		err := r.store.exec(ctx, `INSERT INTO {purged_parameter} (job_name, name, instance_id, type, value, identifying)
@@ -402,8 +394,8 @@ func (r *Repository) keepParameters(ctx context.Context, ids []core.JobInstanceI
 	return nil
 }
 
-// keepPositions stores at which positions steps of complete instances completed, of the newest
-// instance for each step: a later instance reads on from there (core.Attempts.LastCompleted).
+// keepPositions stores, for each step, the position at which it completed in its newest complete
+// instance: a later instance continues reading there (core.Attempts.LastCompleted).
 func (r *Repository) keepPositions(ctx context.Context, ids []core.JobExecutionID) error {
 	return r.store.exec(ctx, `INSERT INTO {purged_position} (job_name, step, instance_id, position)
 		SELECT job_name, name, instance_id, position FROM (

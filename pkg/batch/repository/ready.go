@@ -9,7 +9,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// announceBatch is how many are announced at once.
 const announceBatch = 1000
 
 // announceParts announces new rows without a placement, in the transaction that inserts them.
@@ -32,16 +31,16 @@ func (r *Repository) announceParts(ctx context.Context, rows []*stepExecution, p
 	return nil
 }
 
-// announceStep announces a part that has no owner any more, in the transaction that took it
-// away.
+// announceStep announces a partition that lost its owner, in the transaction that removed the
+// owner.
 func (r *Repository) announceStep(ctx context.Context, id core.StepExecutionID) error {
 	return r.announce(ctx, readyPart+` WHERE s.id = ? AND s.owner = '' AND s.manager_id IS NOT NULL AND s.`+openStep+` AND NOT `+placedPart, id, "")
 }
 
-// announceResume announces an execution if it is parked and waits for nothing any more.
-// Whatever it waits for calls this in the transaction that ends it. On PostgreSQL that
-// transaction has locked the steps that are parked (managerFirst), and Park announces
-// behind its own locks of them: so one of two at once sees what the other did.
+// announceResume announces an execution if it is parked and waits for nothing any more. The end of
+// any work that it waits for calls this in its transaction. On PostgreSQL that transaction has
+// locked the steps that are parked (managerFirst), and Park announces after it has locked them: so
+// of two concurrent transactions one sees the other's changes.
 func (r *Repository) announceResume(ctx context.Context, id core.JobExecutionID) error {
 	return r.announce(ctx, readyExecution+` WHERE id = ? AND owner = '' AND status IN ? AND NOT `+waits+` AND NOT `+placedExecution,
 		id, core.Executions().Move(core.MoveResume).From, "")
@@ -89,8 +88,8 @@ func (r *Repository) announce(ctx context.Context, text string, args ...any) err
 
 // Ready implements core.Parks, with one statement for each kind.
 func (r *Repository) Ready(ctx context.Context, after core.ReadyPlace, limit int) ([]core.Ready, error) {
-	// The job is asked for each part, and not joined: then the first parts are found by their
-	// index, and not the parts of all active jobs read and sorted.
+	// The job is a subquery for each partition, not a join: then the first partitions are found by
+	// their index. A join would read and sort the partitions of all active jobs.
 	parts, err := r.ready(ctx, readyPart+` WHERE s.`+openStep+` AND s.manager_id IS NOT NULL AND s.id > ? AND (s.owner = '' OR s.lease_until <= {now})
 			AND (SELECT j.active FROM {job_execution} j WHERE j.id = s.job_execution_id) = 1 AND NOT `+placedPart+` ORDER BY s.id LIMIT ?`, after.Part, "", limit)
 	var parked []core.Ready
@@ -104,11 +103,11 @@ func (r *Repository) Ready(ctx context.Context, after core.ReadyPlace, limit int
 	return append(parked, parts...), nil
 }
 
-// TasksEnded announces the execution whose parked step waits for a group of tasks, if it waits
-// for nothing any more. It is called in the transaction that ended tasks of the group, behind
-// its writes. It locks the step whatever its status is, and those that are parked beside it, as
-// the end of a part does (managerFirst): a park of the step at the same time is waited for, or
-// waits, and one of the two sees what the other did.
+// TasksEnded announces the execution with a parked step that waits for a group of tasks, if it
+// waits for nothing any more. It is called in the transaction that ended tasks of the group, after
+// its writes. It locks the step, whatever its status, and the steps that are parked with it, as the
+// end of a partition does (managerFirst): a concurrent park of the step waits or is waited for, and
+// one of the two sees the other's changes.
 func (r *Repository) TasksEnded(ctx context.Context, step core.StepExecutionID) error {
 	lock := ""
 	if r.store.db.Dialect() == tx.Postgres {
@@ -128,8 +127,8 @@ func (r *Repository) TasksEnded(ctx context.Context, step core.StepExecutionID) 
 	return nil
 }
 
-// announceStop announces a parked execution that waited for tasks, and does so no more since
-// a stop was requested: who resumes it cancels them.
+// announceStop announces a parked execution that waited only for tasks when a stop was requested:
+// the process that resumes it cancels them.
 func (r *Repository) announceStop(ctx context.Context, id core.JobExecutionID) error {
 	return r.announce(ctx, readyExecution+` WHERE id = ? AND owner = '' AND status IN ? AND NOT `+waits+` AND EXISTS (SELECT 1 `+openTasks+`)`,
 		id, core.Executions().Move(core.MoveResume).From)

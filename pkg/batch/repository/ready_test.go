@@ -14,7 +14,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// heard is what was announced.
 type heard struct {
 	mu   sync.Mutex
 	list []core.Ready
@@ -24,14 +23,14 @@ func (h *heard) Announce(_ context.Context, list ...core.Ready) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, r := range list {
-		r.Since = time.Time{} // its place in the queue is for the tests of engines
+		r.Since = time.Time{} // the queue position is tested with the engines
 		h.list = append(h.list, r)
 	}
 	return nil
 }
 
-// TestTheLastPartsOfTwoStepsThatEndAtOnceAnnounceTheExecution, which waits for both: the
-// transaction of neither sees that of the other (rule E7).
+// TestTheLastPartsOfTwoStepsThatEndAtOnceAnnounceTheExecution has an execution that waits for both
+// steps: neither transaction sees the other (rule E7).
 func TestTheLastPartsOfTwoStepsThatEndAtOnceAnnounceTheExecution(t *testing.T) {
 	t.Parallel()
 	testengine.EachDatabase(t, func(t *testing.T, db tx.Database) {
@@ -71,7 +70,7 @@ func TestTheLastPartsOfTwoStepsThatEndAtOnceAnnounceTheExecution(t *testing.T) {
 					_, err := r.EndStep(ctx, end, core.StepChange{To: core.StatusCompleted})
 					if i == 0 {
 						close(first)
-						time.Sleep(100 * time.Millisecond) // the other one is to wait for the lock; without a lock it would be over
+						time.Sleep(100 * time.Millisecond) // the other one has to wait for the lock; without a lock it would have ended
 					}
 					return err
 				})

@@ -8,18 +8,16 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// Reclaim implements core.CheckpointStore: one guarded UPDATE, which touches no
-// indexed column. It waits for the row as long as ctx allows: then the transaction
-// whose COMMIT failed is over, and because of the new epoch nothing of it comes
-// later (rule C10). Where the reply is lost it can be asked again: the row says that it was
-// this very move that raised the epoch.
+// Reclaim implements core.CheckpointStore with one guarded UPDATE, which touches no indexed column.
+// It waits for the row as long as ctx allows. Then the transaction with the failed COMMIT has
+// ended, and because of the new epoch nothing of it can commit later (rule C10). If the reply is
+// lost it can be repeated: the row records that this very transition raised the epoch.
 func (r *Repository) Reclaim(ctx context.Context, ref core.StepRef) (core.StepRef, core.Checkpoint, error) {
 	return r.raiseEpoch(ctx, ref, core.MoveReclaim)
 }
 
-// Fence implements core.Transitions. What Reclaim does for an attempt that continues,
-// Fence does against one that was abandoned: no write with an older epoch is accepted
-// any more (rule L8).
+// Fence implements core.Transitions. Reclaim protects an attempt that continues; Fence does the
+// same against one that was abandoned: no write with an older epoch is accepted any more (rule L8).
 func (r *Repository) Fence(ctx context.Context, ref core.StepRef) (core.StepRef, core.Checkpoint, error) {
 	return r.raiseEpoch(ctx, ref, core.MoveFence)
 }
@@ -55,8 +53,8 @@ func (r *Repository) tryRaiseEpoch(ctx context.Context, ref core.StepRef, move s
 	return ref, core.Checkpoint{Counters: record.Counters, Position: record.Position, Context: record.Context}, nil
 }
 
-// repeatable are the moves after which a move that raises the epoch may be made from the
-// older epoch: its own, whose reply was lost, and a reclaim may be fenced.
+// repeatable returns the transitions after which one that raises the epoch may be made from the
+// older epoch: itself, if its reply was lost, and for a fence also a reclaim.
 func repeatable(move string) []string {
 	if move == core.MoveFence {
 		return []string{core.MoveFence, core.MoveReclaim}

@@ -28,7 +28,7 @@ func TestRepository(t *testing.T) {
 				address := url(t)
 				first := connect(t, address)
 				require.NoError(t, repository.New(first, repository.Options{}).Migrate(t.Context()))
-				var opened atomic.Bool // a connection more takes the server as long as many a test
+				var opened atomic.Bool // one more connection takes the server as long as many a test
 				return &repositorytest.Fixture{
 					Connect: func(t *testing.T) tx.Database {
 						if opened.CompareAndSwap(false, true) {
@@ -46,7 +46,6 @@ func TestRepository(t *testing.T) {
 	}
 }
 
-// connect opens the database as one process would.
 func connect(t *testing.T, url string) tx.Database {
 	t.Helper()
 	provider, err := gormdb.Open(t.Context(), map[string]gormdb.Config{tx.Default: {URL: url}})

@@ -7,14 +7,13 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// clientRequest is a row of client_request.
 type clientRequest struct {
 	Fingerprint    string
 	JobExecutionID *core.JobExecutionID
 	Answer         string
 }
 
-// ClaimRequest implements core.Requests: an INSERT, and a query where the key is known.
+// ClaimRequest implements core.Requests: an INSERT, and a query if the key exists.
 func (r *Repository) ClaimRequest(ctx context.Context, key core.RequestKey, fingerprint string) (core.ClientRequest, error) {
 	made := r.store.exec(ctx, `INSERT INTO {client_request} (client, request_key, fingerprint, created_at) VALUES (?, ?, ?, {now})
 		ON CONFLICT (client, request_key) DO NOTHING`, key.Client, key.Key, fingerprint)
@@ -63,7 +62,7 @@ func (r *Repository) request(ctx context.Context, key core.RequestKey) (clientRe
 	return rows[0], nil
 }
 
-// claim notes in the launch's transaction which execution its request has started. Of two
+// claim notes in the launch's transaction the execution that its request has started. Of two
 // launches for one request the second waits here for the first, and is refused.
 func (l *launch) claim(ctx context.Context, id core.JobExecutionID) error {
 	key := l.req.Request
@@ -77,7 +76,6 @@ func (l *launch) claim(ctx context.Context, id core.JobExecutionID) error {
 	return noted.Error
 }
 
-// requests forgets the keys that were made before the time of the filter.
 func (p *purge) requests(ctx context.Context) error {
 	if p.filter.DryRun || p.filter.Instance != 0 || p.filter.JobName != "" {
 		return nil

@@ -9,17 +9,16 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 )
 
-// The rows of the tables. Names of types and fields are names of tables and
-// columns. A text that is not there is '', never NULL; a time that has not come is
-// NULL.
+// The rows of the tables. Names of types and fields are names of tables and columns. A missing text
+// is '', never NULL; a time that has not come is NULL.
 
 type jobInstance struct {
 	ID          core.JobInstanceID `gorm:"primaryKey"`
 	JobName     string
 	InstanceKey string
-	BaseKey     string // empty: a redrive
+	BaseKey     string // empty for a redrive
 	Attempts    int64  // launches
-	Backfilled  bool   // a backfill made it
+	Backfilled  bool   // created by a backfill
 	CreatedAt   instant
 }
 
@@ -39,7 +38,7 @@ type jobExecution struct {
 	Context         string
 	Owner           string
 	Epoch           int64
-	Active          *int64 // 1 while it runs, else NULL: unique with the instance
+	Active          *int64 // 1 while it runs, else NULL: unique together with the instance
 	StopRequested   bool
 	StepCount       int64 // of started steps; written under the guard of StartStep
 	LeaseUntil      instant
@@ -47,15 +46,15 @@ type jobExecution struct {
 	CreatedAt       instant
 	StartedAt       instant
 	EndedAt         instant
-	RedriveOf       *core.JobExecutionID // NULL for all but redrives
-	TaskID          *int64               // NULL where no task ran it
-	ParentID        *core.JobExecutionID // NULL for all but child jobs
+	RedriveOf       *core.JobExecutionID // NULL except for redrives
+	TaskID          *int64               // NULL if no task ran it
+	ParentID        *core.JobExecutionID // NULL except for child jobs
 	ParentCall      *core.StepExecutionID
 	Gate            string
 	LastMove        string // the last move, and the epoch in which it was made
 	LastEpoch       int64
 	ExclusiveKey    core.ExclusiveKey
-	Confinement     string // JSON of a core.Confinement; empty: none
+	Confinement     string // JSON of a core.Confinement; empty means none
 }
 
 type jobExecutionParam struct {
@@ -93,14 +92,14 @@ type stepExecution struct {
 	Epoch            int64
 	StartedAt        instant
 	EndedAt          instant
-	BeforeCounts     string // of the attempts before, as JSON
-	InHandCounts     string // of the counters, what is not committed, as JSON
-	// FirstID is the first of the attempts that this one continues: 0 for itself,
-	// NULL where it was not recorded.
+	BeforeCounts     string // the earlier attempts' counts, as JSON
+	InHandCounts     string // the uncommitted part of the counters, as JSON
+	// FirstID is the first of the attempts that this one continues: 0 for itself, NULL if it was
+	// not recorded.
 	FirstID *core.StepExecutionID
 	Gate    string
-	// Closed says that the attempt's own goroutine recorded its end, after its
-	// components were closed; take-over and operators never set it (rule C15b).
+	// Closed is true if the attempt's own goroutine recorded its end, after it had closed the
+	// components; take-over and operators never set it (rule C15b).
 	Closed    bool
 	LastMove  string // the last move, and the epoch in which it was made
 	LastEpoch int64
@@ -125,27 +124,28 @@ type flowVisit struct {
 	CreatedAt      instant
 }
 
-// audit is one transition. It refers to executions without a foreign key: what
-// was done to an execution may outlive it.
+// audit is one transition. It refers to executions without a foreign key, because it may outlive
+// them.
 type audit struct {
 	ID              int64 `gorm:"primaryKey"`
 	At              instant
-	Act             string // what was done, such as "launch"
-	Actor           string // the owner in whose name; '' where anybody may
+	Act             string // the act, such as "launch"
+	Actor           string // the owner that acted; '' if any process may
 	JobExecutionID  core.JobExecutionID
 	StepExecutionID core.StepExecutionID // 0 for a transition of the job execution
 	FromStatus      core.Status          // '' for a new row
 	ToStatus        core.Status
 	Epoch           int64
 	Detail          string
-	// Verb is what a person, a client or a duty did; '': it is a transition, and not an act (rule OP4).
+	// Verb is the act of a person, a client or a duty; '' marks a transition that is not an act
+	// (rule OP4).
 	Verb    string
-	Person  string // in whose name
+	Person  string // the actor
 	JobName string // of an act
 }
 
-// isParked reports whether the execution is active without an owner: it is parked, or was
-// asked to stop while it was.
+// isParked reports whether the execution is active without an owner: it is parked, or a stop was
+// requested while it was.
 func (j *jobExecution) isParked() bool { return j.Owner == "" && !j.Status.IsOver() }
 
 func (i *jobInstance) record() core.JobInstance {
@@ -191,7 +191,6 @@ func (j *jobExecution) record() (core.JobExecution, error) {
 	}, nil
 }
 
-// located returns the parameters with the places of their paths.
 func (j *jobExecution) located(params core.Parameters) core.Parameters {
 	if j.DefinitionPath == "" {
 		return params.In("")
@@ -231,7 +230,6 @@ func (s *stepExecution) record() (*core.StepExecution, error) {
 	}, nil
 }
 
-// assignedFrom are the workers that lost the partition.
 func (s *stepExecution) assignedFrom() []core.Owner {
 	var owners []core.Owner
 	for _, text := range strings.Fields(s.AssignedFrom) {
@@ -240,7 +238,6 @@ func (s *stepExecution) assignedFrom() []core.Owner {
 	return owners
 }
 
-// idOf is the id in a column that may be NULL; 0: it is.
 func idOf(column *core.StepExecutionID) core.StepExecutionID {
 	if column == nil {
 		return 0
@@ -248,7 +245,6 @@ func idOf(column *core.StepExecutionID) core.StepExecutionID {
 	return *column
 }
 
-// first is the first attempt; 0 where it is not known.
 func (s *stepExecution) first() core.StepExecutionID {
 	switch {
 	case s.FirstID == nil:
@@ -267,7 +263,7 @@ func (s *stepExecution) counters() core.Counters {
 	}
 }
 
-// counterColumns and counterValues belong together.
+// counterColumns and counterValues have the same order.
 func counterColumns() []string {
 	return []string{
 		"read_count", "filter_count", "write_count",
@@ -292,7 +288,7 @@ func paramRows(id core.JobExecutionID, params core.Parameters) ([]jobExecutionPa
 	return rows, nil
 }
 
-// settles reports whether a checkpoint tells the outcome of what is UNKNOWN.
+// settles reports whether a checkpoint determines the outcome of an UNKNOWN execution.
 func settles(s core.Status, lastMove string) bool {
 	return s == core.StatusUnknown && lastMove == core.MoveLoseCommit
 }

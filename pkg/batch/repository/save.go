@@ -9,9 +9,9 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// SaveJobContext implements core.Transitions: it locks the row under the guard,
-// merges the changed keys and writes the context. It touches no indexed column and leaves
-// no audit row; a context that did not change costs no statement.
+// SaveJobContext implements core.Transitions: it locks the row under the guard, merges the changed
+// keys and writes the context. It touches no indexed column and leaves no audit row; an unchanged
+// context costs no statement.
 func (r *Repository) SaveJobContext(ctx context.Context, ref core.JobRef, c *core.ExecutionContext) error {
 	if ref.Branch != 0 {
 		return r.PromotePartition(ctx, core.StepRef{ID: ref.Branch, Owner: ref.Owner, Epoch: ref.Epoch}, c)
@@ -23,8 +23,8 @@ func (r *Repository) SaveJobContext(ctx context.Context, ref core.JobRef, c *cor
 	return nil
 }
 
-// PromotePartition implements core.Assignments. The job is locked before the partition is
-// looked at, as everywhere.
+// PromotePartition implements core.Assignments. The job is locked before the partition is read, as
+// everywhere.
 func (r *Repository) PromotePartition(ctx context.Context, ref core.StepRef, c *core.ExecutionContext) error {
 	err := r.mergeContext(ctx, c, r.store.sql(`active = 1 AND id = (SELECT job_execution_id FROM {step_execution} s
 		WHERE s.id = ? AND s.`+ownEpoch+` AND s.status IN ? AND s.lease_until IS NOT NULL)`),
@@ -35,8 +35,8 @@ func (r *Repository) PromotePartition(ctx context.Context, ref core.StepRef, c *
 	return nil
 }
 
-// mergeContext merges the changes into the context of the one job execution that the
-// condition selects; core.ErrLostOwner if there is none.
+// mergeContext merges the changes into the context of the one job execution that the condition
+// selects. It returns core.ErrLostOwner if there is none.
 func (r *Repository) mergeContext(ctx context.Context, changes *core.ExecutionContext, condition string, args ...any) error {
 	if changes == nil || !changes.Changed() {
 		return nil
@@ -56,8 +56,8 @@ func (r *Repository) mergeContext(ctx context.Context, changes *core.ExecutionCo
 	})
 }
 
-// mergedContext locks the job execution and answers its context with the changes; the id
-// is 0 where there is none.
+// mergedContext locks the job execution and returns its context with the changes; the ID is 0 if
+// there is none.
 func (r *Repository) mergedContext(ctx context.Context, changes *core.ExecutionContext, condition string, args ...any) (core.JobExecutionID, string, error) {
 	var rows []jobExecution
 	err := r.store.session(ctx).Select("id", "context").Where(condition, args...).
@@ -74,8 +74,7 @@ func (r *Repository) mergedContext(ctx context.Context, changes *core.ExecutionC
 	return rows[0].ID, string(text), err
 }
 
-// SaveStepContext implements core.Transitions: one guarded UPDATE, for a context
-// that changed.
+// SaveStepContext implements core.Transitions: one guarded UPDATE, if the context changed.
 func (r *Repository) SaveStepContext(ctx context.Context, ref core.StepRef, c *core.ExecutionContext) error {
 	text, write, err := encodeContext(c)
 	if err != nil {

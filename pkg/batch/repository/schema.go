@@ -12,38 +12,36 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// schemaVersion is what this binary needs: major*1000 + minor, the number of the
-// newest file in migrations/. A minor only adds, so an older binary works with
-// it. A major may remove, so an older binary refuses it (rule R4: expand, then
-// contract).
+// schemaVersion is the version that this binary needs: major*1000 + minor, the number of the newest
+// file in migrations/. A minor only adds, so an older binary works with it. A major may remove, so
+// an older binary refuses it (rule R4: expand, then contract).
 const schemaVersion = 2013
 
-// oldestSchema is the oldest version that this binary brings up to its own. The tables
-// of 1.x have no journal of the flow; they are of builds before the first release.
+// oldestSchema is the oldest version that this binary can migrate. The tables of 1.x have no
+// journal of the flow; builds before the first release created them.
 const oldestSchema = 2000
 
 const versionsPerMajor = 1000
 
-// ErrSchemaNewer says that the tables are of a newer major version than this
-// binary knows: a newer binary must be used.
+// ErrSchemaNewer means that the tables have a newer major version than this binary knows: use a
+// newer binary.
 var ErrSchemaNewer = errors.New("the repository's schema is newer than this binary")
 
-// ErrSchemaTooOld says that the tables are of a build before the first release: they
-// cannot be brought up to this binary's version.
+// ErrSchemaTooOld means that a build before the first release created the tables: they cannot be
+// migrated to this binary's version.
 var ErrSchemaTooOld = errors.New("the repository's schema is of a build before the first release")
 
 //go:embed migrations
 var migrations embed.FS
 
-// CheckSchema reports whether the tables are what this binary needs (rule R4):
-// core.ErrSchemaMissing if they are absent, outdated or half-way through a
-// migration, ErrSchemaTooOld if nothing brings them up to date, ErrSchemaNewer if their
-// major version is newer. A newer minor is accepted.
+// CheckSchema returns an error unless the tables have the version that this binary needs (rule R4):
+// core.ErrSchemaMissing if they are absent, outdated or half-way through a migration,
+// ErrSchemaTooOld if they cannot be migrated, ErrSchemaNewer if their major version is newer. A
+// newer minor is accepted.
 func (r *Repository) CheckSchema(ctx context.Context) error { return r.tables().check(ctx) }
 
-// Migrate creates the tables or brings them up to this binary's version. A schema
-// that is at it, or a newer minor, is left alone. Processes that migrate at once
-// wait for each other.
+// Migrate creates the tables or migrates them to this binary's version. A schema at that version or
+// a newer minor is left unchanged. Concurrent migrations wait for each other.
 func (r *Repository) Migrate(ctx context.Context) error { return r.tables().migrate(ctx) }
 
 func (r *Repository) tables() tableSet {
@@ -53,18 +51,17 @@ func (r *Repository) tables() tableSet {
 	}
 }
 
-// tableSet is a group of tables with a version of its own.
 type tableSet struct {
 	store   *store
-	what    string // whose tables, for messages
-	command string // that makes them
-	version uint   // that this binary needs
-	oldest  uint   // that a migration begins with
+	what    string // the owner of the tables, for messages
+	command string // the command that creates them
+	version uint   // the version that this binary needs
+	oldest  uint   // the oldest version that can be migrated
 	files   fs.FS
-	dir     string // of files, with a folder for each dialect
-	record  string // the table with the version, without prefix
-	// again says that every file can be executed again, so that a migration whose
-	// process was killed is repeated instead of reported.
+	dir     string // the folder of the migrations, with a folder for each dialect
+	record  string // the table that records the version, without prefix
+	// again means that every file can be executed again, so that a migration of a killed process is
+	// repeated instead of reported.
 	again bool
 }
 
@@ -84,7 +81,7 @@ func (t tableSet) migrate(ctx context.Context) error {
 	if !state.Dirty && state.To >= t.version || t.isTooOld(state) {
 		return t.checkState(ctx, state)
 	}
-	// A dirty one may just be in another process's hands: Run waits for its lock.
+	// A dirty version may just be another process's migration in progress: Run waits for its lock.
 	_, err = migrator.Run(ctx, t.store.db, t.migration(migrator.Up))
 	var dirty *migrator.DirtyError
 	if t.again && errors.As(err, &dirty) {
@@ -120,7 +117,7 @@ func (t tableSet) checkState(ctx context.Context, state migrator.Result) error {
 
 func (t tableSet) isTooOld(state migrator.Result) bool { return 0 < state.To && state.To < t.oldest }
 
-// removal says how to begin again with an empty history.
+// removal explains how to start with an empty history.
 func (t tableSet) removal(ctx context.Context) string {
 	var file string
 	if t.store.db.Dialect() == tx.SQLite && t.store.session(ctx).Raw("SELECT file FROM pragma_database_list WHERE name = 'main'").Scan(&file).Error == nil && file != "" {
@@ -131,7 +128,6 @@ func (t tableSet) removal(ctx context.Context) string {
 
 func version(v uint) string { return fmt.Sprintf("%d.%d", v/versionsPerMajor, v%versionsPerMajor) }
 
-// state reads the version that is recorded, 0 where there is none.
 func (t tableSet) state(ctx context.Context) (migrator.Result, error) {
 	if err := t.store.checkPrefix(); err != nil {
 		return migrator.Result{}, err

@@ -81,7 +81,7 @@ func TestSchemaVersionsAreJudged(t *testing.T) {
 		}
 
 		if db.Dialect() == tx.SQLite {
-			return // there a migration happens wholly or not at all
+			return // there a migration is atomic
 		}
 		set("version = 2000, dirty = true")
 		err := repo.CheckSchema(t.Context())
@@ -111,7 +111,6 @@ func TestSchemaWithAddedColumnsAndTablesIsUsedByAnOlderBinary(t *testing.T) {
 	})
 }
 
-// run launches an execution with one step and lets it fail.
 func run(t *testing.T, repo core.JobRepository) core.JobExecutionID {
 	t.Helper()
 	launched, err := repo.Launch(t.Context(), core.LaunchRequest{JobName: "load", Restartable: true, Owner: core.Owner{Host: "h"}, Lease: 1e9})
@@ -279,7 +278,6 @@ func TestAMigrationBesideJobsThatRunMakesNoDeadlock(t *testing.T) {
 	}
 }
 
-// migrateTo makes the tables of an earlier version.
 func migrateTo(t *testing.T, db tx.Database, version int) {
 	t.Helper()
 	dir := "migrations/" + string(db.Dialect())

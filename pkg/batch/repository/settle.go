@@ -6,9 +6,10 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// settle makes FAILED what is UNKNOWN of an execution and ended by lose_commit (rule C10). The
-// next attempt of such a step writes itself into the row of the checkpoint, which waits for the
-// transaction that may still commit, and resumes behind what the row says then (rule L5).
+// settle makes FAILED the execution, and its steps, that are UNKNOWN and ended by lose_commit (rule
+// C10). The next attempt of such a step writes itself into the checkpoint's row, which waits for
+// the transaction that may still commit, and resumes after the position that the row has then (rule
+// L5).
 func (r *Repository) settle(ctx context.Context, id core.JobExecutionID, l *ledger) error {
 	move := core.Executions().Move(core.MoveSettle)
 	set := " SET status_before = status, status = ?, exit_code = CASE WHEN exit_code = ? THEN ? ELSE exit_code END, last_move = ?, last_epoch = epoch, epoch = epoch + 1"
@@ -27,8 +28,8 @@ func (r *Repository) settle(ctx context.Context, id core.JobExecutionID, l *ledg
 	return err
 }
 
-// settleable returns the executions that settle can make FAILED: no step of theirs has an outcome
-// that nothing tells.
+// settleable returns the executions that settle can make FAILED: a checkpoint determines the
+// outcome of each of their steps.
 func (r *Repository) settleable(ctx context.Context) (ids []core.JobExecutionID, err error) {
 	err = r.store.scan(ctx, &ids, `SELECT id FROM {job_execution} WHERE status = 'UNKNOWN' AND last_move = 'lose_commit'
 		AND NOT EXISTS (SELECT 1 FROM {step_execution} s WHERE s.job_execution_id = {job_execution}.id AND s.status = 'UNKNOWN' AND s.last_move <> 'lose_commit')`)

@@ -13,11 +13,10 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// markBatch is how many skipped items one statement marks: below the databases'
-// limits of bind variables.
+// markBatch is the number of skipped items that one statement marks: below the databases' limits of
+// bind variables.
 const markBatch = 1000
 
-// skippedItem is a row of its table, with the name of its step.
 type skippedItem struct {
 	ID              int64
 	JobExecutionID  core.JobExecutionID
@@ -30,7 +29,7 @@ type skippedItem struct {
 	ElementRow      int64
 	Mark            string
 	Item            string
-	Raw             string // JSON of an item.RawText; empty: there is none
+	Raw             string // JSON of an item.RawText; empty means none
 	Truncated       bool
 	Sha256          string
 	Masked          bool
@@ -59,7 +58,7 @@ func (s *skippedItem) record() (core.SkippedItem, error) {
 	return record, nil
 }
 
-// encodeRaw returns the stored form of a text; empty: there is none.
+// encodeRaw returns the stored form of a text; empty means none.
 func encodeRaw(raw *item.RawText) (string, error) {
 	if raw == nil {
 		return "", nil
@@ -82,8 +81,8 @@ func decodeRaw(text string) (*item.RawText, error) {
 	return raw, nil
 }
 
-// storeSkips inserts the skips that become facts with a checkpoint (rule C12). The
-// checkpoint has found its row, so the job execution is that of the step.
+// storeSkips inserts the skips that commit with a checkpoint (rule C12). The checkpoint has found
+// its row, so the job execution is the step's.
 func (r *Repository) storeSkips(ctx context.Context, conn tx.Conn, step core.StepExecutionID, skips []core.SkippedItem) error {
 	for batch := range slices.Chunk(skips, r.store.rowsAtOnce(16)) {
 		var args []any
@@ -141,10 +140,8 @@ func (r *Repository) LastSkipped(ctx context.Context, filter core.SkipFilter) (i
 	return id, nil
 }
 
-// skipTables are the tables of skipped items, k, with the step execution of each, s.
 const skipTables = "{skipped_item} k JOIN {step_execution} s ON s.id = k.step_execution_id"
 
-// skipsWhere is the condition of a filter over skipTables.
 func skipsWhere(filter core.SkipFilter) (condition string, args []any) {
 	where, args := []string{"k.id > ?"}, []any{filter.After}
 	and := func(condition string, values ...any) { where, args = append(where, condition), append(args, values...) }
@@ -208,8 +205,8 @@ func (r *Repository) skipped(ctx context.Context, where string, args ...any) ([]
 	return items, nil
 }
 
-// MarkRedriven implements core.SkippedItems. It must run in a transaction
-// (tx.ErrNoTransaction otherwise): that of the chunk that writes the items.
+// MarkRedriven implements core.SkippedItems. It must run in a transaction (tx.ErrNoTransaction
+// otherwise): the one of the chunk that writes the items.
 func (r *Repository) MarkRedriven(ctx context.Context, by core.JobExecutionID, ids []int64) error {
 	if _, ok := tx.From(ctx, r.store.db.Name()); !ok {
 		return fmt.Errorf("mark redriven items in database %s: %w", r.store.db.Name(), tx.ErrNoTransaction)

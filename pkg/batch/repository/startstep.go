@@ -12,14 +12,13 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// StartStep implements core.Transitions. The guarded UPDATE of the job execution
-// comes first and holds its row, so that a take-over either comes before it (and
-// the step is refused) or after it (and finds the step). So does a stop: once a request
-// is committed no step starts, except those of `finally` (rule L13). It touches no
-// indexed column.
+// StartStep implements core.Transitions. The guarded UPDATE of the job execution comes first and
+// holds its row, so that a take-over either comes before it (and the step is refused) or after it
+// (and finds the step). The same holds for a stop: once a request is committed no step starts,
+// except steps of `finally` (rule L13). It touches no indexed column.
 //
-// The refusal is core.ErrStopped after a request to stop, else a *core.TransitionError,
-// with core.ErrLostOwner in the chain if owner or epoch differ.
+// It refuses with core.ErrStopped after a stop request, else with a *core.TransitionError, with
+// core.ErrLostOwner in the chain if owner or epoch differ.
 func (r *Repository) StartStep(ctx context.Context, job core.JobRef, start core.StepStart) (*core.StepExecution, error) {
 	name := start.Name
 	row, err := newStep(job, name, start.Earlier)
@@ -76,8 +75,8 @@ func (r *Repository) StartStep(ctx context.Context, job core.JobRef, start core.
 	return row.record()
 }
 
-// startedBefore returns the row that the same request has made, if its reply was lost. The
-// caller holds the job's row, so that the transaction of that request is over.
+// startedBefore returns the row that the same request has created, if its reply was lost. The
+// caller holds the job's row, so the transaction of that request has ended.
 func (r *Repository) startedBefore(ctx context.Context, job core.JobRef, start core.StepStart, row *stepExecution) (*stepExecution, error) {
 	var rows []stepExecution
 	query := r.store.session(ctx).Where("job_execution_id = ? AND name = ? AND flow = ? AND ordinal = ? AND element = ?",
@@ -89,9 +88,9 @@ func (r *Repository) startedBefore(ctx context.Context, job core.JobRef, start c
 	return &rows[0], nil
 }
 
-// newStep returns the row of a new step execution, which continues where earlier ended.
-// Counters begin at zero: they are those of one attempt (rule C11), and what came
-// before is beside them.
+// newStep returns the row of a new step execution, which continues where earlier ended. Counters
+// begin at zero, because they count one attempt (rule C11); the earlier attempts' counts are kept
+// separately.
 func newStep(job core.JobRef, name string, earlier *core.StepExecution) (*stepExecution, error) {
 	row := &stepExecution{
 		JobExecutionID: job.ID, Name: name, Status: core.StatusStarted,
@@ -125,8 +124,8 @@ func newStep(job core.JobRef, name string, earlier *core.StepExecution) (*stepEx
 	return row, nil
 }
 
-// holdJob locks the job execution's row under its guard for so many new steps; nil
-// if it finds none. Unless always is set it finds none that was asked to stop.
+// holdJob locks the job execution's row under its guard for so many new steps, or returns nil.
+// Unless always is set it ignores an execution with a requested stop.
 func (r *Repository) holdJob(ctx context.Context, job core.JobRef, steps int, always bool) (*jobExecution, error) {
 	guarded, args := "owner = ? AND epoch = ? AND status IN ?", []any{steps, job.ID, job.Owner.String(), job.Epoch, stepStates()}
 	if job.Branch != 0 {
@@ -147,9 +146,9 @@ func (r *Repository) holdJob(ctx context.Context, job core.JobRef, steps int, al
 	return &rows[0], nil
 }
 
-// holdBranch locks the row of the job, and then that of the part which walks the branch, under
-// its guard: who takes the part from its worker either comes before it, and the step is
-// refused, or after it, and finds the step.
+// holdBranch locks the row of the job, and then the row of the partition that walks the branch,
+// under its guard: a process that takes the partition from its worker either comes before it, and
+// the step is refused, or after it, and finds the step.
 func (r *Repository) holdBranch(ctx context.Context, job core.JobRef) (bool, error) {
 	lock := ""
 	if r.store.db.Dialect() == tx.Postgres {
@@ -168,8 +167,8 @@ func (r *Repository) holdBranch(ctx context.Context, job core.JobRef) (bool, err
 
 func stepStates() []core.Status { return core.MoveTo(core.StatusCompleted).From }
 
-// refuseStep says why holdJob found no row. There is no benign answer: without a
-// row of its own the step must not run.
+// refuseStep returns why holdJob found no row. No answer is benign: without its own row the step
+// must not run.
 func (r *Repository) refuseStep(ctx context.Context, job core.JobRef) (verdict, error) {
 	m := &guardedMove{
 		machine: jobMachine, table: "{job_execution}", id: int64(job.ID), move: core.MoveTo(core.StatusStarted),
@@ -200,17 +199,16 @@ func (r *Repository) refuseStep(ctx context.Context, job core.JobRef) (verdict, 
 	return v, nil
 }
 
-// isStopped reports whether the execution was asked to stop.
 func (r *Repository) isStopped(ctx context.Context, id core.JobExecutionID) (bool, error) {
 	var asked []bool
 	err := r.store.scan(ctx, &asked, "SELECT stop_requested FROM {job_execution} WHERE id = ?", id)
 	return len(asked) > 0 && asked[0], err
 }
 
-// unlessStopped is the condition under which a part begins: its execution was not asked to
-// stop, or the part belongs to a step of `finally`. Both bind variables are the part's id.
-// It locks the row of the job before the row of the part, as every start does, so that a
-// request either comes first and is seen, or finds the part begun.
+// unlessStopped is the condition under which a partition begins: no stop of its execution was
+// requested, or the partition belongs to a step of `finally`. Both bind variables are the
+// partition's ID. It locks the job's row before the partition's, as every start does, so that a
+// request either comes first and is seen, or finds the partition begun.
 func (r *Repository) unlessStopped() string {
 	lock := ""
 	if r.store.db.Dialect() == tx.Postgres {

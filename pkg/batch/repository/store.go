@@ -15,7 +15,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// store is a database with the repository's tables in it, under a prefix.
 type store struct {
 	db      tx.Database
 	manager *tx.Manager
@@ -23,8 +22,8 @@ type store struct {
 	gorm    *gorm.DB
 	names   *strings.Replacer
 	mask    func(text string) string
-	// records are the columns of what records of executions have, briefly or not, and judged the
-	// statement of those with some ids. They are long texts, made once.
+	// records and judged cache two long SQL texts, keyed by brief: the SELECT list of an execution,
+	// and the query that loads executions by ID.
 	records, judged map[bool]string
 }
 
@@ -47,34 +46,31 @@ func (s *store) open() *gorm.DB {
 	base, err := gormtx.Open(s.db, gormtx.Options{
 		QueryFields: true, Naming: schema.NamingStrategy{TablePrefix: s.prefix, SingularTable: true},
 	})
-	if err != nil { // neither dialect has a way to fail
+	if err != nil { // cannot fail in either dialect
 		panic(fmt.Sprintf("repository: %v", err))
 	}
 	return base
 }
 
-// session returns gorm on the connection that ctx asks for.
 func (s *store) session(ctx context.Context) *gorm.DB { return gormtx.Session(ctx, s.gorm, s.db) }
 
-// scan runs a query and fills dest, a pointer to a slice or a value, with its rows.
-// text may name tables and times as in sql.
+// scan runs a query and fills dest, a pointer to a slice or a value, with its rows. text may use
+// the placeholders of sql.
 func (s *store) scan(ctx context.Context, dest any, text string, args ...any) error {
 	return gormtx.Scan(s.session(ctx).Raw(s.sql(text), args...), dest)
 }
 
-// exec runs a statement without rows. text may name tables and times as in sql.
+// exec runs a statement without rows. text may use the placeholders of sql.
 func (s *store) exec(ctx context.Context, text string, args ...any) *gorm.DB {
 	return s.session(ctx).Exec(s.sql(text), s.masked(args)...)
 }
 
-// transact runs f in the transaction that ctx carries, else in one of its own.
 func (s *store) transact(ctx context.Context, f func(ctx context.Context) error) error {
 	return s.manager.Do(ctx, s.attr(), f)
 }
 
-// attr asks for READ COMMITTED by name: with a server's default above it, what
-// was committed while a statement waited for its lock would stay unseen, or fail
-// the statement. SQLite has nothing to ask for.
+// attr requests READ COMMITTED explicitly: with a stricter server default, rows committed while a
+// statement waited for its lock would stay unseen, or fail the statement. SQLite needs nothing.
 func (s *store) attr() tx.Attr {
 	if s.db.Dialect() == tx.Postgres {
 		return tx.Attr{Isolation: sql.LevelReadCommitted}
@@ -92,11 +88,10 @@ func (s *store) columns(row any) string {
 	return strings.Join(names, ", ")
 }
 
-// columnNames returns the names of the columns of a row.
 func (s *store) columnNames(row any) []string { return slices.Clone(s.schemaOf(row).DBNames) }
 
-// recordColumns are the columns of what records have; brief leaves out what core.ExecutionFilter
-// says of Brief.
+// recordColumns returns the columns of a record; brief leaves out those that
+// core.ExecutionFilter.Brief does.
 func (s *store) recordColumns(brief bool) string {
 	moves := []string{"status_before", "active", "step_count", "last_epoch"}
 	unlisted := []string{"last_move", "context", "definition_text", "definition_files", "definition_hash", "job_time", "exclusive_key", "task_id", "parent_call", "epoch"}
@@ -111,15 +106,15 @@ func (s *store) recordColumns(brief bool) string {
 
 func (s *store) schemaOf(row any) *schema.Schema {
 	statement := &gorm.Statement{DB: s.gorm}
-	if err := statement.Parse(row); err != nil { // the rows are this package's own
+	if err := statement.Parse(row); err != nil { // the rows are this package's own types
 		panic(fmt.Sprintf("repository: gorm: %v", err))
 	}
 	return statement.Schema
 }
 
-// sql fills in the names of the tables and the database's clock: {job_execution}
-// and its like, {now}, and {later}, which is now plus a bind variable in
-// microseconds; and {among}, the condition that what stands before it is in an idList.
+// sql fills in the names of the tables ({job_execution} and so on) and the database's clock: {now},
+// and {later}, which is now plus a bind variable in microseconds; and {among}, the condition that
+// the preceding column is in an idList.
 func (s *store) sql(text string) string { return s.names.Replace(text) }
 
 func (s *store) replacer() *strings.Replacer {

@@ -6,14 +6,13 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// endLost ends an execution whose owner is lost, and all its unfinished steps (rule
-// L5). The update of the steps waits for a chunk that the old owner is committing.
-// Once the epoch is raised, the positions are final. endLost returns nil for an
-// execution that has moved, and for one whose owner has renewed its lease, unless that
-// owner is known to be dead.
+// endLost ends an execution with a lost owner, and all its unfinished steps (rule L5). The update
+// of the steps waits for a chunk that the old owner is committing. Once the epoch is raised, the
+// positions are final. endLost returns nil if the execution has moved, or if its owner has renewed
+// its lease, unless that owner is known to be dead.
 func (r *Repository) endLost(ctx context.Context, row *jobExecution, dead bool, act string, l *ledger) (*jobExecution, error) {
 	first, args := "", []any{core.StatusFailed, core.ExitFailed, lostOwner, core.MoveTakeOver, row.ID, row.Owner, row.Epoch, running(), dead}
-	if act != actTakeOver { // which has locked the row: its parent must not follow
+	if act != actTakeOver { // a take-over has locked the row: its parent must not follow
 		first, args = r.parentFirst(), append(args, row.ID)
 	}
 	var jobs []jobExecution
@@ -34,14 +33,13 @@ func (r *Repository) endLost(ctx context.Context, row *jobExecution, dead bool, 
 	return &jobs[0], r.childEnded(ctx, jobs[0].ParentID)
 }
 
-// endSteps ends every unfinished step of the job execution, and notes it.
 func (r *Repository) endSteps(ctx context.Context, id core.JobExecutionID, reason, act string, l *ledger) error {
 	steps, err := r.failSteps(ctx, id, reason)
 	l.noteSteps(steps, act, core.Executions().Move(core.MoveEndWithJob))
 	return err
 }
 
-// The columns by which failOpen finds the steps.
+// The columns with which failOpen finds the steps.
 const (
 	ofJob    = "job_execution_id"
 	ofBranch = "branch_id"
@@ -54,7 +52,7 @@ func (r *Repository) failSteps(ctx context.Context, id core.JobExecutionID, reas
 	return r.failOpen(ctx, ofJob, int64(id), openStep, reason)
 }
 
-// failOpen is failSteps for the steps of a job or of a branch, in states that are not over.
+// failOpen is failSteps for the steps of a job or of a branch, in unfinished states.
 func (r *Repository) failOpen(ctx context.Context, column string, id int64, states, reason string) ([]stepExecution, error) {
 	var steps []stepExecution
 	err := r.store.scan(ctx, &steps, `UPDATE {step_execution}
@@ -69,15 +67,14 @@ func (r *Repository) failOpen(ctx context.Context, column string, id int64, stat
 	return steps, r.countEnded(ctx, steps)
 }
 
-// ledger is what a transaction has applied: its audit rows, and the events that the
-// observer gets once it is committed.
+// ledger collects a transaction's audit rows, and the events that the observer receives once it
+// commits.
 type ledger struct {
 	actor  string
 	audits []audit
 	events []core.Transitioned
 }
 
-// note remembers an applied transition for the audit and for the observer.
 func (l *ledger) note(machine string, id int64, row audit, act string, move core.Move[core.Status]) {
 	row.At, row.Act, row.Actor, row.ToStatus = clock(0), act, l.actor, move.To
 	if act == actRecover && row.StepExecutionID == 0 {
@@ -89,8 +86,8 @@ func (l *ledger) note(machine string, id int64, row audit, act string, move core
 	})
 }
 
-// recorded runs f in a transaction, stores the audit rows that f notes, and tells the
-// observer of them once the transaction is committed. It returns what f noted.
+// recorded runs f in a transaction, stores the audit rows that f notes, and notifies the observer
+// of them once the transaction commits. It returns the ledger of f.
 func (r *Repository) recorded(ctx context.Context, actor string, f func(ctx context.Context, l *ledger) error) (*ledger, error) {
 	l := &ledger{actor: actor}
 	err := r.store.transact(ctx, func(ctx context.Context) error {
@@ -106,7 +103,6 @@ func (r *Repository) recorded(ctx context.Context, actor string, f func(ctx cont
 	return l, nil
 }
 
-// writeAudit stores the audit rows.
 func (r *Repository) writeAudit(ctx context.Context, l *ledger) error {
 	if len(l.audits) == 0 {
 		return nil
@@ -114,8 +110,7 @@ func (r *Repository) writeAudit(ctx context.Context, l *ledger) error {
 	return r.store.session(ctx).CreateInBatches(&l.audits, auditBatch).Error
 }
 
-// notifyAll passes the events to the observer when the transaction that ctx carries is
-// committed.
+// notifyAll passes the events to the observer when the transaction that ctx carries commits.
 func (r *Repository) notifyAll(ctx context.Context, l *ledger) {
 	for _, e := range l.events {
 		r.notify(ctx, e)

@@ -8,17 +8,18 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// maxMessageBytes bounds a stored message; what is beyond is cut off.
+// maxMessageBytes is the maximum length of a stored message; the rest is cut off.
 const maxMessageBytes = 32 << 10
 
-// storable makes any text one that every database takes, so that the record of a
-// failure cannot fail for what the message quotes (rule T5).
+// storable turns any text into one that every database accepts, so that the record of a failure
+// cannot fail because of the text that the message quotes (rule T5).
 func storable(text string) string { return gormtx.Storable(text, maxMessageBytes) }
 
-// validText replaces what no database takes in a text.
+// validText replaces the parts of a text that no database accepts.
 func validText(text string) string { return gormtx.ValidText(text) }
 
-// masking sets what is applied to texts before they are stored; nil: nothing.
+// masking sets the function that is applied to texts before they are stored; nil leaves them
+// unchanged.
 func (s *store) masking(mask func(text string) string) *store {
 	if s.mask = mask; mask == nil {
 		s.mask = func(text string) string { return text }
@@ -26,10 +27,8 @@ func (s *store) masking(mask func(text string) string) *store {
 	return s
 }
 
-// masks reports whether a text is not stored as it is.
 func (s *store) masks(text string) bool { return s.mask(text) != text }
 
-// masked are the values of a statement, with masked texts.
 func (s *store) masked(args []any) []any {
 	for i, arg := range args {
 		if text, is := arg.(string); is {
@@ -39,7 +38,6 @@ func (s *store) masked(args []any) []any {
 	return args
 }
 
-// encodeFiles returns the stored form of the files that a job file names.
 func encodeFiles(files []core.DefinitionFile) (string, error) {
 	if len(files) == 0 {
 		return "", nil
@@ -62,7 +60,6 @@ func decodeFiles(text string) ([]core.DefinitionFile, error) {
 	return files, nil
 }
 
-// encodeOut returns the stored form of a step's named results.
 func encodeOut(out core.Results) (string, error) {
 	data, err := out.Encode()
 	return string(data), err
@@ -79,7 +76,6 @@ func decodeOut(text string) (map[string]any, error) {
 	return out, nil
 }
 
-// storedCounts is the form in which counters are stored as one text.
 type storedCounts struct {
 	Read        int64 `json:"read,omitempty"`
 	Filter      int64 `json:"filter,omitempty"`
@@ -91,7 +87,7 @@ type storedCounts struct {
 	Rollback    int64 `json:"rollback,omitempty"`
 }
 
-// encodeCounts returns the stored form of counters; ” for none.
+// encodeCounts returns the stored form of counters, empty for none.
 func encodeCounts(c core.Counters) (string, error) {
 	if c == (core.Counters{}) {
 		return "", nil
@@ -111,8 +107,8 @@ func decodeCounts(text string) (core.Counters, error) {
 	return core.Counters(c), nil
 }
 
-// encodeContext returns the stored form of a context that changed; write is
-// false for one that did not, or is not there.
+// encodeContext returns the stored form of a context; write is false for one that is nil or did not
+// change.
 func encodeContext(c *core.ExecutionContext) (text string, write bool, err error) {
 	if c == nil || !c.Changed() {
 		return "", false, nil

@@ -12,22 +12,21 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// The labels of errors and events: both kinds of execution share one table of
-// moves, but not their ids.
+// The labels of errors and events: both kinds of execution share one table of moves, but not their
+// IDs.
 const (
 	jobMachine  = "job execution"
 	stepMachine = "step execution"
 )
 
-// jobIsOver is the reason that a step shows that was unfinished when its job ended.
+// jobIsOver is the reason shown by a step that was unfinished when its job ended.
 const jobIsOver = "the job ended before the step did"
 
-// ChangeJob implements core.Transitions: one guarded UPDATE, and an audit row in
-// its transaction. A final status also fails every step that is unfinished then: no
-// step outlives its job (rule T5), and a process that still runs one commits nothing.
-// An empty ExitCode or Error leaves the stored one. The changed
-// keys of the context are merged. The caller marks them as stored once the transaction
-// of ctx is committed.
+// ChangeJob implements core.Transitions: one guarded UPDATE, and an audit row in its transaction. A
+// final status also fails every unfinished step: no step outlives its job (rule T5), and a process
+// that still runs one commits nothing. An empty ExitCode or Error leaves the stored one. The
+// changed keys of the context are merged. The caller marks them as stored once the transaction of
+// ctx commits.
 func (r *Repository) ChangeJob(ctx context.Context, ref core.JobRef, change core.JobChange) (core.Answer, error) {
 	m := &guardedMove{
 		machine: jobMachine, table: "{job_execution}", job: "id", id: int64(ref.ID), act: actChangeJob,
@@ -46,9 +45,9 @@ func (r *Repository) ChangeJob(ctx context.Context, ref core.JobRef, change core
 	return r.transition(ctx, m)
 }
 
-// RequestStop implements core.Launches. Any process may ask: no owner is compared. A
-// repeated request returns core.Duplicate. Running child jobs are asked too, and each
-// sees the request at its own next commit.
+// RequestStop implements core.Launches. Any process may request it: no owner is compared. A
+// repeated request returns core.Duplicate. Running child jobs receive the request too, and each
+// sees it at its own next commit.
 func (r *Repository) RequestStop(ctx context.Context, id core.JobExecutionID, actor string) (core.Answer, error) {
 	m := &guardedMove{
 		machine: jobMachine, table: "{job_execution}", job: "id", id: int64(id), act: actRequestStop, actor: actor,
@@ -57,7 +56,7 @@ func (r *Repository) RequestStop(ctx context.Context, id core.JobExecutionID, ac
 	m.set("stop_requested = ?", true)
 	answer, err := r.transition(ctx, m)
 	if refused, ok := errors.AsType[*core.TransitionError](err); ok && refused.Current == core.StatusStopping {
-		answer, err = core.Duplicate, nil // it was asked before, and has been resumed to stop
+		answer, err = core.Duplicate, nil // a stop was requested before, and the execution was resumed to stop
 	}
 	if err != nil {
 		return answer, err
@@ -65,7 +64,8 @@ func (r *Repository) RequestStop(ctx context.Context, id core.JobExecutionID, ac
 	return answer, r.stopChildren(ctx, id, actor)
 }
 
-// endOf is the move to a status. settles says of UNKNOWN that a checkpoint tells the outcome.
+// endOf returns the transition to a status. For UNKNOWN, settles means that a checkpoint determines
+// the outcome.
 func endOf(to core.Status, settles bool) core.Move[core.Status] {
 	if to == core.StatusUnknown && settles {
 		return core.Executions().Move(core.MoveLoseCommit)
@@ -73,15 +73,14 @@ func endOf(to core.Status, settles bool) core.Move[core.Status] {
 	return core.MoveTo(to)
 }
 
-// hasEnded reports whether a move was rejected because the execution is over.
 func hasEnded(err error) bool {
 	refused, ok := errors.AsType[*core.TransitionError](err)
 	return ok && refused.Current != "" && refused.Current.IsOver()
 }
 
-// EndStep implements core.Transitions: one guarded UPDATE, and an audit row in its
-// transaction. The context is handled as in ChangeJob. A step that moves to ABANDONED
-// keeps its counters, which its end has written.
+// EndStep implements core.Transitions: one guarded UPDATE, and an audit row in its transaction. The
+// context is handled as in ChangeJob. A step that moves to ABANDONED keeps its counters, which its
+// end has written.
 func (r *Repository) EndStep(ctx context.Context, ref core.StepRef, change core.StepChange) (core.Answer, error) {
 	m := stepMove(ref, endOf(change.To, change.Settles), actEndStep)
 	m.detail = change.Error
@@ -122,35 +121,33 @@ func (r *Repository) EndStep(ctx context.Context, ref core.StepRef, change core.
 	return r.transition(ctx, m)
 }
 
-// guard is the owner and epoch that a write is made for. Version and lease are not
-// compared, since other processes may touch them (rule R3).
+// guard is the owner and epoch that a write is made for. Version and lease are not compared,
+// because other processes may touch them (rule R3).
 type guard struct {
 	owner string
 	epoch int64
 }
 
-// guardedMove is one guarded transition.
 type guardedMove struct {
 	machine, table string
-	job            string // the expression of the job execution's id
+	job            string // SQL expression of the job execution's ID
 	id             int64
-	guard          *guard // nil: anybody
-	actor          string // in whose name, where there is no guard
-	reason         string // of steps that end with their job; '': jobIsOver
+	guard          *guard // nil means any process
+	actor          string // the actor, if there is no guard
+	reason         string // of steps that end with their job; '' means jobIsOver
 	move           core.Move[core.Status]
 	act, detail    string
-	visits         []core.FlowVisit // of the job's journal, stored with the move
+	visits         []core.FlowVisit // visits of the job's journal, stored with the transition
 	sets           []string
 	args           []any
-	race           bool // others may make the same move, and to be late is not a fault
-	// merge has changes of the job's context; nil: none.
+	race           bool // others may make the same transition, and to be late is not an error
+	// merge has changes of the job's context, or is nil.
 	merge *core.ExecutionContext
-	// condition is a further one on columns of the row; '': none.
+	// condition is an additional one on columns of the row, or ''.
 	condition     string
 	conditionArgs []any
 }
 
-// stepMove is a move of a step execution by its owner.
 func stepMove(ref core.StepRef, move core.Move[core.Status], act string) *guardedMove {
 	return &guardedMove{
 		machine: stepMachine, table: "{step_execution}", job: "job_execution_id", id: int64(ref.ID), act: act,
@@ -183,10 +180,9 @@ func (m *guardedMove) context(c *core.ExecutionContext) error {
 	return err
 }
 
-// ownEpoch is the guard of a step's row: its owner and epoch. The epoch may also be one
-// that the owner itself raised, from this very one, without learning of it: the reply to
-// its Reclaim was lost (rule C10). One that a fence raised is not: that attempt was
-// abandoned (rule L8).
+// ownEpoch is the guard of a step's row: its owner and epoch. The epoch may also be one that the
+// owner itself raised, from this very one, without knowing: the reply to its Reclaim was lost (rule
+// C10). An epoch that a fence raised does not match: that attempt was abandoned (rule L8).
 const ownEpoch = "owner = ? AND (epoch = ? OR last_move = '" + core.MoveReclaim + "' AND last_epoch = ?)"
 
 func (m *guardedMove) where() (string, []any) {
@@ -199,18 +195,16 @@ func (m *guardedMove) where() (string, []any) {
 	return "id = ? AND owner = ? AND epoch = ?", []any{m.id, m.guard.owner, m.guard.epoch}
 }
 
-// verdict is how a transition was answered.
 type verdict struct {
 	answer  core.Answer
-	current core.Status // in which the row was found
-	err     error       // of a rejection
-	race    bool        // that of the move
+	current core.Status // the row's status
+	err     error       // if rejected
+	race    bool        // of the transition
 	failed  []audit     // unfinished steps that ended with their job
 }
 
-// transition makes the move. Observers hear of it when it is committed (rule R7), and of
-// a rejection at once. A rejection does not roll back a transaction that ctx carries: the
-// caller decides.
+// transition makes the transition. Observers receive it when it commits (rule R7), and a rejection
+// at once. A rejection does not roll back a transaction that ctx carries: the caller decides.
 func (r *Repository) transition(ctx context.Context, m *guardedMove) (core.Answer, error) {
 	var v verdict
 	err := r.store.transact(ctx, func(ctx context.Context) error {
@@ -232,13 +226,12 @@ func (r *Repository) transition(ctx context.Context, m *guardedMove) (core.Answe
 	return v.answer, v.err
 }
 
-// mergeWith lets the move of a job write its context with the changes.
 func (r *Repository) mergeWith(ctx context.Context, m *guardedMove) error {
 	if m.merge == nil || !m.merge.Changed() {
 		return nil
 	}
 	condition, args := "id = ?", []any{m.id}
-	if m.move.To.IsOver() { // in the order of update: the parent's row before that of the child
+	if m.move.To.IsOver() { // in the order of update: the parent's row before the child's
 		condition, args = condition+r.parentFirst(), append(args, m.id)
 	}
 	id, text, err := r.mergedContext(ctx, m.merge, condition, args...)
@@ -254,8 +247,8 @@ func (r *Repository) answered(ctx context.Context, machine string, id int64, mov
 	})
 }
 
-// notify passes an event on: of an applied transition when the transaction that ctx
-// carries is committed, and never if it is rolled back.
+// notify passes an event on: an applied transition when the transaction that ctx carries commits,
+// and never if it rolls back.
 func (r *Repository) notify(ctx context.Context, e core.Transitioned) {
 	if e.Answer != core.Applied {
 		r.observer.Observe(ctx, e)
@@ -268,9 +261,9 @@ func (r *Repository) notify(ctx context.Context, e core.Transitioned) {
 	})
 }
 
-// apply updates under the guard. Where the update finds no row, apply reads the row and
-// classifies. It updates again where the row has just moved to a status from which the
-// move is allowed. Statuses only move forward within an epoch, so the loop ends.
+// apply updates under the guard. If the update finds no row, apply reads the row and classifies. It
+// updates again if the row has just moved to a status from which the transition is allowed.
+// Statuses only move forward within an epoch, so the loop ends.
 func (r *Repository) apply(ctx context.Context, m *guardedMove) (verdict, error) {
 	machine := core.Executions()
 	m.args, m.detail = r.store.masked(m.args), r.store.mask(m.detail)
@@ -297,8 +290,8 @@ func (r *Repository) apply(ctx context.Context, m *guardedMove) (verdict, error)
 	return verdict{}, errors.New("the row changes faster than it can be updated")
 }
 
-// applied does what follows an applied move: it counts ended parts, stores visits, ends
-// the steps of an ended job, and writes the audit.
+// applied completes an applied transition: it counts ended partitions, stores visits, ends the
+// steps of an ended job, and writes the audit.
 func (r *Repository) applied(ctx context.Context, m *guardedMove, moved audit, row movedRow) (verdict, error) {
 	v := verdict{answer: core.Applied, current: moved.FromStatus}
 	if m.machine == stepMachine && m.move.To.IsOver() && !moved.FromStatus.IsOver() {
@@ -344,16 +337,15 @@ func (r *Repository) applied(ctx context.Context, m *guardedMove, moved audit, r
 	return v, r.store.session(ctx).CreateInBatches(&audits, auditBatch).Error
 }
 
-// movedRow is what an UPDATE returns of the row that it moved: of a step its manager, of a
-// job its parent.
+// movedRow is the row that an UPDATE returns: a step with its manager, or a job with its parent.
 type movedRow struct {
-	Step     stepExecution `gorm:"embedded"` // the columns that both tables have, too
+	Step     stepExecution `gorm:"embedded"` // the columns that both tables have
 	ParentID *core.JobExecutionID
 }
 
-// update is the guarded UPDATE. It returns the audit row of the move and the moved row,
-// or nil where the UPDATE found no row. The row keeps the move and the
-// epoch in which it was made.
+// update is the guarded UPDATE. It returns the audit row of the transition and the moved row, or
+// nil if the UPDATE found no row. The row records the transition and the epoch in which it was
+// made.
 func (r *Repository) update(ctx context.Context, m *guardedMove) (*audit, movedRow, error) {
 	where, guarded := m.where()
 	sets := append([]string{"status_before = status", "status = ?", "last_move = ?", "last_epoch = epoch"}, m.sets...)
@@ -403,8 +395,8 @@ func (r *Repository) update(ctx context.Context, m *guardedMove) (*audit, movedR
 	return done, row, nil
 }
 
-// classify returns why the guarded UPDATE found no row. The row itself tells whether
-// this very move was made before.
+// classify returns why the guarded UPDATE found no row. The row itself shows whether this very
+// transition was made before.
 func (r *Repository) classify(ctx context.Context, m *guardedMove, machine core.Machine[core.Status]) (verdict, error) {
 	var rows []stepExecution // the columns that both tables have
 	err := r.store.scan(ctx, &rows, "SELECT status, owner, epoch, last_move, last_epoch FROM "+m.table+" WHERE id = ?", m.id)
@@ -427,8 +419,8 @@ func (r *Repository) classify(ctx context.Context, m *guardedMove, machine core.
 	return v, nil
 }
 
-// isOf reports whether the row belongs to the guard's owner in its epoch, or in one that
-// this owner raised without learning of it.
+// isOf reports whether the row belongs to the guard's owner in its epoch, or in one that this owner
+// raised without knowing.
 func (s *stepExecution) isOf(g *guard) bool {
 	own := s.Epoch == g.epoch || s.LastMove == core.MoveReclaim && s.LastEpoch == g.epoch
 	return s.Owner == g.owner && own

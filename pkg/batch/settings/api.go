@@ -10,27 +10,28 @@ import (
 	"strings"
 )
 
-// API says how the REST API is served.
+// API configures the REST API.
 type API struct {
 	// Listen is HOST:PORT. Without clients it must be a loopback address.
 	Listen string
-	// Clients are who may call it, by role and name; none: it may be read from this machine,
-	// and changes nothing.
+	// Clients may call the API, by role and name. If there are none, it can be read from this
+	// machine, and changes nothing.
 	Clients []Client
-	// Paths are the folders, beside that of the job file, that paths of clients may be in, absolute.
+	// Paths are the absolute folders, in addition to the job file's, that paths of clients may be
+	// in.
 	Paths []string
-	// Rate is how many requests a second one client may make, on the average.
+	// Rate is the average number of requests per second that one client may make.
 	Rate int
 }
 
-// Health says where a worker answers probes.
+// Health configures the probes of a worker.
 type Health struct {
-	// Listen is HOST:PORT; empty: nowhere.
+	// Listen is HOST:PORT; empty disables the probes.
 	Listen string
 }
 
-// Client may call the API: with its token as a bearer token, or with its name and the token
-// as user and password.
+// Client may call the API: with its token as a bearer token, or with its name and the token as user
+// and password.
 type Client struct {
 	Name string
 	Role Role
@@ -41,7 +42,7 @@ type Client struct {
 // String names the client without its token.
 func (c Client) String() string { return string(c.Role) + " " + c.Name }
 
-// Role is what a client may do.
+// Role is the role of a client.
 type Role string
 
 // The roles of a client.
@@ -50,10 +51,10 @@ const (
 	Viewer   Role = "viewer"   // read
 )
 
-// MinToken is how many characters a token has at least.
+// MinToken is the minimum number of characters of a token.
 const MinToken = 16
 
-// tokenSections are the keys below which names have tokens, with the role that they give.
+// tokenSections maps the keys that contain NAME: TOKEN to the roles that they give.
 func tokenSections() map[string]Role {
 	return map[string]Role{"api.operator_tokens": Operator, "api.viewer_tokens": Viewer}
 }
@@ -95,14 +96,14 @@ func apiSettings() []setting {
 	}
 }
 
-// clientName is a name that a variable of the environment, and a user of basic
-// authentication, can have.
+// clientName matches names that are valid in an environment variable, and as a user of basic
+// authentication.
 var clientName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_-]{0,63}$`)
 
-// bearer is what RFC 6750 allows as a bearer token.
+// bearer matches the bearer tokens that RFC 6750 allows.
 var bearer = regexp.MustCompile(`^[A-Za-z0-9._~+/-]+=*$`)
 
-// clients reads the tokens. No message has one.
+// clients reads the tokens. Messages never contain one.
 func (l *loader) clients(s *Settings) {
 	owner := map[string]string{}
 	for _, section := range sortedKeys(tokenSections()) {
@@ -126,7 +127,7 @@ func (l *loader) clients(s *Settings) {
 	}
 }
 
-// tokenKey is the key of a variable with a token; empty: it has none.
+// tokenKey returns the key of a variable with a token; empty if it has none.
 func tokenKey(name string) string {
 	for section := range tokenSections() {
 		if client, ok := strings.CutPrefix(name, variable(section)+"_"); ok && client != "" {
@@ -147,8 +148,8 @@ func (f *settingsFile) tokens(key *mappingValue, path string) {
 	})
 }
 
-// hasTokens reports whether the line may be one of those with tokens: a line before it, up to
-// the top-level key that it is below, or itself, names them.
+// hasTokens reports whether the line may contain tokens: it, or a line before it up to its
+// top-level key, names a section of tokens.
 func (f *settingsFile) hasTokens(line int) bool {
 	for at := min(line, len(f.lines)) - 1; at >= 0; at-- {
 		text := f.lines[at]

@@ -17,12 +17,11 @@ import (
 	"github.com/surfin-batch/surfin/internal/smallfile"
 )
 
-// maxDepth is more than any setting needs; the parser's memory grows with the
-// square of it.
+// maxDepth is more than any setting needs; the parser's memory grows with its square.
 const maxDepth = 20
 
-// parse reads surfin.yaml strictly: the texts of all keys by their path, where
-// each stands, and an *Error for every key that is not known.
+// parse reads surfin.yaml strictly: the texts of all keys by their path, with their positions, and
+// an *Error for every unknown key.
 func parse(path string, data []byte) *settingsFile {
 	f := &settingsFile{
 		path: path, lines: strings.Split(string(data), "\n"), values: map[string]string{}, places: map[string]origin{}, secrets: map[string]secret.Origin{},
@@ -45,7 +44,6 @@ func parse(path string, data []byte) *settingsFile {
 	return f
 }
 
-// mappingValue is a key with its value.
 type mappingValue = ast.MappingValueNode
 
 type settingsFile struct {
@@ -57,8 +55,8 @@ type settingsFile struct {
 	problems []error
 }
 
-// root walks the top of the document: known sections, and databases, whose
-// second level is free names.
+// root walks the top of the document: known sections, and databases, with free names on the second
+// level.
 func (f *settingsFile) root(body ast.Node) {
 	known := map[string][]string{"databases": nil, secretsKey: nil}
 	for _, c := range catalog() {
@@ -130,7 +128,6 @@ func (f *settingsFile) each(node ast.Node, path string, visit func(key *mappingV
 	}
 }
 
-// scalar takes the text of a value as it is written.
 func (f *settingsFile) scalar(key *mappingValue, path string) {
 	if key.Value.Type() == ast.NullType {
 		return
@@ -172,7 +169,7 @@ func (f *settingsFile) place(tk *token.Token) (where, excerpt string) {
 	return f.placeAt(tk.Position.Line, tk.Position.Column)
 }
 
-// placeAt masks what may be a secret in the line: the caret stays before it.
+// placeAt masks possible secrets in the line: the caret stays before them.
 func (f *settingsFile) placeAt(line, column int) (where, excerpt string) {
 	where = fmt.Sprintf("%s:%d:%d", f.path, line, column)
 	if line < 1 || line > len(f.lines) {
@@ -194,7 +191,6 @@ func (f *settingsFile) placeAt(line, column int) (where, excerpt string) {
 	return where, margin + text + "\n" + strings.Repeat(" ", len(margin)-2) + "| " + strings.Repeat(" ", max(column-1, 0)) + "^"
 }
 
-// clipped bounds what is shown of a line.
 func clipped(text string) string {
 	const most = 160
 	if runes := []rune(text); len(runes) > most {

@@ -14,14 +14,13 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// Source is where settings are read from.
+// Source lists the inputs of Load.
 type Source struct {
 	// Dir is the working directory, absolute.
 	Dir string
-	// File is the settings file, relative to Dir; empty: surfin.yaml in Dir if it
-	// is there.
+	// File is the settings file, relative to Dir; empty means surfin.yaml in Dir, if it exists.
 	File string
-	// Environ is the environment, as os.Environ gives it.
+	// Environ is the environment, in the form of os.Environ.
 	Environ []string
 	// Flags were given on the command line.
 	Flags []Flag
@@ -30,17 +29,17 @@ type Source struct {
 // Flag is a setting given on the command line.
 type Flag struct{ Name, Key, Value string }
 
-// Error is one thing wrong with the settings.
+// Error is one error in the settings.
 type Error struct {
 	// Where is the flag, the variable or FILE:LINE:COLUMN.
 	Where string
 	Err   error
-	// Excerpt is the line of the file with a caret under the place; empty for
-	// flags and variables.
+	// Excerpt is the line of the file with a caret under the position; empty for flags and
+	// variables.
 	Excerpt string
 }
 
-// Error says where, and what.
+// Error returns the position and the error.
 func (e *Error) Error() string {
 	text := e.Where + ": " + e.Err.Error()
 	if e.Excerpt != "" {
@@ -52,7 +51,7 @@ func (e *Error) Error() string {
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// Load merges all layers. Its error joins an *Error for everything that is wrong.
+// Load merges all layers. Its error joins an *Error for every error found.
 func Load(src Source) (Settings, error) {
 	l := loader{src: src, values: map[string]string{}, origins: map[string]origin{}}
 	l.defaults()
@@ -67,13 +66,12 @@ func Load(src Source) (Settings, error) {
 	return s, errors.Join(l.problems...)
 }
 
-// origin says where the value of a key is from.
 type origin struct {
 	where   string
 	excerpt string
-	// dir is what a relative path in the value is relative to.
+	// dir is the base of a relative path in the value.
 	dir string
-	// isDefault: nobody said it.
+	// isDefault means that no layer set it.
 	isDefault bool
 }
 
@@ -86,7 +84,7 @@ type loader struct {
 	secrets  map[string]secret.Origin
 }
 
-// set puts a value over that of an earlier layer.
+// set overrides the value of an earlier layer.
 func (l *loader) set(key, value string, from origin) {
 	l.values[key], l.origins[key] = value, from
 }
@@ -99,7 +97,7 @@ func (l *loader) defaults() {
 	}
 }
 
-// file reads surfin.yaml. The default database lies beside it.
+// file reads surfin.yaml. The default database is in the same folder.
 func (l *loader) file() error {
 	path := l.src.File
 	if path == "" {
@@ -130,7 +128,7 @@ func (l *loader) file() error {
 }
 
 // environment reads SURFIN_* and DATABASE_URL. The more specific SURFIN_DATABASES_DEFAULT wins over
-// DATABASE_URL. A variable that is empty counts as not set.
+// DATABASE_URL. An empty variable counts as not set.
 func (l *loader) environment() {
 	take := func(key, name, value string) {
 		if key != "" && value != "" {
@@ -150,7 +148,7 @@ func (l *loader) environment() {
 	slices.Sort(l.settings.Warnings)
 }
 
-// variableKey returns the key of a SURFIN_ variable; "" for those that are none.
+// variableKey returns the key of a SURFIN_ variable; "" if it is not a setting.
 func (l *loader) variableKey(name string) string {
 	for _, c := range catalog() {
 		if variable(c.key) == name {
@@ -167,7 +165,7 @@ func (l *loader) variableKey(name string) string {
 	if key := tokenKey(name); key != "" {
 		return key
 	}
-	// Secrets and the tests' own variables share the prefix.
+	// Secrets and the tests' variables share the prefix.
 	if !strings.HasPrefix(name, "SURFIN_SECRET_") && !strings.HasPrefix(name, "SURFIN_TEST_") {
 		l.settings.Warnings = append(l.settings.Warnings, name+" is no setting and was ignored (surfin help settings lists them)")
 	}
@@ -180,7 +178,6 @@ func (l *loader) flags() {
 	}
 }
 
-// decode turns the merged texts into Settings and collects what is wrong.
 func (l *loader) decode() Settings {
 	s := &l.settings
 	s.Databases = map[string]Database{}
@@ -219,7 +216,7 @@ func (l *loader) decode() Settings {
 	return *s
 }
 
-// path is relative to where it was said.
+// path resolves a path relative to its origin.
 func (l *loader) path(key, path string) string {
 	if path == "" || filepath.IsAbs(path) {
 		return path
@@ -229,7 +226,7 @@ func (l *loader) path(key, path string) string {
 
 var databaseName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_-]*$`)
 
-// names returns the names below a section, such as those of the databases, in order.
+// names returns the names in a section, such as the databases', in order.
 func (l *loader) names(section string) []string {
 	names := map[string]bool{}
 	for key := range l.values {

@@ -8,12 +8,12 @@ import (
 	"strings"
 )
 
-// othersRead are the permissions by which any user of the machine reads a file.
+// othersRead are the permissions with which any user of the machine reads a file.
 const othersRead = 0o004
 
-// warnReadable warns of a settings file that every user of the machine may read though it has a
-// secret: the token of a client, or a database URL with a password (rule AP4). On Windows the
-// permissions of a file say nothing of that.
+// warnReadable warns of a settings file that contains a secret and that every user of the machine
+// may read: the token of a client, or a database URL with a password (rule AP4). On Windows the
+// permissions of a file do not show that.
 func (l *loader) warnReadable(path string, values map[string]string) {
 	if runtime.GOOS == "windows" {
 		return
@@ -26,7 +26,7 @@ func (l *loader) warnReadable(path string, values map[string]string) {
 	}
 	info, err := os.Stat(path)
 	if len(keys) == 0 || err != nil || info.Mode().Perm()&othersRead == 0 {
-		return // a file that is gone again fails where it is read
+		return // a missing file fails when it is read
 	}
 	l.settings.Warnings = append(l.settings.Warnings, fmt.Sprintf("%s has secrets (%s) and every user of this machine may read it (mode %04o): chmod 600 %s, or move them into the environment",
 		path, strings.Join(keys, ", "), info.Mode().Perm(), path))

@@ -13,11 +13,11 @@ import (
 
 const secretsKey = "secrets"
 
-// secretName is a name that an expression can have: ${secret.NAME}.
+// secretName matches names that an expression can have: ${secret.NAME}.
 var secretName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
 // secret is `NAME: {file: PATH}` or `NAME: {command: [PROGRAM, ARGUMENT, ...]}`. The settings
-// say where a secret is; its value is never in them.
+// contain only the location of a secret, never its value.
 func (f *settingsFile) secret(key *mappingValue, name string) {
 	path := secretsKey + "." + name
 	if !secretName.MatchString(name) {
@@ -34,7 +34,7 @@ func (f *settingsFile) secret(key *mappingValue, name string) {
 		case "file":
 			f.scalar(sub, path+".file")
 			if text, ok := f.values[path+".file"]; ok {
-				delete(f.values, path+".file") // only the file of settings may say it
+				delete(f.values, path+".file") // only the settings file may set it
 				origin.File = text
 				if !filepath.IsAbs(text) {
 					origin.File = filepath.Join(filepath.Dir(f.path), text)
@@ -54,7 +54,6 @@ func (f *settingsFile) secret(key *mappingValue, name string) {
 	f.secrets[name] = origin
 }
 
-// command reads a program with its arguments.
 func (f *settingsFile) command(key *mappingValue, path string) []string {
 	list, ok := key.Value.(*ast.SequenceNode)
 	if !ok {
@@ -76,7 +75,6 @@ func (f *settingsFile) command(key *mappingValue, path string) []string {
 	return words
 }
 
-// learn masks what the settings have of secrets, from the start.
 func (s Settings) learn(vault *secret.Vault) {
 	for _, name := range s.Names() {
 		vault.LearnURL("database "+name, s.Databases[name].URL)

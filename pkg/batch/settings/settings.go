@@ -1,10 +1,9 @@
-// Package settings reads what an application is configured with, apart from its job files:
-// databases, the repository, log, leases. Flags win over the environment
-// (SURFIN_*, DATABASE_URL), which wins over surfin.yaml, which wins over the
-// defaults; none of them is needed.
+// Package settings reads the configuration of an application, except its job files: databases, the
+// repository, log, leases. Flags win over the environment (SURFIN_*, DATABASE_URL), which wins over
+// surfin.yaml, which wins over the defaults; none of them is needed.
 //
-// It imports core, tx, internal/secret, internal/smallfile and libraries. The YAML that it reads
-// is surfin.yaml.
+// It imports core, tx, internal/secret, internal/smallfile and libraries. The YAML that it reads is
+// surfin.yaml.
 package settings
 
 import (
@@ -29,12 +28,12 @@ const FileName = "surfin.yaml"
 
 // Settings are the settings of one process.
 type Settings struct {
-	// File is the settings file that was read, absolute; empty: there is none.
+	// File is the absolute path of the settings file that was read; empty if there was none.
 	File string
-	// Databases by name; tx.Default is always there.
+	// Databases by name; tx.Default always exists.
 	Databases  map[string]Database
 	Repository Repository
-	// AutoMigrate says which repositories are migrated when a command opens them.
+	// AutoMigrate selects the repositories that are migrated when a command opens them.
 	AutoMigrate AutoMigrate
 	// Lease is how long an execution belongs to its process after its last
 	// heartbeat; Heartbeat is the time between two (rule L2).
@@ -49,10 +48,9 @@ type Settings struct {
 	Worker           Worker
 	API              API
 	Health           Health
-	// Secrets finds the secrets of job files, and masks them; nil: there are none.
+	// Secrets finds the secrets of job files, and masks them; may be nil.
 	Secrets *secret.Vault
-	// Warnings are about what was ignored, such as a SURFIN_ variable that is no
-	// setting.
+	// Warnings name ignored values, such as a SURFIN_ variable that is not a setting.
 	Warnings []string
 }
 
@@ -60,90 +58,89 @@ type Settings struct {
 type Database struct {
 	// URL is sqlite:PATH with an absolute path, or postgres://...
 	URL string
-	// MaxOpen is the most connections of the data pool; 0: the dialect's default.
+	// MaxOpen is the maximum number of connections of the data pool; 0 means the dialect's default.
 	MaxOpen int
-	// Origin says where the URL is from, such as DATABASE_URL; empty: it is the default.
+	// Origin is the origin of the URL, such as DATABASE_URL; empty for the default.
 	Origin string
 }
 
-// Repository says where the history of executions is kept.
+// Repository is the location of the history of executions.
 type Repository struct {
 	Database string // name of a database
 	Prefix   string // of the names of its tables
 }
 
-// Engine says what brings deliveries of work to workers.
+// Engine selects the engine that delivers work to workers.
 type Engine struct {
 	Name string // EngineLocal, EngineRiver
-	// Origin says where the name is from, such as FILE:LINE:COLUMN; empty: it is the default.
+	// Origin is the origin of the name, such as FILE:LINE:COLUMN; empty for the default.
 	Origin string
 }
 
 // The engines.
 const (
-	EngineLocal = "local" // workers look at the tables
+	EngineLocal = "local" // workers poll the tables
 	EngineRiver = "river" // River on PostgreSQL
 )
 
-// River says how the engine river works.
+// River configures the engine river.
 type River struct {
-	// Schema of the database has River's tables, and nothing else.
+	// Schema is the database schema with River's tables, and no others.
 	Schema string
-	// Listen: workers are woken by notifications. Without it they look every Poll.
+	// Listen wakes workers by notifications. Without it they poll every Poll.
 	Listen bool
-	// Poll is the time between two looks of an idle worker.
+	// Poll is the time between two polls of an idle worker.
 	Poll time.Duration
 }
 
-// Log says what is logged to standard error.
+// Log configures the log on standard error.
 type Log struct {
 	Level  string // debug, info, warn, error
 	Format string // text, json
-	// Events is the absolute path of a file to which every event is appended as a
-	// line of JSON; empty: none.
+	// Events is the absolute path of a file to which every event is appended as a line of JSON;
+	// empty means none.
 	Events string
 }
 
-// Metrics says where metrics for Prometheus are offered. The zero value offers
-// none.
+// Metrics configures metrics for Prometheus. The zero value offers none.
 type Metrics struct {
-	// Listen is HOST:PORT of an HTTP listener for /metrics; empty: none.
+	// Listen is HOST:PORT of an HTTP listener for /metrics; empty means none.
 	Listen string
-	// Textfile is the absolute path of a file NAME.prom for the text file collector
-	// of node_exporter; empty: none.
+	// Textfile is the absolute path of a file NAME.prom for the text file collector of
+	// node_exporter; empty means none.
 	Textfile string
-	// Every is the time between two writings of the text file.
+	// Every is the time between two writes of the text file.
 	Every time.Duration
 }
 
-// Traces says where traces are sent.
+// Traces configures the target of traces.
 type Traces struct {
-	// Endpoint is the URL of an OTLP/HTTP receiver; empty: the OTEL_ variables of the
+	// Endpoint is the URL of an OTLP/HTTP receiver; if empty, the OTEL_ variables of the
 	// environment decide.
 	Endpoint string
-	// Chunks is the most chunk spans of one step.
+	// Chunks is the maximum number of chunk spans of one step.
 	Chunks int
 }
 
-// Files says how files are made.
+// Files configures the creation of files.
 type Files struct {
-	// Mode are the permissions of a file that a job or its history makes: an SQLite
-	// database, the event log, outputs. Those of a file that is there stay.
+	// Mode is the permissions of a file that a job or its history creates: an SQLite database, the
+	// event log, outputs. Existing files keep theirs.
 	Mode fs.FileMode
 }
 
 // Tasks are the settings of tasks.
 type Tasks struct {
-	// Logs is the folder to which old log text moves; "": it stays in the database.
+	// Logs is the folder to which old log text moves; if "", it stays in the database.
 	Logs string
-	// Secrets are those that tasks of type http_request may name.
+	// Secrets are the secrets that tasks of type http_request may name.
 	Secrets []TaskSecret
-	// Shell lets workers execute tasks of type shell: whoever may submit a task runs what
-	// the user of the worker may.
+	// Shell lets workers execute tasks of type shell: submitters of tasks can then run anything
+	// that the user of the worker may.
 	Shell bool
 }
 
-// Worker are the settings of a process that executes work of others: 'worker', and 'serve --worker'.
+// Worker configures a process that executes others' work: 'worker', and 'serve --worker'.
 type Worker struct {
 	// Labels are compared with the placements of work.
 	Labels map[string]string
@@ -152,7 +149,7 @@ type Worker struct {
 // TaskSecret is a secret that tasks may send to a host.
 type TaskSecret struct {
 	Name string
-	// Host is HOST or HOST:PORT, as it is in the URL of the task.
+	// Host is HOST or HOST:PORT, as in the URL of the task.
 	Host string
 }
 
@@ -171,7 +168,6 @@ func taskSecrets(text string) ([]TaskSecret, error) {
 	return list, nil
 }
 
-// labels reads KEY=VALUE, ...
 func labels(text string) (map[string]string, error) {
 	list := strings.Split(text, ",")
 	for i := range list {
@@ -183,12 +179,12 @@ func labels(text string) (map[string]string, error) {
 	return core.ParseLabels(list)
 }
 
-// AutoMigrate is when the repository's schema is made or updated on start.
+// AutoMigrate is when the repository's schema is created or updated on start.
 type AutoMigrate string
 
 // The values of AutoMigrate.
 const (
-	MigrateSQLite AutoMigrate = "sqlite" // on SQLite only, where nobody else can do it
+	MigrateSQLite AutoMigrate = "sqlite" // on SQLite only, where no other process can do it
 	MigrateAlways AutoMigrate = "true"
 	MigrateNever  AutoMigrate = "false"
 )
@@ -208,8 +204,8 @@ func (s Settings) Names() []string {
 	return names
 }
 
-// String names the database for people, without password and options, such as
-// "sqlite /home/me/surfin.db" or "postgres me@db.example.org/orders".
+// String describes the database for people, without password and options, such as "sqlite
+// /home/me/surfin.db" or "postgres me@db.example.org/orders".
 func (d Database) String() string {
 	if path, ok := sqlitePath(d.URL); ok {
 		path, _, _ = strings.Cut(path, "?")
@@ -231,14 +227,14 @@ func (d Database) String() string {
 	return text + host + u.Path
 }
 
-// setting is one scalar key: its path in surfin.yaml, what it means, and how its
-// text becomes part of Settings.
+// setting is one scalar key: its path in surfin.yaml, its meaning, and how its text is stored in
+// Settings.
 type setting struct {
 	key, fallback, doc string
 	set                func(s *Settings, text string) error
 }
 
-// catalog is every setting except those of databases, in the order of the help.
+// catalog returns every setting except the databases', in the order of the help.
 func catalog() []setting {
 	return append([]setting{
 		{"repository.database", tx.Default, "name of the database with the history of executions",
@@ -302,7 +298,7 @@ func catalog() []setting {
 	}, apiSettings()...)
 }
 
-// schemaName is one that needs no quotes, and leaves room in the names of notifications.
+// schemaName checks that a name needs no quotes, and leaves room in the names of notifications.
 func schemaName(text string) error {
 	const most = 40
 	if text == "" || len(text) > most || strings.Trim(text, "abcdefghijklmnopqrstuvwxyz0123456789_") != "" || text[0] <= '9' {
@@ -326,7 +322,7 @@ func listenAddress(text string) error {
 	return nil
 }
 
-// textfileName: the collector of node_exporter reads no other files.
+// textfileName checks a name: the collector of node_exporter reads no other files.
 func textfileName(text string) error {
 	if text == "" || strings.HasSuffix(text, ".prom") {
 		return nil
@@ -342,8 +338,8 @@ func receiverURL(text string) error {
 	return fmt.Errorf("%q is not the URL of a receiver (such as http://localhost:4318)", secret.Text(text))
 }
 
-// fileMode reads octal digits, as chmod does. Without both rights of the owner a
-// job could not go on in its own files.
+// fileMode parses octal digits, as in chmod. Without both rights of the owner a job could not
+// continue its own files.
 func fileMode(text string) (fs.FileMode, error) {
 	mode, err := strconv.ParseUint(strings.TrimPrefix(text, "0o"), 8, 32)
 	if err != nil || mode&0o600 != 0o600 || mode&^0o666 != 0 {
@@ -376,8 +372,8 @@ func databaseSettings(name string) []setting {
 	}
 }
 
-// Reference is the list of settings for people: surfin.yaml key, environment
-// variable, default and meaning of each.
+// Reference lists the settings for people: surfin.yaml key, environment variable, default and
+// meaning of each.
 func Reference() [][4]string {
 	rows := [][4]string{
 		{"databases.NAME", "SURFIN_DATABASES_NAME", "", "URL of a database: sqlite:PATH or postgres://USER:PASSWORD@HOST/NAME"},
@@ -436,7 +432,6 @@ func checkURL(text string) error {
 	return fmt.Errorf("%s: databases of this kind are not known (known: sqlite:PATH, postgres://USER:PASSWORD@HOST/NAME)", scheme)
 }
 
-// sqlitePath returns the path of a sqlite URL, options included.
 func sqlitePath(text string) (string, bool) {
 	rest, ok := strings.CutPrefix(text, "sqlite:")
 	if !ok {
@@ -448,7 +443,6 @@ func sqlitePath(text string) (string, bool) {
 	return rest, true
 }
 
-// absolute makes the path of a sqlite URL absolute: relative to dir.
 func absolute(text, dir string) string {
 	path, ok := sqlitePath(text)
 	if !ok || path == "" || strings.HasPrefix(path, ":memory:") {

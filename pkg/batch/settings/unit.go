@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Unit says what the value of a row of Reference is: its unit, or its form. A number has none by itself: "" is a mistake,
-// which a test finds.
+// Unit returns the unit, or the form, of the value in a row of Reference. A number has none by
+// itself: "" is a mistake, which a test finds.
 func Unit(row [4]string) string {
 	switch key, fallback := row[0], row[2]; {
 	case strings.HasSuffix(key, ".max_open"):

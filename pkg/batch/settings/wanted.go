@@ -8,9 +8,9 @@ import (
 // Wanted reports whether metrics are to be offered.
 func (m Metrics) Wanted() bool { return m.Listen != "" || m.Textfile != "" }
 
-// Wanted reports whether traces are to be sent, by the endpoint or by the OTEL_
-// variables that getenv knows. A protocol other than
-// http/protobuf, which the environment may ask for, is an error.
+// Wanted reports whether traces are to be sent, by the endpoint or by the OTEL_ variables that
+// getenv returns. A protocol other than http/protobuf, which the environment may request, is an
+// error.
 func (t Traces) Wanted(getenv func(string) string) (bool, error) {
 	first := func(names ...string) string {
 		for _, n := range names {

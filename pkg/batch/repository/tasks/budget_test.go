@@ -10,7 +10,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 )
 
-// tasks are n tasks of a group.
 func (s *scene) group(n int, b task.Budget, decider string) (*task.Submitted, []task.Delivery) {
 	s.Helper()
 	specs := make([]task.Spec, n)
@@ -20,7 +19,7 @@ func (s *scene) group(n int, b task.Budget, decider string) (*task.Submitted, []
 	return s.submit(task.Submission{Tasks: specs, Budget: b, Decider: decider})
 }
 
-// tried claims a delivery and ends its attempt; false: the claim ended the task.
+// tried claims a delivery and ends its attempt. It returns false if the claim ended the task.
 func (s *scene) tried(d task.Delivery, o task.Outcome) bool {
 	s.Helper()
 	c, answer, err := s.Claim(s.Context(), d, worker("a"))
@@ -58,7 +57,7 @@ func TestNothingIsBegunOfAGroupThatMakesNoProgress(t *testing.T) {
 	})
 }
 
-// An attempt that was under way when the limit was reached, and succeeds, is progress.
+// An attempt that was running when the limit was reached, and succeeds, is progress.
 func TestALateSuccessIsProgress(t *testing.T) {
 	each(t, func(s *scene) {
 		_, waiting := s.group(6, task.Budget{MaxAttempts: 1, MaxNoProgress: 2}, "")
@@ -127,7 +126,6 @@ func TestADeciderSeesTheAttemptsOfAllTasksOfItsGroup(t *testing.T) {
 	})
 }
 
-// deciding is a worker that has the decider careful.
 func deciding(name string) task.Claimant {
 	w := worker(name)
 	w.Deciders = []string{"careful"}
@@ -166,7 +164,7 @@ func TestATaskIsLeftToAWorkerThatHasTheDeciderOfItsGroup(t *testing.T) {
 	})
 }
 
-// What its worker has lost is decided by a worker with the decider, or ended by the deadline.
+// The task of a lost worker is decided by a worker that has the decider, or ended by the deadline.
 func TestALostTaskIsLeftToAWorkerThatHasTheDeciderOfItsGroup(t *testing.T) {
 	each(t, func(s *scene) {
 		done, waiting := s.group(2, task.Budget{Deadline: time.Hour}, "careful")

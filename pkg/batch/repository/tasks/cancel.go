@@ -10,7 +10,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/guard"
 )
 
-// bulk is how many rows one statement moves of those that have no other bound.
 const bulk = 1000
 
 // Cancel implements task.Submissions.
@@ -43,7 +42,7 @@ func (r *Repository) Cancel(ctx context.Context, id task.ID, actor, reason strin
 		return "", named(id, err)
 	}
 	if moved.Answer == core.Rejected && moved.Current == task.Canceled {
-		return core.Duplicate, nil // it was canceled in this epoch, or before
+		return core.Duplicate, nil // canceled in this epoch or earlier
 	}
 	return moved.Answer, refused
 }
@@ -86,7 +85,7 @@ func (r *Repository) requestCancel(ctx context.Context, id task.GroupID) error {
 	return err
 }
 
-// cancelAll cancels what is unfinished. Rows that a worker is just moving are waited for.
+// cancelAll cancels the unfinished tasks. It waits for rows that a worker is just moving.
 func (r *Repository) cancelAll(ctx context.Context, id task.GroupID, actor, reason string) error {
 	var rows []taskRow
 	err := r.scan(ctx, &rows, "SELECT id, state, epoch FROM {task} WHERE group_id = ? AND state NOT IN ? ORDER BY id{lock}", id,
@@ -125,7 +124,7 @@ func canceledReason(reason string) string {
 	return "canceled: " + reason
 }
 
-// endLost ends the attempts that run of tasks that were taken from their workers.
+// endLost ends the running attempts of tasks that were taken from their workers.
 func (r *Repository) endLost(ctx context.Context, ids []task.ID, reason string) error {
 	_, err := r.exec(ctx, "UPDATE {task_attempt} SET state = ?, reason = ?, ended_at = {now} WHERE task_id IN ? AND state = ?",
 		task.AttemptFailed, r.storable(reason), ids, task.AttemptRunning)
@@ -173,7 +172,6 @@ func (r *Repository) Rerun(ctx context.Context, id task.ID, actor, reason string
 	return moved.Answer, waiting, refused
 }
 
-// byID returns the deliveries of tasks as they are now.
 func (r *Repository) byID(ctx context.Context, ids []int64) ([]task.Delivery, error) {
 	if len(ids) == 0 {
 		return nil, nil

@@ -24,7 +24,7 @@ func (r *Repository) Start(ctx context.Context, d task.Delivery, by task.Claiman
 	return r.begin(ctx, d, by, guard.Request{Move: task.MoveStart, Where: []guard.Condition{ownedBy(by.Worker)}, Set: append(r.leasing(by), r.starting()...)})
 }
 
-// claimable are the conditions under which a task that waits may be taken.
+// claimable returns the conditions under which a waiting task may be taken.
 func (r *Repository) claimable() []guard.Condition {
 	return []guard.Condition{
 		{SQL: r.sql("next_run_at IS NULL OR next_run_at <= {now}"), Reason: "it is not due yet"},
@@ -51,13 +51,13 @@ func (r *Repository) leasing(by task.Claimant) []guard.Assignment {
 	}
 }
 
-// confirming is the moment until which a worker may confirm that it continues: its lease, and the grace that it knows of
-// or the one that is set now.
+// confirming is the time until which a worker may confirm that it continues: its lease, plus the
+// grace that it knows or the one that is set now, whichever is greater.
 func (r *Repository) confirming() string {
 	return strings.Replace(r.sql("{later}"), "?", r.sql("CAST(? AS bigint) + {greatest}(CAST(? AS bigint), {grace})"), 1)
 }
 
-// starting also keeps the epoch of the leader that there was.
+// starting counts the attempt and records the current leader's epoch.
 func (r *Repository) starting() []guard.Assignment {
 	return []guard.Assignment{
 		guard.SetSQL("attempts", "attempts + 1"), guard.SetSQL("tries", "tries + 1"),
@@ -65,7 +65,7 @@ func (r *Repository) starting() []guard.Assignment {
 	}
 }
 
-// claimed is a task with what its group says.
+// claimed is a task with the settings of its group.
 type claimed struct {
 	Row              taskRow `gorm:"embedded"`
 	Decider          string
@@ -76,7 +76,7 @@ type claimed struct {
 	Now              gormtx.Instant
 }
 
-// begin makes the move that starts an execution, and begins the attempt in the same
+// begin makes the transition that starts an execution, and begins the attempt in the same
 // transaction.
 func (r *Repository) begin(ctx context.Context, d task.Delivery, by task.Claimant, move guard.Request) (*task.Claimed, core.Answer, error) {
 	move.ID, move.Epoch = int64(d.ID), d.Epoch
@@ -118,8 +118,8 @@ func (r *Repository) begin(ctx context.Context, d task.Delivery, by task.Claiman
 	return result, moved.Answer, refused
 }
 
-// decides reports a *task.NoDeciderError where the group of a task names a decider that the
-// worker lacks: another one would decide what becomes of the attempt.
+// decides returns a *task.NoDeciderError if the task's group names a decider that the worker lacks:
+// another one would decide about the attempt.
 func (r *Repository) decides(ctx context.Context, id task.ID, by task.Claimant) error {
 	var names []string
 	err := r.scan(ctx, &names, "SELECT decider FROM {task_group} WHERE id = (SELECT group_id FROM {task} WHERE id = ?)", id)
@@ -129,7 +129,7 @@ func (r *Repository) decides(ctx context.Context, id task.ID, by task.Claimant) 
 	return &task.NoDeciderError{Decider: names[0]}
 }
 
-// decidable is the condition on a group's column decider that the claimant has that decider.
+// decidable is the condition that the claimant has the decider in a group's column.
 func decidable(column string, deciders []string) (sql string, args []any) {
 	args = []any{""}
 	for _, name := range deciders {
@@ -138,8 +138,9 @@ func decidable(column string, deciders []string) (sql string, args []any) {
 	return column + " IN (?" + strings.Repeat(", ?", len(deciders)) + ")", args
 }
 
-// beginAtOnce is begin in one statement, of a task whose group does not bound the attempts of all
-// its tasks, has made progress and has a decider that the worker knows; nil: begin finds out why not.
+// beginAtOnce is begin in one statement, for a task with a group that has no bound on its total
+// attempts, has made progress and has a decider that the worker knows. It returns nil if begin has
+// to find out why not.
 func (r *Repository) beginAtOnce(ctx context.Context, by task.Claimant, move guard.Request) (*task.Claimed, error) {
 	var row claimed
 	var attempt task.AttemptID
@@ -168,8 +169,8 @@ func (r *Repository) beginAtOnce(ctx context.Context, by task.Claimant, move gua
 	return row.given(attempt, by)
 }
 
-// claimedBefore returns what the same worker has claimed in the epoch and executes, so that
-// the answer was lost; nil: it has not.
+// claimedBefore returns the task that the same worker has claimed in the epoch and executes,
+// because the reply was lost; else nil.
 func (r *Repository) claimedBefore(ctx context.Context, d task.Delivery, by task.Claimant) (*task.Claimed, error) {
 	var rows []claimed
 	err := r.scan(ctx, &rows, selectClaimed+" WHERE t.id = ? AND t.epoch = ? AND t.worker = ? AND t.state = ?", d.ID, d.Epoch, by.Worker, task.Running)
@@ -186,7 +187,7 @@ func (r *Repository) claimedBefore(ctx context.Context, d task.Delivery, by task
 
 const selectClaimed = `SELECT t.*, g.decider, g.max_total_attempts, g.stalled, g.ordered, g.step_execution_id, {now} AS now FROM {task} t JOIN {task_group} g ON g.id = t.group_id`
 
-// given is what a worker is given of a task whose attempt has begun.
+// given returns the worker's view of a task with a begun attempt.
 func (row *claimed) given(attempt task.AttemptID, by task.Claimant) (*task.Claimed, error) {
 	record, err := row.Row.record()
 	if err != nil {
@@ -204,7 +205,6 @@ func (row *claimed) given(attempt task.AttemptID, by task.Claimant) (*task.Claim
 	return c, nil
 }
 
-// attempt begins the attempt of a task that has just started.
 func (r *Repository) attempt(ctx context.Context, row *claimed, by task.Claimant) (*task.Claimed, error) {
 	attempt := taskAttempt{
 		TaskID: row.Row.ID, GroupID: row.Row.GroupID, Number: row.Row.Tries, Epoch: row.Row.Epoch, State: task.AttemptRunning, Worker: by.Worker, StartedAt: gormtx.Clock(0),
@@ -215,17 +215,17 @@ func (r *Repository) attempt(ctx context.Context, row *claimed, by task.Claimant
 	return row.given(attempt.ID, by)
 }
 
-// lockBounded locks the row of the task's group where that bounds the attempts of all its
-// tasks, or has made no progress, so that two claims do not both take the last attempt. Groups
-// are locked before tasks.
+// lockBounded locks the row of the task's group if the group bounds its total attempts or has made
+// no progress, so that two claims do not both take the last attempt. Groups are locked before
+// tasks.
 func (r *Repository) lockBounded(ctx context.Context, id task.ID) error {
 	var locked []task.GroupID
 	return r.scan(ctx, &locked, "SELECT id FROM {task_group} WHERE id = (SELECT group_id FROM {task} WHERE id = ?) AND (max_total_attempts > 0 OR stalled){lock}", id)
 }
 
-// isOverBudget ends a task whose group has had all its attempts, or whose attempts came to
-// nothing too often. The group's row is locked. A group that has made progress since is not
-// stalled any more.
+// isOverBudget ends a task if its group has used all its attempts, or too many of them without
+// progress. The group's row is locked. A group that has made progress since is not stalled any
+// more.
 func (r *Repository) isOverBudget(ctx context.Context, row *claimed, by task.Claimant) (bool, error) {
 	if row.MaxTotalAttempts == 0 && !row.Stalled {
 		return false, nil

@@ -10,29 +10,29 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/guard"
 )
 
-// letGoOf is the condition that no worker is at work on a task that is over.
+// letGoOf is the condition that no worker works on an ended task any more.
 func (r *Repository) letGoOf() guard.Condition {
 	return guard.Condition{SQL: r.sql("lease_until IS NULL OR lease_until < {now}"), Reason: "its worker has not let go of it yet"}
 }
 
-// rerunning makes a task be attempted as if it were new.
+// rerunning resets a task so that it is attempted like a new one.
 func (r *Repository) rerunning() []guard.Assignment {
 	return append(r.delivering(), guard.Set("attempts", 0), guard.SetSQL("deadline_at", "NULL"), guard.SetSQL("next_run_at", "NULL"))
 }
 
-// rerunningLater does so when the worker has let go of the task, or its lease is over.
+// rerunningLater does so when the worker has released the task, or its lease has expired.
 func (r *Repository) rerunningLater() []guard.Assignment {
 	return []guard.Assignment{guard.SetSQL("next_run_at", "lease_until"), r.now("updated_at")}
 }
 
-// countAnew begins the budget of a group anew: attempts until now do not count any more. It
-// withdraws the cancellation of the group.
+// countAnew resets the budget of a group: earlier attempts do not count any more. It withdraws the
+// cancellation of the group.
 func (r *Repository) countAnew(ctx context.Context, id task.GroupID) error {
 	_, err := r.exec(ctx, "UPDATE {task_group} SET updated_at = {now}, stalled = FALSE, cancel_requested_at = NULL, counted_after = (SELECT COALESCE(max(id), 0) FROM {task_attempt} WHERE group_id = ?) WHERE id = ?", id, id)
 	return err
 }
 
-// Continue implements task.Submissions. The group's row is locked first, as by CancelGroup.
+// Continue implements task.Submissions. It locks the group's row first, as CancelGroup does.
 func (r *Repository) Continue(ctx context.Context, id task.GroupID, step core.StepExecutionID, actor, reason string) (ds []task.Delivery, err error) {
 	err = r.transact(ctx, func(ctx context.Context) error {
 		group, err := r.lockGroup(ctx, id)
@@ -56,9 +56,8 @@ func (r *Repository) Continue(ctx context.Context, id task.GroupID, step core.St
 	return ds, nil
 }
 
-// rerunAll makes MoveWaitAgain of what waits for other tasks, MoveRerun of what no worker has any more, and
-// MoveRerunLater of the rest.
-// Rows that a worker is just letting go of are waited for.
+// rerunAll makes MoveWaitAgain for tasks that wait for others, MoveRerun for tasks that no worker
+// has any more, and MoveRerunLater for the rest. It waits for rows that a worker is just releasing.
 func (r *Repository) rerunAll(ctx context.Context, group *taskGroup, actor, reason string) (ds []task.Delivery, err error) {
 	var locked []task.ID
 	id := group.ID
@@ -85,7 +84,7 @@ func (r *Repository) rerunAll(ctx context.Context, group *taskGroup, actor, reas
 	return ds, r.moveEach(ctx, later, actor, reason, func([]int64) error { return nil })
 }
 
-// moveEach moves all rows that a bulk is about, and calls done with those of each statement.
+// moveEach moves all rows that a bulk selects, and calls done with the IDs of each statement.
 func (r *Repository) moveEach(ctx context.Context, b guard.Bulk, actor, reason string, done func(ids []int64) error) error {
 	for {
 		moved, err := r.tasks.MoveAll(ctx, b)
@@ -105,7 +104,6 @@ func (r *Repository) moveEach(ctx context.Context, b guard.Bulk, actor, reason s
 	}
 }
 
-// renew gives all that is not over of a group its attempts and its deadline anew.
 func (r *Repository) renew(ctx context.Context, group *taskGroup) error {
 	budget, err := group.budget()
 	if err != nil {
@@ -174,7 +172,6 @@ func (r *Repository) Unsuccessful(ctx context.Context, id task.GroupID, limit in
 	return list, nil
 }
 
-// unsuccessful are the states of tasks that ended without success.
 func unsuccessful() []task.State { return []task.State{task.Failed, task.TimedOut, task.Canceled} }
 
 // OpenGroupsOf implements task.Queries.

@@ -21,7 +21,7 @@ func (r *Repository) End(ctx context.Context, ref task.Ref, o task.Outcome, deci
 	var refused error
 	within := r.transact
 	if o.Kind == task.OutcomeSuccess && ref.Group == 0 && !slices.ContainsFunc(o.Artifacts, task.Artifact.IsLog) {
-		within = func(ctx context.Context, f func(context.Context) error) error { return f(ctx) } // it is one move
+		within = func(ctx context.Context, f func(context.Context) error) error { return f(ctx) } // it is a single transition
 	}
 	err := within(ctx, func(ctx context.Context) (err error) {
 		ended, refused = task.Ended{}, nil
@@ -72,7 +72,6 @@ func (r *Repository) end(ctx context.Context, ref task.Ref, o task.Outcome, deci
 	return ended, nil, r.groupMoved(ctx, ref.Group)
 }
 
-// ending is how an attempt ends.
 type ending struct {
 	ref             task.Ref
 	outcome         task.Outcome
@@ -107,11 +106,11 @@ func lastError(e ending) string {
 	return e.decision.Reason
 }
 
-// decide asks the decider, and chooses the move by what it says.
+// decide calls the decider, and chooses the transition by its decision.
 func (r *Repository) decide(ctx context.Context, e *ending, decide task.Decide) error {
 	c, err := r.caseOf(ctx, e.ref, e.outcome)
 	if err != nil || c == nil {
-		e.decision = &task.Decision{Dead: true, Reason: "the worker lost it"} // the move finds out
+		e.decision = &task.Decision{Dead: true, Reason: "the worker lost it"} // the transition will detect it
 		e.move = task.MoveFail
 		return err
 	}
@@ -129,8 +128,8 @@ func (r *Repository) decide(ctx context.Context, e *ending, decide task.Decide) 
 	return nil
 }
 
-// caseOf returns what a decider decides on; nil where the worker does not have the task
-// any more. Where the budget bounds the attempts of the group, its row is locked.
+// caseOf returns the case that a decider decides, or nil if the worker does not have the task any
+// more. If the budget bounds the attempts of the group, it locks the group's row.
 func (r *Repository) caseOf(ctx context.Context, ref task.Ref, o task.Outcome) (*task.Case, error) {
 	var row struct {
 		Row              taskRow `gorm:"embedded"`
@@ -166,14 +165,14 @@ func (r *Repository) caseOf(ctx context.Context, ref task.Ref, o task.Outcome) (
 		return nil, err
 	}
 	c.Spent.Attempts, c.Spent.Overdue = row.Row.Attempts, row.Overdue
-	c.Spent.NoProgress++ // the attempt that ends
+	c.Spent.NoProgress++ // the attempt that ends now
 	if c.Spent.NoProgress >= c.Budget.MaxNoProgress && !row.Stalled {
 		_, err = r.exec(ctx, "UPDATE {task_group} SET stalled = TRUE WHERE id = ?", row.Row.GroupID)
 	}
 	return c, err
 }
 
-// spentBy returns what a group has used of its budget, in attempts after one.
+// spentBy returns the part of its budget that a group has used, in attempts after the given one.
 func (r *Repository) spentBy(ctx context.Context, group task.GroupID, after task.AttemptID, budget task.Budget) (task.Spent, error) {
 	var s task.Spent
 	err := r.scan(ctx, &s.TotalAttempts, "SELECT count(*) FROM {task_attempt} WHERE group_id = ? AND id > ?", group, after)
@@ -186,7 +185,6 @@ func (r *Repository) spentBy(ctx context.Context, group task.GroupID, after task
 	return s, err
 }
 
-// longAgo is a moment before all attempts.
 func (r *Repository) longAgo() string {
 	if r.db.Dialect() == tx.Postgres {
 		return "CAST('epoch' AS timestamptz)"
@@ -194,8 +192,8 @@ func (r *Repository) longAgo() string {
 	return "0"
 }
 
-// endAttempt returns the step that ends the attempt that runs and keeps its outcome, and
-// the log text that is kept apart from it.
+// endAttempt returns the step that ends the running attempt and stores its outcome, and the log
+// text that is stored separately.
 func (r *Repository) endAttempt(e ending) (guard.Step, []taskLog, error) {
 	state := task.AttemptSuccess
 	if e.decision != nil {
@@ -222,7 +220,7 @@ func (r *Repository) endAttempt(e ending) (guard.Step, []taskLog, error) {
 	}, logs, err
 }
 
-// ended keeps the log text of an attempt, and why what comes next was chosen.
+// ended stores the log text of an attempt, and the reason of the decision.
 func (r *Repository) ended(ctx context.Context, e ending, logs []taskLog) error {
 	if len(logs) > 0 {
 		if err := r.session(ctx).Create(&logs).Error; err != nil {
@@ -259,8 +257,8 @@ func (r *Repository) decided(ctx context.Context, d decision) error {
 	return r.session(ctx).Create(&row).Error
 }
 
-// letGo notes that a worker works no more on what was taken from it: it may be run again
-// before the lease ends.
+// letGo notes that a worker has stopped work on a task that was taken from it: the task may run
+// again before the lease expires.
 func (r *Repository) letGo(ctx context.Context, ref task.Ref) error {
 	_, err := r.exec(ctx, `UPDATE {task} SET lease_until = NULL, confirm_until = NULL, next_run_at = CASE WHEN state = ? THEN {now} ELSE next_run_at END
 		WHERE id = ? AND worker = ? AND (epoch = ? AND state = ? OR epoch = ? AND last_move = ?)`,

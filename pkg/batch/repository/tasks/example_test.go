@@ -11,7 +11,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/repository/tasks"
 )
 
-// A task fails, is tried again and succeeds: each line is a guarded move in the database.
+// A task fails, is tried again and succeeds: each line is a guarded transition in the database.
 func Example() {
 	_, db, done := testexample.SQLite()
 	defer done()
@@ -38,7 +38,7 @@ func Example() {
 	testexample.Must(repo.End(ctx, claimed.Ref, task.Failure("Connection timeout"), again))
 	show()
 
-	// The delay is over: it is delivered anew, and succeeds.
+	// After the delay it is delivered again, and succeeds.
 	waiting = testexample.Must(repo.MakeDue(ctx, 10))
 	show()
 	claimed, _, err = repo.Claim(ctx, waiting[0], me)

@@ -11,9 +11,9 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 )
 
-// Heartbeat implements task.Executions. It raises no version and touches no index. The time to
-// confirm is never brought forward: where the answer is lost, the worker counts by an older
-// one, of a longer grace perhaps.
+// Heartbeat implements task.Executions. It raises no version and touches no index. It never moves
+// the time to confirm to an earlier time: if the reply is lost, the worker counts with an older
+// one, perhaps with a longer grace.
 func (r *Repository) Heartbeat(ctx context.Context, by task.Claimant, held []task.Ref) (task.Confirmed, error) {
 	var c task.Confirmed
 	types, err := json.Marshal(by.Types)
@@ -58,7 +58,7 @@ func (r *Repository) Heartbeat(ctx context.Context, by task.Claimant, held []tas
 	return c, err
 }
 
-// lost returns what the worker holds, and does not own any more.
+// lost returns the tasks that the worker holds and does not own any more.
 func (r *Repository) lost(ctx context.Context, held []task.Ref, kept []taskRow) ([]task.Lost, error) {
 	epochs := make(map[task.ID]int64, len(kept))
 	for _, row := range kept {
@@ -69,7 +69,7 @@ func (r *Repository) lost(ctx context.Context, held []task.Ref, kept []taskRow) 
 		if epochs[ref.ID] == ref.Epoch {
 			continue
 		}
-		var canceled int // though it may wait already to be executed again
+		var canceled int // even if it already waits to be executed again
 		err := r.scan(ctx, &canceled, "SELECT count(*) FROM {task} WHERE id = ? AND (epoch = ? AND state = ? OR epoch = ? AND last_move = ?)",
 			ref.ID, ref.Epoch, task.Canceled, ref.Epoch+1, task.MoveRerunLater)
 		if err != nil {

@@ -13,9 +13,9 @@ import (
 
 var _ task.Leadership = (*Repository)(nil)
 
-// Lead implements task.Leadership: one guarded UPDATE.
+// Lead implements task.Leadership with one guarded UPDATE.
 func (r *Repository) Lead(ctx context.Context, holder string, lease time.Duration) (int64, bool, error) {
-	// The clock of SQLite stands still for a millisecond, in which {now} is not over yet.
+	// The clock of SQLite stands still for a millisecond, in which {now} has not passed yet.
 	_, err := r.exec(ctx, "INSERT INTO {leader} (id, holder, epoch, lease_until) VALUES (1, '', 0, {later}) ON CONFLICT (id) DO NOTHING", -time.Second.Microseconds())
 	if err != nil {
 		return 0, false, fmt.Errorf("lead: %w", err)
@@ -32,7 +32,7 @@ func (r *Repository) Lead(ctx context.Context, holder string, lease time.Duratio
 	return epochs[0], true, nil
 }
 
-// errNoTransaction says that Fence was called outside of a transaction: it would hold nothing.
+// errNoTransaction means that Fence was called outside a transaction: it would hold nothing.
 var errNoTransaction = errors.New("a leader is fenced in a transaction only")
 
 // Fence implements task.Leadership. SQLite has one writer, and its transaction is the fence.

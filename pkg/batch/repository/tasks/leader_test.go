@@ -78,7 +78,7 @@ func TestOneOfManyTakesTheLead(t *testing.T) {
 	})
 }
 
-// A take-over waits for what the leader before is writing, and that commits.
+// A take-over waits for the previous leader's open transaction, which commits.
 func TestATakeOverWaitsForATransactionOfTheLeader(t *testing.T) {
 	each(t, func(s *scene) {
 		if s.db.Dialect() == tx.SQLite {

@@ -8,15 +8,15 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 )
 
-// WithLogs returns the repository with a store in which it finds log text that was moved.
+// WithLogs returns the repository with a store in which it finds moved log text.
 func (r *Repository) WithLogs(store task.LogStore) *Repository {
 	with := *r
 	with.store = store
 	return &with
 }
 
-// MoveLogs implements task.Logs. A text is in the store before its row says so: a process
-// that is killed between the two leaves a copy, which the next one writes again.
+// MoveLogs implements task.Logs. A text is in the store before its row names the store: a process
+// that is killed between the two leaves a copy, which the next call writes again.
 func (r *Repository) MoveLogs(ctx context.Context, to task.LogStore, age time.Duration, limit int) (int, error) {
 	var rows []struct {
 		ID        int64
@@ -42,8 +42,7 @@ func (r *Repository) MoveLogs(ctx context.Context, to task.LogStore, age time.Du
 	return len(rows), nil
 }
 
-// text returns the text of a log. One that was moved, and is not found here, says where it
-// is.
+// text returns the text of a log. For moved text that is not found here, it returns its location.
 func (r *Repository) text(ctx context.Context, log taskLog) string {
 	switch {
 	case log.Body != nil:

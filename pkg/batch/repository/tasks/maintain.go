@@ -56,7 +56,6 @@ func (r *Repository) Confirm(ctx context.Context, limit int) (int, error) {
 	return int(n), nil
 }
 
-// lostOwner is the trigger of decisions about tasks whose worker is gone.
 const lostOwner = "lost_owner"
 
 // Reap implements task.Maintenance.
@@ -82,10 +81,10 @@ func (r *Repository) Reap(ctx context.Context, limit int, deciders []string, dec
 	return n, nil
 }
 
-// atOnce is the hint for the decider after the loss of a worker: the lease was wait enough.
+// atOnce is the hint for the decider after the loss of a worker: the lease was delay enough.
 const atOnce = `{"delay_ms": 0}`
 
-// reap takes a task from its worker, unless that has confirmed meanwhile.
+// reap takes a task from its worker, unless the worker has confirmed meanwhile.
 func (r *Repository) reap(ctx context.Context, ref task.Ref, decide task.Decide) (done bool, err error) {
 	err = r.transact(ctx, func(ctx context.Context) error {
 		ordered, err := r.lockOrdered(ctx, ref.ID)
@@ -112,7 +111,7 @@ func (r *Repository) reap(ctx context.Context, ref task.Ref, decide task.Decide)
 			return nil
 		}
 		done = true
-		var attempt task.AttemptID // that the decision is about
+		var attempt task.AttemptID // the attempt that the decision is about
 		if err := r.scan(ctx, &attempt, "SELECT id FROM {task_attempt} WHERE task_id = ? AND state = ?", ref.ID, task.AttemptRunning); err != nil {
 			return err
 		}
@@ -177,8 +176,8 @@ func (r *Repository) ExpireDeadlines(ctx context.Context, limit int) (int, error
 	return n, err
 }
 
-// spentOf returns what tasks past their deadline have used of their budgets. Each group is
-// counted once.
+// spentOf returns the used part of the budgets of tasks past their deadline. Each group is counted
+// once.
 func (r *Repository) spentOf(ctx context.Context, ids []task.ID) (map[task.ID]task.Spent, error) {
 	if len(ids) == 0 {
 		return nil, nil

@@ -11,17 +11,16 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/guard"
 )
 
-// Tasks that wait for others of their group are WAITING. They move only in transactions that have locked the row of
-// the group, before the rows of its tasks: of two ends at once the second one sees the first.
+// Tasks that wait for others of their group are WAITING. They move only in transactions that have
+// locked the row of the group before the rows of its tasks: of two concurrent ends the second one
+// sees the first.
 
-// taskAfter is a row of the table task_after.
 type taskAfter struct {
 	TaskID  task.ID
 	NeedsID task.ID
 	Needs   string
 }
 
-// storeOrder keeps what the tasks of a new group wait for.
 func (r *Repository) storeOrder(ctx context.Context, s task.Submission, order [][]int, ids []task.ID) error {
 	var rows []taskAfter
 	for i, needs := range order {
@@ -39,15 +38,17 @@ func (r *Repository) storeOrder(ctx context.Context, s task.Submission, order []
 	return r.session(ctx).CreateInBatches(rows, insertBatch).Error
 }
 
-// lockOrdered locks the row of a task's group if tasks of it wait for others, and reports whether they do.
+// lockOrdered locks the row of a task's group if tasks of the group wait for others, and reports
+// whether they do.
 func (r *Repository) lockOrdered(ctx context.Context, id task.ID) (bool, error) {
 	var locked []task.GroupID
 	err := r.scan(ctx, &locked, "SELECT id FROM {task_group} WHERE id = (SELECT group_id FROM {task} WHERE id = ?) AND ordered{lock}", id)
 	return len(locked) > 0, err
 }
 
-// lockOverdue locks groups with tasks past their deadline if tasks of them wait for others, and reports whether
-// there are such. Tasks fulfil the condition whose group is locked, or need not be.
+// lockOverdue locks groups with tasks past their deadline if tasks of the groups wait for others,
+// and reports whether there are any. The condition selects tasks of groups that are locked or need
+// no lock.
 func (r *Repository) lockOverdue(ctx context.Context, limit int) (ordered bool, inReach guard.Condition, err error) {
 	var found, locked []task.GroupID
 	err = r.scan(ctx, &found, `SELECT DISTINCT t.group_id FROM {task} t JOIN {task_group} g ON g.id = t.group_id
@@ -65,18 +66,19 @@ func (r *Repository) lockOverdue(ctx context.Context, limit int) (ordered bool, 
 	return len(locked) > 0, inReach, err
 }
 
-// ready is the condition that all that a task waits for has succeeded.
+// ready is the condition that all dependencies of a task have succeeded.
 func (r *Repository) ready() string {
 	return r.sql("NOT EXISTS (SELECT 1 FROM {task_after} a JOIN {task} n ON n.id = a.needs_id WHERE a.task_id = {task}.id AND n.state <> 'SUCCEEDED')")
 }
 
-// followers are all tasks that wait for one (a ?), also through others.
+// followers selects all tasks that wait for one (a ?), directly or indirectly.
 func (r *Repository) followers() string {
 	return r.sql(`WITH RECURSIVE follower(id) AS (SELECT task_id FROM {task_after} WHERE needs_id = ?
 		UNION SELECT a.task_id FROM {task_after} a JOIN follower f ON a.needs_id = f.id) SELECT id FROM follower`)
 }
 
-// settle moves what waits for a task that is over, and returns the deliveries of what may begin.
+// settle moves the tasks that wait for an ended task, and returns the deliveries of those that may
+// begin.
 func (r *Repository) settle(ctx context.Context, id task.ID, state task.State, actor string) ([]task.Delivery, error) {
 	if state != task.Succeeded {
 		return nil, r.cancelWaiting(ctx, id, actor)
@@ -93,7 +95,8 @@ func (r *Repository) settle(ctx context.Context, id task.ID, state task.State, a
 	}
 }
 
-// cancelWaiting cancels all that waits for a task that ended without success. What is past its deadline ends by that.
+// cancelWaiting cancels all tasks that wait for one that ended without success. A task past its
+// deadline ends by the deadline instead.
 func (r *Repository) cancelWaiting(ctx context.Context, id task.ID, actor string) error {
 	var root taskRow
 	if err := r.scan(ctx, &root, "SELECT id, state, spec, idempotency_key, last_error FROM {task} WHERE id = ?", id); err != nil {
@@ -110,7 +113,6 @@ func (r *Repository) cancelWaiting(ctx context.Context, id task.ID, actor string
 	return r.moveEach(ctx, waits, actor, reason, func([]int64) error { return nil })
 }
 
-// name names a task by its number and its key.
 func (row *taskRow) name() string {
 	var spec task.Spec
 	if err := json.Unmarshal([]byte(row.Spec), &spec); err != nil || spec.Key == "" {
@@ -122,12 +124,13 @@ func (row *taskRow) name() string {
 	return fmt.Sprintf("task %d (%q)", row.ID, spec.Key)
 }
 
-// waitingAgain makes a task wait as if it were new.
+// waitingAgain resets a task so that it waits like a new one.
 func (r *Repository) waitingAgain() []guard.Assignment {
 	return append(r.rerunning(), guard.Set("last_error", ""))
 }
 
-// inOrder makes a rerun wait for the tasks that it waits for, or refuses it if one of them has ended without success.
+// inOrder makes a rerun wait for its task's dependencies, or refuses it if one of them has ended
+// without success.
 func (r *Repository) inOrder(ctx context.Context, again *guard.Request) error {
 	var open []taskRow
 	err := r.scan(ctx, &open, `SELECT n.id, n.state, n.spec, n.idempotency_key FROM {task_after} a JOIN {task} n ON n.id = a.needs_id
@@ -144,8 +147,8 @@ func (r *Repository) inOrder(ctx context.Context, again *guard.Request) error {
 	return nil
 }
 
-// waitAgain has wait again what was canceled, or ran out of time, because it waited for a task that is run again: but
-// for what waits for another one, too, that has ended without success.
+// waitAgain makes tasks wait again that were canceled, or timed out, because they waited for a task
+// that is run again. Tasks that also wait for another task that ended without success are left.
 func (r *Repository) waitAgain(ctx context.Context, id task.ID, actor string) error {
 	const over = "('FAILED', 'TIMED_OUT', 'CANCELED')"
 	var ids []task.ID
@@ -173,7 +176,7 @@ func (r *Repository) waitAgain(ctx context.Context, id task.ID, actor string) er
 	return nil
 }
 
-// openable returns those of ids that wait, of what has ended, only for others of them that are openable.
+// openable returns those of ids that wait for no ended task, except for openable ones of ids.
 func openable(ids []task.ID, ended []taskAfter) []task.ID {
 	blocks, followers, among := map[task.ID]int{}, map[task.ID][]task.ID{}, map[task.ID]bool{}
 	for _, id := range ids {
@@ -238,10 +241,8 @@ func (r *Repository) OpenLeft(ctx context.Context, limit int) ([]task.Delivery, 
 	return all, nil
 }
 
-// maxAwaited is how many of the tasks that it waits for a task names.
 const maxAwaited = 5
 
-// await fills in what tasks wait for.
 func (r *Repository) await(ctx context.Context, list []task.Task) error {
 	at := map[task.ID]int{}
 	var ids []task.ID

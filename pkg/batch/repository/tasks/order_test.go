@@ -15,12 +15,11 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// graph is a group whose tasks are named by their keys.
 type graph struct {
 	*scene
 	group task.GroupID
 	ids   map[string]task.ID
-	// begin are the deliveries of those that wait for nothing.
+	// begin are the deliveries of the tasks without dependencies.
 	begin map[string]task.Delivery
 }
 
@@ -56,7 +55,7 @@ func (g *graph) key(id task.ID) string {
 	return ""
 }
 
-// states are those of all tasks, as in "a SUCCEEDED b WAITING".
+// states returns the states of all tasks, as in "a SUCCEEDED b WAITING".
 func (g *graph) states(keys string) string {
 	g.Helper()
 	var all []string
@@ -66,7 +65,7 @@ func (g *graph) states(keys string) string {
 	return strings.Join(all, " ")
 }
 
-// ends executes a task, and returns the keys of those that it opened with their deliveries.
+// ends executes a task, and returns the deliveries of the tasks that it unblocked, by key.
 func (g *graph) ends(d task.Delivery, o task.Outcome) map[string]task.Delivery {
 	g.Helper()
 	opened := map[string]task.Delivery{}
@@ -228,7 +227,7 @@ func TestALostTaskCancelsWhatWaitsForItWhenItIsGivenUp(t *testing.T) {
 	})
 }
 
-// TestOfTwoEndsAtOnceTheSecondOneOpensWhatWaitsForBoth: both wait for the lock of the group.
+// TestOfTwoEndsAtOnceTheSecondOneOpensWhatWaitsForBoth has both wait for the lock of the group.
 func TestOfTwoEndsAtOnceTheSecondOneOpensWhatWaitsForBoth(t *testing.T) {
 	each(t, func(s *scene) {
 		g := s.graph(task.Budget{}, "c<a,b", "a", "b")
@@ -264,7 +263,8 @@ func TestOfTwoEndsAtOnceTheSecondOneOpensWhatWaitsForBoth(t *testing.T) {
 	})
 }
 
-// TestWhatAnOlderProgramLeftWaitingIsOpened: it ends tasks, and knows nothing of those that wait.
+// TestWhatAnOlderProgramLeftWaitingIsOpened simulates a program that ends tasks and does not know
+// WAITING.
 func TestWhatAnOlderProgramLeftWaitingIsOpened(t *testing.T) {
 	each(t, func(s *scene) {
 		g := s.graph(task.Budget{}, "a", "b<a", "x", "y<x", "z<a,x")

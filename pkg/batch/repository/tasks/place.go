@@ -12,7 +12,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/guard"
 )
 
-// placedRow is a task with its placement.
 type placedRow struct {
 	ID, Epoch                            int64
 	Type, State, Worker, Decider, Wanted string
@@ -42,8 +41,8 @@ func (r *Repository) placed(ctx context.Context, where string, args ...any) ([]c
 	return list, nil
 }
 
-// Unassigned implements core.Places: one statement finds the classes, and one more reads the tasks of each class that
-// workers have room for.
+// Unassigned implements core.Places: one statement finds the classes, and one more reads the tasks
+// of each class that workers have room for.
 func (r *Repository) Unassigned(ctx context.Context, room func(core.PlacedClass) core.Room) ([]core.Placed, error) {
 	var classes []struct{ Placement, Type string }
 	err := r.scan(ctx, &classes, "SELECT DISTINCT placement, type FROM {task} WHERE state IN ('PENDING', 'ORPHANED') AND placement <> ''")
@@ -71,12 +70,13 @@ func (r *Repository) Unassigned(ctx context.Context, room func(core.PlacedClass)
 	return all, nil
 }
 
-// led is the condition that the leader of an epoch leads. Its transaction has read that with a lock (Fence).
+// led is the condition that the leader of an epoch still leads. Its transaction has read that row
+// with a lock (Fence).
 func (r *Repository) led(epoch int64) guard.Condition {
 	return guard.Condition{SQL: r.sql("EXISTS (SELECT 1 FROM {leader} WHERE epoch = ?)"), Args: []any{epoch}, Reason: "another process leads", Owner: true}
 }
 
-// AssignPlaced implements core.Places: it makes MoveAssign.
+// AssignPlaced implements core.Places with MoveAssign.
 func (r *Repository) AssignPlaced(ctx context.Context, work core.Placed, worker string, leader int64) (int64, error) {
 	moved, err := r.tasks.Move(ctx, guard.Request{
 		ID: work.ID, Move: task.MoveAssign, Race: true, Epoch: work.Epoch, Trigger: "leader",
@@ -89,7 +89,7 @@ func (r *Repository) AssignPlaced(ctx context.Context, work core.Placed, worker 
 	return moved.Epoch, err
 }
 
-// OrphanPlaced implements core.Places: it makes MoveOrphan.
+// OrphanPlaced implements core.Places with MoveOrphan.
 func (r *Repository) OrphanPlaced(ctx context.Context, after time.Duration, leader int64, limit int) (int, error) {
 	gone := guard.Condition{
 		SQL: r.sql(`assigned_at <= {later} AND NOT EXISTS
@@ -102,7 +102,7 @@ func (r *Repository) OrphanPlaced(ctx context.Context, after time.Duration, lead
 	return len(moved), err
 }
 
-// EndPlaced implements core.Places: the state of a task says that it is over.
+// EndPlaced implements core.Places. It does nothing: a task's state already records its end.
 func (r *Repository) EndPlaced(context.Context, int64, int) (int, error) { return 0, nil }
 
 // AssignedTo implements core.Places.

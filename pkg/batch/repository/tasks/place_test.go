@@ -10,7 +10,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 )
 
-// lead makes a leader, and returns its epoch.
+// lead makes this process the leader, and returns its epoch.
 func (s *scene) lead() int64 {
 	s.Helper()
 	epoch, leads, err := s.Lead(s.Context(), "leader", time.Hour)
@@ -19,7 +19,7 @@ func (s *scene) lead() int64 {
 	return epoch
 }
 
-// placed submits a task with a placement: nothing delivers it before it is assigned.
+// placed submits a task with a placement: it is not delivered before it is assigned.
 func (s *scene) placed(spec task.Spec) task.Delivery {
 	s.Helper()
 	spec.Type, spec.On = "work", &core.Placement{Labels: map[string]string{"disk": "eu1"}}
@@ -35,8 +35,8 @@ func (s *scene) assign(d task.Delivery, worker string, leader int64) {
 	require.Equal(s, d.Epoch, epoch)
 }
 
-// A task that a worker has, and does not start, goes to another one when that worker is
-// gone (source 004).
+// A task that is assigned to a worker and not started moves to another worker when the first one is
+// lost (source 004).
 func TestAnAssignedTaskOfALostWorkerIsOrphaned(t *testing.T) {
 	each(t, func(s *scene) {
 		leader := s.lead()
@@ -79,7 +79,8 @@ func TestAnAssignedTaskOfALostWorkerIsOrphaned(t *testing.T) {
 	})
 }
 
-// A task with a placement that is asked to stop, or is not due, is not assigned, and each class gets what room says.
+// A task with a placement that is canceled, or not due, is not assigned, and each class gets the
+// room that room returns.
 func TestTheLeaderIsGivenWhatWorkersHaveRoomFor(t *testing.T) {
 	each(t, func(s *scene) {
 		leader := s.lead()

@@ -9,18 +9,17 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 )
 
-// unfinished are the states in which a task has not ended.
 const unfinished = "('WAITING', 'PENDING', 'ASSIGNED', 'RUNNING', 'RETRY_SCHEDULED', 'ORPHANED')"
 
-// purgeable is the condition on which a group g may be deleted: each of its tasks ended
-// longer ago than an age in microseconds, and no step is left that reads their results. It
-// takes the negative age twice.
+// purgeable is the condition under which a group g may be deleted: each of its tasks ended longer
+// ago than an age in microseconds, and no remaining step reads their results. It takes the negative
+// age twice.
 const purgeable = `g.created_at < {later}
 	AND NOT EXISTS (SELECT 1 FROM {task} t WHERE t.group_id = g.id AND (t.state IN ` + unfinished + ` OR t.updated_at >= {later}))
 	AND NOT EXISTS (SELECT 1 FROM {step_execution} s WHERE s.id = g.step_execution_id)`
 
-// PurgeTasks implements task.Purges. A group is locked with its tasks, before them as everywhere, and judged
-// again: a rerun of one of them comes before, and keeps the group, or finds nothing.
+// PurgeTasks implements task.Purges. It locks a group before its tasks, as everywhere, and judges
+// it again: a rerun of one of the tasks comes before, and keeps the group, or finds nothing.
 func (r *Repository) PurgeTasks(ctx context.Context, age time.Duration, limit int, actor string) (groups int, err error) {
 	err = r.transact(ctx, func(ctx context.Context) error {
 		var found, locked, ids []task.GroupID
@@ -47,7 +46,6 @@ func (r *Repository) PurgeTasks(ctx context.Context, age time.Duration, limit in
 	return groups, nil
 }
 
-// deleteGroups deletes groups with all that belongs to them, and notes each in the audit.
 func (r *Repository) deleteGroups(ctx context.Context, ids []task.GroupID, actor string) error {
 	const ofGroups = "(SELECT id FROM {task} WHERE group_id IN ?)"
 	for _, text := range []string{

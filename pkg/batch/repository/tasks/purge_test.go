@@ -10,8 +10,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 )
 
-// Rule PU1: what is over and old goes with all that belongs to it; what is not, or is of a step
-// that is there, stays.
+// Rule PU1: old and ended tasks are deleted with their dependent rows; unfinished ones, and those
+// of an existing step, stay.
 func TestOldTasksArePurgedWithAllThatBelongsToThem(t *testing.T) {
 	each(t, func(s *scene) {
 		over, open := s.one(task.Spec{}, task.Budget{}), s.one(task.Spec{}, task.Budget{})

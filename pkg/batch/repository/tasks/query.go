@@ -13,7 +13,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 )
 
-// pageSize is the default of Filter.Limit.
 const pageSize = 100
 
 // Task implements task.Queries.
@@ -136,7 +135,7 @@ func (r *Repository) status(ctx context.Context, id task.GroupID, cancelRequeste
 	return &s, nil
 }
 
-// Attempts implements task.Queries: oldest first.
+// Attempts implements task.Queries, oldest first.
 func (r *Repository) Attempts(ctx context.Context, id task.ID) ([]task.Attempt, error) {
 	t, err := r.Task(ctx, id)
 	if err != nil {
@@ -185,7 +184,7 @@ func (r *Repository) logs(ctx context.Context, id task.ID) (map[task.AttemptID][
 	return logs, named(id, err)
 }
 
-// Decisions implements task.Queries: oldest first.
+// Decisions implements task.Queries, oldest first.
 func (r *Repository) Decisions(ctx context.Context, id task.ID) ([]task.DecisionRecord, error) {
 	var rows []taskDecision
 	if err := r.scan(ctx, &rows, "SELECT * FROM {task_decision} WHERE task_id = ? ORDER BY id", id); err != nil {
@@ -241,7 +240,7 @@ func wrapped(what string, err error) error {
 	return fmt.Errorf("%s: %w", what, err)
 }
 
-// Workers implements task.Queries: those that are active first, then by name.
+// Workers implements task.Queries: active ones first, then by name.
 func (r *Repository) Workers(ctx context.Context) ([]task.Worker, error) {
 	var rows []struct {
 		Name, Types, Deciders, Version, State string
@@ -276,7 +275,7 @@ func (r *Repository) Workers(ctx context.Context) ([]task.Worker, error) {
 	return list, nil
 }
 
-// PartWorkers returns how many workers are alive that take parts of steps, and continue parked
+// PartWorkers returns the number of live workers that take partitions of steps and continue parked
 // executions.
 func (r *Repository) PartWorkers(ctx context.Context) (int, error) {
 	var n int

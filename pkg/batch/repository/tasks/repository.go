@@ -24,16 +24,16 @@ type Repository struct {
 	gorm    *gorm.DB
 	names   *strings.Replacer
 	tasks   *guard.Table[task.State]
-	store   task.LogStore // nil: log text that was moved is not found here
-	waiters Waiters       // nil: no step waits for a group
-	// mask hides secrets in what is stored of the end of an attempt.
+	store   task.LogStore // if nil, moved log text is not found here
+	waiters Waiters       // if nil, no step waits for a group
+	// mask hides secrets in the stored end of an attempt.
 	mask func(text string) string
 }
 
 var _ task.Repository = (*Repository)(nil)
 
-// New returns the tasks of db, whose tables have names that begin with prefix. It does no
-// I/O. observer hears of every move and its answer, and may be nil.
+// New returns the tasks of db, in tables with names that begin with prefix. It does no I/O.
+// observer receives every transition and its answer, and may be nil.
 func New(db tx.Database, prefix string, observer core.Observer) (*Repository, error) {
 	base, err := gormtx.Open(db, gormtx.Options{QueryFields: true, Naming: schema.NamingStrategy{TablePrefix: prefix, SingularTable: true}})
 	if err != nil {
@@ -54,25 +54,24 @@ func New(db tx.Database, prefix string, observer core.Observer) (*Repository, er
 	}, nil
 }
 
-// Masking returns the same tasks, which apply mask to what they store of the ends of attempts:
-// outcomes, reasons and log text.
+// Masking returns the same tasks, and applies mask to the stored ends of attempts: outcomes,
+// reasons and log text.
 func (r *Repository) Masking(mask func(text string) string) *Repository {
 	own := *r
 	own.mask = mask
 	return &own
 }
 
-// storable is what a text is stored as, without secrets.
 func (r *Repository) storable(text string) string { return storable(r.mask(text)) }
 
 // grace is the setting continuation_grace in microseconds.
 const grace = "COALESCE((SELECT CAST(value AS bigint) FROM {setting} WHERE name = '" + task.ContinuationGrace + "'), 0) * 1000000"
 
 // sql fills in the names of tables, {now}, {later} (now plus a ? in microseconds), {grace},
-// {greatest} and {lock}, by which a SELECT locks its rows.
+// {greatest} and {lock}, with which a SELECT locks its rows.
 func (r *Repository) sql(text string) string { return r.names.Replace(text) }
 
-// table is the name of the tasks' table, where gorm would name it by the type of the row.
+// table is the name of the tasks' table; gorm would name it by the type of the row.
 func (r *Repository) table() string { return r.prefix + "task" }
 
 func (r *Repository) session(ctx context.Context) *gorm.DB {
@@ -88,12 +87,11 @@ func (r *Repository) exec(ctx context.Context, text string, args ...any) (int64,
 	return done.RowsAffected, done.Error
 }
 
-// transact runs f in the transaction of ctx, else in one of its own.
 func (r *Repository) transact(ctx context.Context, f func(ctx context.Context) error) error {
 	return r.manager.Do(ctx, r.attr(), f)
 }
 
-// attr asks for READ COMMITTED by name, as the repository of jobs does.
+// attr requests READ COMMITTED explicitly, as the repository of jobs does.
 func (r *Repository) attr() tx.Attr {
 	if r.db.Dialect() == tx.Postgres {
 		return tx.Attr{Isolation: sql.LevelReadCommitted}
@@ -101,14 +99,12 @@ func (r *Repository) attr() tx.Attr {
 	return tx.Attr{}
 }
 
-// later assigns a moment of the database's clock.
 func (r *Repository) later(column string, d interface{ Microseconds() int64 }) guard.Assignment {
 	return guard.SetSQL(column, r.sql("{later}"), d.Microseconds())
 }
 
 func (r *Repository) now(column string) guard.Assignment { return guard.SetSQL(column, r.sql("{now}")) }
 
-// ownedBy is the condition that a worker has the task.
 func ownedBy(worker string) guard.Condition {
 	return guard.Condition{SQL: "worker = ?", Args: []any{worker}, Reason: "another worker has it", Owner: true}
 }
@@ -124,8 +120,9 @@ func (r *Repository) audit(ctx context.Context, id task.ID, act, actor string, f
 	return err
 }
 
-// isAct reports whether a person, a client or a duty did it, and not a process for another one (rule OP4). The
-// moves of the tasks of a group that is canceled are none: the group has an act of its own.
+// isAct reports whether the actor is a person, a client or a duty, and not a process for another
+// one (rule OP4). The transitions of a canceled group's tasks are not acts: the group has its own
+// act.
 func isAct(act, actor string) bool {
 	switch act {
 	case task.MoveCancel, task.MoveRerun:

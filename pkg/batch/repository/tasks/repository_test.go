@@ -23,7 +23,6 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(testdb.Main(m)) }
 
-// scene is a repository on a database of its own.
 type scene struct {
 	*testing.T
 	*tasks.Repository
@@ -53,7 +52,6 @@ func (s *scene) submit(sub task.Submission) (*task.Submitted, []task.Delivery) {
 	return done, waiting
 }
 
-// one submits one task and returns its delivery.
 func (s *scene) one(spec task.Spec, b task.Budget) task.Delivery {
 	s.Helper()
 	if spec.Type == "" {
@@ -94,7 +92,6 @@ func (s *scene) state(id task.ID) task.State {
 	return t.State
 }
 
-// again waits until a retry is due, and returns its delivery.
 func (s *scene) again() task.Delivery {
 	s.Helper()
 	var waiting []task.Delivery
@@ -144,7 +141,7 @@ func TestATaskIsStoredClaimedAndEnded(t *testing.T) {
 	})
 }
 
-// Of many who claim one delivery, one begins an attempt (sources 000 and 004).
+// Of many workers that claim one delivery, one begins an attempt (sources 000 and 004).
 func TestATaskRunsOnceHoweverOftenItIsDelivered(t *testing.T) {
 	each(t, func(s *scene) {
 		d := s.one(task.Spec{}, task.Budget{})
@@ -263,7 +260,7 @@ func (s *scene) again2() []task.Delivery {
 	return all
 }
 
-// A worker whose lease ends is waited for, and then its work is tried again elsewhere.
+// The lease of a lost worker is waited for, then its work is tried again elsewhere.
 func TestALostWorkersTaskIsTakenAndItsLateEndIsRejected(t *testing.T) {
 	each(t, func(s *scene) {
 		d := s.one(task.Spec{}, task.Budget{})
@@ -437,7 +434,7 @@ func TestADelayedTaskIsNotDueBefore(t *testing.T) {
 	})
 }
 
-// A claim whose answer was lost is asked again by the same worker, and by no other one.
+// A claim with a lost reply can be repeated by the same worker, and by no other.
 func TestAClaimWhoseAnswerWasLostIsAskedAgain(t *testing.T) {
 	each(t, func(s *scene) {
 		d := s.one(task.Spec{}, task.Budget{})

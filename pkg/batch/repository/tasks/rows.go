@@ -37,7 +37,6 @@ func (g *taskGroup) budget() (task.Budget, error) {
 	return b, nil
 }
 
-// taskRow is a row of the table task.
 type taskRow struct {
 	ID                task.ID `gorm:"primaryKey"`
 	GroupID           task.GroupID
@@ -84,16 +83,16 @@ func (row *taskRow) record() (*task.Task, error) {
 	return t, nil
 }
 
-// forDelivery are the columns of a delivery. One that is made anew has the time of the
-// submission, so that it goes before what was submitted later; a first one, and one that
-// is for later, goes at its own time.
+// forDelivery are the columns of a delivery. A repeated delivery has the time of the submission, so
+// that it precedes tasks submitted later; a first one, or one for a later time, has its own time.
 const forDelivery = "id, epoch, type, priority, placement, CASE WHEN epoch > 1 AND COALESCE(next_run_at <= {now}, TRUE) THEN created_at ELSE next_run_at END AS next_run_at"
 
 func (row *taskRow) delivery() task.Delivery {
 	return task.Delivery{ID: row.ID, Epoch: row.Epoch, Type: row.Type, Priority: row.Priority, NotBefore: row.NextRunAt.Time}
 }
 
-// deliveries are those of rows without a placement: others are delivered to the worker that the leader assigns them to.
+// deliveries returns the deliveries of rows without a placement: others are delivered to the worker
+// that the leader assigns them to.
 func deliveries(rows []taskRow) []task.Delivery {
 	list := make([]task.Delivery, 0, len(rows))
 	for i := range rows {
@@ -157,7 +156,7 @@ func textOrNil(text string) *string {
 	return &text
 }
 
-// The bounds of stored texts; what is beyond is cut off, with a note.
+// The maximum lengths of stored texts; the rest is cut off, with a note.
 const (
 	maxMessageBytes = 32 << 10
 	maxLogBytes     = 1 << 20

@@ -40,8 +40,8 @@ func TestSettingsAreCheckedAndKept(t *testing.T) {
 	})
 }
 
-// A worker that does not confirm is left alone for the grace that was set when it had its last
-// answer: it counts by that. A grace that is shortened later takes nothing from it.
+// A worker that does not confirm keeps its tasks for the grace that was set at its last reply: the
+// worker counts with that. A grace that is shortened later takes nothing from it.
 func TestTheContinuationGraceIsHonoured(t *testing.T) {
 	each(t, func(s *scene) {
 		set := func(seconds string) {
@@ -54,7 +54,7 @@ func TestTheContinuationGraceIsHonoured(t *testing.T) {
 		set("3600")
 		c := s.claim(s.one(task.Spec{}, task.Budget{}), late)
 		set("0")
-		confirmed, err := s.Heartbeat(s.Context(), late, []task.Ref{c.Ref}) // the worker may not have the answer
+		confirmed, err := s.Heartbeat(s.Context(), late, []task.Ref{c.Ref}) // the worker may not have received the reply
 		require.NoError(s, err)
 		require.Equal(s, task.Confirmed{}, confirmed)
 		require.Eventually(s, func() bool { n, err := s.Confirm(s.Context(), 10); return err != nil || n == 1 }, 10*time.Second, time.Millisecond)
@@ -80,7 +80,7 @@ func TestTheContinuationGraceIsHonoured(t *testing.T) {
 	})
 }
 
-// Log text moves to files when it is old, and is still read from there.
+// Old log text moves to files, and is still read from there.
 func TestOldLogTextMovesToFilesAndIsStillRead(t *testing.T) {
 	each(t, func(s *scene) {
 		d := s.one(task.Spec{}, task.Budget{})

@@ -37,7 +37,7 @@ func TestEveryMoveRaisesTheVersionAndAHeartbeatDoesNot(t *testing.T) {
 	})
 }
 
-// Two schedulers that submit the same time of a definition leave one task.
+// Two schedulers that submit the same time of a definition create one task.
 func TestAScheduledTimeHasOneTask(t *testing.T) {
 	each(t, func(s *scene) {
 		at := func(key string) task.Submission {
@@ -60,7 +60,7 @@ func TestAScheduledTimeHasOneTask(t *testing.T) {
 	})
 }
 
-// Of workers that want to start one assigned task, the one that it is assigned to does.
+// Of several workers that start one assigned task, only the assigned worker succeeds.
 func TestOfManyWorkersOneHasTheRightToStart(t *testing.T) {
 	each(t, func(s *scene) {
 		d := s.placed(task.Spec{})
@@ -86,7 +86,7 @@ func TestOfManyWorkersOneHasTheRightToStart(t *testing.T) {
 	})
 }
 
-// The indexes that source 004 asks for, and none on what a heartbeat writes.
+// The indexes that source 004 requires exist, and none on columns that a heartbeat writes.
 func TestTheIndexesOfTheSourcesAreThere(t *testing.T) {
 	each(t, func(s *scene) {
 		query := "select indexdef from pg_indexes where tablename like 'surfin\\_%'"

@@ -16,10 +16,10 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// insertBatch is how many tasks one INSERT has: their values are bind variables.
+// insertBatch is the number of tasks in one INSERT: their values are bind variables.
 const insertBatch = 500
 
-// errRaced undoes a submission of which another process stored a key at the same time.
+// errRaced rolls back a submission if another process stored one of its keys concurrently.
 var errRaced = errors.New("another submission has one of the keys")
 
 // Submit implements task.Submissions.
@@ -28,7 +28,7 @@ func (r *Repository) Submit(ctx context.Context, s task.Submission) (*task.Submi
 	var waiting []task.Delivery
 	attr := r.attr()
 	if _, inside := tx.From(ctx, r.db.Name()); inside {
-		attr = tx.Attr{Propagation: tx.Nested} // what a race undoes is ours only
+		attr = tx.Attr{Propagation: tx.Nested} // a race rolls back only our part
 	}
 	for {
 		err := r.manager.Do(ctx, attr, func(ctx context.Context) (err error) {
@@ -48,7 +48,7 @@ func (r *Repository) Submit(ctx context.Context, s task.Submission) (*task.Submi
 	}
 }
 
-// submitted returns what was stored before under the keys of the submission; nil: nothing.
+// submitted returns the result stored earlier under the keys of the submission, or nil.
 func (r *Repository) submitted(ctx context.Context, s task.Submission) (*task.Submitted, error) {
 	if s.IdempotencyKey != "" {
 		var groups []taskGroup
@@ -66,7 +66,6 @@ func (r *Repository) submitted(ctx context.Context, s task.Submission) (*task.Su
 	return r.submittedTasks(ctx, s)
 }
 
-// submittedTasks looks for tasks that have the keys of the submission's.
 func (r *Repository) submittedTasks(ctx context.Context, s task.Submission) (*task.Submitted, error) {
 	keys := map[string]int{}
 	for i, spec := range s.Tasks {
@@ -189,10 +188,9 @@ func (r *Repository) idsOf(ctx context.Context, group task.GroupID) ([]task.ID, 
 	return ids, err
 }
 
-// hashOf is the same for the same request.
 func hashOf(request any) string {
 	text, err := json.Marshal(request)
-	if err != nil { // it was checked: only JSON that is not valid does not marshal
+	if err != nil { // checked before: only invalid JSON cannot be marshaled
 		return ""
 	}
 	sum := sha256.Sum256(text)

@@ -8,23 +8,22 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 )
 
-// Waiters are the steps of jobs that wait for groups.
+// Waiters notifies the steps of jobs that wait for groups.
 type Waiters interface {
-	// TasksEnded is called in the transaction that ended tasks of a group, behind all other
-	// writes of it, with the step that waits for the group.
+	// TasksEnded is called in the transaction that ended tasks of a group, after all its other
+	// writes, with the step that waits for the group.
 	TasksEnded(ctx context.Context, step core.StepExecutionID) error
 }
 
-// SetWaiters names who is told that tasks ended which a step waits for; nil: nobody is. It
-// must not be called once the repository is used.
+// SetWaiters sets the Waiters to notify when tasks end that a step waits for; nil means none. It
+// must not be called once the repository is in use.
 func (r *Repository) SetWaiters(w Waiters) { r.waiters = w }
 
-// groupMoved tells the step that waits for a group, if one does, that tasks of it ended.
+// groupMoved notifies the step that waits for a group, if any, that tasks of it ended.
 func (r *Repository) groupMoved(ctx context.Context, id task.GroupID) error {
 	return r.moved(ctx, "id = ?", id)
 }
 
-// tasksMoved is groupMoved of the groups of tasks.
 func (r *Repository) tasksMoved(ctx context.Context, ids ...task.ID) error {
 	if len(ids) == 0 {
 		return nil

@@ -14,7 +14,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// told keeps which executions can be resumed, as the transactions that end tasks announce them.
+// told records the resumable executions that transactions announce when they end tasks.
 type told struct {
 	mu  sync.Mutex
 	ids []core.JobExecutionID
@@ -29,7 +29,6 @@ func (r *told) Announce(_ context.Context, list ...core.Ready) error {
 	return nil
 }
 
-// parkedFor is an execution that is parked, and whose step waits for a group.
 func (s *scene) parkedFor(executions *repository.Repository, sub task.Submission) (core.JobExecutionID, []task.Delivery) {
 	s.Helper()
 	ref, waiting := s.startedFor(executions, sub)
@@ -38,7 +37,6 @@ func (s *scene) parkedFor(executions *repository.Repository, sub task.Submission
 	return ref.ID, waiting
 }
 
-// startedFor is an execution that is not parked yet, and whose step waits for a group.
 func (s *scene) startedFor(executions *repository.Repository, sub task.Submission) (core.JobRef, []task.Delivery) {
 	s.Helper()
 	owner := core.Owner{Host: "h", PID: 1}
@@ -54,7 +52,6 @@ func (s *scene) startedFor(executions *repository.Repository, sub task.Submissio
 	return ref, waiting
 }
 
-// isBlocked reports whether a connection to this database waits for a lock.
 func (s *scene) isBlocked() (blocked bool) {
 	s.Helper()
 	err := s.db.Conn().QueryRowContext(s.Context(), "SELECT count(*) > 0 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'").Scan(&blocked)
@@ -62,8 +59,8 @@ func (s *scene) isBlocked() (blocked bool) {
 	return blocked
 }
 
-// Rule TS3: of two transactions that end the last two tasks at once, the one that commits
-// last says that the execution can be resumed.
+// Rule TS3: of two concurrent transactions that end the last two tasks, the one that commits last
+// announces the execution.
 func TestTheLastTaskOfAStepMakesItsExecutionResumable(t *testing.T) {
 	each(t, func(s *scene) {
 		announced := &told{}
@@ -94,7 +91,7 @@ func TestTheLastTaskOfAStepMakesItsExecutionResumable(t *testing.T) {
 	})
 }
 
-// Rule TS3: of the end of the last task and a park at the same time, one sees the other.
+// Rule TS3: of the end of the last task and a concurrent park, one sees the other.
 func TestAnExecutionThatIsParkedWhileItsLastTaskEndsIsAnnounced(t *testing.T) {
 	each(t, func(s *scene) {
 		announced := &told{}
@@ -120,7 +117,7 @@ func TestAnExecutionThatIsParkedWhileItsLastTaskEndsIsAnnounced(t *testing.T) {
 	})
 }
 
-// A stop ends the waiting, and a restart of the step has done again what did not succeed.
+// A stop ends the waiting, and a restart of the step reruns the tasks that did not succeed.
 func TestAGroupIsContinuedForAnotherStep(t *testing.T) {
 	each(t, func(s *scene) {
 		announced := &told{}
@@ -167,8 +164,8 @@ func TestAGroupIsContinuedForAnotherStep(t *testing.T) {
 	})
 }
 
-// Rule L13: after a stop of the execution no task of its steps starts, and they are not lost: they
-// wait until the step cancels them, or a restart continues them.
+// Rule L13: after a stop of the execution no task of its steps starts, and none is lost: they wait
+// until the step cancels them, or a restart continues them.
 func TestNoTaskOfAnExecutionThatIsToStopStarts(t *testing.T) {
 	each(t, func(s *scene) {
 		executions := repository.New(s.db, repository.Options{})

@@ -27,7 +27,7 @@ type fixture struct {
 	e       *testengine.Engine
 	reader  item.ItemReader[int]
 	process processorFunc
-	// processor is in the place of process; nil: none.
+	// processor replaces process; nil means none.
 	processor item.ItemProcessor[int, int]
 	before    func(int) error
 	config    chunk.Config
@@ -249,7 +249,7 @@ func TestProcessingInTheTransactionIsUndoneWithIt(t *testing.T) {
 	})
 }
 
-// notes writes what it processes into a table, and rejects 17.
+// notes writes its items into a table, and rejects 17.
 type notes struct{ db tx.Database }
 
 func (n *notes) Process(ctx context.Context, i int) (int, error) {

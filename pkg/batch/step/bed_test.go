@@ -43,7 +43,7 @@ func (b *bed) observe(_ context.Context, e core.Event) {
 	b.seen = append(b.seen, e)
 }
 
-// observed answers the events of a kind.
+// observed returns the events of a kind.
 func observed[E core.Event](b *bed) []E {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -93,7 +93,7 @@ func (b *bed) promote(ctx context.Context, values map[string]any) error {
 	return b.Repository.SaveJobContext(ctx, b.ref, c)
 }
 
-// do executes the step, and answers its record as the database has it.
+// do executes the step, and returns its stored record.
 func (b *bed) do(ctx context.Context, s core.Step, change ...func(*core.StepRun)) core.StepExecution {
 	b.T.Helper()
 	run := b.run()
@@ -125,7 +125,7 @@ func (b *bed) stored(id core.StepExecutionID) core.StepExecution {
 	return core.StepExecution{}
 }
 
-// context is the job's context as the database has it.
+// context returns the job's context as stored.
 func (b *bed) context() map[string]any {
 	b.T.Helper()
 	exec, err := b.Repository.Execution(b.T.Context(), b.job.ID)
@@ -159,7 +159,7 @@ func (b *bed) tasklet(f core.TaskletFunc, change ...func(*step.TaskletConfig)) *
 	return s
 }
 
-// another is a database besides the repository's, with a table.
+// another is a database other than the repository's, with a table.
 func another(t *testing.T, url string) tx.Database {
 	t.Helper()
 	provider, err := gormdb.Open(t.Context(), map[string]gormdb.Config{"other": {URL: url}})
@@ -172,7 +172,7 @@ func another(t *testing.T, url string) tx.Database {
 	return db
 }
 
-// insertInto writes a row through whatever connection ctx carries.
+// insertInto writes a row through the connection of ctx.
 func insertInto(ctx context.Context, db tx.Database, id int) error {
 	_, err := tx.ConnOf(ctx, db).ExecContext(ctx, "insert into out(id) values ("+itoa(id)+")")
 	return err
@@ -190,7 +190,7 @@ func condition(holds func(core.StepExecution) bool, values string) *core.Conditi
 	}
 }
 
-// noted is a listener that notes what it is told, and may fail.
+// noted is a listener that notes its calls, and may fail.
 type noted struct {
 	name   string
 	log    *[]string

@@ -20,7 +20,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// withEngine are settings with an engine that a file asks for.
+// withEngine returns settings with an engine selected by a file.
 func withEngine(t *testing.T, environ ...string) batch.Settings {
 	t.Helper()
 	s, err := settings.Load(settings.Source{Dir: t.TempDir(), Environ: append(environ, "SURFIN_ENGINE=river")})

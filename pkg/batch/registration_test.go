@@ -55,7 +55,7 @@ type watchConfig struct {
 	Note string `key:"note" main:"true" doc:"A word."`
 }
 
-// notes are what listeners were told.
+// notes are the notifications of listeners.
 type notes struct{ list []string }
 
 type watch struct {

@@ -30,8 +30,8 @@ import (
 // Module provides, to an fx application of your own, an *App and its parts: *registry.Registry,
 // tx.Provider (a *gormdb.DBProvider), *repository.Repository, core.JobRepository, task.Repository,
 // engine.Engine, *repository.Checkpoints, *job.Launcher, *operator.Service and *runtime.TaskService.
-// Add registrations such as Reader and Item next to it. When your application stops, the App stops what
-// it has started and waits for it, before the databases are closed.
+// Add registrations such as Reader and Item next to it. When your application stops, the App stops its
+// work and waits for it, before the databases are closed.
 func Module(s Settings) fx.Option {
 	return fx.Module("surfin",
 		fx.Supply(s),
@@ -101,8 +101,8 @@ type controller interface {
 type history struct{ tx.Database }
 
 // newHistory: heartbeats, stop requests and launches have connections of their own, so that they never
-// wait for those of the data (rule R6). Work in a chunk's transaction still joins it: the name of the
-// database is the same.
+// wait for the data's connections (rule R6). Work in a chunk's transaction still joins it: the name of
+// the database is the same.
 func newHistory(p tx.Provider, s Settings) (history, error) {
 	find := p.Database
 	if c, ok := p.(controller); ok { // a provider that decorates ours passes it on
@@ -141,9 +141,9 @@ func removeLeft(_ context.Context, left core.LeftBehind) error {
 	return errors.Join(errs...)
 }
 
-// App runs jobs inside a Go program: the features of the surfin command, without the command. Its
-// methods are those of operator.Service, which the command also uses. It is safe for concurrent use;
-// Close it.
+// App runs jobs inside a Go program: the features of the surfin command, without the command. It has
+// the methods of operator.Service, which the command also uses. It is safe for concurrent use; Close
+// it.
 type App struct {
 	*operator.Service
 	// Repository is the history of executions.

@@ -191,7 +191,7 @@ func TestAJobOfTypedComponentsRunsFailsAndGoesOnWhereItWas(t *testing.T) {
 	})
 }
 
-// till is a ledger whose second chunk fails after it was written.
+// till is a ledger that fails after its second chunk was written.
 type till struct {
 	*Ledger
 	full  error

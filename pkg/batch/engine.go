@@ -75,7 +75,7 @@ func engineError(s Settings, err error) error {
 	return &settings.Error{Where: s.Engine.Origin, Err: err}
 }
 
-// schemas are the tables of the repository, and those of the engine.
+// schemas are the tables of the repository and of the engine.
 type schemas []operator.Schema
 
 // newSchemas: the engine local has no tables of its own.

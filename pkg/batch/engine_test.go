@@ -48,7 +48,7 @@ func TestWithoutASettingTheEngineIsLocal(t *testing.T) {
 	require.Equal(t, "local", made.Capabilities().Name)
 }
 
-// The tables of the engine are made and checked with those of the history.
+// The tables of the engine are made and checked with the history's.
 func TestMigrateMakesTheTablesOfTheEngine(t *testing.T) {
 	t.Parallel()
 	url := testdb.Postgres(t)

@@ -87,7 +87,7 @@ func ExampleHandler() {
 	// Output: SUCCESS Request succeeded hello
 }
 
-// A decider decides what follows an attempt that did not succeed. Submissions name it.
+// A decider decides about the next step after an attempt that did not succeed. Submissions name it.
 func ExampleTaskDecider() {
 	twice := func(c task.Case) task.Decision {
 		if c.Spent.Attempts == 2 {

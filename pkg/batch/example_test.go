@@ -301,7 +301,7 @@ flow:
 	// load: COMPLETED, read 3, filtered 0, written 3
 }
 
-// The engine inside an fx application, whose constructors may request the launcher, the repository and
+// The engine inside an fx application: its constructors may request the launcher, the repository and
 // the databases.
 func ExampleModule() {
 	dir, done := testexample.Dir()

@@ -198,8 +198,8 @@ func isEmbedded(doc *ast.CommentGroup) bool {
 	})
 }
 
-// writtenNames returns the names that are assigned to, changed in place, or whose address is taken, and
-// by what. Local variables are left out.
+// writtenNames returns the names that are assigned to, changed in place, or have their address taken,
+// and the reason. Local variables are left out.
 func writtenNames(files []*ast.File) map[string]string {
 	global := map[*ast.ValueSpec]bool{}
 	for _, f := range files {

@@ -30,9 +30,9 @@ const (
 
 // Reader registers a reader of T under name. constructor is func([Config,] deps...) (R, error) or
 // without the error, where R implements ItemReader[T], Config is a struct with the field tags of
-// registry.Component, and deps are provided by fx. One of deps may be a [BuildContext]: that of the
-// step execution for which the component is made. A constructor of another form is an error at start,
-// named after the component.
+// registry.Component, and deps are provided by fx. One of deps may be the [BuildContext] of the step
+// execution for which the component is made. A constructor of another form is an error at start, named
+// after the component.
 func Reader[T any](name string, constructor any, about ...About) fx.Option {
 	return register(registry.KindReader, name, constructor, about, readerOf[T]())
 }

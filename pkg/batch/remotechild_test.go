@@ -13,7 +13,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/settings"
 )
 
-// remoteChild is an application with a parent whose child runs on workers. It has none: tests are the
+// remoteChild is an application with a parent that has a child on workers. It has none: tests are the
 // workers.
 type remoteChild struct {
 	*testing.T

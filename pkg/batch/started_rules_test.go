@@ -16,7 +16,7 @@ import (
 )
 
 // startedElsewhere lists tests and kits that start programs without testtree.Command, and why their
-// results are still those of the tree.
+// results still reflect the tree.
 func startedElsewhere() map[string]string {
 	return map[string]string{
 		"internal/testtree/":           "it is what the others use, and asks git",

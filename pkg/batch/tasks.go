@@ -92,7 +92,7 @@ func TaskHandlers(s Settings, opts ...fx.Option) (HandlerTypes, error) {
 // TaskDecider registers under name a decider for task attempts that did not succeed, for the `decider`
 // of submissions. The constructor's result implements task.Decider; see Handler for the constructor.
 // One with the name "backoff" replaces the default decider. Tasks of a group that names a decider are
-// executed only by workers whose program has it.
+// executed only by workers that have it in their program.
 func TaskDecider(name string, constructor any) fx.Option {
 	return fx.Options(
 		registerNamed("decider of tasks", name, constructor, groupDeciders, func(make func() (task.Decider, error)) runtime.NamedDecider {

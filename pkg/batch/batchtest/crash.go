@@ -65,7 +65,7 @@ func (c *Crash) Path(name string) string { return filepath.Join(c.dir, filepath.
 // CrashEverywhere proves that a job survives: it runs the job undisturbed once and counts its commits.
 // Then it runs it again and again, each time on an empty database and folder: the process kills itself
 // with SIGKILL before, or after, one of its commits, and a new process runs the job to its end. The
-// result must equal that of the undisturbed run:
+// result must equal the undisturbed run's:
 //
 //   - the rows of all tables except the history's own,
 //   - the files in [Crash.Dir],
@@ -81,7 +81,7 @@ func (c *Crash) Path(name string) string { return filepath.Join(c.dir, filepath.
 //
 // Each run is a subtest such as "killed/before_commit_3"; they run in parallel, limited by -parallel. A
 // binary with the race detector builds one without it, and runs the test there: kills find nothing more
-// with it. A commit is the end of a transaction that may write, or a statement outside one; those of
+// with it. A commit is the end of a transaction that may write, or a statement outside one; commits on
 // connections that do not come from the tx.Provider (of migrations on PostgreSQL, of other libraries)
 // are not counted. It needs a system that reports whether a process lives (Linux): elsewhere the killed
 // process's lease of minutes would have to end first.

@@ -128,7 +128,7 @@ func (f *Faults) Option() fx.Option {
 	return fx.Decorate(f.registry)
 }
 
-// Parts returns parts whose components fail: for steps that were made in Go. It panics if a fault is
+// Parts returns parts with failing components, for steps that were made in Go. It panics if a fault is
 // impossible.
 func (f *Faults) Parts(step string, parts chunk.Parts) chunk.Parts {
 	if f.wrong != nil {
@@ -169,7 +169,7 @@ func (f *Faults) Unfired() []string {
 type site struct {
 	step, component string
 	phase           core.Phase
-	index           int // among those of its phase
+	index           int // within its phase
 }
 
 func (a *armed) isAt(s site) bool {
@@ -193,7 +193,8 @@ func (f *Faults) at(s site) []*armed {
 	return list
 }
 
-// call counts a call for each fault whose items it has, and returns the first one that strikes, or nil.
+// call counts a call for each fault that selects one of its items, and returns the first one that
+// strikes, or nil.
 func (f *Faults) call(list []*armed, has func(*armed) bool) *armed {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -20,8 +20,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/job"
 )
 
-// Rows, counters, position and skipped items equal those of a step that fills and commits in turn (rule
-// C19); with the race detector this fails if the goroutines touch the same data.
+// Rows, counters, position and skipped items are the same as in a step that fills and commits in turn
+// (rule C19); with the race detector this fails if the goroutines touch the same data.
 func TestReadingAheadChangesNothing(t *testing.T) {
 	t.Parallel()
 	for _, workers := range []int{1, 3} {

@@ -72,7 +72,7 @@ func (r *unmarkable) Mark() any {
 
 func (r *unmarkable) PositionAt(mark any) (item.Position, error) { return json.Marshal(mark) }
 
-// tellsTwo is an item.Reader whose call returns a good item and the failure to read the next one.
+// tellsTwo is an item.Reader that returns a good item and the failure to read the next one.
 type tellsTwo struct {
 	item.Reader
 	good int

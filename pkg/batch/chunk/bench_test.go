@@ -14,7 +14,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 )
 
-// BenchmarkChunk runs whole steps whose components do nothing, so it measures the pipeline and its
+// BenchmarkChunk runs whole steps with components that do nothing, so it measures the pipeline and its
 // commits. An operation is one item.
 func BenchmarkChunk(b *testing.B) {
 	for name, c := range map[string]struct {

@@ -12,7 +12,7 @@ import (
 // BoundError refuses to continue committed work with other values: two sets of rows would be mixed, or
 // the rows of one step be in two targets.
 type BoundError struct {
-	// Of is the component, Names are its values, at least one of which differs.
+	// Of is the component, Names are its values, with at least one difference.
 	Of    string
 	Names []string
 }
@@ -23,7 +23,7 @@ func (e *BoundError) Error() string {
 		e.Of, strings.Join(e.Names, " or "))
 }
 
-// bind compares the values of the components with those of the last commit, and takes them over.
+// bind compares the values of the components with the last commit's, and takes them over.
 func (p *position) bind(bound []Bound, accept bool) error {
 	now := make([]string, len(bound))
 	var errs []error

@@ -29,8 +29,8 @@ type filler struct {
 	independent bool
 	// stride is the number of items that are read before the next check for a stop.
 	stride int
-	// behind is the reader's error that came with the last item before the position that it went back
-	// to: it concerns the next read.
+	// behind is the reader's error with the last item before the position that it went back to: it
+	// concerns the next read.
 	behind error
 }
 
@@ -303,7 +303,7 @@ func (f *filler) readOneByOne(ctx context.Context, w *work, want int) error {
 // C1a).
 const maxRawBytes = 4 << 20
 
-// skipRead skips the item whose read failed, if the reader can step over it.
+// skipRead skips the item of a failed read, if the reader can step over it.
 func (f *filler) skipRead(ctx context.Context, w *work, err error) error {
 	if err := f.canStepOver(ctx, err); err != nil {
 		return err
@@ -317,7 +317,7 @@ func (f *filler) skipRead(ctx context.Context, w *work, err error) error {
 	return f.stepOver(ctx, err)
 }
 
-// keepRaw adds the text of the item whose read failed to its skip, if the reader has it.
+// keepRaw adds the text of an unreadable item to its skip, if the reader has it.
 func (f *filler) keepRaw(w *work, failure error) error {
 	if f.source.raw == nil || !item.IsConsumed(failure) {
 		return nil
@@ -340,8 +340,8 @@ func (f *filler) keepRaw(w *work, failure error) error {
 	return nil
 }
 
-// canStepOver returns nil if the reader can step over the item whose read failed with err, otherwise
-// the failure of the step.
+// canStepOver returns nil if the reader can step over the item after err, otherwise the failure of the
+// step.
 func (f *filler) canStepOver(ctx context.Context, err error) error {
 	switch {
 	case item.IsConsumed(err), f.source.skipper != nil:
@@ -359,7 +359,7 @@ func (f *filler) stepOver(ctx context.Context, err error) error {
 	return guarded(func() error { return f.source.skipper.SkipItem(ctx) })
 }
 
-// unskippableError is the failure of a read whose reader cannot step over the item.
+// unskippableError is the failure of a read of an item that the reader cannot step over.
 type unskippableError struct{ err error }
 
 func (e *unskippableError) Error() string {

@@ -318,7 +318,7 @@ func (p *pipeline) finish(ctx context.Context) error {
 	return nil
 }
 
-// checkLeftOut fails a step whose target left items out: each item has its verdict, so the left-out
+// checkLeftOut fails a step if its target left items out: each item has its verdict, so the left-out
 // items are those missing in the counters of all attempts (rule C11a).
 func (p *pipeline) checkLeftOut() error {
 	c := p.exec.Step.Total()
@@ -337,7 +337,7 @@ func (p *pipeline) checkLeftOut() error {
 	return nil
 }
 
-// leftOutError is the failure of a step that did its work, and whose target did not take all of it.
+// leftOutError is the failure of a step that did its work, but lost items at its target.
 type leftOutError struct{ err error }
 
 func (e *leftOutError) Error() string   { return e.err.Error() }

@@ -70,5 +70,5 @@ func (e *placedError) Error() string {
 	return e.where + ": " + text
 }
 
-// Unwrap returns the item.PlacedError, whose cause is the failure.
+// Unwrap returns the item.PlacedError, which wraps the failure.
 func (e *placedError) Unwrap() error { return &e.PlacedError }

@@ -137,7 +137,7 @@ func (f *filler) retryProcess(ctx context.Context, w *work, c *chain, i int, err
 // processInOrder processes items with one chain, until failed returns an error for one.
 func (f *filler) processInOrder(ctx context.Context, w *work, cured cure, failed func(ctx context.Context, w *work, i int, err error) error) error {
 	c := f.chains[0]
-	w.output.Truncate(w.outputsBefore(w.processed)) // a panic may have left outputs whose items are not noted
+	w.output.Truncate(w.outputsBefore(w.processed)) // a panic may have left outputs without noted items
 	return guarded(func() error {
 		for upTo := 0; w.processed < w.items.Len(); {
 			if upTo <= w.processed {

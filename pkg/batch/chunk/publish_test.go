@@ -48,7 +48,7 @@ func publishing(e *testengine.Engine, r item.ItemReader[int], p *publisher) *cor
 }
 
 // A part of no item or of one is prepared like any other, and before Finish there is one more commit,
-// whose position a restart gets (rule C15b).
+// and a restart gets its position (rule C15b).
 func TestAWriterIsPreparedForEveryPartAndPublishesOnlyWhatIsStored(t *testing.T) {
 	t.Parallel()
 	for n, want := range map[int]string{
@@ -71,7 +71,7 @@ func TestAWriterIsPreparedForEveryPartAndPublishesOnlyWhatIsStored(t *testing.T)
 	}
 }
 
-// overtaken is a reader during whose last Read another process takes over the step.
+// overtaken is a reader that loses the step to another process during its last Read.
 type overtaken struct {
 	numbers
 	over func()

@@ -24,7 +24,8 @@ func (l *writeErrors) OnWriteError(_ context.Context, _ error, items item.Items)
 	return nil
 }
 
-// lacking makes a table out whose rows must be in ok at COMMIT; ok has all numbers below 25 but one.
+// lacking makes a table out that requires its rows to be in ok at COMMIT; ok has all numbers below 25
+// but one.
 func lacking(t *testing.T, url string, but int) *testengine.Engine {
 	t.Helper()
 	e := testengine.New(t, url)

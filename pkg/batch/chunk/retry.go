@@ -18,7 +18,7 @@ type Retry = core.Retry
 // RetryExhaustedError is a failure after all retries.
 type RetryExhaustedError = core.RetryExhaustedError
 
-// SkipPolicy decides whether an item whose retries failed may be skipped.
+// SkipPolicy decides whether an item may be skipped after its retries failed.
 type SkipPolicy interface {
 	// Admit returns true to skip, given the number of items skipped so far in this step execution. The
 	// step fails with an error of Admit; false without an error means that errors of this kind are not

@@ -51,7 +51,7 @@ func (f *filler) addStates(processors []item.Processor) error {
 	return nil
 }
 
-// openStates checks that a stored position has those of all processors with one.
+// openStates checks that a stored position includes all processors with a position.
 func (f *filler) openStates(at position, committed bool) error {
 	for _, s := range f.states {
 		if committed && s.number > len(at.Processors) {

@@ -79,7 +79,7 @@ type Config struct {
 	// ReadAhead is ReadAheadAuto unless set.
 	ReadAhead ReadAhead
 	// Listeners makes the listeners of one step execution, of any of the interfaces of core/listener.go
-	// except those of a job; nil means only those of Parts.
+	// except the job interfaces; nil means only the listeners of Parts.
 	Listeners func(ctx context.Context, run *core.StepRun) ([]any, error)
 	// Expect must hold when the work is done, or the step fails; commits stay. nil expects nothing.
 	Expect *core.Condition
@@ -95,12 +95,12 @@ type Parts struct {
 	Processors []item.Processor
 	// Writers all get every chunk, in order, in one transaction.
 	Writers []item.Writer
-	// Listeners are called after those of Config.Listeners. They are made too late for BeforeStep and
-	// AfterStep, which components may have (rule C16b).
+	// Listeners are called after Config.Listeners. They are made too late for BeforeStep and AfterStep,
+	// which components may have (rule C16b).
 	Listeners []any
 	// Bound are the values from outside the definition that determine the reader's input and each
-	// writer's target, the reader's first. They are compared with those of the last commit (rule C15x).
-	// The list may be shorter: missing values are not compared.
+	// writer's target, the reader's first. They are compared with the values of the last commit (rule
+	// C15x). The list may be shorter: missing values are not compared.
 	Bound []Bound
 }
 

@@ -60,8 +60,8 @@ type work struct {
 	// failures counts failures to process an item inside the transaction, by index.
 	failures map[int]int
 
-	committedItems int   // items whose verdict is committed
-	committedReads int64 // reader outcomes whose verdict is committed
+	committedItems int   // items with a committed verdict
+	committedReads int64 // reader outcomes with a committed verdict
 }
 
 // verdict is the result of an item.

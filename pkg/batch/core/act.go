@@ -72,7 +72,7 @@ type Acts interface {
 	Acts(ctx context.Context, filter ActFilter) ([]Act, error)
 	// NoteAct notes an act that concerns no execution, task or definition.
 	NoteAct(ctx context.Context, verb, actor, detail string) error
-	// PurgeActs deletes at most limit of the oldest records that are older than age, including those of
+	// PurgeActs deletes at most limit of the oldest records that are older than age, including
 	// transitions.
 	PurgeActs(ctx context.Context, age time.Duration, limit int) (int64, error)
 }

@@ -13,7 +13,7 @@ import (
 )
 
 // Attempt names the step execution in which a component works. A component that keeps data outside any
-// database, such as a file, needs it to distinguish its own data from that of others (rule C15b).
+// database, such as a file, needs it to distinguish its own data from others' data (rule C15b).
 type Attempt struct {
 	// Repository is the identity of the history.
 	Repository string
@@ -22,9 +22,9 @@ type Attempt struct {
 	Step string
 	// ID grows from attempt to attempt of a step.
 	ID StepExecutionID
-	// Exclusive means that all earlier attempts whose work this one continues are over: they recorded
-	// it after their components were closed, or their process is dead. Their leftovers then belong to
-	// this attempt. Otherwise one of them may wake.
+	// Exclusive means that all earlier attempts that this one continues are over: they recorded it
+	// after their components were closed, or their process is dead. Their leftovers then belong to this
+	// attempt. Otherwise one of them may wake.
 	Exclusive bool
 	// Left are the last positions of earlier attempts that did not complete: of the step as Attempts
 	// knows them, of its writers as chunk.AttemptOf hands them on. An attempt that wakes may still use
@@ -54,9 +54,9 @@ type Attempts interface {
 	// LastCompleted returns the position at which the step completed in the newest complete instance of
 	// the job that was made before one, apart from redrives, or nil (rule IL1). It outlives a purge.
 	LastCompleted(ctx context.Context, job, step string, before JobInstanceID) (item.Position, error)
-	// Newest returns the newest record of the step in the instance, first, and those of its partitions
-	// in the order of their IDs; nothing if the step has not run. It leaves out redrives and partitions
-	// of work that the step completed before it began again.
+	// Newest returns the newest record of the step in the instance, first, and its partitions' in the
+	// order of their IDs; nothing if the step has not run. It leaves out redrives and partitions of
+	// work that the step completed before it began again.
 	Newest(ctx context.Context, instance JobInstanceID, step string) ([]StepExecution, error)
 	// LeftBehind returns the leftovers of attempts of the instance's steps that did not complete.
 	LeftBehind(ctx context.Context, instance JobInstanceID) ([]LeftBehind, error)

@@ -84,7 +84,7 @@ type ClaimedStore interface {
 	SyncHistory(ctx context.Context) error
 }
 
-// UseDatabase prepares a step whose rows are in the named database to commit its progress there, with
+// UseDatabase prepares a step with its rows in the named database to commit its progress there, with
 // its rows. It is called before anything that depends on the step's position: the repository's for the
 // repository's own database, else the position of the checkpoint stored with the rows (rule C18). Call
 // SyncHistory when the step ends.

@@ -17,7 +17,7 @@ type Definition struct {
 	// Path is the absolute path of the file that Text was read from, which a restart reads again; empty
 	// means no file.
 	Path string
-	// Files are the other files, by name: those of child jobs, at any depth.
+	// Files are the other files, by name: the files of child jobs, at any depth.
 	Files []DefinitionFile
 }
 

@@ -61,8 +61,7 @@ type FlowElement struct {
 type AtomicElement struct {
 	Name string
 	When *Condition
-	// Flow holds StepElements, whose steps take part in the transaction as their
-	// propagation says.
+	// Flow holds StepElements; their steps take part in the transaction by their propagation.
 	Flow Flow
 	// Database is the name of the transaction's database.
 	Database string

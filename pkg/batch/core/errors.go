@@ -26,7 +26,7 @@ var (
 	ErrNotRestartable = errors.New("the job is not restartable")
 	// ErrAbandoned refuses to restart an abandoned execution.
 	ErrAbandoned = errors.New("the last execution was abandoned")
-	// ErrUnknownStatus refuses a restart after an execution whose outcome is not known.
+	// ErrUnknownStatus refuses a restart after an execution with an unknown outcome.
 	ErrUnknownStatus = errors.New("the outcome of the last execution is unknown")
 	// ErrNotFound is returned for an ID that is not in the repository.
 	ErrNotFound = errors.New("not found")
@@ -70,8 +70,8 @@ func (e *InstanceCompleteError) Error() string {
 	return fmt.Sprintf("job %s is already complete with these parameters (execution %d)", e.Execution.JobName, e.Execution.ID)
 }
 
-// FormerInstanceError refuses a new instance whose parameters named another one in versions that read a
-// timestamp without an offset as UTC, whatever the time zone of the job (rule D5).
+// FormerInstanceError refuses a new instance if its parameters named another one in versions that read
+// a timestamp without an offset as UTC, whatever the time zone of the job (rule D5).
 type FormerInstanceError struct {
 	JobName   string
 	Execution JobExecutionID // the newest of the other instance

@@ -226,7 +226,7 @@ type (
 		Machine string
 		Move    string
 		ID      int64
-		Key     string // of a row whose key is not a number, such as a UUID; ID is 0 then
+		Key     string // of a row with a key that is not a number, such as a UUID; ID is 0 then
 		To      Status
 		Current Status
 		Answer  Answer
@@ -276,7 +276,7 @@ type (
 	// LaunchWaits: a launch waits for another execution with its key (rule L12), or for the writer of a
 	// SQLite file (rule L7). It is reported once per wait, after a moment.
 	LaunchWaits struct {
-		Execution JobExecutionID // whose step launches JobName; 0 if no step does
+		Execution JobExecutionID // execution of the step that launches JobName; 0 if no step does
 		JobName   string
 		Step      string
 		Reason    string

@@ -67,9 +67,9 @@ func ParseExecutionContext(data []byte) (*ExecutionContext, error) {
 }
 
 // Put stores value under key. Allowed are string, int, int64, float64, bool, Date, time.Time,
-// time.Duration and row.Decimal; and row.JSON, row.UUID, []byte and slices of simple values, whose text
-// is stored. Anything else is an error. So are NaN, infinities and years beyond 0 to 9999, which could
-// not be read again.
+// time.Duration and row.Decimal; and row.JSON, row.UUID, []byte and slices of simple values, which are
+// stored as text. Anything else is an error. So are NaN, infinities and years beyond 0 to 9999, which
+// could not be read again.
 func (c *ExecutionContext) Put(key string, value any) error {
 	p := Parameter{Value: value}
 	switch v := value.(type) {

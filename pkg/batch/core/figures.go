@@ -12,7 +12,7 @@ type Figures struct {
 	At time.Time
 	// Completed is the last time when an execution of each job was COMPLETED. Redrives do not count.
 	Completed map[string]time.Time
-	// Open are the executions that are not over, and those whose outcome is UNKNOWN.
+	// Open are the executions that are not over or UNKNOWN.
 	Open []OpenFigure
 	// Tasks counts the tasks that a worker may take now, by type; Parts the parts of steps that a
 	// worker may take, by job; DeadEvents the dead events of inboxes, by topic.
@@ -37,7 +37,7 @@ type ScheduleFigure struct {
 	JobName string
 	// Next is the first time after Figures.At; zero if there is none.
 	Next time.Time
-	// Late is the age of the oldest due time whose run has not begun; 0 if none is late.
+	// Late is the age of the oldest due time without a begun run; 0 if none is late.
 	Late time.Duration
 }
 

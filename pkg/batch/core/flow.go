@@ -26,7 +26,7 @@ type Job struct {
 	// Timeout bounds the time of the flow in one execution; after it the execution is FAILED. 0 means
 	// no bound.
 	Timeout time.Duration
-	// Restartable is false for jobs whose failed instances must not run again.
+	// Restartable is false for jobs that must not run a failed instance again.
 	Restartable bool
 	// Incrementer makes the parameters of the next instance; nil means none.
 	Incrementer Incrementer
@@ -36,14 +36,14 @@ type Job struct {
 	// Bind checks and fixes everything that depends on the launch's parameters, before an execution
 	// exists; nil if nothing does. Its error refuses the launch.
 	Bind func(ctx context.Context, params Parameters) error
-	// CheckRestart is called before resuming an instance whose last execution had another definition.
+	// CheckRestart is called before resuming an instance if its last execution had another definition.
 	// It returns the begun steps that take the new definition, since they have committed nothing (rule
 	// F4a). Its error refuses the launch (rule F4). nil accepts any definition.
 	CheckRestart func(ctx context.Context, last *JobExecution, history History, params Parameters) (taken []string, err error)
 	// Exclusive returns the key of a launch with these parameters: executions with the same key run one
 	// at a time (rule L12). Its error refuses the launch. nil means no key.
 	Exclusive func(params Parameters) (ExclusiveKey, error)
-	// RedriveOf is the execution whose skipped items the job redrives; 0 means none.
+	// RedriveOf is the execution of the skipped items that the job redrives; 0 means none.
 	RedriveOf JobExecutionID
 	// Parent is the execution that runs the job as a step; 0 means none.
 	Parent JobExecutionID
@@ -169,7 +169,7 @@ type StepExecutor interface {
 }
 
 // Listened is implemented by steps that have listeners: the step executor makes them before Execute,
-// sets StepRun.Listeners, calls those of the step itself (BeforeStep, AfterStep), and closes the
+// sets StepRun.Listeners, calls the step's own callbacks (BeforeStep, AfterStep), and closes the
 // Closers.
 type Listened interface {
 	StepListeners(ctx context.Context, run *StepRun) ([]any, error)

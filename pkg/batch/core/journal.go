@@ -48,7 +48,7 @@ type VisitKind string
 // their own.
 const (
 	VisitStep VisitKind = "step"
-	// VisitNoop is an element without a step whose condition did not hold.
+	// VisitNoop is an element without a step and with a false condition.
 	VisitNoop VisitKind = "noop"
 	// VisitDecision has the decision's answer as its verdict.
 	VisitDecision VisitKind = "decision"
@@ -109,7 +109,7 @@ type StepStart struct {
 	Visit Visit
 	// Earlier is the attempt that the new one resumes; nil starts over.
 	Earlier *StepExecution
-	// Noop records a step whose condition does not hold: COMPLETED with ExitNoop.
+	// Noop records a step with a false condition: COMPLETED with ExitNoop.
 	Noop bool
 	// Always starts the step although a stop was requested: a step of `finally`, or one that is
 	// recorded again. StepStart of the flow FlowFinally need not set it.

@@ -98,5 +98,5 @@ type maskedError struct {
 // Error returns the masked text.
 func (e *maskedError) Error() string { return e.text }
 
-// Unwrap returns the error, whose own text is not masked.
+// Unwrap returns the error with its unmasked text.
 func (e *maskedError) Unwrap() error { return e.err }

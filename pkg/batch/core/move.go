@@ -32,8 +32,8 @@ const (
 // IntentTake may lead from a state to itself: it raises the epoch. In the machines of the framework
 // states only move forward within an epoch; an application's machine may have circles.
 //
-// Trigger, Guard and Prevents are for people: the cause of the move, the conditions of the UPDATE
-// besides the state, and the failure that the move prevents. No code acts on them.
+// Trigger, Guard and Prevents are for people: the cause of the move, the conditions of the UPDATE other
+// than the state, and the failure that the move prevents. No code acts on them.
 type Move[S StateType] struct {
 	Name   string
 	From   []S
@@ -210,8 +210,8 @@ const (
 	// it.
 	MoveAssign  = "assign"
 	MoveRelease = "release"
-	// MoveReclaim raises the epoch of a step whose COMMIT got no reply, by the owner itself (rule C10),
-	// and MoveFence the epoch of a step that does not return (rule L8).
+	// MoveReclaim raises the epoch of a step after a COMMIT without a reply, by the owner itself (rule
+	// C10), and MoveFence the epoch of a step that does not return (rule L8).
 	MoveReclaim = "reclaim"
 	MoveFence   = "fence"
 )

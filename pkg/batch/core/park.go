@@ -41,12 +41,11 @@ type ResumeRequest struct {
 
 // Parks let executions wait without an owner for work of other processes.
 type Parks interface {
-	// Park releases an execution whose walk waits for partitions, with its open steps, in one
-	// transaction. It is rejected if a stop was requested that the caller does not know of: see
-	// Parking.Stopping.
+	// Park releases an execution that waits for partitions, with its open steps, in one transaction. It
+	// is rejected if a stop was requested that the caller does not know of: see Parking.Stopping.
 	Park(ctx context.Context, ref JobRef, p Parking) (Answer, error)
 	// Ready returns the work that a worker may take now, after the given place and at most limit of
-	// each kind: parts without an owner, or whose lease is over, and parked executions that no longer
+	// each kind: parts without an owner or with an expired lease, and parked executions that no longer
 	// wait for anything.
 	Ready(ctx context.Context, after ReadyPlace, limit int) ([]Ready, error)
 	// Resumable returns parked executions that wait for nothing, oldest first, except those with a
@@ -55,12 +54,12 @@ type Parks interface {
 	// RefuseResume stores with a parked execution why a process that should resume it could not. A
 	// resume clears it. An execution that is no longer parked is unchanged.
 	RefuseResume(ctx context.Context, id JobExecutionID, reason string) error
-	// RecoverChildren ends, like Operations.Recover, the executions of child jobs whose owner is lost
-	// and whose parent is parked: no other process waits for them.
+	// RecoverChildren ends, like Operations.Recover, the executions of child jobs with a lost owner and
+	// a parked parent: no other process waits for them.
 	RecoverChildren(ctx context.Context, actor string, dead func(Owner) bool) error
 	// Resume takes a parked execution that waits for nothing, in the same attempt: it is STARTED again,
 	// or STOPPING if a stop was requested. Of several processes at once one succeeds; the others get a
-	// *TransitionError. If a stop was requested, it first ends the partitions whose worker is lost.
+	// *TransitionError. If a stop was requested, it first ends the partitions with a lost worker.
 	Resume(ctx context.Context, id JobExecutionID, req ResumeRequest) (Resumed, error)
 }
 
@@ -121,8 +120,8 @@ type ReadyPlace struct {
 	Execution JobExecutionID
 }
 
-// NotNowError is returned to a worker that requests a partition whose lease has not ended, or whose
-// definition the worker has excepted.
+// NotNowError is returned to a worker that requests a partition before its lease has ended, or one with
+// a definition that the worker has excepted.
 type NotNowError struct {
 	Part       StepExecutionID
 	Definition string // the hash
@@ -142,10 +141,10 @@ type Announcer interface {
 // Assignments give partitions to workers. A partition has an owner, an epoch and a lease
 // of its own.
 type Assignments interface {
-	// AssignPartition takes a partition that no worker has, or whose worker is lost: the same record
-	// with a new epoch, at the position of its last commit. Lost partitions that were assigned
-	// MaxAttempts times end FAILED, and those of a stopping job STOPPED. nil means that there is none.
-	// A *NotNowError concerns a partition that was requested by its ID and is available later.
+	// AssignPartition takes a partition without a worker, or with a lost one: the same record with a
+	// new epoch, at the position of its last commit. Lost partitions that were assigned MaxAttempts
+	// times end FAILED, and the parts of a stopping job STOPPED. nil means that there is none. A
+	// *NotNowError concerns a partition that was requested by its ID and is available later.
 	AssignPartition(ctx context.Context, req AssignRequest) (*Assignment, error)
 	// HeartbeatStep extends the lease of a partition and reads the stop flag of its job.
 	// ErrLostOwner if the guard finds no row.

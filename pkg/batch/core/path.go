@@ -88,7 +88,7 @@ func (s ParameterSpec) Place(value any) (Parameter, error) {
 	return p.place(s.Folder)
 }
 
-// In returns parameters that were stored by a job whose file is in folder, with the Path of each path.
+// In returns parameters that were stored by a job with its file in folder, with the Path of each path.
 // Their values stay. A relative path has none if the folder is unknown.
 func (ps Parameters) In(folder string) Parameters {
 	list := slices.Clone(ps.list)

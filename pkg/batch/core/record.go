@@ -49,7 +49,7 @@ type JobExecution struct {
 
 	// Attempt is 1 for the first execution of the instance.
 	Attempt int
-	// RedriveOf is the execution whose skipped items this one redrives; 0 means none.
+	// RedriveOf is the execution of the skipped items that this one redrives; 0 means none.
 	RedriveOf JobExecutionID
 	// Task is the task that ran it; 0 means none.
 	Task int64
@@ -126,7 +126,8 @@ type StepExecution struct {
 
 	// Manager is the step execution that planned this partition; 0 if it is not a partition.
 	Manager StepExecutionID
-	// Branch is the part whose worker walks the branch that contains this step (rule P8); 0 means none.
+	// Branch is the part of the branch that contains this step, which a worker walks (rule P8); 0 means
+	// none.
 	Branch StepExecutionID
 	// LeaseUntil is the end of a partition's own lease; zero if it has none, and belongs to the owner
 	// of the job.
@@ -238,8 +239,8 @@ func (o Owner) String() string {
 	return strings.Join([]string{o.Host, o.Boot, itoa(o.PID), o.Start, o.Nonce}, "/")
 }
 
-// ParseOwner reads the text of String; an unreadable text becomes an owner on an unknown host, whose
-// lease alone decides.
+// ParseOwner reads the text of String; an unreadable text becomes an owner on an unknown host, so that
+// its lease alone decides.
 func ParseOwner(text string) Owner {
 	p := strings.Split(text, "/")
 	if text == "" {
@@ -259,12 +260,12 @@ const (
 	ErrorItemKey = "surfin.error_item"
 )
 
-// LostOwner is the error of an execution and of its steps whose owner was lost: their work since the
+// LostOwner is the error of an execution, and of its steps, that lost its owner: their work since the
 // last record is unknown.
 const LostOwner = "lost owner"
 
-// WaitsKey is the context key of a step that runs a job; it holds the execution for whose key the
-// launch of that job waits (rule L12).
+// WaitsKey is the context key of a step that runs a job; it holds the execution with the key that the
+// launch of that job waits for (rule L12).
 const WaitsKey = "surfin.waits_for"
 
 // OutcomeKey is the context key of a parked step of `finally` that holds the outcome of the flow.

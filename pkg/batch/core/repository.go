@@ -13,8 +13,8 @@ type JobRef struct {
 	ID    JobExecutionID
 	Owner Owner
 	Epoch int64
-	// Branch is the part whose worker walks a branch of a split (rule P8): Owner and Epoch are then the
-	// part's, and guard the writes of the walk. 0 means the job's own.
+	// Branch is the part of a branch of a split that a worker walks (rule P8): Owner and Epoch are then
+	// the part's, and guard the writes of the walk. 0 means the job's own.
 	Branch StepExecutionID
 }
 
@@ -41,7 +41,7 @@ type LaunchRequest struct {
 	// Exclusive is the key that no other active execution of the job may have; "" lets any run in
 	// parallel.
 	Exclusive ExclusiveKey
-	// RedriveOf is the execution whose skipped items the new one redrives; 0 means none.
+	// RedriveOf is the execution of the skipped items that the new one redrives; 0 means none.
 	RedriveOf JobExecutionID
 	// On restricts the workers that may continue the execution; nil means any.
 	On *Placement
@@ -208,9 +208,9 @@ type CheckpointStore interface {
 	// carries for the store's database. ErrLostOwner if the guard finds no row: the caller rolls back
 	// (rules C5, R2, R3). It calls c.OnStop if it sees that a stop of the job was requested.
 	Checkpoint(ctx context.Context, ref StepRef, c Checkpoint) error
-	// Reclaim returns the committed state of a step whose COMMIT failed (rule C10): it raises the epoch
-	// of the guard row, which waits for the old transaction to end, so that counters and position are
-	// final. The new ref replaces the old. ErrLostOwner if the guard finds no row.
+	// Reclaim returns the committed state of a step after a failed COMMIT (rule C10): it raises the
+	// epoch of the guard row, which waits for the old transaction to end, so that counters and position
+	// are final. The new ref replaces the old. ErrLostOwner if the guard finds no row.
 	Reclaim(ctx context.Context, ref StepRef) (StepRef, Checkpoint, error)
 	// Database is the name of the store's database.
 	Database() string
@@ -230,7 +230,7 @@ type ExecutionFilter struct {
 	RedriveOf JobExecutionID
 	// Task selects the executions that a task ran.
 	Task int64
-	// Parent selects the child jobs of an execution, and ParentCall those of one of its steps.
+	// Parent selects the child jobs of an execution, and ParentCall the child jobs of one of its steps.
 	Parent     JobExecutionID
 	ParentCall StepExecutionID
 	// Brief leaves out data that a list does not show: the context, the hash of a definition, and with
@@ -412,9 +412,9 @@ type Operations interface {
 	// will not be restarted. In STOPPING it is taken from its owner. A running or completed execution
 	// is an *AlreadyRunningError or a *TransitionError, one with a later execution a *NotNewestError.
 	Abandon(ctx context.Context, id JobExecutionID, actor string) error
-	// Recover ends executions whose lease expired or whose owner is dead according to dead, as a launch
-	// would, and unfinished steps of executions that are over. It returns the ended executions in their
-	// new state. Others are not touched.
+	// Recover ends executions with an expired lease, or with an owner that is dead according to dead,
+	// as a launch would, and unfinished steps of executions that are over. It returns the ended
+	// executions in their new state. Others are not touched.
 	Recover(ctx context.Context, actor string, dead func(Owner) bool) ([]JobExecution, error)
 	// Purge deletes old executions with their parameters, steps, skipped items and checkpoints, an
 	// instance with its last execution; audit rows stay. An instance that the filter names is

@@ -37,7 +37,7 @@ func (e *KeyReusedError) Error() string {
 	return fmt.Sprintf("key %q was used for another request: each request needs a key of its own", e.Key)
 }
 
-// RequestStartedError refuses a launch whose request has started an execution before. Nothing was
+// RequestStartedError refuses a launch if its request has started an execution before. Nothing was
 // changed.
 type RequestStartedError struct{ Key string }
 

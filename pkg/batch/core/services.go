@@ -171,7 +171,7 @@ type WorkersRequest struct {
 // ErrNoService refuses a step that needs a service that its launcher lacks.
 var ErrNoService = errors.New("the launcher does not support it")
 
-// refusing is every port whose absence must not go unnoticed.
+// refusing is every port that must not be missing unnoticed.
 type refusing struct{}
 
 func (refusing) Acquire(_ context.Context, run *StepRun, database string) (ClaimedStore, error) {

@@ -36,8 +36,8 @@ type SkippedItem struct {
 	Item      json.RawMessage
 	Truncated bool
 	SHA256    string
-	// Raw is the text of an item whose read failed; nil if the reader has none (item.RawReader).
-	// Truncated and SHA256 then concern the text.
+	// Raw is the text of an unreadable item; nil if the reader has none (item.RawReader). Truncated and
+	// SHA256 then concern the text.
 	Raw *item.RawText
 	// Masked means that a secret in it was masked when it was stored: it cannot be processed again.
 	Masked bool

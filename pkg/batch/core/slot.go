@@ -19,7 +19,7 @@ type Slot interface {
 
 type slotKey struct{}
 
-// WithSlot returns a context whose work holds the slot.
+// WithSlot returns a context with the slot for its work.
 func WithSlot(ctx context.Context, s Slot) context.Context {
 	return context.WithValue(ctx, slotKey{}, s)
 }

@@ -44,7 +44,7 @@ const (
 	ExitStopped   = "STOPPED"
 	ExitNoop      = "NOOP"
 	ExitUnknown   = "UNKNOWN"
-	// ExitExpectFailed is the exit code of work whose gate did not hold.
+	// ExitExpectFailed is the exit code of work that failed its gate.
 	ExitExpectFailed = "EXPECT_FAILED"
 )
 

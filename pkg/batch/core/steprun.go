@@ -90,7 +90,7 @@ type StepContext struct {
 	// MayPark means that nothing but the step keeps the execution in this process: a step that waits
 	// for workers returns ErrParked.
 	MayPark bool
-	// Group is the group whose transaction the step takes part in, or nil.
+	// Group is the group of the transaction that the step takes part in, or nil.
 	Group *Group
 }
 

@@ -33,7 +33,7 @@ type Outcome struct {
 	ExitCode string
 	// Message is the reason of a failure or stop.
 	Message string
-	// Step is the name of the step whose failure decided, or empty.
+	// Step is the name of the step that failed and decided, or empty.
 	Step string
 	// Settles is as in StepExecution.
 	Settles bool

@@ -103,7 +103,7 @@ func (t *Table[S]) read(ctx context.Context, key any, where []Condition) (found[
 	return row, err
 }
 
-// observe reports an answer: that of an applied move when it is committed.
+// observe reports an answer, for an applied move when it is committed.
 func (t *Table[S]) observe(ctx context.Context, move *line[S], r Request, answer core.Answer, current core.Status, early bool) {
 	event := core.Transitioned{
 		Machine: t.machine.Name(), Move: move.Name, ID: r.ID, To: move.toAs, Current: current,

@@ -26,7 +26,7 @@ const (
 
 func (s Status) String() string { return []string{"Created", "PaymentPending", "Paid", "Cancelled"}[s] }
 
-// newOrders guards the application's table: a UUID, a number, and nothing for the guard.
+// newOrders guards the table as the application has it: a UUID, a number, and nothing for the guard.
 func newOrders(db tx.Database) (*guard.Table[Status], error) {
 	machine, err := core.NewMachine("order",
 		core.Move[Status]{Name: "PaymentRequested", From: []Status{Created}, To: PaymentPending, Intent: core.IntentBegin},
@@ -63,7 +63,7 @@ func succeeded(ctx context.Context, pool *sql.DB, orders *guard.Table[Status], i
 	return got.Answer == core.Applied, err
 }
 
-// An event that arrives twice is applied once, with the application's writes for it.
+// An event that arrives twice is applied once, with what the application writes for it.
 func Example_entity() {
 	ctx := context.Background()
 	dir, err := os.MkdirTemp("", "guard")

@@ -11,7 +11,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// Table is a table whose rows move by a machine. It is safe for concurrent use.
+// Table is a table with rows that move by a machine. It is safe for concurrent use.
 type Table[S core.StateType] struct {
 	machine  core.Machine[S]
 	lines    map[string]*line[S]
@@ -117,8 +117,8 @@ type Result[S core.StateType] struct {
 // the transaction of ctx.
 //
 // A move is a duplicate if the row has just made it, in the same epoch; and, unless the table is
-// Strict, if the row is in the target state, has passed it, or rests (rule SM2). A rejection whose
-// TransitionError.Early is true may succeed later.
+// Strict, if the row is in the target state, has passed it, or rests (rule SM2). A rejection with
+// TransitionError.Early may succeed later.
 func (t *Table[S]) Move(ctx context.Context, r Request) (result Result[S], err error) {
 	move, key, err := t.asked(r)
 	if err != nil {

@@ -22,8 +22,8 @@ type Events struct {
 	names   *strings.Replacer
 }
 
-// NewEvents returns the events of db, whose table has a name that begins with prefix. It does
-// no I/O.
+// NewEvents returns the events of db, from the table with a name that begins with prefix. It does no
+// I/O.
 func NewEvents(db tx.Database, prefix string) *Events { return newEvents(db, prefix, nil) }
 
 // guarded is the table of the rows that events are for.

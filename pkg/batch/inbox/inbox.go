@@ -33,8 +33,8 @@ type Options struct {
 	MaxOffers int
 	// TTL is the age from which an event is dead after an offer in vain; 0 means 72 h.
 	TTL time.Duration
-	// Backoff is the time until an event whose handler failed is offered again; it doubles with each
-	// offer, up to 5 min. 0 means 1 s.
+	// Backoff is the time until an event is offered again after its handler failed; it doubles with
+	// each offer, up to 5 min. 0 means 1 s.
 	Backoff time.Duration
 	// Observer is notified of dead events (core.EventDead); it may be nil.
 	Observer core.Observer

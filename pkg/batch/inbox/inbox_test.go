@@ -281,7 +281,7 @@ func TestAnEventIsDeadWhenItIsTooOld(t *testing.T) {
 	})
 }
 
-// A handler that fails, or panics, is retried later; one whose error is fatal is not.
+// A handler that fails, or panics, is retried later, except after a fatal error.
 func TestAHandlerThatFailsStopsNoOtherEvent(t *testing.T) {
 	each(t, inbox.Options{Backoff: time.Hour}, func(s *scene) {
 		bad := event(3, "pack")
@@ -316,7 +316,7 @@ func TestAHandlerThatFailsStopsNoOtherEvent(t *testing.T) {
 	})
 }
 
-// An event whose transaction cannot be committed does not block others.
+// An event does not block others if its transaction cannot be committed.
 func TestAnEventThatCannotBeCommittedStopsNoOther(t *testing.T) {
 	each(t, inbox.Options{MaxOffers: 2, Backoff: time.Nanosecond}, func(s *scene) {
 		s.insert(1)

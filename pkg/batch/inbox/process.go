@@ -31,9 +31,9 @@ type Done struct {
 }
 
 // Process offers the open events of a topic, the oldest first, each in a transaction of its own, until
-// none is left that can be offered now. It leaves an event that another process works on. An event
-// whose row is moved by another event meanwhile is offered again. Failures of the handler are stored
-// with their events, and the first ten are returned. ctx may not carry a transaction of the database
+// none is left that can be offered now. It leaves an event that another process works on. An event is
+// offered again if another event moves its row meanwhile. Failures of the handler are stored with their
+// events, and the first ten are returned. ctx may not carry a transaction of the database
 // (tx.ErrTransaction).
 func (b *Inbox[S]) Process(ctx context.Context, topic string, handle Handler[S]) (Done, error) {
 	ctx, err := tx.Apart(ctx, []string{b.db.Name()})

@@ -14,13 +14,12 @@ import (
 type attempted struct {
 	core.Group
 	records []core.StepExecution
-	// deferred are the steps whose end is not recorded yet.
+	// deferred are the steps without a recorded end.
 	deferred []core.StepExecutionID
 	runs     []*core.StepRun
 	// inside means that the starts of the steps are recorded in the transaction.
 	inside bool
-	// begun are the steps whose start was recorded before the transaction began, by
-	// name, until they run.
+	// begun are the steps with a start recorded before the transaction began, by name, until they run.
 	begun map[string]*core.StepExecution
 	// rows are the group's journal rows; end is the row of its end.
 	rows []core.FlowVisit

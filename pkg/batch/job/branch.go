@@ -24,7 +24,7 @@ type BranchRequest struct {
 	Executor func(transitions core.Transitions) core.StepExecutor
 }
 
-// Branch walks the branch of a split whose part was assigned to the launcher's process, from the
+// Branch walks the branch of a split for the part that was assigned to the launcher's process, from the
 // position an earlier process reached, and ends the part. j is the job of the stored definition, bound
 // to the execution's parameters. Branch returns the part as it ended, or nil if it gave the part back:
 // on request, or because the lease could not be renewed.
@@ -105,7 +105,7 @@ func (l *Launcher) branchRun(j *core.Job, a *core.Assignment, shared *branches, 
 	return r
 }
 
-// partRef is the guard of the part whose branch is walked.
+// partRef is the guard of the part of the walked branch.
 func (r *run) partRef() core.StepRef {
 	return core.StepRef{ID: r.ref.Branch, Owner: r.ref.Owner, Epoch: r.ref.Epoch}
 }

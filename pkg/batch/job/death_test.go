@@ -109,7 +109,7 @@ func (w *weather) rounds(at core.Element) core.Flow {
 	}}}
 }
 
-// partitioned is a step of n parts, each of which writes a row.
+// partitioned is a step of n parts that each write a row.
 func (w *weather) partitioned(name string, parts int) *core.StepElement {
 	inner, err := step.NewTasklet(step.TaskletConfig{
 		Name: name, Database: w.Database, Attr: tx.Attr{},

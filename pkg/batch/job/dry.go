@@ -21,11 +21,11 @@ type dry struct {
 	limit  *StartLimitError     // last limit that the walk reached
 	stops  int                  // how often the flow may stop
 	next   core.StepExecutionID // IDs of steps that would run
-	// noops are the steps whose condition does not hold; sure are those passed on every path.
+	// noops are the steps with a false condition; sure are the steps passed on every path.
 	noops, sure map[string]bool
 	// places are the indices of the entries, by PlanEntry.place.
 	places map[string]int
-	// refused are the elements whose condition does not hold.
+	// refused are the elements with a false condition.
 	refused map[string]bool
 	// loops holds, by flow and name of an element, the elements that lead to it and follow it.
 	loops map[string]map[string]bool
@@ -197,7 +197,7 @@ func (d *dry) step(ctx context.Context, w *walk, at *core.StepElement, before co
 	r := result{unknown: at.Step.Name()}
 	if s, is := at.Step.(*flowStep); is {
 		var err error
-		if r, err = s.walk(ctx); err != nil { // like that of a step that ran
+		if r, err = s.walk(ctx); err != nil { // like the result of a step that ran
 			r = known(core.Outcome{Status: core.StatusFailed, ExitCode: core.ExitFailed, Message: err.Error(), Step: at.Step.Name()})
 		}
 		r.refused = false

@@ -32,7 +32,7 @@ type run struct {
 	// walk has not reached the step that waited.
 	resumed  *core.Resumed
 	resuming bool
-	// part is the part of a split whose branch this run walks (rule P8); nil means that it runs the
+	// part is the part of the split's branch that this run walks (rule P8); nil means that it runs the
 	// job. root is the log of that branch.
 	part *core.StepExecution
 	root string

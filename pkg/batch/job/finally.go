@@ -85,7 +85,7 @@ func (r *run) parkedFinally() (*core.StepExecution, core.Outcome, error) {
 	return nil, core.Outcome{}, nil
 }
 
-// resumeFinally runs the rest of `finally`. The steps of the flow are those of the history.
+// resumeFinally runs the rest of `finally`. The history has the steps of the flow.
 func (r *run) resumeFinally(ctx context.Context, parked core.StepExecution, out core.Outcome) (core.Outcome, error) {
 	r.progress.recall(r.exec.ID)
 	return r.finally(ctx, out, nil, &parked)

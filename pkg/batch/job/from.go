@@ -236,7 +236,7 @@ func (k *keeper) keepTo(flow core.Flow, id string, l log, path []branchPath) err
 	}
 	e := l.entries[i]
 	v := core.Visit{Flow: id, Ordinal: e.Ordinal, Element: at.ElementName()}
-	if len(path) == 1 { // the first visit of a log is that of its first element
+	if len(path) == 1 { // a log begins with a visit of its first element
 		v.Ordinal = max(v.Ordinal, 2)
 		k.add(core.FlowVisit{Visit: v, Kind: core.VisitJump, Target: at.ElementName()})
 		return nil

@@ -98,7 +98,7 @@ func (j *journal) addInner(flow string) {
 	}
 }
 
-// attempts bounds the attempts whose rows count, both included.
+// attempts bounds the attempts with rows that count, both included.
 type attempts struct{ from, to core.JobExecutionID }
 
 func allAttempts() attempts { return attempts{0, math.MaxInt64} }
@@ -118,8 +118,8 @@ type entry struct {
 	followed core.VisitKind
 	next     string
 	behind   int64
-	// inner is the visit whose name prefixes the flows inside, and inside are the attempts whose rows
-	// count there.
+	// inner is the visit with the name prefix of the flows inside, and inside are the attempts with
+	// rows that count there.
 	inner  core.Visit
 	inside attempts
 	// innerOnly means that the element itself runs again although it completed: it led to a stop from

@@ -58,8 +58,8 @@ type Config struct {
 
 // Options change how a launcher launches.
 type Options struct {
-	// FromStart makes attempts that run everything again: they resume nothing of earlier attempts,
-	// whose committed rows remain.
+	// FromStart makes attempts that run everything again: they resume nothing of earlier attempts;
+	// their committed rows remain.
 	FromStart bool
 	// From is the element at which an attempt starts over (rule F3a); empty resumes the incomplete
 	// elements.
@@ -345,7 +345,7 @@ func (l *Launcher) launch(ctx context.Context, j *core.Job, params core.Paramete
 		on = l.options.On
 	}
 	owner := l.config.Owner
-	owner.Nonce = rand.Text()[:8] // a launch whose reply was lost finds its own execution, and no other's
+	owner.Nonce = rand.Text()[:8] // after a lost reply a launch finds its own execution, and no other's
 	return l.config.Repository.Launch(ctx, core.LaunchRequest{
 		JobName: j.Name, Params: params, Definition: j.Definition, Restartable: j.Restartable,
 		Owner: owner, Lease: l.config.Lease, Dead: l.config.Dead, Exclusive: of.key, ForWorkers: of.forWorkers, From: from,

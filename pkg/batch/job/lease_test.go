@@ -38,7 +38,7 @@ func (c *chronicle) all() []string {
 	return slices.Clone(c.events)
 }
 
-// rivals are an owner whose connection to the server can be frozen or cut, and another process.
+// rivals are an owner with a connection to the server that can be frozen or cut, and another process.
 type rivals struct {
 	chronicle
 	t    *testing.T
@@ -72,7 +72,7 @@ func (r *rivals) takeOver(j *core.Job) *core.JobExecution {
 	}
 }
 
-// An owner whose heartbeats fail ends its work by its own clock, before another owner may begin the
+// An owner ends its work by its own clock when its heartbeats fail, before another owner may begin the
 // same work (rule L9).
 func TestAnOwnerThatCannotReachTheDatabaseEndsItsWorkBeforeAnotherBegins(t *testing.T) {
 	t.Parallel()

@@ -41,8 +41,8 @@ func (l *live) holds(ctx context.Context, w *walk, at core.Element) (answer, err
 	return no, nil
 }
 
-// noop records a step whose condition does not hold: it completes without running, and a restart passes
-// it. In a group it records nothing, because the record would be part of the group's transaction: the
+// noop records a step with a false condition: it completes without running, and a restart passes it. In
+// a group it records nothing, because the record would be part of the group's transaction: the
 // condition is asked again.
 func (l *live) noop(ctx context.Context, w *walk, at *core.StepElement) (result, error) {
 	out := known(core.Outcome{Status: core.StatusCompleted, ExitCode: core.ExitNoop})
@@ -137,7 +137,7 @@ func (l *live) stoppedBefore() result {
 }
 
 // resumeStep makes run the run of a parked step, in the same attempt. A step made of other steps, in a
-// branch whose lease could not be renewed, continues with the steps of this attempt.
+// branch with a lost lease, continues with the steps of this attempt.
 func (l *live) resumeStep(s core.Step, run *core.StepRun, record core.StepExecution) {
 	run.Data.Planned, run.Data.Resumed, run.Data.Before = &record, true, nil
 	_, composite := s.(core.Composite)

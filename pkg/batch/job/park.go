@@ -21,8 +21,8 @@ const (
 	parkedPoll = time.Second
 )
 
-// park releases an execution whose walk waits for partitions. It stores a stop that was requested
-// meanwhile: partitions that no worker has taken end STOPPED.
+// park releases an execution that waits for partitions. It stores a stop that was requested meanwhile:
+// partitions that no worker has taken end STOPPED.
 func (r *run) park(ctx context.Context) error {
 	p := core.Parking{Context: r.exec.Context, Visits: r.progress.unwrittenVisits()}
 	asked := 0
@@ -41,7 +41,7 @@ func (r *run) park(ctx context.Context) error {
 		return err
 	})
 	if asked > 1 && errors.Is(err, core.ErrLostOwner) {
-		err = nil // the request whose reply was lost parked it; its new owner continues it
+		err = nil // the request with the lost reply parked it; its new owner continues it
 	}
 	if err != nil {
 		return fmt.Errorf("park: %w", err)

@@ -38,7 +38,7 @@ type jobHeard struct{ before, after int }
 func (h *jobHeard) BeforeJob(context.Context, *core.JobExecution) error { h.before++; return nil }
 func (h *jobHeard) AfterJob(context.Context, *core.JobExecution) error  { h.after++; return nil }
 
-// remoteStep is a step whose partitions run on workers.
+// remoteStep is a step with partitions on workers.
 func remoteStep(t *testing.T, e *testengine.Engine, name string) *core.StepElement {
 	t.Helper()
 	inner := e.Tasklet(name, tx.Attr{}, func(context.Context, *core.StepContribution) error { return nil })

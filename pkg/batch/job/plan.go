@@ -31,10 +31,10 @@ type PlanEntry struct {
 	OnWorkers bool
 	Act       PlanAct
 	Certainty Certainty
-	// Text is the condition of an entry that is CertainIf, or the element whose outcome decides one
-	// that is CertainAfter.
+	// Text is the condition of an entry that is CertainIf, or the element that decides one that is
+	// CertainAfter.
 	Text string
-	// If is the condition whose answer is not known, also of an entry that is CertainAfter.
+	// If is the condition with an unknown answer, also of an entry that is CertainAfter.
 	If string
 	// Before is the newest execution of the step, or nil.
 	Before *core.StepExecution
@@ -107,9 +107,9 @@ type Oracle interface {
 	Condition(v core.Visit) (holds, ok bool)
 }
 
-// NewPlan plans the next attempt of an instance whose newest execution is last. If last is nil or has
-// no ID, it plans the first one. The parameters are those of last. It reads the repository, and calls
-// no author's code but core.Condition.Try. oracle may be nil. The error is one of the repository.
+// NewPlan plans the next attempt of an instance with last as its newest execution. If last is nil or
+// has no ID, it plans the first one. The parameters are last's. It reads the repository, and calls no
+// author's code but core.Condition.Try. oracle may be nil. The error is one of the repository.
 func NewPlan(ctx context.Context, repository core.JobRepository, j *core.Job, last *core.JobExecution, oracle Oracle) (*Plan, error) {
 	return NewPlanFrom(ctx, repository, j, last, nil, oracle)
 }

@@ -15,7 +15,7 @@ type port interface {
 	passed(ctx context.Context, w *walk, at *core.StepElement, s core.StepExecution)
 	// holds asks the condition of an element.
 	holds(ctx context.Context, w *walk, at core.Element) (answer, error)
-	// noop records a step whose condition does not hold.
+	// noop records a step with a false condition.
 	noop(ctx context.Context, w *walk, at *core.StepElement) (result, error)
 	// step runs a step. before is the known history of its attempts.
 	step(ctx context.Context, w *walk, at *core.StepElement, before core.StepHistory) (result, error)

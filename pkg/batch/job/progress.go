@@ -67,7 +67,7 @@ func (p *progress) recordWritten(rows []core.FlowVisit) {
 	p.unwritten = left
 }
 
-// recall restores the steps from the history: those of this execution as run, and the completed ones of
+// recall restores the steps from the history: this execution's as run, and the completed ones of
 // earlier executions as passed.
 func (p *progress) recall(id core.JobExecutionID) {
 	p.mu.Lock()

@@ -61,8 +61,8 @@ func rarely(each int) int {
 }
 
 // TestARandomFlowDoesTheSameHoweverOftenItDies compares a flow that runs through with the same flow
-// whose steps fail and whose process dies at random moments, launched again until it completes: every
-// step must have done its work equally often, in loops, branches, nested flows and groups.
+// under failing steps and random deaths of its process, launched again until it completes: every step
+// must have done its work equally often, in loops, branches, nested flows and groups.
 func TestARandomFlowDoesTheSameHoweverOftenItDies(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
@@ -125,7 +125,7 @@ type weather struct {
 	name   string
 	random *rand.Rand // of the flow
 	steps  int
-	// loose are steps whose number of runs is not fixed.
+	// loose are steps without a fixed number of runs.
 	loose map[string]bool
 
 	mu    sync.Mutex

@@ -73,7 +73,7 @@ func splitOf(name string, next []core.Transition, steps ...*core.StepElement) *c
 }
 
 // TestASplitThatAFailureEntersAgainIsRestartedInItsSecondRound: elements completed only in the first
-// round are not passed, those of the second are.
+// round are not passed, the second round's are.
 func TestASplitThatAFailureEntersAgainIsRestartedInItsSecondRound(t *testing.T) {
 	eachScript(t, func(s *script) {
 		check := s.step("check", upon(core.ExitFailed, "both"), on("*", core.TargetEnd))
@@ -358,9 +358,9 @@ func TestADecisionBehindAStepThatRunsAgainIsTakenAgain(t *testing.T) {
 	}
 }
 
-// TestAPlanOfAnErrorInTheWalkIsAnEnd: a start limit inside a flow with a record fails that flow, whose
-// transition leads on; at the top it fails the execution, as does a passed step that leads nowhere in a
-// strict flow.
+// TestAPlanOfAnErrorInTheWalkIsAnEnd: a start limit inside a flow with a record fails that flow, and
+// its transition leads on; at the top it fails the execution, as does a passed step that leads nowhere
+// in a strict flow.
 func TestAPlanOfAnErrorInTheWalkIsAnEnd(t *testing.T) {
 	eachScript(t, func(s *script) {
 		once := 1

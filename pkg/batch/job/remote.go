@@ -12,8 +12,8 @@ import (
 // any worker begins it. If its worker is lost, another execution follows, at most
 // core.DefaultPartAttempts in all.
 //
-// If an earlier attempt of the caller, whose process is lost, left a child that still runs,
-// RunOnWorkers first waits for that child, without parking.
+// If an earlier attempt of the caller, in a lost process, left a child that still runs, RunOnWorkers
+// first waits for that child, without parking.
 func (l *Launcher) RunOnWorkers(ctx context.Context, j *core.Job, params core.Parameters, w core.WorkersRequest) (*core.JobExecution, error) {
 	ctx, err := l.apart(ctx, j)
 	if err != nil {

@@ -24,7 +24,7 @@ type Running struct {
 }
 
 // Start launches the job as Run does, and returns when its execution exists; its error is a refused
-// launch. The execution does not end with ctx, whose values it keeps: call Stop. If Config.Spawn
+// launch. The execution does not end with ctx, but keeps its values: call Stop. If Config.Spawn
 // refuses, the execution is ended as FAILED and returned.
 func (l *Launcher) Start(ctx context.Context, j *core.Job, params core.Parameters) (*Running, error) {
 	running := &Running{stop: make(chan struct{}), left: make(chan struct{}), done: make(chan struct{})}

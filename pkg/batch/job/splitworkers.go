@@ -11,8 +11,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// splitStep is a split whose branches workers walk, as a step: it plans a part for each branch and
-// waits until the parts are over (rule P8).
+// splitStep is a split with branches for workers, as a step: it plans a part for each branch and waits
+// until the parts are over (rule P8).
 type splitStep struct {
 	live *live
 	at   *core.SplitElement
@@ -39,8 +39,8 @@ func isOnWorkers(at core.Element) bool {
 	return is && split.OnWorkers
 }
 
-// splitOnWorkers has workers walk the branches that have something to do. Other branches, and those of
-// a split that this attempt passed before it was parked, are passed here.
+// splitOnWorkers has workers walk the branches that have something to do. Other branches, and all
+// branches of a split that this attempt passed before it was parked, are passed here.
 func (l *live) splitOnWorkers(ctx context.Context, w *walk, at *core.SplitElement, subs []*walk, before *core.StepExecution) (result, error) {
 	s := &splitStep{live: l, at: at, subs: subs, due: make([]bool, len(subs)), results: make([]result, len(subs))}
 	var parts []core.StepExecution

@@ -55,9 +55,9 @@ func (w *walk) repeat(at core.Element, e, stop *entry) {
 	w.ordinal = stop.Ordinal
 }
 
-// jumpsBackTo returns the index of the restart point if the log ends with a stop whose restart point is
-// an earlier element, otherwise the length of the log. The walk reaches the elements in between again,
-// so replay runs none of them.
+// jumpsBackTo returns the index of the restart point if the log ends with a stop with an earlier
+// element as its restart point, otherwise the length of the log. The walk reaches the elements in
+// between again, so replay runs none of them.
 func (w *walk) jumpsBackTo() int {
 	entries := w.log.entries
 	none := len(entries)

@@ -69,7 +69,7 @@ func (w *walk) revisitStep(ctx context.Context, at *core.StepElement, e *entry) 
 }
 
 // stands reports whether the entry is kept as it ended: it was passed before, or this same attempt
-// visited it before its walk moved to another process. A step whose worker was lost is not kept.
+// visited it before its walk moved to another process. A step that lost its worker is not kept.
 func (w *walk) stands(e *entry) bool {
 	if e.Kind == core.VisitPass {
 		return true

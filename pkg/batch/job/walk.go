@@ -28,11 +28,11 @@ type walk struct {
 	adopted int
 	// last is the step that ended before the current element, or nil.
 	last *core.StepExecution
-	// group is the group whose transaction the steps take part in, or nil.
+	// group is the group of the transaction that the steps take part in, or nil.
 	group *attempted
 	// history means that the whole log is of an earlier round of a loop around the flow.
 	history bool
-	// within are the attempts whose rows count in the log.
+	// within are the attempts with rows that count in the log.
 	within attempts
 	// onWorkers means that workers walk the flow, or a branch around it.
 	onWorkers bool
@@ -47,7 +47,7 @@ type walk struct {
 	// that the element has completed since.
 	failed   core.Outcome
 	failedAt string
-	// after is the element whose outcome is unknown, and under the condition whose answer is unknown;
+	// after is the element with the unknown outcome, and under the condition with the unknown answer;
 	// lost means that the path is unknown. All are empty except in a plan.
 	after, under string
 	lost         bool
@@ -60,8 +60,8 @@ type walk struct {
 // result is the result of an element or a flow.
 type result struct {
 	out core.Outcome
-	// unknown is the name of the element whose outcome a plan does not know; empty means that out is
-	// known.
+	// unknown is the name of the element with an outcome that a plan does not know; empty means that
+	// out is known.
 	unknown string
 	// refused means that a plan reached a step that would be refused: the path ends there.
 	refused bool

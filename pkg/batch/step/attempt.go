@@ -252,9 +252,9 @@ func (a *attempt) recordInside(ctx context.Context, database string, end *ending
 	return nil
 }
 
-// resolveUnknownCommit returns the error of work that did not fail but whose transaction did not
-// commit. The outcome of a failed COMMIT is unknown, unless the database reported a rollback, or the
-// repository's row, which is part of it, can be read (rule C10).
+// resolveUnknownCommit returns the error of work that did not fail but did not commit. The outcome of a
+// failed COMMIT is unknown, unless the database reported a rollback, or the repository's row, which is
+// part of it, can be read (rule C10).
 func (a *attempt) resolveUnknownCommit(attr tx.Attr, err error) error {
 	var commit *tx.CommitError
 	if !errors.As(err, &commit) || attr.ReadOnly || a.success != nil || errors.Is(err, tx.ErrRolledBack) || errors.Is(err, tx.ErrNotOwner) {
@@ -263,8 +263,8 @@ func (a *attempt) resolveUnknownCommit(attr tx.Attr, err error) error {
 	return fmt.Errorf("%w: %w", core.ErrUnknownOutcome, err)
 }
 
-// failed ends an attempt whose work is rolled back, or did not happen. An abandoned attempt only closes
-// its resources.
+// failed ends an attempt after its work was rolled back, or did not happen. An abandoned attempt only
+// closes its resources.
 func (a *attempt) failed(ctx context.Context, failure error) *ending {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordTime)
 	defer cancel()

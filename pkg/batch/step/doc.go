@@ -1,5 +1,5 @@
 // Package step runs steps: [SimpleStepExecutor] records their start and end and opens the transaction
-// of their propagation, and [TaskletStep] is the step whose work is one tasklet.
+// of their propagation, and [TaskletStep] is the step of one tasklet.
 //
 // [PartitionStep] runs the parts of a step, here or on workers; [JobStep] runs a child job.
 //

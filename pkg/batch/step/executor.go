@@ -14,11 +14,11 @@ import (
 // recordTime bounds the final update of a step, which is written even if the step's context has ended.
 const recordTime = 30 * time.Second
 
-// lateTime bounds the fence of a step whose lease could not be renewed.
+// lateTime bounds the fence of a step that could not renew its lease.
 const lateTime = 5 * time.Second
 
-// Transactional is implemented by steps whose work runs in one transaction, which the executor opens.
-// Steps without it own their transactions.
+// Transactional is implemented by steps that work in one transaction, which the executor opens. Steps
+// without it own their transactions.
 type Transactional interface {
 	Transaction() (*tx.Manager, tx.Attr)
 }
@@ -97,7 +97,7 @@ func (e *SimpleStepExecutor) Execute(ctx context.Context, s core.Step, run *core
 	return record, nil
 }
 
-// start records the start: of a planned step, whose record exists, or of a new one. In a group it does
+// start records the start: of a planned step, which has a record, or of a new one. In a group it does
 // so outside its transaction if the database allows: the record exists whatever the group's outcome,
 // and the row of the job, which heartbeats need, is not held until the group ends.
 func (e *SimpleStepExecutor) start(ctx context.Context, name string, run *core.StepRun) (*core.StepExecution, error) {

@@ -7,7 +7,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// gateError is the failure of a step that did its work, but whose gate does not hold.
+// gateError is the failure of a step that did its work, but failed its gate.
 type gateError struct{ gate string }
 
 func (e *gateError) Error() string { return "expect: " + e.gate }

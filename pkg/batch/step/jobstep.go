@@ -181,7 +181,7 @@ func (s *JobStep) outcome(run *core.StepRun, child *core.JobExecution) error {
 	}
 }
 
-// unknownOutcome returns the cause of a step whose work elsewhere is UNKNOWN.
+// unknownOutcome returns the cause of a step with UNKNOWN work elsewhere.
 func unknownOutcome(settles bool) error {
 	if settles {
 		return core.ErrLostCommit
@@ -205,7 +205,7 @@ func (s *JobStep) refused(err error) error {
 }
 
 // parameters returns the stored parameters, or, at the first start and for a new definition of the
-// step, those of Params.
+// step, the parameters of Params.
 func (s *JobStep) parameters(ctx context.Context, run *core.StepRun) (core.Parameters, error) {
 	if run.Step.Context == nil {
 		run.Step.Context = core.NewExecutionContext()

@@ -27,7 +27,7 @@ type PartitionConfig struct {
 	// Partitioner builds the core.Partitioner that lists the step's partitions. If it implements
 	// Closer, the step closes it.
 	Partitioner func(ctx context.Context, run *core.StepRun) (core.Partitioner, error)
-	// Database is the database of the partitions' transactions, whose pool needs room for all workers
+	// Database is the database of the partitions' transactions; its pool needs room for all workers
 	// (rule R6); nil skips that check.
 	Database tx.Database
 	// AllowStartIfComplete also runs the completed partitions on the restart of a step that failed or
@@ -48,7 +48,7 @@ type PartitionConfig struct {
 // The parts are listed once per instance and stored before any of them starts. A partition that fails
 // lets the others finish; a restart runs those that did not complete, each from its own position. The
 // step's counters are the sums over its partitions in this attempt, its status is their most severe
-// one, and its exit code is that of the partitions with this status (core.AndExit).
+// one, and its exit code comes from the partitions with this status (core.AndExit).
 type PartitionStep struct {
 	config PartitionConfig
 	runner core.PartitionRunner

@@ -50,7 +50,7 @@ func numbered(n int) *grid {
 	return g
 }
 
-// partitioned is an element whose partitions run the inner step.
+// partitioned is an element with partitions that run the inner step.
 func partitioned(t require.TestingT, inner core.Step, g core.Partitioner, change ...func(*step.PartitionConfig)) *core.StepElement {
 	config := step.PartitionConfig{Step: inner, Workers: 4, Partitioner: func(context.Context, *core.StepRun) (core.Partitioner, error) { return g, nil }}
 	for _, c := range change {
@@ -168,7 +168,7 @@ func (w *table) Write(ctx context.Context, items []int) error {
 	return nil
 }
 
-// loads is a chunk step whose partitions each load 30 numbers in chunks of 10.
+// loads is a chunk step with partitions that each load 30 numbers in chunks of 10.
 func loads(t *testing.T, e *testengine.Engine, poison map[string]*int) core.Step {
 	t.Helper()
 	e.Exec("create table done (part int, n int, primary key (part, n))")

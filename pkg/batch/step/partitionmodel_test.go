@@ -68,8 +68,8 @@ func newMortal(r core.JobRepository, left int) *mortal {
 
 // attempt is one launch of the case, with its faults.
 type attempt struct {
-	Fails   map[string]bool // partitions whose work fails, after its row is written
-	Stop    string          // the partition whose work requests a stop; empty means none
+	Fails   map[string]bool // partitions that fail, after their row is written
+	Stop    string          // the partition that requests a stop; empty means none
 	Left    int             // calls that the process lives for; -1 means that it is not killed
 	Workers int
 }

@@ -210,8 +210,7 @@ func (b *batch) runOf(p *core.PlannedPartition) *core.StepRun {
 	return &core.StepRun{Data: data.Clone(), Services: b.run.Services}
 }
 
-// unstarted ends the record of a partition that did not run, or whose end is not
-// recorded.
+// unstarted ends the record of a partition that did not run, or has no recorded end.
 func (b *batch) unstarted(ctx context.Context, p *core.PlannedPartition, result core.PartitionResult) core.PartitionResult {
 	ended := result
 	err := b.run.Services.Lease.Record(context.WithoutCancel(ctx), func(ctx context.Context) (err error) {
@@ -234,8 +233,8 @@ func (b *batch) failing(result core.PartitionResult, err error) core.PartitionRe
 	return result
 }
 
-// end writes the end of a partition. If the record has ended before, by a move whose reply was lost,
-// that end is the result.
+// end writes the end of a partition. If the record has ended before, by a move with a lost reply, that
+// end is the result.
 func (b *batch) end(ctx context.Context, p *core.PlannedPartition, result core.PartitionResult) (core.PartitionResult, error) {
 	ref := core.StepRef{ID: p.Record.ID, Owner: p.Record.Owner, Epoch: p.Record.Epoch}
 	_, err := b.run.Services.Plans.EndStep(ctx, ref, core.StepChange{

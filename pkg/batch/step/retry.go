@@ -10,7 +10,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// Retrying is implemented by steps whose work is repeated after some failures, in a transaction of its
+// Retrying is implemented by steps that repeat their work after some failures, in a transaction of its
 // own each time (rule TL7).
 type Retrying interface {
 	Retry() core.Retry

@@ -36,7 +36,7 @@ type TaskletConfig struct {
 	Promote *core.Promotion
 }
 
-// TaskletStep is a step whose work is one tasklet: a core.Step.
+// TaskletStep is a step of one tasklet: a core.Step.
 type TaskletStep struct {
 	config TaskletConfig
 	tx     *tx.Manager
@@ -127,7 +127,7 @@ func (s *TaskletStep) Execute(ctx context.Context, run *core.StepRun) (err error
 }
 
 // tellOfStop notifies a tasklet of a stop while it executes, once. over ends that, and waits for a call
-// in progress, whose context ends: the tasklet may be closed then.
+// in progress, and ends its context: the tasklet may be closed then.
 func tellOfStop(ctx context.Context, tasklet core.Tasklet, run *core.StepRun) (over func()) {
 	stoppable, ok := tasklet.(core.Stoppable)
 	if !ok {

@@ -49,7 +49,7 @@ const maxResults = core.MaxContextBytes
 // maxNamed is the number of tasks that the failure of a step names.
 const maxNamed = 10
 
-// TasksConfig describes a step whose work is tasks.
+// TasksConfig describes a step of tasks.
 type TasksConfig struct {
 	Name string
 	// Handler is the type of the tasks.
@@ -164,7 +164,7 @@ func (w *taskWait) begin(ctx context.Context) error {
 			return fmt.Errorf("the step's context has a %T under %s", stored, core.TasksKey)
 		}
 		w.id = task.GroupID(id)
-	} else if w.run.Data.Earlier != nil { // whose commit may have been reported as failed
+	} else if w.run.Data.Earlier != nil { // its commit may have been reported as failed
 		var err error
 		if w.id, err = w.groups.Find(ctx, w.key()); err != nil {
 			return err

@@ -27,8 +27,8 @@ var ErrAborted = errors.New("the work was aborted")
 
 type aborterKey struct{}
 
-// WithAborter returns a context whose transactions the Aborter can end: those that a Manager begins
-// with it or with a derived context.
+// WithAborter returns a context and an Aborter for its transactions: all that a Manager begins with it
+// or with a derived context.
 func WithAborter(ctx context.Context) (context.Context, *Aborter) {
 	a := &Aborter{open: map[Handle]struct{}{}}
 	return context.WithValue(ctx, aborterKey{}, a), a

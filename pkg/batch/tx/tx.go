@@ -51,7 +51,7 @@ const (
 )
 
 // Placeholder returns the nth bind variable (1-based) of the dialect. On SQLite it is numbered, and the
-// driver compares that number, as a text, with those of all values: fine for the few of a query,
+// driver compares that number, as a text, with the numbers of all values: fine for the few of a query,
 // quadratic for the thousands of a multi-row INSERT. Write a plain ? there.
 func (d Dialect) Placeholder(n int) string {
 	if d == Postgres {
@@ -182,7 +182,7 @@ var (
 	// ErrRolledBack is in the chain of a *CommitError if the database itself reported that the
 	// transaction had no effect.
 	ErrRolledBack = errors.New("the transaction was rolled back")
-	// ErrNotBegun is in the chain of a statement's error whose transaction did not begin, as far as is
+	// ErrNotBegun is in the chain of a statement's error if its transaction did not begin, as far as is
 	// known: BEGIN was sent with it (Attr.Late), and the connection was lost, or BEGIN was refused. The
 	// statement itself is not at fault.
 	ErrNotBegun = errors.New("the transaction did not begin")

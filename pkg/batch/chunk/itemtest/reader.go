@@ -17,7 +17,7 @@ type ReaderConfig struct {
 	// New returns a reader that is not open yet, always over the same data. item.EraseReader turns an
 	// item.ItemReader into an item.Reader.
 	New func(t testing.TB) item.Reader
-	// Want are the items, in order; nil means those of the first pass. Reads that fail with an
+	// Want are the items, in order; nil means the items of the first pass. Reads that fail with an
 	// item.ConsumedError are not among them.
 	Want []any
 	// Restarts is the number of positions to try, spread over all; 0 means 100.

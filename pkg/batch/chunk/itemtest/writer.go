@@ -20,7 +20,7 @@ type WriterConfig struct {
 	Contents func(t testing.TB) string
 	// Clear removes the target and all leftovers of writers.
 	Clear func(t testing.TB)
-	// Want is the result of Contents when all is written; "" means that of the first pass.
+	// Want is the result of Contents when all is written; "" means the first pass's result.
 	Want string
 	// Hidden means that nothing is visible before Finish.
 	Hidden bool

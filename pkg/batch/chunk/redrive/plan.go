@@ -20,8 +20,8 @@ const pageSize = 200
 // Request requests a plan.
 type Request struct {
 	Execution core.JobExecutionID
-	// Step is the step whose items are redriven, STEP or STEP:PARTITION; empty means the only one that
-	// has any. STEP includes the items of all its partitions.
+	// Step is the step of the redriven items, STEP or STEP:PARTITION; empty means the only one that has
+	// any. STEP includes the items of all its partitions.
 	Step string
 	// Edited are items by the number of their skip: only these are redriven. nil means all that are
 	// left, as stored.

@@ -72,7 +72,7 @@ func newReader(ctx context.Context, plan *Plan, itemType item.Type, own item.Rea
 // errNoTexts refuses texts that the step's reader cannot read.
 var errNoTexts = errors.New("redrive: the reader of the step cannot read an item from its text: export the items and give each as JSON (item)")
 
-// Component returns the reader: its position is not that of the step's own reader.
+// Component returns the reader: it does not have the position of the step's own reader.
 func (r *reader) Component() any { return r }
 
 // NewItems returns an empty buffer of the item type.

@@ -86,8 +86,8 @@ func (s *Step) Execute(ctx context.Context, run *core.StepRun) error {
 	return s.Step.Execute(ctx, run)
 }
 
-// marking is a checkpoint store that marks the items whose verdict a checkpoint commits, in the same
-// transaction, except those that are skipped again.
+// marking is a checkpoint store that marks the items with a verdict that a checkpoint commits, in the
+// same transaction, except those that are skipped again.
 type marking struct {
 	core.CheckpointStore
 	items  Items
@@ -124,7 +124,7 @@ func (m *marking) Checkpoint(ctx context.Context, ref core.StepRef, c core.Check
 	return m.items.MarkRedriven(ctx, m.run.Data.Job.ID, done)
 }
 
-// oneDatabase refuses a step whose rows and skipped items are in different databases: rows and marks
+// oneDatabase refuses a step with its rows and its skipped items in different databases: rows and marks
 // could not commit together.
 type oneDatabase struct{}
 

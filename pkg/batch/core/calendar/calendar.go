@@ -28,15 +28,14 @@ type Calendar struct {
 // Config describes a calendar.
 type Config struct {
 	Name string
-	// Base is the calendar whose weekend and holidays it includes; nil means none.
+	// Base is a calendar that adds its weekend and holidays; nil means none.
 	Base *Calendar
-	// Weekend are the weekdays that are not business days; nil means those of Base, or Saturday and
-	// Sunday.
+	// Weekend are the weekdays that are not business days; nil means Base's, or Saturday and Sunday.
 	Weekend []time.Weekday
 	// Holidays are further days that are not business days.
 	Holidays []row.Date
-	// Until is the last day with known holidays: a query beyond it is an error. 0 means that of Base,
-	// or none.
+	// Until is the last day with known holidays: a query beyond it is an error. 0 means Base's, or
+	// none.
 	Until row.Date
 }
 

@@ -23,7 +23,7 @@ const (
 	ClassNone Class = ""
 	// ClassInvalidItem is an item that does not fit its declared type or rules.
 	ClassInvalidItem Class = "invalid_item"
-	// ClassParse is an invalid item whose text could not be read.
+	// ClassParse is an invalid item with unreadable text.
 	ClassParse Class = "parse"
 	// ClassValidate is an invalid item that broke a rule of a validate processor.
 	ClassValidate Class = "validate"
@@ -162,8 +162,8 @@ func Guard(f func() error) (err error) {
 	return f()
 }
 
-// GuardGoroutine is Guard for the work of a goroutine whose end is awaited: done gets the error, and a
-// *PanicError also if f ends the goroutine by runtime.Goexit, which cannot be stopped.
+// GuardGoroutine is Guard for the work of an awaited goroutine: done gets the error, and a *PanicError
+// also if f ends the goroutine by runtime.Goexit, which cannot be stopped.
 func GuardGoroutine(f func() error, done func(err error)) {
 	returned := false
 	var err error

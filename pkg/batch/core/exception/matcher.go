@@ -10,8 +10,8 @@ import (
 )
 
 // Matcher is a named class of errors, as in the `errors` and `except` of a job file. Matchers form a
-// tree: an error that a matcher matches also belongs to its parent. A [BatchError] whose Class is the
-// matcher's name always belongs to it.
+// tree: an error that a matcher matches also belongs to its parent. A [BatchError] with the matcher's
+// name as its Class always belongs to it.
 type Matcher struct {
 	// Name is an identifier: letters, digits and _.
 	Name string

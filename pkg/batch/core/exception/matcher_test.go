@@ -148,7 +148,7 @@ func TestABatchErrorWithAKnownClassSpeaksThroughItsClass(t *testing.T) {
 	require.True(t, retry.Match(&exception.BatchError{Class: "deadlock", Err: errors.New("x")}), "its class is enough")
 }
 
-// Rule C3: an error whose own classification was ignored is reported.
+// Rule C3: ignoring an error's own classification is reported.
 func TestAWordThatWasNotAskedIsKnown(t *testing.T) {
 	t.Parallel()
 	m := matchers(t)

@@ -11,8 +11,8 @@ import (
 // argument before those without. Between two of the same rank the exception wins.
 //
 // If none matches, the error's own classification counts ([IsRetryable], [IsSkippable]), unless it
-// belongs to a [BatchError] whose Class is a known name: such an error counts by its class, which could
-// have been listed and was not.
+// belongs to a [BatchError] with a known name as its Class: such an error counts by its class, which
+// could have been listed and was not.
 //
 // No list applies to the end of a context, a panic, or a BatchError without any classification
 // ([Fatal]).
@@ -78,7 +78,7 @@ func (r *Rules) knownClass(err error) string {
 	return ""
 }
 
-// Unasked returns the class of an error whose own classification would make the rules apply but was
+// Unasked returns the class of an error if its own classification would make the rules apply but was
 // ignored, since the class is a known name; "" if that is not so, or a listed name decides.
 func (r *Rules) Unasked(err error) string {
 	if err == nil || beyondRules(err) || slices.ContainsFunc(r.rules, func(rule rule) bool { return rule.match(err) }) || !r.word(err) {
@@ -99,8 +99,8 @@ func isDeadline(err error) bool {
 	return anyOf(err, func(e error) bool { return e == context.DeadlineExceeded }) //nolint:errorlint // see above
 }
 
-// isFatal reports an error whose outermost classifier is a BatchError without class and flags; one of
-// several joined errors suffices.
+// isFatal reports an error with a BatchError without class and flags as its outermost classifier; one
+// of several joined errors suffices.
 func isFatal(err error) bool {
 	for err != nil {
 		switch c := err.(type) { //nolint:errorlint // the outermost is looked for

@@ -2,7 +2,7 @@ package item
 
 import "encoding/json"
 
-// InnerPositions returns the positions of the writers inside a writer whose position at is a JSON
+// InnerPositions returns the positions of the writers inside a writer if its position at is a JSON
 // object with positions under `writers`: a writer that passes its items to others. Otherwise it returns
 // at alone.
 func InnerPositions(at Position) []Position {

@@ -70,9 +70,9 @@ type notConsumedError struct{ err error }
 func (e *notConsumedError) Error() string { return e.err.Error() }
 func (e *notConsumedError) Unwrap() error { return e.err }
 
-// Rereader is implemented by readers whose failed Read has always consumed nothing, unless its error is
-// a [ConsumedError]: the engine can retry a Read without reading their Position before it (rule C1b).
-// The shipped readers implement it.
+// Rereader is implemented by readers that consume nothing in a failed Read, unless its error is a
+// [ConsumedError]: the engine can retry a Read without reading their Position before it (rule C1b). The
+// shipped readers implement it.
 type Rereader interface {
 	Rereads()
 }
@@ -153,9 +153,9 @@ type Positioner interface {
 	Position() (Position, error)
 }
 
-// Marker is implemented by readers whose source can change between two attempts, such as a query (rule
-// C15a). Mark is called right after each successful Read and must stay valid until the next but one
-// chunk; PositionAt turns it into the position after that item. A step that ends in the middle of a
+// Marker is implemented by readers of a source that can change between two attempts, such as a query
+// (rule C15a). Mark is called right after each successful Read and must stay valid until the next but
+// one chunk; PositionAt turns it into the position after that item. A step that ends in the middle of a
 // chunk then continues after exactly that item; without marks it continues at the chunk's start and
 // counts, which is exact if the source is the same.
 type Marker interface {
@@ -169,7 +169,7 @@ type Closer interface {
 	Close(ctx context.Context) error
 }
 
-// Preparer is implemented by writers whose target is outside the transaction. Prepare is called after
+// Preparer is implemented by writers with a target outside the transaction. Prepare is called after
 // Write and before the chunk's commit; when it returns, the written items must survive a crash (rule
 // C15: fsync before the commit that covers it).
 type Preparer interface {
@@ -177,12 +177,11 @@ type Preparer interface {
 }
 
 // Rewinder is implemented by processors with a position, which Rewind restores without Close and Open
-// (rule C4a), and by writers whose target is outside the transaction and which can undo everything
-// written since the last commit. If a chunk is rolled back and the step continues, Rewind is called
-// with the position of the last committed chunk (nil before the first) before the next Write. Rows
-// written or prepared after that position are gone then, as after a crash and Open at the same
-// position. A writer outside the transaction that cannot rewind may show rows of a rolled-back chunk
-// (rule C18).
+// (rule C4a), and by writers with a target outside the transaction that can undo everything written
+// since the last commit. If a chunk is rolled back and the step continues, Rewind is called with the
+// position of the last committed chunk (nil before the first) before the next Write. Rows written or
+// prepared after that position are gone then, as after a crash and Open at the same position. A writer
+// outside the transaction that cannot rewind may show rows of a rolled-back chunk (rule C18).
 type Rewinder interface {
 	Rewind(ctx context.Context, at Position) error
 }
@@ -203,11 +202,11 @@ type Warner interface {
 	Warnings() []string
 }
 
-// LeftOuter is implemented by writers whose target may leave out items, such as a table with a trigger
-// that drops rows (rule C11a).
+// LeftOuter is implemented by writers to a target that may leave out items, such as a table with a
+// trigger that drops rows (rule C11a).
 type LeftOuter interface {
 	// CountLeftOut is called once, before Open, by an engine that calls LeftOut after each successful
-	// Write. Without it a Write whose target leaves out items fails.
+	// Write. Without it a Write fails if the target leaves out items.
 	CountLeftOut()
 	// LeftOut returns how many items the target left out since the last call. They are not counted as
 	// written.
@@ -228,8 +227,8 @@ type Completer interface {
 // Tally counts the results of a step's items, over all its attempts.
 type Tally struct{ Read, Written, Filtered, Skipped int64 }
 
-// Tallier is implemented by Completers whose work depends on the results of the items: Tally is called
-// before Complete. Items that could not be read count only as Skipped.
+// Tallier is implemented by Completers that depend on the results of the items: Tally is called before
+// Complete. Items that could not be read count only as Skipped.
 type Tallier interface {
 	Tally(t Tally)
 }
@@ -248,10 +247,10 @@ type Revocable interface {
 	Revocable()
 }
 
-// Independent is implemented by readers and processors whose outcomes do not depend on the writes of
-// their step: the next chunk may be read and processed while this one is written, and be discarded
+// Independent is implemented by readers and processors with outcomes that do not depend on the writes
+// of their step: the next chunk may be read and processed while this one is written, and be discarded
 // (rule C20). They are then called on another goroutine than the writer, one call at a time. An
-// independent processor has no effect besides its output.
+// independent processor has no effect except its output.
 type Independent interface {
 	// IndependentOf reports whether nothing that the step writes into files, or into the named
 	// database, changes an outcome. It is called after Open.
@@ -340,9 +339,9 @@ type MetaProcessor[I, O any] interface {
 // MaxPayloadBytes bounds the JSON of a stored skipped item (rule C12).
 const MaxPayloadBytes = 64 << 10
 
-// Skipper is implemented by readers whose failed Read consumes nothing and which can step over the
-// failed item. Without it, a skippable error counts as a ConsumedError, unless the reader is a
-// [Rereader] or the error is NotConsumed: then the step fails.
+// Skipper is implemented by readers that consume nothing in a failed Read and can step over the failed
+// item. Without it, a skippable error counts as a ConsumedError, unless the reader is a [Rereader] or
+// the error is NotConsumed: then the step fails.
 type Skipper interface {
 	SkipItem(ctx context.Context) error
 }

@@ -141,7 +141,7 @@ type Cell[T any] struct {
 	Meta Meta
 }
 
-// Reader is an item reader whose type is erased per chunk.
+// Reader is an item reader with its type erased per chunk.
 type Reader interface {
 	// NewItems returns an empty buffer of the reader's type.
 	NewItems(capacity int) Items
@@ -152,7 +152,7 @@ type Reader interface {
 	Component() any
 }
 
-// Writer is an item writer whose type is erased per chunk.
+// Writer is an item writer with its type erased per chunk.
 type Writer interface {
 	Write(ctx context.Context, items Items) error
 	Component() any
@@ -179,7 +179,7 @@ type Encoding interface {
 // Advance moves one item through one processor, from its input to its output cell.
 type Advance = func(ctx context.Context) error
 
-// Processor is an item processor whose type is erased per chain.
+// Processor is an item processor with its type erased per chain.
 type Processor interface {
 	// NewCell returns an empty *Cell of the processor's input type.
 	NewCell() any

@@ -10,7 +10,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-// TextKind returns the kind of a Go type whose values are json, a uuid, bytes or a list: row.JSON and
+// TextKind returns the kind of a Go type for json, a uuid, bytes or a list: row.JSON and
 // json.RawMessage, an array of 16 bytes (row.UUID, and the type of most libraries), a slice of bytes, a
 // slice of simple values or of pointers to them; a nil pointer is null.
 func TextKind(t reflect.Type) (row.Kind, bool) {

@@ -130,7 +130,7 @@ func (t rowType) ToDocuments(w DocumentWriter) (Writer, error) {
 	return &rowRecordWriter{w: &recordDocuments{DocumentWriter: w}, component: w}, nil
 }
 
-// rowItems are rows whose values live in blocks that are reused chunk by chunk.
+// rowItems are rows with their values in blocks that are reused chunk by chunk.
 type rowItems struct {
 	Slice[Row]
 	blocks [][]row.Value
@@ -247,7 +247,7 @@ func componentOf(c any) any {
 	return c
 }
 
-// AnyCell is a *Cell whose type the caller cannot name. Processors of items of every type (filter,
+// AnyCell is a *Cell of a type that the caller cannot name. Processors of items of every type (filter,
 // validate) read the cell of their chain through it. Both methods concern the item currently in the
 // cell.
 type AnyCell interface {

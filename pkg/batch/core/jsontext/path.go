@@ -141,16 +141,16 @@ type node struct {
 	next     int // the child that is probably requested next
 	children []*node
 	indices  []*node
-	fields   []int // whose path ends here
-	named    []int // whose whole name is this key
-	below    []int // whose path leads through
+	fields   []int // fields with their path ending here
+	named    []int // fields with this key as their whole name
+	below    []int // fields with their path through here
 }
 
 // NewFinder returns a finder without fields.
 func NewFinder() *Finder { return &Finder{root: &node{}} }
 
-// AddName adds a field and returns its number. Its value is that of the key name, or, if there is none
-// and name is a path, the value at that path.
+// AddName adds a field and returns its number. Its value is the value of the key name, or, if there is
+// none and name is a path, the value at that path.
 func (f *Finder) AddName(name string) int {
 	n := f.root.step(Step{Key: name})
 	n.named = append(n.named, len(f.Found))
@@ -160,7 +160,7 @@ func (f *Finder) AddName(name string) int {
 	return f.add()
 }
 
-// AddPath adds a field whose value is at the end of steps, and returns its number.
+// AddPath adds a field with its value at the end of steps, and returns its number.
 func (f *Finder) AddPath(steps []Step) int {
 	n := f.root
 	for _, s := range steps {

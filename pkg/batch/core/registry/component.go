@@ -27,7 +27,7 @@ const (
 	KindDecider     Kind = "decider"
 )
 
-// Kinds returns all kinds: those of the pipeline in its order, then the others.
+// Kinds returns all kinds: first the pipeline's, in its order, then the others.
 func Kinds() []Kind {
 	return []Kind{KindReader, KindProcessor, KindWriter, KindTasklet, KindListener, KindPartitioner, KindDecider}
 }
@@ -73,7 +73,7 @@ type Component struct {
 	// process's memory: workers do not run a child job with it.
 	Local bool
 	// StandardExits means that the component has no exit codes of its own, only COMPLETED, FAILED and
-	// the framework's. A job file whose `next` waits for another one is refused.
+	// the framework's. A job file with another one in `next` is refused.
 	StandardExits bool
 	// Results are the named results that a tasklet sets in StepContribution.Out whenever it completes:
 	// ${steps.NAME.out.KEY} has their types. nil means texts, or the fields of the config's [item.Type]
@@ -85,8 +85,9 @@ type Component struct {
 	// *ConfigError.
 	Types func(cfg any, in item.Type) (out item.Type, err error)
 	// Parts returns, for a partitioner, the Go types of the values for ${part.NAME}, by name, without
-	// `name` (string) and `index` (int64), which every partition has. Types are those of an
-	// ExecutionContext: string, int64, float64, bool, Date, time.Time, time.Duration. cfg as for Types.
+	// `name` (string) and `index` (int64), which every partition has. The types are the
+	// ExecutionContext's: string, int64, float64, bool, Date, time.Time, time.Duration. cfg as for
+	// Types.
 	Parts func(cfg any) (map[string]reflect.Type, error)
 	// New makes an instance, one per step execution: an item.Reader, Processor, Writer, Tasklet,
 	// Partitioner or Decider, or a listener of any interface of core/listener.go. cfg is a pointer to
@@ -121,8 +122,8 @@ type BuildContext struct {
 	// Previous returns the position at which a reader ended in the newest complete instance of the job
 	// before this one (rule IL1), or nil; the function is nil if Attempt is.
 	Previous func(ctx context.Context) (item.Position, error)
-	// StepRecords returns the newest record of a step of this instance, first, and those of its
-	// partitions (core.Attempts.Newest); nil if Attempt is.
+	// StepRecords returns the newest record of a step of this instance, first, and its partitions'
+	// (core.Attempts.Newest); nil if Attempt is.
 	StepRecords func(ctx context.Context, step string) ([]core.StepExecution, error)
 	// Instance is the instance of the job; Skips reads stored skips, of this and other instances, and
 	// is nil if Attempt is.
@@ -131,8 +132,8 @@ type BuildContext struct {
 	// In is the input item type of a processor or writer, Out the output type of a reader or processor,
 	// as returned by Types.
 	In, Out item.Type
-	// RedriveOf is the instance whose skipped items are run through the step again (rule C12); 0 means
-	// none.
+	// RedriveOf is the instance of the skipped items that run through the step again (rule C12); 0
+	// means none.
 	RedriveOf core.JobInstanceID
 	// RedriveLater returns a *core.RedriveLaterError if the step of RedriveOf has not completed (rule
 	// C12b); nil if nothing is redriven.

@@ -42,8 +42,8 @@ type Choice interface {
 // otherwise a text. nil means none.
 type JSON []byte
 
-// SQL is a statement whose ${...} became bind variables: Parts are the text around them, one more than
-// Args. Values are never spliced into the text.
+// SQL is a statement with bind variables in place of ${...}: Parts are the text around them, one more
+// than Args. Values are never spliced into the text.
 type SQL struct {
 	Parts []string
 	Args  []any

@@ -14,8 +14,8 @@ type FilesNamer interface {
 	NamesFilesOf()
 }
 
-// FileLister is implemented by the configs of readers that keep the list of their files. Partitions
-// whose part has a `path` keep it too.
+// FileLister is implemented by the configs of readers that keep the list of their files. Partitions of
+// parts with a `path` keep it too.
 type FileLister interface{ ListsFiles() }
 
 // NotResumable is implemented by the configs of readers that may be unable to resume: a restart after a

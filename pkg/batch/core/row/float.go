@@ -39,8 +39,8 @@ func (v Value) Finite() error {
 	return nil
 }
 
-// Real returns the float64 whose text is the shortest one that reads back as x: 0.1 for a float32 0.1,
-// not 0.10000000149011612. It converts back to the same float32.
+// Real returns the float64 of the shortest text that reads back as x: 0.1 for a float32 0.1, not
+// 0.10000000149011612. It converts back to the same float32.
 func Real(x float32) float64 {
 	wide := float64(x)
 	if math.Abs(wide) < 1<<24 && wide == math.Trunc(wide) || wide-wide != 0 {

@@ -8,7 +8,7 @@ import "time"
 const (
 	microsPerSecond = 1_000_000
 	microsPerDay    = 24 * 60 * 60 * microsPerSecond
-	// minISO and maxISO are the days of the years 0 to 9999, whose texts have four digits.
+	// minISO and maxISO are the days of the years 0 to 9999, written with four digits.
 	minISO = Date(-719528)
 	maxISO = Date(2932896)
 )

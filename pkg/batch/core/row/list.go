@@ -12,8 +12,8 @@ const listBit = 0x20
 
 const listPrefix = "list of "
 
-// ListOf returns the kind of lists whose elements have the simple kind elem. There are no lists of
-// lists, of json or of bytes.
+// ListOf returns the kind of lists of the simple kind elem. There are no lists of lists, of json or of
+// bytes.
 func ListOf(elem Kind) Kind { return elem | listBit }
 
 // Elem returns the kind of the elements of a list; false if the kind is not a list.
@@ -85,7 +85,7 @@ func FieldError(field string, err error) error {
 	return fmt.Errorf("field %s: %w", field, err)
 }
 
-// hasText reports a value whose text could not be read again.
+// hasText reports a value with a text that could not be read again.
 func (v Value) hasText() error {
 	const maxYear = 9999
 	year := 0
@@ -175,7 +175,7 @@ func (v Value) Element(i int64) Value {
 	return found
 }
 
-// Elements returns the elements of a list, some of which may be null; nil for other values.
+// Elements returns the elements of a list, including nulls; nil for other values.
 func (v Value) Elements() []Value {
 	if !v.kind.IsList() {
 		return nil

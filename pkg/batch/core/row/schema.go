@@ -50,8 +50,8 @@ type Field struct {
 	Exact bool
 	// Optional lets the source lack the column or key; the value is null then, or Default.
 	Optional bool
-	// Hidden keeps values of the field out of errors: the item has redacted fields, whose values a
-	// source may repeat elsewhere.
+	// Hidden keeps values of the field out of errors: the item has redacted fields, and a source may
+	// repeat their values elsewhere.
 	Hidden bool
 
 	layout string
@@ -217,7 +217,7 @@ func (s *Schema) SameShape(o *Schema) bool {
 	return true
 }
 
-// Row is one item with a schema: ordered, named values. Readers return rows whose values live in a
+// Row is one item with a schema: ordered, named values. Readers return rows with their values in a
 // buffer of the chunk; to keep a row beyond the call that received it, Clone it.
 type Row struct {
 	schema *Schema

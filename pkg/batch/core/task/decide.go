@@ -9,7 +9,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 )
 
-// Case is the input of a decider: a task whose attempt did not succeed.
+// Case is the input of a decider: a task after an attempt that did not succeed.
 type Case struct {
 	Task    Task
 	Outcome Outcome
@@ -36,8 +36,8 @@ func Retry(delay time.Duration, reason string) Decision {
 // MarkDead decides that the task has failed.
 func MarkDead(reason string) Decision { return Decision{Dead: true, Reason: reason} }
 
-// Decider decides what follows an attempt that did not succeed. It is a function of its arguments: it
-// does no I/O and reads no clock.
+// Decider decides about the next step after an attempt that did not succeed. It is a function of its
+// arguments: it does no I/O and reads no clock.
 type Decider interface {
 	Decide(c Case) Decision
 }

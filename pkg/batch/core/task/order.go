@@ -147,7 +147,7 @@ func (s Submission) names(cycle []int) string {
 	return strings.Join(names, " after ")
 }
 
-// cycleOf returns tasks each of which waits for the next, and the last for the first, or nil.
+// cycleOf returns tasks that each wait for the next, the last for the first, or nil.
 func cycleOf(order [][]int) []int {
 	waits, followers, free := make([]int, len(order)), make([][]int, len(order)), []int{}
 	for i, needs := range order {

@@ -55,7 +55,7 @@ type Executions interface {
 	// the task, it is over, or it has another epoch, the answer is core.Duplicate or an error as of
 	// guard.Table. A worker that itself executes it in that epoch gets Claimed with core.Duplicate: its
 	// first answer was lost. A task beyond the budget of its group ends instead: Claimed is nil and the
-	// answer core.Applied. A task of a group whose decider the worker lacks stays: a *NoDeciderError.
+	// answer core.Applied. A task stays if the worker lacks its group's decider: a *NoDeciderError.
 	Claim(ctx context.Context, d Delivery, by Claimant) (*Claimed, core.Answer, error)
 	// Start is Claim for a task with a placement, which the leader has assigned to the worker
 	// (AssignPlaced): it makes MoveStart.
@@ -79,11 +79,11 @@ type Executions interface {
 // handles at most limit rows, locks none that another process works on, and returns the number of rows
 // or the resulting deliveries.
 type Maintenance interface {
-	// MakeDue makes MoveDue of retries whose time has come.
+	// MakeDue makes MoveDue of retries that are due.
 	MakeDue(ctx context.Context, limit int) ([]Delivery, error)
-	// Confirm marks executions whose heartbeat is overdue (continuation_state CONFIRMING).
+	// Confirm marks executions with an overdue heartbeat (continuation_state CONFIRMING).
 	Confirm(ctx context.Context, limit int) (int, error)
-	// Reap makes MoveLose or MoveLoseForGood of executions whose owner has not confirmed by its
+	// Reap makes MoveLose or MoveLoseForGood of executions not confirmed by their owner by its
 	// deadline. Executions of groups that name none of deciders stay until the deadline of their group.
 	Reap(ctx context.Context, limit int, deciders []string, decide Decide) (int, error)
 	// ExpireDeadlines makes MoveDeadline of tasks that no worker executes, past the deadline of their
@@ -128,7 +128,7 @@ type Queries interface {
 	GroupOf(ctx context.Context, key string) (GroupID, error)
 }
 
-// Decide decides what follows an attempt that did not succeed.
+// Decide decides about the next step after an attempt that did not succeed.
 type Decide func(c Case) (policy string, d Decision)
 
 // Submission is a group of tasks. It may not be empty.

@@ -48,8 +48,8 @@ const (
 	MoveFail    = "fail"
 	MoveTimeOut = "time_out"
 	MoveRetry   = "retry"
-	// MoveLose and MoveLoseForGood end the attempt of a worker whose lease ended: the task
-	// is tried again, or not.
+	// MoveLose and MoveLoseForGood end the attempt of a worker with an expired lease: the task is tried
+	// again, or not.
 	MoveLose        = "lose_owner"
 	MoveLoseForGood = "lose_owner_for_good"
 	// MoveDue, MoveOrphan, MoveRedeliver and MoveRerun deliver a task again: they raise its epoch.
@@ -64,7 +64,7 @@ const (
 	// deadline of its group has passed.
 	MoveCancel   = "cancel"
 	MoveDeadline = "deadline"
-	// MoveOpen delivers a task whose predecessors have all succeeded, MoveCancelWaiting ends a task
+	// MoveOpen delivers a task after all its predecessors have succeeded, MoveCancelWaiting ends a task
 	// with a predecessor that did not succeed, and MoveWaitAgain makes it wait again.
 	MoveOpen          = "open"
 	MoveCancelWaiting = "cancel_waiting"

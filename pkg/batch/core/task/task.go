@@ -62,7 +62,7 @@ type Spec struct {
 }
 
 // Client identifies the submitter of a task through an API, and the folders allowed for its paths in
-// addition to those of job files (rule SE3).
+// addition to the folders of job files (rule SE3).
 type Client struct {
 	Name  string   `json:"name,omitempty"`
 	Paths []string `json:"paths,omitempty"`
@@ -85,7 +85,7 @@ const (
 	maxPayload  = 1 << 20
 )
 
-// TypeOr returns the type of the task in a group whose own type is given.
+// TypeOr returns the type of the task in a group of the given type.
 func (s Spec) TypeOr(group string) string {
 	if s.Type != "" {
 		return s.Type
@@ -99,7 +99,7 @@ func (s Spec) TypeOr(group string) string {
 	return group
 }
 
-// Check reports all errors in the spec of a task whose type is resolved.
+// Check reports all errors in the spec of a task with a resolved type.
 func (s Spec) Check() error {
 	var errs []error
 	wrong := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
@@ -179,8 +179,8 @@ type Task struct {
 	GroupID GroupID `json:"group_id"`
 	Spec    Spec    `json:"spec"` // Type and Priority are filled in
 	State   State   `json:"state"`
-	// Attempt counts assignments, including this one; Attempts counts executions. A task whose worker
-	// left before it started was assigned, but not executed.
+	// Attempt counts assignments, including this one; Attempts counts executions. If the worker left
+	// before it started, the task was assigned, but not executed.
 	Attempt  int    `json:"attempt"`
 	Attempts int    `json:"attempts"`
 	Worker   string `json:"worker,omitempty"`

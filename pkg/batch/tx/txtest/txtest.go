@@ -19,8 +19,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// Run runs the suite. open returns a provider whose database tx.Default is empty and private to the
-// test; the test that opened it closes it.
+// Run runs the suite. open returns a provider with an empty database tx.Default, private to the test;
+// the test that opened it closes it.
 func Run(t *testing.T, open func(t *testing.T) tx.Provider) {
 	for _, group := range []struct {
 		name  string

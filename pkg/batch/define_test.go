@@ -26,7 +26,6 @@ func upper(_ context.Context, o Order) (Invoice, error) { return Invoice{o.ID, o
 
 func keep(context.Context, []Invoice) error { return nil }
 
-// chunkOf is a correct chunk, except for change.
 func chunkOf(change func(*batch.Chunk)) batch.Chunk {
 	c := batch.Chunk{
 		Reader: batch.ReaderOf[Order](NewOrders), Processors: []batch.Component{batch.ProcessorOf[Order, Invoice](upper)},

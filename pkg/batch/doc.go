@@ -1,5 +1,5 @@
-// Package batch is the package for applications: it registers readers, processors, writers and
-// tasklets. cli.Main, in the package below, is the surfin command with those components built in; an
+// Package batch is the package that an application imports to register its readers, processors, writers
+// and tasklets. cli.Main, in the package below, is the surfin command with those components built in; an
 // [App] runs and operates jobs inside a Go program, which then compiles no command line.
 //
 //	func main() {

@@ -64,10 +64,8 @@ func newEngine(h history, t task.Repository, s Settings, built engines) (engine.
 		s.Engine.Name, strings.Join(names, ", ")))
 }
 
-// isLocal reports whether the settings select the engine that every program has.
 func isLocal(s Settings) bool { return s.Engine.Name == "" || s.Engine.Name == settings.EngineLocal }
 
-// engineError adds the origin of the engine's setting.
 func engineError(s Settings, err error) error {
 	if err == nil || s.Engine.Origin == "" {
 		return err

@@ -20,7 +20,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// withEngine returns settings with an engine selected by a file.
 func withEngine(t *testing.T, environ ...string) batch.Settings {
 	t.Helper()
 	s, err := settings.Load(settings.Source{Dir: t.TempDir(), Environ: append(environ, "SURFIN_ENGINE=river")})

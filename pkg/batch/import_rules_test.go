@@ -375,7 +375,6 @@ func forbiddenOfOurs(dir string, r room, ours string) string {
 	return fmt.Sprintf("%s may not import %s (allowed: %s)", dir, ours, strings.Join(r.may, ", "))
 }
 
-// allows reports whether the exception covers this import.
 func (e excepted) allows(s source, imported string) bool {
 	return s.isIn(e.who) && (within(imported, e.what) || within(imported, module+"/"+e.what))
 }
@@ -394,13 +393,11 @@ func roomOf(dir string) (room, bool) {
 	return all[i], true
 }
 
-// isIn reports whether the file matches the place.
 func (s source) isIn(place string) bool {
 	place, name, hasName := strings.Cut(place, ":")
 	return match(place, s.dir) && (!hasName || name == s.name)
 }
 
-// match reports whether the pattern includes the folder.
 func match(pattern, dir string) bool {
 	prefix, below := strings.CutSuffix(pattern, "/...")
 	if !below {

@@ -321,7 +321,6 @@ func TestEveryLinkOfThePagesLeadsSomewhere(t *testing.T) {
 	})
 }
 
-// prose returns the page without its blocks and spans of code.
 func prose(page string) string {
 	page = regexp.MustCompile("(?ms)^```.*?^```").ReplaceAllString(page, "")
 	return regexp.MustCompile("`[^`\n]*`").ReplaceAllString(page, "")

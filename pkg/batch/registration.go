@@ -236,7 +236,6 @@ func describe(kind registry.Kind, name string, sig signature, about []About) reg
 	return description
 }
 
-// provide registers a component that a constructor makes.
 func provide(description registry.Component, c constructor, sig signature) fx.Option {
 	return fx.Options(
 		fx.Provide(fx.Annotate(func() []registry.Component { return []registry.Component{description} }, fx.ResultTags(groupDescribed))),

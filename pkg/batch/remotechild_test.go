@@ -41,7 +41,6 @@ func (r *remoteChild) start() *batch.Running {
 	return running
 }
 
-// children returns the executions of the child, newest first.
 func (r *remoteChild) children() []core.JobExecution {
 	r.Helper()
 	list, err := r.app.Repository.Executions(r.Context(), core.ExecutionFilter{JobName: "child"})

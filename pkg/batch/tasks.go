@@ -241,7 +241,6 @@ func newTasks(n taskNeeds, r taskRegistered) (*taskParts, *runtime.TaskService, 
 	return &taskParts{Database: h.Database, Repository: stored, Engine: e, Catalog: catalog, Sweep: sweep, Steps: n.Steps.StepTasks, Events: events, Places: places(stored, n.Executions)}, service, err
 }
 
-// places returns the work that the leader assigns to workers.
 func places(stored task.Repository, executions *repository.Repository) []core.Places {
 	return []core.Places{stored, executions}
 }

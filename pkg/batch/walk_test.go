@@ -31,7 +31,6 @@ func walkModule(dir string, visit func(file string, d fs.DirEntry) error) error 
 	})
 }
 
-// root is the folder of go.mod.
 func root(t *testing.T) string {
 	t.Helper()
 	dir, err := filepath.Abs(filepath.Join("..", ".."))

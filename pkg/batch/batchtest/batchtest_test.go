@@ -61,7 +61,6 @@ flow:
 
 func personItems() []fx.Option { return []fx.Option{batch.Item[person]("person")} }
 
-// application is one with a processor of its own.
 func application() batchtest.Option {
 	return batchtest.With(batch.Item[person]("person"), batch.Processor[person, person]("shout", func() *shout { return &shout{} }))
 }

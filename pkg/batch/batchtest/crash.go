@@ -71,7 +71,7 @@ func (c *Crash) Path(name string) string { return filepath.Join(c.dir, filepath.
 //   - the files in [Crash.Dir],
 //   - for each step the counters read, filtered, written and skipped, summed over
 //     all attempts (commits and rollbacks depend on the chunk boundaries); of a partitioned
-//     step those of its parts,
+//     step the counters of its parts,
 //   - the stored skipped items,
 //   - no execution that looks as if it still ran, and the last one COMPLETED.
 //
@@ -249,7 +249,6 @@ func (e *Env) newest() core.JobExecutionID {
 	return list[0].ID
 }
 
-// options returns the options of the application that runs the job.
 func (c *Crash) options() []fx.Option {
 	if c.Go == nil {
 		return c.Options
@@ -257,7 +256,6 @@ func (c *Crash) options() []fx.Option {
 	return append(c.Options[:len(c.Options):len(c.Options)], batch.Jobs(c.Go))
 }
 
-// request returns the request to run the job.
 func (c *Crash) request(params map[string]string) batch.RunRequest {
 	if c.Go == nil {
 		return batch.RunRequest{File: c.Job, Params: params}

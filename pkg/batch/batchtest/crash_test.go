@@ -47,7 +47,6 @@ func unlessSoak(every int) int {
 	return every
 }
 
-// onlyInSoak is n in make soak, else 0.
 func onlyInSoak(n int) int {
 	if os.Getenv(soakVariable) == "" {
 		return 0
@@ -55,7 +54,6 @@ func onlyInSoak(n int) int {
 	return n
 }
 
-// people returns rows of a csv file with a header.
 func people(n int) string {
 	var b strings.Builder
 	b.WriteString("id,name,amount\n")

@@ -103,7 +103,6 @@ func wasKilled(err error) bool {
 	return ok && status.Signaled() && status.Signal() == syscall.SIGKILL
 }
 
-// only returns the -test.run pattern of one test.
 func only(name string) string {
 	parts := strings.Split(name, "/")
 	for i, p := range parts {

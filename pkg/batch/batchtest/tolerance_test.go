@@ -41,7 +41,6 @@ func tolerant(size, isolate string) string {
 	return strings.NewReplacer("%SIZE%", size, "%ISOLATE%", isolate).Replace(tolerantJob)
 }
 
-// loadOf describes a crash of a tolerant load of these lines.
 func loadOf(c *batchtest.Crash, job string, lines ...string) {
 	c.Job = c.Path("load.yaml")
 	c.Params = []string{"input=" + c.Path("in.csv")}

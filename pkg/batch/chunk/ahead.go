@@ -100,7 +100,6 @@ func (a *ahead) start() {
 	})
 }
 
-// wait returns when nothing is being prepared.
 func (a *ahead) wait() {
 	if a != nil {
 		a.awaited.Store(true)
@@ -131,7 +130,6 @@ func (a *ahead) exchange(done *work) *work {
 	return prepared
 }
 
-// discard ends all preparing, for good.
 func (a *ahead) discard() {
 	if a == nil {
 		return

@@ -180,7 +180,6 @@ func TestAFailureRollsBackItsChunkAndARestartGoesOnAfterTheLastCommit(t *testing
 	})
 }
 
-// emptied returns a new database of the same kind as url.
 func emptied(t *testing.T, url string) string {
 	t.Helper()
 	if len(url) > 6 && url[:6] == "sqlite" {

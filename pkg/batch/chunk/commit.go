@@ -153,7 +153,6 @@ type commitUnit struct {
 	encoded     item.Position
 }
 
-// covers reports whether the unit commits the skip.
 func (u *commitUnit) covers(s *skip) bool { return s.place < u.upTo || u.withTrailingSkips }
 
 // wholeChunk returns the unit of all outcomes of the chunk.

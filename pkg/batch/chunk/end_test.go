@@ -131,7 +131,6 @@ func TestARestartJudgesACommitThatNobodyCould(t *testing.T) {
 	})
 }
 
-// testdbURL is an empty database of the same kind.
 func testdbURL(t *testing.T, url string) string {
 	if url[:6] == "sqlite" {
 		return testdb.SQLite(t)

@@ -96,7 +96,6 @@ func newFiller(s *Step, stop core.StopSignal, parts Parts, l *listeners) (*fille
 	return f, nil
 }
 
-// newWork returns an empty work that the filler can fill.
 func (f *filler) newWork() *work {
 	w := &work{items: f.source.reader.NewItems(f.step.config.Size)}
 	w.output = w.items

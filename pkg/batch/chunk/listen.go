@@ -121,10 +121,8 @@ func (l *listeners) heard(ctx context.Context, failure, note error) error {
 	return noted(failure, note)
 }
 
-// wantReads reports whether a listener needs each single read.
 func (l *listeners) wantReads() bool { return len(l.before.read) > 0 || len(l.after.read) > 0 }
 
-// wantProcesses reports whether a listener needs each single processed item.
 func (l *listeners) wantProcesses() bool {
 	return len(l.before.process) > 0 || len(l.after.process) > 0
 }

@@ -407,7 +407,6 @@ func (p *pipeline) recordFailureCause(err error) {
 	}
 }
 
-// countRollback counts the rollback of the chunk, or of a part of it.
 func (p *pipeline) countRollback(ctx context.Context, err error) {
 	p.rollbacks++
 	p.rollbackCounted = true

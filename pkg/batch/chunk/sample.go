@@ -212,7 +212,6 @@ func (m *sample) newChain(processors []item.Processor) (*chain, error) {
 	return c, nil
 }
 
-// addStage keeps the output of a processor.
 func (m *sample) addStage(cell item.AnyCell) {
 	if cell == nil { // a cell of another kind cannot be read
 		m.stages = append(m.stages, json.RawMessage(`"?"`))

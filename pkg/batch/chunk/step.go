@@ -280,7 +280,6 @@ func (s *Step) assemble(ctx context.Context, run *core.StepRun) (parts Parts, er
 	return parts, err
 }
 
-// classOf returns the class of an error that is stored with a skip.
 func (s *Step) classOf(err error) string {
 	if s.config.Classify != nil {
 		return s.config.Classify(err)

@@ -97,7 +97,6 @@ func (s *skip) order() int {
 	return 1
 }
 
-// reset empties the work, keeping its memory.
 func (w *work) reset() {
 	items, output := w.items, w.output
 	items.Reset()
@@ -118,7 +117,6 @@ func (w *work) failAhead(i int, err error) {
 	w.failedAhead[i] = err
 }
 
-// extendVerdicts gives each item that was read a verdict, pending for the new ones.
 func (w *work) extendVerdicts() {
 	had := len(w.verdicts)
 	w.verdicts = slices.Grow(w.verdicts, w.items.Len()-had)[:w.items.Len()]
@@ -145,7 +143,6 @@ func (w *work) unprocess(first int) {
 	w.processedFrom, w.processed, w.withoutOutput = first, first, w.withoutOutput[:0]
 }
 
-// leaveOut notes that the item at w.processed has no output.
 func (w *work) leaveOut() {
 	w.withoutOutput = append(w.withoutOutput, w.processed)
 	w.processed++

@@ -70,7 +70,6 @@ func (r *StepRun) Pause(ctx context.Context, pause time.Duration, stopped bool) 
 // IsLeft reports whether the step is to be given back while it waits (LeaveSignal).
 func (r *StepRun) IsLeft() bool { return StopOn(r.left()).Requested() }
 
-// left returns the channel of the LeaveSignal, or nil.
 func (r *StepRun) left() <-chan struct{} {
 	if signal, ok := r.Services.Stop.(LeaveSignal); ok {
 		return signal.Left()

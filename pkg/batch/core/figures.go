@@ -12,7 +12,7 @@ type Figures struct {
 	At time.Time
 	// Completed is the last time when an execution of each job was COMPLETED. Redrives do not count.
 	Completed map[string]time.Time
-	// Open are the executions that are not over or UNKNOWN.
+	// Open are the unfinished executions, and the UNKNOWN ones.
 	Open []OpenFigure
 	// Tasks counts the tasks that a worker may take now, by type; Parts the parts of steps that a
 	// worker may take, by job; DeadEvents the dead events of inboxes, by topic.

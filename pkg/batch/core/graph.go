@@ -267,7 +267,6 @@ func (f Flow) IsInLoop(name string) bool {
 	return false
 }
 
-// has reports whether the element is in the flow, or in a nested one.
 func (f Flow) has(name string) bool {
 	return slices.ContainsFunc(f.Elements, func(e Element) bool {
 		return e.ElementName() == name || slices.ContainsFunc(Flows(e), func(inner Flow) bool { return inner.has(name) })

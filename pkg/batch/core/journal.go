@@ -8,7 +8,7 @@ import (
 
 // Visit is one visit of an element by the walk of a flow. Ordinal counts the visits of a flow from 1,
 // over all attempts of the instance; 0 means that no walk visits the step, such as a partition. Flow is
-// the log that the visit belongs to: ” for the job's own flow, else made by Visit.Inner.
+// the log that the visit belongs to: empty for the job's own flow, else made by Visit.Inner.
 type Visit struct {
 	Flow    string `json:"flow,omitempty"`
 	Ordinal int64  `json:"ordinal,omitempty"`

@@ -260,7 +260,7 @@ const (
 	ErrorItemKey = "surfin.error_item"
 )
 
-// LostOwner is the error of an execution, and of its steps, that lost its owner: their work since the
+// LostOwner is the error of an execution that lost its owner, and of its steps: their work since the
 // last record is unknown.
 const LostOwner = "lost owner"
 

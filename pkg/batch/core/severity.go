@@ -40,7 +40,6 @@ func AndExit(a, b string) string {
 	return b
 }
 
-// prefixRank returns the index of the first of the prefixes that the code begins with.
 func prefixRank(code string, prefixes ...string) int {
 	for i, p := range prefixes {
 		if strings.HasPrefix(code, p) {

@@ -80,7 +80,6 @@ func (c Columns) quoted(d tx.Dialect) Columns {
 	}
 }
 
-// key returns the key column, ID or Key.
 func (c Columns) key() string { return c.ID + c.Key }
 
 // Option changes how a Table works.

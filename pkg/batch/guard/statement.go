@@ -109,7 +109,6 @@ func (s *statement) arg(args ...any) *statement {
 	return s
 }
 
-// states adds the condition that a row is in one of the states.
 func (s *statement) states(column string, from []any) *statement {
 	return s.add(column + " IN (" + list(len(from)) + ")").arg(from...)
 }
@@ -121,7 +120,6 @@ func (s *statement) conditions(list []Condition) *statement {
 	return s
 }
 
-// text returns the statement in the dialect.
 func (s *statement) text(d tx.Dialect) string { return d.Bind(s.sql.String()) }
 
 func list(n int) string { return strings.Join(slices.Repeat([]string{"?"}, n), ", ") }

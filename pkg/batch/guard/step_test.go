@@ -17,7 +17,6 @@ func count(t *testing.T, db tx.Database, query string) (n int) {
 	return n
 }
 
-// withNotes returns requests with a step that notes the row, and one that reads it.
 func withNotes(id int64, owner *string, version *int64, note *string) guard.Request {
 	return guard.Request{ID: id, Move: "claim", Epoch: 1, Set: []guard.Assignment{guard.Set("owner", "me")}, With: []guard.Step{
 		{SQL: "INSERT INTO notes (id, note) SELECT id, ? FROM moved RETURNING note", Args: []any{"taken"}, Into: []any{note}},

@@ -132,13 +132,11 @@ func (b *Events) Purge(ctx context.Context, age time.Duration, limit int, actor 
 	return n, err
 }
 
-// noted writes an act on events to the audit.
 func (b *Events) noted(ctx context.Context, act, actor, detail string) error {
 	_, err := tx.ConnOf(ctx, b.db).ExecContext(ctx, b.sql("INSERT INTO {audit} (at, task_id, act, actor, detail, verb, person) VALUES ({now}, 0, ?, ?, ?, ?, ?)"), act, actor, detail, act, actor)
 	return err
 }
 
-// sql fills in names, and writes bind variables in the database's form.
 func (b *Events) sql(text string) string { return b.db.Dialect().Bind(b.names.Replace(text)) }
 
 func (b *Events) row(ctx context.Context, text string, args ...any) *sql.Row {

@@ -224,7 +224,6 @@ func (o *offer[S]) inVain(ctx context.Context, e Event, why error, version int64
 
 const maxError = 2000
 
-// isFatal reports whether an error is fatal by its own classification.
 func isFatal(err error) bool {
 	batch, ok := errors.AsType[*exception.BatchError](err)
 	return ok && !batch.IsRetryable() && !batch.IsSkippable()

@@ -104,7 +104,6 @@ func (s *scene) processAll() {
 
 func (s *scene) events() string { return s.db.Dialect().Quote(repository.DefaultPrefix + "event") }
 
-// finished checks that every move was made once, with its writes.
 func (s *scene) finished() {
 	s.Helper()
 	require.Equal(s, fmt.Sprint(parcels), s.text("SELECT count(*) FROM parcels WHERE state = 'THERE' AND version = 3"))

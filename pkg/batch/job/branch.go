@@ -105,7 +105,6 @@ func (l *Launcher) branchRun(j *core.Job, a *core.Assignment, shared *branches, 
 	return r
 }
 
-// partRef is the guard of the part of the walked branch.
 func (r *run) partRef() core.StepRef {
 	return core.StepRef{ID: r.ref.Branch, Owner: r.ref.Owner, Epoch: r.ref.Epoch}
 }

@@ -78,7 +78,6 @@ func (w *weather) hold(at core.Element, next string) {
 	w.loose[e.Step.Name()] = next == ""
 }
 
-// recovering is a step with another step that follows its failure.
 func (w *weather) recovering(name, by string) (*core.StepElement, []core.Element) {
 	w.loose[name], w.loose[by] = true, true
 	e := w.step(name)

@@ -312,7 +312,6 @@ func (r *run) end(ctx context.Context, out core.Outcome, failure error) error {
 	return nil
 }
 
-// askStop passes on a stop request.
 func (r *run) askStop() {
 	if r.stop.request() {
 		r.config.Observer.Observe(context.Background(), core.StopAsked{Execution: r.exec.ID})

@@ -27,7 +27,6 @@ func (r *run) newLease(since time.Duration) *lease.Keeper {
 	})
 }
 
-// beat extends the lease of the execution, or of the walked branch's part.
 func (r *run) beat(ctx context.Context) (stop bool, err error) {
 	if r.part != nil {
 		return r.config.Repository.HeartbeatStep(ctx, r.partRef(), r.config.Lease)

@@ -192,7 +192,6 @@ func (j *journal) log(flow core.Flow, id string, within attempts) log {
 	return l
 }
 
-// ofLastRound leaves out the visits of earlier rounds of a loop.
 func ofLastRound(flow core.Flow, entries []entry) []entry {
 	return slices.DeleteFunc(slices.Clone(entries), func(e entry) bool { return e.isOfEarlierRound(flow, entries) })
 }
@@ -401,7 +400,6 @@ func (j *journal) openKind(at core.Element) (core.VisitKind, bool) {
 	return "", false
 }
 
-// hasEnd reports whether the attempt itself has a row for the visit.
 func (j *journal) hasEnd(v core.Visit, attempt core.JobExecutionID) bool {
 	return slices.ContainsFunc(j.rows[v.Flow], func(row core.JournalRow) bool {
 		return row.Ordinal == v.Ordinal && row.Execution == attempt && row.Element == v.Element

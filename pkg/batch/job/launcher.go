@@ -89,7 +89,6 @@ type Launcher struct {
 	options Options
 }
 
-// clock returns the clock of this process's leases (rule L9).
 func (l *Launcher) clock() lease.Clock { return lease.Clock{Rested: l.config.Repository.WriterHeld} }
 
 // With returns a launcher with other options.

@@ -274,7 +274,6 @@ func (l *live) note(w *walk, row core.FlowVisit) {
 
 func (l *live) listed(*walk, core.Element) {}
 
-// view returns the view for conditions and deciders.
 func (w *walk) view() *core.View {
 	return &core.View{Job: w.run.jobNow(), Steps: w.run.progress.seen(), Last: w.last, Outcome: w.run.ended}
 }

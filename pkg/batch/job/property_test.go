@@ -178,7 +178,6 @@ func (w *weather) done(t *testing.T) []string {
 	return list
 }
 
-// strict leaves out the loose steps.
 func (w *weather) strict(t *testing.T) []string {
 	return slices.DeleteFunc(w.done(t), func(step string) bool { return w.loose[step] })
 }

@@ -51,7 +51,6 @@ func stopAt(exit, restart string) core.Transition {
 	return on(exit, core.TargetStop, func(t *core.Target) { t.Restart = restart })
 }
 
-// flowOf is a job of these elements, with their transitions.
 func flowOf(name string, elements ...core.Element) *core.Job {
 	j := testengine.Job(name)
 	j.Flow.Elements = elements

@@ -59,7 +59,6 @@ func (b *branching) step(name string, next ...core.Transition) *core.StepElement
 	return &core.StepElement{Step: s, Next: next}
 }
 
-// took returns the steps that ran since the last call.
 func (b *branching) took() []string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -87,7 +86,6 @@ func (b *branching) split(name string, onWorkers bool) *core.Job {
 
 func worker(pid int) core.Owner { return core.Owner{Host: "there", PID: pid, Boot: "b"} }
 
-// take assigns a part to a worker, or returns nil.
 func (b *branching) take(t *testing.T, owner core.Owner, dead ...core.Owner) *core.Assignment {
 	t.Helper()
 	a, err := b.e.Repository.AssignPartition(t.Context(), core.AssignRequest{Owner: owner, Lease: time.Minute, Dead: func(o core.Owner) bool {

@@ -385,7 +385,6 @@ func (w *walk) reach(edge PlanEdge, to string) {
 	w.edges[to] = append(w.edges[to], edge)
 }
 
-// edgesTo returns the transitions that reach noted.
 func (w *walk) edgesTo(element string) []PlanEdge { return slices.Clone(w.edges[element]) }
 
 // leaveUnknown lists everything that may follow.
@@ -483,7 +482,6 @@ func (w *walk) arrive(ctx context.Context, at core.Element, target core.Target, 
 	return result{}, fmt.Errorf("element %s: a transition leads to %q", at.ElementName(), target.Kind)
 }
 
-// note keeps a row of the journal for the current visit.
 func (w *walk) note(at core.Element, kind core.VisitKind, verdict, target string) {
 	w.port.note(w, core.FlowVisit{Visit: w.visitOf(at), Kind: kind, Verdict: verdict, Target: target})
 }

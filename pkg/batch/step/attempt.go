@@ -252,9 +252,8 @@ func (a *attempt) recordInside(ctx context.Context, database string, end *ending
 	return nil
 }
 
-// resolveUnknownCommit returns the error of work that did not fail but did not commit. The outcome of a
-// failed COMMIT is unknown, unless the database reported a rollback, or the repository's row, which is
-// part of it, can be read (rule C10).
+// resolveUnknownCommit marks the error of a failed COMMIT as an unknown outcome, unless the database
+// reported a rollback, or the repository's row, which is part of the transaction, can be read (rule C10).
 func (a *attempt) resolveUnknownCommit(attr tx.Attr, err error) error {
 	var commit *tx.CommitError
 	if !errors.As(err, &commit) || attr.ReadOnly || a.success != nil || errors.Is(err, tx.ErrRolledBack) || errors.Is(err, tx.ErrNotOwner) {

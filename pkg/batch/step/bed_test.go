@@ -125,7 +125,6 @@ func (b *bed) stored(id core.StepExecutionID) core.StepExecution {
 	return core.StepExecution{}
 }
 
-// context returns the job's context as stored.
 func (b *bed) context() map[string]any {
 	b.T.Helper()
 	exec, err := b.Repository.Execution(b.T.Context(), b.job.ID)
@@ -172,7 +171,6 @@ func another(t *testing.T, url string) tx.Database {
 	return db
 }
 
-// insertInto writes a row through the connection of ctx.
 func insertInto(ctx context.Context, db tx.Database, id int) error {
 	_, err := tx.ConnOf(ctx, db).ExecContext(ctx, "insert into out(id) values ("+itoa(id)+")")
 	return err
@@ -181,7 +179,6 @@ func insertInto(ctx context.Context, db tx.Database, id int) error {
 // rolledBack is a COMMIT that the database answered with a rollback.
 func rolledBack(h tx.Handle) error { return errors.Join(tx.ErrRolledBack, h.Rollback()) }
 
-// condition is a gate over the step.
 func condition(holds func(core.StepExecution) bool, values string) *core.Condition {
 	return &core.Condition{
 		Text:   "it is well",

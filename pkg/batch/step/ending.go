@@ -32,7 +32,6 @@ type ending struct {
 	part     bool    // of the group's transaction
 }
 
-// completed is the outcome of work that succeeded.
 func (a *attempt) completed() outcome {
 	return outcome{status: core.StatusCompleted, exit: cmp.Or(a.run.Step.ExitCode, core.ExitCompleted)}
 }
@@ -93,7 +92,6 @@ func (end *ending) keepStorable(s *core.StepExecution) {
 	}
 }
 
-// noteOnce notes an error that the failure does not name yet.
 func (end *ending) noteOnce(err error) {
 	if err != nil && !strings.Contains(end.err.Error(), err.Error()) {
 		end.note(err)

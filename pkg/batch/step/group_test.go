@@ -37,7 +37,6 @@ func (b *bed) grouped(db tx.Database, s core.Step, commit bool, during func(run 
 	return executed, err
 }
 
-// attempts returns the records of the execution, the newest last.
 func (b *bed) attempts() []core.StepExecution {
 	b.T.Helper()
 	steps, err := b.Repository.Steps(b.T.Context(), b.job.ID)

@@ -181,7 +181,6 @@ func (s *JobStep) outcome(run *core.StepRun, child *core.JobExecution) error {
 	}
 }
 
-// unknownOutcome returns the cause of a step with UNKNOWN work elsewhere.
 func unknownOutcome(settles bool) error {
 	if settles {
 		return core.ErrLostCommit

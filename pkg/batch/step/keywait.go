@@ -59,7 +59,6 @@ func (w *keyWait) wait(ctx context.Context, refused *core.ExclusiveError) error 
 	return err
 }
 
-// over deletes the stored wait.
 func (w *keyWait) over(ctx context.Context) error {
 	if w.holder == 0 {
 		return nil

@@ -76,7 +76,6 @@ func (w *work) reset() {
 	w.ran = nil
 }
 
-// names returns the partitions that ran since the last reset, sorted.
 func (w *work) names() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()

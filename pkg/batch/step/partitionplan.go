@@ -206,7 +206,6 @@ func isResumed(run *core.StepRun, last core.StepExecution) bool {
 	return !isSuperseded(run, last) && last.Status != core.StatusCompleted
 }
 
-// frozen returns the names of planned partitions, in the order of the plan.
 func frozen(parts map[string]core.StepExecution) []string {
 	return slices.SortedFunc(maps.Keys(parts), func(a, b string) int {
 		return cmp.Or(cmp.Compare(indexOf(parts[a]), indexOf(parts[b])), strings.Compare(a, b))
@@ -335,7 +334,6 @@ func misnamed(name string) string {
 // fewest is the number of items of a long list that a message names.
 const fewest = 5
 
-// few joins the first ones, and adds the number of the others.
 func few(texts []string, separator string) string {
 	if len(texts) <= fewest {
 		return strings.Join(texts, separator)

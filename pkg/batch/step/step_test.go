@@ -28,7 +28,6 @@ func engine(t *testing.T, url string) *testengine.Engine {
 	return e
 }
 
-// insert writes through the connection of ctx.
 func insert(e *testengine.Engine, values string) core.TaskletFunc {
 	return func(ctx context.Context, _ *core.StepContribution) error {
 		_, err := tx.ConnOf(ctx, e.Database).ExecContext(ctx, "insert into out(id, parent) values "+values)

@@ -106,7 +106,6 @@ func (c *readerCheck) readAny(t *testing.T, what string, from item.Position) (al
 // maxOutcomes is more than any of the texts has.
 const maxOutcomes = 100_000
 
-// names checks that an error names its file.
 func (c *readerCheck) names(t *testing.T, what string, err error) {
 	t.Helper()
 	if !strings.Contains(err.Error(), filepath.Base(c.Source)) {

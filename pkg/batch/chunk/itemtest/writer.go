@@ -90,7 +90,6 @@ func (c *writerCheck) opened(t testing.TB, at item.Position) item.Writer {
 // errCut ends a transaction that does not commit.
 var errCut = errors.New("cut off")
 
-// in runs f in a transaction if the target has them.
 func (c *writerCheck) in(t testing.TB, f func(ctx context.Context) error) error {
 	t.Helper()
 	if c.In == nil {
@@ -144,7 +143,6 @@ func (c *writerCheck) committed(t testing.TB, f func(ctx context.Context)) {
 	}
 }
 
-// release notifies the writer that a commit has stored the position.
 func release(t testing.TB, w item.Writer) {
 	t.Helper()
 	if r, ok := w.Component().(item.Releaser); ok {

@@ -175,7 +175,6 @@ func (b *bench) skipped(t require.TestingT, exec *core.JobExecution) []core.Skip
 	return items
 }
 
-// rows counts the rows of each id.
 func (b *bench) rows() map[int64]int {
 	count := map[int64]int{}
 	for _, id := range b.Ints("select id from out") {

@@ -129,7 +129,6 @@ func Stock() map[string]*Calendar {
 	return map[string]*Calendar{targetName: target}
 }
 
-// target returns the closing days of TARGET since 2002.
 func target(year int) []row.Date {
 	easter := Easter(year)
 	return []row.Date{

@@ -172,7 +172,6 @@ func (m *Matchers) Is(name string, err error) bool {
 // needsArgument: without one it matches no error.
 func (n *node) needsArgument() bool { return n.New != nil && n.Match == nil && len(n.children) == 0 }
 
-// matches reports whether err belongs to n or to anything below it.
 func (n *node) matches(err error) bool {
 	return n.itself(err) || slices.ContainsFunc(n.children, func(c *node) bool { return c.matches(err) })
 }

@@ -287,7 +287,6 @@ func jsonMisfit(f *row.Field, raw []byte) error {
 	return exception.InvalidItem("", exception.ClassParse, fmt.Errorf("field %s: %s is not of type %s", f.Name, f.Quoted(jsontext.Shorten(raw)), f.Type()))
 }
 
-// emptyMisfit refuses an empty text that is not of the field's type.
 func emptyMisfit(f *row.Field) error {
 	hint := ""
 	if f.Nullable || !f.Default.IsNull() {
@@ -316,6 +315,7 @@ type documentsEncoding struct {
 	ends []int
 }
 
+// EncodeRecords makes the objects.
 func (d *documentsEncoding) EncodeRecords(schema *row.Schema, records [][]row.Value) error {
 	d.buf, d.ends, d.docs = d.buf[:0], d.ends[:0], d.docs[:0]
 	var err error

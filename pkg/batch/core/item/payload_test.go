@@ -30,7 +30,6 @@ func (d *documents) ReadDocument(context.Context) ([]byte, error) {
 	return doc, nil
 }
 
-// again reads the stored JSON of one item as an item of the type.
 func again(t *testing.T, it item.Type, text []byte) any {
 	t.Helper()
 	reader, err := it.FromDocuments(&documents{text})

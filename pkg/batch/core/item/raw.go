@@ -80,5 +80,4 @@ func HidesFields(items Items) bool {
 
 func hidesFields(t reflect.Type) bool { return mayRedact(t, map[reflect.Type]bool{}, false) }
 
-// elem returns the type of the items.
 func (s *Slice[T]) elem() reflect.Type { return reflect.TypeFor[T]() }

@@ -158,7 +158,6 @@ func (s *rowItems) take(n int) []row.Value {
 	return s.take(n)
 }
 
-// giveBack frees the last n values taken.
 func (s *rowItems) giveBack(n int) {
 	last := &s.blocks[s.used-1]
 	clear((*last)[len(*last)-n:])

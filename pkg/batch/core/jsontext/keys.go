@@ -88,7 +88,6 @@ func (t *table) add(keys [][]byte, key []byte) bool {
 	return true
 }
 
-// find returns the slot of key, or its free slot.
 func (t *table) find(keys [][]byte, key []byte) int {
 	mask := len(t.slots) - 1
 	for at := int(maphash.Bytes(t.seed, key)) & mask; ; at = (at + 1) & mask {

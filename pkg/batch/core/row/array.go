@@ -37,7 +37,6 @@ func ArrayText(v Value, text func(element Value) string) string {
 // arrayBounds matches the prefix that PostgreSQL writes before an array that does not begin at 1.
 var arrayBounds = regexp.MustCompile(`^\[-?\d+:-?\d+\]=`)
 
-// isArrayText reports whether a text may be an array in PostgreSQL's form.
 func isArrayText(text string) bool {
 	return strings.HasSuffix(text, "}") && (strings.HasPrefix(text, "{") || arrayBounds.MatchString(text))
 }

@@ -47,7 +47,6 @@ func (f *Field) ReturnsJSON(raw []byte, v Value) bool {
 	return bytes.Equal(v.AppendText(nil), raw)
 }
 
-// writesBare reports whether the field's values are numbers or truth values in JSON.
 func (f *Field) writesBare() bool {
 	return f.Kind == Int || f.Kind == Float || f.Kind == DecimalKind || f.Kind == Bool || f.Counts()
 }
@@ -96,7 +95,6 @@ func (f *Field) returnsArray(doc []byte, v Value) bool {
 	return true
 }
 
-// exactly returns v if the field returns the text (Exact), else an invalid item.
 func (f *Field) exactly(text string, v Value) (Value, error) {
 	if f.Returns(text, v) {
 		return v, nil

@@ -20,6 +20,7 @@ func appendFloat(dst []byte, x float64) []byte {
 	return strconv.AppendFloat(dst, x, format, -1, 64)
 }
 
+// FloatText returns the canonical text of x (rule D7).
 func FloatText(x float64) string { return string(appendFloat(nil, x)) }
 
 // A float in this range is written without an exponent.

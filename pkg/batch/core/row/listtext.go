@@ -9,7 +9,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/jsontext"
 )
 
-// element returns the field of a list's elements.
 func (f *Field) element() *Field {
 	if f.elem != nil {
 		return f.elem
@@ -18,7 +17,6 @@ func (f *Field) element() *Field {
 	return &Field{Name: f.Name, Kind: kind, Nullable: true, Hidden: f.Hidden, Nulls: []string{}}
 }
 
-// elementAt returns element, named with a number for messages.
 func (f *Field) elementAt(i int) *Field {
 	e := *f.element()
 	e.Name = fmt.Sprintf("%s[%d]", f.Name, i)
@@ -87,7 +85,6 @@ func (f *Field) listOf(texts []string) (Value, error) {
 	return f.list(elements)
 }
 
-// list returns the list of elements, which are of the kind.
 func (f *Field) list(elements []Value) (Value, error) {
 	v, err := ListValue(f.element().Kind, elements)
 	if err != nil {

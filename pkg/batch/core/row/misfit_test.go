@@ -9,7 +9,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-// one makes a field as in a schema.
 func one(t *testing.T, f row.Field) *row.Field {
 	t.Helper()
 	f.Name = "x"

@@ -136,8 +136,6 @@ func OutcomeOf(o Outcome, err error) Outcome {
 	return failed
 }
 
-// isFatal reports whether the error is a BatchError for which neither a retry nor skipping the item
-// helps.
 func isFatal(err error) bool {
 	batch, ok := errors.AsType[*exception.BatchError](err)
 	return ok && !batch.Retryable && !batch.Skippable

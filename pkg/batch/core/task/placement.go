@@ -8,8 +8,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// MayDo reports whether a live worker may do work with a placement: its labels fit, and it has the
-// types and deciders that the work needs.
+// MayDo reports whether a live worker may do work with a placement: its labels fit, and it
+// takes parts, or has the type and the decider, as the work needs.
 func (w *Worker) MayDo(p core.Placed) bool {
 	return w.State == WorkerActive && p.On.Fits(w.Name, w.Labels) && w.lacks(p) == ""
 }
@@ -75,7 +75,6 @@ func WaitsFor(p core.Placed, workers []Worker, leads bool) string {
 	return "the leader assigns it to a worker in a moment"
 }
 
-// labelFlags returns the flags of a worker that fits.
 func labelFlags(on core.Placement) string {
 	if on.Worker != "" {
 		return "--label " + core.NameLabel + "=" + on.Worker

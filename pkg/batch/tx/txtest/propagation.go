@@ -176,7 +176,6 @@ var propagation = []test{
 	}},
 }
 
-// never is work that must not be reached.
 func (b *bed) never(context.Context) error {
 	b.Error("the work was run")
 	return nil

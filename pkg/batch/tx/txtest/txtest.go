@@ -99,7 +99,6 @@ func (b *bed) rows(conn tx.Conn) []int {
 	return ids
 }
 
-// committed asserts the committed rows.
 func (b *bed) committed(ids ...int) {
 	b.Helper()
 	if ids == nil {

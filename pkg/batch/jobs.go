@@ -29,7 +29,6 @@ type carried struct {
 	Files []Source `group:"surfin.jobfiles"`
 }
 
-// load checks all of them, and returns them by name.
 func (c carried) load(r *registry.Registry) (map[string]*jobfile.File, error) {
 	files := map[string]*jobfile.File{}
 	var errs []error

@@ -326,7 +326,6 @@ func prose(page string) string {
 	return regexp.MustCompile("`[^`\n]*`").ReplaceAllString(page, "")
 }
 
-// anchors returns the names of headings on shown pages.
 func anchors(page string) []string {
 	var out []string
 	page = regexp.MustCompile("(?ms)^```.*?^```").ReplaceAllString(page, "")

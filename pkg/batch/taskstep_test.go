@@ -130,7 +130,6 @@ type testError string
 
 func (e testError) Error() string { return string(e) }
 
-// working runs a worker with one slot until the test is over.
 func working(t *testing.T, app *batch.App) {
 	t.Helper()
 	stop, ended := make(chan struct{}), make(chan error, 1)
@@ -153,7 +152,6 @@ func launch(t *testing.T, app *batch.App) core.JobExecution {
 	return until(t, app, core.StatusParked)
 }
 
-// until waits until the newest execution has the status.
 func until(t *testing.T, app *batch.App, status core.Status) (exec core.JobExecution) {
 	t.Helper()
 	require.Eventually(t, func() bool {

@@ -151,7 +151,6 @@ func (v *victim) undisturbed(t *testing.T) {
 	}
 }
 
-// killed is one run that is killed at a moment.
 func (v *victim) killed(t *testing.T, at moment) {
 	if before := v.commits[at.Commit-1]; before != "" {
 		t.Logf("commit %d comes after this: %s", at.Commit, before)

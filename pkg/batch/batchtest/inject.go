@@ -9,7 +9,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 )
 
-// registry returns r with components that fail.
 func (f *Faults) registry(r *registry.Registry) *registry.Registry {
 	return r.Map(func(c registry.Component) registry.Component {
 		make := c.New

@@ -63,7 +63,6 @@ func (c *commits) observe(_ context.Context, e core.Event) {
 	c.last = what
 }
 
-// around makes one commit.
 func (c *commits) around(commit func() error) error {
 	c.mu.Lock()
 	c.list = append(c.list, c.last)

@@ -74,7 +74,6 @@ func (s *state) tables(ctx context.Context, db tx.Database, ignore []string) err
 	return nil
 }
 
-// files notes the lines of all files below dir.
 func (s *state) files(dir string, ignore []string) error {
 	return filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || !d.Type().IsRegular() {

@@ -155,7 +155,6 @@ type commitUnit struct {
 
 func (u *commitUnit) covers(s *skip) bool { return s.place < u.upTo || u.withTrailingSkips }
 
-// wholeChunk returns the unit of all outcomes of the chunk.
 func (p *pipeline) wholeChunk(w *work) *commitUnit {
 	var encodings []item.Encoding
 	if w.isEncoded {
@@ -371,7 +370,6 @@ func (p *pipeline) committed(ctx context.Context, w *work, u *commitUnit) {
 	})
 }
 
-// skipRecords returns the stored forms of the skips of a unit.
 func (p *pipeline) skipRecords(w *work, u *commitUnit) []core.SkippedItem {
 	var list []core.SkippedItem
 	at := w.start

@@ -36,7 +36,6 @@ type fixture struct {
 
 func (f fixture) run(t *testing.T) *core.JobExecution { return f.runUntil(t, nil) }
 
-// runUntil runs the step until stop is closed.
 func (f fixture) runUntil(t *testing.T, stop chan struct{}) *core.JobExecution {
 	t.Helper()
 	c := f.config

@@ -44,7 +44,6 @@ func (p *pipeline) placed(ctx context.Context, w *work, err error) error {
 // errProbed rolls back the writes of the search for an item.
 var errProbed = errors.New("the item that cannot be written was looked for")
 
-// placedAt adds an origin to the failure of a write.
 func placedAt(meta item.Meta, err error) error {
 	where := meta.String()
 	if where == "" {

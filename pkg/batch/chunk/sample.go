@@ -181,7 +181,6 @@ func (m *sample) process(ctx context.Context) error {
 	return guarded(func() error { return m.filler.processItem(ctx, m.work, m.chain, 0, true, time.Now()) })
 }
 
-// newChain wires the processors, and keeps the output of each.
 func (m *sample) newChain(processors []item.Processor) (*chain, error) {
 	if len(processors) == 0 {
 		return nil, nil

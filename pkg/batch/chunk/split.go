@@ -136,7 +136,6 @@ func phaseOf(err error) (phase core.Phase, isItems bool) {
 	return "", false
 }
 
-// tryGroup processes a group again and commits it.
 func (p *pipeline) tryGroup(ctx context.Context, w *work, group []int) error {
 	u := &commitUnit{upTo: group[len(group)-1] + 1, isCommit: true}
 	u.source = func(ctx context.Context) (item.Items, []int, error) { return p.filler.outputs(ctx, w, group) }

@@ -110,7 +110,6 @@ func (f *filler) seek(ctx context.Context, w *work, place int) error {
 	return nil
 }
 
-// reopen takes the processors back to a position.
 func (f *filler) reopen(ctx context.Context, at []json.RawMessage) error {
 	for _, s := range f.states {
 		to := (&position{Processors: at}).processor(s.number - 1)

@@ -123,7 +123,6 @@ func (w *work) extendVerdicts() {
 	clear(w.verdicts[had:])
 }
 
-// give gives an item its verdict.
 func (w *work) give(i int, v verdict) {
 	w.verdicts[i], w.given = v, true
 	if v != skipped {
@@ -168,7 +167,6 @@ func (w *work) pendingUpTo(i int) int {
 // isEmpty reports whether nothing was read, not even a failed read.
 func (w *work) isEmpty() bool { return w.items.Len() == 0 && len(w.skips) == 0 }
 
-// pendingItems returns the indices of the items without a verdict.
 func (w *work) pendingItems() []int {
 	var list []int
 	for i := w.committedItems; i < w.items.Len(); i++ {

@@ -124,7 +124,6 @@ func (c *cutting) EndStep(ctx context.Context, ref core.StepRef, change core.Ste
 	return c.Transitions.EndStep(ctx, ref, change)
 }
 
-// walkBranch reads the history of the branch and walks it.
 func (r *run) walkBranch(ctx context.Context, flow core.Flow, a *core.Assignment, shared *branches, from branchWalk) (core.Outcome, walked, error) {
 	history, err := r.config.Repository.LastSteps(ctx, r.exec.InstanceID, r.exec.AnewSince())
 	if err != nil {

@@ -214,7 +214,6 @@ func (d *dry) step(ctx context.Context, w *walk, at *core.StepElement, before co
 	return r, nil
 }
 
-// record notes a step that would have run.
 func (d *dry) record(w *walk, at *core.StepElement, out core.Outcome) {
 	d.next++
 	delete(d.noops, at.Step.Name())

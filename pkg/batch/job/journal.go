@@ -455,7 +455,6 @@ func (e *entry) outcome() (core.Outcome, bool) {
 
 func verdictOf(out core.Outcome) string { return string(out.Status) + " " + out.ExitCode }
 
-// outcomeOf returns how a step ended.
 func outcomeOf(s *core.StepExecution) core.Outcome {
 	out := core.Outcome{Status: s.Status, ExitCode: s.ExitCode, Message: explain(s), Settles: s.Settles}
 	if s.Status == core.StatusAbandoned { // it had failed

@@ -179,7 +179,6 @@ func (l *Launcher) patient(ctx context.Context) context.Context {
 	return core.WithPatience(ctx, lease.Bounded(l.config.Lease))
 }
 
-// prepare checks the job and creates its execution.
 func (l *Launcher) prepare(ctx context.Context, j *core.Job, params core.Parameters, stop <-chan struct{}) (*run, error) {
 	since := l.clock().Now()
 	launched, taken, err := l.create(ctx, j, params, false)

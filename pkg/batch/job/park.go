@@ -132,7 +132,6 @@ func (r *run) resume(ctx context.Context) error {
 	return nil
 }
 
-// waitedFor reports whether the step execution is the one that was parked.
 func (r *run) waitedFor(id core.StepExecutionID) bool {
 	if r.resumed == nil || !r.resuming && r.part == nil {
 		return false

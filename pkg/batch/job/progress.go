@@ -47,7 +47,6 @@ func (p *progress) unwrittenVisits() []core.FlowVisit {
 	return append([]core.FlowVisit(nil), p.unwritten...)
 }
 
-// recordWritten removes rows that were written.
 func (p *progress) recordWritten(rows []core.FlowVisit) {
 	if len(rows) == 0 {
 		return
@@ -117,7 +116,6 @@ func (p *progress) recordSkipped(s core.StepExecution) {
 	p.steps[s.Name] = s
 }
 
-// record notes a step that ran in this execution.
 func (p *progress) record(s core.StepExecution) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -152,7 +150,6 @@ func (p *progress) hasRun(step string, id core.JobExecutionID) bool {
 	return ok && s.JobExecutionID == id
 }
 
-// parts returns the newest executions of a step's partitions, by partition.
 func (p *progress) parts(step string) map[string]core.StepExecution {
 	p.mu.Lock()
 	defer p.mu.Unlock()

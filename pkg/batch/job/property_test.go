@@ -224,7 +224,6 @@ func (w *weather) retry(at core.Element, before []string) {
 	e.Next = append([]core.Transition{{Pattern: core.ExitFailed, Target: back}}, e.Next...)
 }
 
-// lead makes the next element follow.
 func (w *weather) lead(at core.Element, next string) {
 	follow := core.Transition{Success: true, Pattern: "*", Target: core.Target{Kind: core.TargetElement, Name: next}}
 	switch e := at.(type) {
@@ -412,7 +411,6 @@ func (w *weather) launch(j *core.Job) (*core.JobExecution, error) {
 	return exec, err
 }
 
-// describe writes a flow on one line.
 func describe(f core.Flow) string {
 	var words []string
 	for _, e := range f.Elements {

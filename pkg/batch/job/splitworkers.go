@@ -146,7 +146,6 @@ type branchWalk struct {
 	Ended, History, Looped bool
 }
 
-// plan stores a part for each branch that is due, for workers.
 func (s *splitStep) plan(ctx context.Context, run *core.StepRun) error {
 	shared := branches{
 		Data: core.StepContext{Job: run.Data.Job, Steps: run.Data.Steps, Last: run.Data.Last, AcceptChanges: run.Data.AcceptChanges}, NewDefinition: s.live.run.newDefinition,

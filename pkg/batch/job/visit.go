@@ -127,7 +127,6 @@ func (w *walk) endsOtherwise(at *core.DecisionElement, verdict string) bool {
 	return next.Kind == core.TargetFail || next.Kind == core.TargetStop
 }
 
-// visit visits one element by the definition.
 func (w *walk) visit(ctx context.Context, at core.Element) (result, error) {
 	adopted := w.takeAdopted(at)
 	if adopted != nil && len(core.Flows(at)) > 0 {

@@ -80,7 +80,6 @@ func known(out core.Outcome) result { return result{out: out} }
 
 func (r result) isStopped() bool { return r.unknown == "" && r.out.Status == core.StatusStopped }
 
-// walk walks the flow to its end.
 func (w *walk) walk(ctx context.Context) (result, error) {
 	way, err := w.replay(ctx)
 	if err != nil {

@@ -43,7 +43,6 @@ func (b *bed) observe(_ context.Context, e core.Event) {
 	b.seen = append(b.seen, e)
 }
 
-// observed returns the events of a kind.
 func observed[E core.Event](b *bed) []E {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -56,7 +55,6 @@ func observed[E core.Event](b *bed) []E {
 	return list
 }
 
-// launch begins another execution.
 func (b *bed) launch(name string) {
 	b.T.Helper()
 	launched, err := b.Repository.Launch(b.T.Context(), core.LaunchRequest{
@@ -82,7 +80,6 @@ func (b *bed) run() *core.StepRun {
 	}
 }
 
-// promote stores values in the job's context.
 func (b *bed) promote(ctx context.Context, values map[string]any) error {
 	c := b.job.Context.Clone()
 	for key, value := range values {
@@ -93,7 +90,6 @@ func (b *bed) promote(ctx context.Context, values map[string]any) error {
 	return b.Repository.SaveJobContext(ctx, b.ref, c)
 }
 
-// do executes the step, and returns its stored record.
 func (b *bed) do(ctx context.Context, s core.Step, change ...func(*core.StepRun)) core.StepExecution {
 	b.T.Helper()
 	run := b.run()

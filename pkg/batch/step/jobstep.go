@@ -161,7 +161,6 @@ func (s *JobStep) completed(run *core.StepRun, complete *core.InstanceCompleteEr
 		s.config.Job.Name, by, complete)
 }
 
-// outcome returns the child's outcome.
 func (s *JobStep) outcome(run *core.StepRun, child *core.JobExecution) error {
 	if child.ExitCode != core.ExitOf(child.Status) {
 		run.Step.ExitCode = child.ExitCode
@@ -234,7 +233,6 @@ func (s *JobStep) parameters(ctx context.Context, run *core.StepRun) (core.Param
 	return params, err
 }
 
-// decodeParameters reads the JSON of parameters in the step's context.
 func decodeParameters(stored any) (params core.Parameters, err error) {
 	text, ok := stored.(string)
 	if !ok {

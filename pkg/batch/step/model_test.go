@@ -223,7 +223,6 @@ func TestAStepEndsAsTheRulesSayWhateverGoesWrong(t *testing.T) {
 	})
 }
 
-// play runs the case and returns the visible state.
 func (b *bed) play(c modelCase, other tx.Database) end {
 	b.T.Helper()
 	db := b.Database

@@ -104,7 +104,6 @@ func (w *work) step(t require.TestingT, e *testengine.Engine, name string) core.
 	return s
 }
 
-// statuses returns the statuses of an execution's steps, by name.
 func statuses(e *testengine.Engine, exec *core.JobExecution) map[string]core.Status {
 	e.T.Helper()
 	steps, err := e.Repository.Steps(context.Background(), exec.ID)

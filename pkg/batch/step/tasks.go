@@ -153,7 +153,6 @@ type taskWait struct {
 	canceled bool
 }
 
-// begin finds the group of an earlier attempt, or submits one.
 func (w *taskWait) begin(ctx context.Context) error {
 	if w.run.Step.Context == nil {
 		w.run.Step.Context = core.NewExecutionContext()
@@ -232,7 +231,6 @@ func (w *taskWait) store(ctx context.Context, id task.GroupID) error {
 // longestLook is the longest pause between two polls of a step that is not parked.
 const longestLook = time.Second
 
-// follow waits until the group is over.
 func (w *taskWait) follow(ctx context.Context) error {
 	handler, err := w.groups.Handler(ctx, w.id) // the file's handler may be another one by now
 	if err != nil {

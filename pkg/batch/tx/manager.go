@@ -166,7 +166,6 @@ func (m *Manager) fits(s *scope, attr Attr) error {
 	return m.db.Check(attr)
 }
 
-// begin runs fn in a transaction of its own.
 func (m *Manager) begin(ctx context.Context, outer *scope, attr Attr, fn func(context.Context) error) error {
 	if m.db.SingleWriter() && !attr.ReadOnly && outer.writing() {
 		return fmt.Errorf("propagation %s on database %s: %w", attr.Propagation, m.db.Name(), ErrSingleWriter)

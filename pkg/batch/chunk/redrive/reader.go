@@ -99,7 +99,6 @@ func (r *reader) Fill(ctx context.Context, items item.Items, n int) error {
 	return nil
 }
 
-// readText appends the one item of a text.
 func (r *reader) readText(ctx context.Context, items item.Items, raw item.RawText) error {
 	r.opened = true
 	if err := r.opener.OpenRaw(ctx, r.meta, raw); err != nil {
@@ -150,7 +149,6 @@ func (r *reader) Open(context.Context, item.Position) error { return nil }
 // ReadDocument returns the current JSON.
 func (r *reader) ReadDocument(context.Context) ([]byte, error) { return r.document, nil }
 
-// next returns the next item.
 func (r *reader) next(ctx context.Context) (given, error) {
 	for {
 		for len(r.page) > 0 {

@@ -122,7 +122,6 @@ func (s *source) Read(context.Context) (secretless, error) {
 
 func (s *source) Meta() item.Meta { return item.Meta{Path: "in", Line: s.i} }
 
-// step is the chunk step with this reader.
 func (b *bench) step(reader func(ctx context.Context, run *core.StepRun) (item.Reader, error)) (core.Step, error) {
 	c := b.config
 	c.Name, c.Database, c.Skip = "load", b.Database, chunk.LimitSkip{Limit: 1000}
@@ -146,7 +145,6 @@ func (b *bench) original(t require.TestingT, n int64) *core.JobExecution {
 	return exec
 }
 
-// redrive runs the plan as instance n.
 func (b *bench) redrive(t require.TestingT, plan *redrive.Plan, n int64) *core.JobExecution {
 	step, err := redrive.NewStep(plan, nil, func(s *redrive.Step) (core.Step, error) {
 		return b.step(func(ctx context.Context, run *core.StepRun) (item.Reader, error) {

@@ -239,7 +239,6 @@ func (e *UnknownMatcherError) Error() string {
 	return fmt.Sprintf("there is no error class %q (there is %s)", e.Name, strings.Join(e.Known, ", "))
 }
 
-// rule makes the rule of a listed name.
 func (m *Matchers) rule(text string, applies bool) (rule, error) {
 	name, arg, hasArg, err := split(text)
 	if err != nil {
@@ -267,7 +266,6 @@ func (m *Matchers) rule(text string, applies bool) (rule, error) {
 	return rule{match: func(err error) bool { return anyBranch(err, match) }, rank: rank, applies: applies}, nil
 }
 
-// split takes `name(argument)` apart.
 func split(text string) (name, arg string, hasArg bool, err error) {
 	text = strings.TrimSpace(text)
 	name, rest, hasArg := strings.Cut(text, "(")

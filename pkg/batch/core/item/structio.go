@@ -90,7 +90,6 @@ func (s *structWriter[T]) Write(ctx context.Context, items Items) error {
 	return Placed(s.w.WriteRecords(ctx, s.plan.schema, records), items, 0)
 }
 
-// recordsOf returns the items as records, which live in b.
 func recordsOf[T any](b *recordBuffer, plan *structPlan, items []T) ([][]row.Value, error) {
 	width := plan.schema.Len()
 	if need := width * len(items); cap(b.values) < need {

@@ -180,7 +180,6 @@ func planOf(t reflect.Type) (*structPlan, error) {
 	return p, nil
 }
 
-// scaleOf reads the tag `scale:"2"`.
 func scaleOf(f reflect.StructField) (*int, error) {
 	text, ok := f.Tag.Lookup("scale")
 	if !ok {

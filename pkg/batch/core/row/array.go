@@ -41,7 +41,6 @@ func isArrayText(text string) bool {
 	return strings.HasSuffix(text, "}") && (strings.HasPrefix(text, "{") || arrayBounds.MatchString(text))
 }
 
-// parseArrayText reads an array in PostgreSQL's form.
 func (f *Field) parseArrayText(text string) (Value, error) {
 	var elements []Value
 	e := f.element()

@@ -13,7 +13,6 @@ const (
 	maxISO = Date(2932896)
 )
 
-// parseISODate reads yyyy-MM-dd.
 func parseISODate(s string) (Date, bool) {
 	if len(s) != len(time.DateOnly) || s[4] != '-' || s[7] != '-' {
 		return 0, false

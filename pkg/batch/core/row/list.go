@@ -108,7 +108,6 @@ func (v Value) hasText() error {
 	return nil
 }
 
-// appendElement appends the JSON of an element.
 func appendElement(dst []byte, e Value) []byte {
 	switch e.kind {
 	case Null:
@@ -223,7 +222,6 @@ func (v Value) each(f func(raw string) bool) {
 	}
 }
 
-// canonicalList returns the list with canonical elements.
 func canonicalList(v Value) Value {
 	if v.kind != ListOf(DecimalKind) {
 		return v

@@ -71,7 +71,6 @@ func (f *Field) parseList(text string) (Value, error) {
 	return Value{}, f.misfit(text, `expected a JSON array such as [1, 2]; for a;b say separator: ";"`)
 }
 
-// listOf reads elements as texts.
 func (f *Field) listOf(texts []string) (Value, error) {
 	e := f.element()
 	elements := make([]Value, len(texts))
@@ -116,7 +115,6 @@ func (f *Field) ParseArray(doc []byte) (Value, error) {
 	return f.list(elements)
 }
 
-// parseElement reads the JSON of an element.
 func (f *Field) parseElement(raw string) (Value, error) {
 	isText := raw[0] == '"'
 	isNumber := raw[0] == '-' || raw[0] >= '0' && raw[0] <= '9'

@@ -23,7 +23,6 @@ func (f *Field) FitDecimal(d Decimal) (Value, error) {
 	return DecimalValue(fit), nil
 }
 
-// parseNumber reads an int, a float or a decimal.
 func (f *Field) parseNumber(text string) (Value, error) {
 	plain, ok := f.plainNumber(text)
 	if !ok {

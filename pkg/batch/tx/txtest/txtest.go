@@ -83,7 +83,6 @@ func (b *bed) failing(id int) func(context.Context) error {
 	return func(ctx context.Context) error { return errors.Join(b.insert(ctx, id), errWork) }
 }
 
-// rows returns the rows that the connection sees.
 func (b *bed) rows(conn tx.Conn) []int {
 	b.Helper()
 	rows, err := conn.QueryContext(b.Context(), "SELECT id FROM txtest ORDER BY id")

@@ -27,11 +27,11 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// Module provides, to an fx application of your own, an *App and what it is made of:
-// *registry.Registry, tx.Provider (a *gormdb.DBProvider), *repository.Repository,
-// core.JobRepository, task.Repository, engine.Engine, *repository.Checkpoints, *job.Launcher, *operator.Service and *runtime.TaskService. Registrations such as
-// Reader and Item go beside it. When your application stops, the App stops what it has
-// started and waits for it, before the databases are closed.
+// Module provides, to an fx application of your own, an *App and its parts: *registry.Registry,
+// tx.Provider (a *gormdb.DBProvider), *repository.Repository, core.JobRepository, task.Repository,
+// engine.Engine, *repository.Checkpoints, *job.Launcher, *operator.Service and *runtime.TaskService.
+// Add registrations such as Reader and Item next to it. When your application stops, the App stops its
+// work and waits for it, before the databases are closed.
 func Module(s Settings) fx.Option {
 	return fx.Module("surfin",
 		fx.Supply(s),
@@ -52,7 +52,8 @@ func newProvider(lc fx.Lifecycle, s Settings, lent lentDatabases) (*gormdb.DBPro
 	return provider, provider, nil
 }
 
-// newVault is that of the settings. Settings that no file was read for have the environment.
+// newVault returns the vault of the settings. Settings that were not read from a file have the
+// environment.
 func newVault(s Settings) *secret.Vault {
 	if s.Secrets != nil {
 		return s.Secrets
@@ -77,8 +78,7 @@ type registered struct {
 // observing is the observer of everything that happens while jobs run.
 type observing struct{ core.Observer }
 
-// newObserving adds the log to the observers: to slog's default logger unless Log says
-// otherwise.
+// newObserving adds the log to the observers: to slog's default logger unless Log sets another.
 func newObserving(r registered, v *secret.Vault) observing {
 	list := r.List
 	if len(r.Logs) == 0 {
@@ -92,7 +92,7 @@ func newObserving(r registered, v *secret.Vault) observing {
 	return observing{core.Masked(core.Observers(list...), v.Values)}
 }
 
-// controller is a provider with pools apart for control, as gormdb.DBProvider is.
+// controller is a provider with separate pools for control, like gormdb.DBProvider.
 type controller interface {
 	Control(name string) (tx.Database, error)
 }
@@ -100,9 +100,9 @@ type controller interface {
 // history is the database of the repository.
 type history struct{ tx.Database }
 
-// newHistory: heartbeats, stop requests and launches have connections of their
-// own, so that they never wait for those of the data (rule R6). What is done in a
-// chunk's transaction joins it all the same: the name of the database is one.
+// newHistory: heartbeats, stop requests and launches have connections of their own, so that they never
+// wait for the data's connections (rule R6). Work in a chunk's transaction still joins it: the name of
+// the database is the same.
 func newHistory(p tx.Provider, s Settings) (history, error) {
 	find := p.Database
 	if c, ok := p.(controller); ok { // a provider that decorates ours passes it on
@@ -112,15 +112,14 @@ func newHistory(p tx.Provider, s Settings) (history, error) {
 	return history{db}, err
 }
 
-// newRepository: the engine hears of the parts that a job plans here, also where a command
-// runs the job.
+// newRepository: the engine is notified of the parts that a job plans here, also if a command runs the
+// job.
 func newRepository(h history, s Settings, o observing, v *secret.Vault, e engine.Engine) (*repository.Repository, core.JobRepository) {
 	r := repository.New(h.Database, repository.Options{Prefix: s.Repository.Prefix, Observer: o.Observer, Announcer: runtime.Announcer{Engine: e}, Mask: v.Values})
 	return r, repository.Patient{Repository: r}
 }
 
-// newCheckpoints: for steps that work in other databases than the repository's
-// (rule C18).
+// newCheckpoints: for steps that work in databases other than the repository's (rule C18).
 func newCheckpoints(r *repository.Repository, p tx.Provider, s Settings) *repository.Checkpoints {
 	return repository.NewCheckpoints(r, p, repository.CheckpointOptions{AutoMigrate: s.AutoMigrate.Applies, Wait: 2 * s.Lease})
 }
@@ -142,26 +141,26 @@ func removeLeft(_ context.Context, left core.LeftBehind) error {
 	return errors.Join(errs...)
 }
 
-// App runs jobs inside a Go program: what the surfin command does, without the
-// command. Its methods are those of operator.Service, which the command uses as well.
-// It is safe for concurrent use; Close it.
+// App runs jobs inside a Go program: the features of the surfin command, without the command. It has
+// the methods of operator.Service, which the command also uses. It is safe for concurrent use; Close
+// it.
 type App struct {
 	*operator.Service
 	// Repository is the history of executions.
 	Repository core.JobRepository
 	// Tasks submits and operates tasks.
 	Tasks *runtime.TaskService
-	// Observer is all observers of the application, the log included. Let them hear of the
-	// application's own rows as well: guard.NewTable and inbox.Options take it.
+	// Observer combines all observers of the application, including the log. Pass it to guard.NewTable
+	// and inbox.Options to report the application's own rows too.
 	Observer core.Observer
 
 	parts parts
-	fx    *fx.App // of New; nil: of an application of the author's own
-	// waited says that Close has waited for what runs, as long as it may.
+	fx    *fx.App // of New; nil in an application of the author's own
+	// waited means that Close has waited for running work, as long as allowed.
 	waited atomic.Bool
 }
 
-// parts are what an App is made of.
+// parts are the parts of an App.
 type parts struct {
 	fx.In
 	Settings    Settings
@@ -175,8 +174,8 @@ type parts struct {
 	TaskService *runtime.TaskService
 }
 
-// New builds an application from settings and registrations, and opens the
-// databases. It logs to slog.Default() unless Log says otherwise.
+// New builds an application from settings and registrations, and opens the databases. It logs to
+// slog.Default() unless Log sets another logger.
 func New(ctx context.Context, s Settings, opts ...fx.Option) (*App, error) {
 	var a *App
 	whole := fx.New(fx.NopLogger, Module(s), fx.Options(opts...), fx.Populate(&a))
@@ -190,7 +189,7 @@ func New(ctx context.Context, s Settings, opts ...fx.Option) (*App, error) {
 	return a, nil
 }
 
-// serviceParts are what the service is made of.
+// serviceParts are the parts of the service.
 type serviceParts struct {
 	fx.In
 	Settings    Settings
@@ -233,10 +232,9 @@ func newApp(lc fx.Lifecycle, p parts, r registered) *App {
 	return a
 }
 
-// Close stops the jobs that this App has started and waits until they are over,
-// then closes the databases and stops what opts started. ctx limits the waiting:
-// what still runs then loses its databases, and can be restarted. An App that Module
-// provided leaves the databases to the application that it is part of.
+// Close stops the jobs that this App has started and waits until they are over, then closes the
+// databases and stops everything started by opts. ctx limits the waiting: running work then loses its
+// databases, and can be restarted. An App provided by Module leaves the databases to its application.
 func (a *App) Close(ctx context.Context) error {
 	waiting := a.Service.Close(ctx)
 	a.waited.Store(true)

@@ -191,7 +191,7 @@ func TestAJobOfTypedComponentsRunsFailsAndGoesOnWhereItWas(t *testing.T) {
 	})
 }
 
-// till is a ledger whose second chunk fails after it was written.
+// till is a ledger that fails after its second chunk was written.
 type till struct {
 	*Ledger
 	full  error
@@ -283,8 +283,7 @@ func TestADatabaseWithTooFewConnectionsForAStepIsRefused(t *testing.T) {
 	require.EqualError(t, err, "database default: max_open is 2, and must be at least 3: a running step needs two connections, and one more is needed besides")
 }
 
-// Rule R6: the step holds every connection for data, and waits until a heartbeat
-// has arrived all the same.
+// Rule R6: the step holds every connection for data, and still waits until a heartbeat has arrived.
 func TestHeartbeatsDoNotWaitForTheConnectionsOfTheData(t *testing.T) {
 	t.Parallel()
 	s := settingsFor(t, testdb.Postgres(t), "SURFIN_DATABASES_DEFAULT_MAX_OPEN=3", "SURFIN_LEASE=20s", "SURFIN_HEARTBEAT=20ms")
@@ -330,9 +329,9 @@ func awaitHeartbeat(ctx context.Context, r core.JobRepository, id core.JobExecut
 	}
 }
 
-// The checkpoint joins the chunk's transaction although the repository has
-// connections of its own: the last chunk's COMMIT fails on a deferred constraint,
-// and its position and counters are gone with its rows.
+// The checkpoint joins the chunk's transaction although the repository has connections of its own: the
+// last chunk's COMMIT fails on a deferred constraint, and its position and counters are gone with its
+// rows.
 func TestTheCheckpointJoinsTheTransactionOfTheDataOverWhateverPool(t *testing.T) {
 	t.Parallel()
 	var provider tx.Provider

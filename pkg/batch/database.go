@@ -16,14 +16,12 @@ type lentDatabase struct {
 	lent gormdb.Lent
 }
 
-// Database makes a pool that your application has opened the database of that name; the
-// repository's is "default" unless the settings say otherwise. A URL that the settings
-// have for the name is not used, its max_open is: how many of the pool's connections
-// are used at once.
+// Database makes a pool that your application has opened the database of that name; the repository's is
+// "default" unless the settings change it. The settings' URL for the name is not used; their max_open
+// limits how many of the pool's connections are used at once.
 //
-// The pool stays yours: App.Close gives its connections back and does not close it;
-// close it after the App. gormdb.Lend says what is done with the connections, and which
-// pools are refused.
+// The pool stays yours: App.Close gives its connections back and does not close it; close it after the
+// App. gormdb.Lend describes the use of the connections, and the pools that are refused.
 //
 // For a pool that a constructor of your fx application makes, see [DatabaseFrom].
 func Database[P gormdb.Pool](name string, pool P) fx.Option {
@@ -48,7 +46,7 @@ type lentDatabases struct {
 	List []lentDatabase `group:"surfin.databases"`
 }
 
-// configs are the databases of the settings and those that are lent.
+// configs returns the databases of the settings and the lent ones.
 func (l lentDatabases) configs(s Settings) (map[string]gormdb.Config, error) {
 	configs := make(map[string]gormdb.Config, len(s.Databases)+len(l.List))
 	for name, d := range s.Databases {

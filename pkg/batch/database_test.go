@@ -59,8 +59,8 @@ func (w weigh) Process(_ context.Context, r batch.Row) (batch.Row, error) {
 	return r, nil
 }
 
-// An application of fx has a pool, for itself and for jobs. A job that fails continues, and
-// the pool is the application's when everything has stopped.
+// An fx application has a pool, for itself and for jobs. A job that fails continues, and the pool is
+// the application's again when everything has stopped.
 func TestAnApplicationAndItsJobsShareAPool(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {

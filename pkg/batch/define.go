@@ -14,7 +14,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 )
 
-// A job in Go: package define's.
+// A job in Go, from package define.
 type (
 	Job         = define.Job
 	Flow        = define.Flow
@@ -32,20 +32,18 @@ type (
 	Budget      = task.Budget
 )
 
-// NewJob begins a job in Go; see package define. [Jobs] makes it known to an App.
+// NewJob begins a job in Go; see package define. [Jobs] registers it with an App.
 func NewJob(name string) *Job { return define.NewJob(name) }
 
-// NewFlow begins a flow for a branch of a split, a flow in the flow, an atomic group or
-// what runs finally.
+// NewFlow begins a flow for a branch of a split, a flow in the flow, an atomic group or Finally.
 func NewFlow() *Flow { return define.NewFlow() }
 
-// Use is a component that is shipped or registered, by its name, with its configuration:
-// a Config, its configuration struct, or the value of its main key.
+// Use returns a shipped or registered component by its name, with its configuration: a Config, its
+// configuration struct, or the value of its main key.
 func Use(name string, config ...any) Component { return define.Use(name, config...) }
 
-// ReaderOf is a reader of T for a job in Go. constructor is as Reader's, without a
-// Config: a closure has what it needs. It is called for every step execution and every
-// partition.
+// ReaderOf is a reader of T for a job in Go. constructor is as in Reader, without a Config: a closure
+// captures its needs. It is called for every step execution and every partition.
 func ReaderOf[T any](constructor any) Component {
 	if _, is := constructor.(ItemReader[T]); is {
 		return define.Inline(define.Code{Kind: registry.KindReader, Err: fmt.Errorf("the reader is a value (%T), and has a place that executions would share: give a constructor, func() %T", constructor, constructor)})
@@ -53,9 +51,8 @@ func ReaderOf[T any](constructor any) Component {
 	return inline(registry.KindReader, constructor, readerOf[T](), nil)
 }
 
-// ProcessorOf is a processor of I to O for a job in Go. It is a constructor, as
-// ReaderOf's; an ItemProcessor[I, O], which all executions share; or a function
-// func(context.Context, I) (O, error).
+// ProcessorOf is a processor of I to O for a job in Go: a constructor, as in ReaderOf; an
+// ItemProcessor[I, O], which all executions share; or a function func(context.Context, I) (O, error).
 func ProcessorOf[I, O any](processor any) Component {
 	if f, is := processor.(func(context.Context, I) (O, error)); is {
 		processor = processorFunc[I, O](f)
@@ -72,9 +69,8 @@ func WriterOf[T any](writer any) Component {
 	return inline(registry.KindWriter, writer, writerOf[T](), nil)
 }
 
-// TaskletOf is a tasklet for a job in Go: a constructor, a value that all executions
-// share, or a function func(context.Context, *StepContribution) error. about may say
-// NoTransaction.
+// TaskletOf is a tasklet for a job in Go: a constructor, a value that all executions share, or a
+// function func(context.Context, *StepContribution) error. about may include NoTransaction.
 func TaskletOf(tasklet any, about ...About) Component {
 	if f, is := tasklet.(func(context.Context, *StepContribution) error); is {
 		tasklet = TaskletFunc(f)
@@ -86,8 +82,8 @@ func TaskletOf(tasklet any, about ...About) Component {
 // share.
 func ListenerOf(l any) Component { return inline(registry.KindListener, l, listener(), nil) }
 
-// PartitionerOf is a partitioner for a job in Go: a constructor, or a value that all
-// executions share. about says with Part what the parts know.
+// PartitionerOf is a partitioner for a job in Go: a constructor, or a value that all executions share.
+// about declares the parts' values with Part.
 func PartitionerOf(partitioner any, about ...About) Component {
 	return inline(registry.KindPartitioner, partitioner, componentOf[core.Partitioner](), about)
 }
@@ -101,11 +97,10 @@ func DeciderOf(decider any) Component {
 	return inline(registry.KindDecider, decider, componentOf[core.Decider](), nil)
 }
 
-// To goes to an element of the same flow.
+// To leads to an element of the same flow.
 func To(element string) define.Target { return define.To(element) }
 
-// End ends a flow, COMPLETED, and Fail, FAILED; exit is the exit code, if it is another
-// one.
+// End ends a flow, COMPLETED, and Fail, FAILED; exit is the exit code, if it differs.
 func End(exit string) define.Target { return define.End(exit) }
 
 // Fail ends a flow; see End.
@@ -129,7 +124,7 @@ type writerFunc[T any] func(ctx context.Context, items []T) error
 
 func (f writerFunc[T]) Write(ctx context.Context, items []T) error { return f(ctx, items) }
 
-// code is what package define keeps of a component that is Go code.
+// code is the data that package define keeps of a component that is Go code.
 type code struct {
 	sig   signature
 	about []About
@@ -161,9 +156,9 @@ func inline(kind registry.Kind, given any, sig signature, about []About) Compone
 	return define.Inline(c)
 }
 
-// Jobs makes jobs in Go known by their names, with the components in them that are Go
-// code: they are run by their names, and a restart finds them. A job that is wrong is an
-// error of New. Jobs that share a child job go into one call.
+// Jobs registers jobs in Go by their names, with the components in them that are Go code: they run by
+// their names, and a restart finds them. A wrong job is an error of New. Jobs that share a child job go
+// into one call.
 func Jobs(list ...*Job) fx.Option {
 	opts := []fx.Option{fx.Provide(fx.Annotate(func() []*Job { return list }, fx.ResultTags(groupJobs)))}
 	known := map[string]bool{}
@@ -203,7 +198,7 @@ func (c code) option(named define.Named) fx.Option {
 	)
 }
 
-// CheckJobs checks jobs in Go without an App: what Jobs would refuse. opts register the
+// CheckJobs checks jobs in Go without an App: it reports the errors of Jobs. opts register the
 // components that they use by name.
 func CheckJobs(list []*Job, opts ...fx.Option) error {
 	_, _, err := Describe(append(opts[:len(opts):len(opts)], Jobs(list...))...)

@@ -26,7 +26,6 @@ func upper(_ context.Context, o Order) (Invoice, error) { return Invoice{o.ID, o
 
 func keep(context.Context, []Invoice) error { return nil }
 
-// chunkOf is a chunk that is right, but for what change does.
 func chunkOf(change func(*batch.Chunk)) batch.Chunk {
 	c := batch.Chunk{
 		Reader: batch.ReaderOf[Order](NewOrders), Processors: []batch.Component{batch.ProcessorOf[Order, Invoice](upper)},
@@ -36,7 +35,7 @@ func chunkOf(change func(*batch.Chunk)) batch.Chunk {
 	return c
 }
 
-// A job in Go is checked as a file is. A mistake names the step and the option.
+// A job in Go is checked like a file. A mistake names the step and the option.
 func TestEveryMistakeOfAJobInGoNamesItsStepAndOption(t *testing.T) {
 	t.Parallel()
 	none := batch.TaskletOf(nothing)
@@ -192,7 +191,7 @@ func TestTheTextOfAJobInGoIsAJobFile(t *testing.T) {
 	require.Contains(t, text, "everything.left.tasklet: core.TaskletFunc", "the Go type")
 }
 
-// Whatever a field says is in the text, and means the same there.
+// Every setting of a field is in the text, with the same meaning.
 func TestTheTextOfAJobInGoHasTheFieldsOfItsRows(t *testing.T) {
 	t.Parallel()
 	scale := 2

@@ -19,8 +19,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// ledgerJob is billJob in Go: orders become invoices in a table. stumble is asked for
-// every order.
+// ledgerJob is billJob in Go: orders become invoices in a table. stumble is called for every order.
 func ledgerJob(stumble func(o Order) error) *batch.Job {
 	return batch.NewJob("ledger").
 		Parameter(batch.Parameter{Name: "discount", Type: core.TypeInt, Default: 0}).
@@ -80,8 +79,8 @@ func TestAJobInGoGoesOnInAnotherProcess(t *testing.T) {
 	})
 }
 
-// Rules F4, F4a: another reader under the same name is another definition, which matters where
-// work is committed.
+// Rules F4, F4a: another reader under the same name is another definition, which matters if work is
+// committed.
 func TestAChangedJobInGoIsJudgedAsAChangedFile(t *testing.T) {
 	t.Parallel()
 	changed := batch.NewJob("ledger").
@@ -186,7 +185,7 @@ func TestAFlowInGoGoesItsWay(t *testing.T) {
 	})
 }
 
-// A job file of a file system runs and goes on by its name.
+// A job file of a file system runs and continues by its name.
 func TestAJobFileOfAFileSystemGoesOnInAnotherProcess(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {

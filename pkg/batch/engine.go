@@ -23,7 +23,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/settings"
 )
 
-// engines are those that the application was built with, beside the local one.
+// engines are the engines that the application was built with, in addition to the local one.
 type engines struct {
 	fx.In
 	List []engine.Maker `group:"surfin.engines"`
@@ -45,7 +45,7 @@ func newTaskRepository(h history, s Settings, o observing, v *secret.Vault) (*ta
 // newEngine makes the engine of the settings, for work in the repository's database.
 func newEngine(h history, t task.Repository, s Settings, built engines) (engine.Engine, error) {
 	if isLocal(s) {
-		parts := repository.New(h.Database, repository.Options{Prefix: s.Repository.Prefix}) // only read; that of the application announces to the engine
+		parts := repository.New(h.Database, repository.Options{Prefix: s.Repository.Prefix}) // only read; the application's repository announces to the engine
 		deciders := []string{runtime.DefaultDecider}
 		for _, name := range built.Deciders {
 			deciders = append(deciders, string(name))
@@ -64,10 +64,8 @@ func newEngine(h history, t task.Repository, s Settings, built engines) (engine.
 		s.Engine.Name, strings.Join(names, ", ")))
 }
 
-// isLocal reports whether the settings ask for the engine that every program has.
 func isLocal(s Settings) bool { return s.Engine.Name == "" || s.Engine.Name == settings.EngineLocal }
 
-// engineError says where the engine was asked for.
 func engineError(s Settings, err error) error {
 	if err == nil || s.Engine.Origin == "" {
 		return err
@@ -75,7 +73,7 @@ func engineError(s Settings, err error) error {
 	return &settings.Error{Where: s.Engine.Origin, Err: err}
 }
 
-// schemas are the tables of the repository, and those of the engine.
+// schemas are the tables of the repository and of the engine.
 type schemas []operator.Schema
 
 // newSchemas: the engine local has no tables of its own.

@@ -20,7 +20,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// withEngine are settings with an engine that a file asks for.
 func withEngine(t *testing.T, environ ...string) batch.Settings {
 	t.Helper()
 	s, err := settings.Load(settings.Source{Dir: t.TempDir(), Environ: append(environ, "SURFIN_ENGINE=river")})
@@ -48,7 +47,7 @@ func TestWithoutASettingTheEngineIsLocal(t *testing.T) {
 	require.Equal(t, "local", made.Capabilities().Name)
 }
 
-// The tables of the engine are made and checked with those of the history.
+// The tables of the engine are made and checked with the history's.
 func TestMigrateMakesTheTablesOfTheEngine(t *testing.T) {
 	t.Parallel()
 	url := testdb.Postgres(t)

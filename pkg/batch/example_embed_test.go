@@ -16,7 +16,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/settings"
 )
 
-// A pool that your program has opened anyway. It stays open when the App is closed.
+// A pool that your program has already opened. It stays open when the App is closed.
 func ExampleDatabase() {
 	file, done := testexample.File("birds.yaml", "job: birds\nflow: [{step: table, tasklet: {sql: create table bird(name text)}}]\n")
 	defer done()
@@ -97,7 +97,7 @@ func ExampleNewJob() {
 	// COMPLETED 3 1 2
 }
 
-// What is wrong with a job in Go is said with its step and option, all together.
+// The errors of a job in Go name its step and option, all together.
 func ExampleCheckJobs() {
 	job := batch.NewJob("billing").
 		Step("bill", batch.Chunk{
@@ -114,7 +114,7 @@ func ExampleCheckJobs() {
 	// job billing: step tell: tasklet.shel: there is no tasklet shel (did you mean shell? allowed: check, compare, fail, files, http, mail, migration, shell, sql, wait_file)
 }
 
-// Elements of a job in Go: a decision, flows side by side, what runs in every execution.
+// Elements of a job in Go: a decision, parallel flows, steps that run in every execution.
 func ExampleJob() {
 	say := func(text string) batch.Component {
 		return batch.TaskletOf(func(context.Context, *batch.StepContribution) error {
@@ -151,8 +151,8 @@ func ExampleJob() {
 	// COMPLETED
 }
 
-// Job files that the program carries, such as in an embed.FS, run by the names of their
-// jobs. A file that is not registered is run as a Source.
+// Job files that the program carries, such as in an embed.FS, run by the names of their jobs. A file
+// that is not registered is run as a Source.
 func ExampleJobFiles() {
 	files := fstest.MapFS{
 		"nightly.yaml": {Data: []byte("job: nightly\nflow: [{job: clean, file: clean.yaml}]\n")},

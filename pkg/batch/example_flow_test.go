@@ -25,8 +25,7 @@ func (weekdays) Partition(context.Context, *batch.View) ([]batch.Partition, erro
 	return parts, nil
 }
 
-// A partitioner says what the parts of a step's work are, and what each of them
-// knows as ${part.NAME}.
+// A partitioner lists the parts of a step's work, and the values of each for ${part.NAME}.
 func ExamplePartitioner() {
 	type Config struct {
 		Text string `key:"text" main:"true" required:"true"`
@@ -55,7 +54,7 @@ flow:
 	// report:tuesday: COMPLETED, read 0, filtered 0, written 0
 }
 
-// A decider answers the exit code that `next` matches; it sees what has run so far.
+// A decider returns the exit code that `next` matches; it sees the steps run so far.
 func ExampleDecider() {
 	enough := func() batch.DeciderFunc {
 		return func(_ context.Context, v *batch.View) (string, error) {
@@ -100,8 +99,7 @@ func (g *gentle) AfterStep(_ context.Context, step *core.StepExecution) error {
 	return nil
 }
 
-// A listener is told of what happens in a job, a step or a chunk, and may change how
-// a step ends.
+// A listener is notified of events in a job, a step or a chunk, and may change how a step ends.
 func ExampleListener() {
 	runExample(`
 job: listened
@@ -125,7 +123,7 @@ flow:
 
 var errBusy = errors.New("the service is busy")
 
-// calling is a processor that asks a service, which is busy at first.
+// calling is a processor that calls a service, which is busy at first.
 type calling struct{ tries int }
 
 func (c *calling) Process(_ context.Context, o Order) (Order, error) {

@@ -22,7 +22,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/settings"
 )
 
-// Tasks are submitted together, with a budget. The type of the first one is that of its hint.
+// Tasks are submitted together, with a budget. The type of the first one comes from its hint.
 func ExampleApp_submitTasks() {
 	app, done := taskExample()
 	defer done()
@@ -51,7 +51,7 @@ type page struct{}
 func (page) Execute(ctx context.Context, t task.Task) (task.Outcome, error) {
 	var asked struct{ URL string }
 	if err := t.Decode(&asked); err != nil {
-		return task.Outcome{}, err // FAILURE: it is tried again
+		return task.Outcome{}, err // FAILURE: it is retried
 	}
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, asked.URL, nil)
 	if err != nil {
@@ -86,7 +86,7 @@ func ExampleHandler() {
 	// Output: SUCCESS Request succeeded hello
 }
 
-// A decider decides what comes after an attempt that did not succeed. Submissions name it.
+// A decider decides about the next step after an attempt that did not succeed. Submissions name it.
 func ExampleTaskDecider() {
 	twice := func(c task.Case) task.Decision {
 		if c.Spent.Attempts == 2 {
@@ -115,8 +115,8 @@ type thumbnail struct {
 	Size int    `json:"size"`
 }
 
-// A step of a job in Go has one task executed for each item. Without workers the process that runs
-// the job executes them.
+// A step of a job in Go has one task executed for each item. Without workers the process that runs the
+// job executes them.
 func ExampleTasks() {
 	var mu sync.Mutex
 	var made []string
@@ -146,7 +146,7 @@ func ExampleTasks() {
 	// {"file":"2026/sea.jpg","size":64}
 }
 
-// The status of a group counts its tasks. A group that is not known is an error.
+// The status of a group counts its tasks. An unknown group is an error.
 func ExampleApp_statusOfTasks() {
 	app, done := taskExample()
 	defer done()
@@ -171,7 +171,7 @@ func taskExample(opts ...fx.Option) (app *batch.App, done func()) {
 	dir, remove := testexample.Dir()
 	ctx := context.Background()
 	s := testexample.Must(settings.Load(settings.Source{Dir: dir})) // an application calls batch.LoadSettings
-	s.Tasks.Shell = true                                            // off unless asked for: such a task is any command
+	s.Tasks.Shell = true                                            // off by default: such a task is any command
 	app = testexample.Must(batch.New(ctx, s, opts...))
 	testexample.Check(app.Prepare(ctx))
 	return app, func() {

@@ -20,7 +20,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// Order is what the examples read, Invoice what they write.
+// Order is the input of the examples, Invoice their output.
 type Order struct {
 	ID     int64
 	Amount int64
@@ -30,7 +30,7 @@ type Invoice struct {
 	ID, Total int64
 }
 
-// Rates is something that a component needs: fx provides it.
+// Rates is a dependency of a component: fx provides it.
 type Rates struct{ Percent int64 }
 
 func NewRates() *Rates { return &Rates{Percent: 19} }
@@ -41,7 +41,7 @@ type Price struct {
 	rates  *Rates
 }
 
-// PriceConfig is what a job file may say to it.
+// PriceConfig is its configuration in a job file.
 type PriceConfig struct {
 	Discount int64 `key:"discount" default:"0" doc:"percent off"`
 }
@@ -56,7 +56,7 @@ func (p *Price) Process(_ context.Context, o Order) (Invoice, error) {
 	return Invoice{ID: o.ID, Total: net * (100 + p.rates.Percent) / 100}, nil
 }
 
-// Orders is a reader that can be restarted: its position is how many it read.
+// Orders is a reader that can be restarted: its position is the number of orders read.
 type Orders struct {
 	list []Order
 	next int
@@ -135,7 +135,7 @@ func tryExample(text string, opts ...fx.Option) (err error) {
 	return err
 }
 
-// A job inside of a Go program: settings, components, a job file, its parameters.
+// A job inside a Go program: settings, components, a job file, its parameters.
 func ExampleNew() {
 	file, done := testexample.File("greet.yaml", "job: greet\nparameters: {name: {type: string}}\nflow: [{step: greet, tasklet: greet}]\n")
 	defer done()
@@ -173,7 +173,7 @@ func ExampleNew() {
 	// job greet is already complete with these parameters (execution 1)
 }
 
-// A reader of one's own, before a shipped writer.
+// A custom reader, before a shipped writer.
 func ExampleReader() {
 	runExample(`
 job: load
@@ -222,7 +222,7 @@ flow:
 	// bill: COMPLETED, read 3, filtered 1, written 2
 }
 
-// A tasklet hands results on to the steps behind it.
+// A tasklet passes results on to later steps.
 func ExampleTasklet() {
 	count := func() batch.TaskletFunc {
 		return func(_ context.Context, c *batch.StepContribution) error {
@@ -301,8 +301,8 @@ flow:
 	// load: COMPLETED, read 3, filtered 0, written 3
 }
 
-// The engine inside of an fx application of one's own, whose constructors may ask
-// for the launcher, the repository and the databases.
+// The engine inside an fx application: its constructors may request the launcher, the repository and
+// the databases.
 func ExampleModule() {
 	dir, done := testexample.Dir()
 	defer done()
@@ -343,7 +343,7 @@ func ExampleLoadSettings() {
 	// 30s
 }
 
-// What is wrong with a registration is told at start, by the component's name.
+// An error in a registration is reported at start, by the component's name.
 func ExampleNew_missingDependency() {
 	runExample("", batch.Processor[Order, Invoice]("price", NewPrice))
 	// Output: processor "price" needs a *batch_test.Rates: add an fx.Provide of a function that returns one

@@ -13,7 +13,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// leaver ends its goroutine, as FailNow of a test does.
+// leaver ends its goroutine, like FailNow of a test.
 type leaver struct{}
 
 func (leaver) BeforeStep(context.Context, *core.StepExecution) error {
@@ -37,7 +37,7 @@ func (leavingProcessor) Process(_ context.Context, r batch.Row) (batch.Row, erro
 	return r, nil
 }
 
-// Rule C13: a component that ends its goroutine has failed, and the launch answers.
+// Rule C13: a component that ends its goroutine has failed, and the launch returns.
 func TestAComponentThatEndsItsGoroutineHasFailed(t *testing.T) {
 	t.Parallel()
 	fine := batch.TaskletOf(nothing)

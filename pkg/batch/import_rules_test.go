@@ -21,18 +21,17 @@ import (
 
 const module = "github.com/surfin-batch/surfin"
 
-// A room is a folder of the house and what its packages may import of our own
-// module. Patterns are paths below the module; `*` is one folder, a trailing
-// `/...` takes in all folders below, existing or to come. A room may always
-// import its own folder. The first room that matches a package decides; a
-// package without a room is an error, so a new folder has to be thought about.
+// A room is a folder of the house and the imports of our own module that its packages may have.
+// Patterns are paths below the module; `*` is one folder, a trailing `/...` includes all folders below,
+// existing or to come. A room may always import its own folder. The first room that matches a package
+// decides; a package without a room is an error, so a new folder needs a decision.
 type room struct {
 	path string
 	may  []string
-	// std: nothing beyond the standard library and the packages of may.
+	// std means nothing beyond the standard library and the packages of may.
 	std bool
-	// kit: it helps tests, may import everything, and is imported from tests and other
-	// kits only.
+	// kit means that it helps tests, may import everything, and is imported only from tests and other
+	// kits.
 	kit bool
 }
 
@@ -63,8 +62,7 @@ func rooms() []room {
 		{path: "internal/testkit/enginetest/...", kit: true},
 		{path: "internal/testkit/txtest/...", kit: true},
 		{path: "internal/test*/...", kit: true},
-		{path: "internal/yamlfile/...", may: []string{"pkg/batch/core/row", "internal/nearest", "internal/smallfile"}},
-		{path: "bench/...", kit: true}, // and compares with what else there is
+		{path: "bench/...", kit: true}, // and compares with alternatives
 		{path: "pkg/batch/core/exception/...", std: true},
 		{path: "pkg/batch/core/config/...", std: true},
 		{path: "pkg/batch/core/row/...", may: []string{"pkg/batch/core/exception/...", "pkg/batch/core/jsontext/..."}, std: true},
@@ -85,10 +83,10 @@ func rooms() []room {
 		{path: "pkg/batch/repository/...", may: []string{core, tx, "pkg/batch/guard/...", "internal/migrator/...", "internal/dberr/...", "internal/gormtx/..."}},
 		{path: "internal/jobfile/...", may: append(steps, "pkg/batch/step/...", "internal/schedule", ours)},
 		{path: "pkg/batch/settings/...", may: []string{"pkg/batch/core", tx, ours}},
-		{path: "pkg/batch/operator/...", may: append(steps, "internal/jobfile/...", "internal/schedule", ours)},
-		// What a draft says of a file holds if its reader says the same: it looks through that reader.
-		{path: "internal/draft/...", may: []string{core, tx, "pkg/batch/adaptor/item/csv", "internal/jsonfile", "internal/filestream", "internal/sqlvalue", "internal/nearest"}, std: true},
-		{path: "internal/jobtest/...", may: []string{core, tx, "pkg/batch/operator", "internal/jobfile/testfile", ours}},
+		{path: "pkg/batch/operator/...", may: append(steps, "pkg/batch/adaptor/jobfile/...", "pkg/batch/runtime/schedule", ours)},
+		// A draft's statement about a file holds if its reader agrees: it reads through that reader.
+		{path: "pkg/batch/draft/...", may: []string{core, tx, "pkg/batch/adaptor/item/csv", "internal/jsonfile", "internal/filestream", "internal/sqlvalue", "internal/nearest"}, std: true},
+		{path: "pkg/batch/jobtest/...", may: []string{core, tx, "pkg/batch/operator", "pkg/batch/adaptor/jobfile/testfile", ours}},
 		// HTTP: the rules of running are the service's.
 		{path: "internal/api/...", may: []string{core, "pkg/batch/operator/...", "internal/runtime/...", "pkg/batch/settings/...", "internal/jobfile/...", ours}},
 		// Text and exit codes: the rules of running are the service's.
@@ -117,8 +115,8 @@ func rooms() []room {
 	}
 }
 
-// excepted is an import that a room or a guarded library forbids, in a place that has a
-// reason for it. There are no other exceptions.
+// excepted is an import that a room or a guarded library forbids, in a place that has a reason for it.
+// There are no other exceptions.
 type excepted struct{ who, what, why string }
 
 func exceptions() []excepted {
@@ -131,8 +129,8 @@ func exceptions() []excepted {
 	}
 }
 
-// A guarded library may be imported in some places only. A place is a pattern as
-// in a room, or one with a file name behind a colon.
+// A guarded library may be imported in some places only. A place is a pattern as in a room, or one with
+// a file name after a colon.
 type guarded struct {
 	library string // and everything below it
 	only    []string
@@ -184,7 +182,7 @@ func heavy() []string {
 	}
 }
 
-// source is a Go file and what it imports.
+// source is a Go file and its imports.
 type source struct {
 	dir, name string // dir is slash-separated, below the module
 	imports   []string
@@ -325,7 +323,7 @@ func TestAHeavyLibraryIsFoundBehindAnAdaptor(t *testing.T) {
 	require.Contains(t, got[0], "reachable from pkg/batch")
 }
 
-// An embedder compiles no command line.
+// An embedding program compiles no command line.
 func TestTheFacadeReachesNoLibraryOfACommandLine(t *testing.T) {
 	t.Parallel()
 	out, err := testtree.Command(t.Context(), "go", "list", "-deps", ".").Output()
@@ -357,7 +355,7 @@ func TestSourcesAreReadFromTheTree(t *testing.T) {
 	require.Len(t, violations(sources), 1)
 }
 
-// violations answers one line per forbidden import, sorted.
+// violations returns one line per forbidden import, sorted.
 func violations(sources []source) []string {
 	reachable := reach(sources, "pkg/batch")
 	var out []string
@@ -380,7 +378,7 @@ func violations(sources []source) []string {
 	return out
 }
 
-// forbidden says why the import is not allowed; empty if it is.
+// forbidden returns why the import is not allowed; empty if it is.
 func forbidden(s source, r room, imported string, reachable map[string]bool) string {
 	for _, h := range heavy() {
 		if reachable[s.dir] && within(imported, h) {
@@ -414,12 +412,10 @@ func forbiddenOfOurs(dir string, r room, ours string) string {
 	return fmt.Sprintf("%s may not import %s (allowed: %s)", dir, ours, strings.Join(r.may, ", "))
 }
 
-// allows reports whether the exception is about this import.
 func (e excepted) allows(s source, imported string) bool {
 	return s.isIn(e.who) && (within(imported, e.what) || within(imported, module+"/"+e.what))
 }
 
-// isTestKit reports whether the package helps tests.
 func isTestKit(dir string) bool {
 	r, ok := roomOf(dir)
 	return ok && r.kit
@@ -434,13 +430,11 @@ func roomOf(dir string) (room, bool) {
 	return all[i], true
 }
 
-// isIn reports whether the file is at the place.
 func (s source) isIn(place string) bool {
 	place, name, hasName := strings.Cut(place, ":")
 	return match(place, s.dir) && (!hasName || name == s.name)
 }
 
-// match reports whether the pattern takes in the folder.
 func match(pattern, dir string) bool {
 	prefix, below := strings.CutSuffix(pattern, "/...")
 	if !below {
@@ -450,7 +444,7 @@ func match(pattern, dir string) bool {
 	return match(prefix, ownFolder(pattern, dir))
 }
 
-// ownFolder is the part of dir that the pattern names, without what is below it.
+// ownFolder returns the part of dir that the pattern names, without the folders below it.
 func ownFolder(pattern, dir string) string {
 	depth := strings.Count(strings.TrimSuffix(pattern, "/..."), "/") + 1
 	parts := strings.Split(dir, "/")
@@ -459,7 +453,7 @@ func ownFolder(pattern, dir string) string {
 
 func within(p, folder string) bool { return p == folder || strings.HasPrefix(p, folder+"/") }
 
-// reach answers our packages that are imported from start, through whatever.
+// reach returns our packages that are imported from start, directly or indirectly.
 func reach(sources []source, start string) map[string]bool {
 	imports := map[string][]string{}
 	for _, s := range sources {
@@ -484,8 +478,7 @@ func reach(sources []source, start string) map[string]bool {
 	return seen
 }
 
-// readSources reads the imports of every Go file of the module in dir, whatever
-// its build constraints say.
+// readSources reads the imports of every Go file of the module in dir, whatever its build constraints.
 func readSources(dir string) ([]source, error) {
 	var out []source
 	err := walkModule(dir, func(file string, _ fs.DirEntry) error {

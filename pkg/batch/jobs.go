@@ -15,10 +15,9 @@ const (
 	groupJobFiles = `group:"surfin.jobfiles,flatten"`
 )
 
-// JobFiles makes job files known by the names of their jobs: they are run by these names
-// (RunRequest.Name), and a restart in another process finds them. That is for files that
-// are in the program, such as in an embed.FS; those on the disk are found again where
-// they are. A file that is wrong is an error of New.
+// JobFiles registers job files by the names of their jobs: they are run by these names
+// (RunRequest.Name), and a restart in another process finds them. It is for files in the program, such
+// as in an embed.FS; files on disk are found by their path. A wrong file is an error of New.
 func JobFiles(sources ...Source) fx.Option {
 	return fx.Provide(fx.Annotate(func() []Source { return sources }, fx.ResultTags(groupJobFiles)))
 }
@@ -30,7 +29,6 @@ type carried struct {
 	Files []Source `group:"surfin.jobfiles"`
 }
 
-// load checks all of them, and returns them by name.
 func (c carried) load(r *registry.Registry) (map[string]*jobfile.File, error) {
 	files := map[string]*jobfile.File{}
 	var errs []error

@@ -12,7 +12,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// innerJob has a split, whose branches work at the same time.
 func innerJob(name string) *batch.Job {
 	insert := func(v string) batch.Component { return batch.Use("sql", "insert into nlog values ('"+v+"')") }
 	return batch.NewJob(name).Step("t", batch.Use("sql", "create table if not exists nlog(x text)")).

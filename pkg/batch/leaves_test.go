@@ -19,8 +19,8 @@ import (
 )
 
 // Steps that read ahead, which end at the end of the data, by a bad line in a later chunk, and by a row
-// that the table refuses while the next chunk is read, leave nothing that runs or is open.
-func TestALoadLeavesNoGoroutineAndNoConnection(t *testing.T) { // not parallel: it looks at all goroutines
+// that the table refuses while the next chunk is read, leave no goroutine and no open connection.
+func TestALoadLeavesNoGoroutineAndNoConnection(t *testing.T) { // not parallel: it checks all goroutines
 	url := testdb.Postgres(t)
 	before := goleak.IgnoreCurrent()
 	ctx := context.Background()

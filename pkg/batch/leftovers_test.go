@@ -15,8 +15,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// leftText is a job whose first step fails with two rows in its file, and whose
-// second step fails until the table is there.
+// leftText is a job with a first step that fails with two rows in its file, and a second step that
+// fails until the table exists.
 const leftText = `
 job: left
 flow:
@@ -27,7 +27,7 @@ flow:
   tasklet: {sql: "insert into needed values (1)"}
 `
 
-// left is an application whose job has left a file behind.
+// left is an application with a job that has left a file.
 type left struct {
 	t    *testing.T
 	app  *batch.App

@@ -20,7 +20,7 @@ func TestAnApplicationLogsToSlogsDefaultUnlessItSaysOtherwise(t *testing.T) {
 	t.Cleanup(func() { slog.SetDefault(before) })
 	for name, c := range map[string]struct {
 		opts func(own *slog.Logger) []fx.Option
-		// byDefault and byOwn say which logger gets the records.
+		// byDefault and byOwn are the loggers that get the records.
 		byDefault, byOwn bool
 	}{
 		"nothing said": {func(*slog.Logger) []fx.Option { return nil }, true, false},

@@ -22,8 +22,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/settings"
 )
 
-// waiting is a tasklet that runs until its context ends; running is told when it
-// runs.
+// waiting is a tasklet that runs until its context ends; running receives when it runs.
 type waiting struct{ running chan struct{} }
 
 func (w *waiting) Execute(ctx context.Context, _ *core.StepContribution) error {
@@ -41,7 +40,7 @@ flow:
   chunk: {size: 2, reader: endless, writer: {table: {name: orders, create: true}}}
 `
 
-// endless reads without end; a channel tells of the first item.
+// endless reads without end; a channel reports the first item.
 type endless struct {
 	began chan struct{}
 	n     int64
@@ -103,8 +102,8 @@ func TestCloseWaitsForTheChunkInHandOfWhatRuns(t *testing.T) {
 	require.Equal(t, core.StatusStopped, exec.Status)
 }
 
-// An application of the author's own has an App from Module: it stops what the App
-// started, and then closes the databases.
+// An application of the author's own has an App from Module: it stops the App's work, and then closes
+// the databases.
 func TestAModuleProvidesAnApp(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
@@ -159,7 +158,7 @@ func TestAJobIsFoundByItsNameInTheHistory(t *testing.T) {
 	require.ErrorIs(t, err, core.ErrNoSuchJob)
 }
 
-// A job beside the caller: it is stopped, and continues where it was.
+// A job in parallel to the caller: it is stopped, and continues at its position.
 func ExampleApp_Start() {
 	began := make(chan struct{})
 	withApp(endlessText, func(ctx context.Context, app *batch.App, file string) error {
@@ -181,7 +180,7 @@ func ExampleApp_Start() {
 	// Output: STOPPED STOPPED
 }
 
-// What failed is mended, and restarted with its parameters.
+// A failed job is fixed, and restarted with its parameters.
 func ExampleApp_Restart() {
 	withApp(`
 job: pay
@@ -218,7 +217,7 @@ flow:
 	// true
 }
 
-// What is old goes: executions that completed or were abandoned, and their instances.
+// Old executions that completed or were abandoned are deleted, with their instances.
 func ExampleApp_Purge() {
 	withApp("job: one\nflow:\n- {step: one, tasklet: {sql: select 1}}\n", func(ctx context.Context, app *batch.App, file string) error {
 		if _, err := app.Run(ctx, batch.RunRequest{File: file}); err != nil {
@@ -293,8 +292,8 @@ flow:
 	})
 }
 
-// Rule F4: the files of child jobs belong to the definition. A restart says that one has
-// changed, and is refused as the launch of the child would be, before anything runs.
+// Rule F4: the files of child jobs belong to the definition. A restart reports a changed one, and is
+// refused like the launch of the child, before anything runs.
 func TestARestartIsRefusedAsTheChildJudgesItsChangedFile(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {

@@ -20,10 +20,10 @@ import (
 // sentenceEnd ends a sentence: a full stop or a colon before white space or the end.
 var sentenceEnd = regexp.MustCompile(`[.:](\s|$)`)
 
-// importsSentence says what a package imports, or may import.
+// importsSentence matches the sentence about a package's imports.
 var importsSentence = regexp.MustCompile(`(^|\n\n|[.:]\s)It (may )?imports? `)
 
-// Every package has a doc comment that says its purpose, and what it may import.
+// Every package has a doc comment with its purpose and its allowed imports.
 func TestEveryPackageSaysItsPurposeAndWhatItMayImport(t *testing.T) {
 	t.Parallel()
 	docs := map[string][]string{}
@@ -64,7 +64,6 @@ func TestAPackageDocThatSaysTooLittleIsFound(t *testing.T) {
 	require.Len(t, docMistakes(nil), 1)
 }
 
-// packageDoc returns the doc comment of a file's package.
 func packageDoc(f *ast.File) []string {
 	if f.Doc == nil || strings.TrimSpace(f.Doc.Text()) == "" {
 		return nil
@@ -72,7 +71,7 @@ func packageDoc(f *ast.File) []string {
 	return []string{f.Doc.Text()}
 }
 
-// docMistakes says what the doc comments of one package lack. Files with different build
+// docMistakes returns the omissions of the doc comments of one package. Files with different build
 // constraints may each have one.
 func docMistakes(docs []string) []string {
 	if len(docs) == 0 {

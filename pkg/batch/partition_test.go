@@ -59,7 +59,7 @@ func TestOfEightFilesAPoisonedOneFailsAndARestartLoadsItAlone(t *testing.T) {
 				text += fmt.Sprintf("%d,%d\n", 10*i+n, n)
 			}
 			if i == 5 {
-				text += "57,7\n" // which is there already
+				text += "57,7\n" // a duplicate
 			}
 			write(t, dir, fmt.Sprintf("in%d.csv", i), text)
 		}

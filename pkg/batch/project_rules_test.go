@@ -32,12 +32,13 @@ func TestNoGoFileIsLongerThanFiveHundredLines(t *testing.T) {
 	})
 }
 
-// Rule SE3: components open files through internal/confine, which keeps those of a client below the folders that it may name.
+// Rule SE3: components open files through internal/confine, which keeps a client's files below the
+// folders that it may name.
 func TestComponentsOpenFilesThroughTheirConfinement(t *testing.T) {
 	t.Parallel()
 	direct := regexp.MustCompile(`\bos\.(Open|OpenFile|OpenRoot|ReadFile|ReadDir|Stat|Lstat|Create|WriteFile|Remove|RemoveAll|Rename|Mkdir|MkdirAll|Link|Symlink|Readlink|Truncate|Chtimes|Chmod)\(`)
 	rooms := []string{"pkg/batch/adaptor/item/", "pkg/batch/adaptor/tasklet/", "pkg/batch/adaptor/partition/", "internal/filestream/", "internal/jsonfile/", "internal/recordtypes/"}
-	allowed := map[string]bool{"internal/filestream/part.go": true} // what a step that was abandoned has left, by the names that the history has
+	allowed := map[string]bool{"internal/filestream/part.go": true} // leftovers of an abandoned step, by the names in the history
 	eachFile(t, func(file string, text []byte) {
 		inRoom := slices.ContainsFunc(rooms, func(room string) bool { return strings.HasPrefix(file, room) })
 		if !inRoom || allowed[file] || !strings.HasSuffix(file, ".go") || strings.HasSuffix(file, "_test.go") {
@@ -102,11 +103,10 @@ func TestHiddenStateIsFound(t *testing.T) {
 	}
 }
 
-// hiddenState answers one line per init function and per package-level variable
-// that could change. Allowed are error values, compiled patterns, embedded files,
-// `var _` assertions, and unexported literals that nothing in the package writes.
-// Variables of tests and test kits are not looked at: a test binary is one program,
-// with one PostgreSQL cluster for all of its tests.
+// hiddenState returns one line per init function and per package-level variable that could change.
+// Allowed are error values, compiled patterns, embedded files, `var _` assertions, and unexported
+// literals that nothing in the package writes. Variables of tests and test kits are not checked: a test
+// binary is one program, with one PostgreSQL cluster for all of its tests.
 func hiddenState(files map[string][]byte) ([]string, error) {
 	set := token.NewFileSet()
 	var parsed []*ast.File
@@ -138,7 +138,7 @@ func hiddenState(files map[string][]byte) ([]string, error) {
 	return out, nil
 }
 
-// mutable says which of the variables of the declaration can change, and why.
+// mutable returns the variables of the declaration that can change, and why.
 func mutable(g *ast.GenDecl, s *ast.ValueSpec, written map[string]string) []string {
 	if isEmbedded(g.Doc) || isEmbedded(s.Doc) {
 		return nil
@@ -160,7 +160,7 @@ func mutable(g *ast.GenDecl, s *ast.ValueSpec, written map[string]string) []stri
 	return out
 }
 
-// notConstant says why the value may change; empty if it stays as it is.
+// notConstant returns why the value may change; empty if it cannot.
 func notConstant(name *ast.Ident, value ast.Expr) string {
 	const allowed = "is none of the allowed initial values (errors, patterns, literals)"
 	switch v := value.(type) {
@@ -198,8 +198,8 @@ func isEmbedded(doc *ast.CommentGroup) bool {
 	})
 }
 
-// writtenNames answers the names that are assigned to, changed in place, or
-// whose address is taken, and by what. Local variables are left out.
+// writtenNames returns the names that are assigned to, changed in place, or have their address taken,
+// and the reason. Local variables are left out.
 func writtenNames(files []*ast.File) map[string]string {
 	global := map[*ast.ValueSpec]bool{}
 	for _, f := range files {
@@ -217,7 +217,7 @@ func writtenNames(files []*ast.File) map[string]string {
 		if id == nil {
 			return
 		}
-		if id.Obj != nil { // known in its file: a variable of the package, or a local one
+		if id.Obj != nil { // resolved in its file: a variable of the package, or a local one
 			if spec, ok := id.Obj.Decl.(*ast.ValueSpec); !ok || !global[spec] {
 				return
 			}
@@ -250,7 +250,7 @@ func writtenNames(files []*ast.File) map[string]string {
 	return out
 }
 
-// base is the variable that an expression such as a.b[i] is a part of; nil: none.
+// base returns the variable of an expression such as a.b[i], or nil.
 func base(e ast.Expr) *ast.Ident {
 	switch e := e.(type) {
 	case *ast.Ident:
@@ -321,13 +321,11 @@ func TestEveryLinkOfThePagesLeadsSomewhere(t *testing.T) {
 	})
 }
 
-// prose is the page without its blocks and spans of code.
 func prose(page string) string {
 	page = regexp.MustCompile("(?ms)^```.*?^```").ReplaceAllString(page, "")
 	return regexp.MustCompile("`[^`\n]*`").ReplaceAllString(page, "")
 }
 
-// anchors are the names that headings get where pages are shown.
 func anchors(page string) []string {
 	var out []string
 	page = regexp.MustCompile("(?ms)^```.*?^```").ReplaceAllString(page, "")
@@ -379,8 +377,8 @@ func TestTheExamplesAreShortAndThePagesShowTheHelloWorldThatCompiles(t *testing.
 	}
 }
 
-// eachFile visits the text files of the module. Data, built binaries, databases
-// and what runs leave behind are left out.
+// eachFile visits the text files of the module, except data, built binaries, databases and leftovers of
+// runs.
 func eachFile(t *testing.T, visit func(file string, text []byte)) {
 	t.Helper()
 	dir := root(t)

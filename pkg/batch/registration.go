@@ -28,12 +28,11 @@ const (
 	groupMigrations = `group:"surfin.migrations,flatten"`
 )
 
-// Reader registers a reader of T under name. constructor is
-// func([Config,] deps...) (R, error) or without the error, where R implements
-// ItemReader[T], Config is a struct whose fields are tagged as registry.Component
-// says, and deps are provided by fx. One of deps may be a [BuildContext]: it is that of the
-// step execution for which the component is made. A constructor of another form is an error at
-// start, named after the component.
+// Reader registers a reader of T under name. constructor is func([Config,] deps...) (R, error) or
+// without the error, where R implements ItemReader[T], Config is a struct with the field tags of
+// registry.Component, and deps are provided by fx. One of deps may be the [BuildContext] of the step
+// execution for which the component is made. A constructor of another form is an error at start, named
+// after the component.
 func Reader[T any](name string, constructor any, about ...About) fx.Option {
 	return register(registry.KindReader, name, constructor, about, readerOf[T]())
 }
@@ -74,7 +73,7 @@ func writerOf[T any]() signature {
 	}
 }
 
-// componentOf is the signature of a component that has no types of items.
+// componentOf is the signature of a component without item types.
 func componentOf[T any]() signature {
 	return signature{
 		erase: func(made any) (any, bool) { t, ok := made.(T); return t, ok },
@@ -87,26 +86,24 @@ func Tasklet(name string, constructor any, about ...About) fx.Option {
 	return register(registry.KindTasklet, name, constructor, about, componentOf[core.Tasklet]())
 }
 
-// Partitioner registers under name what divides the work of a step, for the
-// `partition` of job files. What its constructor returns implements
-// core.Partitioner; see Reader for the constructor. [Part] says what the parts
-// know, for expressions such as ${part.from}:
+// Partitioner registers a partitioner under name, for the `partition` of job files. The constructor's
+// result implements core.Partitioner; see Reader for the constructor. [Part] declares the parts'
+// values, for expressions such as ${part.from}:
 //
 //	batch.Partitioner("months", NewMonths, batch.Part[batch.Date]("from"), batch.Part[batch.Date]("to"))
 func Partitioner(name string, constructor any, about ...About) fx.Option {
 	return register(registry.KindPartitioner, name, constructor, about, componentOf[core.Partitioner]())
 }
 
-// Decider registers under name what answers the exit code of a decision, for the
-// `decider` of job files. What its constructor returns implements core.Decider; see
-// Reader for the constructor.
+// Decider registers a decider under name, which returns the exit code of a decision, for the `decider`
+// of job files. The constructor's result implements core.Decider; see Reader for the constructor.
 func Decider(name string, constructor any, about ...About) fx.Option {
 	return register(registry.KindDecider, name, constructor, about, componentOf[core.Decider]())
 }
 
-// Listener registers a listener under name, for the `listeners` of job files. What
-// its constructor returns implements at least one of the interfaces of
-// core/listener.go, such as core.OnSkipWrite; see Reader for the constructor.
+// Listener registers a listener under name, for the `listeners` of job files. The constructor's result
+// implements at least one of the interfaces of core/listener.go, such as core.OnSkipWrite; see Reader
+// for the constructor.
 func Listener(name string, constructor any, about ...About) fx.Option {
 	return register(registry.KindListener, name, constructor, about, listener())
 }
@@ -123,8 +120,7 @@ func listener() signature {
 	}
 }
 
-// Matcher lets the `errors` and `except` of job files name a class of errors of
-// the application's own:
+// Matcher lets the `errors` and `except` of job files name an error class of the application:
 //
 //	batch.Matcher(exception.Matcher{
 //		Name: "quota", Parent: "transient",
@@ -134,21 +130,21 @@ func Matcher(m exception.Matcher) fx.Option {
 	return fx.Provide(fx.Annotate(func() []exception.Matcher { return []exception.Matcher{m} }, fx.ResultTags(groupMatchers)))
 }
 
-// Item lets job files use the Go type T under name: `item: name` of csv, jsonl,
-// json and query. How T's fields are read and written is said at item.TypeOf.
+// Item lets job files use the Go type T under name: `item: name` of csv, jsonl, json and query.
+// item.TypeOf describes how T's fields are read and written.
 func Item[T any](name string) fx.Option {
 	item := registry.NamedItem{Name: name, Type: item.TypeOf[T](name)}
 	return fx.Provide(fx.Annotate(func() []registry.NamedItem { return []registry.NamedItem{item} }, fx.ResultTags(groupItems)))
 }
 
-// Migrations offers migrations that the application carries, for `source: NAME` of
-// the tasklet migration.
+// Migrations offers migrations that the application carries, for `source: NAME` of the tasklet
+// migration.
 func Migrations(sources ...migration.Source) fx.Option {
 	return fx.Provide(fx.Annotate(func() []migration.Source { return sources }, fx.ResultTags(groupMigrations)))
 }
 
-// Log says which logger gets the records of what happens while jobs run, as package
-// adaptor/observe/slog describes them; nil: none. Without it they go to slog.Default().
+// Log sets the logger for the records of running jobs, as package adaptor/observe/slog describes them;
+// nil means none. Without it they go to slog.Default().
 func Log(log *slog.Logger) fx.Option {
 	return fx.Provide(fx.Annotate(func() []*slog.Logger { return []*slog.Logger{log} }, fx.ResultTags(groupLogs)))
 }
@@ -158,19 +154,18 @@ func Observe(o core.Observer) fx.Option {
 	return fx.Provide(fx.Annotate(func() []core.Observer { return []core.Observer{o} }, fx.ResultTags(groupObservers)))
 }
 
-// About adds to the description of a component: what `surfin describe` shows.
+// About adds to the description of a component, as `surfin describe` shows it.
 type About func(*registry.Component)
 
-// Summary is the one line that lists show.
+// Summary is the one line shown in lists.
 func Summary(line string) About { return func(c *registry.Component) { c.Summary = line } }
 
-// NoTransaction says that a tasklet needs no transaction around it.
+// NoTransaction declares that a tasklet needs no transaction around it.
 func NoTransaction() About { return func(c *registry.Component) { c.NoTransaction = true } }
 
-// Part says that every part of a partitioner has a value of type T under key: it
-// puts it into the Context of each core.Partition. T is a type that an
-// ExecutionContext holds: string, int64, float64, bool, Date, time.Time or
-// time.Duration. The parts' `name` and `index` are known without it.
+// Part declares that every part of a partitioner has a value of type T under key: the partitioner puts
+// it into the Context of each core.Partition. T is a type of ExecutionContext values: string, int64,
+// float64, bool, Date, time.Time or time.Duration. The parts' `name` and `index` are known without it.
 func Part[T any](key string) About {
 	return func(c *registry.Component) {
 		before := c.Parts
@@ -192,11 +187,11 @@ func Part[T any](key string) About {
 	}
 }
 
-// signature is what one kind of registration asks of a constructor's result.
+// signature is one registration kind's requirement on a constructor's result.
 type signature struct {
 	types func(in item.Type) (item.Type, error)
 	erase func(made any) (any, bool)
-	// fits says why a type that a constructor returns will not do: "T, which ...".
+	// fits returns why a constructor's result type is unsuitable: "T, which ...".
 	fits func(t reflect.Type) error
 }
 
@@ -241,7 +236,6 @@ func describe(kind registry.Kind, name string, sig signature, about []About) reg
 	return description
 }
 
-// provide registers a component that a constructor makes.
 func provide(description registry.Component, c constructor, sig signature) fx.Option {
 	return fx.Options(
 		fx.Provide(fx.Annotate(func() []registry.Component { return []registry.Component{description} }, fx.ResultTags(groupDescribed))),
@@ -249,12 +243,12 @@ func provide(description registry.Component, c constructor, sig signature) fx.Op
 	)
 }
 
-// constructor is an author's function, taken apart.
+// constructor is the parsed form of an author's function.
 type constructor struct {
 	fn       reflect.Value
-	config   reflect.Type // nil: it has none
+	config   reflect.Type // nil means none
 	deps     []reflect.Type
-	contexts []int // the places among its arguments of a BuildContext, in order
+	contexts []int // indices of its BuildContext arguments, in order
 	hasError bool
 }
 
@@ -299,8 +293,8 @@ func isFxIn(t reflect.Type) bool {
 	return false
 }
 
-// optionalDeps asks fx for every dependency as optional: a missing one is then
-// reported by provider, which knows the component's name.
+// optionalDeps requests every dependency from fx as optional: provider then reports a missing one with
+// the component's name.
 func (c constructor) optionalDeps() fx.Annotation {
 	tags := make([]string, len(c.deps))
 	for i, d := range c.deps {
@@ -311,8 +305,8 @@ func (c constructor) optionalDeps() fx.Annotation {
 	return fx.ParamTags(tags...)
 }
 
-// provider returns func(deps...) ([]registry.Component, error) for fx: the described
-// component with a New that calls the constructor with deps.
+// provider returns func(deps...) ([]registry.Component, error) for fx: the described component with a
+// New that calls the constructor with deps.
 func (c constructor) provider(described registry.Component, sig signature) any {
 	out := []reflect.Type{reflect.TypeFor[[]registry.Component](), reflect.TypeFor[error]()}
 	provider := reflect.MakeFunc(reflect.FuncOf(c.deps, out, false), func(deps []reflect.Value) []reflect.Value {
@@ -338,7 +332,7 @@ func (c constructor) missing(deps []reflect.Value, kind, name string) error {
 			if d.IsNil() {
 				missing = append(missing, fmt.Errorf("%s %q needs a %v: add an fx.Provide of a function that returns one", kind, name, c.deps[i]))
 			}
-		default: // a value that is missing is reported by fx itself
+		default: // fx itself reports a missing value
 		}
 	}
 	return errors.Join(missing...)

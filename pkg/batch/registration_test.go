@@ -55,7 +55,7 @@ type watchConfig struct {
 	Note string `key:"note" main:"true" doc:"A word."`
 }
 
-// notes are what listeners were told.
+// notes are the notifications of listeners.
 type notes struct{ list []string }
 
 type watch struct {
@@ -118,7 +118,6 @@ func (s sum) Write(_ context.Context, items []int) error {
 	return nil
 }
 
-// runFile runs a job file in a new application on the database.
 func runFile(t *testing.T, url, text string, opts ...fx.Option) *batch.Execution {
 	t.Helper()
 	s, err := settings.Load(settings.Source{Dir: t.TempDir(), Environ: []string{"DATABASE_URL=" + url}})

@@ -21,8 +21,7 @@ type names struct {
 	Matchers []exception.Matcher  `group:"surfin.matchers"`
 }
 
-// described are the author's components without New: fx builds none of their
-// dependencies for them.
+// described are the author's components without New: fx builds none of their dependencies for them.
 type described struct {
 	fx.In
 	Components []registry.Component `group:"surfin.described"`
@@ -37,8 +36,8 @@ type built struct {
 	Names      names
 }
 
-// assemble adds the shipped components to the author's. fx returns groups in any
-// order, but matchers have one: by name.
+// assemble adds the shipped components to the author's. fx returns groups in any order, but matchers
+// are ordered by name.
 func assemble(author []registry.Component, n names, sources []migration.Source) (*registry.Registry, error) {
 	slices.SortFunc(n.Matchers, func(a, b exception.Matcher) int { return strings.Compare(a.Name, b.Name) })
 	matchers, merr := exception.NewMatchers(append(errorclass.Stock(), n.Matchers...)...)
@@ -53,17 +52,15 @@ func newRegistry(b built) (*registry.Registry, error) {
 	return assemble(b.Components, b.Names, b.Migrations)
 }
 
-// NewRegistry returns the shipped components and those that opts register: enough to
-// list, check and describe them. It builds none of the dependencies of their
-// constructors, so the author's components have no New. Names used twice are an error
-// that lists all of them.
+// NewRegistry returns the shipped components and those that opts register: enough to list, check and
+// describe them. It builds none of the dependencies of their constructors, so the author's components
+// have no New. Names used twice are an error that lists all of them.
 func NewRegistry(opts ...fx.Option) (*registry.Registry, error) {
 	r, _, err := describeAll(opts...)
 	return r, err
 }
 
-// Describe is NewRegistry, and checks the jobs of Jobs and JobFiles: files has them by
-// their names.
+// Describe is NewRegistry, and also checks the jobs of Jobs and JobFiles, which files holds by name.
 func Describe(opts ...fx.Option) (r *registry.Registry, files map[string]*jobfile.File, err error) {
 	r, jobs, err := describeAll(opts...)
 	if err != nil {

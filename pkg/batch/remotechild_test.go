@@ -13,8 +13,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/settings"
 )
 
-// remoteChild is an application with a parent whose child runs on workers. It has none: tests are
-// the workers.
+// remoteChild is an application with a parent that has a child on workers. It has none: tests are the
+// workers.
 type remoteChild struct {
 	*testing.T
 	app    *batch.App
@@ -41,7 +41,6 @@ func (r *remoteChild) start() *batch.Running {
 	return running
 }
 
-// children are the executions of the child, newest first.
 func (r *remoteChild) children() []core.JobExecution {
 	r.Helper()
 	list, err := r.app.Repository.Executions(r.Context(), core.ExecutionFilter{JobName: "child"})
@@ -87,7 +86,7 @@ func TestAChildWhoseWorkersAreLostThreeTimesFailsItsParent(t *testing.T) {
 	})
 }
 
-// Rule P7: the process of a parent that keeps its place dies while a worker runs the child. The restart
+// Rule P7: the process of a parent that keeps its slot dies while a worker runs the child. The restart
 // waits for that child, and takes its end.
 func TestARestartedParentWaitsForTheChildThatStillRuns(t *testing.T) {
 	t.Parallel()

@@ -2,7 +2,7 @@ package batch
 
 import "github.com/surfin-batch/surfin/pkg/batch/operator"
 
-// What an App is asked for, and what it answers: package operator's.
+// The requests and results of an App, from package operator.
 type (
 	RunRequest     = operator.RunRequest
 	RestartRequest = operator.RestartRequest

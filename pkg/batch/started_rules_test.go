@@ -15,8 +15,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// startedElsewhere are tests and kits that start programs without testtree.Command, and why
-// their results are still those of the tree.
+// startedElsewhere lists tests and kits that start programs without testtree.Command, and why their
+// results still reflect the tree.
 func startedElsewhere() map[string]string {
 	return map[string]string{
 		"internal/testtree/":           "it is what the others use, and asks git",
@@ -26,7 +26,7 @@ func startedElsewhere() map[string]string {
 	}
 }
 
-// The test cache of Go does not know what a program reads that a test starts.
+// The test cache of Go does not know the files that a started program reads.
 func TestATestStartsProgramsSoThatItsResultIsNotStale(t *testing.T) {
 	t.Parallel()
 	excepted, used := startedElsewhere(), map[string]bool{}
@@ -54,7 +54,7 @@ func TestATestStartsProgramsSoThatItsResultIsNotStale(t *testing.T) {
 	}
 }
 
-// startsPrograms matches a file that may name what startedPrograms looks for.
+// startsPrograms matches a file that may name the targets of startedPrograms.
 var startsPrograms = regexp.MustCompile(`\bexec\b|StartProcess|\bsyscall\b|\bpackages\b`)
 
 func TestAProgramThatATestStartsIsFound(t *testing.T) {
@@ -78,8 +78,7 @@ func TestAProgramThatATestStartsIsFound(t *testing.T) {
 	}
 }
 
-// startedPrograms answers a line per place where a program is started that is not the
-// test's own binary.
+// startedPrograms returns a line per place that starts a program other than the test's own binary.
 func startedPrograms(file string, text []byte) (out []string, err error) {
 	set := token.NewFileSet()
 	parsed, err := parser.ParseFile(set, file, text, parser.SkipObjectResolution)

@@ -34,15 +34,15 @@ import (
 const (
 	groupHandlers = `group:"surfin.handlers,flatten"`
 	groupDeciders = `group:"surfin.deciders,flatten"`
-	// groupHandlerTypes has the types of the handlers, without what their constructors need.
+	// groupHandlerTypes has the types of the handlers, without their constructors' dependencies.
 	groupHandlerTypes = `group:"surfin.handlertypes"`
-	// groupDeciderNames has the names of the deciders, without what their constructors need.
+	// groupDeciderNames has the names of the deciders, without their constructors' dependencies.
 	groupDeciderNames = `group:"surfin.decidernames"`
 )
 
-// Handler registers what executes tasks of a type: constructor is func(deps...) (H, error),
-// or without the error, where H implements task.Handler and deps are provided by fx. It is
-// called once in a process with a worker; its tasks are executed side by side.
+// Handler registers the handler of a task type: constructor is func(deps...) (H, error), or without the
+// error, where H implements task.Handler and deps are provided by fx. It is called once in a process
+// with a worker; its tasks are executed in parallel.
 func Handler(taskType string, constructor any) fx.Option {
 	return fx.Options(
 		registerNamed("handler of tasks", taskType, constructor, groupHandlers, func(make func() (task.Handler, error)) runtime.NamedHandler {
@@ -67,9 +67,9 @@ type handlerTypes struct {
 // Handlers implements jobfile.HandlerTypes.
 func (h handlerTypes) Handlers() (known []string, closed bool) { return h.Types(), h.closed }
 
-// TaskHandlers returns the types of tasks that the shipped handlers, and those that opts register, execute with
-// these settings: enough to check job files. It builds none of the dependencies of their constructors, and opens no
-// database.
+// TaskHandlers returns the types of tasks that the shipped handlers, and those that opts register,
+// execute with these settings: enough to check job files. It builds none of the dependencies of their
+// constructors, and opens no database.
 func TaskHandlers(s Settings, opts ...fx.Option) (HandlerTypes, error) {
 	var described struct {
 		fx.In
@@ -89,11 +89,10 @@ func TaskHandlers(s Settings, opts ...fx.Option) (HandlerTypes, error) {
 	return handlerTypes{catalog, isLocal(s)}, err
 }
 
-// TaskDecider registers under name what decides after an attempt of a task that did not
-// succeed, for the `decider` of submissions. What its constructor returns implements
-// task.Decider; see Handler for the constructor. One of the name "backoff" takes the place
-// of the default decider. Tasks of a group that names a decider are executed by workers only
-// whose program has it.
+// TaskDecider registers under name a decider for task attempts that did not succeed, for the `decider`
+// of submissions. The constructor's result implements task.Decider; see Handler for the constructor.
+// One with the name "backoff" replaces the default decider. Tasks of a group that names a decider are
+// executed only by workers that have it in their program.
 func TaskDecider(name string, constructor any) fx.Option {
 	return fx.Options(
 		registerNamed("decider of tasks", name, constructor, groupDeciders, func(make func() (task.Decider, error)) runtime.NamedDecider {
@@ -106,7 +105,7 @@ func TaskDecider(name string, constructor any) fx.Option {
 // deciderName is the name of a decider.
 type deciderName string
 
-// registerNamed provides what named makes of a constructor to a value group.
+// registerNamed provides named's result for a constructor to a value group.
 func registerNamed[T, N any](kind, name string, constructor any, group string, named func(func() (T, error)) N) fx.Option {
 	c, err := inspect(constructor, implements[T])
 	if err == nil && c.config != nil {
@@ -137,14 +136,14 @@ func registerNamed[T, N any](kind, name string, constructor any, group string, n
 	return fx.Provide(fx.Annotate(provider.Interface(), c.optionalDeps(), fx.ResultTags(group)))
 }
 
-// taskRegistered is what the application has registered for tasks.
+// taskRegistered are the application's registrations for tasks.
 type taskRegistered struct {
 	fx.In
 	Handlers []runtime.NamedHandler `group:"surfin.handlers"`
 	Deciders []runtime.NamedDecider `group:"surfin.deciders"`
 }
 
-// taskParts are what tasks are made of.
+// taskParts are the parts for tasks.
 type taskParts struct {
 	Database   tx.Database
 	Repository *tasks.Repository
@@ -157,15 +156,15 @@ type taskParts struct {
 	Places []core.Places
 }
 
-// stepTasks are for the steps of jobs. Handlers may need the service of jobs, so they are made
-// after it.
+// stepTasks are for the steps of jobs. Handlers may need the service of jobs, so they are made after
+// it.
 type stepTasks struct{ *runtime.StepTasks }
 
 func newStepTasks() *stepTasks { return &stepTasks{} }
 
-// Handlers implements jobfile.Tasks. It is asked first, when a job is compiled.
+// Handlers implements jobfile.Tasks. It is called first, when a job is compiled.
 func (s *stepTasks) Handlers() (known []string, closed bool) {
-	if s.StepTasks == nil { // an application of fx that has no *App
+	if s.StepTasks == nil { // an fx application without an *App
 		return nil, true
 	}
 	return s.StepTasks.Handlers()
@@ -195,7 +194,7 @@ func (s *stepTasks) GiveUp(ctx context.Context, instance core.JobInstanceID, rea
 	return s.StepTasks.GiveUp(ctx, instance, reason)
 }
 
-// taskNeeds is what tasks are made of.
+// taskNeeds are the dependencies of tasks.
 type taskNeeds struct {
 	fx.In
 	Settings   Settings
@@ -242,7 +241,6 @@ func newTasks(n taskNeeds, r taskRegistered) (*taskParts, *runtime.TaskService, 
 	return &taskParts{Database: h.Database, Repository: stored, Engine: e, Catalog: catalog, Sweep: sweep, Steps: n.Steps.StepTasks, Events: events, Places: places(stored, n.Executions)}, service, err
 }
 
-// places have the work that the leader assigns to workers.
 func places(stored task.Repository, executions *repository.Repository) []core.Places {
 	return []core.Places{stored, executions}
 }
@@ -261,8 +259,8 @@ func secretsOf(allowed settings.Tasks, v *secret.Vault) func(ctx context.Context
 	}
 }
 
-// stockHandlers are those that every application has. That of shell is off unless its
-// settings ask for it: who submits such a task runs anything.
+// stockHandlers returns the handlers of every application. shell's is off unless its settings enable
+// it: a submitter of such a task runs any command.
 func stockHandlers(jobs *operator.Service, queries task.Queries, s Settings, v *secret.Vault) []runtime.NamedHandler {
 	off := "tasks.shell: true (SURFIN_TASKS_SHELL=true) switches it on"
 	if s.Tasks.Shell {

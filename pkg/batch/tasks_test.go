@@ -19,7 +19,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// letters is what a handler depends on.
+// letters is the dependency of a handler.
 type letters struct{ sent chan string }
 
 // mail is an author's handler.
@@ -72,7 +72,7 @@ func TestAnApplicationExecutesTasksOfItsOwn(t *testing.T) {
 	})
 }
 
-// A job is a task as well: its execution is that of the task.
+// A job is also a task: its execution belongs to the task.
 func TestAWorkerRunsJobsAsTasks(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
@@ -103,8 +103,8 @@ func TestAWorkerRunsJobsAsTasks(t *testing.T) {
 	})
 }
 
-// purgedByLeader checks rule PU1: the leader of the workers deletes what has been over for longer than the
-// setting says, and nothing before that.
+// purgedByLeader checks rule PU1: the leader of the workers deletes work that has been over for longer
+// than the setting, and nothing before that.
 func purgedByLeader(t *testing.T, app *batch.App, provider tx.Provider, group task.GroupID) {
 	t.Helper()
 	acted, err := app.Tasks.Set(t.Context(), task.HistoryRetention, "1", runtime.By{Actor: "me"})

@@ -20,8 +20,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/operator"
 )
 
-// squares is a handler that squares a number, and counts how often it was asked to. do is
-// called first.
+// squares is a handler that squares a number, and counts its calls. do is called first.
 type squares struct {
 	mu    sync.Mutex
 	asked map[int]int
@@ -83,7 +82,7 @@ flow:
 `
 
 // Rules TS2, TS4, TS5: a run without any worker executes the tasks itself; a failed one fails the step
-// by name, and a restart attempts that one alone.
+// by name, and a restart repeats only that one.
 func TestAStepOfTasksRunsThemItselfAndARestartRepeatsTheFailedOnes(t *testing.T) {
 	t.Parallel()
 	url := testdb.SQLite(t)
@@ -131,7 +130,6 @@ type testError string
 
 func (e testError) Error() string { return string(e) }
 
-// working has a worker with one slot until the test is over.
 func working(t *testing.T, app *batch.App) {
 	t.Helper()
 	stop, ended := make(chan struct{}), make(chan error, 1)
@@ -154,7 +152,6 @@ func launch(t *testing.T, app *batch.App) core.JobExecution {
 	return until(t, app, core.StatusParked)
 }
 
-// until waits until the newest execution has the status.
 func until(t *testing.T, app *batch.App, status core.Status) (exec core.JobExecution) {
 	t.Helper()
 	require.Eventually(t, func() bool {
@@ -169,8 +166,8 @@ func until(t *testing.T, app *batch.App, status core.Status) (exec core.JobExecu
 	return exec
 }
 
-// Rules TS3, TS5: on a worker the execution gives its slot up, is resumed when the last task is
-// over, and in a stop cancels them; the restart attempts what was cancelled.
+// Rules TS3, TS5: on a worker the execution gives its slot up, is resumed when the last task is over,
+// and cancels the tasks on a stop; the restart repeats the cancelled ones.
 func TestAStepOfTasksIsParkedOnAWorkerAndAStopCancelsItsGroup(t *testing.T) {
 	t.Parallel()
 	url := testdb.Postgres(t)
@@ -232,8 +229,8 @@ flow:
     remote: true
 `
 
-// What waits in its process for the work of workers has no slot meanwhile: a worker with one
-// comes to the end of it.
+// An execution that waits in its process for workers holds no slot meanwhile: a worker with one slot
+// finishes it.
 func TestWhatWaitsForWorkersNeedsNoSlot(t *testing.T) {
 	t.Parallel()
 	s := newSquares()
@@ -255,8 +252,8 @@ func TestWhatWaitsForWorkersNeedsNoSlot(t *testing.T) {
 	require.Equal(t, map[int]int{1: 1, 2: 1}, s.counts())
 }
 
-// Rule TS5: a process that is lost between the submission of a group and the park leaves the
-// tasks to workers, and who abandons the execution ends them.
+// Rule TS5: a process that is lost between the submission of a group and the park leaves the tasks to
+// workers, and abandoning the execution ends them.
 func TestWhoAbandonsAnExecutionCancelsItsTasks(t *testing.T) {
 	t.Parallel()
 	app, _ := app(t, testdb.SQLite(t), newSquares().handler())
@@ -280,7 +277,7 @@ func TestWhoAbandonsAnExecutionCancelsItsTasks(t *testing.T) {
 	require.Equal(t, 2, g.Canceled)
 }
 
-// Rule TS5: a step that begins anew does not work beside what its earlier group has left.
+// Rule TS5: a step that starts over does not run in parallel to its earlier group.
 func TestAStepOfTasksThatBeginsAnewCancelsItsEarlierGroup(t *testing.T) {
 	t.Parallel()
 	s := newSquares()

@@ -19,11 +19,10 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/step"
 )
 
-// Work executes tasks that have a handler here, and runs partitions that steps have planned
-// for workers (`remote: true`), until stop is closed or ctx ends. On stop it finishes the
-// chunks in hand and gives its partitions back; tasks in hand have the time of o.Drain to
-// end. The jobs of partitions are built from the definitions that are stored with their
-// executions: their components must be registered here as well.
+// Work executes tasks that have a handler here, and runs partitions that steps have planned for workers
+// (`remote: true`), until stop is closed or ctx ends. On stop it finishes the current chunks and gives
+// its partitions back; current tasks have the time of o.Drain to end. The jobs of partitions are built
+// from the definitions stored with their executions: their components must be registered here too.
 func (a *App) Work(ctx context.Context, stop <-chan struct{}, o runtime.Options) error {
 	owner, err := job.CurrentOwner()
 	if err != nil {
@@ -61,22 +60,23 @@ func (a *App) Work(ctx context.Context, stop <-chan struct{}, o runtime.Options)
 	return w.Run(ctx, stop)
 }
 
-// The times after which deliveries are made again, and between two looks for them.
+// The times after which deliveries are repeated, and between two polls for them.
 const (
 	lostAfter   = time.Minute
 	lookForLost = 10 * time.Second
 	lookForLogs = time.Minute
 	lookForOld  = time.Minute
-	// lookForDeciders is that between two looks for deciders that no worker has: the alert
+	// lookForDeciders is the time between two checks for deciders that no worker has: the alert
 	// SurfinDeciderMissing counts them.
 	lookForDeciders = time.Minute
-	// lookForPlaced is that between two looks for work with a placement: each second, as a leader looks.
+	// lookForPlaced is the time between two polls for work with a placement: each second, like a
+	// leader.
 	lookForPlaced = 0
-	// lookForTimes is that between two looks for scheduled times that are due.
+	// lookForTimes is the time between two polls for scheduled times that are due.
 	lookForTimes = time.Second
 )
 
-// leader does what one worker does for all of them.
+// leader does the work that one worker does for all of them.
 func (a *App) leader(config runtime.Config, name string) (*runtime.Leader, error) {
 	report := config.Report
 	t, folder := a.parts.Tasks, a.parts.Settings.Tasks.Logs
@@ -120,7 +120,8 @@ func (a *App) workOnParts(owner core.Owner, name string) *runtime.Parts {
 		Services: core.StepServices{Stores: a.parts.Checkpoints, Observer: observer, Owners: core.OwnersFunc(job.DeadOwner), Jobs: a.parts.Launcher},
 		Worker:   name,
 		Resume: func(ctx context.Context, j *core.Job, id core.JobExecutionID, stop <-chan struct{}) error {
-			// It continues a parked execution, until it is over or parked again. Where this worker stops, another one continues it.
+			// It continues a parked execution, until it is over or parked again. If this worker stops,
+			// another one continues it.
 			_, err := a.parts.Launcher.Resume(ctx, j, id, job.Resumption{Release: stop, Worker: name})
 			return err
 		},
@@ -130,7 +131,7 @@ func (a *App) workOnParts(owner core.Owner, name string) *runtime.Parts {
 	}
 }
 
-// labels are those of the settings and of the options, which win.
+// labels returns the labels of the settings and of the options, which win.
 func (a *App) labels(o runtime.Options) map[string]string {
 	all := map[string]string{}
 	maps.Copy(all, a.parts.Settings.Worker.Labels)
@@ -141,14 +142,13 @@ func (a *App) labels(o runtime.Options) map[string]string {
 // longestHost keeps the name of a worker short enough for the name of its queue.
 const longestHost = 60
 
-// workerName is another one for each worker, also of processes that have the same number
-// on several machines of the same name, or one after the other.
+// workerName is unique for each worker, also of processes with the same number on several machines of
+// the same name, or one after the other.
 func workerName(owner core.Owner) string {
 	return fmt.Sprintf("%s/%d/%s", owner.Host[:min(len(owner.Host), longestHost)], owner.PID, rand.Text()[:8])
 }
 
-// programVersion is that of the main module: workers of different versions can be told
-// apart.
+// programVersion returns the version of the main module, to distinguish workers of different versions.
 func programVersion() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
@@ -157,12 +157,12 @@ func programVersion() string {
 	return info.Main.Version
 }
 
-// purgeBatch is how many groups or events one transaction of the leader deletes.
+// purgeBatch is the number of groups or events that one transaction of the leader deletes.
 const purgeBatch = 100
 
 // The purges of the leader. Executions go first, so that the tasks of their steps can follow.
 
-// inTheAudit is the leader's name there.
+// inTheAudit is the leader's name in the audit.
 const inTheAudit = "leader"
 
 func (a *App) purgeActs(ctx context.Context, age time.Duration) (more bool, err error) {

@@ -9,7 +9,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/batchtest"
 )
 
-// TestTheSessionsOfAServerNameJobAndExecution (rule OP3): who looks at pg_stat_activity finds the execution.
+// TestTheSessionsOfAServerNameJobAndExecution (rule OP3): pg_stat_activity shows the execution.
 func TestTheSessionsOfAServerNameJobAndExecution(t *testing.T) {
 	t.Parallel()
 	e := batchtest.New(t, batchtest.On(testdb.Postgres(t)))

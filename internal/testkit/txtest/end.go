@@ -188,7 +188,7 @@ var ends = []test{
 }
 
 func timeoutFreesLocks(b *bed) {
-	// The time is over before the first insert where the machine is slow: then with more.
+	// On a slow machine the time is over before the first insert: then with more.
 	for timeout, locked := 50*time.Millisecond, false; !locked; timeout *= 2 {
 		require.Less(b, timeout, time.Minute)
 		err := b.manager.Do(b.Context(), tx.Attr{Timeout: timeout}, func(ctx context.Context) error {
@@ -196,8 +196,8 @@ func timeoutFreesLocks(b *bed) {
 				return err
 			}
 			locked = true
-			// Work that hangs: it does not look at its context. Its lock is free although
-			// it has not returned, or the insert of the same key would wait for it.
+			// Work that hangs and ignores its context. Its lock is free although it has not returned,
+			// otherwise the insert of the same key would wait for it.
 			waiting, cancel := context.WithTimeout(b.Context(), 30*time.Second)
 			defer cancel()
 			if err := b.do(waiting, tx.Required, b.inserting(1)); err != nil {

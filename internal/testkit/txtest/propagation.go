@@ -39,7 +39,7 @@ var propagation = []test{
 		err := b.do(b.Context(), tx.Required, func(ctx context.Context) error {
 			require.NoError(b, b.insert(ctx, 1))
 			require.ErrorIs(b, b.do(ctx, tx.Required, b.failing(2)), errWork)
-			return nil // the owner thinks that it may go on
+			return nil // the owner assumes that it may continue
 		})
 		doomed, ok := errors.AsType[*tx.RollbackOnlyError](err)
 		require.True(b, ok, "%v", err)
@@ -176,14 +176,13 @@ var propagation = []test{
 	}},
 }
 
-// never is work that must not be reached.
 func (b *bed) never(context.Context) error {
 	b.Error("the work was run")
 	return nil
 }
 
-// outsideSurvives: tx.Outside is for who writes beside a transaction without being
-// asked to suspend it. It never waits for itself.
+// outsideSurvives: tx.Outside writes outside a transaction that was not suspended. It never waits for
+// itself.
 func outsideSurvives(b *bed) {
 	_, free := tx.Outside(b.Context(), tx.Default)
 	require.True(b, free, "there is nothing to be outside of")
@@ -229,8 +228,8 @@ func requiresNewSurvives(b *bed) {
 	b.committed(2)
 }
 
-// singleWriter proves the refusal of a second writer, in place of the hang (rule
-// T3), also behind a suspension and behind a reader.
+// singleWriter proves the refusal of a second writer, instead of a hang (rule T3), also after a
+// suspension and after a reader.
 func (b *bed) singleWriter(p tx.Propagation) {
 	require.NoError(b, b.do(b.Context(), tx.Required, func(ctx context.Context) error {
 		require.ErrorIs(b, b.do(ctx, p, b.never), tx.ErrSingleWriter)

@@ -1,6 +1,6 @@
-// Package txtest is the conformance suite of tx.Database: it drives tx.Manager
-// over a real database and proves the propagation rules (T1 to T4, T8, T9), what
-// each mode does at the end of a transaction, and what is refused.
+// Package txtest is the conformance suite of tx.Database: it drives tx.Manager over a real database and
+// proves the propagation rules (T1 to T4, T8, T9), the effect of each mode at the end of a transaction,
+// and the refusals.
 //
 // A package that implements tx.Provider runs it from its tests, for each database:
 //
@@ -19,8 +19,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// Run runs the suite. open returns a provider whose database tx.Default is empty
-// and of the test's own; the test that asked for it closes it.
+// Run runs the suite. open returns a provider with an empty database tx.Default, private to the test;
+// the test that opened it closes it.
 func Run(t *testing.T, open func(t *testing.T) tx.Provider) {
 	for _, group := range []struct {
 		name  string
@@ -70,23 +70,19 @@ func (b *bed) do(ctx context.Context, p tx.Propagation, fn func(ctx context.Cont
 	return b.manager.Do(ctx, tx.Attr{Propagation: p}, fn)
 }
 
-// insert writes row id on whatever connection ctx means.
 func (b *bed) insert(ctx context.Context, id int) error {
 	_, err := tx.ConnOf(ctx, b.db).ExecContext(ctx, "INSERT INTO txtest (id) VALUES ("+b.db.Dialect().Placeholder(1)+")", id)
 	return err
 }
 
-// inserting is work that writes row id.
 func (b *bed) inserting(id int) func(context.Context) error {
 	return func(ctx context.Context) error { return b.insert(ctx, id) }
 }
 
-// failing is work that writes row id and fails.
 func (b *bed) failing(id int) func(context.Context) error {
 	return func(ctx context.Context) error { return errors.Join(b.insert(ctx, id), errWork) }
 }
 
-// rows returns the rows that the connection sees.
 func (b *bed) rows(conn tx.Conn) []int {
 	b.Helper()
 	rows, err := conn.QueryContext(b.Context(), "SELECT id FROM txtest ORDER BY id")
@@ -102,7 +98,6 @@ func (b *bed) rows(conn tx.Conn) []int {
 	return ids
 }
 
-// committed asserts which rows are there for everybody.
 func (b *bed) committed(ids ...int) {
 	b.Helper()
 	if ids == nil {

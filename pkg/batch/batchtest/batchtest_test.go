@@ -61,7 +61,6 @@ flow:
 
 func personItems() []fx.Option { return []fx.Option{batch.Item[person]("person")} }
 
-// application is one with a processor of its own.
 func application() batchtest.Option {
 	return batchtest.With(batch.Item[person]("person"), batch.Processor[person, person]("shout", func() *shout { return &shout{} }))
 }
@@ -157,7 +156,7 @@ func TestFaultsStrikeInJobFilesByStepAndComponent(t *testing.T) {
 	require.Equal(t, 2, fired)
 }
 
-// The processors may be called ahead, and their faults count as they do without.
+// The processors may be called ahead, and their faults count the same.
 func TestAFaultOfAProcessorThatIsCalledAheadStrikes(t *testing.T) {
 	t.Parallel()
 	pure := strings.Replace(peopleJob, "    - shout\n", "", 1)

@@ -16,10 +16,10 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// brokenVariable lets those tests run that must fail.
+// brokenVariable enables the tests that must fail.
 const brokenVariable = "SURFIN_BATCHTEST_BROKEN"
 
-// fails runs a test of this binary that must fail, and returns what it says.
+// fails runs a test of this binary that must fail, and returns its output.
 func fails(t *testing.T, name string) string {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run", "^"+name+"$", "-test.v")
@@ -43,7 +43,7 @@ type person struct {
 	Name string `json:"name"`
 }
 
-// careless appends to a file, and knows nothing of chunks that are rolled back.
+// careless appends to a file, and ignores rollbacks.
 type careless struct{ path string }
 
 type carelessConfig struct {
@@ -93,7 +93,7 @@ func TestAWriterThatWritesTwiceIsFoundWhereItDoesSo(t *testing.T) {
 	t.Parallel()
 	out := fails(t, "TestBrokenCarelessWriter")
 	require.Contains(t, out, "--- PASS: TestBrokenCarelessWriter/undisturbed")
-	require.Contains(t, out, "--- PASS: TestBrokenCarelessWriter/killed/after_commit_4")  // behind the first chunk
+	require.Contains(t, out, "--- PASS: TestBrokenCarelessWriter/killed/after_commit_4")  // after the first chunk
 	require.Contains(t, out, "--- FAIL: TestBrokenCarelessWriter/killed/before_commit_4") // its rows are in the file
 	require.Contains(t, out, "file out.txt differs from that of the undisturbed run")
 	require.Contains(t, out, "too much: 3: 1")

@@ -15,7 +15,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// placed is a processor that knows where it works.
+// placed is a processor that knows its context.
 type placed struct {
 	in    batch.BuildContext
 	db    tx.Database
@@ -39,7 +39,7 @@ func (p *placed) BeforeStep(_ context.Context, step *core.StepExecution) error {
 	return nil
 }
 
-// Process asks the step's own transaction.
+// Process queries the step's own transaction.
 func (p *placed) Process(ctx context.Context, item person) (person, error) {
 	p.names++
 	var greeted string
@@ -71,8 +71,8 @@ func (t *told) AfterStep(_ context.Context, step *core.StepExecution) error {
 	return nil
 }
 
-// A component of an author reaches its step, the context of that, its execution and its database, and is
-// told of the step's start and end (rule C16b).
+// An author's component reaches its step, the step's context, its execution and its database, and is
+// notified of the step's start and end (rule C16b).
 func TestAComponentReachesItsStep(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {

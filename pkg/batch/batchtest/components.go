@@ -14,23 +14,23 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 )
 
-// Components are those of a chunk step under test. Processor may be nil where I
-// and O are one type.
+// Components are the components of a chunk step under test. Processor may be nil if I and O are one
+// type.
 type Components[I, O any] struct {
 	Reader    item.ItemReader[I]
 	Processor item.ItemProcessor[I, O]
 	Writer    item.ItemWriter[O]
 }
 
-// Step runs a chunk step of these components; c says how (Size, Retry, Skip, ...),
-// and its Name, Database and Assemble are filled in where they are not set:
+// Step runs a chunk step of these components; c configures it (Size, Retry, Skip, ...), and its Name,
+// Database and Assemble are filled in if not set:
 //
 //	sink := &batchtest.Sink[Invoice]{}
 //	batchtest.Step(batchtest.New(t), chunk.Config{Size: 10}, batchtest.Components[Order, Invoice]{
 //		Reader: batchtest.Slice(orders...), Processor: price, Writer: sink,
 //	}).Completed()
 //
-// Faults of the Env strike here, too.
+// Faults of the Env strike here too.
 func Step[I, O any](e *Env, c chunk.Config, parts Components[I, O]) *Run {
 	e.t.Helper()
 	if c.Name == "" {
@@ -89,7 +89,7 @@ func (r *sliceReader[T]) Read(context.Context) (item T, err error) {
 	return r.items[r.next-1], nil
 }
 
-// Sink is a writer that keeps what it is given, and forgets what is rolled back.
+// Sink is a writer that keeps its items, and forgets those rolled back.
 type Sink[T any] struct {
 	mu    sync.Mutex
 	items []T
@@ -103,7 +103,7 @@ func (s *Sink[T]) Write(_ context.Context, items []T) error {
 	return nil
 }
 
-// Open forgets what an attempt before this one had not committed.
+// Open forgets uncommitted items of a previous attempt.
 func (s *Sink[T]) Open(ctx context.Context, at item.Position) error { return s.Rewind(ctx, at) }
 
 // Rewind implements item.Rewinder.
@@ -130,15 +130,15 @@ func (s *Sink[T]) Position() (item.Position, error) {
 	return json.Marshal(len(s.items))
 }
 
-// Items returns a copy of what was written. A step that failed may have left its
-// last chunk, which was rolled back: the sink learns of it at the next attempt.
+// Items returns a copy of the written items. A failed step may have left its last chunk, which was
+// rolled back: the sink drops it at the next attempt.
 func (s *Sink[T]) Items() []T {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.items)
 }
 
-// Has checks what was written, in order.
+// Has checks the written items, in order.
 func Has[T comparable](t testing.TB, s *Sink[T], want ...T) {
 	t.Helper()
 	if got := s.Items(); !slices.Equal(got, want) {

@@ -16,13 +16,13 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// Crash describes a job that is to be killed everywhere. The function given to
-// [CrashEverywhere] fills it in; it is called anew for every run and in every
-// process, so it must say the same each time and do nothing else.
+// Crash describes a job to be killed everywhere. The function given to [CrashEverywhere] fills it in;
+// it is called for every run and in every process, so it must always fill in the same and do nothing
+// else.
 type Crash struct {
 	// Job is the job file: of the test's package, or one that Setup writes (Path).
 	Job string
-	// Go is a job in Go, instead of a job file. Like everything else it is made anew in every process.
+	// Go is a job in Go, instead of a job file. Like everything else it is made again in every process.
 	Go *batch.Job
 	// Params are the job's parameters as NAME=VALUE.
 	Params []string
@@ -30,64 +30,61 @@ type Crash struct {
 	Options []fx.Option
 	// Faults make components fail. Each process counts its own calls.
 	Faults []Fault
-	// Database makes the URL of an empty database for a run; nil: a SQLite file. It
-	// is called in the test's own process only.
+	// Database makes the URL of an empty database for a run; nil means a SQLite file. It is called only
+	// in the test's own process.
 	Database func(t testing.TB) string
 	// Databases are further ones by name.
 	Databases map[string]func(t testing.TB) string
-	// Setup makes what the job needs (files, tables), once per run. Jobs that it runs are
-	// not compared.
+	// Setup prepares files and tables for the job, once per run. Jobs that it runs are not compared.
 	Setup func(t *testing.T, e *Env)
-	// Check looks at the end of each run, besides what is compared anyway.
+	// Check inspects the end of each run, in addition to the usual comparison.
 	Check func(t *testing.T, e *Env)
-	// Worker has each process be a worker as well, with two slots, so that it does what the job gives to workers
-	// with `remote: true`. Its own commits are counted too.
+	// Worker makes each process a worker too, with two slots, so that it does the job's work for
+	// workers with `remote: true`. Its own commits are counted too.
 	Worker bool
-	// Again kills the restarts as well: each run is killed before and after the 1st
-	// commit of its restarts, then the 2nd, up to this one, each time in a new
-	// process, before it may complete. 0: each run is killed once.
+	// Again kills the restarts too: each run is killed before and after the 1st commit of its restarts,
+	// then the 2nd, up to this one, each time in a new process, before it may complete. 0 kills each
+	// run once.
 	Again int
-	// Every kills at every nth commit only; 0: at each, and with -short at every third.
+	// Every kills only at every nth commit; 0 means each, and with -short every third.
 	Every int
 	// Ignore names tables and files that need not be the same at the end.
 	Ignore []string
-	// Timeout bounds each process; 0: a minute.
+	// Timeout bounds each process; 0 means a minute.
 	Timeout time.Duration
 
 	dir string
 }
 
-// Dir is the folder of the run, empty at first and kept over its kills.
+// Dir returns the folder of the run, empty at first and kept over its kills.
 func (c *Crash) Dir() string { return c.dir }
 
-// Path is the path of a file in Dir.
+// Path returns the path of a file in Dir.
 func (c *Crash) Path(name string) string { return filepath.Join(c.dir, filepath.FromSlash(name)) }
 
-// CrashEverywhere proves that a job survives: it runs the job undisturbed once and
-// counts its commits. Then it runs it again and again, each time on an empty
-// database and folder: the process kills itself with SIGKILL before, or after, one
-// of its commits, and a new process runs the job to its end. What is there then
-// must be what the undisturbed run left:
+// CrashEverywhere proves that a job survives: it runs the job undisturbed once and counts its commits.
+// Then it runs it again and again, each time on an empty database and folder: the process kills itself
+// with SIGKILL before, or after, one of its commits, and a new process runs the job to its end. The
+// result must equal the undisturbed run's:
 //
 //   - the rows of all tables except the history's own,
 //   - the files in [Crash.Dir],
 //   - for each step the counters read, filtered, written and skipped, summed over
-//     all attempts (commits and rollbacks depend on where a chunk began); of a partitioned
-//     step those of its parts,
+//     all attempts (commits and rollbacks depend on the chunk boundaries); of a partitioned
+//     step the counters of its parts,
 //   - the stored skipped items,
 //   - no execution that looks as if it still ran, and the last one COMPLETED.
 //
-// The test binary is the process: it is executed again with this test alone, and
-// ends inside CrashEverywhere. So everything before the call in the same test is
-// executed there as well, and so is TestMain: see [InCrash].
+// The test binary is the process: it is executed again with this test alone, and ends inside
+// CrashEverywhere. So everything before the call in the same test is executed there too, and so is
+// TestMain: see [InCrash].
 //
-// Each run is a subtest such as "killed/before_commit_3"; they run side by side, as
-// many as -parallel says. A binary with the race detector builds one without it, and
-// runs the test there: kills find nothing more with it. A commit is the end of a
-// transaction that may write, or a statement outside of one; those of connections
-// that do not come from the tx.Provider (of migrations on PostgreSQL, of other
-// libraries) are not counted. It needs a system that tells whether a process lives
-// (Linux): elsewhere the killed one's lease of minutes would have to end first.
+// Each run is a subtest such as "killed/before_commit_3"; they run in parallel, limited by -parallel. A
+// binary with the race detector builds one without it, and runs the test there: kills find nothing more
+// with it. A commit is the end of a transaction that may write, or a statement outside one; commits on
+// connections that do not come from the tx.Provider (of migrations on PostgreSQL, of other libraries)
+// are not counted. It needs a system that reports whether a process lives (Linux): elsewhere the killed
+// process's lease of minutes would have to end first.
 func CrashEverywhere(t *testing.T, describe func(c *Crash)) {
 	t.Helper()
 	_, file, line, _ := runtime.Caller(1)
@@ -130,7 +127,7 @@ func (m moment) name() string {
 	return fmt.Sprintf("%s commit %d", side, m.Commit)
 }
 
-// victim is a job, and what its undisturbed run left.
+// victim is a job, and the result of its undisturbed run.
 type victim struct {
 	site, test string
 	describe   func(*Crash)
@@ -154,7 +151,6 @@ func (v *victim) undisturbed(t *testing.T) {
 	}
 }
 
-// killed is one run that is killed at a moment.
 func (v *victim) killed(t *testing.T, at moment) {
 	if before := v.commits[at.Commit-1]; before != "" {
 		t.Logf("commit %d comes after this: %s", at.Commit, before)
@@ -220,8 +216,7 @@ func (r *crashRun) with(f func(e *Env)) {
 	f(e)
 }
 
-// end looks at what is there, and compares it with what should be: nil for the
-// run that the others are compared with.
+// end reads the result, and compares it with the expected one: nil for the undisturbed run.
 func (r *crashRun) end(want *state) (got *state) {
 	r.t.Helper()
 	r.with(func(e *Env) {
@@ -240,7 +235,7 @@ func (r *crashRun) end(want *state) (got *state) {
 	return got
 }
 
-// newest is the newest execution; 0: there is none.
+// newest returns the newest execution, or 0.
 func (e *Env) newest() core.JobExecutionID {
 	e.t.Helper()
 	list, err := e.Repository().Executions(e.t.Context(), core.ExecutionFilter{Limit: 1})
@@ -253,7 +248,6 @@ func (e *Env) newest() core.JobExecutionID {
 	return list[0].ID
 }
 
-// options are those of the application that runs the job.
 func (c *Crash) options() []fx.Option {
 	if c.Go == nil {
 		return c.Options
@@ -261,7 +255,6 @@ func (c *Crash) options() []fx.Option {
 	return append(c.Options[:len(c.Options):len(c.Options)], batch.Jobs(c.Go))
 }
 
-// request is the run of the job.
 func (c *Crash) request(params map[string]string) batch.RunRequest {
 	if c.Go == nil {
 		return batch.RunRequest{File: c.Job, Params: params}
@@ -276,7 +269,7 @@ func (c *Crash) timeout() time.Duration {
 	return c.Timeout
 }
 
-// InCrash reports whether this process is one that [CrashEverywhere] started and
-// may kill. What a TestMain or the test starts for the whole test (a server, say)
-// is already there, and would be started, and left over, once for each kill.
+// InCrash reports whether this process is one that [CrashEverywhere] started and may kill. Resources
+// that a TestMain or the test starts for the whole test (a server, say) already exist, and would be
+// started, and left over, once for each kill.
 func InCrash() bool { return os.Getenv(variable) != "" }

@@ -16,12 +16,11 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// everywhere crashes a job on SQLite and on PostgreSQL. A run's database is made in the
-// test's own process only, and of a template: to make the tables of the history in a
-// schema of each run took PostgreSQL more than all that the runs did. Every second commit
-// is killed at, before and after: a database is after one commit as it is before the next,
-// so that each of its states is restarted from. PostgreSQL, which has other statements and
-// not another engine, has every seventh one. make soak kills at all of them.
+// everywhere crashes a job on SQLite and on PostgreSQL. A run's database is made only in the test's own
+// process, from a template: making the history's tables in a schema of each run took PostgreSQL longer
+// than the runs. Every second commit is killed at, before and after: a database is the same after one
+// commit and before the next, so every state is restarted from. PostgreSQL, which differs in
+// statements, not in the engine, has every seventh one. make soak kills at all of them.
 func everywhere(t *testing.T, describe func(c *batchtest.Crash)) {
 	t.Helper()
 	t.Run("sqlite", func(t *testing.T) {
@@ -40,7 +39,7 @@ func everywhere(t *testing.T, describe func(c *batchtest.Crash)) {
 	})
 }
 
-// unlessSoak is every how manyth commit is killed at; make soak kills at all.
+// unlessSoak returns every, the step between killed commits; make soak kills at all.
 func unlessSoak(every int) int {
 	if os.Getenv(soakVariable) != "" {
 		return 0
@@ -48,7 +47,6 @@ func unlessSoak(every int) int {
 	return every
 }
 
-// onlyInSoak is n in make soak, else 0.
 func onlyInSoak(n int) int {
 	if os.Getenv(soakVariable) == "" {
 		return 0
@@ -56,7 +54,6 @@ func onlyInSoak(n int) int {
 	return n
 }
 
-// people are rows of a csv file with a header.
 func people(n int) string {
 	var b strings.Builder
 	b.WriteString("id,name,amount\n")

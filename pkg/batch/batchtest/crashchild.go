@@ -26,28 +26,28 @@ import (
 // variable holds the orders of a process that CrashEverywhere starts, as JSON.
 const variable = "SURFIN_BATCHTEST_CRASH"
 
-// orders are what such a process is told.
+// orders are the instructions of such a process.
 type orders struct {
 	Test string            `json:"test"`
 	Site string            `json:"site"` // of the call of CrashEverywhere
 	Dir  string            `json:"dir"`
 	URLs map[string]string `json:"urls"`
 	Kill moment            `json:"kill"`
-	// Report is the file to which it writes what it did, if it comes to that.
+	// Report is the file for its report, if it lives to write one.
 	Report string `json:"report"`
 }
 
-// report is what a process did that was not killed.
+// report is the report of a process that was not killed.
 type report struct {
-	// Commits says of each commit what came before it.
+	// Commits describes for each commit the event before it.
 	Commits []string    `json:"commits"`
 	Status  core.Status `json:"status"`
 	Error   string      `json:"error"`
 	Unfired []string    `json:"unfired"`
 }
 
-// start runs the job in a process of its own; nil if it was killed as ordered.
-// Any other end ends the test.
+// start runs the job in a process of its own; nil if it was killed as ordered. Any other end ends the
+// test.
 func (r *crashRun) start(kill moment) *report {
 	r.t.Helper()
 	r.runs++
@@ -103,7 +103,6 @@ func wasKilled(err error) bool {
 	return ok && status.Signaled() && status.Signal() == syscall.SIGKILL
 }
 
-// only is the -test.run pattern of one test.
 func only(name string) string {
 	parts := strings.Split(name, "/")
 	for i, p := range parts {
@@ -126,7 +125,7 @@ func ordersOf(t *testing.T) (orders, bool) {
 	return o, true
 }
 
-// obey runs the job and ends the test; the process may not live to see that.
+// obey runs the job and ends the test, if the process lives that long.
 func (o orders) obey(t *testing.T, describe func(*Crash)) {
 	t.Helper()
 	crash := &Crash{dir: o.Dir}
@@ -142,7 +141,7 @@ func (o orders) obey(t *testing.T, describe func(*Crash)) {
 	if err := os.WriteFile(o.Report, text, 0o600); err != nil {
 		t.Fatalf("batchtest: %v", err)
 	}
-	t.SkipNow() // what comes after in this test is for its own process
+	t.SkipNow() // the rest of the test is for its own process
 }
 
 func (o orders) run(ctx context.Context, crash *Crash) (done report, err error) {
@@ -173,7 +172,7 @@ func (o orders) run(ctx context.Context, crash *Crash) (done report, err error) 
 	return done, nil
 }
 
-// run runs the job to its end. One that an earlier process has left parked is continued by the worker.
+// run runs the job to its end. The worker continues a job that an earlier process left parked.
 func (c *Crash) run(ctx context.Context, app *batch.App, params map[string]string) (exec *operator.Execution, err error) {
 	if !c.Worker {
 		return app.Run(ctx, c.request(params))
@@ -206,10 +205,10 @@ func (c *Crash) run(ctx context.Context, app *batch.App, params map[string]strin
 	}
 }
 
-// workerPoll is the time between two looks for work.
+// workerPoll is the time between two polls for work.
 const workerPoll = 20 * time.Millisecond
 
-// describe is the account of a job that did not complete.
+// describe describes a job that did not complete.
 func (o orders) describe(ctx context.Context, repo core.JobRepository, id core.JobExecutionID) string {
 	exec, err := repo.Execution(ctx, id)
 	if err != nil {

@@ -20,12 +20,11 @@ import (
 // soakVariable is set by `make soak`.
 const soakVariable = "SURFIN_SOAK"
 
-// acrossDatabases crashes a job whose history is in one database and whose data are
-// in another, called "data" (rule C18). Each kind has each role in the first two pairs.
-// The first one is killed at every second commit, before and after: a database is after
-// one commit as it is before the next; the second one at every third. The pairs of one
-// kind have no further combination of role and kind: make soak has them, and of those the
-// job that is thorough has one.
+// acrossDatabases crashes a job with its history and its data, called "data", in different databases
+// (rule C18). Each kind has each role in the first two pairs. The first one is killed at every second
+// commit, before and after: a database is the same after one commit and before the next; the second one
+// at every third. The pairs of one kind have no further combination of role and kind: make soak has
+// them, and the thorough job has one of them.
 func acrossDatabases(t *testing.T, thorough bool, describe func(c *batchtest.Crash)) {
 	t.Helper()
 	soak := os.Getenv(soakVariable) != ""
@@ -120,8 +119,7 @@ func TestALoadWithSkipsAndSplitsIntoAnotherDatabaseSurvivesAKillAtEveryCommit(t 
 	})
 }
 
-// oddNumbers reads 1 to 6; the first one cannot be read. look is called before the
-// last one.
+// oddNumbers reads 1 to 6; the first one cannot be read. look is called before the last one.
 type oddNumbers struct {
 	n    int
 	look func()

@@ -12,8 +12,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// Where the data are in another database, the checkpoint beside them says whether work of a
-// step is committed (rules C18, F4a): the record of a process that died may not know.
+// If the data are in another database, the checkpoint stored with them decides whether work of a step
+// is committed (rules C18, F4a): the record of a process that died may be behind.
 func TestACorrectedStepWithDataInAnotherDatabaseIsJudgedByItsCheckpoint(t *testing.T) {
 	t.Parallel()
 	postgres, sqlite := testdb.Postgres, testdb.EmptySQLite

@@ -20,8 +20,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// The lease of a test's executions: long, so that no heartbeat adds to what a
-// test observes. Dead processes are known by their pid.
+// The lease of a test's executions is long, so that no heartbeat adds to the test's observations. Dead
+// processes are known by their pid.
 const (
 	lease     = 10 * time.Minute
 	heartbeat = 2 * time.Minute
@@ -37,27 +37,24 @@ type config struct {
 	faults *Faults
 }
 
-// On runs on the database with this URL (sqlite:PATH or postgres://...) instead of
-// a SQLite file of the test's own. The history of executions is kept there, too;
-// its tables are made.
+// On runs on the database with this URL (sqlite:PATH or postgres://...) instead of a SQLite file of the
+// test's own. It also holds the history of executions; its tables are made.
 func On(url string) Option { return OnDatabase(tx.Default, url) }
 
 // OnDatabase adds a database under a name that job files may use.
 func OnDatabase(name, url string) Option { return func(c *config) { c.urls[name] = url } }
 
-// With adds registrations such as batch.Reader and whatever else the application
-// is made of.
+// With adds registrations such as batch.Reader and other options of the application.
 func With(opts ...fx.Option) Option { return func(c *config) { c.opts = append(c.opts, opts...) } }
 
-// WithFaults makes components fail. A fault that has not fired when the test ends
-// fails it: the test was about something that did not happen.
+// WithFaults makes components fail. A fault that has not fired when the test ends fails the test, which
+// did not exercise it.
 func WithFaults(faults ...Fault) Option {
 	return func(c *config) { c.faults.add(faults) }
 }
 
-// Env is an application for one test: the engine, its databases and a folder. It
-// is closed when the test ends. Its methods end the test at once where they cannot
-// do what they are asked.
+// Env is an application for one test: the engine, its databases and a folder. It is closed when the
+// test ends. Its methods end the test at once if they fail.
 type Env struct {
 	t        testing.TB
 	app      *batch.App
@@ -87,7 +84,7 @@ func New(t testing.TB, opts ...Option) *Env {
 	return e
 }
 
-// sqliteURL names a file that is not there yet, outside of the test's folder.
+// sqliteURL names a file that does not exist yet, outside the test's folder.
 func sqliteURL(t testing.TB) string {
 	t.Helper()
 	return "sqlite:" + filepath.Join(t.TempDir(), "test.db")
@@ -129,10 +126,10 @@ func (e *Env) close() {
 	}
 }
 
-// Dir is a folder for the test's files, empty at first.
+// Dir returns a folder for the test's files, empty at first.
 func (e *Env) Dir() string { return e.config.dir }
 
-// Path is the path of a file in Dir.
+// Path returns the path of a file in Dir.
 func (e *Env) Path(name string) string { return filepath.Join(e.config.dir, filepath.FromSlash(name)) }
 
 // File writes a file into Dir and returns its path.
@@ -158,18 +155,18 @@ func (e *Env) Database(name string) tx.Database {
 	return db
 }
 
-// Repository is the history of executions.
+// Repository returns the history of executions.
 func (e *Env) Repository() core.JobRepository { return e.app.Repository }
 
-// Job runs a job file with a fresh application on a SQLite file of the test's own:
-// New(t).Job(file, params...).
+// Job runs a job file with a fresh application on a SQLite file of the test's own: New(t).Job(file,
+// params...).
 func Job(t testing.TB, file string, params ...string) *Run {
 	t.Helper()
 	return New(t).Job(file, params...)
 }
 
-// Job runs a job file to its end; params are NAME=VALUE. A launch that is refused
-// ends the test (see [Env.Launch]); a job that failed does not: ask the [Run].
+// Job runs a job file to its end; params are NAME=VALUE. A refused launch ends the test (see
+// [Env.Launch]); a failed job does not: check the [Run].
 func (e *Env) Job(file string, params ...string) *Run {
 	e.t.Helper()
 	r, err := e.Launch(file, params...)
@@ -179,8 +176,8 @@ func (e *Env) Job(file string, params ...string) *Run {
 	return r
 }
 
-// Launch is Job for tests about files that are wrong and launches that are
-// refused: the error is that of [batch.App.Run].
+// Launch is Job for tests about wrong files and refused launches: it returns the error of
+// [batch.App.Run].
 func (e *Env) Launch(file string, params ...string) (*Run, error) {
 	e.t.Helper()
 	exec, err := e.app.Run(e.t.Context(), batch.RunRequest{File: file, Params: e.given(params)})
@@ -190,9 +187,8 @@ func (e *Env) Launch(file string, params ...string) (*Run, error) {
 	return e.outcome(exec.ID), nil
 }
 
-// Step runs one step of a job file by itself, as a job of one step. What earlier
-// steps would have left must be there; expressions about them have nothing to
-// read.
+// Step runs one step of a job file by itself, as a job of one step. The test must prepare the results
+// of earlier steps; expressions about them have nothing to read.
 func (e *Env) Step(file, step string, params ...string) *Run {
 	e.t.Helper()
 	f, err := jobfile.Load(file, e.registry)
@@ -222,8 +218,8 @@ func (e *Env) Step(file, step string, params ...string) *Run {
 	return e.run(j, values)
 }
 
-// RunStep runs a step that was made in Go (chunk.New, step.NewTasklet) as a job of
-// one step. A second call continues where a failed first one ended.
+// RunStep runs a step that was made in Go (chunk.New, step.NewTasklet) as a job of one step. A second
+// call continues after a failed first one.
 func (e *Env) RunStep(s core.Step) *Run {
 	e.t.Helper()
 	return e.run(&core.Job{

@@ -56,7 +56,7 @@ func ExampleCrashEverywhere() {
 	batchtest.CrashEverywhere(t, func(c *batchtest.Crash) {
 		c.Job = "../jobs/orders.yaml"
 		c.Params = []string{"input=testdata/orders.csv"}
-		c.Database = batchtest.Postgres(os.Getenv("TEST_DATABASE_URL")) // SQLite without it
-		c.Again = 1                                                     // the restarts are killed, too
+		c.Database = batchtest.Postgres(os.Getenv("TEST_DATABASE_URL")) // without it SQLite is used
+		c.Again = 1                                                     // the restarts are killed too
 	})
 }

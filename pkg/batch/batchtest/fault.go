@@ -13,38 +13,35 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// Fault makes a component of a chunk step fail. The component stays in place: all
-// other calls reach it as ever. A fault without Match, Calls and Times strikes at
-// every call of its phase.
+// Fault makes a component of a chunk step fail. The component stays in place and receives all other
+// calls. A fault without Match, Calls and Times strikes at every call of its phase.
 type Fault struct {
-	// Step is the step's name; empty: every step.
+	// Step is the step's name; empty means every step.
 	Step string
-	// Phase is whose calls are meant: a reader's Read, a processor's Process, a
-	// writer's Write.
+	// Phase selects the calls: a reader's Read, a processor's Process, a writer's Write.
 	Phase core.Phase
-	// Component is the name of the component in the job file, such as "table";
-	// empty: the first one of the phase.
+	// Component is the name of the component in the job file, such as "table"; empty means the first
+	// one of the phase.
 	Component string
-	// Match selects items: the one that was read, the one handed to the processor,
-	// or any of those handed to the writer. nil selects all. A value of type T
-	// arrives as T; a row as item.Row.
+	// Match selects items: the one that was read, the processor's input, or any of the writer's items.
+	// nil selects all. A value of type T arrives as T; a row as item.Row.
 	//
-	// A reader's item is known only when it was read. A read fault with Match
-	// therefore consumes the item (item.ConsumedError), as a line that does not parse
-	// does; one without strikes before the read and consumes nothing (rule C1).
+	// A reader's item is known only after it was read. A read fault with Match therefore consumes the
+	// item (item.ConsumedError), like a line that does not parse; one without strikes before the read
+	// and consumes nothing (rule C1).
 	Match func(item any) bool
-	// Calls are the numbers, from 1, of the calls that fail, counted over those that
-	// Match selects, while the process runs; empty: all of them.
+	// Calls are the numbers, from 1, of the calls that fail, counted over those that Match selects,
+	// while the process runs; empty means all.
 	Calls []int
-	// Times is how often it strikes at most; 0: without a bound.
+	// Times is the maximum number of strikes; 0 means no bound.
 	Times int
-	// After lets the component do its work before the call fails: a writer has
-	// written then what must be rolled back. It means nothing for readers.
+	// After lets the component do its work before the call fails: a writer has then written rows that
+	// must be rolled back. It has no effect on readers.
 	After bool
-	// Err is what the call fails with; Panic is what it panics with instead.
+	// Err is the error of the call; Panic is the value that it panics with instead.
 	Err   error
 	Panic any
-	// Do is called when the fault strikes; a fault with Do alone lets the call go on.
+	// Do is called when the fault strikes; a fault with Do alone lets the call continue.
 	Do func()
 }
 
@@ -85,9 +82,9 @@ func (f Fault) String() string {
 	return b.String()
 }
 
-// Inject makes components of an application fail: an option for
-// batch.New beside registrations. An application has one Inject; give it all
-// faults. In an [Env], WithFaults does the same and sees to it that they fire.
+// Inject makes components of an application fail: an option for batch.New next to registrations. An
+// application has one Inject; give it all faults. In an [Env], WithFaults does the same and requires
+// that they fire.
 func Inject(faults ...Fault) fx.Option { return NewFaults(faults...).Option() }
 
 // Faults are faults with their counts. They may be used by many goroutines.
@@ -120,7 +117,7 @@ func (f *Faults) add(faults []Fault) {
 	}
 }
 
-// Option is the faults as an option for batch.New, see [Inject].
+// Option returns the faults as an option for batch.New, see [Inject].
 func (f *Faults) Option() fx.Option {
 	if f.wrong != nil {
 		return fx.Error(f.wrong)
@@ -131,8 +128,8 @@ func (f *Faults) Option() fx.Option {
 	return fx.Decorate(f.registry)
 }
 
-// Parts returns parts whose components fail: for steps that were made in Go. It
-// panics if a fault is impossible.
+// Parts returns parts with failing components, for steps that were made in Go. It panics if a fault is
+// impossible.
 func (f *Faults) Parts(step string, parts chunk.Parts) chunk.Parts {
 	if f.wrong != nil {
 		panic(f.wrong)
@@ -172,7 +169,7 @@ func (f *Faults) Unfired() []string {
 type site struct {
 	step, component string
 	phase           core.Phase
-	index           int // among those of its phase
+	index           int // within its phase
 }
 
 func (a *armed) isAt(s site) bool {
@@ -185,7 +182,7 @@ func (a *armed) isAt(s site) bool {
 	return a.Component == s.component
 }
 
-// at are the faults that can strike at a component.
+// at returns the faults that can strike at a component.
 func (f *Faults) at(s site) []*armed {
 	var list []*armed
 	for _, a := range f.armed {
@@ -196,8 +193,8 @@ func (f *Faults) at(s site) []*armed {
 	return list
 }
 
-// call counts a call for each fault whose items it has, and returns the first
-// one that strikes; nil: none.
+// call counts a call for each fault that selects one of its items, and returns the first one that
+// strikes, or nil.
 func (f *Faults) call(list []*armed, has func(*armed) bool) *armed {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -216,14 +213,14 @@ func (f *Faults) call(list []*armed, has func(*armed) bool) *armed {
 	return strikes
 }
 
-// missed takes back that the fault struck: the call failed by itself.
+// missed undoes a strike: the call failed by itself.
 func (f *Faults) missed(a *armed) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	a.fired--
 }
 
-// strike is what happens in the call that fails.
+// strike performs the failure of the call.
 func (a *armed) strike() error {
 	if a == nil {
 		return nil

@@ -9,7 +9,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 )
 
-// registry returns r with components that fail.
 func (f *Faults) registry(r *registry.Registry) *registry.Registry {
 	return r.Map(func(c registry.Component) registry.Component {
 		make := c.New
@@ -27,7 +26,7 @@ func (f *Faults) registry(r *registry.Registry) *registry.Registry {
 	})
 }
 
-// place is where components of one kind are counted, to tell the first of them.
+// place identifies the components of one kind that are counted together.
 type place struct {
 	execution core.JobExecutionID
 	step      string
@@ -104,7 +103,7 @@ func (r *faultyReader) Fill(ctx context.Context, items item.Items, n int) error 
 	return nil
 }
 
-// consume reads the item that the failing Read is said to have consumed.
+// consume reads the item that the failing Read is to consume.
 func (r *faultyReader) consume(ctx context.Context, items item.Items, failure error) error {
 	last := items.Len()
 	if err := r.Reader.Fill(ctx, items, last+1); err != nil {

@@ -18,17 +18,16 @@ import (
 
 // moment is when a process kills itself: before or after its nth commit.
 type moment struct {
-	Commit int  `json:"commit"` // from 1; 0: never
+	Commit int  `json:"commit"` // from 1; 0 means never
 	After  bool `json:"after"`
 }
 
-// commits counts the commits of a process, in all databases, and kills it at the
-// moment it is told.
+// commits counts the commits of a process, in all databases, and kills it at the given moment.
 type commits struct {
 	mu   sync.Mutex
 	at   moment
-	last string // what happened last
-	// list says of each commit so far what came before it.
+	last string // the last event
+	// list holds for each commit so far the event before it.
 	list []string
 }
 
@@ -40,7 +39,7 @@ func (c *commits) option() fx.Option {
 	)
 }
 
-// observe notes what happened, to say which commit is which.
+// observe notes the event, to identify commits.
 func (c *commits) observe(_ context.Context, e core.Event) {
 	what := ""
 	switch e := e.(type) {
@@ -64,7 +63,6 @@ func (c *commits) observe(_ context.Context, e core.Event) {
 	c.last = what
 }
 
-// around makes one commit.
 func (c *commits) around(commit func() error) error {
 	c.mu.Lock()
 	c.list = append(c.list, c.last)
@@ -86,8 +84,7 @@ func (c *commits) made() []string {
 	return slices.Clone(c.list)
 }
 
-// killSelf ends this process with SIGKILL: nothing is flushed, closed or told. It
-// does not return.
+// killSelf ends this process with SIGKILL: nothing is flushed, closed or reported. It does not return.
 func killSelf() {
 	self, err := os.FindProcess(os.Getpid())
 	if err == nil {
@@ -112,7 +109,7 @@ func (p countingProvider) Database(name string) (tx.Database, error) {
 	return countingDatabase{db, p.commits}, nil
 }
 
-// Control is there for applications that ask for a pool of its own.
+// Control is for applications that request a separate pool.
 func (p countingProvider) Control(name string) (tx.Database, error) {
 	inner, ok := p.Provider.(interface {
 		Control(name string) (tx.Database, error)
@@ -152,8 +149,7 @@ type countingHandle struct {
 
 func (h countingHandle) Commit() error { return h.commits.around(h.Handle.Commit) }
 
-// countingConn runs statements outside of transactions: each that may write
-// commits by itself.
+// countingConn runs statements outside transactions: each that may write commits by itself.
 type countingConn struct {
 	tx.Conn
 	commits *commits

@@ -18,8 +18,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-// listsJob takes lists from csv to arrays in a table, by COPY, to another by UNNEST, and to jsonl.
-// Which types they have the second step asks the database.
+// listsJob moves lists from csv to arrays in a table, by COPY, to another by UNNEST, and to jsonl. The
+// second step reads their types from the database.
 const listsJob = `
 job: lists
 types:
@@ -82,10 +82,10 @@ func TestListsComeBackFromBothDatabasesAsTheyWere(t *testing.T) {
 	})
 }
 
-// aList is a list as the csv file has it, and as the documents have it.
+// aList is a list in its csv form, and in its document form.
 type aList struct{ name, text, doc string }
 
-// listRow draws lists of all kinds, of which some are null, and some have nulls.
+// listRow draws lists of all kinds, some of them null, and some with nulls.
 func listRow(t *rapid.T) []aList {
 	text := rapid.StringOf(rapid.OneOf(rapid.RuneFrom([]rune(`ab ,;"\{}[]'null`)), rapid.Rune().Filter(func(r rune) bool { return r != 0 && r != '\uFFFD' })))
 	micros := rapid.Int64Range(row.NewDate(1, 1, 1).Time().UnixMicro(), row.NewDate(9999, 12, 31).Time().UnixMicro())

@@ -2,5 +2,5 @@
 
 package batchtest
 
-// raced says that this binary has the race detector.
+// raced means that this binary has the race detector.
 const raced = false

@@ -18,9 +18,9 @@ import (
 // of its tests.
 var plainProgram = sync.OnceValues(buildPlain)
 
-// runPlain runs the test in a process without the race detector. A job that is
-// killed at each of its commits takes hundreds of processes; with the detector each
-// is ten times as slow, and no kill finds more.
+// runPlain runs the test in a process without the race detector. A job that is killed at each of its
+// commits takes hundreds of processes; with the detector each is ten times as slow, and no kill finds
+// more.
 func runPlain(t *testing.T) {
 	t.Helper()
 	program, err := plainProgram()
@@ -47,8 +47,8 @@ func runPlain(t *testing.T) {
 	t.Logf("without the race detector:\n%s", out)
 }
 
-// buildPlain returns the open file, which the process keeps. Its name is removed at
-// once: no later moment would be known to be the last.
+// buildPlain returns the open file, which the process keeps. Its name is removed at once: the last use
+// is not known.
 func buildPlain() (program *os.File, err error) {
 	dir, err := os.MkdirTemp("", "batchtest-")
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// Run is what came of a job, as the database has it.
+// Run is the result of a job as stored in the database.
 type Run struct {
 	Execution core.JobExecution
 	// Steps are the step executions of this execution, in order.
@@ -36,7 +36,7 @@ func (r *Run) Completed() *Run {
 	return r.is(core.StatusCompleted)
 }
 
-// Failed ends the test unless the job is FAILED, with an error that has text in it.
+// Failed ends the test unless the job is FAILED, with an error that contains text.
 func (r *Run) Failed(text string) *Run {
 	r.env.t.Helper()
 	r.is(core.StatusFailed)

@@ -7,7 +7,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/batchtest"
 )
 
-// deltaJob copies what has changed since the instance before.
+// deltaJob copies the changes since the previous instance.
 const deltaJob = `
 job: delta
 parameters: {run: {type: int}}
@@ -22,8 +22,8 @@ flow:
     skip: 3
 `
 
-// Rules IL1 and IL2: whatever dies, the range of an instance stays, and the next one begins behind it.
-// Rows come twice into the table where a range began too early, and never where it began too late.
+// Rules IL1 and IL2: whatever dies, the range of an instance stays, and the next one begins after it.
+// Rows enter the table twice if a range began too early, and never if it began too late.
 func TestAnIncrementalLoadSurvivesAKillAtEveryCommit(t *testing.T) {
 	t.Parallel()
 	everywhere(t, func(c *batchtest.Crash) {

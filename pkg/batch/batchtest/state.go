@@ -15,14 +15,14 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// repositoryPrefix begins the names of the tables that are the framework's own.
+// repositoryPrefix begins the names of the framework's own tables.
 const repositoryPrefix = "surfin_"
 
-// state is what a job left, as sorted lines under headings such as "table
-// default.orders". The folder of the run is written as DIR.
+// state is the result of a job, as sorted lines under headings such as "table default.orders". The
+// folder of the run is written as DIR.
 type state struct {
 	parts  map[string][]string
-	broken []string // what must not be, whatever another run left
+	broken []string // violations, whatever another run left
 }
 
 func newState(e *Env, ignore []string, before core.JobExecutionID) (*state, error) {
@@ -74,7 +74,6 @@ func (s *state) tables(ctx context.Context, db tx.Database, ignore []string) err
 	return nil
 }
 
-// files notes the lines of all files below dir.
 func (s *state) files(dir string, ignore []string) error {
 	return filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || !d.Type().IsRegular() {
@@ -98,8 +97,8 @@ func (s *state) files(dir string, ignore []string) error {
 	})
 }
 
-// history notes the counters of all attempts together and the skipped items, and
-// what of the history must never be. Executions up to before are not the job's.
+// history notes the counters of all attempts together and the skipped items, and violations in the
+// history. Executions up to before are not the job's.
 func (s *state) history(ctx context.Context, r core.JobRepository, before core.JobExecutionID) error {
 	list, err := r.Executions(ctx, core.ExecutionFilter{Limit: page})
 	if err != nil {
@@ -138,7 +137,7 @@ func (s *state) history(ctx context.Context, r core.JobRepository, before core.J
 	}
 	for _, name := range slices.Sorted(maps.Keys(totals)) {
 		if hasParts(totals, name) {
-			continue // it adds up what the parts did in its own attempt; they are compared
+			continue // it adds up its parts in its own attempt; the parts are compared
 		}
 		c := totals[name]
 		s.parts["counters"] = append(s.parts["counters"], fmt.Sprintf("step %s: read %d, filtered %d, written %d, skipped %d in read, %d in process, %d in write",
@@ -161,7 +160,7 @@ func (s *state) brokenf(format string, args ...any) {
 	s.broken = append(s.broken, fmt.Sprintf(format, args...))
 }
 
-// compare fails the test with every difference to what an undisturbed run left.
+// compare fails the test with every difference from the undisturbed run.
 func (s *state) compare(t *testing.T, want *state) {
 	t.Helper()
 	for _, b := range s.broken {

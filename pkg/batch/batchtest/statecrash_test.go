@@ -35,7 +35,7 @@ func (p *balance) Open(_ context.Context, at batch.Position) error {
 
 func (p *balance) Position() (batch.Position, error) { return json.Marshal(p.sum) }
 
-// Process adds the entry before it looks at it.
+// Process adds the entry before it checks it.
 func (p *balance) Process(_ context.Context, e entry) (entry, error) {
 	p.sum += e.Amount
 	switch {
@@ -71,8 +71,8 @@ flow:
     writer: {table: entries}
 `
 
-// entries are rows of a csv file, with entries that are invalid, left out, or there twice, which their
-// table refuses; balanced are those of the table.
+// entries returns rows of a csv file, some invalid, left out, or duplicates that their table refuses;
+// balanced are the rows of the table.
 func entries(first, n int) (file string, balanced []string) {
 	var b strings.Builder
 	b.WriteString("id,amount,balance\n")
@@ -85,7 +85,7 @@ func entries(first, n int) (file string, balanced []string) {
 		case 5:
 			amount = 0
 		case 7:
-			id = i - 1 // is there already
+			id = i - 1 // a duplicate
 		default:
 			sum += amount
 			balanced = append(balanced, fmt.Sprintf("%d|%d", id, sum))
@@ -95,8 +95,8 @@ func entries(first, n int) (file string, balanced []string) {
 	return b.String(), balanced
 }
 
-// A processor with a position continues where its last commit left it, whenever the process dies: what was
-// skipped or rolled back has left no trace, in a step, in partitions, and reading ahead (rule C4a).
+// A processor with a position continues at its last commit, whenever the process dies: skipped or
+// rolled-back items have left no trace, in a step, in partitions, and reading ahead (rule C4a).
 func TestAProcessorWithAPositionSurvivesAKillAtEveryCommit(t *testing.T) {
 	t.Parallel()
 	for name, with := range map[string]*strings.Replacer{

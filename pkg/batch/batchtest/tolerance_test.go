@@ -14,8 +14,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 )
 
-// The jobs of this file tolerate faults. What they do about them is the same
-// wherever they are killed: that is what the tests are about.
+// The jobs of this file tolerate faults. The tests check that they do so wherever they are killed.
 
 // tolerantJob loads with a unique key; %ISOLATE% and %SIZE% are filled in.
 const tolerantJob = `
@@ -42,7 +41,6 @@ func tolerant(size, isolate string) string {
 	return strings.NewReplacer("%SIZE%", size, "%ISOLATE%", isolate).Replace(tolerantJob)
 }
 
-// loadOf describes a crash of a tolerant load of these lines.
 func loadOf(c *batchtest.Crash, job string, lines ...string) {
 	c.Job = c.Path("load.yaml")
 	c.Params = []string{"input=" + c.Path("in.csv")}
@@ -52,7 +50,7 @@ func loadOf(c *batchtest.Crash, job string, lines ...string) {
 	}
 }
 
-// skipsOf checks where the skips of the step load were, over all its attempts.
+// skipsOf checks the origins of the skips of the step load, over all its attempts.
 func skipsOf(t *testing.T, e *batchtest.Env, want ...string) {
 	t.Helper()
 	list, err := e.Repository().Executions(t.Context(), core.ExecutionFilter{})
@@ -80,8 +78,8 @@ func TestALoadWithSkipsSurvivesAKillAtEveryCommit(t *testing.T) {
 	})
 }
 
-// The headline: every transaction of a split commits its own position (rule C8),
-// so a kill in the middle of it loses no item and writes none twice.
+// The main case: every transaction of a split commits its own position (rule C8), so a kill in the
+// middle of it loses no item and writes none twice.
 func TestASplitSurvivesAKillAtEveryCommit(t *testing.T) {
 	t.Parallel()
 	for _, isolate := range []string{"each", "bisect"} {
@@ -132,8 +130,7 @@ flow:
     retry: {limit: 1, backoff: {initial: 1ms}}
 `
 
-// Files cannot be rolled back by a database: their writers go back to the last
-// commit themselves.
+// A database cannot roll back files: their writers return to the last commit themselves.
 func TestFilesWithRetriesAndSkipsSurviveAKillAtEveryCommit(t *testing.T) {
 	t.Parallel()
 	everywhere(t, func(c *batchtest.Crash) {
@@ -166,9 +163,8 @@ flow:
     writer: {table: copied}
 `
 
-// Reading from one database and writing to another needs nothing special: the
-// reader's position is stored where the rows are written. (Writing where the
-// history is not kept is rule C18.)
+// Reading from one database and writing to another needs nothing special: the reader's position is
+// stored with the written rows. (Rule C18 covers a target outside the history's database.)
 func TestACopyFromAnotherDatabaseSurvivesAKillAtEveryCommit(t *testing.T) {
 	t.Parallel()
 	everywhere(t, func(c *batchtest.Crash) {

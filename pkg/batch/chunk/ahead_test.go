@@ -20,8 +20,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/job"
 )
 
-// Rows, counters, position and skipped items are those of the step that fills and commits in
-// turn (rule C19); with the race detector this fails where the goroutines touch the same.
+// Rows, counters, position and skipped items are the same as in a step that fills and commits in turn
+// (rule C19); with the race detector this fails if the goroutines touch the same data.
 func TestReadingAheadChangesNothing(t *testing.T) {
 	t.Parallel()
 	for _, workers := range []int{1, 3} {
@@ -62,15 +62,15 @@ func TestReadingAheadChangesNothing(t *testing.T) {
 	}
 }
 
-// A step that fails does not count what was read or processed ahead of the failure (rule C11).
+// A step that fails does not count items that were read or processed ahead of the failure (rule C11).
 func TestAStepThatFailsCountsTheSameReadAheadOrNot(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		read    error // of number 18, behind a filtered one
-		process int   // the number that cannot be processed; 0: none
+		read    error // of number 18, after a filtered one
+		process int   // the number that cannot be processed; 0 means none
 		write   int   // likewise
-		listen  int   // the chunk before which a listener fails; 0: none
-		place   int   // the chunk behind which the reader has no position; 0: none
+		listen  int   // the chunk before which a listener fails; 0 means none
+		place   int   // the chunk after which the reader has no position; 0 means none
 		want    core.Counters
 	}{
 		"a read":                      {read: errBad, want: core.Counters{Read: 18, Filter: 1, Write: 9, Commit: 1, Rollback: 1}},
@@ -181,7 +181,7 @@ func (choosy) Process(_ context.Context, n int) (int, error) {
 
 func (choosy) IndependentOf(string) bool { return true }
 
-// watched is a reader that tells what it read last.
+// watched is a reader that reports the last number it read.
 type watched struct {
 	seekable
 	independent bool
@@ -219,7 +219,7 @@ func aheadStep(t *testing.T, e *testengine.Engine, ahead chunk.ReadAhead, r *wat
 	return testengine.Job("load", &core.StepElement{Step: s})
 }
 
-// patience bounds the wait for what another goroutine does.
+// patience bounds the wait for another goroutine.
 const patience = 20 * time.Second
 
 func TestTheNextChunkIsReadWhileThisOneIsWritten(t *testing.T) {
@@ -262,7 +262,7 @@ type readListener struct{}
 
 func (readListener) BeforeRead(context.Context) error { return nil }
 
-// What was read ahead is thrown away, and read again by the restart.
+// Items read ahead are discarded, and the restart reads them again.
 func TestAFailureThrowsAwayWhatWasReadAhead(t *testing.T) {
 	t.Parallel()
 	e := engine(t, testdb.SQLite(t))
@@ -287,7 +287,7 @@ func TestAFailureThrowsAwayWhatWasReadAhead(t *testing.T) {
 	require.Len(t, e.Ints("select id from out"), 35)
 }
 
-// A failure to read ahead is that of its own chunk: those before it are committed first.
+// A failure to read ahead belongs to its own chunk: earlier chunks are committed first.
 func TestAFailureOfReadingAheadWaitsForItsTurn(t *testing.T) {
 	t.Parallel()
 	for name, fail := range map[string]func() error{
@@ -315,7 +315,7 @@ func TestAFailureOfReadingAheadWaitsForItsTurn(t *testing.T) {
 	}
 }
 
-// A read that consumed nothing is retried when its chunk is the one in hand.
+// A read that consumed nothing is retried when its chunk is the current one.
 func TestAReadAheadIsRetried(t *testing.T) {
 	t.Parallel()
 	e := engine(t, testdb.SQLite(t))
@@ -333,7 +333,7 @@ func TestAReadAheadIsRetried(t *testing.T) {
 	require.Equal(t, 1, failures)
 }
 
-// A stop commits the chunk in hand, and nothing that was read ahead of it.
+// A stop commits the current chunk, and nothing that was read ahead of it.
 func TestAStopThrowsAwayWhatWasReadAhead(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {

@@ -17,7 +17,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 )
 
-// leftBehind is what an execution of a step leaves behind.
+// leftBehind is the result of an execution of a step.
 type leftBehind struct {
 	Status           core.Status
 	Counters, InHand core.Counters
@@ -26,8 +26,8 @@ type leftBehind struct {
 	Skips            int
 }
 
-// eitherWay runs a step over 35 numbers in chunks of 10, with and without reading ahead, and
-// returns what both leave behind (rule C19). assemble may change its parts.
+// eitherWay runs a step over 35 numbers in chunks of 10, with and without reading ahead, and returns
+// the common result (rule C19). assemble may change its parts.
 func eitherWay(t *testing.T, config chunk.Config, assemble func(run *core.StepRun, p *chunk.Parts)) (end leftBehind) {
 	t.Helper()
 	for _, ahead := range []chunk.ReadAhead{chunk.ReadAheadOff, chunk.ReadAheadOn} {
@@ -57,7 +57,7 @@ func eitherWay(t *testing.T, config chunk.Config, assemble func(run *core.StepRu
 	return end
 }
 
-// unmarkable panics where it is asked for the mark of a number.
+// unmarkable panics when asked for the mark of a number.
 type unmarkable struct {
 	seekable
 	at int
@@ -72,7 +72,7 @@ func (r *unmarkable) Mark() any {
 
 func (r *unmarkable) PositionAt(mark any) (item.Position, error) { return json.Marshal(mark) }
 
-// tellsTwo is an item.Reader whose call returns a good item and the failure to read the next one.
+// tellsTwo is an item.Reader that returns a good item and the failure to read the next one.
 type tellsTwo struct {
 	item.Reader
 	good int
@@ -118,7 +118,7 @@ func (p *failsOnce) Process(_ context.Context, n int) (int, error) {
 
 func (*failsOnce) IndependentOf(string) bool { return true }
 
-// The first attempt counts, wherever it was made: a retry must be allowed, and a panic is fatal.
+// The first attempt counts, ahead or not: a retry must be allowed, and a panic is fatal.
 func TestAnItemThatFailsAheadHasFailed(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -161,7 +161,7 @@ func TestAReaderThatEndsItsGoroutineCountsTheSame(t *testing.T) {
 	require.Equal(t, core.StatusFailed, end.Status)
 	require.Equal(t, core.Counters{Read: 5}, end.InHand)
 
-	// Also where items were processed ahead of another failure.
+	// Also if items were processed ahead of another failure.
 	end = eitherWay(t, chunk.Config{Skip: chunk.LimitSkip{Limit: 5}}, func(_ *core.StepRun, p *chunk.Parts) {
 		p.Reader = item.EraseReader[int](stepping{&watched{seekable: seekable{numbers: numbers{n: 35}}, on: func(n int) error {
 			switch n {
@@ -177,7 +177,7 @@ func TestAReaderThatEndsItsGoroutineCountsTheSame(t *testing.T) {
 	require.Equal(t, core.StatusFailed, end.Status)
 }
 
-// stopsBefore asks for a stop before the chunk that it counts down to.
+// stopsBefore requests a stop before the chunk that it counts down to.
 type stopsBefore struct {
 	chunks int
 	stop   func()
@@ -199,7 +199,7 @@ func TestAStopBeforeAChunkThrowsAwayWhatWasReadAheadOfIt(t *testing.T) {
 	require.Equal(t, upTo(10), end.Rows)
 }
 
-// acknowledges is a reader that hears of commits itself: it notes what it has read by then.
+// acknowledges is a reader that is itself notified of commits: it notes what it has read by then.
 type acknowledges struct {
 	seekable
 	acknowledged []int
@@ -210,7 +210,7 @@ func (r *acknowledges) AfterChunk(context.Context, core.Counters) error {
 	return nil
 }
 
-// Nothing is asked of a component ahead that is a listener, too (rule C20).
+// A component that is also a listener is not called ahead (rule C20).
 func TestAReaderThatListensReadsNothingAhead(t *testing.T) {
 	t.Parallel()
 	r := &acknowledges{seekable: seekable{numbers: numbers{n: 35}}}
@@ -221,8 +221,8 @@ func TestAReaderThatListensReadsNothingAhead(t *testing.T) {
 	require.Equal(t, []int{10, 20, 30, 35}, r.acknowledged)
 }
 
-// Reading ahead ends where the chunk in hand fails. What was read is not lost: the rest is read when
-// the chunk is its turn.
+// Reading ahead ends when the current chunk fails. Items read are not lost: the rest is read when it is
+// the chunk's turn.
 func TestAChunkThatWasReadAheadInPartIsCompleted(t *testing.T) {
 	t.Parallel()
 	e := engine(t, testdb.SQLite(t))
@@ -254,8 +254,8 @@ type refusesSkips struct{}
 
 func (refusesSkips) OnSkipRead(context.Context, error) error { return errBad }
 
-// A split commits the items, and not the failed read that came with the last one. A restart that
-// counts its way back meets that read again, and handles it.
+// A split commits the items, but not the failed read that came with the last one. A restart that counts
+// its way back meets that read again, and handles it.
 func TestAFailureThatComesWithTheItemInFrontOfARestartIsHandled(t *testing.T) {
 	t.Parallel()
 	e := engine(t, testdb.SQLite(t))

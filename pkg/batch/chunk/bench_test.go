@@ -14,8 +14,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 )
 
-// BenchmarkChunk runs whole steps whose components do nothing, so that it measures the
-// pipeline and its commits. An operation is one item.
+// BenchmarkChunk runs whole steps with components that do nothing, so it measures the pipeline and its
+// commits. An operation is one item.
 func BenchmarkChunk(b *testing.B) {
 	for name, c := range map[string]struct {
 		size, items int
@@ -70,7 +70,7 @@ type benchProcessor struct{}
 
 func (benchProcessor) Process(_ context.Context, n int) (int, error) { return n + 1, nil }
 
-// benchWriter fails on one of 500 items where it is poisoned.
+// benchWriter fails on one of 500 items if it is poisoned.
 type benchWriter struct{ poison bool }
 
 func (w benchWriter) Write(_ context.Context, items []int) error {

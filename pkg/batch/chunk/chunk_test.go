@@ -180,7 +180,6 @@ func TestAFailureRollsBackItsChunkAndARestartGoesOnAfterTheLastCommit(t *testing
 	})
 }
 
-// emptied returns a database of its own of the same kind as url.
 func emptied(t *testing.T, url string) string {
 	t.Helper()
 	if len(url) > 6 && url[:6] == "sqlite" {
@@ -276,7 +275,7 @@ func TestAChunkOfATakenOverExecutionRollsBackWhole(t *testing.T) {
 	})
 }
 
-// accepting is seekable, and notes what was called before Open.
+// accepting is seekable, and notes the calls before Open.
 type accepting struct {
 	seekable
 	calls []string
@@ -308,8 +307,8 @@ func TestAcceptChangesIsCalledBeforeOpenWhereTheOperatorSaidSo(t *testing.T) {
 	}
 }
 
-// An owner that was frozen commits a chunk after the definitions were compared: a step that
-// takes the new definition must not continue there.
+// An owner that was frozen commits a chunk after the definitions were compared: a step that takes the
+// new definition must not continue there.
 func TestANewDefinitionIsRefusedWhereTheOldOneHasCommittedMeanwhile(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {

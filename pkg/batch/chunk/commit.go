@@ -14,9 +14,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// commitChunk gives every item of the chunk its verdict: it writes the chunk, retries
-// with the same items what may be retried, and splits the chunk where one of its items
-// is at fault (rules C6, C7).
+// commitChunk gives every item of the chunk its verdict: it writes the chunk, retries with the same
+// items if allowed, and splits the chunk if one of its items is at fault (rules C6, C7).
 func (p *pipeline) commitChunk(ctx context.Context, w *work) error {
 	w.firstWrite = time.Now()
 	for attempt := 0; ; {
@@ -24,7 +23,7 @@ func (p *pipeline) commitChunk(ctx context.Context, w *work) error {
 		if err == nil {
 			return nil
 		}
-		p.ahead.halt() // what follows uses the chains, and the reader
+		p.ahead.halt() // the following code uses the chains and the reader
 		w.isEncoded = false
 		err = p.noteRollback(ctx, err, w.output)
 		var failed *processError
@@ -52,9 +51,9 @@ func (p *pipeline) commitChunk(ctx context.Context, w *work) error {
 	}
 }
 
-// retryOrSkipProcess handles an item that could not be processed inside the transaction,
-// which is rolled back now: the whole chunk is retried, or written without the item
-// (rule C2, with a count of its own for each item).
+// retryOrSkipProcess handles an item that could not be processed inside the transaction, which is
+// rolled back now: the whole chunk is retried, or written without the item (rule C2, with a count of
+// its own for each item).
 func (p *pipeline) retryOrSkipProcess(ctx context.Context, w *work, failed *processError) error {
 	if w.failures == nil {
 		w.failures = map[int]int{}
@@ -71,8 +70,8 @@ func (p *pipeline) retryOrSkipProcess(ctx context.Context, w *work, failed *proc
 	return p.rewindWriters(ctx)
 }
 
-// retryWrite prepares another attempt at the whole chunk: its items are processed again
-// (rule C6: the read items are never lost).
+// retryWrite prepares another attempt at the whole chunk: its items are processed again (rule C6: the
+// read items are never lost).
 func (p *pipeline) retryWrite(ctx context.Context, w *work, attempt int, err error) error {
 	if err := p.filler.beforeRetry(ctx, core.PhaseWrite, attempt, err); err != nil {
 		return err
@@ -86,9 +85,8 @@ func (p *pipeline) retryWrite(ctx context.Context, w *work, attempt int, err err
 	return p.filler.process(ctx, w)
 }
 
-// maySplit reports whether single items may be at fault for the failure of a write. The
-// limit of skips does not matter yet: it is about items, and none is found. No item is at fault
-// for a transient failure.
+// maySplit reports whether single items may be at fault for the failure of a write. The skip limit does
+// not matter yet: it concerns items, and none is found. No item is at fault for a transient failure.
 func (p *pipeline) maySplit(ctx context.Context, w *work, err error) (bool, error) {
 	var write *writeError
 	if p.step.config.Skip == nil || w.items.Len() == 0 || isFatal(ctx, err) || !errors.As(err, &write) {
@@ -108,8 +106,8 @@ func (p *pipeline) maySplit(ctx context.Context, w *work, err error) (bool, erro
 	return ok, refused
 }
 
-// noteRollback counts a rolled-back transaction and calls the listeners of failed
-// writes. It returns the failure with their errors.
+// noteRollback counts a rolled-back transaction and calls the listeners of failed writes. It returns
+// the failure with their errors.
 func (p *pipeline) noteRollback(ctx context.Context, err error, items item.Items) error {
 	p.countRollback(ctx, err)
 	var write *writeError
@@ -119,8 +117,8 @@ func (p *pipeline) noteRollback(ctx context.Context, err error, items item.Items
 	return err
 }
 
-// rewindWriters takes writers outside the transaction back to the last commit (rule
-// C15), after a rollback that does not end the step.
+// rewindWriters takes writers outside the transaction back to the last commit (rule C15), after a
+// rollback that does not end the step.
 func (p *pipeline) rewindWriters(ctx context.Context) error {
 	p.rollbackCounted = false
 	for i, s := range p.sinks {
@@ -134,17 +132,17 @@ func (p *pipeline) rewindWriters(ctx context.Context) error {
 	return nil
 }
 
-// commitUnit is what one transaction commits: the outcomes up to an item.
+// commitUnit is the unit of one transaction: the outcomes up to an item.
 type commitUnit struct {
 	upTo              int
-	withTrailingSkips bool // all skips behind upTo as well
-	isCommit          bool // counts as a commit: transactions of verdicts alone do not (rule C8a)
+	withTrailingSkips bool // also all skips after upTo
+	isCommit          bool // counts as a commit, unlike transactions of verdicts alone (rule C8a)
 	completes         bool // as in work
-	// source returns what is written and, for a part of a chunk, the item of each output; nil:
-	// nothing is written.
+	// source returns the items to write and, for a part of a chunk, the item of each output; nil writes
+	// nothing.
 	source func(ctx context.Context) (item.Items, []int, error)
 
-	encodings []item.Encoding // of what source returns; nil: there are none
+	encodings []item.Encoding // of source's items, or nil
 
 	// The transaction sets the rest.
 	items       item.Items
@@ -155,10 +153,8 @@ type commitUnit struct {
 	encoded     item.Position
 }
 
-// covers reports whether the unit commits the skip.
 func (u *commitUnit) covers(s *skip) bool { return s.place < u.upTo || u.withTrailingSkips }
 
-// wholeChunk is the unit of all outcomes of the chunk.
 func (p *pipeline) wholeChunk(w *work) *commitUnit {
 	var encodings []item.Encoding
 	if w.isEncoded {
@@ -186,7 +182,7 @@ func (p *pipeline) commit(ctx context.Context, w *work, u *commitUnit) error {
 		}
 	}
 	attr := p.step.config.Attr
-	attr.Late = true // the write is the first statement of most
+	attr.Late = true // most transactions begin with the write
 	err := p.step.tx.Do(ctx, attr, func(ctx context.Context) error {
 		var err error
 		if u.at, err = p.positionOf(w, u); err != nil {
@@ -201,7 +197,7 @@ func (p *pipeline) commit(ctx context.Context, w *work, u *commitUnit) error {
 	})
 	var failed *tx.CommitError
 	if errors.As(err, &failed) {
-		// What the database itself refused to commit is certain (rule C10a).
+		// A commit that the database itself refused is certain (rule C10a).
 		if errors.Is(err, tx.ErrRolledBack) {
 			return &writeError{err}
 		}
@@ -217,7 +213,7 @@ func (p *pipeline) commit(ctx context.Context, w *work, u *commitUnit) error {
 	return nil
 }
 
-// positionOf returns the position behind a unit, with the writers' of the last commit.
+// positionOf returns the position after a unit, with the writers' of the last commit.
 func (p *pipeline) positionOf(w *work, u *commitUnit) (at position, err error) {
 	at = w.next
 	if u.upTo < w.items.Len() || slices.ContainsFunc(w.skips, func(s *skip) bool { return !u.covers(s) }) {
@@ -227,7 +223,7 @@ func (p *pipeline) positionOf(w *work, u *commitUnit) (at position, err error) {
 	return at, err
 }
 
-// write hands a unit to the writers, between the listeners of writes.
+// write passes a unit to the writers, between the listeners of writes.
 func (p *pipeline) write(ctx context.Context, u *commitUnit) (err error) {
 	if u.items, u.sourceIndex, err = u.source(ctx); err != nil {
 		return err
@@ -252,8 +248,8 @@ func (p *pipeline) write(ctx context.Context, u *commitUnit) (err error) {
 	return nil
 }
 
-// write writes a unit, makes it durable where it lies outside the transaction, and puts
-// the position of writer i into the unit.
+// write writes a unit, makes it durable if it lies outside the transaction, and puts the position of
+// writer i into the unit.
 func (s sink) write(ctx context.Context, u *commitUnit, i int) error {
 	if u.items.Len() > 0 {
 		if err := s.send(ctx, u, i); err != nil {
@@ -284,7 +280,7 @@ func (s sink) write(ctx context.Context, u *commitUnit, i int) error {
 	return nil
 }
 
-// send writes the items, as they were encoded ahead where that serves.
+// send writes the items, in their encoded form if that is still valid.
 func (s sink) send(ctx context.Context, u *commitUnit, i int) error {
 	if u.encodings != nil && u.encodings[i] != nil {
 		if done, err := s.encoder.WriteEncoded(ctx, u.encodings[i]); done || err != nil {
@@ -332,9 +328,9 @@ func (p *pipeline) checkpoint(ctx context.Context, w *work, u *commitUnit) (err 
 	})
 }
 
-// resolveUnknownCommit decides a COMMIT of unknown outcome: the guard row says what
-// happened, once no other transaction can write it (rule C10). It is asked as long as the lease
-// allows. Where it cannot be read, the next attempt reads it. A COMMIT is never retried.
+// resolveUnknownCommit decides a COMMIT of unknown outcome: the guard row shows the result, once no
+// other transaction can write it (rule C10). It is queried as long as the lease allows. If it cannot be
+// read, the next attempt reads it. A COMMIT is never retried.
 func (p *pipeline) resolveUnknownCommit(ctx context.Context, u *commitUnit, failure error) error {
 	var ref core.StepRef
 	var found core.Checkpoint
@@ -355,7 +351,7 @@ func (p *pipeline) resolveUnknownCommit(ctx context.Context, u *commitUnit, fail
 	return &fatalError{failure}
 }
 
-// committed notes the facts.
+// committed updates the state after a commit.
 func (p *pipeline) committed(ctx context.Context, w *work, u *commitUnit) {
 	step := p.exec.Step
 	step.Counters = step.Counters.Add(u.counters)
@@ -366,7 +362,7 @@ func (p *pipeline) committed(ctx context.Context, w *work, u *commitUnit) {
 	p.at, p.rollbacks, p.rollbackCounted = u.at, 0, false
 	p.filler.committed = u.at.Processors
 	if u.counters == (core.Counters{}) {
-		return // the position before writers finish: no chunk
+		return // the position before writers finish is not a chunk
 	}
 	p.exec.Services.Observer.Observe(ctx, core.ChunkCommitted{
 		Execution: p.exec.Data.Job.ID, JobName: p.exec.Data.Job.JobName, Step: step.Name, StepID: step.ID,
@@ -374,7 +370,6 @@ func (p *pipeline) committed(ctx context.Context, w *work, u *commitUnit) {
 	})
 }
 
-// skipRecords returns the stored forms of the skips of a unit.
 func (p *pipeline) skipRecords(w *work, u *commitUnit) []core.SkippedItem {
 	var list []core.SkippedItem
 	at := w.start
@@ -392,8 +387,7 @@ func (p *pipeline) skipRecords(w *work, u *commitUnit) []core.SkippedItem {
 	return list
 }
 
-// skipRecord returns the stored form of a skip (rule C12); before is the position in
-// front of the item.
+// skipRecord returns the stored form of a skip (rule C12); before is the position before the item.
 func (p *pipeline) skipRecord(s *skip, before position) core.SkippedItem {
 	r := core.SkippedItem{
 		StepExecutionID: p.exec.Step.ID, Phase: s.phase, Meta: s.meta, Error: s.err.Error(), Class: p.step.classOf(s.err),

@@ -14,7 +14,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 )
 
-// taking is a reader that says nothing of whether a Read that failed has taken its item. Item 13 fails.
+// taking is a reader that does not report whether a failed Read has taken its item. Item 13 fails.
 type taking struct {
 	numbers
 	takes bool
@@ -45,8 +45,8 @@ func (r *placing) Open(_ context.Context, at item.Position) error {
 
 func (r *placing) Position() (item.Position, error) { return json.Marshal(r.next) }
 
-// A Read that failed loses no item: an error that skips counts its item as consumed, and one that is
-// retried is tried again only where that cannot lose one (rule C1b).
+// A failed Read loses no item: an error that skips counts its item as consumed, and a retried read is
+// tried again only if that cannot lose one (rule C1b).
 func TestAReadThatFailedLosesNoItem(t *testing.T) {
 	t.Parallel()
 	skippable, retryable := exception.Skippable("read", errBad), exception.Retryable("read", errBad)
@@ -55,7 +55,7 @@ func TestAReadThatFailedLosesNoItem(t *testing.T) {
 	const names = "the Read has Consumed its item, or does not say that it has not"
 	for name, c := range map[string]struct {
 		reader func() item.ItemReader[int]
-		says   string // the failure; empty: the step completes
+		says   string // the failure; empty if the step completes
 		skips  int64
 	}{
 		"skippable, taken":                      {func() item.ItemReader[int] { r := with(true, skippable); return &r }, "", 1},

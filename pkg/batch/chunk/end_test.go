@@ -34,7 +34,7 @@ func (r *onRead) Read(ctx context.Context) (int, error) {
 	return r.numbers.Read(ctx)
 }
 
-// Nobody but the commit itself notices: the next heartbeat is far away (rule C14).
+// Only the commit itself notices it: the next heartbeat is far away (rule C14).
 func TestACommitThatSeesTheRequestToStopIsTheLast(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
@@ -57,7 +57,7 @@ func TestACommitThatSeesTheRequestToStopIsTheLast(t *testing.T) {
 	})
 }
 
-// silent is a repository that does not answer how a COMMIT ended.
+// silent is a repository that does not report how a COMMIT ended.
 type silent struct {
 	core.JobRepository
 	err error
@@ -67,8 +67,8 @@ func (r silent) Reclaim(context.Context, core.StepRef) (core.StepRef, core.Check
 	return core.StepRef{}, core.Checkpoint{}, r.err
 }
 
-// TestARestartJudgesACommitThatNobodyCould: the row of the step is its checkpoint, so that the
-// record of the end waits for the transaction, and a restart resumes behind it.
+// TestARestartJudgesACommitThatNobodyCould: the row of the step is its checkpoint, so the record of the
+// end waits for the transaction, and a restart resumes after it.
 func TestARestartJudgesACommitThatNobodyCould(t *testing.T) {
 	t.Parallel()
 	dead, away, refused := errors.New("the line is dead"), fmt.Errorf("away: %w", core.ErrNoReply), errors.New("no permission")
@@ -131,7 +131,6 @@ func TestARestartJudgesACommitThatNobodyCould(t *testing.T) {
 	})
 }
 
-// testdbURL is an empty database of the same kind.
 func testdbURL(t *testing.T, url string) string {
 	if url[:6] == "sqlite" {
 		return testdb.SQLite(t)

@@ -27,7 +27,7 @@ type fixture struct {
 	e       *testengine.Engine
 	reader  item.ItemReader[int]
 	process processorFunc
-	// processor is in the place of process; nil: none.
+	// processor replaces process; nil means none.
 	processor item.ItemProcessor[int, int]
 	before    func(int) error
 	config    chunk.Config
@@ -36,7 +36,6 @@ type fixture struct {
 
 func (f fixture) run(t *testing.T) *core.JobExecution { return f.runUntil(t, nil) }
 
-// runUntil runs the step until stop is closed.
 func (f fixture) runUntil(t *testing.T, stop chan struct{}) *core.JobExecution {
 	t.Helper()
 	c := f.config
@@ -249,7 +248,7 @@ func TestProcessingInTheTransactionIsUndoneWithIt(t *testing.T) {
 	})
 }
 
-// notes writes what it processes into a table, and rejects 17.
+// notes writes its items into a table, and rejects 17.
 type notes struct{ db tx.Database }
 
 func (n *notes) Process(ctx context.Context, i int) (int, error) {

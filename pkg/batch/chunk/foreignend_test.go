@@ -14,12 +14,11 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// scripted writes its items, and with the item 13 runs a script on the same
-// connection.
+// scripted writes its items, and with item 13 runs a script on the same connection.
 type scripted struct {
 	inserts
 	script string
-	ignore bool // what the script fails with
+	ignore bool // the error of the script
 	runs   int
 }
 
@@ -60,7 +59,7 @@ func TestAScriptThatEndsTheChunksTransactionEndsTheStep(t *testing.T) {
 	type outcome struct {
 		dialects []tx.Dialect
 		script   string
-		stays    int // rows of the chunk that are there all the same
+		stays    int // rows of the chunk that exist nevertheless
 	}
 	both, postgres := []tx.Dialect{tx.SQLite, tx.Postgres}, []tx.Dialect{tx.Postgres}
 	for name, c := range map[string]outcome{
@@ -126,7 +125,7 @@ func TestResettingTheTransactionsSettingsIsNoLossOfTheOwner(t *testing.T) {
 	}
 }
 
-// SQLite rolls back by itself, too; whoever takes no notice commits nothing.
+// SQLite also rolls back by itself; a step that ignores it commits nothing.
 func TestASQLiteTransactionThatIsGoneIsNotCheckpointed(t *testing.T) {
 	t.Parallel()
 	e := engine(t, testdb.SQLite(t))

@@ -11,8 +11,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 )
 
-// listeners are the listeners of a step by the callback that they implement. A callback
-// without a listener costs one comparison.
+// listeners are the listeners of a step by the callback that they implement. A callback without a
+// listener costs one comparison.
 type listeners struct {
 	before struct {
 		chunk   []core.BeforeChunk
@@ -38,7 +38,7 @@ type listeners struct {
 		process []core.OnSkipProcess
 		write   []core.OnSkipWrite
 	}
-	// report tells observers of a listener that failed.
+	// report notifies observers of a listener that failed.
 	report func(ctx context.Context, err error)
 	// processing serialises the callbacks of goroutines that process.
 	processing sync.Mutex
@@ -89,7 +89,6 @@ func anyOf(list ...bool) bool {
 	return false
 }
 
-// call calls each listener until one fails.
 func call[L any](name string, list []L, callback func(L) error) error {
 	for _, listener := range list {
 		if err := guarded(func() error { return callback(listener) }); err != nil {
@@ -99,8 +98,8 @@ func call[L any](name string, list []L, callback func(L) error) error {
 	return nil
 }
 
-// notedError is a failure with the error of a listener that was called with it. The
-// failure alone decides what happens.
+// notedError is a failure with the error of a listener that was called with it. Only the failure
+// decides what happens.
 type notedError struct{ failure, note error }
 
 func (e *notedError) Error() string { return fmt.Sprintf("%v (%v)", e.failure, e.note) }
@@ -113,8 +112,8 @@ func noted(failure, note error) error {
 	return &notedError{failure, note}
 }
 
-// heard reports the error of a listener that was called with a failure. What cures the
-// failure would hide it (rule C16a).
+// heard reports the error of a listener that was called with a failure: a retry or skip of the failure
+// would hide it (rule C16a).
 func (l *listeners) heard(ctx context.Context, failure, note error) error {
 	if note != nil {
 		l.report(ctx, note)
@@ -122,16 +121,13 @@ func (l *listeners) heard(ctx context.Context, failure, note error) error {
 	return noted(failure, note)
 }
 
-// wantReads reports whether a listener wants each single read.
 func (l *listeners) wantReads() bool { return len(l.before.read) > 0 || len(l.after.read) > 0 }
 
-// wantProcesses reports whether a listener wants each single item that is processed.
 func (l *listeners) wantProcesses() bool {
 	return len(l.before.process) > 0 || len(l.after.process) > 0
 }
 
-// wantWrites reports whether a listener sees the items before they are written, and may
-// change them.
+// wantWrites reports whether a listener sees the items before they are written, and may change them.
 func (l *listeners) wantWrites() bool { return len(l.before.write) > 0 }
 
 func (l *listeners) beforeChunk(ctx context.Context) error {

@@ -16,8 +16,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// severs ends the server's process of the connection that loads: before or after a write that
-// begins with an item, once.
+// severs ends the server process of the loading connection: before or after a write that begins with an
+// item, once.
 type severs struct {
 	e             *testengine.Engine
 	before, after int
@@ -50,17 +50,17 @@ func (s *severs) sever() {
 	s.pid = -1
 }
 
-// Whatever a skip rule admits, no item is at fault for a connection that is gone before BEGIN, or
-// behind the write (rules C7, T8a).
+// Whatever a skip rule admits, no item is at fault for a connection that is gone before BEGIN, or after
+// the write (rules C7, T8a).
 func TestNoItemIsSkippedForATransactionThatDidNotBeginOrAFailedCheckpoint(t *testing.T) {
 	t.Parallel()
 	const bad = 13
 	for name, c := range map[string]struct {
 		severs
-		isBad    bool // an item that is skipped has the chunk split
+		isBad    bool // a skipped item splits the chunk
 		retries  int
 		status   core.Status
-		rows     int // up to which all but the bad one are there after the first run
+		rows     int // up to here all but the bad one exist after the first run
 		rollback int64
 	}{
 		"before a chunk":                            {severs{before: 10, after: -1}, false, 0, core.StatusFailed, 10, 1},

@@ -12,8 +12,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// pipeline is one execution of a chunk step: it fills one work after the other and
-// commits each.
+// pipeline is one execution of a chunk step: it fills one work after the other and commits each.
 type pipeline struct {
 	step *Step
 	exec *core.StepRun
@@ -23,7 +22,7 @@ type pipeline struct {
 	components []component // reader, processors, writers: in the order of opening
 	opened     []item.Closer
 	openSinks  int
-	// revocable says that a processor is an item.Revocable.
+	// revocable means that a processor is an item.Revocable.
 	revocable bool
 
 	// listeners is empty until the step is open; then it is pendingListeners.
@@ -31,17 +30,16 @@ type pipeline struct {
 
 	// at is the position of the last commit.
 	at position
-	// work is the chunk in hand, and ahead prepares the one behind it; nil: nothing does.
+	// work is the current chunk, and ahead prepares the next one; nil means that nothing does.
 	work  *work
 	ahead *ahead
-	// rollbacks are those that no commit has counted yet. rollbackCounted says that the
-	// failure that is being handled is one of them.
+	// rollbacks are those that no commit has counted yet. rollbackCounted means that the failure being
+	// handled is one of them.
 	rollbacks       int64
 	rollbackCounted bool
 }
 
-// component is a value of the author's, with the optional interfaces that every kind of
-// component may have.
+// component is an author's value, with the optional interfaces that every kind of component may have.
 type component struct {
 	value  any
 	opener item.Opener
@@ -63,7 +61,6 @@ type sink struct {
 	releaser   item.Releaser
 }
 
-// optional returns value as an I, or nil where it does not implement it.
 func optional[I any](value any) I {
 	i, _ := value.(I)
 	return i
@@ -91,7 +88,7 @@ func newPipeline(s *Step, run *core.StepRun, parts Parts) (*pipeline, error) {
 	if p.filler, err = newFiller(s, run.Services.Stop, parts, p.listeners); err != nil {
 		return nil, fmt.Errorf("chunk step %s: %w", s.Name(), err)
 	}
-	p.revocable = p.revocable || len(p.filler.states) > 0 // it may have filtered for what is undone now
+	p.revocable = p.revocable || len(p.filler.states) > 0 // it may have filtered because of work that is undone now
 	p.work = p.filler.newWork()
 	values := make([]any, len(p.components))
 	for i, c := range p.components {
@@ -119,8 +116,8 @@ func (p *pipeline) add(parts Parts) {
 	}
 }
 
-// open opens every component at its part of the position. Every component that Open
-// was called for is closed, also after a failure.
+// open opens every component at its part of the position. Every component that Open was called for is
+// closed, also after a failure.
 func (p *pipeline) open(ctx context.Context, at position) error {
 	p.at = at
 	if err := p.filler.openStates(at, p.exec.Step != nil && len(p.exec.Step.Position) > 0); err != nil {
@@ -159,15 +156,14 @@ func (p *pipeline) open(ctx context.Context, at position) error {
 	return nil
 }
 
-// listenerFailed tells the observers of a listener that failed.
 func (p *pipeline) listenerFailed(ctx context.Context, err error) {
 	p.exec.Services.Observer.Observe(ctx, core.ListenerFailed{
 		Execution: p.exec.Data.Job.ID, JobName: p.exec.Data.Job.JobName, Step: p.exec.Step.Name, Err: err,
 	})
 }
 
-// close closes what was opened, the last first, and returns how the step ends. Where
-// all work is done and committed, a component that cannot be closed changes nothing.
+// close closes the opened components, the last first, and returns how the step ends. If all work is
+// done and committed, a failing Close changes nothing.
 func (p *pipeline) close(ctx context.Context, failure error) error {
 	p.ahead.discard()
 	closing := errors.Join(p.rewindUncommitted(ctx, failure), p.closeComponents(ctx))
@@ -191,9 +187,9 @@ func (p *pipeline) closeComponents(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// rewindUncommitted takes writers without a committed position back to their start
-// after a failure, so that they leave nothing behind. Where the outcome of a COMMIT may
-// be unknown they keep what they have: a stored position may need it.
+// rewindUncommitted takes writers without a committed position back to their start after a failure, so
+// that nothing remains. If the outcome of a COMMIT may be unknown they keep their data: a stored
+// position may need it.
 func (p *pipeline) rewindUncommitted(ctx context.Context, failure error) error {
 	var unknown *tx.CommitError
 	if failure == nil || errors.As(failure, &unknown) && !errors.Is(failure, tx.ErrRolledBack) {
@@ -227,8 +223,8 @@ func (p *pipeline) run(ctx context.Context) error {
 	}
 }
 
-// nextChunk is chunk, with what is to be done where it fails, or a component ends the goroutine
-// (rule C13).
+// nextChunk is chunk, plus the handling of its failure, or of a component that ends the goroutine (rule
+// C13).
 func (p *pipeline) nextChunk(ctx context.Context) (last bool, err error) {
 	exception.GuardGoroutine(func() (err error) {
 		last, err = p.chunk(ctx)
@@ -249,15 +245,15 @@ func (p *pipeline) mayBegin(ctx context.Context) error {
 	return p.exec.Services.Lease.Err()
 }
 
-// chunk fills and commits one chunk; last says that the data ended.
+// chunk fills and commits one chunk; last means that the data ended.
 func (p *pipeline) chunk(ctx context.Context) (last bool, err error) {
 	w := p.begin()
 	if err := p.listeners.beforeChunk(ctx); err != nil {
-		w.reset() // what was prepared of it does not count (rule C19)
+		w.reset() // prepared items do not count (rule C19)
 		return false, err
 	}
 	if p.exec.Stopping() {
-		w.reset() // a stop throws away what was read ahead (rule C19)
+		w.reset() // a stop discards items read ahead (rule C19)
 	}
 	if err := p.filler.fill(ctx, w); err != nil {
 		return false, err
@@ -281,7 +277,7 @@ func (p *pipeline) chunk(ctx context.Context) (last bool, err error) {
 	return w.last, p.listeners.afterChunk(ctx, p.exec.Step.Counters)
 }
 
-// begin makes the work that was prepared the chunk in hand, or an empty one.
+// begin makes the prepared work the current chunk, or an empty one.
 func (p *pipeline) begin() *work {
 	p.work = p.ahead.exchange(p.work)
 	p.work.begin(p.at, p.exec.Step.Counters.Skips())
@@ -289,10 +285,10 @@ func (p *pipeline) begin() *work {
 	return p.work
 }
 
-// finish lets processors and writers do what comes after the last commit, such as publishing a
-// file. First it commits once more: the guard says that the step still belongs to this
-// attempt, and the stored position then names what is published (rule C15b). What writers
-// do in a transaction at the end is part of that commit (rule TW1).
+// finish runs the Finishers among processors and writers after the last commit, such as publishing a
+// file. First it commits once more: the guard proves that the step still belongs to this attempt, and
+// the stored position then names the published output (rule C15b). Writers' work in a transaction at
+// the end is part of that commit (rule TW1).
 func (p *pipeline) finish(ctx context.Context) error {
 	var finishers []item.Finisher
 	for _, c := range p.components[1:] { // the reader has nothing to finish
@@ -322,8 +318,8 @@ func (p *pipeline) finish(ctx context.Context) error {
 	return nil
 }
 
-// checkLeftOut fails a step of which a target left items out: each item has its verdict, so that they
-// are what the counters of all attempts lack (rule C11a).
+// checkLeftOut fails a step if its target left items out: each item has its verdict, so the left-out
+// items are those missing in the counters of all attempts (rule C11a).
 func (p *pipeline) checkLeftOut() error {
 	c := p.exec.Step.Total()
 	written := c.Read + c.ReadSkip - c.Filter - c.Skips()
@@ -341,13 +337,13 @@ func (p *pipeline) checkLeftOut() error {
 	return nil
 }
 
-// leftOutError is the failure of a step that did its work, and whose target did not take all of it.
+// leftOutError is the failure of a step that did its work, but lost items at its target.
 type leftOutError struct{ err error }
 
 func (e *leftOutError) Error() string   { return e.err.Error() }
 func (e *leftOutError) Unwrap() []error { return []error{core.ErrExpect, e.err} }
 
-// release tells the writers that a commit has stored their positions.
+// release notifies the writers that a commit has stored their positions.
 func (p *pipeline) release(ctx context.Context) error {
 	for i, s := range p.sinks {
 		if s.releaser == nil {
@@ -360,9 +356,9 @@ func (p *pipeline) release(ctx context.Context) error {
 	return nil
 }
 
-// failed adds what the chunk in hand consumed to the counters of the record that the
-// step executor writes (rule C11), calls the listeners of its skips and of the failure,
-// and returns the failure with their errors. The committed position stays.
+// failed adds the current chunk's consumption to the counters of the record that the step executor
+// writes (rule C11), calls the listeners of its skips and of the failure, and returns the failure with
+// their errors. The committed position stays.
 func (p *pipeline) failed(ctx context.Context, err error) error {
 	if !p.rollbackCounted {
 		p.countRollback(ctx, err)
@@ -382,8 +378,8 @@ func (p *pipeline) failed(ctx context.Context, err error) error {
 	return p.listeners.onChunkError(ctx, err)
 }
 
-// recordFailureCause puts into the step's context what the text of its error does not
-// say reliably: the class, and the item.
+// recordFailureCause puts into the step's context the facts that the text of its error does not hold
+// reliably: the class, and the item.
 func (p *pipeline) recordFailureCause(err error) {
 	if err == nil || errors.Is(err, core.ErrStopped) {
 		return
@@ -405,13 +401,12 @@ func (p *pipeline) recordFailureCause(err error) {
 		meta = placed.Meta
 	}
 	for key, text := range map[string]string{core.ErrorClassKey: p.step.classOf(err), core.ErrorItemKey: meta.String()} {
-		if text == "" || step.Context.Put(key, text) != nil { // a missing key says nothing
+		if text == "" || step.Context.Put(key, text) != nil { // without the key nothing is recorded
 			step.Context.Delete(key)
 		}
 	}
 }
 
-// countRollback counts the rollback of the chunk, or of a part of it.
 func (p *pipeline) countRollback(ctx context.Context, err error) {
 	p.rollbacks++
 	p.rollbackCounted = true

@@ -10,8 +10,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// placed adds to the failure of a write, with which the step ends, where its item came from. A writer that
-// was told nothing of the item by its target looks for it in a transaction that is rolled back.
+// placed adds the item's origin to the failure of a write, which ends the step. If the target did not
+// identify the item, the writer searches for it in a transaction that is rolled back.
 func (p *pipeline) placed(ctx context.Context, w *work, err error) error {
 	var known *item.PlacedError
 	if errors.As(err, &known) {
@@ -41,10 +41,9 @@ func (p *pipeline) placed(ctx context.Context, w *work, err error) error {
 	return placedAt(w.output.Meta(place), err)
 }
 
-// errProbed rolls back what was written to find an item.
+// errProbed rolls back the writes of the search for an item.
 var errProbed = errors.New("the item that cannot be written was looked for")
 
-// placedAt adds a place to the failure of a write.
 func placedAt(meta item.Meta, err error) error {
 	where := meta.String()
 	if where == "" {
@@ -56,7 +55,7 @@ func placedAt(meta item.Meta, err error) error {
 	return &placedError{item.PlacedError{Meta: meta, Err: err}, where}
 }
 
-// placedError is a failure that says where its item came from.
+// placedError is a failure with the origin of its item.
 type placedError struct {
 	item.PlacedError
 	where string
@@ -70,5 +69,5 @@ func (e *placedError) Error() string {
 	return e.where + ": " + text
 }
 
-// Unwrap returns the item.PlacedError, whose cause is the failure.
+// Unwrap returns the item.PlacedError, which wraps the failure.
 func (e *placedError) Unwrap() error { return &e.PlacedError }

@@ -12,8 +12,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 )
 
-// The formats of a stored position; a newer one is refused. That with positions of processors is not one
-// for a binary that would open them without.
+// The formats of a stored position; a newer one is refused. The format with positions of processors
+// must be refused by a binary that would open them without.
 const (
 	positionVersion   = 1
 	processorsVersion = 2
@@ -22,8 +22,8 @@ const (
 // position is the position of a chunk step, which is stored with every commit.
 type position struct {
 	Version int `json:"v"`
-	// Reader is the reader's own position. Items is the number of its later outcomes
-	// that have a verdict; all of them where the reader has no position.
+	// Reader is the reader's own position. Items is the number of its later outcomes that have a
+	// verdict; all of them if the reader has no position.
 	Reader  json.RawMessage   `json:"reader,omitempty"`
 	Items   int64             `json:"items,omitempty"`
 	Writers []json.RawMessage `json:"writers,omitempty"`
@@ -54,7 +54,6 @@ func (p *position) setWriter(i int, at item.Position) {
 	p.Writers[i] = at.JSON()
 }
 
-// writer returns the position of writer i, nil where it had none.
 func (p *position) writer(i int) item.Position {
 	if i >= len(p.Writers) {
 		return nil
@@ -62,7 +61,6 @@ func (p *position) writer(i int) item.Position {
 	return stored(p.Writers[i])
 }
 
-// processor returns the position of processor i, nil where it had none.
 func (p *position) processor(i int) item.Position {
 	if i >= len(p.Processors) {
 		return nil
@@ -85,7 +83,7 @@ func (p position) encode() (item.Position, error) {
 	return data, nil
 }
 
-// stored returns a component's position as Open gets it: nil where it had none.
+// stored returns a component's position in the form for Open: nil if it had none.
 func stored(raw json.RawMessage) item.Position {
 	if len(raw) == 0 || string(raw) == "null" {
 		return nil
@@ -93,9 +91,9 @@ func stored(raw json.RawMessage) item.Position {
 	return item.Position(raw)
 }
 
-// ParseMark takes apart the position of a chunk step, or the mark of a skipped item,
-// which has the same form. outcomes is the number of reader outcomes (items and failed
-// reads) behind the reader's own position, which is nil where it has none.
+// ParseMark parses the position of a chunk step, or the mark of a skipped item, which has the same
+// form. outcomes is the number of reader outcomes (items and failed reads) after the reader's own
+// position, which is nil if it has none.
 func ParseMark(at item.Position) (reader item.Position, outcomes int64, err error) {
 	p, err := parsePosition(at)
 	if err != nil {
@@ -104,9 +102,9 @@ func ParseMark(at item.Position) (reader item.Position, outcomes int64, err erro
 	return stored(p.Reader), p.Items, nil
 }
 
-// FromStart returns the position at which a chunk step reads from the start of its input
-// while its processors and writers continue where they were: for a reader of what is left to do. It
-// is nil where at has no positions of them.
+// FromStart returns the position at which a chunk step reads from the start of its input while its
+// processors and writers continue at their positions: for a reader of the remaining work. It is nil if
+// at has no positions of them.
 func FromStart(at item.Position) (item.Position, error) {
 	p, err := parsePosition(at)
 	if err != nil || len(p.Writers) == 0 && len(p.Processors) == 0 {
@@ -119,8 +117,8 @@ func FromStart(at item.Position) (item.Position, error) {
 	return rest.encode()
 }
 
-// WriterPositions returns the positions of the writers in a stored position of a chunk
-// step, those inside of others among them; nil where at is not one.
+// WriterPositions returns the positions of the writers in a stored position of a chunk step, including
+// nested ones; nil if at is not one.
 func WriterPositions(at item.Position) []item.Position {
 	p, err := parsePosition(at)
 	if err != nil {
@@ -133,8 +131,8 @@ func WriterPositions(at item.Position) []item.Position {
 	return list
 }
 
-// PreviousOf returns what tells a reader where it ended in the newest complete instance
-// before this one; nil where there is none.
+// PreviousOf returns the function with the reader's last position in the newest complete instance
+// before this one; nil if there is none.
 func PreviousOf(run *core.StepRun) func(ctx context.Context) (item.Position, error) {
 	return func(ctx context.Context) (item.Position, error) {
 		if step, part, is := strings.Cut(run.Step.Name, ":"); is {
@@ -142,7 +140,7 @@ func PreviousOf(run *core.StepRun) func(ctx context.Context) (item.Position, err
 		}
 		at, err := run.Services.Attempts.LastCompleted(ctx, run.Data.Job.JobName, run.Step.Name, run.Data.Job.InstanceID)
 		if errors.Is(err, core.ErrNoService) {
-			return nil, nil // a sample, which has no history
+			return nil, nil // a sample has no history
 		}
 		if err != nil {
 			return nil, err
@@ -152,7 +150,7 @@ func PreviousOf(run *core.StepRun) func(ctx context.Context) (item.Position, err
 	}
 }
 
-// AttemptOf returns what describes the attempt to a writer: run.Attempt, with the
+// AttemptOf returns the function that describes the attempt to a writer: run.Attempt, with the
 // positions of writers in Left and From. Call it before the first commit.
 func AttemptOf(run *core.StepRun) func(ctx context.Context) (core.Attempt, error) {
 	return func(ctx context.Context) (core.Attempt, error) {

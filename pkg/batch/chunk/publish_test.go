@@ -17,8 +17,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 )
 
-// publisher is a writer outside the transaction that notes its calls. It keeps
-// one position, the number of items.
+// publisher is a writer outside the transaction that notes its calls. It keeps one position, the number
+// of items.
 type publisher struct {
 	items int
 	calls []string
@@ -47,8 +47,8 @@ func publishing(e *testengine.Engine, r item.ItemReader[int], p *publisher) *cor
 	}))
 }
 
-// A part of no item or of one is prepared like any other, and before Finish there is
-// one more commit, whose position a restart gets (rule C15b).
+// A part of no item or of one is prepared like any other, and before Finish there is one more commit,
+// and a restart gets its position (rule C15b).
 func TestAWriterIsPreparedForEveryPartAndPublishesOnlyWhatIsStored(t *testing.T) {
 	t.Parallel()
 	for n, want := range map[int]string{
@@ -71,7 +71,7 @@ func TestAWriterIsPreparedForEveryPartAndPublishesOnlyWhatIsStored(t *testing.T)
 	}
 }
 
-// overtaken is a reader during whose last Read another process takes the step over.
+// overtaken is a reader that loses the step to another process during its last Read.
 type overtaken struct {
 	numbers
 	over func()

@@ -39,7 +39,6 @@ type discard[T any] struct{}
 
 func (discard[T]) Write(context.Context, []T) error { return nil }
 
-// skippedTexts runs a job over the texts, and returns what it skipped.
 func skippedTexts[T any](t *testing.T, url, job string, texts ...string) []core.SkippedItem {
 	t.Helper()
 	e := testengine.New(t, url)

@@ -16,7 +16,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 )
 
-// writeErrors counts what a listener is told of failed writes.
+// writeErrors counts the failed writes reported to a listener.
 type writeErrors struct{ items []int }
 
 func (l *writeErrors) OnWriteError(_ context.Context, _ error, items item.Items) error {
@@ -24,8 +24,8 @@ func (l *writeErrors) OnWriteError(_ context.Context, _ error, items item.Items)
 	return nil
 }
 
-// lacking makes a table out whose rows must be in ok by the time of the COMMIT, and ok
-// has all numbers below 25 but one.
+// lacking makes a table out that requires its rows to be in ok at COMMIT; ok has all numbers below 25
+// but one.
 func lacking(t *testing.T, url string, but int) *testengine.Engine {
 	t.Helper()
 	e := testengine.New(t, url)
@@ -39,7 +39,7 @@ func lacking(t *testing.T, url string, but int) *testengine.Engine {
 	return e
 }
 
-// epochs are those of all step executions.
+// epochs lists the epochs of all step executions.
 const epochs = "select distinct epoch from surfin_step_execution"
 
 func TestACommitThatTheDatabaseRefusesIsIsolated(t *testing.T) {
@@ -84,8 +84,8 @@ func TestAChunkThatMustNotBeIsolatedFailsWhole(t *testing.T) {
 	})
 }
 
-// A trigger fails the COMMIT, as a serialization failure does: the sequence is outside
-// of all transactions, and counts them.
+// A trigger fails the COMMIT, like a serialization failure: the sequence, outside all transactions,
+// counts them.
 func TestACommitThatLostAConflictIsTriedAgain(t *testing.T) {
 	t.Parallel()
 	for retries, status := range map[int]core.Status{2: core.StatusCompleted, 1: core.StatusFailed} {
@@ -119,8 +119,8 @@ func (l grumbles) BeforeWrite(_ context.Context, items item.Items) error {
 	return nil
 }
 
-// A part of the chunk that fails is divided, but not for the failure of a listener, which
-// a smaller part would not show (rule C16a).
+// A failing part of the chunk is divided, but not after a listener's failure, which a smaller part
+// would not show (rule C16a).
 func TestAListenerThatFailsInASplitEndsTheStep(t *testing.T) {
 	t.Parallel()
 	f := fixture{e: lacking(t, testdb.SQLite(t), 13), reader: &numbers{n: 25}, listen: []any{grumbles{2}}, config: chunk.Config{
@@ -145,7 +145,7 @@ func (complains) OnWriteError(context.Context, error, item.Items) error {
 	return errors.New("the listener's own fault")
 }
 
-// once fails the first time it is asked.
+// once fails the first time it is called.
 func once() func(int) error {
 	failed := false
 	return func(n int) error {
@@ -171,8 +171,8 @@ func (r *brittle) Read(ctx context.Context) (int, error) {
 	return r.numbers.Read(ctx)
 }
 
-// A retry or a skip cures the error, and would hide the failure of the listener that was
-// called with it (rule C16a).
+// A retry or a skip resolves the error, and would hide the failure of the listener that was called with
+// it (rule C16a).
 func TestAListenerThatFailsWithAnErrorThatIsCuredIsReported(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {

@@ -12,31 +12,31 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// Retry says which failures are retried (rules C2, C6).
+// Retry selects the failures that are retried (rules C2, C6).
 type Retry = core.Retry
 
 // RetryExhaustedError is a failure after all retries.
 type RetryExhaustedError = core.RetryExhaustedError
 
-// SkipPolicy decides whether an item whose retries failed may be skipped.
+// SkipPolicy decides whether an item may be skipped after its retries failed.
 type SkipPolicy interface {
-	// Admit returns true to skip, given the number of items skipped so far in this
-	// step execution. The step fails with an error of Admit; false without an error
-	// means that err is not of a kind that is skipped.
+	// Admit returns true to skip, given the number of items skipped so far in this step execution. The
+	// step fails with an error of Admit; false without an error means that errors of this kind are not
+	// skipped.
 	Admit(err error, skipped int64) (bool, error)
 }
 
 // LimitSkip admits Limit items (rule C3).
 type LimitSkip struct {
 	Limit int64
-	// Skippable classifies errors; nil asks the error itself.
+	// Skippable classifies errors; nil uses the error's own classification.
 	Skippable func(error) bool
-	// Unasked returns the class of an error that says itself that it is skippable, and was not asked since
-	// that class is known; "": that is not so. It may be nil.
+	// Unasked returns the class of an error that is skippable by its own classification, which was
+	// ignored since that class is known; "" otherwise. It may be nil.
 	Unasked func(error) string
 }
 
-// Noted adds to a failure that its own word about a skip was not asked.
+// Noted adds to a failure that its own skip classification was ignored.
 func (s LimitSkip) Noted(err error) error {
 	if s.Unasked == nil {
 		return err
@@ -62,10 +62,10 @@ func (s LimitSkip) Admit(err error, skipped int64) (bool, error) {
 	return true, nil
 }
 
-// SkipLimitError is the end of a step that skipped as many items as it may.
+// SkipLimitError is the end of a step that skipped as many items as allowed.
 type SkipLimitError struct {
 	Limit int64
-	Err   error // the failure of the item that was one too many
+	Err   error // the failure of the item that exceeded the limit
 }
 
 // Error names the limit and the last cause.
@@ -76,8 +76,8 @@ func (e *SkipLimitError) Error() string {
 // Unwrap returns the last cause.
 func (e *SkipLimitError) Unwrap() error { return e.Err }
 
-// ListenerError is the failure of a listener: it fails the step whatever its
-// cause says of itself (rule C16).
+// ListenerError is the failure of a listener: it fails the step regardless of its cause's
+// classification (rule C16).
 type ListenerError struct {
 	Callback string
 	Err      error
@@ -89,21 +89,20 @@ func (e *ListenerError) Error() string { return "listener " + e.Callback + ": " 
 // Unwrap returns the cause.
 func (e *ListenerError) Unwrap() error { return e.Err }
 
-// isFatal reports an error that is neither retried nor skipped, however it is
-// classified: one that ends the chunk, a panic, a reached limit.
+// isFatal reports an error that is neither retried nor skipped, however it is classified: one that ends
+// the chunk, a panic, a reached limit.
 func isFatal(ctx context.Context, err error) bool {
 	var panicked *exception.PanicError
 	var limit *SkipLimitError
 	return isFatalForChunk(ctx, err) || errors.As(err, &panicked) || errors.As(err, &limit)
 }
 
-// isFatalForChunk reports an error after which no part of the chunk can be written: the
-// end of the step's context or of ownership, a stop, the end of a transaction by a
-// statement (rules T8, T8a), a full or broken disk (rule C15b), a listener's failure, a
-// policy's refusal.
+// isFatalForChunk reports an error after which no part of the chunk can be written: the end of the
+// step's context or of ownership, a stop, the end of a transaction by a statement (rules T8, T8a), a
+// full or broken disk (rule C15b), a listener's failure, a policy's refusal.
 //
-// ctx says whether the step's context has ended: the error cannot, because a network
-// time-out claims to be a deadline as well.
+// ctx shows whether the step's context has ended: the error cannot, because a network time-out also
+// claims to be a deadline.
 func isFatalForChunk(ctx context.Context, err error) bool {
 	var fatal *fatalError
 	var listener *ListenerError
@@ -112,27 +111,27 @@ func isFatalForChunk(ctx context.Context, err error) bool {
 		errors.As(err, &fatal) || errors.As(err, &listener)
 }
 
-// fatalError is fatal whatever its cause says of itself: the refusal of a skip policy, a
-// COMMIT of unknown outcome.
+// fatalError is fatal regardless of its cause's classification: the refusal of a skip policy, a COMMIT
+// of unknown outcome.
 type fatalError struct{ error }
 
 func (e *fatalError) Unwrap() error { return e.error }
 
-// writeError is the failure of a writer, or of a COMMIT that the database refused: only
-// these failures of a transaction may cost an item.
+// writeError is the failure of a writer, or of a COMMIT that the database refused: only these failures
+// of a transaction may cost an item.
 type writeError struct{ err error }
 
 func (e *writeError) Error() string { return "write: " + e.err.Error() }
 func (e *writeError) Unwrap() error { return e.err }
 
-// mayRetry reports whether attempt n (1-based), which failed with err, may be followed
-// by another one. began is when the first attempt did.
+// mayRetry reports whether attempt n (1-based), which failed with err, may be followed by another one.
+// began is the start of the first attempt.
 func (s *Step) mayRetry(ctx context.Context, err error, n int, began time.Time) bool {
 	return !isFatal(ctx, err) && s.config.Retry.Allows(err, n, began)
 }
 
-// trySkip adds the skip of what failed to the work, where the policy allows it. Else it
-// returns the error that the step fails with.
+// trySkip adds the skip of the failed item to the work, if the policy allows it. Otherwise it returns
+// the error that fails the step.
 func (s *Step) trySkip(ctx context.Context, w *work, phase core.Phase, place int, err error) error {
 	if isFatal(ctx, err) {
 		return err
@@ -164,7 +163,7 @@ func (s *Step) trySkip(ctx context.Context, w *work, phase core.Phase, place int
 	return nil
 }
 
-// noted adds to a failure that costs the step which of its own words were not asked (rule C3).
+// noted adds to a failure that costs the step which of its own classifications were ignored (rule C3).
 func (s *Step) noted(err error) error {
 	if policy, is := s.config.Skip.(interface{ Noted(err error) error }); is {
 		err = policy.Noted(err)
@@ -172,8 +171,8 @@ func (s *Step) noted(err error) error {
 	return s.config.Retry.Noted(err)
 }
 
-// askSkipPolicy calls the skip policy. Its refusal is fatal whatever the cause says of
-// itself. No item is at fault for a transaction that did not begin (rule T8a): it is not asked.
+// askSkipPolicy calls the skip policy. Its refusal is fatal regardless of the cause's classification.
+// No item is at fault for a transaction that did not begin (rule T8a): the policy is not called.
 func (s *Step) askSkipPolicy(err error, count int64) (ok bool, refused error) {
 	if errors.Is(err, tx.ErrNotBegun) {
 		return false, nil
@@ -186,14 +185,14 @@ func (s *Step) askSkipPolicy(err error, count int64) (ok bool, refused error) {
 	return ok, refused
 }
 
-// isTransient reports the failure of a transaction that is the fault of no item (rule C7).
+// isTransient reports the failure of a transaction that is no item's fault (rule C7).
 func (s *Step) isTransient(phase core.Phase, err error) bool {
 	inTransaction := phase == core.PhaseWrite || phase == core.PhaseProcess && s.config.ProcessInTransaction
 	return inTransaction && s.config.Transient != nil && s.config.Transient(phase, err)
 }
 
-// faultless returns the transient failure that the step ends with. It says why nothing is skipped
-// where the policy would.
+// faultless returns the transient failure that ends the step. If the policy would skip, it adds why
+// nothing is skipped.
 func (s *Step) faultless(w *work, err error) error {
 	if ok, refused := s.askSkipPolicy(err, w.skipsBefore+int64(len(w.skips))); !ok || refused != nil {
 		return err

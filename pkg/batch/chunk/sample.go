@@ -12,7 +12,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// Fate is what the step would do with an item.
+// Fate is the result that the step would give an item.
 type Fate string
 
 // The fates.
@@ -23,34 +23,32 @@ const (
 	FateFailed   Fate = "failed" // the step would fail
 )
 
-// Sampled is one outcome of the reader in a sample, with its fate. Items are JSON as it
-// is stored with a skip (item.EncodePayload): redacted, and cut where it is very
-// long.
+// Sampled is one outcome of the reader in a sample, with its fate. Items are JSON as stored with a skip
+// (item.EncodePayload): redacted, and cut if very long.
 type Sampled struct {
 	// Number counts the outcomes from 1.
 	Number int
-	// Meta is where the item came from; zero if the reader does not say.
+	// Meta is the origin of the item; zero if the reader does not provide it.
 	Meta item.Meta
-	// Read is the item as it was read; nil where the read failed.
+	// Read is the item as it was read; nil if the read failed.
 	Read json.RawMessage
 	// Stages are the outputs of the processors, in their order, up to a failure.
 	Stages []json.RawMessage
 	Fate   Fate
-	// Phase, Class and Err say why it would be skipped or fail; empty otherwise.
+	// Phase, Class and Err are the reason why it would be skipped or fail; empty otherwise.
 	Phase core.Phase
 	Class string
 	Err   error
 }
 
-// Sample reads the first n items and runs them through the processors, as Execute would,
-// and writes nothing: the writers are assembled but not opened, nothing is committed, and
-// no listener is called. see gets each outcome in order; its error ends the sample.
+// Sample reads the first n items and runs them through the processors, as Execute would, and writes
+// nothing: the writers are assembled but not opened, nothing is committed, and no listener is called.
+// see gets each outcome in order; its error ends the sample.
 //
-// The processors run in a read-only transaction of the step's database, one for each
-// attempt at an item. Retry and skip are those of the step; where the step would fail on
-// an item, the sample continues with the next one, if the reader can. The error is about
-// assembling, opening or closing, or the end of ctx. Of run only Job, Steps, Part and the
-// observer matter.
+// The processors run in a read-only transaction of the step's database, one for each attempt at an
+// item. Retry and skip are as in the step; if the step would fail on an item, the sample continues with
+// the next one, if the reader can. The error is about assembling, opening or closing, or the end of
+// ctx. Of run only Job, Steps, Part and the observer matter.
 func (s *Step) Sample(ctx context.Context, run *core.StepRun, n int, see func(Sampled) error) (err error) {
 	ctx = tx.WithHoldings(ctx, nil, nil) // as the executor does: a reader may keep connections
 	own := *run
@@ -89,8 +87,8 @@ func (s *Step) Sample(ctx context.Context, run *core.StepRun, n int, see func(Sa
 type sample struct {
 	filler *filler
 	work   *work
-	chain  *chain            // nil: no processors
-	stages []json.RawMessage // of the item in hand
+	chain  *chain            // nil means no processors
+	stages []json.RawMessage // of the current item
 }
 
 func (m *sample) run(ctx context.Context, n int, see func(Sampled) error) error {
@@ -101,7 +99,7 @@ func (m *sample) run(ctx context.Context, n int, see func(Sampled) error) error 
 		got := Sampled{Number: number}
 		more := m.next(ctx, &got)
 		if ctx.Err() != nil {
-			return context.Cause(ctx) // what it broke says nothing about the item
+			return context.Cause(ctx) // the failures that it caused say nothing about the item
 		}
 		if got.Fate != "" {
 			if err := see(got); err != nil {
@@ -115,8 +113,8 @@ func (m *sample) run(ctx context.Context, n int, see func(Sampled) error) error 
 	return nil
 }
 
-// next reads one item and processes it; more says that there may be another one. It
-// leaves the fate empty if there was no item.
+// next reads one item and processes it; more means that there may be another one. It leaves the fate
+// empty if there was no item.
 func (m *sample) next(ctx context.Context, got *Sampled) (more bool) {
 	w := m.work
 	w.items.Reset()
@@ -144,8 +142,8 @@ func (m *sample) next(ctx context.Context, got *Sampled) (more bool) {
 	return true
 }
 
-// readFailed sets the fate of a read that failed. Whether the next one can be read does
-// not depend on whether this one may be skipped.
+// readFailed sets the fate of a failed read. Whether the next one can be read does not depend on
+// whether this one may be skipped.
 func (m *sample) readFailed(ctx context.Context, got *Sampled, err error) (more bool) {
 	if isEnd(err) {
 		return false
@@ -183,7 +181,6 @@ func (m *sample) process(ctx context.Context) error {
 	return guarded(func() error { return m.filler.processItem(ctx, m.work, m.chain, 0, true, time.Now()) })
 }
 
-// newChain wires the processors, and keeps the output of each.
 func (m *sample) newChain(processors []item.Processor) (*chain, error) {
 	if len(processors) == 0 {
 		return nil, nil
@@ -214,7 +211,6 @@ func (m *sample) newChain(processors []item.Processor) (*chain, error) {
 	return c, nil
 }
 
-// addStage keeps the output of a processor.
 func (m *sample) addStage(cell item.AnyCell) {
 	if cell == nil { // a cell of another kind cannot be read
 		m.stages = append(m.stages, json.RawMessage(`"?"`))

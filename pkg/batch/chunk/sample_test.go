@@ -46,7 +46,7 @@ func (shout) Process(_ context.Context, text string) (string, error) {
 	return strings.ToUpper(text), nil
 }
 
-// sampled runs a sample and tells each outcome in a line.
+// sampled runs a sample and returns each outcome as a line.
 func sampled(t *testing.T, e *testengine.Engine, c chunk.Config, r item.ItemReader[int], f textOf, n int) ([]string, error) {
 	t.Helper()
 	c.Name, c.Database = "load", e.Database
@@ -109,7 +109,7 @@ func TestASampleEndsWithTheData(t *testing.T) {
 	require.Len(t, lines, 2)
 }
 
-// flawed fails at its second read, and consumed the item or not.
+// flawed fails at its second read, with the item consumed or not.
 type flawed struct {
 	numbers
 	consumes bool

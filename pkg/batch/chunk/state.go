@@ -18,10 +18,10 @@ type state struct {
 	closer     item.Closer
 }
 
-// dirty is a work's stateAt after an item that left its trace in a processor, and has no output.
+// dirty is a work's stateAt after an item that changed a processor's state, and has no output.
 const dirty = -1
 
-// savepoint is where processors with a position stood before an item of a work.
+// savepoint is the state of processors with a position before an item of a work.
 type savepoint struct {
 	place int
 	at    []json.RawMessage
@@ -51,7 +51,7 @@ func (f *filler) addStates(processors []item.Processor) error {
 	return nil
 }
 
-// openStates checks that a stored position has those of all processors with one.
+// openStates checks that a stored position includes all processors with a position.
 func (f *filler) openStates(at position, committed bool) error {
 	for _, s := range f.states {
 		if committed && s.number > len(at.Processors) {
@@ -62,7 +62,7 @@ func (f *filler) openStates(at position, committed bool) error {
 	return nil
 }
 
-// statePositions asks the processors for their positions, those of all in their order; nil where none has one.
+// statePositions returns the positions of all processors in order; nil if none has one.
 func (f *filler) statePositions() ([]json.RawMessage, error) {
 	var list []json.RawMessage
 	for _, s := range f.states {
@@ -78,8 +78,8 @@ func (f *filler) statePositions() ([]json.RawMessage, error) {
 	return list, nil
 }
 
-// seek takes the processors to where they have processed the items before a place that are not
-// skipped, and no others: to their last position and over the items since. It does nothing where they are there.
+// seek restores the processors to the state after the unskipped items before an index: to their last
+// position and over the items since. It does nothing if they are there.
 func (f *filler) seek(ctx context.Context, w *work, place int) error {
 	if len(f.states) == 0 || w.stateAt == place {
 		return nil
@@ -110,7 +110,6 @@ func (f *filler) seek(ctx context.Context, w *work, place int) error {
 	return nil
 }
 
-// reopen takes the processors back to a position.
 func (f *filler) reopen(ctx context.Context, at []json.RawMessage) error {
 	for _, s := range f.states {
 		to := (&position{Processors: at}).processor(s.number - 1)
@@ -132,7 +131,7 @@ func (f *filler) reopen(ctx context.Context, at []json.RawMessage) error {
 	return nil
 }
 
-// replay gives the processors items again that they have processed, for what they keep of them.
+// replay gives the processors already processed items again, to restore their state.
 func (f *filler) replay(ctx context.Context, w *work, upTo int) error {
 	c := f.chains[0]
 	for i := w.stateAt; i < upTo; i++ {

@@ -18,8 +18,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 )
 
-// totals is a processor with a position: it makes of an item its running total, and fails, or leaves the
-// item out, when it has added it already.
+// totals is a processor with a position: it turns an item into its running total, and fails, or filters
+// the item, after adding it.
 type totals struct {
 	sum    int
 	isOpen bool
@@ -59,7 +59,7 @@ func (p *totals) Process(_ context.Context, i int) (int, error) {
 
 func rowOf(sum, i int) int { return sum*1000 + i }
 
-// totalsOf are the rows of items one by one, when some are skipped.
+// totalsOf returns the rows of items one by one, when some are skipped.
 func totalsOf(n int, skips ...int) []int64 {
 	rows, sum := []int64{}, 0
 	for i := range n {
@@ -109,8 +109,8 @@ func stateCases() map[string]stateCase {
 	}
 }
 
-// Whatever fails, is skipped or tried again, a processor with a position has seen each item once that is
-// not skipped, in order, and none that is: also behind a restart (rule C4a).
+// Whatever fails, is skipped or retried, a processor with a position has seen every item that is not
+// skipped once, in order, and no skipped item: also after a restart (rule C4a).
 func TestAProcessorWithAPositionHasSeenWhatIsCommitted(t *testing.T) {
 	t.Parallel()
 	modes := map[string]chunk.Config{
@@ -151,7 +151,7 @@ func TestAProcessorWithAPositionHasSeenWhatIsCommitted(t *testing.T) {
 	})
 }
 
-// seen is a processor with a position, which leaves out a number whose last digit it has seen.
+// seen is a processor with a position, which filters a number if it has seen its last digit.
 type seen struct{ has map[int]bool }
 
 func (p *seen) Open(_ context.Context, at item.Position) error {
@@ -172,7 +172,7 @@ func (p *seen) Process(_ context.Context, i int) (int, error) {
 	return i, nil
 }
 
-// An item that was left out for one that is skipped is judged again.
+// An item that was filtered because of an item that is skipped is judged again.
 func TestAnItemThatWasFilteredForASkippedOneIsProcessedAgain(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
@@ -204,7 +204,8 @@ func TestAProcessorWithAPositionExcludesWhatHasNoOrder(t *testing.T) {
 	}
 }
 
-// A commit of an earlier version has no position of its processors: what they knew is lost, and said to be.
+// A commit of an earlier version has no position of its processors: their state is lost, and reported
+// as lost.
 func TestACommitWithoutThePositionOfAProcessorIsRefused(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
@@ -246,7 +247,7 @@ func (p *stepKnower) AfterStep(_ context.Context, step *core.StepExecution) erro
 	return step.Context.Put("sum", int64(p.sum))
 }
 
-// A component is told of its step as a listener is, once, though it is both (rule C16b).
+// A component is notified of its step like a listener, once, even if it is both (rule C16b).
 func TestAComponentListensToItsStep(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {

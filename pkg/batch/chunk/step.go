@@ -12,19 +12,19 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// DefaultSize is the number of items per chunk where none is given.
+// DefaultSize is the default number of items per chunk.
 const DefaultSize = 1000
 
-// MinSkippedReads is the number of skipped reads that every chunk may have (rule C1a).
+// MinSkippedReads is the minimum number of skipped reads allowed per chunk (rule C1a).
 const MinSkippedReads = 1000
 
-// Isolation says how a split finds the items that cannot be written (rule C7).
+// Isolation is the method by which a split finds the items that cannot be written (rule C7).
 type Isolation string
 
-// The isolations. The outcomes of the first two are the same; bisecting makes fewer
-// commits: k bad items of n cost about k·log2(n) transactions instead of n. Both write
-// items without their neighbours: where a constraint spans several items, which only
-// COMMIT checks, they would skip good ones. IsolateNone fails the step instead.
+// The isolations. The outcomes of the first two are the same; bisecting makes fewer commits: k bad
+// items of n cost about k·log2(n) transactions instead of n. Both write items without their neighbours:
+// with a constraint over several items that only COMMIT checks, they would skip good ones. IsolateNone
+// fails the step instead.
 const (
 	IsolateEach   Isolation = "each"
 	IsolateBisect Isolation = "bisect"
@@ -36,58 +36,56 @@ type Config struct {
 	Name string
 	// Size is the number of items read per chunk; 0 means DefaultSize.
 	Size int
-	// MaxSkippedReads is the number of skipped reads that ends a chunk as well, as they
-	// take no place; 0 means the larger of Size and MinSkippedReads (rule C1a).
+	// MaxSkippedReads is the number of skipped reads that also ends a chunk, as they take no place; 0
+	// means the larger of Size and MinSkippedReads (rule C1a).
 	MaxSkippedReads int
-	// Database is where the writers write and where the position is committed: in the
-	// repository's own row, or in a checkpoint beside the data where the repository is
-	// in another database (rule C18).
+	// Database is the writers' database, where the position is committed too: in the repository's own
+	// row, or in a checkpoint stored with the data if the repository is in another database (rule C18).
 	Database tx.Database
-	// Attr is the isolation and the timeout of each chunk's transaction. Its
-	// propagation must be empty: a chunk step owns its transactions.
+	// Attr is the isolation and the timeout of each chunk's transaction. Its propagation must be empty:
+	// a chunk step owns its transactions.
 	Attr tx.Attr
-	// Timeout is the time after which the step fails; 0: none.
+	// Timeout is the time after which the step fails; 0 means none.
 	Timeout time.Duration
 	// Assemble makes the components of one step execution.
 	Assemble func(ctx context.Context, run *core.StepRun) (Parts, error)
 
-	// Targets returns what only one writer may write, such as the names of files, for
-	// one execution, without making them; nil: nothing.
+	// Targets returns the targets of one execution that only one writer may write, such as the names of
+	// files, without making them; nil means none.
 	Targets func(ctx context.Context, run *core.StepRun) ([]string, error)
 
-	// CreatesTargets says that a writer is an item.PartsPreparer.
+	// CreatesTargets means that a writer is an item.PartsPreparer.
 	CreatesTargets bool
 
-	// Retry says which failures are retried; zero: none.
+	// Retry selects the failures that are retried; zero means none.
 	Retry Retry
-	// Skip decides which items may be skipped; nil: none.
+	// Skip decides which items may be skipped; nil means none.
 	Skip SkipPolicy
-	// Transient reports the failure of a transaction that is the fault of none of its items, such
-	// as a deadlock: it is retried as Retry says, and never skipped (rule C7). phase is
-	// core.PhaseWrite, or core.PhaseProcess inside of the transaction. nil: none is.
+	// Transient reports a failed transaction that is not the fault of its items, such as a deadlock: it
+	// is retried by Retry, and never skipped (rule C7). phase is core.PhaseWrite, or core.PhaseProcess
+	// inside the transaction. nil means that none is.
 	Transient func(phase core.Phase, err error) bool
 	// Isolate is IsolateEach unless set.
 	Isolate Isolation
-	// KeepOutputs writes the same outputs again in a retry or a split; else the items
-	// are processed again (job file: reprocess: false).
+	// KeepOutputs writes the same outputs again in a retry or a split; otherwise the items are
+	// processed again (job file: reprocess: false).
 	KeepOutputs bool
-	// ProcessInTransaction runs the processors inside of the chunk's transaction.
+	// ProcessInTransaction runs the processors inside the chunk's transaction.
 	ProcessInTransaction bool
-	// Concurrency is the number of goroutines that process the items of a chunk; 0 and
-	// 1: only the step's own. Order, counters and restart are the same (rule C17). It excludes
-	// processors with a position (rule C4a).
+	// Concurrency is the number of goroutines that process the items of a chunk; 0 and 1 mean only the
+	// step's own. Order, counters and restart are the same (rule C17). It excludes processors with a
+	// position (rule C4a).
 	Concurrency int
 	// ReadAhead is ReadAheadAuto unless set.
 	ReadAhead ReadAhead
-	// Listeners makes the listeners of one step execution, of any of the interfaces of
-	// core/listener.go but those of a job; nil: only those of Parts.
+	// Listeners makes the listeners of one step execution, of any of the interfaces of core/listener.go
+	// except the job interfaces; nil means only the listeners of Parts.
 	Listeners func(ctx context.Context, run *core.StepRun) ([]any, error)
-	// Expect must hold when the work is done, or the step fails; what is committed
-	// stays. nil: nothing is expected.
+	// Expect must hold when the work is done, or the step fails; commits stay. nil expects nothing.
 	Expect *core.Condition
-	// Promote copies keys of the step's context to the job's; nil: none.
+	// Promote copies keys of the step's context to the job's; nil means none.
 	Promote *core.Promotion
-	// Classify names the class of an error for a stored skip; nil: exception.ClassOf.
+	// Classify names the class of an error for a stored skip; nil means exception.ClassOf.
 	Classify func(error) string
 }
 
@@ -97,21 +95,21 @@ type Parts struct {
 	Processors []item.Processor
 	// Writers all get every chunk, in order, in one transaction.
 	Writers []item.Writer
-	// Listeners are called after those of Config.Listeners. They are made too late for
-	// BeforeStep and AfterStep, which components may have (rule C16b).
+	// Listeners are called after Config.Listeners. They are made too late for BeforeStep and AfterStep,
+	// which components may have (rule C16b).
 	Listeners []any
-	// Bound are the values from outside of the definition that say what the reader reads, and where
-	// each writer writes: the reader's first. They are compared with those of the last commit (rule
-	// C15x). It may be shorter: nothing is compared then.
+	// Bound are the values from outside the definition that determine the reader's input and each
+	// writer's target, the reader's first. They are compared with the values of the last commit (rule
+	// C15x). The list may be shorter: missing values are not compared.
 	Bound []Bound
 }
 
-// Bound are values that the definition of a component takes from parameters, the environment or
-// the steps before.
+// Bound are values that the definition of a component takes from parameters, the environment or earlier
+// steps.
 type Bound struct {
-	// Hash stands for the values; empty: there are none.
+	// Hash stands for the values; empty means that there are none.
 	Hash string
-	// Of names the component, and Names where each value is and what it is: for messages.
+	// Of names the component, and Names the location and meaning of each value, for messages.
 	Of    string
 	Names []string
 }
@@ -125,7 +123,7 @@ type Step struct {
 // ChunkStep is Step under the name that Spring Batch and the architecture use.
 type ChunkStep = Step
 
-// New checks the configuration. Its error names all that is wrong.
+// New checks the configuration. Its error lists all errors.
 func New(config Config) (*Step, error) {
 	if config.Size == 0 {
 		config.Size = DefaultSize
@@ -220,17 +218,16 @@ func (s *Step) PrepareParts(ctx context.Context, run *core.StepRun) error {
 	})
 }
 
-// Expect is the step's gate; nil: it has none.
+// Expect is the step's gate, or nil.
 func (s *Step) Expect() *core.Condition { return s.config.Expect }
 
-// Promote is what the step copies to the job's context; nil: nothing.
+// Promote selects the keys that the step copies to the job's context, or nil.
 func (s *Step) Promote() *core.Promotion { return s.config.Promote }
 
-// Execute runs the step from run.Step.Position to the end of its data. It returns nil
-// when all items have a verdict and are committed, core.ErrStopped after a chunk if a
-// stop was requested, and else the error that made the step fail: what was not
-// committed is then rolled back, and the position is that of the last commit (rule
-// C9).
+// Execute runs the step from run.Step.Position to the end of its data. It returns nil when all items
+// have a verdict and are committed, core.ErrStopped after a chunk if a stop was requested, otherwise
+// the error that made the step fail: uncommitted work is then rolled back, and the position is the last
+// commit's (rule C9).
 func (s *Step) Execute(ctx context.Context, run *core.StepRun) (err error) {
 	if err := run.UseDatabase(ctx, s.config.Database.Name()); err != nil {
 		return err
@@ -239,7 +236,7 @@ func (s *Step) Execute(ctx context.Context, run *core.StepRun) (err error) {
 	if run.Data.NewDefinition && len(run.Step.Position) > 0 {
 		return fmt.Errorf("step %s: %w", run.Step.Name, core.ErrCommittedMeanwhile)
 	}
-	if c := run.Step.Context; c != nil { // of the attempt before
+	if c := run.Step.Context; c != nil { // of the previous attempt
 		c.Delete(core.ErrorClassKey)
 		c.Delete(core.ErrorItemKey)
 	}
@@ -283,7 +280,6 @@ func (s *Step) assemble(ctx context.Context, run *core.StepRun) (parts Parts, er
 	return parts, err
 }
 
-// classOf names the class of an error, as it is stored with a skip.
 func (s *Step) classOf(err error) string {
 	if s.config.Classify != nil {
 		return s.config.Classify(err)

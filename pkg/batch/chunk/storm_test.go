@@ -17,11 +17,11 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 )
 
-// stormy reads bad lines, good items below n behind them, and nothing more. Without
-// an end it reads bad lines for ever.
+// stormy reads bad lines, then good items below n, and nothing more. Without an end it reads bad lines
+// for ever.
 type stormy struct {
 	next, bad, n int
-	at           map[int]func() // what happens at a read
+	at           map[int]func() // called at a read
 }
 
 func (r *stormy) Read(context.Context) (int, error) {
@@ -40,7 +40,7 @@ func (r *stormy) Read(context.Context) (int, error) {
 	return 0, io.EOF
 }
 
-// commits are the skips that each commit of the step made facts.
+// commits returns the number of skips recorded by each commit of the step.
 func commits(e *testengine.Engine) (skips []int64) {
 	var before int64
 	for _, event := range e.Events() {
@@ -154,7 +154,7 @@ func TestAStopIsSeenOnTheWayBackToThePosition(t *testing.T) {
 	require.Equal(t, []int64{1500}, f.e.Ints("select count(distinct line) from surfin_skipped_item"))
 }
 
-// What fails in processing and in writing, and what is read behind it, is one chunk.
+// Failures in processing and in writing, and later reads, are one chunk.
 func TestManySkipsOfEachPhaseInOneChunkAreStoredInOrder(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {

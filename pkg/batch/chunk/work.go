@@ -10,63 +10,61 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 )
 
-// work is a chunk from its first read to the verdict on its last item. A filler fills
-// it and touches nothing else, so that one work can be prepared while another one commits
-// (rule C19); the pipeline commits it.
+// work is a chunk from its first read to the verdict on its last item. A filler fills it and touches
+// nothing else, so that one work can be prepared while another one commits (rule C19); the pipeline
+// commits it.
 type work struct {
 	began time.Time
-	// start is the position before the first item, next that behind the last one, both
-	// without the writers'.
+	// start is the position before the first item, next the one after the last, both without the
+	// writers'.
 	start, next position
-	// last says that the data ended.
+	// last means that the data ended.
 	last bool
-	// failure ended the reading ahead: io.EOF at the end of the data. It is handled when the
-	// work is the one in hand.
+	// failure ended the reading ahead: io.EOF at the end of the data. It is handled when the work
+	// becomes current.
 	failure error
-	// isRead says that reading ahead has ended. failedAhead are the failures to process items ahead,
-	// by place, which are handled likewise.
+	// isRead means that reading ahead has ended. failedAhead are the failures to process items ahead,
+	// by index, which are handled likewise.
 	isRead      bool
 	failedAhead map[int]error
-	// halted, once true, ends the preparing; nil: the work is in hand.
+	// halted, once true, ends the preparation; nil means that the work is current.
 	halted *atomic.Bool
-	// completes says that its commit, which has no items, lets the writers complete.
+	// completes means that its commit, which has no items, lets the writers complete.
 	completes bool
 
 	items    item.Items // as read
 	verdicts []verdict  // of each item
-	// given says that a verdict was given: until then all items are pending.
+	// given means that a verdict was given: until then all items are pending.
 	given bool
-	// output is what the processors made of the items, in their order; items itself where there
-	// are no processors.
+	// output holds the processors' outputs, in order; items itself if there are no processors.
 	output item.Items
-	// processed is the place up to which the processors have had the items, from processedFrom
-	// on. withoutOutput are the places of those that have no output, in order.
+	// processed is the index up to which the processors have had the items, from processedFrom on.
+	// withoutOutput are the indices of those without an output, in order.
 	processedFrom, processed int
 	withoutOutput            []int
-	// encodings are what the writers have made of the output ahead, one for each; isEncoded
-	// says that they are that of this output.
+	// encodings are the writers' encodings of the output made ahead, one per writer; isEncoded means
+	// that they match this output.
 	encodings []item.Encoding
 	isEncoded bool
-	// skips are not yet committed. skipsBefore is the number of skips of the step before
-	// them.
+	// skips are not yet committed. skipsBefore is the number of skips of the step before them.
 	skips       []*skip
 	skipsBefore int64
 	// rawBytes is the size of the texts of failed reads.
 	rawBytes int
 	// firstWrite is when the first attempt to write the work began (rule C7).
 	firstWrite time.Time
-	// stateAt is the place before which processors with a position have processed the items, those
-	// that were skipped left out, or dirty. savepoint is a place to go back to; nil: the last commit.
+	// stateAt is the index before which processors with a position have processed the items, without
+	// skipped ones, or dirty. savepoint is a point to return to; nil means the last commit.
 	stateAt   int
 	savepoint *savepoint
-	// failures counts failures to process an item inside the transaction, by place.
+	// failures counts failures to process an item inside the transaction, by index.
 	failures map[int]int
 
-	committedItems int   // items whose verdict is committed
-	committedReads int64 // reader outcomes whose verdict is committed
+	committedItems int   // items with a committed verdict
+	committedReads int64 // reader outcomes with a committed verdict
 }
 
-// verdict is what became of an item.
+// verdict is the result of an item.
 type verdict uint8
 
 const (
@@ -81,8 +79,8 @@ type skip struct {
 	place int // the item, or for a failed read the number of items before it
 	phase core.Phase
 	item  any // nil for a failed read
-	// raw is the stored text of a failed read; nil: there is none. rawTruncated and rawSum
-	// are those of item.RawText.Bounded.
+	// raw is the stored text of a failed read, or nil. rawTruncated and rawSum are results of
+	// item.RawText.Bounded.
 	raw          *item.RawText
 	rawTruncated bool
 	rawSum       string
@@ -99,7 +97,6 @@ func (s *skip) order() int {
 	return 1
 }
 
-// reset empties the work, keeping its memory.
 func (w *work) reset() {
 	items, output := w.items, w.output
 	items.Reset()
@@ -107,13 +104,12 @@ func (w *work) reset() {
 	*w = work{items: items, output: output, encodings: w.encodings, verdicts: w.verdicts[:0], withoutOutput: w.withoutOutput[:0], skips: w.skips[:0]}
 }
 
-// begin makes the work the one in hand: all before it is committed.
+// begin makes the work the current one: everything before it is committed.
 func (w *work) begin(start position, skipsBefore int64) {
 	start.Writers, start.Processors = nil, nil
 	w.began, w.start, w.skipsBefore = time.Now(), start, skipsBefore
 }
 
-// failAhead keeps the failure to process an item ahead.
 func (w *work) failAhead(i int, err error) {
 	if w.failedAhead == nil {
 		w.failedAhead = map[int]error{}
@@ -121,14 +117,12 @@ func (w *work) failAhead(i int, err error) {
 	w.failedAhead[i] = err
 }
 
-// extendVerdicts gives each item that was read a verdict, pending for the new ones.
 func (w *work) extendVerdicts() {
 	had := len(w.verdicts)
 	w.verdicts = slices.Grow(w.verdicts, w.items.Len()-had)[:w.items.Len()]
 	clear(w.verdicts[had:])
 }
 
-// give gives an item its verdict.
 func (w *work) give(i int, v verdict) {
 	w.verdicts[i], w.given = v, true
 	if v != skipped {
@@ -142,13 +136,12 @@ func (w *work) give(i int, v verdict) {
 	}
 }
 
-// unprocess forgets what the processors made: they get the items from place first on.
+// unprocess discards the outputs: the processors get the items from first on again.
 func (w *work) unprocess(first int) {
 	w.output.Reset()
 	w.processedFrom, w.processed, w.withoutOutput = first, first, w.withoutOutput[:0]
 }
 
-// leaveOut notes that the item at w.processed has no output.
 func (w *work) leaveOut() {
 	w.withoutOutput = append(w.withoutOutput, w.processed)
 	w.processed++
@@ -160,8 +153,7 @@ func (w *work) outputsBefore(place int) int {
 	return place - w.processedFrom - left
 }
 
-// pendingUpTo returns the place behind the last of the pending items that follow each other from
-// i on.
+// pendingUpTo returns the index after the last of the consecutive pending items from i on.
 func (w *work) pendingUpTo(i int) int {
 	if !w.given {
 		return len(w.verdicts)
@@ -172,10 +164,9 @@ func (w *work) pendingUpTo(i int) int {
 	return i
 }
 
-// isEmpty reports whether nothing was read, not even in vain.
+// isEmpty reports whether nothing was read, not even a failed read.
 func (w *work) isEmpty() bool { return w.items.Len() == 0 && len(w.skips) == 0 }
 
-// pendingItems returns the places of the items without a verdict.
 func (w *work) pendingItems() []int {
 	var list []int
 	for i := w.committedItems; i < w.items.Len(); i++ {
@@ -186,8 +177,8 @@ func (w *work) pendingItems() []int {
 	return list
 }
 
-// unfilter takes back what processors have left out: in a transaction that is rolled back they
-// may have done so for what they saw in it (rule C5).
+// unfilter makes filtered items pending again: in a transaction that is rolled back the processors may
+// have filtered because of its content (rule C5).
 func (w *work) unfilter() {
 	for i := w.committedItems; i < len(w.verdicts); i++ {
 		if w.verdicts[i] == filtered {
@@ -196,8 +187,7 @@ func (w *work) unfilter() {
 	}
 }
 
-// sortedSkips returns the skips in the order of the input, in which they are announced
-// and stored.
+// sortedSkips returns the skips in the order of the input, in which they are announced and stored.
 func (w *work) sortedSkips() []*skip {
 	slices.SortStableFunc(w.skips, func(a, b *skip) int {
 		return cmp.Or(cmp.Compare(a.place, b.place), cmp.Compare(a.order(), b.order()))
@@ -219,7 +209,7 @@ func (w *work) count(upTo int, withTrailing bool) core.Counters {
 			c.Filter++
 		case written:
 			c.Write++
-		case pending, skipped: // read, no more
+		case pending, skipped: // only read
 		}
 	}
 	for _, s := range w.skips {
@@ -238,7 +228,7 @@ func (w *work) count(upTo int, withTrailing bool) core.Counters {
 	return c
 }
 
-// countedPosition is the chunk's start with the number of outcomes up to an item.
+// countedPosition returns the chunk's start with the number of outcomes up to an item.
 func (w *work) countedPosition(upTo int, withTrailing bool) position {
 	at := position{Reader: w.start.Reader, Items: w.start.Items + w.committedReads + int64(upTo-w.committedItems)}
 	for _, s := range w.skips {
@@ -249,8 +239,7 @@ func (w *work) countedPosition(upTo int, withTrailing bool) position {
 	return at
 }
 
-// committed notes that the outcomes up to an item are facts, with all later skips if
-// withTrailing.
+// committed notes that the outcomes up to an item are committed, with all later skips if withTrailing.
 func (w *work) committed(upTo int, withTrailing bool) {
 	reads := int64(upTo - w.committedItems)
 	left := w.skips[:0]

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// The verbs of acts: what a person, a client of the API or a duty of the leader did (rule OP4).
+// The verbs of acts by a person, a client of the API or a duty of the leader (rule OP4).
 const (
 	VerbRun         = "run"
 	VerbRestart     = "restart"
@@ -18,7 +18,7 @@ const (
 	VerbUnregister  = "unregister"
 	VerbEnable      = "enable"
 	VerbDisable     = "disable"
-	VerbLeaveOut    = "leave out" // by the scheduler, of a time
+	VerbLeaveOut    = "leave out" // the scheduler left out a time
 	VerbMigrate     = "migrate"
 	VerbSet         = "set"
 	VerbSubmit      = "submit"
@@ -36,19 +36,19 @@ func Verbs() []string {
 	}
 }
 
-// Act is what somebody did, and when.
+// Act is a recorded act with its time.
 type Act struct {
 	// ID orders acts of one moment, and names a page.
 	ID   int64
 	At   time.Time
 	Verb string
-	// Actor is in whose name: a person, "API client NAME", or a duty such as "leader".
+	// Actor is the responsible person, "API client NAME", or a duty such as "leader".
 	Actor string
-	// JobName, Execution and Task are what it was done to; empty if it was something else.
+	// JobName, Execution and Task are the object of the act; empty if it was something else.
 	JobName   string
 	Execution JobExecutionID
 	Task      int64
-	// Detail is the rest: the reason of who did it, a version, the new value of a setting.
+	// Detail is the rest: the actor's reason, a version, the new value of a setting.
 	Detail string
 }
 
@@ -62,28 +62,29 @@ type ActFilter struct {
 	JobName string
 	// Before selects acts before the one with this ID: the next page.
 	Before int64
-	// Limit is how many there are at most; 0 means 50.
+	// Limit is the maximum number of acts; 0 means 50.
 	Limit int
 }
 
-// Acts keeps what was done.
+// Acts stores the acts.
 type Acts interface {
 	// Acts lists acts, newest first.
 	Acts(ctx context.Context, filter ActFilter) ([]Act, error)
-	// NoteAct notes an act that is about no execution, task or definition.
+	// NoteAct notes an act that concerns no execution, task or definition.
 	NoteAct(ctx context.Context, verb, actor, detail string) error
-	// PurgeActs deletes at most limit of the oldest records that are older than age, with those of transitions.
+	// PurgeActs deletes at most limit of the oldest records that are older than age, including
+	// transitions.
 	PurgeActs(ctx context.Context, age time.Duration, limit int) (int64, error)
 }
 
 type actorKey struct{}
 
-// WithActor says in whose name the work of ctx is done, for the audit.
+// WithActor names the actor of the work of ctx, for the audit.
 func WithActor(ctx context.Context, actor string) context.Context {
 	return context.WithValue(ctx, actorKey{}, actor)
 }
 
-// ActorOf is the actor of WithActor; empty if there is none.
+// ActorOf returns the actor of WithActor; empty if there is none.
 func ActorOf(ctx context.Context) string {
 	actor, _ := ctx.Value(actorKey{}).(string) //nolint:errcheck // absent is empty
 	return actor

@@ -5,20 +5,19 @@ import (
 	"time"
 )
 
-// NextLook returns the pause before the next look at work of other processes that was waited for
-// so long already: a twentieth of that, at least 10 ms, and at most longest. So the end of short
-// work is seen soon, and long work costs few looks.
+// NextLook returns the pause before the next query for work of other processes after waiting this long:
+// a twentieth of it, at least 10 ms, and at most longest. So the end of short work is seen soon, and
+// long work costs few queries.
 func NextLook(waited, longest time.Duration) time.Duration {
 	const share, shortest = 20, 10 * time.Millisecond
 	return min(max(waited/share, shortest), longest)
 }
 
-// AwaitParts returns nil when no part is open that the step has planned for workers, and
-// ErrParked where the execution can be parked until then. Elsewhere, as in a child job of the
-// same process, the step waits without the slot of its worker. AwaitParts looks with the pauses of
-// NextLook, of which longest is the longest.
-// When a stop is asked for, the parts end STOPPED that no worker has taken, or that one has given back since;
-// the others see the request themselves.
+// AwaitParts returns nil when no part that the step has planned for workers is open, and ErrParked if
+// the execution can be parked until then. Otherwise, as in a child job of the same process, the step
+// waits without the slot of its worker. AwaitParts polls with the pauses of NextLook, at most longest.
+// When a stop is requested, parts that no worker has taken, or that one has given back since, end
+// STOPPED; the others see the request themselves.
 func (r *StepRun) AwaitParts(ctx context.Context, longest time.Duration) error {
 	if r.Data.MayPark {
 		return r.awaitParts(ctx, longest)
@@ -49,8 +48,8 @@ func (r *StepRun) awaitParts(ctx context.Context, longest time.Duration) error {
 	}
 }
 
-// Pause waits for a time between two looks at what the step waits for. A request to stop ends it
-// early, unless the caller has heard of it (stopped), and so does LeaveSignal; the end of ctx is an error, its cause.
+// Pause waits between two polls of a waiting step. A stop request ends it early, unless the caller
+// already knows it (stopped), and so does LeaveSignal; the end of ctx is an error, its cause.
 func (r *StepRun) Pause(ctx context.Context, pause time.Duration, stopped bool) error {
 	stop := r.Services.Stop.Done()
 	if stopped {
@@ -71,7 +70,6 @@ func (r *StepRun) Pause(ctx context.Context, pause time.Duration, stopped bool) 
 // IsLeft reports whether the step is to be given back while it waits (LeaveSignal).
 func (r *StepRun) IsLeft() bool { return StopOn(r.left()).Requested() }
 
-// left is the channel of the LeaveSignal; nil: the step has none.
 func (r *StepRun) left() <-chan struct{} {
 	if signal, ok := r.Services.Stop.(LeaveSignal); ok {
 		return signal.Left()

@@ -6,24 +6,24 @@ import (
 	"fmt"
 )
 
-// ErrCheckpointMissing says that a step committed before, but not in the database
-// in which it works now: going on from there could write rows again.
+// ErrCheckpointMissing means that a step committed before, but not in its current database: continuing
+// from there could write rows again.
 var ErrCheckpointMissing = errors.New("the database has no checkpoint of the step")
 
-// RestoredKind says how a checkpoint beside the data does not fit the history.
+// RestoredKind is the mismatch between a checkpoint stored with the data and the history.
 type RestoredKind string
 
 // The kinds of a RestoredError.
 const (
 	// RestoredInstance is the checkpoint of an instance that the history does not have.
 	RestoredInstance RestoredKind = "instance"
-	// RestoredAttempt is that of a later attempt at the same instance.
+	// RestoredAttempt is a checkpoint of a later attempt at the same instance.
 	RestoredAttempt RestoredKind = "attempt"
-	// RestoredOld is one of a version that knew an instance by its number.
+	// RestoredOld is a checkpoint of a version that knew an instance by its number.
 	RestoredOld RestoredKind = "old"
 )
 
-// RestoredError refuses a checkpoint beside the data that this history did not make: the history
+// RestoredError refuses a checkpoint stored with the data that this history did not make: the history
 // was restored from a backup, or is a copy (rule C18a).
 type RestoredError struct {
 	Kind     RestoredKind
@@ -33,7 +33,7 @@ type RestoredError struct {
 	Attempt  StepExecutionID // of the checkpoint
 }
 
-// Error says what was found, and the ways on.
+// Error states the mismatch and the possible solutions.
 func (e *RestoredError) Error() string {
 	const page = "; see docs/howto/backup-and-restore.md"
 	found := fmt.Sprintf("database %s has a checkpoint of step %s (job instance %d, step execution %d)", e.Database, e.Step, e.Instance, e.Attempt)
@@ -50,48 +50,44 @@ func (e *RestoredError) Error() string {
 		"Restore the data to the time of the history, or remove the rows of that run; then run with --accept-changes to begin from the start" + page
 }
 
-// ErrCommittedMeanwhile refuses to run a step by a new definition: nothing of it was
-// committed when the definitions were compared, and something is when it begins.
+// ErrCommittedMeanwhile refuses to run a step by a new definition: it had committed nothing when the
+// definitions were compared, but has when it begins.
 var ErrCommittedMeanwhile = errors.New("the attempt before has committed work by the old definition since the restart was judged: restart it, which compares them again")
 
 // CheckpointStores finds the stores of databases other than the repository's
 // (rule C18).
 type CheckpointStores interface {
-	// Acquire makes run's attempt the only one of its step that commits in the
-	// database, and returns its store. An attempt that acquired the step before
-	// commits nothing there from now on; what it did commit is brought into the
-	// repository. ErrLostOwner if a later attempt has acquired the step.
+	// Acquire makes run's attempt the only one of its step that commits in the database, and returns
+	// its store. An attempt that acquired the step before commits nothing there from now on; its
+	// commits are copied into the repository. ErrLostOwner if a later attempt has acquired the step.
 	Acquire(ctx context.Context, run *StepRun, database string) (ClaimedStore, error)
 	CheckpointReader
 }
 
-// CheckpointReader reads the checkpoints that are beside the data.
+// CheckpointReader reads the checkpoints that are stored with the data.
 type CheckpointReader interface {
-	// HasCommitted reports whether the database has a checkpoint of the step that its
-	// attempt first, or a later one, committed. Of the repository's own database it is
-	// false: the record says it.
+	// HasCommitted reports whether the database has a checkpoint of the step that its attempt first, or
+	// a later one, committed. It is false for the repository's own database: the record shows it.
 	HasCommitted(ctx context.Context, database string, instance JobInstanceID, step string, first StepExecutionID) (bool, error)
 }
 
-// ClaimedStore is the CheckpointStore of one attempt, outside of the repository's
-// database.
+// ClaimedStore is the CheckpointStore of one attempt, outside the repository's database.
 type ClaimedStore interface {
 	CheckpointStore
-	// Start is where the step stands: position and context as they are committed.
+	// Start returns the committed position and context of the step.
 	Start() Checkpoint
-	// Committed is called between commits. Now and then it tells the repository
-	// what is committed; ErrLostOwner if that is another's execution by now.
+	// Committed is called between commits. Now and then it copies the committed state to the
+	// repository; ErrLostOwner if another execution owns it by now.
 	Committed(ctx context.Context) error
-	// SyncHistory brings the repository in line with what is committed: the last
-	// call of an attempt, made even if ctx has ended.
+	// SyncHistory copies the committed state to the repository: the last call of an attempt, made even
+	// if ctx has ended.
 	SyncHistory(ctx context.Context) error
 }
 
-// UseDatabase prepares a step whose rows are in the named database to commit its
-// progress there, with its rows. It is called before anything that depends on the
-// step's position, which is the repository's for the repository's own database, and
-// else that of the checkpoint beside the rows (rule C18). Call SyncHistory when the
-// step ends.
+// UseDatabase prepares a step with its rows in the named database to commit its progress there, with
+// its rows. It is called before anything that depends on the step's position: the repository's for the
+// repository's own database, else the position of the checkpoint stored with the rows (rule C18). Call
+// SyncHistory when the step ends.
 func (r *StepRun) UseDatabase(ctx context.Context, database string) error {
 	if r.Services.Checkpoints.Database() == database {
 		return nil
@@ -109,8 +105,8 @@ func (r *StepRun) UseDatabase(ctx context.Context, database string) error {
 	return r.MarkDefinition()
 }
 
-// Committed is called between commits: it keeps the repository up to date with a
-// database that UseDatabase has chosen.
+// Committed is called between commits: it keeps the repository up to date with a database that
+// UseDatabase has chosen.
 func (r *StepRun) Committed(ctx context.Context) error {
 	if r.acquired == nil {
 		return nil
@@ -118,9 +114,9 @@ func (r *StepRun) Committed(ctx context.Context) error {
 	return r.acquired.Committed(ctx)
 }
 
-// SyncHistory ends what UseDatabase began: the repository knows then what is
-// committed. failure is why the step ended, nil if it completed; SyncHistory returns
-// it, joined with an error of its own.
+// SyncHistory ends the work of UseDatabase: the repository then has the committed state. failure is the
+// reason why the step ended, nil if it completed; SyncHistory returns it, joined with an error of its
+// own.
 func (r *StepRun) SyncHistory(ctx context.Context, failure error) error {
 	if r.acquired == nil || errors.Is(failure, ErrLostOwner) {
 		return failure

@@ -6,17 +6,17 @@ import (
 	"slices"
 )
 
-// Confinement restricts the paths of an execution that a client of the API launched (rule SE3).
-// A path in which a value of the client took part lies below one of the roots, by its real path.
-// It is stored with the execution, so that restarts and workers apply it as well.
+// Confinement restricts the paths of an execution that a client of the API launched (rule SE3). A path
+// with a value from the client in it must be below one of the roots, by its real path. It is stored
+// with the execution, so that restarts and workers apply it too.
 type Confinement struct {
 	// Roots are absolute folders.
 	Roots []string `json:"roots"`
-	// Given are the names of the parameters that have a value of the client.
+	// Given are the names of the parameters with a value from the client.
 	Given []string `json:"given"`
 }
 
-// Holds reports whether the parameter has a value of the client. It is false for nil.
+// Holds reports whether the parameter has a value from the client. It is false for nil.
 func (c *Confinement) Holds(parameter string) bool {
 	return c != nil && slices.Contains(c.Given, parameter)
 }
@@ -30,8 +30,8 @@ func EncodeConfinement(c *Confinement) (string, error) {
 	return string(text), err
 }
 
-// DecodeConfinement reads the stored form. A form that it cannot read is an error: an execution
-// is never taken for one without restrictions.
+// DecodeConfinement reads the stored form. An unreadable form is an error: an execution is never
+// treated as unrestricted by mistake.
 func DecodeConfinement(text string) (*Confinement, error) {
 	if text == "" {
 		return nil, nil //nolint:nilnil // most executions have none

@@ -7,32 +7,32 @@ import (
 	"slices"
 )
 
-// Definition is the job's definition as it was when the execution began (F4): the job
-// file, and the files that it names.
+// Definition is the job's definition when the execution began (F4): the job file, and the files that it
+// names.
 type Definition struct {
-	// Hash is that of all files: see NewDefinition.
+	// Hash is the hash of all files: see NewDefinition.
 	Hash string
-	// Text is that of the job file itself.
+	// Text is the text of the job file itself.
 	Text string
-	// Path is the absolute path of the file that Text was read from, where a
-	// restart looks for it; empty: it was read from no file.
+	// Path is the absolute path of the file that Text was read from, which a restart reads again; empty
+	// means no file.
 	Path string
-	// Files are the other files, by name: those of child jobs, at any depth.
+	// Files are the other files, by name: the files of child jobs, at any depth.
 	Files []DefinitionFile
 }
 
 // DefinitionFile is a file that a job file names as part of the definition.
 type DefinitionFile struct {
-	// Name is how the job file names it: relative to the job file's folder, with slashes.
+	// Name is its name in the job file: relative to the job file's folder, with slashes.
 	Name string `json:"name"`
 	Text string `json:"text"`
-	// Path is like that of Definition.
+	// Path is like the Path of Definition.
 	Path string `json:"path,omitempty"`
 }
 
-// NewDefinition sorts the files by name and computes the hash: the hex sha256 of the text,
-// and of each file's name and text, with a NUL before each of them. Paths are not part of
-// it. The hash of a job file that names no other one is that of its text.
+// NewDefinition sorts the files by name and computes the hash: the hex sha256 of the text, and of each
+// file's name and text, with a NUL before each of them. Paths are not part of it. A job file that names
+// no other file has the hash of its text.
 func NewDefinition(text, path string, files []DefinitionFile) Definition {
 	files = slices.Clone(files)
 	slices.SortFunc(files, func(a, b DefinitionFile) int { return cmp.Compare(a.Name, b.Name) })

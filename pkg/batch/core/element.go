@@ -4,76 +4,72 @@ import "context"
 
 // StepElement is a node that runs a step.
 type StepElement struct {
-	// ID is the element's name; empty: the step's. It differs where a step is there
-	// twice.
+	// ID is the element's name; empty means the step's. It differs if a step occurs twice.
 	ID   string
 	Step Step
 	When *Condition
 	Next []Transition
-	// AllowStartIfComplete runs the step again on a restart though it completed.
+	// AllowStartIfComplete runs the step again on a restart although it completed.
 	AllowStartIfComplete bool
-	// StartLimit is the most attempts of the step per instance; nil: no limit.
+	// StartLimit is the maximum number of attempts of the step per instance; nil means no limit.
 	StartLimit *int
 }
 
-// DecisionElement is a node that only decides where to go.
+// DecisionElement is a node that only chooses the next element.
 type DecisionElement struct {
 	Name string
 	When *Condition
-	// Decide answers the exit code that the transitions match. The verdict is stored
-	// before it is acted on; a restart keeps it while the step before the decision is
-	// the same execution, or while the flow is on the way to a restart point, and
-	// asks again where the decision stopped the job without one (rule F3).
+	// Decide returns the exit code that the transitions match. The verdict is stored before it is acted
+	// on. A restart keeps it while the step before the decision is the same execution, or while the
+	// flow is on the path to a restart point, and asks again if the decision stopped the job without
+	// one (rule F3).
 	Decide func(ctx context.Context, v *View) (verdict string, err error)
 	Next   []Transition
 }
 
-// SplitElement runs flows side by side, waits for all, and has the outcome of the
-// most severe (rule F2). The failure of one branch does not end the others; a
-// branch does not begin when another one stopped.
+// SplitElement runs flows in parallel, waits for all, and takes the most severe outcome (rule F2). The
+// failure of one branch does not end the others; a branch does not begin after another one stopped.
 type SplitElement struct {
 	Name     string
 	When     *Condition
 	Branches []Flow
-	// Workers is how many branches run at once; 0: all.
+	// Workers is the number of branches that run at once; 0 means all.
 	Workers int
-	// OnWorkers has worker processes walk the branches (rule P8): Workers counts for nothing
-	// then. Nothing inside may wait for workers in its turn.
+	// OnWorkers has worker processes walk the branches (rule P8) and ignores Workers. Nothing inside
+	// may itself wait for workers.
 	OnWorkers bool
-	// On says for each branch which workers may walk it; a shorter list, or nil: any.
+	// On restricts the workers that may walk each branch; a shorter list, or nil, means any.
 	On   []*Placement
 	Next []Transition
 }
 
-// FlowElement is a flow as a node. Its outcome is that of the flow's end.
+// FlowElement is a flow as a node. Its outcome is the outcome of the flow's end.
 type FlowElement struct {
 	Name string
 	When *Condition
 	Flow Flow
-	// AsStep gives the flow a step execution of its own, and with it what steps
-	// have: it is passed on a restart once it completed.
+	// AsStep gives the flow a step execution of its own, with the features of steps: a restart passes
+	// it once it completed.
 	AsStep               bool
 	AllowStartIfComplete bool
-	// StartLimit is the most attempts of it per instance; nil: no limit.
+	// StartLimit is the maximum number of its attempts per instance; nil means no limit.
 	StartLimit *int
 	Next       []Transition
 }
 
-// AtomicElement is a flow of steps in one outer transaction: all of them commit
-// or none does (rule T6).
+// AtomicElement is a flow of steps in one outer transaction: all of them commit or none does (rule T6).
 type AtomicElement struct {
 	Name string
 	When *Condition
-	// Flow holds StepElements, whose steps take part in the transaction as their
-	// propagation says.
+	// Flow holds StepElements; their steps take part in the transaction by their propagation.
 	Flow Flow
 	// Database is the name of the transaction's database.
 	Database string
-	// Snapshot says that the transaction does not see what others commit after it has
-	// begun: the starts of its steps are recorded before.
+	// Snapshot means that the transaction does not see later commits of others: the starts of its steps
+	// are recorded before it begins.
 	Snapshot bool
-	// Do runs fn in the outer transaction. Where it cannot be known whether its COMMIT took
-	// effect, its error has ErrUnknownOutcome in its chain.
+	// Do runs fn in the outer transaction. If it cannot be known whether its COMMIT took effect, its
+	// error has ErrUnknownOutcome in its chain.
 	Do   func(ctx context.Context, fn func(ctx context.Context) error) error
 	Next []Transition
 }
@@ -134,7 +130,7 @@ func (*SplitElement) element()    {}
 func (*FlowElement) element()     {}
 func (*AtomicElement) element()   {}
 
-// Flows returns the flows inside of an element: none for steps and decisions.
+// Flows returns the flows inside an element: none for steps and decisions.
 func Flows(e Element) []Flow {
 	switch e := e.(type) {
 	case *SplitElement:
@@ -148,8 +144,7 @@ func Flows(e Element) []Flow {
 	return nil
 }
 
-// Steps returns all steps of the flow and of the flows inside of it, in the order
-// of the definition.
+// Steps returns all steps of the flow and of nested flows, in the order of the definition.
 func (f Flow) Steps() []Step {
 	var steps []Step
 	for _, e := range f.Elements {

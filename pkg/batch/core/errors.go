@@ -8,57 +8,57 @@ import (
 	"time"
 )
 
-// Why a launch is refused or an execution ends early. Test with errors.Is; the
-// data-bearing ones with errors.As.
+// The reasons why a launch is refused or an execution ends early. Test with errors.Is; the data-bearing
+// ones with errors.As.
 var (
-	// ErrStopped is returned by a step that ended because a stop was asked for.
+	// ErrStopped is returned by a step that ended because a stop was requested.
 	ErrStopped = errors.New("stopped")
-	// ErrParked is returned by a step that waits for work of other processes, and by what
-	// runs such a step: it is not over. The execution is parked, and the step is executed
-	// again, in the same attempt, when the execution is resumed.
+	// ErrParked is returned by a step that waits for work of other processes, and by the callers of
+	// such a step: it is not over. The execution is parked, and the step is executed again, in the same
+	// attempt, when the execution is resumed.
 	ErrParked = errors.New("it waits for work of other processes")
-	// ErrLostOwner is returned by a guarded write that found the execution taken
-	// over by another owner: whoever gets it stops and rolls back (rule L2).
+	// ErrLostOwner is returned by a guarded write that found the execution taken over by another owner:
+	// the caller stops and rolls back (rule L2).
 	ErrLostOwner = errors.New("the execution was taken over by another owner")
 	// ErrInTransaction refuses a launch with the context of a transaction (rule T2a).
 	ErrInTransaction = errors.New("it is launched in a transaction")
-	// ErrNotRestartable refuses another attempt of a job that says restartable: false.
+	// ErrNotRestartable refuses another attempt of a job with restartable: false.
 	ErrNotRestartable = errors.New("the job is not restartable")
 	// ErrAbandoned refuses to restart an abandoned execution.
 	ErrAbandoned = errors.New("the last execution was abandoned")
-	// ErrUnknownStatus refuses a restart after an execution whose outcome is not known.
+	// ErrUnknownStatus refuses a restart after an execution with an unknown outcome.
 	ErrUnknownStatus = errors.New("the outcome of the last execution is unknown")
-	// ErrNotFound is returned for an id that is not in the repository.
+	// ErrNotFound is returned for an ID that is not in the repository.
 	ErrNotFound = errors.New("not found")
-	// ErrStartLimit refuses a step that was attempted as often as it may be.
+	// ErrStartLimit refuses a step that was attempted as often as allowed.
 	ErrStartLimit = errors.New("start limit exceeded")
 	// ErrRedriven refuses to redrive a skipped item that another execution has
 	// redriven.
 	ErrRedriven = errors.New("a skipped item was redriven by another execution")
-	// ErrUnknownOutcome is returned by a step of which it cannot be known whether its
-	// work is committed; it ends UNKNOWN (rule C10).
+	// ErrUnknownOutcome is returned by a step that cannot know whether its work is committed; it ends
+	// UNKNOWN (rule C10).
 	ErrUnknownOutcome = errors.New("the outcome is not known")
 	// ErrNoReply is in the chain of an error that a Patience returns because its time was over.
 	ErrNoReply = errors.New("the database did not answer in time")
-	// ErrLostCommit is an unknown outcome of which a checkpoint tells, once its database can be
-	// asked: the reply to a COMMIT was lost (rule C10).
+	// ErrLostCommit is an unknown outcome that a checkpoint resolves once its database can be read: the
+	// reply to a COMMIT was lost (rule C10).
 	ErrLostCommit = fmt.Errorf("%w until the checkpoint can be read, as the reply to a COMMIT was lost", ErrUnknownOutcome)
 	// ErrExpect is in the chain of the failure of a gate.
 	ErrExpect = errors.New("what was expected does not hold")
-	// ErrMissingKey is a key that a step was to promote and has not.
+	// ErrMissingKey is a key that a step should promote but lacks.
 	ErrMissingKey = errors.New("the step's context has no such key")
 	// ErrNoTransition is an outcome that no transition of a strict flow matches.
 	ErrNoTransition = errors.New("no transition matches")
 	// ErrNotMostRecent refuses to restart or abandon an execution that a later one followed.
 	ErrNotMostRecent = errors.New("a later execution of the instance exists")
-	// ErrNoSuchJob is a job name that is not known.
+	// ErrNoSuchJob is an unknown job name.
 	ErrNoSuchJob = errors.New("there is no such job")
 	// ErrNoIncrementer refuses the next instance of a job that has no incrementer.
 	ErrNoIncrementer = errors.New("the job has no incrementer")
-	// ErrIllegalState is an instance in the database as the framework never leaves
-	// one, such as one without executions.
+	// ErrIllegalState is an instance in a state that the framework never leaves, such as one without
+	// executions.
 	ErrIllegalState = errors.New("the history of the instance is not in order")
-	// ErrSchemaMissing says that the repository's tables are absent or outdated.
+	// ErrSchemaMissing means that the repository's tables are absent or outdated.
 	ErrSchemaMissing = errors.New("the repository's schema is missing or outdated")
 )
 
@@ -70,8 +70,8 @@ func (e *InstanceCompleteError) Error() string {
 	return fmt.Sprintf("job %s is already complete with these parameters (execution %d)", e.Execution.JobName, e.Execution.ID)
 }
 
-// FormerInstanceError refuses a new instance whose parameters named another one in versions that read a timestamp without an
-// offset as UTC, whatever the time zone of the job (rule D5).
+// FormerInstanceError refuses a new instance if its parameters named another one in versions that read
+// a timestamp without an offset as UTC, whatever the time zone of the job (rule D5).
 type FormerInstanceError struct {
 	JobName   string
 	Execution JobExecutionID // the newest of the other instance
@@ -79,7 +79,7 @@ type FormerInstanceError struct {
 	Params    Parameters // of the launch
 }
 
-// Error names the execution, and what to write for either instance.
+// Error names the execution, and the text to write for either instance.
 func (e *FormerInstanceError) Error() string {
 	var now, before []string
 	for _, p := range e.Params.All() {
@@ -101,10 +101,10 @@ type AlreadyRunningError struct {
 	JobName     string
 	Owner       Owner
 	LeaseUntil  time.Time
-	// Parked says that the execution has no owner: it waits for its partitions, tasks and
-	// child jobs, and any process resumes it when they have ended.
+	// Parked means that the execution has no owner: it waits for its partitions, tasks and child jobs,
+	// and any process resumes it when they have ended.
 	Parked bool
-	// Open is how many of them are not over.
+	// Open is the number of them that are not over.
 	Open OpenWork
 }
 
@@ -113,7 +113,7 @@ func (e *AlreadyRunningError) Error() string {
 	return fmt.Sprintf("job %s is already running: %s", e.JobName, e.state())
 }
 
-// state says who has the execution.
+// state describes the owner of the execution.
 func (e *AlreadyRunningError) state() string {
 	switch {
 	case e.Parked && e.Open == OpenWork{}:
@@ -129,7 +129,7 @@ func (e *AlreadyRunningError) state() string {
 		e.ExecutionID, e.Owner.Host, e.Owner.PID, e.LeaseUntil.UTC().Format(time.RFC3339), clock)
 }
 
-// NotNewestError refuses what is for the newest execution of an instance only. It is an
+// NotNewestError refuses an operation that only the newest execution of an instance allows. It is an
 // ErrNotMostRecent.
 type NotNewestError struct {
 	JobName           string
@@ -151,14 +151,14 @@ type ParameterError struct {
 	Err  error
 }
 
-// Error says which parameter, and why.
+// Error names the parameter and the reason.
 func (e *ParameterError) Error() string { return "parameter " + e.Name + ": " + e.Err.Error() }
 
 // Unwrap returns the reason.
 func (e *ParameterError) Unwrap() error { return e.Err }
 
-// RedriveLaterError refuses to redrive into what a step publishes when it completes: the restart
-// of the step would replace the redriven rows (rule C12b).
+// RedriveLaterError refuses to redrive into a target that a step publishes when it completes: the
+// restart of the step would replace the redriven rows (rule C12b).
 type RedriveLaterError struct{ Step StepExecution }
 
 // Error names the step and the order of the two commands.
@@ -167,10 +167,11 @@ func (e *RedriveLaterError) Error() string {
 		e.Step.Name, e.Step.JobExecutionID, e.Step.Status, e.Step.JobExecutionID)
 }
 
-// RedriveStaleError refuses to continue a redrive into what its step has published again since.
+// RedriveStaleError refuses to continue a redrive into a target that its step has published again
+// since.
 type RedriveStaleError struct{ Step StepExecution }
 
-// Error names the attempt at the step and the cure.
+// Error names the step's attempt and the solution.
 func (e *RedriveStaleError) Error() string {
 	return fmt.Sprintf("step %s ran again (step execution %d of execution %d) after this redrive began, and the rest of this redrive would replace its output: abandon this redrive, and redrive what execution %d skipped",
 		e.Step.Name, e.Step.ID, e.Step.JobExecutionID, e.Step.JobExecutionID)

@@ -13,9 +13,9 @@ import (
 // of this file.
 type Event interface{ event() }
 
-// Observer hears of every event, on the goroutine where it happened: it must be quick.
-// It hears of a transaction's events when that is committed (rule R7). An observer that
-// panics changes nothing: the others hear of it (ObserverFailed).
+// Observer observes a run. Observe is called synchronously for every event, so it must return quickly.
+// Events of a transaction are reported when it commits (rule R7). An observer that panics changes
+// nothing: the others are notified (ObserverFailed).
 type Observer interface {
 	Observe(ctx context.Context, e Event)
 }
@@ -26,12 +26,12 @@ type ObserverFunc func(ctx context.Context, e Event)
 // Observe calls f.
 func (f ObserverFunc) Observe(ctx context.Context, e Event) { f(ctx, e) }
 
-// Scope is an Observer that adds to the context of the work that an event begins, such
-// as a span of a trace: what that work starts finds it there.
+// Scope is an Observer that adds to the context of the work that an event begins, such as a span of a
+// trace: nested work finds it there.
 type Scope interface {
 	Observer
-	// Enter is Observe for events that begin something, JobStarted and StepStarted,
-	// and returns the context for the work.
+	// Enter is Observe for events that begin something, JobStarted and StepStarted, and returns the
+	// context for the work.
 	Enter(ctx context.Context, e Event) context.Context
 }
 
@@ -47,8 +47,7 @@ func Enter(ctx context.Context, o Observer, e Event) context.Context {
 	return ctx
 }
 
-// Observers calls each of the observers, in order. What it returns is a Scope that does
-// not panic.
+// Observers calls each of the observers, in order. The result is a Scope that does not panic.
 func Observers(list ...Observer) Observer {
 	all := make(observers, 0, len(list))
 	for _, o := range list {
@@ -82,7 +81,7 @@ func (all observers) Enter(ctx context.Context, e Event) context.Context {
 	return ctx
 }
 
-// ReadFigures implements FiguresReader for those of the observers that do.
+// ReadFigures implements FiguresReader for the observers that implement it.
 func (all observers) ReadFigures(read FiguresFunc) {
 	for _, o := range all {
 		if reader, ok := o.(FiguresReader); ok {
@@ -91,8 +90,8 @@ func (all observers) ReadFigures(read FiguresFunc) {
 	}
 }
 
-// guard reports a panic of an observer to the others, or to the log of the process where
-// there are none. A panic over the report itself is reported by no one.
+// guard reports a panic of an observer to the others, or to the log of the process if there are none. A
+// panic during the report itself is not reported.
 func (all observers) guard(ctx context.Context, failed int, e Event, observe func()) {
 	err := exception.GuardApart(func() error { observe(); return nil })
 	if _, again := e.(ObserverFailed); err == nil || again {
@@ -117,8 +116,8 @@ type (
 		Execution JobExecution
 		Restarted bool
 	}
-	// JobEnded: the final status is written. Err is what made the execution fail
-	// other than the failures of its steps, such as a decider's error.
+	// JobEnded: the final status is written. Err is the cause of a failure other than the failures of
+	// its steps, such as a decider's error.
 	JobEnded struct {
 		Execution JobExecution
 		Err       error
@@ -126,18 +125,18 @@ type (
 	// StepStarted: the step's record is written.
 	StepStarted struct {
 		Step StepExecution
-		// Kind is that of the step: "chunk", "tasklet", "partition", "job", "flow".
+		// Kind is the kind of the step: "chunk", "tasklet", "partition", "job", "flow".
 		Kind      string
 		Restarted bool
 	}
 	// StepPassed: a restart passes a step that completed before.
 	StepPassed struct {
-		Execution JobExecutionID // that passes it; Step names the one that did the work
+		Execution JobExecutionID // the passing one; Step names the one that did the work
 		Visit     Visit
 		Step      StepExecution
 	}
-	// StepEnded: the step's final status is written. Err is what made it fail, with
-	// the stack of a panic in its chain.
+	// StepEnded: the step's final status is written. Err is the cause of its failure, with the stack of
+	// a panic in its chain.
 	StepEnded struct {
 		Step StepExecution
 		Kind string // as in StepStarted
@@ -160,8 +159,8 @@ type (
 		StepID    StepExecutionID
 		Err       error
 	}
-	// TasksSubmitted: a step has submitted a group of tasks, and waits for it. Warnings are
-	// about a handler that no process is known to have.
+	// TasksSubmitted: a step has submitted a group of tasks, and waits for it. Warnings name handlers
+	// that no known process has.
 	TasksSubmitted struct {
 		Execution JobExecutionID
 		JobName   string
@@ -189,8 +188,8 @@ type (
 		Element   string
 		Condition string
 	}
-	// GateChecked: what a step (or the job, if Step is empty) was expected to do was
-	// compared with what it did.
+	// GateChecked: the expectation of a step (or of the job, if Step is empty) was compared with its
+	// result.
 	GateChecked struct {
 		Execution JobExecutionID
 		JobName   string
@@ -206,50 +205,50 @@ type (
 		Step      string
 		Err       error
 	}
-	// CloseFailed: a component could not be closed when the work of its step was done
-	// and committed: the step completes all the same.
+	// CloseFailed: a component could not be closed after the work of its step was done and committed:
+	// the step still completes.
 	CloseFailed struct {
 		Execution JobExecutionID
 		JobName   string
 		Step      string
 		Err       error
 	}
-	// ListenerFailed: a listener failed when it was called with an error of the reader, a
-	// processor or a writer. That error alone decides what happens (rule C16a).
+	// ListenerFailed: a listener failed when it was called with an error of the reader, a processor or
+	// a writer. Only the original error decides what happens (rule C16a).
 	ListenerFailed struct {
 		Execution JobExecutionID
 		JobName   string
 		Step      string
 		Err       error // names the callback
 	}
-	// Transitioned: a guarded transition answered. One that was applied is committed.
+	// Transitioned: a guarded transition returned. An applied one is committed.
 	Transitioned struct {
 		Machine string
 		Move    string
 		ID      int64
-		Key     string // of a row that has a key which is not a number, such as a UUID; ID is 0 then
+		Key     string // of a row with a key that is not a number, such as a UUID; ID is 0 then
 		To      Status
 		Current Status
 		Answer  Answer
 		Trigger string
-		// Early says of a rejected move that it came too early (rule SM2): not a fault.
+		// Early marks a rejected move that came too early (rule SM2): not a fault.
 		Early bool
-		// Race says that several processes try the same move, of which one is to succeed: the
-		// others' answer is not a fault.
+		// Race marks a move that several processes try and one should win: the others' answer is not a
+		// fault.
 		Race bool
 	}
-	// EventDead: an event of an inbox was offered in vain for the last time. What it says
-	// is not done; somebody must look (rule I4).
+	// EventDead: the last offer of an inbox event was in vain. Its work is not done; a person must look
+	// (rule I4).
 	EventDead struct {
-		Machine string // that of the subject's table
+		Machine string // of the subject's table
 		Topic   string
 		ID      int64
 		Subject int64 // the row's id
 		Offers  int
 		Err     error // why the last offer was in vain
 	}
-	// EndNotRecorded: the end of a step, or of the job if Step is empty, could not be
-	// written. To is the status that it would have had.
+	// EndNotRecorded: the end of a step, or of the job if Step is empty, could not be written. To is
+	// the status that it would have had.
 	EndNotRecorded struct {
 		Execution JobExecutionID
 		JobName   string
@@ -265,38 +264,37 @@ type (
 	}
 	// OwnerLost: this process no longer owns the execution and stops.
 	OwnerLost struct{ Execution JobExecutionID }
-	// WorkerStarted: this process works from now on, with the name that tasks and the list of
-	// workers have.
+	// WorkerStarted: this process works from now on, with its name in tasks and the list of workers.
 	WorkerStarted struct{ Worker string }
 	// ServerStarted: this process serves the API from now on, at an address HOST:PORT.
 	ServerStarted struct{ Address string }
 	// HeartbeatFailed: a heartbeat did not reach the database.
 	HeartbeatFailed struct {
-		Execution JobExecutionID // 0: it is that of a worker for all its tasks
+		Execution JobExecutionID // 0 if it is a worker's, for all its tasks
 		Err       error
 	}
-	// LaunchWaits: a launch waits for another execution with its key (rule L12), or for the writer of
-	// a SQLite file (rule L7). It is observed once for each wait, after a moment.
+	// LaunchWaits: a launch waits for another execution with its key (rule L12), or for the writer of a
+	// SQLite file (rule L7). It is reported once per wait, after a moment.
 	LaunchWaits struct {
-		Execution JobExecutionID // whose step launches JobName; 0: no step does
+		Execution JobExecutionID // execution of the step that launches JobName; 0 if no step does
 		JobName   string
 		Step      string
 		Reason    string
 	}
-	// DeciderMissing: tasks of groups that name a decider are not over, and no live worker has
-	// it (rule W7). The leader says so each minute.
+	// DeciderMissing: unfinished tasks belong to groups that name a decider that no live worker has
+	// (rule W7). The leader reports it each minute.
 	DeciderMissing struct {
 		Decider string
 		Tasks   int
 	}
-	// ComponentLate: the work of an execution, of a part, or of a task has not returned
-	// though its lease is nearly over, or the task's context ended long ago. Another process
-	// may begin the same work beside it (rules L9, W4).
+	// ComponentLate: the work of an execution, a part or a task has not returned although its lease is
+	// nearly over, or the task's context ended long ago. Another process may begin the same work in
+	// parallel (rules L9, W4).
 	ComponentLate struct {
-		Execution JobExecutionID // 0: it is a task
+		Execution JobExecutionID // 0 for a task
 		JobName   string
 		Step      string // "": a listener or a decision of the job
-		Task      int64  // 0: it is not a task
+		Task      int64  // 0 if not a task
 		TaskType  string
 		Err       error
 	}

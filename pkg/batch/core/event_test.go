@@ -11,7 +11,7 @@ import (
 
 type mark struct{ name string }
 
-// scope marks the context of what begins, and remembers what it was told.
+// scope marks the context of starting events, and remembers its notifications.
 type scope struct {
 	name string
 	told *[]string

@@ -7,22 +7,22 @@ import (
 	"unicode/utf8"
 )
 
-// ExclusiveKey says which executions of a job run one at a time (rule L12): those that have
-// the same one. "": none but those of one instance.
+// ExclusiveKey groups executions of a job that run one at a time (rule L12): those with the same key.
+// "" excludes only executions of one instance.
 type ExclusiveKey string
 
-// ExclusiveJob is the key of a job of which only one execution runs at a time.
+// ExclusiveJob is the key of a job that runs one execution at a time.
 const ExclusiveJob ExclusiveKey = "job"
 
-// maxExclusiveKey is how many bytes a key may have: it is part of an index.
+// maxExclusiveKey is the maximum length of a key in bytes: it is part of an index.
 const maxExclusiveKey = 500
 
 const exclusiveBy = "key:"
 
-// ExclusiveBy is the key of the executions for which an expression has this value.
+// ExclusiveBy returns the key of the executions for which an expression has this value.
 func ExclusiveBy(value string) ExclusiveKey { return ExclusiveKey(exclusiveBy + value) }
 
-// Value returns the value of ExclusiveBy; false: it is another key.
+// Value returns the value of ExclusiveBy; false for another key.
 func (k ExclusiveKey) Value() (string, bool) { return strings.CutPrefix(string(k), exclusiveBy) }
 
 // Check reports a key that the repository cannot store.
@@ -36,7 +36,7 @@ func (k ExclusiveKey) Check() error {
 	return nil
 }
 
-// ExclusiveError refuses an execution that must not run beside another one (rule L12).
+// ExclusiveError refuses an execution that must not run in parallel to another one (rule L12).
 type ExclusiveError struct {
 	JobName string
 	Key     ExclusiveKey

@@ -11,7 +11,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-// Size limits of what is stored with an execution (rule D4).
+// Size limits of the data stored with an execution (rule D4).
 const (
 	MaxContextBytes  = 64 << 10
 	MaxPositionBytes = 8 << 10
@@ -19,18 +19,18 @@ const (
 	MaxFilesBytes = 8 << 20
 )
 
-// FilesKey is the key of a step's context under which a reader keeps the list of its files. It is put once, when the
-// step begins, and may be as long as MaxFilesBytes: a context is only written where it changed.
+// FilesKey is the key of a step's context under which a reader keeps the list of its files. It is put
+// once, when the step begins, and may be as long as MaxFilesBytes: a context is only written if it
+// changed.
 const FilesKey = "surfin.files"
 
 // contextVersion is the format of a stored ExecutionContext. Newer formats are
 // refused: an older binary must not misread them.
 const contextVersion = 1
 
-// ExecutionContext is a small, typed memory of a step or job that survives
-// restarts: strings, ints, floats, decimals, bools, dates, timestamps and durations. An
-// int is an int again after a round trip through the database. It is not safe
-// for concurrent use.
+// ExecutionContext is a small, typed memory of a step or job that survives restarts: strings, ints,
+// floats, decimals, bools, dates, timestamps and durations. An int is still an int after a round trip
+// through the database. It is not safe for concurrent use.
 type ExecutionContext struct {
 	values map[string]contextValue
 	// changed are the keys that were put or deleted since the context was made or read.
@@ -45,8 +45,8 @@ type contextValue struct {
 // NewExecutionContext returns an empty context.
 func NewExecutionContext() *ExecutionContext { return &ExecutionContext{} }
 
-// ParseExecutionContext reads what Encode wrote; empty data is an empty context. One value
-// that cannot be read does not make the others unreadable: Get returns it as its text.
+// ParseExecutionContext reads the format of Encode; empty data is an empty context. One unreadable
+// value does not affect the others: Get returns it as its text.
 func ParseExecutionContext(data []byte) (*ExecutionContext, error) {
 	c := NewExecutionContext()
 	if len(data) == 0 {
@@ -66,10 +66,10 @@ func ParseExecutionContext(data []byte) (*ExecutionContext, error) {
 	return c, nil
 }
 
-// Put stores value under key. Allowed are string, int, int64, float64, bool,
-// Date, time.Time, time.Duration and row.Decimal; and row.JSON, row.UUID, []byte and slices of simple
-// values, of which the text is stored. Anything else is an error. So are NaN, infinities
-// and years beyond 0 to 9999, which could not be read again.
+// Put stores value under key. Allowed are string, int, int64, float64, bool, Date, time.Time,
+// time.Duration and row.Decimal; and row.JSON, row.UUID, []byte and slices of simple values, which are
+// stored as text. Anything else is an error. So are NaN, infinities and years beyond 0 to 9999, which
+// could not be read again.
 func (c *ExecutionContext) Put(key string, value any) error {
 	p := Parameter{Value: value}
 	switch v := value.(type) {
@@ -117,13 +117,13 @@ func (c *ExecutionContext) Put(key string, value any) error {
 	return nil
 }
 
-// ofText reports whether the text is what is stored of values of the kind.
+// ofText reports whether values of the kind are stored as their text.
 func ofText(k row.Kind) bool {
 	return k == row.JSONKind || k == row.UUIDKind || k == row.BytesKind || k.IsList()
 }
 
-// Get returns the value under key, of the Go type it was put as (int as int64). A stored
-// value that cannot be read as its type is returned as its text.
+// Get returns the value under key, of the Go type it was put as (int as int64). A stored value that
+// cannot be read as its type is returned as its text.
 func (c *ExecutionContext) Get(key string) (any, bool) {
 	v, ok := c.values[key]
 	if !ok {
@@ -151,8 +151,8 @@ func (c *ExecutionContext) touch(key string) {
 	c.changed[key] = true
 }
 
-// Merge makes the changes of others: the keys that were put or deleted there since it was
-// made, read or marked stored. Other keys stay as they are.
+// Merge applies the changes of others: the keys that were put or deleted there since it was made, read
+// or marked stored. Other keys stay.
 func (c *ExecutionContext) Merge(others *ExecutionContext) {
 	for key := range others.changed {
 		value, ok := others.values[key]
@@ -168,8 +168,8 @@ func (c *ExecutionContext) Merge(others *ExecutionContext) {
 	}
 }
 
-// Refresh takes over what is stored: its keys as they are there. Of the keys that are not
-// stored those stay that were put and not written.
+// Refresh takes over the stored keys. Of the keys that are not stored, only those that were put and not
+// written stay.
 func (c *ExecutionContext) Refresh(stored *ExecutionContext) {
 	for key := range c.values {
 		if _, ok := stored.values[key]; !ok && !c.changed[key] {
@@ -200,8 +200,8 @@ func (c *ExecutionContext) Clone() *ExecutionContext {
 	return &ExecutionContext{values: maps.Clone(c.values), changed: maps.Clone(c.changed)}
 }
 
-// Encode returns the stored form. Beyond MaxContextBytes, without the value of FilesKey, it fails and names the
-// largest key.
+// Encode returns the stored form. It fails, naming the largest key, beyond MaxContextBytes, not
+// counting the value of FilesKey.
 func (c *ExecutionContext) Encode() ([]byte, error) {
 	if len(c.values) == 0 {
 		return nil, nil

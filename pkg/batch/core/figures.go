@@ -5,25 +5,26 @@ import (
 	"time"
 )
 
-// Figures are numbers of the whole history, whichever process did the work and whether it still lives.
-// Metrics are made of them (rule OP1).
+// Figures are numbers over the whole history, including the work of other and dead processes. Metrics
+// are derived from them (rule OP1).
 type Figures struct {
 	// At is the database's clock.
 	At time.Time
-	// Completed is when an execution of each job was COMPLETED last. Redrives do not count.
+	// Completed is the last time when an execution of each job was COMPLETED. Redrives do not count.
 	Completed map[string]time.Time
-	// Open are the executions that are not over, and those whose outcome is UNKNOWN.
+	// Open are the unfinished executions, and the UNKNOWN ones.
 	Open []OpenFigure
-	// Tasks are those that a worker may take now, by type; Parts are the parts of steps that a worker may take,
-	// by job; DeadEvents are the dead events of inboxes, by topic.
+	// Tasks counts the tasks that a worker may take now, by type; Parts the parts of steps that a
+	// worker may take, by job; DeadEvents the dead events of inboxes, by topic.
 	Tasks, Parts, DeadEvents map[string]int64
-	// Workers is how many are alive.
+	// Workers is the number of live workers.
 	Workers int64
-	// Schedules are those of registered jobs that are enabled.
+	// Schedules are the schedules of registered jobs that are enabled.
 	Schedules []ScheduleFigure
 }
 
-// OpenFigure is a number of executions of a job with one status. Since is when the oldest one was launched.
+// OpenFigure is the number of executions of a job with one status. Since is the launch time of the
+// oldest one.
 type OpenFigure struct {
 	JobName string
 	Status  Status
@@ -31,12 +32,12 @@ type OpenFigure struct {
 	Since   time.Time
 }
 
-// ScheduleFigure is when a registered job is due.
+// ScheduleFigure is the due time of a registered job.
 type ScheduleFigure struct {
 	JobName string
 	// Next is the first time after Figures.At; zero if there is none.
 	Next time.Time
-	// Late is how long ago the oldest time was due whose run has not begun; 0 if none is late.
+	// Late is the age of the oldest due time without a begun run; 0 if none is late.
 	Late time.Duration
 }
 

@@ -6,72 +6,70 @@ import (
 	"time"
 )
 
-// Job is a compiled definition: what a launcher runs.
+// Job is a compiled definition, the input of a launcher.
 type Job struct {
 	Name        string
 	Description string
 	Parameters  []ParameterSpec
 	Flow        Flow
-	// Finally runs after the flow in every execution, whatever its outcome, before
-	// the final status is written: its elements one after the other, each whatever
-	// became of the one before. A failure there is recorded and changes nothing. Its
-	// steps are never passed on a restart.
+	// Finally runs after the flow in every execution, whatever its outcome, before the final status is
+	// written: its elements one after the other, regardless of failures. A failure there is recorded
+	// and changes nothing. A restart never passes its steps.
 	Finally Flow
-	// Expect is checked when the flow has completed: where it does not hold, the
-	// execution is FAILED with ExitExpectFailed. nil: nothing is expected.
+	// Expect is checked when the flow has completed: if it does not hold, the execution is FAILED with
+	// ExitExpectFailed. nil expects nothing.
 	Expect *Condition
-	// Listeners makes the listeners of one execution, of any of the interfaces
-	// BeforeJob and AfterJob; nil: there are none. Those that are a Closer are closed.
+	// Listeners makes the listeners of one execution, of any of the interfaces BeforeJob and AfterJob;
+	// nil means none. Closers among them are closed.
 	Listeners  func(ctx context.Context, v *View) ([]any, error)
 	Definition Definition
-	// Timeout is the longest that an execution of the flow may take; then it is FAILED. 0: it
-	// may take any time.
+	// Timeout bounds the time of the flow in one execution; after it the execution is FAILED. 0 means
+	// no bound.
 	Timeout time.Duration
-	// Restartable is false for jobs whose failed instances must not run again.
+	// Restartable is false for jobs that must not run a failed instance again.
 	Restartable bool
-	// Incrementer makes the parameters of the next instance; nil: there is none.
+	// Incrementer makes the parameters of the next instance; nil means none.
 	Incrementer Incrementer
-	// Inherit names the parameters that the next instance, and a resumed one, take over from
-	// the last execution where they are not given. The others have their defaults.
+	// Inherit names the parameters that the next instance, and a resumed one, take from the last
+	// execution if they are not given. The others have their defaults.
 	Inherit []string
-	// Bind checks and fixes what depends on the launch's parameters, before an
-	// execution exists; nil if nothing does. Its error refuses the launch.
+	// Bind checks and fixes everything that depends on the launch's parameters, before an execution
+	// exists; nil if nothing does. Its error refuses the launch.
 	Bind func(ctx context.Context, params Parameters) error
-	// CheckRestart is asked before an instance is resumed whose last execution had another
-	// definition. It returns the steps that began and take the new definition, since nothing
-	// of them is committed (rule F4a). Its error refuses the launch (rule F4). nil: any
-	// definition may follow.
+	// CheckRestart is called before resuming an instance if its last execution had another definition.
+	// It returns the begun steps that take the new definition, since they have committed nothing (rule
+	// F4a). Its error refuses the launch (rule F4). nil accepts any definition.
 	CheckRestart func(ctx context.Context, last *JobExecution, history History, params Parameters) (taken []string, err error)
-	// Exclusive returns the key of a launch with these parameters: executions with the same
-	// key run one at a time (rule L12). Its error refuses the launch. nil: there is no key.
+	// Exclusive returns the key of a launch with these parameters: executions with the same key run one
+	// at a time (rule L12). Its error refuses the launch. nil means no key.
 	Exclusive func(params Parameters) (ExclusiveKey, error)
-	// RedriveOf is the execution whose skipped items the job redrives; 0: none.
+	// RedriveOf is the execution of the skipped items that the job redrives; 0 means none.
 	RedriveOf JobExecutionID
-	// Parent is the execution of which the job runs as a step; 0: none.
+	// Parent is the execution that runs the job as a step; 0 means none.
 	Parent JobExecutionID
-	// ParentCall is the first of the attempts at the parent's step that continue each
-	// other: what it has called is done only for them (rule F2a).
+	// ParentCall is the first of the attempts at the parent's step that continue each other: the job's
+	// work counts only for them (rule F2a).
 	ParentCall StepExecutionID
-	// ParentAnew is the execution since which the parent runs everything anew: with it
-	// the job does; 0: it does not.
+	// ParentAnew is the execution since which the parent, and with it the job, runs everything again; 0
+	// means neither does.
 	ParentAnew JobExecutionID
-	// On says which workers may run the next execution (rule PL1); nil: any.
+	// On restricts the workers that may run the next execution (rule PL1); nil means any.
 	On *Placement
-	// Confinement restricts the paths of the next execution (rule SE3); nil: nothing does.
+	// Confinement restricts the paths of the next execution (rule SE3); nil means no restriction.
 	Confinement *Confinement
 }
 
-// Incrementer answers the parameters of the instance after last, which is the
-// newest execution of the job; nil: there was none. given are those that the
-// caller has chosen. A *ParameterError says what of last cannot be counted on.
+// Incrementer returns the parameters of the instance after last, the newest execution of the job, which
+// is nil if there was none. given are the caller's parameters. A *ParameterError names the value of
+// last that cannot be counted on.
 type Incrementer func(last *JobExecution, given Parameters) (Parameters, error)
 
 // Flow is the graph of a job: elements and the explicit edges between them.
 type Flow struct {
 	// Elements in the order of the definition; the first one starts.
 	Elements []Element
-	// Strict makes an outcome that no transition matches an ErrNoTransition; else
-	// the flow ends with that outcome (rule F1).
+	// Strict makes an outcome that no transition matches an ErrNoTransition; otherwise the flow ends
+	// with that outcome (rule F1).
 	Strict bool
 }
 
@@ -85,7 +83,7 @@ func (f Flow) Find(name string) (Element, bool) {
 	return nil, false
 }
 
-// Index returns the place of the element in the definition; -1: the flow has it not.
+// Index returns the index of the element in the definition, or -1 if the flow does not have it.
 func (f Flow) Index(at Element) int { return slices.Index(f.Elements, at) }
 
 // Element is a node of a flow. The set of kinds is closed: the types of
@@ -93,16 +91,15 @@ func (f Flow) Index(at Element) int { return slices.Index(f.Elements, at) }
 type Element interface {
 	ElementName() string
 	Edges() []Transition
-	// Condition is what must hold for the element to run; nil: it always does. Where
-	// it does not hold, the element completes with ExitNoop; the verdict is kept.
+	// Condition must hold for the element to run; nil always holds. If it does not hold, the element
+	// completes with ExitNoop; the verdict is kept.
 	Condition() *Condition
 	element()
 }
 
-// Transition leads from an element to a target when the element's exit code
-// matches Pattern: `*` is any run of characters, `?` one character; an empty
-// pattern is `*`. The most specific pattern wins whatever the order; with no match
-// the flow ends with the element's outcome (rule F1). An outcome UNKNOWN is only
+// Transition leads from an element to a target when the element's exit code matches Pattern: `*` is any
+// run of characters, `?` one character; an empty pattern is `*`. The most specific pattern wins, in any
+// order; with no match the flow ends with the element's outcome (rule F1). An outcome UNKNOWN is only
 // matched by a pattern that is its exit code, without wildcards.
 type Transition struct {
 	Pattern string
@@ -111,7 +108,7 @@ type Transition struct {
 	Target  Target
 }
 
-// TargetKind says what a transition leads to.
+// TargetKind is the kind of a transition's target.
 type TargetKind string
 
 // The kinds of target.
@@ -122,25 +119,24 @@ const (
 	TargetStop    TargetKind = "stop"
 )
 
-// Target is where a transition leads. Ends of a nested flow end that flow: its
-// element's outcome is then matched by its own transitions; a stop stops the job.
+// Target is the target of a transition. Ends of a nested flow end that flow: its element's outcome is
+// then matched by its own transitions; a stop stops the job.
 type Target struct {
 	Kind TargetKind
 	// Name is the element, for TargetElement: one of the same flow.
 	Name string
-	// Exit replaces the exit code, for end, fail and stop; empty: COMPLETED, FAILED,
-	// STOPPED.
+	// Exit replaces the exit code, for end, fail and stop; empty means COMPLETED, FAILED, STOPPED.
 	Exit string
-	// Restart is the element of the same flow at which a restart continues, for stop;
-	// empty: the element that stopped.
+	// Restart is the element of the same flow at which a restart continues, for stop; empty means the
+	// element that stopped.
 	Restart string
 	// Message is shown to the operator, for stop.
 	Message string
 }
 
-// Step is one unit of work. Execute runs it and returns nil if it completed; it
-// fills run.Step's counters, position and context as facts become committed. The
-// step executor, not the step, records start and end.
+// Step is one unit of work. Execute runs it and returns nil if it completed; it fills run.Step's
+// counters, position and context as they are committed. The step executor, not the step, records start
+// and end.
 type Step interface {
 	Name() string
 	// Kind is a word for the definition and messages: "chunk", "tasklet".
@@ -148,14 +144,15 @@ type Step interface {
 	Execute(ctx context.Context, run *StepRun) error
 }
 
-// PartsPreparer is implemented by steps that have something to make before they run in parts, such as a
-// table that all of them fill. PrepareParts is called before the plan is stored, with the run of the first part.
+// PartsPreparer is implemented by steps that prepare something before they run in parts, such as a
+// table that all parts fill. PrepareParts is called before the plan is stored, with the run of the
+// first part.
 type PartsPreparer interface {
 	PrepareParts(ctx context.Context, run *StepRun) error
 }
 
-// Targeted is implemented by steps that know, before they start, what they would
-// write that no other step or partition may write, such as files: a text for each.
+// Targeted is implemented by steps that know, before they start, the targets that no other step or
+// partition may write, such as files: a text for each.
 type Targeted interface {
 	Targets(ctx context.Context, run *StepRun) ([]string, error)
 }
@@ -166,30 +163,28 @@ type TimeLimited interface{ Timeout() time.Duration }
 
 // StepExecutor runs a step and records its start and its end.
 type StepExecutor interface {
-	// Execute returns the final record. A failure of the step is in the record;
-	// the error is about the record itself (lost owner, database gone).
+	// Execute returns the final record. A failure of the step is in the record; the error concerns the
+	// record itself (lost owner, database gone).
 	Execute(ctx context.Context, step Step, run *StepRun) (*StepExecution, error)
 }
 
-// Listened is implemented by steps that have listeners: the step executor makes
-// them before Execute, sets StepRun.Listeners, calls those of the step itself
-// (BeforeStep, AfterStep), and closes those that are a Closer.
+// Listened is implemented by steps that have listeners: the step executor makes them before Execute,
+// sets StepRun.Listeners, calls the step's own callbacks (BeforeStep, AfterStep), and closes the
+// Closers.
 type Listened interface {
 	StepListeners(ctx context.Context, run *StepRun) ([]any, error)
 }
 
-// Expecting is implemented by steps with a gate: what must hold for a step that
-// did its work to be COMPLETED. Where it does not, the step is FAILED with
-// ExitExpectFailed; what a chunk step has committed stays, the transaction of a
-// tasklet is rolled back.
+// Expecting is implemented by steps with a gate: a condition for a step that did its work to be
+// COMPLETED. If it does not hold, the step is FAILED with ExitExpectFailed; the commits of a chunk step
+// stay, the transaction of a tasklet is rolled back.
 type Expecting interface{ Expect() *Condition }
 
 // Promoting is implemented by steps that copy keys of their context to the job's
 // when they end.
 type Promoting interface{ Promote() *Promotion }
 
-// Composite is implemented by steps that only run other steps or jobs, each of
-// them through an executor of its own. When the context has ended they return by
-// themselves, because all that they run is bounded: the step executor waits for
-// them instead of leaving them behind (rule L8).
+// Composite is implemented by steps that only run other steps or jobs, each through an executor of its
+// own. When the context has ended they return by themselves, because everything they run is bounded:
+// the step executor waits for them instead of abandoning them (rule L8).
 type Composite interface{ Composite() }

@@ -6,28 +6,28 @@ import (
 	"slices"
 )
 
-// FlowProblem is what is wrong with a flow as a graph.
+// FlowProblem is an error in a flow as a graph.
 type FlowProblem struct {
 	Kind FlowProblemKind
-	// Element is where it is; Target the name or pattern that is wrong there, or empty.
+	// Element is the location; Target the wrong name or pattern there, or empty.
 	Element, Target string
 }
 
-// FlowProblemKind says what is wrong.
+// FlowProblemKind is the kind of the error.
 type FlowProblemKind string
 
-// The problems of flows. The last two can be run all the same, so that Validate
-// does not report them: a job file that has them is refused.
+// The problems of flows. The last two can still run, so Validate does not report them: a job file that
+// has them is refused.
 const (
 	EmptyFlow        FlowProblemKind = "empty_flow"
 	DuplicateElement FlowProblemKind = "duplicate_element"
 	UnknownTarget    FlowProblemKind = "unknown_target"
-	// TargetOutOfScope is an element of another flow: those inside of a flow, a split
-	// or a group cannot be left but by their end.
+	// TargetOutOfScope is an element of another flow: those inside a flow, a split or a group can be
+	// left only by their end.
 	TargetOutOfScope FlowProblemKind = "target_out_of_scope"
 	Unreachable      FlowProblemKind = "unreachable"
-	// EndlessLoop is an element from which, as long as nothing fails, no end of its
-	// flow can be reached.
+	// EndlessLoop is an element from which, as long as nothing fails, no end of its flow can be
+	// reached.
 	EndlessLoop FlowProblemKind = "endless_loop"
 	// DuplicatePattern is an exit code with two transitions of one element.
 	DuplicatePattern FlowProblemKind = "duplicate_pattern"
@@ -35,7 +35,7 @@ const (
 	BadExitCode FlowProblemKind = "bad_exit_code"
 )
 
-// Error says it in a sentence.
+// Error returns the problem as a sentence.
 func (p *FlowProblem) Error() string {
 	switch p.Kind {
 	case EmptyFlow:
@@ -61,8 +61,7 @@ func (p *FlowProblem) Error() string {
 	return string(p.Kind)
 }
 
-// Validate reports everything that makes the flow impossible to run, joined; each
-// is a *FlowProblem.
+// Validate reports everything that makes the flow impossible to run, joined; each is a *FlowProblem.
 func (f Flow) Validate() error {
 	names := map[string]int{}
 	f.count(names)
@@ -115,8 +114,8 @@ func (f Flow) targets(in string, all map[string]int) []error {
 	return errs
 }
 
-// edgeProblems checks the transitions of one element. A pattern for successes alone may
-// stand beside the same pattern for all outcomes: Next prefers it.
+// edgeProblems checks the transitions of one element. A pattern for successes alone may coexist with
+// the same pattern for all outcomes: Next prefers it.
 func edgeProblems(e Element) (errs []error) {
 	type key struct {
 		pattern string
@@ -143,8 +142,8 @@ func (t Target) elementName() string {
 	return ""
 }
 
-// Suspicious reports what can be run and makes no sense: elements that cannot be
-// reached, and loops without an exit, in this flow and those inside of it.
+// Suspicious reports elements that run but make no sense: unreachable elements, and loops without an
+// exit, in this flow and nested ones.
 func (f Flow) Suspicious() []*FlowProblem {
 	var problems []*FlowProblem
 	if len(f.Elements) > 0 {
@@ -168,9 +167,8 @@ func (f Flow) Suspicious() []*FlowProblem {
 	return problems
 }
 
-// graph has the edges of a flow by the numbers of its elements, restart points
-// included. It is made once for a question about the whole flow: names that are
-// looked for one by one would take the square of the time.
+// graph has the edges of a flow by the numbers of its elements, restart points included. It is made
+// once for a question about the whole flow: looking up names one by one would take quadratic time.
 type graph struct{ successors, predecessors [][]int }
 
 func (f Flow) graph() graph {
@@ -194,7 +192,7 @@ func (f Flow) graph() graph {
 	return g
 }
 
-// closure says of every element whether it can be reached from the given ones.
+// closure reports for every element whether it can be reached from the given ones.
 func closure(from []int, next [][]int) []bool {
 	reached := make([]bool, len(next))
 	for _, i := range from {
@@ -211,12 +209,12 @@ func closure(from []int, next [][]int) []bool {
 	return reached
 }
 
-// Leads reports whether transitions of the flow lead from one element to another,
-// restart points not included; an element leads to itself in a loop only.
+// Leads reports whether transitions of the flow lead from one element to another, restart points not
+// included; an element leads to itself in a loop only.
 func (f Flow) Leads(from, to string) bool { return f.reached(from)[to] }
 
-// LoopOf returns the elements that lead to the element and follow it; it is empty for one
-// that is in no loop of this flow.
+// LoopOf returns the elements that lead to the element and follow it; empty if it is in no loop of this
+// flow.
 func (f Flow) LoopOf(name string) map[string]bool {
 	loop, reached := map[string]bool{}, f.reached(name)
 	if !reached[name] {
@@ -230,8 +228,7 @@ func (f Flow) LoopOf(name string) map[string]bool {
 	return loop
 }
 
-// reached are the elements that transitions lead to from the element, restart points not
-// included.
+// reached returns the elements that transitions lead to from the element, restart points not included.
 func (f Flow) reached(from string) map[string]bool {
 	elements := make(map[string]Element, len(f.Elements))
 	for _, e := range f.Elements {
@@ -270,14 +267,13 @@ func (f Flow) IsInLoop(name string) bool {
 	return false
 }
 
-// has reports whether the element is in the flow, or in one inside of it.
 func (f Flow) has(name string) bool {
 	return slices.ContainsFunc(f.Elements, func(e Element) bool {
 		return e.ElementName() == name || slices.ContainsFunc(Flows(e), func(inner Flow) bool { return inner.has(name) })
 	})
 }
 
-// exits are the elements at which the flow may end though nothing failed.
+// exits returns the elements at which the flow may end without a failure.
 func (f Flow) exits() []int {
 	var exits []int
 	for i, e := range f.Elements {

@@ -9,10 +9,10 @@ import (
 
 // Lease is the time for which an owner may work, by its own clock (rule L9).
 type Lease interface {
-	// Err returns a *LeaseError where nothing may begin any more; nil before.
+	// Err returns a *LeaseError if nothing may begin any more, else nil.
 	Err() error
-	// Late returns a channel that is closed a moment before the lease is over, where the
-	// work was to end: what has not returned is left behind. nil: it never is.
+	// Late returns a channel that is closed shortly before the lease is over, when the work should have
+	// ended: code that has not returned is abandoned. nil means never.
 	Late() <-chan struct{}
 	// Patience lasts until the lease is over, also while an end is recorded.
 	Patience
@@ -22,12 +22,12 @@ type Lease interface {
 type LeaseError struct {
 	// Age is the time since the last confirmed heartbeat.
 	Age time.Duration
-	// Err is the failure of the last heartbeat; nil: none has failed, as in a process that
+	// Err is the failure of the last heartbeat; nil means that none has failed, as in a process that
 	// was stopped.
 	Err error
 }
 
-// Error says for how long, and why.
+// Error states the time and the cause.
 func (e *LeaseError) Error() string {
 	text := fmt.Sprintf("the lease could not be renewed for %v", e.Age.Round(100*time.Millisecond))
 	if e.Err == nil {
@@ -36,13 +36,13 @@ func (e *LeaseError) Error() string {
 	return text + ": " + e.Err.Error()
 }
 
-// IsOwnerGone reports whether err says that an owner may not continue at all: another one
-// has the execution, or may have it in a moment.
+// IsOwnerGone reports whether err means that an owner may not continue at all: another owner has the
+// execution, or may have it soon.
 func IsOwnerGone(err error) bool {
 	return errors.Is(err, ErrLostOwner) || errors.As(err, new(*LeaseError))
 }
 
-// recordTime bounds a record of an end where there is no lease.
+// recordTime bounds the record of an end without a lease.
 const recordTime = 30 * time.Second
 
 // unleased is the Lease of work that no other owner takes over.

@@ -7,14 +7,13 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 )
 
-// A listener is called when something happens in a job, a step or a chunk, and may end
-// it: its error or panic fails the step and is never swallowed (rule C16). It implements
-// any of the one-method interfaces of this file; a callback without a listener costs
-// nothing. A listener that is registered twice is called once. Listeners are called on
-// the goroutine of the step, in the order registered.
+// A listener is called for events of a job, a step or a chunk, and may end it: its error or panic fails
+// the step and is never swallowed (rule C16). It implements any of the one-method interfaces of this
+// file; a callback without a listener costs nothing. A listener that is registered twice is called
+// once. Listeners are called on the goroutine of the step, in the order registered.
 //
-// The error of an On...Error callback does not replace the error that it is called with:
-// it is added, and the class of the first one decides what happens (rule C16).
+// The error of an On...Error callback does not replace the error that it is called with: it is added,
+// and the class of the first one decides (rule C16).
 //
 // Items are passed boxed; they belong to the engine.
 type (
@@ -48,7 +47,7 @@ type (
 	BeforeProcess interface {
 		BeforeProcess(ctx context.Context, item any) error
 	}
-	// AfterProcess is called with the item and what became of it; nil if filtered.
+	// AfterProcess is called with the item and its result; nil if filtered.
 	AfterProcess interface {
 		AfterProcess(ctx context.Context, item, result any) error
 	}
@@ -70,9 +69,8 @@ type (
 		OnWriteError(ctx context.Context, err error, items item.Items) error
 	}
 
-	// OnSkipRead, OnSkipProcess and OnSkipWrite are called once for each skipped
-	// item, just before the commit that makes the skip a fact; and before the step
-	// fails, for skips of the chunk in hand.
+	// OnSkipRead, OnSkipProcess and OnSkipWrite are called once for each skipped item, just before the
+	// commit that records the skip; and before the step fails, for skips of the current chunk.
 	OnSkipRead interface {
 		OnSkipRead(ctx context.Context, err error) error
 	}
@@ -89,10 +87,9 @@ type (
 	BeforeStep interface {
 		BeforeStep(ctx context.Context, step *StepExecution) error
 	}
-	// AfterStep is called when the work of a step is over, before its end is recorded,
-	// with the status and exit code that it is about to have. Of a step it may change
-	// ExitCode and Context. It is called for every step that was started, in reverse
-	// order; its error fails the step.
+	// AfterStep is called after the work of a step and before its end is recorded, with the status and
+	// exit code that it is about to have. It may change ExitCode and Context of the step. It is called
+	// for every step that was started, in reverse order; its error fails the step.
 	AfterStep interface {
 		AfterStep(ctx context.Context, step *StepExecution) error
 	}
@@ -101,14 +98,13 @@ type (
 	BeforeJob interface {
 		BeforeJob(ctx context.Context, job *JobExecution) error
 	}
-	// AfterJob is called before the end of an execution is recorded, with the status
-	// and exit code that it is about to have; of these it may change ExitCode. Its
-	// error fails the execution.
+	// AfterJob is called before the end of an execution is recorded, with the status and exit code that
+	// it is about to have; it may change ExitCode. Its error fails the execution.
 	AfterJob interface {
 		AfterJob(ctx context.Context, job *JobExecution) error
 	}
 
-	// BeforeRetry is called before work is tried again: re-try n (1-based) after err.
+	// BeforeRetry is called before work is retried: re-try n (1-based) after err.
 	BeforeRetry interface {
 		BeforeRetry(ctx context.Context, phase Phase, n int, err error) error
 	}

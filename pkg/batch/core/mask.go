@@ -2,8 +2,8 @@ package core
 
 import "context"
 
-// Masked is an observer that hands events on without secrets: mask is applied to the texts of
-// errors and outcomes. Errors keep their chain. What it returns is a [Scope].
+// Masked returns an observer that passes events on without secrets: mask is applied to the texts of
+// errors and outcomes. Errors keep their chain. The result is a [Scope].
 func Masked(o Observer, mask func(text string) string) Observer { return &maskedObserver{o, mask} }
 
 type maskedObserver struct {
@@ -19,7 +19,7 @@ func (m *maskedObserver) Enter(ctx context.Context, e Event) context.Context {
 	return Enter(ctx, m.next, m.event(e))
 }
 
-// event is the event without secrets.
+// event returns the event without secrets.
 func (m *maskedObserver) event(e Event) Event {
 	switch e := e.(type) {
 	case JobStarted:
@@ -41,7 +41,7 @@ func (m *maskedObserver) event(e Event) Event {
 	return m.failure(e)
 }
 
-// failure is an event that has an error, without secrets.
+// failure returns an event that has an error, without secrets.
 func (m *maskedObserver) failure(e Event) Event {
 	switch e := e.(type) {
 	case ChunkRolledBack:
@@ -78,7 +78,7 @@ func (m *maskedObserver) failure(e Event) Event {
 	return e
 }
 
-// err is the error with a masked text; itself where there is nothing to mask.
+// err returns the error with a masked text, or itself if there is nothing to mask.
 func (m *maskedObserver) err(err error) error {
 	if err == nil {
 		return nil
@@ -98,5 +98,5 @@ type maskedError struct {
 // Error returns the masked text.
 func (e *maskedError) Error() string { return e.text }
 
-// Unwrap returns the error, whose own text is not masked.
+// Unwrap returns the error with its unmasked text.
 func (e *maskedError) Unwrap() error { return e.err }

@@ -8,32 +8,32 @@ import (
 	"strconv"
 )
 
-// StateType is what the states of a machine may be: texts or integers, such as an enumeration
-// that a table keeps as a number.
+// StateType constrains the states of a machine: texts or integers, such as an enumeration that a table
+// stores as a number.
 type StateType interface {
 	~string | ~int | ~int8 | ~int16 | ~int32 | ~int64 | ~uint8 | ~uint16 | ~uint32
 }
 
-// Intent says what a move means for the owner of a row.
+// Intent is the meaning of a move for the owner of a row.
 type Intent string
 
 // The intents.
 const (
 	IntentBegin Intent = "begin" // the owner begins the work
-	IntentAsk   Intent = "ask"   // anybody asks the owner for something
+	IntentAsk   Intent = "ask"   // another party requests something from the owner
 	IntentEnd   Intent = "end"   // the work is over
-	// IntentTake ends the ownership of whoever has it: the epoch is raised.
+	// IntentTake ends the current ownership: the epoch is raised.
 	IntentTake Intent = "take"
-	// IntentRelease lets the ownership go: the work is not over.
+	// IntentRelease ends the ownership before the work is over.
 	IntentRelease Intent = "release"
 )
 
-// Move is a named line of a transition table. It leads from any of From to To. Only a
-// move of IntentTake may lead from a state to itself: it raises the epoch. In the machines of
-// the framework states only move forward within an epoch; one of an application may have circles.
+// Move is a named line of a transition table. It leads from any of From to To. Only a move of
+// IntentTake may lead from a state to itself: it raises the epoch. In the machines of the framework
+// states only move forward within an epoch; an application's machine may have circles.
 //
-// Trigger, Guard and Prevents are for people: what asks for the move, what the UPDATE
-// compares besides the state, and what it prevents. Nothing acts on them.
+// Trigger, Guard and Prevents are for people: the cause of the move, the conditions of the UPDATE other
+// than the state, and the failure that the move prevents. No code acts on them.
 type Move[S StateType] struct {
 	Name   string
 	From   []S
@@ -43,37 +43,34 @@ type Move[S StateType] struct {
 	Trigger, Guard, Prevents string
 }
 
-// Mark is the last move of a row and the epoch in which it was made, before the move
-// raised it.
+// Mark is the last move of a row and the epoch in which it was made, before the move raised it.
 type Mark struct {
 	Move  string
 	Epoch int64
 }
 
-// Answer is what a guarded transition answers.
+// Answer is the result of a guarded transition.
 type Answer string
 
-// The answers. Duplicate is the answer to a move that the row has just made, in the same
-// epoch: the reply to it may have been lost; and in an application's machine to one that the row
-// has passed (rule SM2). Rejected is the answer to every other move that is not in the table.
+// The answers. Duplicate answers a move that the row has just made, in the same epoch: the reply to it
+// may have been lost; and in an application's machine also a move that the row has passed (rule SM2).
+// Rejected answers every other move that is not in the table.
 const (
 	Applied   Answer = "applied"
 	Duplicate Answer = "duplicate"
 	Rejected  Answer = "rejected"
 )
 
-// Machine is a transition table. The guarded UPDATE of the repository, the table of the
-// documentation and the tests all read it; nothing else decides which status may follow
-// which.
+// Machine is a transition table. The guarded UPDATE of the repository, the table of the documentation
+// and the tests all read it; it alone decides which status may follow which.
 type Machine[S StateType] struct {
 	name  string
 	moves []Move[S]
 }
 
-// NewMachine returns a machine; name is the label of its metrics and errors. It fails
-// where a move has no name, comes from nowhere or leads to nowhere, where two moves have one
-// name, and where a move that does not raise the epoch leads to
-// a state that it starts from.
+// NewMachine returns a machine; name is the label of its metrics and errors. It fails if a move lacks a
+// name, a source or a target, if two moves have one name, and if a move that does not raise the epoch
+// leads to a state that it starts from.
 func NewMachine[S StateType](name string, moves ...Move[S]) (Machine[S], error) {
 	var errs []error
 	seen := map[string]bool{}
@@ -93,8 +90,7 @@ func NewMachine[S StateType](name string, moves ...Move[S]) (Machine[S], error) 
 	return Machine[S]{name: name, moves: moves}, errors.Join(errs...)
 }
 
-// StateText returns the name of a state: the text itself; of an integer what its String says,
-// else its digits.
+// StateText returns the name of a state: the text itself; for an integer its String, else its digits.
 func StateText[S StateType](state S) string {
 	if v := reflect.ValueOf(state); v.Kind() == reflect.String {
 		return v.String()
@@ -127,8 +123,8 @@ func (m Machine[S]) Move(name string) Move[S] {
 	return Move[S]{Name: name}
 }
 
-// Answer classifies a move, asked for in an epoch, of a row that is found in a state of
-// that epoch with a last move. It is total.
+// Answer classifies a move, requested in an epoch, of a row found in a state of that epoch with a last
+// move. It is total.
 func (m Machine[S]) Answer(move string, epoch int64, state S, last Mark) Answer {
 	switch {
 	case last == Mark{Move: move, Epoch: epoch}:
@@ -139,20 +135,20 @@ func (m Machine[S]) Answer(move string, epoch int64, state S, last Mark) Answer 
 	return Rejected
 }
 
-// Relation says how a state is related to the target of a move that does not start from it.
+// Relation relates a state to the target of a move that does not start from it.
 type Relation string
 
-// The relations (rule SM2). A row that has passed the target, or rests, has nothing to do; one
-// that is early may come to the state from which the move leads.
+// The relations (rule SM2). A row that has passed the target, or rests, has nothing to do; an early row
+// may still reach the state from which the move leads.
 const (
-	Passed    Relation = "passed"    // the target itself, or a state that follows it and does not lead back
+	Passed    Relation = "passed"    // the target itself, or a state that follows it without leading back
 	Rests     Relation = "rests"     // no move leads from the state
 	Early     Relation = "early"     // moves lead from the state to the target
 	Unrelated Relation = "unrelated" // neither, or the state is not in the table
 )
 
-// Relation relates a state to the target of a move. Each pair is judged alone: a circle in one
-// part of the table says nothing about the other parts.
+// Relation relates a state to the target of a move. Each pair is judged alone: a circle in one part of
+// the table has no effect on other parts.
 func (m Machine[S]) Relation(state, target S) Relation {
 	ahead := m.reach(state)
 	switch {
@@ -172,7 +168,7 @@ func (m Machine[S]) knows(state S) bool {
 	return slices.ContainsFunc(m.moves, func(mv Move[S]) bool { return mv.To == state || slices.Contains(mv.From, state) })
 }
 
-// reach returns the states to which moves lead from a state, over others as well.
+// reach returns the states reachable from a state, directly or through others.
 func (m Machine[S]) reach(from S) map[S]bool {
 	reached := map[S]bool{}
 	for todo := []S{from}; len(todo) > 0; todo = todo[1:] {
@@ -189,15 +185,14 @@ func (m Machine[S]) reach(from S) map[S]bool {
 // The moves of job and step executions.
 const (
 	MoveStart = "start"
-	// MoveRequestStop asks for a stop. Work that is parked has no owner: it is resumed to
-	// stop.
+	// MoveRequestStop requests a stop. Parked work has no owner: it is resumed to stop.
 	MoveRequestStop = "request_stop"
 	MoveComplete    = "complete"
 	MoveStop        = "stop"
 	MoveFail        = "fail"
-	// MoveLoseOutcome ends work of which it cannot be known whether it is committed.
+	// MoveLoseOutcome ends work that may or may not be committed.
 	MoveLoseOutcome = "lose_outcome"
-	// MoveLoseCommit does so where a checkpoint tells it later, and MoveSettle ends that.
+	// MoveLoseCommit is MoveLoseOutcome if a checkpoint resolves it later, and MoveSettle ends that.
 	MoveLoseCommit = "lose_commit"
 	MoveSettle     = "settle"
 	MoveAbandon    = "abandon"
@@ -207,22 +202,22 @@ const (
 	MoveEndWithJob = "end_with_job"
 	// MovePark releases an execution that only waits for its partitions.
 	MovePark = "park"
-	// MoveResume continues a parked execution in the same attempt, MoveResumeToStop one
-	// that was asked to stop meanwhile.
+	// MoveResume continues a parked execution in the same attempt, MoveResumeToStop one with a stop
+	// request meanwhile.
 	MoveResume       = "resume"
 	MoveResumeToStop = "resume_to_stop"
-	// MoveAssign gives a partition to a worker, MoveRelease takes it back from one that
-	// does not finish it.
+	// MoveAssign gives a partition to a worker, MoveRelease takes it back from one that does not finish
+	// it.
 	MoveAssign  = "assign"
 	MoveRelease = "release"
-	// MoveReclaim raises the epoch of a step whose COMMIT got no reply, by the owner itself
-	// (rule C10), and MoveFence that of a step that does not return (rule L8).
+	// MoveReclaim raises the epoch of a step after a COMMIT without a reply, by the owner itself (rule
+	// C10), and MoveFence the epoch of a step that does not return (rule L8).
 	MoveReclaim = "reclaim"
 	MoveFence   = "fence"
 )
 
-// MoveTo returns the move by which an owner brings its own execution to a status. The
-// zero Move is from nowhere.
+// MoveTo returns the move by which an owner brings its own execution to a status. The zero Move is from
+// nowhere.
 func MoveTo(to Status) Move[Status] {
 	switch to {
 	case StatusStarted:
@@ -248,22 +243,22 @@ func MoveTo(to Status) Move[Status] {
 type TransitionError struct {
 	Machine string
 	ID      int64
-	// Key is the row's key as a text, where it is not a number (and ID is 0): such as a UUID.
+	// Key is the row's key as a text, if it is not a number (and ID is 0), such as a UUID.
 	Key     string
 	Move    string
 	From    []Status // allowed
 	To      Status
 	Current Status // found in the database; empty if there is no such row
 	Last    Mark   // the row's last move
-	// Epoch is that of the guard, or of the row where the move has no guard.
+	// Epoch is the guard's, or the row's if the move has no guard.
 	Epoch  int64
 	Reason string // such as "lost owner"
-	// Early says that the row, or its absence, may still lead to a state from which the move
-	// starts: the same move may succeed later (rule SM2). Executions and tasks are never early.
+	// Early means that the row, or its absence, may still lead to a state from which the move starts:
+	// the same move may succeed later (rule SM2). Executions and tasks are never early.
 	Early bool
 }
 
-// Error says what was refused, and why.
+// Error names the refused move and the reason.
 func (e *TransitionError) Error() string {
 	current := string(e.Current)
 	if current == "" {
@@ -280,9 +275,9 @@ func (e *TransitionError) Error() string {
 	return msg
 }
 
-// FoundIn returns the status in which a rejected move found the row, if the row belongs
-// to the caller and its last move was made in the caller's epoch. A caller that lost the
-// reply to an earlier move reads here what that move did.
+// FoundIn returns the status in which a rejected move found the row, if the row belongs to the caller
+// and its last move was made in the caller's epoch. A caller that lost the reply to an earlier move
+// reads the result of that move here.
 func FoundIn(err error) (Status, bool) {
 	refused, ok := errors.AsType[*TransitionError](err)
 	if !ok || errors.Is(err, ErrLostOwner) || refused.Current == "" || refused.Last.Epoch != refused.Epoch {

@@ -84,7 +84,7 @@ func TestAMoveInACycleIsADuplicateOnlyWhereItWasTheLastOne(t *testing.T) {
 	}
 }
 
-// A circle in one corner of a table says nothing about the other pairs of states.
+// A circle in one part of a table has no effect on other pairs of states.
 func TestEachPairOfStatesIsJudgedAlone(t *testing.T) {
 	t.Parallel()
 	type state int

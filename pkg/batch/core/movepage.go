@@ -6,9 +6,8 @@ import (
 	"strings"
 )
 
-// Diagram returns the table as a state diagram of Mermaid. Rows begin in the first state of
-// the first move. A state from which no move leads, other than one that raises the epoch, is
-// an end.
+// Diagram returns the table as a state diagram of Mermaid. Rows begin in the first state of the first
+// move. A state that no move leaves, other than one that raises the epoch, is an end.
 func (m Machine[S]) Diagram() string {
 	var b strings.Builder
 	b.WriteString("stateDiagram-v2\n")
@@ -40,8 +39,8 @@ func (m Machine[S]) Diagram() string {
 	return b.String()
 }
 
-// Table returns the table as one of Markdown: move, from, to, trigger, guard, what it
-// prevents, intent.
+// Table returns the table as a Markdown table: move, from, to, trigger, guard, what it prevents,
+// intent.
 func (m Machine[S]) Table() string {
 	var b strings.Builder
 	b.WriteString("| move | from | to | trigger | guard | prevents | intent |\n|---|---|---|---|---|---|---|\n")

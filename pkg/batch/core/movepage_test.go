@@ -28,7 +28,7 @@ func TestAMachineIsDrawnFromItsTable(t *testing.T) {
 	require.Contains(t, m.Table(), "| on | OFF | ON | a switch |  | a second switch | begin |\n")
 }
 
-// The page of the state machines says of every move why it is there.
+// The page of the state machines states the reason for every move.
 func TestEveryMoveOfOursSaysWhatAsksForItAndWhatItPrevents(t *testing.T) {
 	t.Parallel()
 	for _, move := range core.Executions().Moves() {

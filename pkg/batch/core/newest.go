@@ -2,31 +2,30 @@ package core
 
 import "fmt"
 
-// NewestAttempt is the newest execution of an instance, with what a launch judges it by.
+// NewestAttempt is the newest execution of an instance, with the facts that decide a launch.
 type NewestAttempt struct {
 	Execution JobExecution
-	// Lost says that the execution runs, and that its owner is dead or its lease over: a
-	// launch takes it over.
+	// Lost means that the execution runs, and its owner is dead or its lease over: a launch takes it
+	// over.
 	Lost bool
-	// Open is what a parked execution waits for.
+	// Open is the work that a parked execution waits for.
 	Open OpenWork
-	// Uncertain says that the outcome of a step is not known.
+	// Uncertain means that the outcome of a step is unknown.
 	Uncertain bool
-	// Settles says that the execution is UNKNOWN, and that its restart reads the outcome from a
-	// checkpoint.
+	// Settles means that the execution is UNKNOWN, and its restart reads the outcome from a checkpoint.
 	Settles bool
-	// Unfinished is how many steps are not over.
+	// Unfinished is the number of steps that are not over.
 	Unfinished int64
 }
 
-// JudgedExecution is an execution, and the newest one of its instance as a launch would judge it. Of a
-// newest one that is another execution only the id, the instance and the status are there.
+// JudgedExecution is an execution, and the newest one of its instance as a launch would judge it. If
+// the newest is another execution, only its ID, instance and status are set.
 type JudgedExecution struct {
 	Execution JobExecution
 	Newest    NewestAttempt
 }
 
-// JudgedRequest asks for executions by their ids.
+// JudgedRequest selects executions by their IDs.
 type JudgedRequest struct {
 	IDs []JobExecutionID
 	// Brief is as in ExecutionFilter.
@@ -35,9 +34,8 @@ type JudgedRequest struct {
 	Dead func(Owner) bool
 }
 
-// Refusal returns why no other attempt may follow the execution; nil: one may. The
-// repository decides about a launch by it, and who offers a restart asks it, too.
-// restartable is that of the job.
+// Refusal returns why no other attempt may follow the execution; nil if one may. The repository and the
+// offers of a restart decide by it. restartable is the job's setting.
 func (n NewestAttempt) Refusal(restartable bool) error {
 	if n.Execution.Status == StatusCompleted {
 		return &InstanceCompleteError{Execution: n.Execution}
@@ -66,9 +64,9 @@ func (n NewestAttempt) RefusalIfComplete(restartable bool) error {
 	switch {
 	case !restartable:
 		return about(ErrNotRestartable)
-	case n.Uncertain: // its step would be run again, and may be committed (rule C10)
+	case n.Uncertain: // its step would run again, and may be committed (rule C10)
 		return about(ErrUnknownStatus)
-	case e.Status.IsOver() && n.Unfinished > 0: // a process may still work at that step
+	case e.Status.IsOver() && n.Unfinished > 0: // a process may still work on that step
 		return fmt.Errorf("%w; it is %s, but %d of its steps are not over (`surfin recover` ends them)", n.running(), e.Status, n.Unfinished)
 	}
 	return nil

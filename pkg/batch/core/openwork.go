@@ -5,14 +5,14 @@ import (
 	"strings"
 )
 
-// OpenWork is what a parked execution waits for: how many of each are not over.
+// OpenWork is the work that a parked execution waits for: the number of open items of each kind.
 type OpenWork struct {
 	Parts    int64 `json:"partitions,omitempty"`
 	Tasks    int64 `json:"tasks,omitempty"`
 	Children int64 `json:"child_jobs,omitempty"`
 }
 
-// String names what is open, as in "3 tasks and 1 child job"; empty: nothing is.
+// String names the open work, as in "3 tasks and 1 child job", or returns "".
 func (w OpenWork) String() string {
 	var words []string
 	for _, of := range []struct {

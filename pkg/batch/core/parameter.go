@@ -36,18 +36,18 @@ func ParameterTypes() []ParameterType {
 	return []ParameterType{TypeString, TypeInt, TypeFloat, TypeDecimal, TypeBool, TypeDate, TypeTimestamp, TypeDuration, TypePath}
 }
 
-// Parameter is one typed value of a launch. Identifying parameters tell one
-// instance of a job from another (rule D1).
+// Parameter is one typed value of a launch. Identifying parameters distinguish the instances of a job
+// (rule D1).
 type Parameter struct {
 	Name        string
 	Type        ParameterType
-	Value       any // of the Go type that belongs to Type
+	Value       any // of the Go type of Type
 	Identifying bool
-	// Former is the value that versions before this one made of the text: they read a local timestamp as UTC, whatever
-	// the time zone of the job (rule D5). nil if it is the same value. It is not stored.
+	// Former is the value as versions before this one read it: they took a local timestamp as UTC,
+	// whatever the time zone of the job (rule D5). nil if it is the same value. It is not stored.
 	Former any
-	// Path is where a path is, absolute: its Value is relative to the folder of the job file
-	// where it is inside of it (rule L1a). Empty: the parameter is of another type.
+	// Path is the absolute location of a path: its Value is relative to the folder of the job file if
+	// it is inside that folder (rule L1a). Empty for other types.
 	Path string
 }
 
@@ -76,7 +76,7 @@ func ParseParameter(t ParameterType, text string) (any, error) {
 			return nil, fmt.Errorf("%q is not a finite float", text)
 		}
 		if v == 0 {
-			v = 0 // of a negative zero (rule D7)
+			v = 0 // removes a negative zero (rule D7)
 		}
 		return v, nil
 	case TypeDecimal:
@@ -107,9 +107,8 @@ func ParseParameter(t ParameterType, text string) (any, error) {
 	return nil, fmt.Errorf("parameter type %q is unknown (allowed: %v)", t, ParameterTypes())
 }
 
-// Canonical returns the one text of the value: the form that is stored and
-// hashed. It fails if Value is not of the Go type that belongs to Type, and for a value
-// without a text that can be read again: NaN, an infinity, a year beyond 0 to 9999.
+// Canonical returns the one text of the value, which is stored and hashed. It fails if Value is not of
+// Type's Go type, and for a value without a readable text: NaN, an infinity, a year beyond 0 to 9999.
 func (p Parameter) Canonical() (string, error) {
 	text, err := canonicalText(p.Type, p.Value)
 	if err != nil {
@@ -159,7 +158,7 @@ func canonicalText(t ParameterType, value any) (string, error) {
 	return "", fmt.Errorf("a %T cannot be stored as %s", value, t)
 }
 
-// checkYear refuses the years that yyyy-MM-dd has no room for.
+// checkYear refuses years that do not fit in yyyy-MM-dd.
 func checkYear(t time.Time) error {
 	if year := t.Year(); year < 0 || year > 9999 {
 		return fmt.Errorf("year %d cannot be stored: allowed are 0 to 9999", year)
@@ -167,8 +166,7 @@ func checkYear(t time.Time) error {
 	return nil
 }
 
-// Text returns the canonical text of a parameter out of Parameters, which have been
-// checked.
+// Text returns the canonical text of a parameter from Parameters, which are checked.
 func (p Parameter) Text() string {
 	text, err := p.Canonical()
 	if err != nil {
@@ -177,11 +175,10 @@ func (p Parameter) Text() string {
 	return text
 }
 
-// Parameters are the parameters of one launch, by name. It is immutable; the
-// zero value is empty.
+// Parameters are the parameters of one launch, by name. It is immutable; the zero value is empty.
 type Parameters struct{ list []Parameter }
 
-// NewParameters checks names and values; every name may be there once.
+// NewParameters checks names and values; every name may occur once.
 func NewParameters(ps ...Parameter) (Parameters, error) {
 	list := slices.Clone(ps)
 	slices.SortFunc(list, func(a, b Parameter) int { return strings.Compare(a.Name, b.Name) })
@@ -202,10 +199,10 @@ func NewParameters(ps ...Parameter) (Parameters, error) {
 // All returns the parameters, sorted by name.
 func (ps Parameters) All() []Parameter { return slices.Clone(ps.list) }
 
-// Len returns how many there are.
+// Len returns the number of parameters.
 func (ps Parameters) Len() int { return len(ps.list) }
 
-// Identifying returns those that make the instance.
+// Identifying returns the parameters that identify the instance.
 func (ps Parameters) Identifying() Parameters {
 	return Parameters{list: slices.DeleteFunc(ps.All(), func(p Parameter) bool { return !p.Identifying })}
 }
@@ -219,21 +216,19 @@ func (ps Parameters) Get(name string) (Parameter, bool) {
 	return ps.list[i], true
 }
 
-// AgainName is the identifying parameter that numbers the repetitions of an instance. A
-// declared one cannot have this name, for the dot.
+// AgainName is the identifying parameter that numbers the repetitions of an instance. A declared
+// parameter cannot have this name because of the dot.
 const AgainName = "run.again"
 
-// Key is the identity of the instance among those of its job: the hash of the
-// identifying parameters' names, types and canonical values, whatever their
-// order (rule D1). It is 64 hex digits.
+// Key is the identity of the instance within its job: the hash of the identifying parameters' names,
+// types and canonical values, in any order (rule D1). It is 64 hex digits.
 func (ps Parameters) Key() string { return ps.keyWithout("") }
 
-// BaseKey is the Key of the instance that a repetition repeats, and that of an instance
-// which repeats none.
+// BaseKey is the Key of the instance that a repetition repeats; for other instances it equals Key.
 func (ps Parameters) BaseKey() string { return ps.keyWithout(AgainName) }
 
-// FormerKey is the Key that versions before this one gave the instance, which read a local timestamp as UTC; "" if
-// it is the same (rule D5).
+// FormerKey is the instance's Key in versions before this one, which read a local timestamp as UTC; ""
+// if it is the same (rule D5).
 func (ps Parameters) FormerKey() string {
 	changed := false
 	former := Parameters{list: ps.All()}
@@ -270,26 +265,27 @@ type ParameterSpec struct {
 	Name        string
 	Type        ParameterType
 	Doc         string
-	Default     any // of the Go type of Type; nil: none
+	Default     any // of the Go type of Type; nil means none
 	Required    bool
 	Identifying bool
-	// Secret says that no launch has the value among its parameters: it is the secret of this
-	// name, which is neither stored nor shown. Such a parameter does not identify.
+	// Secret means that no launch has the value among its parameters: it is the secret of this name,
+	// which is neither stored nor shown. Such a parameter does not identify.
 	Secret   bool
 	Pattern  string   // regular expression for string and path
-	Enum     []string // canonical texts; empty: any
-	Min, Max any      // of the Go type of Type; nil: no limit
-	// Zone is the time zone of the job: a timestamp without an offset is a time there; nil is UTC (rule D5).
+	Enum     []string // canonical texts; empty means any
+	Min, Max any      // of the Go type of Type; nil means no limit
+	// Zone is the time zone of the job: a timestamp without an offset is in this zone; nil is UTC (rule
+	// D5).
 	Zone *time.Location
-	// FormerDefault is the default as Parameter.Former has it; nil if it is Default.
+	// FormerDefault is the default as in Parameter.Former; nil if it is Default.
 	FormerDefault any
-	// Folder is where a relative path begins, and what it is stored relative to: the folder
-	// of the job file, absolute. Empty: the job is in no file on the disk, and its paths
-	// begin at the working directory.
+	// Folder is the base of relative paths, also as stored: the folder of the job file, absolute. Empty
+	// means that the job has no file on disk, and its paths begin at the working directory.
 	Folder string
 }
 
-// Parse reads text as a value of the parameter: a timestamp without an offset is a time of the job's time zone.
+// Parse reads text as a value of the parameter: a timestamp without an offset is in the job's time
+// zone.
 func (s *ParameterSpec) Parse(text string) (any, error) {
 	if s.Type == TypeTimestamp {
 		return row.ParseTimestamp(text, s.Zone)
@@ -297,7 +293,7 @@ func (s *ParameterSpec) Parse(text string) (any, error) {
 	return ParseParameter(s.Type, text)
 }
 
-// Former returns what versions before this one read of the text; nil if it is the same value.
+// Former returns the value that versions before this one read from the text; nil if it is the same.
 func (s *ParameterSpec) Former(text string, value any) any {
 	if s.Type != TypeTimestamp || s.Zone == nil {
 		return nil

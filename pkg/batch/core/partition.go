@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// MaxPartitions is how many partitions a step may have (rule P3).
+// MaxPartitions is the maximum number of partitions of a step (rule P3).
 const MaxPartitions = 100_000
 
 // Partition is one part of a partitioned step's work, with a step execution of
@@ -15,12 +15,13 @@ type Partition struct {
 	Name string
 	// Index counts from 0.
 	Index int
-	// Context is the partition's step context when it starts for the first time: what
-	// ${part.NAME} reads. On a restart it is what the last attempt left.
+	// Context is the partition's step context when it first starts, which ${part.NAME} reads. On a
+	// restart it is the context of the last attempt.
 	Context *ExecutionContext
-	// Flow is the log of the branch of a split that the part walks; empty: the part is a partition.
+	// Flow is the log of the branch of a split that the part walks; empty means that the part is a
+	// partition.
 	Flow string
-	// On says which workers may do it; nil: any.
+	// On restricts the workers that may do it; nil means any.
 	On *Placement
 }
 
@@ -32,9 +33,8 @@ func (p Partition) Clone() Partition {
 	return p
 }
 
-// Partitioner says what the parts of a step's work are: the component kind
-// "partitioner". It is asked once per instance: a restart keeps the plan (rule
-// P1). Without partitions the step completes.
+// Partitioner lists the partitions of a step: the component kind "partitioner". It is called once per
+// instance: a restart keeps the plan (rule P1). Without partitions the step completes.
 type Partitioner interface {
 	Partition(ctx context.Context, v *View) ([]Partition, error)
 }
@@ -43,30 +43,29 @@ type Partitioner interface {
 type PlannedPartition struct {
 	Partition
 	Record StepExecution // in STARTING
-	// Earlier is the attempt that it resumes; nil: it begins anew.
+	// Earlier is the attempt that it resumes; nil starts over.
 	Earlier *StepExecution
 }
 
-// PartitionWork is what a PartitionRunner runs.
+// PartitionWork is the input of a PartitionRunner.
 type PartitionWork struct {
 	// Step does the work of one partition.
 	Step Step
-	// Name is what the step that has the partitions is recorded as.
+	// Name is the recorded name of the partitioned step.
 	Name string
-	// Run is that of the step that has the partitions.
+	// Run is the run of the partitioned step.
 	Run   *StepRun
 	Parts []PlannedPartition
 }
 
-// PartitionResult is how a partition ended. The zero value is one of which nothing is
-// known: it counts as failed.
+// PartitionResult is the end of a partition. The zero value means unknown and counts as failed.
 type PartitionResult struct {
 	Status   Status
 	ExitCode string
 	Message  string
 	Settles  bool // as in StepExecution
 	Counters Counters
-	InHand   Counters // the part of Counters that is not committed
+	InHand   Counters // the uncommitted part of Counters
 	Lost     error    // ErrLostOwner in its chain
 }
 
@@ -74,44 +73,41 @@ type PartitionResult struct {
 type PartitionRunner interface {
 	// ForWorkers reports whether the partitions are planned without an owner.
 	ForWorkers() bool
-	// Run returns how each partition ended, in their order. ErrParked says that they run
-	// elsewhere and are not over: the step is executed again when they are.
+	// Run returns how each partition ended, in their order. ErrParked means that they run elsewhere and
+	// are not over: the step is executed again when they are.
 	Run(ctx context.Context, work PartitionWork) ([]PartitionResult, error)
 }
 
-// PartitionPlan is what a step execution plans.
+// PartitionPlan is the plan of a step execution.
 type PartitionPlan struct {
-	// Manager is the step execution that plans the partitions; the zero value: none.
+	// Manager is the step execution that plans the partitions; zero means none.
 	Manager StepRef
-	// Step is the name that the manager is recorded as: each partition is recorded as
-	// STEP:PARTITION.
+	// Step is the recorded name of the manager: each partition is recorded as STEP:PARTITION.
 	Step  string
 	Parts []Partition
-	// Earlier are the attempts that partitions resume, by the partition's name: a new
-	// record begins with the position of that attempt.
+	// Earlier are the attempts that partitions resume, by the partition's name: a new record begins
+	// with the position of that attempt.
 	Earlier map[string]StepExecution
 	// ForWorkers leaves the partitions without an owner: any worker may take one.
 	ForWorkers bool
-	// Shared is what workers need of the step's run, other than its partitions.
+	// Shared is the data about the step's run that workers need, other than its partitions.
 	Shared []byte
-	// Again says that the reply to the same request was lost: the plan may be there.
+	// Again means that the reply to the same request was lost: the plan may exist already.
 	Again bool
 }
 
-// PartitionPlans stores what the parts of a step are, and what steps made of other
-// steps or jobs have to remember.
+// PartitionPlans stores the parts of a step, and the memory of steps made of other steps or jobs.
 type PartitionPlans interface {
-	// PlanPartitions inserts a step execution in STARTING for each partition, all of
-	// them or none, under the guard of the job and of the step that plans them, which
-	// counts them (StepExecution.OpenParts). The records are in the order of the
-	// partitions.
+	// PlanPartitions inserts a step execution in STARTING for each partition, all of them or none,
+	// under the guard of the job and of the step that plans them, which counts them
+	// (StepExecution.OpenParts). The records are in the order of the partitions.
 	PlanPartitions(ctx context.Context, job JobRef, plan PartitionPlan) ([]StepExecution, error)
 	// Partitions returns the step executions that a step planned, in order.
 	Partitions(ctx context.Context, manager StepExecutionID) ([]StepExecution, error)
-	// OpenParts returns how many of them are not over.
+	// OpenParts returns the number of planned executions that are not over.
 	OpenParts(ctx context.Context, manager StepExecutionID) (int64, error)
-	// StopPartitions ends as STOPPED the partitions of the job that are planned for
-	// workers and that no worker has taken, under the guard of the job.
+	// StopPartitions ends as STOPPED the partitions of the job that are planned for workers and not
+	// taken by one, under the guard of the job.
 	StopPartitions(ctx context.Context, job JobRef) error
 	// BeginStep moves a planned step execution from STARTING to STARTED.
 	// ErrLostOwner if the guard finds no row.
@@ -122,10 +118,10 @@ type PartitionPlans interface {
 	SaveStepContext(ctx context.Context, ref StepRef, c *ExecutionContext) error
 }
 
-// IndexKey is the key of a partition's context that remembers its place in the plan.
+// IndexKey is the key of a partition's context that holds its index in the plan.
 const IndexKey = "surfin.index"
 
-// PartitionOf is the partition that a record of a step is about.
+// PartitionOf returns the partition of a step's record.
 func PartitionOf(step string, record StepExecution) Partition {
 	p := Partition{Name: strings.TrimPrefix(record.Name, PartName(step, "")), Context: NewExecutionContext()}
 	if record.Context != nil {
@@ -138,5 +134,5 @@ func PartitionOf(step string, record StepExecution) Partition {
 	return p
 }
 
-// PartName is what a partition's step execution is recorded as.
+// PartName returns the recorded name of a partition's step execution.
 func PartName(step, partition string) string { return step + ":" + partition }

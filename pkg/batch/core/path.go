@@ -7,14 +7,13 @@ import (
 	"slices"
 )
 
-// StdPath is the path that stands for the standard input or output, where a component takes
-// that: it is no file, and begins at no folder. A file of that name is written ./-.
+// StdPath is the path of the standard input or output, for components that accept it: it is not a file,
+// and is relative to no folder. A file of that name is written ./-.
 const StdPath = "-"
 
-// PathText returns the text of a path that names it wherever it was written (rule L1a):
-// relative to folder, with slashes, where it is inside of it, else absolute. A relative
-// path begins at folder; an empty folder is the working directory. The text is cleaned,
-// and no link is resolved. An empty path stays empty.
+// PathText returns a text that names the path from any location (rule L1a): relative to folder, with
+// slashes, if it is inside it, otherwise absolute. A relative path begins at folder; an empty folder is
+// the working directory. The text is cleaned, and no link is resolved. An empty path stays empty.
 func PathText(folder, path string) (string, error) {
 	if path == "" || path == StdPath {
 		return path, nil
@@ -32,8 +31,8 @@ func PathText(folder, path string) (string, error) {
 	return abs, nil
 }
 
-// inside returns path relative to folder where it is inside of it. The folder may have been
-// reached by a link: a folder around path that is the same one counts as well.
+// inside returns path relative to folder if it is inside it. The folder may have been reached by a
+// link: an identical folder around path counts too.
 func inside(folder, path string) (rel string, ok bool) {
 	if rel, err := filepath.Rel(folder, path); err == nil && filepath.IsLocal(rel) {
 		return rel, true
@@ -53,7 +52,7 @@ func inside(folder, path string) (rel string, ok bool) {
 	}
 }
 
-// joined is path, which begins at folder where it is relative.
+// joined returns path, starting at folder if it is relative.
 func joined(folder, path string) string {
 	if path == StdPath {
 		return path
@@ -65,8 +64,8 @@ func joined(folder, path string) string {
 	return filepath.Join(folder, path)
 }
 
-// place gives a path its stored text and its Path. A job without a folder stores absolute
-// paths: a restart may begin in another working directory.
+// place gives a path its stored text and its Path. A job without a folder stores absolute paths: a
+// restart may begin in another working directory.
 func (p Parameter) place(folder string) (Parameter, error) {
 	text, is := p.Value.(string)
 	if p.Type != TypePath || !is || text == "" {
@@ -89,8 +88,8 @@ func (s ParameterSpec) Place(value any) (Parameter, error) {
 	return p.place(s.Folder)
 }
 
-// In returns parameters that were stored by a job whose file is in folder, with the Path of
-// each path. Their values stay. A relative path has none where the folder is not known.
+// In returns parameters that were stored by a job with its file in folder, with the Path of each path.
+// Their values stay. A relative path has none if the folder is unknown.
 func (ps Parameters) In(folder string) Parameters {
 	list := slices.Clone(ps.list)
 	for i, p := range list {

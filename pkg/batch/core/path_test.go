@@ -48,7 +48,7 @@ func TestAPathInALinkedFolderHasTheTextOfTheFolder(t *testing.T) {
 		filepath.Join(folder, "in.csv"):       "in.csv",
 		filepath.Join(link, "in.csv"):         "in.csv",
 		filepath.Join(link, "data", "x.csv"):  "data/x.csv",
-		filepath.Join(link, "new", "out.csv"): "new/out.csv", // it is not there yet
+		filepath.Join(link, "new", "out.csv"): "new/out.csv", // it does not exist yet
 		filepath.Join(dir, "in.csv"):          filepath.Join(dir, "in.csv"),
 	} {
 		for _, from := range []string{folder, link} {

@@ -36,9 +36,8 @@ func MatchPattern(pattern, code string) bool {
 	return i == len(p)
 }
 
-// ComparePatterns orders patterns from the most specific to the most general:
-// without `*` first, then more `*` before fewer, fewer `?` before more, longer
-// before shorter, then by text (rule F1).
+// ComparePatterns orders patterns from the most specific to the most general: without `*` first, then
+// more `*` before fewer, fewer `?` before more, longer before shorter, then by text (rule F1).
 func ComparePatterns(a, b string) int {
 	sa, sb := strings.Count(a, "*"), strings.Count(b, "*")
 	if (sa == 0) != (sb == 0) {
@@ -52,9 +51,8 @@ func ComparePatterns(a, b string) int {
 	)
 }
 
-// Next returns the target of the most specific transition that matches the
-// outcome, whatever the order of the transitions; false if none does. Of two equal
-// patterns the one for successes wins.
+// Next returns the target of the most specific transition that matches the outcome, regardless of their
+// order; false if none does. Of two equal patterns the one for successes wins.
 func Next(transitions []Transition, status Status, code string) (Target, bool) {
 	sorted := slices.Clone(transitions)
 	slices.SortStableFunc(sorted, func(a, b Transition) int {

@@ -11,16 +11,18 @@ import (
 	"time"
 )
 
-// Placement says which workers may do a piece of work: the worker with a name, or those that have all labels. The
-// zero value allows all workers. As JSON it is a text, the name, or an object, the labels.
+// Placement restricts the workers that may do a piece of work: the worker with a name, or those that
+// have all labels. The zero value allows all workers. As JSON it is a text, the name, or an object, the
+// labels.
 type Placement struct {
 	// Worker is the name of a worker, as 'surfin tasks workers' shows it, or the value of a worker's label "name".
 	Worker string
-	// Labels must all be among those of the worker, with the same values.
+	// Labels must all be among the worker's labels, with the same values.
 	Labels map[string]string
 }
 
-// NameLabel is the label that names a worker for placements: it outlives the process, which a worker's name does not.
+// NameLabel is the label that names a worker for placements: it outlives the process, unlike a worker's
+// name.
 const NameLabel = "name"
 
 // The limits of labels.
@@ -45,7 +47,7 @@ func (p Placement) Fits(worker string, labels map[string]string) bool {
 	return true
 }
 
-// Check reports everything that is wrong with the placement.
+// Check reports all errors in the placement.
 func (p Placement) Check() error {
 	switch {
 	case p.Worker != "" && len(p.Labels) > 0:
@@ -56,7 +58,7 @@ func (p Placement) Check() error {
 	return CheckLabels(p.Labels)
 }
 
-// CheckLabels reports everything that is wrong with labels.
+// CheckLabels reports all errors in labels.
 func CheckLabels(labels map[string]string) error {
 	var errs []error
 	if len(labels) > maxLabels {
@@ -73,7 +75,7 @@ func CheckLabels(labels map[string]string) error {
 	return errors.Join(errs...)
 }
 
-// isLabel: the characters need no quotes on a command line, in YAML and in settings.
+// isLabel: the characters need no quotes on a command line, in YAML or in settings.
 func isLabel(text string) bool {
 	return text != "" && len(text) <= maxLabelBytes && !strings.ContainsFunc(text, func(c rune) bool {
 		return (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') && !strings.ContainsRune("_-./", c)
@@ -98,7 +100,7 @@ func ParseLabels(texts []string) (map[string]string, error) {
 	return labels, CheckLabels(labels)
 }
 
-// LabelsText is the text of labels for people, such as "disk=eu1, zone=a".
+// LabelsText returns labels for display, such as "disk=eu1, zone=a".
 func LabelsText(labels map[string]string) string {
 	texts := make([]string, 0, len(labels))
 	for _, key := range slices.Sorted(maps.Keys(labels)) {
@@ -107,7 +109,7 @@ func LabelsText(labels map[string]string) string {
 	return strings.Join(texts, ", ")
 }
 
-// String names the placement for people: "disk=eu1", or "worker NAME".
+// String returns the placement for display: "disk=eu1", or "worker NAME".
 func (p Placement) String() string {
 	if p.Worker != "" {
 		return "worker " + p.Worker
@@ -115,7 +117,7 @@ func (p Placement) String() string {
 	return LabelsText(p.Labels)
 }
 
-// MarshalJSON is the form that the API and the tables have.
+// MarshalJSON writes the form of the API and the tables.
 func (p Placement) MarshalJSON() ([]byte, error) {
 	if p.Worker != "" {
 		return json.Marshal(p.Worker)
@@ -139,19 +141,19 @@ func (p *Placement) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// Stored is the text of the placement in a table; empty: all workers are allowed.
+// Stored returns the text of the placement in a table; empty means that all workers are allowed.
 func (p *Placement) Stored() string {
 	if p == nil || p.IsZero() {
 		return ""
 	}
 	text, err := p.MarshalJSON()
 	if err != nil {
-		return "" // it is made of texts
+		return "" // impossible: it is made of texts
 	}
 	return string(text)
 }
 
-// ParsePlacement reads what Stored has written.
+// ParsePlacement reads the text of Stored.
 func ParsePlacement(text string) (p Placement, err error) {
 	if text != "" {
 		err = p.UnmarshalJSON([]byte(text))
@@ -159,7 +161,7 @@ func ParsePlacement(text string) (p Placement, err error) {
 	return p, err
 }
 
-// PlacedKind says what kind of work a placement is of.
+// PlacedKind is the kind of work that has a placement.
 type PlacedKind string
 
 // The kinds.
@@ -174,7 +176,7 @@ const (
 	PlacePending  = "PENDING"  // waits until the leader assigns it
 	PlaceAssigned = "ASSIGNED" // a worker has it, and has not begun
 	PlaceRunning  = "RUNNING"  // the worker has begun
-	PlaceOrphaned = "ORPHANED" // its worker went away before it began
+	PlaceOrphaned = "ORPHANED" // its worker left before it began
 	PlaceEnded    = "ENDED"
 )
 
@@ -182,35 +184,36 @@ const (
 type Placed struct {
 	Kind PlacedKind `json:"kind"`
 	ID   int64      `json:"id"`
-	// Name is that of a part, or of the child job; Execution that of the part, or the child's.
+	// Name is the name of the part, or of the child job; Execution the execution of the part, or the
+	// child's.
 	Name      string         `json:"name,omitempty"`
 	Execution JobExecutionID `json:"execution,omitempty"`
-	// Parent is the execution that runs a child job; 0: none does.
+	// Parent is the execution that runs a child job; 0 means none.
 	Parent JobExecutionID `json:"-"`
-	// Epoch is that of the work's row: a delivery carries it.
+	// Epoch is the epoch of the work's row: a delivery carries it.
 	Epoch int64     `json:"-"`
 	On    Placement `json:"on"`
 	State string    `json:"state"`
 	// Worker has it, or had it last; Attempt counts the assignments.
 	Worker  string `json:"worker,omitempty"`
 	Attempt int    `json:"attempt"`
-	// Type and Decider are what a worker must have for a task.
+	// Type and Decider are required of a worker for a task.
 	Type    string `json:"-"`
 	Decider string `json:"-"`
-	// Priority and Since order what waits.
+	// Priority and Since order the waiting work.
 	Priority int       `json:"-"`
 	Since    time.Time `json:"-"`
-	// Waits is the reason why it is not executed; empty: it is, or it is over.
+	// Waits is the reason why it is not executed; empty if it is, or is over.
 	Waits string `json:"waits,omitempty"`
 }
 
 // PlacedClass is a placement, and the type of the tasks that have it.
 type PlacedClass struct {
 	On   Placement
-	Type string // "" of parts and executions
+	Type string // "" for parts and executions
 }
 
-// Room is how much work of a class workers can take now, and the deciders that they have.
+// Room is the amount of work of a class that workers can take now, and their deciders.
 type Room struct {
 	Free     int
 	Deciders []string

@@ -9,7 +9,8 @@ const (
 	MovePlaceEnd    = "end"
 )
 
-// Placements is the transition table of the placements of parts and of child jobs. That of a task is part of the task's.
+// Placements is the transition table of the placements of parts and of child jobs. A task's placement
+// is part of the task's table.
 func Placements() Machine[string] {
 	return Machine[string]{name: "placement", moves: []Move[string]{
 		{

@@ -22,7 +22,7 @@ type JobInstance struct {
 	ID      JobInstanceID
 	JobName string
 	Key     string // Parameters.Key
-	BaseKey string // Parameters.BaseKey; empty: a redrive
+	BaseKey string // Parameters.BaseKey; empty for a redrive
 }
 
 // JobExecution is one attempt of an instance.
@@ -32,7 +32,7 @@ type JobExecution struct {
 	JobName    string
 	Status     Status
 	ExitCode   string
-	// Error is the message of what made it fail or stop; empty otherwise.
+	// Error is the message of the failure or stop; empty otherwise.
 	Error      string
 	Params     Parameters
 	Definition Definition
@@ -43,25 +43,25 @@ type JobExecution struct {
 	LeaseUntil    time.Time
 	StopRequested bool
 
-	// Settles is as in StepExecution: of a job that is UNKNOWN, that of all steps that made it so.
+	// Settles is as in StepExecution: for an UNKNOWN job, true if it holds for all steps that made it
+	// so.
 	Settles bool
 
 	// Attempt is 1 for the first execution of the instance.
 	Attempt int
-	// RedriveOf is the execution whose skipped items this one redrives; 0: none.
+	// RedriveOf is the execution of the skipped items that this one redrives; 0 means none.
 	RedriveOf JobExecutionID
-	// Task is the task that ran it; 0: none.
+	// Task is the task that ran it; 0 means none.
 	Task int64
-	// Parent is the execution that ran this one as a step (rule F2); 0: none.
+	// Parent is the execution that ran this one as a step (rule F2); 0 means none.
 	Parent JobExecutionID
 	// ParentCall is the first attempt at that step (Job.ParentCall).
 	ParentCall StepExecutionID
-	// Exclusive is the key that it shares with executions that do not run beside it.
+	// Exclusive is the key shared with executions that must not run in parallel.
 	Exclusive ExclusiveKey
-	// Confinement restricts its paths (rule SE3); nil: nothing does.
+	// Confinement restricts its paths (rule SE3); nil means no restriction.
 	Confinement *Confinement
-	// Gate says how the job's `expect` was answered; empty: it has none, or was not
-	// asked.
+	// Gate is the answer of the job's `expect`; empty if there is none, or it was not asked.
 	Gate string
 	// Time is when the instance was first launched: the same in all its attempts.
 	Time      time.Time
@@ -78,8 +78,8 @@ func (e JobExecution) Clone() JobExecution {
 	return e
 }
 
-// AnewSince is the execution since which the steps of the instance count: that which
-// ran everything anew (FromStartKey); 0: all of them do.
+// AnewSince returns the execution since which the steps of the instance count: the one that ran
+// everything again (FromStartKey); 0 means that all count.
 func (e *JobExecution) AnewSince() JobExecutionID {
 	if e.Context == nil {
 		return 0
@@ -92,31 +92,30 @@ func (e *JobExecution) AnewSince() JobExecutionID {
 // StepExecution is one attempt of a step in a job execution.
 type StepExecution struct {
 	ID StepExecutionID
-	// First is the first of the attempts that this one continues, itself if it began
-	// anew; 0: it is not recorded. What is older than First and belongs to the step,
-	// such as its partitions, is of work that was completed before.
+	// First is the first of the attempts that this one continues, itself if it started over; 0 if not
+	// recorded. Older records of the step, such as its partitions, belong to work that was completed
+	// before.
 	First          StepExecutionID
 	JobExecutionID JobExecutionID
 	JobName        string
 	Name           string
-	// Visit is the visit of the flow that the step is. Of a part that walks a branch of a
-	// split it has the log of that branch alone.
+	// Visit is the step's visit in the flow. For a part that walks a branch of a split it has only the
+	// log of that branch.
 	Visit    Visit
 	Status   Status
 	ExitCode string
 	Error    string
-	// Settles says of a step that is UNKNOWN that a checkpoint tells its outcome: the next
-	// attempt reads it (rule C10).
+	// Settles means that a checkpoint knows the outcome of an UNKNOWN step: the next attempt reads it
+	// (rule C10).
 	Settles  bool
 	Counters Counters // of this attempt
-	// Before are the counters of the attempts that this one continues, summed:
-	// Total is what the step did in all.
+	// Before are the summed counters of the attempts that this one continues: Total is the step's whole
+	// work.
 	Before Counters
-	// InHand is the part of Counters that a failed or stopped attempt had consumed
-	// and not committed: an attempt that continues this one consumes it again.
+	// InHand is the part of Counters that a failed or stopped attempt had consumed but not committed:
+	// an attempt that continues this one consumes it again.
 	InHand Counters
-	// Gate says how the step's `expect` was answered; empty: it has none, or was not
-	// asked.
+	// Gate is the answer of the step's `expect`; empty if there is none, or it was not asked.
 	Gate     string
 	Position item.Position // of the last committed chunk
 	Context  *ExecutionContext
@@ -125,19 +124,19 @@ type StepExecution struct {
 	Owner Owner
 	Epoch int64
 
-	// Manager is the step execution that planned this partition; 0: it is none.
+	// Manager is the step execution that planned this partition; 0 if it is not a partition.
 	Manager StepExecutionID
-	// Branch is the part whose worker walks the branch that this step is in (rule P8); 0: it is
-	// in none.
+	// Branch is the part of the branch that contains this step, which a worker walks (rule P8); 0 means
+	// none.
 	Branch StepExecutionID
-	// LeaseUntil is the end of a partition's own lease; zero: it has none, and belongs to
-	// the owner of the job.
+	// LeaseUntil is the end of a partition's own lease; zero if it has none, and belongs to the owner
+	// of the job.
 	LeaseUntil time.Time
 	// AssignedFrom are the workers that lost the partition before this owner got it.
 	AssignedFrom []Owner
-	// Assigned is how often the partition was assigned to a worker.
+	// Assigned is the number of times the partition was assigned to a worker.
 	Assigned int
-	// OpenParts is how many partitions of this step are not over.
+	// OpenParts is the number of partitions of this step that are not over.
 	OpenParts int64
 
 	StartedAt time.Time
@@ -156,13 +155,13 @@ func (s StepExecution) Clone() StepExecution {
 	return s
 }
 
-// Total is what the step did in this attempt and in those that it went on from.
-// Expressions and gates speak of it: a restart must not make a hundred skips none.
+// Total returns the counters of this attempt and of those that it continued. Expressions and gates use
+// it: a restart must not turn a hundred skips into none.
 func (s StepExecution) Total() Counters { return s.Before.Add(s.Counters) }
 
-// HasCommitted reports whether work of this attempt, or of those that it continues, is
-// committed as far as the record says: the verdict of an item, a position, or a value in the
-// context. What a partition was planned with, and the cause of a failure, do not count.
+// HasCommitted reports whether work of this attempt, or of those that it continues, is committed
+// according to the record: the verdict of an item, a position, or a value in the context. The planned
+// context of a partition, and the cause of a failure, do not count.
 func (s StepExecution) HasCommitted() bool {
 	c := s.Carried()
 	c.Rollback = 0
@@ -177,11 +176,10 @@ func (s StepExecution) HasCommitted() bool {
 	})
 }
 
-// Carried is what an attempt that continues this one has Before it: what is
-// committed.
+// Carried returns the Before of an attempt that continues this one: the committed counters.
 func (s StepExecution) Carried() Counters { return s.Total().Sub(s.InHand) }
 
-// Counters count what a step did; on commit they describe committed facts (C11).
+// Counters count the work of a step; on commit they describe committed facts (C11).
 type Counters struct {
 	Read, Filter, Write              int64
 	ReadSkip, ProcessSkip, WriteSkip int64
@@ -191,13 +189,12 @@ type Counters struct {
 // Skips returns the skips of all phases.
 func (c Counters) Skips() int64 { return c.ReadSkip + c.ProcessSkip + c.WriteSkip }
 
-// Balanced reports whether every item that was read, or could not be read, is accounted
-// for: written, filtered or skipped (rule C11). A failed read that was skipped is not
-// among Read.
+// Balanced reports whether every item that was read, or could not be read, is accounted for: written,
+// filtered or skipped (rule C11). A failed read that was skipped is not among Read.
 func (c Counters) Balanced() bool { return c.Read+c.ReadSkip == c.Write+c.Filter+c.Skips() }
 
-// Rows is what the speed and the progress of a step are measured by: what it reads, or
-// writes where it reads nothing.
+// Rows returns the measure of a step's speed and progress: the number of items read, or written if it
+// reads nothing.
 func (c Counters) Rows() int64 {
 	if c.Read == 0 {
 		return c.Write
@@ -223,18 +220,18 @@ func (c Counters) Sub(o Counters) Counters {
 	}
 }
 
-// Owner names the process that runs an execution, so that another process on
-// the same host can tell whether it still lives (rule L2): a process id alone is
-// used again, with boot and start time it is not.
+// Owner identifies the process that runs an execution, so that another process on the same host can
+// tell whether it still lives (rule L2): a process ID alone is reused, with boot and start time it is
+// unique.
 type Owner struct {
 	Host  string // host name
 	Boot  string // identity of this boot of the host; empty if unknown
 	PID   int
-	Start string // start time of the process as the system tells it; empty if unknown
+	Start string // start time of the process according to the system; empty if unknown
 	Nonce string // distinguishes launchers inside one process
 }
 
-// String returns the stored form "host/boot/pid/start/nonce"; of no owner it is empty.
+// String returns the stored form "host/boot/pid/start/nonce"; empty for no owner.
 func (o Owner) String() string {
 	if o == (Owner{}) {
 		return ""
@@ -242,8 +239,8 @@ func (o Owner) String() string {
 	return strings.Join([]string{o.Host, o.Boot, itoa(o.PID), o.Start, o.Nonce}, "/")
 }
 
-// ParseOwner reads what String wrote; an unreadable text becomes an owner on an
-// unknown host, whose lease alone decides.
+// ParseOwner reads the text of String; an unreadable text becomes an owner on an unknown host, so that
+// its lease alone decides.
 func ParseOwner(text string) Owner {
 	p := strings.Split(text, "/")
 	if text == "" {
@@ -255,37 +252,34 @@ func ParseOwner(text string) Owner {
 	return Owner{Host: p[0], Boot: p[1], PID: atoi(p[2]), Start: p[3], Nonce: p[4]}
 }
 
-// Keys of the context of a step execution that failed: what the text of its error
-// does not say in a way that can be relied on.
+// Context keys of a failed step execution, for data that the text of its error does not hold reliably.
 const (
 	// ErrorClassKey has the class of the error, a string.
 	ErrorClassKey = "surfin.error_class"
-	// ErrorItemKey has where the item came from that it is about, such as
-	// "in.csv:17", a string.
+	// ErrorItemKey has the origin of the item in error, such as "in.csv:17", a string.
 	ErrorItemKey = "surfin.error_item"
 )
 
-// LostOwner is the error of an execution and of its steps whose owner was lost: what they did
-// since their last record is not known.
+// LostOwner is the error of an execution that lost its owner, and of its steps: their work since the
+// last record is unknown.
 const LostOwner = "lost owner"
 
-// WaitsKey is the key of the context of a step that runs a job under which the execution is for
-// whose key the launch of that job waits (rule L12).
+// WaitsKey is the context key of a step that runs a job; it holds the execution with the key that the
+// launch of that job waits for (rule L12).
 const WaitsKey = "surfin.waits_for"
 
-// OutcomeKey is the key of the context of a parked step of `finally` under which the outcome of the flow is.
+// OutcomeKey is the context key of a parked step of `finally` that holds the outcome of the flow.
 const OutcomeKey = "surfin.outcome"
 
-// TasksKey is the key of the context of a step that submits tasks under which the number of
-// their group is.
+// TasksKey is the context key of a step that submits tasks; it holds the number of their group.
 const TasksKey = "surfin.tasks"
 
-// ChildKey is the key of the context of a step that runs a job under which the parameters of
-// that job are stored when it is first started.
+// ChildKey is the context key of a step that runs a job; it holds the parameters of that job's first
+// start.
 const ChildKey = "surfin.child"
 
-// ChildOf returns the execution of the job that the step ran; 0: it runs none, or it did not
-// come to its end.
+// ChildOf returns the execution of the job that the step ran; 0 if it runs none, or did not reach its
+// end.
 func ChildOf(s *StepExecution) JobExecutionID {
 	if s.Context == nil {
 		return 0
@@ -302,18 +296,18 @@ func ChildOf(s *StepExecution) JobExecutionID {
 	return 0
 }
 
-// NewDefinitionKey is the key of the context of a step execution that took the new
-// definition of its step, since nothing was committed by the old one (rule F4a): true.
+// NewDefinitionKey is the context key of a step execution that took the new definition of its step,
+// since nothing was committed by the old one (rule F4a): true.
 const NewDefinitionKey = "surfin.new_definition"
 
-// WarningsKey is the key of the context of a step execution that has its warnings, one in a line.
+// WarningsKey is the context key of a step execution's warnings, one per line.
 const WarningsKey = "surfin.warnings"
 
 // maxWarnings bounds the text of all warnings of a step, in bytes.
 const maxWarnings = 4 << 10
 
-// Warn adds a warning to the context of a step: what an operator should know of a step that completes.
-// One that is there already, and one that finds no room, is left out.
+// Warn adds a warning to the context of a step, for the operator of a step that completes. A duplicate,
+// and one that does not fit, is left out.
 func Warn(c *ExecutionContext, text string) error {
 	known, _ := c.Get(WarningsKey)
 	before, _ := known.(string)
@@ -327,7 +321,7 @@ func Warn(c *ExecutionContext, text string) error {
 	return c.Put(WarningsKey, text)
 }
 
-// Warnings are what Warn has added to the context of the step.
+// Warnings returns the warnings of Warn in the context of the step.
 func (s StepExecution) Warnings() []string {
 	if s.Context == nil {
 		return nil

@@ -7,14 +7,14 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 )
 
-// JobRef is the guard of a write about a job execution: it applies only while
-// the row has this owner and epoch.
+// JobRef is the guard of a write about a job execution: it applies only while the row has this owner
+// and epoch.
 type JobRef struct {
 	ID    JobExecutionID
 	Owner Owner
 	Epoch int64
-	// Branch is the part whose worker walks a branch of a split (rule P8): Owner and Epoch are
-	// those of the part then, and what the walk writes is guarded by it. 0: the job's own.
+	// Branch is the part of a branch of a split that a worker walks (rule P8): Owner and Epoch are then
+	// the part's, and guard the writes of the walk. 0 means the job's own.
 	Branch StepExecutionID
 }
 
@@ -25,7 +25,7 @@ type StepRef struct {
 	Epoch int64
 }
 
-// LaunchRequest asks for a new execution.
+// LaunchRequest requests a new execution.
 type LaunchRequest struct {
 	JobName     string
 	Params      Parameters
@@ -33,61 +33,61 @@ type LaunchRequest struct {
 	Restartable bool
 	Owner       Owner
 	Lease       time.Duration
-	// Dead reports whether an owner is known to be dead: its execution is then
-	// taken over before its lease expired. nil: no owner is known to be dead.
+	// Dead reports whether an owner is known to be dead: its execution is then taken over before its
+	// lease expires. nil means that no owner is.
 	Dead func(Owner) bool
 	// ForWorkers makes an execution that is PARKED and has no owner: a worker begins it.
 	ForWorkers bool
-	// Exclusive is the key that no other active execution of the job may have; "": any may
-	// run beside the new one.
+	// Exclusive is the key that no other active execution of the job may have; "" lets any run in
+	// parallel.
 	Exclusive ExclusiveKey
-	// RedriveOf is the execution whose skipped items the new one redrives; 0: none.
+	// RedriveOf is the execution of the skipped items that the new one redrives; 0 means none.
 	RedriveOf JobExecutionID
-	// On says which workers may continue the execution; nil: any.
+	// On restricts the workers that may continue the execution; nil means any.
 	On *Placement
-	// Task is the task that runs the job; 0: none.
+	// Task is the task that runs the job; 0 means none.
 	Task int64
-	// Parent is the execution that runs the new one as a step; 0: none.
+	// Parent is the execution that runs the new one as a step; 0 means none.
 	Parent JobExecutionID
-	// ParentCall and ParentAnew are as Job has them.
+	// ParentCall and ParentAnew are as in Job.
 	ParentCall StepExecutionID
 	ParentAnew JobExecutionID
-	// Confinement is as Job has it.
+	// Confinement is as in Job.
 	Confinement *Confinement
 	// Backfill marks an instance that the launch makes: the next instance does not follow it
 	// (rule L3a).
 	Backfill bool
-	// FromStart makes an attempt that resumes nothing of those before it: its
-	// job context is empty but for FromStartKey.
+	// FromStart makes an attempt that resumes nothing of earlier ones: its job context has only
+	// FromStartKey.
 	FromStart bool
-	// From makes an attempt that resumes nothing of those before it, but keeps what its
-	// journal has; nil: it does not.
+	// From makes an attempt that resumes nothing of earlier ones, but keeps the work in its journal;
+	// nil means none.
 	From *LaunchFrom
-	// Actor is who asked the owner for the launch, for the audit; "": the owner did so by itself.
+	// Actor requested the launch from the owner, for the audit; "" means the owner itself.
 	Actor string
-	// Request is the request of a client that the launch is for; zero: none. A
-	// *RequestStartedError where it has started an execution before.
+	// Request is the client request that the launch serves; zero means none. A *RequestStartedError if
+	// it has started an execution before.
 	Request RequestKey
-	// Again says that the reply to the same request was lost: the execution may be there. Owner
-	// must be that of this one launch.
+	// Again means that the reply to the same request was lost: the execution may exist already. Owner
+	// must be the owner of this one launch.
 	Again bool
 }
 
-// LaunchFrom makes an attempt that keeps a part of what the attempts before it have done. Its
-// job context is theirs, with FromStartKey.
+// LaunchFrom makes an attempt that keeps a part of the earlier attempts' work. Its job context is
+// theirs, with FromStartKey.
 type LaunchFrom struct {
-	// After is the newest execution of the instance, of which the attempt was made: with another
-	// one the launch is refused with a *NotNewestError.
+	// After is the newest execution of the instance, from which the attempt was made: with another one
+	// the launch is refused with a *NotNewestError.
 	After JobExecutionID
 	// IfComplete lets it follow an execution that completed.
 	IfComplete bool
-	// Visits are stored with the launch: what the attempt keeps.
+	// Visits are stored with the launch: the work that the attempt keeps.
 	Visits []FlowVisit
 }
 
-// FromStartKey is the key of the job context under which an instance remembers
-// the id of the execution that ran everything anew, or all but what its journal keeps (LaunchFrom):
-// what is older is history only.
+// FromStartKey is the job context key under which an instance remembers the ID of the execution that
+// ran everything again, or everything except its journal's work (LaunchFrom): older executions are
+// history only.
 const FromStartKey = "surfin.from_start"
 
 // Launched is a new execution.
@@ -95,36 +95,36 @@ type Launched struct {
 	Execution *JobExecution
 	// Previous is the instance's execution before this one; nil for the first.
 	Previous *JobExecution
-	// TookOver says that Previous was running and its owner was dead or its lease
-	// expired; it is FAILED now.
+	// TookOver means that Previous was running and its owner was dead or its lease expired; it is
+	// FAILED now.
 	TookOver bool
 }
 
 // Launches creates executions and takes over lost ones.
 type Launches interface {
-	// Launch makes or finds the instance and creates an execution in STARTING, in
-	// one transaction and with a number of statements that does not depend on the
-	// history. It refuses with *InstanceCompleteError, *AlreadyRunningError,
-	// ErrNotRestartable, ErrAbandoned, ErrUnknownStatus, or ErrIllegalState for an
-	// instance that has no execution. A step that is unfinished though its job is
-	// over is an *AlreadyRunningError as well. Another execution that runs with the same
-	// key is an *ExclusiveError (rule L12), and an instance that had another key is a *FormerInstanceError (rule D5). Of two processes at once
-	// exactly one succeeds (rule L1); an expired lease or dead owner is taken over
-	// in the same transaction (rules L2, L5).
+	// Launch makes or finds the instance and creates an execution in STARTING, in one transaction and
+	// with a number of statements that does not depend on the history. It refuses with
+	// *InstanceCompleteError, *AlreadyRunningError, ErrNotRestartable, ErrAbandoned, ErrUnknownStatus,
+	// or ErrIllegalState for an instance that has no execution. A step that is unfinished although its
+	// job is over is an *AlreadyRunningError too. Another running execution with the same key is an
+	// *ExclusiveError (rule L12), and an instance that had another key is a *FormerInstanceError (rule
+	// D5). Of two processes at once exactly one succeeds (rule L1); an expired lease or dead owner is
+	// taken over in the same transaction (rules L2, L5).
 	Launch(ctx context.Context, req LaunchRequest) (Launched, error)
-	// CheckExclusive returns the *ExclusiveError that refuses a launch with the key now; nil:
-	// none does. dead is as in LaunchRequest.
+	// CheckExclusive returns the *ExclusiveError that refuses a launch with the key now, or nil. dead
+	// is as in LaunchRequest.
 	CheckExclusive(ctx context.Context, jobName string, key ExclusiveKey, dead func(Owner) bool) error
-	// CheckFormer returns the *FormerInstanceError that refuses a launch of a new instance with these parameters; nil: none does.
+	// CheckFormer returns the *FormerInstanceError that refuses a launch of a new instance with these
+	// parameters, or nil.
 	CheckFormer(ctx context.Context, jobName string, params Parameters) error
 	// Heartbeat extends the lease from now (the database's clock, rule L6) and reads
 	// the stop flag. ErrLostOwner if the guard finds no row.
 	Heartbeat(ctx context.Context, ref JobRef, lease time.Duration) (stop bool, err error)
-	// WriterHeld is how long this process has held the writer of a database that has one:
-	// no other process can write, and take an execution over, meanwhile (rule L9).
+	// WriterHeld is how long this process has held the writer of a database that has one: meanwhile no
+	// other process can write, and take an execution over (rule L9).
 	WriterHeld() time.Duration
-	// RequestStop asks the owner of a running execution to stop, from any process, and
-	// with it those of the child jobs that it runs. The audit names the actor.
+	// RequestStop requests the owner of a running execution to stop, from any process, and with it the
+	// owners of the child jobs that it runs. The audit names the actor.
 	RequestStop(ctx context.Context, id JobExecutionID, actor string) (Answer, error)
 }
 
@@ -135,9 +135,9 @@ type JobChange struct {
 	Error    string
 	// Settles is as in JobExecution.
 	Settles bool
-	// Gate is how the job's gate was answered; empty leaves it.
+	// Gate is the answer of the job's gate; empty keeps the stored one.
 	Gate string
-	// Context is merged, as SaveJobContext does it; nil leaves what is there.
+	// Context is merged, as in SaveJobContext; nil keeps the stored one.
 	Context *ExecutionContext
 	// Visits are rows of the journal that are stored with the change.
 	Visits []FlowVisit
@@ -150,16 +150,16 @@ type StepChange struct {
 	Error    string
 	// Settles is as in StepExecution.
 	Settles bool
-	// KeepCommitted leaves the counters, but for rollbacks, as the last commit has written them:
-	// the attempt does not know them.
+	// KeepCommitted keeps the counters of the last commit, except for rollbacks: the attempt does not
+	// know them.
 	KeepCommitted bool
 	Counters      Counters
-	// InHand is the part of Counters that is not committed.
+	// InHand is the uncommitted part of Counters.
 	InHand Counters
-	// Closed says that the attempt's own goroutine returned and its components are
-	// closed: it touches nothing any more (rule C15b).
+	// Closed means that the attempt's own goroutine returned and its components are closed: it touches
+	// nothing any more (rule C15b).
 	Closed  bool
-	Gate    string // empty leaves it
+	Gate    string // empty keeps the stored one
 	Context *ExecutionContext
 	Out     map[string]any
 	// Visits are rows of the journal that are stored with the change.
@@ -168,20 +168,19 @@ type StepChange struct {
 
 // Transitions changes the status of executions: each is one guarded UPDATE.
 type Transitions interface {
-	// ChangeJob moves a job execution (MoveTo). Duplicate is success to the caller: this
-	// very move was made before, in the same epoch. A Rejected answer comes with a
-	// *TransitionError (wrapping ErrLostOwner where owner or epoch differ).
+	// ChangeJob moves a job execution (MoveTo). Duplicate is success to the caller: this same move was
+	// made before, in the same epoch. A Rejected answer comes with a *TransitionError (wrapping
+	// ErrLostOwner if owner or epoch differ).
 	ChangeJob(ctx context.Context, ref JobRef, change JobChange) (Answer, error)
-	// StartStep inserts a step execution in STARTED under the guard of its job, or of the part
-	// that walks its branch, with that owner and epoch, counters of zero, and the position and context of
-	// start.Earlier where it is not nil. Rows of the journal are stored with it.
+	// StartStep inserts a step execution in STARTED under the guard of its job, or of the part that
+	// walks its branch, with that owner and epoch, counters of zero, and the position and context of
+	// start.Earlier if it is not nil. Rows of the journal are stored with it.
 	StartStep(ctx context.Context, job JobRef, start StepStart) (*StepExecution, error)
 	// EndStep moves a step execution to its final status, or from FAILED or STOPPED
 	// to ABANDONED.
 	EndStep(ctx context.Context, ref StepRef, change StepChange) (Answer, error)
-	// Fence raises the epoch of a step that does not return, and answers what is
-	// committed of it: whatever the attempt still tries is refused (rule L8). ErrLostOwner
-	// if the guard finds no row.
+	// Fence raises the epoch of a step that does not return, and returns its committed state:
+	// everything the attempt still tries is refused (rule L8). ErrLostOwner if the guard finds no row.
 	Fence(ctx context.Context, ref StepRef) (StepRef, Checkpoint, error)
 	// SaveJobContext merges the changed keys of c into the job's context while the job
 	// runs (ExecutionContext.Merge): branches of a split and processes that promote at the
@@ -191,31 +190,29 @@ type Transitions interface {
 	SaveStepContext(ctx context.Context, ref StepRef, c *ExecutionContext) error
 }
 
-// Checkpoint is what a chunk commits beside its rows.
+// Checkpoint is the data that a chunk commits with its rows.
 type Checkpoint struct {
 	Counters Counters
 	Position item.Position
-	// Context is written if it changed; nil leaves it.
+	// Context is written if it changed; nil keeps the stored one.
 	Context *ExecutionContext
-	// Skipped are the skips that become facts with this commit (rule C12).
+	// Skipped are the skips that this commit records (rule C12).
 	Skipped []SkippedItem
-	// OnStop is called when a stop of the job was asked for; it may be nil.
+	// OnStop is called when a stop of the job was requested; it may be nil.
 	OnStop func()
 }
 
 // CheckpointStore commits a chunk's progress.
 type CheckpointStore interface {
-	// Checkpoint writes counters and position with one guarded UPDATE in the
-	// transaction that ctx carries for the store's database. ErrLostOwner if the
-	// guard finds no row: the caller rolls back (rules C5, R2, R3). It calls c.OnStop
-	// where it sees that a stop of the job was asked for.
+	// Checkpoint writes counters and position with one guarded UPDATE in the transaction that ctx
+	// carries for the store's database. ErrLostOwner if the guard finds no row: the caller rolls back
+	// (rules C5, R2, R3). It calls c.OnStop if it sees that a stop of the job was requested.
 	Checkpoint(ctx context.Context, ref StepRef, c Checkpoint) error
-	// Reclaim answers what is committed of a step whose COMMIT failed (rule C10): it
-	// raises the epoch of the guard row, which waits for the old transaction to
-	// end, so that counters and position are final. The new ref replaces the old.
-	// ErrLostOwner if the guard finds no row.
+	// Reclaim returns the committed state of a step after a failed COMMIT (rule C10): it raises the
+	// epoch of the guard row, which waits for the old transaction to end, so that counters and position
+	// are final. The new ref replaces the old. ErrLostOwner if the guard finds no row.
 	Reclaim(ctx context.Context, ref StepRef) (StepRef, Checkpoint, error)
-	// Database is the name of the database in which the store's rows live.
+	// Database is the name of the store's database.
 	Database() string
 }
 
@@ -227,28 +224,28 @@ type ExecutionFilter struct {
 	ExitCode string
 	// CreatedFrom and CreatedTo bound the time of creation, [from, to).
 	CreatedFrom, CreatedTo time.Time
-	// Before selects executions with a smaller id: the key of the next page.
+	// Before selects executions with a smaller ID: the key of the next page.
 	Before JobExecutionID
 	// RedriveOf selects the executions that redrive this one's skipped items.
 	RedriveOf JobExecutionID
 	// Task selects the executions that a task ran.
 	Task int64
-	// Parent selects the child jobs of an execution, and ParentCall those of one of its steps.
+	// Parent selects the child jobs of an execution, and ParentCall the child jobs of one of its steps.
 	Parent     JobExecutionID
 	ParentCall StepExecutionID
-	// Brief leaves out what a list does not show: the context, of a definition the hash, and with
-	// a path the text and the files; the job's time, its exclusive key, its task, its parent's
-	// call and the epoch.
+	// Brief leaves out data that a list does not show: the context, the hash of a definition, and with
+	// a path its text and files; the job's time, its exclusive key, its task, its parent's call and the
+	// epoch.
 	Brief bool
 	// Limit is the page size; 0 means 50.
 	Limit int
 }
 
-// History is what a restart is judged by: the records, and the checkpoints that are beside
-// the data (rule C18). Checkpoints may be nil: then there are none.
+// History is the basis for judging a restart: the records, and the checkpoints stored with the data
+// (rule C18). Checkpoints may be nil: then there are none.
 type History struct {
 	Records Explorer
-	// Database is the name of the database that has the records.
+	// Database is the name of the database of the records.
 	Database    string
 	Checkpoints CheckpointReader
 }
@@ -258,23 +255,23 @@ type Explorer interface {
 	Execution(ctx context.Context, id JobExecutionID) (*JobExecution, error)
 	// Executions lists newest first.
 	Executions(ctx context.Context, filter ExecutionFilter) ([]JobExecution, error)
-	// ExecutionIDs lists the ids of what Executions lists.
+	// ExecutionIDs lists the IDs of the executions that Executions lists.
 	ExecutionIDs(ctx context.Context, filter ExecutionFilter) ([]JobExecutionID, error)
 	// Steps returns the step executions of one job execution, in order.
 	Steps(ctx context.Context, id JobExecutionID) ([]StepExecution, error)
-	// LastSteps returns the newest execution of each step of the instance, by name,
-	// with the number of its attempts, of the job executions from since on.
+	// LastSteps returns the newest execution of each step of the instance, by name, with the number of
+	// its attempts, of the job executions from since on.
 	LastSteps(ctx context.Context, id JobInstanceID, since JobExecutionID) (map[string]StepHistory, error)
 	// Instance returns an instance by its key; ErrNotFound if there is none.
 	Instance(ctx context.Context, jobName, key string) (*JobInstance, error)
 	// Instances lists the instances of a job, newest first.
 	Instances(ctx context.Context, filter InstanceFilter) ([]JobInstance, error)
-	// LastPurged returns the newest instance of a job among those that were deleted: an
-	// execution with nothing but the instance and the parameters. Redrives and repetitions
-	// do not count. ErrNotFound if there is none.
+	// LastPurged returns the newest instance of a job among the deleted ones: an execution with only
+	// the instance and the parameters. Redrives and repetitions do not count. ErrNotFound if there is
+	// none.
 	LastPurged(ctx context.Context, jobName string) (*JobExecution, error)
-	// Jobs lists the newest execution of each job, by name, in brief (ExecutionFilter). Its cost
-	// does not grow with the history.
+	// Jobs lists the newest execution of each job, by name, in brief (ExecutionFilter). Its cost does
+	// not grow with the history.
 	Jobs(ctx context.Context) ([]JobExecution, error)
 	// LastExecution returns the newest execution of the instance with this key;
 	// ErrNotFound if there is none.
@@ -286,15 +283,15 @@ type BulkExplorer interface {
 	// StepsOf returns the step executions of several job executions, in order, by
 	// their job execution.
 	StepsOf(ctx context.Context, ids ...JobExecutionID) (map[JobExecutionID][]StepExecution, error)
-	// NewestAttempts returns the newest execution of each of the instances that has one,
-	// with what a launch would judge it by. The executions have neither parameters nor
-	// context nor the text of a definition. dead is as in LaunchRequest.
+	// NewestAttempts returns the newest execution of each instance that has one, with the facts that
+	// decide a launch. The executions have neither parameters nor context nor the text of a definition.
+	// dead is as in LaunchRequest.
 	NewestAttempts(ctx context.Context, dead func(Owner) bool, ids ...JobInstanceID) (map[JobInstanceID]NewestAttempt, error)
-	// Judged returns the executions that are there, newest first, each with the newest attempt of
-	// its instance.
+	// Judged returns the existing executions, newest first, each with the newest attempt of its
+	// instance.
 	Judged(ctx context.Context, req JudgedRequest) ([]JudgedExecution, error)
-	// StepWork returns what the steps of several job executions have submitted that is no
-	// partition.
+	// StepWork returns the work that the steps of several job executions have submitted, apart from
+	// partitions.
 	StepWork(ctx context.Context, ids ...JobExecutionID) (StepWork, error)
 	// LastExecutions returns the newest execution of each of the instances that has one,
 	// in brief (ExecutionFilter).
@@ -307,19 +304,19 @@ type BulkExplorer interface {
 // SkipFilter selects skipped items; zero fields select all.
 type SkipFilter struct {
 	Execution JobExecutionID
-	// Instance selects the items of all attempts of an instance, Job those of all instances of
-	// a job; with Execution neither is needed.
+	// Instance selects the items of all attempts of an instance, Job those of all instances of a job;
+	// with Execution neither is needed.
 	Instance JobInstanceID
 	Job      string
 	Step     string
-	// Parts selects the items of the partitions of Step as well.
+	// Parts also selects the items of the partitions of Step.
 	Parts bool
 	Phase Phase
 	// Index selects the items of the element of an array with this number (item.Meta).
 	Index int64
-	// After selects items with a greater id: the key of the next page.
+	// After selects items with a greater ID: the key of the next page.
 	After int64
-	// UpTo selects items with an id that is not greater; 0: all.
+	// UpTo selects items with an ID up to it; 0 means all.
 	UpTo int64
 	// Left selects the items that no execution has redriven.
 	Left bool
@@ -331,20 +328,19 @@ type SkipFilter struct {
 type SkipReader interface {
 	// SkippedItems lists stored skips, in the order in which they were stored.
 	SkippedItems(ctx context.Context, filter SkipFilter) ([]SkippedItem, error)
-	// LastSkipped returns the greatest id of the skips that the filter selects; 0: there is
-	// none. Its limit does not count.
+	// LastSkipped returns the greatest ID of the skips that the filter selects, or 0. Its limit does
+	// not count.
 	LastSkipped(ctx context.Context, filter SkipFilter) (int64, error)
 }
 
-// SkippedItems is what became of skips (rule C12).
+// SkippedItems records the fate of skips (rule C12).
 type SkippedItems interface {
 	SkipReader
 	// SkippedItem returns one; ErrNotFound if there is none.
 	SkippedItem(ctx context.Context, id int64) (*SkippedItem, error)
-	// MarkRedriven notes, in the transaction that ctx carries for the repository's
-	// database, that an execution has processed the items after all. Where another
-	// one did so first it is an ErrRedriven: the caller rolls back, so that no item
-	// is redriven twice.
+	// MarkRedriven notes, in the transaction that ctx carries for the repository's database, that an
+	// execution has now processed the items. If another one did so first it is an ErrRedriven: the
+	// caller rolls back, so that no item is redriven twice.
 	MarkRedriven(ctx context.Context, by JobExecutionID, ids []int64) error
 }
 
@@ -352,18 +348,18 @@ type SkippedItems interface {
 type SkipCount struct {
 	Step  string
 	Phase Phase
-	// Class is that of their errors; empty: they have none.
+	// Class is the class of their errors, or empty.
 	Class string
 	Count int64
-	// Left is how many of them no execution has redriven.
+	// Left is the number of them that no execution has redriven.
 	Left int64
 }
 
 // StepHistory is the newest execution of a step in an instance.
 type StepHistory struct {
 	Last StepExecution
-	// Attempts is how often it was run: records of a condition that did not hold
-	// (ExitNoop) do not count.
+	// Attempts is the number of its runs: records of a condition that did not hold (ExitNoop) do not
+	// count.
 	Attempts int
 }
 
@@ -376,58 +372,55 @@ type InstanceFilter struct {
 	NoRedrives, OnlyBase bool
 	// NoBackfills leaves out instances that a backfill made.
 	NoBackfills bool
-	// Before selects instances with a smaller id: the key of the next page.
+	// Before selects instances with a smaller ID: the key of the next page.
 	Before JobInstanceID
 	// Limit is the page size; 0 means 50.
 	Limit int
 }
 
-// PurgeFilter selects executions to delete; what is active is never selected.
+// PurgeFilter selects executions to delete; active ones are never selected.
 type PurgeFilter struct {
-	// Instance is the only one to delete, whatever its age and status: no other field but
-	// DryRun counts then.
+	// Instance is the only one to delete, whatever its age and status: only DryRun applies with it.
 	Instance JobInstanceID
-	JobName  string // empty: all jobs
-	// Statuses are those to delete; empty: COMPLETED, ABANDONED.
+	JobName  string // empty means all jobs
+	// Statuses are the statuses to delete; empty means COMPLETED, ABANDONED.
 	Statuses []Status
 	// EndedBefore is required without Instance.
 	EndedBefore time.Time
-	// KeepLast keeps so many of the newest instances of each job.
+	// KeepLast is the number of newest instances of each job to keep.
 	KeepLast int
 	// DryRun counts only.
 	DryRun bool
-	// Batch is how many executions one transaction deletes; 0: 500.
+	// Batch is the number of executions deleted per transaction; 0 means 500.
 	Batch int
-	// Batches is after how many batches that deleted something it ends; 0: when no more is
-	// there.
+	// Batches is the maximum number of deleting batches; 0 means until nothing is left.
 	Batches int
 }
 
-// Purged is what was deleted.
+// Purged counts the deleted records.
 type Purged struct {
 	Instances, Executions, Steps, SkippedItems int64
-	// Left is what the deleted executions left outside of any database. A dry run does
-	// not look for it.
+	// Left are the leftovers of the deleted executions outside any database. A dry run does not look
+	// for them.
 	Left []LeftBehind
 }
 
-// Operations are what operators do to executions, from any process (rule L3).
-// Each is guarded and leaves an audit row that names the actor.
+// Operations are the acts of operators on executions, from any process (rule L3). Each is guarded and
+// leaves an audit row that names the actor.
 type Operations interface {
-	// Abandon moves an execution from STOPPING, STOPPED, FAILED or UNKNOWN to
-	// ABANDONED: its instance will not be restarted. In STOPPING it is taken from its
-	// owner. A running or completed execution is an *AlreadyRunningError or a
-	// *TransitionError, one that a later one followed a *NotNewestError.
+	// Abandon moves an execution from STOPPING, STOPPED, FAILED or UNKNOWN to ABANDONED: its instance
+	// will not be restarted. In STOPPING it is taken from its owner. A running or completed execution
+	// is an *AlreadyRunningError or a *TransitionError, one with a later execution a *NotNewestError.
 	Abandon(ctx context.Context, id JobExecutionID, actor string) error
-	// Recover ends executions whose lease expired or whose owner dead knows to be
-	// dead, as a launch would, and unfinished steps of executions that are over. It
-	// returns those that it ended, as they are now. Others are not touched.
+	// Recover ends executions with an expired lease, or with an owner that is dead according to dead,
+	// as a launch would, and unfinished steps of executions that are over. It returns the ended
+	// executions in their new state. Others are not touched.
 	Recover(ctx context.Context, actor string, dead func(Owner) bool) ([]JobExecution, error)
-	// Purge deletes old executions with their parameters, steps, skipped items and
-	// checkpoints, an instance with its last execution; audit rows stay. An instance that
-	// the filter names is ErrNotFound, or an *AlreadyRunningError where it is active.
+	// Purge deletes old executions with their parameters, steps, skipped items and checkpoints, an
+	// instance with its last execution; audit rows stay. An instance that the filter names is
+	// ErrNotFound, or an *AlreadyRunningError if it is active.
 	Purge(ctx context.Context, filter PurgeFilter, actor string) (Purged, error)
-	// Audit lists what happened to an execution, in order.
+	// Audit lists the history of an execution, in order.
 	Audit(ctx context.Context, id JobExecutionID) ([]AuditEntry, error)
 }
 
@@ -436,13 +429,13 @@ type AuditEntry struct {
 	At       time.Time
 	Act      string
 	Actor    string
-	Step     StepExecutionID // 0: about the job execution
+	Step     StepExecutionID // 0 means the job execution
 	From, To Status
 	Epoch    int64
 	Detail   string
 }
 
-// JobRepository is all of it. Functions ask for the smaller interfaces.
+// JobRepository is the whole repository. Functions take the smaller interfaces.
 type JobRepository interface {
 	Launches
 	Transitions

@@ -5,31 +5,31 @@ import (
 	"fmt"
 )
 
-// RequestKey names a request of a client: a repetition with the same key does nothing again.
-// The zero value is none.
+// RequestKey identifies a request of a client: a repetition with the same key has no effect. Zero means
+// none.
 type RequestKey struct {
-	Client string // who made the key
+	Client string // the client that made the key
 	Key    string
 }
 
-// ClientRequest is what is known of a request.
+// ClientRequest is the known state of a request.
 type ClientRequest struct {
-	// Execution is what it has started; 0: nothing.
+	// Execution is the execution that it started; 0 means none.
 	Execution JobExecutionID
-	// Answer is that of the first time; empty: it was not answered yet.
+	// Answer is the first answer; empty means that it was not answered yet.
 	Answer string
 }
 
-// Requests remembers the requests of clients by their keys.
+// Requests stores the requests of clients by their keys.
 type Requests interface {
-	// ClaimRequest records a request, or returns what is known of it. fingerprint is the same
-	// for the same request: a *KeyReusedError where the key was used for another one.
+	// ClaimRequest records a request, or returns its known state. fingerprint is the same for the same
+	// request: a *KeyReusedError if the key was used for another one.
 	ClaimRequest(ctx context.Context, key RequestKey, fingerprint string) (ClientRequest, error)
-	// AnswerRequest keeps the answer, unless there is one. It returns the one that is kept.
+	// AnswerRequest stores the answer, unless there is one, and returns the stored one.
 	AnswerRequest(ctx context.Context, key RequestKey, answer string) (string, error)
 }
 
-// KeyReusedError says that a key was used for another request.
+// KeyReusedError means that a key was used for another request.
 type KeyReusedError struct{ Key string }
 
 // Error names the key.
@@ -37,8 +37,8 @@ func (e *KeyReusedError) Error() string {
 	return fmt.Sprintf("key %q was used for another request: each request needs a key of its own", e.Key)
 }
 
-// RequestStartedError refuses a launch whose request has started an execution before. Nothing
-// was changed.
+// RequestStartedError refuses a launch if its request has started an execution before. Nothing was
+// changed.
 type RequestStartedError struct{ Key string }
 
 // Error names the key.

@@ -10,20 +10,20 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 )
 
-// Retry says which failures are retried (rules C2, C6, TL7). The zero value retries none.
+// Retry selects the failures that are retried (rules C2, C6, TL7). The zero value retries none.
 type Retry struct {
-	// Limit is the number of retries after the first attempt: of each item in reader
-	// and processor, of the whole chunk in the writer, of a tasklet.
+	// Limit is the number of retries after the first attempt: of each item in reader and processor, of
+	// the whole chunk in the writer, of a tasklet.
 	Limit int
-	// Retryable classifies errors; nil asks the error itself.
+	// Retryable classifies errors; nil uses the error's own classification.
 	Retryable func(error) bool
-	// Unasked returns the class of an error that says itself that it is retryable, and was not asked since
-	// that class is known; "": that is not so. It may be nil.
+	// Unasked returns the class of an error that is retryable by its own classification, which was
+	// ignored since that class is known; "" otherwise. It may be nil.
 	Unasked func(error) string
 	Backoff config.Backoff
 }
 
-// Noted adds to a failure that its own word about a retry was not asked.
+// Noted adds to a failure that its own retry classification was ignored.
 func (r Retry) Noted(err error) error {
 	if err == nil || r.Limit == 0 || r.Unasked == nil {
 		return err
@@ -34,8 +34,8 @@ func (r Retry) Noted(err error) error {
 	return err
 }
 
-// Allows reports whether attempt n (1-based), which failed with err, may be followed by
-// another one. began is when the first attempt did.
+// Allows reports whether attempt n (1-based), which failed with err, may be followed by another one.
+// began is the start of the first attempt.
 func (r Retry) Allows(err error, n int, began time.Time) bool {
 	if n > r.Limit {
 		return false
@@ -49,9 +49,9 @@ func (r Retry) Allows(err error, n int, began time.Time) bool {
 	return r.Retryable(err)
 }
 
-// Pause waits before retry n (1-based) after err: the backoff, or longer where the error says
-// so by a method RetryAfter() time.Duration, as a server's answer does. It ends before with
-// ErrStopped when stop is closed, and with the cause of ctx when that ends.
+// Pause waits before retry n (1-based) after err: the backoff, or longer if the error's method
+// RetryAfter() time.Duration requests it, like a server's response. It ends early with ErrStopped when
+// stop is closed, and with the cause of ctx when that ends.
 func (r Retry) Pause(ctx context.Context, stop <-chan struct{}, n int, err error) error {
 	d := r.Backoff.Wait(n)
 	var asks interface{ RetryAfter() time.Duration }
@@ -64,7 +64,7 @@ func (r Retry) Pause(ctx context.Context, stop <-chan struct{}, n int, err error
 	return (&StepContribution{Stop: stop}).Sleep(ctx, d)
 }
 
-// Exhausted adds the number of attempts to a failure, where there was more than one.
+// Exhausted adds the number of attempts to a failure, if there was more than one.
 func Exhausted(err error, attempts int) error {
 	if attempts < 2 {
 		return err

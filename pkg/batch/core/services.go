@@ -10,35 +10,35 @@ import (
 
 // StepServices are the ports of a step execution. Fill replaces those that are nil.
 type StepServices struct {
-	// Checkpoints is where a chunk step commits its progress: the repository, or
-	// what StepRun.UseDatabase put in its place.
+	// Checkpoints stores the progress of a chunk step: the repository, or the store that
+	// StepRun.UseDatabase put in its place.
 	Checkpoints CheckpointStore
-	// Stores finds the place for steps that work in other databases than the
-	// repository's; nil: they are refused.
+	// Stores finds the store for steps that work in databases other than the repository's; nil means
+	// that they are refused.
 	Stores CheckpointStores
-	// Plans, Executor and Jobs are what steps made of other steps or jobs work with;
-	// nil: those are refused.
+	// Plans, Executor and Jobs are for steps made of other steps or jobs; nil means that those are
+	// refused.
 	Plans    PartitionPlans
 	Executor StepExecutor
 	Jobs     JobRunner
-	// Attempts finds earlier attempts, and Owners says which owner is known to be dead
-	// (nil: none is); see StepRun.Attempt.
+	// Attempts finds earlier attempts, and Owners reports owners that are known to be dead (nil means
+	// none); see StepRun.Attempt.
 	Attempts Attempts
 	Owners   Owners
 	// Observer may be nil.
 	Observer Observer
-	// Stop is the request to stop; nil: there never is one.
+	// Stop is the stop request; nil means that there never is one.
 	Stop StopSignal
-	// Spawner runs partitions; nil: each on a goroutine of its own.
+	// Spawner runs partitions; nil means each on a goroutine of its own.
 	Spawner Spawner
-	// Promoter stores values in the job's context; nil: a step that promotes fails.
+	// Promoter stores values in the job's context; nil means that a step that promotes fails.
 	Promoter Promoter
-	// Lease is that of the execution, or of the part that a worker has; nil: it has no end.
+	// Lease is the lease of the execution, or of the worker's part; nil means that it has no end.
 	Lease Lease
 }
 
-// Fill gives every port that is nil one that does nothing, or refuses where that would
-// lose something. Checkpoints has no such port: it stays nil.
+// Fill replaces every nil port by one that does nothing, or that refuses if doing nothing would lose
+// data. Checkpoints stays nil.
 func (s *StepServices) Fill() {
 	s.Stores = orElse[CheckpointStores](s.Stores, refusing{})
 	s.Plans = orElse[PartitionPlans](s.Plans, refusing{})
@@ -61,36 +61,35 @@ func orElse[P comparable](port, otherwise P) P {
 	return port
 }
 
-// StopSignal is the request to stop: finish what is in hand, then return ErrStopped.
+// StopSignal is the request to stop: finish the current work, then return ErrStopped.
 type StopSignal interface {
 	// Requested reports whether a stop was requested.
 	Requested() bool
-	// Done returns a channel that is closed when a stop is requested. It may be closed
-	// a moment after Requested has begun to report it.
+	// Done returns a channel that is closed when a stop is requested. It may be closed shortly after
+	// Requested has begun to report it.
 	Done() <-chan struct{}
 	// Request passes on a request that the step found in the database.
 	Request()
 }
 
-// ReleaseSignal is a StopSignal of a step that can be given back: one that returns
-// ErrStopped when Releasing is parked, and executed again in the same attempt by another
-// process.
+// ReleaseSignal is the StopSignal of a step that can be given back: one that returns ErrStopped when
+// Releasing is parked, and executed again in the same attempt by another process.
 type ReleaseSignal interface {
 	StopSignal
 	// Releasing reports whether the step is to be given back, and its job is not to stop.
 	Releasing() bool
 }
 
-// LeaveSignal is a StopSignal of a step made of other steps or jobs. It can be given back while it waits for
-// work of other processes, and only then: it returns ErrParked.
+// LeaveSignal is the StopSignal of a step made of other steps or jobs. It can be given back only while
+// it waits for work of other processes: it returns ErrParked.
 type LeaveSignal interface {
 	StopSignal
 	// Left returns a channel that is closed when the step is to be given back.
 	Left() <-chan struct{}
 }
 
-// StopOn returns the signal of a channel that the caller closes; nil: it is never
-// closed. Request does nothing.
+// StopOn returns the signal of a channel that the caller closes; nil means that it is never closed.
+// Request does nothing.
 func StopOn(channel <-chan struct{}) StopSignal { return stopChannel(channel) }
 
 type stopChannel <-chan struct{}
@@ -108,8 +107,8 @@ func (c stopChannel) Done() <-chan struct{} { return c }
 
 func (c stopChannel) Request() {}
 
-// Spawner runs work on a goroutine of its own, or refuses. It must not wait for other
-// work that it was given.
+// Spawner runs work on a goroutine of its own, or refuses. It must not wait for other work that it was
+// given.
 type Spawner interface {
 	Spawn(work func()) error
 }
@@ -122,9 +121,8 @@ func (f SpawnerFunc) Spawn(work func()) error { return f(work) }
 
 // Promoter puts values into the job's context and stores it.
 type Promoter interface {
-	// Promote is called by the step executor before the step's end is recorded, and in
-	// the same transaction where there is one. Branches of a split may call it at the
-	// same time.
+	// Promote is called by the step executor before the step's end is recorded, and in the same
+	// transaction if there is one. Branches of a split may call it at the same time.
 	Promote(ctx context.Context, values map[string]any) error
 }
 
@@ -136,7 +134,7 @@ func (f PromoterFunc) Promote(ctx context.Context, values map[string]any) error 
 	return f(ctx, values)
 }
 
-// Owners says what is known of the owners of executions.
+// Owners reports the known state of the owners of executions.
 type Owners interface {
 	// IsDead reports whether the owner is known to be dead.
 	IsDead(o Owner) bool
@@ -152,28 +150,28 @@ func (f OwnersFunc) IsDead(o Owner) bool { return f(o) }
 type JobRunner interface {
 	// Run runs a job to its end in this process.
 	Run(ctx context.Context, j *Job, params Parameters, stop <-chan struct{}) (*JobExecution, error)
-	// RunOnWorkers has worker processes run a child job, and returns its execution when it is
-	// over. ErrParked: it is not, and the caller's execution can be parked until then.
+	// RunOnWorkers has worker processes run a child job, and returns its execution when it is over.
+	// ErrParked means that it is not over, and the caller's execution can be parked until then.
 	RunOnWorkers(ctx context.Context, j *Job, params Parameters, w WorkersRequest) (*JobExecution, error)
-	// NeedsUs reports whether execution can end only after waiter: it is waiter, or a parent of it,
-	// or waits for one of these (rule L12).
+	// NeedsUs reports whether execution can end only after waiter: it is waiter, or a parent of it, or
+	// waits for one of these (rule L12).
 	NeedsUs(ctx context.Context, execution, waiter JobExecutionID) (bool, error)
 }
 
-// WorkersRequest is what JobRunner.RunOnWorkers is asked for beside the job.
+// WorkersRequest holds the inputs of JobRunner.RunOnWorkers other than the job.
 type WorkersRequest struct {
-	// Stop asks for a stop of the child, as that of JobRunner.Run.
+	// Stop requests a stop of the child, like the stop of JobRunner.Run.
 	Stop <-chan struct{}
-	// MayPark says that the caller's execution can be parked.
+	// MayPark means that the caller's execution can be parked.
 	MayPark bool
-	// Resumed says that the caller's execution was parked: the child has been launched.
+	// Resumed means that the caller's execution was parked: the child has been launched.
 	Resumed bool
 }
 
-// ErrNoService refuses a step that needs what its launcher does not have.
+// ErrNoService refuses a step that needs a service that its launcher lacks.
 var ErrNoService = errors.New("the launcher does not support it")
 
-// refusing is every port whose absence must not go unnoticed.
+// refusing is every port that must not be missing unnoticed.
 type refusing struct{}
 
 func (refusing) Acquire(_ context.Context, run *StepRun, database string) (ClaimedStore, error) {

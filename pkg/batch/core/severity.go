@@ -6,9 +6,8 @@ import (
 	"strings"
 )
 
-// MaxStatus returns the status that decides when work with both is seen as one:
-// of COMPLETED, STARTING, STARTED, PARKED, STOPPING, STOPPED, FAILED, ABANDONED, UNKNOWN
-// the later one.
+// MaxStatus returns the combined status of work with both: the later one in COMPLETED, STARTING,
+// STARTED, PARKED, STOPPING, STOPPED, FAILED, ABANDONED, UNKNOWN.
 func MaxStatus(a, b Status) Status {
 	order := []Status{
 		StatusCompleted, StatusStarting, StatusStarted, StatusParked, StatusStopping, StatusStopped, StatusFailed, StatusAbandoned, StatusUnknown,
@@ -19,9 +18,8 @@ func MaxStatus(a, b Status) Status {
 	return b
 }
 
-// CompareSeverity orders outcomes of flows from the mildest to the most severe:
-// by what the exit code begins with (COMPLETED, STOPPED, FAILED, anything else),
-// then by text (rule F2b).
+// CompareSeverity orders outcomes of flows from the mildest to the most severe: by the prefix of the
+// exit code (COMPLETED, STOPPED, FAILED, anything else), then by text (rule F2b).
 func CompareSeverity(a, b string) int {
 	return cmp.Or(
 		cmp.Compare(prefixRank(a, ExitCompleted, ExitStopped, ExitFailed), prefixRank(b, ExitCompleted, ExitStopped, ExitFailed)),
@@ -29,12 +27,11 @@ func CompareSeverity(a, b string) int {
 	)
 }
 
-// exitExecuting is the exit code of work in progress, in the words of others.
+// exitExecuting is the exit code of work in progress, as other frameworks name it.
 const exitExecuting = "EXECUTING"
 
-// AndExit returns the exit code of work that consists of both parts: the more
-// severe one, of what begins with EXECUTING, COMPLETED, NOOP, STOPPED, FAILED,
-// UNKNOWN, anything else; then the later one by text.
+// AndExit returns the exit code of work that consists of both parts: the more severe one, by the prefix
+// in EXECUTING, COMPLETED, NOOP, STOPPED, FAILED, UNKNOWN, anything else; then the later one by text.
 func AndExit(a, b string) string {
 	ranks := []string{exitExecuting, ExitCompleted, ExitNoop, ExitStopped, ExitFailed, ExitUnknown}
 	if cmp.Or(cmp.Compare(prefixRank(a, ranks...), prefixRank(b, ranks...)), strings.Compare(a, b)) > 0 {
@@ -43,7 +40,6 @@ func AndExit(a, b string) string {
 	return b
 }
 
-// prefixRank is the place of the first of the prefixes that the code begins with.
 func prefixRank(code string, prefixes ...string) int {
 	for i, p := range prefixes {
 		if strings.HasPrefix(code, p) {
@@ -53,9 +49,9 @@ func prefixRank(code string, prefixes ...string) int {
 	return len(prefixes)
 }
 
-// Worse returns the outcome that decides of two flows side by side.
+// Worse returns the outcome that decides for two parallel flows.
 func Worse(a, b Outcome) Outcome {
-	if a.Status == b.Status && a.Settles != b.Settles { // nothing tells the outcome of the other one
+	if a.Status == b.Status && a.Settles != b.Settles { // no record shows the outcome of the other one
 		a.Settles, b.Settles = false, false
 	}
 	if max := MaxStatus(a.Status, b.Status); a.Status != b.Status {

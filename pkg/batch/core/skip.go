@@ -25,33 +25,32 @@ type SkippedItem struct {
 	// Step is the step's name; it is read, not stored.
 	Step  string
 	Phase Phase
-	// Meta is where the item came from; zero if the reader does not say.
+	// Meta is the origin of the item; zero if the reader does not provide it.
 	Meta item.Meta
-	// Mark is the checkpoint before the item: opening the step's reader there, and
-	// passing as many outcomes as it says, reads the item again.
+	// Mark is the checkpoint before the item: opening the step's reader there, and passing the number
+	// of outcomes in it, reads the item again.
 	Mark item.Position
-	// Item, Truncated and SHA256 are what item.EncodePayload made of the item as it
-	// was read; Item is nil where a read failed. Truncated says that it is not the
-	// whole item, and cannot be processed again as it is.
+	// Item, Truncated and SHA256 are the results of item.EncodePayload for the item as it was read;
+	// Item is nil if a read failed. Truncated means that it is incomplete and cannot be processed
+	// again.
 	Item      json.RawMessage
 	Truncated bool
 	SHA256    string
-	// Raw is the text of an item whose read failed; nil where the reader has none
-	// (item.RawReader). Truncated and SHA256 are then about the text.
+	// Raw is the text of an unreadable item; nil if the reader has none (item.RawReader). Truncated and
+	// SHA256 then concern the text.
 	Raw *item.RawText
-	// Masked says that a secret in it was masked when it was stored: as it is, it cannot be processed
-	// again.
+	// Masked means that a secret in it was masked when it was stored: it cannot be processed again.
 	Masked bool
 	// Class is the class of the error, Error its text.
 	Class     string
 	Error     string
 	CreatedAt time.Time
-	// RedrivenBy is the execution that processed the item after all; 0: none did.
+	// RedrivenBy is the execution that later processed the item; 0 means none.
 	RedrivenBy JobExecutionID
 }
 
-// Whole returns the item as it was read, or the text of one that could not be read; nil: it
-// was not stored, or not all of it. Part is then what is stored of it.
+// Whole returns the item as it was read, or the text of one that could not be read; nil if it was not
+// stored completely. Part then returns the stored part.
 func (s *SkippedItem) Whole() (item json.RawMessage, text *string) {
 	switch {
 	case s.Truncated:
@@ -62,8 +61,8 @@ func (s *SkippedItem) Whole() (item json.RawMessage, text *string) {
 	return s.Item, nil
 }
 
-// Part returns what is stored of an item, or of a text, that was cut; empty: it is whole, or
-// there is nothing.
+// Part returns the stored part of an item, or of a text, that was cut; empty if it is whole, or there
+// is none.
 func (s *SkippedItem) Part() string {
 	switch {
 	case !s.Truncated:

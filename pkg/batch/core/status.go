@@ -13,8 +13,8 @@ type Status string
 const (
 	StatusStarting Status = "STARTING"
 	StatusStarted  Status = "STARTED"
-	// StatusParked is active work without an owner: it waits for its partitions, and
-	// any process may resume it.
+	// StatusParked is active work without an owner: it waits for its partitions, and any process may
+	// resume it.
 	StatusParked    Status = "PARKED"
 	StatusStopping  Status = "STOPPING"
 	StatusStopped   Status = "STOPPED"
@@ -37,23 +37,22 @@ func ActiveStatuses() []Status {
 	return []Status{StatusStarting, StatusStarted, StatusParked, StatusStopping}
 }
 
-// Exit codes that the framework itself gives. An exit code is a free string;
-// authors may use others.
+// Exit codes of the framework. An exit code is a free string; authors may use others.
 const (
 	ExitCompleted = "COMPLETED"
 	ExitFailed    = "FAILED"
 	ExitStopped   = "STOPPED"
 	ExitNoop      = "NOOP"
 	ExitUnknown   = "UNKNOWN"
-	// ExitExpectFailed is the exit code of work whose gate did not hold.
+	// ExitExpectFailed is the exit code of work that failed its gate.
 	ExitExpectFailed = "EXPECT_FAILED"
 )
 
 // MaxExitCodeBytes bounds an exit code (rule D3): it is part of an index.
 const MaxExitCodeBytes = 500
 
-// CheckExitCode refuses an exit code that no database could store: one that is too long,
-// is not valid UTF-8 or contains a NUL.
+// CheckExitCode refuses an exit code that a database could not store: too long, not valid UTF-8, or
+// containing a NUL.
 func CheckExitCode(code string) error {
 	switch {
 	case len(code) > MaxExitCodeBytes:
@@ -75,10 +74,10 @@ func (s Status) IsRunning() bool {
 	return s == StatusStarting || s == StatusStarted || s == StatusStopping
 }
 
-// IsOver reports whether work in this status has ended. Work in PARKED has not.
+// IsOver reports whether work in this status has ended. PARKED work has not.
 func (s Status) IsOver() bool { return !s.IsRunning() && s != StatusParked }
 
-// ExitOf is the exit code of work that ended in this status without one of its own.
+// ExitOf returns the exit code of work that ended in this status without one of its own.
 func ExitOf(s Status) string {
 	switch s {
 	case StatusStopped:

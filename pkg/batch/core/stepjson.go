@@ -8,7 +8,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-// storedParameter is the JSON of a parameter.
 type storedParameter struct {
 	Name        string        `json:"name"`
 	Type        ParameterType `json:"type"`
@@ -30,7 +29,7 @@ func (ps Parameters) MarshalJSON() ([]byte, error) {
 	return json.Marshal(list)
 }
 
-// UnmarshalJSON reads what MarshalJSON wrote.
+// UnmarshalJSON reads the format of MarshalJSON.
 func (ps *Parameters) UnmarshalJSON(data []byte) error {
 	var list []storedParameter
 	if err := json.Unmarshal(data, &list); err != nil {
@@ -51,8 +50,7 @@ func (ps *Parameters) UnmarshalJSON(data []byte) error {
 	return err
 }
 
-// contextJSON is an ExecutionContext on its way to another process, with what is not
-// stored of it.
+// contextJSON is an ExecutionContext in transit to another process, including its unstored state.
 type contextJSON struct {
 	Version int                     `json:"version"`
 	Values  map[string]contextValue `json:"values"`
@@ -64,7 +62,7 @@ func (c *ExecutionContext) MarshalJSON() ([]byte, error) {
 	return json.Marshal(contextJSON{contextVersion, c.values, c.changed})
 }
 
-// UnmarshalJSON reads what MarshalJSON or Encode wrote.
+// UnmarshalJSON reads the format of MarshalJSON or Encode.
 func (c *ExecutionContext) UnmarshalJSON(data []byte) error {
 	read, err := ParseExecutionContext(data)
 	if err != nil {
@@ -78,13 +76,12 @@ func (c *ExecutionContext) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// Results are the named results of a step. In their JSON an integral float keeps its
-// point, so that it is a float again when read: ints and floats come back as int64 and
-// float64, other values as JSON has them.
+// Results are the named results of a step. In their JSON an integral float keeps its point, so that it
+// stays a float when read: ints and floats return as int64 and float64, other values as JSON has them.
 type Results map[string]any
 
-// Encode returns the stored form, empty for no results. Beyond MaxContextBytes, and for a
-// value that has no JSON, it fails and names the key.
+// Encode returns the stored form, empty for no results. It fails, naming the key, beyond
+// MaxContextBytes and for a value that has no JSON.
 func (r Results) Encode() ([]byte, error) {
 	if len(r) == 0 {
 		return nil, nil
@@ -109,9 +106,9 @@ func (r Results) Encode() ([]byte, error) {
 	return nil, fmt.Errorf("results of the step: %w: %d bytes, allowed %d; the largest key is %q", ErrContextTooLarge, len(data), MaxContextBytes, largest)
 }
 
-// Plain returns the results as they are read again once they are stored: integers as
-// int64, other numbers as float64, decimals as their text, times and structs as their JSON. What a step sees of
-// them is then the same before and after a restart.
+// Plain returns the results as they read back from storage: integers as int64, other numbers as
+// float64, decimals as their text, times and structs as their JSON. A step then sees the same results
+// before and after a restart.
 func (r Results) Plain() (Results, error) {
 	data, err := r.Encode()
 	if err != nil || len(data) == 0 {
@@ -158,9 +155,9 @@ func withPoints(value any) any {
 		}
 		return out
 	case row.Decimal:
-		return v.String() // a number would be read as a float
+		return v.String() // a number would read back as a float
 	case row.JSON:
-		return string(v) // as of every type, its text
+		return string(v) // like every type, stored as its text
 	case float64:
 		text, err := json.Marshal(v)
 		if err == nil && !bytes.ContainsAny(text, ".eE") {
@@ -205,7 +202,6 @@ func withNumbers(value any) any {
 
 type stepExecution StepExecution
 
-// stepExecutionJSON is a StepExecution whose Out keeps its types.
 type stepExecutionJSON struct {
 	stepExecution
 	Out Results
@@ -216,7 +212,7 @@ func (s StepExecution) MarshalJSON() ([]byte, error) {
 	return json.Marshal(stepExecutionJSON{stepExecution(s), s.Out})
 }
 
-// UnmarshalJSON reads what MarshalJSON wrote.
+// UnmarshalJSON reads the format of MarshalJSON.
 func (s *StepExecution) UnmarshalJSON(data []byte) error {
 	var read stepExecutionJSON
 	if err := json.Unmarshal(data, &read); err != nil {

@@ -6,45 +6,40 @@ import (
 	"slices"
 )
 
-// StepRun is one execution of a step: what it is about, what it works with, and what
-// it reports.
+// StepRun is one execution of a step: its data, its services and its reports.
 type StepRun struct {
-	// Data says what the execution is about. It marshals: another process can run the
-	// step from it.
+	// Data describes the execution. It marshals: another process can run the step from it.
 	Data StepContext
-	// Services do for the step what needs a repository or a launcher.
+	// Services do work for the step that needs a repository or a launcher.
 	Services StepServices
 
-	// Step is this attempt's record; the step executor makes it. On a restart it
-	// begins with the position and context of Data.Earlier, and with counters of zero:
-	// counters are those of one attempt.
+	// Step is this attempt's record; the step executor makes it. On a restart it begins with the
+	// position and context of Data.Earlier, and with counters of zero: counters belong to one attempt.
 	Step *StepExecution
 	// Ref is the guard of every write about this step.
 	Ref StepRef
 	// Listeners are the step's listeners, made by the step executor for a Listened
 	// step before it executes.
 	Listeners []any
-	// Deferred is the end of a step of a group that the group's owner records when the
-	// transaction is over; nil: the step executor has recorded the end.
+	// Deferred is the end of a step of a group, which the group's owner records after the transaction;
+	// nil means that the step executor has recorded the end.
 	Deferred *DeferredEnd
-	// Withheld is the end of a step of a group that observers have not heard of, as the
-	// group's transaction was reported as not committed; nil: they have, or the end is
-	// Deferred.
+	// Withheld is the end of a step of a group that was not reported to observers, because the group's
+	// transaction was reported as not committed; nil if it was reported or the end is Deferred.
 	Withheld *StepEnded
-	// StartedInGroup says that the start is recorded in the group's transaction,
-	// because the database has one writer: a rollback removes the record, and another
-	// record may get its id.
+	// StartedInGroup means that the start is recorded in the group's transaction, because the database
+	// has one writer: a rollback removes the record, and another record may get its ID.
 	StartedInGroup bool
 
-	// JoinListeners is what Join calls; nil: nothing.
+	// JoinListeners is called by Join; nil does nothing.
 	JoinListeners func(ctx context.Context, components []any) error
 
-	acquired ClaimedStore // what UseDatabase has put in place of Services.Checkpoints
+	acquired ClaimedStore // the store that UseDatabase put in place of Services.Checkpoints
 }
 
-// Join calls BeforeStep of the components that have it, and has AfterStep of those that have it
-// called at the end of the step, after they were closed (rule C16b). A step calls it when it has
-// made its components, before it opens them.
+// Join calls BeforeStep of the components that implement it, and arranges for AfterStep to be called at
+// the end of the step, after they were closed (rule C16b). A step calls it after it has made its
+// components and before it opens them.
 func (r *StepRun) Join(ctx context.Context, components []any) error {
 	if r.JoinListeners == nil {
 		return nil
@@ -52,13 +47,13 @@ func (r *StepRun) Join(ctx context.Context, components []any) error {
 	return r.JoinListeners(ctx, components)
 }
 
-// StepContext is what a step execution is about: data only.
+// StepContext is the description of a step execution: data only.
 type StepContext struct {
-	// Name is what the execution is recorded as; empty: the step's name. Partitions
-	// are recorded as STEP:PARTITION.
+	// Name is the recorded name of the execution; empty means the step's name. Partitions are recorded
+	// as STEP:PARTITION.
 	Name string
-	// Job is a copy for this step, its context included: what is put there is not
-	// stored. Services.Promoter writes to the job's.
+	// Job is a copy for this step, including its context: values put there are not stored.
+	// Services.Promoter writes to the job's context.
 	Job *JobExecution
 	// JobRef is the guard of writes about the job, such as the start of this step.
 	JobRef JobRef
@@ -67,35 +62,35 @@ type StepContext struct {
 	Earlier *StepExecution
 	// Steps are the earlier steps of this instance, by name: expressions read them.
 	Steps map[string]StepExecution
-	// Last is the step that ended before this one in its flow; nil: none did.
+	// Last is the step that ended before this one in its flow, or nil.
 	Last *StepExecution
-	// Outcome is how the flow ended, in a step of Job.Finally; nil elsewhere.
+	// Outcome is the outcome of the flow, in a step of Job.Finally; nil elsewhere.
 	Outcome *Outcome
-	// Part is the partition that this execution works on; nil: the step has none.
+	// Part is the partition that this execution works on, or nil.
 	Part *Partition
 	// Parts are the newest executions of this step's partitions in the instance, by
 	// the partition's name, for a step that makes partitions.
 	Parts map[string]StepExecution
-	// Visit is the visit of the flow that the step is, and Before the rows of the
-	// journal that are stored with its start.
+	// Visit is the step's visit in the flow, and Before the rows of the journal that are stored with
+	// its start.
 	Visit  Visit
 	Before []FlowVisit
-	// AcceptChanges says that the operator is responsible for changes of the input since
-	// the attempt before: see ChangesAccepter.
+	// AcceptChanges means that the operator takes responsibility for changes of the input since the
+	// previous attempt: see ChangesAccepter.
 	AcceptChanges bool
-	// NewDefinition says that the step has another definition than in the attempt before,
-	// and that nothing of that is committed: it must find no position (rule F4a).
+	// NewDefinition means that the step's definition differs from the previous attempt, which committed
+	// nothing of the step: the step must find no position (rule F4a).
 	NewDefinition bool
-	// Planned is the record that already exists: in STARTING, for a partition, or in
-	// STARTED, for a step of a group; nil: the step executor inserts one.
+	// Planned is the record that already exists: in STARTING, for a partition, or in STARTED, for a
+	// step of a group; nil means that the step executor inserts one.
 	Planned *StepExecution
-	// Resumed says that Planned is this very attempt, which was parked: its listeners and
-	// observers have heard of its start.
+	// Resumed means that Planned is this same attempt, which was parked: its listeners and observers
+	// were already notified of its start.
 	Resumed bool
-	// MayPark says that nothing beside the step keeps the execution in this process: a
-	// step that waits for workers returns ErrParked.
+	// MayPark means that nothing but the step keeps the execution in this process: a step that waits
+	// for workers returns ErrParked.
 	MayPark bool
-	// Group is the group whose transaction the step takes part in; nil: none.
+	// Group is the group of the transaction that the step takes part in, or nil.
 	Group *Group
 }
 
@@ -130,7 +125,7 @@ func cloneSteps(records map[string]StepExecution) map[string]StepExecution {
 	return own
 }
 
-// RecordName is what the execution of s is recorded as.
+// RecordName returns the recorded name of the execution of s.
 func (r *StepRun) RecordName(s Step) string {
 	if r.Data.Name != "" {
 		return r.Data.Name
@@ -138,14 +133,14 @@ func (r *StepRun) RecordName(s Step) string {
 	return s.Name()
 }
 
-// View is what conditions, deciders and late-bound values see of the run.
+// View returns the view of the run for conditions, deciders and late-bound values.
 func (r *StepRun) View() *View {
 	d := &r.Data
 	return &View{Job: d.Job, Steps: d.Steps, Last: d.Last, Step: r.Step, Part: d.Part, Outcome: d.Outcome}
 }
 
-// StepContext returns the context of the step's record, which is stored with each commit. It
-// makes one where there is none.
+// StepContext returns the context of the step's record, which is stored with each commit. It makes one
+// if there is none.
 func (r *StepRun) StepContext() *ExecutionContext {
 	if r.Step.Context == nil {
 		r.Step.Context = NewExecutionContext()

@@ -60,8 +60,7 @@ func fullStepContext(t *testing.T) core.StepContext {
 	}
 }
 
-// requireSet checks that no field of a struct is zero, so that a new field is not
-// left out of the test.
+// requireSet checks that no field of a struct is zero, so that the test covers a new field.
 func requireSet(t *testing.T, value reflect.Value) {
 	t.Helper()
 	for i := range value.NumField() {
@@ -108,7 +107,7 @@ func TestTheCloneOfAStepContextSharesNothing(t *testing.T) {
 	require.Equal(t, fullStepContext(t), full)
 }
 
-// A step that needs a port which its launcher lacks fails, unless nothing is lost.
+// A step that needs a port that its launcher lacks fails, unless nothing is lost.
 func TestFilledServicesDoNothingOrRefuse(t *testing.T) {
 	t.Parallel()
 	var s core.StepServices

@@ -10,36 +10,36 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 )
 
-// View is what conditions, deciders and late-bound values see of a run: records
-// as they are now. They are copies; nothing written to them is stored.
+// View is the view of a run for conditions, deciders and late-bound values: its current records. They
+// are copies; changes to them are not stored.
 type View struct {
 	Job *JobExecution
-	// Steps of the instance, by name: the newest execution of each that has run, or
-	// was passed, in this execution.
+	// Steps are the steps of the instance, by name: the newest execution of each that has run, or was
+	// passed, in this execution.
 	Steps map[string]StepExecution
-	// Last is the step that ended before in the same flow; nil: none did.
+	// Last is the step that ended before in the same flow, or nil.
 	Last *StepExecution
-	// Step is the step that the question is about; nil: it is about the flow.
+	// Step is the step in question; nil means the flow.
 	Step *StepExecution
-	// Part is the partition; nil: there is none.
+	// Part is the partition, or nil.
 	Part *Partition
-	// Outcome is how the flow ended, for what runs after it; nil before.
+	// Outcome is the outcome of the flow, for steps and listeners after it; nil before.
 	Outcome *Outcome
 }
 
-// Outcome is how a flow, or an element of it, ended.
+// Outcome is the outcome of a flow, or of an element of it.
 type Outcome struct {
 	Status   Status
 	ExitCode string
 	// Message is the reason of a failure or stop.
 	Message string
-	// Step is the name of the step whose failure decided; empty: none did.
+	// Step is the name of the step that failed and decided, or empty.
 	Step string
 	// Settles is as in StepExecution.
 	Settles bool
 }
 
-// keptOutcome is what is stored under OutcomeKey.
+// keptOutcome is the value stored under OutcomeKey.
 type keptOutcome struct {
 	Outcome Outcome `json:"outcome"`
 	Gate    string  `json:"gate,omitempty"`
@@ -48,7 +48,8 @@ type keptOutcome struct {
 // maxKeptMessage bounds the message that is kept with an outcome, in bytes.
 const maxKeptMessage = 8 << 10
 
-// EncodeOutcome is what is stored under OutcomeKey: the outcome of a flow, and what its gate said.
+// EncodeOutcome returns the value stored under OutcomeKey: the outcome of a flow, and the text of its
+// gate.
 func EncodeOutcome(out Outcome, gate string) (string, error) {
 	if len(out.Message) > maxKeptMessage {
 		out.Message = strings.ToValidUTF8(out.Message[:maxKeptMessage], "") + "…"
@@ -60,7 +61,8 @@ func EncodeOutcome(out Outcome, gate string) (string, error) {
 	return string(text), nil
 }
 
-// TakeOutcome takes what EncodeOutcome made out of the context of a parked step; false: it has none.
+// TakeOutcome removes the value of EncodeOutcome from the context of a parked step and returns it;
+// false if there is none.
 func TakeOutcome(c *ExecutionContext) (out Outcome, gate string, ok bool, err error) {
 	if c == nil {
 		return out, "", false, nil
@@ -85,24 +87,23 @@ type Condition struct {
 	Text string
 	// Holds evaluates it. An error fails the element or step that it belongs to.
 	Holds func(ctx context.Context, v *View) (bool, error)
-	// Try answers it for a plan, which does not know all of the view: known is false where
-	// the answer depends on what is unknown. nil: only Holds can answer.
+	// Try answers it for a plan, which does not know the whole view: known is false if the answer
+	// depends on an unknown value. nil means that only Holds can answer.
 	Try func(ctx context.Context, v *View, unknown Unknown) (holds, known bool, err error)
 	// Values explains the answer, such as "skipped = 30, read = 100"; may be nil.
 	Values func(v *View) string
 }
 
-// Unknown is what a plan does not know of a View.
+// Unknown lists the parts of a View that a plan does not know.
 type Unknown struct {
 	// Step reports whether it is unknown if the step ran, and how it ended.
 	Step func(name string) bool
-	// Context says that the context of the job is unknown.
+	// Context means that the context of the job is unknown.
 	Context bool
 }
 
-// Check evaluates the condition as a gate: whether it holds, and the text that is
-// stored, such as "skipped < 10: does not hold (skipped = 30)". A panic is an
-// error.
+// Check evaluates the condition as a gate: whether it holds, and the stored text, such as "skipped <
+// 10: does not hold (skipped = 30)". A panic is an error.
 func (c *Condition) Check(ctx context.Context, v *View) (held bool, gate string, err error) {
 	err = exception.Guard(func() (err error) {
 		held, err = c.Holds(ctx, v)
@@ -141,8 +142,8 @@ type Group struct {
 	Database string
 }
 
-// DeferredEnd is a step's end that is recorded when the group's transaction is over:
-// inside of it the record would say more than is committed.
+// DeferredEnd is a step's end that is recorded after the group's transaction: inside it the record
+// would claim more than is committed.
 type DeferredEnd struct {
 	Ref    StepRef
 	Name   string
@@ -153,14 +154,14 @@ type DeferredEnd struct {
 type Promotion struct {
 	// Keys maps keys of the step to keys of the job.
 	Keys map[string]string
-	// Statuses are patterns of the exit codes at which it happens; empty: COMPLETED.
+	// Statuses are patterns of the exit codes at which it happens; empty means COMPLETED.
 	Statuses []string
-	// Strict makes a key that the step has not an ErrMissingKey; else it is left out,
-	// and what the job has under it stays.
+	// Strict makes a key that the step lacks an ErrMissingKey; otherwise it is left out, and the job's
+	// value under it stays.
 	Strict bool
 }
 
-// Apply copies the keys where the exit code matches. Missing keys are all named.
+// Apply copies the keys if the exit code matches. The error names all missing keys.
 func (p *Promotion) Apply(exit string, step, job *ExecutionContext) error {
 	if !p.concerns(exit) {
 		return nil
@@ -181,8 +182,8 @@ func (p *Promotion) Apply(exit string, step, job *ExecutionContext) error {
 	return nil
 }
 
-// Missing returns the keys, sorted, that a step with this exit code was to promote and has not; none
-// if it was to promote nothing.
+// Missing returns the keys, sorted, that a step with this exit code should promote but lacks; none if
+// it promotes nothing.
 func (p *Promotion) Missing(exit string, step *ExecutionContext) (missing []string) {
 	if !p.concerns(exit) {
 		return nil
@@ -195,7 +196,6 @@ func (p *Promotion) Missing(exit string, step *ExecutionContext) (missing []stri
 	return missing
 }
 
-// concerns reports whether a step with this exit code promotes.
 func (p *Promotion) concerns(exit string) bool {
 	statuses := p.Statuses
 	if len(statuses) == 0 {

@@ -11,30 +11,30 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// Bulk asks for one move of many rows.
+// Bulk requests one move of many rows.
 type Bulk struct {
 	Move string
-	// Where selects rows, of those in a state from which the move leads.
+	// Where selects rows among those in a state from which the move leads.
 	Where []Condition
-	// OrderBy is an SQL list of columns; "": the key. Limit bounds the rows; it is required.
+	// OrderBy is an SQL list of columns; "" means the key. Limit bounds the rows; it is required.
 	OrderBy string
 	Limit   int
 	Set     []Assignment
-	Trigger string // as of Request
+	Trigger string // as in Request
 }
 
 // Moved is one row that moved.
 type Moved[S core.StateType] struct {
 	ID  int64
 	Key any // as the database returns it; nil in a table with Columns.ID
-	// Before is the zero state where it is not known: the move leads from several states, and the
-	// table has no Columns.StateBefore.
+	// Before is the zero state if it is not known: the move leads from several states, and the table
+	// has no Columns.StateBefore.
 	Before         S
-	Epoch, Version int64 // as they are now
+	Epoch, Version int64 // current values
 }
 
-// MoveAll moves rows, and leaves those that another transaction is working on. The result
-// is in the order of keys.
+// MoveAll moves rows, except those that another transaction is working on. The result is in the order
+// of keys.
 func (t *Table[S]) MoveAll(ctx context.Context, b Bulk) ([]Moved[S], error) {
 	if t.wrong != nil {
 		return nil, t.wrong

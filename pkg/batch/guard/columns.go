@@ -12,35 +12,35 @@ import (
 
 // Columns names the columns of a table, unquoted (rule SM1).
 type Columns struct {
-	// ID is a key that is an integer, which Request.ID names. Key is one of another type, such as
-	// uuid, which Request.Key names. A table has one of both.
+	// ID is an integer key, named by Request.ID. Key is a key of another type, such as uuid, named by
+	// Request.Key. A table has one of both.
 	ID, Key string
-	// State is a text or an integer, as the states of the machine are. It is required.
+	// State is a text or an integer, like the states of the machine. It is required.
 	State string
 
-	// The other columns are optional; "": the table does not have it.
+	// The other columns are optional; "" means that the table does not have it.
 
-	// StateBefore is a text or an integer as well. Without it, a move that leads from several states
-	// tries them one after the other, and Moved.Before is not known for such a move.
+	// StateBefore is also a text or an integer. Without it, a move that leads from several states tries
+	// them one after the other, and its Moved.Before is unknown.
 	StateBefore string
 	// Version is an integer, raised by every move. Package inbox needs it.
 	Version string
-	// Epoch is an integer, raised by moves of core.IntentTake. Without it such a move is as any other,
-	// and a Request.Epoch is refused.
+	// Epoch is an integer, raised by moves of core.IntentTake. Without it such a move is like any
+	// other, and a Request.Epoch is refused.
 	Epoch string
 	// LastMove is a text and LastEpoch an integer: the row's last move, and the epoch before it. With
-	// them a row in a circle of states knows its last move. LastEpoch needs both others, and
-	// LastMove needs LastEpoch if there is an Epoch.
+	// them a row in a circle of states knows its last move. LastEpoch needs both others, and LastMove
+	// needs LastEpoch if there is an Epoch.
 	LastMove, LastEpoch string
 }
 
-// DefaultColumns are those of a table that says nothing else: id, state, state_before, version,
-// epoch, last_move and last_epoch.
+// DefaultColumns returns the default columns: id, state, state_before, version, epoch, last_move and
+// last_epoch.
 func DefaultColumns() Columns {
 	return Columns{ID: "id", State: "state", StateBefore: "state_before", Version: "version", Epoch: "epoch", LastMove: "last_move", LastEpoch: "last_epoch"}
 }
 
-// check reports everything that is wrong.
+// check reports all errors.
 func (c Columns) check() error {
 	var errs []error
 	switch {
@@ -61,8 +61,8 @@ func (c Columns) check() error {
 	return errors.Join(errs...)
 }
 
-// quoted returns the columns as SQL has them. SQLite takes an unknown name in double quotes for
-// a text, which would be a row that is never found: there names are in backticks.
+// quoted returns the columns quoted for SQL. SQLite takes an unknown name in double quotes for a text,
+// which would be a row that is never found: there names are in backticks.
 func (c Columns) quoted(d tx.Dialect) Columns {
 	mark := `"`
 	if d == tx.SQLite {
@@ -80,7 +80,6 @@ func (c Columns) quoted(d tx.Dialect) Columns {
 	}
 }
 
-// key is the column of the key, whichever it is.
 func (c Columns) key() string { return c.ID + c.Key }
 
 // Option changes how a Table works.
@@ -92,26 +91,26 @@ type options struct {
 	wait    time.Duration
 }
 
-// WithColumns says which columns the table has.
+// WithColumns sets the columns of the table.
 func WithColumns(c Columns) Option { return func(o *options) { o.columns = c } }
 
-// Strict ignores nothing but the move that a row has just made: what it has passed, and what comes
-// to a row that rests, is a rejection. The framework's own rows move so.
+// Strict ignores only the row's very last move: a move that it has passed, and any move of a row that
+// rests, is a rejection. The framework's own rows move so.
 func Strict() Option { return func(o *options) { o.strict = true } }
 
-// Wait bounds how long a move outside of a transaction waits for a row, or for the one writer of
-// SQLite, that another transaction holds; 0: as long as the context allows. Without this option it
-// is 5 s. It ends a move that waits for a transaction of its own caller, which did not join it (tx.Join).
+// Wait bounds how long a move outside a transaction waits for a row, or for the one writer of SQLite,
+// that another transaction holds; 0 means as long as the context allows. Without this option it is 5 s.
+// It ends a move that waits for a transaction of its own caller, which did not join it (tx.Join).
 func Wait(limit time.Duration) Option { return func(o *options) { o.wait = limit } }
 
 const defaultWait = 5 * time.Second
 
-// line is a move as statements and observers need it.
+// line is a move in the form for statements and observers.
 type line[S core.StateType] struct {
 	core.Move[S]
-	from   []any // as the database takes them
+	from   []any // in the database's form
 	to     any
-	fromAs []core.Status // as people read them
+	fromAs []core.Status // for display
 	toAs   core.Status
 }
 

@@ -1,10 +1,10 @@
-// Package guard moves rows of a table from state to state by one guarded UPDATE (rules
-// D3, R3, SM1 to SM6): a caller that finds no row has lost, or comes a second time, and the answer
-// says which. The framework's tasks move by it, and an application may let its own rows move by it,
-// such as orders that events come for twice and out of order.
+// Package guard moves rows of a table from state to state by one guarded UPDATE (rules D3, R3, SM1 to
+// SM6): a caller that finds no row has lost, or repeats a move, and the answer says which. The
+// framework's tasks move by it, and an application may let its own rows move by it, such as orders with
+// events that arrive twice and out of order.
 //
 // The states are texts or integers. A table has these columns, and any others, unless WithColumns
-// says otherwise: all but a key and the state are optional.
+// changes them: all but a key and the state are optional.
 //
 //	id           bigint PRIMARY KEY
 //	state        text NOT NULL

@@ -23,7 +23,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// orderStatus is an enumeration of an application, which its table keeps as a number.
+// orderStatus is an application's enumeration, which its table stores as a number.
 type orderStatus int
 
 const (
@@ -59,7 +59,7 @@ func orderMachine() core.Machine[orderStatus] {
 
 var entityColumns = guard.WithColumns(guard.Columns{Key: "order_id", State: "status"})
 
-// shop is an application: its own pool and gorm, and the database as the framework has it.
+// shop is an application: its own pool and gorm, and the framework's database.
 type shop struct {
 	url    string
 	db     tx.Database
@@ -84,7 +84,7 @@ func eachShop(t *testing.T, f func(t *testing.T, s *shop), opts ...guard.Option)
 	})
 }
 
-// openPool opens what an application has: a pool of its own.
+// openPool opens a pool like an application's own.
 func openPool(url string) (*sql.DB, error) {
 	if file, ok := strings.CutPrefix(url, "sqlite:"); ok {
 		return sql.Open("sqlite", file+"?_pragma=journal_mode(WAL)&_pragma=busy_timeout(20000)&_txlock=immediate")
@@ -124,8 +124,8 @@ func (s *shop) status(t testing.TB, id uuid.UUID) orderStatus {
 	return status
 }
 
-// A table with a UUID and a number, as an application has it, needs no column for the guard; and a
-// circle in one corner of the machine changes nothing elsewhere.
+// An application's table with a UUID and a number needs no column for the guard; and a circle in one
+// part of the machine changes nothing elsewhere.
 func TestTheEntityOfAnApplicationMovesAsItIs(t *testing.T) {
 	t.Parallel()
 	eachShop(t, func(t *testing.T, s *shop) {
@@ -289,8 +289,8 @@ func TestAMoveJoinsATransactionOfTheApplicationsOwn(t *testing.T) {
 	}
 }
 
-// On SQLite the transaction of the caller has the one writer, on PostgreSQL it has the row: a move
-// that has not joined it would wait for ever.
+// On SQLite the transaction of the caller has the one writer, on PostgreSQL it has the row: a move that
+// has not joined it would wait for ever.
 func TestAMoveBesideTheTransactionOfItsCallerDoesNotWaitForIt(t *testing.T) {
 	t.Parallel()
 	eachShop(t, func(t *testing.T, s *shop) {

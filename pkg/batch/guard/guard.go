@@ -11,7 +11,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// Table is a table whose rows move by a machine. It is safe for concurrent use.
+// Table is a table with rows that move by a machine. It is safe for concurrent use.
 type Table[S core.StateType] struct {
 	machine  core.Machine[S]
 	lines    map[string]*line[S]
@@ -23,9 +23,9 @@ type Table[S core.StateType] struct {
 	wrong    error   // the options; the error of every call
 }
 
-// NewTable returns the table of a database, by its unquoted name. observer is notified of each
-// answer, as core.Transitioned, and may be nil. Without options the table has DefaultColumns. A
-// mistake in the options is the error of every call.
+// NewTable returns the table of a database, by its unquoted name. observer is notified of each answer,
+// as core.Transitioned, and may be nil. Without options the table has DefaultColumns. A mistake in the
+// options is the error of every call.
 func NewTable[S core.StateType](db tx.Database, table string, machine core.Machine[S], observer core.Observer, opts ...Option) *Table[S] {
 	o := options{columns: DefaultColumns(), wait: defaultWait}
 	for _, opt := range opts {
@@ -41,36 +41,36 @@ func NewTable[S core.StateType](db tx.Database, table string, machine core.Machi
 	return t
 }
 
-// Name is the quoted name of the table.
+// Name returns the quoted name of the table.
 func (t *Table[S]) Name() string { return t.table }
 
-// Columns are the columns of the table, unquoted.
+// Columns returns the columns of the table, unquoted.
 func (t *Table[S]) Columns() Columns { return t.options.columns }
 
-// Database is the database that the table is in.
+// Database returns the database of the table.
 func (t *Table[S]) Database() tx.Database { return t.db }
 
 // Machine returns the transition table.
 func (t *Table[S]) Machine() core.Machine[S] { return t.machine }
 
-// Request asks for one move of one row.
+// Request requests one move of one row.
 type Request struct {
-	// ID is the row's key in a table with Columns.ID, and Key in one with Columns.Key: whatever
-	// the database takes, such as a UUID as a text or a driver.Valuer.
+	// ID is the row's key in a table with Columns.ID, and Key in one with Columns.Key: any value that
+	// the database accepts, such as a UUID as a text or a driver.Valuer.
 	ID   int64
 	Key  any
 	Move string
-	// Epoch must be the row's; 0: any.
+	// Epoch must be the row's; 0 means any.
 	Epoch int64
-	// Where has further conditions that the row must fulfil.
+	// Where has further conditions for the row.
 	Where []Condition
-	// Set has the columns that the move writes besides its own.
+	// Set has the columns that the move writes in addition to its own.
 	Set []Assignment
 	// With are done with the move, or the move is not made.
 	With []Step
-	// Trigger is what asked for the move, for logs and metrics; "": the move's name.
+	// Trigger is the cause of the move, for logs and metrics; "" means the move's name.
 	Trigger string
-	// Race says that others may try the same move: see core.Transitioned.
+	// Race means that others may try the same move: see core.Transitioned.
 	Race bool
 }
 
@@ -78,14 +78,13 @@ type Request struct {
 type Condition struct {
 	SQL  string
 	Args []any
-	// Reason is what a rejection says where the condition is false. Owner: the caller does
-	// not own the row, and the rejection is a core.ErrLostOwner.
+	// Reason is the text of the rejection if the condition is false. Owner means that the caller then
+	// does not own the row, and the rejection is a core.ErrLostOwner.
 	Reason string
 	Owner  bool
 }
 
-// Assignment is a column and what it is set to: an SQL expression with a ? for each
-// argument. "": a ?.
+// Assignment is a column and its new value: an SQL expression with a ? for each argument. "" means a ?.
 type Assignment struct {
 	Column string
 	SQL    string
@@ -105,21 +104,21 @@ func SetSQL(column, sql string, args ...any) Assignment {
 // Result is the answer to a request.
 type Result[S core.StateType] struct {
 	Answer core.Answer
-	// Current is the state in which the row was found, State the one that it has now.
+	// Current is the state in which the row was found, State its new state.
 	Current, State S
-	// Epoch and Version are as they are now; 0 where the table has no such column.
+	// Epoch and Version are the new values; 0 if the table has no such column.
 	Epoch, Version int64
 }
 
-// Move makes the move, in the transaction that ctx carries (tx.Manager's, or one of the
-// application's own that tx.Join or gormdb.Join has joined), else in one of its own. A duplicate is
-// not an error. A rejection is a *core.TransitionError, with core.ErrNotFound where
-// there is no such row, and core.ErrLostOwner where the epoch or an owner's condition
-// does not hold. A rejection does not roll back the transaction of ctx.
+// Move makes the move, in the transaction that ctx carries (tx.Manager's, or one of the application's
+// own that tx.Join or gormdb.Join has joined), else in one of its own. A duplicate is not an error. A
+// rejection is a *core.TransitionError, with core.ErrNotFound if there is no such row, and
+// core.ErrLostOwner if the epoch or an owner's condition does not hold. A rejection does not roll back
+// the transaction of ctx.
 //
 // A move is a duplicate if the row has just made it, in the same epoch; and, unless the table is
-// Strict, if the row is in the state that the move leads to, has passed it, or rests (rule SM2). A
-// rejection whose TransitionError.Early is true may succeed later.
+// Strict, if the row is in the target state, has passed it, or rests (rule SM2). A rejection with
+// TransitionError.Early may succeed later.
 func (t *Table[S]) Move(ctx context.Context, r Request) (result Result[S], err error) {
 	move, key, err := t.asked(r)
 	if err != nil {
@@ -147,8 +146,8 @@ func (t *Table[S]) Move(ctx context.Context, r Request) (result Result[S], err e
 	return result, why
 }
 
-// Try makes the move where the row can make it at once, and reports whether it has. Where it
-// has not, the observer is not notified; Move answers why.
+// Try makes the move if the row can make it at once, and reports whether it did. If not, the observer
+// is not notified; Move returns the reason.
 func (t *Table[S]) Try(ctx context.Context, r Request) (Result[S], bool, error) {
 	move, key, err := t.asked(r)
 	if err != nil {
@@ -189,7 +188,7 @@ func (t *Table[S]) asked(r Request) (move *line[S], key any, err error) {
 	return move, key, nil
 }
 
-// bounded ends a wait that no transaction of ctx explains: it may be for one that the caller has
+// bounded limits a wait outside transactions of ctx: it may be for a transaction that the caller has
 // begun and not joined.
 func (t *Table[S]) bounded(ctx context.Context) (context.Context, context.CancelFunc) {
 	if _, joins := tx.From(ctx, t.db.Name()); joins || t.options.wait <= 0 {
@@ -212,8 +211,8 @@ func (t *Table[S]) failed(ctx context.Context, r Request, err error) error {
 	return fmt.Errorf("%s %s: %s: %w", t.machine.Name(), keyText(r), r.Move, err)
 }
 
-// errNoLonger says that a row moved between the UPDATE that did not find it and the query of the
-// reason: now it would be found. It is returned only where that happened mostTries times.
+// errNoLonger means that a row moved between the UPDATE that did not find it and the query of the
+// reason: now it would be found. It is returned only after mostTries times.
 var errNoLonger = errors.New("the row moves faster than it can be updated")
 
 const mostTries = 20

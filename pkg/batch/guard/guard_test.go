@@ -143,8 +143,8 @@ func TestOneOfManyWins(t *testing.T) {
 	})
 }
 
-// A machine that only moves forward ignores what a row has passed, and refuses what it has
-// not come to.
+// A machine that only moves forward ignores moves that a row has passed, and refuses those that it has
+// not reached.
 func TestEventsThatComeTwiceAndOutOfOrder(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db tx.Database) {
@@ -173,7 +173,7 @@ func TestEventsThatComeTwiceAndOutOfOrder(t *testing.T) {
 	})
 }
 
-// An answer is told when it is committed (rule R7).
+// An answer is reported when it is committed (rule R7).
 func TestAnAppliedMoveIsToldWhenItIsCommitted(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db tx.Database) {
@@ -196,7 +196,7 @@ func TestAnAppliedMoveIsToldWhenItIsCommitted(t *testing.T) {
 	})
 }
 
-// A row in a circle has passed nothing: only the move that it has just made is a duplicate.
+// A row in a circle has passed nothing: only its very last move is a duplicate.
 func TestAMachineThatMovesInACircleIgnoresNothing(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db tx.Database) {

@@ -26,8 +26,8 @@ const (
 	payerHangs = "SURFIN_TEST_GUARD_HANGS"
 )
 
-// payer is a process that receives each payment twice, as other processes do, and writes it into
-// the ledger in a transaction of its own with the move.
+// payer is a process that receives each payment twice, like other processes, and writes it into the
+// ledger in a transaction of its own with the move.
 func payer(url string) int {
 	if err := payAll(context.Background(), url); err != nil {
 		fmt.Println(err)
@@ -111,8 +111,8 @@ func pay(ctx context.Context, pool *sql.DB, orders *guard.Table[orderStatus], id
 	return got.Answer == core.Applied, err
 }
 
-// Two processes receive the same payments, each twice; one is killed with SIGKILL in a transaction
-// and begins again. Each order is paid once, and the ledger says so once.
+// Two processes receive the same payments, each twice; one is killed with SIGKILL in a transaction and
+// begins again. Each order is paid once, and the ledger has it once.
 func TestEachMoveIsMadeOnceByProcessesOfWhichOneIsKilled(t *testing.T) {
 	t.Parallel()
 	const orders = 60

@@ -16,7 +16,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// number is a state as an application's enumeration has it. Every text of one is its digits.
+// number is a state like an application's enumeration. Its text is its digits.
 type number int
 
 // model is a row, and the table of its moves as a matrix.
@@ -52,7 +52,7 @@ func newModel(moves []core.Move[number], marks bool, at number) *model {
 	return m
 }
 
-// ask is what the rules SM2 and SM3 say, and makes the move.
+// ask applies rules SM2 and SM3, and makes the move.
 func (m *model) ask(mv core.Move[number]) (answer core.Answer, early bool) {
 	switch {
 	case slices.Contains(mv.From, m.state):
@@ -88,8 +88,8 @@ func drawMoves(t *rapid.T) []core.Move[number] {
 
 var bare = guard.Columns{Key: "code", State: "status"}
 
-// Of random machines, with circles and without, every answer is the one of the model: in a table
-// with all columns, and in one that has a key and a state only.
+// For random machines, with circles and without, every answer equals the model's: in a table with all
+// columns, and in one with only a key and a state.
 func TestEachAnswerOfARandomMachineIsThatOfTheModel(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db tx.Database) {

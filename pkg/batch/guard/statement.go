@@ -37,8 +37,8 @@ func (t *Table[S]) setting(move *line[S], set []Assignment) *statement {
 	return s
 }
 
-// update is the guarded UPDATE, with its steps; sql.ErrNoRows where it finds no row. A table that
-// does not keep the state before is asked state by state, as that is part of the answer.
+// update runs the guarded UPDATE, with its steps; sql.ErrNoRows if it finds no row. A table that does
+// not keep the state before is updated state by state, as that is part of the answer.
 func (t *Table[S]) update(ctx context.Context, move *line[S], key any, r Request, result *Result[S]) error {
 	if t.columns.StateBefore != "" {
 		return t.updateFrom(ctx, move, move.from, key, r, result)
@@ -79,7 +79,7 @@ func (t *Table[S]) updateFrom(ctx context.Context, move *line[S], from []any, ke
 	return tx.ConnOf(ctx, t.db).QueryRowContext(ctx, s.text(t.db.Dialect()), s.args...).Scan(into...)
 }
 
-// returned are the columns that say what a move has done, and where they are read into.
+// returned are the columns that describe the move, and their destinations.
 func (t *Table[S]) returned(result *Result[S]) (columns []string, into []any) {
 	columns, into = append(make([]string, 0, 4), t.columns.State), append(make([]any, 0, 4), &result.State)
 	add := func(column string, target any) {
@@ -109,7 +109,6 @@ func (s *statement) arg(args ...any) *statement {
 	return s
 }
 
-// states adds the condition that a row is in one of the states.
 func (s *statement) states(column string, from []any) *statement {
 	return s.add(column + " IN (" + list(len(from)) + ")").arg(from...)
 }
@@ -121,7 +120,6 @@ func (s *statement) conditions(list []Condition) *statement {
 	return s
 }
 
-// text returns the statement as the dialect takes it.
 func (s *statement) text(d tx.Dialect) string { return d.Bind(s.sql.String()) }
 
 func list(n int) string { return strings.Join(slices.Repeat([]string{"?"}, n), ", ") }

@@ -9,23 +9,23 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// Step is a statement that belongs to a move. It finds the row, as it is after the move, in
-// "moved", and returns one row; where it does not, the move fails and is not made. On
-// PostgreSQL all steps and the move are one statement, so that a step sees other rows as
-// they were before; elsewhere they follow one another in one transaction.
+// Step is a statement that belongs to a move. It finds the row, in its state after the move, in
+// "moved", and returns one row; otherwise the move fails and is not made. On PostgreSQL all steps and
+// the move are one statement, so a step sees other rows in their state before it; elsewhere they follow
+// one another in one transaction.
 type Step struct {
 	// SQL is an INSERT or UPDATE with RETURNING, or a SELECT, with a ? for each argument.
 	SQL  string
 	Args []any
-	// Into are the destinations of what it returns.
+	// Into are the destinations of the returned values.
 	Into []any
 }
 
-// notOne is what a step is told that does not return one row.
+// notOne is the error of a step that does not return one row.
 const notOne = "a step of the move did not return one row"
 
-// withSteps makes one statement of an UPDATE and the steps. Where a step returns another
-// number of rows than one, a cast fails, and with it the whole statement.
+// withSteps combines an UPDATE and the steps into one statement. If a step does not return exactly one
+// row, a cast fails, and with it the whole statement.
 func withSteps(update *statement, steps []Step, returned []string, into []any) (*statement, []any) {
 	s := &statement{}
 	s.add("WITH moved AS (" + update.sql.String() + " RETURNING *)").arg(update.args...)
@@ -42,7 +42,7 @@ func withSteps(update *statement, steps []Step, returned []string, into []any) (
 	return s, into
 }
 
-// steps are done one after the other.
+// steps runs the steps one after the other.
 func (t *Table[S]) steps(ctx context.Context, key any, r Request) error {
 	for _, step := range r.With {
 		s := &statement{}

@@ -17,7 +17,6 @@ func count(t *testing.T, db tx.Database, query string) (n int) {
 	return n
 }
 
-// withNotes are requests whose first step notes the row, and whose second reads it.
 func withNotes(id int64, owner *string, version *int64, note *string) guard.Request {
 	return guard.Request{ID: id, Move: "claim", Epoch: 1, Set: []guard.Assignment{guard.Set("owner", "me")}, With: []guard.Step{
 		{SQL: "INSERT INTO notes (id, note) SELECT id, ? FROM moved RETURNING note", Args: []any{"taken"}, Into: []any{note}},
@@ -68,7 +67,7 @@ func TestAMoveIsNotMadeWhoseStepFailsOrFindsNothing(t *testing.T) {
 	})
 }
 
-// TestATryThatMovesNothingIsNotHeardOf: who asks why afterwards is counted once.
+// TestATryThatMovesNothingIsNotHeardOf: a later Move for the reason is counted once.
 func TestATryThatMovesNothingIsNotHeardOf(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db tx.Database) {

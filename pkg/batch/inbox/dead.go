@@ -15,16 +15,15 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// Events are all events of a database, whatever rows they are for. It is safe for concurrent
-// use, by many processes.
+// Events are all events of a database, for any rows. It is safe for concurrent use, by many processes.
 type Events struct {
 	db      tx.Database
 	manager *tx.Manager
 	names   *strings.Replacer
 }
 
-// NewEvents returns the events of db, whose table has a name that begins with prefix. It does
-// no I/O.
+// NewEvents returns the events of db, from the table with a name that begins with prefix. It does no
+// I/O.
 func NewEvents(db tx.Database, prefix string) *Events { return newEvents(db, prefix, nil) }
 
 // guarded is the table of the rows that events are for.
@@ -33,7 +32,7 @@ type guarded interface {
 	Columns() guard.Columns
 }
 
-// newEvents knows the table of rows as well, unless it is nil.
+// newEvents also knows the table of rows, unless it is nil.
 func newEvents(db tx.Database, prefix string, rows guarded) *Events {
 	var table, id, version string
 	if rows != nil {
@@ -51,14 +50,14 @@ func newEvents(db tx.Database, prefix string, rows guarded) *Events {
 	}
 }
 
-// Dead is an event that is offered no more.
+// Dead is an event that is no longer offered.
 type Dead struct {
 	Event
 	LastError string    `json:"last_error,omitempty"`
 	DeadAt    time.Time `json:"dead_at"`
 }
 
-// Dead returns the dead events of a topic, "": of all, the newest first, at most limit.
+// Dead returns the dead events of a topic, or of all for "", the newest first, at most limit.
 func (b *Events) Dead(ctx context.Context, topic string, limit int) (list []Dead, err error) {
 	rows, err := tx.ConnOf(ctx, b.db).QueryContext(ctx, b.sql(`SELECT id, topic, subject, dedupe_key, payload, offers, created_at, last_error, dead_at
 		FROM {event} WHERE (topic = ? OR ? = '') AND dead_at IS NOT NULL ORDER BY id DESC LIMIT ?`), topic, topic, limit)
@@ -80,9 +79,8 @@ func (b *Events) Dead(ctx context.Context, topic string, limit int) (list []Dead
 	return list, rows.Err()
 }
 
-// Revive makes a dead event be offered again, as often and as long as a new one. One that is
-// not dead is core.Duplicate; an unknown id is core.ErrNotFound. The audit says that actor did
-// it, and why.
+// Revive offers a dead event again, as often and as long as a new one. A live one is core.Duplicate; an
+// unknown ID is core.ErrNotFound. The audit names actor and reason.
 func (b *Events) Revive(ctx context.Context, id int64, actor, reason string) (core.Answer, error) {
 	var revived bool
 	err := b.manager.Do(ctx, b.attr(), func(ctx context.Context) error {
@@ -110,9 +108,9 @@ func (b *Events) Revive(ctx context.Context, id int64, actor, reason string) (co
 	return core.Duplicate, nil
 }
 
-// Forget deletes events that were processed longer than age ago, at most limit, and returns
-// how many. An event that is sent again after that is a new one: choose an age beyond what a
-// sender repeats. Its row's machine still ignores what it has passed.
+// Forget deletes at most limit events that were processed longer than age ago, and returns their
+// number. An event that is sent again after that is a new one: choose an age beyond a sender's
+// repetitions. Its row's machine still ignores moves that it has passed.
 func (b *Events) Forget(ctx context.Context, age time.Duration, limit int) (int, error) {
 	result, err := tx.ConnOf(ctx, b.db).ExecContext(ctx, b.sql(`DELETE FROM {event} WHERE id IN (
 		SELECT e.id FROM {event} e WHERE e.processed_at < {later} ORDER BY e.processed_at LIMIT ?{skip_locked})`), -age.Microseconds(), limit)
@@ -134,21 +132,19 @@ func (b *Events) Purge(ctx context.Context, age time.Duration, limit int, actor 
 	return n, err
 }
 
-// noted writes to the audit what was done to events.
 func (b *Events) noted(ctx context.Context, act, actor, detail string) error {
 	_, err := tx.ConnOf(ctx, b.db).ExecContext(ctx, b.sql("INSERT INTO {audit} (at, task_id, act, actor, detail, verb, person) VALUES ({now}, 0, ?, ?, ?, ?, ?)"), act, actor, detail, act, actor)
 	return err
 }
 
-// sql fills in names, and writes bind variables as the database takes them.
 func (b *Events) sql(text string) string { return b.db.Dialect().Bind(b.names.Replace(text)) }
 
 func (b *Events) row(ctx context.Context, text string, args ...any) *sql.Row {
 	return tx.ConnOf(ctx, b.db).QueryRowContext(ctx, b.sql(text), args...)
 }
 
-// attr asks for READ COMMITTED by name, as the repository does: a row that another
-// transaction has just moved must be seen.
+// attr requests READ COMMITTED explicitly, as the repository does: a row that another transaction has
+// just moved must be seen.
 func (b *Events) attr() tx.Attr {
 	if b.db.Dialect() == tx.Postgres {
 		return tx.Attr{Isolation: sql.LevelReadCommitted}

@@ -34,7 +34,7 @@ func Example() {
 	defer func() { must(provider.Close()) }()
 	db, err := provider.Database(tx.Default)
 	must(err)
-	must(repository.New(db, repository.Options{}).Migrate(ctx)) // the table of events is among those of the history
+	must(repository.New(db, repository.Options{}).Migrate(ctx)) // the table of events belongs to the history
 	_, err = db.Conn().ExecContext(ctx, `CREATE TABLE orders (id bigint PRIMARY KEY, state text NOT NULL, state_before text NOT NULL DEFAULT '',
 		version bigint NOT NULL DEFAULT 0, epoch bigint NOT NULL DEFAULT 1, last_move text NOT NULL DEFAULT '', last_epoch bigint NOT NULL DEFAULT 0)`)
 	must(err)

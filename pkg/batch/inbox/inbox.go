@@ -27,24 +27,24 @@ type Inbox[S core.StateType] struct {
 	wrong    error // the error of every call: the table cannot have an inbox
 }
 
-// Options are what an inbox does differently from the defaults.
+// Options override the defaults of an inbox.
 type Options struct {
-	// MaxOffers is how often an event is offered in vain before it is dead; 0: 10.
+	// MaxOffers is the number of offers in vain after which an event is dead; 0 means 10.
 	MaxOffers int
-	// TTL is the age from which an event is dead after an offer in vain; 0: 72 h.
+	// TTL is the age from which an event is dead after an offer in vain; 0 means 72 h.
 	TTL time.Duration
-	// Backoff is the time until an event is offered again whose handler failed; it doubles
-	// with each offer, up to 5 min. 0: 1 s.
+	// Backoff is the time until an event is offered again after its handler failed; it doubles with
+	// each offer, up to 5 min. 0 means 1 s.
 	Backoff time.Duration
-	// Observer hears of events that are dead (core.EventDead); it may be nil.
+	// Observer is notified of dead events (core.EventDead); it may be nil.
 	Observer core.Observer
 }
 
 const longestBackoff = 5 * time.Minute
 
-// New returns the inbox of a table; the table of events has a name that begins with prefix.
-// It does no I/O. The rows need a key that is an integer and a version (guard.Columns): without
-// them Receive and Process fail.
+// New returns the inbox of a table; the table of events has a name that begins with prefix. It does no
+// I/O. The rows need an integer key and a version (guard.Columns): without them Receive and Process
+// fail.
 func New[S core.StateType](rows *guard.Table[S], prefix string, o Options) *Inbox[S] {
 	o.MaxOffers = cmp.Or(o.MaxOffers, 10)
 	o.TTL = cmp.Or(o.TTL, 72*time.Hour)
@@ -56,19 +56,19 @@ func New[S core.StateType](rows *guard.Table[S], prefix string, o Options) *Inbo
 	return b
 }
 
-// Event is something that happened to a row, as a sender tells it.
+// Event is an event of a row, as its sender describes it.
 type Event struct {
-	// Topic selects the handler. It may have 100 bytes.
+	// Topic selects the handler. It has at most 100 bytes.
 	Topic string `json:"topic"`
-	// Subject is the id of the row. The row may not be there yet.
+	// Subject is the ID of the row. The row may not exist yet.
 	Subject int64 `json:"subject"`
-	// DedupeKey is the same whenever the event is sent, and no other event of the database
-	// has it, of whatever topic. It may have 200 bytes.
+	// DedupeKey is the same whenever the event is sent, and unique among all events of the database, of
+	// any topic. It has at most 200 bytes.
 	DedupeKey string `json:"dedupe_key"`
 	// Payload is JSON of at most 1 MiB, or empty.
 	Payload json.RawMessage `json:"payload,omitempty"`
 
-	// ID, Offers (this one included) and ReceivedAt are filled in when it is offered.
+	// ID, Offers (including this one) and ReceivedAt are filled in when it is offered.
 	ID         int64     `json:"id"`
 	Offers     int       `json:"offers"`
 	ReceivedAt time.Time `json:"received_at"`
@@ -82,21 +82,21 @@ func (e Event) Decode(into any) error {
 	return nil
 }
 
-// ErrOtherEvent says that a dedupe key was used for another event.
+// ErrOtherEvent means that a dedupe key was used for another event.
 var ErrOtherEvent = errors.New("the dedupe key was used for another event")
 
 const (
 	maxTopic   = 100
 	maxKey     = 200
 	maxPayload = 1 << 20
-	// anyRow is what an event waits for a row to pass that waits for nothing: versions begin
-	// at 0, and a row that is not there has the version -1.
+	// anyRow is the version that an event without a wait waits for: versions begin at 0, and a missing
+	// row has the version -1.
 	anyRow = -2
 )
 
-// Receive stores an event, in the transaction that ctx carries, else in one of its own. The
-// answer is core.Applied, or core.Duplicate where it is stored already, or an ErrOtherEvent
-// where its key is that of an event with another topic, subject or payload.
+// Receive stores an event, in the transaction that ctx carries, else in one of its own. The answer is
+// core.Applied, or core.Duplicate if it is already stored, or an ErrOtherEvent if its key belongs to an
+// event with another topic, subject or payload.
 func (b *Inbox[S]) Receive(ctx context.Context, e Event) (core.Answer, error) {
 	if err := errors.Join(b.wrong, e.check()); err != nil {
 		return "", fmt.Errorf("receive event %q: %w", e.DedupeKey, err)
@@ -132,7 +132,7 @@ func (b *Inbox[S]) Receive(ctx context.Context, e Event) (core.Answer, error) {
 
 const mostTries = 20
 
-// check reports everything that is wrong with an event.
+// check reports all errors in an event.
 func (e Event) check() error {
 	var errs []error
 	for _, text := range []struct {
@@ -157,8 +157,8 @@ func (e Event) check() error {
 	return errors.Join(errs...)
 }
 
-// same reports whether it is the same event, sent again: a sender may write the same JSON
-// with other spaces or in another order.
+// same reports whether it is the same event, sent again: a sender may write the same JSON with other
+// spaces or in another order.
 func (e Event) same(other Event) bool {
 	if e.Topic != other.Topic || e.Subject != other.Subject {
 		return false

@@ -220,7 +220,7 @@ func TestAnEventThatComesTooEarlyIsOfferedWhenItsRowHasMoved(t *testing.T) {
 		s.receive(event(1, "lose"))
 		require.Equal(s, inbox.Done{Duplicate: 1}, s.process(), "it rests")
 
-		// A move that another one makes wakes it as well.
+		// Another one's move wakes it too.
 		s.insert(2)
 		s.receive(event(2, "send"))
 		require.Equal(s, inbox.Done{Rejected: 1}, s.process())
@@ -281,8 +281,7 @@ func TestAnEventIsDeadWhenItIsTooOld(t *testing.T) {
 	})
 }
 
-// A handler that fails, or panics, is tried again later; one that says that it cannot succeed
-// is not.
+// A handler that fails, or panics, is retried later, except after a fatal error.
 func TestAHandlerThatFailsStopsNoOtherEvent(t *testing.T) {
 	each(t, inbox.Options{Backoff: time.Hour}, func(s *scene) {
 		bad := event(3, "pack")
@@ -317,7 +316,7 @@ func TestAHandlerThatFailsStopsNoOtherEvent(t *testing.T) {
 	})
 }
 
-// An event whose transaction cannot be committed does not stand in the way of others.
+// An event does not block others if its transaction cannot be committed.
 func TestAnEventThatCannotBeCommittedStopsNoOther(t *testing.T) {
 	each(t, inbox.Options{MaxOffers: 2, Backoff: time.Nanosecond}, func(s *scene) {
 		s.insert(1)

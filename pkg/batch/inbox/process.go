@@ -15,27 +15,26 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// Handler makes the effect of an event: it moves the row that the event is for, and answers
-// what guard.Table.Move answered. ctx carries the transaction; whatever the handler writes in
-// it is committed together with the note that the event is processed. Where the answer is a
-// rejection, or an error, what it wrote is undone. A panic is an error; one
-// that exception.Fatal made is the end of the event.
+// Handler applies an event: it moves the event's row, and returns the result of guard.Table.Move. ctx
+// carries the transaction; everything the handler writes in it commits together with the note that the
+// event is processed. For a rejection or an error its writes are undone. A panic is an error; one made
+// by exception.Fatal ends the event.
 type Handler[S core.StateType] func(ctx context.Context, e Event) (guard.Result[S], error)
 
-// Done counts what Process did.
+// Done counts the results of Process.
 type Done struct {
 	Applied   int // the move was made
-	Duplicate int // there was nothing to do any more
+	Duplicate int // nothing was left to do
 	Rejected  int // too early, or never: it waits for the next move of its row
 	Failed    int // the handler failed: it is offered again later
-	Dead      int // of the rejected and failed, those that are offered no more
+	Dead      int // of the rejected and failed, those that are no longer offered
 }
 
-// Process offers the open events of a topic, the oldest first, each in a transaction of its
-// own, until none is left that can be offered now. An event that another process works on
-// is left to it. An event whose row is moved by another event meanwhile is offered again. Failures of
-// the handler are stored with their events, and the first ten are returned. ctx may not carry
-// a transaction of the database (tx.ErrTransaction).
+// Process offers the open events of a topic, the oldest first, each in a transaction of its own, until
+// none is left that can be offered now. It leaves an event that another process works on. An event is
+// offered again if another event moves its row meanwhile. Failures of the handler are stored with their
+// events, and the first ten are returned. ctx may not carry a transaction of the database
+// (tx.ErrTransaction).
 func (b *Inbox[S]) Process(ctx context.Context, topic string, handle Handler[S]) (Done, error) {
 	ctx, err := tx.Apart(ctx, []string{b.db.Name()})
 	if err = errors.Join(b.wrong, err); err != nil {
@@ -65,9 +64,9 @@ func (b *Inbox[S]) Process(ctx context.Context, topic string, handle Handler[S])
 	}
 }
 
-// offerable is the condition on which an event e is offered: its row has passed the version
-// that it waits for, and its time has come; one that is too old is offered once more, for
-// the last time. It takes the TTL as an argument.
+// offerable is the condition on which an event e is offered: its row has passed the version that it
+// waits for, and its time has come; one that is too old is offered once more, for the last time. It
+// takes the TTL as an argument.
 const offerable = `e.processed_at IS NULL AND e.dead_at IS NULL AND (
 	(e.offer_after < COALESCE((SELECT {row.version} FROM {rows} r WHERE {row.id} = e.subject), -1) AND (e.next_offer_at IS NULL OR e.next_offer_at <= {now}))
 	OR (e.offers > 0 AND e.created_at < {later}))`
@@ -96,7 +95,7 @@ type offer[S core.StateType] struct {
 	id     int64
 	handle Handler[S]
 
-	answer  core.Answer // "": it was not offered, or the handler failed
+	answer  core.Answer // "" if it was not offered, or the handler failed
 	failure error
 	dead    bool
 }
@@ -120,9 +119,9 @@ func (o *offer[S]) count(done *Done) int {
 	return 1
 }
 
-// make offers the event and writes what came of it, in one transaction that locks the event.
-// Where that transaction cannot be committed, which the handler may be the cause of, the
-// failure is written in another one: no event stands in the way of those behind it.
+// make offers the event and writes the result, in one transaction that locks the event. If that
+// transaction cannot be committed, perhaps because of the handler, the failure is written in another
+// one: no event blocks later ones.
 func (o *offer[S]) make(ctx context.Context) error {
 	called := false
 	err := o.locked(ctx, func(ctx context.Context, e Event, version int64) error {
@@ -152,9 +151,8 @@ func (o *offer[S]) make(ctx context.Context) error {
 	})
 }
 
-// locked calls f with the event, if it can be offered now and no other process has it, and
-// with the version of its row: it was read before f looks at the row, so that a move which f
-// does not see is newer.
+// locked calls f with the event, if it can be offered now and no other process has it, and with the
+// version of its row, which was read before f reads the row: a move that f does not see is newer.
 func (o *offer[S]) locked(ctx context.Context, f func(ctx context.Context, e Event, version int64) error) error {
 	return o.manager.Do(ctx, o.attr(), func(ctx context.Context) error {
 		e := Event{ID: o.id, Topic: o.topic}
@@ -175,7 +173,7 @@ func (o *offer[S]) locked(ctx context.Context, f func(ctx context.Context, e Eve
 	})
 }
 
-// call runs the handler behind a savepoint: what it wrote before a rejection is undone.
+// call runs the handler after a savepoint: its writes before a rejection are undone.
 func (o *offer[S]) call(ctx context.Context, e Event) (result guard.Result[S], err error) {
 	err = o.manager.Do(ctx, tx.Attr{Propagation: tx.Nested}, func(ctx context.Context) error {
 		return exception.GuardApart(func() error {
@@ -200,8 +198,8 @@ func (o *offer[S]) backoff(e Event) time.Duration {
 	return min(o.options.Backoff<<min(e.Offers-1, 20), longestBackoff)
 }
 
-// inVain notes an offer in vain, the version that the row must pass before the next one, and
-// how long that waits at least; or that it was the last one.
+// inVain notes an offer in vain, the version that the row must pass before the next one, and its
+// minimum wait; or that it was the last one.
 func (o *offer[S]) inVain(ctx context.Context, e Event, why error, version int64, wait time.Duration) error {
 	last := 0
 	if e.Offers >= o.options.MaxOffers || isFatal(why) {
@@ -226,7 +224,6 @@ func (o *offer[S]) inVain(ctx context.Context, e Event, why error, version int64
 
 const maxError = 2000
 
-// isFatal reports whether an error says of itself that it cannot succeed.
 func isFatal(err error) bool {
 	batch, ok := errors.AsType[*exception.BatchError](err)
 	return ok && !batch.IsRetryable() && !batch.IsSkippable()

@@ -28,8 +28,8 @@ const (
 	parcels = 20
 )
 
-// child is a process that processes events. One that dies waits to be killed in the handler
-// of its third event, before or after the move.
+// child is a process that processes events. A dying one waits to be killed in the handler of its third
+// event, before or after the move.
 func child(url, dies string) int {
 	ctx := context.Background()
 	provider, err := gormdb.Open(ctx, map[string]gormdb.Config{tx.Default: {URL: url}})
@@ -104,7 +104,6 @@ func (s *scene) processAll() {
 
 func (s *scene) events() string { return s.db.Dialect().Quote(repository.DefaultPrefix + "event") }
 
-// finished asks whether every move was made once, with what belongs to it.
 func (s *scene) finished() {
 	s.Helper()
 	require.Equal(s, fmt.Sprint(parcels), s.text("SELECT count(*) FROM parcels WHERE state = 'THERE' AND version = 3"))
@@ -123,7 +122,7 @@ func TestManyProcessEachEventOnce(t *testing.T) {
 			})
 		}
 		wg.Wait()
-		s.processAll() // one may have left early what another one had
+		s.processAll() // one may have skipped an event that another one held
 		s.finished()
 	})
 }
@@ -151,7 +150,7 @@ func TestAnEventIsProcessedOnceThoughItsProcessIsKilled(t *testing.T) {
 	}
 }
 
-// beside starts another process, where the one that waits does not hold the only writer.
+// beside starts another process, if the waiting one does not hold the only writer.
 func (s *scene) beside(url string) *exec.Cmd {
 	if strings.HasPrefix(url, "sqlite:") {
 		return nil

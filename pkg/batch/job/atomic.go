@@ -14,23 +14,20 @@ import (
 type attempted struct {
 	core.Group
 	records []core.StepExecution
-	// deferred are the steps whose end is not recorded yet.
+	// deferred are the steps without a recorded end.
 	deferred []core.StepExecutionID
-	// runs are those of the steps.
-	runs []*core.StepRun
-	// inside says that the starts of the steps are recorded in the transaction.
+	runs     []*core.StepRun
+	// inside means that the starts of the steps are recorded in the transaction.
 	inside bool
-	// begun are the steps whose start was recorded before the transaction began, by
-	// name, until they run.
+	// begun are the steps with a start recorded before the transaction began, by name, until they run.
 	begun map[string]*core.StepExecution
-	// rows are those of the journal from inside of the group, and end is that of its end.
+	// rows are the group's journal rows; end is the row of its end.
 	rows []core.FlowVisit
 	end  core.FlowVisit
-	// recorded says that the rows are in the group's transaction.
+	// recorded means that the rows are in the group's transaction.
 	recorded bool
 }
 
-// note keeps what a step of the group reports about its records.
 func (g *attempted) note(step *core.StepRun) {
 	g.inside = g.inside || step.StartedInGroup
 	g.runs = append(g.runs, step)
@@ -39,7 +36,7 @@ func (g *attempted) note(step *core.StepRun) {
 	}
 }
 
-// withheld is the end of a step that observers have not heard of; nil: there is none.
+// withheld returns the end of a step that observers were not notified of, or nil.
 func (g *attempted) withheld(id core.StepExecutionID) *core.StepEnded {
 	for _, run := range g.runs {
 		if run.Withheld != nil && run.Step.ID == id {
@@ -54,10 +51,9 @@ type groupError struct{ out core.Outcome }
 
 func (e *groupError) Error() string { return e.out.Message }
 
-// group walks a flow of steps in one outer transaction (rule T6). What the
-// transaction itself could not record is recorded when it is over: with a commit
-// the ends that were put off; with a rollback that none of the steps is done, but
-// for those that had a transaction of their own.
+// group walks a flow of steps in one outer transaction (rule T6). It records the rest after that
+// transaction: after a commit, the deferred ends; after a rollback, that no step is done, except steps
+// with a transaction of their own.
 func (l *live) group(ctx context.Context, w *walk, at *core.AtomicElement, sub *walk) (result, error) {
 	group := &attempted{Group: core.Group{Name: at.Name, Database: at.Database}}
 	group.end = core.FlowVisit{Visit: w.visitOf(at), Kind: core.VisitGroup}
@@ -101,9 +97,8 @@ func (l *live) group(ctx context.Context, w *walk, at *core.AtomicElement, sub *
 	return r, nil
 }
 
-// recordVisits stores the journal of the group, and what waits to be stored, in its
-// transaction, where that is one of the repository's database: the rows of the steps
-// count only with it (rule F5).
+// recordVisits stores the journal of the group, and other rows that wait, in the group's transaction if
+// that is in the repository's database: the rows of the steps count only with it (rule F5).
 func (l *live) recordVisits(ctx context.Context, group *attempted, out core.Outcome) error {
 	if group.Database != l.run.config.Repository.Database() {
 		return nil
@@ -114,15 +109,14 @@ func (l *live) recordVisits(ctx context.Context, group *attempted, out core.Outc
 	return err
 }
 
-// unknown reports whether the outcome of the group cannot be known. In the
-// repository's own database its records say it: they are part of the transaction.
+// unknown reports whether the outcome of the group cannot be known. In the repository's own database
+// its records, part of the transaction, show the outcome.
 func (l *live) unknown(group *attempted, failure error) bool {
 	return errors.Is(failure, core.ErrUnknownOutcome) && group.Database != l.run.config.Repository.Database()
 }
 
-// record writes the ends of the group's steps that are not recorded yet. undone says
-// that the work of the group is not done: a COMMIT that was reported as failed may
-// have committed the records all the same.
+// record writes the ends of the group's steps that are not recorded yet. undone means that the work of
+// the group is not done: a COMMIT reported as failed may still have committed the records.
 func (l *live) record(ctx context.Context, group *attempted, flow core.Flow, failure error) (undone bool, err error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordTime)
 	defer cancel()
@@ -149,9 +143,9 @@ func (l *live) record(ctx context.Context, group *attempted, flow core.Flow, fai
 	return undone, errors.Join(errs...)
 }
 
-// rolledBack returns the records that are not there because they were started in the
-// transaction and it was rolled back. Its failure does not say that: a COMMIT that is
-// reported as failed may have happened. An id may be another step's by now.
+// rolledBack returns the records that vanished because they were started in the transaction and it
+// rolled back. The failure alone does not show that: a COMMIT reported as failed may have happened. An
+// ID may be another step's by now.
 func (l *live) rolledBack(ctx context.Context, group *attempted, failure error) (map[core.StepExecutionID]bool, error) {
 	if failure == nil || !group.inside {
 		return nil, nil
@@ -172,7 +166,7 @@ func (l *live) rolledBack(ctx context.Context, group *attempted, failure error) 
 	return gone, nil
 }
 
-// change is the end of a step of the group that is still to be recorded, if it is.
+// change returns the end of a step of the group that is still to be recorded, and whether there is one.
 func (l *live) change(group *attempted, s core.StepExecution, failure error) (core.StepChange, bool) {
 	change := core.StepChange{
 		To: s.Status, ExitCode: s.ExitCode, Error: s.Error, Counters: s.Counters, InHand: s.InHand, Gate: s.Gate, Context: s.Context, Out: s.Out,
@@ -180,7 +174,7 @@ func (l *live) change(group *attempted, s core.StepExecution, failure error) (co
 	switch {
 	case failure == nil:
 		put := slices.Contains(group.deferred, s.ID)
-		return change, put // else recorded in the transaction, and committed with it
+		return change, put // otherwise recorded in the transaction, and committed with it
 	case s.Status != core.StatusCompleted:
 	case l.unknown(group, failure):
 		change = core.StepChange{To: core.StatusUnknown, ExitCode: core.ExitUnknown, Error: failure.Error()}
@@ -192,8 +186,8 @@ func (l *live) change(group *attempted, s core.StepExecution, failure error) (co
 	return change, true
 }
 
-// observeEnd has the observers hear of the end that the group recorded for a step; nil:
-// it recorded none.
+// observeEnd notifies the observers of the end that the group recorded for a step; nil means it
+// recorded none.
 func (l *live) observeEnd(ctx context.Context, flow core.Flow, ended *core.StepExecution, failure, unrecorded error) {
 	switch {
 	case ended == nil:
@@ -215,9 +209,9 @@ func (l *live) observeEnd(ctx context.Context, flow core.Flow, ended *core.StepE
 	}
 }
 
-// recordOne writes one end and returns it, nil where it was recorded before. stands says
-// that the step recorded its end in a transaction that is committed: its own, or that of the
-// group. anew says that the rollback has taken the record away: it is made again.
+// recordOne writes one end and returns it, or nil if it was recorded before. stands means that the step
+// recorded its end in a committed transaction, its own or the group's. anew means that the rollback
+// removed the record: recordOne creates it again.
 func (l *live) recordOne(ctx context.Context, s core.StepExecution, change core.StepChange, anew bool) (ended *core.StepExecution, stands bool, err error) {
 	if anew {
 		again, err := l.run.config.Repository.StartStep(ctx, l.run.ref, core.StepStart{Name: s.Name, Visit: s.Visit, Always: true})
@@ -246,8 +240,7 @@ func (l *live) recordOne(ctx context.Context, s core.StepExecution, change core.
 	return &s, false, nil
 }
 
-// begin records the starts of the group's steps where its transaction could not see
-// them later.
+// begin records the starts of the group's steps if its transaction could not see them later.
 func (l *live) begin(ctx context.Context, w *walk, e *core.AtomicElement) error {
 	if !e.Snapshot {
 		return nil
@@ -281,7 +274,7 @@ func (l *live) begin(ctx context.Context, w *walk, e *core.AtomicElement) error 
 	return nil
 }
 
-// release ends the steps that the group did not come to.
+// release ends the steps that the group did not reach.
 func (l *live) release(ctx context.Context, group *attempted) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordTime)
 	defer cancel()

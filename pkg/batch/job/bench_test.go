@@ -15,8 +15,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// BenchmarkAPlanOfAThousandSteps plans the restart of a flow in which a failure of each step
-// leads on: nothing behind the first one is certain.
+// BenchmarkAPlanOfAThousandSteps plans the restart of a flow in which a failure of each step leads on:
+// nothing after the first one is certain.
 func BenchmarkAPlanOfAThousandSteps(b *testing.B) {
 	const steps = 1000
 	e := testengine.New(b, testdb.SQLite(b))

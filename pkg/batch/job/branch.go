@@ -12,22 +12,22 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 )
 
-// BranchRequest is what Launcher.Branch is asked for beside the part.
+// BranchRequest holds the inputs of Launcher.Branch other than the part.
 type BranchRequest struct {
-	// Since is the time of the launcher's clock before the part was asked for.
+	// Since is the launcher's clock time before the part was requested.
 	Since time.Duration
-	// Release gives the part back: between two steps of the branch, or within one of them behind
-	// its last commit. A step made of other steps, or a flow or group in the branch, is finished
-	// first. It may be nil.
+	// Release gives the part back between two steps of the branch, or within a step after its last
+	// commit. A step made of other steps, or a flow or group in the branch, is finished first. It may
+	// be nil.
 	Release <-chan struct{}
-	// Executor makes the step executor that records in the transitions.
+	// Executor makes the step executor, which records in the transitions.
 	Executor func(transitions core.Transitions) core.StepExecutor
 }
 
-// Branch walks the branch of a split whose part was assigned to the launcher's process, from
-// where a process before it came, and ends the part. j is the job as its stored definition has
-// it, bound to the execution's parameters. It returns the part as it ended, and nil where it
-// gave the part back: it was asked to, or the lease could not be renewed.
+// Branch walks the branch of a split for the part that was assigned to the launcher's process, from the
+// position an earlier process reached, and ends the part. j is the job of the stored definition, bound
+// to the execution's parameters. Branch returns the part as it ended, or nil if it gave the part back:
+// on request, or because the lease could not be renewed.
 //
 // The steps of the branch belong to the execution, under the guard of the part (core.JobRef).
 func (l *Launcher) Branch(ctx context.Context, j *core.Job, a *core.Assignment, o BranchRequest) (*core.StepExecution, error) {
@@ -64,7 +64,6 @@ func (l *Launcher) Branch(ctx context.Context, j *core.Job, a *core.Assignment, 
 	return r.endBranch(ctx, out, end)
 }
 
-// branchFlow finds the flow of the part's branch.
 func branchFlow(j *core.Job, a *core.Assignment) (core.Flow, error) {
 	at := findSplit(j.Flow, a.Manager.Name)
 	if index := core.PartitionOf(a.Manager.Name, a.Step).Index; at != nil && index < len(at.Branches) {
@@ -87,12 +86,12 @@ func findSplit(flow core.Flow, name string) *core.SplitElement {
 	return nil
 }
 
-// branchRun is the run of the execution as far as the branch is concerned.
+// branchRun makes the execution's run as the branch needs it.
 func (l *Launcher) branchRun(j *core.Job, a *core.Assignment, shared *branches, o BranchRequest) *run {
 	exec := a.Job.Clone()
-	exec.Status = core.StatusStarted // though it is parked: this part of it works
+	exec.Status = core.StatusStarted // the execution is parked, but this part of it works
 	exec.Context = core.NewExecutionContext()
-	if at := shared.Data.Job; at != nil && at.Context != nil { // also what is not stored
+	if at := shared.Data.Job; at != nil && at.Context != nil { // including values that are not stored
 		exec.Context = at.Context
 	}
 	if a.Job.Context != nil {
@@ -106,13 +105,12 @@ func (l *Launcher) branchRun(j *core.Job, a *core.Assignment, shared *branches, 
 	return r
 }
 
-// partRef is the guard of the part whose branch is walked.
 func (r *run) partRef() core.StepRef {
 	return core.StepRef{ID: r.ref.Branch, Owner: r.ref.Owner, Epoch: r.ref.Epoch}
 }
 
-// cutting does not record a step that failed because the lease of its part could not be
-// renewed: it is parked when the part is given back, or lost with it.
+// cutting does not record a step that failed because the lease of its part could not be renewed: giving
+// the part back parks the step, and losing the part loses it.
 type cutting struct {
 	core.Transitions
 	lease core.Lease
@@ -126,7 +124,6 @@ func (c *cutting) EndStep(ctx context.Context, ref core.StepRef, change core.Ste
 	return c.Transitions.EndStep(ctx, ref, change)
 }
 
-// walkBranch reads what is known of the branch, and walks it.
 func (r *run) walkBranch(ctx context.Context, flow core.Flow, a *core.Assignment, shared *branches, from branchWalk) (core.Outcome, walked, error) {
 	history, err := r.config.Repository.LastSteps(ctx, r.exec.InstanceID, r.exec.AnewSince())
 	if err != nil {
@@ -163,8 +160,8 @@ func (r *run) walkBranch(ctx context.Context, flow core.Flow, a *core.Assignment
 	return end.out, known, err
 }
 
-// resumedSteps are the steps of the history that go on, under their guards. Another worker may
-// have taken them since, and its guards are not ours.
+// resumedSteps returns the steps of the history that continue, under their guards. Another worker may
+// have taken them since; this process does not hold its guards.
 func resumedSteps(history map[string]core.StepHistory, refs []core.StepRef) (steps []core.StepExecution) {
 	for name, h := range history {
 		for _, ref := range refs {
@@ -189,7 +186,7 @@ func (r *run) release(ctx context.Context) error {
 	return nil
 }
 
-// endBranch records the end of the part, with the rows of the journal that wait.
+// endBranch records the end of the part, with the journal rows that wait.
 func (r *run) endBranch(ctx context.Context, out core.Outcome, end walked) (*core.StepExecution, error) {
 	text, err := json.Marshal(end)
 	if err != nil {

@@ -10,7 +10,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// groupOf is a group in the engine's database.
 func groupOf(s *script, next string, elements ...core.Element) core.Element {
 	manager := tx.NewManager(s.e.Database)
 	return &core.AtomicElement{
@@ -21,8 +20,8 @@ func groupOf(s *script, next string, elements ...core.Element) core.Element {
 	}
 }
 
-// TestAStepThatCompletedIsPassedWhereverTheDefinitionHasItNow: another definition may have
-// it in another flow, group or branch, or before or behind another step.
+// TestAStepThatCompletedIsPassedWhereverTheDefinitionHasItNow: another definition may have it in
+// another flow, group or branch, or before or after another step.
 func TestAStepThatCompletedIsPassedWhereverTheDefinitionHasItNow(t *testing.T) {
 	flow := func(s *script, name string, steps ...string) core.Element {
 		e := &core.FlowElement{Name: name, Next: []core.Transition{to("c")}}
@@ -75,8 +74,8 @@ func TestAStepThatCompletedIsPassedWhereverTheDefinitionHasItNow(t *testing.T) {
 	}
 }
 
-// TestAnElementThatIsNewOnTheWayRuns before what follows it: at the beginning, between two
-// steps that completed, and before the one that failed.
+// TestAnElementThatIsNewOnTheWayRuns before the element after it: at the beginning, between two
+// completed steps, and before the step that failed.
 func TestAnElementThatIsNewOnTheWayRuns(t *testing.T) {
 	for name, after := range map[string]func(s *script) *core.Job{
 		"first": func(s *script) *core.Job {
@@ -110,7 +109,7 @@ func TestAnElementThatIsNewOnTheWayRuns(t *testing.T) {
 	}
 }
 
-// TestAVerdictThatLeadsNowhereNowIsTakenAgain: the definition has renamed what it led to.
+// TestAVerdictThatLeadsNowhereNowIsTakenAgain: the definition has renamed its target.
 func TestAVerdictThatLeadsNowhereNowIsTakenAgain(t *testing.T) {
 	for name, pay := range map[string]func(s *script, name string) core.Element{
 		"a flow": func(s *script, name string) core.Element {

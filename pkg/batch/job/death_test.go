@@ -17,8 +17,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// TestAFlowThatDiesAtAnyWriteDoesItsWorkOnce kills a flow just before and just after
-// each of its writes, one after the other, and lets another process go on.
+// TestAFlowThatDiesAtAnyWriteDoesItsWorkOnce kills a flow just before and just after each of its
+// writes, one after the other, and lets another process continue.
 func TestAFlowThatDiesAtAnyWriteDoesItsWorkOnce(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
@@ -50,9 +50,9 @@ func TestAFlowThatDiesAtAnyWriteDoesItsWorkOnce(t *testing.T) {
 			each := 1
 			switch {
 			case isSoak():
-			case len(want) > 6 && onSQLite(url): // of the large ones, in turn before a write and after one
+			case len(want) > 6 && onSQLite(url): // large flows, alternating before and after a write
 				each = 7
-			case len(want) > 6: // on PostgreSQL, which has other statements and not another walk
+			case len(want) > 6: // PostgreSQL differs in statements, not in the walk
 				each = 19
 			case !onSQLite(url):
 				each = 11
@@ -64,7 +64,7 @@ func TestAFlowThatDiesAtAnyWriteDoesItsWorkOnce(t *testing.T) {
 				died = w.killAt.happened
 				require.True(t, !died || err != nil, "%s, death %d", name, kill)
 				w.killAt = nil
-				if exec, err := w.launch(j); !errors.As(err, new(*core.InstanceCompleteError)) { // it died right behind its end
+				if exec, err := w.launch(j); !errors.As(err, new(*core.InstanceCompleteError)) { // it died right after its end
 					require.NoError(t, err, "%s, death %d", name, kill)
 					require.Equal(t, core.StatusCompleted, exec.Status, "%s, death %d: %s", name, kill, exec.Error)
 				}
@@ -74,7 +74,6 @@ func TestAFlowThatDiesAtAnyWriteDoesItsWorkOnce(t *testing.T) {
 	})
 }
 
-// killAt is the write at which a process dies.
 type killAt struct {
 	mu       sync.Mutex
 	write    int
@@ -82,7 +81,6 @@ type killAt struct {
 	happened bool
 }
 
-// strikes reports whether the next write is it.
 func (k *killAt) strikes() (before, after bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -98,7 +96,6 @@ func (w *weather) ofFlow(flow func(w *weather) core.Flow) *core.Job {
 	return &core.Job{Name: w.name, Restartable: true, Definition: core.Definition{Hash: "x", Text: "x"}, Flow: flow(w)}
 }
 
-// rounds runs the element twice.
 func (w *weather) rounds(at core.Element) core.Flow {
 	marker := w.step("m")
 	w.lead(at, "m")
@@ -112,7 +109,7 @@ func (w *weather) rounds(at core.Element) core.Flow {
 	}}}
 }
 
-// partitioned is a step of so many parts, each of which writes a row.
+// partitioned is a step of n parts that each write a row.
 func (w *weather) partitioned(name string, parts int) *core.StepElement {
 	inner, err := step.NewTasklet(step.TaskletConfig{
 		Name: name, Database: w.Database, Attr: tx.Attr{},
@@ -141,7 +138,7 @@ func (n partsOf) Partition(context.Context, *core.View) ([]core.Partition, error
 	return parts, nil
 }
 
-// child runs a job of its own for each round, which the rows of a step count.
+// child runs another job for each round, counted by the rows of a step.
 func (w *weather) child(name, rounds string) *core.StepElement {
 	inner := &core.Job{
 		Name: w.name + "/" + name, Restartable: true, Definition: core.Definition{Hash: "x", Text: "x"},

@@ -12,24 +12,22 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 )
 
-// planned is the id of an execution that is not there.
+// planned is the ID of an execution that does not exist.
 const planned core.JobExecutionID = -1
 
-// dry is the port of a plan.
 type dry struct {
 	oracle Oracle
 	plan   *Plan
-	limit  *StartLimitError     // the last that the walk reached
+	limit  *StartLimitError     // last limit that the walk reached
 	stops  int                  // how often the flow may stop
-	next   core.StepExecutionID // ids of steps that would run
-	// noops are the steps whose condition does not hold, and sure those that are passed
-	// on every way.
+	next   core.StepExecutionID // IDs of steps that would run
+	// noops are the steps with a false condition; sure are the steps passed on every path.
 	noops, sure map[string]bool
-	// places are the indices of the entries, by what they say.
+	// places are the indices of the entries, by PlanEntry.place.
 	places map[string]int
-	// refused are the elements whose condition does not hold.
+	// refused are the elements with a false condition.
 	refused map[string]bool
-	// loops are the elements that lead to an element and follow it, by its flow and name.
+	// loops holds, by flow and name of an element, the elements that lead to it and follow it.
 	loops map[string]map[string]bool
 }
 
@@ -42,9 +40,8 @@ func newDry(oracle Oracle) *dry {
 
 func (d *dry) stopping() bool { return false }
 
-// add appends an entry, as certain as the way to it. Where another way behind an unknown
-// outcome has come to the same already, that entry stands for both; with an oracle each visit
-// has one.
+// add appends an entry, as certain as the path to it. If another path after an unknown outcome has
+// already reached the same place, that entry stands for both; with an oracle each visit has one.
 func (d *dry) add(w *walk, at core.Element, act PlanAct, entry PlanEntry) {
 	entry.Visit, entry.Act, entry.Certainty, entry.If = w.visitOf(at), act, Certain, w.under
 	switch {
@@ -68,14 +65,14 @@ func (d *dry) add(w *walk, at core.Element, act PlanAct, entry PlanEntry) {
 	d.plan.Entries = append(d.plan.Entries, entry)
 }
 
-// standsFor reports whether the entry has what a later one of the same place says. Which
-// outcome leads to a step that certainly runs once more is said apart.
+// standsFor reports whether the entry covers a later one of the same place. The outcome that leads to a
+// step that certainly runs once more is stated separately.
 func (e *PlanEntry) standsFor(later PlanEntry) bool {
 	return later.Certainty == CertainAfter && (e.Certainty == CertainAfter || later.Step == "" || later.Act == PlanPass)
 }
 
-// place is what an entry says, whichever round of a loop it is of: to run from the beginning,
-// from where an attempt ended or once more is the same.
+// place identifies an entry regardless of the round of a loop: running from the beginning, from the end
+// of an attempt or once more is the same place.
 func (e *PlanEntry) place() string {
 	act := e.Act
 	switch act {
@@ -113,7 +110,7 @@ func (d *dry) holds(ctx context.Context, w *walk, at core.Element) (answer, erro
 	return held, nil
 }
 
-// answer answers the condition of an element, as far as a plan can.
+// answer answers the condition of an element, if a plan can.
 func (d *dry) answer(ctx context.Context, w *walk, at core.Element) answer {
 	condition := at.Condition()
 	if condition == nil {
@@ -133,7 +130,7 @@ func (d *dry) answer(ctx context.Context, w *walk, at core.Element) answer {
 	return answerOf(held)
 }
 
-// try asks a condition. What fails now is answered when the execution asks it.
+// try asks a condition. If it fails now, the execution asks it again.
 func (d *dry) try(ctx context.Context, w *walk, condition *core.Condition) (held, known bool) {
 	if condition.Try == nil {
 		return false, false
@@ -145,8 +142,8 @@ func (d *dry) try(ctx context.Context, w *walk, condition *core.Condition) (held
 	return held, known && err == nil
 }
 
-// unknown is what a condition cannot be asked about at the place of the walk: what ran
-// on the way there, and, once the way is not certain, what a loop may run again.
+// unknown returns the values that a condition cannot use at this point of the walk: the steps that ran
+// on the path, and, once the path is uncertain, those that a loop may run again.
 func (d *dry) unknown(w *walk) core.Unknown {
 	seen, isWayKnown := w.run.progress.seen(), w.isCertain()
 	u := core.Unknown{Context: !isWayKnown}
@@ -200,7 +197,7 @@ func (d *dry) step(ctx context.Context, w *walk, at *core.StepElement, before co
 	r := result{unknown: at.Step.Name()}
 	if s, is := at.Step.(*flowStep); is {
 		var err error
-		if r, err = s.walk(ctx); err != nil { // as that of a step that ran
+		if r, err = s.walk(ctx); err != nil { // like the result of a step that ran
 			r = known(core.Outcome{Status: core.StatusFailed, ExitCode: core.ExitFailed, Message: err.Error(), Step: at.Step.Name()})
 		}
 		r.refused = false
@@ -210,14 +207,13 @@ func (d *dry) step(ctx context.Context, w *walk, at *core.StepElement, before co
 			r, w.after, w.lost = known(out), after, lost
 		}
 	}
-	if w.under = under; under != "" { // whether it runs is not known either
+	if w.under = under; under != "" { // whether it runs is unknown too
 		r = result{unknown: at.Step.Name()}
 	}
 	d.record(w, at, r.out)
 	return r, nil
 }
 
-// record notes a step that would have run.
 func (d *dry) record(w *walk, at *core.StepElement, out core.Outcome) {
 	d.next++
 	delete(d.noops, at.Step.Name())
@@ -254,8 +250,8 @@ func (d *dry) decide(_ context.Context, w *walk, at *core.DecisionElement) (verd
 
 func (d *dry) decided(context.Context, *walk, *core.DecisionElement, string, bool) {}
 
-// split walks the branches one after the other. Where one may stop the job, it is a
-// matter of time whether those behind it begin.
+// split walks the branches one after the other. If one may stop the job, timing decides whether the
+// later ones begin.
 func (d *dry) split(ctx context.Context, _ *walk, at *core.SplitElement, branches []*walk) (result, error) {
 	var errs []error
 	results := make([]result, len(branches))
@@ -295,8 +291,8 @@ func (d *dry) stopped(_ context.Context, w *walk, at core.Element, _ bool) error
 
 func (d *dry) note(*walk, core.FlowVisit) {}
 
-// listed marks what may repeat: of the element, and of all that leads back to it, the last
-// entry.
+// listed marks the entries that may repeat: the last entry of the element and of each element that
+// leads back to it.
 func (d *dry) listed(w *walk, at core.Element) {
 	name := at.ElementName()
 	loop := d.loopOf(w, name)
@@ -333,11 +329,11 @@ func (d *dry) loopOf(w *walk, name string) map[string]bool {
 	return loop
 }
 
-// isRun reports whether the entry stands for the visits that may follow: what was passed has
-// another entry for them.
+// isRun reports whether the entry stands for the later visits too: a passed element has another entry
+// for them.
 func (e *PlanEntry) isRun() bool { return e.Act != PlanStop && e.Act != PlanPass }
 
-// visitAround is the visit in the flow of the walk that v is, or is inside of.
+// visitAround returns the visit in the walk's own flow that is v or contains v.
 func (w *walk) visitAround(v core.Visit) (around core.Visit, is bool) {
 	if v.Flow == w.id {
 		return v, true

@@ -12,7 +12,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// promotedAlike compares what the steps have put into the job's context.
+// promotedAlike compares the values that the steps promoted to the job's context.
 func promotedAlike(calm, stormy *weather) error {
 	var keys [2][]string
 	for i, w := range []*weather{calm, stormy} {
@@ -30,8 +30,7 @@ func promotedAlike(calm, stormy *weather) error {
 	return nil
 }
 
-// nothingRuns holds when a process that lives has left an execution: no record of it
-// is unfinished.
+// nothingRuns fails if a process that lives left an unfinished record in an execution.
 func (w *weather) nothingRuns(since core.JobExecutionID) {
 	for table, key := range map[string]string{"job_execution": "id", "step_execution": "job_execution_id"} {
 		require.Zero(w.T, w.Ints(fmt.Sprintf(`SELECT count(*) FROM surfin_%s
@@ -57,8 +56,8 @@ func (m *mortal) noteCut() {
 	m.cut = true
 }
 
-// holding is a step that sometimes does its work and stops the job: to go on behind
-// it, where there is something, else to be run again.
+// holding is a step that sometimes does its work and stops the job; the restart continues after it if
+// something follows, else runs it again.
 func (w *weather) holding(name string) *core.StepElement {
 	work := w.working(name)
 	return w.Tasklet(name, tx.Attr{}, func(ctx context.Context, c *core.StepContribution) error {
@@ -70,7 +69,6 @@ func (w *weather) holding(name string) *core.StepElement {
 	})
 }
 
-// hold gives a step that holds its transition.
 func (w *weather) hold(at core.Element, next string) {
 	e, ok := at.(*core.StepElement)
 	if !ok || e.Step.Name()[0] != 'h' {
@@ -80,7 +78,6 @@ func (w *weather) hold(at core.Element, next string) {
 	w.loose[e.Step.Name()] = next == ""
 }
 
-// recovering is a step whose failure another one makes good.
 func (w *weather) recovering(name, by string) (*core.StepElement, []core.Element) {
 	w.loose[name], w.loose[by] = true, true
 	e := w.step(name)
@@ -88,7 +85,6 @@ func (w *weather) recovering(name, by string) (*core.StepElement, []core.Element
 	return e, []core.Element{w.step(by)}
 }
 
-// repeated is a step that a restart runs again though it completed.
 func (w *weather) repeated(name string) *core.StepElement {
 	w.loose[name] = true
 	e := w.step(name)

@@ -16,7 +16,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// stored is the execution as the database has it: over.
+// stored returns the execution from the database and requires that it is over.
 func stored(e *testengine.Engine, exec *core.JobExecution) *core.JobExecution {
 	e.T.Helper()
 	record, err := e.Repository.Execution(context.Background(), exec.ID)
@@ -27,8 +27,7 @@ func stored(e *testengine.Engine, exec *core.JobExecution) *core.JobExecution {
 	return record
 }
 
-// TestAJobWhoseContextIsTooLargeEnds: FAILED, with the reason, and what had fitted in
-// is there.
+// TestAJobWhoseContextIsTooLargeEnds: FAILED, with the reason; values that fitted stay.
 func TestAJobWhoseContextIsTooLargeEnds(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
@@ -61,8 +60,8 @@ func (bad) AfterJob(context.Context, *core.JobExecution) error {
 	return errors.New("the listener is broken")
 }
 
-// TestAListenerThatFailsDoesNotHideHowTheFlowEnded: its error is added, and what is
-// worse than a failure stays so.
+// TestAListenerThatFailsDoesNotHideHowTheFlowEnded: its error is added, and a status worse than FAILED
+// stays.
 func TestAListenerThatFailsDoesNotHideHowTheFlowEnded(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
@@ -150,7 +149,7 @@ func TestAStrictFlowSaysWhyTheElementFailedThatNothingMatches(t *testing.T) {
 	})
 }
 
-// TestAPoolThatPanicsRefuses: nothing is left behind that looks as if it ran.
+// TestAPoolThatPanicsRefuses: no record remains that looks as if it ran.
 func TestAPoolThatPanicsRefuses(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
@@ -170,8 +169,8 @@ func TestAPoolThatPanicsRefuses(t *testing.T) {
 	})
 }
 
-// TestADecisionThatEndedTheJobIsTakenAgain: with a failure or a stop, by a transition
-// or by its own verdict; else no restart could ever come to another end.
+// TestADecisionThatEndedTheJobIsTakenAgain: with a failure or a stop, by a transition or by its own
+// verdict; otherwise no restart could end differently.
 func TestADecisionThatEndedTheJobIsTakenAgain(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
@@ -227,8 +226,8 @@ func TestAStepOfUnknownOutcomeIsNotRunAgainAfterATakeOver(t *testing.T) {
 	})
 }
 
-// TestAStartLimitCountsAttempts: neither the record of a step that was not run, nor
-// that of a group twice.
+// TestAStartLimitCountsAttempts: the record of a step that did not run does not count, and a group does
+// not count twice.
 func TestAStartLimitCountsAttempts(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {

@@ -11,7 +11,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/step"
 )
 
-// The whole engine, put together by hand: package batch does it from settings.
+// The whole engine, put together by hand; package batch builds it from settings.
 func ExampleNewLauncher() {
 	ctx := context.Background()
 	_, db, done := testexample.SQLite()
@@ -53,7 +53,7 @@ func ExampleNewLauncher() {
 	// job greeting is already complete with these parameters (execution 1)
 }
 
-// Everything that is wrong with the parameters is reported at once.
+// All errors in the parameters are reported at once.
 func ExampleValidateParameters() {
 	specs := []core.ParameterSpec{
 		{Name: "day", Type: core.TypeDate, Required: true, Identifying: true},

@@ -28,21 +28,21 @@ type run struct {
 	lease         *lease.Keeper
 	// lost ends the work of a run that may not continue it.
 	lost context.CancelCauseFunc
-	// resumed is set for an execution that was parked, also before it began. resuming says that the walk has not
-	// come to the step that waited.
+	// resumed is set for an execution that was parked, also before it began. resuming means that the
+	// walk has not reached the step that waited.
 	resumed  *core.Resumed
 	resuming bool
-	// part is the part of a split whose branch this run walks (rule P8); nil: it runs the job.
-	// root is the log of that branch.
+	// part is the part of the split's branch that this run walks (rule P8); nil means that it runs the
+	// job. root is the log of that branch.
 	part *core.StepExecution
 	root string
-	// ended is how the flow ended, for what runs after it; nil before.
+	// ended is the outcome of the flow, for the steps and listeners after it; nil before.
 	ended *core.Outcome
 	// contextMu guards exec.Context, which branches of a split share.
 	contextMu sync.Mutex
 }
 
-// newRun returns the run of an execution that was asked for at the clock's time since.
+// newRun returns the run of an execution that was requested at the clock's time since.
 func newRun(l *Launcher, j *core.Job, launched core.Launched, since time.Duration, stop <-chan struct{}) *run {
 	exec := launched.Execution
 	r := &run{
@@ -54,7 +54,6 @@ func newRun(l *Launcher, j *core.Job, launched core.Launched, since time.Duratio
 	return r
 }
 
-// run runs the execution to its end.
 func (r *run) run(ctx context.Context) (*core.JobExecution, error) {
 	var out core.Outcome
 	err := r.owning(ctx, func(ctx, owned context.Context) (err error) {
@@ -71,10 +70,9 @@ func (r *run) run(ctx context.Context) (*core.JobExecution, error) {
 	return r.exec, r.end(ctx, out, err)
 }
 
-// owning calls f with the context of the work, and one that ends with the ownership alone.
-// Heartbeats continue while a cancelled run cleans up: they end with the work, or with the
-// ownership. Work that may not continue, as the owner is lost or the lease not renewed, ends
-// at once, with what comes after it.
+// owning calls f with the context of the work, and with one that ends only with the ownership.
+// Heartbeats continue while a cancelled run cleans up: they end with the work or the ownership. If the
+// owner is lost or the lease is not renewed, the work and all that follows it end at once.
 func (r *run) owning(ctx context.Context, f func(ctx, owned context.Context) error) error {
 	owned, lost := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer lost(nil)
@@ -92,8 +90,8 @@ func (r *run) owning(ctx context.Context, f func(ctx, owned context.Context) err
 	return err
 }
 
-// work marks the execution started, walks the flow, and does what comes after it:
-// that happens though ctx has ended, as long as the execution is owned.
+// work marks the execution started, walks the flow, and runs the steps and listeners after it: these
+// run even if ctx has ended, as long as this process owns the execution.
 func (r *run) work(ctx, leaseCtx context.Context) (core.Outcome, error) {
 	ctx, err := r.begin(ctx)
 	if err != nil {
@@ -108,7 +106,7 @@ func (r *run) work(ctx, leaseCtx context.Context) (core.Outcome, error) {
 	} else {
 		out, err = r.flowAndAfter(ctx, cleanupCtx, listeners)
 	}
-	if errors.Is(err, core.ErrParked) { // they are made anew when it is resumed
+	if errors.Is(err, core.ErrParked) { // the resume creates them again
 		if closing := listeners.close(cleanupCtx); closing != nil {
 			r.config.Observer.Observe(ctx, core.CloseFailed{Execution: r.exec.ID, JobName: r.job.Name, Err: closing})
 		}
@@ -117,7 +115,8 @@ func (r *run) work(ctx, leaseCtx context.Context) (core.Outcome, error) {
 	return listeners.after(cleanupCtx, r, out, err)
 }
 
-// flowAndAfter walks the flow and runs what comes after it: only that, if the execution was given back there.
+// flowAndAfter walks the flow and runs the steps after it, or only those if the execution was given
+// back there.
 func (r *run) flowAndAfter(ctx, cleanupCtx context.Context, listeners *listeners) (core.Outcome, error) {
 	parked, out, err := r.parkedFinally()
 	if parked != nil && err == nil {
@@ -135,9 +134,8 @@ func (r *run) flowAndAfter(ctx, cleanupCtx context.Context, listeners *listeners
 	return r.after(cleanupCtx, out, err)
 }
 
-// cleanupCtx returns the context of what comes after the flow. It ends with the
-// ownership, and the grace time after ctx has ended: a second signal must not wait for
-// ever (rule L4).
+// cleanupCtx returns the context for the time after the flow. It ends with the ownership, or the grace
+// time after ctx has ended: a second signal must not wait for ever (rule L4).
 func (r *run) cleanupCtx(ctx, leaseCtx context.Context) (cleanupCtx context.Context, end func()) {
 	cleanupCtx, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	lost := context.AfterFunc(leaseCtx, func() { cancel(context.Cause(leaseCtx)) })
@@ -157,15 +155,14 @@ func (r *run) cleanupCtx(ctx, leaseCtx context.Context) (cleanupCtx context.Cont
 	}
 }
 
-// wasStopped reports whether err is only that a stop was asked for, and then, as it took
-// too long, the context was ended: between two steps, which themselves say STOPPED.
+// wasStopped reports whether err is only the cancellation of a requested stop that took too long,
+// between two steps: a step itself ends STOPPED.
 func (r *run) wasStopped(ctx context.Context, err error) bool {
 	return err != nil && ctx.Err() != nil && r.stop.requested() && errors.Is(err, context.Canceled) && !errors.Is(err, core.ErrLostOwner)
 }
 
-// callWithGrace calls an author's code. It returns when the code is still at work the grace
-// time after ctx has ended (rule L8), or the lease nearly over (rule L9), and leaves the
-// goroutine running.
+// callWithGrace calls an author's code. It returns while the code still runs, and leaves its goroutine
+// running, if the grace time after the end of ctx is over (rule L8) or the lease nearly is (rule L9).
 func (r *run) callWithGrace(ctx context.Context, f func() error) error {
 	select {
 	case <-r.lease.Late(): // there is no time for it
@@ -213,8 +210,7 @@ func (r *run) begin(ctx context.Context) (context.Context, error) {
 	return core.Enter(ctx, r.config.Observer, core.JobStarted{Execution: *r.exec, Restarted: r.previous != nil}), nil
 }
 
-// started records the start. That of an execution that a worker begins is recorded by its
-// resume.
+// started records the start. If a worker begins the execution, the resume has recorded it.
 func (r *run) started(ctx context.Context) error {
 	if r.resumed != nil {
 		return r.beginHere(ctx)
@@ -230,8 +226,8 @@ func (r *run) started(ctx context.Context) error {
 	return nil
 }
 
-// flowInTime is flow within the job's timeout. What comes after it has its own time. An
-// execution that was parked beyond it fails when it is resumed.
+// flowInTime is flow within the job's timeout, which excludes the steps after the flow. An execution
+// that is parked longer than that fails when it is resumed.
 func (r *run) flowInTime(ctx context.Context, listeners *listeners) (core.Outcome, error) {
 	limit := r.job.Timeout
 	if limit <= 0 {
@@ -275,7 +271,6 @@ func (r *run) flow(ctx context.Context, listeners *listeners) (core.Outcome, err
 	return out, nil
 }
 
-// failed is the outcome of an execution that an error ended.
 func failed(failure error) core.Outcome {
 	return core.Outcome{Status: core.StatusFailed, ExitCode: core.ExitFailed, Message: failure.Error()}
 }
@@ -287,7 +282,7 @@ func (r *run) end(ctx context.Context, out core.Outcome, failure error) error {
 		out = failed(failure)
 	}
 	keep := r.exec.Context
-	if _, err := keep.Encode(); err != nil { // what cannot be stored must not keep the end from it
+	if _, err := keep.Encode(); err != nil { // a context that cannot be stored must not prevent the end
 		keep, out = nil, worsened(out, fmt.Errorf("the job's context is not stored: %w", err))
 	}
 	r.exec.Status, r.exec.ExitCode, r.exec.Error, r.exec.Settles, r.exec.EndedAt = out.Status, out.ExitCode, out.Message, out.Settles, time.Now().UTC()
@@ -300,7 +295,7 @@ func (r *run) end(ctx context.Context, out core.Outcome, failure error) error {
 		return err
 	}
 	err := r.lease.Record(ctx, record)
-	if errors.Is(err, core.ErrContextTooLarge) { // with what partitions on workers have promoted
+	if errors.Is(err, core.ErrContextTooLarge) { // with the values that partitions on workers promoted
 		out = worsened(out, fmt.Errorf("the job's context is not stored: %w", err))
 		change.To, change.ExitCode, change.Error, change.Context = out.Status, out.ExitCode, out.Message, nil
 		r.exec.Status, r.exec.ExitCode, r.exec.Error = out.Status, out.ExitCode, out.Message
@@ -317,14 +312,13 @@ func (r *run) end(ctx context.Context, out core.Outcome, failure error) error {
 	return nil
 }
 
-// askStop passes on a stop request.
 func (r *run) askStop() {
 	if r.stop.request() {
 		r.config.Observer.Observe(context.Background(), core.StopAsked{Execution: r.exec.ID})
 	}
 }
 
-// jobNow is the execution as it is now, for others to read.
+// jobNow returns a snapshot of the execution for others to read.
 func (r *run) jobNow() *core.JobExecution {
 	r.contextMu.Lock()
 	defer r.contextMu.Unlock()
@@ -336,11 +330,11 @@ func (r *run) jobNow() *core.JobExecution {
 	return &now
 }
 
-// promote puts values of a step into the job's context and stores them (rule D4): wholly
-// or not at all, since a context that has become too large could not be stored at the end
-// either. No lock is held while the database is written to: on a database with one
-// writer a branch may wait for another one's transaction, which may have to read or
-// change the context. Only the values are written, so their order does not matter.
+// promote puts values of a step into the job's context and stores them (rule D4): all or none, since a
+// context that became too large could not be stored at the end either. It holds no lock during the
+// database write: on a database with one writer a branch may wait for another branch's transaction,
+// which may have to read or change the context. Only the values are written, so their order does not
+// matter.
 func (r *run) promote(ctx context.Context, values map[string]any) error {
 	promoted := core.NewExecutionContext()
 	for key, value := range values {
@@ -369,7 +363,7 @@ func (r *run) merge(changes *core.ExecutionContext) error {
 	return nil
 }
 
-// refresh reads what partitions on workers have promoted.
+// refresh reads the values that partitions on workers promoted.
 func (r *run) refresh(ctx context.Context) error {
 	now, err := r.config.Repository.Execution(ctx, r.exec.ID)
 	if err != nil {

@@ -11,9 +11,9 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 )
 
-// after runs what comes after the flow: in every execution, whatever its outcome,
-// each element whatever became of the one before. Their failures are recorded and
-// change nothing; only what concerns the records themselves is an error.
+// after runs the steps and listeners after the flow, in every execution, whatever its outcome, and each
+// element regardless of the one before. Their failures are recorded and change nothing; only failures
+// of the records themselves are errors.
 func (r *run) after(ctx context.Context, out core.Outcome, failure error) (core.Outcome, error) {
 	if failure != nil {
 		out = failed(failure)
@@ -24,7 +24,8 @@ func (r *run) after(ctx context.Context, out core.Outcome, failure error) (core.
 	return r.finally(ctx, out, failure, nil)
 }
 
-// finally runs those steps. parked is the step with which another process gave the execution back; nil: none.
+// finally runs those steps. parked is the step with which another process gave the execution back, or
+// nil.
 func (r *run) finally(ctx context.Context, out core.Outcome, failure error, parked *core.StepExecution) (core.Outcome, error) {
 	if overdue := r.lease.Err(); overdue != nil { // nothing may begin
 		err := fmt.Errorf("finally: not begun: %w", overdue)
@@ -63,8 +64,8 @@ func (r *run) finally(ctx context.Context, out core.Outcome, failure error, park
 	return out, failure
 }
 
-// parkedFinally is the step of `finally` with which the execution was given back, and the outcome of its flow;
-// nil: it was parked elsewhere.
+// parkedFinally returns the step of `finally` with which the execution was given back, and the outcome
+// of its flow; nil means that it was parked elsewhere.
 func (r *run) parkedFinally() (*core.StepExecution, core.Outcome, error) {
 	if !r.continues() {
 		return nil, core.Outcome{}, nil
@@ -84,7 +85,7 @@ func (r *run) parkedFinally() (*core.StepExecution, core.Outcome, error) {
 	return nil, core.Outcome{}, nil
 }
 
-// resumeFinally runs what is left of `finally`. The steps of the flow are those of the history.
+// resumeFinally runs the rest of `finally`. The history has the steps of the flow.
 func (r *run) resumeFinally(ctx context.Context, parked core.StepExecution, out core.Outcome) (core.Outcome, error) {
 	r.progress.recall(r.exec.ID)
 	return r.finally(ctx, out, nil, &parked)
@@ -97,8 +98,8 @@ func joinText(a, b string) string {
 	return a + "; " + b
 }
 
-// visitFinally runs a step from its beginning, in each execution anew. Those before the parked one have run, and that one
-// is resumed.
+// visitFinally runs a step from its beginning, in every execution. Steps before the parked one have
+// run; the parked one is resumed.
 func (w *walk) visitFinally(ctx context.Context, at *core.StepElement, parked *core.StepExecution) error {
 	w.ordinal++
 	switch {
@@ -121,7 +122,6 @@ func (w *walk) visitFinally(ctx context.Context, at *core.StepElement, parked *c
 	return err
 }
 
-// listeners are those of one execution.
 type listeners struct{ list []any }
 
 func (r *run) listeners(ctx context.Context) (*listeners, error) {
@@ -198,8 +198,8 @@ func (l *listeners) after(ctx context.Context, r *run, out core.Outcome, failure
 	return worsened(out, err), nil
 }
 
-// worsened is the outcome of an execution after another error at its end: FAILED, unless
-// it was worse. The message keeps what was wrong before.
+// worsened returns the outcome of an execution after another error at its end: FAILED, unless it was
+// worse. The message keeps the earlier errors.
 func worsened(out core.Outcome, err error) core.Outcome {
 	if worse := core.MaxStatus(out.Status, core.StatusFailed); worse != out.Status {
 		out.Status, out.ExitCode = worse, core.ExitFailed

@@ -15,31 +15,32 @@ import (
 // ErrNotFrom is in the chain of every *FromError.
 var ErrNotFrom = errors.New("a restart cannot begin there")
 
-// FromCause says why a restart cannot begin at an element.
+// FromCause is the reason why a restart cannot begin at an element.
 type FromCause string
 
 // The causes of a FromError.
 const (
 	FromUnknown   FromCause = "unknown"   // the job has no such element
-	FromUnreached FromCause = "unreached" // no attempt that counts has come to it
+	FromUnreached FromCause = "unreached" // no attempt that counts has reached it
 	FromFinally   FromCause = "finally"   // it runs at the end of every execution
-	FromBeside    FromCause = "beside"    // a branch beside it has not completed
+	FromBeside    FromCause = "beside"    // another branch of its split has not completed
 )
 
 // FromError refuses a restart from an element of the flow (rule F3a). ErrNotFrom is in its chain.
 type FromError struct {
 	Job, Element string
 	Cause        FromCause
-	// Known are the elements of the flow, and Reached those at which a restart may begin, both
-	// in the order of the definition.
+	// Known are the elements of the flow, and Reached those at which a restart may begin, both in the
+	// order of the definition.
 	Known, Reached []string
-	// Near is the one of Known that was probably meant; empty: none is near enough, or nobody looked.
+	// Near is the element of Known that was probably intended; empty if none is near enough, or if no
+	// search was made.
 	Near string
 	// Split is the split of FromBeside, and Open the element that has not completed there.
 	Split, Open string
 }
 
-// Error says why, and what is possible.
+// Error states the cause and the possible elements.
 func (e *FromError) Error() string {
 	switch e.Cause {
 	case FromUnreached:
@@ -76,18 +77,18 @@ func listed(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-// From is where an attempt begins that runs a part of the flow anew: at the last visit of an
-// element. The journal of the attempt has what came before.
+// From is the start of an attempt that runs a part of the flow again: the last visit of an element. The
+// attempt's journal holds the visits before it.
 type From struct {
 	after core.JobExecutionID
-	// rows are the journal of the attempt as it begins, and kept the steps that they keep.
+	// rows are the journal of the attempt as it begins, and kept the steps in it.
 	rows []core.FlowVisit
 	kept map[string]bool
 }
 
-// NewFrom returns where an attempt begins that follows last, the newest execution of its
-// instance, and runs the element and what comes after it anew. An element of a group stands for
-// the group. The error is a *FromError, or that of the repository.
+// NewFrom returns the start of an attempt that follows last, the newest execution of its instance, and
+// runs the element and everything after it again. An element of a group stands for the group. The error
+// is a *FromError, or one of the repository.
 func NewFrom(ctx context.Context, repository core.JobRepository, j *core.Job, last *core.JobExecution, element string) (*From, error) {
 	history, err := repository.LastSteps(ctx, last.InstanceID, last.AnewSince())
 	if err != nil {
@@ -101,13 +102,13 @@ func NewFrom(ctx context.Context, repository core.JobRepository, j *core.Job, la
 	return k.from, k.keep()
 }
 
-// Records returns the history as far as the attempt keeps it, for a comparison of definitions:
-// what runs anew may change.
+// Records returns the history that the attempt keeps, for a comparison of definitions: elements that
+// run again may change.
 func (f *From) Records(of core.Explorer, instance core.JobInstanceID) core.Explorer {
 	return &keptRecords{Explorer: of, kept: f.kept, instance: instance}
 }
 
-// keptRecords leaves the steps of an instance out that are not kept.
+// keptRecords hides the steps of an instance that are not kept.
 type keptRecords struct {
 	core.Explorer
 	kept     map[string]bool
@@ -155,14 +156,14 @@ func (k *keeper) keep() error {
 	return k.refuse(FromUnknown)
 }
 
-// branchPath is an element on the way to another one, and the branch that leads there.
+// branchPath is an element on the path to another one, and the branch that leads there.
 type branchPath struct {
 	at     core.Element
 	branch int
 }
 
-// pathTo returns the elements around the one of that name, which is the last; nil: there is
-// none. A group is the last whatever is in it.
+// pathTo returns the elements around the named one, which is the last; nil if there is none. A group
+// ends the path even if the element is inside it.
 func pathTo(flow core.Flow, name string) []branchPath {
 	for _, at := range flow.Elements {
 		if record, _ := recordOf(at); at.ElementName() == name || record == name {
@@ -182,7 +183,7 @@ func pathTo(flow core.Flow, name string) []branchPath {
 	return nil
 }
 
-// namesIn are the names of the elements of a flow and of those inside of them.
+// namesIn returns the names of the elements of a flow, including nested ones.
 func (k *keeper) namesIn(flow core.Flow) []string {
 	var names []string
 	for _, at := range flow.Elements {
@@ -194,7 +195,7 @@ func (k *keeper) namesIn(flow core.Flow) []string {
 	return names
 }
 
-// reachedIn are the names of the elements that the log of a flow has, and of those inside.
+// reachedIn returns the names of the elements in the log of a flow, including nested ones.
 func (k *keeper) reachedIn(flow core.Flow, id string, within attempts) []string {
 	entries := k.journal.log(flow, id, within).entries
 	var names []string
@@ -215,15 +216,15 @@ func (k *keeper) reachedIn(flow core.Flow, id string, within attempts) []string 
 	return names
 }
 
-// placeOf is the index of the last visit of an element, or of the restart point at which an
-// attempt was to begin that died before; -1: no attempt has come to it.
+// placeOf returns the index of the last visit of an element, or of the restart point of an attempt that
+// died before it; -1 means that no attempt has reached it.
 func placeOf(entries []entry, at core.Element) int {
 	return slices.IndexFunc(entries, func(e entry) bool {
 		return e.Element == at.ElementName() && (isVisit(e.Kind) || e.Kind == core.VisitJump && e.Target == e.Element)
 	})
 }
 
-// keepTo keeps what a log has before the way to the element. id names the log in the attempt.
+// keepTo keeps the part of a log before the path to the element. id names the log in the attempt.
 func (k *keeper) keepTo(flow core.Flow, id string, l log, path []branchPath) error {
 	at := path[0].at
 	i := placeOf(l.entries, at)
@@ -235,12 +236,12 @@ func (k *keeper) keepTo(flow core.Flow, id string, l log, path []branchPath) err
 	}
 	e := l.entries[i]
 	v := core.Visit{Flow: id, Ordinal: e.Ordinal, Element: at.ElementName()}
-	if len(path) == 1 { // the first visit of a log is that of its first element
+	if len(path) == 1 { // a log begins with a visit of its first element
 		v.Ordinal = max(v.Ordinal, 2)
 		k.add(core.FlowVisit{Visit: v, Kind: core.VisitJump, Target: at.ElementName()})
 		return nil
 	}
-	if flow, is := at.(*core.FlowElement); is && flow.AsStep { // what is inside does not say that it was visited
+	if flow, is := at.(*core.FlowElement); is && flow.AsStep { // rows inside do not prove a visit
 		k.add(core.FlowVisit{Visit: v, Kind: core.VisitFlow})
 	}
 	for branch, inner := range core.Flows(at) {
@@ -261,8 +262,8 @@ func (k *keeper) keepTo(flow core.Flow, id string, l log, path []branchPath) err
 	return nil
 }
 
-// openIn returns the element at which a branch ended other than COMPLETED, or has not ended;
-// empty: a restart would run nothing of what it visited.
+// openIn returns the element at which a branch ended other than COMPLETED, or has not ended; empty
+// means that a restart would run nothing of the visited elements.
 func openIn(flow core.Flow, l log) string {
 	if len(l.entries) == 0 {
 		return ""
@@ -289,8 +290,7 @@ func (k *keeper) keepAll(flow core.Flow, id string, l log) {
 	}
 }
 
-// keepEntry keeps a visit as it ended. One of an element that the definition has no longer is
-// left out.
+// keepEntry keeps a visit as it ended, unless the definition no longer has its element.
 func (k *keeper) keepEntry(flow core.Flow, id string, e entry) {
 	at, ok := flow.Find(e.Element)
 	if !ok {

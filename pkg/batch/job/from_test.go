@@ -16,7 +16,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/job"
 )
 
-// from plans a restart from the element, makes it, and compares both, as attempt does.
+// from plans a restart from the element, runs it, and compares both, like attempt.
 func (s *script) from(j *core.Job, element, plan, ran string) *core.JobExecution {
 	s.e.T.Helper()
 	ctx := context.Background()
@@ -44,7 +44,6 @@ func certainOf(p *job.Plan) string {
 	return strings.Join(certain, ", ")
 }
 
-// refused is the refusal of a restart from the element.
 func (s *script) refused(j *core.Job, element string) *job.FromError {
 	s.e.T.Helper()
 	_, err := s.e.Launcher.With(job.Options{From: element}).Run(context.Background(), j, core.Parameters{}, nil)
@@ -72,8 +71,8 @@ func TestARestartFromAStepRunsItAndWhatFollows(t *testing.T) {
 	})
 }
 
-// TestARestartFromAStepKeepsWhatCameBefore whatever it was: a step that may start again, a
-// failure that led on, a decision, a flow with a record, a group.
+// TestARestartFromAStepKeepsWhatCameBefore of every kind: a step that may start again, a failure that
+// led on, a decision, a flow with a record, a group.
 func TestARestartFromAStepKeepsWhatCameBefore(t *testing.T) {
 	eachScript(t, func(s *script) {
 		again := s.step("again", to("fails"))
@@ -101,8 +100,8 @@ func TestARestartFromAStepKeepsWhatCameBefore(t *testing.T) {
 	})
 }
 
-// TestADecisionBehindTheStepIsTakenAgain and another way may follow, on which nothing is
-// passed: also what an earlier attempt completed there.
+// TestADecisionBehindTheStepIsTakenAgain and may lead to another path, on which nothing is passed, not
+// even steps that an earlier attempt completed there.
 func TestADecisionBehindTheStepIsTakenAgain(t *testing.T) {
 	eachScript(t, func(s *script) {
 		verdict := "B"
@@ -119,7 +118,7 @@ func TestADecisionBehindTheStepIsTakenAgain(t *testing.T) {
 	})
 }
 
-// TestARestartFromAStepInABranch keeps the branches beside it, which must have completed.
+// TestARestartFromAStepInABranch keeps the other branches, which must have completed.
 func TestARestartFromAStepInABranch(t *testing.T) {
 	eachScript(t, func(s *script) {
 		inner := &core.FlowElement{Name: "f", AsStep: true, Flow: core.Flow{Elements: []core.Element{s.step("x", to("y")), s.step("y")}}}
@@ -174,8 +173,8 @@ func TestARestartFromAStepOfALoopBeginsWithItsLastVisit(t *testing.T) {
 	})
 }
 
-// TestAWayBeforeTheStepIsNotLookedFor: the flow came to it behind a stop with a restart point,
-// and the definition leads nowhere else.
+// TestAWayBeforeTheStepIsNotLookedFor: the flow reached it after a stop with a restart point, and the
+// definition leads nowhere else.
 func TestAWayBeforeTheStepIsNotLookedFor(t *testing.T) {
 	eachScript(t, func(s *script) {
 		j := flowOf("jumped", s.step("a", stopAt("*", "c")), s.step("b"), s.step("c", to("d")), s.step("d"))
@@ -189,7 +188,7 @@ func TestAWayBeforeTheStepIsNotLookedFor(t *testing.T) {
 	})
 }
 
-// TestARestartFromAStepThatCannotBeIsRefused and says what can be.
+// TestARestartFromAStepThatCannotBeIsRefused and lists the possible elements.
 func TestARestartFromAStepThatCannotBeIsRefused(t *testing.T) {
 	eachScript(t, func(s *script) {
 		j := flowOf("refused", s.step("a", to("b")), s.step("b", to("c")), s.step("c"))
@@ -213,7 +212,7 @@ func TestARestartFromAStepThatCannotBeIsRefused(t *testing.T) {
 	})
 }
 
-// TestTheStartLimitCountsFromTheRestart and the attempts of what came before are not lost.
+// TestTheStartLimitCountsFromTheRestart and keeps the attempts of the steps before it.
 func TestTheStartLimitCountsFromTheRestart(t *testing.T) {
 	eachScript(t, func(s *script) {
 		once := 1
@@ -245,7 +244,7 @@ func TestOnlyTheNewestAttemptIsRestartedFromAStep(t *testing.T) {
 }
 
 // TestAPlanOfARandomFlowFromAnElementIsWhatTheRestartDoes: random flows fail, stop and die, and
-// now and then the next attempt begins at an element that they have come to.
+// sometimes the next attempt begins at an element that they have reached.
 func TestAPlanOfARandomFlowFromAnElementIsWhatTheRestartDoes(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
@@ -269,7 +268,7 @@ type froms struct {
 	began  int
 }
 
-// next is where the next attempt begins, and the name of the element; nil: as a plain restart.
+// next returns the start of the next attempt and the name of its element; nil means a plain restart.
 func (f *froms) next(ctx context.Context, reads core.JobRepository, j *core.Job, last *core.JobExecution) (*job.From, string, error) {
 	if f == nil || last == nil || f.random.IntN(3) > 0 {
 		return nil, "", nil
@@ -291,8 +290,8 @@ func (f *froms) next(ctx context.Context, reads core.JobRepository, j *core.Job,
 	return from, element, err
 }
 
-// TestAProcessThatDiesInARestartFromAStep at any of its writes: a plain restart continues, and no
-// step does its work more often than the restart asked for.
+// TestAProcessThatDiesInARestartFromAStep at any of its writes: a plain restart continues, and no step
+// does its work more often than the restart requested.
 func TestAProcessThatDiesInARestartFromAStep(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {

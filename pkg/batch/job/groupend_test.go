@@ -13,7 +13,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// recorded are the steps of an execution with their statuses, in the order of their ids.
+// recorded lists the steps of an execution with their statuses, in the order of their IDs.
 func (s *script) recorded(exec *core.JobExecution) string {
 	s.e.T.Helper()
 	steps, err := s.e.Repository.Steps(s.e.T.Context(), exec.ID)
@@ -25,9 +25,8 @@ func (s *script) recorded(exec *core.JobExecution) string {
 	return strings.Join(list, ", ")
 }
 
-// TestAGroupIsDoneWhenItsRecordsAreCommitted, whatever the COMMIT answered: a group whose
-// answer is lost is done where the records of its steps say so, and else not. A step has one
-// record (rules T6 and C10).
+// TestAGroupIsDoneWhenItsRecordsAreCommitted, whatever the COMMIT answered: if the answer is lost, the
+// records of its steps decide. A step has one record (rules T6 and C10).
 func TestAGroupIsDoneWhenItsRecordsAreCommitted(t *testing.T) {
 	eachScript(t, func(s *script) {
 		t := s.e.T
@@ -60,8 +59,8 @@ func TestAGroupIsDoneWhenItsRecordsAreCommitted(t *testing.T) {
 	})
 }
 
-// TestALaunchFromTheStartForgetsWhatIsOlder: its own attempts count, and a restart behind
-// it passes what it completed itself.
+// TestALaunchFromTheStartForgetsWhatIsOlder: its own attempts count, and a later restart passes the
+// steps that it completed.
 func TestALaunchFromTheStartForgetsWhatIsOlder(t *testing.T) {
 	eachScript(t, func(s *script) {
 		t := s.e.T

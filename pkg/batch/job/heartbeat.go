@@ -9,8 +9,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// newLease returns what keeps the lease of the execution. since is the clock's time before
-// the execution was asked for.
+// newLease returns the keeper of the execution's lease. since is the clock's time before the execution
+// was requested.
 func (r *run) newLease(since time.Duration) *lease.Keeper {
 	return lease.New(lease.Config{
 		Clock: r.launcher.clock(), Lease: r.config.Lease, Heartbeat: r.config.Heartbeat, Since: since, End: func(cause error) { r.lost(cause) },
@@ -27,7 +27,6 @@ func (r *run) newLease(since time.Duration) *lease.Keeper {
 	})
 }
 
-// beat extends the lease of the execution, or of the part whose branch is walked.
 func (r *run) beat(ctx context.Context) (stop bool, err error) {
 	if r.part != nil {
 		return r.config.Repository.HeartbeatStep(ctx, r.partRef(), r.config.Lease)
@@ -35,13 +34,13 @@ func (r *run) beat(ctx context.Context) (stop bool, err error) {
 	return r.config.Repository.Heartbeat(ctx, r.ref, r.config.Lease)
 }
 
-// stopSignal is a stop request from either side: the caller's channel or the
-// flag in the database.
+// stopSignal combines the two sources of a stop request: the caller's channel and the flag in the
+// database.
 type stopSignal struct {
 	once    sync.Once
 	channel chan struct{}
 	asked   <-chan struct{} // the caller's; may be nil
-	// release asks to give the execution back; may be nil. either is closed for both.
+	// release requests to give the execution back; may be nil. either is closed for both.
 	release <-chan struct{}
 	either  chan struct{}
 }
@@ -50,7 +49,6 @@ func newStopSignal(asked <-chan struct{}) *stopSignal {
 	return &stopSignal{channel: make(chan struct{}), either: make(chan struct{}), asked: asked}
 }
 
-// request closes the channel; it reports whether this was the first request.
 func (s *stopSignal) request() (first bool) {
 	s.once.Do(func() {
 		close(s.channel)
@@ -91,13 +89,14 @@ func (s stepRelease) Done() <-chan struct{} { return s.run.stop.either }
 // Releasing implements core.ReleaseSignal.
 func (s stepRelease) Releasing() bool { return s.run.releasing() }
 
-// stepLeave is the stop signal of a step made of others that can be given back while it waits.
+// stepLeave is the stop signal of a step made of other steps that can be given back while it waits.
 type stepLeave struct{ stepStop }
 
 // Left implements core.LeaveSignal.
 func (s stepLeave) Left() <-chan struct{} { return s.run.stop.release }
 
-// finallyRelease is the stop signal of a step of `finally` that can be given back: a stop is none for it.
+// finallyRelease is the stop signal of a step of `finally` that can be given back: a stop request does
+// not count.
 type finallyRelease struct{ run *run }
 
 // Requested implements core.StopSignal.
@@ -112,9 +111,9 @@ func (s finallyRelease) Request() {}
 // Releasing implements core.ReleaseSignal.
 func (s finallyRelease) Releasing() bool { return s.run.stop.isReleased() }
 
-// finallyLeave is that of one made of others.
+// finallyLeave is finallyRelease for a step made of other steps.
 type finallyLeave struct {
-	core.StopSignal // nobody's
+	core.StopSignal // never signals a stop
 	run             *run
 }
 

@@ -8,10 +8,10 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// Count returns an incrementer that counts the named int parameter on by one, from
-// 1. A text that is a number counts as one; anything else is a
-// *core.ParameterError. It makes no other parameter: those have their defaults, or are taken
-// over (core.Job.Inherit). What the caller gives, the named one too, is taken as it is.
+// Count returns an incrementer that increases the named int parameter by one, from 1. A text that is a
+// number counts as one; anything else is a *core.ParameterError. Other parameters take their defaults
+// or are inherited (core.Job.Inherit). A value from the caller is used unchanged, also for the named
+// parameter.
 func Count(name string) core.Incrementer {
 	return func(last *core.JobExecution, given core.Parameters) (core.Parameters, error) {
 		next := core.Parameter{Name: name, Type: core.TypeInt, Value: int64(1), Identifying: true}
@@ -45,10 +45,10 @@ func count(before any) (int64, error) {
 	return n + 1, nil
 }
 
-// NextDay returns an incrementer that moves the named date parameter to the day
-// after. Where there is no last execution, or it has no such parameter, the first
-// day is the parameter's default or given. A text that is a date counts as one;
-// anything else is a *core.ParameterError. Other parameters are as with Count.
+// NextDay returns an incrementer that moves the named date parameter to the next day. If there is no
+// last execution, or it lacks that parameter, the first day is the default or the given value. A text
+// that is a date counts as one; anything else is a *core.ParameterError. Other parameters are as with
+// Count.
 func NextDay(name string) core.Incrementer {
 	return func(last *core.JobExecution, given core.Parameters) (core.Parameters, error) {
 		before, ok := parameterOf(last, name)
@@ -76,7 +76,7 @@ func parameterOf(exec *core.JobExecution, name string) (core.Parameter, bool) {
 	return exec.Params.Get(name)
 }
 
-// following are the given parameters, and the next one unless it is given.
+// following returns the given parameters, with the next one unless it is given.
 func following(given core.Parameters, next *core.Parameter) (core.Parameters, error) {
 	list := given.All()
 	if next != nil {

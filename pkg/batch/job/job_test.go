@@ -21,7 +21,7 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(testdb.Main(m)) }
 
-// script is a job whose steps note that they ran and end as told.
+// script is a job with steps that note that they ran and end as configured.
 type script struct {
 	e   *testengine.Engine
 	ran []string

@@ -13,17 +13,17 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// journal is what earlier attempts of the instance visited: the only memory of a
-// walk (rule F5). The zero journal is that of a first attempt.
+// journal holds the visits of earlier attempts of the instance: the only memory of a walk (rule F5).
+// The zero journal belongs to a first attempt.
 type journal struct {
 	rows  map[string][]core.JournalRow // by flow
 	inner map[string][]int64           // ordinals of elements with flows in them, by FlowPrefix + element
 	steps map[core.StepExecutionID]core.StepExecution
-	// database is the repository's.
+	// database is the name of the repository's database.
 	database string
 }
 
-// newJournal reads the journal. Step executions that history has are not read again.
+// newJournal reads the journal. It does not read step executions that history has.
 func newJournal(ctx context.Context, repository core.JobRepository, exec *core.JobExecution, history map[string]core.StepHistory) (*journal, error) {
 	rows, err := repository.Visits(ctx, exec.InstanceID, exec.AnewSince())
 	if err != nil {
@@ -32,8 +32,8 @@ func newJournal(ctx context.Context, repository core.JobRepository, exec *core.J
 	return journalOf(ctx, repository, rows, history)
 }
 
-// journalOf makes the journal of its rows, and adds to history the steps that were passed and
-// are older than it.
+// journalOf makes the journal from its rows, and adds to history the passed steps that are older than
+// it.
 func journalOf(ctx context.Context, repository core.JobRepository, rows []core.JournalRow, history map[string]core.StepHistory) (*journal, error) {
 	j := &journal{
 		rows: map[string][]core.JournalRow{}, inner: map[string][]int64{}, steps: map[core.StepExecutionID]core.StepExecution{},
@@ -86,8 +86,8 @@ func (j *journal) add(row core.JournalRow) {
 	j.rows[row.Flow] = append(j.rows[row.Flow], row)
 }
 
-// addInner notes the visits of the elements around a flow, which its name holds:
-// outer#3/1/inner#2/0 is in the visit 2 of inner, and that in the visit 3 of outer.
+// addInner notes the visits of the elements around a flow, which are in its name: outer#3/1/inner#2/0
+// is in visit 2 of inner, which is in visit 3 of outer.
 func (j *journal) addInner(flow string) {
 	for at := strings.LastIndexByte(flow, '#'); at >= 0; at = strings.LastIndexByte(flow[:at], '#') {
 		number, _, _ := strings.Cut(flow[at+1:], "/")
@@ -98,33 +98,32 @@ func (j *journal) addInner(flow string) {
 	}
 }
 
-// attempts bounds the attempts whose rows count, both included.
+// attempts bounds the attempts with rows that count, both included.
 type attempts struct{ from, to core.JobExecutionID }
 
 func allAttempts() attempts { return attempts{0, math.MaxInt64} }
 
 func (a attempts) has(id core.JobExecutionID) bool { return a.from <= id && id <= a.to }
 
-// entry is what is known of an element's last visit.
+// entry is the known state of an element's last visit.
 type entry struct {
 	core.JournalRow
-	record *core.StepExecution // of a step, and of the one that is passed
-	// open says that the end of a split or a flow is not recorded: only what was
-	// visited in it is known.
+	record *core.StepExecution // of a step, executed or passed
+	// open means that the end of a split or a flow is not recorded: only the visits in it are known.
 	open bool
-	// outs is how the visit ended, in each attempt that recorded it, the newest last.
+	// outs are the outcomes of the visit in the attempts that recorded it, the newest last.
 	outs []core.Outcome
-	// followed is the kind of the row behind it, next its element and behind its ordinal;
-	// empty: not known.
+	// followed is the kind of the next row, next its element and behind its ordinal; empty if not
+	// known.
 	followed core.VisitKind
 	next     string
 	behind   int64
-	// inner is the visit under whose name the flows inside are, and inside are the
-	// attempts whose rows count there.
+	// inner is the visit with the name prefix of the flows inside, and inside are the attempts with
+	// rows that count there.
 	inner  core.Visit
 	inside attempts
-	// innerOnly says that the element itself runs again, though it completed: it led to a
-	// stop from which a restart comes to it again.
+	// innerOnly means that the element itself runs again although it completed: it led to a stop from
+	// which a restart reaches it again.
 	innerOnly bool
 }
 
@@ -132,15 +131,14 @@ type entry struct {
 type log struct {
 	// entries are the last visits of the elements, in their order.
 	entries []entry
-	// left are the newest visits of elements on ways that an attempt turned away from,
-	// where the walk did not come to them again.
+	// left are the newest visits of elements on paths that an attempt left and did not reach again.
 	left map[string]entry
-	// ordinal is the greatest of those that count.
+	// ordinal is the greatest ordinal that counts.
 	ordinal int64
 }
 
-// log returns the journal of a flow: of each ordinal the newest attempt's row, without
-// those that an attempt has turned away from, and of each element the last.
+// log returns the journal of a flow: for each ordinal the newest attempt's row, without rows on
+// abandoned paths, and for each element the last row.
 func (j *journal) log(flow core.Flow, id string, within attempts) log {
 	var rows []entry
 	var turns []turn
@@ -194,13 +192,12 @@ func (j *journal) log(flow core.Flow, id string, within attempts) log {
 	return l
 }
 
-// ofLastRound leaves out what an earlier round of a loop visited.
 func ofLastRound(flow core.Flow, entries []entry) []entry {
 	return slices.DeleteFunc(slices.Clone(entries), func(e entry) bool { return e.isOfEarlierRound(flow, entries) })
 }
 
-// isOfEarlierRound reports whether the way went back to before the element since, and
-// would come to it again.
+// isOfEarlierRound reports whether the path has since returned to before the element and would reach it
+// again.
 func (e *entry) isOfEarlierRound(flow core.Flow, way []entry) bool {
 	at, ok := flow.Find(e.Element)
 	return ok && slices.ContainsFunc(way, func(later entry) bool {
@@ -209,7 +206,7 @@ func (e *entry) isOfEarlierRound(flow core.Flow, way []entry) bool {
 	})
 }
 
-// leftWith returns the rows that the first attempt left which turned away from the entry.
+// leftWith returns the rows abandoned by the first attempt that turned away from the entry.
 func leftWith(rows []entry, turns []turn, e entry) []entry {
 	var first *turn
 	for i, t := range turns {
@@ -226,7 +223,7 @@ func leftWith(rows []entry, turns []turn, e entry) []entry {
 	return with
 }
 
-// turn is a way of earlier attempts that one has left.
+// turn is a path of earlier attempts that an attempt left.
 type turn struct {
 	by       core.JobExecutionID
 	from, to int64
@@ -255,8 +252,8 @@ func (a attempts) floor(turns []turn, ordinal int64, until core.JobExecutionID) 
 	return a
 }
 
-// continued moves what was visited inside of an earlier visit to the one that continues
-// it, as rows of VisitAdopt say.
+// continued moves the visits inside an earlier visit to the visit that continues it, as rows of
+// VisitAdopt record.
 func continued(rows []entry, isDead func(entry) bool) []entry {
 	for _, adopt := range rows {
 		if adopt.Kind != core.VisitAdopt || isDead(adopt) {
@@ -278,10 +275,8 @@ func continued(rows []entry, isDead func(entry) bool) []entry {
 	return rows
 }
 
-// adoptTarget names the visit that another one continues.
 func adoptTarget(e *entry) string { return fmt.Sprintf("%d %d", e.inner.Ordinal, e.inside.from) }
 
-// isVisit reports whether a row of the kind says that an element was visited.
 func isVisit(kind core.VisitKind) bool {
 	switch kind {
 	case core.VisitStep, core.VisitNoop, core.VisitDecision, core.VisitFlow, core.VisitGroup, core.VisitPass:
@@ -295,7 +290,7 @@ func isVisit(kind core.VisitKind) bool {
 func lastVisits(rows []entry) (entries []entry, ordinal int64) {
 	last := map[string]int64{}
 	var all []entry
-	marks := map[int64]bool{} // of rows that are not visits
+	marks := map[int64]bool{} // for rows that are not visits
 	for i, e := range rows {
 		ordinal = max(ordinal, e.Ordinal)
 		if i+1 < len(rows) && rows[i+1].Ordinal == e.Ordinal { // a later attempt visited it again
@@ -332,8 +327,8 @@ func lastVisits(rows []entry) (entries []entry, ordinal int64) {
 	return entries, ordinal
 }
 
-// open returns an entry for each split and flow in which an attempt visited something.
-// Its end, if an attempt recorded it, is another entry of the same ordinal.
+// open returns an entry for each split and flow in which an attempt visited something. If an attempt
+// recorded its end, that is another entry of the same ordinal.
 func (j *journal) open(flow core.Flow, id string, within attempts) []entry {
 	var found []entry
 	for _, at := range flow.Elements {
@@ -351,8 +346,8 @@ func (j *journal) open(flow core.Flow, id string, within attempts) []entry {
 	return append(found, j.gone(flow, id, within)...)
 }
 
-// gone returns an entry for each element that the definition has no longer, and in which
-// an attempt visited something: its name alone is known.
+// gone returns an entry for each element that the definition no longer has and in which an attempt
+// visited something: only its name is known.
 func (j *journal) gone(flow core.Flow, id string, within attempts) []entry {
 	var found []entry
 	for prefix, ordinals := range j.inner {
@@ -372,7 +367,7 @@ func (j *journal) gone(flow core.Flow, id string, within attempts) []entry {
 	return found
 }
 
-// newestUnder returns the newest attempt with a row in a flow of the visit; 0: none has.
+// newestUnder returns the newest attempt with a row in a flow of the visit, or 0.
 func (j *journal) newestUnder(v core.Visit, within attempts) core.JobExecutionID {
 	var newest core.JobExecutionID
 	branches := strings.TrimSuffix(v.Inner(0), "0")
@@ -389,9 +384,9 @@ func (j *journal) newestUnder(v core.Visit, within attempts) core.JobExecutionID
 	return newest
 }
 
-// openKind reports whether the rows inside of an element say that it was visited. A
-// flow with a step execution has a row of its own. What a group in another database
-// recorded does not count without the row of its end: its transaction may be undone.
+// openKind reports whether the rows inside an element prove that it was visited. A flow with a step
+// execution has a row of its own. The rows of a group in another database do not count without the row
+// of its end: its transaction may be undone.
 func (j *journal) openKind(at core.Element) (core.VisitKind, bool) {
 	switch e := at.(type) {
 	case *core.SplitElement:
@@ -405,15 +400,13 @@ func (j *journal) openKind(at core.Element) (core.VisitKind, bool) {
 	return "", false
 }
 
-// hasEnd reports whether the attempt itself has a row for the visit.
 func (j *journal) hasEnd(v core.Visit, attempt core.JobExecutionID) bool {
 	return slices.ContainsFunc(j.rows[v.Flow], func(row core.JournalRow) bool {
 		return row.Ordinal == v.Ordinal && row.Execution == attempt && row.Element == v.Element
 	})
 }
 
-// newestIn returns the newest attempt that visited something inside of the element;
-// 0: none did.
+// newestIn returns the newest attempt that visited something inside the element, or 0.
 func (j *journal) newestIn(at core.Element, v core.Visit, within attempts) core.JobExecutionID {
 	var newest core.JobExecutionID
 	for branch, flow := range core.Flows(at) {
@@ -432,7 +425,6 @@ func (j *journal) newestIn(at core.Element, v core.Visit, within attempts) core.
 	return newest
 }
 
-// byElement returns the entries by element.
 func (l log) byElement() map[string]entry {
 	entries := make(map[string]entry, len(l.entries))
 	for _, e := range l.entries {
@@ -461,10 +453,8 @@ func (e *entry) outcome() (core.Outcome, bool) {
 	return core.Outcome{}, false
 }
 
-// verdictOf is the verdict of a row about an end.
 func verdictOf(out core.Outcome) string { return string(out.Status) + " " + out.ExitCode }
 
-// outcomeOf is how a step ended.
 func outcomeOf(s *core.StepExecution) core.Outcome {
 	out := core.Outcome{Status: s.Status, ExitCode: s.ExitCode, Message: explain(s), Settles: s.Settles}
 	if s.Status == core.StatusAbandoned { // it had failed

@@ -13,8 +13,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// TestARowOfTheJournalThatCannotBeReadIsAnError of the restart and of the plan: a walk that
-// left it out would run what is done.
+// TestARowOfTheJournalThatCannotBeReadIsAnError of the restart and of the plan: a walk without it would
+// repeat finished work.
 func TestARowOfTheJournalThatCannotBeReadIsAnError(t *testing.T) {
 	t.Parallel()
 	for kind, want := range map[core.VisitKind]string{

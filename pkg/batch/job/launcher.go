@@ -23,66 +23,63 @@ const (
 // DefaultGrace is Config.Grace.
 const DefaultGrace = 30 * time.Second
 
-// recordTime bounds the final update, which is written though the run's context
-// has ended.
+// recordTime bounds the final update, which is written even if the run's context has ended.
 const recordTime = 30 * time.Second
 
-// Config is what a launcher works with.
+// Config holds the dependencies and settings of a launcher.
 type Config struct {
 	Repository core.JobRepository
 	Executor   core.StepExecutor
-	// Stores keep the checkpoints of steps that work in other databases than the
-	// repository's (rule C18); nil: such steps are refused.
+	// Stores keep the checkpoints of steps that work in databases other than the repository's (rule
+	// C18); nil means that such steps are refused.
 	Stores   core.CheckpointStores
 	Observer core.Observer // may be nil
 	// Owner names this process; the zero value is CurrentOwner().
 	Owner core.Owner
-	// Lease and Heartbeat are DefaultLease and DefaultHeartbeat where zero. The
-	// heartbeat must be shorter than half the lease.
+	// Lease and Heartbeat default to DefaultLease and DefaultHeartbeat. The heartbeat must be shorter
+	// than half the lease.
 	Lease, Heartbeat time.Duration
-	// Grace is how long what comes after the flow, the steps of Finally and the
-	// listeners, may go on after the context of the run has ended, and how long a
-	// decision, condition or listener that does not heed its context is waited for then
-	// (rule L8). 0: DefaultGrace.
+	// Grace bounds the steps of Finally and the listeners after the run's context has ended, and the
+	// wait for a decision, condition or listener that ignores its context (rule L8). 0 means
+	// DefaultGrace.
 	Grace time.Duration
-	// Apart returns the context of an execution, which is not part of the work that
-	// launches it (rule T2a), or refuses: in a transaction. nil: that of the launch.
+	// Apart returns the context of an execution, outside the work that launches it (rule T2a), or
+	// refuses in a transaction. nil means the context of the launch.
 	Apart func(ctx context.Context) (context.Context, error)
-	// Dead reports whether another owner is known to be dead; nil: DeadOwner.
+	// Dead reports whether another owner is known to be dead; nil means DeadOwner.
 	Dead func(core.Owner) bool
-	// RemoveLeft removes what a step left that will not be resumed, such as part of a
-	// file on this machine (rule C15b); nil: it stays.
+	// RemoveLeft removes leftovers of a step that will not be resumed, such as part of a file on this
+	// machine (rule C15b); nil keeps them.
 	RemoveLeft func(ctx context.Context, left core.LeftBehind) error
-	// Spawn runs work on a goroutine of its own, or refuses, for what runs beside the
-	// caller: Start, branches of a split, partitions. nil: `go` does. It must not wait
-	// for other work that it was given.
+	// Spawn runs work on its own goroutine, or refuses: for Start, branches of a split and partitions.
+	// nil means `go`. It must not wait for other work that it was given.
 	Spawn func(work func()) error
 }
 
 // Options change how a launcher launches.
 type Options struct {
-	// FromStart makes attempts that run everything anew: they resume nothing of the
-	// attempts before them, whose committed rows are still there.
+	// FromStart makes attempts that run everything again: they resume nothing of earlier attempts;
+	// their committed rows remain.
 	FromStart bool
-	// From is the element at which an attempt begins anew (rule F3a); empty: it resumes what
-	// is not complete.
+	// From is the element at which an attempt starts over (rule F3a); empty resumes the incomplete
+	// elements.
 	From string
 	// IfComplete lets an attempt with From follow one that completed.
 	IfComplete bool
-	// AcceptChanges lets an instance continue though its definition has changed in what
-	// was done already (rule F4), or a file that a reader continues (rule C15).
+	// AcceptChanges lets an instance continue although its definition changed in finished elements
+	// (rule F4), or a file that a reader continues changed (rule C15).
 	AcceptChanges bool
-	// Actor is who asked this process for the launch, for the audit; "": it did so by itself.
+	// Actor requested the launch from this process, for the audit; empty means the process itself.
 	Actor string
-	// Request is the request of a client that the launch is for; zero: none.
+	// Request is the client request that the launch serves; zero means none.
 	Request core.RequestKey
-	// Backfill marks an instance that the launch makes: the next instance does not follow it
-	// (rule L3a).
+	// Backfill marks an instance that the launch makes: the next instance does not follow it (rule
+	// L3a).
 	Backfill bool
-	// Task is the task that runs the job; 0: none. An execution of a task that is parked
-	// is left to workers: Run and Start return it as it is.
+	// Task is the task that runs the job; 0 means none. A parked execution of a task is left to
+	// workers: Run and Start return it unchanged.
 	Task int64
-	// On says which workers may continue the execution of a task; nil: any.
+	// On restricts the workers that may continue the execution of a task; nil means any.
 	On *core.Placement
 }
 
@@ -92,7 +89,6 @@ type Launcher struct {
 	options Options
 }
 
-// clock returns the clock of this process's leases (rule L9).
 func (l *Launcher) clock() lease.Clock { return lease.Clock{Rested: l.config.Repository.WriterHeld} }
 
 // With returns a launcher with other options.
@@ -136,15 +132,14 @@ func NewLauncher(config Config) (*Launcher, error) {
 	return &Launcher{config: config}, nil
 }
 
-// Run launches the job and returns when it is over. A job that ran is described
-// by the returned record, whether it completed, failed or stopped; the error is
-// about a launch that was refused (*core.InstanceCompleteError,
-// *core.AlreadyRunningError, *core.ExclusiveError, core.ErrNotRestartable, ...) or a record that could
-// not be written (core.ErrLostOwner in its chain if another process took over).
+// Run launches the job and returns when it is over. The returned record describes a job that ran,
+// whether it completed, failed or stopped; the error reports a refused launch
+// (*core.InstanceCompleteError, *core.AlreadyRunningError, *core.ExclusiveError,
+// core.ErrNotRestartable, ...) or a record that could not be written (core.ErrLostOwner in its chain if
+// another process took over).
 //
-// Closing stop asks for a stop: the chunk in hand is finished, and the execution
-// ends STOPPED. The end of ctx cancels at once; the final status is written all
-// the same (rules C14, L4). stop may be nil.
+// Closing stop requests a stop: the current chunk is finished, and the execution ends STOPPED. The end
+// of ctx cancels at once; the final status is still written (rules C14, L4). stop may be nil.
 func (l *Launcher) Run(ctx context.Context, j *core.Job, params core.Parameters, stop <-chan struct{}) (*core.JobExecution, error) {
 	ctx, err := l.apart(ctx, j)
 	if err != nil {
@@ -175,8 +170,8 @@ func (l *Launcher) apart(ctx context.Context, j *core.Job) (context.Context, err
 	return own, nil
 }
 
-// patient gives a context patience for as long as a lease, unless it has some: that of the
-// execution that runs a child job (rule O1).
+// patient gives a context patience of one lease, unless it already has the patience of the execution
+// that runs a child job (rule O1).
 func (l *Launcher) patient(ctx context.Context) context.Context {
 	if core.HasPatience(ctx) {
 		return ctx
@@ -184,7 +179,6 @@ func (l *Launcher) patient(ctx context.Context) context.Context {
 	return core.WithPatience(ctx, lease.Bounded(l.config.Lease))
 }
 
-// prepare checks the job and creates its execution.
 func (l *Launcher) prepare(ctx context.Context, j *core.Job, params core.Parameters, stop <-chan struct{}) (*run, error) {
 	since := l.clock().Now()
 	launched, taken, err := l.create(ctx, j, params, false)
@@ -199,8 +193,7 @@ func (l *Launcher) prepare(ctx context.Context, j *core.Job, params core.Paramet
 	return r, nil
 }
 
-// create checks the job and creates its execution, and returns the steps that take the new
-// definition.
+// create checks the job and creates its execution, and returns the steps that take the new definition.
 func (l *Launcher) create(ctx context.Context, j *core.Job, params core.Parameters, forWorkers bool) (launched core.Launched, taken []string, err error) {
 	if err := validate(j); err != nil {
 		return launched, nil, fmt.Errorf("job %s: %w", j.Name, err)
@@ -229,15 +222,15 @@ func (l *Launcher) create(ctx context.Context, j *core.Job, params core.Paramete
 	return launched, taken, err
 }
 
-// launchOf is what a launch has beside the job and its parameters.
+// launchOf holds the inputs of a launch other than the job and its parameters.
 type launchOf struct {
 	key        core.ExclusiveKey
 	forWorkers bool
 	from       *From
 }
 
-// from returns where the attempt begins; nil: it resumes what is not complete. A race is
-// harmless: the launch refuses to follow another execution than the one looked at.
+// from returns the start of the attempt; nil resumes the incomplete elements. A race is harmless: the
+// launch refuses to follow an execution other than the one read here.
 func (l *Launcher) from(ctx context.Context, j *core.Job, params core.Parameters) (*From, error) {
 	if l.options.From == "" {
 		return nil, nil //nolint:nilnil // most attempts have none
@@ -249,10 +242,10 @@ func (l *Launcher) from(ctx context.Context, j *core.Job, params core.Parameters
 	return NewFrom(ctx, l.config.Repository, j, last, l.options.From)
 }
 
-// checkRestart has the job compared with the last attempt of the instance, if that will
-// be resumed, and returns the steps that take the new definition. A race is harmless: of two
-// launches the repository lets one run, and a step that takes the new definition refuses a
-// position that an owner committed meanwhile.
+// checkRestart compares the job with the last attempt of the instance, if that will be resumed, and
+// returns the steps that take the new definition. A race is harmless: of two launches the repository
+// lets one run, and a step that takes the new definition refuses a position that an owner committed
+// meanwhile.
 func (l *Launcher) checkRestart(ctx context.Context, j *core.Job, params core.Parameters, from *From) (taken []string, err error) {
 	if j.CheckRestart == nil || l.options.FromStart || l.options.AcceptChanges {
 		return nil, nil
@@ -267,8 +260,8 @@ func (l *Launcher) checkRestart(ctx context.Context, j *core.Job, params core.Pa
 	return l.compare(ctx, j, last, params, from)
 }
 
-// compare has the job compared with an attempt that it follows, as far as it keeps what that
-// has done.
+// compare compares the job with the attempt that it follows, as far as it keeps the finished work of
+// that attempt.
 func (l *Launcher) compare(ctx context.Context, j *core.Job, last *core.JobExecution, params core.Parameters, from *From) ([]string, error) {
 	if j.CheckRestart == nil || last.Status == core.StatusCompleted || last.Definition.Hash == j.Definition.Hash {
 		return nil, nil
@@ -294,8 +287,7 @@ func validate(j *core.Job) error {
 	return errors.Join(checkNames(j.Flow, ""), checkNames(j.Finally, ""))
 }
 
-// checkNames refuses names that are longer than the journal can hold. log is that of the
-// flow.
+// checkNames refuses names that are longer than the journal can hold. log is the log of the flow.
 func checkNames(flow core.Flow, log string) error {
 	for _, at := range flow.Elements {
 		if name := at.ElementName(); len(name) > core.MaxElementName {
@@ -316,7 +308,7 @@ func checkNames(flow core.Flow, log string) error {
 }
 
 // CheckExclusive returns the *core.ExclusiveError that refuses a launch of the job with these
-// parameters now; nil: no other execution does (rule L12). dead is as Config has it.
+// parameters now, or nil if no other execution blocks it (rule L12). dead is as in Config.
 func CheckExclusive(ctx context.Context, r core.Launches, j *core.Job, params core.Parameters, dead func(core.Owner) bool) error {
 	key, err := exclusiveKey(j, params)
 	if err != nil {
@@ -351,7 +343,7 @@ func (l *Launcher) launch(ctx context.Context, j *core.Job, params core.Paramete
 		on = l.options.On
 	}
 	owner := l.config.Owner
-	owner.Nonce = rand.Text()[:8] // a launch whose reply was lost finds its own execution, and no other's
+	owner.Nonce = rand.Text()[:8] // after a lost reply a launch finds its own execution, and no other's
 	return l.config.Repository.Launch(ctx, core.LaunchRequest{
 		JobName: j.Name, Params: params, Definition: j.Definition, Restartable: j.Restartable,
 		Owner: owner, Lease: l.config.Lease, Dead: l.config.Dead, Exclusive: of.key, ForWorkers: of.forWorkers, From: from,

@@ -21,7 +21,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// chronicle is what happened, in order.
 type chronicle struct {
 	mu     sync.Mutex
 	events []string
@@ -39,12 +38,12 @@ func (c *chronicle) all() []string {
 	return slices.Clone(c.events)
 }
 
-// rivals are an owner whose line to the server can be frozen or cut, and another process.
+// rivals are an owner with a connection to the server that can be frozen or cut, and another process.
 type rivals struct {
 	chronicle
 	t    *testing.T
 	line *testproxy.Proxy
-	far  *testengine.Engine // over the line
+	far  *testengine.Engine // over that connection
 	near *testengine.Engine
 }
 
@@ -73,8 +72,8 @@ func (r *rivals) takeOver(j *core.Job) *core.JobExecution {
 	}
 }
 
-// An owner whose heartbeats fail ends its work by its own clock, before another one may
-// begin the same work (rule L9).
+// An owner ends its work by its own clock when its heartbeats fail, before another owner may begin the
+// same work (rule L9).
 func TestAnOwnerThatCannotReachTheDatabaseEndsItsWorkBeforeAnotherBegins(t *testing.T) {
 	t.Parallel()
 	for name, attr := range map[string]tx.Attr{"without a transaction": {Propagation: tx.NotSupported}, "in a transaction": {}} {
@@ -110,7 +109,7 @@ func TestAnOwnerThatCannotReachTheDatabaseEndsItsWorkBeforeAnotherBegins(t *test
 	}
 }
 
-// What does not return is left behind while the lease still holds, and reported.
+// Code that does not return is abandoned while the lease still holds, and reported.
 func TestAComponentThatIgnoresTheEndOfItsLeaseIsReportedBeforeAnotherBegins(t *testing.T) {
 	t.Parallel()
 	r := newRivals(t, 3*time.Second)
@@ -149,8 +148,8 @@ func TestAComponentThatIgnoresTheEndOfItsLeaseIsReportedBeforeAnotherBegins(t *t
 	r.line.Thaw()
 }
 
-// A chunk in hand is rolled back at the server, none is begun, and the one that takes over
-// continues behind the last commit.
+// The current chunk rolls back at the server, no other begins, and the new owner continues after the
+// last commit.
 func TestAChunkStepEndsByItsClockAndLosesAndDoublesNothing(t *testing.T) {
 	t.Parallel()
 	for name, away := range map[string]func(p *testproxy.Proxy){"frozen": (*testproxy.Proxy).Freeze, "cut": (*testproxy.Proxy).Cut} {
@@ -187,7 +186,7 @@ func TestAChunkStepEndsByItsClockAndLosesAndDoublesNothing(t *testing.T) {
 	}
 }
 
-// Where the server is back within the lease, the end is recorded as it was.
+// If the server returns within the lease, the end is recorded as it was.
 func TestTheEndIsRecordedWhenTheServerIsBackWithinTheLease(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -217,7 +216,7 @@ func TestTheEndIsRecordedWhenTheServerIsBackWithinTheLease(t *testing.T) {
 	}
 }
 
-// Nothing begins once the lease was not renewed, though the database is back.
+// Nothing begins once the lease was not renewed, even if the database is back.
 func TestNoStepBeginsAfterTheClockHasEndedTheWork(t *testing.T) {
 	t.Parallel()
 	r := newRivals(t, 6*time.Second)
@@ -243,8 +242,8 @@ func TestNoStepBeginsAfterTheClockHasEndedTheWork(t *testing.T) {
 	require.Equal(t, core.StatusCompleted, again.Status, again.Error)
 }
 
-// Parts that were not begun are ended as well when the database is back: else the instance
-// could not be restarted.
+// Parts that did not begin are ended too when the database is back: otherwise the instance could not be
+// restarted.
 func TestPartsThatWereNotBegunAreEndedWhenTheServerIsBack(t *testing.T) {
 	t.Parallel()
 	r := newRivals(t, 6*time.Second)
@@ -271,8 +270,8 @@ func TestPartsThatWereNotBegunAreEndedWhenTheServerIsBack(t *testing.T) {
 	require.Equal(t, core.StatusCompleted, again.Status, again.Error)
 }
 
-// On SQLite a heartbeat waits for a long transaction of its own process. The clock rests
-// then: no other process can write.
+// On SQLite a heartbeat waits for a long transaction of its own process. The clock rests then: no other
+// process can write.
 func TestTheClockRestsWhileThisProcessHoldsTheOnlyWriter(t *testing.T) {
 	t.Parallel()
 	const long = `INSERT INTO got WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c WHERE n < 600000) SELECT n FROM c`
@@ -308,7 +307,7 @@ func TestTheClockRestsWhileThisProcessHoldsTheOnlyWriter(t *testing.T) {
 	}
 }
 
-// inserted calls a function behind each write of a chunk, within its transaction.
+// inserted calls a function after each write of a chunk, within its transaction.
 type inserted struct {
 	inserting
 	then func(items []int64)

@@ -22,8 +22,8 @@ func (l *Launcher) RemoveLeft(ctx context.Context, left []core.LeftBehind) error
 	return errors.Join(errs...)
 }
 
-// removeLeft removes what the instance's steps left behind, now that it is complete
-// and none of them is resumed. Where that fails, the execution is complete all the same.
+// removeLeft removes the leftovers of the instance's steps, now that it is complete and no step is
+// resumed. If that fails, the execution is still complete.
 func (r *run) removeLeft(ctx context.Context) {
 	if r.config.RemoveLeft == nil || !r.progress.hasUnfinished() {
 		return

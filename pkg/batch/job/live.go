@@ -10,15 +10,14 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// live is the port of an execution.
 type live struct{ run *run }
 
-// stopping is false on the way to the step that was parked: what the execution has
-// visited stands, and that step ends first.
+// stopping is false on the path to the step that was parked: the execution's visits stand, and that
+// step ends first.
 func (l *live) stopping() bool { return !l.run.resuming && l.run.stop.requested() }
 
 func (l *live) passed(ctx context.Context, w *walk, at *core.StepElement, s core.StepExecution) {
-	if l.run.resuming || l.run.part != nil && s.JobExecutionID == l.run.exec.ID { // this attempt has passed or run it before
+	if l.run.resuming || l.run.part != nil && s.JobExecutionID == l.run.exec.ID { // this attempt has already passed or run it
 		return
 	}
 	l.run.config.Observer.Observe(ctx, core.StepPassed{Execution: l.run.exec.ID, Visit: w.visitOf(at), Step: s})
@@ -42,9 +41,9 @@ func (l *live) holds(ctx context.Context, w *walk, at core.Element) (answer, err
 	return no, nil
 }
 
-// noop records a step whose condition does not hold: it completes without having been
-// run, and a restart passes it. In a group nothing is recorded, because its record
-// would be the group's transaction's: the condition is asked again.
+// noop records a step with a false condition: it completes without running, and a restart passes it. In
+// a group it records nothing, because the record would be part of the group's transaction: the
+// condition is asked again.
 func (l *live) noop(ctx context.Context, w *walk, at *core.StepElement) (result, error) {
 	out := known(core.Outcome{Status: core.StatusCompleted, ExitCode: core.ExitNoop})
 	if w.group != nil {
@@ -112,8 +111,9 @@ func (l *live) step(ctx context.Context, w *walk, at *core.StepElement, before c
 	return known(outcomeOf(record)), nil
 }
 
-// stopOf is the stop signal of a step. Those of the job's own flow, of a branch and of `finally` can be given
-// back (rule P5): one made of other steps or jobs while it waits. What cleans up is not stopped by a stop.
+// stopOf returns the stop signal of a step. Steps of the job's own flow, of a branch and of `finally`
+// can be given back (rule P5); a step made of other steps or jobs only while it waits. A stop does not
+// end clean-up steps.
 func (l *live) stopOf(w *walk, mayPark, composite bool) core.StopSignal {
 	stop := stepStop{l.run}
 	switch own := w.group == nil && (mayPark || l.run.part != nil && w.id == l.run.root); {
@@ -129,15 +129,15 @@ func (l *live) stopOf(w *walk, mayPark, composite bool) core.StopSignal {
 	return stop
 }
 
-// stoppedBefore is the result of a step that the database did not let start, because a stop
-// was requested (rule L13).
+// stoppedBefore returns the result of a step that the database did not let start because a stop was
+// requested (rule L13).
 func (l *live) stoppedBefore() result {
 	l.run.askStop()
 	return known(stopped("stopped on request"))
 }
 
-// resumeStep makes the run that of a step which was parked, in the same attempt. One made of
-// other steps in a branch whose lease could not be renewed continues with those of this attempt.
+// resumeStep makes run the run of a parked step, in the same attempt. A step made of other steps, in a
+// branch with a lost lease, continues with the steps of this attempt.
 func (l *live) resumeStep(s core.Step, run *core.StepRun, record core.StepExecution) {
 	run.Data.Planned, run.Data.Resumed, run.Data.Before = &record, true, nil
 	_, composite := s.(core.Composite)
@@ -146,8 +146,8 @@ func (l *live) resumeStep(s core.Step, run *core.StepRun, record core.StepExecut
 	}
 }
 
-// stepRun is what a step is given: copies, so that it shares nothing with the flow
-// and with steps beside it.
+// stepRun builds the input of a step from copies, so that it shares nothing with the flow and with
+// steps that run in parallel.
 func (l *live) stepRun(w *walk, at *core.StepElement) *core.StepRun {
 	r := l.run
 	run := &core.StepRun{
@@ -174,15 +174,15 @@ func (l *live) stepRun(w *walk, at *core.StepElement) *core.StepRun {
 	return run
 }
 
-// resumed is the attempt that a new one resumes. What a step with partitions did is
-// what they did: a process that died could not sum it up.
+// resumed returns the attempt that a new one resumes. For a step with partitions, its figures are the
+// sum of theirs: a process that died could not add them up.
 func resumed(last core.StepExecution, parts map[string]core.StepExecution) *core.StepExecution {
 	if len(parts) == 0 {
 		return &last
 	}
 	last.Before, last.Counters, last.InHand = core.Counters{}, core.Counters{}, core.Counters{}
 	for _, part := range parts {
-		if part.ID < last.First { // of work that was completed before
+		if part.ID < last.First { // of work completed earlier
 			continue
 		}
 		last.Counters = last.Counters.Add(part.Carried())
@@ -190,8 +190,8 @@ func resumed(last core.StepExecution, parts map[string]core.StepExecution) *core
 	return &last
 }
 
-// readParts reads what became of the partitions that the step ran in this very
-// execution, in an earlier round of a loop.
+// readParts reads the state of the partitions that the step ran in this same execution, in an earlier
+// round of a loop.
 func (l *live) readParts(ctx context.Context, step string, parts map[string]core.StepExecution) error {
 	records, err := l.run.config.Repository.Steps(ctx, l.run.exec.ID)
 	if err != nil {
@@ -252,7 +252,7 @@ func (l *live) stopped(ctx context.Context, _ *walk, at core.Element, giveUp boo
 	return nil
 }
 
-// recordOf is the name of the step execution that an element has.
+// recordOf returns the name of an element's step execution.
 func recordOf(at core.Element) (string, bool) {
 	switch e := at.(type) {
 	case *core.StepElement:
@@ -274,7 +274,6 @@ func (l *live) note(w *walk, row core.FlowVisit) {
 
 func (l *live) listed(*walk, core.Element) {}
 
-// view is what conditions and deciders see.
 func (w *walk) view() *core.View {
 	return &core.View{Job: w.run.jobNow(), Steps: w.run.progress.seen(), Last: w.last, Outcome: w.run.ended}
 }
@@ -286,7 +285,6 @@ func explain(record *core.StepExecution) string {
 	return fmt.Sprintf("step %s: %s", record.Name, record.Error)
 }
 
-// flowStep is a flow as a step.
 type flowStep struct {
 	name string
 	walk func(ctx context.Context) (result, error)
@@ -295,7 +293,7 @@ type flowStep struct {
 func (s *flowStep) Name() string { return s.name }
 func (s *flowStep) Kind() string { return "flow" }
 
-// Composite says that the steps inside are bounded by themselves.
+// Composite marks that the steps inside are bounded by themselves.
 func (s *flowStep) Composite() {}
 
 func (s *flowStep) Execute(ctx context.Context, run *core.StepRun) error {

@@ -8,8 +8,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// mortal is the repository as a process sees it that dies at some write, just
-// before or just after it.
+// mortal is the repository of a process that dies at some write, just before or just after it.
 type mortal struct {
 	testengine.Around
 	weather *weather

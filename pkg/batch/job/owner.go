@@ -13,9 +13,9 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// CurrentOwner names this process: host, boot, pid and start time, so that a
-// process which got the same pid later is not mistaken for it, and a nonce, so
-// that two launchers of one process are two owners.
+// CurrentOwner identifies this process by host, boot, pid and start time, so that a process that gets
+// the same pid later is not mistaken for it, and by a nonce, so that two launchers of one process are
+// two owners.
 func CurrentOwner() (core.Owner, error) {
 	host, err := os.Hostname()
 	if err != nil {
@@ -27,10 +27,9 @@ func CurrentOwner() (core.Owner, error) {
 	return core.Owner{Host: host, Boot: bootID(), PID: pid, Start: self.start, Nonce: rand.Text()[:8]}, nil
 }
 
-// DeadOwner reports whether the owner is known to be dead: it belonged to this
-// boot of this host, and no living process has its pid and start time. An owner
-// of another host or boot, or of which too little is known, is never known to be
-// dead, since host names are not unique: its lease decides (rule L2).
+// DeadOwner reports whether the owner is known to be dead: it belonged to this boot of this host, and
+// no living process has its pid and start time. An owner of another host or boot, or one with too
+// little data, is never known to be dead, since host names are not unique: its lease decides (rule L2).
 func DeadOwner(o core.Owner) bool {
 	here, err := CurrentOwner()
 	if err != nil || o.Host != here.Host || o.Boot == "" || o.Boot != here.Boot || o.PID <= 0 {
@@ -43,9 +42,8 @@ func DeadOwner(o core.Owner) bool {
 	return p.zombie || (o.Start != "" && p.start != o.Start)
 }
 
-// bootID identifies this boot of this kernel and the namespace that its pids
-// belong to, which tells containers of one host apart. It is empty where the
-// system has none; then no owner is known to be dead.
+// bootID identifies this boot of this kernel and the pid namespace, which distinguishes containers of
+// one host. It is empty if the system has none; then no owner is known to be dead.
 func bootID() string {
 	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	if err != nil {
@@ -58,7 +56,7 @@ func bootID() string {
 	return strings.TrimSpace(string(boot)) + "+" + strings.Trim(strings.TrimPrefix(namespace, "pid:"), "[]")
 }
 
-// process is what /proc tells of a process.
+// process is the state of a process from /proc.
 type process struct {
 	start  string // field 22 of stat, in clock ticks since boot
 	zombie bool   // it has ended, and its parent has not asked for its exit code

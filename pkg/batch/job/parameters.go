@@ -15,16 +15,17 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-// ValidateParameters turns the texts given for a launch into typed parameters,
-// with the defaults of those not given (rule D2). A relative path begins at the folder of
-// its spec (rule L1a). Secret parameters are not among them. Everything wrong is reported together: a joined error of *core.ParameterError, sorted by name.
+// ValidateParameters turns the texts given for a launch into typed parameters, with defaults for those
+// not given (rule D2). A relative path begins at the folder of its spec (rule L1a). Secret parameters
+// are excluded. All errors are reported together: a joined error of *core.ParameterError, sorted by
+// name.
 func ValidateParameters(specs []core.ParameterSpec, given map[string]string) (core.Parameters, error) {
 	var list []core.Parameter
 	var errs []error
 	known := map[string]bool{}
 	for _, spec := range slices.SortedFunc(slices.Values(specs), func(a, b core.ParameterSpec) int { return strings.Compare(a.Name, b.Name) }) {
 		known[spec.Name] = true
-		if spec.Secret { // it is not a value of the launch
+		if spec.Secret { // a secret is not a value of the launch
 			continue
 		}
 		text, ok := given[spec.Name]
@@ -69,8 +70,8 @@ func valueOf(spec core.ParameterSpec, text string, given bool) (any, error) {
 	return value, CheckParameter(spec, value)
 }
 
-// CheckParameter reports a value that breaks the declared pattern, enum, min or
-// max; the value is of the Go type of spec.Type.
+// CheckParameter reports a value that violates the declared pattern, enum, min or max; the value has
+// the Go type of spec.Type.
 func CheckParameter(spec core.ParameterSpec, value any) error {
 	text, err := core.Parameter{Name: spec.Name, Type: spec.Type, Value: value}.Canonical()
 	if err != nil {
@@ -107,8 +108,7 @@ func CheckParameter(spec core.ParameterSpec, value any) error {
 	return nil
 }
 
-// compare orders two values of one parameter type; values of other types, or of
-// two, are equal.
+// compare orders two values of one parameter type; values of other types, or of two types, are equal.
 func compare(a, b any) int {
 	switch a := a.(type) {
 	case int64:

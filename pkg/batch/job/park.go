@@ -12,16 +12,17 @@ import (
 )
 
 const (
-	// parkedLook is the longest pause between two looks of who waits for the end of a parked
-	// execution (core.NextLook): one SELECT by its key, so that a command ends soon after its job.
+	// parkedLook is the longest pause between two queries of a process that waits for the end of a
+	// parked execution (core.NextLook): one SELECT by its key, so that a command ends soon after its
+	// job.
 	parkedLook = 200 * time.Millisecond
-	// parkedPoll is the time between two of its tries to resume the execution, which workers
-	// do by themselves.
+	// parkedPoll is the time between two of its attempts to resume the execution; workers resume it by
+	// themselves.
 	parkedPoll = time.Second
 )
 
-// park releases an execution whose walk waits for partitions. A stop that was requested
-// meanwhile is stored with it: partitions that no worker has taken end STOPPED.
+// park releases an execution that waits for partitions. It stores a stop that was requested meanwhile:
+// partitions that no worker has taken end STOPPED.
 func (r *run) park(ctx context.Context) error {
 	p := core.Parking{Context: r.exec.Context, Visits: r.progress.unwrittenVisits()}
 	asked := 0
@@ -40,7 +41,7 @@ func (r *run) park(ctx context.Context) error {
 		return err
 	})
 	if asked > 1 && errors.Is(err, core.ErrLostOwner) {
-		err = nil // parked by the request whose reply was lost; whoever has it now continues it
+		err = nil // the request with the lost reply parked it; its new owner continues it
 	}
 	if err != nil {
 		return fmt.Errorf("park: %w", err)
@@ -49,8 +50,8 @@ func (r *run) park(ctx context.Context) error {
 	return nil
 }
 
-// requestStop stores a request to stop. Where the execution is over it does nothing: who asks
-// looks at it again.
+// requestStop stores a request to stop. If the execution is over it does nothing: the caller reads it
+// again.
 func requestStop(ctx context.Context, repository core.JobRepository, id core.JobExecutionID, by core.Owner) error {
 	_, err := repository.RequestStop(ctx, id, by.String())
 	if refused, ok := errors.AsType[*core.TransitionError](err); ok && refused.Current.IsOver() {
@@ -59,25 +60,24 @@ func requestStop(ctx context.Context, repository core.JobRepository, id core.Job
 	return err
 }
 
-// Resumption says how a resumed execution is ended early. Its channels may be nil.
+// Resumption configures the early end of a resumed execution. Its channels may be nil.
 type Resumption struct {
-	// Stop asks for a stop of the execution, as that of Launcher.Run.
+	// Stop requests a stop of the execution, like the stop of Launcher.Run.
 	Stop <-chan struct{}
-	// Worker is that of core.ResumeRequest.
+	// Worker is the Worker of core.ResumeRequest.
 	Worker string
-	// Release gives the execution back: it is parked between two steps of the job's own
-	// flow, or within one of them behind its last commit, and another process resumes it.
-	// A step made of other steps, a branch or a group is finished first.
+	// Release gives the execution back: it is parked between two steps of the job's own flow, or within
+	// a step after its last commit, and another process resumes it. A step made of other steps, a
+	// branch or a group is finished first.
 	Release <-chan struct{}
 }
 
-// Resume continues a parked execution that has no open partitions, in the same attempt,
-// and returns when it is over or parked again. j is the job as its stored definition has
-// it, bound to the execution's parameters. A *core.TransitionError says that another
-// process resumed it, or that it waits.
+// Resume continues a parked execution that has no open partitions, in the same attempt, and returns
+// when it is over or parked again. j is the job of the stored definition, bound to the execution's
+// parameters. A *core.TransitionError means that another process resumed it, or that it waits.
 //
-// A resume is not a restart: what the execution has visited stands, no step is run again,
-// and listeners and observers hear nothing twice.
+// A resume is not a restart: the execution's visits stand, no step runs again, and listeners and
+// observers are notified of nothing twice.
 func (l *Launcher) Resume(ctx context.Context, j *core.Job, id core.JobExecutionID, o Resumption) (*core.JobExecution, error) {
 	if err := validate(j); err != nil {
 		return nil, fmt.Errorf("job %s: %w", j.Name, err)
@@ -99,12 +99,11 @@ func (l *Launcher) Resume(ctx context.Context, j *core.Job, id core.JobExecution
 	return r.run(ctx)
 }
 
-// continues reports whether the execution had begun before it was parked.
 func (r *run) continues() bool { return r.resumed != nil && !r.resumed.First }
 
-// beginHere begins an execution that was launched for workers. The launch has compared its
-// definition; which steps take the new one is found again. One that runs everything anew resumes
-// no step.
+// beginHere begins an execution that was launched for workers. The launch has compared its definition;
+// beginHere finds the steps that take the new one again. An execution that runs everything again
+// resumes no step.
 func (r *run) beginHere(ctx context.Context) (err error) {
 	if r.previous != nil && r.exec.AnewSince() != r.exec.ID {
 		r.newDefinition, err = r.launcher.compare(ctx, r.job, r.previous, r.exec.Params, nil)
@@ -115,8 +114,8 @@ func (r *run) beginHere(ctx context.Context) (err error) {
 	return err
 }
 
-// resume reads the history of an execution that was parked. The walk replays it up to the
-// step that waited.
+// resume reads the history of an execution that was parked. The walk replays it up to the step that
+// waited.
 func (r *run) resume(ctx context.Context) error {
 	history, err := r.config.Repository.LastSteps(ctx, r.exec.InstanceID, r.exec.AnewSince())
 	if err != nil {
@@ -133,7 +132,6 @@ func (r *run) resume(ctx context.Context) error {
 	return nil
 }
 
-// waitedFor reports whether the step execution is the one that was parked.
 func (r *run) waitedFor(id core.StepExecutionID) bool {
 	if r.resumed == nil || !r.resuming && r.part == nil {
 		return false
@@ -146,7 +144,7 @@ func (r *run) waitedFor(id core.StepExecutionID) bool {
 	return false
 }
 
-// came notes that the walk has come to the step that was parked.
+// came notes that the walk has reached the step that was parked.
 func (r *run) came(id core.StepExecutionID) {
 	r.resuming = false
 	r.resumed.Steps = slices.DeleteFunc(r.resumed.Steps, func(s core.StepExecution) bool { return s.ID == id })
@@ -155,25 +153,24 @@ func (r *run) came(id core.StepExecutionID) {
 // releasing reports whether the execution is to be given back, and not stopped.
 func (r *run) releasing() bool { return r.stop.isReleased() && !r.stop.requested() }
 
-// afterPark waits until a parked execution is over, without holding it, and resumes it if
-// no other process does. Closing stop asks for a stop of the execution. The end of ctx
-// leaves it parked.
+// afterPark waits until a parked execution is over, without owning it, and resumes it if no other
+// process does. Closing stop requests a stop of the execution. The end of ctx leaves it parked.
 func (l *Launcher) afterPark(ctx context.Context, j *core.Job, exec *core.JobExecution, stop <-chan struct{}) (*core.JobExecution, error) {
 	return l.await(ctx, j, exec, waiting{stop: stop, here: true})
 }
 
-// waiting is how long a process waits for a parked execution, and what it does meanwhile.
+// waiting configures how a process waits for a parked execution.
 type waiting struct {
-	// stop asks for a stop of the execution. When left is closed, the wait ends, and the execution continues.
+	// stop requests a stop of the execution. When left is closed, the wait ends, and the execution
+	// continues.
 	stop, left <-chan struct{}
-	// here says that the process resumes the execution, and not only to stop it.
+	// here means that the process resumes the execution, not only to stop it.
 	here bool
 }
 
 // ErrLeft ends a wait for a parked execution, which continues (Running.Leave).
 var ErrLeft = errors.New("this process does not wait any more")
 
-// await is afterPark.
 func (l *Launcher) await(ctx context.Context, j *core.Job, exec *core.JobExecution, w waiting) (*core.JobExecution, error) {
 	ctx = l.patient(ctx)
 	begin := time.Now()
@@ -208,7 +205,7 @@ func (l *Launcher) await(ctx context.Context, j *core.Job, exec *core.JobExecuti
 			continue
 		}
 		tried = time.Now()
-		if now.Owner != (core.Owner{}) { // it ends what a lost owner left, as a launch would
+		if now.Owner != (core.Owner{}) { // it ends the leftover of a lost owner, as a launch would
 			if _, err := l.config.Repository.Recover(ctx, l.config.Owner.String(), l.config.Dead); err != nil {
 				return exec, err
 			}

@@ -21,7 +21,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// numberedParts is a partitioner of so many parts.
+// numberedParts is a partitioner of n parts.
 type numberedParts int
 
 func (n numberedParts) Partition(context.Context, *core.View) ([]core.Partition, error) {
@@ -38,7 +38,7 @@ type jobHeard struct{ before, after int }
 func (h *jobHeard) BeforeJob(context.Context, *core.JobExecution) error { h.before++; return nil }
 func (h *jobHeard) AfterJob(context.Context, *core.JobExecution) error  { h.after++; return nil }
 
-// remoteStep is a step whose partitions run on workers.
+// remoteStep is a step with partitions on workers.
 func remoteStep(t *testing.T, e *testengine.Engine, name string) *core.StepElement {
 	t.Helper()
 	inner := e.Tasklet(name, tx.Attr{}, func(context.Context, *core.StepContribution) error { return nil })
@@ -50,8 +50,8 @@ func remoteStep(t *testing.T, e *testengine.Engine, name string) *core.StepEleme
 	return &core.StepElement{Step: s}
 }
 
-// parking tells when an execution was parked: a worker that polls the database takes its
-// time from the process that it waits for.
+// parking reports when an execution was parked: a worker that polls the database takes time from the
+// process that it waits for.
 type parking struct {
 	core.JobRepository
 	parked chan core.JobExecutionID
@@ -113,8 +113,8 @@ func endOpenParts(ctx context.Context, e *testengine.Engine, change func(core.St
 	}
 }
 
-// TestAResumeIsNoRestart: a job that parks twice. What it visited before stands, no step
-// is run again, though it may start again, and listeners and observers hear nothing twice.
+// TestAResumeIsNoRestart runs a job that parks twice. Its earlier visits stand, no step runs again,
+// even one that may start again, and listeners and observers are notified of nothing twice.
 func TestAResumeIsNoRestart(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
@@ -171,8 +171,8 @@ func TestAResumeIsNoRestart(t *testing.T) {
 	})
 }
 
-// TestAParkedExecutionIsStopped from elsewhere: no part that no worker has begins, and the
-// step ends STOPPED and not with its job.
+// TestAParkedExecutionIsStopped by another process: no unassigned part begins, and the step ends
+// STOPPED, not with its job.
 func TestAParkedExecutionIsStopped(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
@@ -230,7 +230,6 @@ type unchanged struct{}
 
 func (unchanged) Process(_ context.Context, n int64) (int64, error) { return n, nil }
 
-// inserting writes the numbers to a table.
 type inserting struct{ e *testengine.Engine }
 
 func (w inserting) Write(ctx context.Context, items []int64) error {
@@ -242,8 +241,8 @@ func (w inserting) Write(ctx context.Context, items []int64) error {
 	return nil
 }
 
-// TestAResumedExecutionIsGivenBack: the process that resumed it ends, and another one
-// continues in the same attempt, a step at work behind its last commit.
+// TestAResumedExecutionIsGivenBack: the process that resumed it ends, and another one continues in the
+// same attempt, a running step after its last commit.
 func TestAResumedExecutionIsGivenBack(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {

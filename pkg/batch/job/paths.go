@@ -10,8 +10,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// CheckPaths refuses path parameters of a client that lead out of the folders that it may name
-// (rule SE3), each as a *core.ParameterError. ctx has the files of the execution.
+// CheckPaths refuses path parameters of a client that lead out of the folders that it may name (rule
+// SE3), each as a *core.ParameterError. ctx holds the files of the execution.
 func CheckPaths(ctx context.Context, j *core.Job, params core.Parameters) error {
 	files := confine.From(ctx)
 	var errs []error

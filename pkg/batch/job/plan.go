@@ -8,55 +8,54 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// Plan is what a launch would do: the walk itself, through a port that acts on nothing
-// (rule F5). It holds while the execution that it looked at is the newest of its
-// instance and has this epoch.
+// Plan is the prediction of a launch: the walk itself, through a port that acts on nothing (rule F5).
+// It holds while the execution that it read is the newest of its instance and has this epoch.
 type Plan struct {
-	Execution core.JobExecutionID // the newest of the instance; 0: there is none
+	Execution core.JobExecutionID // the newest of the instance; 0 means none
 	Epoch     int64
 	Entries   []PlanEntry
-	// Limit is why the execution fails before a step begins: its start limit; nil: no
-	// limit is reached as far as the way is certain.
+	// Limit is the start limit that fails the execution before a step begins; nil means that no limit
+	// is reached as far as the path is certain.
 	Limit *StartLimitError
-	// Outcome is how the flow ends; nil: that depends on what runs.
+	// Outcome is the outcome of the flow; nil means that it depends on the steps that run.
 	Outcome *core.Outcome
 }
 
-// PlanEntry is what a launch does at an element of the flow.
+// PlanEntry is the act of a launch at one element of the flow.
 type PlanEntry struct {
 	core.Visit
-	// Step is the name of the step; empty for other elements. Kind is the kind of the
-	// step, or of what is asked: decision, condition.
+	// Step is the name of the step; empty for other elements. Kind is the kind of the step, or of the
+	// question: decision, condition.
 	Step, Kind string
-	// OnWorkers says that worker processes do the work of the step.
+	// OnWorkers means that worker processes do the work of the step.
 	OnWorkers bool
 	Act       PlanAct
 	Certainty Certainty
-	// Text is the condition of an entry that is CertainIf, or the element whose outcome
-	// decides about one that is CertainAfter.
+	// Text is the condition of an entry that is CertainIf, or the element that decides one that is
+	// CertainAfter.
 	Text string
-	// If is the condition whose answer is not known, also of an entry that is CertainAfter.
+	// If is the condition with an unknown answer, also of an entry that is CertainAfter.
 	If string
-	// Before is the newest execution of the step; nil: it has none.
+	// Before is the newest execution of the step, or nil.
 	Before *core.StepExecution
-	// Via are the transitions by which the flow may come to an entry that is
-	// CertainAfter; none: it follows the entry before it.
+	// Via are the transitions that may lead to an entry that is CertainAfter; empty means that it
+	// follows the previous entry.
 	Via []PlanEdge
-	// MayRepeat says that the flow may come to the element again.
+	// MayRepeat means that the flow may reach the element again.
 	MayRepeat bool
 }
 
-// PlanEdge is a transition behind an outcome that a plan does not know.
+// PlanEdge is a transition after an outcome that a plan does not know.
 type PlanEdge struct {
 	From string
-	// On is the pattern of the exit code of From; core.ExitCompleted for every one of a
-	// success; empty: the outcome of From is known.
+	// On is the pattern of the exit code of From; core.ExitCompleted stands for every success; empty
+	// means that the outcome of From is known.
 	On string
-	// OtherSuccess says that On stands for each success but COMPLETED, which leads elsewhere.
+	// OtherSuccess means that On stands for each success except COMPLETED, which leads elsewhere.
 	OtherSuccess bool
 }
 
-// PlanAct is what a launch does at an element.
+// PlanAct is the act of a launch at an element.
 type PlanAct string
 
 // The acts of a plan.
@@ -65,18 +64,17 @@ const (
 	PlanResume  PlanAct = "resume"  // run from where its last attempt ended
 	PlanRun     PlanAct = "run"     // run for the first time, or once more in the attempt
 	PlanRepeat  PlanAct = "repeat"  // run from its beginning though it ran before
-	PlanSkip    PlanAct = "skip"    // not run, or not gone into: its condition does not hold
+	PlanSkip    PlanAct = "skip"    // not run, or not entered: its condition does not hold
 	PlanAsk     PlanAct = "ask"     // a decision, or the condition of an element without a step, is asked
 	PlanStop    PlanAct = "stop"    // the flow stops here
-	PlanLimit   PlanAct = "limit"   // its start_limit is used up, which fails the execution
-	PlanFinally PlanAct = "finally" // run at the end, whatever happens
+	PlanLimit   PlanAct = "limit"   // its start_limit is reached, which fails the execution
+	PlanFinally PlanAct = "finally" // run at the end, whatever the outcome
 )
 
 // Certainty says how sure an entry of a plan is.
 type Certainty string
 
-// The degrees of certainty. A request to stop, a failure of the database and the like
-// are left out of account.
+// The degrees of certainty. They ignore stop requests, database failures and the like.
 const (
 	Certain Certainty = "certain"
 	// CertainIf: if the condition holds.
@@ -85,8 +83,8 @@ const (
 	CertainAfter Certainty = "after"
 )
 
-// StartLimitError refuses a step that was attempted as often as its start limit
-// allows: core.ErrStartLimit is in its chain.
+// StartLimitError refuses a step that was attempted as often as its start limit allows;
+// core.ErrStartLimit is in its chain.
 type StartLimitError struct {
 	Step            string
 	Attempts, Limit int
@@ -100,24 +98,23 @@ func (e *StartLimitError) Error() string {
 // Unwrap returns core.ErrStartLimit.
 func (e *StartLimitError) Unwrap() error { return core.ErrStartLimit }
 
-// Oracle answers what a plan cannot know: for a visit, how a step ended, what a decision
-// answered or why it failed, whether a condition held. ok is false where it does not know
-// either. A step ends before the group around it does.
+// Oracle answers the open questions of a plan: for a visit, how a step ended, the answer or error of a
+// decision, whether a condition held. ok is false if it does not know either. A step ends before the
+// group around it does.
 type Oracle interface {
 	Step(v core.Visit) (out core.Outcome, ok bool)
 	Decision(v core.Visit) (verdict string, ok bool, err error)
 	Condition(v core.Visit) (holds, ok bool)
 }
 
-// NewPlan plans the next attempt of an instance whose newest execution is last. Where
-// last is nil, or has no ID, it plans the first one. The parameters are those of last. It
-// reads the repository, and calls no code of an author but core.Condition.Try. oracle may be
-// nil. The error is that of the repository.
+// NewPlan plans the next attempt of an instance with last as its newest execution. If last is nil or
+// has no ID, it plans the first one. The parameters are last's. It reads the repository, and calls no
+// author's code but core.Condition.Try. oracle may be nil. The error is one of the repository.
 func NewPlan(ctx context.Context, repository core.JobRepository, j *core.Job, last *core.JobExecution, oracle Oracle) (*Plan, error) {
 	return NewPlanFrom(ctx, repository, j, last, nil, oracle)
 }
 
-// NewPlanFrom is NewPlan for an attempt that begins as from says; nil: as a restart does.
+// NewPlanFrom is NewPlan for an attempt that begins at from; nil means a plain restart.
 func NewPlanFrom(ctx context.Context, repository core.JobRepository, j *core.Job, last *core.JobExecution, from *From, oracle Oracle) (*Plan, error) {
 	d := newDry(oracle)
 	r := &run{
@@ -152,7 +149,7 @@ func NewPlanFrom(ctx context.Context, repository core.JobRepository, j *core.Job
 	return d.plan, nil
 }
 
-// history reads what an attempt knows of those before it.
+// history reads the history that an attempt has of earlier ones.
 func (r *run) history(ctx context.Context, repository core.JobRepository, last *core.JobExecution, from *From) (history map[string]core.StepHistory, err error) {
 	if from != nil {
 		history = map[string]core.StepHistory{}
@@ -166,13 +163,13 @@ func (r *run) history(ctx context.Context, repository core.JobRepository, last *
 	return history, err
 }
 
-// end walks the flow. What ends the walk fails the execution.
+// end walks the flow. An error that ends the walk fails the execution.
 func (d *dry) end(ctx context.Context, w *walk) {
 	end, err := w.walk(ctx)
 	if err != nil {
 		end = known(failed(err))
 	}
-	isLimited := errors.As(err, new(*StartLimitError)) // whatever the other branches of a split come to
+	isLimited := errors.As(err, new(*StartLimitError)) // regardless of the other branches of a split
 	if !isLimited && (end.unknown != "" || w.after != "") {
 		return
 	}
@@ -182,7 +179,7 @@ func (d *dry) end(ctx context.Context, w *walk) {
 	}
 }
 
-// takenOver is the step as a launch finds it that takes over a lost execution.
+// takenOver returns the step as a launch finds it that takes over a lost execution.
 func takenOver(s core.StepExecution) core.StepExecution {
 	if s.Status.IsRunning() {
 		s.Status, s.ExitCode = core.StatusFailed, core.ExitFailed

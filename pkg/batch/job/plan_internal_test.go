@@ -10,7 +10,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// named is a step that does nothing.
 type named string
 
 func (n named) Name() string                               { return string(n) }
@@ -25,8 +24,8 @@ type knowing struct {
 
 func (k knowing) Condition(core.Visit) (holds, ok bool) { return k.holds, k.ok }
 
-// TestThePortOfAPlanAnswersConditions: it calls Try only, and says yes or no where that
-// knows the answer. A condition of an element without a step has an entry of its own.
+// TestThePortOfAPlanAnswersConditions: it calls Try only, and answers yes or no if Try knows. A
+// condition of an element without a step has an entry of its own.
 func TestThePortOfAPlanAnswersConditions(t *testing.T) {
 	t.Parallel()
 	tried := func(holds, known bool, err error) *core.Condition {
@@ -43,7 +42,7 @@ func TestThePortOfAPlanAnswersConditions(t *testing.T) {
 		condition *core.Condition
 		oracle    Oracle
 		want      answer
-		entry     PlanAct // of an element without a step; empty: none
+		entry     PlanAct // of an element without a step; empty if none
 	}{
 		"none":                     {nil, nil, yes, ""},
 		"holds":                    {tried(true, true, nil), nil, yes, ""},
@@ -72,8 +71,8 @@ func TestThePortOfAPlanAnswersConditions(t *testing.T) {
 	}
 }
 
-// TestAConditionOfAPlanAsksOnlyWhatIsKnown: a step that would run is not known, one that is
-// passed is, and behind an unknown outcome one that a loop may run again is not.
+// TestAConditionOfAPlanAsksOnlyWhatIsKnown: a step that would run is unknown, a passed step is known,
+// and after an unknown outcome a step that a loop may run again is unknown.
 func TestAConditionOfAPlanAsksOnlyWhatIsKnown(t *testing.T) {
 	t.Parallel()
 	leads := func(name, to string) *core.StepElement {
@@ -112,7 +111,7 @@ func TestAConditionOfAPlanAsksOnlyWhatIsKnown(t *testing.T) {
 	}
 }
 
-// TestAPlanOfALoopInWhichNothingRunsEnds: the execution would not.
+// TestAPlanOfALoopInWhichNothingRunsEnds: the execution itself would not end.
 func TestAPlanOfALoopInWhichNothingRunsEnds(t *testing.T) {
 	t.Parallel()
 	never := &core.Condition{Text: "never", Try: func(context.Context, *core.View, core.Unknown) (bool, bool, error) { return false, true, nil }}

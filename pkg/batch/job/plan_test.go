@@ -18,10 +18,9 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/job"
 )
 
-// TestAPlanOfARandomFlowIsWhatTheRestartDoes holds the plan of each launch of random flows,
-// tame and wild, which fail, stop and die, against what the launch does: certain entries are
-// what it does, everything that it does is covered by an entry, and with its outcomes as
-// oracle the plan is the walk.
+// TestAPlanOfARandomFlowIsWhatTheRestartDoes compares the plan of each launch of random flows, tame and
+// wild, which fail, stop and die, with the launch: certain entries happen, an entry covers every act,
+// and with the launch's outcomes as oracle the plan is the walk.
 func TestAPlanOfARandomFlowIsWhatTheRestartDoes(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
@@ -71,8 +70,8 @@ func plannedCase(ctx context.Context, e *testengine.Engine, seed uint64, wild bo
 	return nil
 }
 
-// answerable is a condition that asks nothing, whether an earlier step completed, or what
-// it promoted.
+// answerable is a condition that asks nothing, whether an earlier step completed, or a value that it
+// promoted.
 func (w *weather) answerable(holds bool, before []string) *core.Condition {
 	c := &core.Condition{Text: "constant", Holds: func(context.Context, *core.View) (bool, error) { return holds, nil }}
 	isUnknown := func(core.Unknown) bool { return false }
@@ -91,7 +90,7 @@ func (w *weather) answerable(holds bool, before []string) *core.Condition {
 				return there == holds, nil
 			}
 		case 2:
-			return c // of Go code: a plan does not know it
+			return c // of Go code: a plan does not know its answer
 		}
 	}
 	c.Try = func(ctx context.Context, v *core.View, unknown core.Unknown) (held, known bool, err error) {
@@ -112,7 +111,7 @@ func newestOf(ctx context.Context, e *testengine.Engine, name string) (*core.Job
 	return &page[0], nil
 }
 
-// remembering answers about the history as it was when it was first asked.
+// remembering answers from the history as it was when first asked.
 type remembering struct {
 	core.JobRepository
 	steps  map[string]core.StepHistory
@@ -147,7 +146,7 @@ func (r *remembering) Visits(ctx context.Context, id core.JobInstanceID, since c
 	return visits, err
 }
 
-// did is what a launch did at an element.
+// did is one act of a launch at an element.
 type did struct {
 	visit core.Visit
 	act   job.PlanAct
@@ -157,7 +156,7 @@ func (d did) String() string {
 	return fmt.Sprintf("%s:%d:%s %s", d.visit.Flow, d.visit.Ordinal, d.visit.Element, d.act)
 }
 
-// witness sees what a launch does, and knows its outcomes.
+// witness records the acts of a launch and knows its outcomes.
 type witness struct {
 	job     string
 	mu      sync.Mutex
@@ -215,7 +214,7 @@ func (s *witness) Step(v core.Visit) (core.Outcome, bool) {
 	if ok {
 		return out, true
 	}
-	// The end of a step in a group is seen with the end of the group only.
+	// The end of a step in a group is observed only with the end of the group.
 	further := slices.ContainsFunc(s.acts, func(d did) bool { return d.visit.Flow == v.Flow && d.visit.Ordinal > v.Ordinal })
 	return core.Outcome{Status: core.StatusCompleted, ExitCode: core.ExitCompleted}, further
 }
@@ -230,10 +229,11 @@ func (s *witness) Decision(v core.Visit) (string, bool, error) {
 	return verdict, ok, nil
 }
 
-// Condition: those that do not hold are seen, and no others are asked by weather.
+// Condition answers from observation: conditions that do not hold are observed, and weather asks no
+// others.
 func (s *witness) Condition(v core.Visit) (holds, ok bool) { return !s.skipped[v], true }
 
-// compare holds the plans against what was done.
+// compare compares the plans with the recorded acts.
 func (s *witness) compare(plan, told *job.Plan, natural bool) error {
 	actual := byFlow(s.acts)
 	for flow, entries := range byFlow(doneBy(plan.Entries, true)) {
@@ -262,8 +262,8 @@ func (s *witness) compare(plan, told *job.Plan, natural bool) error {
 	return nil
 }
 
-// alike holds where one is the beginning of the other; of a launch that nothing cut off
-// the first is.
+// alike fails unless one list is the beginning of the other; for a launch that was not cut off, the
+// first must be.
 func alike(first, second []did, whole bool) error {
 	n := min(len(first), len(second))
 	if !slices.Equal(first[:n], second[:n]) || whole && len(first) > len(second) {
@@ -280,7 +280,7 @@ func byFlow(acts []did) map[string][]did {
 	return flows
 }
 
-// doneBy are the entries that a witness sees. A repetition begins like a first run.
+// doneBy returns the entries that a witness sees. A repetition begins like a first run.
 func doneBy(entries []job.PlanEntry, certain bool) []did {
 	var acts []did
 	for _, e := range entries {

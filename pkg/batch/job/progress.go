@@ -8,14 +8,12 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// progress is what the branches of an execution know together. It is safe for
-// concurrent use.
+// progress is the state that the branches of an execution share. It is safe for concurrent use.
 type progress struct {
 	mu sync.Mutex
-	// history is the newest execution of each step in the instance, and how often it
-	// was attempted.
+	// history holds the newest execution of each step in the instance, and its number of attempts.
 	history map[string]core.StepHistory
-	// steps are those that ran, or were passed, in this execution.
+	// steps are the steps that ran, or were passed, in this execution.
 	steps map[string]core.StepExecution
 	// unwritten are rows of the journal that wait for the next write.
 	unwritten []core.FlowVisit
@@ -28,28 +26,27 @@ func newProgress(history map[string]core.StepHistory) *progress {
 	return &progress{history: history, steps: map[string]core.StepExecution{}}
 }
 
-// clone returns what is known of steps, for a plan beside the walk.
+// clone copies the steps and their history, for a plan made during the walk.
 func (p *progress) clone() *progress {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return &progress{history: maps.Clone(p.history), steps: maps.Clone(p.steps)}
 }
 
-// note keeps a row of the journal until something else is written (rule F5).
+// note keeps a row of the journal until the next write (rule F5).
 func (p *progress) note(rows ...core.FlowVisit) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.unwritten = append(p.unwritten, rows...)
 }
 
-// unwrittenVisits returns the rows that wait. Another branch may write them as well.
+// unwrittenVisits returns the rows that wait. Another branch may write them too.
 func (p *progress) unwrittenVisits() []core.FlowVisit {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return append([]core.FlowVisit(nil), p.unwritten...)
 }
 
-// recordWritten removes rows that were written.
 func (p *progress) recordWritten(rows []core.FlowVisit) {
 	if len(rows) == 0 {
 		return
@@ -69,8 +66,8 @@ func (p *progress) recordWritten(rows []core.FlowVisit) {
 	p.unwritten = left
 }
 
-// recall takes the steps of the history for those that this execution has run, and the completed ones of
-// earlier executions for those that it has passed.
+// recall restores the steps from the history: this execution's as run, and the completed ones of
+// earlier executions as passed.
 func (p *progress) recall(id core.JobExecutionID) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -81,7 +78,7 @@ func (p *progress) recall(id core.JobExecutionID) {
 	}
 }
 
-// lastBefore returns the step of the same log with the greatest ordinal before that of the visit; nil: there is none.
+// lastBefore returns the step of the same log with the greatest ordinal before the visit, or nil.
 func (p *progress) lastBefore(v core.Visit) (last *core.StepExecution) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -93,7 +90,6 @@ func (p *progress) lastBefore(v core.Visit) (last *core.StepExecution) {
 	return last
 }
 
-// historyOf returns the history of a step.
 func (p *progress) historyOf(step string) (core.StepHistory, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -101,8 +97,8 @@ func (p *progress) historyOf(step string) (core.StepHistory, bool) {
 	return h, ok
 }
 
-// hasUnfinished reports whether a step of the instance did not complete, in this
-// execution or in an earlier one.
+// hasUnfinished reports whether a step of the instance did not complete, in this execution or in an
+// earlier one.
 func (p *progress) hasUnfinished() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -114,14 +110,12 @@ func (p *progress) hasUnfinished() bool {
 	return false
 }
 
-// recordSkipped notes a step that an earlier execution completed.
 func (p *progress) recordSkipped(s core.StepExecution) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.steps[s.Name] = s
 }
 
-// record notes a step that ran in this execution.
 func (p *progress) record(s core.StepExecution) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -133,7 +127,7 @@ func (p *progress) record(s core.StepExecution) {
 	p.history[s.Name], p.steps[s.Name] = h, s
 }
 
-// recordEnd notes how a step ended that is known to have run.
+// recordEnd notes the end of a step that is known to have run.
 func (p *progress) recordEnd(s core.StepExecution) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -142,14 +136,13 @@ func (p *progress) recordEnd(s core.StepExecution) {
 	p.history[s.Name], p.steps[s.Name] = h, s
 }
 
-// seen are the steps of this execution, to be read by others.
+// seen returns a copy of the steps of this execution.
 func (p *progress) seen() map[string]core.StepExecution {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return maps.Clone(p.steps)
 }
 
-// hasRun reports whether the step ran in the execution.
 func (p *progress) hasRun(step string, id core.JobExecutionID) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -157,7 +150,6 @@ func (p *progress) hasRun(step string, id core.JobExecutionID) bool {
 	return ok && s.JobExecutionID == id
 }
 
-// parts are the newest executions of a step's partitions, by partition.
 func (p *progress) parts(step string) map[string]core.StepExecution {
 	p.mu.Lock()
 	defer p.mu.Unlock()

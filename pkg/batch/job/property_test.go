@@ -26,9 +26,9 @@ import (
 // soakVariable is how many random flows to try; `make soak` sets it.
 const soakVariable = "SURFIN_SOAK"
 
-// flowsOn returns how many random flows a property tries on a database: cases on SQLite,
-// and a third of them on PostgreSQL, which has other statements and not another walk. A
-// soak tries these shares of its number. Where few are wanted there is one.
+// flowsOn returns how many random flows a property tries on a database: cases on SQLite, and a third of
+// them on PostgreSQL, which differs in statements, not in the walk. A soak tries these shares of its
+// number. If few are wanted, it is one.
 func flowsOn(url string, cases, shareOnSQLite, shareOnPostgres int) int {
 	if testing.Short() {
 		cases = 10
@@ -51,8 +51,8 @@ func onSQLite(url string) bool { return strings.HasPrefix(url, "sqlite") }
 
 func isSoak() bool { return os.Getenv(soakVariable) != "" }
 
-// rarely returns by how many moments the next death is later than the last, which each says
-// unless few are wanted: an odd number is before a write and after one, in turn.
+// rarely returns the number of moments between two deaths: each, unless few are wanted. An odd number
+// alternates between before a write and after one.
 func rarely(each int) int {
 	if testengine.Few() {
 		return 10 * each
@@ -60,10 +60,9 @@ func rarely(each int) int {
 	return each
 }
 
-// TestARandomFlowDoesTheSameHoweverOftenItDies compares a flow that runs through
-// with the same one whose steps fail and whose process dies at random moments, and
-// that is launched again until it completes: every step must have done its work as
-// often as without, in loops, branches, nested flows and groups.
+// TestARandomFlowDoesTheSameHoweverOftenItDies compares a flow that runs through with the same flow
+// under failing steps and random deaths of its process, launched again until it completes: every step
+// must have done its work equally often, in loops, branches, nested flows and groups.
 func TestARandomFlowDoesTheSameHoweverOftenItDies(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
@@ -120,34 +119,34 @@ func difference(want, got []string) string {
 	return fmt.Sprint("too often: ", count)
 }
 
-// weather makes a flow, and what happens to it.
+// weather makes a flow and the events that hit it.
 type weather struct {
 	*testengine.Engine
 	name   string
 	random *rand.Rand // of the flow
 	steps  int
-	// loose are steps of which it is not said how often they do their work.
+	// loose are steps without a fixed number of runs.
 	loose map[string]bool
 
 	mu    sync.Mutex
-	storm *rand.Rand // nil: it is calm
+	storm *rand.Rand // nil means calm
 	ran   []string
-	// launches make the storm calm down.
+	// launches counts the launches; after enough of them the storm ends.
 	launches int
 	// killAt is a single death instead of a storm.
 	killAt *killAt
-	// observer sees what the launches do; nil: none does.
+	// observer observes the launches; nil means none.
 	observer core.Observer
-	// wild flows have loops more often, stops with restart points at earlier elements, and
-	// failures that lead back: back says that the flow has one.
+	// wild flows have loops more often, stops with restart points at earlier elements, and failures
+	// that lead back: back means that the flow has one.
 	wild, back bool
-	// retries says that failures lead back to earlier elements.
+	// retries means that failures lead back to earlier elements.
 	retries bool
-	// tries has conditions that a plan can answer, as far as it knows what they ask.
+	// tries adds conditions that a plan can answer if it knows their inputs.
 	tries bool
-	// from is the element at which the next launch begins; empty: it is a plain one.
+	// from is the element at which the next launch begins; empty means a plain launch.
 	from string
-	// natural says that nothing but the flow itself ended the last launch.
+	// natural means that the flow itself ended the last launch.
 	natural bool
 }
 
@@ -179,7 +178,6 @@ func (w *weather) done(t *testing.T) []string {
 	return list
 }
 
-// strict leaves out the loose ones.
 func (w *weather) strict(t *testing.T) []string {
 	return slices.DeleteFunc(w.done(t), func(step string) bool { return w.loose[step] })
 }
@@ -226,7 +224,6 @@ func (w *weather) retry(at core.Element, before []string) {
 	e.Next = append([]core.Transition{{Pattern: core.ExitFailed, Target: back}}, e.Next...)
 }
 
-// lead makes the next element follow.
 func (w *weather) lead(at core.Element, next string) {
 	follow := core.Transition{Success: true, Pattern: "*", Target: core.Target{Kind: core.TargetElement, Name: next}}
 	switch e := at.(type) {
@@ -305,8 +302,8 @@ func (w *weather) elements(depth int, loop bool, before []string) []core.Element
 	return append(append([]core.Element{made}, more...), marker, d)
 }
 
-// leadBack makes the failure of an element lead to an earlier one: how often what is
-// between them works is not known then.
+// leadBack makes the failure of an element lead to an earlier one; the number of runs between them is
+// unknown then.
 func (w *weather) leadBack(at core.Element, to string) {
 	failed := core.Transition{Pattern: core.ExitFailed, Target: core.Target{Kind: core.TargetElement, Name: to}}
 	switch e := at.(type) {
@@ -349,7 +346,7 @@ func (w *weather) condition(at core.Element, before []string) {
 	}
 }
 
-// step works once per execution: it writes a row, and says so in the job's context.
+// step works once per execution: it writes a row and notes it in the job's context.
 func (w *weather) step(name string) *core.StepElement {
 	work := w.working(name)
 	s, err := step.NewTasklet(step.TaskletConfig{
@@ -414,7 +411,6 @@ func (w *weather) launch(j *core.Job) (*core.JobExecution, error) {
 	return exec, err
 }
 
-// describe writes a flow on one line.
 func describe(f core.Flow) string {
 	var words []string
 	for _, e := range f.Elements {

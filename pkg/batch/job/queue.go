@@ -7,9 +7,9 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// NeedsUs implements core.JobRunner. It follows what the open steps of the execution and of its child
-// jobs wait for, as they have stored it (core.WaitsKey). A step stores it before it asks, so of two
-// that begin to wait for each other one finds out at least.
+// NeedsUs implements core.JobRunner. It follows the stored waits (core.WaitsKey) of the open steps of
+// the execution and of its child jobs. A step stores its wait before it asks, so of two that begin to
+// wait for each other at least one finds out.
 func (l *Launcher) NeedsUs(ctx context.Context, execution, waiter core.JobExecutionID) (bool, error) {
 	us := map[core.JobExecutionID]bool{}
 	for id := waiter; id != 0; {
@@ -40,8 +40,8 @@ func (l *Launcher) NeedsUs(ctx context.Context, execution, waiter core.JobExecut
 	return false, nil
 }
 
-// waitsFor returns the executions that must end before this one can: its child jobs, and those that have
-// a key for which a step of it waits.
+// waitsFor returns the executions that must end before this one can: its child jobs, and the holders of
+// keys for which its steps wait.
 func (l *Launcher) waitsFor(ctx context.Context, id core.JobExecutionID) ([]core.JobExecutionID, error) {
 	e, err := l.config.Repository.Execution(ctx, id)
 	if errors.Is(err, core.ErrNotFound) {

@@ -16,7 +16,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// queue has jobs of which one execution runs at a time.
+// queue has jobs that run one execution at a time.
 type queue struct {
 	*testengine.Engine
 	numbers atomic.Int64
@@ -33,7 +33,6 @@ func (q *queue) step(name string, work func(ctx context.Context) error) *core.St
 	return &core.StepElement{Step: s}
 }
 
-// alone is a job that has one key.
 func (q *queue) alone(name string, steps ...*core.StepElement) *core.Job {
 	j := testengine.Job(name, steps...)
 	j.Exclusive = func(core.Parameters) (core.ExclusiveKey, error) { return core.ExclusiveJob, nil }
@@ -58,7 +57,7 @@ func TestChildJobsWithOneKeyWaitForEachOther(t *testing.T) {
 		work := q.step("work", func(context.Context) error {
 			most.Store(max(most.Load(), running.Add(1)))
 			defer running.Add(-1)
-			time.Sleep(20 * time.Millisecond) // for the others to overlap, if they do
+			time.Sleep(20 * time.Millisecond) // lets the others overlap, if they do
 			ran.Add(1)
 			return nil
 		})
@@ -76,8 +75,8 @@ func TestChildJobsWithOneKeyWaitForEachOther(t *testing.T) {
 	})
 }
 
-// Rule L12: a child is refused where the holder of the key cannot end before it: two that hold what
-// the other waits for do not wait for ever.
+// Rule L12: a child is refused if the holder of the key cannot end before it: two that wait for each
+// other do not wait for ever.
 func TestAChildJobDoesNotWaitForWhatWaitsForIt(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {

@@ -16,8 +16,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// attempt plans a launch, runs it, and compares both: plan are the certain entries of
-// the plan, ran the steps that did their work, separated by spaces.
+// attempt plans a launch, runs it, and compares both: plan lists the certain entries of the plan, ran
+// the steps that did their work, separated by spaces.
 func (s *script) attempt(j *core.Job, plan, ran string) *core.JobExecution {
 	s.e.T.Helper()
 	last, err := newestOf(context.Background(), s.e, j.Name)
@@ -36,7 +36,6 @@ func (s *script) attempt(j *core.Job, plan, ran string) *core.JobExecution {
 	return exec
 }
 
-// failing sets which steps fail from now on.
 func (s *script) failing(names ...string) {
 	s.fails = map[string]bool{}
 	for _, name := range names {
@@ -44,7 +43,6 @@ func (s *script) failing(names ...string) {
 	}
 }
 
-// upon is a transition for an exit code.
 func upon(exit, element string) core.Transition {
 	return on(exit, core.TargetElement, func(t *core.Target) { t.Name = element })
 }
@@ -53,7 +51,6 @@ func stopAt(exit, restart string) core.Transition {
 	return on(exit, core.TargetStop, func(t *core.Target) { t.Restart = restart })
 }
 
-// flowOf is a job of these elements, with the transitions that they have.
 func flowOf(name string, elements ...core.Element) *core.Job {
 	j := testengine.Job(name)
 	j.Flow.Elements = elements
@@ -66,7 +63,6 @@ func eachScript(t *testing.T, f func(s *script)) {
 	testdb.Each(t, func(t *testing.T, url string) { f(&script{e: testengine.New(t, url), exits: map[string]string{}}) })
 }
 
-// splitOf has a branch for each step, one after the other.
 func splitOf(name string, next []core.Transition, steps ...*core.StepElement) *core.SplitElement {
 	e := &core.SplitElement{Name: name, Workers: 1, Next: next}
 	for _, step := range steps {
@@ -75,8 +71,8 @@ func splitOf(name string, next []core.Transition, steps ...*core.StepElement) *c
 	return e
 }
 
-// TestASplitThatAFailureEntersAgainIsRestartedInItsSecondRound: what completed in the
-// first round only is not passed, and what completed in the second one is.
+// TestASplitThatAFailureEntersAgainIsRestartedInItsSecondRound: elements completed only in the first
+// round are not passed, the second round's are.
 func TestASplitThatAFailureEntersAgainIsRestartedInItsSecondRound(t *testing.T) {
 	eachScript(t, func(s *script) {
 		check := s.step("check", upon(core.ExitFailed, "both"), on("*", core.TargetEnd))
@@ -101,8 +97,8 @@ func TestASplitThatAFailureEntersAgainIsRestartedInItsSecondRound(t *testing.T) 
 	})
 }
 
-// TestARestartInALaterRoundRunsNothingOfAnEarlierOne first: neither a step that may start
-// again and decides whether there is another round, nor a split or a group that failed.
+// TestARestartInALaterRoundRunsNothingOfAnEarlierOne first: neither a step that may start again and
+// decides about another round, nor a split or a group that failed.
 func TestARestartInALaterRoundRunsNothingOfAnEarlierOne(t *testing.T) {
 	eachScript(t, func(s *script) {
 		last := s.step("last", upon("AGAIN", "a"), on("*", core.TargetEnd))
@@ -147,8 +143,8 @@ func TestARestartInALaterRoundRunsNothingOfAnEarlierOne(t *testing.T) {
 	})
 }
 
-// TestALoopOfAStepThatMayStartAgainIsKilledTwiceInOneRound: the others do their work as
-// often as in a calm run, and it itself once more for each restart at most.
+// TestALoopOfAStepThatMayStartAgainIsKilledTwiceInOneRound: the other steps do their work as often as
+// in a calm run, and the step itself once more per restart at most.
 func TestALoopOfAStepThatMayStartAgainIsKilledTwiceInOneRound(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
@@ -166,7 +162,7 @@ func TestALoopOfAStepThatMayStartAgainIsKilledTwiceInOneRound(t *testing.T) {
 		}
 		deaths, each := 0, 1
 		if !onSQLite(url) && !isSoak() {
-			each = 3 // in turn before a write and after one
+			each = 3 // alternates between before a write and after one
 		}
 		each = rarely(each)
 		for first := 8; first < 18; first += each {
@@ -194,8 +190,8 @@ func TestALoopOfAStepThatMayStartAgainIsKilledTwiceInOneRound(t *testing.T) {
 	})
 }
 
-// TestAWayThatWasLeftIsNotReplayed: the first attempt recovers from a failure that the
-// second one does not have.
+// TestAWayThatWasLeftIsNotReplayed: the first attempt recovers from a failure that the second does not
+// have.
 func TestAWayThatWasLeftIsNotReplayed(t *testing.T) {
 	eachScript(t, func(s *script) {
 		j := flowOf("left", s.step("a", upon(core.ExitFailed, "fix"), to("b")), s.step("fix"), s.step("b"))
@@ -208,8 +204,8 @@ func TestAWayThatWasLeftIsNotReplayed(t *testing.T) {
 	})
 }
 
-// TestAWayThatWasCutShortIsNotReplayed: the second attempt comes to an element of the
-// first one's way without what was before it there.
+// TestAWayThatWasCutShortIsNotReplayed: the second attempt reaches an element of the first one's path
+// without the elements before it.
 func TestAWayThatWasCutShortIsNotReplayed(t *testing.T) {
 	eachScript(t, func(s *script) {
 		j := flowOf("short", s.step("a", upon(core.ExitFailed, "fix"), to("c")), s.step("fix", upon("*", "c")), s.step("c"))
@@ -222,8 +218,8 @@ func TestAWayThatWasCutShortIsNotReplayed(t *testing.T) {
 	})
 }
 
-// TestTheWayToAStopIsNotReplayedBehindItsRestartPoint: the restart point is an earlier
-// element, and leads elsewhere in the second attempt.
+// TestTheWayToAStopIsNotReplayedBehindItsRestartPoint: the restart point is an earlier element, and
+// leads elsewhere in the second attempt.
 func TestTheWayToAStopIsNotReplayedBehindItsRestartPoint(t *testing.T) {
 	eachScript(t, func(s *script) {
 		a := s.step("a", upon("OTHER", "d"), to("b"))
@@ -240,8 +236,8 @@ func TestTheWayToAStopIsNotReplayedBehindItsRestartPoint(t *testing.T) {
 	})
 }
 
-// TestWhatCompletedOnTheWayToAStopIsPassedByEveryRestart behind its restart point, from
-// which another element leads there now.
+// TestWhatCompletedOnTheWayToAStopIsPassedByEveryRestart after its restart point, from which another
+// element leads there now.
 func TestWhatCompletedOnTheWayToAStopIsPassedByEveryRestart(t *testing.T) {
 	eachScript(t, func(s *script) {
 		a := s.step("a", to("b"))
@@ -255,8 +251,8 @@ func TestWhatCompletedOnTheWayToAStopIsPassedByEveryRestart(t *testing.T) {
 	})
 }
 
-// TestAStepThatCompletedAndStoppedRunsAgainBehindTheRestartPoint: what was completed between
-// them is passed. With its old outcome the step would lead to the stop in every restart.
+// TestAStepThatCompletedAndStoppedRunsAgainBehindTheRestartPoint: completed elements between them are
+// passed. With its old outcome the step would lead to the stop in every restart.
 func TestAStepThatCompletedAndStoppedRunsAgainBehindTheRestartPoint(t *testing.T) {
 	eachScript(t, func(s *script) {
 		t := s.e.T
@@ -275,8 +271,8 @@ func TestAStepThatCompletedAndStoppedRunsAgainBehindTheRestartPoint(t *testing.T
 	})
 }
 
-// TestAStepThatWasPassedAndStopsIsTheOneThatIsAskedAgain: it completed on a way that the
-// second attempt left and came back to, with a definition that stops there.
+// TestAStepThatWasPassedAndStopsIsTheOneThatIsAskedAgain: it completed on a path that the second
+// attempt left and returned to, with a definition that stops there.
 func TestAStepThatWasPassedAndStopsIsTheOneThatIsAskedAgain(t *testing.T) {
 	eachScript(t, func(s *script) {
 		x := s.step("x", to("z"))
@@ -305,8 +301,8 @@ func TestASplitOnAWayThatWasLeftIsContinuedOnTheNewOne(t *testing.T) {
 	})
 }
 
-// TestADecisionBeforeAGroupThatRollsBackIsRemembered: it is kept, and taken again where the
-// step before it runs again.
+// TestADecisionBeforeAGroupThatRollsBackIsRemembered: it is kept, and taken again if the step before it
+// runs again.
 func TestADecisionBeforeAGroupThatRollsBackIsRemembered(t *testing.T) {
 	for again, ran := range map[bool]string{false: "x y", true: "a h"} {
 		t.Run(fmt.Sprint(again), func(t *testing.T) {
@@ -335,8 +331,7 @@ func TestADecisionBeforeAGroupThatRollsBackIsRemembered(t *testing.T) {
 	}
 }
 
-// TestADecisionBehindAStepThatRunsAgainIsTakenAgain, and one behind a step that is
-// passed is not.
+// TestADecisionBehindAStepThatRunsAgainIsTakenAgain, and one after a passed step is not.
 func TestADecisionBehindAStepThatRunsAgainIsTakenAgain(t *testing.T) {
 	for _, again := range []bool{false, true} {
 		t.Run(fmt.Sprint(again), func(t *testing.T) {
@@ -362,9 +357,9 @@ func TestADecisionBehindAStepThatRunsAgainIsTakenAgain(t *testing.T) {
 	}
 }
 
-// TestAPlanOfAnErrorInTheWalkIsAnEnd: a start limit inside of a flow with a record fails that
-// flow, whose transition leads on; at the top it fails the execution, as does a passed step
-// that leads nowhere in a strict flow.
+// TestAPlanOfAnErrorInTheWalkIsAnEnd: a start limit inside a flow with a record fails that flow, and
+// its transition leads on; at the top it fails the execution, as does a passed step that leads nowhere
+// in a strict flow.
 func TestAPlanOfAnErrorInTheWalkIsAnEnd(t *testing.T) {
 	eachScript(t, func(s *script) {
 		once := 1
@@ -408,8 +403,8 @@ func TestAPlanOfAnErrorInTheWalkIsAnEnd(t *testing.T) {
 	})
 }
 
-// TestARestartPointThatPrecedesTheStopIsWhereTheRestartBegins: a step behind it that failed
-// and led on, or that may start again, does not run before it.
+// TestARestartPointThatPrecedesTheStopIsWhereTheRestartBegins: a later step that failed and led on, or
+// that may start again, does not run before it.
 func TestARestartPointThatPrecedesTheStopIsWhereTheRestartBegins(t *testing.T) {
 	eachScript(t, func(s *script) {
 		repeats := s.step("r", to("b"))

@@ -8,12 +8,12 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// RunOnWorkers implements core.JobRunner. The execution of the child is PARKED from the
-// start, so that any worker begins it. One whose worker is lost is followed by another, at
-// most core.DefaultPartAttempts times in all.
+// RunOnWorkers implements core.JobRunner. The execution of the child is PARKED from the start, so that
+// any worker begins it. If its worker is lost, another execution follows, at most
+// core.DefaultPartAttempts in all.
 //
-// Where an earlier attempt of the caller, whose process is lost, left a child that still
-// runs, RunOnWorkers waits for that one first, and does not park meanwhile.
+// If an earlier attempt of the caller, in a lost process, left a child that still runs, RunOnWorkers
+// first waits for that child, without parking.
 func (l *Launcher) RunOnWorkers(ctx context.Context, j *core.Job, params core.Parameters, w core.WorkersRequest) (*core.JobExecution, error) {
 	ctx, err := l.apart(ctx, j)
 	if err != nil {
@@ -39,7 +39,7 @@ func (l *Launcher) RunOnWorkers(ctx context.Context, j *core.Job, params core.Pa
 				return last, err
 			}
 		case last.Status.IsOver():
-			again = true // that of an earlier attempt
+			again = true // a child of an earlier attempt
 		case w.MayPark && own:
 			return last, core.ErrParked
 		default:
@@ -57,8 +57,8 @@ func (l *Launcher) RunOnWorkers(ctx context.Context, j *core.Job, params core.Pa
 	}
 }
 
-// launchForWorkers launches the child, or returns the execution that an earlier attempt of
-// the caller left.
+// launchForWorkers launches the child, or returns the execution that an earlier attempt of the caller
+// left.
 func (l *Launcher) launchForWorkers(ctx context.Context, j *core.Job, params core.Parameters) (*core.JobExecution, error) {
 	launched, _, err := l.create(ctx, j, params, true)
 	running, is := errors.AsType[*core.AlreadyRunningError](err)
@@ -75,7 +75,6 @@ func (l *Launcher) launchForWorkers(ctx context.Context, j *core.Job, params cor
 	return left, nil
 }
 
-// child returns the newest execution that the caller's step has launched; nil: there is none.
 func (l *Launcher) child(ctx context.Context, j *core.Job) (*core.JobExecution, error) {
 	list, err := l.children(ctx, j)
 	if err != nil || len(list) == 0 {
@@ -92,8 +91,8 @@ func (l *Launcher) children(ctx context.Context, j *core.Job) ([]core.JobExecuti
 	return list, nil
 }
 
-// lostBefore reports whether the child ended since its worker was lost, and another one may
-// be launched.
+// lostBefore reports whether the child ended because its worker was lost, and another one may be
+// launched.
 func (l *Launcher) lostBefore(ctx context.Context, j *core.Job, last *core.JobExecution, stop <-chan struct{}) (bool, error) {
 	if last.Status != core.StatusFailed || last.Error != core.LostOwner || last.StopRequested || core.StopOn(stop).Requested() {
 		return false, nil
@@ -111,7 +110,6 @@ func (l *Launcher) lostBefore(ctx context.Context, j *core.Job, last *core.JobEx
 	return lost < core.DefaultPartAttempts, nil
 }
 
-// onWorkers reports whether worker processes do the work of a step.
 func onWorkers(s core.Step) bool {
 	remote, is := s.(interface{ OnWorkers() bool })
 	return is && remote.OnWorkers()

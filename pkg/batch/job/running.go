@@ -9,24 +9,23 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// Running is an execution that runs beside the caller, in this process.
+// Running is an execution that runs in this process, in parallel to the caller.
 type Running struct {
 	launched core.JobExecution
 	stop     chan struct{}
 	once     sync.Once
 	mu       sync.Mutex
-	waits    bool          // it is parked, and this process waits for its end
-	left     chan struct{} // closed when this process does not wait any more
+	waits    bool          // the execution is parked, and this process waits for its end
+	left     chan struct{} // closed when this process no longer waits
 	cancel   context.CancelCauseFunc
 	done     chan struct{}
 	exec     *core.JobExecution
 	err      error
 }
 
-// Start launches the job as Run does, and returns when its execution exists; the
-// refusals of a launch are its error. The execution does not end with ctx, whose
-// values it keeps: ask it to Stop. Where Config.Spawn refuses, the execution is
-// ended as FAILED, and that is how it is described.
+// Start launches the job as Run does, and returns when its execution exists; its error is a refused
+// launch. The execution does not end with ctx, but keeps its values: call Stop. If Config.Spawn
+// refuses, the execution is ended as FAILED and returned.
 func (l *Launcher) Start(ctx context.Context, j *core.Job, params core.Parameters) (*Running, error) {
 	running := &Running{stop: make(chan struct{}), left: make(chan struct{}), done: make(chan struct{})}
 	ctx, err := l.apart(ctx, j)
@@ -39,7 +38,7 @@ func (l *Launcher) Start(ctx context.Context, j *core.Job, params core.Parameter
 	}
 	running.launched = *r.exec
 	running.launched.Context = r.exec.Context.Clone()
-	ctx = core.WithPatience(ctx, lease.Bounded(l.config.Lease)) // not that of a request
+	ctx = core.WithPatience(ctx, lease.Bounded(l.config.Lease)) // not the patience of a request
 	ctx, running.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
 	err = l.config.Spawn(func() {
 		defer running.cancel(nil)
@@ -62,11 +61,11 @@ func (l *Launcher) Start(ctx context.Context, j *core.Job, params core.Parameter
 // Execution is the record as it was launched.
 func (r *Running) Execution() core.JobExecution { return r.launched }
 
-// Stop asks for a stop: the chunk in hand is finished. It may be called often.
+// Stop requests a stop: the current chunk is finished. It may be called repeatedly.
 func (r *Running) Stop() { r.once.Do(func() { close(r.stop) }) }
 
-// Leave asks for a stop of an execution that runs in this process. One that is parked belongs to none
-// (rule P5): Leave ends the wait for it, and where this process has resumed it, gives it back.
+// Leave requests a stop of an execution that runs in this process. A parked execution belongs to no
+// process (rule P5): Leave ends the wait for it, and gives it back if this process has resumed it.
 func (r *Running) Leave() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -87,14 +86,14 @@ func (r *Running) wait() {
 	r.waits = true
 }
 
-// Cancel ends the work at once, as the end of the context of Run does; the final status
-// is written all the same (rules C14, L4). A stop is the gentle way.
+// Cancel ends the work at once, like the end of Run's context; the final status is still written (rules
+// C14, L4). Stop lets the current chunk finish.
 func (r *Running) Cancel(cause error) { r.cancel(cause) }
 
 // Done is closed when the execution is over.
 func (r *Running) Done() <-chan struct{} { return r.done }
 
-// Wait returns what Run would have returned.
+// Wait returns the results that Run would have returned.
 func (r *Running) Wait() (*core.JobExecution, error) {
 	<-r.done
 	return r.exec, r.err

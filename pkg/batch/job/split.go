@@ -18,8 +18,8 @@ type branch struct {
 	err    error
 }
 
-// split runs the branches side by side and waits for all. The outcome is the most
-// severe one; an error (of the record, or a refusal) ends the whole flow.
+// split runs the branches in parallel and waits for all. The most severe outcome counts; an error (of
+// the record, or a refusal) ends the whole flow.
 func (l *live) split(ctx context.Context, w *walk, at *core.SplitElement, walks []*walk) (result, error) {
 	before := w.splitBefore(at)
 	if before != nil || at.OnWorkers && l.run.part == nil {
@@ -76,7 +76,7 @@ func (l *live) split(ctx context.Context, w *walk, at *core.SplitElement, walks 
 	return worst(results), errors.Join(errs...)
 }
 
-// worst returns the outcome that decides for branches side by side.
+// worst returns the outcome that decides for parallel branches.
 func worst(branches []result) result {
 	r := branches[0]
 	for _, b := range branches[1:] {

@@ -17,9 +17,9 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// TestWorkersTakeBranchesFromEachOther at any moment, as if they were dead, and give them back:
-// each step is committed once, each promotion is kept, and no lock waits for another. They
-// take no more than so many, since who takes a part faster than a step commits lets none end.
+// TestWorkersTakeBranchesFromEachOther at any moment, as if the owners were dead, and give them back:
+// each step is committed once, each promotion is kept, and no lock waits for another. The number of
+// takes is bounded, since a worker that takes a part faster than a step commits lets none end.
 func TestWorkersTakeBranchesFromEachOther(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
@@ -61,7 +61,6 @@ func TestWorkersTakeBranchesFromEachOther(t *testing.T) {
 	})
 }
 
-// isOver waits a little for the end.
 func (r *running) isOver(d time.Duration) bool {
 	select {
 	case <-r.done:
@@ -71,7 +70,7 @@ func (r *running) isOver(d time.Duration) bool {
 	}
 }
 
-// storm takes a part, whoever has it, and walks its branch for a while.
+// storm takes a part from any owner and walks its branch for a while.
 func (b *branching) storm(t *testing.T, j *core.Job, owner core.Owner, dead func(core.Owner) bool) {
 	t.Helper()
 	a, err := b.e.Repository.AssignPartition(t.Context(), core.AssignRequest{

@@ -11,15 +11,15 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// splitStep is a split whose branches workers walk, as a step: it plans a part for each of
-// them, and waits until the parts are over (rule P8).
+// splitStep is a split with branches for workers, as a step: it plans a part for each branch and waits
+// until the parts are over (rule P8).
 type splitStep struct {
 	live *live
 	at   *core.SplitElement
-	// subs are the walks of all branches, and due says which of them workers walk.
+	// subs are the walks of all branches; due marks those that workers walk.
 	subs []*walk
 	due  []bool
-	// results are how the branches ended, and errs why they could not go on.
+	// results are the outcomes of the branches, and errs the errors that stopped their walks.
 	results []result
 	errs    []error
 	ended   bool
@@ -28,20 +28,19 @@ type splitStep struct {
 func (s *splitStep) Name() string { return s.at.Name }
 func (s *splitStep) Kind() string { return "split" }
 
-// Composite says that the steps inside are bounded by themselves.
+// Composite marks that the steps inside are bounded by themselves.
 func (s *splitStep) Composite() {}
 
-// OnWorkers says that what the branches have promoted is read when they are over.
+// OnWorkers reports that the branches' promotions are read when they are over.
 func (s *splitStep) OnWorkers() bool { return true }
 
-// isOnWorkers reports whether workers walk the branches of an element.
 func isOnWorkers(at core.Element) bool {
 	split, is := at.(*core.SplitElement)
 	return is && split.OnWorkers
 }
 
-// splitOnWorkers has workers walk the branches that have something to do. The others, and those
-// of a split that this attempt has passed before it was parked, are passed here.
+// splitOnWorkers has workers walk the branches that have something to do. Other branches, and all
+// branches of a split that this attempt passed before it was parked, are passed here.
 func (l *live) splitOnWorkers(ctx context.Context, w *walk, at *core.SplitElement, subs []*walk, before *core.StepExecution) (result, error) {
 	s := &splitStep{live: l, at: at, subs: subs, due: make([]bool, len(subs)), results: make([]result, len(subs))}
 	var parts []core.StepExecution
@@ -86,8 +85,7 @@ func (l *live) splitOnWorkers(ctx context.Context, w *walk, at *core.SplitElemen
 	return r, errors.Join(s.errs...)
 }
 
-// splitBefore returns the record of the split that this very attempt made before it was
-// parked; nil: there is none.
+// splitBefore returns the record of the split that this same attempt made before it was parked, or nil.
 func (w *walk) splitBefore(at *core.SplitElement) *core.StepExecution {
 	if !w.run.resuming {
 		return nil
@@ -101,8 +99,8 @@ func (w *walk) splitBefore(at *core.SplitElement) *core.StepExecution {
 	return nil
 }
 
-// isDue reports whether the walk of a branch would do anything but pass what is complete. The
-// plan of the walk says it (rule F6).
+// isDue reports whether the walk of a branch would do more than pass complete elements. The plan of the
+// walk decides (rule F6).
 func (l *live) isDue(ctx context.Context, sub *walk) bool {
 	d := newDry(nil)
 	probe := *sub
@@ -135,20 +133,19 @@ func (s *splitStep) Execute(ctx context.Context, run *core.StepRun) error {
 	return endOf(run, worst(s.results).out)
 }
 
-// branches is what a worker needs to know of the run of a split, and of its branches.
+// branches is the data about the run of a split and its branches that a worker needs.
 type branches struct {
 	Data          core.StepContext
 	NewDefinition []string
 	Walks         []branchWalk
 }
 
-// branchWalk is what a worker needs to know of the walk of a branch beside its log.
+// branchWalk is the data about the walk of a branch that a worker needs, in addition to its log.
 type branchWalk struct {
 	From, To               core.JobExecutionID
 	Ended, History, Looped bool
 }
 
-// plan stores a part for each branch that is due, for workers.
 func (s *splitStep) plan(ctx context.Context, run *core.StepRun) error {
 	shared := branches{
 		Data: core.StepContext{Job: run.Data.Job, Steps: run.Data.Steps, Last: run.Data.Last, AcceptChanges: run.Data.AcceptChanges}, NewDefinition: s.live.run.newDefinition,
@@ -180,7 +177,7 @@ func (s *splitStep) plan(ctx context.Context, run *core.StepRun) error {
 	return err
 }
 
-// indexOf is the place of a part's branch; -1: the definition has it no longer.
+// indexOf returns the index of a part's branch, or -1 if the definition no longer has it.
 func (s *splitStep) indexOf(part core.StepExecution) int {
 	index := core.PartitionOf(s.at.Name, part).Index
 	if index >= len(s.subs) {
@@ -189,19 +186,19 @@ func (s *splitStep) indexOf(part core.StepExecution) int {
 	return index
 }
 
-// walkedKey is the key of the results of a branch's part under which walked is, as JSON.
+// walkedKey is the key in the results of a branch's part that holds walked, as JSON.
 const walkedKey = "walked"
 
-// walked is what the walk of a branch came to, beside its outcome.
+// walked is the result of the walk of a branch, in addition to its outcome.
 type walked struct {
 	Steps  []core.StepExecutionID `json:"steps,omitempty"` // that ran, or were passed
 	Last   core.StepExecutionID   `json:"last,omitempty"`
-	Step   string                 `json:"step,omitempty"`   // that of the outcome
-	Ran    bool                   `json:"ran,omitempty"`    // something did
-	Broken bool                   `json:"broken,omitempty"` // the walk could not go on
+	Step   string                 `json:"step,omitempty"`   // step of the outcome
+	Ran    bool                   `json:"ran,omitempty"`    // something ran
+	Broken bool                   `json:"broken,omitempty"` // the walk could not continue
 }
 
-// collect reads how the branches ended that workers have walked.
+// collect reads the outcomes of the branches that workers walked.
 func (s *splitStep) collect(ctx context.Context, parts []core.StepExecution) error {
 	r := s.live.run
 	for _, part := range parts {

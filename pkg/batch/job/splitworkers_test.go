@@ -20,14 +20,13 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// branching is a job with a split, and workers for its branches.
 type branching struct {
 	e      *testengine.Engine
 	parked <-chan core.JobExecutionID
 	mu     sync.Mutex
 	ran    []string
 	attr   tx.Attr // of the steps
-	// do is what steps do, by name; nil: nothing.
+	// do holds the work of the steps, by name; nil does nothing.
 	do map[string]func(ctx context.Context, c *core.StepContribution) error
 }
 
@@ -60,7 +59,6 @@ func (b *branching) step(name string, next ...core.Transition) *core.StepElement
 	return &core.StepElement{Step: s, Next: next}
 }
 
-// took returns what ran since it was asked last.
 func (b *branching) took() []string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -86,10 +84,8 @@ func (b *branching) split(name string, onWorkers bool) *core.Job {
 	return j
 }
 
-// worker names a process that walks branches.
 func worker(pid int) core.Owner { return core.Owner{Host: "there", PID: pid, Boot: "b"} }
 
-// take assigns a part to a worker; nil: there is none.
 func (b *branching) take(t *testing.T, owner core.Owner, dead ...core.Owner) *core.Assignment {
 	t.Helper()
 	a, err := b.e.Repository.AssignPartition(t.Context(), core.AssignRequest{Owner: owner, Lease: time.Minute, Dead: func(o core.Owner) bool {
@@ -99,7 +95,6 @@ func (b *branching) take(t *testing.T, owner core.Owner, dead ...core.Owner) *co
 	return a
 }
 
-// walk walks the branch of a part.
 func (b *branching) walk(ctx context.Context, j *core.Job, a *core.Assignment, release <-chan struct{}) (*core.StepExecution, error) {
 	return b.e.Launcher.Branch(ctx, j, a, job.BranchRequest{
 		Since: job.ClockNow(b.e.Launcher), Release: release,
@@ -109,7 +104,7 @@ func (b *branching) walk(ctx context.Context, j *core.Job, a *core.Assignment, r
 	})
 }
 
-// running is a launch beside the test.
+// running is a launch in parallel to the test.
 type running struct {
 	exec *core.JobExecution
 	err  error
@@ -137,8 +132,8 @@ func (r *running) wait(t *testing.T) *core.JobExecution {
 	return r.exec
 }
 
-// TestBranchesOnWorkersEndAsThoseOfTheProcess: the same split in one process and on two workers
-// ends with the same outcome, and a restart runs the same. While workers are at it the
+// TestBranchesOnWorkersEndAsThoseOfTheProcess: the same split in one process and on two workers ends
+// with the same outcome, and a restart runs the same steps. While workers run the branches, the
 // execution has no owner; it continues in the same attempt.
 func TestBranchesOnWorkersEndAsThoseOfTheProcess(t *testing.T) {
 	t.Parallel()
@@ -206,8 +201,8 @@ func TestBranchesOnWorkersEndAsThoseOfTheProcess(t *testing.T) {
 	})
 }
 
-// TestABranchGoesOnWhereItsWorkerWasLost: the worker that took over passes what is finished,
-// decisions too, and the worker that was only frozen commits nothing when it wakes.
+// TestABranchGoesOnWhereItsWorkerWasLost: the new worker passes finished elements, including decisions,
+// and a worker that was only frozen commits nothing when it wakes.
 func TestABranchGoesOnWhereItsWorkerWasLost(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
@@ -259,8 +254,8 @@ func TestABranchGoesOnWhereItsWorkerWasLost(t *testing.T) {
 	})
 }
 
-// TestABranchThatIsGivenBackGoesOnInTheSameAttempt: a chunk step behind its last commit, by
-// another worker, in the same step execution.
+// TestABranchThatIsGivenBackGoesOnInTheSameAttempt: another worker continues a chunk step after its
+// last commit, in the same step execution.
 func TestABranchThatIsGivenBackGoesOnInTheSameAttempt(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
@@ -303,9 +298,8 @@ func TestABranchThatIsGivenBackGoesOnInTheSameAttempt(t *testing.T) {
 	})
 }
 
-// TestAStopReachesTheBranches: the one that no worker has taken ends with the request, and the
-// other one at its next element. The plan of a restart says what workers will do, and a plan
-// passes what is complete.
+// TestAStopReachesTheBranches: an unassigned branch ends with the request, and the other one at its
+// next element. The plan of a restart lists the work of workers, and a plan passes complete elements.
 func TestAStopReachesTheBranches(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {

@@ -12,8 +12,8 @@ func stopped(message string) core.Outcome {
 	return core.Outcome{Status: core.StatusStopped, ExitCode: core.ExitStopped, Message: message}
 }
 
-// stopAt records the stop. A step that failed is given up where the restart continues
-// elsewhere: it is ABANDONED, and will be passed.
+// stopAt records the stop. A step that failed is given up if the restart continues elsewhere: it is
+// ABANDONED, and will be passed.
 func (w *walk) stopAt(ctx context.Context, at core.Element, target core.Target) error {
 	w.ordinal++
 	if target.Restart == "" || target.Restart == at.ElementName() {
@@ -21,11 +21,11 @@ func (w *walk) stopAt(ctx context.Context, at core.Element, target core.Target) 
 		return w.port.stopped(ctx, w, at, false)
 	}
 	w.note(at, core.VisitJump, "", target.Restart)
-	return w.port.stopped(ctx, w, at, !w.flow.Leads(target.Restart, at.ElementName())) // else the restart comes back to it
+	return w.port.stopped(ctx, w, at, !w.flow.Leads(target.Restart, at.ElementName())) // otherwise the restart returns to it
 }
 
-// markStopped marks the visits that led to a stop without a restart point, or with one that
-// precedes them. To pass one again would be to stop again.
+// markStopped marks the visits that led to a stop without a restart point, or with one that precedes
+// them. Passing one again would stop again.
 func markStopped(flow core.Flow, rows []entry) {
 	for _, stop := range rows {
 		if stop.Kind != core.VisitStop && (stop.Kind != core.VisitJump || !leadsBack(flow, stop.Element, stop.Target)) {
@@ -40,15 +40,14 @@ func markStopped(flow core.Flow, rows []entry) {
 	}
 }
 
-// leadsBack reports whether the restart point of a stop is the element or precedes it.
 func leadsBack(flow core.Flow, element, restart string) bool {
 	at, known := flow.Find(element)
 	target, found := flow.Find(restart)
 	return known && found && flow.Index(target) <= flow.Index(at)
 }
 
-// repeat prepares the visit of an element that stopped the job: it is run again, though
-// it completed. What is inside of it is passed.
+// repeat prepares the visit of an element that stopped the job: it runs again, although it completed.
+// Elements inside it are passed.
 func (w *walk) repeat(at core.Element, e, stop *entry) {
 	again := *e
 	again.innerOnly = true
@@ -56,9 +55,9 @@ func (w *walk) repeat(at core.Element, e, stop *entry) {
 	w.ordinal = stop.Ordinal
 }
 
-// jumpsBackTo returns the index of the restart point where the log ends with a stop whose
-// restart point is an earlier element, and the length of the log where it does not. The walk
-// comes to what is in between again, so that replay runs nothing of it.
+// jumpsBackTo returns the index of the restart point if the log ends with a stop with an earlier
+// element as its restart point, otherwise the length of the log. The walk reaches the elements in
+// between again, so replay runs none of them.
 func (w *walk) jumpsBackTo() int {
 	entries := w.log.entries
 	none := len(entries)
@@ -75,13 +74,12 @@ func (w *walk) jumpsBackTo() int {
 	return none
 }
 
-// jump continues at the restart point of a stop. Where that is an earlier element, the one
-// at since, what was completed between them is passed, and the element that stopped runs
-// again.
+// jump continues at the restart point of a stop. If that is an earlier element, at index since,
+// completed elements between them are passed, and the element that stopped runs again.
 func (w *walk) jump(at core.Element, e *entry, before []entry, since int) way {
 	w.ordinal = w.log.ordinal
 	target, ok := w.flow.Find(e.Target)
-	if !ok { // the definition has it no longer
+	if !ok { // the definition no longer has it
 		return way{next: []core.Element{at}}
 	}
 	if since < len(before) {

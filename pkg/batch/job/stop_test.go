@@ -40,8 +40,7 @@ func (m *meddler) StartStep(ctx context.Context, ref core.JobRef, start core.Ste
 	return m.JobRepository.StartStep(ctx, ref, start)
 }
 
-// meddled is an engine whose launcher's repository is meddled with; its heartbeats
-// are slow.
+// meddled is an engine with a meddler as the launcher's repository and slow heartbeats.
 func meddled(t *testing.T, url string, change ...func(*job.Config)) (*testengine.Engine, *meddler) {
 	t.Helper()
 	m := &meddler{}
@@ -73,8 +72,8 @@ func TestAStopThatIsAskedForBeforeTheFirstStepRunsNone(t *testing.T) {
 	})
 }
 
-// TestAStopThatOvertakesTheStartIsSeenAtOnce: another process asks for it when the
-// execution is there and has not started.
+// TestAStopThatOvertakesTheStartIsSeenAtOnce: another process requests it when the execution exists and
+// has not started.
 func TestAStopThatOvertakesTheStartIsSeenAtOnce(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
@@ -152,9 +151,9 @@ func TestAStopDuringTheLastElementCompletesTheJob(t *testing.T) {
 	})
 }
 
-// TestWhatComesAfterTheFlowIsBoundedWhenTheContextHasEnded: steps of finally that
-// heed their context, and listeners, deciders and conditions that do not. On a busy
-// machine the time can be over before the step begins: then it is given twice as long.
+// TestWhatComesAfterTheFlowIsBoundedWhenTheContextHasEnded: steps of finally that obey their context,
+// and listeners, deciders and conditions that ignore it. On a busy machine the time can be over before
+// the step begins: then the test doubles it.
 func TestWhatComesAfterTheFlowIsBoundedWhenTheContextHasEnded(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
@@ -164,7 +163,7 @@ func TestWhatComesAfterTheFlowIsBoundedWhenTheContextHasEnded(t *testing.T) {
 	})
 }
 
-// boundedAfterTheFlow is false if the step of finally did not come to begin.
+// boundedAfterTheFlow is false if the step of finally did not begin.
 func boundedAfterTheFlow(t *testing.T, url string, grace time.Duration) bool {
 	t.Helper()
 	e := testengine.New(t, url, func(c *job.Config) { c.Grace = grace })
@@ -224,7 +223,7 @@ func TestADecisionThatDoesNotReturnIsNotWaitedForWhenTheContextHasEnded(t *testi
 	})
 }
 
-// TestAStopDoesNotEndAChunkStepOfFinally: a commit of its own sees the request.
+// TestAStopDoesNotEndAChunkStepOfFinally, although its own commit sees the request.
 func TestAStopDoesNotEndAChunkStepOfFinally(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
@@ -270,7 +269,7 @@ func (f writing) Write(context.Context, []int) error {
 	return nil
 }
 
-// TestAStepOfUnknownOutcomeStaysUnknownThoughAStopIsRequested: in a flow, beside a flow that
+// TestAStepOfUnknownOutcomeStaysUnknownThoughAStopIsRequested: in a flow, in parallel to a flow that
 // stopped, and in a flow with a record of its own (rule F2b).
 func TestAStepOfUnknownOutcomeStaysUnknownThoughAStopIsRequested(t *testing.T) {
 	t.Parallel()

@@ -18,7 +18,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/step"
 )
 
-// stopper asks for a stop of an execution, as another process does, at one of its events.
+// stopper requests a stop of an execution, as another process does, at one of its events.
 type stopper struct {
 	*weather
 	mu      sync.Mutex
@@ -49,8 +49,8 @@ func (s *stopper) ask(id core.JobExecutionID) {
 	s.stopped = err == nil
 }
 
-// launch runs the job in a process that learns of a stop only where it writes: its heartbeats
-// are too rare.
+// launch runs the job in a process that learns of a stop only when it writes: its heartbeats are too
+// rare.
 func (s *stopper) launch(j *core.Job) *core.JobExecution {
 	launcher, err := job.NewLauncher(job.Config{
 		Repository: s.Repository, Executor: step.NewSimpleStepExecutor(s.Repository, s.Database.Name(), s), Observer: s,
@@ -62,10 +62,10 @@ func (s *stopper) launch(j *core.Job) *core.JobExecution {
 	return exec
 }
 
-// TestAfterAStopIsAnsweredNothingStarts stops random flows at random moments from outside (rule
-// L13): no step, round, branch, part or child job starts after the answer, except for steps of
-// `finally`; the execution is STOPPED, or COMPLETED where its last step was running; and
-// a restart completes it, with every step done as often as without a stop.
+// TestAfterAStopIsAnsweredNothingStarts stops random flows at random moments from outside (rule L13):
+// no step, round, branch, part or child job starts after the answer, except steps of `finally`; the
+// execution is STOPPED, or COMPLETED if its last step was running; and a restart completes it, with
+// every step done as often as without a stop.
 func TestAfterAStopIsAnsweredNothingStarts(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
@@ -112,9 +112,8 @@ func stopCase(t *testing.T, e *testengine.Engine, seed uint64) (was bool, err er
 	return s.stopped, nil
 }
 
-// check says what is wrong after a stop. The audit is in the order of the moves of an
-// execution: both a request and a start lock its row. A child that began after the request was
-// launched with it.
+// check reports violations after a stop. The audit is in the order of the moves of an execution: both a
+// request and a start lock its row. A child that began after the request was launched with it.
 func (s *stopper) check(exec *core.JobExecution) error {
 	if exec.Status != core.StatusStopped && exec.Status != core.StatusCompleted {
 		return fmt.Errorf("the execution is %s: %s", exec.Status, exec.Error)

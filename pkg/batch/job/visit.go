@@ -11,8 +11,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// revisit replays the last visit of an element: it is passed, or run again where it did
-// not complete or may start again. again says that something ran.
+// revisit replays the last visit of an element: it is passed, or run again if it did not complete or
+// may start again. again means that something ran.
 func (w *walk) revisit(ctx context.Context, at core.Element, e *entry) (r result, again bool, err error) {
 	switch at := at.(type) {
 	case *core.StepElement:
@@ -52,8 +52,7 @@ func (w *walk) revisit(ctx context.Context, at core.Element, e *entry) (r result
 	return result{}, false, fmt.Errorf("element %s: a %T cannot be run", at.ElementName(), at)
 }
 
-// revisitStep passes a step that is done, and runs it again where it is not, or may
-// start again.
+// revisitStep passes a step that is done, and runs it again if it is not, or may start again.
 func (w *walk) revisitStep(ctx context.Context, at *core.StepElement, e *entry) (result, bool, error) {
 	isOver := e.record != nil && e.record.Status.IsOver()
 	isOld := isOver && w.isOfEarlierRound(e)
@@ -69,9 +68,8 @@ func (w *walk) revisitStep(ctx context.Context, at *core.StepElement, e *entry) 
 	return r, true, err
 }
 
-// stands reports whether the entry is kept as it ended: it was passed before, or this very
-// attempt has visited it before its walk went to another process, but for a step whose worker
-// was lost.
+// stands reports whether the entry is kept as it ended: it was passed before, or this same attempt
+// visited it before its walk moved to another process. A step that lost its worker is not kept.
 func (w *walk) stands(e *entry) bool {
 	if e.Kind == core.VisitPass {
 		return true
@@ -80,13 +78,13 @@ func (w *walk) stands(e *entry) bool {
 	return w.run.resuming || w.run.part != nil && e.Execution == w.run.exec.ID && !lost
 }
 
-// isOfEarlierRound reports whether a loop came, behind the entry, to an earlier element
-// that leads to the entry's element again: the later round visits it (rule F3).
+// isOfEarlierRound reports whether a loop, after the entry, reached an earlier element that leads to
+// the entry's element again: the later round visits it (rule F3).
 func (w *walk) isOfEarlierRound(e *entry) bool {
 	return w.history || e.isOfEarlierRound(w.flow, w.log.entries)
 }
 
-// pass does not run a step that an earlier attempt completed, or gave up.
+// pass passes a step that an earlier attempt completed, or gave up.
 func (w *walk) pass(ctx context.Context, at *core.StepElement, record core.StepExecution) result {
 	w.run.progress.recordSkipped(record)
 	w.last = &record
@@ -94,24 +92,23 @@ func (w *walk) pass(ctx context.Context, at *core.StepElement, record core.StepE
 	return known(outcomeOf(&record))
 }
 
-// isTakenAgain reports whether a decision of an earlier attempt is taken again: where
-// it ended the flow other than COMPLETED, since with the same verdict no restart could
-// come to another end; and where the step before it was run again, but not on the way
-// to a restart point, which another verdict would miss (rule F3). So is a verdict that led
-// on and is unknown to the definition of today.
+// isTakenAgain reports whether a decision of an earlier attempt is taken again: if it ended the flow
+// other than COMPLETED, since with the same verdict no restart could end differently; and if the step
+// before it ran again, but not on the path to a restart point, which another verdict would miss (rule
+// F3). So is a verdict that led on and is unknown to the current definition.
 func (w *walk) isTakenAgain(at *core.DecisionElement, e *entry) bool {
 	if w.stands(e) {
 		return false
 	}
-	if _, ok := core.Next(at.Edges(), core.StatusCompleted, e.Verdict); !ok && e.followed != "" { // the definition has the way no longer
+	if _, ok := core.Next(at.Edges(), core.StatusCompleted, e.Verdict); !ok && e.followed != "" { // the definition no longer has this path
 		return true
 	}
 	last := &w.log.entries[len(w.log.entries)-1]
 	return e.Ordinal == last.Ordinal && w.endsOtherwise(at, e.Verdict) || last.Kind != core.VisitJump && w.isBehindRun(e)
 }
 
-// isBehindRun reports whether what was visited before the entry ran again in this
-// attempt. Where a loop came to that once more, the entry is of an earlier round.
+// isBehindRun reports whether the element visited before the entry ran again in this attempt. If a loop
+// then reached it once more, the entry is of an earlier round.
 func (w *walk) isBehindRun(e *entry) bool {
 	before := e.Ordinal == 1
 	for i := range w.log.entries {
@@ -130,7 +127,6 @@ func (w *walk) endsOtherwise(at *core.DecisionElement, verdict string) bool {
 	return next.Kind == core.TargetFail || next.Kind == core.TargetStop
 }
 
-// visit visits one element by the definition.
 func (w *walk) visit(ctx context.Context, at core.Element) (result, error) {
 	adopted := w.takeAdopted(at)
 	if adopted != nil && len(core.Flows(at)) > 0 {
@@ -176,8 +172,7 @@ func (w *walk) visitInside(ctx context.Context, at core.Element, adopted *entry)
 	return result{}, fmt.Errorf("element %s: a %T cannot be run", at.ElementName(), at)
 }
 
-// takeAdopted returns the visit of the element on a way that was left, once; nil: there
-// is none.
+// takeAdopted returns the visit of the element on an abandoned path, once, or nil.
 func (w *walk) takeAdopted(at core.Element) *entry {
 	e, ok := w.adopt[at.ElementName()]
 	if !ok {
@@ -188,8 +183,8 @@ func (w *walk) takeAdopted(at core.Element) *entry {
 	return &e
 }
 
-// visitOrAdopt runs a step, or passes what it completed on a way that was left, or at
-// another place of an earlier definition.
+// visitOrAdopt runs a step, or passes its completed work of an abandoned path, or of another position
+// in an earlier definition.
 func (w *walk) visitOrAdopt(ctx context.Context, at *core.StepElement, adopted *entry) (result, error) {
 	var done *core.StepExecution
 	switch {
@@ -206,8 +201,8 @@ func (w *walk) visitOrAdopt(ctx context.Context, at *core.StepElement, adopted *
 	return w.pass(ctx, at, *done), nil
 }
 
-// doneBefore returns what an earlier attempt did of the step, wherever the definition had
-// it then; nil: it did not complete it.
+// doneBefore returns the step as an earlier attempt completed it, at any position of the definition of
+// that time, or nil.
 func (w *walk) doneBefore(at *core.StepElement) *core.StepExecution {
 	h, some := w.run.progress.historyOf(at.Step.Name())
 	if !some || !isDone(h.Last) || h.Last.JobExecutionID == w.run.exec.ID {
@@ -216,13 +211,13 @@ func (w *walk) doneBefore(at *core.StepElement) *core.StepExecution {
 	return &h.Last
 }
 
-// isInLoop reports whether the definition comes to the element more than once.
+// isInLoop reports whether the definition reaches the element more than once.
 func (w *walk) isInLoop(at core.Element) bool {
 	return w.looped || w.flow.IsInLoop(at.ElementName())
 }
 
-// visitStep runs a step, from where its unfinished attempt ended if there is one. The
-// condition of a step that has begun is not asked again.
+// visitStep runs a step, from the end of its unfinished attempt if there is one. The condition of a
+// step that has begun is not asked again.
 func (w *walk) visitStep(ctx context.Context, at *core.StepElement) (result, error) {
 	name := at.Step.Name()
 	before, some := w.run.progress.historyOf(name)
@@ -277,8 +272,8 @@ func (e *DecisionError) Error() string {
 // Unwrap returns the cause.
 func (e *DecisionError) Unwrap() error { return e.Err }
 
-// inside walks the flows inside of an element. e is its visit in the log, if it is
-// replayed, and adopted that on a way that was left. ran says that something ran.
+// inside walks the flows inside an element. e is its visit in the log, if it is replayed, and adopted
+// its visit on an abandoned path. ran means that something ran.
 func (w *walk) inside(ctx context.Context, at core.Element, e, adopted *entry) (r result, ran bool, err error) {
 	v := w.visitOf(at)
 	var subs []*walk
@@ -311,8 +306,8 @@ func (w *walk) inside(ctx context.Context, at core.Element, e, adopted *entry) (
 	return r, ran, err
 }
 
-// inner prepares the walk of a flow inside of an element. before is the visit that is
-// continued; nil: the visit begins. isReplayed says that it is in the log of this walk.
+// inner prepares the walk of a flow inside an element. before is the visit that is continued; nil
+// begins one. isReplayed means that it is in the log of this walk.
 func (w *walk) inner(flow core.Flow, v core.Visit, branch int, before *entry, isReplayed bool) *walk {
 	sub := &walk{
 		run: w.run, port: w.port, flow: flow, id: v.Inner(branch), last: w.last, group: w.group, after: w.after, under: w.under, lost: w.lost,
@@ -328,9 +323,8 @@ func (w *walk) inner(flow core.Flow, v core.Visit, branch int, before *entry, is
 	return sub
 }
 
-// isCommittedGroup reports whether the entry is that of a group that committed, and of
-// which nothing is to start again: its steps are passed, also one that failed in a
-// transaction of its own and led on (rule T6).
+// isCommittedGroup reports whether the entry is a group that committed, with no element that starts
+// again: its steps are passed, also one that failed in a transaction of its own and led on (rule T6).
 func (e *entry) isCommittedGroup(flow core.Flow) bool {
 	if e.Kind != core.VisitGroup || e.open || len(e.outs) == 0 || e.outs[len(e.outs)-1].Status != core.StatusCompleted {
 		return false
@@ -341,7 +335,7 @@ func (e *entry) isCommittedGroup(flow core.Flow) bool {
 	})
 }
 
-// join takes over what the flows inside of an element have come to.
+// join takes over the results of the flows inside an element.
 func (w *walk) join(subs ...*walk) {
 	for _, sub := range subs {
 		if sub.last != nil && (w.last == nil || sub.last.ID > w.last.ID) {

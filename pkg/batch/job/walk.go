@@ -11,10 +11,9 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// walk is the way through one flow: that of the job, or one inside of it. It first
-// replays what earlier attempts visited, and then visits elements along the
-// transitions (rules F1, F3, F5). What it does to the world it does through its port,
-// so that a plan is the same walk through another one.
+// walk is the path through one flow, the job's or a nested one. It first replays the visits of earlier
+// attempts, and then visits elements along the transitions (rules F1, F3, F5). It acts on the world
+// through its port, so a plan is the same walk through another port.
 type walk struct {
 	run  *run
 	port port
@@ -23,65 +22,64 @@ type walk struct {
 	id      string
 	ordinal int64
 	log     log
-	// adopt are visits of a way that the walk has left, by element: what they completed
-	// is passed once. adopted is how many were.
+	// adopt are visits of a path that the walk has left, by element: their completed work is passed
+	// once. adopted counts them.
 	adopt   map[string]entry
 	adopted int
-	// last is the step that ended before the element at hand; nil: none did.
+	// last is the step that ended before the current element, or nil.
 	last *core.StepExecution
-	// group is the group whose transaction the steps take part in; nil: none.
+	// group is the group of the transaction that the steps take part in, or nil.
 	group *attempted
-	// history says that all of the log is of an earlier round of a loop around the flow.
+	// history means that the whole log is of an earlier round of a loop around the flow.
 	history bool
-	// within are the attempts whose rows count in the log.
+	// within are the attempts with rows that count in the log.
 	within attempts
-	// onWorkers says that workers walk the flow, or a branch around it.
+	// onWorkers means that workers walk the flow, or a branch around it.
 	onWorkers bool
-	// looped says that a loop around the flow comes to it more than once.
+	// looped means that a loop around the flow reaches it more than once.
 	looped bool
-	// ran says that something in the flow ran in this attempt, and ended that the journal
-	// has how an earlier attempt ended it.
+	// ran means that something in the flow ran in this attempt; ended that the journal has the end of
+	// it from an earlier attempt.
 	ran, ended bool
-	// left is how the last replayed element ended.
+	// left is the result of the last replayed element.
 	left result
-	// failed is the newest failure that was led elsewhere, of the element failedAt; zero: there is
-	// none, or the element has completed since.
+	// failed is the newest failure that led elsewhere, at the element failedAt; zero means none, or
+	// that the element has completed since.
 	failed   core.Outcome
 	failedAt string
-	// after is the element whose outcome is unknown, and under the condition whose
-	// answer is; lost says that the way is unknown. All are empty but in a plan.
+	// after is the element with the unknown outcome, and under the condition with the unknown answer;
+	// lost means that the path is unknown. All are empty except in a plan.
 	after, under string
 	lost         bool
-	// edges are the transitions to elements behind an unknown outcome, and leaving is the
-	// one that is followed to an end.
+	// edges are the transitions to elements after an unknown outcome, and leaving is the one that is
+	// followed to an end.
 	edges   map[string][]PlanEdge
 	leaving *PlanEdge
 }
 
-// result is how an element or a flow ended.
+// result is the result of an element or a flow.
 type result struct {
 	out core.Outcome
-	// unknown is the name of the element whose outcome a plan does not know; empty: out
-	// is known.
+	// unknown is the name of the element with an outcome that a plan does not know; empty means that
+	// out is known.
 	unknown string
-	// refused says that a plan came to a step that would be refused: the way ends there.
+	// refused means that a plan reached a step that would be refused: the path ends there.
 	refused bool
-	// recorded says that the visit is a step execution, which has the end of it.
+	// recorded means that the visit is a step execution, which holds its end.
 	recorded bool
 }
 
-// isCertain reports whether a plan knows the way to the element at hand.
+// isCertain reports whether a plan knows the path to the current element.
 func (w *walk) isCertain() bool { return w.after == "" && !w.lost }
 
-// isPassed reports whether nothing in the flow ran, and its end is in the journal already, or
-// is of an earlier round: a row more would make that the newest visit.
+// isPassed reports whether nothing in the flow ran, and its end is already in the journal or of an
+// earlier round: another row would become the newest visit.
 func (w *walk) isPassed() bool { return (w.ended || w.history) && !w.ran }
 
 func known(out core.Outcome) result { return result{out: out} }
 
 func (r result) isStopped() bool { return r.unknown == "" && r.out.Status == core.StatusStopped }
 
-// walk walks the flow to its end.
 func (w *walk) walk(ctx context.Context) (result, error) {
 	way, err := w.replay(ctx)
 	if err != nil {
@@ -93,21 +91,21 @@ func (w *walk) walk(ctx context.Context) (result, error) {
 	return w.live(ctx, way)
 }
 
-// way is where the walk may continue, and how it may have ended: one of them, but in
-// a plan.
+// way is the result of leaving an element: the next element or the end of the flow. A plan may have
+// several of both.
 type way struct {
 	next []core.Element
 	ends []result
-	// adopt are the visits that a plan leaves on these ways, as turn does.
+	// adopt are the visits that a plan leaves on these paths, as turn does.
 	adopt map[string]entry
 }
 
 func ended(r result) way { return way{ends: []result{r}} }
 
-// replay follows the log, whatever the definition says now. It returns where the walk
-// continues by the definition.
+// replay follows the log, regardless of the current definition. It returns the point from which the
+// walk continues by the definition.
 func (w *walk) replay(ctx context.Context) (way, error) {
-	var others way // behind outcomes that a plan does not know
+	var others way // after outcomes that a plan does not know
 	further, err := w.replayTo(ctx, &others)
 	if len(others.next)+len(others.ends) > 0 {
 		w.lost = true
@@ -120,7 +118,7 @@ func (w *walk) replayTo(ctx context.Context, others *way) (way, error) {
 	at := w.flow.Elements[0]
 	entries := w.log.entries
 	w.adopt = joined(w.log.left, w.adopt)
-	if len(entries) > 0 && entries[0].Ordinal == 1 && w.isNew(at.ElementName()) { // the definition has got it since
+	if len(entries) > 0 && entries[0].Ordinal == 1 && w.isNew(at.ElementName()) { // the definition has gained it since
 		w.turn(at, entries)
 		return way{next: []core.Element{at}}, nil
 	}
@@ -135,7 +133,7 @@ func (w *walk) replayTo(ctx context.Context, others *way) (way, error) {
 		}
 		found, ok := w.flow.Find(e.Element)
 		switch {
-		case !ok: // the definition has it no longer
+		case !ok: // the definition no longer has it
 			w.turn(at, entries[i:])
 			return w.restartAt(ctx, at, i)
 		case e.Kind == core.VisitJump:
@@ -182,8 +180,8 @@ func (w *walk) replayTo(ctx context.Context, others *way) (way, error) {
 	return way{next: []core.Element{at}}, nil
 }
 
-// leadsToNew reports whether the element now leads to one that is not in the log: the
-// definition has got it since, and the walk comes to it before what follows in the log.
+// leadsToNew reports whether the element now leads to one that is not in the log: the definition has
+// gained it since, and the walk visits it before the next element of the log.
 func (w *walk) leadsToNew(at core.Element, r result, e *entry) bool {
 	to, ok := core.Next(at.Edges(), r.out.Status, r.out.ExitCode)
 	return ok && e.next != "" && to.Kind == core.TargetElement && to.Name != e.next && w.isNew(to.Name)
@@ -204,8 +202,7 @@ func (w *walk) isNew(name string) bool {
 	})
 }
 
-// noteOthers notes where an element may lead, behind which a plan replays the log all
-// the same.
+// noteOthers notes the elements that may follow, after which a plan still replays the log.
 func (w *walk) noteOthers(ctx context.Context, at core.Element, r result, left []entry, others *way) error {
 	lost := w.lost
 	further, err := w.leaveUnknown(ctx, at, r)
@@ -215,15 +212,15 @@ func (w *walk) noteOthers(ctx context.Context, at core.Element, r result, left [
 			others.next = append(others.next, to)
 		}
 	}
-	if others.adopt == nil && len(others.next) > 0 { // what a later element leaves is among it
+	if others.adopt == nil && len(others.next) > 0 { // includes what a later element leaves
 		others.adopt = log{entries: ofLastRound(w.flow, left)}.byElement()
 	}
 	others.ends = append(others.ends, further.ends...)
 	return err
 }
 
-// restartAt continues by the definition where the log names an element that is gone:
-// behind the entry before it, or at the beginning.
+// restartAt continues by the definition if the log names an element that is gone: after the entry
+// before it, or at the beginning.
 func (w *walk) restartAt(ctx context.Context, at core.Element, entries int) (way, error) {
 	if entries == 0 {
 		return way{next: []core.Element{at}}, nil
@@ -231,8 +228,7 @@ func (w *walk) restartAt(ctx context.Context, at core.Element, entries int) (way
 	return w.leave(ctx, at, w.left)
 }
 
-// isLeftBy reports whether an element that was run again, with the result, is left as
-// it was before.
+// isLeftBy reports whether an element that ran again, with this result, is left as it was before.
 func (e *entry) isLeftBy(at core.Element, r result) bool {
 	if r.unknown != "" {
 		return false
@@ -250,9 +246,9 @@ func (e *entry) isLeftBy(at core.Element, r result) bool {
 	})
 }
 
-// rejoin continues in the log where the element now leads to another one that is visited
-// there, and leaves out the way to that one. It returns how many entries it leaves out,
-// -1 where the log does not have the element.
+// rejoin continues in the log if the element now leads to another one that is visited there, and leaves
+// out the path to it. It returns the number of entries left out, or -1 if the log does not have the
+// element.
 func (w *walk) rejoin(at core.Element, r result, left []entry) int {
 	to, ok := core.Next(at.Edges(), r.out.Status, r.out.ExitCode)
 	if r.unknown != "" || !ok || to.Kind != core.TargetElement {
@@ -275,8 +271,8 @@ func (w *walk) rejoin(at core.Element, r result, left []entry) int {
 	return out
 }
 
-// turnUnlessFailed leaves the way of earlier attempts. Where the flow ends FAILED at an
-// element that the next restart runs again, it does not: that may lead on as before.
+// turnUnlessFailed leaves the path of earlier attempts, unless the flow ends FAILED at an element that
+// the next restart runs again: that may lead on as before.
 func (w *walk) turnUnlessFailed(at core.Element, e *entry, r result, left []entry) {
 	to, ok := core.Next(at.Edges(), r.out.Status, r.out.ExitCode)
 	ends := r.unknown == "" && (!ok && r.out.Status == core.StatusFailed || ok && to.Kind == core.TargetFail)
@@ -287,15 +283,14 @@ func (w *walk) turnUnlessFailed(at core.Element, e *entry, r result, left []entr
 	w.turn(at, left)
 }
 
-// turn leaves the way of earlier attempts. What they completed behind the element is
-// passed when the walk comes to it.
+// turn leaves the path of earlier attempts. Elements they completed after this one are passed when the
+// walk reaches them.
 func (w *walk) turn(at core.Element, left []entry) {
 	w.adopt = joined(log{entries: ofLastRound(w.flow, left)}.byElement(), w.adopt)
 	w.ordinal++
 	w.note(at, core.VisitTurn, "", turnTarget(w.ordinal, math.MaxInt64))
 }
 
-// joined has the entries of both; where both have one, that of the first.
 func joined(first, second map[string]entry) map[string]entry {
 	all := maps.Clone(second)
 	if all == nil {
@@ -305,17 +300,17 @@ func joined(first, second map[string]entry) map[string]entry {
 	return all
 }
 
-// live visits elements by the definition. A walk has one element to come to; a plan
-// behind an unknown outcome has all that may follow, and lists each once.
+// live visits elements by the definition. A walk has one next element; a plan after an unknown outcome
+// has all that may follow, and lists each once.
 func (w *walk) live(ctx context.Context, from way) (result, error) {
-	listed := map[string]int{} // how many visits were adopted before each
+	listed := map[string]int{} // number of adopted visits before each
 	for len(from.next) > 0 {
 		at := from.next[0]
 		from.next = from.next[1:]
 		if w.port.stopping() {
 			return known(stopped("stopped on request")), nil
 		}
-		// What was passed since on the way runs when a loop comes to it again.
+		// Elements passed since on this path run when a loop reaches them again.
 		if adopted, is := listed[at.ElementName()]; is && w.lost && (adopted == w.adopted || !w.isInLoop(at)) {
 			w.port.listed(w, at)
 			continue
@@ -343,7 +338,7 @@ func (w *walk) live(ctx context.Context, from way) (result, error) {
 	return result{unknown: w.after}, nil
 }
 
-// leave returns where the outcome of an element leads.
+// leave returns the target of an element's outcome.
 func (w *walk) leave(ctx context.Context, at core.Element, r result) (way, error) {
 	if r.unknown != "" {
 		return w.leaveUnknown(ctx, at, r)
@@ -367,7 +362,7 @@ func (w *walk) leave(ctx context.Context, at core.Element, r result) (way, error
 	return way{next: []core.Element{to}}, nil
 }
 
-// keepFailure keeps the failure of an element, for what a target `fail` behind it says.
+// keepFailure keeps the failure of an element, for the message of a later target `fail`.
 func (w *walk) keepFailure(at core.Element, r result) {
 	switch {
 	case r.unknown != "":
@@ -378,7 +373,7 @@ func (w *walk) keepFailure(at core.Element, r result) {
 	}
 }
 
-// reach notes a transition behind an outcome that a plan does not know.
+// reach notes a transition after an outcome that a plan does not know.
 func (w *walk) reach(edge PlanEdge, to string) {
 	if w.isCertain() || slices.Contains(w.edges[to], edge) {
 		return
@@ -389,10 +384,9 @@ func (w *walk) reach(edge PlanEdge, to string) {
 	w.edges[to] = append(w.edges[to], edge)
 }
 
-// edgesTo are the transitions that reach noted.
 func (w *walk) edgesTo(element string) []PlanEdge { return slices.Clone(w.edges[element]) }
 
-// leaveUnknown lists all that may follow.
+// leaveUnknown lists everything that may follow.
 func (w *walk) leaveUnknown(ctx context.Context, at core.Element, r result) (way, error) {
 	w.lost = true
 	if w.after == "" {
@@ -434,8 +428,8 @@ func noTransition(at core.Element, out core.Outcome) error {
 	return fmt.Errorf("element %s ended with exit code %s%s: %w", at.ElementName(), out.ExitCode, why, core.ErrNoTransition)
 }
 
-// unmatched is the outcome of a flow that ends at the element. A verdict that is
-// the exit code of a failure or a stop is one.
+// unmatched is the outcome of a flow that ends at the element. A verdict equal to the exit code of a
+// failure or a stop counts as one.
 func unmatched(at core.Element, out core.Outcome) core.Outcome {
 	if _, is := at.(*core.DecisionElement); !is {
 		return out
@@ -487,7 +481,6 @@ func (w *walk) arrive(ctx context.Context, at core.Element, target core.Target, 
 	return result{}, fmt.Errorf("element %s: a transition leads to %q", at.ElementName(), target.Kind)
 }
 
-// note keeps a row of the journal for the visit at hand.
 func (w *walk) note(at core.Element, kind core.VisitKind, verdict, target string) {
 	w.port.note(w, core.FlowVisit{Visit: w.visitOf(at), Kind: kind, Verdict: verdict, Target: target})
 }

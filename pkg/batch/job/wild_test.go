@@ -10,16 +10,16 @@ import (
 	"github.com/surfin-batch/surfin/internal/testengine"
 )
 
-// TestAWildFlowDoesTheSameHoweverOftenItDies has stops with restart points at earlier
-// elements, in loops in loops: what an earlier round of an outer loop completed behind the
-// stop is not passed in this round.
+// TestAWildFlowDoesTheSameHoweverOftenItDies has stops with restart points at earlier elements, in
+// nested loops: elements that an earlier round of an outer loop completed after the stop are not passed
+// in this round.
 func TestAWildFlowDoesTheSameHoweverOftenItDies(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
 		e := testengine.New(t, url)
 		e.Exec("CREATE TABLE done (job text NOT NULL, step text NOT NULL)")
 		var seeds []uint64
-		if onSQLite(url) && !testengine.Few() || isSoak() { // large flows that were wrong once; the walk is the same on PostgreSQL
+		if onSQLite(url) && !testengine.Few() || isSoak() { // large flows that failed once; the walk is the same on PostgreSQL
 			seeds = []uint64{106, 1231, 1245}
 		}
 		for seed := range flowsOn(url, 3, 10, 10) {
@@ -31,15 +31,15 @@ func TestAWildFlowDoesTheSameHoweverOftenItDies(t *testing.T) {
 			}
 			calm := &weather{Engine: e, wild: true, random: rand.New(rand.NewPCG(seed, 0))}
 			stormy := &weather{Engine: e, wild: true, random: rand.New(rand.NewPCG(seed, 0))}
-			if err := compareCase(t, calm, stormy, seed); !stormy.back { // else it is not known how often the steps work
+			if err := compareCase(t, calm, stormy, seed); !stormy.back { // otherwise the number of runs per step is unknown
 				require.NoError(t, err, "seed %d", seed)
 			}
 		}
 	})
 }
 
-// leadsBack reports whether a failure leads back in this flow. Then it is not known how
-// often the steps work, and there is little to compare.
+// leadsBack reports whether a failure leads back in this flow. Then the number of runs per step is
+// unknown, and little can be compared.
 func leadsBack(e *testengine.Engine, seed uint64) bool {
 	w := &weather{Engine: e, wild: true, random: rand.New(rand.NewPCG(seed, 0))}
 	w.job()

@@ -173,8 +173,8 @@ func TestListenersAreToldOnceInOrderAndBackwards(t *testing.T) {
 	})
 }
 
-// What an abandoned step does when it returns at last is nobody's business: its
-// listeners are closed, and nothing is told or promoted.
+// An abandoned step that returns at last has no effect: its listeners are closed, and nothing is
+// reported or promoted.
 func TestAnAbandonedStepTellsAndPromotesNothing(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
@@ -203,13 +203,13 @@ func TestAnAbandonedStepTellsAndPromotesNothing(t *testing.T) {
 	})
 }
 
-// closing is a listener that tells when it is closed.
+// closing is a listener that reports its Close.
 type closing chan struct{}
 
 func (c closing) BeforeStep(context.Context, *core.StepExecution) error { return nil }
 func (c closing) Close(context.Context) error                           { close(c); return nil }
 
-// stoppable is a tasklet that has to be told.
+// stoppable is a tasklet that must be notified.
 type stoppable struct {
 	began, told chan struct{}
 	err         error
@@ -275,7 +275,7 @@ func TestAStopThatArrivesInBeforeStepIsSeenBeforeTheWork(t *testing.T) {
 	})
 }
 
-// stopsBefore is a listener in which a stop arrives.
+// stopsBefore is a listener during which a stop arrives.
 type stopsBefore struct {
 	noted
 	ask func()

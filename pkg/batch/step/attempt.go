@@ -12,8 +12,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// attempt is one execution of a step, on the goroutine that is the step's own until
-// it returns.
+// attempt is one execution of a step, on the step's own goroutine until it returns.
 type attempt struct {
 	executor *SimpleStepExecutor
 	step     core.Step
@@ -23,31 +22,29 @@ type attempt struct {
 	// exit is the exit code that the step itself gave to its failure.
 	exit      string
 	listeners []any
-	// pendingAfterStep are the listeners that have not heard of the end, in the order
-	// registered.
+	// pendingAfterStep are the listeners that were not notified of the end, in the order registered.
 	pendingAfterStep []core.AfterStep
 	// listening is the number of them that are listeners of the step; the others are components.
 	listening int
 	promoted  map[string]any
 	success   *ending // as recorded in the step's transaction, before its commit
-	// part says that the work is part of the group's transaction.
+	// part means that the work is part of the group's transaction.
 	part bool
-	// atomic says that the work is in one transaction, which is rolled back where it fails.
+	// atomic means that the work is in one transaction, which rolls back on failure.
 	atomic bool
 
 	mu        sync.Mutex
 	abandoned bool
 }
 
-// abandon tells the attempt that the executor waits for it no longer.
+// abandon marks that the executor no longer waits for the attempt.
 func (a *attempt) abandon() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.abandoned = true
 }
 
-// whileAwaited does what an abandoned attempt must not do. f must be short: abandon
-// waits for it.
+// whileAwaited runs f unless the attempt is abandoned. f must be short: abandon waits for it.
 func (a *attempt) whileAwaited(f func() error) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -57,8 +54,8 @@ func (a *attempt) whileAwaited(f func() error) error {
 	return f()
 }
 
-// work runs the step with all that belongs to it, but for the record of an end that
-// its own transaction has not recorded.
+// work runs the step and everything that belongs to it, except the record of an end that its own
+// transaction has not recorded.
 func (a *attempt) work(ctx context.Context) *ending {
 	var end *ending
 	err := a.listen(ctx)
@@ -77,7 +74,7 @@ func (a *attempt) work(ctx context.Context) *ending {
 	return a.failed(ctx, err)
 }
 
-// workAlone is work on a goroutine of its own, whatever ends it: done is called.
+// workAlone is work on a goroutine of its own; done is called however it ends.
 func (a *attempt) workAlone(ctx context.Context, done func(end *ending)) {
 	var end *ending
 	exception.GuardGoroutine(func() error {
@@ -102,14 +99,14 @@ func (a *attempt) workAlone(ctx context.Context, done func(end *ending)) {
 	})
 }
 
-// isReleased reports whether the step returned since another process is to continue it.
+// isReleased reports whether the step returned so that another process continues it.
 func (a *attempt) isReleased(err error) bool {
 	signal, ok := a.run.Services.Stop.(core.ReleaseSignal)
 	return ok && errors.Is(err, core.ErrStopped) && a.success == nil && signal.Releasing()
 }
 
-// parked leaves a step that waits for work of other processes: it is not over, and its
-// listeners hear of its end when it is. They are made anew then.
+// parked leaves a step that waits for work of other processes: it is not over, and listeners, made
+// again then, are notified of its end later.
 func (a *attempt) parked(ctx context.Context) *ending {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordTime)
 	defer cancel()
@@ -123,8 +120,8 @@ func (a *attempt) parked(ctx context.Context) *ending {
 	return &ending{err: core.ErrParked}
 }
 
-// keepOutcome notes with a step of `finally` how the flow ended: the process that resumes it does not walk the
-// flow again.
+// keepOutcome stores the outcome of the flow with a step of `finally`: the process that resumes it does
+// not walk the flow again.
 func (a *attempt) keepOutcome() error {
 	if a.run.Data.Outcome == nil {
 		return nil
@@ -139,8 +136,8 @@ func (a *attempt) keepOutcome() error {
 	return a.run.Step.Context.Put(core.OutcomeKey, text)
 }
 
-// performOnce runs the step in the transaction that it asks for, and what decides with
-// it whether the transaction commits.
+// performOnce runs the step in its transaction, with everything that decides whether the transaction
+// commits.
 func (a *attempt) performOnce(ctx context.Context) (*ending, error) {
 	a.part = true
 	transactional, ok := a.step.(Transactional)
@@ -168,7 +165,7 @@ func (a *attempt) performOnce(ctx context.Context) (*ending, error) {
 	return end, causeOf(ctx, err)
 }
 
-// joins reports whether work in a transaction is part of that one.
+// joins reports whether work in a transaction becomes part of it.
 func joins(p tx.Propagation) bool {
 	switch p {
 	case "", tx.Required, tx.Nested, tx.Supports, tx.Mandatory:
@@ -178,7 +175,7 @@ func joins(p tx.Propagation) bool {
 	return false
 }
 
-// inTransaction reports whether work is in a transaction, whatever there was before it.
+// inTransaction reports whether work is in a transaction, with or without an outer one.
 func inTransaction(p tx.Propagation) bool {
 	switch p {
 	case "", tx.Required, tx.RequiresNew, tx.Nested, tx.Mandatory:
@@ -188,8 +185,7 @@ func inTransaction(p tx.Propagation) bool {
 	return false
 }
 
-// complete does the work, and what comes between the work of a step and the record
-// of its success.
+// complete does the work, and everything between the work of a step and the record of its success.
 func (a *attempt) complete(ctx context.Context, attr tx.Attr) (*ending, error) {
 	if err := safely(ctx, a.step, a.run); err != nil {
 		a.exit = a.run.Step.ExitCode
@@ -221,8 +217,8 @@ func (a *attempt) complete(ctx context.Context, attr tx.Attr) (*ending, error) {
 	return end, nil
 }
 
-// plainResults makes the results what a restart would read. Those that cannot be stored
-// are left out, with the reason.
+// plainResults converts the results to the values that a restart would read. Those that cannot be
+// stored are left out, with the reason.
 func plainResults(s *core.StepExecution) (err error) {
 	s.Out, err = core.Results(s.Out).Plain()
 	return err
@@ -237,8 +233,8 @@ func contextFits(s *core.StepExecution) error {
 	return err
 }
 
-// recordInside records the success in the step's transaction, where that is one of
-// the repository's database.
+// recordInside records the success in the step's transaction, if that is one of the repository's
+// database.
 func (a *attempt) recordInside(ctx context.Context, database string, end *ending) error {
 	current, in := tx.From(ctx, a.executor.database)
 	if !in || database != a.executor.database || current.ReadOnly() {
@@ -256,9 +252,8 @@ func (a *attempt) recordInside(ctx context.Context, database string, end *ending
 	return nil
 }
 
-// resolveUnknownCommit says what is known of work whose transaction did not commit though nothing
-// was wrong with it. Of a failed COMMIT nothing is, unless the database said that it
-// rolled back, or the repository's row, which is part of it, can be asked (rule C10).
+// resolveUnknownCommit marks the error of a failed COMMIT as an unknown outcome, unless the database
+// reported a rollback, or the repository's row, which is part of the transaction, can be read (rule C10).
 func (a *attempt) resolveUnknownCommit(attr tx.Attr, err error) error {
 	var commit *tx.CommitError
 	if !errors.As(err, &commit) || attr.ReadOnly || a.success != nil || errors.Is(err, tx.ErrRolledBack) || errors.Is(err, tx.ErrNotOwner) {
@@ -267,13 +262,13 @@ func (a *attempt) resolveUnknownCommit(attr tx.Attr, err error) error {
 	return fmt.Errorf("%w: %w", core.ErrUnknownOutcome, err)
 }
 
-// failed ends an attempt whose work is rolled back, or did not happen. An attempt
-// that was abandoned only closes what it holds.
+// failed ends an attempt after its work was rolled back, or did not happen. An abandoned attempt only
+// closes its resources.
 func (a *attempt) failed(ctx context.Context, failure error) *ending {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordTime)
 	defer cancel()
 	if a.run.Data.Group != nil {
-		ctx, _ = tx.Outside(ctx, a.run.Data.Group.Database) // that one is doomed
+		ctx, _ = tx.Outside(ctx, a.run.Data.Group.Database) // that transaction is doomed
 	}
 	end := &ending{err: failure, outcome: a.outcomeOf(failure), part: a.part, success: a.success}
 	if a.atomic && end.status != core.StatusUnknown {
@@ -286,7 +281,7 @@ func (a *attempt) failed(ctx context.Context, failure error) *ending {
 			end.exit, done = exit, err == nil
 			end.note(err)
 		}
-		if a.success == nil { // else the row says whether it is a failure
+		if a.success == nil { // otherwise the row decides whether it is a failure
 			end.note(a.promote(ctx, tx.Attr{}, end.exit))
 		}
 		end.promoted = a.promoted
@@ -300,7 +295,7 @@ func (a *attempt) failed(ctx context.Context, failure error) *ending {
 // now is the time of the record's clock, which is the database's.
 func (a *attempt) now() time.Time { return a.run.Step.StartedAt.Add(time.Since(a.began)) }
 
-// causeOf names why the context ended where that is all an error says.
+// causeOf replaces an error that only says that the context ended by the cause.
 func causeOf(ctx context.Context, err error) error {
 	cause := context.Cause(ctx)
 	if err == nil || cause == nil || errors.Is(err, cause) || !errors.Is(err, ctx.Err()) {
@@ -309,8 +304,7 @@ func causeOf(ctx context.Context, err error) error {
 	return fmt.Errorf("%w (%w)", cause, err)
 }
 
-// safely runs the step and turns a panic into an error: it never leaves STARTED
-// behind (rule C13).
+// safely runs the step and turns a panic into an error, so that no step stays STARTED (rule C13).
 func safely(ctx context.Context, s core.Step, run *core.StepRun) error {
 	return exception.Guard(func() error { return s.Execute(ctx, run) })
 }

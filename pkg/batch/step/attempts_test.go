@@ -15,7 +15,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/step"
 )
 
-// asking is a step that asks whether it has what its predecessors left to itself.
+// asking is a step that checks whether it has its predecessors' leftovers to itself.
 type asking struct {
 	exclusive bool
 	attempt   core.Attempt
@@ -34,8 +34,8 @@ func (s *asking) Execute(ctx context.Context, run *core.StepRun) error {
 	return s.work(ctx)
 }
 
-// What earlier attempts left belongs to a later one only if all of them are known to
-// be over (rule C15b).
+// Leftovers of earlier attempts belong to a later one only if all of them are known to be over (rule
+// C15b).
 func TestAnAttemptIsExclusiveOnlyIfAllBeforeItAreOver(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {

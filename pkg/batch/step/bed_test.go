@@ -43,7 +43,6 @@ func (b *bed) observe(_ context.Context, e core.Event) {
 	b.seen = append(b.seen, e)
 }
 
-// observed answers the events of a kind.
 func observed[E core.Event](b *bed) []E {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -56,7 +55,6 @@ func observed[E core.Event](b *bed) []E {
 	return list
 }
 
-// launch begins another execution.
 func (b *bed) launch(name string) {
 	b.T.Helper()
 	launched, err := b.Repository.Launch(b.T.Context(), core.LaunchRequest{
@@ -82,7 +80,6 @@ func (b *bed) run() *core.StepRun {
 	}
 }
 
-// promote stores values in the job's context.
 func (b *bed) promote(ctx context.Context, values map[string]any) error {
 	c := b.job.Context.Clone()
 	for key, value := range values {
@@ -93,7 +90,6 @@ func (b *bed) promote(ctx context.Context, values map[string]any) error {
 	return b.Repository.SaveJobContext(ctx, b.ref, c)
 }
 
-// do executes the step, and answers its record as the database has it.
 func (b *bed) do(ctx context.Context, s core.Step, change ...func(*core.StepRun)) core.StepExecution {
 	b.T.Helper()
 	run := b.run()
@@ -125,7 +121,6 @@ func (b *bed) stored(id core.StepExecutionID) core.StepExecution {
 	return core.StepExecution{}
 }
 
-// context is the job's context as the database has it.
 func (b *bed) context() map[string]any {
 	b.T.Helper()
 	exec, err := b.Repository.Execution(b.T.Context(), b.job.ID)
@@ -159,7 +154,7 @@ func (b *bed) tasklet(f core.TaskletFunc, change ...func(*step.TaskletConfig)) *
 	return s
 }
 
-// another is a database besides the repository's, with a table.
+// another is a database other than the repository's, with a table.
 func another(t *testing.T, url string) tx.Database {
 	t.Helper()
 	provider, err := gormdb.Open(t.Context(), map[string]gormdb.Config{"other": {URL: url}})
@@ -172,7 +167,6 @@ func another(t *testing.T, url string) tx.Database {
 	return db
 }
 
-// insertInto writes a row through whatever connection ctx carries.
 func insertInto(ctx context.Context, db tx.Database, id int) error {
 	_, err := tx.ConnOf(ctx, db).ExecContext(ctx, "insert into out(id) values ("+itoa(id)+")")
 	return err
@@ -181,7 +175,6 @@ func insertInto(ctx context.Context, db tx.Database, id int) error {
 // rolledBack is a COMMIT that the database answered with a rollback.
 func rolledBack(h tx.Handle) error { return errors.Join(tx.ErrRolledBack, h.Rollback()) }
 
-// condition is a gate over the step.
 func condition(holds func(core.StepExecution) bool, values string) *core.Condition {
 	return &core.Condition{
 		Text:   "it is well",
@@ -190,7 +183,7 @@ func condition(holds func(core.StepExecution) bool, values string) *core.Conditi
 	}
 }
 
-// noted is a listener that notes what it is told, and may fail.
+// noted is a listener that notes its calls, and may fail.
 type noted struct {
 	name   string
 	log    *[]string

@@ -25,7 +25,7 @@ func day(t *testing.T, n int) core.Parameters {
 	return params
 }
 
-// callers is a parent whose steps run the same child.
+// callers is a parent with steps that run the same child.
 type callers struct {
 	e     *testengine.Engine
 	first int // runs of the child's first step

@@ -1,9 +1,7 @@
-// Package step runs steps: [SimpleStepExecutor] records their start and end and
-// opens the transaction that their propagation asks for, and [TaskletStep] is the
-// step whose work is one tasklet.
+// Package step runs steps: [SimpleStepExecutor] records their start and end and opens the transaction
+// of their propagation, and [TaskletStep] is the step of one tasklet.
 //
-// [PartitionStep] runs the parts of a step, here or on workers; [JobStep] runs a child
-// job.
+// [PartitionStep] runs the parts of a step, here or on workers; [JobStep] runs a child job.
 //
 // It imports core, core/exception and tx, never chunk or job.
 package step

@@ -16,29 +16,28 @@ import (
 type outcome struct {
 	status        core.Status
 	exit, message string
-	// settles and keep are as Settles and KeepCommitted of core.StepChange.
+	// settles and keep are Settles and KeepCommitted of core.StepChange.
 	settles, keep bool
 }
 
-// ending is how an attempt is over.
+// ending is the end of an attempt.
 type ending struct {
 	outcome
-	err      error           // why it failed or stopped; nil: it completed
-	change   core.StepChange // what is recorded, or is to be
+	err      error           // why it failed or stopped; nil if it completed
+	change   core.StepChange // recorded, or to be recorded
 	endedAt  time.Time
 	promoted map[string]any
 	recorded bool    // in the step's transaction, and committed with it
-	success  *ending // what had been recorded there, though the commit failed
+	success  *ending // recorded there before the commit failed
 	part     bool    // of the group's transaction
 }
 
-// completed is the outcome of work that succeeded.
 func (a *attempt) completed() outcome {
 	return outcome{status: core.StatusCompleted, exit: cmp.Or(a.run.Step.ExitCode, core.ExitCompleted)}
 }
 
-// outcomeOf is the outcome of a failure. An exit code of the step's own counts where
-// the step gave it to this failure, not to a success that came to nothing.
+// outcomeOf returns the outcome of a failure. The step's own exit code counts if the step gave it to
+// this failure, not to a success that did not commit.
 func (a *attempt) outcomeOf(failure error) outcome {
 	switch {
 	case errors.Is(failure, core.ErrLostCommit) && errors.Is(failure, core.ErrNoReply) && a.isJudgedHere():
@@ -54,16 +53,15 @@ func (a *attempt) outcomeOf(failure error) outcome {
 	return outcome{status: core.StatusFailed, exit: cmp.Or(a.exit, core.ExitFailed), message: failure.Error()}
 }
 
-// isJudgedHere reports whether the record of the step is its checkpoint. Then the record of its
-// end waits for the transaction that may still commit, and what the row says of position and
-// counters is final with it: the step has failed as if its process had died then (rule C10).
+// isJudgedHere reports whether the record of the step is its checkpoint. Then the record of its end
+// waits for the transaction that may still commit, and the row's position and counters are final with
+// it: the step has failed as if its process had died then (rule C10).
 func (a *attempt) isJudgedHere() bool {
 	_, composite := a.step.(core.Composite)
 	return !composite && a.run.Services.Checkpoints != nil && a.run.Services.Checkpoints.Database() == a.executor.database
 }
 
-// note adds what else went wrong to a failure. A stop in which something went wrong
-// is a failure.
+// note adds another error to a failure. A stop with an error is a failure.
 func (end *ending) note(err error) {
 	if err == nil {
 		return
@@ -79,8 +77,8 @@ func (end *ending) note(err error) {
 	}
 }
 
-// keepStorable leaves out what the record of a failure cannot hold, and notes the reason
-// where that is not the failure itself: an exit code, results or a context of the step.
+// keepStorable leaves out an exit code, results or a context that the record of a failure cannot hold,
+// and notes the reason if that is not the failure itself.
 func (end *ending) keepStorable(s *core.StepExecution) {
 	if err := core.CheckExitCode(end.exit); err != nil {
 		end.exit = core.ExitOf(end.status)
@@ -94,15 +92,13 @@ func (end *ending) keepStorable(s *core.StepExecution) {
 	}
 }
 
-// noteOnce notes an error that the failure does not name yet.
 func (end *ending) noteOnce(err error) {
 	if err != nil && !strings.Contains(end.err.Error(), err.Error()) {
 		end.note(err)
 	}
 }
 
-// toChange makes the change that is recorded. closed says that the attempt's goroutine
-// has returned.
+// toChange makes the recorded change. closed means that the attempt's goroutine has returned.
 func (end *ending) toChange(s *core.StepExecution, at time.Time, closed bool) {
 	end.endedAt = at
 	end.change = core.StepChange{
@@ -111,8 +107,7 @@ func (end *ending) toChange(s *core.StepExecution, at time.Time, closed bool) {
 	}
 }
 
-// applyTo writes the ending into the record, and what was promoted into the caller's
-// view of the job.
+// applyTo writes the ending into the record, and the promoted values into the caller's view of the job.
 func (end *ending) applyTo(run *core.StepRun) error {
 	s := run.Step
 	s.Status, s.ExitCode, s.Error, s.Settles, s.EndedAt = end.status, end.exit, end.message, end.settles, end.endedAt
@@ -126,11 +121,10 @@ func (end *ending) applyTo(run *core.StepRun) error {
 	return errors.Join(errs...)
 }
 
-// record writes the final status outside of the step's transaction, even if the
-// step's context has ended. A failure that finds the record COMPLETED by the attempt's
-// own move is none: the success is committed after all, though the commit was reported
-// as failed (rule C10). Observers hear of the end when it is committed (rule R7); of one
-// that a group records later they hear from the group.
+// record writes the final status outside the step's transaction, even if the step's context has ended.
+// A failure that finds the record COMPLETED by the attempt's own move is a success: it committed,
+// although the commit was reported as failed (rule C10). Observers are notified of the end when it is
+// committed (rule R7); the group notifies them of an end that it records later.
 func (e *SimpleStepExecutor) record(ctx context.Context, kind string, run *core.StepRun, end *ending) error {
 	if end.recorded {
 		err := end.applyTo(run)
@@ -160,8 +154,8 @@ func (e *SimpleStepExecutor) record(ctx context.Context, kind string, run *core.
 	return err
 }
 
-// write writes the final status, again where the database cannot be reached (rule L9): not
-// in a transaction, which is lost with its connection.
+// write writes the final status, again if the database cannot be reached (rule L9), but not in a
+// transaction, which is lost with its connection.
 func (e *SimpleStepExecutor) write(ctx context.Context, run *core.StepRun, end *ending) error {
 	once := func(ctx context.Context) error {
 		_, err := e.repository.EndStep(ctx, run.Ref, end.change)
@@ -175,9 +169,8 @@ func (e *SimpleStepExecutor) write(ctx context.Context, run *core.StepRun, end *
 	return once(ctx)
 }
 
-// ended has the observers hear of the end once the transaction is committed that ctx
-// carries for the repository, such as a group's. Where it is reported as not committed the
-// group records another end, or reports this one.
+// ended notifies the observers of the end once the repository's transaction in ctx, such as a group's,
+// is committed. If it is reported as not committed, the group records another end, or reports this one.
 func (e *SimpleStepExecutor) ended(ctx context.Context, kind string, run *core.StepRun, end *ending) {
 	ended := core.StepEnded{Step: *run.Step, Kind: kind, Err: end.err}
 	tx.AtEnd(ctx, e.database, func(committed bool) {
@@ -189,11 +182,10 @@ func (e *SimpleStepExecutor) ended(ctx context.Context, kind string, run *core.S
 	})
 }
 
-// inGroup says where the end of a step in a group is recorded (rule T6). What holds
-// only if the group commits is recorded in its transaction, or after it; so is a
-// failure, which would be rolled back with it. Work that is committed, or undone,
-// whatever becomes of the group, is recorded outside of it where the database
-// allows.
+// inGroup returns where to record the end of a step in a group (rule T6). An end that holds only if the
+// group commits is recorded in its transaction, or after it; so is a failure, which would be rolled
+// back with it. Work that is committed, or undone, independently of the group is recorded outside it if
+// the database allows.
 func (e *SimpleStepExecutor) inGroup(ctx context.Context, end *ending) (where context.Context, later bool) {
 	outside, ok := tx.Outside(ctx, e.database)
 	if end.err != nil {

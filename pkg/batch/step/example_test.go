@@ -10,8 +10,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// A step of Go code. Job files make such steps of registered tasklets; Assemble
-// makes a fresh one for every execution.
+// A step of Go code. Job files make such steps of registered tasklets; Assemble makes a fresh one for
+// every execution.
 func ExampleNewTasklet() {
 	_, db, done := testexample.SQLite("create table staging(id int)", "insert into staging values (1), (2)")
 	defer done()
@@ -37,7 +37,7 @@ func ExampleNewTasklet() {
 	// Output: tasklet <nil> 2
 }
 
-// What the database cannot do is refused when the step is made.
+// An unsupported transaction is refused when the step is made.
 func ExampleNewTasklet_refused() {
 	_, db, done := testexample.SQLite()
 	defer done()
@@ -49,15 +49,15 @@ func ExampleNewTasklet_refused() {
 	// Output: tasklet step count: database default (sqlite) does not have the isolation level Read Committed
 }
 
-// three are the parts of the work.
+// three lists the parts of the work.
 type three struct{}
 
 func (three) Partition(context.Context, *core.View) ([]core.Partition, error) {
 	return []core.Partition{{Name: "one", Index: 0}, {Name: "two", Index: 1}, {Name: "three", Index: 2}}, nil
 }
 
-// A step that runs another one for each part of its work, two at a time. Job files
-// say `partition: {by: ..., workers: 2}`.
+// A step that runs another one for each part of its work, two at a time. In a job file: `partition:
+// {by: ..., workers: 2}`.
 func ExampleNewPartitioned() {
 	_, db, done := testexample.SQLite()
 	defer done()

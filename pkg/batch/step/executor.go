@@ -11,43 +11,39 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// recordTime bounds the final update of a step, which is written though the
-// step's context has ended.
+// recordTime bounds the final update of a step, which is written even if the step's context has ended.
 const recordTime = 30 * time.Second
 
-// lateTime bounds the fence of a step whose lease could not be renewed.
+// lateTime bounds the fence of a step that could not renew its lease.
 const lateTime = 5 * time.Second
 
-// Transactional is implemented by steps whose work runs in one transaction,
-// which the executor opens. Steps without it own their transactions.
+// Transactional is implemented by steps that work in one transaction, which the executor opens. Steps
+// without it own their transactions.
 type Transactional interface {
 	Transaction() (*tx.Manager, tx.Attr)
 }
 
-// DefaultStopTimeout is how long a step may go on after its context has ended.
+// DefaultStopTimeout is how long a step may continue after its context has ended.
 const DefaultStopTimeout = 30 * time.Second
 
-// SimpleStepExecutor records the start of a step, runs it in the transaction that
-// its propagation asks for, and records its end: a core.StepExecutor.
+// SimpleStepExecutor records the start of a step, runs it in the transaction of its propagation, and
+// records its end: a core.StepExecutor.
 //
-// The transaction travels in the context (tx.From), so that the step's
-// components and the repository take part in it without being told. A success is
-// recorded in the step's own transaction where that is a transaction of the
-// repository's database: work and record commit together. A failure is recorded
-// outside of the transaction that it rolled back (rule T5). Where nobody can say
-// whether the work is committed, the step is UNKNOWN (rule C10).
+// The transaction travels in the context (tx.From), so the step's components and the repository take
+// part in it automatically. A success is recorded in the step's own transaction if that is a
+// transaction of the repository's database: work and record commit together. A failure is recorded
+// outside the transaction that it rolled back (rule T5). If it is unknown whether the work is
+// committed, the step is UNKNOWN (rule C10).
 //
-// Between the work of a step and the record of its success, in this order and in
-// the step's transaction where it has one: its gate is checked (core.Expecting),
-// its listeners are told (core.Listened), keys of its context are copied to the
-// job's (core.Promoting), and its listeners are closed. Each of them can fail the
-// step.
+// Between the work of a step and the record of its success, in this order and in the step's transaction
+// if it has one: its gate is checked (core.Expecting), its listeners are notified (core.Listened), keys
+// of its context are copied to the job's (core.Promoting), and its listeners are closed. Each of them
+// can fail the step.
 //
-// A step that does not return within StopTimeout after its context has ended is
-// abandoned: its transactions are rolled back and its guard row is fenced, so that
-// it can commit nothing any more, and it is recorded as FAILED. Its goroutine
-// cannot be killed and leaks; the record says so (rule L8). Its listeners are not
-// told: they may be what does not return. A core.Composite is waited for.
+// A step that does not return within StopTimeout after its context has ended is abandoned: its
+// transactions are rolled back and its guard row is fenced, so that it can commit nothing any more, and
+// it is recorded as FAILED. Its goroutine cannot be killed and leaks; the record says so (rule L8). Its
+// listeners are not notified: they may be the cause. The executor waits for a core.Composite.
 type SimpleStepExecutor struct {
 	// StopTimeout is DefaultStopTimeout unless set before the first Execute.
 	StopTimeout time.Duration
@@ -65,13 +61,11 @@ func NewSimpleStepExecutor(repository core.Transitions, database string, observe
 	}
 }
 
-// Execute runs one attempt of a step. What the step did is in the returned
-// record; the error is about the record: core.ErrLostOwner in its chain if
-// another owner has taken over, core.ErrStopped if a stop was requested before the
-// step started, or the database's own.
+// Execute runs one attempt of a step. The returned record describes the step's work; the error concerns
+// the record: core.ErrLostOwner in its chain if another owner has taken over, core.ErrStopped if a stop
+// was requested before the step started, or the database's own.
 //
-// In a group the end may be left to the group's owner, in run.Deferred (rule
-// T6).
+// In a group the end may be left to the group's owner, in run.Deferred (rule T6).
 func (e *SimpleStepExecutor) Execute(ctx context.Context, s core.Step, run *core.StepRun) (*core.StepExecution, error) {
 	run.Services.Fill()
 	ctx = confine.With(ctx, confine.New(run.Data.Job.Confinement))
@@ -103,10 +97,9 @@ func (e *SimpleStepExecutor) Execute(ctx context.Context, s core.Step, run *core
 	return record, nil
 }
 
-// start records the start: of a planned step, whose record is there, or of a new
-// one. In a group that is outside of its transaction, where the database allows:
-// the record is there whatever becomes of the group, and the row of the job, which
-// heartbeats need, is not held until the group ends.
+// start records the start: of a planned step, which has a record, or of a new one. In a group it does
+// so outside its transaction if the database allows: the record exists whatever the group's outcome,
+// and the row of the job, which heartbeats need, is not held until the group ends.
 func (e *SimpleStepExecutor) start(ctx context.Context, name string, run *core.StepRun) (*core.StepExecution, error) {
 	if run.Data.Group != nil {
 		var outside bool
@@ -127,12 +120,12 @@ func (e *SimpleStepExecutor) start(ctx context.Context, name string, run *core.S
 	return &record, nil
 }
 
-// ErrAbandoned is in the chain of the failure of a step that did not return in
-// time; its goroutine still runs, and can commit nothing.
+// ErrAbandoned is in the chain of the failure of a step that did not return in time; its goroutine
+// still runs, and can commit nothing.
 var ErrAbandoned = errors.New("the step did not return in time; its goroutine is left behind")
 
-// limited runs the step within its timeout on a goroutine of its own, which works
-// on a copy of the record until it returns.
+// limited runs the step within its timeout on a goroutine of its own, which works on a copy of the
+// record until it returns.
 func (e *SimpleStepExecutor) limited(ctx context.Context, s core.Step, run *core.StepRun) *ending {
 	if limited, ok := s.(core.TimeLimited); ok && limited.Timeout() > 0 {
 		var cancel context.CancelFunc
@@ -171,23 +164,22 @@ func (e *SimpleStepExecutor) limited(ctx context.Context, s core.Step, run *core
 	return e.abandon(ctx, s, run, aborter)
 }
 
-// tellLate tells the observers that a component did not return before the lease ends.
+// tellLate notifies the observers that a component did not return before the lease ends.
 func tellLate(ctx context.Context, run *core.StepRun, step string) {
 	run.Services.Observer.Observe(ctx, core.ComponentLate{
 		Execution: run.Data.Job.ID, JobName: run.Data.Job.JobName, Step: step, Err: context.Cause(ctx),
 	})
 }
 
-// abandon takes from a step that does not return what it could still do: its
-// transactions, and the guard row, whose epoch is raised. What the row says then
-// is final.
+// abandon disables a step that does not return: it ends its transactions, and raises the epoch of the
+// guard row. The row's content is final then.
 func (e *SimpleStepExecutor) abandon(ctx context.Context, s core.Step, run *core.StepRun, aborter *tx.Aborter) *ending {
 	failure := fmt.Errorf("step %s: %w (%w)", run.RecordName(s), ErrAbandoned, context.Cause(ctx))
 	if err := aborter.Abort(); err != nil {
 		failure = errors.Join(failure, err)
 	}
 	limit := recordTime
-	if run.Services.Lease.Err() != nil { // the database cannot be reached, and who takes over raises the epoch
+	if run.Services.Lease.Err() != nil { // the database cannot be reached, and the new owner raises the epoch
 		limit = lateTime
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
@@ -200,9 +192,9 @@ func (e *SimpleStepExecutor) abandon(ctx context.Context, s core.Step, run *core
 	return end
 }
 
-// fence raises the epoch of the step's row. In a group the step may have worked in
-// the group's transaction, which must not commit any more; where that has made the
-// row as well, there is nothing besides it.
+// fence raises the epoch of the step's row. In a group the step may have worked in the group's
+// transaction, which must not commit any more; if that transaction also made the row, there is nothing
+// else to fence.
 func (e *SimpleStepExecutor) fence(ctx context.Context, run *core.StepRun, failure error) error {
 	if run.Data.Group != nil {
 		if current, in := tx.From(ctx, run.Data.Group.Database); in {

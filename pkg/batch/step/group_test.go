@@ -17,8 +17,8 @@ import (
 
 var errGroup = errors.New("the group is rolled back")
 
-// grouped runs a step in a group in the database, which then commits or not. during
-// is called while the transaction is open.
+// grouped runs a step in a group in the database, which then commits or not. during is called while the
+// transaction is open.
 func (b *bed) grouped(db tx.Database, s core.Step, commit bool, during func(run *core.StepRun, record *core.StepExecution)) (core.StepExecution, error) {
 	b.T.Helper()
 	var executed core.StepExecution
@@ -37,7 +37,6 @@ func (b *bed) grouped(db tx.Database, s core.Step, commit bool, during func(run 
 	return executed, err
 }
 
-// attempts are the records of the execution, the newest last.
 func (b *bed) attempts() []core.StepExecution {
 	b.T.Helper()
 	steps, err := b.Repository.Steps(b.T.Context(), b.job.ID)
@@ -45,8 +44,8 @@ func (b *bed) attempts() []core.StepExecution {
 	return steps
 }
 
-// groupCase is a propagation in a group, and what has become of a step that
-// succeeds: whether it works at all, and whether work and record are the group's.
+// groupCase is a propagation in a group, and the result of a step that succeeds: whether it works at
+// all, and whether work and record are the group's.
 type groupCase struct {
 	refused error
 	own     bool
@@ -85,7 +84,7 @@ func TestASuccessInAGroupIsWorthWhatItsTransactionIsWorth(t *testing.T) {
 					}
 					require.Equal(t, core.StatusCompleted, record.Status, propagation)
 					require.Nil(t, run.Deferred, propagation)
-					if !single { // the row of the job is free: heartbeats go on
+					if !single { // the row of the job is free: heartbeats continue
 						ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 						defer cancel()
 						_, err := b.Repository.Heartbeat(ctx, b.ref, time.Minute)
@@ -103,7 +102,7 @@ func TestASuccessInAGroupIsWorthWhatItsTransactionIsWorth(t *testing.T) {
 	})
 }
 
-// afterGroup compares what is there with what must be there.
+// afterGroup compares the actual with the expected state.
 func (b *bed) afterGroup(record core.StepExecution, c groupCase, commit bool, propagation tx.Propagation) {
 	t := b.T
 	t.Helper()
@@ -116,7 +115,7 @@ func (b *bed) afterGroup(record core.StepExecution, c groupCase, commit bool, pr
 	}
 	require.Len(t, stored, 1)
 	require.Equal(t, record.ID, stored[0].ID)
-	want := core.StatusStarted // for the group's owner to end
+	want := core.StatusStarted // left for the group's owner to end
 	if there {
 		want = core.StatusCompleted
 	}
@@ -155,8 +154,7 @@ func TestAFailureInAGroupIsLeftToItsOwner(t *testing.T) {
 	})
 }
 
-// In a group of another database the repository cannot say that a step is done
-// before the group is.
+// In a group of another database the repository cannot record a step as done before the group is.
 func TestASuccessInAGroupOfAnotherDatabaseIsRecordedWhenTheGroupIsOver(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
@@ -223,8 +221,8 @@ func TestAnAbandonedStepDoomsItsGroup(t *testing.T) {
 	})
 }
 
-// On a database with one writer the rollback of a group takes the records of its
-// steps away, and their ids are given again: whoever ends them must not use those.
+// On a database with one writer the rollback of a group removes the records of its steps, and their IDs
+// are reused: the code that ends them must not use those.
 func TestTheRecordsOfAGroupThatIsRolledBackAreGoneWhereItSaysSo(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {

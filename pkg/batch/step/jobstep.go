@@ -15,33 +15,30 @@ type JobConfig struct {
 	Name string
 	// Job is the child.
 	Job *core.Job
-	// Params answers the child's parameters; it is asked when the step starts for the
-	// first time. nil: there are none.
+	// Params returns the child's parameters; it is called when the step first starts. nil means none.
 	Params func(ctx context.Context, v *core.View) (core.Parameters, error)
-	// Confinement answers that of the child (rule SE3); nil: it has none.
+	// Confinement returns the child's confinement (rule SE3); nil means none.
 	Confinement func(ctx context.Context, v *core.View) *core.Confinement
-	// Timeout ends the child, and the step with a failure, when it is over; 0: none.
+	// Timeout bounds the child; after it the child ends, and the step fails. 0 means none.
 	Timeout time.Duration
-	// OnWorkers has worker processes run the child, which must have a job file, since they
-	// build it from the definition that is stored. An attempt with --accept-changes runs it
-	// in its own process all the same.
+	// OnWorkers has worker processes run the child, which must have a job file, since they build it
+	// from the stored definition. An attempt with --accept-changes still runs it in its own process.
 	OnWorkers bool
-	// On says which of them may; nil: any.
+	// On restricts those workers; nil means any.
 	On *core.Placement
-	// Expect is the step's gate, Promote what it copies to the job's context and
-	// Listeners makes its listeners; nil: none.
+	// Expect is the step's gate, Promote selects the keys copied to the job's context and Listeners
+	// makes its listeners; nil means none.
 	Expect    *core.Condition
 	Promote   *core.Promotion
 	Listeners func(ctx context.Context, run *core.StepRun) ([]any, error)
 }
 
-// JobStep runs a child job, in this process or on workers: a core.Step of kind "job". The child has
-// an instance and executions of its own. Its parameters are stored before it starts,
-// and are the same on every restart of the step, so that the same child instance
-// continues where it ended (rule F2).
+// JobStep runs a child job, in this process or on workers: a core.Step of kind "job". The child has an
+// instance and executions of its own. Its parameters are stored before it starts, and are the same on
+// every restart of the step, so that the same child instance continues (rule F2).
 //
-// The step ends as the child does, with its exit code. Its named results are
-// `execution`, `status` and `exit` of the child.
+// The step ends like the child, with its exit code. Its named results are `execution`, `status` and
+// `exit` of the child.
 type JobStep struct{ config JobConfig }
 
 // NewJob checks the configuration.
@@ -63,7 +60,7 @@ func (s *JobStep) Name() string { return s.config.Name }
 // Kind is "job".
 func (s *JobStep) Kind() string { return "job" }
 
-// Child is the job that the step runs.
+// Child returns the job that the step runs.
 func (s *JobStep) Child() *core.Job { return s.config.Job }
 
 // OnWorkers reports whether worker processes run the child.
@@ -75,7 +72,7 @@ func (s *JobStep) Timeout() time.Duration { return s.config.Timeout }
 // Expect is the step's gate.
 func (s *JobStep) Expect() *core.Condition { return s.config.Expect }
 
-// Promote is what the step copies to the job's context.
+// Promote selects the keys that the step copies to the job's context.
 func (s *JobStep) Promote() *core.Promotion { return s.config.Promote }
 
 // StepListeners makes the step's listeners.
@@ -83,11 +80,11 @@ func (s *JobStep) StepListeners(ctx context.Context, run *core.StepRun) ([]any, 
 	return listenersOf(ctx, run, s.config.Listeners)
 }
 
-// Composite says that the child is bounded by itself.
+// Composite marks that the child is bounded by itself.
 func (s *JobStep) Composite() {}
 
-// Execute runs the child to its end. A stop of this job is one of the child; the end
-// of ctx, and with it the loss of this job's ownership, cancels the child.
+// Execute runs the child to its end. A stop of this job stops the child; the end of ctx, and with it
+// the loss of this job's ownership, cancels the child.
 func (s *JobStep) Execute(ctx context.Context, run *core.StepRun) error {
 	if run.Data.Group != nil {
 		return fmt.Errorf("child job %s in atomic group %s: %w", s.config.Job.Name, run.Data.Group.Name, ErrInGroup)
@@ -111,7 +108,7 @@ func (s *JobStep) Execute(ctx context.Context, run *core.StepRun) error {
 		if call := complete.Execution.ParentCall; call == 0 || call != run.Step.First {
 			return s.completed(run, complete)
 		}
-		child, err = &complete.Execution, nil // in an earlier attempt, which could not say so
+		child, err = &complete.Execution, nil // in an earlier attempt, which could not record it
 	}
 	if child != nil {
 		run.Step.Out = map[string]any{"execution": int64(child.ID), "status": string(child.Status), "exit": child.ExitCode}
@@ -137,7 +134,7 @@ func (s *JobStep) run(ctx context.Context, run *core.StepRun, child *core.Job, p
 	}
 }
 
-// runNow runs the child where it is to run.
+// runNow runs the child here or on workers.
 func (s *JobStep) runNow(ctx context.Context, run *core.StepRun, child *core.Job, params core.Parameters) (*core.JobExecution, error) {
 	stop := run.Services.Stop.Done()
 	if !s.config.OnWorkers || run.Data.AcceptChanges {
@@ -146,8 +143,8 @@ func (s *JobStep) runNow(ctx context.Context, run *core.StepRun, child *core.Job
 	return run.Services.Jobs.RunOnWorkers(ctx, child, params, core.WorkersRequest{Stop: stop, MayPark: run.Data.MayPark, Resumed: run.Data.Resumed})
 }
 
-// completed refuses a child that completed, though not for this step: to take it for
-// done would be to leave it out in silence (rule F2a).
+// completed refuses a child that completed, but not for this step: accepting it would silently leave it
+// out (rule F2a).
 func (s *JobStep) completed(run *core.StepRun, complete *core.InstanceCompleteError) error {
 	by := "on its own"
 	switch parent := complete.Execution.Parent; {
@@ -164,7 +161,6 @@ func (s *JobStep) completed(run *core.StepRun, complete *core.InstanceCompleteEr
 		s.config.Job.Name, by, complete)
 }
 
-// outcome passes the child's on.
 func (s *JobStep) outcome(run *core.StepRun, child *core.JobExecution) error {
 	if child.ExitCode != core.ExitOf(child.Status) {
 		run.Step.ExitCode = child.ExitCode
@@ -184,7 +180,6 @@ func (s *JobStep) outcome(run *core.StepRun, child *core.JobExecution) error {
 	}
 }
 
-// unknownOutcome is the cause of a step whose work is UNKNOWN elsewhere.
 func unknownOutcome(settles bool) error {
 	if settles {
 		return core.ErrLostCommit
@@ -192,8 +187,8 @@ func unknownOutcome(settles bool) error {
 	return core.ErrUnknownOutcome
 }
 
-// refused explains why the child did not run, or could not be recorded. That the
-// child was taken over says nothing about who owns this job: the chain ends here.
+// refused explains why the child did not run, or could not be recorded. A child that was taken over
+// does not concern the ownership of this job: the chain ends here.
 func (s *JobStep) refused(err error) error {
 	var running *core.AlreadyRunningError
 	switch {
@@ -207,8 +202,8 @@ func (s *JobStep) refused(err error) error {
 	return fmt.Errorf("child job %s cannot start: %w", s.config.Job.Name, err)
 }
 
-// parameters are the stored ones, or, at the first start and for a new definition of the step,
-// those that Params answers.
+// parameters returns the stored parameters, or, at the first start and for a new definition of the
+// step, the parameters of Params.
 func (s *JobStep) parameters(ctx context.Context, run *core.StepRun) (core.Parameters, error) {
 	if run.Step.Context == nil {
 		run.Step.Context = core.NewExecutionContext()
@@ -238,7 +233,6 @@ func (s *JobStep) parameters(ctx context.Context, run *core.StepRun) (core.Param
 	return params, err
 }
 
-// decodeParameters reads the JSON of parameters in the step's context.
 func decodeParameters(stored any) (params core.Parameters, err error) {
 	text, ok := stored.(string)
 	if !ok {

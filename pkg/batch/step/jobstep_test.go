@@ -25,7 +25,7 @@ type child struct {
 	job   *core.Job
 	asked int
 	seen  core.Parameters
-	// attr is of the tasklet's transaction, which holds the one writer of SQLite.
+	// attr is the attr of the tasklet's transaction, which holds the one writer of SQLite.
 	attr tx.Attr
 	do   func(ctx context.Context, c *core.StepContribution) error
 }
@@ -176,7 +176,7 @@ func TestAChildThatCompletedInAnEarlierAttemptIsASuccess(t *testing.T) {
 	})
 }
 
-// deadline records the step "call" as failed though it did its work.
+// deadline records the step "call" as failed although it did its work.
 type deadline struct {
 	core.StepExecutor
 	armed bool
@@ -227,7 +227,7 @@ func TestAChildJobInAnAtomicGroupIsRefused(t *testing.T) {
 	require.ErrorContains(t, err, "needs a name")
 }
 
-// ticking reads without end, and tells of every item.
+// ticking reads without end, and reports every item.
 type ticking struct{ read chan int }
 
 func (r *ticking) Read(context.Context) (int, error) {

@@ -9,19 +9,20 @@ import (
 )
 
 const (
-	// longestKeyWait bounds the wait for an execution that has the key of a child job.
+	// longestKeyWait bounds the wait for an execution that holds the key of a child job.
 	longestKeyWait = 24 * time.Hour
-	// longestKeyPause is the longest pause between two launches of a child job that waits.
+	// longestKeyPause is the longest pause between two launches of a waiting child job.
 	longestKeyPause = time.Second
 )
 
-// keyWait is the wait of a step for the execution that has the key of its child job (rule L12). It holds no
-// slot of a worker and no connection. A stop, the step's timeout and the loss of the execution end it.
+// keyWait is the wait of a step for the execution that holds the key of its child job (rule L12). It
+// holds no slot of a worker and no connection. A stop, the step's timeout and the loss of the execution
+// end it.
 type keyWait struct {
 	step   *JobStep
 	run    *core.StepRun
 	begin  time.Time
-	holder core.JobExecutionID // 0: it has not waited
+	holder core.JobExecutionID // 0 if it has not waited
 }
 
 // wait returns when the child may be launched again. It refuses to wait for an execution that needs the
@@ -58,7 +59,6 @@ func (w *keyWait) wait(ctx context.Context, refused *core.ExclusiveError) error 
 	return err
 }
 
-// over forgets what the step waited for.
 func (w *keyWait) over(ctx context.Context) error {
 	if w.holder == 0 {
 		return nil

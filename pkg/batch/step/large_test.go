@@ -14,8 +14,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// TestAStepWhoseContextIsTooLargeFails: its end is recorded all the same, without the
-// context that cannot be stored.
+// TestAStepWhoseContextIsTooLargeFails: its end is still recorded, without the context that cannot be
+// stored.
 func TestAStepWhoseContextIsTooLargeFails(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
@@ -29,8 +29,8 @@ func TestAStepWhoseContextIsTooLargeFails(t *testing.T) {
 	})
 }
 
-// TestAStepWhoseResultsCannotBeStoredFails: with an error that names the key, or the exit
-// code, and an end that is recorded, so that its transition can be taken.
+// TestAStepWhoseResultsCannotBeStoredFails: with an error that names the key, or the exit code, and a
+// recorded end, so that its transition can be taken.
 func TestAStepWhoseResultsCannotBeStoredFails(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
@@ -69,8 +69,7 @@ func TestAStepWhoseResultsCannotBeStoredFails(t *testing.T) {
 	})
 }
 
-// TestResultsHaveTheSameTypesBeforeAndAfterARestart: the record in the run has what the
-// stored one has.
+// TestResultsHaveTheSameTypesBeforeAndAfterARestart: the record in the run equals the stored one.
 func TestResultsHaveTheSameTypesBeforeAndAfterARestart(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {

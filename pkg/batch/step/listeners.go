@@ -12,8 +12,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 )
 
-// listen makes the step's listeners and tells them of its start (rule C16). Every
-// one of them will be told of the end, also where another one fails here.
+// listen makes the step's listeners and notifies them of its start (rule C16). All of them will be
+// notified of the end, also if another one fails here.
 func (a *attempt) listen(ctx context.Context) error {
 	a.run.JoinListeners = a.join
 	listened, ok := a.step.(core.Listened)
@@ -45,9 +45,9 @@ func (a *attempt) listen(ctx context.Context) error {
 	return a.tellOfStart(ctx, before)
 }
 
-// join adds the components of the step that listen to steps (rule C16b): they are told of the start
+// join adds the components of the step that listen to steps (rule C16b): they are notified of the start
 // now, and of the end before the listeners. A retry of the step has components of its own, which
-// replace those before.
+// replace the earlier ones.
 func (a *attempt) join(ctx context.Context, components []any) error {
 	a.pendingAfterStep = a.pendingAfterStep[:min(len(a.pendingAfterStep), a.listening)]
 	listeners := len(a.listeners)
@@ -64,7 +64,7 @@ func (a *attempt) join(ctx context.Context, components []any) error {
 }
 
 func (a *attempt) tellOfStart(ctx context.Context, listeners []core.BeforeStep) error {
-	if a.run.Data.Resumed { // they have heard of the start
+	if a.run.Data.Resumed { // they were notified of the start
 		return nil
 	}
 	for _, b := range listeners {
@@ -80,7 +80,7 @@ func (a *attempt) tellOfStart(ctx context.Context, listeners []core.BeforeStep) 
 	return nil
 }
 
-// once leaves out those that are there twice.
+// once removes duplicates.
 func once(list []any) []any {
 	seen := map[any]bool{}
 	return slices.DeleteFunc(slices.Clone(list), func(l any) bool {
@@ -93,9 +93,8 @@ func once(list []any) []any {
 	})
 }
 
-// notify calls the listeners at the end, the last one first, until one fails. Each is
-// called once: those that are left are called by the next notify. It returns the exit
-// code as they want it.
+// notify calls the listeners at the end, the last one first, until one fails. Each is called once: the
+// next notify calls the remaining ones. It returns their exit code.
 func (a *attempt) notify(ctx context.Context, out outcome) (exit string, err error) {
 	for len(a.pendingAfterStep) > 0 {
 		last := len(a.pendingAfterStep) - 1
@@ -113,8 +112,7 @@ func (a *attempt) notify(ctx context.Context, out outcome) (exit string, err err
 	return out.exit, nil
 }
 
-// seen is the record as listeners see it: of what they change, keep takes what they
-// may.
+// seen returns the record for listeners; keep takes over the changes that they may make.
 func (a *attempt) seen(out outcome) *core.StepExecution {
 	if a.run.Step.Context == nil {
 		a.run.Step.Context = core.NewExecutionContext()

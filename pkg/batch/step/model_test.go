@@ -20,13 +20,13 @@ import (
 
 // modelCase is one step with everything that may decide how it ends.
 type modelCase struct {
-	Other, NoTx          bool   // where it works
+	Other, NoTx          bool   // the location of its work
 	Work                 string // "", "error", "stop", "panic", "unknown"
 	Code                 string // its own exit code
-	Key                  bool   // it puts the key that is to be promoted
-	Gate                 string // none: "", "holds", "not", "error", "panic"
+	Key                  bool   // it puts the key to promote
+	Gate                 string // "" means none; "holds", "not", "error", "panic"
 	Listeners            []modelListener
-	Promote              string // none: "", "lenient", "strict"
+	Promote              string // "" means none; "lenient", "strict"
 	Statuses             []string
 	Commit               string // "", "before", "after", "rolled back"
 	FailsToMakeListeners bool
@@ -34,7 +34,7 @@ type modelCase struct {
 
 type modelListener struct {
 	Fails, Panics string // "", "before", "after", "close"
-	Exit          string // to which it changes the exit code
+	Exit          string // the listener's new exit code
 }
 
 func randomCase(r *rand.Rand) modelCase {
@@ -60,18 +60,17 @@ func randomCase(r *rand.Rand) modelCase {
 	return c
 }
 
-// end is what can be seen of a step that is over.
+// end is the visible state of a finished step.
 type end struct {
 	Status   core.Status
 	Exit     string
-	Row      bool // what it wrote is there
+	Row      bool // its row was written
 	Stored   bool // the promoted key is in the job's context, as stored
-	Promoted bool // and as the caller has it
+	Promoted bool // and in the caller's view
 	Log      []string
 }
 
-// predict says how the case ends, in the order of the rules: it shares nothing with
-// the executor but them.
+// predict returns the end of the case, by the rules in order: it shares only them with the executor.
 func predict(c modelCase) end {
 	e := end{Log: []string{}}
 	fail := func(status core.Status, exit string) { e.Status, e.Exit = status, exit }
@@ -128,7 +127,7 @@ func predict(c modelCase) end {
 			fail(core.StatusFailed, "FAILED")
 		}
 	}
-	worse := func() { // something went wrong besides
+	worse := func() { // another error happened
 		switch {
 		case e.Status == core.StatusCompleted:
 			fail(core.StatusFailed, "FAILED")
@@ -163,7 +162,7 @@ func predict(c modelCase) end {
 		e.Log = append(e.Log, fmt.Sprint(i, " close"))
 		closing = closing || fails(c.Listeners[i], "close")
 	}
-	afterwards := func() { // what a failure after the promotion leaves of it
+	afterwards := func() { // the effect of a failure after the promotion
 		if inTx && !c.Other {
 			e.Stored = false
 		}
@@ -185,7 +184,7 @@ func predict(c modelCase) end {
 			fail(core.StatusFailed, "FAILED")
 			if c.Other {
 				afterwards()
-			} else { // only the row said that it is a failure
+			} else { // only the row knew that it is a failure
 				e.Stored, e.Promoted = false, false
 			}
 		}
@@ -196,8 +195,9 @@ func predict(c modelCase) end {
 	return e
 }
 
-// TestAStepEndsAsTheRulesSayWhateverGoesWrong tries 600 cases on SQLite, and every third of them
-// on PostgreSQL, which has other statements and not other steps. SURFIN_SOAK is how many a soak tries on each.
+// TestAStepEndsAsTheRulesSayWhateverGoesWrong tries 600 cases on SQLite, and every third of them on
+// PostgreSQL, which differs in statements, not in steps. SURFIN_SOAK is the number of cases that a soak
+// tries on each.
 func TestAStepEndsAsTheRulesSayWhateverGoesWrong(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
@@ -223,7 +223,6 @@ func TestAStepEndsAsTheRulesSayWhateverGoesWrong(t *testing.T) {
 	})
 }
 
-// play runs the case and looks at what is there.
 func (b *bed) play(c modelCase, other tx.Database) end {
 	b.T.Helper()
 	db := b.Database

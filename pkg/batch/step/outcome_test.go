@@ -50,9 +50,8 @@ func TestAnExitCodeOfTheTaskletCountsHoweverItEnds(t *testing.T) {
 	})
 }
 
-// A COMMIT that is reported as failed: in the repository's database the row, which
-// is part of the transaction, says what became of it; elsewhere nobody does, but for
-// the database itself (rule C10).
+// A COMMIT that is reported as failed: in the repository's database the row, which is part of the
+// transaction, shows the outcome; elsewhere only the database itself can (rule C10).
 func TestTheOutcomeOfAFailedCommitIsWhatTheRowSaysOrUnknown(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
@@ -90,7 +89,7 @@ func TestTheOutcomeOfAFailedCommitIsWhatTheRowSaysOrUnknown(t *testing.T) {
 	})
 }
 
-// The failure of a transaction of the tasklet's own says nothing about the step's.
+// The failure of a tasklet's own transaction does not affect the step's.
 func TestACommitErrorThatTheTaskletReturnsIsAFailure(t *testing.T) {
 	t.Parallel()
 	b := newBed(t, testdb.SQLite(t))

@@ -14,52 +14,48 @@ import (
 
 // PartitionConfig describes a partitioned step.
 type PartitionConfig struct {
-	// Step does the work of one partition. Its listeners, gate, promotion and timeout
-	// are those of each partition.
+	// Step does the work of one partition. Its listeners, gate, promotion and timeout apply to each
+	// partition.
 	Step core.Step
-	// Workers is how many partitions run at once; 0: the number of CPUs, or fewer
-	// where Database has not the connections for as many.
+	// Workers is the number of partitions that run at once; 0 means the number of CPUs, or fewer if
+	// Database lacks the connections.
 	Workers int
-	// OnWorkers has the partitions run by worker processes instead of this one: Workers
-	// counts for nothing then.
+	// OnWorkers has worker processes run the partitions: Workers is ignored then.
 	OnWorkers bool
-	// On says which workers may do a part; nil: any.
+	// On restricts the workers that may do a part; nil means any.
 	On func(part core.Partition) (*core.Placement, error)
-	// Partitioner makes what says what the parts are; a Closer is closed.
+	// Partitioner builds the core.Partitioner that lists the step's partitions. If it implements
+	// Closer, the step closes it.
 	Partitioner func(ctx context.Context, run *core.StepRun) (core.Partitioner, error)
-	// Database is where the partitions' transactions are, whose pool has to have room
-	// for all workers (rule R6); nil: that is not checked.
+	// Database is the database of the partitions' transactions; its pool needs room for all workers
+	// (rule R6); nil skips that check.
 	Database tx.Database
-	// AllowStartIfComplete runs on the restart of a step that failed or stopped the
-	// partitions as well that completed.
+	// AllowStartIfComplete also runs the completed partitions on the restart of a step that failed or
+	// stopped.
 	AllowStartIfComplete bool
 
-	// Expect is the gate of the whole step: what it sees are the sums of all
-	// partitions. nil: none.
+	// Expect is the gate of the whole step: it sees the sums of all partitions. nil means none.
 	Expect *core.Condition
-	// Promote copies keys of the whole step's context, not of the partitions'; nil:
-	// nothing.
+	// Promote copies keys of the whole step's context, not of the partitions'; nil means none.
 	Promote *core.Promotion
-	// Listeners makes listeners of the whole step, BeforeStep and AfterStep; nil: none.
+	// Listeners makes listeners of the whole step, BeforeStep and AfterStep; nil means none.
 	Listeners func(ctx context.Context, run *core.StepRun) ([]any, error)
 }
 
-// PartitionStep runs a step once for each part of its work, some of them at once,
-// each with a step execution and components of its own (rule P1): a core.Step of
-// kind "partition".
+// PartitionStep runs a step once for each part of its work, several at once, each with a step execution
+// and components of its own (rule P1): a core.Step of kind "partition".
 //
-// What the parts are is asked once per instance and stored before any of them
-// starts. A partition that fails leaves the others to finish; a restart runs those
-// that did not complete, each from its own position. The step's counters are the
-// sums of what its partitions did in this attempt, its status is the most severe of
-// theirs, and its exit code that of those with this status (core.AndExit).
+// The parts are listed once per instance and stored before any of them starts. A partition that fails
+// lets the others finish; a restart runs those that did not complete, each from its own position. The
+// step's counters are the sums over its partitions in this attempt, its status is their most severe
+// one, and its exit code comes from the partitions with this status (core.AndExit).
 type PartitionStep struct {
 	config PartitionConfig
 	runner core.PartitionRunner
 }
 
-// ErrInGroup refuses a partitioned step, or a child job, in an atomic group: its
-// work is in transactions of its own.
+// ErrInGroup refuses a partitioned step, or a child job, in an atomic group: its work is in
+// transactions of its own.
 var ErrInGroup = errors.New("it has transactions of its own, and cannot take part in that of an atomic group")
 
 // NewPartitioned checks the configuration, and that the pool of the database is
@@ -88,25 +84,25 @@ func NewPartitioned(config PartitionConfig) (*PartitionStep, error) {
 	return &PartitionStep{config: config, runner: runner}, nil
 }
 
-// Name is that of the step that does the work.
+// Name returns the name of the step that does the work.
 func (s *PartitionStep) Name() string { return s.config.Step.Name() }
 
 // Kind is "partition".
 func (s *PartitionStep) Kind() string { return "partition" }
 
-// Inner is the step that does the work of one partition.
+// Inner returns the step that does the work of one partition.
 func (s *PartitionStep) Inner() core.Step { return s.config.Step }
 
 // OnWorkers reports whether worker processes run the partitions.
 func (s *PartitionStep) OnWorkers() bool { return s.config.OnWorkers }
 
-// Workers is how many partitions run at once.
+// Workers returns the number of partitions that run at once.
 func (s *PartitionStep) Workers() int { return s.config.Workers }
 
 // Expect is the gate of the whole step.
 func (s *PartitionStep) Expect() *core.Condition { return s.config.Expect }
 
-// Promote is what the whole step copies to the job's context.
+// Promote selects the keys that the whole step copies to the job's context.
 func (s *PartitionStep) Promote() *core.Promotion { return s.config.Promote }
 
 // StepListeners makes the listeners of the whole step.
@@ -121,11 +117,11 @@ func listenersOf(ctx context.Context, run *core.StepRun, make func(context.Conte
 	return make(ctx, run)
 }
 
-// Composite says that the partitions are bounded by themselves.
+// Composite marks that the partitions are bounded by themselves.
 func (s *PartitionStep) Composite() {}
 
-// callWithGrace calls an author's code with a copy of run. It returns ErrAbandoned when the
-// code is still at work DefaultStopTimeout after ctx has ended (rule L8).
+// callWithGrace calls an author's code with a copy of run. It returns ErrAbandoned if the code still
+// runs DefaultStopTimeout after ctx has ended (rule L8).
 func callWithGrace[T any](ctx context.Context, run *core.StepRun, f func(own *core.StepRun) (T, error)) (answer T, err error) {
 	type answered struct {
 		value T
@@ -159,8 +155,8 @@ func callWithGrace[T any](ctx context.Context, run *core.StepRun, f func(own *co
 	return answer, fmt.Errorf("%w (%w)", ErrAbandoned, context.Cause(ctx))
 }
 
-// Execute plans the partitions, or those that an earlier attempt left, and runs
-// them. It returns when all of them have ended.
+// Execute plans the partitions, or those that an earlier attempt left, and runs them. It returns when
+// all of them have ended.
 func (s *PartitionStep) Execute(ctx context.Context, run *core.StepRun) error {
 	if run.Data.Group != nil {
 		return fmt.Errorf("partitioned step %s in atomic group %s: %w", s.Name(), run.Data.Group.Name, ErrInGroup)
@@ -186,8 +182,7 @@ func (s *PartitionStep) Execute(ctx context.Context, run *core.StepRun) error {
 	return report(run.Step, p.due, results, p.passed)
 }
 
-// defaultWorkers is the number of CPUs, and no more than the database has
-// connections for.
+// defaultWorkers returns the number of CPUs, limited by the database's connections.
 func defaultWorkers(db tx.Database) int {
 	workers := runtime.GOMAXPROCS(0)
 	if size, bounded := poolOf(db); bounded {
@@ -196,17 +191,16 @@ func defaultWorkers(db tx.Database) int {
 	return max(workers, 1)
 }
 
-// connectionsPerWorker: one for the transaction, one for what is read beside it.
+// connectionsPerWorker: one for the transaction, one for reads outside it.
 const connectionsPerWorker = 2
 
 // PoolSizer is implemented by databases that know how many connections they may
 // open for data.
 type PoolSizer interface{ PoolSize() int }
 
-// CheckPool reports a pool in which that many workers could wait for each other's
-// connections for ever: each needs two, and one more is needed for all (rule R6).
-// A database with one writer has its readers apart, and gives each back after the
-// statement: it has no such number.
+// CheckPool reports a pool in which that many workers could wait for each other's connections for ever:
+// each needs two, and one more is needed for all (rule R6). A database with one writer has separate
+// readers, and returns each connection after the statement: it has no such limit.
 func CheckPool(db tx.Database, workers int) error {
 	size, bounded := poolOf(db)
 	if need := connectionsPerWorker*workers + 1; bounded && size < need {

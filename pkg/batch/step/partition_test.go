@@ -24,7 +24,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// grid is a partitioner of named parts; each knows itself under "self".
+// grid is a partitioner of named parts; each stores its name under "self".
 type grid struct {
 	names []string
 	asked int
@@ -50,7 +50,7 @@ func numbered(n int) *grid {
 	return g
 }
 
-// partitioned is an element whose partitions run the inner step.
+// partitioned is an element with partitions that run the inner step.
 func partitioned(t require.TestingT, inner core.Step, g core.Partitioner, change ...func(*step.PartitionConfig)) *core.StepElement {
 	config := step.PartitionConfig{Step: inner, Workers: 4, Partitioner: func(context.Context, *core.StepRun) (core.Partitioner, error) { return g, nil }}
 	for _, c := range change {
@@ -61,11 +61,11 @@ func partitioned(t require.TestingT, inner core.Step, g core.Partitioner, change
 	return &core.StepElement{Step: s}
 }
 
-// work is what partitions do, by name; it remembers which ran, of one launch.
+// work is the work of partitions, by name; it remembers which ran in one launch.
 type work struct {
 	mu  sync.Mutex
 	ran map[string]core.Partition
-	// attr is of each partition's transaction: on SQLite two of them are not open at once.
+	// attr is the attr of each partition's transaction: on SQLite two of them are not open at once.
 	attr tx.Attr
 	do   func(ctx context.Context, part core.Partition, c *core.StepContribution) error
 }
@@ -76,7 +76,6 @@ func (w *work) reset() {
 	w.ran = nil
 }
 
-// names are those that ran since the last reset, sorted.
 func (w *work) names() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -105,7 +104,6 @@ func (w *work) step(t require.TestingT, e *testengine.Engine, name string) core.
 	return s
 }
 
-// statuses are those of an execution's steps, by name.
 func statuses(e *testengine.Engine, exec *core.JobExecution) map[string]core.Status {
 	e.T.Helper()
 	steps, err := e.Repository.Steps(context.Background(), exec.ID)
@@ -117,7 +115,7 @@ func statuses(e *testengine.Engine, exec *core.JobExecution) map[string]core.Sta
 	return all
 }
 
-// numbers reads 0 to 29, and fails once before the one that is poisoned.
+// numbers reads 0 to 29, and fails once before the poisoned one.
 type numbers struct {
 	at     int
 	poison *int
@@ -147,14 +145,14 @@ func (r *numbers) Read(context.Context) (int, error) {
 	return r.at - 1, nil
 }
 
-// table writes to the table of its engine; the row tells its partition.
+// table writes to the table of its engine; the row names its partition.
 type table struct {
 	e    *testengine.Engine
 	part int
 }
 
 func (w *table) Write(ctx context.Context, items []int) error {
-	var n int64 // what is read beside the transaction takes a connection of its own
+	var n int64 // reading outside the transaction takes another connection
 	if err := w.e.Database.Conn().QueryRowContext(ctx, "select count(*) from done where part = -1").Scan(&n); err != nil {
 		return err
 	}
@@ -168,7 +166,7 @@ func (w *table) Write(ctx context.Context, items []int) error {
 	return nil
 }
 
-// loads is a chunk step whose partitions each load 30 numbers in chunks of 10.
+// loads is a chunk step with partitions that each load 30 numbers in chunks of 10.
 func loads(t *testing.T, e *testengine.Engine, poison map[string]*int) core.Step {
 	t.Helper()
 	e.Exec("create table done (part int, n int, primary key (part, n))")
@@ -338,8 +336,8 @@ func TestTheExitCodeOfAPartitionThatIsPassedStillCounts(t *testing.T) {
 	require.Equal(t, "COMPLETED WITH SKIPS", e.Step(exec, "s").ExitCode)
 }
 
-// Run 1: one of three fails. Run 2: it alone runs, then the next step fails. Run 3:
-// the step is complete and may start again, so that all run.
+// Run 1: one of three fails. Run 2: it alone runs, then the next step fails. Run 3: the step is
+// complete and may start again, so all run.
 func TestACompletedStepThatMayStartAgainRunsAllItsPartitions(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
@@ -382,7 +380,7 @@ func TestACompletedStepThatMayStartAgainRunsAllItsPartitions(t *testing.T) {
 			exec := e.Run(j)
 			require.Equal(t, run.end, exec.Status, exec.Error)
 			require.Equal(t, run.want, w.names())
-			g.names = append(g.names, "late") // the plan is kept all the same
+			g.names = append(g.names, "late") // the plan is still kept
 		}
 		require.Equal(t, 1, g.asked)
 	})

@@ -59,7 +59,7 @@ func TestAPartitionOfUnknownOutcomeIsNotRunAgain(t *testing.T) {
 	}
 }
 
-// The order of the plan is that of its numbers, not of names.
+// The plan is ordered by its numbers, not by names.
 func TestDuePartitionsAreInTheOrderOfThePlan(t *testing.T) {
 	t.Parallel()
 	run := &core.StepRun{Data: core.StepContext{Earlier: &core.StepExecution{}, Parts: map[string]core.StepExecution{}}}

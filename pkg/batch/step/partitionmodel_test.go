@@ -24,12 +24,12 @@ import (
 
 var errDead = errors.New("the process is dead")
 
-// mortal is a repository that a process can reach so many times: from then on,
-// nothing that the process does has an effect, as if it were killed.
+// mortal is a repository that a process can reach a limited number of times: after that, nothing that
+// the process does has an effect, as if it were killed.
 type mortal struct {
 	testengine.Around
 	mu   sync.Mutex
-	left int // calls that change something; -1: no end
+	left int // changing calls left; -1 means no limit
 	dead bool
 }
 
@@ -55,7 +55,7 @@ func (m *mortal) died() bool {
 func newMortal(r core.JobRepository, left int) *mortal {
 	m := &mortal{left: left}
 	m.Around = testengine.Around{JobRepository: r, Do: func(write string, do func() error) error {
-		if write == "Launch" { // it dies in what it has launched
+		if write == "Launch" { // it dies in the execution that it launched
 			return do()
 		}
 		if err := m.alive(); err != nil {
@@ -66,11 +66,11 @@ func newMortal(r core.JobRepository, left int) *mortal {
 	return m
 }
 
-// attempt is one launch of the case: what happens to whom.
+// attempt is one launch of the case, with its faults.
 type attempt struct {
-	Fails   map[string]bool // partitions whose work fails, after its row is written
-	Stop    string          // the partition in whose work a stop is asked for; empty: none
-	Left    int             // calls that the process lives for; -1: it is not killed
+	Fails   map[string]bool // partitions that fail, after their row is written
+	Stop    string          // the partition that requests a stop; empty means none
+	Left    int             // calls that the process lives for; -1 means that it is not killed
 	Workers int
 }
 
@@ -90,17 +90,16 @@ func drawAttempt(t *rapid.T, names []string) attempt {
 	return a
 }
 
-// modelBench is an engine on which many cases run, each as a job of its own.
+// modelBench is an engine that runs many cases, each as a job of its own.
 type modelBench struct {
 	e    *testengine.Engine
 	runs int
 }
 
-// Whatever fails, stops or is killed, and how often: the partitioner is asked until
-// its plan is stored and never again; an attempt runs no partition that completed,
-// and, if nothing ended it early, all others; in the end every partition has
-// written its row once, and its attempts' counters add up. PostgreSQL, which has other
-// statements and not other steps, has a third of the cases.
+// Whatever fails, stops or is killed, and how often: the partitioner is called until its plan is stored
+// and never again; an attempt runs no partition that completed, and, if nothing ended it early, all
+// others; in the end every partition has written its row once, and its attempts' counters add up.
+// PostgreSQL, which differs in statements, not in steps, has a third of the cases.
 func TestOverAnyKillsFailuresAndRestartsEveryPartitionIsDoneOnce(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
@@ -129,7 +128,7 @@ func (b *modelBench) check(t *rapid.T) {
 			a = drawAttempt(t, names)
 		}
 		asked := g.asked
-		g.names = append(slices.Clone(names), fmt.Sprintf("late%d", n)) // what it would answer later
+		g.names = append(slices.Clone(names), fmt.Sprintf("late%d", n)) // its later answer
 		if len(before) == 0 {
 			g.names = names
 		}
@@ -161,7 +160,7 @@ func (b *modelBench) check(t *rapid.T) {
 	}
 }
 
-// consistent checks what holds between the rows of the partitions and their records.
+// consistent checks the rows of the partitions against their records.
 func (b *modelBench) consistent(t *rapid.T, names []string, parts map[string]core.StepExecution, manager *core.StepExecution, killed bool) {
 	var sum core.Counters
 	for i, name := range names {

@@ -19,14 +19,14 @@ import (
 // maxPartName bounds the name of a partition, in bytes.
 const maxPartName = 200
 
-// plan is what this attempt runs, and what earlier ones have done.
+// plan is the work of this attempt, and the finished work of earlier ones.
 type plan struct {
 	due    []core.PlannedPartition
 	passed []core.StepExecution
 }
 
-// plan answers what there is to do, and stores it: all partitions in one go before
-// any of them starts, so that after a kill they are all known or none is.
+// plan returns the work to do, and stores it: all partitions at once before any of them starts, so that
+// after a kill either all are known or none.
 func (s *PartitionStep) plan(ctx context.Context, run *core.StepRun) (plan, error) {
 	due, passed, err := s.Due(run)
 	if err == nil && len(run.Data.Parts) == 0 {
@@ -75,8 +75,8 @@ func (s *PartitionStep) plan(ctx context.Context, run *core.StepRun) (plan, erro
 	return plan{due: parts, passed: passed}, nil
 }
 
-// shared is what workers need to know of the run: its data, without what is stored apart
-// from it and what belongs to the whole step.
+// shared returns the data of the run for workers, without data stored elsewhere or concerning the whole
+// step.
 func shared(run *core.StepRun) ([]byte, error) {
 	data := run.Data.Clone()
 	data.Job.Definition = core.Definition{}
@@ -85,7 +85,7 @@ func shared(run *core.StepRun) ([]byte, error) {
 	return json.Marshal(data)
 }
 
-// planned answers what this very attempt planned before it was parked; none: nothing.
+// planned returns the plan that this same attempt made before it was parked, or none.
 func (s *PartitionStep) planned(ctx context.Context, run *core.StepRun) (plan, error) {
 	records, err := run.Services.Plans.Partitions(ctx, run.Step.ID)
 	if err != nil {
@@ -106,9 +106,9 @@ func (s *PartitionStep) planned(ctx context.Context, run *core.StepRun) (plan, e
 	return p, nil
 }
 
-// checkTargets refuses partitions that would write one file, or whatever else the
-// step says belongs to one writer (rule C15b): also one that a partition has written
-// in an earlier attempt.
+// checkTargets refuses partitions that would write one file, or another target that the step declares
+// exclusive to one writer (rule C15b): including one that a partition has written in an earlier
+// attempt.
 func (s *PartitionStep) checkTargets(ctx context.Context, run *core.StepRun, due []core.Partition, passed []core.StepExecution) error {
 	inner, ok := s.config.Step.(core.Targeted)
 	if !ok {
@@ -137,7 +137,7 @@ func (s *PartitionStep) checkTargets(ctx context.Context, run *core.StepRun, due
 	return nil
 }
 
-// place says which workers may do the parts.
+// place sets the workers that may do the parts.
 func (s *PartitionStep) place(due []core.Partition) (err error) {
 	if s.config.On == nil || !s.runner.ForWorkers() {
 		return nil
@@ -150,7 +150,7 @@ func (s *PartitionStep) place(due []core.Partition) (err error) {
 	return nil
 }
 
-// prepareParts lets the step make what all parts need.
+// prepareParts lets the step prepare what all parts need.
 func (s *PartitionStep) prepareParts(ctx context.Context, run *core.StepRun, due []core.Partition) error {
 	inner, ok := s.config.Step.(core.PartsPreparer)
 	if !ok || len(due) == 0 {
@@ -164,14 +164,13 @@ func (s *PartitionStep) prepareParts(ctx context.Context, run *core.StepRun, due
 	return nil
 }
 
-// Due answers, of the partitions that earlier attempts planned, those that run now,
-// in the order of the plan, and those that are passed, as they ended.
+// Due returns, of the partitions that earlier attempts planned, those that run now, in the order of the
+// plan, and those that are passed, as they ended.
 //
-// A restart runs those that did not complete. A repetition from the start, of a step
-// that completed (core.StepContext.Earlier is nil), runs all of them again, and so does
-// its restart, where it came to an end before it had planned them; so does a restart
-// with AllowStartIfComplete. ErrUnknownOutcome if nobody can say whether the
-// work of one is committed, ErrAbandoned if somebody has given one up.
+// A restart runs those that did not complete. A repetition from the start, of a step that completed
+// (core.StepContext.Earlier is nil), runs all of them again, and so does its restart, if it ended
+// before it had planned them; so does a restart with AllowStartIfComplete. ErrUnknownOutcome if it is
+// unknown whether the work of one is committed, ErrAbandoned if one was given up.
 func (s *PartitionStep) Due(run *core.StepRun) (due []core.Partition, passed []core.StepExecution, err error) {
 	for _, name := range frozen(run.Data.Parts) {
 		last := run.Data.Parts[name]
@@ -196,18 +195,17 @@ func (s *PartitionStep) Due(run *core.StepRun) (due []core.Partition, passed []c
 	return due, passed, nil
 }
 
-// isSuperseded reports whether a partition's attempt belongs to finished work: the whole
-// step completed since.
+// isSuperseded reports whether a partition's attempt belongs to finished work: the whole step completed
+// since.
 func isSuperseded(run *core.StepRun, last core.StepExecution) bool {
 	return run.Data.Earlier == nil || last.ID < run.Data.Earlier.First
 }
 
-// isResumed reports whether a partition is resumed where its last attempt ended.
+// isResumed reports whether a partition resumes at the end of its last attempt.
 func isResumed(run *core.StepRun, last core.StepExecution) bool {
 	return !isSuperseded(run, last) && last.Status != core.StatusCompleted
 }
 
-// frozen are the names of planned partitions, in the order of the plan.
 func frozen(parts map[string]core.StepExecution) []string {
 	return slices.SortedFunc(maps.Keys(parts), func(a, b string) int {
 		return cmp.Or(cmp.Compare(indexOf(parts[a]), indexOf(parts[b])), strings.Compare(a, b))
@@ -232,11 +230,11 @@ func contextOf(record core.StepExecution) *core.ExecutionContext {
 	return record.Context.Clone()
 }
 
-// planKey is the key of a partition's context under which the context is kept as the plan
-// made it, as JSON: a repetition begins with it.
+// planKey is the key of a partition's context that keeps the planned context, as JSON: a repetition
+// begins with it.
 const planKey = "surfin.plan"
 
-// keepPlan keeps what the partitioner put into a partition's context.
+// keepPlan stores the partitioner's values in a partition's context.
 func keepPlan(c *core.ExecutionContext) error {
 	if len(c.Keys()) == 0 {
 		return nil
@@ -248,7 +246,7 @@ func keepPlan(c *core.ExecutionContext) error {
 	return c.Put(planKey, string(text))
 }
 
-// plannedContext is the context of a partition as the plan made it.
+// plannedContext returns the context of a partition as planned.
 func plannedContext(record core.StepExecution) (*core.ExecutionContext, error) {
 	c := core.NewExecutionContext()
 	var err error
@@ -261,7 +259,7 @@ func plannedContext(record core.StepExecution) (*core.ExecutionContext, error) {
 	return c, errors.Join(err, c.Put(core.IndexKey, indexOf(record)))
 }
 
-// ask lets the partitioner say what the parts are.
+// ask calls the partitioner.
 func (s *PartitionStep) ask(ctx context.Context, run *core.StepRun) (parts []core.Partition, err error) {
 	parts, err = callWithGrace(ctx, run, func(own *core.StepRun) (parts []core.Partition, err error) {
 		p, err := s.config.Partitioner(ctx, own)
@@ -293,7 +291,7 @@ func (s *PartitionStep) ask(ctx context.Context, run *core.StepRun) (parts []cor
 	return parts, nil
 }
 
-// check reports too many partitions, and names that will not do, a few of them.
+// check reports too many partitions, and invalid names, a few of them.
 func check(parts []core.Partition) error {
 	if len(parts) > core.MaxPartitions {
 		return fmt.Errorf("%d partitions are more than the %d that a step may have: each is a row that is stored before the first one starts; make larger parts",
@@ -333,10 +331,9 @@ func misnamed(name string) string {
 	return ""
 }
 
-// fewest is how many of many a message names.
+// fewest is the number of items of a long list that a message names.
 const fewest = 5
 
-// few joins the first ones, and says how many more there are.
 func few(texts []string, separator string) string {
 	if len(texts) <= fewest {
 		return strings.Join(texts, separator)

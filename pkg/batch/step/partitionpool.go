@@ -12,8 +12,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// partitionPool runs partitions in this process, some at once: the core.PartitionRunner
-// of a step that says nothing else.
+// partitionPool runs partitions in this process, several at once: the default core.PartitionRunner of a
+// step.
 type partitionPool struct {
 	workers  int
 	database tx.Database
@@ -29,15 +29,15 @@ func (p *partitionPool) Run(ctx context.Context, work core.PartitionWork) ([]cor
 	return b.results, nil
 }
 
-// batch is what the pool runs for one execution of a step.
+// batch is the pool's work for one execution of a step.
 type batch struct {
 	pool    *partitionPool
 	step    core.Step
 	name    string
 	run     *core.StepRun
 	parts   []core.PlannedPartition
-	results []core.PartitionResult // in the order of parts; each is written by who took it
-	taken   []atomic.Bool          // by a worker, or by who ends its record instead
+	results []core.PartitionResult // in the order of parts; each is written by its taker
+	taken   []atomic.Bool          // by a worker, or by the code that ends its record instead
 
 	slots chan struct{}
 	// enter and leave are called by each worker around its partition.
@@ -56,9 +56,8 @@ func newBatch(p *partitionPool, work core.PartitionWork) *batch {
 	}
 }
 
-// work starts one partition after the other as workers become free, and waits for
-// all. When a stop is asked for, ctx ends or the ownership is lost, it starts no
-// more.
+// work starts one partition after the other as workers become free, and waits for all. When a stop is
+// requested, ctx ends or the ownership is lost, it starts no more.
 func (b *batch) work(ctx context.Context) {
 	b.enter, b.leave = core.ForkSlot(ctx)
 	begun := 0
@@ -80,7 +79,7 @@ func (b *batch) work(ctx context.Context) {
 	}
 }
 
-// wait answers whether ready came before there is nothing to start any more.
+// wait reports whether ready came before the pool may start no more partitions.
 func (b *batch) wait(ctx context.Context, ready <-chan struct{}) bool {
 	select {
 	case <-ready:
@@ -92,7 +91,7 @@ func (b *batch) wait(ctx context.Context, ready <-chan struct{}) bool {
 	return false
 }
 
-// free waits for a worker; false: nothing is to start any more.
+// free waits for a worker; false means that no more partitions may start.
 func (b *batch) free(ctx context.Context) bool {
 	select {
 	case b.slots <- struct{}{}:
@@ -103,14 +102,14 @@ func (b *batch) free(ctx context.Context) bool {
 	case <-b.lostOwner:
 		return false
 	}
-	if b.halted(ctx) { // of several that are ready, select takes any
+	if b.halted(ctx) { // select picks any of several ready channels
 		<-b.slots
 		return false
 	}
 	return true
 }
 
-// halted reports whether there is nothing to start any more.
+// halted reports whether no more partitions may start.
 func (b *batch) halted(ctx context.Context) bool {
 	select {
 	case <-b.lostOwner:
@@ -120,7 +119,7 @@ func (b *batch) halted(ctx context.Context) bool {
 	}
 }
 
-// start hands a partition to a goroutine. One that is refused has failed.
+// start passes a partition to a goroutine. A refused one has failed.
 func (b *batch) start(ctx context.Context, i int) {
 	b.running.Add(1)
 	err := b.spawn(func() {
@@ -142,7 +141,7 @@ func (b *batch) start(ctx context.Context, i int) {
 	}
 }
 
-// take has f answer how a partition ended, unless somebody else took it before.
+// take sets the result of a partition from f, unless it was taken before.
 func (b *batch) take(i int, f func() core.PartitionResult) {
 	if !b.taken[i].CompareAndSwap(false, true) {
 		return
@@ -154,15 +153,15 @@ func (b *batch) take(i int, f func() core.PartitionResult) {
 	b.results[i] = f()
 }
 
-// cancelQueued ends those that no goroutine of the pool has begun yet, and now will not.
+// cancelQueued ends the partitions that no goroutine of the pool has begun yet, and now will not.
 func (b *batch) cancelQueued(ctx context.Context, begun int) {
 	for i := range begun {
 		b.take(i, func() core.PartitionResult { return b.unstarted(ctx, &b.parts[i], b.unstartedResult(ctx)) })
 	}
 }
 
-// unstartedResult is how a partition ends that was not started: STOPPED where a stop was asked
-// for, else FAILED for the reason that ended the step.
+// unstartedResult returns the end of a partition that was not started: STOPPED if a stop was requested,
+// otherwise FAILED for the reason that ended the step.
 func (b *batch) unstartedResult(ctx context.Context) core.PartitionResult {
 	if b.run.Stopping() {
 		return stoppedUnstarted()
@@ -178,7 +177,6 @@ func (b *batch) spawn(work func()) error {
 	return exception.Guard(func() error { return b.run.Services.Spawner.Spawn(work) })
 }
 
-// one runs one partition.
 func (b *batch) one(ctx context.Context, p *core.PlannedPartition) core.PartitionResult {
 	own := b.runOf(p)
 	var record *core.StepExecution
@@ -198,7 +196,7 @@ func (b *batch) one(ctx context.Context, p *core.PlannedPartition) core.Partitio
 		return b.unstarted(ctx, p, stoppedUnstarted())
 	}
 	result := core.PartitionResult{Status: core.StatusFailed, ExitCode: core.ExitFailed, Message: err.Error()}
-	if own.Step != nil { // it began: its record is to keep what is committed
+	if own.Step != nil { // it began: its record must keep the committed state
 		p.Record.Epoch, result.Counters, result.InHand = own.Ref.Epoch, own.Step.Counters, own.Step.InHand
 	}
 	return b.unstarted(ctx, p, result)
@@ -212,8 +210,7 @@ func (b *batch) runOf(p *core.PlannedPartition) *core.StepRun {
 	return &core.StepRun{Data: data.Clone(), Services: b.run.Services}
 }
 
-// unstarted ends the record of a partition that did not run, or whose end is not
-// recorded.
+// unstarted ends the record of a partition that did not run, or has no recorded end.
 func (b *batch) unstarted(ctx context.Context, p *core.PlannedPartition, result core.PartitionResult) core.PartitionResult {
 	ended := result
 	err := b.run.Services.Lease.Record(context.WithoutCancel(ctx), func(ctx context.Context) (err error) {
@@ -236,8 +233,8 @@ func (b *batch) failing(result core.PartitionResult, err error) core.PartitionRe
 	return result
 }
 
-// end writes the end of a partition. Where the record has ended before, by a move of
-// which the reply was lost, that end is the result.
+// end writes the end of a partition. If the record has ended before, by a move with a lost reply, that
+// end is the result.
 func (b *batch) end(ctx context.Context, p *core.PlannedPartition, result core.PartitionResult) (core.PartitionResult, error) {
 	ref := core.StepRef{ID: p.Record.ID, Owner: p.Record.Owner, Epoch: p.Record.Epoch}
 	_, err := b.run.Services.Plans.EndStep(ctx, ref, core.StepChange{
@@ -249,11 +246,11 @@ func (b *batch) end(ctx context.Context, p *core.PlannedPartition, result core.P
 	return result, err
 }
 
-// unstartedBatch is how many records one transaction ends.
+// unstartedBatch is the number of records that one transaction ends.
 const unstartedBatch = 500
 
-// endUnstarted ends the records of those that were never started, as cancelQueued does. None
-// is written when another owner has taken over: it has ended them.
+// endUnstarted ends the records of partitions that were never started, as cancelQueued does. It writes
+// none if another owner has taken over: that owner has ended them.
 func (b *batch) endUnstarted(ctx context.Context, from int) {
 	for ; from < len(b.parts); from += unstartedBatch {
 		to, result := min(from+unstartedBatch, len(b.parts)), b.unstartedResult(ctx)
@@ -282,8 +279,8 @@ func (b *batch) endUnstartedBatch(ctx context.Context, from, to int, result core
 	})
 }
 
-// together runs f in one transaction where the step's database is the repository's:
-// one commit instead of hundreds.
+// together runs f in one transaction if the step's database is the repository's: one commit instead of
+// hundreds.
 func (b *batch) together(ctx context.Context, f func(ctx context.Context) error) error {
 	db := b.pool.database
 	if db == nil || b.run.Services.Checkpoints == nil || b.run.Services.Checkpoints.Database() != db.Name() {

@@ -185,7 +185,7 @@ func TestAPartitionTakenOverByAnotherOwnerEndsTheRun(t *testing.T) {
 	})
 }
 
-// stealing is a step whose partitions, once planned, are another owner's.
+// stealing is a step that loses its partitions, once planned, to another owner.
 type stealing struct {
 	core.Step
 	e *testengine.Engine

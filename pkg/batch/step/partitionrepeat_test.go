@@ -14,8 +14,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// A repetition begins with the contexts of the plan, and not with what the work of the round
-// before has put there: in the same execution, and in a restart.
+// A repetition begins with the contexts of the plan, without the values from the previous round: in the
+// same execution, and in a restart.
 func TestARepetitionBeginsWithTheContextsOfThePlan(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {

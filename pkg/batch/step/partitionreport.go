@@ -8,8 +8,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// report fills the record of the whole step from the results of its partitions, and
-// returns how it ended. passed are partitions that earlier attempts completed.
+// report fills the record of the whole step from the results of its partitions, and returns how it
+// ended. passed are partitions that earlier attempts completed.
 func report(record *core.StepExecution, parts []core.PlannedPartition, results []core.PartitionResult, passed []core.StepExecution) error {
 	all := make([]core.PartitionResult, 0, len(passed)+len(results))
 	for _, p := range passed {
@@ -42,16 +42,15 @@ func report(record *core.StepExecution, parts []core.PlannedPartition, results [
 	return errors.New(failures(parts, results, status))
 }
 
-// settle reports whether checkpoints tell the outcomes of all partitions that are UNKNOWN.
+// settle reports whether checkpoints resolve all partitions that are UNKNOWN.
 func settle(all []core.PartitionResult) bool {
 	return !slices.ContainsFunc(all, func(r core.PartitionResult) bool {
 		return r.Status == core.StatusUnknown && !r.Settles || r.Status == core.StatusAbandoned
 	})
 }
 
-// aggregate returns the most severe status, and the exit code of the partitions
-// that have it: those of others say nothing about the whole. An exit code that is
-// not of the author's making is left to the step executor.
+// aggregate returns the most severe status, and the exit code of the partitions that have it; the
+// others do not count. An exit code that is not the author's is left to the step executor.
 func aggregate(all []core.PartitionResult) (core.Status, string) {
 	status, exit := core.StatusCompleted, ""
 	for _, r := range all {

@@ -6,9 +6,9 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// workerPartitions has worker processes run the partitions: a core.PartitionRunner. The
-// execution is parked where the walk can be; elsewhere, as in a branch beside others or
-// in a child job, the step keeps its place and waits.
+// workerPartitions has worker processes run the partitions: a core.PartitionRunner. The execution is
+// parked if the walk can be; otherwise, as in parallel branches or in a child job, the step keeps its
+// slot and waits.
 type workerPartitions struct{}
 
 // ForWorkers is true: any worker may take a partition.

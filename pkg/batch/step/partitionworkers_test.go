@@ -23,7 +23,6 @@ func (h *heard) BeforeStep(_ context.Context, s *core.StepExecution) error {
 
 func (h *heard) AfterStep(context.Context, *core.StepExecution) error { h.after++; return nil }
 
-// remote is a step of three partitions that run on workers.
 func remote(t *testing.T, b *bed, h *heard) core.Step {
 	t.Helper()
 	inner := b.tasklet(func(context.Context, *core.StepContribution) error { return errors.New("it runs on no worker") })

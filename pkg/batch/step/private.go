@@ -2,8 +2,8 @@ package step
 
 import "github.com/surfin-batch/surfin/pkg/batch/core"
 
-// private is what a step's goroutine works on: nothing that it may change, or that
-// others change when it is left behind, is shared with the executor and the flow.
+// private returns the data for a step's goroutine: it shares nothing with the executor and the flow
+// that it may change, or that they change when it is abandoned.
 func private(run *core.StepRun) *core.StepRun {
 	own := *run
 	record := run.Step.Clone()

@@ -18,7 +18,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// retried is a job of one tasklet that may be run again.
 func retried(t *testing.T, e *testengine.Engine, name string, c step.TaskletConfig, f core.TaskletFunc) *core.Job {
 	t.Helper()
 	c.Name, c.Database = "work", e.Database

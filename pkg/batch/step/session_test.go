@@ -15,7 +15,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// statements is a tasklet that runs them, on whatever connection its step has.
+// statements is a tasklet that runs them on its step's connection.
 func statements(e *testengine.Engine, raw bool, list ...string) core.TaskletFunc {
 	return func(ctx context.Context, _ *core.StepContribution) error {
 		for _, text := range list {
@@ -35,8 +35,8 @@ func statements(e *testengine.Engine, raw bool, list ...string) core.TaskletFunc
 	}
 }
 
-// What a step changes of its session does not outlive the step (rule T8b): the next
-// step, and whoever is given the connection after it, finds it as it was opened.
+// A step's changes to its session do not outlive the step (rule T8b): the next step, and the next user
+// of the connection, finds it as it was opened.
 func TestWhatAStepChangesOfItsSessionEndsWithIt(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ change, look, want string }{
@@ -61,8 +61,8 @@ func TestWhatAStepChangesOfItsSessionEndsWithIt(t *testing.T) {
 					var got []string
 					exec := e.Run(testengine.Job(fmt.Sprintf("j%v%s", raw, attr.Propagation), e.Tasklet("change", attr, statements(e, raw, c.change)),
 						e.Tasklet("look", attr, func(ctx context.Context, _ *core.StepContribution) error {
-							// A heartbeat may hold the connection when its step ends: a lock
-							// goes when the heartbeat gives the connection back.
+							// A heartbeat may hold the connection when its step ends: a lock goes when
+							// the heartbeat gives the connection back.
 							until := time.Now().Add(5 * time.Second)
 							for len(got) < 3 {
 								var text string
@@ -83,7 +83,7 @@ func TestWhatAStepChangesOfItsSessionEndsWithIt(t *testing.T) {
 	}
 }
 
-// A connection with statements that pgx has prepared serves on.
+// A connection with statements that pgx has prepared stays usable.
 func TestPreparedStatementsOutliveTheResetOfASession(t *testing.T) {
 	t.Parallel()
 	e := testengine.New(t, testdb.Postgres(t))

@@ -28,7 +28,6 @@ func engine(t *testing.T, url string) *testengine.Engine {
 	return e
 }
 
-// insert writes through whatever connection ctx carries.
 func insert(e *testengine.Engine, values string) core.TaskletFunc {
 	return func(ctx context.Context, _ *core.StepContribution) error {
 		_, err := tx.ConnOf(ctx, e.Database).ExecContext(ctx, "insert into out(id, parent) values "+values)
@@ -151,7 +150,7 @@ func TestAStepThatDoesNotReturnIsAbandonedAndCanCommitNothing(t *testing.T) {
 		stuck := e.Tasklet("stuck", tx.Attr{}, func(ctx context.Context, c *core.StepContribution) error {
 			err := insert(e, "(1, null)")(ctx, c)
 			cancel()
-			for left := true; left; { // what it does to its context is its own affair
+			for left := true; left; { // it may change its own context
 				select {
 				case <-release:
 					left = false
@@ -186,7 +185,7 @@ func TestATaskletWhoseExecutionWasTakenOverCommitsNothing(t *testing.T) {
 			return insert(e, "(1, null)")(ctx, c)
 		}))
 		_, err := e.Launcher.Run(context.Background(), j, core.Parameters{}, nil)
-		_ = err // on rollback the take-over of this test is undone as well
+		_ = err // on rollback the take-over of this test is undone too
 		require.Empty(t, e.Ints("select id from out"))
 	})
 }

@@ -15,35 +15,35 @@ import (
 // TaskletConfig describes a tasklet step.
 type TaskletConfig struct {
 	Name string
-	// Database is where the step's transaction is.
+	// Database is the database of the step's transaction.
 	Database tx.Database
-	// Attr says what transaction the tasklet runs in; zero: REQUIRED.
+	// Attr selects the tasklet's transaction; zero means REQUIRED.
 	Attr tx.Attr
-	// Retry says after which failures the tasklet is made and run again; zero: after none. In a
+	// Retry selects the failures after which the tasklet is made and run again; zero means none. In a
 	// group there is no retry.
 	Retry core.Retry
-	// Timeout ends the step with a failure when it is over, all attempts together; 0: none.
+	// Timeout bounds all attempts together; after it the step fails. 0 means none.
 	Timeout time.Duration
 	// Assemble makes the tasklet of one step execution.
 	Assemble func(ctx context.Context, run *core.StepRun) (core.Tasklet, error)
-	// Listeners makes the listeners of one step execution, of any of the interfaces
-	// BeforeStep and AfterStep; nil: there are none.
+	// Listeners makes the listeners of one step execution, of any of the interfaces BeforeStep and
+	// AfterStep; nil means none.
 	Listeners func(ctx context.Context, run *core.StepRun) ([]any, error)
-	// Expect is what must hold for the step to complete when its work is done; else
-	// its transaction is rolled back. nil: nothing is expected.
+	// Expect must hold for the step to complete when its work is done; otherwise its transaction is
+	// rolled back. nil expects nothing.
 	Expect *core.Condition
-	// Promote copies keys of the step's context to the job's; nil: none.
+	// Promote copies keys of the step's context to the job's; nil means none.
 	Promote *core.Promotion
 }
 
-// TaskletStep is a step whose work is one tasklet: a core.Step.
+// TaskletStep is a step of one tasklet: a core.Step.
 type TaskletStep struct {
 	config TaskletConfig
 	tx     *tx.Manager
 }
 
-// NewTasklet checks the configuration, including what the database cannot do of
-// the transaction asked for (rule T4).
+// NewTasklet checks the configuration, including whether the database supports the requested
+// transaction (rule T4).
 func NewTasklet(config TaskletConfig) (*TaskletStep, error) {
 	switch {
 	case config.Name == "":
@@ -68,10 +68,10 @@ func (s *TaskletStep) Kind() string { return "tasklet" }
 // Timeout is the configured limit; 0 means none.
 func (s *TaskletStep) Timeout() time.Duration { return s.config.Timeout }
 
-// Retry says after which failures the tasklet runs again.
+// Retry selects the failures after which the tasklet runs again.
 func (s *TaskletStep) Retry() core.Retry { return s.config.Retry }
 
-// Transaction is what the executor opens for the tasklet.
+// Transaction returns the transaction that the executor opens for the tasklet.
 func (s *TaskletStep) Transaction() (*tx.Manager, tx.Attr) { return s.tx, s.config.Attr }
 
 // StepListeners makes the listeners of one execution.
@@ -82,10 +82,10 @@ func (s *TaskletStep) StepListeners(ctx context.Context, run *core.StepRun) ([]a
 	return s.config.Listeners(ctx, run)
 }
 
-// Expect is the step's gate; nil: it has none.
+// Expect is the step's gate, or nil.
 func (s *TaskletStep) Expect() *core.Condition { return s.config.Expect }
 
-// Promote is what the step copies to the job's context; nil: nothing.
+// Promote selects the keys that the step copies to the job's context, or nil.
 func (s *TaskletStep) Promote() *core.Promotion { return s.config.Promote }
 
 // Execute runs the tasklet once, in the transaction that ctx carries.
@@ -114,7 +114,7 @@ func (s *TaskletStep) Execute(ctx context.Context, run *core.StepRun) (err error
 		record.Context.Stored()
 		return nil
 	}
-	if err := run.Services.Lease.Err(); err != nil { // what has no transaction has no guard
+	if err := run.Services.Lease.Err(); err != nil { // without a transaction there is no guard
 		return err
 	}
 	over := tellOfStop(ctx, tasklet, run)
@@ -126,8 +126,8 @@ func (s *TaskletStep) Execute(ctx context.Context, run *core.StepRun) (err error
 	return err
 }
 
-// tellOfStop tells a tasklet of a stop while it executes, once. over ends that, and
-// waits for a call in progress, whose context ends: the tasklet may be closed then.
+// tellOfStop notifies a tasklet of a stop while it executes, once. over ends that, and waits for a call
+// in progress, and ends its context: the tasklet may be closed then.
 func tellOfStop(ctx context.Context, tasklet core.Tasklet, run *core.StepRun) (over func()) {
 	stoppable, ok := tasklet.(core.Stoppable)
 	if !ok {

@@ -14,75 +14,75 @@ import (
 
 // TaskGroups submits the group of a step, and follows it: a *runtime.StepTasks.
 type TaskGroups interface {
-	// Submit stores the group and calls store with its number, in one transaction. The warnings
-	// are about handlers that are nowhere.
+	// Submit stores the group and calls store with its number, in one transaction. The warnings name
+	// handlers that no process has.
 	Submit(ctx context.Context, s task.Submission, store func(ctx context.Context, id task.GroupID) error) (warnings []string, err error)
-	// Find returns the group that was submitted with the key; 0: none was.
+	// Find returns the group that was submitted with the key, or 0.
 	Find(ctx context.Context, key string) (task.GroupID, error)
-	// Continue has the tasks of the group that ended without success attempted again, in one
-	// transaction with store.
+	// Continue repeats the tasks of the group that ended without success, in one transaction with
+	// store.
 	Continue(ctx context.Context, id task.GroupID, step core.StepExecutionID, store func(ctx context.Context, id task.GroupID) error) error
-	// Cancel cancels what is not over of the group.
+	// Cancel cancels the unfinished tasks of the group.
 	Cancel(ctx context.Context, id task.GroupID, reason string) error
 	// Group counts the tasks of the group.
 	Group(ctx context.Context, id task.GroupID) (*task.Group, error)
 	// Failed returns tasks of the group that ended without success, at most limit, in the order
 	// of the submission.
 	Failed(ctx context.Context, id task.GroupID, limit int) ([]task.Task, error)
-	// Results is as of task.Queries.
+	// Results is as in task.Queries.
 	Results(ctx context.Context, id task.GroupID, limit int) ([]json.RawMessage, error)
-	// Handler is the type of the group's tasks.
+	// Handler returns the type of the group's tasks.
 	Handler(ctx context.Context, id task.GroupID) (string, error)
-	// Elsewhere reports whether workers execute the tasks of the type: the step has nothing
-	// to do until they are over.
+	// Elsewhere reports whether workers execute the tasks of the type: the step has nothing to do until
+	// they are over.
 	Elsewhere(handler string) bool
 	// Execute executes the tasks of the group in this process, until end is called.
 	Execute(ctx context.Context, id task.GroupID, handler string) (end func(), err error)
 }
 
-// MaxTasks is how many tasks a step may have.
+// MaxTasks is the maximum number of tasks of a step.
 const MaxTasks = core.MaxPartitions
 
-// maxResults is how many bytes the results of tasks may have to be a result of their step.
+// maxResults is the maximum size, in bytes, of the results of tasks that become a result of their step.
 const maxResults = core.MaxContextBytes
 
-// maxNamed is how many tasks the failure of a step names.
+// maxNamed is the number of tasks that the failure of a step names.
 const maxNamed = 10
 
-// TasksConfig describes a step whose work are tasks.
+// TasksConfig describes a step of tasks.
 type TasksConfig struct {
 	Name string
 	// Handler is the type of the tasks.
 	Handler string
 	Budget  task.Budget
-	// Items makes the payloads of the tasks. It is asked once: a restart keeps its tasks.
+	// Items makes the payloads of the tasks. It is called once: a restart keeps its tasks.
 	Items func(ctx context.Context, run *core.StepRun) ([]json.RawMessage, error)
-	// On says which workers may execute the tasks; nil: any.
+	// On restricts the workers that may execute the tasks; nil means any.
 	On *core.Placement
-	// Key and After are the fields of the items that name a task, and list the keys of those that it
-	// waits for (rule TO6); "": none.
+	// Key and After are the item fields that name a task and list the keys of its predecessors (rule
+	// TO6); "" means none.
 	Key, After string
 	// Groups is required.
 	Groups TaskGroups
-	// Expect is the step's gate, Promote what it copies to the job's context and Listeners
-	// makes its listeners; nil: none.
+	// Expect is the step's gate, Promote selects the keys copied to the job's context and Listeners
+	// makes its listeners; nil means none.
 	Expect    *core.Condition
 	Promote   *core.Promotion
 	Listeners func(ctx context.Context, run *core.StepRun) ([]any, error)
 }
 
-// TasksStep submits a group of tasks, one for each item, and is over when the group is: a
-// core.Step of kind "tasks" (rules TS1 to TS5).
+// TasksStep submits a group of tasks, one for each item, and is over when the group is: a core.Step of
+// kind "tasks" (rules TS1 to TS5).
 //
-// The group and the note of the step that it has one are one transaction. Where workers
-// execute the tasks the execution is parked meanwhile, if nothing else keeps it in this
-// process; else the step executes them here, or waits. A stop of the execution cancels the
-// group. A restart has the tasks attempted again that did not succeed.
+// The group and the step's note of it are one transaction. If workers execute the tasks, the execution
+// is parked meanwhile, unless something else keeps it in this process; otherwise the step executes them
+// here, or waits. A stop of the execution cancels the group. A restart repeats the tasks that did not
+// succeed.
 //
-// Its counters are the tasks (read) and those that succeeded (written). Its named results are
-// `group`, `total`, `succeeded`, `failed`, `canceled` and `results`, the Json artifacts of the
-// tasks in the order of the items as a JSON array, null for a task without one; it is absent
-// where it would have more than 64 KB.
+// Its counters are the tasks (read) and the succeeded ones (written). Its named results are `group`,
+// `total`, `succeeded`, `failed`, `canceled` and `results`, the Json artifacts of the tasks in the
+// order of the items as a JSON array, null for a task without one; it is absent if it would exceed 64
+// KB.
 type TasksStep struct{ config TasksConfig }
 
 // NewTasks checks the configuration.
@@ -105,7 +105,7 @@ func (s *TasksStep) Handler() string { return s.config.Handler }
 // Expect is the step's gate.
 func (s *TasksStep) Expect() *core.Condition { return s.config.Expect }
 
-// Promote is what the step copies to the job's context.
+// Promote selects the keys that the step copies to the job's context.
 func (s *TasksStep) Promote() *core.Promotion { return s.config.Promote }
 
 // StepListeners makes the step's listeners.
@@ -113,8 +113,8 @@ func (s *TasksStep) StepListeners(ctx context.Context, run *core.StepRun) ([]any
 	return listenersOf(ctx, run, s.config.Listeners)
 }
 
-// Items are the payloads that the step would have: it reads and writes nothing else. An order that they cannot
-// have is an error.
+// Items returns the payloads that the step would have: it reads and writes nothing else. An impossible
+// order is an error.
 func (s *TasksStep) Items(ctx context.Context, run *core.StepRun) ([]json.RawMessage, error) {
 	items, err := s.config.Items(ctx, run)
 	if err != nil {
@@ -127,8 +127,8 @@ func (s *TasksStep) Items(ctx context.Context, run *core.StepRun) ([]json.RawMes
 	return items, err
 }
 
-// Execute submits the group, or continues that of an earlier attempt, and returns when it is
-// over. core.ErrParked says that workers have it.
+// Execute submits the group, or continues the group of an earlier attempt, and returns when it is over.
+// core.ErrParked means that workers have it.
 func (s *TasksStep) Execute(ctx context.Context, run *core.StepRun) error {
 	if run.Data.Group != nil {
 		return fmt.Errorf("step %s, whose work are tasks, in atomic group %s: %w", s.Name(), run.Data.Group.Name, ErrInGroup)
@@ -138,7 +138,7 @@ func (s *TasksStep) Execute(ctx context.Context, run *core.StepRun) error {
 		return err
 	}
 	if w.id == 0 {
-		return nil // no item is no work
+		return nil // no items, no work
 	}
 	return w.follow(ctx)
 }
@@ -148,12 +148,11 @@ type taskWait struct {
 	step   *TasksStep
 	run    *core.StepRun
 	groups TaskGroups
-	id     task.GroupID // 0: there are no tasks
-	// canceled says that a stop of the execution has cancelled the group.
+	id     task.GroupID // 0 if there are no tasks
+	// canceled means that a stop of the execution has cancelled the group.
 	canceled bool
 }
 
-// begin finds the group of an earlier attempt, or submits one.
 func (w *taskWait) begin(ctx context.Context) error {
 	if w.run.Step.Context == nil {
 		w.run.Step.Context = core.NewExecutionContext()
@@ -164,7 +163,7 @@ func (w *taskWait) begin(ctx context.Context) error {
 			return fmt.Errorf("the step's context has a %T under %s", stored, core.TasksKey)
 		}
 		w.id = task.GroupID(id)
-	} else if w.run.Data.Earlier != nil { // whose commit may have been taken for lost
+	} else if w.run.Data.Earlier != nil { // its commit may have been reported as failed
 		var err error
 		if w.id, err = w.groups.Find(ctx, w.key()); err != nil {
 			return err
@@ -179,11 +178,11 @@ func (w *taskWait) begin(ctx context.Context) error {
 	return w.groups.Continue(ctx, w.id, w.run.Step.ID, w.store)
 }
 
-// key is that of the execution, the step and its visit: the attempts of the step that continue
-// each other have the same. Of two processes that both believe to own the step one submits.
+// key identifies the execution, the step and its visit: attempts of the step that continue each other
+// share it. Of two processes that both believe to own the step, one submits.
 func (w *taskWait) key() string { return fmt.Sprintf("surfin.step %d", w.run.Step.First) }
 
-// submit asks for the items, and submits a task for each.
+// submit gets the items, and submits a task for each.
 func (w *taskWait) submit(ctx context.Context) error {
 	items, err := callWithGrace(ctx, w.run, func(own *core.StepRun) ([]json.RawMessage, error) { return w.step.config.Items(ctx, own) })
 	switch {
@@ -229,12 +228,11 @@ func (w *taskWait) store(ctx context.Context, id task.GroupID) error {
 	return w.run.Services.Plans.SaveStepContext(ctx, w.run.Ref, w.run.Step.Context)
 }
 
-// longestLook is the longest pause between two looks of a step that is not parked.
+// longestLook is the longest pause between two polls of a step that is not parked.
 const longestLook = time.Second
 
-// follow waits until the group is over.
 func (w *taskWait) follow(ctx context.Context) error {
-	handler, err := w.groups.Handler(ctx, w.id) // that of the file may be another one by now
+	handler, err := w.groups.Handler(ctx, w.id) // the file's handler may be another one by now
 	if err != nil {
 		return err
 	}
@@ -252,7 +250,7 @@ func (w *taskWait) follow(ctx context.Context) error {
 	return w.watch(ctx, elsewhere)
 }
 
-// watch looks at the group until it is over. park says that the step is parked where it is not.
+// watch polls the group until it is over. park means that the step is parked if it is not.
 func (w *taskWait) watch(ctx context.Context, park bool) error {
 	for begin := time.Now(); ; {
 		over, err := w.look(ctx)
@@ -268,7 +266,7 @@ func (w *taskWait) watch(ctx context.Context, park bool) error {
 	}
 }
 
-// releasing reports whether another process is to go on with the step.
+// releasing reports whether another process is to continue the step.
 func (w *taskWait) releasing() bool {
 	signal, ok := w.run.Services.Stop.(core.ReleaseSignal)
 	return ok && signal.Releasing()
@@ -289,7 +287,7 @@ func (w *taskWait) look(ctx context.Context) (over bool, err error) {
 	return true, w.outcome(ctx, g)
 }
 
-// cancel cancels the group. One that is over stays as it is.
+// cancel cancels the group. A finished one is unchanged.
 func (w *taskWait) cancel(ctx context.Context) error {
 	w.canceled = true
 	err := w.groups.Cancel(ctx, w.id, fmt.Sprintf("execution %d of job %s was stopped", w.run.Data.Job.ID, w.run.Data.Job.JobName))
@@ -299,7 +297,7 @@ func (w *taskWait) cancel(ctx context.Context) error {
 	return err
 }
 
-// report counts the tasks. What succeeded in earlier attempts is in Before.
+// report counts the tasks. Tasks that succeeded in earlier attempts are in Before.
 func (w *taskWait) report(g *task.Group) {
 	s := w.run.Step
 	s.Counters.Read = int64(g.Total) - s.Before.Read
@@ -309,7 +307,7 @@ func (w *taskWait) report(g *task.Group) {
 	}
 }
 
-// outcome is how the step ends: a group of which a task did not succeed fails it.
+// outcome returns the end of the step: an unsuccessful task fails it.
 func (w *taskWait) outcome(ctx context.Context, g *task.Group) error {
 	if g.Succeeded == g.Total {
 		return w.results(ctx)
@@ -338,7 +336,7 @@ func (w *taskWait) outcome(ctx context.Context, g *task.Group) error {
 	return errors.New(b.String())
 }
 
-// maxReason is how many characters of the reason of each task a failure has.
+// maxReason is the number of characters of each task's reason in a failure.
 const maxReason = 200
 
 func shortened(text string) string {
@@ -349,7 +347,7 @@ func shortened(text string) string {
 	return string(runes)
 }
 
-// results puts the values that the tasks came to into the results of the step.
+// results puts the values of the tasks into the results of the step.
 func (w *taskWait) results(ctx context.Context) error {
 	values, err := w.groups.Results(ctx, w.id, maxResults)
 	if err != nil || values == nil {

@@ -9,8 +9,9 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 )
 
-// Specs makes a task of each payload. Where the step has a Key or an After, these fields of the payload, which is an
-// object then, become the key of the task and what it waits for, and are no part of its payload (rule TO6).
+// Specs makes a task of each payload. If the step has a Key or an After, these fields of the payload,
+// which is an object then, become the key of the task and the tasks that it waits for, and are not part
+// of its payload (rule TO6).
 func (c TasksConfig) Specs(payloads []json.RawMessage) ([]task.Spec, error) {
 	specs := make([]task.Spec, len(payloads))
 	for i, payload := range payloads {
@@ -50,7 +51,7 @@ func (c TasksConfig) keyField() string {
 	return c.Key
 }
 
-// oneKey is a key as a text, or as a number; "": there is none.
+// oneKey returns a key that is a text or a number; "" means none.
 func oneKey(value json.RawMessage) (string, error) {
 	var text string
 	var number json.Number
@@ -65,7 +66,7 @@ func oneKey(value json.RawMessage) (string, error) {
 	return "", fmt.Errorf("%s is not a text or a number", value)
 }
 
-// keysIn are the keys of a list, or of a text in which commas divide them.
+// keysIn returns the keys of a list, or of a text with commas between them.
 func keysIn(value json.RawMessage) ([]string, error) {
 	var list []json.RawMessage
 	if json.Unmarshal(value, &list) != nil {

@@ -7,17 +7,17 @@ import (
 	"sync/atomic"
 )
 
-// Aborter ends the transactions of work that does not return: a goroutine cannot
-// be killed, but what it holds in the database can be taken from it (rule L8).
+// Aborter ends the transactions of work that does not return: a goroutine cannot be killed, but its
+// database resources can be released (rule L8).
 type Aborter struct {
 	mu      sync.Mutex
 	open    map[Handle]struct{}
 	aborted bool
 
-	// authored says that the work runs statements that an author wrote.
+	// authored means that the work runs statements that an author wrote.
 	authored atomic.Bool
 
-	end   sync.Mutex // never held while something is called
+	end   sync.Mutex // never held during a call
 	ended bool
 	atEnd []func()
 }
@@ -27,15 +27,15 @@ var ErrAborted = errors.New("the work was aborted")
 
 type aborterKey struct{}
 
-// WithAborter returns a context whose transactions the Aborter can end: those that
-// a Manager begins with it or with a context made of it.
+// WithAborter returns a context and an Aborter for its transactions: all that a Manager begins with it
+// or with a derived context.
 func WithAborter(ctx context.Context) (context.Context, *Aborter) {
 	a := &Aborter{open: map[Handle]struct{}{}}
 	return context.WithValue(ctx, aborterKey{}, a), a
 }
 
-// Abort rolls back every open transaction and lets none begin any more. A
-// statement in progress is waited for: end its context first.
+// Abort rolls back every open transaction and prevents new ones. It waits for a statement in progress:
+// end its context first.
 func (a *Aborter) Abort() error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -60,8 +60,7 @@ func (a *Aborter) add(h Handle) bool {
 	return !a.aborted
 }
 
-// release gives the transaction back to its owner, who ends it; false if it was
-// ended already.
+// release returns the transaction to its owner, which ends it; false if it has ended already.
 func (a *Aborter) release(h Handle) bool {
 	if a == nil {
 		return true
@@ -72,8 +71,8 @@ func (a *Aborter) release(h Handle) bool {
 	return !a.aborted
 }
 
-// AtEnd calls f when the work is over: what belongs to the work outside of its
-// transactions ends with it (rule T8b). Of nil, and after the end, it does nothing.
+// AtEnd calls f when the work is over: resources of the work outside its transactions end with it (rule
+// T8b). On nil, and after the end, it does nothing.
 func (a *Aborter) AtEnd(f func()) {
 	if a == nil {
 		return
@@ -85,7 +84,7 @@ func (a *Aborter) AtEnd(f func()) {
 	}
 }
 
-// End says that the work is over.
+// End marks the work as over.
 func (a *Aborter) End() {
 	a.end.Lock()
 	list := a.atEnd
@@ -96,7 +95,7 @@ func (a *Aborter) End() {
 	}
 }
 
-// Ended reports whether the work is over; that of nil, outside of any, never is.
+// Ended reports whether the work is over; false on nil.
 func (a *Aborter) Ended() bool {
 	if a == nil {
 		return false
@@ -106,20 +105,18 @@ func (a *Aborter) Ended() bool {
 	return a.ended
 }
 
-// Authored says that the work whose context this is runs statements that an author
-// wrote: what they do to their session (rule T8b) cannot be told from their text, since
-// a view or a function may do anything.
+// Authored marks that the work of this context runs statements that an author wrote: their text does
+// not show their effect on the session (rule T8b), since a view or a function may do anything.
 func Authored(ctx context.Context) {
 	if a := AborterOf(ctx); a != nil {
 		a.authored.Store(true)
 	}
 }
 
-// IsAuthored reports whether Authored was said of the work; of nil it was not.
+// IsAuthored reports whether the work is marked Authored; false on nil.
 func (a *Aborter) IsAuthored() bool { return a != nil && a.authored.Load() }
 
-// AborterOf returns the innermost Aborter of ctx, which stands for the work itself, or
-// nil.
+// AborterOf returns the innermost Aborter of ctx, which represents the work itself, or nil.
 func AborterOf(ctx context.Context) *Aborter {
 	a, _ := ctx.Value(aborterKey{}).(*Aborter) //nolint:errcheck // absent is nil
 	return a

@@ -5,13 +5,12 @@ import (
 	"sync"
 )
 
-// AtEnd calls f when the transaction of the database that ctx carries has ended: with
-// true once the outermost one is committed, with false where it is rolled back, or f's
-// savepoint is, or where the outcome of the COMMIT is unknown. Without a
-// transaction it calls f(true) at once.
+// AtEnd calls f when the transaction of the database in ctx has ended: with true once the outermost one
+// is committed, with false if it, or f's savepoint, is rolled back, or if the outcome of the COMMIT is
+// unknown. Without a transaction it calls f(true) at once.
 //
-// Whatever reports a change of the database to somebody else belongs here: a change that
-// is rolled back has not happened. f must not use the transaction.
+// Use it for reports of database changes to others: a change that is rolled back has not happened. f
+// must not use the transaction.
 func AtEnd(ctx context.Context, database string, f func(committed bool)) {
 	s, ok := ctx.Value(key{nameOr(database)}).(*scope)
 	if !ok || s.suspended || s.ended.Load() {
@@ -21,8 +20,8 @@ func AtEnd(ctx context.Context, database string, f func(committed bool)) {
 	s.atEnd.add(f)
 }
 
-// atEnd is what is called at the end of a physical transaction. The lock is for work
-// that was left behind and wakes while the transaction ends.
+// atEnd holds the calls for the end of a physical transaction. The lock protects against abandoned work
+// that wakes while the transaction ends.
 type atEnd struct {
 	mu    sync.Mutex
 	calls []func(committed bool)
@@ -40,7 +39,7 @@ func (a *atEnd) registered() int {
 	return len(a.calls)
 }
 
-// call calls what was registered since there were so many, and forgets it.
+// call makes the calls registered after the first since ones, and forgets them.
 func (a *atEnd) call(since int, committed bool) {
 	a.mu.Lock()
 	calls := a.calls[min(since, len(a.calls)):]

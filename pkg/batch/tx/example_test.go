@@ -9,8 +9,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// Joined work takes part in the transaction that is there; a nested one may fail
-// without it.
+// Joined work takes part in the existing transaction; a nested one may fail without it.
 func ExampleManager_Do() {
 	_, db, done := testexample.SQLite("create table account(name text primary key, cents int)")
 	defer done()
@@ -38,7 +37,7 @@ func ExampleManager_Do() {
 	// ada and joan
 }
 
-// Code that needs a transaction of its caller's says MANDATORY.
+// Code that needs its caller's transaction uses MANDATORY.
 func ExampleManager_Do_mandatory() {
 	_, db, done := testexample.SQLite()
 	defer done()

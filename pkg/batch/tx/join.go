@@ -7,8 +7,8 @@ import (
 	"fmt"
 )
 
-// Own is a transaction that an application has begun on a connection of its own: a *sql.Tx has
-// these methods, and so has the ConnPool of a *gorm.DB within its Transaction.
+// Own is a transaction that an application has begun on a connection of its own: a *sql.Tx has these
+// methods, and so has the ConnPool of a *gorm.DB within its Transaction.
 type Own interface {
 	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
 	PrepareContext(ctx context.Context, query string) (*sql.Stmt, error)
@@ -18,18 +18,17 @@ type Own interface {
 	Rollback() error
 }
 
-// Join returns a context that carries the application's own transaction as the current one of
-// db (rule SM5): what is done with the context is committed or rolled back with it. own must be
-// on the same database; that is not checked.
+// Join returns a context that carries the application's own transaction as the current one of db (rule
+// SM5): work with the context is committed or rolled back with it. own must be on the same database;
+// that is not checked.
 //
-// Only the application ends the transaction. It calls ended after that, with whether it was
-// committed: then observers are notified of what happened in it, and the context is of no
-// further use. Where db has one writer (SQLite), work that would begin another transaction
-// is refused with ErrSingleWriter. Join fails with ErrTransaction where ctx carries
-// a transaction of db already.
+// Only the application ends the transaction. It then calls ended with whether it was committed:
+// observers are notified of the events in it, and the context is of no further use. If db has one
+// writer (SQLite), work that would begin another transaction is refused with ErrSingleWriter. Join
+// fails with ErrTransaction if ctx already carries a transaction of db.
 //
-// Without Join, work on db takes another connection. It does not see what the application has
-// written, and waits for the locks that its transaction holds.
+// Without Join, work on db takes another connection. It does not see the application's uncommitted
+// writes, and waits for the locks of its transaction.
 func Join(ctx context.Context, db Database, own Own) (joined context.Context, ended func(committed bool), err error) {
 	if own == nil {
 		return nil, nil, fmt.Errorf("database %s: join: there is no transaction", db.Name())
@@ -46,9 +45,8 @@ func Join(ctx context.Context, db Database, own Own) (joined context.Context, en
 	}, nil
 }
 
-// RollbackOnly returns a *RollbackOnlyError where work that had joined the transaction of ctx failed,
-// else nil. Whoever called Join asks it before the commit, where such a failure may have been
-// ignored.
+// RollbackOnly returns a *RollbackOnlyError if work that had joined the transaction of ctx failed, else
+// nil. The caller of Join checks it before the commit, in case such a failure was ignored.
 func RollbackOnly(ctx context.Context, database string) error {
 	s, ok := ctx.Value(key{nameOr(database)}).(*scope)
 	if !ok {
@@ -57,8 +55,8 @@ func RollbackOnly(ctx context.Context, database string) error {
 	return s.doomed()
 }
 
-// ErrOwnTransaction is what an application's own transaction cannot do for the framework: commit
-// a chunk's checkpoint, or lend the connection of its driver.
+// ErrOwnTransaction is an operation that an application's own transaction does not support: committing
+// a chunk's checkpoint, or lending the connection of its driver.
 var ErrOwnTransaction = errors.New("the transaction is one of the application's own, which has no such thing")
 
 type ownHandle struct{ c ownConn }

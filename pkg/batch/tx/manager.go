@@ -18,12 +18,11 @@ func NewManager(db Database) *Manager { return &Manager{db: db} }
 // Database returns the manager's database.
 func (m *Manager) Database() Database { return m.db }
 
-// Do runs fn as attr asks (rules T1 to T4, T8). The context that fn gets carries
-// the current transaction; whatever fn does through it commits or rolls back
-// together. fn's error, and its panic after a rollback, come back unchanged;
-// other errors are ErrNoTransaction, ErrTransaction, ErrSingleWriter,
-// *RollbackOnlyError, *CommitError, ErrForeignEnd, the context's error where fn did not notice it,
-// sql.ErrTxDone where ctx outlived its transaction, or the failure to begin.
+// Do runs fn as attr requests (rules T1 to T4, T8). The context that fn gets carries the current
+// transaction; everything fn does through it commits or rolls back together. fn's error, and its panic
+// after a rollback, are returned unchanged; other errors are ErrNoTransaction, ErrTransaction,
+// ErrSingleWriter, *RollbackOnlyError, *CommitError, ErrForeignEnd, the context's error if fn did not
+// notice it, sql.ErrTxDone if ctx outlived its transaction, or the failure to begin.
 //
 // A transaction belongs to one goroutine at a time.
 func (m *Manager) Do(ctx context.Context, attr Attr, fn func(ctx context.Context) error) error {
@@ -74,8 +73,8 @@ func (m *Manager) Do(ctx context.Context, attr Attr, fn func(ctx context.Context
 	return fmt.Errorf("propagation %q is unknown (allowed: %v)", attr.Propagation, Propagations())
 }
 
-// scope is one level of transactions on the context: a physical transaction, a
-// savepoint in one, or the mark that the one outside is suspended.
+// scope is one level of transactions on the context: a physical transaction, a savepoint in one, or the
+// mark that the outer one is suspended.
 type scope struct {
 	database     string
 	handle       Handle
@@ -108,8 +107,8 @@ func (s *scope) doomed() error {
 	return nil
 }
 
-// hasEnded reports that the scope, or one that it is part of, has ended: the context
-// that carries it was kept too long.
+// hasEnded reports that the scope, or one that contains it, has ended: the context that carries it was
+// kept too long.
 func (s *scope) hasEnded() bool {
 	for ; s != nil; s = s.outer {
 		if s.ended.Load() {
@@ -119,7 +118,6 @@ func (s *scope) hasEnded() bool {
 	return false
 }
 
-// suspend returns the mark that s is suspended.
 func (s *scope) suspend() *scope {
 	return &scope{outer: s, suspended: true, singleWriter: s.singleWriter}
 }
@@ -137,8 +135,7 @@ func (m *Manager) with(ctx context.Context, s *scope) context.Context {
 	return context.WithValue(ctx, key{m.db.Name()}, s)
 }
 
-// join runs fn in the transaction that is there; its failure, or its panic,
-// dooms the whole of it.
+// join runs fn in the existing transaction; its failure, or its panic, dooms the whole transaction.
 func (m *Manager) join(ctx context.Context, s *scope, attr Attr, fn func(context.Context) error) (err error) {
 	if err := m.fits(s, attr); err != nil {
 		return err
@@ -160,8 +157,8 @@ func (m *Manager) join(ctx context.Context, s *scope, attr Attr, fn func(context
 	return err
 }
 
-// fits refuses work that the transaction cannot be joined by. An isolation level
-// that the database has is taken as what it is in an owner: a wish of the outermost.
+// fits refuses work that cannot join the transaction. An isolation level that the database has is
+// accepted without effect: the outermost owner chose it.
 func (m *Manager) fits(s *scope, attr Attr) error {
 	if s.readOnly && !attr.ReadOnly && attr.Propagation != Supports {
 		return fmt.Errorf("work that may write cannot join a read-only transaction of database %s", m.db.Name())
@@ -169,7 +166,6 @@ func (m *Manager) fits(s *scope, attr Attr) error {
 	return m.db.Check(attr)
 }
 
-// begin runs fn in a transaction of its own.
 func (m *Manager) begin(ctx context.Context, outer *scope, attr Attr, fn func(context.Context) error) error {
 	if m.db.SingleWriter() && !attr.ReadOnly && outer.writing() {
 		return fmt.Errorf("propagation %s on database %s: %w", attr.Propagation, m.db.Name(), ErrSingleWriter)
@@ -205,7 +201,7 @@ func (m *Manager) begin(ctx context.Context, outer *scope, attr Attr, fn func(co
 	return err
 }
 
-// end commits the transaction, or rolls it back where the work failed.
+// end commits the transaction, or rolls it back if the work failed.
 func (m *Manager) end(ctx context.Context, s *scope, aborter *Aborter, err error) error {
 	h := s.handle
 	if !aborter.release(h) {
@@ -219,7 +215,7 @@ func (m *Manager) end(ctx context.Context, s *scope, aborter *Aborter, err error
 	}
 	if err == nil {
 		err = h.Commit()
-		if err != nil && !errors.Is(err, ErrForeignEnd) { // else there was nothing to commit
+		if err != nil && !errors.Is(err, ErrForeignEnd) { // otherwise there was nothing to commit
 			err = &CommitError{Err: err}
 		}
 		return err
@@ -230,11 +226,11 @@ func (m *Manager) end(ctx context.Context, s *scope, aborter *Aborter, err error
 	return err
 }
 
-// cleanUpTime bounds the statements that undo, which run though ctx has ended.
+// cleanUpTime bounds the undo statements, which run even if ctx has ended.
 const cleanUpTime = 10 * time.Second
 
-// nest runs fn behind a savepoint, which is ours to set, release and check: not
-// every driver layer reports a savepoint that did not happen (rule T3).
+// nest runs fn after a savepoint, which the manager itself sets, releases and checks: not every driver
+// layer reports a failed savepoint (rule T3).
 func (m *Manager) nest(ctx context.Context, outer *scope, attr Attr, fn func(context.Context) error) error {
 	if err := m.fits(outer, attr); err != nil {
 		return err

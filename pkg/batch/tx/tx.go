@@ -1,7 +1,6 @@
-// Package tx owns transactions: their propagation rules ([Manager.Do]), how the
-// current one travels in the context ([From], one per database), and the ports
-// through which the rest of the framework reaches databases ([Conn], [Database],
-// [Provider]). Package adaptor/database/gorm implements the ports.
+// Package tx owns transactions: their propagation rules ([Manager.Do]), how the current one travels in
+// the context ([From], one per database), and the ports through which the rest of the framework reaches
+// databases ([Conn], [Database], [Provider]). Package adaptor/database/gorm implements the ports.
 //
 // It imports the standard library only, and nothing of ours.
 package tx
@@ -15,8 +14,8 @@ import (
 	"time"
 )
 
-// Conn runs statements, on a pool or in a transaction: the four methods of
-// database/sql, and Raw for what a driver alone can do (COPY).
+// Conn runs statements, on a pool or in a transaction: the four methods of database/sql, and Raw for
+// driver-specific features (COPY).
 type Conn interface {
 	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
 	PrepareContext(ctx context.Context, query string) (*sql.Stmt, error)
@@ -29,17 +28,16 @@ type Conn interface {
 
 // Handle is a physical transaction, held by the [Manager] alone.
 type Handle interface {
-	// Conn runs statements in the transaction. Its Commit and Rollback, where it
-	// has them, refuse; after the end every method fails (rule T8).
+	// Conn runs statements in the transaction. Its Commit and Rollback, if it has them, refuse; after
+	// the end every method fails (rule T8).
 	Conn() Conn
 	Commit() error
 	// Rollback after the end is sql.ErrTxDone.
 	Rollback() error
-	// Fence is what a statement needs that must be part of this very transaction
-	// (rule T8a), just before it. ErrForeignEnd: the transaction is over already. On
-	// PostgreSQL current_setting('surfin.tx', true) is nonce in this transaction, and
-	// in no other; let the statement compare. Elsewhere nonce is empty: nothing that
-	// comes after a foreign end can commit.
+	// Fence prepares a statement that must be part of this same transaction (rule T8a), just before it.
+	// ErrForeignEnd means that the transaction is already over. On PostgreSQL
+	// current_setting('surfin.tx', true) is nonce in this transaction, and in no other; let the
+	// statement compare. Elsewhere nonce is empty: nothing after a foreign end can commit.
 	Fence() (nonce string, err error)
 }
 
@@ -52,10 +50,9 @@ const (
 	Postgres Dialect = "postgres"
 )
 
-// Placeholder returns the nth bind variable (1-based) of the dialect. On SQLite it
-// is numbered, and the driver compares that number, as a text, with those of all
-// values: right for the few of a query, quadratic for the thousands of a multi-row
-// INSERT. Write a plain ? there.
+// Placeholder returns the nth bind variable (1-based) of the dialect. On SQLite it is numbered, and the
+// driver compares that number, as a text, with the numbers of all values: fine for the few of a query,
+// quadratic for the thousands of a multi-row INSERT. Write a plain ? there.
 func (d Dialect) Placeholder(n int) string {
 	if d == Postgres {
 		return fmt.Sprintf("$%d", n)
@@ -63,8 +60,7 @@ func (d Dialect) Placeholder(n int) string {
 	return fmt.Sprintf("?%d", n)
 }
 
-// Bind returns a statement, written with a ? for each argument and none elsewhere, as the
-// dialect takes it.
+// Bind translates a statement, written with a ? for each argument and none elsewhere, to the dialect.
 func (d Dialect) Bind(statement string) string {
 	if d != Postgres {
 		return statement
@@ -95,24 +91,23 @@ type Database interface {
 	Dialect() Dialect
 	// Conn runs statements outside a transaction.
 	Conn() Conn
-	// Begin starts a physical transaction. Isolation, ReadOnly, Timeout and Late of attr
-	// matter. The transaction does not end with ctx (rule T8), but is rolled back
-	// after the timeout, so that work that hangs does not hold its locks. Who keeps it and asks
-	// for another connection meanwhile notes it by Hold, unless a Manager begins it.
+	// Begin starts a physical transaction. It uses Isolation, ReadOnly, Timeout and Late of attr. The
+	// transaction does not end with ctx (rule T8), but is rolled back after the timeout, so that
+	// hanging work does not hold its locks. A caller that keeps it and requests another connection
+	// meanwhile notes it by Hold, unless a Manager begins it.
 	Begin(ctx context.Context, attr Attr) (Handle, error)
-	// Open opens a pool of its own, which the caller closes: for migrations, which
-	// must neither share nor close the database's pool.
+	// Open opens a separate pool, which the caller closes: for migrations, which must neither share nor
+	// close the database's pool.
 	Open() (*sql.DB, error)
-	// Check reports what of attr the database cannot do, at load (rule T4).
+	// Check reports, at load, the parts of attr that the database does not support (rule T4).
 	Check(attr Attr) error
-	// SingleWriter says that a second writing transaction would wait for the first
-	// (SQLite, rule T3).
+	// SingleWriter means that a second writing transaction would wait for the first (SQLite, rule T3).
 	SingleWriter() bool
-	// WriterHeld is how long this process has held the one writer, in all its
-	// transactions together; 0 where there is no such thing.
+	// WriterHeld is how long this process has held the one writer, over all its transactions; 0 if the
+	// database has no single writer.
 	WriterHeld() time.Duration
-	// Reconnects counts the calls of [Provider.ForceReconnect]. Who keeps what the
-	// catalog said asks it again when the number has changed.
+	// Reconnects counts the calls of [Provider.ForceReconnect]. A cache of the catalog is refreshed
+	// when the number has changed.
 	Reconnects() int64
 }
 
@@ -123,16 +118,15 @@ type Provider interface {
 	Database(name string) (Database, error)
 	// Names returns the names of all configured databases, sorted.
 	Names() []string
-	// ForceReconnect replaces the pool of the named database, so that new work sees
-	// a changed schema; transactions in flight end undisturbed on the old one
-	// (rule T7).
+	// ForceReconnect replaces the pool of the named database, so that new work sees a changed schema;
+	// transactions in flight end undisturbed on the old one (rule T7).
 	ForceReconnect(ctx context.Context, name string) error
 }
 
-// Default is the name of the database that is meant where none is named.
+// Default is the name of the default database.
 const Default = "default"
 
-// Propagation says how work relates to the transaction that is already there.
+// Propagation is the relation of work to an existing transaction.
 type Propagation string
 
 // The propagation modes (rule T2). The zero value means Required.
@@ -151,18 +145,16 @@ func Propagations() []Propagation {
 	return []Propagation{Required, RequiresNew, Nested, NotSupported, Supports, Mandatory, Never}
 }
 
-// Attr says what kind of transaction work asks for.
+// Attr describes the requested transaction.
 type Attr struct {
 	Propagation Propagation
 	// Isolation is sql.LevelDefault unless set; a database that lacks it refuses.
 	Isolation sql.IsolationLevel
 	ReadOnly  bool
-	// Timeout ends the work's context; 0: none. It counts for the scope that it is
-	// given to, joined ones too.
+	// Timeout ends the work's context; 0 means none. It applies to its own scope, also a joined one.
 	Timeout time.Duration
-	// Late lets BEGIN wait for the first statement, which may save a round trip. A connection
-	// that died a moment ago is met by that statement then; else another one is taken. SQLite
-	// begins at once.
+	// Late delays BEGIN until the first statement, which may save a round trip. That statement then
+	// meets a connection that died a moment ago; otherwise another one is taken. SQLite begins at once.
 	Late bool
 }
 
@@ -174,7 +166,7 @@ type Tx interface {
 	ReadOnly() bool
 	// SetRollbackOnly makes the owner's commit fail with a *RollbackOnlyError.
 	SetRollbackOnly(cause error)
-	// Fence is that of the Handle.
+	// Fence is Handle.Fence.
 	Fence() (nonce string, err error)
 }
 
@@ -184,26 +176,26 @@ var (
 	ErrNoTransaction = errors.New("propagation MANDATORY: there is no transaction")
 	// ErrTransaction is NEVER, or Apart, within a transaction.
 	ErrTransaction = errors.New("there is a transaction")
-	// ErrSingleWriter is a second writing transaction, or a write outside of the
-	// suspended one, on a database with one writer: it would wait for itself.
+	// ErrSingleWriter is a second writing transaction, or a write outside the suspended one, on a
+	// database with one writer: it would wait for itself.
 	ErrSingleWriter = errors.New("the database has one writer, and a transaction in progress holds it")
-	// ErrRolledBack is in the chain of a *CommitError where the database itself said
-	// that the transaction had no effect.
+	// ErrRolledBack is in the chain of a *CommitError if the database itself reported that the
+	// transaction had no effect.
 	ErrRolledBack = errors.New("the transaction was rolled back")
-	// ErrNotBegun is in the chain of a statement's error whose transaction did not begin, as far as
-	// is known: BEGIN went with it (Attr.Late), and the connection was lost, or BEGIN was refused.
-	// What the statement says is not at fault.
+	// ErrNotBegun is in the chain of a statement's error if its transaction did not begin, as far as is
+	// known: BEGIN was sent with it (Attr.Late), and the connection was lost, or BEGIN was refused. The
+	// statement itself is not at fault.
 	ErrNotBegun = errors.New("the transaction did not begin")
-	// ErrNotOwner is Commit or Rollback by who does not own the transaction.
+	// ErrNotOwner is a Commit or Rollback by a caller that does not own the transaction.
 	ErrNotOwner = errors.New("only the owner of a transaction ends it")
-	// ErrForeignEnd is a transaction that a statement has ended, in a script say, and
-	// not its owner (rule T8a). What was written in it may be committed, so that work
-	// must not be tried again. ErrNotOwner is in its chain.
+	// ErrForeignEnd is a transaction that a statement has ended, for example in a script, and not its
+	// owner (rule T8a). Its writes may be committed, so the work must not be retried. ErrNotOwner is in
+	// its chain.
 	ErrForeignEnd = fmt.Errorf("a statement has ended the transaction: %w", ErrNotOwner)
 )
 
-// RollbackOnlyError is the owner's commit of a transaction that joined work had
-// marked rollback-only: it was rolled back instead.
+// RollbackOnlyError is the owner's commit of a transaction that joined work had marked rollback-only:
+// it was rolled back instead.
 type RollbackOnlyError struct{ Cause error }
 
 // Error names the cause.
@@ -214,9 +206,8 @@ func (e *RollbackOnlyError) Error() string {
 // Unwrap returns the failure of the joined work.
 func (e *RollbackOnlyError) Unwrap() error { return e.Cause }
 
-// CommitError is a COMMIT that failed: whether the transaction took effect is
-// not known (rule C10), unless the database said that it did not (rule C10a):
-// ErrRolledBack is in its chain then.
+// CommitError is a failed COMMIT: it is unknown whether the transaction took effect (rule C10), unless
+// the database reported that it did not (rule C10a): ErrRolledBack is in its chain then.
 type CommitError struct{ Err error }
 
 // Error names the cause.
@@ -227,8 +218,7 @@ func (e *CommitError) Unwrap() error { return e.Err }
 
 type key struct{ database string }
 
-// From returns the current transaction of the database, if there is one that is
-// not suspended.
+// From returns the current transaction of the database, if there is one that is not suspended.
 func From(ctx context.Context, database string) (Tx, bool) {
 	s, ok := ctx.Value(key{nameOr(database)}).(*scope)
 	if !ok || s.suspended {
@@ -237,8 +227,8 @@ func From(ctx context.Context, database string) (Tx, bool) {
 	return s, true
 }
 
-// ConnOf returns the connection that work on the database uses now: the current
-// transaction's, else the database's own.
+// ConnOf returns the connection for work on the database: the current transaction's, else the
+// database's own.
 func ConnOf(ctx context.Context, db Database) Conn {
 	if t, ok := From(ctx, db.Name()); ok {
 		return t.Conn()
@@ -248,10 +238,9 @@ func ConnOf(ctx context.Context, db Database) Conn {
 
 type runningKey struct{}
 
-// Running returns a context for [Conn.Raw] that says which statement its f runs. Of
-// an f that does not say it everything is expected: that it ended the transaction
-// (rule T8a), that it changed settings of the session (rule T8b), which is then asked
-// or undone at a cost.
+// Running returns a context for [Conn.Raw] that names the statement its f runs. Without Running, Raw
+// assumes that f may have ended the transaction (rule T8a) or changed settings of the session (rule
+// T8b), and checks or undoes that at a cost.
 func Running(ctx context.Context, statement string) context.Context {
 	return context.WithValue(ctx, runningKey{}, statement)
 }
@@ -262,18 +251,16 @@ func RunningIn(ctx context.Context) string {
 	return statement
 }
 
-// WriterHeld reports whether ctx carries a writing transaction of the database,
-// suspended or not: on a database with one writer any other write would wait for
-// the very goroutine that asks.
+// WriterHeld reports whether ctx carries a writing transaction of the database, suspended or not: on a
+// database with one writer any other write would wait for the calling goroutine itself.
 func WriterHeld(ctx context.Context, database string) bool {
 	s, ok := ctx.Value(key{nameOr(database)}).(*scope)
 	return ok && s.writing()
 }
 
-// Outside returns a context for work that is not part of the transaction of the
-// database which ctx carries, as NOT_SUPPORTED would, and that writes all the same.
-// ok is false where such work would wait for the very goroutine that asks: the
-// database has one writer, and ctx holds it. The context is ctx itself then.
+// Outside returns a context for work outside the transaction of the database in ctx, like
+// NOT_SUPPORTED, that may still write. ok is false if such work would wait for the calling goroutine
+// itself: the database has one writer, and ctx holds it. Then the context is ctx itself.
 func Outside(ctx context.Context, database string) (outside context.Context, ok bool) {
 	s, _ := ctx.Value(key{nameOr(database)}).(*scope) //nolint:errcheck // absent is nil
 	switch {
@@ -287,10 +274,10 @@ func Outside(ctx context.Context, database string) (outside context.Context, ok 
 	return context.WithValue(ctx, key{nameOr(database)}, s.suspend()), true
 }
 
-// Apart returns a context for work that has transactions of its own, may outlive whose
-// context ctx is, and is not ended with it by an [Aborter]. It is refused in a transaction
-// of one of the databases (ErrTransaction), and where it would wait for a suspended one,
-// as the database has one writer (ErrSingleWriter).
+// Apart returns a context for work that has transactions of its own, may outlive the owner of ctx, and
+// is not ended with it by an [Aborter]. It is refused in a transaction of one of the databases
+// (ErrTransaction), and if it would wait for a suspended one, as the database has one writer
+// (ErrSingleWriter).
 func Apart(ctx context.Context, databases []string) (context.Context, error) {
 	for _, database := range databases {
 		s, _ := ctx.Value(key{nameOr(database)}).(*scope) //nolint:errcheck // absent is nil
@@ -307,14 +294,14 @@ func Apart(ctx context.Context, databases []string) (context.Context, error) {
 	return context.WithValue(ctx, aborterKey{}, (*Aborter)(nil)), nil
 }
 
-// Held returns how many physical transactions of the database ctx carries, the
-// suspended ones too, and what the step of ctx keeps beside them (Hold): so many connections the
-// caller itself keeps from the pool.
+// Held returns how many connections of the pool the caller keeps: the physical transactions of the
+// database in ctx, including suspended ones, and the connections that the step of ctx keeps in addition
+// (Hold).
 func Held(ctx context.Context, database string) int {
 	s, _ := ctx.Value(key{nameOr(database)}).(*scope) //nolint:errcheck // absent is nil
 	n := holdingsOf(ctx).of(nameOr(database))
 	for ; s != nil; s = s.outer {
-		// A savepoint shares the counter of the transaction that it is in.
+		// A savepoint shares the counter of its transaction.
 		if !s.suspended && !s.ended.Load() && (s.outer == nil || s.savepoints != s.outer.savepoints) {
 			n++
 		}

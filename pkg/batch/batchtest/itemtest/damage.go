@@ -14,8 +14,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 )
 
-// damages writes other texts into the source: cut ones, garbage, texts of another form, and one
-// with a line that is longer than any reader should keep.
+// damages writes other texts into the source: cut ones, garbage, texts of another form, and one with a
+// line longer than any reader should keep.
 func (c *readerCheck) damages(t *testing.T) {
 	whole, err := os.ReadFile(c.Source)
 	if err != nil {
@@ -27,7 +27,7 @@ func (c *readerCheck) damages(t *testing.T) {
 		if c.Joins {
 			continue
 		}
-		const open = 2 // the error of a cut line, and the item that it belongs to
+		const open = 2 // the error of a cut line, and its item
 		for i := range min(len(got)-open, len(c.all)) {
 			if got[i].err != "" && c.all[i].err == "" {
 				break // the cut is in it
@@ -60,8 +60,7 @@ func (c *readerCheck) fill(t *testing.T, text []byte) {
 	}
 }
 
-// endures reads a source that is not what it should be, to its end, and again from some of its
-// positions.
+// endures reads a malformed source to its end, and again from some of its positions.
 func (c *readerCheck) endures(t *testing.T, what string, text []byte) []outcome {
 	t.Helper()
 	c.fill(t, text)
@@ -75,8 +74,8 @@ func (c *readerCheck) endures(t *testing.T, what string, text []byte) []outcome 
 	return all
 }
 
-// readAny reads up to io.EOF, or to an error that names the source, which is the last outcome
-// then. A source that cannot be opened has no positions.
+// readAny reads up to io.EOF, or to an error that names the source, which is the last outcome then. A
+// source that cannot be opened has no positions.
 func (c *readerCheck) readAny(t *testing.T, what string, from item.Position) (all []outcome, at []item.Position) {
 	t.Helper()
 	r := c.New(t)
@@ -107,7 +106,6 @@ func (c *readerCheck) readAny(t *testing.T, what string, from item.Position) (al
 // maxOutcomes is more than any of the texts has.
 const maxOutcomes = 100_000
 
-// names makes sure that an error says which file it is about.
 func (c *readerCheck) names(t *testing.T, what string, err error) {
 	t.Helper()
 	if !strings.Contains(err.Error(), filepath.Base(c.Source)) {

@@ -1,6 +1,5 @@
-// Package itemtest checks that a reader or writer keeps the contract by which
-// the chunk step restarts it: call [Reader] and [Writer] from the tests of every
-// component that has one.
+// Package itemtest checks that a reader or writer keeps the contract by which the chunk step restarts
+// it: call [Reader] and [Writer] from the tests of every such component.
 //
 //	func TestOrders(t *testing.T) {
 //		itemtest.Reader(t, itemtest.ReaderConfig{
@@ -23,10 +22,10 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 )
 
-// outcome is what one Read answered: an item, or the error of a consumed one.
+// outcome is the result of one Read: an item, or the error of a consumed one.
 type outcome struct {
 	item any
-	then string // the item as it was when it was looked at: it must not change later
+	then string // the item as it was when read: it must not change later
 	meta item.Meta
 	err  string
 }
@@ -38,7 +37,6 @@ func (o outcome) String() string {
 	return fmt.Sprintf("%s (%s)", o.then, o.meta)
 }
 
-// itemAt looks at item i of a buffer.
 func itemAt(items item.Items, i int) outcome {
 	o := outcome{item: items.At(i), meta: items.Meta(i)}
 	if row, ok := o.item.(item.Row); ok {
@@ -49,7 +47,6 @@ func itemAt(items item.Items, i int) outcome {
 	return o
 }
 
-// open calls Open where the component has it.
 func open(component any, at item.Position) error {
 	if o, ok := component.(item.Opener); ok {
 		return o.Open(context.Background(), at)
@@ -57,7 +54,6 @@ func open(component any, at item.Position) error {
 	return nil
 }
 
-// shut calls Close where the component has it.
 func shut(t testing.TB, component any) {
 	t.Helper()
 	if c, ok := component.(item.Closer); ok {
@@ -67,7 +63,7 @@ func shut(t testing.TB, component any) {
 	}
 }
 
-// position asks for the position, and checks what the repository will ask of it.
+// position returns the position, and checks the repository's requirements on it.
 func position(t testing.TB, component any) item.Position {
 	t.Helper()
 	p, ok := component.(item.Positioner)
@@ -83,7 +79,7 @@ func position(t testing.TB, component any) item.Position {
 		t.Fatalf("Position asked twice answers %s, then %s (%v)", at, again, err)
 	}
 	checkPosition(t, at)
-	// The repository stores it and hands out another slice: it must not be shared.
+	// The repository stores it and returns another slice: it must not be shared.
 	return append(item.Position(nil), at...)
 }
 
@@ -102,8 +98,8 @@ func readOne(r item.Reader) (outcome, error) {
 	return outcome{}, err
 }
 
-// readAll reads the outcomes up to the end. With positions it asks for the
-// position before the first and behind each.
+// readAll reads the outcomes up to the end. With positions it also returns the position before the
+// first and after each.
 func readAll(t testing.TB, r item.Reader, positions bool) (all []outcome, at []item.Position) {
 	t.Helper()
 	if positions {

@@ -33,7 +33,7 @@ func (c *countdown) Position() (item.Position, error) {
 	return item.Position(fmt.Sprint(c.left)), nil
 }
 
-// This is what the test of a reader looks like.
+// An example of a reader's test.
 func ExampleReader() {
 	_ = func(t *testing.T) { // func TestCountdown(t *testing.T)
 		itemtest.Reader(t, itemtest.ReaderConfig{

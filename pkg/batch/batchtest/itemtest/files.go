@@ -16,8 +16,8 @@ func Use(in item.Type, attempt core.Attempt) registry.BuildContext {
 	return registry.BuildContext{In: in, Attempt: func(context.Context) (core.Attempt, error) { return attempt, nil }}
 }
 
-// Parts returns the files that are not in view yet of a shipped writer to path, by
-// name: one for each attempt that left one.
+// Parts returns the unpublished files of a shipped writer to path, by name: one for each attempt that
+// left one.
 func Parts(t testing.TB, path string) []string {
 	t.Helper()
 	names, err := filepath.Glob(path + ".part.*")
@@ -27,7 +27,7 @@ func Parts(t testing.TB, path string) []string {
 	return names
 }
 
-// RemoveParts removes them.
+// RemoveParts removes the files of Parts.
 func RemoveParts(t testing.TB, path string) {
 	t.Helper()
 	for _, name := range Parts(t, path) {

@@ -81,8 +81,8 @@ func (l *list) Close(context.Context) error {
 	return nil
 }
 
-// TestTheSuiteFindsEveryFault runs itself in a process of its own for each fault,
-// since a failing suite fails the test that runs it.
+// TestTheSuiteFindsEveryFault runs itself in a process of its own for each fault, since a failing suite
+// fails the test that runs it.
 func TestTheSuiteFindsEveryFault(t *testing.T) {
 	if fault, inner := os.LookupEnv("ITEMTEST_FAULT"); inner {
 		numbers := []int{1, 2, 3, 4, 5}
@@ -106,7 +106,7 @@ func TestTheSuiteFindsEveryFault(t *testing.T) {
 	}
 }
 
-// lines reads numbers of a file, one in a line.
+// lines reads numbers of a file, one per line.
 type lines struct {
 	fault, path string
 	rest        []string
@@ -174,7 +174,7 @@ func TestTheSuiteFindsEveryFaultWithTextsThatAreWrong(t *testing.T) {
 	}
 }
 
-// store writes numbers into shared memory as a file would be.
+// store writes numbers into shared memory, like a file.
 type store struct {
 	fault  string
 	target *target

@@ -12,32 +12,31 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 )
 
-// ReaderConfig says how to make and to check a reader.
+// ReaderConfig configures how to make and check a reader.
 type ReaderConfig struct {
-	// New returns a reader that is not open yet, always over the same data. A
-	// item.ItemReader becomes a item.Reader by item.EraseReader.
+	// New returns a reader that is not open yet, always over the same data. item.EraseReader turns an
+	// item.ItemReader into an item.Reader.
 	New func(t testing.TB) item.Reader
-	// Want are the items, in order; nil: whatever the first pass delivers. Reads
-	// that fail with a item.ConsumedError are not among them.
+	// Want are the items, in order; nil means the items of the first pass. Reads that fail with an
+	// item.ConsumedError are not among them.
 	Want []any
-	// Restarts is how many positions are tried, spread over all; 0 means 100.
+	// Restarts is the number of positions to try, spread over all; 0 means 100.
 	Restarts int
-	// Source is the file that New reads; "": it reads none. The suite writes other texts into it.
+	// Source is the file that New reads; "" if it reads none. The suite writes other texts into it.
 	Source string
-	// Joins says that items before a place in Source may depend on what is behind it.
+	// Joins means that items may depend on later text in Source.
 	Joins bool
-	// Change changes the data so that a restart must be refused; nil if a change
-	// cannot be seen. It is called last.
+	// Change changes the data so that a restart must be refused; nil if a change cannot be detected. It
+	// is called last.
 	Change func(t testing.TB)
 }
 
-// Reader checks the contract of a reader: the same items in every pass, io.EOF
-// again and again, a restart at every position delivers exactly what remains,
-// unreadable positions and changed data are refused, the text of an item that could not
-// be read fails again where it is read alone, a cancelled read loses nothing, and Close works
-// whatever happened before. With Source it is read empty, cut off, as garbage, as another form
-// and with a line of megabytes as well: that ends, in io.EOF or an error that names the file,
-// and a restart delivers what remains.
+// Reader checks the contract of a reader: the same items in every pass, io.EOF again and again, a
+// restart at every position delivers exactly the rest, unreadable positions and changed data are
+// refused, the text of an item that could not be read fails again when read alone, a cancelled read
+// loses nothing, and Close works in every state. Source is also read empty, cut off, as garbage, in
+// another form and with a line of megabytes: that ends, in io.EOF or an error that names the file, and
+// a restart delivers the rest.
 func Reader(t *testing.T, cfg ReaderConfig) {
 	t.Helper()
 	if cfg.Restarts == 0 {
@@ -116,7 +115,7 @@ func (c *readerCheck) endsForGood(t *testing.T) {
 	}
 }
 
-// texts reads the text of each item that could not be read again, alone.
+// texts reads the text of each failed item again, alone.
 func (c *readerCheck) texts(t *testing.T) {
 	r := c.opened(t, nil)
 	defer shut(t, r.Component())
@@ -146,7 +145,7 @@ func (c *readerCheck) readAgain(t *testing.T, failure *item.ConsumedError, raw i
 	if truncated {
 		return
 	}
-	for range 2 { // a reader is handed one text after the other
+	for range 2 { // a reader receives one text after the other
 		if err := alone.Component().(item.RawOpener).OpenRaw(context.Background(), failure.Meta, stored); err != nil {
 			t.Fatalf("OpenRaw of %q: %v", raw.Text, err)
 		}
@@ -163,8 +162,7 @@ func (c *readerCheck) readAgain(t *testing.T, failure *item.ConsumedError, raw i
 	}
 }
 
-// chunks reads many items into one buffer: an item must not change while the
-// ones behind it are read.
+// chunks reads many items into one buffer: an item must not change while later ones are read.
 func (c *readerCheck) chunks(t *testing.T) {
 	for _, size := range []int{2, 7, len(c.all) + 1} {
 		r := c.opened(t, nil)
@@ -195,7 +193,7 @@ func (c *readerCheck) chunks(t *testing.T) {
 	}
 }
 
-// cancelled reads each item for a step that was stopped, and then for good where that failed.
+// cancelled reads each item for a step that was stopped, and again if that failed.
 func (c *readerCheck) cancelled(t *testing.T) {
 	gone, cancel := context.WithCancel(context.Background())
 	cancel()
@@ -224,7 +222,7 @@ func (c *readerCheck) cancelled(t *testing.T) {
 			got = append(got, outcome{err: err.Error()})
 			continue
 		}
-		if after := position(t, r.Component()); string(after) != string(before) { // past what is not an item
+		if after := position(t, r.Component()); string(after) != string(before) { // past text that is not an item
 			again := c.opened(t, after)
 			rest, _ := readAll(t, again, false)
 			shut(t, again.Component())
@@ -235,7 +233,7 @@ func (c *readerCheck) cancelled(t *testing.T) {
 			same(t, "read again behind each read that was cancelled", c.all, got)
 			return
 		}
-		if err != nil { // it is broken for good, and a restart reads on
+		if err != nil { // it is broken for good, and a restart continues
 			t.Logf("Read of item %d behind a read that was cancelled: %v", len(got)+1, err)
 			same(t, "read up to a read that was cancelled", c.all[:min(len(got), len(c.all))], got)
 			return
@@ -263,8 +261,8 @@ func (c *readerCheck) resumes(t *testing.T) {
 	}
 }
 
-// resumeAgain checks the positions of a reader that was restarted behind item i:
-// most write the same text as without the restart, and need no second look.
+// resumeAgain checks the positions of a reader that was restarted after item i: most write the same
+// text as without the restart, and need no further check.
 func (c *readerCheck) resumeAgain(t *testing.T, i int, at []item.Position) {
 	for k := range at {
 		if string(at[k]) == string(c.at[i+k]) {

@@ -16,8 +16,8 @@ type Unread struct {
 	Raw item.RawText
 }
 
-// UnreadItems reads everything and returns the items that could not be read, with their
-// texts. The reader is a item.RawReader; it is opened, and closed at the end.
+// UnreadItems reads everything and returns the items that could not be read, with their texts. The
+// reader is an item.RawReader; it is opened, and closed at the end.
 func UnreadItems(t testing.TB, r item.Reader) (all []Unread) {
 	t.Helper()
 	source, ok := r.Component().(item.RawReader)
@@ -41,7 +41,7 @@ func UnreadItems(t testing.TB, r item.Reader) (all []Unread) {
 	}
 }
 
-// Quoting returns the errors that have one of the texts in them.
+// Quoting returns the errors that contain one of the texts.
 func Quoting(all []Unread, texts ...string) (found []error) {
 	for _, u := range all {
 		for _, text := range texts {

@@ -10,29 +10,27 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 )
 
-// WriterConfig says how to make and to check a writer.
+// WriterConfig configures how to make and check a writer.
 type WriterConfig struct {
 	// New returns a writer that is not open yet, always onto the same target.
 	New func(t testing.TB) item.Writer
-	// Chunks returns the items to write, at least two chunks; each call makes them
-	// anew. See [Chunks].
+	// Chunks returns the items to write, at least two chunks; each call makes new ones. See [Chunks].
 	Chunks func(t testing.TB) []item.Items
-	// Contents returns what others see of the target; "" if there is none.
+	// Contents returns the target as others see it; "" if there is none.
 	Contents func(t testing.TB) string
-	// Clear removes the target and all that writers left.
+	// Clear removes the target and all leftovers of writers.
 	Clear func(t testing.TB)
-	// Want is what Contents answers when all is written; "": whatever the first
-	// pass writes.
+	// Want is the result of Contents when all is written; "" means the first pass's result.
 	Want string
-	// Hidden says that nothing is seen before Finish.
+	// Hidden means that nothing is visible before Finish.
 	Hidden bool
-	// NewFor returns a writer of an attempt, always onto the same target; nil for a
-	// writer that does not tell attempts apart.
+	// NewFor returns a writer of an attempt, always onto the same target; nil for a writer that does
+	// not distinguish attempts.
 	NewFor func(t testing.TB, attempt core.Attempt) item.Writer
-	// In runs f in a transaction of the target, which commits where f returns nil and rolls
-	// back where it fails; nil: the target is outside of transactions.
+	// In runs f in a transaction of the target, which commits if f returns nil and rolls back if it
+	// fails; nil means that the target is outside transactions.
 	In func(t testing.TB, f func(ctx context.Context) error) error
-	// Lose destroys what a restart needs, so that it must be refused; may be nil.
+	// Lose destroys data that a restart needs, so that it must be refused; may be nil.
 	Lose func(t testing.TB)
 }
 
@@ -45,10 +43,10 @@ func Chunks[T any](chunks ...[]T) []item.Items {
 	return out
 }
 
-// Writer checks the contract of a writer: whenever it is cut off, a restart at the last
-// committed position writes the same target; Finish may be called again, also after a crash;
-// Rewind forgets a chunk, and a write that was cancelled; an attempt that wakes when its successor
-// has finished changes nothing; and Close works whatever happened before.
+// Writer checks the contract of a writer: wherever it is cut off, a restart at the last committed
+// position writes the same target; Finish may be called again, also after a crash; Rewind forgets a
+// chunk, and a cancelled write; an attempt that wakes after its successor has finished changes nothing;
+// and Close works in every state.
 func Writer(t *testing.T, cfg WriterConfig) {
 	t.Helper()
 	c := &writerCheck{WriterConfig: cfg, chunks: len(cfg.Chunks(t))}
@@ -92,7 +90,6 @@ func (c *writerCheck) opened(t testing.TB, at item.Position) item.Writer {
 // errCut ends a transaction that does not commit.
 var errCut = errors.New("cut off")
 
-// in runs f in a transaction where the target has them.
 func (c *writerCheck) in(t testing.TB, f func(ctx context.Context) error) error {
 	t.Helper()
 	if c.In == nil {
@@ -101,7 +98,7 @@ func (c *writerCheck) in(t testing.TB, f func(ctx context.Context) error) error 
 	return c.In(t, f)
 }
 
-// lose does what does not come to a commit.
+// lose runs f without a commit.
 func (c *writerCheck) lose(t testing.TB, f func(ctx context.Context)) {
 	t.Helper()
 	if err := c.in(t, func(ctx context.Context) error { f(ctx); return errCut }); !errors.Is(err, errCut) {
@@ -146,7 +143,6 @@ func (c *writerCheck) committed(t testing.TB, f func(ctx context.Context)) {
 	}
 }
 
-// release says that a commit has stored the position.
 func release(t testing.TB, w item.Writer) {
 	t.Helper()
 	if r, ok := w.Component().(item.Releaser); ok {
@@ -172,8 +168,7 @@ func (c *writerCheck) seal(t testing.TB, w item.Writer) (at item.Position) {
 	return at
 }
 
-// finish does what the engine does after the last chunk. It returns the position
-// that is committed before Finish.
+// finish does the engine's work after the last chunk. It returns the position committed before Finish.
 func (c *writerCheck) finish(t testing.TB, w item.Writer) item.Position {
 	t.Helper()
 	at := c.seal(t, w)
@@ -210,8 +205,7 @@ func (c *writerCheck) writesAll(t *testing.T) {
 	c.expect(t, "written in one go")
 }
 
-// resumes cuts the writer off behind each commit, behind the next Write and
-// behind the next Prepare.
+// resumes cuts the writer off after each commit, after the next Write and after the next Prepare.
 func (c *writerCheck) resumes(t *testing.T) {
 	cuts := []struct {
 		name string
@@ -275,9 +269,8 @@ func (c *writerCheck) finishesEmpty(t *testing.T) {
 	}
 }
 
-// wakes freezes an attempt behind each commit, behind the next Prepare and before
-// Finish, lets its successor write the target, and wakes it. The successor does not
-// know whether the attempt is over.
+// wakes freezes an attempt after each commit, after the next Prepare and before Finish, lets its
+// successor write the target, and wakes it. The successor does not know whether the attempt is over.
 func (c *writerCheck) wakes(t *testing.T) {
 	for committed := 0; committed <= c.chunks; committed++ {
 		for _, prepared := range []bool{false, true} {
@@ -312,8 +305,7 @@ func (c *writerCheck) wakes(t *testing.T) {
 	}
 }
 
-// attempt opens the writer of an attempt that has the target to itself only if it
-// is the first.
+// attempt opens the writer of an attempt that has exclusive use of the target only if it is the first.
 func (c *writerCheck) attempt(t testing.TB, id core.StepExecutionID, at item.Position) item.Writer {
 	t.Helper()
 	w := c.NewFor(t, core.Attempt{Repository: "itemtest", Instance: 1, Step: "step", ID: id, Exclusive: id == 1})
@@ -324,8 +316,8 @@ func (c *writerCheck) attempt(t testing.TB, id core.StepExecutionID, at item.Pos
 	return w
 }
 
-// wake calls what the engine could still call: that may work or fail,
-// but for Finish, which must not succeed.
+// wake makes the calls that the engine could still make: they may succeed or fail, except Finish, which
+// must not succeed.
 func (c *writerCheck) wake(t testing.TB, w item.Writer, at item.Position) {
 	t.Helper()
 	defer shut(t, w.Component())

@@ -11,8 +11,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// The next items are read while those before them are marked (rule C19): what was written is
-// marked, and nothing else. The race detector sees where both touch the same.
+// The next items are read while the previous ones are marked (rule C19): written items are marked, and
+// no others. The race detector finds data that both touch.
 func TestARedriveThatReadsAheadMarksWhatItHasWritten(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, testdb.SQLite(t))

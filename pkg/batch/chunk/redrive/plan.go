@@ -17,43 +17,42 @@ import (
 // pageSize is the number of stored items that one statement reads.
 const pageSize = 200
 
-// Request asks for a plan.
+// Request requests a plan.
 type Request struct {
 	Execution core.JobExecutionID
-	// Step is the step whose items are redriven, STEP or STEP:PARTITION; empty: the only one
-	// that has any. STEP includes the items of all its partitions.
+	// Step is the step of the redriven items, STEP or STEP:PARTITION; empty means the only one that has
+	// any. STEP includes the items of all its partitions.
 	Step string
-	// Edited are items by the number of their skip: only these are redriven. nil: all that
-	// are left, as they are stored.
+	// Edited are items by the number of their skip: only these are redriven. nil means all that are
+	// left, as stored.
 	Edited map[int64]Edit
 }
 
-// Edit is what a person made of a skipped item: the item, or the text of one that could not
-// be read.
+// Edit is a person's correction of a skipped item: the item, or the text of one that could not be read.
 type Edit struct {
-	// Item is the item as JSON; null: Raw counts.
+	// Item is the item as JSON; null means that Raw counts.
 	Item json.RawMessage `json:"item,omitempty"`
-	// Raw is the text, which the step's reader reads again; nil: there is none.
+	// Raw is the text, which the step's reader reads again; nil means none.
 	Raw *string `json:"raw,omitempty"`
 }
 
-// Plan says what a redrive will do.
+// Plan is the plan of a redrive.
 type Plan struct {
 	Request
-	// Items is the number of items to redrive, Texts that of those among them that the
-	// step's reader reads again from their text.
+	// Items is the number of items to redrive, Texts the number of those that the step's reader reads
+	// again from their text.
 	Items, Texts int
-	// Parts are the recorded names of the partitions that have the items, sorted; nil: the items
-	// are those of one step execution, Step.
+	// Parts are the recorded names of the partitions that have the items, sorted; nil means that one
+	// step execution, Step, has them.
 	Parts []string
-	// Refused are the items that are left but cannot be redriven as they are stored.
+	// Refused are the items that are left but cannot be redriven as stored.
 	Refused []Refusal
 
 	items  Items
 	counts map[string]count // by recorded name
 }
 
-// count is Items and Texts of one recorded name.
+// count holds Items and Texts of one recorded name.
 type count struct{ items, texts int }
 
 // Items stores skipped items and checkpoints: a core.JobRepository.
@@ -66,7 +65,7 @@ type Items interface {
 // write.
 func (p *Plan) Database() string { return p.items.Database() }
 
-// Refusal is an item that cannot be redriven, and why.
+// Refusal is an item that cannot be redriven, with the reason.
 type Refusal struct {
 	Item   core.SkippedItem
 	Reason string
@@ -75,10 +74,10 @@ type Refusal struct {
 // Error names the item.
 func (r Refusal) Error() string { return fmt.Sprintf("skipped item %d: %s", r.Item.ID, r.Reason) }
 
-// ErrNothing says that there is nothing left to redrive.
+// ErrNothing means that nothing is left to redrive.
 var ErrNothing = errors.New("no skipped items are left to redrive")
 
-// StepsError asks which step is meant: a redrive runs one.
+// StepsError asks for one of several steps: a redrive runs one.
 type StepsError struct{ Steps []string }
 
 // Error lists the steps.
@@ -86,14 +85,14 @@ func (e *StepsError) Error() string {
 	return "skipped items of more than one step are left: " + strings.Join(e.Steps, ", ")
 }
 
-// Nothing returns the plan of a redrive of a step of which no item is left: it completes what an
-// earlier attempt at the redrive has committed. parts are the partitions as in Plan.Parts.
+// Nothing returns the plan of a redrive of a step without items left: it completes the commits of an
+// earlier attempt at the redrive. parts are the partitions as in Plan.Parts.
 func Nothing(items Items, execution core.JobExecutionID, step string, parts []string) *Plan {
 	return &Plan{Request: Request{Execution: execution, Step: step}, Parts: parts, items: items}
 }
 
-// New returns the plan of a redrive of the items that are left. Its error names all edited
-// items that are not left, are of another step or are not whole.
+// New returns the plan of a redrive of the items that are left. Its error names all edited items that
+// are not left, are of another step or are incomplete.
 func New(ctx context.Context, items Items, request Request) (*Plan, error) {
 	p := &Plan{Request: request, items: items, counts: map[string]count{}}
 	missing := maps.Clone(request.Edited)
@@ -157,7 +156,7 @@ func New(ctx context.Context, items Items, request Request) (*Plan, error) {
 	return p, nil
 }
 
-// partMark stands between the names of a step and of its partition.
+// partMark separates the names of a step and of its partition.
 const partMark = ":"
 
 func stepOf(recorded string) string {
@@ -173,7 +172,7 @@ func (p *Plan) Of(part string) *Plan {
 	return &of
 }
 
-// Only restricts the plan to some of its Parts, and returns how many items it has without them.
+// Only restricts the plan to some of its Parts, and returns the number of items left out.
 func (p *Plan) Only(parts []string) (left int) {
 	for name, n := range p.counts {
 		if !slices.Contains(parts, name) {
@@ -202,13 +201,13 @@ func (p *Plan) absent(ctx context.Context, id int64) (why, err error) {
 	return fmt.Errorf("skipped item %d: it is of step %s", id, s.Step), nil
 }
 
-// given is what is redriven of an item: its JSON, or its text.
+// given is the redriven form of an item: its JSON, or its text.
 type given struct {
 	document []byte
 	raw      *item.RawText
 }
 
-// given returns what is redriven of an item, or why it cannot be.
+// given returns the redriven form of an item, or why there is none.
 func (p *Plan) given(s core.SkippedItem) (of given, refused string) {
 	if edit, ok := p.Edited[s.ID]; ok {
 		return edited(s, edit)
@@ -232,7 +231,7 @@ func (p *Plan) given(s core.SkippedItem) (of given, refused string) {
 	return given{document: s.Item}, ""
 }
 
-// edited returns what the file gives of an item, or why that cannot be redriven.
+// edited returns the file's correction of an item, or why it cannot be redriven.
 func edited(s core.SkippedItem, edit Edit) (of given, refused string) {
 	asStored := edit.Raw != nil && s.Raw != nil && *edit.Raw == s.Raw.Text
 	switch {
@@ -262,13 +261,13 @@ func isNull(text json.RawMessage) bool {
 	return len(text) == 0 || bytes.Equal(bytes.TrimSpace(text), []byte("null"))
 }
 
-// same reports whether both are the same JSON but for blanks.
+// same reports whether both are the same JSON except for blanks.
 func same(a, b json.RawMessage) bool {
 	var x, y bytes.Buffer
 	return json.Compact(&x, a) == nil && json.Compact(&y, b) == nil && bytes.Equal(x.Bytes(), y.Bytes())
 }
 
-// each calls f with the items that are left and have a greater id than after, in order.
+// each calls f with the items that are left and have an ID greater than after, in order.
 func (p *Plan) each(ctx context.Context, after int64, f func(s core.SkippedItem) error) error {
 	for {
 		page, err := p.page(ctx, after)
@@ -297,7 +296,7 @@ func (p *Plan) page(ctx context.Context, after int64) ([]core.SkippedItem, error
 	return page, nil
 }
 
-// selected returns what is redriven of an item; false for one that is not.
+// selected returns the redriven form of an item; false if it is not redriven.
 func (p *Plan) selected(s core.SkippedItem) (given, bool) {
 	if _, ok := p.Edited[s.ID]; p.Edited != nil && !ok {
 		return given{}, false

@@ -16,35 +16,35 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-// reader reads the items that are left, in the order of their skips: an item.Reader. What
-// is JSON it decodes itself; a text is read by the reader of the step. It has no position:
-// a redrive that runs again reads the items that are left then.
+// reader reads the items that are left, in the order of their skips: an item.Reader. It decodes JSON
+// itself; the step's reader reads a text. It has no position: a redrive that runs again reads the items
+// left then.
 type reader struct {
 	plan     *Plan
 	page     []core.SkippedItem
 	last     int64 // the last item of the page
 	end      bool
 	itemType item.Type
-	// documents decodes the JSON in hand. texts reads texts, opener hands them to it; both
-	// are nil where no text is redriven.
+	// documents decodes the current JSON. texts reads texts, and opener receives them; both are nil if
+	// no text is redriven.
 	documents item.Reader
 	texts     item.Reader
 	opener    item.RawOpener
 	opened    bool // the opener was called
 	document  []byte
 	meta      item.Meta
-	// raw is that of texts while a text is in hand.
+	// raw is the RawReader of texts while a text is current.
 	raw item.RawReader
-	// mu is of handed and before: the next chunk may be read while this one commits (rule C19).
+	// mu guards handed and before: the next chunk may be read while this one commits (rule C19).
 	mu sync.Mutex
-	// handed are the numbers of the items that were read, from the first one without a
-	// committed verdict; before counts the earlier ones.
+	// handed are the numbers of the items that were read, from the first one without a committed
+	// verdict; before counts the earlier ones.
 	handed []int64
 	before int64
 }
 
-// newReader returns a reader of items of the type. own is the reader of the step; nil where
-// the plan has no texts.
+// newReader returns a reader of items of the type. own is the reader of the step; nil if the plan has
+// no texts.
 func newReader(ctx context.Context, plan *Plan, itemType item.Type, own item.Reader) (*reader, error) {
 	r := &reader{plan: plan}
 	if plan.Texts > 0 {
@@ -72,7 +72,7 @@ func newReader(ctx context.Context, plan *Plan, itemType item.Type, own item.Rea
 // errNoTexts refuses texts that the step's reader cannot read.
 var errNoTexts = errors.New("redrive: the reader of the step cannot read an item from its text: export the items and give each as JSON (item)")
 
-// Component returns the reader: its position is not that of the step's own.
+// Component returns the reader: it does not have the position of the step's own reader.
 func (r *reader) Component() any { return r }
 
 // NewItems returns an empty buffer of the item type.
@@ -99,7 +99,6 @@ func (r *reader) Fill(ctx context.Context, items item.Items, n int) error {
 	return nil
 }
 
-// readText appends the one item of a text.
 func (r *reader) readText(ctx context.Context, items item.Items, raw item.RawText) error {
 	r.opened = true
 	if err := r.opener.OpenRaw(ctx, r.meta, raw); err != nil {
@@ -123,12 +122,12 @@ func (r *reader) readText(ctx context.Context, items item.Items, raw item.RawTex
 	return item.Consumed(r.meta, exception.InvalidItem("", exception.ClassParse, err))
 }
 
-// fixed is the RawReader of a text that is known.
+// fixed is the RawReader of a known text.
 type fixed item.RawText
 
 func (f fixed) RawText() item.RawText { return item.RawText(f) }
 
-// RawText is the text of the item that could not be read again; zero for one of JSON.
+// RawText returns the text of the item that could not be read again; zero for a JSON item.
 func (r *reader) RawText() item.RawText {
 	if r.raw == nil {
 		return item.RawText{}
@@ -147,10 +146,9 @@ func (r *reader) Close(ctx context.Context) error {
 // Open does nothing: without it Close is not called.
 func (r *reader) Open(context.Context, item.Position) error { return nil }
 
-// ReadDocument returns the JSON in hand.
+// ReadDocument returns the current JSON.
 func (r *reader) ReadDocument(context.Context) ([]byte, error) { return r.document, nil }
 
-// next returns the next item.
 func (r *reader) next(ctx context.Context) (given, error) {
 	for {
 		for len(r.page) > 0 {
@@ -183,11 +181,11 @@ func (r *reader) hand(s core.SkippedItem) {
 	r.handed, r.meta = append(r.handed, s.ID), s.Meta
 }
 
-// Meta is where the item came from when it was skipped.
+// Meta returns the origin of the item when it was skipped.
 func (r *reader) Meta() item.Meta { return r.meta }
 
-// committed returns the numbers of the outcomes from to to-1, counted from the reader's
-// start, and drops the earlier ones.
+// committed returns the numbers of the outcomes from to to-1, counted from the reader's start, and
+// drops the earlier ones.
 func (r *reader) committed(from, to int64) ([]int64, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -198,8 +196,8 @@ func (r *reader) committed(from, to int64) ([]int64, error) {
 	return r.handed[:to-from], nil
 }
 
-// typed returns the item type as it can be read from JSON. Columns that are known only
-// when the source is open are taken from the stored items.
+// typed returns the item type as it can be read from JSON. If the columns are known only when the
+// source is open, they are taken from the stored items.
 func (p *Plan) typed(ctx context.Context, it item.Type) (item.Type, error) {
 	if it.GoType() != reflect.TypeFor[item.Row]() || it.Schema() == nil || !it.Schema().IsOpen() {
 		return it, nil
@@ -274,7 +272,7 @@ func (c *columns) add(text []byte) error {
 	return nil
 }
 
-// wider is the kind that holds what k does and the value.
+// wider returns a kind that holds k's values and the given value.
 func wider(k row.Kind, value any) (row.Kind, bool) {
 	kind := row.Null
 	if k == row.JSONKind {
@@ -288,14 +286,14 @@ func wider(k row.Kind, value any) (row.Kind, bool) {
 	case bool:
 		kind = row.Bool
 	case map[string]any, []any:
-		return row.JSONKind, true // which holds any other value as well
+		return row.JSONKind, true // which holds any other value too
 	case json.Number:
 		kind = row.Int
 		if _, err := v.Int64(); err != nil {
 			kind = row.Float
 		}
 		if x, err := v.Float64(); kind == row.Float && (err != nil || row.FloatText(x) != v.String()) {
-			kind = row.DecimalKind // a float does not have its digits
+			kind = row.DecimalKind // a float lacks its digits
 		}
 		if k == row.Int || k == row.Float || k == row.DecimalKind {
 			return max(k, kind), true

@@ -36,7 +36,7 @@ type order struct {
 
 type secretless struct{ ID int64 }
 
-// deed is what is done to an item.
+// deed is the treatment of an item.
 type deed string
 
 const (
@@ -56,7 +56,7 @@ type bench struct {
 	*testengine.Engine
 	config chunk.Config
 	deeds  map[int64]deed
-	// visit is called by the processor, outside of any transaction; may be nil.
+	// visit is called by the processor, outside any transaction; may be nil.
 	visit func(id int64)
 }
 
@@ -78,7 +78,7 @@ func (b *bench) Process(_ context.Context, o secretless) (secretless, error) {
 		return o, exception.Skippable("process", errBad)
 	case failProcess:
 		return o, errBad
-	default: // what is to happen to it happens elsewhere
+	default: // the deed happens elsewhere
 		return o, nil
 	}
 }
@@ -122,7 +122,6 @@ func (s *source) Read(context.Context) (secretless, error) {
 
 func (s *source) Meta() item.Meta { return item.Meta{Path: "in", Line: s.i} }
 
-// step is the chunk step with this reader.
 func (b *bench) step(reader func(ctx context.Context, run *core.StepRun) (item.Reader, error)) (core.Step, error) {
 	c := b.config
 	c.Name, c.Database, c.Skip = "load", b.Database, chunk.LimitSkip{Limit: 1000}
@@ -146,7 +145,6 @@ func (b *bench) original(t require.TestingT, n int64) *core.JobExecution {
 	return exec
 }
 
-// redrive runs the plan as instance n.
 func (b *bench) redrive(t require.TestingT, plan *redrive.Plan, n int64) *core.JobExecution {
 	step, err := redrive.NewStep(plan, nil, func(s *redrive.Step) (core.Step, error) {
 		return b.step(func(ctx context.Context, run *core.StepRun) (item.Reader, error) {
@@ -175,7 +173,6 @@ func (b *bench) skipped(t require.TestingT, exec *core.JobExecution) []core.Skip
 	return items
 }
 
-// rows counts the rows of each id.
 func (b *bench) rows() map[int64]int {
 	count := map[int64]int{}
 	for _, id := range b.Ints("select id from out") {
@@ -190,8 +187,8 @@ func idOf(t require.TestingT, s core.SkippedItem) int64 {
 	return item.ID
 }
 
-// TestEveryItemIsRedrivenOnceWhateverFails redrives the same items in rounds in
-// which any item may fail in any way, until all is well.
+// TestEveryItemIsRedrivenOnceWhateverFails redrives the same items in rounds in which any item may fail
+// in any way, until all succeed.
 func TestEveryItemIsRedrivenOnceWhateverFails(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
@@ -232,7 +229,7 @@ func rounds(t *rapid.T, b *bench) {
 		b.deeds[id] = rapid.SampledFrom([]deed{written, filtered, skipProcess, skipWrite}).Draw(t, fmt.Sprint(id))
 	}
 	original := b.original(t, n)
-	done := map[int64]deed{} // ids that have a verdict, and which
+	done := map[int64]deed{} // IDs that have a verdict, and which
 	instance, status := int64(1), core.StatusFailed
 	for round := 1; ; round++ {
 		left := 0
@@ -296,7 +293,7 @@ func TestOfTwoRedrivesOfTheSameItemsOneRollsBack(t *testing.T) {
 		original := b.original(t, 3)
 		b.deeds = map[int64]deed{}
 		first, second := b.plan(t, redrive.Request{Execution: original.ID}), b.plan(t, redrive.Request{Execution: original.ID})
-		b.visit = func(int64) { // while the first one processes what it read
+		b.visit = func(int64) { // while the first one processes its items
 			b.visit = nil
 			require.Equal(t, core.StatusCompleted, b.redrive(t, second, 2).Status)
 		}

@@ -19,9 +19,9 @@ type Step struct {
 	earlier map[string]core.StepExecution
 }
 
-// Reader makes the reader of one execution of the step, which the step assembles in place
-// of its own. itemType is the type of the items of its own reader; own is that reader, which
-// reads the texts of the plan, and may be nil where the plan has none.
+// Reader makes the reader of one execution of the step, which the step assembles instead of its own.
+// itemType is the item type of its own reader; own is that reader, which reads the texts of the plan,
+// and may be nil if the plan has none.
 func (s *Step) Reader(ctx context.Context, run *core.StepRun, itemType item.Type, own item.Reader) (item.Reader, error) {
 	m, ok := run.Services.Checkpoints.(*marking)
 	if !ok {
@@ -36,9 +36,8 @@ func (s *Step) Reader(ctx context.Context, run *core.StepRun, itemType item.Type
 	return m.reader, err
 }
 
-// NewStep returns the step of a plan. earlier are the steps of the redriven execution, by
-// name, for expressions. inner makes the step that does the work, whose reader is made by
-// s.Reader.
+// NewStep returns the step of a plan. earlier are the steps of the redriven execution, by name, for
+// expressions. inner makes the step that does the work, with the reader of s.Reader.
 func NewStep(plan *Plan, earlier map[string]core.StepExecution, inner func(s *Step) (core.Step, error)) (*Step, error) {
 	s := &Step{plan: plan, earlier: earlier}
 	var err error
@@ -48,7 +47,7 @@ func NewStep(plan *Plan, earlier map[string]core.StepExecution, inner func(s *St
 	return s, nil
 }
 
-// Timeout returns that of the step that does the work.
+// Timeout returns the timeout of the step that does the work.
 func (s *Step) Timeout() time.Duration {
 	if limited, ok := s.Step.(core.TimeLimited); ok {
 		return limited.Timeout()
@@ -56,8 +55,8 @@ func (s *Step) Timeout() time.Duration {
 	return 0
 }
 
-// StepListeners makes those of the step that does the work. Its gate and its promotion
-// are about all of its items, and do not apply to a redrive.
+// StepListeners makes the listeners of the step that does the work. Its gate and its promotion concern
+// all of its items, and do not apply to a redrive.
 func (s *Step) StepListeners(ctx context.Context, run *core.StepRun) ([]any, error) {
 	if listened, ok := s.Step.(core.Listened); ok {
 		return listened.StepListeners(ctx, run)
@@ -87,8 +86,8 @@ func (s *Step) Execute(ctx context.Context, run *core.StepRun) error {
 	return s.Step.Execute(ctx, run)
 }
 
-// marking is a checkpoint store that marks the items whose verdict a checkpoint commits,
-// in the same transaction, except those that are skipped again.
+// marking is a checkpoint store that marks the items with a verdict that a checkpoint commits, in the
+// same transaction, except those that are skipped again.
 type marking struct {
 	core.CheckpointStore
 	items  Items
@@ -125,8 +124,8 @@ func (m *marking) Checkpoint(ctx context.Context, ref core.StepRef, c core.Check
 	return m.items.MarkRedriven(ctx, m.run.Data.Job.ID, done)
 }
 
-// oneDatabase refuses a step whose rows are elsewhere than the skipped items: rows
-// and marks could not commit together.
+// oneDatabase refuses a step with its rows and its skipped items in different databases: rows and marks
+// could not commit together.
 type oneDatabase struct{}
 
 func (oneDatabase) Acquire(_ context.Context, run *core.StepRun, database string) (core.ClaimedStore, error) {
@@ -146,6 +145,6 @@ func (e *DatabaseError) Error() string {
 	return fmt.Sprintf("step %s writes to database %s, but the skipped items are in database %s: a redrive commits in both together, and so needs one database", e.Step, e.Database, e.Items)
 }
 
-// outcomes returns the number of reader outcomes with a verdict: the counters are those
-// of this attempt (rule C11).
+// outcomes returns the number of reader outcomes with a verdict: the counters belong to this attempt
+// (rule C11).
 func outcomes(c core.Counters) int64 { return c.Read + c.ReadSkip }

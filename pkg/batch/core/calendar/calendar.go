@@ -1,4 +1,4 @@
-// Package calendar says which days are business days.
+// Package calendar decides which days are business days.
 //
 // It imports core/row and the standard library.
 package calendar
@@ -13,33 +13,33 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-// Calendar is a set of business days: those that are neither of a weekend nor a holiday. It is
-// immutable and safe for concurrent use.
+// Calendar is a set of business days: days that are neither on a weekend nor holidays. It is immutable
+// and safe for concurrent use.
 type Calendar struct {
 	name     string
 	weekend  [7]bool // by time.Weekday
 	holidays map[row.Date]bool
-	// yearly are the holidays of a year by a rule; nil: there are none.
+	// yearly returns the holidays of a year by a rule; nil means none.
 	yearly func(year int) []row.Date
-	// until is the last day of which the holidays are known; 0: all.
+	// until is the last day with known holidays; 0 means all.
 	until row.Date
 }
 
 // Config describes a calendar.
 type Config struct {
 	Name string
-	// Base is the calendar whose weekend and holidays it has as well; nil: none.
+	// Base is a calendar that adds its weekend and holidays; nil means none.
 	Base *Calendar
-	// Weekend are the days of a week that are none; nil: those of Base, or Saturday and Sunday.
+	// Weekend are the weekdays that are not business days; nil means Base's, or Saturday and Sunday.
 	Weekend []time.Weekday
-	// Holidays are further days that are none.
+	// Holidays are further days that are not business days.
 	Holidays []row.Date
-	// Until is the last day that the holidays are known of: a question beyond it is an
-	// error. 0: that of Base, or there is none.
+	// Until is the last day with known holidays: a query beyond it is an error. 0 means Base's, or
+	// none.
 	Until row.Date
 }
 
-// New makes a calendar. One that has no business day in a week is an error.
+// New makes a calendar. A calendar without a business day in a week is an error.
 func New(c Config) (*Calendar, error) {
 	made := &Calendar{name: c.Name, holidays: map[row.Date]bool{}, until: c.Until}
 	if c.Base != nil {
@@ -69,10 +69,10 @@ func New(c Config) (*Calendar, error) {
 	return made, nil
 }
 
-// Name is how expressions and schedules call the calendar.
+// Name returns the calendar's name in expressions and schedules.
 func (c *Calendar) Name() string { return c.name }
 
-// IsBusinessDay reports whether the day is one.
+// IsBusinessDay reports whether the day is a business day.
 func (c *Calendar) IsBusinessDay(day row.Date) (bool, error) {
 	if c.until != 0 && day > c.until {
 		return false, fmt.Errorf("the calendar %s knows its holidays until %s, and not on %s", c.name, c.until, day)
@@ -85,14 +85,14 @@ func (c *Calendar) IsBusinessDay(day row.Date) (bool, error) {
 }
 
 const (
-	// maxSteps is the most business days that Add goes.
+	// maxSteps is the maximum number of business days for Add.
 	maxSteps = 100_000
-	// maxClosed is how many days in a row may be none.
+	// maxClosed is the maximum number of closed days in a row.
 	maxClosed = 366
 )
 
-// Add returns business day n after the day, or -n before it. With 0 it is the day itself, or the
-// next one where that is none.
+// Add returns business day n after the day, or -n before it. With 0 it is the day itself, or the next
+// business day.
 func (c *Calendar) Add(day row.Date, n int64) (row.Date, error) {
 	if n > maxSteps || n < -maxSteps {
 		return 0, fmt.Errorf("%d business days are more than %d", n, maxSteps)
@@ -122,15 +122,13 @@ func (c *Calendar) Add(day row.Date, n int64) (row.Date, error) {
 	return day, nil
 }
 
-// Stock are the calendars that are always there, by name: TARGET, the payment system of the euro
-// area.
+// Stock returns the built-in calendars, by name: TARGET, the payment system of the euro area.
 func Stock() map[string]*Calendar {
 	target := &Calendar{name: targetName, yearly: target}
 	target.weekend[time.Saturday], target.weekend[time.Sunday] = true, true
 	return map[string]*Calendar{targetName: target}
 }
 
-// target are the closing days of TARGET since 2002.
 func target(year int) []row.Date {
 	easter := Easter(year)
 	return []row.Date{
@@ -139,7 +137,7 @@ func target(year int) []row.Date {
 	}
 }
 
-// Easter is Easter Sunday of a year in the Gregorian calendar.
+// Easter returns Easter Sunday of a year in the Gregorian calendar.
 func Easter(year int) row.Date { // after Meeus, Jones and Butcher
 	a, b, c := year%19, year/100, year%100
 	h := (19*a + b - b/4 - (b-(b+8)/25+1)/3 + 15) % 30
@@ -149,10 +147,10 @@ func Easter(year int) row.Date { // after Meeus, Jones and Butcher
 	return row.NewDate(year, time.Month(n/31), n%31+1)
 }
 
-// Days is a calendar as plain data, which is stored.
+// Days is a calendar as plain data, for storage.
 type Days struct {
 	Name string `json:"name"`
-	// Yearly is the calendar of [Stock] whose holidays by a rule it has; empty: none.
+	// Yearly is the calendar of [Stock] that provides the holidays by rule; empty means none.
 	Yearly string `json:"yearly,omitempty"`
 	// Weekend are days of the week; Holidays and Until are dates, as in [Config].
 	Weekend  []string `json:"weekend"`

@@ -11,9 +11,8 @@ import (
 	"time"
 )
 
-// Backoff is how long to wait before another attempt: Initial, then Multiplier
-// times longer each time up to Max, each randomised by ±Jitter. Elapsed bounds
-// the time of all attempts together; 0: no bound.
+// Backoff is the wait before another attempt: Initial, then Multiplier times longer each time up to
+// Max, each randomised by ±Jitter. Elapsed bounds the time of all attempts together; 0 means no bound.
 type Backoff struct {
 	Initial    time.Duration `key:"initial" yaml:"initial" default:"100ms" doc:"The first wait."`
 	Multiplier float64       `key:"multiplier" yaml:"multiplier" default:"2" doc:"By how much each wait is longer than the one before; 1: fixed."`
@@ -22,12 +21,12 @@ type Backoff struct {
 	Elapsed    time.Duration `key:"elapsed" yaml:"elapsed" doc:"The longest time for all attempts together [none]."`
 }
 
-// DefaultBackoff is what a job file that says nothing gets.
+// DefaultBackoff returns the default of a job file.
 func DefaultBackoff() Backoff {
 	return Backoff{Initial: 100 * time.Millisecond, Multiplier: 2, Max: 10 * time.Second, Jitter: 0.2}
 }
 
-// Validate reports what cannot be.
+// Validate reports values that cannot be used.
 func (b Backoff) Validate() error {
 	var errs []error
 	if b.Initial < 0 || b.Max < 0 || b.Elapsed < 0 {
@@ -42,7 +41,7 @@ func (b Backoff) Validate() error {
 	return errors.Join(errs...)
 }
 
-// Wait is the wait before re-try n (1-based).
+// Wait returns the wait before re-try n (1-based).
 func (b Backoff) Wait(n int) time.Duration {
 	d := float64(b.Initial)
 	for i := 1; i < n && (b.Max <= 0 || d < float64(b.Max)); i++ {
@@ -57,9 +56,8 @@ func (b Backoff) Wait(n int) time.Duration {
 	return time.Duration(d)
 }
 
-// ItemRetryConfig says which errors are tried again, and how often (rules C2,
-// C6). Errors and Except name matchers; the most specific one that matches an
-// error decides.
+// ItemRetryConfig configures which errors are tried again, and how often (rules C2, C6). Errors and
+// Except name matchers; the most specific one that matches an error decides.
 type ItemRetryConfig struct {
 	Limit   int      `key:"limit" yaml:"limit" main:"true" default:"0" doc:"Re-tries after the first attempt: of each item for reader and processor, of the chunk for the writer, of a tasklet."`
 	Errors  []string `key:"errors" yaml:"errors" kind:"matcher" item:"a class" default:"[transient]" doc:"Classes of errors that are tried again."`
@@ -67,8 +65,8 @@ type ItemRetryConfig struct {
 	Backoff Backoff  `key:"backoff" yaml:"backoff" doc:"How long to wait before another attempt."`
 }
 
-// ItemSkipConfig says which errors cost an item instead of the step, and how many
-// items they may cost (rule C3): one limit over read, process and write.
+// ItemSkipConfig configures which errors cost an item instead of the step, and how many items they may
+// cost (rule C3): one limit over read, process and write.
 type ItemSkipConfig struct {
 	Limit  int      `key:"limit" yaml:"limit" main:"true" default:"0" doc:"The most items that may be skipped; the next one fails the step."`
 	Errors []string `key:"errors" yaml:"errors" kind:"matcher" item:"a class" default:"[invalid_item, constraint]" doc:"Classes of errors that skip their item."`

@@ -1,10 +1,8 @@
-// Package exception says what an error means to the engine: whether the work
-// may be tried again (retryable), whether the item may be left out (skippable),
-// or whether the step must fail (fatal).
+// Package exception classifies errors for the engine: whether the work may be retried (retryable),
+// whether the item may be left out (skippable), or whether the step must fail (fatal).
 //
-// An error speaks for itself through [BatchError], or through any type in its
-// chain with the methods of [Classifier]. Wrapping with %w and errors.Join keep
-// the classification; message text is never looked at.
+// An error classifies itself through [BatchError], or through any type in its chain with the methods of
+// [Classifier]. Wrapping with %w and errors.Join keep the classification; message text is never used.
 //
 // It imports the standard library only.
 package exception
@@ -16,17 +14,16 @@ import (
 	"runtime/debug"
 )
 
-// Class names the kind of an error, as the job file's `retry.errors` and
-// `skip.errors` write it.
+// Class names the kind of an error, as in the job file's `retry.errors` and `skip.errors`.
 type Class string
 
-// The classes that the framework itself gives to errors.
+// The classes of the framework's own errors.
 const (
-	// ClassNone says nothing about the kind of the error.
+	// ClassNone leaves the kind of the error open.
 	ClassNone Class = ""
 	// ClassInvalidItem is an item that does not fit its declared type or rules.
 	ClassInvalidItem Class = "invalid_item"
-	// ClassParse is an invalid item whose text could not be read.
+	// ClassParse is an invalid item with unreadable text.
 	ClassParse Class = "parse"
 	// ClassValidate is an invalid item that broke a rule of a validate processor.
 	ClassValidate Class = "validate"
@@ -34,17 +31,17 @@ const (
 	ClassExpression Class = "expression"
 )
 
-// Classifier is what the engine asks of an error. [BatchError] implements it;
-// an application's own error types may as well.
+// Classifier is the engine's interface to an error. [BatchError] implements it; an application's own
+// error types may too.
 type Classifier interface {
 	IsRetryable() bool
 	IsSkippable() bool
 }
 
-// BatchError is an error with a word of its own about retry and skip.
-// The zero flags mean fatal: neither tried again nor skipped.
+// BatchError is an error that classifies itself for retry and skip. The zero flags mean fatal: neither
+// retried nor skipped.
 type BatchError struct {
-	// Op is what was being done, such as "csv: read"; it may be empty.
+	// Op is the failed operation, such as "csv: read"; it may be empty.
 	Op string
 	// Class is the kind of the error; it may be empty.
 	Class Class
@@ -71,7 +68,7 @@ func (e *BatchError) Error() string {
 // Unwrap returns the cause.
 func (e *BatchError) Unwrap() error { return e.Err }
 
-// IsRetryable reports whether the same work may succeed when tried again.
+// IsRetryable reports whether a retry of the same work may succeed.
 func (e *BatchError) IsRetryable() bool { return e.Retryable }
 
 // IsSkippable reports whether the item may be left out and the step may continue.
@@ -93,20 +90,20 @@ func InvalidItem(op string, class Class, err error) error {
 	return &BatchError{Op: op, Class: class, Err: err, Skippable: true}
 }
 
-// Fatal marks err as one that ends the step whatever is configured.
+// Fatal marks err as one that ends the step, whatever is configured.
 func Fatal(op string, err error) error {
 	return &BatchError{Op: op, Err: err}
 }
 
-// IsRetryable reports whether the first classifier in err's chain says so.
-// The end of the context is never retryable.
+// IsRetryable reports whether the first classifier in err's chain is retryable. The end of the context
+// never is.
 func IsRetryable(err error) bool {
 	c, ok := classifier(err)
 	return ok && c.IsRetryable()
 }
 
-// IsSkippable reports whether the first classifier in err's chain says so.
-// The end of the context is never skippable.
+// IsSkippable reports whether the first classifier in err's chain is skippable. The end of the context
+// never is.
 func IsSkippable(err error) bool {
 	c, ok := classifier(err)
 	return ok && c.IsSkippable()
@@ -136,9 +133,9 @@ func classifier(err error) (Classifier, bool) {
 	return c, ok
 }
 
-// PanicError is a panic of a component, turned into an error where the engine
-// called it (rule C13). It is fatal: IsRetryable and IsSkippable are false even
-// where the panic's value was an error that says otherwise.
+// PanicError is a panic of a component, turned into an error where the engine called it (rule C13). It
+// is fatal: IsRetryable and IsSkippable are false even if the panic's value was an error with another
+// classification.
 type PanicError struct {
 	Value any
 	Stack []byte
@@ -165,9 +162,8 @@ func Guard(f func() error) (err error) {
 	return f()
 }
 
-// GuardGoroutine is Guard for the work of a goroutine whose end is waited for: done gets
-// the error, and a *PanicError also where f ends the goroutine by runtime.Goexit, which
-// nothing can stop.
+// GuardGoroutine is Guard for the work of an awaited goroutine: done gets the error, and a *PanicError
+// also if f ends the goroutine by runtime.Goexit, which cannot be stopped.
 func GuardGoroutine(f func() error, done func(err error)) {
 	returned := false
 	var err error
@@ -181,15 +177,15 @@ func GuardGoroutine(f func() error, done func(err error)) {
 	returned = true
 }
 
-// GuardApart is Guard for code that must not end the caller's goroutine either: f runs
-// on one of its own.
+// GuardApart is Guard for code that must not end the caller's goroutine either: f runs on its own
+// goroutine.
 func GuardApart(f func() error) error {
 	ended := make(chan error, 1)
 	go GuardGoroutine(f, func(err error) { ended <- err })
 	return <-ended
 }
 
-// IsRetryable is false: a panic says nothing about the state it left behind.
+// IsRetryable is false: a panic leaves an unknown state.
 func (e *PanicError) IsRetryable() bool { return false }
 
 // IsSkippable is false, for the same reason.

@@ -9,28 +9,26 @@ import (
 	"strings"
 )
 
-// Matcher is a named class of errors, as the `errors` and `except` of a job file
-// write it. Matchers form a tree: whatever a matcher matches belongs to its parent
-// as well. A [BatchError] whose Class is the matcher's name always belongs to it.
+// Matcher is a named class of errors, as in the `errors` and `except` of a job file. Matchers form a
+// tree: an error that a matcher matches also belongs to its parent. A [BatchError] with the matcher's
+// name as its Class always belongs to it.
 type Matcher struct {
 	// Name is an identifier: letters, digits and _.
 	Name string
-	// Parent is the wider class that this one is part of; empty: none.
+	// Parent is the wider class that contains this one, or empty.
 	Parent string
 	// Doc is a sentence for the reference.
 	Doc string
-	// Match judges an error by type and code, usually with errors.As or errors.Is,
-	// and never by its text. It is asked for every branch of a joined error by
-	// itself. nil: the errors of its children and of its name are all there is. It must be
-	// safe for concurrent use.
+	// Match judges an error by type and code, usually with errors.As or errors.Is, and never by its
+	// text. It is called separately for every branch of a joined error. nil matches only the errors of
+	// its children and of its name. It must be safe for concurrent use.
 	Match func(err error) bool
-	// New makes the matcher of an argument: `sqlstate(40001)`. Errors it matches are
-	// not errors of this matcher. nil: it takes no argument.
+	// New makes the matcher of an argument: `sqlstate(40001)`. Its errors are not errors of this
+	// matcher. nil means that it takes no argument.
 	New func(arg string) (match func(err error) bool, err error)
-	// Wide says that an argument stands for more than one thing, such as 5xx. A
-	// matcher of such an argument is less specific than the children of its
-	// family, and one of any other argument is the most specific there is.
-	// nil: none does.
+	// Wide reports that an argument stands for several things, such as 5xx. A matcher of such an
+	// argument is less specific than the children of its family; one of any other argument is the most
+	// specific. nil means that none is wide.
 	Wide func(arg string) bool
 }
 
@@ -41,7 +39,7 @@ type Matchers struct {
 	byName map[string]*node
 }
 
-// node is a matcher in its place.
+// node is a matcher in the tree.
 type node struct {
 	Matcher
 	depth    int // 1 at the top
@@ -50,8 +48,8 @@ type node struct {
 
 var identifier = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
-// NewMatchers makes the tree. Names that are there twice, unknown parents,
-// circles and names that are not identifiers are refused, all together.
+// NewMatchers makes the tree. It reports duplicate names, unknown parents, circles and names that are
+// not identifiers, all together.
 func NewMatchers(matchers ...Matcher) (*Matchers, error) {
 	m := &Matchers{byName: map[string]*node{}}
 	all := make([]*node, 0, len(matchers))
@@ -102,7 +100,7 @@ func (m *Matchers) place(nodes []*node, depth int) {
 	}
 }
 
-// circles reports whether the way up from n comes back to n.
+// circles reports whether the path up from n returns to n.
 func (m *Matchers) circles(n *node) bool {
 	at := m.byName[n.Parent]
 	for range m.byName {
@@ -123,8 +121,8 @@ func (m *Matchers) All() []Matcher {
 	return list
 }
 
-// Names returns what may be written, sorted: a name that must have an argument
-// with (...) behind it.
+// Names returns the names that may be written, sorted; a name that must have an argument is followed by
+// (...).
 func (m *Matchers) Names() []string {
 	names := make([]string, len(m.nodes))
 	for i, n := range m.nodes {
@@ -137,16 +135,16 @@ func (m *Matchers) Names() []string {
 	return names
 }
 
-// Check reports whether a name with or without an argument can be used:
-// *UnknownMatcherError, or what is wrong with the argument.
+// Check reports whether a name with or without an argument can be used: *UnknownMatcherError, or the
+// error in the argument.
 func (m *Matchers) Check(name string) error {
 	_, err := m.rule(name, false)
 	return err
 }
 
-// Class returns the name of the most specific matcher of err; where several are,
-// the one that a BatchError names, else the one registered first. An error of
-// none of them has the class that a BatchError gives it, or "".
+// Class returns the name of the most specific matcher of err; among several, the one that a BatchError
+// names, else the one registered first. An error that no matcher matches has the class of its
+// BatchError, or "".
 func (m *Matchers) Class(err error) string {
 	if err == nil {
 		return ""
@@ -165,22 +163,20 @@ func (m *Matchers) Class(err error) string {
 	return best.Name
 }
 
-// Is reports whether err belongs to the named matcher, or to one below it. A name that no matcher
-// has is false.
+// Is reports whether err belongs to the named matcher, or to one below it; false for an unknown name.
 func (m *Matchers) Is(name string, err error) bool {
 	n := m.byName[name]
 	return n != nil && err != nil && n.matches(err)
 }
 
-// needsArgument: without one it stands for no error at all.
+// needsArgument: without one it matches no error.
 func (n *node) needsArgument() bool { return n.New != nil && n.Match == nil && len(n.children) == 0 }
 
-// matches reports whether err belongs to n or to anything below it.
 func (n *node) matches(err error) bool {
 	return n.itself(err) || slices.ContainsFunc(n.children, func(c *node) bool { return c.matches(err) })
 }
 
-// itself reports whether err is of n's name or n's Match knows it.
+// itself reports whether err has n's name or n's Match matches it.
 func (n *node) itself(err error) bool {
 	named := anyOf(err, func(e error) bool {
 		be, ok := e.(*BatchError) //nolint:errorlint // anyOf unwraps
@@ -204,8 +200,8 @@ func anyOf(err error, f func(error) bool) bool {
 	return false
 }
 
-// anyBranch asks match for err, and for what is joined in it one by one: the
-// errors.As of a matcher sees the first error of its type only.
+// anyBranch calls match for err, and for its joined errors one by one: the errors.As of a matcher finds
+// only the first error of its type.
 func anyBranch(err error, match func(error) bool) bool {
 	if err == nil || match(err) {
 		return err != nil
@@ -220,7 +216,7 @@ func anyBranch(err error, match func(error) bool) bool {
 	return false
 }
 
-// unwrap returns what err wraps: one error, or those joined in it.
+// unwrap returns the errors that err wraps: one, or the joined ones.
 func unwrap(err error) (branches []error, next error) {
 	switch e := err.(type) { //nolint:errorlint // this is the unwrapping
 	case interface{ Unwrap() error }:
@@ -231,19 +227,18 @@ func unwrap(err error) (branches []error, next error) {
 	return nil, nil
 }
 
-// UnknownMatcherError is a name that no matcher has.
+// UnknownMatcherError is a name without a matcher.
 type UnknownMatcherError struct {
 	Name string
-	// Known are the names that there are.
+	// Known are the existing names.
 	Known []string
 }
 
-// Error lists the names that there are.
+// Error lists the existing names.
 func (e *UnknownMatcherError) Error() string {
 	return fmt.Sprintf("there is no error class %q (there is %s)", e.Name, strings.Join(e.Known, ", "))
 }
 
-// rule makes the rule of a listed name.
 func (m *Matchers) rule(text string, applies bool) (rule, error) {
 	name, arg, hasArg, err := split(text)
 	if err != nil {
@@ -271,7 +266,6 @@ func (m *Matchers) rule(text string, applies bool) (rule, error) {
 	return rule{match: func(err error) bool { return anyBranch(err, match) }, rank: rank, applies: applies}, nil
 }
 
-// split takes `name(argument)` apart.
 func split(text string) (name, arg string, hasArg bool, err error) {
 	text = strings.TrimSpace(text)
 	name, rest, hasArg := strings.Cut(text, "(")
@@ -291,10 +285,10 @@ const exact = 1 << 30
 // rule is a listed name.
 type rule struct {
 	match func(error) bool
-	// rank says how specific it is. It is even for names, so that there is room
-	// for wide arguments between a family and its children.
+	// rank is the specificity. It is even for names, so that there is room for wide arguments between a
+	// family and its children.
 	rank    int
-	applies bool // false: it is in the list of exceptions
+	applies bool // false means that it is in the list of exceptions
 }
 
 func bySpecificity(a, b rule) int {

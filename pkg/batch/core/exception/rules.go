@@ -6,26 +6,23 @@ import (
 	"slices"
 )
 
-// Rules decide whether an error is tried again, or whether it costs its item.
-// Among the listed names that match an error the most specific one decides,
-// whichever list it is in: the deepest in the tree, a name with an argument
-// before those without. Between two of the same rank the exception wins.
+// Rules decide whether an error is retried, or whether it costs its item. Among the listed names that
+// match an error the most specific one decides, in either list: the deepest in the tree, a name with an
+// argument before those without. Between two of the same rank the exception wins.
 //
-// Where none matches, the error's own word counts ([IsRetryable],
-// [IsSkippable]), unless it is that of a [BatchError] whose Class is a known
-// name: such an error speaks through its class, which then could have been listed
-// and was not.
+// If none matches, the error's own classification counts ([IsRetryable], [IsSkippable]), unless it
+// belongs to a [BatchError] with a known name as its Class: such an error counts by its class, which
+// could have been listed and was not.
 //
-// No list reaches the end of a context, a panic, and a BatchError that says
-// nothing at all ([Fatal]).
+// No list applies to the end of a context, a panic, or a BatchError without any classification
+// ([Fatal]).
 type Rules struct {
 	matchers *Matchers
-	rules    []rule // those that decide first, first
+	rules    []rule // deciding rules first
 	word     func(error) bool
 }
 
-// RetryRules returns the rules of `retry`. Its error says everything that is
-// wrong with the names.
+// RetryRules returns the rules of `retry`. Its error reports all errors in the names.
 func (m *Matchers) RetryRules(errs, except []string) (*Rules, error) {
 	return m.rulesOf(errs, except, IsRetryable)
 }
@@ -70,7 +67,8 @@ func (r *Rules) Match(err error) bool {
 	return r.knownClass(err) == "" && r.word(err)
 }
 
-// knownClass returns the class of an error that speaks through it; "": its own word counts.
+// knownClass returns the class of an error that counts by it; "" means that its own classification
+// counts.
 func (r *Rules) knownClass(err error) string {
 	if c, ok := classifier(err); ok {
 		if be, is := c.(*BatchError); is && r.matchers.byName[string(be.Class)] != nil { //nolint:errorlint // it is the first classifier, not the first BatchError
@@ -80,8 +78,8 @@ func (r *Rules) knownClass(err error) string {
 	return ""
 }
 
-// Unasked returns the class of an error whose own word would have the rules apply, and was not asked, since the class
-// is a known name; "": that is not so, or a listed name decides.
+// Unasked returns the class of an error if its own classification would make the rules apply but was
+// ignored, since the class is a known name; "" if that is not so, or a listed name decides.
 func (r *Rules) Unasked(err error) string {
 	if err == nil || beyondRules(err) || slices.ContainsFunc(r.rules, func(rule rule) bool { return rule.match(err) }) || !r.word(err) {
 		return ""
@@ -95,15 +93,14 @@ func beyondRules(err error) bool {
 	return errors.Is(err, context.Canceled) || isDeadline(err) || errors.As(err, &panicked) || isFatal(err)
 }
 
-// isDeadline reports the end of a context's time. A network error that was a
-// time-out claims by its Is method to be one too, and is not: it is an ordinary
-// failure of the other side while there is time left.
+// isDeadline reports the end of a context's time. A network time-out also claims to be one by its Is
+// method, and is not: it is an ordinary failure of the other side while there is time left.
 func isDeadline(err error) bool {
 	return anyOf(err, func(e error) bool { return e == context.DeadlineExceeded }) //nolint:errorlint // see above
 }
 
-// isFatal reports an error whose outermost classifier is a BatchError without
-// class and flags; of joined errors it is enough that one is.
+// isFatal reports an error with a BatchError without class and flags as its outermost classifier; one
+// of several joined errors suffices.
 func isFatal(err error) bool {
 	for err != nil {
 		switch c := err.(type) { //nolint:errorlint // the outermost is looked for

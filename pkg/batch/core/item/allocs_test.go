@@ -75,7 +75,7 @@ func TestStructsAreReadAndProcessedWithoutAnAllocation(t *testing.T) { // not pa
 	require.Equal(t, order{ID: 14, Name: "x", Day: row.NewDate(2024, 2, 29), At: time.UnixMicro(1).UTC(), Amount: 1.5, Price: got.Price, Paid: true}, got)
 }
 
-// What has no output ends the call at its place, so that who called decides.
+// An item without an output ends the call at its index, so that the caller decides.
 func TestAnItemWithoutAnOutputEndsTheCall(t *testing.T) {
 	t.Parallel()
 	p := item.EraseProcessor[order, order](double{})

@@ -15,14 +15,13 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-// keyExpecter is a DocumentReader that wants to know which keys its items are made of,
-// so that a key that no document has is found before the first item is handed out
-// (rule D9). Fields of a schema that are optional are not among them.
+// keyExpecter is a DocumentReader that receives the keys of its items, so that it finds a key that no
+// document has before it delivers the first item (rule D9). Optional fields of a schema are excluded.
 type keyExpecter interface {
 	ExpectKeys(keys DocumentKeys)
 }
 
-// DocumentKeys are what a finder looks for, and how messages call its fields.
+// DocumentKeys are the targets of a finder, and the names of its fields in messages.
 type DocumentKeys struct {
 	Finder *jsontext.Finder
 	Fields []string // by the number of Finder.Found
@@ -34,7 +33,7 @@ func (k *DocumentKeys) named(field, name string) {
 	k.Fields, k.Names = append(k.Fields, field), append(k.Names, name)
 }
 
-// expectKeys says to r which keys must be there, if it asks for that.
+// expectKeys passes the required keys to r, if it is a keyExpecter.
 func expectKeys(r DocumentReader, collect func(*DocumentKeys)) {
 	e, ok := componentOf(r).(keyExpecter)
 	if !ok {
@@ -46,22 +45,22 @@ func expectKeys(r DocumentReader, collect func(*DocumentKeys)) {
 	}
 }
 
-// keyWatcher is a DocumentReader that wants to know of keys that the item type does not have; a nil
-// function does not. An error of it is fatal.
+// keyWatcher is a DocumentReader that handles keys that the item type does not have; a nil function
+// ignores them. Its error is fatal.
 type keyWatcher interface {
 	UnknownKeys() func(path string) error
 }
 
-// UnknownKeyError is about a key of a document that the item type does not have.
+// UnknownKeyError reports a key of a document that the item type does not have.
 type UnknownKeyError struct{ Path string }
 
-// Error says what may be done.
+// Error states the possible solutions.
 func (e *UnknownKeyError) Error() string {
 	return fmt.Sprintf("the key %q is not in the item type: add a field for it, or say unknown: ignore or warn", e.Path)
 }
 
-// CheckDocumentKeys refuses an item type with a name that is meant as a path in JSON
-// documents, and is none.
+// CheckDocumentKeys refuses an item type with a name that looks like a path in JSON documents and is
+// not valid.
 func CheckDocumentKeys(item Type) error {
 	var errs []error
 	check := func(field, name string) {
@@ -83,10 +82,9 @@ func CheckDocumentKeys(item Type) error {
 	return errors.Join(errs...)
 }
 
-// documentRecords reads JSON objects as records of a schema: a field's Source is its
-// key, or a path where the object has no such key; an absent key or null is a null,
-// other keys are ignored. Documents are read strictly (rule D9).
-// (An open schema needs its columns named: JSON objects have no header.)
+// documentRecords reads JSON objects as records of a schema: a field's Source is its key, or a path if
+// the object has no such key; an absent key or null is a null, other keys are ignored. Documents are
+// read strictly (rule D9). (An open schema needs its columns named: JSON objects have no header.)
 type documentRecords struct {
 	DocumentReader
 	schema *row.Schema
@@ -161,8 +159,7 @@ func (d *documentRecords) bad(doc []byte, err error) error {
 	return BadDocument(doc, err)
 }
 
-// BadDocument says what is wrong with a document that is not JSON, or not strict, or
-// that a path does not lead through.
+// BadDocument describes the error in a document that is not JSON, not strict, or blocks a path.
 func BadDocument(doc []byte, err error) error {
 	var strict *jsontext.StrictError
 	var syntax *jsontext.SyntaxError
@@ -198,7 +195,7 @@ func anyJSONValue(f *row.Field, raw json.RawMessage) (row.Value, error) {
 	if f.Kind == row.JSONKind {
 		return jsonPart(f, raw)
 	}
-	if string(raw) == `""` && f.Nulls == nil && f.IsNull("") { // a text is not null (rule D11b)
+	if string(raw) == `""` && f.Nulls == nil && f.IsNull("") { // an empty text is not null (rule D11b)
 		return f.Coerced("", emptyMisfit(f))
 	}
 	if f.Kind.IsList() {
@@ -250,7 +247,7 @@ func anyJSONValue(f *row.Field, raw json.RawMessage) (row.Value, error) {
 	return v, jsonMisfit(f, raw)
 }
 
-// jsonPart is a part of a document, which was found to be strict, as it is.
+// jsonPart returns a part of a document, already checked to be strict, unchanged.
 func jsonPart(f *row.Field, raw json.RawMessage) (row.Value, error) {
 	if f.Nulls != nil {
 		text := string(raw)
@@ -267,7 +264,7 @@ func jsonPart(f *row.Field, raw json.RawMessage) (row.Value, error) {
 	return row.JSONValue(row.CompactJSON(raw)), nil
 }
 
-// listPart is an array of a document; a text is one where the field says how.
+// listPart returns an array of a document; a text is a list if the field defines its form.
 func listPart(f *row.Field, raw json.RawMessage) (row.Value, error) {
 	switch {
 	case raw[0] == '"' && (f.Separator != "" || f.Coerce != row.CoerceError || f.Nulls != nil):
@@ -290,7 +287,6 @@ func jsonMisfit(f *row.Field, raw []byte) error {
 	return exception.InvalidItem("", exception.ClassParse, fmt.Errorf("field %s: %s is not of type %s", f.Name, f.Quoted(jsontext.Shorten(raw)), f.Type()))
 }
 
-// emptyMisfit refuses an empty text that is not of the field's type.
 func emptyMisfit(f *row.Field) error {
 	hint := ""
 	if f.Nullable || !f.Default.IsNull() {

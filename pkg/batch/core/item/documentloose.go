@@ -8,9 +8,9 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-// looseValue reads a JSON value of a field that says what is null, that counts time, or that
-// coerces what does not fit: a number or a bool for a text is its text, an object or array the
-// JSON of it, and a text for a number or a bool is read as one.
+// looseValue reads a JSON value of a field that defines its nulls, counts time, or coerces misfits: a
+// number or a bool for a text field is its text, an object or array its JSON, and a text for a number
+// or a bool is parsed as one.
 func looseValue(f *row.Field, raw json.RawMessage) (row.Value, error) {
 	text := string(raw)
 	if raw[0] == '"' {
@@ -32,20 +32,20 @@ func looseValue(f *row.Field, raw json.RawMessage) (row.Value, error) {
 		}
 	}
 	if raw[0] != '"' && (f.DecimalSeparator != "" || f.ThousandsSeparator != "") {
-		plain := *f // a number of JSON has a point
+		plain := *f // a JSON number has a point
 		plain.DecimalSeparator, plain.ThousandsSeparator = "", ""
 		return plain.Parse(text)
 	}
 	return f.Parse(text)
 }
 
-// fitsJSON reports whether a JSON value is of the type in which the field's kind is written.
+// fitsJSON reports whether a JSON value has the JSON type of the field's kind.
 func fitsJSON(f *row.Field, raw json.RawMessage) bool {
 	isText, isBool, isNumber := raw[0] == '"', raw[0] == 't' || raw[0] == 'f', raw[0] == '-' || raw[0] >= '0' && raw[0] <= '9'
 	switch f.Kind {
 	case row.Int, row.Float:
 		return isNumber
-	case row.DecimalKind: // many write money as a text
+	case row.DecimalKind: // many sources write money as a text
 		return isNumber || isText
 	case row.Bool:
 		return isBool || isText && f.HasWords()

@@ -15,7 +15,7 @@ type recordEncoding struct {
 	records func(items Items) (*row.Schema, [][]row.Value, error)
 }
 
-// errShapes says that the items of a chunk have different fields.
+// errShapes means that the items of a chunk have different fields.
 var errShapes = errors.New("the rows differ in their fields")
 
 func (e *recordEncoding) Encode(items Items) error {
@@ -26,7 +26,7 @@ func (e *recordEncoding) Encode(items Items) error {
 	return e.inner.EncodeRecords(schema, records)
 }
 
-// newRecordEncoding returns the encoding of a writer over w; nil where w has none.
+// newRecordEncoding returns the encoding of a writer over w, or nil if w has none.
 func newRecordEncoding(w RecordWriter, records func(items Items) (*row.Schema, [][]row.Value, error)) Encoding {
 	encoder, ok := w.(RecordEncoder)
 	if !ok {
@@ -39,7 +39,7 @@ func newRecordEncoding(w RecordWriter, records func(items Items) (*row.Schema, [
 	return &recordEncoding{inner: inner, records: records}
 }
 
-// writeRecordEncoding writes with w what newRecordEncoding encoded.
+// writeRecordEncoding writes an encoding of newRecordEncoding with w.
 func writeRecordEncoding(ctx context.Context, w RecordWriter, e Encoding) (bool, error) {
 	encoder, ok := w.(RecordEncoder)
 	of, is := e.(*recordEncoding)
@@ -71,7 +71,7 @@ func (e *rowRecordWriter) WriteEncoded(ctx context.Context, encoded Encoding) (b
 	return writeRecordEncoding(ctx, e.w, encoded)
 }
 
-// sameSchema appends the values of the first rows, as far as they have the schema of the first.
+// sameSchema appends the values of the leading rows that have the schema of the first.
 func sameSchema(rows []Row, records [][]row.Value) (*row.Schema, [][]row.Value) {
 	schema := rows[0].Schema()
 	for _, r := range rows {
@@ -101,7 +101,7 @@ func (s *structWriter[T]) WriteEncoded(ctx context.Context, encoded Encoding) (b
 	return writeRecordEncoding(ctx, s.w, encoded)
 }
 
-// NewEncoding implements RecordEncoder: the documents are made apart from their file.
+// NewEncoding implements RecordEncoder: the documents are made separately from their file.
 func (d *recordDocuments) NewEncoding() RecordEncoding { return &documentsEncoding{} }
 
 // WriteEncoded implements RecordEncoder.

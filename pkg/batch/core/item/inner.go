@@ -2,9 +2,9 @@ package item
 
 import "encoding/json"
 
-// InnerPositions returns the positions of the writers inside of a writer, where at is that of
-// one that hands its items to others: a JSON object with their positions under `writers`.
-// Otherwise it returns at alone.
+// InnerPositions returns the positions of the writers inside a writer if its position at is a JSON
+// object with positions under `writers`: a writer that passes its items to others. Otherwise it returns
+// at alone.
 func InnerPositions(at Position) []Position {
 	var outer struct {
 		Writers []json.RawMessage `json:"writers"`

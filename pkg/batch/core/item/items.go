@@ -10,23 +10,22 @@ import (
 	"slices"
 )
 
-// The engine holds items only as whole slices behind [Items], one interface
-// value per chunk, so that no item is boxed on its way (the type parameters are
-// captured where a component is registered). [Reader], [Processor] and [Writer]
-// are the erased forms of the authors' generic interfaces; [EraseReader],
+// The engine holds items only as whole slices in [Items], one interface value per chunk, so no item is
+// boxed on its way (the type parameters are captured where a component is registered). [Reader],
+// [Processor] and [Writer] are the erased forms of the authors' generic interfaces; [EraseReader],
 // [EraseProcessor] and [EraseWriter] make them.
 
-// Items is a slice of items of one type with where each came from.
+// Items is a slice of items of one type with the origin of each.
 type Items interface {
 	Len() int
-	// Reset empties it, keeping its memory. Items handed out before are void.
+	// Reset empties it, keeping its memory. Items returned before are void.
 	Reset()
 	// Truncate keeps the first n items.
 	Truncate(n int)
 	// At returns item i, boxed: for skips, listeners and messages only.
 	At(i int) any
 	Meta(i int) Meta
-	// Mark is that of a Marker after item i; nil if the reader is none.
+	// Mark returns the Marker's mark after item i; nil without a Marker.
 	Mark(i int) any
 	// Load copies item i and its meta into cell, a *Cell of the same type.
 	Load(i int, cell any)
@@ -70,7 +69,7 @@ func (s *Slice[T]) Truncate(n int) {
 // At returns item i, boxed.
 func (s *Slice[T]) At(i int) any { return s.Items[i] }
 
-// Meta returns where item i came from; zero if unknown.
+// Meta returns the origin of item i; zero if unknown.
 func (s *Slice[T]) Meta(i int) Meta {
 	if i < len(s.Metas) {
 		return s.Metas[i]
@@ -78,7 +77,7 @@ func (s *Slice[T]) Meta(i int) Meta {
 	return Meta{}
 }
 
-// Mark returns that of a Marker after item i; nil if the reader is none.
+// Mark returns the Marker's mark after item i; nil without a Marker.
 func (s *Slice[T]) Mark(i int) any {
 	if i < len(s.Marks) {
 		return s.Marks[i]
@@ -128,7 +127,7 @@ func (s *Slice[T]) View(i, j int) Items {
 // typed lets a type that embeds a Slice stand for it.
 func (s *Slice[T]) typed() *Slice[T] { return s }
 
-// sliceOf returns the slice behind items, of whatever Items type it is.
+// sliceOf returns the slice inside items, for any Items type.
 func sliceOf[T any](role string, items Items) (*Slice[T], error) {
 	if t, ok := items.(interface{ typed() *Slice[T] }); ok {
 		return t.typed(), nil
@@ -136,68 +135,67 @@ func sliceOf[T any](role string, items Items) (*Slice[T], error) {
 	return nil, typeMismatch[T](role, items)
 }
 
-// Cell holds the one item that stands between two processors of a chain.
+// Cell holds the one item between two processors of a chain.
 type Cell[T any] struct {
 	Item T
 	Meta Meta
 }
 
-// Reader is an item reader whose type is erased per chunk.
+// Reader is an item reader with its type erased per chunk.
 type Reader interface {
 	// NewItems returns an empty buffer of the reader's type.
 	NewItems(capacity int) Items
-	// Fill appends items to the buffer until it holds n, the data ends (io.EOF)
-	// or a read fails; on an error the items read before it are in the buffer.
+	// Fill appends items to the buffer until it holds n, the data ends (io.EOF) or a read fails; on an
+	// error the items read before it are in the buffer.
 	Fill(ctx context.Context, items Items, n int) error
-	// Component is the author's value, asked for Opener, Positioner, ...
+	// Component is the author's value, which may implement Opener, Positioner, ...
 	Component() any
 }
 
-// Writer is an item writer whose type is erased per chunk.
+// Writer is an item writer with its type erased per chunk.
 type Writer interface {
 	Write(ctx context.Context, items Items) error
 	Component() any
 }
 
-// Encoder is implemented by those [Writer]s that can make what they send apart from sending it:
-// the next chunk is encoded while this one is written (rule C20b).
+// Encoder is implemented by [Writer]s that can encode items separately from sending them: the next
+// chunk is encoded while this one is written (rule C20b).
 type Encoder interface {
-	// NewEncoding returns room for one chunk; nil where the writer encodes as it writes.
+	// NewEncoding returns room for one chunk, or nil if the writer encodes while it writes.
 	NewEncoding() Encoding
-	// WriteEncoded writes what items were encoded to, as Write does. done is false where
-	// that does not serve any more, such as after the table has changed: nothing is
-	// written then, and Write is to be called.
+	// WriteEncoded writes the encoded items, like Write. done is false if the encoding is no longer
+	// valid, for example after the table has changed: nothing is written then, and the caller calls
+	// Write.
 	WriteEncoded(ctx context.Context, e Encoding) (done bool, err error)
 }
 
-// Encoding is what the items of one chunk are encoded to.
+// Encoding holds the encoded items of one chunk.
 type Encoding interface {
-	// Encode replaces what is there, and changes nothing else. It is called on another
-	// goroutine than Write, which meets its error again.
+	// Encode replaces the content, and changes nothing else. It is called on another goroutine than
+	// Write, which reports the same error again.
 	Encode(items Items) error
 }
 
 // Advance moves one item through one processor, from its input to its output cell.
 type Advance = func(ctx context.Context) error
 
-// Processor is an item processor whose type is erased per chain.
+// Processor is an item processor with its type erased per chain.
 type Processor interface {
 	// NewCell returns an empty *Cell of the processor's input type.
 	NewCell() any
-	// Chain wires the processor behind the cell in, and returns its own output
-	// cell with the function that advances one item. Every goroutine of a step makes
-	// its own chain.
+	// Chain wires the processor after the cell in, and returns its own output cell with the function
+	// that advances one item. Every goroutine of a step makes its own chain.
 	Chain(in any) (out any, advance Advance, err error)
 	// NewItems returns an empty buffer of the processor's output type.
 	NewItems(capacity int) Items
 	Component() any
 }
 
-// BatchProcessor is implemented by those [Processor]s that process many items with one call.
+// BatchProcessor is implemented by [Processor]s that process many items with one call.
 type BatchProcessor interface {
-	// ProcessAll processes the items of in from place from up to to, in their order, as the
-	// processor's Advance does, and appends the outputs to out. It returns to, or the place of
-	// the first item without an output with the reason: ErrFilter, or the failure.
+	// ProcessAll processes the items of in from index from up to to, in order, like the processor's
+	// Advance, and appends the outputs to out. It returns to, or the index of the first item without an
+	// output and the reason: ErrFilter, or the failure.
 	ProcessAll(ctx context.Context, in Items, from, to int, out Items) (next int, err error)
 }
 
@@ -212,13 +210,13 @@ type erasedReader[T any] struct {
 	r    ItemReader[T]
 	meta MetaReader
 	mark Marker
-	// watched is asked for the position before each Read; nil: it is not (rule C1b).
+	// watched provides the position before each Read; nil disables it (rule C1b).
 	watched Positioner
 }
 
-// PositionWatcher is implemented by what [EraseReader] makes. WatchPosition has the position asked for
-// before each Read and after one that failed: if it has changed, the error becomes a
-// [ConsumedError]. It reports whether the reader has a position, which cannot be watched otherwise.
+// PositionWatcher is implemented by the results of [EraseReader]. WatchPosition makes the reader
+// compare the position before each Read with the one after a failure: if it has changed, the error
+// becomes a [ConsumedError]. It reports whether the reader has a position to watch.
 type PositionWatcher interface {
 	WatchPosition() bool
 }
@@ -229,7 +227,7 @@ func (e *erasedReader[T]) WatchPosition() bool {
 	return e.watched != nil
 }
 
-// readWatched is Read, which says whether the item was consumed.
+// readWatched is Read that also determines whether the item was consumed.
 func (e *erasedReader[T]) readWatched(ctx context.Context) (item T, err error) {
 	before, err := e.watched.Position()
 	if err != nil {
@@ -249,8 +247,7 @@ func (e *erasedReader[T]) readWatched(ctx context.Context) (item T, err error) {
 	return item, err
 }
 
-// markerOf returns the reader as a Marker, or what it reads from; nil if neither
-// is one.
+// markerOf returns the reader, or its source, as a Marker; nil if neither is one.
 func markerOf(r any) Marker {
 	if over, ok := r.(interface{ source() any }); ok {
 		r = over.source()

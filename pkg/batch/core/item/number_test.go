@@ -13,7 +13,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-// writtenDocs keeps what is written, writtenTexts the texts of what is written.
+// writtenDocs keeps the written documents, writtenTexts the texts of the written values.
 type writtenDocs []string
 
 func (d *writtenDocs) WriteDocuments(_ context.Context, docs [][]byte) error {

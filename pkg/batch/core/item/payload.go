@@ -12,25 +12,24 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-// redactedText is what stands for a text that a redact tag hides.
+// redactedText replaces a text that a redact tag hides.
 const redactedText = "***"
 
-// maxItemDepth bounds how deep redaction looks into an item; encoding/json gives
-// up on a deeper one as well, as it may be a cycle.
+// maxItemDepth bounds the depth of redaction; encoding/json also gives up on a deeper item, as it may
+// be a cycle.
 const maxItemDepth = 1000
 
-// EncodePayload makes the JSON that is stored of a skipped item (rule C12): a
-// row by its schema, as an object with the keys of the source, so that
-// [Type.FromDocuments] reads it again; anything else by encoding/json.
+// EncodePayload returns the stored JSON of a skipped item (rule C12): a row by its schema, as an object
+// with the keys of the source, so that [Type.FromDocuments] reads it again; anything else by
+// encoding/json.
 //
-// A struct field with the tag `redact:"true"`, however deep, is stored as "***"
-// if it is a text and as its zero value otherwise. The item itself is not touched.
+// A struct field with the tag `redact:"true"`, at any depth, is stored as "***" if it is a text and as
+// its zero value otherwise. The item itself is unchanged.
 //
-// truncated says that the JSON is not the whole item, so that it cannot be
-// processed again as it is: something was redacted; or it was longer than
-// MaxPayloadBytes, and a JSON string with its beginning is stored, and sum is the
-// hex SHA-256 of all of it (redacted); or it has no JSON form, and a JSON string
-// says why. The answer is always valid JSON of at length MaxPayloadBytes.
+// truncated means that the JSON is incomplete, so that it cannot be processed again: something was
+// redacted; or it exceeded MaxPayloadBytes, and a JSON string with its beginning is stored, and sum is
+// the hex SHA-256 of all of it (redacted); or it has no JSON form, and a JSON string says why. The
+// result is always valid JSON of at most MaxPayloadBytes.
 func EncodePayload(item any) (text []byte, truncated bool, sum string) {
 	text, redacted, err := encodeItem(item)
 	if err != nil {
@@ -77,7 +76,7 @@ func encodeRow(r Row) []byte {
 		}
 		f := r.Schema().Field(i)
 		text = append(appendJSONString(text, f.Source()), ':')
-		if v.Kind() == row.BytesKind { // which are bytes in a column of bytes, too, if the field is not declared
+		if v.Kind() == row.BytesKind { // also bytes in a bytes column if the field is not declared
 			text = appendJSONString(text, row.HexText(v.Bytes()))
 			continue
 		}
@@ -89,8 +88,7 @@ func encodeRow(r Row) []byte {
 	return append(text, '}')
 }
 
-// cutText returns text as a JSON string that is no longer than MaxPayloadBytes,
-// cut where it has to be.
+// cutText returns text as a JSON string of at most MaxPayloadBytes, cut if necessary.
 func cutText(text []byte) (quoted []byte, cut bool) {
 	length := min(len(text), MaxPayloadBytes)
 	for {
@@ -106,8 +104,8 @@ func cutText(text []byte) (quoted []byte, cut bool) {
 	}
 }
 
-// mayRedact reports whether a value of type t can hold a field to be hidden; of
-// an interface that is not known before its value is, and the answer is unknown.
+// mayRedact reports whether a value of type t can hold a field to be hidden; an interface is only known
+// with its value, so the result is unknown.
 func mayRedact(t reflect.Type, seen map[reflect.Type]bool, unknown bool) bool {
 	if seen[t] {
 		return false
@@ -132,8 +130,8 @@ func mayRedact(t reflect.Type, seen map[reflect.Type]bool, unknown bool) bool {
 	return false
 }
 
-// redactor hides the tagged fields of a value. What is behind pointers, slices,
-// maps and interfaces is copied first: only the outermost value is its own.
+// redactor hides the tagged fields of a value. It first copies everything reached through pointers,
+// slices, maps and interfaces: only the outermost value is its own.
 type redactor struct{ hid bool }
 
 func (r *redactor) hide(v reflect.Value, depth int) error {
@@ -188,7 +186,7 @@ func (r *redactor) hideFields(v reflect.Value, depth int) error {
 		case !f.IsExported() && !f.Anonymous:
 		case f.Tag.Get("redact") == "true" && v.Field(i).CanSet():
 			r.hid = r.hid || !v.Field(i).IsZero()
-			if v.Field(i).Kind() == reflect.String { // even an empty one: that it is empty is hidden too
+			if v.Field(i).Kind() == reflect.String { // even an empty one: its emptiness is hidden too
 				v.Field(i).SetString(redactedText)
 				r.hid = true
 			} else {

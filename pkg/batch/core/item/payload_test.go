@@ -30,7 +30,6 @@ func (d *documents) ReadDocument(context.Context) ([]byte, error) {
 	return doc, nil
 }
 
-// again reads the stored JSON of one item as an item of the type.
 func again(t *testing.T, it item.Type, text []byte) any {
 	t.Helper()
 	reader, err := it.FromDocuments(&documents{text})
@@ -196,8 +195,8 @@ func TestALongItemIsCutAndKnownByItsSum(t *testing.T) {
 	require.False(t, truncated)
 }
 
-// A field with `from` is found by its path in the source, and by its own name in what
-// is stored of a skipped item.
+// A field with `from` is found by its path in the source, and by its own name in the stored form of a
+// skipped item.
 func TestASkippedStructWithPathsIsReadAgain(t *testing.T) {
 	t.Parallel()
 	type quake struct {
@@ -218,7 +217,7 @@ func TestASkippedStructWithPathsIsReadAgain(t *testing.T) {
 	require.ErrorContains(t, reader.Fill(t.Context(), reader.NewItems(1), 1), "field ID")
 }
 
-// A row's path is the key in what is stored of it.
+// A row's path is the key in its stored form.
 func TestASkippedRowWithPathsIsReadAgain(t *testing.T) {
 	t.Parallel()
 	schema, err := row.NewSchema(row.Field{Name: "mag", Kind: row.Float, From: "properties.mag"}, row.Field{Name: "lon", Kind: row.Int, From: "at[0]"})

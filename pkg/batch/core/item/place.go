@@ -7,32 +7,32 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-// RecordError is the failure of a writer of records because of one of them.
+// RecordError is a writer's failure caused by one of its records.
 type RecordError struct {
-	// Index is the place of the record among those that the writer was handed.
+	// Index is the index of the record among the writer's records.
 	Index int
 	Err   error
 }
 
-// Error returns the cause: the engine adds where the item came from.
+// Error returns the cause: the engine adds the item's origin.
 func (e *RecordError) Error() string { return e.Err.Error() }
 
 // Unwrap returns the cause.
 func (e *RecordError) Unwrap() error { return e.Err }
 
-// PlacedError is the failure of a writer because of an item that came from a known place.
+// PlacedError is a writer's failure caused by an item of known origin.
 type PlacedError struct {
 	Meta Meta
 	Err  error
 }
 
-// Error returns the cause: the engine adds the place where the failure ends a step.
+// Error returns the cause: the engine adds the origin if the failure ends a step.
 func (e *PlacedError) Error() string { return e.Err.Error() }
 
 // Unwrap returns the cause.
 func (e *PlacedError) Unwrap() error { return e.Err }
 
-// Placed adds to a RecordError in the chain of err where the item came from; from is the number of items
+// Placed adds the item's origin to a RecordError in the chain of err; from is the number of items
 // before the records.
 func Placed(err error, items Items, from int) error {
 	var of *RecordError
@@ -43,9 +43,9 @@ func Placed(err error, items Items, from int) error {
 	return &PlacedError{Meta: items.Meta(from + of.Index), Err: err}
 }
 
-// Locator is implemented by those [Writer]s that can find the item that made a Write fail. Locate is called
-// in a transaction that is rolled back, after the one of the failure: it may write. It returns the
-// item's place; false: no single item is at fault, or it cannot tell.
+// Locator is implemented by [Writer]s that can find the item that made a Write fail. Locate is called
+// in a transaction that is rolled back, after the failed one: it may write. It returns the item's
+// index; false if no single item is at fault, or it cannot tell.
 type Locator interface {
 	Locate(ctx context.Context, items Items, failure error) (place int, found bool)
 }

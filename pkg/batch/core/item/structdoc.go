@@ -17,15 +17,14 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-// documentReader reads JSON documents as values of a Go type. Documents are read
-// strictly (rule D9), then decoded by encoding/json, then fields with a `from` are
-// set by that.
+// documentReader reads JSON documents as values of a Go type. Documents are read strictly (rule D9),
+// then decoded by encoding/json, then fields with a `from` are set from it.
 type documentReader[T any] struct {
 	r    DocumentReader
 	meta MetaReader
 	find *jsontext.Finder
 	from []fromField
-	// hides says that no error quotes a document: items have fields that are redacted.
+	// hides means that no error quotes a document: items have redacted fields.
 	hides bool
 }
 
@@ -33,10 +32,10 @@ type documentReader[T any] struct {
 type fromField struct {
 	index   int
 	field   row.Field
-	flat    bool // of a kind that rows have; else encoding/json decodes the value
+	flat    bool // of a row kind; otherwise encoding/json decodes the value
 	pointer bool
 	path    int // in the finder
-	name    int // in the finder: where encoding/json looks, as for a skipped item
+	name    int // in the finder: the name for encoding/json, as for a skipped item
 }
 
 func newDocumentReader[T any](r DocumentReader, zone *time.Location) *documentReader[T] {
@@ -59,8 +58,8 @@ func newDocumentReader[T any](r DocumentReader, zone *time.Location) *documentRe
 	return d
 }
 
-// structOf returns the struct that t is or points to, if encoding/json decodes it
-// field by field; nil otherwise.
+// structOf returns the struct that t is or points to, if encoding/json decodes it field by field; nil
+// otherwise.
 func structOf(t reflect.Type) reflect.Type {
 	if t.Kind() == reflect.Pointer {
 		t = t.Elem()
@@ -86,7 +85,7 @@ func (d *documentReader[T]) fieldFrom(i int, sf reflect.StructField) fromField {
 		f.pointer, t = true, t.Elem()
 	}
 	kind, ok := goKind(t)
-	if _, isText := TextKind(t); isText || !ok { // which encoding/json reads
+	if _, isText := TextKind(t); isText || !ok { // encoding/json reads these
 		return f
 	}
 	schema, err := row.NewSchema(row.Field{Name: sf.Name, Kind: kind, Nullable: f.pointer, Format: sf.Tag.Get("format"), Hidden: d.hides})
@@ -96,8 +95,8 @@ func (d *documentReader[T]) fieldFrom(i int, sf reflect.StructField) fromField {
 	return f
 }
 
-// expectFields collects the keys of t's fields that documents must have: all but
-// those that may be left out (`omitempty`, `omitzero`, `optional:"true"`).
+// expectFields collects the keys of t's fields that documents must have: all but the optional ones
+// (`omitempty`, `omitzero`, `optional:"true"`).
 func expectFields(keys *DocumentKeys, t reflect.Type, outer []jsontext.Step) {
 	for i := range t.NumField() {
 		sf := t.Field(i)
@@ -164,8 +163,7 @@ func (d *documentReader[T]) Read(ctx context.Context) (item T, err error) {
 	return item, nil
 }
 
-// decode refuses null for a struct: encoding/json would hand out one with no
-// field set.
+// decode refuses null for a struct: encoding/json would return one with no field set.
 func (d *documentReader[T]) decode(doc []byte, item *T) error {
 	if err := d.find.Find(doc); err != nil {
 		if d.hides {
@@ -190,8 +188,8 @@ func (d *documentReader[T]) decode(doc []byte, item *T) error {
 	return nil
 }
 
-// set gives a field the value that its `from` leads to; where there is none, that of
-// its own name stays, which encoding/json has set.
+// set gives a field the value at its `from`; if there is none, the value of its own name, which
+// encoding/json has set, stays.
 func (d *documentReader[T]) set(f *fromField, dst reflect.Value) error {
 	raw := d.find.Found[f.path]
 	switch {
@@ -228,7 +226,7 @@ func (d *documentReader[T]) unmarshal(doc []byte, to any) error {
 	return err
 }
 
-// withoutValues says what is wrong with a document, and quotes nothing of it.
+// withoutValues describes the error in a document without quoting it.
 func withoutValues(err error) error {
 	var misfit *json.UnmarshalTypeError
 	var strict *jsontext.StrictError

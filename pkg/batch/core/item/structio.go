@@ -9,7 +9,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-// structReader is a Reader of structs over one of records.
+// structReader is a Reader of structs over a reader of records.
 type structReader[T any] struct {
 	plan   *structPlan
 	r      RecordReader
@@ -27,8 +27,8 @@ func newStructReader[T any](plan *structPlan, r RecordReader) *structReader[T] {
 func (s *structReader[T]) NewItems(capacity int) Items { return NewSlice[T](capacity) }
 func (s *structReader[T]) Component() any              { return componentOf(s.r) }
 
-// Fill sets the structs in their places: one of its own, that goes into the slice later, would
-// be allocated for each.
+// Fill sets the structs in place: a separate struct, copied into the slice later, would be allocated
+// for each.
 func (s *structReader[T]) Fill(ctx context.Context, items Items, n int) error {
 	list, err := sliceOf[T]("reader", items)
 	if err != nil {
@@ -55,7 +55,7 @@ func (s *structReader[T]) Fill(ctx context.Context, items Items, n int) error {
 	return nil
 }
 
-// metaOf asks a family's reader where its last item came from.
+// metaOf returns the origin of the last item from a family's reader.
 func metaOf(r any) Meta {
 	if m, ok := r.(MetaReader); ok {
 		return m.Meta()
@@ -63,7 +63,7 @@ func metaOf(r any) Meta {
 	return Meta{}
 }
 
-// structWriter is a Writer of structs over one of records.
+// structWriter is a Writer of structs over a writer of records.
 type structWriter[T any] struct {
 	plan   *structPlan
 	w      RecordWriter
@@ -90,7 +90,6 @@ func (s *structWriter[T]) Write(ctx context.Context, items Items) error {
 	return Placed(s.w.WriteRecords(ctx, s.plan.schema, records), items, 0)
 }
 
-// recordsOf returns the items as records, which live in b.
 func recordsOf[T any](b *recordBuffer, plan *structPlan, items []T) ([][]row.Value, error) {
 	width := plan.schema.Len()
 	if need := width * len(items); cap(b.values) < need {

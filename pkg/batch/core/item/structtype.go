@@ -12,15 +12,14 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-// TypeOf returns the item type of a Go type. For a struct the schema is derived
-// from its exported fields: the field's name in lower snake case, or the tag
-// `batch:"name"` (`batch:"-"` leaves it out); `from:"Header"` names it in the
-// source, `format:"yyyyMMdd"` gives the text form of dates and times. Fields may
-// be of any string, int, uint, float or bool kind, row.Date, time.Time or row.Decimal, a type of
-// [TextKind], or a pointer to one of these, which is nullable, as a slice is; a slice of simple
-// values is a list, `separator:";"` of which stands between its elements in a text; `scale:"2"` is
-// the scale of a decimal. A struct with other fields, and any other
-// type, has no schema: jsonl and json still serve it through encoding/json.
+// TypeOf returns the item type of a Go type. For a struct the schema is derived from its exported
+// fields: the field's name in lower snake case, or the tag `batch:"name"` (`batch:"-"` leaves it out);
+// `from:"Header"` names it in the source, `format:"yyyyMMdd"` gives the text form of dates and times.
+// Fields may be of any string, int, uint, float or bool kind, row.Date, time.Time or row.Decimal, a
+// type of [TextKind], or a pointer to one of these, which is nullable, as a slice is. A slice of simple
+// values is a list; its `separator:";"` separates the elements in a text. `scale:"2"` is the scale of a
+// decimal. A struct with other fields, and any other type, has no schema: jsonl and json still serve it
+// through encoding/json.
 func TypeOf[T any](name string) Type {
 	t := &structType[T]{name: name}
 	if name == "" {
@@ -39,13 +38,13 @@ func TypeOf[T any](name string) Type {
 
 type structType[T any] struct {
 	name string
-	plan *structPlan // nil: no record form
+	plan *structPlan // nil means no record form
 	why  error
-	zone *time.Location // of times without an offset; nil: UTC
+	zone *time.Location // of times without an offset; nil means UTC
 }
 
-// InZone returns the type with the time zone in which its timestamps without an offset are read, and in which a
-// format is written, if nothing else says so (rule D5).
+// InZone returns the type with the time zone in which it reads timestamps without an offset, and writes
+// a format, unless specified otherwise (rule D5).
 func InZone(t Type, zone *time.Location) Type {
 	if z, ok := t.(interface{ inZone(*time.Location) Type }); ok && zone != nil && zone != time.UTC {
 		return z.inZone(zone)
@@ -100,8 +99,8 @@ func (t *structType[T]) ToDocuments(w DocumentWriter) (Writer, error) {
 	return wrapWriter(EraseWriter[T](&documentWriter[T]{w: w}), w), nil
 }
 
-// wrappedReader returns the family's own value as Component, so that its
-// Open, Position and Close are found.
+// wrappedReader returns the family's own value as Component, so that its Open, Position and Close are
+// found.
 type wrappedReader struct {
 	Reader
 	component any
@@ -120,7 +119,7 @@ func (w wrappedWriter) Component() any { return w.component }
 
 func wrapWriter(w Writer, component any) Writer { return wrappedWriter{w, componentOf(component)} }
 
-// structPlan says how a struct's fields meet a schema.
+// structPlan maps a struct's fields to a schema.
 type structPlan struct {
 	schema  *row.Schema
 	pointer bool // T is a pointer to the struct
@@ -181,7 +180,6 @@ func planOf(t reflect.Type) (*structPlan, error) {
 	return p, nil
 }
 
-// scaleOf reads the tag `scale:"2"`.
 func scaleOf(f reflect.StructField) (*int, error) {
 	text, ok := f.Tag.Lookup("scale")
 	if !ok {
@@ -221,9 +219,8 @@ func goKind(t reflect.Type) (row.Kind, bool) {
 	}
 }
 
-// FieldName returns how schemas and expressions call a field of a Go struct: its
-// tag `batch:"name"`, or its name in lower snake case; empty if it is left out
-// (`batch:"-"`, or not exported).
+// FieldName returns the name of a Go struct's field in schemas and expressions: its tag `batch:"name"`,
+// or its name in lower snake case; empty if it is left out (`batch:"-"`, or not exported).
 func FieldName(f reflect.StructField) string {
 	name := f.Tag.Get("batch")
 	switch {
@@ -289,12 +286,11 @@ func (p *structPlan) set(item reflect.Value, values []row.Value) error {
 	return nil
 }
 
-// unfit is the invalid item whose value the Go type of the field cannot hold.
 func unfit(f *row.Field, v row.Value, dst reflect.Value) error {
 	return exception.InvalidItem("", exception.ClassParse, fmt.Errorf("field %s: %s does not fit a %v", f.Name, f.Quoted(v.String()), dst.Type()))
 }
 
-// setField reports whether the value fits. dst is addressable, as the items of a slice are.
+// setField reports whether the value fits. dst is addressable, like the items of a slice.
 func setField(dst reflect.Value, v row.Value) bool {
 	switch dst.Kind() {
 	case reflect.String:

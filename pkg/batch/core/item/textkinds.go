@@ -10,9 +10,9 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-// TextKind returns the kind of a Go type whose values are json, a uuid, bytes or a list: row.JSON
-// and json.RawMessage, an array of 16 bytes (row.UUID, and the type of most libraries), a slice of
-// bytes, a slice of simple values or of pointers to them, of which a nil is null.
+// TextKind returns the kind of a Go type for json, a uuid, bytes or a list: row.JSON and
+// json.RawMessage, an array of 16 bytes (row.UUID, and the type of most libraries), a slice of bytes, a
+// slice of simple values or of pointers to them; a nil pointer is null.
 func TextKind(t reflect.Type) (row.Kind, bool) {
 	switch {
 	case t == reflect.TypeFor[row.JSON](), t == reflect.TypeFor[json.RawMessage]():
@@ -27,7 +27,7 @@ func TextKind(t reflect.Type) (row.Kind, bool) {
 	return row.Null, false
 }
 
-// sliceKind is the kind of the slices of a type, or of pointers to it.
+// sliceKind returns the kind of slices of a type, or of pointers to it.
 func sliceKind(elem reflect.Type) (row.Kind, bool) {
 	if elem.Kind() == reflect.Pointer {
 		elem = elem.Elem()
@@ -42,8 +42,8 @@ func sliceKind(elem reflect.Type) (row.Kind, bool) {
 	return row.Null, false
 }
 
-// TextValue returns the value of a Go value of such a type; a nil slice is null. JSON that is
-// none is an error.
+// TextValue returns the value of a Go value of such a type; a nil slice is null. Invalid JSON is an
+// error.
 func TextValue(src reflect.Value, kind row.Kind) (row.Value, error) {
 	if src.Kind() == reflect.Slice && src.IsNil() {
 		return row.Value{}, nil

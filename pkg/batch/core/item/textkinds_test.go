@@ -12,7 +12,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-// libraryUUID is as the uuid types of libraries are.
+// libraryUUID is like the uuid types of libraries.
 type libraryUUID [16]byte
 
 type document struct {
@@ -23,7 +23,7 @@ type document struct {
 	Data  []byte
 }
 
-// records hands out what it was handed.
+// records returns the records that it received.
 type records struct{ values [][]row.Value }
 
 func (r *records) WriteRecords(_ context.Context, _ *row.Schema, records [][]row.Value) error {

@@ -12,21 +12,20 @@ import (
 // Row is the built-in item type of jobs written in YAML alone.
 type Row = row.Row
 
-// Type is the type of the items between two stages of a chunk step: a Go
-// type, and the schema by which the shipped readers and writers see its fields.
-// [TypeOf] makes one for a Go type, [RowOf] one for rows of a schema.
+// Type is the type of the items between two stages of a chunk step: a Go type, and the schema by which
+// the shipped readers and writers see its fields. [TypeOf] makes one for a Go type, [RowOf] one for
+// rows of a schema.
 //
-// The shipped families (csv, jsonl, json, table, query) are not generic: they
-// move records of row values, or JSON documents, and the item type makes items
-// of them without boxing.
+// The shipped families (csv, jsonl, json, table, query) are not generic: they move records of row
+// values, or JSON documents, and the item type turns them into items without boxing.
 type Type interface {
-	// Name is how messages call the type.
+	// Name is the type's name in messages.
 	Name() string
 	GoType() reflect.Type
 	// Schema is nil if the Go type has no record form (it is not a struct).
 	Schema() *row.Schema
-	// NewCell returns an empty *Cell of the type, NewItems an empty buffer: for
-	// processors that serve items of every type.
+	// NewCell returns an empty *Cell of the type, NewItems an empty buffer: for processors that serve
+	// items of every type.
 	NewCell() any
 	NewItems(capacity int) Items
 	// FromRecords makes a reader of items over a reader of records.
@@ -41,11 +40,11 @@ type Type interface {
 
 // RecordReader reads records: one value per field of its schema.
 type RecordReader interface {
-	// Schema is asked after Open. It has the fields of the item type it was made
-	// for; for an open schema, what the source turned out to have.
+	// Schema is called after Open. It has the fields of the item type it was made for; for an open
+	// schema, the columns found in the source.
 	Schema() *row.Schema
-	// ReadRecord fills dst, which has one place per field. io.EOF at the end; the
-	// contract of ItemReader.Read holds, ConsumedError included.
+	// ReadRecord fills dst, which has one element per field. io.EOF at the end; the contract of
+	// ItemReader.Read holds, including ConsumedError.
 	ReadRecord(ctx context.Context, dst []row.Value) error
 }
 
@@ -55,15 +54,15 @@ type RecordWriter interface {
 	WriteRecords(ctx context.Context, schema *row.Schema, records [][]row.Value) error
 }
 
-// RecordEncoder is implemented by record writers that can make what they send apart from
-// sending it; see [Encoder].
+// RecordEncoder is implemented by record writers that can encode records separately from sending them;
+// see [Encoder].
 type RecordEncoder interface {
 	NewEncoding() RecordEncoding
 	WriteEncoded(ctx context.Context, e RecordEncoding) (done bool, err error)
 }
 
-// RecordEncoding is what the records of one chunk are encoded to; see [Encoding]. The records
-// stay as they are until they are written.
+// RecordEncoding holds the encoded records of one chunk; see [Encoding]. The records stay unchanged
+// until they are written.
 type RecordEncoding interface {
 	EncodeRecords(schema *row.Schema, records [][]row.Value) error
 }
@@ -81,8 +80,8 @@ type DocumentWriter interface {
 	WriteDocuments(ctx context.Context, docs [][]byte) error
 }
 
-// Assignable reports why items of type from cannot be handed to a stage that
-// takes type to; nil if they can.
+// Assignable reports why items of type from cannot be passed to a stage that takes type to; nil if they
+// can.
 func Assignable(from, to Type) error {
 	if from.GoType() != to.GoType() {
 		text := fmt.Sprintf("it takes %s, but is handed %s", to.Name(), from.Name())
@@ -98,8 +97,7 @@ func Assignable(from, to Type) error {
 	return fmt.Errorf("it takes rows %s, but is handed rows %s", b, a)
 }
 
-// RowOf returns the item type of rows with the schema. name is for messages;
-// empty: "row".
+// RowOf returns the item type of rows with the schema. name is for messages; empty means "row".
 func RowOf(name string, schema *row.Schema) Type {
 	if name == "" {
 		name = "row"
@@ -132,12 +130,12 @@ func (t rowType) ToDocuments(w DocumentWriter) (Writer, error) {
 	return &rowRecordWriter{w: &recordDocuments{DocumentWriter: w}, component: w}, nil
 }
 
-// rowItems are rows whose values live in blocks that are reused chunk by chunk.
+// rowItems are rows with their values in blocks that are reused chunk by chunk.
 type rowItems struct {
 	Slice[Row]
 	blocks [][]row.Value
 	used   int // blocks in use
-	expect int // items it is made for
+	expect int // expected number of items
 }
 
 // take returns room for n values that is void after Reset.
@@ -160,14 +158,13 @@ func (s *rowItems) take(n int) []row.Value {
 	return s.take(n)
 }
 
-// giveBack makes the last n values taken free again.
 func (s *rowItems) giveBack(n int) {
 	last := &s.blocks[s.used-1]
 	clear((*last)[len(*last)-n:])
 	*last = (*last)[:len(*last)-n]
 }
 
-// Reset empties s and makes its blocks free again.
+// Reset empties s and frees its blocks.
 func (s *rowItems) Reset() {
 	s.Slice.Reset()
 	for i := range s.blocks {
@@ -213,7 +210,7 @@ func (e *rowRecordReader) Fill(ctx context.Context, items Items, n int) error {
 
 type rowRecordWriter struct {
 	w         RecordWriter
-	component any // the result of Component; nil: w
+	component any // the result of Component; nil means w
 	records   [][]row.Value
 }
 
@@ -249,18 +246,18 @@ func componentOf(c any) any {
 	return c
 }
 
-// AnyCell is a *Cell whose type the caller cannot name. Processors of items of every
-// type (filter, validate) look into the cell of their chain with it. Both methods are
-// about the item that is in the cell at that moment.
+// AnyCell is a *Cell of a type that the caller cannot name. Processors of items of every type (filter,
+// validate) read the cell of their chain through it. Both methods concern the item currently in the
+// cell.
 type AnyCell interface {
-	// Value returns the item's place in the cell. It stays the same place over all
-	// items of the chain, so it is asked for once, and is for reading only.
+	// Value returns the item's location in the cell. It is the same for all items of the chain, so it
+	// is called once, and is for reading only.
 	Value() reflect.Value
-	// Origin returns where the item came from.
+	// Origin returns the origin of the item.
 	Origin() Meta
 }
 
-// Value returns the place of the item.
+// Value returns the location of the item.
 func (c *Cell[T]) Value() reflect.Value { return reflect.ValueOf(&c.Item).Elem() }
 
 // Origin returns Meta.

@@ -1,7 +1,7 @@
-// Package jsontext reads JSON more strictly than encoding/json, and without making
-// values of it: it finds where a value ends, refuses text that encoding/json would
-// mend in silence (invalid UTF-8, lone surrogates, duplicate keys), and finds the
-// values at paths such as properties.mag or geometry.coordinates[0].
+// Package jsontext reads JSON more strictly than encoding/json, and without making values of it: it
+// finds the end of a value, refuses text that encoding/json would silently correct (invalid UTF-8, lone
+// surrogates, duplicate keys), and finds the values at paths such as properties.mag or
+// geometry.coordinates[0].
 //
 // It imports the standard library only.
 package jsontext
@@ -11,7 +11,7 @@ import (
 	"fmt"
 )
 
-// ErrShort says that the text ends before the value does.
+// ErrShort means that the text ends before the value does.
 var ErrShort = errors.New("the text ends inside a value")
 
 // SyntaxError is text that is not JSON.
@@ -20,7 +20,7 @@ type SyntaxError struct {
 	Msg    string
 }
 
-// Error says what was found and expected.
+// Error states the found and the expected text.
 func (e *SyntaxError) Error() string { return e.Msg }
 
 // StrictError is JSON that may mean more than one thing.
@@ -29,25 +29,24 @@ type StrictError struct {
 	Msg    string
 }
 
-// Error names the fault and its place in the document.
+// Error names the fault and its position in the document.
 func (e *StrictError) Error() string { return fmt.Sprintf("%s (byte %d)", e.Msg, e.Offset+1) }
 
-// PathError is a value on the way of a path that has nothing in it.
+// PathError is a value without members in the middle of a path.
 type PathError struct {
 	Field int // of Finder
 	Msg   string
 }
 
-// Error says what stands on the way.
+// Error names the value in the way.
 func (e *PathError) Error() string { return e.Msg }
 
-// Valid returns an error where doc, blanks around it aside, is not exactly one JSON
-// value (*SyntaxError, ErrShort) or is not strict (*StrictError).
+// Valid returns an error if doc, apart from surrounding blanks, is not exactly one JSON value
+// (*SyntaxError, ErrShort) or is not strict (*StrictError).
 func (s *Scanner) Valid(doc []byte) error { return s.find(doc, nil) }
 
-// ValueLen returns the length of the value that text begins with. Where text ends
-// inside the value, or might, the error is ErrShort; atEnd says that nothing follows
-// text. Only the grammar is checked.
+// ValueLen returns the length of the value that text begins with. If text ends inside the value, or
+// might, the error is ErrShort; atEnd means that nothing follows text. Only the grammar is checked.
 func (s *Scanner) ValueLen(text []byte, atEnd bool) (int, error) {
 	s.reset(text, false)
 	end, err := s.value(0, nil, 0)

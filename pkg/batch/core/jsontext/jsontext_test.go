@@ -63,7 +63,7 @@ func TestAValueEndsWhereItEnds(t *testing.T) {
 	for _, c := range []struct {
 		text  string
 		atEnd bool
-		want  int // 0: more is needed
+		want  int // 0 means that more is needed
 	}{
 		{`{"a":[1]},{`, false, 9}, {`"x"`, false, 3}, {`12`, false, 0}, {`12`, true, 2}, {`12,`, false, 2}, {`{"a":`, true, 0}, {`"\u00`, false, 0}, {`tr`, false, 0},
 	} {
@@ -99,7 +99,7 @@ func TestAPathLeadsToAValueUnlessTheWholeNameIsAKey(t *testing.T) {
 		require.NoError(t, err, name)
 		require.Equal(t, want, found[0], name)
 	}
-	// The whole name counts more, wherever it stands; fields may share a source, or a part of it.
+	// The whole name takes precedence, at any position; fields may share a source, or a part of it.
 	for _, doc := range []string{`{"a.b":1,"a":{"b":2}}`, `{"a":{"b":2},"a.b":1}`} {
 		found, err := find(t, doc, "a.b", `a["b"]`, "a", "a.b")
 		require.NoError(t, err)
@@ -149,7 +149,7 @@ func TestANameThatIsMeantAsAPathMustBeOne(t *testing.T) {
 	}
 }
 
-// expectMembers compares with encoding/json, which takes more.
+// expectMembers compares with encoding/json, which accepts more.
 func expectMembers(t require.TestingT, doc []byte) {
 	var want map[string]json.RawMessage
 	err := json.Unmarshal(doc, &want)

@@ -6,18 +6,17 @@ import (
 	"hash/maphash"
 )
 
-// maxLinearKeys is up to how many keys of an object are compared one by one.
+// maxLinearKeys is the number of an object's keys up to which they are compared one by one.
 const maxLinearKeys = 16
 
-// keySet knows the keys of one object while it is open. They are on the scanner's
-// stack, from first on.
+// keySet knows the keys of one open object. They are on the scanner's stack, from first on.
 type keySet struct {
 	s     *Scanner
 	first int
-	many  *table // where there are more than a few
+	many  *table // for more than a few keys
 }
 
-// add refuses a key that is there already; offset is its place.
+// add refuses a duplicate key; offset is its position.
 func (k *keySet) add(key []byte, offset int) error {
 	keys := k.s.keys[k.first:]
 	twice := false
@@ -55,10 +54,10 @@ func (k *keySet) forget() {
 // table is a hash table of the keys of a wide object: a map would copy each key.
 type table struct {
 	seed  maphash.Seed
-	slots []int32 // 0: free; else 1 + the key's number
+	slots []int32 // 0 is free; otherwise 1 + the key's number
 }
 
-// maxTableSlots bounds what a scanner keeps for later documents.
+// maxTableSlots bounds the tables that a scanner keeps for later documents.
 const maxTableSlots = 1 << 12
 
 func (s *Scanner) table() *table {
@@ -73,7 +72,7 @@ func (s *Scanner) table() *table {
 	return &table{seed: maphash.MakeSeed(), slots: make([]int32, 8*maxLinearKeys)}
 }
 
-// add takes key as the one behind keys; false: it is one of them.
+// add adds key after keys; false if it is one of them.
 func (t *table) add(keys [][]byte, key []byte) bool {
 	if 2*len(keys) >= len(t.slots) {
 		t.slots = make([]int32, 2*len(t.slots))
@@ -89,7 +88,6 @@ func (t *table) add(keys [][]byte, key []byte) bool {
 	return true
 }
 
-// find returns the slot of key, or the free one where it belongs.
 func (t *table) find(keys [][]byte, key []byte) int {
 	mask := len(t.slots) - 1
 	for at := int(maphash.Bytes(t.seed, key)) & mask; ; at = (at + 1) & mask {

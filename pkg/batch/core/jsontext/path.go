@@ -12,14 +12,13 @@ import (
 // Step is one step of a path: a key of an object, or the index of an array.
 type Step struct {
 	Key   string
-	Index int  // where Array
+	Index int  // if Array
 	Array bool // into an array
-	Fold  bool // upper and lower case of the key are the same
+	Fold  bool // whether the case of the key is ignored
 }
 
-// parsePath reads a path such as properties.mag, geometry.coordinates[0] or
-// a["b.c"].d: keys with dots between, indices and quoted keys in brackets. It begins
-// with a key.
+// parsePath reads a path such as properties.mag, geometry.coordinates[0] or a["b.c"].d: keys separated
+// by dots, indices and quoted keys in brackets. It begins with a key.
 func parsePath(text string) ([]Step, error) {
 	var steps []Step
 	rest := text
@@ -97,8 +96,8 @@ func Keys(path string) ([]string, error) {
 	return keys, nil
 }
 
-// CheckName refuses a name that is surely meant as a path, having an index or a
-// quoted key in brackets, and is none. Any other text can be a key.
+// CheckName refuses a name that is surely intended as a path, since it has an index or a quoted key in
+// brackets, but is invalid. Any other text can be a key.
 func CheckName(name string) error {
 	_, err := parsePath(name)
 	if err == nil {
@@ -118,40 +117,40 @@ func CheckName(name string) error {
 
 // Finder finds values by name or path in documents. It is not safe for concurrent use.
 type Finder struct {
-	// Found has the value of each field as it stands in the document last read, void
-	// with it; nil: it is not there.
+	// Found has the value of each field as it stands in the document last read, void with it; nil if it
+	// is missing.
 	Found [][]byte
-	// Unknown is called with the path of each key of an object that no field is at, below or above,
-	// where it is set; an error ends the reading, which returns it.
+	// Unknown, if set, is called with the path of each key of an object at, below or above which there
+	// is no field; an error ends the reading, which returns it.
 	Unknown func(path string) error
-	// Start is where in the document each value of Found begins.
+	// Start is the index in the document at which each value of Found begins.
 	Start  []int
-	byName []bool // found under the whole name as a key: that counts more
+	byName []bool // found under the whole name as a key, which takes precedence
 	root   *node
 	stray  *node  // a value that a path cannot lead through
 	value  []byte // of stray
 	scan   Scanner
 }
 
-// node is a place that paths lead to or through.
+// node is a point that paths lead to or through.
 type node struct {
 	text     string // the path to it
 	key      string
 	index    int
 	fold     bool
-	next     int // the child that is probably asked for next
+	next     int // the child that is probably requested next
 	children []*node
 	indices  []*node
-	fields   []int // whose path ends here
-	named    []int // whose whole name is this key
-	below    []int // whose path leads through
+	fields   []int // fields with their path ending here
+	named    []int // fields with this key as their whole name
+	below    []int // fields with their path through here
 }
 
 // NewFinder returns a finder without fields.
 func NewFinder() *Finder { return &Finder{root: &node{}} }
 
-// AddName adds a field and returns its number. Its value is that of the key name;
-// where there is none, and name is a path, the value at that path.
+// AddName adds a field and returns its number. Its value is the value of the key name, or, if there is
+// none and name is a path, the value at that path.
 func (f *Finder) AddName(name string) int {
 	n := f.root.step(Step{Key: name})
 	n.named = append(n.named, len(f.Found))
@@ -161,7 +160,7 @@ func (f *Finder) AddName(name string) int {
 	return f.add()
 }
 
-// AddPath adds a field whose value is at the end of steps, and returns its number.
+// AddPath adds a field with its value at the end of steps, and returns its number.
 func (f *Finder) AddPath(steps []Step) int {
 	n := f.root
 	for _, s := range steps {
@@ -200,7 +199,7 @@ func (n *node) step(s Step) *node {
 	return c
 }
 
-// child returns the place below n of a key, or nil. Keys mostly come in one order.
+// child returns the node of a key below n, or nil. Keys mostly come in one order.
 func (n *node) child(key []byte) *node {
 	if n == nil {
 		return nil
@@ -244,7 +243,7 @@ func (f *Finder) unknown(n *node, key []byte) error {
 	return f.Unknown(path)
 }
 
-// note takes the value at n, which begins at start.
+// note stores the value at n, which begins at start.
 func (f *Finder) note(n *node, start int, value []byte) {
 	for _, i := range n.named {
 		f.Found[i], f.Start[i], f.byName[i] = value, start, true
@@ -273,8 +272,8 @@ func (f *Finder) Find(doc []byte) error {
 	return f.strayed()
 }
 
-// Locate fills Found as Find does, and checks the grammar of doc only: who reads its values
-// finds out whether they are strict.
+// Locate fills Found like Find, but checks only the grammar of doc: the reader of the values checks
+// whether they are strict.
 func (f *Finder) Locate(doc []byte) error {
 	f.clear()
 	f.scan.reset(doc, false)
@@ -295,7 +294,7 @@ func (f *Finder) clear() {
 	f.stray = nil
 }
 
-// strayed returns the error of a path that was led nowhere by the last document.
+// strayed returns the error of a path that the last document blocked.
 func (f *Finder) strayed() error {
 	if f.stray == nil {
 		return nil

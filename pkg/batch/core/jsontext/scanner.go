@@ -7,15 +7,15 @@ import (
 	"unicode/utf8"
 )
 
-// maxDepth is how deep values nest, as encoding/json has it.
+// maxDepth is the nesting limit of values, as in encoding/json.
 const maxDepth = 10000
 
-// Scanner reads JSON text. Its memory is used again by the next call; it is not safe
-// for concurrent use. The zero Scanner is ready.
+// Scanner reads JSON text. The next call reuses its memory; it is not safe for concurrent use. The zero
+// Scanner is ready.
 type Scanner struct {
 	doc    []byte
 	strict bool
-	keys   [][]byte // of the objects that are open, outermost first
+	keys   [][]byte // of the open objects, outermost first
 	tables []*table // free ones
 	seek   *Finder
 }
@@ -24,7 +24,7 @@ func (s *Scanner) reset(doc []byte, strict bool) {
 	s.doc, s.strict, s.keys, s.seek = doc, strict, s.keys[:0], nil
 }
 
-// find reads all of doc, strictly, and leaves what it finds in f, if that is not nil.
+// find reads all of doc, strictly, and stores the values found in f, if that is not nil.
 func (s *Scanner) find(doc []byte, f *Finder) error {
 	s.reset(doc, true)
 	s.seek = f
@@ -57,7 +57,6 @@ func invalidUTF8(doc []byte) int {
 	return i
 }
 
-// blank returns the first place from i on that is not white space.
 func (s *Scanner) blank(i int) int {
 	for i < len(s.doc) && IsBlank(s.doc[i]) {
 		i++
@@ -76,7 +75,7 @@ func (s *Scanner) unexpected(i int, want string) error {
 	return &SyntaxError{Offset: i, Msg: fmt.Sprintf("found %q, expected %s", string(r), want)}
 }
 
-// value reads the value at i and returns where it ends. n is where paths are, or nil.
+// value reads the value at i and returns its end. n is the node of paths here, or nil.
 func (s *Scanner) value(i int, n *node, depth int) (int, error) {
 	if i >= len(s.doc) {
 		return i, ErrShort
@@ -299,7 +298,7 @@ func (s *Scanner) object(i int, n *node, depth int) (int, error) {
 	}
 }
 
-// key reads the key at i; what it returns is unescaped.
+// key reads the key at i; the result is unescaped.
 func (s *Scanner) key(i int) (key []byte, end int, err error) {
 	if i >= len(s.doc) || s.doc[i] != '"' {
 		return nil, i, s.unexpected(i, "a key")

@@ -8,14 +8,14 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/calendar"
 )
 
-// ConfigError is an error of Types, New or Validate about one key of the config. It
-// is reported at that key's position. Key is a path such as "item" or "columns.id".
+// ConfigError is an error of Types, New or Validate about one key of the config. It is reported at that
+// key's position. Key is a path such as "item" or "columns.id".
 type ConfigError struct {
 	Key string
-	// At is the byte of the key's text that is wrong, from 1; 0: all of it.
+	// At is the wrong byte of the key's text, from 1; 0 means all of it.
 	At  int
 	Err error
-	// Hint says what would be right; it may be empty, and is not in the text of Error.
+	// Hint suggests a correct value; it may be empty, and is not in the text of Error.
 	Hint string
 }
 
@@ -28,26 +28,26 @@ func (e *ConfigError) Unwrap() error { return e.Err }
 // Size is a number of bytes, written as 512, 64KB, 10MB or 1GB (powers of 1024).
 type Size int64
 
-// Choice is implemented by types of kind string whose values are a table of their own, such as
-// the encodings of files. A config field of such a type has them in place of a tag `enum`.
+// Choice is implemented by types of kind string with a fixed table of values, such as the encodings of
+// files. A config field of such a type needs no tag `enum`.
 type Choice interface {
 	// Values are the texts allowed, the usual ones first.
 	Values() []string
-	// Page is the page of docs/reference that explains them; empty: they are listed at each key.
+	// Page is the page of docs/reference that explains them; empty lists them at each key.
 	Page() string
 }
 
-// JSON is a JSON value that the job file writes as YAML: maps, lists and scalars. A scalar that
-// is one ${...} keeps its type; one that is not in quotes is a number, true, false or null where
-// JSON reads it so, and a text else. nil: there is none.
+// JSON is a JSON value that the job file writes as YAML: maps, lists and scalars. A scalar that is one
+// ${...} keeps its type; an unquoted scalar is a number, true, false or null if JSON reads it so,
+// otherwise a text. nil means none.
 type JSON []byte
 
-// SQL is a statement whose ${...} became bind variables: Parts are the text
-// around them, one more than Args. It is never spliced.
+// SQL is a statement with bind variables in place of ${...}: Parts are the text around them, one more
+// than Args. Values are never spliced into the text.
 type SQL struct {
 	Parts []string
 	Args  []any
-	// At returns the position in the job file, "file:line:col", of a byte of a part; nil: the
+	// At returns the position in the job file, "file:line:col", of a byte of a part; nil if the
 	// statement is not in a file.
 	At func(part, offset int) string
 }
@@ -65,7 +65,7 @@ func (s SQL) Render(placeholder func(n int) string) (text string, args []any) {
 	return b.String(), s.Args
 }
 
-// String is the text with ? for each variable, for messages.
+// String returns the text with ? for each variable, for messages.
 func (s SQL) String() string {
 	text, _ := s.Render(func(int) string { return "?" })
 	return text
@@ -74,9 +74,8 @@ func (s SQL) String() string {
 // IsZero reports whether there is no statement.
 func (s SQL) IsZero() bool { return len(s.Parts) == 0 }
 
-// Expression is a bare expression over `item`, `meta` and `params`, evaluated
-// once per item by the component that has it in its config. Env holds the values
-// of the launch that it may use.
+// Expression is a bare expression over `item`, `meta` and `params`, evaluated once per item by the
+// component that has it in its config. Env holds the values of the launch that it may use.
 type Expression struct {
 	Text string
 	Env  ExpressionEnv
@@ -91,16 +90,14 @@ type NamedExpression struct {
 // Expressions are named expressions in the order written.
 type Expressions []NamedExpression
 
-// ExpressionEnv is what expressions may read apart from the item: the job's
-// parameters and names.
+// ExpressionEnv holds the values for expressions other than the item: the job's parameters and names.
 type ExpressionEnv struct {
-	// Types maps a variable path ("params", then name) to its Go type; it is there
-	// at load already.
+	// Types maps a variable path ("params", then name) to its Go type; it is set at load.
 	Types map[string]map[string]reflect.Type
 	// Values has the same shape; nil at load.
 	Values map[string]map[string]any
-	// Zone is the time zone of the job: times without an offset are times there; nil is UTC.
+	// Zone is the time zone of the job, for times without an offset; nil is UTC.
 	Zone *time.Location
-	// Calendars are those of the job, by name, beside calendar.Stock.
+	// Calendars are the job's calendars, by name, in addition to calendar.Stock.
 	Calendars map[string]*calendar.Calendar
 }

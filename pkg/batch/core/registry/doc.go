@@ -1,5 +1,5 @@
-// Package registry describes the components that job files use: what they are
-// called, which configuration they take, and how an instance is made.
+// Package registry describes the components of job files: their names, their configuration, and how to
+// make an instance.
 //
 // It imports core, core/exception and tx.
 package registry

@@ -8,25 +8,24 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 )
 
-// Nested is a component inside of the config of another one, such as the reader of
-// `group`: `reader: {csv: in.csv}`. Its field has the tag `kind:"reader"`, and with
-// `given:"path"` the key that the outer component gives it, which a job file then leaves
-// out. The zero Nested is none.
+// Nested is a component inside the config of another one, such as the reader of `group`: `reader: {csv:
+// in.csv}`. Its field has the tag `kind:"reader"`, and with `given:"path"` the key that the outer
+// component sets, which a job file then leaves out. The zero Nested is none.
 type Nested struct {
 	Component Component
-	// Config is a pointer to Component.Config; nil where it has none.
+	// Config is a pointer to Component.Config; nil if it has none.
 	Config any
-	// Locate says where an error of Types or New belongs in the job file; nil: nowhere.
+	// Locate adds the position in the job file to an error of Types or New; nil means no position.
 	Locate func(err error) error
-	// Checked is called with what Types answers; nil: nobody asks.
+	// Checked is called with the result of Types; it may be nil.
 	Checked func(in, out item.Type)
 }
 
 // IsZero reports whether there is no component.
 func (n Nested) IsZero() bool { return n.Component.Name == "" }
 
-// Types returns the output type of the component, for items of type in. The outer
-// component calls it in its own Types, and returns the error as it is.
+// Types returns the output type of the component, for items of type in. The outer component calls it in
+// its own Types, and returns the error unchanged.
 func (n Nested) Types(in item.Type) (out item.Type, err error) {
 	switch {
 	case n.Component.Types != nil:
@@ -87,8 +86,8 @@ func (n Nested) make(ctx context.Context, b BuildContext, in, out item.Type) (an
 	return made, nil
 }
 
-// MakeNested makes an instance of a nested component, which must be a T, for items of type
-// in, and returns the type of what it hands on.
+// MakeNested makes an instance of a nested component, which must be a T, for items of type in, and
+// returns the type of its output.
 func MakeNested[T any](ctx context.Context, n Nested, b BuildContext, in item.Type) (made T, out item.Type, err error) {
 	if out, err = n.Types(in); err != nil {
 		return made, nil, err

@@ -12,8 +12,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 )
 
-// Registry is what job files may use by name: components, item types and error
-// classes. It does not change. The zero Registry is empty.
+// Registry holds the components, item types and error classes that job files may use by name. It is
+// immutable. The zero Registry is empty.
 type Registry struct {
 	components map[key]Component
 	items      map[string]item.Type
@@ -31,9 +31,8 @@ type NamedItem struct {
 	Type item.Type
 }
 
-// New checks and indexes components. matchers are the error classes that job files
-// may name; nil: none. A name that occurs twice for one kind is an error, and the
-// error lists all of them.
+// New checks and indexes components. matchers are the error classes that job files may name; nil means
+// none. A name that occurs twice for one kind is an error, and the error lists all of them.
 func New(components []Component, items []NamedItem, matchers *exception.Matchers) (*Registry, error) {
 	r := &Registry{components: map[key]Component{}, items: map[string]item.Type{}, matchers: matchers}
 	var errs []error
@@ -58,8 +57,7 @@ func New(components []Component, items []NamedItem, matchers *exception.Matchers
 	return r, errors.Join(errs...)
 }
 
-// Map returns a registry in which every component is what change returns for it.
-// change keeps Kind and Name.
+// Map returns a registry with the results of change for every component. change keeps Kind and Name.
 func (r *Registry) Map(change func(Component) Component) *Registry {
 	out := &Registry{components: make(map[key]Component, len(r.components)), items: r.items, matchers: r.matchers}
 	for k, c := range r.components {

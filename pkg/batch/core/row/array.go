@@ -8,8 +8,7 @@ import (
 	"strings"
 )
 
-// ArrayText returns the text of a list as PostgreSQL writes arrays; text is the text of an
-// element.
+// ArrayText returns the text of a list in PostgreSQL's array form; text returns the text of an element.
 func ArrayText(v Value, text func(element Value) string) string {
 	dst := []byte{'{'}
 	for i, e := range v.Elements() {
@@ -35,15 +34,13 @@ func ArrayText(v Value, text func(element Value) string) string {
 	return string(append(dst, '}'))
 }
 
-// arrayBounds are what PostgreSQL writes before an array that does not begin at 1.
+// arrayBounds matches the prefix that PostgreSQL writes before an array that does not begin at 1.
 var arrayBounds = regexp.MustCompile(`^\[-?\d+:-?\d+\]=`)
 
-// isArrayText reports whether a text may be an array as PostgreSQL writes it.
 func isArrayText(text string) bool {
 	return strings.HasSuffix(text, "}") && (strings.HasPrefix(text, "{") || arrayBounds.MatchString(text))
 }
 
-// parseArrayText reads an array as PostgreSQL writes it.
 func (f *Field) parseArrayText(text string) (Value, error) {
 	var elements []Value
 	e := f.element()

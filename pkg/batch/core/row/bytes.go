@@ -13,19 +13,19 @@ const (
 	formatHex    = "hex"
 )
 
-// hexPrefix begins the text of bytes in hex as PostgreSQL writes it. No base64 begins so.
+// hexPrefix begins the text of bytes in PostgreSQL's hex form. No base64 text begins with it.
 const hexPrefix = `\x`
 
-// HexText returns the text of bytes in hex as PostgreSQL writes it: \x and the digits.
+// HexText returns the text of bytes in PostgreSQL's hex form: \x and the digits.
 func HexText(b string) string {
 	text := make([]byte, 0, len(hexPrefix)+hex.EncodedLen(len(b)))
 	return string(hex.AppendEncode(append(text, hexPrefix...), []byte(b)))
 }
 
-// IsHexText reports whether the text is that of [HexText], by its beginning.
+// IsHexText reports whether the text begins like a [HexText].
 func IsHexText(text string) bool { return strings.HasPrefix(text, hexPrefix) }
 
-// parseBytes reads base64, or hex where the format says so or the text begins with \x.
+// parseBytes reads base64, or hex if the format is hex or the text begins with \x.
 func (f *Field) parseBytes(text string) (Value, error) {
 	text = strings.TrimSpace(text)
 	digits, isHex := strings.CutPrefix(text, hexPrefix)
@@ -50,13 +50,13 @@ func (f *Field) parseBytes(text string) (Value, error) {
 	return BytesValue(b), nil
 }
 
-// decodeBase64 reads the alphabet with + and /, or that of URLs, with or without = at the end.
+// decodeBase64 reads the alphabet with + and /, or the URL alphabet, with or without = at the end.
 func decodeBase64(text string) ([]byte, error) {
 	alphabet := base64.RawStdEncoding
 	if strings.ContainsAny(text, "-_") {
 		alphabet = base64.RawURLEncoding
 	}
-	if strings.ContainsAny(text, "\r\n") { // which the package passes over
+	if strings.ContainsAny(text, "\r\n") { // the package would skip them
 		return nil, errors.New("a line end in base64")
 	}
 	digits := strings.TrimRight(text, "=")
@@ -66,7 +66,6 @@ func decodeBase64(text string) ([]byte, error) {
 	return alphabet.Strict().DecodeString(digits)
 }
 
-// appendBytes appends the bytes in the field's format.
 func (f *Field) appendBytes(dst []byte, v Value) []byte {
 	if f.Format == formatHex {
 		return hex.AppendEncode(dst, []byte(v.text))

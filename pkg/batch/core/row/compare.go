@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// Compare orders two values of one kind: -1, 0 or 1. A null is less than any value, false less
-// than true, and texts, uuids and bytes are in the order of their bytes. JSON and lists have an order that
-// means nothing: their texts'.
+// Compare orders two values of one kind: -1, 0 or 1. A null is less than any value, false less than
+// true, and texts, uuids and bytes are ordered by their bytes. The order of JSON and lists, by their
+// texts, has no meaning.
 func Compare(a, b Value) int {
 	if a.IsNull() || b.IsNull() {
 		return cmp.Compare(bit(!a.IsNull()), bit(!b.IsNull()))

@@ -10,13 +10,13 @@ import (
 	"strings"
 )
 
-// Decimal is an exact decimal number (rule D10): a whole coefficient and a scale, its
-// number of digits behind the point. 1.50 has the scale 2 and equals 1.5, which has the
-// scale 1: compare with Cmp or Equal, since == tells them apart. The zero Decimal is 0.
+// Decimal is an exact decimal number (rule D10): a whole coefficient and a scale, its number of digits
+// after the point. 1.50 has the scale 2 and equals 1.5, which has the scale 1: compare with Cmp or
+// Equal, since == distinguishes them. The zero Decimal is 0.
 //
-// A coefficient that an int64 holds costs no allocation.
+// A coefficient that fits in an int64 costs no allocation.
 type Decimal struct {
-	digits string // the coefficient, where no int64 holds it
+	digits string // the coefficient, if it does not fit in an int64
 	num    int64
 	scale  uint16
 }
@@ -38,8 +38,8 @@ func NewDecimal(coefficient int64, scale int) (Decimal, error) {
 // DecimalOf returns a whole number.
 func DecimalOf(i int64) Decimal { return Decimal{num: i} }
 
-// DecimalOfFloat returns the decimal of the shortest text that reads back as x: 0.1 for
-// 0.1, although the float is not exactly that. NaN and the infinities are errors.
+// DecimalOfFloat returns the decimal of the shortest text that reads back as x: 0.1 for 0.1, although
+// the float is not exactly that. NaN and the infinities are errors.
 func DecimalOfFloat(x float64) (Decimal, error) {
 	if x-x != 0 {
 		return Decimal{}, fmt.Errorf("%v is not a finite number", x)
@@ -50,9 +50,9 @@ func DecimalOfFloat(x float64) (Decimal, error) {
 // errNoDecimal is the error of a text that is not a decimal number.
 var errNoDecimal = errors.New("it is no decimal number")
 
-// ParseDecimal reads [+-]digits[.digits][e[+-]digits] with at most MaxDigits digits. The
-// scale is the number of digits behind the point: 1.50 keeps its zero. An exponent moves
-// the point: 15e-1 is 1.5, 1.5e3 is 1500.
+// ParseDecimal reads [+-]digits[.digits][e[+-]digits] with at most MaxDigits digits. The scale is the
+// number of digits after the point: 1.50 keeps its zero. An exponent moves the point: 15e-1 is 1.5,
+// 1.5e3 is 1500.
 func ParseDecimal(text string) (Decimal, error) {
 	if d, ok := parseShort(text); ok {
 		return d, nil
@@ -81,7 +81,7 @@ func ParseDecimal(text string) (Decimal, error) {
 	return decimalOf(strings.TrimPrefix(sign, "+")+digits, max(scale, 0)), nil
 }
 
-// parseShort reads what has no exponent and at most 18 digits.
+// parseShort reads a number without exponent and with at most 18 digits.
 func parseShort(text string) (Decimal, bool) {
 	const maxShort = 18
 	rest, negative := text, false
@@ -117,7 +117,7 @@ func cutExponent(text string) (mantissa string, exponent int, err error) {
 	if at < 0 {
 		return text, 0, nil
 	}
-	// An exponent is read before anything grows by it.
+	// The exponent is checked before anything grows by it.
 	exponent, err = strconv.Atoi(text[at+1:])
 	switch {
 	case errors.Is(err, strconv.ErrSyntax):
@@ -137,7 +137,7 @@ func allDigits(s string) bool {
 	return true
 }
 
-// decimalOf takes digits without leading zeros, behind a - perhaps.
+// decimalOf takes digits without leading zeros, perhaps after a minus.
 func decimalOf(digits string, scale int) Decimal {
 	if num, err := strconv.ParseInt(digits, 10, 64); err == nil {
 		return Decimal{num: num, scale: uint16(scale)}
@@ -145,12 +145,12 @@ func decimalOf(digits string, scale int) Decimal {
 	return Decimal{digits: digits, scale: uint16(scale)}
 }
 
-// decimalOfBig refuses what is longer than a decimal may be.
+// decimalOfBig refuses a number longer than a decimal may be.
 func decimalOfBig(coefficient *big.Int, scale int) (Decimal, error) {
 	if coefficient.IsInt64() {
 		return NewDecimal(coefficient.Int64(), scale)
 	}
-	const bitsOfDigits = 3322 // 10^1000 has this many
+	const bitsOfDigits = 3322 // 10^1000 has this many bits
 	if coefficient.BitLen() > bitsOfDigits || scale > MaxScale || scale < 0 {
 		return Decimal{}, fmt.Errorf("the result is longer than a decimal may be: %d digits, and %d behind its point", MaxDigits, MaxScale)
 	}
@@ -165,10 +165,10 @@ func (d Decimal) big() *big.Int {
 	return b
 }
 
-// Scale returns the number of digits behind the point.
+// Scale returns the number of digits after the point.
 func (d Decimal) Scale() int { return int(d.scale) }
 
-// Digits returns the number of digits of the coefficient, without leading zeros: 3 of 1.50.
+// Digits returns the number of digits of the coefficient, without leading zeros: 3 for 1.50.
 func (d Decimal) Digits() int {
 	if d.digits != "" {
 		return len(strings.TrimPrefix(d.digits, "-"))
@@ -191,7 +191,7 @@ func (d Decimal) Sign() int {
 	return 1
 }
 
-// Cmp returns -1, 0 or 1: the order of the numbers, whatever their scales.
+// Cmp returns -1, 0 or 1: the order of the numbers, regardless of their scales.
 func (d Decimal) Cmp(e Decimal) int {
 	if a, b, ok := alignShort(d, e); ok {
 		return cmp.Compare(a, b)
@@ -206,8 +206,8 @@ func (d Decimal) Cmp(e Decimal) int {
 // Equal reports whether both are the same number: 1.50 equals 1.5.
 func (d Decimal) Equal(e Decimal) bool { return d.Cmp(e) == 0 }
 
-// Add, Sub and Mul are exact. The scale of a sum is the larger one, that of a product
-// the sum of both. A result longer than a decimal may be is an error.
+// Add, Sub and Mul are exact. The scale of a sum is the larger one, the scale of a product the sum of
+// both. A result longer than a decimal may be is an error.
 func (d Decimal) Add(e Decimal) (Decimal, error) {
 	if a, b, ok := alignShort(d, e); ok {
 		if sum := a + b; (sum > a) == (b > 0) {
@@ -242,7 +242,7 @@ func (d Decimal) Neg() Decimal {
 	return decimalOf(b.Neg(b).String(), int(d.scale))
 }
 
-// Abs is the amount of d without its sign.
+// Abs returns d without its sign.
 func (d Decimal) Abs() Decimal {
 	if d.Sign() < 0 {
 		return d.Neg()
@@ -250,8 +250,7 @@ func (d Decimal) Abs() Decimal {
 	return d
 }
 
-// Quo is d / e with scale digits behind the point, rounded by mode. Division by zero is an
-// error.
+// Quo returns d / e with scale digits after the point, rounded by mode. Division by zero is an error.
 func (d Decimal) Quo(e Decimal, scale int, mode Rounding) (Decimal, error) {
 	if e.Sign() == 0 {
 		return Decimal{}, errors.New("division by zero")
@@ -268,8 +267,8 @@ func (d Decimal) Quo(e Decimal, scale int, mode Rounding) (Decimal, error) {
 	return decimalOfBig(quotient(a, b, mode), scale)
 }
 
-// Round returns d with exactly scale digits behind the point: more are rounded by mode,
-// fewer are filled with zeros.
+// Round returns d with exactly scale digits after the point: more are rounded by mode, fewer are filled
+// with zeros.
 func (d Decimal) Round(scale int, mode Rounding) (Decimal, error) {
 	if scale == int(d.scale) {
 		return d, nil
@@ -284,8 +283,8 @@ func (d Decimal) Round(scale int, mode Rounding) (Decimal, error) {
 	return d.Quo(Decimal{num: 1}, scale, mode)
 }
 
-// Reduce returns the same number without zeros at the end of its fraction: 1.5 for 1.50.
-// Two decimals are Equal if and only if their Reduce is ==.
+// Reduce returns the same number without trailing zeros in its fraction: 1.5 for 1.50. Two decimals are
+// Equal if and only if their Reduce is ==.
 func (d Decimal) Reduce() Decimal {
 	if d.digits != "" {
 		cut := len(d.digits) - len(strings.TrimRight(d.digits, "0"))
@@ -307,7 +306,7 @@ func (d Decimal) Int() (i int64, fits, whole bool) {
 	return cut.num, true, cut.Equal(d)
 }
 
-// Float returns the nearest float; false: it is beyond the largest one.
+// Float returns the nearest float; false if it is beyond the largest one.
 func (d Decimal) Float() (float64, bool) {
 	x, err := strconv.ParseFloat(d.String(), 64)
 	return x, err == nil
@@ -352,7 +351,7 @@ func (d Decimal) String() string { return string(d.AppendText(nil)) }
 // MarshalText writes the text of AppendText.
 func (d Decimal) MarshalText() ([]byte, error) { return d.AppendText(nil), nil }
 
-// UnmarshalText reads what ParseDecimal does.
+// UnmarshalText reads the texts of ParseDecimal.
 func (d *Decimal) UnmarshalText(text []byte) error {
 	v, err := ParseDecimal(string(text))
 	if err != nil {

@@ -107,7 +107,7 @@ func TestQuotientsAreRoundedByTheirMode(t *testing.T) {
 	require.ErrorContains(t, err, "division by zero")
 }
 
-// rounded is the neighbour of r among the fractions of 10^scale that the mode asks for.
+// rounded returns the neighbour of r among the fractions of 10^scale that the mode selects.
 func rounded(r *big.Rat, scale int, mode string) *big.Rat {
 	unit := new(big.Rat).SetInt(new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(scale)), nil))
 	scaled := new(big.Rat).Mul(r, unit)

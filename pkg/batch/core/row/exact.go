@@ -12,8 +12,8 @@ import (
 )
 
 // Returns reports whether the field writes v, which it read from text, as the same text again. A
-// timestamp with an offset counts if its instant returns: the offset itself is not kept. Blanks
-// around a text are not kept either, so that such a text does not return, except as a string.
+// timestamp with an offset counts if its instant returns: the offset itself is not kept. Surrounding
+// blanks are not kept either, so such a text does not return, except as a string.
 func (f *Field) Returns(text string, v Value) bool {
 	var room [64]byte
 	if string(f.AppendText(room[:0], v)) == text {
@@ -28,8 +28,8 @@ func (f *Field) Returns(text string, v Value) bool {
 	return false
 }
 
-// ReturnsJSON is Returns of a value of a JSON document, which is not null. How the document
-// escapes its texts, and the blanks in it, do not count.
+// ReturnsJSON is Returns for a JSON value other than null. Escapes and blanks of the document do not
+// count.
 func (f *Field) ReturnsJSON(raw []byte, v Value) bool {
 	switch {
 	case f.Kind == JSONKind:
@@ -47,12 +47,11 @@ func (f *Field) ReturnsJSON(raw []byte, v Value) bool {
 	return bytes.Equal(v.AppendText(nil), raw)
 }
 
-// writesBare reports whether JSON has the values of the field as numbers or truth values.
 func (f *Field) writesBare() bool {
 	return f.Kind == Int || f.Kind == Float || f.Kind == DecimalKind || f.Kind == Bool || f.Counts()
 }
 
-// returnsInstant reports whether a text that was read as a timestamp names its offset, and nothing
+// returnsInstant reports whether a text that was read as a timestamp states its offset, and nothing
 // finer than a microsecond.
 func (f *Field) returnsInstant(text string) bool {
 	if strings.TrimSpace(text) != text || f.epoch != 0 {
@@ -73,7 +72,6 @@ func (f *Field) returnsInstant(text string) bool {
 	return len(strings.TrimRight(digits, "0")) <= microseconds
 }
 
-// hasOffset reports whether an ISO 8601 time ends with an offset from UTC.
 func hasOffset(text string) bool {
 	return strings.HasSuffix(text, "Z") || strings.LastIndexAny(text, "+-") >= len("2006-01-02T15:04")
 }
@@ -97,7 +95,6 @@ func (f *Field) returnsArray(doc []byte, v Value) bool {
 	return true
 }
 
-// exactly returns v if the field returns the text (Exact), else an invalid item.
 func (f *Field) exactly(text string, v Value) (Value, error) {
 	if f.Returns(text, v) {
 		return v, nil
@@ -122,7 +119,7 @@ func (f *Field) inexact(shown string, v Value) error {
 		f.Name, shown, quoteShort(string(f.AppendText(nil, v))), article(f.Kind)))
 }
 
-// checkExact refuses what changes values by itself.
+// checkExact refuses settings that change values.
 func (f *Field) checkExact() error {
 	if f.Exact && (f.Coerce != CoerceError || !f.Default.IsNull()) {
 		return errors.New("exact and coerce or default contradict each other: these change what the source has: leave exact out, or them")

@@ -6,10 +6,9 @@ import (
 	"strconv"
 )
 
-// appendFloat appends the one text of x (rule D7): the shortest decimal that reads
-// back as x, without an exponent from 1e-17 to below 1e21 (where encoding/json
-// begins with exponents, too), and 0 for a negative zero. Every text of a float
-// that the framework writes is made here.
+// appendFloat appends the canonical text of x (rule D7): the shortest decimal that reads back as x,
+// without an exponent from 1e-17 to below 1e21 (where encoding/json begins to use exponents too), and 0
+// for a negative zero. It makes every float text that the framework writes.
 func appendFloat(dst []byte, x float64) []byte {
 	format := byte('e')
 	switch abs := math.Abs(x); {
@@ -21,7 +20,7 @@ func appendFloat(dst []byte, x float64) []byte {
 	return strconv.AppendFloat(dst, x, format, -1, 64)
 }
 
-// FloatText is appendFloat as a string.
+// FloatText returns the canonical text of x (rule D7).
 func FloatText(x float64) string { return string(appendFloat(nil, x)) }
 
 // A float in this range is written without an exponent.
@@ -30,8 +29,7 @@ const (
 	maxPlain = 1e21
 )
 
-// Finite reports a float that no target takes, as it has no canonical text: NaN and
-// the infinities.
+// Finite reports a float that no target accepts, as it has no canonical text: NaN and the infinities.
 func (v Value) Finite() error {
 	if v.kind != Float {
 		return nil
@@ -42,13 +40,12 @@ func (v Value) Finite() error {
 	return nil
 }
 
-// Real returns the float64 whose text is the shortest one that reads back as x:
-// 0.1 of a float32 0.1, and not 0.10000000149011612. It is converted back to the
-// same float32.
+// Real returns the float64 of the shortest text that reads back as x: 0.1 for a float32 0.1, not
+// 0.10000000149011612. It converts back to the same float32.
 func Real(x float32) float64 {
 	wide := float64(x)
 	if math.Abs(wide) < 1<<24 && wide == math.Trunc(wide) || wide-wide != 0 {
-		return wide // NaN and infinities, too
+		return wide // includes NaN and infinities
 	}
 	text := strconv.AppendFloat(make([]byte, 0, 24), wide, 'g', -1, 32)
 	if near, err := strconv.ParseFloat(string(text), 64); err == nil && float32(near) == x {
@@ -57,7 +54,7 @@ func Real(x float32) float64 {
 	return wide
 }
 
-// IntOf returns x as an int, and whether x is a whole number that an int holds.
+// IntOf returns x as an int, and whether x is a whole number that fits in an int.
 func IntOf(x float64) (int64, bool) {
 	if !(x >= -1<<63 && x < 1<<63) || x != math.Trunc(x) {
 		return 0, false
@@ -65,8 +62,8 @@ func IntOf(x float64) (int64, bool) {
 	return int64(x), true
 }
 
-// FloatOf returns i as a float, and whether the float is exactly i: always within
-// 2^53, and beyond it for multiples of a power of two.
+// FloatOf returns i as a float, and whether the float is exactly i: always within 2^53, beyond it for
+// multiples of a power of two.
 func FloatOf(i int64) (float64, bool) {
 	x := float64(i)
 	back, ok := IntOf(x)
@@ -79,7 +76,7 @@ func CompareIntFloat(i int64, x float64) int {
 	switch {
 	case x >= 1<<63:
 		return -1
-	case !(x >= -1<<63): // a NaN, too
+	case !(x >= -1<<63): // includes NaN
 		return 1
 	}
 	whole := math.Floor(x)

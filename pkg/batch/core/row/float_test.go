@@ -47,7 +47,7 @@ func TestTheTextOfAFloatReadsBackAndHasNoExponentThatItCouldDoWithout(t *testing
 		if digits := strings.Trim(plain, "-."); len(strings.ReplaceAll(digits, ".", "")) <= 17 {
 			require.NotContains(t, text, "e", "%s fits 17 digits", plain)
 		}
-		if abs := math.Abs(x); abs >= 1e-6 { // below, encoding/json writes exponents
+		if abs := math.Abs(x); abs >= 1e-6 { // below it, encoding/json writes exponents
 			asJSON, err := json.Marshal(x)
 			require.NoError(t, err)
 			require.Equal(t, string(asJSON), text)
@@ -117,7 +117,7 @@ func TestIntsAreReadAsStrconvReadsThem(t *testing.T) {
 	})
 }
 
-// TestParseFloatIsTheNearest compares the quick way with strconv's.
+// TestParseFloatIsTheNearest compares the fast path with strconv's.
 func TestParseFloatIsTheNearest(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := rapid.StringMatching(`[-+]?([0-9]{0,18}\.[0-9]{0,18}|[0-9]{1,19}|0\.0{0,17}[0-9]{1,3}|90071992547409[0-9]{2}(\.[0-9]{0,2})?)`).Draw(t, "text")

@@ -2,19 +2,17 @@ package row
 
 import "time"
 
-// The texts of ISO 8601 are read and written here digit by digit: time.Parse and
-// AppendFormat take several times as long, and every date of a load passes here. What these
-// functions do not take is left to the package time.
+// The texts of ISO 8601 are read and written here digit by digit: time.Parse and AppendFormat take
+// several times as long, and every date of a load passes here. Other texts are left to package time.
 
 const (
 	microsPerSecond = 1_000_000
 	microsPerDay    = 24 * 60 * 60 * microsPerSecond
-	// minISO and maxISO are the days of the years 0 to 9999, whose texts have four digits.
+	// minISO and maxISO are the days of the years 0 to 9999, written with four digits.
 	minISO = Date(-719528)
 	maxISO = Date(2932896)
 )
 
-// parseISODate reads yyyy-MM-dd.
 func parseISODate(s string) (Date, bool) {
 	if len(s) != len(time.DateOnly) || s[4] != '-' || s[7] != '-' {
 		return 0, false
@@ -30,14 +28,14 @@ func parseISODate(s string) (Date, bool) {
 	if 1 <= month && month <= 12 && 1 <= day && day <= 28 { // every month has these
 		return d, true
 	}
-	if _, m, same := d.civil(); m != month || same != day { // there is no such day
+	if _, m, same := d.civil(); m != month || same != day { // no such day
 		return 0, false
 	}
 	return d, true
 }
 
-// parseISOTime reads yyyy-MM-ddTHH:mm:ss in UTC, with a blank for the T, a fraction and a Z where
-// the text has them. It returns microseconds since 1970-01-01. It does not take what is finer.
+// parseISOTime reads yyyy-MM-ddTHH:mm:ss in UTC, with a blank instead of the T, and optionally a
+// fraction and a Z. It returns microseconds since 1970-01-01. It refuses finer fractions.
 func parseISOTime(s string) (micros int64, hasZone, ok bool) {
 	const withoutFraction = len("2006-01-02T15:04:05")
 	if len(s) < withoutFraction || s[10] != 'T' && s[10] != ' ' || s[13] != ':' || s[16] != ':' {
@@ -68,7 +66,6 @@ func parseISOTime(s string) (micros int64, hasZone, ok bool) {
 	return micros, s == "Z", s == "" || s == "Z"
 }
 
-// twoDigits reads the first two bytes of s.
 func twoDigits(s string) (int, bool) {
 	tens, ones := s[0]-'0', s[1]-'0'
 	return int(tens)*10 + int(ones), tens <= 9 && ones <= 9
@@ -149,7 +146,7 @@ func (d Date) civil() (year, month, day int) {
 	return year, month, day
 }
 
-// dateOfCivil is the inverse of civil for years from 0; a day that there is not becomes another.
+// dateOfCivil is the inverse of civil for years from 0; a day that does not exist becomes another.
 func dateOfCivil(year, month, day int) Date {
 	month -= 3
 	if month < 0 {

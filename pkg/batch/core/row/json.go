@@ -14,7 +14,7 @@ import (
 // may be one value: compare with Equal.
 type JSON string
 
-// ParseJSON reads the text of one JSON value, as strictly as rule D9 asks.
+// ParseJSON reads the text of one JSON value, as strictly as rule D9 requires.
 func ParseJSON(text string) (JSON, error) {
 	var scan jsontext.Scanner
 	doc := []byte(text)
@@ -45,8 +45,8 @@ func CompactJSON(doc []byte) JSON {
 	return JSON(kept)
 }
 
-// blankOutside is the place of the first blank from i on that is in no string, or the end.
-// i is in no string.
+// blankOutside returns the index of the first blank from i on that is outside strings, or the end. i is
+// outside strings.
 func blankOutside(doc []byte, i int) int {
 	for ; i < len(doc); i++ {
 		switch {
@@ -63,12 +63,12 @@ func blankOutside(doc []byte, i int) int {
 	return len(doc)
 }
 
-// Equal reports whether both are the same value, as jsonb of PostgreSQL has it: the order of
-// keys and the writing of numbers do not count.
+// Equal reports whether both are the same value, as jsonb of PostgreSQL compares: the order of keys and
+// the notation of numbers do not count.
 func (j JSON) Equal(k JSON) bool { return j == k || j.Canonical() == k.Canonical() }
 
-// Canonical returns the one text of the value: keys in order, numbers without zeros at the end
-// of their fractions. A text that is not JSON stays as it is.
+// Canonical returns the canonical text of the value: keys in order, numbers without trailing zeros in
+// their fractions. A text that is not JSON stays unchanged.
 func (j JSON) Canonical() JSON {
 	d := json.NewDecoder(strings.NewReader(string(j)))
 	d.UseNumber()
@@ -93,7 +93,7 @@ func (j JSON) MarshalJSON() ([]byte, error) {
 	return []byte(j), nil
 }
 
-// UnmarshalJSON keeps the value; null leaves j as it is.
+// UnmarshalJSON keeps the value; null leaves j unchanged.
 func (j *JSON) UnmarshalJSON(doc []byte) error {
 	if !isJSONNull(string(doc)) {
 		*j = CompactJSON(doc)
@@ -120,7 +120,7 @@ func plainest(value any) any {
 	return value
 }
 
-// parseJSON reads the text of a JSON value other than null, which isNull knows.
+// parseJSON reads the text of a JSON value other than null, which isNull handles.
 func (f *Field) parseJSON(text string) (Value, error) {
 	j, err := ParseJSON(text)
 	if err != nil {
@@ -129,7 +129,7 @@ func (f *Field) parseJSON(text string) (Value, error) {
 	return JSONValue(j), nil
 }
 
-// isJSONNull reports whether the text is the null of JSON: no value, as the null of a database.
+// isJSONNull reports whether the text is JSON's null: no value, like the null of a database.
 func isJSONNull(text string) bool {
 	return len(text) >= len("null") && strings.TrimSpace(text) == "null"
 }

@@ -12,17 +12,16 @@ const listBit = 0x20
 
 const listPrefix = "list of "
 
-// ListOf returns the kind of lists whose elements have the simple kind elem. There are no lists
-// of lists, of json and of bytes.
+// ListOf returns the kind of lists of the simple kind elem. There are no lists of lists, of json or of
+// bytes.
 func ListOf(elem Kind) Kind { return elem | listBit }
 
-// Elem returns the kind of the elements of a list; false: the kind is not a list.
+// Elem returns the kind of the elements of a list; false if the kind is not a list.
 func (k Kind) Elem() (Kind, bool) { return k &^ listBit, k.IsList() }
 
 // IsList reports whether the kind is a list.
 func (k Kind) IsList() bool { return k&listBit != 0 && isSimple(k&^listBit) }
 
-// isSimple reports whether there are lists of the kind.
 func isSimple(k Kind) bool {
 	switch k {
 	case String, Int, Float, DecimalKind, Bool, DateKind, Timestamp, UUIDKind:
@@ -62,11 +61,11 @@ func ListValue(elem Kind, elements []Value) (Value, error) {
 	return Value{kind: ListOf(elem), text: string(append(text, ']'))}, nil
 }
 
-// ElementError is what is wrong with an element of a list.
+// ElementError is an error in an element of a list.
 type ElementError struct {
 	// Index is the number of the element, from 0.
 	Index int
-	// Err is what is wrong.
+	// Err is the cause.
 	Err error
 }
 
@@ -76,8 +75,8 @@ func (e *ElementError) Error() string { return fmt.Sprintf("element %d: %v", e.I
 // Unwrap returns Err.
 func (e *ElementError) Unwrap() error { return e.Err }
 
-// FieldError is err with the name of the field whose value it is about, and with the number of
-// the element that an [ElementError] names: "field tags[3]: ...".
+// FieldError returns err with the name of the field, and with the element number of an [ElementError]:
+// "field tags[3]: ...".
 func FieldError(field string, err error) error {
 	var of *ElementError
 	if errors.As(err, &of) {
@@ -86,7 +85,7 @@ func FieldError(field string, err error) error {
 	return fmt.Errorf("field %s: %w", field, err)
 }
 
-// hasText reports a value whose text could not be read again.
+// hasText reports a value with a text that could not be read again.
 func (v Value) hasText() error {
 	const maxYear = 9999
 	year := 0
@@ -109,7 +108,6 @@ func (v Value) hasText() error {
 	return nil
 }
 
-// appendElement appends the JSON of an element.
 func appendElement(dst []byte, e Value) []byte {
 	switch e.kind {
 	case Null:
@@ -121,7 +119,7 @@ func appendElement(dst []byte, e Value) []byte {
 	}
 }
 
-// appendQuoted appends a text as JSON. Only what must be escaped is: the text of a list is its
+// appendQuoted appends a text as JSON. It escapes only mandatory characters: the text of a list is its
 // value, and is shown and stored.
 func appendQuoted(dst []byte, text string) []byte {
 	const hex = "0123456789abcdef"
@@ -150,14 +148,14 @@ func appendQuoted(dst []byte, text string) []byte {
 	return append(append(dst, text[from:]...), '"')
 }
 
-// Len returns how many elements a list has; 0 of any other value.
+// Len returns the number of elements of a list; 0 for other values.
 func (v Value) Len() int {
 	n := 0
 	v.each(func(string) bool { n++; return true })
 	return n
 }
 
-// Element returns element i of a list, from 0, or from the end with -1; null where there is none.
+// Element returns element i of a list, from 0, or from the end with -1; null if there is none.
 func (v Value) Element(i int64) Value {
 	if i < 0 {
 		i += int64(v.Len())
@@ -176,7 +174,7 @@ func (v Value) Element(i int64) Value {
 	return found
 }
 
-// Elements returns the elements of a list, of which some may be null; nil of any other value.
+// Elements returns the elements of a list, including nulls; nil for other values.
 func (v Value) Elements() []Value {
 	if !v.kind.IsList() {
 		return nil
@@ -189,12 +187,12 @@ func (v Value) Elements() []Value {
 	return elements
 }
 
-// element is the value of an element in the text of the list.
+// element returns the value of an element in the text of the list.
 func (v Value) element(raw string) Value {
 	elem, _ := v.kind.Elem()
 	f := Field{Name: "element", Kind: elem, Nullable: true, Nulls: []string{}}
 	e, err := f.parseElement(raw)
-	if err != nil { // cannot be: the list was made of such values
+	if err != nil { // impossible: the list was made of such values
 		panic(fmt.Sprintf("core: element %s of a %s: %v", raw, v.kind, err))
 	}
 	return e
@@ -224,7 +222,6 @@ func (v Value) each(f func(raw string) bool) {
 	}
 }
 
-// canonicalList is the list whose elements are canonical.
 func canonicalList(v Value) Value {
 	if v.kind != ListOf(DecimalKind) {
 		return v
@@ -234,7 +231,7 @@ func canonicalList(v Value) Value {
 		elements[i] = elements[i].Canonical()
 	}
 	list, err := ListValue(DecimalKind, elements)
-	if err != nil { // cannot be: they are decimals
+	if err != nil { // impossible: they are decimals
 		return v
 	}
 	return list

@@ -1,6 +1,6 @@
 package row
 
-// anyList is Any of a list; nil of any other value.
+// anyList is Any for a list; nil for other values.
 func anyList(v Value) any {
 	elem, _ := v.kind.Elem()
 	switch elem {
@@ -25,7 +25,7 @@ func anyList(v Value) any {
 	}
 }
 
-// sliceOf is a []T, or a []*T where an element is null.
+// sliceOf returns a []T, or a []*T if an element is null.
 func sliceOf[T any](v Value, get func(Value) T) any {
 	elements := v.Elements()
 	list, nulls := make([]T, len(elements)), false
@@ -45,7 +45,7 @@ func sliceOf[T any](v Value, get func(Value) T) any {
 	return pointers
 }
 
-// listOfAny is the inverse of anyList; false: x is none of its answers.
+// listOfAny is the inverse of anyList; false if x is not one of its results.
 func listOfAny(x any) (v Value, is bool, err error) {
 	for _, try := range []func(x any) (Value, bool, error){
 		listFrom(String, StringValue), listFrom(Int, IntValue), listFrom(Float, FloatValue), listFrom(DecimalKind, DecimalValue),

@@ -9,7 +9,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/jsontext"
 )
 
-// element is the field of the elements of a list.
 func (f *Field) element() *Field {
 	if f.elem != nil {
 		return f.elem
@@ -18,14 +17,13 @@ func (f *Field) element() *Field {
 	return &Field{Name: f.Name, Kind: kind, Nullable: true, Hidden: f.Hidden, Nulls: []string{}}
 }
 
-// elementAt is element with the name of the one with a number, for messages.
 func (f *Field) elementAt(i int) *Field {
 	e := *f.element()
 	e.Name = fmt.Sprintf("%s[%d]", f.Name, i)
 	return &e
 }
 
-// setElement makes the field of the elements, which has what the list says of its values.
+// setElement makes the field of the elements from the list's settings for its values.
 func (f *Field) setElement() error {
 	kind, ok := f.Kind.Elem()
 	if !ok {
@@ -51,8 +49,8 @@ func (f *Field) setElement() error {
 	return err
 }
 
-// parseList reads the text of a list: elements between separators where the field has one, else
-// a JSON array, or an array as PostgreSQL writes it.
+// parseList reads the text of a list: elements between separators if the field has one, else a JSON
+// array, or an array in PostgreSQL's form.
 func (f *Field) parseList(text string) (Value, error) {
 	text = strings.TrimSpace(text)
 	isJSON := strings.HasPrefix(text, "[") && strings.HasSuffix(text, "]")
@@ -73,7 +71,6 @@ func (f *Field) parseList(text string) (Value, error) {
 	return Value{}, f.misfit(text, `expected a JSON array such as [1, 2]; for a;b say separator: ";"`)
 }
 
-// listOf reads elements as texts.
 func (f *Field) listOf(texts []string) (Value, error) {
 	e := f.element()
 	elements := make([]Value, len(texts))
@@ -87,7 +84,6 @@ func (f *Field) listOf(texts []string) (Value, error) {
 	return f.list(elements)
 }
 
-// list is the list of elements that are of the kind.
 func (f *Field) list(elements []Value) (Value, error) {
 	v, err := ListValue(f.element().Kind, elements)
 	if err != nil {
@@ -96,9 +92,8 @@ func (f *Field) list(elements []Value) (Value, error) {
 	return v, nil
 }
 
-// ParseArray reads a JSON array as a list. It is read strictly, and its elements are of the type
-// in which JSON has values of their kind, or null: no number is a text. With a Coerce, each
-// element is converted where a value of the kind would be.
+// ParseArray reads a JSON array as a list. It is strict: each element must have the JSON type of its
+// kind, or be null; no number is a text. With a Coerce, elements are converted like values of the kind.
 func (f *Field) ParseArray(doc []byte) (Value, error) {
 	var scan jsontext.Scanner
 	if err := scan.Valid(doc); err != nil {
@@ -120,7 +115,6 @@ func (f *Field) ParseArray(doc []byte) (Value, error) {
 	return f.list(elements)
 }
 
-// parseElement reads the JSON of an element.
 func (f *Field) parseElement(raw string) (Value, error) {
 	isText := raw[0] == '"'
 	isNumber := raw[0] == '-' || raw[0] >= '0' && raw[0] <= '9'
@@ -147,7 +141,7 @@ func (f *Field) parseElement(raw string) (Value, error) {
 	case !fits:
 		return Value{}, f.misfitJSON(raw, "coerce: convert reads other forms")
 	case !isText && (f.DecimalSeparator != "" || f.ThousandsSeparator != ""):
-		plain := *f // a number of JSON has a point
+		plain := *f // a JSON number has a point
 		plain.DecimalSeparator, plain.ThousandsSeparator = "", ""
 		return plain.Parse(raw)
 	case !isText:
@@ -160,14 +154,14 @@ func (f *Field) parseElement(raw string) (Value, error) {
 	return f.Parse(text)
 }
 
-// misfitJSON is misfit of a part of a document, which is shown as it is.
+// misfitJSON is misfit for a part of a document, which is shown unchanged.
 func (f *Field) misfitJSON(raw, why string) error {
 	return exception.InvalidItem("", exception.ClassParse,
 		fmt.Errorf("field %s: %s is not %s (%s)", f.Name, f.Quoted(jsontext.Shorten([]byte(raw))), article(f.Kind), why))
 }
 
-// appendList appends a list as the field has it: with separators, or as a JSON array where
-// those could not be read again.
+// appendList appends a list in the field's form: with separators, or as a JSON array if those could not
+// be read again.
 func (f *Field) appendList(dst []byte, v Value) []byte {
 	if f.Separator == "" {
 		return f.AppendArray(dst, v)

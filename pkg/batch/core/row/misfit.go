@@ -6,25 +6,25 @@ import (
 	"strings"
 )
 
-// Coerce is what a field does with a value that does not fit its type.
+// Coerce is a field's treatment of a value that does not fit its type.
 type Coerce uint8
 
-// The ways. Except with CoerceError, a value of another form is converted where that loses
-// nothing (see [Field.Coerced]), and only what cannot be converted is a misfit.
+// The treatments. Except with CoerceError, a value of another form is converted if that loses nothing
+// (see [Field.Coerced]); only a value that cannot be converted is a misfit.
 const (
 	// CoerceError makes the item invalid.
 	CoerceError Coerce = iota
-	// CoerceConvert makes the item invalid as well.
+	// CoerceConvert makes the item invalid too.
 	CoerceConvert
 	// CoerceNull makes the value null; the field is nullable.
 	CoerceNull
-	// CoerceDefault takes the field's Default, which it has.
+	// CoerceDefault uses the field's Default, which must be set.
 	CoerceDefault
 )
 
 var coerceNames = [...]string{CoerceError: "error", CoerceConvert: "convert", CoerceNull: "null", CoerceDefault: "default"}
 
-// String returns the name that a job file uses.
+// String returns the name in a job file.
 func (c Coerce) String() string {
 	if int(c) < len(coerceNames) {
 		return coerceNames[c]
@@ -32,7 +32,7 @@ func (c Coerce) String() string {
 	return "coerce(" + strconv.Itoa(int(c)) + ")"
 }
 
-// CoerceByName returns the way of a name that a job file uses.
+// CoerceByName returns the treatment for a name in a job file.
 func CoerceByName(name string) (Coerce, bool) {
 	for c, known := range coerceNames {
 		if known == name {
@@ -42,11 +42,11 @@ func CoerceByName(name string) (Coerce, bool) {
 	return CoerceError, false
 }
 
-// CoerceNames returns the names of all ways, in order.
+// CoerceNames returns the names of all treatments, in order.
 func CoerceNames() []string { return append([]string(nil), coerceNames[:]...) }
 
-// Missing returns what the field has where its source has no value: its Default, or null;
-// an invalid item where it has neither.
+// Missing returns the field's value if its source has none: its Default, or null; an invalid item if it
+// has neither.
 func (f *Field) Missing() (Value, error) {
 	if !f.Default.IsNull() {
 		return f.Default, nil
@@ -57,8 +57,7 @@ func (f *Field) Missing() (Value, error) {
 // IsNull reports whether the field reads the text as null.
 func (f *Field) IsNull(text string) bool { return f.isNull(text) }
 
-// Known returns a value of the source that is of the field's kind, or what the field has
-// instead where it is one of Nulls.
+// Known returns a source value of the field's kind, or its replacement if it is one of Nulls.
 func (f *Field) Known(v Value) (Value, error) {
 	if v.IsNull() || f.Nulls != nil && f.isNull(v.String()) {
 		return f.Missing()
@@ -66,10 +65,10 @@ func (f *Field) Known(v Value) (Value, error) {
 	return v, nil
 }
 
-// Coerced returns what the field has instead of a value that does not fit its type: text is
-// the value as the source has it, misfit what is wrong, which it returns where the field
-// coerces nothing. These are converted: an int from 12.0 or 1e3; a bool from 1, yes, y, on, t and
-// true, and from 0, no, n, off, f and false, in any case of letters.
+// Coerced returns the replacement of a value that does not fit the field's type: text is the value in
+// the source, and misfit the error, which it returns if the field coerces nothing. These are converted:
+// an int from 12.0 or 1e3; a bool from 1, yes, y, on, t and true, and from 0, no, n, off, f and false,
+// in any case of letters.
 func (f *Field) Coerced(text string, misfit error) (Value, error) {
 	if f.Coerce == CoerceError {
 		return Value{}, misfit
@@ -94,7 +93,7 @@ func convert(kind Kind, text string) (Value, bool) {
 		if err != nil {
 			return Value{}, false
 		}
-		const exact = 1 << 53 // beyond it a float may be another whole number than its text says
+		const exact = 1 << 53 // beyond it a float may be a different whole number than its text
 		i, whole := IntOf(x)
 		return IntValue(i), whole && i > -exact && i < exact
 	}
@@ -109,7 +108,7 @@ func convert(kind Kind, text string) (Value, bool) {
 	return Value{}, false
 }
 
-// checkMisfits refuses a Default, a Coerce and a Zone that mean nothing for the field.
+// checkMisfits refuses a Default, a Coerce and a Zone that have no effect on the field.
 func (f *Field) checkMisfits() error {
 	switch {
 	case !f.Default.IsNull() && f.Default.kind != f.Kind:

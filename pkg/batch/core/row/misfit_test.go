@@ -9,7 +9,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-// one makes a field as a schema has it.
 func one(t *testing.T, f row.Field) *row.Field {
 	t.Helper()
 	f.Name = "x"
@@ -98,7 +97,7 @@ func TestFormatsOfDatesAndTimes(t *testing.T) {
 		f     row.Field
 		text  string
 		want  row.Value
-		wrote string // "": text
+		wrote string // "" means text
 	}{
 		{f: row.Field{Kind: row.DateKind, Format: "d MMM yyyy"}, text: "3 jan 2026", want: day("2026-01-03"), wrote: "3 Jan 2026"},
 		{f: row.Field{Kind: row.DateKind, Format: "EEEE, d. MMMM yyyy"}, text: "Saturday, 3. January 2026", want: day("2026-01-03")},

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// FitDecimal returns d with the scale of the field: filled with zeros, or an invalid item
-// if it has more digits behind its point than the field.
+// FitDecimal returns d with the scale of the field, filled with zeros; more digits after the point than
+// the field has are an invalid item.
 func (f *Field) FitDecimal(d Decimal) (Value, error) {
 	if f.Scale == nil || d.Scale() == *f.Scale {
 		return DecimalValue(d), nil
@@ -23,7 +23,6 @@ func (f *Field) FitDecimal(d Decimal) (Value, error) {
 	return DecimalValue(fit), nil
 }
 
-// parseNumber reads an int, a float or a decimal.
 func (f *Field) parseNumber(text string) (Value, error) {
 	plain, ok := f.plainNumber(text)
 	if !ok {
@@ -57,7 +56,7 @@ func (f *Field) parseNumber(text string) (Value, error) {
 }
 
 // ParseFloat reads a finite float: decimal digits, a point, signs and an exponent (rule D7). The
-// literals of Go 0x1p3 and 1_000 are not texts of a float.
+// literals of Go 0x1p3 and 1_000 are refused.
 func ParseFloat(text string) (float64, error) {
 	if x, ok := shortFloat(text); ok {
 		return x, nil
@@ -76,8 +75,8 @@ func ParseFloat(text string) (float64, error) {
 	return x, err
 }
 
-// shortFloat reads what most texts of floats are: some digits with a point among them. The digits and
-// the power of ten are floats exactly, so that their quotient is the float nearest to the text.
+// shortFloat reads the common form of a float: some digits with a point among them. The digits and the
+// power of ten are exact floats, so their quotient is the float nearest to the text.
 func shortFloat(text string) (float64, bool) {
 	powers := [...]float64{1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18}
 	const exact = 1 << 53
@@ -88,11 +87,10 @@ func shortFloat(text string) (float64, bool) {
 	return float64(d.num) / powers[d.scale], true
 }
 
-// shortInt reads what most texts of ints are: some digits, perhaps behind a minus. They are read here
-// for all fields alike, and in less than half the time that strconv takes; anything else is for
-// parseNumber.
+// shortInt reads the common form of an int: some digits, perhaps after a minus, in less than half the
+// time of strconv; parseNumber reads anything else.
 func shortInt(text string) (n int64, ok bool) {
-	const most = 18 // digits that an int64 holds, whatever they are
+	const most = 18 // any number of this many digits fits in an int64
 	digits := text
 	if len(text) > 0 && text[0] == '-' {
 		digits = text[1:]
@@ -113,8 +111,8 @@ func shortInt(text string) (n int64, ok bool) {
 	return n, true
 }
 
-// plainNumber returns the text of a number with a point and without thousands separators;
-// false: the separators are not where they belong.
+// plainNumber returns the text of a number with a point and without thousands separators; false if the
+// separators are misplaced.
 func (f *Field) plainNumber(text string) (string, bool) {
 	text = strings.TrimSpace(text)
 	if n := len(text) - 1; f.TrailingMinus && n > 0 && text[n] == '-' && text[0] >= '0' && text[0] <= '9' {
@@ -143,8 +141,8 @@ func (f *Field) plainNumber(text string) (string, bool) {
 	return whole, true
 }
 
-// oneSeparator returns the whole number with the thousands separator in the place of those that look
-// like it: blanks that do not break, and apostrophes.
+// oneSeparator returns the whole number with the thousands separator in place of similar characters:
+// non-breaking blanks and apostrophes.
 func (f *Field) oneSeparator(whole string) string {
 	alike := ""
 	switch f.ThousandsSeparator {
@@ -169,7 +167,7 @@ func (f *Field) decimalSeparator() string {
 	return f.DecimalSeparator
 }
 
-// checkNumber refuses what only numbers have, and what would make them ambiguous.
+// checkNumber refuses settings that only numbers have, and ambiguous ones.
 func (f *Field) checkNumber() error {
 	if f.Kind.IsList() { // its elements were checked
 		return nil

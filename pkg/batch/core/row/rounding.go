@@ -5,10 +5,10 @@ import (
 	"math/bits"
 )
 
-// Rounding is the rule by which digits of a decimal are dropped.
+// Rounding is the rule for dropping digits of a decimal.
 type Rounding uint8
 
-// The rules. The zero Rounding is RoundHalfUp, which people learn at school.
+// The rules. The zero Rounding is RoundHalfUp, as taught at school.
 const (
 	RoundHalfUp   Rounding = iota // to the nearest; a half away from zero
 	RoundHalfEven                 // to the nearest; a half to the even digit
@@ -49,8 +49,8 @@ func quotient(a, b *big.Int, mode Rounding) *big.Int {
 	return a
 }
 
-// awayFromZero decides for a number that has a rest: half says whether that is less than,
-// equal to or more than the half of the last digit, which is odd or even.
+// awayFromZero decides for a number with a remainder: half compares it with half of the last digit,
+// which is odd or even.
 func (m Rounding) awayFromZero(sign, half int, odd bool) bool {
 	switch m {
 	case RoundHalfUp:
@@ -70,12 +70,11 @@ func (m Rounding) awayFromZero(sign, half int, odd bool) bool {
 	return false
 }
 
-// pow10 is 10^n.
 func pow10(n int) *big.Int {
 	return new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(n)), nil)
 }
 
-// pow10Short is 10^n where an int64 holds it.
+// pow10Short returns 10^n if it fits in an int64.
 func pow10Short(n int) (int64, bool) {
 	const maxShort = 18
 	if n > maxShort {
@@ -88,7 +87,7 @@ func pow10Short(n int) (int64, bool) {
 	return p, true
 }
 
-// mulShort is x * y where an int64 holds it.
+// mulShort returns x * y if it fits in an int64.
 func mulShort(x, y int64) (int64, bool) {
 	high, low := bits.Mul64(magnitude(x), magnitude(y))
 	if high != 0 || low >= 1<<63 {
@@ -104,7 +103,7 @@ func magnitude(x int64) uint64 {
 	return uint64(x)
 }
 
-// alignShort gives both coefficients the larger scale; false: an int64 does not hold one.
+// alignShort gives both coefficients the larger scale; false if one does not fit in an int64.
 func alignShort(d, e Decimal) (a, b int64, ok bool) {
 	if d.digits != "" || e.digits != "" {
 		return 0, 0, false

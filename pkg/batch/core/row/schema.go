@@ -9,38 +9,38 @@ import (
 
 // Field is one named, typed column of a schema.
 type Field struct {
-	// Name is how expressions and tables call the field.
+	// Name is the field's name in expressions and tables.
 	Name string
 	// Kind is the field's type.
 	Kind Kind
-	// Nullable says that a value may be missing.
+	// Nullable means that a value may be missing.
 	Nullable bool
 	// From is the name in the source (a CSV header, a JSON key); Name if empty.
 	From string
-	// Format is the text form of a date or timestamp, in the letters of [Layout], or epoch,
-	// epoch_ms or epoch_us: the number since 1970-01-01 UTC; empty: ISO 8601. That of bytes is
-	// hex or base64; empty: base64.
+	// Format is the text form of a date or timestamp, in the letters of [Layout], or epoch, epoch_ms or
+	// epoch_us: the number since 1970-01-01 UTC; empty means ISO 8601. For bytes it is hex or base64;
+	// empty means base64.
 	Format string
-	// Scale is the number of digits behind the point that the decimals of the field have:
-	// fewer are filled with zeros, more are an invalid item. nil: any, as they come.
+	// Scale is the number of digits after the point of the field's decimals: fewer are filled with
+	// zeros, more are an invalid item. nil accepts any.
 	Scale *int
-	// DecimalSeparator and ThousandsSeparator are how the text of a decimal, a float or an int
-	// is written: empty means "." and none. A thousands separator may be left out of a text;
-	// it is not written.
+	// DecimalSeparator and ThousandsSeparator are the separators in the text of a decimal, a float or
+	// an int; empty means "." and none. A text may lack the thousands separator; it is not written.
 	DecimalSeparator, ThousandsSeparator string
 	// TrailingMinus allows a text such as 12.50- for a negative number. It is written as -12.50.
 	TrailingMinus bool
-	// Trues and Falses are texts of a bool that are true and false, in any case of letters, beside
-	// true and false; the first one is written.
+	// Trues and Falses are additional texts of a bool for true and false, in any case of letters; the
+	// first one is written.
 	Trues, Falses []string
-	// Separator stands between the elements of a list in a text; empty: the text is a JSON array.
-	// What the field says of values otherwise, such as Format, it says of the elements.
+	// Separator separates the elements of a list in a text; empty means that the text is a JSON array.
+	// Other settings for values, such as Format, apply to the elements.
 	Separator string
-	// Zone is where a time without an offset is read, and in which a Format is written; nil: UTC.
+	// Zone is the zone in which a time without an offset is read, and a Format is written; nil means
+	// UTC.
 	Zone *time.Location
-	// Default is the value where the source has none, of the field's kind; null: there is none.
+	// Default is the value if the source has none, of the field's kind; null means no default.
 	Default Value
-	// Coerce is what becomes of a value that does not fit.
+	// Coerce is the treatment of a value that does not fit.
 	Coerce Coerce
 	// Nulls are the texts read as null. nil means the default: "" for every
 	// kind but string and bytes, which have none.
@@ -48,14 +48,14 @@ type Field struct {
 	// Exact refuses a text that the field would not write as the same text again (see Returns), as
 	// an invalid item.
 	Exact bool
-	// Optional says that the source may lack the column or key; the value is null then, or Default.
+	// Optional lets the source lack the column or key; the value is null then, or Default.
 	Optional bool
-	// Hidden says that an error quotes no value of the field: the item has fields that are
-	// redacted, and a source may have their values elsewhere.
+	// Hidden keeps values of the field out of errors: the item has redacted fields, and a source may
+	// repeat their values elsewhere.
 	Hidden bool
 
 	layout string
-	epoch  int64  // microseconds of a unit; 0: the format counts none
+	epoch  int64  // microseconds of a unit; 0 if the format counts none
 	elem   *Field // of the elements of a list
 }
 
@@ -77,9 +77,8 @@ func (f *Field) Type() string {
 
 // Schema is the ordered list of a row's fields. It is immutable once made.
 //
-// An open schema is one whose columns are only known when its source is opened
-// (a CSV file without `item`): its fields are what is known so far, and every
-// other name is a string column until then.
+// The columns of an open schema are known only when its source is opened (a CSV file without `item`):
+// its fields are those known so far, and every other name is a string column until then.
 type Schema struct {
 	fields []Field
 	index  map[string]int
@@ -123,7 +122,8 @@ func NewSchema(fields ...Field) (*Schema, error) {
 	return s, nil
 }
 
-// InZone returns the schema with the zone for timestamps, and for days that are counted, that have none; itself if the zone is UTC or nil.
+// InZone returns the schema with the zone for timestamps, and for counted days, that have none; itself
+// if the zone is UTC or nil.
 func (s *Schema) InZone(zone *time.Location) *Schema {
 	if zone == nil || zone == time.UTC {
 		return s
@@ -150,7 +150,7 @@ func (s *Schema) InZone(zone *time.Location) *Schema {
 	return zoned
 }
 
-// Open returns a schema of which only these fields are known so far.
+// Open returns a schema with only these fields known so far.
 func Open(fields ...Field) (*Schema, error) {
 	s, err := NewSchema(fields...)
 	if err == nil {
@@ -200,8 +200,7 @@ func (s *Schema) String() string {
 	return "{" + strings.Join(parts, ", ") + "}"
 }
 
-// SameShape reports whether both have the same names, kinds and nullability in
-// the same order.
+// SameShape reports whether both have the same names, kinds and nullability in the same order.
 func (s *Schema) SameShape(o *Schema) bool {
 	if s == o {
 		return true
@@ -218,9 +217,8 @@ func (s *Schema) SameShape(o *Schema) bool {
 	return true
 }
 
-// Row is one item with a schema: ordered, named values. Readers hand out rows
-// whose values live in a buffer of the chunk; who keeps a row beyond the call
-// that received it must Clone it.
+// Row is one item with a schema: ordered, named values. Readers return rows with their values in a
+// buffer of the chunk; to keep a row beyond the call that received it, Clone it.
 type Row struct {
 	schema *Schema
 	values []Value

@@ -10,12 +10,11 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 )
 
-// Parse reads text as a value of the field: the field's Nulls become null, or its
-// Default; the rest must fit its kind, or is what Coerce makes of it. Texts are not trimmed
-// for strings; for every other kind surrounding blanks are ignored. A misfit is an invalid
-// item (skippable).
+// Parse reads text as a value of the field: the field's Nulls become null, or its Default; other texts
+// must fit its kind, or are coerced by Coerce. Strings are not trimmed; for every other kind
+// surrounding blanks are ignored. A misfit is an invalid item (skippable).
 //
-// Text of a string field may be kept by the value.
+// The value may keep the text of a string field.
 func (f *Field) Parse(text string) (Value, error) {
 	if f.isNull(text) {
 		if !f.Nullable && f.Default.IsNull() {
@@ -85,7 +84,7 @@ func (f *Field) parse(text string) (Value, error) {
 	return Value{}, f.misfit(text, "the field has no kind")
 }
 
-// whyNoTime says what is wrong with the text of a timestamp.
+// whyNoTime returns the error in the text of a timestamp.
 func (f *Field) whyNoTime(err error) string {
 	var gap *gapError
 	if errors.As(err, &gap) {
@@ -195,7 +194,7 @@ func (f *Field) formatOr(def string) string {
 
 func (f *Field) misfit(text, why string) error { return f.unfit(quoteShort(text), why) }
 
-// unfit is misfit with what the message has in the place of the text: null is none.
+// unfit is misfit with a given text in the message: null has none.
 func (f *Field) unfit(shown, why string) error {
 	msg := fmt.Sprintf("field %s: %s is not %s", f.Name, f.Quoted(shown), article(f.Kind))
 	if why != "" {
@@ -204,8 +203,7 @@ func (f *Field) unfit(shown, why string) error {
 	return exception.InvalidItem("", exception.ClassParse, fmt.Errorf("%s", msg))
 }
 
-// Quoted returns the text, which shows a value of the field, or what stands for it where
-// the field is hidden.
+// Quoted returns the text of a field's value, or its replacement if the field is hidden.
 func (f *Field) Quoted(text string) string {
 	if f.Hidden {
 		return "the value"
@@ -262,11 +260,10 @@ var layoutTokens = [...]struct{ pattern, layout string }{
 // layoutLetters are the letters that Layout knows, for messages.
 const layoutLetters = "yyyy yy MMMM MMM MM M EEEE EEE dd d HH hh h a mm ss SSS SSSSSS XXX XX"
 
-// Layout translates a pattern into Go's reference layout: yyyy, yy (69 to 99 are 1969 to
-// 1999, 00 to 68 are 2000 to 2068), MMMM January, MMM Jan, MM, M, EEEE Monday, EEE Mon, dd,
-// d, HH of 24 hours, hh and h of 12 with a for AM and PM, mm, ss, SSS, SSSSSS, XXX +01:00 and
-// XX +0100. Text in single quotes and all that is not a letter stands for itself; any other
-// letter is an error, and so is a digit.
+// Layout translates a pattern into Go's reference layout: yyyy, yy (69 to 99 are 1969 to 1999, 00 to 68
+// are 2000 to 2068), MMMM January, MMM Jan, MM, M, EEEE Monday, EEE Mon, dd, d, HH of 24 hours, hh and
+// h of 12 with a for AM and PM, mm, ss, SSS, SSSSSS, XXX +01:00 and XX +0100. Text in single quotes and
+// non-letters stand for themselves; any other letter or a digit is an error.
 func Layout(format string) (string, error) {
 	var out strings.Builder
 	for rest := format; rest != ""; {

@@ -8,8 +8,7 @@ import (
 	"time"
 )
 
-// epochUnit returns the microseconds that a format which counts from 1970-01-01 UTC has as its
-// unit; 0: it counts nothing.
+// epochUnit returns the unit, in microseconds, of a format that counts from 1970-01-01 UTC, or 0.
 func epochUnit(format string) int64 {
 	switch format {
 	case "epoch":
@@ -22,8 +21,8 @@ func epochUnit(format string) int64 {
 	return 0
 }
 
-// Counts reports whether the text form of the field's dates or times is a number: the
-// seconds, milliseconds or microseconds since 1970-01-01 UTC.
+// Counts reports whether the text form of the field's dates or times is a number: the seconds,
+// milliseconds or microseconds since 1970-01-01 UTC.
 func (f *Field) Counts() bool { return f.epoch != 0 }
 
 // Earliest and latest microsecond of the years 1 to 9999.
@@ -32,10 +31,10 @@ const (
 	lastMicro  = 253402300799_999_999
 )
 
-// errFiner refuses what would be cut off.
+// errFiner refuses digits that would be cut off.
 var errFiner = errors.New("it is finer than a microsecond")
 
-// isFiner reports whether the fraction of a second has a digit but 0 after the sixth.
+// isFiner reports whether the fraction of a second has a nonzero digit after the sixth.
 func isFiner(text string) bool {
 	at := strings.LastIndexAny(text, ".,")
 	if at < 0 {
@@ -52,8 +51,8 @@ func isFiner(text string) bool {
 	return false
 }
 
-// parseEpoch reads a number of units. cut says that it has digits but 0 that are finer than a
-// microsecond, which are cut off.
+// parseEpoch reads a number of units. cut means that nonzero digits finer than a microsecond are cut
+// off.
 func parseEpoch(text string, unit int64) (t time.Time, cut bool, err error) {
 	whole, fraction, _ := strings.Cut(text, ".")
 	n, err := strconv.ParseInt(whole, 10, 64)
@@ -75,7 +74,7 @@ func parseEpoch(text string, unit int64) (t time.Time, cut bool, err error) {
 	return time.UnixMicro(micros + part).UTC(), cut, nil
 }
 
-// appendEpoch writes a number of units, with a fraction where there is one.
+// appendEpoch writes a number of units, with a fraction if needed.
 func appendEpoch(dst []byte, t time.Time, unit int64) []byte {
 	micros := t.UnixMicro()
 	if micros < 0 {
@@ -127,14 +126,14 @@ type gapError struct {
 	zone *time.Location
 }
 
-// Error says which time there is not, and where.
+// Error names the missing time and the zone.
 func (e *gapError) Error() string {
 	return fmt.Sprintf("%s is no time in %s: the clock is put forward over it", e.wall.Format("2006-01-02 15:04:05"), e.zone)
 }
 
-// ParseTimestamp reads a timestamp as a field of the zone does (rule D5): a text without an offset is a time of
-// the zone, the first of two, and never one that a clock change leaves out. nil is UTC. Digits finer
-// than a microsecond are cut off.
+// ParseTimestamp reads a timestamp like a field of the zone (rule D5): a text without an offset is in
+// the zone, the first of two possible instants; a time that a clock change leaves out is an error. nil
+// is UTC. Digits finer than a microsecond are cut off.
 func ParseTimestamp(text string, zone *time.Location) (time.Time, error) {
 	if zone == time.UTC {
 		zone = nil
@@ -150,8 +149,8 @@ func ParseTimestamp(text string, zone *time.Location) (time.Time, error) {
 	return t.UTC().Truncate(time.Microsecond), nil
 }
 
-// LocalTime is the instant at which the clocks of the zone show what wall shows in UTC: the first of two; an error if
-// a clock change leaves it out. nil is UTC.
+// LocalTime returns the instant at which the clocks of the zone show wall's UTC reading: the first of
+// two; an error if a clock change leaves it out. nil is UTC.
 func LocalTime(wall time.Time, zone *time.Location) (time.Time, error) {
 	if zone == nil || zone == time.UTC {
 		return wall.UTC(), nil
@@ -159,20 +158,20 @@ func LocalTime(wall time.Time, zone *time.Location) (time.Time, error) {
 	return localTime(wall, zone)
 }
 
-// Begins is the first instant of the day in the zone; nil is UTC.
+// Begins returns the first instant of the day in the zone; nil is UTC.
 func (d Date) Begins(zone *time.Location) time.Time {
 	t, err := LocalTime(d.Time(), zone)
 	if err == nil {
 		return t.UTC()
 	}
-	// Midnight is left out: the day begins when the clock is put forward.
+	// Midnight is left out: the day begins when the clock moves forward.
 	noon := time.Date(d.Time().Year(), d.Time().Month(), d.Time().Day(), 12, 0, 0, 0, zone)
 	start, _ := noon.ZoneBounds()
 	return start.UTC()
 }
 
-// localTime is the instant at which the clocks of the zone show what wall shows in UTC; the
-// first one where they show it twice.
+// localTime returns the instant at which the clocks of the zone show wall's UTC reading; the first if
+// they show it twice.
 func localTime(wall time.Time, zone *time.Location) (time.Time, error) {
 	y, m, d := wall.Date()
 	t := time.Date(y, m, d, wall.Hour(), wall.Minute(), wall.Second(), wall.Nanosecond(), zone)
@@ -203,7 +202,7 @@ func (f *Field) appendTime(dst []byte, v Value) []byte {
 	return t.AppendFormat(dst, f.layout)
 }
 
-// plainText refuses text of a format that Go's layouts would read as a part of a time.
+// plainText refuses format text that Go's layouts would read as a part of a time.
 func plainText(format, text string) error {
 	one, other := time.Date(2034, 5, 17, 20, 18, 49, 0, time.UTC), time.Date(1978, 11, 9, 7, 33, 12, 0, time.FixedZone("X", 3600))
 	if one.Format(text) != text || other.Format(text) != text || strings.ContainsAny(text, "0123456789_") {

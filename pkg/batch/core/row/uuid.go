@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// UUID is an identifier of 128 bits. Its one text is 8-4-4-4-12 digits in hex, in lower case.
+// UUID is an identifier of 128 bits. Its canonical text is 8-4-4-4-12 hex digits in lower case.
 type UUID [16]byte
 
 const (
@@ -14,8 +14,8 @@ const (
 	uuidForms = "expected 8-4-4-4-12 digits in hex, also in braces, behind urn:uuid:, or without hyphens"
 )
 
-// ParseUUID reads 8-4-4-4-12 digits in hex, of either case; in braces or behind urn:uuid:, too,
-// and 32 digits without hyphens.
+// ParseUUID reads 8-4-4-4-12 hex digits of either case, also in braces or after urn:uuid:, and 32
+// digits without hyphens.
 func ParseUUID(text string) (UUID, error) {
 	id, ok := canonicalUUID(text)
 	if !ok {
@@ -43,7 +43,7 @@ func hexDigit(c byte) byte {
 	return c - '0'
 }
 
-// canonicalUUID returns the one text of a uuid: the text itself where it is canonical.
+// canonicalUUID returns the canonical text of a uuid: the text itself if it is canonical.
 func canonicalUUID(text string) (string, bool) {
 	if isCanonicalUUID(text) {
 		return text, true
@@ -76,7 +76,7 @@ func isCanonicalUUID(text string) bool {
 	return true
 }
 
-// AppendText appends the one text of u.
+// AppendText appends the canonical text of u.
 func (u UUID) AppendText(dst []byte) ([]byte, error) {
 	var digits [2 * len(UUID{})]byte
 	hex.Encode(digits[:], u[:])
@@ -95,16 +95,16 @@ func (u UUID) AppendText(dst []byte) ([]byte, error) {
 	return dst, nil
 }
 
-// String returns the one text of u.
+// String returns the canonical text of u.
 func (u UUID) String() string {
 	text, _ := u.AppendText(make([]byte, 0, uuidLen)) //nolint:errcheck // there is none
 	return string(text)
 }
 
-// MarshalText writes the one text of u.
+// MarshalText writes the canonical text of u.
 func (u UUID) MarshalText() ([]byte, error) { return u.AppendText(nil) }
 
-// UnmarshalText reads what ParseUUID does.
+// UnmarshalText reads the texts of ParseUUID.
 func (u *UUID) UnmarshalText(text []byte) error {
 	v, err := ParseUUID(string(text))
 	if err == nil {

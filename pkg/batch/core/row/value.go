@@ -29,7 +29,7 @@ const (
 
 var kindNames = [...]string{Null: "null", String: "string", Int: "int", Float: "float", DecimalKind: "decimal", Bool: "bool", DateKind: "date", Timestamp: "timestamp", JSONKind: "json", UUIDKind: "uuid", BytesKind: "bytes"}
 
-// String returns the name a job file uses.
+// String returns the name in a job file.
 func (k Kind) String() string {
 	if elem, ok := k.Elem(); ok {
 		return listPrefix + kindNames[elem]
@@ -40,7 +40,7 @@ func (k Kind) String() string {
 	return "kind(" + strconv.Itoa(int(k)) + ")"
 }
 
-// KindByName returns the kind of a name that a job file uses.
+// KindByName returns the kind for a name in a job file.
 func KindByName(name string) (Kind, bool) {
 	if of, ok := strings.CutPrefix(name, listPrefix); ok {
 		elem, _ := KindByName(of)
@@ -54,19 +54,18 @@ func KindByName(name string) (Kind, bool) {
 	return Null, false
 }
 
-// KindNames returns the names of all kinds that a field may have, those of lists excepted, in
-// order.
+// KindNames returns the names of all kinds that a field may have, except lists, in order.
 func KindNames() []string { return append([]string(nil), kindNames[String:]...) }
 
-// Value is one typed, possibly null value. The zero Value is null. It is 32
-// bytes and holds scalars without allocating. Equal compares values; == does, too, but
-// for decimals, where it tells 1.5 from 1.50, and for JSON, where it compares texts.
+// Value is one typed, possibly null value. The zero Value is null. It is 32 bytes and holds scalars
+// without allocating. Equal compares values; == does too, except for decimals, where it distinguishes
+// 1.5 from 1.50, and for JSON, where it compares texts.
 type Value struct {
 	kind  Kind
 	scale uint16 // of a decimal
 	num   uint64
-	// text is that of a string, JSON, uuid or list, the bytes, or the digits of a decimal that
-	// num does not hold.
+	// text holds a string, JSON, uuid or list, the bytes, or the digits of a decimal that num cannot
+	// hold.
 	text string
 }
 
@@ -76,8 +75,8 @@ func StringValue(s string) Value { return Value{kind: String, text: s} }
 // IntValue returns an int value.
 func IntValue(i int64) Value { return Value{kind: Int, num: uint64(i)} }
 
-// FloatValue returns a float value. A negative zero becomes 0 (rule D7): databases
-// differ in whether they keep it, and == of two values compares bits.
+// FloatValue returns a float value. A negative zero becomes 0 (rule D7): some databases do not keep it,
+// and == of two values compares bits.
 func FloatValue(f float64) Value {
 	if f == 0 {
 		f = 0
@@ -119,7 +118,7 @@ func BytesText(b string) Value { return Value{kind: BytesKind, text: b} }
 // Kind returns the value's kind; Null for a null.
 func (v Value) Kind() Kind { return v.kind }
 
-// IsNull reports whether there is no value.
+// IsNull reports whether the value is null.
 func (v Value) IsNull() bool { return v.kind == Null }
 
 // Str, Int, Float, Bool, Date, Time, Decimal, JSON, UUID and Bytes return the payload of a value
@@ -190,7 +189,7 @@ func (v Value) UUID() UUID {
 	return uuidOf(v.text)
 }
 
-// Bytes returns the payload of bytes, as a text whose bytes they are.
+// Bytes returns the payload of bytes, as a string of these bytes.
 func (v Value) Bytes() string {
 	if v.kind != BytesKind {
 		return ""
@@ -198,11 +197,11 @@ func (v Value) Bytes() string {
 	return v.text
 }
 
-// Size returns how many bytes the value holds beside the 32 of itself.
+// Size returns the number of bytes that the value holds in addition to its own 32.
 func (v Value) Size() int { return len(v.text) }
 
-// Clone returns the value with a text of its own: that of a reader is a part of a larger one,
-// which it keeps in memory.
+// Clone returns the value with a text of its own: a reader's text may be part of a larger one, which it
+// keeps in memory.
 func (v Value) Clone() Value {
 	v.text = strings.Clone(v.text)
 	return v
@@ -227,8 +226,8 @@ func (v Value) Equal(w Value) bool {
 	}
 }
 
-// Canonical returns the value by which equal values are one key of a map: a decimal without
-// zeros at its end, also in a list, JSON in its one text, any other value as it is.
+// Canonical returns the value that maps equal values to one map key: a decimal without trailing zeros,
+// also in a list, JSON in its canonical text, any other value unchanged.
 func (v Value) Canonical() Value {
 	switch v.kind {
 	case DecimalKind:
@@ -240,8 +239,9 @@ func (v Value) Canonical() Value {
 	}
 }
 
-// Any returns nil, string, int64, float64, bool, Date, time.Time, Decimal, JSON, UUID or []byte;
-// of a list a slice of one of them, or a slice of pointers where an element is null. It boxes: hot paths switch on Kind instead.
+// Any returns nil, string, int64, float64, bool, Date, time.Time, Decimal, JSON, UUID or []byte; for a
+// list a slice of one of them, or a slice of pointers if an element is null. It boxes: hot paths switch
+// on Kind instead.
 func (v Value) Any() any {
 	switch v.kind {
 	case Null:
@@ -310,8 +310,8 @@ func ValueOf(x any) (Value, error) {
 	return Value{}, fmt.Errorf("a %T is no row value (allowed: %s, lists, null)", x, strings.Join(KindNames(), ", "))
 }
 
-// AppendText appends the value's canonical text: the form in which parameters,
-// CSV, JSON and columns of text have it (rule D7). A null appends nothing.
+// AppendText appends the value's canonical text: the form in parameters, CSV, JSON and text columns
+// (rule D7). A null appends nothing.
 func (v Value) AppendText(dst []byte) []byte {
 	switch v.kind {
 	case Null:

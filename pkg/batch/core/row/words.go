@@ -44,7 +44,7 @@ func (f *Field) word(b bool) string {
 	return "false"
 }
 
-// checkWords refuses words that mean nothing, or both.
+// checkWords refuses words that have no effect, or mean both.
 func (f *Field) checkWords() error {
 	kind := f.Kind
 	if elem, ok := kind.Elem(); ok {

@@ -6,16 +6,15 @@ import (
 	"time"
 )
 
-// Budget bounds what is spent on the tasks of a group. Zero fields are the defaults.
+// Budget bounds the attempts and time of the tasks of a group. Zero fields are the defaults.
 type Budget struct {
-	// MaxAttempts bounds the executions of each task; 0: 5.
+	// MaxAttempts bounds the executions of each task; 0 means 5.
 	MaxAttempts int `json:"max_attempts,omitempty"`
-	// MaxTotalAttempts bounds the executions of all tasks of the group; 0: none.
+	// MaxTotalAttempts bounds the executions of all tasks of the group; 0 means no bound.
 	MaxTotalAttempts int `json:"max_total_attempts,omitempty"`
-	// Deadline is counted from the moment of submission, on the database's clock; 0: none.
+	// Deadline counts from the moment of submission, on the database's clock; 0 means none.
 	Deadline time.Duration `json:"deadline,omitempty"`
-	// MaxNoProgress bounds the attempts of the group, one after the other, of which none
-	// succeeded; 0: 50.
+	// MaxNoProgress bounds the consecutive attempts of the group without a success; 0 means 50.
 	MaxNoProgress int `json:"max_no_progress,omitempty"`
 }
 
@@ -36,7 +35,7 @@ func (b Budget) Filled() Budget {
 	return b
 }
 
-// Check reports everything that is wrong with the budget.
+// Check reports all errors in the budget.
 func (b Budget) Check() error {
 	var errs []error
 	for _, f := range []struct {
@@ -53,16 +52,15 @@ func (b Budget) Check() error {
 	return errors.Join(errs...)
 }
 
-// Spent is what a group has used of its budget when an attempt has ended, that attempt
-// included.
+// Spent is the part of its budget that a group has used after an attempt, including that attempt.
 type Spent struct {
 	Attempts      int  `json:"attempts"`       // of the task
 	TotalAttempts int  `json:"total_attempts"` // of the group
-	NoProgress    int  `json:"no_progress"`    // of the group, since an attempt succeeded
+	NoProgress    int  `json:"no_progress"`    // of the group, since its last success
 	Overdue       bool `json:"overdue"`        // the deadline has passed
 }
 
-// Exhausted returns why no further attempt is within the budget; "": one is.
+// Exhausted returns why no further attempt is within the budget, or "".
 func (b Budget) Exhausted(s Spent) string {
 	b = b.Filled()
 	switch {

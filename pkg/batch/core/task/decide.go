@@ -9,15 +9,15 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 )
 
-// Case is what a decider decides on: a task whose attempt did not succeed.
+// Case is the input of a decider: a task after an attempt that did not succeed.
 type Case struct {
 	Task    Task
 	Outcome Outcome
 	Budget  Budget // filled in
 	Spent   Spent
-	// Decider is the name of the decider that the group asks for; "": the default one.
+	// Decider is the name of the decider that the group requests; "" means the default.
 	Decider string
-	// Random is in [0, 1): the chance that a decider may use, so that it stays a function.
+	// Random is in [0, 1): randomness for the decider, so that it stays a function.
 	Random float64
 }
 
@@ -36,8 +36,8 @@ func Retry(delay time.Duration, reason string) Decision {
 // MarkDead decides that the task has failed.
 func MarkDead(reason string) Decision { return Decision{Dead: true, Reason: reason} }
 
-// Decider decides what comes after an attempt that did not succeed. It is a function of
-// its arguments: it does no I/O and reads no clock.
+// Decider decides about the next step after an attempt that did not succeed. It is a function of its
+// arguments: it does no I/O and reads no clock.
 type Decider interface {
 	Decide(c Case) Decision
 }
@@ -48,13 +48,12 @@ type DeciderFunc func(c Case) Decision
 // Decide calls f.
 func (f DeciderFunc) Decide(c Case) Decision { return f(c) }
 
-// Backoff is the default decider: it tries again while the budget lasts, after a delay
-// that doubles with each attempt, or the one that the outcome hints at.
+// Backoff is the default decider: it retries while the budget lasts, after a delay that doubles with
+// each attempt, or the hint of the outcome.
 type Backoff struct {
-	Base time.Duration // before the second attempt; 0: 1 s
-	Max  time.Duration // max_retry_delay; 0: 5 min
-	// Jitter is the share of the delay that is left to chance, 0 to 1; 0: 0.2, negative:
-	// none.
+	Base time.Duration // before the second attempt; 0 means 1 s
+	Max  time.Duration // max_retry_delay; 0 means 5 min
+	// Jitter is the random share of the delay, 0 to 1; 0 means 0.2, negative none.
 	Jitter float64
 }
 
@@ -103,8 +102,8 @@ func (b Backoff) delay(attempts int, random float64) time.Duration {
 	return time.Duration(grown)
 }
 
-// Within returns the decision as it is carried out: no attempt is made beyond the budget,
-// and none after a fatal outcome, whatever a decider says.
+// Within returns the decision limited to the budget: no attempt beyond it, and none after a fatal
+// outcome, whatever a decider says.
 func (d Decision) Within(c Case) Decision {
 	if d.Dead {
 		return d
@@ -118,9 +117,9 @@ func (d Decision) Within(c Case) Decision {
 	return Decision{Delay: min(max(d.Delay, 0), maxHint), Reason: d.Reason}
 }
 
-// OutcomeOf returns what an attempt came to whose handler answered an outcome and an
-// error. An error is Failure, and it is fatal where the error is a BatchError of that
-// severity. An outcome that cannot be stored is a failure that says so.
+// OutcomeOf returns the outcome of an attempt from a handler's outcome and error. An error is Failure,
+// and fatal if the error is a BatchError of that severity. An outcome that cannot be stored becomes a
+// failure with that reason.
 func OutcomeOf(o Outcome, err error) Outcome {
 	if err == nil {
 		if wrong := o.Check(); wrong != nil {
@@ -137,8 +136,6 @@ func OutcomeOf(o Outcome, err error) Outcome {
 	return failed
 }
 
-// isFatal reports whether the error is a BatchError that says that neither another try nor
-// leaving the item out is of use.
 func isFatal(err error) bool {
 	batch, ok := errors.AsType[*exception.BatchError](err)
 	return ok && !batch.Retryable && !batch.Skippable

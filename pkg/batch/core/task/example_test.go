@@ -20,8 +20,7 @@ func (d doubling) Decide(c task.Case) task.Decision {
 	return task.Retry(delay, fmt.Sprintf("Retry %d of %d after %v", c.Spent.Attempts+1, c.Budget.MaxAttempts, delay))
 }
 
-// A decider is a function of what happened: it is tested without a database. Register it
-// with batch.TaskDecider.
+// A decider is a pure function: it is tested without a database. Register it with batch.TaskDecider.
 func ExampleDecider() {
 	var d task.Decider = doubling{maxRetryDelay: 5 * time.Second}
 	for attempts := 1; attempts <= 4; attempts++ {
@@ -39,7 +38,7 @@ func ExampleDecider() {
 	// true Max attempts (4) exceeded
 }
 
-// What an attempt came to is built step by step.
+// The outcome of an attempt is built step by step.
 func ExampleFailure() {
 	o := task.Failure("Network error").
 		WithArtifact(task.Stderr("connection refused")).
@@ -50,8 +49,7 @@ func ExampleFailure() {
 	// {"kind":"FAILURE","artifacts":[{"kind":"Stderr","value":"connection refused"}],"reason":"Network error","retry_hint":{"delay_ms":1000}} <nil>
 }
 
-// The table says which move is allowed in which state; the repository makes it with one
-// guarded UPDATE.
+// The table lists the moves allowed in each state; the repository makes a move with one guarded UPDATE.
 func ExampleMachine() {
 	machine := task.Machine()
 	for _, state := range task.States() {

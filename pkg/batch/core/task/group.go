@@ -1,6 +1,6 @@
 package task
 
-// GroupState is what the tasks of a group have come to. It is derived, and never stored.
+// GroupState is the combined state of a group's tasks. It is derived, never stored.
 type GroupState string
 
 // The states of a group.
@@ -27,9 +27,9 @@ func (s GroupStatus) IsOver() bool {
 	return s.Total == s.Succeeded+s.Failed+s.Canceled
 }
 
-// StatusOf derives the status of a group from the states of its tasks and from whether
-// its cancellation was requested. The first that matches is the state: cancelled, running
-// (a task is unfinished), failed, cancelled (a task was), completed.
+// StatusOf derives the status of a group from the states of its tasks and from whether its cancellation
+// was requested. The first match is the state: cancelled, running (a task is unfinished), failed,
+// cancelled (a task was), completed.
 func StatusOf(id GroupID, states map[State]int, cancelRequested bool) GroupStatus {
 	s := GroupStatus{ID: id, ByState: states}
 	unfinished := 0

@@ -6,7 +6,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// Idle tells the worker that the handler only waits from now on, such as for work of
-// others: its slot is free for another task. The worker renews the task's lease all the same.
-// Called with another context than a handler's, it does nothing.
+// Idle notifies the worker that the handler only waits from now on, for example for the work of others:
+// its slot is free for another task. The worker still renews the task's lease. With a context that is
+// not a handler's, it does nothing.
 func Idle(ctx context.Context) { core.LeaveSlot(ctx) }

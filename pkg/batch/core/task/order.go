@@ -10,10 +10,10 @@ import (
 // maxAfter bounds the keys of all After of a group.
 const maxAfter = 100_000
 
-// Awaited is a task that another one of its group waits for.
+// Awaited is a task that another task of its group waits for.
 type Awaited struct {
 	ID    ID     `json:"id"`
-	Key   string `json:"key"` // as the other one names it
+	Key   string `json:"key"` // as the other task names it
 	State State  `json:"state"`
 }
 
@@ -22,7 +22,7 @@ func (a Awaited) String() string {
 	return fmt.Sprintf("task %d (%q), which is %s", a.ID, a.Key, a.State)
 }
 
-// WaitsFor names the tasks that the task waits for; "": it waits for none.
+// WaitsFor names the tasks that the task waits for, or returns "".
 func (t Task) WaitsFor() string {
 	if len(t.OpenAfter) == 0 {
 		return ""
@@ -38,7 +38,7 @@ func (t Task) WaitsFor() string {
 	return text
 }
 
-// OrderError says what is wrong with the key or the after of a task.
+// OrderError is an error in the key or the after of a task.
 type OrderError struct {
 	Task int // its position in the submission
 	Text string
@@ -51,9 +51,9 @@ func wrongOrder(task int, format string, args ...any) error {
 	return &OrderError{Task: task, Text: fmt.Sprintf(format, args...)}
 }
 
-// Order returns for each task of the submission the positions of the tasks that it waits for, each once and ascending;
-// nil where no task waits for another. The error joins an *OrderError for every key that is there twice or not at all, or
-// else is that of a cycle.
+// Order returns for each task of the submission the positions of the tasks that it waits for, each once
+// and ascending; nil if no task waits for another. The error joins an *OrderError for every duplicate
+// or unknown key, or else reports a cycle.
 func (s Submission) Order() ([][]int, error) {
 	at, wrong := s.keys()
 	order, n := make([][]int, len(s.Tasks)), 0
@@ -88,7 +88,7 @@ func (s Submission) Order() ([][]int, error) {
 	return order, nil
 }
 
-// keys are the positions of tasks by the names that they have. A key goes before an idempotency key.
+// keys maps the names of tasks to their positions. A key takes precedence over an idempotency key.
 func (s Submission) keys() (at map[string]int, wrong []error) {
 	at = map[string]int{}
 	for i, spec := range s.Tasks {
@@ -109,10 +109,10 @@ func (s Submission) keys() (at map[string]int, wrong []error) {
 	return at, wrong
 }
 
-// maxKnown is how many keys a message lists.
+// maxKnown is the number of keys that a message lists.
 const maxKnown = 10
 
-// knownKeys lists keys that there are, for a message.
+// knownKeys lists existing keys, for a message.
 func (s Submission) knownKeys() string {
 	var known []string
 	for _, spec := range s.Tasks {
@@ -147,7 +147,7 @@ func (s Submission) names(cycle []int) string {
 	return strings.Join(names, " after ")
 }
 
-// cycleOf returns tasks each of which waits for the next one, and the last for the first; nil: there are none.
+// cycleOf returns tasks that each wait for the next, the last for the first, or nil.
 func cycleOf(order [][]int) []int {
 	waits, followers, free := make([]int, len(order)), make([][]int, len(order)), []int{}
 	for i, needs := range order {

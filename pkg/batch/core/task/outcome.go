@@ -8,17 +8,17 @@ import (
 	"time"
 )
 
-// OutcomeKind is how an attempt ended.
+// OutcomeKind is the kind of an attempt's end.
 type OutcomeKind string
 
 // The kinds of outcomes.
 const (
 	OutcomeSuccess OutcomeKind = "SUCCESS"
 	OutcomeFailure OutcomeKind = "FAILURE" // may be tried again
-	OutcomeBlocked OutcomeKind = "BLOCKED" // does not get further without help
+	OutcomeBlocked OutcomeKind = "BLOCKED" // cannot continue without help
 )
 
-// Outcome is what an attempt came to. Build it with Success, Failure or Blocked.
+// Outcome is the result of an attempt. Build it with Success, Failure or Blocked.
 type Outcome struct {
 	Kind      OutcomeKind `json:"kind"`
 	Artifacts []Artifact  `json:"artifacts,omitempty"`
@@ -28,9 +28,9 @@ type Outcome struct {
 	RetryHint json.RawMessage `json:"retry_hint,omitempty"`
 	// Alternatives are for the decider: other ways to the goal.
 	Alternatives []json.RawMessage `json:"alternatives,omitempty"`
-	// Fatal says that no further attempt can succeed.
+	// Fatal means that no further attempt can succeed.
 	Fatal bool `json:"fatal,omitempty"`
-	// TimedOut says that the time of the attempt was over. The worker sets it.
+	// TimedOut means that the time of the attempt was over. The worker sets it.
 	TimedOut bool `json:"timed_out,omitempty"`
 }
 
@@ -40,10 +40,10 @@ func Success() Outcome { return Outcome{Kind: OutcomeSuccess} }
 // Failure is the outcome of an attempt that may be made again.
 func Failure(reason string) Outcome { return Outcome{Kind: OutcomeFailure, Reason: reason} }
 
-// Blocked is the outcome of an attempt that does not get further without help.
+// Blocked is the outcome of an attempt that cannot continue without help.
 func Blocked(reason string) Outcome { return Outcome{Kind: OutcomeBlocked, Reason: reason} }
 
-// WithArtifact returns the outcome with one artifact more.
+// WithArtifact returns the outcome with one more artifact.
 func (o Outcome) WithArtifact(a Artifact) Outcome {
 	o.Artifacts = append(slices.Clone(o.Artifacts), a)
 	return o
@@ -67,7 +67,7 @@ func (o Outcome) WithAlternative(way json.RawMessage) Outcome {
 	return o
 }
 
-// Check reports what cannot be stored.
+// Check reports values that cannot be stored.
 func (o Outcome) Check() error {
 	if !slices.Contains([]OutcomeKind{OutcomeSuccess, OutcomeFailure, OutcomeBlocked}, o.Kind) {
 		return fmt.Errorf("kind: it is %q, and may be SUCCESS, FAILURE or BLOCKED", o.Kind)
@@ -107,10 +107,10 @@ func (o Outcome) hintedDelay() (time.Duration, bool) {
 	return time.Duration(min(*ms, maxHint.Seconds()*1000) * float64(time.Millisecond)), true
 }
 
-// maxHint bounds what a hint is read as.
+// maxHint bounds the value of a hint.
 const maxHint = 365 * 24 * time.Hour
 
-// ArtifactKind says what an artifact is.
+// ArtifactKind is the kind of an artifact.
 type ArtifactKind string
 
 // The kinds of artifacts.
@@ -129,10 +129,10 @@ type Artifact struct {
 	JSON json.RawMessage // of KindJSON
 }
 
-// Stdout is what an attempt wrote to its standard output.
+// Stdout is the standard output of an attempt.
 func Stdout(text string) Artifact { return Artifact{Kind: KindStdout, Text: text} }
 
-// Stderr is what an attempt wrote to its standard error output.
+// Stderr is the standard error output of an attempt.
 func Stderr(text string) Artifact { return Artifact{Kind: KindStderr, Text: text} }
 
 // FilePath names a file.

@@ -8,12 +8,13 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// MayDo reports whether a worker that is alive may do work with a placement: its labels fit, and it has what the work needs.
+// MayDo reports whether a live worker may do work with a placement: its labels fit, and it
+// takes parts, or has the type and the decider, as the work needs.
 func (w *Worker) MayDo(p core.Placed) bool {
 	return w.State == WorkerActive && p.On.Fits(w.Name, w.Labels) && w.lacks(p) == ""
 }
 
-// lacks is what the work needs and the worker does not have; empty: nothing.
+// lacks returns the requirement of the work that the worker does not meet, or "".
 func (w *Worker) lacks(p core.Placed) string {
 	switch {
 	case p.Kind != core.PlacedTask && !w.Parts:
@@ -28,11 +29,11 @@ func (w *Worker) lacks(p core.Placed) string {
 	return ""
 }
 
-// Free is how many slots the worker has for more work.
+// Free returns the number of free slots of the worker.
 func (w *Worker) Free() int { return max(0, w.Capacity-w.Busy) }
 
-// WaitsFor is the reason why work with a placement is not executed yet (rule PL5); empty: a worker executes it, or it is
-// over. leads says that a process leads.
+// WaitsFor returns the reason why work with a placement is not executed yet (rule PL5); empty if a
+// worker executes it, or it is over. leads means that a process leads.
 func WaitsFor(p core.Placed, workers []Worker, leads bool) string {
 	if p.State == core.PlaceAssigned {
 		i := slices.IndexFunc(workers, func(w Worker) bool { return w.Name == p.Worker })
@@ -74,7 +75,6 @@ func WaitsFor(p core.Placed, workers []Worker, leads bool) string {
 	return "the leader assigns it to a worker in a moment"
 }
 
-// labelFlags are the flags of a worker that fits.
 func labelFlags(on core.Placement) string {
 	if on.Worker != "" {
 		return "--label " + core.NameLabel + "=" + on.Worker

@@ -11,10 +11,9 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// Repository keeps tasks. Every method works in the transaction that ctx carries for the
-// repository's database, else in one of its own, and reads the database's clock. A method
-// that returns deliveries has made tasks wait for a worker: its caller hands them to the
-// engine in the same transaction.
+// Repository stores tasks. Every method works in the transaction that ctx carries for the repository's
+// database, else in one of its own, and reads the database's clock. A method that returns deliveries
+// has made tasks wait for a worker: its caller hands them to the engine in the same transaction.
 type Repository interface {
 	Submissions
 	Executions
@@ -25,84 +24,81 @@ type Repository interface {
 	core.Places
 }
 
-// Submissions is what users of tasks ask for.
+// Submissions are the operations for users of tasks.
 type Submissions interface {
-	// Submit stores a group and its tasks. Where the group's idempotency key, or a task's,
-	// is known, the answer is what was stored then, and Duplicate says so; an
-	// ErrOtherSubmission where that was something else.
+	// Submit stores a group and its tasks. If the group's or a task's idempotency key is known, it
+	// returns the stored submission, marked Duplicate, or an ErrOtherSubmission if that was a different
+	// one.
 	Submit(ctx context.Context, s Submission) (*Submitted, []Delivery, error)
-	// Cancel makes MoveCancel, in the name of actor. A worker that executes the task hears of
-	// it at its next heartbeat. Tasks that wait for it are canceled with it.
+	// Cancel makes MoveCancel, in the name of actor. A worker that executes the task is notified at its
+	// next heartbeat. Tasks that wait for it are canceled with it.
 	Cancel(ctx context.Context, id ID, actor, reason string) (core.Answer, error)
-	// CancelGroup notes that the cancellation was requested, and cancels what is unfinished.
-	// A group that is over is a *GroupOverError.
+	// CancelGroup notes that the cancellation was requested, and cancels the unfinished tasks. A group
+	// that is over is a *GroupOverError.
 	CancelGroup(ctx context.Context, id GroupID, actor, reason string) (core.Answer, error)
-	// Rerun makes MoveRerun. The attempts of the task and of its group are counted from zero
-	// again, and kept; the deadline of the group does not hold for the task any more, and the
-	// cancellation of the group is withdrawn. A task that waits for others makes MoveWaitAgain, and
-	// so do those that were canceled because of it, unless another one that they wait for has
-	// ended without success: then the rerun is refused.
+	// Rerun makes MoveRerun. The attempts of the task and of its group count from zero again, and are
+	// kept; the deadline of the group no longer applies to the task, and the cancellation of the group
+	// is withdrawn. A task that waits for others makes MoveWaitAgain, and so do those that were
+	// canceled because of it, unless another one that they wait for has ended without success: then the
+	// rerun is refused.
 	Rerun(ctx context.Context, id ID, actor, reason string) (core.Answer, []Delivery, error)
-	// Continue makes MoveRerun of all tasks of a group that ended without success, for a step
-	// that waits for the group from now on, and withdraws the cancellation of the group. It makes
-	// MoveRerunLater of those that their workers have not let go of, and MoveWaitAgain of those that
-	// wait for others. The budget of the group
-	// begins anew: attempts and deadline are counted from now on.
+	// Continue makes MoveRerun of all tasks of a group that ended without success, for a step that
+	// waits for the group from now on, and withdraws the cancellation of the group. It makes
+	// MoveRerunLater of tasks that their workers have not released, and MoveWaitAgain of tasks that
+	// wait for others. The budget of the group starts over: attempts and deadline count from now on.
 	Continue(ctx context.Context, id GroupID, step core.StepExecutionID, actor, reason string) ([]Delivery, error)
 }
 
-// Executions is what a worker asks for.
+// Executions are the operations for workers.
 type Executions interface {
-	// Claim makes MoveClaim, in the epoch of a delivery, and begins an attempt. Of a task
-	// that another one has, that is over, or that has another epoch, the answer is
-	// core.Duplicate or an error as of guard.Table. A worker that executes it itself, in that
-	// epoch, gets Claimed beside core.Duplicate: its first answer was lost. A task beyond the
-	// budget of its group ends instead: Claimed is nil and the answer core.Applied. A task of a
-	// group whose decider the worker lacks stays: a *NoDeciderError.
+	// Claim makes MoveClaim, in the epoch of a delivery, and begins an attempt. If another worker has
+	// the task, it is over, or it has another epoch, the answer is core.Duplicate or an error as of
+	// guard.Table. A worker that itself executes it in that epoch gets Claimed with core.Duplicate: its
+	// first answer was lost. A task beyond the budget of its group ends instead: Claimed is nil and the
+	// answer core.Applied. A task stays if the worker lacks its group's decider: a *NoDeciderError.
 	Claim(ctx context.Context, d Delivery, by Claimant) (*Claimed, core.Answer, error)
-	// Start is Claim of a task with a placement, which the leader has assigned to the worker (AssignPlaced): it makes
-	// MoveStart.
+	// Start is Claim for a task with a placement, which the leader has assigned to the worker
+	// (AssignPlaced): it makes MoveStart.
 	Start(ctx context.Context, d Delivery, by Claimant) (*Claimed, core.Answer, error)
-	// End ends the attempt with an outcome, and makes MoveSucceed, MoveFail, MoveTimeOut or
-	// MoveRetry by what decide says of an outcome that is not a success. What waits for the task is
+	// End ends the attempt with an outcome, and makes MoveSucceed, MoveFail, MoveTimeOut or MoveRetry
+	// according to decide's answer for an outcome other than success. Tasks that wait for it are
 	// opened, or canceled: the caller hands Ended.Opened to the engine.
 	End(ctx context.Context, ref Ref, o Outcome, decide Decide) (Ended, error)
-	// Heartbeat extends the lease of the worker and of all that it executes.
+	// Heartbeat extends the lease of the worker and of everything it executes.
 	Heartbeat(ctx context.Context, by Claimant, held []Ref) (Confirmed, error)
 	// Leave notes that a worker has stopped.
 	Leave(ctx context.Context, worker string) error
-	// Due returns deliveries that wait, of the types and of groups that name no decider or one
-	// of deciders, oldest first within a priority.
+	// Due returns waiting deliveries of the types, of groups that name no decider or one of deciders,
+	// oldest first within a priority.
 	Due(ctx context.Context, types, deciders []string, limit int) ([]Delivery, error)
-	// DueOf is Due of one group, whatever the types.
+	// DueOf is Due for one group and all types.
 	DueOf(ctx context.Context, group GroupID, limit int) ([]Delivery, error)
 }
 
-// Maintenance is what any process, or the leader, does for all. Every method does at most
-// limit rows, locks none that another process works on, and returns how many it did or the
-// deliveries that result.
+// Maintenance holds the operations that any process, or the leader, performs for all. Every method
+// handles at most limit rows, locks none that another process works on, and returns the number of rows
+// or the resulting deliveries.
 type Maintenance interface {
-	// MakeDue makes MoveDue of retries whose time has come.
+	// MakeDue makes MoveDue of retries that are due.
 	MakeDue(ctx context.Context, limit int) ([]Delivery, error)
-	// Confirm marks executions whose heartbeat is overdue (continuation_state CONFIRMING).
+	// Confirm marks executions with an overdue heartbeat (continuation_state CONFIRMING).
 	Confirm(ctx context.Context, limit int) (int, error)
-	// Reap makes MoveLose or MoveLoseForGood of executions whose owner has not confirmed by
-	// its deadline. Those of groups that name none of deciders stay until the deadline of their
-	// group.
+	// Reap makes MoveLose or MoveLoseForGood of executions not confirmed by their owner by its
+	// deadline. Executions of groups that name none of deciders stay until the deadline of their group.
 	Reap(ctx context.Context, limit int, deciders []string, decide Decide) (int, error)
-	// ExpireDeadlines makes MoveDeadline of tasks that nobody executes, past the deadline of
-	// their group.
+	// ExpireDeadlines makes MoveDeadline of tasks that no worker executes, past the deadline of their
+	// group.
 	ExpireDeadlines(ctx context.Context, limit int) (int, error)
-	// Waiting returns deliveries that have waited longer than after, for an engine to say
-	// which of them it lost, and Redeliver makes MoveRedeliver of those.
+	// Waiting returns deliveries that have waited longer than after, so that an engine can report the
+	// lost ones; Redeliver makes MoveRedeliver of those.
 	Waiting(ctx context.Context, after time.Duration, limit int) ([]Delivery, error)
 	Redeliver(ctx context.Context, lost []Delivery) ([]Delivery, error)
-	// OpenLeft opens and cancels tasks that wait though all that they wait for is over: a worker of
-	// a program that does not know of such tasks ended the last one.
+	// OpenLeft opens and cancels tasks that wait although all their predecessors are over: the last one
+	// was ended by a worker of a program that does not know such tasks.
 	OpenLeft(ctx context.Context, limit int) ([]Delivery, error)
 }
 
-// Queries is what can be asked. An id that is not known is core.ErrNotFound.
+// Queries are the read operations. An unknown ID is core.ErrNotFound.
 type Queries interface {
 	Task(ctx context.Context, id ID) (*Task, error)
 	Tasks(ctx context.Context, f Filter) ([]Task, error)
@@ -113,45 +109,45 @@ type Queries interface {
 	Workers(ctx context.Context) ([]Worker, error)
 	// WaitingTypes returns the types of tasks that wait to be executed, sorted.
 	WaitingTypes(ctx context.Context) ([]string, error)
-	// WaitingDeciders returns the deciders that groups with tasks that are not over name and no
-	// live worker has, with the numbers of these tasks, by name.
+	// WaitingDeciders returns the deciders that groups with unfinished tasks name and no live worker
+	// has, with the numbers of these tasks, by name.
 	WaitingDeciders(ctx context.Context) ([]WaitingDecider, error)
-	// Results returns the values of the Json artifacts of a group's tasks, of the attempt that
-	// succeeded, in the order of the submission: for a task with several the last one, and null
-	// for one that has none or did not succeed. nil where they have more than limit bytes.
+	// Results returns the values of the Json artifacts of a group's tasks, from the attempt that
+	// succeeded, in the order of the submission: for a task with several the last one, and null for one
+	// that has none or did not succeed. nil if they exceed limit bytes.
 	Results(ctx context.Context, id GroupID, limit int) ([]json.RawMessage, error)
 	// Unsuccessful returns tasks of a group that ended without success, in the order of the
 	// submission.
 	Unsuccessful(ctx context.Context, id GroupID, limit int) ([]Task, error)
-	// OpenGroupsOf returns the groups with tasks that are not over of the steps of a job instance.
+	// OpenGroupsOf returns the groups with unfinished tasks of the steps of a job instance.
 	OpenGroupsOf(ctx context.Context, instance core.JobInstanceID) ([]GroupID, error)
-	// OpenGroupsBefore returns those of the same step of the instance, from before this step
+	// OpenGroupsBefore returns the open groups of the same step of the instance, from before this step
 	// execution.
 	OpenGroupsBefore(ctx context.Context, step core.StepExecutionID) ([]GroupID, error)
-	// GroupOf returns the group that was submitted with an idempotency key; 0: there is none.
+	// GroupOf returns the group that was submitted with an idempotency key, or 0.
 	GroupOf(ctx context.Context, key string) (GroupID, error)
 }
 
-// Decide says what comes after an attempt that did not succeed.
+// Decide decides about the next step after an attempt that did not succeed.
 type Decide func(c Case) (policy string, d Decision)
 
 // Submission is a group of tasks. It may not be empty.
 type Submission struct {
 	Title string `json:"title,omitempty"`
 	Tasks []Spec `json:"tasks"`
-	// Type is that of tasks which have none of their own.
+	// Type is the default type of its tasks.
 	Type           string `json:"type,omitempty"`
 	Budget         Budget `json:"budget"`
 	IdempotencyKey string `json:"idempotency_key,omitempty"`
-	// Decider names a registered decider; "": the default one.
+	// Decider names a registered decider; "" means the default.
 	Decider string `json:"decider,omitempty"`
-	// Step is the step of a job that waits for the group; 0: none does. It is not part of what
-	// an idempotency key stands for: a restart of the step is another step execution.
+	// Step is the step of a job that waits for the group; 0 means none. The idempotency key does not
+	// cover it: a restart of the step is another step execution.
 	Step core.StepExecutionID `json:"-"`
 }
 
-// Check reports everything that is wrong with the texts of the group. Its tasks and its budget have
-// checks of their own.
+// Check reports all errors in the texts of the group. Its tasks and its budget have checks of their
+// own.
 func (s Submission) Check() error {
 	var errs []error
 	for _, text := range []boundedText{
@@ -162,58 +158,57 @@ func (s Submission) Check() error {
 	return errors.Join(errs...)
 }
 
-// ErrOtherSubmission says that an idempotency key was used for another submission.
+// ErrOtherSubmission means that an idempotency key was used for another submission.
 var ErrOtherSubmission = errors.New("the idempotency key was used for something else")
 
-// Submitted is the answer to a submission.
+// Submitted is the result of a submission.
 type Submitted struct {
 	Group     GroupID `json:"group"`
 	Tasks     []ID    `json:"tasks"` // in the order of the submission
 	Duplicate bool    `json:"duplicate,omitempty"`
 }
 
-// Delivery says that a task waits for a worker, in an epoch.
+// Delivery states that a task waits for a worker, in an epoch.
 type Delivery struct {
 	ID       ID
 	Epoch    int64
 	Type     string
 	Priority int
-	// NotBefore is the time before which it is not to be delivered: that of a retry, or of
-	// the submission where it is delivered anew and due. Those of a priority go in the order
-	// of it. Zero: now.
+	// NotBefore is the earliest time of delivery: the time of a retry, or the time of the submission if
+	// it is delivered again and due. It orders the deliveries of a priority. Zero means now.
 	NotBefore time.Time
 }
 
-// Claimant is a worker. Lease is how long it owns what it claims without a heartbeat, Grace
-// how much longer no other one takes it over, as its last heartbeat was answered.
+// Claimant is a worker. Lease is how long it owns claimed work without a heartbeat, Grace how much
+// longer no other worker takes it over, according to its last heartbeat's answer.
 type Claimant struct {
 	Worker   string
 	Capacity int
 	Types    []string
-	// Deciders are the names of those that it has: it claims tasks of groups that name one of
-	// them, or none.
+	// Deciders are the names of its deciders: it claims tasks of groups that name one of them, or none.
 	Deciders []string
-	// Parts says that it takes parts of steps, and continues parked executions; Owner is that of the parts.
+	// Parts means that it takes parts of steps, and continues parked executions; Owner is the owner of
+	// the parts.
 	Parts   bool
 	Owner   string
 	Version string
 	// Labels are compared with placements.
 	Labels map[string]string
-	// Resuming is how many slots have parked executions without a placement, which it continues.
+	// Resuming is the number of slots used by parked executions without a placement that it continues.
 	Resuming int
-	// Draining says that it is being stopped, and begins nothing more.
+	// Draining means that it is stopping and begins nothing more.
 	Draining     bool
 	Lease, Grace time.Duration
 }
 
-// Decides reports whether the worker may decide for a group that names a decider; "": the
-// default one, which every worker has.
+// Decides reports whether the worker may decide for a group that names a decider; "" means the default
+// one, which every worker has.
 func (c Claimant) Decides(decider string) bool {
 	return decider == "" || slices.Contains(c.Deciders, decider)
 }
 
-// NoDeciderError refuses a claim: the worker lacks the decider that the group names, and no
-// other one may decide what becomes of its attempts. The task waits for a worker that has it.
+// NoDeciderError refuses a claim: the worker lacks the decider that the group names, and no other may
+// decide about its attempts. The task waits for a worker that has it.
 type NoDeciderError struct{ Decider string }
 
 // Error names the decider.
@@ -221,29 +216,28 @@ func (e *NoDeciderError) Error() string {
 	return fmt.Sprintf("its group names the decider %q, which this worker does not have: it waits for one that does", e.Decider)
 }
 
-// Ref is what a worker says of the attempt that it executes.
+// Ref identifies the attempt that a worker executes.
 type Ref struct {
 	ID      ID
 	Attempt AttemptID
 	Worker  string
 	Epoch   int64
-	// Group is that of the task, where its end concerns others: a step of a job waits for the
-	// group, or (Ordered) tasks of the group wait for others of it. 0: none of it.
+	// Group is the task's group, if its end affects others: a step of a job waits for the group, or
+	// (Ordered) tasks of the group wait for others of it. 0 means that neither applies.
 	Group   GroupID
 	Ordered bool
 }
 
-// Claimed is what a worker executes.
+// Claimed is the work that a worker executes.
 type Claimed struct {
 	Task    Task
 	Ref     Ref
 	Decider string
-	// Deadline is the time left until the group's deadline, at the moment of the claim; 0:
-	// there is none.
+	// Deadline is the time left until the group's deadline, at the moment of the claim; 0 means none.
 	Deadline time.Duration
 }
 
-// Ended is what End came to.
+// Ended is the result of End.
 type Ended struct {
 	Answer   core.Answer
 	State    State
@@ -254,15 +248,14 @@ type Ended struct {
 
 // Confirmed is the answer to a heartbeat.
 type Confirmed struct {
-	// Lost is what the worker does not own any more.
+	// Lost are the executions that the worker no longer owns.
 	Lost []Lost
-	// Grace is how long after its lease what the worker executes is left to it, from this
-	// heartbeat on (the setting continuation_grace).
+	// Grace is how long after its lease the worker keeps its executions, from this heartbeat on (the
+	// setting continuation_grace).
 	Grace time.Duration
 }
 
-// Lost is an execution that a worker does not own any more. Cause is ErrCanceled, or
-// core.ErrLostOwner.
+// Lost is an execution that a worker no longer owns. Cause is ErrCanceled, or core.ErrLostOwner.
 type Lost struct {
 	Ref   Ref
 	Cause error
@@ -274,14 +267,14 @@ type Filter struct {
 	State  State
 	Type   string
 	Before ID
-	// JobDefinition selects the runs of a registered job that its schedule asked for.
+	// JobDefinition selects the runs of a registered job that its schedule requested.
 	JobDefinition int64
-	// Unfinished selects those that are not over.
+	// Unfinished selects tasks that are not over.
 	Unfinished bool
-	Limit      int // 0: 100
+	Limit      int // 0 means 100
 }
 
-// Group is what was submitted together.
+// Group is a set of tasks submitted together.
 type Group struct {
 	GroupStatus
 	Title             string     `json:"title,omitempty"`
@@ -310,16 +303,16 @@ type Attempt struct {
 	Number    int          `json:"number"` // 1, 2, ... of the task, over all its re-runs
 	State     AttemptState `json:"state"`
 	Worker    string       `json:"worker"`
-	Action    Spec         `json:"action"` // what the handler was given
+	Action    Spec         `json:"action"` // the handler's input
 	Outcome   *Outcome     `json:"outcome,omitempty"`
 	Reason    string       `json:"reason,omitempty"`
 	StartedAt time.Time    `json:"started_at"`
 	EndedAt   *time.Time   `json:"ended_at,omitempty"`
-	// JobExecution is that of a task of type job; 0: none.
+	// JobExecution is the execution of a task of type job; 0 means none.
 	JobExecution core.JobExecutionID `json:"job_execution_id,omitempty"`
 }
 
-// DecisionRecord is why something came next.
+// DecisionRecord is the recorded reason of a decision.
 type DecisionRecord struct {
 	TaskID    ID        `json:"task_id"`
 	Attempt   AttemptID `json:"attempt_id,omitempty"`
@@ -336,7 +329,7 @@ type WaitingDecider struct {
 	Tasks int    `json:"tasks"`
 }
 
-// WorkerActive is the state of a worker that is alive, WorkerDraining of one that is being stopped.
+// WorkerActive is the state of a live worker, WorkerDraining of a stopping one.
 const (
 	WorkerActive   = "ACTIVE"
 	WorkerDraining = "DRAINING"
@@ -348,25 +341,25 @@ type Worker struct {
 	Capacity int      `json:"capacity"`
 	Types    []string `json:"types"`
 	Deciders []string `json:"deciders"`
-	Parts    bool     `json:"parts"` // it takes parts of steps, and continues parked executions
+	Parts    bool     `json:"parts"` // takes parts of steps, and continues parked executions
 	Version  string   `json:"version"`
-	State    string   `json:"state"` // ACTIVE, DRAINING (it is being stopped), GONE (it left), LOST (its lease ended)
+	State    string   `json:"state"` // ACTIVE, DRAINING (stopping), GONE (it left), LOST (its lease ended)
 	// Labels are compared with placements.
 	Labels    map[string]string `json:"labels,omitempty"`
 	Executing int               `json:"executing"`
-	// Busy is how many slots it uses, where it was asked for (rule PL3).
+	// Busy is the number of slots it uses, if requested (rule PL3).
 	Busy        int       `json:"-"`
 	StartedAt   time.Time `json:"started_at"`
 	HeartbeatAt time.Time `json:"heartbeat_at"`
 }
 
-// GroupOverError refuses to cancel a group of which nothing is unfinished.
+// GroupOverError refuses to cancel a group without unfinished tasks.
 type GroupOverError struct {
 	ID    GroupID
 	State GroupState
 }
 
-// Error says what the group is.
+// Error states the group's state.
 func (e *GroupOverError) Error() string {
 	return "the group is " + string(e.State) + ": nothing of it is left to be cancelled"
 }

@@ -11,22 +11,23 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// The names of settings that are kept in the database, and read by the leader while it
-// works. They win over configuration files.
+// The names of settings in the database, which the leader reads while it works. They override
+// configuration files.
 const (
-	// LogRetention is for how many days log text stays in the database before it is moved to
-	// a file in the folder of the settings' tasks.logs; 0: for ever.
+	// LogRetention is the number of days that log text stays in the database before it is moved to a
+	// file in the folder of the settings' tasks.logs; 0 means for ever.
 	LogRetention = "log_retention_days_db"
-	// HistoryRetention is for how many days what is over stays in the database before it is
-	// deleted: executions, tasks, processed events and keys of requests; 0: for ever.
+	// HistoryRetention is the number of days that finished executions, tasks, processed events and keys
+	// of requests stay in the database before they are deleted; 0 means for ever.
 	HistoryRetention = "history_retention_days"
-	// AuditRetention is for how many days acts and transitions stay in the audit; 0: for ever.
+	// AuditRetention is the number of days that acts and transitions stay in the audit; 0 means for
+	// ever.
 	AuditRetention = "audit_retention_days"
-	// ReassignAfter is for how many seconds work with a placement may be assigned, and not begun, to a worker that is gone or
-	// being stopped.
+	// ReassignAfter is the number of seconds that work with a placement may stay assigned, but not
+	// begun, to a worker that is gone or stopping.
 	ReassignAfter = "reassign_after_seconds"
-	// ContinuationGrace is for how many seconds after its lease a task is left to a worker that
-	// does not renew it, and continues it (rule L9a). Workers are told with each heartbeat.
+	// ContinuationGrace is the number of seconds after its lease that a task is left to a worker that
+	// does not renew it, and continues it (rule L9a). Workers receive it with each heartbeat.
 	ContinuationGrace = "continuation_grace"
 )
 
@@ -34,10 +35,10 @@ const (
 type Setting struct {
 	Name  string `json:"name"`
 	Value string `json:"value"`
-	// Unit is that of the value, and Effect what it does.
+	// Unit is the unit of the value, and Effect describes the setting.
 	Unit   string `json:"unit"`
 	Effect string `json:"effect"`
-	// Default says that the value was never set.
+	// Default means that the value was never set.
 	Default   bool       `json:"default,omitempty"`
 	UpdatedAt *time.Time `json:"updated_at,omitempty"`
 	UpdatedBy string     `json:"updated_by,omitempty"`
@@ -47,15 +48,15 @@ type Setting struct {
 type Settings interface {
 	// Settings returns all settings, by name, with defaults for those that were never set.
 	Settings(ctx context.Context) ([]Setting, error)
-	// Set changes one, in the name of actor, and notes it in the audit. core.Duplicate: it has
-	// the value already, and nothing is noted.
+	// Set changes one, in the name of actor, and notes it in the audit. core.Duplicate means that it
+	// already has the value, and nothing is noted.
 	Set(ctx context.Context, name, value, actor string) (core.Answer, error)
 }
 
 // maxSetting bounds the values, so that no time overflows.
 const maxSetting = 100_000
 
-// ErrSetting says that a setting, or its value, is not allowed.
+// ErrSetting means that a setting, or its value, is not allowed.
 var ErrSetting = errors.New("setting refused")
 
 // DefaultSettings are the settings with their defaults.
@@ -86,7 +87,7 @@ func CheckSetting(name, value string) error {
 	return nil
 }
 
-// SettingIn returns the number that a setting has in a list.
+// SettingIn returns the number of a setting in a list.
 func SettingIn(list []Setting, name string) int {
 	for _, s := range list {
 		if s.Name == name {
@@ -97,15 +98,15 @@ func SettingIn(list []Setting, name string) int {
 	return 0
 }
 
-// Notes keeps what was done to tasks, in the transaction of ctx.
+// Notes records acts on tasks, in the transaction of ctx.
 type Notes interface {
 	Note(ctx context.Context, verb, actor, detail string) error
 }
 
-// LogStore is where log text goes that is moved out of the database.
+// LogStore stores log text that is moved out of the database.
 type LogStore interface {
-	// Put stores the text under a name, and returns the reference by which Get finds it. It
-	// is on the disk when Put returns. The same text may be put again.
+	// Put stores the text under a name, and returns the reference for Get. The text is on disk when Put
+	// returns. The same text may be put again.
 	Put(ctx context.Context, name, text string) (ref string, err error)
 	Get(ctx context.Context, ref string) (string, error)
 }
@@ -116,10 +117,10 @@ type Logs interface {
 	MoveLogs(ctx context.Context, to LogStore, age time.Duration, limit int) (int, error)
 }
 
-// Purges deletes what is over.
+// Purges deletes finished work.
 type Purges interface {
-	// PurgeTasks deletes at most limit groups with their tasks, attempts, decisions and log
-	// text, of which every task ended longer ago than age and which no step execution has
-	// submitted that is still there. It notes each in the audit, and returns how many.
+	// PurgeTasks deletes at most limit groups with their tasks, attempts, decisions and log text, if
+	// every task ended longer ago than age and no existing step execution submitted the group. It notes
+	// each in the audit, and returns their number.
 	PurgeTasks(ctx context.Context, age time.Duration, limit int, actor string) (int, error)
 }

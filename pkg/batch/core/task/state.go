@@ -7,14 +7,14 @@ import (
 // State is the state of a task.
 type State string
 
-// The states. A task rests in the last four.
+// The states. The last four are final.
 const (
 	Waiting        State = "WAITING"         // waits for other tasks of its group
 	Pending        State = "PENDING"         // waits for a worker
 	Assigned       State = "ASSIGNED"        // a worker has it, and has not started it
 	Running        State = "RUNNING"         // a worker executes it
 	RetryScheduled State = "RETRY_SCHEDULED" // waits for its next attempt
-	Orphaned       State = "ORPHANED"        // its worker went away before it started
+	Orphaned       State = "ORPHANED"        // its worker left before it started
 	Succeeded      State = "SUCCEEDED"
 	Failed         State = "FAILED"
 	TimedOut       State = "TIMED_OUT"
@@ -26,7 +26,7 @@ func States() []State {
 	return []State{Waiting, Pending, Assigned, Running, RetryScheduled, Orphaned, Succeeded, Failed, TimedOut, Canceled}
 }
 
-// IsOver reports whether a task rests in the state.
+// IsOver reports whether the state is final.
 func (s State) IsOver() bool {
 	switch s {
 	case Succeeded, Failed, TimedOut, Canceled:
@@ -39,7 +39,7 @@ func (s State) IsOver() bool {
 // The moves of a task.
 const (
 	// MoveAssign gives a task with a placement to a worker, MoveStart lets that worker begin, and
-	// MoveClaim is both at once, of tasks that any worker may execute.
+	// MoveClaim is both at once, for tasks that any worker may execute.
 	MoveAssign = "assign"
 	MoveStart  = "start"
 	MoveClaim  = "claim"
@@ -48,32 +48,31 @@ const (
 	MoveFail    = "fail"
 	MoveTimeOut = "time_out"
 	MoveRetry   = "retry"
-	// MoveLose and MoveLoseForGood end the attempt of a worker whose lease ended: the task
-	// is tried again, or not.
+	// MoveLose and MoveLoseForGood end the attempt of a worker with an expired lease: the task is tried
+	// again, or not.
 	MoveLose        = "lose_owner"
 	MoveLoseForGood = "lose_owner_for_good"
-	// MoveDue, MoveOrphan, MoveRedeliver and MoveRerun make a task be delivered anew: they
-	// raise its epoch.
+	// MoveDue, MoveOrphan, MoveRedeliver and MoveRerun deliver a task again: they raise its epoch.
 	MoveDue       = "due"
 	MoveOrphan    = "orphan"
 	MoveRedeliver = "redeliver"
 	MoveRerun     = "rerun"
-	// MoveRerunLater is MoveRerun of a task that its worker has not let go of: it waits for
-	// that, at most until the lease of the worker is over.
+	// MoveRerunLater is MoveRerun of a task that its worker has not released: it waits for that, at
+	// most until the worker's lease is over.
 	MoveRerunLater = "rerun_later"
-	// MoveCancel ends a task on request, MoveDeadline one that nobody executes when the
+	// MoveCancel ends a task on request; MoveDeadline ends a task that no worker executes when the
 	// deadline of its group has passed.
 	MoveCancel   = "cancel"
 	MoveDeadline = "deadline"
-	// MoveOpen makes a task be delivered whose predecessors have all succeeded, MoveCancelWaiting
-	// ends one of which a predecessor has not, and MoveWaitAgain has it wait again.
+	// MoveOpen delivers a task after all its predecessors have succeeded, MoveCancelWaiting ends a task
+	// with a predecessor that did not succeed, and MoveWaitAgain makes it wait again.
 	MoveOpen          = "open"
 	MoveCancelWaiting = "cancel_waiting"
 	MoveWaitAgain     = "wait_again"
 )
 
-// Machine returns the transition table of tasks. Every delivery of a task carries the
-// epoch; moves that ask for a new delivery raise it, so that an older one finds nothing.
+// Machine returns the transition table of tasks. Every delivery of a task carries the epoch; moves that
+// request a new delivery raise it, so that an older delivery finds nothing.
 func Machine() core.Machine[State] {
 	waiting := []State{Pending, Orphaned}
 	idle := []State{Waiting, Pending, Assigned, Orphaned, RetryScheduled}

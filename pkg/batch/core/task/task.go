@@ -22,10 +22,10 @@ type (
 // TypeJob is the type of tasks that run a job.
 const TypeJob = "job"
 
-// Spec is what is asked for. Type and Payload are what a handler works with; the rest
-// describes the task to people and to deciders, and is stored as it is given.
+// Spec is a requested task. A handler works with Type and Payload; the rest describes the task to
+// people and deciders, and is stored unchanged.
 type Spec struct {
-	// Type selects the handler. "": SeedActionHint's "type", else the type of the group.
+	// Type selects the handler. "" means SeedActionHint's "type", else the type of the group.
 	Type    string          `json:"type,omitempty"`
 	Payload json.RawMessage `json:"payload,omitempty"`
 	Title   string          `json:"title,omitempty"`
@@ -36,33 +36,33 @@ type Spec struct {
 	SeedActionHint   json.RawMessage `json:"seed_action_hint,omitempty"`
 	DependenciesHint json.RawMessage `json:"dependencies_hint,omitempty"` // stored; nothing acts on it: see After
 
-	// Key names the task within its group, for the After of others. "": it has no name.
+	// Key names the task within its group, for the After of other tasks. "" means no name.
 	Key string `json:"key,omitempty"`
 	// After are keys of other tasks of the group (Key, else IdempotencyKey): the task waits until
 	// all of them have succeeded, and is canceled if one ends without success (rule TO1).
 	After []string `json:"after,omitempty"`
 
-	// Priority orders tasks that wait: 1 (first) to 4; 0: 2.
+	// Priority orders waiting tasks: 1 (first) to 4; 0 means 2.
 	Priority int `json:"priority,omitempty"`
-	// On says which workers may execute it: the leader assigns it to one of them (rule PL2). nil: any
-	// worker claims it.
+	// On restricts the workers that may execute it: the leader assigns it to one of them (rule PL2).
+	// nil means that any worker claims it.
 	On *core.Placement `json:"on,omitempty"`
-	// Delay is the time before the first attempt, from the submission on.
+	// Delay is the time from the submission to the first attempt.
 	Delay time.Duration `json:"delay,omitempty"`
-	// Timeout ends an attempt, which fails; the decider may try again. 0: none.
+	// Timeout ends an attempt, which fails; the decider may try again. 0 means none.
 	Timeout time.Duration `json:"timeout,omitempty"`
-	// IdempotencyKey makes a second submission of the task answer the first one. "": none.
+	// IdempotencyKey makes a second submission of the task return the first one. "" means none.
 	IdempotencyKey string `json:"idempotency_key,omitempty"`
-	// JobDefinition and ScheduledFor are of a run that a schedule asked for: of each local
-	// time of a definition there is one task.
+	// JobDefinition and ScheduledFor belong to a run requested by a schedule: each local time of a
+	// definition has one task.
 	JobDefinition int64  `json:"job_definition_id,omitempty"`
 	ScheduledFor  string `json:"scheduled_for,omitempty"`
-	// Client is the client of an API that submitted it; nil: none did.
+	// Client is the API client that submitted it, or nil.
 	Client *Client `json:"client,omitempty"`
 }
 
-// Client is who submitted a task through an API, and the folders that its paths may be in in addition to
-// those of job files (rule SE3).
+// Client identifies the submitter of a task through an API, and the folders allowed for its paths in
+// addition to the folders of job files (rule SE3).
 type Client struct {
 	Name  string   `json:"name,omitempty"`
 	Paths []string `json:"paths,omitempty"`
@@ -79,13 +79,13 @@ const (
 const (
 	maxType = 100
 	maxKey  = 200
-	// maxGroupKey is more: the API puts the name of its client before a key of maxKey bytes.
+	// maxGroupKey is larger: the API puts the name of its client before a key of maxKey bytes.
 	maxGroupKey = 300
 	maxTitle    = 1000
 	maxPayload  = 1 << 20
 )
 
-// TypeOr returns the type of the task in a group whose own type is given.
+// TypeOr returns the type of the task in a group of the given type.
 func (s Spec) TypeOr(group string) string {
 	if s.Type != "" {
 		return s.Type
@@ -99,7 +99,7 @@ func (s Spec) TypeOr(group string) string {
 	return group
 }
 
-// Check reports everything that is wrong with the spec of a task whose type is resolved.
+// Check reports all errors in the spec of a task with a resolved type.
 func (s Spec) Check() error {
 	var errs []error
 	wrong := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
@@ -141,7 +141,7 @@ func (s Spec) Check() error {
 	return errors.Join(errs...)
 }
 
-// boundedText is a text of a submission, and how many bytes it may have.
+// boundedText is a text of a submission, and its maximum length in bytes.
 type boundedText struct {
 	name, text string
 	most       int
@@ -158,7 +158,7 @@ func (t boundedText) check() error {
 	return errors.Join(errs...)
 }
 
-// isJSON reports whether every database takes the document.
+// isJSON reports whether every database accepts the document.
 func isJSON(doc json.RawMessage) bool { return json.Valid(doc) && utf8.Valid(doc) }
 
 func isStorable(text string) bool {
@@ -173,15 +173,14 @@ func isStorable(text string) bool {
 	return true
 }
 
-// Task is a copy of a task, for a handler and for those who ask. Changing it changes
-// nothing.
+// Task is a copy of a task, for handlers and queries. Changing it has no effect.
 type Task struct {
 	ID      ID      `json:"id"`
 	GroupID GroupID `json:"group_id"`
 	Spec    Spec    `json:"spec"` // Type and Priority are filled in
 	State   State   `json:"state"`
-	// Attempt counts assignments, this one included; Attempts counts executions. A task
-	// whose worker went away before it started was assigned, and not executed.
+	// Attempt counts assignments, including this one; Attempts counts executions. If the worker left
+	// before it started, the task was assigned, but not executed.
 	Attempt  int    `json:"attempt"`
 	Attempts int    `json:"attempts"`
 	Worker   string `json:"worker,omitempty"`
@@ -189,10 +188,10 @@ type Task struct {
 	Version  int64  `json:"version"`
 	// LastError is the reason of the last retry, or of the end.
 	LastError string `json:"last_error,omitempty"`
-	// Confirming says that the heartbeat of its worker is overdue.
+	// Confirming means that the heartbeat of its worker is overdue.
 	Confirming bool `json:"confirming,omitempty"`
-	// OpenAfter are the tasks that a WAITING task waits for, the first five, and OpenAfterCount is
-	// how many there are.
+	// OpenAfter are the first five tasks that a WAITING task waits for, and OpenAfterCount is their
+	// total number.
 	OpenAfter      []Awaited  `json:"open_after,omitempty"`
 	OpenAfterCount int        `json:"open_after_count,omitempty"`
 	NextRunAt      *time.Time `json:"next_run_at,omitempty"`
@@ -200,7 +199,7 @@ type Task struct {
 	UpdatedAt      time.Time  `json:"updated_at"`
 }
 
-// Decode reads the payload into a value. A payload that is absent leaves it as it is.
+// Decode reads the payload into a value. An absent payload leaves it unchanged.
 func (t Task) Decode(into any) error {
 	if len(t.Spec.Payload) == 0 {
 		return nil
@@ -211,10 +210,10 @@ func (t Task) Decode(into any) error {
 	return nil
 }
 
-// Handler executes tasks of one type. An error, or a panic, is the outcome Failure; a
-// fatal BatchError is the end of the task. When ctx ends, its cause says why: the task was
-// canceled, its time is over, or the worker stops. A handler that does not return soon then
-// is left behind, unless it is a core.Composite: what it runs has rules of its own.
+// Handler executes tasks of one type. An error or a panic is the outcome Failure; a fatal BatchError
+// ends the task. When ctx ends, its cause says why: the task was canceled, its time is over, or the
+// worker stops. A handler that does not return soon after that is abandoned, unless it is a
+// core.Composite: its inner work has rules of its own.
 type Handler interface {
 	Execute(ctx context.Context, t Task) (Outcome, error)
 }
@@ -225,7 +224,7 @@ type HandlerFunc func(ctx context.Context, t Task) (Outcome, error)
 // Execute calls f.
 func (f HandlerFunc) Execute(ctx context.Context, t Task) (Outcome, error) { return f(ctx, t) }
 
-// The causes by which a handler's context ends.
+// The causes that end a handler's context.
 var (
 	ErrCanceled = errors.New("the task was canceled")
 	ErrTimeout  = errors.New("the time of the attempt is over")

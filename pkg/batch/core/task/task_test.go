@@ -17,7 +17,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 )
 
-// The transition table: from each state, the moves that lead away, and where to.
+// The transition table: the moves that leave each state, and their targets.
 func TestTheTransitionTableOfTasks(t *testing.T) {
 	t.Parallel()
 	want := map[task.State]string{
@@ -44,7 +44,7 @@ func TestTheTransitionTableOfTasks(t *testing.T) {
 	}
 }
 
-// Within an epoch a task never comes back to a state that it left (rule of source 004).
+// Within an epoch a task never returns to a state that it left (rule of source 004).
 func TestStatesOnlyMoveForwardWithinAnEpoch(t *testing.T) {
 	t.Parallel()
 	machine := task.Machine()
@@ -89,7 +89,7 @@ func TestASpecThatCannotBeStoredIsRefusedWithEveryReason(t *testing.T) {
 		require.ErrorContains(t, err, part)
 	}
 	require.NoError(t, task.Spec{Type: "x"}.Check())
-	latin := json.RawMessage("\"\xff\"") // which PostgreSQL takes no more than a NUL
+	latin := json.RawMessage("\"\xff\"") // which PostgreSQL refuses, like a NUL
 	require.ErrorContains(t, task.Spec{Type: "x", Payload: latin}.Check(), "payload: it is not JSON in UTF-8")
 	require.ErrorContains(t, task.Success().WithArtifact(task.JSON(latin)).Check(), "artifact 0: its value is not JSON in UTF-8")
 	require.ErrorContains(t, task.Failure("no").WithRetryHint(latin).Check(), "retry_hint: it is not JSON in UTF-8")
@@ -145,7 +145,7 @@ func TestBackoffDoublesIsCappedAndHonoursTheHint(t *testing.T) {
 	require.Equal(t, time.Second, decide(1, task.Failure("x").WithRetryHint(json.RawMessage(`"soon"`))).Delay)
 }
 
-// Whatever a decider says, nothing is tried beyond the budget, and a delay is sane.
+// Whatever a decider answers, nothing is tried beyond the budget, and a delay is sane.
 func TestNoDeciderExceedsTheBudget(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

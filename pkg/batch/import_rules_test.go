@@ -62,6 +62,7 @@ func rooms() []room {
 		{path: "internal/testkit/enginetest/...", kit: true},
 		{path: "internal/testkit/txtest/...", kit: true},
 		{path: "internal/test*/...", kit: true},
+		{path: "internal/yamlfile/...", may: []string{"pkg/batch/core/row", "internal/nearest", "internal/smallfile"}},
 		{path: "bench/...", kit: true}, // and compares with alternatives
 		{path: "pkg/batch/core/exception/...", std: true},
 		{path: "pkg/batch/core/config/...", std: true},
@@ -83,10 +84,10 @@ func rooms() []room {
 		{path: "pkg/batch/repository/...", may: []string{core, tx, "pkg/batch/guard/...", "internal/migrator/...", "internal/dberr/...", "internal/gormtx/..."}},
 		{path: "internal/jobfile/...", may: append(steps, "pkg/batch/step/...", "internal/schedule", ours)},
 		{path: "pkg/batch/settings/...", may: []string{"pkg/batch/core", tx, ours}},
-		{path: "pkg/batch/operator/...", may: append(steps, "pkg/batch/adaptor/jobfile/...", "pkg/batch/runtime/schedule", ours)},
+		{path: "pkg/batch/operator/...", may: append(steps, "internal/jobfile/...", "internal/schedule", ours)},
 		// A draft's statement about a file holds if its reader agrees: it reads through that reader.
-		{path: "pkg/batch/draft/...", may: []string{core, tx, "pkg/batch/adaptor/item/csv", "internal/jsonfile", "internal/filestream", "internal/sqlvalue", "internal/nearest"}, std: true},
-		{path: "pkg/batch/jobtest/...", may: []string{core, tx, "pkg/batch/operator", "pkg/batch/adaptor/jobfile/testfile", ours}},
+		{path: "internal/draft/...", may: []string{core, tx, "pkg/batch/adaptor/item/csv", "internal/jsonfile", "internal/filestream", "internal/sqlvalue", "internal/nearest"}, std: true},
+		{path: "internal/jobtest/...", may: []string{core, tx, "pkg/batch/operator", "internal/jobfile/testfile", ours}},
 		// HTTP: the rules of running are the service's.
 		{path: "internal/api/...", may: []string{core, "pkg/batch/operator/...", "internal/runtime/...", "pkg/batch/settings/...", "internal/jobfile/...", ours}},
 		// Text and exit codes: the rules of running are the service's.

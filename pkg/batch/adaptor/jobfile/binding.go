@@ -18,8 +18,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 )
 
-// binding is one pass over the config of a component: at load without values, at
-// launch with those of the launch, at the start of a step with all.
+// binding is one pass over the config of a component: without values at load, with the launch's values at
+// launch, with all values at the start of a step.
 type binding struct {
 	file      *File
 	use       *componentUse
@@ -35,7 +35,7 @@ type binding struct {
 	// lenient overlooks files that are not there.
 	lenient    bool
 	incomplete bool // something stayed late-bound
-	// reported says that a late-bound value is wrong: what else is missing comes of that.
+	// reported is set after a late-bound value was reported as wrong: other missing values follow from it.
 	reported bool
 }
 

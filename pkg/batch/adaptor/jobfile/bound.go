@@ -17,10 +17,10 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 )
 
-// bound returns what each component of a step takes from outside of the definition (rule C15x): a
-// reader all that it reads by, a writer where it writes. Files are left out: a reader knows its
-// file by a fingerprint, and a writer copies what it has committed. So are secrets, the clock and
-// the number of the execution, which are others in each attempt.
+// bound returns the values that each component of a step takes from outside the definition (rule C15x): all
+// keys by which a reader reads, and the target of a writer. It leaves out files, since a reader recognizes
+// its file by a fingerprint and a writer copies the part that it committed, and secrets, the clock and the
+// execution's number, which differ in each attempt.
 func (f *File) bound(view *core.View, uses []*componentUse) ([]chunk.Bound, error) {
 	list := make([]chunk.Bound, len(uses))
 	for i, u := range uses {
@@ -72,8 +72,8 @@ func (b *boundValues) use(u *componentUse) {
 	}
 }
 
-// isTuning reports whether a key says how a reader reads, and not what: how much at once, how fast,
-// and with which headers, which may have a token of each day.
+// isTuning reports whether a key says how a reader reads, but not which data: how much at once, how fast, and
+// with which headers, which may hold a token that changes every day.
 func isTuning(f strict.Field) bool {
 	switch f.Type {
 	case reflect.TypeFor[time.Duration](), reflect.TypeFor[registry.Size]():

@@ -20,7 +20,7 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files anew")
 
-// Every file of testdata/broken is refused with exactly the text beside it.
+// Every file of testdata/broken is refused with exactly the text of the file next to it.
 func TestEveryMistakeIsReportedWithPositionExcerptAndHint(t *testing.T) {
 	t.Parallel()
 	paths, err := filepath.Glob("testdata/broken/*.yaml")

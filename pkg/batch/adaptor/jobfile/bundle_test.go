@@ -22,7 +22,6 @@ func bundleTexts() map[string]string {
 	return map[string]string{"all.yaml": bundleMain, "parts/one.yaml": bundleOne, "two.yaml": bundleTwo}
 }
 
-// bundleDir writes the files to a folder.
 func bundleDir(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()

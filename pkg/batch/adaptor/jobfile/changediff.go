@@ -27,8 +27,8 @@ type edit struct {
 	old, now int // the number of the line, 1-based; of a line that is in one text only, that before which it is
 }
 
-// diff is a unified diff of the two job files and of what they include, of the parts in which
-// a change is refused; empty: the definition was made in Go, or no line is different there.
+// diff is a unified diff of the two job files and their includes, limited to the parts with a refused change.
+// It is empty if the definition was made in Go or no line differs there.
 func (c *comparison) diff(changes []Change) string {
 	if c.after.from.made {
 		return ""
@@ -60,8 +60,7 @@ func (c *comparison) diff(changes []Change) string {
 	return strings.Join(lines, "\n") + "\n"
 }
 
-// fileDiff is what is different in one file; before is nil where the file is new, and after
-// where it is gone.
+// fileDiff is the difference of one file. before is nil for a new file, after for a deleted one.
 type fileDiff struct {
 	before, after *strict.Document
 	hunks         [][]edit
@@ -84,7 +83,7 @@ func (c *comparison) fileDiffs() []fileDiff {
 	return diffs
 }
 
-// includedDoc is the included file of a name; nil: there is none.
+// includedDoc returns the included file of that name, or nil.
 func (f *File) includedDoc(name string) *strict.Document {
 	for _, i := range f.included {
 		if i.name == name {
@@ -126,7 +125,7 @@ func (d fileDiff) lines(last core.JobExecutionID) []string {
 	return lines
 }
 
-// isRefused reports whether a part of the diff is about a step whose change is refused.
+// isRefused reports whether a part of the diff belongs to a step whose change is refused.
 func (c *comparison) isRefused(changes []Change, d fileDiff, hunk []edit) bool {
 	for _, change := range changes {
 		if !change.Refused || change.Step == "" {
@@ -142,7 +141,6 @@ func (c *comparison) isRefused(changes []Change, d fileDiff, hunk []edit) bool {
 	return false
 }
 
-// spans reports whether a line of a file is one of the step.
 func (s *stepDef) spans(doc *strict.Document, line int) bool {
 	return s != nil && s.element.model.node.HasLine(doc, line)
 }

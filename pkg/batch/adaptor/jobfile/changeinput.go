@@ -36,11 +36,10 @@ func (c *comparison) inputChanges(old, now *stepDef) []Change {
 	return changes
 }
 
-// didCommit is what a step did with its reader and its writers.
+// didCommit describes a step with committed reads and writes.
 const didCommit = "has committed work"
 
-// writerChanges compares where committed rows are: the writers, and what each writes to. How
-// they write may change.
+// writerChanges compares where committed rows are: the writers and their targets. How they write may change.
 func (c *comparison) writerChanges(old, now *stepDef) []Change {
 	if len(old.writers) != len(now.writers) {
 		return []Change{{
@@ -68,16 +67,15 @@ func writerCount(s *stepDef) string {
 
 func anyKey(strict.Field) bool { return true }
 
-// isTarget reports whether a key of a writer says where it writes: the one that a short form
-// has alone, such as the path or the table, the database, and the writers inside of it.
+// isTarget reports whether a key of a writer names its target: the main key of the short form, such as the
+// path or the table, the database, and nested writers.
 func isTarget(f strict.Field) bool { return f.Main || f.Key == "database" || holdsNested(f.Type) }
 
-// isTargetOrMode is isTarget for a writer one definition of which fills its target anew
-// (rule TW4): what it committed is elsewhere, or would be removed.
+// isTargetOrMode is isTarget for a writer one of whose definitions refills its target (rule TW4): its
+// committed rows are elsewhere, or would be removed.
 func isTargetOrMode(f strict.Field) bool { return isTarget(f) || f.Key == "mode" }
 
-// useChanges compares a component of a step by the keys that count. did is what the step has
-// done with it.
+// useChanges compares the keys of a component that count. did describes the step's work with it.
 func (c *comparison) useChanges(step, did string, old, now *componentUse, counts func(strict.Field) bool) []Change {
 	refused := func(at *strict.Node, format string, args ...any) Change {
 		return Change{Step: step, What: did + " with " + fmt.Sprintf(format, args...), Refused: true, Place: c.place(at)}
@@ -98,7 +96,7 @@ func (c *comparison) useChanges(step, did string, old, now *componentUse, counts
 	return changes
 }
 
-// keyNode is where a key of the config is; that of the component where it is not given.
+// keyNode returns the node of a config key, or the component's node if the key is missing.
 func (u *componentUse) keyNode(key string) *strict.Node {
 	if u.node.Kind == strict.Map && u.node.Get(key) != nil {
 		return u.node.KeyOf(key)

@@ -23,7 +23,7 @@ type childDef struct {
 	on         *core.Placement // nil: any worker
 }
 
-// childParameter is what the file gives one of the child's parameters.
+// childParameter is the value that the file gives to one of the child's parameters.
 type childParameter struct {
 	spec core.ParameterSpec
 	node *strict.Node
@@ -32,7 +32,7 @@ type childParameter struct {
 
 // childFiles are the files of child jobs, at any depth, that one Load has read.
 type childFiles struct {
-	files    map[string]*File // by identity; nil: it is wrong
+	files    map[string]*File // by identity; nil means that the file is wrong
 	problems Problems
 }
 
@@ -299,8 +299,8 @@ func (l *loader) checkIncrementer() {
 	l.problems.Add(at, fmt.Sprintf("incrementer: %s is no parameter of type int or date", name), hint)
 }
 
-// checkInherit checks that what is inherited are parameters that an execution keeps, of a job that
-// makes a next instance.
+// checkInherit checks that inherited names are parameters that an execution keeps, of a job that makes a next
+// instance.
 func (l *loader) checkInherit() {
 	at := l.file.doc.Root.Get("inherit")
 	if at == nil || len(l.file.model.Inherit) == 0 {

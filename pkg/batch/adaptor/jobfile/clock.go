@@ -10,7 +10,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/runtime/schedule"
 )
 
-// checkTimezone reads the job's time zone, and its timeout.
 func (l *loader) checkTimezone() {
 	root := l.file.doc.Root
 	if err := l.readTimezone(); err != nil {
@@ -34,13 +33,12 @@ func (l *loader) readTimezone() error {
 	return nil
 }
 
-// addClock gives a scope the job's calendars and its time zone, which every expression of the file has.
 func (f *File) addClock(scope expression.Scope) {
 	scope[expression.Calendars] = expression.Var{Calendars: f.calendars}
 	scope[expression.Zone] = expression.Var{Zone: f.zone}
 }
 
-// clock is what today() and now() are at a time: the day is that of the job's time zone.
+// clock returns today() and now() at a time: the day is a day in the job's time zone.
 func (f *File) clock(now time.Time) map[string]any {
 	_, offset := now.In(f.zone).Zone()
 	local := now.Add(time.Duration(offset) * time.Second).UTC()

@@ -31,7 +31,7 @@ func TestTodayIsTheDayOfTheLaunchInTheZoneOfTheJob(t *testing.T) {
 	}
 }
 
-// Rule D5: what is written in the file is a time of the job's zone, and the parameters know what it was before.
+// Rule D5: a timestamp in the file is a time in the job's zone; the parameters keep the original value.
 func TestATimestampOfAParameterIsATimeOfTheJob(t *testing.T) {
 	t.Parallel()
 	file := parse(t, "job.yaml", `
@@ -63,7 +63,7 @@ flow: [{step: a, tasklet: idle}]
 	require.Empty(t, same.FormerKey(), "a text with an offset was never read otherwise")
 }
 
-// job.time is that of the first launch, in all attempts of an instance.
+// job.time is the time of the first launch in all attempts of an instance.
 func TestTheTimeOfAJobIsTheSameInAllAttempts(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {

@@ -31,7 +31,7 @@ type componentUse struct {
 	nested map[*strict.Node]*componentUse
 	inner  []*componentUse
 	given  string
-	// env is what its expressions over items may use, and expressions are their nodes.
+	// env holds the names for expressions over items, and expressions are their nodes.
 	env         registry.ExpressionEnv
 	expressions []*strict.Node
 }
@@ -98,9 +98,8 @@ func (l *loader) unknownComponent(kind registry.Kind, ref *componentRef) {
 	l.problems.Add(ref.at, "there is no "+string(kind)+" "+ref.name, hint)
 }
 
-// outputType returns the type of the items that the component returns. A panic in
-// there is an error like others, so that one component does not hide the other
-// mistakes of the file.
+// outputType returns the type of the items that the component returns. A panic in it becomes an error, so
+// that one component does not hide the other mistakes of the file.
 func (u *componentUse) outputType(in item.Type) (out item.Type, err error) {
 	err = exception.Guard(func() (err error) {
 		out, err = u.component.Types(u.cfg, in)
@@ -122,7 +121,7 @@ func (u *componentUse) database() (name string, has bool) {
 	return reflect.ValueOf(u.cfg).Elem().FieldByIndex(f.Index).String(), true
 }
 
-// components are all uses of components in the file, without those of its child jobs.
+// components are all uses of components in the file, without its child jobs.
 func (f *File) components() []*componentUse {
 	uses := slices.Clone(f.listeners)
 	for _, s := range f.steps {

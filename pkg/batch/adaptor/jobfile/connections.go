@@ -15,8 +15,8 @@ import (
 // connections are how many of one database a step holds at once, and takes for a moment.
 type connections struct{ group, own, kept, within, between int }
 
-// need is how many the step needs at once: with its transaction, or without. A database with one writer has
-// connections for readers only in its pool.
+// need is the number of connections that the step needs at once, with or without its transaction. A database
+// with one writer has connections only for readers in its pool.
 func (n connections) need(singleWriter bool) int {
 	if singleWriter {
 		return n.kept + n.between
@@ -99,7 +99,7 @@ func (c *compiler) countTransactions(s *stepDef, of func(name string) *connectio
 	}
 }
 
-// text says what the connections are for.
+// text describes the use of the connections.
 func (n connections) text(singleWriter bool) string {
 	var words []string
 	add := func(count int, what string) {

@@ -11,7 +11,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 )
 
-// elementKind is the key that says what an element is.
+// elementKind is the key that determines the kind of an element.
 type elementKind string
 
 const (
@@ -35,7 +35,7 @@ func kindNames() []string {
 	return names
 }
 
-// kindList is the names of the kinds and of the use of a template, for messages.
+// kindList lists the names of the kinds and the use of a template, for messages.
 func kindList() string { return strings.Join(append(kindNames(), "use"), ", ") }
 
 // article is how messages call an element of the kind.
@@ -130,15 +130,14 @@ type choiceDef struct {
 // listDef is one flow: elements that may lead to each other.
 type listDef struct {
 	elements []*elementDef
-	// of is the element that the list is in; nil: the job.
+	// parent is the element that contains the list; nil means the job.
 	parent *elementDef
 	// log is the longest name that the log of the list can have; empty: it is the job's.
 	log string
 	// finally says that it is the job's `finally`.
 	finally bool
-	// ranks are the elements' numbers, by name; ahead is how far each leads by edges to
-	// the element behind it alone. Both are made when they are first asked for, once
-	// all elements, or all edges, are known.
+	// ranks are the elements' numbers by name; ahead is how far each element leads by edges to the next
+	// element alone. Both are computed on first use, once all elements, or all edges, are known.
 	ranks map[string]int
 	ahead []int
 }
@@ -217,8 +216,7 @@ func (l *loader) declareList(models []elementModel, at *strict.Node, what string
 	return list
 }
 
-// nameLog refuses a list whose log could have a name that is longer than the journal can
-// hold.
+// nameLog refuses a list whose log could have a name that is too long for the journal.
 func (l *loader) nameLog(list *listDef) {
 	of := list.parent
 	if of == nil || len(of.list.log) > core.MaxFlowName { // reported
@@ -338,7 +336,6 @@ func (l *loader) checkElements(list *listDef) {
 	})
 }
 
-// stepName is the name of the element's step, or empty.
 func (e *elementDef) stepName() string {
 	if e.step == nil {
 		return ""

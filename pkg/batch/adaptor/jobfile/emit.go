@@ -10,9 +10,9 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/jobfile/internal/strict"
 )
 
-// Expanded returns the job as it is after include and templates, as a job file without them
-// that means the same in the folder of this one. Aliases are resolved, and comments are
-// left out; one above an element says of which use of a template it comes.
+// Expanded returns the job after include and templates, as a job file without them that has the same meaning
+// in the folder of this one. Aliases are resolved and comments left out; a comment above an element names the
+// use of a template that it comes from.
 func (f *File) Expanded() ([]byte, error) {
 	var b bytes.Buffer
 	enc := yaml.NewEncoder(&b)
@@ -75,8 +75,8 @@ func emittedScalar(n *strict.Node) *yaml.Node {
 	return y
 }
 
-// needsQuotes reports whether a text in quotes would be something else without them, for
-// who looks at the quotes: a number, a bool, null.
+// needsQuotes reports whether a quoted text would have another meaning without its quotes: a number, a bool,
+// null.
 func needsQuotes(text string) bool {
 	var plain yaml.Node
 	if err := yaml.Unmarshal([]byte(text), &plain); err != nil || len(plain.Content) != 1 {
@@ -86,7 +86,7 @@ func needsQuotes(text string) bool {
 	return only.Kind != yaml.ScalarNode || only.Tag != "!!str" || only.Value != text || only.Style != 0 || only.LineComment != ""
 }
 
-// comment says where a use is.
+// comment describes the position of a use.
 func comment(use *strict.Use, doc *strict.Document) string {
 	at := fmt.Sprintf("line %d", use.At.Line)
 	if other := use.At.Document(); other != nil && other != doc {

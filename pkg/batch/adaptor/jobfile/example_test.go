@@ -11,8 +11,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 )
 
-// A job file is loaded with the components that it may use, and compiled with
-// what they run on.
+// A job file is loaded with the components that it may use, and compiled with its dependencies.
 func ExampleLoad() {
 	path, remove := testexample.File("clean.yaml", `
 job: clean

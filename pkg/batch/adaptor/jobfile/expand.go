@@ -9,11 +9,10 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/jobfile/internal/strict"
 )
 
-// Templates are expanded on the nodes of the file, before anything of them is checked: what
-// follows sees a job without templates. A node of a template keeps the place where it is
-// written, and knows the use by which it came into the job. The names of elements are those
-// that the template gives them, with its arguments in them: they do not depend on the order
-// of the uses, so that a restart knows the steps of a file to which another use was added.
+// Templates are expanded on the nodes of the file before any other check: later stages see a job without
+// templates. A node of a template keeps its position in the file and knows the use that added it to the job.
+// Element names come from the template, with its arguments filled in: they do not depend on the order of the
+// uses, so that a restart finds the steps of a file to which another use was added.
 
 const (
 	// maxExpanded is how many values the templates of a file may stand for.
@@ -114,7 +113,7 @@ func (x *expander) branches(n *strict.Node, chain []string) *strict.Node {
 	return n.WithItems(lists)
 }
 
-// isUse reports whether an element is the use of a template, or is meant to be one.
+// isUse reports whether an element is, or was probably intended as, the use of a template.
 func isUse(n *strict.Node) bool {
 	if n.Get("use") != nil {
 		return true
@@ -123,7 +122,7 @@ func isUse(n *strict.Node) bool {
 	return n.Kind == strict.Map && !hasKind && (n.Get("for_each") != nil || n.Get("with") != nil)
 }
 
-// use returns the elements that a use stands for; nil: it is wrong.
+// use returns the elements that replace a use; nil if the use is wrong.
 func (x *expander) use(n *strict.Node, chain []string) []*strict.Node {
 	elements, good := x.used(n, chain)
 	x.brokenUses = x.brokenUses || !good

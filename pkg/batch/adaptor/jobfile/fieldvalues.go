@@ -9,8 +9,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/runtime/schedule"
 )
 
-// setMisfits gives a field what it does with values that are missing or do not fit, and its
-// zone; false: it is wrong, and reported.
+// setMisfits gives a field its handling of missing and unfit values, and its zone. It returns false after it
+// reported a mistake.
 func setMisfits(c *strict.Collector, f *row.Field, m fieldModel, jobZone *time.Location) bool {
 	before := c.Reports()
 	f.Coerce, _ = row.CoerceByName(m.Coerce)
@@ -68,7 +68,7 @@ func defaultSample(k row.Kind) string {
 	}
 }
 
-// setZone gives a timestamp its zone, or that of the job.
+// setZone gives a timestamp its own zone, or the job's.
 func setZone(c *strict.Collector, f *row.Field, m fieldModel, jobZone *time.Location) {
 	kind := f.Kind
 	if elem, ok := kind.Elem(); ok {

@@ -13,9 +13,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 )
 
-// A file that a writer writes belongs to that writer alone (rule C15b). What can be
-// seen of it in the file is checked at load, and the rest when a step starts and
-// when partitions are planned.
+// A file that a writer writes belongs to that writer alone (rule C15b). The part of this rule that is visible
+// in the file is checked at load, the rest when a step starts and when partitions are planned.
 
 // fileUse is a key of a component that names a file.
 type fileUse struct {
@@ -46,8 +45,8 @@ func (u *componentUse) files() []fileUse {
 	return list
 }
 
-// fileKey returns equal texts for two keys that surely name one file: the same path, or
-// the same text with ${...}.
+// fileKey returns equal texts for two keys that certainly name one file: the same path, or the same text with
+// ${...}.
 func (l *loader) fileKey(f fileUse) string {
 	if late := f.use.late[f.node]; late != nil && len(late.holes) > 0 {
 		return "${}" + f.node.Text
@@ -58,10 +57,9 @@ func (l *loader) fileKey(f fileUse) string {
 	return filepath.Clean(l.file.resolve(f.node.Text))
 }
 
-// isStd reports whether a text of the key is the standard input or output.
 func (f fileUse) isStd(text string) bool { return f.field.Std && text == core.StdPath }
 
-// std is the standard input or output, in the place of a path.
+// std describes the standard input or output in messages.
 func (f fileUse) std() string {
 	if f.use.kind == registry.KindReader {
 		return "the standard input"
@@ -159,7 +157,7 @@ func (l *loader) checkStepFiles(s *stepDef) {
 	}
 }
 
-// checkBranchFiles compares what the branches of a split write: they run at once.
+// checkBranchFiles compares the files that the branches of a split write, since they run at once.
 func (l *loader) checkBranchFiles(e *elementDef) {
 	known := map[string]fileUse{}
 	for _, branch := range e.lists {
@@ -206,8 +204,8 @@ func (f fileUse) path(cfg any) string {
 	return abs
 }
 
-// checkBound refuses a step two of whose components have one file. config answers the bound
-// config of a component.
+// checkBound refuses a step in which two components have one file. config returns the bound config of a
+// component.
 func (s *stepDef) checkBound(uses []*componentUse, config func(u *componentUse) any) error {
 	known := map[string]*componentUse{}
 	for _, u := range withNested(uses...) {
@@ -257,7 +255,6 @@ func (s *stepDef) createsTargets() bool {
 	return false
 }
 
-// hasTargets reports whether the step writes files.
 func (s *stepDef) hasTargets() bool {
 	for _, w := range withNested(s.writers...) {
 		if len(w.files()) > 0 {

@@ -55,9 +55,8 @@ func (l *loader) connectEdges(list *listDef) {
 	}
 }
 
-// edges turns `next` into transitions (rule F1), and adds those that the file leaves
-// out: a completed element leads to the following one, whatever its exit code; any
-// other outcome ends the flow.
+// edges turns `next` into transitions (rule F1), and adds those that the file leaves out: a completed element
+// leads to the following one, whatever its exit code; any other outcome ends the flow.
 func (l *loader) edges(e *elementDef, following core.Target) []core.Transition {
 	var edges []core.Transition
 	if next := &e.keys.Next; next.node != nil {
@@ -127,7 +126,7 @@ func (l *loader) choiceEdges(e *elementDef, following core.Target) {
 	}
 }
 
-// verdictOf is how the history calls a choice.
+// verdictOf is the name of a choice in the history.
 func verdictOf(t core.Target) string {
 	switch {
 	case t.Kind == core.TargetElement:

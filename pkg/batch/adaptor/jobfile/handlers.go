@@ -18,16 +18,16 @@ type HandlerTypes interface {
 	HandlerOff(handler string) (how string)
 }
 
-// HasTasks reports whether the file, or that of a child job at any depth, has a step of tasks.
+// HasTasks reports whether the file, or a child job's file at any depth, has a step of tasks.
 func (f *File) HasTasks() bool {
 	return slices.ContainsFunc(f.steps, func(s *stepDef) bool {
 		return s.tasks != nil || s.child != nil && s.child.file != nil && s.child.file.HasTasks()
 	})
 }
 
-// CheckHandlers looks for handlers of tasks that this process does not have, in the file and in those of
-// its child jobs. The error, of Problems, has those that no program can have; elsewhere are those that
-// a worker of another program may have.
+// CheckHandlers looks for handlers of tasks that this process does not have, in the file and in its child
+// jobs. The error, of Problems, lists those that no program can have; elsewhere lists those that a worker of
+// another program may have.
 func (f *File) CheckHandlers(types HandlerTypes) (elsewhere Problems, err error) {
 	known, closed := types.Handlers()
 	problems := f.doc.NewCollector()

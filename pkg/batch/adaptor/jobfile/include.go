@@ -33,7 +33,7 @@ const (
 type includer struct {
 	*loader
 	known map[string]bool // by identity
-	// types, templates, calendars and defaults are what the files give.
+	// types, templates, calendars and defaults are the entries that the files provide.
 	types, templates, calendars []strict.Entry
 	defaults                    *strict.Node
 	// unread says that a file could not be read, so that not all names are known.
@@ -67,7 +67,7 @@ func (l *loader) includeFiles() bool {
 	return !i.unread
 }
 
-// completed sets the value of a key; nil: it stays as it is.
+// completed sets the value of a key; a nil value leaves it unchanged.
 func completed(entries []strict.Entry, key string, at *strict.Node, value *strict.Node) []strict.Entry {
 	if value == nil {
 		return entries
@@ -161,7 +161,7 @@ func (i *includer) readFile(at *strict.Node, file Source, name string, chain []s
 
 const includeKeys = "an included file gives types, templates, calendars and defaults, and may include others"
 
-// take takes what an included file gives.
+// take adds the entries of an included file.
 func (i *includer) take(root *strict.Node) {
 	for _, e := range root.Entries {
 		switch {
@@ -197,8 +197,8 @@ func (i *includer) takeKey(e strict.Entry) {
 	}
 }
 
-// union is what the included files and the job file have under a key; nil: the files have
-// nothing. A name is there once.
+// union merges the entries that the included files and the job file have under a key; nil if the files have
+// none. A name must be unique.
 func (i *includer) union(of []strict.Entry, own *strict.Node, what string) *strict.Node {
 	if len(of) == 0 || own != nil && own.Kind != strict.Map {
 		return nil
@@ -220,8 +220,8 @@ func (i *includer) union(of []strict.Entry, own *strict.Node, what string) *stri
 	return at.WithEntries(entries)
 }
 
-// mergeDefaults completes the defaults of one file by those of another, key by key. Those of
-// the job file replace what it includes; two included files do not say the same key.
+// mergeDefaults completes the defaults of one file with those of another, key by key. The job file's defaults
+// replace those of its includes; two included files must not set the same key.
 func (i *includer) mergeDefaults(base, over *strict.Node, path string, replace bool) *strict.Node {
 	entries := slices.Clone(base.Entries)
 	for _, e := range over.Entries {

@@ -76,8 +76,7 @@ func martDir(t *testing.T, change map[string]string) string {
 	return dir
 }
 
-// The file with templates and includes means what the expanded one does, and that one is its
-// own expansion.
+// The file with templates and includes means the same as the expanded one, which is its own expansion.
 func TestAnExpandedJobMeansTheSame(t *testing.T) {
 	t.Parallel()
 	file, err := jobfile.LoadFS(inMemory(martTexts()), "job.yaml", described(t))
@@ -123,8 +122,8 @@ func TestEveryValidJobIsItsOwnExpansion(t *testing.T) {
 	}
 }
 
-// The elements of a template run with the arguments of their use, and those of for_each with
-// parallel side by side.
+// The elements of a template run with the arguments of their use; with for_each and parallel they run in
+// parallel.
 func TestAJobOfTemplatesRuns(t *testing.T) {
 	t.Parallel()
 	e, b := testengine.New(t, testdb.SQLite(t)), &bench{}

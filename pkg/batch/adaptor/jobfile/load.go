@@ -21,7 +21,7 @@ import (
 type File struct {
 	doc  *strict.Document
 	from Source
-	// folder is that of the file, absolute; empty: the file is not on the disk.
+	// folder is the absolute folder of the file; empty means that the file is not on the disk.
 	folder string
 	name   string
 	model  *jobModel
@@ -35,8 +35,8 @@ type File struct {
 	listeners     []*componentUse
 	expect        *condition
 	schedule      *Schedule           // nil: none
-	on            *core.Placement     // of the registered job; nil: any worker
-	exclusive     *expression.Program // the key; nil: the file has none
+	on            *core.Placement     // of the registered job; nil means any worker
+	exclusive     *expression.Program // the key; nil means that the file has none
 	included      []included          // the files that it includes, at any depth
 	zone          *time.Location
 	calendars     map[string]*calendar.Calendar
@@ -51,7 +51,7 @@ func (f *File) Path() string { return f.doc.Path }
 // Name returns the job's name.
 func (f *File) Name() string { return f.name }
 
-// Description returns what the file says the job is for.
+// Description returns the description in the file.
 func (f *File) Description() string { return f.model.Description }
 
 // Database returns the name of the job's database.
@@ -82,8 +82,8 @@ func (f *File) PlaceOf(element string) (place string) {
 	return place
 }
 
-// Definition returns the texts of the file, of the files that it includes and of those of
-// its child jobs, at any depth, and one hash of them (rule F4).
+// Definition returns the texts of the file, its includes and its child jobs at any depth, and one hash of
+// them (rule F4).
 func (f *File) Definition() core.Definition {
 	files := map[string]core.DefinitionFile{}
 	f.addFiles("", files)
@@ -137,7 +137,7 @@ func (f *File) Earlier(d core.Definition, reg *registry.Registry) (*File, error)
 	return f.from.asStored(d).parse([]byte(d.Text), reg)
 }
 
-// parse is Parse of a text that was the source's.
+// parse is Parse for a stored text of the source.
 func (s Source) parse(text []byte, reg *registry.Registry) (*File, error) {
 	l := newLoader(s, text, reg)
 	l.lenient = true

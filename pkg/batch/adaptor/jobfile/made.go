@@ -9,7 +9,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/jobfile/internal/strict"
 )
 
-// describe returns what strict.Document.Describe is of the job of that name.
+// describe returns the strict.Document.Describe for the job of that name.
 func describe(name string) func(way []strict.Step) string {
 	return func(way []strict.Step) string {
 		place, option := "job "+name, ""
@@ -30,8 +30,8 @@ func describe(name string) func(way []strict.Step) string {
 	}
 }
 
-// below adds a key to a dotted path, without those that only lead to elements, and
-// without the names of components that are Go code of the job.
+// below adds a key to a dotted path, without keys that only lead to elements and without the names of
+// components that are Go code of the job.
 func below(option, key, job string) string {
 	switch {
 	case option == "" && (key == "flow" || key == "finally" || isElementKind(key)), strings.HasPrefix(key, job+"."):
@@ -51,7 +51,7 @@ func isElementKind(key string) bool {
 	return false
 }
 
-// elementAt is how messages call the element that a map is: "step load".
+// elementAt is the name of an element's map in messages: "step load".
 func elementAt(n *strict.Node) string {
 	for _, e := range n.Entries {
 		if isElementKind(e.Key.Text) && e.Value.Kind == strict.Scalar {

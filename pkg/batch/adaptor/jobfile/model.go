@@ -53,7 +53,7 @@ type scheduleModel struct {
 	Parameters strict.OrderedMap[rawText] `key:"parameters" doc:"The values of the job's parameters; they may have ${schedule.date} and other names of the scheduled time."`
 }
 
-// budgetModel bounds what is spent on the tasks of a run, or of a step.
+// budgetModel bounds the cost of the tasks of a run or of a step.
 type budgetModel struct {
 	strict.At
 
@@ -81,7 +81,7 @@ type parameterModel struct {
 	Max         *rawText `key:"max" doc:"The greatest value (int, float, decimal, date, timestamp, duration)."`
 }
 
-// defaultsModel is what steps use that say nothing else, key by key: see mergeDefaults.
+// defaultsModel holds defaults for steps, which a step overrides key by key: see mergeDefaults.
 type defaultsModel struct {
 	strict.At
 
@@ -136,7 +136,7 @@ type stepModel struct {
 	elementKeys
 }
 
-// partitionModel says what the parts of a step are.
+// partitionModel describes the partitions of a step.
 type partitionModel struct {
 	strict.At
 
@@ -183,7 +183,7 @@ type choiceModel struct {
 	Next *targetText    `key:"next" required:"true" doc:"Where to go: an element, end, fail, or a stop with its restart point."`
 }
 
-// splitModel is an element whose flows run side by side.
+// splitModel is an element whose flows run in parallel.
 type splitModel struct {
 	strict.At
 
@@ -239,7 +239,7 @@ type chunkModel struct {
 	chunkDefaults
 }
 
-// transactionModel says what transaction a step runs in.
+// transactionModel describes the transaction of a step.
 type transactionModel struct {
 	strict.At
 
@@ -318,8 +318,8 @@ type argumentModel struct {
 	Enum    []string `key:"enum" doc:"The values allowed [any]."`
 }
 
-// useModel is an element that stands for those of a template. The loader replaces it before
-// elements are decoded.
+// useModel is a use of a template. The loader replaces it by the template's elements before elements are
+// decoded.
 type useModel struct {
 	strict.At
 
@@ -334,7 +334,7 @@ type useModel struct {
 // anyValue is a value of any kind.
 type anyValue struct{ node *strict.Node }
 
-// argumentLists is what for_each takes.
+// argumentLists is the value of for_each.
 type argumentLists struct{ node *strict.Node }
 
 // templateSteps are the elements of a template, which may have ${with.NAME} anywhere.
@@ -353,7 +353,7 @@ type rawText struct{ node *strict.Node }
 type componentRef struct {
 	name string
 	at   *strict.Node // the name
-	node *strict.Node // the config; nil: none
+	node *strict.Node // the config; nil means none
 }
 
 // componentRefs are one component or a list of them.

@@ -17,8 +17,8 @@ type nestedError struct {
 
 func (e *nestedError) Error() string { return e.use.what + ": " + e.err.Error() }
 
-// withNested returns the components with those inside of their configs, each behind the one
-// around it. It leaves nil out.
+// withNested returns the components with those nested in their configs, each after its outer one. It leaves
+// nil out.
 func withNested(uses ...*componentUse) []*componentUse {
 	var list []*componentUse
 	for _, u := range uses {
@@ -66,7 +66,6 @@ func (b *binding) decodeNested(d *strict.Decoder, n *strict.Node, f strict.Field
 	}))
 }
 
-// decodeConfig is decode, for components that may have no config.
 func (b *binding) decodeConfig() (cfg any, ok bool) {
 	if b.use.component.Config == nil {
 		return nil, true
@@ -150,7 +149,7 @@ func holdsNested(t reflect.Type) bool {
 	return false
 }
 
-// positioned returns the first processor that has a position; nil: none.
+// positioned returns the first processor that has a position, or nil.
 func (s *stepDef) positioned() *componentUse {
 	for _, u := range s.processors {
 		if u != nil && u.component.Positioned {
@@ -160,7 +159,7 @@ func (s *stepDef) positioned() *componentUse {
 	return nil
 }
 
-// inTransaction returns the first processor that works in the chunk's transaction; nil: none.
+// inTransaction returns the first processor that works in the chunk's transaction, or nil.
 func (s *stepDef) inTransaction() *componentUse {
 	for _, u := range s.processors {
 		if u != nil && u.component.InTransaction {

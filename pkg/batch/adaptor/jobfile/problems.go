@@ -25,9 +25,8 @@ var (
 
 const identifierHint = "letters, digits and _, not beginning with a digit"
 
-// reportConfig reports what a component says of its config: joined errors one by
-// one, a *registry.ConfigError at its key, an error of an expression at its place in
-// the text.
+// reportConfig reports a component's errors about its config: joined errors one by one, a
+// *registry.ConfigError at its key, an error of an expression at its position in the text.
 func (u *componentUse) reportConfig(c *strict.Collector, err error) {
 	var joined interface{ Unwrap() []error }
 	if _, single := err.(*registry.ConfigError); !single && errors.As(err, &joined) {
@@ -85,7 +84,7 @@ func (u *componentUse) find(key string) *strict.Node {
 	return u.ref.at
 }
 
-// expressionHint is the cure for an error of the expression in a node.
+// expressionHint is the hint for an error of the expression in a node.
 func expressionHint(n *strict.Node, err *expression.Error) string {
 	if comment := commentHint(n); comment != "" || err == nil {
 		return comment

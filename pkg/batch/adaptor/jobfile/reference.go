@@ -14,10 +14,9 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 )
 
-// Reference returns the reference pages in Markdown, by file name: job-file.md
-// for the keys of a job file, components.md as an index, and one page per
-// component (reader-csv.md). The texts are the same for the same registry, so CI
-// can tell whether stored pages are stale.
+// Reference returns the reference pages in Markdown, by file name: job-file.md for the keys of a job file,
+// components.md as an index, and one page per component (reader-csv.md). The texts are the same for the same
+// registry, so CI can detect stale pages.
 func Reference(reg *registry.Registry) map[string][]byte {
 	pages := map[string][]byte{"job-file.md": jobFilePage(reg), "components.md": indexPage(reg)}
 	for _, c := range reg.Components() {
@@ -231,7 +230,7 @@ func (p *page) shorthand(c registry.Component) {
 	}
 }
 
-// keys writes the table of a struct's keys, and below it those of structs inside.
+// keys writes the table of a struct's keys, followed by those of nested structs.
 func (p *page) keys(t reflect.Type) {
 	keys := strict.FieldsOf(t)
 	p.printf("\n| key | type | default | meaning |\n|---|---|---|---|\n")
@@ -263,8 +262,7 @@ func (p *page) rows(prefix string, keys strict.Keys) {
 	}
 }
 
-// nested returns the struct inside of a config's field, if it has no section of
-// its own.
+// nested returns the struct inside a config's field, if it does not have its own section.
 func nested(t reflect.Type) (reflect.Type, bool) {
 	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice || t.Kind() == reflect.Map {
 		t = t.Elem()

@@ -26,7 +26,6 @@ func (l *loader) checkRemote(e *elementDef) {
 	}
 }
 
-// onWorkers reports whether workers run a child job.
 func (c *compiler) onWorkers(child *childDef) bool {
 	switch child.model.Remote {
 	case remoteTrue:
@@ -37,14 +36,13 @@ func (c *compiler) onWorkers(child *childDef) bool {
 	return false
 }
 
-// localComponent returns a component of the file, or of a child job of it, that works only in
-// the process that runs the job; nil: there is none.
+// localComponent returns a component of the file or of its child jobs that works only in the process that
+// runs the job, or nil.
 func (f *File) localComponent() *componentUse {
 	return firstLocal(f.components(), f.steps)
 }
 
-// firstLocal returns the first component that is local, of those or of child jobs among the
-// steps; nil: there is none.
+// firstLocal returns the first local component among the uses and the child jobs of the steps, or nil.
 func firstLocal(uses []*componentUse, steps []*stepDef) *componentUse {
 	for _, u := range withNested(uses...) {
 		if u.component.Local {
@@ -94,7 +92,7 @@ func (l *loader) checkRemoteSplits() {
 	})
 }
 
-// localComponent is firstLocal for what is inside of an element.
+// localComponent is firstLocal for the content of an element.
 func (e *elementDef) localComponent() *componentUse {
 	var uses []*componentUse
 	var steps []*stepDef
@@ -109,8 +107,8 @@ func (e *elementDef) localComponent() *componentUse {
 	return firstLocal(uses, steps)
 }
 
-// waitsForWorkers returns the name of the first element of the list, or of a child job in it,
-// that others do the work of, and why it does; nil: there is none.
+// waitsForWorkers returns the name of the first element of the list, or of a child job in it, whose work
+// others do, and the reason; nil if there is none.
 func (d *listDef) waitsForWorkers() (found *strict.Node, why string) {
 	d.walk(func(e *elementDef) {
 		if found != nil {

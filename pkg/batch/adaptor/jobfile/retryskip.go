@@ -25,8 +25,8 @@ func (l *loader) checkRetrySkip(s *stepDef) {
 	l.checkSkip(m.Node.Get("skip"), s.skip)
 }
 
-// checkExclusions reports what cannot be beside processors in the chunk's transaction, or with a
-// position.
+// checkExclusions reports options that cannot be combined with processors in the chunk's transaction, or with
+// a position.
 func (l *loader) checkExclusions(s *stepDef) {
 	if u := s.positioned(); u != nil {
 		other := "the " + u.what + ", which has a position,"
@@ -177,8 +177,8 @@ func (l *loader) checkClasses(n *strict.Node) {
 	}
 }
 
-// setRetrySkip fills in what the step retries and skips. The error classes are those of
-// the application that runs it.
+// setRetrySkip fills in the retries and skips of the step. The error classes belong to the application that
+// runs it.
 func (c *compiler) setRetrySkip(s *stepDef, to *chunk.Config) error {
 	matchers := c.deps.Registry.Matchers()
 	to.Isolate = chunk.Isolation(s.chunk.Isolate)
@@ -196,7 +196,7 @@ func (c *compiler) setRetrySkip(s *stepDef, to *chunk.Config) error {
 		if phase == core.PhaseWrite {
 			return matchers.Is("transient", err)
 		}
-		return matchers.Is("deadlock", err) || matchers.Is("serialization", err) // others may be those of what an item asks for
+		return matchers.Is("deadlock", err) || matchers.Is("serialization", err) // others may be errors of a service that an item calls
 	}
 	var err error
 	if to.Retry, err = c.retry(s); err != nil {
@@ -213,7 +213,7 @@ func (c *compiler) setRetrySkip(s *stepDef, to *chunk.Config) error {
 	return nil
 }
 
-// retry is what a step retries.
+// retry builds the retry settings of a step.
 func (c *compiler) retry(s *stepDef) (core.Retry, error) {
 	if s.retry == nil {
 		return core.Retry{}, nil

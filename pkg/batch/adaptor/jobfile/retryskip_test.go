@@ -36,7 +36,6 @@ flow:
 `, top, keys)
 }
 
-// runCSV runs the job on lines of id,name.
 func runCSV(t *testing.T, e *testengine.Engine, text string, lines []string) *core.JobExecution {
 	t.Helper()
 	return runLines(t, e, text, "id,name", lines)
@@ -252,8 +251,8 @@ func TestAChunkHasTheIsolationOfTheFile(t *testing.T) {
 	require.ErrorContains(t, err, "job.yaml:11:28: transaction: ")
 }
 
-// What a chunk leaves is what its items leave one by one: a bad item is found though a later item of the chunk
-// has the same key, also where only the database knows that (rule D8).
+// A chunk has the same result as its items one by one: a bad item is found even if a later item of the chunk
+// has the same key, also if only the database detects that (rule D8).
 func TestABadRowOfAnUpsertIsFoundThoughALaterOneHasItsKey(t *testing.T) {
 	t.Parallel()
 	lines := []string{"1,a", "2,bad", "2.0,good", "3,c", "2,last"}

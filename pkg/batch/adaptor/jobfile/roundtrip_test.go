@@ -15,8 +15,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/job"
 )
 
-// Any text arrives in a component's config as it was, in whatever style it is
-// written.
+// Any text reaches a component's config unchanged, in whatever style it is written.
 func TestAnyTextSurvivesTheWayIntoAConfig(t *testing.T) {
 	t.Parallel()
 	reg := described(t)

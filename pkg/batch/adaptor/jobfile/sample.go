@@ -27,7 +27,7 @@ type Used struct {
 	File bool
 	// Database is the name of the database that it works in; empty if it has none.
 	Database string
-	// Columns are what a writer writes, in order; nil where only the data tells.
+	// Columns are the columns that a writer writes, in order; nil if only the data shows them.
 	Columns []string
 	// Needs are the values that are known when the step starts, not before, such as
 	// steps.download.out.path.
@@ -89,7 +89,7 @@ func (f *File) used(step string, u *componentUse, params core.Parameters) Used {
 	return found
 }
 
-// mainNode is where the main key is written: by its name, or as the whole config.
+// mainNode returns the node of the main key, which may be the whole config.
 func (u *componentUse) mainNode(key string) *strict.Node {
 	if u.node.Kind == strict.Scalar {
 		return u.node
@@ -97,8 +97,8 @@ func (u *componentUse) mainNode(key string) *strict.Node {
 	return u.node.Get(key)
 }
 
-// columns are those of a schema, or the named ones with their fields, in the order
-// of the schema; nil for an open schema.
+// columns are the columns of a schema, or the named ones with their fields in the order of the schema; nil
+// for an open schema.
 func columns(schema *row.Schema, named map[string]string) []string {
 	if schema == nil || schema.IsOpen() {
 		return nil

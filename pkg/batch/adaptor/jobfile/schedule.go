@@ -24,7 +24,7 @@ type Schedule struct {
 	Cron    *schedule.Cron
 	CatchUp schedule.CatchUp
 	Overlap schedule.Overlap
-	// Calendar has the business days on which Cron has times; nil: it has them on all days.
+	// Calendar has the business days on which Cron has times; nil means all days.
 	Calendar   *calendar.Calendar
 	WhenClosed schedule.Closed
 
@@ -39,11 +39,10 @@ type scheduledParameter struct {
 	text *template
 }
 
-// Schedule returns when the job is due; nil: the file does not say.
+// Schedule returns when the job is due, or nil if the file does not say.
 func (f *File) Schedule() *Schedule { return f.schedule }
 
-// Budget returns what may be spent on the runs of the job that a server starts, without
-// defaults filled in.
+// Budget returns the limits for the runs of the job that a server starts, without defaults filled in.
 func (f *File) Budget() task.Budget { return f.model.Budget.budget() }
 
 func (m *budgetModel) budget() task.Budget {
@@ -238,7 +237,6 @@ func (l *loader) scheduledText(s *Schedule, spec core.ParameterSpec, n *strict.N
 	return t, ok
 }
 
-// checkBudget checks a `budget`.
 func (l *loader) checkBudget(m *budgetModel) {
 	if m == nil {
 		return
@@ -285,8 +283,8 @@ func (l *loader) checkExclusive() {
 	}
 }
 
-// Exclusive returns the key that a launch with these parameters shares with those that it
-// must not run beside; "": it shares none but with its own instance.
+// Exclusive returns the key that a launch with these parameters shares with the launches that must not run at
+// the same time; "" means that it excludes only its own instance.
 func (f *File) Exclusive(params core.Parameters) (core.ExclusiveKey, error) {
 	switch m := f.model.Exclusive; {
 	case m == nil || m.text == exclusiveInstance:

@@ -12,10 +12,9 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 )
 
-// Schema returns the JSON Schema (2020-12) of job files for an application with
-// these components, for editors: the same keys, types and enums as the loader's,
-// without what needs more than one place of the file. The text is the same for
-// the same registry.
+// Schema returns the JSON Schema (2020-12) of job files for an application with these components, for
+// editors: the same keys, types and enums as the loader's, without checks that need more than one position of
+// the file. The text is the same for the same registry.
 func Schema(reg *registry.Registry) ([]byte, error) {
 	b := &schemaBuilder{reg: reg, defs: object{}}
 	root := b.structure(reflect.TypeFor[jobModel]())
@@ -66,7 +65,6 @@ func (b *schemaBuilder) structure(t reflect.Type) object {
 	return s
 }
 
-// elem is the schema of the values of a map.
 func (b *schemaBuilder) elem(t reflect.Type) object {
 	if t == reflect.TypeFor[registry.Expressions]() {
 		return text()
@@ -74,7 +72,7 @@ func (b *schemaBuilder) elem(t reflect.Type) object {
 	return b.value(t.Elem(), strict.Field{})
 }
 
-// field is the schema of a field, with what its tags say.
+// field is the schema of a field, according to its tags.
 func (b *schemaBuilder) field(f strict.Field) object {
 	s := b.value(f.Type, f)
 	if _, isRef := s["$ref"]; isRef {
@@ -206,7 +204,7 @@ func (b *schemaBuilder) special(t reflect.Type, f strict.Field) object {
 // text is any scalar: it is read as written, `null` too.
 func text() object { return object{"type": []string{"string", "number", "boolean", "null"}} }
 
-// orText allows a text of a pattern beside s, and ${...} where it may stand.
+// orText allows, in addition to s, a text of a pattern, and ${...} if the field may have it.
 func (b *schemaBuilder) orText(s object, pattern string) object {
 	var alternatives, patterns []any
 	if s != nil {
@@ -302,7 +300,6 @@ func (b *schemaBuilder) components(kind registry.Kind) object {
 	return object{"$ref": "#/$defs/" + name}
 }
 
-// pointer escapes a name for a JSON pointer.
 func pointer(name string) string {
 	return strings.NewReplacer("~", "~0", "/", "~1", "%", "%25").Replace(name)
 }
@@ -335,7 +332,6 @@ func (b *schemaBuilder) element() object {
 	return object{"$ref": "#/$defs/element"}
 }
 
-// target is the schema of one target.
 func (b *schemaBuilder) target() object {
 	return object{"anyOf": []any{object{"type": "string"}, b.longTarget()}}
 }

@@ -17,19 +17,18 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-// outcomeFields are the names of `job` that say how the flow ended.
+// outcomeFields are the names of `job` that describe how the flow ended.
 func outcomeFields() []string { return []string{"status", "exit", "error", "failed_step"} }
 
 // location is where an expression stands. It decides which names are known.
 type location struct {
-	// element is the one it belongs to; nil: the job.
+	// element is the element at the location; nil means the job.
 	element *elementDef
-	// step is the step whose component, condition or gate it is: its own numbers are
-	// not among `steps`.
+	// step is the step of the component, condition or gate: its own numbers are not among `steps`.
 	step string
 	// own says that the numbers of that step are there without a prefix: its `expect`.
 	ownNumbers bool
-	// part are the names of `part`; nil: there is none here.
+	// part are the names of `part`; nil means that it is not available.
 	part map[string]expression.Var
 	// unknown says that there is a partition, and that it is wrong.
 	unknown bool
@@ -41,25 +40,23 @@ type location struct {
 	afterFlow bool
 }
 
-// knowsOutcome reports whether the outcome of the flow is known.
 func (p location) knowsOutcome() bool {
 	return p.afterFlow || p.element != nil && p.element.list.finally
 }
 
-// names are what an expression may use where it stands.
+// names are the names that an expression may use at its location.
 type names struct {
 	scope expression.Scope
 	// refusal returns why a name of the scope cannot be used, or nothing; may be nil.
 	refusal func(path string) string
-	// unknown are prefixes of names whose types are unknown, because their definition has
-	// a mistake.
+	// unknown are prefixes of names whose types are unknown, because their definition has a mistake.
 	unknown []string
 	// steps is called with every step that an expression names; may be nil.
 	steps func(c *strict.Collector, n *strict.Node, offset int, step string)
 }
 
-// scope is what ${...} and conditions may use at a location. Names that are known
-// elsewhere only are in it, for a message that says where.
+// scope returns the names for ${...} and conditions at a location. Names that are known only elsewhere are
+// included, for a message that says where.
 func (l *loader) scope(p location) *names {
 	text := expression.Var{Type: reflect.TypeFor[string]()}
 	job := map[string]expression.Var{"name": text, "execution": {Type: reflect.TypeFor[int64]()}, "instance": {Type: reflect.TypeFor[int64]()}, "time": {Type: reflect.TypeFor[time.Time]()}}
@@ -139,7 +136,7 @@ func (l *loader) paramVars() map[string]expression.Var {
 	return vars
 }
 
-// stepFields are the numbers of steps.NAME: the same words as everywhere.
+// stepFields are the numbers of steps.NAME, named as everywhere.
 func stepFields() []string {
 	return []string{"read", "filtered", "written", "skipped", "read_skipped", "process_skipped", "write_skipped", "commits", "rollbacks"}
 }
@@ -193,7 +190,7 @@ func (f *File) outVar(step string) expression.Var {
 	return expression.Var{Fields: fields}
 }
 
-// env is what the expressions over items may use at a location, at load.
+// env returns the names for expressions over items at a location, at load.
 func (l *loader) env(p location) registry.ExpressionEnv {
 	params := map[string]reflect.Type{}
 	for name, v := range l.paramVars() {
@@ -231,8 +228,7 @@ func compileHole(c *strict.Collector, n *strict.Node, h hole, in *names) (*expre
 	return in.compile(c, n, h.text, h.offset, "${"+h.text+"}: ")
 }
 
-// compile compiles an expression that stands at an offset of a node's text; what
-// begins its messages.
+// compile compiles an expression at an offset of a node's text; what begins its messages.
 func (in *names) compile(c *strict.Collector, n *strict.Node, text string, offset int, what string) (*expression.Program, error) {
 	prog, err := expression.Compile(text, in.scope)
 	if err != nil {
@@ -285,8 +281,7 @@ func (in *names) reportRefusal(c *strict.Collector, n *strict.Node, text string,
 
 var dotted = regexp.MustCompile(`\b[a-z]+\.[A-Za-z_]+`)
 
-// needsStep reports whether a program uses what is only known when its step
-// starts.
+// needsStep reports whether a program uses values that are known only when its step starts.
 func needsStep(prog *expression.Program) bool {
 	return slices.ContainsFunc(prog.Vars(), func(path string) bool {
 		head, rest, _ := strings.Cut(path, ".")
@@ -318,7 +313,7 @@ func fits(got, want reflect.Type) bool {
 	return false
 }
 
-// typeName is how messages call a Go type; "" for what the file has no word for.
+// typeName is the name of a Go type in messages; "" for a type that the file has no word for.
 func typeName(t reflect.Type) string {
 	switch {
 	case t == nil:

@@ -86,8 +86,8 @@ func (e *elementDef) mayChange() bool {
 	return slices.ContainsFunc(e.lists, func(list *listDef) bool { return slices.ContainsFunc(list.elements, (*elementDef).mayChange) })
 }
 
-// mayChange reports whether the condition speaks of something that is not of a step: a
-// parameter that does not identify, the environment, the job.
+// mayChange reports whether the condition uses values that do not come from a step: a parameter that does not
+// identify, the environment, the job.
 func (c choiceDef) mayChange() bool {
 	return c.when != nil && slices.ContainsFunc([]string{"params.", "env.", "job."}, func(root string) bool { return strings.Contains(c.when.text, root) })
 }

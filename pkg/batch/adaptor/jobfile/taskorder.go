@@ -52,7 +52,6 @@ func (l *loader) checkLiteralOrder(d *tasksDef) {
 	}
 }
 
-// flatten takes joined errors apart.
 func flatten(err error) []error {
 	if joined, ok := err.(interface{ Unwrap() []error }); ok {
 		return joined.Unwrap()
@@ -60,7 +59,7 @@ func flatten(err error) []error {
 	return []error{err}
 }
 
-// literalKey is the text of a value of an item, if it has no ${...}; "": there is none.
+// literalKey is the text of an item's value if it has no ${...}; "" if it has no value.
 func (d *tasksDef) literalKey(n *strict.Node) (key string, known bool) {
 	if n == nil || n.Kind == strict.Scalar && n.Empty {
 		return "", true

@@ -32,7 +32,6 @@ func (t *template) whole() bool {
 	return len(t.holes) == 1 && t.texts[0] == "" && t.texts[1] == ""
 }
 
-// literal is the text of a template without holes.
 func (t *template) literal() string { return t.texts[0] }
 
 // evaluate returns the text with the values of its compiled holes; an error is about the
@@ -53,7 +52,7 @@ func (t *template) evaluate(vars map[string]any) (string, *hole, error) {
 	return b.String(), nil, nil
 }
 
-// templateError is what is wrong with a text, at an offset.
+// templateError is a mistake in a text, at an offset.
 type templateError struct {
 	offset    int
 	msg, hint string
@@ -64,7 +63,6 @@ func (e *templateError) Error() string { return e.msg }
 // braces is a value in the notation of template languages.
 var braces = regexp.MustCompile(`\{\{-?\s*((?:params|job|env|steps|context|part|item|with|secret)\.[^{}]*?)\s*-?\}\}`)
 
-// reportTemplate reports an error of parseTemplate.
 func reportTemplate(c *strict.Collector, n *strict.Node, key string, err error) {
 	at, hint := 0, ""
 	var e *templateError
@@ -123,8 +121,7 @@ func (t *template) scalarOffset(scalar string, part, offset int) int {
 	return at
 }
 
-// closing returns where the } is that closes a ${ whose expression begins at
-// from; -1 if there is none.
+// closing returns the position of the } that closes a ${ whose expression begins at from, or -1.
 func closing(text string, from int) int {
 	depth := 0
 	var quote byte

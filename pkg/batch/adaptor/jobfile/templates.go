@@ -41,7 +41,7 @@ func argumentTypes() []string {
 	return append(names, listArgument, mapArgument)
 }
 
-// argument finds an argument by its name; nil: there is none.
+// argument returns an argument by its name, or nil.
 func (t *templateDef) argument(name string) *argumentDef {
 	for i := range t.args {
 		if t.args[i].name == name {
@@ -90,7 +90,7 @@ func (x *expander) declareTemplates(at *strict.Node) {
 	}
 }
 
-// meantTemplate knows what other tools call the keys of a template.
+// meantTemplate knows the keys of templates in other tools.
 func meantTemplate(key string, in reflect.Type) (own, hint string) {
 	switch in {
 	case reflect.TypeFor[templateModel]():
@@ -261,7 +261,6 @@ type instance struct {
 	failed   bool
 }
 
-// steps are the elements of the template, with the arguments filled in.
 func (i *instance) steps() *strict.Node { return i.template.steps.Copy(i.use, i.fill) }
 
 // fill fills the arguments into a scalar of the template.
@@ -313,7 +312,7 @@ func firstHole(t *template) string {
 	return t.holes[0].text
 }
 
-// hole returns what one ${...} becomes; false: it stays.
+// hole returns the text that replaces one ${...}; false means that it stays.
 func (i *instance) hole(n *strict.Node, h hole, written string) (string, bool) {
 	if m := wholeMention.FindStringSubmatch(h.text); m != nil {
 		return i.paste(n, h, m[1])
@@ -330,7 +329,6 @@ func (i *instance) hole(n *strict.Node, h hole, written string) (string, bool) {
 	return i.compute(n, h)
 }
 
-// paste is the text of an argument.
 func (i *instance) paste(n *strict.Node, h hole, name string) (string, bool) {
 	value := i.values[name]
 	if value.Kind == strict.Scalar {

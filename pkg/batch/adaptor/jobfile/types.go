@@ -54,7 +54,7 @@ func otherKinds() map[string]string {
 	}
 }
 
-// rowSchema makes a schema of declared fields. jobZone is the time zone of the job; nil: UTC.
+// rowSchema makes a schema of declared fields. jobZone is the time zone of the job; nil means UTC.
 func rowSchema(c *strict.Collector, at *strict.Node, jobZone *time.Location, fields strict.OrderedMap[fieldModel]) (*row.Schema, bool) {
 	before := c.Reports()
 	if len(fields) == 0 {
@@ -105,7 +105,7 @@ func rowSchema(c *strict.Collector, at *strict.Node, jobZone *time.Location, fie
 	return schema, true
 }
 
-// misplaced is the key of the field that its type does not have.
+// misplaced returns the node of the field's key that its type does not have.
 func (m *fieldModel) misplaced() *strict.Node {
 	for _, key := range []string{"format", "scale", "decimal_separator", "thousands_separator", "trailing_minus", "separator", "exact"} {
 		if n := m.Node.Get(key); n != nil {
@@ -135,8 +135,8 @@ func fieldType(c *strict.Collector, at *strict.Node, name, text string) (kind ro
 // listText are the types of arrays in databases and other languages.
 var listText = regexp.MustCompile(`^(?i:(?:list|array|set|slice)(?:(?: of |<|\[|\()([a-z0-9 ]+)[>)\]]?)?|\[\]([a-z0-9]+)|([a-z0-9 ]+)\[\])( null)?$`)
 
-// typeCure is how a type of a database or of another language is written here, with what
-// such a language says of null; "": it is not known.
+// typeCure returns the spelling here of a type of a database or of another language, with a note on null if
+// such a language has one; "" if it is unknown.
 func typeCure(text string) string {
 	if m := listText.FindStringSubmatch(strings.TrimSpace(text)); m != nil {
 		elem := typeCure(strings.TrimSuffix(cmp.Or(m[1], m[2], m[3], "string"), "s"))

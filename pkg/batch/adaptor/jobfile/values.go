@@ -17,8 +17,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-// values are what ${...} evaluates over: at launch, or at the start of a step.
-// They belong to one pass.
+// values are the inputs of ${...} at launch, or at the start of a step. They belong to one pass.
 type values struct {
 	vars   map[string]any
 	paths  []string // names of parameters of type path
@@ -26,11 +25,11 @@ type values struct {
 	ran    map[string]core.StepExecution
 	// secrets are the names of the secret parameters.
 	secrets []string
-	// files are those that the execution is confined to; nil: it is not. partHeld says that a value of
-	// the client took part in the partitions.
+	// files are the files that the execution is confined to; nil means not confined. partHeld means that a
+	// value of the client took part in the partitions.
 	files    *confine.Files
 	partHeld bool
-	// secret finds a secret; nil: the values are shown, and a secret is masked.
+	// secret finds a secret; nil means that the values are shown, and a secret is masked.
 	secret func(name string) (string, error)
 }
 
@@ -110,7 +109,7 @@ func (v *values) addOwnNumbers(f *File, view *core.View) {
 	if view.Step == nil {
 		return
 	}
-	name, _, _ := strings.Cut(view.Step.Name, ":") // of a partition: those of its step
+	name, _, _ := strings.Cut(view.Step.Name, ":") // a partition uses its step's
 	for key, x := range f.stepFields(name, *view.Step) {
 		v.vars[key] = x
 	}
@@ -119,8 +118,7 @@ func (v *values) addOwnNumbers(f *File, view *core.View) {
 	}
 }
 
-// stepFields are the numbers of a step: those of all its attempts that went on
-// from each other.
+// stepFields are the numbers of a step over all attempts that continued one another.
 func (f *File) stepFields(name string, s core.StepExecution) map[string]any {
 	c := s.Total()
 	ended := s.EndedAt
@@ -150,8 +148,8 @@ func contextTexts(c *core.ExecutionContext) map[string]any {
 	return texts
 }
 
-// addPart adds what ${part.NAME} reads. A text of the partitioner's own may be a
-// path, which is as the working directory sees it.
+// addPart adds the values of ${part.NAME}. A text of the partitioner may be a path, relative to the working
+// directory.
 func (v *values) addPart(p *core.Partition) {
 	fields := map[string]any{}
 	if p.Context != nil {
@@ -189,7 +187,7 @@ func (f *File) outValues(step string, out map[string]any) map[string]any {
 		}
 		if parsed, err := field.Parse(textOf(x)); err == nil {
 			values[name] = parsed.Any()
-		} // otherwise the text stays, and the expression that uses it says what it is
+		} // else the text stays, and the expression that uses it reports the mistake
 	}
 	return values
 }
@@ -307,8 +305,7 @@ func (v *values) resolved(late *lateValue) bool {
 		slices.ContainsFunc(late.holes[0].prog.Vars(), func(used string) bool { return slices.Contains(v.paths, used) })
 }
 
-// textOf is the text form of a value in a file: that of parameters, where it has
-// one.
+// textOf is the text of a value in a file: the text form of parameters, if it has one.
 func textOf(x any) string {
 	for _, t := range core.ParameterTypes() {
 		if text, err := (core.Parameter{Type: t, Value: x}).Canonical(); err == nil {

@@ -15,8 +15,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-// encode makes a value of a configuration what it is in a job file: a string, list or
-// object; nil for nothing.
+// encode converts a value of a configuration to its form in a job file: a string, list or object; nil for no
+// value.
 func encode(v any) (any, error) {
 	switch x := v.(type) {
 	case nil:

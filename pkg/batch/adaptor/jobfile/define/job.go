@@ -32,14 +32,13 @@ type Job struct {
 	finally     *Flow
 }
 
-// NewJob begins a job. The name has letters, digits, _ - and ., begins with a letter,
-// and is what the job is found by.
+// NewJob begins a job with a unique name of letters, digits, _ - and ., which begins with a letter.
 func NewJob(name string) *Job { return &Job{name: name} }
 
 // Name returns the job's name.
 func (j *Job) Name() string { return j.name }
 
-// Describe says what the job is for.
+// Describe sets the job's description.
 func (j *Job) Describe(text string) *Job {
 	j.description = text
 	return j
@@ -103,7 +102,7 @@ func (j *Job) Schedule(s Schedule) *Job {
 	return j
 }
 
-// Budget says what a server may spend on a run of the job.
+// Budget limits the cost of a run that a server starts.
 func (j *Job) Budget(b task.Budget) *Job {
 	j.budget = b
 	return j
@@ -115,15 +114,15 @@ func (j *Job) On(p core.Placement) *Job {
 	return j
 }
 
-// Exclusive says what runs one at a time: instance, each instance by itself; job, all of
-// them; or an expression over params, the instances for which it has the same value.
+// Exclusive sets which runs exclude each other: instance, runs of the same instance; job, all runs; or an
+// expression over params, the instances for which it has the same value.
 func (j *Job) Exclusive(key string) *Job {
 	j.exclusive = key
 	return j
 }
 
-// Expect says what must hold when the flow has completed, as an expression; else the job
-// is FAILED with the exit code EXPECT_FAILED.
+// Expect sets a condition that must hold when the flow has completed; else the job is FAILED with the exit
+// code EXPECT_FAILED.
 func (j *Job) Expect(condition string) *Job {
 	j.expect = condition
 	return j
@@ -135,8 +134,8 @@ func (j *Job) Listeners(list ...Component) *Job {
 	return j
 }
 
-// Finally says what runs after the flow in every execution, whatever its status: steps,
-// one after the other.
+// Finally sets the steps that run one after the other following the flow in every execution, whatever its
+// status.
 func (j *Job) Finally(steps *Flow) *Job {
 	j.finally = steps
 	return j
@@ -188,7 +187,7 @@ func (j *Job) Child(name string, child *Job, parameters map[string]string, with 
 type Parameter struct {
 	Name string
 	Type core.ParameterType
-	// Doc is what it means.
+	// Doc describes the parameter.
 	Doc string
 	// Default is the value if none is given: of the Go type of Type, or a text, which may
 	// be an expression such as ${today()}. nil: there is none.
@@ -208,15 +207,15 @@ type Parameter struct {
 // Calendar says which days are business days. Its zero fields are left out.
 type Calendar struct {
 	Name string
-	// Base names a calendar whose weekend and holidays it has too: TARGET, or one declared before.
+	// Base names a calendar whose weekend and holidays apply as well: TARGET, or one declared before.
 	Base string
-	// Weekend are the days of a week that are not business days; nil: those of Base, or Saturday and
-	// Sunday; empty: none.
+	// Weekend lists the days of a week that are not business days. nil means those of Base, or Saturday and
+	// Sunday; empty means none.
 	Weekend []time.Weekday
 	// Holidays are the other days that are none.
 	Holidays []core.Date
-	// Until is the last day that the holidays are known of: a question about a later one is an
-	// error; nil: they are complete.
+	// Until is the last day up to which the holidays are known: a question about a later day is an error. nil
+	// means that they are complete.
 	Until *core.Date
 }
 
@@ -229,10 +228,10 @@ type Schedule struct {
 	Timezone string
 	// CatchUp says which times are run that were missed; empty: the last one.
 	CatchUp schedule.CatchUp
-	// Overlap says what happens while an earlier run is not over; empty: the next one waits.
+	// Overlap sets the behavior while an earlier run is still active; empty means that the next one waits.
 	Overlap schedule.Overlap
-	// Calendar is the calendar on whose business days the job is due; empty: on all days.
-	// WhenClosed says what becomes of a time on another day; empty: it is left out.
+	// Calendar is the calendar on whose business days the job is due; empty means all days. WhenClosed sets
+	// the behavior for a time on another day; empty means that it is left out.
 	Calendar   string
 	WhenClosed schedule.Closed
 	// Parameters are the values of the job's parameters, which may have ${schedule.date} and
@@ -243,8 +242,7 @@ type Schedule struct {
 // Flow is a list of elements, which run in order. The zero Flow is empty.
 type Flow struct{ elements []element }
 
-// NewFlow begins a flow for a branch of a split, a flow in the flow, an atomic group or
-// what runs finally.
+// NewFlow begins a flow for a branch of a split, a nested flow, an atomic group or the steps of Finally.
 func NewFlow() *Flow { return &Flow{} }
 
 // element is one element of a flow. One of the fields from work on is set.
@@ -259,7 +257,7 @@ type element struct {
 	parameters map[string]string
 }
 
-// Work is what a step does: a [Chunk], [Tasks], or a tasklet, which is a [Component].
+// Work is the work of a step: a [Chunk], [Tasks], or a tasklet, which is a [Component].
 type Work interface{ isWork() }
 
 func (Chunk) isWork()     {}
@@ -272,8 +270,7 @@ func (f *Flow) Step(name string, work Work, with ...With) *Flow {
 	return f.add(element{kind: "step", name: name, work: work, with: with})
 }
 
-// Decide adds a decision: the first choice whose condition holds says where to go. The
-// last one is [Else].
+// Decide adds a decision, which takes the first choice whose condition holds. The last choice is [Else].
 func (f *Flow) Decide(name string, choices ...Choice) *Flow {
 	return f.add(element{kind: "decide", name: name, choices: choices})
 }
@@ -288,7 +285,7 @@ func (f *Flow) Split(name string, branches []*Flow, with ...With) *Flow {
 	return f.add(element{kind: "split", name: name, branches: branches, with: with})
 }
 
-// Flow adds a flow in the flow, whose outcome is that of its end.
+// Flow adds a nested flow. The outcome at its end is the outcome of the element.
 func (f *Flow) Flow(name string, inner *Flow, with ...With) *Flow {
 	return f.add(element{kind: "flow", name: name, branches: []*Flow{inner}, with: with})
 }
@@ -317,9 +314,9 @@ type Chunk struct {
 	Processors []Component
 	// Writers get every item, all of them, in one transaction.
 	Writers []Component
-	// Retry says which errors are tried again, and how often; nil: none.
+	// Retry sets which errors are retried and how often; nil means none.
 	Retry *config.ItemRetryConfig
-	// Skip says which errors cost only their item, and how many; nil: none.
+	// Skip sets which errors cost only their item, and how many; nil means none.
 	Skip *config.ItemSkipConfig
 	// Isolate is how items that cannot be written are found: each, bisect or none.
 	Isolate string
@@ -347,14 +344,14 @@ type Tasks struct {
 	// Key is the field of each item that names its task, and After the one with the keys of the tasks that it waits
 	// for; empty: the tasks have no order.
 	Key, After string
-	// Budget says what may be spent on the tasks; zero: 5 attempts for each.
+	// Budget limits the cost of the tasks; zero means 5 attempts for each.
 	Budget task.Budget
-	// On says which workers may execute the tasks; nil: any.
+	// On selects the workers that may execute the tasks; nil means any.
 	On *core.Placement
 }
 
-// With says more about an element. Its zero fields say nothing; what does not fit the
-// kind of the element is refused.
+// With sets further options of an element. Zero fields are not set; an option that does not fit the kind of
+// the element is refused.
 type With struct {
 	// When is an expression: whether the element runs.
 	When string
@@ -362,19 +359,20 @@ type With struct {
 	// patterns with * and ?. Without both it is the following element.
 	Next string
 	On   map[string]Target
-	// Listeners hear what happens in the step.
+	// Listeners are called for the events of the step.
 	Listeners []Component
-	// Transaction is that of the step, of each of its chunks, or of the group.
+	// Transaction is the transaction of the step, of each of its chunks, or of the group.
 	Transaction *Transaction
-	// Retry says after which errors a tasklet runs again, each time in a transaction of its own,
-	// and how often; nil: none. A Chunk has its own.
+	// Retry sets after which errors a tasklet runs again, each time in its own transaction, and how often;
+	// nil means none. A Chunk has its own.
 	Retry *config.ItemRetryConfig
 	// Partition says that the step's work is done in parts.
 	Partition *Partition
-	// Remote says who runs a child job, or the branches of a split: "true", "false" or "auto"
-	// (see the key remote of job files); empty: "false".
+	// Remote sets where a child job or the branches of a split run: "true", "false" or "auto" (see the key
+	// remote of job files). Empty means "false".
 	Remote string
-	// Placement says which workers run a child job, or the branches of a split, with Remote "true"; nil: any.
+	// Placement selects the workers that run a child job, or the branches of a split, with Remote "true"; nil
+	// means any.
 	Placement *core.Placement
 	// Timeout is how long the step may run.
 	Timeout time.Duration
@@ -390,7 +388,7 @@ type With struct {
 	AllowStartIfComplete bool
 }
 
-// Transaction says what transaction a step runs in, in the words of job files.
+// Transaction sets the transaction of a step, in the words of job files.
 type Transaction struct {
 	// Propagation is REQUIRED, REQUIRES_NEW, NESTED, NOT_SUPPORTED, SUPPORTS, MANDATORY or
 	// NEVER: how a tasklet relates to a transaction around it.
@@ -401,7 +399,7 @@ type Transaction struct {
 	Timeout   time.Duration `key:"timeout"`
 }
 
-// Partition says what the parts of a step are.
+// Partition sets the partitions of a step.
 type Partition struct {
 	// By is the partitioner.
 	By Component

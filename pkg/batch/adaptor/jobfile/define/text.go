@@ -40,7 +40,6 @@ func (o *object) put(key string, value any) {
 	*o = append(*o, pair{key, value})
 }
 
-// flag adds a key with the value true.
 func (o *object) flag(key string, on bool) {
 	if on {
 		o.put(key, "true")
@@ -61,7 +60,7 @@ func (o object) text(b *strings.Builder, margin string) {
 	}
 }
 
-// below writes what stands behind a key.
+// below writes the value of a key.
 func below(b *strings.Builder, value any, margin string) {
 	switch v := value.(type) {
 	case object:
@@ -113,7 +112,6 @@ func (l list) text(b *strings.Builder, margin string) {
 // plain are the texts that YAML takes as they are.
 var plain = regexp.MustCompile(`^[A-Za-z0-9_./$][A-Za-z0-9_./$ -]*$`)
 
-// scalar writes a text in one line.
 func scalar(text string) string {
 	if plain.MatchString(text) && !strings.HasSuffix(text, " ") {
 		return text

@@ -20,14 +20,14 @@ type Field struct {
 	Doc string
 	// Default is the text of the value that a missing key stands for.
 	Default string
-	// HasDefault tells an empty default from none.
+	// HasDefault distinguishes an empty default from a missing one.
 	HasDefault bool
 	Required   bool
 	// Enum are the texts allowed; empty: any.
 	Enum []string
 	// Later are texts that are known and not supported yet.
 	Later []string
-	// Cures are what to write instead of a text that is not allowed, by a part of it.
+	// Cures maps a part of a text that is not allowed to the text to write instead.
 	Cures map[string]string
 	// Form says how a value is written, for messages about one of another kind.
 	Form string
@@ -83,19 +83,18 @@ func (f Field) form(n *Node, kind Kind) string {
 // At is embedded by structs that want to know where they were written.
 type At struct{ Node *Node }
 
-// Extra is the type of a blank field whose tags say more about a struct's keys:
-// `later:"a b"` are keys that this version knows but does not support, and
-// `ignore:"x-"` is a prefix of keys that are not looked at.
+// Extra is the type of a blank field whose tags describe more of a struct's keys: `later:"a b"` are keys that
+// this version knows but does not support, and `ignore:"x-"` is a prefix of keys that are ignored.
 type Extra struct{}
 
-// Keys is what the tags of a struct type say.
+// Keys holds the tags of a struct type.
 type Keys struct {
 	Fields []Field
 	// Later are keys that are known and not supported yet.
 	Later []string
 	// Ignore is a prefix of ignored keys; empty: none.
 	Ignore string
-	at     []int // index of the embedded At; nil: none
+	at     []int // index of the embedded At; nil means none
 }
 
 // FieldsOf reads the tags of struct type t: `key` (without it a field is not of
@@ -255,10 +254,10 @@ func curesOf(tag string) map[string]string {
 	return cures
 }
 
-// longEnum is how many texts are listed beside the one that was probably intended.
+// longEnum is how many texts are listed in addition to the probable one.
 const longEnum = 20
 
-// cure is what to write instead of a text that is not allowed.
+// cure returns the text to write instead of one that is not allowed.
 func (f *Field) cure(text string) string {
 	for part, cure := range f.Cures {
 		if strings.Contains(strings.ToLower(text), part) {

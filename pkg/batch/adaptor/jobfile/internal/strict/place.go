@@ -9,7 +9,7 @@ type Step struct {
 	In *Node
 }
 
-// Place describes where n is; "" in a file, whose messages have lines.
+// Place describes the position of n. It returns "" for a file, whose messages have lines.
 func (d *Document) Place(n *Node) string {
 	if d.Describe == nil {
 		return ""

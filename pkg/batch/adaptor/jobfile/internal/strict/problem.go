@@ -15,14 +15,14 @@ type Problem struct {
 	File string
 	// Line and Col are 1-based; Col counts characters.
 	Line, Col int
-	// Msg says what is wrong.
+	// Msg describes the mistake.
 	Msg string
-	// Hint says what would be right; it may be empty.
+	// Hint describes the correct form; it may be empty.
 	Hint string
 	// Excerpt is the line of the file.
 	Excerpt string
-	// Place says where it is in a definition that was made in Go, where a line tells
-	// nothing: "job bill: step load: chunk.writer". It is empty for a file.
+	// Place is the position in a definition that was made in Go, for which a line means nothing: "job bill:
+	// step load: chunk.writer". It is empty for a file.
 	Place string
 	// Through says by which uses of templates it is there, if it is written in one:
 	// "through use load in job.yaml:12:3".
@@ -49,7 +49,7 @@ func (p Problem) Error() string {
 	return b.String()
 }
 
-// byLine is what messages of files say of other places in them.
+// byLine matches references to other lines in messages about files.
 var byLine = regexp.MustCompile(`,? in line \d+`)
 
 func (p Problem) inGo() string {
@@ -106,8 +106,7 @@ func (ps Problems) Error() string {
 type Collector struct {
 	doc  *Document
 	list Problems
-	// seen is the place in list of each problem, without what it is there through; more are
-	// the other uses through which it is there.
+	// seen is the index in list of each problem, without the use that leads to it; more holds its other uses.
 	seen map[Problem]int
 	more []map[string]bool
 	// reports counts the problems, with those that were reported before: a value that is used
@@ -184,7 +183,7 @@ func (c *Collector) put(p Problem) {
 // is used twice.
 func (c *Collector) Reports() int { return c.reports }
 
-// Err returns all problems by position, or nil: first those of the collector's document.
+// Err returns all problems by position, or nil. The collector's document comes first.
 func (c *Collector) Err() error {
 	if len(c.list) == 0 {
 		return nil

@@ -42,7 +42,7 @@ func (d *Decoder) scalar(n *Node, f Field, v reflect.Value) {
 	}
 }
 
-// scalarHint says what a text of another notation would be here.
+// scalarHint says how a text of another notation is written here.
 func scalarHint(v reflect.Value, text string) string {
 	switch word := strings.ToLower(text); {
 	case v.Kind() == reflect.Bool && slices.Contains([]string{"yes", "on", "y", "1", "true"}, word):
@@ -172,7 +172,7 @@ func setTyped(v reflect.Value, typed any) error {
 	return fmt.Errorf("a %T is no %v", typed, v.Type())
 }
 
-// textOf is the canonical text of a value; fmt's for what rows do not hold.
+// textOf is the canonical text of a value, or the one of fmt for a type that rows do not hold.
 func textOf(typed any) string {
 	if v, err := row.ValueOf(typed); err == nil {
 		return v.String()

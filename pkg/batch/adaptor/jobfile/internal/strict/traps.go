@@ -7,23 +7,21 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// In `{c: round(x, 2)}` the comma ends the value: YAML sees the keys c and "2)".
-// The functions here find that and put the expression together again, for a
-// message that says what to do.
+// In `{c: round(x, 2)}` the comma ends the value: YAML sees the keys c and "2)". The functions here find this
+// mistake and put the expression together again, for a message with the correction.
 
 // cutExpression reports whether a plain scalar has an open parenthesis.
 func cutExpression(y *yaml.Node) bool {
 	return y.Kind == yaml.ScalarNode && y.Style == 0 && depth(y.Value) > 0
 }
 
-// closes reports whether a plain scalar closes more parentheses than it opens.
 func closes(y *yaml.Node) bool {
 	return y.Kind == yaml.ScalarNode && y.Style == 0 && depth(y.Value) < 0
 }
 
 func depth(text string) int { return strings.Count(text, "(") - strings.Count(text, ")") }
 
-// sqlVerb is what SQL begins with.
+// sqlVerb matches the beginning of SQL.
 var sqlVerb = regexp.MustCompile(`(?i)^(select|insert\s+into|update|delete\s+from|with|merge\s+into|create\s+\w+|truncate|replace\s+into)\s`)
 
 // cutAt returns where the keys without value end that a comma made of the value of
@@ -52,8 +50,7 @@ func noValue(key, value *yaml.Node) bool {
 	return key.Kind == yaml.ScalarNode && value.Kind == yaml.ScalarNode && value.Tag == "!!null" && value.Value == ""
 }
 
-// bracesOf returns what is inside of {{ }}, of which YAML makes a map that is the key of
-// another.
+// bracesOf returns the text inside {{ }}, which YAML reads as a map that is the key of another.
 func bracesOf(y *yaml.Node) (inner string, is bool) {
 	if y.Kind != yaml.MappingNode || len(y.Content) != 2 || !noValue(y.Content[0], y.Content[1]) {
 		return "", false
@@ -100,7 +97,6 @@ func (r *resolver) comma(n *Node, parts []*yaml.Node) {
 	r.c.Add(n, "a comma ends a value inside of { } and [ ]: "+what, "put it in quotes: "+quote(n.Text))
 }
 
-// quote writes text as a quoted YAML scalar.
 func quote(text string) string {
 	if strings.Contains(text, "'") && !strings.ContainsAny(text, "\"\\\n") {
 		return `"` + text + `"`

@@ -8,13 +8,13 @@ import (
 // Use is a place of a document that stands for a copy of another part: an element that uses
 // a template.
 type Use struct {
-	// What is how messages call it: "use load".
+	// What names the use in messages: "use load".
 	What string
 	// At is where it is written.
 	At *Node
 }
 
-// through says by which uses a node came into the document, the innermost first; empty: by
+// through lists the uses that added a node to the document, the innermost first. It is empty if there are
 // none.
 func (n *Node) through() string {
 	var parts []string
@@ -33,7 +33,7 @@ func (n *Node) Position(path string) string {
 	return fmt.Sprintf("%s:%d:%d", path, n.Line, n.Col)
 }
 
-// Use returns the use by which the node came into the document; nil: it is written there.
+// Use returns the use that added the node to the document, or nil if it is written there.
 func (n *Node) Use() *Use { return n.use }
 
 // Document returns the document that the node is written in.
@@ -48,7 +48,7 @@ func (n *Node) In(other *Node) string {
 	return fmt.Sprintf("in line %d of %s", n.Line, n.doc.Path)
 }
 
-// Beside returns an empty node of a kind at the place of n.
+// Beside returns an empty node of a kind at the position of n.
 func (n *Node) Beside(kind Kind) *Node {
 	return &Node{Kind: kind, Line: n.Line, Col: n.Col, doc: n.doc, use: n.use}
 }
@@ -74,9 +74,8 @@ func (n *Node) WithEntries(entries []Entry) *Node {
 	return &made
 }
 
-// Copy returns a copy of n that came into the document through a use. scalar says what
-// stands for each value and key that is a scalar, itself copied already; a key that becomes
-// no scalar is left as it is.
+// Copy returns a copy of n that a use adds to the document. scalar returns the node that replaces each scalar
+// value and key, which is copied already; a key that would not become a scalar stays unchanged.
 func (n *Node) Copy(use *Use, scalar func(n *Node) *Node) *Node {
 	made := *n
 	made.use = use
@@ -115,8 +114,8 @@ func (n *Node) Size() int {
 // Piece is a part of a text that was put together.
 type Piece struct {
 	Text string
-	// Offset is where it is in the text of the node that is replaced, and Pasted says that
-	// all of it stands for what is there.
+	// Offset is the position in the text of the replaced node. Pasted means that the whole piece stands for
+	// the text at that position.
 	Offset int
 	Pasted bool
 }
@@ -178,7 +177,7 @@ func (n *Node) HasLine(doc *Document, line int) bool {
 	return first > 0 && line >= first && line <= last
 }
 
-// lines widens the range of lines by those of n in the document.
+// lines widens the range of lines by the lines of n in the document.
 func (n *Node) lines(doc *Document, first, last *int) {
 	if n.doc == doc {
 		if *first == 0 || n.Line < *first {

@@ -72,7 +72,7 @@ func BenchmarkBareRead(b *testing.B) {
 	perRow(b)
 }
 
-// BenchmarkBareReadParsed is what a hand-written loop does for the typed rows.
+// BenchmarkBareReadParsed is a hand-written loop that makes the typed rows.
 func BenchmarkBareReadParsed(b *testing.B) {
 	path := benchFile(b)
 	var ids int64
@@ -190,7 +190,7 @@ func benchCopy(b *testing.B, item item.Type, durable bool) {
 	perRow(b)
 }
 
-// BenchmarkSeek is W5: the position behind the last but one row.
+// BenchmarkSeek is W5: the position after the last but one row.
 func BenchmarkSeek(b *testing.B) {
 	path := benchFile(b)
 	at := positionBehind(b, path, benchRows-1)

@@ -36,15 +36,15 @@ type encoded struct {
 
 // cell says how a field is written.
 type cell struct {
-	// plain: its numbers, dates and truth values are written without a look for what needs quotes:
-	// there is nothing of the kind in their texts.
+	// plain: numbers, dates and truth values are written without the check for quotes, since their texts
+	// never need them.
 	plain bool
 	null  []byte // the text of a null, in quotes where it needs them
 	// marks are texts that stand in quotes, because a reader could take them for null.
 	marks [][]byte
 }
 
-// EncodeRecords replaces what is there.
+// EncodeRecords replaces the current content.
 func (l *encoded) EncodeRecords(schema *row.Schema, records [][]row.Value) error {
 	l.buf = l.buf[:0]
 	if l.schema != schema {
@@ -128,7 +128,7 @@ func (l *encoded) addRecord(record []row.Value) error {
 	return nil
 }
 
-// endField puts quotes around the field from at on where it needs them, or is one of the marks.
+// endField puts quotes around the field from at on if it needs them or equals one of the marks.
 func (l *encoded) endField(buf []byte, at int, marks [][]byte) []byte {
 	if !l.quoteAll && !l.needsQuotes(buf[at:]) && !isMark(buf[at:], marks) && (l.escape == 0 || bytes.IndexByte(buf[at:], l.escape) < 0) {
 		return buf

@@ -62,7 +62,7 @@ func sepLine(text []byte) string {
 	return line[len(sep):]
 }
 
-// useDelimiter sets what is between the fields: sep, which the file says itself, or the key.
+// useDelimiter sets the delimiter of fields: sep, from the file itself, or the key.
 func (r *reader) useDelimiter(sep string) {
 	comma, runs, err := r.cfg.delimiter()
 	if err != nil { // Validate has refused it
@@ -77,9 +77,9 @@ func (r *reader) useDelimiter(sep string) {
 	r.csv.trim = r.cfg.Trim && !unicode.IsSpace(first) // else empty fields would be trimmed away
 }
 
-// footerStart returns where the footer begins in the text, which reaches to the end of what is read:
-// at the last lines that are neither blank nor comments. What follows the text moves it only further, so
-// that a record before it is one whatever follows.
+// footerStart returns the position in the text, which reaches to the end of the data read, where the footer
+// begins: at the last lines that are neither blank nor comments. More text only moves it further, so a record
+// before it stays a record.
 func (r *reader) footerStart(text []byte, atEnd bool) int {
 	end := len(text)
 	for lines := 0; lines < r.footer && end > 0; {

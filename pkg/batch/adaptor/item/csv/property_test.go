@@ -98,7 +98,7 @@ func TestWhateverEncodingCsvWritesIsReadAndRestarted(t *testing.T) {
 	})
 }
 
-// walk reads all outcomes with the position before the first and behind each.
+// walk reads all outcomes with the position before the first and after each.
 func walk(t require.TestingT, cfg ReaderConfig, from item.Position) (got []string, at []item.Position) {
 	ctx := context.Background()
 	r, err := NewReader(cfg, nil)
@@ -127,7 +127,7 @@ func walk(t require.TestingT, cfg ReaderConfig, from item.Position) (got []strin
 	}
 }
 
-// restarts checks that each position leads to what remains.
+// restarts checks that each position leads to the remaining items.
 func restarts(t require.TestingT, cfg ReaderConfig, got []string, at []item.Position) {
 	for i := range at {
 		rest, again := walk(t, cfg, at[i])

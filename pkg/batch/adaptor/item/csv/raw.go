@@ -50,8 +50,8 @@ func (r *reader) OpenRaw(ctx context.Context, meta item.Meta, raw item.RawText) 
 	return nil
 }
 
-// bindRaw finds the columns of a text, unless they are those of the text before it: the
-// records of one header have one schema.
+// bindRaw finds the columns of a text, unless they equal those of the previous text: the records of one
+// header have one schema.
 func (r *reader) bindRaw(ctx context.Context, raw item.RawText) error {
 	switch {
 	case r.index != nil && (raw.Columns == nil || slices.Equal(raw.Columns, r.columns)):

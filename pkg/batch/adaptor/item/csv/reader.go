@@ -16,8 +16,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-// NewReader returns a reader of items of the type; a nil type means rows whose
-// columns are strings, known when the reader is open.
+// NewReader returns a reader of items of the type. A nil type means rows with string columns, which are known
+// when the reader is open.
 func NewReader(cfg ReaderConfig, itemType item.Type) (item.Reader, error) {
 	return newReader(cfg, itemType, nil)
 }
@@ -69,15 +69,15 @@ func recordReader(cfg ReaderConfig, itemType item.Type) (*reader, item.Type, err
 	return r, itemType, nil
 }
 
-// reader is the item.RecordReader. Offsets are those of filestream.Input.
+// reader is the item.RecordReader. Offsets are offsets of filestream.Input.
 type reader struct {
 	cfg    ReaderConfig
 	want   *row.Schema // of the item type
-	schema *row.Schema // what records have; want, unless that is open
+	schema *row.Schema // of the records; want, unless that is open
 
 	columns []string // the header; nil without one
 	index   []int    // column of each field
-	width   int      // fields of a record; 0: not known, and at least what index asks for
+	width   int      // fields of a record; 0 means unknown, and at least as many as index needs
 	// bare and quoted are the fields of the schema, as they read a text without quotes and one in them.
 	bare, quoted []row.Field
 	isText       []bool // every text but an empty one is a value of the field
@@ -100,7 +100,7 @@ type reader struct {
 	begin, beginLines int64
 	sep               string // the delimiter that the file says itself; empty: it does not
 	footer            int    // lines at the end that are not records
-	// context returns the context of the step; nil: there is none.
+	// context returns the context of the step; nil means that there is none.
 	context func() *core.ExecutionContext
 }
 
@@ -243,7 +243,7 @@ func (r *reader) readHead(ctx context.Context) error {
 	return nil
 }
 
-// rewindTo makes the record at offset, with so many lines before it, the next one.
+// rewindTo makes the record at offset, with that many lines before it, the next one.
 func (r *reader) rewindTo(offset, lines int64) {
 	r.in.Rewind(offset)
 	r.in.Keep(offset)

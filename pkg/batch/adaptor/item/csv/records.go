@@ -36,7 +36,7 @@ type types struct {
 	typeAt  int          // from 0
 }
 
-// compileRecords checks the record types; nil: the file has one type only.
+// compileRecords checks the record types. It returns nil if the file has only one type.
 func compileRecords(cfg *ReaderConfig, itemType item.Type) (*types, error) {
 	if cfg.Records == nil {
 		return nil, nil
@@ -115,7 +115,7 @@ func (p *types) bindColumns(t *recordtypes.Type, kind RecordType, schema *row.Sc
 	return columns
 }
 
-// bindSums finds the fields whose sums a trailer has.
+// bindSums finds the fields whose sums are in a trailer.
 func (p *types) bindSums(t *recordtypes.Type, kind RecordType, schema *row.Schema, bad func(key string, err error)) (sums []int) {
 	for _, name := range slices.Sorted(maps.Keys(kind.Sums)) {
 		at, f := kind.Sums[name], schema.Index(name)

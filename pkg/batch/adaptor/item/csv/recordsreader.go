@@ -72,14 +72,14 @@ func (r *recordsReader) openRecords(ctx context.Context, at item.Position) error
 	return nil
 }
 
-// bindTypes finds the texts that are null in each field. An empty line is no record of any type.
+// bindTypes finds the texts for null in each field. An empty line is not a record of any type.
 func (r *recordsReader) bindTypes() error {
 	err := r.bind()
 	r.csv.blanks = false
 	return err
 }
 
-// headOf takes a header apart that was read before.
+// headOf parses a header that was read before.
 func (r *recordsReader) headOf(_ *recordtypes.Type, raw []byte) (recordtypes.Record, error) {
 	if _, err := r.csv.scan(raw, true); err != nil {
 		return nil, fmt.Errorf("cannot restart: a header is not readable: %w", err)
@@ -144,7 +144,7 @@ func (r *recordsReader) take(ctx context.Context) (*recordtypes.Type, error) {
 	return t, nil
 }
 
-// typeOf returns the type of the last record; nil: it is of none.
+// typeOf returns the type of the last record, or nil if it has none.
 func (r *recordsReader) typeOf() *recordtypes.Type {
 	if len(r.csv.fields) <= r.of.typeAt {
 		return r.of.plan.Find(recordtypes.Any)
@@ -219,8 +219,8 @@ func (r *recordsReader) follow(t *recordtypes.Type) error {
 	return nil
 }
 
-// settle reads the trailers behind a detail, so that a file that is not whole fails before its last
-// item is handed out. What cannot be read is left to the next read.
+// settle reads the trailers after a detail, so that an incomplete file fails before its last item is
+// returned. Errors are left to the next read.
 func (r *recordsReader) settle(ctx context.Context) error {
 	if !r.of.plan.HasTrailers() || r.single {
 		return nil
@@ -287,7 +287,7 @@ func (r *recordsReader) Count(t *recordtypes.Type) (int64, error) {
 // Raw implements recordtypes.Record: the record as it stands in the file.
 func (r *recordsReader) Raw(*recordtypes.Type) []byte { return []byte(r.reader.RawText().Text) }
 
-// at reads a field of the item from a field of the record, and says where that is.
+// at reads a field of the item from a field of the record. Its error has the position.
 func (r *recordsReader) at(field, column int) (row.Value, error) {
 	v, err := r.parse(field, column)
 	if err != nil && column < len(r.csv.fields) {

@@ -14,8 +14,8 @@ type Cell struct {
 	Quoted bool
 }
 
-// Sample reads the records of a file as the reader does, whatever their types are: who drafts an
-// item type sees what the reader will see.
+// Sample reads the records of a file as the reader does, whatever their types: when you draft an item type,
+// you see the texts that the reader will see.
 type Sample struct {
 	r     *reader
 	head  string
@@ -51,8 +51,8 @@ func (s *Sample) Columns() []string { return s.r.columns }
 // Head returns the text of the header; empty without one.
 func (s *Sample) Head() string { return s.head }
 
-// Next returns the fields of the next record, void with the next call. What the reader calls an
-// invalid item is an item.ConsumedError.
+// Next returns the fields of the next record, valid until the next call. An invalid item of the reader is an
+// item.ConsumedError.
 func (s *Sample) Next(ctx context.Context) ([]Cell, error) {
 	record, err := s.r.record(ctx)
 	if err != nil {

@@ -40,16 +40,16 @@ type field struct {
 // errShort says that the text ends within the record.
 var errShort = errors.New("the record has no end yet")
 
-// scanError is what is wrong with the form of a record. Line counts from that of its first field,
-// which is 1, column from 1 in bytes.
+// scanError is a mistake in the form of a record. Line counts from the line of its first field, which is 1,
+// column from 1 in bytes.
 type scanError struct {
 	line, column int
 	err          error
 	hint         string // the cure; may be empty
 }
 
-// hintBelow is the hint of a record with several lines. More text in quotes is not a cure there: the quote
-// that is wrong may be the first one.
+// hintBelow is the hint for a record with several lines. Putting more text in quotes would not help there:
+// the first quote may be the wrong one.
 func (e *scanError) hintBelow() string {
 	if e.hint == hintEscape {
 		return e.hint
@@ -65,10 +65,9 @@ const (
 
 func (e *scanError) Error() string { return e.err.Error() }
 
-// scan takes the first record of the text apart. It returns the length of the text up to the
-// record's end, that of its line where it returns a scanError. atEnd says that nothing follows
-// the text: else a record that may continue there is errShort. It returns io.EOF where there is no
-// record.
+// scan parses the first record of the text. It returns the length of the text up to the record's end or, with
+// a scanError, to the end of its line. atEnd means that the text is complete; otherwise a record that may
+// continue is errShort. It returns io.EOF if there is no record.
 func (s *scanner) scan(text []byte, atEnd bool) (end int, err error) {
 	s.before, s.lines, s.fields = 0, 1, s.fields[:0]
 	for {
@@ -166,7 +165,7 @@ func (s *scanner) split(line []byte, at int) {
 	}
 }
 
-// index returns where the text has the delimiter, or -1.
+// index returns the position of the delimiter in the text, or -1.
 func (s *scanner) index(text []byte) int {
 	if len(s.comma) == 1 {
 		return bytes.IndexByte(text, s.comma[0])
@@ -174,7 +173,7 @@ func (s *scanner) index(text []byte) int {
 	return bytes.Index(text, s.comma)
 }
 
-// splitRuns is split where runs of blanks are between the fields.
+// splitRuns is split for fields with runs of blanks between them.
 func (s *scanner) splitRuns(line []byte, at int) {
 	for from, last := blankRun(line), false; !last; {
 		var n, size int
@@ -184,8 +183,8 @@ func (s *scanner) splitRuns(line []byte, at int) {
 	}
 }
 
-// cut returns where the field that the rest of a line begins with ends, and the length of what is
-// between it and the next one; last says that there is no next one.
+// cut returns the end of the field at the beginning of rest, and the length of the delimiter up to the next
+// field; last means that there is no next field.
 func (s *scanner) cut(rest []byte) (end, size int, last bool) {
 	if s.runs {
 		if end = bytes.IndexAny(rest, " \t"); end < 0 {
@@ -212,8 +211,8 @@ func blanks(text []byte) int {
 	return n
 }
 
-// quoted finds the fields of a record some of which are in quotes, and may have lines of their
-// own. It begins at place at of the text.
+// quoted finds the fields of a record some of which are in quotes and may span lines. It begins at position
+// at of the text.
 func (s *scanner) quoted(text []byte, at int, atEnd bool) (end int, err error) {
 	c := cursor{text: text, at: at, atEnd: atEnd}
 	c.line, c.length = s.cutLine(text[at:], atEnd)
@@ -325,8 +324,7 @@ func (s *scanner) endOfQuoted(rest []byte) int {
 	return n
 }
 
-// between returns the length of what is between two fields, with which the text begins; 0: it does
-// not.
+// between returns the length of the delimiter at the beginning of the text, or 0.
 func (s *scanner) between(text []byte) int {
 	switch {
 	case s.runs:

@@ -14,8 +14,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// scanned is a record as a scanner and as encoding/csv see it: its fields, where each begins, and
-// what is wrong.
+// scanned is a record as parsed by a scanner and by encoding/csv: its fields, their positions, and the
+// mistake.
 type scanned struct {
 	fields       []string
 	lines        []int
@@ -46,7 +46,7 @@ func theirs(text []byte, s *scanner) scanned {
 	return got
 }
 
-// ours reads the first record of the text, of which so many bytes are there.
+// ours reads the first record of the text, of which only that many bytes are there yet.
 func ours(text []byte, s *scanner, there int) scanned {
 	end, err := s.scan(text[:there], there == len(text))
 	got := scanned{err: err, end: end}
@@ -101,7 +101,7 @@ func asTheirs(text []byte, s *scanner, got, want scanned) scanned {
 	return got
 }
 
-// quotedBytes checks that a field in quotes has the bytes that the text has between them.
+// quotedBytes checks that a field in quotes has exactly the bytes between the quotes in the text.
 func quotedBytes(t require.TestingT, text []byte, s *scanner, got scanned) {
 	for i, value := range got.fields {
 		if at := s.fields[i].at; !s.lazy && at < len(text) && text[at] == '"' {
@@ -110,8 +110,8 @@ func quotedBytes(t require.TestingT, text []byte, s *scanner, got scanned) {
 	}
 }
 
-// TestAScannerOfCarriageReturnsCountsLinesAndKeepsQuotedBytes reads texts whose lines end with CR, LF
-// and CRLF, also texts that are cut off.
+// TestAScannerOfCarriageReturnsCountsLinesAndKeepsQuotedBytes reads texts whose lines end with CR, LF and
+// CRLF, also truncated texts.
 func TestAScannerOfCarriageReturnsCountsLinesAndKeepsQuotedBytes(t *testing.T) {
 	t.Parallel()
 	pieces := rapid.SampledFrom([]string{"a", "\"x\r\ny\"", "\"\r\"", "\"\n\"", "\"\"", "\"", ",", "\r", "\r\n", "\n", "#"})

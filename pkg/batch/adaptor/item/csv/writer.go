@@ -77,17 +77,17 @@ type writer struct {
 	item  *row.Schema // of the item type
 	out   *filestream.Output
 
-	begun   bool        // what stands before the first record is written
+	begun   bool        // the text before the first record is written
 	columns []string    // that this attempt writes; nil if they are not known (open schemas)
-	schema  *row.Schema // whose columns were compared last
+	schema  *row.Schema // the schema of the last columns compared
 }
 
-// Open starts the file, or takes up what is committed.
+// Open starts the file, or continues after the committed part.
 func (w *writer) Open(ctx context.Context, at item.Position) error {
 	return w.start(at, func(at *filestream.OutputPosition) error { return w.out.Open(ctx, at) })
 }
 
-// Rewind forgets what was written since at (item.Rewinder).
+// Rewind discards the records written since at (item.Rewinder).
 func (w *writer) Rewind(_ context.Context, at item.Position) error {
 	return w.start(at, w.out.Rewind)
 }
@@ -132,7 +132,7 @@ func (w *writer) checkHeader(columns []string) error {
 	return exception.Fatal("", fmt.Errorf("csv: cannot append to %s: its header is %.200q, and that of this step is %.200q", w.cfg.Path, bytes.TrimSuffix(first, []byte("\r")), want))
 }
 
-// begin writes what stands before the first record.
+// begin writes the text before the first record.
 func (w *writer) begin(schema *row.Schema) error {
 	columns := columnsOf(schema)
 	l := &w.lines
@@ -167,7 +167,6 @@ func (l *encoded) appendHeader(buf []byte, columns []string) []byte {
 	return buf
 }
 
-// declare makes the columns a part of the file's form.
 func (w *writer) declare(schema *row.Schema) error {
 	if err := w.out.Declare(formColumns, columnsText(schema, w.cfg.Nulls)); err != nil {
 		return fmt.Errorf("csv: %w", err)
@@ -260,7 +259,7 @@ func (w *writer) Prepare(context.Context) error {
 // Position returns the end of the file, with its form.
 func (w *writer) Position() (item.Position, error) { return json.Marshal(w.out.Position()) }
 
-// Release removes what earlier attempts left (item.Releaser).
+// Release removes the files of earlier attempts (item.Releaser).
 func (w *writer) Release(context.Context) error {
 	if err := w.out.Release(); err != nil {
 		return fmt.Errorf("csv: %w", err)

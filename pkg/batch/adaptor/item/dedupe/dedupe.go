@@ -17,7 +17,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 )
 
-// What becomes of an item whose key was there before.
+// The possible handling of an item whose key was there before.
 const (
 	repeatedDrop   = "drop"
 	repeatedReject = "reject"
@@ -37,7 +37,7 @@ func (c *Config) Connections() []registry.Connection {
 	return []registry.Connection{{OfStep: true, Use: registry.Within}}
 }
 
-// Validate checks what needs no item type.
+// Validate checks the options that need no item type.
 func (c *Config) Validate() error {
 	if len(c.Key) == 0 {
 		return &registry.ConfigError{Key: "key", Err: errors.New("there is no key: write the names of fields, such as [id]")}

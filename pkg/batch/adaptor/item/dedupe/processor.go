@@ -30,7 +30,7 @@ type processor struct {
 	scope   string
 	insert  string
 	isReady bool // the table is there, and has no keys of before
-	// dry are the keys of a dry run, whose transactions are read-only; nil: there are none.
+	// dry holds the keys of a dry run, whose transactions are read-only; otherwise nil.
 	dry map[string]bool
 }
 
@@ -142,7 +142,6 @@ func (p *processor) makeTable(ctx context.Context, conn tx.Conn) error {
 	return nil
 }
 
-// forget deletes the keys.
 func (p *processor) forget(ctx context.Context, conn tx.Conn) error {
 	if _, err := conn.ExecContext(ctx, "delete from "+Table+" where scope = "+p.db.Dialect().Placeholder(1), p.scope); err != nil {
 		return fmt.Errorf("dedupe: delete the keys: %w", err)

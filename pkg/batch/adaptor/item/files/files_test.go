@@ -218,7 +218,7 @@ func TestThePatternIsChecked(t *testing.T) {
 	}
 }
 
-// A header is read as a record is, and is none: what is wrong with it is not the fault of an item.
+// A header is read like a record, but a mistake in it is not the fault of an item.
 func TestAFileWhoseHeaderCannotBeReadEndsTheReading(t *testing.T) {
 	t.Parallel()
 	f := newFolder(t, "id\n1\n", "\"id\"x\n2\n")

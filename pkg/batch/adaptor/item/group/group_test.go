@@ -44,7 +44,7 @@ func sales(t testing.TB) item.Type {
 	return item.RowOf("sale", s)
 }
 
-// reading is a reader of the csv file, as a config has it.
+// reading is a reader of the csv file, in the form of a config.
 func reading(t testing.TB, path string) registry.Nested {
 	t.Helper()
 	return registry.Nested{

@@ -16,28 +16,28 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-// reader makes groups: an item.ItemReader. It keeps the group in hand, and no rows.
+// reader makes groups: an item.ItemReader. It keeps the current group, and no rows.
 type reader struct {
 	*plan
 	source *source
 	frame  *expression.Frame
-	// hand is the group in hand; nil: there is none.
+	// hand is the current group, or nil.
 	hand *group
 	meta item.Meta // of the last group
-	// start is the outcome of the source at which the group in hand began.
+	// start is the outcome of the source at which the current group began.
 	start place
 	// silent are the outcomes of the source whose errors were reported before a restart.
 	silent int64
-	// broken is why nothing can be read any more; nil: it can.
+	// broken is the reason why nothing can be read any more; nil means that reading is possible.
 	broken error
 }
 
-// group is what is known of a group.
+// group is the state of a group.
 type group struct {
 	key    []row.Value
 	meta   item.Meta
 	fields []accumulator
-	text   int   // what join and list have collected
+	text   int   // the size of the texts collected by join and list
 	bad    error // it cannot be computed
 }
 
@@ -50,7 +50,7 @@ func New(ctx context.Context, cfg Config, b registry.BuildContext) (item.Reader,
 	if err != nil {
 		return nil, err
 	}
-	if b.Out != nil && b.Out.Schema().SameShape(p.schema) { // the stage behind compares schemas by identity first
+	if b.Out != nil && b.Out.Schema().SameShape(p.schema) { // the next stage compares schemas by identity first
 		p.schema = b.Out.Schema()
 	}
 	r := &reader{plan: p}
@@ -69,9 +69,8 @@ func New(ctx context.Context, cfg Config, b registry.BuildContext) (item.Reader,
 // positioned is a reader whose source has positions.
 type positioned struct{ *reader }
 
-// position is the reader's item.Position: where the group in hand began. Drop outcomes
-// behind Reader's position are of groups before it. Feed outcomes of it were read, so
-// that an error among them was reported.
+// position is the reader's item.Position: the start of the current group. Drop outcomes after Reader's
+// position belong to earlier groups. Feed outcomes of it were read, so that an error among them was reported.
 type position struct {
 	Reader json.RawMessage `json:"reader,omitempty"`
 	Drop   int64           `json:"drop,omitempty"`
@@ -104,7 +103,7 @@ func (r *reader) Meta() item.Meta { return r.meta }
 // RawText is the text of the row that could not be read.
 func (r *reader) RawText() item.RawText { return r.source.raw() }
 
-// Open opens the source, at the start of the group that was in hand.
+// Open opens the source, at the start of the group that was current.
 func (r *reader) Open(ctx context.Context, at item.Position) error {
 	var pos position
 	var from item.Position
@@ -202,7 +201,7 @@ func (r *reader) answer(done *group, err error) (item.Row, error) {
 	return row.New(r.schema, values), nil
 }
 
-// finish ends the group in hand, and makes next the one in hand.
+// finish ends the current group, and makes next the current one.
 func (r *reader) finish(next *group, start place) (item.Row, error) {
 	done := r.hand
 	r.hand, r.start = next, start

@@ -86,7 +86,7 @@ func TestTheElementsOfAnArrayInADocumentBecomeRows(t *testing.T) {
 	}, described(t, lines, path))
 }
 
-// Rule D9b: the position is that of the row, in the middle of an element, too.
+// Rule D9b: the position is the position of the row, also in the middle of an element.
 func TestAReaderOfRowsOfElementsKeepsTheReaderContract(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"orders.json", "orders.json.gz"} {

@@ -18,7 +18,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-// member is what a document has at one place: a field, or an object of members.
+// member is a document's content at one place: a field, or an object of members.
 type member struct {
 	key     string // as JSON, with the colon
 	field   int    // of layout.find; -1: an object
@@ -114,7 +114,7 @@ func (m *member) put(keys []string, of member) error {
 	return m.members[at].put(keys[1:], of)
 }
 
-// write appends what stands at m of the document in hand.
+// write appends the value at m of the current document.
 func (l *layout) write(dst []byte, m *member) ([]byte, error) {
 	if m.field >= 0 {
 		return l.value(dst, m)

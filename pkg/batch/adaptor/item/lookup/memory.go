@@ -16,7 +16,7 @@ type memory struct {
 	reader item.Reader
 	plan   *processor
 	rows   map[string][]row.Value
-	// padded are the parts of the key of which blanks at the end mean nothing; nil: none.
+	// padded are the parts of the key whose trailing blanks are ignored; nil means none.
 	padded []bool
 	bytes  int64
 }
@@ -107,7 +107,7 @@ func (m *memory) lookForPadding(reader any) {
 	}
 }
 
-// compared is what part i of a key is compared by.
+// compared is the value by which part i of a key is compared.
 func (m *memory) compared(i int, v row.Value) row.Value {
 	if m.padded == nil || !m.padded[i] || v.Kind() != row.String {
 		return v
@@ -115,7 +115,7 @@ func (m *memory) compared(i int, v row.Value) row.Value {
 	return row.StringValue(strings.TrimRight(v.Str(), " "))
 }
 
-// taken copies what is taken of a row. It is not nil.
+// taken copies the taken values of a row. It is not nil.
 func (p *processor) taken(values []row.Value) []row.Value {
 	list := make([]row.Value, len(p.take))
 	for i, t := range p.take {
@@ -124,7 +124,7 @@ func (p *processor) taken(values []row.Value) []row.Value {
 	return list
 }
 
-// sizeOf is about what a row takes in memory.
+// sizeOf is the approximate size of a row in memory.
 func sizeOf(key []byte, values []row.Value) int64 {
 	const entry, value = 112, 40 // of a map and a list; of a row.Value
 	n := int64(entry + 2*len(key) + value*len(values))

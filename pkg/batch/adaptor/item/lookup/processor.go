@@ -38,14 +38,14 @@ type keyPart struct {
 type taken struct {
 	name string
 	at   int // in other
-	// otherwise is its value where there is no row; nil: null.
+	// otherwise is its value if there is no row; nil means null.
 	otherwise *expression.ItemProgram
 }
 
-// rows are what is looked up in.
+// rows is the source of the lookup.
 type rows interface {
-	// find returns the taken values of the row with the key, whose encoded form is of key;
-	// nil: there is none. The values belong to rows.
+	// find returns the taken values of the row with the key, whose encoded form is of key, or nil if there is
+	// no such row. The values belong to rows.
 	find(ctx context.Context, of []byte, key []row.Value) ([]row.Value, error)
 }
 
@@ -78,7 +78,7 @@ func (p *processor) Open(ctx context.Context, _ item.Position) error {
 	return nil
 }
 
-// Chain wires the processor behind a cell of rows.
+// Chain connects the processor to a cell of rows.
 func (p *processor) Chain(in any) (any, item.Advance, error) {
 	frame, err := expression.NewFrame(in)
 	if err != nil {
@@ -132,7 +132,7 @@ func (c *chain) advance(ctx context.Context) error {
 	return nil
 }
 
-// find returns what belongs to the item; nil: nothing.
+// find returns the values for the item, or nil if it has no row.
 func (c *chain) find(ctx context.Context) ([]row.Value, error) {
 	c.text = c.text[:0]
 	for i, k := range c.processor.key {

@@ -11,8 +11,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-// processor makes rows. It is shared by all goroutines of a step; what changes
-// per item is in the chain of each.
+// processor makes rows. It is shared by all goroutines of a step; the state that changes per item is in each
+// goroutine's chain.
 type processor struct {
 	in      item.Type
 	schema  *row.Schema // of the output; while it is open, shapes are made at run time

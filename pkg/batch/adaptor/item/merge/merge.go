@@ -34,7 +34,7 @@ const (
 	defaultMaxMemory = 16 << 20
 )
 
-// Validate checks what needs no item type.
+// Validate checks the options that need no item type.
 func (c *Config) Validate() error {
 	var errs []error
 	for i, name := range c.Key {

@@ -40,8 +40,8 @@ func TestTheReaderKeepsTheContractOfReaders(t *testing.T) {
 	})
 }
 
-// A table may hold any text where a field is of another type: each item says what is wrong with
-// it, and the others are delivered.
+// A table may hold any text in a field of another type: each such item is reported with its mistake, and the
+// others are delivered.
 func TestTheReaderKeepsItsContractWhateverTheCellsHold(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db tx.Database) {

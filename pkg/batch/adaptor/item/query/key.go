@@ -11,9 +11,9 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-// fetchPage reads the page behind the last row. Where two neighbouring keys may be equal to the
-// database although they look different (accents and case, 1.0 and 1.00, '1 day' and '24:00'), it
-// is read by the statement that lets the database compare them.
+// fetchPage reads the page after the last row. If the database may take two adjacent keys for equal although
+// they look different (accents and case, 1.0 and 1.00, '1 day' and '24:00'), it reads the page with the
+// statement in which the database compares them.
 func (r *Reader) fetchPage(ctx context.Context) (page, error) {
 	columns, statements := r.columns, r.plain
 	if r.asks {
@@ -38,8 +38,8 @@ func (r *Reader) fetchPage(ctx context.Context) (page, error) {
 	return r.fetchPage(ctx)
 }
 
-// refuseDuplicates compares neighbouring keys: behind a page or a restart, the second of two rows
-// with one key would never be read. unsure says that the database has to compare them.
+// refuseDuplicates compares adjacent keys: after a page or a restart, the second of two rows with one key
+// would never be read. unsure means that the database has to compare them.
 func (r *Reader) refuseDuplicates(p page) (unsure bool, err error) {
 	before, key := append([]row.Value(nil), r.done...), []row.Value(nil)
 	for i := range p.len() {
@@ -97,7 +97,7 @@ func (c *resultColumn) differ(a, b row.Value) bool {
 	return isExact(a.Kind())
 }
 
-// isExact reports whether values of the kind are equal to a database only if they are the same.
+// isExact reports whether values of the kind are equal to a database only if they are identical.
 func isExact(k row.Kind) bool {
 	switch k {
 	case row.Int, row.Float, row.Bool, row.DateKind, row.Timestamp, row.BytesKind:
@@ -107,7 +107,7 @@ func isExact(k row.Kind) bool {
 	}
 }
 
-// trimZeros leaves out the zeros that a numeric may have at its end.
+// trimZeros removes the trailing zeros of a numeric.
 func trimZeros(text string) string {
 	if !strings.Contains(text, ".") {
 		return text

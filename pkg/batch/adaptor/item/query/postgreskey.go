@@ -12,7 +12,7 @@ import (
 
 func (e *postgres) answer() resultColumn { return resultColumn{oid: pgtype.BoolOID} }
 
-// firstOwnOID is the least oid of what is not built in.
+// firstOwnOID is the lowest oid of objects that are not built in.
 const firstOwnOID = 16384
 
 // judge finds which texts are compared byte by byte: those with a deterministic collation. Pages
@@ -46,8 +46,8 @@ func isDeterministic(ctx context.Context, conn tx.Conn, text string, args []any,
 	return exact, err
 }
 
-// findOperators refuses a type of an extension whose operators are out of sight: the comparison
-// with the last key would be that of another type, and rows would be lost.
+// findOperators refuses a type of an extension whose operators are not in the search path: the comparison
+// with the last key would use another type's operators, and rows would be lost.
 func findOperators(ctx context.Context, conn tx.Conn, k *resultColumn) error {
 	var schemas *string
 	err := conn.QueryRowContext(ctx, `select string_agg(distinct pg_catalog.quote_ident(n.nspname), ', ')

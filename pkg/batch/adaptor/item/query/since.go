@@ -14,23 +14,22 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// sinceRange is which rows an instance reads (rule IL1): it is stored with the position, so
-// that all attempts have it, and the next instance begins behind Until.
+// sinceRange is the range of rows that an instance reads (rule IL1): it is stored with the position, so that
+// all attempts have it, and the next instance begins after Until.
 type sinceRange struct {
-	// From is the least value that is read, or the greatest that is not; nil: there is no
-	// bound.
+	// From is the least value that is read, or the greatest that is not; nil means no bound.
 	From *keyValue `json:"from,omitempty"`
 	// With says that rows with From are read.
 	With bool `json:"with,omitempty"`
-	// Until is the greatest value that is read; nil: no row was there.
+	// Until is the greatest value that is read; nil means that there were no rows.
 	Until *keyValue `json:"until,omitempty"`
 }
 
-// isEmpty says that no row is in the range.
+// isEmpty reports that no row is in the range.
 func (s *sinceRange) isEmpty() bool { return s != nil && s.Until == nil }
 
-// narrow lets the statement read the rows of this instance only. of is the range that an
-// earlier attempt has fixed; nil: none has.
+// narrow restricts the statement to the rows of this instance. of is the range that an earlier attempt has
+// fixed, or nil.
 func (r *Reader) narrow(ctx context.Context, of *sinceRange) error {
 	r.since = nil
 	if r.config.Since == "" {
@@ -71,7 +70,7 @@ func (r *Reader) sinceColumn() (*resultColumn, error) {
 	return &r.columns[r.schema.Index(r.config.Since)], nil
 }
 
-// begin returns where this instance begins: behind the last complete one, or at `first`.
+// begin returns the start of this instance: after the last complete one, or at `first`.
 func (r *Reader) begin(ctx context.Context, column *resultColumn) (*sinceRange, error) {
 	if r.previous != nil {
 		at, err := r.previous(ctx)
@@ -99,7 +98,7 @@ func (r *Reader) begin(ctx context.Context, column *resultColumn) (*sinceRange, 
 	return &sinceRange{From: &from, With: true}, nil
 }
 
-// behind returns the range behind the value that was read last, or that of the overlap.
+// behind returns the range after the last value read, or the range of the overlap.
 func (r *Reader) behind(last keyValue) (*sinceRange, error) {
 	if r.config.Overlap == 0 {
 		return &sinceRange{From: &last}, nil
@@ -214,7 +213,7 @@ func (r *Reader) bounds(column *resultColumn) (w where, err error) {
 	return w, err
 }
 
-// greatest returns the greatest value of the rows that the condition finds; nil: none is.
+// greatest returns the greatest value of the rows that the condition finds, or nil.
 func (r *Reader) greatest(ctx context.Context, column *resultColumn, w where) (*keyValue, error) {
 	name := "q." + column.source()
 	if w.text == "" {

@@ -19,7 +19,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// Rule C15m: rows that nothing tells apart are read as they were when the step began.
+// Rule C15m: rows without a unique key are read as they were when the step began.
 func TestASnapshotIsReadWithoutAKeyWhateverBecomesOfTheTable(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db tx.Database) {

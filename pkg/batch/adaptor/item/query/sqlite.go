@@ -14,18 +14,17 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// sampleRows is the number of rows whose values tell the type of a column whose
-// declaration does not.
+// sampleRows is the number of rows whose values decide the type of a column if its declaration does not.
 const sampleRows = 100
 
 // sqlite reads values as they are stored.
 type sqlite struct{ page sqlitePage }
 
-// output keeps the driver from interpreting values by the declared type of their
-// column: an expression has none.
+// output keeps the driver from interpreting values by the declared type of their column: an expression has
+// none.
 func (e *sqlite) output(c *resultColumn) string { return "+q." + c.source() }
 
-// judge leaves it to the values: a column may hold any of them, under any collation.
+// judge leaves the decision to the values: a column may hold any value, under any collation.
 func (e *sqlite) judge(context.Context, tx.Conn, string, []any, []*resultColumn) error { return nil }
 
 func (e *sqlite) answer() resultColumn { return resultColumn{} }
@@ -95,8 +94,8 @@ func declared(ctx context.Context, conn tx.Conn, text string, args []any) (colum
 	return columns, rows.Err()
 }
 
-// sample finds the kinds of columns whose declared type does not tell (none, as
-// of an expression, or NUMERIC) in the first rows.
+// sample finds in the first rows the kinds of columns whose declared type does not show it (none, as for an
+// expression, or NUMERIC).
 func (e *sqlite) sample(ctx context.Context, conn tx.Conn, columns []resultColumn, unknown []int, text string, args []any) (err error) {
 	types := make([]string, len(unknown))
 	for i, at := range unknown {
@@ -142,7 +141,7 @@ func sampledKind(seen map[string]bool) (row.Kind, string) {
 	return row.String, "null"
 }
 
-// sqlitePage holds the rows' values one behind the other.
+// sqlitePage holds the rows' values one after the other.
 type sqlitePage struct {
 	columns []resultColumn
 	cells   []any

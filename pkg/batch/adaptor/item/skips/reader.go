@@ -22,7 +22,7 @@ type Reader struct {
 	schema *row.Schema
 
 	at   position
-	page []core.SkippedItem // those of the page that are not read
+	page []core.SkippedItem // the unread skips of the page
 	last bool               // no page comes after this one
 }
 
@@ -34,8 +34,8 @@ type position struct {
 	Read  int64 `json:"read"`
 }
 
-// New makes a reader of the skips of this instance, or of what the configuration names. from may
-// be nil: then there are none.
+// New makes a reader of the skips of this instance, or of the one that the configuration names. from may be
+// nil, which means no skips.
 func New(from core.SkipReader, instance core.JobInstanceID, config Config) (*Reader, error) {
 	if err := config.Validate(); err != nil {
 		return nil, err
@@ -77,7 +77,7 @@ func (r *Reader) Open(ctx context.Context, at item.Position) error {
 // Schema has the fields of a skip.
 func (r *Reader) Schema() *row.Schema { return r.schema }
 
-// Meta tells the ordinal of the skip that was read last.
+// Meta returns the ordinal of the last skip read.
 func (r *Reader) Meta() item.Meta { return item.Meta{Line: r.at.Read} }
 
 // ReadRecord reads the next skip.
@@ -94,7 +94,7 @@ func (r *Reader) ReadRecord(ctx context.Context, dst []row.Value) error {
 	return nil
 }
 
-// fetch reads the page behind the last skip; io.EOF: there is none.
+// fetch reads the page after the last skip, or returns io.EOF.
 func (r *Reader) fetch(ctx context.Context) error {
 	if r.last || r.at.After >= r.at.UpTo {
 		return io.EOF
@@ -155,6 +155,6 @@ func (r *Reader) PositionAt(m any) (item.Position, error) {
 	return json.Marshal(at)
 }
 
-// Position is behind the last skip that was read. It has the last one that is read at all, so
-// that a restart reads no later ones.
+// Position is after the last skip that was read. It contains the last skip to read, so that a restart reads
+// no later ones.
 func (r *Reader) Position() (item.Position, error) { return r.PositionAt(r.at) }

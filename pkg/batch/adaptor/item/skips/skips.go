@@ -25,7 +25,7 @@ type Config struct {
 	Left     bool   `key:"left" default:"false" doc:"Only items that no redrive has processed."`
 }
 
-// Validate checks what is there.
+// Validate checks the given options.
 func (c *Config) Validate() error {
 	var errs []error
 	if c.Instance < 0 {
@@ -89,7 +89,7 @@ flow:
 	}}
 }
 
-// fields are those of a row, in the order of Reader.record.
+// fields are the fields of a row, in the order of Reader.record.
 func fields() []row.Field {
 	return []row.Field{
 		{Name: "id", Kind: row.Int}, {Name: "execution", Kind: row.Int}, {Name: "step", Kind: row.String}, {Name: "phase", Kind: row.String},

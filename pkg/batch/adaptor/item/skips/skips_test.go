@@ -102,7 +102,7 @@ func TestSkippedItemsAreReportedOnceOverARestart(t *testing.T) {
 	})
 }
 
-// What is skipped after the step began is not read, neither at once nor by a restart.
+// Items skipped after the step began are not read, neither at once nor by a restart.
 func TestTheLastSkipIsFixedWhenTheReaderIsOpened(t *testing.T) {
 	t.Parallel()
 	e := batchtest.New(t)
@@ -132,7 +132,7 @@ func TestAConfigurationThatCannotBeIsRefused(t *testing.T) {
 	require.ErrorContains(t, (&skips.Config{Instance: -1}).Validate(), "surfin list")
 }
 
-// The skips of a partitioned step are those of its parts; a step that is not there is refused.
+// The skips of a partitioned step are the skips of its partitions; a missing step is refused.
 func TestAStepIsReadWithItsPartitionsAndHasToBeThere(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {

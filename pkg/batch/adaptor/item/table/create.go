@@ -21,8 +21,8 @@ func (c creator) Complete(ctx context.Context) error { return c.createAbsent(ctx
 // PrepareParts implements item.PartsPreparer: parts that run at once would wait for the first of them.
 func (w *Writer) PrepareParts(ctx context.Context) error { return w.createAbsent(ctx) }
 
-// createAbsent creates the table in the transaction that ctx carries, if it is absent. Only items tell
-// the columns of an open schema: without one there is no table.
+// createAbsent creates the table in the transaction of ctx if it is absent. The columns of an open schema are
+// known only from items: without one, no table is created.
 func (w *Writer) createAbsent(ctx context.Context) error {
 	t, ok := tx.From(ctx, w.db.Name())
 	if !ok {
@@ -135,8 +135,8 @@ func (w *Writer) noteEarlier(ctx context.Context, conn tx.Conn) error {
 	return nil
 }
 
-// typeOf is the type of a column for the field. SQLite drops zeros at the end of a decimal; who reads
-// the table adds them again if its type has the scale.
+// typeOf is the type of a column for the field. SQLite drops trailing zeros of a decimal; a reader of the
+// table adds them again if its type has the scale.
 func (w *Writer) typeOf(f *row.Field) string {
 	name := w.engine.typeName(f.Kind)
 	if f.Kind == row.DecimalKind && f.Scale != nil && w.db.Dialect() == tx.SQLite {

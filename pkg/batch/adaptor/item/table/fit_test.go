@@ -112,7 +112,7 @@ func TestPostgresStoresThePartsOfAValueAsTheyAre(t *testing.T) {
 	})
 }
 
-// Rule D8a: a key of an upsert is what its column makes of it, whatever the size of the chunk.
+// Rule D8a: the key of an upsert is the value that its column stores, whatever the size of the chunk.
 func TestKeysThatTheColumnRoundsToOneAreUpsertedOnce(t *testing.T) {
 	t.Parallel()
 	db := open(t, testdb.Postgres(t))

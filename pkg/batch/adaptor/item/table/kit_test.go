@@ -23,7 +23,6 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(testdb.Main(m)) }
 
-// open returns the database at url.
 func open(t testing.TB, url string) tx.Database {
 	t.Helper()
 	p, err := gormdb.Open(context.Background(), map[string]gormdb.Config{tx.Default: {URL: url}})
@@ -97,7 +96,6 @@ func writer(t testing.TB, db tx.Database, s *row.Schema, c table.Config) *table.
 	return w
 }
 
-// readAll reads a statement's rows through the reader `query`.
 func readAll(t require.TestingT, db tx.Database, s *row.Schema, statement string, key ...string) [][]row.Value {
 	all, err := readSome(t, db, s, statement, key...)
 	require.NoError(t, err)

@@ -21,7 +21,7 @@ type limit struct {
 	from row.Kind
 }
 
-// change is what a column does to a value.
+// change is the effect of a column on a value.
 type change uint8
 
 const (
@@ -72,7 +72,7 @@ func ofLength(n int, blanksCount bool) *limit {
 	}}
 }
 
-// onlyTexts is the limit of a column whose type has no kind of ours, and that takes texts of one form.
+// onlyTexts is the limit of a column that takes texts of one form and whose type has no row.Kind.
 func onlyTexts(why string, fits func(text string) bool) *limit {
 	return &limit{why: why, keep: func(v row.Value) (row.Value, change) {
 		if v.Kind() == row.String && fits(v.Str()) {

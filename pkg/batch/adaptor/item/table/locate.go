@@ -14,8 +14,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// placedByCopy adds the record that PostgreSQL names in the context of the error of a COPY, in whatever
-// language: COPY table, line 3, column x.
+// placedByCopy adds the record that PostgreSQL names in the context of a COPY error, in any language: COPY
+// table, line 3, column x.
 func (p *plan) placedByCopy(err error, records int) error {
 	var pg *pgconn.PgError
 	if !errors.As(err, &pg) {

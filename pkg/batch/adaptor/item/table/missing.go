@@ -15,9 +15,9 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// Sync upserts rows and deletes those whose keys did not come (rule TW7). The keys that came are in a
-// table of its own, which is filled in the transactions of the chunks and dropped in the one that deletes.
-// One goroutine at a time uses it.
+// Sync upserts rows and deletes the rows whose keys did not come (rule TW7). The received keys are in a
+// separate table, which is filled in the transactions of the chunks and dropped in the one that deletes. Only
+// one goroutine at a time may use it.
 type Sync struct {
 	writer  *Writer
 	seen    *Writer // of the keys; nil before the first rows
@@ -38,8 +38,8 @@ type syncPosition struct {
 	Done bool `json:"done,omitempty"`
 }
 
-// NewSync returns the writer of `delete_missing`. attempt is that of registry.BuildContext; resumed says that
-// the step continues after a commit of an earlier attempt.
+// NewSync returns the writer of `delete_missing`. attempt comes from registry.BuildContext; resumed reports
+// that the step continues after a commit of an earlier attempt.
 func NewSync(db tx.Database, config Config, schema *row.Schema, attempt func(ctx context.Context) (core.Attempt, error), resumed bool) (*Sync, error) {
 	if attempt == nil {
 		return nil, errors.New("table: delete_missing needs a step whose attempts are recorded")
@@ -286,7 +286,7 @@ func (s *Sync) without(outer, inner, alias string) string {
 	return fmt.Sprintf("not exists (select 1 from %s as %s where %s)", w.db.Dialect().Quote(inner), alias, strings.Join(equal, " and "))
 }
 
-// warn says why no row is deleted, and stores that with the step.
+// warn stores the reason why no row is deleted with the step.
 func (s *Sync) warn(why string) error {
 	if s.writer.context == nil {
 		return nil

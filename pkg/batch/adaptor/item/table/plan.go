@@ -33,10 +33,10 @@ type plan struct {
 	rekeys     bool
 	counts     bool     // rows that the table takes are compared with the records
 	ignored    []string // fields without a column that are left out
-	cleared    string   // what an upsert sets in addition; empty: nothing
+	cleared    string   // the additional assignments of an upsert, or empty
 	// leaveOut is called with the number of rows that the table did not take.
 	leaveOut func(n int64) error
-	texts    map[int]string // the statements, by what the engine says of them
+	texts    map[int]string // the statements, by the engine's keys
 }
 
 // newPlan matches fields and columns, and says everything that does not fit.
@@ -86,9 +86,9 @@ func newPlan(config *Config, schema *row.Schema, table *relation, d tx.Dialect) 
 	return p, errors.Join(errs...)
 }
 
-// add lets a field go to a column. Values of another kind are made to fit that of the
-// column, so that both databases store the same, or refuse the item alike. PostgreSQL
-// makes texts of everything but bytes and lists by itself.
+// add assigns a field to a column. Values of another kind are converted to the column's kind, so that both
+// databases store the same value or refuse the item alike. PostgreSQL itself converts everything but bytes
+// and lists to text.
 func (p *plan) add(c column, field int, d tx.Dialect) {
 	from := p.schema.Field(field).Kind
 	fits := from != c.kind && c.kind != row.Null
@@ -133,8 +133,8 @@ func (p *plan) value(record []row.Value, i int) (row.Value, error) {
 	return v, p.keepsDigits(v, i)
 }
 
-// fitted returns v as column i stores it. A value that it would change is an invalid item, but for the
-// key of an upsert, which is what the column makes of it (rule D8a).
+// fitted returns v as column i stores it. A value that the column would change is an invalid item, except for
+// the key of an upsert, which is the value that the column stores (rule D8a).
 func (p *plan) fitted(v row.Value, i int) (row.Value, error) {
 	c := &p.cols[i]
 	if v.IsNull() {
@@ -202,12 +202,13 @@ func hint(v row.Value, kind row.Kind) string {
 	}
 }
 
-// isArray reports the text of an array as PostgreSQL writes it: of any number of dimensions, with or without bounds.
+// isArray reports whether v is an array text of PostgreSQL: of any number of dimensions, with or without
+// bounds.
 func isArray(v row.Value) bool {
 	return v.Kind() == row.String && (strings.HasPrefix(v.Str(), "{") || strings.HasPrefix(v.Str(), "[") && strings.Contains(v.Str(), "]={"))
 }
 
-// keepsDigits refuses a decimal of which the column would drop digits without a word.
+// keepsDigits refuses a decimal if the column would silently drop some of its digits.
 func (p *plan) keepsDigits(v row.Value, i int) error {
 	c, name := &p.cols[i], p.schema.Field(p.fields[i]).Name
 	switch v.Kind() {
@@ -254,7 +255,7 @@ func (c *column) isDecimal() bool {
 	return c.kind == row.DecimalKind || c.kind == row.ListOf(row.DecimalKind)
 }
 
-// numberOf is the decimal that JSON is, or null.
+// numberOf is the decimal in a JSON value, or null.
 func numberOf(v row.Value) row.Value {
 	if d, err := row.ParseDecimal(string(v.JSON())); err == nil {
 		return row.DecimalValue(d)
@@ -285,10 +286,10 @@ func (p *plan) key(record []row.Value) string {
 	return b.String()
 }
 
-// changesRows says that each record of an upsert changes a row: there are columns in addition to the key.
+// changesRows reports that each record of an upsert changes a row: there are columns in addition to the key.
 func (p *plan) changesRows() bool { return len(p.cols) > len(p.keys) }
 
-// tookAll compares the rows that the table took with those that it was sent.
+// tookAll compares the number of rows that the table took with the number sent.
 func (p *plan) tookAll(took int64, sent int) error {
 	if !p.counts || took >= int64(sent) {
 		return nil
@@ -299,13 +300,13 @@ func (p *plan) tookAll(took int64, sent int) error {
 	return exception.Fatal("", leftOut(int64(sent)-took, int64(sent)))
 }
 
-// leftOut is the error of rows that the table did not take. No item is at fault.
+// leftOut is the error for rows that the table did not take. It is not the fault of an item.
 func leftOut(n, of int64) error {
 	return fmt.Errorf("the table took %d of %d rows: a trigger, a rule or a conflict clause of the table leaves rows out; if it puts them elsewhere, say `left_out: ignore`", of-n, of)
 }
 
-// action is what an upsert does with a row that is there. A key that is equal to the database and
-// not the same text or number is written too: the last record wins with all of its columns.
+// action is the part of an upsert for existing rows. A key that the database takes for equal but that is a
+// different text or number is written too: the last record wins with all of its columns.
 func (p *plan) action() string {
 	set, inexact := make([]string, 0, len(p.cols)), p.changesRows() && p.onPostgres && !p.exactKeys()
 	for i := range p.cols {
@@ -344,7 +345,7 @@ func (p *plan) clearDeleted(table *relation, d tx.Dialect) {
 	}
 }
 
-// missing is the error of an update whose row is not there.
+// missing is the error of an update whose row does not exist.
 func (p *plan) missing(record []row.Value) error {
 	return exception.InvalidItem("", exception.ClassInvalidItem, fmt.Errorf("there is no row with %s", p.key(record)))
 }

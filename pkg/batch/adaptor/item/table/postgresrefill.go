@@ -32,7 +32,7 @@ where c.oid = to_regclass($1) order by 3`, tx.Postgres.Quote(table))
 	return r, rows.Err()
 }
 
-// empty uses TRUNCATE where PostgreSQL takes it.
+// empty uses TRUNCATE if PostgreSQL allows it.
 func (e *postgres) empty(ctx context.Context, conn tx.Conn, table string, r refillable) error {
 	text := "truncate table " + tx.Postgres.Quote(table)
 	if len(r.referredBy) > 0 {

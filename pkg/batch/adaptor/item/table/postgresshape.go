@@ -12,7 +12,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// shape is what a type of PostgreSQL consists of, so that each part of a text is held to the rules of its type
+// shape is the structure of a PostgreSQL type, so that each part of a text obeys the rules of its own type
 // (rule D8a). A domain has the shape of its base type.
 type shape struct {
 	scalar column
@@ -62,7 +62,7 @@ func shapeOf(ctx context.Context, conn tx.Conn, oid uint32, modifier int, zone *
 	return s, nil
 }
 
-// look sets what one row of the catalog says, and returns the type of the elements or those of the fields.
+// look applies one row of the catalog, and returns the type of the elements or of the fields.
 func (s *shape) look(ctx context.Context, conn tx.Conn, oid uint32, modifier *int) (elem uint32, fields []part, err error) {
 	rows, err := conn.QueryContext(ctx, shapeQuery, fmt.Sprint(oid), fmt.Sprint(*modifier))
 	if err != nil {
@@ -87,7 +87,7 @@ func (s *shape) look(ctx context.Context, conn tx.Conn, oid uint32, modifier *in
 	return elem, fields, rows.Err()
 }
 
-// setShape lets texts be taken apart where a part is not stored as any text of it.
+// setShape makes texts be parsed into parts if a part may be stored with changes.
 func (c *column) setShape(s *shape) {
 	if s.elem == nil && !s.isLimited() {
 		return
@@ -97,7 +97,7 @@ func (c *column) setShape(s *shape) {
 	}
 }
 
-// isLimited reports a type of which a part has rules of ours, be it only that its text is of one form.
+// isLimited reports whether some part of the type has a limit, even if it only requires a form of text.
 func (s *shape) isLimited() bool {
 	if s.elem != nil {
 		return s.elem.isLimited()

@@ -16,18 +16,17 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// Refill fills a table anew, in the modes truncate and replace (rules TW2, TW3). All it
-// does to a table is part of a transaction that commits its position under the guard of
-// the step's owner: an attempt that wakes when its successor has begun changes nothing.
-// One goroutine at a time uses it.
+// Refill refills a table in the modes truncate and replace (rules TW2, TW3). All its changes to a table are
+// part of a transaction that commits its position under the guard of the step's owner: an attempt that wakes
+// after its successor has begun changes nothing. Only one goroutine at a time may use it.
 type Refill struct {
 	writer *Writer
 	mode   Mode
-	// tell tells the attempt, which names the shadow; attempt is what it told.
+	// tell returns the attempt, which names the shadow; attempt is its result.
 	tell    func(ctx context.Context) (core.Attempt, error)
 	attempt core.Attempt
 	found   refillable
-	at      refillPosition // as of the transaction in hand
+	at      refillPosition // as of the current transaction
 }
 
 // refillPosition is the position of a Refill.
@@ -39,7 +38,7 @@ type refillPosition struct {
 	Done bool `json:"done,omitempty"`
 }
 
-// refillable is what the catalog says of a table that is to be filled anew.
+// refillable is the catalog's information about a table to refill.
 type refillable struct {
 	// isTable is false for a view and the like.
 	isTable bool
@@ -52,9 +51,8 @@ type refillable struct {
 // maxName is the longest name of a table on PostgreSQL, in bytes.
 const maxName = 63
 
-// NewRefill returns the writer of the modes truncate and replace. attempt, which Open calls,
-// is that of registry.BuildContext: all attempts of one step of one instance have one shadow
-// table.
+// NewRefill returns the writer of the modes truncate and replace. Open calls attempt, which comes from
+// registry.BuildContext: all attempts of one step of one instance have one shadow table.
 func NewRefill(db tx.Database, config Config, schema *row.Schema, attempt func(ctx context.Context) (core.Attempt, error)) (*Refill, error) {
 	r := &Refill{mode: config.Mode, tell: attempt}
 	if attempt == nil {
@@ -128,7 +126,7 @@ func (r *Refill) Open(ctx context.Context, at item.Position) error {
 	return r.check(ctx, conn)
 }
 
-// check refuses what would lose more than the rows of the table.
+// check refuses a table if refilling it would lose more than its rows.
 func (r *Refill) check(ctx context.Context, conn tx.Conn) error {
 	name := r.writer.config.Name
 	found, err := r.writer.engine.refill(ctx, conn, name)
@@ -202,8 +200,8 @@ func (r *Refill) empty(ctx context.Context, conn tx.Conn) error {
 	return nil
 }
 
-// Complete implements item.Completer: it exchanges the rows of the table, and empties that of
-// a step without items.
+// Complete implements item.Completer: it exchanges the rows of the table, and empties it for a step without
+// items.
 func (r *Refill) Complete(ctx context.Context) error {
 	if r.at.Done {
 		return nil
@@ -233,8 +231,8 @@ func (r *Refill) Complete(ctx context.Context) error {
 	return nil
 }
 
-// exchange removes the rows of the table and inserts those of the shadow. DELETE does not
-// keep readers waiting, who see the old rows until the commit; others that write wait.
+// exchange removes the rows of the table and inserts the shadow's. DELETE does not block readers, which see
+// the old rows until the commit; other writers wait.
 func (r *Refill) exchange(ctx context.Context, conn tx.Conn) error {
 	w, d := r.writer, r.writer.db.Dialect()
 	if err := w.look(ctx, conn, nil); err != nil || w.table.absent() {
@@ -273,7 +271,8 @@ func (r *Refill) exchange(ctx context.Context, conn tx.Conn) error {
 	return r.exchanged(ctx, conn, took)
 }
 
-// exchanged compares the rows that the table took with those of the shadow, which has no triggers.
+// exchanged compares the number of rows that the table took with the number in the shadow, which has no
+// triggers.
 func (r *Refill) exchanged(ctx context.Context, conn tx.Conn, took int64) error {
 	w := r.writer
 	var sent int
@@ -315,7 +314,7 @@ func (r *Refill) Rewind(_ context.Context, at item.Position) error {
 	return nil
 }
 
-// goTo sets where rows go.
+// goTo sets the target of rows.
 func (r *Refill) goTo(at refillPosition) {
 	r.at = at
 	if r.writer.into != at.Shadow {

@@ -47,7 +47,6 @@ func adding(r *table.Refill, s *row.Schema, records ...[]row.Value) func(ctx con
 
 var errBroken = errors.New("broken")
 
-// brokenOff does f in a transaction that is rolled back.
 func brokenOff(t testing.TB, db tx.Database, f func(ctx context.Context) error) {
 	t.Helper()
 	require.ErrorIs(t, tx.NewManager(db).Do(context.Background(), tx.Attr{}, func(ctx context.Context) error {

@@ -19,7 +19,7 @@ var rekeyed = map[string]string{
 	"a type of numbers": `create table target (id numeric primary key, v bigint check (v < 1000)); create trigger whole before insert on target for each row execute function whole_id()`,
 }
 
-// Rule D8: what is written does not depend on the size of the chunk, where a trigger makes keys equal either.
+// Rule D8: the written rows do not depend on the size of the chunk, even if a trigger makes keys equal.
 func TestKeysThatATriggerMakesEqualAreWrittenOneByOne(t *testing.T) {
 	t.Parallel()
 	db := open(t, testdb.Postgres(t))

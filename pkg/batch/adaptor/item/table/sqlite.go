@@ -97,7 +97,7 @@ func (e *sqlite) newBatch() batch { return &sqliteBatch{} }
 // sqliteBatch is the values of records, for statements of so many rows. They go to the driver's
 // own connection, which database/sql would look at one by one.
 type sqliteBatch struct {
-	// args are numbered anew for each statement.
+	// args are numbered from the start for each statement.
 	args    []driver.NamedValue
 	records [][]row.Value
 }

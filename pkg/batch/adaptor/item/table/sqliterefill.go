@@ -51,8 +51,8 @@ const (
 	createUnique = "CREATE UNIQUE INDEX "
 )
 
-// shadow makes a table by the statements of another one and of its unique indexes, which
-// SQLite keeps from the name on. Numbers of AUTOINCREMENT go on.
+// shadow makes a table from the statements of another one and of its unique indexes, which SQLite keeps from
+// the name on. Numbers of AUTOINCREMENT continue.
 func (e *sqlite) shadow(ctx context.Context, conn tx.Conn, table, shadow string, _ []string) error {
 	schema, name := schemaOf(table)
 	text, err := e.statement(ctx, conn, schema, name)

@@ -19,25 +19,25 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// Writer writes records into one table. It keeps nothing of what it is handed.
-// One goroutine at a time uses it.
+// Writer writes records into one table. It does not keep its input. Only one goroutine at a time may use it.
 type Writer struct {
 	db     tx.Database
 	config Config
-	schema *row.Schema // of the items; open if only they will tell
+	schema *row.Schema // of the items; open if it is known only from them
 	engine engine
-	batch  batch    // of what is not encoded ahead
-	table  relation // what the catalog says; without columns until it was asked
+	batch  batch    // for records that are not encoded ahead
+	table  relation // the catalog's answer; without columns before the query
 	plan   *plan    // for the schema of the last chunk
 	// planned is the last plan, for encodings.
 	planned atomic.Pointer[plan]
-	// reconnects counts those of the database when the catalog was asked: after
-	// another one (a migration) it is asked again.
+	// reconnects counts the database's reconnections at the last query of the catalog: after another one (a
+	// migration) it is queried again.
 	reconnects int64
 	// createdIn is the transaction that created the table: once it is over, whether
 	// the table is there has to be looked up again.
 	createdIn tx.Tx
-	// context is that of the step, for warnings; nil: there is none. warned are the fields of the last one.
+	// context is the step's, for warnings; nil means that there is none. warned are the fields of the last
+	// warning.
 	context func() *core.ExecutionContext
 	warned  string
 	// counted says that the engine asks for leftOut.
@@ -49,9 +49,9 @@ type Writer struct {
 	into string
 }
 
-// engine is what the databases do differently.
+// engine holds the differences between databases.
 type engine interface {
-	// describe asks the catalog what the table is; it has no columns if it is absent.
+	// describe queries the catalog for the table. The result has no columns if the table is absent.
 	describe(ctx context.Context, conn tx.Conn, table string) (relation, error)
 	// typeName is the column type that CREATE TABLE gives to a kind.
 	typeName(kind row.Kind) string
@@ -59,8 +59,7 @@ type engine interface {
 	oneByOne(create string) string
 	// newBatch returns room for records.
 	newBatch() batch
-	// refill looks up what the modes truncate and replace need to know of a table that is
-	// there.
+	// refill reads the properties of an existing table for the modes truncate and replace.
 	refill(ctx context.Context, conn tx.Conn, table string) (refillable, error)
 	// empty removes all rows of the table.
 	empty(ctx context.Context, conn tx.Conn, table string, r refillable) error
@@ -70,9 +69,8 @@ type engine interface {
 	exclude(ctx context.Context, conn tx.Conn, table string) error
 }
 
-// relation is what the name of the table stands for in the database: a table, a
-// view, ... Everything that decides how it is written is here, so that a chunk of
-// one item and one of a thousand are written alike.
+// relation is the object with the table's name in the database: a table, a view, ... Everything that decides
+// how it is written is here, so that chunks of one item and of a thousand are written alike.
 type relation struct {
 	columns []column
 	// copies says that COPY has the effect of INSERT on it (PostgreSQL).
@@ -99,27 +97,28 @@ type column struct {
 	typ string
 	// shown is the type as messages have it; empty: typ.
 	shown string
-	// oid is that of the type (PostgreSQL).
+	// oid is the oid of the type (PostgreSQL).
 	oid uint32
 	// refused says why no value can be written; empty: one can.
 	refused string
 	// asText says that the values go as an array of texts, which a cast turns into
 	// the type, since an array of the type would be read differently (PostgreSQL).
 	asText bool
-	// kind is the kind whose values the declared type means; Null: any.
+	// kind is the kind of the declared type's values; Null means any.
 	kind row.Kind
-	// zone is that of the job, where a text without an offset is a time there; nil: UTC.
+	// zone is the job's, for times without an offset; nil means UTC.
 	zone *time.Location
-	// scale is that of a numeric(p, s); nil: any.
+	// scale is the scale of a numeric(p, s); nil means any.
 	scale *int
 	// binary says that the column keeps decimals, or JSON that is a number, as floats (SQLite).
 	binary bool
-	// exact says that values of kind are equal to the database only if they are
-	// equal to us; it decides who removes duplicates from an upsert.
+	// exact reports that the database takes values of kind for equal only if they are equal in Go; it decides
+	// where duplicates are removed from an upsert.
 	exact bool
-	// limit says how the database changes values of the kind; nil: it stores all as they are.
+	// limit describes how the database changes values of the kind; nil means that it stores all unchanged.
 	limit *limit
-	// taken is the shape of arrays and composites, whose texts are taken apart; nil: they are not (PostgreSQL).
+	// taken is the shape of arrays and composites whose texts are parsed into parts; nil means that they are
+	// not (PostgreSQL).
 	taken *shape
 	// verbatim says that a text of the kind goes to the column as it is (JSON of PostgreSQL).
 	verbatim bool
@@ -143,9 +142,9 @@ func (e *AbsentTableError) Error() string {
 	return text
 }
 
-// New checks config against the schema of the items; for rows whose columns only
-// their source knows, the schema is open and the check comes with the first chunk. The modes truncate and replace
-// are those of [NewRefill].
+// New checks config against the schema of the items. For rows whose columns only their source knows, the
+// schema is open and the check comes with the first chunk. The modes truncate and replace belong to
+// [NewRefill].
 func New(db tx.Database, config Config, schema *row.Schema) (*Writer, error) {
 	if schema == nil {
 		return nil, errors.New("table: the items have no record form")
@@ -250,9 +249,9 @@ func (w *Writer) write(ctx context.Context, conn tx.Conn, records, part [][]row.
 // errRepeated says that a key is there twice in records that one statement would write.
 var errRepeated = errors.New("a key is repeated")
 
-// writeLayers writes records in which keys are repeated, with a statement for the first records of all keys, one
-// for the second ones, and so on: each record is written, as it would be alone, and the last one of a key
-// stays (rule D8).
+// writeLayers writes records in which keys are repeated, with a statement for the first record of each key,
+// one for the second, and so on: each record is written as it would be alone, and the last one of a key stays
+// (rule D8).
 func (w *Writer) writeLayers(ctx context.Context, conn tx.Conn, records, part [][]row.Value) error {
 	for _, layer := range w.layers(part, true) {
 		if err := w.write(ctx, conn, records, layer); err != nil {
@@ -262,8 +261,8 @@ func (w *Writer) writeLayers(ctx context.Context, conn tx.Conn, records, part []
 	return nil
 }
 
-// rounds are the records in parts without a key twice, where the predicate of an index decides whether
-// two rows of one key are one: PostgreSQL refuses the second one in a statement.
+// rounds splits the records into parts without repeated keys, if the predicate of an index decides whether
+// two rows of one key conflict: PostgreSQL refuses the second one in a statement.
 func (w *Writer) rounds(records [][]row.Value) [][][]row.Value {
 	if w.config.Where == "" || w.db.Dialect() != tx.Postgres {
 		return [][][]row.Value{records}
@@ -322,7 +321,7 @@ func (w *Writer) LeftOutError(n, of int64) error {
 	return fmt.Errorf("table %s: %w", w.config.Name, leftOut(n, of))
 }
 
-// forgetOld drops what the catalog said where it may say something else by now.
+// forgetOld drops the catalog's answer if it may have changed.
 func (w *Writer) forgetOld(t tx.Tx) {
 	if (w.createdIn != nil && w.createdIn != t) || w.reconnects != w.db.Reconnects() {
 		w.table, w.plan, w.createdIn = relation{}, nil, nil
@@ -405,7 +404,7 @@ type lasts struct {
 	keep [][]row.Value
 }
 
-// forget drops what was handed in: a writer keeps no items.
+// forget drops the records: a writer keeps no items.
 func (l *lasts) forget() {
 	clear(l.one)
 	clear(l.many)

@@ -78,7 +78,7 @@ func TestEveryKindOfValueComesBackAsItWasWritten(t *testing.T) {
 		require.NoError(t, write(db, w, s, many...))
 		requireSame(t, many, readAll(t, db, s, "select * from everything where id >= 1000", "id"))
 		described := readAll(t, db, nil, "select * from everything where id >= 1000", "id")
-		requireSame(t, many, described) // the database describes what was created
+		requireSame(t, many, described) // the database describes the created table
 	})
 }
 

@@ -16,7 +16,6 @@ type codec struct {
 	blank  byte
 }
 
-// newCodec returns the codec of a value of the key encoding.
 func newCodec(name filestream.EncodingName) (*codec, error) {
 	c, err := filestream.NewFieldCodec(name)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 )
 
-// file reads the lines of a file. Offsets are those of filestream.Input.
+// file reads the lines of a file. Offsets are offsets of filestream.Input.
 type file struct {
 	name, path, member string
 	compression        filestream.ReadCompression
@@ -83,7 +83,7 @@ func (f *file) odd(ctx context.Context, bytes int64) error {
 	return f.cut(bytes-rest, rest, hint)
 }
 
-// cut says that the file ends within a record.
+// cut is the error for a file that ends within a record.
 func (f *file) cut(at, has int64, hint string) error {
 	return fmt.Errorf("byte %d: the file ends within a record, which has %d bytes and not %d (length)%s", at, has, f.size, hint)
 }
@@ -94,8 +94,8 @@ func (f *file) goTo(offset, lines int64) {
 	f.at, f.past, f.line, f.lost = offset, lines, lines, nil
 }
 
-// next returns the next line without its end, or the bytes of the next record; io.EOF behind the
-// last one. A line that is too long is consumed.
+// next returns the next line without its end, or the bytes of the next record, or io.EOF after the last one.
+// A line that is too long is consumed.
 func (f *file) next(ctx context.Context) (string, error) {
 	if f.in == nil {
 		return "", fmt.Errorf("%s: the reader is not open", f.name)
@@ -136,8 +136,8 @@ func (f *file) without(line []byte) []byte {
 	return filestream.WithoutEnd(line)
 }
 
-// peek returns what next will return, and stays before it; ok: next will return it. The text is void
-// at the next call.
+// peek returns the next result of next without advancing; ok reports whether next will return it. The text is
+// invalid after the next call.
 func (f *file) peek(ctx context.Context) (text []byte, ok bool, err error) {
 	text, err = f.take(ctx)
 	if err != nil || text == nil || len(text) < f.size {
@@ -171,7 +171,7 @@ func (f *file) broken(line int64, err error) error {
 	return f.dead
 }
 
-// notValid says that the last line has bytes that its encoding does not have.
+// notValid is the error for a last line with bytes that its encoding does not have.
 func (f *file) notValid() error { return fmt.Errorf("the line %s", f.in.NotValid()) }
 
 func (f *file) invalid(err error) error {

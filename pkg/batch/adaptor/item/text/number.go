@@ -14,7 +14,7 @@ type form uint8
 
 const (
 	formText   form = iota
-	formZoned       // a digit in each character, the sign in one of them or beside them
+	formZoned       // a digit in each character, the sign in one of them or next to them
 	formPacked      // two digits in a byte, the sign in the last half: COMP-3
 	formBinary      // two's complement, the first byte is the highest: COMP
 )
@@ -127,8 +127,8 @@ func (c cell) plainText(negative bool, digits string) string {
 	return digits
 }
 
-// isBlank reports whether a column has no number: blanks, and for packed also zero bytes. All bits of
-// a binary number are a number.
+// isBlank reports whether a column has no number: blanks, and for packed also zero bytes. Every bit pattern
+// of a binary number is a number.
 func (c cell) isBlank(raw string, of *codec) bool {
 	blank := byte(' ')
 	if of != nil {

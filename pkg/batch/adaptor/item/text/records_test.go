@@ -15,7 +15,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-// entry is an item of batches: the day is that of the file, the company that of the batch.
+// entry is an item of batches: the day comes from the file, the company from the batch.
 func entry(t require.TestingT) item.Type {
 	two := 2
 	schema, err := row.NewSchema(

@@ -18,7 +18,7 @@ import (
 type recordsWriter struct {
 	*program
 	headers []*recordtypes.Type
-	only    *recordtypes.Type // the only type of details; nil: the field record names it
+	only    *recordtypes.Type // the only type of details; nil means that the field record names it
 	state   *recordtypes.State
 	item    written
 	line    []byte
@@ -26,7 +26,7 @@ type recordsWriter struct {
 
 // written is an item as the records that it becomes: a recordtypes.Record.
 type written struct {
-	values []row.Value // by the fields of the schema; nil: of a header that an earlier attempt wrote
+	values []row.Value // by the fields of the schema; nil for a header that an earlier attempt wrote
 	raw    []byte
 }
 
@@ -49,7 +49,7 @@ func (w *written) Sum(*recordtypes.Type, int) (row.Value, error) {
 // Raw implements recordtypes.Record.
 func (w *written) Raw(*recordtypes.Type) []byte { return w.raw }
 
-// newRecordsWriter checks the record types of a writer; nil: there are none.
+// newRecordsWriter checks the record types of a writer. It returns nil if there are none.
 func newRecordsWriter(cfg *WriterConfig, in item.Type) (*recordsWriter, error) {
 	if cfg.Records == nil {
 		return nil, nil

@@ -19,7 +19,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-// written are the record types of batches that a writer takes.
+// writtenTypes are the record types of batches that a writer accepts.
 func writtenTypes() map[string]RecordType {
 	kinds := batches()
 	delete(kinds, "#")
@@ -72,7 +72,7 @@ func TestAWriterOfRecordTypesKeepsTheContract(t *testing.T) {
 	})
 }
 
-// Random items of batches are read as they were written, whatever the chunks and the restarts were.
+// Random items of batches are read as they were written, for any chunks and restarts.
 func TestRecordTypesAreReadAsTheyWereWritten(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

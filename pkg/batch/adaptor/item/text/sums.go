@@ -100,7 +100,7 @@ func (s *sums) add(i int, v row.Value) (err error) {
 	return err
 }
 
-// sumPosition is what the writer's position keeps of sums.
+// sumPosition holds the sums in the writer's position.
 type sumPosition struct {
 	Sums []row.Decimal `json:"sums,omitempty"`
 }
@@ -112,7 +112,7 @@ func (s *sums) position() sumPosition {
 	return sumPosition{Sums: slices.Clone(s.totals)}
 }
 
-// restore takes up the sums of a position.
+// restore restores the sums of a position.
 func (s *sums) restore(p sumPosition) error {
 	s.clear()
 	if len(p.Sums) != len(s.cells) {

@@ -269,7 +269,7 @@ func pay(t require.TestingT, id int64, name string) item.Row {
 	return row.New(payment(t).Schema(), []row.Value{row.IntValue(id), row.StringValue(name), {}, {}})
 }
 
-// What is written is read again, whatever is in it, or is refused as an invalid item.
+// Any written value is read again, or is refused as an invalid item.
 func TestWhatIsWrittenIsReadAgain(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -191,7 +191,7 @@ func appendText(dst []byte, f *row.Field, v row.Value) ([]byte, error) {
 	return f.AppendText(dst, v), nil
 }
 
-// outConfig is what the writers differ by.
+// outConfig holds the differences between the writers.
 type outConfig struct {
 	name, path, lineEnd string
 	appends             bool
@@ -200,10 +200,10 @@ type outConfig struct {
 	header              string // "": there is none
 	// put appends the line of a record.
 	put func(dst []byte, schema *row.Schema, record []row.Value) ([]byte, error)
-	// trailer is the last record of a file with so many records; nil: there is none.
+	// trailer is the last record of a file with that many records; nil means that there is none.
 	trailer func(records int64) ([]byte, error)
 	sums    *sums          // nil: there are none
-	types   *recordsWriter // in the place of put, trailer and sums; nil: there is one type
+	types   *recordsWriter // instead of put, trailer and sums; nil means that there is one type
 	form    filestream.Form
 	shape
 }
@@ -260,12 +260,12 @@ func newWriter(cfg outConfig, use registry.BuildContext) (item.Writer, error) {
 	return use.In.ToRecords(w)
 }
 
-// Open starts the file, or takes up what is committed.
+// Open starts the file, or continues after the committed part.
 func (w *writer) Open(ctx context.Context, at item.Position) error {
 	return w.start(at, func(at *filestream.OutputPosition) error { return w.out.Open(ctx, at) })
 }
 
-// Rewind forgets what was written since at (item.Rewinder).
+// Rewind discards the records written since at (item.Rewinder).
 func (w *writer) Rewind(_ context.Context, at item.Position) error {
 	return w.start(at, w.out.Rewind)
 }
@@ -339,7 +339,7 @@ func typesOf(at *recordtypes.Position) recordtypes.Position {
 	return *at
 }
 
-// setTrailer tells the file how it ends with the records that it has.
+// setTrailer sets the end of the file for its current records.
 func (w *writer) setTrailer() error {
 	if w.cfg.types != nil {
 		w.buf = w.buf[:0]
@@ -421,7 +421,7 @@ func (w *writer) put(schema *row.Schema, record []row.Value) (err error) {
 	return w.encode(w.line)
 }
 
-// sum adds the fields whose sums the trailer has.
+// sum adds the fields whose sums are in the trailer.
 func (w *writer) sum(schema *row.Schema, records [][]row.Value) error {
 	if w.cfg.sums == nil {
 		return nil
@@ -452,7 +452,7 @@ func (w *writer) Position() (item.Position, error) {
 	return json.Marshal(pos)
 }
 
-// Release removes what earlier attempts left (item.Releaser).
+// Release removes the files of earlier attempts (item.Releaser).
 func (w *writer) Release(context.Context) error { return w.named(w.out.Release()) }
 
 // Finish writes the trailer and renames the file into view.

@@ -23,8 +23,8 @@ const (
 	maxUnusable = 100
 )
 
-// borrower opens connections by taking them out of a pool of the application's. What is
-// closed goes back there.
+// borrower opens connections by taking them out of a pool of the application. A closed connection goes back
+// there.
 type borrower struct {
 	name string
 	lent Lent
@@ -43,7 +43,7 @@ func newBorrower(name string, lent Lent, idleInTransaction time.Duration) *borro
 	return &borrower{name: name, lent: lent, settings: ourSettings(idleInTransaction), answer: answerTime(idleInTransaction)}
 }
 
-// ourSettings are what the rules need of a session (D5, L7), in order.
+// ourSettings are the settings of a session that the rules need (D5, L7), in order.
 func ourSettings(idleInTransaction time.Duration) []setting {
 	return append(textSettings(), []setting{
 		{"idle_in_transaction_session_timeout", strconv.FormatInt(idleInTransaction.Milliseconds(), 10)},
@@ -69,10 +69,10 @@ func (b *borrower) Connect(ctx context.Context) (driver.Conn, error) {
 	p.ownName = p.reportedName()
 	p.trace = trace{
 		keeps: keepsPostgres, distrusts: true, known: map[string]bool{},
-		// What a step has set looks like what the application has set.
+		// A step's settings look like the application's.
 		renew: func() error { return errors.Join(driver.ErrBadConn, p.loan.giveBack(true)) },
 		reopen: func(ctx context.Context) error {
-			before := p.loan.giveBack(true) // first: what follows may wait for it
+			before := p.loan.giveBack(true) // first: later calls may wait for it
 			next, err := b.borrow(ctx)
 			if err != nil {
 				return errors.Join(err, before)
@@ -151,8 +151,8 @@ func (b *borrower) isOutdated(conn *pgconn.PgConn) bool {
 	return false
 }
 
-// prepare makes the session what the rules need (D5, L7), and returns the statement
-// that makes it as it was.
+// prepare changes the session's settings as the rules need (D5, L7), and returns the statement that restores
+// them.
 func (b *borrower) prepare(ctx context.Context, conn *pgconn.PgConn) (restore string, err error) {
 	ask, set := make([]string, len(b.settings)), make([]string, len(b.settings))
 	for i, s := range b.settings {

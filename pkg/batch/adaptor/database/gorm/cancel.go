@@ -10,10 +10,9 @@ import (
 	"github.com/jackc/pgx/v5/stdlib"
 )
 
-// A statement that is cancelled is cancelled at the server, so that the transaction can
-// roll back to a savepoint. Connections of our own are configured so. What the pool of an
-// application is configured to, usually, is to give the connection up: on a borrowed one
-// the statement runs without its context, which is watched here.
+// A cancelled statement is cancelled at the server, so that the transaction can roll back to a savepoint. Our
+// own connections are configured so. The pool of an application is usually configured to give the connection
+// up: on a borrowed connection the statement runs without its context, which is watched here.
 
 func (c *pgConn) execBorrowed(ctx context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
 	done, err := c.watch(ctx)
@@ -42,7 +41,7 @@ func (c *pgConn) queryBorrowed(ctx context.Context, query string, args []driver.
 	return &watchedRows{own, done}, nil
 }
 
-// watch asks the server to cancel what runs when ctx ends, until done is called.
+// watch asks the server to cancel the running statement when ctx ends, until done is called.
 func (c *pgConn) watch(ctx context.Context) (done func(), err error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -113,7 +112,7 @@ func (c *canceller) HandleUnwatchAfterCancel() {
 	c.setDeadline(time.Time{})
 }
 
-// setDeadline bounds the reads and writes of the connection. Where that fails, they fail too.
+// setDeadline bounds the reads and writes of the connection. If that fails, they fail too.
 func (c *canceller) setDeadline(at time.Time) {
 	_ = c.conn.Conn().SetDeadline(at) //nolint:errcheck // see above
 }

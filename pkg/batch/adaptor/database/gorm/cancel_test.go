@@ -40,7 +40,7 @@ func (c lateConn) Write(b []byte) (int, error) {
 	return c.Conn.Write(b)
 }
 
-// The server forgets a request to cancel what it has not yet received.
+// The server forgets a request to cancel a statement that it has not yet received.
 func TestARequestToCancelThatComesBeforeTheStatementIsRepeated(t *testing.T) {
 	t.Parallel()
 	db := birdsOver(t, func(conn net.Conn) net.Conn { return lateConn{conn} })

@@ -13,12 +13,12 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// txConn runs statements in a transaction. It is what gorm and user code get: it
-// cannot end the transaction (rule T8).
+// txConn runs statements in a transaction. gorm and user code get it: it cannot end the transaction (rule
+// T8).
 type txConn struct {
 	conn    *sql.Conn
 	tx      *sql.Tx
-	explain func(ctx context.Context, err error) error // what the dialect's error means here
+	explain func(ctx context.Context, err error) error // the meaning of the dialect's error
 	ended   atomic.Bool
 	expired atomic.Bool
 }
@@ -72,9 +72,8 @@ func (c *txConn) Commit() error { return tx.ErrNotOwner }
 // Rollback refuses: gorm finds it by its type assertion.
 func (c *txConn) Rollback() error { return tx.ErrNotOwner }
 
-// refuse keeps statements away that would begin or end a transaction. What hides
-// in a script is caught by the dialects (the commit hook of SQLite, the
-// transaction status of PostgreSQL).
+// refuse rejects statements that would begin or end a transaction. Such statements inside a script are caught
+// by the dialects (the commit hook of SQLite, the transaction status of PostgreSQL).
 func (c *txConn) refuse(query string) error {
 	if word := transactionControl(query); word != "" {
 		return fmt.Errorf("%s: %w", word, tx.ErrNotOwner)
@@ -103,21 +102,21 @@ type handle struct {
 	commit, rollback func(c *txConn) error
 	// fence is Fence while the transaction is not over.
 	fence func() (nonce string, err error)
-	// release undoes what begin did to the connection.
+	// release restores the connection as it was before begin.
 	release func(conn *sql.Conn) error
 
 	mu    sync.Mutex // of the end: commit, rollback or timeout
 	done  bool
 	timer *time.Timer
-	beat  *time.Timer // of keepAlive; nil: there is none
+	beat  *time.Timer // of keepAlive; nil means that there is none
 }
 
 var _ tx.Handle = (*handle)(nil)
 
 func (h *handle) Conn() tx.Conn { return h.c }
 
-// Commit commits. Whatever it answers, the transaction is over. An error says
-// tx.ErrRolledBack where the database did (rule C10).
+// Commit commits. Whatever it returns, the transaction is over. An error is tx.ErrRolledBack if the database
+// rolled back (rule C10).
 func (h *handle) Commit() error {
 	err := h.end(h.commit)
 	if dberr.IsRolledBack(err) {
@@ -204,8 +203,7 @@ func raw(ctx context.Context, conn *sql.Conn, f func(driverConn any) error) erro
 	return withoutBadConn(ferr)
 }
 
-// failed is a context that has ended with err: the way to hand an error to
-// whoever scans a *sql.Row.
+// failed is a context that has ended with err: it passes an error to the scan of a *sql.Row.
 type failed struct {
 	context.Context
 	err error

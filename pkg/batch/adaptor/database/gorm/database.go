@@ -10,7 +10,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// backend is what the dialects do differently.
+// backend holds the differences between dialects.
 type backend interface {
 	conn() tx.Conn
 	begin(ctx context.Context, attr tx.Attr) (*handle, error)
@@ -50,8 +50,8 @@ func (d *database) Reconnects() int64 { return d.reconnects.Load() }
 
 func (d *database) Open() (*sql.DB, error) { return d.backend.open() }
 
-// PoolSize is how many connections for data may be open at once; on SQLite those
-// that read, beside the writer.
+// PoolSize is the maximum number of open connections for data; on SQLite the number of readers, without the
+// writer.
 func (d *database) PoolSize() int { return d.size }
 
 // Check refuses isolation levels that the database lacks (rules T4, T9).

@@ -91,8 +91,8 @@ func ExampleSession() {
 	// Output: <nil> ada
 }
 
-// The application has a gorm of its own; what the framework does within its transaction is
-// committed or rolled back with it.
+// The application has its own gorm; the framework's work within its transaction is committed or rolled back
+// with it.
 func ExampleTransaction() {
 	dir, done := testexample.Dir()
 	defer done()
@@ -121,5 +121,5 @@ func ExampleTransaction() {
 	// Output: undone 0
 }
 
-// dialector stands for that of the application, such as gorm.io/driver/sqlite.
+// dialector stands for the application's dialector, such as gorm.io/driver/sqlite.
 func dialector() gorm.Dialector { return gormtests.DummyDialector{} }

@@ -10,9 +10,9 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// gate admits work to a pool (rule O4). Of the last connections some are a reserve for work that
-// holds others already, the more so the more it holds. So whoever was admitted last can always
-// have one more, and work that needs several never waits for itself.
+// gate admits work to a pool (rule O4). Some of the last connections are a reserve for work that already
+// holds others, the more so the more it holds. So the work admitted last can always have one more, and work
+// that needs several never waits for itself.
 type gate struct {
 	name string
 	size int
@@ -31,7 +31,7 @@ const (
 	// transaction of its chunk, and one outside of that. In a pool of at least wide it is one more,
 	// for a second snapshot.
 	deep, wide = 3, 8
-	// firstWait is long: who holds nothing blocks nobody.
+	// firstWait is long: work without a connection blocks no other.
 	firstWait  = 10 * time.Minute
 	nestedWait = time.Minute
 	// stopWait is how long a chunk that is to be committed waits on after a request to stop.

@@ -26,9 +26,8 @@ func (h *handle) keepAlive(limit time.Duration) {
 	})
 }
 
-// ping reports whether the session is still in a transaction. One that is busy with a
-// statement needs no ping; what is wrong with the session is the error of the next
-// statement.
+// ping reports whether the session is still in a transaction. A session that is busy with a statement needs
+// no ping; a problem of the session is the error of the next statement.
 func (h *handle) ping(limit time.Duration) (isInTransaction bool) {
 	err := h.c.conn.Raw(func(driverConn any) error {
 		c, ok := driverConn.(*pgConn)

@@ -10,16 +10,15 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// PgxPool returns a pool of connections of its own, for libraries that work with pgx, with
-// at most so many connections. They are opened as those of the control pool are: with the
-// URL, or the configuration of the pool that is lent, and the settings of our sessions. The
-// caller closes it. Only PostgreSQL has one.
+// PgxPool returns a separate pool of connections, for libraries that work with pgx, with at most that many
+// connections. They are opened like the control pool's: with the URL, or the configuration of the lent pool,
+// and the settings of our sessions. The caller closes it. Only PostgreSQL has one.
 func (d *database) PgxPool(ctx context.Context, maxConns int32) (*pgxpool.Pool, error) {
 	p, ok := d.backend.(*postgres)
 	if !ok {
 		return nil, fmt.Errorf("database %s: it is %s, and only PostgreSQL has connections of pgx: %w", d.name, d.dialect, errors.ErrUnsupported)
 	}
-	config, err := pgxpool.ParseConfig("") // there is no other way to a valid configuration
+	config, err := pgxpool.ParseConfig("") // the only way to a valid configuration
 	if err != nil {
 		return nil, fmt.Errorf("database %s: %w", d.name, err)
 	}

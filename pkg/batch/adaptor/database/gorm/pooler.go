@@ -23,15 +23,15 @@ var errSharedSessions = errors.New("between here and the server is a pooler in t
 	"UTC, the time limit of idle transactions, the proof that a transaction is the one that was begun, and locks of migrations would be lost (rules D5, L7, T8a). " +
 	"Connect to PostgreSQL directly, or to a pool in session mode (PgBouncer: pool_mode = session)")
 
-// protocolViolation is what PgBouncer answers to a start-up parameter that it does not know.
+// protocolViolation is PgBouncer's answer to an unknown start-up parameter.
 const protocolViolation = "08P01"
 
 // sharedRounds is how often sessions are compared: other clients of the pooler may take
 // the session that would show it.
 const sharedRounds = 3
 
-// meet reaches the server with the first connection. Behind a pooler, which refuses
-// start-up parameters or drops them, a statement sets up the sessions from then on.
+// meet reaches the server with the first connection. With a pooler, which refuses start-up parameters or
+// drops them, a statement sets up the sessions from then on.
 func (p *postgres) meet(ctx context.Context) error {
 	pooled := false
 	err := p.onFirst(ctx, func(conn *pgconn.PgConn) (err error) {
@@ -123,14 +123,14 @@ func ask(ctx context.Context, conn *pgconn.PgConn, query string) (string, error)
 	return strings.Join(answer, " "), nil
 }
 
-// setUpByStatement returns a server whose sessions get their settings by a statement, and
-// not by start-up parameters.
+// setUpByStatement returns a server whose sessions get their settings by a statement, and not by start-up
+// parameters.
 func (s server) setUpByStatement() server {
 	config := s.config.Copy()
 	var set []string
 	for _, name := range slices.Sorted(maps.Keys(config.RuntimeParams)) {
 		switch name {
-		case "application_name", "client_encoding", "options", "replication": // every pooler takes them, or there is no setting
+		case "application_name", "client_encoding", "options", "replication": // every pooler accepts them, or no setting is possible
 		default:
 			set = append(set, setConfig(name, config.RuntimeParams[name]))
 			delete(config.RuntimeParams, name)

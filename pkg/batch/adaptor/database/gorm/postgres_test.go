@@ -54,8 +54,8 @@ func TestTimesMeanTheSameWhateverTheDefaultsOfTheServer(t *testing.T) {
 	}
 }
 
-// Floats in arrays, geometry and rows, intervals and bytes come as texts, whose form a database
-// or a URL may set.
+// Floats in arrays, geometry and rows, intervals and bytes are received as texts, whose form a database or a
+// URL may set.
 func TestAValueHasOneTextWhateverTheDefaultsOfTheServer(t *testing.T) {
 	t.Parallel()
 	base := testdb.Postgres(t)

@@ -43,8 +43,8 @@ func (p postgresTx) fence(conn *sql.Conn) (string, error) {
 	return p.nonce, nil
 }
 
-// proofTime bounds the statements that prove a transaction at its end, which only
-// those pay for whose last statements may have ended it.
+// proofTime bounds the statements that prove a transaction at its end, which are run only after statements
+// that may have ended it.
 const proofTime = 10 * time.Second
 
 func (p postgresTx) commit(c *txConn) error {
@@ -57,8 +57,8 @@ func (p postgresTx) commit(c *txConn) error {
 	return withoutBadConn(c.tx.Commit())
 }
 
-// rollback succeeds when the connection is gone: the server has rolled back then, or does
-// when it sees it. It fails where what was to be rolled back had been committed before.
+// rollback succeeds if the connection is gone: the server has rolled back, or will when it notices. It fails
+// if the transaction had been committed before.
 func (p postgresTx) rollback(c *txConn) error {
 	defer p.physical.mustAnswer()()
 	proof := p.prove(c)
@@ -84,7 +84,7 @@ func (p postgresTx) rollback(c *txConn) error {
 	return nil
 }
 
-// errEnded is the end of a transaction by a statement of which no more is known.
+// errEnded reports that a statement has ended the transaction, with unknown result.
 var errEnded = fmt.Errorf("rows that were written before it may be committed: %w", tx.ErrForeignEnd)
 
 // prove fails with ErrForeignEnd where the session is not in the transaction that was
@@ -109,7 +109,7 @@ func (p postgresTx) prove(c *txConn) error {
 	return nil
 }
 
-// setting asks the session for a setting of ours.
+// setting reads one of our settings from the session.
 func (p postgresTx) setting(on interface {
 	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
 }, name string,

@@ -95,7 +95,7 @@ func (p *DBProvider) addPostgres(ctx context.Context, name string, c Config) (er
 	return c.pingControl(ctx, control)
 }
 
-// pingControl reaches the server with a configuration that was taken from a pool.
+// pingControl connects to the server with a configuration taken from a pool.
 func (c Config) pingControl(ctx context.Context, control *postgres) error {
 	if !c.Lent.given {
 		return nil
@@ -115,10 +115,9 @@ func (p *DBProvider) Database(name string) (tx.Database, error) {
 	return db, nil
 }
 
-// Control returns the named database over a small pool of its own (rule R6), so
-// that heartbeats, stop requests and launches go on while the steps use up the
-// data pool. Work in a transaction of the database joins it as ever: the name is
-// the same. On SQLite it is the database itself.
+// Control returns the named database over a small pool of its own (rule R6), so that heartbeats, stop
+// requests and launches continue while the steps use up the data pool. Work in a transaction of the database
+// joins it as usual: the name is the same. On SQLite it is the database itself.
 func (p *DBProvider) Control(name string) (tx.Database, error) {
 	db, err := p.find(name)
 	if err != nil {

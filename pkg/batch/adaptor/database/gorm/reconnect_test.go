@@ -201,7 +201,7 @@ func migrate(ctx context.Context, p *DBProvider, db tx.Database) error {
 func TestAMigrationAddsAColumnWhileAnotherTransactionCommitsUndisturbed(t *testing.T) {
 	each(t, func(t *testing.T, p *DBProvider, db tx.Database) {
 		exec(t, db.Conn(), "CREATE TABLE log (line text)")
-		// SQLite has one writer: what is in flight there is a reader.
+		// SQLite has one writer: the operation in flight there is a reader.
 		h, err := db.Begin(t.Context(), tx.Attr{ReadOnly: db.SingleWriter()})
 		require.NoError(t, err)
 		if db.SingleWriter() {

@@ -7,9 +7,8 @@ import (
 	"strings"
 )
 
-// words yields the bare words of a statement in upper case, and ";", without
-// literals, quoted names and comments, until yield is false. It tells apart what
-// a statement begins with; it is not a parser.
+// words yields the bare words of a statement in upper case, and ";", without literals, quoted names and
+// comments, until yield returns false. It recognizes the beginning of statements; it is not a parser.
 func words(query string, yield func(word string) bool) {
 	tokens(query, func(word string, _ bool) bool { return yield(word) })
 }
@@ -98,8 +97,8 @@ func isScript(query string) bool {
 	return more
 }
 
-// mayBeScript reports whether something follows a semicolon, be it in a literal: what
-// this says is one statement is one.
+// mayBeScript reports whether something follows a semicolon, possibly in a literal: a text for which it is
+// false is one statement.
 func mayBeScript(query string) bool {
 	i := strings.IndexByte(query, ';')
 	return i >= 0 && strings.Trim(query[i:], "; \t\r\n") != ""

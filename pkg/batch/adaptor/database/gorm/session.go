@@ -30,8 +30,7 @@ func Session(ctx context.Context, db tx.Database) (*gorm.DB, error) {
 	return gormtx.Session(ctx, base, db), nil
 }
 
-// ownOf finds our database behind those that decorate it and say so with Unwrap,
-// as errors do.
+// ownOf finds our database inside databases that decorate it and have Unwrap, as errors do.
 func ownOf(db tx.Database) (*database, bool) {
 	for {
 		if own, ok := db.(*database); ok {
@@ -45,8 +44,8 @@ func ownOf(db tx.Database) (*database, bool) {
 	}
 }
 
-// sessions holds the gorm.DB that the sessions of a database are copies of:
-// making one registers its callbacks anew.
+// sessions holds the gorm.DB from which the sessions of a database are copied: making one registers its
+// callbacks again.
 type sessions struct {
 	once sync.Once
 	db   *gorm.DB

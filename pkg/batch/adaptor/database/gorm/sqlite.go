@@ -26,7 +26,7 @@ const (
 	// pollMin and pollMax bound the pause between two tries for the write lock.
 	pollMin = time.Millisecond
 	pollMax = 5 * time.Millisecond
-	// ownBusyTimeout is for pools of who does not poll: migrations.
+	// ownBusyTimeout is for pools that do not poll: migrations.
 	ownBusyTimeout = 30 * time.Second
 )
 
@@ -149,8 +149,8 @@ func (s *sqliteFile) begin(ctx context.Context, attr tx.Attr) (*handle, error) {
 	return newSQLiteHandle(conn, t)
 }
 
-// beginRead begins on a reader, whose query_only is what SQLite has for read-only
-// transactions (rule T9). It is set again in case a statement had unset it.
+// beginRead begins on a reader, whose query_only is SQLite's form of read-only transactions (rule T9). It is
+// set again in case a statement had unset it.
 func (s *sqliteFile) beginRead(ctx context.Context) (*handle, error) {
 	conn, err := whileBusy(ctx, func() (*sql.Conn, error) { return s.readers.acquire(ctx) })
 	if err != nil {

@@ -14,8 +14,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// file is an open SQLite file with the table bird, and a second provider on it,
-// which is to SQLite what another process is.
+// file is an open SQLite file with the table bird, and a second provider on it, which SQLite treats like
+// another process.
 func file(t *testing.T) (db, foreign tx.Database) {
 	t.Helper()
 	url := testdb.SQLite(t)

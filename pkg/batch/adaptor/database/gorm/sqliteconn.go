@@ -80,7 +80,7 @@ func (c sqliteConn) QueryRowContext(ctx context.Context, query string, args ...a
 	return row
 }
 
-// Raw gets the writer's connection: what f does with it is not known.
+// Raw gets the writer's connection, since the use that f makes of it is unknown.
 func (c sqliteConn) Raw(ctx context.Context, f func(driverConn any) error) error {
 	if err := c.free(ctx); err != nil {
 		return err

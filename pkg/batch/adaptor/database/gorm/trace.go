@@ -9,15 +9,14 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// trace remembers whether the session of a connection may have been changed, and by
-// which step's work, so that what a step changes does not outlive it (rule T8b). While
-// the step runs, its connection stays as it is, and a chunk costs nothing more. The
-// session is renewed when the step is over, or before another one gets the connection.
+// trace records whether the session of a connection may have been changed, and by which step's work, so that
+// a step's changes do not outlive it (rule T8b). While the step runs, its connection stays unchanged, and a
+// chunk costs nothing more. The session is renewed when the step is over, or before another one gets the
+// connection.
 //
-// Of a step that runs statements of a job file, tx.Authored, every connection to
-// PostgreSQL is renewed: a function or a view may change anything. Of statements in Go
-// the text decides, and what a trigger, a view or a name in quotes stands for is not
-// seen.
+// For a step that runs statements of a job file, tx.Authored, every connection to PostgreSQL is renewed: a
+// function or a view may change anything. For statements in Go the text decides; changes by a trigger, a view
+// or a quoted name go unnoticed.
 type trace struct {
 	renew func() error // called with mu held: makes the session as it was, or fails
 	// reopen replaces the session by a new one. A broken connection that leaves the pool
@@ -27,17 +26,17 @@ type trace struct {
 	keeps  func(query string) bool
 	// distrusts says that an author's statement may do more than its text shows.
 	distrusts bool
-	known     map[string]bool // what keeps has answered; of the statements' goroutine
+	known     map[string]bool // results of keeps, for the statements' goroutine
 
 	mu      sync.Mutex
 	idle    bool // in the pool
 	changed bool
-	by      *tx.Aborter // whose work; nil: outside of steps
+	by      *tx.Aborter // whose work; nil outside of steps
 	broken  bool        // not to be used any more
 	session int         // counts the sessions that the connection has had
 }
 
-// keptTexts and longestKept bound what is remembered of answers.
+// keptTexts and longestKept bound the stored results.
 const (
 	keptTexts   = 200
 	longestKept = 4096

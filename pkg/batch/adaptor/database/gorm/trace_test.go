@@ -59,8 +59,8 @@ func sessionOf(ctx context.Context, t *testing.T, db tx.Database) (pid int, work
 	return pid, workMem
 }
 
-// A step keeps what it has set while it runs, and nobody else gets it: neither a step
-// beside it nor one after it.
+// A step keeps its settings while it runs, and no other step gets them, neither a concurrent one nor a later
+// one.
 func TestASessionIsTheStepsOwnWhileItRuns(t *testing.T) {
 	t.Parallel()
 	db, err := open(t, testdb.Postgres(t)).Database("")
@@ -83,7 +83,7 @@ func TestASessionIsTheStepsOwnWhileItRuns(t *testing.T) {
 	again, now = sessionOf(t.Context(), t, db)
 	require.Equal(t, pid, again)
 	require.Equal(t, "4MB", now)
-	_, err = db.Conn().ExecContext(one, "SET work_mem = '7MB'") // a goroutine that was left behind
+	_, err = db.Conn().ExecContext(one, "SET work_mem = '7MB'") // a leftover goroutine
 	require.NoError(t, err)
 	_, now = sessionOf(t.Context(), t, db)
 	require.Equal(t, "4MB", now)

@@ -57,7 +57,7 @@ func TestATransactionNamesItsWorkInTheSession(t *testing.T) {
 	require.Equal(t, sent(t.Context()), sent(work), "round trips")
 }
 
-// TestASessionKeepsTheNameThatItsURLHas, with the work behind it.
+// TestASessionKeepsTheNameThatItsURLHas, followed by the work.
 func TestASessionKeepsTheNameThatItsURLHas(t *testing.T) {
 	t.Parallel()
 	url := testdb.Postgres(t)

@@ -33,7 +33,7 @@ func (w *writerTime) begin(in time.Duration) *hold {
 	return h
 }
 
-// end ends a span. What others cover as well is counted once.
+// end ends a span. Time that other spans cover as well is counted once.
 func (w *writerTime) end(h *hold) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -59,8 +59,7 @@ func (w *writerTime) activeTime(now time.Duration) (longest time.Duration) {
 	return longest
 }
 
-// writing is the part of a connection that may write. Its zero value is that of one which
-// only reads.
+// writing is the part of a connection that may write. Its zero value belongs to a connection that only reads.
 type writing struct {
 	time *writerTime // nil: it only reads
 	// wait is how long a statement waits for the writer.
@@ -68,7 +67,7 @@ type writing struct {
 	in   *hold // of the transaction in progress
 }
 
-// statement is called before a statement; call what it returns after it.
+// statement is called before a statement; call its result after it.
 func (w *writing) statement() (over func()) {
 	if w.time == nil || w.in != nil {
 		return func() {}
@@ -106,7 +105,7 @@ type liteTx struct {
 	conn *liteConn
 }
 
-// Commit commits. SQLite's driver has rolled back what COMMIT refused.
+// Commit commits. If COMMIT is refused, SQLite's driver has rolled back.
 func (t liteTx) Commit() error {
 	defer t.conn.writing.ended()
 	return t.Tx.Commit()

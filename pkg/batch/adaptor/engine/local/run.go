@@ -73,7 +73,7 @@ func (e *Engine) Run(ctx context.Context, stop <-chan struct{}, s engine.Subscri
 	}
 }
 
-// lookAt makes the run look at that time, if it would look later.
+// lookAt makes the run poll at that time, if it would poll later.
 func (r *run) lookAt(at time.Time) {
 	r.mu.Lock()
 	if at.Before(r.next) {
@@ -90,8 +90,8 @@ func (r *run) signal() {
 	}
 }
 
-// pause is the time until the next look. Without a free slot there is none: the end of a
-// handler makes one.
+// pause is the time until the next poll. Without a free slot there is no poll: the end of a handler frees
+// one.
 func (r *run) pause() time.Duration {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -120,7 +120,7 @@ func (r *run) plan(now time.Time) (free, limit int) {
 	return free, limit + r.stale
 }
 
-// look takes what waits, as far as there are slots.
+// look takes waiting deliveries, as far as there are slots.
 func (r *run) look(ctx context.Context) {
 	now := time.Now()
 	r.engine.forget(now)
@@ -159,8 +159,7 @@ func (r *run) look(ctx context.Context) {
 	r.after(taken == free, len(found) == limit && stale > 0, stale)
 }
 
-// after notes what a look has found. One that was filled up with deliveries that are held
-// is made again, for more.
+// after records the result of a poll. A poll that was filled up with held deliveries is repeated for more.
 func (r *run) after(full, covered bool, stale int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

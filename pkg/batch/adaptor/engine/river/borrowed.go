@@ -14,7 +14,7 @@ import (
 // it.
 type borrowed struct {
 	conn *pgx.Conn
-	// savepoint is what it is behind, 0: the transaction itself.
+	// savepoint is the number of the enclosing savepoint; 0 means the transaction itself.
 	savepoint int
 }
 

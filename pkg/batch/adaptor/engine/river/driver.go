@@ -124,7 +124,7 @@ func later(at *time.Time, by time.Duration) *time.Time {
 	return &moved
 }
 
-// listener hears what is inserted into a subscribed queue as an insert into worked.
+// listener receives an insert into a subscribed queue as an insert into worked.
 type listener struct {
 	riverdriver.Listener
 	subscribed map[string]bool

@@ -17,15 +17,15 @@ import (
 const (
 	// connections of the pool: of the listener, of fetches, of ends, of the leader's work.
 	connections = 5
-	// cooldown bounds how often a worker fetches, and with that what it does in a second.
+	// cooldown bounds how often a worker fetches, and thus its statements per second.
 	cooldown = 20 * time.Millisecond
 	// restart is the pause before River is started again.
 	restart = time.Second
 	// retention of jobs that are over. The tables of the work are the history.
 	retention = time.Minute
-	// unknown is after what time a job is given up by River that some process had begun to
-	// work on and nobody has ended. It is not a limit of the work: handlers have contexts of
-	// their own, and River only forgets the job.
+	// unknown is the time after which River gives up a job that some process had begun and no process has
+	// ended. It is not a limit of the work: handlers have contexts of their own, and River only forgets the
+	// job.
 	unknown = 24 * time.Hour
 )
 
@@ -116,8 +116,8 @@ func (e *Engine) clientConfig(slots int, workers *river.Workers) *river.Config {
 type worker struct {
 	river.WorkerDefaults[delivery]
 	handle engine.Handler
-	// handlers is the context of Run. That of River ends where River means to take the job
-	// away, which it has no right to.
+	// handlers is the context of Run. River's context ends when River wants to take the job away, which it
+	// must not do.
 	handlers context.Context //nolint:containedctx // it is of the call of Run that the worker is made by
 	names    map[string]string
 	log      *slog.Logger

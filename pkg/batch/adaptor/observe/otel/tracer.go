@@ -36,8 +36,8 @@ const DefaultChunks = 1000
 
 // Options adjust an observer.
 type Options struct {
-	// Chunks is the most chunk spans of one step; what comes after is counted in the
-	// step's attribute surfin.chunks.unrecorded. 0 makes none.
+	// Chunks is the maximum number of chunk spans of one step; later ones are counted in the step's attribute
+	// surfin.chunks.unrecorded. 0 makes none.
 	Chunks int
 	// Environ is the environment, as os.Environ gives it: TRACEPARENT and TRACESTATE
 	// name the span that a job's belongs to where its context has none.
@@ -145,7 +145,7 @@ func (o *Observer) jobStarted(ctx context.Context, e core.JobStarted) context.Co
 	return ctx
 }
 
-// lastTrace is what an earlier execution of the instance left.
+// lastTrace is the trace that an earlier execution of the instance left.
 func lastTrace(c *core.ExecutionContext) trace.SpanContext {
 	if c == nil {
 		return trace.SpanContext{}
@@ -159,8 +159,8 @@ func lastTrace(c *core.ExecutionContext) trace.SpanContext {
 	return trace.SpanContextFromContext(ctx)
 }
 
-// leaveTrace is for the next execution. It is called before the flow begins, when
-// nobody else has the job's context; one that has no room is left as it is.
+// leaveTrace leaves the trace for the next execution. It is called before the flow begins, when nothing else
+// uses the job's context; if it has no room, it stays unchanged.
 func leaveTrace(ctx context.Context, c *core.ExecutionContext) {
 	carrier := propagation.MapCarrier{}
 	propagation.TraceContext{}.Inject(ctx, carrier)
@@ -190,9 +190,8 @@ func (o *Observer) stepStarted(ctx context.Context, e core.StepStarted) context.
 // core.StepExecutionID or a core.JobExecutionID.
 type here struct{}
 
-// parent makes the step's span a child of what runs it: of the span in ctx where
-// that is within this execution, else of the step that has it as a partition, else
-// of the job.
+// parent makes the step's span a child of its caller: of the span in ctx if it belongs to this execution,
+// else of the step that has it as a partition, else of the job.
 func (o *Observer) parent(ctx context.Context, step core.StepExecution) context.Context {
 	job, ok := o.jobs[step.JobExecutionID]
 	if !ok {
@@ -307,7 +306,7 @@ func (o *Observer) chunk(e core.ChunkCommitted) {
 	c.End(trace.WithTimestamp(end))
 }
 
-// counters are those of a step; on the span of a chunk they are the step's so far.
+// counters are a step's; on the span of a chunk they are the step's so far.
 func counters(c core.Counters) []attribute.KeyValue {
 	return []attribute.KeyValue{
 		attribute.Int64("surfin.items.read", c.Read), attribute.Int64("surfin.items.written", c.Write),
@@ -316,7 +315,7 @@ func counters(c core.Counters) []attribute.KeyValue {
 	}
 }
 
-// note adds what happened in between to the span of the step, or of the job.
+// note adds an event to the span of the step, or of the job.
 func (o *Observer) note(ctx context.Context, e core.Event) {
 	switch e := e.(type) {
 	case core.ChunkRolledBack:

@@ -298,7 +298,7 @@ func TestFlowsPartitionsAndChildJobsNest(t *testing.T) {
 				"job main/step flow/step load/step load:b", "job main/step flow/step load/step load:b/chunk",
 				"job main/step sub", "job main/step sub/job child",
 			}
-			if !enter { // what cannot be known from names is a child of the job
+			if !enter { // a step whose parent is not in its name is a child of the job
 				want = []string{
 					"job child", "job main", "job main/step flow", "job main/step load", "job main/step load/step load:a",
 					"job main/step load/step load:b", "job main/step load/step load:b/chunk", "job main/step sub",

@@ -29,7 +29,7 @@ type ExporterConfig struct {
 	Textfile string
 	// Every is the time between two writings of the text file; 0: defaultEvery.
 	Every time.Duration
-	// Log gets a warning where metrics cannot be offered; nil: slog.Default().
+	// Log gets a warning if metrics cannot be offered; nil means slog.Default().
 	Log *slog.Logger
 }
 
@@ -44,7 +44,7 @@ type Exporter struct {
 
 	counted atomic.Bool
 
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the following fields
 	began   bool
 	server  *http.Server
 	address string
@@ -93,8 +93,8 @@ func (e *Exporter) Observe(ctx context.Context, event core.Event) {
 	}
 }
 
-// begins reports whether this process works from now on: commands that only look or cancel must
-// not take the address of one that works.
+// begins reports whether this process works from now on: commands that only query or cancel must not take the
+// address of a working process.
 func begins(event core.Event) bool {
 	switch event.(type) {
 	case core.JobStarted, core.WorkerStarted, core.ServerStarted:
@@ -104,8 +104,8 @@ func begins(event core.Event) bool {
 	}
 }
 
-// ReadFigures implements core.FiguresReader: what is served has the metrics of the history, and the text file
-// does not, since it outlives them.
+// ReadFigures implements core.FiguresReader: served metrics include those of the history. The text file does
+// not, since it outlives them.
 func (e *Exporter) ReadFigures(read core.FiguresFunc) { e.metrics.ReadFigures(read) }
 
 // Handler serves the metrics, for an HTTP server of the application's own.

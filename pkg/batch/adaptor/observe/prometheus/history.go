@@ -22,7 +22,7 @@ const (
 
 // history has the metrics that are read from the database (rule OP1).
 type history struct {
-	read  core.FiguresFunc // nil: there is no history to read
+	read  core.FiguresFunc // nil means that there is no history to read
 	known func(job string) // is called with each job of the history
 	descs map[string]*client.Desc
 
@@ -53,7 +53,7 @@ func (h *history) ask() (core.Figures, error) {
 	return figures, err
 }
 
-// collect sends the metrics. Those of a history that cannot be read are absent, but for historyUp.
+// collect sends the metrics. The metrics of an unreadable history are absent, except for historyUp.
 func (h *history) collect(to chan<- client.Metric) {
 	if h.read == nil {
 		return

@@ -28,8 +28,7 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(testdb.Main(m)) }
 
-// series are values by what a scrape writes: name{label="value"}. A histogram has
-// its _count and _sum.
+// series are values by their names in a scrape: name{label="value"}. A histogram has its _count and _sum.
 type series map[string]float64
 
 func scrape(t *testing.T, address string) series {
@@ -296,8 +295,7 @@ func TestFreeTextsDoNotMakeSeriesWithoutEnd(t *testing.T) {
 	require.EqualValues(t, 404, gather(t, m).sum("surfin_job_executions_total", `exit_code="other"`))
 }
 
-// Whatever the order in which steps commit and end, the counters are the sums of
-// what was told last of each.
+// For any order in which steps commit and end, the counters are the sums of the last report of each.
 func TestItemsAreTheSumOfWhatStepsReported(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

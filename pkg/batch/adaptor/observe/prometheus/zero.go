@@ -12,10 +12,10 @@ func (m *Metrics) beginAtZero() {
 	for _, trigger := range []string{"take over", "recover"} {
 		m.counters[transitions].WithLabelValues("job execution", trigger, string(core.Applied))
 	}
-	m.perJob("") // what belongs to no job: the heartbeats of a worker
+	m.perJob("") // metrics without a job: the heartbeats of a worker
 }
 
-// triggers are what moves executions.
+// triggers are the triggers that move executions.
 func triggers() []string {
 	return []string{
 		"launch", "take over", "change job", "request stop", "start step", "begin step", "end step", "abandon", "recover", "park", "resume",
@@ -23,7 +23,7 @@ func triggers() []string {
 	}
 }
 
-// jobKnown is know for those who do not hold the lock.
+// jobKnown is know for callers that do not hold the lock.
 func (m *Metrics) jobKnown(job string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

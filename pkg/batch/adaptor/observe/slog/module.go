@@ -34,7 +34,7 @@ func observers(lc fx.Lifecycle, s settings.Settings) ([]core.Observer, error) {
 	return []core.Observer{New(slog.New(handler))}, nil
 }
 
-// mode is that of the settings; the zero settings of a library have none.
+// mode is the mode in the settings; the zero settings of a library have none.
 func mode(m fs.FileMode) fs.FileMode {
 	if m == 0 {
 		return 0o600

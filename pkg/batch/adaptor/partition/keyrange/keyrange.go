@@ -26,7 +26,7 @@ type Config struct {
 	Where    registry.SQL `key:"where" doc:"A condition on the rows that count, as in a SELECT; the reader of the step needs it as well."`
 }
 
-// Validate checks what needs no database.
+// Validate checks the options that need no database.
 func (c *Config) Validate() error {
 	var errs []error
 	if c.Table == "" {
@@ -153,11 +153,11 @@ func (p *partitioner) statement() (string, []any, error) {
 		where, condition = "\nwhere (\n"+text+"\n)", " and (\n"+text+"\n)"
 	}
 	misfit := key + " is null"
-	if d == tx.SQLite { // whose columns may hold anything
+	if d == tx.SQLite { // its columns may hold anything
 		misfit = "typeof(" + key + ") <> 'integer'"
 	}
 	return fmt.Sprintf("select min(%s), max(%s), exists (select 1 from %s where %s%s) from %s%s", key, key, table, misfit, condition, table, where), args, nil
 }
 
-// quoted quotes a column, in whose name a dot means nothing.
+// quoted quotes a column, in whose name a dot has no meaning.
 func quoted(name string) string { return `"` + strings.ReplaceAll(name, `"`, `""`) + `"` }

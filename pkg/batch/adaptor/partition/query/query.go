@@ -33,7 +33,7 @@ type Config struct {
 	Database string       `key:"database" doc:"The database; default: the job's."`
 }
 
-// What every part has anyway.
+// The values that every part has.
 const (
 	columnName  = "name"
 	columnIndex = "index"
@@ -100,7 +100,7 @@ flow:
 	}}
 }
 
-// types are those of the columns.
+// types are the types of the columns.
 func types(cfg any) (map[string]reflect.Type, error) {
 	c := cfg.(*Config)
 	if err := c.checkItem(); err != nil {

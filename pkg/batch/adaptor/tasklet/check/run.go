@@ -40,13 +40,13 @@ type run struct {
 	broken []string
 }
 
-// query is a statement without the list of what it selects: rows of q.
+// query is a statement without its SELECT list: rows of q.
 type query struct {
 	// of is the statement of the job file.
 	of registry.SQL
-	// source is the SELECT, as q; where are those of its rows that are meant.
+	// source is the SELECT, as q; where is the condition on its rows.
 	source, where string
-	// args are the variables of source, then those of where.
+	// args are the variables of source, then those in where.
 	args       []any
 	sourceArgs int
 }
@@ -114,8 +114,7 @@ type rule struct {
 	query
 }
 
-// column names a column of q. A name without q would be a text to SQLite where there is no
-// such column.
+// column names a column of q. Without q, SQLite would take a name without a column for a text.
 func (r *run) column(name string) string { return `q."` + strings.ReplaceAll(name, `"`, `""`) + `"` }
 
 func (r *run) rules(src query) []rule {

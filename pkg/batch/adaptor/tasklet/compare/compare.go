@@ -1,8 +1,7 @@
-// Package compare is the tasklet `compare`: it tells what differs between the rows of two tables or
+// Package compare is the tasklet `compare`: it reports the differences between the rows of two tables or
 // queries, of one database or of two, in one pass over both.
 //
-// It imports core, tx, the driver's types and helpers of internal; gormdb gives it its
-// connections.
+// It imports core, tx, the driver's types and helpers of internal; gormdb gives it its connections.
 package compare
 
 import (
@@ -18,7 +17,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// Severity is what a difference does to the step.
+// Severity is the effect of a difference on the step.
 type Severity string
 
 // The severities. The zero value means Error.
@@ -52,7 +51,7 @@ func (c *Config) Connections() []registry.Connection {
 	return []registry.Connection{{Database: c.Left.Database, Use: registry.Kept}, {Database: c.Right.Database, Use: registry.Kept}}
 }
 
-// Validate checks what needs no database.
+// Validate checks the options that need no database.
 func (c *Config) Validate() error {
 	var errs []error
 	bad := func(key, format string, args ...any) {
@@ -85,7 +84,7 @@ func (c *Config) Validate() error {
 	return errors.Join(errs...)
 }
 
-// results are what the step tells.
+// results are the results of the step.
 func results() []row.Field {
 	var fields []row.Field
 	for _, name := range []string{"left", "right", "equal", "differing", "only_left", "only_right"} {

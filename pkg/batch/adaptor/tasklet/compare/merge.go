@@ -18,7 +18,7 @@ type merge struct {
 	sides  [2]*side
 	stop   <-chan struct{}
 
-	// pairs are the places of the compared columns on both sides, sums those of the sums.
+	// pairs are the indexes of the compared columns on both sides, sums the indexes of the sums.
 	pairs, sums [][2]int
 	// totals are the sums so far, as sums.
 	totals [][2]*big.Rat
@@ -243,7 +243,7 @@ func (m *merge) report(out map[string]any) {
 	out["sums"], out["message"] = string(asText), m.message()
 }
 
-// message says what differs; "": nothing does.
+// message describes the differences, or is "".
 func (m *merge) message() string {
 	if m.differing+m.only[0]+m.only[1] == 0 {
 		return ""

@@ -28,7 +28,7 @@ type side struct {
 	keys    []int
 	cells   []any
 	targets []any
-	// row is the current one, before the one before it; nil: there is none.
+	// row is the current row, and before the previous one, or nil.
 	row, before []value
 }
 
@@ -48,7 +48,7 @@ func openSide(ctx context.Context, db tx.Database, from Side, key []string) (*si
 	if err != nil {
 		return nil, err
 	}
-	if db.Dialect() == tx.Postgres { // what was prepared before a migration would not do
+	if db.Dialect() == tx.Postgres { // a statement prepared before a migration would be wrong
 		args = append([]any{pgx.QueryExecModeDescribeExec}, args...)
 	}
 	source := "select * from (\n" + strings.TrimRight(text, "; \t\r\n") + "\n) q"
@@ -104,7 +104,7 @@ func (s *side) findKey(dialect tx.Dialect, key []string) (string, error) {
 	return strings.Join(columns, ", "), errors.Join(errs...)
 }
 
-// isOrdered reports the types of PostgreSQL whose own order is that of their values here.
+// isOrdered reports whether the order of the PostgreSQL type is the order of its values here.
 func isOrdered(typ string) bool {
 	return slices.Contains([]string{"INT2", "INT4", "INT8", "FLOAT4", "FLOAT8", "NUMERIC", "BOOL", "DATE", "TIMESTAMP", "TIMESTAMPTZ"}, typ)
 }
@@ -134,7 +134,7 @@ func (s *side) next() error {
 	return s.checkKey()
 }
 
-// checkKey refuses what a merge would misread.
+// checkKey refuses a key that a merge would misread.
 func (s *side) checkKey() error {
 	for i, at := range s.keys {
 		if s.row[at].kind == null {

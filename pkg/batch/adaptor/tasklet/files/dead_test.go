@@ -94,8 +94,8 @@ func tree(t *testing.T, dir string) map[string]string {
 	return files
 }
 
-// Rule TL3: a step that dies before, or after, any of its changes of the disk is run again and leaves what
-// an undisturbed one leaves.
+// Rule TL3: a step that dies before, or after, any of its changes to the disk is run again and leaves the
+// same files as an undisturbed one.
 func TestAStepThatDiesAnywhereIsRunAgainAndEndsRight(t *testing.T) {
 	t.Parallel()
 	zipped := func(text string) string {

@@ -68,7 +68,7 @@ func (r *run) listed(ctx context.Context, pattern string) ([]filestream.Listed, 
 	return slices.Compact(read), nil
 }
 
-// readFile returns what is to be done with a file; done says that an earlier attempt has done it.
+// readFile returns the job for a file; done means that an earlier attempt has done it.
 func (r *run) readFile(f filestream.Listed) (j job, done bool, err error) {
 	info, err := r.disk.Lstat(f.Path)
 	switch {

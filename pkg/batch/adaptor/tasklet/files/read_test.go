@@ -44,7 +44,7 @@ func listedBy(t *testing.T, parts bool, paths ...string) StepRecords {
 	}
 }
 
-// write writes a file that looks as if it had been changed at another time than all before.
+// write writes a file with a modification time that differs from all earlier files.
 func write(t *testing.T, path, text string) {
 	t.Helper()
 	require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o700))

@@ -87,7 +87,7 @@ func (r *run) all(ctx context.Context, pattern string, begin func() error) error
 	return nil
 }
 
-// prepare comes before the first change: what it stores tells a later attempt of it.
+// prepare comes before the first change: it stores a mark for later attempts.
 func (r *run) prepare(jobs []job, begin func() error) error {
 	if err := begin(); err != nil {
 		return err
@@ -107,7 +107,7 @@ func (r *run) heed(ctx context.Context) error {
 	}
 }
 
-// find returns the regular files that are meant, in the order of their names.
+// find returns the matching regular files, in the order of their names.
 func (r *run) find(pattern string) ([]job, error) {
 	if info, err := r.disk.Lstat(pattern); err == nil {
 		if err := regular(pattern, info); err != nil {
@@ -141,8 +141,8 @@ func (r *run) find(pattern string) ([]job, error) {
 	return jobs, nil
 }
 
-// means leaves out what a pattern matches and does not mean: half-written files, and what an
-// earlier attempt has made.
+// means excludes files that match the pattern by accident: half-written files, and results of an earlier
+// attempt.
 func (r *run) means(name string) bool {
 	base := filepath.Base(name)
 	switch compressed := strings.HasSuffix(base, ".gz"); {
@@ -194,7 +194,7 @@ func (r *run) none(pattern string) error {
 	return fmt.Errorf("there is no file %s (say `missing: ignore` where that is no error): %w", pattern, fs.ErrNotExist)
 }
 
-// consumes reports whether the result takes the place of its file.
+// consumes reports whether the result replaces its file.
 func (r *run) consumes() bool {
 	return r.op == opMove || (r.op == opGzip || r.op == opGunzip) && !r.config.Keep
 }
@@ -278,7 +278,7 @@ func (r *run) look(ctx context.Context, j *job) error {
 	return nil
 }
 
-// removeLeft removes what killed attempts of this step left half-written.
+// removeLeft removes files that killed attempts of this step left half-written.
 func (r *run) removeLeft(jobs []job) error {
 	if !r.begun {
 		return nil

@@ -25,7 +25,7 @@ import (
 	"github.com/surfin-batch/surfin/internal/filestream"
 )
 
-// move gives a file its new name; where that is on another disk, it is copied.
+// move renames a file; to another disk, it is copied.
 func (r *run) move(ctx context.Context, j job) error {
 	err := r.publish(j.from, j.to)
 	if errors.Is(err, syscall.EXDEV) {
@@ -209,7 +209,7 @@ func fill(in io.Reader, p []byte) (n int, end bool, err error) {
 	return n, false, nil
 }
 
-// reader reads until the context ends or a stop was asked for.
+// reader reads until the context ends or a stop was requested.
 func (r *run) reader(ctx context.Context, in io.Reader) io.Reader {
 	return readerFunc(func(p []byte) (int, error) {
 		if err := r.heed(ctx); err != nil {

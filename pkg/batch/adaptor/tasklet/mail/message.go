@@ -86,7 +86,7 @@ func (t *tasklet) parts(disk *confine.Files, parts *multipart.Writer) error {
 	return parts.Close()
 }
 
-// attachment reads a file of at most so many bytes; nil: it has more.
+// attachment reads a file of at most that many bytes; nil means that it has more.
 func attachment(disk *confine.Files, path string, most int64) ([]byte, error) {
 	if info, err := disk.Stat(path); err == nil && !info.Mode().IsRegular() {
 		return nil, fmt.Errorf("attachments: %s is no regular file", path)

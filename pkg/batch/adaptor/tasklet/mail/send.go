@@ -44,7 +44,7 @@ func (t *tasklet) Execute(ctx context.Context, c *core.StepContribution) error {
 	return nil
 }
 
-// classified marks what may succeed later: the answers 4xx of a server.
+// classified marks errors that a retry may avoid: the answers 4xx of a server.
 func classified(err error) error {
 	var answer *textproto.Error
 	if errors.As(err, &answer) && answer.Code/100 == 4 {
@@ -125,7 +125,7 @@ func (t *tasklet) send(ctx context.Context, recipients []string, message []byte)
 	return deliver(client, addressOf(t.config.From), recipients, message)
 }
 
-// secure is what the server's certificate is checked with.
+// secure is the configuration for checking the server's certificate.
 func (t *tasklet) secure(disk *confine.Files) (*tls.Config, error) {
 	secure := &tls.Config{ServerName: t.config.Host, MinVersion: tls.VersionTLS12}
 	if t.config.CA == "" {
@@ -164,7 +164,7 @@ func (t *tasklet) greet(client *smtp.Client, secure *tls.Config) error {
 	return nil
 }
 
-// deliver hands the mail over. What comes behind the server's answer to it does not matter.
+// deliver delivers the mail. Errors after the server's answer to it do not matter.
 func deliver(client *smtp.Client, from string, recipients []string, message []byte) error {
 	if err := client.Mail(from); err != nil {
 		return fmt.Errorf("from %s: %w", from, err)

@@ -44,7 +44,7 @@ type Config struct {
 	LockTimeout time.Duration    `key:"lock_timeout" default:"10s" doc:"How long to wait for another migration, and for each lock that a statement needs."`
 }
 
-// Validate checks that the command has what it needs, and nothing else.
+// Validate checks that the command has exactly the keys that it needs.
 func (c *Config) Validate() error {
 	bad := func(key, format string, args ...any) error {
 		return &registry.ConfigError{Key: key, Err: fmt.Errorf(format, args...)}

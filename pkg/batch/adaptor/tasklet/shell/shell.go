@@ -96,7 +96,8 @@ flow:
 // tasklet runs a process: a core.Stoppable.
 type tasklet struct {
 	config Config
-	// environ is the environment of the process; nil: that of this process, without what configures it.
+	// environ is the environment of the process; nil means this process's, without the variables that
+	// configure it.
 	environ []string
 	stop    chan struct{}
 	once    sync.Once // closes stop
@@ -136,7 +137,7 @@ func (t *tasklet) stoppable(ctx context.Context) (context.Context, context.Cance
 type ExitError struct {
 	// Code is the exit code; -1 if a signal ended it.
 	Code int
-	// Stderr is the end of what it wrote there.
+	// Stderr is the end of its standard error.
 	Stderr string
 	// Err is the *exec.ExitError.
 	Err error
@@ -154,9 +155,8 @@ func (e *ExitError) Error() string {
 // Unwrap returns the *exec.ExitError.
 func (e *ExitError) Unwrap() error { return e.Err }
 
-// Execute runs the process to its end. When ctx ends before, the error is ctx's
-// cause, with what the process had to say; when a stop was asked for, it is
-// core.ErrStopped.
+// Execute runs the process to its end. If ctx ends before, the error is ctx's cause, with the output of the
+// process; if a stop was requested, it is core.ErrStopped.
 func (t *tasklet) Execute(ctx context.Context, c *core.StepContribution) error {
 	ctx, cancel := t.stoppable(ctx)
 	defer cancel(nil)

@@ -1,8 +1,7 @@
-// Package sqltask is the tasklet `sql`: it runs statements, or a query whose one
-// row becomes the step's results, in the step's transaction.
+// Package sqltask is the tasklet `sql`: it runs statements, or a query whose one row becomes the step's
+// results, in the step's transaction.
 //
-// It imports core, tx, the driver's types and helpers of internal; gormdb gives it its
-// connections.
+// It imports core, tx, the driver's types and helpers of internal; gormdb gives it its connections.
 package sqltask
 
 import (

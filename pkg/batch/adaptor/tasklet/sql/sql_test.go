@@ -58,7 +58,6 @@ func results(t *testing.T, fields ...row.Field) item.Type {
 	return item.RowOf("", s)
 }
 
-// run executes in a transaction, as the step does.
 func run(t *testing.T, db tx.Database, c sqltask.Config) (*core.StepContribution, error) {
 	t.Helper()
 	task, err := sqltask.New(db, c)
@@ -209,7 +208,7 @@ func TestWrongConfigurationsAreRefusedAtTheirKey(t *testing.T) {
 	}
 }
 
-// A text does not show what a view or a function does to its session (rule T8b).
+// A text does not show how a view or a function changes its session (rule T8b).
 func TestWhatAStatementChangesOfItsSessionInAnyWayEndsWithItsStep(t *testing.T) {
 	t.Parallel()
 	e := testengine.New(t, testdb.Postgres(t))

@@ -13,8 +13,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 )
 
-// Base is what the part of an appended file begins with: a copy of the file that was there when
-// the step opened it first. The zero Base means that there was no file, or an empty one.
+// Base is the beginning of the part of an appended file: a copy of the file as it was when the step first
+// opened it. The zero Base means that the file was missing or empty.
 type Base struct {
 	Size int64  `json:"size"` // in bytes of the file
 	Sum  uint32 `json:"sum"`  // CRC-32C of them
@@ -27,10 +27,10 @@ type Base struct {
 type Append struct {
 	Encoding EncodingName
 	LineEnd  []byte // in the encoding; a last line without an end gets it
-	// Ends are the ends of its records, and what is there must have the same; nil: it may have others.
+	// Ends are the ends of its records, which the existing text must share; nil means that it may have
+	// others.
 	Ends *Ends
-	// Record is the length of the records in bytes where there are no lines; the encoding is
-	// not looked at then.
+	// Record is the length of the records in bytes if there are no lines; the encoding is then not checked.
 	Record int
 }
 
@@ -72,8 +72,8 @@ func (o *Output) copyTarget(ctx context.Context) error {
 	return o.endLine()
 }
 
-// examine makes sure that what is there is text of the form that the writer writes, and looks at
-// its beginning and its end. A compressed file is read whole: nothing can follow one that is cut.
+// examine makes sure that the existing content is text of the writer's form, and checks its beginning and its
+// end. A compressed file is read whole: nothing can follow a truncated one.
 func (o *Output) examine(ctx context.Context) error {
 	form, text := o.compression(), o.cfg.Append
 	cfg := InputConfig{Path: o.name, As: o.cfg.Path, Compression: ReadCompression(form.name), Encoding: text.Encoding, Raw: text.Record > 0}
@@ -127,7 +127,7 @@ func (o *Output) examineText(ctx context.Context, in *Input) error {
 	return nil
 }
 
-// ends returns nil where there are no lines.
+// ends returns nil if there are no lines.
 func (a *Append) ends() *Ends {
 	if a.Record > 0 {
 		return nil
@@ -178,7 +178,6 @@ func AppendTo(appends bool, encoding EncodingName, lineEnd string) (*Append, err
 	return &Append{Encoding: encoding, LineEnd: bytes.Clone(end)}, err
 }
 
-// encodedLineEnd is a line feed in the encoding.
 func encodedLineEnd(name EncodingName) ([]byte, error) {
 	enc, err := NewEncoder(name)
 	if err != nil {
@@ -207,7 +206,7 @@ func (in *Input) fitsEncoding(name EncodingName) error {
 	return fmt.Errorf("it begins with the byte order mark of %s, and encoding is %s", is, c.Name)
 }
 
-// endLine ends the last line of what was there.
+// endLine ends the last line of the existing content.
 func (o *Output) endLine() error {
 	if o.at.Base == nil || !o.at.Base.Open {
 		return nil
@@ -223,7 +222,7 @@ func (o *Output) Begun() bool { return o.at.Offset > 0 || o.finished }
 // nil where it was empty, and where an earlier attempt has looked at it.
 func (o *Output) Appended() []byte { return o.head }
 
-// checkAppend refuses to go on appending where the step replaced, and the reverse.
+// checkAppend refuses to continue appending if the step replaced, and the reverse.
 func (o *Output) checkAppend(at OutputPosition) error {
 	if at.Offset == 0 || (at.Base != nil) == (o.cfg.Append != nil) {
 		return nil
@@ -241,7 +240,7 @@ func (o *Output) checkBase() error {
 		return nil
 	}
 	if _, err := o.files.Lstat(o.name); errors.Is(err, fs.ErrNotExist) {
-		return nil // the rename says what that means
+		return nil // the rename explains it
 	}
 	file, err := openPart(o.files, o.cfg.Path, os.O_RDONLY)
 	if errors.Is(err, fs.ErrNotExist) {

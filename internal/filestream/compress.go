@@ -30,7 +30,7 @@ type ReadCompression string
 // WriteCompression is the value of a writer's key `compression`; empty: auto.
 type WriteCompression string
 
-// Values lists what can be read (registry.Choice).
+// Values lists the forms that can be read (registry.Choice).
 func (ReadCompression) Values() []string {
 	names := []string{CompressionAuto, CompressionNone}
 	for _, c := range compressions() {
@@ -42,7 +42,7 @@ func (ReadCompression) Values() []string {
 // Page is empty: the values are listed where they are used (registry.Choice).
 func (ReadCompression) Page() string { return "" }
 
-// Values lists what can be written (registry.Choice).
+// Values lists the forms that can be written (registry.Choice).
 func (WriteCompression) Values() []string {
 	names := []string{CompressionAuto, CompressionNone}
 	for _, c := range compressions() {
@@ -63,7 +63,7 @@ type compression struct {
 	// read decompresses a stream that is not empty; nil for zip, which is an archive. The closer
 	// frees memory, and may be nil.
 	read func(io.Reader) (io.Reader, func(), error)
-	// write makes a writer of frames; nil: not written.
+	// write makes a writer of frames; nil means that the form cannot be written.
 	write func(io.Writer) (frames, error)
 }
 
@@ -116,8 +116,8 @@ func compressions() []compression {
 // largestWindow bounds the memory of a zstd frame: as much as zstd -22 --ultra --long=29 takes.
 const largestWindow = 512 << 20
 
-// form is how the file of the input is compressed. An archive is not a stream, and which of its
-// files is wanted is said: by member, or by compression for the only one.
+// form is the compression of the input's file. An archive is not a stream: the wanted file must be named, by
+// member, or by compression for the only one.
 func (in *Input) form() compression {
 	c := compressionOf(in.cfg.Path, string(in.cfg.Compression))
 	if c.name == compressionZip && in.cfg.Compression != compressionZip && in.cfg.Member == "" {
@@ -136,7 +136,7 @@ func WithoutSuffix(path string) string {
 	return path
 }
 
-// compressionOf returns the form that the key, or the suffix of the path, says; none has no name.
+// compressionOf returns the form that the key, or the suffix of the path, names; no compression has no name.
 func compressionOf(path, key string) compression {
 	lower := strings.ToLower(path)
 	for _, c := range compressions() {
@@ -252,14 +252,14 @@ func (in *Input) checkHead(head []byte, decompressed bool) error {
 	return nil
 }
 
-// isBzip2 looks further than BZh, with which a text may begin.
+// isBzip2 checks more than BZh, with which a text may begin.
 func isBzip2(head []byte) bool {
 	const block, end = "1AY&SY", "\x17rE8P\x90"
 	return len(head) >= 10 && head[3] >= '1' && head[3] <= '9' && (string(head[4:10]) == block || string(head[4:10]) == end)
 }
 
-// isTar reports whether the text begins as a tar archive: a name with NULs up to its 100 bytes or
-// none, and a mark.
+// isTar reports whether the text begins like a tar archive: a name padded with NULs to its 100 bytes, and a
+// mark.
 func isTar(head []byte) bool {
 	const mark = 257
 	return len(head) >= mark+5 && string(head[mark:mark+5]) == "ustar" && bytes.IndexByte(head[:mark], 0) >= 0

@@ -17,7 +17,7 @@ import (
 	"github.com/ulikunitz/xz"
 )
 
-// compressedText is what compressedForms have in them.
+// compressedText is the text inside compressedForms.
 func compressedText() string {
 	var b strings.Builder
 	for i := range 200 {

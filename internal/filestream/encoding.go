@@ -153,9 +153,9 @@ func codecOf(name EncodingName) (codec, error) {
 	return codec{}, fmt.Errorf("unknown encoding %q (allowed: %s)", name, strings.Join(Encodings(), ", "))
 }
 
-// decoder returns what makes UTF-8 of the encoding; nil for UTF-8, which needs no work. What
-// cannot be decoded becomes a byte that no UTF-8 has at that place, never U+FFFD: so the check of
-// each reader for valid UTF-8 finds it.
+// decoder returns a transformer from the encoding to UTF-8; nil for UTF-8, which needs none. Bytes that
+// cannot be decoded become a byte that no UTF-8 has at that position, never U+FFFD: so each reader's check
+// for valid UTF-8 finds it.
 func (c *codec) decoder() transform.Transformer {
 	switch {
 	case c.units != "":
@@ -234,7 +234,7 @@ func (e *Encoder) Encode(text []byte) ([]byte, error) {
 // writes other ones of gb18030 in their place.
 const private = 0xEE
 
-// exact reports whether the bytes are read as the text.
+// exact reports whether the bytes are read back as the text.
 func (e *Encoder) exact(text, encoded []byte) bool {
 	back, _, err := transform.Bytes(e.codec.decoder(), encoded)
 	return err == nil && bytes.Equal(back, text)

@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// Ends says how records end in a text, so that one that follows them can be told apart from them.
+// Ends describes how records end in a text, so that a following record can be distinguished.
 type Ends struct {
 	// LineEnd, in UTF-8, is LF or CRLF.
 	LineEnd string
@@ -39,7 +39,7 @@ const (
 	afterQuote                  // after a quote in quotes, which ends the field or is the first of two
 )
 
-// newEndsCheck returns nil, which accepts all texts, where of is nil.
+// newEndsCheck returns nil, which accepts all texts, if of is nil.
 func newEndsCheck(of *Ends) *endsCheck {
 	if of == nil {
 		return nil
@@ -47,7 +47,7 @@ func newEndsCheck(of *Ends) *endsCheck {
 	return &endsCheck{Ends: *of}
 }
 
-// add looks at the next part of the text.
+// add checks the next part of the text.
 func (e *endsCheck) add(text []byte) {
 	if e == nil {
 		return
@@ -110,7 +110,7 @@ func (e *endsCheck) quoted(c byte) {
 	}
 }
 
-// wrong says why nothing can follow the text; nil: it can.
+// wrong returns the reason why nothing can follow the text, or nil.
 func (e *endsCheck) wrong() error {
 	if e == nil {
 		return nil

@@ -10,8 +10,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 )
 
-// Form is what a file has the same from its beginning to its end: the settings that
-// show in its bytes, by their names, with values as messages print them.
+// Form holds the properties of a file that are the same from its beginning to its end: the settings that show
+// in its bytes, by their names, with values as messages print them.
 type Form map[string]string
 
 // FormWriter is the setting that names the writer. Forms of different writers have no
@@ -26,11 +26,11 @@ type FormError struct {
 	// Path is the file to write, Part the file with the Committed bytes.
 	Path, Part string
 	Committed  int64
-	// Has are the settings of the file that differ, Now are those of the writer.
+	// Has are the settings of the file that differ, Now the writer's.
 	Has, Now string
 }
 
-// Error says what differs, and the cure.
+// Error describes the difference and the remedy.
 func (e *FormError) Error() string {
 	return fmt.Sprintf("cannot restart: the file was begun with %s, and now it is %s: one file has one form. Undo the change, or restart it --from-start, which writes %s from its beginning. Nothing is lost until then: the %d bytes that are committed are in %s",
 		e.Has, e.Now, e.Path, e.Committed, e.Part)
@@ -43,8 +43,8 @@ func (o *Output) form() Form {
 	return form
 }
 
-// checkForm refuses a position that is not of a file, and one of a file in another form.
-// Where nothing is in the file it has no form yet.
+// checkForm refuses a position that does not belong to a file, or to a file in another form. An empty file
+// has no form yet.
 func (o *Output) checkForm(at OutputPosition) error {
 	switch {
 	case at.Form[formCompression] == "":
@@ -55,8 +55,7 @@ func (o *Output) checkForm(at OutputPosition) error {
 	return o.compareForm(at, o.form())
 }
 
-// compareForm refuses a form that differs from that of at. A setting that only one of
-// them has is not known yet.
+// compareForm refuses a form that differs from at's. A setting that only one of them has is not known yet.
 func (o *Output) compareForm(at OutputPosition, now Form) error {
 	var was, is []string
 	for _, name := range settings(at.Form) {

@@ -23,23 +23,23 @@ const readBytes = 64 << 10
 // plainText is the encoding that is delivered as it stands in the file.
 const plainText = "UTF-8"
 
-// longestHead is how much of a text is looked at to tell what it is.
+// longestHead is how much of a text is examined to recognize it.
 const longestHead = 512
 
-// ErrTooLong is returned by Read when more than InputConfig.Max bytes were
-// delivered since the last Keep: the record in hand has no end in sight.
+// ErrTooLong is returned by Read when more than InputConfig.Max bytes were delivered since the last Keep: the
+// current record has no end within the limit.
 var ErrTooLong = errors.New("the record is too long")
 
-// InputConfig says what is read, and how.
+// InputConfig configures an Input.
 type InputConfig struct {
 	Path        string
 	As          string          // the name of the file in messages; empty: Path
 	Compression ReadCompression // empty: auto
 	// Member names a file of a zip archive by a pattern; empty: its only one.
 	Member   string
-	Encoding EncodingName // one of Encodings; empty: utf-8 or what a byte order mark says
+	Encoding EncodingName // one of Encodings; empty means utf-8 or the encoding of a byte order mark
 	Max      int64        // longest record in bytes; 0: no limit
-	// Stdin is read where Path is core.StdPath; nil: os.Stdin.
+	// Stdin is read if Path is core.StdPath; nil means os.Stdin.
 	Stdin io.Reader
 	// Accept continues in a file other than the one that was read, after the part that
 	// was read: somebody has corrected the rest.
@@ -62,16 +62,16 @@ type InputPosition struct {
 
 // Input is the text of a file as UTF-8. Offsets are those of InputPosition.
 //
-// It remembers what it delivered since the last Keep, so that a reader can go
-// back to the start of the record in hand; that bounds its memory by the longest
-// record and one read buffer. It is not safe for concurrent use.
+// It keeps the text delivered since the last Keep, so that a reader can go back to the start of the current
+// record; that bounds its memory by the longest record and one read buffer. It is not safe for concurrent
+// use.
 type Input struct {
 	cfg   InputConfig
 	file  *os.File // nil: a text, or the standard input
-	free  func()   // memory of a decompressor; nil: none
+	free  func()   // memory of a decompressor, or nil
 	src   io.Reader
 	print Fingerprint
-	first int64 // offset of the first character behind a byte order mark
+	first int64 // offset of the first character after a byte order mark
 	plain bool  // src is the file itself
 	cr    bool  // a carriage return alone ends a line, too
 
@@ -129,9 +129,8 @@ func OpenInput(ctx context.Context, cfg InputConfig, at *InputPosition) (*Input,
 	return nil, errors.Join(err, in.Close())
 }
 
-// openRegular refuses files that are not regular, before opening them: to open a pipe
-// waits for its writer, whatever becomes of the context, and neither a pipe nor a
-// device can be read again at an offset.
+// openRegular refuses files that are not regular before opening them: opening a pipe waits for its writer,
+// even after the context has ended, and neither a pipe nor a device can be read again at an offset.
 func openRegular(files *confine.Files, path string) (*os.File, error) {
 	info, err := files.Stat(path)
 	if err != nil {
@@ -232,8 +231,8 @@ func (in *Input) seekTo(offset int64) error {
 	return nil
 }
 
-// fits makes sure that an accepted file can be gone on with at the offset, as far as
-// that can be told: compressed and other text is not looked into.
+// fits makes sure that reading can continue in an accepted file at the offset, as far as that is known:
+// compressed and other text is not examined.
 func (in *Input) fits(offset int64) error {
 	if !in.plain {
 		return nil
@@ -284,9 +283,9 @@ func (in *Input) Holds(offset int64) bool {
 	return offset >= in.base && offset <= in.base+int64(len(in.buf))
 }
 
-// More reads on behind what is buffered, for readers that look at Buffered and do not
-// call Read. io.EOF: nothing follows. ErrTooLong: more than InputConfig.Max bytes are
-// buffered since the last Keep.
+// More reads more text after the buffered one, for readers that use Buffered and do not call Read. io.EOF
+// means that nothing follows, ErrTooLong that more than InputConfig.Max bytes are buffered since the last
+// Keep.
 func (in *Input) More(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -350,7 +349,7 @@ func (in *Input) Failed() error {
 	return in.state
 }
 
-// compact drops what need not be kept.
+// compact drops text that need not be kept.
 func (in *Input) compact() {
 	drop := int(min(in.keep-in.base, int64(len(in.buf))))
 	if drop <= 0 {
@@ -361,7 +360,7 @@ func (in *Input) compact() {
 	in.pos -= drop
 }
 
-// fill reads once from the source, behind what is in buf.
+// fill reads once from the source, after the text in buf.
 func (in *Input) fill() (int, error) {
 	have := len(in.buf)
 	if cap(in.buf)-have < readBytes {
@@ -396,8 +395,7 @@ func (in *Input) Rewind(offset int64) {
 // next call.
 func (in *Input) Buffered(offset int64) []byte { return in.buf[offset-in.base:] }
 
-// Lines counts the line ends from offset from to offset to, which must both lie
-// behind the last Keep.
+// Lines counts the line ends from offset from to offset to, which must both lie after the last Keep.
 func (in *Input) Lines(from, to int64) int64 {
 	return int64(bytes.Count(in.buf[from-in.base:to-in.base], []byte{'\n'}))
 }
@@ -411,5 +409,5 @@ func (in *Input) Close() error {
 	if in.file == nil { // a text
 		return nil
 	}
-	return in.file.Close() // of a decompressor Close only says again what a read has said
+	return in.file.Close() // Close of a decompressor only repeats the error of a read
 }

@@ -37,8 +37,8 @@ func MarkOf(info fs.FileInfo) string {
 	return fmt.Sprintf("%08x", crc32.ChecksumIEEE([]byte(text)))
 }
 
-// Changed says how the file differs from what it was; empty if it does not. gone says that it
-// is not there.
+// Changed describes how the file differs from its earlier state; empty if it does not. gone means that it is
+// missing.
 func (f Listed) Changed(ctx context.Context) (what string, gone bool, err error) {
 	info, err := confine.From(ctx).Stat(f.Path)
 	switch {
@@ -74,7 +74,7 @@ func EncodeList(files []Listed) (string, error) {
 	return list, nil
 }
 
-// DecodeList reads what EncodeList wrote.
+// DecodeList reads a text written by EncodeList.
 func DecodeList(list string) ([]Listed, error) {
 	packed, err := base64.StdEncoding.DecodeString(list)
 	if err != nil {
@@ -100,8 +100,8 @@ func DecodeList(list string) ([]Listed, error) {
 }
 
 // ReadBy returns the files that a step has read to the end, by the records of the step, first, and of its
-// partitions: those of the reader files where the step is COMPLETED, and those of COMPLETED
-// partitions by files. ErrNoList: the step reads no files in one of these two forms.
+// partitions: the files of the reader files if the step is COMPLETED, and of COMPLETED partitions by files.
+// ErrNoList means that the step reads no files in one of these two forms.
 func ReadBy(records []core.StepExecution) ([]Listed, error) {
 	var files []Listed
 	found := false

@@ -25,8 +25,8 @@ func (s Skipped) Raw() item.RawText {
 // Skipped returns the line that the last SkipLine threw away.
 func (in *Input) Skipped() Skipped { return in.skipped }
 
-// SkipLine throws away the line that begins at offset, however long it is, and
-// returns the offset behind it, from where Read continues. Skipped has its beginning.
+// SkipLine skips the line that begins at offset, however long it is, and returns the offset after it, from
+// which Read continues. Skipped has its beginning.
 func (in *Input) SkipLine(ctx context.Context, offset int64) (int64, error) {
 	in.Rewind(offset)
 	in.skipped = Skipped{Offset: offset, Head: in.skipped.Head[:0]}

@@ -19,7 +19,7 @@ func MakeFolder(ctx context.Context, dir string) error {
 // makeFolder makes the folder where it lacks, so that it survives a crash.
 func (o *Output) makeFolder(dir string) error {
 	if _, err := o.files.Stat(dir); err == nil || !errors.Is(err, fs.ErrNotExist) {
-		return nil // what else is wrong with it is said when it is used
+		return nil // other mistakes are reported when it is used
 	}
 	parent := filepath.Dir(dir)
 	if err := o.makeFolder(parent); err != nil {

@@ -78,7 +78,7 @@ func oneMember(archive *zip.Reader, pattern string) (*zip.File, error) {
 	return nil, fmt.Errorf("%d files of the zip archive are named %s (member), and one is read: %s", len(found), pattern, namesOf(found))
 }
 
-// matches compares the whole name, or the last part of it where the pattern has no folder.
+// matches compares the whole name, or only its last part if the pattern has no folder.
 func matches(pattern, name string) bool {
 	if !strings.Contains(pattern, "/") {
 		name = path.Base(name)

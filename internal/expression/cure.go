@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// A slip is a spelling of another language, with what to write here.
+// A slip is a spelling of another language, with the correct spelling.
 type slip struct {
 	// pattern matches at the place of the error.
 	pattern *regexp.Regexp
@@ -78,7 +78,7 @@ func syntaxError(text string, offset int, msg string) *Error {
 	return &Error{Offset: offset, Msg: msg}
 }
 
-// closing closes what wraps a value in a text or in a template.
+// closing closes the braces around a value in a text or in a template.
 func closing(opening string) string { return strings.Repeat("}", strings.Count(opening, "{")) }
 
 var (
@@ -88,8 +88,8 @@ var (
 	unexpected = regexp.MustCompile(`^unexpected token \w+\("(.*)"\)$`)
 )
 
-// tokenStarts are the places at which the token of an error may begin: the parser stops
-// inside of an operator that it reads as two, and behind a word that it reads as a name.
+// tokenStarts are the possible positions of the token of an error: the parser stops inside an operator that
+// it reads as two, and after a word that it reads as a name.
 func tokenStarts(text string, offset int) []int {
 	starts := []int{offset}
 	from := offset
@@ -119,7 +119,7 @@ func foreignNull(name string) bool {
 	return slices.Contains([]string{"null", "none", "undefined"}, strings.ToLower(name))
 }
 
-// nameCure is what to write instead of a name that is unknown.
+// nameCure is the replacement for an unknown name.
 func nameCure(name string, root node) string {
 	switch {
 	case foreignNull(name) || strings.EqualFold(name, "nil"):
@@ -136,7 +136,7 @@ func nameCure(name string, root node) string {
 	return ""
 }
 
-// functionCure is what to write instead of a function of another language.
+// functionCure is the replacement for a function of another language.
 func functionCure(name string) string {
 	switch word := strings.ToLower(strings.ReplaceAll(name, "_", "")); word {
 	case "coalesce", "ifnull", "nvl", "default":
@@ -193,7 +193,7 @@ func functionCure(name string) string {
 	return ""
 }
 
-// listed names what there is, if it is not too much.
+// listed lists the names, if there are not too many.
 func listed(names []string) string {
 	const few = 20
 	if len(names) == 0 || len(names) > few {

@@ -48,7 +48,7 @@ type call struct {
 	function
 	at   int
 	args []*typed
-	home *time.Location // the time zone of the job; nil: UTC
+	home *time.Location // the time zone of the job; nil means UTC
 }
 
 func (c *checker) call(name string, at int, nodes []ast.Node, known facts) (*typed, error) {
@@ -137,7 +137,7 @@ func (c *call) want(i int, kinds ...row.Kind) error {
 	return errorf(c.args[i].at, "%s takes %s here, not %s: %s", c.name, strings.Join(names, " or "), article(c.args[i].kind), c.usage)
 }
 
-// wantAll asks for one kind per argument that is there.
+// wantAll checks the kind of each argument that is present.
 func (c *call) wantAll(kinds ...row.Kind) error {
 	for i := range c.args {
 		if err := c.want(i, kinds[i]); err != nil {

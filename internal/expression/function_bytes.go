@@ -7,7 +7,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-// encodings are the ways in which a text has bytes, by name.
+// encodings are the encodings of a text as bytes, by name.
 func encodings() []string { return []string{"hex", "base64", "utf8"} }
 
 const utf8Encoding = "utf8"

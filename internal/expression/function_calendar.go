@@ -67,15 +67,15 @@ func addMonths(c *call) (*typed, error) {
 	}), nil
 }
 
-// monthsLater is a day some months later: the last day of the month if the day is beyond it.
+// monthsLater is a day some months later, or the last day of the month if the month is shorter.
 func monthsLater(t time.Time, months int64) time.Time {
 	first := time.Date(t.Year(), t.Month()+time.Month(months), 1, 0, 0, 0, 0, time.UTC)
 	last := first.AddDate(0, 1, -1).Day()
 	return first.AddDate(0, 0, min(t.Day(), last)-1)
 }
 
-// sameClock is the timestamp of the day at which the clocks show what they show at a. If a clock change repeats the
-// time, the one with the offset of a.
+// sameClock is the timestamp of the day at which the clocks show the same time as at a. If a clock change
+// repeats the time, it is the one with the offset of a.
 func (c *call) sameClock(a row.Value, day time.Time) (row.Value, error) {
 	at := c.local(a)
 	_, offset := at.Zone()

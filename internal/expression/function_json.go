@@ -81,7 +81,7 @@ func jsonGet(c *call) (*typed, error) {
 	return t, nil
 }
 
-// jsonText is the text of a JSON value: of a text what it says, of an object or array its JSON.
+// jsonText is the text of a JSON value: the content of a text, the JSON of an object or array.
 func jsonText(raw []byte) (row.Value, error) {
 	raw = bytes.TrimSpace(raw)
 	if len(raw) == 0 || string(raw) == "null" {

@@ -42,7 +42,7 @@ func (c *call) wantList() (row.Kind, error) {
 	return elem, nil
 }
 
-// notNull are the elements of a list that are not null, and how many are.
+// notNull are the elements of a list that are not null, and the number of nulls.
 func notNull(list row.Value) (elements []row.Value, nulls int) {
 	all := list.Elements()
 	elements = slices.DeleteFunc(all, row.Value.IsNull)

@@ -10,7 +10,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-// maxPadded bounds what pad_left and pad_right make, in characters.
+// maxPadded bounds the results of pad_left and pad_right, in characters.
 const maxPadded = 1 << 16
 
 func partFunctions() []function {
@@ -62,7 +62,7 @@ func partOf(text, separator string, n int64) (string, bool) {
 	return text, true
 }
 
-// lastWidth is what to step over behind the place that LastIndex answers: -1 is none.
+// lastWidth is the width to skip after the position that LastIndex returns, where -1 means none.
 func lastWidth(text, separator string) int {
 	if strings.Contains(text, separator) {
 		return len(separator)
@@ -97,7 +97,7 @@ func pad(c *call, left bool) (*typed, error) {
 	return c.apply3(row.String, func(text, width, filler row.Value) (row.Value, error) { return fill(text, width, filler.Str()) }), nil
 }
 
-// Functions whose arguments may be null or may fail are checked by themselves.
+// Functions whose arguments may be null or may fail are checked separately.
 const (
 	tryUsage  = "try(x, fallback): x, or fallback where computing x fails"
 	joinUsage = "join(separator, a, b, ...): the texts, and the elements of lists, with the separator between; what is nil is left out"

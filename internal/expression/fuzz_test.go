@@ -16,10 +16,10 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-// written finds the expressions of job files: in quotes, or behind a key that takes one.
+// written finds the expressions of job files: in quotes, or after a key that takes one.
 var written = regexp.MustCompile(`'[^'\n]*'|"([^"\n]+)"|\$\{([^}\n]+)\}|(?:filter|when|expect|validate|[a-z_]+): ([^,{}\n"]+)`)
 
-// seeds are texts that hold expressions: those of the jobs, and some of each operator and function.
+// seeds are texts with expressions: the expressions of the jobs, and some of each operator and function.
 func seeds(f *testing.F) (texts []string) {
 	paths, err := filepath.Glob(filepath.Join("..", "..", "jobs", "*.yaml"))
 	require.NoError(f, err)

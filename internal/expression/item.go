@@ -23,7 +23,7 @@ type ItemProgram struct {
 
 // CompileItem checks e against items of type in. An error is an *Error.
 //
-//   - item has the fields of in's schema; of a Go struct all fields that
+//   - item has the fields of in's schema; for a Go struct all fields that
 //     expressions can hold, by schema name or Go name, and those of structs in it.
 //     With an open schema every other name is a string column, looked up at run
 //     time: absent or null, the item is invalid; of another kind, its text is taken.
@@ -62,8 +62,8 @@ func (p *ItemProgram) Nullable() bool { return p.root.nullable }
 // Vars returns the dotted paths used, such as item.id and params.year, sorted.
 func (p *ItemProgram) Vars() []string { return sortedNames(p.uses) }
 
-// Used says what the variables of the expression are at the moment, for
-// messages: "item.cost = -3, params.least = 0".
+// Used lists the current values of the variables of the expression, for messages: "item.cost = -3,
+// params.least = 0".
 func (p *ItemProgram) Used(f *Frame) string {
 	var parts []string
 	for _, path := range p.Vars() {
@@ -100,15 +100,15 @@ func (p *ItemProgram) Eval(f *Frame) (row.Value, error) {
 	return v, nil
 }
 
-// Frame is what one goroutine evaluates programs on: the cell of its chain. It
-// is not safe for concurrent use.
+// Frame holds the state with which one goroutine evaluates programs: the cell of its chain. It is not safe
+// for concurrent use.
 type Frame struct {
 	vars   map[string]any
 	rows   *item.Cell[item.Row]
 	cell   item.AnyCell
 	item   reflect.Value
 	locals []row.Value
-	// unknown reports whether a name has no value yet, by its path; nil: all have one.
+	// unknown reports whether a name, given by its path, has no value yet; nil means that all have one.
 	unknown func(path string) bool
 	// unset are the slots of locals whose value is unknown; only Try sets any.
 	unset map[int]bool
@@ -259,8 +259,8 @@ func openFields(s *row.Schema) node {
 	}
 }
 
-// structFields are the fields of a Go struct, under their schema name and their
-// Go name. Behind a pointer all of them are nullable.
+// structFields are the fields of a Go struct, under their schema name and their Go name. Through a pointer
+// all of them are nullable.
 func structFields(t reflect.Type, index []int, nullable bool, prefix string) node {
 	return node{
 		names: func() []string {

@@ -12,7 +12,7 @@ import (
 func emptyList(kind row.Kind) *typed {
 	elem, _ := kind.Elem()
 	v, err := row.ListValue(elem, nil)
-	if err != nil { // cannot be: there is no element
+	if err != nil { // impossible: there are no elements
 		panic(err)
 	}
 	t := literal(kind, v)
@@ -112,7 +112,7 @@ func (c *checker) element(n *ast.MemberNode, known facts) (*typed, error) {
 	return t, fold(t, list, index)
 }
 
-// hintOfElement is what to write for an element of a value that is not a list.
+// hintOfElement is the replacement for taking an element of a value that is not a list.
 func hintOfElement(kind row.Kind) string {
 	if kind == row.String {
 		return "write split_part(text, ';', 0) for a part, substr(text, 0, 1) for a character; or the field is a list of string"

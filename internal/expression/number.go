@@ -47,7 +47,7 @@ func promote(t *typed, kind row.Kind) (*typed, error) {
 	return &p, nil
 }
 
-// asFloat makes an int a float; one that no float holds is an error.
+// asFloat makes an int a float; an int without an exact float is an error.
 func asFloat(v row.Value, at int) (row.Value, error) {
 	x, exact := row.FloatOf(v.Int())
 	if !exact {

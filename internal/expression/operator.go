@@ -30,7 +30,7 @@ func (c *checker) unary(n *ast.UnaryNode, known facts) (*typed, error) {
 		}
 		zero := literal(row.Int, row.IntValue(0))
 		if of.kind == row.Float {
-			// 0 - 0.0 would lose the sign, but rows do not tell -0 from 0.
+			// 0 - 0.0 would lose the sign, but rows do not distinguish -0 from 0.
 			zero = literal(row.Float, row.FloatValue(0))
 		}
 		if !isNumber(of.kind) && of.kind != kindDuration {
@@ -121,7 +121,7 @@ func (c *checker) logic(n *ast.BinaryNode, known facts) (*typed, error) {
 	return t, fold(t, left, right)
 }
 
-// asConcat adds to an error what || between texts means here.
+// asConcat adds to an error the meaning of || between texts.
 func (c *checker) asConcat(n *ast.BinaryNode, known facts, err error) error {
 	if left, wrong := c.check(n.Left, known); n.Operator == "||" && wrong == nil && left.kind == row.String {
 		return &Error{Offset: left.at, Msg: err.Error(), Hint: "|| is or; + joins texts: a + b"}

@@ -244,8 +244,8 @@ func TestDatesCountDays(t *testing.T) {
 	})
 }
 
-// truth is a random condition with an interpretation of its own, which fails
-// where a null is used. It is what the static check promises never happens.
+// truth is a random condition with its own interpretation, which fails if a null is used. The static check
+// promises that this never happens.
 type truth struct {
 	text string
 	eval func(null map[string]bool) (bool, error)

@@ -19,7 +19,7 @@ import (
 // killed.
 const victimURL, victimDir = "SURFIN_TEST_VICTIM_URL", "SURFIN_TEST_VICTIM_DIR"
 
-// TestMigrateInAProcessOfItsOwn is what the victims run.
+// TestMigrateInAProcessOfItsOwn is the victims' program.
 func TestMigrateInAProcessOfItsOwn(t *testing.T) {
 	url := os.Getenv(victimURL)
 	if url == "" {

@@ -24,14 +24,14 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// Command says what to do.
+// Command is the operation.
 type Command string
 
 // The commands.
 const (
 	// Up applies Steps migrations; 0: all that are missing.
 	Up Command = "up"
-	// Down reverts Steps migrations, of which there must be at least one.
+	// Down reverts Steps migrations, at least one.
 	Down Command = "down"
 	// Goto applies or reverts until Version is reached; 0 reverts all.
 	Goto Command = "goto"
@@ -49,7 +49,7 @@ const (
 	DefaultTable = "schema_migrations"
 	// DefaultLockTimeout bounds each wait for a lock.
 	DefaultLockTimeout = 10 * time.Second
-	// grace is what the library waits longer than the database, whose error says more.
+	// grace is how much longer the library waits than the database, whose error is more precise.
 	grace = 5 * time.Second
 )
 
@@ -70,7 +70,7 @@ type Options struct {
 	LockTimeout time.Duration
 }
 
-// Result is what a run found and left. Version 0 is a schema without migrations.
+// Result is the state that a run found and left. Version 0 is a schema without migrations.
 type Result struct {
 	From, To uint
 	// Dirty says that the migration to version To ended half-way and waits for a
@@ -81,16 +81,15 @@ type Result struct {
 	Changed bool
 }
 
-// Run runs one command. Two runs on one database wait for each other. The result
-// is filled in as far as it is known when there is an error, too.
+// Run runs one command. Two runs on one database wait for each other. With an error, the result is filled in
+// as far as it is known.
 //
-// A migration and its version are one transaction (rule T7a): on PostgreSQL one for
-// each, in a session of its own with lock_timeout set; on SQLite one for all of a
-// run, on the database's writer, with each migration behind a savepoint. One that
-// fails or dies leaves those before it and nothing of itself. The exception is a
-// statement that PostgreSQL refuses in a transaction: what stands before it commits
-// first, and the version is dirty until the migration's end. A file may be enclosed
-// in BEGIN and COMMIT; elsewhere in it they are refused.
+// A migration and its version are one transaction (rule T7a): on PostgreSQL one for each, in a separate
+// session with lock_timeout set; on SQLite one for all of a run, on the database's writer, with a savepoint
+// before each migration. A migration that fails or dies leaves the earlier ones and none of its own changes.
+// The exception is a statement that PostgreSQL refuses in a transaction: the statements before it commit
+// first, and the version is dirty until the migration's end. A file may be enclosed in BEGIN and COMMIT;
+// elsewhere in it they are refused.
 //
 // It does not reconnect the database's pools: see tx.Provider.ForceReconnect.
 func Run(ctx context.Context, db tx.Database, o Options) (Result, error) {

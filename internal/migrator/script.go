@@ -45,8 +45,8 @@ func commits(s sqlscript.Statement) bool {
 	return s.Control && (s.Verb == "COMMIT" || s.Verb == "END")
 }
 
-// at adds the line of the file where a statement failed: PostgreSQL says where in
-// the statement, in characters.
+// at adds the line of the file at which a statement failed: PostgreSQL returns the position in the statement,
+// in characters.
 func (s script) at(stmt sqlscript.Statement, err error) error {
 	line := stmt.Line
 	if e, ok := errors.AsType[*pgconn.PgError](err); ok && e.Position > 0 {

@@ -23,7 +23,7 @@ type sqliteDriver struct {
 	timeout time.Duration
 
 	handle  tx.Handle
-	pending bool // a migration is behind its savepoint
+	pending bool // a migration has run after its savepoint
 	target  int  // the version that it leads to
 	failed  bool
 }
@@ -32,7 +32,7 @@ var _ migratedb.Driver = (*sqliteDriver)(nil)
 
 const savepoint = "surfin_migration"
 
-// Open is for URLs, of which there are none here.
+// Open is for URLs, which are not used here.
 func (d *sqliteDriver) Open(string) (migratedb.Driver, error) {
 	return nil, errors.New("the migrations' driver is not opened by URL")
 }
@@ -56,7 +56,7 @@ func (d *sqliteDriver) Lock() error {
 	return nil
 }
 
-// Unlock commits what has succeeded.
+// Unlock commits the successful part.
 func (d *sqliteDriver) Unlock() error {
 	if d.pending {
 		if err := d.undo(); err != nil {

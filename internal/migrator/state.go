@@ -14,7 +14,7 @@ import (
 // DirtyError is a schema that a migration left half-way: it has a statement that
 // the database refuses in a transaction (rule T7a).
 type DirtyError struct {
-	// Version is what the table records.
+	// Version is the recorded version.
 	Version int
 	// At is where the migration ended; nil where another program than this one ran it.
 	At *HalfWay
@@ -35,7 +35,7 @@ type HalfWay struct {
 	Alone bool `json:"alone"`
 }
 
-// Error names the statement, and says what to do.
+// Error names the statement and the remedy.
 func (e *DirtyError) Error() string {
 	if e.At == nil {
 		return fmt.Sprintf("migration %d had failed half-way: repair the schema by hand, then record its state with force: "+
@@ -86,7 +86,7 @@ func clipped(text string) string {
 	return string(runes)
 }
 
-// state is what the table records; version -1 is none.
+// state is the table's record; version -1 is none.
 type state struct {
 	version int
 	dirty   bool
@@ -106,7 +106,7 @@ func current(ctx context.Context, db tx.Database, table string) (state, error) {
 	if db.Dialect() == tx.SQLite {
 		exists, name = "SELECT count(*) > 0 FROM sqlite_schema WHERE type = 'table' AND name = ?1", table
 	}
-	conn := db.Conn() // not the current transaction's, which may not see what is committed
+	conn := db.Conn() // not the current transaction's, which may not see committed rows
 	var found bool
 	if err := conn.QueryRowContext(ctx, exists, name).Scan(&found); err != nil {
 		return state{}, fmt.Errorf("look for table %s: %w", table, err)
@@ -131,7 +131,7 @@ func current(ctx context.Context, db tx.Database, table string) (state, error) {
 	return s, nil
 }
 
-// text is how the version table keeps the place.
+// text is the form of the place in the version table.
 func (h *HalfWay) text() (string, error) {
 	text, err := json.Marshal(h)
 	return string(text), err

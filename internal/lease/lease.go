@@ -17,7 +17,7 @@ import (
 
 // Clock is the time that counts against a lease.
 type Clock struct {
-	// Rested is how long no other process could write to the repository's database; nil: others
+	// Rested is how long no other process could write to the repository's database; nil means that others
 	// always can.
 	Rested func() time.Duration
 }
@@ -30,7 +30,7 @@ func (c Clock) Now() time.Duration {
 	return boottime.Now() - c.Rested()
 }
 
-// Config is what a Keeper works with.
+// Config configures a Keeper.
 type Config struct {
 	Clock Clock
 	// Lease is how long it lasts, and Heartbeat the time between two heartbeats.
@@ -45,8 +45,7 @@ type Config struct {
 	Beat func(ctx context.Context) error
 	// Failed is called with the failure of a heartbeat.
 	Failed func(err error)
-	// End ends the work, at most once: with a *core.LeaseError, or with what Beat returned
-	// for a lost owner.
+	// End ends the work, at most once: with a *core.LeaseError, or with Beat's error for a lost owner.
 	End func(cause error)
 }
 
@@ -81,10 +80,10 @@ func New(config Config) *Keeper {
 	return k
 }
 
-// grace is the last part of a lease: in it work ends that could not extend the lease.
+// grace is the last part of a lease, in which work ends that could not extend the lease.
 func grace(lease time.Duration) time.Duration { return lease / 3 }
 
-// margin is the last part of the grace: what has not ended then is left behind.
+// margin is the last part of the grace: work that has not ended then is abandoned.
 func margin(lease time.Duration) time.Duration { return min(time.Second, grace(lease)/2) }
 
 // EndTime is how long work may take to end that could not extend its lease.
@@ -92,11 +91,11 @@ func EndTime(lease time.Duration) time.Duration { return grace(lease) - margin(l
 
 func (k *Keeper) grace() time.Duration { return grace(k.config.Lease) }
 
-// whole is how long after the last confirmed heartbeat was sent no other process takes over.
-// The caller has k.mu.
+// whole is the time after sending the last confirmed heartbeat in which no other process takes over. The
+// caller has k.mu.
 func (k *Keeper) whole() time.Duration { return k.config.Lease + k.promised }
 
-// promise keeps the answer to a heartbeat that was sent then. The caller has k.mu, or is alone.
+// promise records the answer to a heartbeat that was sent then. The caller has k.mu, or is alone.
 func (k *Keeper) promise(sent time.Duration) {
 	k.confirmed = sent
 	if k.config.Grace != nil {
@@ -120,8 +119,8 @@ const (
 	minPause, maxPause = 20 * time.Millisecond, time.Second
 )
 
-// timeout is that of a heartbeat: less than the time between two, so that one that is not
-// answered leaves time for others.
+// timeout is the timeout of a heartbeat: less than the time between two, so that one without an answer leaves
+// time for others.
 func (k *Keeper) timeout() time.Duration {
 	return max(k.config.Heartbeat*3/4, min(k.config.Lease/6, shortestTimeout))
 }
@@ -141,7 +140,7 @@ func (k *Keeper) Start(ctx context.Context) {
 	k.wait.Go(func() { k.watch(ctx) })
 }
 
-// Stop ends the heartbeats, and what Wait waits for. Err and Record still read the clock.
+// Stop ends the heartbeats, so that Wait returns. Err and Record still read the clock.
 func (k *Keeper) Stop() { k.stop() }
 
 // Wait returns when the last heartbeat has returned.
@@ -300,8 +299,8 @@ func (k *Keeper) try(ctx context.Context, write func(ctx context.Context) error)
 	return err
 }
 
-// ages returns the times since the last confirmed heartbeat was sent, and since began, and the
-// age at which others take over.
+// ages returns the times since the last confirmed heartbeat was sent, and since began, and the age at which
+// others take over.
 func (k *Keeper) ages(began time.Duration) (confirmed, since, whole time.Duration) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

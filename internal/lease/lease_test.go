@@ -54,7 +54,7 @@ func (b *bed) isLate() bool {
 	}
 }
 
-// The work ends before what has not returned is left behind.
+// The work ends before its unreturned calls are abandoned.
 func TestWorkEndsWhereHeartbeatsFailAndIsLeftBehindLater(t *testing.T) {
 	t.Parallel()
 	b := start(t, lease.Config{Lease: 600 * time.Millisecond, Heartbeat: 50 * time.Millisecond, Beat: func(context.Context) error { return errAway }})

@@ -40,10 +40,11 @@ type Bounded time.Duration
 var _ core.Patience = Bounded(0)
 
 const (
-	// Waiting is the patience of one who waits for others, or asks something of them.
+	// Waiting bounds the outages that a caller rides out while it waits for others, or requests something of
+	// them.
 	Waiting = Bounded(20 * time.Second)
-	// Opening is that of a command that has not reached its database yet: a wrong address is
-	// more likely than a database that is away.
+	// Opening bounds them for a command that has not reached its database yet: a wrong address is more likely
+	// than an outage.
 	Opening = Bounded(3 * time.Second)
 )
 

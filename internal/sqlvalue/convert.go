@@ -60,7 +60,7 @@ func ConvertIn(v row.Value, kind row.Kind, zone *time.Location) (row.Value, bool
 	return v, err == nil
 }
 
-// toJSON makes the JSON of what has one that needs no quotes.
+// toJSON makes the JSON of a value whose JSON needs no quotes.
 func toJSON(v row.Value) (row.Value, bool) {
 	switch v.Kind() {
 	case row.Int, row.Float, row.DecimalKind, row.Bool:
@@ -70,8 +70,7 @@ func toJSON(v row.Value) (row.Value, bool) {
 	}
 }
 
-// toList makes the list of an array in JSON, or of a list of another kind, of which each element
-// must fit.
+// toList makes the list of an array in JSON, or of a list of another kind; each element must fit.
 func toList(v row.Value, f *row.Field) (row.Value, bool) {
 	if v.Kind() == row.JSONKind {
 		list, err := f.ParseArray([]byte(v.JSON()))
@@ -115,8 +114,8 @@ func Quote(v row.Value) string {
 	return strconv.Quote(text)
 }
 
-// DeclaredKind is what a declared type of SQLite means, after its own rules of
-// affinity and the names of PostgreSQL; Null where any value may be in the column.
+// DeclaredKind is the kind of a declared type of SQLite, by its rules of affinity and the names of
+// PostgreSQL; Null if any value may be in the column.
 func DeclaredKind(typ string) row.Kind {
 	name, _, _ := strings.Cut(strings.ToUpper(typ), "(")
 	name = strings.TrimSpace(name)
@@ -156,8 +155,8 @@ func DeclaredKind(typ string) row.Kind {
 	return row.Null
 }
 
-// HasNumericAffinity reports a declared type in whose columns SQLite makes numbers of texts that look
-// like one. In those of integer and real affinity it does so as well; they have a kind.
+// HasNumericAffinity reports a declared type in whose columns SQLite turns texts that look like numbers into
+// numbers. It also does so in columns of integer and real affinity, which have a kind.
 func HasNumericAffinity(typ string) bool {
 	typ = strings.ToUpper(typ)
 	for _, part := range [...]string{"INT", "CHAR", "CLOB", "TEXT", "BLOB", "REAL", "FLOA", "DOUB"} {
@@ -171,8 +170,8 @@ func HasNumericAffinity(typ string) bool {
 // declaredScale finds the scale of a declared type, such as decimal(12,2).
 var declaredScale = regexp.MustCompile(`\(\s*\d+\s*,\s*(\d{1,3})\s*\)`)
 
-// DeclaredScale returns the number of digits behind the point that a declared type such as
-// decimal(12,2) has; false: it is not a decimal, or has no scale.
+// DeclaredScale returns the number of digits after the point in a declared type such as decimal(12,2); false
+// means that it is not a decimal, or has no scale.
 func DeclaredScale(typ string) (scale int, ok bool) {
 	found := declaredScale.FindStringSubmatch(typ)
 	if found == nil || DeclaredKind(typ) != row.DecimalKind {

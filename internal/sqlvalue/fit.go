@@ -11,8 +11,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-// Fit returns what a driver's value is as a value of the field; a misfit is an
-// invalid item. Text is read as the field's own text form.
+// Fit converts a driver's value to a value of the field; a misfit is an invalid item. Text is read as the
+// field's own text form.
 func Fit(f *row.Field, x any) (row.Value, error) {
 	switch x := x.(type) {
 	case nil:
@@ -148,8 +148,7 @@ func Unheld(f *row.Field, err error) error {
 	return exception.InvalidItem("", exception.ClassParse, fmt.Errorf("%w: change it in the SQL, or leave its row out by a `where`", row.FieldError(f.Name, err)))
 }
 
-// Misfit is the invalid item whose value, described by what, is not of the
-// field's type.
+// Misfit is the invalid item whose value, described by what, is not of the field's type.
 func Misfit(f *row.Field, what string) error {
 	return exception.InvalidItem("", exception.ClassParse, fmt.Errorf("field %s: %s is not of type %s", f.Name, f.Quoted(what), f.Type()))
 }

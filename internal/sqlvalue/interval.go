@@ -20,7 +20,7 @@ func KeepsInterval(text string, digits int) bool {
 	return keepsAmounts(day, digits, iso, "month") && keepsAmounts(clock, digits, iso, "m")
 }
 
-// keepsAmounts is KeepsInterval of a part of the text; m is what M means there in ISO 8601.
+// keepsAmounts is KeepsInterval for a part of the text; m is the meaning of M there in ISO 8601.
 func keepsAmounts(text string, digits int, iso bool, m string) bool {
 	for _, found := range amount.FindAllStringSubmatch(text, -1) {
 		number, exponent, unit := found[1], found[2], strings.ToLower(found[3])

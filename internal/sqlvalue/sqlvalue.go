@@ -126,8 +126,8 @@ func AppendText(dst []byte, v row.Value) []byte {
 	}
 }
 
-// Text returns the text that PostgreSQL reads for a value whose text may have characters with a
-// meaning of their own in COPY or in an array; false: AppendText has none.
+// Text returns the text that PostgreSQL reads for a value whose text may have characters with a special
+// meaning in COPY or in an array. False means that the text has none: see [AppendText].
 func Text(v row.Value) (string, bool) {
 	switch v.Kind() {
 	case row.String, row.JSONKind, row.UUIDKind:
@@ -140,8 +140,8 @@ func Text(v row.Value) (string, bool) {
 	return row.ArrayText(v, func(e row.Value) string { return string(AppendText(nil, e)) }), true
 }
 
-// SQLite returns what SQLite stores for v: nil, int64, float64, string or []byte. v must
-// have passed [Check].
+// SQLite returns the value that SQLite stores for v: nil, int64, float64, string or []byte. v must have
+// passed [Check].
 func SQLite(v row.Value) any {
 	switch v.Kind() {
 	case row.Null:
@@ -164,8 +164,8 @@ func SQLite(v row.Value) any {
 	}
 }
 
-// Postgres returns what PostgreSQL reads for v: nil or a string, which pgx sends
-// as text for a bind variable of any type.
+// Postgres returns the value that PostgreSQL reads for v: nil or a string, which pgx sends as text for a bind
+// variable of any type.
 func Postgres(v row.Value) any {
 	if v.IsNull() {
 		return nil
@@ -176,8 +176,8 @@ func Postgres(v row.Value) any {
 	return string(AppendText(make([]byte, 0, 32), v))
 }
 
-// Args turns bind variables, as expressions answer them, into what bind (SQLite
-// or Postgres) makes of them. A duration becomes a number of seconds.
+// Args converts bind variables, as returned by expressions, with bind (SQLite or Postgres). A duration
+// becomes a number of seconds.
 func Args(args []any, bind func(row.Value) any) ([]any, error) {
 	out := make([]any, len(args))
 	for i, arg := range args {

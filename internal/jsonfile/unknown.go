@@ -25,7 +25,7 @@ type unknownKeys struct {
 	texts []string
 }
 
-// UnknownKeys returns what is to be done about a key that the item type does not have; nil: nothing.
+// UnknownKeys returns the handler of keys that the item type does not have; nil means that they are ignored.
 func (r *Reader) UnknownKeys() func(path string) error {
 	switch r.cfg.Unknown {
 	case UnknownError:

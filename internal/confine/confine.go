@@ -20,11 +20,10 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 )
 
-// Files opens the files of one step. The nil *Files has no restrictions: its methods are those of
-// package os. Any other is safe for concurrent use.
+// Files opens the files of one step. The nil *Files has no restrictions: its methods are those of package os.
+// Any other is safe for concurrent use.
 //
-// A file is opened through an os.Root, so that a link that is put in place meanwhile cannot lead
-// out of the roots.
+// A file is opened through an os.Root, so that a link created in the meantime cannot lead out of the roots.
 type Files struct {
 	confinement *core.Confinement
 	roots       []string
@@ -65,8 +64,8 @@ func New(c *core.Confinement) *Files {
 	return &Files{confinement: c, roots: c.Roots, free: map[string]string{}}
 }
 
-// Of returns the files of an execution: those of the context where these are of it, so that what is
-// admitted for one is admitted where files are opened.
+// Of returns the files of an execution: the context's if they belong to it, so that a path admitted for the
+// execution can be opened.
 func Of(ctx context.Context, c *core.Confinement) *Files {
 	if f := From(ctx); c != nil && f != nil && f.confinement == c {
 		return f
@@ -85,7 +84,7 @@ func From(ctx context.Context) *Files {
 	return f
 }
 
-// Confinement returns that of the execution; nil: none.
+// Confinement returns the execution's confinement, or nil.
 func (f *Files) Confinement() *core.Confinement {
 	if f == nil {
 		return nil
@@ -93,8 +92,8 @@ func (f *Files) Confinement() *core.Confinement {
 	return f.confinement
 }
 
-// Holds reports whether a value of the client took part in what the variable of an expression reads,
-// such as params.input. It is false for nil. Parts are not known to it.
+// Holds reports whether a value of the client took part in the value of an expression's variable, such as
+// params.input. It is false for nil. It does not know parts.
 func (f *Files) Holds(variable string) bool {
 	if f == nil {
 		return false
@@ -113,7 +112,7 @@ func (f *Files) Holds(variable string) bool {
 	return false
 }
 
-// Free admits a path or a pattern of the job file itself, with what is below it or matches it.
+// Free admits a path or a pattern of the job file itself, and everything below it or matching it.
 func (f *Files) Free(path string) {
 	if f == nil || path == "" {
 		return
@@ -232,14 +231,13 @@ func isSystem(path string) bool {
 	return false
 }
 
-// Real resolves the links of an absolute path as far as it is there. What is not there follows as
-// it is written.
+// Real resolves the links of an absolute path as far as it exists. The rest is appended as written.
 func Real(abs string) (string, error) {
 	real, err := filepath.EvalSymlinks(abs)
 	if err == nil || !errors.Is(err, fs.ErrNotExist) || abs == filepath.Dir(abs) {
 		return real, err
 	}
-	if target, linked := os.Readlink(abs); linked == nil { // a link to what is not there
+	if target, linked := os.Readlink(abs); linked == nil { // a link to a missing file
 		if !filepath.IsAbs(target) {
 			target = filepath.Join(filepath.Dir(abs), target)
 		}
@@ -351,7 +349,7 @@ func (f *Files) Stat(path string) (info fs.FileInfo, err error) {
 	return info, err
 }
 
-// Lstat is os.Lstat. The link itself is below the roots, as what it leads to is.
+// Lstat is os.Lstat. The link itself is below the roots, as is its target.
 func (f *Files) Lstat(path string) (info fs.FileInfo, err error) {
 	err = f.link(path,
 		func(path string) error { info, err = os.Lstat(path); return err },
@@ -359,7 +357,7 @@ func (f *Files) Lstat(path string) (info fs.FileInfo, err error) {
 	return info, err
 }
 
-// link is in for what acts on a name itself, not on what a link of that name leads to.
+// link is in for operations on a name itself, and not on the target of a link.
 func (f *Files) link(path string, free func(path string) error, act func(root *os.Root, name string) error) error {
 	if f == nil {
 		return free(path)

@@ -75,12 +75,12 @@ func TestPathsOfTheJobFileItselfPass(t *testing.T) {
 	require.NoError(t, file.Close())
 	_, err = f.Open(filepath.Join(outside, "a.csv"))
 	require.True(t, confine.Refused(err))
-	f.Free(root) // a folder of the job file does not open what a link in it leads to
+	f.Free(root) // a folder of the job file does not open the target of a link in it
 	_, err = f.Open(filepath.Join(root, "folder/other"))
 	require.Error(t, err)
 }
 
-// What says what jobs do lies in the folder of the job file. A client that wrote it would run what it likes.
+// Files that define jobs lie in the folder of the job file. A client that wrote one could run anything.
 func TestAClientNeitherWritesNorRemovesAProgram(t *testing.T) {
 	t.Parallel()
 	root, _, f := folders(t)

@@ -69,8 +69,8 @@ func IsConstraintViolation(err error) bool {
 	return code&0xff == sqlite3.SQLITE_CONSTRAINT && code != sqlite3.SQLITE_CONSTRAINT_COMMITHOOK
 }
 
-// IsBusy reports that another writer holds what the statement needed: SQLite's
-// BUSY and LOCKED, PostgreSQL's lock_timeout and NOWAIT.
+// IsBusy reports that another writer holds a lock that the statement needed: SQLite's BUSY and LOCKED,
+// PostgreSQL's lock_timeout and NOWAIT.
 func IsBusy(err error) bool {
 	switch SQLiteCode(err) & 0xff {
 	case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED:
@@ -105,10 +105,9 @@ func IsConnectionLost(err error) bool {
 	return false
 }
 
-// IsRolledBack reports of a failed COMMIT that the database itself said that the
-// transaction had no effect; otherwise its outcome is unknown (rule C10). A server
-// that ends the session as well (FATAL, PANIC) has not said so. SQLite's driver rolls
-// back what COMMIT refused.
+// IsRolledBack reports, for a failed COMMIT, that the database itself declared that the transaction had no
+// effect; otherwise its outcome is unknown (rule C10). A server that also ends the session (FATAL, PANIC) has
+// not declared it. SQLite's driver rolls back after a refused COMMIT.
 func IsRolledBack(err error) bool {
 	if errors.Is(err, pgx.ErrTxCommitRollback) || errors.Is(err, sql.ErrTxDone) {
 		return true
@@ -123,8 +122,7 @@ func IsRolledBack(err error) bool {
 	return false
 }
 
-// severity is that of the protocol, and not in the language of the server, where the
-// server tells both.
+// severity is the protocol's severity, not the one in the server's language, if the server sends both.
 func severity(e *pgconn.PgError) string {
 	if e.SeverityUnlocalized != "" {
 		return e.SeverityUnlocalized

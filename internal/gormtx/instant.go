@@ -41,7 +41,7 @@ type Instant struct {
 // Clock is the moment, plus d, at which the database writes it.
 func Clock(d time.Duration) Instant { return Instant{fromClock: true, plus: d} }
 
-// GormDataType tells gorm that the type is a column, not a relation.
+// GormDataType marks the type as a column, not a relation, for gorm.
 func (Instant) GormDataType() string { return "instant" }
 
 // GormValue writes it in the form of the dialect.
@@ -60,8 +60,7 @@ func (i Instant) GormValue(_ context.Context, db *gorm.DB) clause.Expr {
 	return clause.Expr{SQL: "?", Vars: []any{i.UnixMicro()}}
 }
 
-// Value is what a driver gets where gorm is not between; both dialects' forms
-// are not known here, so only NULL has one.
+// Value is the value for a driver without gorm; the form depends on the dialect, so only NULL has one.
 func (i Instant) Value() (driver.Value, error) {
 	if i.IsZero() && !i.fromClock {
 		return nil, nil

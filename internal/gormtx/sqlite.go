@@ -24,7 +24,7 @@ var (
 	_ gorm.SavePointerDialectorInterface = sqliteDialector{}
 )
 
-// Name is that of tx.SQLite.
+// Name is the name of tx.SQLite.
 func (sqliteDialector) Name() string { return "sqlite" }
 
 // Initialize registers gorm's callbacks.
@@ -66,9 +66,8 @@ func noLock(c clause.Clause, b clause.Builder) {
 	}
 }
 
-// DefaultValueOf is what stands for a value that the database chooses. NULL is the
-// next number in a column INTEGER PRIMARY KEY. For others SQLite has no word in
-// VALUES: it refuses DEFAULT, where NULL would be stored.
+// DefaultValueOf is the expression for a value that the database chooses. NULL is the next number in a column
+// INTEGER PRIMARY KEY. For others SQLite has no word in VALUES: it refuses DEFAULT, and would store NULL.
 func (sqliteDialector) DefaultValueOf(f *schema.Field) clause.Expression {
 	if f.AutoIncrement {
 		return clause.Expr{SQL: "NULL"}

@@ -1,5 +1,5 @@
-// Package httpcall sends one HTTP request and says what became of it: for tasks of the type
-// http_request and for the tasklet http.
+// Package httpcall sends one HTTP request and returns the result: for tasks of the type http_request and for
+// the tasklet http.
 //
 // It imports core/exception and the standard library.
 package httpcall
@@ -20,10 +20,10 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 )
 
-// DefaultTimeout is that of a request where none is given.
+// DefaultTimeout is the timeout of a request without its own.
 const DefaultTimeout = 30 * time.Second
 
-// Request is what is sent.
+// Request is an HTTP request.
 type Request struct {
 	// Method; "": GET, or POST where there is a body.
 	Method  string
@@ -34,7 +34,7 @@ type Request struct {
 	ContentType string
 	// Expected are the codes of success; none: 200 to 299.
 	Expected []int
-	// Timeout is that of the request and its answer; 0: DefaultTimeout.
+	// Timeout bounds the request and its answer; 0 means DefaultTimeout.
 	Timeout time.Duration
 	// Keep is how many bytes of the answer's body are read at most.
 	Keep int64
@@ -49,7 +49,7 @@ func CheckURL(text string) error {
 	return nil
 }
 
-// Answer is what a server has answered.
+// Answer is a server's answer.
 type Answer struct {
 	// Code and Status are 200 and "200 OK".
 	Code   int
@@ -58,17 +58,17 @@ type Answer struct {
 	// Body has at most Keep bytes; Cut says that there are more.
 	Body []byte
 	Cut  bool
-	// Success says that the code is expected; Again that the same request may succeed later: 5xx,
-	// 408, 429 and whatever is neither expected nor 4xx.
+	// Success reports that the code is expected; Again that the same request may succeed later: 5xx, 408, 429
+	// and every other code that is neither expected nor 4xx.
 	Success, Again bool
 	// Wait is for how long the server asks to wait (Retry-After); Asked says that it does.
 	Wait  time.Duration
 	Asked bool
 }
 
-// Do sends the request. It returns an error where no answer came; the error shows neither user nor
-// query of the URL. The error of a request that cannot be made is fatal, and so is that of a redirect
-// (307, 308) that would send the body to another host.
+// Do sends the request. It returns an error if no answer came; the error shows neither user nor query of the
+// URL. The error of a request that cannot be made is fatal, as is the error of a redirect (307, 308) that
+// would send the body to another host.
 func Do(ctx context.Context, client *http.Client, r Request) (*Answer, error) {
 	if r.Timeout == 0 {
 		r.Timeout = DefaultTimeout

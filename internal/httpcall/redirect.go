@@ -9,10 +9,10 @@ import (
 // maxRedirects is how many redirects are followed, as net/http does.
 const maxRedirects = 10
 
-// guarded is client, but a redirect to another host, or from https to http, carries none of the
-// request's headers and no Referer, whose query may be secret: net/http takes away Authorization
-// and cookies only, and an API key has a header of any name. They stay away once they were left out.
-// A body, which may have credentials in it, goes to no other host: such a redirect is refused.
+// guarded is client, but a redirect to another host, or from https to http, carries none of the request's
+// headers and no Referer, whose query may be secret: net/http removes only Authorization and cookies, and an
+// API key may have any header name. Once removed, they stay removed. A body, which may contain credentials,
+// is not sent to another host: such a redirect is refused.
 func guarded(client *http.Client, headers map[string]string) *http.Client {
 	own, next := *client, client.CheckRedirect
 	own.CheckRedirect = func(req *http.Request, via []*http.Request) error {

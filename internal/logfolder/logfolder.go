@@ -64,7 +64,7 @@ func (f Folder) isSame(name, text string) error {
 	return err
 }
 
-// sync makes the names in the folder outlive a loss of power.
+// sync makes the names in the folder survive a loss of power.
 func (f Folder) sync() error {
 	folder, err := os.Open(f.path)
 	if err != nil {

@@ -1,4 +1,4 @@
-// Package nearest finds what a misspelt name was meant to be.
+// Package nearest finds the intended name for a misspelt one.
 //
 // It imports the standard library only.
 package nearest
@@ -8,8 +8,7 @@ import (
 	"strings"
 )
 
-// Hint says what could have been meant by name: " (did you mean x?)", else all
-// of names if they are few, else nothing.
+// Hint suggests the intended name: " (did you mean x?)", else all of names if they are few, else nothing.
 func Hint(name string, names []string) string {
 	if near := Name(name, names); near != "" {
 		return " (did you mean " + near + "?)"

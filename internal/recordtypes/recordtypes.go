@@ -15,7 +15,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-// Role says what becomes of the records of a type.
+// Role determines the handling of a type's records.
 type Role string
 
 // The roles of record types.
@@ -40,10 +40,10 @@ type Type struct {
 	// Fields are the fields of the item that the columns of a header or a detail are, by their
 	// number in the schema.
 	Fields []int
-	// Of is the header that the records of this header or trailer stand under; nil: the file.
+	// Of is the header above the records of this header or trailer; nil means the file.
 	Of *Type
-	// HasCount says that a trailer has a number of records: those of the types CountOf; nil: the
-	// details, with those that could not be read.
+	// HasCount means that a trailer has a number of records: those of the types CountOf; a nil CountOf means
+	// the details, including unreadable ones.
 	HasCount bool
 	CountOf  []*Type
 	Sums     []Sum
@@ -63,7 +63,7 @@ type Sum struct {
 type Record interface {
 	// Column reads a column of a header or a detail.
 	Column(t *Type, column int) (row.Value, error)
-	// Count and Sum read what a trailer says.
+	// Count and Sum read the values of a trailer.
 	Count(t *Type) (int64, error)
 	Sum(t *Type, sum int) (row.Value, error)
 	// Raw is the record, from which a restart reads the columns of a header again.
@@ -84,8 +84,8 @@ type Plan struct {
 // TypeFieldName is the field that has the name of a detail's type, if no type has a column for it.
 const TypeFieldName = "record"
 
-// New completes a plan, and reports what is wrong with it, by the name of the type. The details of a
-// file that is read must have all fields of the item.
+// New completes a plan, and reports mistakes in it, by the name of the type. The details of a file that is
+// read must have all fields of the item.
 func New(schema *row.Schema, types []*Type, reading bool) (*Plan, map[string]error) {
 	p := &Plan{Types: types, Schema: schema, TypeField: -1}
 	errs := map[string]error{}
@@ -167,7 +167,7 @@ func (p *Plan) checkDetail(t *Type) error {
 // HasTrailers reports whether something is to be compared at the end.
 func (p *Plan) HasTrailers() bool { return len(p.trailers) > 0 }
 
-// Find returns the type of a name, or that of all others; nil: there is none.
+// Find returns the type of a name, or the type of all other names, or nil.
 func (p *Plan) Find(name string) *Type {
 	var rest *Type
 	for _, t := range p.Types {
@@ -191,7 +191,7 @@ func (p *Plan) Names() string {
 	return strings.Join(names, ", ")
 }
 
-// label is how messages call a type.
+// label is a type's name in messages.
 func (t *Type) label() string {
 	if t.Label != "" {
 		return t.Label
@@ -199,7 +199,7 @@ func (t *Type) label() string {
 	return "the " + string(t.Role) + " " + t.Name
 }
 
-// under reports whether the records of t stand under the header h.
+// under reports whether the records of t come below the header h.
 func (t *Type) under(h *Type) bool {
 	for up := t.Of; up != nil; up = up.Of {
 		if up == h {
@@ -218,7 +218,7 @@ type Links struct{ types []*Type }
 // NewLinks returns the links between some types.
 func NewLinks(types []*Type) Links { return Links{types} }
 
-// Bind sets Of and CountOf of a type. What is wrong is named by its key.
+// Bind sets Of and CountOf of a type. Mistakes are returned by key.
 func (l Links) Bind(t *Type, of string, countOf []string) map[string]error {
 	errs := map[string]error{}
 	if of != "" {

@@ -35,7 +35,7 @@ func (s *State) OpenTrailers(h *Type) []*Type {
 	return open
 }
 
-// level is how deep the records of a trailer are: 0 is the whole file.
+// level is the depth of a trailer's records: 0 is the whole file.
 func (t *Type) level() int {
 	if t.Of == nil {
 		return 0
@@ -43,7 +43,7 @@ func (t *Type) level() int {
 	return t.Of.depth() + 1
 }
 
-// Totals counts a trailer that is about to be written, and returns what it says.
+// Totals counts a trailer that is about to be written, and returns its values.
 func (s *State) Totals(t *Type) (count int64, sums []row.Decimal, err error) {
 	if err := s.count(t, nil); err != nil {
 		return 0, nil, err
@@ -74,7 +74,7 @@ func (s *State) HasValues(t *Type, r Record) bool {
 	return true
 }
 
-// Clone returns a copy: what is done to one of them the other does not see.
+// Clone returns an independent copy.
 func (s *State) Clone() *State {
 	c := *s
 	c.heads, c.scopes = slices.Clone(s.heads), slices.Clone(s.scopes)

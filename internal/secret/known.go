@@ -12,8 +12,8 @@ import (
 // the password of a database: the mask would hide much else with a shorter one.
 const MinKnown = 8
 
-// Learn masks a value that the process knows to be secret, from now on. One that is too short, or that
-// is the same as one of the names beside it, such as the user, is not masked: [Vault.Unmasked] says so.
+// Learn masks a value that the process knows to be secret, from now on. A value that is too short, or that
+// equals one of names, such as the user, is not masked: see [Vault.Unmasked].
 func (v *Vault) Learn(what, value string, names ...string) {
 	switch {
 	case v == nil || value == "":
@@ -34,7 +34,7 @@ func (v *Vault) note(text string) {
 	}
 }
 
-// Unmasked says of what the process knows to be secret why it is not masked. No text has a value.
+// Unmasked lists the known secrets that are not masked, with the reason. No text contains a value.
 func (v *Vault) Unmasked() []string {
 	if v == nil {
 		return nil
@@ -61,8 +61,8 @@ func (v *Vault) LearnURL(what, text string) {
 	}
 }
 
-// learnEnvironment masks what is secret of an environment by the names of its variables: secrets of
-// job files, proxies, and the password of PostgreSQL's own variables.
+// learnEnvironment masks the secrets of an environment, found by the names of its variables: secrets of job
+// files, proxies, and the password of PostgreSQL's own variables.
 func (v *Vault) learnEnvironment(environ []string) {
 	values := map[string]string{}
 	for _, entry := range environ {

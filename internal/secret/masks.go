@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// cut stands in a text for what was left out of it.
+// cut stands in a text for the part that was left out.
 const cut = "…"
 
 // masks replaces forms of secrets.

@@ -29,7 +29,7 @@ const (
 	// MinValue is how many bytes a secret has at least: the mask would also hit
 	// other text with a shorter one.
 	MinValue = 4
-	// maxValue bounds what is read of a file or a command.
+	// maxValue bounds the text read from a file or a command.
 	maxValue = 64 << 10
 	// commandTime is how long a command may take, and keepFor how long its answer is used.
 	commandTime = 30 * time.Second
@@ -40,7 +40,7 @@ const (
 type Origin struct {
 	// File is an absolute path. The value is its text, without line breaks at the end.
 	File string
-	// Command is a program with its arguments. The value is what it prints, likewise.
+	// Command is a program with its arguments. The value is its output, treated likewise.
 	Command []string
 	// Dir is where the command runs.
 	Dir string
@@ -69,10 +69,10 @@ type Vault struct {
 
 	mu    sync.Mutex
 	known map[string]bool
-	// unmasked says of what the process knows to be secret why it is not masked.
+	// unmasked lists the known secrets that are not masked, with the reason.
 	unmasked []string
 	kept     map[string]kept
-	forms    atomic.Pointer[masks] // of the known values; nil: there are none
+	forms    atomic.Pointer[masks] // of the known values, or nil
 }
 
 // kept is the answer of a command.
@@ -206,7 +206,7 @@ func (v *Vault) run(ctx context.Context, name string, origin Origin) (string, er
 	return value, nil
 }
 
-// remember adds the forms of a value to what is masked.
+// remember adds the forms of a value to the masked texts.
 func (v *Vault) remember(value string) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -222,8 +222,9 @@ func (v *Vault) remember(value string) {
 	v.forms.Store(newMasks(slices.Compact(forms)))
 }
 
-// formsOf are the texts in which a value may turn up: as it is, in a URL, in JSON, in hexadecimal digits, in
-// base64 wherever it stands in what is encoded, as in a header of basic authentication, and each line of one that has several.
+// formsOf are the texts in which a value may appear: as it is, in a URL, in JSON, in hexadecimal digits, in
+// base64 at any position in the encoded text, as in a header of basic authentication, and each line of a
+// value of several lines.
 func formsOf(value string) []string {
 	forms := append([]string{value, hex.EncodeToString([]byte(value))}, urlForms(value)...)
 	for _, escapeHTML := range []bool{true, false} {
@@ -267,8 +268,8 @@ func urlForms(value string) []string {
 // escape is a byte that is escaped in a URL.
 var escape = regexp.MustCompile(`%[0-9A-F]{2}`)
 
-// inBase64 is what is sure to stand in the base64 of a text that has the value after a number of bytes, which is
-// before modulo 3: the digits that no byte around the value takes part in.
+// inBase64 is the certain part of the base64 of a text with the value after a number of bytes, which is
+// before modulo 3: the digits that depend on no byte around the value.
 func inBase64(encoding *base64.Encoding, value string, before int) string {
 	const bitsOfByte, bitsOfDigit = 8, 6
 	digits := encoding.WithPadding(base64.NoPadding).EncodeToString(append(make([]byte, before), value...))

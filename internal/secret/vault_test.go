@@ -95,7 +95,7 @@ func TestASecretInBase64IsMaskedWhateverIsAroundIt(t *testing.T) {
 	require.Equal(t, "Basic dXNlcjpwYXNzd29yZA==", v.Mask("Basic dXNlcjpwYXNzd29yZA=="))
 }
 
-// A text of which only the end or the beginning is kept may begin, or end, within a secret.
+// A text that was cut to its end or its beginning may begin, or end, within a secret.
 func TestWhatACutLeavesOfASecretIsMasked(t *testing.T) {
 	t.Parallel()
 	const value = "0123456789abcdef"

@@ -113,7 +113,7 @@ func lineAt(text string, at int) string {
 	return line
 }
 
-// shownBytes bounds what a message has of a statement.
+// shownBytes bounds the part of a statement in a message.
 const shownBytes = 160
 
 func shorten(text string) string {

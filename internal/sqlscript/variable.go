@@ -74,13 +74,13 @@ func Variables(parts []string, dialect tx.Dialect) []Variable {
 	return list
 }
 
-// context is what is known of the tokens before a variable.
+// context is the state of the tokens before a variable.
 type context struct {
 	end    int    // of the last one
 	last   string // the last one
 	second string // the one before it
-	// selects says for each open parenthesis, and the statement, whether a SELECT or DELETE is
-	// in it: a FROM behind it takes a table. In EXTRACT(YEAR FROM x) it does not.
+	// selects records for each open parenthesis, and the statement, whether it contains a SELECT or DELETE: a
+	// FROM after it takes a table. In EXTRACT(YEAR FROM x) it does not.
 	selects []bool
 }
 
@@ -125,7 +125,7 @@ func (c *context) variable(text string, from, to int) Variable {
 
 func nameByte(c byte) bool { return letter(c) || c == '.' || c >= '0' && c <= '9' }
 
-// takesName reports whether the last token is one that a table's name follows.
+// takesName reports whether a table's name follows the last token.
 func (c *context) takesName() bool {
 	switch c.last {
 	case "INTO", "JOIN", "UPDATE", "TABLE", "TRUNCATE":

@@ -70,8 +70,8 @@ func bankFile() (good, bad string) {
 	return good, strings.Join(lines, "\n")
 }
 
-// A fixed-width file with header and control totals is loaded by job files alone: bad lines are
-// stored, found, corrected and redriven, and what the table has then is the file as it should have been.
+// A fixed-width file with header and control totals is loaded by job files alone: bad lines are stored,
+// found, corrected and redriven, and the table then equals the corrected file.
 func TestBadLinesOfAFixedWidthFileAreFoundCorrectedAndRedriven(t *testing.T) {
 	t.Parallel()
 	inTurn(t, 0, func(t *testing.T, url string) {

@@ -22,8 +22,7 @@ import (
 
 const root = "../.." // of the module
 
-// The shipped job and its example are run on a copy, as they write beside
-// themselves.
+// The shipped job and its example run on a copy, as they write into their own folder.
 func newBirdstrikes(t *testing.T, url string) *scene {
 	t.Helper()
 	s := newScene(t, url, nil)

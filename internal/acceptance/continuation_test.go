@@ -70,8 +70,8 @@ func (c *continuing) await(what, condition string) {
 	require.Eventually(c.t, func() bool { return c.count("SELECT count(*) FROM surfin_task WHERE "+condition) == 1 }, time.Minute, 20*time.Millisecond, what)
 }
 
-// A worker whose line is cut for longer than its lease continues what it executes for the grace
-// that is set, and no other one takes it over; when the line is healed it confirms.
+// A worker whose line is cut for longer than its lease continues its work for the grace that is set, and no
+// other one takes it over; when the line is healed it confirms.
 func TestAWorkerWhoseLineIsCutContinuesWithinTheGrace(t *testing.T) {
 	t.Parallel()
 	c := newContinuing(t, 60)
@@ -99,7 +99,7 @@ func TestAWorkerWhoseLineIsCutContinuesWithinTheGrace(t *testing.T) {
 	}
 }
 
-// Past the grace the worker ends what it executes and says so, before another worker begins it.
+// After the grace the worker ends its work and reports it, before another worker begins it.
 func TestAWorkerWhoseLineStaysCutAbortsBeforeAnotherOneBegins(t *testing.T) {
 	t.Parallel()
 	c := newContinuing(t, 4)
@@ -123,8 +123,8 @@ func TestAWorkerWhoseLineStaysCutAbortsBeforeAnotherOneBegins(t *testing.T) {
 	_, _ = near.wait()
 }
 
-// What a killed worker had begins elsewhere within two seconds after its lease, however long
-// lease and heartbeat are.
+// The work of a killed worker begins elsewhere within two seconds after its lease, however long lease and
+// heartbeat are.
 func TestATaskOfAKilledWorkerBeginsElsewhereSoonAfterItsLease(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {

@@ -25,11 +25,11 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// dish is a job of jobs/cookbook with its data, and what it must leave behind.
+// dish is a job of jobs/cookbook with its data, and its expected result.
 type dish struct {
 	name string
 	args []string
-	// cook makes the data, and returns the check of what is there in the end.
+	// cook makes the data, and returns the check of the result.
 	cook func(s *scene, db tx.Database) (check func())
 }
 
@@ -46,9 +46,8 @@ func dishes() []dish {
 	}
 }
 
-// TestTheJobsOfTheCookbookEndRightThoughTheyAreKilled kills each job at random moments, and
-// compares what it leaves with what the test computes by itself. A soak kills each 20 times, on
-// both databases.
+// TestTheJobsOfTheCookbookEndRightThoughTheyAreKilled kills each job at random moments, and compares its
+// result with the test's own computation. A soak kills each 20 times, on both databases.
 func TestTheJobsOfTheCookbookEndRightThoughTheyAreKilled(t *testing.T) {
 	t.Parallel()
 	for n, d := range dishes() {
@@ -189,7 +188,7 @@ func cookPayments(s *scene, db tx.Database) func() {
 	return func() {
 		content, err := os.ReadFile(filepath.Join(s.dir, "out", "pay_20261120.txt"))
 		require.NoError(s.t, err)
-		text := make([]rune, len(content)) // of ISO 8859-15, whose letters here are those of Unicode
+		text := make([]rune, len(content)) // of ISO 8859-15, whose letters here are the same in Unicode
 		for i, b := range content {
 			text[i] = rune(b)
 		}

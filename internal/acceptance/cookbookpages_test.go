@@ -38,8 +38,8 @@ func TestThePagesOfTheCookbookDoWhatTheySay(t *testing.T) {
 	}
 }
 
-// servePage has a server at the address that the page names: it gives the files of the scene, and
-// takes whatever is sent to it.
+// servePage starts a server at the address in the page: it serves the files of the scene, and accepts all
+// requests.
 func (s *scene) servePage(page []block) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodGet {

@@ -87,7 +87,6 @@ func ledgerFile(t testing.TB) []byte {
 	return file.Bytes()
 }
 
-// signed is an amount in cents as text.
 func signed(amount int64) string {
 	if amount < 0 {
 		return "-" + cents(-amount)
@@ -144,7 +143,7 @@ func cookOrders(s *scene, db tx.Database) func() {
 	}
 }
 
-// A file whose trailer disagrees leaves no row of its last chunk, although the chunk is full (rule C15p).
+// A file with a wrong trailer leaves no row of its last chunk, although the chunk is full (rule C15p).
 func TestATrailerThatDisagreesIsFoundBeforeTheLastChunkCommits(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
@@ -211,7 +210,7 @@ flow:
 	}
 }
 
-// A binary number is what other programs wrote.
+// Binary numbers written by other programs.
 func TestBinaryNumbersOfOtherProgramsAreRead(t *testing.T) {
 	t.Parallel()
 	s := newScene(t, testdb.SQLite(t), map[string]string{"bin.yaml": `job: bin

@@ -13,7 +13,7 @@ import (
 	"github.com/surfin-batch/surfin/internal/testdb"
 )
 
-// Tables stand where files may: their types are those of the catalogue.
+// Tables may take the position of files: their types come from the catalogue.
 func TestATableIsASourceOfDrafts(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {

@@ -33,7 +33,7 @@ type optionCase struct {
 	tables []string
 	// within is how long after the start of the step a kill comes, at most; 0: 150 ms.
 	within time.Duration
-	// check compares what is there in the end.
+	// check compares the final result.
 	check func(s *scene, db tx.Database)
 	// files says that files are there before the start, and arrive until the end.
 	files bool
@@ -61,7 +61,7 @@ const (
 	byRange     = "  partition: {by: {range: {table: src, key: id, parts: 3}}, workers: 2}\n"
 	sumOfAll    = optionRows * (optionRows - 1) / 2
 	countAndSum = "select count(*), count(distinct id), count(distinct name), cast(sum(id) as bigint) from t"
-	// archiveLate has a file arrive when the load is done, and moves what the load has read.
+	// archiveLate makes a file arrive after the load, and moves the files that the load has read.
 	archiveLate = `- step: sender
   tasklet: {shell: {command: [sh, -c, "[ -e in/sent.csv ] || [ -e done/sent.csv ] || printf 'id\\n-1\\n' > in/sent.csv"]}}
 - step: archive
@@ -241,7 +241,7 @@ func (s *scene) endedInTheMiddle(r *repository.Repository) (n int) {
 	return n
 }
 
-// checkMovedAreLoaded checks that the files that were moved are those whose lines are in the table.
+// checkMovedAreLoaded checks that the moved files are the ones whose lines are in the table.
 func (s *scene) checkMovedAreLoaded(db tx.Database) {
 	s.t.Helper()
 	moved := s.names("done")
@@ -258,7 +258,7 @@ func (s *scene) checkMovedAreLoaded(db tx.Database) {
 	require.Contains(s.t, s.names("in"), "sent.csv")
 }
 
-// assertNothingLeft checks that no table of a step's own is there.
+// assertNothingLeft checks that no private table of a step is left.
 func (s *scene) assertNothingLeft(db tx.Database) {
 	s.t.Helper()
 	tables := `select count(*) from pg_tables where schemaname = current_schema() and tablename ~ '^surfin_.*_t(_keys)?$'`

@@ -57,8 +57,8 @@ func writeFaulty(t *testing.T, path string, rows int) {
 	require.NoError(t, f.Close())
 }
 
-// eachPair runs f with pairs of databases: of the history and of the data. Each kind has
-// each role; the pairs of one kind are those of a soak.
+// eachPair runs f with pairs of databases: for the history and for the data. Each kind has each role; a soak
+// also has the pairs of one kind.
 func eachPair(t *testing.T, f func(t *testing.T, s *scene, data tx.Database)) {
 	t.Helper()
 	kinds := []struct {
@@ -170,8 +170,8 @@ func TestAnOwnerThatLostItsLeaseCommitsNothingInTheOtherDatabase(t *testing.T) {
 	})
 }
 
-// TestExplainAsksTheOtherDatabaseWhatIsCommitted: right after a kill the history has less, and
-// the restart continues behind what the other database has.
+// TestExplainAsksTheOtherDatabaseWhatIsCommitted: right after a kill the history has less, and the restart
+// continues after the commits in the other database.
 func TestExplainAsksTheOtherDatabaseWhatIsCommitted(t *testing.T) {
 	t.Parallel()
 	eachPair(t, func(t *testing.T, s *scene, data tx.Database) {

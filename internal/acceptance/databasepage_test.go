@@ -44,8 +44,8 @@ flow:
 `
 )
 
-// roles is the page docs/howto/database.md in a database: its roles have other names, since they are those of the
-// whole server.
+// roles is the page docs/howto/database.md in a database: its roles have other names, since roles belong to
+// the whole server.
 type roles struct {
 	*scene
 	admin, suffix string
@@ -129,7 +129,8 @@ func TestTheRolesOfTheDatabasePageMayDoWhatItSays(t *testing.T) {
 	require.Zero(t, code, out)
 }
 
-// What docs/howto/database.md says of versions: the program takes a newer minor, and refuses an older one and a newer major.
+// The versions in docs/howto/database.md: the program accepts a newer minor, and refuses an older one and a
+// newer major.
 func TestAProgramWorksWithTheVersionsOfTheTablesThatThePageNames(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
@@ -233,7 +234,7 @@ func TestATokenIsChangedByASecondName(t *testing.T) {
 	require.Contains(t, server.get(second, "/v1/jobs"), "quick")
 }
 
-// What docs/howto/backup-and-restore.md says of files: a restart whose part is gone fails and names the cure, and
+// The files in docs/howto/backup-and-restore.md: a restart without its part fails and names the remedy, and
 // --from-start writes the file again.
 func TestARestoredHistoryFindsItsPartOrSaysThatItIsGone(t *testing.T) {
 	t.Parallel()

@@ -36,7 +36,7 @@ type fileCase struct {
 	item       string // "": id and name
 	head, foot string
 	line       func(i int) (text, name string) // nil: plainLine
-	sql        string                          // what is compared with the name; "": name
+	sql        string                          // the expression to compare with the name; "" means name
 	pack       func(t *testing.T, text string) []byte
 }
 
@@ -45,7 +45,7 @@ func plainLine(i int) (text, name string) {
 	return fmt.Sprintf("%d,%s\n", i, name), name
 }
 
-// sameLine is a line with the number twice, and the name that it gives.
+// sameLine is a line with the number twice, and its name.
 func sameLine(text, name string) func(int) (string, string) {
 	return func(i int) (string, string) {
 		n := fmt.Sprint(i)
@@ -153,7 +153,7 @@ func compressed(t *testing.T, text string, b *bytes.Buffer, w io.WriteCloser, er
 type fileWriter struct {
 	name, file     string
 	writer, reader string // with PATH
-	seed           string // what is in the file, the first rows, if the writer appends
+	seed           string // the existing content of the file, the first rows, if the writer appends
 }
 
 // seedRows are in the file that is appended to.
@@ -196,7 +196,7 @@ func (c fileWriter) nasty(i int) string {
 	return []string{"null", "", fmt.Sprintf(`it's "x", || \N %d`, i), fmt.Sprintf("ä;\r\nb %d\n", i)}[i%4]
 }
 
-// input is what the step reads.
+// input is the step's input.
 func (c fileWriter) input() string {
 	text := "id,name\n"
 	if c.name == "append_lines" {
@@ -274,7 +274,7 @@ func (s *scene) layFiles() (tables []fileTable, steps []string) {
 	return tables, steps
 }
 
-// complete fills in what most cases have alike.
+// complete fills in the common values of most cases.
 func (c fileCase) complete() fileCase {
 	if c.file = c.name + c.file; c.file == c.name {
 		c.file += ".csv"
@@ -294,9 +294,9 @@ func (c fileCase) complete() fileCase {
 	return c
 }
 
-// TestEveryRowOfEveryKindOfFileIsThereOnceThoughTheProcessIsKilled kills a job whose steps read and
-// write a file each, with the options of the readers and writers that say where a record begins. A
-// kill is for a step, in the order of the job; each step is killed twice before others are again.
+// TestEveryRowOfEveryKindOfFileIsThereOnceThoughTheProcessIsKilled kills a job whose steps read and write a
+// file each, with the options of the readers and writers that decide where a record begins. A kill is for a
+// step, in the order of the job; each step is killed twice before others are again.
 func TestEveryRowOfEveryKindOfFileIsThereOnceThoughTheProcessIsKilled(t *testing.T) {
 	t.Parallel()
 	inTurn(t, 1, func(t *testing.T, url string) {

@@ -37,10 +37,9 @@ func newFlowScene(t *testing.T, url string) *scene {
 	return s
 }
 
-// TestAFlowEndsAsIfNothingWasThoughTheProcessIsKilled kills jobs/flow.yaml at random moments,
-// and starts it again until it is complete. Everything is then as after a run that
-// nobody disturbed: each table row by row, the file, and what the history says of
-// every step.
+// TestAFlowEndsAsIfNothingWasThoughTheProcessIsKilled kills jobs/flow.yaml at random moments, and starts it
+// again until it is complete. The result then equals the result of an undisturbed run: each table row by row,
+// the file, and the history of every step.
 func TestAFlowEndsAsIfNothingWasThoughTheProcessIsKilled(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
@@ -65,7 +64,6 @@ func TestAFlowEndsAsIfNothingWasThoughTheProcessIsKilled(t *testing.T) {
 	})
 }
 
-// startedIn are the steps that the log of a run says were started.
 func startedIn(log string) (steps []string) {
 	for line := range strings.Lines(log) {
 		if _, step, ok := strings.Cut(line, "step started step="); ok {
@@ -113,8 +111,7 @@ func (k *flowKiller) completes(s *scene, run int64, most int) (kills int) {
 	}
 }
 
-// flowTraces is all that a run of jobs/flow.yaml leaves behind, but for ids and times,
-// and for how many attempts it took.
+// flowTraces holds all results of a run of jobs/flow.yaml, without ids, times and the number of attempts.
 type flowTraces struct {
 	tables  map[string][]string
 	file    string
@@ -122,7 +119,7 @@ type flowTraces struct {
 	gate    string
 	skips   []string
 	decided map[string]string // by the key in the job's context
-	journal []string          // what the newest execution wrote in the end
+	journal []string          // the last entries of the newest execution
 }
 
 // assertEqual compares part by part, as the whole is a long text.
@@ -189,9 +186,9 @@ func (s *scene) flowTraces(db tx.Database, r *repository.Repository, run int64) 
 func traceOf(step core.StepExecution) stepTraces {
 	total := step.Total()
 	total.Commit = 0   // a stop ends a chunk between two reads (rule C14), so that there may be more of them
-	total.Rollback = 0 // a chunk in hand may have been undone
+	total.Rollback = 0 // a chunk in progress may have been undone
 	if step.Name == "tables" {
-		total.Write = 0 // what the run before had left
+		total.Write = 0 // the rows of the previous run
 	}
 	out := maps.Clone(step.Out)
 	delete(out, "execution")

@@ -23,8 +23,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/chunk/itemtest"
 )
 
-// exportJob writes a table into a file, or one into each of three. %s is what is
-// between the parts of the name, and the writer.
+// exportJob writes a table into a file, or one into each of three. %s is the separator between the parts of
+// the name, and the writer.
 const exportJob = `
 job: export
 parameters:
@@ -168,7 +168,7 @@ func (f *frozen) lay(k kind) {
 	}
 }
 
-// undisturbed notes what the files must be, and how long the slow way takes.
+// undisturbed records the expected files, and how long the slow path takes.
 func (f *frozen) undisturbed() {
 	from := time.Now()
 	calm := *f
@@ -225,7 +225,7 @@ func (f *frozen) assertEqual() {
 	}
 }
 
-// files are those in view, by name.
+// files are the published files, by name.
 func (f *frozen) files(prefix string) map[string][]byte {
 	names, err := filepath.Glob(filepath.Join(f.out, prefix+"*"))
 	require.NoError(f.t, err)

@@ -60,7 +60,7 @@ ls disk
 	require.Equal(t, text, string(got))
 }
 
-// script runs a shell script in a mount namespace of its own.
+// script runs a shell script in a separate mount namespace.
 func (s *scene) script(text string) (string, error) {
 	cmd := testtree.Command(s.t.Context(), "unshare", "--user", "--map-root-user", "--mount", "sh", "-c", text)
 	cmd.Dir = s.dir

@@ -49,12 +49,11 @@ func TestTheJobFilesOfTheComparisonsAreValid(t *testing.T) {
 	}
 }
 
-// followPage does what a page says: a block that begins with "# NAME.yaml", or has the
-// comment "file NAME", is written; one with the comment "is jobs/cookbook/NAME" is that file
-// of the project, and is written as NAME; the lines of a block of sh are run, and the comment
-// "exits N" is about the last one; with "killed when TABLE has rows" the first line is
-// started and killed then; a block of text is what those lines print, where
-// "..." stands for lines that are left out.
+// followPage follows a page: a block that begins with "# NAME.yaml", or has the comment "file NAME", is
+// written; one with the comment "is jobs/cookbook/NAME" is that file of the project, and is written as NAME;
+// the lines of a block of sh are run, and the comment "exits N" is about the last one; with "killed when
+// TABLE has rows" the first line is started and killed then; a block of text is the output of those lines,
+// with "..." for lines that are left out.
 func (s *scene) followPage(page []block) {
 	s.t.Helper()
 	printed, commands := "", 0

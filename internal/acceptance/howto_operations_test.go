@@ -105,7 +105,7 @@ func TestTheCommandsOfTheOperationsPageDoWhatItSays(t *testing.T) {
 	})
 }
 
-// assertSays checks what a command of the page printed, where the page relies on it.
+// assertSays checks the output of a command of the page, if the page relies on it.
 func (s *scene) assertSays(line, out string) {
 	s.t.Helper()
 	for begin, want := range map[string]string{
@@ -167,7 +167,7 @@ func TestThePagesNameEveryExitCodeOfTheCommand(t *testing.T) {
 	}
 }
 
-// manifest is what the test looks at in a manifest of Kubernetes.
+// manifest is the part of a Kubernetes manifest that the test checks.
 type manifest struct {
 	Kind string `yaml:"kind"`
 	Spec struct {

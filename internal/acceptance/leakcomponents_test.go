@@ -18,7 +18,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch"
 )
 
-// attempt is how a component may show what its process knows.
+// attempt is an attempt of a component to show secrets of its process.
 type attempt struct {
 	// path is an element of a flow in which the component opens the path ${params.input}; empty: it opens none.
 	path string
@@ -29,7 +29,7 @@ type attempt struct {
 	not string
 }
 
-// reading is a step whose reader is the given one, with the secrets in leaky.txt where path is "".
+// reading is a step with the given reader; the secrets are in leaky.txt if path is "".
 func reading(reader, path string) string {
 	return "step: read\n  chunk:\n    skip: {limit: 1000}\n    reader: " + strings.ReplaceAll(reader, "PATH", path) + "\n    writer: {csv: {path: \"out-${job.instance}.csv\"}}"
 }
@@ -38,7 +38,7 @@ func reader(text string) attempt {
 	return attempt{path: reading(text, `"${params.input}"`), quote: reading(text, "leaky.txt")}
 }
 
-// writer writes to a file of the client, and what it is given has the secrets.
+// writer writes to a file of the client, and its input has the secrets.
 func writer(text string) attempt {
 	const step = "step: write\n  chunk:\n    skip: {limit: 1000}\n    reader: {lines: {path: leaky.txt, item: {text: string}}}\n    processor: [{map: {only: true, a: string(int(item.text))}}]\n    writer: "
 	return attempt{path: step + strings.ReplaceAll(text, "PATH", `"${params.input}"`), quote: step + strings.ReplaceAll(text, "PATH", `"out-${job.instance}.csv"`)}

@@ -49,8 +49,8 @@ flow:
         wait
 `
 
-// TestAShellTaskletEndsBeforeAnotherProcessBeginsIt: its group is killed when the lease
-// cannot be renewed, whatever it ignores.
+// TestAShellTaskletEndsBeforeAnotherProcessBeginsIt: its group is killed if the lease cannot be renewed,
+// whatever signals it ignores.
 func TestAShellTaskletEndsBeforeAnotherProcessBeginsIt(t *testing.T) {
 	t.Parallel()
 	s := newScene(t, testdb.Postgres(t), map[string]string{"alone.yaml": aloneJob})
@@ -109,8 +109,7 @@ func TestAProcessWhoseComponentDoesNotReturnEndsItself(t *testing.T) {
 	require.Zero(t, code, out)
 }
 
-// TestTheEndIsRecordedWhereOnlyTheHistoryWasAway: the rows are in another database, whose
-// line holds.
+// TestTheEndIsRecordedWhereOnlyTheHistoryWasAway: the rows are in another database, whose line is up.
 func TestTheEndIsRecordedWhereOnlyTheHistoryWasAway(t *testing.T) {
 	t.Parallel()
 	data := testdb.Postgres(t)

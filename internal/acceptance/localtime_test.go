@@ -81,7 +81,7 @@ flow: [{step: s, tasklet: {shell: ["true"]}}]
 	require.Equal(t, 0, code, out)
 }
 
-// Rule D5: an instance of an earlier version, which read the text as UTC, is not left behind in silence.
+// Rule D5: an instance of an earlier version, which read the text as UTC, is reported.
 func TestAnInstanceOfTheFormerReadingIsNamed(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {

@@ -17,7 +17,7 @@ import (
 	"github.com/surfin-batch/surfin/internal/testdb"
 )
 
-// meal is a job that reads, and what it reads: n rows.
+// meal is a job that reads, and its input: n rows.
 type meal struct {
 	name string
 	flow string
@@ -180,8 +180,8 @@ func (m meal) peak(t *testing.T, url string, rows int) int64 {
 	return largest
 }
 
-// largest waits for the end and returns the largest resident size in KB. What getrusage says of a
-// child is at least the size of its parent, which has had its memory up to exec.
+// largest waits for the end and returns the largest resident size in KB. For a child, getrusage returns at
+// least the size of its parent, which has had its memory up to exec.
 func (p *process) largest() (kb int64) {
 	for !p.waitFor(20 * time.Millisecond) {
 		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.Process.Pid))

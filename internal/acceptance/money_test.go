@@ -43,8 +43,8 @@ flow:
   expect: written == steps.load.written
 `
 
-// TestMoneyIsExactThoughTheProcessIsKilled compares the control sums of payments with those of
-// whole cents, which the test computes by itself: 1,000,000 of them in a soak.
+// TestMoneyIsExactThoughTheProcessIsKilled compares the control sums of payments with sums of whole cents
+// that the test computes: 1,000,000 of them in a soak.
 func TestMoneyIsExactThoughTheProcessIsKilled(t *testing.T) {
 	t.Parallel()
 	payments := 20_000

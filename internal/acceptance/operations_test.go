@@ -45,9 +45,9 @@ func newStampedScene(t *testing.T, url string) (*scene, tx.Database) {
 	return s, db
 }
 
-// The load sends no heartbeat for ten minutes: what tells it of the stop is its
-// commit. How few commits follow is counted by
-// TestAStopReachesSplitsPartitionsAndChildJobs: the command takes its time to start.
+// The load sends no heartbeat for ten minutes: its commit notices the stop.
+// TestAStopReachesSplitsPartitionsAndChildJobs counts how few commits follow: the command takes its time to
+// start.
 func TestAStopCommandOfAnotherProcessStopsAndARestartGoesOn(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
@@ -109,7 +109,7 @@ func (s *scene) assertStamped(db tx.Database) {
 			}
 		}
 	}
-	total.Rollback = 0 // a chunk in hand may have been undone
+	total.Rollback = 0 // a chunk in progress may have been undone
 	require.Equal(s.t, core.Counters{Read: stampedRows, Write: stampedRows, Commit: first + (stampedRows-10*first+fewChunks-1)/fewChunks}, total)
 }
 
@@ -171,7 +171,7 @@ func (s *scene) lock(p *process, db tx.Database) (release func()) {
 		require.Eventually(s.t, func() bool {
 			return s.ints(db, "select count(*) from pg_locks where not granted and relation = 'stamped'::regclass", 1)[0] > 0
 		}, time.Minute, 10*time.Millisecond)
-	} else { // SQLite does not tell who waits: a chunk takes a few milliseconds
+	} else { // SQLite does not show waiting processes: a chunk takes a few milliseconds
 		require.False(s.t, p.waitFor(200*time.Millisecond))
 	}
 	return func() { require.NoError(s.t, h.Rollback()) }

@@ -158,7 +158,7 @@ func (o *outages) rows(n int) (count int) {
 	return count
 }
 
-// assertEnded says that no execution is UNKNOWN, and that those of the runs are over.
+// assertEnded checks that no execution is UNKNOWN, and that those of the runs are over.
 func (o *outages) assertEnded() {
 	o.t.Helper()
 	o.rows(0) // the connections of before the restart are found dead
@@ -171,7 +171,7 @@ func (o *outages) assertEnded() {
 	}
 }
 
-// firstError is the line of a command that says why it failed.
+// firstError is the line of a command with the reason of its failure.
 func firstError(out string) string {
 	for line := range strings.Lines(out) {
 		if strings.HasPrefix(line, "surfin:") {

@@ -107,9 +107,8 @@ func (s *scene) takeOver(args []string, refused func(out string)) string {
 	}
 }
 
-// freeze stops a process where another can take over: on PostgreSQL anywhere,
-// since the server ends the transaction that the process is in; on SQLite, where
-// nobody can, between two transactions.
+// freeze stops a process at a moment at which another can take over: on PostgreSQL at any moment, since the
+// server ends the current transaction; on SQLite, where no other process can, between two transactions.
 func (s *scene) freeze(p *process, db tx.Database, table string) {
 	s.t.Helper()
 	for {
@@ -124,7 +123,7 @@ func (s *scene) freeze(p *process, db tx.Database, table string) {
 	}
 }
 
-// writable reports whether nobody holds the database's one writer.
+// writable reports whether the database's one writer is free.
 func (s *scene) writable(db tx.Database) bool {
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Millisecond)
 	defer cancel()

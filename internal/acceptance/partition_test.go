@@ -130,8 +130,8 @@ func TestOneOfEightFilesIsPoisonedAndOnlyItRunsAgain(t *testing.T) {
 	})
 }
 
-// TestAPartitionThatFailsInItsMiddleGoesOnBehindItsLastCommit: what is in its way is in
-// the database, so that its file stays as it is.
+// TestAPartitionThatFailsInItsMiddleGoesOnBehindItsLastCommit: the obstacle is in the database, so that the
+// partition's file stays unchanged.
 func TestAPartitionThatFailsInItsMiddleGoesOnBehindItsLastCommit(t *testing.T) {
 	t.Parallel()
 	const rows = 400

@@ -42,9 +42,9 @@ flow:
   tasklet: {sql: "insert into done values ('after')"}
 `
 
-// TestBranchesRunOnWorkersThatAreKilled: the process of the job is killed while it is parked, and
-// so is the worker that walks a branch. Another worker continues that branch, and no step is done
-// twice. The branch that fails fails the job; a restart runs what is left of that branch alone.
+// TestBranchesRunOnWorkersThatAreKilled: the process of the job is killed while it is parked, and so is the
+// worker that walks a branch. Another worker continues that branch, and no step is done twice. The branch
+// that fails fails the job; a restart runs only the rest of that branch.
 func TestBranchesRunOnWorkersThatAreKilled(t *testing.T) {
 	t.Parallel()
 	inTurn(t, 0, func(t *testing.T, url string) {

@@ -73,7 +73,7 @@ func newRemoteChildScene(t *testing.T, url string) (*scene, *repository.Reposito
 	return s, r
 }
 
-// newestOf returns the newest execution of a job; its status is empty where there is none.
+// newestOf returns the newest execution of a job; its status is empty if there is none.
 func newestOf(t *testing.T, r *repository.Repository, job string) core.JobExecution {
 	t.Helper()
 	list, err := r.Executions(context.Background(), core.ExecutionFilter{JobName: job, Limit: 1})

@@ -27,8 +27,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/repository"
 )
 
-// effectApp makes this test binary a worker with the engine river, whose handler writes a
-// row for each task, and one for each call.
+// effectApp makes this test binary a worker with the engine river, whose handler writes a row for each task,
+// and one for each call.
 const effectApp = "SURFIN_ACCEPTANCE_EFFECT_APP"
 
 type effects struct{ pool *pgxpool.Pool }
@@ -59,15 +59,14 @@ flow:
   expect: read == written
 `
 
-// riverLease is the lease of workers here: what a killed one had is taken back within
-// it and two seconds.
+// riverLease is the lease of workers here: the work of a killed one is taken back within it and two seconds.
 const riverLease = 6 * time.Second
 
-// TestNothingIsLostOrDoubledByTasksAndPartsOverRiver: three workers have tasks, and a job
-// of 64 parts, whose deliveries come twice; random ones are killed, those that lead are frozen beyond
-// their lease and wake, and PostgreSQL crashes or is restarted. SURFIN_RIVER_TASKS is how
-// many tasks there are, a fault for each 100 of them. Of a killed worker, what it had must
-// run elsewhere before the next fault; a frozen one may wake while PostgreSQL begins anew.
+// TestNothingIsLostOrDoubledByTasksAndPartsOverRiver: three workers have tasks, and a job of 64 parts, whose
+// deliveries come twice; random ones are killed, leaders are frozen beyond their lease and wake, and
+// PostgreSQL crashes or is restarted. SURFIN_RIVER_TASKS is the number of tasks, with a fault for each 100 of
+// them. The work of a killed worker must run elsewhere before the next fault; a frozen one may wake while
+// PostgreSQL restarts.
 func TestNothingIsLostOrDoubledByTasksAndPartsOverRiver(t *testing.T) {
 	t.Parallel()
 	n := envInt(t, "SURFIN_RIVER_TASKS", 300)
@@ -155,8 +154,8 @@ func (f *riverFaults) double() {
 	f.t.Logf("%d deliveries come twice", n)
 }
 
-// replaceEnded begins the workers anew that have ended by themselves, as a supervisor does:
-// one whose looks fail for longer than its lease ends.
+// replaceEnded restarts the workers that have ended by themselves, as a supervisor does: one whose polls fail
+// for longer than its lease ends.
 func (f *riverFaults) replaceEnded() {
 	f.t.Helper()
 	for i, p := range f.workers {
@@ -168,7 +167,7 @@ func (f *riverFaults) replaceEnded() {
 	}
 }
 
-// killAndMeasure kills a worker and returns when what it had runs elsewhere.
+// killAndMeasure kills a worker and returns when its work runs elsewhere.
 func (f *riverFaults) killAndMeasure(i int) {
 	f.t.Helper()
 	d := death{pid: f.workers[i].Process.Pid}
@@ -181,8 +180,8 @@ func (f *riverFaults) killAndMeasure(i int) {
 	require.Eventually(f.t, func() bool { return f.count(waits) == 0 }, 10*riverLease, 20*time.Millisecond, f.logs())
 }
 
-// freezeLeader stops the worker that leads until another one does, and what it had is
-// taken back; it lets it go on after a further fault.
+// freezeLeader stops the leading worker until another one leads, and its work is taken back; it resumes it
+// after a further fault.
 func (f *riverFaults) freezeLeader(further func()) {
 	f.t.Helper()
 	leads, epoch := f.leader(f.db, f.workers)
@@ -275,7 +274,7 @@ func (f *riverFaults) assertNothingLostOrDoubled() {
 	}
 }
 
-// assertTakenOver: what a killed worker had began elsewhere in time.
+// assertTakenOver: the work of a killed worker began elsewhere in time.
 func (f *riverFaults) assertTakenOver(d death) {
 	f.t.Helper()
 	var n int
@@ -284,7 +283,7 @@ func (f *riverFaults) assertTakenOver(d death) {
 		COALESCE(max(extract(epoch FROM (SELECT min(started_at) FROM surfin_task_attempt n WHERE n.task_id = a.task_id AND n.number = a.number + 1) - '%[2]s')), 0)::float8
 		FROM surfin_task_attempt a WHERE worker LIKE '%%/%[1]d/%%' AND state = 'FAILED' AND ended_at > '%[2]s'`, d.pid, d.at)).Scan(&n, &back, &again))
 	f.t.Logf("killed worker %d had %d tasks: the last was taken back after %.2f s, and ran elsewhere after %.2f s", d.pid, n, back, again)
-	if os.Getenv("SURFIN_RIVER_TASKS") != "" { // beside other tests the machine is busy
+	if os.Getenv("SURFIN_RIVER_TASKS") != "" { // the machine is busy with other tests
 		require.Less(f.t, again, (riverLease + 2*time.Second).Seconds())
 	}
 }

@@ -55,7 +55,7 @@ func TestNoScheduledRunIsMissingOrTwiceThoughLeadersAreFrozen(t *testing.T) {
 		execute("DROP TABLE IF EXISTS begin")
 		execute("CREATE TABLE begin AS SELECT " + back + " AS at FROM surfin_job_definition")
 		execute("UPDATE surfin_job_definition SET scheduled_until = " + back)
-		time.Sleep(time.Duration(rand.IntN(400)) * time.Millisecond) // the moment of the freeze is what is random here
+		time.Sleep(time.Duration(rand.IntN(400)) * time.Millisecond) // the moment of the freeze is random here
 		leader.signal(syscall.SIGSTOP)
 		next := func() bool { _, now := s.leader(db, workers); return now > epoch }
 		require.Eventually(t, next, time.Minute, 20*time.Millisecond, "round %d: nobody leads", round)

@@ -42,7 +42,7 @@ func readersOf() map[string]string {
 	}
 }
 
-// leakFiles are jobs that try to show what their process knows.
+// leakFiles are jobs that try to show secrets of their process.
 func leakFiles() map[string]string {
 	files := map[string]string{
 		"jobs/in.txt": "a\n1\n",
@@ -88,8 +88,8 @@ func withPassword(t *testing.T, text string) string {
 	return u.String()
 }
 
-// Rules SE1 and SE3 to SE6: whatever a client and a job try, no secret of the server or the worker is in a table,
-// a log or an answer.
+// Rules SE1 and SE3 to SE6: whatever a client and a job try, no secret of the server or the worker is in a
+// table, a log or an answer.
 func TestNoSecretOfTheServerIsStoredLoggedOrAnswered(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {

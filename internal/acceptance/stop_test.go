@@ -58,7 +58,7 @@ flow:
     writer: {table: wide}
 `
 
-// writeWide writes the job with small chunks where it is to be stopped: in its split (0), its
+// writeWide writes the job with small chunks at the point where it is to be stopped: in its split (0), its
 // partitions (1) or its child job (2). The rest takes few of them.
 func (s *scene) writeWide(now string, stopped int) {
 	s.t.Helper()
@@ -70,9 +70,9 @@ func (s *scene) writeWide(now string, stopped int) {
 	s.write("child.yaml", fmt.Sprintf(wideChild, sizes[2]))
 }
 
-// TestAStopReachesSplitsPartitionsAndChildJobs stops an execution from another process
-// in each of them. Without heartbeats the commits tell of the stop: after it was stored,
-// each of those that run at once commits two chunks more at most. Each restart continues.
+// TestAStopReachesSplitsPartitionsAndChildJobs stops an execution from another process in each of them.
+// Without heartbeats the commits notice the stop: after it was stored, each of the concurrent ones commits
+// two more chunks at most. Each restart continues.
 func TestAStopReachesSplitsPartitionsAndChildJobs(t *testing.T) {
 	t.Parallel()
 	const rows, below = 10_000, 30_000
@@ -86,7 +86,7 @@ func TestAStopReachesSplitsPartitionsAndChildJobs(t *testing.T) {
 		}
 		s.env = []string{"SURFIN_LEASE=1h", "SURFIN_HEARTBEAT=10m"}
 		for i, at := range []struct {
-			rows    string // which rows tell that it is at work
+			rows    string // the rows that show that it is at work
 			beside  int64  // how many run at once
 			stopped []string
 		}{

@@ -40,8 +40,8 @@ func TestATaskBeginsWhenAllThatItWaitsForHasSucceededThoughWorkersAreKilled(t *t
 	}
 }
 
-// newOrderFaults submits tasks each of which may wait for some of the ten before it, in a random order of the file. The
-// first attempt of every fifth one fails.
+// newOrderFaults submits tasks each of which may wait for some of the ten before it, in a random order of the
+// file. The first attempt of every fifth one fails.
 func newOrderFaults(t *testing.T, url string, n int, env ...string) *taskFaults {
 	t.Helper()
 	specs := make([]string, n)

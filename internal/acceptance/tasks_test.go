@@ -84,7 +84,7 @@ func (f *taskFaults) begin(i int) {
 	f.all = append(f.all, f.workers[i])
 }
 
-// count asks again while the database begins anew.
+// count repeats the query while the database restarts.
 func (f *taskFaults) count(query string) (n int) {
 	f.t.Helper()
 	for began := time.Now(); ; time.Sleep(20 * time.Millisecond) {
@@ -113,9 +113,9 @@ func (f *taskFaults) kill(i int) {
 	f.begin(i)
 }
 
-// freeze stops a process until others have what it had, and lets it go on. One that is
-// stopped while it writes to SQLite keeps all others from writing: it wakes all the same,
-// before they give up, as one would do that has no answer to its first heartbeat.
+// freeze stops a process until others have its work, and resumes it. A process stopped while it writes to
+// SQLite keeps all others from writing: it wakes before they give up, like a process without an answer to its
+// first heartbeat.
 func (f *taskFaults) freeze(i int) {
 	f.t.Helper()
 	for _, w := range f.workers {
@@ -164,8 +164,7 @@ func (f *taskFaults) logs() string {
 	return b.String()
 }
 
-// shell runs a line that calls other programs than surfin in the scene's folder, and returns what it
-// printed.
+// shell runs a line that calls programs other than surfin in the scene's folder, and returns its output.
 func (s *scene) shell(line string) string {
 	s.t.Helper()
 	cmd := testtree.Command(s.t.Context(), "sh", "-c", line)

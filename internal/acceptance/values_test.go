@@ -122,7 +122,7 @@ func (s *scene) writeThings(rows int) (things []thing) {
 	return things
 }
 
-// requireThings compares rows with those of a file of lines, in any order.
+// requireThings compares rows with a file of lines, in any order.
 func requireThings(t *testing.T, things []thing, lines string) {
 	t.Helper()
 	found := map[string]thing{}

@@ -112,7 +112,7 @@ func (s *scene) doneLines() int {
 	return strings.Count(string(text), "\n")
 }
 
-// awaitWaiting returns when the step waits for what the kind says.
+// awaitWaiting returns when the step waits for the work of the kind.
 func (s *scene) awaitWaiting(r *repository.Repository, kind waitKind) {
 	s.t.Helper()
 	require.Eventually(s.t, func() bool {
@@ -132,9 +132,9 @@ func (s *scene) awaitWaiting(r *repository.Repository, kind waitKind) {
 	}, time.Minute, 10*time.Millisecond)
 }
 
-// TestTheOnlyWorkerGivesBackWhatWaits (rules P5, P8): it holds a branch, or an execution in `finally`, with a step
-// that waits for other work, and is stopped by one signal. That work is nobody's meanwhile, so that the worker would
-// wait for ever.
+// TestTheOnlyWorkerGivesBackWhatWaits (rules P5, P8): it holds a branch, or an execution in `finally`, with a
+// step that waits for other work, and is stopped by one signal. No other process has that work, so the worker
+// would wait for ever.
 func TestTheOnlyWorkerGivesBackWhatWaits(t *testing.T) {
 	t.Parallel()
 	for _, kind := range waitKinds() {

@@ -21,7 +21,7 @@ func (s *scene) awaitStatus(r *repository.Repository, id core.JobExecutionID, st
 	}, 60*time.Second, 10*time.Millisecond, "execution %d is not %s", id, status)
 }
 
-// parkedAlone is an execution that is parked, and whose process is dead.
+// parkedAlone makes an execution that is parked, and whose process is dead.
 func (s *scene) parkedAlone(r *repository.Repository) {
 	s.t.Helper()
 	manager := s.start("run", "parts.yaml", "into=target")
@@ -131,8 +131,8 @@ func TestAWaitingRunHearsThatItsExecutionIsOver(t *testing.T) {
 	})
 }
 
-// TestTheEndOfAServerStopsNoParkedExecution: it belongs to no process (rule P5), so that a rolling
-// deployment of servers does not stop what workers do.
+// TestTheEndOfAServerStopsNoParkedExecution: it belongs to no process (rule P5), so that a rolling deployment
+// of servers does not stop the work of workers.
 func TestTheEndOfAServerStopsNoParkedExecution(t *testing.T) {
 	t.Parallel()
 	const rows = 400

@@ -82,7 +82,7 @@ func matcherNames(names []string) []string {
 	return list
 }
 
-// skippable and retryable are what the step is configured with.
+// skippable and retryable are the step's configuration.
 func (c *classes) skippable(err error) bool {
 	var t *typed
 	if !c.skipListed && errors.As(err, &t) {

@@ -23,12 +23,12 @@ type injected struct {
 // Error names the item last, where the store of skipped items finds it again.
 func (e *injected) Error() string { return fmt.Sprintf("fault in %s, item=%s", e.where, e.value) }
 
-// IsRetryable says what the scenario says.
+// IsRetryable returns the scenario's answer.
 func (e *injected) IsRetryable() bool {
 	return e.fault.ErrorClass == "retryable" || e.fault.ErrorClass == "both"
 }
 
-// IsSkippable says what the scenario says.
+// IsSkippable returns the scenario's answer.
 func (e *injected) IsSkippable() bool {
 	return e.fault.ErrorClass == "skippable" || e.fault.ErrorClass == "both"
 }
@@ -48,7 +48,7 @@ type wrapping struct{ err error }
 func (w *wrapping) Error() string { return "while working: " + w.err.Error() }
 func (w *wrapping) Unwrap() error { return w.err }
 
-// injectedIn finds the fault behind an error.
+// injectedIn finds the fault that caused an error.
 func injectedIn(err error) (*injected, bool) {
 	var t *typed
 	if errors.As(err, &t) {
@@ -68,7 +68,7 @@ type occasion struct {
 	batch   int    // number of items written together
 }
 
-// faults are those of one launch.
+// faults are the faults of one launch.
 type faults struct {
 	mu     sync.Mutex
 	list   []fault
@@ -89,14 +89,13 @@ func (f *faults) visit(where string, at any) int {
 	return f.visits[key]
 }
 
-// forget counts from the start again.
 func (f *faults) forget(where string, at any) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	delete(f.visits, fmt.Sprint(where, " ", at))
 }
 
-// raise answers the error of the first fault that is due; nil: none is.
+// raise returns the error of the first fault that is due, or nil.
 func (f *faults) raise(at occasion) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -19,14 +19,14 @@ type entry struct {
 	Value string
 }
 
-// product is what the processor makes of an entry: a pointer, so that a writer
-// which changes what it was handed would be noticed.
+// product is the processor's result for an entry: a pointer, so that a writer that changes its input would be
+// noticed.
 type product struct {
 	entry
 	used bool
 }
 
-// record is what the components of one launch saw.
+// record is the components' record of one launch.
 type record struct {
 	faults *faults
 
@@ -136,8 +136,8 @@ func (p *processor) Process(_ context.Context, e entry) (*product, error) {
 	return &product{entry: e}, nil
 }
 
-// writer inserts a row per item in the transaction that ctx carries. A fault is
-// raised behind the row of its item, so that a rollback has something to undo.
+// writer inserts a row per item in the transaction of ctx. A fault is raised after the row of its item, so
+// that a rollback has something to undo.
 type writer struct {
 	*record
 	database tx.Database

@@ -119,7 +119,7 @@ func (r *chunkRun) run() {
 	r.compare("after_restart.", s.Expect.AfterRestart, second)
 }
 
-// outcome is what a launch left behind.
+// outcome is the result of a launch.
 type outcome struct {
 	*record
 	job     *core.JobExecution
@@ -178,14 +178,14 @@ func (r *chunkRun) config(seen *record, list []fault, e *expectation, again bool
 	}
 }
 
-// isPure reports whether nothing tells when, and how often, an item is processed.
+// isPure reports whether the scenario does not show when, and how often, an item is processed.
 func isPure(list []fault, e *expectation) bool {
 	return e.ProcessCalls == nil && e.ProcessCallCount == nil &&
 		!slices.ContainsFunc(list, func(f fault) bool { return f.Phase == phaseProcess })
 }
 
-// parts are the components of one launch, without the processor. Every listener is registered twice, and
-// that of after_write is the writer itself: each must be called once all the same.
+// parts are the components of one launch, without the processor. Every listener is registered twice, and the
+// after_write listener is the writer itself: each must still be called once.
 func (r *chunkRun) parts(seen *record, names []string, again bool) chunk.Parts {
 	s := r.scenario
 	source := &reader{record: seen, list: s.Items}

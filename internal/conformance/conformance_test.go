@@ -37,7 +37,7 @@ func TestConformance(t *testing.T) {
 	runFolder(t, scenarioFolder(t), "conformance")
 }
 
-// TestOwnScenarios runs what the others leave open and our semantics decide.
+// TestOwnScenarios runs cases that the others leave open and our semantics decide.
 func TestOwnScenarios(t *testing.T) {
 	runFolder(t, "own", "own scenarios")
 }
@@ -89,8 +89,8 @@ func report(t *testing.T, line string) {
 	require.NoError(t, err)
 }
 
-// scenarioFolder is testdata, or what the environment says: a folder relative to
-// this package or to the root of the module.
+// scenarioFolder is testdata, or the folder in the environment: relative to this package or to the root of
+// the module.
 func scenarioFolder(t *testing.T) string {
 	t.Helper()
 	given := os.Getenv(folderVariable)

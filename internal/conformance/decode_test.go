@@ -108,8 +108,8 @@ func ofFamily(files []file, family string) []document {
 	return list
 }
 
-// idOf looks for the id before the rest is decoded, so that a scenario that
-// cannot be decoded fails under its own name.
+// idOf finds the id before the rest is decoded, so that a scenario that cannot be decoded fails under its own
+// name.
 func idOf(node *yaml.Node, i int) string {
 	for k := 0; k+1 < len(node.Content); k += 2 {
 		if node.Content[k].Value == "id" && node.Content[k+1].Value != "" {
@@ -148,8 +148,8 @@ func knobs() map[string]struct {
 	}
 }
 
-// differing answers the first knob on which the scenario and we disagree: the
-// only reason to skip one. A knob or value nobody knows is an error.
+// differing returns the first knob on which the scenario and we disagree: the only reason to skip a scenario.
+// An unknown knob or value is an error.
 func (c common) differing() (string, error) {
 	reason := ""
 	for _, name := range sortedKeys(c.Assumes) {

@@ -19,12 +19,11 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/operator"
 )
 
-// scriptedTasklet is the component of the scenarios' job files: it does what the
-// script of its step says.
+// scriptedTasklet is the component of the scenarios' job files: it follows the script of its step.
 const scriptedTasklet = "scripted"
 
-// writeFile writes the scenario's job as a job file, for command lines. It can say
-// what jobs of scripted steps have.
+// writeFile writes the scenario's job as a job file, for command lines. It covers everything that jobs of
+// scripted steps have.
 func (r *lifeRun) writeFile() {
 	r.t.Helper()
 	r.file = filepath.Join(r.t.TempDir(), "job.yaml")
@@ -41,7 +40,7 @@ func (r *lifeRun) fileText() string {
 	if spec.Incrementer != "" {
 		fmt.Fprintf(&b, "incrementer: %s\n", spec.Incrementer)
 	}
-	// What is declared twice is written twice.
+	// A double declaration is written twice.
 	declared := r.declared(&lifeJob{OptionalParams: spec.OptionalParams, Incrementer: spec.Incrementer})
 	declared = slices.DeleteFunc(declared, func(p core.ParameterSpec) bool {
 		return spec.OptionalParams == nil && slices.Contains(spec.RequiredParams, p.Name)
@@ -100,10 +99,10 @@ func renamed[M ~map[string]V, V any](m M) M {
 	return out
 }
 
-// inFile is a name as a job file may have it.
+// inFile is the form of a name that a job file allows.
 func inFile(name string) string { return strings.NewReplacer(".", "_", "-", "_").Replace(name) }
 
-// definition is what executions are of.
+// definition is the definition of the executions.
 func (r *lifeRun) definition() core.Definition {
 	if r.file == "" {
 		return core.Definition{Hash: "test", Text: "test"}
@@ -148,12 +147,12 @@ func (r *lifeRun) scripted(_ context.Context, _ any, b registry.BuildContext) (a
 	return core.TaskletFunc(func(ctx context.Context, c *core.StepContribution) error { return r.play(ctx, c, &steps[at]) }), nil
 }
 
-// cliError is what a command line said. It is the errors whose words it has.
+// cliError is the output of a command line. It matches the errors whose words it contains.
 type cliError struct{ text string }
 
 func (e *cliError) Error() string { return e.text }
 
-// Is compares by the text, which is all that a process leaves behind.
+// Is compares by the text, the only output of a process.
 func (e *cliError) Is(target error) bool { return strings.Contains(e.text, target.Error()) }
 
 // As is Is for the errors that have data, which the text has not.

@@ -25,7 +25,7 @@ func (r *lifeRun) spec() *lifeJob {
 	return &spec
 }
 
-// job builds the definition anew, as every process does. Scripts go on.
+// job builds the definition again, as every process does. Scripts continue.
 func (r *lifeRun) job(spec *lifeJob, name string) (*core.Job, error) {
 	j := &core.Job{
 		Name: name, Restartable: spec.Restartable == nil || *spec.Restartable,
@@ -94,7 +94,7 @@ func (r *lifeRun) declared(spec *lifeJob) []core.ParameterSpec {
 	return list
 }
 
-// given is a parameter as the scenario gives it somewhere, or a text.
+// given is a parameter as declared somewhere in the scenario, or a text.
 func (r *lifeRun) given(name string) core.ParameterSpec {
 	for _, a := range r.scenario.Actions {
 		if p, ok := a.Params[name]; ok {
@@ -117,9 +117,8 @@ func (r *lifeRun) step(s *lifeStep, jobName string) (core.Step, error) {
 	return r.tasklet(s)
 }
 
-// tasklet does what the script of its step, or of its partition, says. One that
-// waits for a stop has no transaction: on a database with one writer it would keep
-// the request away.
+// tasklet follows the script of its step or of its partition. One that waits for a stop has no transaction:
+// on a database with one writer it would keep the request away.
 func (r *lifeRun) tasklet(s *lifeStep) (core.Step, error) {
 	attr := tx.Attr{}
 	waits, err := r.prepare(s)
@@ -153,7 +152,7 @@ func (r *lifeRun) prepare(s *lifeStep) (waits bool, err error) {
 	return waits, nil
 }
 
-// outcomes are those of the step or of its partitions, by the name they run under.
+// outcomes are the outcomes of the step or of its partitions, by the name they run under.
 func (s *lifeStep) outcomes() map[string][]string {
 	if s.Partitions == nil {
 		return map[string][]string{s.Name: s.Outcome}
@@ -254,7 +253,7 @@ func (r *lifeRun) play(ctx context.Context, c *core.StepContribution, s *lifeSte
 	}.play(ctx, c, a)
 }
 
-// lookAtJob notes what the database says of the job while a step runs.
+// lookAtJob records the database's state of the job while a step runs.
 func (r *lifeRun) lookAtJob(ctx context.Context, c *core.StepContribution) error {
 	exec, err := r.engine.Repository.Execution(ctx, c.Step.JobExecutionID)
 	if err != nil {
@@ -270,7 +269,7 @@ func (r *lifeRun) lookAtJob(ctx context.Context, c *core.StepContribution) error
 	return nil
 }
 
-// enter notes that a step or partition runs, and what its context is.
+// enter records that a step or partition runs, and its context.
 func (r *lifeRun) enter(name string, c *core.ExecutionContext) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -293,7 +292,7 @@ func (r *lifeRun) startedWith(name string) *core.ExecutionContext {
 	return nil
 }
 
-// persisted checks that what a partition begins with is in the database already.
+// persisted checks that the initial context of a partition is already in the database.
 func (r *lifeRun) persisted(ctx context.Context, c *core.StepContribution, want contextValues) error {
 	steps, err := r.engine.Repository.Steps(ctx, c.Step.JobExecutionID)
 	if err != nil {
@@ -331,7 +330,7 @@ func expanded(list contextValues, name string, index int) contextValues {
 	return out
 }
 
-// childStep runs a job of its own, whose history is that of another job.
+// childStep runs a child job, whose history is another job's.
 func (r *lifeRun) childStep(s *lifeStep, jobName string) (core.Step, error) {
 	spec := s.ChildJob.lifeJob
 	if spec.Steps == nil {

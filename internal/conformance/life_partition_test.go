@@ -72,9 +72,8 @@ func (r *lifeRun) ran() int {
 	return n
 }
 
-// splitOp runs a partitioned step whose partitions end as `previous` says, and
-// again: in a restart, or in a loop of the same execution. What runs then is what is
-// asked for. The step asks for `grid` partitions by then.
+// splitOp runs a partitioned step whose partitions end as `previous` says, and again: in a restart, or in a
+// loop of the same execution. The partitions that then run are compared. The step then has `grid` partitions.
 func (r *lifeRun) splitOp(a *action) *seen {
 	outcome := map[string]texts{}
 	names := numbered(len(a.Previous))
@@ -128,8 +127,8 @@ func (r *lifeRun) splitOp(a *action) *seen {
 	return seen
 }
 
-// aggregateOp runs a partitioned step whose partitions end with what the action
-// says, and reads the record of the whole step.
+// aggregateOp runs a partitioned step whose partitions end as the action says, and reads the record of the
+// whole step.
 func (r *lifeRun) aggregateOp(a *action) *seen {
 	n := max(len(a.Counters), len(a.Statuses), len(a.ExitCodes))
 	names := numbered(n)
@@ -187,7 +186,7 @@ func countersOf(list []int64) core.Counters {
 	return c
 }
 
-// launchPartitionsOp runs a partitioned step whose pool takes some of them only.
+// launchPartitionsOp runs a partitioned step whose pool accepts only some of them.
 func (r *lifeRun) launchPartitionsOp(a *action) *seen {
 	n := 2
 	if a.Grid != nil {

@@ -55,10 +55,10 @@ func (t *repoThrow) validate() error {
 	return oneOf("repo_throws: when", []string{t.When}, throwAlways, throwInTransaction)
 }
 
-// errRepository is what a call of the repository fails with.
+// errRepository is the error of a failing call of the repository.
 var errRepository = errors.New("the scenario says that the repository throws")
 
-// throwingRepository is the repository of which calls fail, by steps.
+// throwingRepository is the repository with failing calls, by steps.
 type throwingRepository struct {
 	core.JobRepository
 	run *lifeRun

@@ -12,13 +12,13 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// lifeScenario is a scenario of family lifecycle: a job, and what is done to it.
+// lifeScenario is a scenario of family lifecycle: a job, and the actions on it.
 type lifeScenario struct {
 	common  `yaml:",inline"`
 	tables  `yaml:",inline"`
 	Job     *lifeJob `yaml:"job"`
 	Actions []action `yaml:"actions"`
-	// Derived names what was inferred; it is compared like the rest.
+	// Derived names the inferred values; they are compared like the rest.
 	Derived []string `yaml:"derived"`
 }
 
@@ -34,8 +34,8 @@ type lifeJob struct {
 	ListenerThrows texts `yaml:"listener_throws"`
 }
 
-// lifeStep is a step: of items if it has any or fails at them, of partitions, of a
-// child job, or else one that does what its outcome says.
+// lifeStep is a step: of items if it has any or fails at them, of partitions, of a child job, or else one
+// that follows its outcome.
 type lifeStep struct {
 	Name                 string `yaml:"name"`
 	Outcome              texts  `yaml:"outcome"`
@@ -84,7 +84,7 @@ type childJob struct {
 	Params  parameters `yaml:"params"`
 }
 
-// lifePromotion is what a step copies to the job's context.
+// lifePromotion lists the values that a step copies to the job's context.
 type lifePromotion struct {
 	Keys     promoted `yaml:"keys"`
 	Statuses []string `yaml:"statuses"`
@@ -173,7 +173,7 @@ func (f *lifeFault) first(s *lifeStep) int {
 	return 1
 }
 
-// faults are those of both keys.
+// faults are the faults of both keys.
 func (s *lifeStep) faults() []lifeFault {
 	if s.Fault == nil {
 		return s.Faults
@@ -194,10 +194,10 @@ func (s *scalar) UnmarshalYAML(node *yaml.Node) error {
 	return err
 }
 
-// contextValues are those of a context.
+// contextValues are the values of a context.
 type contextValues map[string]scalar
 
-// typeOf is the type of parameter that a YAML value is meant as.
+// typeOf is the intended parameter type of a YAML value.
 func typeOf(node *yaml.Node) (core.ParameterType, string) {
 	switch node.Tag {
 	case "!!int":
@@ -298,7 +298,7 @@ func (j *lifeJob) validate() error {
 // noWorkFound names the shipped listener, step.NoWorkFound.
 const noWorkFound = "no_work_found"
 
-// lifeCallbacks are those of jobs and steps.
+// lifeCallbacks are the callbacks of jobs and steps.
 func lifeCallbacks() []string {
 	return []string{"before_job", "after_job", "before_step", "after_step"}
 }

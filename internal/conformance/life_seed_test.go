@@ -14,7 +14,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/operator"
 )
 
-// elsewhere owns what is seeded: a process of another host, whose lease lasts.
+// elsewhere is the owner of seeded executions: a process of another host, whose lease lasts.
 func elsewhere() core.Owner {
 	return core.Owner{Host: "elsewhere", Boot: "b", PID: 1, Start: "s", Nonce: "n"}
 }
@@ -106,7 +106,7 @@ func exitOr(exit string, status core.Status) string {
 	return exit
 }
 
-// force puts an execution in a state, whatever it was in.
+// force puts an execution in a state, whatever its current state.
 func (r *lifeRun) force(id core.JobExecutionID, to core.Status, ended bool) {
 	r.t.Helper()
 	active, end := "1", "null"
@@ -132,7 +132,7 @@ func (r *lifeRun) forceStep(id core.JobExecutionID, name, state string) {
 		to, exitOr(exit, to), end, id, name))
 }
 
-// seedInstanceOp stores an instance of which there is no execution.
+// seedInstanceOp stores an instance without executions.
 func (r *lifeRun) seedInstanceOp(a *action) *seen {
 	s := r.seedOp(a)
 	for _, table := range []string{"job_execution_param where job_execution_id", "audit where job_execution_id", "job_execution where id"} {
@@ -153,8 +153,8 @@ func (r *lifeRun) isEnded(alias string) bool {
 	return slices.ContainsFunc(r.scenario.Actions, func(a action) bool { return a.Op == "end" && a.Target == alias })
 }
 
-// held launches the job with a step that is at work until the scenario ends it: what
-// becomes of the execution is the engine's affair.
+// held launches the job with a step that is at work until the scenario ends it: the engine decides the result
+// of the execution.
 func (r *lifeRun) held(a *action, to core.Status) *seen {
 	r.t.Helper()
 	for _, s := range *r.spec().Steps {

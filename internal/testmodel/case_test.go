@@ -13,7 +13,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// class is what an injected error says of itself.
+// class is an injected error's own class.
 type class string
 
 const (
@@ -65,7 +65,7 @@ func (f fault) String() string {
 	return b.String()
 }
 
-// ending is what happens at a commit besides the commit.
+// ending is an event at a commit in addition to the commit.
 type ending string
 
 const (
@@ -153,8 +153,8 @@ func (s *scenario) String() string {
 // values is how many different values there are: few, so that some are there twice.
 const values = 8
 
-// scenarios generates cases. rapid prefers small numbers and what stands first in
-// a list: what leads far into a step stands first here.
+// scenarios generates cases. rapid prefers small numbers and the first elements of a list: values that lead
+// far into a step come first here.
 func scenarios() *rapid.Generator[*scenario] {
 	return rapid.Custom(func(t *rapid.T) *scenario {
 		s := &scenario{
@@ -192,8 +192,7 @@ func scenarios() *rapid.Generator[*scenario] {
 	})
 }
 
-// stable reports whether what happens to an item does not depend on when and with
-// which others it is tried.
+// stable reports whether the result of an item does not depend on when and with which others it is tried.
 func (s *scenario) stable() bool {
 	if s.FilterFrom > 1 {
 		return false
@@ -208,8 +207,8 @@ func (s *scenario) stable() bool {
 	return true
 }
 
-// pure reports whether what becomes of an item in the processor does not depend on when,
-// and how often, it is processed.
+// pure reports whether the processor's result for an item does not depend on when, and how often, it is
+// processed.
 func (s *scenario) pure(l launch) bool {
 	return s.FilterFrom == 1 && !slices.ContainsFunc(l.Faults, func(f fault) bool {
 		return f.Phase == core.PhaseProcess && (f.Call > 0 || f.Attempt > 0 || f.Times > 0)
@@ -245,8 +244,7 @@ func (s *scenario) fault(t *rapid.T) fault {
 		Value:   rapid.SampledFrom([]int{0, 1, 2, 3, 4, 5, 6, 7, anyValue}).Draw(t, "value"),
 		Wrapped: rapid.Bool().Draw(t, "wrapped"),
 	}
-	// Of several workers it is not known who is the first: there an error belongs
-	// to an item and to an attempt at it.
+	// With several workers the order is unknown: there an error belongs to an item and to an attempt at it.
 	counted := f.Phase != core.PhaseProcess || s.Workers == 1
 	switch rapid.IntRange(0, 5).Draw(t, "when") {
 	case 0:

@@ -50,7 +50,7 @@ func (r stepping) SkipItem(context.Context) error {
 	return nil
 }
 
-// positioned is what a source with a position has besides.
+// positioned is a source with a position.
 type positioned struct{ *source }
 
 func (r positioned) Open(_ context.Context, at item.Position) error {
@@ -62,7 +62,7 @@ func (r positioned) Open(_ context.Context, at item.Position) error {
 
 func (r positioned) Position() (item.Position, error) { return json.Marshal(r.next) }
 
-// marked is a source that can be opened behind any item.
+// marked is a source that can be opened after any item.
 type marked struct{ positioned }
 
 func (r marked) Mark() any { return r.last + 1 }

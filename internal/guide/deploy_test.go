@@ -25,7 +25,7 @@ var deployed = [...]string{
 	"deploy/systemd/surfin-worker.service", "deploy/systemd/surfin-server.service",
 }
 
-// Commands, flags and variables of the files are those of the reference, which is generated.
+// Commands, flags and variables of the files are in the reference, which is generated.
 func TestTheFilesOfDeployNameCommandsFlagsAndVariablesThatThereAre(t *testing.T) {
 	t.Parallel()
 	settings := page(t, "docs/reference/settings.md")

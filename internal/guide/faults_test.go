@@ -22,8 +22,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 )
 
-// faultJob is the job of the table: ten items in chunks of four, of which the
-// sixth is in trouble.
+// faultJob is the job of the table: ten items in chunks of four, with trouble at the sixth.
 const faultJob = `job: guide_%ROW%
 parameters:
   input: {type: path}
@@ -46,7 +45,7 @@ type order struct {
 	Amount int64 `json:"amount"`
 }
 
-// noClass is what the table says of errors without a class.
+// noClass is the table's word for errors without a class.
 const noClass = "none"
 
 // faultRow is a row of the table.
@@ -194,12 +193,12 @@ func (s *stand) check() {
 	s.restart(written)
 }
 
-// class checks what the listeners were told against the class of the row.
+// class checks the events of the listeners against the class of the row.
 func (s *stand) class() {
 	switch core.Phase(s.row.phase) {
 	case core.PhaseRead, core.PhaseProcess, core.PhaseWrite:
 		if s.row.err == "a panic" && s.row.class == noClass {
-			return // it is not an item's failure, and not all listeners are told
+			return // it is not an item's failure, and not all listeners are called
 		}
 		require.NotEmpty(s.t, s.seen.failures)
 		require.Equal(s.t, s.row.class, cmp.Or(s.registry.Matchers().Class(s.seen.failures[0]), noClass))
@@ -208,7 +207,7 @@ func (s *stand) class() {
 	}
 }
 
-// skips checks what is stored, and returns the items.
+// skips checks the stored skips, and returns the items.
 func (s *stand) skips(run *batchtest.Run) []int64 {
 	step, stored := run.Step("load"), run.Skipped("load")
 	var ids []int64
@@ -240,8 +239,8 @@ func (s *stand) written() []int64 {
 	return ids
 }
 
-// restart runs the job again, with the fault gone and a limit for what is in the
-// data: it reads the rest, from the item that the row names.
+// restart runs the job again, without the fault and with a limit for errors in the data: it reads the rest,
+// from the item that the row names.
 func (s *stand) restart(before []int64) {
 	t := s.t
 	require.NotZero(t, s.row.resumes)
@@ -284,8 +283,7 @@ func countersText(c core.Counters) string {
 	return strings.Join(parts, ", ")
 }
 
-// witness notes what the engine tells: the errors of the components, and the end of
-// every transaction.
+// witness records the engine's events: the errors of the components, and the end of every transaction.
 type witness struct {
 	mu       sync.Mutex
 	failures []error

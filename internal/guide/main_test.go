@@ -1,7 +1,6 @@
-// Package guide keeps the documentation true: the tables of docs/fault-tolerance.md are
-// the data of these tests, its examples and those of the readme are run as they are
-// printed, and what docs/architecture.md, docs/sources.md and
-// the files of deploy/ name exists.
+// Package guide keeps the documentation true: the tables of docs/fault-tolerance.md are the data of these
+// tests, its examples and those of the readme are run as they are printed, and the names in
+// docs/architecture.md, docs/sources.md and the files of deploy/ exist.
 //
 // It imports batchtest and the kits for tests; nothing imports it.
 package guide
@@ -36,7 +35,7 @@ func page(t *testing.T, path string) string {
 	return string(text)
 }
 
-// section is what stands below a heading, up to the next one of its level.
+// section is the text below a heading, up to the next one of its level.
 func section(t *testing.T, text, heading string) string {
 	t.Helper()
 	_, below, found := strings.Cut(text, "\n"+heading+"\n")

@@ -42,7 +42,7 @@ func numbersSteps(item string) string {
 	return b.String()
 }
 
-// Rule D7: whatever the database, the target and the type of the items.
+// Rule D7: for every database, target and type of the items.
 func TestANumberHasOneTextInEveryTarget(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {

@@ -58,7 +58,7 @@ func BenchmarkScale(b *testing.B) {
 	}
 }
 
-// cpuSeconds are those of this process: how many CPUs a run was given tells whether the
+// cpuSeconds is the CPU time of this process: the number of CPUs that a run was given shows whether the
 // machine was free.
 func cpuSeconds(b *testing.B) float64 {
 	b.Helper()

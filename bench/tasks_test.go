@@ -31,7 +31,7 @@ const (
 	shortTasks = 10_000
 	// paced is how many are submitted one after the other, to workers that have nothing to do.
 	paced = 200
-	// workSlots are those of each of the two workers.
+	// workSlots is the number of slots of each of the two workers.
 	workSlots = 32
 	// asWorker has the test binary be a worker.
 	asWorker = "SURFIN_BENCH_WORKER"

@@ -12,7 +12,7 @@ import (
 	"unicode"
 )
 
-// bench is what all workloads have in common while the driver runs.
+// bench is the common state of all workloads while the driver runs.
 type bench struct {
 	options
 	dir    string
@@ -123,7 +123,7 @@ func (b *bench) rowsOf(of Workload) int {
 	return rows
 }
 
-// build builds what a peer needs, once.
+// build builds the programs of a peer, once.
 func (b *bench) build(ctx context.Context, p Peer) error {
 	kind := fmt.Sprintf("%T", p)
 	err, ok := b.built[kind]
@@ -136,8 +136,8 @@ func (b *bench) build(ctx context.Context, p Peer) error {
 	return err
 }
 
-// gate checks a contestant before it is measured: what it has written after it was killed and run
-// again. What it writes otherwise is checked in every round.
+// gate checks a contestant before it is measured: its output after it was killed and run again. Its normal
+// output is checked in every round.
 func (b *bench) gate(ctx context.Context, of Workload, c Contestant, w Work) error {
 	fmt.Fprintf(os.Stderr, "%s: %s\n", of.Name, c.Name())
 	if !c.Restarts() {
@@ -156,7 +156,7 @@ func (b *bench) gate(ctx context.Context, of Workload, c Contestant, w Work) err
 	return fmt.Errorf("it was done before it could be killed, %d times: take a larger -size", tries)
 }
 
-// once runs a contestant in a clean state, and checks what it has done.
+// once runs a contestant in a clean state, and checks its work.
 func (b *bench) once(ctx context.Context, of Workload, c Contestant, w Work) (run, error) {
 	w, err := b.clear(ctx, of, c, w)
 	if err != nil {

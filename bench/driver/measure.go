@@ -67,8 +67,8 @@ func (b *bench) measure(ctx context.Context, c Contestant, w Work) (run, error) 
 	return r, nil
 }
 
-// noticed is what a process prints. It looks at the server's CPU time when the process says that
-// its work begins.
+// noticed is the output of a process. It reads the server's CPU time when the process reports that its work
+// begins.
 type noticed struct {
 	bytes.Buffer
 	begins func() float64
@@ -83,8 +83,8 @@ func (n *noticed) Write(text []byte) (int, error) {
 	return n.Buffer.Write(text)
 }
 
-// watch waits for a process, and returns its peak RSS. (That of wait(2) begins with the
-// memory of the driver.)
+// watch waits for a process, and returns its peak RSS. (The value of wait(2) begins with the memory of the
+// driver.)
 func watch(ctx context.Context, p *os.Process, done <-chan error) (peak int64, err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, runTime, fmt.Errorf("it takes more than %v", runTime))
 	defer cancel()

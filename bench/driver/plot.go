@@ -60,7 +60,7 @@ func (t *table) scale() float64 {
 	return (plotWidth - labelWidth - 60) / most
 }
 
-// colour tells the floor, ours and the others apart.
+// colour distinguishes the floor, ours and the others.
 func colour(l *line) string {
 	switch {
 	case l.place == 0:

@@ -18,11 +18,11 @@ import (
 )
 
 const (
-	// runDatabase is made anew for every run, of the template of its workload.
+	// runDatabase is made again for every run, from the template of its workload.
 	runDatabase = "surfin_bench_run"
 	// templatePrefix begins the names of templates.
 	templatePrefix = "surfin_bench_of_"
-	// ticks are those of /proc in a second.
+	// ticks is the number of ticks of /proc in a second.
 	ticks = 100
 )
 
@@ -103,7 +103,6 @@ func (s *server) exec(ctx context.Context, database string, statements ...string
 	})
 }
 
-// urlOf is the URL of a database.
 func (s *server) urlOf(database string) string {
 	text, err := withDatabase(s.url, database)
 	if err != nil {
@@ -125,8 +124,8 @@ func withDatabase(text, database string) (string, error) {
 // templateOf is the database that the runs of a workload begin with.
 func templateOf(workload string) string { return templatePrefix + identifier(workload) }
 
-// template makes the database that the runs of a workload begin with: the tables of our
-// history, and what fill adds.
+// template makes the database that the runs of a workload begin with: the tables of our history, and those of
+// fill.
 func (s *server) template(ctx context.Context, workload string, fill ...string) error {
 	name := templateOf(workload)
 	err := s.exec(ctx, "postgres", "DROP DATABASE IF EXISTS "+name+" WITH (FORCE)", "CREATE DATABASE "+name+" TEMPLATE template0")
@@ -165,8 +164,8 @@ func (s *server) fresh(ctx context.Context, workload string) error {
 	return s.exec(ctx, runDatabase, "CHECKPOINT")
 }
 
-// cpu is what the server has spent so far, in seconds; -1: it cannot be seen. What the
-// postmaster has waited for counts as its own.
+// cpu is the CPU time of the server so far, in seconds; -1 means that it is unknown. The postmaster's ended
+// children count as its own.
 func (s *server) cpu() float64 {
 	if s.pid == 0 {
 		return -1
@@ -191,7 +190,7 @@ func (s *server) cpu() float64 {
 	return float64(spent) / ticks
 }
 
-// cpuOf is the CPU time of a process in ticks, with that of its ended children if asked, and its parent.
+// cpuOf is the CPU time of a process in ticks, with its ended children if asked, and its parent.
 func cpuOf(pid int, withChildren bool) (spent, parent int, ok bool) {
 	stat, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "stat"))
 	if err != nil {

@@ -70,7 +70,7 @@ func peak() Workload {
 	}
 }
 
-// tenthOf is the work with the first tenth of its rows, in a file beside the input.
+// tenthOf is the work with the first tenth of its rows, in a file next to the input.
 func tenthOf(w Work) Work {
 	w.Rows /= 10
 	w.Input = strings.TrimSuffix(w.Input, ".csv") + "-tenth.csv"

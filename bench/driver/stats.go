@@ -2,7 +2,7 @@ package main
 
 import "slices"
 
-// spread is what several runs have in common: the median, and how far they are apart.
+// spread summarizes several runs: the median, and how far they are apart.
 type spread struct{ median, least, most float64 }
 
 func spreadOf(values []float64) spread {

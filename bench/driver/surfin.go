@@ -25,8 +25,8 @@ import (
 // oursPrefix begins the names of our contestants.
 const oursPrefix = "surfin"
 
-// jobParameters are those of every job of ours, and expectRows the gate of its step: the
-// counters are those of all attempts.
+// jobParameters are the parameters of every job of ours, and expectRows the gate of its step: the counters
+// cover all attempts.
 const (
 	jobParameters = "parameters: {input: {type: path}, rows: {type: int}}\n"
 	expectRows    = "  expect: read == params.rows and written == params.rows\n"
@@ -115,8 +115,7 @@ func openApp(ctx context.Context, w Work, url string, opts ...fx.Option) (*batch
 	return app, nil
 }
 
-// killAt kills this process at some moment in the chunk behind the one with which so many
-// rows are committed.
+// killAt kills this process at a random moment in the chunk after the commit with that many rows.
 func killAt(rows int64) func(context.Context, core.Event) {
 	const within = 2 * time.Millisecond
 	return func(_ context.Context, e core.Event) {

@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 )
 
-// table is what came of a workload.
+// table is the results of a workload.
 type table struct {
 	workload Workload
 	rows     int
@@ -27,8 +27,8 @@ type line struct {
 	runs       []run // by round
 }
 
-// moreRounds are those that only the contestants of targets have, and the floor: what a target says
-// depends on few runs, and one of them may meet a busy moment of the machine.
+// moreRounds are further rounds for the contestants of targets, and the floor: a target depends on few runs,
+// and one of them may meet a busy moment of the machine.
 const moreRounds = 2
 
 func newTable(of Workload, rows, rounds int) *table {
@@ -45,8 +45,8 @@ func (t *table) add(c Contestant, failed error) {
 	t.lines = append(t.lines, l)
 }
 
-// shuffle puts the lines into the order of a round. What targets compare is run side by side, for the machine
-// is busier in one minute than in another; peers apart, which take long.
+// shuffle puts the lines into the order of a round. Contestants that targets compare run one right after the
+// other, for the machine is busier in one minute than in another; peers, which take long, run separately.
 func (t *table) shuffle(order *rand.Rand) {
 	order.Shuffle(len(t.lines), func(i, j int) { t.lines[i], t.lines[j] = t.lines[j], t.lines[i] })
 	beside := func(l *line) int {
@@ -94,7 +94,7 @@ func (t *table) ratio(l *line) spread {
 	return spreadOf(ratios)
 }
 
-// columns are those of a table.
+// columns are the columns of a table.
 func columns() []string {
 	return []string{"", "of the floor", "least to most", "rows/s", "time", "process", "peak RSS", "client CPU", "server CPU", "checked"}
 }

@@ -64,8 +64,8 @@ func upsertJob(chunk int, item, readAhead string) string {
 	return text + "    writer: {table: {name: target, mode: upsert, key: [id]}}\n" + expectRows
 }
 
-// keyLoop is the work by hand: a page behind the last key, and in one transaction an upsert
-// over arrays with an UPDATE of the position.
+// keyLoop is the work by hand: a page after the last key, and in one transaction an upsert over arrays with
+// an UPDATE of the position.
 func keyLoop(ctx context.Context, conn *pgx.Conn, chunk int) error {
 	var page saleColumns
 	for last := int64(0); ; {

@@ -69,7 +69,7 @@ func openSQLite(path string) (*sql.DB, error) {
 	return db, nil
 }
 
-// makeSQLite makes a database with the tables of our history, and those of the workload.
+// makeSQLite makes a database with the tables of our history, and of the workload.
 func makeSQLite(ctx context.Context, path string) (err error) {
 	if err := prepareHistory(ctx, "sqlite:"+path); err != nil {
 		return err
@@ -112,7 +112,7 @@ func sqliteLoop(ctx context.Context, w Work, chunk int, ahead bool) (r Result, e
 	})
 }
 
-// sqliteChunk writes rows and the position behind them. full is the statement of sqliteRows rows.
+// sqliteChunk writes rows and the position after them. full is the statement of sqliteRows rows.
 func sqliteChunk(ctx context.Context, db *sql.DB, full *sql.Stmt, rows []sale, read int) error {
 	t, err := db.BeginTx(ctx, nil)
 	if err != nil {

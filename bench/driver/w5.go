@@ -15,7 +15,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 )
 
-// w5 finds the row behind the first 90 % of a file, as a restart does.
+// w5 finds the row after the first 90 % of a file, as a restart does.
 func w5() Workload {
 	return Workload{
 		Name: "w5", Title: "a restart at 90 % of a csv file: open it, and read the next row", Share: 5, Part: true,
@@ -112,7 +112,7 @@ func seekWithPosition(ctx context.Context, w Work) (r Result, err error) {
 	return r, closeReader(ctx, reader)
 }
 
-// openReader opens our reader of csv at a position; nil: at the start.
+// openReader opens our reader of csv at a position; nil means the start.
 func openReader(ctx context.Context, w Work, at item.Position) (item.Reader, error) {
 	reader, err := csvitem.NewReader(csvitem.ReaderConfig{Path: w.Input, Header: csvitem.HeaderExact}, item.TypeOf[saleItem]("sale"))
 	if err != nil {
@@ -132,7 +132,7 @@ func closeReader(ctx context.Context, reader item.Reader) error {
 	return nil
 }
 
-// positionBehind is the position of our reader behind so many rows.
+// positionBehind is the position of our reader after that many rows.
 func positionBehind(ctx context.Context, w Work, rows int) (item.Position, error) {
 	reader, err := openReader(ctx, w, nil)
 	if err != nil {

@@ -29,7 +29,7 @@ const shortHistory = "w6-short"
 // historyRows is how long the history is that its targets speak of. A shorter one serves a look.
 const historyRows = 200_000
 
-// w6 is what an operator asks of a long history.
+// w6 has an operator's queries over a long history.
 func w6() Workload {
 	contestants := []Contestant{inside{name: "a row by its primary key", run: rowByKey}, inside{name: pageByHand, run: pagesByHand}}
 	for _, l := range lookups() {
@@ -64,7 +64,7 @@ type lookup struct {
 	ask  func(ctx context.Context, app *batch.App, at asked) error
 }
 
-// asked is what is looked at: executions in the middle of the history.
+// asked holds the queried executions, in the middle of the history.
 type asked struct {
 	completed, failed core.JobExecutionID
 	skip              int64
@@ -206,7 +206,7 @@ func rowByKey(ctx context.Context, w Work) (Result, error) {
 	})
 }
 
-// byHand asks the database again and again without us, and says the median.
+// byHand repeats a query of the database without us, and returns the median.
 func byHand(ctx context.Context, w Work, ask func(conn *pgx.Conn, i int) error) (r Result, err error) {
 	conn, err := pgx.Connect(ctx, w.URL)
 	if err != nil {
@@ -219,8 +219,8 @@ func byHand(ctx context.Context, w Work, ask func(conn *pgx.Conn, i int) error) 
 // pageByHand is the name of pagesByHand.
 const pageByHand = "a page of 50 executions, by hand"
 
-// pageQuery is what a page of a list is made of: the executions before one, their parameters, what is
-// the newest one of their instance, and how many of their steps are open, or of an unknown outcome.
+// pageQuery is the query of a page of a list: the executions before one, their parameters, the newest one of
+// their instance, and how many of their steps are open, or of an unknown outcome.
 const pageQuery = `SELECT e.id, e.instance_id, e.job_name, e.attempt, e.status, e.exit_code, e.error_text, e.definition_path, e.owner,
 	e.lease_until, e.created_at, e.started_at, e.ended_at, e.redrive_of, e.parent_id, e.gate,
 	(SELECT string_agg(p.name || '=' || p.value, ', ') FROM surfin_job_execution_param p WHERE p.job_execution_id = e.id),

@@ -38,7 +38,7 @@ func Job(name, partition string, items int) string {
 	return text + fmt.Sprintf("  chunk:\n    size: 1000\n    reader: {numbers: {first: %q, step: %q, items: %d}}\n    processor: hash\n    writer: forget\n", first, step, items)
 }
 
-// share is what a part reads: every so-many-th number below items.
+// share is the input of a part: every so-many-th number below items.
 type share struct {
 	First int64 `key:"first" required:"true" doc:"The first number."`
 	Step  int64 `key:"step" required:"true" doc:"The distance of two numbers."`

@@ -81,7 +81,7 @@ type CleanConfig struct {
 	Year int `key:"year" required:"true" doc:"strikes before this year are left out"`
 }
 
-// Clean leaves out what is too old and brings the rest into the table's form.
+// Clean leaves out rows that are too old and brings the rest into the table's form.
 type Clean struct {
 	config   CleanConfig
 	taxonomy *Taxonomy

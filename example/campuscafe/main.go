@@ -1,5 +1,5 @@
-// Command campuscafe takes orders for a café. Payment, stock and counter tell it what
-// happened, twice at times and in any order; README.md goes through it.
+// Command campuscafe takes orders for a café. Payment, stock and counter send it events, sometimes twice and
+// in any order; README.md explains it.
 //
 //	go run ./example/campuscafe
 //
@@ -45,9 +45,8 @@ func cafe(s batch.Settings, address string) fx.Option {
 	return fx.Options(shop(s), fx.Invoke(background, func(lc fx.Lifecycle, mux *http.ServeMux) { serve(lc, mux, address) }))
 }
 
-// shop is the café with closed doors: nobody calls, and nothing happens by itself. Its
-// tables are in the database of the history, so that orders, events and tasks change in one
-// transaction.
+// shop is the café with closed doors: it receives no calls, and nothing happens by itself. Its tables are in
+// the database of the history, so that orders, events and tasks change in one transaction.
 func shop(s batch.Settings) fx.Option {
 	return fx.Options(
 		batch.Module(s), batch.JobFiles(batch.FS(jobs, "nightly.yaml")),

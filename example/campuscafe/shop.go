@@ -40,7 +40,7 @@ func newShop(p tx.Provider, s batch.Settings, app *batch.App) (*Shop, error) {
 	if err != nil {
 		return nil, err
 	}
-	observer := app.Observer // logs and counts what happens to orders, as it does for jobs
+	observer := app.Observer // logs and counts the events of orders, as it does for jobs
 	orders := guard.NewTable(db, "orders", m, observer)
 	box := inbox.New(orders, cmp.Or(s.Repository.Prefix, repository.DefaultPrefix), inbox.Options{Observer: observer})
 	return &Shop{db: db, manager: tx.NewManager(db), orders: orders, inbox: box, tasks: app.Tasks, wake: make(chan struct{}, 1)}, nil
@@ -70,7 +70,7 @@ func (s *Shop) createTables(ctx context.Context) error {
 	return nil
 }
 
-// Order is what a customer wants.
+// Order is a customer's order.
 type Order struct {
 	ID       int64  `json:"id"`
 	Item     string `json:"item"`
@@ -112,8 +112,8 @@ func (s *Shop) Order(ctx context.Context, id int64) (Order, error) {
 	return o, err
 }
 
-// Apply makes the move that the trigger asks for, with all that belongs to it, in one
-// transaction. What it returns is of guard.Table.Move.
+// Apply makes the move that the trigger requests, with all its effects, in one transaction. The result is
+// that of guard.Table.Move.
 func (s *Shop) Apply(ctx context.Context, id int64, t Trigger) (result guard.Result[State], err error) {
 	set := []guard.Assignment{guard.SetSQL("updated_at", "CURRENT_TIMESTAMP")}
 	if t == HandoverCompleted {
@@ -131,8 +131,7 @@ func (s *Shop) Apply(ctx context.Context, id int64, t Trigger) (result guard.Res
 	return result, err
 }
 
-// effects are what a move brings about besides. result.Current is the state in which the
-// order was found.
+// effects are the further effects of a move. result.Current is the state in which the order was found.
 func (s *Shop) effects(ctx context.Context, id int64, t Trigger, result guard.Result[State]) error {
 	if result.Answer == core.Duplicate {
 		if t == PaymentSucceeded && (result.Current == Cancelled || result.Current == Failed) {
@@ -160,7 +159,7 @@ func (s *Shop) effects(ctx context.Context, id int64, t Trigger, result guard.Re
 	return nil
 }
 
-// takeStock takes what an order wants from the stock (sign -1), or puts it back (1).
+// takeStock takes the quantity of an order from the stock (sign -1), or puts it back (1).
 func (s *Shop) takeStock(ctx context.Context, id, sign int64) error {
 	result, err := tx.ConnOf(ctx, s.db).ExecContext(ctx, s.db.Dialect().Bind(`UPDATE stock SET quantity = stock.quantity + CAST(? AS bigint) * o.quantity FROM orders o
 		WHERE o.id = ? AND stock.item = o.item AND stock.quantity + CAST(? AS bigint) * o.quantity >= 0`), sign, id, sign)
@@ -193,10 +192,10 @@ func (s *Shop) submit(ctx context.Context, taskType string, id int64) error {
 	return err
 }
 
-// topic is that of all events.
+// topic is the topic of all events.
 const topic = "orders"
 
-// Receive stores an event that an order is told of later, when it can take it.
+// Receive stores an event for an order, which is applied when the order can take it.
 func (s *Shop) Receive(ctx context.Context, key string, id int64, t Trigger) (core.Answer, error) {
 	payload, err := json.Marshal(t)
 	if err != nil {
@@ -221,8 +220,8 @@ func (s *Shop) Process(ctx context.Context) (inbox.Done, error) {
 	})
 }
 
-// offerEvents processes when an event was stored here, and every second what other
-// processes have stored or left behind.
+// offerEvents processes events when one was stored here, and every second those that other processes have
+// stored or left.
 func (s *Shop) offerEvents(ctx context.Context, stop <-chan struct{}) {
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
@@ -243,8 +242,8 @@ func (s *Shop) row(ctx context.Context, statement string, args ...any) *sql.Row 
 	return tx.ConnOf(ctx, s.db).QueryRowContext(ctx, s.db.Dialect().Bind(statement), args...)
 }
 
-// ledger stands for the payment service and for the mail: it notes what it was asked for.
-// A task may be executed twice; the key of the entry makes the second time harmless.
+// ledger stands for the payment service and for the mail: it records its requests. A task may be executed
+// twice; the key of the entry makes the second time harmless.
 type ledger struct {
 	db    tx.Database
 	entry string

@@ -34,7 +34,7 @@ const (
 	marks restarting = "marks"
 )
 
-// form is what a writer writes into.
+// form is the target of a writer.
 type form string
 
 const (
@@ -49,7 +49,7 @@ const (
 // output is one writer.
 type output struct {
 	Form form
-	// Encodes: what it writes can be encoded ahead.
+	// Encodes: its output can be encoded ahead.
 	Encodes bool
 }
 
@@ -82,7 +82,7 @@ type scenario struct {
 	UnencodableEach int
 	BeforeWrite     bool // a listener before each write
 	AfterProcess    bool // a listener after each item that was processed
-	// Racing: some faults are those of the goroutine that reads.
+	// Racing: some faults happen on the reading goroutine.
 	Racing   bool
 	Launches []launch
 }
@@ -110,8 +110,8 @@ func (s *scenario) String() string {
 	return b.String()
 }
 
-// scenarios generates cases. rapid prefers small numbers and what stands first in
-// a list: what leads far into a step stands first here.
+// scenarios generates cases. rapid prefers small numbers and the first elements of a list: values that lead
+// far into a step come first here.
 func scenarios() *rapid.Generator[*scenario] {
 	return rapid.Custom(func(t *rapid.T) *scenario {
 		s := &scenario{

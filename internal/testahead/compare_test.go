@@ -14,7 +14,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 )
 
-// result is what is compared after a launch.
+// result is compared after a launch.
 type result struct {
 	Status           core.Status // of the step
 	Exit, Error      string
@@ -42,7 +42,7 @@ type skip struct {
 	Class, Error string
 }
 
-// events are those of the observers of a step.
+// events are the events of a step's observers.
 type events struct {
 	mu   sync.Mutex
 	list []string
@@ -77,8 +77,8 @@ func (b *bench) check(t *rapid.T, s *scenario) {
 	require.Len(t, on, len(off), "%v", s)
 }
 
-// run launches a job until it is complete. Where the database does not tell what became of a COMMIT,
-// an operator has to decide (rule C10).
+// run launches a job until it is complete. If the database does not tell the result of a COMMIT, an operator
+// has to decide (rule C10).
 func (b *bench) run(t *rapid.T, s *scenario, ahead chunk.ReadAhead) []result {
 	var list []result
 	to := b.newTarget(s)

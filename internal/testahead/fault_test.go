@@ -7,11 +7,11 @@ import (
 	"pgregory.net/rapid"
 )
 
-// kind is what happens where a fault does.
+// kind is the effect of a fault.
 type kind string
 
 const (
-	// skippable, retryable, both and fatal are what an error says of itself.
+	// skippable, retryable, both and fatal are an error's own classes.
 	skippable kind = "skippable"
 	retryable kind = "retryable"
 	both      kind = "both"
@@ -84,8 +84,8 @@ type fault struct {
 	At    point
 	Kind  kind
 	Place int // of the item
-	// Call is the only call that it happens at, from 1: of those about the item, of those of
-	// the writer, or of all at this point; 0: each.
+	// Call is the only call at which it happens, from 1: of the calls about the item, of the writer's, or of
+	// all at this point; 0 means each.
 	Call int
 	// Times is how often it happens in a launch; 0: always.
 	Times int
@@ -126,12 +126,12 @@ func (s *scenario) place(t *rapid.T) int {
 	return rapid.IntRange(0, max(0, s.Items-1)).Draw(t, "place")
 }
 
-// errorKind draws what may happen on any goroutine.
+// errorKind draws a kind that may happen on any goroutine.
 func errorKind(t *rapid.T) kind {
 	return draw(t, "kind", skippable, both, retryable, fatal, panics, leaves)
 }
 
-// anyKind draws what may happen on the goroutine that commits.
+// anyKind draws a kind that may happen on the committing goroutine.
 func anyKind(t *rapid.T) kind {
 	return draw(t, "kind", skippable, both, retryable, fatal, panics, stops, cancels, expires)
 }

@@ -99,7 +99,7 @@ func (l afterProcess) AfterProcess(_ context.Context, it, out any) error {
 	return nil
 }
 
-// policy traces what it is asked.
+// policy traces the questions that it receives.
 type policy struct {
 	w     *world
 	limit chunk.LimitSkip

@@ -96,7 +96,7 @@ func (r positioned) Position() (item.Position, error) {
 	return json.Marshal(r.next)
 }
 
-// marked is a source that can be opened behind any item.
+// marked is a source that can be opened after any item.
 type marked struct{ positioned }
 
 func (r marked) Mark() any {
@@ -164,8 +164,8 @@ func erased(r *source) item.Reader {
 	}
 }
 
-// peeking is a reader that looks at the item behind those that it was asked for. What is wrong
-// with that one it tells with them.
+// peeking is a reader that reads one more item than requested. It returns that item's error together with the
+// requested items.
 type peeking struct {
 	item.Reader
 	source *source

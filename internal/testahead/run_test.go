@@ -126,7 +126,7 @@ func parts(w *world) chunk.Parts {
 	return p
 }
 
-// recorded returns what the record of the step says.
+// recorded returns the values in the record of the step.
 func (b *bench) recorded(t *rapid.T, id core.JobExecutionID) result {
 	steps, err := b.Repository.Steps(t.Context(), id)
 	require.NoError(t, err)
@@ -187,7 +187,7 @@ func placeOf(t *rapid.T, mark item.Position) int {
 // executionID matches the number of an execution in a text.
 var executionID = regexp.MustCompile(`execution \d+`)
 
-// normalize leaves out what differs between two runs of the same.
+// normalize leaves out the differences between two runs of the same case.
 func (r *result) normalize(faults []fault) {
 	slices.Sort(r.Unordered)
 	r.Error = executionID.ReplaceAllString(r.Error, "execution N")
@@ -197,10 +197,10 @@ func (r *result) normalize(faults []fault) {
 		}
 	}
 	if r.Status != core.StatusCompleted {
-		r.Unordered = nil // what other goroutines did beside the failure is not determined
+		r.Unordered = nil // the work of other goroutines during the failure is not determined
 	}
-	// A reader that ends its goroutine ends that of the step, where it does not read ahead: no
-	// listener of reads is called.
+	// A reader that ends its goroutine ends the step's goroutine if it does not read ahead: no listener of
+	// reads is called.
 	readerLeaves := func(f fault) bool { return f.At == atRead && f.Kind == leaves }
 	if strings.Contains(r.Error, "ended its goroutine") && slices.ContainsFunc(faults, readerLeaves) {
 		r.Error, r.Context, r.Trace, r.Events = "", "", nil, nil

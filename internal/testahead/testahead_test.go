@@ -18,8 +18,8 @@ func TestMain(m *testing.M) { os.Exit(testdb.Main(m)) }
 // tenth of them runs on PostgreSQL.
 const soak = "SURFIN_SOAK"
 
-// cases is the number of cases on SQLite. A case costs 35 ms under the race detector, under which
-// all of them run: goroutines are what this is about.
+// cases is the number of cases on SQLite. A case costs 35 ms under the race detector, under which all of them
+// run: goroutines are the subject here.
 const cases = 100
 
 func TestAStepEndsTheSameReadAheadOrNotOnSQLite(t *testing.T) {

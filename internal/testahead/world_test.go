@@ -10,13 +10,13 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// thing is what is read; it is written as it is.
+// thing is an item; it is written unchanged.
 type thing struct{ Place int }
 
 // injected is the error of a fault.
 type injected struct {
 	Fault fault
-	Place int // of the item in hand; anyPlace: there is none
+	Place int // of the current item; anyPlace means none
 }
 
 func (e *injected) Error() string {
@@ -34,7 +34,7 @@ var (
 	errLease     = errors.New("the lease is over")
 )
 
-// world is what one launch works with: its faults, and the trace of what was asked of it.
+// world is the environment of one launch: its faults, and the trace of its calls.
 type world struct {
 	s      *scenario
 	faults []fault
@@ -82,7 +82,7 @@ func (w *world) noteProcess(format string, args ...any) {
 	w.unordered = append(w.unordered, fmt.Sprintf(format, args...))
 }
 
-// meet lets happen what happens at a call, and returns its error.
+// meet triggers the faults of a call, and returns its error.
 func (w *world) meet(at point) error { return w.happen(series{at: at}, anyPlace, 0) }
 
 // meetItem is meet of a call about one item.
@@ -137,7 +137,7 @@ func (w *world) next(c series, place, batch int) (f fault, found bool) {
 	return fault{}, false
 }
 
-// leaseErr is how the lease has ended.
+// leaseErr is the error with which the lease ended.
 func (w *world) leaseErr() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()

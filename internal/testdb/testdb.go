@@ -1,21 +1,19 @@
-// Package testdb gives tests real databases: SQLite files, and databases in a
-// private PostgreSQL cluster.
+// Package testdb gives tests real databases: SQLite files, and databases in a private PostgreSQL cluster.
 //
-// The cluster is the one that SURFIN_TEST_POSTGRES names, by the URL of a user who may
-// create databases, or by the absolute path of a file in which the URL is (`make test` does
-// that, as the variable's value decides whether a test result is still good), else one of
-// this process's own, started by the first test that asks. Packages whose tests use
-// PostgreSQL say
+// The cluster is the one that SURFIN_TEST_POSTGRES names, by the URL of a user who may create databases, or
+// by the absolute path of a file in which the URL is (`make test` does that, as the variable's value decides
+// whether a test result is still good), else a private one of this process, started by the first test that
+// needs it. Packages whose tests use PostgreSQL have
 //
 //	func TestMain(m *testing.M) { os.Exit(testdb.Main(m)) }
 //
-// so that a cluster of their own is stopped at the end.
+// so that their private cluster is stopped at the end.
 //
-// Where SURFIN_TEST_TEMPLATES is set (internal/testdb/cluster does), the databases have
-// the repository's tables already: to make them took longer than many a test. Without it
-// they are empty. A test works with both, for whoever uses a repository migrates it. One
-// that is about missing tables, or about two histories that write to one database (those
-// of a template have one identity), asks for EachEmpty, EmptySQLite or EmptyPostgres.
+// If SURFIN_TEST_TEMPLATES is set (internal/testdb/cluster sets it), the databases already have the
+// repository's tables: making them took longer than many a test. Without it they are empty. A test works with
+// both, since every user of a repository migrates it. A test about missing tables, or about two histories
+// that write to one database (histories from a template have one identity), uses EachEmpty, EmptySQLite or
+// EmptyPostgres.
 //
 // It imports the PostgreSQL driver and internal/testdb/pgcluster. Only tests import it.
 package testdb
@@ -52,8 +50,8 @@ const (
 	PostgresTemplate = "surfin_template"
 )
 
-// own is what the tests of this process share. A test binary has one TestMain and many
-// tests that share the server, so that it cannot be in one of them.
+// own is the state that the tests of this process share. A test binary has one TestMain and many tests that
+// share the server, so it cannot be in one of them.
 var own struct {
 	sync.Mutex
 	cluster *pgcluster.Cluster
@@ -122,8 +120,8 @@ func EmptySQLite(t testing.TB) string {
 	return "sqlite:" + filepath.Join(t.TempDir(), "test.db")
 }
 
-// Postgres returns the URL of a database, dropped when the test ends. It fails the test
-// where there is no PostgreSQL: a skip would look like a success.
+// Postgres returns the URL of a database, dropped when the test ends. It fails the test without PostgreSQL: a
+// skip would look like a success.
 func Postgres(t testing.TB) string {
 	t.Helper()
 	if os.Getenv(Templates) == "" {
@@ -167,8 +165,8 @@ func postgres(t testing.TB, template string) string {
 	return u.String()
 }
 
-// Pooled returns the URL of a PostgreSQL database behind a PgBouncer of the test's own in
-// a pool mode. It fails the test where there is no PgBouncer.
+// Pooled returns the URL of a PostgreSQL database through the test's own PgBouncer in a pool mode. It fails
+// the test without PgBouncer.
 func Pooled(t testing.TB, database, mode string, settings ...string) string {
 	t.Helper()
 	pooler, err := pgcluster.StartPooler(t.Context(), database, mode, settings...)
@@ -196,7 +194,7 @@ func AdminURL() (string, error) {
 	return strings.TrimSpace(string(text)), nil
 }
 
-// ownURL is AdminURL, or that of the server of this process.
+// ownURL is AdminURL, or the URL of this process's server.
 func ownURL() (string, error) {
 	if given, err := AdminURL(); err != nil || given != "" {
 		return given, err

@@ -13,7 +13,7 @@ type Around struct {
 	Do func(write string, do func() error) error
 }
 
-// around returns what a write returns that Do does.
+// around returns the result of a write that Do wraps.
 func around[T any](a *Around, write string, do func() (T, error)) (result T, err error) {
 	err = a.Do(write, func() (err error) { result, err = do(); return err })
 	return result, err

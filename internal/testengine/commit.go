@@ -7,7 +7,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// Committing is a database whose COMMIT is what Commit does with the handle.
+// Committing is a database whose COMMIT is replaced by Commit.
 type Committing struct {
 	tx.Database
 	Commit func(h tx.Handle) error

@@ -101,7 +101,7 @@ func (e *Engine) observe(_ context.Context, event core.Event) {
 	e.events = append(e.events, event)
 }
 
-// Events returns what happened so far.
+// Events returns the events so far.
 func (e *Engine) Events() []core.Event {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-// Messages counts what passed on a connection to PostgreSQL, which must be one without TLS.
+// Messages counts the messages on a connection to PostgreSQL, which must be one without TLS.
 type Messages struct {
 	// Queries are simple queries, with one statement or several, and COPYs; Executes are
 	// executions of prepared statements.
@@ -52,7 +52,7 @@ func (t *traffic) pass(s *stream, p []byte) {
 type stream struct {
 	starts bool // the next message is the first one, which has no type
 	head   []byte
-	rest   int // bytes of the message in hand
+	rest   int // bytes of the current message
 	counts map[byte]int
 }
 

@@ -1,5 +1,5 @@
-// Package testproxy is a network for tests: a proxy before a database server that holds
-// bytes back, freezes, cuts its connections, and counts what passes.
+// Package testproxy is a network for tests: a proxy in front of a database server that holds bytes back,
+// freezes, cuts its connections, and counts the traffic.
 //
 // It imports the standard library. Only tests import it.
 package testproxy
@@ -20,7 +20,7 @@ type Proxy struct {
 
 	mu     sync.Mutex
 	delay  time.Duration
-	frozen chan struct{} // closed by Thaw; nil: it is not frozen
+	frozen chan struct{} // closed by Thaw; nil means that it is not frozen
 	cut    bool
 	open   map[net.Conn]struct{}
 	counts []*traffic // of all connections
@@ -125,7 +125,7 @@ func (p *Proxy) serve(in net.Conn) {
 	ways.Wait()
 }
 
-// count returns what counts the messages of one more connection.
+// count returns the counter of one more connection's messages.
 func (p *Proxy) count() *traffic {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -1,11 +1,10 @@
-// Package testtree lets the test cache of Go know what tests hand to other programs.
+// Package testtree makes Go's test cache aware of the inputs that tests pass to other programs.
 //
-// `go test` repeats a result ("ok, cached") as long as the test binary, and the files and
-// environment variables that the test process itself asked for, are the same. It does not
-// see what a program reads that the test starts: `go build` compiles the whole module,
-// surfin opens job files. A test that starts a program therefore uses Command, after
-// which its result is that of this very tree. A test that starts its own binary anew
-// (os.Args[0]) needs none: what that is made of is in the cache's key.
+// `go test` repeats a result ("ok, cached") as long as the test binary, and the files and environment
+// variables that the test process itself read, are the same. It does not see the inputs of a program that the
+// test starts: `go build` compiles the whole module, surfin opens job files. A test that starts a program
+// therefore uses Command, which ties its result to this very tree. A test that starts its own binary again
+// (os.Args[0]) does not need it: the sources of that binary are in the cache's key.
 //
 // It imports nothing of ours. Only tests and internal/testdb/cluster import it.
 package testtree

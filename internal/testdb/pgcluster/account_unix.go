@@ -11,8 +11,8 @@ import (
 	"syscall"
 )
 
-// account is who runs the server: ourselves, or, as PostgreSQL refuses root,
-// another user when we are root.
+// account is the user that runs the server: ourselves, or, as PostgreSQL refuses root, another user if we are
+// root.
 type account struct{ credential *syscall.Credential }
 
 func unprivileged() (account, error) {

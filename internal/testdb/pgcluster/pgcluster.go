@@ -104,8 +104,8 @@ func (c *Cluster) launch(bin string, port int, who account, settings []string) e
 	return c.supervise(who, "INT", args...)
 }
 
-// Restart ends all sessions as an administrator's restart does, which rolls back what they
-// have not committed, and returns when the server accepts connections again.
+// Restart ends all sessions as an administrator's restart does, which rolls back their uncommitted work, and
+// returns when the server accepts connections again.
 func (c *Cluster) Restart(ctx context.Context) error { return c.Outage(ctx, "INT", 0) }
 
 // Outage ends the server by the signal INT (fast) or QUIT (immediate), starts it again after the
@@ -148,8 +148,8 @@ func (c *Cluster) ready(ctx context.Context, password string) error {
 }
 
 // cheapen stores the password so that the server verifies it with one hash instead of
-// 4096. Tests open thousands of connections, and SCRAM's rounds, which protect what a
-// thief finds in the catalog, were a quarter of the server's time.
+// 4096. Tests open thousands of connections, and SCRAM's rounds, which protect passwords that a
+// thief finds in the catalog, took a quarter of the server's time.
 func cheapen(ctx context.Context, conn *pgx.Conn, password string) error {
 	setting := "SET password_encryption = md5"
 	major, _, _ := strings.Cut(conn.PgConn().ParameterStatus("server_version"), ".")

@@ -24,7 +24,7 @@ type Pooler struct {
 	url string
 }
 
-// URL returns the URL of the database behind the pooler.
+// URL returns the URL of the database through the pooler.
 func (p *Pooler) URL() string { return p.url }
 
 // StartPooler starts PgBouncer before the database of a URL and waits until it accepts

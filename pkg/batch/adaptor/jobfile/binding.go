@@ -110,8 +110,7 @@ func (b *binding) scalar(n *strict.Node, f strict.Field, want reflect.Type) (str
 	return b.checkText(n, f, want, text)
 }
 
-// checkText refuses an empty text as the path that a component needs, and where it would stand for
-// the default of the key.
+// checkText refuses an empty text as a required path, or instead of the key's default.
 func (b *binding) checkText(n *strict.Node, f strict.Field, want reflect.Type, text string) (strict.Value, bool) {
 	if text == "" && f.Path && f.Required && want.Kind() == reflect.String {
 		b.collector.Add(n, f.Key+": the path is empty", "name a file: a relative path begins at the folder of the job file")
@@ -159,8 +158,7 @@ func (b *binding) lateValueOf(n *strict.Node, f strict.Field, want reflect.Type)
 	return late, true
 }
 
-// compile compiles the expressions of a text and checks their types: want is nil
-// where any will do.
+// compile compiles the expressions of a text and checks their types; a nil want accepts any.
 func (b *binding) compile(n *strict.Node, f strict.Field, want reflect.Type, late *lateValue) bool {
 	good := true
 	for i := range late.holes {

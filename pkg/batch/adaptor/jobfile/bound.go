@@ -44,7 +44,7 @@ func (f *File) bound(view *core.View, uses []*componentUse) ([]chunk.Bound, erro
 	return list, nil
 }
 
-// boundValues collects the values of one component and of those inside of it.
+// boundValues collects the values of one component and of its nested ones.
 type boundValues struct {
 	file   *File
 	values *values
@@ -82,7 +82,7 @@ func isTuning(f strict.Field) bool {
 	return f.Key == "fetch" || f.Key == "rate" || f.Key == "headers"
 }
 
-// node collects the values in a node, but not those in components inside of it.
+// node collects the values in a node, without nested components.
 func (b *boundValues) node(u *componentUse, n *strict.Node) {
 	if _, nested := u.nested[n]; nested {
 		return

@@ -18,9 +18,9 @@ import (
 type builder struct {
 	file *File
 	name string
-	step *stepDef // nil: of the job, or of a decision
+	step *stepDef // nil for the job, or for a decision
 	deps Deps
-	// redriveOf is the instance that is redriven; 0: none is.
+	// redriveOf is the redriven instance; 0 means none.
 	redriveOf core.JobInstanceID
 	// redriveLater makes registry.BuildContext.RedriveLater for a run; nil if nothing is redriven.
 	redriveLater func(run *core.StepRun) func(ctx context.Context) error
@@ -223,8 +223,8 @@ func (c *compiler) jobListeners() func(ctx context.Context, view *core.View) ([]
 	}
 }
 
-// listeners makes listeners and checks the events that each listens to, which only the
-// instance shows. If one is wrong, all are closed.
+// listeners makes listeners and checks the events that each listens to, which only the instance shows. If one
+// is wrong, all are closed.
 func (a builder) listeners(ctx context.Context, view *core.View, uses []*componentUse, check func(u *componentUse, made any) error) ([]any, error) {
 	made, err := a.make(ctx, view, uses...)
 	if err != nil {

@@ -30,9 +30,9 @@ func (f *File) writtenUnder(ctx context.Context, r Restart) (*core.JobExecution,
 	return base, nil
 }
 
-// mayHaveWritten reports whether an execution may have left anything of its own. It has not if
-// it failed, and so did all its steps, which are chunk steps without partitions that work in
-// the repository's database and have counted nothing.
+// mayHaveWritten reports whether an execution may have left results. It has not if it failed together with
+// all its steps, and these are chunk steps without partitions that work in the repository's database and have
+// counted nothing.
 func (f *File) mayHaveWritten(ctx context.Context, r Restart, e *core.JobExecution) (bool, error) {
 	if e.Status != core.StatusFailed {
 		return true, nil

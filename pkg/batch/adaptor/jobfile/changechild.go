@@ -16,9 +16,8 @@ type judgedChild struct {
 	diff    string   // of the child's file
 }
 
-// judgeChildren compares the definitions of the child jobs that unfinished steps would
-// continue, as the launch of each child does: a restart that only ends at the refusal of a
-// child is refused before anything runs.
+// judgeChildren compares the definitions of the child jobs that unfinished steps would continue, as the
+// launch of each child does: a restart that would end at a child's refusal is refused before anything runs.
 func (c *comparison) judgeChildren(ctx context.Context, r Restart) error {
 	c.children = map[string]judgedChild{}
 	for name, h := range c.history {
@@ -81,7 +80,6 @@ func judgedOf(step, job string, changed *ChangedError) judgedChild {
 	return judged
 }
 
-// allDiffs is the diff of the file and of the children whose changes are refused.
 func (c *comparison) allDiffs(changes []Change) string {
 	var diffs strings.Builder
 	diffs.WriteString(c.diff(changes))

@@ -11,12 +11,12 @@ import (
 )
 
 const (
-	// diffContext is how many equal lines a diff has around those that are different.
+	// diffContext is the number of equal lines around a difference.
 	diffContext = 2
-	// maxDiff is how many lines of a diff are shown.
+	// maxDiff is the maximum number of shown diff lines.
 	maxDiff = 60
-	// maxCompared bounds the product of the numbers of lines that are compared; beyond it
-	// all of them count as different.
+	// maxCompared bounds the product of the numbers of compared lines; beyond it all lines count as
+	// different.
 	maxCompared = 4_000_000
 )
 
@@ -24,7 +24,7 @@ const (
 type edit struct {
 	kind     byte
 	text     string
-	old, now int // the number of the line, 1-based; of a line that is in one text only, that before which it is
+	old, now int // the 1-based number of the line; for a line in only one text, of the line that it precedes
 }
 
 // diff is a unified diff of the two job files and their includes, limited to the parts with a refused change.
@@ -66,7 +66,7 @@ type fileDiff struct {
 	hunks         [][]edit
 }
 
-// fileDiffs compares the job files, and the files of one name that they include.
+// fileDiffs compares the job files, and their includes by name.
 func (c *comparison) fileDiffs() []fileDiff {
 	diffs := []fileDiff{{before: c.before.doc, after: c.after.doc}}
 	for _, i := range c.after.included {

@@ -16,8 +16,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// inputChanges compares the input on which committed work of an unfinished step depends, and
-// where that work is.
+// inputChanges compares the input that committed work of an unfinished step depends on, and the location of
+// that work.
 func (c *comparison) inputChanges(old, now *stepDef) []Change {
 	if old.child != nil {
 		return c.childChanges(old, now)
@@ -71,7 +71,7 @@ func anyKey(strict.Field) bool { return true }
 // path or the table, the database, and nested writers.
 func isTarget(f strict.Field) bool { return f.Main || f.Key == "database" || holdsNested(f.Type) }
 
-// isTargetOrMode is isTarget for a writer one of whose definitions refills its target (rule TW4): its
+// isTargetOrMode is isTarget for a writer that refills its target in one of its definitions (rule TW4): its
 // committed rows are elsewhere, or would be removed.
 func isTargetOrMode(f strict.Field) bool { return isTarget(f) || f.Key == "mode" }
 
@@ -104,10 +104,9 @@ func (u *componentUse) keyNode(key string) *strict.Node {
 	return u.ref.at
 }
 
-// maxShown is how many characters of a value a message has.
+// maxShown is the maximum length of a value in a message, in characters.
 const maxShown = 160
 
-// shown is the value of a key in a message: cut, and without a password.
 func shown(key, text string) string {
 	text = strings.TrimPrefix(secret.Line(key+": "+text), key+": ")
 	if runes := []rune(text); len(runes) > maxShown {
@@ -198,8 +197,6 @@ func (f *File) configTexts(u *componentUse, params core.Parameters, counts func(
 	return texts
 }
 
-// lateAtStep reports whether a value in the node is known only when the step
-// starts.
 func (u *componentUse) lateAtStep(n *strict.Node) bool {
 	for _, one := range withNested(u) {
 		if late := one.late[n]; late != nil && late.atStep {
@@ -288,7 +285,7 @@ func schemaText(fields []row.Field) string {
 	return "{" + strings.Join(parts, ", ") + "}"
 }
 
-// nodeText is a value of the file, without its layout: keys in order.
+// nodeText is a value of the file, without its layout and with sorted keys.
 func nodeText(n *strict.Node) string {
 	var parts []string
 	switch n.Kind {

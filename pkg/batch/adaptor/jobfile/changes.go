@@ -17,31 +17,29 @@ import (
 // Change is a difference between two definitions of a job, for an instance that began
 // with the first one and continues with the second.
 type Change struct {
-	// Step is the step or child job; empty: the file as a whole.
+	// Step is the step or child job; empty means the file as a whole.
 	Step string `json:"step,omitempty"`
 	// What is a sentence without its subject: "is new".
 	What string `json:"what"`
 	// Refused reports that a restart needs consent: committed work depends on the changed part.
 	Refused bool `json:"refused,omitempty"`
-	// NewDefinition says that the step began, that nothing of it is committed, and that it
-	// takes the new definition (rule F4a).
+	// NewDefinition means that the step began, has committed nothing, and takes the new definition (rule
+	// F4a).
 	NewDefinition bool `json:"new_definition,omitempty"`
 	// Kept is the old value that a restart still uses after it accepts the change, because it was stored when
 	// the step began. It is empty if the change takes effect.
 	Kept string `json:"kept,omitempty"`
-	// Place is where the difference is in the new definition: "job.yaml:11:9", or of one made
-	// in Go "job bill: step load: chunk.reader"; empty: it is not there.
+	// Place is the position in the new definition: "job.yaml:11:9", or for a definition made in Go "job bill:
+	// step load: chunk.reader"; empty means that it is not there.
 	Place string `json:"place,omitempty"`
 }
 
-// ChangedError refuses to restart an instance because the job file has changed in work
-// that is committed (rule F4).
+// ChangedError refuses to restart an instance because the job file has changed in committed work (rule F4).
 type ChangedError struct {
 	Execution core.JobExecutionID
 	Changes   []Change
-	// Diff has the lines of the job file that are different where a change is refused, as a
-	// unified diff without passwords; empty: the definition was made in Go, or is not different
-	// there.
+	// Diff is a unified diff, without passwords, of the job file's lines with refused changes; empty means
+	// that the definition was made in Go, or does not differ there.
 	Diff string
 }
 
@@ -82,9 +80,9 @@ type Restart struct {
 	Registry *registry.Registry
 }
 
-// Changes compares the file with the definition of the instance's last execution, or of the
-// newest one that may have written something, if that is another one. The error is a *ChangedError where the restart needs consent, and
-// the changes are those as well.
+// Changes compares the file with the definition of the instance's last execution, or of the newest one that
+// may have written something, if that is another one. If the restart needs consent, it returns a
+// *ChangedError with the changes.
 func (f *File) Changes(ctx context.Context, r Restart) ([]Change, error) {
 	last := r.Last
 	if last.Definition.Hash == f.Definition().Hash || last.Definition.Text == "" { // of a job made in Go
@@ -100,7 +98,7 @@ func (f *File) Changes(ctx context.Context, r Restart) ([]Change, error) {
 	}
 	before, unread := f.Earlier(base.Definition, r.Registry)
 	c := &comparison{last: base.ID, database: r.History.Database, before: before, after: f, params: r.Params, history: steps}
-	if unread != nil { // such as a component that the application no longer has
+	if unread != nil { // for example a component that the application no longer has
 		c.before = f
 	}
 	if err := errors.Join(c.readCheckpoints(ctx, r), c.readChildren(ctx, r.History.Records)); err != nil {
@@ -156,7 +154,7 @@ type comparison struct {
 	history       map[string]core.StepHistory
 	// elsewhere holds the steps and partitions whose checkpoint, stored with the data, shows committed work.
 	elsewhere map[string]bool
-	// idle are the steps that run a job which has committed nothing.
+	// idle are the steps that run a job without committed work.
 	idle map[string]bool
 	// children are the unfinished steps whose child job would refuse its new definition.
 	children map[string]judgedChild
@@ -214,7 +212,6 @@ func (c *comparison) readChildren(ctx context.Context, records core.Explorer) er
 	return nil
 }
 
-// isOver reports whether a restart passes the step.
 func isOver(s core.StepExecution) bool {
 	return s.Status == core.StatusCompleted || s.Status == core.StatusAbandoned
 }
@@ -252,8 +249,8 @@ func (c *comparison) decisionChanges() []Change {
 	return changes
 }
 
-// changesOfUnread is changes where the old definition cannot be read any more: only a step
-// that has committed work and did not complete needs it.
+// changesOfUnread is changes for an old definition that can no longer be read: only a step that has committed
+// work and did not complete needs it.
 func (c *comparison) changesOfUnread(unread error) []Change {
 	var changes []Change
 	for _, name := range slices.Sorted(maps.Keys(c.history)) {
@@ -277,7 +274,6 @@ func (c *comparison) changesOfUnread(unread error) []Change {
 	return changes
 }
 
-// isSplit reports whether the record belongs to a split on workers, whose steps record its work.
 func (c *comparison) isSplit(name string) bool {
 	for part, h := range c.history {
 		if h.Last.IsBranch() && strings.HasPrefix(part, core.PartName(name, "")) {
@@ -402,8 +398,6 @@ func (c *comparison) partitions(step string, last core.StepExecution) map[string
 	return found
 }
 
-// hasCommittedParts reports whether a partition has committed work, so that the reader is
-// needed.
 func (c *comparison) hasCommittedParts(old *stepDef) bool {
 	for name, s := range c.partitions(old.name, c.history[old.name].Last) {
 		if s.Status == core.StatusCompleted || s.HasCommitted() || c.elsewhere[name] {

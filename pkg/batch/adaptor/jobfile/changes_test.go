@@ -44,7 +44,7 @@ finally:
   tasklet: {note: done}
 `
 
-// history has records such as "load FAILED"; a + says that work is committed.
+// history has records such as "load FAILED"; a + means committed work.
 func history(steps ...string) map[string]core.StepHistory {
 	found := map[string]core.StepHistory{}
 	for _, s := range steps {

@@ -25,7 +25,7 @@ type stepDef struct {
 	model   *stepModel
 	child   *childDef
 	on      *core.Placement // of its partitions or tasks; nil means any worker
-	// A chunk step has a reader, processors and writers, a tasklet step a tasklet.
+	// A chunk step has a reader, processors and writers, a tasklet step has a tasklet.
 	reader     *componentUse
 	processors []*componentUse
 	writers    []*componentUse
@@ -53,7 +53,6 @@ func (s *stepDef) components() []*componentUse {
 	return slices.DeleteFunc(append(list, s.listeners...), func(u *componentUse) bool { return u == nil })
 }
 
-// work returns the components that do the step's work, in the order of the pipeline.
 func (s *stepDef) work() []*componentUse {
 	list := append([]*componentUse{s.reader}, s.processors...)
 	list = append(append(list, s.writers...), s.tasklet)
@@ -303,8 +302,6 @@ func (l *loader) checkOutputType(u *componentUse, in item.Type) (item.Type, bool
 	return out, true
 }
 
-// checkDatabaseFixed refuses a late-bound `database`: the step's transaction is fixed
-// when the job is compiled.
 func (l *loader) checkDatabaseFixed(u *componentUse) {
 	if _, has := u.database(); !has {
 		return

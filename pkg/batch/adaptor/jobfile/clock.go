@@ -18,7 +18,7 @@ func (l *loader) checkTimezone() {
 	l.checkPositive(root, "timeout", l.file.model.Timeout)
 }
 
-// readTimezone reads the job's time zone, which templates need before the rest of the file is read: UTC if there is none.
+// readTimezone reads the job's time zone, which templates need before the rest of the file: UTC by default.
 func (l *loader) readTimezone() error {
 	l.file.zone = time.UTC
 	at := l.file.doc.Root.Get("timezone")
@@ -52,7 +52,6 @@ type clockDefault struct {
 	template  *template
 }
 
-// keepComputed keeps a default that depends on the time, for launches after the load.
 func (f *File) keepComputed(spec core.ParameterSpec, t *template) {
 	for _, h := range t.holes {
 		if h.prog.UsesClock() {
@@ -62,8 +61,8 @@ func (f *File) keepComputed(spec core.ParameterSpec, t *template) {
 	}
 }
 
-// parametersAt are the specs with the defaults of a time. A default that does not fit its
-// type at that time stays as it was when the file was loaded.
+// parametersAt are the specs with the defaults at a time. A default that does not fit its type at that time
+// keeps its value from the load.
 func (f *File) parametersAt(now time.Time) []core.ParameterSpec {
 	specs := slices.Clone(f.specs)
 	for _, d := range f.clockDefaults {

@@ -16,8 +16,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/job"
 )
 
-// today() is the day in the job's zone, at each launch: also of a file that a server has
-// loaded long ago.
+// today() is the day in the job's zone at each launch, even if a server loaded the file long ago.
 func TestTodayIsTheDayOfTheLaunchInTheZoneOfTheJob(t *testing.T) {
 	t.Parallel()
 	const text = "job: x\ntimezone: %s\nparameters: {day: {type: date, default: \"${today() - 1}\"}, at: {type: timestamp, default: \"${now()}\"}}\nflow: [{step: a, tasklet: idle}]\n"

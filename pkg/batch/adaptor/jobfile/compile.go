@@ -22,7 +22,7 @@ type Deps struct {
 	Provider tx.Provider
 	// Registry makes the file's components.
 	Registry *registry.Registry
-	// FileMode are the permissions of files that components make; 0: 0600.
+	// FileMode is the permissions of files that components make; 0 means 0600.
 	FileMode fs.FileMode
 	// Tasks runs the steps of tasks; nil means that such steps are refused.
 	Tasks Tasks
@@ -74,7 +74,7 @@ type compiler struct {
 	missing  []error
 	// wrapParts changes how a chunk step gets its parts; nil means no change.
 	wrapParts func(makeParts) makeParts
-	// redriveOf is the instance that is redriven; 0: none is.
+	// redriveOf is the redriven instance; 0 means none.
 	redriveOf core.JobInstanceID
 	// redriveLater is passed to builder.
 	redriveLater func(run *core.StepRun) func(ctx context.Context) error

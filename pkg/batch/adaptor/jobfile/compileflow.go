@@ -155,8 +155,7 @@ func (c *compiler) child(s *stepDef) (core.Step, error) {
 	}})
 }
 
-// decide makes the question of a decision: the first choice that holds, or the
-// decider's answer.
+// decide makes the function of a decision: the first choice that holds, or the decider's answer.
 func (c *compiler) decide(e *elementDef) func(ctx context.Context, view *core.View) (string, error) {
 	if e.decider != nil {
 		a := c.builder(e.name, nil, e.decider)
@@ -208,7 +207,6 @@ func (c *compiler) group(e *elementDef, when *core.Condition, inner core.Flow) (
 	}, nil
 }
 
-// markUnknownOutcome marks the failure of a COMMIT whose effect is unknown (rule C10).
 func markUnknownOutcome(err error) error {
 	if errors.As(err, new(*tx.CommitError)) && !errors.Is(err, tx.ErrRolledBack) {
 		return fmt.Errorf("%w: %w", core.ErrUnknownOutcome, err)

@@ -12,22 +12,22 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 )
 
-// componentUse is a place in the file where a component is used.
+// componentUse is one use of a component in the file.
 type componentUse struct {
 	kind      registry.Kind
 	component registry.Component
 	ref       *componentRef
 	what      string       // "reader csv", for messages
-	node      *strict.Node // the config; an empty map where there is none
+	node      *strict.Node // the config; an empty map if there is none
 	// late are the values with ${...} in them, by their node.
 	late map[*strict.Node]*lateValue
-	// cfg is the config as it is known at load: a pointer to component.Config.
+	// cfg is the config as known at load: a pointer to component.Config.
 	cfg any
 	// valid says that the config has no mistake.
 	valid   bool
 	in, out item.Type
-	// nested are the components inside of the config, by the node of each, and inner the
-	// same in the order of the file. given is the key that the component around it gives.
+	// nested are the components inside the config, by the node of each, and inner the same in the order of
+	// the file. given is the key that the outer component gives.
 	nested map[*strict.Node]*componentUse
 	inner  []*componentUse
 	given  string
@@ -36,7 +36,7 @@ type componentUse struct {
 	expressions []*strict.Node
 }
 
-// checkSyntax checks the expressions over items where the type of the items is not known.
+// checkSyntax checks the expressions over items of an unknown type.
 func (u *componentUse) checkSyntax(c *strict.Collector) {
 	if u == nil {
 		return
@@ -52,7 +52,7 @@ func (u *componentUse) checkSyntax(c *strict.Collector) {
 // lateValue is a text with compiled ${...}.
 type lateValue struct {
 	*template
-	// atStep says that it needs more than the launch knows.
+	// atStep means that it needs more than the values known at launch.
 	atStep bool
 }
 
@@ -108,8 +108,7 @@ func (u *componentUse) outputType(in item.Type) (out item.Type, err error) {
 	return out, err
 }
 
-// database is the name that the component's own `database` key gives; has says
-// whether it has such a key at all.
+// database is the name in the component's `database` key; has reports whether it has such a key.
 func (u *componentUse) database() (name string, has bool) {
 	if u == nil || u.component.Config == nil || u.cfg == nil {
 		return "", false

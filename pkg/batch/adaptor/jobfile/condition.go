@@ -20,7 +20,7 @@ type condition struct {
 	ownNumbers bool
 }
 
-// condition checks a condition; nil if there is none, or a wrong one.
+// condition checks a condition; nil if there is none, or if it is wrong.
 func (l *loader) condition(m *conditionText, key string, p location) *condition {
 	if m == nil {
 		return nil
@@ -196,9 +196,8 @@ func (e *elementDef) ancestorIn(list *listDef) *elementDef {
 	return nil
 }
 
-// hasPath reports whether a path of at least one transition leads from one element of a
-// list to another. A path in the order of the file needs no search, so a long file takes
-// time by its length only.
+// hasPath reports whether a path of at least one transition leads from one element of a list to another. A
+// path in the order of the file needs no search, so the time for a long file is linear.
 func hasPath(list *listDef, from, to *elementDef) bool {
 	first, _ := list.rank(from.name)
 	last, _ := list.rank(to.name)

@@ -46,8 +46,8 @@ func (v *values) held(holes []hole) bool {
 	})
 }
 
-// confine refuses a path of a client that leads out of the folders that it may name, and admits one of
-// the job file itself. A program without a slash is looked for in PATH.
+// confine refuses a client's path that leads out of the folders that it may name, and admits a path of the
+// job file itself. A program without a slash is looked for in PATH.
 func (b *binding) confine(n *strict.Node, f strict.Field, holes []hole, path string) bool {
 	if b.values == nil || b.values.files == nil || !f.Path && !f.Program || path == "" {
 		return true

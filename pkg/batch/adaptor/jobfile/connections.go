@@ -12,7 +12,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// connections are how many of one database a step holds at once, and takes for a moment.
+// connections counts the connections of one database that a step holds at once, and takes for a moment.
 type connections struct{ group, own, kept, within, between int }
 
 // need is the number of connections that the step needs at once, with or without its transaction. A database
@@ -24,8 +24,8 @@ func (n connections) need(singleWriter bool) int {
 	return n.group + n.kept + max(n.own+n.within, n.between)
 }
 
-// checkConnections refuses a step that would wait for itself: it needs more connections at once than a pool has
-// (rule O4).
+// checkConnections refuses a step that would wait for itself because it needs more connections at once than a
+// pool has (rule O4).
 func (c *compiler) checkConnections(s *stepDef) {
 	all := map[string]*connections{}
 	of := func(name string) *connections {

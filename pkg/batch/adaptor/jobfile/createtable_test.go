@@ -98,7 +98,8 @@ func TestATableOfAnEarlierDefinitionIsNamedWithItsCure(t *testing.T) {
 	})
 }
 
-// The manager creates the table before the parts are stored: they would wait for each other.
+// The manager creates the table before the parts are stored: otherwise the table and the parts would wait for
+// each other.
 func TestThePartsOfAStepFindTheTableThatTheirManagerMade(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {

@@ -11,7 +11,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 )
 
-// modelDecoders decode the types of model.go that have forms of their own.
+// modelDecoders decode the types of model.go that have their own forms.
 func modelDecoders() map[reflect.Type]strict.Form {
 	return map[reflect.Type]strict.Form{
 		reflect.TypeFor[rawText]():        decodeRaw,

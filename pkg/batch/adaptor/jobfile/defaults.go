@@ -7,8 +7,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// checkDefaults checks the file's `defaults` where they are written, once. Steps take
-// nothing from defaults with a mistake.
+// checkDefaults checks the file's `defaults` once, at their position. Steps take nothing from defaults with a
+// mistake.
 func (l *loader) checkDefaults() {
 	d := &l.file.model.Defaults
 	if d.Node == nil {

@@ -33,7 +33,7 @@ func (f *File) Expanded() ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// emitted is a node for the encoder. through is the use that the node around it came by.
+// emitted is a node for the encoder. through is the use of the outer node.
 func emitted(n *strict.Node, doc *strict.Document, through *strict.Use) *yaml.Node {
 	y := &yaml.Node{}
 	if use := n.Use(); use != nil && use != through {

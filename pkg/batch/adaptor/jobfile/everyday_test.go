@@ -169,7 +169,7 @@ func TestMistakesInALookupAreFoundAtTheirPlace(t *testing.T) {
 	require.Contains(t, text, "there is nothing to look up in: write from: {csv: {path: FILE, item: TYPE}}, or table: NAME")
 }
 
-// A step that dies in the middle of a group continues with that group, whole.
+// A step that dies in the middle of a group continues with that whole group.
 func TestTotalsByKeyAreExactOverARestart(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
@@ -310,7 +310,7 @@ const deduping = `
     skip: {limit: 9, errors: [validate, check]}
 `
 
-// 13 never fits: each of its rows is skipped, and none of them is a first one for the next.
+// 13 never fits: each of its rows is skipped, and none of them is the first row for the next one.
 func TestOfRowsWithOneKeyTheFirstOnePassesAlsoOverRestarts(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {

@@ -15,7 +15,7 @@ import (
 // uses, so that a restart finds the steps of a file to which another use was added.
 
 const (
-	// maxExpanded is how many values the templates of a file may stand for.
+	// maxExpanded bounds the number of values that the templates of a file may expand to.
 	maxExpanded = 100_000
 	// maxChain is how deep templates may use templates.
 	maxChain = 20
@@ -56,7 +56,7 @@ func (l *loader) expandTemplates() {
 	}
 }
 
-// list expands a list of elements. chain are the templates that are being used.
+// list expands a list of elements. chain are the templates in use.
 func (x *expander) list(n *strict.Node, chain []string) *strict.Node {
 	if n.Kind != strict.List {
 		return n
@@ -176,7 +176,7 @@ func (x *expander) used(n *strict.Node, chain []string) ([]*strict.Node, bool) {
 	return x.arrange(n, &m, lists)
 }
 
-// argumentSets are the arguments of each instance that a use makes.
+// argumentSets are the arguments of each instance of a use.
 func (x *expander) argumentSets(n *strict.Node, m *useModel) ([][]strict.Entry, bool) {
 	var common []strict.Entry
 	if with := m.With.node; with != nil {
@@ -229,8 +229,8 @@ func (x *expander) instance(t *templateDef, use *strict.Node, given []strict.Ent
 	return x.list(steps, chain), true
 }
 
-// arrange puts the elements of the instances where the use is: in its place, in a flow that
-// has the keys of the use, or in a split.
+// arrange puts the elements of the instances at the position of the use: directly, in a flow that has the
+// keys of the use, or in a split.
 func (x *expander) arrange(n *strict.Node, m *useModel, lists []*strict.Node) ([]*strict.Node, bool) {
 	if m.Parallel != nil && *m.Parallel < 1 {
 		x.problems.Add(n.Get("parallel"), "parallel must be at least 1", "it says how many run at once")

@@ -14,7 +14,7 @@ func Bind(ctx context.Context, f *File, params core.Parameters) error {
 	return f.bind(ctx, nil, params)
 }
 
-// StepConfig is the config of a tasklet step as it is known at load.
+// StepConfig is the config of a tasklet step as known at load.
 func StepConfig(f *File, step string) any {
 	for _, s := range f.steps {
 		if s.name == step {

@@ -26,7 +26,7 @@ func setMisfits(c *strict.Collector, f *row.Field, m fieldModel, jobZone *time.L
 	return c.Reports() == before
 }
 
-// setDefault reads the default of a field: by its type, as ISO 8601 where it is a date or time.
+// setDefault reads the default of a field: by its type, as ISO 8601 for a date or time.
 func setDefault(c *strict.Collector, f *row.Field, m fieldModel) {
 	if m.Default == nil || m.Default.node == nil {
 		return

@@ -23,8 +23,8 @@ type fileUse struct {
 	node  *strict.Node
 }
 
-// files are the keys of the component that name files it reads, or, of a writer,
-// that it writes: those with the tag `output`.
+// files are the keys of the component that name files to read, or, for a writer, to write: those with the tag
+// `output`.
 func (u *componentUse) files() []fileUse {
 	if u == nil || u.component.Config == nil {
 		return nil
@@ -67,17 +67,15 @@ func (f fileUse) std() string {
 	return "the standard output"
 }
 
-// variesByPart reports whether the name depends on the partition.
 func (f fileUse) variesByPart() bool {
 	return f.depends(true, func(name string) bool { return name == "part" || strings.HasPrefix(name, "part.") })
 }
 
-// variesByAttempt reports whether a restart would have another name.
 func (f fileUse) variesByAttempt() bool {
 	return f.depends(false, func(name string) bool { return name == "job.execution" })
 }
 
-// depends reports whether the name uses a variable; reported stands for a mistake in it.
+// depends reports whether the name uses a variable; reported is the result if the name has a mistake.
 func (f fileUse) depends(reported bool, on func(name string) bool) bool {
 	late := f.use.late[f.node]
 	if late == nil {
@@ -94,8 +92,7 @@ func (f fileUse) depends(reported bool, on func(name string) bool) bool {
 	return false
 }
 
-// checkFiles reports files that two writers would write, or that are read and
-// written by one step.
+// checkFiles reports files that two writers would write, or that one step both reads and writes.
 func (l *loader) checkFiles() {
 	for _, s := range l.file.steps {
 		l.checkStepFiles(s)
@@ -182,8 +179,8 @@ func (l *loader) checkBranchFiles(e *elementDef) {
 	}
 }
 
-// path is where the key says that the file is, in a bound config. Links in the
-// folder are resolved, so that one file has one path.
+// path is the path in the key of a bound config. Links in the folder are resolved, so that one file has one
+// path.
 func (f fileUse) path(cfg any) string {
 	text := reflect.ValueOf(cfg).Elem().FieldByIndex(f.field.Index).String()
 	if f.isStd(text) {
@@ -223,7 +220,7 @@ func (s *stepDef) checkBound(uses []*componentUse, config func(u *componentUse) 
 	return nil
 }
 
-// targets are the files that the step's writers write, in the order of the writers.
+// targets are the output files of the step's writers, in the order of the writers.
 func (a builder) targets(ctx context.Context, run *core.StepRun) ([]string, error) {
 	problems := a.file.doc.NewCollector()
 	var list []string
@@ -245,7 +242,6 @@ func (a builder) targets(ctx context.Context, run *core.StepRun) ([]string, erro
 	return list, nil
 }
 
-// createsTargets reports whether a writer of the step may create its target.
 func (s *stepDef) createsTargets() bool {
 	for _, w := range s.writers {
 		if c, ok := w.cfg.(registry.Creator); ok && c.Creates() {

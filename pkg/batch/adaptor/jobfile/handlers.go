@@ -13,8 +13,8 @@ type HandlerTypes interface {
 	// Handlers returns the types of tasks that have a handler in this process, and whether
 	// others cannot be executed.
 	Handlers() (known []string, closed bool)
-	// HandlerOff returns how a handler is switched on that this process has and does not use;
-	// "": it has none of the type, or uses it.
+	// HandlerOff returns how to switch on a handler that this process has and does not use; "" means that it
+	// has none of the type, or uses it.
 	HandlerOff(handler string) (how string)
 }
 
@@ -54,7 +54,7 @@ func (f *File) CheckHandlers(types HandlerTypes) (elsewhere Problems, err error)
 	return nil, nil
 }
 
-// checkHandler reports a handler that is not one of known.
+// checkHandler reports a handler that is not among known.
 func checkHandler(problems *strict.Collector, s *stepDef, types HandlerTypes, known []string) {
 	handler, at := s.tasks.model.Handler, s.tasks.model.Node.Find("handler")
 	if slices.Contains(known, handler) {
@@ -67,7 +67,6 @@ func checkHandler(problems *strict.Collector, s *stepDef, types HandlerTypes, kn
 	problems.Add(at, fmt.Sprintf("there is no handler %s of tasks in this application", handler), strict.Suggest(handler, known))
 }
 
-// checkHandler refuses a handler that no program can have.
 func (c *compiler) checkHandler(s *stepDef) {
 	if s.tasks == nil || c.deps.Tasks == nil {
 		return

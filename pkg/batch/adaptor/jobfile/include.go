@@ -12,9 +12,9 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/jobfile/internal/strict"
 )
 
-// included is a file that the job file includes, itself or through another one.
+// included is a file that the job file includes, directly or through another one.
 type included struct {
-	// name is how the job file would name it.
+	// name is the job file's name for it.
 	name string
 	from Source
 	doc  *strict.Document
@@ -36,13 +36,12 @@ type includer struct {
 	// types, templates, calendars and defaults are the entries that the files provide.
 	types, templates, calendars []strict.Entry
 	defaults                    *strict.Node
-	// unread says that a file could not be read, so that not all names are known.
+	// unread means that a file could not be read, so that not all names are known.
 	unread bool
 }
 
-// includeFiles reads the included files, and completes the types, the templates and the
-// defaults of the job file by theirs. It reports false where a file could not be read: then
-// not all names are known.
+// includeFiles reads the included files, and adds their types, templates and defaults to the job file's. It
+// returns false if a file could not be read: then not all names are known.
 func (l *loader) includeFiles() bool {
 	root := l.file.doc.Root
 	if root.Kind != strict.Map || root.Get(includeKey) == nil {
@@ -117,7 +116,7 @@ func (i *includer) read(list *strict.Node, from Source, name string, chain []str
 	}
 }
 
-// readFile reads one file, and those that it includes.
+// readFile reads one file and its includes.
 func (i *includer) readFile(at *strict.Node, file Source, name string, chain []string) {
 	id := file.identity()
 	if slices.Contains(chain, id) {
@@ -244,7 +243,7 @@ func (i *includer) mergeDefaults(base, over *strict.Node, path string, replace b
 	return over.WithEntries(entries)
 }
 
-// limitOf is the long form of a retry or skip that is written as its limit.
+// limitOf is the long form of a retry or skip given as its limit.
 func limitOf(path string, n *strict.Node) *strict.Node {
 	if n.Kind != strict.Scalar || n.Bad || n.Empty || path != "retry" && path != "skip" {
 		return n

@@ -61,7 +61,6 @@ func elementAt(n *strict.Node) string {
 	return ""
 }
 
-// location returns the place of a node, for the errors of a run.
 func (f *File) location(n *strict.Node) string {
 	if f.doc.Describe != nil {
 		return f.doc.Place(n)

@@ -7,7 +7,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/jobfile/internal/strict"
 )
 
-// level is a struct of the file whose keys are often written one level off, with the key that contains it.
+// level is a struct of the file with keys that are often written one level off, and the key that contains it.
 type level struct {
 	name string
 	keys reflect.Type
@@ -26,7 +26,7 @@ func levels() []level {
 	}
 }
 
-// otherNames are the names that other tools have for a key.
+// otherNames are other tools' names for a key.
 func otherNames(in reflect.Type) map[string][]string {
 	switch in {
 	case reflect.TypeFor[jobModel]():
@@ -77,12 +77,12 @@ func meantKey(key string, in reflect.Type) (own, hint string) {
 		return "", "`retry` belongs in the step, beside `tasklet`, or in `chunk`: retry: {limit: 3}"
 	}
 	if _, isElement := strict.FieldsOf(in).Find("next"); isElement && in != reflect.TypeFor[stepModel]() {
-		return "", "" // a key of a step means nothing for the other elements
+		return "", "" // a key of a step has no meaning for the other elements
 	}
 	return "", belongs(key, in)
 }
 
-// meantDefault says where a key belongs that is written at the top level or in `defaults`.
+// meantDefault finds the right place of a key written at the top level or in `defaults`.
 func meantDefault(key string, in reflect.Type) string {
 	ofChunk, isDefault := hasKey(reflect.TypeFor[chunkDefaults](), key), hasKey(reflect.TypeFor[defaultsModel](), key)
 	switch {

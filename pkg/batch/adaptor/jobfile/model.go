@@ -7,9 +7,9 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/config"
 )
 
-// The structs of this file are the language: the loader decodes into them, and
-// schema and reference are generated from them. To add a key, add a field; keys
-// that are known and not supported yet are named in the `later` tags.
+// The structs of this file are the language: the loader decodes into them, and schema and reference are
+// generated from them. To add a key, add a field; known keys that are not supported yet are in the `later`
+// tags.
 
 // jobModel is a job file.
 type jobModel struct {
@@ -40,7 +40,7 @@ type jobModel struct {
 	Expect      *conditionText                    `key:"expect" doc:"What must hold when the flow has completed; else the job is FAILED with the exit code EXPECT_FAILED [nothing]."`
 }
 
-// scheduleModel says when a job is due.
+// scheduleModel sets when a job is due.
 type scheduleModel struct {
 	strict.At
 
@@ -63,8 +63,7 @@ type budgetModel struct {
 	MaxNoProgress    *int           `key:"max_no_progress" default:"50" doc:"How many attempts of all tasks may fail one after the other."`
 }
 
-// parameterModel declares a parameter. Its texts are read in parameters.go, as
-// they depend on the type.
+// parameterModel declares a parameter. Its texts are read in parameters.go, as they depend on the type.
 type parameterModel struct {
 	strict.At
 
@@ -92,15 +91,15 @@ type defaultsModel struct {
 	Transaction *transactionDefaults    `key:"transaction" doc:"Keys of the transaction of steps and of atomic groups. A step in a group, and a tasklet without a transaction, take none of them."`
 }
 
-// transactionDefaults are the keys of a transaction that may have a default of the file's
-// own. They are embedded in transactionModel.
+// transactionDefaults are the keys of a transaction that may have a default in the file. They are embedded in
+// transactionModel.
 type transactionDefaults struct {
 	Isolation string         `key:"isolation" enum:"read_uncommitted,read_committed,repeatable_read,serializable" doc:"The isolation level [the database's own]; one that the database lacks is an error."`
 	Timeout   *time.Duration `key:"timeout" doc:"The longest that the transaction may take [none]; in a chunk step, that of each chunk."`
 }
 
-// chunkDefaults are the keys of a chunk that may have a default of the file's
-// own. They are embedded in chunkModel, so that both are one.
+// chunkDefaults are the keys of a chunk that may have a default in the file. They are embedded in chunkModel,
+// so that both have the same keys.
 type chunkDefaults struct {
 	Size                 *int   `key:"size" default:"1000" doc:"Items per chunk, and so per transaction."`
 	Isolate              string `key:"isolate" enum:"each,bisect,none" default:"each" doc:"How items that cannot be written are found: one by one, or by halving the chunk, with the same outcome and fewer commits. With none the chunk is not split, and the step fails: for constraints that span items."`
@@ -146,7 +145,7 @@ type partitionModel struct {
 	On      *placementModel `key:"on" doc:"Which workers work on the parts: labels that they must have ('surfin worker --label disk=eu1'), such as {disk: eu1}, or the name of one. It may have values of the part: {disk: \"${part.site}\"}. With remote: true only [any]."`
 }
 
-// tasksModel is the work of a step that has tasks executed.
+// tasksModel is the work of a step of tasks.
 type tasksModel struct {
 	strict.At
 
@@ -165,7 +164,7 @@ type itemsModel struct {
 	ref  *componentRef
 }
 
-// decideModel is an element that only says where to go.
+// decideModel is an element that only chooses a target.
 type decideModel struct {
 	strict.At
 
@@ -183,7 +182,7 @@ type choiceModel struct {
 	Next *targetText    `key:"next" required:"true" doc:"Where to go: an element, end, fail, or a stop with its restart point."`
 }
 
-// splitModel is an element whose flows run in parallel.
+// splitModel is an element with parallel flows.
 type splitModel struct {
 	strict.At
 

@@ -9,7 +9,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 )
 
-// nestedError is an error of a nested component: it is reported at its own place.
+// nestedError is an error of a nested component: it is reported at its own position.
 type nestedError struct {
 	use *componentUse
 	err error
@@ -29,7 +29,7 @@ func withNested(uses ...*componentUse) []*componentUse {
 	return list
 }
 
-// decodeNested reads a component inside of the config of another one.
+// decodeNested reads a component inside another one's config.
 func (b *binding) decodeNested(d *strict.Decoder, n *strict.Node, f strict.Field, v reflect.Value) {
 	u, known := b.use.nested[n]
 	var cfg any
@@ -89,11 +89,11 @@ func (b *binding) declareNested(d *strict.Decoder, n *strict.Node, f strict.Fiel
 	return u
 }
 
-// givenText stands for the value of a key that the outer component gives: an absolute path,
-// which is the same wherever the file is.
+// givenText stands for the value of a key that the outer component gives: an absolute path, which does not
+// depend on the file's location.
 const givenText = "/given"
 
-// give adds the key to the config that the outer component gives.
+// give adds the key that the outer component gives to the config.
 func (b *binding) give(ref *componentRef, f strict.Field) bool {
 	component, found := b.types.reg.Component(kindOf(f), ref.name)
 	if !found {

@@ -15,8 +15,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// plot draws a flow as YAML: steps in order, flows and splits in it, and further
-// transitions to elements of the same list.
+// plot draws a flow as YAML: steps in order, nested flows and splits, and further transitions to elements of
+// the same list.
 type plot struct {
 	t     *rapid.T
 	names []string // of the steps, in the order of the file

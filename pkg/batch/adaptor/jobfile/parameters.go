@@ -166,8 +166,8 @@ func (l *loader) setDefault(spec *core.ParameterSpec, n *strict.Node) {
 	spec.Default, spec.FormerDefault = x, spec.Former(text, x)
 }
 
-// computed evaluates a default with ${...}, now. It may use functions, today() and now()
-// among them, and no other names.
+// computed evaluates a default with ${...} now. It may use functions, including today() and now(), but no
+// names.
 func (l *loader) computed(spec core.ParameterSpec, n *strict.Node, t *template) (string, bool) {
 	scope := expression.Scope{
 		expression.Today: {Type: parameterGoType(core.TypeDate)}, expression.Now: {Type: parameterGoType(core.TypeTimestamp)},
@@ -194,8 +194,8 @@ func (l *loader) computed(spec core.ParameterSpec, n *strict.Node, t *template) 
 	return text, true
 }
 
-// compileParameter compiles the holes of a text that is the value of a parameter, and checks
-// the type of one that is the whole value.
+// compileParameter compiles the holes of a parameter's text, and checks the type of a hole that is the whole
+// value.
 func (l *loader) compileParameter(spec core.ParameterSpec, n *strict.Node, t *template, in *names) bool {
 	for i := range t.holes {
 		h := &t.holes[i]

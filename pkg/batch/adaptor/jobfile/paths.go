@@ -8,8 +8,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// A path in the file begins at the folder of the file (rule L1a). Components get it as the
-// working directory sees it, which is how messages name it; expressions get it absolute.
+// A path in the file begins at the folder of the file (rule L1a). Components, and messages, get it relative
+// to the working directory; expressions get it absolute.
 
 // resolve returns a path of the file relative to the working directory.
 func (f *File) resolve(text string) string { return resolve(f.from.dir(), text) }

@@ -75,10 +75,10 @@ func (l *loader) placement(n *strict.Node, names map[string]expression.Var) *cor
 	return p
 }
 
-// partHole is a value of a part in a placement.
+// partHole is a part's value in a placement.
 var partHole = regexp.MustCompile(`\$\{\s*part\.([A-Za-z_][A-Za-z0-9_]*)\s*\}`)
 
-// withoutHoles is the placement with a letter in the place of values of parts.
+// withoutHoles is the placement with a letter instead of parts' values.
 func withoutHoles(p core.Placement) core.Placement {
 	plain := core.Placement{Worker: partHole.ReplaceAllString(p.Worker, "x")}
 	for key, value := range p.Labels {
@@ -90,7 +90,7 @@ func withoutHoles(p core.Placement) core.Placement {
 	return plain
 }
 
-// placementText refuses expressions in a placement, but for values of the part.
+// placementText refuses expressions in a placement, except values of the part.
 func (l *loader) placementText(n *strict.Node, names map[string]expression.Var) bool {
 	if names == nil && strings.Contains(n.Text, "${") {
 		l.problems.Add(n, "on takes texts as they are, without ${...}", "only the parts of a partition may have values of their own: on: {disk: \"${part.site}\"}")

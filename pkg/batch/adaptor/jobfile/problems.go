@@ -11,11 +11,11 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 )
 
-// Problem is one thing wrong with a job file: position, message, excerpt, hint.
+// Problem is one mistake in a job file: position, message, excerpt, hint.
 type Problem = strict.Problem
 
-// Problems is everything wrong with a job file, by position. It is the error of
-// [Load], [Parse] and [File.Compile] where the file is at fault.
+// Problems is all mistakes in a job file, by position. It is the error of [Load], [Parse] and [File.Compile]
+// if the file is at fault.
 type Problems = strict.Problems
 
 var (
@@ -61,8 +61,7 @@ func (u *componentUse) reportConfig(c *strict.Collector, err error) {
 	c.Add(at, text, hint)
 }
 
-// find returns the node of a key of the config. The key of a rest is not in the
-// file, only its entries are.
+// find returns the node of a key of the config. The key of a rest is not in the file, only its entries are.
 func (u *componentUse) find(key string) *strict.Node {
 	if u.component.Config != nil && u.node.Kind == strict.List { // the short form of its main key
 		if main, ok := strict.FieldsOf(u.component.Config).Main(); ok && strings.HasPrefix(key, main.Key+".") {
@@ -92,7 +91,6 @@ func expressionHint(n *strict.Node, err *expression.Error) string {
 	return err.Hint
 }
 
-// commentHint says that the text after an unquoted # is a comment, if there is one.
 func commentHint(n *strict.Node) string {
 	if n.Comment() == "" {
 		return ""

@@ -21,8 +21,7 @@ type Redrive struct {
 	Plan *redrive.Plan
 	// Instance is the instance of the redriven execution.
 	Instance core.JobInstanceID
-	// Steps are the steps of the execution that is redriven, by name: expressions
-	// such as steps.NAME.read are about them.
+	// Steps are the steps of the redriven execution by name, for expressions such as steps.NAME.read.
 	Steps map[string]core.StepExecution
 	// Watch is called before the components of a step execution are made, and the function that it returns
 	// afterwards, before any component is opened. It may be nil.
@@ -82,7 +81,7 @@ func (r Redrive) step(inner func(*redrive.Step) (core.Step, error)) (core.Step, 
 	}})
 }
 
-// Partition lists the partitions whose items are redriven: a core.Partitioner.
+// Partition lists the partitions with redriven items: a core.Partitioner.
 func (r Redrive) Partition(context.Context, *core.View) ([]core.Partition, error) {
 	parts := make([]core.Partition, len(r.Plan.Parts))
 	for i, recorded := range r.Plan.Parts {
@@ -133,8 +132,8 @@ func (r Redrive) wrapParts(s *redrive.Step, itemType item.Type) func(makeParts) 
 	}
 }
 
-// redrivenKey is the key, in the context of a redrive that publishes, of the step execution after
-// which it began.
+// redrivenKey is the key, in the context of a redrive that publishes, of the step execution after which it
+// began.
 const redrivenKey = "surfin.redriven"
 
 // checkPublishing refuses a redrive that publishes its output before the step of the items has
@@ -167,8 +166,7 @@ func (r Redrive) later(run *core.StepRun) func(ctx context.Context) error {
 	}
 }
 
-// newest returns the newest execution of the step whose items the run redrives, or nil if the history does
-// not have it.
+// newest returns the newest execution of the redriven step, or nil if the history does not have it.
 func (r Redrive) newest(ctx context.Context, run *core.StepRun) (*core.StepExecution, error) {
 	records, err := run.Services.Attempts.Newest(ctx, r.Instance, r.recorded(run))
 	if err != nil || len(records) == 0 {
@@ -177,7 +175,7 @@ func (r Redrive) newest(ctx context.Context, run *core.StepRun) (*core.StepExecu
 	return &records[0], nil
 }
 
-// recorded is the recorded name of the step whose items the run redrives.
+// recorded is the recorded name of the redriven step.
 func (r Redrive) recorded(run *core.StepRun) string {
 	if len(r.Plan.Parts) > 0 {
 		return run.Step.Name
@@ -188,7 +186,7 @@ func (r Redrive) recorded(run *core.StepRun) string {
 // partitionIndexKey is the key of a partition's index in its context.
 const partitionIndexKey = "surfin.index"
 
-// partition is the partition whose items are redriven, read by ${part.NAME}.
+// partition is the partition of the redriven items, read by ${part.NAME}.
 func (r Redrive) partition(run *core.StepRun) (*core.Partition, bool) {
 	recorded := r.recorded(run)
 	_, name, is := strings.Cut(recorded, ":")

@@ -15,8 +15,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// skippedOf is an execution with one skipped item of a step, straight in the
-// history.
+// skippedOf is an execution with one skipped item of a step, written directly into the history.
 func skippedOf(t *testing.T, e *testengine.Engine, step string) core.JobExecutionID {
 	t.Helper()
 	owner := core.Owner{Host: "here"}

@@ -193,8 +193,8 @@ func (p *page) component(c registry.Component) {
 	}
 }
 
-// exampleOf is the example: a whole job as it is, and lines of one below the key of the
-// component's kind, whether they have that key or not.
+// exampleOf is the example: a whole job unchanged, and other lines below the key of the component's kind,
+// whether they have that key or not.
 func exampleOf(c registry.Component) string {
 	text, key := strings.TrimRight(c.Example, "\n"), string(c.Kind)
 	if strings.HasPrefix(text, "job:") {
@@ -216,7 +216,7 @@ func exampleOf(c registry.Component) string {
 	return key + ":\n  " + strings.ReplaceAll(text, "\n", "\n  ")
 }
 
-// shorthand says how the config may be written in short.
+// shorthand describes the short form of the config.
 func (p *page) shorthand(c registry.Component) {
 	keys := strict.FieldsOf(c.Config)
 	if main, ok := keys.Main(); ok && !main.Rest {
@@ -271,7 +271,6 @@ func nested(t reflect.Type) (reflect.Type, bool) {
 		t != reflect.TypeFor[registry.NamedExpression]()
 }
 
-// cell escapes a text for a table.
 func cell(text string) string {
 	return strings.ReplaceAll(strings.Join(strings.Fields(text), " "), "|", `\|`)
 }

@@ -24,7 +24,8 @@ func (u *componentUse) refills() string {
 	return ""
 }
 
-// targetUse is the target of a writer whose config may refill it: the key tagged `main`, and the database.
+// targetUse is the target of a writer with a config that may refill it: the key tagged `main`, and the
+// database.
 type targetUse struct {
 	use      *componentUse
 	node     *strict.Node
@@ -126,8 +127,7 @@ func (l *loader) checkBranchRefills(e *elementDef) {
 	}
 }
 
-// checkNamedSteps reports steps that the config of a component names, and that the job does not
-// have.
+// checkNamedSteps reports steps that a component's config names and the job does not have.
 func (l *loader) checkNamedSteps() {
 	for _, u := range withNested(l.file.components()...) {
 		namer, ok := u.cfg.(registry.StepNamer)
@@ -160,7 +160,7 @@ func (l *loader) checkResumable() {
 	}
 }
 
-// listsFiles reports whether the step keeps the list of the files that it reads.
+// listsFiles reports whether the step records the list of the files that it reads.
 func (f *File) listsFiles(step string) bool {
 	return slices.ContainsFunc(f.steps, func(s *stepDef) bool {
 		if s.name != step {

@@ -12,8 +12,7 @@ const (
 	remoteTrue = "true"
 )
 
-// checkRemote refuses `remote: true` of a child job with a component that works only in the
-// process that runs it.
+// checkRemote refuses `remote: true` for a child job with a component that works only in its own process.
 func (l *loader) checkRemote(e *elementDef) {
 	m, child := e.model.job, e.step.child.file
 	e.step.child.on = l.on(m.On, m.Remote == remoteTrue, nil)
@@ -60,7 +59,7 @@ func firstLocal(uses []*componentUse, steps []*stepDef) *componentUse {
 	return nil
 }
 
-// checkRemoteSplits refuses `remote: true` of a split with a branch that cannot be on workers.
+// checkRemoteSplits refuses `remote: true` for a split with a branch that cannot run on workers.
 func (l *loader) checkRemoteSplits() {
 	if l.file.flow == nil {
 		return
@@ -107,8 +106,8 @@ func (e *elementDef) localComponent() *componentUse {
 	return firstLocal(uses, steps)
 }
 
-// waitsForWorkers returns the name of the first element of the list, or of a child job in it, whose work
-// others do, and the reason; nil if there is none.
+// waitsForWorkers returns the name of the first element of the list, or of a child job in it, with work done
+// by others, and the reason; nil if there is none.
 func (d *listDef) waitsForWorkers() (found *strict.Node, why string) {
 	d.walk(func(e *elementDef) {
 		if found != nil {

@@ -52,9 +52,8 @@ func (l *loader) checkExclusions(s *stepDef) {
 	}
 }
 
-// checkStepRetry checks the retry of a step with a tasklet, and completes it by the defaults, which
-// are for work that a transaction undoes: a tasklet without one is repeated only where its
-// step says so.
+// checkStepRetry checks the retry of a tasklet step, and completes it from the defaults, which are for work
+// that a transaction undoes: a tasklet without a transaction is repeated only if its own step asks for it.
 func (l *loader) checkStepRetry(s *stepDef) {
 	m, d := s.model, l.file.defaults()
 	n := m.Node.Get("retry")
@@ -81,8 +80,8 @@ func (l *loader) checkStepRetry(s *stepDef) {
 	}
 }
 
-// reportExclusion reports a key of a chunk that process_in_transaction excludes, where one
-// of them is written; both may come from the defaults.
+// reportExclusion reports a key of a chunk that process_in_transaction excludes, at the position of one of
+// them; both may come from the defaults.
 func (l *loader) reportExclusion(s *stepDef, key, other, why string) {
 	chunk := s.model.Chunk.Node
 	at := s.model.Node.KeyOf("chunk")

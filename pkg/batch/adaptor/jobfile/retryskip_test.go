@@ -155,14 +155,14 @@ func TestAValueTooLongForItsColumnCostsItsItem(t *testing.T) {
 	require.Equal(t, []int64{1, 3}, e.Ints("select id from t order by id"))
 }
 
-// The chunk writes row 1 and waits for row 2, which another transaction holds;
-// that one then asks for row 1. PostgreSQL makes the chunk the victim.
+// The chunk writes row 1 and waits for row 2, which another transaction holds; that transaction then waits
+// for row 1. PostgreSQL makes the chunk the victim.
 func TestADeadlockOfTwoTransactionsIsTriedAgainAndSucceeds(t *testing.T) {
 	t.Parallel()
 	at, err := url.Parse(testdb.Postgres(t))
 	require.NoError(t, err)
 	query := at.Query()
-	query.Set("deadlock_timeout", "2s") // the chunk looks for the deadlock, the other does not
+	query.Set("deadlock_timeout", "2s") // the chunk detects the deadlock, the other does not
 	at.RawQuery = query.Encode()
 	e := testengine.New(t, at.String())
 	e.Exec("create table t (id int primary key, name text)")
@@ -197,13 +197,13 @@ func TestADeadlockOfTwoTransactionsIsTriedAgainAndSucceeds(t *testing.T) {
 	require.Equal(t, core.StatusCompleted, exec.Status, exec.Error)
 	require.Equal(t, []int64{3}, e.Ints("select count(*) from t where name = 'new'"))
 	counters := e.Step(exec, "load").Counters
-	// The chunk that tries again can be faster than the other, and meet it again.
+	// The retrying chunk can be faster than the other, and meet it again.
 	require.Positive(t, counters.Rollback, "a deadlock")
 	require.EqualValues(t, 1, counters.Commit)
 	require.EqualValues(t, 3, counters.Write)
 }
 
-// waitForLock returns when a session of the database waits for one with this pid.
+// waitForLock returns when a session of the database waits for the session with this pid.
 func waitForLock(t testing.TB, db tx.Database, pid int) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 30*time.Second)
 	defer cancel()

@@ -49,7 +49,7 @@ func TestALiteralTextIsTakenAsItIs(t *testing.T) {
 	require.NoError(t, jobfile.Bind(context.Background(), file, values))
 }
 
-// A default that is written in its canonical form is the value given as such.
+// A default in its canonical form makes the same instance as the value given explicitly.
 func TestADefaultAndTheSameValueGivenAreOneInstance(t *testing.T) {
 	t.Parallel()
 	reg := described(t)

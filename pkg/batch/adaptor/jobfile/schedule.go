@@ -19,7 +19,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/runtime/schedule"
 )
 
-// Schedule says when a job is due, and with which parameters.
+// Schedule is when a job is due, and with which parameters.
 type Schedule struct {
 	Cron    *schedule.Cron
 	CatchUp schedule.CatchUp
@@ -62,15 +62,14 @@ func valueOr0[T any](p *T) (x T) {
 	return x
 }
 
-// Varies reports whether an identifying parameter depends on the scheduled time: each time
-// is another instance.
+// Varies reports whether an identifying parameter depends on the scheduled time, so that each time is another
+// instance.
 func (s *Schedule) Varies() bool {
 	return slices.ContainsFunc(s.parameters, func(p scheduledParameter) bool { return p.spec.Identifying && len(p.text.holes) > 0 })
 }
 
-// Parameters returns the texts of the parameters that the schedule gives a run, by name. A
-// value that breaks the declaration of its parameter is a joined *core.ParameterError, and is
-// among the texts.
+// Parameters returns the texts of the scheduled parameters of a run, by name. A value that breaks the
+// declaration of its parameter is a joined *core.ParameterError, and is among the texts.
 func (s *Schedule) Parameters(at schedule.Time) (map[string]string, error) {
 	texts := map[string]string{}
 	var errs []error
@@ -98,7 +97,6 @@ func checkedParameter(spec core.ParameterSpec, text string) (any, error) {
 // scheduleName is the namespace of the scheduled time.
 const scheduleName = "schedule"
 
-// scheduleVars are the names of the scheduled time.
 func scheduleVars() expression.Var {
 	return expression.Var{Fields: map[string]expression.Var{
 		"time": {Type: reflect.TypeFor[time.Time]()}, "key": {Type: reflect.TypeFor[string]()},
@@ -200,9 +198,9 @@ func (l *loader) spec(name string) (core.ParameterSpec, bool) {
 	return core.ParameterSpec{}, false
 }
 
-// scheduledText compiles the value of a parameter. A value that depends on the scheduled time
-// is tried with the next one: whether it can be read at all does not depend on the time,
-// whether it is within the limits of the parameter may.
+// scheduledText compiles the value of a parameter. A value that depends on the scheduled time is tried with
+// the next one: whether it can be parsed does not depend on the time; whether it is within the parameter's
+// limits may.
 func (l *loader) scheduledText(s *Schedule, spec core.ParameterSpec, n *strict.Node) (*template, bool) {
 	t, err := parseTemplate(n.Text)
 	if err != nil {

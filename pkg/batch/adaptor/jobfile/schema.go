@@ -110,7 +110,6 @@ func typedDefault(f strict.Field) any {
 	return f.Default
 }
 
-// textsOf reads a default such as [a, b].
 func textsOf(list string) []string {
 	texts := strings.Split(strings.Trim(list, "[]"), ",")
 	for i := range texts {
@@ -152,7 +151,7 @@ func (b *schemaBuilder) value(t reflect.Type, f strict.Field) object {
 	}
 }
 
-// special is the schema of a type with a form of its own; nil for others.
+// special is the schema of a type with its own form; nil for others.
 func (b *schemaBuilder) special(t reflect.Type, f strict.Field) object {
 	switch t {
 	case reflect.TypeFor[time.Duration]():
@@ -201,7 +200,7 @@ func (b *schemaBuilder) special(t reflect.Type, f strict.Field) object {
 	return nil
 }
 
-// text is any scalar: it is read as written, `null` too.
+// text is any scalar: it is read as written, including `null`.
 func text() object { return object{"type": []string{"string", "number", "boolean", "null"}} }
 
 // orText allows, in addition to s, a text of a pattern, and ${...} if the field may have it.
@@ -259,8 +258,7 @@ func (b *schemaBuilder) rowType() object {
 	return object{"$ref": "#/$defs/row"}
 }
 
-// components is the schema of one component of a kind: its name, or its name with
-// its config.
+// components is the schema of one component of a kind: its name, with or without its config.
 func (b *schemaBuilder) components(kind registry.Kind) object {
 	name := string(kind)
 	if _, ok := b.defs[name]; ok {
@@ -345,7 +343,6 @@ func (b *schemaBuilder) longTarget() object {
 	return long
 }
 
-// next is the schema of `next`: a target, or patterns with targets.
 func (b *schemaBuilder) next() object {
 	patterns := object{
 		"type": "object", "additionalProperties": b.target(), "minProperties": 1,

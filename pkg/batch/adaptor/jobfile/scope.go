@@ -20,23 +20,23 @@ import (
 // outcomeFields are the names of `job` that describe how the flow ended.
 func outcomeFields() []string { return []string{"status", "exit", "error", "failed_step"} }
 
-// location is where an expression stands. It decides which names are known.
+// location is the location of an expression. It decides which names are known.
 type location struct {
 	// element is the element at the location; nil means the job.
 	element *elementDef
 	// step is the step of the component, condition or gate: its own numbers are not among `steps`.
 	step string
-	// own says that the numbers of that step are there without a prefix: its `expect`.
+	// ownNumbers means that the numbers of that step have no prefix: its `expect`.
 	ownNumbers bool
 	// part are the names of `part`; nil means that it is not available.
 	part map[string]expression.Var
-	// unknown says that there is a partition, and that it is wrong.
+	// unknown means that there is a partition with a mistake.
 	unknown bool
-	// begin says that nothing has run yet: the listeners of the job.
+	// beforeFlow means that nothing has run yet: the listeners of the job.
 	beforeFlow bool
-	// config says that it is the config of a component.
+	// config means the config of a component.
 	config bool
-	// end says that the flow is over: `finally`, and the job's `expect`.
+	// afterFlow means that the flow is over: `finally`, and the job's `expect`.
 	afterFlow bool
 }
 
@@ -47,9 +47,9 @@ func (p location) knowsOutcome() bool {
 // names are the names that an expression may use at its location.
 type names struct {
 	scope expression.Scope
-	// refusal returns why a name of the scope cannot be used, or nothing; may be nil.
+	// refusal returns why a name of the scope cannot be used, or ""; it may be nil.
 	refusal func(path string) string
-	// unknown are prefixes of names whose types are unknown, because their definition has a mistake.
+	// unknown are prefixes of names with unknown types, because their definition has a mistake.
 	unknown []string
 	// steps is called with every step that an expression names; may be nil.
 	steps func(c *strict.Collector, n *strict.Node, offset int, step string)
@@ -141,11 +141,11 @@ func stepFields() []string {
 	return []string{"read", "filtered", "written", "skipped", "read_skipped", "process_skipped", "write_skipped", "commits", "rollbacks"}
 }
 
-// balancedName says whether the numbers of a step account for every item (rule C11).
+// balancedName reports whether the numbers of a step account for every item (rule C11).
 const balancedName = "balanced"
 
-// stepVars is the namespace of the steps. Each is made when it is asked for: all of
-// them at each place would take the square of the time.
+// stepVars is the namespace of the steps. Each is made on demand: making all of them at each location would
+// take quadratic time.
 func (l *loader) stepVars(except string) expression.Var {
 	return expression.Var{
 		Find: func(name string) (expression.Var, bool) {
@@ -176,8 +176,7 @@ func (l *loader) ownVars(step string) map[string]expression.Var {
 	return fields
 }
 
-// outVar types the named results of a step: by the row type that its tasklet's
-// config has under `out`, or as texts.
+// outVar types the named results of a step: by the row type in its tasklet's config under `out`, or as texts.
 func (f *File) outVar(step string) expression.Var {
 	schema := f.outs[step]
 	if schema == nil {
@@ -204,7 +203,7 @@ func (l *loader) env(p location) registry.ExpressionEnv {
 	}
 	env := registry.ExpressionEnv{Zone: l.file.zone, Calendars: l.file.calendars, Types: map[string]map[string]reflect.Type{
 		"params": params,
-		// job.execution is not among them: the rows of a restart would be others.
+		// job.execution is not among them: the rows of a restart would differ.
 		"job": {"name": reflect.TypeFor[string](), "instance": reflect.TypeFor[int64](), "time": reflect.TypeFor[time.Time]()},
 	}}
 	if p.part != nil {
@@ -219,7 +218,6 @@ func (l *loader) env(p location) registry.ExpressionEnv {
 
 var errReported = errors.New("reported")
 
-// compileHole compiles one ${...}, and refuses names that are not known there.
 func compileHole(c *strict.Collector, n *strict.Node, h hole, in *names) (*expression.Program, error) {
 	if h.text == "" {
 		c.AddAt(n, h.offset, "${} is empty", "a literal ${ is written $${")
@@ -264,8 +262,8 @@ func (in *names) compile(c *strict.Collector, n *strict.Node, text string, offse
 	return prog, nil
 }
 
-// reportRefusal reports the first name of a text that does not compile and is known in
-// other places: that matters more than its type.
+// reportRefusal reports the first name of a text that does not compile but is known in other locations: that
+// matters more than its type.
 func (in *names) reportRefusal(c *strict.Collector, n *strict.Node, text string, offset int, what string) bool {
 	if in.refusal == nil {
 		return false
@@ -289,8 +287,8 @@ func needsStep(prog *expression.Program) bool {
 	})
 }
 
-// fits reports whether a value of type got may be the value of a field of type
-// want: a text takes the text form of any value, a float an int.
+// fits reports whether a value of type got fits a field of type want: a text takes the text form of any
+// value, a float an int.
 func fits(got, want reflect.Type) bool {
 	switch {
 	case got == nil:

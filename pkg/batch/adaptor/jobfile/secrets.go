@@ -18,7 +18,7 @@ type Secrets interface {
 	// Lookup returns the secret of a name. Its error contains no part of a secret; if it has a method Cure,
 	// that returns the remedy.
 	Lookup(ctx context.Context, name string) (string, error)
-	// Give masks a value that was given for a name, and returns it as Lookup would.
+	// Give masks a value that was given for a name, and returns the result of Lookup for it.
 	Give(name, value string) (string, error)
 }
 
@@ -47,7 +47,7 @@ func (g givenSecrets) Lookup(ctx context.Context, name string) (string, error) {
 	return g.Secrets.Lookup(ctx, name)
 }
 
-// maskedSecret stands for a secret in values that are compared and shown.
+// maskedSecret stands for a secret in compared and shown values.
 const maskedSecret = "***"
 
 func (v *values) with(ctx context.Context, secrets Secrets) *values {
@@ -60,7 +60,7 @@ func (v *values) with(ctx context.Context, secrets Secrets) *values {
 	return v
 }
 
-// addSecret adds a secret that an expression names: of secret.NAME or params.NAME.
+// addSecret adds a secret that an expression names: secret.NAME or params.NAME.
 func (v *values) addSecret(head, name string) error {
 	value := maskedSecret
 	if v.secret != nil {

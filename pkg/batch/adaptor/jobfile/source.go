@@ -14,8 +14,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 )
 
-// Source says where the text of a job file is. [Path], [FS] and [Bytes] make one; the
-// zero Source is none.
+// Source is the origin of a job file's text. [Path], [FS] and [Bytes] make one; the zero Source is none.
 type Source struct {
 	path string // in messages, too
 	// fsys holds path and the files of child jobs; nil means the disk.
@@ -23,7 +22,7 @@ type Source struct {
 	// text is the file itself, if inMemory.
 	text     string
 	inMemory bool
-	// made says that Go code has made the text.
+	// made means that Go code has made the text.
 	made bool
 	// stored is the definition of an execution, with the texts of all files; nil means that they are read
 	// from their location.
@@ -46,10 +45,9 @@ func Bytes(name string, text []byte) Source {
 	return Source{path: name, text: string(text), inMemory: true}
 }
 
-// Made is the job of that name among the texts of job files, by the names of their
-// jobs, that Go code has made of definitions (package define). A job names the files of
-// its child jobs by their names. Messages about it name the step and the key, not the
-// line.
+// Made is the job of that name among the texts of job files, by the names of their jobs, that Go code has
+// made of definitions (package define). A job names the files of its child jobs by their names. Messages
+// about it name the step and the key, not the line.
 func Made(name string, texts map[string]string) Source {
 	return Source{path: name, fsys: texted(texts), made: true}
 }
@@ -79,9 +77,8 @@ func (s Source) IsZero() bool { return s.path == "" && s.OnDisk() }
 // OnDisk reports whether the text can be read again from the disk, at String.
 func (s Source) OnDisk() bool { return s.fsys == nil && !s.inMemory }
 
-// Load reads and checks the job file, and the files of its child jobs. Where one is
-// wrong, the error is [Problems], all of them; a file that cannot be read is an error
-// of package fs.
+// Load reads and checks the job file and the files of its child jobs. If one is wrong, the error is
+// [Problems], all of them; a file that cannot be read is an error of package fs.
 func (s Source) Load(reg *registry.Registry) (*File, error) {
 	text, err := s.read()
 	if err != nil {

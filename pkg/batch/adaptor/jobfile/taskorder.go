@@ -9,7 +9,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 )
 
-// checkTaskOrder checks `key` and `after`, and the order itself where the list of items says it without ${...}.
+// checkTaskOrder checks `key` and `after`, and the order itself if the list of items has no ${...} in it.
 func (l *loader) checkTaskOrder(d *tasksDef) {
 	m := d.model
 	for _, key := range []string{"key", "after"} {
@@ -70,7 +70,7 @@ func (d *tasksDef) literalKey(n *strict.Node) (key string, known bool) {
 	return d.late[n].literal(), true
 }
 
-// literalKeys are the keys that a value of an item lists, if no ${...} is among them.
+// literalKeys are the keys in a value of an item, if none has ${...}.
 func (d *tasksDef) literalKeys(n *strict.Node) (keys []string, known bool) {
 	if n != nil && n.Kind == strict.List {
 		for _, item := range n.Items {

@@ -22,8 +22,8 @@ import (
 type Tasks interface {
 	step.TaskGroups
 	HandlerTypes
-	// HandlerWarnings says so where only workers execute tasks of the type, and none that is
-	// alive does.
+	// HandlerWarnings returns warnings if only workers execute tasks of the type, and none of the live ones
+	// does.
 	HandlerWarnings(ctx context.Context, handler string) (warnings []string, err error)
 	// GiveUp cancels the unfinished groups of a job instance that does not continue.
 	GiveUp(ctx context.Context, instance core.JobInstanceID, reason string) error
@@ -32,7 +32,7 @@ type Tasks interface {
 // tasksDef is the checked work of a step of tasks. The reader of its items is the step's.
 type tasksDef struct {
 	model *tasksModel
-	// late are the values of the list that have ${...} in them.
+	// late are the values of the list with ${...} in them.
 	late map[*strict.Node]*lateValue
 }
 
@@ -148,8 +148,8 @@ func jsonTree(n *strict.Node, scalar func(n *strict.Node) (any, error)) (any, er
 	return scalar(n)
 }
 
-// payloadScalar is a number, a truth or null where the text is written as JSON has those,
-// without quotes; a text that is one ${...} keeps its type.
+// payloadScalar is a number, a bool or null if the text is written like one of JSON, without quotes; a text
+// that is one ${...} keeps its type.
 func payloadScalar(v *values, n *strict.Node, late *lateValue) (any, error) {
 	switch {
 	case late == nil: // reported

@@ -27,15 +27,14 @@ type hole struct {
 	prog   *expression.Program
 }
 
-// whole reports whether the text is one ${...} and no more: it keeps its type.
+// whole reports whether the text is exactly one ${...}: it keeps its type.
 func (t *template) whole() bool {
 	return len(t.holes) == 1 && t.texts[0] == "" && t.texts[1] == ""
 }
 
 func (t *template) literal() string { return t.texts[0] }
 
-// evaluate returns the text with the values of its compiled holes; an error is about the
-// hole that is returned with it.
+// evaluate returns the text with the values of its compiled holes; it returns the hole of an error with it.
 func (t *template) evaluate(vars map[string]any) (string, *hole, error) {
 	var b strings.Builder
 	for i, text := range t.texts {
@@ -105,8 +104,8 @@ func parseTemplate(text string) (*template, error) {
 	return t, nil
 }
 
-// scalarOffset returns where byte offset of the literal text of that number is in the scalar that the
-// template was parsed from.
+// scalarOffset converts byte offset of a literal part to an offset in the scalar that the template was parsed
+// from.
 func (t *template) scalarOffset(scalar string, part, offset int) int {
 	at := 0
 	if part > 0 {

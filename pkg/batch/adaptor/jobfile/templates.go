@@ -17,7 +17,7 @@ type templateDef struct {
 	name  string
 	at    *strict.Node
 	args  []argumentDef
-	steps *strict.Node // nil: it cannot be used, which was reported
+	steps *strict.Node // nil means that it cannot be used, which was reported
 }
 
 // argumentDef is an argument of a template.
@@ -26,8 +26,7 @@ type argumentDef struct {
 	model argumentModel
 }
 
-// The types of arguments that no parameter has: they stand for a value of the file with all
-// that is in it.
+// The types of arguments that no parameter has: they stand for a value of the file with all its contents.
 const (
 	listArgument = "list"
 	mapArgument  = "map"
@@ -59,7 +58,7 @@ func (t *templateDef) argumentNames() []string {
 	return names
 }
 
-// declareTemplates checks the templates of the file and of those that it includes.
+// declareTemplates checks the templates of the file and of its includes.
 func (x *expander) declareTemplates(at *strict.Node) {
 	if at == nil {
 		return
@@ -138,8 +137,7 @@ func (x *expander) declareArgument(t *templateDef, a strict.Named[argumentModel]
 	t.args = append(t.args, def)
 }
 
-// fitsArgument checks the value of an argument. A scalar with ${...} is checked where it is
-// used.
+// fitsArgument checks the value of an argument. A scalar with ${...} is checked where it is used.
 func (x *expander) fitsArgument(a *argumentDef, n *strict.Node) bool {
 	m := a.model
 	switch {
@@ -179,7 +177,7 @@ func (x *expander) fitsArgument(a *argumentDef, n *strict.Node) bool {
 	return true
 }
 
-// arguments finds the value of each argument; false: something is wrong with them.
+// arguments finds the value of each argument; false means that one is wrong.
 func (x *expander) arguments(t *templateDef, use *strict.Node, given []strict.Entry) (map[string]*strict.Node, bool) {
 	values, good := map[string]*strict.Node{}, true
 	for _, e := range given {
@@ -295,7 +293,6 @@ func (i *instance) fill(n *strict.Node) *strict.Node {
 	return made
 }
 
-// isNumber reports whether a computed text is a number or a bool, which keeps its type.
 func isNumber(text string) bool {
 	for _, t := range []core.ParameterType{core.TypeInt, core.TypeFloat, core.TypeBool} {
 		if _, err := core.ParseParameter(t, text); err == nil {

@@ -188,7 +188,6 @@ func items() []registry.NamedItem {
 	return []registry.NamedItem{{Name: "Apple", Type: item.TypeOf[apple]("apple")}}
 }
 
-// described returns the tests' components without New.
 func described(t testing.TB) *registry.Registry {
 	t.Helper()
 	matchers, err := exception.NewMatchers(errorclass.Stock()...)

@@ -42,7 +42,7 @@ func (l *loader) declareTypes(model *jobModel) {
 	}
 }
 
-// otherKinds are the names that databases and languages have for field types.
+// otherKinds are the names of field types in databases and languages.
 func otherKinds() map[string]string {
 	return map[string]string{
 		"integer": "int", "bigint": "int", "long": "int", "int64": "int", "smallint": "int",
@@ -202,7 +202,7 @@ func (t *itemTypes) decodeItem(d *strict.Decoder, n *strict.Node, f strict.Field
 
 func (t *itemTypes) find(c *strict.Collector, n *strict.Node) (item.Type, bool) {
 	if it, ok := t.named[n.Text]; ok {
-		return it, it != nil // a broken one was reported where it is declared
+		return it, it != nil // a broken one was reported at its declaration
 	}
 	if it, ok := t.reg.Item(n.Text); ok {
 		return item.InZone(it, t.zone), true

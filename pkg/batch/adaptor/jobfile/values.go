@@ -33,7 +33,7 @@ type values struct {
 	secret func(name string) (string, error)
 }
 
-// launchValues are those that are known before an execution exists.
+// launchValues are the values known before an execution exists.
 func (f *File) launchValues(params core.Parameters) *values {
 	v := &values{vars: map[string]any{
 		"params": map[string]any{},
@@ -62,8 +62,7 @@ func (f *File) launchValues(params core.Parameters) *values {
 	return v
 }
 
-// viewValues are those that are known when a step starts, or a condition is
-// asked.
+// viewValues are the values known when a step starts, or a condition is evaluated.
 func (f *File) viewValues(view *core.View) *values {
 	v := f.launchValues(view.Job.Params)
 	v.atStep = true
@@ -74,7 +73,7 @@ func (f *File) viewValues(view *core.View) *values {
 	}
 	steps := map[string]any{}
 	for _, s := range f.steps {
-		// A step that has not run has no numbers; that it has not can be asked.
+		// A step that has not run has no numbers, but its status can be queried.
 		steps[s.name] = map[string]any{"status": "", "exit": ""}
 	}
 	for name, s := range view.Steps {
@@ -90,7 +89,8 @@ func (f *File) viewValues(view *core.View) *values {
 	return v
 }
 
-// withoutRowData replaces the message of the outcome, which may quote a row, by where it can be read (rule OP7).
+// withoutRowData replaces the message of the outcome, which may quote a row, by the command that shows it
+// (rule OP7).
 func (v *values) withoutRowData(view *core.View) *values {
 	o := view.Outcome
 	if o.Message == "" {
@@ -164,8 +164,8 @@ func (v *values) addPart(p *core.Partition) {
 	v.vars["part"] = fields
 }
 
-// outValues gives the results of a step the types that outVar declared: through
-// the database an int becomes a JSON number, a date a text.
+// outValues gives the results of a step the types that outVar declared: in the database an int becomes a JSON
+// number, a date a text.
 func (f *File) outValues(step string, out map[string]any) map[string]any {
 	schema := f.outs[step]
 	values := map[string]any{}
@@ -216,7 +216,7 @@ func (v *values) eval(h hole) (any, error) {
 	return x, nil
 }
 
-// environment adds the variables of the environment and the secrets that an expression uses.
+// environment adds the environment variables and the secrets that an expression uses.
 func (v *values) environment(prog *expression.Program) error {
 	for _, path := range prog.Vars() {
 		if name, is := strings.CutPrefix(path, "secret."); is {
@@ -255,8 +255,8 @@ func (v *values) compute(prog *expression.Program) (any, error) {
 	return nil, err
 }
 
-// notRun returns the first step that a program asks for numbers and that has not
-// run: a decision or a condition passed it by.
+// notRun returns the first step whose numbers a program needs and that has not run because a decision or a
+// condition skipped it.
 func (v *values) notRun(prog *expression.Program) (string, bool) {
 	for _, path := range prog.Vars() {
 		parts := strings.Split(path, ".")
@@ -270,8 +270,8 @@ func (v *values) notRun(prog *expression.Program) (string, bool) {
 	return "", false
 }
 
-// render evaluates a text: a single ${...} keeps its type. In a path, resolved
-// says that the text begins with a parameter that was resolved already.
+// render evaluates a text: a single ${...} keeps its type. In a path, resolved means that the text begins
+// with an already resolved parameter.
 func (v *values) render(late *lateValue, path bool) (value strict.Value, resolved bool, err error) {
 	resolved = path && v.resolved(late)
 	if late.whole() {
@@ -299,7 +299,6 @@ func (v *values) render(late *lateValue, path bool) (value strict.Value, resolve
 	return strict.Value{Text: b.String()}, resolved, nil
 }
 
-// resolved reports whether a text begins with a path that was resolved already.
 func (v *values) resolved(late *lateValue) bool {
 	return late.texts[0] == "" && len(late.holes) > 0 &&
 		slices.ContainsFunc(late.holes[0].prog.Vars(), func(used string) bool { return slices.Contains(v.paths, used) })

@@ -6,8 +6,8 @@ import "github.com/surfin-batch/surfin/pkg/batch/core/registry"
 // ${...}, numbers, bools, durations, lists, Configs, and the types of configuration structs.
 type Config map[string]any
 
-// Component is a reader, processor, writer, tasklet, listener, partitioner or decider:
-// one that is registered ([Use]), or Go code ([Inline]).
+// Component is a reader, processor, writer, tasklet, listener, partitioner or decider, either registered
+// ([Use]) or Go code ([Inline]).
 type Component struct {
 	name   string
 	config any
@@ -32,7 +32,7 @@ type Code struct {
 	Kind registry.Kind
 	// Type is the Go type that the constructor returns. It is part of the definition's text.
 	Type string
-	// Err says why it will not do.
+	// Err is the reason why it cannot be used.
 	Err error
 	// Made is the value from which package batch makes the component.
 	Made any
@@ -49,6 +49,6 @@ type Named struct {
 
 // CodeConfig is the configuration of components that are Go code.
 type CodeConfig struct {
-	// Type is the Go type, so that another one is another definition (rule F4).
+	// Type is the Go type, so that another type is another definition (rule F4).
 	Type string `key:"go" main:"true" literal:"true" doc:"The Go type."`
 }

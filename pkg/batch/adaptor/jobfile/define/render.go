@@ -35,8 +35,8 @@ func (j *Job) Text() (string, error) {
 	return r.texts[j.name], nil
 }
 
-// Code returns the components of the job and its child jobs that are Go code, with the
-// names that a registry must have them under.
+// Code returns the components of the job and its child jobs that are Go code, with the names that they must
+// have in a registry.
 func (j *Job) Code() []Named { return renderOf(j).code }
 
 // render makes the texts of a job and its child jobs.
@@ -214,7 +214,7 @@ func (r *render) value(o *object, key string, v any) {
 	}
 }
 
-// problem reports a mistake that the loader would not see.
+// problem reports a mistake that the loader would not notice.
 func (r *render) problem(err error) {
 	place := "job"
 	if r.job != nil {
@@ -367,7 +367,7 @@ func (r *render) decision(o *object, e element) {
 	*o = append(*o, pair{"choose", choices})
 }
 
-// more adds the keys that With has and When has not.
+// more adds the keys that are in With but not in When.
 func (r *render) more(o *object, with With) {
 	if p := with.Partition; p != nil {
 		partition := object{{"by", r.component("partition.by", registry.KindPartitioner, p.By)}}

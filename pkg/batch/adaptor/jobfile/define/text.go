@@ -7,7 +7,7 @@ import (
 	"unicode"
 )
 
-// The values of a text: string, list, object; literal, which is written as it is, and quoted.
+// The values of a text: string, list, object; literal, which is written unchanged, and quoted.
 type (
 	literal string
 	quoted  string
@@ -109,7 +109,7 @@ func (l list) text(b *strings.Builder, margin string) {
 	}
 }
 
-// plain are the texts that YAML takes as they are.
+// plain matches texts that YAML takes unchanged.
 var plain = regexp.MustCompile(`^[A-Za-z0-9_./$][A-Za-z0-9_./$ -]*$`)
 
 func scalar(text string) string {
@@ -144,10 +144,10 @@ func quote(text string) string {
 	return b.String()
 }
 
-// blockLine is a line that a literal block keeps as it is.
+// blockLine matches lines that a literal block keeps unchanged.
 var blockLine = regexp.MustCompile(`^([ -~]*[!-~])?$`)
 
-// block reports a text of several lines that can be read better as such.
+// block reports whether a text of several lines is more readable as a block.
 func block(text string) bool {
 	lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
 	if len(lines) < 2 || lines[0] == "" || lines[0][0] == ' ' || lines[len(lines)-1] == "" {

@@ -17,8 +17,7 @@ import (
 
 // File is a file of tests.
 type File struct {
-	// Path is the file as it was given; Job is the path of the job file, from the working
-	// directory.
+	// Path is the path of the file as given; Job is the path of the job file, from the working directory.
 	Path string `key:"-"`
 	Job  string `key:"job" required:"true" doc:"The job file, relative to this one; or the name of a job that the program has in it, such as one in Go."`
 	// Name is Job as it is written.
@@ -73,7 +72,7 @@ type Counts struct {
 	Skipped  *int64 `key:"skipped"`
 }
 
-// Skip is a skipped item; zero fields are not looked at.
+// Skip is a skipped item; zero fields are not compared.
 type Skip struct {
 	Step  string `key:"step"`
 	Phase string `key:"phase" enum:"read,process,write"`
@@ -84,7 +83,7 @@ type Skip struct {
 	Error string `key:"error" doc:"A part of the error."`
 }
 
-// Cell is a value of a row, as text; Null: there is none.
+// Cell is a value of a row, as text; Null means that there is none.
 type Cell struct {
 	Name, Text string
 	Null       bool
@@ -141,7 +140,7 @@ func checkNames(d *strict.Decoder, root *strict.Node, f *File) {
 	}
 }
 
-// FromEnvironment is the prefix of a database whose URL is in an environment variable.
+// FromEnvironment is the prefix of a database URL in an environment variable.
 const FromEnvironment = "env:"
 
 // checkDatabases checks the databases, and that the tests name no others.

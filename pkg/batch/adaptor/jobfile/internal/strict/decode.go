@@ -25,7 +25,7 @@ type Value struct {
 // problem to its collector and continues.
 type Decoder struct {
 	*Collector
-	// Forms are asked before the kind of a type is looked at.
+	// Forms are asked before the kind of a type is examined.
 	Forms map[reflect.Type]Form
 	// Scalar returns the value of a scalar for the type want. It returns false if nothing is to be set,
 	// because the value is not known yet or a problem was reported. A nil Scalar means the scalar's text.
@@ -34,7 +34,7 @@ type Decoder struct {
 	// with a hint, a key of another struct. All results are empty if that is not known.
 	Meant func(key string, in reflect.Type) (own, hint string)
 
-	bad bool // a node was met about which a problem was reported before
+	bad bool // a node with a reported problem was met
 }
 
 // Decode fills v, which must be settable, from n. what names v in messages, such as "chunk". It reports
@@ -98,7 +98,7 @@ func (d *Decoder) value(n *Node, f Field, v reflect.Value) {
 	}
 }
 
-// Expect reports a node of another kind than the one asked for.
+// Expect reports a node of another kind than kind.
 func (d *Decoder) Expect(n *Node, kind Kind, f Field) bool {
 	switch {
 	case n.Bad:
@@ -240,7 +240,6 @@ func (d *Decoder) defaults(n *Node, f Field, keys Keys, v reflect.Value, there f
 	}
 }
 
-// plainStruct reports whether a type is a struct of keys of its own.
 func (d *Decoder) plainStruct(t reflect.Type) bool {
 	_, form := d.Forms[t]
 	return t.Kind() == reflect.Struct && !form
@@ -273,8 +272,7 @@ func (d *Decoder) excused(n *Node, keys Keys, in reflect.Type, key string) bool 
 	})
 }
 
-// byDefault decodes the default of a field as if it stood in the file. Lists and
-// maps are written as YAML.
+// byDefault decodes the default of a field as if it were in the file. Lists and maps are written as YAML.
 func (d *Decoder) byDefault(n *Node, f Field, v reflect.Value) {
 	text := n.WithText(f.Default)
 	if kind := v.Kind(); kind == reflect.Slice || kind == reflect.Map || kind == reflect.Struct {
@@ -289,7 +287,7 @@ func (d *Decoder) byDefault(n *Node, f Field, v reflect.Value) {
 	d.value(text, f, v)
 }
 
-// moveTo gives n and all in it the place of at.
+// moveTo gives n and its descendants the position of at.
 func moveTo(n, at *Node) {
 	n.Line, n.Col, n.style, n.doc, n.use = at.Line, at.Col, folded, at.doc, at.use
 	for _, item := range n.Items {

@@ -42,11 +42,11 @@ const (
 // once parsed.
 type Node struct {
 	Kind Kind
-	// Line and Col are where it begins, 1-based; Col counts characters.
+	// Line and Col are its position, 1-based; Col counts characters.
 	Line, Col int
 	// Text is a scalar as written, without quotes.
 	Text string
-	// Empty says that a scalar is not there at all (`key:` and no more).
+	// Empty means that a scalar is missing (`key:` and no more).
 	Empty bool
 	// Items are the elements of a list.
 	Items []*Node
@@ -84,7 +84,7 @@ func (n *Node) Get(key string) *Node {
 	return nil
 }
 
-// KeyOf returns the key's own node, or n where there is none.
+// KeyOf returns the key's own node, or n if there is none.
 func (n *Node) KeyOf(key string) *Node {
 	for _, e := range n.Entries {
 		if e.Key.Text == key {
@@ -94,15 +94,15 @@ func (n *Node) KeyOf(key string) *Node {
 	return n
 }
 
-// IsQuoted reports whether a scalar is written as a text: in quotes, or as a block.
+// IsQuoted reports whether a scalar is in quotes or a block.
 func (n *Node) IsQuoted() bool { return n.style != plain }
 
 // Comment returns the comment after the node on its line, where an expression with an unquoted # loses its
 // end.
 func (n *Node) Comment() string { return n.comment }
 
-// Find follows a dotted path of keys, and of places in lists from 0, as far as it leads, and
-// returns the node at its end.
+// Find follows a dotted path of keys, and of indexes of lists from 0, as far as it leads, and returns the
+// node at its end.
 func (n *Node) Find(path string) *Node {
 	for _, key := range strings.Split(path, ".") {
 		next := n.Get(key)
@@ -117,7 +117,7 @@ func (n *Node) Find(path string) *Node {
 	return n
 }
 
-// WithText returns a scalar that stands for text at the place of n: for defaults.
+// WithText returns a scalar with text at the position of n: for defaults.
 func (n *Node) WithText(text string) *Node {
 	return n.Plain(text)
 }
@@ -156,14 +156,13 @@ func splitLines(text string) []string {
 	return append(lines, text[from:])
 }
 
-// clamp moves a position into the file.
 func (d *Document) clamp(line, col int) (int, int) {
 	line = min(max(line, 1), len(d.lines))
 	return line, min(max(col, 1), utf8.RuneCountInString(d.lines[line-1])+1)
 }
 
-// locate finds byte offset of the node's text in the file. Where quotes or folds
-// hide it, it is the beginning of the node.
+// locate finds byte offset of the node's text in the file. If quotes or folds hide it, it returns the
+// beginning of the node.
 func (d *Document) locate(n *Node, offset int) (line, col int) {
 	n, offset = n.source(offset)
 	if offset < 0 || offset > len(n.Text) || n.Line < 1 || n.Line > len(d.lines) {
@@ -202,8 +201,8 @@ func (d *Document) locate(n *Node, offset int) (line, col int) {
 	return n.Line, n.Col
 }
 
-// locateFolded finds a position in a text whose lines YAML joins. The text begins in a line, at or after a
-// rune. Escapes are not found.
+// locateFolded finds a position in a text that YAML joins from several lines. The text begins in a line, at
+// or after a rune. Escapes are not found.
 func (d *Document) locateFolded(text string, offset, line, from int) (int, int, bool) {
 	begin := 0
 	for ; line <= len(d.lines) && begin <= offset; line++ {

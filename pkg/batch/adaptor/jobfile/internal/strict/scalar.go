@@ -57,8 +57,8 @@ func scalarHint(v reflect.Value, text string) string {
 	return ""
 }
 
-// Set stores a value in v, converting its text to v's type as the file's rules
-// say: bool is true or false only, an int has no leading zero, a float is finite.
+// Set stores a value in v, converting its text to v's type by the file's rules: bool is only true or false,
+// an int has no leading zero, a float is finite.
 func Set(v reflect.Value, value Value) error {
 	if value.Typed != nil {
 		return setTyped(v, value.Typed)
@@ -133,8 +133,8 @@ func parseInt(text string, bits int) (int64, error) {
 	return 0, fmt.Errorf("%q is not an int", text)
 }
 
-// setTyped stores a value that has a type already. A text takes anything's text
-// form; numbers do not change silently.
+// setTyped stores a value that already has a type. A text takes any value's text form; numbers do not change
+// silently.
 func setTyped(v reflect.Value, typed any) error {
 	from := reflect.ValueOf(typed)
 	switch {

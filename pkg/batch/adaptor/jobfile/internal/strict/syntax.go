@@ -78,7 +78,7 @@ func syntaxHint(line, msg string) string {
 	return quotesHint
 }
 
-// arrayType is the type of an array in other languages, in which { } YAML reads a list.
+// arrayType is an array type of other languages, whose { } YAML reads as a list.
 var arrayType = regexp.MustCompile(`:\s*(?:[A-Za-z0-9]+\[\]|\[\][A-Za-z])`)
 
 var yamlLine = regexp.MustCompile(`^line (\d+): `)
@@ -94,17 +94,16 @@ func yamlMessage(err error) (msg string, line int) {
 	return msg, line
 }
 
-// parserDepth is the limit for goccy's parser, whose memory grows with the square of the depth.
+// parserDepth is the limit for goccy's parser: its memory grows with the square of the depth.
 const parserDepth = 1000
 
-// place asks goccy's parser for the place of a syntax error; false if it finds
-// none.
+// place asks goccy's parser for the position of a syntax error; false if it finds none.
 func place(text []byte) (line, col int, ok bool) {
 	if _, _, deep := smallfile.Nested(string(text), parserDepth); deep {
 		return 0, 0, false
 	}
 	defer func() {
-		if recover() != nil { // a second opinion only: without it the line of yaml.v3 stands
+		if recover() != nil { // only a second opinion: without it the line of yaml.v3 is used
 			ok = false
 		}
 	}()
@@ -132,7 +131,7 @@ func (d *Document) question(from int) (line, col int, ok bool) {
 	return 0, 0, false
 }
 
-// flowSQL is SQL inside of { or [ that no quote begins.
+// flowSQL matches SQL inside { or [ without quotes.
 var flowSQL = regexp.MustCompile(`(?i)[{\[][^"']*?[\w-]+:\s+((?:select|insert\s+into|update|delete\s+from|with|merge\s+into|create\s+\w+|replace\s+into)\s)`)
 
 // openSQL finds unquoted SQL inside { or [ in the line or an adjacent one: the parsers stop somewhere in it.

@@ -10,7 +10,6 @@ import (
 // In `{c: round(x, 2)}` the comma ends the value: YAML sees the keys c and "2)". The functions here find this
 // mistake and put the expression together again, for a message with the correction.
 
-// cutExpression reports whether a plain scalar has an open parenthesis.
 func cutExpression(y *yaml.Node) bool {
 	return y.Kind == yaml.ScalarNode && y.Style == 0 && depth(y.Value) > 0
 }
@@ -24,8 +23,8 @@ func depth(text string) int { return strings.Count(text, "(") - strings.Count(te
 // sqlVerb matches the beginning of SQL.
 var sqlVerb = regexp.MustCompile(`(?i)^(select|insert\s+into|update|delete\s+from|with|merge\s+into|create\s+\w+|truncate|replace\s+into)\s`)
 
-// cutAt returns where the keys without value end that a comma made of the value of
-// content[i]; 0: it is whole.
+// cutAt returns the end of the keys without value that a comma in the value of content[i] made; 0 means that
+// the value is whole.
 func cutAt(content []*yaml.Node, i int) int {
 	value := content[i+1]
 	if value.Kind != yaml.ScalarNode || value.Style != 0 {
@@ -58,8 +57,8 @@ func bracesOf(y *yaml.Node) (inner string, is bool) {
 	return y.Content[0].Value, true
 }
 
-// pieces returns where the keys without value end that follow a cut expression
-// from content[from] on; 0 if they are none.
+// pieces returns the end of the keys without value after a cut expression, from content[from] on; 0 if there
+// are none.
 func pieces(content []*yaml.Node, from int) int {
 	for i := from; i+1 < len(content); i += 2 {
 		key, value := content[i], content[i+1]

@@ -5,8 +5,7 @@ import (
 	"strings"
 )
 
-// Use is a place of a document that stands for a copy of another part: an element that uses
-// a template.
+// Use is a position of a document that stands for a copy of another part: an element that uses a template.
 type Use struct {
 	// What names the use in messages: "use load".
 	What string
@@ -24,8 +23,7 @@ func (n *Node) through() string {
 	return strings.Join(parts, ", ")
 }
 
-// Position is where n is written: "file:line:col". path is the file of a node that stands
-// for no text of one.
+// Position is the position of n: "file:line:col". path is the file of a node that stands for no text of one.
 func (n *Node) Position(path string) string {
 	if n.doc != nil {
 		path = n.doc.Path
@@ -39,8 +37,7 @@ func (n *Node) Use() *Use { return n.use }
 // Document returns the document that the node is written in.
 func (n *Node) Document() *Document { return n.doc }
 
-// In says where n is for a message about other: "in line 3", with the file where that is
-// another one.
+// In is the position of n for a message about other: "in line 3", with the file if it differs.
 func (n *Node) In(other *Node) string {
 	if n.doc == nil || n.doc == other.doc {
 		return fmt.Sprintf("in line %d", n.Line)
@@ -53,7 +50,7 @@ func (n *Node) Beside(kind Kind) *Node {
 	return &Node{Kind: kind, Line: n.Line, Col: n.Col, doc: n.doc, use: n.use}
 }
 
-// Plain returns a scalar at the place of n that is written as it is: for keys and names.
+// Plain returns an unquoted scalar at the position of n: for keys and names.
 func (n *Node) Plain(text string) *Node {
 	made := n.Beside(Scalar)
 	made.Text, made.style = text, folded
@@ -99,7 +96,7 @@ func (n *Node) Copy(use *Use, scalar func(n *Node) *Node) *Node {
 	return &made
 }
 
-// Size is how many values a node has, itself and its keys counted.
+// Size is the number of values of a node, including itself and its keys.
 func (n *Node) Size() int {
 	size := 1
 	for _, item := range n.Items {
@@ -111,7 +108,7 @@ func (n *Node) Size() int {
 	return size
 }
 
-// Piece is a part of a text that was put together.
+// Piece is a part of a composed text.
 type Piece struct {
 	Text string
 	// Offset is the position in the text of the replaced node. Pasted means that the whole piece stands for
@@ -120,8 +117,8 @@ type Piece struct {
 	Pasted bool
 }
 
-// Replaced returns a scalar with the text of the pieces, at the place of n. A place in the
-// text is reported where it is in n.
+// Replaced returns a scalar with the text of the pieces, at the position of n. A position in the text is
+// reported at its source.
 func (n *Node) Replaced(pieces []Piece) *Node {
 	made := *n
 	made.Text, made.Empty, made.origin = "", false, &origin{node: n}
@@ -132,26 +129,26 @@ func (n *Node) Replaced(pieces []Piece) *Node {
 	return &made
 }
 
-// Unquoted returns the scalar as one that is not written in quotes.
+// Unquoted returns the scalar without the mark of quotes.
 func (n *Node) Unquoted() *Node {
 	made := *n
 	made.style = plain
 	return &made
 }
 
-// origin is the node that a put together text replaces.
+// origin is the node that a composed text replaces.
 type origin struct {
 	node  *Node
 	spans []span
 }
 
-// span is a piece that begins at an offset of the text, and of the text that it replaces.
+// span is a piece that begins at an offset of the text, and of the replaced text.
 type span struct {
 	at, offset int
 	pasted     bool
 }
 
-// source returns the node and the offset at which a place in the text of n is written.
+// source returns the node and the offset of a position in the text of n.
 func (n *Node) source(offset int) (*Node, int) {
 	for n.origin != nil {
 		at := 0
@@ -169,8 +166,7 @@ func (n *Node) source(offset int) (*Node, int) {
 	return n, offset
 }
 
-// HasLine reports whether a line of the document is one of n: between the first and the last
-// that it has there.
+// HasLine reports whether a line of the document belongs to n: between its first and its last line there.
 func (n *Node) HasLine(doc *Document, line int) bool {
 	first, last := 0, 0
 	n.lines(doc, &first, &last)

@@ -153,8 +153,8 @@ func BenchmarkBareCopy(b *testing.B) {
 	perRow(b)
 }
 
-// BenchmarkCopy is W3b without the engine: chunks of 1000, without the fsync of
-// each commit, which a bare loop has not either.
+// BenchmarkCopy is W3b without the engine: chunks of 1000, without the fsync of each commit, which a bare
+// loop does not have either.
 func BenchmarkCopy(b *testing.B) { benchCopy(b, benchItem(b, false), false) }
 
 // BenchmarkCopyTyped is the same with a number and a decimal in each row.

@@ -47,8 +47,7 @@ func strike(t testing.TB) item.Type {
 	)
 }
 
-// outcomes reads all: items as their texts joined by |, consumed errors as "!"
-// and their text.
+// outcomes reads all items as texts joined by |, and consumed errors as "!" and their text.
 func outcomes(t testing.TB, cfg ReaderConfig, itemType item.Type, at item.Position) []string {
 	t.Helper()
 	r, err := NewReader(cfg, itemType)

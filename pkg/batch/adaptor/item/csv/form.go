@@ -34,8 +34,8 @@ func formOf(cfg WriterConfig, comma string, schema *row.Schema) filestream.Form 
 	return form
 }
 
-// maxColumnsText keeps the columns of a wide file short: a step has 8 KB for its reader
-// and its writers together (rule D4). The checksum stands for the rest.
+// maxColumnsText keeps the columns of a wide file short: a step has 8 KB for its reader and its writers
+// together (rule D4). A checksum stands for the rest.
 const maxColumnsText = 512
 
 // columnsText lists the columns in their order, each with the settings that decide its text; nulls is the

@@ -25,7 +25,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/job"
 )
 
-// formWriter is a writer that is not open yet.
 func formWriter(t testing.TB, cfg WriterConfig, itemType item.Type) (item.Writer, *writer) {
 	t.Helper()
 	w, err := NewWriter(cfg, registry.BuildContext{In: itemType})
@@ -33,7 +32,6 @@ func formWriter(t testing.TB, cfg WriterConfig, itemType item.Type) (item.Writer
 	return w, w.Component().(*writer)
 }
 
-// nulls writes a record of nulls.
 func nulls(t testing.TB, w item.Writer, itemType item.Type) error {
 	t.Helper()
 	s := itemType.Schema()

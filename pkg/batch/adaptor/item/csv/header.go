@@ -48,8 +48,8 @@ func (r *reader) setWidth(n int) {
 	r.csv.blanks = first >= 0 && r.schema.Field(first).Nullable && (n == 1 || n == 0 && len(r.index) == 1)
 }
 
-// learnWidth finds the width of a file without a header, which the first record before the offset
-// has that is one.
+// learnWidth finds the width of a file without a header, which is the width of its first record, before the
+// offset.
 func (r *reader) learnWidth(ctx context.Context, before int64) error {
 	for r.width == 0 && r.next < before {
 		_, err := r.record(ctx)
@@ -115,7 +115,7 @@ func (r *reader) findColumns() error {
 	return nil
 }
 
-// checkColumns reports all fields that have no column, or more than one.
+// checkColumns reports all fields with no column or more than one.
 func (r *reader) checkColumns() error {
 	var errs []error
 	if other := r.otherDelimiter(); other != "" {
@@ -135,8 +135,8 @@ func (r *reader) checkColumns() error {
 	return errors.Join(errs...)
 }
 
-// columnOf returns the column of the name, or -1, and whether others have it, too. With a loose header
-// a column that has the name as it stands goes before the others.
+// columnOf returns the column of the name, or -1, and whether others have it, too. With a loose header a
+// column with the exact name takes precedence.
 func (r *reader) columnOf(name string) (first int, twice bool) {
 	if first = slices.Index(r.columns, name); first >= 0 {
 		return first, slices.Contains(r.columns[first+1:], name)

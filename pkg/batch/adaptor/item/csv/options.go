@@ -148,7 +148,7 @@ func character(text string) (rune, error) {
 	return r, nil
 }
 
-// readerQuote reads the reader's key quote; 0: no character is one.
+// readerQuote reads the reader's key quote; 0 means that no character is one.
 func readerQuote(text string) (byte, error) {
 	switch text {
 	case "":
@@ -177,7 +177,7 @@ func (c *WriterConfig) quote() (quote byte, all bool, err error) {
 	return quote, c.QuoteAll, err
 }
 
-// escapeOf reads the key escape; 0: a quote is doubled.
+// escapeOf reads the key escape; 0 means that a quote is doubled.
 func escapeOf(text string, quote byte) (byte, error) {
 	switch {
 	case text == "" || text == string(rune(quote)):

@@ -43,8 +43,8 @@ func (r *lines) Read(context.Context) (line, error) {
 	return line{r.text}, nil
 }
 
-// barrier is a writer whose Finish waits, like a process frozen between the guard and the rename of the file
-// writer that follows.
+// barrier is a writer with a Finish that waits, like a process frozen between the guard and the rename of the
+// file writer that follows.
 type barrier struct {
 	reached chan struct{} // closed by the first Finish
 	open    chan struct{}
@@ -77,7 +77,7 @@ func (b *barrier) Close(context.Context) error {
 	return nil
 }
 
-// export is a job whose step writes n lines of a text in chunks of two; writers come before the file's
+// export is a job with a step that writes n lines of a text in chunks of two; writers come before the file's
 // writer.
 func export(t *testing.T, e *testengine.Engine, path, text string, n int, writers ...item.Writer) *core.Job {
 	t.Helper()
@@ -99,8 +99,8 @@ func content(t *testing.T, path string) string {
 	return string(data)
 }
 
-// An attempt is frozen between the guard and the rename. Its successor, in the same
-// process, publishes, then another instance does, then the attempt wakes.
+// An attempt is frozen between the guard and the rename. Its successor, in the same process, publishes, then
+// another instance does, then the attempt wakes.
 func TestAFrozenAttemptThatWakesPublishesNothing(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
@@ -236,7 +236,7 @@ func open() *barrier {
 	return b
 }
 
-// full is a writer on a disk that is full.
+// full is a writer on a full disk.
 type full struct{ writes int }
 
 func (f *full) Write(context.Context, []line) error {

@@ -9,8 +9,8 @@ import (
 	"unicode/utf8"
 )
 
-// preamble passes the lines before the header, or before the first record where there is none: one
-// that says the delimiter, and skip_lines.
+// preamble skips the lines before the header, or before the first record if there is none: one that declares
+// the delimiter, and skip_lines.
 func (r *reader) preamble(ctx context.Context) error {
 	r.rewindTo(r.in.Start(), 0)
 	sep, skip := sepLine(r.in.Buffered(r.next)), int64(r.cfg.SkipLines)
@@ -37,8 +37,8 @@ func (r *reader) preamble(ctx context.Context) error {
 	return nil
 }
 
-// sepLine returns the delimiter that the first line says, as Excel writes it: sep=; with or without
-// quotes around. Empty: the line is another one.
+// sepLine returns the delimiter that the first line declares, as Excel writes it: sep=; with or without
+// quotes. Empty means that it is another line.
 func sepLine(text []byte) string {
 	const longest = len(`"sep=`) + utf8.UTFMax + len(`"`)
 	n := bytes.IndexAny(text[:min(len(text), longest+1)], "\r\n")
@@ -96,8 +96,8 @@ func (r *reader) footerStart(text []byte, atEnd bool) int {
 	return end
 }
 
-// inFooter reports whether the line is one of those that footer_lines counts: a line that has more than
-// blanks and is not a comment. A line that is not whole may become a comment.
+// inFooter reports whether footer_lines counts the line: it has more than blanks and is not a comment. An
+// incomplete line may become a comment.
 func (r *reader) inFooter(line []byte, whole bool) bool {
 	comment := r.csv.comment
 	if len(comment) > 0 && (bytes.HasPrefix(line, comment) || !whole && bytes.HasPrefix(comment, line)) {

@@ -40,7 +40,6 @@ var encodings = []struct {
 	{"windows-1252", charmap.Windows1252, ""},
 }
 
-// records draws rows of n texts that all encodings have and encoding/csv keeps.
 func records(t *rapid.T, n int) [][]string { return recordsOf(t, n, "ab \",;\t\n#éü§'") }
 
 // recordsOf draws rows of n texts of these characters.
@@ -167,8 +166,8 @@ func FuzzCSV(f *testing.F) {
 	})
 }
 
-// TestAStrayQuoteCostsOneLine opens a quote in one record that is never closed:
-// all others must be read.
+// TestAStrayQuoteCostsOneLine opens a quote in one record that is never closed: all other records must be
+// read.
 func TestAStrayQuoteCostsOneLine(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -220,7 +219,6 @@ func TestAStrayQuoteCostsOneLine(t *testing.T) {
 
 func textOf(value any) string { return text(value.(item.Row)) }
 
-// comma is the delimiter of a configuration as encoding/csv has it.
 func comma(t require.TestingT, text string) rune {
 	of, err := delimiter(text)
 	require.NoError(t, err)

@@ -9,8 +9,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 )
 
-// RawText implements item.RawReader: the last record as it stands in the file, without
-// the empty lines and comments before it.
+// RawText implements item.RawReader: the last record as written in the file, without the empty lines and
+// comments before it.
 func (r *reader) RawText() item.RawText {
 	raw := item.RawText{}
 	if r.lost != nil {

@@ -23,7 +23,7 @@ type recordsReader struct {
 	*reader
 	of     *types
 	state  *recordtypes.State
-	widths map[string]int // of the types whose number of fields the first record decides
+	widths map[string]int // of the types with a number of fields that the first record decides
 	text   string         // has the fields of the last record
 	single bool           // the input is the text of one record
 }
@@ -88,7 +88,7 @@ func (r *recordsReader) headOf(_ *recordtypes.Type, raw []byte) (recordtypes.Rec
 	return headRecord{r, raw}, nil
 }
 
-// headRecord is a header that stands by itself: its fields have no places.
+// headRecord is a header by itself: its fields have no places.
 type headRecord struct {
 	*recordsReader
 	raw []byte
@@ -100,8 +100,8 @@ func (h headRecord) Column(t *recordtypes.Type, column int) (row.Value, error) {
 
 func (h headRecord) Raw(*recordtypes.Type) []byte { return h.raw }
 
-// ReadRecord reads the next record that is an item. One that does not fit is a item.ConsumedError:
-// the next call reads the record after it.
+// ReadRecord reads the next record that is an item. One that does not fit is an item.ConsumedError: the next
+// call reads the following record.
 func (r *recordsReader) ReadRecord(ctx context.Context, dst []row.Value) error {
 	for {
 		t, err := r.take(ctx)
@@ -160,7 +160,7 @@ func (r *recordsReader) end(eof error) error {
 	return eof
 }
 
-// broken ends the reading for good.
+// broken ends the reading permanently.
 func (r *recordsReader) broken(line int64, err error) error {
 	r.dead = fmt.Errorf("csv: %s:%d: %w", r.cfg.Path, line, err)
 	return r.dead
@@ -179,7 +179,7 @@ func (r *recordsReader) detail(ctx context.Context, t *recordtypes.Type, dst []r
 	return r.settle(ctx)
 }
 
-// checkFields reports another number of fields than records of the type have.
+// checkFields reports a number of fields other than the type's.
 func (r *recordsReader) checkFields(t *recordtypes.Type) error {
 	want, n := r.of.kinds[t.Number()].Fields, len(r.csv.fields)
 	if want == 0 && !r.single {
@@ -199,7 +199,7 @@ func (r *recordsReader) checkFields(t *recordtypes.Type) error {
 	return nil
 }
 
-// follow takes up a record that is not an item.
+// follow processes a record that is not an item.
 func (r *recordsReader) follow(t *recordtypes.Type) error {
 	err := error(nil)
 	switch t.Role {
@@ -284,7 +284,7 @@ func (r *recordsReader) Count(t *recordtypes.Type) (int64, error) {
 	return n, nil
 }
 
-// Raw implements recordtypes.Record: the record as it stands in the file.
+// Raw implements recordtypes.Record: the record as written in the file.
 func (r *recordsReader) Raw(*recordtypes.Type) []byte { return []byte(r.reader.RawText().Text) }
 
 // at reads a field of the item from a field of the record. Its error has the position.
@@ -296,7 +296,6 @@ func (r *recordsReader) at(field, column int) (row.Value, error) {
 	return v, err
 }
 
-// parse reads a field of the item from a field of the record.
 func (r *recordsReader) parse(field, column int) (row.Value, error) {
 	f := &r.bare[field]
 	if column >= len(r.csv.fields) {
@@ -335,7 +334,7 @@ func (r *recordsReader) RawText() item.RawText {
 	return raw
 }
 
-// OpenRaw implements item.RawOpener: the text is a record, wherever it stands.
+// OpenRaw implements item.RawOpener: the text is a record, wherever it comes from.
 func (r *recordsReader) OpenRaw(ctx context.Context, meta item.Meta, raw item.RawText) error {
 	r.single = true
 	heads := slices.Clone(raw.Heads)

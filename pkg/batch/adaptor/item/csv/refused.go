@@ -55,7 +55,6 @@ func (r *reader) skipEmptyLines(ctx context.Context) (skipped bool, err error) {
 	return true, nil
 }
 
-// beginsEmpty reports whether the text begins with an empty line that is not a record.
 func (r *reader) beginsEmpty(text []byte) bool {
 	return !r.csv.blanks && (bytes.HasPrefix(text, []byte("\n")) || bytes.HasPrefix(text, []byte("\r\n")) || r.cr && bytes.HasPrefix(text, []byte("\r")))
 }

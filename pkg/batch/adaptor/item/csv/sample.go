@@ -10,7 +10,7 @@ import (
 // Cell is a field of a record as its text.
 type Cell struct {
 	Text string
-	// Quoted says that it is in quotes: "" is an empty text, and an empty field without them is a null.
+	// Quoted means that it is in quotes: "" is an empty text, and an empty field without them is a null.
 	Quoted bool
 }
 
@@ -22,8 +22,7 @@ type Sample struct {
 	cells []Cell
 }
 
-// OpenSample opens the file at its first record; its header is read, where it has one. Item is not
-// looked at.
+// OpenSample opens the file at its first record; its header, if any, is read. Item is ignored.
 func OpenSample(ctx context.Context, cfg ReaderConfig) (*Sample, error) {
 	made, err := NewReader(cfg, nil)
 	if err != nil {
@@ -44,8 +43,8 @@ func OpenSample(ctx context.Context, cfg ReaderConfig) (*Sample, error) {
 	return s, nil
 }
 
-// Columns returns the names of the columns; of a file without a header there is one for each field
-// of its first record.
+// Columns returns the names of the columns; for a file without a header, one for each field of its first
+// record.
 func (s *Sample) Columns() []string { return s.r.columns }
 
 // Head returns the text of the header; empty without one.
@@ -68,7 +67,7 @@ func (s *Sample) Next(ctx context.Context) ([]Cell, error) {
 // Line returns the line on which the last record begins.
 func (s *Sample) Line() int64 { return s.r.line }
 
-// Text returns the text of the last record as it stands in the file.
+// Text returns the text of the last record as written in the file.
 func (s *Sample) Text() string { return s.r.RawText().Text }
 
 // Offset returns how many bytes of the text, as UTF-8, were read.

@@ -9,29 +9,28 @@ import (
 	"unicode"
 )
 
-// scanner takes records apart where they stand, as encoding/csv does: the same fields, and the
-// same errors at the same places. A record is copied once, into the text of its values, and not
-// from buffer to buffer.
+// scanner parses records in place, as encoding/csv does: the same fields, and the same errors at the same
+// places. A record is copied once, into the text of its values, and not from buffer to buffer.
 type scanner struct {
 	comma   []byte
 	comment []byte // empty: there are none
-	runs    bool   // runs of blanks are between the fields, and comma is not
-	quote   byte   // around a field; 0: none
-	escape  byte   // before a quote in quotes, and before itself; 0: a quote is doubled only
+	runs    bool   // fields are separated by runs of blanks, and not by comma
+	quote   byte   // around a field; 0 means none
+	escape  byte   // before a quote in quotes, and before itself; 0 means that a quote is only doubled
 	lazy    bool   // quotes inside of a field are text
 	trim    bool   // white space before a field is left out
 	cr      bool   // a carriage return alone ends a line, too
 	blanks  bool   // an empty line is a record of one empty field
 
 	// The rest is about the last record.
-	content []byte // has the fields: the line itself where it has no quotes, else own
+	content []byte // has the fields: the line itself if it has no quotes, else own
 	own     []byte
 	fields  []field
 	before  int // empty lines and comments before it
 	lines   int // its own
 }
 
-// field is where a field begins in the text that was scanned, and where it is in content.
+// field is the position of a field in the scanned text, and in content.
 type field struct {
 	at, from, to int
 	quoted       bool
@@ -98,8 +97,8 @@ func (s *scanner) scan(text []byte, atEnd bool) (end int, err error) {
 	}
 }
 
-// cutLine returns the line that the text begins with, without its end, and its length with it;
-// 0: it has no end yet, or there is none.
+// cutLine returns the first line of the text, without its end, and its length with it; 0 means that it has no
+// end yet, or that there is no line.
 func (s *scanner) cutLine(text []byte, atEnd bool) (line []byte, n int) {
 	if s.cr {
 		return cutReturn(text, atEnd)
@@ -117,7 +116,7 @@ func (s *scanner) cutLine(text []byte, atEnd bool) (line []byte, n int) {
 	return line, n
 }
 
-// cutReturn is cutLine where a line ends with CR, LF or CRLF.
+// cutReturn is cutLine for lines that end with CR, LF or CRLF.
 func cutReturn(text []byte, atEnd bool) (line []byte, n int) {
 	n = bytes.IndexAny(text, "\r\n")
 	switch {
@@ -131,7 +130,7 @@ func cutReturn(text []byte, atEnd bool) (line []byte, n int) {
 	return text[:n], n + 1
 }
 
-// linesIn returns how many lines the text has to their ends, and where the line after them begins.
+// linesIn returns the number of complete lines in the text, and the position of the line after them.
 func (s *scanner) linesIn(text []byte) (lines, begin int) {
 	ends := "\n"
 	if s.cr {
@@ -183,8 +182,8 @@ func (s *scanner) splitRuns(line []byte, at int) {
 	}
 }
 
-// cut returns the end of the field at the beginning of rest, and the length of the delimiter up to the next
-// field; last means that there is no next field.
+// cut returns the end of the field at the beginning of rest, and the length of the delimiter after it; last
+// means that there is no next field.
 func (s *scanner) cut(rest []byte) (end, size int, last bool) {
 	if s.runs {
 		if end = bytes.IndexAny(rest, " \t"); end < 0 {
@@ -199,10 +198,9 @@ func (s *scanner) cut(rest []byte) (end, size int, last bool) {
 	return end, len(s.comma), false
 }
 
-// blankRun returns the length of the blanks and tabs that the text begins with.
+// blankRun returns the number of blanks and tabs at the beginning of the text.
 func blankRun(text []byte) int { return len(text) - len(bytes.TrimLeft(text, " \t")) }
 
-// blanks returns the length of the white space that the text begins with.
 func blanks(text []byte) int {
 	n := bytes.IndexFunc(text, func(r rune) bool { return !unicode.IsSpace(r) })
 	if n < 0 {
@@ -211,8 +209,8 @@ func blanks(text []byte) int {
 	return n
 }
 
-// quoted finds the fields of a record some of which are in quotes and may span lines. It begins at position
-// at of the text.
+// quoted finds the fields of a record with fields in quotes, which may span lines. It begins at position at
+// of the text.
 func (s *scanner) quoted(text []byte, at int, atEnd bool) (end int, err error) {
 	c := cursor{text: text, at: at, atEnd: atEnd}
 	c.line, c.length = s.cutLine(text[at:], atEnd)
@@ -240,7 +238,7 @@ func (s *scanner) quoted(text []byte, at int, atEnd bool) (end int, err error) {
 	return c.at + c.length, err
 }
 
-// cursor is a place in the text of a record.
+// cursor is a position in the text of a record.
 type cursor struct {
 	text   []byte
 	atEnd  bool
@@ -250,7 +248,7 @@ type cursor struct {
 	place  int    // in the line
 }
 
-// bare adds a field that does not begin with a quote to own; last says that it is the last one.
+// bare adds a field that does not begin with a quote to own; last means that it is the last one.
 func (s *scanner) bare(c *cursor) (last bool, err error) {
 	rest := c.line[c.place:]
 	n, size, last := s.cut(rest)
@@ -263,7 +261,7 @@ func (s *scanner) bare(c *cursor) (last bool, err error) {
 	return last, nil
 }
 
-// inQuotes adds a field that begins with a quote to own; last says that it is the last one.
+// inQuotes adds a field that begins with a quote to own; last means that it is the last one.
 func (s *scanner) inQuotes(c *cursor) (last bool, err error) {
 	c.place++
 	for {
@@ -304,7 +302,7 @@ func (s *scanner) inQuotes(c *cursor) (last bool, err error) {
 	}
 }
 
-// wrong returns the error of encoding/csv with the quote that this scanner has.
+// wrong returns the error of encoding/csv with this scanner's quote.
 func (s *scanner) wrong(err error) error {
 	if s.quote == '"' {
 		return err
@@ -312,7 +310,7 @@ func (s *scanner) wrong(err error) error {
 	return errors.New(strings.ReplaceAll(err.Error(), `"`, string(rune(s.quote))))
 }
 
-// endOfQuoted returns the place of the next quote or escape; -1: the line has none.
+// endOfQuoted returns the position of the next quote or escape in the line, or -1.
 func (s *scanner) endOfQuoted(rest []byte) int {
 	n := bytes.IndexByte(rest, s.quote)
 	if s.escape == 0 {
@@ -335,9 +333,8 @@ func (s *scanner) between(text []byte) int {
 	return 0
 }
 
-// nextLine moves to the next line, in which a quoted field continues: the end of the line is part of
-// the field, as it stands in the text. ended says that the text is over, and that the field may end
-// so.
+// nextLine moves to the next line, in which a quoted field continues: the end of the line is part of the
+// field, unchanged. ended means that the text is over, and that the field may end there.
 func (s *scanner) nextLine(c *cursor) (ended bool, err error) {
 	end := c.text[c.at+len(c.line) : c.at+c.length]
 	s.own = append(s.own, end...)

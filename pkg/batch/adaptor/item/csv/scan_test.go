@@ -46,7 +46,7 @@ func theirs(text []byte, s *scanner) scanned {
 	return got
 }
 
-// ours reads the first record of the text, of which only that many bytes are there yet.
+// ours reads the first record of the text, of which only there bytes are available yet.
 func ours(text []byte, s *scanner, there int) scanned {
 	end, err := s.scan(text[:there], there == len(text))
 	got := scanned{err: err, end: end}
@@ -66,7 +66,7 @@ func ours(text []byte, s *scanner, there int) scanned {
 	return got
 }
 
-// compareScans reads all records of the text both ways, also from texts that are cut off.
+// compareScans reads all records of the text both ways, also from truncated texts.
 func compareScans(t require.TestingT, text []byte, s *scanner) {
 	for {
 		got, want := ours(text, s, len(text)), theirs(text, s)
@@ -84,8 +84,8 @@ func compareScans(t require.TestingT, text []byte, s *scanner) {
 	}
 }
 
-// asTheirs is got with the two differences to encoding/csv taken back: that turns CRLF in quotes into
-// LF, and drops a carriage return that ends the text, also in quotes that are not closed.
+// asTheirs is got without the two differences to encoding/csv, which turns CRLF in quotes into LF, and drops
+// a carriage return at the end of the text, even in open quotes.
 func asTheirs(text []byte, s *scanner, got, want scanned) scanned {
 	got.fields = slices.Clone(got.fields)
 	open := bytes.HasSuffix(text, []byte("\r")) && got.end == len(text)

@@ -56,7 +56,7 @@ func NewWriter(cfg WriterConfig, use registry.BuildContext) (item.Writer, error)
 	f.end = lineEnd(cfg)
 	f.special[quote], f.special['\n'], f.special['\r'] = true, true, true
 	if f.wide = len(comma) > 1 && utf8.RuneCountInString(comma) == 1; !f.wide {
-		for _, c := range []byte(comma) { // of several characters each one: a field may end with the first
+		for _, c := range []byte(comma) { // of several characters each: a field may end with the first
 			f.special[c] = true
 		}
 	}
@@ -78,7 +78,7 @@ type writer struct {
 	out   *filestream.Output
 
 	begun   bool        // the text before the first record is written
-	columns []string    // that this attempt writes; nil if they are not known (open schemas)
+	columns []string    // the columns that this attempt writes; nil if they are unknown (open schemas)
 	schema  *row.Schema // the schema of the last columns compared
 }
 
@@ -118,7 +118,7 @@ func (w *writer) start(at item.Position, place func(*filestream.OutputPosition) 
 	return w.begin(w.item)
 }
 
-// checkHeader compares the header of a file that is appended to with the columns.
+// checkHeader compares the header of the existing file with the columns.
 func (w *writer) checkHeader(columns []string) error {
 	head := w.out.Appended()
 	if !w.cfg.Header || head == nil {
@@ -182,8 +182,8 @@ func columnsOf(schema *row.Schema) []string {
 	return columns
 }
 
-// WriteRecords appends the records. All of them are encoded first: one that
-// cannot be leaves the file as it was.
+// WriteRecords appends the records. All of them are encoded first: if one cannot be, the file stays
+// unchanged.
 func (w *writer) WriteRecords(_ context.Context, schema *row.Schema, records [][]row.Value) error {
 	if schema != w.schema {
 		if err := w.use(schema); err != nil {
@@ -233,7 +233,7 @@ func (w *writer) use(schema *row.Schema) error {
 		if err := w.begin(schema); err != nil {
 			return err
 		}
-	case w.columns == nil: // an earlier attempt began the file, or it was there
+	case w.columns == nil: // an earlier attempt began the file, or it existed before
 		if err := w.checkHeader(columns); err != nil {
 			return err
 		}
@@ -267,7 +267,7 @@ func (w *writer) Release(context.Context) error {
 	return nil
 }
 
-// Finish renames the file into view.
+// Finish publishes the file under its name.
 func (w *writer) Finish(context.Context) error {
 	if err := w.out.Finish(); err != nil {
 		return fmt.Errorf("csv: %w", err)

@@ -149,7 +149,7 @@ func TestARestartKeepsToTheFilesOfTheFirstAttempt(t *testing.T) {
 	require.ErrorContains(t, err, "the list of the files is not kept here")
 }
 
-// Rule D4: names that do not compress, more than a context of 64 KB holds.
+// Rule D4: incompressible names, more than a context of 64 KB can hold.
 func TestARestartKeepsToThousandsOfFiles(t *testing.T) {
 	t.Parallel()
 	f := newFolder(t)

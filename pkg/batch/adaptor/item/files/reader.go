@@ -17,7 +17,7 @@ import (
 // reader reads one file after the other: an item.Reader, and its own component.
 type reader struct {
 	config  Config
-	context func() *core.ExecutionContext // nil: the list is kept in memory only
+	context func() *core.ExecutionContext // nil means that the list is only in memory
 	open    func(ctx context.Context, path string) (item.Reader, error)
 	none    item.Reader // never open
 
@@ -26,7 +26,7 @@ type reader struct {
 	at     int    // the current file, or the next one
 	inner  item.Reader
 	accept bool
-	// text is the path of the file whose texts are read, by OpenRaw; empty means that files are read.
+	// text is the path of the file for texts that OpenRaw reads; empty means that files are read.
 	text string
 }
 

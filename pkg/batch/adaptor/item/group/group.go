@@ -116,7 +116,7 @@ type plan struct {
 	schema *row.Schema // of a group's row: the key, and the fields
 }
 
-// compile checks the configuration, with the components inside of it.
+// compile checks the configuration and its nested components.
 func compile(cfg *Config) (*plan, error) {
 	rows, err := cfg.Reader.Types(nil)
 	if err != nil {

@@ -26,7 +26,7 @@ type reader struct {
 	meta item.Meta // of the last group
 	// start is the outcome of the source at which the current group began.
 	start place
-	// silent are the outcomes of the source whose errors were reported before a restart.
+	// silent counts the outcomes of the source with errors that were reported before a restart.
 	silent int64
 	// broken is the reason why nothing can be read any more; nil means that reading is possible.
 	broken error
@@ -66,7 +66,7 @@ func New(ctx context.Context, cfg Config, b registry.BuildContext) (item.Reader,
 	return item.EraseReader[item.Row](&positioned{r}), nil
 }
 
-// positioned is a reader whose source has positions.
+// positioned is a reader over a source with positions.
 type positioned struct{ *reader }
 
 // position is the reader's item.Position: the start of the current group. Drop outcomes after Reader's
@@ -97,7 +97,7 @@ func (r *reader) AcceptChanges() {
 	}
 }
 
-// Meta is where the first row of the last group came from.
+// Meta is the origin of the first row of the last group.
 func (r *reader) Meta() item.Meta { return r.meta }
 
 // RawText is the text of the row that could not be read.
@@ -208,8 +208,8 @@ func (r *reader) finish(next *group, start place) (item.Row, error) {
 	return r.answer(done, nil)
 }
 
-// take adds the row of the source to its group. It returns the group before it, where that
-// is complete. before is the place of the row.
+// take adds the row of the source to its group. It returns the previous group if that is complete. before is
+// the place of the row.
 func (r *reader) take(before place) (done *group, err error) {
 	key := make([]row.Value, len(r.key))
 	for i, program := range r.key {

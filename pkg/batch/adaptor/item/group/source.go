@@ -26,15 +26,14 @@ type source struct {
 	failed  bool // the reader failed to read the last row
 
 	count int64 // outcomes of the reader since it was opened
-	// anchor is a position of the reader, and count as it was there.
+	// anchor is a position of the reader, with the count there.
 	anchor anchor
 	// mark belongs to the last row, and marked is the count after it; nil means that there is none.
 	mark   any
 	marked int64
 }
 
-// anchorEvery is how many outcomes one position of the reader serves: to make one is not
-// for nothing.
+// anchorEvery is the number of outcomes per position of the reader: making a position costs something.
 const anchorEvery = 64
 
 // anchor is a position of the reader.
@@ -137,8 +136,8 @@ func (s *source) close(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// next puts the next row into the cell out; there says that it is not left out. An error
-// that is not of the row has consumed nothing.
+// next puts the next row into the cell out; there means that it is not filtered. An error that does not
+// belong to the row has consumed nothing.
 func (s *source) next(ctx context.Context) (there bool, err error) {
 	if !s.pending {
 		if err := s.read(ctx); err != nil {

@@ -104,7 +104,7 @@ func (p *Page) check(given bool) (hint string, err error) {
 	return "", nil
 }
 
-// everyOf is the time between two requests of a rate.
+// everyOf is the time between two requests at a rate.
 func everyOf(rate string) (time.Duration, error) {
 	if rate == "" {
 		return 0, nil

@@ -56,12 +56,12 @@ type reader struct {
 
 // position is the item.Position: a page, and how many of its items are done.
 type position struct {
-	// Page is the cursor or the address of the page, or empty: the first one.
+	// Page is the cursor or the address of the page; empty means the first one.
 	Page string `json:"page,omitempty"`
-	// Before are the items of all pages before it, Pages their number.
+	// Before is the number of items of all pages before it, Pages the number of those pages.
 	Before int64 `json:"before"`
 	Pages  int64 `json:"pages"`
-	// Done are items of the page, Sum a hash of them.
+	// Done is the number of finished items of the page, Sum a hash of them.
 	Done int64  `json:"done,omitempty"`
 	Sum  string `json:"sum,omitempty"`
 	// Ended means that there are no more pages.
@@ -114,7 +114,7 @@ func (r *reader) ReadDocument(ctx context.Context) ([]byte, error) {
 	}
 }
 
-// take is the next item of the page.
+// take returns the next item of the page.
 func (r *reader) take() []byte {
 	r.last = r.items[r.at.Done]
 	r.at.Done++
@@ -168,7 +168,7 @@ func (r *reader) address() string {
 	return u.String()
 }
 
-// fetch reads the page. Nothing is consumed where it fails.
+// fetch reads the page. If it fails, nothing is consumed.
 func (r *reader) fetch(ctx context.Context) error {
 	if err := r.wait(ctx); err != nil {
 		return err
@@ -212,7 +212,7 @@ func (r *reader) wait(ctx context.Context) error {
 	return nil
 }
 
-// same refuses a page whose finished items have changed.
+// same refuses a page if finished items have changed.
 func (r *reader) same(items []json.RawMessage) error {
 	if r.at.Done == 0 {
 		return nil
@@ -301,7 +301,7 @@ func (r *reader) following(address, named string) (string, error) {
 	return to.String(), nil
 }
 
-// textOf is a cursor: a text or a number; null and nothing are "".
+// textOf is a cursor: a text or a number; null and a missing one are "".
 func textOf(raw json.RawMessage) (string, error) {
 	switch {
 	case len(raw) == 0 || string(raw) == "null" || string(raw) == "false":

@@ -36,7 +36,6 @@ func families() []family {
 	}
 }
 
-// component returns a component of the family.
 func (f family) component(t *testing.T, kind registry.Kind) registry.Component {
 	t.Helper()
 	all, err := registry.New(Components(), nil, nil)

@@ -33,7 +33,7 @@ func orderLines(t require.TestingT) item.Type {
 	return item.RowOf("", s)
 }
 
-// described reads all: items with where they came from, and errors.
+// described reads all: items with their origin, and errors.
 func described(t testing.TB, r item.Reader, path string) (all []string) {
 	require.NoError(t, r.Component().(item.Opener).Open(t.Context(), nil))
 	defer func() { require.NoError(t, r.Component().(item.Closer).Close(context.Background())) }()

@@ -132,7 +132,7 @@ func shown(r item.Row) string {
 	return strings.Join(values, ", ")
 }
 
-// failsAlone reads the text of an item that could not be read.
+// failsAlone reads the text of an unreadable item alone.
 func (f form) failsAlone(t *testing.T, r item.Reader, failure error) {
 	var bad *item.ConsumedError
 	require.ErrorAs(t, failure, &bad)

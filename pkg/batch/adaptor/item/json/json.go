@@ -69,7 +69,6 @@ func writer(c registry.Component, make func(WriterConfig, registry.BuildContext)
 	return c
 }
 
-// errAppend refuses to append to an array.
 func errAppend() error {
 	return &registry.ConfigError{Key: "append", Err: errors.New("an array of JSON has an end, and nothing can follow it: write jsonl, which has a value for each line")}
 }
@@ -115,8 +114,8 @@ func checkMember(member string, compression filestream.ReadCompression) error {
 	return nil
 }
 
-// itemOf refuses item types that JSON cannot fill: the keys of an object are not
-// known before it is read, so an open schema has no columns.
+// itemOf refuses item types that JSON cannot fill: the keys of an object are unknown before it is read, so an
+// open schema has no columns.
 func itemOf(itemType item.Type) (item.Type, error) {
 	switch {
 	case itemType == nil:

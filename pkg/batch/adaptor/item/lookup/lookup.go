@@ -18,7 +18,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-// The possible handling of an item whose key has no row.
+// The possible handling of an item without a row.
 const (
 	missingError   = "error"
 	missingSkip    = "skip"

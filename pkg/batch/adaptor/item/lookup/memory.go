@@ -11,12 +11,12 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-// memory are the rows of a reader, all of them.
+// memory holds all rows of a reader.
 type memory struct {
 	reader item.Reader
 	plan   *processor
 	rows   map[string][]row.Value
-	// padded are the parts of the key whose trailing blanks are ignored; nil means none.
+	// padded are the parts of the key in which trailing blanks are ignored; nil means none.
 	padded []bool
 	bytes  int64
 }
@@ -58,7 +58,7 @@ func (m *memory) load(ctx context.Context) (err error) {
 	return nil
 }
 
-// add keeps a row. One with a null in its key is not an answer to any question.
+// add keeps a row. A row with a null in its key never matches.
 func (m *memory) add(r item.Row, at item.Meta) error {
 	var text []byte
 	key := make([]row.Value, len(m.plan.key))
@@ -89,8 +89,8 @@ func (m *memory) find(_ context.Context, of []byte, key []row.Value) ([]row.Valu
 	return m.rows[string(of)], nil
 }
 
-// lookForPadding asks the reader which parts of the key are padded with blanks, such as a char(n): a
-// table finds their rows by texts with fewer.
+// lookForPadding asks the reader which parts of the key are padded with blanks, such as a char(n): a table
+// finds their rows by texts with fewer blanks.
 func (m *memory) lookForPadding(reader any) {
 	padder, ok := reader.(interface{ IsPadded(field int) bool })
 	if !ok {

@@ -21,7 +21,7 @@ type processor struct {
 	take    []taken
 	missing string
 	fields  []row.Field // of schema
-	schema  *row.Schema // of the output: the fields of the input, and those that are taken
+	schema  *row.Schema // of the output: the fields of the input, and the taken ones
 	width   int         // fields of the input
 	bound   int64       // bytes of memory
 	rows    rows
@@ -44,8 +44,8 @@ type taken struct {
 
 // rows is the source of the lookup.
 type rows interface {
-	// find returns the taken values of the row with the key, whose encoded form is of key, or nil if there is
-	// no such row. The values belong to rows.
+	// find returns the taken values of the row with the key, or nil if there is no such row. of is the
+	// encoded key. The values belong to rows.
 	find(ctx context.Context, of []byte, key []row.Value) ([]row.Value, error)
 }
 
@@ -57,7 +57,7 @@ func (p *processor) NewCell() any { return p.in.NewCell() }
 // NewItems returns an empty buffer of rows.
 func (p *processor) NewItems(capacity int) item.Items { return item.NewSlice[item.Row](capacity) }
 
-// IndependentOf implements item.Independent: rows in memory are those that were there at the start.
+// IndependentOf implements item.Independent: rows in memory were read at the start.
 func (p *processor) IndependentOf(database string) bool {
 	t, asks := p.rows.(*table)
 	return !asks || t.db.Name() != database
@@ -153,7 +153,6 @@ func (c *chain) find(ctx context.Context) ([]row.Value, error) {
 	return found, err
 }
 
-// named is the key in a message.
 func (c *chain) named() string { return named(c.processor.key, c.key) }
 
 func named(parts []keyPart, values []row.Value) string {

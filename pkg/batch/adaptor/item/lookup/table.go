@@ -12,7 +12,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// table asks a table for one row, and keeps the answers that were used last.
+// table queries a table for one row, and keeps the most recently used answers.
 type table struct {
 	db        tx.Database
 	plan      *processor

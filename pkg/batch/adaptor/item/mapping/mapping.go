@@ -23,8 +23,7 @@ type Config struct {
 	Fields registry.Expressions `key:"fields" rest:"true" doc:"The value of each field: an expression over item, meta and params."`
 }
 
-// Validate refuses a configuration that changes nothing, and a name that is
-// there twice.
+// Validate refuses a configuration that changes nothing, or repeats a name.
 func (c *Config) Validate() error {
 	if len(c.Fields) == 0 {
 		return errors.New("map needs a field, such as map: {name: trim(item.name)}")
@@ -90,7 +89,7 @@ func New(cfg Config, in item.Type) (item.Processor, error) {
 	return compile(&cfg, in)
 }
 
-// compile checks every expression, and reports all that is wrong.
+// compile checks every expression, and reports all mistakes.
 func compile(cfg *Config, in item.Type) (*processor, error) {
 	p := &processor{in: in, copies: !cfg.Only && in.GoType() == reflect.TypeFor[item.Row]()}
 	var fields []row.Field

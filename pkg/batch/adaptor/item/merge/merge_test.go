@@ -87,7 +87,7 @@ func TestRowsOfBothSidesMeetByTheirKey(t *testing.T) {
 	}
 }
 
-// Rows of any keys, among them some that cannot be read, restarted anywhere.
+// Rows with any keys, including unreadable ones, restarted anywhere.
 func TestTheReaderKeepsTheContractOfReaders(t *testing.T) {
 	t.Parallel()
 	var left, right strings.Builder

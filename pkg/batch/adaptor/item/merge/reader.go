@@ -31,7 +31,7 @@ type reader struct {
 	// step is the start of the current step, and events counts its rows and errors since.
 	step   position
 	events int64
-	// replay are events of a step that were given before a restart.
+	// replay counts the events of a step that were given before a restart.
 	replay int64
 	meta   item.Meta
 	failed *side // the last error is of it
@@ -82,7 +82,7 @@ func New(ctx context.Context, cfg Config, b registry.BuildContext) (item.Reader,
 	return item.EraseReader[item.Row](&positioned{r}), nil
 }
 
-// positioned is a reader whose sides have positions.
+// positioned is a reader over sides with positions.
 type positioned struct{ *reader }
 
 // Position implements item.Positioner.
@@ -299,7 +299,7 @@ func (r *reader) keep(values []row.Value) error {
 	return nil
 }
 
-// joined makes a row; a side that is nil has nulls.
+// joined makes a row; a nil side has nulls.
 func (r *reader) joined(left, right []row.Value) []row.Value {
 	values := make([]row.Value, r.schema.Len())
 	copy(values, left)

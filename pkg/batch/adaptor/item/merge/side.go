@@ -28,7 +28,7 @@ type side struct {
 	anchor item.Position // of the reader
 	since  int64         // outcomes after the anchor
 	count  int64         // outcomes in all
-	known  int64         // outcomes whose errors were reported before a restart
+	known  int64         // outcomes with errors that were reported before a restart
 
 	row    []row.Value // the current row; nil means that the next one is to be read
 	meta   item.Meta
@@ -156,5 +156,5 @@ func (s *side) close(ctx context.Context) error {
 	return nil
 }
 
-// reported are the outcomes after a place whose errors were reported, in this attempt or before it.
+// reported counts the outcomes after a place with reported errors, in this attempt or before it.
 func (s *side) reported(from place) int64 { return max(s.count, s.known) - from.count }

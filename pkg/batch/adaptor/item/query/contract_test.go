@@ -16,7 +16,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// Rows of several pages, of one, and none; some of them do not fit their type.
+// Rows of several pages, of one, and of none; some do not fit their type.
 func TestTheReaderKeepsTheContractOfReaders(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db tx.Database) {

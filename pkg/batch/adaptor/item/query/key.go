@@ -57,7 +57,7 @@ func (r *Reader) refuseDuplicates(p page) (unsure bool, err error) {
 		if equal {
 			return false, r.notUnique(before, key)
 		}
-		// The database itself has said that the first row comes after the last key.
+		// The database itself has decided that the first row comes after the last key.
 		unsure = unsure || i > 0 && !r.asks && !r.differ(before, key)
 		before, key = key, before
 	}
@@ -72,7 +72,6 @@ func (r *Reader) notUnique(a, b []row.Value) error {
 	return errors.New(text + ": name more columns, or use `snapshot: true`, which reads without a key")
 }
 
-// differ reports whether two keys are certainly different to the database.
 func (r *Reader) differ(a, b []row.Value) bool {
 	for i := range a {
 		if r.columns[r.keys[i]].differ(a[i], b[i]) {
@@ -115,7 +114,7 @@ func trimZeros(text string) string {
 	return strings.TrimRight(strings.TrimRight(text, "0"), ".")
 }
 
-// key returns the raw key of a row, in the memory of dst.
+// key returns the raw key of a row, stored in dst.
 func (r *Reader) key(p page, at int, dst []row.Value) ([]row.Value, error) {
 	dst = dst[:0]
 	for i, column := range r.keys {

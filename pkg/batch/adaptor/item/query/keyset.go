@@ -8,7 +8,7 @@ import (
 	"github.com/surfin-batch/surfin/internal/nearest"
 )
 
-// keyColumn is a column of the key, and its direction.
+// keyColumn is a column of the key with its direction.
 type keyColumn struct {
 	name string
 	desc bool
@@ -111,7 +111,7 @@ func (r *Reader) comparison() (head, tail string) {
 		fmt.Sprintf("\n) p window w as (order by %s) order by %s", by, by)
 }
 
-// after is the condition on the rows that come after the last key.
+// after is the condition for the rows after the last key.
 func (r *Reader) after() string {
 	keys, values := make([]string, len(r.keys)), make([]string, len(r.keys))
 	same := true

@@ -18,7 +18,7 @@ import (
 // which are never null.
 type plainTable struct {
 	schema, table string
-	// star says that all columns are selected; columns are those that are named, by their name in the result.
+	// star means that all columns are selected; columns are the named ones, by their name in the result.
 	star    bool
 	columns map[string]string
 }
@@ -71,7 +71,7 @@ func before(text, mark string) string {
 	return found
 }
 
-// quotedEnd is the end of a quoted text, whose inner quotes are doubled.
+// quotedEnd is the end of a quoted text with doubled inner quotes.
 func quotedEnd(text string, quote byte) int {
 	for i := 1; i < len(text); i++ {
 		if text[i] != quote {
@@ -158,8 +158,8 @@ func endsPlain(in []token) bool {
 	})
 }
 
-// catalogue asks the database which of the columns are never null, of a statement that reads a plain table,
-// and refuses a key that is not stable.
+// catalogue asks the database which columns of a statement that reads a plain table are never null, and
+// refuses a key that is not stable.
 func (r *Reader) catalogue(ctx context.Context, described []resultColumn) error {
 	plain, is := plainOf(r.config.SQL, r.db.Dialect())
 	if !is {
@@ -189,8 +189,8 @@ func (r *Reader) catalogue(ctx context.Context, described []resultColumn) error 
 	return nil
 }
 
-// warnUnread stores a warning of columns that `select *` has and the item has not: they may be
-// new in the table.
+// warnUnread stores a warning about columns that `select *` has and the item lacks: they may be new in the
+// table.
 func (r *Reader) warnUnread(plain plainTable, described []resultColumn) error {
 	if r.context == nil || r.schema.IsOpen() || !plain.star {
 		return nil

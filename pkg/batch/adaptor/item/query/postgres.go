@@ -19,7 +19,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// postgres reads the wire format of the types it knows, and the text of others.
+// postgres reads the wire format of known types, and the text of others.
 type postgres struct{ page postgresPage }
 
 func (e *postgres) output(c *resultColumn) string { return "q." + c.source() }
@@ -61,8 +61,8 @@ func kindOf(oid uint32) row.Kind {
 	return row.String
 }
 
-// fits checks the type of a column against its field: a text may hold anything, every
-// other type must convert exactly.
+// fits checks the type of a column against its field: a text may hold anything, every other type must convert
+// exactly.
 func (e *postgres) fits(c *resultColumn) error {
 	want := c.field.Kind
 	switch {
@@ -98,7 +98,7 @@ func (e *postgres) describe(ctx context.Context, conn tx.Conn, text string, args
 	return columns, err
 }
 
-// postgresPage is the values of all rows in one text, and where each one ends.
+// postgresPage is the values of all rows in one text, with the end of each.
 type postgresPage struct {
 	columns []resultColumn
 	bytes   []byte
@@ -120,7 +120,7 @@ func (c *resultColumn) isText() bool {
 // isNumeric reports whether the values are texts of numbers, which may differ in trailing zeros.
 func (c *resultColumn) isNumeric() bool { return c.oid == pgtype.NumericOID }
 
-// cell is a value's place in the text; from is -1 for a null.
+// cell is a value's position in the text; from is -1 for a null.
 type cell struct{ from, to int32 }
 
 func (e *postgres) fetch(ctx context.Context, conn tx.Conn, columns []resultColumn, text string, args []any) (page, error) {
@@ -171,7 +171,7 @@ func (p *postgresPage) fill(rows pgx.Rows, err error) error {
 	return p.sameTypes(rows.FieldDescriptions())
 }
 
-// sameTypes checks that the columns have their types of Open, by which values are decoded.
+// sameTypes checks that the columns have the types of Open, which decoding relies on.
 func (p *postgresPage) sameTypes(fields []pgconn.FieldDescription) error {
 	for i := range p.columns {
 		if c := &p.columns[i]; fields[i].DataTypeOID != c.oid {

@@ -19,7 +19,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-// defaultFetch is the number of rows per page where none is given.
+// defaultFetch is the default number of rows per page.
 const defaultFetch = 1000
 
 // Config configures the reader.
@@ -170,7 +170,7 @@ func types(cfg any, _ item.Type) (item.Type, error) {
 	return c.Item, c.check(schema)
 }
 
-// check reports key columns that a known schema has no field for.
+// check reports key columns without a field in a known schema.
 func (c *Config) check(schema *row.Schema) error {
 	if schema.IsOpen() {
 		return nil

@@ -19,7 +19,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// Reader reads records along a key. One goroutine at a time uses it.
+// Reader reads records along a key. Only one goroutine at a time may use it.
 type Reader struct {
 	db     tx.Database
 	config Config
@@ -32,7 +32,7 @@ type Reader struct {
 	order   []keyColumn    // the key
 	keys    []int          // the key's places in schema
 	plain   pageSQL        // the statements of pages
-	asking  pageSQL        // the same, with the database's answer whether a key equals the one before
+	asking  pageSQL        // the same, with the database's answer whether a key equals the previous one
 	asks    bool           // asking is used
 
 	// previous returns the position at which the reader ended in the previous instance; nil means none.
@@ -50,14 +50,15 @@ type Reader struct {
 	at    int         // the next row of the page
 	limit int         // the rows of the page that are handed out
 	last  bool        // no page comes after this one
-	done  []row.Value // the raw key of the last row that was handed out
+	done  []row.Value // the raw key of the last row returned
 	read  int64       // the items handed out, those before a restart included
 }
 
 // resultColumn is a column of the statement's result.
 type resultColumn struct {
 	name string
-	// inner is the name that the statement's column has around it; empty: name. SQLite has column2 for true.
+	// inner is the name that the statement's column gets in an outer statement; empty means name. SQLite uses
+	// column2 for true.
 	inner string
 	// field is the field of the reader's schema for this column.
 	field *row.Field
@@ -70,9 +71,9 @@ type resultColumn struct {
 	typ string
 	// kind is the kind that describes it best.
 	kind row.Kind
-	// exact says that two values are equal to the database only if they are the same.
+	// exact means that the database takes two values for equal only if they are identical.
 	exact bool
-	// notNull says that the catalogue has it as never null.
+	// notNull means that the catalogue declares it NOT NULL.
 	notNull bool
 	// guessed means that the kind comes from the first values: as text, any value fits.
 	guessed bool
@@ -84,7 +85,7 @@ func (c *resultColumn) source() string { return quoted(cmp.Or(c.inner, c.name)) 
 // page is some rows, fetched at once and decoded one by one.
 type page interface {
 	len() int
-	// value is one value as its field has it; a misfit is an invalid item.
+	// value is one value in its field's form; a misfit is an invalid item.
 	value(row, column int) (row.Value, error)
 	// raw is one value in its original form in the database, by which keys are compared. 007 in a column of
 	// text is not 7.
@@ -97,7 +98,7 @@ type engine interface {
 	describe(ctx context.Context, conn tx.Conn, text string, args []any) ([]resultColumn, error)
 	// fits reports why no value of the column can fit the field.
 	fits(c *resultColumn) error
-	// output is how the wrapping statement names the column of q.
+	// output is the outer statement's expression for the column of q.
 	output(c *resultColumn) string
 	// judge determines which key columns are exact, and refuses columns that cannot be a key.
 	judge(ctx context.Context, conn tx.Conn, text string, args []any, keys []*resultColumn) error
@@ -113,7 +114,7 @@ type engine interface {
 	fetch(ctx context.Context, conn tx.Conn, columns []resultColumn, text string, args []any) (page, error)
 }
 
-// cursor is the result of a statement that is read bit by bit.
+// cursor is the result of a statement that is read in pieces.
 type cursor interface {
 	// next returns up to n rows; fewer means that there are no more.
 	next(ctx context.Context, n int) (page, error)
@@ -300,8 +301,8 @@ func (r *Reader) describeItems(described []resultColumn) error {
 	return err
 }
 
-// refuseNulls asks once whether a key is null: the comparison with the last key
-// would leave such rows out in silence.
+// refuseNulls checks once whether a key is null: the comparison with the last key would silently skip such
+// rows.
 func (r *Reader) refuseNulls(ctx context.Context) error {
 	tests := make([]string, len(r.order))
 	for i := range r.order {
@@ -383,13 +384,13 @@ func (r *Reader) fetch(ctx context.Context) error {
 	return nil
 }
 
-// position is the stored form of where the reader stands.
+// position is the stored form of the reader's position.
 type position struct {
 	Read int64      `json:"read"`
 	Key  []keyValue `json:"key"`
 	// Since is the range of rows that the instance reads; nil means all.
 	Since *sinceRange `json:"since,omitempty"`
-	// Snapshot says that the rows were read without a key.
+	// Snapshot means that the rows were read without a key.
 	Snapshot bool `json:"snapshot,omitempty"`
 }
 
@@ -420,8 +421,8 @@ func (r *Reader) PositionAt(m any) (item.Position, error) {
 	return r.position(at)
 }
 
-// IndependentOf implements item.Independent: the pages of a query are as old as the moment they
-// are fetched, so that writes to its own database may change them.
+// IndependentOf implements item.Independent: the pages of a query are as old as their fetch, so that writes
+// to its own database may change them.
 func (r *Reader) IndependentOf(database string) bool {
 	return r.config.Snapshot || r.db.Name() != database
 }
@@ -442,7 +443,7 @@ func (r *Reader) position(at mark) (item.Position, error) {
 	return json.Marshal(p)
 }
 
-// resume takes over a position, which must be about this key.
+// resume continues at a position, which must have this key.
 func (r *Reader) resume(p position) error {
 	r.page, r.at, r.limit, r.last, r.done, r.read = nil, 0, 0, r.since.isEmpty(), nil, 0
 	if r.config.Snapshot || p.Snapshot {

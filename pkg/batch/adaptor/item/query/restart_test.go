@@ -19,7 +19,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// copies writes the ids that it gets into the table out, and fails at one.
+// copies writes the received ids into the table out, and fails at one.
 type copies struct {
 	db   tx.Database
 	fail int64

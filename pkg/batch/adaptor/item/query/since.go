@@ -114,7 +114,7 @@ func (r *Reader) behind(last keyValue) (*sinceRange, error) {
 	return &sinceRange{From: &from, With: true}, nil
 }
 
-// layoutOf is how a text is written that SQLite has for a time; empty: in no way that is known.
+// layoutOf is the layout of a time in a SQLite text, or empty if it is unknown.
 func layoutOf(text string) (layout string, at time.Time) {
 	for _, layout := range []string{
 		"2006-01-02T15:04:05.000000Z", time.RFC3339, "2006-01-02 15:04:05", "2006-01-02T15:04:05", "2006-01-02 15:04:05.000",
@@ -127,8 +127,8 @@ func layoutOf(text string) (layout string, at time.Time) {
 	return "", at
 }
 
-// earlier returns the value by that much earlier, in the same form: a timestamp, a date
-// (by whole days, at least one), or a text with a time as SQLite has it.
+// earlier returns a value that is earlier by by, in the same form: a timestamp, a date (by whole days, at
+// least one), or a text with a time of SQLite.
 func earlier(v row.Value, by time.Duration) (row.Value, error) {
 	const day = 24 * time.Hour
 	days := row.Date((by + day - 1) / day)
@@ -148,12 +148,12 @@ func earlier(v row.Value, by time.Duration) (row.Value, error) {
 	return v, fmt.Errorf("%s is no time that an overlap can be taken from", v)
 }
 
-// firstValue is the value of `first`. SQLite compares texts: there it is written as the greatest
-// value of the column is.
+// firstValue is the value of `first`. SQLite compares texts: there it is written like the greatest value of
+// the column.
 func (r *Reader) firstValue(ctx context.Context, column *resultColumn) (row.Value, error) {
 	f := column.field
 	zone := r.config.zone
-	if column.oid == pgtype.TimestampOID { // it holds times without an offset as they are written
+	if column.oid == pgtype.TimestampOID { // it stores times without an offset unchanged
 		zone = nil
 	}
 	v, err := (&row.Field{Name: "first", Kind: f.Kind, Zone: zone, Nulls: []string{}}).Parse(r.config.First)
@@ -232,7 +232,7 @@ func (r *Reader) greatest(ctx context.Context, column *resultColumn, w where) (*
 	return &until, nil
 }
 
-// refuseNullSince asks the first instance whether there are rows that no one would read.
+// refuseNullSince checks in the first instance whether there are rows that would never be read.
 func (r *Reader) refuseNullSince(ctx context.Context, column *resultColumn) error {
 	var found bool
 	text := fmt.Sprintf("select exists (select 1 from (\n%s\n) q where q.%s is null)", r.sql, column.source())

@@ -35,8 +35,7 @@ func (r *Reader) conn() tx.Conn {
 	return r.db.Conn()
 }
 
-// refuseResume refuses a restart where rows of a snapshot were read before, or are to be read now
-// (rule C15m).
+// refuseResume refuses a restart if rows of a snapshot were read before, or are to be read now (rule C15m).
 func refuseResume(p position) error {
 	switch {
 	case p.Read == 0:

@@ -52,7 +52,7 @@ func TestASnapshotIsReadWithoutAKeyWhateverBecomesOfTheTable(t *testing.T) {
 	})
 }
 
-// Chunks commit to the table that the snapshot is of, and a failed step begins again only from the start.
+// Chunks commit to the table of the snapshot, and a failed step starts again only from its beginning.
 func TestASnapshotOutlivesTheChunksAndARestartIsRefused(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {

@@ -20,8 +20,7 @@ const sampleRows = 100
 // sqlite reads values as they are stored.
 type sqlite struct{ page sqlitePage }
 
-// output keeps the driver from interpreting values by the declared type of their column: an expression has
-// none.
+// output keeps the driver from interpreting values by the column's declared type: an expression has none.
 func (e *sqlite) output(c *resultColumn) string { return "+q." + c.source() }
 
 // judge leaves the decision to the values: a column may hold any value, under any collation.
@@ -31,7 +30,6 @@ func (e *sqlite) answer() resultColumn { return resultColumn{} }
 
 func (e *sqlite) bind(v row.Value) any { return sqlvalue.SQLite(v) }
 
-// fits accepts all columns: any of them may hold any value.
 func (e *sqlite) fits(*resultColumn) error { return nil }
 
 func (e *sqlite) describe(ctx context.Context, conn tx.Conn, text string, args []any) ([]resultColumn, error) {
@@ -54,11 +52,11 @@ func (e *sqlite) describe(ctx context.Context, conn tx.Conn, text string, args [
 	return columns, e.sample(ctx, conn, columns, unknown, strings.TrimSuffix(text, " limit 0"), args)
 }
 
-// madeName is a name that SQLite gives to a column of a statement in another one.
+// madeName matches a name that SQLite gives to a column of a nested statement.
 var madeName = regexp.MustCompile(`^column\d+(:\d+)?$`)
 
-// rename gives columns the names that they have in the statement by itself: in another statement
-// SQLite replaces the names true and false.
+// rename restores the columns' original names: in a nested statement SQLite replaces the names true and
+// false.
 func (e *sqlite) rename(ctx context.Context, conn tx.Conn, columns []resultColumn, text string, args []any) error {
 	if !slices.ContainsFunc(columns, func(c resultColumn) bool { return madeName.MatchString(c.name) }) {
 		return nil
@@ -94,7 +92,7 @@ func declared(ctx context.Context, conn tx.Conn, text string, args []any) (colum
 	return columns, rows.Err()
 }
 
-// sample finds in the first rows the kinds of columns whose declared type does not show it (none, as for an
+// sample finds in the first rows the kinds of columns with an inconclusive declared type (none, as for an
 // expression, or NUMERIC).
 func (e *sqlite) sample(ctx context.Context, conn tx.Conn, columns []resultColumn, unknown []int, text string, args []any) (err error) {
 	types := make([]string, len(unknown))
@@ -177,7 +175,7 @@ func (p *sqlitePage) fill(rows *sql.Rows, columns []resultColumn, n int) error {
 	return rows.Err()
 }
 
-// sqliteCursor is a statement that is read bit by bit.
+// sqliteCursor is a statement that is read in pieces.
 type sqliteCursor struct {
 	page    *sqlitePage
 	columns []resultColumn
@@ -195,7 +193,7 @@ func (e *sqlite) cursor(ctx context.Context, conn tx.Conn, columns []resultColum
 	return &sqliteCursor{page: &e.page, columns: columns, rows: rows, cancel: cancel}, nil
 }
 
-// next ends with ctx, though the cursor has a context of its own.
+// next ends with ctx, though the cursor has its own context.
 func (c *sqliteCursor) next(ctx context.Context, n int) (page, error) {
 	defer context.AfterFunc(ctx, c.cancel)()
 	return c.page, c.page.fill(c.rows, c.columns, n)

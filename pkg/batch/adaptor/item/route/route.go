@@ -1,5 +1,5 @@
-// Package route is the writer `route`: it passes each item to one of several writers, or to all whose
-// condition holds.
+// Package route is the writer `route`: it passes each item to one of several writers, or to all with a true
+// condition.
 //
 // It imports core with its folders, tx and internal/expression.
 package route
@@ -37,7 +37,7 @@ type Way struct {
 	Name   string              `key:"name" doc:"How its number of items is called in the step's context, route.NAME [its place, from 1]."`
 }
 
-// nameForm is how a name of a route may look.
+// nameForm matches valid names of routes.
 var nameForm = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
 // Validate checks the options that need no item type.

@@ -15,7 +15,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// writer hands items to writers: an item.Writer, and its own component.
+// writer passes items to writers: an item.Writer, and its own component.
 type writer struct {
 	ways     []*way
 	all      bool
@@ -167,7 +167,7 @@ func (w *writer) Write(ctx context.Context, items item.Items) error {
 	return nil
 }
 
-// hand gives the item in the cell to its writers.
+// hand passes the item in the cell to its writers.
 func (w *writer) hand(meta item.Meta) error {
 	taken := false
 	for _, way := range w.ways {

@@ -15,7 +15,7 @@ import (
 // pageSize is how many skips one statement reads.
 const pageSize = 500
 
-// Reader reads records of skipped items. One goroutine at a time uses it.
+// Reader reads records of skipped items. Only one goroutine at a time may use it.
 type Reader struct {
 	from   core.SkipReader
 	filter core.SkipFilter
@@ -26,9 +26,9 @@ type Reader struct {
 	last bool               // no page comes after this one
 }
 
-// position is the stored form of where the reader stands.
+// position is the stored form of the reader's position.
 type position struct {
-	// After is the last skip that was read, UpTo the last one that is.
+	// After is the last skip that was read, UpTo the last one to read.
 	After int64 `json:"after"`
 	UpTo  int64 `json:"up_to"`
 	Read  int64 `json:"read"`
@@ -51,7 +51,7 @@ func New(from core.SkipReader, instance core.JobInstanceID, config Config) (*Rea
 	return &Reader{from: from, filter: filter, schema: schema}, nil
 }
 
-// Open goes to the position. At the start it finds the last skip that is to be read.
+// Open goes to the position. At the start it finds the last skip to read.
 func (r *Reader) Open(ctx context.Context, at item.Position) error {
 	r.at, r.page, r.last = position{}, nil, false
 	if len(at) > 0 {
@@ -143,7 +143,7 @@ func number(n int64) row.Value {
 	return row.IntValue(n)
 }
 
-// Mark is where the reader stands: others may store skips, or a purge delete them, before it.
+// Mark is the reader's position: others may store skips, or a purge may delete them, before it.
 func (r *Reader) Mark() any { return r.at }
 
 // PositionAt returns the position after the skip of the mark.

@@ -1,5 +1,4 @@
-// Package skips is the reader `skips`: it reads the items that steps have skipped, as the history
-// has them.
+// Package skips is the reader `skips`: it reads the items that steps have skipped from the history.
 //
 // It imports core with its folders.
 package skips

@@ -39,7 +39,7 @@ flow:
     writer: {table: reported}
 `
 
-// input has a line that cannot be read and one that is not valid among each five.
+// input has one unreadable and one invalid line among each five.
 func input(rows int) string {
 	var b strings.Builder
 	b.WriteString("id,v\n")
@@ -74,7 +74,7 @@ func TestSkippedItemsAreReportedOnceOverARestart(t *testing.T) {
 	testdb.Each(t, func(t *testing.T, url string) {
 		e := batchtest.New(t, batchtest.On(url))
 		e.File("in.csv", input(50))
-		// The 8th report fails: two chunks of it are committed by then.
+		// The 8th report fails: two of its chunks are committed by then.
 		e.Exec("create table reported (skip bigint primary key, phase text, line bigint check (line <> 20), class text, message text, item text, raw text)")
 		e.File("job.yaml", reviewed)
 		first := e.Job(e.Path("job.yaml"))

@@ -10,7 +10,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// batch is some records as they are sent to a database.
+// batch is some records in the form sent to a database.
 type batch interface {
 	// encode replaces the current content by the records, which are not empty. It changes nothing else: the
 	// plan may be in use on another goroutine.
@@ -31,8 +31,8 @@ type encoding struct {
 // errNoPlan says that the records cannot be encoded yet.
 var errNoPlan = errors.New("there is no plan for the records")
 
-// NewEncoding implements item.RecordEncoder. It is nil where the configuration says how many
-// rows a statement has.
+// NewEncoding implements item.RecordEncoder. It is nil if the configuration sets the number of rows of a
+// statement.
 func (w *Writer) NewEncoding() item.RecordEncoding {
 	if w.config.Batch > 0 || w.config.Where != "" {
 		return nil
@@ -40,7 +40,7 @@ func (w *Writer) NewEncoding() item.RecordEncoding {
 	return &encoding{writer: w, batch: w.engine.newBatch()}
 }
 
-// EncodeRecords encodes them as the last plan of the writer says.
+// EncodeRecords encodes them by the writer's last plan.
 func (e *encoding) EncodeRecords(schema *row.Schema, records [][]row.Value) error {
 	e.plan = nil
 	p := e.writer.planned.Load()

@@ -67,7 +67,7 @@ func TestAValueThatItsColumnCannotHoldIsAnInvalidItemOnEveryDatabase(t *testing.
 		for _, c := range []struct {
 			column string
 			value  row.Value
-			text   string // empty: it fits
+			text   string // empty means that it fits
 		}{
 			{"n", row.FloatValue(1_000_000), ""},
 			{"n", row.FloatValue(-1 << 63), ""},

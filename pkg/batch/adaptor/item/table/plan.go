@@ -18,20 +18,20 @@ import (
 type plan struct {
 	config *Config
 	into   string // the table of the statements, quoted
-	// relation is its name, as messages of the server have it.
+	// relation is its name in messages of the server.
 	relation string
 	schema   *row.Schema
 	cols     []column
 	fields   []int // fields[i] goes to cols[i]
 	keys     []int // places in cols
-	// onPostgres says that the database may call keys equal that are not (see exactKeys).
+	// onPostgres means that the database may take different keys for equal (see exactKeys).
 	onPostgres bool
 	fits       []bool   // values for cols[i] are made to fit its kind
 	limits     []*limit // of cols[i], if values of the field may be changed
 	copies     bool     // as in relation, and the next two fields
 	drops      bool
 	rekeys     bool
-	counts     bool     // rows that the table takes are compared with the records
+	counts     bool     // the number of rows that the table takes is compared with the records
 	ignored    []string // fields without a column that are left out
 	cleared    string   // the additional assignments of an upsert, or empty
 	// leaveOut is called with the number of rows that the table did not take.
@@ -39,7 +39,7 @@ type plan struct {
 	texts    map[int]string // the statements, by the engine's keys
 }
 
-// newPlan matches fields and columns, and says everything that does not fit.
+// newPlan matches fields and columns, and reports all misfits.
 func newPlan(config *Config, schema *row.Schema, table *relation, d tx.Dialect) (*plan, error) {
 	if schema.IsOpen() {
 		return nil, errors.New("the items' columns are not known")
@@ -108,8 +108,8 @@ func (p *plan) add(c column, field int, d tx.Dialect) {
 
 func (p *plan) isKey(i int) bool { return slices.Contains(p.keys, i) }
 
-// value returns the value of record that goes to column i, checked: it fits the
-// field, it fits a database, and a key is not null.
+// value returns the checked value of record for column i: it fits the field, it fits a database, and a key is
+// not null.
 func (p *plan) value(record []row.Value, i int) (row.Value, error) {
 	f := p.schema.Field(p.fields[i])
 	v := record[p.fields[i]]
@@ -183,7 +183,7 @@ func (p *plan) unfit(v row.Value, i int, why string) error {
 // typeText is the declared type for messages.
 func (c *column) typeText() string { return cmp.Or(c.shown, c.typ) }
 
-// hint says in which form a text fits a column.
+// hint describes the form of a text that fits a column.
 func hint(v row.Value, kind row.Kind) string {
 	if v.Kind() != row.String {
 		return ""
@@ -229,7 +229,7 @@ func (p *plan) keepsDigits(v row.Value, i int) error {
 	return nil
 }
 
-// keeps is keepsDigits of a decimal or null, which messages call by name.
+// keeps is keepsDigits for a decimal or null, which messages call name.
 func (p *plan) keeps(v row.Value, i int, name string) error {
 	c := &p.cols[i]
 	if v.IsNull() || !c.isDecimal() && !c.binary {
@@ -250,7 +250,7 @@ func (p *plan) keeps(v row.Value, i int, name string) error {
 		fmt.Errorf("field %s: %s does not fit column %s of type %s (%s)", name, p.schema.Field(p.fields[i]).Quoted(v.String()), c.name, c.typeText(), cure))
 }
 
-// isDecimal reports whether the column, or each element of it, is a decimal.
+// isDecimal reports whether the column, or each of its elements, is a decimal.
 func (c *column) isDecimal() bool {
 	return c.kind == row.DecimalKind || c.kind == row.ListOf(row.DecimalKind)
 }
@@ -263,7 +263,7 @@ func numberOf(v row.Value) row.Value {
 	return row.Value{}
 }
 
-// isMultiple reports a number with so many zeros before its point.
+// isMultiple reports a number with at least zeros zeros before its point.
 func isMultiple(d row.Decimal, zeros int) bool {
 	text := d.String()
 	return d.Scale() == 0 && (text == "0" || len(text)-len(strings.TrimRight(text, "0")) >= zeros)
@@ -323,7 +323,6 @@ func (p *plan) action() string {
 	return "update set " + strings.Join(set, ", ")
 }
 
-// conflict is the key of an upsert, with the predicate of its index.
 func (p *plan) conflict() string {
 	text := "(" + quotedList(p.config.Key) + ")"
 	if p.config.Where != "" {
@@ -332,7 +331,7 @@ func (p *plan) conflict() string {
 	return text
 }
 
-// clearDeleted lets an upsert take the mark of delete_missing: soft away, unless a field writes it.
+// clearDeleted makes an upsert remove the mark of delete_missing: soft, unless a field writes it.
 func (p *plan) clearDeleted(table *relation, d tx.Dialect) {
 	name := p.config.deletedColumn()
 	i := table.indexOf(name, d)
@@ -345,7 +344,6 @@ func (p *plan) clearDeleted(table *relation, d tx.Dialect) {
 	}
 }
 
-// missing is the error of an update whose row does not exist.
 func (p *plan) missing(record []row.Value) error {
 	return exception.InvalidItem("", exception.ClassInvalidItem, fmt.Errorf("there is no row with %s", p.key(record)))
 }

@@ -77,13 +77,13 @@ func (b *postgresBatch) encode(p *plan, records [][]row.Value) error {
 	if p.config.mode() != Insert && p.exactKeys() && p.config.Where == "" {
 		b.records = b.lasts.lastRecords(p, records)
 		if len(b.records) < len(records) && p.config.mode() != Delete {
-			return errRepeated // the others are to be written too: one may be bad
+			return errRepeated // the others must be written too: one may be bad
 		}
 	}
 	return inOrder(b.arrays.encode(p, b.records), records, b.records)
 }
 
-// inOrder makes the error of a record name its position among all, of which sent are a part.
+// inOrder makes a record's error name its position among all; sent are a part of them.
 func inOrder(err error, all, sent [][]row.Value) error {
 	var of *item.RecordError
 	if len(all) == len(sent) || !errors.As(err, &of) {
@@ -227,7 +227,7 @@ func appendCopyText(dst []byte, s string) []byte {
 	return append(dst, s[from:]...)
 }
 
-// took compares the rows that the table took with the records.
+// took compares the number of rows that the table took with the records.
 func (b *postgresBatch) took(p *plan, result arraysResult) error {
 	switch {
 	case p.config.mode() == Insert:
@@ -242,8 +242,8 @@ func (b *postgresBatch) took(p *plan, result arraysResult) error {
 	return nil
 }
 
-// arrayStatement is the statement over one array per column. Its text does not
-// depend on the number of rows, so it is prepared once per connection.
+// arrayStatement is the statement over one array per column. Its text does not depend on the number of rows,
+// so it is prepared once per connection.
 func (p *plan) arrayStatement() string {
 	if text, ok := p.texts[0]; ok {
 		return text
@@ -290,7 +290,7 @@ func (p *plan) firsts() string {
 	return fmt.Sprintf("a as materialized (select * from %s), s as materialized (select distinct on (%s) * from a as s order by %s, s.ord)", p.source(true), keys, keys)
 }
 
-// repeatedRecords are the numbers of those among a that are not among s.
+// repeatedRecords are the numbers of the records in a that are not in s.
 const repeatedRecords = "(select string_agg(a.ord::text, ',' order by a.ord) from a where a.ord not in (select s.ord from s))"
 
 // updateStatement returns the number of one record without a row, if any, and, if PostgreSQL compares the
@@ -305,7 +305,7 @@ select (select min(s.ord) from s where s.ord not in (select done.ord from done))
 		source, table, strings.Join(p.pick(p.isValue, "{column} = {value}"), ", "), strings.Join(p.pick(p.isKey, "t.{column} = {value}"), " and "), repeated)
 }
 
-// source is the rows of the arrays as s, with their number where it is asked for.
+// source is the rows of the arrays as s, with their number if numbered.
 func (p *plan) source(numbered bool) string {
 	arrays, names := make([]string, len(p.cols)), make([]string, len(p.cols))
 	for i := range p.cols {

@@ -47,7 +47,7 @@ func (a *arrays) encode(p *plan, records [][]row.Value) error {
 	return nil
 }
 
-// encodeBinary makes the array of column i; false: a value has no binary form there.
+// encodeBinary makes the array of column i; false means that a value has no binary form there.
 func (a *arrays) encodeBinary(p *plan, i int, records [][]row.Value) (done bool, err error) {
 	const dimensions, lowerBound, nulls = 1, 1, 4
 	element := p.cols[i].element()
@@ -92,7 +92,7 @@ func (c *column) element() uint32 {
 	return 0
 }
 
-// appendBinary appends the value as the type of the element reads it; false: it does not.
+// appendBinary appends the value in the form that the element's type reads; false means that there is none.
 func appendBinary(dst []byte, element uint32, v row.Value) ([]byte, bool) {
 	const day, micro = 10957, 946_684_800_000_000 // 2000-01-01, where PostgreSQL begins to count
 	switch element {
@@ -186,8 +186,8 @@ type arraysResult struct {
 	rows   int64
 	found  bool
 	number int
-	// repeated are the numbers, separated by commas, of the records whose keys PostgreSQL takes for equal to
-	// earlier ones. They are not written yet.
+	// repeated are the numbers, separated by commas, of the records with keys that PostgreSQL takes for equal
+	// to earlier ones. They are not written yet.
 	repeated string
 }
 
@@ -215,8 +215,8 @@ func (a *arrays) exec(ctx context.Context, conn tx.Conn, text string) (r arraysR
 	return r, err
 }
 
-// execOn prepares the statement once per connection, where the connection may keep statements.
-// One that is prepared is executed in one round trip with begin.
+// execOn prepares the statement once per connection, if the connection may keep statements. A prepared one is
+// executed in one round trip with begin.
 func (a *arrays) execOn(ctx context.Context, c *pgx.Conn, begin pgxconn.Begin, text string) (*pgconn.Result, error) {
 	keeps, kept := c.Config().DefaultQueryExecMode == pgx.QueryExecModeCacheStatement, keptOn(c)
 	if !keeps || !kept.has(text) {
@@ -243,10 +243,10 @@ func (a *arrays) execOn(ctx context.Context, c *pgx.Conn, begin pgxconn.Begin, t
 // kept are the texts that a connection keeps prepared, the newest last.
 type kept struct{ texts []string }
 
-// mostKept is how many they are at most: a worker may write into tables without end.
+// mostKept is their maximum number: a worker may write into endlessly many tables.
 const mostKept = 64
 
-// keptOn finds them at the connection, whose lifetime they share.
+// keptOn finds them at the connection, since both have one lifetime.
 func keptOn(c *pgx.Conn) *kept {
 	const key = "surfin.arrays"
 	data := c.PgConn().CustomData()

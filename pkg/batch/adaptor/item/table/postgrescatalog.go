@@ -18,13 +18,13 @@ import (
 // where plain "character" would mean one character.
 //
 // COPY passes by the rules of a table, refuses one with row-level security and most views, and overrides an
-// identity: it does what INSERT does for plain and partitioned tables only.
+// identity: it has the effect of INSERT only for plain and partitioned tables.
 //
 // A trigger for each row (1) that comes before (2) or instead of (64) the change may leave the row out.
 //
 // A domain is judged by its base type, and its values are cast to the domain.
 //
-// A column is sent as text if unnest would take its array apart (arrays, composite types), or where the comma
+// A column is sent as text if unnest would take its array apart (arrays, composite types), or if the comma
 // does not separate elements (box).
 const catalogQuery = `
 select c.relkind::text, c.relkind in ('r', 'p') and not c.relrowsecurity and not c.relhasrules,
@@ -106,7 +106,7 @@ func (e *postgres) describe(ctx context.Context, conn tx.Conn, table string) (r 
 	return r, nil
 }
 
-// refusals are the modes that the relation does not take, and why.
+// refusals are the refused modes of the relation, with the reason.
 func refusals(kind string, events int64) map[Mode]string {
 	names := map[string]string{
 		"r": "table", "p": "partitioned table", "v": "view", "f": "foreign table", "m": "materialized view",

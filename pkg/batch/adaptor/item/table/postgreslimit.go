@@ -57,7 +57,7 @@ func postgresLimit(oid uint32, modifier int) *limit {
 	return textLimit(oid, modifier)
 }
 
-// textLimit is postgresLimit for types without a row.Kind, for which the server accepts more texts than those
+// textLimit is postgresLimit for types without a row.Kind. The server accepts more texts for them than those
 // of their values: it reads 10:00 from a text with a date as a time, and also reads now.
 func textLimit(oid uint32, modifier int) *limit {
 	digits := microDigits
@@ -117,13 +117,13 @@ func isUnsigned(bits int) func(text string) bool {
 	}
 }
 
-// ofReal keeps a float with the shortest text of the float32 that is next to it (rule D7).
+// ofReal keeps a float with the shortest text of the nearest float32 (rule D7).
 func ofReal() *limit {
 	return &limit{
 		why: "a real keeps about 7 digits; declare the column double precision or numeric",
 		keep: func(v row.Value) (row.Value, change) {
 			x := v.Float()
-			if v.Kind() == row.Int { // which goes to a column of floats as it is
+			if v.Kind() == row.Int { // which is stored unchanged in a column of floats
 				x = float64(v.Int())
 			}
 			near := row.Real(float32(x))
@@ -152,7 +152,7 @@ func ofEscapes() *limit {
 	}
 }
 
-// ofSeconds is the limit of a timestamp with so many digits of a second.
+// ofSeconds is the limit of a timestamp with that many digits of a second.
 func ofSeconds(digits int) *limit {
 	if digits < 0 || digits >= microDigits {
 		return nil
@@ -236,7 +236,7 @@ func unitsOf(fields int) (*regexp.Regexp, bool) {
 	return regexp.MustCompile(`^\s*([+-]?\d+ *(` + units + `)\s*)+$`), true
 }
 
-// ofRange is the limit of ranges, whose bounds the server reads by its DateStyle and TimeZone.
+// ofRange is the limit of ranges: the server reads their bounds by its DateStyle and TimeZone.
 func ofRange(why string, kind row.Kind, also func(text string) bool) *limit {
 	return onlyTexts(why, func(text string) bool {
 		bounds := strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(`[](){},"`, r) })
@@ -253,7 +253,7 @@ func ofRange(why string, kind row.Kind, also func(text string) bool) *limit {
 	})
 }
 
-// hasOffset reports a time with an offset.
+// hasOffset reports whether a time has an offset.
 func hasOffset(text string) bool {
 	const day = len("2006-01-02")
 	return len(text) > day && strings.ContainsAny(text[day:], "+-Zz")

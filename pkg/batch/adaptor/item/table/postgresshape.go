@@ -40,7 +40,7 @@ type part struct {
 	modifier int
 }
 
-// shapeOf asks the catalog for the shape of a type.
+// shapeOf queries the catalog for the shape of a type.
 func shapeOf(ctx context.Context, conn tx.Conn, oid uint32, modifier int, zone *time.Location) (*shape, error) {
 	s := &shape{}
 	elem, fields, err := s.look(ctx, conn, oid, &modifier)
@@ -110,7 +110,8 @@ func (s *shape) isLimited() bool {
 	return s.fields == nil && (s.scalar.limit != nil || s.scalar.kind != row.Null && s.scalar.kind != row.String)
 }
 
-// fitted returns a text of the type as it is stored; false: it would be changed, or cannot be taken apart.
+// fitted returns the stored form of a text of the type; false means that it would be changed, or cannot be
+// parsed.
 func (s *shape) fitted(text string) (stored, why string, ok bool) {
 	switch {
 	case !s.isLimited():
@@ -153,7 +154,7 @@ func (s *shape) fittedScalar(text string) (stored, why string, ok bool) {
 
 const notTakenApart = "it is not an array or a composite of the form that PostgreSQL writes"
 
-// fittedArray fits the elements of the text of an array, of any number of dimensions. Bounds of its own are kept.
+// fittedArray fits the elements of an array's text, of any number of dimensions. Explicit bounds are kept.
 func (s *shape) fittedArray(text string) (stored, why string, ok bool) {
 	var b strings.Builder
 	if strings.HasPrefix(text, "[") {
@@ -249,8 +250,8 @@ func (s *shape) fittedFields(text string) (stored, why string, ok bool) {
 	return string(append(b, ')')), "", true
 }
 
-// cutField returns the field at the beginning, and the place of the comma or the parenthesis after it. Empty and without
-// quotes it is null.
+// cutField returns the field at the beginning, and the position of the comma or parenthesis after it. An
+// empty field without quotes is null.
 func cutField(rest string) (field string, length int, null, ok bool) {
 	var b strings.Builder
 	quotes, quoted := false, false

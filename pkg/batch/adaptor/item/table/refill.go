@@ -31,10 +31,10 @@ type Refill struct {
 
 // refillPosition is the position of a Refill.
 type refillPosition struct {
-	// Shadow is the table with the rows so far; empty: there are none, or they are in the
+	// Shadow is the table with the rows so far; empty means that there are none, or that they are in the
 	// table itself.
 	Shadow string `json:"shadow,omitempty"`
-	// Done says that the table was emptied, or its rows exchanged: rows go to it.
+	// Done means that the table was emptied, or its rows exchanged: rows go to it.
 	Done bool `json:"done,omitempty"`
 }
 
@@ -42,9 +42,9 @@ type refillPosition struct {
 type refillable struct {
 	// isTable is false for a view and the like.
 	isTable bool
-	// referredBy are the tables of foreign keys that refer to it, other than itself.
+	// referredBy are the other tables with foreign keys that refer to it.
 	referredBy []string
-	// toItself says that a foreign key of it refers to itself.
+	// toItself means that one of its foreign keys refers to itself.
 	toItself bool
 }
 
@@ -67,7 +67,7 @@ func NewRefill(db tx.Database, config Config, schema *row.Schema, attempt func(c
 	return r, err
 }
 
-// refill makes the component: where skipped items are redriven, their rows are added.
+// refill makes the component: a redrive of skipped items adds their rows.
 func refill(ctx context.Context, db tx.Database, c Config, b registry.BuildContext) (any, error) {
 	if b.RedriveOf != 0 {
 		return addTo(ctx, db, c, b)
@@ -80,8 +80,8 @@ func refill(ctx context.Context, db tx.Database, c Config, b registry.BuildConte
 	return b.In.ToRecords(r)
 }
 
-// addTo makes the writer of a redrive. A step that has not completed may still empty the
-// table, or exchange its rows, and rows that a redrive adds would be lost then.
+// addTo makes the writer of a redrive. A step that has not completed may still empty the table, or exchange
+// its rows, and rows added by a redrive would then be lost.
 func addTo(ctx context.Context, db tx.Database, c Config, b registry.BuildContext) (any, error) {
 	if err := b.RedriveLater(ctx); err != nil {
 		return nil, fmt.Errorf("table %s: %w", c.Name, err)
@@ -94,7 +94,7 @@ func addTo(ctx context.Context, db tx.Database, c Config, b registry.BuildContex
 	return b.In.ToRecords(w)
 }
 
-// Open looks at the table. Rows of earlier attempts must be there still.
+// Open checks the table. Rows of earlier attempts must still be there.
 func (r *Refill) Open(ctx context.Context, at item.Position) error {
 	if err := r.Rewind(ctx, at); err != nil {
 		return err
@@ -148,7 +148,7 @@ func (r *Refill) check(ctx context.Context, conn tx.Conn) error {
 	return nil
 }
 
-// WriteRecords writes the records in the chunk's transaction, which ctx carries.
+// WriteRecords writes the records in the chunk's transaction, from ctx.
 func (r *Refill) WriteRecords(ctx context.Context, schema *row.Schema, records [][]row.Value) error {
 	if len(records) == 0 {
 		return nil
@@ -330,8 +330,7 @@ func (r *Refill) transaction(ctx context.Context) (tx.Tx, error) {
 	return t, nil
 }
 
-// shadowName is the name of the table that has the new rows of a step, in the schema of the
-// table.
+// shadowName is the name of the table with a step's new rows, in the schema of the table.
 func shadowName(table string, attempt core.Attempt) string {
 	schema, name := "", table
 	if i := strings.LastIndexByte(table, '.'); i >= 0 {

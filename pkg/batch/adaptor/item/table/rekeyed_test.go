@@ -11,7 +11,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-// rekeyed are tables of PostgreSQL in which keys become equal in a trigger only.
+// rekeyed are tables of PostgreSQL in which only a trigger makes keys equal.
 var rekeyed = map[string]string{
 	"a table":           `create table target (id text primary key, v bigint check (v < 1000)); create trigger lower before insert or update on target for each row execute function lower_id()`,
 	"a view":            `create table base (id text primary key, v bigint check (v < 1000)); create view target as select * from base; create trigger lower before insert or update on base for each row execute function lower_id()`,

@@ -40,7 +40,7 @@ type Missing string
 
 // The fates of an update without a row.
 const (
-	// MissingError makes the item an invalid one, which the step may skip.
+	// MissingError makes the item invalid, so that the step may skip it.
 	MissingError Missing = "error"
 	// MissingIgnore passes it.
 	MissingIgnore Missing = "ignore"
@@ -49,7 +49,7 @@ const (
 // LeftOut is the handling of rows that the table does not take.
 type LeftOut string
 
-// The fates of rows that a trigger, a rule or a conflict clause of the table leaves out.
+// The possible handling of rows that a trigger, a rule or a conflict clause of the table leaves out.
 const (
 	// LeftOutError fails the step.
 	LeftOutError LeftOut = "error"
@@ -70,7 +70,7 @@ const (
 	SchemaAdd SchemaChange = "add"
 )
 
-// DeleteMissing is the handling of rows whose keys did not come.
+// DeleteMissing is the handling of rows with keys that did not come.
 type DeleteMissing string
 
 // The values of DeleteMissing. Empty means that the rows stay.
@@ -174,7 +174,7 @@ const defaultDeleted = "deleted_at"
 
 func (c *Config) deletedColumn() string { return cmp.Or(c.Deleted, defaultDeleted) }
 
-// needsRows reports that an item whose key is not in the table is invalid.
+// needsRows reports that an item is invalid if its key is not in the table.
 func (c *Config) needsRows() bool { return c.mode() == Update && c.Missing != MissingIgnore }
 
 // refills reports that the writer refills the table.
@@ -328,8 +328,8 @@ func (c *Config) check(schema *row.Schema) error {
 	return errors.Join(errs...)
 }
 
-// checkFields is check without nullability, which says nothing where a source describes its columns: each
-// may be null then, and a null in a key is an invalid item.
+// checkFields is check without nullability, which is unknown if a source describes its columns: each may be
+// null then, and a null in a key is an invalid item.
 func (c *Config) checkFields(schema *row.Schema) error {
 	var errs []error
 	for _, column := range slices.Sorted(maps.Keys(c.Columns)) {
@@ -356,7 +356,7 @@ func (c *Config) field(column string) string {
 	return c.Columns[column]
 }
 
-// written returns the columns that are written, in the order of the schema.
+// written returns the written columns, in the order of the schema.
 func (c *Config) written(schema *row.Schema) []string {
 	if len(c.Columns) == 0 {
 		return schema.Names()

@@ -19,14 +19,14 @@ type file struct {
 	encoding           filestream.EncodingName
 	longest            registry.Size
 	accept             bool // changes of the file
-	size               int  // bytes of a record; 0: a record is a line
+	size               int  // bytes of a record; 0 means that a record is a line
 
 	in   *filestream.Input
 	at   int64 // offset of the next line, and lines before it
 	past int64
 	line int64 // number of the last line
 	dead error // nothing can be read any more
-	// last is where the last line stands; lost is the one that was given up last.
+	// last is the position of the last line; lost is the line that was given up last.
 	last, length int64
 	lost         *item.RawText
 }
@@ -71,7 +71,7 @@ func (f *file) open(ctx context.Context, at *filePosition) error {
 	return nil
 }
 
-// odd says that the file, of so many bytes, does not end with a record.
+// odd reports that the file, of that many bytes, does not end with a record.
 func (f *file) odd(ctx context.Context, bytes int64) error {
 	rest, hint := bytes%int64(f.size), ""
 	if f.at == 0 {
@@ -121,7 +121,6 @@ func (f *file) next(ctx context.Context) (string, error) {
 	return string(whole), nil
 }
 
-// take returns the next line with its end, nil if it is too long, or the next record.
 func (f *file) take(ctx context.Context) ([]byte, error) {
 	if f.size > 0 {
 		return f.in.Record(ctx, f.at, f.size)
@@ -156,7 +155,7 @@ func (f *file) move(size int64) {
 // skip passes a line that is too long.
 func (f *file) skip(ctx context.Context) error {
 	end, err := f.in.SkipLine(ctx, f.at)
-	if err != nil { // some of it is forgotten, so that it cannot be read again
+	if err != nil { // some of it is no longer buffered, so that it cannot be read again
 		return f.broken(f.past+1, err)
 	}
 	f.move(end - f.at)
@@ -165,7 +164,7 @@ func (f *file) skip(ctx context.Context) error {
 	return f.invalid(fmt.Errorf("the line has %d bytes, more than %d (max_line)", raw.Length, f.longest))
 }
 
-// broken ends the reading for good.
+// broken ends the reading permanently.
 func (f *file) broken(line int64, err error) error {
 	f.dead = fmt.Errorf("%s: %s:%d: %w", f.name, f.path, line, err)
 	return f.dead

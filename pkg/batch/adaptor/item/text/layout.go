@@ -15,7 +15,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-// Column is where a field stands in a line, and how it is filled up.
+// Column is the place of a field in a line, and its padding.
 type Column struct {
 	At       string `key:"at" main:"true" required:"true" doc:"The characters of the line that it takes, from 1: FIRST-LAST, or one number. If the records have a length, the bytes of the record."`
 	Align    string `key:"align" enum:"left,right" doc:"Where the value stands; without it numbers stand right and the rest left."`
@@ -75,8 +75,8 @@ type layout struct {
 
 // shape holds the common properties of all records of a file.
 type shape struct {
-	length int    // in bytes; 0: a record is a line
-	codec  *codec // nil: a record is a line
+	length int    // in bytes; 0 means that a record is a line
+	codec  *codec // nil means that a record is a line
 }
 
 func shapeOf(length int, encoding filestream.EncodingName) (shape, error) {
@@ -228,7 +228,6 @@ func (l line) at(s span) string {
 	return l.text[first:last]
 }
 
-// read returns the text of the places of the span.
 func (l line) read(s span) (string, error) {
 	if l.codec == nil {
 		return l.at(s), nil
@@ -257,7 +256,7 @@ func (c *cell) value(text string) string {
 	return sign + digits
 }
 
-// appendTo appends the text of a value, filled up to the column's width.
+// appendTo appends the text of a value, padded to the column's width.
 func (c cell) appendTo(dst []byte, text string) ([]byte, error) {
 	if strings.ContainsAny(text, "\r\n") {
 		return dst, fmt.Errorf("field %s: its text has a line end, and the file has a line for each record", c.name)

@@ -187,8 +187,8 @@ func (r *lines) Position() (item.Position, error) {
 	return json.Marshal(at)
 }
 
-// NewLinesWriter returns a writer of items of the type use.In, which have one field. The
-// file belongs to use.Attempt (rule C15b).
+// NewLinesWriter returns a writer of items of the type use.In, which have one field. The file belongs to
+// use.Attempt (rule C15b).
 func NewLinesWriter(cfg LinesWriterConfig, use registry.BuildContext) (item.Writer, error) {
 	err := cfg.Validate()
 	if err == nil {

@@ -21,7 +21,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-// one returns an item type with one field.
 func one(t require.TestingT, f row.Field) item.Type {
 	f.Name = "x"
 	schema, err := row.NewSchema(f)

@@ -272,7 +272,7 @@ func (r *reader) RawText() item.RawText {
 	return raw
 }
 
-// OpenRaw implements item.RawOpener: the text is a record, wherever it stands.
+// OpenRaw implements item.RawOpener: the text is a record, wherever it comes from.
 func (r *reader) OpenRaw(ctx context.Context, meta item.Meta, raw item.RawText) error {
 	r.single, r.wrongText = true, raw
 	text, err := r.program.bytesOf(raw.Text)

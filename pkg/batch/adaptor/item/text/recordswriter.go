@@ -13,8 +13,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-// recordsWriter makes the records of a file with several types (rule C15p): a header where its values
-// change, and the trailers.
+// recordsWriter makes the records of a file with several types (rule C15p): a header when its values change,
+// and the trailers.
 type recordsWriter struct {
 	*program
 	headers []*recordtypes.Type
@@ -24,7 +24,7 @@ type recordsWriter struct {
 	line    []byte
 }
 
-// written is an item as the records that it becomes: a recordtypes.Record.
+// written holds the records of an item: a recordtypes.Record.
 type written struct {
 	values []row.Value // by the fields of the schema; nil for a header that an earlier attempt wrote
 	raw    []byte
@@ -142,7 +142,7 @@ func (w *recordsWriter) put(emit func([]byte) error, schema *row.Schema, values 
 	return emit(w.line)
 }
 
-// typeOfItem returns the type of details that an item is of.
+// typeOfItem returns the type of details of an item.
 func (w *recordsWriter) typeOfItem(values []row.Value) (*recordtypes.Type, error) {
 	at := w.plan.TypeField
 	if at < 0 {
@@ -233,13 +233,13 @@ func (w *recordsWriter) trailerOf(dst []byte, t *recordtypes.Type, count int64, 
 	return w.assemble(dst, t, parts)
 }
 
-// part is a piece of a record, in all of its places.
+// part is a piece of a record that fills all of its places.
 type part struct {
 	span
 	raw []byte
 }
 
-// assemble puts a record together: the name of its type, its parts, and blanks between them.
+// assemble builds a record: the name of its type, its parts, and blanks between them.
 func (w *recordsWriter) assemble(dst []byte, t *recordtypes.Type, parts []part) ([]byte, error) {
 	name, err := w.marked(t.Name)
 	if err != nil {

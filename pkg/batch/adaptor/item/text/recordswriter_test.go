@@ -26,7 +26,7 @@ func writtenTypes() map[string]RecordType {
 	return kinds
 }
 
-// entries makes items of batches; an amount of "" is a note.
+// entries makes items of batches; an amount of "" makes a note.
 func entries(t require.TestingT, list ...[3]string) (rows []item.Row) {
 	schema := entry(t).Schema()
 	for _, e := range list {
@@ -142,7 +142,7 @@ func randomEntries(t *rapid.T) []item.Row {
 	return entries(t, list...)
 }
 
-// An item that cannot be written leaves headers, counts and sums as they were.
+// An item that cannot be written leaves headers, counts and sums unchanged.
 func TestAnInvalidItemLeavesRecordTypesAsTheyWere(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "out.txt")

@@ -1,5 +1,5 @@
-// Package text reads and writes files of lines: the components `fixed`, whose records have their fields at
-// fixed places, and `lines`, whose items are whole lines. A file of any size takes the memory of one line.
+// Package text reads and writes files of lines: the components `fixed`, for records with fields at fixed
+// places, and `lines`, for whole lines as items. A file of any size takes the memory of one line.
 //
 // It imports core with its folders, internal/filestream, internal/recordtypes and internal/nearest.
 package text
@@ -65,7 +65,8 @@ func (c *ReaderConfig) Validate() error {
 	return errors.Join(append(errs, checkMarks(c.Record, c.Header, c.Trailer)...)...)
 }
 
-// checkRecords reports keys that are not for a file with several record types, or for one with one.
+// checkRecords reports keys that do not apply to a file with several record types, or to one with a single
+// type.
 func checkRecords(bad func(key, format string, args ...any), records, columns int, typeAt, record string, trailer *Trailer) {
 	switch {
 	case records == 0 && columns == 0:
@@ -101,7 +102,7 @@ func checkMember(member string, compression filestream.ReadCompression) []error 
 	return nil
 }
 
-// checkMarks refuses marks by which two kinds of lines look the same.
+// checkMarks refuses marks that make two kinds of lines look the same.
 func checkMarks(record, header string, trailer *Trailer) (errs []error) {
 	if trailer == nil {
 		trailer = &Trailer{}
@@ -271,7 +272,7 @@ func writerLayout(cfg *WriterConfig, in item.Type) (*layout, error) {
 	return newLayout(cfg.Columns, cfg.Record, of, in.Schema(), false)
 }
 
-// named refuses item types whose fields are unknown.
+// named refuses item types with unknown fields.
 func named(itemType item.Type, key string) error {
 	switch {
 	case itemType == nil:

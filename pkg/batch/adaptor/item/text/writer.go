@@ -80,7 +80,7 @@ func newTypesWriter(cfg WriterConfig, types *recordsWriter, use registry.BuildCo
 // maxFormText keeps the record types of a file short in the position.
 const maxFormText = 512
 
-// trailerLine returns the last line of a file with so many records.
+// trailerLine returns the last line of a file with that many records.
 func trailerLine(t *Trailer, records int64) (string, error) {
 	if t.Count == "" {
 		return t.Begins, nil
@@ -97,7 +97,7 @@ func trailerLine(t *Trailer, records int64) (string, error) {
 	return t.Begins + strings.Repeat(" ", between) + strings.Repeat("0", at.width()-len(n)) + n, nil
 }
 
-// String lists the columns as a file has them from its beginning to its end.
+// String lists the columns in their order in the file.
 func (l *layout) String() string {
 	texts := make([]string, len(l.cells))
 	for i, c := range l.cells {
@@ -148,7 +148,7 @@ func (l *layout) appendMark(dst []byte) ([]byte, error) {
 	return l.codec.encode(dst, l.mark)
 }
 
-// placesOf counts the places of some part of a record.
+// placesOf counts the places of a part of a record.
 func (s shape) placesOf(text []byte) int {
 	if s.codec == nil {
 		return utf8.RuneCount(text)
@@ -164,7 +164,7 @@ func (s shape) blank() byte {
 	return s.codec.blank
 }
 
-// append appends a value in all of the width of its column.
+// append appends a value over the full width of its column.
 func (c cell) append(dst []byte, of *codec, f *row.Field, v row.Value) ([]byte, error) {
 	if c.form != formText {
 		return c.appendNumber(dst, of, f, v)
@@ -183,7 +183,6 @@ func (c cell) append(dst []byte, of *codec, f *row.Field, v row.Value) ([]byte, 
 	return c.appendTo(dst, string(text))
 }
 
-// appendText appends the text of a value.
 func appendText(dst []byte, f *row.Field, v row.Value) ([]byte, error) {
 	if err := v.Finite(); err != nil { // the reader would refuse its text
 		return dst, fmt.Errorf("field %s: %w", f.Name, err)
@@ -316,7 +315,7 @@ func (w *writer) start(at item.Position, place func(*filestream.OutputPosition) 
 	return w.named(err)
 }
 
-// checkHeader compares the first line of a file that is appended to with the header.
+// checkHeader compares the first line of the existing file with the header.
 func (w *writer) checkHeader() error {
 	head := w.out.Appended()
 	if w.cfg.header == "" || head == nil {
@@ -387,8 +386,8 @@ func (w *writer) encode(line []byte) error {
 	return nil
 }
 
-// WriteRecords appends the records. All of them are encoded first: one that cannot be
-// leaves the file as it was.
+// WriteRecords appends the records. All of them are encoded first: if one cannot be, the file stays
+// unchanged.
 func (w *writer) WriteRecords(_ context.Context, schema *row.Schema, records [][]row.Value) (err error) {
 	w.buf = w.buf[:0]
 	if w.cfg.types != nil {
@@ -410,7 +409,6 @@ func (w *writer) WriteRecords(_ context.Context, schema *row.Schema, records [][
 	return w.named(w.sum(schema, records))
 }
 
-// put encodes an item.
 func (w *writer) put(schema *row.Schema, record []row.Value) (err error) {
 	if w.cfg.types != nil {
 		return w.cfg.types.put(w.encode, schema, record)
@@ -421,7 +419,7 @@ func (w *writer) put(schema *row.Schema, record []row.Value) (err error) {
 	return w.encode(w.line)
 }
 
-// sum adds the fields whose sums are in the trailer.
+// sum adds the fields with sums in the trailer.
 func (w *writer) sum(schema *row.Schema, records [][]row.Value) error {
 	if w.cfg.sums == nil {
 		return nil
@@ -455,7 +453,7 @@ func (w *writer) Position() (item.Position, error) {
 // Release removes the files of earlier attempts (item.Releaser).
 func (w *writer) Release(context.Context) error { return w.named(w.out.Release()) }
 
-// Finish writes the trailer and renames the file into view.
+// Finish writes the trailer and publishes the file under its name.
 func (w *writer) Finish(context.Context) error {
 	if err := w.setTrailer(); err != nil {
 		return w.named(err)

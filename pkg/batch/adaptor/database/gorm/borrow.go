@@ -15,11 +15,10 @@ import (
 )
 
 const (
-	// borrowedIdle is how long a borrowed connection is kept although nothing uses it,
-	// so that the chunks of a step find their connection again. database/sql looks once
-	// a second.
+	// borrowedIdle is how long an unused borrowed connection is kept, so that the chunks of a step find their
+	// connection again. database/sql checks once a second.
 	borrowedIdle = time.Second
-	// maxUnusable bounds how many connections of a pool are stepped over.
+	// maxUnusable bounds how many connections of a pool are skipped.
 	maxUnusable = 100
 )
 
@@ -32,8 +31,8 @@ type borrower struct {
 	settings []setting
 	// answer is pgConn.answer.
 	answer time.Duration
-	// reconnects counts: a connection that was borrowed before the last one is closed
-	// when it is borrowed again, as its prepared statements may be outdated (rule T7).
+	// reconnects is a counter: a connection that was borrowed before the last reconnect is closed when it is
+	// borrowed again, as its prepared statements may be outdated (rule T7).
 	reconnects atomic.Int64
 }
 
@@ -87,14 +86,14 @@ func (b *borrower) Connect(ctx context.Context) (driver.Conn, error) {
 // loan is a connection that is borrowed.
 type loan struct {
 	own *stdlib.Conn
-	// restore is the statement that makes the session as it was.
+	// restore is the statement that restores the session.
 	restore string
 	back    func() error
 	isOver  bool
 }
 
-// giveBack gives the connection back, once: as it was, or closed. A session that a step
-// may have changed is closed, and the pool opens another.
+// giveBack gives the connection back, once: restored, or closed. A session that a step may have changed is
+// closed, and the pool opens another.
 func (l *loan) giveBack(changed bool) error {
 	if l.isOver {
 		return nil
@@ -107,8 +106,8 @@ func (l *loan) giveBack(changed bool) error {
 	return l.back()
 }
 
-// borrow waits for a connection of the pool. Those that died there, and those from
-// before a reconnect, are closed and stepped over.
+// borrow waits for a connection of the pool. Dead connections, and those from before a reconnect, are closed
+// and skipped.
 func (b *borrower) borrow(ctx context.Context) (*loan, error) {
 	var last error
 	for range maxUnusable {
@@ -140,8 +139,8 @@ func (b *borrower) borrow(ctx context.Context) (*loan, error) {
 	return nil, last
 }
 
-// isOutdated reports a connection that was borrowed before the last reconnect, and
-// marks any other as borrowed now.
+// isOutdated reports whether a connection was borrowed before the last reconnect, and marks any other as
+// borrowed now.
 func (b *borrower) isOutdated(conn *pgconn.PgConn) bool {
 	mark, now := "surfin."+b.name, b.reconnects.Load()
 	if before, known := conn.CustomData()[mark].(int64); known {
@@ -173,9 +172,9 @@ func (b *borrower) prepare(ctx context.Context, conn *pgconn.PgConn) (restore st
 	return "SELECT " + strings.Join(back, ", "), nil
 }
 
-// copySettings returns the statement that gives another session the settings which this
-// one has been given since it began (search_path and role, say), and then ours. The role
-// comes last, as it may not be allowed to set the others.
+// copySettings returns the statement that gives another session the settings that this one has received since
+// it began (search_path and role, say), and then ours. The role comes last, as it may not be allowed to set
+// the others.
 func copySettings(ctx context.Context, conn *pgconn.PgConn, ours []setting) (string, error) {
 	results, err := conn.Exec(ctx, `SELECT name, pg_catalog.current_setting(name) FROM pg_catalog.pg_settings
 		WHERE source = 'session' AND context IN ('user', 'superuser') AND name NOT IN ('application_name', 'transaction_isolation', 'transaction_read_only', 'transaction_deferrable')
@@ -204,7 +203,6 @@ func setConfig(name, value string) string {
 	return "pg_catalog.set_config(" + literal(name) + ", " + literal(value) + ", false)"
 }
 
-// literal quotes a text of SQL.
 func literal(text string) string {
 	quoted := strings.ReplaceAll(text, "'", "''")
 	if strings.Contains(quoted, `\`) {

@@ -51,7 +51,7 @@ func (c *pgConn) watch(ctx context.Context) (done func(), err error) {
 	return w.Unwatch, nil
 }
 
-// watchedRows are rows whose statement is watched until they are closed.
+// watchedRows are rows of a statement that is watched until they are closed.
 type watchedRows struct {
 	*stdlib.Rows
 	done func()
@@ -63,9 +63,9 @@ func (r *watchedRows) Close() error {
 	return r.Rows.Close()
 }
 
-// canceller asks the server to cancel the statement that runs when its context ends. It asks
-// again until the statement has ended: a server that has not yet received the statement, or
-// has not begun it, forgets the request. After the time of answer the connection is lost.
+// canceller asks the server to cancel the running statement when its context ends. It repeats the request
+// until the statement has ended: a server that has not yet received or begun the statement forgets the
+// request. After the time of answer the connection is lost.
 type canceller struct {
 	conn   *pgconn.PgConn
 	answer time.Duration
@@ -76,8 +76,8 @@ type canceller struct {
 const (
 	// cancelAgain is the time between two requests.
 	cancelAgain = 250 * time.Millisecond
-	// cancelRest is how long a connection is not used after a request that the server has
-	// answered: a busy machine may deliver it late, and cancel the next statement.
+	// cancelRest is how long a connection is not used after an answered request: a busy machine may deliver
+	// the request late, and cancel the next statement.
 	cancelRest = 100 * time.Millisecond
 )
 
@@ -104,8 +104,8 @@ func (c *canceller) HandleCancel(context.Context) {
 	}()
 }
 
-// HandleUnwatchAfterCancel implements ctxwatch.Handler. A request that was sent is waited
-// for: the server has delivered it then, and it does not meet the next statement.
+// HandleUnwatchAfterCancel implements ctxwatch.Handler. It waits for a sent request: then the server has
+// delivered it, and it does not hit the next statement.
 func (c *canceller) HandleUnwatchAfterCancel() {
 	close(c.ended)
 	<-c.done

@@ -14,7 +14,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// birdsOver returns the table of birds on connections that wrap makes of those to PostgreSQL.
+// birdsOver returns the table of birds on wrapped connections to PostgreSQL.
 func birdsOver(t *testing.T, wrap func(net.Conn) net.Conn) tx.Database {
 	t.Helper()
 	pool := pgxPool(t, testdb.Postgres(t), func(config *pgxpool.Config) {
@@ -70,7 +70,7 @@ func (c brokenConn) Write(b []byte) (int, error) {
 	return c.Conn.Write(b)
 }
 
-// A connection that is lost after the timeout is lost by it, for all the caller knows.
+// To the caller, a connection that is lost after the timeout is lost because of it.
 func TestAConnectionThatIsLostAtATimeoutTellsTheTimeout(t *testing.T) {
 	t.Parallel()
 	over := make(chan struct{})

@@ -98,7 +98,7 @@ func (c *txConn) say(ctx context.Context, err error) error {
 // handle is a physical transaction and the connection it was begun on.
 type handle struct {
 	c *txConn
-	// commit and rollback end the transaction as the dialect needs it.
+	// commit and rollback end the transaction in the dialect's way.
 	commit, rollback func(c *txConn) error
 	// fence is Fence while the transaction is not over.
 	fence func() (nonce string, err error)
@@ -133,12 +133,12 @@ func (h *handle) Fence() (nonce string, err error) {
 	return h.fence()
 }
 
-// Rollback rolls back. tx.ErrForeignEnd says that a statement had ended the
-// transaction before, and may have committed it.
+// Rollback rolls back. tx.ErrForeignEnd means that a statement had ended the transaction before, and may have
+// committed it.
 func (h *handle) Rollback() error { return h.end(h.rollback) }
 
-// expireAfter rolls the transaction back after the timeout even where the work
-// does not notice, so that its locks are free. A commit in progress is not cut.
+// expireAfter rolls the transaction back after the timeout even if the work does not notice, so that its
+// locks are released. A commit in progress is not interrupted.
 func (h *handle) expireAfter(timeout time.Duration) {
 	if timeout <= 0 {
 		return
@@ -177,9 +177,9 @@ func (h *handle) end(how func(*txConn) error) error {
 	return err
 }
 
-// raw calls f with the driver's connection. database/sql sees neither f's error
-// nor its panic: at driver.ErrBadConn, and at a panic, it would close the
-// connection and wait for the open transaction to end, forever.
+// raw calls f with the driver's connection. It hides f's error and panic from database/sql, which would
+// otherwise, at driver.ErrBadConn or a panic, close the connection and wait for the end of the open
+// transaction, forever.
 func raw(ctx context.Context, conn *sql.Conn, f func(driverConn any) error) error {
 	var ferr error
 	var panicked any

@@ -62,7 +62,7 @@ func (d *database) Check(attr tx.Attr) error {
 	return fmt.Errorf("database %s (%s) does not have the isolation level %s", d.name, d.dialect, attr.Isolation)
 }
 
-// Begin starts a transaction on a connection of its own.
+// Begin starts a transaction on a separate connection.
 func (d *database) Begin(ctx context.Context, attr tx.Attr) (tx.Handle, error) {
 	if err := d.Check(attr); err != nil {
 		return nil, err

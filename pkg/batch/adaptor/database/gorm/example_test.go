@@ -113,7 +113,7 @@ func ExampleTransaction() {
 		if err := session.Exec("insert into bird values ('owl')").Error; err != nil {
 			return err
 		}
-		// A move of a guarded row, or App.Tasks.Submit, takes the transaction from ctx, too.
+		// A move of a guarded row, or App.Tasks.Submit, also takes the transaction from ctx.
 		_, err := tx.ConnOf(ctx, db).ExecContext(ctx, "insert into bird values ('wren')")
 		return errors.Join(err, errors.New("undone"))
 	})

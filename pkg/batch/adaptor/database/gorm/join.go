@@ -19,7 +19,7 @@ func Transaction(ctx context.Context, db tx.Database, own *gorm.DB, fn func(ctx 
 		return fmt.Errorf("database %s: gorm is within a transaction already (Join joins it): %w", db.Name(), tx.ErrTransaction)
 	}
 	ended, committed := func(bool) {}, false
-	defer func() { ended(committed) }() // after a panic as well, which gorm rolls back for
+	defer func() { ended(committed) }() // also after a panic, for which gorm rolls back
 	err := own.WithContext(ctx).Transaction(func(session *gorm.DB) error {
 		joined, done, err := Join(ctx, db, session)
 		if err != nil {
@@ -35,9 +35,8 @@ func Transaction(ctx context.Context, db tx.Database, own *gorm.DB, fn func(ctx 
 	return err
 }
 
-// Join is tx.Join with the transaction that session is within, such as the *gorm.DB that
-// gorm's Transaction hands to its function, or the one that Begin returns. A session without a
-// transaction is refused.
+// Join is tx.Join with the transaction of session, such as the *gorm.DB that gorm's Transaction passes to its
+// function, or the result of Begin. A session without a transaction is refused.
 func Join(ctx context.Context, db tx.Database, session *gorm.DB) (joined context.Context, ended func(committed bool), err error) {
 	own, ok := session.Statement.ConnPool.(tx.Own)
 	if !ok {

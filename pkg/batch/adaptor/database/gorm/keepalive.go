@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// keepAlive sends an empty statement whenever a part of the limit has passed, until the
-// transaction is over: work without SQL may take longer than the server lets a transaction
-// wait. None can be sent while rows of the transaction are open. A process that is frozen sends none, so that its session still ends (rule L7).
+// keepAlive sends an empty statement whenever a part of the limit has passed, until the transaction is over:
+// work without SQL may take longer than the server lets a transaction wait. It cannot send one while rows of
+// the transaction are open. A frozen process sends none, so that its session still ends (rule L7).
 func (h *handle) keepAlive(limit time.Duration) {
 	const perLimit = 3
 	every := limit / perLimit

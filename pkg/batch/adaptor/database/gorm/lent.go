@@ -27,7 +27,7 @@ type Pool interface{ *sql.DB | *pgxpool.Pool }
 type Lent struct {
 	db   *sql.DB
 	pool *pgxpool.Pool
-	// given says that Lend made it, if of a nil pool.
+	// given means that Lend made it, even of a nil pool.
 	given bool
 }
 
@@ -35,11 +35,11 @@ type Lent struct {
 // [DBProvider.Close] does not close it, and the application closes it after that.
 //
 // On PostgreSQL, work with data borrows connections of the pool. A connection that is not needed goes back
-// after a second or two, with the original settings of its session; one whose session a step may have changed
-// is closed instead (rule T8b). The control pool (rule R6) and migrations open their own connections, with
+// after a second or two, with the original settings of its session; if a step may have changed its session,
+// it is closed instead (rule T8b). The control pool (rule R6) and migrations open their own connections, with
 // the configuration of the pool and the settings (search_path, role) of one of its sessions: BeforeConnect
-// and AfterConnect of a *pgxpool.Pool are called for them, those of a *sql.DB cannot be seen. A pooler in
-// front of the server must be in session mode (rule R9).
+// and AfterConnect of a *pgxpool.Pool are called for them; a *sql.DB does not show its own. A pooler in front
+// of the server must be in session mode (rule R9).
 //
 // On SQLite only the file is taken from the pool. The connections are opened as for a URL, since SQLite and
 // its driver fix the settings that the rules need (one immediate writer, readers that cannot write, UTC) when
@@ -137,8 +137,8 @@ func (l Lent) acquire(ctx context.Context) (_ *stdlib.Conn, giveBack func() erro
 	}, nil
 }
 
-// server describes how to open connections outside the pool whose sessions see the same data as the pool's
-// sessions.
+// server describes how to open connections outside the pool with sessions that see the same data as the
+// pool's.
 func (l Lent) server(ctx context.Context, ours []setting) (server, error) {
 	own, giveBack, err := l.acquire(ctx)
 	if err != nil {
@@ -168,7 +168,7 @@ func (l Lent) server(ctx context.Context, ours []setting) (server, error) {
 	return s, nil
 }
 
-// askLent returns copySettings of a session that belongs to its connection alone.
+// askLent returns copySettings of a session that belongs to only its connection.
 func askLent(ctx context.Context, conn *pgconn.PgConn, another driver.Connector, ours []setting) (string, error) {
 	pooled, err := isPooled(ctx, conn)
 	if err == nil && pooled {

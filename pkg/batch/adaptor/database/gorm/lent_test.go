@@ -188,7 +188,7 @@ func TestAForeignEndIsSeenOnABorrowedConnection(t *testing.T) {
 	}
 }
 
-// Rule T7: statements that pgx has prepared are outdated after a change of the schema.
+// Rule T7: pgx's prepared statements are outdated after a change of the schema.
 func TestAReconnectClosesTheConnectionsThatWereBorrowedBefore(t *testing.T) {
 	t.Parallel()
 	pool := pgxPool(t, testdb.Postgres(t))

@@ -20,7 +20,7 @@ import (
 
 // beginning is how the transaction of a connection begins.
 type beginning struct {
-	// late says that BEGIN of the next one may wait for its first statement.
+	// late means that the next BEGIN may wait for its first statement.
 	late bool
 	// held is the BEGIN that waits to be sent; nil means none.
 	held pgxconn.Begin
@@ -54,9 +54,9 @@ func (c *pgConn) BeginTx(ctx context.Context, opts driver.TxOptions) (driver.Tx,
 // maxSessionName is how many bytes of application_name PostgreSQL keeps.
 const maxSessionName = 63
 
-// sessionName is the name of the session with the work of a transaction, which may be empty, in printable ASCII:
-// PostgreSQL has no others. It is set with BEGIN where the session has another one, so the chunks of a step
-// pay for it once for each connection (rule OP3).
+// sessionName is the name of the session with the work of a transaction, which may be empty, in printable
+// ASCII: PostgreSQL allows no other characters. It is set with BEGIN if the session's name differs, so the
+// chunks of a step pay for it once for each connection (rule OP3).
 func (c *pgConn) sessionName(work string) string {
 	if work == "" {
 		return c.ownName
@@ -70,8 +70,8 @@ func (c *pgConn) sessionName(work string) string {
 	return name[:min(len(name), maxSessionName)]
 }
 
-// nameSession names the work of a statement outside of a transaction: a round trip where the session has the
-// name of other work. A statement without work leaves the name as it is.
+// nameSession names the work of a statement outside of a transaction: a round trip if the session has the
+// name of other work. A statement without work leaves the name unchanged.
 func (c *pgConn) nameSession(ctx context.Context) error {
 	work := tx.WorkOf(ctx)
 	if work == "" {
@@ -84,7 +84,7 @@ func (c *pgConn) nameSession(ctx context.Context) error {
 	return c.Conn.Conn().PgConn().Exec(ctx, "set application_name = "+literal(name)).Close()
 }
 
-// reportedName is the name that the session has: the server reports each change, also by a ROLLBACK.
+// reportedName is the session's current name: the server reports each change, also by a ROLLBACK.
 func (c *pgConn) reportedName() string {
 	return c.Conn.Conn().PgConn().ParameterStatus("application_name")
 }
@@ -106,8 +106,8 @@ func beginText(opts driver.TxOptions) (string, error) {
 	return begin, nil
 }
 
-// sendBegin sends the BEGIN that waits. Where it fails the connection is closed: nothing may run on it
-// outside of the transaction.
+// sendBegin sends the waiting BEGIN. If it fails, the connection is closed: nothing may run on it outside of
+// the transaction.
 func (c *pgConn) sendBegin(ctx context.Context) error {
 	if c.begin.held == nil {
 		return nil
@@ -182,7 +182,7 @@ type pgTx struct {
 	conn *pgConn
 }
 
-// Commit commits. The server answers ROLLBACK where a statement had failed.
+// Commit commits. The server answers ROLLBACK if a statement had failed.
 func (t pgTx) Commit() error {
 	tag, err := t.end("commit")
 	if err == nil && tag.String() == "ROLLBACK" {

@@ -37,7 +37,7 @@ func firsts() map[string]func(ctx context.Context, c *pgx.Conn, begin pgxconn.Be
 	}
 }
 
-// oneConnection opens the birds over one connection, where the statement gull is prepared.
+// oneConnection opens the birds over one connection, on which the statement gull is prepared.
 func oneConnection(t *testing.T, url string) tx.Database {
 	t.Helper()
 	db := birds(t, openWith(t, Config{URL: url, MaxOpen: minPostgresOpen}))

@@ -24,8 +24,8 @@ func (d *database) PgxPool(ctx context.Context, maxConns int32) (*pgxpool.Pool, 
 	}
 	s := p.server
 	config.ConnConfig, config.BeforeConnect, config.AfterConnect = s.config.Copy(), s.before, s.after
-	// A wait for a notification that is broken off is not a statement that the server could
-	// cancel: our way would wait for its answer, in vain.
+	// A cancelled wait for a notification is not a statement that the server could cancel: our usual way
+	// would wait in vain for its answer.
 	config.ConnConfig.BuildContextWatcherHandler = func(conn *pgconn.PgConn) ctxwatch.Handler {
 		return &pgconn.DeadlineContextWatcherHandler{Conn: conn.Conn()}
 	}

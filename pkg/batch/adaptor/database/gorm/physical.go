@@ -19,8 +19,7 @@ type physical interface {
 	driver.Conn
 	// lend calls f with the connection for Raw: the driver's, or one that can do the same.
 	lend(ctx context.Context, f func(driverConn any) error) error
-	// note takes notice of a statement before it runs, and may refuse it; "" is one that
-	// is not known.
+	// note notes a statement before it runs, and may refuse it; "" is an unknown one.
 	note(ctx context.Context, query string) error
 	// opensBy sets the function that opens another session after this one was given up.
 	opensBy(open func(ctx context.Context) (driver.Conn, error))
@@ -61,18 +60,17 @@ func physicalOf[T physical](conn *sql.Conn) (p T, err error) {
 // pgConn is a connection to PostgreSQL.
 type pgConn struct {
 	*stdlib.Conn
-	// nonce names the transaction in progress; "": there is none.
+	// nonce names the transaction in progress; "" means none.
 	nonce string
 	begin beginning
 	// ownName is application_name without any work.
 	ownName string
-	// scripted says that since the transaction was proved there was a statement that
-	// may have ended it.
+	// scripted means that a statement since the last proof may have ended the transaction.
 	scripted atomic.Bool
 	trace    trace
 	// loan is a connection of the application's pool; nil means that it is our own.
 	loan *loan
-	// answer is how long the server is waited for that is to end something.
+	// answer is the time limit for the server to end something.
 	answer time.Duration
 }
 
@@ -96,7 +94,7 @@ func wrapPostgres(answer time.Duration) func(c driver.Conn) (physical, error) {
 	}
 }
 
-// wrapSetByStatement is wrapPostgres for a session that is given up when it is changed.
+// wrapSetByStatement is wrapPostgres for a session that is given up after a change.
 func wrapSetByStatement(answer time.Duration) func(c driver.Conn) (physical, error) {
 	return func(c driver.Conn) (physical, error) {
 		p, err := newPgConn(c, answer)
@@ -156,7 +154,7 @@ func (c *pgConn) ResetSession(ctx context.Context) error {
 	return c.Conn.ResetSession(ctx)
 }
 
-// IsValid is called when the connection comes back to the pool.
+// IsValid is called when the connection returns to the pool.
 func (c *pgConn) IsValid() bool {
 	return c.trace.released(func() bool { return !c.Conn.Conn().IsClosed() })
 }
@@ -262,7 +260,6 @@ func wrapSQLite(w *writerTime, wait time.Duration) func(c driver.Conn) (physical
 	}
 }
 
-// lend lends c itself, which keeps statements prepared.
 func (c *liteConn) lend(_ context.Context, f func(driverConn any) error) error { return f(c) }
 
 func (c *liteConn) opensBy(open func(ctx context.Context) (driver.Conn, error)) {
@@ -298,7 +295,7 @@ func (c *liteConn) ResetSession(ctx context.Context) error {
 	return c.modernc.ResetSession(ctx)
 }
 
-// IsValid is called when the connection comes back to the pool.
+// IsValid is called when the connection returns to the pool.
 func (c *liteConn) IsValid() bool { return c.trace.released(c.modernc.IsValid) }
 
 // Close closes the connection.

@@ -152,7 +152,6 @@ func (c poolConn) Raw(ctx context.Context, f func(driverConn any) error) (err er
 	return raw(ctx, conn, f)
 }
 
-// acquire takes a connection out of the pool.
 func (p *pool) acquire(ctx context.Context) (*sql.Conn, error) {
 	g, leave, err := p.enter(ctx)
 	if err != nil {
@@ -162,7 +161,7 @@ func (p *pool) acquire(ctx context.Context) (*sql.Conn, error) {
 	return g.DB.Conn(ctx)
 }
 
-// enter is use, when the gate admits the caller. leave is to be called after the call.
+// enter is use, after the gate has admitted the caller, who calls leave after the call.
 func (p *pool) enter(ctx context.Context) (g *generation, leave func(), err error) {
 	admitted, err := p.gate.enter(ctx, p.inUse)
 	if err != nil {

@@ -99,7 +99,7 @@ func TestConformanceOfTheManagerBehindAPoolerInSessionMode(t *testing.T) {
 	}
 }
 
-// A session of a pool that is refused is as it was.
+// The sessions of a refused pool stay unchanged.
 func TestAPoolThatIsRefusedHasItsSessionsAsTheyWere(t *testing.T) {
 	t.Parallel()
 	url := testdb.Pooled(t, testdb.Postgres(t), "transaction", "default_pool_size = 1")

@@ -25,12 +25,12 @@ import (
 
 const (
 	connectTimeout = 15 * time.Second
-	// A peer that is gone is noticed after idle + interval * count, on both sides.
+	// A lost peer is noticed after idle + interval * count, on both sides.
 	keepAliveIdle     = 10 * time.Second
 	keepAliveInterval = 5 * time.Second
 	keepAliveCount    = 3
-	// A server that does not answer to a cancel request, or a rollback, within this time
-	// loses the connection; less where a lease is short (answerTime).
+	// A server that does not answer a cancel request, or a rollback, within this time loses the connection;
+	// the time is shorter for a short lease (answerTime).
 	longestAnswer  = 5 * time.Second
 	shortestAnswer = 250 * time.Millisecond
 	idleTime       = 5 * time.Minute
@@ -65,8 +65,8 @@ type server struct {
 	// before changes the configuration of each connection. after sets up its session. Either may be nil.
 	before func(ctx context.Context, config *pgx.ConnConfig) error
 	after  func(ctx context.Context, conn *pgx.Conn) error
-	// byStatement says that a statement after connecting has made the settings of a
-	// session, which RESET would undo.
+	// byStatement means that a statement after connecting has made the settings of a session, which RESET
+	// would undo.
 	byStatement bool
 }
 
@@ -81,7 +81,7 @@ func (s server) connector() driver.Connector {
 	return stdlib.GetConnector(*s.config.Copy(), options...)
 }
 
-// server reads the URL, or the configuration of the pool that is lent.
+// server reads the URL, or the configuration of the lent pool.
 func (c Config) server(ctx context.Context) (s server, err error) {
 	if c.Lent.given {
 		s, err = c.Lent.server(ctx, ourSettings(c.IdleInTransaction))
@@ -137,7 +137,7 @@ func textSettings() []setting {
 	}
 }
 
-// forgetTexts removes text settings that the URL or the environment gives, in any letter case.
+// forgetTexts removes text settings of the URL or the environment, in any letter case.
 func forgetTexts(params map[string]string) {
 	maps.DeleteFunc(params, func(name, _ string) bool {
 		return slices.ContainsFunc(textSettings(), func(s setting) bool { return strings.EqualFold(name, s.name) })
@@ -228,7 +228,7 @@ func (p *postgres) begin(ctx context.Context, attr tx.Attr) (*handle, error) {
 		if cerr := conn.Close(); cerr != nil && !errors.Is(cerr, sql.ErrConnDone) {
 			err = errors.Join(err, cerr)
 		}
-		// A connection that died while it was idle: the server had restarted, say.
+		// A connection that died while it was idle, for example because the server had restarted.
 		if !errors.Is(err, driver.ErrBadConn) && !pgconn.SafeToRetry(err) && !dberr.IsConnectionLost(err) {
 			return nil, err
 		}
@@ -236,8 +236,8 @@ func (p *postgres) begin(ctx context.Context, attr tx.Attr) (*handle, error) {
 	return nil, err
 }
 
-// beginTx begins a transaction that does not end with ctx (rule T8). A server that does
-// not answer after the end of ctx loses the connection.
+// beginTx begins a transaction that does not end with ctx (rule T8). If the server does not answer after the
+// end of ctx, the connection is lost.
 func (p *postgres) beginTx(ctx context.Context, conn *sql.Conn, attr tx.Attr) (*sql.Tx, error) {
 	physical, err := physicalOf[*pgConn](conn)
 	if err != nil {

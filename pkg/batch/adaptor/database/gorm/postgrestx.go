@@ -11,8 +11,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// postgresTx is a transaction of PostgreSQL and the proof that it is still the one
-// that was begun (rule T8a).
+// postgresTx is a transaction of PostgreSQL and the proof that it is still the one that was begun (rule T8a).
 type postgresTx struct {
 	physical *pgConn
 	nonce    string
@@ -34,7 +33,7 @@ func newPostgresHandle(conn *sql.Conn, t *sql.Tx, idleLimit time.Duration) (*han
 	return h, nil
 }
 
-// fence leaves the proof to the statement that asks for the nonce.
+// fence leaves the proof to the statement that queries the nonce.
 func (p postgresTx) fence(conn *sql.Conn) (string, error) {
 	if status, closed := state(conn); status == idle && !closed {
 		return "", errEnded
@@ -87,8 +86,8 @@ func (p postgresTx) rollback(c *txConn) error {
 // errEnded reports that a statement has ended the transaction, with unknown result.
 var errEnded = fmt.Errorf("rows that were written before it may be committed: %w", tx.ErrForeignEnd)
 
-// prove fails with ErrForeignEnd where the session is not in the transaction that was
-// begun. In one that has failed nothing can be asked, and nothing can be committed.
+// prove fails with ErrForeignEnd if the session is not in the transaction that was begun. In a failed
+// transaction nothing can be queried, and nothing can be committed.
 func (p postgresTx) prove(c *txConn) error {
 	status, closed := state(c.conn)
 	switch {
@@ -121,8 +120,8 @@ func (p postgresTx) setting(on interface {
 	return value.String, err
 }
 
-// state asks the driver, once the statement in progress is over. A connection that
-// database/sql has given up is closed.
+// state asks the driver, once the statement in progress is over. A connection that database/sql has given up
+// counts as closed.
 func state(conn *sql.Conn) (status byte, closed bool) {
 	err := conn.Raw(func(driverConn any) error {
 		c, ok := driverConn.(*pgConn)

@@ -189,7 +189,6 @@ func TestForceReconnectNeverMeetsWorkBetweenPoolAndConnection(t *testing.T) {
 	})
 }
 
-// migrate runs a migration that adds a column, and reconnects.
 func migrate(ctx context.Context, p *DBProvider, db tx.Database) error {
 	fsys := fstest.MapFS{"m/1_wing.up.sql": {Data: []byte("ALTER TABLE bird ADD COLUMN wing integer")}}
 	if _, err := migrator.Run(ctx, db, migrator.Options{FS: fsys, Dir: "m", Command: migrator.Up}); err != nil {

@@ -13,7 +13,7 @@ func words(query string, yield func(word string) bool) {
 	tokens(query, func(word string, _ bool) bool { return yield(word) })
 }
 
-// tokens is words that also says whether a parenthesis follows a word at once.
+// tokens is words that also reports whether a parenthesis immediately follows a word.
 func tokens(query string, yield func(word string, call bool) bool) {
 	for i := 0; i < len(query); {
 		c := query[i]
@@ -104,7 +104,7 @@ func mayBeScript(query string) bool {
 	return i >= 0 && strings.Trim(query[i:], "; \t\r\n") != ""
 }
 
-// resetsAll reports RESET ALL.
+// resetsAll reports whether the statement is RESET ALL.
 func resetsAll(query string) bool {
 	var first []string
 	words(query, func(word string) bool {
@@ -114,8 +114,8 @@ func resetsAll(query string) bool {
 	return len(first) == 2 && first[1] == "ALL"
 }
 
-// transactionControl returns the statement's first word if the statement begins
-// or ends a transaction. Savepoints are none of these.
+// transactionControl returns the statement's first word if the statement begins or ends a transaction.
+// Savepoints do not count.
 func transactionControl(query string) string {
 	first, control := "", ""
 	words(query, func(word string) bool {
@@ -150,7 +150,7 @@ func transactionControl(query string) string {
 	return control
 }
 
-// withoutBadConn hides driver.ErrBadConn, which database/sql would act upon.
+// withoutBadConn hides driver.ErrBadConn, on which database/sql would act.
 func withoutBadConn(err error) error {
 	if errors.Is(err, driver.ErrBadConn) {
 		return fmt.Errorf("the connection is broken: %v", err) //nolint:errorlint // the chain must end here

@@ -64,8 +64,8 @@ func namesTable(word string) bool {
 	return false
 }
 
-// isKnownCall reports a word before a parenthesis that is not a function of a user, and
-// none that changes the session.
+// isKnownCall reports whether a word before a parenthesis is neither a user's function nor one that changes
+// the session.
 func isKnownCall(word string) bool {
 	switch word {
 	case "VALUES", "IN", "EXISTS", "ANY", "ALL", "SOME", "AND", "OR", "NOT", "ON", "USING", "OVER", "FILTER", "CASE", "WHEN", "THEN", "ELSE",
@@ -90,7 +90,7 @@ func isKnownCall(word string) bool {
 // protect makes a reader of SQLite read-only; every transaction on one begins with it.
 const protect = "PRAGMA query_only = 1"
 
-// keepsSQLite is keepsPostgres for SQLite, which has no functions of a user.
+// keepsSQLite is keepsPostgres for SQLite, which has no user-defined functions.
 func keepsSQLite(query string) bool {
 	if query == protect {
 		return true

@@ -9,8 +9,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// sqliteConn runs statements outside a transaction: reads on a reader, writes on
-// the writer. See the package documentation for which is which.
+// sqliteConn runs statements outside a transaction: reads on a reader, writes on the writer. The package
+// documentation defines both.
 type sqliteConn struct{ file *sqliteFile }
 
 var _ tx.Conn = sqliteConn{}
@@ -35,8 +35,8 @@ func (c sqliteConn) ExecContext(ctx context.Context, query string, args ...any) 
 	})
 }
 
-// script runs several statements in one transaction: BUSY in the middle could not
-// be repeated otherwise, and PostgreSQL does the same.
+// script runs several statements in one transaction: otherwise BUSY in the middle could not be repeated, and
+// PostgreSQL does the same.
 func (c sqliteConn) script(ctx context.Context, query string, args []any) (sql.Result, error) {
 	h, err := c.file.begin(ctx, tx.Attr{})
 	if err != nil {

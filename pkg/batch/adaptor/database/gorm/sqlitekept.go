@@ -27,7 +27,7 @@ type preparedStmt interface {
 	driver.StmtQueryContext
 }
 
-// keepsPrepared reports a text that is worth it, and safe: one statement on rows. A pragma
+// keepsPrepared reports whether keeping a text prepared is useful and safe: one statement on rows. A pragma
 // may do its work while it is prepared.
 func keepsPrepared(query string) bool {
 	if len(query) > longestStatement || strings.IndexByte(query, ';') >= 0 {
@@ -79,7 +79,7 @@ func (k kept) put(query string, stmt preparedStmt) error {
 	return nil
 }
 
-// close closes them all. SQLite keeps the file of a connection open while it has one.
+// close closes all statements. SQLite keeps the file of a connection open while it has one.
 func (k kept) close() error {
 	var errs []error
 	for text, stmt := range k {

@@ -17,7 +17,7 @@ import (
 // rolled back (an interrupted write takes its transaction with it) and would otherwise commit alone.
 type sqliteTx struct {
 	committing atomic.Bool
-	// dead says that the transaction was rolled back, by whomever.
+	// dead means that the transaction was rolled back, by any side.
 	dead atomic.Bool
 }
 
@@ -75,8 +75,7 @@ func rollbackSQLite(c *txConn) error {
 	return err
 }
 
-// errRolledBack is the end of a transaction of SQLite by a statement: nothing of it was
-// committed.
+// errRolledBack reports that a statement ended a transaction of SQLite: nothing of it was committed.
 var errRolledBack = fmt.Errorf("the transaction had been rolled back by an earlier statement: %w: %w", sql.ErrTxDone, tx.ErrForeignEnd)
 
 func lost(err error) error { return fmt.Errorf("%w: %w", errRolledBack, err) }

@@ -9,22 +9,21 @@ import (
 	"github.com/surfin-batch/surfin/internal/boottime"
 )
 
-// writerTime is how long this process has held the one writer of an SQLite file: no other
-// process can take an execution over meanwhile (rule L9).
+// writerTime is how long this process has held the one writer of an SQLite file: no other process can take an
+// execution over meanwhile (rule L9).
 type writerTime struct {
 	mu     sync.Mutex
 	total  time.Duration
 	active map[*hold]struct{}
 }
 
-// hold is a span of time that is not over. It may begin later than now: a statement
-// outside of a transaction holds the writer for certain only where it takes longer than
-// it would wait for it.
+// hold is a span of time that is not over. It may begin later than now: a statement outside of a transaction
+// certainly holds the writer only if it takes longer than it would wait for it.
 type hold struct{ from time.Duration }
 
 func newWriterTime() *writerTime { return &writerTime{active: map[*hold]struct{}{}} }
 
-// begin begins a span in the given time.
+// begin begins a span after that time.
 func (w *writerTime) begin(in time.Duration) *hold {
 	h := &hold{from: boottime.Now() + in}
 	w.mu.Lock()

@@ -23,8 +23,8 @@ const DefaultScan = 100 * time.Millisecond
 
 // Source finds work that waits in the tables.
 type Source interface {
-	// Due returns deliveries of the queues whose work is waiting for a worker, at most limit, by priority and
-	// then by age.
+	// Due returns deliveries of the queues with work that is waiting for a worker, at most limit, by priority
+	// and then by age.
 	Due(ctx context.Context, queues []string, limit int) ([]engine.Delivery, error)
 }
 
@@ -34,8 +34,8 @@ type Config struct {
 	Database tx.Database
 	// Source is required.
 	Source Source
-	// Scan is the time between two looks at the tables; 0: DefaultScan. A tenth of it is
-	// added at random, so that processes do not look all at once.
+	// Scan is the time between two polls of the tables; 0 means DefaultScan. A tenth of it is added at
+	// random, so that processes do not poll all at once.
 	Scan time.Duration
 	// Log is where failed polls and broken handlers are reported; nil means nowhere.
 	Log *slog.Logger

@@ -13,11 +13,11 @@ import (
 // deliveries due later, which may differ from the database's.
 type clock struct {
 	mu    sync.Mutex
-	asked time.Duration // when it was asked for last, on the clock of this machine; 0: never
+	asked time.Duration // the time of the last query, on the clock of this machine; 0 means never
 	said  time.Time
 }
 
-// fresh is for how long an answer of the database is good: its clock may be set, too.
+// fresh is how long an answer of the database is valid: its clock may be set, too.
 const fresh = 10 * time.Second
 
 // now returns the database's time. ask asks the database for it.

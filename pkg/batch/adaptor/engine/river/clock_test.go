@@ -14,7 +14,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// shifted is a database whose clock differs from this machine's: its sessions find functions in their own
+// shifted is a database with another clock than this machine's: its sessions find functions in their own
 // schema before those of the server.
 func shifted(t *testing.T, by time.Duration) tx.Database {
 	t.Helper()

@@ -32,13 +32,12 @@ const (
 
 // Config configures the engine.
 type Config struct {
-	// Database is on PostgreSQL, and has the tables of the work. Required; one of
-	// adaptor/database/gorm.
+	// Database is on PostgreSQL, and has the tables of the work. Required; one of adaptor/database/gorm.
 	Database tx.Database
-	// Schema has River's tables, and nothing else; "": DefaultSchema.
+	// Schema has River's tables, and nothing else; "" means DefaultSchema.
 	Schema string
-	// PollOnly: workers do not LISTEN, and look every Poll. A pooler in transaction mode, or
-	// a proxy that ends idle connections, lets no notification through.
+	// PollOnly: workers do not LISTEN, and poll every Poll. A pooler in transaction mode, or a proxy that
+	// ends idle connections, blocks notifications.
 	PollOnly bool
 	// Poll is the time between two polls of an idle worker, for work without a notification; 0 means
 	// DefaultPoll.
@@ -98,8 +97,8 @@ func New(config Config) (*Engine, error) {
 	}
 	inserts, err := river.NewClient(riverpgxv5.New(nil), &river.Config{
 		Schema: config.Schema, Logger: quiet(config.Log), Hooks: []rivertype.Hook{&schedule{}}, MaxAttempts: 1,
-		// It says for how long the insert of one transaction stands for the notification of
-		// the next, though the first may roll back.
+		// It is for how long the insert of one transaction also covers the notification of the next, though
+		// the first may roll back.
 		FetchCooldown: river.FetchCooldownMin,
 	})
 	if err != nil {
@@ -185,7 +184,7 @@ func (e *Engine) jobs() string {
 	return `SELECT * FROM ` + e.config.Schema + `.river_job WHERE args->>'work' = d.work OFFSET 0`
 }
 
-// remove deletes jobs of the works of ds. One that is locked is being fetched, or removed.
+// remove deletes jobs of the works of ds. A locked one is being fetched, or removed.
 func (e *Engine) remove(ctx context.Context, ds []delivery, condition string) error {
 	list, err := json.Marshal(ds)
 	if err != nil {
@@ -197,8 +196,8 @@ func (e *Engine) remove(ctx context.Context, ds []delivery, condition string) er
 	return err
 }
 
-// Missing implements engine.Engine. A delivery is there while its job waits, or has been
-// running for less than the grace.
+// Missing implements engine.Engine. A delivery exists while its job waits, or has been running for less than
+// the grace.
 func (e *Engine) Missing(ctx context.Context, ds ...engine.Delivery) (missing []engine.Delivery, err error) {
 	if err := engine.CheckAll(ds); err != nil || len(ds) == 0 {
 		return nil, err

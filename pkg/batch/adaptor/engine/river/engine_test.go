@@ -142,7 +142,7 @@ func TestASchemaThatIsThereIsTaken(t *testing.T) {
 	require.Equal(t, "1", text(t, db, "select count(*) from given.river_job"))
 }
 
-// A current delivery whose work was delivered again leaves no job: its process may be dead.
+// A current delivery leaves no job if its work was delivered again: its process may be dead.
 func TestTheJobOfAnEarlierEpochGoesWithTheNextDelivery(t *testing.T) {
 	t.Parallel()
 	db, said := open(t, testdb.Postgres(t)), &lines{}
@@ -182,7 +182,7 @@ func TestAWorkerClosesItsConnections(t *testing.T) {
 	require.Eventually(t, func() bool { return text(t, db, count+" and query like 'LISTEN%'") == "0" }, time.Minute, 10*time.Millisecond)
 }
 
-// An idle worker does not wait for its next look.
+// An idle worker does not wait for its next poll.
 func TestANotificationWakesAWorker(t *testing.T) {
 	t.Parallel()
 	db := open(t, testdb.Postgres(t))
@@ -229,7 +229,7 @@ func TestTheEngineWorksThroughAPooler(t *testing.T) {
 	}
 }
 
-// A job that is not ours, in the engine's schema, ends and is reported.
+// A foreign job in the engine's schema is ended and reported.
 func TestAJobThatIsNoDeliveryIsEndedAndReported(t *testing.T) {
 	t.Parallel()
 	db, said := open(t, testdb.Postgres(t)), &lines{}

@@ -5,7 +5,7 @@ import (
 	"log/slog"
 )
 
-// quiet is a logger for River, whose records about itself are useful only for debugging.
+// quiet is a logger for River: its records about itself are useful only for debugging.
 func quiet(log *slog.Logger) *slog.Logger {
 	return slog.New(&lowered{log.Handler()}).With("engine", Name)
 }

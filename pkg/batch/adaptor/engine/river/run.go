@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	// connections of the pool: of the listener, of fetches, of ends, of the leader's work.
+	// connections of the pool: for the listener, fetches, ends, and the leader's work.
 	connections = 5
 	// cooldown bounds how often a worker fetches, and thus its statements per second.
 	cooldown = 20 * time.Millisecond
@@ -29,8 +29,8 @@ const (
 	unknown = 24 * time.Hour
 )
 
-// Run implements engine.Engine. Its connections are opened with it, as the settings of the
-// database say, and closed at its end.
+// Run implements engine.Engine. It opens its connections with the settings of the database, and closes them
+// at its end.
 func (e *Engine) Run(ctx context.Context, stop <-chan struct{}, s engine.Subscription, h engine.Handler) error {
 	if err := s.Check(); err != nil {
 		return err
@@ -87,8 +87,8 @@ func (e *Engine) serve(ctx context.Context, stop <-chan struct{}, s engine.Subsc
 	if err != nil {
 		return err
 	}
-	// River's own context does not end: a handler is waited for, and the end of its job is
-	// written, though ctx has ended.
+	// River's own context does not end: handlers are waited for, and the end of their jobs is written, though
+	// ctx has ended.
 	outlasting := context.WithoutCancel(ctx)
 	if err := client.Start(outlasting); err != nil {
 		return err

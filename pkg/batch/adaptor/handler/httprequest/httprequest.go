@@ -28,12 +28,12 @@ const keptBytes = 256 << 10
 
 // Payload is the payload of a task.
 type Payload struct {
-	Method  string            `json:"method,omitempty"` // "": GET, or POST where there is a body
+	Method  string            `json:"method,omitempty"` // "" means GET, or POST if there is a body
 	URL     string            `json:"url"`
 	Headers map[string]string `json:"headers,omitempty"`
-	// Body is sent as it is where it is a text, else as JSON.
+	// Body is sent unchanged if it is a text, else as JSON.
 	Body json.RawMessage `json:"body,omitempty"`
-	// ExpectedStatus are the codes of success; none: 200 to 299.
+	// ExpectedStatus are the codes of success; empty means 200 to 299.
 	ExpectedStatus []int `json:"expected_status,omitempty"`
 	// Timeout is the request's, such as "10s"; "" means 30 s.
 	Timeout string `json:"timeout,omitempty"`

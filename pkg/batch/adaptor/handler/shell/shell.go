@@ -28,8 +28,7 @@ const keptBytes = 64 << 10
 
 // Payload is the payload of a task.
 type Payload struct {
-	// Command is the program and its arguments; no shell reads them. Script is a text for sh,
-	// instead.
+	// Command is the program and its arguments, without a shell. Script is a text for sh instead.
 	Command []string `json:"command,omitempty"`
 	Script  string   `json:"script,omitempty"`
 	// Env are further variables. The process has the worker's variables without SURFIN_*, DATABASE_URL and
@@ -37,8 +36,7 @@ type Payload struct {
 	Env map[string]string `json:"env,omitempty"`
 	// Dir is the folder to run in; "" means the worker's.
 	Dir string `json:"dir,omitempty"`
-	// Grace is the time between SIGTERM and SIGKILL when the attempt is to end, such as
-	// "5s"; "": 10 s.
+	// Grace is the time between SIGTERM and SIGKILL at the end of the attempt, such as "5s"; "" means 10 s.
 	Grace string `json:"grace,omitempty"`
 }
 
@@ -56,9 +54,9 @@ func New(environ func() []string) Handler {
 	return Handler{environ}
 }
 
-// Execute runs the process to its end. The outcome is SUCCESS where it ends with 0, FAILURE
-// where it does not, with the end of stderr, and BLOCKED where it cannot be started. The
-// artifacts are Stdout, Stderr and the Json {"exit_code"}. A payload that is wrong is fatal.
+// Execute runs the process to its end. The outcome is SUCCESS if it ends with 0, FAILURE with the end of
+// stderr if not, and BLOCKED if it cannot be started. The artifacts are Stdout, Stderr and the Json
+// {"exit_code"}. An invalid payload is fatal.
 func (h Handler) Execute(ctx context.Context, t task.Task) (task.Outcome, error) {
 	command, err := read(t.Spec.Payload)
 	if err != nil {

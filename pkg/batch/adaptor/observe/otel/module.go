@@ -46,10 +46,10 @@ func observers(lc fx.Lifecycle, d dependencies) ([]core.Observer, error) {
 	return []core.Observer{s}, nil
 }
 
-// Sender is an Observer with a sender of spans of its own, which it makes when the
-// first job begins: a process that runs no job makes no connection. Close it.
+// Sender is an Observer with its own sender of spans, which it makes when the first job begins: a process
+// that runs no job makes no connection. Close it.
 type Sender struct {
-	// Endpoint is the URL of a receiver; empty: as the environment says.
+	// Endpoint is the URL of a receiver; empty means the one in the environment.
 	Endpoint string
 	// Chunks is as in Options.
 	Chunks int
@@ -121,8 +121,8 @@ func tracesURL(endpoint string) string {
 	return strings.TrimSuffix(endpoint, "/") + "/v1/traces"
 }
 
-// loggingExporter logs the failures of an exporter. It does not return them:
-// OpenTelemetry would print them a second time.
+// loggingExporter logs the failures of an exporter. It does not return them: OpenTelemetry would print them a
+// second time.
 type loggingExporter struct {
 	sdk.SpanExporter
 	log *slog.Logger

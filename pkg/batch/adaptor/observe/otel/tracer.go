@@ -39,8 +39,8 @@ type Options struct {
 	// Chunks is the maximum number of chunk spans of one step; later ones are counted in the step's attribute
 	// surfin.chunks.unrecorded. 0 makes none.
 	Chunks int
-	// Environ is the environment, as os.Environ gives it: TRACEPARENT and TRACESTATE
-	// name the span that a job's belongs to where its context has none.
+	// Environ is the environment, in the form of os.Environ: TRACEPARENT and TRACESTATE name the parent span
+	// of a job without one in its context.
 	Environ []string
 }
 
@@ -55,7 +55,7 @@ type Observer struct {
 	steps map[core.StepExecutionID]*stepSpan
 }
 
-// span is a span in progress, and the context that carries it.
+// span is a span in progress with its context.
 type span struct {
 	trace.Span
 	ctx context.Context
@@ -92,8 +92,8 @@ func fromEnvironment(environ []string) trace.SpanContext {
 // Observe makes or ends the event's span.
 func (o *Observer) Observe(ctx context.Context, e core.Event) { o.Enter(ctx, e) }
 
-// Enter is Observe, and returns the context with the span of a job or step that
-// begins: spans of the components' own become its children.
+// Enter is Observe, and returns the context with the span of a beginning job or step: spans of components
+// become its children.
 func (o *Observer) Enter(ctx context.Context, e core.Event) context.Context {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -186,8 +186,8 @@ func (o *Observer) stepStarted(ctx context.Context, e core.StepStarted) context.
 	return ctx
 }
 
-// here is the key of the innermost work of ours that a context belongs to: a
-// core.StepExecutionID or a core.JobExecutionID.
+// here is the key of the innermost of our works that a context belongs to: a core.StepExecutionID or a
+// core.JobExecutionID.
 type here struct{}
 
 // parent makes the step's span a child of its caller: of the span in ctx if it belongs to this execution,
@@ -195,7 +195,7 @@ type here struct{}
 func (o *Observer) parent(ctx context.Context, step core.StepExecution) context.Context {
 	job, ok := o.jobs[step.JobExecutionID]
 	if !ok {
-		return ctx // a step without a job, in a test of one
+		return ctx // a step without a job, as in a test
 	}
 	switch id := ctx.Value(here{}).(type) {
 	case core.JobExecutionID:
@@ -252,7 +252,6 @@ func (o *Observer) jobEnded(ended core.JobEnded) {
 	finish(s, false, "")
 }
 
-// end ends all spans of an execution as failed.
 func (o *Observer) end(id core.JobExecutionID, why string) {
 	o.endSteps(id, why)
 	if s, ok := o.jobs[id]; ok {
@@ -270,7 +269,7 @@ func (o *Observer) endSteps(id core.JobExecutionID, why string) {
 	}
 }
 
-// Close ends the spans that are open: their execution did not end in this process.
+// Close ends the open spans: their execution did not end in this process.
 func (o *Observer) Close() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -288,8 +287,7 @@ func finish(s span, failed bool, why string) {
 	s.End()
 }
 
-// chunk makes the span of a chunk when it is committed: it began so long ago as it
-// took.
+// chunk makes the span of a committed chunk, starting at its beginning.
 func (o *Observer) chunk(e core.ChunkCommitted) {
 	s := o.steps[e.StepID]
 	if s == nil {

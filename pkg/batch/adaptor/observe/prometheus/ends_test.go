@@ -27,7 +27,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// observed is an engine whose observers are the metrics and the log.
+// observed is an engine with the metrics and the log as observers.
 type observed struct {
 	*testengine.Engine
 	t        *testing.T
@@ -36,8 +36,7 @@ type observed struct {
 	launcher *job.Launcher
 }
 
-// newObserved returns an engine on the database. Writes for which fails answers an error are not
-// made.
+// newObserved returns an engine on the database. Writes are not made if fails returns an error for them.
 func newObserved(t *testing.T, url string, fails func(write string, to core.Status) error) *observed {
 	t.Helper()
 	o := &observed{Engine: testengine.New(t, url), t: t, metrics: prometheus.New(), log: &logged{}}
@@ -176,7 +175,7 @@ func (o *observed) run(elements ...core.Element) *core.JobExecution {
 	return exec
 }
 
-// Rule R7: a step of a group that is rolled back is COMPLETED to no one.
+// Rule R7: a step of a rolled-back group is never reported as COMPLETED.
 func TestAStepOfAGroupThatIsRolledBackIsReportedAsCompletedToNoOne(t *testing.T) {
 	t.Parallel()
 	boom := errors.New("boom")
@@ -238,7 +237,7 @@ func TestAStepOfAGroupThatCommitsIsReportedOnce(t *testing.T) {
 	}
 }
 
-// The ends of a group that is rolled back cannot be recorded.
+// The ends of a rolled-back group cannot be recorded.
 func TestTheEndsOfAGroupThatCouldNotBeRecordedAreReported(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {

@@ -12,11 +12,11 @@ import (
 )
 
 const (
-	// figuresTime is how long figures are used again: many scrapes ask the database no more often than one.
+	// figuresTime is how long figures are reused: many scrapes query the database no more often than one.
 	figuresTime = 15 * time.Second
 	// failureTime is the same for a failure, so that the end of an outage is seen soon.
 	failureTime = 2 * time.Second
-	// askTime bounds the wait of a scrape for the database: Prometheus waits for 10 seconds.
+	// askTime bounds a scrape's wait for the database: Prometheus waits for 10 seconds.
 	askTime = 3 * time.Second
 )
 
@@ -32,7 +32,7 @@ type history struct {
 	failed  error
 }
 
-// ask returns the figures, from the database or as they were a moment ago.
+// ask returns the figures, from the database or from a moment ago.
 func (h *history) ask() (core.Figures, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

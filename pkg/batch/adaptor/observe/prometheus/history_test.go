@@ -38,7 +38,7 @@ func opened(t *testing.T, url string, opts ...fx.Option) (*batch.App, *prometheu
 	return app, e
 }
 
-// TestARestartOfTheServerForgetsNothing (rules OP1, OP2): the process that scrapes answer for has run nothing.
+// TestARestartOfTheServerForgetsNothing (rules OP1, OP2): the scraped process has run nothing itself.
 func TestARestartOfTheServerForgetsNothing(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {

@@ -88,8 +88,7 @@ func (s series) sum(name string, labels ...string) float64 {
 	return total
 }
 
-// agrees compares the metrics of a step with the repository's counters, which are
-// summed over all of its executions.
+// agrees compares the metrics of a step with the repository's counters, summed over all of its executions.
 func (s series) agrees(t *testing.T, job, step string, c core.Counters) {
 	t.Helper()
 	of := []string{fmt.Sprintf("job_name=%q", job), fmt.Sprintf("step=%q", step)}
@@ -361,7 +360,7 @@ func gatherAll(m client.Collector) (map[string]*dto.MetricFamily, error) {
 	return all, err
 }
 
-// Every metric of the catalog can be had, with the type and the labels that it says.
+// Every metric of the catalog is exported, with its type and its labels.
 func TestTheCatalogIsWhatIsExported(t *testing.T) {
 	t.Parallel()
 	m := everything()

@@ -12,17 +12,16 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// Metrics counts events. It is a core.Observer and a Collector of Prometheus,
-// and safe for concurrent use.
+// Metrics counts events. It is a core.Observer and a Collector of Prometheus, and safe for concurrent use.
 //
-// Where it observes an application it reads the history as well (rule OP1): then a Collect may ask the
-// database, for at most 3 seconds.
+// If it observes an application, it also reads the history (rule OP1): then a Collect may query the database,
+// for at most 3 seconds.
 type Metrics struct {
 	instruments
 	history history
 
 	mu        sync.Mutex
-	known     map[string]bool // the jobs whose counters exist
+	known     map[string]bool // the jobs with existing counters
 	jobs      map[core.JobExecutionID]*jobInHand
 	steps     map[core.StepExecutionID]*stepInHand
 	exitCodes map[string]bool
@@ -39,7 +38,7 @@ type stepInHand struct {
 	since           time.Time
 	// sums: its counters are the sum of other steps' counters.
 	sums bool
-	// counted is how far its counters have been taken over.
+	// counted is the part of its counters that has been taken over.
 	counted core.Counters
 }
 
@@ -68,7 +67,7 @@ func (m *Metrics) Describe(to chan<- *client.Desc) {
 
 // Collect implements the client's Collector.
 func (m *Metrics) Collect(to chan<- client.Metric) {
-	m.history.collect(to) // first: the counters of the jobs that it knows are there then
+	m.history.collect(to) // first: then the counters of the known jobs exist
 	counts{m}.Collect(to)
 }
 
@@ -242,7 +241,7 @@ func (m *Metrics) exitCode(code string) string {
 	return code
 }
 
-// jobName is the job of an execution that runs here; empty if none does.
+// jobName is the job of an execution that runs here, or empty.
 func (m *Metrics) jobName(id core.JobExecutionID) string {
 	if j := m.jobs[id]; j != nil {
 		return j.name
@@ -258,8 +257,8 @@ func stepLabel(name string) string {
 
 func unix(t time.Time) float64 { return float64(t.UnixMilli()) / 1000 }
 
-// resultOf is the answer of a transition. A race that another process won is expected, so it
-// must not look like a fault to the alerts.
+// resultOf is the answer of a transition. A race that another process won is expected, so it must not look
+// like a fault to the alerts.
 func resultOf(e core.Transitioned) string {
 	if e.Race && e.Answer != core.Applied {
 		return "raced"

@@ -59,7 +59,7 @@ func TestASurgeOfDuplicatesFiresTheAlertOfTheApplicationThatHasIt(t *testing.T) 
 		record(t, registry, series, minutes)
 		minutes++
 	}
-	for id := range int64(40) { // each event comes once, but for two; then the surge begins
+	for id := range int64(40) { // each event comes once, except for two; then the surge begins
 		_, err := db.Conn().ExecContext(ctx, "INSERT INTO orders VALUES (?, 0)", id)
 		require.NoError(t, err)
 		ask(id, "pay", 1)

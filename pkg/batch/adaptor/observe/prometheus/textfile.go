@@ -69,13 +69,12 @@ func (t *Textfile) Write() (err error) {
 	return nil
 }
 
-// outlives reports whether the metrics of the family are true when their process is
-// gone.
+// outlives reports whether the metrics of the family remain true after their process has ended.
 func outlives(f *dto.MetricFamily) bool {
 	return f.GetType() != dto.MetricType_GAUGE || f.GetName() == jobCompleted
 }
 
-// readFile reads a file that Write wrote; one that is not there is empty.
+// readFile reads a file written by Write; a missing one is empty.
 func readFile(path string) (families, error) {
 	data, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -2,8 +2,8 @@ package prometheus
 
 import "github.com/surfin-batch/surfin/pkg/batch/core"
 
-// beginAtZero makes the counters that are there before the first event (rule OP2): increase() does not see
-// one that appears with its first event.
+// beginAtZero makes counters that exist before the first event (rule OP2): increase() does not see a counter
+// that appears with its first event.
 func (m *Metrics) beginAtZero() {
 	for _, trigger := range triggers() {
 		m.counters[transitions].WithLabelValues("job execution", trigger, string(core.Rejected))

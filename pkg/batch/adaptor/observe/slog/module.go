@@ -14,9 +14,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/settings"
 )
 
-// Module appends events as lines of JSON to the file of the setting log.events,
-// from level DEBUG on. Without the setting it does nothing. An application with a
-// logger of its own says batch.Log(logger) instead.
+// Module appends events as lines of JSON to the file of the setting log.events, from level DEBUG on. Without
+// the setting it does nothing. An application with its own logger uses batch.Log(logger) instead.
 func Module() fx.Option {
 	return fx.Module("surfin.slog", fx.Provide(fx.Annotate(observers, fx.ResultTags(`group:"surfin.observers,flatten"`))))
 }
@@ -42,8 +41,8 @@ func mode(m fs.FileMode) fs.FileMode {
 	return m
 }
 
-// masked writes without the passwords of URLs, as a database may quote its own in an
-// error, and without secrets.
+// masked writes without the passwords of URLs, since a database may quote its own in an error, and without
+// secrets.
 type masked struct {
 	w       io.Writer
 	secrets *secret.Vault

@@ -1,5 +1,5 @@
-// Package slog makes structured log records of the events of running jobs: one record per event, whose
-// attribute `event` is its stable name. docs/howto/observability.md has a table of them.
+// Package slog makes structured log records of the events of running jobs: one record per event, with its
+// stable name in the attribute `event`. docs/howto/observability.md has a table of them.
 //
 // It imports core and the standard library; module.go, which adds it to an application, imports fx, settings
 // and internal/secret.
@@ -97,7 +97,7 @@ func (o *observer) Observe(ctx context.Context, e core.Event) {
 	}
 }
 
-// rare are the events that most runs do not have.
+// rare are the events that do not occur in most runs.
 func rare(e core.Event) record {
 	var r record
 	switch e := e.(type) {

@@ -1,5 +1,5 @@
-// Package keyrange is the partitioner `range`: ranges of an integer key that
-// together have every row of a table.
+// Package keyrange is the partitioner `range`: ranges of an integer key that together contain every row of a
+// table.
 //
 // It imports core, tx and internal/sqlvalue; gormdb gives it its connections.
 package keyrange
@@ -103,8 +103,7 @@ func (p *partitioner) Partition(ctx context.Context, _ *core.View) ([]core.Parti
 	return parts, nil
 }
 
-// bounds reads the smallest and the largest key, and whether there is a row that no
-// range would have, in one statement.
+// bounds reads, in one statement, the smallest and the largest key, and whether some row is in no range.
 func (p *partitioner) bounds(ctx context.Context) (low, high int64, empty bool, err error) {
 	text, args, err := p.statement()
 	if err != nil {
@@ -159,5 +158,5 @@ func (p *partitioner) statement() (string, []any, error) {
 	return fmt.Sprintf("select min(%s), max(%s), exists (select 1 from %s where %s%s) from %s%s", key, key, table, misfit, condition, table, where), args, nil
 }
 
-// quoted quotes a column, in whose name a dot has no meaning.
+// quoted quotes a column; a dot in its name has no meaning.
 func quoted(name string) string { return `"` + strings.ReplaceAll(name, `"`, `""`) + `"` }

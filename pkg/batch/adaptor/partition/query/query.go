@@ -202,7 +202,7 @@ func (p *partitioner) places(types []*sql.ColumnType) ([]int, error) {
 	return places, errors.Join(errs...)
 }
 
-// part makes one of the row that rows is at.
+// part makes a partition of the current row.
 func (p *partitioner) part(rows *sql.Rows, types []*sql.ColumnType, places []int, index int) (core.Partition, error) {
 	cells, targets := make([]any, len(types)), make([]any, len(types))
 	for i := range cells {

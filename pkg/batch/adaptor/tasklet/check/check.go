@@ -153,7 +153,7 @@ func New(db tx.Database, config Config) (core.Tasklet, error) {
 	return &tasklet{db: db, config: config}, nil
 }
 
-// Execute makes all checks. It fails where one does not hold, unless they only warn.
+// Execute makes all checks. It fails if one does not hold, unless they only warn.
 func (t *tasklet) Execute(ctx context.Context, c *core.StepContribution) error {
 	tx.Authored(ctx)
 	r := &run{db: t.db, config: &t.config, step: c.Step}
@@ -186,8 +186,7 @@ func (t *tasklet) where(s core.StepExecution) string {
 	return fmt.Sprintf(" (all are in table %s: step_execution = %d)", t.config.Store, s.ID)
 }
 
-// inSnapshot runs f in the transaction that is there, or in one of its own, in which all
-// checks see the same rows.
+// inSnapshot runs f in the existing transaction, or in a new one in which all checks see the same rows.
 func (t *tasklet) inSnapshot(ctx context.Context, f func(ctx context.Context) error) error {
 	stores := t.config.Store != ""
 	if current, in := tx.From(ctx, t.db.Name()); in {

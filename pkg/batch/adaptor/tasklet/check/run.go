@@ -23,7 +23,7 @@ import (
 // snapshotIsolation makes PostgreSQL show all statements of a transaction the same rows.
 const snapshotIsolation = sql.LevelRepeatableRead
 
-// shownBytes is how much of a row a message has.
+// shownBytes is how much of a row is in a message.
 const shownBytes = 300
 
 // run is one execution of all checks.
@@ -36,7 +36,7 @@ type run struct {
 	checks int
 	rows   int64
 	failed int64
-	// broken are the rules that do not hold, each as a sentence.
+	// broken are the violated rules, each as a sentence.
 	broken []string
 }
 
@@ -94,7 +94,6 @@ func (r *run) rowwise(ctx context.Context) error {
 	return nil
 }
 
-// source makes the rows of a SELECT the rows of q.
 func (r *run) source(statement registry.SQL) (query, error) {
 	text, args := statement.Render(r.db.Dialect().Placeholder)
 	args, err := sqlvalue.Args(args, r.bind)
@@ -108,7 +107,7 @@ func (r *run) bind(v row.Value) any {
 	return sqlvalue.SQLite(v)
 }
 
-// rule is a check of rows: its query answers those that break it.
+// rule is a check of rows: its query returns those that break it.
 type rule struct {
 	name, order string
 	query
@@ -198,7 +197,7 @@ func (r *run) check(ctx context.Context, name string, q query, order string) err
 // explain adds the existing names to SQLite's message about a name that does not exist.
 func (r *run) explain(ctx context.Context, q query, err error) error {
 	if r.db.Dialect() != tx.SQLite {
-		return err // names the column and is, in its transaction, the last answer
+		return err // names the column, and is the last answer in its transaction
 	}
 	_, quoted, found := strings.Cut(err.Error(), "no such column: q.")
 	if !found {
@@ -274,7 +273,7 @@ func createStore(ctx context.Context, db tx.Database, name string) error {
 	}
 	statement := fmt.Sprintf("create table if not exists %s (execution %s not null, step_execution %s not null, job text not null, step text not null, "+
 		"check_name text not null, failed_row text not null, stored_at %s not null)", db.Dialect().Quote(name), number, number, instant)
-	if db.Dialect() == tx.Postgres { // two at once would not both find that it is there
+	if db.Dialect() == tx.Postgres { // two at once would otherwise not find that it exists
 		statement = "do $surfin$ begin perform pg_advisory_xact_lock(hashtext('surfin: create table')); " + statement + "; end $surfin$"
 	}
 	if _, err := db.Conn().ExecContext(ctx, statement); err != nil {

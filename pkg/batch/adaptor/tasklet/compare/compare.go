@@ -26,7 +26,7 @@ const (
 	Warn  Severity = "warn"
 )
 
-// Side is one of the two things that are compared.
+// Side is one of the two compared sides.
 type Side struct {
 	Table    string       `key:"table" main:"true" doc:"The table, or schema.table."`
 	SQL      registry.SQL `key:"sql" doc:"A SELECT, instead of a table; an ORDER BY of its own has no effect."`
@@ -152,7 +152,7 @@ func New(left, right tx.Database, config Config) (core.Tasklet, error) {
 	return &tasklet{config: config, sides: [2]tx.Database{left, right}}, nil
 }
 
-// Execute compares, and fails where the sides differ, unless differences only warn.
+// Execute compares, and fails if the sides differ, unless differences only warn.
 func (t *tasklet) Execute(ctx context.Context, c *core.StepContribution) (err error) {
 	for _, db := range t.sides {
 		if _, in := tx.From(ctx, db.Name()); in {

@@ -154,7 +154,7 @@ func (m *merge) show(format string, args ...any) {
 	}
 }
 
-// match finds the columns that are compared and summed on both sides.
+// match finds the compared and summed columns on both sides.
 func (m *merge) match() error {
 	left, right := m.sides[0], m.sides[1]
 	columns, errs := m.config.Columns, []error(nil)

@@ -19,7 +19,7 @@ import (
 
 // side is the stream of one side's rows, in the order of the key.
 type side struct {
-	// explain says where in the job file the statement is.
+	// explain adds the statement's position in the job file.
 	explain func(error) error
 	rows    *sql.Rows
 	types   []*sql.ColumnType
@@ -54,7 +54,7 @@ func openSide(ctx context.Context, db tx.Database, from Side, key []string) (*si
 	source := "select * from (\n" + strings.TrimRight(text, "; \t\r\n") + "\n) q"
 	s := &side{explain: func(err error) error { return sqlerr.In(from.SQL, db.Dialect(), source, err) }}
 	if len(key) > 0 {
-		// The columns first: how a key is ordered depends on its type.
+		// The columns first: the order of a key depends on its type.
 		if err := s.open(ctx, db, source+" limit 0", args); err != nil {
 			return nil, err
 		}

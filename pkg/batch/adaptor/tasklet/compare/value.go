@@ -78,7 +78,7 @@ func valueOf(x any, numeric bool) value {
 	return value{kind: text, text: fmt.Sprint(x)}
 }
 
-// asNumber reads a text as a number; where it is none, v stays.
+// asNumber reads a text as a number; if it is none, v is unchanged.
 func (v value) asNumber() (value, bool) {
 	if v.kind == number {
 		return v, true
@@ -99,7 +99,7 @@ func (v value) asNumber() (value, bool) {
 	return value{kind: number, exact: exact}, true
 }
 
-// asTime reads a text as a time; where it is none, v stays.
+// asTime reads a text as a time; if it is none, v is unchanged.
 func (v value) asTime() (value, bool) {
 	if v.kind != text {
 		return v, v.kind == instant
@@ -173,7 +173,7 @@ func (v value) String() string {
 	return strconv.Quote(v.text)
 }
 
-// ratText is a decimal as a text; values and their sums are decimals.
+// ratText is the decimal text of x; values and their sums are decimals.
 func ratText(r *big.Rat) string {
 	digits, _ := r.FloatPrec()
 	return r.FloatString(digits)

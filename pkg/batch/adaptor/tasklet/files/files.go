@@ -1,5 +1,5 @@
-// Package filetask is the tasklet `files`: it moves, copies, deletes, compresses, decompresses and
-// checks files, so that a step that died in the middle can be run again (rules TL3 and TL4).
+// Package filetask is the tasklet `files`: it moves, copies, deletes, compresses, decompresses and checks
+// files, so that a step that died in the middle can be run again (rules TL3 and TL4).
 //
 // It imports core, core/registry and internal/filestream.
 package filetask

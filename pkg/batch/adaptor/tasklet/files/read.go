@@ -12,8 +12,8 @@ import (
 	"github.com/surfin-batch/surfin/internal/filestream"
 )
 
-// findRead returns the files that the step `of` has read and that the pattern matches, in the order
-// of their names, but for those that an earlier attempt has dealt with.
+// findRead returns the files that the step `of` has read and that the pattern matches, in the order of their
+// names, except those that an earlier attempt has handled.
 func (r *run) findRead(ctx context.Context, pattern string) ([]job, error) {
 	listed, err := r.listed(ctx, pattern)
 	if err != nil {
@@ -81,7 +81,7 @@ func (r *run) readFile(f filestream.Listed) (j job, done bool, err error) {
 		return job{from: f.Path, info: info}, false, regular(f.Path, info)
 	}
 	if r.begun && r.op != opGzip && r.op != opGunzip {
-		// The sender may have sent a new file under the name of one that has been moved.
+		// The sender may have sent a new file under the name of a moved one.
 		if at, err := r.result(f.Path); r.op == opDelete || err == nil && filestream.MarkOf(at) == f.Mark {
 			return job{}, true, nil
 		}

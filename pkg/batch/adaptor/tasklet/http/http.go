@@ -124,7 +124,7 @@ func New(client *http.Client, config Config) (core.Tasklet, error) {
 	return &tasklet{client: client, config: config}, nil
 }
 
-// request is the request, the same for all attempts but for the key.
+// request is the request, the same for all attempts except for the key.
 func (t *tasklet) request(key string) httpcall.Request {
 	c := &t.config
 	r := httpcall.Request{

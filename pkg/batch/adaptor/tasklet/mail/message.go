@@ -17,7 +17,7 @@ import (
 	"github.com/surfin-batch/surfin/internal/confine"
 )
 
-// message is the mail as the server gets it: its headers, its text, and the attachments.
+// message is the mail as sent to the server: its headers, its text, and the attachments.
 func (t *tasklet) message(disk *confine.Files, id string, now time.Time) ([]byte, error) {
 	var out bytes.Buffer
 	header := func(name, value string) { fmt.Fprintf(&out, "%s: %s\r\n", name, value) }
@@ -130,7 +130,6 @@ func attach(parts *multipart.Writer, name string, content []byte) error {
 	return err
 }
 
-// printable writes a text in lines of at most 76 characters of ASCII.
 func printable(w io.Writer, text string) error {
 	q := quotedprintable.NewWriter(w)
 	if _, err := io.WriteString(q, text); err != nil {

@@ -20,7 +20,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 )
 
-// idKey is where the step's context has the Message-ID of its mail.
+// idKey is the key of the mail's Message-ID in the step's context.
 const idKey = "surfin.mail.id"
 
 // Execute sends the mail.
@@ -78,7 +78,7 @@ func addressOf(text string) string {
 	return address.Address
 }
 
-// recipients are the addresses that get the mail, each once.
+// recipients are the recipients' addresses, each once.
 func (t *tasklet) recipients() []string {
 	seen := map[string]bool{}
 	var list []string
@@ -141,8 +141,8 @@ func (t *tasklet) secure(disk *confine.Files) (*tls.Config, error) {
 	return secure, nil
 }
 
-// greet encrypts the connection and logs in. A server that does neither is an error: the mail
-// would go out another way than the job says.
+// greet encrypts the connection and logs in. A server that supports neither is an error: the mail would be
+// sent in another way than the job says.
 func (t *tasklet) greet(client *smtp.Client, secure *tls.Config) error {
 	if t.config.TLS == startTLS {
 		if ok, _ := client.Extension("STARTTLS"); !ok {

@@ -56,8 +56,7 @@ func (t *tasklet) exec(ctx context.Context, text string, statements []sqlscript.
 	return total, nil
 }
 
-// execPostgres sends a text without variables by the simple protocol, which takes
-// several statements.
+// execPostgres sends a text without variables by the simple protocol, which allows several statements.
 func (t *tasklet) execPostgres(ctx context.Context, conn tx.Conn, text string, statements []sqlscript.Statement, args []any) (total int64, err error) {
 	done := 0
 	err = pgxconn.Run(ctx, conn, text, func(c *pgx.Conn) error {

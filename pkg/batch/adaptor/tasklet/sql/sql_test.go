@@ -112,7 +112,7 @@ func TestAFailureUndoesTheStatementsBefore(t *testing.T) {
 		_, err := run(t, db, sqltask.Config{Statement: statement(bad)})
 		require.True(t, dberr.IsUniqueViolation(err), "%v", err)
 
-		// Without a transaction around them, several statements have their own.
+		// Without an outer transaction, several statements have their own.
 		task, err := sqltask.New(db, sqltask.Config{Statement: statement(bad)})
 		require.NoError(t, err)
 		err = task.Execute(context.Background(), &core.StepContribution{})
@@ -237,7 +237,7 @@ func TestWhatAStatementChangesOfItsSessionInAnyWayEndsWithItsStep(t *testing.T) 
 	}
 }
 
-// A row that breaks a rule of its table is an error of the statement: the message has its place.
+// A row that breaks a rule of its table is an error of the statement: the message has its position.
 func TestAConstraintViolationNamesItsStatement(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db tx.Database) {

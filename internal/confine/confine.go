@@ -1,5 +1,5 @@
-// Package confine keeps the files of an execution that a client of the API launched below the
-// folders that clients may name (rule SE3).
+// Package confine keeps the files of an execution launched by an API client below the folders that clients
+// may name (rule SE3).
 //
 // It imports core.
 package confine
@@ -29,12 +29,12 @@ type Files struct {
 	roots       []string
 
 	mu sync.Mutex
-	// free are the paths and patterns that the job file gives without a value of the client, with
-	// their real paths.
+	// free are the paths and patterns that the job file gives without a client's value, with their real
+	// paths.
 	free map[string]string
 }
 
-// OutsideError says that a path of a client leads out of the folders that clients may name.
+// OutsideError reports that a client's path leads out of the folders that clients may name.
 type OutsideError struct {
 	Path, Real string
 	Roots      []string
@@ -53,7 +53,7 @@ func (e *OutsideError) Error() string {
 	return text + "; to allow another folder, add it to api.paths"
 }
 
-// Is says that such a path is as good as not there: nothing of it was looked at.
+// Is reports that such a path counts as missing: it was not examined.
 func (e *OutsideError) Is(target error) bool { return target == fs.ErrPermission } //nolint:errorlint // as errors.Is asks
 
 // New returns the files of an execution; nil for one without restrictions.
@@ -130,8 +130,8 @@ func (f *Files) Free(path string) {
 	f.free[abs] = real
 }
 
-// isFree reports whether the path is one of the job file itself: the path, the parts of that file,
-// one that its pattern matches, or one that is really below it.
+// isFree reports whether the path belongs to the job file itself: the path, the parts of that file, a match
+// of its pattern, or one that is really below it.
 func (f *Files) isFree(abs, real string) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -143,7 +143,7 @@ func (f *Files) isFree(abs, real string) bool {
 			return true
 		}
 		if isBelow(free, abs) {
-			return true // a folder around it, which is made, locked or looked into
+			return true // an outer folder, which is made, locked or listed
 		}
 	}
 	return false
@@ -153,7 +153,7 @@ func isBelow(path, folder string) bool {
 	return path != "" && folder != "" && strings.HasPrefix(path, strings.TrimSuffix(folder, "/")+"/")
 }
 
-// folderOf returns the folder in front of the wildcards of a pattern.
+// folderOf returns the folder before the wildcards of a pattern.
 func folderOf(pattern string) (folder string, wild bool) {
 	i := strings.IndexAny(pattern, `*?[\`)
 	if i < 0 {
@@ -162,9 +162,8 @@ func folderOf(pattern string) (folder string, wild bool) {
 	return filepath.Dir(pattern[:i] + "x"), true
 }
 
-// Check refuses a path, or a pattern by the folder in front of its wildcards, that a client gave
-// and that leads out of the roots. The standard input and output are of the server: they are
-// refused as well.
+// Check refuses a client's path, or a pattern by the folder before its wildcards, that leads out of the
+// roots. The standard input and output belong to the server: they are refused as well.
 func (f *Files) Check(path string) error {
 	if f == nil || path == "" {
 		return nil
@@ -186,7 +185,7 @@ func (f *Files) outside(path, real string) error {
 	return exception.Fatal("", &OutsideError{Path: path, Real: real, Roots: f.roots})
 }
 
-// within returns the root below which the path really is, and its name there.
+// within returns the root that the path is really below, and its name there.
 func (f *Files) within(path string) (root, name string, err error) {
 	abs, err := filepath.Abs(path)
 	if err != nil {
@@ -251,8 +250,7 @@ func Real(abs string) (string, error) {
 	return filepath.Join(parent, filepath.Base(abs)), err
 }
 
-// in calls act with the root that the path is below and its name there; free with a path that is
-// not restricted.
+// in calls act with the root that the path is below and its name there, or free with an unrestricted path.
 func (f *Files) in(path string, free func(path string) error, act func(root *os.Root, name string) error) error {
 	if f == nil {
 		return free(path)
@@ -386,7 +384,7 @@ func (f *Files) Mkdir(path string, mode fs.FileMode) error {
 		func(root *os.Root, name string) error { return root.Mkdir(name, mode) })
 }
 
-// Rename is os.Rename. Both names must be below one root, or one of them is of the job file.
+// Rename is os.Rename. Both names must be below one root, unless one belongs to the job file.
 func (f *Files) Rename(from, to string) error {
 	return f.two("rename", from, to, os.Rename, (*os.Root).Rename)
 }
@@ -424,7 +422,7 @@ func (f *Files) two(op, from, to string, free func(from, to string) error, act f
 	return free(fromReal, toReal)
 }
 
-// names resolves the folders of two names, and not the names themselves.
+// names resolves the folders of two names, but not the names themselves.
 func (f *Files) names(from, to string) (a, b string, err error) {
 	for i, path := range []string{from, to} {
 		abs, err := filepath.Abs(path)
@@ -444,7 +442,7 @@ func (f *Files) names(from, to string) (a, b string, err error) {
 	return a, b, nil
 }
 
-// Roots returns the real folders of the given ones; one that is not there is left out.
+// Roots returns the real folders of the given ones, without missing ones.
 func Roots(folders ...string) []string {
 	var roots []string
 	for _, folder := range folders {
@@ -462,7 +460,8 @@ func Roots(folders ...string) []string {
 	return roots
 }
 
-// Refused reports whether the error says that a path leads out of the roots, or that a client may not write it.
+// Refused reports whether the error means that a path leads out of the roots, or that a client may not write
+// it.
 func Refused(err error) bool {
 	var outside *OutsideError
 	var program *ProgramError

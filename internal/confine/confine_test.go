@@ -11,7 +11,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// folders are a folder that clients may name, and one that they may not, with a link from the first to the other.
+// folders are a folder that clients may name, and one that they may not, with a link from the first to the
+// second.
 func folders(t *testing.T) (root, outside string, f *confine.Files) {
 	t.Helper()
 	base := t.TempDir()
@@ -111,7 +112,7 @@ func TestAClientNeitherWritesNorRemovesAProgram(t *testing.T) {
 	require.Equal(t, "as it was", string(text))
 }
 
-// A link that is swapped between the check and the opening leads nowhere else.
+// A link that is swapped between the check and the opening cannot lead elsewhere.
 func TestALinkThatIsSwappedMeanwhileLeadsNowhereElse(t *testing.T) {
 	t.Parallel()
 	root, outside, f := folders(t)

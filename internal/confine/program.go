@@ -36,7 +36,7 @@ func (f *Files) CheckOutput(path string) error {
 	return f.written(path)
 }
 
-// written refuses to write, rename or remove a program by a path that is not of the job file itself.
+// written refuses to write, rename or remove a program, except by a path of the job file itself.
 func (f *Files) written(paths ...string) error {
 	if f == nil {
 		return nil

@@ -12,8 +12,8 @@ import (
 // deadlock.
 func IsDeadlock(err error) bool { return SQLState(err) == "40P01" }
 
-// IsSerialization reports a transaction that would not have fitted into any order
-// with the others: PostgreSQL's serialization failure, SQLite's stale snapshot.
+// IsSerialization reports a transaction that does not fit into any order with the others: PostgreSQL's
+// serialization failure, SQLite's stale snapshot.
 func IsSerialization(err error) bool {
 	return SQLState(err) == "40001" || SQLiteCode(err) == sqlite3.SQLITE_BUSY_SNAPSHOT
 }
@@ -70,7 +70,7 @@ func IsIO(err error) bool {
 	return false
 }
 
-// IsStatement reports an error that the text of a statement, or a value that it computes, is the cause of.
+// IsStatement reports an error caused by the text of a statement, or by a value that it computes.
 func IsStatement(err error) bool {
 	if state := SQLState(err); state != "" {
 		switch state[:2] {
@@ -86,7 +86,8 @@ func IsStatement(err error) bool {
 	return false
 }
 
-// Position returns the character of a statement, from 1 on, at which PostgreSQL found a fault; 0: it named none.
+// Position returns the character of a statement, from 1 on, at which PostgreSQL found a fault; 0 means that
+// it named none.
 func Position(err error) int {
 	if e, ok := errors.AsType[*pgconn.PgError](err); ok {
 		return int(e.Position)

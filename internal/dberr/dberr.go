@@ -1,5 +1,5 @@
-// Package dberr classifies errors of databases by their type and code, never by
-// their text: PostgreSQL's SQLSTATE and SQLite's extended result codes.
+// Package dberr classifies errors of databases by their type and code, never by their text: PostgreSQL's
+// SQLSTATE and SQLite's extended result codes.
 //
 // It imports the two drivers, and nothing of ours.
 package dberr
@@ -40,8 +40,7 @@ func IsUniqueViolation(err error) bool {
 	return SQLState(err) == "23505"
 }
 
-// IsForeignKeyViolation reports a reference to a row that is not there, or the
-// loss of a row that is referred to.
+// IsForeignKeyViolation reports a reference to a missing row, or the loss of a referenced row.
 func IsForeignKeyViolation(err error) bool {
 	switch SQLState(err) {
 	case "23503", "23001": // the latter is ON DELETE RESTRICT since PostgreSQL 18
@@ -50,7 +49,7 @@ func IsForeignKeyViolation(err error) bool {
 	return SQLiteCode(err) == sqlite3.SQLITE_CONSTRAINT_FOREIGNKEY
 }
 
-// IsCheckViolation reports a row that a CHECK refuses, of a table or a view.
+// IsCheckViolation reports a row that a CHECK of a table or a view refuses.
 func IsCheckViolation(err error) bool {
 	switch SQLState(err) {
 	case "23514", "44000":
@@ -85,15 +84,14 @@ func IsReadOnly(err error) bool {
 	return SQLiteCode(err)&0xff == sqlite3.SQLITE_READONLY || SQLState(err) == "25006"
 }
 
-// IsCanceled reports a statement that was cancelled, by the caller's context, a
-// statement_timeout or an administrator.
+// IsCanceled reports a cancelled statement, by the caller's context, a statement_timeout or an administrator.
 func IsCanceled(err error) bool {
 	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) ||
 		SQLState(err) == "57014" || SQLiteCode(err)&0xff == sqlite3.SQLITE_INTERRUPT
 }
 
-// IsConnectionLost reports that the server or the network ended the connection,
-// so that nothing more can be said about the statement in flight.
+// IsConnectionLost reports that the server or the network ended the connection, so that the result of the
+// statement in flight is unknown.
 func IsConnectionLost(err error) bool {
 	if state := SQLState(err); state != "" {
 		switch state {

@@ -73,8 +73,8 @@ func isConstraint(err error) bool {
 	return dberr.IsConstraintViolation(err) && !dberr.IsInvalidData(err)
 }
 
-// IsUnreachable reports that the database gave no answer: it could not be reached, the
-// connection was lost, or a wait was over. The same statement may succeed later.
+// IsUnreachable reports that the database gave no answer: it could not be reached, the connection was lost,
+// or a wait was over. The same statement may succeed later.
 func IsUnreachable(err error) bool { return isTimeout(err) || isConnection(err) }
 
 func isTimeout(err error) bool {
@@ -105,7 +105,7 @@ func isNetwork(err error) bool {
 		return true
 	}
 	if e, ok := errors.AsType[*url.Error](err); ok && errors.Is(e.Err, io.EOF) {
-		return true // how net/http calls a peer that hung up before it answered
+		return true // net/http's error for a peer that hung up before it answered
 	}
 	for _, code := range []error{
 		net.ErrClosed, syscall.ECONNREFUSED, syscall.ECONNRESET, syscall.ECONNABORTED, syscall.EPIPE,
@@ -118,8 +118,7 @@ func isNetwork(err error) bool {
 	return false
 }
 
-// isIO reports errors of files. Network errors wrap the same system calls, and
-// are none.
+// isIO reports errors of files. Network errors wrap the same system calls, but do not count.
 func isIO(err error) bool {
 	if dberr.IsIO(err) {
 		return true

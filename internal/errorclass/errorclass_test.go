@@ -168,7 +168,7 @@ func TestADeadlockOfTwoTransactionsIsADeadlock(t *testing.T) {
 		blocked <- err
 	}()
 	eventually(t, db, `select exists (select from pg_stat_activity where pid = $1 and wait_event_type = 'Lock')`, pid)
-	// first looks for the deadlock, and so is the victim.
+	// first detects the deadlock, and so is the victim.
 	requireClass(t, "deadlock", fails(t, first.Conn(), `update account set n = 1 where id = 2`))
 	require.NoError(t, first.Rollback())
 	require.NoError(t, <-blocked)

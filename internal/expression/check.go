@@ -24,8 +24,8 @@ type typed struct {
 	at       int    // where it begins in the text
 	path     string // its name in messages, if it is a name
 	fact     string // its key in facts, if it is a name
-	// constant parts have their value already; literal ones depend on no variable,
-	// so that a failure is the author's mistake.
+	// constant parts already have their value; literal ones depend on no variable, so that a failure is the
+	// author's mistake.
 	constant, literal bool
 	value             row.Value
 	digits            string // as a literal of a float is written
@@ -415,7 +415,6 @@ func (c *checker) checkBool(n ast.Node, known facts) (*typed, error) {
 	return t, err
 }
 
-// checkValue checks a part that must have a value.
 func (c *checker) checkValue(n ast.Node, known facts) (*typed, error) {
 	t, err := c.check(n, known)
 	if err != nil {
@@ -462,9 +461,9 @@ func unify(a, b *typed) (row.Kind, error) {
 	return 0, errorf(b.at, "the alternatives are %s and %s", article(a.kind), article(b.kind))
 }
 
-// fold computes t now if all its parts are constant. A failure is an error of
-// the text where only literals are involved; with values of the launch it may
-// stand in a branch that is never taken, so it stays one of the evaluation.
+// fold computes t now if all its parts are constant. A failure is an error of the text if only literals are
+// involved; with values of the launch it may be in a branch that is never taken, so it stays an evaluation
+// error.
 func fold(t *typed, parts ...*typed) error {
 	literals := true
 	for _, p := range parts {

@@ -15,7 +15,7 @@ type slip struct {
 	hint    string
 }
 
-// slips are the syntax errors that other languages lead to. The first match counts.
+// slips are syntax errors with the habits of other languages. The first match counts.
 func slips() []slip {
 	at := func(pattern string) *regexp.Regexp { return regexp.MustCompile(`^(?:` + pattern + `)`) }
 	return []slip{
@@ -50,8 +50,8 @@ func slips() []slip {
 	}
 }
 
-// syntaxError is the error of the parser at an offset, with a cure where the text is known
-// from another language.
+// syntaxError is the error of the parser at an offset, with a hint if the text is known from another
+// language.
 func syntaxError(text string, offset int, msg string) *Error {
 	for _, from := range tokenStarts(text, offset) {
 		if m := wrapped.FindStringSubmatch(text[from:]); m != nil && strings.HasPrefix(text[from:], m[0]) {
@@ -114,7 +114,6 @@ func isLetter(c byte) bool {
 	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c == '_' || c >= utf8.RuneSelf
 }
 
-// foreignNull reports whether a name is the null of another language.
 func foreignNull(name string) bool {
 	return slices.Contains([]string{"null", "none", "undefined"}, strings.ToLower(name))
 }

@@ -26,7 +26,6 @@ func (c *checker) floatLiteral(n *ast.FloatNode) *typed {
 	return t
 }
 
-// exact is the decimal of an int or a decimal.
 func exact(v row.Value) row.Decimal {
 	if v.Kind() == row.Int {
 		return row.DecimalOf(v.Int())

@@ -14,7 +14,7 @@ import (
 // function is one function of the language.
 type function struct {
 	name string
-	// usage is shown where it is used wrongly, and in the reference.
+	// usage is shown after a wrong use, and in the reference.
 	usage     string
 	minArgs   int // arguments
 	maxArgs   int
@@ -97,8 +97,8 @@ func unknownFunction(at int, name string, names []string) error {
 	return e
 }
 
-// callClock reads the variable Today or Now, which only some scopes have: a job must
-// give the same answers tomorrow when it is restarted.
+// callClock reads the variable Today or Now, which only some scopes have: a job must give the same answers
+// when it is restarted tomorrow.
 func (c *checker) callClock(at int, name string, nodes []ast.Node) (*typed, error) {
 	variable, kind, why := Today, row.DateKind, ": a restart tomorrow must see the same day"
 	if name == "now" {
@@ -115,7 +115,6 @@ func (c *checker) callClock(at int, name string, nodes []ast.Node) (*typed, erro
 	return &typed{kind: kind, eval: c.uses[variable]}, nil
 }
 
-// is reports whether argument i has one of the kinds.
 func (c *call) is(i int, kinds ...row.Kind) bool {
 	for _, k := range kinds {
 		if c.args[i].kind == k {

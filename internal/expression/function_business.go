@@ -22,8 +22,8 @@ const (
 // calendars are the calendars of a scope, by name.
 type calendars map[string]*calendar.Calendar
 
-// callBusiness checks the functions of calendars; nil, nil: it is none of them. The calendar is
-// named by a text that is written there.
+// callBusiness checks the functions of calendars; nil, nil means another function. The calendar is named by a
+// literal text.
 func (c *checker) callBusiness(name string, at int, nodes []ast.Node, known facts) (*typed, error) {
 	use := &call{function: function{name: name, usage: isBusinessDayUsage}, at: at}
 	kinds := []row.Kind{row.DateKind, row.String}

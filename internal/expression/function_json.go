@@ -39,8 +39,8 @@ func toJSON(c *call) (*typed, error) {
 	}), nil
 }
 
-// jsonGet reads a text with JSON by a path of jsontext, which is a text that is written there. A
-// path that begins with an index is one of an array.
+// jsonGet reads a text with JSON by a path of jsontext, which is a literal text. A path that begins with an
+// index belongs to an array.
 func jsonGet(c *call) (*typed, error) {
 	if err := c.want(0, row.String, row.JSONKind); err != nil {
 		return nil, err

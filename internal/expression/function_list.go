@@ -122,7 +122,7 @@ func sumOf(kind row.Kind, elements []row.Value) (row.Value, error) {
 	}
 }
 
-// extremeOf is min and max of the elements of a list, nil where there are none.
+// extremeOf is min and max of the elements of a list, nil for an empty list.
 func extremeOf(c *call, sign int) (*typed, error) {
 	elem, _ := c.args[0].kind.Elem()
 	if err := ordered(c.name, c.args[0].at, elem); err != nil {

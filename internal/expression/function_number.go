@@ -124,7 +124,7 @@ func roundFloat(x float64, places int) float64 {
 	return clean
 }
 
-// extreme is min (sign -1) and max (sign 1) of values that can be compared.
+// extreme is min (sign -1) and max (sign 1) of comparable values.
 func extreme(c *call, sign int) (*typed, error) {
 	kind := c.args[0].kind
 	switch {

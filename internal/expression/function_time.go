@@ -68,8 +68,8 @@ func toTimestamp(c *call) (*typed, error) {
 	return parsed(c, row.Timestamp)
 }
 
-// parsed reads the first argument as a field of that kind and of the format in
-// the second, by the same rules as a reader does.
+// parsed reads the first argument as a field of that kind and of the format in the second, by the rules of a
+// reader.
 func parsed(c *call, kind row.Kind) (*typed, error) {
 	if len(c.args) == 2 && c.is(0, row.Int) && c.counts() {
 		c.args[0] = c.apply1(row.String, func(a row.Value) (row.Value, error) { return row.StringValue(a.String()), nil })
@@ -110,7 +110,7 @@ func textReader(kind row.Kind, pattern string, zone *time.Location) (func(row.Va
 	return func(a row.Value) (row.Value, error) {
 		v, err := field.Parse(a.Str())
 		if err != nil {
-			if zone != nil && kind == row.Timestamp { // it may be a time that a clock change leaves out
+			if zone != nil && kind == row.Timestamp { // it may be a time that a clock change skips
 				return row.Value{}, fmt.Errorf("%w (%s)", err, expected)
 			}
 			return row.Value{}, fmt.Errorf("%s is not a %s (%s)", quote(a.Str()), kind, expected)
@@ -149,7 +149,7 @@ func format(c *call) (*typed, error) {
 	return c.apply2(row.String, write), nil
 }
 
-// patterned makes a rule whose second argument is a pattern: compiled once if the pattern is constant, at
+// patterned makes a rule with a pattern as its second argument: compiled once if the pattern is constant, at
 // every evaluation otherwise.
 func (c *call) patterned(construct func(pattern string) (func(row.Value) (row.Value, error), error)) (func(a, pattern row.Value) (row.Value, error), error) {
 	if c.args[1].constant {
@@ -222,7 +222,6 @@ func (c *call) zone(i int) (*time.Location, error) {
 	return zone, nil
 }
 
-// dayIn is the day of a timestamp in a time zone.
 func dayIn(c *call) (*typed, error) {
 	zone, err := c.zone(1)
 	if err != nil {

@@ -63,8 +63,8 @@ func fuzzedRow(t require.TestingT) (item.Type, row.Row) {
 	})
 }
 
-// FuzzExpression: any text is a program, or an error within the text. A program has a value of its
-// type, the same each time and in brackets, or an error within the text.
+// FuzzExpression: any text is a program, or has an error within it. A program has a value of its type, the
+// same each time and in brackets, or an error within the text.
 func FuzzExpression(f *testing.F) {
 	for _, text := range seeds(f) {
 		f.Add(text)

@@ -12,9 +12,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-// ItemProgram is a checked expression over `item`, `meta` and the names of its
-// ExpressionEnv. It is safe for concurrent use, each goroutine with a [Frame] of
-// its own.
+// ItemProgram is a checked expression over `item`, `meta` and the names of its ExpressionEnv. It is safe for
+// concurrent use, each goroutine with its own [Frame].
 type ItemProgram struct {
 	text string
 	root *typed
@@ -82,7 +81,7 @@ func (p *ItemProgram) Used(f *Frame) string {
 // Offset is the byte of the text where the expression begins.
 func (p *ItemProgram) Offset() int { return p.root.at }
 
-// Require refuses, as an *Error, a program whose result is not always of kind.
+// Require refuses, as an *Error, a program with a result that is not always of kind.
 func (p *ItemProgram) Require(kind row.Kind) error {
 	if p.root.kind != kind && p.root.kind != row.Null {
 		return errorf(p.root.at, "%s is needed here, not %s", article(kind), article(p.root.kind))
@@ -110,12 +109,11 @@ type Frame struct {
 	locals []row.Value
 	// unknown reports whether a name, given by its path, has no value yet; nil means that all have one.
 	unknown func(path string) bool
-	// unset are the slots of locals whose value is unknown; only Try sets any.
+	// unset are the slots of locals with an unknown value; only Try sets any.
 	unset map[int]bool
 }
 
-// NewFrame makes a frame over cell, a *item.Cell: every evaluation is about the
-// item that is in it then.
+// NewFrame makes a frame over cell, a *item.Cell: every evaluation uses the item that is then in the cell.
 func NewFrame(cell any) (*Frame, error) {
 	if rows, ok := cell.(*item.Cell[item.Row]); ok {
 		return &Frame{rows: rows}, nil
@@ -199,7 +197,7 @@ func rowFields(s *row.Schema) node {
 	}
 }
 
-// misfit explains a row that is not of the schema that the program was made for.
+// misfit explains a row that does not have the schema of the program.
 func misfit(at int, r item.Row, name string, kind row.Kind) error {
 	v, ok := r.Get(name)
 	switch {
@@ -218,7 +216,7 @@ func columns(r item.Row) string {
 	return " (there is " + strings.Join(r.Schema().Names(), ", ") + ")"
 }
 
-// columnPlace is the place of a column in the schema seen last: sources rarely change theirs.
+// columnPlace is the place of a column in the last schema: sources rarely change theirs.
 type columnPlace struct {
 	schema *row.Schema
 	index  int

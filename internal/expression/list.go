@@ -8,7 +8,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-// emptyList is []: an empty list of the kind that is needed, or of texts.
+// emptyList is []: an empty list of the required kind, or of texts.
 func emptyList(kind row.Kind) *typed {
 	elem, _ := kind.Elem()
 	v, err := row.ListValue(elem, nil)
@@ -70,7 +70,7 @@ func (c *checker) list(n *ast.ArrayNode, known facts) (*typed, error) {
 	return t, fold(t, parts...)
 }
 
-// element is list[n], from 0, or from the end with -1; nil where there is none. nil, nil: n names a
+// element is list[n], from 0, or from the end with -1; nil if there is none. nil, nil means that n names a
 // field.
 func (c *checker) element(n *ast.MemberNode, known facts) (*typed, error) {
 	if _, isName := n.Property.(*ast.StringNode); isName {

@@ -196,8 +196,8 @@ func (c *checker) nilTest(n *ast.BinaryNode, known facts) (*typed, error) {
 	return t, fold(t, of)
 }
 
-// comparable refuses two sides that cannot be compared. An int and a float can: by
-// their values, as none of them is converted.
+// comparable refuses two sides that cannot be compared. An int and a float are compared by their values,
+// without conversion.
 func comparable(op string, at int, left, right *typed) error {
 	if _, err := unify(left, right); err == nil {
 		return nil
@@ -262,7 +262,7 @@ func compare(op string, at int, left, right *typed) (*typed, error) {
 	return t, fold(t, left, right)
 }
 
-// ordered refuses kinds whose values have no order.
+// ordered refuses kinds without an order of values.
 func ordered(op string, at int, kind row.Kind) error {
 	switch kind {
 	case row.Bool:
@@ -294,9 +294,8 @@ func comparisons(op string) func(order int) bool {
 	}
 }
 
-// orderOf compares two values of one kind, or of kinds that are both numbers, neither
-// of them null. A NaN (only a Go struct can bring one) is less than every number and
-// equal to itself.
+// orderOf compares two values of one kind, or of two numeric kinds, neither of them null. A NaN (only a Go
+// struct can have one) is less than every number and equal to itself.
 func orderOf(left, right row.Kind) func(a, b row.Value) int {
 	if left != right {
 		return compareNumbers

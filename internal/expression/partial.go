@@ -32,8 +32,8 @@ func (p *Program) Try(vars map[string]any, unknown func(path string) bool) (resu
 	return toGo(v, p.root.kind), true, nil
 }
 
-// errUnknown is the error of a part whose value is unknown. An operator that needs the value returns it, as
-// it returns every error.
+// errUnknown is the error of a part with an unknown value. An operator that needs the value returns it, as it
+// returns every error.
 var errUnknown = errors.New("the value is not known yet")
 
 func isUnknown(err error) bool { return errors.Is(err, errUnknown) }

@@ -33,8 +33,8 @@ type Var struct {
 	Nullable bool
 	// Fields are the names after the dot (`params.year`).
 	Fields map[string]Var
-	// Find and Names stand for Fields that are made when they are asked for, as there
-	// may be many: Find returns one, Names lists all for hints.
+	// Find and Names replace Fields if there may be many names, which are then made on demand: Find returns
+	// one, Names lists all for hints.
 	Find  func(name string) (Var, bool)
 	Names func() []string
 	// Calendars are the calendars of the name [Calendars].
@@ -52,7 +52,7 @@ type Scope map[string]Var
 
 // Error is a mistake in the text of an expression.
 type Error struct {
-	// Offset is the byte in the text where it is wrong.
+	// Offset is the byte of the text with the mistake.
 	Offset int
 	Msg    string
 	// Hint describes the correct form; it may be empty.
@@ -168,7 +168,7 @@ func kindOf(t reflect.Type) (kind row.Kind, nullable bool) {
 type node struct {
 	value   *typed                         // without eval, which bind makes
 	bind    func(at int) evalFn            // at: the place that names it, for errors
-	members func(name string) (node, bool) // nil: a value
+	members func(name string) (node, bool) // nil means a value
 	names   func() []string                // the names that members knows, for hints
 }
 
@@ -243,7 +243,7 @@ func (v Var) all() []string {
 	return names
 }
 
-// lookup reads the variable at path from the vars given to Eval.
+// lookup reads the variable at path from the vars passed to Eval.
 func lookup(path []string, kind row.Kind, nullable bool) func(at int) evalFn {
 	dotted := strings.Join(path, ".")
 	return func(at int) evalFn {
@@ -359,7 +359,6 @@ func fromReflect(src reflect.Value) (row.Value, bool) {
 	return row.Value{}, false
 }
 
-// toGo is the Go value of a result.
 func toGo(v row.Value, kind row.Kind) any {
 	if kind == kindDuration && !v.IsNull() {
 		return time.Duration(v.Int())

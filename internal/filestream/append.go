@@ -18,12 +18,12 @@ import (
 type Base struct {
 	Size int64  `json:"size"` // in bytes of the file
 	Sum  uint32 `json:"sum"`  // CRC-32C of them
-	// Open says that the last line lacks its end, which is written before anything else.
+	// Open means that the last line lacks its end, which is written before anything else.
 	Open bool `json:"open,omitempty"`
 }
 
-// Append describes the text of a file that is appended to: the part begins as a copy of it. Such a
-// file has no trailer.
+// Append describes the text of a file to append to: the part begins as a copy of it. Such a file has no
+// trailer.
 type Append struct {
 	Encoding EncodingName
 	LineEnd  []byte // in the encoding; a last line without an end gets it
@@ -34,7 +34,7 @@ type Append struct {
 	Record int
 }
 
-// copyTarget makes a copy of the file the beginning of the part.
+// copyTarget makes a copy of the file as the beginning of the part.
 func (o *Output) copyTarget(ctx context.Context) error {
 	if o.cfg.Append == nil {
 		return nil
@@ -135,8 +135,8 @@ func (a *Append) ends() *Ends {
 	return a.Ends
 }
 
-// measure reads to the end of the text, which begins with head, and returns its size and whether
-// its last line has an end. A text in which records do not end as ends says is an error.
+// measure reads to the end of the text, which begins with head, and returns its size and whether its last
+// line has an end. If records do not end as ends requires, it returns an error.
 func (in *Input) measure(ctx context.Context, head []byte, ends *Ends) (size int64, ended bool, err error) {
 	check := newEndsCheck(ends)
 	check.add(head)
@@ -165,7 +165,7 @@ func (in *Input) measure(ctx context.Context, head []byte, ends *Ends) (size int
 	}
 }
 
-// AppendTo describes text of lines that end with lineEnd, lf or crlf; nil where append is false.
+// AppendTo describes text of lines that end with lineEnd, lf or crlf; nil if append is false.
 func AppendTo(appends bool, encoding EncodingName, lineEnd string) (*Append, error) {
 	if !appends {
 		return nil, nil
@@ -215,11 +215,11 @@ func (o *Output) endLine() error {
 	return err
 }
 
-// Begun reports whether text is in the file: its beginning is not written again.
+// Begun reports whether the file has text: its beginning is not written again.
 func (o *Output) Begun() bool { return o.at.Offset > 0 || o.finished }
 
-// Appended returns the beginning of the text that was in the file before this attempt began it;
-// nil where it was empty, and where an earlier attempt has looked at it.
+// Appended returns the beginning of the text in the file before this attempt began it; nil if it was empty,
+// or if an earlier attempt has checked it.
 func (o *Output) Appended() []byte { return o.head }
 
 // checkAppend refuses to continue appending if the step replaced, and the reverse.
@@ -233,7 +233,7 @@ func (o *Output) checkAppend(at OutputPosition) error {
 	})
 }
 
-// checkBase refuses to replace a file that is not the one that was copied: its changes would be lost.
+// checkBase refuses to replace a file that differs from the copied one: its changes would be lost.
 func (o *Output) checkBase() error {
 	base := o.at.Base
 	if base == nil {

@@ -60,7 +60,7 @@ func TestWhatIsAppendedFollowsWhatWasThereOnceWhoeverDiesOrIsFrozen(t *testing.T
 		require.ErrorContains(t, frozen.Finish(), "a later attempt has taken the file over")
 		s.inView(want)
 
-		// A crash after the rename, and another instance that appends since.
+		// A crash after the rename, and another instance that has appended since.
 		appended(t, s.path, "four\n")
 		again := s.open(s.appending(4, true), last)
 		require.True(t, again.Finished())

@@ -27,8 +27,8 @@ func (in *Input) NotValid() string {
 	return fmt.Sprintf("is not valid %s (see the key encoding)", in.encoding)
 }
 
-// CheckDecoded refuses text with damage where it was decoded. Text of a UTF-8 file is not
-// looked at: a reader checks it where it is parsed.
+// CheckDecoded refuses text with damage if it was decoded. Text of a UTF-8 file is not checked: a reader
+// checks it when parsing it.
 func (in *Input) CheckDecoded(text []byte) error {
 	if in.encoding == plainText || utf8.Valid(text) {
 		return nil
@@ -36,8 +36,8 @@ func (in *Input) CheckDecoded(text []byte) error {
 	return fmt.Errorf("%.60q %s", text, in.NotValid())
 }
 
-// unitDecoder decodes UTF-16. A surrogate without its other half, and a byte without its other
-// half at the end, become one damaged byte each.
+// unitDecoder decodes UTF-16. A surrogate without its other half, and a byte without its other half at the
+// end, become one damaged byte each.
 type unitDecoder struct {
 	big   bool
 	begun bool
@@ -173,7 +173,7 @@ func (d *multiDecoder) byCharacter(dst, src []byte, atEOF bool) (nDst, nSrc int,
 				return nDst, nSrc, transform.ErrShortSrc
 			}
 			one, last := src[nSrc:nSrc+length], atEOF && nSrc+length == len(src)
-			// There is room for the replacement only: the bytes after a damaged one may be text.
+			// There is room only for the replacement: the bytes after a damaged one may be text.
 			if n, used, err = d.inner.Transform(text[:len(replacement)], one, last); errors.Is(err, transform.ErrShortDst) && used == 0 {
 				n, used, err = d.inner.Transform(text[:], one, last)
 			}

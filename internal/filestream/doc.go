@@ -34,7 +34,7 @@ func pathError(path string, err error) error {
 	return fmt.Errorf("%s: %w", absolute(path), cause)
 }
 
-// silent is a cause that is found by errors.Is but adds no text.
+// silent is a cause that errors.Is finds but that adds no text.
 type silent struct{ error }
 
 func (silent) Error() string   { return "" }

@@ -16,7 +16,7 @@ type FieldCodec struct {
 	blank byte
 }
 
-// NewFieldCodec returns the codec of a name out of Encodings in which a blank is one byte.
+// NewFieldCodec returns the codec of a name out of Encodings with one-byte blanks.
 func NewFieldCodec(name EncodingName) (*FieldCodec, error) {
 	enc, err := NewEncoder(name)
 	if err != nil {

@@ -26,8 +26,8 @@ func CheckPattern(glob string) error {
 	return nil
 }
 
-// Find returns the absolute paths of the files that a pattern matches, sorted, without
-// folders. A folder that cannot be looked into is an error, one that is not there is none.
+// Find returns the absolute paths of the files that a pattern matches, sorted, without folders. An unreadable
+// folder is an error, a missing one is not.
 func Find(ctx context.Context, glob string) ([]string, error) {
 	// A glob silently leaves out folders that it may not read.
 	files := confine.From(ctx)

@@ -56,7 +56,7 @@ func fingerprint(f *os.File) (Fingerprint, error) {
 	}, nil
 }
 
-// changed says how now differs from before; empty if it does not.
+// changed describes how now differs from before, or returns "".
 func changed(before, now Fingerprint) string {
 	switch {
 	case now.Size > before.Size:

@@ -14,14 +14,14 @@ import (
 // in its bytes, by their names, with values as messages print them.
 type Form map[string]string
 
-// FormWriter is the setting that names the writer. Forms of different writers have no
-// other setting but the compression in common.
+// FormWriter is the setting that names the writer. Forms of different writers share no other setting except
+// the compression.
 const FormWriter = "writer"
 
 // formCompression is a setting of each form, so that a position without one is foreign.
 const formCompression = "compression"
 
-// FormError refuses to continue a file in a form other than the one that it was begun in.
+// FormError refuses to continue a file in another form than the one that it was begun in.
 type FormError struct {
 	// Path is the file to write, Part the file with the Committed bytes.
 	Path, Part string
@@ -36,7 +36,7 @@ func (e *FormError) Error() string {
 		e.Has, e.Now, e.Path, e.Committed, e.Part)
 }
 
-// form is the form of the file as far as it is known before it is written.
+// form is the form of the file as far as known before writing.
 func (o *Output) form() Form {
 	form := Form{formCompression: cmp.Or(o.compression().name, CompressionNone)}
 	maps.Copy(form, o.cfg.Form)
@@ -73,7 +73,6 @@ func (o *Output) compareForm(at OutputPosition, now Form) error {
 	})
 }
 
-// settings are the names of the settings, the writer first.
 func settings(form Form) []string {
 	names := slices.Sorted(maps.Keys(form))
 	if i := slices.Index(names, FormWriter); i > 0 {
@@ -82,8 +81,8 @@ func settings(form Form) []string {
 	return names
 }
 
-// Declare adds a setting to the form that is known with the first item only. It refuses
-// a value that differs from the one that the file was begun with.
+// Declare adds a setting that is known only with the first item to the form. It refuses a value that differs
+// from the one at the beginning of the file.
 func (o *Output) Declare(setting, value string) error {
 	if err := o.compareForm(o.taken, Form{FormWriter: o.cfg.Form[FormWriter], setting: value}); o.taken.Offset > 0 && err != nil {
 		return err

@@ -33,7 +33,7 @@ func (s *sized) Read(p []byte) (int, error) {
 var errShrank = errors.New("the file became shorter")
 
 // ended is the error of a source that delivers no more. If the file has become longer, the text after the
-// last Keep is a record whose end may be in the added part; blanks are not.
+// last Keep is a record that may end in the added part; blanks are not.
 func (in *Input) ended(err error) error {
 	if in.file == nil {
 		return err

@@ -20,7 +20,7 @@ import (
 // readBytes is the size of one read from the file or its decoder.
 const readBytes = 64 << 10
 
-// plainText is the encoding that is delivered as it stands in the file.
+// plainText is the encoding that is delivered unchanged.
 const plainText = "UTF-8"
 
 // longestHead is how much of a text is examined to recognize it.
@@ -33,24 +33,24 @@ var ErrTooLong = errors.New("the record is too long")
 // InputConfig configures an Input.
 type InputConfig struct {
 	Path        string
-	As          string          // the name of the file in messages; empty: Path
-	Compression ReadCompression // empty: auto
-	// Member names a file of a zip archive by a pattern; empty: its only one.
+	As          string          // the name of the file in messages; empty means Path
+	Compression ReadCompression // empty means auto
+	// Member names a file of a zip archive by a pattern; empty means its only one.
 	Member   string
 	Encoding EncodingName // one of Encodings; empty means utf-8 or the encoding of a byte order mark
-	Max      int64        // longest record in bytes; 0: no limit
+	Max      int64        // longest record in bytes; 0 means no limit
 	// Stdin is read if Path is core.StdPath; nil means os.Stdin.
 	Stdin io.Reader
-	// Accept continues in a file other than the one that was read, after the part that
-	// was read: somebody has corrected the rest.
+	// Accept continues in a file other than the one that was read, after the part that was read: the rest has
+	// been corrected.
 	Accept bool
-	// Lines says that records end with a line: Accept continues only where one has ended.
+	// Lines means that records end with a line: Accept continues only at the end of one.
 	Lines bool
-	// Raw delivers the bytes as they are: Encoding is not used, and a byte order mark is data.
+	// Raw delivers the bytes unchanged: Encoding is not used, and a byte order mark is data.
 	Raw bool
 }
 
-// InputPosition is where a restart continues, part of a reader's item.Position.
+// InputPosition is the position at which a restart continues, part of a reader's item.Position.
 type InputPosition struct {
 	// Offset counts bytes of the text as UTF-8; in a plain UTF-8 file these are
 	// the file's own bytes, byte order mark included.
@@ -67,7 +67,7 @@ type InputPosition struct {
 // use.
 type Input struct {
 	cfg   InputConfig
-	file  *os.File // nil: a text, or the standard input
+	file  *os.File // nil means a text, or the standard input
 	free  func()   // memory of a decompressor, or nil
 	src   io.Reader
 	print Fingerprint
@@ -88,11 +88,10 @@ type Input struct {
 	skipped Skipped // by the last SkipLine
 }
 
-// OpenInput opens a file at its start, or at a position of an earlier attempt:
-// then the file must be the same, unless cfg accepts another (*ChangedError
-// otherwise). The offset of a plain
-// UTF-8 file is found by one seek; compressed and other text is read again from
-// the start and thrown away up to the offset, at the cost of decoding it.
+// OpenInput opens a file at its start, or at a position of an earlier attempt: then the file must be the
+// same, unless cfg accepts another (*ChangedError otherwise). The offset of a plain UTF-8 file is found by
+// one seek; compressed and other text is read again from the start and discarded up to the offset, at the
+// cost of decoding it.
 func OpenInput(ctx context.Context, cfg InputConfig, at *InputPosition) (*Input, error) {
 	if cfg.Path == core.StdPath {
 		return openStdin(cfg, at)
@@ -160,7 +159,7 @@ func regular(info fs.FileInfo) error {
 	return fmt.Errorf("it is %s, and cannot be read again after a failure: write it to a file first", what)
 }
 
-// decode puts decompression and decoding on top of the file.
+// decode adds decompression and decoding to the file.
 func (in *Input) decode() error {
 	plain := in.file != nil
 	if plain {
@@ -278,7 +277,7 @@ func (in *Input) skipTo(ctx context.Context, offset int64) error {
 	return nil
 }
 
-// Holds reports whether offset is buffered still, so that Rewind can go back to it.
+// Holds reports whether offset is still buffered, so that Rewind can go back to it.
 func (in *Input) Holds(offset int64) bool {
 	return offset >= in.base && offset <= in.base+int64(len(in.buf))
 }
@@ -302,8 +301,8 @@ func (in *Input) More(ctx context.Context) error {
 	return nil
 }
 
-// Size returns the number of bytes that the file had when it was opened; false: they are not those
-// that Read delivers, or a pipe has no size.
+// Size returns the number of bytes of the file when it was opened; false means that Read delivers other
+// bytes, or that a pipe has no size.
 func (in *Input) Size() (int64, bool) {
 	return in.print.Size, in.plain
 }
@@ -316,8 +315,8 @@ func (in *Input) Position(offset int64) InputPosition {
 	return InputPosition{Offset: offset, File: in.print, Member: in.member}
 }
 
-// Read delivers the next bytes. It fails with ErrTooLong where a record has no
-// end, and stays so until Keep or Rewind.
+// Read delivers the next bytes. It fails with ErrTooLong if a record has no end within the limit, and keeps
+// failing until Keep or Rewind.
 func (in *Input) Read(p []byte) (int, error) {
 	if in.pos < len(in.buf) {
 		n := copy(p, in.buf[in.pos:])
@@ -381,18 +380,15 @@ func (in *Input) fill() (int, error) {
 	return 0, io.ErrNoProgress
 }
 
-// Keep says that the bytes before offset are not needed again: a record ends
-// there.
+// Keep releases the bytes before offset: a record ends there.
 func (in *Input) Keep(offset int64) { in.keep = offset }
 
-// Rewind makes offset, which must not lie before the last Keep, the next byte
-// to be delivered.
+// Rewind makes offset, which must not lie before the last Keep, the next byte to be delivered.
 func (in *Input) Rewind(offset int64) {
 	in.pos, in.state = int(offset-in.base), nil
 }
 
-// Buffered returns the bytes from offset on that were read already; void at the
-// next call.
+// Buffered returns the already read bytes from offset on; invalid after the next call.
 func (in *Input) Buffered(offset int64) []byte { return in.buf[offset-in.base:] }
 
 // Lines counts the line ends from offset from to offset to, which must both lie after the last Keep.

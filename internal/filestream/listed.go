@@ -16,15 +16,15 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// Listed is a file that a step reads, as it was when the step listed it.
+// Listed is a file that a step reads, in its state when the step listed it.
 type Listed struct {
 	Path string
-	// Mark is made of its size and the time of its last change.
+	// Mark is made of its size and modification time.
 	Mark string
 }
 
-// Keys of a step's context: the list of the files that the step reads, and, of a partition, the
-// path and the mark of its file.
+// Keys of a step's context: the list of the files that the step reads, and, for a partition, the path and the
+// mark of its file.
 const (
 	ListKey     = core.FilesKey
 	PartPathKey = "path"
@@ -55,7 +55,7 @@ func (f Listed) Changed(ctx context.Context) (what string, gone bool, err error)
 // maxList bounds the list in the step's context (rule D4): some hundred thousand files.
 const maxList = core.MaxFilesBytes
 
-// EncodeList returns the form in which the list is kept.
+// EncodeList returns the stored form of the list.
 func EncodeList(files []Listed) (string, error) {
 	var text bytes.Buffer
 	zip := gzip.NewWriter(&text)
@@ -135,5 +135,5 @@ func ReadBy(records []core.StepExecution) ([]Listed, error) {
 	return files, nil
 }
 
-// ErrNoList says that a step has no list of the files that it reads.
+// ErrNoList reports that a step has no list of the files that it reads.
 var ErrNoList = errors.New("it has no list of files: only the reader and the partitioner `files` make one")

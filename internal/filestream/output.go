@@ -19,20 +19,19 @@ import (
 // OutputConfig configures an Output.
 type OutputConfig struct {
 	Path        string
-	Compression WriteCompression // empty: auto; a gzip member or zstd frame per commit
-	// Form are the settings of the writer that show in the bytes of the file. A file
-	// that was begun in another form is not continued.
+	Compression WriteCompression // empty means auto; a gzip member or zstd frame per commit
+	// Form are the settings of the writer that show in the bytes of the file. A file in another form is not
+	// continued.
 	Form Form
 	// Append keeps the content of the file; nil means that it is replaced.
 	Append *Append
 	// Trailer ends the file; it is written by Finish.
 	Trailer []byte
-	// Mode are the permissions of the file; 0: 0600.
+	// Mode is the permissions of the file; 0 means 0600.
 	Mode fs.FileMode
 	// Stdout is written if Path is core.StdPath; nil means os.Stdout.
 	Stdout io.Writer
-	// Attempt returns the attempt that writes the file; nil means a single writer, whose predecessors are all
-	// over.
+	// Attempt returns the attempt that writes the file; nil means a single writer after all its predecessors.
 	Attempt func(ctx context.Context) (core.Attempt, error)
 }
 
@@ -42,7 +41,7 @@ type OutputPosition struct {
 	// committed content.
 	Path string `json:"path"`
 	Part string `json:"part"`
-	// Offset is in bytes of the file, compressed where it is.
+	// Offset is in bytes of the file, compressed if the file is.
 	Offset int64 `json:"offset"`
 	// Sum is the CRC-32C of these bytes.
 	Sum uint32 `json:"sum"`
@@ -69,11 +68,10 @@ type Output struct {
 	std     *stdout // instead of file; nil means that it is a file
 	// earlier are the names of files of earlier attempts.
 	earlier []string
-	// asked says that a position with the name was handed out, and may be committed;
-	// named that one is.
+	// asked means that a position with the name was returned, and may be committed; named that one is.
 	asked, named bool
 
-	frames   frames // nil: not compressed, or nothing is written yet
+	frames   frames // nil means not compressed, or that nothing is written yet
 	inMember bool   // frames has an unfinished one
 	at       OutputPosition
 	taken    OutputPosition  // the position that Open continued from
@@ -147,9 +145,8 @@ func (o *Output) Open(ctx context.Context, at *OutputPosition) error {
 	return o.copyTarget(ctx)
 }
 
-// claim finds or makes the file to write, and locks it, while the folder is
-// locked: of two executions that open the same PATH at once, the later one sees
-// the file of the other.
+// claim finds or makes the file to write, and locks it, while the folder is locked: if two executions open
+// the same PATH at once, the later one sees the file of the other.
 func (o *Output) claim(at *OutputPosition) error {
 	if err := o.survey(); err != nil {
 		return err
@@ -165,7 +162,7 @@ func (o *Output) claim(at *OutputPosition) error {
 			o.file, o.name, o.named = file, name, true
 			o.earlier = slices.DeleteFunc(o.earlier, func(other string) bool { return other == name })
 			return nil
-		case err == nil: // a process that is left of the attempt before holds it
+		case err == nil: // a leftover process of the previous attempt holds it
 			file.Close() //nolint:errcheck // it was not written
 		case !errors.Is(err, fs.ErrNotExist):
 			return pathError(name, err)
@@ -239,7 +236,6 @@ func (o *Output) compression() compression {
 
 func (o *Output) compressed() bool { return o.compression().name != "" }
 
-// frame begins a gzip member or zstd frame.
 func (o *Output) frame() error {
 	if o.frames != nil {
 		o.frames.Reset(appender{o})
@@ -307,8 +303,8 @@ func (o *Output) append(p []byte) (int, error) {
 // castagnoli returns the same table each time.
 func castagnoli() *crc32.Table { return crc32.MakeTable(crc32.Castagnoli) }
 
-// Sync ends the gzip member or zstd frame and makes all that was written survive a crash. It
-// costs nothing if nothing was written since the last one.
+// Sync ends the gzip member or zstd frame and makes all written data survive a crash. It costs nothing if
+// nothing was written since the last one.
 func (o *Output) Sync() error {
 	if o.finished {
 		return nil
@@ -332,8 +328,7 @@ func (o *Output) Sync() error {
 	return nil
 }
 
-// Position returns the end of the file. It is right after Sync, before the next
-// Write.
+// Position returns the end of the file. It is valid after Sync, before the next Write.
 func (o *Output) Position() OutputPosition {
 	o.asked = true
 	if o.body != nil {
@@ -342,10 +337,9 @@ func (o *Output) Position() OutputPosition {
 	return o.at
 }
 
-// Release removes the files of earlier attempts: a commit has stored a Position,
-// and with it the name of this attempt's file, so that none of them is needed, and
-// none of those attempts can commit, any more. A file that cannot be removed is an
-// error, since its attempt could still publish it.
+// Release removes the files of earlier attempts: a commit has stored a Position, and with it the name of this
+// attempt's file, so none of them is needed, and none of those attempts can commit any more. A file that
+// cannot be removed is an error, since its attempt could still publish it.
 func (o *Output) Release() error {
 	if o.std != nil {
 		o.named = true
@@ -384,9 +378,9 @@ func (o *Output) Rewind(at *OutputPosition) error {
 	return o.endLine()
 }
 
-// Finish writes the trailer and renames the file into view. It may be called
-// again, also after it failed. It needs a Release: before a commit has stored the
-// file's name, a later attempt would not know which file to remove.
+// Finish writes the trailer and publishes the file by a rename. It may be called again, also after a failure.
+// It needs a Release: before a commit has stored the file's name, a later attempt would not know which file
+// to remove.
 func (o *Output) Finish() error {
 	dir := filepath.Dir(o.cfg.Path)
 	if o.std != nil {
@@ -430,7 +424,7 @@ func (o *Output) Finish() error {
 	return errors.Join(o.Close(), o.disk.SyncDir(dir))
 }
 
-// end writes the trailer. A compressed file without any frame would not be one.
+// end writes the trailer. A compressed file without any frame would be invalid.
 func (o *Output) end() error {
 	if len(o.cfg.Trailer) > 0 || !o.compressed() || o.at.Offset > 0 {
 		_, err := o.Write(o.cfg.Trailer)

@@ -343,7 +343,7 @@ func TestANameTooLongForAPartIsRefusedWithItsLength(t *testing.T) {
 type recorder struct {
 	system
 	done []string
-	// synced is the size that a file had at its last Sync, by name.
+	// synced is the size of a file at its last Sync, by name.
 	synced map[string]int64
 }
 

@@ -75,9 +75,9 @@ func (o *Output) survey() error {
 	return nil
 }
 
-// surveyLeft notes the files of earlier attempts that had another path: the job file
-// or a parameter may have changed since, and such an attempt may wake, too. It leaves
-// out the files that other writers of this attempt take up.
+// surveyLeft notes the files of earlier attempts with another path: the job file or a parameter may have
+// changed since, and such an attempt may wake, too. It leaves out the files that other writers of this
+// attempt continue.
 func (o *Output) surveyLeft(at *OutputPosition) error {
 	paths := map[string]bool{o.cfg.Path: true}
 	needed := o.neededByOthers(at)
@@ -167,7 +167,7 @@ func RemoveLeft(of core.Attempt, at item.Position) error {
 	return errors.Join(errs...)
 }
 
-// readNames lists a folder without asking for more than the names.
+// readNames lists only the names in a folder.
 func readNames(files *confine.Files, dir string) ([]string, error) {
 	if dir == "" {
 		dir = "."
@@ -180,8 +180,8 @@ func readNames(files *confine.Files, dir string) ([]string, error) {
 	return d.Readdirnames(-1)
 }
 
-// openPart opens a part that is there. It follows no link, which somebody else may
-// have put in its place.
+// openPart opens an existing part. It does not follow a link, which another process may have put in its
+// place.
 func openPart(files *confine.Files, name string, flags int) (*os.File, error) {
 	file, err := files.OpenFile(name, flags|noFollow|nonBlock, 0)
 	if err != nil {
@@ -197,13 +197,12 @@ func openPart(files *confine.Files, name string, flags int) (*os.File, error) {
 	return file, nil
 }
 
-// folderWait bounds the wait for another process that is opening a file in the
-// folder: a stopped one would hold it for ever, and names are the safety, not
-// locks.
+// folderWait bounds the wait for another process that is opening a file in the folder: a stopped one would
+// hold it for ever, and names provide the safety, not locks.
 const folderWait = 2 * time.Second
 
-// lockFolder makes this the only process that opens an output in the folder. It is
-// best effort: where it cannot be had, it is done without.
+// lockFolder makes this the only process that opens an output in the folder. It is best effort: without the
+// lock, the work continues.
 func lockFolder(ctx context.Context, dir string) (unlock func(), err error) {
 	d, err := confine.From(ctx).Open(dir)
 	if err != nil {
@@ -234,7 +233,7 @@ func isLocked(files *confine.Files, name string) bool {
 	return errors.Is(lockFile(file), errLocked)
 }
 
-// disk holds the operations of the file system whose order matters. Tests observe it.
+// disk holds the operations of the file system in which the order matters. Tests observe it.
 type disk interface {
 	Sync(f *os.File) error
 	SyncDir(dir string) error
@@ -249,8 +248,7 @@ func (s system) Rename(from, to string) error { return s.files.Rename(from, to) 
 func (s system) Remove(name string) error     { return s.files.Remove(name) }
 func (s system) SyncDir(dir string) error     { return syncDir(s.files, dir) }
 
-// SyncDir makes new names in dir survive a crash. Windows has no such call, and
-// keeps names in order by itself.
+// SyncDir makes new names in dir survive a crash. Windows has no such call, and itself keeps names in order.
 func SyncDir(ctx context.Context, dir string) error { return syncDir(confine.From(ctx), dir) }
 
 func syncDir(files *confine.Files, dir string) error {

@@ -23,8 +23,7 @@ func CheckMember(member string, compression ReadCompression) error {
 	return nil
 }
 
-// openMember makes a file of a zip archive the source. The archive is read as it was when it was
-// opened.
+// openMember makes a file of a zip archive the source. The archive is read in its state when it was opened.
 func (in *Input) openMember() error {
 	if in.file == nil {
 		return errors.New("a zip archive cannot be read from the standard input: write it to a file first")

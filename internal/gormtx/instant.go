@@ -29,16 +29,15 @@ func Later(d tx.Dialect) string {
 	return Now(d) + " + ?"
 }
 
-// Instant is a point in time as a column: timestamptz on PostgreSQL, INTEGER
-// microseconds since 1970 on SQLite. Zero is NULL. To be written it is a moment
-// of the database's clock ([Clock]), never of the host's.
+// Instant is a point in time as a column: timestamptz on PostgreSQL, INTEGER microseconds since 1970 on
+// SQLite. Zero is NULL. A written value is a moment of the database's clock ([Clock]), never of the host's.
 type Instant struct {
 	time.Time
 	fromClock bool
 	plus      time.Duration
 }
 
-// Clock is the moment, plus d, at which the database writes it.
+// Clock is the moment at which the database writes it, plus d.
 func Clock(d time.Duration) Instant { return Instant{fromClock: true, plus: d} }
 
 // GormDataType marks the type as a column, not a relation, for gorm.

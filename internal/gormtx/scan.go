@@ -58,8 +58,7 @@ func fill(query *gorm.DB, dest any) (err error) {
 	return found.Err()
 }
 
-// column is a column of a result, and the row that it is read into. A column that no field
-// has is not read.
+// column is a column of a result, and the row that it is read into. A column without a field is not read.
 type column struct {
 	field *schema.Field
 	row   reflect.Value
@@ -77,7 +76,7 @@ func columnsOf(found *sql.Rows, s *schema.Schema) ([]column, error) {
 	return columns, nil
 }
 
-// Scan is called by database/sql for each row. NULL is the zero value, as it is to gorm.
+// Scan is called by database/sql for each row. NULL is the zero value, as for gorm.
 func (c *column) Scan(value any) error {
 	if c.field == nil || value == nil {
 		return nil

@@ -23,8 +23,8 @@ import (
 
 // Options are the deviations of a database's sessions from gorm's defaults.
 type Options struct {
-	// TranslateError makes gorm.ErrDuplicatedKey and its like of the database's errors.
-	// On PostgreSQL the cause is lost.
+	// TranslateError turns the database's errors into gorm.ErrDuplicatedKey and the like. On PostgreSQL the
+	// cause is lost.
 	TranslateError bool
 	// QueryFields reads columns by name, never by *.
 	QueryFields bool
@@ -85,7 +85,7 @@ var ErrPrepared = errors.New("gorm's PrepareStmt is refused: its statements woul
 // PrepareContext refuses.
 func (connPool) PrepareContext(context.Context, string) (*sql.Stmt, error) { return nil, ErrPrepared }
 
-// txPool is gorm's connection in a transaction. Its Commit and Rollback tell gorm that its own Transaction
+// txPool is gorm's connection in a transaction. Its Commit and Rollback show gorm that its own Transaction
 // must be a savepoint.
 type txPool struct {
 	connPool
@@ -98,7 +98,7 @@ func (p *txPool) Commit() error { return p.owner.Commit() }
 // Rollback refuses.
 func (p *txPool) Rollback() error { return p.owner.Rollback() }
 
-// postgresDialector reports savepoints that fail, which gorm's own does not.
+// postgresDialector reports failed savepoints, which gorm's own does not.
 type postgresDialector struct{ *gormpostgres.Dialector }
 
 // SavePoint sets a savepoint.

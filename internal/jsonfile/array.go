@@ -42,8 +42,7 @@ func (a array) begin(ctx context.Context, r *Reader) error {
 	return nil
 }
 
-// skipBlanks returns the first place from i on that is not white space. Places count
-// from the reader's.
+// skipBlanks returns the first place from i on that is not white space. Places count from the reader's.
 func (r *Reader) skipBlanks(ctx context.Context, i int) (int, error) {
 	for {
 		text := r.in.Buffered(r.at.Offset)
@@ -100,8 +99,8 @@ func (a array) next(ctx context.Context, r *Reader) ([]byte, error) {
 	return doc, nil
 }
 
-// element returns the length of the element at i. It reads on by doubling, so that the
-// time for a long one is in proportion to its length.
+// element returns the length of the element at i. It doubles its reads, so that the time for a long one is in
+// proportion to its length.
 func (r *Reader) element(ctx context.Context, i int) (int, error) {
 	for atEnd := false; ; {
 		text := r.in.Buffered(r.at.Offset)[i:]
@@ -159,7 +158,6 @@ func (a array) finish(ctx context.Context, r *Reader, offset int64) error {
 	return r.expectEnd(ctx)
 }
 
-// character returns the first character of text, for a message.
 func character(text []byte) string {
 	_, n := utf8.DecodeRune(text)
 	return string(text[:n])
@@ -258,8 +256,8 @@ func (a array) findItems(ctx context.Context, r *Reader) error {
 	return r.expectToken(d, '[')
 }
 
-// skipMembers passes the members of the object that d is in, up to the value of the key
-// (found) or to the object's end, and returns the first names of those. Values may have any size.
+// skipMembers skips the members of the current object of d, up to the value of the key (found) or to the
+// object's end, and returns their first names. Values may have any size.
 func (r *Reader) skipMembers(ctx context.Context, d decoder, key string) (passed []string, found bool, err error) {
 	const maxNames = 20
 	for depth := 0; ; {

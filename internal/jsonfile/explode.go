@@ -9,7 +9,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/jsontext"
 )
 
-// exploded is the current document whose array becomes rows. Each row is the document with one element
+// exploded is the current document with an array that becomes rows. Each row is the document with one element
 // instead of the array (rule D9b).
 type exploded struct {
 	find *jsontext.Finder // of the array
@@ -80,7 +80,7 @@ func (r *Reader) explode(doc []byte, before place) error {
 	return nil
 }
 
-// finish lets the document go if its last row was read.
+// finish releases the document if its last row was read.
 func (e *exploded) finish() {
 	for jsontext.IsBlank(e.doc[e.at]) || e.doc[e.at] == ',' {
 		e.at++

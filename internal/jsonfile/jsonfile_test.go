@@ -49,8 +49,8 @@ func rowsOf(t testing.TB, fields ...row.Field) item.Type {
 	return item.RowOf("", s)
 }
 
-// outcomes reads all: items as text, errors of consumed ones without the path. The last
-// one is the error that ended it, unless that is io.EOF.
+// outcomes reads all: items as text, errors of consumed ones without the path. The last one is the error that
+// ended it, unless that is io.EOF.
 func outcomes(t testing.TB, framing, path string, itemType item.Type) (all []string) {
 	t.Helper()
 	ctx := context.Background()

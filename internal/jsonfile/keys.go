@@ -16,9 +16,9 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/jsontext"
 )
 
-// lookForKeys reads until every key was seen, mostly in the first document, and goes
-// back to the first. A key that no object of the file has is an error, as a column is
-// that a csv file has not: nothing is written then (rule D9).
+// lookForKeys reads until every key was seen, mostly in the first document, and goes back to the first. A key
+// in no object of the file is an error, like a missing column of a csv file: nothing is written then (rule
+// D9).
 func (r *Reader) lookForKeys(ctx context.Context) error {
 	start := r.at
 	missing, sample, err := r.unseen(ctx)

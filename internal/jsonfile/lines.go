@@ -56,7 +56,7 @@ func (r *Reader) moveLine(size int64) {
 // skip passes a line that is too long.
 func (lines) skip(ctx context.Context, r *Reader) error {
 	end, err := r.in.SkipLine(ctx, r.at.Offset)
-	if err != nil { // some of it is forgotten, so that it cannot be read again
+	if err != nil { // some of it is no longer buffered, so that it cannot be read again
 		r.dead = fmt.Errorf("%s:%d: %w", r.cfg.Path, r.at.Lines+1, err)
 		return r.dead
 	}

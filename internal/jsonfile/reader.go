@@ -27,8 +27,8 @@ type Config struct {
 	MaxLine     int64 // the longest document in bytes
 	// Unknown is the handling of keys that the item type does not have: error, warn or ignore.
 	Unknown string
-	// Explode is the path of an array in each document whose elements become rows; empty means that each
-	// document is one item.
+	// Explode is the path of an array in each document that becomes rows; empty means that each document is
+	// one item.
 	Explode string
 }
 
@@ -36,25 +36,25 @@ type Config struct {
 type Reader struct {
 	cfg   Config
 	frame framing
-	// longest is the limit of a line, also of one that is read alone; 0: documents are not lines.
+	// longest is the limit of a line, also of one that is read alone; 0 means that documents are not lines.
 	longest int64
 	keys    *item.DocumentKeys // that some document must have
 
 	in   *filestream.Input
 	at   place
 	line int64 // of the last document
-	// index and row number it (item.Meta); 0: nothing does.
+	// index and row number it (item.Meta); 0 means not numbered.
 	index, row int64
 	done       bool  // nothing follows
 	dead       error // nothing can be read any more
 
-	// raw is where the last document stands; lost is the line that was given up last.
+	// raw is the position of the last document; lost is the line that was given up last.
 	raw  span
 	lost *item.RawText
 
-	unknown  *unknownKeys // nil: nothing is warned of
-	rows     *exploded    // nil: each document is one item
-	skipRows int64        // of the next document, which were read before a restart
+	unknown  *unknownKeys // nil means no warnings
+	rows     *exploded    // nil means that each document is one item
+	skipRows int64        // of the next document, read before a restart
 
 	accept bool // changes of the file
 	scan   jsontext.Scanner
@@ -98,8 +98,8 @@ func NewLines(cfg Config) *Reader {
 	return r
 }
 
-// NewArray returns a reader of the elements of the array that is the file, or that
-// stands at the end of the keys items, from the object on that is the file.
+// NewArray returns a reader of the elements of an array: the file, or the value at the end of the keys items
+// in the object that is the file.
 func NewArray(cfg Config, items []string) *Reader { return newReader(cfg, array{items: items}) }
 
 func newReader(cfg Config, frame framing) *Reader {
@@ -171,7 +171,6 @@ func (r *Reader) openInput(ctx context.Context, at *filestream.InputPosition) er
 	return nil
 }
 
-// goTo makes the document at p the next one.
 func (r *Reader) goTo(p place) {
 	r.in.Rewind(p.Offset)
 	r.in.Keep(p.Offset)

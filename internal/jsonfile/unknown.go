@@ -14,11 +14,10 @@ const (
 	UnknownIgnore = "ignore"
 )
 
-// maxUnknown bounds the keys that are remembered: documents may have data as keys.
+// maxUnknown bounds the stored keys: documents may have data as keys.
 const maxUnknown = 20
 
-// unknownKeys are the keys that were warned of. Documents may be read ahead of the commit that asks
-// for them.
+// unknownKeys are the keys with a warning. Documents may be read ahead of the commit that needs them.
 type unknownKeys struct {
 	mu    sync.Mutex
 	seen  map[string]bool

@@ -21,8 +21,8 @@ type WriterConfig struct {
 	Append      bool // of lines only
 }
 
-// Writer writes documents in one of the formats: a item.DocumentWriter, with the rest
-// of the contract of a writer of files (rules C15, C15b).
+// Writer writes documents in one of the formats: an item.DocumentWriter, with the rest of the contract of a
+// writer of files (rules C15, C15b).
 type Writer struct {
 	frame frame
 	enc   *filestream.Encoder
@@ -35,7 +35,7 @@ type Writer struct {
 type frame struct {
 	name           string // of the component, for messages
 	begin, trailer string
-	// put appends a document; first says that it is the first one of the file.
+	// put appends a document; first means that it is the first one of the file.
 	put func(buf *bytes.Buffer, doc []byte, first bool) error
 }
 
@@ -161,7 +161,7 @@ func (w *Writer) encode(start int) error {
 	return nil
 }
 
-// WriteDocuments appends the documents. If one is not JSON, the file stays as it was.
+// WriteDocuments appends the documents. If one is not JSON, the file stays unchanged.
 func (w *Writer) WriteDocuments(_ context.Context, docs [][]byte) error {
 	w.buf.Reset()
 	for i, doc := range docs {
@@ -188,7 +188,7 @@ func (w *Writer) Position() (item.Position, error) {
 // Release removes the files of earlier attempts (item.Releaser).
 func (w *Writer) Release(context.Context) error { return w.named(w.out.Release()) }
 
-// Finish ends the file and renames it into view.
+// Finish ends the file and publishes it by a rename.
 func (w *Writer) Finish(context.Context) error { return w.named(w.out.Finish()) }
 
 // Close closes the file.

@@ -29,8 +29,8 @@ func TestMigrateInAProcessOfItsOwn(t *testing.T) {
 	t.Fatalf("the migration ended: %v", err)
 }
 
-// killed runs the migrations in a process of its own, and kills it with SIGKILL
-// once one of their statements waits for a lock.
+// killed runs the migrations in a separate process, and kills it with SIGKILL once one of their statements
+// waits for a lock.
 func killed(t *testing.T, url, dir string, db tx.Database) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run", "^TestMigrateInAProcessOfItsOwn$")

@@ -35,8 +35,8 @@ type postgresDriver struct {
 
 var _ migratedb.Driver = (*postgresDriver)(nil)
 
-// poll is the pause between two tries for the lock. To wait in the server would
-// hold a snapshot, for which CREATE INDEX CONCURRENTLY waits in turn.
+// poll is the pause between two tries for the lock. Waiting in the server would hold a snapshot, for which
+// CREATE INDEX CONCURRENTLY waits in turn.
 const poll = 50 * time.Millisecond
 
 func newPostgres(ctx context.Context, db tx.Database, o Options) (_ *postgresDriver, err error) {
@@ -65,8 +65,8 @@ func newPostgres(ctx context.Context, db tx.Database, o Options) (_ *postgresDri
 	return d, nil
 }
 
-// watchClient has the server end a statement whose client died, so that its locks
-// do not outlive it (PostgreSQL 14 and later; not on every system).
+// watchClient makes the server end a statement after its client died, so that its locks do not outlive it
+// (PostgreSQL 14 and later; not on every system).
 func (d *postgresDriver) watchClient() error {
 	err := d.exec("SELECT set_config(name, '1s', false) FROM pg_settings WHERE name = 'client_connection_check_interval'")
 	const invalidParameterValue = "22023"
@@ -76,8 +76,8 @@ func (d *postgresDriver) watchClient() error {
 	return nil
 }
 
-// locate finds the schema of the version's table, and the lock that the library's
-// own programs take for it, too.
+// locate finds the schema of the version's table, and the lock that the library's own programs also take for
+// it.
 func (d *postgresDriver) locate(table string) error {
 	schema, name, ok := strings.Cut(table, ".")
 	if !ok {
@@ -195,8 +195,8 @@ func (d *postgresDriver) Run(migration io.Reader) error {
 	return nil
 }
 
-// run runs as many statements as there are in one transaction, then one that may
-// not run in it, and so on. Only from the first of those on the version is dirty.
+// run runs as many statements as possible in one transaction, then one that may not run in it, and so on.
+// Only from the first of the latter on is the version dirty.
 func (d *postgresDriver) run(s script) error {
 	for next := 0; ; next++ {
 		from := next
@@ -224,9 +224,9 @@ func (d *postgresDriver) run(s script) error {
 
 const step = "surfin_statement"
 
-// together runs the statements from from on in one transaction. At the end the transaction records the
-// version; otherwise it records the next statement, whose number is returned. From a savepoint of the file
-// on, there is no such statement.
+// together runs the statements from number from on in one transaction. At the end the transaction records the
+// version; otherwise it records the next statement and returns its number. From a savepoint of the file on,
+// there is no such statement.
 func (d *postgresDriver) together(s script, from int) (next int, err error) {
 	next = from
 	err = d.inTransaction(func(t *sql.Tx) error {
@@ -271,9 +271,9 @@ func (d *postgresDriver) try(t *sql.Tx, stmt sqlscript.Statement, savepoint bool
 }
 
 // refusesTransaction reports whether a statement may succeed alone but not in a transaction. CREATE INDEX
-// CONCURRENTLY, VACUUM and others ask one function of the server, whose 25001 is SET TRANSACTION's, too; from
-// within a function (Where) they are refused in any case. 2D000 is a COMMIT in a function, or in a procedure
-// or block.
+// CONCURRENTLY, VACUUM and others call one function of the server with the code 25001, which SET TRANSACTION
+// also has; from within a function (Where) they are refused in any case. 2D000 is a COMMIT in a function, or
+// in a procedure or block.
 func refusesTransaction(stmt sqlscript.Statement, err error) bool {
 	e, ok := errors.AsType[*pgconn.PgError](err)
 	if !ok {
@@ -295,7 +295,7 @@ func code(err error) string {
 	return ""
 }
 
-// stay returns the error of a migration whose statements before next are committed.
+// stay returns the error of a migration with its statements before next committed.
 func (d *postgresDriver) stay(s script, next int, err error) error {
 	at := d.place(s, min(next, len(s.statements)-1), next == len(s.statements))
 	return &DirtyError{Version: d.target, At: at, Err: err}

@@ -18,9 +18,8 @@ type script struct {
 	statements []sqlscript.Statement
 }
 
-// readScript reads a migration. BEGIN and COMMIT around all of it are left out: it
-// is a transaction anyhow. Elsewhere they would end the one that records the
-// version, and are refused.
+// readScript reads a migration. BEGIN and COMMIT around all of it are left out: it is a transaction anyway.
+// Elsewhere they would end the one that records the version, and are refused.
 func readScript(migration io.Reader, dialect tx.Dialect) (script, error) {
 	text, err := io.ReadAll(migration)
 	if err != nil {
@@ -56,8 +55,7 @@ func (s script) at(stmt sqlscript.Statement, err error) error {
 	return &lineError{line: line, statement: stmt.Text, err: err}
 }
 
-// lineError is an error in a line of a migration, of its statement where there is one. The file is
-// filled in by Run.
+// lineError is an error in a line of a migration, with its statement if there is one. Run fills in the file.
 type lineError struct {
 	file      string
 	line      int

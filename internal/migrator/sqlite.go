@@ -12,10 +12,9 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// sqliteDriver is golang-migrate's driver on the database's one writer. The
-// library's own locks within its process only, and begins a transaction per
-// statement of its bookkeeping, so that two processes can both find version 1
-// missing; here the lock is the transaction, from Lock to Unlock.
+// sqliteDriver is golang-migrate's driver on the database's one writer. The library's own driver locks only
+// within its process, and begins a transaction per statement of its bookkeeping, so that two processes can
+// both find version 1 missing; here the lock is the transaction, from Lock to Unlock.
 type sqliteDriver struct {
 	ctx     context.Context // the library's interface takes none
 	db      tx.Database
@@ -37,7 +36,7 @@ func (d *sqliteDriver) Open(string) (migratedb.Driver, error) {
 	return nil, errors.New("the migrations' driver is not opened by URL")
 }
 
-// Close has nothing to close: the writer is the database's.
+// Close does nothing: the writer is the database's.
 func (d *sqliteDriver) Close() error { return nil }
 
 // Lock begins the transaction, waiting for other writers up to the lock timeout.
@@ -69,7 +68,7 @@ func (d *sqliteDriver) Unlock() error {
 	return d.handle.Commit()
 }
 
-// SetVersion opens a migration when dirty, and closes it when not.
+// SetVersion opens a migration if dirty, and closes it if not.
 func (d *sqliteDriver) SetVersion(version int, dirty bool) error {
 	if dirty {
 		if err := d.exec("SAVEPOINT " + savepoint); err != nil {

@@ -11,14 +11,14 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// DirtyError is a schema that a migration left half-way: it has a statement that
-// the database refuses in a transaction (rule T7a).
+// DirtyError reports a schema that a migration left half-way: it has a statement that the database refuses in
+// a transaction (rule T7a).
 type DirtyError struct {
 	// Version is the recorded version.
 	Version int
-	// At is where the migration ended; nil where another program than this one ran it.
+	// At is where the migration ended; nil if another program ran it.
 	At *HalfWay
-	// Err is why it ended; nil if its process died, or it was found so.
+	// Err is why it ended; nil if its process died, or if it was found so.
 	Err error
 }
 
@@ -30,8 +30,8 @@ type HalfWay struct {
 	// Line is where Statement begins in the migration's file.
 	Line      int    `json:"line"`
 	Statement string `json:"statement"`
-	// Alone says that the statement ran without a transaction, so that some of it may
-	// have happened. Otherwise nothing of it has.
+	// Alone means that the statement ran without a transaction, so that some of it may have happened.
+	// Otherwise none of it has.
 	Alone bool `json:"alone"`
 }
 
@@ -137,7 +137,7 @@ func (h *HalfWay) text() (string, error) {
 	return string(text), err
 }
 
-// halfWay reads the place back; nil where there is none.
+// halfWay reads the place back; nil if there is none.
 func halfWay(text string) (*HalfWay, error) {
 	if text == "" {
 		return nil, nil

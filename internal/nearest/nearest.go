@@ -20,8 +20,7 @@ func Hint(name string, names []string) string {
 	return " (there is " + strings.Join(names, ", ") + ")"
 }
 
-// Name returns the one of names with the fewest edits; empty
-// if every one of them is too far away.
+// Name returns the name with the fewest edits; empty if all are too far away.
 func Name(name string, names []string) string {
 	best, smallest := "", max(1, min(3, len(name)/2))+1
 	for _, candidate := range names {

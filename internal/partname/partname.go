@@ -10,7 +10,7 @@ import (
 	"unicode/utf8"
 )
 
-// Max is how many bytes the name of a partition may have.
+// Max is the maximum length of a partition's name, in bytes.
 const Max = 200
 
 // Clean returns a valid name of a partition: every other character than letters, digits and _ - . / becomes

@@ -12,8 +12,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// Begin is the statements that begin a transaction, which wait for its first statement
-// ([tx.Attr.Late]); empty: the transaction has begun, or there is none.
+// Begin is the statements that begin a transaction, which wait for its first statement ([tx.Attr.Late]);
+// empty means that the transaction has begun, or that there is none.
 type Begin []string
 
 type takenKey struct{}

@@ -17,9 +17,9 @@ import (
 // kills its own group: the process and all processes that it started.
 const lifeline = `trap '' HUP INT QUIT TERM; read -r line || kill -KILL 0`
 
-// group is a process group that does not outlive this process (rule L10). Its leader is
-// the guard. It starts before the process that it guards, so it sees a death at any
-// moment. Until it is waited for, no other process has the id of the group.
+// group is a process group that does not outlive this process (rule L10). Its leader is the guard. It starts
+// before the process that it guards, so it notices a death at any moment. Until it is waited for, no other
+// process has the id of the group.
 type group struct {
 	guard *exec.Cmd // nil means that sh is missing
 	line  io.WriteCloser
@@ -45,8 +45,8 @@ func newGroup() (*group, error) {
 	return g, nil
 }
 
-// run runs the process in the group. The thread stays: on Linux the kernel takes
-// the end of the thread that started a process for the end of its parent.
+// run runs the process in the group. It keeps the thread: on Linux the kernel takes the end of the thread
+// that started a process for the end of its parent.
 func (g *group) run(cmd *exec.Cmd) error {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pgid: g.id}
 	dieWithParent(cmd.SysProcAttr)
@@ -61,7 +61,6 @@ func (g *group) run(cmd *exec.Cmd) error {
 	return cmd.Wait()
 }
 
-// end asks the group to end.
 func (g *group) end(p *os.Process) error {
 	if g.guard == nil {
 		return signal(p.Pid, syscall.SIGTERM)

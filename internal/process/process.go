@@ -19,12 +19,12 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// DefaultGrace is the time between SIGTERM and SIGKILL where none is given.
+// DefaultGrace is the default time between SIGTERM and SIGKILL.
 const DefaultGrace = 10 * time.Second
 
 // Command is the command to run.
 type Command struct {
-	// Args are the program and its arguments; none: Script is run by sh.
+	// Args are the program and its arguments; without them, sh runs Script.
 	Args   []string
 	Script string
 	// Environ is the environment, in the form of os.Environ; nil means this process's without the variables
@@ -33,7 +33,7 @@ type Command struct {
 	Env     map[string]string
 	// Dir is the folder to run in; "" means this process's.
 	Dir string
-	// Grace is the time between SIGTERM and SIGKILL when the context ends; 0: DefaultGrace.
+	// Grace is the time between SIGTERM and SIGKILL when the context ends; 0 means DefaultGrace.
 	Grace time.Duration
 	// OutBytes and ErrBytes are how much of the ends of stdout and stderr is kept.
 	OutBytes, ErrBytes int
@@ -63,9 +63,9 @@ type Result struct {
 	Err error
 }
 
-// Run runs the process to its end. When ctx ends, the process and all it has started are
-// asked to end, and killed when the grace is over; at once, where another process may begin
-// the same work (core.IsOwnerGone, rule L9). err says why it did not begin.
+// Run runs the process to its end. When ctx ends, the process and all processes that it has started are asked
+// to end, and killed when the grace is over, or at once if another process may begin the same work
+// (core.IsOwnerGone, rule L9). err is the reason why it did not begin.
 func (c Command) Run(ctx context.Context) (r Result, err error) {
 	stdout, stderr := &tail{limit: c.OutBytes}, &tail{limit: c.ErrBytes}
 	group, err := newGroup()

@@ -51,7 +51,7 @@ func (s *State) Position() Position {
 	return p
 }
 
-// errOthers says that a position is of other record types.
+// errOthers reports that a position has other record types.
 var errOthers = errors.New("cannot restart: the record types, or the sums of the trailer, were others when the file was begun")
 
 // Restore makes the state of a position. read makes the record of a header from Raw's result.
@@ -112,7 +112,7 @@ func (s *State) RawHeads(textOf func(raw []byte) string) []string {
 	return heads
 }
 
-// RestoreRawHeads is the way back, for one record that is read alone.
+// RestoreRawHeads is the inverse, for one record that is read alone.
 func (p *Plan) RestoreRawHeads(heads []string, read func(t *Type, text string) (Record, error)) (*State, error) {
 	s := p.Start()
 	s.Alone()

@@ -1,7 +1,6 @@
-// Package recordtypes follows the records of a file that has several types of them (rule C15p):
-// which values the details take from the headers above them, and whether the trailers agree with the
-// records that were read. The readers fixed and csv share it; how a record is cut into columns is
-// their own.
+// Package recordtypes follows the records of a file with several record types (rule C15p): which values the
+// details take from the headers above them, and whether the trailers agree with the records that were read.
+// The readers fixed and csv share it; each cuts records into columns itself.
 //
 // It imports core with its folders only.
 package recordtypes
@@ -22,7 +21,7 @@ type Role string
 const (
 	// Detail records are items.
 	Detail Role = "detail"
-	// Header records have values that go to the details after them.
+	// Header records have values for the details after them.
 	Header Role = "header"
 	// Trailer records are compared with the records before them.
 	Trailer Role = "trailer"
@@ -30,15 +29,14 @@ const (
 	Ignored Role = "ignore"
 )
 
-// Any is the name of the type of all records that are of no other one.
+// Any is the name of the type of all records without another type.
 const Any = "*"
 
 // Type is a record type.
 type Type struct {
 	Name string
 	Role Role
-	// Fields are the fields of the item that the columns of a header or a detail are, by their
-	// number in the schema.
+	// Fields are the item's fields for the columns of a header or a detail, by their number in the schema.
 	Fields []int
 	// Of is the header above the records of this header or trailer; nil means the file.
 	Of *Type
@@ -47,19 +45,19 @@ type Type struct {
 	HasCount bool
 	CountOf  []*Type
 	Sums     []Sum
-	// Label is how messages call the type; empty: the role and the name.
+	// Label is the name of the type in messages; empty means the role and the name.
 	Label string
 
 	number int
 }
 
-// Sum is the total of a column that a trailer has.
+// Sum is the total of a column in a trailer.
 type Sum struct {
 	Name  string
 	Field int // of the schema
 }
 
-// Record is a record in its reader. Its errors say where in the record they are.
+// Record is a record in its reader. Its errors have the position in the record.
 type Record interface {
 	// Column reads a column of a header or a detail.
 	Column(t *Type, column int) (row.Value, error)
@@ -74,14 +72,14 @@ type Record interface {
 type Plan struct {
 	Types  []*Type
 	Schema *row.Schema
-	// TypeField is the field of the item that has the name of the detail's type; -1: none has.
+	// TypeField is the item's field with the name of the detail's type, or -1.
 	TypeField int
 
 	headers, trailers []*Type
-	columns           [][]int // of each type and field of the schema: the column; -1: it has none
+	columns           [][]int // of each type and field of the schema: the column, or -1
 }
 
-// TypeFieldName is the field that has the name of a detail's type, if no type has a column for it.
+// TypeFieldName is the field with the name of a detail's type, if no type has a column for it.
 const TypeFieldName = "record"
 
 // New completes a plan, and reports mistakes in it, by the name of the type. The details of a file that is
@@ -164,7 +162,7 @@ func (p *Plan) checkDetail(t *Type) error {
 	return nil
 }
 
-// HasTrailers reports whether something is to be compared at the end.
+// HasTrailers reports whether something must be compared at the end.
 func (p *Plan) HasTrailers() bool { return len(p.trailers) > 0 }
 
 // Find returns the type of a name, or the type of all other names, or nil.
@@ -209,10 +207,10 @@ func (t *Type) under(h *Type) bool {
 	return false
 }
 
-// Number is the place of the type in its plan.
+// Number is the index of the type in its plan.
 func (t *Type) Number() int { return t.number }
 
-// Links binds the names by which types speak of one another.
+// Links binds the names by which types refer to one another.
 type Links struct{ types []*Type }
 
 // NewLinks returns the links between some types.
@@ -246,7 +244,7 @@ func (l Links) find(name string) *Type {
 	return l.types[i]
 }
 
-// CheckKeys reports keys of a type that are not for its role, by their name.
+// CheckKeys reports keys of a type that do not apply to its role, by their name.
 func CheckKeys(t *Type, columns int, of, count string, countOf, sums int) map[string]error {
 	errs := map[string]error{}
 	not := func(key, roles string) {

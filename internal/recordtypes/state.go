@@ -57,7 +57,7 @@ func (c *scope) begin(t *Type) {
 // D4).
 const maxHeads = 3 << 10
 
-// Header takes up a header. The details that follow have its values.
+// Header processes a header. The following details have its values.
 func (s *State) Header(t *Type, r Record, line int64) error {
 	if err := s.inside(t); err != nil {
 		return err
@@ -96,7 +96,6 @@ func (s *State) inside(t *Type) error {
 	return nil
 }
 
-// forget drops the values of the headers under t.
 func (s *State) forget(t *Type) {
 	for _, h := range s.plan.headers {
 		if h.under(t) {
@@ -105,7 +104,7 @@ func (s *State) forget(t *Type) {
 	}
 }
 
-// SetHead takes the values of a header, also of one that was read before a restart.
+// SetHead takes the values of a header, also of one read before a restart.
 func (s *State) SetHead(t *Type, r Record, line int64) error {
 	h := head{there: true, line: line, values: make([]row.Value, len(t.Fields))}
 	for i := range t.Fields {
@@ -233,7 +232,6 @@ func (s *State) Count(t *Type, r Record) error {
 	return s.count(t, r)
 }
 
-// counts reports whether a trailer counts records of the type.
 func (t *Type) counts(of *Type) bool {
 	if t.CountOf == nil {
 		return of.Role == Detail
@@ -283,7 +281,7 @@ func add(sum row.Decimal, v row.Value) (row.Decimal, error) {
 	}
 }
 
-// Lost counts a record of which nothing could be read, not even its type.
+// Lost counts a completely unreadable record, even of unknown type.
 func (s *State) Lost() error {
 	if s.single {
 		return nil

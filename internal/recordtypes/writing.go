@@ -7,8 +7,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-// Headers returns the headers in the order in which a file is written: each after the one that it
-// belongs to.
+// Headers returns the headers in the order of writing: each after the one that it belongs to.
 func (p *Plan) Headers() []*Type {
 	headers := slices.Clone(p.headers)
 	slices.SortStableFunc(headers, func(a, b *Type) int { return a.depth() - b.depth() })
@@ -52,8 +51,7 @@ func (s *State) Totals(t *Type) (count int64, sums []row.Decimal, err error) {
 	return c.count, c.sums, nil
 }
 
-// HasHead reports whether the last record of a header is the one in raw; HasValues whether its columns
-// have the values of r.
+// HasHead reports whether the last record of a header equals raw.
 func (s *State) HasHead(t *Type, raw []byte) bool {
 	h := s.heads[t.number]
 	return h.there && bytes.Equal(h.raw, raw)

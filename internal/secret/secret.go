@@ -1,6 +1,5 @@
-// Package secret masks passwords in texts that people or logs get to see.
-//
-// A [Vault] finds secrets by their names, and masks those that it has found.
+// Package secret masks passwords in texts for people or logs. A [Vault] finds secrets by their names, and
+// masks those that it has found.
 //
 // It imports the standard library only.
 package secret

@@ -74,7 +74,8 @@ func TestASecretThatWasFoundIsMaskedInEveryForm(t *testing.T) {
 	require.Equal(t, "postgres://me:pw@h/x", v.Values("postgres://me:pw@h/x"))
 }
 
-// Basic authentication encodes user and password together: the value begins at any of three places among the digits.
+// Basic authentication encodes user and password together: the value begins at any of three places among the
+// digits.
 func TestASecretInBase64IsMaskedWhateverIsAroundIt(t *testing.T) {
 	t.Parallel()
 	const value = "s3cret?>~value"

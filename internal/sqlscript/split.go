@@ -1,5 +1,4 @@
-// Package sqlscript cuts SQL scripts into their statements, and says which of them
-// begin or end a transaction.
+// Package sqlscript cuts SQL scripts into their statements, and finds those that begin or end a transaction.
 //
 // It imports tx and the standard library only.
 package sqlscript
@@ -22,8 +21,7 @@ type Statement struct {
 	Verb string
 	// Control says that it begins or ends a transaction.
 	Control bool
-	// Reset says that it is RESET ALL, which takes the transaction's name away (rule
-	// T8a).
+	// Reset means that it is RESET ALL, which removes the transaction's name (rule T8a).
 	Reset bool
 }
 
@@ -77,8 +75,8 @@ type reading struct {
 	verb    string
 }
 
-// ends reports whether a semicolon ends the statement. The parentheses belong to CREATE RULE, whose actions
-// PostgreSQL separates with semicolons.
+// ends reports whether a semicolon ends the statement. The parentheses belong to CREATE RULE, which on
+// PostgreSQL separates actions with semicolons.
 func (r *reading) ends() bool {
 	return r.blocks == 0 && (r.depth <= 0 || r.dialect != tx.Postgres)
 }
@@ -234,8 +232,7 @@ func (s *scanner) skipTo(end string, offset int) {
 	s.at += offset + i + len(end)
 }
 
-// lineComment skips the rest of a line, which in PostgreSQL ends at a carriage
-// return as well.
+// lineComment skips the rest of a line, which in PostgreSQL also ends at a carriage return.
 func (s *scanner) lineComment() {
 	ends := "\n"
 	if s.dialect == tx.Postgres {

@@ -15,28 +15,27 @@ const (
 	Free Place = iota
 	InLiteral
 	InComment
-	// InName is a place where SQL takes the name of a table or column, or a part of one.
+	// InName is a position at which SQL takes the name of a table or column, or a part of one.
 	InName
 )
 
 // Variable is one of the variables of a text.
 type Variable struct {
 	Place Place
-	// Text is the literal that the variable is in, as it is written; Offset is where the
-	// literal begins.
+	// Text is the literal that contains the variable, as written; Offset is where the literal begins.
 	Text   string
 	Offset int
-	// Literal are the parts of the literal between its variables, without the quotes; First is
-	// the number of its first variable.
+	// Literal are the parts of the literal between its variables, without the quotes; First is the number of
+	// its first variable.
 	Literal []string
 	First   int
 }
 
-// mark stands for a variable in the text that is read: nothing of SQL is written so.
+// mark stands for a variable in the text that is read: SQL never uses it.
 const mark = "\x01"
 
-// Variables returns where the variables between the parts of a text stand, one fewer than
-// there are parts.
+// Variables returns the positions of the variables between the parts of a text, one fewer than there are
+// parts.
 func Variables(parts []string, dialect tx.Dialect) []Variable {
 	for i, part := range parts {
 		if strings.Contains(part, mark) {

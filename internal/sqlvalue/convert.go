@@ -9,16 +9,15 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-// Convert returns v as a value of the kind that a column declares; false if it does
-// not fit. Nothing is lost: a float fits an int if it is whole, an int a bool if it is
-// 0 or 1, a timestamp a date if it is midnight, an int a float if the float is exactly
-// it, a decimal an int if it is whole and a float if it has no more digits than a float keeps,
-// a number or a bool JSON. A text fits if it is the text of one value of the kind (see parseText); it is
-// bytes if it is \x and hex, and stays a text otherwise.
+// Convert returns v as a value of the kind that a column declares; false if it does not fit. Nothing is lost:
+// a float fits an int if it is whole, an int a bool if it is 0 or 1, a timestamp a date if it is midnight, an
+// int a float if the float is exact, a decimal an int if it is whole and a float if it has no more digits
+// than a float keeps, a number or a bool JSON. A text fits if it is the text of one value of the kind (see
+// parseText); \x and hex are bytes, and any other text stays a text.
 func Convert(v row.Value, kind row.Kind) (row.Value, bool) { return ConvertIn(v, kind, nil) }
 
-// ConvertIn is Convert in a time zone (rule D5): a text of a timestamp without an offset is a time there, and a day begins and
-// ends there. nil is UTC.
+// ConvertIn is Convert in a time zone (rule D5), for texts of a timestamp without an offset, and the
+// beginning and end of a day. nil is UTC.
 func ConvertIn(v row.Value, kind row.Kind, zone *time.Location) (row.Value, bool) {
 	f := row.Field{Kind: kind, Zone: zone, Nullable: kind == row.JSONKind, Nulls: []string{}} // JSON's null is null
 	var err error
@@ -60,7 +59,6 @@ func ConvertIn(v row.Value, kind row.Kind, zone *time.Location) (row.Value, bool
 	return v, err == nil
 }
 
-// toJSON makes the JSON of a value whose JSON needs no quotes.
 func toJSON(v row.Value) (row.Value, bool) {
 	switch v.Kind() {
 	case row.Int, row.Float, row.DecimalKind, row.Bool:
@@ -155,8 +153,8 @@ func DeclaredKind(typ string) row.Kind {
 	return row.Null
 }
 
-// HasNumericAffinity reports a declared type in whose columns SQLite turns texts that look like numbers into
-// numbers. It also does so in columns of integer and real affinity, which have a kind.
+// HasNumericAffinity reports whether SQLite turns texts that look like numbers into numbers in columns of a
+// declared type. It also does so in columns of integer and real affinity, which have a kind.
 func HasNumericAffinity(typ string) bool {
 	typ = strings.ToUpper(typ)
 	for _, part := range [...]string{"INT", "CHAR", "CLOB", "TEXT", "BLOB", "REAL", "FLOA", "DOUB"} {

@@ -161,7 +161,7 @@ func (p *pool) acquire(ctx context.Context) (*sql.Conn, error) {
 	return g.DB.Conn(ctx)
 }
 
-// enter is use, after the gate has admitted the caller, who calls leave after the call.
+// enter is use, after the gate has admitted the caller, which calls leave after the call.
 func (p *pool) enter(ctx context.Context) (g *generation, leave func(), err error) {
 	admitted, err := p.gate.enter(ctx, p.inUse)
 	if err != nil {

@@ -277,8 +277,8 @@ func (h *history) check() {
 	require.Contains(h.b, h.surfin(0, "show", fmt.Sprint(completed)), "4 partitions: 4 COMPLETED")
 }
 
-// BenchmarkLaunch is the launch itself: the instance, its parameters and its execution,
-// after all refusals were asked for.
+// BenchmarkLaunch is the launch itself: the instance, its parameters and its execution, after all checks for
+// a refusal.
 func BenchmarkLaunch(b *testing.B) {
 	each(b, func(h *history) {
 		ctx, night := context.Background(), int64(10*past)
@@ -317,8 +317,7 @@ func BenchmarkRun(b *testing.B) {
 	})
 }
 
-// The commands, as they are typed, without the start of a process and without opening
-// the database.
+// The commands, as typed, without the start of a process and without opening the database.
 func BenchmarkList(b *testing.B) { commands(b, "list") }
 
 func BenchmarkListFiltered(b *testing.B) {

@@ -13,7 +13,7 @@ import (
 	"strconv"
 )
 
-// Contestant does the work of a workload in one way, in a process of its own.
+// Contestant does the work of a workload in one way, in a separate process.
 type Contestant interface {
 	// Name is the contestant's name in the tables; it is unique in the workload.
 	Name() string
@@ -21,12 +21,12 @@ type Contestant interface {
 	Command(w Work) (*exec.Cmd, error)
 	// Result parses the output of the process.
 	Result(stdout []byte) (Result, error)
-	// Restarts reports whether the work is done rightly, too, by a second process after
-	// the first one was killed. The driver kills and restarts those that say so once.
+	// Restarts reports whether the work is also done correctly by a second process after the first one was
+	// killed. The driver kills and restarts such contestants once.
 	Restarts() bool
 }
 
-// Peer is a contestant that needs more than Go and PostgreSQL: it is asked with -peers only.
+// Peer is a contestant that needs more than Go and PostgreSQL: it runs only with -peers.
 type Peer interface {
 	Contestant
 	// Build builds the program that Command runs, for all contestants of its type.
@@ -37,9 +37,9 @@ type Peer interface {
 type Workload struct {
 	// Name is short (w1); Title is a line.
 	Name, Title string
-	// Share is the part of -size that it has in rows; 0: 1.
+	// Share is the part of -size that it has in rows; 0 means 1.
 	Share float64
-	// Most is the most rows that it has; 0: any number.
+	// Most is the most rows that it has; 0 means any number.
 	Most int
 	// Part means that the time does not cover all rows.
 	Part bool
@@ -79,13 +79,13 @@ type Work struct {
 	Sum   uint64 `json:"sum"`
 	// URL is the URL of the run's database; empty means none.
 	URL string `json:"url,omitempty"`
-	// Keep says that all runs have one database: they write nothing that another one minds.
+	// Keep means that all runs have one database: their writes do not affect each other.
 	Keep bool `json:"keep,omitempty"`
-	// KillAt asks the process to kill itself soon after it has committed so many rows; 0: not.
+	// KillAt asks the process to kill itself soon after it has committed that many rows; 0 means not.
 	KillAt int64 `json:"kill_at,omitempty"`
-	// Again says that the process before has not completed the work: this one continues.
+	// Again means that the previous process has not completed the work: this one continues.
 	Again bool `json:"again,omitempty"`
-	// River is the engine of the runtime; Worker asks the process to be a worker only.
+	// River is the engine of the runtime; Worker asks the process to be only a worker.
 	River  bool `json:"river,omitempty"`
 	Worker bool `json:"worker,omitempty"`
 }
@@ -99,8 +99,8 @@ type Result struct {
 	ClientCPU float64 `json:"client_cpu,omitempty"`
 	// Found is a row that was asked for.
 	Found string `json:"found,omitempty"`
-	// Status is how the execution ended, where that is asked for, Cause why, and Skipped how
-	// many items all attempts of it have skipped.
+	// Status is how the execution ended, if requested, Cause why, and Skipped how many items all its attempts
+	// have skipped.
 	Status  string `json:"status,omitempty"`
 	Cause   string `json:"cause,omitempty"`
 	Skipped int    `json:"skipped,omitempty"`
@@ -139,7 +139,6 @@ func (c inside) Command(w Work) (*exec.Cmd, error) {
 	return withWork(exec.Command(self), w)
 }
 
-// withWork hands the work to a process in its environment.
 func withWork(cmd *exec.Cmd, w Work) (*exec.Cmd, error) {
 	text, err := json.Marshal(w)
 	if err != nil {
@@ -150,7 +149,7 @@ func withWork(cmd *exec.Cmd, w Work) (*exec.Cmd, error) {
 	return cmd, nil
 }
 
-// runChild does the work that the driver has asked this process for.
+// runChild does the driver's order for this process.
 func runChild(text string) int {
 	r, err := childResult(text)
 	if err == nil {

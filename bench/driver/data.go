@@ -23,7 +23,6 @@ const (
 	textLength = 45
 )
 
-// cities are of different lengths; none needs quotes.
 func cities() []string {
 	return []string{"Frankfurt am Main", "Rome", "New York", "Port of Spain", "Osaka", "Ulm", "Addis Ababa", "San Miguel"}
 }

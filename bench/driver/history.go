@@ -43,11 +43,10 @@ func nightlyJob(dir string) (string, error) {
 	return file, errors.Join(os.WriteFile(input, []byte(text), 0o600), os.WriteFile(file, fmt.Appendf(nil, nightly, input), 0o600))
 }
 
-// nights are the parameters of one night.
 func nights(night int) map[string]string { return map[string]string{"night": fmt.Sprint(night)} }
 
-// longHistory runs the job for two nights, and copies them until there are so many executions: each copy
-// is an instance of its own, with a night of its own.
+// longHistory runs the job for two nights, and copies them until there are that many executions: each copy is
+// a new instance, with a new night.
 func longHistory(ctx context.Context, url, file string, executions int) (err error) {
 	w := Work{Dir: filepath.Dir(file)}
 	app, err := openApp(ctx, w, url)
@@ -89,7 +88,7 @@ func copyHistory(ctx context.Context, conn *pgx.Conn, executions int) error {
 	copies := executions/2 - 1
 	for _, c := range []struct {
 		table    string
-		replaced map[string]string // empty: the column's default
+		replaced map[string]string // empty means the column's default
 	}{
 		{"job_execution", map[string]string{"id": "t.id + 2 * n", "instance_id": "t.instance_id + 2 * n",
 			"created_at": fmt.Sprintf("t.created_at - make_interval(secs => %d - n)", copies), "ended_at": fmt.Sprintf("t.ended_at - make_interval(secs => %d - n)", copies)}},

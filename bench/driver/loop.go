@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// source reads the rows of the input as a loop by hand does.
+// source reads the rows of the input like a loop by hand.
 type source struct {
 	file *os.File
 	csv  *csv.Reader
@@ -33,7 +33,7 @@ func openSource(path string) (*source, error) {
 
 func (s *source) close() error { return s.file.Close() }
 
-// next returns the fields of the next row, good until the next call, each of them a value of its type.
+// next returns the fields of the next row, valid until the next call, each a valid value of its type.
 func (s *source) next() ([]string, error) {
 	fields, err := s.csv.Read()
 	if err != nil {
@@ -108,8 +108,7 @@ func (e *encoded) encode(n int, appendNext func(dst []byte) ([]byte, error)) (er
 	return nil
 }
 
-// eachEncoded hands the rows to write, n at a time. With ahead the next ones are read and
-// encoded meanwhile.
+// eachEncoded passes the rows to write, n at a time. With ahead the next ones are read and encoded meanwhile.
 func eachEncoded(n int, ahead bool, appendNext func(dst []byte) ([]byte, error), write func(*encoded) error) error {
 	return inTurns(ahead, func(e *encoded) error { return e.encode(n, appendNext) }, func(e *encoded) error {
 		if e.rows == 0 {
@@ -119,7 +118,7 @@ func eachEncoded(n int, ahead bool, appendNext func(dst []byte) ([]byte, error),
 	})
 }
 
-// inTurns fills and writes until fill returns io.EOF, whose last part is written as well. With ahead the next
+// inTurns fills and writes until fill returns io.EOF; the last part is written as well. With ahead the next
 // part is filled in a second goroutine while one is written.
 func inTurns[T any](ahead bool, fill, write func(*T) error) error {
 	if !ahead {
@@ -190,7 +189,6 @@ func appendCopyRow(dst []byte, fields []string) []byte {
 	return append(dst, '\n')
 }
 
-// timed measures the work of a loop.
 func timed(work func() error) (Result, error) {
 	begin := time.Now()
 	if err := work(); err != nil {

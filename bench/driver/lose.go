@@ -15,8 +15,7 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// All cases have 30 rows in chunks of 10, of which the 16th may be bad, and the 14th is where the process is
-// disturbed.
+// All cases have 30 rows in chunks of 10; the 16th may be bad, and the process is disturbed at the 14th.
 const (
 	loseRows  = 30
 	badRow    = 16
@@ -26,10 +25,10 @@ const (
 // loseCase is a way in which rows could be lost.
 type loseCase struct {
 	name, title string
-	// bad says that a row breaks a constraint; it is to be skipped, and to be recorded.
+	// bad means that a row breaks a constraint; it is to be skipped, and to be recorded.
 	bad bool
-	// refused says that the database refuses the second chunk once, with SQLSTATE 40001; it is
-	// to be written again.
+	// refused means that the database refuses the second chunk once, with SQLSTATE 40001; it is to be written
+	// again.
 	refused bool
 	// disturb is the disturbance when the row disturbAt is written alone: kill, stop or none.
 	disturb string
@@ -92,7 +91,7 @@ func (c springLoses) Command(w Work) (*exec.Cmd, error) {
 
 // lost is the result of a case.
 type lost struct {
-	// first and then are how the two processes ended; then is empty where the first one completed.
+	// first and then are how the two processes ended; then is empty if the first one completed.
 	first, then  string
 	rows         int
 	missing      []int64
@@ -129,8 +128,8 @@ func (b *bench) lose(ctx context.Context) (text string, err error) {
 	return fmt.Sprintf("\nSpring Batch %s, %s, PostgreSQL %s.\n%s", version, time.Now().UTC().Format(time.DateOnly), b.server.version, out.String()), err
 }
 
-// lostBy runs a case with one contestant: the first process, and where that has not completed a second
-// one that continues.
+// lostBy runs a case with one contestant: the first process, and if that has not completed, a second one that
+// continues.
 func (b *bench) lostBy(ctx context.Context, c loseCase, of Workload, by Contestant, w Work) (l lost) {
 	w, l.failed = b.clear(ctx, of, by, w)
 	if l.failed != nil {
@@ -241,7 +240,7 @@ func (c loseCase) tables() []string {
 	return all
 }
 
-// stored counts the rows that are there, and returns the good ones that are not.
+// stored counts the rows that are there, and returns the missing good ones.
 func (c loseCase) stored(ctx context.Context, url string) (rows int, missing []int64, err error) {
 	conn, err := pgx.Connect(ctx, url)
 	if err != nil {

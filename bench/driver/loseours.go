@@ -13,7 +13,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/operator"
 )
 
-// loseJob is the job of ours: shipped components, and a writer that disturbs.
+// loseJob is our job: shipped components, and a writer that disturbs.
 const loseJob = `job: lose
 parameters: {input: {type: path}}
 flow:

@@ -49,7 +49,7 @@ func (r *report) plot() string {
 		`<rect width="%[1]d" height="%[2]d" fill="#fff"/>`+"\n%[3]s</svg>\n", plotWidth, y+14, body.String())
 }
 
-// scale is how many pixels a ratio of 1 has: the largest fits.
+// scale is the number of pixels for a ratio of 1, chosen so that the largest fits.
 func (t *table) scale() float64 {
 	most := 1.0
 	for _, l := range t.lines {

@@ -31,7 +31,6 @@ func newReport(_ context.Context, b *bench) *report {
 	}
 }
 
-// footer says where and when.
 func (r *report) footer() string {
 	return fmt.Sprintf("%s, -size %d, -rounds %d: %s", r.date.Format(time.DateOnly), r.size, r.rounds, r.machine)
 }

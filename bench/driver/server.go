@@ -28,13 +28,13 @@ const (
 
 // server is the PostgreSQL server of all runs.
 type server struct {
-	cluster *pgcluster.Cluster // nil: it is not ours
+	cluster *pgcluster.Cluster // nil means that it is not ours
 	url     string             // of a superuser
-	pid     int                // of the postmaster; 0: it is on another machine
+	pid     int                // of the postmaster; 0 means that it is on another machine
 	version string
 }
 
-// durable are the settings of a server whose commits are on the disk.
+// durable are the settings of a server with commits on the disk.
 func durable() []string {
 	return []string{"fsync=on", "synchronous_commit=on", "full_page_writes=on", "shared_buffers=256MB", "max_wal_size=4GB", "autovacuum=off"}
 }
@@ -111,7 +111,6 @@ func (s *server) urlOf(database string) string {
 	return text
 }
 
-// withDatabase is a URL with another database of the same server.
 func withDatabase(text, database string) (string, error) {
 	u, err := url.Parse(text)
 	if err != nil {
@@ -124,8 +123,8 @@ func withDatabase(text, database string) (string, error) {
 // templateOf is the database that the runs of a workload begin with.
 func templateOf(workload string) string { return templatePrefix + identifier(workload) }
 
-// template makes the database that the runs of a workload begin with: the tables of our history, and those of
-// fill.
+// template makes the database that the runs of a workload begin with: the tables of our history, and the
+// tables made by fill.
 func (s *server) template(ctx context.Context, workload string, fill ...string) error {
 	name := templateOf(workload)
 	err := s.exec(ctx, "postgres", "DROP DATABASE IF EXISTS "+name+" WITH (FORCE)", "CREATE DATABASE "+name+" TEMPLATE template0")
@@ -151,8 +150,8 @@ func prepareHistory(ctx context.Context, url string) error {
 	return errors.Join(app.Prepare(ctx), app.Close(ctx))
 }
 
-// fresh makes the database of a run. The first connection to a new database makes a file with parts of
-// its catalog, which takes longer than a job of one tasklet: a database is new only once, so that no
+// fresh makes the database of a run. The first connection to a new database makes a file with parts of its
+// catalog, which takes longer than a job of one tasklet: with a CHECKPOINT and this connection before, no
 // contestant pays for it.
 func (s *server) fresh(ctx context.Context, workload string) error {
 	err := s.exec(ctx, "postgres",
@@ -216,7 +215,7 @@ func cpuOf(pid int, withChildren bool) (spent, parent int, ok bool) {
 	return spent, parent, err == nil
 }
 
-// checkTable compares the rows of a table with those that were to be written.
+// checkTable compares the rows of a table with the expected ones.
 func checkTable(ctx context.Context, w Work, name string) (err error) {
 	conn, err := pgx.Connect(ctx, w.URL)
 	if err != nil {

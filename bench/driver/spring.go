@@ -71,7 +71,7 @@ func (c spring) Command(w Work) (*exec.Cmd, error) {
 	}), nil
 }
 
-// springCommand is a JVM with a heap of one size, so that it is not resized meanwhile.
+// springCommand is a JVM with a heap of fixed size, so that it is not resized meanwhile.
 func springCommand(w Work, heap string, options map[string]string) *exec.Cmd {
 	target := springTarget(filepath.Dir(w.Dir))
 	classes := filepath.Join(target, "classes") + string(filepath.ListSeparator) + filepath.Join(target, "lib", "*")
@@ -84,7 +84,6 @@ func springCommand(w Work, heap string, options map[string]string) *exec.Cmd {
 	return cmd
 }
 
-// springVersion is the version that was built.
 func springVersion(dir string) (string, error) {
 	const before, after = "spring-batch-core-", ".jar"
 	found, err := filepath.Glob(filepath.Join(springTarget(dir), "lib", before+"*"+after))

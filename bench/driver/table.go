@@ -59,10 +59,9 @@ func (t *table) shuffle(order *rand.Rand) {
 	slices.SortStableFunc(t.lines, func(a, b *line) int { return sign * cmp.Compare(beside(a), beside(b)) })
 }
 
-// mostRounds is how many rounds the floor has, and no contestant more.
+// mostRounds is the number of the floor's rounds; no contestant has more.
 func (t *table) mostRounds() int { return t.rounds + moreRounds }
 
-// ordered are the lines in the order of the workload.
 func (t *table) ordered() []*line {
 	return slices.SortedFunc(slices.Values(t.lines), func(a, b *line) int { return cmp.Compare(a.place, b.place) })
 }
@@ -167,7 +166,6 @@ func (t *table) text(markdown bool) string {
 	return out.String()
 }
 
-// aligned is the table in columns.
 func (t *table) aligned() string {
 	rows := [][]string{columns()}
 	for _, l := range t.ordered() {

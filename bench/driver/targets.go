@@ -12,21 +12,21 @@ type target struct {
 	text, workload string
 	// who reports whether a contestant is selected. Of several, the worst one counts.
 	who func(name string) bool
-	// than is the contestant that it is compared with; empty: the value itself counts.
+	// than is the contestant that it is compared with; empty means that the value itself counts.
 	than string
 	// of is the compared value; nil means the seconds of the work.
 	of func(run) float64
-	// faster asks for at least so many times the speed of than. Else it is at most want: so many times
-	// than, or so much.
+	// faster requires at least want times the speed of than. Otherwise the value is at most want: that many
+	// times than, or that much.
 	faster bool
 	want   float64
 	show   func(value float64) string
-	// limits are contestants that do the same work by hand, with the same promises and without an engine.
-	// The best of them says how far a target can be reached at all. Empty: there is none to compare with.
+	// limits are contestants that do the same work by hand, with the same promises and without an engine. The
+	// best of them shows how far a target can be reached at all. Empty means that there is none to compare
+	// with.
 	limits []string
 }
 
-// limitedBy returns the target with its limits.
 func (t target) limitedBy(contestants ...string) target {
 	t.limits = contestants
 	return t
@@ -109,14 +109,14 @@ type seen struct {
 	line    *line // of ours, that the value is of
 	missing bool  // it was not measured
 	failed  bool
-	limit   *limit // nil: none was measured
+	limit   *limit // nil means that none was measured
 }
 
 // limit is the value of a target with another contestant instead of ours.
 type limit struct {
 	who   string
 	value spread
-	ours  spread // ours: times its speed, or times its value where the least counts
+	ours  spread // ours: times its speed, or times its value if the least counts
 }
 
 // worse reports whether a is a worse value of the target than b.
@@ -127,7 +127,7 @@ func (t target) worse(a, b float64) bool {
 	return a > b
 }
 
-// reaches reports whether a value is as wanted.
+// reaches reports whether a value is good enough.
 func (t target) reaches(v spread) bool { return !t.worse(v.median, t.want) }
 
 // in looks for the target in the tables.
@@ -252,7 +252,7 @@ func (t target) between(v spread) string { return t.show(v.least) + " to " + t.s
 
 const notReached = "not reached"
 
-// verdict says whether the target is reached. If not, it says whether the limit would reach it.
+// verdict reports whether the target is reached, and if not, whether the limit would reach it.
 func (s seen) verdict() string {
 	switch {
 	case s.reaches(s.value):

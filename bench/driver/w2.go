@@ -11,8 +11,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch"
 )
 
-// w2 upserts the rows of a table into another one: into an empty one, and over rows that
-// are all there.
+// w2 upserts the rows of a table into another one: into an empty one, and over existing rows.
 func w2(full bool) Workload {
 	w := Workload{Name: "w2-insert", Title: "PostgreSQL to PostgreSQL, upsert into an empty table"}
 	fill := []string{}

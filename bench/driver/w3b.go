@@ -130,7 +130,7 @@ func typedLoop(w Work) error {
 	})
 }
 
-// typed appends the next row as its values are written. Nothing needs quotes.
+// typed appends the next row with its values written again. Nothing needs quotes.
 func (s *source) typed(line []byte) ([]byte, error) {
 	row, err := s.sale()
 	if err != nil {
@@ -197,7 +197,7 @@ func chunkLoop(w Work, chunk int, durable, ahead bool) error {
 	})
 }
 
-// appendCSVRow is a row of csv, with quotes where they are needed.
+// appendCSVRow appends a row of csv, with quotes if needed.
 func appendCSVRow(dst []byte, fields []string) []byte {
 	for i, f := range fields {
 		if i > 0 {

@@ -33,7 +33,7 @@ func w5() Workload {
 	}
 }
 
-// restartRow is the number of the row that is looked for, from 0.
+// restartRow is the number of the searched row, from 0.
 func restartRow(w Work) int { return w.Rows / 10 * 9 }
 
 // readAgain reads row by row.
@@ -56,7 +56,7 @@ func readAgain(_ context.Context, w Work) (r Result, err error) {
 	return Result{Seconds: time.Since(begin).Seconds(), Found: fields[0]}, nil
 }
 
-// seekByHand knows the offset: that is found before the time is taken.
+// seekByHand knows the offset, which is found before the time begins.
 func seekByHand(_ context.Context, w Work) (r Result, err error) {
 	in, err := openSource(w.Input)
 	if err != nil {
@@ -87,8 +87,7 @@ func seekByHand(_ context.Context, w Work) (r Result, err error) {
 	return Result{Seconds: time.Since(begin).Seconds(), Found: fields[0]}, nil
 }
 
-// seekWithPosition is our reader: the position that a commit would have stored is made
-// before the time is taken.
+// seekWithPosition is our reader: the position of a commit is made before the time begins.
 func seekWithPosition(ctx context.Context, w Work) (r Result, err error) {
 	at, err := positionBehind(ctx, w, restartRow(w))
 	if err != nil {

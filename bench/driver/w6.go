@@ -16,17 +16,17 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/operator"
 )
 
-// A process makes a call so often, and says the median; less often where the calls take long.
+// A process makes a call that often, and returns the median; less often if the calls take long.
 const (
 	calls     = 200
 	fewCalls  = 5
 	callsTime = time.Second
 )
 
-// shortHistory is the workload whose template has no history yet.
+// shortHistory is the workload with a template without history.
 const shortHistory = "w6-short"
 
-// historyRows is how long the history is that its targets speak of. A shorter one serves a look.
+// historyRows is the length of the history in its targets. A shorter one is enough for a quick check.
 const historyRows = 200_000
 
 // w6 has an operator's queries over a long history.
@@ -179,7 +179,7 @@ func (l lookup) run(ctx context.Context, w Work) (r Result, err error) {
 	return medianOf(func(int) error { return l.ask(ctx, app, at) }, nothingAfter)
 }
 
-// medianOf makes the calls, and says how long the one in the middle took; after each of them it waits for after.
+// medianOf makes the calls, and returns the median of their times; after each of them it waits for after.
 func medianOf(call func(i int) error, after func() error) (r Result, err error) {
 	var times []float64
 	for first := time.Now(); len(times) < calls && (len(times) < fewCalls || time.Since(first) < callsTime); {
@@ -262,7 +262,7 @@ func pagesByHand(ctx context.Context, w Work) (Result, error) {
 
 func nothingAfter() error { return nil }
 
-// launches is the time until an execution is there and begins. Its instance is a new one.
+// launches is the time until an execution exists and begins. Its instance is new.
 func launches(ctx context.Context, w Work, short bool) (r Result, err error) {
 	url := w.URL
 	if short {

@@ -27,8 +27,8 @@ func Components() fx.Option {
 	)
 }
 
-// Job is a job file of one step over so many numbers. partition is the value of the key
-// partition; empty: the step has no parts.
+// Job is a job file of one step over that many numbers. partition is the value of the key partition; empty
+// means that the step has no parts.
 func Job(name, partition string, items int) string {
 	text, first, step := "job: "+name+"\nflow:\n- step: work\n", "0", "1"
 	if partition != "" {

@@ -25,7 +25,7 @@ const Chunk = 100_000
 // Counter reads the numbers 1 to Items.
 type Counter struct {
 	at, Items int
-	timed     *Total // nil: of a loop
+	timed     *Total // nil means a loop
 }
 
 // NewCounter returns the reader of a step that writes with t.
@@ -63,8 +63,8 @@ type Total struct {
 	took  time.Duration
 }
 
-// Took is the time of a step from the opening of its reader to the last Write, without the commits of
-// its chunks: those are work of the database, and the loops have none.
+// Took is the time of a step from the opening of its reader to the last Write, without the commits of its
+// chunks: those are work of the database, and the loops have none.
 func (t *Total) Took() time.Duration { return t.took }
 
 func (t *Total) Write(_ context.Context, items []int) error {
@@ -97,7 +97,7 @@ type counted struct {
 	Items int `key:"items" required:"true" doc:"How many numbers there are."`
 }
 
-// Job is a job file of one step over so many numbers, with the processor or without.
+// Job is a job file of one step over that many numbers, with the processor or without.
 func Job(items int, processor bool) string {
 	text := fmt.Sprintf("job: overhead\nflow:\n- step: count\n  chunk:\n    size: %d\n    reader: {count: {items: %d}}\n", Chunk, items)
 	if processor {

@@ -1,6 +1,6 @@
-// Command peers is the loop of workload w3 with the SQLite that is written in C. It is a
-// module of its own, so that Surfin itself needs no C compiler and no such driver. The
-// driver in bench/driver builds and runs it with -peers, and hands it the work.
+// Command peers is the loop of workload w3 with the SQLite that is written in C. It is a separate module, so
+// that Surfin itself needs no C compiler and no such driver. The driver in bench/driver builds and runs it
+// with -peers, and passes it the work.
 //
 // It imports the standard library, and mattn's driver.
 package main

@@ -124,7 +124,6 @@ func (s *Shop) trigger(name string) (Trigger, error) {
 	return "", fmt.Errorf("there is no trigger %q (there are: %s)", name, strings.Join(names, ", "))
 }
 
-// kebab makes PaymentSucceeded of payment-succeeded.
 func kebab(text string) string {
 	var b strings.Builder
 	for part := range strings.SplitSeq(text, "-") {

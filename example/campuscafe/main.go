@@ -3,7 +3,7 @@
 //
 //	go run ./example/campuscafe
 //
-// It imports pkg/batch and what is below it, as any application may.
+// It imports pkg/batch and the packages below it, as any application may.
 package main
 
 import (
@@ -67,7 +67,6 @@ func metrics() fx.Option {
 	return fx.Options(batch.Observe(exporter), fx.Invoke(func(mux *http.ServeMux) { mux.Handle("GET /metrics", exporter.Handler()) }))
 }
 
-// prepare makes the tables.
 func prepare(lc fx.Lifecycle, app *batch.App, shop *Shop) {
 	lc.Append(fx.StartHook(func(ctx context.Context) error {
 		if err := app.Prepare(ctx); err != nil {

@@ -85,8 +85,7 @@ func (s *scene) number(query string, args ...any) (n int64) {
 	return n
 }
 
-// order places an order for two coffees, and puts it into a state as if nothing else had
-// happened.
+// order places an order for two coffees, and puts it into a state as if nothing else had happened.
 func (s *scene) order(state State) int64 {
 	s.Helper()
 	s.n++

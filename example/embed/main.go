@@ -1,5 +1,5 @@
-// Command embed is a small service with jobs in it: fx, net/http, a pool of its own, a job in Go
-// and a job file that the program carries. docs/howto/embed.md goes through it.
+// Command embed is a small service with jobs in it: fx, net/http, its own pool, a job in Go and a job file
+// inside the program. docs/howto/embed.md explains it.
 //
 // It imports pkg/batch, core and fx, and no command line.
 package main

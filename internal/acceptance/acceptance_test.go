@@ -60,13 +60,12 @@ func run(m *testing.M) int {
 	return testdb.Main(m)
 }
 
-// build makes a program of this module.
 func build(to, folder string) (string, error) {
 	out, err := testtree.Command(context.Background(), "go", "build", "-ldflags=-s -w", "-o", to, "github.com/surfin-batch/surfin/"+folder).CombinedOutput()
 	return string(out), err
 }
 
-// isSoak says that `make soak` runs, which leaves out nothing.
+// isSoak reports that `make soak` runs, which leaves out nothing.
 func isSoak() bool { return os.Getenv("SURFIN_SOAK") != "" }
 
 // inTurn runs f on one database, PostgreSQL if n is even, and the next case or test on the other; a soak has
@@ -169,7 +168,6 @@ func (p *process) signal(sig syscall.Signal) {
 	}
 }
 
-// wait returns the exit code and the output.
 func (p *process) wait() (int, string) {
 	<-p.done
 	return p.code, p.out.String()
@@ -245,7 +243,7 @@ func (s *scene) ints(db tx.Database, query string, n int) []int64 {
 	return values
 }
 
-// totals adds up the counters of a step over all attempts whose parameter has the value: the work of an
+// totals adds up the counters of a step over all attempts with the parameter's value: the work of an
 // instance, however often it was started.
 func (s *scene) totals(r *repository.Repository, step, parameter string, value any) (total core.Counters, attempts int) {
 	s.t.Helper()

@@ -54,7 +54,7 @@ flow:
   expect: written == 12
 `
 
-// bankFile returns a file of twelve payments, and the same with four lines that cannot be read.
+// bankFile returns a file of twelve payments, and the same with four unreadable lines.
 func bankFile() (good, bad string) {
 	lines, sum := []string{"H20261120"}, 0
 	for id := 1; id <= 12; id++ {
@@ -95,7 +95,7 @@ func TestBadLinesOfAFixedWidthFileAreFoundCorrectedAndRedriven(t *testing.T) {
 	})
 }
 
-// A sum in which an amount is missing proves nothing: the file fails, and says why.
+// A sum without one of its amounts proves nothing: the file fails, and reports why.
 func TestAnAmountThatCannotBeReadFailsTheControlTotal(t *testing.T) {
 	t.Parallel()
 	inTurn(t, 1, func(t *testing.T, url string) {

@@ -112,11 +112,10 @@ type strike struct {
 	line                                                           int
 	date, airport, state, operator, aircraft, phase, species, cost string
 	damaged                                                        bool
-	speed                                                          string // empty: null
+	speed                                                          string // empty means null
 }
 
-// strikes are the rows that the job should load, computed without any of the
-// framework.
+// strikes are the rows that the job should load, computed without the framework.
 func strikes(t *testing.T) []strike {
 	t.Helper()
 	file, err := os.Open(filepath.Join(root, "example/birdstrikes/data/birdstrikes.csv"))

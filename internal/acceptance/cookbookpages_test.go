@@ -16,7 +16,7 @@ import (
 // cookbook is the folder of the job files of the pages.
 const cookbook = "jobs/cookbook"
 
-// serverOfPages is the address of the server that a reader of the pages has.
+// serverOfPages is the address of the server for a reader of the pages.
 const serverOfPages = "http://localhost:8000"
 
 // TestThePagesOfTheCookbookDoWhatTheySay runs each of them from the top to the bottom.

@@ -24,7 +24,6 @@ func bookingOf(i int) (branch, account, amount int) {
 	return i * branchesOf / rowsOf, 100000 + i, i*37 - 40000
 }
 
-// ebcdic is a text in a record of ibm1047.
 func ebcdic(t testing.TB, text string) []byte {
 	t.Helper()
 	raw, err := charmap.CodePage1047.NewEncoder().Bytes([]byte(text))
@@ -167,7 +166,7 @@ func TestATrailerThatDisagreesIsFoundBeforeTheLastChunkCommits(t *testing.T) {
 	})
 }
 
-// The mistakes that a description of records invites, each with its place.
+// Typical mistakes in a description of records, each with its position.
 func TestMistakesOfRecordTypesAreReportedWithPositions(t *testing.T) {
 	t.Parallel()
 	s := newScene(t, testdb.SQLite(t), map[string]string{"bad.yaml": `job: bad

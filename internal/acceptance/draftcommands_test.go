@@ -38,7 +38,7 @@ func TestADraftOfAFileRunsAtOnce(t *testing.T) {
 	})
 }
 
-// Tables may be called as files are, and SQL's own words too.
+// Tables may have the names of files, and SQL keywords.
 func TestADraftQuotesTheNameOfItsTable(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
@@ -119,7 +119,7 @@ func TestACopyAsksForTheEncoding(t *testing.T) {
 	})
 }
 
-// A table that is there gets the values that its own columns have.
+// An existing table gets the values in its own columns' types.
 func TestACopyIntoATableTakesItsTypes(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
@@ -140,7 +140,6 @@ func TestACopyIntoATableTakesItsTypes(t *testing.T) {
 	})
 }
 
-// bytesOf is a text of hex as SQL.
 func bytesOf(url, hex string) string {
 	if strings.HasPrefix(url, "postgres") {
 		return `'\x` + hex + `'::bytea`

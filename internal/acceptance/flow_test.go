@@ -80,9 +80,9 @@ type flowKiller struct {
 	steps  []string
 }
 
-// completes runs an instance to its end and returns how often it killed it. Half of
-// the kills are at any moment of the process, half soon after some step began, as
-// most steps are short. Now and then it asks to stop first, and kills if need be.
+// completes runs an instance to its end and returns how often it killed it. Half of the kills are at any
+// moment of the process, half soon after some step began, as most steps are short. Now and then it requests a
+// stop first, and kills if necessary.
 func (k *flowKiller) completes(s *scene, run int64, most int) (kills int) {
 	s.t.Helper()
 	for {
@@ -185,7 +185,7 @@ func (s *scene) flowTraces(db tx.Database, r *repository.Repository, run int64) 
 
 func traceOf(step core.StepExecution) stepTraces {
 	total := step.Total()
-	total.Commit = 0   // a stop ends a chunk between two reads (rule C14), so that there may be more of them
+	total.Commit = 0   // a stop ends a chunk between two reads (rule C14), so there may be more commits
 	total.Rollback = 0 // a chunk in progress may have been undone
 	if step.Name == "tables" {
 		total.Write = 0 // the rows of the previous run
@@ -195,8 +195,7 @@ func traceOf(step core.StepExecution) stepTraces {
 	return stepTraces{status: step.Status, exit: step.ExitCode, total: total, gate: step.Gate, out: out}
 }
 
-// decided are the verdicts that the context of a job keeps, without the number of the
-// round that they belong to.
+// decided are the verdicts in the context of a job, without the number of their round.
 func decided(c *core.ExecutionContext) map[string]string {
 	verdicts := map[string]string{}
 	for _, key := range c.Keys() {
@@ -240,8 +239,8 @@ func (s *scene) lines(db tx.Database, query string) (list []string) {
 	return list
 }
 
-// assertOnce checks the attempts of a run: nothing is open, one instance of the job and
-// one of its child had them all, and no step ran again once it had completed.
+// assertOnce checks the attempts of a run: nothing is open, one instance of the job and one of its child had
+// them all, and no step ran again after it had completed.
 func (s *scene) assertOnce(r *repository.Repository, run int64) {
 	s.t.Helper()
 	for _, job := range []string{"flow", "flow_report"} {

@@ -12,9 +12,8 @@ import (
 	"github.com/surfin-batch/surfin/internal/testtree"
 )
 
-// TestAFullDiskFailsTheStepAndARestartGoesOnWhenThereIsRoom writes a file onto a disk
-// of 64 KB, under a policy that retries and skips everything, and makes it larger
-// (rule C15b).
+// TestAFullDiskFailsTheStepAndARestartGoesOnWhenThereIsRoom writes a file onto a disk of 64 KB, under a
+// policy that retries and skips everything, and then enlarges the disk (rule C15b).
 func TestAFullDiskFailsTheStepAndARestartGoesOnWhenThereIsRoom(t *testing.T) {
 	t.Parallel()
 	if out, err := testtree.Command(t.Context(), "unshare", "--user", "--map-root-user", "--mount", "mount", "-t", "tmpfs", "none", "/mnt").CombinedOutput(); err != nil {

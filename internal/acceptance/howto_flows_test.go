@@ -87,8 +87,8 @@ func (s *scene) writeBlock(name, text string) {
 	s.write(name, text)
 }
 
-// killWhenRows starts the first line of the block, and kills it when the table that its
-// comment names has rows: a reader sleeps instead.
+// killWhenRows starts the first line of the block, and kills it when the table in its comment has rows: a
+// reader sleeps instead.
 func (s *scene) killWhenRows(b block) {
 	s.t.Helper()
 	name, _, _ := strings.Cut(strings.TrimPrefix(b.comment, "killed when "), " ")
@@ -135,8 +135,8 @@ var (
 	spaces     = regexp.MustCompile(` +`)
 )
 
-// assertPrinted checks that the lines are among those that were printed, in their
-// order: side by side where no "..." is between them. Times are as they come.
+// assertPrinted checks that the lines are among the printed ones, in their order: adjacent unless "..." is
+// between them. Times are ignored.
 func (s *scene) assertPrinted(shown, printed string) {
 	s.t.Helper()
 	plain := func(text string) []string {

@@ -20,10 +20,11 @@ import (
 
 // attempt is an attempt of a component to show secrets of its process.
 type attempt struct {
-	// path is an element of a flow in which the component opens the path ${params.input}; empty: it opens none.
+	// path is an element of a flow in which the component opens the path ${params.input}; empty means that it
+	// opens none.
 	path string
-	// quote is one in which the component reads or makes a text with a secret, in its forms, that it may quote.
-	// empty: it quotes no text. URL stands for a server that answers with the text.
+	// quote is an element in which the component reads or makes a text with a secret, in its forms, that it
+	// may quote; empty means that it quotes no text. URL stands for a server that answers with the text.
 	quote string
 	// not says why there is neither.
 	not string
@@ -111,9 +112,9 @@ func evilPaths(dir string) []string {
 	}
 }
 
-// TestEveryComponentThatIsShippedKeepsPathsAndSecrets (rules SE1, SE3, SE4): an operator of the API gives each component
-// that opens a path one that leads out, and each that can quote a text one with secrets, also in base64 and as in a URL. A
-// component that is new needs an attempt.
+// TestEveryComponentThatIsShippedKeepsPathsAndSecrets (rules SE1, SE3, SE4): an operator of the API gives
+// each component that opens a path one that leads out, and each that can quote a text one with secrets, also
+// in base64 and as in a URL. A new component needs an attempt.
 func TestEveryComponentThatIsShippedKeepsPathsAndSecrets(t *testing.T) {
 	t.Parallel()
 	shipped, err := batch.NewRegistry()
@@ -139,7 +140,7 @@ func leakyForms() (forms []string) {
 	return forms
 }
 
-// inner is the part of a form that no text around a secret changes.
+// innerOfForms are the parts of the forms that no text around a secret changes.
 func innerOfForms() (parts []string) {
 	for _, form := range leakyForms() {
 		if form = strings.TrimRight(form, "="); len(form) > 12 {

@@ -22,7 +22,7 @@ type meal struct {
 	name string
 	flow string
 	lay  func(s *scene, n int)
-	// database says that the rows are in one: it runs on PostgreSQL, too.
+	// database means that the rows are in one: it runs on PostgreSQL, too.
 	database bool
 }
 
@@ -144,8 +144,8 @@ func layAPI(s *scene, n int) {
 	s.params = []string{"api=" + server.URL}
 }
 
-// TestMemoryDoesNotGrowWithTheInput measures the largest size of the process of a run, with a number
-// of rows and with ten times as many.
+// TestMemoryDoesNotGrowWithTheInput measures the peak size of the process of a run, with a number of rows and
+// with ten times as many.
 func TestMemoryDoesNotGrowWithTheInput(t *testing.T) {
 	if !isSoak() {
 		t.Skip("it reads millions of rows: make soak")

@@ -91,7 +91,7 @@ func writePayments(t *testing.T, path string, payments int, random *rand.Rand) (
 	return amount, fee
 }
 
-// feeOf is 1.25 % of cents, a half to the even cent.
+// feeOf is 1.25 % of cents, a half rounded to the even cent.
 func feeOf(cents int64) int64 {
 	const parts = 10_000
 	whole, rest := cents*125/parts, cents*125%parts

@@ -92,8 +92,8 @@ func TestAnOwnerFrozenBeyondItsLeaseCommitsNothingWhenItWakes(t *testing.T) {
 	})
 }
 
-// takeOver runs the command again and again until it is not refused: the lease of the
-// first owner is over then. Between two refusals it leaves the machine to the others.
+// takeOver repeats the command until it is not refused: then the lease of the first owner is over. Between
+// two refusals it leaves the machine to the others.
 func (s *scene) takeOver(args []string, refused func(out string)) string {
 	s.t.Helper()
 	for {
@@ -140,7 +140,6 @@ func (s *scene) rows(table string) int64 {
 	return s.ints(db, "select count(*) from "+table, 1)[0]
 }
 
-// awaitRows returns when the table has at least n rows.
 func (s *scene) awaitRows(table string, n int64) {
 	s.t.Helper()
 	db, _ := s.open()

@@ -101,8 +101,8 @@ func (f *taskFaults) end() {
 	}
 }
 
-// The end of a run needs the epoch of its start: a worker that was frozen beyond its lease, and whose handler
-// has succeeded meanwhile, does not end the task that another worker runs now.
+// The end of a run needs the epoch of its start: if a worker was frozen beyond its lease, and its handler has
+// succeeded meanwhile, it does not end the task that another worker runs now.
 func TestAFrozenWorkerDoesNotEndTheRunOfAnotherOne(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
@@ -161,8 +161,8 @@ func TestAWorkerThatLosesItsLeaseAbortsBeforeAnotherOneBegins(t *testing.T) {
 	require.Equal(t, 1, c.count("SELECT count(*) FROM surfin_task WHERE state = 'SUCCEEDED' AND attempts = 2"))
 }
 
-// The leader moves log text that is older than log_retention_days_db to the folder of tasks.logs; the row
-// keeps the reference, and the text is read from there.
+// The leader moves log text older than log_retention_days_db to the folder of tasks.logs; the row keeps the
+// reference, by which the text is read.
 func TestTheLeaderMovesOldLogTextToFiles(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
@@ -184,7 +184,7 @@ func TestTheLeaderMovesOldLogTextToFiles(t *testing.T) {
 		require.Equal(t, 2, f.count("SELECT count(*) FROM surfin_task_log WHERE body LIKE '%text%'"))
 		s.said("settings", "set", "log_retention_days_db", "7")
 		f.end()
-		f.begin(0) // a leader looks when it begins to lead, and then each hour
+		f.begin(0) // a leader checks when it begins to lead, and then each hour
 		moved := "SELECT count(*) FROM surfin_task_log WHERE body IS NULL AND log_ref <> ''"
 		require.Eventually(t, func() bool { return f.count(moved) == 1 }, time.Minute, 50*time.Millisecond, f.logs())
 		var texts []string

@@ -13,8 +13,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// The branches of both run on workers. The first worker that comes to the step killed dies; the
-// step fails is made to fail by a file.
+// The branches of both run on workers. The first worker that reaches the step killed dies; a file makes the
+// step fails fail.
 const remoteBranches = `
 job: branches
 flow:

@@ -18,8 +18,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// fromStepJob has a split whose right branch needs a table, a load without a key, a decision, and a step that
-// needs another table.
+// fromStepJob has a split with a right branch that needs a table, a load without a key, a decision, and a
+// step that needs another table.
 const fromStepJob = `
 job: parts
 parameters:
@@ -43,7 +43,7 @@ flow:
 - {step: report, tasklet: {sql: insert into done values ('report')}}
 `
 
-// fromStepRows are enough for a load to be at work when it is killed.
+// fromStepRows are enough to kill a load while it is at work.
 const fromStepRows = 5000
 
 // acts are the certain acts of a plan at steps, such as "pass prepare".

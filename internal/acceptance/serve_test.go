@@ -45,7 +45,7 @@ func (s *scene) serve(args ...string) *served {
 	return &served{p, s.t, found[1]}
 }
 
-// post returns the answer to a POST with a key; nil where the server has died.
+// post returns the answer to a POST with a key; nil if the server has died.
 func (s *served) post(path, key, body string) (status int, answer map[string]any) {
 	s.t.Helper()
 	req, err := http.NewRequestWithContext(context.Background(), http.MethodPost, "http://"+s.address+path, strings.NewReader(body))
@@ -75,8 +75,8 @@ flow:
   tasklet: {sql: create table if not exists ran (id int); insert into ran values (1)}
 `
 
-// Rule L11: the server is killed in the middle of a POST, and the client repeats it with the
-// same key at the next one.
+// Rule L11: the server is killed in the middle of a POST, and the client repeats it with the same key at the
+// next one.
 func TestARequestThatIsRepeatedAfterAKillStartsOneExecution(t *testing.T) {
 	t.Parallel()
 	const rounds = 8

@@ -16,7 +16,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// frozenPart is a part whose first attempt does not end; the second one records when it began.
+// frozenPart is a part with a first attempt that does not end; the second one records when it began.
 const frozenPart = `
 job: part%[1]d
 flow:
@@ -102,7 +102,7 @@ func (s *scene) partTakenOver(round int, shift time.Duration) int64 {
 	return at - over
 }
 
-// freezeOutsideOfWrites freezes a process that does not keep others from writing to SQLite.
+// freezeOutsideOfWrites freezes a process while it does not block writes to SQLite.
 func (s *scene) freezeOutsideOfWrites(db tx.Database, p *process) {
 	s.t.Helper()
 	for range 20 {

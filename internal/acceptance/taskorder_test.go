@@ -11,8 +11,9 @@ import (
 	"github.com/surfin-batch/surfin/internal/testdb"
 )
 
-// TestATaskBeginsWhenAllThatItWaitsForHasSucceededThoughWorkersAreKilled: the tasks of a random graph fail now and then,
-// and their workers are killed and frozen. SURFIN_TASK_FAULTS is how many; ten tasks for each.
+// TestATaskBeginsWhenAllThatItWaitsForHasSucceededThoughWorkersAreKilled: the tasks of a random graph fail
+// now and then, and their workers are killed and frozen. SURFIN_TASK_FAULTS is the number of faults; ten
+// tasks for each.
 func TestATaskBeginsWhenAllThatItWaitsForHasSucceededThoughWorkersAreKilled(t *testing.T) {
 	t.Parallel()
 	faults := envInt(t, "SURFIN_TASK_FAULTS", 4)

@@ -20,9 +20,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// TestEveryTaskEndsOnceThoughWorkersAreKilledAndFrozen: random ones of three are killed, and
-// replaced, or frozen beyond their lease, and wake. SURFIN_TASK_FAULTS is how many; ten
-// tasks for each.
+// TestEveryTaskEndsOnceThoughWorkersAreKilledAndFrozen: random ones of three are killed, and replaced, or
+// frozen beyond their lease, and wake. SURFIN_TASK_FAULTS is the number of faults; ten tasks for each.
 func TestEveryTaskEndsOnceThoughWorkersAreKilledAndFrozen(t *testing.T) {
 	t.Parallel()
 	faults := envInt(t, "SURFIN_TASK_FAULTS", 4)
@@ -49,7 +48,7 @@ type taskFaults struct {
 	*scene
 	db      tx.Database
 	n       int
-	slots   string // of a worker; "": 2
+	slots   string // of a worker; "" means 2
 	workers []*process
 	all     []*process
 }
@@ -99,7 +98,7 @@ func (f *taskFaults) count(query string) (n int) {
 	}
 }
 
-// awaitDone returns when so many tasks have succeeded.
+// awaitDone returns when that many tasks have succeeded.
 func (f *taskFaults) awaitDone(n int) {
 	f.t.Helper()
 	require.Eventually(f.t, func() bool {

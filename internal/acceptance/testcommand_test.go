@@ -63,7 +63,7 @@ tests:
     in: {warehouse: {queries: {select count(*) as n from product: [{n: 3}]}}}
 `
 
-// Named databases, each on SQLite or in a schema of its own in PostgreSQL, which is dropped.
+// Named databases, each on SQLite or in a separate PostgreSQL schema, which is dropped.
 func TestTestsOfJobsRunOnTheDatabasesThatTheyName(t *testing.T) {
 	t.Parallel()
 	server := testdb.Postgres(t)

@@ -15,12 +15,12 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/repository"
 )
 
-// waitKind is something that a step waits for, and that no process does while the only worker stops.
+// waitKind is work that a step waits for, and that no process does while the only worker stops.
 type waitKind struct {
 	name, step, job string
-	// stop says that a stop is asked for while no process has the execution.
+	// stop means that a stop is requested while no process has the execution.
 	stop bool
-	// lines are how many lines done has when the step has completed.
+	// lines is the number of lines in done when the step has completed.
 	lines int
 }
 
@@ -211,8 +211,9 @@ func serverKinds() map[string]string {
 	}
 }
 
-// TestTheEndOfAServerStopsNoWaitingJob (rule P5): SIGTERM of `serve`, with a worker of its own and without one, while a job
-// is parked for parts, tasks, a child job or branches. A worker that is started later finishes it in its first attempt.
+// TestTheEndOfAServerStopsNoWaitingJob (rule P5): SIGTERM of `serve`, with and without its own worker, while
+// a job is parked for parts, tasks, a child job or branches. A worker that is started later finishes it in
+// its first attempt.
 func TestTheEndOfAServerStopsNoWaitingJob(t *testing.T) {
 	t.Parallel()
 	n := 0

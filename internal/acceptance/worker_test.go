@@ -248,7 +248,7 @@ func TestEveryRowOfEveryPartIsThereOnceThoughWorkersAndManagersAreKilled(t *test
 // frozen process blocks no other (rule L7).
 func TestAFrozenWorkerLosesItsPartsAndCommitsNothingWhenItWakes(t *testing.T) {
 	t.Parallel()
-	const rows = 5000 // so that a test that gets little of the machine freezes it at work
+	const rows = 5000 // so that a slow test still freezes it at work
 	s := newRemoteScene(t, testdb.Postgres(t), rows, 10)
 	db, r := s.open()
 	first := s.worker()

@@ -14,9 +14,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 )
 
-// classes are the scenario's class tree as matchers of the engine, and its lists
-// as rules over them: the most specific matcher of an error decides, and the
-// error's own word where none does.
+// classes are the scenario's class tree as matchers of the engine, and its lists as rules over them: the most
+// specific matcher of an error decides, and the error's own class if none does.
 type classes struct {
 	skip, retry *exception.Rules
 	// listed says that the scenario lists types; otherwise error_class counts.
@@ -50,7 +49,7 @@ func newClasses(s *chunkScenario) (*classes, error) {
 	return c, errors.Join(skipErr, retryErr)
 }
 
-// isa reports an error of the named type, or of one below it.
+// isa reports whether an error has the named type, or one below it.
 func isa(err error, name string, parents map[string]string) bool {
 	var t *typed
 	if !errors.As(err, &t) {

@@ -31,7 +31,6 @@ func (r *chunkRun) compare(prefix string, e *expectation, o *outcome) {
 	}
 }
 
-// problems are the differences.
 func (r *chunkRun) problems(e *expectation, o *outcome) []string {
 	c := &comparison{chunkRun: r}
 	c.status(e, o)
@@ -153,8 +152,7 @@ func (c *comparison) text(key string, want *string, got any) {
 	}
 }
 
-// list compares lists: as sets, each with its number, where goroutines are free to
-// change their order.
+// list compares lists: as sets, each with its number, if goroutines may change their order.
 func (c *comparison) list(key string, want *[]string, got []string) {
 	if want == nil {
 		return
@@ -184,7 +182,6 @@ func (c *comparison) that(is bool, key, format string, args ...any) {
 	}
 }
 
-// only keeps the named calls.
 func only(calls, names []string) []string {
 	var list []string
 	for _, name := range calls {

@@ -12,15 +12,15 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 )
 
-// injected is the error of a fault that happened. Its class in the scenario is
-// its own word, unless it is of a type that the scenario classifies.
+// injected is the error of a fault that happened. It has its own class in the scenario, unless it is of a
+// type that the scenario classifies.
 type injected struct {
 	fault fault
 	where string // the phase or callback
 	value string // the item, if there is one
 }
 
-// Error names the item last, where the store of skipped items finds it again.
+// Error names the item last, where it is found again in the store of skipped items.
 func (e *injected) Error() string { return fmt.Sprintf("fault in %s, item=%s", e.where, e.value) }
 
 // IsRetryable returns the scenario's answer.
@@ -33,8 +33,7 @@ func (e *injected) IsSkippable() bool {
 	return e.fault.ErrorClass == "skippable" || e.fault.ErrorClass == "both"
 }
 
-// typed is an injected error of a type of the scenario's class tree. It has no
-// word of its own: the tree decides.
+// typed is an injected error of a type in the scenario's class tree, which decides its class.
 type typed struct {
 	name string
 	of   *injected
@@ -80,7 +79,6 @@ func newFaults(list []fault) *faults {
 	return &faults{list: list, fired: make([]int, len(list)), visits: map[string]int{}}
 }
 
-// visit counts an attempt at an item, or a call.
 func (f *faults) visit(where string, at any) int {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -13,7 +13,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// entry is an item as it is read. Two with the same value are two items.
+// entry is an item as read. Two with the same value are two items.
 type entry struct {
 	Place int
 	Value string
@@ -48,15 +48,14 @@ func newRecord(list []fault) *record {
 	return &record{faults: newFaults(list), calls: map[string]int{}, items: map[string][]string{}}
 }
 
-// note changes the record.
 func (r *record) note(change func()) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	change()
 }
 
-// reader delivers the items. It has no position: a restart reads it again from
-// its start. A fault is raised before its item is delivered, and consumes nothing.
+// reader delivers the items. It has no position: a restart reads it again from its start. A fault is raised
+// before its item is delivered, and consumes nothing.
 type reader struct {
 	*record
 	list []string
@@ -90,7 +89,7 @@ func (r *reader) SkipItem(context.Context) error {
 // Meta implements item.MetaReader.
 func (r *reader) Meta() item.Meta { return item.Meta{Path: "items", Line: int64(r.next)} }
 
-// positioned is a reader whose position is the number of items consumed.
+// positioned is a reader with the number of consumed items as its position.
 type positioned struct{ *reader }
 
 func (r *positioned) Open(_ context.Context, at item.Position) error {

@@ -20,9 +20,9 @@ import (
 // launchTime bounds a launch: a step that never ends is a failure with a name.
 const launchTime = 2 * time.Minute
 
-// chunkFamily opens an engine on each database, which the scenarios share: each
-// run has a job and a table of its own. The kinds of reader run on SQLite, and the first
-// one on PostgreSQL: no statement depends on the reader. A soak runs all on both.
+// chunkFamily opens an engine on each database, which the scenarios share: each run has its own job and
+// table. The kinds of reader run on SQLite, and the first one on PostgreSQL: no statement depends on the
+// reader. A soak runs all on both.
 func chunkFamily(t *testing.T) func(t *testing.T, d document) {
 	urls := []struct{ name, url string }{{"sqlite", testdb.SQLite(t)}, {"postgres", testdb.Postgres(t)}}
 	engines := make([]*testengine.Engine, len(urls))
@@ -64,9 +64,8 @@ const (
 	readingAhead = "reading ahead"
 )
 
-// readers are the kinds of reader between which no difference can be observed. A
-// restart reads the one without a position from its start: faults of items that
-// were read then, if they may strike differently now, make one.
+// readers are the kinds of reader without an observable difference. A restart reads the one without a
+// position from its start: this makes a difference if faults of already read items may now occur differently.
 func (s *chunkScenario) readers() []string {
 	strikes := func(f fault) bool {
 		lasting := f.Times == 0 && f.OnCall == nil && f.Attempts == nil
@@ -229,8 +228,7 @@ func (r *chunkRun) failure(id core.StepExecutionID) error {
 	return nil
 }
 
-// skipped reads the items that are stored as skipped. A failed read has none:
-// there the error's text names it.
+// skipped reads the stored skipped items. A failed read has none: there the error's text names it.
 func (r *chunkRun) skipped(id core.JobExecutionID) []string {
 	r.t.Helper()
 	stored, err := r.engine.Repository.SkippedItems(r.t.Context(), core.SkipFilter{Execution: id, Limit: 100_000})

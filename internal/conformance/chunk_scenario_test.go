@@ -52,7 +52,7 @@ func (l *limit) UnmarshalYAML(node *yaml.Node) error {
 	return nil
 }
 
-// times is how often a fault occurs; 0: always.
+// times is how often a fault occurs; 0 means always.
 type times int
 
 func (t *times) UnmarshalYAML(node *yaml.Node) error {
@@ -68,7 +68,7 @@ func (t *times) UnmarshalYAML(node *yaml.Node) error {
 	return nil
 }
 
-// fault is a failure that is to happen. All that it says must hold.
+// fault is a failure that is to happen. All its conditions must hold.
 type fault struct {
 	Phase      string `yaml:"phase"`
 	Callback   string `yaml:"callback"`

@@ -14,8 +14,8 @@ import (
 
 // TestSettingsThatMayNotChangeTheOutcome runs the scenarios with settings that, by rules C7 and C17, change
 // the path and not the result: how the step ends, which items are written, skipped and counted, and where a
-// restart continues. Scenarios whose faults count calls are left out. Each setting has every third scenario,
-// in turn, and in a soak all of them.
+// restart continues. Scenarios with faults that count calls are left out. Each setting has every third
+// scenario, in turn, and in a soak all of them.
 func TestSettingsThatMayNotChangeTheOutcome(t *testing.T) {
 	t.Parallel()
 	settings := map[string]func(*chunk.Config){

@@ -30,8 +30,8 @@ type document struct {
 	path string
 }
 
-// readFolder reads all YAML files of a folder and of those below it. A folder
-// without any is an error: it would look like a success.
+// readFolder reads all YAML files of a folder and of its subfolders. A folder without any is an error: it
+// would look like a success.
 func readFolder(dir string) ([]file, error) {
 	var files []file
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
@@ -82,7 +82,6 @@ func (d document) decode(value any) error {
 	return strictly(text, value)
 }
 
-// familyNames are the families of the files, in the order found.
 func familyNames(files []file) []string {
 	var names []string
 	for _, f := range files {

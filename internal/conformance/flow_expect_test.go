@@ -117,7 +117,6 @@ func (d *differences) steps(want map[string]string, steps []core.StepExecution) 
 	}
 }
 
-// newest is the last execution of the named step.
 func newest(steps []core.StepExecution, name string) (core.StepExecution, bool) {
 	for _, s := range slices.Backward(steps) {
 		if s.Name == name {
@@ -159,7 +158,7 @@ func (r *flowRun) refused(symbol string, err error) {
 	}
 }
 
-// suspicious are the problems that only a job file is refused for.
+// suspicious are the problems for which only a job file is refused.
 func (r *flowRun) suspicious() error {
 	j, err := r.job(nil)
 	if err != nil {
@@ -172,7 +171,6 @@ func (r *flowRun) suspicious() error {
 	return errors.Join(errs...)
 }
 
-// problemKinds are the names of problems.
 func problemKinds() []string {
 	kinds := []string{nextAndOn}
 	for _, k := range []core.FlowProblemKind{

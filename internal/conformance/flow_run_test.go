@@ -44,7 +44,7 @@ func onDatabases(t *testing.T) func(t *testing.T, f func(t *testing.T, p place))
 // flowTime bounds a launch: a flow that never ends is a failure with a name.
 const flowTime = 40 * time.Second
 
-// flowFamily runs scenarios of elements and launches: each has a job of its own.
+// flowFamily runs scenarios of elements and launches: each has its own job.
 func flowFamily(t *testing.T) func(t *testing.T, d document) {
 	each := onDatabases(t)
 	runs := 0
@@ -135,7 +135,6 @@ func (r *flowRun) look(ctx context.Context, c *core.StepContribution) error {
 	return nil
 }
 
-// asked notes that a decision or condition is asked.
 func (r *flowRun) asked(name string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

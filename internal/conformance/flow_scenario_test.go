@@ -73,7 +73,7 @@ type flowLaunch struct {
 	Expect    flowExpectation `yaml:"expect"`
 }
 
-// overrides are transitions by element: a map, or a list whose entries name their step. Entries without a
+// overrides are transitions by element: a map, or a list with entries that name their step. Entries without a
 // name belong to the only element that has transitions.
 type overrides struct {
 	byName map[string][]flowTransition
@@ -107,7 +107,7 @@ func (o *overrides) UnmarshalYAML(node *yaml.Node) error {
 	return nil
 }
 
-// decodeNode decodes strictly where a type decodes itself: yaml forgets to.
+// decodeNode decodes strictly in types that decode themselves: yaml forgets to.
 func decodeNode(node *yaml.Node, value any) error {
 	text, err := yaml.Marshal(node)
 	if err != nil {
@@ -130,8 +130,8 @@ type flowExpectation struct {
 	Refused                *string           `yaml:"refused"`
 	JobStatusSeenBy        map[string]string `yaml:"job_status_seen_by"`
 	UniqueStepExecutionIDs *bool             `yaml:"unique_step_execution_ids"`
-	// Rows and Asked are ours: the steps whose row is committed, over all launches, and how often decisions
-	// and conditions were asked in this one.
+	// Rows and Asked are ours: the steps with a committed row, over all launches, and how often decisions and
+	// conditions were asked in this one.
 	Rows  *[]string         `yaml:"rows"`
 	Asked map[string]string `yaml:"asked"`
 

@@ -10,7 +10,7 @@ import (
 // action is one act of an owner, with the values expected after it.
 type action struct {
 	Op string `yaml:"op"`
-	// As names the execution that it makes; Target is one that was named.
+	// As names the execution that it makes; Target is an earlier name.
 	As      string `yaml:"as"`
 	Target  string `yaml:"target"`
 	Job     string `yaml:"job"` // another job's name

@@ -66,7 +66,7 @@ func (r *lifeRun) fileText() string {
 	return b.String()
 }
 
-// nameForFile gives the scenario's parameters names that a job file may have.
+// nameForFile gives the scenario's parameters names that are valid in a job file.
 func (s *lifeScenario) nameForFile() {
 	if s.Job != nil {
 		s.Job.Incrementer = inFile(s.Job.Incrementer)
@@ -137,7 +137,6 @@ func (r *lifeRun) app() cli.App {
 	}}
 }
 
-// scripted makes the tasklet of a step of the job file.
 func (r *lifeRun) scripted(_ context.Context, _ any, b registry.BuildContext) (any, error) {
 	steps := *r.spec().Steps
 	at := slices.IndexFunc(steps, func(s lifeStep) bool { return s.Name == b.Step })
@@ -147,7 +146,7 @@ func (r *lifeRun) scripted(_ context.Context, _ any, b registry.BuildContext) (a
 	return core.TaskletFunc(func(ctx context.Context, c *core.StepContribution) error { return r.play(ctx, c, &steps[at]) }), nil
 }
 
-// cliError is the output of a command line. It matches the errors whose words it contains.
+// cliError is the output of a command line. It matches every error with words in the output.
 type cliError struct{ text string }
 
 func (e *cliError) Error() string { return e.text }
@@ -155,7 +154,7 @@ func (e *cliError) Error() string { return e.text }
 // Is compares by the text, the only output of a process.
 func (e *cliError) Is(target error) bool { return strings.Contains(e.text, target.Error()) }
 
-// As is Is for the errors that have data, which the text has not.
+// As is Is for errors with data that the text lacks.
 func (e *cliError) As(target any) bool {
 	switch target := target.(type) {
 	case **core.InstanceCompleteError:
@@ -168,8 +167,7 @@ func (e *cliError) As(target any) bool {
 	return false
 }
 
-// command runs a command line, and looks at the execution that it made, or else at
-// id.
+// command runs a command line, and reads the execution that it made, or else id.
 func (r *lifeRun) command(id core.JobExecutionID, args ...string) *seen {
 	r.t.Helper()
 	before := r.newestExecution()
@@ -200,7 +198,6 @@ func (r *lifeRun) newestExecution() core.JobExecutionID {
 	return list[0].ID
 }
 
-// onTarget runs a command about an execution.
 func onTarget(command string) func(r *lifeRun, a *action) *seen {
 	return func(r *lifeRun, a *action) *seen {
 		id := r.target(a)
@@ -226,8 +223,8 @@ func arguments(a *action) []string {
 	return list
 }
 
-// validJob has the command line check the job, as a job file: the definition must be
-// right before anything is asked of it.
+// validJob makes the command line check the job as a job file: the definition must be valid before any other
+// request.
 func (r *lifeRun) validJob() error {
 	if r.file == "" {
 		r.writeFile()

@@ -277,8 +277,7 @@ func (r *lifeRun) stepContexts(d *differences, want *stepValues, s *seen) {
 	}
 }
 
-// context compares the values of a context with their types; keys of the framework
-// are its own affair.
+// context compares the values of a context with their types; keys of the framework are ignored.
 func (d *differences) context(key string, want *contextValues, got *core.ExecutionContext) {
 	if want == nil {
 		return

@@ -58,7 +58,6 @@ func (r *lifeRun) prelude(ctx context.Context, run *core.StepRun, s *lifeStep) e
 	return err
 }
 
-// makeTable makes the table of the scenario's items, once.
 func (r *lifeRun) makeTable() error {
 	if r.table {
 		return nil
@@ -89,8 +88,8 @@ func (r *lifeRun) parts(s *lifeStep, name string) chunk.Parts {
 	return parts
 }
 
-// faultsOf are the faults of a step, or of one of its partitions. A fault that has
-// no class of its own cannot be skipped or retried.
+// faultsOf are the faults of a step, or of one of its partitions. A fault without its own class cannot be
+// skipped or retried.
 func (s *lifeStep) faultsOf(name string) []fault {
 	var list []fault
 	for _, f := range s.faults() {
@@ -142,7 +141,7 @@ func (s *throwingStream) Close(ctx context.Context) error {
 	return errors.Join(s.positioned.Close(ctx), s.fails("close"))
 }
 
-// throwingDatabase is a database whose answer to a COMMIT is lost, or is an error.
+// throwingDatabase is a database that loses the answer to a COMMIT, or answers with an error.
 type throwingDatabase struct {
 	tx.Database
 	throws texts
@@ -211,7 +210,7 @@ func (o *orphan) Write(ctx context.Context, _ []*product) error {
 	return err
 }
 
-// makeItemTable makes a table of items, and one whose rows need others at the commit.
+// makeItemTable makes a table of items, and one with rows that need others at the commit.
 func makeItemTable(ctx context.Context, db tx.Database, name string) error {
 	sequence := "bigserial primary key"
 	if db.Dialect() == tx.SQLite {
@@ -251,7 +250,6 @@ func itemsOf(ctx context.Context, db tx.Database, table string) (list []string, 
 	return list, rows.Err()
 }
 
-// written are all items that the scenario has committed.
 func (r *lifeRun) written() []string {
 	r.t.Helper()
 	if !r.table {

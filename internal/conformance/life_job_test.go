@@ -13,7 +13,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// spec is the scenario's job; one that says nothing of its steps has one.
+// spec is the scenario's job; without steps in the scenario it has one.
 func (r *lifeRun) spec() *lifeJob {
 	spec := lifeJob{}
 	if r.scenario.Job != nil {
@@ -63,8 +63,8 @@ func (r *lifeRun) job(spec *lifeJob, name string) (*core.Job, error) {
 	return j, nil
 }
 
-// declared are the job's parameters: those that it says, and, where it does not say
-// which others there may be, those that the scenario gives.
+// declared are the job's parameters: the declared ones, and, unless it declares which others there may be,
+// the given ones.
 func (r *lifeRun) declared(spec *lifeJob) []core.ParameterSpec {
 	byName := map[string]core.ParameterSpec{}
 	if spec.OptionalParams == nil {
@@ -140,7 +140,7 @@ func (r *lifeRun) tasklet(s *lifeStep) (core.Step, error) {
 	return step.NewTasklet(config)
 }
 
-// prepare makes the scripts of a step, and answers whether any waits for a stop.
+// prepare makes the scripts of a step, and reports whether any waits for a stop.
 func (r *lifeRun) prepare(s *lifeStep) (waits bool, err error) {
 	for key, outcome := range s.outcomes() {
 		script, err := r.script(key, outcome)
@@ -198,8 +198,7 @@ func (r *lifeRun) script(key string, outcomes []string) (*script, error) {
 	return s, err
 }
 
-// blockers is how many steps begin to wait for a stop at once, if the job is
-// launched now.
+// blockers is how many steps begin to wait for a stop at once, if the job is launched now.
 func (r *lifeRun) blockers() int {
 	for i := range *r.spec().Steps {
 		s := &(*r.spec().Steps)[i]
@@ -280,7 +279,7 @@ func (r *lifeRun) enter(name string, c *core.ExecutionContext) {
 	r.started[name] = c.Clone()
 }
 
-// startedWith is the context with which a step began, or, after a colon, a partition.
+// startedWith is the initial context of a step or, after a colon, of a partition.
 func (r *lifeRun) startedWith(name string) *core.ExecutionContext {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -330,7 +329,7 @@ func expanded(list contextValues, name string, index int) contextValues {
 	return out
 }
 
-// childStep runs a child job, whose history is another job's.
+// childStep runs a child job, with another job's history.
 func (r *lifeRun) childStep(s *lifeStep, jobName string) (core.Step, error) {
 	spec := s.ChildJob.lifeJob
 	if spec.Steps == nil {
@@ -389,7 +388,7 @@ func (l *lifeListener) AfterJob(context.Context, *core.JobExecution) error {
 	return l.called("after_job")
 }
 
-// stepListener is the same for steps: a listener is asked for all that it implements.
+// stepListener is the same for steps: a listener is used for all interfaces that it implements.
 type stepListener struct {
 	of    *lifeListener
 	at    *core.StepRun

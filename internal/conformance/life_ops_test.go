@@ -23,14 +23,12 @@ func (r *lifeRun) jobName(a *action) string {
 	return r.name
 }
 
-// params are the parameters of the action, checked against the job's.
 func (r *lifeRun) params(a *action) (core.Parameters, error) {
 	_, given := a.Params.specs()
 	return job.ValidateParameters(r.typed(a.Params), given)
 }
 
-// typed are the declared parameters, with the types and the identity that this
-// action gives them.
+// typed are the declared parameters, with the types and the identity from this action.
 func (r *lifeRun) typed(given parameters) []core.ParameterSpec {
 	specs := r.declared(r.spec())
 	for i, p := range specs {
@@ -132,7 +130,7 @@ func (r *lifeRun) waitFor(id core.JobExecutionID) *seen {
 
 func (r *lifeRun) waitOp(a *action) *seen { return r.waitFor(r.target(a)) }
 
-// stopOp asks for a stop. A hook that fails is reported, and changes nothing.
+// stopOp requests a stop. A failing hook is reported, and changes nothing.
 func (r *lifeRun) stopOp(a *action) *seen {
 	id := r.target(a)
 	_, err := r.operator(a).Stop(r.t.Context(), id)
@@ -222,7 +220,7 @@ func (r *lifeRun) raceOp(a *action) *seen {
 	return s
 }
 
-// everyOne is the error that all of them are; nil if there are none or they differ.
+// everyOne is the common error of all; nil if there are none or they differ.
 func everyOne(errs []error) error {
 	for symbol, is := range reasons() {
 		all := symbol != "none" && len(errs) > 0
@@ -236,7 +234,6 @@ func everyOne(errs []error) error {
 	return errors.Join(errs...)
 }
 
-// validateOp checks parameters as a launch does.
 func (r *lifeRun) validateOp(a *action) *seen {
 	if err := r.validJob(); err != nil {
 		return r.look(0, err)
@@ -245,8 +242,7 @@ func (r *lifeRun) validateOp(a *action) *seen {
 	return r.look(0, err)
 }
 
-// nextParamsOp asks for the parameters of the next instance, after an execution with
-// those given, if there are any.
+// nextParamsOp requests the parameters of the next instance, after an execution with the given ones, if any.
 func (r *lifeRun) nextParamsOp(a *action) *seen {
 	if a.Params != nil {
 		s := r.seedOp(&action{Op: "seed", Params: a.Params, Status: string(core.StatusCompleted)})
@@ -322,7 +318,7 @@ func (r *lifeRun) inspectOp(a *action) *seen {
 	return s
 }
 
-// promoteOp runs a step that has the context and the exit code, and promotes.
+// promoteOp runs a step with the context and the exit code, and promotes.
 func (r *lifeRun) promoteOp(a *action) *seen {
 	step := lifeStep{
 		Name: "promoting", Outcome: texts{actCompleted + ":" + a.ExitCode}, PutsStepContext: a.StepContext,
@@ -425,8 +421,8 @@ func (r *lifeRun) child(d *differences, e *lifeExpectation) {
 	}
 }
 
-// writtenCount is the number of committed items; for a step whose items are dealt out over partitions, the
-// number in its newest execution, parts added up.
+// writtenCount is the number of committed items; for a step with items dealt out over partitions, the number
+// in its newest execution, parts added up.
 func (r *lifeRun) writtenCount(s *seen, all int) int64 {
 	total, dealt := int64(0), false
 	for i := range *r.spec().Steps {

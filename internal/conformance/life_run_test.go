@@ -69,7 +69,7 @@ type lifeRun struct {
 	statusSeen map[string]core.Status
 	stepIDs    map[string]core.StepExecutionID
 	jobAtStart map[string]*core.ExecutionContext // the job's context as a step began
-	asked      string                            // the job whose history an inspection reads
+	asked      string                            // the job of the history that an inspection reads
 	invoked    []string                          // steps and partitions that ran, in this action
 	blocked    chan struct{}                     // one value for each step that begins to wait
 	release    func()                            // opens the gate
@@ -138,7 +138,7 @@ func (r *lifeRun) act(a *action) *seen {
 	return s
 }
 
-// target is the execution that the action is about: the one it names, or the last.
+// target is the execution of the action: the one it names, or the last.
 func (r *lifeRun) target(a *action) core.JobExecutionID {
 	r.t.Helper()
 	if a.Target == "" {
@@ -187,7 +187,7 @@ func (r *lifeRun) snapshot() []core.Event {
 	return slices.Clone(r.events)
 }
 
-// launcher is one of this process, with an owner of its own.
+// launcher is a launcher of this process, with its own owner.
 func (r *lifeRun) launcher(change func(*job.Config)) *job.Launcher {
 	r.t.Helper()
 	observer := core.ObserverFunc(r.observe)
@@ -230,7 +230,7 @@ func (r *lifeRun) operator(a *action) *operator.Service {
 	return o
 }
 
-// pool is a launcher with room for as much as the action says.
+// pool is a launcher with room for the action's number.
 func (r *lifeRun) pool(a *action) *job.Launcher {
 	return r.launcher(func(c *job.Config) {
 		if a.Executor == "rejects" {

@@ -124,7 +124,7 @@ func (p *partNames) UnmarshalYAML(node *yaml.Node) error {
 	return nil
 }
 
-// numbered are n names.
+// numbered returns n names.
 func numbered(n int) partNames {
 	names := partNames{}
 	for i := range n {
@@ -149,7 +149,7 @@ type lifeFault struct {
 	Wrapped    bool     `yaml:"wrapped"`
 }
 
-// validate: an index counts from 1, and is of an item that is there.
+// validate: an index counts from 1, and belongs to an existing item.
 func (f *lifeFault) validate(s *lifeStep) error {
 	phased := slices.Contains([]string{phaseRead, phaseProcess, phaseWrite}, f.Phase)
 	first, last := f.first(s), f.first(s)+len(s.list())-1
@@ -164,8 +164,8 @@ func (f *lifeFault) validate(s *lifeStep) error {
 	return nil
 }
 
-// first is the index of the first item: 1, but 0 for the fault of a partition in a list that is
-// dealt out, where the index counts over the whole list.
+// first is the index of the first item: 1, but 0 for the fault of a partition in a list that is dealt out,
+// for which the index counts over the whole list.
 func (f *lifeFault) first(s *lifeStep) int {
 	if s.isDealt() && (f.Partition != "" || f.Partitions != nil) {
 		return 0
@@ -181,7 +181,7 @@ func (s *lifeStep) faults() []lifeFault {
 	return append(slices.Clone(s.Faults), *s.Fault)
 }
 
-// scalar is a value of a context, of the Go type that it is stored as.
+// scalar is a value of a context, in the Go type in which it is stored.
 type scalar struct{ value any }
 
 func (s *scalar) UnmarshalYAML(node *yaml.Node) error {
@@ -240,7 +240,7 @@ func (p *parameter) UnmarshalYAML(node *yaml.Node) error {
 
 type parameters map[string]parameter
 
-// specs declare the parameters, as a job file would, and given are their texts.
+// specs declare the parameters, as in a job file, and given are their texts.
 func (ps parameters) specs() (specs []core.ParameterSpec, given map[string]string) {
 	given = map[string]string{}
 	for _, name := range sortedKeys(ps) {
@@ -337,19 +337,17 @@ func (s *lifeStep) validate() error {
 	return errors.Join(errs...)
 }
 
-// hasItems reports whether it is a step of items.
 func (s *lifeStep) hasItems() bool {
 	return s.Items != nil || s.ItemsRange != nil || s.ItemsCount != nil || s.Fault != nil || s.ChunkSize != 0 || s.ItemsPerPartition != 0 ||
 		s.Faults != nil || s.StreamThrows != nil || s.TxThrows != nil
 }
 
-// isDealt reports whether the items are dealt out over partitions.
 func (s *lifeStep) isDealt() bool {
 	return s.Partitions != nil && (s.Items != nil || s.ItemsRange != nil || s.ItemsCount != nil)
 }
 
-// itemsOf are the items of a step, or of the partition that runs under the name: a list of a
-// step with partitions is dealt out in runs that are equal, or longer by one item for the first ones.
+// itemsOf are the items of a step, or of the partition with the name: a list of a step with partitions is
+// dealt out in runs that are equal, or longer by one item for the first ones.
 func (s *lifeStep) itemsOf(name string) []string {
 	list := s.list()
 	if !s.isDealt() {

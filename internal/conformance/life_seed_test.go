@@ -14,13 +14,13 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/operator"
 )
 
-// elsewhere is the owner of seeded executions: a process of another host, whose lease lasts.
+// elsewhere is the owner of seeded executions: a process of another host, with a lease that lasts.
 func elsewhere() core.Owner {
 	return core.Owner{Host: "elsewhere", Boot: "b", PID: 1, Start: "s", Nonce: "n"}
 }
 
-// seedOp stores an execution in a state: as its owner would have brought it there,
-// and by force where no owner could.
+// seedOp stores an execution in a state: through its owner's transitions, and by force if no owner could
+// reach it.
 func (r *lifeRun) seedOp(a *action) *seen {
 	r.t.Helper()
 	if to := core.Status(a.Status); to.IsRunning() && a.Steps == nil && r.isEnded(a.As) {
@@ -148,7 +148,6 @@ func (r *lifeRun) setStatusOp(a *action) *seen {
 	return r.look(id, nil)
 }
 
-// isEnded reports whether an action ends the execution of this name.
 func (r *lifeRun) isEnded(alias string) bool {
 	return slices.ContainsFunc(r.scenario.Actions, func(a action) bool { return a.Op == "end" && a.Target == alias })
 }
@@ -181,8 +180,7 @@ func (r *lifeRun) held(a *action, to core.Status) *seen {
 	return r.look(id, nil)
 }
 
-// endOp lets an execution end: one that runs here by itself, and one that is seeded
-// as its owner would.
+// endOp lets an execution end: one that runs here by itself, a seeded one as its owner would.
 func (r *lifeRun) endOp(a *action) *seen {
 	id := r.target(a)
 	if _, runs := r.running[id]; runs {
@@ -197,7 +195,6 @@ func (r *lifeRun) endOp(a *action) *seen {
 	return r.look(id, err)
 }
 
-// saveContextsOp stores both contexts of an execution at work.
 func (r *lifeRun) saveContextsOp(a *action) *seen {
 	return r.seedOp(&action{Op: "seed", Status: string(core.StatusStarted), JobContext: a.JobContext, StepContext: a.StepContext})
 }

@@ -38,8 +38,8 @@ func (r *lifeRun) addStranger() {
 	r.aliases[other] = stranger.seedOp(&seed).exec.ID
 }
 
-// TestEveryKeyIsPinnedByAScenario: each key of an expectation is altered in a scenario
-// that runs, so that it is known to be looked at.
+// TestEveryKeyIsPinnedByAScenario: each key of an expectation is altered in a scenario that runs, to prove
+// that it is compared.
 func TestEveryKeyIsPinnedByAScenario(t *testing.T) {
 	t.Parallel()
 	keys := map[string]bool{}

@@ -25,7 +25,7 @@ func (l *texts) UnmarshalYAML(node *yaml.Node) error {
 	return node.Decode((*[]string)(l))
 }
 
-// act is one entry of `outcome` or `returns`: a word and an exit code of its own.
+// act is one entry of `outcome` or `returns`: a word and an optional exit code.
 type act struct{ word, exit string }
 
 // The words of outcomes.
@@ -58,7 +58,6 @@ func words() []string {
 	}
 }
 
-// parseAct reads STATUS or STATUS:EXIT_CODE.
 func parseAct(text string) (act, error) {
 	word, exit, _ := strings.Cut(text, ":")
 	if !slices.Contains(words(), word) {
@@ -105,7 +104,6 @@ func newScript(outcomes []string) (*script, error) {
 	return s, nil
 }
 
-// waits reports whether any act waits for a stop.
 func (s *script) waits() bool {
 	return slices.ContainsFunc(s.acts, func(a act) bool { return a.isBlocking() || a.word == actStopRequested })
 }
@@ -134,8 +132,8 @@ type stage struct {
 	repository core.JobRepository
 	// blocked is called when a step begins to work until it is stopped; may be nil.
 	blocked func()
-	// stops says that a stop of the execution arrives while the step runs (terminate_only): a
-	// step that would complete ends with it, and any other outcome stays.
+	// stops means that a stop of the execution arrives while the step runs (terminate_only): a step that
+	// would complete ends with it, and any other outcome stays.
 	stops bool
 }
 
@@ -178,7 +176,7 @@ func (s stage) requestStop(ctx context.Context, c *core.StepContribution) error 
 	return err
 }
 
-// work lasts until a stop was asked for, or until the time is over.
+// work lasts until a stop was requested, or until the time is over.
 func (s stage) work(ctx context.Context, c *core.StepContribution, over <-chan time.Time) error {
 	if s.blocked != nil {
 		s.blocked()

@@ -110,8 +110,8 @@ func TestSystemdReadsTheUnits(t *testing.T) {
 	}
 }
 
-// commandsOf returns the arguments of each start of the command in a file: ExecStart of a unit,
-// else the lists of args and command in YAML.
+// commandsOf returns the arguments of each start of the command in a file: ExecStart of a unit, else the
+// lists of args and command in YAML.
 func commandsOf(t *testing.T, file, text string) (list [][]string) {
 	t.Helper()
 	if strings.HasSuffix(file, ".service") {

@@ -15,7 +15,7 @@ import (
 )
 
 // jobs/everyday.yaml: its `finally` reports a failure to a webhook, and a restart continues after the
-// steps that completed.
+// completed steps.
 func TestTheJobOfEveryDayTellsItsFailureAndGoesOn(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {

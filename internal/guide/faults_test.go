@@ -56,7 +56,7 @@ type faultRow struct {
 	transactions      string
 	counters          string
 	status            string
-	resumes           int // the item that a restart reads first; 0: there is none
+	resumes           int // the item that a restart reads first; 0 means none
 }
 
 func faultRows(t *testing.T) []faultRow {
@@ -86,8 +86,7 @@ func faultRows(t *testing.T) []faultRow {
 	return rows
 }
 
-// Every row of the guide's table is run, on both databases, and so is the restart
-// that its last column speaks of.
+// Every row of the guide's table is run, on both databases, and so is the restart in its last column.
 func TestWhatTheGuideSaysAboutEveryErrorIsWhatHappens(t *testing.T) {
 	t.Parallel()
 	rows := faultRows(t)
@@ -102,7 +101,7 @@ func TestWhatTheGuideSaysAboutEveryErrorIsWhatHappens(t *testing.T) {
 		for _, r := range rows {
 			t.Run(fmt.Sprintf("row %d, %s, %s, %s", r.number, r.phase, r.err, strings.Join(r.settings, " ")), func(t *testing.T) {
 				t.Parallel()
-				own := url // shared: each row has a job and a table of its own
+				own := url // shared: each row has its own job and table
 				if strings.HasPrefix(url, "sqlite") {
 					own = testdb.SQLite(t)
 				}
@@ -149,7 +148,6 @@ func (s *stand) application(failing *failingListener) []batchtest.Option {
 	return []batchtest.Option{batchtest.On(s.url), batchtest.With(opts...)}
 }
 
-// job writes the job file with these settings.
 func (s *stand) job(listeners string, settings []string) string {
 	text := strings.NewReplacer("%LISTENERS%", listeners, "%TIMEOUT%", cmp.Or(s.trouble.timeout, "10m"), "%ROW%", strconv.Itoa(s.row.number), "%SETTINGS%", "    "+strings.Join(settings, "\n    ")).Replace(faultJob)
 	return s.faulty.File("job.yaml", text)
@@ -256,7 +254,6 @@ func (s *stand) restart(before []int64) {
 	require.Equal(t, append(before, without(int64(s.row.resumes), bad)...), s.written(), "rows after the restart")
 }
 
-// without is the items from the first one on but the bad ones.
 func without(from int64, bad []int64) []int64 {
 	var ids []int64
 	for id := from; id <= 10; id++ {

@@ -70,7 +70,7 @@ func exists(t *testing.T, name string) {
 	require.NoError(t, err, "docs/architecture.md names %s", name)
 }
 
-// hasCode reports whether there is Go code in the folder or below it.
+// hasCode reports whether the folder or a subfolder has Go code.
 func hasCode(t *testing.T, dir string) bool {
 	t.Helper()
 	for _, pattern := range []string{"*.go", "*/*.go", "*/*/*.go"} {

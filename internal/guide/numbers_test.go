@@ -13,7 +13,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/batchtest"
 )
 
-// Measured is an item of an application's own with a float of either size.
+// Measured is an application's item with a float of either size.
 type Measured struct {
 	ID    int64   `json:"id"`
 	Wide  float64 `json:"wide"`

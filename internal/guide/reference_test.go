@@ -14,7 +14,7 @@ import (
 // exampleData is the input of the example on a component's page, and its output.
 type exampleData struct {
 	files  map[string]string
-	tables map[string][]string // statements by database; "": the default one
+	tables map[string][]string // statements by database; "" means the default one
 	params []string
 	// file and text are a file's final content; query and rows, a query's answer.
 	file, text string

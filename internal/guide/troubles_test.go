@@ -72,8 +72,7 @@ func troubles() map[string]trouble {
 	return all
 }
 
-// dialTimeout is how package net reports it: as an error that claims to be
-// context.DeadlineExceeded.
+// dialTimeout is a timeout as package net reports it: an error that claims to be context.DeadlineExceeded.
 func dialTimeout() error {
 	conn, err := net.DialTimeout("tcp", "127.0.0.1:9", time.Nanosecond)
 	if err == nil {
@@ -144,8 +143,8 @@ func (l *failingListener) OnSkipWrite(_ context.Context, item any, _ error) erro
 	return l.fail("on_skip_write", sixth(item))
 }
 
-// lyingCommit makes the second COMMIT of the data's database fail, after it
-// happened or instead of it, as a connection does that breaks in the middle of it.
+// lyingCommit makes the second COMMIT of the data's database fail, after it happened or instead of it, like a
+// connection that breaks in the middle of it.
 func lyingCommit(happened bool) fx.Option {
 	return fx.Decorate(func(p tx.Provider) tx.Provider { return &liar{Provider: p, happened: happened} })
 }
@@ -161,7 +160,7 @@ func (l *liar) Database(name string) (tx.Database, error) {
 	return lyingDatabase{db, l}, err
 }
 
-// Control passes the pool of the repository through, whose commits are honest.
+// Control passes the pool of the repository through: its commits are honest.
 func (l *liar) Control(name string) (tx.Database, error) {
 	inner, ok := l.Provider.(interface {
 		Control(name string) (tx.Database, error)

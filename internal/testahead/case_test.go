@@ -40,7 +40,7 @@ type form string
 const (
 	// table: rows, in the chunk's transaction.
 	table form = "table"
-	// completing: the same, and one row more when all items are written.
+	// completing: the same, and one more row when all items are written.
 	completing form = "completing table"
 	// file: outside of transactions.
 	file form = "file"
@@ -61,7 +61,7 @@ type scenario struct {
 	Items      int
 	Size       int
 	MaxSkips   int // skipped reads that end a chunk
-	SkipLimit  int // -1: no skip policy
+	SkipLimit  int // -1 means no skip policy
 	RetryLimit int
 	Keep       bool // outputs
 	InTx       bool // processing
@@ -69,16 +69,16 @@ type scenario struct {
 	Workers    int
 	Restart    restarting
 	Reading    reading
-	// Peeks: the reader looks at the next item as soon as it has read one, so that a failure may
-	// come with a full chunk.
+	// Peeks: the reader reads the next item ahead as soon as it has read one, so that a failure may come with
+	// a full chunk.
 	Peeks      bool
 	Processors []bool // whether each may be called ahead
-	// FilterEach: a processor leaves out the items at a multiple of it; 0: none.
+	// FilterEach: a processor leaves out the items at a multiple of it; 0 means none.
 	FilterEach int
 	Outputs    []output
-	// StaleEach: chunks that begin at a multiple of it are not written as they were encoded; 0: none.
+	// StaleEach: chunks that begin at a multiple of it are not written as they were encoded; 0 means none.
 	StaleEach int
-	// UnencodableEach: items at a multiple of it cannot be encoded; 0: none.
+	// UnencodableEach: items at a multiple of it cannot be encoded; 0 means none.
 	UnencodableEach int
 	BeforeWrite     bool // a listener before each write
 	AfterProcess    bool // a listener after each item that was processed
@@ -87,10 +87,8 @@ type scenario struct {
 	Launches []launch
 }
 
-// filters reports whether a processor leaves out the item.
 func (s *scenario) filters(place int) bool { return s.FilterEach > 0 && place%s.FilterEach == 0 }
 
-// has reports whether one of the writers has the form.
 func (s *scenario) has(f form) bool {
 	return slices.ContainsFunc(s.Outputs, func(o output) bool { return o.Form == f })
 }

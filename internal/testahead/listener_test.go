@@ -9,8 +9,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 )
 
-// listener traces its calls. It has no callback that keeps a step from reading,
-// processing or encoding ahead.
+// listener traces its calls. It has no callback that prevents a step from reading, processing or encoding
+// ahead.
 type listener struct{ w *world }
 
 func (l listener) BeforeChunk(context.Context) error {

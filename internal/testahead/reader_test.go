@@ -44,7 +44,7 @@ func (r *source) look() error {
 	return err
 }
 
-// peek looks at the next item ahead of its Read.
+// peek reads the next item ahead of its Read.
 func (r *source) peek() error {
 	err := r.look()
 	if err == io.EOF { //nolint:errorlint // of look
@@ -54,7 +54,7 @@ func (r *source) peek() error {
 	return err
 }
 
-// Rereads says that a read that failed has consumed nothing, unless it says so.
+// Rereads declares that a failed read has consumed nothing, unless its error says so.
 func (r *source) Rereads() {}
 
 // Meta is where the last item came from.
@@ -123,7 +123,6 @@ type (
 	}
 )
 
-// reader is the reader that the scenario asks for.
 func reader(w *world) item.Reader {
 	r := &source{w: w}
 	if w.s.Peeks {

@@ -23,8 +23,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// bench is the real engine on one database, for all cases: each job has a number of its
-// own in the one table.
+// bench is the real engine on one database, for all cases: each job has its own number in the one table.
 type bench struct {
 	*testengine.Engine
 	owner    core.Owner
@@ -47,7 +46,6 @@ func newBench(t *testing.T, url string) *bench {
 	return b
 }
 
-// newTarget is the empty target of another job.
 func (b *bench) newTarget(s *scenario) *target {
 	b.runs++
 	d := b.Database.Dialect()

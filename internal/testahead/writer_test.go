@@ -172,7 +172,7 @@ func (f fileWriter) Close(context.Context) error {
 	return nil
 }
 
-// encoder is a writer whose chunks may be encoded ahead. The third one encodes as it writes.
+// encoder is a writer with chunks that may be encoded ahead. The third one encodes as it writes.
 type encoder struct {
 	item.Writer
 	w *world

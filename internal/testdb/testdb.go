@@ -42,8 +42,8 @@ import (
 // path of a file with it.
 const Variable = "SURFIN_TEST_POSTGRES"
 
-// Templates names the environment variable with a folder in which SQLiteTemplate is; the
-// server has PostgresTemplate then.
+// Templates names the environment variable with the folder that contains SQLiteTemplate; then the server has
+// PostgresTemplate.
 const (
 	Templates        = "SURFIN_TEST_TEMPLATES"
 	SQLiteTemplate   = "template.db"
@@ -81,8 +81,8 @@ func Main(m *testing.M) int {
 	return code
 }
 
-// Each runs f as a subtest per database, "sqlite" and "postgres", each time with
-// the URL of a database of its own.
+// Each runs f as a subtest per database, "sqlite" and "postgres", each time with the URL of a separate
+// database.
 func Each(t *testing.T, f func(t *testing.T, url string)) {
 	t.Helper()
 	t.Run("sqlite", func(t *testing.T) { f(t, SQLite(t)) })
@@ -96,7 +96,7 @@ func EachEmpty(t *testing.T, f func(t *testing.T, url string)) {
 	t.Run("postgres", func(t *testing.T) { f(t, EmptyPostgres(t)) })
 }
 
-// SQLite returns the URL of a file in a folder of the test's own.
+// SQLite returns the URL of a file in the test's own folder.
 func SQLite(t testing.TB) string {
 	t.Helper()
 	url := EmptySQLite(t)
@@ -114,7 +114,7 @@ func SQLite(t testing.TB) string {
 	return url
 }
 
-// EmptySQLite returns the URL of a file, not yet there, in a folder of the test's own.
+// EmptySQLite returns the URL of a file, not yet there, in the test's own folder.
 func EmptySQLite(t testing.TB) string {
 	t.Helper()
 	return "sqlite:" + filepath.Join(t.TempDir(), "test.db")
@@ -210,8 +210,8 @@ func ownURL() (string, error) {
 	return own.cluster.URL(), nil
 }
 
-// strategy copies the files of the template, which takes a third of the time that
-// writing all its pages into the log does. PostgreSQL 14 knows nothing else.
+// strategy copies the files of the template, in a third of the time of writing all its pages into the log.
+// PostgreSQL 14 always does the former.
 func strategy(c *pgx.Conn) string {
 	major, _, _ := strings.Cut(c.PgConn().ParameterStatus("server_version"), ".")
 	if n, err := strconv.Atoi(major); err != nil || n < 15 {
@@ -220,8 +220,8 @@ func strategy(c *pgx.Conn) string {
 	return " STRATEGY FILE_COPY"
 }
 
-// administrate runs a statement on the connection that all tests of the process share:
-// a connection costs the server as much as a database does.
+// administrate runs a statement on the connection that all tests of the process share: a connection costs the
+// server as much as a database does.
 func administrate(admin string, statement func(*pgx.Conn) string) error {
 	own.Lock()
 	defer own.Unlock()

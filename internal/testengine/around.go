@@ -6,8 +6,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// Around is a repository that calls Do around each write, by the name of its method. Reads
-// and heartbeats are the repository's own.
+// Around is a repository that calls Do around each write, by the name of its method. Reads and heartbeats are
+// unchanged.
 type Around struct {
 	core.JobRepository
 	Do func(write string, do func() error) error

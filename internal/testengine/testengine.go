@@ -42,7 +42,7 @@ func New(t testing.TB, url string, change ...func(*job.Config)) *Engine {
 	return On(t, gormdb.Config{URL: url}, change...)
 }
 
-// On is New on a database with a configuration of its own.
+// On is New on a database with the given configuration.
 func On(t testing.TB, database gormdb.Config, change ...func(*job.Config)) *Engine {
 	t.Helper()
 	ctx := context.Background()

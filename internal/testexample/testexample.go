@@ -36,7 +36,7 @@ func Dir() (dir string, done func()) {
 	return dir, func() { Check(os.RemoveAll(dir)) }
 }
 
-// File writes a file in a folder of its own and returns its path.
+// File writes a file in a new folder and returns its path.
 func File(name, text string) (path string, done func()) {
 	dir, done := Dir()
 	path = filepath.Join(dir, name)

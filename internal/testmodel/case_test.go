@@ -31,12 +31,12 @@ type fault struct {
 	Phase core.Phase
 	// Value is the value of the items that it happens to; any: of all.
 	Value int
-	// Call is the only call of the phase in this launch, Attempt the only one at the
-	// item, both from 1; 0: each.
+	// Call is the only call of the phase in this launch, Attempt the only one at the item, both from 1; 0
+	// means each.
 	Call, Attempt int
-	// Times is how often it happens in a launch; 0: always.
+	// Times is how often it happens in a launch; 0 means always.
 	Times int
-	// MinBatch is the least number of items written together that it happens to.
+	// MinBatch is the least number of items written together at which it happens.
 	MinBatch int
 	Class    class
 	// Wrapped: it comes inside of other errors.
@@ -69,12 +69,12 @@ func (f fault) String() string {
 type ending string
 
 const (
-	// killBefore and killAfter: the database is not reached again from there on;
-	// the transaction is rolled back, or committed.
+	// killBefore and killAfter: the database is unreachable from there on; the transaction is rolled back, or
+	// committed.
 	killBefore ending = "kill before"
 	killAfter  ending = "kill after"
-	// deniedBefore and deniedAfter: that commit alone is reported as failed, and did
-	// nothing, or took effect (rule C10).
+	// deniedBefore and deniedAfter: only that commit is reported as failed, and did nothing, or took effect
+	// (rule C10).
 	deniedBefore ending = "denied before"
 	deniedAfter  ending = "denied after"
 )
@@ -82,7 +82,7 @@ const (
 // launch is one attempt at the job.
 type launch struct {
 	Faults []fault
-	// Commit is the commit of the step (from 1) at which End happens; 0: none.
+	// Commit is the commit of the step (from 1) at which End happens; 0 means none.
 	Commit int
 	End    ending
 }
@@ -116,10 +116,10 @@ type scenario struct {
 	Values     []int // of the items, in order of their places
 	Plain      bool  // without a processor
 	Filters    []int // values that the processor filters
-	FilterFrom int   // from this attempt at the item on: filters may change their mind
+	FilterFrom int   // from this attempt at the item on: a filter's answer may change
 	Size       int
 	MaxSkips   int // skipped reads that end a chunk
-	SkipLimit  int // -1: no skip policy
+	SkipLimit  int // -1 means no skip policy
 	RetryLimit int
 	Keep       bool // outputs
 	InTx       bool // processing
@@ -150,7 +150,7 @@ func (s *scenario) String() string {
 	return b.String()
 }
 
-// values is how many different values there are: few, so that some are there twice.
+// values is how many different values there are: few, so that some occur twice.
 const values = 8
 
 // scenarios generates cases. rapid prefers small numbers and the first elements of a list: values that lead
@@ -220,8 +220,8 @@ func (s *scenario) launch(t *rapid.T) launch {
 	for range rapid.SampledFrom([]int{1, 2, 0, 3}).Draw(t, "faults") {
 		l.Faults = append(l.Faults, s.fault(t))
 	}
-	// Too large a batch makes a split in which nothing has to be skipped; some items
-	// fail where they are processed again.
+	// Too large a batch makes a split in which nothing has to be skipped; some items fail when they are
+	// processed again.
 	if rapid.IntRange(0, 3).Draw(t, "splits") == 0 {
 		l.Faults = append(l.Faults, fault{Phase: core.PhaseWrite, Class: skippable, Value: anyValue, MinBatch: 2})
 		if rapid.Bool().Draw(t, "second sight") {

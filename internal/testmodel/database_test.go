@@ -134,7 +134,7 @@ func (c conn) QueryContext(ctx context.Context, query string, args ...any) (*sql
 	return c.Conn.QueryContext(ctx, query, args...)
 }
 
-// QueryRowContext of a broken line fails by its context: a Row cannot be made.
+// QueryRowContext of a broken line fails through its context: a Row cannot be made.
 func (c conn) QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row {
 	if c.line.err() != nil {
 		gone, cancel := context.WithCancel(ctx)

@@ -32,8 +32,7 @@ func (r result) String() string {
 type model struct {
 	s    *scenario
 	rows []pair
-	// A restart opens the reader before the place from, and passes over as many
-	// outcomes (rule C15a).
+	// A restart opens the reader before the place from, and skips as many outcomes (rule C15a).
 	from, passed int
 }
 
@@ -125,7 +124,6 @@ func (a *attempt) run() error {
 	}
 }
 
-// roll counts a chunk that is given up.
 func (a *attempt) roll(err error) error {
 	a.rolled++
 	return err
@@ -388,7 +386,7 @@ func (a *attempt) process(group []*slot, whole bool) (*refusal, error) {
 	return nil, nil
 }
 
-// commit makes facts of the slots before upTo (rules C5, C8, C11, C12).
+// commit commits the slots before upTo (rules C5, C8, C11, C12).
 func (a *attempt) commit(upTo int, counted bool) error {
 	facts := a.chunk[a.done:upTo]
 	a.tell(facts)

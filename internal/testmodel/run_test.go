@@ -24,8 +24,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// bench is the real engine on one database, for all cases: each has a job of its
-// own and a number of its own in the one table.
+// bench is the real engine on one database, for all cases: each has its own job and its own number in the one
+// table.
 type bench struct {
 	db         tx.Database
 	line       *line
@@ -248,7 +248,6 @@ func (b *bench) skips(t *rapid.T, s *scenario, id core.JobExecutionID) []string 
 	return list
 }
 
-// marked is the place to which a mark leads.
 func (b *bench) marked(t *rapid.T, mark item.Position) int {
 	var at struct{ Reader, Items int }
 	if len(mark) > 0 {

@@ -23,7 +23,7 @@ func (e *injected) Error() string     { return fmt.Sprintf("%v at place %d", e.F
 func (e *injected) IsRetryable() bool { return e.Fault.Class != skippable && e.Fault.Class != fatal }
 func (e *injected) IsSkippable() bool { return e.Fault.Class != retryable && e.Fault.Class != fatal }
 
-// raise is how a component answers with an error of its world.
+// raise returns or panics with an error of its world.
 func raise(err error) error {
 	e, ok := err.(*injected)
 	switch {
@@ -70,7 +70,6 @@ func newWorld(s *scenario, faults []fault) *world {
 	}
 }
 
-// note adds to the trace.
 func (w *world) note(format string, args ...any) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -80,7 +79,7 @@ func (w *world) note(format string, args ...any) {
 	w.trace = append(w.trace, fmt.Sprintf(format, args...))
 }
 
-// read answers the item at the place, which is in the source.
+// read returns the item at the place, which is in the source.
 func (w *world) read(place int) (pair, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -107,7 +106,7 @@ func (w *world) process(it pair) (filtered bool, err error) {
 	return err == nil && filtered, err
 }
 
-// write answers how many items were reached before one of them failed.
+// write returns how many items were reached before one of them failed.
 func (w *world) write(items []pair) (reached int, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

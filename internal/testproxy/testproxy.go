@@ -26,7 +26,7 @@ type Proxy struct {
 	counts []*traffic // of all connections
 }
 
-// New starts a proxy before the server of the URL, until the test ends.
+// New starts a proxy in front of the server of the URL, until the test ends.
 func New(t testing.TB, server string) *Proxy {
 	t.Helper()
 	u, err := url.Parse(server)

@@ -4,7 +4,7 @@ import "syscall"
 
 const (
 	shm = "/dev/shm"
-	// minFree is the room, in bytes, that all tests together need by far.
+	// minFree is amply sufficient for all tests together, in bytes.
 	minFree = 4 << 30
 	noExec  = 0x8 // ST_NOEXEC of statfs: tests run programs that they build
 )

@@ -47,6 +47,6 @@ func (a account) apply(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: a.credential}
 }
 
-// detach keeps an interrupt of the terminal away from the server, which would
-// end before the tests that are still cleaning up.
+// detach keeps an interrupt of the terminal away from the server, which would end before the tests have
+// cleaned up.
 func detach(cmd *exec.Cmd) { cmd.SysProcAttr.Setpgid = true }

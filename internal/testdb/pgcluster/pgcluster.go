@@ -1,9 +1,9 @@
-// Package pgcluster starts a private PostgreSQL cluster for tests, and poolers before a
-// server: each in a folder of its own, on a free loopback port, never as root, and
-// stopped and removed even when the process that started it is killed.
+// Package pgcluster starts a private PostgreSQL cluster for tests, and poolers in front of a server: each in
+// its own folder, on a free loopback port, never as root, and stopped and removed even if the process that
+// started it is killed.
 //
-// It needs initdb and postgres, from PATH or from /usr/lib/postgresql/*/bin, pgbouncer
-// from PATH or /usr/sbin, and a POSIX shell.
+// It needs initdb and postgres, from PATH or from /usr/lib/postgresql/*/bin, pgbouncer from PATH or
+// /usr/sbin, and a POSIX shell.
 //
 // It imports the PostgreSQL driver, and nothing of ours.
 package pgcluster
@@ -40,9 +40,8 @@ type Cluster struct {
 // URL returns the URL of the superuser in the database postgres.
 func (c *Cluster) URL() string { return c.url }
 
-// Start initialises a cluster and waits until it accepts connections. Durability
-// is off, as the tests crash our processes, not the server's machine; settings such as
-// fsync=on say otherwise.
+// Start initialises a cluster and waits until it accepts connections. Durability is off, as the tests crash
+// our processes, not the server's machine; settings such as fsync=on change that.
 func Start(ctx context.Context, settings ...string) (*Cluster, error) {
 	bin, err := binaries()
 	if err != nil {

@@ -39,7 +39,6 @@ type sale struct {
 // TableName is the table that gorm writes to.
 func (sale) TableName() string { return "sale" }
 
-// salesTable is the table on PostgreSQL and on SQLite.
 func salesTable(name string) string {
 	return "CREATE TABLE " + name + " (id bigint PRIMARY KEY, account bigint NOT NULL, name text NOT NULL, city text NOT NULL, day date NOT NULL, amount double precision NOT NULL)"
 }

@@ -34,7 +34,6 @@ type server struct {
 	version string
 }
 
-// durable are the settings of a server with commits on the disk.
 func durable() []string {
 	return []string{"fsync=on", "synchronous_commit=on", "full_page_writes=on", "shared_buffers=256MB", "max_wal_size=4GB", "autovacuum=off"}
 }

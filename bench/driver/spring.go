@@ -45,7 +45,6 @@ func (c spring) Result(stdout []byte) (Result, error) { return parseResult(stdou
 // Build runs Maven, which downloads missing files.
 func (c spring) Build(ctx context.Context, b *bench) error { return buildSpring(ctx, b.dir, b.spring) }
 
-// springTarget is the build's folder, in the driver's folder.
 func springTarget(dir string) string { return filepath.Join(dir, "springbatch") }
 
 // buildSpring builds with a version of Spring Batch; empty means the one in pom.xml.

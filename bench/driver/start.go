@@ -26,7 +26,7 @@ func start() Workload {
 	}
 }
 
-// peak compares the memory of one job with that of the same job with ten times the rows.
+// peak compares the memory of one job with that job's memory for ten times the rows.
 func peak() Workload {
 	job := loadJob(1000, rowItem, "", "")
 	return Workload{

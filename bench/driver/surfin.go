@@ -128,7 +128,6 @@ func killAt(rows int64) func(context.Context, core.Event) {
 	}
 }
 
-// readsAhead reports whether the engine has the key read_ahead of a chunk.
 func readsAhead() bool {
 	_, has := reflect.TypeFor[chunk.Config]().FieldByName("ReadAhead")
 	return has

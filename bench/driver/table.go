@@ -93,7 +93,6 @@ func (t *table) ratio(l *line) spread {
 	return spreadOf(ratios)
 }
 
-// columns are the columns of a table.
 func columns() []string {
 	return []string{"", "of the floor", "least to most", "rows/s", "time", "process", "peak RSS", "client CPU", "server CPU", "checked"}
 }

@@ -127,7 +127,6 @@ func (t target) worse(a, b float64) bool {
 	return a > b
 }
 
-// reaches reports whether a value is good enough.
 func (t target) reaches(v spread) bool { return !t.worse(v.median, t.want) }
 
 // in looks for the target in the tables.

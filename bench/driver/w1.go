@@ -153,7 +153,6 @@ func saleLoop(ctx context.Context, conn *pgx.Conn, w Work, chunk int, insert fun
 	})
 }
 
-// insertUnnested is one statement with an array for each column.
 func insertUnnested(ctx context.Context, tx pgx.Tx, rows []sale) error {
 	var c saleColumns
 	for _, s := range rows {

@@ -143,7 +143,6 @@ func (s *source) typed(line []byte) ([]byte, error) {
 	return append(strconv.AppendFloat(append(line, ','), row.Amount, 'f', -1, 64), '\n'), nil
 }
 
-// typedWithPosition is the name of positionLoop with chunks of a size.
 func typedWithPosition(chunk int) string {
 	return fmt.Sprintf("typed loop, two flushes a chunk, double-buffered, %d", chunk)
 }

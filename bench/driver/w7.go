@@ -44,7 +44,6 @@ func w7() Workload {
 	}
 }
 
-// withHistory makes a template with only our history.
 func withHistory(ctx context.Context, b *bench, w *Work) error {
 	w.URL = b.server.url
 	return b.server.template(ctx, w.Workload)

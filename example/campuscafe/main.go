@@ -40,7 +40,6 @@ func main() {
 	fx.New(cafe(s, address)).Run()
 }
 
-// cafe is the whole application.
 func cafe(s batch.Settings, address string) fx.Option {
 	return fx.Options(shop(s), fx.Invoke(background, func(lc fx.Lifecycle, mux *http.ServeMux) { serve(lc, mux, address) }))
 }
@@ -58,7 +57,6 @@ func shop(s batch.Settings) fx.Option {
 	)
 }
 
-// metrics offers GET /metrics for Prometheus.
 func metrics() fx.Option {
 	exporter, err := prometheus.NewExporter(prometheus.ExporterConfig{})
 	if err != nil {

@@ -80,8 +80,8 @@ func TestEveryRowIsThereOnceThoughTheProcessIsKilled(t *testing.T) {
 }
 
 // killsOf returns how often a test kills on a database, and the source of the random moments:
-// SURFIN_CRASH_KILLS, of which a test with many databases takes a share, and SURFIN_CRASH_SEED. `make soak`
-// has 500 kills. Each test has its own stream.
+// SURFIN_CRASH_KILLS, which a test with many databases divides, and SURFIN_CRASH_SEED. `make soak` has 500
+// kills. Each test has its own stream.
 func killsOf(t *testing.T, otherwise, share int, stream uint64) (kills int, random *rand.Rand) {
 	t.Helper()
 	seed := envInt(t, "SURFIN_CRASH_SEED", int(time.Now().UnixNano()))

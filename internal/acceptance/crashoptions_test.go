@@ -41,7 +41,6 @@ type optionCase struct {
 	fromStart bool
 }
 
-// rowsAre checks the answer to a query of numbers.
 func rowsAre(query string, want ...int64) func(s *scene, db tx.Database) {
 	return func(s *scene, db tx.Database) {
 		s.t.Helper()

@@ -293,8 +293,8 @@ func (c fileCase) complete() fileCase {
 	return c
 }
 
-// TestEveryRowOfEveryKindOfFileIsThereOnceThoughTheProcessIsKilled kills a job whose steps read and write a
-// file each, with the options of the readers and writers that decide where a record begins. A kill is for a
+// TestEveryRowOfEveryKindOfFileIsThereOnceThoughTheProcessIsKilled kills a job with steps that read and write
+// a file each, with the options of the readers and writers that decide where a record begins. A kill is for a
 // step, in the order of the job; each step is killed twice before others are again.
 func TestEveryRowOfEveryKindOfFileIsThereOnceThoughTheProcessIsKilled(t *testing.T) {
 	t.Parallel()

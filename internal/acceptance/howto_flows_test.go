@@ -80,7 +80,6 @@ func (s *scene) followPage(page []block) {
 	require.Positive(s.t, commands)
 }
 
-// writeBlock writes a file of the page, in its folder.
 func (s *scene) writeBlock(name, text string) {
 	s.t.Helper()
 	require.NoError(s.t, os.MkdirAll(filepath.Dir(filepath.Join(s.dir, name)), 0o755))

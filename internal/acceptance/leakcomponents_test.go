@@ -103,7 +103,6 @@ func attempts() map[string]attempt {
 	return list
 }
 
-// evilPaths lead out of the folders that a client may name.
 func evilPaths(dir string) []string {
 	return []string{
 		"/proc/self/environ", "//proc/self/environ", "/proc//self/./environ", "/proc/self/../self/environ", "/proc/thread-self/environ", "/proc/self/" + "root" + "/proc/self/environ",

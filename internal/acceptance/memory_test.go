@@ -32,7 +32,6 @@ const (
 	mealFixed = `columns: {id: {at: 2-10, pad: "0"}, name: 11-30, amount: {at: 31-41, pad: "0", decimals: 2}}, record: D, header: H, trailer: {begins: T, count: 2-10, sums: {amount: 11-30}}`
 )
 
-// mealOf is a flow of one chunk step.
 func mealOf(reader, writer string, more ...string) string {
 	return "- step: eat\n  chunk:\n    reader: " + reader + "\n    writer: " + writer + "\n" + strings.Join(more, "")
 }

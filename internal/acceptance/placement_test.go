@@ -52,7 +52,6 @@ func (p *placing) must(args ...string) string {
 	return out
 }
 
-// at starts a worker, and returns when others know it.
 func (p *placing) at(args ...string) *process {
 	p.t.Helper()
 	w := p.start(append([]string{"worker", "--poll", "50ms"}, args...)...)
@@ -75,7 +74,6 @@ func (p *placing) leader() *process {
 	return w
 }
 
-// await returns when the count of the query is positive.
 func (p *placing) await(query string) {
 	p.t.Helper()
 	require.Eventually(p.t, func() bool { return p.count(query) > 0 }, time.Minute, 20*time.Millisecond, "%s\n%s", query, p.logs())

@@ -54,7 +54,6 @@ flow:
 	})
 }
 
-// names are the names of the files in a folder.
 func (s *scene) names(folder string) (names []string) {
 	s.t.Helper()
 	paths, err := filepath.Glob(filepath.Join(s.dir, folder, "*"))

@@ -122,7 +122,7 @@ func (s *scene) freezeOutsideOfWrites(db tx.Database, p *process) {
 }
 
 // shiftClock makes the clock of a PostgreSQL database differ from this machine's: its sessions find functions
-// in their own schema before those of the server.
+// in their own schema before the server's.
 func shiftClock(t *testing.T, url string, by time.Duration) {
 	t.Helper()
 	conn, err := pgx.Connect(t.Context(), url)

@@ -41,7 +41,7 @@ func TestATaskBeginsWhenAllThatItWaitsForHasSucceededThoughWorkersAreKilled(t *t
 	}
 }
 
-// newOrderFaults submits tasks each of which may wait for some of the ten before it, in a random order of the
+// newOrderFaults submits tasks that may each wait for some of the ten before it, in a random order of the
 // file. The first attempt of every fifth one fails.
 func newOrderFaults(t *testing.T, url string, n int, env ...string) *taskFaults {
 	t.Helper()

@@ -98,7 +98,6 @@ func (f *taskFaults) count(query string) (n int) {
 	}
 }
 
-// awaitDone returns when that many tasks have succeeded.
 func (f *taskFaults) awaitDone(n int) {
 	f.t.Helper()
 	require.Eventually(f.t, func() bool {

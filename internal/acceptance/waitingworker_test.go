@@ -201,7 +201,6 @@ func gaveBack(t *testing.T, url string, kind waitKind) {
 	}
 }
 
-// serverKinds are jobs that park for each kind of work.
 func serverKinds() map[string]string {
 	return map[string]string{
 		"parts":    "job: waiting\nflow:\n- step: wait\n  partition: {by: {count: 30}, remote: true}\n  tasklet: " + waitWork + "\n",

@@ -18,7 +18,7 @@ import (
 // specific matcher of an error decides, and the error's own class if none does.
 type classes struct {
 	skip, retry *exception.Rules
-	// listed says that the scenario lists types; otherwise error_class counts.
+	// skipListed and retryListed mean that the scenario lists types; otherwise error_class counts.
 	skipListed, retryListed bool
 }
 
@@ -63,7 +63,6 @@ func isa(err error, name string, parents map[string]string) bool {
 	return false
 }
 
-// matcherName makes an identifier of a type's name.
 func matcherName(name string) string {
 	return strings.Map(func(r rune) rune {
 		if r == '_' || unicode.IsLetter(r) && r < unicode.MaxASCII || unicode.IsDigit(r) {

@@ -145,7 +145,6 @@ func (c *comparison) always(o *outcome) {
 	c.that(o.failure == nil, "failure", "a step that completed failed with %v", o.failure)
 }
 
-// text compares a value as text; an unpinned value may be anything.
 func (c *comparison) text(key string, want *string, got any) {
 	if want != nil {
 		c.that(*want == fmt.Sprint(got), key, "expected %s, got %v", *want, got)

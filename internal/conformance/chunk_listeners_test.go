@@ -210,7 +210,6 @@ func policyFails(list []fault) bool {
 	return slices.ContainsFunc(list, func(f fault) bool { return f.Callback == skipPolicy })
 }
 
-// afterItem is the text after the mark in injected errors.
 func afterItem(text string) (string, bool) {
 	_, value, found := strings.Cut(text, "item=")
 	return value, found

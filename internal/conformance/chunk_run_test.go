@@ -218,7 +218,6 @@ func (r *chunkRun) written() []string {
 	return list
 }
 
-// failure is the error that ended a step, with its chain.
 func (r *chunkRun) failure(id core.StepExecutionID) error {
 	for _, event := range slices.Backward(r.engine.Events()) {
 		if ended, ok := event.(core.StepEnded); ok && ended.Step.ID == id {

@@ -173,7 +173,6 @@ func (s *streamCalls) UnmarshalYAML(node *yaml.Node) error {
 	return node.Decode(&s.counts)
 }
 
-// names are the calls that are compared.
 func (s streamCalls) names() []string {
 	if s.trail != nil {
 		return *s.trail

@@ -66,7 +66,6 @@ func readFile(path string, text []byte) (file, error) {
 	return f, nil
 }
 
-// strictly decodes YAML and refuses keys that the value does not have.
 func strictly(text []byte, value any) error {
 	decoder := yaml.NewDecoder(bytes.NewReader(text))
 	decoder.KnownFields(true)

@@ -21,7 +21,6 @@ func (d *differences) that(is bool, key, format string, args ...any) {
 	}
 }
 
-// text compares a value as text; an unpinned value may be anything.
 func (d *differences) text(key string, want *string, got any) {
 	if want != nil {
 		d.that(*want == fmt.Sprint(got), key, "expected %s, got %v", *want, got)

@@ -141,7 +141,6 @@ func (r *flowRun) asked(name string) {
 	r.asks[name]++
 }
 
-// write inserts a row in the step's transaction, if rows matter.
 func (r *flowRun) write(ctx context.Context, step string) error {
 	if !r.table {
 		return nil

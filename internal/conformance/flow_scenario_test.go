@@ -66,7 +66,7 @@ type flowTransition struct {
 
 // flowLaunch is one launch of the instance.
 type flowLaunch struct {
-	// On has transitions that replace those of the elements, in this launch.
+	// On has transitions that replace the elements' own in this launch.
 	On overrides `yaml:"on"`
 	// FromStart is ours: the attempt continues with nothing of those before.
 	FromStart bool            `yaml:"from_start"`

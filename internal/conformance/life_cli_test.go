@@ -99,10 +99,8 @@ func renamed[M ~map[string]V, V any](m M) M {
 	return out
 }
 
-// inFile is the form of a name that a job file allows.
 func inFile(name string) string { return strings.NewReplacer(".", "_", "-", "_").Replace(name) }
 
-// definition is the definition of the executions.
 func (r *lifeRun) definition() core.Definition {
 	if r.file == "" {
 		return core.Definition{Hash: "test", Text: "test"}

@@ -175,7 +175,6 @@ func (r *lifeRun) aggregateOp(a *action) *seen {
 	return seen
 }
 
-// countersOf reads counters in the format's order.
 func countersOf(list []int64) core.Counters {
 	var c core.Counters
 	for i, to := range []*int64{&c.Commit, &c.Filter, &c.ProcessSkip, &c.Read, &c.ReadSkip, &c.Rollback, &c.Write, &c.WriteSkip} {

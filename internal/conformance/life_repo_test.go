@@ -153,7 +153,6 @@ func (r *lifeRun) updateStepOp(a *action) *seen {
 	return found
 }
 
-// validateConfigOp checks the definition as a job file.
 func (r *lifeRun) validateConfigOp(*action) *seen {
 	s := r.look(0, nil)
 	s.failure = r.validJob()

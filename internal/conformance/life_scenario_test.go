@@ -124,7 +124,6 @@ func (p *partNames) UnmarshalYAML(node *yaml.Node) error {
 	return nil
 }
 
-// numbered returns n names.
 func numbered(n int) partNames {
 	names := partNames{}
 	for i := range n {
@@ -173,7 +172,6 @@ func (f *lifeFault) first(s *lifeStep) int {
 	return 1
 }
 
-// faults are the faults of both keys.
 func (s *lifeStep) faults() []lifeFault {
 	if s.Fault == nil {
 		return s.Faults
@@ -298,7 +296,6 @@ func (j *lifeJob) validate() error {
 // noWorkFound names the shipped listener, step.NoWorkFound.
 const noWorkFound = "no_work_found"
 
-// lifeCallbacks are the callbacks of jobs and steps.
 func lifeCallbacks() []string {
 	return []string{"before_job", "after_job", "before_step", "after_step"}
 }

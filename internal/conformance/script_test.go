@@ -108,14 +108,12 @@ func (s *script) waits() bool {
 	return slices.ContainsFunc(s.acts, func(a act) bool { return a.isBlocking() || a.word == actStopRequested })
 }
 
-// now is the act of the next invocation.
 func (s *script) now() act {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.acts[min(s.next, len(s.acts)-1)]
 }
 
-// take is the act of this invocation, the n-th from 0.
 func (s *script) take() (a act, n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

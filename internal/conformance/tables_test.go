@@ -11,7 +11,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// tables are pure facts, including those of the lifecycle family.
+// tables are pure facts, including the facts of the lifecycle family.
 type tables struct {
 	PatternOrder  [][]string `yaml:"pattern_order"`
 	PatternMatch  [][]string `yaml:"pattern_match"`

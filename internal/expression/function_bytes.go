@@ -7,7 +7,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-// encodings are the encodings of a text as bytes, by name.
 func encodings() []string { return []string{"hex", "base64", "utf8"} }
 
 const utf8Encoding = "utf8"

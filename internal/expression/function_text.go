@@ -139,7 +139,6 @@ func toFloat(c *call) (*typed, error) {
 	}), nil
 }
 
-// quote shows a text of the data in a message, shortened.
 func quote(text string) string {
 	const maxLen = 60
 	if len(text) > maxLen {

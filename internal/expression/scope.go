@@ -12,8 +12,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-// Today is the name under which a [Scope] allows today(): a variable of type row.Date, whose value the caller
-// passes to Eval. An expression cannot use the name otherwise.
+// Today is the name under which a [Scope] allows today(): a variable of type row.Date with a value that the
+// caller passes to Eval. An expression cannot use the name otherwise.
 const Today = "today()"
 
 // Now is the same for now(): a variable of type time.Time.
@@ -62,8 +62,8 @@ type Error struct {
 // Error returns the message without the place.
 func (e *Error) Error() string { return e.Msg }
 
-// Static types beyond those of row values. A duration is an int of nanoseconds; an opaque value never becomes
-// a row value at all.
+// Static types beyond the row values' types. A duration is an int of nanoseconds; an opaque value never
+// becomes a row value at all.
 const (
 	kindDuration row.Kind = 64 + iota
 	kindOpaque
@@ -300,7 +300,6 @@ func fromGo(x any, kind row.Kind) (row.Value, error) {
 	return v, nil
 }
 
-// storedAsText reports whether values of the kind are stored as their text.
 func storedAsText(kind row.Kind) bool {
 	switch kind {
 	case row.DecimalKind, row.JSONKind, row.UUIDKind, row.BytesKind:

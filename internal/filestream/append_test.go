@@ -12,7 +12,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// appending is an output of an attempt that appends lines.
 func (s step) appending(id core.StepExecutionID, exclusive bool) *Output {
 	appends, err := AppendTo(true, "utf-8", "\n")
 	require.NoError(s.t, err)

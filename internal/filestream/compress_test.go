@@ -17,7 +17,6 @@ import (
 	"github.com/ulikunitz/xz"
 )
 
-// compressedText is the text inside compressedForms.
 func compressedText() string {
 	var b strings.Builder
 	for i := range 200 {

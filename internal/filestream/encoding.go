@@ -233,7 +233,6 @@ func (e *Encoder) Encode(text []byte) ([]byte, error) {
 // writes other ones instead.
 const private = 0xEE
 
-// exact reports whether the bytes are read back as the text.
 func (e *Encoder) exact(text, encoded []byte) bool {
 	back, _, err := transform.Bytes(e.codec.decoder(), encoded)
 	return err == nil && bytes.Equal(back, text)

@@ -47,7 +47,6 @@ func newEndsCheck(of *Ends) *endsCheck {
 	return &endsCheck{Ends: *of}
 }
 
-// add checks the next part of the text.
 func (e *endsCheck) add(text []byte) {
 	if e == nil {
 		return

@@ -54,7 +54,6 @@ func (in *Input) ended(err error) error {
 	return exception.Fatal("", fmt.Errorf("the file grew while it was read: it had %d bytes when it was opened, has %d now, and the record that begins here was not complete; load it when it is whole (the tasklet wait_file with stable waits for that)", in.print.Size, info.Size()))
 }
 
-// isPending reports whether there is text after the last Keep.
 func (in *Input) isPending() bool {
 	from := min(max(in.keep-in.base, 0), int64(len(in.buf)))
 	return len(bytes.Trim(in.buf[from:], " \t\r\n")) > 0

@@ -348,7 +348,6 @@ func (in *Input) Failed() error {
 	return in.state
 }
 
-// compact drops text that need not be kept.
 func (in *Input) compact() {
 	drop := int(min(in.keep-in.base, int64(len(in.buf))))
 	if drop <= 0 {

@@ -200,7 +200,6 @@ func (o *Output) create() error {
 	return o.disk.SyncDir(filepath.Dir(name))
 }
 
-// part is the part's name after PATH.
 func (o *Output) part() string { return o.name[len(o.cfg.Path):] }
 
 // cut makes at the end of the file.

@@ -36,7 +36,6 @@ func partName(path string, a core.Attempt) (string, error) {
 // longestName is the longest name that file systems allow, in bytes.
 const longestName = 255
 
-// partPattern matches the suffix that partName adds.
 func partPattern() *regexp.Regexp {
 	return regexp.MustCompile(`^\.part\.([0-9a-f]{12})-(\d+)-[a-z2-7]{8}$`)
 }
@@ -122,7 +121,7 @@ func (o *Output) neededByOthers(at *OutputPosition) map[string]bool {
 	return needed
 }
 
-// partsOf lists the parts next to path whose scope and attempt match; none if the folder is missing.
+// partsOf lists the parts next to path with a matching scope and attempt; none if the folder is missing.
 func partsOf(files *confine.Files, path string, match func(scope string, id int64) bool) ([]string, error) {
 	dir, base := filepath.Split(path)
 	names, err := readNames(files, dir)

@@ -48,7 +48,6 @@ func (o *Output) openStdout(at *OutputPosition) error {
 	return nil
 }
 
-// cut discards the text after the offset.
 func (s *stdout) cut(offset int64) error {
 	if offset < s.base || offset > s.base+int64(len(s.text)) {
 		return fmt.Errorf("the standard output cannot go back to byte %d: %d are written", offset, s.base)
@@ -57,7 +56,6 @@ func (s *stdout) cut(offset int64) error {
 	return nil
 }
 
-// flush writes the unwritten text.
 func (s *stdout) flush() error {
 	n, err := s.w.Write(s.text)
 	s.base += int64(n)

@@ -196,7 +196,6 @@ func (r *Reader) decode(before string) decoder {
 	}
 }
 
-// token reads a token and moves the place after it.
 func (r *Reader) token(d decoder) (json.Token, error) {
 	token, err := d.Token()
 	if err != nil {

@@ -180,7 +180,6 @@ func (r *Reader) goTo(p place) {
 	}
 }
 
-// advance moves the place to offset, which is buffered.
 func (r *Reader) advance(offset int64) {
 	r.at.Lines += r.in.Lines(r.at.Offset, offset)
 	r.at.Offset = offset

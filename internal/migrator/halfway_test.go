@@ -62,7 +62,6 @@ func execute(t *testing.T, db tx.Database, statement string) {
 	require.NoError(t, err)
 }
 
-// holding runs f while a transaction of db has run the statement.
 func holding(t *testing.T, db tx.Database, statement string, f func()) {
 	t.Helper()
 	h, err := db.Begin(t.Context(), tx.Attr{})

@@ -49,7 +49,7 @@ const (
 	DefaultTable = "schema_migrations"
 	// DefaultLockTimeout bounds each wait for a lock.
 	DefaultLockTimeout = 10 * time.Second
-	// grace is how much longer the library waits than the database, whose error is more precise.
+	// grace is how much longer the library waits than the database, which has the more precise error.
 	grace = 5 * time.Second
 )
 

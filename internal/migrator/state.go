@@ -76,7 +76,6 @@ func (h *HalfWay) migration() string {
 	return fmt.Sprintf("migration %d down", h.From)
 }
 
-// clipped is the beginning of a statement, on one line.
 func clipped(text string) string {
 	const maxLen = 120
 	runes := []rune(strings.Join(strings.Fields(text), " "))
@@ -131,7 +130,6 @@ func current(ctx context.Context, db tx.Database, table string) (state, error) {
 	return s, nil
 }
 
-// text is the form of the place in the version table.
 func (h *HalfWay) text() (string, error) {
 	text, err := json.Marshal(h)
 	return string(text), err

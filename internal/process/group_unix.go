@@ -68,7 +68,6 @@ func (g *group) end(p *os.Process) error {
 	return signal(g.id, syscall.SIGTERM)
 }
 
-// kill ends the remaining processes of the group.
 func (g *group) kill() error {
 	if g.id == 0 {
 		return nil

@@ -40,7 +40,7 @@ type Type struct {
 	Fields []int
 	// Of is the header above the records of this header or trailer; nil means the file.
 	Of *Type
-	// HasCount means that a trailer has a number of records: those of the types CountOf; a nil CountOf means
+	// HasCount means that a trailer has a number of records, counting the types CountOf; a nil CountOf means
 	// the details, including unreadable ones.
 	HasCount bool
 	CountOf  []*Type
@@ -189,7 +189,6 @@ func (p *Plan) Names() string {
 	return strings.Join(names, ", ")
 }
 
-// label is a type's name in messages.
 func (t *Type) label() string {
 	if t.Label != "" {
 		return t.Label

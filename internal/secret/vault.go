@@ -125,7 +125,6 @@ func (v *Vault) Give(name, value string) (string, error) {
 	return v.masked(name, value)
 }
 
-// masked masks a value from now on, and returns it.
 func (v *Vault) masked(name, value string) (string, error) {
 	if len(value) < MinValue {
 		return "", fmt.Errorf("the secret %s has %d bytes: one of fewer than %d could not be masked", name, len(value), MinValue)

@@ -115,7 +115,6 @@ func draw[T any](t *rapid.T, label string, list ...T) T {
 	return rapid.SampledFrom(list).Draw(t, label)
 }
 
-// fault draws one that happens in one launch.
 func (s *scenario) fault(t *rapid.T) fault {
 	return draw(t, "of",
 		s.readFault, s.processFault, s.beforeChunkFault, s.writeFault, s.serialFault, s.readFault, s.processFault, s.itemFault, s.serialFault)(t)
@@ -150,7 +149,6 @@ func (s *scenario) processFault(t *rapid.T) fault {
 	return fault{At: atProcess, Place: s.place(t), Kind: errorKind(t), Call: rapid.SampledFrom(calls).Draw(t, "call")}
 }
 
-// itemFault draws a fault of another call about one item.
 func (s *scenario) itemFault(t *rapid.T) fault {
 	return fault{
 		At: draw(t, "point", atOnProcessError, atProcessRetry, atMark, atOnProcessError), Place: s.place(t),
@@ -170,7 +168,6 @@ func (s *scenario) writeFault(t *rapid.T) fault {
 	return f
 }
 
-// beforeChunkFault draws a fault of the listener between reading ahead and reading.
 func (s *scenario) beforeChunkFault(t *rapid.T) fault {
 	return fault{At: atBeforeChunk, Kind: draw(t, "kind", stops, fatal, stops, cancels, expires, skippable, panics, stops), Place: anyPlace, Call: draw(t, "call", 2, 3, 4, 1, 5)}
 }

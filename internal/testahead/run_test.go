@@ -171,7 +171,6 @@ func (b *bench) skips(t *rapid.T, id core.JobExecutionID) []skip {
 	return list
 }
 
-// placeOf is the place of the item that a mark leads to.
 func placeOf(t *rapid.T, mark item.Position) int {
 	reader, outcomes, err := chunk.ParseMark(mark)
 	require.NoError(t, err)

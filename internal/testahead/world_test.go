@@ -135,7 +135,6 @@ func (w *world) next(c series, place, batch int) (f fault, found bool) {
 	return fault{}, false
 }
 
-// leaseErr is the error with which the lease ended.
 func (w *world) leaseErr() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()

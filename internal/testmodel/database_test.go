@@ -26,7 +26,6 @@ type line struct {
 	end     ending
 }
 
-// reset repairs it for another launch.
 func (l *line) reset(w *world, at launch) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -280,7 +280,7 @@ func (a *attempt) halves(list []*slot) error {
 }
 
 // isolate gives a group its verdict. The error of a larger group decides nothing: its halves decide, so that
-// the outcome equals that of one by one.
+// the outcome equals the outcome of one by one.
 func (a *attempt) isolate(group []*slot) error {
 	if len(group) == 0 {
 		return nil

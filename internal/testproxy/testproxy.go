@@ -125,7 +125,6 @@ func (p *Proxy) serve(in net.Conn) {
 	ways.Wait()
 }
 
-// count returns the counter of one more connection's messages.
 func (p *Proxy) count() *traffic {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -16,7 +16,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/jobfile"
 )
 
-// longJob is a job of n steps, each of which refers to the previous one.
+// longJob is a job of n steps, each referring to the previous one.
 func longJob(n int) []byte {
 	var b strings.Builder
 	b.WriteString("job: long\nparameters: {day: {type: date, default: 2020-01-01}}\nflow:\n")

@@ -8,8 +8,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// writtenUnder returns the newest execution of the instance under whose definition something may have been
-// written. An execution that was refused when its steps began left the previous one's work, so a file is
+// writtenUnder returns the newest execution of the instance that may have written something under its
+// definition. An execution that was refused when its steps began left the previous one's work, so a file is
 // compared with the previous one.
 func (f *File) writtenUnder(ctx context.Context, r Restart) (*core.JobExecution, error) {
 	base := r.Last

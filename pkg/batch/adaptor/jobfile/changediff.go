@@ -125,7 +125,7 @@ func (d fileDiff) lines(last core.JobExecutionID) []string {
 	return lines
 }
 
-// isRefused reports whether a part of the diff belongs to a step whose change is refused.
+// isRefused reports whether a part of the diff belongs to a step with a refused change.
 func (c *comparison) isRefused(changes []Change, d fileDiff, hunk []edit) bool {
 	for _, change := range changes {
 		if !change.Refused || change.Step == "" {

@@ -152,11 +152,11 @@ type comparison struct {
 	before, after *File
 	params        core.Parameters
 	history       map[string]core.StepHistory
-	// elsewhere holds the steps and partitions whose checkpoint, stored with the data, shows committed work.
+	// elsewhere holds the steps and partitions with committed work in a checkpoint stored with the data.
 	elsewhere map[string]bool
 	// idle are the steps that run a job without committed work.
 	idle map[string]bool
-	// children are the unfinished steps whose child job would refuse its new definition.
+	// children are the unfinished steps with a child job that would refuse its new definition.
 	children map[string]judgedChild
 }
 
@@ -455,7 +455,6 @@ func (s *stepDef) allowsStart() bool {
 	return s.child == nil && s.model.AllowStartIfComplete
 }
 
-// text is the step as it is written, without its layout.
 func (s *stepDef) text() string { return nodeText(s.element.model.node) }
 
 func (c *comparison) place(n *strict.Node) string {

@@ -59,7 +59,7 @@ func history(steps ...string) map[string]core.StepHistory {
 	return found
 }
 
-// lost has the record of a step whose process was lost. Compare does not know the database of the records and
+// lost has the record of a step with a lost process. Compare does not know the database of the records and
 // takes each database for another one.
 func lost(step string) map[string]core.StepHistory {
 	found := history(step + " FAILED")

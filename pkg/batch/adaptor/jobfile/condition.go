@@ -111,7 +111,7 @@ func (c *condition) explain(f *File, view *core.View) string {
 	return strings.Join(parts, ", ")
 }
 
-// looksAt returns the names whose values the condition uses; for balanced, the counts that it compares.
+// looksAt returns the names that the condition uses; for balanced, the counts that it compares.
 func (c *condition) looksAt() []string {
 	var names []string
 	for _, path := range c.prog.Vars() {

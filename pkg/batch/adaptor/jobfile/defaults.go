@@ -51,8 +51,8 @@ func merged[T any](n *strict.Node, own *T, at *strict.Node, byDefault *T) *T {
 	return &both
 }
 
-// mergeDefaults sets each field of struct v whose key is missing in node n and present in at to the field of
-// d, which has the type of v. It merges nested structs in the same way.
+// mergeDefaults sets each field of struct v, if its key is missing in node n and present in at, to the field
+// of d, which has the type of v. It merges nested structs in the same way.
 func mergeDefaults(n *strict.Node, v reflect.Value, at *strict.Node, d reflect.Value) {
 	for _, f := range strict.FieldsOf(v.Type()).Fields {
 		own, given := valueOf(n, f), valueOf(at, f)

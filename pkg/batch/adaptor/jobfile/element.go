@@ -213,7 +213,7 @@ func (l *loader) declareList(models []elementModel, at *strict.Node, what string
 	return list
 }
 
-// nameLog refuses a list whose log could have a name that is too long for the journal.
+// nameLog refuses a list if its log could have a name that is too long for the journal.
 func (l *loader) nameLog(list *listDef) {
 	of := list.parent
 	if of == nil || len(of.list.log) > core.MaxFlowName { // reported

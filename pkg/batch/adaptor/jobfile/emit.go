@@ -86,7 +86,6 @@ func needsQuotes(text string) bool {
 	return only.Kind != yaml.ScalarNode || only.Tag != "!!str" || only.Value != text || only.Style != 0 || only.LineComment != ""
 }
 
-// comment describes the position of a use.
 func comment(use *strict.Use, doc *strict.Document) string {
 	at := fmt.Sprintf("line %d", use.At.Line)
 	if other := use.At.Document(); other != nil && other != doc {

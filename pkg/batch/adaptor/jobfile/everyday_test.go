@@ -87,7 +87,6 @@ func (f *folder) texts(t *testing.T, columns int, query string) []string {
 	return list
 }
 
-// refused returns the loader's error for a flow.
 func refused(t *testing.T, flow string) string {
 	t.Helper()
 	_, err := jobfile.Parse("job.yaml", []byte("job: j\nflow:\n"+flow), shipped(t))

@@ -219,7 +219,7 @@ func (i *includer) union(of []strict.Entry, own *strict.Node, what string) *stri
 	return at.WithEntries(entries)
 }
 
-// mergeDefaults completes the defaults of one file with those of another, key by key. The job file's defaults
+// mergeDefaults completes the defaults of one file with another's, key by key. The job file's defaults
 // replace those of its includes; two included files must not set the same key.
 func (i *includer) mergeDefaults(base, over *strict.Node, path string, replace bool) *strict.Node {
 	entries := slices.Clone(base.Entries)

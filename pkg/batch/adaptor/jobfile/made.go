@@ -51,7 +51,6 @@ func isElementKind(key string) bool {
 	return false
 }
 
-// elementAt is the name of an element's map in messages: "step load".
 func elementAt(n *strict.Node) string {
 	for _, e := range n.Entries {
 		if isElementKind(e.Key.Text) && e.Value.Kind == strict.Scalar {

@@ -230,7 +230,7 @@ func (p *page) shorthand(c registry.Component) {
 	}
 }
 
-// keys writes the table of a struct's keys, followed by those of nested structs.
+// keys writes the table of a struct's keys, followed by the tables of nested structs.
 func (p *page) keys(t reflect.Type) {
 	keys := strict.FieldsOf(t)
 	p.printf("\n| key | type | default | meaning |\n|---|---|---|---|\n")

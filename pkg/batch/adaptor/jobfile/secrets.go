@@ -22,8 +22,8 @@ type Secrets interface {
 	Give(name, value string) (string, error)
 }
 
-// Given returns secrets some of which were given at a launch, as the values of secret parameters. The rest
-// come from others, which may be nil.
+// Given returns secrets, some of them given at a launch as the values of secret parameters. The rest come
+// from others, which may be nil.
 func Given(values map[string]string, others Secrets) Secrets {
 	if len(values) == 0 {
 		return others

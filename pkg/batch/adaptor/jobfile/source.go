@@ -62,7 +62,6 @@ func Stored(d core.Definition, name string) Source {
 	return Path(d.Path).asStored(d)
 }
 
-// asStored is the source with the texts of the history.
 func (s Source) asStored(d core.Definition) Source {
 	s.stored, s.name = &d, ""
 	return s

@@ -40,7 +40,6 @@ func argumentTypes() []string {
 	return append(names, listArgument, mapArgument)
 }
 
-// argument returns an argument by its name, or nil.
 func (t *templateDef) argument(name string) *argumentDef {
 	for i := range t.args {
 		if t.args[i].name == name {

@@ -255,8 +255,7 @@ func (v *values) compute(prog *expression.Program) (any, error) {
 	return nil, err
 }
 
-// notRun returns the first step whose numbers a program needs and that has not run because a decision or a
-// condition skipped it.
+// notRun returns the first step that a decision or a condition skipped although a program needs its numbers.
 func (v *values) notRun(prog *expression.Program) (string, bool) {
 	for _, path := range prog.Vars() {
 		parts := strings.Split(path, ".")

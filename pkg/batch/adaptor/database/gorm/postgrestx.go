@@ -108,7 +108,6 @@ func (p postgresTx) prove(c *txConn) error {
 	return nil
 }
 
-// setting reads one of our settings from the session.
 func (p postgresTx) setting(on interface {
 	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
 }, name string,

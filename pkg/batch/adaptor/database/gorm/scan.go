@@ -104,7 +104,6 @@ func mayBeScript(query string) bool {
 	return i >= 0 && strings.Trim(query[i:], "; \t\r\n") != ""
 }
 
-// resetsAll reports whether the statement is RESET ALL.
 func resetsAll(query string) bool {
 	var first []string
 	words(query, func(word string) bool {

@@ -23,7 +23,6 @@ type hold struct{ from time.Duration }
 
 func newWriterTime() *writerTime { return &writerTime{active: map[*hold]struct{}{}} }
 
-// begin begins a span after that time.
 func (w *writerTime) begin(in time.Duration) *hold {
 	h := &hold{from: boottime.Now() + in}
 	w.mu.Lock()
@@ -44,7 +43,6 @@ func (w *writerTime) end(h *hold) {
 	}
 }
 
-// held returns the time up to now.
 func (w *writerTime) held() time.Duration {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -139,7 +139,6 @@ func (e *Engine) release(k engine.Key, until time.Time) {
 	}
 }
 
-// forget removes deliveries that are no longer held.
 func (e *Engine) forget(now time.Time) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

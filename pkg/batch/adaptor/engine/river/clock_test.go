@@ -15,7 +15,7 @@ import (
 )
 
 // shifted is a database with another clock than this machine's: its sessions find functions in their own
-// schema before those of the server.
+// schema before the server's.
 func shifted(t *testing.T, by time.Duration) tx.Database {
 	t.Helper()
 	url := testdb.Postgres(t)

@@ -115,7 +115,6 @@ func read(payload json.RawMessage) (c process.Command, err error) {
 	return c, nil
 }
 
-// lastOf is the end of a text, for a reason.
 func lastOf(text string) string {
 	const most = 2 << 10
 	if len(text) > most {

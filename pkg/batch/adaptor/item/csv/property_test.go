@@ -126,7 +126,6 @@ func walk(t require.TestingT, cfg ReaderConfig, from item.Position) (got []strin
 	}
 }
 
-// restarts checks that each position leads to the remaining items.
 func restarts(t require.TestingT, cfg ReaderConfig, got []string, at []item.Position) {
 	for i := range at {
 		rest, again := walk(t, cfg, at[i])

@@ -79,7 +79,6 @@ func (r *recordsReader) bindTypes() error {
 	return err
 }
 
-// headOf parses a header that was read before.
 func (r *recordsReader) headOf(_ *recordtypes.Type, raw []byte) (recordtypes.Record, error) {
 	if _, err := r.csv.scan(raw, true); err != nil {
 		return nil, fmt.Errorf("cannot restart: a header is not readable: %w", err)
@@ -160,7 +159,6 @@ func (r *recordsReader) end(eof error) error {
 	return eof
 }
 
-// broken ends the reading permanently.
 func (r *recordsReader) broken(line int64, err error) error {
 	r.dead = fmt.Errorf("csv: %s:%d: %w", r.cfg.Path, line, err)
 	return r.dead

@@ -164,7 +164,6 @@ func (s *scanner) split(line []byte, at int) {
 	}
 }
 
-// index returns the position of the delimiter in the text, or -1.
 func (s *scanner) index(text []byte) int {
 	if len(s.comma) == 1 {
 		return bytes.IndexByte(text, s.comma[0])

@@ -201,7 +201,6 @@ func (r *reader) answer(done *group, err error) (item.Row, error) {
 	return row.New(r.schema, values), nil
 }
 
-// finish ends the current group, and makes next the current one.
 func (r *reader) finish(next *group, start place) (item.Row, error) {
 	done := r.hand
 	r.hand, r.start = next, start

@@ -65,7 +65,6 @@ func (s *source) fixed(p place) (place, error) {
 	return p, err
 }
 
-// here is the place after the last outcome.
 func (s *source) here() place {
 	if s.mark != nil {
 		return place{count: s.count, drop: s.count - s.marked, mark: s.mark}
@@ -164,7 +163,6 @@ func (s *source) next(ctx context.Context) (there bool, err error) {
 	return err == nil, err
 }
 
-// done makes the current row an outcome.
 func (s *source) done() {
 	s.pending = false
 	s.count++

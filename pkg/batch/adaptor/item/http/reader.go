@@ -114,7 +114,6 @@ func (r *reader) ReadDocument(ctx context.Context) ([]byte, error) {
 	}
 }
 
-// take returns the next item of the page.
 func (r *reader) take() []byte {
 	r.last = r.items[r.at.Done]
 	r.at.Done++
@@ -123,7 +122,6 @@ func (r *reader) take() []byte {
 	return r.last
 }
 
-// turn turns to the next page.
 func (r *reader) turn() {
 	r.at.Before += int64(len(r.items))
 	r.at.Pages++
@@ -316,7 +314,6 @@ func textOf(raw json.RawMessage) (string, error) {
 
 var nextLink = regexp.MustCompile(`<([^>]*)>[^,<]*;\s*rel="?next"?`)
 
-// linkOf is the address of the header Link with rel=next, or "".
 func linkOf(header http.Header) string {
 	for _, value := range header.Values("Link") {
 		if m := nextLink.FindStringSubmatch(value); m != nil {

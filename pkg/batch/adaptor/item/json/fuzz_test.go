@@ -17,7 +17,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-// fuzzed is an item type whose fields are all optional.
+// fuzzed is an item type with only optional fields.
 func fuzzed(t require.TestingT) item.Type {
 	field := func(name string, kind row.Kind, from string) row.Field {
 		return row.Field{Name: name, Kind: kind, From: from, Nullable: true, Optional: true}

@@ -73,7 +73,6 @@ func errAppend() error {
 	return &registry.ConfigError{Key: "append", Err: errors.New("an array of JSON has an end, and nothing can follow it: write jsonl, which has a value for each line")}
 }
 
-// fileOf returns the file settings of a writer.
 func fileOf(cfg WriterConfig) jsonfile.WriterConfig {
 	return jsonfile.WriterConfig{Path: cfg.Path, Compression: cfg.Compression, Encoding: cfg.Encoding, Append: cfg.Append}
 }

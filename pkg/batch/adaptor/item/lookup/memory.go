@@ -115,7 +115,6 @@ func (m *memory) compared(i int, v row.Value) row.Value {
 	return row.StringValue(strings.TrimRight(v.Str(), " "))
 }
 
-// taken copies the taken values of a row. It is not nil.
 func (p *processor) taken(values []row.Value) []row.Value {
 	list := make([]row.Value, len(p.take))
 	for i, t := range p.take {

@@ -106,7 +106,6 @@ func isExact(k row.Kind) bool {
 	}
 }
 
-// trimZeros removes the trailing zeros of a numeric.
 func trimZeros(text string) string {
 	if !strings.Contains(text, ".") {
 		return text

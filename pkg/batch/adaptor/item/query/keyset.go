@@ -138,7 +138,6 @@ func (r *Reader) after() string {
 	return condition
 }
 
-// comparison is the operator between the column and the last key.
 func (k keyColumn) comparison() string {
 	if k.desc {
 		return "<"

@@ -163,7 +163,7 @@ func TestAKeyIsReadDownwards(t *testing.T) {
 	})
 }
 
-// Pages are ordered by citext's operators; the comparison with the last key would use those of text.
+// Pages are ordered by citext's operators; the comparison with the last key would use text's operators.
 func TestATypeWhoseOperatorsAreOutOfSightIsNoKey(t *testing.T) {
 	t.Parallel()
 	db := open(t, testdb.Postgres(t))

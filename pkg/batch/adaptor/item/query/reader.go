@@ -469,7 +469,6 @@ func (r *Reader) resume(p position) error {
 	return nil
 }
 
-// value is the stored value.
 func (k *keyValue) value() (row.Value, error) {
 	kind, ok := row.KindByName(k.Kind)
 	if !ok {

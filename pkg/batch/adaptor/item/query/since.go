@@ -25,7 +25,6 @@ type sinceRange struct {
 	Until *keyValue `json:"until,omitempty"`
 }
 
-// isEmpty reports that no row is in the range.
 func (s *sinceRange) isEmpty() bool { return s != nil && s.Until == nil }
 
 // narrow restricts the statement to the rows of this instance. of is the range that an earlier attempt has

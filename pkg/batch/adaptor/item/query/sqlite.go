@@ -14,7 +14,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// sampleRows is the number of rows whose values decide the type of a column if its declaration does not.
+// sampleRows is the number of rows from which the type of a column is taken if its declaration does not show
+// it.
 const sampleRows = 100
 
 // sqlite reads values as they are stored.

@@ -60,7 +60,6 @@ func (c *Config) Validate() error {
 	return nil
 }
 
-// name is the name of route i.
 func (c *Config) name(i int) string {
 	if c.To[i].Name != "" {
 		return c.To[i].Name

@@ -180,7 +180,6 @@ func (p *plan) unfit(v row.Value, i int, why string) error {
 		fmt.Errorf("field %s: %s does not fit column %s of type %s%s", f.Name, f.Quoted(sqlvalue.Quote(v)), c.name, c.typeText(), why))
 }
 
-// typeText is the declared type for messages.
 func (c *column) typeText() string { return cmp.Or(c.shown, c.typ) }
 
 // hint describes the form of a text that fits a column.
@@ -255,7 +254,6 @@ func (c *column) isDecimal() bool {
 	return c.kind == row.DecimalKind || c.kind == row.ListOf(row.DecimalKind)
 }
 
-// numberOf is the decimal in a JSON value, or null.
 func numberOf(v row.Value) row.Value {
 	if d, err := row.ParseDecimal(string(v.JSON())); err == nil {
 		return row.DecimalValue(d)

@@ -57,8 +57,8 @@ func postgresLimit(oid uint32, modifier int) *limit {
 	return textLimit(oid, modifier)
 }
 
-// textLimit is postgresLimit for types without a row.Kind. The server accepts more texts for them than those
-// of their values: it reads 10:00 from a text with a date as a time, and also reads now.
+// textLimit is postgresLimit for types without a row.Kind. The server accepts more texts for them than the
+// texts of their values: it reads 10:00 from a text with a date as a time, and also reads now.
 func textLimit(oid uint32, modifier int) *limit {
 	digits := microDigits
 	if modifier >= 0 && modifier < microDigits {
@@ -253,7 +253,6 @@ func ofRange(why string, kind row.Kind, also func(text string) bool) *limit {
 	})
 }
 
-// hasOffset reports whether a time has an offset.
 func hasOffset(text string) bool {
 	const day = len("2006-01-02")
 	return len(text) > day && strings.ContainsAny(text[day:], "+-Zz")

@@ -314,7 +314,6 @@ func (r *Refill) Rewind(_ context.Context, at item.Position) error {
 	return nil
 }
 
-// goTo sets the target of rows.
 func (r *Refill) goTo(at refillPosition) {
 	r.at = at
 	if r.writer.into != at.Shadow {

@@ -88,7 +88,6 @@ func (e *sqlite) shadow(ctx context.Context, conn tx.Conn, table, shadow string,
 	return err
 }
 
-// statement is the statement that made the table or view.
 func (e *sqlite) statement(ctx context.Context, conn tx.Conn, schema, name string) (text string, err error) {
 	err = conn.QueryRowContext(ctx, "select sql from "+quoted(schema)+".sqlite_schema where type in ('table', 'view') and lower(name) = lower(?1)", name).Scan(&text)
 	if errors.Is(err, sql.ErrNoRows) {

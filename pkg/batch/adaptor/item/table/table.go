@@ -35,7 +35,7 @@ const (
 	Replace  Mode = "replace"
 )
 
-// Missing is the handling of an update whose row does not exist.
+// Missing is the handling of an update without an existing row.
 type Missing string
 
 // The fates of an update without a row.
@@ -177,7 +177,6 @@ func (c *Config) deletedColumn() string { return cmp.Or(c.Deleted, defaultDelete
 // needsRows reports that an item is invalid if its key is not in the table.
 func (c *Config) needsRows() bool { return c.mode() == Update && c.Missing != MissingIgnore }
 
-// refills reports that the writer refills the table.
 func (c *Config) refills() bool { return c.mode() == Truncate || c.mode() == Replace }
 
 // Refills implements registry.Refiller.
@@ -345,10 +344,8 @@ func (c *Config) checkFields(schema *row.Schema) error {
 	return errors.Join(errs...)
 }
 
-// byKey reports that the key finds rows.
 func (c *Config) byKey() bool { return c.mode() != Insert && !c.refills() }
 
-// field returns the name of the field for a column, or "".
 func (c *Config) field(column string) string {
 	if len(c.Columns) == 0 {
 		return column
@@ -356,7 +353,6 @@ func (c *Config) field(column string) string {
 	return c.Columns[column]
 }
 
-// written returns the written columns, in the order of the schema.
 func (c *Config) written(schema *row.Schema) []string {
 	if len(c.Columns) == 0 {
 		return schema.Names()

@@ -164,7 +164,6 @@ func (f *file) skip(ctx context.Context) error {
 	return f.invalid(fmt.Errorf("the line has %d bytes, more than %d (max_line)", raw.Length, f.longest))
 }
 
-// broken ends the reading permanently.
 func (f *file) broken(line int64, err error) error {
 	f.dead = fmt.Errorf("%s: %s:%d: %w", f.name, f.path, line, err)
 	return f.dead

@@ -141,7 +141,6 @@ func (r *reader) ReadRecord(ctx context.Context, dst []row.Value) error {
 	}
 }
 
-// end returns the result of a read after the last record.
 func (r *reader) end(eof error) error {
 	if err := r.state.End(); err != nil {
 		return r.broken(r.past+1, err)
@@ -149,7 +148,6 @@ func (r *reader) end(eof error) error {
 	return eof
 }
 
-// lose counts a record that could not be read.
 func (r *reader) lose(err error) error {
 	if lost := r.state.Lost(); lost != nil {
 		return r.broken(r.line, lost)

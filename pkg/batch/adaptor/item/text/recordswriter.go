@@ -107,7 +107,6 @@ func (w *recordsWriter) String() string {
 	return strings.Join(parts, ", ")
 }
 
-// begin starts a file, or resumes at a position.
 func (w *recordsWriter) begin(at recordtypes.Position, resumed bool) (err error) {
 	w.state = w.plan.Start()
 	if resumed {

@@ -112,7 +112,6 @@ func (s *sums) position() sumPosition {
 	return sumPosition{Sums: slices.Clone(s.totals)}
 }
 
-// restore restores the sums of a position.
 func (s *sums) restore(p sumPosition) error {
 	s.clear()
 	if len(p.Sums) != len(s.cells) {

@@ -148,7 +148,6 @@ func (l *layout) appendMark(dst []byte) ([]byte, error) {
 	return l.codec.encode(dst, l.mark)
 }
 
-// placesOf counts the places of a part of a record.
 func (s shape) placesOf(text []byte) int {
 	if s.codec == nil {
 		return utf8.RuneCount(text)
@@ -156,7 +155,6 @@ func (s shape) placesOf(text []byte) int {
 	return len(text)
 }
 
-// blank fills the places between columns.
 func (s shape) blank() byte {
 	if s.codec == nil {
 		return ' '

@@ -14,9 +14,9 @@ type Component struct {
 	inline *Code
 }
 
-// Use is a component that is shipped or registered, by its name. config is a [Config], the component's
-// configuration struct, whose zero fields are left out so that their defaults apply, or the value of its main
-// key: define.Use("sql", "delete from log").
+// Use is a component that is shipped or registered, by its name. config is a [Config], the value of the
+// component's main key, as in define.Use("sql", "delete from log"), or its configuration struct; zero fields
+// of the struct are left out so that their defaults apply.
 func Use(name string, config ...any) Component {
 	c := Component{name: name}
 	if len(config) > 0 {

@@ -207,10 +207,10 @@ type Parameter struct {
 // Calendar sets which days are business days. Its zero fields are left out.
 type Calendar struct {
 	Name string
-	// Base names a calendar whose weekend and holidays apply as well: TARGET, or one declared before.
+	// Base names a calendar, TARGET or one declared before, with a weekend and holidays that apply as well.
 	Base string
-	// Weekend lists the days of a week that are not business days. nil means those of Base, or Saturday and
-	// Sunday; empty means none.
+	// Weekend lists the days of a week that are not business days. nil means the days of Base, or Saturday
+	// and Sunday; empty means none.
 	Weekend []time.Weekday
 	// Holidays are the other days that are none.
 	Holidays []core.Date
@@ -230,8 +230,8 @@ type Schedule struct {
 	CatchUp schedule.CatchUp
 	// Overlap sets the behavior while an earlier run is still active; empty means that the next one waits.
 	Overlap schedule.Overlap
-	// Calendar is the calendar on whose business days the job is due; empty means all days. WhenClosed sets
-	// the behavior for a time on another day; empty means that it is left out.
+	// Calendar restricts the due days to its business days; empty means all days. WhenClosed sets the
+	// behavior for a time on another day; empty means that it is left out.
 	Calendar   string
 	WhenClosed schedule.Closed
 	// Parameters are the values of the job's parameters, which may have ${schedule.date} and
@@ -270,7 +270,7 @@ func (f *Flow) Step(name string, work Work, with ...With) *Flow {
 	return f.add(element{kind: "step", name: name, work: work, with: with})
 }
 
-// Decide adds a decision, which takes the first choice whose condition holds. The last choice is [Else].
+// Decide adds a decision, which takes the first choice with a true condition. The last choice is [Else].
 func (f *Flow) Decide(name string, choices ...Choice) *Flow {
 	return f.add(element{kind: "decide", name: name, choices: choices})
 }

@@ -16,8 +16,8 @@ import (
 )
 
 // Load checks the definition like a job file and returns it as one. The error is jobfile.Problems, all of
-// them, each with its step and option. reg has the components that the job uses by name, and those of
-// [Job.Code].
+// them, each with its step and option. reg has the components that the job uses by name, and the components
+// of [Job.Code].
 func (j *Job) Load(reg *registry.Registry) (*jobfile.File, error) {
 	r := renderOf(j)
 	if len(r.problems) > 0 {

@@ -104,8 +104,8 @@ func begins(event core.Event) bool {
 	}
 }
 
-// ReadFigures implements core.FiguresReader: served metrics include those of the history. The text file does
-// not, since it outlives them.
+// ReadFigures implements core.FiguresReader: served metrics include the history's. The text file does not,
+// since it outlives them.
 func (e *Exporter) ReadFigures(read core.FiguresFunc) { e.metrics.ReadFigures(read) }
 
 // Handler serves the metrics, for the application's own HTTP server.

@@ -77,7 +77,6 @@ func flatten(all map[string]*dto.MetricFamily) series {
 	return s
 }
 
-// sum adds all series of a metric that have the labels.
 func (s series) sum(name string, labels ...string) float64 {
 	var total float64
 	for key, value := range s {

@@ -295,7 +295,6 @@ func (r record) at(level slog.Level) record { r.level = level; return r }
 
 func (r *record) add(attrs ...slog.Attr) { r.attrs = append(r.attrs, attrs...) }
 
-// text adds an attribute unless it is empty.
 func (r *record) text(key, value string) {
 	if value != "" {
 		r.add(slog.String(key, value))

@@ -96,7 +96,6 @@ func columnsOf(list string) []string {
 	return names
 }
 
-// results are the results of the step.
 func results() []row.Field {
 	return []row.Field{
 		{Name: "checks", Kind: row.Int}, {Name: "broken", Kind: row.Int}, {Name: "failed", Kind: row.Int},

@@ -84,7 +84,6 @@ func (c *Config) Validate() error {
 	return errors.Join(errs...)
 }
 
-// results are the results of the step.
 func results() []row.Field {
 	var fields []row.Field
 	for _, name := range []string{"left", "right", "equal", "differing", "only_left", "only_right"} {

@@ -112,7 +112,6 @@ func (c *Config) NamesStep() (key, step string) { return "of", c.Of }
 // NamesFilesOf implements registry.FilesNamer.
 func (c *Config) NamesFilesOf() {}
 
-// results are the results of the step.
 func results() []row.Field {
 	return []row.Field{
 		{Name: "files", Kind: row.Int}, {Name: "bytes", Kind: row.Int},

@@ -106,7 +106,6 @@ func (r *run) isGone(f filestream.Listed) (done bool, err error) {
 	return false, fmt.Errorf("%s, which step %s has read, is not there any more (say `missing: ignore` where that is not an error): %w", f.Path, r.config.Of, fs.ErrNotExist)
 }
 
-// result describes the result of a file.
 func (r *run) result(from string) (fs.FileInfo, error) {
 	to, err := r.target(from)
 	if err != nil {

@@ -68,7 +68,6 @@ func (c *Config) Validate() error {
 	return errors.Join(errs...)
 }
 
-// results are the results of the step.
 func results() []row.Field {
 	return []row.Field{
 		{Name: "found", Kind: row.Bool}, {Name: "files", Kind: row.Int}, {Name: "bytes", Kind: row.Int}, {Name: "path", Kind: row.String, Nullable: true},

@@ -245,8 +245,8 @@ func (d *Decoder) plainStruct(t reflect.Type) bool {
 	return t.Kind() == reflect.Struct && !form
 }
 
-// absent fills the defaults inside a struct whose key is missing. Required keys in it are required only if
-// the struct is present.
+// absent fills the defaults inside a struct with a missing key. Required keys in it are required only if the
+// struct is present.
 func (d *Decoder) absent(n *Node, f Field, v reflect.Value) {
 	if f.Required {
 		d.Add(n, fmt.Sprintf("the key %q is missing", f.Key), f.Doc)

@@ -83,8 +83,8 @@ func (f Field) form(n *Node, kind Kind) string {
 // At is embedded by structs that record their position.
 type At struct{ Node *Node }
 
-// Extra is the type of a blank field whose tags describe more of a struct's keys: `later:"a b"` are keys that
-// this version knows but does not support, and `ignore:"x-"` is a prefix of keys that are ignored.
+// Extra is the type of a blank field with tags that describe more of a struct's keys: `later:"a b"` are keys
+// that this version knows but does not support, and `ignore:"x-"` is a prefix of ignored keys.
 type Extra struct{}
 
 // Keys holds the tags of a struct type.

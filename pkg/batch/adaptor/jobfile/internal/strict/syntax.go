@@ -78,7 +78,7 @@ func syntaxHint(line, msg string) string {
 	return quotesHint
 }
 
-// arrayType is an array type of other languages, whose { } YAML reads as a list.
+// arrayType is an array type of other languages; YAML reads a list from its { }.
 var arrayType = regexp.MustCompile(`:\s*(?:[A-Za-z0-9]+\[\]|\[\][A-Za-z])`)
 
 var yamlLine = regexp.MustCompile(`^line (\d+): `)
@@ -144,7 +144,6 @@ func (d *Document) openSQL(line int) (at, col int, ok bool) {
 	return 0, 0, false
 }
 
-// find returns the first position of text from the line on.
 func (d *Document) find(text string, from int) (line, col int) {
 	for i := from - 1; i < len(d.lines); i++ {
 		if at := strings.Index(d.lines[i], text); at >= 0 {

@@ -72,7 +72,6 @@ func pieces(content []*yaml.Node, from int) int {
 	return 0
 }
 
-// evens returns the keys of alternating keys and values.
 func evens(content []*yaml.Node) []*yaml.Node {
 	var keys []*yaml.Node
 	for i := 0; i < len(content); i += 2 {

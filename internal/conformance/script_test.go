@@ -114,6 +114,7 @@ func (s *script) now() act {
 	return s.acts[min(s.next, len(s.acts)-1)]
 }
 
+// take is the act of this invocation, the n-th from 0.
 func (s *script) take() (a act, n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -252,6 +252,7 @@ func (in *Input) checkHead(head []byte, decompressed bool) error {
 	return nil
 }
 
+// isBzip2 checks more than BZh, with which a text may begin.
 func isBzip2(head []byte) bool {
 	const block, end = "1AY&SY", "\x17rE8P\x90"
 	return len(head) >= 10 && head[3] >= '1' && head[3] <= '9' && (string(head[4:10]) == block || string(head[4:10]) == end)

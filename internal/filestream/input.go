@@ -348,6 +348,7 @@ func (in *Input) Failed() error {
 	return in.state
 }
 
+// compact drops text before the last Keep.
 func (in *Input) compact() {
 	drop := int(min(in.keep-in.base, int64(len(in.buf))))
 	if drop <= 0 {

@@ -107,6 +107,7 @@ func (u *componentUse) keyNode(key string) *strict.Node {
 // maxShown is the maximum length of a value in a message, in characters.
 const maxShown = 160
 
+// shown is the value of a key in a message: shortened, and without a password.
 func shown(key, text string) string {
 	text = strings.TrimPrefix(secret.Line(key+": "+text), key+": ")
 	if runes := []rune(text); len(runes) > maxShown {

@@ -274,6 +274,7 @@ func (c *comparison) changesOfUnread(unread error) []Change {
 	return changes
 }
 
+// isSplit reports whether the record belongs to a split on workers: its steps record its work.
 func (c *comparison) isSplit(name string) bool {
 	for part, h := range c.history {
 		if h.Last.IsBranch() && strings.HasPrefix(part, core.PartName(name, "")) {

@@ -207,6 +207,7 @@ func (c *compiler) group(e *elementDef, when *core.Condition, inner core.Flow) (
 	}, nil
 }
 
+// markUnknownOutcome marks the failure of a COMMIT with an unknown effect (rule C10).
 func markUnknownOutcome(err error) error {
 	if errors.As(err, new(*tx.CommitError)) && !errors.Is(err, tx.ErrRolledBack) {
 		return fmt.Errorf("%w: %w", core.ErrUnknownOutcome, err)

@@ -115,6 +115,7 @@ func (m *memory) compared(i int, v row.Value) row.Value {
 	return row.StringValue(strings.TrimRight(v.Str(), " "))
 }
 
+// taken copies the taken values of a row. It is not nil, which would mean no row.
 func (p *processor) taken(values []row.Value) []row.Value {
 	list := make([]row.Value, len(p.take))
 	for i, t := range p.take {

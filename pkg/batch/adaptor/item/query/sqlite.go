@@ -31,6 +31,7 @@ func (e *sqlite) answer() resultColumn { return resultColumn{} }
 
 func (e *sqlite) bind(v row.Value) any { return sqlvalue.SQLite(v) }
 
+// fits accepts all columns: any of them may hold any value.
 func (e *sqlite) fits(*resultColumn) error { return nil }
 
 func (e *sqlite) describe(ctx context.Context, conn tx.Conn, text string, args []any) ([]resultColumn, error) {

@@ -121,6 +121,7 @@ func (f *file) next(ctx context.Context) (string, error) {
 	return string(whole), nil
 }
 
+// take returns the next line with its end, nil if it is too long, or the next record.
 func (f *file) take(ctx context.Context) ([]byte, error) {
 	if f.size > 0 {
 		return f.in.Record(ctx, f.at, f.size)

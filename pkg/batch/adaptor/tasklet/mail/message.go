@@ -130,6 +130,7 @@ func attach(parts *multipart.Writer, name string, content []byte) error {
 	return err
 }
 
+// printable writes a text in lines of at most 76 characters of ASCII.
 func printable(w io.Writer, text string) error {
 	q := quotedprintable.NewWriter(w)
 	if _, err := io.WriteString(q, text); err != nil {

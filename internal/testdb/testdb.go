@@ -211,7 +211,7 @@ func ownURL() (string, error) {
 }
 
 // strategy copies the files of the template, in a third of the time of writing all its pages into the log.
-// PostgreSQL 14 always does the former.
+// PostgreSQL 14 always copies them.
 func strategy(c *pgx.Conn) string {
 	major, _, _ := strings.Cut(c.PgConn().ParameterStatus("server_version"), ".")
 	if n, err := strconv.Atoi(major); err != nil || n < 15 {

@@ -1,5 +1,5 @@
-// Package bench measures what nobody should have to wait for: launching a job and
-// looking at the history when that is long, and tasks from their submission to their end.
+// Package bench measures operations that must be fast: launching a job and reading the history when that is
+// long, and tasks from their submission to their end.
 //
 //	go run ./internal/testdb/cluster -- go -C bench test -run '^$' -bench .
 //
@@ -81,7 +81,7 @@ flow:
   tasklet: odd
 `
 
-// history is a database with a long history, and what works on it.
+// history is a database with a long history, and the application on it.
 type history struct {
 	b       *testing.B
 	db      tx.Database
@@ -170,7 +170,7 @@ func (h *history) write(name, text string) {
 	require.NoError(h.b, os.WriteFile(filepath.Join(h.dir, name), []byte(text), 0o600))
 }
 
-// surfin runs a command in this process and returns what it printed.
+// surfin runs a command in this process and returns its output.
 func (h *history) surfin(want int, args ...string) string {
 	h.b.Helper()
 	var out, log bytes.Buffer
@@ -261,7 +261,7 @@ const (
 	failed    = past/4*apart + 2
 )
 
-// check makes sure that the copies are what they should be.
+// check makes sure that the copies are correct.
 func (h *history) check() {
 	h.b.Helper()
 	for table, least := range map[string]int{"job_execution": past + 2, "step_execution": 8 * past, "audit": 10 * past} {
@@ -277,8 +277,8 @@ func (h *history) check() {
 	require.Contains(h.b, h.surfin(0, "show", fmt.Sprint(completed)), "4 partitions: 4 COMPLETED")
 }
 
-// BenchmarkLaunch is the launch itself: the instance, its parameters and its execution,
-// after all refusals were asked for.
+// BenchmarkLaunch is the launch itself: the instance, its parameters and its execution, after all checks for
+// a refusal.
 func BenchmarkLaunch(b *testing.B) {
 	each(b, func(h *history) {
 		ctx, night := context.Background(), int64(10*past)
@@ -317,8 +317,7 @@ func BenchmarkRun(b *testing.B) {
 	})
 }
 
-// The commands, as they are typed, without the start of a process and without opening
-// the database.
+// The commands, as typed, without the start of a process and without opening the database.
 func BenchmarkList(b *testing.B) { commands(b, "list") }
 
 func BenchmarkListFiltered(b *testing.B) {

@@ -16,8 +16,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 )
 
-// runStep runs the components as a step, with a processor or without, and returns what was
-// written.
+// runStep runs the components as a step, with a processor or without, and returns the written total.
 func runStep(t testing.TB, e *testengine.Engine, items int, processor bool) *overhead.Total {
 	t.Helper()
 	written := &overhead.Total{}
@@ -36,9 +35,9 @@ func runStep(t testing.TB, e *testengine.Engine, items int, processor bool) *ove
 	return written
 }
 
-// BenchmarkOverhead is an item of the engine beside one of a loop, of a loop over values of
-// type any, and of a channel for the items. With a processor the engine is to take at most
-// twice as long as the loop, without the commits of its chunks: that ratio is the metric x-loop.
+// BenchmarkOverhead compares an item of the engine with one of a loop, of a loop over values of type any, and
+// of a channel for the items. With a processor the engine is to take at most twice as long as the loop,
+// without the commits of its chunks: that ratio is the metric x-loop.
 func BenchmarkOverhead(b *testing.B) {
 	var loop float64 // ns
 	run := func(name string, work func(b *testing.B, written *overhead.Total)) {
@@ -81,9 +80,9 @@ func BenchmarkOverhead(b *testing.B) {
 	run("step-and-processor", step(true))
 }
 
-// What is allocated for a step and for its chunks is not counted: it is the same for both
-// runs, but for some chunks more. Heartbeats allocate by the clock, so the least of some
-// measurements counts: what an item allocates is in each of them.
+// Allocations for a step and for its chunks are not counted: they are the same for both runs, except for a
+// few more chunks. Heartbeats allocate by the clock, so the least of some measurements counts: an item's
+// allocations are in each of them.
 func TestAnItemCostsNoAllocation(t *testing.T) {
 	e := testengine.New(t, testdb.SQLite(t)) // not parallel: other tests allocate
 	allocated := func(items int, processor bool) uint64 {

@@ -24,10 +24,10 @@ const (
 	scaleParts  = 4
 )
 
-// BenchmarkScale is one CPU-bound step of 30,000 items, in a run of three kinds: as one step,
-// as 4 partitions in one process, and as 4 partitions on 2 worker processes with the engine
-// river. It reports how many times as fast as one step the others are, by the times of the
-// execution in the database; on 2 free cores each is to be at least 1.6.
+// BenchmarkScale is one CPU-bound step of 30,000 items, in three kinds of run: as one step, as 4 partitions
+// in one process, and as 4 partitions on 2 worker processes with the engine river. It reports how many times
+// as fast as one step the others are, by the times of the execution in the database; on 2 free cores each is
+// to be at least 1.6.
 func BenchmarkScale(b *testing.B) {
 	slog.SetDefault(slog.New(slog.DiscardHandler))
 	url := testdb.Postgres(b)
@@ -58,7 +58,7 @@ func BenchmarkScale(b *testing.B) {
 	}
 }
 
-// cpuSeconds are those of this process: how many CPUs a run was given tells whether the
+// cpuSeconds is the CPU time of this process: the number of CPUs that a run was given shows whether the
 // machine was free.
 func cpuSeconds(b *testing.B) float64 {
 	b.Helper()

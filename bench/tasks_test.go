@@ -29,9 +29,9 @@ import (
 const (
 	// shortTasks is how many there are in the group.
 	shortTasks = 10_000
-	// paced is how many are submitted one after the other, to workers that have nothing to do.
+	// paced is how many are submitted one after the other, to idle workers.
 	paced = 200
-	// workSlots are those of each of the two workers.
+	// workSlots is the number of slots of each of the two workers.
 	workSlots = 32
 	// asWorker has the test binary be a worker.
 	asWorker = "SURFIN_BENCH_WORKER"
@@ -41,7 +41,6 @@ const (
 	profileTo = "SURFIN_BENCH_PROFILE"
 )
 
-// nothing is a handler that does nothing.
 func nothing(context.Context, task.Task) (task.Outcome, error) { return task.Success(), nil }
 
 func taskApp(ctx context.Context, engine, url string) (*batch.App, error) {
@@ -68,7 +67,7 @@ func runWorker(engine string) error {
 		}
 		defer pprof.StopCPUProfile()
 	}
-	slog.SetDefault(slog.New(slog.DiscardHandler)) // a line for each claim that was too late costs more than the claim
+	slog.SetDefault(slog.New(slog.DiscardHandler)) // logging each claim that was too late costs more than the claim
 	ctx, end := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer end()
 	slots, err := strconv.Atoi(os.Getenv(slotsOf))
@@ -102,8 +101,8 @@ func startWorkers(b *testing.B, app *batch.App, engine, url string, slots int) {
 	submitTasks(b, app, 2*slots)
 }
 
-// serverCPU is how many seconds of CPU the backends of the database have spent that are there,
-// where it runs on this machine: on one that is busy it says more than the time.
+// serverCPU is the CPU seconds of the database's current backends, if it runs on this machine: on a busy
+// machine this is more meaningful than the time.
 func serverCPU(b *testing.B, url string) (seconds float64) {
 	b.Helper()
 	config, err := pgx.ParseConfig(url)
@@ -145,8 +144,8 @@ func submitTasks(b *testing.B, app *batch.App, n int) task.GroupID {
 	}
 }
 
-// waited returns the median and the 99th percentile of milliseconds from the time that a
-// task is due to the start of its handler, of groups from one on.
+// waited returns the median and the 99th percentile of milliseconds from the due time of a task to the start
+// of its handler, for groups from one on.
 func waited(b *testing.B, url string, from task.GroupID) (p50, p99 float64) {
 	b.Helper()
 	conn, err := pgx.Connect(b.Context(), url)
@@ -158,9 +157,8 @@ func waited(b *testing.B, url string, from task.GroupID) (p50, p99 float64) {
 	return p50, p99
 }
 
-// BenchmarkTasks is 10,000 tasks that do nothing, submitted as one group to two worker
-// processes, and 200 that are submitted one after the other. With the engine river it is to
-// be at least 1,000 tasks in a second.
+// BenchmarkTasks is 10,000 tasks that do nothing, submitted as one group to two worker processes, and 200
+// submitted one after the other. With the engine river it is to be at least 1,000 tasks in a second.
 func BenchmarkTasks(b *testing.B) {
 	for _, engine := range []string{"river", "local"} {
 		b.Run(engine, func(b *testing.B) {
@@ -193,8 +191,7 @@ func BenchmarkTasks(b *testing.B) {
 	}
 }
 
-// BenchmarkIdleStart is 200 tasks that are submitted one after the other to a worker of the
-// same process that has nothing to do.
+// BenchmarkIdleStart is 200 tasks submitted one after the other to an idle worker of the same process.
 func BenchmarkIdleStart(b *testing.B) {
 	for _, engine := range []string{"river", "local"} {
 		b.Run(engine, func(b *testing.B) {

@@ -12,7 +12,7 @@ import (
 	"unicode"
 )
 
-// bench is what all workloads have in common while the driver runs.
+// bench is the common state of all workloads while the driver runs.
 type bench struct {
 	options
 	dir    string
@@ -55,8 +55,8 @@ func (b *bench) input(rows int) (path string, sum uint64, err error) {
 	return path, sum, err
 }
 
-// compare runs a workload: once to check every contestant, and then round after round, in
-// another order each time ([table.shuffle]). Those that targets compare have some rounds more than the others.
+// compare runs a workload: once to check every contestant, and then round after round, each time in another
+// order ([table.shuffle]). Contestants that targets compare have some more rounds than the others.
 func (b *bench) compare(ctx context.Context, of Workload) (*table, error) {
 	w := Work{Workload: of.Name, Rows: b.rowsOf(of)}
 	var err error
@@ -92,7 +92,7 @@ func (b *bench) compare(ctx context.Context, of Workload) (*table, error) {
 	return t, nil
 }
 
-// round runs the contestants that have so many rounds, in an order of its own.
+// round runs the contestants that have that many rounds, in a new order.
 func (b *bench) round(ctx context.Context, t *table, w Work, round int) error {
 	t.shuffle(b.order)
 	for _, l := range t.lines {
@@ -123,7 +123,7 @@ func (b *bench) rowsOf(of Workload) int {
 	return rows
 }
 
-// build builds what a peer needs, once.
+// build builds the programs of a peer, once.
 func (b *bench) build(ctx context.Context, p Peer) error {
 	kind := fmt.Sprintf("%T", p)
 	err, ok := b.built[kind]
@@ -136,8 +136,8 @@ func (b *bench) build(ctx context.Context, p Peer) error {
 	return err
 }
 
-// gate checks a contestant before it is measured: what it has written after it was killed and run
-// again. What it writes otherwise is checked in every round.
+// gate checks a contestant before it is measured: its output after it was killed and run again. Its normal
+// output is checked in every round.
 func (b *bench) gate(ctx context.Context, of Workload, c Contestant, w Work) error {
 	fmt.Fprintf(os.Stderr, "%s: %s\n", of.Name, c.Name())
 	if !c.Restarts() {
@@ -156,7 +156,7 @@ func (b *bench) gate(ctx context.Context, of Workload, c Contestant, w Work) err
 	return fmt.Errorf("it was done before it could be killed, %d times: take a larger -size", tries)
 }
 
-// once runs a contestant in a clean state, and checks what it has done.
+// once runs a contestant in a clean state, and checks its work.
 func (b *bench) once(ctx context.Context, of Workload, c Contestant, w Work) (run, error) {
 	w, err := b.clear(ctx, of, c, w)
 	if err != nil {
@@ -176,8 +176,8 @@ func check(ctx context.Context, of Workload, w Work, r run) error {
 	return of.Check(ctx, w, r.Result)
 }
 
-// restarted has a contestant killed in the middle, and runs it again. It reports whether
-// there was anything left to kill.
+// restarted kills a contestant in the middle, and runs it again. It reports whether there was anything left
+// to kill.
 func (b *bench) restarted(ctx context.Context, of Workload, c Contestant, w Work) (bool, error) {
 	w, err := b.clear(ctx, of, c, w)
 	if err != nil {
@@ -220,7 +220,7 @@ func (b *bench) clear(ctx context.Context, of Workload, c Contestant, w Work) (W
 	return w, nil
 }
 
-// identifier is a name for a database or a file of any text.
+// identifier makes a name for a database or a file from any text.
 func identifier(text string) string {
 	name := strings.Map(func(r rune) rune {
 		if r < unicode.MaxASCII && (unicode.IsLetter(r) || unicode.IsDigit(r)) {

@@ -13,23 +13,23 @@ import (
 	"strconv"
 )
 
-// Contestant does the work of a workload in one way, in a process of its own.
+// Contestant does the work of a workload in one way, in a separate process.
 type Contestant interface {
-	// Name is what the tables call it; no other contestant of the workload has it.
+	// Name is the contestant's name in the tables; it is unique in the workload.
 	Name() string
 	// Command is the process that does the work once. It ends with exit code 0 if all is done.
 	Command(w Work) (*exec.Cmd, error)
-	// Result reads what the process has printed.
+	// Result parses the output of the process.
 	Result(stdout []byte) (Result, error)
-	// Restarts reports whether the work is done rightly, too, by a second process after
-	// the first one was killed. The driver kills and restarts those that say so once.
+	// Restarts reports whether the work is also done correctly by a second process after the first one was
+	// killed. The driver kills and restarts such contestants once.
 	Restarts() bool
 }
 
-// Peer is a contestant that needs more than Go and PostgreSQL: it is asked with -peers only.
+// Peer is a contestant that needs more than Go and PostgreSQL: it runs only with -peers.
 type Peer interface {
 	Contestant
-	// Build makes what Command runs, for all contestants of its type.
+	// Build builds the program that Command runs, for all contestants of its type.
 	Build(ctx context.Context, b *bench) error
 }
 
@@ -37,37 +37,37 @@ type Peer interface {
 type Workload struct {
 	// Name is short (w1); Title is a line.
 	Name, Title string
-	// Share is the part of -size that it has in rows; 0: 1.
+	// Share is the part of -size that it has in rows; 0 means 1.
 	Share float64
-	// Most is the most rows that it has; 0: any number.
+	// Most is the most rows that it has; 0 means any number.
 	Most int
-	// Part says that the time is not that of all rows.
+	// Part means that the time does not cover all rows.
 	Part bool
-	// Metric is what is compared with the floor; empty: speed.
+	// Metric is the value compared with the floor; empty means speed.
 	Metric metric
 	// Contestants are the ways; the first one is the floor.
 	Contestants []Contestant
-	// Prepare makes what all runs have in common; nil: nothing.
+	// Prepare makes the common input of all runs; nil means none.
 	Prepare func(ctx context.Context, b *bench, w *Work) error
-	// Clear makes the state before a run; nil: an empty folder only.
+	// Clear makes the state before a run; nil means only an empty folder.
 	Clear func(ctx context.Context, b *bench, w Work) error
-	// Check says what is wrong with what a run has done; nil: nothing can be.
+	// Check returns the mistake in the work of a run; nil means no check.
 	Check func(ctx context.Context, w Work, r Result) error
 }
 
-// metric is what is compared.
+// metric is the compared value.
 type metric string
 
 const (
 	speed   metric = ""               // the time of the work: 0.5 is half as fast as the floor
-	memory  metric = "memory"         // peak RSS: 2 is twice that of the floor
+	memory  metric = "memory"         // peak RSS: 2 is twice the floor's
 	started metric = "time of a call" // the time of the whole process: 0.5 takes twice as long
 )
 
 // workVariable has the Work of a child, as JSON.
 const workVariable = "SURFIN_BENCH_WORK"
 
-// Work is what a process is asked for.
+// Work is the order for a process.
 type Work struct {
 	Workload   string `json:"workload"`
 	Contestant string `json:"contestant"`
@@ -77,30 +77,30 @@ type Work struct {
 	// Input is the csv file with the rows; Sum is the sum of its lines.
 	Input string `json:"input"`
 	Sum   uint64 `json:"sum"`
-	// URL is that of the database of the run; empty: it has none.
+	// URL is the URL of the run's database; empty means none.
 	URL string `json:"url,omitempty"`
-	// Keep says that all runs have one database: they write nothing that another one minds.
+	// Keep means that all runs have one database: their writes do not affect each other.
 	Keep bool `json:"keep,omitempty"`
-	// KillAt asks the process to kill itself soon after it has committed so many rows; 0: not.
+	// KillAt asks the process to kill itself soon after it has committed that many rows; 0 means not.
 	KillAt int64 `json:"kill_at,omitempty"`
-	// Again says that the process before has not completed the work: this one continues.
+	// Again means that the previous process has not completed the work: this one continues.
 	Again bool `json:"again,omitempty"`
-	// River is the engine of the runtime; Worker asks the process to be a worker only.
+	// River is the engine of the runtime; Worker asks the process to be only a worker.
 	River  bool `json:"river,omitempty"`
 	Worker bool `json:"worker,omitempty"`
 }
 
-// Result is what a process says about its work: a line of JSON on its standard output.
+// Result is a process's report of its work: a line of JSON on its standard output.
 type Result struct {
 	// Seconds is the time of the work, without the start of the process.
 	Seconds float64 `json:"seconds"`
-	// ClientCPU is that of the work in seconds, where the process has done more than that; 0: of the
-	// process. The process prints the line {"begins": true} before the work.
+	// ClientCPU is the CPU time of the work in seconds, if the process has done more than that; 0 means the
+	// time of the process. The process prints the line {"begins": true} before the work.
 	ClientCPU float64 `json:"client_cpu,omitempty"`
 	// Found is a row that was asked for.
 	Found string `json:"found,omitempty"`
-	// Status is how the execution ended, where that is asked for, Cause why, and Skipped how
-	// many items all attempts of it have skipped.
+	// Status is how the execution ended, if requested, Cause why, and Skipped how many items all its attempts
+	// have skipped.
 	Status  string `json:"status,omitempty"`
 	Cause   string `json:"cause,omitempty"`
 	Skipped int    `json:"skipped,omitempty"`
@@ -139,7 +139,6 @@ func (c inside) Command(w Work) (*exec.Cmd, error) {
 	return withWork(exec.Command(self), w)
 }
 
-// withWork hands the work to a process in its environment.
 func withWork(cmd *exec.Cmd, w Work) (*exec.Cmd, error) {
 	text, err := json.Marshal(w)
 	if err != nil {
@@ -150,7 +149,7 @@ func withWork(cmd *exec.Cmd, w Work) (*exec.Cmd, error) {
 	return cmd, nil
 }
 
-// runChild does the work that the driver has asked this process for.
+// runChild does the driver's order for this process.
 func runChild(text string) int {
 	r, err := childResult(text)
 	if err == nil {
@@ -184,7 +183,7 @@ func childResult(text string) (Result, error) {
 	return Result{}, fmt.Errorf("%s has no contestant %q", w.Workload, w.Contestant)
 }
 
-// psql is the client of PostgreSQL with one command, whose time it prints itself.
+// psql is the client of PostgreSQL with one command, which prints its time itself.
 type psql struct {
 	name    string
 	command func(w Work) string

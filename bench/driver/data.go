@@ -13,17 +13,16 @@ import (
 	"time"
 )
 
-// The data is rows of 86 bytes: id,account,name,city,day,amount. Their lines are what
-// PostgreSQL prints of the stored rows, so that one sum is good for files and tables.
+// The data is rows of 86 bytes: id,account,name,city,day,amount. Their lines are PostgreSQL's text of the
+// stored rows, so that one sum works for files and tables.
 const (
 	header = "id,account,name,city,day,amount"
 	// firstID is the id of the first row.
 	firstID = 10_000_000
-	// textLength is that of name and city together.
+	// textLength is the length of name and city together.
 	textLength = 45
 )
 
-// cities are of different lengths; none needs quotes.
 func cities() []string {
 	return []string{"Frankfurt am Main", "Rome", "New York", "Port of Spain", "Osaka", "Ulm", "Addis Ababa", "San Miguel"}
 }
@@ -40,7 +39,6 @@ type sale struct {
 // TableName is the table that gorm writes to.
 func (sale) TableName() string { return "sale" }
 
-// salesTable is the table on PostgreSQL and on SQLite.
 func salesTable(name string) string {
 	return "CREATE TABLE " + name + " (id bigint PRIMARY KEY, account bigint NOT NULL, name text NOT NULL, city text NOT NULL, day date NOT NULL, amount double precision NOT NULL)"
 }
@@ -88,8 +86,8 @@ func writeSales(path string, rows int, seed uint64) (sum uint64, err error) {
 	return sum, out.Flush()
 }
 
-// lineSum is the hash of one line without its end. The sum of a set of lines is the sum of
-// their hashes, in whatever order they are.
+// lineSum is the hash of one line without its end. The sum of a set of lines is the sum of their hashes, in
+// any order.
 func lineSum(line []byte) uint64 {
 	h := fnv.New64a()
 	h.Write(line)
@@ -135,7 +133,7 @@ func (s *summed) check(w Work) error {
 	return nil
 }
 
-// checkFile compares the lines of a csv file behind its header.
+// checkFile compares the lines of a csv file after its header.
 func checkFile(path string, w Work) (err error) {
 	f, err := os.Open(path) //nolint:gosec // of the driver's own folder
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A target whose contestant was renamed would be "not measured" for ever.
+// After a contestant is renamed, its target would be "not measured" for ever.
 func TestEveryTargetIsAboutContestantsThatThereAre(t *testing.T) {
 	t.Parallel()
 	names := map[string][]string{}
@@ -34,7 +34,6 @@ func TestEveryTargetIsAboutContestantsThatThereAre(t *testing.T) {
 	}
 }
 
-// lasted are runs of so many seconds.
 func lasted(seconds ...float64) []run {
 	var all []run
 	for _, s := range seconds {
@@ -74,7 +73,7 @@ func TestATargetIsJudgedRoundByRound(t *testing.T) {
 	require.True(t, target{workload: "w", who: named("a"), than: "gone"}.in([]*table{made}).missing)
 }
 
-// The limit is judged as ours is: in the same rounds, and by the best of the contestants that were measured.
+// The limit is judged like ours: in the same rounds, and by the best of the measured contestants.
 func TestATargetThatTheLimitDoesNotReachSaysSo(t *testing.T) {
 	t.Parallel()
 	names := []string{"floor", "surfin a", "by hand", "slower by hand", "by hand, failed"}

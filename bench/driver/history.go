@@ -16,7 +16,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// nightly is a job that leaves a bit of what a history keeps: a chunk step with a skipped item, a
+// nightly is a job that leaves a bit of everything in the history: a chunk step with a skipped item, a
 // decision, and a failure in odd nights.
 const nightly = `job: nightly
 parameters: {night: {type: int}}
@@ -35,19 +35,18 @@ flow:
   tasklet: {sql: "select 1 / (1 - mod(${params.night}, 2))"}
 `
 
-// nightlyJob writes the job file and its input, and returns its path. It is the same for all processes of
-// the driver: a plan compares it with the one that the history has.
+// nightlyJob writes the job file and its input, and returns its path. It is the same for all processes of the
+// driver: a plan compares it with the one in the history.
 func nightlyJob(dir string) (string, error) {
 	input, file := filepath.Join(dir, "nightly.csv"), filepath.Join(dir, "nightly.yaml")
 	text := "id,name\n" + strings.Repeat("1,a\n", 9) + "x,b\n"
 	return file, errors.Join(os.WriteFile(input, []byte(text), 0o600), os.WriteFile(file, fmt.Appendf(nil, nightly, input), 0o600))
 }
 
-// nights are the parameters of one night.
 func nights(night int) map[string]string { return map[string]string{"night": fmt.Sprint(night)} }
 
-// longHistory runs the job for two nights, and copies them until there are so many executions: each copy
-// is an instance of its own, with a night of its own.
+// longHistory runs the job for two nights, and copies them until there are that many executions: each copy is
+// a new instance, with a new night.
 func longHistory(ctx context.Context, url, file string, executions int) (err error) {
 	w := Work{Dir: filepath.Dir(file)}
 	app, err := openApp(ctx, w, url)
@@ -75,7 +74,7 @@ func longHistory(ctx context.Context, url, file string, executions int) (err err
 }
 
 func copyHistory(ctx context.Context, conn *pgx.Conn, executions int) error {
-	// Foreign keys are not looked at meanwhile: that is what takes long.
+	// Foreign keys are not checked meanwhile: the checks take long.
 	for _, text := range []string{"SET synchronous_commit = off", "SET session_replication_role = replica"} {
 		if _, err := conn.Exec(ctx, text); err != nil {
 			return err
@@ -89,7 +88,7 @@ func copyHistory(ctx context.Context, conn *pgx.Conn, executions int) error {
 	copies := executions/2 - 1
 	for _, c := range []struct {
 		table    string
-		replaced map[string]string // empty: the column's default
+		replaced map[string]string // empty means the column's default
 	}{
 		{"job_execution", map[string]string{"id": "t.id + 2 * n", "instance_id": "t.instance_id + 2 * n",
 			"created_at": fmt.Sprintf("t.created_at - make_interval(secs => %d - n)", copies), "ended_at": fmt.Sprintf("t.ended_at - make_interval(secs => %d - n)", copies)}},
@@ -112,7 +111,7 @@ func copyHistory(ctx context.Context, conn *pgx.Conn, executions int) error {
 	return err
 }
 
-// copyInstances makes the instances: their keys are those of their parameters.
+// copyInstances makes the instances: their keys are the keys of their parameters.
 func copyInstances(ctx context.Context, conn *pgx.Conn, executions int) error {
 	now, night := time.Now(), 1
 	_, err := conn.CopyFrom(ctx, pgx.Identifier{"surfin_job_instance"}, []string{"id", "job_name", "instance_key", "base_key", "created_at"}, pgx.CopyFromFunc(func() ([]any, error) {

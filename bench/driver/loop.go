@@ -11,13 +11,13 @@ import (
 	"time"
 )
 
-// source reads the rows of the input as a loop by hand does.
+// source reads the rows of the input like a loop by hand.
 type source struct {
 	file *os.File
 	csv  *csv.Reader
 }
 
-// openSource opens the input behind its header.
+// openSource opens the input after its header.
 func openSource(path string) (*source, error) {
 	f, err := os.Open(path) //nolint:gosec // of the driver's own folder
 	if err != nil {
@@ -33,7 +33,7 @@ func openSource(path string) (*source, error) {
 
 func (s *source) close() error { return s.file.Close() }
 
-// next returns the fields of the next row, good until the next call, each of them a value of its type.
+// next returns the fields of the next row, valid until the next call, each a valid value of its type.
 func (s *source) next() ([]string, error) {
 	fields, err := s.csv.Read()
 	if err != nil {
@@ -68,7 +68,7 @@ func (s *source) sale() (row sale, err error) {
 	return row, errors.Join(errs[:]...)
 }
 
-// sales fills rows with the next n; io.EOF behind the last one.
+// sales fills rows with the next n; io.EOF after the last one.
 func (s *source) sales(rows *[]sale, n int) error {
 	*rows = (*rows)[:0]
 	for len(*rows) < n {
@@ -87,7 +87,7 @@ type encoded struct {
 	rows int
 }
 
-// texts appends the next row as a format writes its fields, whose values are parsed only.
+// texts appends the next row with its fields as a format writes them; values are only parsed.
 func (s *source) texts(appendRow func(dst []byte, fields []string) []byte) func(dst []byte) ([]byte, error) {
 	return func(dst []byte) ([]byte, error) {
 		fields, err := s.next()
@@ -98,7 +98,7 @@ func (s *source) texts(appendRow func(dst []byte, fields []string) []byte) func(
 	}
 }
 
-// encode fills e with the next n rows; io.EOF behind the last one.
+// encode fills e with the next n rows; io.EOF after the last one.
 func (e *encoded) encode(n int, appendNext func(dst []byte) ([]byte, error)) (err error) {
 	for e.text, e.rows = e.text[:0], 0; e.rows < n; e.rows++ {
 		if e.text, err = appendNext(e.text); err != nil {
@@ -108,8 +108,7 @@ func (e *encoded) encode(n int, appendNext func(dst []byte) ([]byte, error)) (er
 	return nil
 }
 
-// eachEncoded hands the rows to write, n at a time. With ahead the next ones are read and
-// encoded meanwhile.
+// eachEncoded passes the rows to write, n at a time. With ahead the next ones are read and encoded meanwhile.
 func eachEncoded(n int, ahead bool, appendNext func(dst []byte) ([]byte, error), write func(*encoded) error) error {
 	return inTurns(ahead, func(e *encoded) error { return e.encode(n, appendNext) }, func(e *encoded) error {
 		if e.rows == 0 {
@@ -119,8 +118,8 @@ func eachEncoded(n int, ahead bool, appendNext func(dst []byte) ([]byte, error),
 	})
 }
 
-// inTurns fills and writes until fill says io.EOF, whose last part is written as well. With
-// ahead the next part is filled in a second goroutine while one is written.
+// inTurns fills and writes until fill returns io.EOF; the last part is written as well. With ahead the next
+// part is filled in a second goroutine while one is written.
 func inTurns[T any](ahead bool, fill, write func(*T) error) error {
 	if !ahead {
 		for part := new(T); ; {
@@ -190,7 +189,6 @@ func appendCopyRow(dst []byte, fields []string) []byte {
 	return append(dst, '\n')
 }
 
-// timed measures the work of a loop.
 func timed(work func() error) (Result, error) {
 	begin := time.Now()
 	if err := work(); err != nil {

@@ -15,8 +15,7 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// What the cases have in common: 30 rows in chunks of 10, of which the 16th may be bad, and the
-// 14th is where the process is disturbed.
+// All cases have 30 rows in chunks of 10; the 16th may be bad, and the process is disturbed at the 14th.
 const (
 	loseRows  = 30
 	badRow    = 16
@@ -26,12 +25,12 @@ const (
 // loseCase is a way in which rows could be lost.
 type loseCase struct {
 	name, title string
-	// bad says that a row breaks a constraint; it is to be skipped, and to be recorded.
+	// bad means that a row breaks a constraint; it is to be skipped, and to be recorded.
 	bad bool
-	// refused says that the database refuses the second chunk once, with SQLSTATE 40001; it is
-	// to be written again.
+	// refused means that the database refuses the second chunk once, with SQLSTATE 40001; it is to be written
+	// again.
 	refused bool
-	// disturb is what comes when the row disturbAt is written alone: kill, stop or nothing.
+	// disturb is the disturbance when the row disturbAt is written alone: kill, stop or none.
 	disturb string
 }
 
@@ -46,8 +45,8 @@ func loseCases() []loseCase {
 	}
 }
 
-// workload is the case in the form that the driver runs. Its contestants are those of Spring
-// Batch's two builders, and ours.
+// workload is the case in the form that the driver runs. Its contestants are Spring Batch's two builders, and
+// ours.
 func (c loseCase) workload() Workload {
 	return Workload{Name: "lose-" + c.name, Title: c.title, Contestants: []Contestant{
 		springLoses{c, "ChunkOrientedStepBuilder", "chunk"},
@@ -90,9 +89,9 @@ func (c springLoses) Command(w Work) (*exec.Cmd, error) {
 	}), nil
 }
 
-// lost is what came of a case.
+// lost is the result of a case.
 type lost struct {
-	// first and then are how the two processes ended; then is empty where the first one completed.
+	// first and then are how the two processes ended; then is empty if the first one completed.
 	first, then  string
 	rows         int
 	missing      []int64
@@ -101,7 +100,7 @@ type lost struct {
 	failed       error // the case could not be run
 }
 
-// lose runs all cases, and prints what came of them.
+// lose runs all cases, and prints the results.
 func (b *bench) lose(ctx context.Context) (text string, err error) {
 	var out strings.Builder
 	input := filepath.Join(b.dir, "entries.csv")
@@ -129,8 +128,8 @@ func (b *bench) lose(ctx context.Context) (text string, err error) {
 	return fmt.Sprintf("\nSpring Batch %s, %s, PostgreSQL %s.\n%s", version, time.Now().UTC().Format(time.DateOnly), b.server.version, out.String()), err
 }
 
-// lostBy runs a case with one contestant: the first process, and where that has not completed a second
-// one that continues.
+// lostBy runs a case with one contestant: the first process, and if that has not completed, a second one that
+// continues.
 func (b *bench) lostBy(ctx context.Context, c loseCase, of Workload, by Contestant, w Work) (l lost) {
 	w, l.failed = b.clear(ctx, of, by, w)
 	if l.failed != nil {
@@ -162,7 +161,7 @@ func (b *bench) lostBy(ctx context.Context, c loseCase, of Workload, by Contesta
 	return l
 }
 
-// ending is how a process says that its execution ended.
+// ending is a process's report of how its execution ended.
 func (r run) ending() string {
 	if r.Cause == "" {
 		return r.Status
@@ -225,7 +224,7 @@ func (c loseCase) writeInput(path string) error {
 	return os.WriteFile(path, []byte(text), 0o600)
 }
 
-// tables are those of the case. A sequence is not rolled back: the row that is refused is refused once.
+// tables are the tables of the case. A sequence is not rolled back: the refused row is refused once.
 func (c loseCase) tables() []string {
 	all := []string{"CREATE TABLE entry (id bigint PRIMARY KEY, name text NOT NULL CHECK (name <> 'bad'))"}
 	if c.refused {
@@ -241,7 +240,7 @@ func (c loseCase) tables() []string {
 	return all
 }
 
-// stored counts the rows that are there, and returns the good ones that are not.
+// stored counts the rows that are there, and returns the missing good ones.
 func (c loseCase) stored(ctx context.Context, url string) (rows int, missing []int64, err error) {
 	conn, err := pgx.Connect(ctx, url)
 	if err != nil {

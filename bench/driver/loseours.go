@@ -13,7 +13,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/operator"
 )
 
-// loseJob is the job of ours: shipped components, and a writer that disturbs.
+// loseJob is our job: shipped components, and a writer that disturbs.
 const loseJob = `job: lose
 parameters: {input: {type: path}}
 flow:
@@ -32,7 +32,7 @@ type entry struct {
 	Name string
 }
 
-// ours runs a case, or continues with that of the process before.
+// ours runs a case, or continues the previous process's.
 func (c loseCase) ours(ctx context.Context, w Work) (r Result, err error) {
 	d := &disturbing{}
 	app, err := openApp(ctx, w, w.URL, batch.Item[entry]("entry"), batch.Writer[entry]("disturb", func() *disturbing { return d }))
@@ -69,14 +69,14 @@ func (c loseCase) ours(ctx context.Context, w Work) (r Result, err error) {
 	return r, nil
 }
 
-// disturbance is what comes in the first process; nil: nothing.
+// disturbance is the disturbance of the first process, or nil.
 func (c loseCase) disturbance(app *batch.App) func() error {
 	switch c.disturb {
 	case "kill":
 		return func() error { return syscall.Kill(os.Getpid(), syscall.SIGKILL) }
 	case "stop":
 		return func() error {
-			// As an operator does, outside of the transaction in hand.
+			// As an operator does, outside of the current transaction.
 			ctx := context.Background()
 			running, err := app.List(ctx, operator.ListRequest{Running: true})
 			if err != nil {

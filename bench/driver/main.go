@@ -1,5 +1,5 @@
-// Command driver compares Surfin with what the same work takes without it: on the same
-// machine, in the same minutes, each contestant in a process of its own.
+// Command driver compares Surfin with the same work done without it: on the same machine, in the same
+// minutes, each contestant in a separate process.
 //
 //	make bench                             # all workloads, about ten minutes on two cores
 //	make bench FLAGS='-run w1' SIZE=20000
@@ -7,10 +7,10 @@
 //	make bench FLAGS='-page docs/benchmarks.md'
 //	make bench-lose                        # what Spring Batch loses, and who does not
 //
-// Machines differ and are noisy: what counts is the ratio to the floor of the same round,
-// the first contestant of a workload. docs/benchmarks.md says what each workload is.
+// Machines differ and are noisy: the important number is the ratio to the floor of the same round, the first
+// contestant of a workload. docs/benchmarks.md describes each workload.
 //
-// It imports whatever it compares; nothing imports it.
+// It imports everything that it compares; nothing imports it.
 package main
 
 import (
@@ -134,7 +134,7 @@ func drive(ctx context.Context, args []string) (err error) {
 	return nil
 }
 
-// showLost prints what is lost, and puts it into the page.
+// showLost prints the lost rows, and puts them into the page.
 func showLost(ctx context.Context, b *bench) error {
 	text, err := b.lose(ctx)
 	if err != nil {

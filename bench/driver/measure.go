@@ -17,8 +17,8 @@ import (
 // run is one measured process.
 type run struct {
 	Result
-	// process is the time from its start to its end, in seconds; clientCPU and serverCPU
-	// are CPU seconds, serverCPU -1 where the server cannot be seen; peak is its RSS in bytes.
+	// process is the time from its start to its end, in seconds; clientCPU and serverCPU are CPU seconds,
+	// serverCPU is -1 for an invisible server; peak is its RSS in bytes.
 	process, clientCPU, serverCPU float64
 	peak                          int64
 }
@@ -26,7 +26,7 @@ type run struct {
 const (
 	// runTime is how long one process may take.
 	runTime = 20 * time.Minute
-	// peakEvery is the time between two looks at the memory of a process.
+	// peakEvery is the time between two readings of a process's memory.
 	peakEvery = 5 * time.Millisecond
 )
 
@@ -67,8 +67,8 @@ func (b *bench) measure(ctx context.Context, c Contestant, w Work) (run, error) 
 	return r, nil
 }
 
-// noticed is what a process prints. It looks at the server's CPU time when the process says that
-// its work begins.
+// noticed is the output of a process. It reads the server's CPU time when the process reports that its work
+// begins.
 type noticed struct {
 	bytes.Buffer
 	begins func() float64
@@ -83,8 +83,8 @@ func (n *noticed) Write(text []byte) (int, error) {
 	return n.Buffer.Write(text)
 }
 
-// watch waits for a process, and returns its peak RSS. (That of wait(2) begins with the
-// memory of the driver.)
+// watch waits for a process, and returns its peak RSS. (The value of wait(2) begins with the memory of the
+// driver.)
 func watch(ctx context.Context, p *os.Process, done <-chan error) (peak int64, err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, runTime, fmt.Errorf("it takes more than %v", runTime))
 	defer cancel()
@@ -102,7 +102,7 @@ func watch(ctx context.Context, p *os.Process, done <-chan error) (peak int64, e
 	}
 }
 
-// peakOf is the high-water mark of the RSS of a process; 0: it is over, or it has not begun.
+// peakOf is the high-water mark of the RSS of a process; 0 means that it is over, or has not begun.
 func peakOf(pid int) int64 {
 	text, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "status"))
 	if err != nil {
@@ -120,7 +120,6 @@ func peakOf(pid int) int64 {
 	return n << 10
 }
 
-// wasKilled reports whether a process has ended by SIGKILL.
 func wasKilled(err error) bool {
 	exit, ok := errors.AsType[*exec.ExitError](err)
 	if !ok {

@@ -49,7 +49,7 @@ func (r *report) plot() string {
 		`<rect width="%[1]d" height="%[2]d" fill="#fff"/>`+"\n%[3]s</svg>\n", plotWidth, y+14, body.String())
 }
 
-// scale is how many pixels a ratio of 1 has: the largest fits.
+// scale is the number of pixels for a ratio of 1, chosen so that the largest fits.
 func (t *table) scale() float64 {
 	most := 1.0
 	for _, l := range t.lines {
@@ -60,7 +60,7 @@ func (t *table) scale() float64 {
 	return (plotWidth - labelWidth - 60) / most
 }
 
-// colour tells the floor, ours and the others apart.
+// colour distinguishes the floor, ours and the others.
 func colour(l *line) string {
 	switch {
 	case l.place == 0:

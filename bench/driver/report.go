@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// report is what came of all workloads, and where.
+// report is the results of all workloads, and the machine.
 type report struct {
 	tables  []*table
 	machine string
@@ -31,7 +31,6 @@ func newReport(_ context.Context, b *bench) *report {
 	}
 }
 
-// footer says where and when.
 func (r *report) footer() string {
 	return fmt.Sprintf("%s, -size %d, -rounds %d: %s", r.date.Format(time.DateOnly), r.size, r.rounds, r.machine)
 }
@@ -56,13 +55,13 @@ func machine() string {
 	return text
 }
 
-// The markers of a page: what is between them is the driver's.
+// The markers of a page: the driver writes the text between them.
 const (
 	beginMark = "<!-- results: written by make bench -->"
 	endMark   = "<!-- end of results -->"
 )
 
-// writePage puts the tables into a page, and a plot beside it.
+// writePage puts the tables into a page, and a plot next to it.
 func (r *report) writePage(path string) error {
 	plot := strings.TrimSuffix(path, filepath.Ext(path)) + ".svg"
 	var out strings.Builder

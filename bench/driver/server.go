@@ -18,23 +18,22 @@ import (
 )
 
 const (
-	// runDatabase is made anew for every run, of the template of its workload.
+	// runDatabase is made again for every run, from the template of its workload.
 	runDatabase = "surfin_bench_run"
 	// templatePrefix begins the names of templates.
 	templatePrefix = "surfin_bench_of_"
-	// ticks are those of /proc in a second.
+	// ticks is the number of ticks of /proc in a second.
 	ticks = 100
 )
 
 // server is the PostgreSQL server of all runs.
 type server struct {
-	cluster *pgcluster.Cluster // nil: it is not ours
+	cluster *pgcluster.Cluster // nil means that it is not ours
 	url     string             // of a superuser
-	pid     int                // of the postmaster; 0: it is on another machine
+	pid     int                // of the postmaster; 0 means that it is on another machine
 	version string
 }
 
-// durable are the settings of a server whose commits are on the disk.
 func durable() []string {
 	return []string{"fsync=on", "synchronous_commit=on", "full_page_writes=on", "shared_buffers=256MB", "max_wal_size=4GB", "autovacuum=off"}
 }
@@ -103,7 +102,6 @@ func (s *server) exec(ctx context.Context, database string, statements ...string
 	})
 }
 
-// urlOf is the URL of a database.
 func (s *server) urlOf(database string) string {
 	text, err := withDatabase(s.url, database)
 	if err != nil {
@@ -112,7 +110,6 @@ func (s *server) urlOf(database string) string {
 	return text
 }
 
-// withDatabase is a URL with another database of the same server.
 func withDatabase(text, database string) (string, error) {
 	u, err := url.Parse(text)
 	if err != nil {
@@ -125,8 +122,8 @@ func withDatabase(text, database string) (string, error) {
 // templateOf is the database that the runs of a workload begin with.
 func templateOf(workload string) string { return templatePrefix + identifier(workload) }
 
-// template makes the database that the runs of a workload begin with: the tables of our
-// history, and what fill adds.
+// template makes the database that the runs of a workload begin with: the tables of our history, and the
+// tables made by fill.
 func (s *server) template(ctx context.Context, workload string, fill ...string) error {
 	name := templateOf(workload)
 	err := s.exec(ctx, "postgres", "DROP DATABASE IF EXISTS "+name+" WITH (FORCE)", "CREATE DATABASE "+name+" TEMPLATE template0")
@@ -152,8 +149,8 @@ func prepareHistory(ctx context.Context, url string) error {
 	return errors.Join(app.Prepare(ctx), app.Close(ctx))
 }
 
-// fresh makes the database of a run. The first connection to a new database makes a file with parts of
-// its catalog, which takes longer than a job of one tasklet: a database is new only once, so that no
+// fresh makes the database of a run. The first connection to a new database makes a file with parts of its
+// catalog, which takes longer than a job of one tasklet: with a CHECKPOINT and this connection before, no
 // contestant pays for it.
 func (s *server) fresh(ctx context.Context, workload string) error {
 	err := s.exec(ctx, "postgres",
@@ -165,8 +162,8 @@ func (s *server) fresh(ctx context.Context, workload string) error {
 	return s.exec(ctx, runDatabase, "CHECKPOINT")
 }
 
-// cpu is what the server has spent so far, in seconds; -1: it cannot be seen. What the
-// postmaster has waited for counts as its own.
+// cpu is the CPU time of the server so far, in seconds; -1 means that it is unknown. The postmaster's ended
+// children count as its own.
 func (s *server) cpu() float64 {
 	if s.pid == 0 {
 		return -1
@@ -191,7 +188,7 @@ func (s *server) cpu() float64 {
 	return float64(spent) / ticks
 }
 
-// cpuOf is the CPU time of a process in ticks, with that of its ended children if asked, and its parent.
+// cpuOf is the CPU time of a process in ticks, with its ended children if asked, and its parent.
 func cpuOf(pid int, withChildren bool) (spent, parent int, ok bool) {
 	stat, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "stat"))
 	if err != nil {
@@ -217,7 +214,7 @@ func cpuOf(pid int, withChildren bool) (spent, parent int, ok bool) {
 	return spent, parent, err == nil
 }
 
-// checkTable compares the rows of a table with those that were to be written.
+// checkTable compares the rows of a table with the expected ones.
 func checkTable(ctx context.Context, w Work, name string) (err error) {
 	conn, err := pgx.Connect(ctx, w.URL)
 	if err != nil {

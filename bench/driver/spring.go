@@ -17,14 +17,14 @@ const springPrefix = "Spring Batch"
 // springFolder has Spring Batch, from the folder of the module, where the driver runs.
 const springFolder = "bench/springbatch"
 
-// spring is a contestant in Java: bench/springbatch says what each work does.
+// spring is a contestant in Java: bench/springbatch describes each work.
 type spring struct {
 	name, work string
 	chunk      int
 	// warm is how many jobs its process runs before the measured one.
 	warm int
 	once bool              // it is not killed
-	of   func(w Work) Work // what it does of the work; nil: all
+	of   func(w Work) Work // its part of the work; nil means all
 }
 
 // springs is a chunk step in a process of one job, as a command starts it, and as the third job of its
@@ -42,13 +42,12 @@ func (c spring) Restarts() bool { return !c.once }
 
 func (c spring) Result(stdout []byte) (Result, error) { return parseResult(stdout) }
 
-// Build runs Maven, which gets what is lacking.
+// Build runs Maven, which downloads missing files.
 func (c spring) Build(ctx context.Context, b *bench) error { return buildSpring(ctx, b.dir, b.spring) }
 
-// springTarget is what is built, in the driver's folder.
 func springTarget(dir string) string { return filepath.Join(dir, "springbatch") }
 
-// buildSpring builds with a version of Spring Batch; empty: that of pom.xml.
+// buildSpring builds with a version of Spring Batch; empty means the one in pom.xml.
 func buildSpring(ctx context.Context, dir, version string) error {
 	args := []string{"-q", "-B", "-f", filepath.Join(springFolder, "pom.xml"), "package", "-Dbench.target=" + springTarget(dir)}
 	if version != "" {
@@ -71,7 +70,7 @@ func (c spring) Command(w Work) (*exec.Cmd, error) {
 	}), nil
 }
 
-// springCommand is a JVM with a heap of one size, so that it is not resized meanwhile.
+// springCommand is a JVM with a heap of fixed size, so that it is not resized meanwhile.
 func springCommand(w Work, heap string, options map[string]string) *exec.Cmd {
 	target := springTarget(filepath.Dir(w.Dir))
 	classes := filepath.Join(target, "classes") + string(filepath.ListSeparator) + filepath.Join(target, "lib", "*")
@@ -84,7 +83,6 @@ func springCommand(w Work, heap string, options map[string]string) *exec.Cmd {
 	return cmd
 }
 
-// springVersion is the version that was built.
 func springVersion(dir string) (string, error) {
 	const before, after = "spring-batch-core-", ".jar"
 	found, err := filepath.Glob(filepath.Join(springTarget(dir), "lib", before+"*"+after))

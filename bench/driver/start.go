@@ -26,7 +26,7 @@ func start() Workload {
 	}
 }
 
-// peak compares the memory of one job with that of the same job with ten times the rows.
+// peak compares the memory of one job with that job's memory for ten times the rows.
 func peak() Workload {
 	job := loadJob(1000, rowItem, "", "")
 	return Workload{
@@ -70,7 +70,7 @@ func peak() Workload {
 	}
 }
 
-// tenthOf is the work with the first tenth of its rows, in a file beside the input.
+// tenthOf is the work with the first tenth of its rows, in a file next to the input.
 func tenthOf(w Work) Work {
 	w.Rows /= 10
 	w.Input = strings.TrimSuffix(w.Input, ".csv") + "-tenth.csv"

@@ -2,7 +2,7 @@ package main
 
 import "slices"
 
-// spread is what several runs have in common: the median, and how far they are apart.
+// spread summarizes several runs: the median, and how far they are apart.
 type spread struct{ median, least, most float64 }
 
 func spreadOf(values []float64) spread {
@@ -14,7 +14,6 @@ func spreadOf(values []float64) spread {
 	return spread{median: (sorted[(n-1)/2] + sorted[n/2]) / 2, least: sorted[0], most: sorted[n-1]}
 }
 
-// each returns one number of each run.
 func each(runs []run, of func(run) float64) []float64 {
 	values := make([]float64, len(runs))
 	for i, r := range runs {

@@ -25,8 +25,8 @@ import (
 // oursPrefix begins the names of our contestants.
 const oursPrefix = "surfin"
 
-// jobParameters are those of every job of ours, and expectRows the gate of its step: the
-// counters are those of all attempts.
+// jobParameters are the parameters of every job of ours, and expectRows the gate of its step: the counters
+// cover all attempts.
 const (
 	jobParameters = "parameters: {input: {type: path}, rows: {type: int}}\n"
 	expectRows    = "  expect: read == params.rows and written == params.rows\n"
@@ -43,7 +43,7 @@ type saleItem struct {
 	Amount      float64
 }
 
-// ours is a job of ours: the text of its file, and the components that it needs in Go.
+// ours is a job of ours: the text of its file, and the Go components that it needs.
 func ours(name, job string, opts ...fx.Option) inside {
 	return inside{name: oursPrefix + " " + name, restarts: true, run: func(ctx context.Context, w Work) (Result, error) {
 		url := w.URL
@@ -54,7 +54,7 @@ func ours(name, job string, opts ...fx.Option) inside {
 	}}
 }
 
-// oursOnFile is a job of ours whose history is in a file of SQLite.
+// oursOnFile is a job of ours with its history in a file of SQLite.
 func oursOnFile(name, job string, opts ...fx.Option) inside {
 	c := ours(name, job, opts...)
 	run := c.run
@@ -65,7 +65,7 @@ func oursOnFile(name, job string, opts ...fx.Option) inside {
 	return c
 }
 
-// runJob runs a job file, or continues with the job of a process that was killed.
+// runJob runs a job file, or continues the job of a killed process.
 func runJob(ctx context.Context, w Work, url, job string, opts ...fx.Option) (r Result, err error) {
 	app, err := openApp(ctx, w, url, opts...)
 	if err != nil {
@@ -90,7 +90,7 @@ func runIn(ctx context.Context, app *batch.App, w Work, job string) (r Result, e
 	return r, err
 }
 
-// openApp opens an application whose history is in the database.
+// openApp opens an application with its history in the database.
 func openApp(ctx context.Context, w Work, url string, opts ...fx.Option) (*batch.App, error) {
 	slog.SetDefault(slog.New(slog.DiscardHandler))
 	environ := []string{"DATABASE_URL=" + url, "SURFIN_AUTO_MIGRATE=true"}
@@ -115,8 +115,7 @@ func openApp(ctx context.Context, w Work, url string, opts ...fx.Option) (*batch
 	return app, nil
 }
 
-// killAt kills this process at some moment in the chunk behind the one with which so many
-// rows are committed.
+// killAt kills this process at a random moment in the chunk after the commit with that many rows.
 func killAt(rows int64) func(context.Context, core.Event) {
 	const within = 2 * time.Millisecond
 	return func(_ context.Context, e core.Event) {
@@ -129,7 +128,6 @@ func killAt(rows int64) func(context.Context, core.Event) {
 	}
 }
 
-// readsAhead reports whether the engine has the key read_ahead of a chunk.
 func readsAhead() bool {
 	_, has := reflect.TypeFor[chunk.Config]().FieldByName("ReadAhead")
 	return has

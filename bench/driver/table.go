@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 )
 
-// table is what came of a workload.
+// table is the results of a workload.
 type table struct {
 	workload Workload
 	rows     int
@@ -27,8 +27,8 @@ type line struct {
 	runs       []run // by round
 }
 
-// moreRounds are those that only the contestants of targets have, and the floor: what a target says
-// depends on few runs, and one of them may meet a busy moment of the machine.
+// moreRounds are further rounds for the contestants of targets, and the floor: a target depends on few runs,
+// and one of them may meet a busy moment of the machine.
 const moreRounds = 2
 
 func newTable(of Workload, rows, rounds int) *table {
@@ -45,8 +45,8 @@ func (t *table) add(c Contestant, failed error) {
 	t.lines = append(t.lines, l)
 }
 
-// shuffle puts the lines into the order of a round. What targets compare is run side by side, for the machine
-// is busier in one minute than in another; peers apart, which take long.
+// shuffle puts the lines into the order of a round. Contestants that targets compare run one right after the
+// other, for the machine is busier in one minute than in another; peers, which take long, run separately.
 func (t *table) shuffle(order *rand.Rand) {
 	order.Shuffle(len(t.lines), func(i, j int) { t.lines[i], t.lines[j] = t.lines[j], t.lines[i] })
 	beside := func(l *line) int {
@@ -59,10 +59,9 @@ func (t *table) shuffle(order *rand.Rand) {
 	slices.SortStableFunc(t.lines, func(a, b *line) int { return sign * cmp.Compare(beside(a), beside(b)) })
 }
 
-// mostRounds is how many rounds the floor has, and no contestant more.
+// mostRounds is the number of the floor's rounds; no contestant has more.
 func (t *table) mostRounds() int { return t.rounds + moreRounds }
 
-// ordered are the lines in the order of the workload.
 func (t *table) ordered() []*line {
 	return slices.SortedFunc(slices.Values(t.lines), func(a, b *line) int { return cmp.Compare(a.place, b.place) })
 }
@@ -94,7 +93,6 @@ func (t *table) ratio(l *line) spread {
 	return spreadOf(ratios)
 }
 
-// columns are those of a table.
 func columns() []string {
 	return []string{"", "of the floor", "least to most", "rows/s", "time", "process", "peak RSS", "client CPU", "server CPU", "checked"}
 }
@@ -167,7 +165,6 @@ func (t *table) text(markdown bool) string {
 	return out.String()
 }
 
-// aligned is the table in columns.
 func (t *table) aligned() string {
 	rows := [][]string{columns()}
 	for _, l := range t.ordered() {

@@ -6,27 +6,27 @@ import (
 	"strings"
 )
 
-// target is what one of our contestants is to reach.
+// target is the goal for one of our contestants.
 type target struct {
-	// text says what is compared.
+	// text describes the comparison.
 	text, workload string
-	// who reports whether a contestant is meant. Of several, the worst one counts.
+	// who reports whether a contestant is selected. Of several, the worst one counts.
 	who func(name string) bool
-	// than is the contestant that it is compared with; empty: the value itself counts.
+	// than is the contestant that it is compared with; empty means that the value itself counts.
 	than string
-	// of is what is compared; nil: the seconds of the work.
+	// of is the compared value; nil means the seconds of the work.
 	of func(run) float64
-	// faster asks for at least so many times the speed of than. Else it is at most want: so many times
-	// than, or so much.
+	// faster requires at least want times the speed of than. Otherwise the value is at most want: that many
+	// times than, or that much.
 	faster bool
 	want   float64
 	show   func(value float64) string
-	// limits are contestants that do the same work by hand, with the same promises and without an engine.
-	// The best of them says how far a target can be reached at all. Empty: there is none to compare with.
+	// limits are contestants that do the same work by hand, with the same promises and without an engine. The
+	// best of them shows how far a target can be reached at all. Empty means that there is none to compare
+	// with.
 	limits []string
 }
 
-// limitedBy returns the target with its limits.
 func (t target) limitedBy(contestants ...string) target {
 	t.limits = contestants
 	return t
@@ -42,7 +42,7 @@ func megabytes(v float64) string { return fmt.Sprintf("%.0f MB", v/(1<<20)) }
 
 func peakOfRun(r run) float64 { return float64(r.peak) }
 
-// faster is a target for the speed of one of ours beside another contestant.
+// faster is a target for the speed of one of ours compared with another contestant.
 func faster(workload, who, than string, want float64) target {
 	return target{text: who + ": of " + than, workload: workload, who: named(who), than: than, faster: true, want: want, show: times}
 }
@@ -84,38 +84,39 @@ func targets() []target {
 	)
 }
 
-// isCompared reports whether a target is about a contestant of a workload, by itself or as what it is compared with.
+// isCompared reports whether a target is about a contestant of a workload, itself or as the one it is
+// compared with.
 func isCompared(workload, name string) bool {
 	return slices.ContainsFunc(targets(), func(t target) bool {
 		return t.workload == workload && (t.who(name) || t.than == name || slices.Contains(t.limits, name))
 	})
 }
 
-// isLookup tells the listings and lookups of w6 by the names that they have there. The others launch, or
-// parse and compile a job file: an explanation the stored one, a choice and a dry run the one on the disk.
+// isLookup recognizes the listings and lookups of w6 by their names there. The others launch, or parse and
+// compile a job file: an explanation the stored one, a choice and a dry run the one on the disk.
 func isLookup(name string) bool {
 	of, ours := strings.CutPrefix(name, oursPrefix+" ")
 	return ours && !slices.ContainsFunc([]string{"launch", "dry run", "explain", "the instance"}, func(other string) bool { return strings.HasPrefix(of, other) })
 }
 
-// isList tells the lists among the lookups.
+// isList recognizes the lists among the lookups.
 func isList(name string) bool { return strings.HasPrefix(name, oursPrefix+" list ") }
 
-// seen is what came of a target.
+// seen is the result of a target.
 type seen struct {
 	target
 	value   spread
 	line    *line // of ours, that the value is of
 	missing bool  // it was not measured
 	failed  bool
-	limit   *limit // nil: none was measured
+	limit   *limit // nil means that none was measured
 }
 
-// limit is what a target would be with another contestant in the place of ours.
+// limit is the value of a target with another contestant instead of ours.
 type limit struct {
 	who   string
 	value spread
-	ours  spread // ours: times its speed, or times its value where the least counts
+	ours  spread // ours: times its speed, or times its value if the least counts
 }
 
 // worse reports whether a is a worse value of the target than b.
@@ -126,7 +127,6 @@ func (t target) worse(a, b float64) bool {
 	return a > b
 }
 
-// reaches reports whether a value is as wanted.
 func (t target) reaches(v spread) bool { return !t.worse(v.median, t.want) }
 
 // in looks for the target in the tables.
@@ -159,7 +159,7 @@ func (t target) in(tables []*table) seen {
 	return s
 }
 
-// limitIn returns the best of the limits that were measured; nil: none was.
+// limitIn returns the best of the limits that were measured, or nil.
 func (s seen) limitIn(table *table, than *line) *limit {
 	var best *limit
 	for _, name := range s.limits {
@@ -198,7 +198,7 @@ func (t target) compared(l, than *line) spread {
 	return spreadOf(values)
 }
 
-// lineOf returns the line of a contestant; nil: it was not asked for.
+// lineOf returns the line of a contestant, or nil if it was not requested.
 func (t *table) lineOf(name string) *line {
 	for _, l := range t.lines {
 		if l.contestant.Name() == name {
@@ -223,8 +223,8 @@ func targetRows(tables []*table) [][]string {
 	return rows
 }
 
-// row is the line of a target: its workload, its text, what is wanted, what was seen and how far apart that
-// was, the verdict, and the limit.
+// row is the line of a target: its workload, its text, the wanted value, the seen value and its spread, the
+// verdict, and the limit.
 func (s seen) row() []string {
 	wanted := "at most " + s.show(s.want)
 	if s.faster {
@@ -251,7 +251,7 @@ func (t target) between(v spread) string { return t.show(v.least) + " to " + t.s
 
 const notReached = "not reached"
 
-// verdict says whether the target is reached. If not, it says whether the limit would reach it.
+// verdict reports whether the target is reached, and if not, whether the limit would reach it.
 func (s seen) verdict() string {
 	switch {
 	case s.reaches(s.value):

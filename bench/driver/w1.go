@@ -75,7 +75,7 @@ func loads(chunk int) []Contestant {
 	return all
 }
 
-// insertRows is how many rows an INSERT of gorm, or one by hand with a parameter for each value, has.
+// insertRows is the number of rows in an INSERT of gorm, or in one by hand with a parameter for each value.
 const insertRows = 1000
 
 // loadJob is a job file. item is the type of the rows; processor and readAhead may be empty.
@@ -109,7 +109,6 @@ func timedOn(ctx context.Context, w Work, work func(conn *pgx.Conn) error) (r Re
 	return timed(func() error { return work(conn) })
 }
 
-// copyInto copies all rows into a table at once.
 func copyInto(ctx context.Context, w Work, table string) error {
 	_, err := timedOn(ctx, w, func(conn *pgx.Conn) error { return copyChunks(ctx, conn, w, table, w.Rows, false) })
 	return err
@@ -154,7 +153,6 @@ func saleLoop(ctx context.Context, conn *pgx.Conn, w Work, chunk int, insert fun
 	})
 }
 
-// insertUnnested is one statement with an array for each column.
 func insertUnnested(ctx context.Context, tx pgx.Tx, rows []sale) error {
 	var c saleColumns
 	for _, s := range rows {

@@ -11,8 +11,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch"
 )
 
-// w2 upserts the rows of a table into another one: into an empty one, and over rows that
-// are all there.
+// w2 upserts the rows of a table into another one: into an empty one, and over existing rows.
 func w2(full bool) Workload {
 	w := Workload{Name: "w2-insert", Title: "PostgreSQL to PostgreSQL, upsert into an empty table"}
 	fill := []string{}
@@ -64,8 +63,8 @@ func upsertJob(chunk int, item, readAhead string) string {
 	return text + "    writer: {table: {name: target, mode: upsert, key: [id]}}\n" + expectRows
 }
 
-// keyLoop is the work by hand: a page behind the last key, and in one transaction an upsert
-// over arrays with an UPDATE of the position.
+// keyLoop is the work by hand: a page after the last key, and in one transaction an upsert over arrays with
+// an UPDATE of the position.
 func keyLoop(ctx context.Context, conn *pgx.Conn, chunk int) error {
 	var page saleColumns
 	for last := int64(0); ; {

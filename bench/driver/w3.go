@@ -16,7 +16,7 @@ import (
 	_ "modernc.org/sqlite" // the driver that we use
 )
 
-// w3 loads a csv file into a table of SQLite, in WAL mode with synchronous=FULL, as ours.
+// w3 loads a csv file into a table of SQLite, in WAL mode with synchronous=FULL, like ours.
 func w3() Workload {
 	loop := func(name string, chunk int, ahead bool) Contestant {
 		return inside{name: fmt.Sprintf("%s, %d", name, chunk), run: func(ctx context.Context, w Work) (Result, error) {
@@ -56,7 +56,6 @@ func w3() Workload {
 // sqliteTemplate is the file that every run begins with a copy of.
 const sqliteTemplate = "template.db"
 
-// sqlitePath is the database of a run without a server.
 func sqlitePath(w Work) string { return filepath.Join(w.Dir, "surfin.db") }
 
 func openSQLite(path string) (*sql.DB, error) {
@@ -69,7 +68,7 @@ func openSQLite(path string) (*sql.DB, error) {
 	return db, nil
 }
 
-// makeSQLite makes a database with the tables of our history, and those of the workload.
+// makeSQLite makes a database with the tables of our history, and of the workload.
 func makeSQLite(ctx context.Context, path string) (err error) {
 	if err := prepareHistory(ctx, "sqlite:"+path); err != nil {
 		return err
@@ -87,11 +86,11 @@ func makeSQLite(ctx context.Context, path string) (err error) {
 	return nil
 }
 
-// sqliteRows is how many rows a statement of the loop has: more take longer.
+// sqliteRows is the number of rows in a statement of the loop: more take longer.
 const sqliteRows = 64
 
-// sqliteLoop is the work by hand: statements of 64 rows, and an UPDATE, in one transaction
-// for each chunk. The file is opened before the time begins, as ours is.
+// sqliteLoop is the work by hand: statements of 64 rows, and an UPDATE, in one transaction for each chunk.
+// The file is opened before the time begins, as ours is.
 func sqliteLoop(ctx context.Context, w Work, chunk int, ahead bool) (r Result, err error) {
 	db, err := openSQLite(sqlitePath(w))
 	if err != nil {
@@ -112,7 +111,7 @@ func sqliteLoop(ctx context.Context, w Work, chunk int, ahead bool) (r Result, e
 	})
 }
 
-// sqliteChunk writes rows and the position behind them. full is the statement of sqliteRows rows.
+// sqliteChunk writes rows and the position after them. full is the statement of sqliteRows rows.
 func sqliteChunk(ctx context.Context, db *sql.DB, full *sql.Stmt, rows []sale, read int) error {
 	t, err := db.BeginTx(ctx, nil)
 	if err != nil {
@@ -144,8 +143,8 @@ func insertOf(rows int) string {
 	return "INSERT INTO sale VALUES " + strings.TrimSuffix(strings.Repeat("(?,?,?,?,?,?),", rows), ",")
 }
 
-// eachSales hands the rows to write as structs, a chunk at a time. With ahead the next ones
-// are read in a second goroutine meanwhile.
+// eachSales passes the rows to write as structs, a chunk at a time. With ahead the next ones are read in a
+// second goroutine meanwhile.
 func eachSales(w Work, chunk int, ahead bool, write func(rows []sale) error) (err error) {
 	in, err := openSource(w.Input)
 	if err != nil {
@@ -160,7 +159,7 @@ func eachSales(w Work, chunk int, ahead bool, write func(rows []sale) error) (er
 	})
 }
 
-// checkSQLite compares the rows of the table with those that were to be written.
+// checkSQLite compares the rows of the table with the expected ones.
 func checkSQLite(ctx context.Context, path string, w Work) (err error) {
 	db, err := openSQLite(path)
 	if err != nil {
@@ -185,7 +184,7 @@ func checkSQLite(ctx context.Context, path string, w Work) (err error) {
 	return errors.Join(rows.Err(), s.check(w))
 }
 
-// mattn is the same loop with the SQLite that is written in C, in a module of its own.
+// mattn is the same loop with the SQLite that is written in C, in a separate module.
 type mattn struct{ chunk int }
 
 func (c mattn) Name() string { return fmt.Sprintf("loop with mattn (cgo), %d", c.chunk) }

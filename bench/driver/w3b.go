@@ -92,7 +92,7 @@ func csvLoop(w Work) (err error) {
 	}
 }
 
-// copied opens the input behind its header, and makes the output with one, for a loop.
+// copied opens the input after its header, and makes the output with one, for a loop.
 func copied(w Work, loop func(in *source, out *os.File) error) (err error) {
 	in, err := openSource(w.Input)
 	if err != nil {
@@ -110,8 +110,8 @@ func copied(w Work, loop func(in *source, out *os.File) error) (err error) {
 	return loop(in, out)
 }
 
-// typedLoop is csvLoop with a value for each field, which is parsed, and written anew: what rows with
-// types are by hand.
+// typedLoop is csvLoop with a value for each field, which is parsed, and written again: rows with types, by
+// hand.
 func typedLoop(w Work) error {
 	return copied(w, func(in *source, out *os.File) error {
 		to, line := bufio.NewWriterSize(out, 64<<10), []byte(nil)
@@ -130,7 +130,7 @@ func typedLoop(w Work) error {
 	})
 }
 
-// typed appends the next row as its values are written. Nothing needs quotes.
+// typed appends the next row with its values written again. Nothing needs quotes.
 func (s *source) typed(line []byte) ([]byte, error) {
 	row, err := s.sale()
 	if err != nil {
@@ -143,14 +143,13 @@ func (s *source) typed(line []byte) ([]byte, error) {
 	return append(strconv.AppendFloat(append(line, ','), row.Amount, 'f', -1, 64), '\n'), nil
 }
 
-// typedWithPosition is the name of positionLoop with chunks of a size.
 func typedWithPosition(chunk int) string {
 	return fmt.Sprintf("typed loop, two flushes a chunk, double-buffered, %d", chunk)
 }
 
-// positionLoop is what we promise, by hand: values are parsed and written anew. For each chunk the file is
-// on the disk, and then its position is committed in a file of SQLite with the settings of our history. The
-// next chunk is read and encoded meanwhile. As for ours, that file is opened before the time begins.
+// positionLoop is our promise, by hand: values are parsed and written again. For each chunk the file is on
+// the disk, and then its position is committed in a file of SQLite with the settings of our history. The next
+// chunk is read and encoded meanwhile. As for ours, that file is opened before the time begins.
 func positionLoop(ctx context.Context, w Work, chunk int) (r Result, err error) {
 	db, err := openSQLite(sqlitePath(w))
 	if err != nil {
@@ -185,7 +184,7 @@ func positionLoop(ctx context.Context, w Work, chunk int) (r Result, err error) 
 	})
 }
 
-// chunkLoop writes chunk by chunk, with an fsync behind each where durable asks for it.
+// chunkLoop writes chunk by chunk, with an fsync after each if durable is set.
 func chunkLoop(w Work, chunk int, durable, ahead bool) error {
 	return copied(w, func(in *source, out *os.File) error {
 		return eachEncoded(chunk, ahead, in.texts(appendCSVRow), func(b *encoded) error {
@@ -197,7 +196,7 @@ func chunkLoop(w Work, chunk int, durable, ahead bool) error {
 	})
 }
 
-// appendCSVRow is a row of csv, with quotes where they are needed.
+// appendCSVRow appends a row of csv, with quotes if needed.
 func appendCSVRow(dst []byte, fields []string) []byte {
 	for i, f := range fields {
 		if i > 0 {

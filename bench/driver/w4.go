@@ -8,7 +8,7 @@ import (
 	"github.com/surfin-batch/surfin/bench/overhead"
 )
 
-// itemsPerRow is how many items w4 has for each row of -size.
+// itemsPerRow is the number of w4's items for each row of -size.
 const itemsPerRow = 50
 
 // w4 is the time of one item of a reader, a processor and a writer that do next to nothing, without

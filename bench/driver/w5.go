@@ -15,7 +15,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 )
 
-// w5 finds the row behind the first 90 % of a file, as a restart does.
+// w5 finds the row after the first 90 % of a file, as a restart does.
 func w5() Workload {
 	return Workload{
 		Name: "w5", Title: "a restart at 90 % of a csv file: open it, and read the next row", Share: 5, Part: true,
@@ -33,7 +33,7 @@ func w5() Workload {
 	}
 }
 
-// restartRow is the number of the row that is looked for, from 0.
+// restartRow is the number of the searched row, from 0.
 func restartRow(w Work) int { return w.Rows / 10 * 9 }
 
 // readAgain reads row by row.
@@ -56,7 +56,7 @@ func readAgain(_ context.Context, w Work) (r Result, err error) {
 	return Result{Seconds: time.Since(begin).Seconds(), Found: fields[0]}, nil
 }
 
-// seekByHand knows the offset: that is found before the time is taken.
+// seekByHand knows the offset, which is found before the time begins.
 func seekByHand(_ context.Context, w Work) (r Result, err error) {
 	in, err := openSource(w.Input)
 	if err != nil {
@@ -87,8 +87,7 @@ func seekByHand(_ context.Context, w Work) (r Result, err error) {
 	return Result{Seconds: time.Since(begin).Seconds(), Found: fields[0]}, nil
 }
 
-// seekWithPosition is our reader: the position that a commit would have stored is made
-// before the time is taken.
+// seekWithPosition is our reader: the position of a commit is made before the time begins.
 func seekWithPosition(ctx context.Context, w Work) (r Result, err error) {
 	at, err := positionBehind(ctx, w, restartRow(w))
 	if err != nil {
@@ -112,7 +111,7 @@ func seekWithPosition(ctx context.Context, w Work) (r Result, err error) {
 	return r, closeReader(ctx, reader)
 }
 
-// openReader opens our reader of csv at a position; nil: at the start.
+// openReader opens our reader of csv at a position; nil means the start.
 func openReader(ctx context.Context, w Work, at item.Position) (item.Reader, error) {
 	reader, err := csvitem.NewReader(csvitem.ReaderConfig{Path: w.Input, Header: csvitem.HeaderExact}, item.TypeOf[saleItem]("sale"))
 	if err != nil {
@@ -132,7 +131,7 @@ func closeReader(ctx context.Context, reader item.Reader) error {
 	return nil
 }
 
-// positionBehind is the position of our reader behind so many rows.
+// positionBehind is the position of our reader after that many rows.
 func positionBehind(ctx context.Context, w Work, rows int) (item.Position, error) {
 	reader, err := openReader(ctx, w, nil)
 	if err != nil {

@@ -16,20 +16,20 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/operator"
 )
 
-// A process makes a call so often, and says the median; less often where the calls take long.
+// A process makes a call that often, and returns the median; less often if the calls take long.
 const (
 	calls     = 200
 	fewCalls  = 5
 	callsTime = time.Second
 )
 
-// shortHistory is the workload whose template has no history yet.
+// shortHistory is the workload with a template without history.
 const shortHistory = "w6-short"
 
-// historyRows is how long the history is that its targets speak of. A shorter one serves a look.
+// historyRows is the length of the history in its targets. A shorter one is enough for a quick check.
 const historyRows = 200_000
 
-// w6 is what an operator asks of a long history.
+// w6 has an operator's queries over a long history.
 func w6() Workload {
 	contestants := []Contestant{inside{name: "a row by its primary key", run: rowByKey}, inside{name: pageByHand, run: pagesByHand}}
 	for _, l := range lookups() {
@@ -64,7 +64,7 @@ type lookup struct {
 	ask  func(ctx context.Context, app *batch.App, at asked) error
 }
 
-// asked is what is looked at: executions in the middle of the history.
+// asked holds the queried executions, in the middle of the history.
 type asked struct {
 	completed, failed core.JobExecutionID
 	skip              int64
@@ -179,7 +179,7 @@ func (l lookup) run(ctx context.Context, w Work) (r Result, err error) {
 	return medianOf(func(int) error { return l.ask(ctx, app, at) }, nothingAfter)
 }
 
-// medianOf makes the calls, and says how long the one in the middle took; after each of them it waits for after.
+// medianOf makes the calls, and returns the median of their times; after each of them it waits for after.
 func medianOf(call func(i int) error, after func() error) (r Result, err error) {
 	var times []float64
 	for first := time.Now(); len(times) < calls && (len(times) < fewCalls || time.Since(first) < callsTime); {
@@ -206,7 +206,7 @@ func rowByKey(ctx context.Context, w Work) (Result, error) {
 	})
 }
 
-// byHand asks the database again and again without us, and says the median.
+// byHand repeats a query of the database without us, and returns the median.
 func byHand(ctx context.Context, w Work, ask func(conn *pgx.Conn, i int) error) (r Result, err error) {
 	conn, err := pgx.Connect(ctx, w.URL)
 	if err != nil {
@@ -219,8 +219,8 @@ func byHand(ctx context.Context, w Work, ask func(conn *pgx.Conn, i int) error) 
 // pageByHand is the name of pagesByHand.
 const pageByHand = "a page of 50 executions, by hand"
 
-// pageQuery is what a page of a list is made of: the executions before one, their parameters, what is
-// the newest one of their instance, and how many of their steps are open, or of an unknown outcome.
+// pageQuery is the query of a page of a list: the executions before one, their parameters, the newest one of
+// their instance, and how many of their steps are open, or of an unknown outcome.
 const pageQuery = `SELECT e.id, e.instance_id, e.job_name, e.attempt, e.status, e.exit_code, e.error_text, e.definition_path, e.owner,
 	e.lease_until, e.created_at, e.started_at, e.ended_at, e.redrive_of, e.parent_id, e.gate,
 	(SELECT string_agg(p.name || '=' || p.value, ', ') FROM surfin_job_execution_param p WHERE p.job_execution_id = e.id),
@@ -262,7 +262,7 @@ func pagesByHand(ctx context.Context, w Work) (Result, error) {
 
 func nothingAfter() error { return nil }
 
-// launches is the time until an execution is there and begins. Its instance is a new one.
+// launches is the time until an execution exists and begins. Its instance is new.
 func launches(ctx context.Context, w Work, short bool) (r Result, err error) {
 	url := w.URL
 	if short {

@@ -7,7 +7,7 @@ import (
 	"github.com/surfin-batch/surfin/bench/hashing"
 )
 
-// w7 is a step for the CPU, as one, in four parts of one process, and in four parts on two workers.
+// w7 is a CPU-bound step, as one, in four parts of one process, and in four parts on two workers.
 func w7() Workload {
 	job := func(name, partition string) Contestant {
 		return inside{name: oursPrefix + " " + name, run: func(ctx context.Context, w Work) (Result, error) {
@@ -44,7 +44,6 @@ func w7() Workload {
 	}
 }
 
-// withHistory makes a template with nothing but our history.
 func withHistory(ctx context.Context, b *bench, w *Work) error {
 	w.URL = b.server.url
 	return b.server.template(ctx, w.Workload)

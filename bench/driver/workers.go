@@ -16,7 +16,7 @@ import (
 
 const (
 	workerCount = 2
-	// workerPoll is the time between two looks of a worker, where nobody tells it of work.
+	// workerPoll is the time between two polls of a worker that is not notified of work.
 	workerPoll = 100 * time.Millisecond
 	// workersTime is how long the workers may take to begin.
 	workersTime = time.Minute

@@ -27,8 +27,8 @@ func Components() fx.Option {
 	)
 }
 
-// Job is a job file of one step over so many numbers. partition is the value of the key
-// partition; empty: the step has no parts.
+// Job is a job file of one step over that many numbers. partition is the value of the key partition; empty
+// means that the step has no parts.
 func Job(name, partition string, items int) string {
 	text, first, step := "job: "+name+"\nflow:\n- step: work\n", "0", "1"
 	if partition != "" {
@@ -38,7 +38,7 @@ func Job(name, partition string, items int) string {
 	return text + fmt.Sprintf("  chunk:\n    size: 1000\n    reader: {numbers: {first: %q, step: %q, items: %d}}\n    processor: hash\n    writer: forget\n", first, step, items)
 }
 
-// share is what a part reads: every so-many-th number below items.
+// share is the input of a part: every so-many-th number below items.
 type share struct {
 	First int64 `key:"first" required:"true" doc:"The first number."`
 	Step  int64 `key:"step" required:"true" doc:"The distance of two numbers."`

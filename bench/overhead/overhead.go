@@ -1,5 +1,5 @@
-// Package overhead is a reader, a processor and a writer that do next to nothing, and loops
-// over them: what is left is what the engine, or the loop, costs an item.
+// Package overhead is a reader, a processor and a writer that do next to nothing, and loops over them: the
+// remaining time is the cost of an item in the engine, or the loop.
 //
 // It imports package batch, and fx for the registration.
 package overhead
@@ -17,15 +17,15 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 )
 
-// Chunk is the size of the chunks, of the loops as well: so large that what a step does once for each
-// of them, such as BEGIN, does not count. The commits would count even so: a flush of the disk
-// takes as long as tens of thousands of items. So Total leaves them out.
+// Chunk is the size of the chunks, of the loops as well: so large that the step's work once for each of them,
+// such as BEGIN, does not count. The commits would count even so: a flush of the disk takes as long as tens
+// of thousands of items. So Total leaves them out.
 const Chunk = 100_000
 
 // Counter reads the numbers 1 to Items.
 type Counter struct {
 	at, Items int
-	timed     *Total // nil: of a loop
+	timed     *Total // nil means a loop
 }
 
 // NewCounter returns the reader of a step that writes with t.
@@ -57,14 +57,14 @@ func (Increment) Process(_ context.Context, n int) (int, error) { return n + 1, 
 // Total writes nothing. It counts the items, and the time that a step takes for them.
 type Total struct {
 	Items int
-	// begin is when a step begins with a chunk: it has opened the reader, or committed the chunk
-	// before. Zero: there is no step.
+	// begin is when a step begins with a chunk: it has opened the reader, or committed the previous chunk.
+	// Zero means that there is no step.
 	begin time.Time
 	took  time.Duration
 }
 
-// Took is the time of a step from the opening of its reader to the last Write, without the commits of
-// its chunks: those are work of the database, and the loops have none.
+// Took is the time of a step from the opening of its reader to the last Write, without the commits of its
+// chunks: those are work of the database, and the loops have none.
 func (t *Total) Took() time.Duration { return t.took }
 
 func (t *Total) Write(_ context.Context, items []int) error {
@@ -97,7 +97,7 @@ type counted struct {
 	Items int `key:"items" required:"true" doc:"How many numbers there are."`
 }
 
-// Job is a job file of one step over so many numbers, with the processor or without.
+// Job is a job file of one step over that many numbers, with the processor or without.
 func Job(items int, processor bool) string {
 	text := fmt.Sprintf("job: overhead\nflow:\n- step: count\n  chunk:\n    size: %d\n    reader: {count: {items: %d}}\n", Chunk, items)
 	if processor {
@@ -106,8 +106,7 @@ func Job(items int, processor bool) string {
 	return text + "    writer: total\n"
 }
 
-// Loop is what the engine is compared with: the same components behind their generic
-// interfaces, chunk by chunk.
+// Loop is the engine's comparison: the same components through their generic interfaces, chunk by chunk.
 func Loop[I, O any](ctx context.Context, r item.ItemReader[I], p item.ItemProcessor[I, O], w item.ItemWriter[O], size int) error {
 	out := make([]O, 0, size)
 	for {

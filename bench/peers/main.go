@@ -1,6 +1,6 @@
-// Command peers is the loop of workload w3 with the SQLite that is written in C. It is a
-// module of its own, so that Surfin itself needs no C compiler and no such driver. The
-// driver in bench/driver builds and runs it with -peers, and hands it the work.
+// Command peers is the loop of workload w3 with the SQLite that is written in C. It is a separate module, so
+// that Surfin itself needs no C compiler and no such driver. The driver in bench/driver builds and runs it
+// with -peers, and passes it the work.
 //
 // It imports the standard library, and mattn's driver.
 package main
@@ -23,7 +23,7 @@ import (
 	_ "github.com/mattn/go-sqlite3" // the driver
 )
 
-// work is what the driver asks for; see bench/driver.
+// work is the driver's order; see bench/driver.
 type work struct {
 	Dir   string `json:"dir"`
 	Input string `json:"input"`
@@ -57,7 +57,7 @@ func run() (float64, error) {
 const perStatement = 64
 
 // load writes the rows chunk by chunk, each with its position in one durable commit. It returns the seconds
-// behind the open of the database.
+// after the opening of the database.
 func load(ctx context.Context, w work, chunk int) (seconds float64, err error) {
 	db, err := sql.Open("sqlite3", "file:"+filepath.Join(w.Dir, "surfin.db")+"?_journal_mode=WAL&_synchronous=FULL&_txlock=immediate")
 	if err != nil {
@@ -95,7 +95,7 @@ func load(ctx context.Context, w work, chunk int) (seconds float64, err error) {
 	return time.Since(begin).Seconds(), nil
 }
 
-// nextRows reads up to n rows as values of their types; io.EOF behind the last one.
+// nextRows reads up to n rows as values of their types; io.EOF after the last one.
 func nextRows(in *csv.Reader, n int) (rows [][6]any, err error) {
 	for len(rows) < n {
 		fields, err := in.Read()

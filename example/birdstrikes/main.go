@@ -1,11 +1,11 @@
-// Command birdstrikes is jobs/birdstrikes.yaml as a Go application: the same
-// load, summary and export, with types, rules and a report of its own.
+// Command birdstrikes is jobs/birdstrikes.yaml as a Go application: the same load, summary and export, with
+// its own types, rules and report.
 //
 //	go run ./example/birdstrikes run example/birdstrikes/birdstrikes.yaml
 //
 // It has every other command of surfin: validate, list, show, restart, ...
 //
-// It imports pkg/batch and what is below it, as any application may.
+// It imports pkg/batch and the packages below it, as any application may.
 package main
 
 import (
@@ -62,7 +62,7 @@ type Summary struct {
 	MeanSpeed               *int64
 }
 
-// Taxonomy knows how species are called: a dependency of Clean, by fx.
+// Taxonomy knows the names of species: a dependency of Clean, by fx.
 type Taxonomy struct{}
 
 // NewTaxonomy returns the taxonomy.
@@ -81,7 +81,7 @@ type CleanConfig struct {
 	Year int `key:"year" required:"true" doc:"strikes before this year are left out"`
 }
 
-// Clean leaves out what is too old and brings the rest into the table's form.
+// Clean leaves out rows that are too old and brings the rest into the table's form.
 type Clean struct {
 	config   CleanConfig
 	taxonomy *Taxonomy

@@ -13,8 +13,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/inbox"
 )
 
-// answer is what a call that changes an order answers. Applied is false where there was
-// nothing to do any more: that is not an error, since calls are repeated.
+// answer is the answer of a call that changes an order. Applied is false if there was nothing left to do:
+// that is not an error, since calls are repeated.
 type answer struct {
 	ID      int64  `json:"id"`
 	Status  State  `json:"status"`
@@ -22,8 +22,7 @@ type answer struct {
 	Error   string `json:"error,omitempty"`
 }
 
-// routes are the API. Whatever is called may be called again: orders are placed by key, and
-// a move is made once.
+// routes are the API. Any call may be repeated: orders are placed by key, and a move is made once.
 func routes(mux *http.ServeMux, shop *Shop) {
 	mux.HandleFunc("POST /orders", func(w http.ResponseWriter, r *http.Request) { place(w, r, shop) })
 	mux.HandleFunc("GET /orders/{id}", func(w http.ResponseWriter, r *http.Request) {
@@ -86,7 +85,7 @@ func move(w http.ResponseWriter, r *http.Request, shop *Shop) {
 	write(w, http.StatusOK, answer{ID: id, Status: result.State, Applied: result.Answer == core.Applied})
 }
 
-// receive stores an event: it is taken in whatever order it comes.
+// receive stores an event: it is accepted in any order.
 func receive(w http.ResponseWriter, r *http.Request, shop *Shop) {
 	var e struct {
 		Key     string `json:"key"`
@@ -125,7 +124,6 @@ func (s *Shop) trigger(name string) (Trigger, error) {
 	return "", fmt.Errorf("there is no trigger %q (there are: %s)", name, strings.Join(names, ", "))
 }
 
-// kebab makes PaymentSucceeded of payment-succeeded.
 func kebab(text string) string {
 	var b strings.Builder
 	for part := range strings.SplitSeq(text, "-") {
@@ -155,8 +153,7 @@ func idOf(r *http.Request) (int64, error) {
 	return id, nil
 }
 
-// refuse answers an error: what is rejected may be sent again, and is rejected until the
-// order has moved.
+// refuse answers an error: a rejected call may be sent again, and is rejected until the order has moved.
 func refuse(w http.ResponseWriter, a answer, err error) {
 	status := http.StatusInternalServerError
 	a.Error = err.Error()

@@ -2,7 +2,7 @@ package main
 
 import "github.com/surfin-batch/surfin/pkg/batch/core"
 
-// State is the state of an order: a fact of the business, not what a screen shows.
+// State is the state of an order: a fact of the business, not of a screen.
 type State string
 
 // The states. An order rests in the last three.
@@ -16,7 +16,7 @@ const (
 	Failed         State = "Failed"
 )
 
-// Trigger is what happens to an order, and the name of the move that it asks for.
+// Trigger is an event of an order, and the name of the move that it requests.
 type Trigger string
 
 // The triggers.

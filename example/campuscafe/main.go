@@ -1,9 +1,9 @@
-// Command campuscafe takes orders for a café. Payment, stock and counter tell it what
-// happened, twice at times and in any order; README.md goes through it.
+// Command campuscafe takes orders for a café. Payment, stock and counter send it events, sometimes twice and
+// in any order; README.md explains it.
 //
 //	go run ./example/campuscafe
 //
-// It imports pkg/batch and what is below it, as any application may.
+// It imports pkg/batch and the packages below it, as any application may.
 package main
 
 import (
@@ -39,14 +39,12 @@ func main() {
 	fx.New(cafe(s, address)).Run()
 }
 
-// cafe is the whole application.
 func cafe(s batch.Settings, address string) fx.Option {
 	return fx.Options(shop(s), fx.Invoke(background, func(lc fx.Lifecycle, mux *http.ServeMux) { serve(lc, mux, address) }))
 }
 
-// shop is the café with closed doors: nobody calls, and nothing happens by itself. Its
-// tables are in the database of the history, so that orders, events and tasks change in one
-// transaction.
+// shop is the café with closed doors: it receives no calls, and nothing happens by itself. Its tables are in
+// the database of the history, so that orders, events and tasks change in one transaction.
 func shop(s batch.Settings) fx.Option {
 	return fx.Options(
 		batch.Module(s), batch.JobFiles(batch.FS(jobs, "nightly.yaml")),
@@ -58,7 +56,6 @@ func shop(s batch.Settings) fx.Option {
 	)
 }
 
-// metrics offers GET /metrics for Prometheus.
 func metrics() fx.Option {
 	exporter, err := prometheus.NewExporter(prometheus.ExporterConfig{})
 	if err != nil {
@@ -67,7 +64,6 @@ func metrics() fx.Option {
 	return fx.Options(batch.Observe(exporter), fx.Invoke(func(mux *http.ServeMux) { mux.Handle("GET /metrics", exporter.Handler()) }))
 }
 
-// prepare makes the tables.
 func prepare(lc fx.Lifecycle, app *batch.App, shop *Shop) {
 	lc.Append(fx.StartHook(func(ctx context.Context) error {
 		if err := app.Prepare(ctx); err != nil {

@@ -55,7 +55,7 @@ func each(t *testing.T, f func(s *scene)) {
 func settings(url string) (batch.Settings, error) {
 	s, err := batch.LoadSettings()
 	s.AutoMigrate = "true"
-	s.Lease, s.Heartbeat = 6*time.Second, time.Second // what a killed process had is free again
+	s.Lease, s.Heartbeat = 6*time.Second, time.Second // the work of a killed process is free again
 	d := s.Databases[tx.Default]
 	d.URL = url
 	s.Databases[tx.Default] = d
@@ -85,8 +85,7 @@ func (s *scene) number(query string, args ...any) (n int64) {
 	return n
 }
 
-// order places an order for two coffees, and puts it into a state as if nothing else had
-// happened.
+// order places an order for two coffees, and puts it into a state as if nothing else had happened.
 func (s *scene) order(state State) int64 {
 	s.Helper()
 	s.n++
@@ -129,8 +128,7 @@ func (s *scene) call(method, path, key, body string) (int, answer) {
 	return w.Code, a
 }
 
-// The specification: what each trigger comes to in each state. a: applied, d: duplicate,
-// r: rejected.
+// The specification: the result of each trigger in each state. a: applied, d: duplicate, r: rejected.
 const spec = `
                       Created StockReserved PaymentPending Paid Completed Cancelled Failed
 StockReserveSucceeded a       d             d              d    d         d         d
@@ -310,7 +308,7 @@ func TestManyCallersApplyAMoveOnce(t *testing.T) {
 	})
 }
 
-// The service tells, pays back and exports: with its doors open, tasks are executed.
+// The service sends mail, pays back and exports: with its doors open, tasks are executed.
 func TestTheCafeWorksThroughADay(t *testing.T) {
 	t.Chdir(t.TempDir())
 	testdb.Each(t, func(t *testing.T, url string) {

@@ -21,7 +21,7 @@ import (
 
 const childURL = "SURFIN_TEST_CAFE_URL"
 
-// child is the café in a process of its own, which tells its address.
+// child is the café in a separate process, which prints its address.
 func child(url string) int {
 	conf, err := settings(url)
 	if err != nil {
@@ -44,7 +44,7 @@ func child(url string) int {
 	return 1
 }
 
-// process is a child, begun anew when it is killed.
+// process is a child, restarted when it is killed.
 type process struct {
 	url string
 
@@ -82,8 +82,7 @@ func (p *process) at() string {
 	return p.address
 }
 
-// Customers call two processes, again and again until one answers, while one of them is
-// killed and begun anew.
+// Customers call two processes, again and again until one answers, while one of them is killed and restarted.
 func TestEachOrderIsServedOnceThoughProcessesAreKilled(t *testing.T) {
 	t.Parallel()
 	const orders, kills = 12, 3

@@ -9,8 +9,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Events of an order come in any order and more than once, with calls between them: what
-// there is at the end is what the order of their arrival does not decide.
+// Events of an order come in any order and more than once, with calls between them: the final state does not
+// depend on the order of their arrival.
 func TestShuffledEventsComeToOneEnd(t *testing.T) {
 	each(t, func(s *scene) {
 		way := []Trigger{StockReserveSucceeded, PaymentRequested, PaymentSucceeded, HandoverCompleted}

@@ -10,7 +10,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/config"
 )
 
-// Order is what the service takes.
+// Order is the input of the service.
 type Order struct {
 	ID       int64
 	Customer string

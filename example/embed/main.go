@@ -1,5 +1,5 @@
-// Command embed is a small service with jobs in it: fx, net/http, a pool of its own, a job in Go
-// and a job file that the program carries. docs/howto/embed.md goes through it.
+// Command embed is a small service with jobs in it: fx, net/http, its own pool, a job in Go and a job file
+// inside the program. docs/howto/embed.md explains it.
 //
 // It imports pkg/batch, core and fx, and no command line.
 package main
@@ -70,7 +70,7 @@ func openPool(lc fx.Lifecycle, database string) (*sql.DB, error) {
 	return pool, err
 }
 
-// ordersTable stands for what the service does with its pool.
+// ordersTable stands for the service's own use of its pool.
 func ordersTable(lc fx.Lifecycle, pool *sql.DB) {
 	lc.Append(fx.StartHook(func(ctx context.Context) error {
 		_, err := pool.ExecContext(ctx, "create table if not exists orders(id bigint primary key, customer text not null, amount bigint not null, day date not null)")
@@ -137,7 +137,7 @@ func answer(w http.ResponseWriter, running *batch.Running, err error) {
 	write(w, http.StatusAccepted, running.Execution(), nil)
 }
 
-// write writes JSON. A refusal says why, and what may be done instead.
+// write writes JSON. A refusal has its reason, and the possible alternatives.
 func write(w http.ResponseWriter, status int, body any, err error) {
 	var refusal *batch.Refusal
 	switch {
@@ -156,8 +156,8 @@ func write(w http.ResponseWriter, status int, body any, err error) {
 	}
 }
 
-// serve listens until the service stops. Jobs that run then are asked to stop, finish
-// their chunk, and go on at a restart.
+// serve listens until the service stops. Jobs that run then are requested to stop, finish their chunk, and
+// continue at a restart.
 func serve(lc fx.Lifecycle, mux *http.ServeMux, address string) {
 	server := &http.Server{Handler: mux}
 	lc.Append(fx.StartStopHook(func() error {
@@ -175,7 +175,7 @@ func serve(lc fx.Lifecycle, mux *http.ServeMux, address string) {
 	}, server.Shutdown))
 }
 
-// mailer stands for what a service has.
+// mailer stands for a component of the service.
 type mailer struct {
 	mu   sync.Mutex
 	sent []string

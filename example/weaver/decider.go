@@ -7,14 +7,14 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 )
 
-// patient decides what comes after an attempt that did not succeed: it waits 2, 4, 8, ... seconds,
-// or as long as the handler asks for, and gives up what is blocked.
+// patient decides what follows an attempt that did not succeed: it waits 2, 4, 8, ... seconds, or as long as
+// the handler requests, and gives up a blocked task.
 type patient struct {
 	maxRetryDelay time.Duration
 }
 
-// Decide implements task.Decider. It is a function of its argument. The framework ends a
-// task whose budget is used up, whatever the answer is.
+// Decide implements task.Decider. It is a function of its argument. The framework ends a task whose budget is
+// used up, whatever the answer.
 func (p patient) Decide(c task.Case) task.Decision {
 	limit := c.Budget.MaxAttempts
 	switch {

@@ -1,5 +1,5 @@
-// Command weaver submits a group of tasks with a budget, executes it with a worker in the same
-// process, and prints what became of it. README.md goes through it.
+// Command weaver submits a group of tasks with a budget, executes it with a worker in the same process, and
+// prints the result. README.md explains it.
 //
 // It imports pkg/batch, core, runtime and fx, and no command line.
 package main
@@ -35,7 +35,7 @@ func main() {
 	}
 }
 
-// registrations are what the application adds to the stock handlers shell and http_request.
+// registrations are the application's additions to the stock handlers shell and http_request.
 func registrations(maxRetryDelay time.Duration) fx.Option {
 	return fx.Options(
 		fx.Supply(http.DefaultClient),
@@ -51,7 +51,7 @@ func weave(ctx context.Context, url string, maxRetryDelay time.Duration, out io.
 		return err
 	}
 	s.AutoMigrate = "true"
-	s.Tasks.Shell = true // who submits tasks here is this program
+	s.Tasks.Shell = true // only this program submits tasks here
 	app, err := batch.New(ctx, s, registrations(maxRetryDelay))
 	if err != nil {
 		return err

@@ -99,7 +99,6 @@ func printed(t *testing.T, url string) *batch.App {
 	return app
 }
 
-// work executes tasks until the group is over.
 func work(t *testing.T, app *batch.App, id task.GroupID) *task.Group {
 	t.Helper()
 	stop, worked := make(chan struct{}), make(chan error, 1)

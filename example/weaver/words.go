@@ -18,11 +18,11 @@ const keptBytes = 1 << 20
 // words is the handler of tasks of type words: it counts the words of the page at a URL.
 type words struct{ client *http.Client }
 
-// newWords has what it needs from the application.
+// newWords gets its dependencies from the application.
 func newWords(client *http.Client) *words { return &words{client} }
 
-// Execute implements task.Handler. A task without a URL ends at once: no other attempt
-// helps. An error of the network, and an answer that is not 200, are tried again.
+// Execute implements task.Handler. A task without a URL ends at once: no other attempt helps. An error of the
+// network, or an answer other than 200, is tried again.
 func (w *words) Execute(ctx context.Context, t task.Task) (task.Outcome, error) {
 	var asked struct {
 		URL string `json:"url"`

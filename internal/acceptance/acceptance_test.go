@@ -60,18 +60,17 @@ func run(m *testing.M) int {
 	return testdb.Main(m)
 }
 
-// build makes a program of this module.
 func build(to, folder string) (string, error) {
 	out, err := testtree.Command(context.Background(), "go", "build", "-ldflags=-s -w", "-o", to, "github.com/surfin-batch/surfin/"+folder).CombinedOutput()
 	return string(out), err
 }
 
-// isSoak says that `make soak` runs, which leaves out nothing.
+// isSoak reports that `make soak` runs, which leaves out nothing.
 func isSoak() bool { return os.Getenv("SURFIN_SOAK") != "" }
 
-// inTurn runs f on one database, PostgreSQL where n is even, and the next case or test on the
-// other; a soak has both. It is for what the processes and commands do: that the repository
-// and the databases do the same is tested by theirs.
+// inTurn runs f on one database, PostgreSQL if n is even, and the next case or test on the other; a soak has
+// both. It is for the behavior of processes and commands: other tests check that the repository and the
+// databases behave the same.
 func inTurn(t *testing.T, n int, f func(t *testing.T, url string)) {
 	t.Helper()
 	switch {
@@ -92,7 +91,7 @@ type scene struct {
 	env []string
 	// params are parameters that are known only when the scene is made.
 	params []string
-	// program is what start runs; "": surfin.
+	// program is the program that start runs; "" means surfin.
 	program string
 }
 
@@ -115,7 +114,7 @@ type process struct {
 	code int
 }
 
-// output is what a process writes, while it writes it.
+// output is the output of a process while it runs.
 type output struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -169,19 +168,17 @@ func (p *process) signal(sig syscall.Signal) {
 	}
 }
 
-// wait returns the exit code and the output.
 func (p *process) wait() (int, string) {
 	<-p.done
 	return p.code, p.out.String()
 }
 
-// isComplete reports whether a run ended well, or was refused because the one before it was killed
-// behind its last commit.
+// isComplete reports whether a run ended well, or was refused because the previous run was killed after its
+// last commit.
 func isComplete(code int, out string) bool {
 	return code == 0 || code == 4 && strings.Contains(out, "already complete")
 }
 
-// await returns when the process has written the text, or has ended.
 func (p *process) await(text string) {
 	for !strings.Contains(p.out.String(), text) && !p.waitFor(5*time.Millisecond) {
 	}
@@ -213,16 +210,16 @@ func (s *scene) open() (tx.Database, *repository.Repository) {
 	return db, repository.New(db, repository.Options{})
 }
 
-// ofTheMachine leaves out what is said to the tests, such as SURFIN_SOAK: a process reports
-// variables of that name which it does not know.
+// ofTheMachine leaves out variables for the tests, such as SURFIN_SOAK: a process reports unknown variables
+// of that form.
 func ofTheMachine(environ []string) []string {
 	return slices.DeleteFunc(environ, func(entry string) bool {
 		return strings.HasPrefix(entry, "SURFIN_") && !strings.HasPrefix(entry, "SURFIN_TEST_")
 	})
 }
 
-// inFewChunks changes a job file of chunks of ten items for what is left to do: a test of what
-// becomes of a process at work need not commit the rest ten by ten.
+// inFewChunks enlarges the chunks of ten items for the rest of the work: a test of a working process need not
+// commit the rest ten by ten.
 func (s *scene) inFewChunks(files ...string) {
 	s.t.Helper()
 	for _, file := range files {
@@ -246,8 +243,8 @@ func (s *scene) ints(db tx.Database, query string, n int) []int64 {
 	return values
 }
 
-// totals adds up the counters of a step over all attempts whose parameter has
-// the value: what an instance did, however often it was started.
+// totals adds up the counters of a step over all attempts with the parameter's value: the work of an
+// instance, however often it was started.
 func (s *scene) totals(r *repository.Repository, step, parameter string, value any) (total core.Counters, attempts int) {
 	s.t.Helper()
 	ctx := context.Background()

@@ -54,7 +54,7 @@ flow:
   expect: written == 12
 `
 
-// bankFile returns a file of twelve payments, and the same with four lines that cannot be read.
+// bankFile returns a file of twelve payments, and the same with four unreadable lines.
 func bankFile() (good, bad string) {
 	lines, sum := []string{"H20261120"}, 0
 	for id := 1; id <= 12; id++ {
@@ -70,8 +70,8 @@ func bankFile() (good, bad string) {
 	return good, strings.Join(lines, "\n")
 }
 
-// A fixed-width file with header and control totals is loaded by job files alone: bad lines are
-// stored, found, corrected and redriven, and what the table has then is the file as it should have been.
+// A fixed-width file with header and control totals is loaded by job files alone: bad lines are stored,
+// found, corrected and redriven, and the table then equals the corrected file.
 func TestBadLinesOfAFixedWidthFileAreFoundCorrectedAndRedriven(t *testing.T) {
 	t.Parallel()
 	inTurn(t, 0, func(t *testing.T, url string) {
@@ -95,7 +95,7 @@ func TestBadLinesOfAFixedWidthFileAreFoundCorrectedAndRedriven(t *testing.T) {
 	})
 }
 
-// A sum in which an amount is missing proves nothing: the file fails, and says why.
+// A sum without one of its amounts proves nothing: the file fails, and reports why.
 func TestAnAmountThatCannotBeReadFailsTheControlTotal(t *testing.T) {
 	t.Parallel()
 	inTurn(t, 1, func(t *testing.T, url string) {

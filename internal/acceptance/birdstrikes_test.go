@@ -22,8 +22,7 @@ import (
 
 const root = "../.." // of the module
 
-// The shipped job and its example are run on a copy, as they write beside
-// themselves.
+// The shipped job and its example run on a copy, as they write into their own folder.
 func newBirdstrikes(t *testing.T, url string) *scene {
 	t.Helper()
 	s := newScene(t, url, nil)
@@ -113,11 +112,10 @@ type strike struct {
 	line                                                           int
 	date, airport, state, operator, aircraft, phase, species, cost string
 	damaged                                                        bool
-	speed                                                          string // empty: null
+	speed                                                          string // empty means null
 }
 
-// strikes are the rows that the job should load, computed without any of the
-// framework.
+// strikes are the rows that the job should load, computed without the framework.
 func strikes(t *testing.T) []strike {
 	t.Helper()
 	file, err := os.Open(filepath.Join(root, "example/birdstrikes/data/birdstrikes.csv"))

@@ -32,7 +32,7 @@ func TestARestartRefusesOtherValuesInWhatIsReadAndWhereItIsWritten(t *testing.T)
 	for _, c := range []struct {
 		name, reader, writer string
 		first, second        []string // parameters, and variables of the environment
-		of                   string   // what is refused; empty: nothing
+		of                   string   // the component that is refused; empty means none
 	}{
 		{"sql", `{query: {sql: "select id, g from src where g = ${params.v}", key: [id], item: {id: int, g: string}}}`, `{table: one}`, []string{"v=one"}, []string{"v=two"}, "reader query was done with another value of ${params.v} (j.yaml:10:"},
 		{"environment", `{query: {sql: "select id, g from src where g = ${env.V}", key: [id], item: {id: int, g: string}}}`, `{table: one}`, []string{"V=one"}, []string{"V=two"}, "reader query was done with another value of ${env.V} ("},
@@ -78,7 +78,7 @@ func TestARestartRefusesOtherValuesInWhatIsReadAndWhereItIsWritten(t *testing.T)
 	}
 }
 
-// Rule C15x: in another database the checkpoint beside the data has the values.
+// Rule C15x: in another database the checkpoint stored with the data has the values.
 func TestARestartComparesTheValuesThatAreBesideTheData(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {

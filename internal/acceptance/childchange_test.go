@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// callJob runs a child whose second step kills the process that runs it, the first time.
+// callJob runs a child with a second step that kills its process the first time.
 const callJob = `
 job: outer
 flow:
@@ -29,8 +29,8 @@ flow:
         kill -9 $PPID
 `
 
-// TestTheChangedFileOfAKilledChildIsRefusedWhereARestartIsExplained: what explain, a dry run and a
-// run say is what the child's launch would, though no record says which execution the child has.
+// TestTheChangedFileOfAKilledChildIsRefusedWhereARestartIsExplained: explain, a dry run and a run give the
+// same answer as the child's launch would, though the records do not say which execution the child has.
 func TestTheChangedFileOfAKilledChildIsRefusedWhereARestartIsExplained(t *testing.T) {
 	t.Parallel()
 	inTurn(t, 0, func(t *testing.T, url string) {

@@ -18,7 +18,7 @@ func TestAStepThatNeedsMoreConnectionsThanItsPoolHasIsRefused(t *testing.T) {
 	t.Parallel()
 	merged := fmt.Sprintf("{merge: {key: [id], left: %s, right: %s}}", fmt.Sprintf(snapshotOf, "v", "v"), fmt.Sprintf(snapshotOf, "w", "w"))
 	for name, c := range map[string]struct {
-		flow, postgres, sqlite string // what it is refused with; empty: it runs
+		flow, postgres, sqlite string // the reason for its refusal; empty means that it runs
 	}{
 		"two snapshots, and keys outside": {
 			flow:     `- {step: s, chunk: {reader: ` + merged + `, processor: [{dedupe: [id]}, {map: {only: true, id: item.id}}], writer: {table: t}}}`,

@@ -17,15 +17,15 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// continuing is a worker at a line that can be cut, which executes a task that writes the time
-// and the attempt until the file enough is there.
+// continuing is a worker on a line that can be cut. It executes a task that writes the time and the attempt
+// until the file enough exists.
 type continuing struct {
 	*taskFaults
 	line *testproxy.Proxy
 	far  *process
 }
 
-// beats is the task's script. Each attempt has a number of its own.
+// beats is the task's script. Each attempt has its own number.
 const beats = `n=$(date +%s%N); while [ ! -e enough ]; do echo $n $(date +%s%N) >> beats; sleep 0.05; done`
 
 func newContinuing(t *testing.T, grace int) *continuing {
@@ -70,8 +70,8 @@ func (c *continuing) await(what, condition string) {
 	require.Eventually(c.t, func() bool { return c.count("SELECT count(*) FROM surfin_task WHERE "+condition) == 1 }, time.Minute, 20*time.Millisecond, what)
 }
 
-// A worker whose line is cut for longer than its lease continues what it executes for the grace
-// that is set, and no other one takes it over; when the line is healed it confirms.
+// A worker on a line that is cut for longer than its lease continues its work for the configured grace, and
+// no other one takes it over; when the line is healed it confirms.
 func TestAWorkerWhoseLineIsCutContinuesWithinTheGrace(t *testing.T) {
 	t.Parallel()
 	c := newContinuing(t, 60)
@@ -99,7 +99,7 @@ func TestAWorkerWhoseLineIsCutContinuesWithinTheGrace(t *testing.T) {
 	}
 }
 
-// Past the grace the worker ends what it executes and says so, before another worker begins it.
+// After the grace the worker ends its work and reports it, before another worker begins it.
 func TestAWorkerWhoseLineStaysCutAbortsBeforeAnotherOneBegins(t *testing.T) {
 	t.Parallel()
 	c := newContinuing(t, 4)
@@ -123,8 +123,8 @@ func TestAWorkerWhoseLineStaysCutAbortsBeforeAnotherOneBegins(t *testing.T) {
 	_, _ = near.wait()
 }
 
-// What a killed worker had begins elsewhere within two seconds after its lease, however long
-// lease and heartbeat are.
+// The work of a killed worker begins elsewhere within two seconds after its lease, however long lease and
+// heartbeat are.
 func TestATaskOfAKilledWorkerBeginsElsewhereSoonAfterItsLease(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {

@@ -25,11 +25,11 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// dish is a job of jobs/cookbook with its data, and what it must leave behind.
+// dish is a job of jobs/cookbook with its data, and its expected result.
 type dish struct {
 	name string
 	args []string
-	// cook makes the data, and returns the check of what is there in the end.
+	// cook makes the data, and returns the check of the result.
 	cook func(s *scene, db tx.Database) (check func())
 }
 
@@ -46,9 +46,8 @@ func dishes() []dish {
 	}
 }
 
-// TestTheJobsOfTheCookbookEndRightThoughTheyAreKilled kills each job at random moments, and
-// compares what it leaves with what the test computes by itself. A soak kills each 20 times, on
-// both databases.
+// TestTheJobsOfTheCookbookEndRightThoughTheyAreKilled kills each job at random moments, and compares its
+// result with the test's own computation. A soak kills each 20 times, on both databases.
 func TestTheJobsOfTheCookbookEndRightThoughTheyAreKilled(t *testing.T) {
 	t.Parallel()
 	for n, d := range dishes() {
@@ -73,7 +72,6 @@ func TestTheJobsOfTheCookbookEndRightThoughTheyAreKilled(t *testing.T) {
 	}
 }
 
-// anotherOf returns an empty database of the kind of url.
 func anotherOf(t *testing.T, url string) string {
 	t.Helper()
 	if strings.HasPrefix(url, "postgres") {
@@ -82,7 +80,7 @@ func anotherOf(t *testing.T, url string) string {
 	return testdb.SQLite(t)
 }
 
-// cooked runs the job until it completes, and kills it on the way; it returns how often.
+// cooked runs the job until it completes, and kills it on the way; it returns the number of kills.
 func (s *scene) cooked(d dish, kills int, random *rand.Rand) (killed int) {
 	s.t.Helper()
 	for {
@@ -129,7 +127,6 @@ func (s *scene) exec(db tx.Database, statements ...string) {
 	}
 }
 
-// fill inserts rows that values makes.
 func (s *scene) fill(db tx.Database, table string, rows int, values func(i int) string) {
 	s.t.Helper()
 	list := make([]string, rows)
@@ -139,7 +136,6 @@ func (s *scene) fill(db tx.Database, table string, rows int, values func(i int) 
 	s.exec(db, "insert into "+table+" values "+strings.Join(list, ", "))
 }
 
-// cents are 1234 for 12.34.
 func cents(amount int64) string { return fmt.Sprintf("%d.%02d", amount/100, amount%100) }
 
 func cookCustomers(s *scene, db tx.Database) func() {
@@ -189,7 +185,7 @@ func cookPayments(s *scene, db tx.Database) func() {
 	return func() {
 		content, err := os.ReadFile(filepath.Join(s.dir, "out", "pay_20261120.txt"))
 		require.NoError(s.t, err)
-		text := make([]rune, len(content)) // of ISO 8859-15, whose letters here are those of Unicode
+		text := make([]rune, len(content)) // of ISO 8859-15; its letters here are the same in Unicode
 		for i, b := range content {
 			text[i] = rune(b)
 		}
@@ -304,7 +300,7 @@ func cookDatamart(s *scene, db tx.Database) func() {
 	}
 }
 
-// cookGuarded has work that fails the first time that it comes to its end.
+// cookGuarded has work that fails the first time it reaches its end.
 func cookGuarded(s *scene, db tx.Database) func() {
 	var alerts atomic.Int64
 	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { alerts.Add(1) }))

@@ -16,7 +16,7 @@ import (
 // cookbook is the folder of the job files of the pages.
 const cookbook = "jobs/cookbook"
 
-// serverOfPages is the address of the server that a reader of the pages has.
+// serverOfPages is the address of the server for a reader of the pages.
 const serverOfPages = "http://localhost:8000"
 
 // TestThePagesOfTheCookbookDoWhatTheySay runs each of them from the top to the bottom.
@@ -38,8 +38,8 @@ func TestThePagesOfTheCookbookDoWhatTheySay(t *testing.T) {
 	}
 }
 
-// servePage has a server at the address that the page names: it gives the files of the scene, and
-// takes whatever is sent to it.
+// servePage starts a server at the address in the page: it serves the files of the scene, and accepts all
+// requests.
 func (s *scene) servePage(page []block) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodGet {

@@ -24,7 +24,6 @@ func bookingOf(i int) (branch, account, amount int) {
 	return i * branchesOf / rowsOf, 100000 + i, i*37 - 40000
 }
 
-// ebcdic is a text in a record of ibm1047.
 func ebcdic(t testing.TB, text string) []byte {
 	t.Helper()
 	raw, err := charmap.CodePage1047.NewEncoder().Bytes([]byte(text))
@@ -87,7 +86,6 @@ func ledgerFile(t testing.TB) []byte {
 	return file.Bytes()
 }
 
-// signed is an amount in cents as text.
 func signed(amount int64) string {
 	if amount < 0 {
 		return "-" + cents(-amount)
@@ -144,7 +142,7 @@ func cookOrders(s *scene, db tx.Database) func() {
 	}
 }
 
-// A file whose trailer disagrees leaves no row of its last chunk, although the chunk is full (rule C15p).
+// A file with a wrong trailer leaves no row of its last chunk, although the chunk is full (rule C15p).
 func TestATrailerThatDisagreesIsFoundBeforeTheLastChunkCommits(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
@@ -168,7 +166,7 @@ func TestATrailerThatDisagreesIsFoundBeforeTheLastChunkCommits(t *testing.T) {
 	})
 }
 
-// The mistakes that a description of records invites, each with its place.
+// Typical mistakes in a description of records, each with its position.
 func TestMistakesOfRecordTypesAreReportedWithPositions(t *testing.T) {
 	t.Parallel()
 	s := newScene(t, testdb.SQLite(t), map[string]string{"bad.yaml": `job: bad
@@ -211,7 +209,7 @@ flow:
 	}
 }
 
-// A binary number is what other programs wrote.
+// Binary numbers written by other programs.
 func TestBinaryNumbersOfOtherProgramsAreRead(t *testing.T) {
 	t.Parallel()
 	s := newScene(t, testdb.SQLite(t), map[string]string{"bin.yaml": `job: bin

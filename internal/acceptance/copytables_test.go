@@ -13,7 +13,7 @@ import (
 	"github.com/surfin-batch/surfin/internal/testdb"
 )
 
-// Tables stand where files may: their types are those of the catalogue.
+// Tables may take the position of files: their types come from the catalogue.
 func TestATableIsASourceOfDrafts(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
@@ -104,7 +104,7 @@ func TestACopyThatIsKilledGoesOnAtItsPosition(t *testing.T) {
 	inTurn(t, 0, func(t *testing.T, url string) {
 		s := newScene(t, url, nil)
 		db, _ := s.open()
-		const rows = 1_000_000 // some seconds, in which a slow test sees the copy at work
+		const rows = 1_000_000 // some seconds, in which a slow test can see the copy at work
 		lines := make([]string, 0, rows+1)
 		lines = append(lines, "id,name")
 		for i := range rows {
@@ -122,7 +122,7 @@ func TestACopyThatIsKilledGoesOnAtItsPosition(t *testing.T) {
 	})
 }
 
-// A column of a domain is one of the type below it.
+// A column of a domain has the domain's base type.
 func TestColumnsOfDomainsAreCopied(t *testing.T) {
 	t.Parallel()
 	url := testdb.Postgres(t)

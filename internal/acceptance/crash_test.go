@@ -43,7 +43,7 @@ flow:
 const (
 	crashRows  = 25_000  // for loads that are killed, each of them many times
 	frozenRows = 80_000  // for one that is frozen as soon as it is at work
-	longRows   = 200_000 // for one that must still be at work when something is done to it
+	longRows   = 200_000 // for a process that must still be at work when something is done to it
 )
 
 func writeInput(t *testing.T, path string, rows int) {
@@ -59,10 +59,9 @@ func writeInput(t *testing.T, path string, rows int) {
 	require.NoError(t, f.Close())
 }
 
-// TestEveryRowIsThereOnceThoughTheProcessIsKilled kills the command at random
-// moments and starts it again until all kills are spent and the load is complete. The load
-// reads, processes and encodes ahead (rule C19).
-// Every single commit is killed at in package batchtest.
+// TestEveryRowIsThereOnceThoughTheProcessIsKilled kills the command at random moments and restarts it until
+// all kills are spent and the load is complete. The load reads, processes and encodes ahead (rule C19).
+// Package batchtest has a kill at every single commit.
 func TestEveryRowIsThereOnceThoughTheProcessIsKilled(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
@@ -80,9 +79,9 @@ func TestEveryRowIsThereOnceThoughTheProcessIsKilled(t *testing.T) {
 	})
 }
 
-// killsOf returns how often a test kills on a database, and what the moments are taken
-// from: SURFIN_CRASH_KILLS, of which a test with many databases takes a share, and
-// SURFIN_CRASH_SEED. `make soak` has 500 kills. Each test has a stream of its own.
+// killsOf returns how often a test kills on a database, and the source of the random moments:
+// SURFIN_CRASH_KILLS, which a test with many databases divides, and SURFIN_CRASH_SEED. `make soak` has 500
+// kills. Each test has its own stream.
 func killsOf(t *testing.T, otherwise, share int, stream uint64) (kills int, random *rand.Rand) {
 	t.Helper()
 	seed := envInt(t, "SURFIN_CRASH_SEED", int(time.Now().UnixNano()))
@@ -91,9 +90,8 @@ func killsOf(t *testing.T, otherwise, share int, stream uint64) (kills int, rand
 	return kills, rand.New(rand.NewPCG(uint64(seed), stream)) //nolint:gosec // moments, not secrets
 }
 
-// loadWithKills runs the load to its end, killing it as often as it can be: now
-// and then at any moment of the process, mostly while the load step runs. It
-// returns the kills left over.
+// loadWithKills runs the load to its end, killing it as often as possible: now and then at any moment of the
+// process, mostly while the load step runs. It returns the remaining kills.
 func (s *scene) loadWithKills(table string, kills int, random *rand.Rand) int {
 	s.t.Helper()
 	for {

@@ -26,22 +26,21 @@ const (
 	optionFiles = 20
 )
 
-// optionCase is an option of a reader, a writer or a tasklet whose step is killed.
+// optionCase is an option of a reader, a writer or a tasklet in a step that is killed.
 type optionCase struct {
 	job string
 	// tables are statements before each round; src has optionRows rows then.
 	tables []string
-	// within is how long after the start of the step a kill comes, at most; 0: 150 ms.
+	// within is the maximum time from the start of the step to a kill; 0 means 150 ms.
 	within time.Duration
-	// check compares what is there in the end.
+	// check compares the final result.
 	check func(s *scene, db tx.Database)
-	// files says that files are there before the start, and arrive until the end.
+	// files means that files are there before the start, and arrive until the end.
 	files bool
 	// fromStart says that a restart after a commit is refused.
 	fromStart bool
 }
 
-// rowsAre checks the answer to a query of numbers.
 func rowsAre(query string, want ...int64) func(s *scene, db tx.Database) {
 	return func(s *scene, db tx.Database) {
 		s.t.Helper()
@@ -49,7 +48,7 @@ func rowsAre(query string, want ...int64) func(s *scene, db tx.Database) {
 	}
 }
 
-// optionJob is a job with the step load, and then the steps of other.
+// optionJob is a job with the step load, followed by the steps of other.
 func optionJob(partition, reader, writer, other string) string {
 	return "job: options\nparameters: {n: {type: int}}\nflow:\n- step: load\n" + partition +
 		"  chunk:\n    size: 10\n    reader: " + reader + "\n    writer: " + writer + "\n" + other
@@ -61,7 +60,7 @@ const (
 	byRange     = "  partition: {by: {range: {table: src, key: id, parts: 3}}, workers: 2}\n"
 	sumOfAll    = optionRows * (optionRows - 1) / 2
 	countAndSum = "select count(*), count(distinct id), count(distinct name), cast(sum(id) as bigint) from t"
-	// archiveLate has a file arrive when the load is done, and moves what the load has read.
+	// archiveLate makes a file arrive after the load, and moves the files that the load has read.
 	archiveLate = `- step: sender
   tasklet: {shell: {command: [sh, -c, "[ -e in/sent.csv ] || [ -e done/sent.csv ] || printf 'id\\n-1\\n' > in/sent.csv"]}}
 - step: archive
@@ -134,8 +133,8 @@ func optionCases() map[string]optionCase {
 	}
 }
 
-// TestWhatEachOptionPromisesHoldsThoughTheProcessIsKilled kills the command at random moments
-// of a step with an option, and starts it again until it is complete: exactly its rows are there.
+// TestWhatEachOptionPromisesHoldsThoughTheProcessIsKilled kills the command at random moments of a step with
+// an option, and restarts it until it is complete: exactly its rows are there.
 func TestWhatEachOptionPromisesHoldsThoughTheProcessIsKilled(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
@@ -176,7 +175,7 @@ func (s *scene) beginOption(db tx.Database, c optionCase) {
 	}
 }
 
-// arrive renames file i, of 20 lines, into the folder that is read.
+// arrive renames file i, of 20 lines, into the input folder.
 func (s *scene) arrive(i int) {
 	s.t.Helper()
 	var text strings.Builder
@@ -188,7 +187,7 @@ func (s *scene) arrive(i int) {
 	require.NoError(s.t, os.Rename(filepath.Join(s.dir, "new.csv"), filepath.Join(s.dir, "in", strconv.Itoa(i)+".csv")))
 }
 
-// killedOption runs the job to its end. It returns the kills left over, and how many restarts were refused.
+// killedOption runs the job to its end. It returns the remaining kills, and the number of refused restarts.
 func (s *scene) killedOption(c optionCase, round, kills, refused int, random *rand.Rand) (left, all int) {
 	s.t.Helper()
 	within, run := c.within, []string{"run", "job.yaml", fmt.Sprint("n=", round)}
@@ -224,7 +223,7 @@ func (s *scene) killedOption(c optionCase, round, kills, refused int, random *ra
 	}
 }
 
-// endedInTheMiddle counts the attempts of the load that had committed, and did not complete.
+// endedInTheMiddle counts the attempts of the load that committed but did not complete.
 func (s *scene) endedInTheMiddle(r *repository.Repository) (n int) {
 	s.t.Helper()
 	executions, err := r.Executions(context.Background(), core.ExecutionFilter{Limit: 10_000})
@@ -241,7 +240,7 @@ func (s *scene) endedInTheMiddle(r *repository.Repository) (n int) {
 	return n
 }
 
-// checkMovedAreLoaded checks that the files that were moved are those whose lines are in the table.
+// checkMovedAreLoaded checks that the table has the lines of exactly the moved files.
 func (s *scene) checkMovedAreLoaded(db tx.Database) {
 	s.t.Helper()
 	moved := s.names("done")
@@ -258,7 +257,7 @@ func (s *scene) checkMovedAreLoaded(db tx.Database) {
 	require.Contains(s.t, s.names("in"), "sent.csv")
 }
 
-// assertNothingLeft checks that no table of a step's own is there.
+// assertNothingLeft checks that no private table of a step is left.
 func (s *scene) assertNothingLeft(db tx.Database) {
 	s.t.Helper()
 	tables := `select count(*) from pg_tables where schemaname = current_schema() and tablename ~ '^surfin_.*_t(_keys)?$'`

@@ -19,9 +19,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// crossJob has its history in one database and its rows in another. It writes
-// without a key, so that a row written twice is there twice, and every chunk of
-// 100 has a line that is skipped.
+// crossJob has its history in one database and its rows in another. It writes without a key, so that a row
+// written twice is there twice, and every chunk of 100 has a skipped line.
 const crossJob = `
 job: cross
 database: data
@@ -57,8 +56,8 @@ func writeFaulty(t *testing.T, path string, rows int) {
 	require.NoError(t, f.Close())
 }
 
-// eachPair runs f with pairs of databases: of the history and of the data. Each kind has
-// each role; the pairs of one kind are those of a soak.
+// eachPair runs f with pairs of databases: for the history and for the data. Each kind has each role; a soak
+// also has the pairs of one kind.
 func eachPair(t *testing.T, f func(t *testing.T, s *scene, data tx.Database)) {
 	t.Helper()
 	kinds := []struct {
@@ -170,8 +169,8 @@ func TestAnOwnerThatLostItsLeaseCommitsNothingInTheOtherDatabase(t *testing.T) {
 	})
 }
 
-// TestExplainAsksTheOtherDatabaseWhatIsCommitted: right after a kill the history has less, and
-// the restart continues behind what the other database has.
+// TestExplainAsksTheOtherDatabaseWhatIsCommitted: right after a kill the history has less, and the restart
+// continues after the commits in the other database.
 func TestExplainAsksTheOtherDatabaseWhatIsCommitted(t *testing.T) {
 	t.Parallel()
 	eachPair(t, func(t *testing.T, s *scene, data tx.Database) {
@@ -196,8 +195,8 @@ func TestExplainAsksTheOtherDatabaseWhatIsCommitted(t *testing.T) {
 	})
 }
 
-// awaitStopped returns when every thread of the process has stopped: the signal
-// takes a moment, in which a transaction may begin.
+// awaitStopped returns when every thread of the process has stopped: the signal takes a moment, in which a
+// transaction may begin.
 func awaitStopped(t *testing.T, p *process) {
 	t.Helper()
 	require.Eventually(t, func() bool {
@@ -215,7 +214,7 @@ func awaitStopped(t *testing.T, p *process) {
 	}, time.Minute, 10*time.Millisecond)
 }
 
-// awaitMore returns when the table has more rows than it had, or at least some.
+// awaitMore returns when the table has more rows than before, or at least some.
 func awaitMore(t *testing.T, db tx.Database, table string) {
 	t.Helper()
 	count := func() (n int64) {

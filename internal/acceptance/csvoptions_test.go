@@ -38,7 +38,7 @@ flow:
 	}
 }
 
-// What the reader knows of a file it knows in a run, a redrive and a table, on both databases.
+// The reader's options for a file apply in a run, a redrive and a table, on both databases.
 func TestAReportFromASpreadsheetIsLoadedAndItsBadLineRedriven(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {

@@ -20,9 +20,9 @@ import (
 
 const takenBack = "SELECT count(*) FROM surfin_task_decision WHERE trigger = 'lost_owner'"
 
-// No run is RUNNING twice, whatever the network does: the lines of workers, the leader among them, are
-// cut for longer than a lease and healed again, in turn and two at once. No row ever says that two attempts of a
-// task run, and no two attempts execute at one time.
+// No run is RUNNING twice, whatever the network does: the lines of workers, including the leader, are cut for
+// longer than a lease and healed again, in turn and two at once. Two attempts of a task are never RUNNING in
+// the rows, and two attempts never execute at one time.
 func TestNoTaskRunsTwiceAtOnceThoughLinesAreCut(t *testing.T) {
 	t.Parallel()
 	const tasks = 24
@@ -109,7 +109,7 @@ func TestNoTaskRunsTwiceAtOnceThoughLinesAreCut(t *testing.T) {
 	}
 }
 
-// A worker that lacks the handler of a task leaves it, and the type that nobody executes is shown.
+// A worker that lacks the handler of a task leaves it, and a type without a worker is shown.
 func TestAWorkerThatLacksAHandlerLeavesTheTask(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {

@@ -44,8 +44,8 @@ flow:
 `
 )
 
-// roles is the page docs/howto/database.md in a database: its roles have other names, since they are those of the
-// whole server.
+// roles is the page docs/howto/database.md in a database: its roles have other names, since roles belong to
+// the whole server.
 type roles struct {
 	*scene
 	admin, suffix string
@@ -76,7 +76,6 @@ func (r *roles) named(text string) string {
 	return strings.NewReplacer("batch_owner", "batch_owner"+r.suffix, "batch_runner", "batch_runner"+r.suffix, "batch_reader", "batch_reader"+r.suffix).Replace(text)
 }
 
-// as returns the scene of a role.
 func (r *roles) as(role string) *scene {
 	r.t.Helper()
 	u, err := url.Parse(r.admin)
@@ -87,7 +86,8 @@ func (r *roles) as(role string) *scene {
 	return &other
 }
 
-// The commands of docs/howto/database.md, each as the role that the page names, with exactly the grants of the page.
+// The commands of docs/howto/database.md, each as the role that the page names, with exactly the grants of
+// the page.
 func TestTheRolesOfTheDatabasePageMayDoWhatItSays(t *testing.T) {
 	t.Parallel()
 	r := newRoles(t)
@@ -129,7 +129,8 @@ func TestTheRolesOfTheDatabasePageMayDoWhatItSays(t *testing.T) {
 	require.Zero(t, code, out)
 }
 
-// What docs/howto/database.md says of versions: the program takes a newer minor, and refuses an older one and a newer major.
+// The versions in docs/howto/database.md: the program accepts a newer minor, and refuses an older one and a
+// newer major.
 func TestAProgramWorksWithTheVersionsOfTheTablesThatThePageNames(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
@@ -148,7 +149,7 @@ func TestAProgramWorksWithTheVersionsOfTheTablesThatThePageNames(t *testing.T) {
 	})
 }
 
-// The connections of a process are not more than the page says.
+// A process has at most as many connections as the page says.
 func TestAProcessHasNoMoreConnectionsThanThePageSays(t *testing.T) {
 	t.Parallel()
 	var branches strings.Builder
@@ -215,7 +216,7 @@ func TestTheURLDecidesAboutTLS(t *testing.T) {
 	}
 }
 
-// A client has two names with a token each while its token is changed.
+// A client has two names with one token each while its token is changed.
 func TestATokenIsChangedByASecondName(t *testing.T) {
 	t.Parallel()
 	s := newScene(t, testdb.SQLite(t), map[string]string{"jobs/quick.yaml": servedJob})
@@ -233,7 +234,7 @@ func TestATokenIsChangedByASecondName(t *testing.T) {
 	require.Contains(t, server.get(second, "/v1/jobs"), "quick")
 }
 
-// What docs/howto/backup-and-restore.md says of files: a restart whose part is gone fails and names the cure, and
+// The files in docs/howto/backup-and-restore.md: a restart without its part fails and names the remedy, and
 // --from-start writes the file again.
 func TestARestoredHistoryFindsItsPartOrSaysThatItIsGone(t *testing.T) {
 	t.Parallel()
@@ -263,8 +264,8 @@ func TestARestoredHistoryFindsItsPartOrSaysThatItIsGone(t *testing.T) {
 	})
 }
 
-// certify makes a CA, and a certificate of it for the address in the folder of a server; empty: only the CA. It
-// returns the file of the CA.
+// certify makes a CA, and a certificate of it for the address in the folder of a server; an empty address
+// means only the CA. It returns the file of the CA.
 func (s *scene) certify(folder, address string) string {
 	s.t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

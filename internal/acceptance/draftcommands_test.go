@@ -13,7 +13,7 @@ import (
 
 const draftOrders = "Order No;Paid;Day;City\n1;4.50;24.12.2026;Bern\n2;10.00;25.12.2026;\nx;1.00;26.12.2026;Rom\n"
 
-// The commands infer, init and copy: what they write runs at once.
+// The commands infer, init and copy: their output runs at once.
 func TestADraftOfAFileRunsAtOnce(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
@@ -38,7 +38,7 @@ func TestADraftOfAFileRunsAtOnce(t *testing.T) {
 	})
 }
 
-// Tables may be called as files are, and SQL's own words too.
+// Tables may have the names of files, and SQL keywords.
 func TestADraftQuotesTheNameOfItsTable(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
@@ -59,7 +59,7 @@ func TestADraftQuotesTheNameOfItsTable(t *testing.T) {
 	})
 }
 
-// A new copy into what has rows is refused until somebody says what becomes of them; one that goes on is not.
+// A new copy into a table with rows is refused until their handling is chosen; a resumed one is not.
 func TestANewCopyDoublesNoRows(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
@@ -93,7 +93,7 @@ func TestANewCopyDoublesNoRows(t *testing.T) {
 		require.Contains(t, out, "is there already")
 		s.said("copy", "in.csv", "out.jsonl", "--replace")
 
-		// It goes on where it failed, with rows in the table.
+		// It resumes after its failure, with rows in the table.
 		s.write("bad.csv", "id,n\n1,1\n2,\"x\"y\n3,3\n")
 		code, out = s.run("copy", "bad.csv", "table:d")
 		require.Equal(t, 1, code, out)
@@ -104,7 +104,7 @@ func TestANewCopyDoublesNoRows(t *testing.T) {
 	})
 }
 
-// What is not UTF-8 is named, and read with its encoding.
+// Text that is not UTF-8 is reported, and read with its encoding.
 func TestACopyAsksForTheEncoding(t *testing.T) {
 	t.Parallel()
 	inTurn(t, 1, func(t *testing.T, url string) {
@@ -119,7 +119,7 @@ func TestACopyAsksForTheEncoding(t *testing.T) {
 	})
 }
 
-// A table that is there gets the values that its own columns have.
+// An existing table gets the values in its own columns' types.
 func TestACopyIntoATableTakesItsTypes(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
@@ -140,7 +140,6 @@ func TestACopyIntoATableTakesItsTypes(t *testing.T) {
 	})
 }
 
-// bytesOf is a text of hex as SQL.
 func bytesOf(url, hex string) string {
 	if strings.HasPrefix(url, "postgres") {
 		return `'\x` + hex + `'::bytea`

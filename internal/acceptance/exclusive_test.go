@@ -26,8 +26,8 @@ flow:
   tasklet: {shell: {command: [sh, -c, "mkdir busy && sleep 0.1 && rmdir busy"]}}
 `
 
-// TestOfTheInstancesWithOneKeyOneRunsAtATime races processes with an instance each: those that
-// are refused ask again, until each has run.
+// TestOfTheInstancesWithOneKeyOneRunsAtATime races processes with an instance each: refused ones repeat their
+// request, until each has run.
 func TestOfTheInstancesWithOneKeyOneRunsAtATime(t *testing.T) {
 	t.Parallel()
 	races := envInt(t, "SURFIN_RACES", 4)

@@ -26,17 +26,17 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// fileRows is how many rows each file has; a chunk has ten of them.
+// fileRows is the number of rows in each file; a chunk has ten of them.
 const fileRows = 400
 
-// fileCase is a file, the keys of its reader, and the names that its rows have.
+// fileCase is a file, the keys of its reader, and the names in its rows.
 type fileCase struct {
 	name, file string
 	keys       string // of the reader, after the path
-	item       string // "": id and name
+	item       string // "" means id and name
 	head, foot string
-	line       func(i int) (text, name string) // nil: plainLine
-	sql        string                          // what is compared with the name; "": name
+	line       func(i int) (text, name string) // nil means plainLine
+	sql        string                          // the expression to compare with the name; "" means name
 	pack       func(t *testing.T, text string) []byte
 }
 
@@ -45,7 +45,7 @@ func plainLine(i int) (text, name string) {
 	return fmt.Sprintf("%d,%s\n", i, name), name
 }
 
-// sameLine is a line with the number twice, and the name that it gives.
+// sameLine is a line with the number twice, and its name.
 func sameLine(text, name string) func(int) (string, string) {
 	return func(i int) (string, string) {
 		n := fmt.Sprint(i)
@@ -57,7 +57,7 @@ func oneOf(lines ...func(int) (string, string)) func(int) (string, string) {
 	return func(i int) (string, string) { return lines[i%len(lines)](i) }
 }
 
-// fileCases are the options of the csv reader that say where a record begins and ends.
+// fileCases are the options of the csv reader that decide where a record begins and ends.
 func fileCases() []fileCase {
 	return []fileCase{
 		{name: "report", keys: `skip_lines: 3, footer_lines: 2`, head: "Report\r\n\"odd\r\n\r\nid,name\r\n", foot: "Total,400\r\nend\r\n\r\n\r\n",
@@ -149,11 +149,11 @@ func compressed(t *testing.T, text string, b *bytes.Buffer, w io.WriteCloser, er
 	return b.Bytes()
 }
 
-// fileWriter is a writer, and the reader that takes its file into a table.
+// fileWriter is a writer, and the reader that loads its file into a table.
 type fileWriter struct {
 	name, file     string
 	writer, reader string // with PATH
-	seed           string // what is in the file, the first rows, if the writer appends
+	seed           string // the existing content of the file, the first rows, if the writer appends
 }
 
 // seedRows are in the file that is appended to.
@@ -185,7 +185,6 @@ func fileWriters() []fileWriter {
 	}
 }
 
-// nasty is the name of a row that is written to a file; null is none.
 func (c fileWriter) nasty(i int) string {
 	switch {
 	case c.seed != "" && i < seedRows:
@@ -196,7 +195,7 @@ func (c fileWriter) nasty(i int) string {
 	return []string{"null", "", fmt.Sprintf(`it's "x", || \N %d`, i), fmt.Sprintf("ä;\r\nb %d\n", i)}[i%4]
 }
 
-// input is what the step reads.
+// input is the step's input.
 func (c fileWriter) input() string {
 	text := "id,name\n"
 	if c.name == "append_lines" {
@@ -218,13 +217,13 @@ func (c fileWriter) input() string {
 	return text
 }
 
-// fileTable is a table, and the rows that it must have in the end, in the order of the numbers.
+// fileTable is a table with its expected rows, in the order of the numbers.
 type fileTable struct {
 	name, sql string
 	rows      []string
 }
 
-// layFiles writes the files of all cases and the job that reads and writes them, a step for each.
+// layFiles writes the files of all cases and the job that reads and writes them, with a step for each.
 func (s *scene) layFiles() (tables []fileTable, steps []string) {
 	s.t.Helper()
 	var job strings.Builder
@@ -274,7 +273,7 @@ func (s *scene) layFiles() (tables []fileTable, steps []string) {
 	return tables, steps
 }
 
-// complete fills in what most cases have alike.
+// complete fills in the common values of most cases.
 func (c fileCase) complete() fileCase {
 	if c.file = c.name + c.file; c.file == c.name {
 		c.file += ".csv"
@@ -294,9 +293,9 @@ func (c fileCase) complete() fileCase {
 	return c
 }
 
-// TestEveryRowOfEveryKindOfFileIsThereOnceThoughTheProcessIsKilled kills a job whose steps read and
-// write a file each, with the options of the readers and writers that say where a record begins. A
-// kill is for a step, in the order of the job; each step is killed twice before others are again.
+// TestEveryRowOfEveryKindOfFileIsThereOnceThoughTheProcessIsKilled kills a job with steps that read and write
+// a file each, with the options of the readers and writers that decide where a record begins. A kill is for a
+// step, in the order of the job; each step is killed twice before others are again.
 func TestEveryRowOfEveryKindOfFileIsThereOnceThoughTheProcessIsKilled(t *testing.T) {
 	t.Parallel()
 	inTurn(t, 1, func(t *testing.T, url string) {
@@ -312,7 +311,7 @@ func TestEveryRowOfEveryKindOfFileIsThereOnceThoughTheProcessIsKilled(t *testing
 	})
 }
 
-// filesWithKills runs the job to its end; it returns how many kills are left over.
+// filesWithKills runs the job to its end; it returns the remaining kills.
 func (s *scene) filesWithKills(steps []string, kills int, random *rand.Rand) (left int) {
 	s.t.Helper()
 	order := slices.Concat(random.Perm(len(steps)), random.Perm(len(steps)))

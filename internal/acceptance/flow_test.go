@@ -37,10 +37,9 @@ func newFlowScene(t *testing.T, url string) *scene {
 	return s
 }
 
-// TestAFlowEndsAsIfNothingWasThoughTheProcessIsKilled kills jobs/flow.yaml at random moments,
-// and starts it again until it is complete. Everything is then as after a run that
-// nobody disturbed: each table row by row, the file, and what the history says of
-// every step.
+// TestAFlowEndsAsIfNothingWasThoughTheProcessIsKilled kills jobs/flow.yaml at random moments, and starts it
+// again until it is complete. The result then equals the result of an undisturbed run: each table row by row,
+// the file, and the history of every step.
 func TestAFlowEndsAsIfNothingWasThoughTheProcessIsKilled(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
@@ -65,7 +64,6 @@ func TestAFlowEndsAsIfNothingWasThoughTheProcessIsKilled(t *testing.T) {
 	})
 }
 
-// startedIn are the steps that the log of a run says were started.
 func startedIn(log string) (steps []string) {
 	for line := range strings.Lines(log) {
 		if _, step, ok := strings.Cut(line, "step started step="); ok {
@@ -82,9 +80,9 @@ type flowKiller struct {
 	steps  []string
 }
 
-// completes runs an instance to its end and returns how often it killed it. Half of
-// the kills are at any moment of the process, half soon after some step began, as
-// most steps are short. Now and then it asks to stop first, and kills if need be.
+// completes runs an instance to its end and returns how often it killed it. Half of the kills are at any
+// moment of the process, half soon after some step began, as most steps are short. Now and then it requests a
+// stop first, and kills if necessary.
 func (k *flowKiller) completes(s *scene, run int64, most int) (kills int) {
 	s.t.Helper()
 	for {
@@ -113,8 +111,7 @@ func (k *flowKiller) completes(s *scene, run int64, most int) (kills int) {
 	}
 }
 
-// flowTraces is all that a run of jobs/flow.yaml leaves behind, but for ids and times,
-// and for how many attempts it took.
+// flowTraces holds all results of a run of jobs/flow.yaml, without ids, times and the number of attempts.
 type flowTraces struct {
 	tables  map[string][]string
 	file    string
@@ -122,7 +119,7 @@ type flowTraces struct {
 	gate    string
 	skips   []string
 	decided map[string]string // by the key in the job's context
-	journal []string          // what the newest execution wrote in the end
+	journal []string          // the last entries of the newest execution
 }
 
 // assertEqual compares part by part, as the whole is a long text.
@@ -188,18 +185,17 @@ func (s *scene) flowTraces(db tx.Database, r *repository.Repository, run int64) 
 
 func traceOf(step core.StepExecution) stepTraces {
 	total := step.Total()
-	total.Commit = 0   // a stop ends a chunk between two reads (rule C14), so that there may be more of them
-	total.Rollback = 0 // a chunk in hand may have been undone
+	total.Commit = 0   // a stop ends a chunk between two reads (rule C14), so there may be more commits
+	total.Rollback = 0 // a chunk in progress may have been undone
 	if step.Name == "tables" {
-		total.Write = 0 // what the run before had left
+		total.Write = 0 // the rows of the previous run
 	}
 	out := maps.Clone(step.Out)
 	delete(out, "execution")
 	return stepTraces{status: step.Status, exit: step.ExitCode, total: total, gate: step.Gate, out: out}
 }
 
-// decided are the verdicts that the context of a job keeps, without the number of the
-// round that they belong to.
+// decided are the verdicts in the context of a job, without the number of their round.
 func decided(c *core.ExecutionContext) map[string]string {
 	verdicts := map[string]string{}
 	for _, key := range c.Keys() {
@@ -243,8 +239,8 @@ func (s *scene) lines(db tx.Database, query string) (list []string) {
 	return list
 }
 
-// assertOnce checks the attempts of a run: nothing is open, one instance of the job and
-// one of its child had them all, and no step ran again once it had completed.
+// assertOnce checks the attempts of a run: nothing is open, one instance of the job and one of its child had
+// them all, and no step ran again after it had completed.
 func (s *scene) assertOnce(r *repository.Repository, run int64) {
 	s.t.Helper()
 	for _, job := range []string{"flow", "flow_report"} {

@@ -23,8 +23,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/batchtest/itemtest"
 )
 
-// exportJob writes a table into a file, or one into each of three. %s is what is
-// between the parts of the name, and the writer.
+// exportJob writes a table into a file, or one into each of three. %s is the separator between the parts of
+// the name, and the writer.
 const exportJob = `
 job: export
 parameters:
@@ -80,10 +80,9 @@ func kinds() (list []kind) {
 	return list
 }
 
-// TestAnOutputFileIsItsLastOwnersThoughFrozenOnesWake freezes a process that writes
-// files over a slow connection at a random moment, lets another take over, and wakes
-// the first at another one, SURFIN_FROZEN times (8). Every finished file equals that
-// of an undisturbed run (rule C15b).
+// TestAnOutputFileIsItsLastOwnersThoughFrozenOnesWake freezes a process that writes files over a slow
+// connection at a random moment, lets another take over, and wakes the first at another one, SURFIN_FROZEN
+// times (8). Every finished file equals the file of an undisturbed run (rule C15b).
 func TestAnOutputFileIsItsLastOwnersThoughFrozenOnesWake(t *testing.T) {
 	t.Parallel()
 	server := testdb.Postgres(t)
@@ -145,7 +144,7 @@ func newFrozen(t *testing.T, server string, k kind, random *rand.Rand) *frozen {
 	return f
 }
 
-// lay writes files that are appended to: their last lines have no ends.
+// lay writes files to append to: their last lines have no ends.
 func (f *frozen) lay(k kind) {
 	text := []byte(`{"id":0,"name":"before"}`)
 	if k.writer == "csv" {
@@ -168,7 +167,7 @@ func (f *frozen) lay(k kind) {
 	}
 }
 
-// undisturbed notes what the files must be, and how long the slow way takes.
+// undisturbed records the expected files, and how long the slow path takes.
 func (f *frozen) undisturbed() {
 	from := time.Now()
 	calm := *f
@@ -182,8 +181,8 @@ func (f *frozen) undisturbed() {
 	require.NotEmpty(f.t, f.want)
 }
 
-// startOn runs the export into files of that name. Their folder is outside of the
-// job's, so that it is part of the instance (rule L1a): each run of the test has its own.
+// startOn runs the export into files of that name. Their folder is outside of the job's, so that it is part
+// of the instance (rule L1a): each run of the test has its own.
 func (f *frozen) startOn(url, name string) *process {
 	f.t.Helper()
 	on := *f.scene
@@ -191,8 +190,8 @@ func (f *frozen) startOn(url, name string) *process {
 	return on.start("run", "export.yaml", "to="+filepath.Join(f.out, name))
 }
 
-// disturbed runs the export in a process that is frozen at a random moment and woken
-// at another one: while its successor runs, or after that.
+// disturbed runs the export in a process that is frozen at a random moment and woken at another one: while
+// its successor runs, or after that.
 func (f *frozen) disturbed() {
 	first := f.startOn(f.slow, "shaken")
 	if first.waitFor(f.took/4 + time.Duration(f.random.Int64N(int64(f.took*3/4)))) {
@@ -225,7 +224,7 @@ func (f *frozen) assertEqual() {
 	}
 }
 
-// files are those in view, by name.
+// files are the published files, by name.
 func (f *frozen) files(prefix string) map[string][]byte {
 	names, err := filepath.Glob(filepath.Join(f.out, prefix+"*"))
 	require.NoError(f.t, err)

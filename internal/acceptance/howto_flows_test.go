@@ -49,12 +49,11 @@ func TestTheJobFilesOfTheComparisonsAreValid(t *testing.T) {
 	}
 }
 
-// followPage does what a page says: a block that begins with "# NAME.yaml", or has the
-// comment "file NAME", is written; one with the comment "is jobs/cookbook/NAME" is that file
-// of the project, and is written as NAME; the lines of a block of sh are run, and the comment
-// "exits N" is about the last one; with "killed when TABLE has rows" the first line is
-// started and killed then; a block of text is what those lines print, where
-// "..." stands for lines that are left out.
+// followPage follows a page: a block that begins with "# NAME.yaml", or has the comment "file NAME", is
+// written; one with the comment "is jobs/cookbook/NAME" is that file of the project, and is written as NAME;
+// the lines of a block of sh are run, and the comment "exits N" is about the last one; with "killed when
+// TABLE has rows" the first line is started and killed then; a block of text is the output of those lines,
+// with "..." for lines that are left out.
 func (s *scene) followPage(page []block) {
 	s.t.Helper()
 	printed, commands := "", 0
@@ -81,15 +80,14 @@ func (s *scene) followPage(page []block) {
 	require.Positive(s.t, commands)
 }
 
-// writeBlock writes a file of the page, in its folder.
 func (s *scene) writeBlock(name, text string) {
 	s.t.Helper()
 	require.NoError(s.t, os.MkdirAll(filepath.Dir(filepath.Join(s.dir, name)), 0o755))
 	s.write(name, text)
 }
 
-// killWhenRows starts the first line of the block, and kills it when the table that its
-// comment names has rows: a reader sleeps instead.
+// killWhenRows starts the first line of the block, and kills it when the table in its comment has rows: a
+// reader sleeps instead.
 func (s *scene) killWhenRows(b block) {
 	s.t.Helper()
 	name, _, _ := strings.Cut(strings.TrimPrefix(b.comment, "killed when "), " ")
@@ -136,8 +134,8 @@ var (
 	spaces     = regexp.MustCompile(` +`)
 )
 
-// assertPrinted checks that the lines are among those that were printed, in their
-// order: side by side where no "..." is between them. Times are as they come.
+// assertPrinted checks that the lines are among the printed ones, in their order: adjacent unless "..." is
+// between them. Times are ignored.
 func (s *scene) assertPrinted(shown, printed string) {
 	s.t.Helper()
 	plain := func(text string) []string {

@@ -61,9 +61,9 @@ func (s *scene) writeNamed(list []block) {
 	}
 }
 
-// TestTheCommandsOfTheOperationsPageDoWhatItSays runs every command of the page from
-// the top to the bottom. A comment before a block says how its last command exits,
-// or that the process in the background was killed before.
+// TestTheCommandsOfTheOperationsPageDoWhatItSays runs every command of the page from the top to the bottom. A
+// comment before a block gives the exit code of its last command, or says that the process in the background
+// was killed before.
 func TestTheCommandsOfTheOperationsPageDoWhatItSays(t *testing.T) {
 	t.Parallel()
 	inTurn(t, 0, func(t *testing.T, url string) {
@@ -105,7 +105,7 @@ func TestTheCommandsOfTheOperationsPageDoWhatItSays(t *testing.T) {
 	})
 }
 
-// assertSays checks what a command of the page printed, where the page relies on it.
+// assertSays checks the output of a command of the page, if the page relies on it.
 func (s *scene) assertSays(line, out string) {
 	s.t.Helper()
 	for begin, want := range map[string]string{
@@ -138,7 +138,6 @@ func (s *scene) read(name string) string {
 	return string(text)
 }
 
-// commandWords are the words of a command line of a page, as a shell splits them.
 func commandWords(t *testing.T, line string) []string {
 	t.Helper()
 	cmd := testtree.Command(t.Context(), "sh", "-c", `surfin() { printf '%s\n' "$@"; }; `+line)
@@ -167,7 +166,7 @@ func TestThePagesNameEveryExitCodeOfTheCommand(t *testing.T) {
 	}
 }
 
-// manifest is what the test looks at in a manifest of Kubernetes.
+// manifest is the part of a Kubernetes manifest that the test checks.
 type manifest struct {
 	Kind string `yaml:"kind"`
 	Spec struct {
@@ -209,8 +208,8 @@ type container struct {
 	} `yaml:"env"`
 }
 
-// TestTheManifestsOfTheKubernetesPageRun runs the containers of its manifests, and
-// its commands, on a database as the page has it.
+// TestTheManifestsOfTheKubernetesPageRun runs the containers of its manifests, and its commands, on a
+// database as described in the page.
 func TestTheManifestsOfTheKubernetesPageRun(t *testing.T) {
 	t.Parallel()
 	s := newScene(t, testdb.Postgres(t), nil)
@@ -275,8 +274,7 @@ func (s *scene) runManifest(m manifest) {
 	}
 }
 
-// runContainer runs it with its own environment and nothing else; the volume is the
-// scene's folder.
+// runContainer runs it with only its own environment; the volume is the scene's folder.
 func (s *scene) runContainer(c container) {
 	s.t.Helper()
 	cmd := testtree.Command(s.t.Context(), surfin)

@@ -18,18 +18,19 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch"
 )
 
-// attempt is how a component may show what its process knows.
+// attempt is an attempt of a component to show secrets of its process.
 type attempt struct {
-	// path is an element of a flow in which the component opens the path ${params.input}; empty: it opens none.
+	// path is an element of a flow in which the component opens the path ${params.input}; empty means that it
+	// opens none.
 	path string
-	// quote is one in which the component reads or makes a text with a secret, in its forms, that it may quote.
-	// empty: it quotes no text. URL stands for a server that answers with the text.
+	// quote is an element in which the component reads or makes a text with a secret, in its forms, that it
+	// may quote; empty means that it quotes no text. URL stands for a server that answers with the text.
 	quote string
 	// not says why there is neither.
 	not string
 }
 
-// reading is a step whose reader is the given one, with the secrets in leaky.txt where path is "".
+// reading is a step with the given reader; the secrets are in leaky.txt if path is "".
 func reading(reader, path string) string {
 	return "step: read\n  chunk:\n    skip: {limit: 1000}\n    reader: " + strings.ReplaceAll(reader, "PATH", path) + "\n    writer: {csv: {path: \"out-${job.instance}.csv\"}}"
 }
@@ -38,7 +39,7 @@ func reader(text string) attempt {
 	return attempt{path: reading(text, `"${params.input}"`), quote: reading(text, "leaky.txt")}
 }
 
-// writer writes to a file of the client, and what it is given has the secrets.
+// writer writes to a file of the client, and its input has the secrets.
 func writer(text string) attempt {
 	const step = "step: write\n  chunk:\n    skip: {limit: 1000}\n    reader: {lines: {path: leaky.txt, item: {text: string}}}\n    processor: [{map: {only: true, a: string(int(item.text))}}]\n    writer: "
 	return attempt{path: step + strings.ReplaceAll(text, "PATH", `"${params.input}"`), quote: step + strings.ReplaceAll(text, "PATH", `"out-${job.instance}.csv"`)}
@@ -102,7 +103,6 @@ func attempts() map[string]attempt {
 	return list
 }
 
-// evilPaths lead out of the folders that a client may name.
 func evilPaths(dir string) []string {
 	return []string{
 		"/proc/self/environ", "//proc/self/environ", "/proc//self/./environ", "/proc/self/../self/environ", "/proc/thread-self/environ", "/proc/self/" + "root" + "/proc/self/environ",
@@ -111,9 +111,9 @@ func evilPaths(dir string) []string {
 	}
 }
 
-// TestEveryComponentThatIsShippedKeepsPathsAndSecrets (rules SE1, SE3, SE4): an operator of the API gives each component
-// that opens a path one that leads out, and each that can quote a text one with secrets, also in base64 and as in a URL. A
-// component that is new needs an attempt.
+// TestEveryComponentThatIsShippedKeepsPathsAndSecrets (rules SE1, SE3, SE4): an operator of the API gives
+// each component that opens a path one that leads out, and each that can quote a text one with secrets, also
+// in base64 and as in a URL. A new component needs an attempt.
 func TestEveryComponentThatIsShippedKeepsPathsAndSecrets(t *testing.T) {
 	t.Parallel()
 	shipped, err := batch.NewRegistry()
@@ -139,7 +139,7 @@ func leakyForms() (forms []string) {
 	return forms
 }
 
-// inner is the part of a form that no text around a secret changes.
+// innerOfForms are the parts of the forms that no text around a secret changes.
 func innerOfForms() (parts []string) {
 	for _, form := range leakyForms() {
 		if form = strings.TrimRight(form, "="); len(form) > 12 {

@@ -22,7 +22,7 @@ func shortLease(lease string) []string {
 	return []string{"SURFIN_LEASE=" + lease, "SURFIN_HEARTBEAT=200ms"}
 }
 
-// onLine returns the scene of a process whose line to the server can be frozen or cut.
+// onLine returns the scene of a process on a line to the server that can be frozen or cut.
 func (s *scene) onLine() (*scene, *testproxy.Proxy) {
 	s.t.Helper()
 	line := testproxy.New(s.t, s.url)
@@ -31,7 +31,7 @@ func (s *scene) onLine() (*scene, *testproxy.Proxy) {
 	return &far, line
 }
 
-// aloneJob is a shell tasklet that ignores SIGTERM the first time, and writes all the time.
+// aloneJob is a shell tasklet that ignores SIGTERM the first time, and writes continuously.
 const aloneJob = `
 job: alone
 flow:
@@ -49,8 +49,8 @@ flow:
         wait
 `
 
-// TestAShellTaskletEndsBeforeAnotherProcessBeginsIt: its group is killed when the lease
-// cannot be renewed, whatever it ignores.
+// TestAShellTaskletEndsBeforeAnotherProcessBeginsIt: its group is killed if the lease cannot be renewed,
+// whatever signals it ignores.
 func TestAShellTaskletEndsBeforeAnotherProcessBeginsIt(t *testing.T) {
 	t.Parallel()
 	s := newScene(t, testdb.Postgres(t), map[string]string{"alone.yaml": aloneJob})
@@ -89,8 +89,8 @@ func (deaf) Execute(context.Context, *core.StepContribution) error {
 	select {}
 }
 
-// TestAProcessWhoseComponentDoesNotReturnEndsItself before its lease is over, with a code
-// of its own; the other one then takes over.
+// TestAProcessWhoseComponentDoesNotReturnEndsItself before its lease is over, with a special exit code; the
+// other one then takes over.
 func TestAProcessWhoseComponentDoesNotReturnEndsItself(t *testing.T) {
 	t.Parallel()
 	s := newScene(t, testdb.Postgres(t), map[string]string{"deaf.yaml": "job: deaf\nflow:\n- step: work\n  tasklet: deaf\n"})
@@ -109,8 +109,7 @@ func TestAProcessWhoseComponentDoesNotReturnEndsItself(t *testing.T) {
 	require.Zero(t, code, out)
 }
 
-// TestTheEndIsRecordedWhereOnlyTheHistoryWasAway: the rows are in another database, whose
-// line holds.
+// TestTheEndIsRecordedWhereOnlyTheHistoryWasAway: the rows are in another database on an intact line.
 func TestTheEndIsRecordedWhereOnlyTheHistoryWasAway(t *testing.T) {
 	t.Parallel()
 	data := testdb.Postgres(t)

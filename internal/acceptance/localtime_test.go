@@ -64,7 +64,8 @@ func TestALocalTimeIsOneInstantWhereverItIsRead(t *testing.T) {
 	})
 }
 
-// Rule D5: of a time that the clock shows twice the first is taken, and one that it leaves out is refused, in parameters as in files.
+// Rule D5: of a time that the clock shows twice the first is taken, and a skipped one is refused, in
+// parameters as in files.
 func TestALocalTimeOfAClockChangeIsTheFirstOrRefused(t *testing.T) {
 	t.Parallel()
 	s := newScene(t, testdb.SQLite(t), map[string]string{"j.yaml": `
@@ -81,7 +82,7 @@ flow: [{step: s, tasklet: {shell: ["true"]}}]
 	require.Equal(t, 0, code, out)
 }
 
-// Rule D5: an instance of an earlier version, which read the text as UTC, is not left behind in silence.
+// Rule D5: an instance of an earlier version, which read the text as UTC, is reported.
 func TestAnInstanceOfTheFormerReadingIsNamed(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {

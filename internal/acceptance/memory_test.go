@@ -17,12 +17,12 @@ import (
 	"github.com/surfin-batch/surfin/internal/testdb"
 )
 
-// meal is a job that reads, and what it reads: n rows.
+// meal is a job that reads, and its input: n rows.
 type meal struct {
 	name string
 	flow string
 	lay  func(s *scene, n int)
-	// database says that the rows are in one: it runs on PostgreSQL, too.
+	// database means that the rows are in one: it runs on PostgreSQL, too.
 	database bool
 }
 
@@ -32,7 +32,6 @@ const (
 	mealFixed = `columns: {id: {at: 2-10, pad: "0"}, name: 11-30, amount: {at: 31-41, pad: "0", decimals: 2}}, record: D, header: H, trailer: {begins: T, count: 2-10, sums: {amount: 11-30}}`
 )
 
-// mealOf is a flow of one chunk step.
 func mealOf(reader, writer string, more ...string) string {
 	return "- step: eat\n  chunk:\n    reader: " + reader + "\n    writer: " + writer + "\n" + strings.Join(more, "")
 }
@@ -144,8 +143,8 @@ func layAPI(s *scene, n int) {
 	s.params = []string{"api=" + server.URL}
 }
 
-// TestMemoryDoesNotGrowWithTheInput measures the largest size of the process of a run, with a number
-// of rows and with ten times as many.
+// TestMemoryDoesNotGrowWithTheInput measures the peak size of the process of a run, with a number of rows and
+// with ten times as many.
 func TestMemoryDoesNotGrowWithTheInput(t *testing.T) {
 	if !isSoak() {
 		t.Skip("it reads millions of rows: make soak")
@@ -180,8 +179,8 @@ func (m meal) peak(t *testing.T, url string, rows int) int64 {
 	return largest
 }
 
-// largest waits for the end and returns the largest resident size in KB. What getrusage says of a
-// child is at least the size of its parent, which has had its memory up to exec.
+// largest waits for the end and returns the largest resident size in KB. For a child, getrusage returns at
+// least the size of its parent, which has had its memory up to exec.
 func (p *process) largest() (kb int64) {
 	for !p.waitFor(20 * time.Millisecond) {
 		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.Process.Pid))

@@ -14,7 +14,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/cli"
 )
 
-// typedApp makes this test binary an application with components of its own.
+// typedApp makes this test binary an application with its own components.
 const typedApp = "SURFIN_ACCEPTANCE_TYPED_APP"
 
 type apple struct{ ID int }

@@ -43,8 +43,8 @@ flow:
   expect: written == steps.load.written
 `
 
-// TestMoneyIsExactThoughTheProcessIsKilled compares the control sums of payments with those of
-// whole cents, which the test computes by itself: 1,000,000 of them in a soak.
+// TestMoneyIsExactThoughTheProcessIsKilled compares the control sums of payments with sums of whole cents
+// that the test computes: 1,000,000 of them in a soak.
 func TestMoneyIsExactThoughTheProcessIsKilled(t *testing.T) {
 	t.Parallel()
 	payments := 20_000
@@ -91,7 +91,7 @@ func writePayments(t *testing.T, path string, payments int, random *rand.Rand) (
 	return amount, fee
 }
 
-// feeOf is 1.25 % of cents, a half to the even cent.
+// feeOf is 1.25 % of cents, a half rounded to the even cent.
 func feeOf(cents int64) int64 {
 	const parts = 10_000
 	whole, rest := cents*125/parts, cents*125%parts

@@ -12,7 +12,7 @@ import (
 	"github.com/surfin-batch/surfin/internal/testdb"
 )
 
-// A run that waits for workers where there is none says so, once, and what to type.
+// A run that waits for workers when there are none reports it, once, with the command to type.
 func TestARunWithoutAWorkerSaysWhatItWaitsFor(t *testing.T) {
 	t.Parallel()
 	s := newScene(t, testdb.SQLite(t), map[string]string{

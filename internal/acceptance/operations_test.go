@@ -17,7 +17,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// stampedJob writes rows that the database gives the time of their writing.
+// stampedJob writes rows with the database's time of their writing.
 const stampedJob = `
 job: stamped
 flow:
@@ -45,9 +45,9 @@ func newStampedScene(t *testing.T, url string) (*scene, tx.Database) {
 	return s, db
 }
 
-// The load sends no heartbeat for ten minutes: what tells it of the stop is its
-// commit. How few commits follow is counted by
-// TestAStopReachesSplitsPartitionsAndChildJobs: the command takes its time to start.
+// The load sends no heartbeat for ten minutes: its commit notices the stop.
+// TestAStopReachesSplitsPartitionsAndChildJobs counts how few commits follow: the command takes its time to
+// start.
 func TestAStopCommandOfAnotherProcessStopsAndARestartGoesOn(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
@@ -78,7 +78,6 @@ func TestAStopCommandOfAnotherProcessStopsAndARestartGoesOn(t *testing.T) {
 	})
 }
 
-// awaitStamped returns when the process has written n rows.
 func (s *scene) awaitStamped(p *process, db tx.Database, n int64) {
 	s.t.Helper()
 	for count := int64(0); count < n; {
@@ -89,8 +88,8 @@ func (s *scene) awaitStamped(p *process, db tx.Database, n int64) {
 	}
 }
 
-// assertStamped checks that every row is there once, and that the counters of the two
-// attempts say so. The second one had few chunks.
+// assertStamped checks that every row is there once, in agreement with the counters of the two attempts. The
+// second one had few chunks.
 func (s *scene) assertStamped(db tx.Database) {
 	s.t.Helper()
 	require.Equal(s.t, []int64{stampedRows, stampedRows}, s.ints(db, "select count(*), count(distinct id) from stamped", 2))
@@ -109,12 +108,12 @@ func (s *scene) assertStamped(db tx.Database) {
 			}
 		}
 	}
-	total.Rollback = 0 // a chunk in hand may have been undone
+	total.Rollback = 0 // a chunk in progress may have been undone
 	require.Equal(s.t, core.Counters{Read: stampedRows, Write: stampedRows, Commit: first + (stampedRows-10*first+fewChunks-1)/fewChunks}, total)
 }
 
-// TestSIGTERMAndSIGKILLASecondLaterLeaveARestartableState is how Kubernetes and
-// systemd end a process that does not end: here its chunk waits for a lock.
+// TestSIGTERMAndSIGKILLASecondLaterLeaveARestartableState ends a process that does not end as Kubernetes and
+// systemd do: here its chunk waits for a lock.
 func TestSIGTERMAndSIGKILLASecondLaterLeaveARestartableState(t *testing.T) {
 	t.Parallel()
 	for i, way := range []string{"restart", "run", "recover"} {
@@ -141,7 +140,7 @@ func TestSIGTERMAndSIGKILLASecondLaterLeaveARestartableState(t *testing.T) {
 	}
 }
 
-// goOn continues with execution 1, whose process is dead.
+// goOn continues with execution 1 after the death of its process.
 func (s *scene) goOn(way string) (int, string) {
 	s.t.Helper()
 	switch way {
@@ -158,8 +157,7 @@ func (s *scene) goOn(way string) (int, string) {
 	return s.run("restart", "1")
 }
 
-// lock holds back the process when it writes its next rows, until the returned
-// function is called.
+// lock holds the process back at its next write, until the returned function is called.
 func (s *scene) lock(p *process, db tx.Database) (release func()) {
 	s.t.Helper()
 	ctx := context.Background()
@@ -171,13 +169,13 @@ func (s *scene) lock(p *process, db tx.Database) (release func()) {
 		require.Eventually(s.t, func() bool {
 			return s.ints(db, "select count(*) from pg_locks where not granted and relation = 'stamped'::regclass", 1)[0] > 0
 		}, time.Minute, 10*time.Millisecond)
-	} else { // SQLite does not tell who waits: a chunk takes a few milliseconds
+	} else { // SQLite does not show waiting processes: a chunk takes a few milliseconds
 		require.False(s.t, p.waitFor(200*time.Millisecond))
 	}
 	return func() { require.NoError(s.t, h.Rollback()) }
 }
 
-// TestSIGTERMWhileATaskletRunsAndSIGKILLLaterCanBeRestarted: a tasklet that can be stopped is, one
+// TestSIGTERMWhileATaskletRunsAndSIGKILLLaterCanBeRestarted: a tasklet that can be stopped is stopped, one
 // that cannot is killed; either way the job can be restarted.
 func TestSIGTERMWhileATaskletRunsAndSIGKILLLaterCanBeRestarted(t *testing.T) {
 	t.Parallel()
@@ -206,8 +204,8 @@ flow:
 	})
 }
 
-// TestAnExecutionThatIsAbandonedWhileItStopsCommitsNothingMore freezes a process,
-// abandons its execution, which was asked to stop, and wakes it.
+// TestAnExecutionThatIsAbandonedWhileItStopsCommitsNothingMore freezes a process, abandons its execution
+// after a stop request, and wakes it.
 func TestAnExecutionThatIsAbandonedWhileItStopsCommitsNothingMore(t *testing.T) {
 	t.Parallel()
 	inTurn(t, 0, func(t *testing.T, url string) {
@@ -264,8 +262,7 @@ flow:
         writer: {table: {name: stamped}}
 `
 
-// TestAStopReachesEveryBranchAndPartition and a restart continues with each of them
-// where it was.
+// TestAStopReachesEveryBranchAndPartition and a restart continues each of them at its position.
 func TestAStopReachesEveryBranchAndPartition(t *testing.T) {
 	t.Parallel()
 	const rows = 5_000

@@ -17,7 +17,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// A load of its own process, parts and a child job on a worker, and tasks, side by side.
+// A load in its own process, parts and a child job on a worker, and tasks, concurrently.
 const (
 	outageJob = `
 job: outage
@@ -76,10 +76,9 @@ type outages struct {
 	worker  *process
 }
 
-// TestNothingIsUnknownOrLostThoughPostgreSQLIsRestarted restarts PostgreSQL, fast or immediate,
-// at random moments of a job. SURFIN_OUTAGES is how often (5; 100 in make soak). Each
-// execution completes or fails, one that failed is completed by the next run, and every row is there
-// once.
+// TestNothingIsUnknownOrLostThoughPostgreSQLIsRestarted restarts PostgreSQL, fast or immediate, at random
+// moments of a job. SURFIN_OUTAGES is how often (5; 100 in make soak). Each execution completes or fails, a
+// failed one is completed by the next run, and every row is there once.
 func TestNothingIsUnknownOrLostThoughPostgreSQLIsRestarted(t *testing.T) {
 	t.Parallel()
 	o := newOutages(t)
@@ -158,7 +157,7 @@ func (o *outages) rows(n int) (count int) {
 	return count
 }
 
-// assertEnded says that no execution is UNKNOWN, and that those of the runs are over.
+// assertEnded checks that no execution is UNKNOWN, and that the executions of the runs are over.
 func (o *outages) assertEnded() {
 	o.t.Helper()
 	o.rows(0) // the connections of before the restart are found dead
@@ -171,7 +170,7 @@ func (o *outages) assertEnded() {
 	}
 }
 
-// firstError is the line of a command that says why it failed.
+// firstError is the line of a command with the reason of its failure.
 func firstError(out string) string {
 	for line := range strings.Lines(out) {
 		if strings.HasPrefix(line, "surfin:") {

@@ -92,8 +92,8 @@ func TestAnOwnerFrozenBeyondItsLeaseCommitsNothingWhenItWakes(t *testing.T) {
 	})
 }
 
-// takeOver runs the command again and again until it is not refused: the lease of the
-// first owner is over then. Between two refusals it leaves the machine to the others.
+// takeOver repeats the command until it is not refused: then the lease of the first owner is over. Between
+// two refusals it leaves the machine to the others.
 func (s *scene) takeOver(args []string, refused func(out string)) string {
 	s.t.Helper()
 	for {
@@ -107,9 +107,8 @@ func (s *scene) takeOver(args []string, refused func(out string)) string {
 	}
 }
 
-// freeze stops a process where another can take over: on PostgreSQL anywhere,
-// since the server ends the transaction that the process is in; on SQLite, where
-// nobody can, between two transactions.
+// freeze stops a process at a moment at which another can take over: on PostgreSQL at any moment, since the
+// server ends the current transaction; on SQLite, where no other process can, between two transactions.
 func (s *scene) freeze(p *process, db tx.Database, table string) {
 	s.t.Helper()
 	for {
@@ -124,7 +123,7 @@ func (s *scene) freeze(p *process, db tx.Database, table string) {
 	}
 }
 
-// writable reports whether nobody holds the database's one writer.
+// writable reports whether the database's one writer is free.
 func (s *scene) writable(db tx.Database) bool {
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Millisecond)
 	defer cancel()
@@ -141,7 +140,6 @@ func (s *scene) rows(table string) int64 {
 	return s.ints(db, "select count(*) from "+table, 1)[0]
 }
 
-// awaitRows returns when the table has at least n rows.
 func (s *scene) awaitRows(table string, n int64) {
 	s.t.Helper()
 	db, _ := s.open()

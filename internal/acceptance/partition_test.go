@@ -15,8 +15,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// partsJob loads files side by side. The load writes without a key, so that a row that
-// is written twice is there twice.
+// partsJob loads files in parallel. The load writes without a key, so that a row written twice is there
+// twice.
 const partsJob = `
 job: parts
 parameters:
@@ -40,8 +40,8 @@ flow:
 
 const partFiles = 8
 
-// newPartsScene has eight files with different numbers of rows, each with ids of its
-// own, and the job that loads them.
+// newPartsScene has eight files with different numbers of rows, each with its own ids, and the job that loads
+// them.
 func newPartsScene(t *testing.T, url string, rows, chunk int) *scene {
 	t.Helper()
 	files := map[string]string{"parts.yaml": fmt.Sprintf(partsJob, "target", chunk)}
@@ -53,7 +53,6 @@ func newPartsScene(t *testing.T, url string, rows, chunk int) *scene {
 
 func partFile(i int) string { return fmt.Sprintf("in/p%d.csv", i) }
 
-// partRows is how many rows a file has.
 func partRows(i, rows int) int { return rows + 7*i }
 
 func partText(i, rows int) string {
@@ -65,7 +64,6 @@ func partText(i, rows int) string {
 	return text.String()
 }
 
-// assertParts checks that all rows of the files are in the table, once each.
 func (s *scene) assertParts(db tx.Database, table string, rows int, files ...int) {
 	s.t.Helper()
 	var want []string
@@ -76,8 +74,7 @@ func (s *scene) assertParts(db tx.Database, table string, rows int, files ...int
 	require.Equal(s.t, want, s.lines(db, "select cast(count(*) as text)||' '||cast(count(distinct id) as text)||' '||cast(min(id) as text)||' '||cast(max(id) as text)||' '||source from "+table+" group by source order by source"))
 }
 
-// partitionsRun are the partitions of the load that have a record in an execution, with
-// their status.
+// partitionsRun are the partitions of the load with a record in an execution, and their status.
 func (s *scene) partitionsRun(r *repository.Repository, id core.JobExecutionID) map[string]core.Status {
 	s.t.Helper()
 	steps, err := r.Steps(context.Background(), id)
@@ -91,8 +88,8 @@ func (s *scene) partitionsRun(r *repository.Repository, id core.JobExecutionID) 
 	return run
 }
 
-// TestOneOfEightFilesIsPoisonedAndOnlyItRunsAgain: seven partitions complete, the job
-// fails and says which one did not, and after the repair that one continues alone.
+// TestOneOfEightFilesIsPoisonedAndOnlyItRunsAgain: seven partitions complete, the job fails and names the
+// other one, and after the repair only that one continues.
 func TestOneOfEightFilesIsPoisonedAndOnlyItRunsAgain(t *testing.T) {
 	t.Parallel()
 	const rows = 400
@@ -130,8 +127,8 @@ func TestOneOfEightFilesIsPoisonedAndOnlyItRunsAgain(t *testing.T) {
 	})
 }
 
-// TestAPartitionThatFailsInItsMiddleGoesOnBehindItsLastCommit: what is in its way is in
-// the database, so that its file stays as it is.
+// TestAPartitionThatFailsInItsMiddleGoesOnBehindItsLastCommit: the obstacle is in the database, so that the
+// partition's file stays unchanged.
 func TestAPartitionThatFailsInItsMiddleGoesOnBehindItsLastCommit(t *testing.T) {
 	t.Parallel()
 	const rows = 400
@@ -158,8 +155,8 @@ func TestAPartitionThatFailsInItsMiddleGoesOnBehindItsLastCommit(t *testing.T) {
 	})
 }
 
-// TestAPartitionGoesOnInAFileThatWasCorrectedBehindItsLastCommit where somebody says so;
-// without, it is refused, and nothing else is run meanwhile.
+// TestAPartitionGoesOnInAFileThatWasCorrectedBehindItsLastCommit if that is accepted explicitly; otherwise it
+// is refused, and nothing else runs meanwhile.
 func TestAPartitionGoesOnInAFileThatWasCorrectedBehindItsLastCommit(t *testing.T) {
 	t.Parallel()
 	const rows = 400
@@ -202,8 +199,8 @@ func TestEveryRowOfEveryPartitionIsThereOnceThoughTheProcessIsKilled(t *testing.
 	})
 }
 
-// assertPartitionsOnce checks the history of a load: no partition ran again once it had
-// completed, and all attempts together read every row once.
+// assertPartitionsOnce checks the history of a load: no partition ran again after it had completed, and all
+// attempts together read every row once.
 func (s *scene) assertPartitionsOnce(r *repository.Repository, table string, rows int) {
 	s.t.Helper()
 	executions, err := r.Executions(context.Background(), core.ExecutionFilter{Limit: 1000})

@@ -25,7 +25,6 @@ flow:
     writer: {table: {name: loaded, create: true}}
 `
 
-// in returns the same scene with another working directory.
 func (s *scene) in(folder string) *scene {
 	s.t.Helper()
 	other := *s

@@ -12,10 +12,9 @@ import (
 	"github.com/surfin-batch/surfin/internal/testdb"
 )
 
-// A leader that was paused writes nothing. It is stopped by SIGSTOP between two transactions of its
-// duty, with the first statement of the next one on a line that is held back; another process leads,
-// and is paused as well, so that there is work that nobody else can do; then the first one wakes,
-// and its statement arrives.
+// A paused leader writes nothing. It is stopped by SIGSTOP between two transactions of its duty, with the
+// first statement of the next one on a line that is held back; another process leads, and is paused as well,
+// so that there is work that no other process can do; then the first one wakes, and its statement arrives.
 func TestALeaderThatWasPausedWritesNothing(t *testing.T) {
 	t.Parallel()
 	s := newScene(t, testdb.Postgres(t), map[string]string{"tick.yaml": minutelyJob})
@@ -30,7 +29,7 @@ func TestALeaderThatWasPausedWritesNothing(t *testing.T) {
 	s.said("register", "tick.yaml")
 	execute("CREATE TABLE ticks (at text)")
 	s.write("tasks.json", `{"type": "shell", "tasks": [{"payload": {"script": "sleep 600"}}, {"payload": {"script": "sleep 600"}}]}`)
-	s.said("tasks", "submit", "tasks.json") // each worker has one: none executes what is submitted here
+	s.said("tasks", "submit", "tasks.json") // each worker has one: none executes the tasks submitted here
 
 	far, line := s.onLine()
 	far.url += "&application_name=paused"
@@ -65,7 +64,7 @@ func TestALeaderThatWasPausedWritesNothing(t *testing.T) {
 		}
 		time.Sleep(delay + delay/2) // its reply has come, and the next transaction begins
 		line.Freeze()
-		time.Sleep(2 * delay) // what the server has, it has answered
+		time.Sleep(2 * delay) // the server has answered all statements that it has received
 		if inTransaction("paused") == 0 && f.count(due) == 1 {
 			break
 		}

@@ -18,8 +18,8 @@ import (
 // placing has processes that assign, take and lose work with a placement.
 type placing struct{ *taskFaults }
 
-// placingOn runs f with the engine local on SQLite and PostgreSQL, and with river; n says which of them in turn, unless
-// it is soaked.
+// placingOn runs f with the engine local on SQLite and PostgreSQL, and with river; n selects one of them in
+// turn, except in a soak.
 func placingOn(t *testing.T, n int, f func(p *placing)) {
 	t.Helper()
 	all := []struct {
@@ -52,7 +52,6 @@ func (p *placing) must(args ...string) string {
 	return out
 }
 
-// at starts a worker, and returns when others know it.
 func (p *placing) at(args ...string) *process {
 	p.t.Helper()
 	w := p.start(append([]string{"worker", "--poll", "50ms"}, args...)...)
@@ -75,7 +74,6 @@ func (p *placing) leader() *process {
 	return w
 }
 
-// await returns when the query counts something.
 func (p *placing) await(query string) {
 	p.t.Helper()
 	require.Eventually(p.t, func() bool { return p.count(query) > 0 }, time.Minute, 20*time.Millisecond, "%s\n%s", query, p.logs())
@@ -120,7 +118,6 @@ func (p *placing) ran() string {
 	return string(text)
 }
 
-// assertReassigned checks that the task was assigned twice, and executed once, by the worker.
 func (p *placing) assertReassigned(task int, by *process) {
 	p.t.Helper()
 	code, out := p.run("tasks", "wait", fmt.Sprint(task), "--timeout", "1m")
@@ -130,7 +127,7 @@ func (p *placing) assertReassigned(task int, by *process) {
 	require.Equal(p.t, "once\n", p.ran())
 }
 
-// assigned freezes a worker that fits, and returns when a task is assigned to it, which it has not begun.
+// assigned freezes a worker that fits, and returns when a task is assigned to it, but not begun.
 func (p *placing) assigned() *process {
 	p.t.Helper()
 	first := p.at("--slots", "2", "--label", "disk=eu1")
@@ -174,8 +171,8 @@ func TestATaskAssignedToAFrozenWorkerIsNotBegunByItWhenItWakes(t *testing.T) {
 	})
 }
 
-// TestATaskAssignedToAWorkerThatIsStoppedGoesToAnother: the worker has no slot for it, since it waits for a task that was
-// cancelled and does not end.
+// TestATaskAssignedToAWorkerThatIsStoppedGoesToAnother: the worker has no slot for it, since it waits for a
+// cancelled task that does not end.
 func TestATaskAssignedToAWorkerThatIsStoppedGoesToAnother(t *testing.T) {
 	t.Parallel()
 	placingOn(t, 2, func(p *placing) {

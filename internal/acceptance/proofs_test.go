@@ -18,15 +18,15 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// apart counts the tasks whose executions say something else than the task, or of which two run.
+// apart counts the tasks that contradict their executions, or have two running ones.
 const apart = `SELECT count(*) FROM surfin_task t WHERE
 	(t.state = 'RUNNING') <> EXISTS (SELECT 1 FROM surfin_task_attempt a WHERE a.task_id = t.id AND a.state = 'RUNNING' AND a.epoch = t.epoch AND a.worker = t.worker)
 	OR (t.state = 'SUCCEEDED') <> EXISTS (SELECT 1 FROM surfin_task_attempt a WHERE a.task_id = t.id AND a.state = 'SUCCESS')
 	OR (t.state = 'FAILED' AND NOT EXISTS (SELECT 1 FROM surfin_task_attempt a WHERE a.task_id = t.id AND a.number = t.attempts AND a.state = 'FAILED'))
 	OR (SELECT count(*) FROM surfin_task_attempt a WHERE a.task_id = t.id AND a.state = 'RUNNING') > 1`
 
-// A task and its execution begin and end in one transaction: at no moment does one of them say
-// what the other does not, though workers are killed while they begin and end them.
+// A task and its execution begin and end in one transaction: at no moment do they contradict each other,
+// though workers are killed while they begin and end them.
 func TestATaskAndItsExecutionMoveTogetherThoughWorkersAreKilled(t *testing.T) {
 	t.Parallel()
 	const kills = 4
@@ -75,8 +75,8 @@ func TestATaskAndItsExecutionMoveTogetherThoughWorkersAreKilled(t *testing.T) {
 	})
 }
 
-// stopBetweenWrites stops a process, which does not hold the one writer of SQLite then: else nobody
-// could take over what it has.
+// stopBetweenWrites stops a process at a moment when it does not hold the one writer of SQLite: else no other
+// process could take its work over.
 func (f *taskFaults) stopBetweenWrites(p *process) {
 	f.t.Helper()
 	for {
@@ -101,8 +101,8 @@ func (f *taskFaults) end() {
 	}
 }
 
-// The end of a run needs the epoch of its start: a worker that was frozen beyond its lease, and
-// whose handler has succeeded meanwhile, does not end the task that another one runs now.
+// The end of a run needs the epoch of its start: if a worker was frozen beyond its lease, and its handler has
+// succeeded meanwhile, it does not end the task that another worker runs now.
 func TestAFrozenWorkerDoesNotEndTheRunOfAnotherOne(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
@@ -122,7 +122,7 @@ func TestAFrozenWorkerDoesNotEndTheRunOfAnotherOne(t *testing.T) {
 		require.Eventually(t, func() bool { return f.count(second) == 1 }, time.Minute, 20*time.Millisecond, f.logs())
 		frozen.signal(syscall.SIGCONT)
 		frozen.signal(syscall.SIGTERM)
-		code, out := frozen.wait() // what it had is over for it when it has ended
+		code, out := frozen.wait() // its work is over when it has ended
 		require.Zero(t, code, out)
 		require.Equal(t, 1, f.count(second), "the late end of the first run ended the second one\n%s", out)
 		require.Zero(t, f.count("SELECT count(*) FROM surfin_task_attempt WHERE state = 'SUCCESS'"))
@@ -133,8 +133,8 @@ func TestAFrozenWorkerDoesNotEndTheRunOfAnotherOne(t *testing.T) {
 	})
 }
 
-// A worker that lost its lease, since its line is cut, ends what it executes by itself before the
-// lease is over, and the task is tried again.
+// A worker that lost its lease, since its line is cut, itself ends its work before the lease is over, and the
+// task is tried again.
 func TestAWorkerThatLosesItsLeaseAbortsBeforeAnotherOneBegins(t *testing.T) {
 	t.Parallel()
 	c := newContinuing(t, 0)
@@ -161,8 +161,8 @@ func TestAWorkerThatLosesItsLeaseAbortsBeforeAnotherOneBegins(t *testing.T) {
 	require.Equal(t, 1, c.count("SELECT count(*) FROM surfin_task WHERE state = 'SUCCEEDED' AND attempts = 2"))
 }
 
-// The leader moves log text that is older than log_retention_days_db to the folder of tasks.logs; the row
-// keeps the reference, and the text is read from there.
+// The leader moves log text older than log_retention_days_db to the folder of tasks.logs; the row keeps the
+// reference, by which the text is read.
 func TestTheLeaderMovesOldLogTextToFiles(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
@@ -184,7 +184,7 @@ func TestTheLeaderMovesOldLogTextToFiles(t *testing.T) {
 		require.Equal(t, 2, f.count("SELECT count(*) FROM surfin_task_log WHERE body LIKE '%text%'"))
 		s.said("settings", "set", "log_retention_days_db", "7")
 		f.end()
-		f.begin(0) // a leader looks when it begins to lead, and then each hour
+		f.begin(0) // a leader checks when it begins to lead, and then each hour
 		moved := "SELECT count(*) FROM surfin_task_log WHERE body IS NULL AND log_ref <> ''"
 		require.Eventually(t, func() bool { return f.count(moved) == 1 }, time.Minute, 50*time.Millisecond, f.logs())
 		var texts []string

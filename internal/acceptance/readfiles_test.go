@@ -10,7 +10,7 @@ import (
 	"github.com/surfin-batch/surfin/internal/testdb"
 )
 
-// Files that arrive while a job runs are not moved by its last step: nobody has loaded them.
+// Files that arrive while a job runs are not moved by its last step: they have not been loaded.
 func TestFilesThatArriveDuringTheLoadAreNotMovedAway(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
@@ -54,7 +54,6 @@ flow:
 	})
 }
 
-// names are those of the files in a folder.
 func (s *scene) names(folder string) (names []string) {
 	s.t.Helper()
 	paths, err := filepath.Glob(filepath.Join(s.dir, folder, "*"))

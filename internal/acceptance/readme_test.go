@@ -13,8 +13,8 @@ import (
 	"github.com/surfin-batch/surfin/internal/testdb"
 )
 
-// The ten seconds of the README, with a tenth of the rows: a copy is killed, explained, and continued,
-// and each row is there once.
+// The ten seconds of the README, with a tenth of the rows: a copy is killed, explained, and continued, and
+// each row is there once.
 func TestTheTenSecondsOfTheReadme(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("../../README.md")

@@ -18,7 +18,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// fromStepJob has a split whose right branch needs a table, a load without a key, a decision, and a
+// fromStepJob has a split with a right branch that needs a table, a load without a key, a decision, and a
 // step that needs another table.
 const fromStepJob = `
 job: parts
@@ -43,7 +43,7 @@ flow:
 - {step: report, tasklet: {sql: insert into done values ('report')}}
 `
 
-// fromStepRows are enough for a load to be at work when it is killed.
+// fromStepRows are enough to kill a load while it is at work.
 const fromStepRows = 5000
 
 // acts are the certain acts of a plan at steps, such as "pass prepare".
@@ -57,7 +57,7 @@ func acts(t *testing.T, entries []struct{ Step, Action, Certainty string }) (lis
 	return list
 }
 
-// dryRestart is what a dry run says that a restart does.
+// dryRestart is a dry run's description of a restart.
 func (s *scene) dryRestart(args ...string) []string {
 	s.t.Helper()
 	code, out := s.run(append([]string{"restart", "--dry-run", "--sample", "1", "--format", "json", "--log-level", "error"}, args...)...)
@@ -69,7 +69,7 @@ func (s *scene) dryRestart(args ...string) []string {
 	return acts(s.t, plan.Steps)
 }
 
-// explained is what explain says that a restart of an execution does.
+// explained is explain's description of the restart of an execution.
 func (s *scene) explained(id string) []string {
 	s.t.Helper()
 	code, out := s.run("explain", id, "--format", "json", "--log-level", "error")
@@ -105,8 +105,8 @@ func ranIn(t *testing.T, r *repository.Repository, id core.JobExecutionID) (name
 	return names
 }
 
-// TestARestartFromAStepIsExactThoughItIsKilled and says before what it does; what it cannot do
-// is refused with what can be done.
+// TestARestartFromAStepIsExactThoughItIsKilled and announces its actions before; an impossible restart is
+// refused with the possible ones.
 func TestARestartFromAStepIsExactThoughItIsKilled(t *testing.T) {
 	t.Parallel()
 	inTurn(t, 0, func(t *testing.T, url string) {

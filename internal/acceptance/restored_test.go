@@ -40,7 +40,6 @@ func newRestored(t *testing.T, url string) restored {
 	return restored{s}
 }
 
-// ends runs a command that ends with the code.
 func (s restored) ends(code int, args ...string) string {
 	s.t.Helper()
 	got, out := s.run(args...)
@@ -63,7 +62,6 @@ func (s restored) copyHistory(from, to string) {
 	}
 }
 
-// people are the rows of the data, as a list.
 func (s restored) people() string {
 	s.t.Helper()
 	return s.ends(0, "sql", "--database", "data", "--format", "json", "select id from people order by id")
@@ -71,7 +69,6 @@ func (s restored) people() string {
 
 const fourPeople = `"id":1},{"id":2},{"id":3},{"id":4}]`
 
-// compact removes the blanks of JSON.
 func compact(text string) string {
 	var b []byte
 	for _, c := range []byte(text) {
@@ -82,7 +79,7 @@ func compact(text string) string {
 	return string(b)
 }
 
-// Rule C18a: numbers are given again in a history that was restored.
+// Rule C18a: a restored history assigns the same numbers again.
 func TestARestoredHistoryDoesNotTakeTheCheckpointOfARunThatItDoesNotHave(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
@@ -112,7 +109,7 @@ func TestARestoredHistoryDoesNotTakeTheCheckpointOfARunThatItDoesNotHave(t *test
 	})
 }
 
-// Rule C18a: the lost run had another number than the one that has its parameters now.
+// Rule C18a: the lost run had another number than the current one with its parameters.
 func TestARunIsRefusedWhoseParametersHaveACheckpointUnderALostNumber(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
@@ -150,7 +147,7 @@ func TestARestoredHistoryGoesOnWhereTheDataIsOnlyIfThatIsAccepted(t *testing.T) 
 	})
 }
 
-// Rule C18a: a row of a version that knew instances by their number.
+// Rule C18a: a row of a version that identified instances by their number.
 func TestACheckpointOfAnOlderVersionIsTakenOnlyIfThatIsAccepted(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {

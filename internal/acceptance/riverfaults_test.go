@@ -27,8 +27,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/repository"
 )
 
-// effectApp makes this test binary a worker with the engine river, whose handler writes a
-// row for each task, and one for each call.
+// effectApp makes this test binary a worker with the engine river and a handler that writes a row for each
+// task, and one for each call.
 const effectApp = "SURFIN_ACCEPTANCE_EFFECT_APP"
 
 type effects struct{ pool *pgxpool.Pool }
@@ -38,7 +38,7 @@ func newEffects() (effects, error) {
 	return effects{pool}, err
 }
 
-// Execute implements task.Handler. Its effect is there once, however often it is called.
+// Execute implements task.Handler. Its effect occurs once, however often it is called.
 func (e effects) Execute(ctx context.Context, t task.Task) (task.Outcome, error) {
 	_, err := e.pool.Exec(ctx, `WITH called AS (INSERT INTO calls (task) VALUES ($1))
 		INSERT INTO effects (task) SELECT $1 FROM (SELECT pg_sleep(0.2)) AS work ON CONFLICT DO NOTHING`, int64(t.ID))
@@ -59,15 +59,14 @@ flow:
   expect: read == written
 `
 
-// riverLease is the lease of workers here: what a killed one had is taken back within
-// it and two seconds.
+// riverLease is the lease of workers here: the work of a killed one is taken back within it and two seconds.
 const riverLease = 6 * time.Second
 
-// TestNothingIsLostOrDoubledByTasksAndPartsOverRiver: three workers have tasks, and a job
-// of 64 parts, whose deliveries come twice; random ones are killed, those that lead are frozen beyond
-// their lease and wake, and PostgreSQL crashes or is restarted. SURFIN_RIVER_TASKS is how
-// many tasks there are, a fault for each 100 of them. Of a killed worker, what it had must
-// run elsewhere before the next fault; a frozen one may wake while PostgreSQL begins anew.
+// TestNothingIsLostOrDoubledByTasksAndPartsOverRiver: three workers have tasks, and a job of 64 parts, with
+// duplicated deliveries; random ones are killed, leaders are frozen beyond their lease and wake, and
+// PostgreSQL crashes or is restarted. SURFIN_RIVER_TASKS is the number of tasks, with a fault for each 100 of
+// them. The work of a killed worker must run elsewhere before the next fault; a frozen one may wake while
+// PostgreSQL restarts.
 func TestNothingIsLostOrDoubledByTasksAndPartsOverRiver(t *testing.T) {
 	t.Parallel()
 	n := envInt(t, "SURFIN_RIVER_TASKS", 300)
@@ -83,7 +82,7 @@ func TestNothingIsLostOrDoubledByTasksAndPartsOverRiver(t *testing.T) {
 		case 1:
 			f.freezeLeader(func() {})
 		case 2:
-			f.finishJob(job) // a COMMIT that a crash leaves in doubt is for an operator to judge
+			f.finishJob(job) // an operator must judge a COMMIT that a crash leaves in doubt
 			f.crash()
 		case 4:
 			f.freezeLeader(func() {
@@ -155,8 +154,8 @@ func (f *riverFaults) double() {
 	f.t.Logf("%d deliveries come twice", n)
 }
 
-// replaceEnded begins the workers anew that have ended by themselves, as a supervisor does:
-// one whose looks fail for longer than its lease ends.
+// replaceEnded restarts the workers that have ended by themselves, as a supervisor does: a worker ends if its
+// polls fail for longer than its lease.
 func (f *riverFaults) replaceEnded() {
 	f.t.Helper()
 	for i, p := range f.workers {
@@ -168,7 +167,7 @@ func (f *riverFaults) replaceEnded() {
 	}
 }
 
-// killAndMeasure kills a worker and returns when what it had runs elsewhere.
+// killAndMeasure kills a worker and returns when its work runs elsewhere.
 func (f *riverFaults) killAndMeasure(i int) {
 	f.t.Helper()
 	d := death{pid: f.workers[i].Process.Pid}
@@ -181,8 +180,8 @@ func (f *riverFaults) killAndMeasure(i int) {
 	require.Eventually(f.t, func() bool { return f.count(waits) == 0 }, 10*riverLease, 20*time.Millisecond, f.logs())
 }
 
-// freezeLeader stops the worker that leads until another one does, and what it had is
-// taken back; it lets it go on after a further fault.
+// freezeLeader stops the leading worker until another one leads, and its work is taken back; it resumes it
+// after a further fault.
 func (f *riverFaults) freezeLeader(further func()) {
 	f.t.Helper()
 	leads, epoch := f.leader(f.db, f.workers)
@@ -204,7 +203,7 @@ func (f *riverFaults) crash() {
 	var pid int
 	require.NoError(f.t, f.db.Conn().QueryRowContext(f.t.Context(), "SELECT pg_backend_pid()").Scan(&pid))
 	require.NoError(f.t, syscall.Kill(pid, syscall.SIGKILL))
-	// The server ends its other connections a moment later, and takes new ones until then.
+	// The server ends its other connections a moment later, and accepts new ones until then.
 	require.Eventually(f.t, func() bool { return other.Ping(context.Background()) != nil }, time.Minute, 20*time.Millisecond)
 	require.Eventually(f.t, func() bool {
 		var one int
@@ -220,7 +219,7 @@ func (f *riverFaults) awaitEnd() {
 	}, 5*time.Minute, 100*time.Millisecond, f.logs())
 }
 
-// finishJob restarts the job until it is complete: of a crash of the database a part may fail.
+// finishJob restarts the job until it is complete: a crash of the database may fail a part.
 func (f *riverFaults) finishJob(started *process) {
 	f.t.Helper()
 	var code int
@@ -275,7 +274,7 @@ func (f *riverFaults) assertNothingLostOrDoubled() {
 	}
 }
 
-// assertTakenOver: what a killed worker had began elsewhere in time.
+// assertTakenOver: the work of a killed worker began elsewhere in time.
 func (f *riverFaults) assertTakenOver(d death) {
 	f.t.Helper()
 	var n int
@@ -284,7 +283,7 @@ func (f *riverFaults) assertTakenOver(d death) {
 		COALESCE(max(extract(epoch FROM (SELECT min(started_at) FROM surfin_task_attempt n WHERE n.task_id = a.task_id AND n.number = a.number + 1) - '%[2]s')), 0)::float8
 		FROM surfin_task_attempt a WHERE worker LIKE '%%/%[1]d/%%' AND state = 'FAILED' AND ended_at > '%[2]s'`, d.pid, d.at)).Scan(&n, &back, &again))
 	f.t.Logf("killed worker %d had %d tasks: the last was taken back after %.2f s, and ran elsewhere after %.2f s", d.pid, n, back, again)
-	if os.Getenv("SURFIN_RIVER_TASKS") != "" { // beside other tests the machine is busy
+	if os.Getenv("SURFIN_RIVER_TASKS") != "" { // the machine is busy with other tests
 		require.Less(f.t, again, (riverLease + 2*time.Second).Seconds())
 	}
 }

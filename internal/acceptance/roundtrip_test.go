@@ -10,9 +10,8 @@ import (
 	"github.com/surfin-batch/surfin/internal/testproxy"
 )
 
-// TestAChunkIsThreeRoundTrips counts on the line to the server: BEGIN with its settings and COPY,
-// the one UPDATE of the history, COMMIT. Whatever does not depend on the number of chunks
-// is in both runs.
+// TestAChunkIsThreeRoundTrips counts on the line to the server: BEGIN with its settings and COPY, the one
+// UPDATE of the history, COMMIT. Round trips that do not depend on the number of chunks are in both runs.
 func TestAChunkIsThreeRoundTrips(t *testing.T) {
 	t.Parallel()
 	const chunks = 40

@@ -27,10 +27,10 @@ flow:
   tasklet: {sql: "insert into ticks values (${params.at})"}
 `
 
-// TestNoScheduledRunIsMissingOrTwiceThoughLeadersAreFrozen: a job is due each minute of
-// the last half hour, and the worker that leads is frozen while it submits the runs, until
-// another one leads, and wakes (rules S2, S5). SURFIN_FROZEN is how often (2). Several
-// leaders in turn may be frozen with the same run: its budget has an attempt for each.
+// TestNoScheduledRunIsMissingOrTwiceThoughLeadersAreFrozen: a job is due each minute of the last half hour,
+// and the leading worker is frozen while it submits the runs, until another one leads, and wakes (rules S2,
+// S5). SURFIN_FROZEN is how often (2). Several leaders in turn may be frozen with the same run: its budget
+// has an attempt for each.
 func TestNoScheduledRunIsMissingOrTwiceThoughLeadersAreFrozen(t *testing.T) {
 	t.Parallel()
 	s := newScene(t, testdb.Postgres(t), map[string]string{"tick.yaml": minutelyJob})
@@ -55,7 +55,7 @@ func TestNoScheduledRunIsMissingOrTwiceThoughLeadersAreFrozen(t *testing.T) {
 		execute("DROP TABLE IF EXISTS begin")
 		execute("CREATE TABLE begin AS SELECT " + back + " AS at FROM surfin_job_definition")
 		execute("UPDATE surfin_job_definition SET scheduled_until = " + back)
-		time.Sleep(time.Duration(rand.IntN(400)) * time.Millisecond) // the moment of the freeze is what is random here
+		time.Sleep(time.Duration(rand.IntN(400)) * time.Millisecond) // the moment of the freeze is random here
 		leader.signal(syscall.SIGSTOP)
 		next := func() bool { _, now := s.leader(db, workers); return now > epoch }
 		require.Eventually(t, next, time.Minute, 20*time.Millisecond, "round %d: nobody leads", round)
@@ -71,7 +71,7 @@ func TestNoScheduledRunIsMissingOrTwiceThoughLeadersAreFrozen(t *testing.T) {
 		return s.ints(db, "SELECT count(*) FROM surfin_job_definition WHERE scheduled_until > now() - interval '2 minutes'", 1)[0] == 1
 	}
 	require.Eventually(t, decided, 2*time.Minute, 100*time.Millisecond, "not all runs are submitted")
-	for left := missing(); left > 0; { // many freezes leave thousands of runs to do: as long as fewer are missing, none is lost
+	for left := missing(); left > 0; { // many freezes leave thousands of runs to do: as long as the number of missing ones falls, none is lost
 		before := left
 		if !assert.Eventually(t, func() bool { left = missing(); return left < before }, 2*time.Minute, 100*time.Millisecond) {
 			tasks := s.ints(db, "SELECT count(*), count(*) FILTER (WHERE state = 'SUCCEEDED'), count(*) FILTER (WHERE state = 'FAILED') FROM surfin_task", 3)

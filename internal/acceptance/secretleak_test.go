@@ -30,7 +30,7 @@ const (
 
 func leaks() []string { return []string{leakDatabase, leakViewer, serveToken, leakHook, leakProxy} }
 
-// readersOf are the readers that take a path, each with a job that passes it a value of the caller.
+// readersOf are the readers with a path, each in a job that passes it a value of the caller.
 func readersOf() map[string]string {
 	return map[string]string{
 		"csv":   `{csv: {path: "${params.input}", item: {a: int}}}`,
@@ -42,7 +42,7 @@ func readersOf() map[string]string {
 	}
 }
 
-// leakFiles are jobs that try to show what their process knows.
+// leakFiles are jobs that try to show secrets of their process.
 func leakFiles() map[string]string {
 	files := map[string]string{
 		"jobs/in.txt": "a\n1\n",
@@ -67,7 +67,7 @@ flow:
 	return files
 }
 
-// withPassword adds a password that the server of the tests does not ask for.
+// withPassword adds a password that the test server does not require.
 func withPassword(t *testing.T, text string) string {
 	t.Helper()
 	u, err := url.Parse(text)
@@ -88,8 +88,8 @@ func withPassword(t *testing.T, text string) string {
 	return u.String()
 }
 
-// Rules SE1 and SE3 to SE6: whatever a client and a job try, no secret of the server or the worker is in a table,
-// a log or an answer.
+// Rules SE1 and SE3 to SE6: for all attempts of a client and a job, no secret of the server or the worker is
+// in a table, a log or an answer.
 func TestNoSecretOfTheServerIsStoredLoggedOrAnswered(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {

@@ -45,7 +45,7 @@ func (s *scene) serve(args ...string) *served {
 	return &served{p, s.t, found[1]}
 }
 
-// post returns the answer to a POST with a key; nil where the server has died.
+// post returns the answer to a POST with a key; nil if the server has died.
 func (s *served) post(path, key, body string) (status int, answer map[string]any) {
 	s.t.Helper()
 	req, err := http.NewRequestWithContext(context.Background(), http.MethodPost, "http://"+s.address+path, strings.NewReader(body))
@@ -75,8 +75,8 @@ flow:
   tasklet: {sql: create table if not exists ran (id int); insert into ran values (1)}
 `
 
-// Rule L11: the server is killed in the middle of a POST, and the client repeats it with the
-// same key at the next one.
+// Rule L11: the server is killed in the middle of a POST, and the client repeats it with the same key at the
+// next one.
 func TestARequestThatIsRepeatedAfterAKillStartsOneExecution(t *testing.T) {
 	t.Parallel()
 	const rounds = 8
@@ -94,7 +94,7 @@ func TestARequestThatIsRepeatedAfterAKillStartsOneExecution(t *testing.T) {
 				_, answer := server.post("/v1/jobs/quick/run", key, `{"again": true}`)
 				sent <- answer
 			}()
-			time.Sleep(time.Duration(rand.Int64N(int64(60 * time.Millisecond)))) // the moment of the kill is what is random here
+			time.Sleep(time.Duration(rand.Int64N(int64(60 * time.Millisecond)))) // the moment of the kill is random here
 			server.signal(syscall.SIGKILL)
 			server.wait()
 			first := <-sent
@@ -153,8 +153,8 @@ func TestServeIsRefusedWhereItWouldBeOpenToOthersOrHasNoJobs(t *testing.T) {
 	}
 }
 
-// TestTheCallsOfTheAPIPageDoWhatItSays makes every call of the page from the top to the bottom.
-// A comment before a block says what the answer has, or that it has it after a while.
+// TestTheCallsOfTheAPIPageDoWhatItSays makes every call of the page from the top to the bottom. A comment
+// before a block describes the answer, possibly after a while.
 func TestTheCallsOfTheAPIPageDoWhatItSays(t *testing.T) {
 	t.Parallel()
 	inTurn(t, 1, func(t *testing.T, url string) {
@@ -188,7 +188,7 @@ func TestTheCallsOfTheAPIPageDoWhatItSays(t *testing.T) {
 	})
 }
 
-// assertCall makes the call of curl, and looks for what the comment says.
+// assertCall makes the call of curl, and compares the answer with the comment.
 func (s *served) assertCall(line, comment string) {
 	s.t.Helper()
 	want, once := strings.CutPrefix(comment, "answers ")
@@ -207,7 +207,7 @@ func (s *served) assertCall(line, comment string) {
 	require.Eventually(s.t, holds, 30*time.Second, 50*time.Millisecond, "%s lacks %s", line, want)
 }
 
-// curl does what the program of that name does with the options of the page.
+// curl implements the program's options that the page uses.
 func (s *served) curl(line string) string {
 	s.t.Helper()
 	out, err := testtree.Command(s.t.Context(), "sh", "-c", `curl() { printf '%s\n' "$@"; }; `+line).Output()

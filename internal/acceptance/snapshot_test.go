@@ -33,7 +33,7 @@ flow:
 	require.Contains(t, out, "job.yaml:14:54: reader query: snapshot: there is a key as well")
 }
 
-// A step that failed behind a commit says before a restart that it is refused, and what to do.
+// A step that failed after a commit announces before a restart that it is refused, with the remedy.
 func TestAFailedSnapshotIsExplainedAndBegunAgain(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {

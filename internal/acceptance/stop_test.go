@@ -15,8 +15,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// wideJob works in a split, in partitions and in a child job, in this order. The
-// first %s is the time of writing by the database's clock, the others are sizes of chunks.
+// wideJob works in a split, in partitions and in a child job, in this order. The first %s is the time of
+// writing by the database's clock, the others are sizes of chunks.
 const wideJob = `
 job: wide
 flow:
@@ -58,7 +58,7 @@ flow:
     writer: {table: wide}
 `
 
-// writeWide writes the job with small chunks where it is to be stopped: in its split (0), its
+// writeWide writes the job with small chunks at the point where it is to be stopped: in its split (0), its
 // partitions (1) or its child job (2). The rest takes few of them.
 func (s *scene) writeWide(now string, stopped int) {
 	s.t.Helper()
@@ -70,9 +70,9 @@ func (s *scene) writeWide(now string, stopped int) {
 	s.write("child.yaml", fmt.Sprintf(wideChild, sizes[2]))
 }
 
-// TestAStopReachesSplitsPartitionsAndChildJobs stops an execution from another process
-// in each of them. Without heartbeats the commits tell of the stop: after it was stored,
-// each of those that run at once commits two chunks more at most. Each restart continues.
+// TestAStopReachesSplitsPartitionsAndChildJobs stops an execution from another process in each of them.
+// Without heartbeats the commits notice the stop: after it was stored, each of the concurrent ones commits
+// two more chunks at most. Each restart continues.
 func TestAStopReachesSplitsPartitionsAndChildJobs(t *testing.T) {
 	t.Parallel()
 	const rows, below = 10_000, 30_000
@@ -86,7 +86,7 @@ func TestAStopReachesSplitsPartitionsAndChildJobs(t *testing.T) {
 		}
 		s.env = []string{"SURFIN_LEASE=1h", "SURFIN_HEARTBEAT=10m"}
 		for i, at := range []struct {
-			rows    string // which rows tell that it is at work
+			rows    string // the rows that show that it is at work
 			beside  int64  // how many run at once
 			stopped []string
 		}{
@@ -116,9 +116,9 @@ func TestAStopReachesSplitsPartitionsAndChildJobs(t *testing.T) {
 	})
 }
 
-// TestAStopIsSeenBetweenSteps (rule L13): the steps are too short for a heartbeat, and none
-// of them has chunks. The command that asks is another process. After its answer the step that
-// is running ends, no other starts, and finally runs.
+// TestAStopIsSeenBetweenSteps (rule L13): the steps are too short for a heartbeat, and none of them has
+// chunks. The requesting command is another process. After its answer the current step ends, no other starts,
+// and finally runs.
 func TestAStopIsSeenBetweenSteps(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
@@ -158,8 +158,8 @@ func (s *scene) awaitWide(p *process, db tx.Database, rows string) {
 	}
 }
 
-// assertStoppedAt checks that exactly these steps of an execution stopped, and that
-// nothing of it, or of a child, is open.
+// assertStoppedAt checks that exactly these steps of an execution stopped, and that nothing in it, or in a
+// child, is open.
 func (s *scene) assertStoppedAt(r *repository.Repository, id core.JobExecutionID, want []string) {
 	s.t.Helper()
 	executions, err := r.Executions(context.Background(), core.ExecutionFilter{})
@@ -179,8 +179,8 @@ func (s *scene) assertStoppedAt(r *repository.Repository, id core.JobExecutionID
 	require.ElementsMatch(s.t, want, stopped)
 }
 
-// assertWide checks that every row is there once for each of those that wrote it, and
-// that no step ran again once it had completed.
+// assertWide checks that every row is there once for each of its writers, and that no step ran again after it
+// had completed.
 func (s *scene) assertWide(db tx.Database, r *repository.Repository, rows, below int) {
 	s.t.Helper()
 	var want []string

@@ -16,7 +16,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// frozenPart is a part whose first attempt does not end; the second one notes when it began.
+// frozenPart is a part with a first attempt that does not end; the second one records when it began.
 const frozenPart = `
 job: part%[1]d
 flow:
@@ -30,10 +30,10 @@ flow:
         date +%%s%%3N > again%[1]d
 `
 
-// TestAPartOfAFrozenWorkerBeginsElsewhereSoonAfterItsLease: within two seconds after it (rule E7), though the clock of the
-// database is another one. A worker is frozen and not killed, since that of a dead process of the machine is found sooner.
-// A busy machine may be late now and then: of three rounds one is in time, where a third of the lease, or the difference
-// of the clocks, would make all late.
+// TestAPartOfAFrozenWorkerBeginsElsewhereSoonAfterItsLease: within two seconds after it (rule E7), though the
+// database's clock differs. A worker is frozen and not killed, since a dead process of the same machine is
+// found sooner. A busy machine may be late now and then: of three rounds one is in time, whereas a third of
+// the lease, or the difference of the clocks, would make all late.
 func TestAPartOfAFrozenWorkerBeginsElsewhereSoonAfterItsLease(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -102,7 +102,7 @@ func (s *scene) partTakenOver(round int, shift time.Duration) int64 {
 	return at - over
 }
 
-// freezeOutsideOfWrites freezes a process that does not keep others from writing to SQLite.
+// freezeOutsideOfWrites freezes a process while it does not block writes to SQLite.
 func (s *scene) freezeOutsideOfWrites(db tx.Database, p *process) {
 	s.t.Helper()
 	for range 20 {
@@ -121,8 +121,8 @@ func (s *scene) freezeOutsideOfWrites(db tx.Database, p *process) {
 	require.Fail(s.t, "it writes each time")
 }
 
-// shiftClock makes the clock of a database of PostgreSQL differ from this machine's: its sessions find functions of a
-// schema of their own before those of the server.
+// shiftClock makes the clock of a PostgreSQL database differ from this machine's: its sessions find functions
+// in their own schema before the server's.
 func shiftClock(t *testing.T, url string, by time.Duration) {
 	t.Helper()
 	conn, err := pgx.Connect(t.Context(), url)

@@ -11,8 +11,9 @@ import (
 	"github.com/surfin-batch/surfin/internal/testdb"
 )
 
-// TestATaskBeginsWhenAllThatItWaitsForHasSucceededThoughWorkersAreKilled: the tasks of a random graph fail now and then,
-// and their workers are killed and frozen. SURFIN_TASK_FAULTS is how many; ten tasks for each.
+// TestATaskBeginsWhenAllThatItWaitsForHasSucceededThoughWorkersAreKilled: the tasks of a random graph fail
+// now and then, and their workers are killed and frozen. SURFIN_TASK_FAULTS is the number of faults; ten
+// tasks for each.
 func TestATaskBeginsWhenAllThatItWaitsForHasSucceededThoughWorkersAreKilled(t *testing.T) {
 	t.Parallel()
 	faults := envInt(t, "SURFIN_TASK_FAULTS", 4)
@@ -40,8 +41,8 @@ func TestATaskBeginsWhenAllThatItWaitsForHasSucceededThoughWorkersAreKilled(t *t
 	}
 }
 
-// newOrderFaults submits tasks each of which may wait for some of the ten before it, in a random order of the file. The
-// first attempt of every fifth one fails.
+// newOrderFaults submits tasks that may each wait for some of the ten before it, in a random order of the
+// file. The first attempt of every fifth one fails.
 func newOrderFaults(t *testing.T, url string, n int, env ...string) *taskFaults {
 	t.Helper()
 	specs := make([]string, n)

@@ -20,9 +20,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// TestEveryTaskEndsOnceThoughWorkersAreKilledAndFrozen: random ones of three are killed, and
-// replaced, or frozen beyond their lease, and wake. SURFIN_TASK_FAULTS is how many; ten
-// tasks for each.
+// TestEveryTaskEndsOnceThoughWorkersAreKilledAndFrozen: random ones of three are killed, and replaced, or
+// frozen beyond their lease, and wake. SURFIN_TASK_FAULTS is the number of faults; ten tasks for each.
 func TestEveryTaskEndsOnceThoughWorkersAreKilledAndFrozen(t *testing.T) {
 	t.Parallel()
 	faults := envInt(t, "SURFIN_TASK_FAULTS", 4)
@@ -49,7 +48,7 @@ type taskFaults struct {
 	*scene
 	db      tx.Database
 	n       int
-	slots   string // of a worker; "": 2
+	slots   string // of a worker; "" means 2
 	workers []*process
 	all     []*process
 }
@@ -84,7 +83,7 @@ func (f *taskFaults) begin(i int) {
 	f.all = append(f.all, f.workers[i])
 }
 
-// count asks again while the database begins anew.
+// count repeats the query while the database restarts.
 func (f *taskFaults) count(query string) (n int) {
 	f.t.Helper()
 	for began := time.Now(); ; time.Sleep(20 * time.Millisecond) {
@@ -99,7 +98,6 @@ func (f *taskFaults) count(query string) (n int) {
 	}
 }
 
-// awaitDone returns when so many tasks have succeeded.
 func (f *taskFaults) awaitDone(n int) {
 	f.t.Helper()
 	require.Eventually(f.t, func() bool {
@@ -113,9 +111,9 @@ func (f *taskFaults) kill(i int) {
 	f.begin(i)
 }
 
-// freeze stops a process until others have what it had, and lets it go on. One that is
-// stopped while it writes to SQLite keeps all others from writing: it wakes all the same,
-// before they give up, as one would do that has no answer to its first heartbeat.
+// freeze stops a process until others have its work, and resumes it. A process stopped while it writes to
+// SQLite keeps all others from writing: it wakes before they give up, like a process without an answer to its
+// first heartbeat.
 func (f *taskFaults) freeze(i int) {
 	f.t.Helper()
 	for _, w := range f.workers {
@@ -164,8 +162,7 @@ func (f *taskFaults) logs() string {
 	return b.String()
 }
 
-// shell runs a line that calls other programs than surfin in the scene's folder, and returns what it
-// printed.
+// shell runs a line that calls programs other than surfin in the scene's folder, and returns its output.
 func (s *scene) shell(line string) string {
 	s.t.Helper()
 	cmd := testtree.Command(s.t.Context(), "sh", "-c", line)

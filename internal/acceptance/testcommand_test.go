@@ -9,7 +9,7 @@ import (
 	"github.com/surfin-batch/surfin/internal/testdb"
 )
 
-// The command test runs the tests of jobs/nested_test.yaml, and shows what is not as expected.
+// The command test runs the tests of jobs/nested_test.yaml, and shows the differences.
 func TestTestsOfJobsRunOnADatabaseOfTheirOwn(t *testing.T) {
 	t.Parallel()
 	files := shippedJob(t, "nested.yaml", "nested_test.yaml", "data/stations.geojson", "data/orders.json")
@@ -63,7 +63,7 @@ tests:
     in: {warehouse: {queries: {select count(*) as n from product: [{n: 3}]}}}
 `
 
-// Named databases, each on SQLite or in a schema of its own in PostgreSQL, which is dropped.
+// Named databases, each on SQLite or in a separate PostgreSQL schema, which is dropped.
 func TestTestsOfJobsRunOnTheDatabasesThatTheyName(t *testing.T) {
 	t.Parallel()
 	server := testdb.Postgres(t)
@@ -91,7 +91,7 @@ func TestTestsOfJobsRunOnTheDatabasesThatTheyName(t *testing.T) {
 	})
 }
 
-// What is wrong with the databases of a test file is said with its place and a cure.
+// Mistakes in the databases of a test file are reported with their position and a remedy.
 func TestWrongDatabasesOfTestsAreRefused(t *testing.T) {
 	t.Parallel()
 	s := newScene(t, testdb.SQLite(t), map[string]string{

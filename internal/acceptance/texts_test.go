@@ -93,7 +93,7 @@ func play(t *testing.T, files map[string]string, commands string) string {
 	return b.String()
 }
 
-// unsteady are texts that differ from run to run, and what stands for them in a story.
+// unsteady are texts that differ from run to run, and their replacements in a story.
 func unsteady() []struct {
 	re *regexp.Regexp
 	as string

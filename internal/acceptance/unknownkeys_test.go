@@ -55,7 +55,7 @@ flow:
 	})
 }
 
-// A job that init wrote does not lose what a later file has.
+// A job written by init does not lose the new keys of a later file.
 func TestAGeneratedJobRefusesKeysThatItDoesNotKnow(t *testing.T) {
 	t.Parallel()
 	inTurn(t, 0, func(t *testing.T, url string) {

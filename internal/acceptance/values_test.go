@@ -15,8 +15,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-// valuesJob takes values of every kind that is a text from csv over a table that it creates,
-// and one that is there, to jsonl, and from there to csv again.
+// valuesJob moves values of every text kind from csv through a table that it creates, and an existing one, to
+// jsonl, and from there to csv again.
 const valuesJob = `
 job: values
 parameters:
@@ -70,7 +70,7 @@ func TestJSONUUIDsAndBytesComeBackFromEveryPlaceAsTheyWere(t *testing.T) {
 		require.NotEqual(t, 0, code, out)
 		s.said("run", "values.yaml", "most=1000") // from the uuid on that was committed last
 
-		// A row that the database refused was stored, and goes to the table as it was.
+		// A row that the database refused was stored, and is written to the table unchanged.
 		for _, statement := range []string{"drop table copy", "create table copy " + strings.Replace(columns, " check (n <> 5)", "", 1)} {
 			s.said("sql", "--write", statement)
 		}
@@ -122,7 +122,7 @@ func (s *scene) writeThings(rows int) (things []thing) {
 	return things
 }
 
-// requireThings compares rows with those of a file of lines, in any order.
+// requireThings compares rows with a file of lines, in any order.
 func requireThings(t *testing.T, things []thing, lines string) {
 	t.Helper()
 	found := map[string]thing{}

@@ -15,12 +15,12 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/repository"
 )
 
-// waitKind is something that a step waits for, and that no process does while the only worker stops.
+// waitKind is work that a step waits for, and that no process does while the only worker stops.
 type waitKind struct {
 	name, step, job string
-	// stop says that a stop is asked for while no process has the execution.
+	// stop means that a stop is requested while no process has the execution.
 	stop bool
-	// lines are how many lines done has when the step has completed.
+	// lines is the number of lines in done when the step has completed.
 	lines int
 }
 
@@ -112,7 +112,7 @@ func (s *scene) doneLines() int {
 	return strings.Count(string(text), "\n")
 }
 
-// awaitWaiting returns when the step waits for what the kind says.
+// awaitWaiting returns when the step waits for the work of the kind.
 func (s *scene) awaitWaiting(r *repository.Repository, kind waitKind) {
 	s.t.Helper()
 	require.Eventually(s.t, func() bool {
@@ -132,9 +132,9 @@ func (s *scene) awaitWaiting(r *repository.Repository, kind waitKind) {
 	}, time.Minute, 10*time.Millisecond)
 }
 
-// TestTheOnlyWorkerGivesBackWhatWaits (rules P5, P8): it holds a branch, or an execution in `finally`, with a step
-// that waits for other work, and is stopped by one signal. That work is nobody's meanwhile, so that the worker would
-// wait for ever.
+// TestTheOnlyWorkerGivesBackWhatWaits (rules P5, P8): it holds a branch, or an execution in `finally`, with a
+// step that waits for other work, and is stopped by one signal. No other process has that work, so the worker
+// would wait for ever.
 func TestTheOnlyWorkerGivesBackWhatWaits(t *testing.T) {
 	t.Parallel()
 	for _, kind := range waitKinds() {
@@ -201,7 +201,6 @@ func gaveBack(t *testing.T, url string, kind waitKind) {
 	}
 }
 
-// serverKinds are jobs that park for each kind of work.
 func serverKinds() map[string]string {
 	return map[string]string{
 		"parts":    "job: waiting\nflow:\n- step: wait\n  partition: {by: {count: 30}, remote: true}\n  tasklet: " + waitWork + "\n",
@@ -211,8 +210,9 @@ func serverKinds() map[string]string {
 	}
 }
 
-// TestTheEndOfAServerStopsNoWaitingJob (rule P5): SIGTERM of `serve`, with a worker of its own and without one, while a job
-// is parked for parts, tasks, a child job or branches. A worker that is started later finishes it in its first attempt.
+// TestTheEndOfAServerStopsNoWaitingJob (rule P5): SIGTERM of `serve`, with and without its own worker, while
+// a job is parked for parts, tasks, a child job or branches. A worker that is started later finishes it in
+// its first attempt.
 func TestTheEndOfAServerStopsNoWaitingJob(t *testing.T) {
 	t.Parallel()
 	n := 0

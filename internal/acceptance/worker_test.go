@@ -32,7 +32,7 @@ func (s *scene) worker() *process {
 	return w
 }
 
-// partitions are those of the newest execution.
+// partitions are the partitions of the newest execution.
 func (s *scene) partitions(r *repository.Repository) (list []core.StepExecution) {
 	s.t.Helper()
 	newest, err := r.Executions(context.Background(), core.ExecutionFilter{Limit: 1})
@@ -127,8 +127,8 @@ func isAtWork(p core.StepExecution) bool {
 	return p.Status == core.StatusStarted && p.Counters.Commit > 0
 }
 
-// TestEightPartsRunOnTwoWorkersThoughOneIsKilled: what the killed worker had is done by
-// the other one, from the last commits on.
+// TestEightPartsRunOnTwoWorkersThoughOneIsKilled: the other worker does the work of the killed one, from the
+// last commits on.
 func TestEightPartsRunOnTwoWorkersThoughOneIsKilled(t *testing.T) {
 	t.Parallel()
 	const rows = 1500
@@ -180,8 +180,8 @@ func TestAWorkerThatStopsGivesItsPartsBack(t *testing.T) {
 	})
 }
 
-// TestAStopReachesPartsOnWorkers: those at work stop behind their last commit, the others
-// do not begin, and a restart finishes all of them.
+// TestAStopReachesPartsOnWorkers: the working ones stop after their last commit, the others do not begin, and
+// a restart finishes all of them.
 func TestAStopReachesPartsOnWorkers(t *testing.T) {
 	t.Parallel()
 	const rows = 1500
@@ -248,7 +248,7 @@ func TestEveryRowOfEveryPartIsThereOnceThoughWorkersAndManagersAreKilled(t *test
 // frozen process blocks no other (rule L7).
 func TestAFrozenWorkerLosesItsPartsAndCommitsNothingWhenItWakes(t *testing.T) {
 	t.Parallel()
-	const rows = 5000 // so that a test that gets little of the machine freezes it at work
+	const rows = 5000 // so that a slow test still freezes it at work
 	s := newRemoteScene(t, testdb.Postgres(t), rows, 10)
 	db, r := s.open()
 	first := s.worker()

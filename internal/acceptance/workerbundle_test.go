@@ -13,8 +13,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// bundleChild has partitions on workers itself, reads data of its own folder, and names
-// another file.
+// bundleChild has partitions on workers itself, reads data from its own folder, and names another file.
 const bundleChild = `
 job: below
 flow:
@@ -36,9 +35,9 @@ flow:
   tasklet: {sql: "insert into target (id, name, amount, source) values (1, 'deep', 1, 'deep')"}
 `
 
-// TestAWorkerReadsNoJobFile: the files of child jobs are deleted, or changed, when the
-// execution is parked, and its process is killed. Workers run the partitions, and the child
-// jobs, as the files were at the launch.
+// TestAWorkerReadsNoJobFile: the files of child jobs are deleted, or changed, when the execution is parked,
+// and its process is killed. Workers run the partitions, and the child jobs, with the files as they were at
+// the launch.
 func TestAWorkerReadsNoJobFile(t *testing.T) {
 	t.Parallel()
 	const rows = 100

@@ -12,7 +12,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/repository"
 )
 
-// awaitStatus returns when the execution has the status.
 func (s *scene) awaitStatus(r *repository.Repository, id core.JobExecutionID, status core.Status) {
 	s.t.Helper()
 	require.Eventually(s.t, func() bool {
@@ -21,7 +20,7 @@ func (s *scene) awaitStatus(r *repository.Repository, id core.JobExecutionID, st
 	}, 60*time.Second, 10*time.Millisecond, "execution %d is not %s", id, status)
 }
 
-// parkedAlone is an execution that is parked, and whose process is dead.
+// parkedAlone makes a parked execution with a dead process.
 func (s *scene) parkedAlone(r *repository.Repository) {
 	s.t.Helper()
 	manager := s.start("run", "parts.yaml", "into=target")
@@ -30,8 +29,8 @@ func (s *scene) parkedAlone(r *repository.Repository) {
 	manager.wait()
 }
 
-// TestAParkedExecutionIsStoppedWithoutAWorker: neither the process that launched it nor a
-// worker is alive. The command that asks for the stop ends it.
+// TestAParkedExecutionIsStoppedWithoutAWorker: neither the process that launched it nor a worker is alive.
+// The stop command itself ends it.
 func TestAParkedExecutionIsStoppedWithoutAWorker(t *testing.T) {
 	t.Parallel()
 	const rows = 400
@@ -99,7 +98,7 @@ func TestAnyProcessEndsAParkedExecutionThatIsToStop(t *testing.T) {
 	}
 }
 
-// quickJob is a job whose parts do next to nothing.
+// quickJob is a job with parts that do next to nothing.
 const quickJob = `job: quick
 flow:
 - step: parts
@@ -131,8 +130,8 @@ func TestAWaitingRunHearsThatItsExecutionIsOver(t *testing.T) {
 	})
 }
 
-// TestTheEndOfAServerStopsNoParkedExecution: it belongs to no process (rule P5), so that a rolling
-// deployment of servers does not stop what workers do.
+// TestTheEndOfAServerStopsNoParkedExecution: it belongs to no process (rule P5), so that a rolling deployment
+// of servers does not stop the work of workers.
 func TestTheEndOfAServerStopsNoParkedExecution(t *testing.T) {
 	t.Parallel()
 	const rows = 400

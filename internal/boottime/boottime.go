@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Now returns the time since a moment that does not change while the machine runs.
+// Now returns the time since a fixed moment while the machine runs.
 func Now() time.Duration {
 	var at unix.Timespec
 	if err := unix.ClockGettime(clock, &at); err != nil { // every system that Go runs on has it

@@ -4,5 +4,5 @@ package boottime
 
 import "golang.org/x/sys/unix"
 
-// clock runs while the machine is suspended on macOS, and not everywhere else.
+// clock runs while the machine is suspended only on macOS.
 const clock = unix.CLOCK_MONOTONIC

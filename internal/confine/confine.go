@@ -1,5 +1,5 @@
-// Package confine keeps the files of an execution that a client of the API launched below the
-// folders that clients may name (rule SE3).
+// Package confine keeps the files of an execution launched by an API client below the folders that clients
+// may name (rule SE3).
 //
 // It imports core.
 package confine
@@ -20,22 +20,21 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 )
 
-// Files opens the files of one step. The nil *Files has no restrictions: its methods are those of
-// package os. Any other is safe for concurrent use.
+// Files opens the files of one step. The nil *Files has no restrictions: its methods are those of package os.
+// Any other is safe for concurrent use.
 //
-// A file is opened through an os.Root, so that a link that is put in place meanwhile cannot lead
-// out of the roots.
+// A file is opened through an os.Root, so that a link created in the meantime cannot lead out of the roots.
 type Files struct {
 	confinement *core.Confinement
 	roots       []string
 
 	mu sync.Mutex
-	// free are the paths and patterns that the job file gives without a value of the client, with
-	// their real paths.
+	// free are the paths and patterns that the job file gives without a client's value, with their real
+	// paths.
 	free map[string]string
 }
 
-// OutsideError says that a path of a client leads out of the folders that clients may name.
+// OutsideError reports that a client's path leads out of the folders that clients may name.
 type OutsideError struct {
 	Path, Real string
 	Roots      []string
@@ -54,7 +53,7 @@ func (e *OutsideError) Error() string {
 	return text + "; to allow another folder, add it to api.paths"
 }
 
-// Is says that such a path is as good as not there: nothing of it was looked at.
+// Is reports that such a path counts as missing: it was not examined.
 func (e *OutsideError) Is(target error) bool { return target == fs.ErrPermission } //nolint:errorlint // as errors.Is asks
 
 // New returns the files of an execution; nil for one without restrictions.
@@ -65,8 +64,8 @@ func New(c *core.Confinement) *Files {
 	return &Files{confinement: c, roots: c.Roots, free: map[string]string{}}
 }
 
-// Of returns the files of an execution: those of the context where these are of it, so that what is
-// admitted for one is admitted where files are opened.
+// Of returns the files of an execution: the context's if they belong to it, so that a path admitted for the
+// execution can be opened.
 func Of(ctx context.Context, c *core.Confinement) *Files {
 	if f := From(ctx); c != nil && f != nil && f.confinement == c {
 		return f
@@ -85,7 +84,7 @@ func From(ctx context.Context) *Files {
 	return f
 }
 
-// Confinement returns that of the execution; nil: none.
+// Confinement returns the execution's confinement, or nil.
 func (f *Files) Confinement() *core.Confinement {
 	if f == nil {
 		return nil
@@ -93,8 +92,8 @@ func (f *Files) Confinement() *core.Confinement {
 	return f.confinement
 }
 
-// Holds reports whether a value of the client took part in what the variable of an expression reads,
-// such as params.input. It is false for nil. Parts are not known to it.
+// Holds reports whether a value of the client took part in the value of an expression's variable, such as
+// params.input. It is false for nil. It does not know parts.
 func (f *Files) Holds(variable string) bool {
 	if f == nil {
 		return false
@@ -113,7 +112,7 @@ func (f *Files) Holds(variable string) bool {
 	return false
 }
 
-// Free admits a path or a pattern of the job file itself, with what is below it or matches it.
+// Free admits a path or a pattern of the job file itself, and everything below it or matching it.
 func (f *Files) Free(path string) {
 	if f == nil || path == "" {
 		return
@@ -131,8 +130,8 @@ func (f *Files) Free(path string) {
 	f.free[abs] = real
 }
 
-// isFree reports whether the path is one of the job file itself: the path, the parts of that file,
-// one that its pattern matches, or one that is really below it.
+// isFree reports whether the path belongs to the job file itself: the path, the parts of that file, a match
+// of its pattern, or one that is really below it.
 func (f *Files) isFree(abs, real string) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -144,7 +143,7 @@ func (f *Files) isFree(abs, real string) bool {
 			return true
 		}
 		if isBelow(free, abs) {
-			return true // a folder around it, which is made, locked or looked into
+			return true // an outer folder, which is made, locked or listed
 		}
 	}
 	return false
@@ -154,7 +153,7 @@ func isBelow(path, folder string) bool {
 	return path != "" && folder != "" && strings.HasPrefix(path, strings.TrimSuffix(folder, "/")+"/")
 }
 
-// folderOf returns the folder in front of the wildcards of a pattern.
+// folderOf returns the folder before the wildcards of a pattern.
 func folderOf(pattern string) (folder string, wild bool) {
 	i := strings.IndexAny(pattern, `*?[\`)
 	if i < 0 {
@@ -163,9 +162,8 @@ func folderOf(pattern string) (folder string, wild bool) {
 	return filepath.Dir(pattern[:i] + "x"), true
 }
 
-// Check refuses a path, or a pattern by the folder in front of its wildcards, that a client gave
-// and that leads out of the roots. The standard input and output are of the server: they are
-// refused as well.
+// Check refuses a client's path, or a pattern by the folder before its wildcards, that leads out of the
+// roots. The standard input and output belong to the server: they are refused as well.
 func (f *Files) Check(path string) error {
 	if f == nil || path == "" {
 		return nil
@@ -187,7 +185,7 @@ func (f *Files) outside(path, real string) error {
 	return exception.Fatal("", &OutsideError{Path: path, Real: real, Roots: f.roots})
 }
 
-// within returns the root below which the path really is, and its name there.
+// within returns the root that the path is really below, and its name there.
 func (f *Files) within(path string) (root, name string, err error) {
 	abs, err := filepath.Abs(path)
 	if err != nil {
@@ -232,14 +230,13 @@ func isSystem(path string) bool {
 	return false
 }
 
-// Real resolves the links of an absolute path as far as it is there. What is not there follows as
-// it is written.
+// Real resolves the links of an absolute path as far as it exists. The rest is appended as written.
 func Real(abs string) (string, error) {
 	real, err := filepath.EvalSymlinks(abs)
 	if err == nil || !errors.Is(err, fs.ErrNotExist) || abs == filepath.Dir(abs) {
 		return real, err
 	}
-	if target, linked := os.Readlink(abs); linked == nil { // a link to what is not there
+	if target, linked := os.Readlink(abs); linked == nil { // a link to a missing file
 		if !filepath.IsAbs(target) {
 			target = filepath.Join(filepath.Dir(abs), target)
 		}
@@ -253,8 +250,7 @@ func Real(abs string) (string, error) {
 	return filepath.Join(parent, filepath.Base(abs)), err
 }
 
-// in calls act with the root that the path is below and its name there; free with a path that is
-// not restricted.
+// in calls act with the root that the path is below and its name there, or free with an unrestricted path.
 func (f *Files) in(path string, free func(path string) error, act func(root *os.Root, name string) error) error {
 	if f == nil {
 		return free(path)
@@ -351,7 +347,7 @@ func (f *Files) Stat(path string) (info fs.FileInfo, err error) {
 	return info, err
 }
 
-// Lstat is os.Lstat. The link itself is below the roots, as what it leads to is.
+// Lstat is os.Lstat. The link itself is below the roots, as is its target.
 func (f *Files) Lstat(path string) (info fs.FileInfo, err error) {
 	err = f.link(path,
 		func(path string) error { info, err = os.Lstat(path); return err },
@@ -359,7 +355,7 @@ func (f *Files) Lstat(path string) (info fs.FileInfo, err error) {
 	return info, err
 }
 
-// link is in for what acts on a name itself, not on what a link of that name leads to.
+// link is in for operations on a name itself, and not on the target of a link.
 func (f *Files) link(path string, free func(path string) error, act func(root *os.Root, name string) error) error {
 	if f == nil {
 		return free(path)
@@ -388,7 +384,7 @@ func (f *Files) Mkdir(path string, mode fs.FileMode) error {
 		func(root *os.Root, name string) error { return root.Mkdir(name, mode) })
 }
 
-// Rename is os.Rename. Both names must be below one root, or one of them is of the job file.
+// Rename is os.Rename. Both names must be below one root, unless one belongs to the job file.
 func (f *Files) Rename(from, to string) error {
 	return f.two("rename", from, to, os.Rename, (*os.Root).Rename)
 }
@@ -426,7 +422,7 @@ func (f *Files) two(op, from, to string, free func(from, to string) error, act f
 	return free(fromReal, toReal)
 }
 
-// names resolves the folders of two names, and not the names themselves.
+// names resolves the folders of two names, but not the names themselves.
 func (f *Files) names(from, to string) (a, b string, err error) {
 	for i, path := range []string{from, to} {
 		abs, err := filepath.Abs(path)
@@ -446,7 +442,7 @@ func (f *Files) names(from, to string) (a, b string, err error) {
 	return a, b, nil
 }
 
-// Roots returns the real folders of the given ones; one that is not there is left out.
+// Roots returns the real folders of the given ones, without missing ones.
 func Roots(folders ...string) []string {
 	var roots []string
 	for _, folder := range folders {
@@ -464,7 +460,8 @@ func Roots(folders ...string) []string {
 	return roots
 }
 
-// Refused reports whether the error says that a path leads out of the roots, or that a client may not write it.
+// Refused reports whether the error means that a path leads out of the roots, or that a client may not write
+// it.
 func Refused(err error) bool {
 	var outside *OutsideError
 	var program *ProgramError

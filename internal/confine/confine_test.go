@@ -11,7 +11,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// folders are a folder that clients may name, and one that they may not, with a link from the first to the other.
+// folders are a folder that clients may name, and one that they may not, with a link from the first to the
+// second.
 func folders(t *testing.T) (root, outside string, f *confine.Files) {
 	t.Helper()
 	base := t.TempDir()
@@ -75,12 +76,12 @@ func TestPathsOfTheJobFileItselfPass(t *testing.T) {
 	require.NoError(t, file.Close())
 	_, err = f.Open(filepath.Join(outside, "a.csv"))
 	require.True(t, confine.Refused(err))
-	f.Free(root) // a folder of the job file does not open what a link in it leads to
+	f.Free(root) // a folder of the job file does not open the target of a link in it
 	_, err = f.Open(filepath.Join(root, "folder/other"))
 	require.Error(t, err)
 }
 
-// What says what jobs do lies in the folder of the job file. A client that wrote it would run what it likes.
+// Files that define jobs lie in the folder of the job file. A client that wrote one could run anything.
 func TestAClientNeitherWritesNorRemovesAProgram(t *testing.T) {
 	t.Parallel()
 	root, _, f := folders(t)
@@ -111,7 +112,7 @@ func TestAClientNeitherWritesNorRemovesAProgram(t *testing.T) {
 	require.Equal(t, "as it was", string(text))
 }
 
-// A link that is swapped between the check and the opening leads nowhere else.
+// A link that is swapped between the check and the opening cannot lead elsewhere.
 func TestALinkThatIsSwappedMeanwhileLeadsNowhereElse(t *testing.T) {
 	t.Parallel()
 	root, outside, f := folders(t)

@@ -11,8 +11,9 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 )
 
-// ProgramError says that a path of a client names a file that says what jobs do. Such files lie in the folder of the
-// job file, where clients may name others: one that a client writes would be run with the rights of the server.
+// ProgramError reports that a path of a client names a file that defines jobs. Such files lie in the folder
+// of the job file, where clients may name others: a file written by a client would be run with the rights of
+// the server.
 type ProgramError struct{ Path string }
 
 // Error names the path and the cure.
@@ -24,7 +25,7 @@ func (e *ProgramError) Error() string {
 // Is says that nothing was done with it.
 func (e *ProgramError) Is(target error) bool { return target == fs.ErrPermission } //nolint:errorlint // as errors.Is asks
 
-// programs are the endings of files that say what jobs do.
+// programs are the endings of files that define jobs.
 func programs() []string { return []string{".yaml", ".yml", ".sql", ".sh"} }
 
 // CheckOutput is Check for a file that is written.
@@ -35,7 +36,7 @@ func (f *Files) CheckOutput(path string) error {
 	return f.written(path)
 }
 
-// written refuses to write, rename or remove a program by a path that is not of the job file itself.
+// written refuses to write, rename or remove a program, except by a path of the job file itself.
 func (f *Files) written(paths ...string) error {
 	if f == nil {
 		return nil

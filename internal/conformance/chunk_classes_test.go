@@ -14,12 +14,11 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 )
 
-// classes are the scenario's class tree as matchers of the engine, and its lists
-// as rules over them: the most specific matcher of an error decides, and the
-// error's own word where none does.
+// classes are the scenario's class tree as matchers of the engine, and its lists as rules over them: the most
+// specific matcher of an error decides, and the error's own class if none does.
 type classes struct {
 	skip, retry *exception.Rules
-	// listed says that the scenario lists types; otherwise error_class counts.
+	// skipListed and retryListed mean that the scenario lists types; otherwise error_class counts.
 	skipListed, retryListed bool
 }
 
@@ -50,7 +49,7 @@ func newClasses(s *chunkScenario) (*classes, error) {
 	return c, errors.Join(skipErr, retryErr)
 }
 
-// isa reports an error of the named type, or of one below it.
+// isa reports whether an error has the named type, or one below it.
 func isa(err error, name string, parents map[string]string) bool {
 	var t *typed
 	if !errors.As(err, &t) {
@@ -64,7 +63,6 @@ func isa(err error, name string, parents map[string]string) bool {
 	return false
 }
 
-// matcherName makes an identifier of a type's name.
 func matcherName(name string) string {
 	return strings.Map(func(r rune) rune {
 		if r == '_' || unicode.IsLetter(r) && r < unicode.MaxASCII || unicode.IsDigit(r) {
@@ -82,7 +80,7 @@ func matcherNames(names []string) []string {
 	return list
 }
 
-// skippable and retryable are what the step is configured with.
+// skippable and retryable are the step's configuration.
 func (c *classes) skippable(err error) bool {
 	var t *typed
 	if !c.skipListed && errors.As(err, &t) {

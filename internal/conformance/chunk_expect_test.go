@@ -12,7 +12,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// comparison compares one outcome with what is pinned of it.
+// comparison compares one outcome with its pinned values.
 type comparison struct {
 	*chunkRun
 	problems []string
@@ -31,7 +31,6 @@ func (r *chunkRun) compare(prefix string, e *expectation, o *outcome) {
 	}
 }
 
-// problems are the differences.
 func (r *chunkRun) problems(e *expectation, o *outcome) []string {
 	c := &comparison{chunkRun: r}
 	c.status(e, o)
@@ -88,7 +87,7 @@ func (c *comparison) items(e *expectation, o *outcome) {
 	c.text("resume_at", e.ResumeAt, o.resumeAt)
 }
 
-// reads compares what was read. A step that reads ahead, and then fails, may have read more.
+// reads compares the items read. A step that reads ahead, and then fails, may have read more.
 func (c *comparison) reads(e *expectation, o *outcome) {
 	items, calls := o.readItems, o.readCalls
 	if c.ahead && o.step.Status != core.StatusCompleted {
@@ -132,8 +131,8 @@ func (c *comparison) calls(e *expectation, o *outcome) {
 	}
 }
 
-// always holds whatever a scenario pins: what is committed is what is counted,
-// and where a step completed every item has its verdict (rule C11).
+// always holds in every scenario: the counters equal the committed work, and if a step completed every item
+// has its verdict (rule C11).
 func (c *comparison) always(o *outcome) {
 	n := o.step.Counters
 	c.that(int64(len(o.written)) == n.Write, "rows", "%d are committed, %d are counted", len(o.written), n.Write)
@@ -146,15 +145,13 @@ func (c *comparison) always(o *outcome) {
 	c.that(o.failure == nil, "failure", "a step that completed failed with %v", o.failure)
 }
 
-// text compares a value as text; what is not pinned may be anything.
 func (c *comparison) text(key string, want *string, got any) {
 	if want != nil {
 		c.that(*want == fmt.Sprint(got), key, "expected %s, got %v", *want, got)
 	}
 }
 
-// list compares lists: as sets, each with its number, where goroutines are free to
-// change their order.
+// list compares lists: as sets, each with its number, if goroutines may change their order.
 func (c *comparison) list(key string, want *[]string, got []string) {
 	if want == nil {
 		return
@@ -184,7 +181,6 @@ func (c *comparison) that(is bool, key, format string, args ...any) {
 	}
 }
 
-// only keeps the named calls.
 func only(calls, names []string) []string {
 	var list []string
 	for _, name := range calls {
@@ -195,7 +191,7 @@ func only(calls, names []string) []string {
 	return list
 }
 
-// symbolOf are the words for what a step fails with, told by the types of errors.
+// symbolOf are the words for the failures of a step, recognized by the types of errors.
 func symbolOf() map[string]func(r *chunkRun, err error) bool {
 	return map[string]func(r *chunkRun, err error) bool{
 		"none":                func(_ *chunkRun, err error) bool { return err == nil },

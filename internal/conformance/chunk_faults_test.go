@@ -12,29 +12,28 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 )
 
-// injected is the error of a fault that happened. Its class in the scenario is
-// its own word, unless it is of a type that the scenario classifies.
+// injected is the error of a fault that happened. It has its own class in the scenario, unless it is of a
+// type that the scenario classifies.
 type injected struct {
 	fault fault
 	where string // the phase or callback
 	value string // the item, if there is one
 }
 
-// Error names the item last, where the store of skipped items finds it again.
+// Error names the item last, where it is found again in the store of skipped items.
 func (e *injected) Error() string { return fmt.Sprintf("fault in %s, item=%s", e.where, e.value) }
 
-// IsRetryable says what the scenario says.
+// IsRetryable returns the scenario's answer.
 func (e *injected) IsRetryable() bool {
 	return e.fault.ErrorClass == "retryable" || e.fault.ErrorClass == "both"
 }
 
-// IsSkippable says what the scenario says.
+// IsSkippable returns the scenario's answer.
 func (e *injected) IsSkippable() bool {
 	return e.fault.ErrorClass == "skippable" || e.fault.ErrorClass == "both"
 }
 
-// typed is an injected error of a type of the scenario's class tree. It has no
-// word of its own: the tree decides.
+// typed is an injected error of a type in the scenario's class tree, which decides its class.
 type typed struct {
 	name string
 	of   *injected
@@ -48,7 +47,7 @@ type wrapping struct{ err error }
 func (w *wrapping) Error() string { return "while working: " + w.err.Error() }
 func (w *wrapping) Unwrap() error { return w.err }
 
-// injectedIn finds the fault behind an error.
+// injectedIn finds the fault that caused an error.
 func injectedIn(err error) (*injected, bool) {
 	var t *typed
 	if errors.As(err, &t) {
@@ -68,7 +67,7 @@ type occasion struct {
 	batch   int    // number of items written together
 }
 
-// faults are those of one launch.
+// faults are the faults of one launch.
 type faults struct {
 	mu     sync.Mutex
 	list   []fault
@@ -80,7 +79,6 @@ func newFaults(list []fault) *faults {
 	return &faults{list: list, fired: make([]int, len(list)), visits: map[string]int{}}
 }
 
-// visit counts an attempt at an item, or a call.
 func (f *faults) visit(where string, at any) int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -89,14 +87,13 @@ func (f *faults) visit(where string, at any) int {
 	return f.visits[key]
 }
 
-// forget counts from the start again.
 func (f *faults) forget(where string, at any) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	delete(f.visits, fmt.Sprint(where, " ", at))
 }
 
-// raise answers the error of the first fault that is due; nil: none is.
+// raise returns the error of the first fault that is due, or nil.
 func (f *faults) raise(at occasion) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()

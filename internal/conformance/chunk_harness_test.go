@@ -13,20 +13,20 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// entry is an item as it is read. Two with the same value are two items.
+// entry is an item as read. Two with the same value are two items.
 type entry struct {
 	Place int
 	Value string
 }
 
-// product is what the processor makes of an entry: a pointer, so that a writer
-// which changes what it was handed would be noticed.
+// product is the processor's result for an entry: a pointer, so that a writer that changes its input would be
+// noticed.
 type product struct {
 	entry
 	used bool
 }
 
-// record is what the components of one launch saw.
+// record is the components' record of one launch.
 type record struct {
 	faults *faults
 
@@ -48,15 +48,14 @@ func newRecord(list []fault) *record {
 	return &record{faults: newFaults(list), calls: map[string]int{}, items: map[string][]string{}}
 }
 
-// note changes the record.
 func (r *record) note(change func()) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	change()
 }
 
-// reader delivers the items. It has no position: a restart reads it again from
-// its start. A fault is raised before its item is delivered, and consumes nothing.
+// reader delivers the items. It has no position: a restart reads it again from its start. A fault is raised
+// before its item is delivered, and consumes nothing.
 type reader struct {
 	*record
 	list []string
@@ -90,7 +89,7 @@ func (r *reader) SkipItem(context.Context) error {
 // Meta implements item.MetaReader.
 func (r *reader) Meta() item.Meta { return item.Meta{Path: "items", Line: int64(r.next)} }
 
-// positioned is a reader whose position is the number of items consumed.
+// positioned is a reader with the number of consumed items as its position.
 type positioned struct{ *reader }
 
 func (r *positioned) Open(_ context.Context, at item.Position) error {
@@ -136,8 +135,8 @@ func (p *processor) Process(_ context.Context, e entry) (*product, error) {
 	return &product{entry: e}, nil
 }
 
-// writer inserts a row per item in the transaction that ctx carries. A fault is
-// raised behind the row of its item, so that a rollback has something to undo.
+// writer inserts a row per item in the transaction of ctx. A fault is raised after the row of its item, so
+// that a rollback has something to undo.
 type writer struct {
 	*record
 	database tx.Database

@@ -13,13 +13,13 @@ import (
 // skipPolicy is the name of the skip policy among the callbacks of faults.
 const skipPolicy = "skip_policy"
 
-// probe is a listener with one callback: it notes its calls and raises faults.
+// probe is a listener with one callback: it records its calls and raises faults.
 type probe struct {
 	*record
 	name string
 }
 
-// called notes a call about the items of these values, which may be none.
+// called records a call about the items of these values, which may be empty.
 func (p probe) called(values ...string) error {
 	call := p.faults.visit(p.name, "calls")
 	p.note(func() {
@@ -64,7 +64,7 @@ func valuesOf(items item.Items) []string {
 	return list
 }
 
-// valueOf is the item that an error is about.
+// valueOf is the item of an error.
 func valueOf(err error) []string {
 	if i, ok := injectedIn(err); ok && i.value != "" {
 		return []string{i.value}
@@ -90,7 +90,7 @@ type (
 	onSkipWrite    struct{ probe }
 	beforeRetry    struct {
 		probe
-		phase core.Phase // empty: any
+		phase core.Phase // empty means any
 	}
 )
 
@@ -164,8 +164,8 @@ func listeners() map[string]func(probe) any {
 
 func callbacks() []string { return sortedKeys(listeners()) }
 
-// watched are the callbacks that a launch is about: those with expectations and
-// those with faults. No other listener is registered.
+// watched are the callbacks relevant to a launch: those with expectations and those with faults. No other
+// listener is registered.
 func watched(list []fault, e *expectation) []string {
 	names := slices.Concat(sortedKeys(e.ListenerCalls), e.ListenerCalled)
 	if e.ListenerTrail != nil {
@@ -180,8 +180,8 @@ func watched(list []fault, e *expectation) []string {
 	return slices.Compact(names)
 }
 
-// marker notes where the first chunk begins: a reader that was taken back to its
-// position, item by item, has begun to read only there.
+// marker records where the first chunk begins: a reader that was taken back to its position, item by item,
+// has only then begun to read.
 type marker struct{ *reader }
 
 func (m *marker) BeforeChunk(context.Context) error {
@@ -206,12 +206,10 @@ func (f faultyPolicy) Admit(err error, skipped int64) (bool, error) {
 	return f.SkipPolicy.Admit(err, skipped)
 }
 
-// policyFails reports whether a fault is about the skip policy.
 func policyFails(list []fault) bool {
 	return slices.ContainsFunc(list, func(f fault) bool { return f.Callback == skipPolicy })
 }
 
-// afterItem is the text behind the mark that injected errors carry.
 func afterItem(text string) (string, bool) {
 	_, value, found := strings.Cut(text, "item=")
 	return value, found

@@ -20,9 +20,9 @@ import (
 // launchTime bounds a launch: a step that never ends is a failure with a name.
 const launchTime = 2 * time.Minute
 
-// chunkFamily opens an engine on each database, which the scenarios share: each
-// run has a job and a table of its own. The kinds of reader run on SQLite, and the first
-// one on PostgreSQL: no statement depends on the reader. A soak runs all on both.
+// chunkFamily opens an engine on each database, which the scenarios share: each run has its own job and
+// table. The kinds of reader run on SQLite, and the first one on PostgreSQL: no statement depends on the
+// reader. A soak runs all on both.
 func chunkFamily(t *testing.T) func(t *testing.T, d document) {
 	urls := []struct{ name, url string }{{"sqlite", testdb.SQLite(t)}, {"postgres", testdb.Postgres(t)}}
 	engines := make([]*testengine.Engine, len(urls))
@@ -64,9 +64,8 @@ const (
 	readingAhead = "reading ahead"
 )
 
-// readers are the kinds of reader between which no difference can be observed. A
-// restart reads the one without a position from its start: faults of items that
-// were read then, if they may strike differently now, make one.
+// readers are the kinds of reader without an observable difference. A restart reads the one without a
+// position from its start: this makes a difference if faults of already read items may now occur differently.
 func (s *chunkScenario) readers() []string {
 	strikes := func(f fault) bool {
 		lasting := f.Times == 0 && f.OnCall == nil && f.Attempts == nil
@@ -119,7 +118,7 @@ func (r *chunkRun) run() {
 	r.compare("after_restart.", s.Expect.AfterRestart, second)
 }
 
-// outcome is what a launch left behind.
+// outcome is the result of a launch.
 type outcome struct {
 	*record
 	job     *core.JobExecution
@@ -178,14 +177,14 @@ func (r *chunkRun) config(seen *record, list []fault, e *expectation, again bool
 	}
 }
 
-// isPure reports whether nothing tells when, and how often, an item is processed.
+// isPure reports whether the scenario does not show when, and how often, an item is processed.
 func isPure(list []fault, e *expectation) bool {
 	return e.ProcessCalls == nil && e.ProcessCallCount == nil &&
 		!slices.ContainsFunc(list, func(f fault) bool { return f.Phase == phaseProcess })
 }
 
-// parts are the components of one launch, without the processor. Every listener is registered twice, and
-// that of after_write is the writer itself: each must be called once all the same.
+// parts are the components of one launch, without the processor. Every listener is registered twice, and the
+// after_write listener is the writer itself: each must still be called once.
 func (r *chunkRun) parts(seen *record, names []string, again bool) chunk.Parts {
 	s := r.scenario
 	source := &reader{record: seen, list: s.Items}
@@ -219,7 +218,6 @@ func (r *chunkRun) written() []string {
 	return list
 }
 
-// failure is the error that ended a step, with its chain.
 func (r *chunkRun) failure(id core.StepExecutionID) error {
 	for _, event := range slices.Backward(r.engine.Events()) {
 		if ended, ok := event.(core.StepEnded); ok && ended.Step.ID == id {
@@ -229,8 +227,7 @@ func (r *chunkRun) failure(id core.StepExecutionID) error {
 	return nil
 }
 
-// skipped reads the items that are stored as skipped. A failed read has none:
-// there the error's text names it.
+// skipped reads the stored skipped items. A failed read has none: there the error's text names it.
 func (r *chunkRun) skipped(id core.JobExecutionID) []string {
 	r.t.Helper()
 	stored, err := r.engine.Repository.SkippedItems(r.t.Context(), core.SkipFilter{Execution: id, Limit: 100_000})

@@ -11,8 +11,8 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// chunkScenario is a scenario of family chunk: one job with one chunk step. Items
-// and expected values are texts, whatever YAML takes them for.
+// chunkScenario is a scenario of family chunk: one job with one chunk step. Items and expected values are
+// texts, whatever type YAML gives them.
 type chunkScenario struct {
 	common     `yaml:",inline"`
 	Items      []string `yaml:"items"`
@@ -52,7 +52,7 @@ func (l *limit) UnmarshalYAML(node *yaml.Node) error {
 	return nil
 }
 
-// times is how often a fault occurs; 0: always.
+// times is how often a fault occurs; 0 means always.
 type times int
 
 func (t *times) UnmarshalYAML(node *yaml.Node) error {
@@ -68,7 +68,7 @@ func (t *times) UnmarshalYAML(node *yaml.Node) error {
 	return nil
 }
 
-// fault is a failure that is to happen. All that it says must hold.
+// fault is a failure that is to happen. All its conditions must hold.
 type fault struct {
 	Phase      string `yaml:"phase"`
 	Callback   string `yaml:"callback"`
@@ -101,7 +101,7 @@ const (
 	cached     = "cached"
 )
 
-// expectation holds what is pinned; nil is not. The second launch has one of its own.
+// expectation holds the pinned values; nil means not pinned. The second launch has its own.
 type expectation struct {
 	Status   *string `yaml:"status"`
 	ExitCode *string `yaml:"exit_code"`
@@ -141,7 +141,7 @@ type expectation struct {
 
 	// Derived names keys that were inferred; they are compared like the others.
 	Derived []string `yaml:"derived"`
-	// PeerOnly is what another implementation does: never compared.
+	// PeerOnly is the result of another implementation: never compared.
 	PeerOnly map[string]any `yaml:"peer_only"`
 }
 
@@ -173,7 +173,6 @@ func (s *streamCalls) UnmarshalYAML(node *yaml.Node) error {
 	return node.Decode(&s.counts)
 }
 
-// names are the calls that are looked at.
 func (s streamCalls) names() []string {
 	if s.trail != nil {
 		return *s.trail
@@ -184,7 +183,7 @@ func (s streamCalls) names() []string {
 // The calls of a stream; update is the question for its position.
 func streamNames() []string { return []string{"open", "update", "close"} }
 
-// decodeChunk decodes a scenario and refuses what the format does not allow.
+// decodeChunk decodes a scenario and refuses anything that the format does not allow.
 func decodeChunk(d document) (*chunkScenario, error) {
 	s := &chunkScenario{Processor: replay, Mode: sequential}
 	if err := d.decode(s); err != nil {

@@ -12,10 +12,9 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/chunk"
 )
 
-// TestSettingsThatMayNotChangeTheOutcome runs the scenarios with settings of which
-// rules C7 and C17 say that they change the way and not the result: how the step
-// ends, what is written and skipped, what is counted of it, and where a restart
-// continues. Left out are scenarios whose faults count calls. Each setting has every third
+// TestSettingsThatMayNotChangeTheOutcome runs the scenarios with settings that, by rules C7 and C17, change
+// the path and not the result: how the step ends, which items are written, skipped and counted, and where a
+// restart continues. Scenarios with faults that count calls are left out. Each setting has every third
 // scenario, in turn, and in a soak all of them.
 func TestSettingsThatMayNotChangeTheOutcome(t *testing.T) {
 	t.Parallel()
@@ -77,7 +76,7 @@ func (s *chunkScenario) countsCalls() bool {
 	})
 }
 
-// outcomeOnly keeps what must be the same however the step got there.
+// outcomeOnly keeps the values that must be the same on every path of the step.
 func (e *expectation) outcomeOnly() {
 	if e == nil {
 		return

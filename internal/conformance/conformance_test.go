@@ -15,13 +15,13 @@ import (
 // isSoak reports whether `make soak` runs the tests.
 func isSoak() bool { return os.Getenv("SURFIN_SOAK") != "" }
 
-// folderVariable names a folder of scenarios to run in place of testdata.
+// folderVariable names a folder of scenarios to run instead of testdata.
 const folderVariable = "CONFORMANCE_DIR"
 
 func TestMain(m *testing.M) { os.Exit(testdb.Main(m)) }
 
-// family decodes and runs the scenarios of one family. It is made when its
-// first scenario runs, with the test of the whole family.
+// family decodes and runs the scenarios of one family. It is made when its first scenario runs, with the test
+// of the whole family.
 type family func(t *testing.T) func(t *testing.T, s document)
 
 // families are the ones that this runner implements.
@@ -29,15 +29,14 @@ func families() map[string]family {
 	return map[string]family{"chunk": chunkFamily, "flow": flowFamily, "lifecycle": lifeFamily}
 }
 
-// TestConformance runs every scenario of testdata, or of the folder that the
-// environment names, as TestConformance/FAMILY/ID and prints one line per family.
-// A scenario counts once, and passes only where all its runs pass: on each
-// database and with each kind of reader.
+// TestConformance runs every scenario of testdata, or of the folder in the environment, as
+// TestConformance/FAMILY/ID and prints one line per family. A scenario counts once, and passes only if all
+// its runs pass: on each database and with each kind of reader.
 func TestConformance(t *testing.T) {
 	runFolder(t, scenarioFolder(t), "conformance")
 }
 
-// TestOwnScenarios runs what the others leave open and our semantics decide.
+// TestOwnScenarios runs cases that the others leave open and our semantics decide.
 func TestOwnScenarios(t *testing.T) {
 	runFolder(t, "own", "own scenarios")
 }
@@ -81,16 +80,15 @@ func (c *tally) String() string {
 	return fmt.Sprintf("%d passed, %d failed, %d skipped", c.passed.Load(), c.failed.Load(), c.skipped.Load())
 }
 
-// report prints a line of its own to standard output, where no test's name
-// stands before it.
+// report prints a line to standard output, without a test's name before it.
 func report(t *testing.T, line string) {
 	t.Helper()
 	_, err := fmt.Fprintln(os.Stdout, line)
 	require.NoError(t, err)
 }
 
-// scenarioFolder is testdata, or what the environment says: a folder relative to
-// this package or to the root of the module.
+// scenarioFolder is testdata, or the folder in the environment: relative to this package or to the root of
+// the module.
 func scenarioFolder(t *testing.T) string {
 	t.Helper()
 	given := os.Getenv(folderVariable)

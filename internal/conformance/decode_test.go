@@ -30,8 +30,8 @@ type document struct {
 	path string
 }
 
-// readFolder reads all YAML files of a folder and of those below it. A folder
-// without any is an error: it would look like a success.
+// readFolder reads all YAML files of a folder and of its subfolders. A folder without any is an error: it
+// would look like a success.
 func readFolder(dir string) ([]file, error) {
 	var files []file
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
@@ -66,7 +66,6 @@ func readFile(path string, text []byte) (file, error) {
 	return f, nil
 }
 
-// strictly decodes YAML and refuses keys that the value does not have.
 func strictly(text []byte, value any) error {
 	decoder := yaml.NewDecoder(bytes.NewReader(text))
 	decoder.KnownFields(true)
@@ -82,7 +81,6 @@ func (d document) decode(value any) error {
 	return strictly(text, value)
 }
 
-// familyNames are the families of the files, in the order found.
 func familyNames(files []file) []string {
 	var names []string
 	for _, f := range files {
@@ -108,8 +106,8 @@ func ofFamily(files []file, family string) []document {
 	return list
 }
 
-// idOf looks for the id before the rest is decoded, so that a scenario that
-// cannot be decoded fails under its own name.
+// idOf finds the id before the rest is decoded, so that a scenario that cannot be decoded fails under its own
+// name.
 func idOf(node *yaml.Node, i int) string {
 	for k := 0; k+1 < len(node.Content); k += 2 {
 		if node.Content[k].Value == "id" && node.Content[k+1].Value != "" {
@@ -148,8 +146,8 @@ func knobs() map[string]struct {
 	}
 }
 
-// differing answers the first knob on which the scenario and we disagree: the
-// only reason to skip one. A knob or value nobody knows is an error.
+// differing returns the first knob on which the scenario and we disagree: the only reason to skip a scenario.
+// An unknown knob or value is an error.
 func (c common) differing() (string, error) {
 	reason := ""
 	for _, name := range sortedKeys(c.Assumes) {

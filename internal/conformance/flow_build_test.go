@@ -10,8 +10,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// definitionError is what is wrong with a definition that a core.Flow cannot even
-// say; the others are *core.FlowProblem.
+// definitionError is a mistake in a definition that a core.Flow cannot even express; the others are
+// *core.FlowProblem.
 type definitionError struct{ kind, element string }
 
 func (e *definitionError) Error() string { return fmt.Sprintf("element %s: %s", e.element, e.kind) }
@@ -23,8 +23,8 @@ const nextAndOn = "next_and_on_both_present"
 type flowBuilder struct {
 	run *flowRun
 	on  map[string][]flowTransition // in place of the elements' own
-	// taken are the names of elements so far: those of another flow get one of their
-	// own, because names of elements are unique in a job and those of steps are not.
+	// taken are the names of elements so far: the elements of another flow get different ones, because names
+	// of elements are unique in a job and names of steps are not.
 	taken map[string]int
 }
 
@@ -91,7 +91,7 @@ func (b *flowBuilder) element(e *flowElement, ids map[string]string, path string
 	}, errors.Join(err, innerErr)
 }
 
-// transitions are those of the element in this launch. `next` is for successes.
+// transitions are the element's transitions in this launch. `next` is for successes.
 func (b *flowBuilder) transitions(e *flowElement, ids map[string]string) ([]core.Transition, error) {
 	target := func(name string) string {
 		if id, here := ids[name]; here {
@@ -130,8 +130,8 @@ func (b *flowBuilder) transitions(e *flowElement, ids map[string]string) ([]core
 	return list, nil
 }
 
-// step is a tasklet that does what its script says. One that waits for a stop has
-// no transaction: on a database with one writer it would keep the request away.
+// step is a tasklet that follows its script. One that waits for a stop has no transaction: on a database with
+// one writer it would keep the request away.
 func (b *flowBuilder) step(e *flowElement, path string) (core.Step, error) {
 	s, err := b.run.script(path, e.Outcome)
 	if err != nil {
@@ -174,7 +174,7 @@ func (b *flowBuilder) decide(e *flowElement, path string) func(context.Context, 
 	}
 }
 
-// condition answers what the scenario says, question by question over all launches.
+// condition returns the scenario's answers, question by question over all launches.
 func (b *flowBuilder) condition(name, path string, answers []bool) *core.Condition {
 	if len(answers) == 0 {
 		return nil

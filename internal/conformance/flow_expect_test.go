@@ -12,7 +12,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// differences collects what is not as it was pinned.
+// differences collects deviations from the pinned values.
 type differences []string
 
 func (d *differences) that(is bool, key, format string, args ...any) {
@@ -21,7 +21,6 @@ func (d *differences) that(is bool, key, format string, args ...any) {
 	}
 }
 
-// text compares a value as text; what is not pinned may be anything.
 func (d *differences) text(key string, want *string, got any) {
 	if want != nil {
 		d.that(*want == fmt.Sprint(got), key, "expected %s, got %v", *want, got)
@@ -34,7 +33,7 @@ func (d *differences) list(key string, want *[]string, got []string) {
 	}
 }
 
-// problems are the differences between a launch and what is pinned of it.
+// problems are the differences between a launch and its pinned values.
 func (r *flowRun) problems(e *flowExpectation, o *launched) []string {
 	var d differences
 	d.launch(e, o)
@@ -54,7 +53,7 @@ func (r *flowRun) problems(e *flowExpectation, o *launched) []string {
 	return d
 }
 
-// launch compares what every launch has.
+// launch compares the values that every launch has.
 func (d *differences) launch(e *flowExpectation, o *launched) {
 	d.reason("error", e.Error, o.failure)
 	d.refusal(e, o)
@@ -80,7 +79,7 @@ func (d *differences) launch(e *flowExpectation, o *launched) {
 	}
 }
 
-// reason compares why something did not happen, by the types of errors.
+// reason compares the reason, by the types of errors.
 func (d *differences) reason(key string, symbol *string, err error) {
 	if symbol != nil {
 		is, known := reasons()[*symbol]
@@ -117,7 +116,6 @@ func (d *differences) steps(want map[string]string, steps []core.StepExecution) 
 	}
 }
 
-// newest is the last execution of the named step.
 func newest(steps []core.StepExecution, name string) (core.StepExecution, bool) {
 	for _, s := range slices.Backward(steps) {
 		if s.Name == name {
@@ -127,8 +125,8 @@ func newest(steps []core.StepExecution, name string) (core.StepExecution, bool) 
 	return core.StepExecution{}, false
 }
 
-// over holds whatever a scenario pins: what has ended says so, and nothing of it
-// looks as if it were still running.
+// over holds in every scenario: ended executions and steps are recorded as ended, and none looks as if it
+// were still running.
 func (d *differences) over(o *launched) {
 	d.that(o.exec.Status.IsOver() && !o.exec.EndedAt.IsZero(), "end", "the execution is %s, ended at %v", o.exec.Status, o.exec.EndedAt)
 	d.that(o.exec.ExitCode != "", "end", "the execution has no exit code")
@@ -148,8 +146,8 @@ func unique(steps []core.StepExecution) bool {
 	return len(seen) == len(steps)
 }
 
-// refused compares why a definition is not valid. A symbol that is nobody's name for
-// a problem says no more than that there is one.
+// refused compares the reason why a definition is not valid. A symbol that does not name a problem only means
+// that there is one.
 func (r *flowRun) refused(symbol string, err error) {
 	r.t.Helper()
 	require.Error(r.t, errors.Join(err, r.suspicious()), "the definition was not refused (%s)", symbol)
@@ -159,7 +157,7 @@ func (r *flowRun) refused(symbol string, err error) {
 	}
 }
 
-// suspicious are the problems that only a job file is refused for.
+// suspicious are the problems for which only a job file is refused.
 func (r *flowRun) suspicious() error {
 	j, err := r.job(nil)
 	if err != nil {
@@ -172,7 +170,6 @@ func (r *flowRun) suspicious() error {
 	return errors.Join(errs...)
 }
 
-// problemKinds are the names of problems.
 func problemKinds() []string {
 	kinds := []string{nextAndOn}
 	for _, k := range []core.FlowProblemKind{

@@ -27,7 +27,7 @@ type place struct {
 	url    string
 }
 
-// onDatabases opens an engine on each database and returns what runs f on both.
+// onDatabases opens an engine on each database and returns a function that runs f on both.
 func onDatabases(t *testing.T) func(t *testing.T, f func(t *testing.T, p place)) {
 	urls := []struct{ name, url string }{{"sqlite", testdb.SQLite(t)}, {"postgres", testdb.Postgres(t)}}
 	places := make([]place, len(urls))
@@ -44,7 +44,7 @@ func onDatabases(t *testing.T) func(t *testing.T, f func(t *testing.T, p place))
 // flowTime bounds a launch: a flow that never ends is a failure with a name.
 const flowTime = 40 * time.Second
 
-// flowFamily runs scenarios of elements and launches: each has a job of its own.
+// flowFamily runs scenarios of elements and launches: each has its own job.
 func flowFamily(t *testing.T) func(t *testing.T, d document) {
 	each := onDatabases(t)
 	runs := 0
@@ -82,10 +82,10 @@ type flowRun struct {
 	check checker // may be nil
 }
 
-// checker is told of each comparison that found no difference, and may repeat it.
+// checker is called after each comparison without a difference, and may repeat it.
 type checker func(expectation any, failure error, problems func() []string)
 
-// script is that of the step at a place: it continues over all launches.
+// script is the script of the step at a place: it continues over all launches.
 func (r *flowRun) script(path string, outcomes []string) (*script, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -123,7 +123,7 @@ func (r *flowRun) keep(path string, s *script) {
 	r.scripts[path] = s
 }
 
-// look notes what the database says of the job while a step runs.
+// look records the database's state of the job while a step runs.
 func (r *flowRun) look(ctx context.Context, c *core.StepContribution) error {
 	job, err := r.engine.Repository.Execution(ctx, c.Step.JobExecutionID)
 	if err != nil {
@@ -135,14 +135,12 @@ func (r *flowRun) look(ctx context.Context, c *core.StepContribution) error {
 	return nil
 }
 
-// asked notes that a decision or condition is asked.
 func (r *flowRun) asked(name string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.asks[name]++
 }
 
-// write inserts a row in the step's transaction, where rows matter.
 func (r *flowRun) write(ctx context.Context, step string) error {
 	if !r.table {
 		return nil
@@ -260,7 +258,7 @@ func (r *flowRun) launch(launch *flowLaunch) *launched {
 	return o
 }
 
-// launched is what a launch left behind.
+// launched is the result of a launch.
 type launched struct {
 	exec    *core.JobExecution // nil where it was refused
 	refusal error
@@ -269,7 +267,7 @@ type launched struct {
 	waited  bool // for its end
 }
 
-// read completes it with what the database has.
+// read adds the values of the database.
 func (o *launched) read(t *testing.T, repository core.JobRepository, events []core.Event) {
 	t.Helper()
 	if o.refusal != nil || o.exec == nil {
@@ -286,8 +284,7 @@ func (o *launched) read(t *testing.T, repository core.JobRepository, events []co
 	o.failure = failureOf(events, o.exec.ID)
 }
 
-// failureOf is what made the execution fail or stop: its own error and those of its
-// steps.
+// failureOf is the reason why the execution failed or stopped: its own error and its steps' errors.
 func failureOf(events []core.Event, id core.JobExecutionID) error {
 	var errs []error
 	for _, event := range events {
@@ -305,8 +302,7 @@ func failureOf(events []core.Event, id core.JobExecutionID) error {
 	return errors.Join(errs...)
 }
 
-// names are the steps that ran, in the order of their starts; those of partitions
-// are parts of their step.
+// names are the steps that ran, in the order of their starts; partitions are parts of their step.
 func (o *launched) names() []string {
 	names := []string{}
 	for _, s := range o.steps {
@@ -317,7 +313,7 @@ func (o *launched) names() []string {
 	return names
 }
 
-// String tells what happened.
+// String describes the launch.
 func (o *launched) String() string {
 	if o.refusal != nil {
 		return "refused: " + o.refusal.Error()

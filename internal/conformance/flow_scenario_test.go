@@ -18,8 +18,8 @@ type flowScenario struct {
 	Concurrency       int            `yaml:"concurrency"`
 	StrictTransitions bool           `yaml:"strict_transitions"`
 	ExpectConfigError string         `yaml:"expect_config_error"`
-	// Finally and Gate are ours: what runs after the flow, and whether the job's gate
-	// holds, launch by launch.
+	// Finally and Gate are ours: the steps after the flow, and whether the job's gate holds, launch by
+	// launch.
 	Finally []flowElement `yaml:"finally"`
 	Gate    []bool        `yaml:"gate"`
 	// Derived names rows or keys that were inferred; they are compared like the others.
@@ -66,15 +66,15 @@ type flowTransition struct {
 
 // flowLaunch is one launch of the instance.
 type flowLaunch struct {
-	// On has transitions in place of those of the elements, in this launch.
+	// On has transitions that replace the elements' own in this launch.
 	On overrides `yaml:"on"`
 	// FromStart is ours: the attempt continues with nothing of those before.
 	FromStart bool            `yaml:"from_start"`
 	Expect    flowExpectation `yaml:"expect"`
 }
 
-// overrides are transitions by element: a map, or a list whose entries name their
-// step. Entries that name none are of the only element that has transitions.
+// overrides are transitions by element: a map, or a list with entries that name their step. Entries without a
+// name belong to the only element that has transitions.
 type overrides struct {
 	byName map[string][]flowTransition
 	only   []flowTransition
@@ -107,7 +107,7 @@ func (o *overrides) UnmarshalYAML(node *yaml.Node) error {
 	return nil
 }
 
-// decodeNode decodes strictly where a type decodes itself: yaml forgets to.
+// decodeNode decodes strictly in types that decode themselves: yaml forgets to.
 func decodeNode(node *yaml.Node, value any) error {
 	text, err := yaml.Marshal(node)
 	if err != nil {
@@ -116,7 +116,7 @@ func decodeNode(node *yaml.Node, value any) error {
 	return strictly(text, value)
 }
 
-// flowExpectation holds what is pinned of one launch; nil is not.
+// flowExpectation holds the pinned values of one launch; nil means not pinned.
 type flowExpectation struct {
 	Executed     *[]string         `yaml:"executed"`
 	ExecutedSet  *[]string         `yaml:"executed_set"`
@@ -130,14 +130,14 @@ type flowExpectation struct {
 	Refused                *string           `yaml:"refused"`
 	JobStatusSeenBy        map[string]string `yaml:"job_status_seen_by"`
 	UniqueStepExecutionIDs *bool             `yaml:"unique_step_execution_ids"`
-	// Rows and Asked are ours: the steps whose row is committed, over all launches, and
-	// how often decisions and conditions were asked in this one.
+	// Rows and Asked are ours: the steps with a committed row, over all launches, and how often decisions and
+	// conditions were asked in this one.
 	Rows  *[]string         `yaml:"rows"`
 	Asked map[string]string `yaml:"asked"`
 
 	// Derived names keys that were inferred; they are compared like the others.
 	Derived []string `yaml:"derived"`
-	// PeerOnly is what another implementation does: never compared.
+	// PeerOnly is the result of another implementation: never compared.
 	PeerOnly map[string]any `yaml:"peer_only"`
 }
 
@@ -198,7 +198,6 @@ func validateElements(elements []flowElement) []error {
 	return errs
 }
 
-// name is the element's name, of whatever kind it is.
 func (e *flowElement) name() string {
 	for _, name := range e.names() {
 		if name != "" {

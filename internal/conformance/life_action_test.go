@@ -7,10 +7,10 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// action is one act, by somebody, with what is to be seen after it.
+// action is one act of an owner, with the values expected after it.
 type action struct {
 	Op string `yaml:"op"`
-	// As names the execution that it makes; Target is one that was named.
+	// As names the execution that it makes; Target is an earlier name.
 	As      string `yaml:"as"`
 	Target  string `yaml:"target"`
 	Job     string `yaml:"job"` // another job's name
@@ -71,8 +71,7 @@ func (a *action) UnmarshalYAML(node *yaml.Node) error {
 	return nil
 }
 
-// operation is what an op does, and the keys that it knows besides op, as, target
-// and expect.
+// operation is the function of an op, and the keys that it knows in addition to op, as, target and expect.
 type operation struct {
 	do   func(r *lifeRun, a *action) *seen
 	keys []string

@@ -19,12 +19,11 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/operator"
 )
 
-// scriptedTasklet is the component of the scenarios' job files: it does what the
-// script of its step says.
+// scriptedTasklet is the component of the scenarios' job files: it follows the script of its step.
 const scriptedTasklet = "scripted"
 
-// writeFile writes the scenario's job as a job file, for command lines. It can say
-// what jobs of scripted steps have.
+// writeFile writes the scenario's job as a job file, for command lines. It covers everything that jobs of
+// scripted steps have.
 func (r *lifeRun) writeFile() {
 	r.t.Helper()
 	r.file = filepath.Join(r.t.TempDir(), "job.yaml")
@@ -41,7 +40,7 @@ func (r *lifeRun) fileText() string {
 	if spec.Incrementer != "" {
 		fmt.Fprintf(&b, "incrementer: %s\n", spec.Incrementer)
 	}
-	// What is declared twice is written twice.
+	// A double declaration is written twice.
 	declared := r.declared(&lifeJob{OptionalParams: spec.OptionalParams, Incrementer: spec.Incrementer})
 	declared = slices.DeleteFunc(declared, func(p core.ParameterSpec) bool {
 		return spec.OptionalParams == nil && slices.Contains(spec.RequiredParams, p.Name)
@@ -67,7 +66,7 @@ func (r *lifeRun) fileText() string {
 	return b.String()
 }
 
-// nameForFile gives the scenario's parameters names that a job file may have.
+// nameForFile gives the scenario's parameters names that are valid in a job file.
 func (s *lifeScenario) nameForFile() {
 	if s.Job != nil {
 		s.Job.Incrementer = inFile(s.Job.Incrementer)
@@ -100,10 +99,8 @@ func renamed[M ~map[string]V, V any](m M) M {
 	return out
 }
 
-// inFile is a name as a job file may have it.
 func inFile(name string) string { return strings.NewReplacer(".", "_", "-", "_").Replace(name) }
 
-// definition is what executions are of.
 func (r *lifeRun) definition() core.Definition {
 	if r.file == "" {
 		return core.Definition{Hash: "test", Text: "test"}
@@ -138,7 +135,6 @@ func (r *lifeRun) app() cli.App {
 	}}
 }
 
-// scripted makes the tasklet of a step of the job file.
 func (r *lifeRun) scripted(_ context.Context, _ any, b registry.BuildContext) (any, error) {
 	steps := *r.spec().Steps
 	at := slices.IndexFunc(steps, func(s lifeStep) bool { return s.Name == b.Step })
@@ -148,15 +144,15 @@ func (r *lifeRun) scripted(_ context.Context, _ any, b registry.BuildContext) (a
 	return core.TaskletFunc(func(ctx context.Context, c *core.StepContribution) error { return r.play(ctx, c, &steps[at]) }), nil
 }
 
-// cliError is what a command line said. It is the errors whose words it has.
+// cliError is the output of a command line. It matches every error with words in the output.
 type cliError struct{ text string }
 
 func (e *cliError) Error() string { return e.text }
 
-// Is compares by the text, which is all that a process leaves behind.
+// Is compares by the text, the only output of a process.
 func (e *cliError) Is(target error) bool { return strings.Contains(e.text, target.Error()) }
 
-// As is Is for the errors that have data, which the text has not.
+// As is Is for errors with data that the text lacks.
 func (e *cliError) As(target any) bool {
 	switch target := target.(type) {
 	case **core.InstanceCompleteError:
@@ -169,8 +165,7 @@ func (e *cliError) As(target any) bool {
 	return false
 }
 
-// command runs a command line, and looks at the execution that it made, or else at
-// id.
+// command runs a command line, and reads the execution that it made, or else id.
 func (r *lifeRun) command(id core.JobExecutionID, args ...string) *seen {
 	r.t.Helper()
 	before := r.newestExecution()
@@ -201,7 +196,6 @@ func (r *lifeRun) newestExecution() core.JobExecutionID {
 	return list[0].ID
 }
 
-// onTarget runs a command about an execution.
 func onTarget(command string) func(r *lifeRun, a *action) *seen {
 	return func(r *lifeRun, a *action) *seen {
 		id := r.target(a)
@@ -227,8 +221,8 @@ func arguments(a *action) []string {
 	return list
 }
 
-// validJob has the command line check the job, as a job file: the definition must be
-// right before anything is asked of it.
+// validJob makes the command line check the job as a job file: the definition must be valid before any other
+// request.
 func (r *lifeRun) validJob() error {
 	if r.file == "" {
 		r.writeFile()

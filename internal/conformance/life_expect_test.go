@@ -13,7 +13,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// lifeExpectation holds what is pinned of one action; nil is not.
+// lifeExpectation holds the pinned values of one action; nil means not pinned.
 type lifeExpectation struct {
 	flowExpectation `yaml:",inline"`
 
@@ -78,8 +78,7 @@ type lifeExpectation struct {
 	ChildParams     map[string]string `yaml:"child_params"`
 }
 
-// stepValues are the contexts of steps by name, or that of the last step that has
-// one.
+// stepValues are the contexts of steps by name, or the context of the last step that has one.
 type stepValues struct {
 	last   contextValues
 	byName map[string]contextValues
@@ -98,16 +97,16 @@ func (e *lifeExpectation) validate() error {
 		oneOf("listener_called", e.ListenerCalled, lifeCallbacks()...))
 }
 
-// seen is what was to be seen after an action.
+// seen is the visible state after an action.
 type seen struct {
 	launched
-	// facts are what the op answers, by the key of the expectation.
+	// facts are the op's answers, by the key of the expectation.
 	facts    map[string]any
 	counters []int64
 	params   *core.Parameters
 }
 
-// fact compares what an op answers; what it does not answer cannot be pinned.
+// fact compares an op's answer; a missing answer cannot be pinned.
 func (d *differences) fact(key string, want *string, s *seen) {
 	if want == nil {
 		return
@@ -117,12 +116,12 @@ func (d *differences) fact(key string, want *string, s *seen) {
 	d.text(key, want, got)
 }
 
-// problems are the differences between what is pinned and what was seen.
+// problems are the differences between the pinned and the seen values.
 func (r *lifeRun) problems(e *lifeExpectation, s *seen) []string {
 	var d differences
 	flow := e.flowExpectation
 	if e.ExitDescriptionContains != nil && s.refusal != nil && flow.Error == nil {
-		anything := "true" // what is pinned is what the refusal says
+		anything := "true" // the refusal itself is pinned
 		flow.Refused = &anything
 	}
 	d.launch(&flow, &s.launched)
@@ -153,8 +152,8 @@ func (r *lifeRun) problems(e *lifeExpectation, s *seen) []string {
 	return d
 }
 
-// processExit: the peers have one code for all that went wrong, 1. Ours tell wrong
-// usage and a refusal apart from a failure: any of the three is that.
+// processExit: the peers have one code for all failures, 1. Ours distinguish wrong usage and a refusal from a
+// failure: any of the three matches.
 func (d *differences) processExit(want *string, s *seen) {
 	if want == nil {
 		return
@@ -168,7 +167,7 @@ func (d *differences) processExit(want *string, s *seen) {
 	d.text("process_exit", want, code)
 }
 
-// execution compares what the record of the execution says.
+// execution compares the record of the execution.
 func (r *lifeRun) execution(d *differences, e *lifeExpectation, s *seen) {
 	if e.ExitDescriptionContains != nil {
 		text := ""
@@ -216,7 +215,7 @@ func (r *lifeRun) execution(d *differences, e *lifeExpectation, s *seen) {
 	}
 }
 
-// ofSteps compares what the records of the steps say.
+// ofSteps compares the records of the steps.
 func (r *lifeRun) ofSteps(d *differences, e *lifeExpectation, s *seen) {
 	var names []string
 	var partitions, completed int
@@ -278,8 +277,7 @@ func (r *lifeRun) stepContexts(d *differences, want *stepValues, s *seen) {
 	}
 }
 
-// context compares the values of a context with their types; keys of the framework
-// are its own affair.
+// context compares the values of a context with their types; keys of the framework are ignored.
 func (d *differences) context(key string, want *contextValues, got *core.ExecutionContext) {
 	if want == nil {
 		return
@@ -299,13 +297,13 @@ func (d *differences) context(key string, want *contextValues, got *core.Executi
 	d.that(maps.Equal(expected, found), key, "expected %#v, got %#v", expected, found)
 }
 
-// started compares what a job, step or partition began with, if it did.
+// started compares the initial context of a job, step or partition, if it ran.
 func (d *differences) started(key string, want contextValues, got *core.ExecutionContext) {
 	d.that(got != nil, key, "it did not run")
 	d.context(key, &want, got)
 }
 
-// params compares parameters by their texts: all of them, or those that are named.
+// params compares parameters by their texts: all of them, or only the named ones.
 func (d *differences) params(key string, want map[string]string, got core.Parameters, all bool) {
 	d.that(!all || got.Len() == len(want), key, "expected %v, got %v", want, got.All())
 	for _, name := range sortedKeys(want) {

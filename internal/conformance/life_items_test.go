@@ -14,7 +14,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// chunkStep reads, processes and writes the step's items, or those of a partition.
+// chunkStep reads, processes and writes the items of the step or of a partition.
 func (r *lifeRun) chunkStep(s *lifeStep) (core.Step, error) {
 	if err := r.makeTable(); err != nil {
 		return nil, err
@@ -47,8 +47,7 @@ func (r *lifeRun) chunkStep(s *lifeStep) (core.Step, error) {
 	return &doubtfulStep{built, slices.Contains(s.TxThrows, "commit") && slices.Contains(s.TxThrows, "rollback")}, nil
 }
 
-// prelude does what the step's script says, before its items: a step that completes
-// continues with them.
+// prelude follows the step's script before its items: a step that completes continues with them.
 func (r *lifeRun) prelude(ctx context.Context, run *core.StepRun, s *lifeStep) error {
 	if run.Step.Context == nil {
 		run.Step.Context = core.NewExecutionContext()
@@ -59,7 +58,6 @@ func (r *lifeRun) prelude(ctx context.Context, run *core.StepRun, s *lifeStep) e
 	return err
 }
 
-// makeTable makes the table of the scenario's items, once.
 func (r *lifeRun) makeTable() error {
 	if r.table {
 		return nil
@@ -68,8 +66,8 @@ func (r *lifeRun) makeTable() error {
 	return makeItemTable(r.t.Context(), r.engine.Database, r.name)
 }
 
-// parts are the components of one execution. What they saw, and which faults have
-// happened, continues over all launches.
+// parts are the components of one execution. Their record, and the faults that have happened, continue over
+// all launches.
 func (r *lifeRun) parts(s *lifeStep, name string) chunk.Parts {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -90,8 +88,8 @@ func (r *lifeRun) parts(s *lifeStep, name string) chunk.Parts {
 	return parts
 }
 
-// faultsOf are the faults of a step, or of one of its partitions. A fault that has
-// no class of its own cannot be skipped or retried.
+// faultsOf are the faults of a step, or of one of its partitions. A fault without its own class cannot be
+// skipped or retried.
 func (s *lifeStep) faultsOf(name string) []fault {
 	var list []fault
 	for _, f := range s.faults() {
@@ -117,7 +115,7 @@ func (s *lifeStep) faultsOf(name string) []fault {
 	return list
 }
 
-// throwingStream is a reader of which a call fails.
+// throwingStream is a reader in which one call fails.
 type throwingStream struct {
 	*positioned
 	throws texts
@@ -143,7 +141,7 @@ func (s *throwingStream) Close(ctx context.Context) error {
 	return errors.Join(s.positioned.Close(ctx), s.fails("close"))
 }
 
-// throwingDatabase is a database whose answer to a COMMIT is lost, or says no.
+// throwingDatabase is a database that loses the answer to a COMMIT, or answers with an error.
 type throwingDatabase struct {
 	tx.Database
 	throws texts
@@ -165,8 +163,7 @@ type throwingHandle struct {
 // errLost is an answer that did not come.
 var errLost = errors.New("the scenario says that the answer is lost")
 
-// Commit does not reach the database: what was done in the transaction is gone with
-// its connection.
+// Commit does not reach the database: the transaction's work is lost with its connection.
 func (h *throwingHandle) Commit() error {
 	if slices.Contains(h.throws, "commit") {
 		return errors.Join(errLost, h.Handle.Rollback())
@@ -182,7 +179,7 @@ func (h *throwingHandle) Rollback() error {
 	return err
 }
 
-// doubtfulStep is a step of items that, where in doubt, cannot ask what is committed.
+// doubtfulStep is a step of items that cannot query, when in doubt, which items are committed.
 type doubtfulStep struct {
 	*chunk.Step
 	doubtful bool
@@ -195,7 +192,7 @@ func (s *doubtfulStep) Execute(ctx context.Context, run *core.StepRun) error {
 	return s.Step.Execute(ctx, run)
 }
 
-// silent does not answer what is committed.
+// silent does not return the committed checkpoint.
 type silent struct{ core.CheckpointStore }
 
 func (silent) Reclaim(context.Context, core.StepRef) (core.StepRef, core.Checkpoint, error) {
@@ -213,7 +210,7 @@ func (o *orphan) Write(ctx context.Context, _ []*product) error {
 	return err
 }
 
-// makeItemTable makes a table of items, and one whose rows need others at the commit.
+// makeItemTable makes a table of items, and one with rows that need others at the commit.
 func makeItemTable(ctx context.Context, db tx.Database, name string) error {
 	sequence := "bigserial primary key"
 	if db.Dialect() == tx.SQLite {
@@ -235,7 +232,7 @@ func insertInto(db tx.Database, table string) string {
 	return fmt.Sprintf("insert into %s (place, value) values (%s, %s)", table, db.Dialect().Placeholder(1), db.Dialect().Placeholder(2))
 }
 
-// itemsOf reads what is committed, in the order in which it was written.
+// itemsOf reads the committed items in the order in which they were written.
 func itemsOf(ctx context.Context, db tx.Database, table string) (list []string, err error) {
 	rows, err := db.Conn().QueryContext(ctx, "select value from "+table+" order by seq")
 	if err != nil {
@@ -253,7 +250,6 @@ func itemsOf(ctx context.Context, db tx.Database, table string) (list []string, 
 	return list, rows.Err()
 }
 
-// written are all items that the scenario has committed.
 func (r *lifeRun) written() []string {
 	r.t.Helper()
 	if !r.table {

@@ -13,7 +13,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// spec is the scenario's job; one that says nothing of its steps has one.
+// spec is the scenario's job; without steps in the scenario it has one.
 func (r *lifeRun) spec() *lifeJob {
 	spec := lifeJob{}
 	if r.scenario.Job != nil {
@@ -25,7 +25,7 @@ func (r *lifeRun) spec() *lifeJob {
 	return &spec
 }
 
-// job builds the definition anew, as every process does. Scripts go on.
+// job builds the definition again, as every process does. Scripts continue.
 func (r *lifeRun) job(spec *lifeJob, name string) (*core.Job, error) {
 	j := &core.Job{
 		Name: name, Restartable: spec.Restartable == nil || *spec.Restartable,
@@ -63,8 +63,8 @@ func (r *lifeRun) job(spec *lifeJob, name string) (*core.Job, error) {
 	return j, nil
 }
 
-// declared are the job's parameters: those that it says, and, where it does not say
-// which others there may be, those that the scenario gives.
+// declared are the job's parameters: the declared ones, and, unless it declares which others there may be,
+// the given ones.
 func (r *lifeRun) declared(spec *lifeJob) []core.ParameterSpec {
 	byName := map[string]core.ParameterSpec{}
 	if spec.OptionalParams == nil {
@@ -94,7 +94,7 @@ func (r *lifeRun) declared(spec *lifeJob) []core.ParameterSpec {
 	return list
 }
 
-// given is a parameter as the scenario gives it somewhere, or a text.
+// given is a parameter as declared somewhere in the scenario, or a text.
 func (r *lifeRun) given(name string) core.ParameterSpec {
 	for _, a := range r.scenario.Actions {
 		if p, ok := a.Params[name]; ok {
@@ -117,9 +117,8 @@ func (r *lifeRun) step(s *lifeStep, jobName string) (core.Step, error) {
 	return r.tasklet(s)
 }
 
-// tasklet does what the script of its step, or of its partition, says. One that
-// waits for a stop has no transaction: on a database with one writer it would keep
-// the request away.
+// tasklet follows the script of its step or of its partition. One that waits for a stop has no transaction:
+// on a database with one writer it would keep the request away.
 func (r *lifeRun) tasklet(s *lifeStep) (core.Step, error) {
 	attr := tx.Attr{}
 	waits, err := r.prepare(s)
@@ -141,7 +140,7 @@ func (r *lifeRun) tasklet(s *lifeStep) (core.Step, error) {
 	return step.NewTasklet(config)
 }
 
-// prepare makes the scripts of a step, and answers whether any waits for a stop.
+// prepare makes the scripts of a step, and reports whether any waits for a stop.
 func (r *lifeRun) prepare(s *lifeStep) (waits bool, err error) {
 	for key, outcome := range s.outcomes() {
 		script, err := r.script(key, outcome)
@@ -153,7 +152,7 @@ func (r *lifeRun) prepare(s *lifeStep) (waits bool, err error) {
 	return waits, nil
 }
 
-// outcomes are those of the step or of its partitions, by the name they run under.
+// outcomes are the outcomes of the step or of its partitions, by the name they run under.
 func (s *lifeStep) outcomes() map[string][]string {
 	if s.Partitions == nil {
 		return map[string][]string{s.Name: s.Outcome}
@@ -199,8 +198,7 @@ func (r *lifeRun) script(key string, outcomes []string) (*script, error) {
 	return s, err
 }
 
-// blockers is how many steps begin to wait for a stop at once, if the job is
-// launched now.
+// blockers is how many steps begin to wait for a stop at once, if the job is launched now.
 func (r *lifeRun) blockers() int {
 	for i := range *r.spec().Steps {
 		s := &(*r.spec().Steps)[i]
@@ -254,7 +252,7 @@ func (r *lifeRun) play(ctx context.Context, c *core.StepContribution, s *lifeSte
 	}.play(ctx, c, a)
 }
 
-// lookAtJob notes what the database says of the job while a step runs.
+// lookAtJob records the database's state of the job while a step runs.
 func (r *lifeRun) lookAtJob(ctx context.Context, c *core.StepContribution) error {
 	exec, err := r.engine.Repository.Execution(ctx, c.Step.JobExecutionID)
 	if err != nil {
@@ -270,7 +268,7 @@ func (r *lifeRun) lookAtJob(ctx context.Context, c *core.StepContribution) error
 	return nil
 }
 
-// enter notes that a step or partition runs, and what its context is.
+// enter records that a step or partition runs, and its context.
 func (r *lifeRun) enter(name string, c *core.ExecutionContext) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -281,7 +279,7 @@ func (r *lifeRun) enter(name string, c *core.ExecutionContext) {
 	r.started[name] = c.Clone()
 }
 
-// startedWith is the context with which a step began, or, after a colon, a partition.
+// startedWith is the initial context of a step or, after a colon, of a partition.
 func (r *lifeRun) startedWith(name string) *core.ExecutionContext {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -293,7 +291,7 @@ func (r *lifeRun) startedWith(name string) *core.ExecutionContext {
 	return nil
 }
 
-// persisted checks that what a partition begins with is in the database already.
+// persisted checks that the initial context of a partition is already in the database.
 func (r *lifeRun) persisted(ctx context.Context, c *core.StepContribution, want contextValues) error {
 	steps, err := r.engine.Repository.Steps(ctx, c.Step.JobExecutionID)
 	if err != nil {
@@ -331,7 +329,7 @@ func expanded(list contextValues, name string, index int) contextValues {
 	return out
 }
 
-// childStep runs a job of its own, whose history is that of another job.
+// childStep runs a child job, with another job's history.
 func (r *lifeRun) childStep(s *lifeStep, jobName string) (core.Step, error) {
 	spec := s.ChildJob.lifeJob
 	if spec.Steps == nil {
@@ -390,7 +388,7 @@ func (l *lifeListener) AfterJob(context.Context, *core.JobExecution) error {
 	return l.called("after_job")
 }
 
-// stepListener is the same for steps: a listener is asked for all that it implements.
+// stepListener is the same for steps: a listener is used for all interfaces that it implements.
 type stepListener struct {
 	of    *lifeListener
 	at    *core.StepRun

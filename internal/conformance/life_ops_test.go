@@ -16,7 +16,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/operator"
 )
 
-// jobName is the job that the action is about.
 func (r *lifeRun) jobName(a *action) string {
 	if name := cmp.Or(a.Job, a.JobName); name != "" && (r.scenario.Job == nil || name != r.scenario.Job.Name) {
 		return name
@@ -24,14 +23,12 @@ func (r *lifeRun) jobName(a *action) string {
 	return r.name
 }
 
-// params are the parameters of the action, checked against the job's.
 func (r *lifeRun) params(a *action) (core.Parameters, error) {
 	_, given := a.Params.specs()
 	return job.ValidateParameters(r.typed(a.Params), given)
 }
 
-// typed are the declared parameters, with the types and the identity that this
-// action gives them.
+// typed are the declared parameters, with the types and the identity from this action.
 func (r *lifeRun) typed(given parameters) []core.ParameterSpec {
 	specs := r.declared(r.spec())
 	for i, p := range specs {
@@ -74,8 +71,7 @@ func (r *lifeRun) restartOp(a *action) *seen {
 	})
 }
 
-// next asks for the next instance where the job has no incrementer to resume with: it is
-// refused.
+// next asks for the next instance. If the job has no incrementer, a resume with it is refused.
 func (r *lifeRun) next(req operator.RunRequest) operator.RunRequest {
 	r.t.Helper()
 	if made, known := r.jobs[req.Name]; known {
@@ -86,8 +82,8 @@ func (r *lifeRun) next(req operator.RunRequest) operator.RunRequest {
 	return req
 }
 
-// begin starts an execution, and waits for its end or, where it runs beside the
-// scenario, until it is at work.
+// begin starts an execution, and waits for its end or, if it runs concurrently with the scenario, until it is
+// at work.
 func (r *lifeRun) begin(a *action, start func(s *operator.Service) (*operator.Running, error)) *seen {
 	r.t.Helper()
 	for len(r.blocked) > 0 { // of executions that are over
@@ -134,7 +130,7 @@ func (r *lifeRun) waitFor(id core.JobExecutionID) *seen {
 
 func (r *lifeRun) waitOp(a *action) *seen { return r.waitFor(r.target(a)) }
 
-// stopOp asks for a stop. A hook that fails is reported, and changes nothing.
+// stopOp requests a stop. A failing hook is reported, and changes nothing.
 func (r *lifeRun) stopOp(a *action) *seen {
 	id := r.target(a)
 	_, err := r.operator(a).Stop(r.t.Context(), id)
@@ -154,7 +150,7 @@ func (r *lifeRun) abandonOp(a *action) *seen {
 	return r.look(id, err)
 }
 
-// recoverOp ends what has lost its owner, of whatever scenario.
+// recoverOp ends executions that have lost their owner, in any scenario.
 func (r *lifeRun) recoverOp(a *action) *seen {
 	_, err := r.operator(a).Recover(r.t.Context())
 	return r.look(r.target(a), err)
@@ -178,8 +174,8 @@ func (r *lifeRun) runStepOp(a *action) *seen {
 	return r.launchOp(a)
 }
 
-// raceOp launches from several owners at once. Who wins is held at its work until
-// the others have their answer; it is the execution that is seen.
+// raceOp launches from several owners at once. The winner is held at its work until the others have their
+// answer; its execution is the one that is seen.
 func (r *lifeRun) raceOp(a *action) *seen {
 	params, err := r.params(a)
 	require.NoError(r.t, err)
@@ -224,7 +220,7 @@ func (r *lifeRun) raceOp(a *action) *seen {
 	return s
 }
 
-// everyOne is the error that all of them are; nil if there are none or they differ.
+// everyOne is the common error of all; nil if there are none or they differ.
 func everyOne(errs []error) error {
 	for symbol, is := range reasons() {
 		all := symbol != "none" && len(errs) > 0
@@ -238,7 +234,6 @@ func everyOne(errs []error) error {
 	return errors.Join(errs...)
 }
 
-// validateOp checks parameters as a launch does.
 func (r *lifeRun) validateOp(a *action) *seen {
 	if err := r.validJob(); err != nil {
 		return r.look(0, err)
@@ -247,8 +242,7 @@ func (r *lifeRun) validateOp(a *action) *seen {
 	return r.look(0, err)
 }
 
-// nextParamsOp asks for the parameters of the next instance, after an execution with
-// those given, if there are any.
+// nextParamsOp requests the parameters of the next instance, after an execution with the given ones, if any.
 func (r *lifeRun) nextParamsOp(a *action) *seen {
 	if a.Params != nil {
 		s := r.seedOp(&action{Op: "seed", Params: a.Params, Status: string(core.StatusCompleted)})
@@ -324,7 +318,7 @@ func (r *lifeRun) inspectOp(a *action) *seen {
 	return s
 }
 
-// promoteOp runs a step that has the context and the exit code, and promotes.
+// promoteOp runs a step with the context and the exit code, and promotes.
 func (r *lifeRun) promoteOp(a *action) *seen {
 	step := lifeStep{
 		Name: "promoting", Outcome: texts{actCompleted + ":" + a.ExitCode}, PutsStepContext: a.StepContext,
@@ -354,7 +348,7 @@ func tableOp(fill func(t *tables, rows [][]string)) func(r *lifeRun, a *action) 
 	}
 }
 
-// history compares what the repository has of the job.
+// history compares the repository's history of the job.
 func (r *lifeRun) history(d *differences, e *lifeExpectation, s *seen) {
 	ctx := r.t.Context()
 	executions, err := r.engine.Repository.Executions(ctx, core.ExecutionFilter{JobName: r.asked, Limit: 1000})
@@ -404,7 +398,7 @@ func (r *lifeRun) history(d *differences, e *lifeExpectation, s *seen) {
 	}
 }
 
-// child compares what became of the job that a step ran.
+// child compares the result of the job that a step ran.
 func (r *lifeRun) child(d *differences, e *lifeExpectation) {
 	if e.ChildStatus == nil && e.ChildExitCode == nil && e.ChildExecutions == nil && e.ChildInstances == nil && e.ChildParams == nil {
 		return
@@ -427,8 +421,8 @@ func (r *lifeRun) child(d *differences, e *lifeExpectation) {
 	}
 }
 
-// writtenCount is the number of committed items; of a step whose items are dealt out over
-// partitions that of its newest execution, parts added up.
+// writtenCount is the number of committed items; for a step with items dealt out over partitions, the number
+// in its newest execution, parts added up.
 func (r *lifeRun) writtenCount(s *seen, all int) int64 {
 	total, dealt := int64(0), false
 	for i := range *r.spec().Steps {

@@ -11,8 +11,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// partitioned is the step of all partitions. All of them run at once, so that those
-// that wait for a stop do not keep each other from it.
+// partitioned is the step of all partitions. They all run at once, so that those that wait for a stop do not
+// block each other.
 func (r *lifeRun) partitioned(s *lifeStep) (core.Step, error) {
 	var inner core.Step
 	var err error
@@ -36,8 +36,7 @@ func (r *lifeRun) partitioned(s *lifeStep) (core.Step, error) {
 	})
 }
 
-// gridPartitioner answers the scenario's partitions, or as many as the action asks
-// for.
+// gridPartitioner returns the scenario's partitions, or as many as the action requests.
 type gridPartitioner struct {
 	run  *lifeRun
 	step *lifeStep
@@ -72,9 +71,9 @@ func (r *lifeRun) ran() int {
 	return n
 }
 
-// splitOp runs a partitioned step whose partitions end as `previous` says, and
-// again: in a restart, or in a loop of the same execution. What runs then is what is
-// asked for. The step asks for `grid` partitions by then.
+// splitOp runs a partitioned step with partitions that end as `previous` says, and again: in a restart, or in
+// a loop of the same execution. The partitions that then run are compared. The step then has `grid`
+// partitions.
 func (r *lifeRun) splitOp(a *action) *seen {
 	outcome := map[string]texts{}
 	names := numbered(len(a.Previous))
@@ -128,8 +127,8 @@ func (r *lifeRun) splitOp(a *action) *seen {
 	return seen
 }
 
-// aggregateOp runs a partitioned step whose partitions end with what the action
-// says, and reads the record of the whole step.
+// aggregateOp runs a partitioned step with partitions that end as the action says, and reads the record of
+// the whole step.
 func (r *lifeRun) aggregateOp(a *action) *seen {
 	n := max(len(a.Counters), len(a.Statuses), len(a.ExitCodes))
 	names := numbered(n)
@@ -176,7 +175,6 @@ func (r *lifeRun) aggregateOp(a *action) *seen {
 	return seen
 }
 
-// countersOf reads counters in the format's order.
 func countersOf(list []int64) core.Counters {
 	var c core.Counters
 	for i, to := range []*int64{&c.Commit, &c.Filter, &c.ProcessSkip, &c.Read, &c.ReadSkip, &c.Rollback, &c.Write, &c.WriteSkip} {
@@ -187,7 +185,7 @@ func countersOf(list []int64) core.Counters {
 	return c
 }
 
-// launchPartitionsOp runs a partitioned step whose pool takes some of them only.
+// launchPartitionsOp runs a partitioned step with a pool that accepts only some of them.
 func (r *lifeRun) launchPartitionsOp(a *action) *seen {
 	n := 2
 	if a.Grid != nil {

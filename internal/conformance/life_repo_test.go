@@ -39,8 +39,8 @@ func repoCalls() map[string][]string {
 	return map[string][]string{
 		callStart: {callStart}, callEnd: {callEnd}, callCheckpoint: {callCheckpoint}, callContext: {callContext},
 		"add": {callStart}, "update": {callCheckpoint, callEnd}, "update_execution_context": {callCheckpoint, callContext},
-		// The context of a step is stored with each chunk, when its tasklet saves it, and with the
-		// step's end.
+		// The context of a step is stored with each chunk, when its tasklet saves it, and with the step's
+		// end.
 		"update_step_context": {callCheckpoint, callContext, callStores},
 	}
 }
@@ -55,10 +55,10 @@ func (t *repoThrow) validate() error {
 	return oneOf("repo_throws: when", []string{t.When}, throwAlways, throwInTransaction)
 }
 
-// errRepository is what a call of the repository fails with.
+// errRepository is the error of a failing call of the repository.
 var errRepository = errors.New("the scenario says that the repository throws")
 
-// throwingRepository is the repository of which calls fail, by steps.
+// throwingRepository is the repository with failing calls, by steps.
 type throwingRepository struct {
 	core.JobRepository
 	run *lifeRun
@@ -68,7 +68,7 @@ func (r *lifeRun) repository() core.JobRepository {
 	return &throwingRepository{r.engine.Repository, r}
 }
 
-// fails answers whether a call about a step fails; an id is looked up.
+// fails reports whether a call about a step fails; an id is looked up.
 func (t *throwingRepository) fails(ctx context.Context, call, step string, id core.StepExecutionID) error {
 	for _, s := range *t.run.spec().Steps {
 		throw := s.RepoThrows
@@ -153,14 +153,13 @@ func (r *lifeRun) updateStepOp(a *action) *seen {
 	return found
 }
 
-// validateConfigOp has the definition checked, as a job file.
 func (r *lifeRun) validateConfigOp(*action) *seen {
 	s := r.look(0, nil)
 	s.failure = r.validJob()
 	return s
 }
 
-// terminated lets a stop arrive in a listener of the step.
+// terminated makes a stop arrive in a listener of the step.
 func (r *lifeRun) terminated(ctx context.Context, run *core.StepRun) error {
 	if _, err := r.engine.Repository.RequestStop(ctx, run.Data.Job.ID, "test"); err != nil {
 		return err
@@ -169,8 +168,7 @@ func (r *lifeRun) terminated(ctx context.Context, run *core.StepRun) error {
 	return nil
 }
 
-// attempts counts the records of partitioned steps and of partitions, over all
-// executions of the instance.
+// attempts counts the records of partitioned steps and of partitions, over all executions of the instance.
 func (r *lifeRun) attempts(d *differences, e *lifeExpectation, s *seen) {
 	if e.ManagerExecutions == nil && e.PartitionExecutions == nil {
 		return

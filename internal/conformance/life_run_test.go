@@ -21,8 +21,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// lifeFamily runs scenarios of a job and of what is done to it: each has a job of
-// its own.
+// lifeFamily runs scenarios of a job and of the actions on it: each has its own job.
 func lifeFamily(t *testing.T) func(t *testing.T, d document) {
 	each := onDatabases(t)
 	runs := 0
@@ -70,12 +69,12 @@ type lifeRun struct {
 	statusSeen map[string]core.Status
 	stepIDs    map[string]core.StepExecutionID
 	jobAtStart map[string]*core.ExecutionContext // the job's context as a step began
-	asked      string                            // the job whose history an inspection asks for
+	asked      string                            // the job of the history that an inspection reads
 	invoked    []string                          // steps and partitions that ran, in this action
 	blocked    chan struct{}                     // one value for each step that begins to wait
 	release    func()                            // opens the gate
 	gate       chan struct{}                     // steps do not begin before it is closed; may be nil
-	grid       *int                              // what a partitioner would answer now
+	grid       *int                              // the current answer of a partitioner
 
 	check checker // may be nil
 }
@@ -98,7 +97,7 @@ func newLifeRun(t *testing.T, p place, s *lifeScenario, name string) *lifeRun {
 	return r
 }
 
-// stopAll ends what an action has left running.
+// stopAll ends the executions that an action has left running.
 func (r *lifeRun) stopAll() {
 	r.release()
 	for _, running := range r.running {
@@ -124,7 +123,7 @@ func (r *lifeRun) run() {
 	}
 }
 
-// act does one action. What is seen begins anew with it.
+// act does one action. The seen state starts from the beginning with it.
 func (r *lifeRun) act(a *action) *seen {
 	r.t.Helper()
 	r.mu.Lock()
@@ -139,7 +138,7 @@ func (r *lifeRun) act(a *action) *seen {
 	return s
 }
 
-// target is the execution that the action is about: the one it names, or the last.
+// target is the execution of the action: the one it names, or the last.
 func (r *lifeRun) target(a *action) core.JobExecutionID {
 	r.t.Helper()
 	if a.Target == "" {
@@ -160,8 +159,7 @@ func (r *lifeRun) record(alias string) *core.JobExecution {
 	return exec
 }
 
-// look reads what became of an execution. failure, if any, is why the op did not do
-// what it was asked to.
+// look reads the result of an execution. failure, if any, is the reason why the op did not do its work.
 func (r *lifeRun) look(id core.JobExecutionID, failure error) *seen {
 	r.t.Helper()
 	s := &seen{facts: map[string]any{}}
@@ -189,7 +187,7 @@ func (r *lifeRun) snapshot() []core.Event {
 	return slices.Clone(r.events)
 }
 
-// launcher is one of this process, with an owner of its own.
+// launcher is a launcher of this process, with its own owner.
 func (r *lifeRun) launcher(change func(*job.Config)) *job.Launcher {
 	r.t.Helper()
 	observer := core.ObserverFunc(r.observe)
@@ -212,7 +210,7 @@ var errNoRoom = errors.New("the scenario says that the pool is full")
 // errHook is a stop hook that fails.
 var errHook = errors.New("the scenario says that the stop hook fails")
 
-// operator is what operators use, with a launcher for this action.
+// operator is the operators' service, with a launcher for this action.
 func (r *lifeRun) operator(a *action) *operator.Service {
 	r.t.Helper()
 	config := operator.Config{
@@ -232,7 +230,7 @@ func (r *lifeRun) operator(a *action) *operator.Service {
 	return o
 }
 
-// pool is a launcher with room for as much as the action says.
+// pool is a launcher with room for the action's number.
 func (r *lifeRun) pool(a *action) *job.Launcher {
 	return r.launcher(func(c *job.Config) {
 		if a.Executor == "rejects" {

@@ -12,13 +12,13 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// lifeScenario is a scenario of family lifecycle: a job, and what is done to it.
+// lifeScenario is a scenario of family lifecycle: a job, and the actions on it.
 type lifeScenario struct {
 	common  `yaml:",inline"`
 	tables  `yaml:",inline"`
 	Job     *lifeJob `yaml:"job"`
 	Actions []action `yaml:"actions"`
-	// Derived names what was inferred; it is compared like the rest.
+	// Derived names the inferred values; they are compared like the rest.
 	Derived []string `yaml:"derived"`
 }
 
@@ -34,8 +34,8 @@ type lifeJob struct {
 	ListenerThrows texts `yaml:"listener_throws"`
 }
 
-// lifeStep is a step: of items if it has any or fails at them, of partitions, of a
-// child job, or else one that does what its outcome says.
+// lifeStep is a step: of items if it has any or fails at them, of partitions, of a child job, or else one
+// that follows its outcome.
 type lifeStep struct {
 	Name                 string `yaml:"name"`
 	Outcome              texts  `yaml:"outcome"`
@@ -84,7 +84,7 @@ type childJob struct {
 	Params  parameters `yaml:"params"`
 }
 
-// lifePromotion is what a step copies to the job's context.
+// lifePromotion lists the values that a step copies to the job's context.
 type lifePromotion struct {
 	Keys     promoted `yaml:"keys"`
 	Statuses []string `yaml:"statuses"`
@@ -124,7 +124,6 @@ func (p *partNames) UnmarshalYAML(node *yaml.Node) error {
 	return nil
 }
 
-// numbered are n names.
 func numbered(n int) partNames {
 	names := partNames{}
 	for i := range n {
@@ -149,7 +148,7 @@ type lifeFault struct {
 	Wrapped    bool     `yaml:"wrapped"`
 }
 
-// validate: an index counts from 1, and is of an item that is there.
+// validate: an index counts from 1, and belongs to an existing item.
 func (f *lifeFault) validate(s *lifeStep) error {
 	phased := slices.Contains([]string{phaseRead, phaseProcess, phaseWrite}, f.Phase)
 	first, last := f.first(s), f.first(s)+len(s.list())-1
@@ -164,8 +163,8 @@ func (f *lifeFault) validate(s *lifeStep) error {
 	return nil
 }
 
-// first is the index of the first item: 1, but 0 for the fault of a partition in a list that is
-// dealt out, where the index counts over the whole list.
+// first is the index of the first item: 1, but 0 for the fault of a partition in a list that is dealt out,
+// for which the index counts over the whole list.
 func (f *lifeFault) first(s *lifeStep) int {
 	if s.isDealt() && (f.Partition != "" || f.Partitions != nil) {
 		return 0
@@ -173,7 +172,6 @@ func (f *lifeFault) first(s *lifeStep) int {
 	return 1
 }
 
-// faults are those of both keys.
 func (s *lifeStep) faults() []lifeFault {
 	if s.Fault == nil {
 		return s.Faults
@@ -181,7 +179,7 @@ func (s *lifeStep) faults() []lifeFault {
 	return append(slices.Clone(s.Faults), *s.Fault)
 }
 
-// scalar is a value of a context, of the Go type that it is stored as.
+// scalar is a value of a context, in the Go type in which it is stored.
 type scalar struct{ value any }
 
 func (s *scalar) UnmarshalYAML(node *yaml.Node) error {
@@ -194,10 +192,10 @@ func (s *scalar) UnmarshalYAML(node *yaml.Node) error {
 	return err
 }
 
-// contextValues are those of a context.
+// contextValues are the values of a context.
 type contextValues map[string]scalar
 
-// typeOf is the type of parameter that a YAML value is meant as.
+// typeOf is the intended parameter type of a YAML value.
 func typeOf(node *yaml.Node) (core.ParameterType, string) {
 	switch node.Tag {
 	case "!!int":
@@ -240,7 +238,7 @@ func (p *parameter) UnmarshalYAML(node *yaml.Node) error {
 
 type parameters map[string]parameter
 
-// specs declare the parameters, as a job file would, and given are their texts.
+// specs declare the parameters, as in a job file, and given are their texts.
 func (ps parameters) specs() (specs []core.ParameterSpec, given map[string]string) {
 	given = map[string]string{}
 	for _, name := range sortedKeys(ps) {
@@ -298,7 +296,6 @@ func (j *lifeJob) validate() error {
 // noWorkFound names the shipped listener, step.NoWorkFound.
 const noWorkFound = "no_work_found"
 
-// lifeCallbacks are those of jobs and steps.
 func lifeCallbacks() []string {
 	return []string{"before_job", "after_job", "before_step", "after_step"}
 }
@@ -337,19 +334,17 @@ func (s *lifeStep) validate() error {
 	return errors.Join(errs...)
 }
 
-// hasItems reports whether it is a step of items.
 func (s *lifeStep) hasItems() bool {
 	return s.Items != nil || s.ItemsRange != nil || s.ItemsCount != nil || s.Fault != nil || s.ChunkSize != 0 || s.ItemsPerPartition != 0 ||
 		s.Faults != nil || s.StreamThrows != nil || s.TxThrows != nil
 }
 
-// isDealt reports whether the items are dealt out over partitions.
 func (s *lifeStep) isDealt() bool {
 	return s.Partitions != nil && (s.Items != nil || s.ItemsRange != nil || s.ItemsCount != nil)
 }
 
-// itemsOf are the items of a step, or of the partition that runs under the name: a list of a
-// step with partitions is dealt out in runs that are equal, or longer by one item for the first ones.
+// itemsOf are the items of a step, or of the partition with the name: a list of a step with partitions is
+// dealt out in runs that are equal, or longer by one item for the first ones.
 func (s *lifeStep) itemsOf(name string) []string {
 	list := s.list()
 	if !s.isDealt() {

@@ -14,13 +14,13 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/operator"
 )
 
-// elsewhere owns what is seeded: a process of another host, whose lease lasts.
+// elsewhere is the owner of seeded executions: a process of another host, with a lease that lasts.
 func elsewhere() core.Owner {
 	return core.Owner{Host: "elsewhere", Boot: "b", PID: 1, Start: "s", Nonce: "n"}
 }
 
-// seedOp stores an execution in a state: as its owner would have brought it there,
-// and by force where no owner could.
+// seedOp stores an execution in a state: through its owner's transitions, and by force if no owner could
+// reach it.
 func (r *lifeRun) seedOp(a *action) *seen {
 	r.t.Helper()
 	if to := core.Status(a.Status); to.IsRunning() && a.Steps == nil && r.isEnded(a.As) {
@@ -106,7 +106,7 @@ func exitOr(exit string, status core.Status) string {
 	return exit
 }
 
-// force puts an execution in a state, whatever it was in.
+// force puts an execution in a state, whatever its current state.
 func (r *lifeRun) force(id core.JobExecutionID, to core.Status, ended bool) {
 	r.t.Helper()
 	active, end := "1", "null"
@@ -132,7 +132,7 @@ func (r *lifeRun) forceStep(id core.JobExecutionID, name, state string) {
 		to, exitOr(exit, to), end, id, name))
 }
 
-// seedInstanceOp stores an instance of which there is no execution.
+// seedInstanceOp stores an instance without executions.
 func (r *lifeRun) seedInstanceOp(a *action) *seen {
 	s := r.seedOp(a)
 	for _, table := range []string{"job_execution_param where job_execution_id", "audit where job_execution_id", "job_execution where id"} {
@@ -148,13 +148,12 @@ func (r *lifeRun) setStatusOp(a *action) *seen {
 	return r.look(id, nil)
 }
 
-// isEnded reports whether an action ends the execution of this name.
 func (r *lifeRun) isEnded(alias string) bool {
 	return slices.ContainsFunc(r.scenario.Actions, func(a action) bool { return a.Op == "end" && a.Target == alias })
 }
 
-// held launches the job with a step that is at work until the scenario ends it: what
-// becomes of the execution is the engine's affair.
+// held launches the job with a step that is at work until the scenario ends it: the engine decides the result
+// of the execution.
 func (r *lifeRun) held(a *action, to core.Status) *seen {
 	r.t.Helper()
 	for _, s := range *r.spec().Steps {
@@ -181,8 +180,7 @@ func (r *lifeRun) held(a *action, to core.Status) *seen {
 	return r.look(id, nil)
 }
 
-// endOp lets an execution end: one that runs here by itself, and one that is seeded
-// as its owner would.
+// endOp lets an execution end: one that runs here by itself, a seeded one as its owner would.
 func (r *lifeRun) endOp(a *action) *seen {
 	id := r.target(a)
 	if _, runs := r.running[id]; runs {
@@ -197,7 +195,6 @@ func (r *lifeRun) endOp(a *action) *seen {
 	return r.look(id, err)
 }
 
-// saveContextsOp stores both contexts of an execution at work.
 func (r *lifeRun) saveContextsOp(a *action) *seen {
 	return r.seedOp(&action{Op: "seed", Status: string(core.StatusStarted), JobContext: a.JobContext, StepContext: a.StepContext})
 }

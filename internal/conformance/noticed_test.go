@@ -14,13 +14,12 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// other is the name of an execution of another job, which is never what is expected.
+// other is the name of an execution of another job, which is never expected.
 const other = "an execution of another job"
 
-// noticed alters what a scenario pins, one value after the other, once it holds, and
-// compares again: the altered one must not hold. A runner that does not look at a key
-// would pass whatever the key says. The scenarios of flows and of the lifecycle do so on
-// SQLite.
+// noticed alters the pinned values of a scenario, one after the other, once it holds, and compares again: the
+// altered one must not hold. A runner that ignores a key would accept any value of it. The scenarios of flows
+// and of the lifecycle do so on SQLite.
 func noticed(t *testing.T) checker {
 	return func(e any, failure error, problems func() []string) {
 		for _, change := range alterations(reflect.ValueOf(e).Elem(), failure) {
@@ -39,8 +38,8 @@ func (r *lifeRun) addStranger() {
 	r.aliases[other] = stranger.seedOp(&seed).exec.ID
 }
 
-// TestEveryKeyIsPinnedByAScenario: each key of an expectation is altered in a scenario
-// that runs, so that it is known to be looked at.
+// TestEveryKeyIsPinnedByAScenario: each key of an expectation is altered in a scenario that runs, to prove
+// that it is compared.
 func TestEveryKeyIsPinnedByAScenario(t *testing.T) {
 	t.Parallel()
 	keys := map[string]bool{}
@@ -100,7 +99,7 @@ func keysOf(t reflect.Type) []string {
 	return keys
 }
 
-// alterations are all of what is pinned.
+// alterations are all alterations of the pinned values.
 func alterations(e reflect.Value, failure error) []alteration {
 	var list []alteration
 	for i := range e.NumField() {

@@ -25,7 +25,7 @@ func (l *texts) UnmarshalYAML(node *yaml.Node) error {
 	return node.Decode((*[]string)(l))
 }
 
-// act is one entry of `outcome` or `returns`: a word and an exit code of its own.
+// act is one entry of `outcome` or `returns`: a word and an optional exit code.
 type act struct{ word, exit string }
 
 // The words of outcomes.
@@ -48,8 +48,7 @@ const (
 	actSlow = "SLOW"
 )
 
-// slowTime is how long a SLOW step works: long enough for what comes next to find
-// it at work.
+// slowTime is how long a SLOW step works: long enough that the next action finds it at work.
 const slowTime = 1500 * time.Millisecond
 
 func words() []string {
@@ -59,7 +58,6 @@ func words() []string {
 	}
 }
 
-// parseAct reads STATUS or STATUS:EXIT_CODE.
 func parseAct(text string) (act, error) {
 	word, exit, _ := strings.Cut(text, ":")
 	if !slices.Contains(words(), word) {
@@ -68,8 +66,8 @@ func parseAct(text string) (act, error) {
 	return act{word, exit}, nil
 }
 
-// parseVerdict reads what a decision returns: a verdict is any text, and a status
-// in front of it is not part of it.
+// parseVerdict parses the answer of a decision: a verdict is any text, and a status in front of it is not
+// part of it.
 func parseVerdict(text string) act {
 	if text == actError || text == actPanic {
 		return act{word: text}
@@ -83,8 +81,8 @@ func parseVerdict(text string) act {
 // isBlocking reports whether the step stays at work until something happens.
 func (a act) isBlocking() bool { return a.word == actUntilStopped || a.word == actSlow }
 
-// script is what a step or decision does: one act per invocation over all launches
-// of the scenario; the last one repeats.
+// script lists the acts of a step or decision: one act per invocation over all launches of the scenario; the
+// last one repeats.
 type script struct {
 	mu   sync.Mutex
 	acts []act
@@ -106,19 +104,17 @@ func newScript(outcomes []string) (*script, error) {
 	return s, nil
 }
 
-// waits reports whether any act waits for a stop.
 func (s *script) waits() bool {
 	return slices.ContainsFunc(s.acts, func(a act) bool { return a.isBlocking() || a.word == actStopRequested })
 }
 
-// now is what the next invocation will do.
 func (s *script) now() act {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.acts[min(s.next, len(s.acts)-1)]
 }
 
-// take is what this invocation, the n-th from 0, does.
+// take is the act of this invocation, the n-th from 0.
 func (s *script) take() (a act, n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -127,20 +123,20 @@ func (s *script) take() (a act, n int) {
 	return s.acts[min(n, len(s.acts)-1)], n
 }
 
-// errScripted is what a step fails with because its script says so.
+// errScripted is the error of a step that fails by its script.
 var errScripted = errors.New("the scenario says FAILED")
 
-// stage is what scripted steps play on.
+// stage is the environment of scripted steps.
 type stage struct {
 	repository core.JobRepository
-	// blocked is told when a step begins to work until it is stopped; may be nil.
+	// blocked is called when a step begins to work until it is stopped; may be nil.
 	blocked func()
-	// stops says that a stop of the execution arrives while the step runs (terminate_only): a
-	// step that would complete ends with it, and any other outcome stays.
+	// stops means that a stop of the execution arrives while the step runs (terminate_only): a step that
+	// would complete ends with it, and any other outcome stays.
 	stops bool
 }
 
-// play does what the act says, as the work of a step.
+// play carries out the act, as the work of a step.
 func (s stage) play(ctx context.Context, c *core.StepContribution, a act) error {
 	c.ExitCode = a.exit
 	if s.stops {
@@ -179,7 +175,7 @@ func (s stage) requestStop(ctx context.Context, c *core.StepContribution) error 
 	return err
 }
 
-// work lasts until a stop was asked for, or until the time is over.
+// work lasts until a stop was requested, or until the time is over.
 func (s stage) work(ctx context.Context, c *core.StepContribution, over <-chan time.Time) error {
 	if s.blocked != nil {
 		s.blocked()

@@ -6,17 +6,17 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// errDecider is what a decision's decider fails with because the scenario says so.
+// errDecider is the error of a decider that fails by the scenario.
 var errDecider = errors.New("the scenario says ERROR")
 
-// errListener is what a listener fails with because the scenario says so.
+// errListener is the error of a listener that fails by the scenario.
 var errListener = errors.New("the scenario says that the listener throws")
 
 // errConfig is a definition that was refused before anything ran.
 var errConfig = errors.New("the definition is not valid")
 
-// reasons are the words for why a launch is refused or an execution did not
-// complete, told by the types of errors.
+// reasons are the words for the refusal of a launch or the failure of an execution, recognized by the types
+// of errors.
 func reasons() map[string]func(err error) bool {
 	isErr := func(target error) func(error) bool {
 		return func(err error) bool { return errors.Is(err, target) }

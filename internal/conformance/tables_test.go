@@ -11,7 +11,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// tables are pure facts; those of the lifecycle family are here as well.
+// tables are pure facts, including the facts of the lifecycle family.
 type tables struct {
 	PatternOrder  [][]string `yaml:"pattern_order"`
 	PatternMatch  [][]string `yaml:"pattern_match"`
@@ -85,8 +85,8 @@ func (t *tables) problems() []string {
 	return list
 }
 
-// winsWhateverTheOrder asks the choice of transitions itself, for a code that is
-// the specific pattern's text.
+// winsWhateverTheOrder asks the choice of transitions itself, for a code equal to the specific pattern's
+// text.
 func winsWhateverTheOrder(specific, general string) bool {
 	to := func(name string) core.Target { return core.Target{Kind: core.TargetElement, Name: name} }
 	if !core.MatchPattern(specific, specific) || !core.MatchPattern(general, specific) {
@@ -98,8 +98,8 @@ func winsWhateverTheOrder(specific, general string) bool {
 	return first.Name == "specific" && second.Name == "specific"
 }
 
-// compareTables looks at every row of a scenario's tables; a scenario that assumes
-// another choice than ours is skipped, with the knob as the reason.
+// compareTables compares every row of a scenario's tables; a scenario that assumes another choice than ours
+// is skipped, with the knob as the reason.
 func compareTables(t *testing.T, differing func() (string, error), rows *tables) {
 	t.Helper()
 	reason, err := differing()

@@ -1,5 +1,5 @@
-// Package dberr classifies errors of databases by their type and code, never by
-// their text: PostgreSQL's SQLSTATE and SQLite's extended result codes.
+// Package dberr classifies errors of databases by their type and code, never by their text: PostgreSQL's
+// SQLSTATE and SQLite's extended result codes.
 //
 // It imports the two drivers, and nothing of ours.
 package dberr
@@ -40,8 +40,7 @@ func IsUniqueViolation(err error) bool {
 	return SQLState(err) == "23505"
 }
 
-// IsForeignKeyViolation reports a reference to a row that is not there, or the
-// loss of a row that is referred to.
+// IsForeignKeyViolation reports a reference to a missing row, or the loss of a referenced row.
 func IsForeignKeyViolation(err error) bool {
 	switch SQLState(err) {
 	case "23503", "23001": // the latter is ON DELETE RESTRICT since PostgreSQL 18
@@ -50,7 +49,7 @@ func IsForeignKeyViolation(err error) bool {
 	return SQLiteCode(err) == sqlite3.SQLITE_CONSTRAINT_FOREIGNKEY
 }
 
-// IsCheckViolation reports a row that a CHECK refuses, of a table or a view.
+// IsCheckViolation reports a row that a CHECK of a table or a view refuses.
 func IsCheckViolation(err error) bool {
 	switch SQLState(err) {
 	case "23514", "44000":
@@ -69,8 +68,8 @@ func IsConstraintViolation(err error) bool {
 	return code&0xff == sqlite3.SQLITE_CONSTRAINT && code != sqlite3.SQLITE_CONSTRAINT_COMMITHOOK
 }
 
-// IsBusy reports that another writer holds what the statement needed: SQLite's
-// BUSY and LOCKED, PostgreSQL's lock_timeout and NOWAIT.
+// IsBusy reports that another writer holds a lock that the statement needed: SQLite's BUSY and LOCKED,
+// PostgreSQL's lock_timeout and NOWAIT.
 func IsBusy(err error) bool {
 	switch SQLiteCode(err) & 0xff {
 	case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED:
@@ -85,15 +84,14 @@ func IsReadOnly(err error) bool {
 	return SQLiteCode(err)&0xff == sqlite3.SQLITE_READONLY || SQLState(err) == "25006"
 }
 
-// IsCanceled reports a statement that was cancelled, by the caller's context, a
-// statement_timeout or an administrator.
+// IsCanceled reports a cancelled statement, by the caller's context, a statement_timeout or an administrator.
 func IsCanceled(err error) bool {
 	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) ||
 		SQLState(err) == "57014" || SQLiteCode(err)&0xff == sqlite3.SQLITE_INTERRUPT
 }
 
-// IsConnectionLost reports that the server or the network ended the connection,
-// so that nothing more can be said about the statement in flight.
+// IsConnectionLost reports that the server or the network ended the connection, so that the result of the
+// statement in flight is unknown.
 func IsConnectionLost(err error) bool {
 	if state := SQLState(err); state != "" {
 		switch state {
@@ -105,10 +103,9 @@ func IsConnectionLost(err error) bool {
 	return false
 }
 
-// IsRolledBack reports of a failed COMMIT that the database itself said that the
-// transaction had no effect; otherwise its outcome is unknown (rule C10). A server
-// that ends the session as well (FATAL, PANIC) has not said so. SQLite's driver rolls
-// back what COMMIT refused.
+// IsRolledBack reports, for a failed COMMIT, that the database itself declared that the transaction had no
+// effect; otherwise its outcome is unknown (rule C10). A server that also ends the session (FATAL, PANIC) has
+// not declared it. SQLite's driver rolls back after a refused COMMIT.
 func IsRolledBack(err error) bool {
 	if errors.Is(err, pgx.ErrTxCommitRollback) || errors.Is(err, sql.ErrTxDone) {
 		return true
@@ -123,8 +120,7 @@ func IsRolledBack(err error) bool {
 	return false
 }
 
-// severity is that of the protocol, and not in the language of the server, where the
-// server tells both.
+// severity is the protocol's severity, not the one in the server's language, if the server sends both.
 func severity(e *pgconn.PgError) string {
 	if e.SeverityUnlocalized != "" {
 		return e.SeverityUnlocalized

@@ -1,9 +1,8 @@
-// Package errorclass holds the error classes that every application has: the
-// matchers behind `transient`, `deadlock`, `unique` and the other names that the
-// `errors` and `except` of a job file may list.
+// Package errorclass holds the error classes that every application has: the matchers for `transient`,
+// `deadlock`, `unique` and the other names that the `errors` and `except` of a job file may list.
 //
-// Errors of SQLite, PostgreSQL, the network and files are told apart by their
-// type and code, through internal/dberr, and never by their text.
+// Errors of SQLite, PostgreSQL, the network and files are recognized by their type and code, through
+// internal/dberr, and never by their text.
 //
 // It imports core/exception, internal/dberr and the standard library.
 package errorclass
@@ -56,10 +55,9 @@ func constraint() []exception.Matcher {
 	}
 }
 
-// invalidItem are the classes that the framework gives to its own errors. A value
-// that its column cannot hold, such as a text that is too long, is among them: it
-// is the item that does not fit, as it would not fit its declared type, and the
-// same value will not fit the next time either.
+// invalidItem are the classes that the framework gives to its own errors. They include a value that its
+// column cannot hold, such as a text that is too long: the item does not fit, as it would not fit its
+// declared type, and the same value will not fit the next time either.
 func invalidItem() []exception.Matcher {
 	parent := string(exception.ClassInvalidItem)
 	return []exception.Matcher{
@@ -70,13 +68,13 @@ func invalidItem() []exception.Matcher {
 	}
 }
 
-// isConstraint leaves out what is a misfit of the value's type.
+// isConstraint excludes values that do not fit the type.
 func isConstraint(err error) bool {
 	return dberr.IsConstraintViolation(err) && !dberr.IsInvalidData(err)
 }
 
-// IsUnreachable reports that the database gave no answer: it could not be reached, the
-// connection was lost, or a wait was over. The same statement may succeed later.
+// IsUnreachable reports that the database gave no answer: it could not be reached, the connection was lost,
+// or a wait was over. The same statement may succeed later.
 func IsUnreachable(err error) bool { return isTimeout(err) || isConnection(err) }
 
 func isTimeout(err error) bool {
@@ -87,9 +85,8 @@ func isTimeout(err error) bool {
 	return ok && network.Timeout()
 }
 
-// isConnection includes io.ErrUnexpectedEOF, which is how the drivers and
-// net/http report a peer that went away. A truncated file ends in the same error;
-// it is tried again in vain, and fails then.
+// isConnection includes io.ErrUnexpectedEOF, with which the drivers and net/http report a lost peer. A
+// truncated file ends in the same error; it is tried again in vain, and then fails.
 func isConnection(err error) bool {
 	if isTimeout(err) {
 		return false
@@ -108,7 +105,7 @@ func isNetwork(err error) bool {
 		return true
 	}
 	if e, ok := errors.AsType[*url.Error](err); ok && errors.Is(e.Err, io.EOF) {
-		return true // how net/http calls a peer that hung up before it answered
+		return true // net/http's error for a peer that hung up before it answered
 	}
 	for _, code := range []error{
 		net.ErrClosed, syscall.ECONNREFUSED, syscall.ECONNRESET, syscall.ECONNABORTED, syscall.EPIPE,
@@ -121,8 +118,7 @@ func isNetwork(err error) bool {
 	return false
 }
 
-// isIO reports errors of files. Network errors wrap the same system calls, and
-// are none.
+// isIO reports errors of files. Network errors wrap the same system calls, but do not count.
 func isIO(err error) bool {
 	if dberr.IsIO(err) {
 		return true
@@ -150,7 +146,7 @@ func isIO(err error) bool {
 	return false
 }
 
-// status is the HTTP status that an error tells, or 0.
+// status is the HTTP status of an error, or 0.
 func status(err error) int {
 	if e, ok := errors.AsType[interface {
 		error

@@ -66,7 +66,6 @@ func begin(t testing.TB, db tx.Database, attr tx.Attr) tx.Handle {
 	return h
 }
 
-// fails runs a statement that must fail.
 func fails(t testing.TB, c tx.Conn, statement string, args ...any) error {
 	t.Helper()
 	_, err := c.ExecContext(t.Context(), statement, args...)
@@ -74,8 +73,7 @@ func fails(t testing.TB, c tx.Conn, statement string, args ...any) error {
 	return err
 }
 
-// requireClass checks the class, that the parents have it too, and that nobody
-// reads the text.
+// requireClass checks the class, that its parents match too, and that the text is not used.
 func requireClass(t testing.TB, want string, err error) {
 	t.Helper()
 	require.Error(t, err)
@@ -170,7 +168,7 @@ func TestADeadlockOfTwoTransactionsIsADeadlock(t *testing.T) {
 		blocked <- err
 	}()
 	eventually(t, db, `select exists (select from pg_stat_activity where pid = $1 and wait_event_type = 'Lock')`, pid)
-	// first looks for the deadlock, and so is the victim.
+	// first detects the deadlock, and so is the victim.
 	requireClass(t, "deadlock", fails(t, first.Conn(), `update account set n = 1 where id = 2`))
 	require.NoError(t, first.Rollback())
 	require.NoError(t, <-blocked)

@@ -60,7 +60,7 @@ func operandHelp(op string, left, right *typed) string {
 
 type calculation func(x, y row.Value) (row.Value, error)
 
-// operation finds the type and the rule of an operator; nil: there is none.
+// operation finds the type and the rule of an operator; nil means that there is none.
 func operation(op string, left, right row.Kind) (row.Kind, calculation) {
 	switch {
 	case left == row.String && right == row.String && op == "+":
@@ -246,7 +246,7 @@ func timeOperation(op string, left, right row.Kind) (row.Kind, calculation) {
 	return row.Null, nil
 }
 
-// addDays keeps to the years that have a text form.
+// addDays refuses years without a text form.
 func addDays(d row.Date, days int64) (row.Value, error) {
 	first, last := row.NewDate(1, 1, 1), row.NewDate(9999, 12, 31)
 	n, err := addInt(int64(d), days)

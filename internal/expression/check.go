@@ -22,17 +22,17 @@ type typed struct {
 	nullable bool
 	eval     evalFn
 	at       int    // where it begins in the text
-	path     string // what messages call it, if it is a name
+	path     string // its name in messages, if it is a name
 	fact     string // its key in facts, if it is a name
-	// constant parts have their value already; literal ones depend on no variable,
-	// so that a failure is the author's mistake.
+	// constant parts already have their value; literal ones depend on no variable, so that a failure is the
+	// author's mistake.
 	constant, literal bool
 	value             row.Value
 	digits            string // as a literal of a float is written
 	empty             bool   // [], which is a list of any kind
 	opaque            reflect.Type
 	opaquePath        []string
-	// What is known not to be null once this (a bool) is true, or false.
+	// The names known not to be null once this (a bool) is true, or false.
 	whenTrue, whenFalse facts
 }
 
@@ -68,7 +68,7 @@ type checker struct {
 	clock map[string]bool   // Today and Now, where they are allowed
 	uses  map[string]evalFn // by path
 	calendars
-	zone   *time.Location // of the job; nil: UTC
+	zone   *time.Location // of the job; nil means UTC
 	locals []local        // innermost last
 	slots  int            // of all let names so far
 }
@@ -104,14 +104,13 @@ func (c *checker) parse() (ast.Node, error) {
 	return nil, syntaxError(c.text, c.offset(at.From), at.Message)
 }
 
-// CheckSyntax reports a text that is not an expression, whatever its names stand for: an *Error.
+// CheckSyntax reports a text that is not an expression, regardless of its names, as an *Error.
 func CheckSyntax(text string) error {
 	_, err := (&checker{text: text}).parse()
 	return err
 }
 
-// parse guards against the parser's panics on odd input: a job file's author
-// must get a message, whatever is written.
+// parse guards against the parser's panics on odd input: a job file's author must get a message for any text.
 func parse(text string) (root ast.Node, err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -137,7 +136,7 @@ func (c *checker) offset(characters int) int {
 	return len(c.text)
 }
 
-// at is where n says it is: its operator or name; start where its text begins.
+// at is the position of n's operator or name; start is where its text begins.
 func (c *checker) at(n ast.Node) int { return c.offset(n.Location().From) }
 
 func (c *checker) start(n ast.Node) int {
@@ -161,7 +160,7 @@ func errorf(at int, format string, args ...any) error {
 	return &Error{Offset: at, Msg: fmt.Sprintf(format, args...)}
 }
 
-// check types n, given what is known not to be null where it stands.
+// check types n, given the names known not to be null at its position.
 func (c *checker) check(n ast.Node, known facts) (*typed, error) {
 	t, err := c.checkNode(n, known)
 	if err != nil {
@@ -416,7 +415,6 @@ func (c *checker) checkBool(n ast.Node, known facts) (*typed, error) {
 	return t, err
 }
 
-// checkValue checks a part that must have a value.
 func (c *checker) checkValue(n ast.Node, known facts) (*typed, error) {
 	t, err := c.check(n, known)
 	if err != nil {
@@ -425,7 +423,7 @@ func (c *checker) checkValue(n ast.Node, known facts) (*typed, error) {
 	return t, t.required()
 }
 
-// required refuses what may be null and what cannot be computed with.
+// required refuses a value that may be null or cannot be computed with.
 func (t *typed) required() error {
 	switch {
 	case t.kind == kindOpaque:
@@ -463,9 +461,9 @@ func unify(a, b *typed) (row.Kind, error) {
 	return 0, errorf(b.at, "the alternatives are %s and %s", article(a.kind), article(b.kind))
 }
 
-// fold computes t now if all its parts are constant. A failure is an error of
-// the text where only literals are involved; with values of the launch it may
-// stand in a branch that is never taken, so it stays one of the evaluation.
+// fold computes t now if all its parts are constant. A failure is an error of the text if only literals are
+// involved; with values of the launch it may be in a branch that is never taken, so it stays an evaluation
+// error.
 func fold(t *typed, parts ...*typed) error {
 	literals := true
 	for _, p := range parts {

@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// A slip is a spelling of another language, with what to write here.
+// A slip is a spelling of another language, with the correct spelling.
 type slip struct {
 	// pattern matches at the place of the error.
 	pattern *regexp.Regexp
@@ -15,7 +15,7 @@ type slip struct {
 	hint    string
 }
 
-// slips are the syntax errors that other languages lead to. The first match counts.
+// slips are syntax errors with the habits of other languages. The first match counts.
 func slips() []slip {
 	at := func(pattern string) *regexp.Regexp { return regexp.MustCompile(`^(?:` + pattern + `)`) }
 	return []slip{
@@ -50,8 +50,8 @@ func slips() []slip {
 	}
 }
 
-// syntaxError is the error of the parser at an offset, with a cure where the text is known
-// from another language.
+// syntaxError is the error of the parser at an offset, with a hint if the text is known from another
+// language.
 func syntaxError(text string, offset int, msg string) *Error {
 	for _, from := range tokenStarts(text, offset) {
 		if m := wrapped.FindStringSubmatch(text[from:]); m != nil && strings.HasPrefix(text[from:], m[0]) {
@@ -78,7 +78,7 @@ func syntaxError(text string, offset int, msg string) *Error {
 	return &Error{Offset: offset, Msg: msg}
 }
 
-// closing closes what wraps a value in a text or in a template.
+// closing closes the braces around a value in a text or in a template.
 func closing(opening string) string { return strings.Repeat("}", strings.Count(opening, "{")) }
 
 var (
@@ -88,8 +88,8 @@ var (
 	unexpected = regexp.MustCompile(`^unexpected token \w+\("(.*)"\)$`)
 )
 
-// tokenStarts are the places at which the token of an error may begin: the parser stops
-// inside of an operator that it reads as two, and behind a word that it reads as a name.
+// tokenStarts are the possible positions of the token of an error: the parser stops inside an operator that
+// it reads as two, and after a word that it reads as a name.
 func tokenStarts(text string, offset int) []int {
 	starts := []int{offset}
 	from := offset
@@ -114,12 +114,11 @@ func isLetter(c byte) bool {
 	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c == '_' || c >= utf8.RuneSelf
 }
 
-// foreignNull reports whether a name is the null of another language.
 func foreignNull(name string) bool {
 	return slices.Contains([]string{"null", "none", "undefined"}, strings.ToLower(name))
 }
 
-// nameCure is what to write instead of a name that is unknown.
+// nameCure is the replacement for an unknown name.
 func nameCure(name string, root node) string {
 	switch {
 	case foreignNull(name) || strings.EqualFold(name, "nil"):
@@ -136,7 +135,7 @@ func nameCure(name string, root node) string {
 	return ""
 }
 
-// functionCure is what to write instead of a function of another language.
+// functionCure is the replacement for a function of another language.
 func functionCure(name string) string {
 	switch word := strings.ToLower(strings.ReplaceAll(name, "_", "")); word {
 	case "coalesce", "ifnull", "nvl", "default":
@@ -193,7 +192,7 @@ func functionCure(name string) string {
 	return ""
 }
 
-// listed names what there is, if it is not too much.
+// listed lists the names, if there are not too many.
 func listed(names []string) string {
 	const few = 20
 	if len(names) == 0 || len(names) > few {

@@ -1,7 +1,7 @@
 package expression
 
-// valueCure is what to write instead of another language's function of texts, JSON or dates; word
-// is its name in lower case without _.
+// valueCure is the replacement for another language's function of texts, JSON or dates; word is its name in
+// lower case without _.
 func valueCure(word string) string {
 	switch word {
 	case "concatws":

@@ -13,8 +13,8 @@ import (
 
 var floatText = regexp.MustCompile(`^[0-9_]*\.?[0-9_]*([eE][-+]?[0-9]+)?`)
 
-// floatLiteral keeps the digits of a literal: beside a decimal it is a decimal, and 1.10 is
-// not what the nearest float is.
+// floatLiteral keeps the digits of a literal: next to a decimal it is a decimal, and 1.10 differs from the
+// nearest float.
 func (c *checker) floatLiteral(n *ast.FloatNode) *typed {
 	t := literal(row.Float, row.FloatValue(n.Value))
 	digits := strings.ReplaceAll(floatText.FindString(c.text[c.at(n):]), "_", "")
@@ -26,7 +26,6 @@ func (c *checker) floatLiteral(n *ast.FloatNode) *typed {
 	return t
 }
 
-// exact is the decimal of an int or a decimal.
 func exact(v row.Value) row.Decimal {
 	if v.Kind() == row.Int {
 		return row.DecimalOf(v.Int())
@@ -64,8 +63,8 @@ func toExact(t *typed) *typed {
 	return &p
 }
 
-// exactBoth makes the literal of a float beside a decimal a decimal, and refuses any other
-// float there: it is not exact.
+// exactBoth makes a float literal next to a decimal a decimal, and refuses any other float there: it is not
+// exact.
 func exactBoth(left, right *typed) (a, b *typed, err error) {
 	switch {
 	case left.empty:
@@ -102,7 +101,7 @@ func unifyNumbers(a, b *typed) (row.Kind, error) {
 	return row.DecimalKind, nil
 }
 
-// onDecimals is nil for what has no exact result.
+// onDecimals is nil for an operator without an exact result.
 func onDecimals(op string) calculation {
 	var calc func(x, y row.Decimal) (row.Decimal, error)
 	switch op {
@@ -175,7 +174,7 @@ func roundDecimal(c *call, mode row.Rounding) *typed {
 	})
 }
 
-// roundFloatBy rounds what the shortest text of the float says.
+// roundFloatBy rounds the shortest text of the float.
 func roundFloatBy(c *call, mode row.Rounding) *typed {
 	return c.apply2(row.Float, func(a, places row.Value) (row.Value, error) {
 		if err := roundPlaces(places.Int()); err != nil {

@@ -1,18 +1,15 @@
-// Package expression is the expression language of job files: the syntax of
-// expr-lang/expr (its parser), with static types, null safety and evaluation of
-// our own, straight on row values.
+// Package expression is the expression language of job files: the syntax of expr-lang/expr (its parser), with
+// static types, null safety and evaluation of our own, straight on row values.
 //
-// Why not expr's checker and machine: they box every operand, wrap int64
-// silently, give int where a row has int64, cannot compare dates (a named int32),
-// and know nothing of null. Here an expression is checked once and becomes a
-// tree of closures over row.Value, so that evaluating it allocates nothing.
+// Why not expr's checker and machine: they box every operand, wrap int64 silently, give int where a row has
+// int64, cannot compare dates (a named int32), and know nothing of null. Here an expression is checked once
+// and becomes a tree of closures over row.Value, so that evaluating it allocates nothing.
 //
 // # Types
 //
-// string, int (int64), float (float64), bool, date (row.Date), timestamp
-// (time.Time) and duration. An int meets a float as a float if one holds it (always
-// up to 2^53), else it is an error; the two are compared by their values. Everything
-// else is converted by name: int(x), float(x), string(x), date(x), timestamp(x),
+// string, int (int64), float (float64), bool, date (row.Date), timestamp (time.Time) and duration. An int
+// meets a float as a float if one holds it (always up to 2^53), else it is an error; the two are compared by
+// their values. All other conversions are explicit: int(x), float(x), string(x), date(x), timestamp(x),
 // duration(x); float(x) is the nearest float.
 //
 //   - + - * on ints: an int; an overflow is an error, never a wrong number.
@@ -40,17 +37,16 @@
 //	item.x == nil or item.x > 3
 //	item.x == nil ? 'none' : lower(item.x)
 //
-// Passed on whole (map: {x: item.x}) it stays nullable. A nil test is known to
-// and, or, not and the conditional.
+// Passed through unchanged (map: {x: item.x}) it stays nullable. and, or, not and the conditional recognize a
+// nil test.
 //
 // # Determinism
 //
-// There is no environment and no randomness. today() and now() are there only
-// where the scope holds [Today] and [Now] (defaults of parameters).
+// Expressions have neither environment nor randomness. today() and now() exist only if the scope holds
+// [Today] and [Now] (defaults of parameters).
 //
-// Programs are immutable: any number of goroutines may evaluate one at a time.
-// A [Frame] belongs to one goroutine.
+// Programs are immutable: any number of goroutines may evaluate one at a time. A [Frame] belongs to one
+// goroutine.
 //
-// It imports core with its folders, internal/nearest and expr-lang/expr, which nothing else
-// imports.
+// It imports core with its folders, internal/nearest and expr-lang/expr, which nothing else imports.
 package expression

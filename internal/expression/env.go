@@ -9,7 +9,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-// itemScope are the names of an expression that is evaluated per item.
+// itemScope are the names for an expression that is evaluated per item.
 func itemScope(env registry.ExpressionEnv, in item.Type) (node, error) {
 	top := branch{"meta": &twig{node: metaScope()}}
 	if in != nil {
@@ -33,12 +33,12 @@ func itemScope(env registry.ExpressionEnv, in item.Type) (node, error) {
 	return top.namespace(), nil
 }
 
-// branch is a namespace in the making; a twig is a name in it.
+// branch is a namespace under construction; a twig is a name in it.
 type branch map[string]*twig
 
 type twig struct {
 	node
-	below branch // nil: the node
+	below branch // nil means the node
 }
 
 func (b branch) put(path []string, n node) error {
@@ -71,7 +71,7 @@ func (b branch) namespace() node {
 	return namespace(fields)
 }
 
-// launchValue is a name of the launch: a constant once its value is there.
+// launchValue is a name of the launch: a constant once its value is known.
 func launchValue(env registry.ExpressionEnv, path, name string) (node, error) {
 	t, full := env.Types[path][name], path+"."+name
 	kind, nullable := kindOf(t)

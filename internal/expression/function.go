@@ -14,7 +14,7 @@ import (
 // function is one function of the language.
 type function struct {
 	name string
-	// usage is shown where it is used wrongly, and in the reference.
+	// usage is shown after a wrong use, and in the reference.
 	usage     string
 	minArgs   int // arguments
 	maxArgs   int
@@ -48,7 +48,7 @@ type call struct {
 	function
 	at   int
 	args []*typed
-	home *time.Location // the time zone of the job; nil: UTC
+	home *time.Location // the time zone of the job; nil means UTC
 }
 
 func (c *checker) call(name string, at int, nodes []ast.Node, known facts) (*typed, error) {
@@ -97,8 +97,8 @@ func unknownFunction(at int, name string, names []string) error {
 	return e
 }
 
-// callClock reads the variable Today or Now, which only some scopes have: a job must
-// give the same answers tomorrow when it is restarted.
+// callClock reads the variable Today or Now, which only some scopes have: a job must give the same answers
+// when it is restarted tomorrow.
 func (c *checker) callClock(at int, name string, nodes []ast.Node) (*typed, error) {
 	variable, kind, why := Today, row.DateKind, ": a restart tomorrow must see the same day"
 	if name == "now" {
@@ -115,7 +115,6 @@ func (c *checker) callClock(at int, name string, nodes []ast.Node) (*typed, erro
 	return &typed{kind: kind, eval: c.uses[variable]}, nil
 }
 
-// is reports whether argument i has one of the kinds.
 func (c *call) is(i int, kinds ...row.Kind) bool {
 	for _, k := range kinds {
 		if c.args[i].kind == k {
@@ -137,7 +136,7 @@ func (c *call) want(i int, kinds ...row.Kind) error {
 	return errorf(c.args[i].at, "%s takes %s here, not %s: %s", c.name, strings.Join(names, " or "), article(c.args[i].kind), c.usage)
 }
 
-// wantAll asks for one kind per argument that is there.
+// wantAll checks the kind of each argument that is present.
 func (c *call) wantAll(kinds ...row.Kind) error {
 	for i := range c.args {
 		if err := c.want(i, kinds[i]); err != nil {

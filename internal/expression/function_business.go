@@ -11,8 +11,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-// Calendars is the name under which a [Scope] has calendars of its own, beside those that are
-// always there.
+// Calendars is the name under which a [Scope] has its own calendars, in addition to the built-in ones.
 const Calendars = "calendars()"
 
 const (
@@ -20,11 +19,11 @@ const (
 	businessDayUsage   = "business_day(date, n, 'TARGET'): business day n after the date, or before it with -1; with 0 the date itself, or the next one"
 )
 
-// calendars are those of a scope, by name.
+// calendars are the calendars of a scope, by name.
 type calendars map[string]*calendar.Calendar
 
-// callBusiness checks the functions of calendars; nil, nil: it is none of them. The calendar is
-// named by a text that is written there.
+// callBusiness checks the functions of calendars; nil, nil means another function. The calendar is named by a
+// literal text.
 func (c *checker) callBusiness(name string, at int, nodes []ast.Node, known facts) (*typed, error) {
 	use := &call{function: function{name: name, usage: isBusinessDayUsage}, at: at}
 	kinds := []row.Kind{row.DateKind, row.String}

@@ -7,7 +7,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-// encodings are the ways in which a text has bytes, by name.
 func encodings() []string { return []string{"hex", "base64", "utf8"} }
 
 const utf8Encoding = "utf8"
@@ -25,8 +24,7 @@ func toUUID(c *call) (*typed, error) {
 	}), nil
 }
 
-// encoding is argument 1, a text that is written there, as the field of bytes that has it; nil
-// for utf8.
+// encoding is argument 1, a literal text, as the field of bytes with that encoding; nil for utf8.
 func (c *call) encoding() (*row.Field, error) {
 	if err := c.want(1, row.String); err != nil {
 		return nil, err

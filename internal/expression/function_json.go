@@ -39,8 +39,8 @@ func toJSON(c *call) (*typed, error) {
 	}), nil
 }
 
-// jsonGet reads a text with JSON by a path of jsontext, which is a text that is written there. A
-// path that begins with an index is one of an array.
+// jsonGet reads a text with JSON by a path of jsontext, which is a literal text. A path that begins with an
+// index belongs to an array.
 func jsonGet(c *call) (*typed, error) {
 	if err := c.want(0, row.String, row.JSONKind); err != nil {
 		return nil, err
@@ -81,7 +81,7 @@ func jsonGet(c *call) (*typed, error) {
 	return t, nil
 }
 
-// jsonText is the text of a JSON value: of a text what it says, of an object or array its JSON.
+// jsonText is the text of a JSON value: the content of a text, the JSON of an object or array.
 func jsonText(raw []byte) (row.Value, error) {
 	raw = bytes.TrimSpace(raw)
 	if len(raw) == 0 || string(raw) == "null" {

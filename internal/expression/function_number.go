@@ -96,11 +96,11 @@ func roundPlaces(places int64) error {
 	return nil
 }
 
-// roundFloat rounds half away from zero what the shortest decimal text of x
-// says: round(1.005, 2) is 1.01, although the nearest float is below 1.005.
+// roundFloat rounds the shortest decimal text of x half away from zero: round(1.005, 2) is 1.01, although the
+// nearest float is below 1.005.
 func roundFloat(x float64, places int) float64 {
 	if math.Abs(x) >= 1<<52 {
-		return x // no digits behind the point
+		return x // no digits after the point
 	}
 	var room [32]byte
 	text := strconv.AppendFloat(room[:0], x, 'f', -1, 64)
@@ -124,7 +124,7 @@ func roundFloat(x float64, places int) float64 {
 	return clean
 }
 
-// extreme is min (sign -1) and max (sign 1) of values that can be compared.
+// extreme is min (sign -1) and max (sign 1) of comparable values.
 func extreme(c *call, sign int) (*typed, error) {
 	kind := c.args[0].kind
 	switch {
@@ -151,7 +151,7 @@ func extreme(c *call, sign int) (*typed, error) {
 				kind = arg.kind
 			}
 		}
-		for i := range c.args { // literals of floats beside decimals
+		for i := range c.args { // literals of floats next to decimals
 			if kind == row.DecimalKind && c.args[i].kind == row.Float {
 				c.args[i] = toExact(c.args[i])
 			}

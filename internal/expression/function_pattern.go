@@ -22,8 +22,7 @@ func patternFunctions() []function {
 	}
 }
 
-// pattern compiles argument i, which is a text that is written there: a mistake in it is found
-// when the file is loaded.
+// pattern compiles argument i, which is a literal text: a mistake in it is found when the file is loaded.
 func (c *call) pattern(i int) (*regexp.Regexp, error) {
 	arg := c.args[i]
 	if !arg.literal || arg.kind != row.String {
@@ -77,7 +76,6 @@ func replacePattern(c *call) (*typed, error) {
 	}), nil
 }
 
-// hashes are the algorithms of hash, by name.
 func hashes() map[string]func(text []byte) string {
 	return map[string]func([]byte) string{
 		"sha256": func(b []byte) string { s := sha256.Sum256(b); return hex.EncodeToString(s[:]) },
@@ -109,5 +107,4 @@ func hashText(c *call) (*typed, error) {
 	}), nil
 }
 
-// quotedNames lists names as texts: 'a', 'b'.
 func quotedNames(names []string) string { return "'" + strings.Join(names, "', '") + "'" }

@@ -53,7 +53,7 @@ func length(c *call) (*typed, error) {
 	return c.apply1(row.Int, func(a row.Value) (row.Value, error) { return row.IntValue(int64(count(a))), nil }), nil
 }
 
-// substring takes what is there: a text that is shorter gives less.
+// substring takes the existing characters: a shorter text gives less.
 func substring(text, from, count row.Value) (row.Value, error) {
 	if from.Int() < 0 || count.Int() < 0 {
 		return row.Value{}, fmt.Errorf("substr from %d, %d characters: neither may be negative", from.Int(), count.Int())
@@ -139,7 +139,6 @@ func toFloat(c *call) (*typed, error) {
 	}), nil
 }
 
-// quote shows a text of the data in a message, shortened.
 func quote(text string) string {
 	const maxLen = 60
 	if len(text) > maxLen {

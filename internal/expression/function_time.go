@@ -68,8 +68,8 @@ func toTimestamp(c *call) (*typed, error) {
 	return parsed(c, row.Timestamp)
 }
 
-// parsed reads the first argument as a field of that kind and of the format in
-// the second, by the same rules as a reader does.
+// parsed reads the first argument as a field of that kind and of the format in the second, by the rules of a
+// reader.
 func parsed(c *call, kind row.Kind) (*typed, error) {
 	if len(c.args) == 2 && c.is(0, row.Int) && c.counts() {
 		c.args[0] = c.apply1(row.String, func(a row.Value) (row.Value, error) { return row.StringValue(a.String()), nil })
@@ -110,7 +110,7 @@ func textReader(kind row.Kind, pattern string, zone *time.Location) (func(row.Va
 	return func(a row.Value) (row.Value, error) {
 		v, err := field.Parse(a.Str())
 		if err != nil {
-			if zone != nil && kind == row.Timestamp { // it may be a time that a clock change leaves out
+			if zone != nil && kind == row.Timestamp { // it may be a time that a clock change skips
 				return row.Value{}, fmt.Errorf("%w (%s)", err, expected)
 			}
 			return row.Value{}, fmt.Errorf("%s is not a %s (%s)", quote(a.Str()), kind, expected)
@@ -149,8 +149,8 @@ func format(c *call) (*typed, error) {
 	return c.apply2(row.String, write), nil
 }
 
-// patterned makes a rule whose second argument is a pattern: once if the pattern
-// is constant, at every evaluation otherwise.
+// patterned makes a rule with a pattern as its second argument: compiled once if the pattern is constant, at
+// every evaluation otherwise.
 func (c *call) patterned(construct func(pattern string) (func(row.Value) (row.Value, error), error)) (func(a, pattern row.Value) (row.Value, error), error) {
 	if c.args[1].constant {
 		rule, err := construct(c.args[1].value.Str())
@@ -168,7 +168,7 @@ func (c *call) patterned(construct func(pattern string) (func(row.Value) (row.Va
 	}, nil
 }
 
-// formatted is a field of the kind with a format: values are read and written as its are.
+// formatted is a field of the kind with a format: values are read and written like the field's.
 func formatted(kind row.Kind, pattern string, zone *time.Location) (*row.Field, error) {
 	schema, err := row.NewSchema(row.Field{Name: "text", Kind: kind, Format: pattern, Nulls: []string{}})
 	if err != nil {
@@ -186,7 +186,7 @@ func (c *call) counts() bool {
 	return err == nil && field.Counts()
 }
 
-// zoneOf is the zone of an expression: nil where it is UTC.
+// zoneOf is the zone of an expression: nil for UTC.
 func zoneOf(zone *time.Location) *time.Location {
 	if zone == time.UTC {
 		return nil
@@ -194,7 +194,7 @@ func zoneOf(zone *time.Location) *time.Location {
 	return zone
 }
 
-// local is a timestamp as the clocks of the job's time zone show it.
+// local is a timestamp as shown by clocks in the job's time zone.
 func (c *call) local(v row.Value) time.Time {
 	if c.home == nil {
 		return v.Time()
@@ -202,7 +202,7 @@ func (c *call) local(v row.Value) time.Time {
 	return v.Time().In(c.home)
 }
 
-// zone is the time zone that argument i names, a text that is written there, or that of the job; nil: UTC.
+// zone is the time zone that argument i names as a constant text, or the job's; nil means UTC.
 func (c *call) zone(i int) (*time.Location, error) {
 	if len(c.args) <= i {
 		return c.home, nil
@@ -222,7 +222,6 @@ func (c *call) zone(i int) (*time.Location, error) {
 	return zone, nil
 }
 
-// dayIn is the day of a timestamp in a time zone.
 func dayIn(c *call) (*typed, error) {
 	zone, err := c.zone(1)
 	if err != nil {

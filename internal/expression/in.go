@@ -48,8 +48,8 @@ func (c *checker) in(n *ast.BinaryNode, known facts) (*typed, error) {
 	return t, fold(t, parts...)
 }
 
-// inList compares parts[0] with the others, by a set where they are constants. safe says
-// that none of the others may fail.
+// inList compares parts[0] with the others, by a set if they are constants. safe means that none of the
+// others may fail.
 func inList(parts []*typed, safe bool) evalFn {
 	evals, set, kind := make([]evalFn, len(parts)), map[row.Value]struct{}{}, parts[0].kind
 	orders := make([]func(a, b row.Value) int, len(parts))

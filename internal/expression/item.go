@@ -12,9 +12,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-// ItemProgram is a checked expression over `item`, `meta` and the names of its
-// ExpressionEnv. It is safe for concurrent use, each goroutine with a [Frame] of
-// its own.
+// ItemProgram is a checked expression over `item`, `meta` and the names of its ExpressionEnv. It is safe for
+// concurrent use, each goroutine with its own [Frame].
 type ItemProgram struct {
 	text string
 	root *typed
@@ -23,7 +22,7 @@ type ItemProgram struct {
 
 // CompileItem checks e against items of type in. An error is an *Error.
 //
-//   - item has the fields of in's schema; of a Go struct all fields that
+//   - item has the fields of in's schema; for a Go struct all fields that
 //     expressions can hold, by schema name or Go name, and those of structs in it.
 //     With an open schema every other name is a string column, looked up at run
 //     time: absent or null, the item is invalid; of another kind, its text is taken.
@@ -62,8 +61,8 @@ func (p *ItemProgram) Nullable() bool { return p.root.nullable }
 // Vars returns the dotted paths used, such as item.id and params.year, sorted.
 func (p *ItemProgram) Vars() []string { return sortedNames(p.uses) }
 
-// Used says what the variables of the expression are at the moment, for
-// messages: "item.cost = -3, params.least = 0".
+// Used lists the current values of the variables of the expression, for messages: "item.cost = -3,
+// params.least = 0".
 func (p *ItemProgram) Used(f *Frame) string {
 	var parts []string
 	for _, path := range p.Vars() {
@@ -82,7 +81,7 @@ func (p *ItemProgram) Used(f *Frame) string {
 // Offset is the byte of the text where the expression begins.
 func (p *ItemProgram) Offset() int { return p.root.at }
 
-// Require refuses, as an *Error, a program whose result is not always of kind.
+// Require refuses, as an *Error, a program with a result that is not always of kind.
 func (p *ItemProgram) Require(kind row.Kind) error {
 	if p.root.kind != kind && p.root.kind != row.Null {
 		return errorf(p.root.at, "%s is needed here, not %s", article(kind), article(p.root.kind))
@@ -100,22 +99,21 @@ func (p *ItemProgram) Eval(f *Frame) (row.Value, error) {
 	return v, nil
 }
 
-// Frame is what one goroutine evaluates programs on: the cell of its chain. It
-// is not safe for concurrent use.
+// Frame holds the state with which one goroutine evaluates programs: the cell of its chain. It is not safe
+// for concurrent use.
 type Frame struct {
 	vars   map[string]any
 	rows   *item.Cell[item.Row]
 	cell   item.AnyCell
 	item   reflect.Value
 	locals []row.Value
-	// unknown reports whether a name has no value yet, by its path; nil: all have one.
+	// unknown reports whether a name, given by its path, has no value yet; nil means that all have one.
 	unknown func(path string) bool
-	// unset are the slots of locals whose value is unknown; only Try sets any.
+	// unset are the slots of locals with an unknown value; only Try sets any.
 	unset map[int]bool
 }
 
-// NewFrame makes a frame over cell, a *item.Cell: every evaluation is about the
-// item that is in it then.
+// NewFrame makes a frame over cell, a *item.Cell: every evaluation uses the item that is then in the cell.
 func NewFrame(cell any) (*Frame, error) {
 	if rows, ok := cell.(*item.Cell[item.Row]); ok {
 		return &Frame{rows: rows}, nil
@@ -199,7 +197,7 @@ func rowFields(s *row.Schema) node {
 	}
 }
 
-// misfit explains a row that is not of the schema that the program was made for.
+// misfit explains a row that does not have the schema of the program.
 func misfit(at int, r item.Row, name string, kind row.Kind) error {
 	v, ok := r.Get(name)
 	switch {
@@ -218,7 +216,7 @@ func columns(r item.Row) string {
 	return " (there is " + strings.Join(r.Schema().Names(), ", ") + ")"
 }
 
-// columnPlace is the place of a column in the schema seen last: sources rarely change theirs.
+// columnPlace is the place of a column in the last schema: sources rarely change theirs.
 type columnPlace struct {
 	schema *row.Schema
 	index  int
@@ -259,8 +257,8 @@ func openFields(s *row.Schema) node {
 	}
 }
 
-// structFields are the fields of a Go struct, under their schema name and their
-// Go name. Behind a pointer all of them are nullable.
+// structFields are the fields of a Go struct, under their schema name and their Go name. Through a pointer
+// all of them are nullable.
 func structFields(t reflect.Type, index []int, nullable bool, prefix string) node {
 	return node{
 		names: func() []string {

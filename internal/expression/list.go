@@ -8,11 +8,11 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-// emptyList is []: an empty list of the kind that is needed, or of texts.
+// emptyList is []: an empty list of the required kind, or of texts.
 func emptyList(kind row.Kind) *typed {
 	elem, _ := kind.Elem()
 	v, err := row.ListValue(elem, nil)
-	if err != nil { // cannot be: there is no element
+	if err != nil { // impossible: there are no elements
 		panic(err)
 	}
 	t := literal(kind, v)
@@ -70,7 +70,7 @@ func (c *checker) list(n *ast.ArrayNode, known facts) (*typed, error) {
 	return t, fold(t, parts...)
 }
 
-// element is list[n], from 0, or from the end with -1; nil where there is none. nil, nil: n names a
+// element is list[n], from 0, or from the end with -1; nil if there is none. nil, nil means that n names a
 // field.
 func (c *checker) element(n *ast.MemberNode, known facts) (*typed, error) {
 	if _, isName := n.Property.(*ast.StringNode); isName {
@@ -112,7 +112,7 @@ func (c *checker) element(n *ast.MemberNode, known facts) (*typed, error) {
 	return t, fold(t, list, index)
 }
 
-// hintOfElement is what to write for an element of a value that is not a list.
+// hintOfElement is the replacement for taking an element of a value that is not a list.
 func hintOfElement(kind row.Kind) string {
 	if kind == row.String {
 		return "write split_part(text, ';', 0) for a part, substr(text, 0, 1) for a character; or the field is a list of string"

@@ -30,7 +30,7 @@ func (c *checker) unary(n *ast.UnaryNode, known facts) (*typed, error) {
 		}
 		zero := literal(row.Int, row.IntValue(0))
 		if of.kind == row.Float {
-			// 0 - 0.0 would lose the sign, but rows do not tell -0 from 0.
+			// 0 - 0.0 would lose the sign, but rows do not distinguish -0 from 0.
 			zero = literal(row.Float, row.FloatValue(0))
 		}
 		if !isNumber(of.kind) && of.kind != kindDuration {
@@ -121,7 +121,7 @@ func (c *checker) logic(n *ast.BinaryNode, known facts) (*typed, error) {
 	return t, fold(t, left, right)
 }
 
-// asConcat adds to an error what || between texts means here.
+// asConcat adds to an error the meaning of || between texts.
 func (c *checker) asConcat(n *ast.BinaryNode, known facts, err error) error {
 	if left, wrong := c.check(n.Left, known); n.Operator == "||" && wrong == nil && left.kind == row.String {
 		return &Error{Offset: left.at, Msg: err.Error(), Hint: "|| is or; + joins texts: a + b"}
@@ -196,8 +196,8 @@ func (c *checker) nilTest(n *ast.BinaryNode, known facts) (*typed, error) {
 	return t, fold(t, of)
 }
 
-// comparable refuses two sides that cannot be compared. An int and a float can: by
-// their values, as none of them is converted.
+// comparable refuses two sides that cannot be compared. An int and a float are compared by their values,
+// without conversion.
 func comparable(op string, at int, left, right *typed) error {
 	if _, err := unify(left, right); err == nil {
 		return nil
@@ -262,7 +262,7 @@ func compare(op string, at int, left, right *typed) (*typed, error) {
 	return t, fold(t, left, right)
 }
 
-// ordered refuses kinds whose values have no order.
+// ordered refuses kinds without an order of values.
 func ordered(op string, at int, kind row.Kind) error {
 	switch kind {
 	case row.Bool:
@@ -294,9 +294,8 @@ func comparisons(op string) func(order int) bool {
 	}
 }
 
-// orderOf compares two values of one kind, or of kinds that are both numbers, neither
-// of them null. A NaN (only a Go struct can bring one) is less than every number and
-// equal to itself.
+// orderOf compares two values of one kind, or of two numeric kinds, neither of them null. A NaN (only a Go
+// struct can have one) is less than every number and equal to itself.
 func orderOf(left, right row.Kind) func(a, b row.Value) int {
 	if left != right {
 		return compareNumbers

@@ -27,10 +27,10 @@ func TestWhatIsNotKnownYetMattersOnlyWhereTheAnswerDependsOnIt(t *testing.T) {
 		"yes || x": true, "x || yes": true, "no || x": unknownAnswer{}, "x || no": unknownAnswer{},
 		"x && x": unknownAnswer{}, "!(x && no)": true, "no && x || yes": true, "x && no || x": unknownAnswer{},
 		"(x || yes) && n == 3": true, "no and x": false, "x or yes": true,
-		// What may fail before the answer is there.
+		// A part that may fail before the answer is known.
 		"10 / i > 1 && no": unknownAnswer{}, "no && 10 / i > 1": false, "int(s) > 1 || yes": unknownAnswer{},
 		"-i > 1 && no": unknownAnswer{}, "s matches 'a' && no": unknownAnswer{}, "x && 1 / (n - 3) > 1": unknownAnswer{},
-		// What needs the value.
+		// A part that needs the value.
 		"i > 3": unknownAnswer{}, "n < i": unknownAnswer{}, "i + n == 3": unknownAnswer{}, "upper(s) == 'A'": unknownAnswer{},
 		"s contains 'a'": unknownAnswer{}, "text contains s": unknownAnswer{}, "i == i": unknownAnswer{},
 		"maybe == nil": unknownAnswer{}, "maybe ?? 3": unknownAnswer{}, "null ?? i": unknownAnswer{}, "null ?? n": int64(3),

@@ -38,15 +38,14 @@ func Compile(text string, scope Scope) (*Program, error) {
 	return p, nil
 }
 
-// UsesClock reports whether the value depends on when it is computed: on Today or Now.
+// UsesClock reports whether the value depends on the time of its computation: on Today or Now.
 func (p *Program) UsesClock() bool { return p.clock }
 
 // Text returns the expression as written.
 func (p *Program) Text() string { return p.text }
 
-// Type returns the type of the result: string, int64, float64, bool, row.Date,
-// time.Time, time.Duration, the Var's own type where the whole expression is one
-// variable of another type, and nil for nil itself.
+// Type returns the type of the result: string, int64, float64, bool, row.Date, time.Time, time.Duration, the
+// Var's own type if the whole expression is one variable of another type, and nil for nil itself.
 func (p *Program) Type() reflect.Type {
 	if p.opaque != nil {
 		return p.root.opaque
@@ -77,9 +76,9 @@ func (p *Program) Eval(vars map[string]any) (any, error) {
 	return toGo(v, p.root.kind), nil
 }
 
-// EvalError is an expression that failed on the values it was given.
+// EvalError reports that an expression failed on its values.
 type EvalError struct {
-	// Text is the expression, Offset the byte in it where it failed.
+	// Text is the expression, Offset the byte in it at which it failed.
 	Text   string
 	Offset int
 	Msg    string
@@ -91,7 +90,6 @@ func (e *EvalError) Error() string {
 	return fmt.Sprintf("expression `%s`, character %d: %s", e.Text, at, e.Msg)
 }
 
-// failf is an error of an evaluation at a byte of the text.
 func failf(at int, format string, args ...any) error {
 	return &EvalError{Offset: at, Msg: fmt.Sprintf(format, args...)}
 }

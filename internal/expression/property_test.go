@@ -220,7 +220,7 @@ func TestRoundingAgreesWithExactDecimals(t *testing.T) {
 		places := rapid.Int64Range(0, 9).Draw(rt, "places")
 		got, err := p.Eval(map[string]any{"a": x, "b": places})
 		require.NoError(rt, err)
-		// The decimal that x shows, scaled, half away from zero, cut.
+		// The decimal text of x, scaled, rounded half away from zero.
 		exact, ok := new(big.Rat).SetString(strconv.FormatFloat(x, 'f', -1, 64))
 		require.True(rt, ok)
 		scale := new(big.Rat).SetInt(new(big.Int).Exp(big.NewInt(10), big.NewInt(places), nil))
@@ -244,8 +244,8 @@ func TestDatesCountDays(t *testing.T) {
 	})
 }
 
-// truth is a random condition with an interpretation of its own, which fails
-// where a null is used. It is what the static check promises never happens.
+// truth is a random condition with its own interpretation, which fails if a null is used. The static check
+// promises that this never happens.
 type truth struct {
 	text string
 	eval func(null map[string]bool) (bool, error)

@@ -12,9 +12,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-// Today is the name under which a [Scope] allows today(): a variable of type
-// row.Date, whose value the caller gives to Eval. It cannot be written in an
-// expression otherwise.
+// Today is the name under which a [Scope] allows today(): a variable of type row.Date with a value that the
+// caller passes to Eval. An expression cannot use the name otherwise.
 const Today = "today()"
 
 // Now is the same for now(): a variable of type time.Time.
@@ -25,46 +24,46 @@ const Zone = "zone()"
 
 // Var is one name of a [Scope]: a value of Type, or a namespace of more names.
 type Var struct {
-	// Type is string, bool, any int, uint or float type, row.Date, time.Time,
-	// time.Duration, row.Decimal, row.JSON, json.RawMessage, []byte, an array of 16 bytes (a
-	// uuid), a slice of simple values (a list), a type whose kind is one of these, or a pointer to
-	// one, which is nullable. A value of any other type can be passed on whole, but not used.
+	// Type is string, bool, any int, uint or float type, row.Date, time.Time, time.Duration, row.Decimal,
+	// row.JSON, json.RawMessage, []byte, an array of 16 bytes (a uuid), a slice of simple values (a list), a
+	// type whose kind is one of these, or a pointer to one, which is nullable. A value of any other type can
+	// only be passed through unchanged.
 	Type reflect.Type
 	// Nullable says that the value may be missing.
 	Nullable bool
-	// Fields are the names behind the dot (`params.year`).
+	// Fields are the names after the dot (`params.year`).
 	Fields map[string]Var
-	// Find and Names stand for Fields that are made when they are asked for, as there
-	// may be many: Find returns one, Names lists all for hints.
+	// Find and Names replace Fields if there may be many names, which are then made on demand: Find returns
+	// one, Names lists all for hints.
 	Find  func(name string) (Var, bool)
 	Names func() []string
-	// Calendars are those of the name [Calendars].
+	// Calendars are the calendars of the name [Calendars].
 	Calendars map[string]*calendar.Calendar
-	// Zone is that of the name [Zone]: times without an offset, and parts of a time such as its hour, are
-	// those of its clocks. nil is UTC.
+	// Zone is the zone of the name [Zone]: times without an offset, and parts of a time such as its hour, use
+	// its clocks. nil is UTC.
 	Zone *time.Location
-	// Open says that every further name behind the dot is a string, which may be
-	// missing where Nullable is set too.
+	// Open means that every further name after the dot is a string, which may be missing if Nullable is set
+	// too.
 	Open bool
 }
 
 // Scope is the set of names that an expression may use.
 type Scope map[string]Var
 
-// Error is what is wrong with the text of an expression.
+// Error is a mistake in the text of an expression.
 type Error struct {
-	// Offset is the byte in the text where it is wrong.
+	// Offset is the byte of the text with the mistake.
 	Offset int
 	Msg    string
-	// Hint says what would be right; it may be empty.
+	// Hint describes the correct form; it may be empty.
 	Hint string
 }
 
 // Error returns the message without the place.
 func (e *Error) Error() string { return e.Msg }
 
-// Static types beyond those of row values. A duration is carried as an int of
-// nanoseconds; an opaque value never becomes a row value at all.
+// Static types beyond the row values' types. A duration is an int of nanoseconds; an opaque value never
+// becomes a row value at all.
 const (
 	kindDuration row.Kind = 64 + iota
 	kindOpaque
@@ -165,12 +164,12 @@ func kindOf(t reflect.Type) (kind row.Kind, nullable bool) {
 	}
 }
 
-// node is what a path of names stands for: a value, or a namespace.
+// node is the meaning of a path of names: a value, or a namespace.
 type node struct {
 	value   *typed                         // without eval, which bind makes
 	bind    func(at int) evalFn            // at: the place that names it, for errors
-	members func(name string) (node, bool) // nil: a value
-	names   func() []string                // what members knows, for hints
+	members func(name string) (node, bool) // nil means a value
+	names   func() []string                // the names that members knows, for hints
 }
 
 func leaf(kind row.Kind, nullable bool, path string, bind func(at int) evalFn) node {
@@ -223,7 +222,7 @@ func scopeNode(scope Var, prefix []string) node {
 	}
 }
 
-// member is the name behind the dot.
+// member is the name after the dot.
 func (v Var) member(name string) (Var, bool) {
 	m, ok := v.Fields[name]
 	if !ok && v.Find != nil {
@@ -244,7 +243,7 @@ func (v Var) all() []string {
 	return names
 }
 
-// lookup reads the variable at path from the vars given to Eval.
+// lookup reads the variable at path from the vars passed to Eval.
 func lookup(path []string, kind row.Kind, nullable bool) func(at int) evalFn {
 	dotted := strings.Join(path, ".")
 	return func(at int) evalFn {
@@ -301,7 +300,6 @@ func fromGo(x any, kind row.Kind) (row.Value, error) {
 	return v, nil
 }
 
-// storedAsText reports whether what is stored of a value of the kind is its text.
 func storedAsText(kind row.Kind) bool {
 	switch kind {
 	case row.DecimalKind, row.JSONKind, row.UUIDKind, row.BytesKind:
@@ -360,7 +358,6 @@ func fromReflect(src reflect.Value) (row.Value, bool) {
 	return row.Value{}, false
 }
 
-// toGo is the Go value of a result.
 func toGo(v row.Value, kind row.Kind) any {
 	if kind == kindDuration && !v.IsNull() {
 		return time.Duration(v.Int())

@@ -13,28 +13,28 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 )
 
-// Base is what the part of an appended file begins with: a copy of the file that was there when
-// the step opened it first. The zero Base means that there was no file, or an empty one.
+// Base is the beginning of the part of an appended file: a copy of the file as it was when the step first
+// opened it. The zero Base means that the file was missing or empty.
 type Base struct {
 	Size int64  `json:"size"` // in bytes of the file
 	Sum  uint32 `json:"sum"`  // CRC-32C of them
-	// Open says that the last line lacks its end, which is written before anything else.
+	// Open means that the last line lacks its end, which is written before anything else.
 	Open bool `json:"open,omitempty"`
 }
 
-// Append describes the text of a file that is appended to: the part begins as a copy of it. Such a
-// file has no trailer.
+// Append describes the text of a file to append to: the part begins as a copy of it. Such a file has no
+// trailer.
 type Append struct {
 	Encoding EncodingName
 	LineEnd  []byte // in the encoding; a last line without an end gets it
-	// Ends are the ends of its records, and what is there must have the same; nil: it may have others.
+	// Ends are the ends of its records, which the existing text must share; nil means that it may have
+	// others.
 	Ends *Ends
-	// Record is the length of the records in bytes where there are no lines; the encoding is
-	// not looked at then.
+	// Record is the length of the records in bytes if there are no lines; the encoding is then not checked.
 	Record int
 }
 
-// copyTarget makes a copy of the file the beginning of the part.
+// copyTarget makes a copy of the file as the beginning of the part.
 func (o *Output) copyTarget(ctx context.Context) error {
 	if o.cfg.Append == nil {
 		return nil
@@ -72,8 +72,8 @@ func (o *Output) copyTarget(ctx context.Context) error {
 	return o.endLine()
 }
 
-// examine makes sure that what is there is text of the form that the writer writes, and looks at
-// its beginning and its end. A compressed file is read whole: nothing can follow one that is cut.
+// examine makes sure that the existing content is text of the writer's form, and checks its beginning and its
+// end. A compressed file is read whole: nothing can follow a truncated one.
 func (o *Output) examine(ctx context.Context) error {
 	form, text := o.compression(), o.cfg.Append
 	cfg := InputConfig{Path: o.name, As: o.cfg.Path, Compression: ReadCompression(form.name), Encoding: text.Encoding, Raw: text.Record > 0}
@@ -127,7 +127,7 @@ func (o *Output) examineText(ctx context.Context, in *Input) error {
 	return nil
 }
 
-// ends returns nil where there are no lines.
+// ends returns nil if there are no lines.
 func (a *Append) ends() *Ends {
 	if a.Record > 0 {
 		return nil
@@ -135,8 +135,8 @@ func (a *Append) ends() *Ends {
 	return a.Ends
 }
 
-// measure reads to the end of the text, which begins with head, and returns its size and whether
-// its last line has an end. A text in which records do not end as ends says is an error.
+// measure reads to the end of the text, which begins with head, and returns its size and whether its last
+// line has an end. If records do not end as ends requires, it returns an error.
 func (in *Input) measure(ctx context.Context, head []byte, ends *Ends) (size int64, ended bool, err error) {
 	check := newEndsCheck(ends)
 	check.add(head)
@@ -165,7 +165,7 @@ func (in *Input) measure(ctx context.Context, head []byte, ends *Ends) (size int
 	}
 }
 
-// AppendTo describes text of lines that end with lineEnd, lf or crlf; nil where append is false.
+// AppendTo describes text of lines that end with lineEnd, lf or crlf; nil if append is false.
 func AppendTo(appends bool, encoding EncodingName, lineEnd string) (*Append, error) {
 	if !appends {
 		return nil, nil
@@ -178,7 +178,6 @@ func AppendTo(appends bool, encoding EncodingName, lineEnd string) (*Append, err
 	return &Append{Encoding: encoding, LineEnd: bytes.Clone(end)}, err
 }
 
-// encodedLineEnd is a line feed in the encoding.
 func encodedLineEnd(name EncodingName) ([]byte, error) {
 	enc, err := NewEncoder(name)
 	if err != nil {
@@ -207,7 +206,7 @@ func (in *Input) fitsEncoding(name EncodingName) error {
 	return fmt.Errorf("it begins with the byte order mark of %s, and encoding is %s", is, c.Name)
 }
 
-// endLine ends the last line of what was there.
+// endLine ends the last line of the existing content.
 func (o *Output) endLine() error {
 	if o.at.Base == nil || !o.at.Base.Open {
 		return nil
@@ -216,14 +215,14 @@ func (o *Output) endLine() error {
 	return err
 }
 
-// Begun reports whether text is in the file: its beginning is not written again.
+// Begun reports whether the file has text: its beginning is not written again.
 func (o *Output) Begun() bool { return o.at.Offset > 0 || o.finished }
 
-// Appended returns the beginning of the text that was in the file before this attempt began it;
-// nil where it was empty, and where an earlier attempt has looked at it.
+// Appended returns the beginning of the text in the file before this attempt began it; nil if it was empty,
+// or if an earlier attempt has checked it.
 func (o *Output) Appended() []byte { return o.head }
 
-// checkAppend refuses to go on appending where the step replaced, and the reverse.
+// checkAppend refuses to continue appending if the step replaced, and the reverse.
 func (o *Output) checkAppend(at OutputPosition) error {
 	if at.Offset == 0 || (at.Base != nil) == (o.cfg.Append != nil) {
 		return nil
@@ -234,14 +233,14 @@ func (o *Output) checkAppend(at OutputPosition) error {
 	})
 }
 
-// checkBase refuses to replace a file that is not the one that was copied: its changes would be lost.
+// checkBase refuses to replace a file that differs from the copied one: its changes would be lost.
 func (o *Output) checkBase() error {
 	base := o.at.Base
 	if base == nil {
 		return nil
 	}
 	if _, err := o.files.Lstat(o.name); errors.Is(err, fs.ErrNotExist) {
-		return nil // the rename says what that means
+		return nil // the rename explains it
 	}
 	file, err := openPart(o.files, o.cfg.Path, os.O_RDONLY)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -12,7 +12,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// appending is an output of an attempt that appends lines.
 func (s step) appending(id core.StepExecutionID, exclusive bool) *Output {
 	appends, err := AppendTo(true, "utf-8", "\n")
 	require.NoError(s.t, err)
@@ -60,7 +59,7 @@ func TestWhatIsAppendedFollowsWhatWasThereOnceWhoeverDiesOrIsFrozen(t *testing.T
 		require.ErrorContains(t, frozen.Finish(), "a later attempt has taken the file over")
 		s.inView(want)
 
-		// A crash after the rename, and another instance that appends since.
+		// A crash after the rename, and another instance that has appended since.
 		appended(t, s.path, "four\n")
 		again := s.open(s.appending(4, true), last)
 		require.True(t, again.Finished())

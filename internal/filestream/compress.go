@@ -24,13 +24,13 @@ const (
 	compressionZip  = "zip"
 )
 
-// ReadCompression is the value of a reader's key `compression`; empty: auto.
+// ReadCompression is the value of a reader's key `compression`; empty means auto.
 type ReadCompression string
 
-// WriteCompression is the value of a writer's key `compression`; empty: auto.
+// WriteCompression is the value of a writer's key `compression`; empty means auto.
 type WriteCompression string
 
-// Values lists what can be read (registry.Choice).
+// Values lists the forms that can be read (registry.Choice).
 func (ReadCompression) Values() []string {
 	names := []string{CompressionAuto, CompressionNone}
 	for _, c := range compressions() {
@@ -42,7 +42,7 @@ func (ReadCompression) Values() []string {
 // Page is empty: the values are listed where they are used (registry.Choice).
 func (ReadCompression) Page() string { return "" }
 
-// Values lists what can be written (registry.Choice).
+// Values lists the forms that can be written (registry.Choice).
 func (WriteCompression) Values() []string {
 	names := []string{CompressionAuto, CompressionNone}
 	for _, c := range compressions() {
@@ -60,14 +60,14 @@ func (WriteCompression) Page() string { return "" }
 type compression struct {
 	name, suffix string
 	magic        string // such a file begins with it
-	// read decompresses a stream that is not empty; nil for zip, which is an archive. The closer
-	// frees memory, and may be nil.
+	// read decompresses a stream that is not empty; nil for zip, which is an archive. The closer frees
+	// memory, and may be nil.
 	read func(io.Reader) (io.Reader, func(), error)
-	// write makes a writer of frames; nil: not written.
+	// write makes a writer of frames; nil means that the form cannot be written.
 	write func(io.Writer) (frames, error)
 }
 
-// frames writes one gzip member or zstd frame after the other: Close ends one, Reset begins the next.
+// frames writes gzip members or zstd frames one after the other: Close ends one, Reset begins the next.
 type frames interface {
 	io.WriteCloser
 	Reset(w io.Writer)
@@ -116,8 +116,8 @@ func compressions() []compression {
 // largestWindow bounds the memory of a zstd frame: as much as zstd -22 --ultra --long=29 takes.
 const largestWindow = 512 << 20
 
-// form is how the file of the input is compressed. An archive is not a stream, and which of its
-// files is wanted is said: by member, or by compression for the only one.
+// form is the compression of the input's file. An archive is not a stream: the wanted file must be named, by
+// member, or by compression for the only one.
 func (in *Input) form() compression {
 	c := compressionOf(in.cfg.Path, string(in.cfg.Compression))
 	if c.name == compressionZip && in.cfg.Compression != compressionZip && in.cfg.Member == "" {
@@ -136,7 +136,7 @@ func WithoutSuffix(path string) string {
 	return path
 }
 
-// compressionOf returns the form that the key, or the suffix of the path, says; none has no name.
+// compressionOf returns the form that the key, or the suffix of the path, names; no compression has no name.
 func compressionOf(path, key string) compression {
 	lower := strings.ToLower(path)
 	for _, c := range compressions() {
@@ -147,14 +147,14 @@ func compressionOf(path, key string) compression {
 	return compression{}
 }
 
-// footed is the text of an xz file that must have its end: the library takes a file that is cut
-// after a header for an empty one.
+// footed is the text of an xz file that must have its end: the library takes a file truncated after a header
+// for an empty one.
 type footed struct {
 	x   *xz.Reader
 	raw *tail
 }
 
-// Read fails where the file does not end with the footer of a stream.
+// Read fails if the file does not end with the footer of a stream.
 func (f *footed) Read(p []byte) (int, error) {
 	n, err := f.x.Read(p)
 	if errors.Is(err, io.EOF) && string(f.raw.last[:]) != "YZ" {
@@ -163,7 +163,7 @@ func (f *footed) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// tail notes the last two bytes that are read, without the zeros that may follow a stream.
+// tail records the last two bytes read, without the zeros that may follow a stream.
 type tail struct {
 	r    io.Reader
 	last [2]byte
@@ -199,7 +199,7 @@ func (in *Input) decompress(c compression) error {
 	return nil
 }
 
-// inflated says of the errors of a decompressor which one it is.
+// inflated names the decompressor in its errors.
 type inflated struct {
 	r    io.Reader
 	in   *Input
@@ -207,7 +207,7 @@ type inflated struct {
 	err  error
 }
 
-// Read repeats its error, and a stream that is cut is never the end of the text.
+// Read repeats its error; a truncated stream is never the end of the text.
 func (d *inflated) Read(p []byte) (int, error) {
 	if d.err != nil {
 		return 0, d.err
@@ -228,8 +228,8 @@ func (in *Input) notReadable(c compression, err error) error {
 	return fmt.Errorf("not readable as %s, as its suffix %s says: %w (compression: none reads it as it is)", c.name, c.suffix, err)
 }
 
-// checkHead refuses a file that is compressed, or an archive, where neither its name nor the
-// configuration says so: it would be read as garbage. head is the beginning of the text.
+// checkHead refuses a compressed file, or an archive, if neither its name nor the configuration says so: it
+// would be read as garbage. head is the beginning of the text.
 func (in *Input) checkHead(head []byte, decompressed bool) error {
 	if isTar(head) {
 		return errors.New("it is a tar archive: extract its files first")
@@ -252,14 +252,14 @@ func (in *Input) checkHead(head []byte, decompressed bool) error {
 	return nil
 }
 
-// isBzip2 looks further than BZh, with which a text may begin.
+// isBzip2 checks more than BZh, with which a text may begin.
 func isBzip2(head []byte) bool {
 	const block, end = "1AY&SY", "\x17rE8P\x90"
 	return len(head) >= 10 && head[3] >= '1' && head[3] <= '9' && (string(head[4:10]) == block || string(head[4:10]) == end)
 }
 
-// isTar reports whether the text begins as a tar archive: a name with NULs up to its 100 bytes or
-// none, and a mark.
+// isTar reports whether the text begins like a tar archive: a name padded with NULs to its 100 bytes, and a
+// mark.
 func isTar(head []byte) bool {
 	const mark = 257
 	return len(head) >= mark+5 && string(head[mark:mark+5]) == "ustar" && bytes.IndexByte(head[:mark], 0) >= 0

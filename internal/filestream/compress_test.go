@@ -17,7 +17,6 @@ import (
 	"github.com/ulikunitz/xz"
 )
 
-// compressedText is what compressedForms have in them.
 func compressedText() string {
 	var b strings.Builder
 	for i := range 200 {
@@ -26,7 +25,7 @@ func compressedText() string {
 	return b.String()
 }
 
-// bzip2 files of that text, and of none: Go writes none.
+// bzip2 files of that text, and of no text: Go cannot write them.
 const (
 	bzip2Text = "QlpoOTFBWSZTWZ4fi0EAATZZAAAQQAR/4CIDUAPwB7oXqgAxQ00wAFU8NPU/1UqekwRVT/zKT3qFVNAVT/1PSqaPT9UQCU9JJN6TVNHqb1e1+8n93vnnFwCGAGxkCg0DQKDIGxgBC4BxYAIYAbGQKDQNAoMgbGAELgHFgA/7Wt6tb06ldc1O9KDIGxgBC4BxYAIYAbGQKDQNAoMgbGAELgHFgA4tcA4uAQwA2MgUPMy1VE47JJJJ5WU3IkkjtxNV1qDkrvuDuG2jaba3uDuVm71OvnfebzN4AEHlhhd3d7uxu78vvT0TMzEzMxMxVVMiqXy9OlFJIoqiqKbstbUVRVFJIos7bLFUUkiiqKvjdxiVGJ55LQ0xovkt0xKjHnJbRpiF8lppiVHlxEq2Ncmuvnedb85mZmbzC/UXuGABmxmYp2unKSqZm/mnK1pzM5uMGxgXE0mq4lxcAtjDmh549e+N89d3d3duj72fdoAG7s5F6umZv5pytaczvE0mq4lxcAtjBsYBbGDYwCuffWZvGAAEHllhwAGbu16dnp5UslKoLTa1txuttc245QlXSl0pVG97762ZvAGAF35B9YcAG7uqVnLG3F221rbjFCVdKXSlUdzbXNuO5t8/fWZu3wABgqV+8ZgcAbu7OLOgUJV0pRqSjMba5tx3Ntc245QlXSlvR731mb2gABfleFgBwHbu9bFH3m2sbcA21rbjVCVdKXSlUdzbXNuN731ozN4DAAUnvey8AODd3XS+5a24FCVdKWylUbrbXNuO5trm3HKEuT99Zn28ABgVfkYZgAcbu7Wz92SlUX821rbjMba5txyhKum743cOc1rXoFBXoFBXoFBXoFBX+LuSKcKEhPD8Wgg="
 	bzip2None = "QlpoORdyRThQkAAAAAA="

@@ -13,9 +13,8 @@ import (
 // damaged is a byte that no valid UTF-8 has.
 const damaged = 0xFF
 
-// damage returns the byte that stands for a source byte without a character. It is the byte
-// itself where that cannot be a part of valid UTF-8: a continuation after whole characters, or a
-// byte that UTF-8 never has.
+// damage returns the byte that stands for a source byte without a character. It is the byte itself if that
+// cannot be a part of valid UTF-8: a continuation after whole characters, or a byte that UTF-8 never has.
 func damage(b byte) byte {
 	if b >= 0x80 && b <= 0xC1 || b >= 0xF5 {
 		return b
@@ -28,8 +27,8 @@ func (in *Input) NotValid() string {
 	return fmt.Sprintf("is not valid %s (see the key encoding)", in.encoding)
 }
 
-// CheckDecoded refuses text with damage where it was decoded. Text of a UTF-8 file is not
-// looked at: a reader checks it where it is parsed.
+// CheckDecoded refuses text with damage if it was decoded. Text of a UTF-8 file is not checked: a reader
+// checks it when parsing it.
 func (in *Input) CheckDecoded(text []byte) error {
 	if in.encoding == plainText || utf8.Valid(text) {
 		return nil
@@ -37,8 +36,8 @@ func (in *Input) CheckDecoded(text []byte) error {
 	return fmt.Errorf("%.60q %s", text, in.NotValid())
 }
 
-// unitDecoder decodes UTF-16. A surrogate without its other half, and a byte without its other
-// half at the end, become one damaged byte each.
+// unitDecoder decodes UTF-16. A surrogate without its other half, and a byte without its other half at the
+// end, become one damaged byte each.
 type unitDecoder struct {
 	big   bool
 	begun bool
@@ -145,8 +144,8 @@ func (d *pageDecoder) Transform(dst, src []byte, _ bool) (nDst, nSrc int, err er
 	return nDst, len(src), nil
 }
 
-// multiDecoder decodes characters of several bytes by a decoder without a state, which writes
-// U+FFFD for what it does not know.
+// multiDecoder decodes characters of several bytes with a stateless decoder, which writes U+FFFD for unknown
+// ones.
 type multiDecoder struct {
 	transform.NopResetter
 	inner transform.Transformer
@@ -164,7 +163,7 @@ func (d *multiDecoder) Transform(dst, src []byte, atEOF bool) (nDst, nSrc int, e
 	return d.byCharacter(dst, src, atEOF)
 }
 
-// byCharacter decodes again, one character at a time, to tell which of them are damaged.
+// byCharacter decodes again, one character at a time, to find the damaged ones.
 func (d *multiDecoder) byCharacter(dst, src []byte, atEOF bool) (nDst, nSrc int, err error) {
 	var text [4 * utf8.UTFMax]byte
 	for nSrc < len(src) {
@@ -174,7 +173,7 @@ func (d *multiDecoder) byCharacter(dst, src []byte, atEOF bool) (nDst, nSrc int,
 				return nDst, nSrc, transform.ErrShortSrc
 			}
 			one, last := src[nSrc:nSrc+length], atEOF && nSrc+length == len(src)
-			// There is room for the replacement only: the bytes after a damaged one may be text.
+			// There is room only for the replacement: the bytes after a damaged one may be text.
 			if n, used, err = d.inner.Transform(text[:len(replacement)], one, last); errors.Is(err, transform.ErrShortDst) && used == 0 {
 				n, used, err = d.inner.Transform(text[:], one, last)
 			}
@@ -191,7 +190,7 @@ func (d *multiDecoder) byCharacter(dst, src []byte, atEOF bool) (nDst, nSrc int,
 	return nDst, nSrc, nil
 }
 
-// kept is the text of a character, or the byte that says that it is damaged.
+// kept is the text of a character, or the byte that marks it as damaged.
 func (d *multiDecoder) kept(text, of []byte) []byte {
 	if string(text) != replacement || bytes.Equal(of, []byte{0x84, 0x31, 0xA4, 0x37}) {
 		return text

@@ -20,7 +20,7 @@ import (
 // EncodingName is the value of an `encoding` key. The empty name is utf-8.
 type EncodingName string
 
-// Values lists the texts that the key may have: names and other names (registry.Choice).
+// Values lists the possible texts of the key: names and other names (registry.Choice).
 func (EncodingName) Values() []string { return Encodings() }
 
 // Page is where the reference lists them (registry.Choice).
@@ -37,16 +37,16 @@ type EncodingInfo struct {
 type codec struct {
 	EncodingInfo
 	utf8  bool
-	units string           // UTF-16: le or be, where no byte order mark says it
+	units string           // UTF-16: le or be, unless a byte order mark decides
 	page  *charmap.Charmap // one byte for each character
 	multi encoding.Encoding
 	bom   []byte // a writer begins with it
-	// gaps says that the C1 controls of page stand for bytes that have no character: x/text fills
-	// the holes of the Windows code pages so, and no other program does.
+	// gaps means that the C1 controls of page stand for bytes without a character: x/text fills the holes of
+	// the Windows code pages so, and no other program does.
 	gaps bool
 }
 
-// codecs is the table of all encodings. Everything about encodings is read from it.
+// codecs is the table of all encodings, from which everything about encodings is read.
 func codecs() []codec {
 	of := func(about, name string, other ...string) EncodingInfo {
 		return EncodingInfo{Name: name, Other: other, About: about}
@@ -133,7 +133,7 @@ func CheckEncoding(name EncodingName) error {
 	return err
 }
 
-// CanonicalEncoding returns the one name of encodings that write the same bytes.
+// CanonicalEncoding returns one name for all encodings that write the same bytes.
 func CanonicalEncoding(name EncodingName) string {
 	if c, err := codecOf(name); err == nil {
 		return c.Name
@@ -153,9 +153,9 @@ func codecOf(name EncodingName) (codec, error) {
 	return codec{}, fmt.Errorf("unknown encoding %q (allowed: %s)", name, strings.Join(Encodings(), ", "))
 }
 
-// decoder returns what makes UTF-8 of the encoding; nil for UTF-8, which needs no work. What
-// cannot be decoded becomes a byte that no UTF-8 has at that place, never U+FFFD: so the check of
-// each reader for valid UTF-8 finds it.
+// decoder returns a transformer from the encoding to UTF-8; nil for UTF-8, which needs none. Bytes that
+// cannot be decoded become a byte that no UTF-8 has at that position, never U+FFFD: so each reader's check
+// for valid UTF-8 finds it.
 func (c *codec) decoder() transform.Transformer {
 	switch {
 	case c.units != "":
@@ -168,8 +168,8 @@ func (c *codec) decoder() transform.Transformer {
 	return nil
 }
 
-// byteOrderMark returns the encoding that the first bytes of a file declare, and
-// how many bytes of it a UTF-8 reader skips; "": none.
+// byteOrderMark returns the encoding that the first bytes of a file declare, or "", and how many bytes of it
+// a UTF-8 reader skips.
 func byteOrderMark(head []byte) (encoding EncodingName, skip int) {
 	switch {
 	case len(head) >= 3 && head[0] == 0xEF && head[1] == 0xBB && head[2] == 0xBF:
@@ -209,12 +209,11 @@ func NewEncoder(name EncodingName) (*Encoder, error) {
 // BOM returns the bytes that begin a file of the encoding; usually none.
 func (e *Encoder) BOM() []byte { return e.codec.bom }
 
-// IsUTF8 reports whether Encode returns the text as it is.
+// IsUTF8 reports whether Encode returns the text unchanged.
 func (e *Encoder) IsUTF8() bool { return e.codec.utf8 }
 
-// Encode returns text, valid UTF-8, in the encoding. A character that the
-// encoding lacks is an error. The answer may share memory with text, and is void at the next
-// call.
+// Encode returns text, valid UTF-8, in the encoding. A character that the encoding lacks is an error. The
+// result may share memory with text, and is invalid after the next call.
 func (e *Encoder) Encode(text []byte) ([]byte, error) {
 	switch {
 	case e.codec.utf8:
@@ -230,11 +229,10 @@ func (e *Encoder) Encode(text []byte) ([]byte, error) {
 	return encoded, nil
 }
 
-// private begins the UTF-8 of U+E000 to U+EFFF, most of the characters for private use. x/text
-// writes other ones of gb18030 in their place.
+// private begins the UTF-8 of U+E000 to U+EFFF, most of the characters for private use. For gb18030, x/text
+// writes other ones instead.
 const private = 0xEE
 
-// exact reports whether the bytes are read as the text.
 func (e *Encoder) exact(text, encoded []byte) bool {
 	back, _, err := transform.Bytes(e.codec.decoder(), encoded)
 	return err == nil && bytes.Equal(back, text)
@@ -271,5 +269,4 @@ func (e *Encoder) lackOf(r rune) error {
 	return fmt.Errorf("%s does not have the character %q (%U)", e.codec.Name, r, r)
 }
 
-// isGap reports whether r stands for a byte without a character.
 func (c *codec) isGap(r rune) bool { return c.gaps && r >= 0x80 && r <= 0x9F }

@@ -10,7 +10,6 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// decodeAll reads the bytes of an encoding as a file.
 func decodeAll(t testing.TB, encoding EncodingName, content string) string {
 	t.Helper()
 	text, err := io.ReadAll(input(t, "in.txt", content, InputConfig{Encoding: encoding}, nil))
@@ -18,8 +17,8 @@ func decodeAll(t testing.TB, encoding EncodingName, content string) string {
 	return string(text)
 }
 
-// What cannot be decoded exactly would be a value that nobody wrote; what cannot be encoded exactly
-// would be one that nobody reads.
+// A text that cannot be decoded exactly would be a value that was never written; one that cannot be encoded
+// exactly would never be read again.
 func TestEachCharacterThatAnEncodingWritesIsReadAsThatCharacter(t *testing.T) {
 	t.Parallel()
 	for _, info := range AllEncodings() {
@@ -72,7 +71,7 @@ func TestWhatAnEncodingLacksIsNeverAReplacementCharacter(t *testing.T) {
 		{"windows-1252", "a\x81b\x8d\x8f\x90\x9d\x80", "a\x81b\x8d\x8f\x90\x9d€"}, //
 		{"windows-1253", "\xaa\xd2", "\xaa\xff"},                                  //
 		{"iso-8859-1", "\x81", "\u0081"},                                          // it has all bytes
-		{"iso-8859-6", "\xa1\xc3\xa9", "\xa1أ\xa9"},                               // two of them together are no UTF-8 either
+		{"iso-8859-6", "\xa1\xc3\xa9", "\xa1أ\xa9"},                               // two of them together are not UTF-8 either
 		{"iso-8859-8", "\xbf\xc3\xdf\xe0", "\xbf\xff‗א"},                          //
 		{"shift-jis", "\x83\x5c\x81\x20\x82\xa0\x82", "ソ\x81 あ\x82"},              // a trail byte may be a backslash
 		{"euc-jp", "\xa4\xa2\xa4,\xff", "あ\xa4,\xff"},                             // a comma is never swallowed

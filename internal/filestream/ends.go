@@ -5,30 +5,30 @@ import (
 	"fmt"
 )
 
-// Ends says how records end in a text, so that one that follows them can be told apart from them.
+// Ends describes how records end in a text, so that a following record can be distinguished.
 type Ends struct {
 	// LineEnd, in UTF-8, is LF or CRLF.
 	LineEnd string
-	// Quote is around fields that may have line ends; 0: there are none.
+	// Quote is around fields that may have line ends; 0 means none.
 	Quote byte
-	// Escape stands before a quote that is text; 0: it is doubled.
+	// Escape precedes a quote that is text; 0 means that it is doubled.
 	Escape byte
 	Comma  string // between fields, where there are quotes
 }
 
-// endsCheck looks through a text for its line ends, and for a quote that is not closed.
+// endsCheck searches a text for its line ends, and for an open quote.
 type endsCheck struct {
 	Ends
 	state    endsState
 	last     byte   // before the next byte
-	field    []byte // the end of the field that is read: as much as Comma may have
+	field    []byte // the end of the current field, as long as Comma may be
 	line     int64  // lines before the next byte
 	opened   int64  // lines before the last quote that opened a field
 	lf, crlf bool   // which ends it has
 	cr       bool   // it has CR alone
 }
 
-// endsState is where in a record the next byte is.
+// endsState is the place in a record of the next byte.
 type endsState int
 
 const (
@@ -39,7 +39,7 @@ const (
 	afterQuote                  // after a quote in quotes, which ends the field or is the first of two
 )
 
-// newEndsCheck returns nil, which accepts all texts, where of is nil.
+// newEndsCheck returns nil, which accepts all texts, if of is nil.
 func newEndsCheck(of *Ends) *endsCheck {
 	if of == nil {
 		return nil
@@ -47,7 +47,6 @@ func newEndsCheck(of *Ends) *endsCheck {
 	return &endsCheck{Ends: *of}
 }
 
-// add looks at the next part of the text.
 func (e *endsCheck) add(text []byte) {
 	if e == nil {
 		return
@@ -91,7 +90,7 @@ func (e *endsCheck) next(c byte) {
 	}
 }
 
-// quoted looks at a byte in quotes, or at the quote after one.
+// quoted processes a byte in quotes, or after a quote in quotes.
 func (e *endsCheck) quoted(c byte) {
 	switch {
 	case e.state == afterQuote:
@@ -110,7 +109,7 @@ func (e *endsCheck) quoted(c byte) {
 	}
 }
 
-// wrong says why nothing can follow the text; nil: it can.
+// wrong returns the reason why nothing can follow the text, or nil.
 func (e *endsCheck) wrong() error {
 	if e == nil {
 		return nil

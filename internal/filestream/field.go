@@ -8,15 +8,15 @@ import (
 	"golang.org/x/text/transform"
 )
 
-// FieldCodec decodes and encodes the fields of records whose places are bytes: a record may have
-// bytes that are not text, so it has no encoding as a whole. It is not safe for concurrent use.
+// FieldCodec decodes and encodes the fields of records with places in bytes: a record may have bytes that are
+// not text, so it has no encoding as a whole. It is not safe for concurrent use.
 type FieldCodec struct {
 	codec codec
 	enc   *Encoder
 	blank byte
 }
 
-// NewFieldCodec returns the codec of a name out of Encodings in which a blank is one byte.
+// NewFieldCodec returns the codec of a name out of Encodings with one-byte blanks.
 func NewFieldCodec(name EncodingName) (*FieldCodec, error) {
 	enc, err := NewEncoder(name)
 	if err != nil {

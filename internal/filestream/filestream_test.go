@@ -192,7 +192,7 @@ func TestADirectoryIsNoTarget(t *testing.T) {
 func TestWhatIsNoRegularFileIsRefusedAtOnce(t *testing.T) {
 	t.Parallel()
 	pipe := filepath.Join(t.TempDir(), "pipe")
-	require.NoError(t, syscall.Mkfifo(pipe, 0o600)) // without a writer: to open it would wait for one
+	require.NoError(t, syscall.Mkfifo(pipe, 0o600)) // without a writer: opening it would wait for one
 	for path, want := range map[string]string{
 		pipe:           pipe + ": it is a pipe, and cannot be read again after a failure: write it to a file first",
 		"/dev/zero":    "/dev/zero: it is a device, and cannot be read again after a failure: write it to a file first",

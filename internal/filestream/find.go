@@ -26,10 +26,10 @@ func CheckPattern(glob string) error {
 	return nil
 }
 
-// Find returns the absolute paths of the files that a pattern matches, sorted, without
-// folders. A folder that cannot be looked into is an error, one that is not there is none.
+// Find returns the absolute paths of the files that a pattern matches, sorted, without folders. An unreadable
+// folder is an error, a missing one is not.
 func Find(ctx context.Context, glob string) ([]string, error) {
-	// A glob leaves out in silence what it may not look into.
+	// A glob silently leaves out folders that it may not read.
 	files := confine.From(ctx)
 	if err := looked(files, folderOf(glob)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
@@ -69,8 +69,7 @@ func looked(files *confine.Files, folder string) error {
 	return errors.Join(err, d.Close())
 }
 
-// folderOf is the folder in front of the first part of the pattern that is not
-// taken literally.
+// folderOf is the folder before the first wildcard of the pattern.
 func folderOf(glob string) string {
 	folder := glob
 	if i := strings.IndexAny(glob, `*?[\`); i >= 0 {

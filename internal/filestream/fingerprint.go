@@ -12,7 +12,7 @@ import (
 // headBytes is how much of a file's beginning the fingerprint covers.
 const headBytes = 64 << 10
 
-// Fingerprint tells whether a file is still the one that was read before.
+// Fingerprint detects whether a file is still the one that was read before.
 type Fingerprint struct {
 	Size    int64     `json:"size"`
 	ModTime time.Time `json:"mtime"`
@@ -23,12 +23,12 @@ type Fingerprint struct {
 // ChangedError refuses to continue in a file other than the one that was read.
 type ChangedError struct {
 	Path string // absolute
-	What string // what changed, such as "its size is 12 bytes, it was 10"
+	What string // the change, such as "its size is 12 bytes, it was 10"
 	// Acceptable says that InputConfig.Accept may allow it.
 	Acceptable bool
 }
 
-// Error says what changed.
+// Error describes the change.
 func (e *ChangedError) Error() string {
 	text := fmt.Sprintf("cannot restart: %s changed since it was read: %s", e.Path, e.What)
 	if e.Acceptable {
@@ -56,7 +56,7 @@ func fingerprint(f *os.File) (Fingerprint, error) {
 	}, nil
 }
 
-// changed says how now differs from before; empty if it does not.
+// changed describes how now differs from before, or returns "".
 func changed(before, now Fingerprint) string {
 	switch {
 	case now.Size > before.Size:

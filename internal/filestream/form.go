@@ -10,41 +10,41 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 )
 
-// Form is what a file has the same from its beginning to its end: the settings that
-// show in its bytes, by their names, with values as messages print them.
+// Form holds the properties of a file that are the same from its beginning to its end: the settings that show
+// in its bytes, by their names, with values as messages print them.
 type Form map[string]string
 
-// FormWriter is the setting that names the writer. Forms of different writers have no
-// other setting but the compression in common.
+// FormWriter is the setting that names the writer. Forms of different writers share no other setting except
+// the compression.
 const FormWriter = "writer"
 
 // formCompression is a setting of each form, so that a position without one is foreign.
 const formCompression = "compression"
 
-// FormError refuses to continue a file in a form other than the one that it was begun in.
+// FormError refuses to continue a file in another form than the one that it was begun in.
 type FormError struct {
 	// Path is the file to write, Part the file with the Committed bytes.
 	Path, Part string
 	Committed  int64
-	// Has are the settings of the file that differ, Now are those of the writer.
+	// Has are the settings of the file that differ, Now the writer's.
 	Has, Now string
 }
 
-// Error says what differs, and the cure.
+// Error describes the difference and the remedy.
 func (e *FormError) Error() string {
 	return fmt.Sprintf("cannot restart: the file was begun with %s, and now it is %s: one file has one form. Undo the change, or restart it --from-start, which writes %s from its beginning. Nothing is lost until then: the %d bytes that are committed are in %s",
 		e.Has, e.Now, e.Path, e.Committed, e.Part)
 }
 
-// form is the form of the file as far as it is known before it is written.
+// form is the form of the file as far as known before writing.
 func (o *Output) form() Form {
 	form := Form{formCompression: cmp.Or(o.compression().name, CompressionNone)}
 	maps.Copy(form, o.cfg.Form)
 	return form
 }
 
-// checkForm refuses a position that is not of a file, and one of a file in another form.
-// Where nothing is in the file it has no form yet.
+// checkForm refuses a position that does not belong to a file, or to a file in another form. An empty file
+// has no form yet.
 func (o *Output) checkForm(at OutputPosition) error {
 	switch {
 	case at.Form[formCompression] == "":
@@ -55,8 +55,7 @@ func (o *Output) checkForm(at OutputPosition) error {
 	return o.compareForm(at, o.form())
 }
 
-// compareForm refuses a form that differs from that of at. A setting that only one of
-// them has is not known yet.
+// compareForm refuses a form that differs from at's. A setting that only one of them has is not known yet.
 func (o *Output) compareForm(at OutputPosition, now Form) error {
 	var was, is []string
 	for _, name := range settings(at.Form) {
@@ -74,7 +73,6 @@ func (o *Output) compareForm(at OutputPosition, now Form) error {
 	})
 }
 
-// settings are the names of the settings, the writer first.
 func settings(form Form) []string {
 	names := slices.Sorted(maps.Keys(form))
 	if i := slices.Index(names, FormWriter); i > 0 {
@@ -83,8 +81,8 @@ func settings(form Form) []string {
 	return names
 }
 
-// Declare adds a setting to the form that is known with the first item only. It refuses
-// a value that differs from the one that the file was begun with.
+// Declare adds a setting that is known only with the first item to the form. It refuses a value that differs
+// from the one at the beginning of the file.
 func (o *Output) Declare(setting, value string) error {
 	if err := o.compareForm(o.taken, Form{FormWriter: o.cfg.Form[FormWriter], setting: value}); o.taken.Offset > 0 && err != nil {
 		return err

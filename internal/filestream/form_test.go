@@ -10,7 +10,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 )
 
-// in is an output of an attempt in this form.
 func (s step) in(id core.StepExecutionID, exclusive bool, form Form) *Output {
 	o := s.attempt(id, exclusive)
 	o.cfg.Form = form
@@ -80,7 +79,7 @@ func TestAFileWithNothingInItHasNoFormYet(t *testing.T) {
 	require.ErrorContains(t, third.Open(t.Context(), at), "begun with writer b", "also where it is in view already")
 }
 
-// A position of a writer of another kind names no part: PATH itself would be cut.
+// A position of another kind of writer names no part: PATH itself would be truncated.
 func TestAPositionOfAnotherKindOfWriterIsRefused(t *testing.T) {
 	t.Parallel()
 	s := newStep(t)

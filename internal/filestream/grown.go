@@ -10,14 +10,14 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 )
 
-// sized reads a file up to the size that it had when it was opened: what is added later is not
-// read, since it may be half of a record.
+// sized reads a file up to its size when it was opened: text that is added later is not read, since it may be
+// half of a record.
 type sized struct {
 	file *os.File
 	left int64
 }
 
-// Read reports a file that has become shorter: what is missing was not read.
+// Read reports a file that has become shorter: the missing part was not read.
 func (s *sized) Read(p []byte) (int, error) {
 	if s.left == 0 {
 		return 0, io.EOF
@@ -32,8 +32,8 @@ func (s *sized) Read(p []byte) (int, error) {
 
 var errShrank = errors.New("the file became shorter")
 
-// ended is the error of a source that delivers no more. Where the file has become longer, the
-// text after the last Keep is a record that may end in what was added; blanks are not.
+// ended is the error of a source that delivers no more. If the file has become longer, the text after the
+// last Keep is a record that may end in the added part; blanks are not.
 func (in *Input) ended(err error) error {
 	if in.file == nil {
 		return err
@@ -54,7 +54,6 @@ func (in *Input) ended(err error) error {
 	return exception.Fatal("", fmt.Errorf("the file grew while it was read: it had %d bytes when it was opened, has %d now, and the record that begins here was not complete; load it when it is whole (the tasklet wait_file with stable waits for that)", in.print.Size, info.Size()))
 }
 
-// isPending reports whether there is text after the last Keep.
 func (in *Input) isPending() bool {
 	from := min(max(in.keep-in.base, 0), int64(len(in.buf)))
 	return len(bytes.Trim(in.buf[from:], " \t\r\n")) > 0

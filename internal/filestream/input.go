@@ -20,37 +20,37 @@ import (
 // readBytes is the size of one read from the file or its decoder.
 const readBytes = 64 << 10
 
-// plainText is the encoding that is delivered as it stands in the file.
+// plainText is the encoding that is delivered unchanged.
 const plainText = "UTF-8"
 
-// longestHead is how much of a text is looked at to tell what it is.
+// longestHead is how much of a text is examined to recognize it.
 const longestHead = 512
 
-// ErrTooLong is returned by Read when more than InputConfig.Max bytes were
-// delivered since the last Keep: the record in hand has no end in sight.
+// ErrTooLong is returned by Read when more than InputConfig.Max bytes were delivered since the last Keep: the
+// current record has no end within the limit.
 var ErrTooLong = errors.New("the record is too long")
 
-// InputConfig says what is read, and how.
+// InputConfig configures an Input.
 type InputConfig struct {
 	Path        string
-	As          string          // the name of the file in messages; empty: Path
-	Compression ReadCompression // empty: auto
-	// Member names a file of a zip archive by a pattern; empty: its only one.
+	As          string          // the name of the file in messages; empty means Path
+	Compression ReadCompression // empty means auto
+	// Member names a file of a zip archive by a pattern; empty means its only one.
 	Member   string
-	Encoding EncodingName // one of Encodings; empty: utf-8 or what a byte order mark says
-	Max      int64        // longest record in bytes; 0: no limit
-	// Stdin is read where Path is core.StdPath; nil: os.Stdin.
+	Encoding EncodingName // one of Encodings; empty means utf-8 or the encoding of a byte order mark
+	Max      int64        // longest record in bytes; 0 means no limit
+	// Stdin is read if Path is core.StdPath; nil means os.Stdin.
 	Stdin io.Reader
-	// Accept continues in a file other than the one that was read, after the part that
-	// was read: somebody has corrected the rest.
+	// Accept continues in a file other than the one that was read, after the part that was read: the rest has
+	// been corrected.
 	Accept bool
-	// Lines says that records end with a line: Accept continues only where one has ended.
+	// Lines means that records end with a line: Accept continues only at the end of one.
 	Lines bool
-	// Raw delivers the bytes as they are: Encoding is not used, and a byte order mark is data.
+	// Raw delivers the bytes unchanged: Encoding is not used, and a byte order mark is data.
 	Raw bool
 }
 
-// InputPosition is where a restart continues, part of a reader's item.Position.
+// InputPosition is the position at which a restart continues, part of a reader's item.Position.
 type InputPosition struct {
 	// Offset counts bytes of the text as UTF-8; in a plain UTF-8 file these are
 	// the file's own bytes, byte order mark included.
@@ -62,16 +62,16 @@ type InputPosition struct {
 
 // Input is the text of a file as UTF-8. Offsets are those of InputPosition.
 //
-// It remembers what it delivered since the last Keep, so that a reader can go
-// back to the start of the record in hand; that bounds its memory by the longest
-// record and one read buffer. It is not safe for concurrent use.
+// It keeps the text delivered since the last Keep, so that a reader can go back to the start of the current
+// record; that bounds its memory by the longest record and one read buffer. It is not safe for concurrent
+// use.
 type Input struct {
 	cfg   InputConfig
-	file  *os.File // nil: a text, or the standard input
-	free  func()   // memory of a decompressor; nil: none
+	file  *os.File // nil means a text, or the standard input
+	free  func()   // memory of a decompressor, or nil
 	src   io.Reader
 	print Fingerprint
-	first int64 // offset of the first character behind a byte order mark
+	first int64 // offset of the first character after a byte order mark
 	plain bool  // src is the file itself
 	cr    bool  // a carriage return alone ends a line, too
 
@@ -88,11 +88,10 @@ type Input struct {
 	skipped Skipped // by the last SkipLine
 }
 
-// OpenInput opens a file at its start, or at a position of an earlier attempt:
-// then the file must be the same, unless cfg accepts another (*ChangedError
-// otherwise). The offset of a plain
-// UTF-8 file is found by one seek; compressed and other text is read again from
-// the start and thrown away up to the offset, at the cost of decoding it.
+// OpenInput opens a file at its start, or at a position of an earlier attempt: then the file must be the
+// same, unless cfg accepts another (*ChangedError otherwise). The offset of a plain UTF-8 file is found by
+// one seek; compressed and other text is read again from the start and discarded up to the offset, at the
+// cost of decoding it.
 func OpenInput(ctx context.Context, cfg InputConfig, at *InputPosition) (*Input, error) {
 	if cfg.Path == core.StdPath {
 		return openStdin(cfg, at)
@@ -129,9 +128,8 @@ func OpenInput(ctx context.Context, cfg InputConfig, at *InputPosition) (*Input,
 	return nil, errors.Join(err, in.Close())
 }
 
-// openRegular refuses files that are not regular, before opening them: to open a pipe
-// waits for its writer, whatever becomes of the context, and neither a pipe nor a
-// device can be read again at an offset.
+// openRegular refuses files that are not regular before opening them: opening a pipe waits for its writer,
+// even after the context has ended, and neither a pipe nor a device can be read again at an offset.
 func openRegular(files *confine.Files, path string) (*os.File, error) {
 	info, err := files.Stat(path)
 	if err != nil {
@@ -161,7 +159,7 @@ func regular(info fs.FileInfo) error {
 	return fmt.Errorf("it is %s, and cannot be read again after a failure: write it to a file first", what)
 }
 
-// decode puts decompression and decoding on top of the file.
+// decode adds decompression and decoding to the file.
 func (in *Input) decode() error {
 	plain := in.file != nil
 	if plain {
@@ -232,8 +230,8 @@ func (in *Input) seekTo(offset int64) error {
 	return nil
 }
 
-// fits makes sure that an accepted file can be gone on with at the offset, as far as
-// that can be told: compressed and other text is not looked into.
+// fits makes sure that reading can continue in an accepted file at the offset, as far as that is known:
+// compressed and other text is not examined.
 func (in *Input) fits(offset int64) error {
 	if !in.plain {
 		return nil
@@ -279,14 +277,14 @@ func (in *Input) skipTo(ctx context.Context, offset int64) error {
 	return nil
 }
 
-// Holds reports whether offset is buffered still, so that Rewind can go back to it.
+// Holds reports whether offset is still buffered, so that Rewind can go back to it.
 func (in *Input) Holds(offset int64) bool {
 	return offset >= in.base && offset <= in.base+int64(len(in.buf))
 }
 
-// More reads on behind what is buffered, for readers that look at Buffered and do not
-// call Read. io.EOF: nothing follows. ErrTooLong: more than InputConfig.Max bytes are
-// buffered since the last Keep.
+// More reads more text after the buffered one, for readers that use Buffered and do not call Read. io.EOF
+// means that nothing follows, ErrTooLong that more than InputConfig.Max bytes are buffered since the last
+// Keep.
 func (in *Input) More(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -303,8 +301,8 @@ func (in *Input) More(ctx context.Context) error {
 	return nil
 }
 
-// Size returns the number of bytes that the file had when it was opened; false: they are not those
-// that Read delivers, or a pipe has no size.
+// Size returns the number of bytes of the file when it was opened; false means that Read delivers other
+// bytes, or that a pipe has no size.
 func (in *Input) Size() (int64, bool) {
 	return in.print.Size, in.plain
 }
@@ -317,8 +315,8 @@ func (in *Input) Position(offset int64) InputPosition {
 	return InputPosition{Offset: offset, File: in.print, Member: in.member}
 }
 
-// Read delivers the next bytes. It fails with ErrTooLong where a record has no
-// end, and stays so until Keep or Rewind.
+// Read delivers the next bytes. It fails with ErrTooLong if a record has no end within the limit, and keeps
+// failing until Keep or Rewind.
 func (in *Input) Read(p []byte) (int, error) {
 	if in.pos < len(in.buf) {
 		n := copy(p, in.buf[in.pos:])
@@ -350,7 +348,7 @@ func (in *Input) Failed() error {
 	return in.state
 }
 
-// compact drops what need not be kept.
+// compact drops text before the last Keep.
 func (in *Input) compact() {
 	drop := int(min(in.keep-in.base, int64(len(in.buf))))
 	if drop <= 0 {
@@ -361,7 +359,7 @@ func (in *Input) compact() {
 	in.pos -= drop
 }
 
-// fill reads once from the source, behind what is in buf.
+// fill reads once from the source, after the text in buf.
 func (in *Input) fill() (int, error) {
 	have := len(in.buf)
 	if cap(in.buf)-have < readBytes {
@@ -382,22 +380,18 @@ func (in *Input) fill() (int, error) {
 	return 0, io.ErrNoProgress
 }
 
-// Keep says that the bytes before offset are not needed again: a record ends
-// there.
+// Keep releases the bytes before offset: a record ends there.
 func (in *Input) Keep(offset int64) { in.keep = offset }
 
-// Rewind makes offset, which must not lie before the last Keep, the next byte
-// to be delivered.
+// Rewind makes offset, which must not lie before the last Keep, the next byte to be delivered.
 func (in *Input) Rewind(offset int64) {
 	in.pos, in.state = int(offset-in.base), nil
 }
 
-// Buffered returns the bytes from offset on that were read already; void at the
-// next call.
+// Buffered returns the already read bytes from offset on; invalid after the next call.
 func (in *Input) Buffered(offset int64) []byte { return in.buf[offset-in.base:] }
 
-// Lines counts the line ends from offset from to offset to, which must both lie
-// behind the last Keep.
+// Lines counts the line ends from offset from to offset to, which must both lie after the last Keep.
 func (in *Input) Lines(from, to int64) int64 {
 	return int64(bytes.Count(in.buf[from-in.base:to-in.base], []byte{'\n'}))
 }
@@ -411,5 +405,5 @@ func (in *Input) Close() error {
 	if in.file == nil { // a text
 		return nil
 	}
-	return in.file.Close() // of a decompressor Close only says again what a read has said
+	return in.file.Close() // Close of a decompressor only repeats the error of a read
 }

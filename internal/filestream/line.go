@@ -7,10 +7,10 @@ import (
 	"io"
 )
 
-// Line returns the line that begins at offset, which is buffered or next, with its end; nil
-// if it has more than longest bytes without the end: SkipLine passes it. The last line may
-// have no end. It returns io.EOF behind the last one. The input must have no Max, and keep
-// what begins at offset. The line is void at the next call.
+// Line returns the line that begins at offset, which is buffered or next, with its end; nil if it has more
+// than longest bytes without the end: SkipLine skips it. The last line may have no end. It returns io.EOF
+// after the last one. The input must have no Max, and keep the text from offset on. The line is invalid after
+// the next call.
 func (in *Input) Line(ctx context.Context, offset, longest int64) ([]byte, error) {
 	for searched := 0; ; {
 		text := in.Buffered(offset)
@@ -43,9 +43,9 @@ func WithoutEnd(line []byte) []byte {
 	return bytes.TrimSuffix(bytes.TrimSuffix(line, []byte("\n")), []byte("\r"))
 }
 
-// Record returns the size bytes that begin at offset, which is buffered or next; fewer if the file
-// ends within them, and io.EOF if it ends before them. The input must have no Max, and keep what
-// begins at offset. The bytes are void at the next call.
+// Record returns the size bytes that begin at offset, which is buffered or next; fewer if the file ends
+// within them, and io.EOF if it ends before them. The input must have no Max, and keep the text from offset
+// on. The bytes are invalid after the next call.
 func (in *Input) Record(ctx context.Context, offset int64, size int) ([]byte, error) {
 	for {
 		text := in.Buffered(offset)

@@ -7,9 +7,9 @@ import (
 	"io"
 )
 
-// EndsLinesWithCR reports whether lines end with a carriage return alone, as old Mac
-// programs write them: the first 64 KB have one, outside of quotes (0: there are none), and no line feed. It
-// is asked before the first Read of an Input that was opened at the start.
+// EndsLinesWithCR reports whether lines end with a carriage return alone, as in old Mac programs: the first
+// 64 KB have one, outside of quotes (0 means none), and no line feed. It must be called before the first Read
+// of an Input that was opened at the start.
 func (in *Input) EndsLinesWithCR(ctx context.Context, quote byte) (bool, error) {
 	defer in.Rewind(in.first)
 	for len(in.Buffered(in.first)) < headBytes {
@@ -35,10 +35,10 @@ func (in *Input) EndsLinesWithCR(ctx context.Context, quote byte) (bool, error) 
 	return cr, nil
 }
 
-// EndLinesWithCR lets SkipLine end a line with a carriage return alone, too.
+// EndLinesWithCR makes SkipLine also end a line at a carriage return alone.
 func (in *Input) EndLinesWithCR() { in.cr = true }
 
-// lineEndIn returns the place of the first end of a line, -1 if there is none.
+// lineEndIn returns the position of the first end of a line, or -1.
 func (in *Input) lineEndIn(text []byte) int {
 	if in.cr {
 		return bytes.IndexAny(text, "\r\n")
@@ -46,7 +46,7 @@ func (in *Input) lineEndIn(text []byte) int {
 	return bytes.IndexByte(text, '\n')
 }
 
-// passFeed passes the line feed that follows a carriage return.
+// passFeed skips the line feed that follows a carriage return.
 func (in *Input) passFeed() error {
 	if in.pos == len(in.buf) {
 		in.keep = in.base + int64(in.pos)

@@ -16,15 +16,15 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// Listed is a file that a step reads, as it was when the step listed it.
+// Listed is a file that a step reads, in its state when the step listed it.
 type Listed struct {
 	Path string
-	// Mark is made of its size and the time of its last change.
+	// Mark is made of its size and modification time.
 	Mark string
 }
 
-// Keys of a step's context: the list of the files that the step reads, and, of a partition, the
-// path and the mark of its file.
+// Keys of a step's context: the list of the files that the step reads, and, for a partition, the path and the
+// mark of its file.
 const (
 	ListKey     = core.FilesKey
 	PartPathKey = "path"
@@ -37,8 +37,8 @@ func MarkOf(info fs.FileInfo) string {
 	return fmt.Sprintf("%08x", crc32.ChecksumIEEE([]byte(text)))
 }
 
-// Changed says how the file differs from what it was; empty if it does not. gone says that it
-// is not there.
+// Changed describes how the file differs from its earlier state; empty if it does not. gone means that it is
+// missing.
 func (f Listed) Changed(ctx context.Context) (what string, gone bool, err error) {
 	info, err := confine.From(ctx).Stat(f.Path)
 	switch {
@@ -55,7 +55,7 @@ func (f Listed) Changed(ctx context.Context) (what string, gone bool, err error)
 // maxList bounds the list in the step's context (rule D4): some hundred thousand files.
 const maxList = core.MaxFilesBytes
 
-// EncodeList returns the form in which the list is kept.
+// EncodeList returns the stored form of the list.
 func EncodeList(files []Listed) (string, error) {
 	var text bytes.Buffer
 	zip := gzip.NewWriter(&text)
@@ -74,7 +74,7 @@ func EncodeList(files []Listed) (string, error) {
 	return list, nil
 }
 
-// DecodeList reads what EncodeList wrote.
+// DecodeList reads a text written by EncodeList.
 func DecodeList(list string) ([]Listed, error) {
 	packed, err := base64.StdEncoding.DecodeString(list)
 	if err != nil {
@@ -100,8 +100,8 @@ func DecodeList(list string) ([]Listed, error) {
 }
 
 // ReadBy returns the files that a step has read to the end, by the records of the step, first, and of its
-// partitions: those of the reader files where the step is COMPLETED, and those of COMPLETED
-// partitions by files. ErrNoList: the step reads no files in one of these two forms.
+// partitions: the files of the reader files if the step is COMPLETED, and of COMPLETED partitions by files.
+// ErrNoList means that the step reads no files in one of these two forms.
 func ReadBy(records []core.StepExecution) ([]Listed, error) {
 	var files []Listed
 	found := false
@@ -135,5 +135,5 @@ func ReadBy(records []core.StepExecution) ([]Listed, error) {
 	return files, nil
 }
 
-// ErrNoList says that a step has no list of the files that it reads.
+// ErrNoList reports that a step has no list of the files that it reads.
 var ErrNoList = errors.New("it has no list of files: only the reader and the partitioner `files` make one")

@@ -6,5 +6,5 @@ import "os"
 
 const noFollow, nonBlock = 0, 0
 
-// lockFile does nothing: names are the safety, locks only refuse early.
+// lockFile does nothing: names provide the safety, locks only refuse early.
 func lockFile(*os.File) error { return nil }

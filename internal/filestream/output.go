@@ -16,70 +16,65 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// OutputConfig says what is written, and how.
+// OutputConfig configures an Output.
 type OutputConfig struct {
 	Path        string
-	Compression WriteCompression // empty: auto; a gzip member or zstd frame per commit
-	// Form are the settings of the writer that show in the bytes of the file. A file
-	// that was begun in another form is not continued.
+	Compression WriteCompression // empty means auto; a gzip member or zstd frame per commit
+	// Form are the settings of the writer that show in the bytes of the file. A file in another form is not
+	// continued.
 	Form Form
-	// Append says that what is in the file is kept; nil: it is replaced.
+	// Append keeps the content of the file; nil means that it is replaced.
 	Append *Append
 	// Trailer ends the file; it is written by Finish.
 	Trailer []byte
-	// Mode are the permissions of the file; 0: 0600.
+	// Mode is the permissions of the file; 0 means 0600.
 	Mode fs.FileMode
-	// Stdout is written where Path is core.StdPath; nil: os.Stdout.
+	// Stdout is written if Path is core.StdPath; nil means os.Stdout.
 	Stdout io.Writer
-	// Attempt tells in whose name the file is written; nil: in that of one writer
-	// alone, whose predecessors are all over.
+	// Attempt returns the attempt that writes the file; nil means a single writer after all its predecessors.
 	Attempt func(ctx context.Context) (core.Attempt, error)
 }
 
-// OutputPosition is what of a file is committed, part of a writer's
-// item.Position.
+// OutputPosition is the committed part of a file, part of a writer's item.Position.
 type OutputPosition struct {
-	// Path is the absolute path of the file that comes into view, Part the rest of
-	// the name of the file that holds what is committed.
+	// Path is the absolute path of the published file, Part the rest of the name of the file with the
+	// committed content.
 	Path string `json:"path"`
 	Part string `json:"part"`
-	// Offset is in bytes of the file, compressed where it is.
+	// Offset is in bytes of the file, compressed if the file is.
 	Offset int64 `json:"offset"`
 	// Sum is the CRC-32C of these bytes.
 	Sum uint32 `json:"sum"`
-	// Form is what the file was begun in.
+	// Form is the form in which the file was begun.
 	Form Form `json:"form"`
-	// Base is the copy that the file begins with; nil: it is not appended to another.
+	// Base is the copy that the file begins with; nil means that it does not append.
 	Base *Base `json:"base,omitempty"`
 }
 
-// Output is a file that comes into view when it is complete (rules C15, C15b).
+// Output is a file that is published when it is complete (rules C15, C15b).
 //
-// It is written under a name of its own, which no other attempt uses:
-// PATH.part.SCOPE-ATTEMPT-RANDOM. Sync makes what was written so far survive a
-// crash; Open and Rewind cut the file back to what a position covers; Release,
-// after a commit, removes what earlier attempts left; Finish renames the file to
-// PATH, replacing what was there. An attempt that was frozen and wakes when a
-// later one has committed finds its name gone, and can publish nothing. It is not
-// safe for concurrent use.
+// It is written under a name that no other attempt uses: PATH.part.SCOPE-ATTEMPT-RANDOM. Sync makes the
+// written content survive a crash; Open and Rewind cut the file back to a position; Release, after a commit,
+// removes the files of earlier attempts; Finish renames the file to PATH, replacing an existing one. An
+// attempt that was frozen and wakes after a later one has committed finds its name gone, and can publish
+// nothing. It is not safe for concurrent use.
 type Output struct {
 	cfg     OutputConfig
 	disk    disk
-	files   *confine.Files // of the context in which it was opened; nil: no restrictions
+	files   *confine.Files // of the context in which it was opened; nil means no restrictions
 	attempt core.Attempt
 	name    string // of the part
 	file    *os.File
-	std     *stdout // in the place of file; nil: it is one
+	std     *stdout // instead of file; nil means that it is a file
 	// earlier are the names of files of earlier attempts.
 	earlier []string
-	// asked says that a position with the name was handed out, and may be committed;
-	// named that one is.
+	// asked means that a position with the name was returned, and may be committed; named that one is.
 	asked, named bool
 
-	frames   frames // nil: not compressed, or nothing is written yet
+	frames   frames // nil means not compressed, or that nothing is written yet
 	inMember bool   // frames has an unfinished one
 	at       OutputPosition
-	taken    OutputPosition  // what Open took up
+	taken    OutputPosition  // the position that Open continued from
 	dirty    bool            // bytes since the last Sync
 	head     []byte          // of the text that was there
 	lost     bool            // of the part that at names nothing is needed
@@ -90,13 +85,11 @@ type Output struct {
 // NewOutput returns an output that is not open yet.
 func NewOutput(cfg OutputConfig) *Output { return &Output{cfg: cfg, disk: system{}} }
 
-// Open starts a file of its own where at is nil. Else it takes up what at covers:
-// in the same file where its attempts are known to be over, and in a copy where one
-// of them may wake. Either way the bytes are read and compared with the checksum.
-// Where the step crashed after Finish had renamed the file, Open finds that out,
-// and Finished reports it. It refuses a PATH that is not a regular file, one that
-// somebody else is writing, a file that was begun in another form, and a part that is
-// missing, too short or changed.
+// Open starts a new file if at is nil. Else it continues from at: in the same file if its attempts are known
+// to be over, and in a copy if one of them may wake. Either way the bytes are read and compared with the
+// checksum. If the step crashed after Finish had renamed the file, Open detects it, and Finished reports it.
+// It refuses a PATH that is not a regular file, one that another writer is writing, a file that was begun in
+// another form, and a part that is missing, too short or changed.
 func (o *Output) Open(ctx context.Context, at *OutputPosition) error {
 	if o.cfg.Path == core.StdPath {
 		return o.openStdout(at)
@@ -152,9 +145,8 @@ func (o *Output) Open(ctx context.Context, at *OutputPosition) error {
 	return o.copyTarget(ctx)
 }
 
-// claim finds or makes the file to write, and locks it, while the folder is
-// locked: of two executions that open the same PATH at once, the later one sees
-// the file of the other.
+// claim finds or makes the file to write, and locks it, while the folder is locked: if two executions open
+// the same PATH at once, the later one sees the file of the other.
 func (o *Output) claim(at *OutputPosition) error {
 	if err := o.survey(); err != nil {
 		return err
@@ -170,7 +162,7 @@ func (o *Output) claim(at *OutputPosition) error {
 			o.file, o.name, o.named = file, name, true
 			o.earlier = slices.DeleteFunc(o.earlier, func(other string) bool { return other == name })
 			return nil
-		case err == nil: // a process that is left of the attempt before holds it
+		case err == nil: // a leftover process of the previous attempt holds it
 			file.Close() //nolint:errcheck // it was not written
 		case !errors.Is(err, fs.ErrNotExist):
 			return pathError(name, err)
@@ -208,7 +200,6 @@ func (o *Output) create() error {
 	return o.disk.SyncDir(filepath.Dir(name))
 }
 
-// part is what the name of the part has behind PATH.
 func (o *Output) part() string { return o.name[len(o.cfg.Path):] }
 
 // cut makes at the end of the file.
@@ -244,7 +235,6 @@ func (o *Output) compression() compression {
 
 func (o *Output) compressed() bool { return o.compression().name != "" }
 
-// frame begins a gzip member or zstd frame.
 func (o *Output) frame() error {
 	if o.frames != nil {
 		o.frames.Reset(appender{o})
@@ -255,11 +245,11 @@ func (o *Output) frame() error {
 	return err
 }
 
-// SetTrailer replaces the trailer of the configuration: one that depends on what is written.
-// It is called before Open with what the position stands for, and before Finish.
+// SetTrailer replaces the trailer of the configuration by one that depends on the written records. It is
+// called before Open with the trailer for the position, and before Finish.
 func (o *Output) SetTrailer(text []byte) { o.cfg.Trailer = text }
 
-// Finished reports that the file is in view and complete.
+// Finished reports that the file is published and complete.
 func (o *Output) Finished() bool { return o.finished }
 
 // Write appends to the file.
@@ -312,8 +302,8 @@ func (o *Output) append(p []byte) (int, error) {
 // castagnoli returns the same table each time.
 func castagnoli() *crc32.Table { return crc32.MakeTable(crc32.Castagnoli) }
 
-// Sync ends the gzip member or zstd frame and makes all that was written survive a crash. It
-// costs nothing if nothing was written since the last one.
+// Sync ends the gzip member or zstd frame and makes all written data survive a crash. It costs nothing if
+// nothing was written since the last one.
 func (o *Output) Sync() error {
 	if o.finished {
 		return nil
@@ -337,8 +327,7 @@ func (o *Output) Sync() error {
 	return nil
 }
 
-// Position returns the end of the file. It is right after Sync, before the next
-// Write.
+// Position returns the end of the file. It is valid after Sync, before the next Write.
 func (o *Output) Position() OutputPosition {
 	o.asked = true
 	if o.body != nil {
@@ -347,10 +336,9 @@ func (o *Output) Position() OutputPosition {
 	return o.at
 }
 
-// Release removes the files of earlier attempts: a commit has stored a Position,
-// and with it the name of this attempt's file, so that none of them is needed, and
-// none of those attempts can commit, any more. A file that cannot be removed is an
-// error, since its attempt could still publish it.
+// Release removes the files of earlier attempts: a commit has stored a Position, and with it the name of this
+// attempt's file, so none of them is needed, and none of those attempts can commit any more. A file that
+// cannot be removed is an error, since its attempt could still publish it.
 func (o *Output) Release() error {
 	if o.std != nil {
 		o.named = true
@@ -366,7 +354,7 @@ func (o *Output) Release() error {
 	return nil
 }
 
-// Rewind forgets what was written behind at; nil forgets all.
+// Rewind discards the content after at; nil discards all.
 func (o *Output) Rewind(at *OutputPosition) error {
 	if o.finished || o.isClosed() {
 		return o.closed()
@@ -389,9 +377,9 @@ func (o *Output) Rewind(at *OutputPosition) error {
 	return o.endLine()
 }
 
-// Finish writes the trailer and renames the file into view. It may be called
-// again, also after it failed. It needs a Release: before a commit has stored the
-// file's name, a later attempt would not know which file to remove.
+// Finish writes the trailer and publishes the file by a rename. It may be called again, also after a failure.
+// It needs a Release: before a commit has stored the file's name, a later attempt would not know which file
+// to remove.
 func (o *Output) Finish() error {
 	dir := filepath.Dir(o.cfg.Path)
 	if o.std != nil {
@@ -435,7 +423,7 @@ func (o *Output) Finish() error {
 	return errors.Join(o.Close(), o.disk.SyncDir(dir))
 }
 
-// end writes the trailer. A compressed file without any frame would not be one.
+// end writes the trailer. A compressed file without any frame would be invalid.
 func (o *Output) end() error {
 	if len(o.cfg.Trailer) > 0 || !o.compressed() || o.at.Offset > 0 {
 		_, err := o.Write(o.cfg.Trailer)

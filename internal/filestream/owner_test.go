@@ -28,7 +28,6 @@ func newStep(t *testing.T) step {
 	return step{t: t, path: filepath.Join(t.TempDir(), "out.txt"), name: "load"}
 }
 
-// attempt is an output of an attempt that is not open yet.
 func (s step) attempt(id core.StepExecutionID, exclusive bool) *Output {
 	return NewOutput(OutputConfig{Path: s.path, Trailer: []byte("end\n"), Attempt: func(context.Context) (core.Attempt, error) {
 		return core.Attempt{Repository: "r", Instance: 1, Step: s.name, ID: id, Exclusive: exclusive}, nil
@@ -260,7 +259,7 @@ func TestAnAttemptThatWakesPublishesNothingThoughThePathHasChanged(t *testing.T)
 	}
 }
 
-// The writers of one step go on side by side: none removes what another one needs.
+// The writers of one step run concurrently: none removes a file that another one needs.
 func TestAWriterLeavesTheFilesOfItsNeighboursAlone(t *testing.T) {
 	t.Parallel()
 	for _, exclusive := range []bool{true, false} {
@@ -340,11 +339,11 @@ func TestANameTooLongForAPartIsRefusedWithItsLength(t *testing.T) {
 	require.ErrorContains(t, NewOutput(OutputConfig{Path: path}).Open(context.Background(), nil), "the name is too long by 24 bytes")
 }
 
-// recorder is the disk, and what happened on it.
+// recorder is the disk with a record of its operations.
 type recorder struct {
 	system
 	done []string
-	// synced is the size that a file had at its last Sync, by name.
+	// synced is the size of a file at its last Sync, by name.
 	synced map[string]int64
 }
 
@@ -403,7 +402,7 @@ func TestWhatAPositionCoversAndEveryNameSurviveACrash(t *testing.T) {
 	require.Equal(t, []string{"sync part", "remove part", "sync part", "rename to out.txt", "sync b"}, disk.done)
 	require.Equal(t, int64(len("one\nend\n")), disk.synced[s.path+copied.Part], "the trailer is synced before the rename")
 
-	// What is cut at a restart is cut on the disk before the next position.
+	// A truncation at a restart is on the disk before the next position.
 	s = newStep(t)
 	first = s.open(observed(s.attempt(1, true)), nil)
 	at = s.write(first, "one\n")

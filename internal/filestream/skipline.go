@@ -22,11 +22,11 @@ func (s Skipped) Raw() item.RawText {
 	return item.RawText{Text: string(s.Head), Offset: s.Offset, Length: s.Length}
 }
 
-// Skipped returns the line that the last SkipLine threw away.
+// Skipped returns the line that the last SkipLine skipped.
 func (in *Input) Skipped() Skipped { return in.skipped }
 
-// SkipLine throws away the line that begins at offset, however long it is, and
-// returns the offset behind it, from where Read continues. Skipped has its beginning.
+// SkipLine skips the line that begins at offset, however long it is, and returns the offset after it, from
+// which Read continues. Skipped has its beginning.
 func (in *Input) SkipLine(ctx context.Context, offset int64) (int64, error) {
 	in.Rewind(offset)
 	in.skipped = Skipped{Offset: offset, Head: in.skipped.Head[:0]}
@@ -64,14 +64,13 @@ func (in *Input) SkipLine(ctx context.Context, offset int64) (int64, error) {
 	return next, nil
 }
 
-// keepSkipped notes a piece of the line.
 func (in *Input) keepSkipped(piece []byte) {
 	s := &in.skipped
 	s.Length += int64(len(piece))
 	s.Head = append(s.Head, piece[:min(len(piece), item.MaxPayloadBytes-len(s.Head))]...)
 }
 
-// dropReturn takes the carriage return of a line end from a line that is kept whole.
+// dropReturn removes the carriage return of a line end from a line that is stored whole.
 func (in *Input) dropReturn() {
 	s := &in.skipped
 	if head, is := bytes.CutSuffix(s.Head, []byte{'\r'}); is && int64(len(s.Head)) == s.Length {
@@ -79,8 +78,7 @@ func (in *Input) dropReturn() {
 	}
 }
 
-// TextInput returns the Input of a text that stands at offset of its source: of one item
-// that is read again.
+// TextInput returns the Input of a text at offset of its source: of one item that is read again.
 func TextInput(text string, offset int64) *Input {
 	return &Input{encoding: plainText, src: strings.NewReader(text), first: offset, base: offset, keep: offset}
 }

@@ -7,8 +7,8 @@ import (
 	"os"
 )
 
-// openStdin is OpenInput of the standard input. It can be read once, so that nothing continues
-// behind a position in it.
+// openStdin is OpenInput for the standard input. It can be read only once, so a restart cannot continue from
+// a position in it.
 func openStdin(cfg InputConfig, at *InputPosition) (*Input, error) {
 	if at != nil {
 		return nil, fmt.Errorf("cannot restart: %d bytes of the standard input were read, and it cannot be read again: give it once more and begin anew (--from-start), or write it to a file first", at.Offset)
@@ -23,16 +23,16 @@ func openStdin(cfg InputConfig, at *InputPosition) (*Input, error) {
 	return in, nil
 }
 
-// stdout is the standard output in the place of a file: what a commit covers is written
-// behind it, by Release. text is what is not yet written, from the offset base on.
+// stdout is the standard output instead of a file: Release writes the committed content. text is the
+// unwritten content, from the offset base on.
 type stdout struct {
 	w    io.Writer
 	text []byte
 	base int64
 }
 
-// openStdout makes the standard output the file. What was written to it is gone, so that
-// nothing continues behind a position in it.
+// openStdout makes the standard output the file. Written output cannot be read back, so a restart cannot
+// continue from a position in it.
 func (o *Output) openStdout(at *OutputPosition) error {
 	if o.cfg.Append != nil {
 		return errors.New("append is for files, and - is the standard output")
@@ -48,7 +48,6 @@ func (o *Output) openStdout(at *OutputPosition) error {
 	return nil
 }
 
-// cut forgets what is behind the offset.
 func (s *stdout) cut(offset int64) error {
 	if offset < s.base || offset > s.base+int64(len(s.text)) {
 		return fmt.Errorf("the standard output cannot go back to byte %d: %d are written", offset, s.base)
@@ -57,7 +56,6 @@ func (s *stdout) cut(offset int64) error {
 	return nil
 }
 
-// flush writes what is not yet written.
 func (s *stdout) flush() error {
 	n, err := s.w.Write(s.text)
 	s.base += int64(n)

@@ -11,8 +11,7 @@ import (
 	"os"
 )
 
-// source is the path of the file that holds what at covers: beside PATH, or beside
-// what PATH was when it was written.
+// source is the path of the file with at's content: next to PATH, or next to the PATH at the time of writing.
 func (o *Output) source(at OutputPosition) (string, error) {
 	var err error
 	for _, path := range []string{o.cfg.Path, at.Path} {
@@ -26,8 +25,7 @@ func (o *Output) source(at OutputPosition) (string, error) {
 	return "", err
 }
 
-// takeUp checks what at covers, copies it where the file is another's, and goes to
-// its end.
+// takeUp checks the content of at, copies it if the file belongs to another attempt, and seeks to its end.
 func (o *Output) takeUp(ctx context.Context, at OutputPosition) error {
 	from, name, to := o.file, o.name, io.Discard
 	if !o.named {
@@ -68,8 +66,8 @@ func (r reader) Read(p []byte) (int, error) {
 	return r.r.Read(p)
 }
 
-// resumeFinished decides what a missing part means: the file in view is what was
-// committed with the trailer behind it, or the part is lost.
+// resumeFinished decides the meaning of a missing part: the published file is the committed content followed
+// by the trailer, or the part is lost.
 func (o *Output) resumeFinished(at OutputPosition) error {
 	path := o.cfg.Path
 	lost := fmt.Errorf("cannot restart: %s is gone, with the %d bytes that were committed, and %s is not what the step would have made of it; restart it --from-start, or put the file back",
@@ -83,7 +81,7 @@ func (o *Output) resumeFinished(at OutputPosition) error {
 	if n, err := io.CopyN(sum, file, at.Offset); err != nil || n != at.Offset || sum.Sum32() != at.Sum {
 		return lost
 	}
-	if at.Base != nil { // what follows was appended by others since
+	if at.Base != nil { // others have appended the rest since
 		o.at, o.finished = at, true
 		return nil
 	}

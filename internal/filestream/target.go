@@ -10,16 +10,16 @@ import (
 	"github.com/surfin-batch/surfin/internal/confine"
 )
 
-// MakeFolder makes the folder where it lacks, so that it survives a crash.
+// MakeFolder makes a missing folder, so that it survives a crash.
 func MakeFolder(ctx context.Context, dir string) error {
 	files := confine.From(ctx)
 	return (&Output{disk: system{files}, files: files}).makeFolder(dir)
 }
 
-// makeFolder makes the folder where it lacks, so that it survives a crash.
+// makeFolder makes a missing folder, so that it survives a crash.
 func (o *Output) makeFolder(dir string) error {
 	if _, err := o.files.Stat(dir); err == nil || !errors.Is(err, fs.ErrNotExist) {
-		return nil // what else is wrong with it is said when it is used
+		return nil // other mistakes are reported when it is used
 	}
 	parent := filepath.Dir(dir)
 	if err := o.makeFolder(parent); err != nil {

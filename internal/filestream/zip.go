@@ -23,8 +23,7 @@ func CheckMember(member string, compression ReadCompression) error {
 	return nil
 }
 
-// openMember makes a file of a zip archive the source. The archive is read as it was when it was
-// opened.
+// openMember makes a file of a zip archive the source. The archive is read in its state when it was opened.
 func (in *Input) openMember() error {
 	if in.file == nil {
 		return errors.New("a zip archive cannot be read from the standard input: write it to a file first")
@@ -78,7 +77,7 @@ func oneMember(archive *zip.Reader, pattern string) (*zip.File, error) {
 	return nil, fmt.Errorf("%d files of the zip archive are named %s (member), and one is read: %s", len(found), pattern, namesOf(found))
 }
 
-// matches compares the whole name, or the last part of it where the pattern has no folder.
+// matches compares the whole name, or only its last part if the pattern has no folder.
 func matches(pattern, name string) bool {
 	if !strings.Contains(pattern, "/") {
 		name = path.Base(name)

@@ -29,19 +29,18 @@ func Later(d tx.Dialect) string {
 	return Now(d) + " + ?"
 }
 
-// Instant is a point in time as a column: timestamptz on PostgreSQL, INTEGER
-// microseconds since 1970 on SQLite. Zero is NULL. To be written it is a moment
-// of the database's clock ([Clock]), never of the host's.
+// Instant is a point in time as a column: timestamptz on PostgreSQL, INTEGER microseconds since 1970 on
+// SQLite. Zero is NULL. A written value is a moment of the database's clock ([Clock]), never of the host's.
 type Instant struct {
 	time.Time
 	fromClock bool
 	plus      time.Duration
 }
 
-// Clock is the moment, plus d, at which the database writes it.
+// Clock is the moment at which the database writes it, plus d.
 func Clock(d time.Duration) Instant { return Instant{fromClock: true, plus: d} }
 
-// GormDataType tells gorm that the type is a column, not a relation.
+// GormDataType marks the type as a column, not a relation, for gorm.
 func (Instant) GormDataType() string { return "instant" }
 
 // GormValue writes it in the form of the dialect.
@@ -60,8 +59,7 @@ func (i Instant) GormValue(_ context.Context, db *gorm.DB) clause.Expr {
 	return clause.Expr{SQL: "?", Vars: []any{i.UnixMicro()}}
 }
 
-// Value is what a driver gets where gorm is not between; both dialects' forms
-// are not known here, so only NULL has one.
+// Value is the value for a driver without gorm; the form depends on the dialect, so only NULL has one.
 func (i Instant) Value() (driver.Value, error) {
 	if i.IsZero() && !i.fromClock {
 		return nil, nil

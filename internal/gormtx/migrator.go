@@ -12,8 +12,7 @@ import (
 var ErrNoMigrator = errors.New("gorm's Migrator (AutoMigrate, CreateTable, HasTable, ...) is not supported on SQLite: " +
 	"make tables by a migration or by SQL")
 
-// noMigrator refuses. A method that returns no error panics: false would be taken for
-// the truth.
+// noMigrator refuses. A method without an error result panics, since false would be taken for the truth.
 type noMigrator struct{}
 
 var _ gorm.Migrator = noMigrator{}

@@ -21,19 +21,19 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// Options are what the sessions of a database do differently from gorm's defaults.
+// Options are the deviations of a database's sessions from gorm's defaults.
 type Options struct {
-	// TranslateError makes gorm.ErrDuplicatedKey and its like of the database's errors.
-	// On PostgreSQL the cause is lost.
+	// TranslateError turns the database's errors into gorm.ErrDuplicatedKey and the like. On PostgreSQL the
+	// cause is lost.
 	TranslateError bool
 	// QueryFields reads columns by name, never by *.
 	QueryFields bool
-	// Naming names tables and columns; nil: as gorm does.
+	// Naming names tables and columns; nil means gorm's way.
 	Naming schema.Namer
 }
 
-// Open returns the gorm.DB of a database, from which [Session] makes sessions. It runs
-// no statement. Make one for each database: every call registers gorm's callbacks anew.
+// Open returns the gorm.DB of a database, from which [Session] makes sessions. It runs no statement. Make one
+// for each database: every call registers gorm's callbacks again.
 func Open(db tx.Database, o Options) (*gorm.DB, error) {
 	base, err := gorm.Open(dialectorOf(db), &gorm.Config{
 		SkipDefaultTransaction: true,
@@ -49,11 +49,10 @@ func Open(db tx.Database, o Options) (*gorm.DB, error) {
 	return base, nil
 }
 
-// Session returns gorm on the current transaction of db, or on db itself where there is
-// none. Use it no longer than the transaction. Begin, Commit and Rollback refuse, as only
-// the owner ends a transaction (rule T8); Transaction in a transaction is a savepoint.
-// PrepareStmt is refused (rule T7). base is what Open returned for db, or for the
-// database that db decorates.
+// Session returns gorm on the current transaction of db, or on db itself without one. Use it no longer than
+// the transaction. Begin, Commit and Rollback refuse, as only the owner ends a transaction (rule T8);
+// Transaction in a transaction is a savepoint. PrepareStmt is refused (rule T7). base is the result of Open
+// for db, or for the database that db decorates.
 func Session(ctx context.Context, base *gorm.DB, db tx.Database) *gorm.DB {
 	s := base.Session(&gorm.Session{NewDB: true, Context: ctx})
 	conn := connPool{tx.ConnOf(ctx, db)}
@@ -77,7 +76,7 @@ func dialectorOf(db tx.Database) gorm.Dialector {
 	return postgresDialector{d}
 }
 
-// connPool is what gorm gets outside a transaction.
+// connPool is gorm's connection outside a transaction.
 type connPool struct{ tx.Conn }
 
 // ErrPrepared is the error of gorm's PrepareStmt, the only caller of PrepareContext there.
@@ -86,8 +85,8 @@ var ErrPrepared = errors.New("gorm's PrepareStmt is refused: its statements woul
 // PrepareContext refuses.
 func (connPool) PrepareContext(context.Context, string) (*sql.Stmt, error) { return nil, ErrPrepared }
 
-// txPool is what gorm gets in a transaction. By its Commit and Rollback gorm knows that
-// its own Transaction must be a savepoint.
+// txPool is gorm's connection in a transaction. Its Commit and Rollback show gorm that its own Transaction
+// must be a savepoint.
 type txPool struct {
 	connPool
 	owner gorm.TxCommitter
@@ -99,7 +98,7 @@ func (p *txPool) Commit() error { return p.owner.Commit() }
 // Rollback refuses.
 func (p *txPool) Rollback() error { return p.owner.Rollback() }
 
-// postgresDialector reports savepoints that fail, which gorm's own does not.
+// postgresDialector reports failed savepoints, which gorm's own does not.
 type postgresDialector struct{ *gormpostgres.Dialector }
 
 // SavePoint sets a savepoint.

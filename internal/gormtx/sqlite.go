@@ -14,9 +14,8 @@ import (
 	"github.com/surfin-batch/surfin/internal/dberr"
 )
 
-// sqliteDialector is gorm's dialect of a SQLite that has RETURNING (3.35). It runs no
-// statement of its own. gorm.io/driver/sqlite imports a second SQLite, in C, which
-// every cold build would compile.
+// sqliteDialector is gorm's dialect for a SQLite with RETURNING (3.35). It runs no statement itself.
+// gorm.io/driver/sqlite imports a second SQLite, in C, which every cold build would compile.
 type sqliteDialector struct{ conn gorm.ConnPool }
 
 var (
@@ -24,7 +23,7 @@ var (
 	_ gorm.SavePointerDialectorInterface = sqliteDialector{}
 )
 
-// Name is that of tx.SQLite.
+// Name is the name of tx.SQLite.
 func (sqliteDialector) Name() string { return "sqlite" }
 
 // Initialize registers gorm's callbacks.
@@ -41,7 +40,7 @@ func (d sqliteDialector) Initialize(db *gorm.DB) error {
 	return nil
 }
 
-// limit writes LIMIT and OFFSET. SQLite has no OFFSET without a LIMIT: -1 is none.
+// limit writes LIMIT and OFFSET. SQLite has no OFFSET without a LIMIT: -1 means none.
 func limit(c clause.Clause, b clause.Builder) {
 	l, ok := c.Expression.(clause.Limit)
 	if !ok {
@@ -66,9 +65,8 @@ func noLock(c clause.Clause, b clause.Builder) {
 	}
 }
 
-// DefaultValueOf is what stands for a value that the database chooses. NULL is the
-// next number in a column INTEGER PRIMARY KEY. For others SQLite has no word in
-// VALUES: it refuses DEFAULT, where NULL would be stored.
+// DefaultValueOf is the expression for a value that the database chooses. NULL is the next number in a column
+// INTEGER PRIMARY KEY. For others SQLite has no word in VALUES: it refuses DEFAULT, and would store NULL.
 func (sqliteDialector) DefaultValueOf(f *schema.Field) clause.Expression {
 	if f.AutoIncrement {
 		return clause.Expr{SQL: "NULL"}
@@ -79,9 +77,8 @@ func (sqliteDialector) DefaultValueOf(f *schema.Field) clause.Expression {
 // BindVarTo writes a placeholder.
 func (sqliteDialector) BindVarTo(w clause.Writer, _ *gorm.Statement, _ any) { write(w, "?") }
 
-// QuoteTo writes a name with a backtick on each side of its parts: table.column is
-// two parts. A part that is quoted already stays as it is. In double quotes SQLite
-// would take a name that it does not know for a text.
+// QuoteTo writes a name with a backtick on each side of its parts: table.column is two parts. An already
+// quoted part is unchanged. In double quotes SQLite would take an unknown name for a text.
 func (sqliteDialector) QuoteTo(w clause.Writer, name string) {
 	for i, part := range split(name) {
 		if i > 0 {
@@ -114,7 +111,7 @@ func (sqliteDialector) Explain(sql string, vars ...any) string {
 	return logger.ExplainSQL(sql, nil, `"`, vars...)
 }
 
-// DataTypeOf is the type of a column, which only a Migrator asks for.
+// DataTypeOf is the type of a column, which only a Migrator needs.
 func (sqliteDialector) DataTypeOf(f *schema.Field) string { return string(f.DataType) }
 
 // Migrator refuses everything with [ErrNoMigrator].

@@ -6,9 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// Storable makes any text one that every database takes, of most bytes and a note about
-// those that are cut off: a broken encoding, a NUL and a whole file are no reason why
-// something cannot be recorded.
+// Storable turns any text into one that every database accepts, of at most most bytes, with a note about the
+// rest: a broken encoding, a NUL and a whole file must not prevent a record.
 func Storable(text string, most int) string {
 	text = ValidText(text)
 	if len(text) <= most {
@@ -21,7 +20,7 @@ func Storable(text string, most int) string {
 	return fmt.Sprintf("%s… (%d bytes more)", text[:cut], len(text)-cut)
 }
 
-// ValidText replaces what no database takes in a text: a broken encoding, a NUL.
+// ValidText replaces the parts of a text that no database accepts: a broken encoding, a NUL.
 func ValidText(text string) string {
 	return strings.ReplaceAll(strings.ToValidUTF8(text, "\uFFFD"), "\x00", "\uFFFD")
 }

@@ -25,7 +25,7 @@ var deployed = [...]string{
 	"deploy/systemd/surfin-worker.service", "deploy/systemd/surfin-server.service",
 }
 
-// Commands, flags and variables of the files are those of the reference, which is generated.
+// Commands, flags and variables of the files are in the reference, which is generated.
 func TestTheFilesOfDeployNameCommandsFlagsAndVariablesThatThereAre(t *testing.T) {
 	t.Parallel()
 	settings := page(t, "docs/reference/settings.md")
@@ -110,8 +110,8 @@ func TestSystemdReadsTheUnits(t *testing.T) {
 	}
 }
 
-// commandsOf returns the arguments of each start of the command in a file: ExecStart of a unit,
-// else the lists of args and command in YAML.
+// commandsOf returns the arguments of each start of the command in a file: ExecStart of a unit, else the
+// lists of args and command in YAML.
 func commandsOf(t *testing.T, file, text string) (list [][]string) {
 	t.Helper()
 	if strings.HasSuffix(file, ".service") {

@@ -15,7 +15,7 @@ import (
 )
 
 // jobs/everyday.yaml: its `finally` reports a failure to a webhook, and a restart continues after the
-// steps that completed.
+// completed steps.
 func TestTheJobOfEveryDayTellsItsFailureAndGoesOn(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
@@ -42,8 +42,7 @@ func TestTheJobOfEveryDayTellsItsFailureAndGoesOn(t *testing.T) {
 	})
 }
 
-// A failure that is led to a cleanup, and fails the job behind it, is what `finally` hears of; one
-// that was made good is not.
+// `finally` receives a failure that leads to a cleanup and then fails the job, but not a repaired one.
 func TestTheJobTellsTheFailureThatItCleanedUpAfter(t *testing.T) {
 	t.Parallel()
 	e := batchtest.New(t)

@@ -22,8 +22,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 )
 
-// faultJob is the job of the table: ten items in chunks of four, of which the
-// sixth is in trouble.
+// faultJob is the job of the table: ten items in chunks of four, with trouble at the sixth.
 const faultJob = `job: guide_%ROW%
 parameters:
   input: {type: path}
@@ -46,7 +45,7 @@ type order struct {
 	Amount int64 `json:"amount"`
 }
 
-// noClass is what the table says of errors without a class.
+// noClass is the table's word for errors without a class.
 const noClass = "none"
 
 // faultRow is a row of the table.
@@ -57,7 +56,7 @@ type faultRow struct {
 	transactions      string
 	counters          string
 	status            string
-	resumes           int // the item that a restart reads first; 0: there is none
+	resumes           int // the item that a restart reads first; 0 means none
 }
 
 func faultRows(t *testing.T) []faultRow {
@@ -87,8 +86,7 @@ func faultRows(t *testing.T) []faultRow {
 	return rows
 }
 
-// Every row of the guide's table is run, on both databases, and so is the restart
-// that its last column speaks of.
+// Every row of the guide's table is run, on both databases, and so is the restart in its last column.
 func TestWhatTheGuideSaysAboutEveryErrorIsWhatHappens(t *testing.T) {
 	t.Parallel()
 	rows := faultRows(t)
@@ -103,7 +101,7 @@ func TestWhatTheGuideSaysAboutEveryErrorIsWhatHappens(t *testing.T) {
 		for _, r := range rows {
 			t.Run(fmt.Sprintf("row %d, %s, %s, %s", r.number, r.phase, r.err, strings.Join(r.settings, " ")), func(t *testing.T) {
 				t.Parallel()
-				own := url // shared: each row has a job and a table of its own
+				own := url // shared: each row has its own job and table
 				if strings.HasPrefix(url, "sqlite") {
 					own = testdb.SQLite(t)
 				}
@@ -150,7 +148,6 @@ func (s *stand) application(failing *failingListener) []batchtest.Option {
 	return []batchtest.Option{batchtest.On(s.url), batchtest.With(opts...)}
 }
 
-// job writes the job file with these settings.
 func (s *stand) job(listeners string, settings []string) string {
 	text := strings.NewReplacer("%LISTENERS%", listeners, "%TIMEOUT%", cmp.Or(s.trouble.timeout, "10m"), "%ROW%", strconv.Itoa(s.row.number), "%SETTINGS%", "    "+strings.Join(settings, "\n    ")).Replace(faultJob)
 	return s.faulty.File("job.yaml", text)
@@ -194,12 +191,12 @@ func (s *stand) check() {
 	s.restart(written)
 }
 
-// class checks what the listeners were told against the class of the row.
+// class checks the events of the listeners against the class of the row.
 func (s *stand) class() {
 	switch core.Phase(s.row.phase) {
 	case core.PhaseRead, core.PhaseProcess, core.PhaseWrite:
 		if s.row.err == "a panic" && s.row.class == noClass {
-			return // it is not an item's failure, and not all listeners are told
+			return // it is not an item's failure, and not all listeners are called
 		}
 		require.NotEmpty(s.t, s.seen.failures)
 		require.Equal(s.t, s.row.class, cmp.Or(s.registry.Matchers().Class(s.seen.failures[0]), noClass))
@@ -208,7 +205,7 @@ func (s *stand) class() {
 	}
 }
 
-// skips checks what is stored, and returns the items.
+// skips checks the stored skips, and returns the items.
 func (s *stand) skips(run *batchtest.Run) []int64 {
 	step, stored := run.Step("load"), run.Skipped("load")
 	var ids []int64
@@ -240,8 +237,8 @@ func (s *stand) written() []int64 {
 	return ids
 }
 
-// restart runs the job again, with the fault gone and a limit for what is in the
-// data: it reads the rest, from the item that the row names.
+// restart runs the job again, without the fault and with a limit for errors in the data: it reads the rest,
+// from the item that the row names.
 func (s *stand) restart(before []int64) {
 	t := s.t
 	require.NotZero(t, s.row.resumes)
@@ -257,7 +254,6 @@ func (s *stand) restart(before []int64) {
 	require.Equal(t, append(before, without(int64(s.row.resumes), bad)...), s.written(), "rows after the restart")
 }
 
-// without is the items from the first one on but the bad ones.
 func without(from int64, bad []int64) []int64 {
 	var ids []int64
 	for id := from; id <= 10; id++ {
@@ -284,8 +280,7 @@ func countersText(c core.Counters) string {
 	return strings.Join(parts, ", ")
 }
 
-// witness notes what the engine tells: the errors of the components, and the end of
-// every transaction.
+// witness records the engine's events: the errors of the components, and the end of every transaction.
 type witness struct {
 	mu       sync.Mutex
 	failures []error

@@ -1,7 +1,6 @@
-// Package guide keeps the documentation true: the tables of docs/fault-tolerance.md are
-// the data of these tests, its examples and those of the readme are run as they are
-// printed, and what docs/architecture.md, docs/sources.md and
-// the files of deploy/ name exists.
+// Package guide keeps the documentation true: the tables of docs/fault-tolerance.md are the data of these
+// tests, the examples of it and of the readme are run as they are printed, and the names in
+// docs/architecture.md, docs/sources.md and the files of deploy/ exist.
 //
 // It imports batchtest and the kits for tests; nothing imports it.
 package guide
@@ -19,7 +18,6 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(testdb.Main(m)) }
 
-// root is the folder of go.mod.
 func root(t *testing.T) string {
 	t.Helper()
 	dir, err := filepath.Abs(filepath.Join("..", ".."))
@@ -36,7 +34,7 @@ func page(t *testing.T, path string) string {
 	return string(text)
 }
 
-// section is what stands below a heading, up to the next one of its level.
+// section is the text below a heading, up to the next one of its level.
 func section(t *testing.T, text, heading string) string {
 	t.Helper()
 	_, below, found := strings.Cut(text, "\n"+heading+"\n")
@@ -70,7 +68,6 @@ func table(t *testing.T, text string, heading ...string) [][]string {
 	return rows[2:]
 }
 
-// block is the first fenced block of a language.
 func block(t *testing.T, text, language string) string {
 	t.Helper()
 	_, below, found := strings.Cut(text, "\n```"+language+"\n")

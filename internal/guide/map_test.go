@@ -13,7 +13,7 @@ import (
 
 const maxRooms = 8
 
-// pathOnPage is a path of the project in a text: whatever is below one of its folders.
+// pathOnPage is a path of the project in a text: anything below one of its folders.
 var pathOnPage = regexp.MustCompile("`((?:pkg|internal|cmd|example|docs|jobs|deploy|bench|tools)/[^`<>* ]+)`")
 
 // fileInRoom is a file that is named without its folder.
@@ -48,7 +48,7 @@ func TestEveryPathOfTheMapExists(t *testing.T) {
 	}
 }
 
-// The walks are tables of rooms: a package, a file in it, and what happens there.
+// The walks are tables of rooms: a package, a file in it, and its part in the walk.
 func TestEachWalkHasAtMostEightRoomsThatExist(t *testing.T) {
 	t.Parallel()
 	text := section(t, page(t, "docs/architecture.md"), "## Four walks")
@@ -70,7 +70,7 @@ func exists(t *testing.T, name string) {
 	require.NoError(t, err, "docs/architecture.md names %s", name)
 }
 
-// hasCode reports whether there is Go code in the folder or below it.
+// hasCode reports whether the folder or a subfolder has Go code.
 func hasCode(t *testing.T, dir string) bool {
 	t.Helper()
 	for _, pattern := range []string{"*.go", "*/*.go", "*/*/*.go"} {

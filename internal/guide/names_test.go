@@ -9,8 +9,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/batchtest"
 )
 
-// What csv, json and jsonl write has the names of the source, and the same type reads it; keys and
-// map give other ones (rule D11a).
+// Text written by csv, json and jsonl has the names of the source, and the same type reads it; keys and map
+// change them (rule D11a).
 func TestWhatAFileOfTextWritesTheSameTypeReads(t *testing.T) {
 	t.Parallel()
 	e := batchtest.New(t)

@@ -13,7 +13,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/batchtest"
 )
 
-// Measured is an item of an application's own with a float of either size.
+// Measured is an application's item with a float of either size.
 type Measured struct {
 	ID    int64   `json:"id"`
 	Wide  float64 `json:"wide"`
@@ -42,7 +42,7 @@ func numbersSteps(item string) string {
 	return b.String()
 }
 
-// Rule D7: whatever the database, the target and the type of the items.
+// Rule D7: for every database, target and type of the items.
 func TestANumberHasOneTextInEveryTarget(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {

@@ -16,7 +16,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-// What follows is shown by docs/howto/partitions.md, word for word.
+// docs/howto/partitions.md shows the following text, word for word.
 
 // Months makes a part of each month of the year that the job is run for.
 type Months struct {

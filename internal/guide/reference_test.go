@@ -11,12 +11,12 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/batchtest"
 )
 
-// exampleData is what the example of a component's page needs, and what it leaves behind.
+// exampleData is the input of the example on a component's page, and its output.
 type exampleData struct {
 	files  map[string]string
-	tables map[string][]string // statements by database; "": the default one
+	tables map[string][]string // statements by database; "" means the default one
 	params []string
-	// file and text are what a file has in the end; query and rows, what a query answers.
+	// file and text are a file's final content; query and rows, a query's answer.
 	file, text string
 	query      string
 	rows       []string

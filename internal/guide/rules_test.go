@@ -49,8 +49,8 @@ func checkProofs(t *testing.T, folders map[string]names, rows [][]string) {
 	}
 }
 
-// names are what a folder has: test functions and examples, and the texts of its code, among
-// them the names of the cases of a suite.
+// names are the contents of a folder: test functions and examples, and the texts of its code, including the
+// names of the cases of a suite.
 type names struct{ tests, cases map[string]bool }
 
 func namesIn(t *testing.T, folder string) names {

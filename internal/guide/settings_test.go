@@ -10,7 +10,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/settings"
 )
 
-// TestEverySettingHasAUnitADefaultAndAnEffectInTheReference: those of surfin.yaml, and those that processes share.
+// TestEverySettingHasAUnitADefaultAndAnEffectInTheReference: the settings of surfin.yaml, and those that
+// processes share.
 func TestEverySettingHasAUnitADefaultAndAnEffectInTheReference(t *testing.T) {
 	t.Parallel()
 	reference := page(t, "docs/reference/settings.md")

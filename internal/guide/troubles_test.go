@@ -17,8 +17,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// trouble is what is the matter with item 6. Errors of the data are in the data;
-// others are injected.
+// trouble is the trouble with item 6. Errors of the data are in the data; others are injected.
 type trouble struct {
 	lines    map[int]string // of the input, by item
 	present  []int64        // keys that are taken
@@ -73,8 +72,7 @@ func troubles() map[string]trouble {
 	return all
 }
 
-// dialTimeout is how package net reports it: as an error that claims to be
-// context.DeadlineExceeded.
+// dialTimeout is a timeout as package net reports it: an error that claims to be context.DeadlineExceeded.
 func dialTimeout() error {
 	conn, err := net.DialTimeout("tcp", "127.0.0.1:9", time.Nanosecond)
 	if err == nil {
@@ -90,7 +88,7 @@ func deadlocked(times int) []batchtest.Fault {
 	return []batchtest.Fault{{Phase: core.PhaseWrite, Match: func(item any) bool { o, ok := item.(order); return ok && o.ID == 7 }, Times: times, Err: &pgconn.PgError{Code: "40P01"}, After: true}}
 }
 
-// struck is a fault at item 6. A writer has written then what is to be undone.
+// struck is a fault at item 6. In the write phase the writer has already written something to undo.
 func struck(phase core.Phase, times int, err error) []batchtest.Fault {
 	return []batchtest.Fault{{Phase: phase, Match: sixth, Times: times, Err: err, After: phase == core.PhaseWrite}}
 }
@@ -102,8 +100,7 @@ func calls(from, to int) (list []int) {
 	return list
 }
 
-// failingListener fails with an error that would be tried again and skipped, were it
-// that of an item.
+// failingListener fails with an error that would be retried and skipped if an item had it.
 type failingListener struct{ at string }
 
 func (l *failingListener) fail(at string, strikes bool) error {
@@ -126,7 +123,7 @@ func hasSixth(items item.Items) bool {
 	return false
 }
 
-// BeforeProcess waits for the end of the step's time, and lets the item go on to fail.
+// BeforeProcess waits for the end of the step's time, and lets the item fail.
 func (l *failingListener) BeforeProcess(ctx context.Context, item any) error {
 	if l.at == "wait_process" && sixth(item) {
 		<-ctx.Done()
@@ -146,8 +143,8 @@ func (l *failingListener) OnSkipWrite(_ context.Context, item any, _ error) erro
 	return l.fail("on_skip_write", sixth(item))
 }
 
-// lyingCommit makes the second COMMIT of the data's database fail, after it
-// happened or instead of it, as a connection does that breaks in the middle of it.
+// lyingCommit makes the second COMMIT of the data's database fail, after it happened or instead of it, like a
+// connection that breaks in the middle of it.
 func lyingCommit(happened bool) fx.Option {
 	return fx.Decorate(func(p tx.Provider) tx.Provider { return &liar{Provider: p, happened: happened} })
 }
@@ -163,7 +160,7 @@ func (l *liar) Database(name string) (tx.Database, error) {
 	return lyingDatabase{db, l}, err
 }
 
-// Control passes on the pool of the repository, whose commits are honest.
+// Control passes the pool of the repository through: its commits are honest.
 func (l *liar) Control(name string) (tx.Database, error) {
 	inner, ok := l.Provider.(interface {
 		Control(name string) (tx.Database, error)

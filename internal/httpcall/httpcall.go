@@ -1,5 +1,5 @@
-// Package httpcall sends one HTTP request and says what became of it: for tasks of the type
-// http_request and for the tasklet http.
+// Package httpcall sends one HTTP request and returns the result: for tasks of the type http_request and for
+// the tasklet http.
 //
 // It imports core/exception and the standard library.
 package httpcall
@@ -20,23 +20,23 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 )
 
-// DefaultTimeout is that of a request where none is given.
+// DefaultTimeout is the timeout of a request without its own.
 const DefaultTimeout = 30 * time.Second
 
-// Request is what is sent.
+// Request is an HTTP request.
 type Request struct {
-	// Method; "": GET, or POST where there is a body.
+	// Method; "" means GET, or POST if there is a body.
 	Method  string
 	URL     string
 	Headers map[string]string
-	// Body is sent where it is not nil, as of the type ContentType.
+	// Body is sent unless it is nil, with the type ContentType.
 	Body        []byte
 	ContentType string
-	// Expected are the codes of success; none: 200 to 299.
+	// Expected are the codes of success; empty means 200 to 299.
 	Expected []int
-	// Timeout is that of the request and its answer; 0: DefaultTimeout.
+	// Timeout bounds the request and its answer; 0 means DefaultTimeout.
 	Timeout time.Duration
-	// Keep is how many bytes of the answer's body are read at most.
+	// Keep is the maximum number of bytes read from the answer's body.
 	Keep int64
 }
 
@@ -49,26 +49,26 @@ func CheckURL(text string) error {
 	return nil
 }
 
-// Answer is what a server has answered.
+// Answer is a server's answer.
 type Answer struct {
 	// Code and Status are 200 and "200 OK".
 	Code   int
 	Status string
 	Header http.Header
-	// Body has at most Keep bytes; Cut says that there are more.
+	// Body has at most Keep bytes; Cut means that there are more.
 	Body []byte
 	Cut  bool
-	// Success says that the code is expected; Again that the same request may succeed later: 5xx,
-	// 408, 429 and whatever is neither expected nor 4xx.
+	// Success reports that the code is expected; Again that the same request may succeed later: 5xx, 408, 429
+	// and every other code that is neither expected nor 4xx.
 	Success, Again bool
-	// Wait is for how long the server asks to wait (Retry-After); Asked says that it does.
+	// Wait is the wait that the server requests (Retry-After); Asked reports that it does.
 	Wait  time.Duration
 	Asked bool
 }
 
-// Do sends the request. It returns an error where no answer came; the error shows neither user nor
-// query of the URL. The error of a request that cannot be made is fatal, and so is that of a redirect
-// (307, 308) that would send the body to another host.
+// Do sends the request. It returns an error if no answer came; the error shows neither user nor query of the
+// URL. The error of a request that cannot be made is fatal, as is the error of a redirect (307, 308) that
+// would send the body to another host.
 func Do(ctx context.Context, client *http.Client, r Request) (*Answer, error) {
 	if r.Timeout == 0 {
 		r.Timeout = DefaultTimeout
@@ -96,8 +96,8 @@ func Do(ctx context.Context, client *http.Client, r Request) (*Answer, error) {
 	return a, nil
 }
 
-// retryAfter is the time that Retry-After asks for, in seconds or as the date of its end. A date is
-// compared with the server's own Date, and with now where there is none, and is at least 0.
+// retryAfter is the time in Retry-After, in seconds or as the date of its end. A date is compared with the
+// server's own Date, or with now without one, and is at least 0.
 func retryAfter(h http.Header, now time.Time) (wait time.Duration, asked bool) {
 	text := h.Get("Retry-After")
 	if seconds, err := strconv.Atoi(text); err == nil {
@@ -113,7 +113,7 @@ func retryAfter(h http.Header, now time.Time) (wait time.Duration, asked bool) {
 	return max(until.Sub(now), 0), true
 }
 
-// timeoutError is a server that does not answer in time.
+// timeoutError reports that a server did not answer in time.
 type timeoutError struct{ after time.Duration }
 
 func (e *timeoutError) Error() string { return fmt.Sprintf("no answer within %v", e.after) }
@@ -124,7 +124,7 @@ func (e *timeoutError) Timeout() bool { return true }
 // Temporary belongs to net.Error.
 func (e *timeoutError) Temporary() bool { return true }
 
-// because returns the reason why no answer came: the end of the caller's context, else the time, else the
+// because returns the reason why no answer came: the end of the caller's context, else the timeout, else the
 // network. Credentials of the URL are not shown.
 func because(outer, ctx context.Context, err error) error {
 	if cause := context.Cause(outer); cause != nil {

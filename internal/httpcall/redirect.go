@@ -6,13 +6,13 @@ import (
 	"net/http"
 )
 
-// maxRedirects is how many redirects are followed, as net/http does.
+// maxRedirects is the maximum number of redirects, as in net/http.
 const maxRedirects = 10
 
-// guarded is client, but a redirect to another host, or from https to http, carries none of the
-// request's headers and no Referer, whose query may be secret: net/http takes away Authorization
-// and cookies only, and an API key has a header of any name. They stay away once they were left out.
-// A body, which may have credentials in it, goes to no other host: such a redirect is refused.
+// guarded is client, but a redirect to another host, or from https to http, carries none of the request's
+// headers and no Referer, which may have a secret query: net/http removes only Authorization and cookies, and
+// an API key may have any header name. Once removed, they stay removed. A body, which may contain
+// credentials, is not sent to another host: such a redirect is refused.
 func guarded(client *http.Client, headers map[string]string) *http.Client {
 	own, next := *client, client.CheckRedirect
 	own.CheckRedirect = func(req *http.Request, via []*http.Request) error {
@@ -46,7 +46,7 @@ func (e *redirectError) Error() string {
 	return fmt.Sprintf("the server answered %d, a redirect to %s: a body is not sent to another host; if it is the right one, give its address", e.code, e.to)
 }
 
-// leaves reports whether a request of the chain went, or req goes, elsewhere than the first one.
+// leaves reports whether req, or an earlier request of the chain, goes elsewhere than the first one.
 func leaves(req *http.Request, via []*http.Request) bool {
 	first := via[0].URL
 	for _, r := range append(via[1:len(via):len(via)], req) {

@@ -39,7 +39,7 @@ func TestARedirectToAnotherHostCarriesNoCredentials(t *testing.T) {
 	require.Equal(t, "||", call("/out?q=s"))
 }
 
-// A redirect that keeps the method sends the body again: within the host only.
+// A redirect that keeps the method sends the body again, but only within the host.
 func TestABodyIsNotSentToAnotherHost(t *testing.T) {
 	t.Parallel()
 	var gets, others atomic.Int64

@@ -13,8 +13,7 @@ import (
 // shownBytes is how much of an answer a failure shows.
 const shownBytes = 300
 
-// StatusError is an answer of another status than is expected. Error classes know it by its
-// method StatusCode.
+// StatusError is an answer with an unexpected status. Error classes recognize it by its method StatusCode.
 type StatusError struct {
 	code int
 	text string
@@ -27,16 +26,15 @@ func (e *StatusError) Error() string { return e.text }
 // StatusCode is the status, such as 404.
 func (e *StatusError) StatusCode() int { return e.code }
 
-// RetryAfter is how long the server asks to wait before the next request; 0: it does not.
+// RetryAfter is the wait that the server requests before the next request; 0 means none.
 func (e *StatusError) RetryAfter() time.Duration { return e.wait }
 
-// Readable reports whether the body is a whole text that a database holds.
+// Readable reports whether the body is a complete text that a database can hold.
 func (a *Answer) Readable() bool {
 	return !a.Cut && utf8.Valid(a.Body) && !strings.Contains(string(a.Body), "\x00")
 }
 
-// Failure is the error of an answer without success: retryable where the same request may
-// succeed later.
+// Failure is the error of an answer without success: retryable if the same request may succeed later.
 func (a *Answer) Failure() error {
 	text := "the server answered " + a.Status
 	if a.Readable() && len(a.Body) > 0 {

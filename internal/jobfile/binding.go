@@ -18,8 +18,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 )
 
-// binding is one pass over the config of a component: at load without values, at
-// launch with those of the launch, at the start of a step with all.
+// binding is one pass over the config of a component: without values at load, with the launch's values at
+// launch, with all values at the start of a step.
 type binding struct {
 	file      *File
 	use       *componentUse
@@ -35,7 +35,7 @@ type binding struct {
 	// lenient overlooks files that are not there.
 	lenient    bool
 	incomplete bool // something stayed late-bound
-	// reported says that a late-bound value is wrong: what else is missing comes of that.
+	// reported is set after a late-bound value was reported as wrong: other missing values follow from it.
 	reported bool
 }
 
@@ -110,8 +110,7 @@ func (b *binding) scalar(n *yamlfile.Node, f yamlfile.Field, want reflect.Type) 
 	return b.checkText(n, f, want, text)
 }
 
-// checkText refuses an empty text as the path that a component needs, and where it would stand for
-// the default of the key.
+// checkText refuses an empty text as a required path, or instead of the key's default.
 func (b *binding) checkText(n *yamlfile.Node, f yamlfile.Field, want reflect.Type, text string) (yamlfile.Value, bool) {
 	if text == "" && f.Path && f.Required && want.Kind() == reflect.String {
 		b.collector.Add(n, f.Key+": the path is empty", "name a file: a relative path begins at the folder of the job file")
@@ -159,8 +158,7 @@ func (b *binding) lateValueOf(n *yamlfile.Node, f yamlfile.Field, want reflect.T
 	return late, true
 }
 
-// compile compiles the expressions of a text and checks their types: want is nil
-// where any will do.
+// compile compiles the expressions of a text and checks their types; a nil want accepts any.
 func (b *binding) compile(n *yamlfile.Node, f yamlfile.Field, want reflect.Type, late *lateValue) bool {
 	good := true
 	for i := range late.holes {

@@ -17,10 +17,10 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 )
 
-// bound returns what each component of a step takes from outside of the definition (rule C15x): a
-// reader all that it reads by, a writer where it writes. Files are left out: a reader knows its
-// file by a fingerprint, and a writer copies what it has committed. So are secrets, the clock and
-// the number of the execution, which are others in each attempt.
+// bound returns the values that each component of a step takes from outside the definition (rule C15x): all
+// keys by which a reader reads, and the target of a writer. It leaves out files, since a reader recognizes
+// its file by a fingerprint and a writer copies the part that it committed, and secrets, the clock and the
+// execution's number, which differ in each attempt.
 func (f *File) bound(view *core.View, uses []*componentUse) ([]chunk.Bound, error) {
 	list := make([]chunk.Bound, len(uses))
 	for i, u := range uses {
@@ -44,7 +44,7 @@ func (f *File) bound(view *core.View, uses []*componentUse) ([]chunk.Bound, erro
 	return list, nil
 }
 
-// boundValues collects the values of one component and of those inside of it.
+// boundValues collects the values of one component and of its nested ones.
 type boundValues struct {
 	file   *File
 	values *values
@@ -72,8 +72,8 @@ func (b *boundValues) use(u *componentUse) {
 	}
 }
 
-// isTuning reports whether a key says how a reader reads, and not what: how much at once, how fast,
-// and with which headers, which may have a token of each day.
+// isTuning reports whether a key says how a reader reads, but not which data: how much at once, how fast, and
+// with which headers, which may hold a token that changes every day.
 func isTuning(f yamlfile.Field) bool {
 	switch f.Type {
 	case reflect.TypeFor[time.Duration](), reflect.TypeFor[registry.Size]():
@@ -82,7 +82,7 @@ func isTuning(f yamlfile.Field) bool {
 	return f.Key == "fetch" || f.Key == "rate" || f.Key == "headers"
 }
 
-// node collects the values in a node, but not those in components inside of it.
+// node collects the values in a node, without nested components.
 func (b *boundValues) node(u *componentUse, n *yamlfile.Node) {
 	if _, nested := u.nested[n]; nested {
 		return

@@ -16,7 +16,7 @@ import (
 	"github.com/surfin-batch/surfin/internal/smallfile"
 )
 
-// longJob is a job of n steps, each of which speaks of the one before.
+// longJob is a job of n steps, each referring to the previous one.
 func longJob(n int) []byte {
 	var b strings.Builder
 	b.WriteString("job: long\nparameters: {day: {type: date, default: 2020-01-01}}\nflow:\n")
@@ -29,8 +29,7 @@ func longJob(n int) []byte {
 	return []byte(b.String())
 }
 
-// allocations counts what f allocates: the work that it does, whatever else the
-// machine is busy with.
+// allocations counts the allocations of f, which do not depend on the load of the machine.
 func allocations(f func()) uint64 {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)

@@ -18,24 +18,23 @@ import (
 type builder struct {
 	file *File
 	name string
-	step *stepDef // nil: of the job, or of a decision
+	step *stepDef // nil for the job, or for a decision
 	deps Deps
-	// redriveOf is the instance that is redriven; 0: none is.
+	// redriveOf is the redriven instance; 0 means none.
 	redriveOf core.JobInstanceID
 	// redriveLater makes registry.BuildContext.RedriveLater for a run; nil if nothing is redriven.
 	redriveLater func(run *core.StepRun) func(ctx context.Context) error
-	// run is the step execution; nil: the components are for none.
+	// run is the step execution; nil means that the components are for none.
 	run *core.StepRun
 }
 
-// forRun returns the builder for one step execution.
 func (a builder) forRun(run *core.StepRun) builder {
 	a.run = run
 	return a
 }
 
-// builder returns what makes components of a step. It adds those that the application
-// cannot make to c.missing.
+// builder returns a builder for the components of a step. It adds those that the application cannot make to
+// c.missing.
 func (c *compiler) builder(step string, of *stepDef, uses ...*componentUse) builder {
 	for _, u := range withNested(uses...) {
 		if found, _ := c.deps.Registry.Component(u.kind, u.component.Name); found.New == nil {
@@ -82,8 +81,8 @@ func (a builder) tasklet(ctx context.Context, run *core.StepRun) (core.Tasklet, 
 	return one[core.Tasklet](ctx, a.forRun(run), run.View(), a.step.tasklet)
 }
 
-// markFile notes in the context of a partition by files what its file is when an attempt begins
-// to read it: a file may have been corrected since it was listed (rule TL3a).
+// markFile records the state of a partition's file in the context when an attempt begins to read it: the file
+// may have been corrected since it was listed (rule TL3a).
 func markFile(ctx context.Context, run *core.StepRun) error {
 	if run.Data.Part == nil || run.Step == nil {
 		return nil
@@ -104,7 +103,6 @@ func (a builder) partitioner(ctx context.Context, run *core.StepRun) (core.Parti
 	return one[core.Partitioner](ctx, a, run.View(), a.step.partitioner)
 }
 
-// one makes the only component of its kind.
 func one[T any](ctx context.Context, a builder, view *core.View, u *componentUse) (made T, err error) {
 	list, err := a.make(ctx, view, u)
 	if err != nil {
@@ -123,7 +121,7 @@ func as[T any](u *componentUse, made any, set func(T)) error {
 	return nil
 }
 
-// inZone is item.InZone of a type that may be lacking.
+// inZone is item.InZone for a type that may be nil.
 func inZone(t item.Type, zone *time.Location) item.Type {
 	if t == nil {
 		return nil
@@ -225,8 +223,8 @@ func (c *compiler) jobListeners() func(ctx context.Context, view *core.View) ([]
 	}
 }
 
-// listeners makes listeners and checks the events that each listens to, which only the
-// instance shows. If one is wrong, all are closed.
+// listeners makes listeners and checks the events that each listens to, which only the instance shows. If one
+// is wrong, all are closed.
 func (a builder) listeners(ctx context.Context, view *core.View, uses []*componentUse, check func(u *componentUse, made any) error) ([]any, error) {
 	made, err := a.make(ctx, view, uses...)
 	if err != nil {

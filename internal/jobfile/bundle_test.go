@@ -22,7 +22,6 @@ func bundleTexts() map[string]string {
 	return map[string]string{"all.yaml": bundleMain, "parts/one.yaml": bundleOne, "two.yaml": bundleTwo}
 }
 
-// bundleDir writes the files to a folder.
 func bundleDir(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -33,8 +32,8 @@ func bundleDir(t *testing.T) string {
 	return dir
 }
 
-// Rule F4: a definition has every file once, by its name as the job file would name it, and
-// the same hash wherever the files are.
+// Rule F4: a definition has every file once, under the job file's name for it, and the same hash wherever the
+// files are.
 func TestADefinitionHasTheFilesOfAllChildJobs(t *testing.T) {
 	t.Parallel()
 	dir := bundleDir(t)
@@ -85,8 +84,7 @@ func TestAStoredDefinitionIsReadWithoutItsFiles(t *testing.T) {
 	}
 }
 
-// Rule F4: another file of a child is another definition of the parent. The launch of the
-// child judges it.
+// Rule F4: a changed file of a child changes the definition of the parent. The launch of the child judges it.
 func TestAChangedFileOfAChildIsAChangeOfTheParent(t *testing.T) {
 	t.Parallel()
 	load := func(one, two string) *jobfile.File {

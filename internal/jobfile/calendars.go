@@ -39,7 +39,7 @@ func (l *loader) declareCalendars() {
 	}
 }
 
-// calendar makes one calendar; nil: it is wrong, and reported.
+// calendar makes one calendar. It returns nil if the calendar is wrong, which it reports.
 func (l *loader) calendar(name string, m calendarModel) *calendar.Calendar {
 	before := l.problems.Reports()
 	c := calendar.Config{Name: name}

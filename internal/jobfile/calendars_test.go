@@ -33,7 +33,7 @@ flow:
     writer: {table: {name: due, create: true}}
 `
 
-// Calendars are those of the file and of what it includes, in decisions, defaults and rows.
+// The calendars of the file and of its includes can be used in decisions, defaults and rows.
 func TestBusinessDaysAreKnownToDecisionsDefaultsAndRows(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -8,9 +8,9 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// writtenUnder returns the newest execution of the instance under whose definition something
-// may have been written: one that was refused when its steps began left what the one before it
-// had left, and that is what a file is compared with.
+// writtenUnder returns the newest execution of the instance that may have written something under its
+// definition. An execution that was refused when its steps began left the previous one's work, so a file is
+// compared with the previous one.
 func (f *File) writtenUnder(ctx context.Context, r Restart) (*core.JobExecution, error) {
 	base := r.Last
 	for base.Attempt > 1 && base.AnewSince() == 0 && base.RedriveOf == 0 {
@@ -30,9 +30,9 @@ func (f *File) writtenUnder(ctx context.Context, r Restart) (*core.JobExecution,
 	return base, nil
 }
 
-// mayHaveWritten reports whether an execution may have left anything of its own. It has not if
-// it failed, and so did all its steps, which are chunk steps without partitions that work in
-// the repository's database and have counted nothing.
+// mayHaveWritten reports whether an execution may have left results. It has not if it failed together with
+// all its steps, and these are chunk steps without partitions that work in the repository's database and have
+// counted nothing.
 func (f *File) mayHaveWritten(ctx context.Context, r Restart, e *core.JobExecution) (bool, error) {
 	if e.Status != core.StatusFailed {
 		return true, nil
@@ -42,7 +42,7 @@ func (f *File) mayHaveWritten(ctx context.Context, r Restart, e *core.JobExecuti
 		return true, fmt.Errorf("read the steps of execution %d: %w", e.ID, err)
 	}
 	was, unread := f.Earlier(e.Definition, r.Registry)
-	if unread != nil { // such as a component that is gone: it is not known what ran
+	if unread != nil { // for example a component that no longer exists: which work ran is unknown
 		return true, nil //nolint:nilerr // what compares the file says so
 	}
 	for _, s := range steps {
@@ -50,7 +50,7 @@ func (f *File) mayHaveWritten(ctx context.Context, r Restart, e *core.JobExecuti
 		isChunk := step != nil && step.child == nil && step.partitioner == nil && step.tasklet == nil && step.tasks == nil
 		own := s.Counters
 		own.Rollback = 0
-		// The record of a step whose data is in another database may be older than its checkpoint.
+		// If a step's data is in another database, its record may be older than its checkpoint.
 		isChunk = isChunk && (&compiler{file: was}).database(step) == r.History.Database
 		if !isChunk || s.Status != core.StatusFailed || own != (core.Counters{}) || strings.Contains(s.Error, core.LostOwner) {
 			return true, nil

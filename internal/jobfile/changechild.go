@@ -10,15 +10,14 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// judgedChild is what the launch of a child job would refuse.
+// judgedChild holds the changes for which the launch of a child job would be refused.
 type judgedChild struct {
 	changes []Change // of the step that runs it
 	diff    string   // of the child's file
 }
 
-// judgeChildren compares the definitions of the child jobs that unfinished steps would
-// continue, as the launch of each child does: a restart that only ends at the refusal of a
-// child is refused before anything runs.
+// judgeChildren compares the definitions of the child jobs that unfinished steps would continue, as the
+// launch of each child does: a restart that would end at a child's refusal is refused before anything runs.
 func (c *comparison) judgeChildren(ctx context.Context, r Restart) error {
 	c.children = map[string]judgedChild{}
 	for name, h := range c.history {
@@ -45,9 +44,9 @@ func (c *comparison) judgeChildren(ctx context.Context, r Restart) error {
 	return nil
 }
 
-// lastOfChild is the execution that the step's child would continue, found by the parameters
-// that the step stored before the child began; nil: it began none since the job's last start
-// from its beginning.
+// lastOfChild is the execution that the step's child would continue. It is found by the parameters that the
+// step stored before the child began; nil means that none has begun since the job last started from its
+// beginning.
 func (c *comparison) lastOfChild(ctx context.Context, r Restart, job string, step *core.StepExecution) (*core.JobExecution, error) {
 	if step.Context == nil {
 		return nil, nil //nolint:nilnil // no child is not a failure
@@ -68,7 +67,7 @@ func (c *comparison) lastOfChild(ctx context.Context, r Restart, job string, ste
 	return last, err
 }
 
-// judgedOf makes the changes of a child those of the step that runs it.
+// judgedOf attributes the changes of a child to the step that runs it.
 func judgedOf(step, job string, changed *ChangedError) judgedChild {
 	judged := judgedChild{diff: changed.Diff}
 	for _, inner := range changed.Changes {
@@ -81,7 +80,6 @@ func judgedOf(step, job string, changed *ChangedError) judgedChild {
 	return judged
 }
 
-// allDiffs is the diff of the file, and those of the children whose changes are refused.
 func (c *comparison) allDiffs(changes []Change) string {
 	var diffs strings.Builder
 	diffs.WriteString(c.diff(changes))

@@ -11,12 +11,12 @@ import (
 )
 
 const (
-	// diffContext is how many equal lines a diff has around those that are different.
+	// diffContext is the number of equal lines around a difference.
 	diffContext = 2
-	// maxDiff is how many lines of a diff are shown.
+	// maxDiff is the maximum number of shown diff lines.
 	maxDiff = 60
-	// maxCompared bounds the product of the numbers of lines that are compared; beyond it
-	// all of them count as different.
+	// maxCompared bounds the product of the numbers of compared lines; beyond it all lines count as
+	// different.
 	maxCompared = 4_000_000
 )
 
@@ -24,11 +24,11 @@ const (
 type edit struct {
 	kind     byte
 	text     string
-	old, now int // the number of the line, 1-based; of a line that is in one text only, that before which it is
+	old, now int // the 1-based number of the line; for a line in only one text, of the line that it precedes
 }
 
-// diff is a unified diff of the two job files and of what they include, of the parts in which
-// a change is refused; empty: the definition was made in Go, or no line is different there.
+// diff is a unified diff of the two job files and their includes, limited to the parts with a refused change.
+// It is empty if the definition was made in Go or no line differs there.
 func (c *comparison) diff(changes []Change) string {
 	if c.after.from.made {
 		return ""
@@ -60,14 +60,13 @@ func (c *comparison) diff(changes []Change) string {
 	return strings.Join(lines, "\n") + "\n"
 }
 
-// fileDiff is what is different in one file; before is nil where the file is new, and after
-// where it is gone.
+// fileDiff is the difference of one file. before is nil for a new file, after for a deleted one.
 type fileDiff struct {
 	before, after *yamlfile.Document
 	hunks         [][]edit
 }
 
-// fileDiffs compares the job files, and the files of one name that they include.
+// fileDiffs compares the job files, and their includes by name.
 func (c *comparison) fileDiffs() []fileDiff {
 	diffs := []fileDiff{{before: c.before.doc, after: c.after.doc}}
 	for _, i := range c.after.included {
@@ -84,7 +83,7 @@ func (c *comparison) fileDiffs() []fileDiff {
 	return diffs
 }
 
-// includedDoc is the included file of a name; nil: there is none.
+// includedDoc returns the included file of that name, or nil.
 func (f *File) includedDoc(name string) *yamlfile.Document {
 	for _, i := range f.included {
 		if i.name == name {
@@ -126,7 +125,7 @@ func (d fileDiff) lines(last core.JobExecutionID) []string {
 	return lines
 }
 
-// isRefused reports whether a part of the diff is about a step whose change is refused.
+// isRefused reports whether a part of the diff belongs to a step with a refused change.
 func (c *comparison) isRefused(changes []Change, d fileDiff, hunk []edit) bool {
 	for _, change := range changes {
 		if !change.Refused || change.Step == "" {
@@ -142,7 +141,6 @@ func (c *comparison) isRefused(changes []Change, d fileDiff, hunk []edit) bool {
 	return false
 }
 
-// spans reports whether a line of a file is one of the step.
 func (s *stepDef) spans(doc *yamlfile.Document, line int) bool {
 	return s != nil && s.element.model.node.HasLine(doc, line)
 }

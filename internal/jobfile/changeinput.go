@@ -16,8 +16,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// inputChanges compares the input on which committed work of an unfinished step depends, and
-// where that work is.
+// inputChanges compares the input that committed work of an unfinished step depends on, and the location of
+// that work.
 func (c *comparison) inputChanges(old, now *stepDef) []Change {
 	if old.child != nil {
 		return c.childChanges(old, now)
@@ -36,11 +36,10 @@ func (c *comparison) inputChanges(old, now *stepDef) []Change {
 	return changes
 }
 
-// didCommit is what a step did with its reader and its writers.
+// didCommit describes a step with committed reads and writes.
 const didCommit = "has committed work"
 
-// writerChanges compares where committed rows are: the writers, and what each writes to. How
-// they write may change.
+// writerChanges compares where committed rows are: the writers and their targets. How they write may change.
 func (c *comparison) writerChanges(old, now *stepDef) []Change {
 	if len(old.writers) != len(now.writers) {
 		return []Change{{
@@ -68,16 +67,15 @@ func writerCount(s *stepDef) string {
 
 func anyKey(yamlfile.Field) bool { return true }
 
-// isTarget reports whether a key of a writer says where it writes: the one that a short form
-// has alone, such as the path or the table, the database, and the writers inside of it.
+// isTarget reports whether a key of a writer names its target: the main key of the short form, such as the
+// path or the table, the database, and nested writers.
 func isTarget(f yamlfile.Field) bool { return f.Main || f.Key == "database" || holdsNested(f.Type) }
 
-// isTargetOrMode is isTarget for a writer one definition of which fills its target anew
-// (rule TW4): what it committed is elsewhere, or would be removed.
+// isTargetOrMode is isTarget for a writer that refills its target in one of its definitions (rule TW4): its
+// committed rows are elsewhere, or would be removed.
 func isTargetOrMode(f yamlfile.Field) bool { return isTarget(f) || f.Key == "mode" }
 
-// useChanges compares a component of a step by the keys that count. did is what the step has
-// done with it.
+// useChanges compares the keys of a component that count. did describes the step's work with it.
 func (c *comparison) useChanges(step, did string, old, now *componentUse, counts func(yamlfile.Field) bool) []Change {
 	refused := func(at *yamlfile.Node, format string, args ...any) Change {
 		return Change{Step: step, What: did + " with " + fmt.Sprintf(format, args...), Refused: true, Place: c.place(at)}
@@ -98,7 +96,7 @@ func (c *comparison) useChanges(step, did string, old, now *componentUse, counts
 	return changes
 }
 
-// keyNode is where a key of the config is; that of the component where it is not given.
+// keyNode returns the node of a config key, or the component's node if the key is missing.
 func (u *componentUse) keyNode(key string) *yamlfile.Node {
 	if u.node.Kind == yamlfile.Map && u.node.Get(key) != nil {
 		return u.node.KeyOf(key)
@@ -106,10 +104,10 @@ func (u *componentUse) keyNode(key string) *yamlfile.Node {
 	return u.ref.at
 }
 
-// maxShown is how many characters of a value a message has.
+// maxShown is the maximum length of a value in a message, in characters.
 const maxShown = 160
 
-// shown is the value of a key in a message: cut, and without a password.
+// shown is the value of a key in a message: shortened, and without a password.
 func shown(key, text string) string {
 	text = strings.TrimPrefix(secret.Line(key+": "+text), key+": ")
 	if runes := []rune(text); len(runes) > maxShown {
@@ -200,8 +198,6 @@ func (f *File) configTexts(u *componentUse, params core.Parameters, counts func(
 	return texts
 }
 
-// lateAtStep reports whether a value in the node is known only when the step
-// starts.
 func (u *componentUse) lateAtStep(n *yamlfile.Node) bool {
 	for _, one := range withNested(u) {
 		if late := one.late[n]; late != nil && late.atStep {
@@ -290,7 +286,7 @@ func schemaText(fields []row.Field) string {
 	return "{" + strings.Join(parts, ", ") + "}"
 }
 
-// nodeText is a value of the file, without its layout: keys in order.
+// nodeText is a value of the file, without its layout and with sorted keys.
 func nodeText(n *yamlfile.Node) string {
 	var parts []string
 	switch n.Kind {

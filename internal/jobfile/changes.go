@@ -17,31 +17,29 @@ import (
 // Change is a difference between two definitions of a job, for an instance that began
 // with the first one and continues with the second.
 type Change struct {
-	// Step is the step or child job; empty: the file as a whole.
+	// Step is the step or child job; empty means the file as a whole.
 	Step string `json:"step,omitempty"`
 	// What is a sentence without its subject: "is new".
 	What string `json:"what"`
-	// Refused says that a restart needs consent: committed work depends on what changed.
+	// Refused reports that a restart needs consent: committed work depends on the changed part.
 	Refused bool `json:"refused,omitempty"`
-	// NewDefinition says that the step began, that nothing of it is committed, and that it
-	// takes the new definition (rule F4a).
+	// NewDefinition means that the step began, has committed nothing, and takes the new definition (rule
+	// F4a).
 	NewDefinition bool `json:"new_definition,omitempty"`
-	// Kept is what a restart that accepts the change uses all the same, since it was stored
-	// when the step began; empty: the change has its effect.
+	// Kept is the old value that a restart still uses after it accepts the change, because it was stored when
+	// the step began. It is empty if the change takes effect.
 	Kept string `json:"kept,omitempty"`
-	// Place is where the difference is in the new definition: "job.yaml:11:9", or of one made
-	// in Go "job bill: step load: chunk.reader"; empty: it is not there.
+	// Place is the position in the new definition: "job.yaml:11:9", or for a definition made in Go "job bill:
+	// step load: chunk.reader"; empty means that it is not there.
 	Place string `json:"place,omitempty"`
 }
 
-// ChangedError refuses to restart an instance because the job file has changed in work
-// that is committed (rule F4).
+// ChangedError refuses to restart an instance because the job file has changed in committed work (rule F4).
 type ChangedError struct {
 	Execution core.JobExecutionID
 	Changes   []Change
-	// Diff has the lines of the job file that are different where a change is refused, as a
-	// unified diff without passwords; empty: the definition was made in Go, or is not different
-	// there.
+	// Diff is a unified diff, without passwords, of the job file's lines with refused changes; empty means
+	// that the definition was made in Go, or does not differ there.
 	Diff string
 }
 
@@ -82,12 +80,12 @@ type Restart struct {
 	Registry *registry.Registry
 }
 
-// Changes compares the file with the definition of the instance's last execution, or of the
-// newest one that may have written something, if that is another one. The error is a *ChangedError where the restart needs consent, and
-// the changes are those as well.
+// Changes compares the file with the definition of the instance's last execution, or of the newest one that
+// may have written something, if that is another one. If the restart needs consent, it returns a
+// *ChangedError with the changes.
 func (f *File) Changes(ctx context.Context, r Restart) ([]Change, error) {
 	last := r.Last
-	if last.Definition.Hash == f.Definition().Hash || last.Definition.Text == "" { // that of a job made in Go
+	if last.Definition.Hash == f.Definition().Hash || last.Definition.Text == "" { // of a job made in Go
 		return nil, nil
 	}
 	base, err := f.writtenUnder(ctx, r)
@@ -100,7 +98,7 @@ func (f *File) Changes(ctx context.Context, r Restart) ([]Change, error) {
 	}
 	before, unread := f.Earlier(base.Definition, r.Registry)
 	c := &comparison{last: base.ID, database: r.History.Database, before: before, after: f, params: r.Params, history: steps}
-	if unread != nil { // such as a component that the application no longer has
+	if unread != nil { // for example a component that the application no longer has
 		c.before = f
 	}
 	if err := errors.Join(c.readCheckpoints(ctx, r), c.readChildren(ctx, r.History.Records)); err != nil {
@@ -123,8 +121,8 @@ func (f *File) Changes(ctx context.Context, r Restart) ([]Change, error) {
 	return changes, nil
 }
 
-// checkRestart refuses changes of work that is committed, and returns the steps that take
-// the new definition.
+// checkRestart refuses changes that committed work depends on, and returns the steps that take the new
+// definition.
 func (c *compiler) checkRestart(ctx context.Context, last *core.JobExecution, history core.History, params core.Parameters) (taken []string, err error) {
 	changes, err := c.file.Changes(ctx, Restart{Last: last, Params: params, History: history, Registry: c.deps.Registry})
 	for _, change := range changes {
@@ -135,14 +133,13 @@ func (c *compiler) checkRestart(ctx context.Context, last *core.JobExecution, hi
 	return taken, err
 }
 
-// Compare says what is different for a restart (rules F4, F4a). A step that completed
-// must keep its name and its kind. One that began, did not complete and has committed work
-// must keep its kind and its input: the reader of a chunk step and the partitioner with their
-// configs, what its writers write to, the name of the file and the parameters of a child job: what is in that file is
-// judged by the launch of the child. Configs are compared as the launch with the parameters
-// binds them. Everything else may change, as may a step of which nothing is committed.
-// history are the newest executions of the instance's steps and partitions; what runs in
-// `finally` begins anew in each execution and is not compared.
+// Compare lists the differences for a restart (rules F4, F4a). A completed step must keep its name and its
+// kind. A step that began, did not complete and has committed work must keep its kind and its input: a chunk
+// step's reader and partitioner with their configs, the targets of its writers, and the file name and
+// parameters of a child job, whose content the launch of the child judges. Configs are compared as the launch
+// with the parameters binds them. Everything else may change, as may a step without committed work. history
+// holds the newest executions of the instance's steps and partitions; steps in `finally` start from the
+// beginning in each execution and are not compared.
 func Compare(before, after *File, params core.Parameters, history map[string]core.StepHistory) []Change {
 	c := &comparison{before: before, after: after, params: params, history: history}
 	return c.changes()
@@ -155,12 +152,11 @@ type comparison struct {
 	before, after *File
 	params        core.Parameters
 	history       map[string]core.StepHistory
-	// elsewhere are the steps and partitions whose checkpoint beside the data says that work
-	// is committed.
+	// elsewhere holds the steps and partitions with committed work in a checkpoint stored with the data.
 	elsewhere map[string]bool
-	// idle are the steps that run a job which has committed nothing.
+	// idle are the steps that run a job without committed work.
 	idle map[string]bool
-	// children are the unfinished steps whose child job would refuse its new definition.
+	// children are the unfinished steps with a child job that would refuse its new definition.
 	children map[string]judgedChild
 }
 
@@ -187,8 +183,8 @@ func (c *comparison) readCheckpoints(ctx context.Context, r Restart) error {
 	return nil
 }
 
-// readChildren reads what the child jobs of unfinished steps have committed. One that did not
-// come to its end counts as committed.
+// readChildren reads which work the child jobs of unfinished steps have committed. A child that did not
+// finish counts as committed.
 func (c *comparison) readChildren(ctx context.Context, records core.Explorer) error {
 	c.idle = map[string]bool{}
 	for name, h := range c.history {
@@ -216,7 +212,6 @@ func (c *comparison) readChildren(ctx context.Context, records core.Explorer) er
 	return nil
 }
 
-// isOver reports whether a restart passes the step.
 func isOver(s core.StepExecution) bool {
 	return s.Status == core.StatusCompleted || s.Status == core.StatusAbandoned
 }
@@ -254,8 +249,8 @@ func (c *comparison) decisionChanges() []Change {
 	return changes
 }
 
-// changesOfUnread is changes where the old definition cannot be read any more: only a step
-// that has committed work and did not complete needs it.
+// changesOfUnread is changes for an old definition that can no longer be read: only a step that has committed
+// work and did not complete needs it.
 func (c *comparison) changesOfUnread(unread error) []Change {
 	var changes []Change
 	for _, name := range slices.Sorted(maps.Keys(c.history)) {
@@ -279,7 +274,7 @@ func (c *comparison) changesOfUnread(unread error) []Change {
 	return changes
 }
 
-// isSplit reports whether the record is that of a split on workers: its steps say what it did.
+// isSplit reports whether the record belongs to a split on workers: its steps record its work.
 func (c *comparison) isSplit(name string) bool {
 	for part, h := range c.history {
 		if h.Last.IsBranch() && strings.HasPrefix(part, core.PartName(name, "")) {
@@ -289,7 +284,7 @@ func (c *comparison) isSplit(name string) bool {
 	return false
 }
 
-// isFinally reports whether the step is one of those that begin anew in each execution.
+// isFinally reports whether the step starts from the beginning in each execution.
 func (f *File) isFinally(name string) bool {
 	return slices.ContainsFunc(f.steps, func(s *stepDef) bool { return s.name == name && s.element.list.finally })
 }
@@ -357,16 +352,15 @@ func (c *comparison) newDefinitionOf(now *stepDef) Change {
 	return Change{Step: now.name, What: "takes its new definition: nothing of it was committed", NewDefinition: true, Place: c.place(now.element.model.node)}
 }
 
-// hasSameInput reports whether the components of a step that is written as it was are bound
-// to the same values.
+// hasSameInput reports whether the components of a step with an unchanged text are bound to the same values.
 func (c *comparison) hasSameInput(old, now *stepDef) bool {
 	return old.child != nil ||
 		len(c.useChanges(old.name, "", old.partitioner, now.partitioner, anyKey))+len(c.useChanges(old.name, "", old.reader, now.reader, anyKey)) == 0
 }
 
-// hasCommitted reports whether a restart depends on work of an unfinished step: what its
-// record and the checkpoint beside the data say, and a partition that has committed work. The
-// plan of partitions is committed as well, for their partitioner.
+// hasCommitted reports whether a restart depends on work of an unfinished step, according to its record, the
+// checkpoint stored with the data, and its partitions with committed work. The plan of partitions counts as
+// committed, for their partitioner.
 func (c *comparison) hasCommitted(old *stepDef, last core.StepExecution) bool {
 	if c.idle[old.name] {
 		last.Context = last.Context.Clone()
@@ -378,8 +372,8 @@ func (c *comparison) hasCommitted(old *stepDef, last core.StepExecution) bool {
 	return len(c.partitions(old.name, last)) > 0
 }
 
-// isUncertain reports whether a tasklet may have committed work that no record tells: outside of
-// a transaction, or in another database than the records when its process was lost.
+// isUncertain reports whether a tasklet may have committed work without a record: outside of a transaction,
+// or in another database than the records when its process was lost.
 func (c *comparison) isUncertain(old *stepDef, last core.StepExecution) bool {
 	if old.tasklet == nil {
 		return false
@@ -394,7 +388,7 @@ func (c *comparison) isUncertain(old *stepDef, last core.StepExecution) bool {
 	return isLost && compiled.database(old) != c.database
 }
 
-// partitions are the partitions that the unfinished step has planned, by their names.
+// partitions returns the planned partitions of the unfinished step by name.
 func (c *comparison) partitions(step string, last core.StepExecution) map[string]core.StepExecution {
 	found := map[string]core.StepExecution{}
 	for name, h := range c.history {
@@ -405,8 +399,6 @@ func (c *comparison) partitions(step string, last core.StepExecution) map[string
 	return found
 }
 
-// hasCommittedParts reports whether a partition has committed work, so that the reader is
-// needed.
 func (c *comparison) hasCommittedParts(old *stepDef) bool {
 	for name, s := range c.partitions(old.name, c.history[old.name].Last) {
 		if s.Status == core.StatusCompleted || s.HasCommitted() || c.elsewhere[name] {
@@ -416,7 +408,7 @@ func (c *comparison) hasCommittedParts(old *stepDef) bool {
 	return false
 }
 
-// otherChange says what is different of a step that a restart may run; empty: nothing.
+// otherChange describes the difference of a step that a restart may run, or returns "".
 func otherChange(old, now *stepDef) string {
 	switch {
 	case old.text() != now.text():
@@ -427,8 +419,8 @@ func otherChange(old, now *stepDef) string {
 	return ""
 }
 
-// childHash is the hash of the definition of a child job; empty: it is another step, or a
-// job that cannot be read any more.
+// childHash is the hash of a child job's definition. It is empty for another kind of step or for a job that
+// can no longer be read.
 func (s *stepDef) childHash() string {
 	if s.child == nil || s.child.file == nil {
 		return ""
@@ -445,7 +437,7 @@ func (f *File) stepNamed(name string) *stepDef {
 	return nil
 }
 
-// kind is what sort of step it is, as the history has it.
+// kind is the step's kind as the history records it.
 func (s *stepDef) kind() string {
 	switch {
 	case s.child != nil:
@@ -464,10 +456,8 @@ func (s *stepDef) allowsStart() bool {
 	return s.child == nil && s.model.AllowStartIfComplete
 }
 
-// text is the step as it is written, without its layout.
 func (s *stepDef) text() string { return nodeText(s.element.model.node) }
 
-// place is where a node is in the new definition.
 func (c *comparison) place(n *yamlfile.Node) string {
 	if place := c.after.doc.Place(n); place != "" {
 		return place

@@ -44,7 +44,7 @@ finally:
   tasklet: {note: done}
 `
 
-// history has records such as "load FAILED"; a + says that work is committed.
+// history has records such as "load FAILED"; a + means committed work.
 func history(steps ...string) map[string]core.StepHistory {
 	found := map[string]core.StepHistory{}
 	for _, s := range steps {
@@ -59,8 +59,8 @@ func history(steps ...string) map[string]core.StepHistory {
 	return found
 }
 
-// lost has the record of a step whose process was lost. Compare does not know the database of
-// the records: each is another one.
+// lost has the record of a step with a lost process. Compare does not know the database of the records and
+// takes each database for another one.
 func lost(step string) map[string]core.StepHistory {
 	found := history(step + " FAILED")
 	h := found[step]
@@ -90,7 +90,7 @@ func changeTexts(changes []jobfile.Change) []string {
 
 const takesNew = " takes its new definition: nothing of it was committed"
 
-// Each case changes the file at one place and says what becomes of a restart.
+// Each case makes one change to the file and expects a result for a restart.
 func TestAChangeIsRefusedWhereCommittedWorkDependsOnIt(t *testing.T) {
 	t.Parallel()
 	all := history("prepare COMPLETED", "load FAILED+", "parts FAILED", "parts:a COMPLETED", "child STOPPED+", "tidy COMPLETED")
@@ -193,8 +193,7 @@ func TestAChangeIsRefusedWhereCommittedWorkDependsOnIt(t *testing.T) {
 	}
 }
 
-// A text that was stored is read though the files around it have moved; only what
-// is compiled needs them.
+// A stored text can be read after the files around it have moved; only compiling needs them.
 func TestAStoredTextIsReadWithoutTheFilesOfItsChildren(t *testing.T) {
 	t.Parallel()
 	text := "job: x\nflow:\n- {step: a, tasklet: note}\n- {job: gone, file: nowhere.yaml, parameters: {a: \"${steps.a.read}\", b: c}}\n- {job: bad, file: testdata/children/wrong.yaml}\n"

@@ -24,44 +24,41 @@ type stepDef struct {
 	element *elementDef
 	model   *stepModel
 	child   *childDef
-	on      *core.Placement // of its parts, or tasks; nil: any worker
-	// A chunk step has a reader, processors and writers, a tasklet step a tasklet.
+	on      *core.Placement // of its partitions or tasks; nil means any worker
+	// A chunk step has a reader, processors and writers, a tasklet step has a tasklet.
 	reader     *componentUse
 	processors []*componentUse
 	writers    []*componentUse
 	tasklet    *componentUse
 	listeners  []*componentUse
-	// tasks is set for a step whose work are tasks.
+	// tasks is set for a step that runs tasks.
 	tasks *tasksDef
-	// partitioner says what the parts are; nil: there are none.
+	// partitioner lists the partitions; nil means that the step has none.
 	partitioner *componentUse
 	part        map[string]expression.Var
 	expect      *condition
 	promote     *core.Promotion
-	// chunk is what the chunk says, with the defaults of the file.
+	// chunk is the step's chunk with the defaults of the file.
 	chunk chunkDefaults
 	retry *config.ItemRetryConfig
 	skip  *config.ItemSkipConfig
-	// timeout and transaction are those of the step, with the defaults of the file.
+	// timeout and transaction are the step's, with the defaults of the file.
 	timeout     *time.Duration
 	transaction *transactionModel
 }
 
-// components returns those of the step, in the order of the pipeline.
+// components returns the step's components in the order of the pipeline.
 func (s *stepDef) components() []*componentUse {
 	list := append([]*componentUse{s.partitioner}, s.work()...)
 	return slices.DeleteFunc(append(list, s.listeners...), func(u *componentUse) bool { return u == nil })
 }
 
-// work returns the components that do the step's work, in the order of the
-// pipeline.
 func (s *stepDef) work() []*componentUse {
 	list := append([]*componentUse{s.reader}, s.processors...)
 	list = append(append(list, s.writers...), s.tasklet)
 	return slices.DeleteFunc(list, func(u *componentUse) bool { return u == nil })
 }
 
-// location is that of the step's components.
 func (s *stepDef) location() location {
 	return location{element: s.element, step: s.name, part: s.part, unknown: s.model.Partition != nil && s.part == nil}
 }
@@ -132,7 +129,7 @@ func (l *loader) checkPartition(s *stepDef) {
 	}()
 	u := s.partitioner
 	if u == nil || !u.valid || u.component.Parts == nil {
-		if u == nil || !u.valid { // what it would have said is not known
+		if u == nil || !u.valid { // its output type is unknown
 			s.part = nil
 		}
 		return
@@ -263,8 +260,8 @@ func (l *loader) checkChunk(s *stepDef) {
 	l.checkWriters(s)
 }
 
-// checkPipeline follows the type of the items from stage to stage. Behind a stage
-// that does not fit nothing more is known, so it ends there.
+// checkPipeline follows the type of the items from stage to stage. It ends at a stage that does not fit,
+// since the types after it are unknown.
 func (l *loader) checkPipeline(s *stepDef) {
 	stages := append([]*componentUse{s.reader}, s.processors...)
 	var item item.Type
@@ -284,8 +281,7 @@ func (l *loader) checkPipeline(s *stepDef) {
 	}
 }
 
-// checkOutputType asks a stage for its output type. A stage that does not say passes on
-// what it is handed.
+// checkOutputType asks a stage for its output type. A stage without one passes on its input type.
 func (l *loader) checkOutputType(u *componentUse, in item.Type) (item.Type, bool) {
 	if u.component.Types == nil {
 		if u.kind == registry.KindReader {
@@ -306,8 +302,6 @@ func (l *loader) checkOutputType(u *componentUse, in item.Type) (item.Type, bool
 	return out, true
 }
 
-// checkDatabaseFixed refuses a late-bound `database`: the step's transaction is fixed
-// when the job is compiled.
 func (l *loader) checkDatabaseFixed(u *componentUse) {
 	if _, has := u.database(); !has {
 		return

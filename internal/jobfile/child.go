@@ -16,14 +16,14 @@ import (
 // childDef is a job as an element of another one.
 type childDef struct {
 	model *childModel
-	// file is nil where it could not be used: see Parse. missing says why.
+	// file is nil if it could not be used: see Parse. missing is the reason.
 	file       *File
 	missing    string
 	parameters []childParameter
-	on         *core.Placement // nil: any worker
+	on         *core.Placement // nil means any worker
 }
 
-// childParameter is what the file gives one of the child's parameters.
+// childParameter is the value that the file gives to one of the child's parameters.
 type childParameter struct {
 	spec core.ParameterSpec
 	node *yamlfile.Node
@@ -32,12 +32,12 @@ type childParameter struct {
 
 // childFiles are the files of child jobs, at any depth, that one Load has read.
 type childFiles struct {
-	files    map[string]*File // by identity; nil: it is wrong
+	files    map[string]*File // by identity; nil means that the file is wrong
 	problems Problems
 }
 
-// checkChild loads the file of a child job and checks its parameters. For a text that
-// is parsed on its own, mistakes in that file are reported when the job is compiled.
+// checkChild loads the file of a child job and checks its parameters. If the text is parsed on its own,
+// mistakes in that file are reported when the job is compiled.
 func (l *loader) checkChild(e *elementDef) {
 	l.checkAtLeastOne(e.model.job.Node, "start_limit", e.model.job.StartLimit)
 	if !l.lenient {
@@ -103,8 +103,7 @@ func specNames(specs []core.ParameterSpec) []string {
 	return names
 }
 
-// loadChild reads the file of a child job, once however often it is named; nil if
-// it cannot be used.
+// loadChild reads the file of a child job, once for all uses; nil if it cannot be used.
 func (l *loader) loadChild(at *yamlfile.Node, name string) *File {
 	from, err := l.file.from.child(name)
 	if err != nil {
@@ -147,8 +146,8 @@ func (l *loader) loadChild(at *yamlfile.Node, name string) *File {
 	return file
 }
 
-// parameterTemplate checks the value given for a parameter of a child; nil if it is
-// wrong. spec is nil where it is not known.
+// parameterTemplate checks the value given for a parameter of a child; nil if it is wrong. spec is nil if it
+// is unknown.
 func (l *loader) parameterTemplate(entry yamlfile.Named[rawText], spec *core.ParameterSpec, p location) *lateValue {
 	n := entry.Value.node
 	if n == nil {
@@ -210,8 +209,7 @@ func (l *loader) fitsParameter(entry yamlfile.Named[rawText], n *yamlfile.Node, 
 	return true
 }
 
-// childParameters computes the parameters of a child job. A null one is not
-// given: its default counts.
+// childParameters computes the parameters of a child job. A null one is not given: it has its default.
 func (f *File) childParameters(child *childDef, view *core.View) (core.Parameters, error) {
 	given := map[string]string{}
 	v := f.viewValues(view)
@@ -227,7 +225,7 @@ func (f *File) childParameters(child *childDef, view *core.View) (core.Parameter
 	return job.ValidateParameters(child.file.specs, given)
 }
 
-// bindChild checks the parameters of a child that the launch knows already.
+// bindChild checks the parameters of a child that are known at launch.
 func (f *File) bindChild(child *childDef, params core.Parameters, problems *yamlfile.Collector) {
 	v := f.launchValues(params)
 	for _, p := range child.parameters {
@@ -272,8 +270,7 @@ func (f *File) childValue(v *values, p childParameter) (text string, given bool,
 	return text, true, nil
 }
 
-// checkIncrementer checks that the incrementer is a parameter that can be counted
-// on.
+// checkIncrementer checks that the incrementer is a parameter that can be incremented.
 func (l *loader) checkIncrementer() {
 	name := l.file.model.Incrementer
 	at := l.file.doc.Root.Get("incrementer")
@@ -299,8 +296,8 @@ func (l *loader) checkIncrementer() {
 	l.problems.Add(at, fmt.Sprintf("incrementer: %s is no parameter of type int or date", name), hint)
 }
 
-// checkInherit checks that what is inherited are parameters that an execution keeps, of a job that
-// makes a next instance.
+// checkInherit checks that inherited names are parameters that an execution keeps, of a job that makes a next
+// instance.
 func (l *loader) checkInherit() {
 	at := l.file.doc.Root.Get("inherit")
 	if at == nil || len(l.file.model.Inherit) == 0 {
@@ -329,8 +326,7 @@ func (l *loader) checkInherit() {
 	}
 }
 
-// Incrementer returns the name of the parameter that makes the next instance, or
-// nothing.
+// Incrementer returns the name of the parameter that makes the next instance, or "".
 func (f *File) Incrementer() string { return f.model.Incrementer }
 
 // increment makes the next instance; nil if the file has none.

@@ -10,7 +10,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// checkTimezone reads the job's time zone, and its timeout.
 func (l *loader) checkTimezone() {
 	root := l.file.doc.Root
 	if err := l.readTimezone(); err != nil {
@@ -19,7 +18,7 @@ func (l *loader) checkTimezone() {
 	l.checkPositive(root, "timeout", l.file.model.Timeout)
 }
 
-// readTimezone reads the job's time zone, which templates need before the rest of the file is read: UTC if there is none.
+// readTimezone reads the job's time zone, which templates need before the rest of the file: UTC by default.
 func (l *loader) readTimezone() error {
 	l.file.zone = time.UTC
 	at := l.file.doc.Root.Get("timezone")
@@ -34,13 +33,12 @@ func (l *loader) readTimezone() error {
 	return nil
 }
 
-// addClock gives a scope the job's calendars and its time zone, which every expression of the file has.
 func (f *File) addClock(scope expression.Scope) {
 	scope[expression.Calendars] = expression.Var{Calendars: f.calendars}
 	scope[expression.Zone] = expression.Var{Zone: f.zone}
 }
 
-// clock is what today() and now() are at a time: the day is that of the job's time zone.
+// clock returns today() and now() at a time: the day is a day in the job's time zone.
 func (f *File) clock(now time.Time) map[string]any {
 	_, offset := now.In(f.zone).Zone()
 	local := now.Add(time.Duration(offset) * time.Second).UTC()
@@ -54,7 +52,6 @@ type clockDefault struct {
 	template  *template
 }
 
-// keepComputed keeps a default that depends on the time, for launches after the load.
 func (f *File) keepComputed(spec core.ParameterSpec, t *template) {
 	for _, h := range t.holes {
 		if h.prog.UsesClock() {
@@ -64,8 +61,8 @@ func (f *File) keepComputed(spec core.ParameterSpec, t *template) {
 	}
 }
 
-// parametersAt are the specs with the defaults of a time. A default that does not fit its
-// type at that time stays as it was when the file was loaded.
+// parametersAt are the specs with the defaults at a time. A default that does not fit its type at that time
+// keeps its value from the load.
 func (f *File) parametersAt(now time.Time) []core.ParameterSpec {
 	specs := slices.Clone(f.specs)
 	for _, d := range f.clockDefaults {

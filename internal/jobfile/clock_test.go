@@ -16,8 +16,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/job"
 )
 
-// today() is the day in the job's zone, at each launch: also of a file that a server has
-// loaded long ago.
+// today() is the day in the job's zone at each launch, even if a server loaded the file long ago.
 func TestTodayIsTheDayOfTheLaunchInTheZoneOfTheJob(t *testing.T) {
 	t.Parallel()
 	const text = "job: x\ntimezone: %s\nparameters: {day: {type: date, default: \"${today() - 1}\"}, at: {type: timestamp, default: \"${now()}\"}}\nflow: [{step: a, tasklet: idle}]\n"
@@ -31,7 +30,7 @@ func TestTodayIsTheDayOfTheLaunchInTheZoneOfTheJob(t *testing.T) {
 	}
 }
 
-// Rule D5: what is written in the file is a time of the job's zone, and the parameters know what it was before.
+// Rule D5: a timestamp in the file is a time in the job's zone; the parameters keep the original value.
 func TestATimestampOfAParameterIsATimeOfTheJob(t *testing.T) {
 	t.Parallel()
 	file := parse(t, "job.yaml", `
@@ -63,7 +62,7 @@ flow: [{step: a, tasklet: idle}]
 	require.Empty(t, same.FormerKey(), "a text with an offset was never read otherwise")
 }
 
-// job.time is that of the first launch, in all attempts of an instance.
+// job.time is the time of the first launch in all attempts of an instance.
 func TestTheTimeOfAJobIsTheSameInAllAttempts(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {

@@ -16,26 +16,26 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// Deps are what a compiled job runs on.
+// Deps are the dependencies of a compiled job.
 type Deps struct {
 	// Provider finds the databases that the file names.
 	Provider tx.Provider
 	// Registry makes the file's components.
 	Registry *registry.Registry
-	// FileMode are the permissions of files that components make; 0: 0600.
+	// FileMode is the permissions of files that components make; 0 means 0600.
 	FileMode fs.FileMode
-	// Tasks are for steps whose work are tasks; nil: there can be none.
+	// Tasks runs the steps of tasks; nil means that such steps are refused.
 	Tasks Tasks
-	// Secrets finds what ${secret.NAME} names; nil: there are none.
+	// Secrets finds the values of ${secret.NAME}; nil means that there are none.
 	Secrets Secrets
-	// Distributed says that the engine's deliveries are meant for workers on many machines:
-	// child jobs and splits with `remote: auto` run there.
+	// Distributed reports that the engine delivers to workers on many machines: child jobs and splits with
+	// `remote: auto` run there.
 	Distributed bool
 }
 
-// Compile makes the job. What the file asks of the databases and they cannot do
-// (an unknown name, an isolation level) is reported like the problems of [Load];
-// a component that Registry only describes is an error of its own.
+// Compile makes the job. Requirements of the file that the databases cannot meet (an unknown name, an
+// isolation level) are reported like the problems of [Load]; a component that Registry only describes is an
+// error of its own.
 func (f *File) Compile(deps Deps) (*core.Job, error) {
 	c := &compiler{file: f, deps: deps, problems: f.doc.NewCollector()}
 	c.checkDatabases()
@@ -72,19 +72,19 @@ type compiler struct {
 	deps     Deps
 	problems *yamlfile.Collector
 	missing  []error
-	// wrapParts changes how a chunk step gets its parts; nil: it does not.
+	// wrapParts changes how a chunk step gets its parts; nil means no change.
 	wrapParts func(makeParts) makeParts
-	// redriveOf is the instance that is redriven; 0: none is.
+	// redriveOf is the redriven instance; 0 means none.
 	redriveOf core.JobInstanceID
-	// redriveLater is that of builder.
+	// redriveLater is passed to builder.
 	redriveLater func(run *core.StepRun) func(ctx context.Context) error
 }
 
 // makeParts is the function of a chunk step that makes its parts.
 type makeParts = func(ctx context.Context, run *core.StepRun) (chunk.Parts, error)
 
-// checkDatabases checks every database that the file names, and what its
-// transactions ask of them (rule T4).
+// checkDatabases checks every database that the file names, and the transaction attributes that are required
+// of it (rule T4).
 func (c *compiler) checkDatabases() {
 	root := c.file.doc.Root
 	if _, err := c.deps.Provider.Database(c.file.model.Database); err != nil {
@@ -143,7 +143,7 @@ func (c *compiler) checkStepDatabases(s *stepDef) {
 	}
 }
 
-// checkAttr reports what of a transaction the database cannot do.
+// checkAttr reports transaction attributes that the database does not support.
 func (c *compiler) checkAttr(t *transactionModel, db tx.Database, attr tx.Attr) {
 	err := db.Check(attr)
 	if err == nil {
@@ -160,8 +160,7 @@ func (c *compiler) checkAttr(t *transactionModel, db tx.Database, attr tx.Attr) 
 	c.problems.Add(at, "transaction: "+err.Error(), "")
 }
 
-// database is the name of the step's own database: where its writers or its
-// tasklet work, else the job's.
+// database is the name of the step's own database, used by its writers or its tasklet, else the job's.
 func (c *compiler) database(s *stepDef) string {
 	for _, u := range append([]*componentUse{s.tasklet}, withNested(s.writers...)...) {
 		if name, _ := u.database(); name != "" {
@@ -210,13 +209,12 @@ func timeout(d *time.Duration) time.Duration {
 	return *d
 }
 
-// bind is File.bind with the application's secrets.
 func (c *compiler) bind(ctx context.Context, params core.Parameters) error {
 	return c.file.bind(ctx, c.deps.Secrets, params)
 }
 
-// bind decodes every config with what the launch knows, so that a value that does
-// not fit refuses the launch, before an execution exists; so does a secret that is missing.
+// bind decodes every config with the values known at launch, so that a value that does not fit, or a missing
+// secret, refuses the launch before an execution exists.
 func (f *File) bind(ctx context.Context, secrets Secrets, params core.Parameters) error {
 	problems := f.doc.NewCollector()
 	f.checkSecrets(ctx, secrets, problems)
@@ -239,8 +237,7 @@ func (f *File) bind(ctx context.Context, secrets Secrets, params core.Parameters
 	return problems.Err()
 }
 
-// config decodes a config with values into a fresh struct; nil where the
-// component has none.
+// config decodes a config with values into a fresh struct. It returns nil if the component has none.
 func (f *File) config(u *componentUse, v *values, problems *yamlfile.Collector) any {
 	if u.component.Config == nil {
 		return nil

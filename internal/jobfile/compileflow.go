@@ -42,7 +42,7 @@ func (c *compiler) flows(lists []*listDef) ([]core.Flow, error) {
 func (c *compiler) element(e *elementDef) (core.Element, error) {
 	when := e.when.compiled(c.file)
 	remote, distributed := c.splitOnWorkers(e), c.deps.Distributed
-	c.deps.Distributed = distributed && !remote // what is in a branch on workers runs with its worker
+	c.deps.Distributed = distributed && !remote // a branch on workers runs entirely on its worker
 	inner, err := c.flows(e.lists)
 	c.deps.Distributed = distributed
 	if err != nil {
@@ -91,8 +91,8 @@ func (c *compiler) step(s *stepDef) (core.Step, error) {
 	return step.NewPartitioned(config)
 }
 
-// work compiles what a step does, or what it does for one partition: the gate and
-// the promotion are those of the whole step.
+// work compiles the work of a step, or its work for one partition: the gate and the promotion belong to the
+// whole step.
 func (c *compiler) work(s *stepDef) (core.Step, error) {
 	db, err := c.deps.Provider.Database(c.database(s))
 	if err != nil {
@@ -155,8 +155,7 @@ func (c *compiler) child(s *stepDef) (core.Step, error) {
 	}})
 }
 
-// decide makes the question of a decision: the first choice that holds, or the
-// decider's answer.
+// decide makes the function of a decision: the first choice that holds, or the decider's answer.
 func (c *compiler) decide(e *elementDef) func(ctx context.Context, view *core.View) (string, error) {
 	if e.decider != nil {
 		a := c.builder(e.name, nil, e.decider)
@@ -208,7 +207,7 @@ func (c *compiler) group(e *elementDef, when *core.Condition, inner core.Flow) (
 	}, nil
 }
 
-// markUnknownOutcome marks the failure of a COMMIT whose effect is unknown (rule C10).
+// markUnknownOutcome marks the failure of a COMMIT with an unknown effect (rule C10).
 func markUnknownOutcome(err error) error {
 	if errors.As(err, new(*tx.CommitError)) && !errors.Is(err, tx.ErrRolledBack) {
 		return fmt.Errorf("%w: %w", core.ErrUnknownOutcome, err)
@@ -216,8 +215,7 @@ func markUnknownOutcome(err error) error {
 	return err
 }
 
-// groupDatabase is where the transaction of a group is: the database of its
-// steps.
+// groupDatabase is the database of a group's transaction: the database of its steps.
 func (c *compiler) groupDatabase(e *elementDef) string {
 	for _, inner := range e.lists[0].elements {
 		if inner.step != nil && c.joinsGroup(inner.step) {
@@ -227,7 +225,7 @@ func (c *compiler) groupDatabase(e *elementDef) string {
 	return c.file.model.Database
 }
 
-// joinsGroup reports whether a step may have a share in the group's transaction.
+// joinsGroup reports whether a step may take part in the group's transaction.
 func (c *compiler) joinsGroup(s *stepDef) bool {
 	switch c.attr(s).Propagation {
 	case tx.NotSupported, tx.Never, tx.RequiresNew:
@@ -237,8 +235,7 @@ func (c *compiler) joinsGroup(s *stepDef) bool {
 	return true
 }
 
-// checkGroup reports what cannot work in a group's transaction, whatever its
-// steps do.
+// checkGroup reports elements that cannot work in a group's transaction, whatever their steps do.
 func (c *compiler) checkGroup(e *elementDef) {
 	name := c.groupDatabase(e)
 	db, err := c.deps.Provider.Database(name)

@@ -12,31 +12,31 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 )
 
-// componentUse is a place in the file where a component is used.
+// componentUse is one use of a component in the file.
 type componentUse struct {
 	kind      registry.Kind
 	component registry.Component
 	ref       *componentRef
 	what      string         // "reader csv", for messages
-	node      *yamlfile.Node // the config; an empty map where there is none
+	node      *yamlfile.Node // the config; an empty map if there is none
 	// late are the values with ${...} in them, by their node.
 	late map[*yamlfile.Node]*lateValue
-	// cfg is the config as it is known at load: a pointer to component.Config.
+	// cfg is the config as known at load: a pointer to component.Config.
 	cfg any
 	// valid says that the config has no mistake.
 	valid   bool
 	in, out item.Type
-	// nested are the components inside of the config, by the node of each, and inner the
-	// same in the order of the file. given is the key that the component around it gives.
+	// nested are the components inside the config, by the node of each, and inner the same in the order of
+	// the file. given is the key that the outer component gives.
 	nested map[*yamlfile.Node]*componentUse
 	inner  []*componentUse
 	given  string
-	// env is what its expressions over items may use, and expressions are their nodes.
+	// env holds the names for expressions over items, and expressions are their nodes.
 	env         registry.ExpressionEnv
 	expressions []*yamlfile.Node
 }
 
-// checkSyntax checks the expressions over items where the type of the items is not known.
+// checkSyntax checks the expressions over items of an unknown type.
 func (u *componentUse) checkSyntax(c *yamlfile.Collector) {
 	if u == nil {
 		return
@@ -52,7 +52,7 @@ func (u *componentUse) checkSyntax(c *yamlfile.Collector) {
 // lateValue is a text with compiled ${...}.
 type lateValue struct {
 	*template
-	// atStep says that it needs more than the launch knows.
+	// atStep means that it needs more than the values known at launch.
 	atStep bool
 }
 
@@ -98,9 +98,8 @@ func (l *loader) unknownComponent(kind registry.Kind, ref *componentRef) {
 	l.problems.Add(ref.at, "there is no "+string(kind)+" "+ref.name, hint)
 }
 
-// outputType returns the type of the items that the component returns. A panic in
-// there is an error like others, so that one component does not hide the other
-// mistakes of the file.
+// outputType returns the type of the items that the component returns. A panic in it becomes an error, so
+// that one component does not hide the other mistakes of the file.
 func (u *componentUse) outputType(in item.Type) (out item.Type, err error) {
 	err = exception.Guard(func() (err error) {
 		out, err = u.component.Types(u.cfg, in)
@@ -109,8 +108,7 @@ func (u *componentUse) outputType(in item.Type) (out item.Type, err error) {
 	return out, err
 }
 
-// database is the name that the component's own `database` key gives; has says
-// whether it has such a key at all.
+// database is the name in the component's `database` key; has reports whether it has such a key.
 func (u *componentUse) database() (name string, has bool) {
 	if u == nil || u.component.Config == nil || u.cfg == nil {
 		return "", false
@@ -122,7 +120,7 @@ func (u *componentUse) database() (name string, has bool) {
 	return reflect.ValueOf(u.cfg).Elem().FieldByIndex(f.Index).String(), true
 }
 
-// components are all uses of components in the file, without those of its child jobs.
+// components are all uses of components in the file, without its child jobs.
 func (f *File) components() []*componentUse {
 	uses := slices.Clone(f.listeners)
 	for _, s := range f.steps {

@@ -20,7 +20,7 @@ type condition struct {
 	ownNumbers bool
 }
 
-// condition checks a condition; nil if there is none, or a wrong one.
+// condition checks a condition; nil if there is none, or if it is wrong.
 func (l *loader) condition(m *conditionText, key string, p location) *condition {
 	if m == nil {
 		return nil
@@ -60,8 +60,8 @@ func (c *condition) compiled(f *File) *core.Condition {
 	}
 }
 
-// try answers the condition as far as that does not depend on what is unknown. An
-// execution that is only planned has no number.
+// try evaluates the condition as far as it does not depend on unknown values. A planned execution has no
+// number.
 func (c *condition) try(f *File, view *core.View, unknown core.Unknown) (holds, known bool, err error) {
 	v := c.values(f, view)
 	if err := v.environment(c.prog); err != nil {
@@ -90,8 +90,7 @@ func (c *condition) values(f *File, view *core.View) *values {
 	return v
 }
 
-// explain lists what the condition looks at, with the values: "read = 100,
-// skipped = 3".
+// explain lists the values that the condition uses: "read = 100, skipped = 3".
 func (c *condition) explain(f *File, view *core.View) string {
 	v := c.values(f, view)
 	var parts []string
@@ -112,8 +111,7 @@ func (c *condition) explain(f *File, view *core.View) string {
 	return strings.Join(parts, ", ")
 }
 
-// looksAt returns the names whose values the condition rests on; those of balanced are the
-// counts that it compares.
+// looksAt returns the names that the condition uses; for balanced, the counts that it compares.
 func (c *condition) looksAt() []string {
 	var names []string
 	for _, path := range c.prog.Vars() {
@@ -131,7 +129,7 @@ func (c *condition) looksAt() []string {
 	return names
 }
 
-// stepRef is a place in the file whose expression names a step.
+// stepRef is an expression in the file that names a step.
 type stepRef struct {
 	node     *yamlfile.Node
 	offset   int
@@ -139,8 +137,7 @@ type stepRef struct {
 	location location
 }
 
-// checkStepRefs refuses `steps.NAME` where that step cannot have run, whatever
-// way the flow takes.
+// checkStepRefs refuses `steps.NAME` if that step cannot have run on any path of the flow.
 func (l *loader) checkStepRefs() {
 	for _, m := range l.stepRefs {
 		of := l.elements[m.step]
@@ -162,7 +159,6 @@ func (l *loader) checkStepRefs() {
 	}
 }
 
-// root is the outermost list that the element is in.
 func (e *elementDef) root() *listDef {
 	for e.list.parent != nil {
 		e = e.list.parent
@@ -170,8 +166,8 @@ func (e *elementDef) root() *listDef {
 	return e.list
 }
 
-// mayPrecede reports whether a may have run when b is reached. A branch of a split
-// does not wait for the others: what they did is not known to it.
+// mayPrecede reports whether a may have run when b is reached. A branch of a split does not wait for the
+// others and does not know their results.
 func mayPrecede(a, b *elementDef) bool {
 	first, second := a.root(), b.root()
 	if first != second {
@@ -190,7 +186,7 @@ func mayPrecede(a, b *elementDef) bool {
 	return false
 }
 
-// ancestorIn returns the element of the list that is e or contains it; nil if there is none.
+// ancestorIn returns the element of the list that is e or contains it, or nil.
 func (e *elementDef) ancestorIn(list *listDef) *elementDef {
 	for ; e != nil; e = e.list.parent {
 		if e.list == list {
@@ -200,9 +196,8 @@ func (e *elementDef) ancestorIn(list *listDef) *elementDef {
 	return nil
 }
 
-// hasPath reports whether a path of at least one transition leads from one element of a
-// list to another. A path in the order of the file needs no search, so a long file takes
-// time by its length only.
+// hasPath reports whether a path of at least one transition leads from one element of a list to another. A
+// path in the order of the file needs no search, so the time for a long file is linear.
 func hasPath(list *listDef, from, to *elementDef) bool {
 	first, _ := list.rank(from.name)
 	last, _ := list.rank(to.name)
@@ -231,8 +226,8 @@ func hasPath(list *listDef, from, to *elementDef) bool {
 	return false
 }
 
-// lastInOrder returns the last element of a path that begins at one and whose every edge
-// leads to the next element of the file.
+// lastInOrder returns the last element of a path that begins at one and follows only edges to the next
+// element of the file.
 func (d *listDef) lastInOrder(from int) int {
 	if d.ahead == nil {
 		d.ahead = make([]int, len(d.elements))

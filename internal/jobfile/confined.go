@@ -10,12 +10,12 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// Paths in which a value of an API client took part lie below the folders that clients may name
-// (rule SE3). Whether one took part is decided here, where a path gets its values; what the components
-// open is decided by the confine.Files of the context.
+// Paths with a value of an API client in them must lie below the folders that clients may name (rule SE3).
+// This file decides whether a client's value took part, when a path gets its values; the confine.Files of the
+// context checks the files that components open.
 
-// confined returns the values for an execution, with the files that it is confined to. of is the step
-// whose components are bound; nil: they are of none.
+// confined returns the values for an execution, with the files that it is confined to. of is the step of the
+// components; nil means no step.
 func (v *values) confined(ctx context.Context, c *core.Confinement, of *stepDef) *values {
 	v.files = confine.Of(ctx, c)
 	v.partHeld = v.files != nil && of != nil && of.partitioner != nil && v.heldIn(of.partitioner)
@@ -46,8 +46,8 @@ func (v *values) held(holes []hole) bool {
 	})
 }
 
-// confine refuses a path of a client that leads out of the folders that it may name, and admits one of
-// the job file itself. A program without a slash is looked for in PATH.
+// confine refuses a client's path that leads out of the folders that it may name, and admits a path of the
+// job file itself. A program without a slash is looked for in PATH.
 func (b *binding) confine(n *yamlfile.Node, f yamlfile.Field, holes []hole, path string) bool {
 	if b.values == nil || b.values.files == nil || !f.Path && !f.Program || path == "" {
 		return true
@@ -71,8 +71,8 @@ func (b *binding) confine(n *yamlfile.Node, f yamlfile.Field, holes []hole, path
 	return true
 }
 
-// childConfinement returns that of a child job: its parameters hold a value of the client where one took
-// part in them.
+// childConfinement returns the confinement of a child job: its parameters are confined if a value of the
+// client took part in them.
 func (f *File) childConfinement(ctx context.Context, child *childDef, view *core.View) *core.Confinement {
 	own := view.Job.Confinement
 	if own == nil {

@@ -12,11 +12,11 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// connections are how many of one database a step holds at once, and takes for a moment.
+// connections counts the connections of one database that a step holds at once, and takes for a moment.
 type connections struct{ group, own, kept, within, between int }
 
-// need is how many the step needs at once: with its transaction, or without. A database with one writer has
-// connections for readers only in its pool.
+// need is the number of connections that the step needs at once, with or without its transaction. A database
+// with one writer has connections only for readers in its pool.
 func (n connections) need(singleWriter bool) int {
 	if singleWriter {
 		return n.kept + n.between
@@ -24,8 +24,8 @@ func (n connections) need(singleWriter bool) int {
 	return n.group + n.kept + max(n.own+n.within, n.between)
 }
 
-// checkConnections refuses a step that would wait for itself: it needs more connections at once than a pool has
-// (rule O4).
+// checkConnections refuses a step that would wait for itself because it needs more connections at once than a
+// pool has (rule O4).
 func (c *compiler) checkConnections(s *stepDef) {
 	all := map[string]*connections{}
 	of := func(name string) *connections {
@@ -99,7 +99,7 @@ func (c *compiler) countTransactions(s *stepDef, of func(name string) *connectio
 	}
 }
 
-// text says what the connections are for.
+// text describes the use of the connections.
 func (n connections) text(singleWriter bool) string {
 	var words []string
 	add := func(count int, what string) {

@@ -39,7 +39,7 @@ func TestATableIsCreatedInTheTransactionOfItsFirstRows(t *testing.T) {
 		fields, writer, keys string
 		lines                []string
 		fails                bool
-		ids                  []int64 // of the table; nil: there is none
+		ids                  []int64 // of the table; nil means that there is no table
 	}{
 		"a first chunk that fails leaves none":          {"{id: int, name: string}", ", key: [id]", "", []string{"1,a", "1,b"}, true, nil},
 		"a later one leaves what is committed":          {"{id: int, name: string}", ", key: [id]", "", []string{"1,a", "2,b", "2,c", "4,d"}, true, []int64{1, 2}},
@@ -98,7 +98,8 @@ func TestATableOfAnEarlierDefinitionIsNamedWithItsCure(t *testing.T) {
 	})
 }
 
-// The manager creates the table before the parts are stored: they would wait for each other.
+// The manager creates the table before the parts are stored: otherwise the table and the parts would wait for
+// each other.
 func TestThePartsOfAStepFindTheTableThatTheirManagerMade(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {

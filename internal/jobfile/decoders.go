@@ -11,7 +11,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 )
 
-// modelDecoders decode the types of model.go that have forms of their own.
+// modelDecoders decode the types of model.go that have their own forms.
 func modelDecoders() map[reflect.Type]yamlfile.Form {
 	return map[reflect.Type]yamlfile.Form{
 		reflect.TypeFor[rawText]():        decodeRaw,
@@ -31,7 +31,7 @@ func modelDecoders() map[reflect.Type]yamlfile.Form {
 	}
 }
 
-// keepNode keeps a value as it is, for who reads it later.
+// keepNode keeps the node for a later decoder.
 func keepNode[T ~struct{ node *yamlfile.Node }](d *yamlfile.Decoder, n *yamlfile.Node, _ yamlfile.Field, v reflect.Value) {
 	if n.Bad {
 		d.Reported()
@@ -56,7 +56,6 @@ func decodeRow(d *yamlfile.Decoder, n *yamlfile.Node, f yamlfile.Field, v reflec
 	v.Set(reflect.ValueOf(rowModel(fields)))
 }
 
-// decodeRef reads `name` or `{name: config}`.
 func decodeRef(d *yamlfile.Decoder, n *yamlfile.Node, f yamlfile.Field, v reflect.Value) {
 	if ref, ok := readRef(d, n, f); ok {
 		v.Set(reflect.ValueOf(*ref))
@@ -141,7 +140,7 @@ func decodeItems(d *yamlfile.Decoder, n *yamlfile.Node, f yamlfile.Field, v refl
 	v.Set(reflect.ValueOf(items))
 }
 
-// decodeElement reads an element: the one key that names it says what it is.
+// decodeElement reads an element: its kind is the one key that names it.
 func decodeElement(d *yamlfile.Decoder, n *yamlfile.Node, f yamlfile.Field, v reflect.Value) {
 	if !d.Expect(n, yamlfile.Map, f) {
 		return
@@ -171,7 +170,6 @@ func decodeElement(d *yamlfile.Decoder, n *yamlfile.Node, f yamlfile.Field, v re
 	v.Set(reflect.ValueOf(elementModel{node: n}))
 }
 
-// decodeCondition reads a bare expression.
 func decodeCondition(d *yamlfile.Decoder, n *yamlfile.Node, f yamlfile.Field, v reflect.Value) {
 	if bareExpression(d, n, f) {
 		v.Set(reflect.ValueOf(conditionText{node: n, text: n.Text}))
@@ -190,7 +188,6 @@ func bareExpression(d *yamlfile.Decoder, n *yamlfile.Node, f yamlfile.Field) boo
 	return true
 }
 
-// decodeTarget reads the one target of a choice.
 func decodeTarget(d *yamlfile.Decoder, n *yamlfile.Node, f yamlfile.Field, v reflect.Value) {
 	if n.Kind == yamlfile.Map && !isTargetNode(n) && !n.Bad {
 		d.Add(n, "a choice has one target, without patterns", targetHint)
@@ -203,7 +200,6 @@ func decodeTarget(d *yamlfile.Decoder, n *yamlfile.Node, f yamlfile.Field, v ref
 
 const targetHint = "an element, end, fail, stop, {end: {exit: CODE}}, {fail: {exit: CODE}} or {stop: {restart: ELEMENT, message: TEXT}}"
 
-// reserved are the targets other than elements.
 func reserved() []string { return []string{"end", "fail", "stop"} }
 
 // decodeNext reads a target, or a map of patterns to targets.
@@ -271,7 +267,7 @@ func readTarget(d *yamlfile.Decoder, n *yamlfile.Node, f yamlfile.Field) (target
 	return t, true
 }
 
-// readExit reports an exit code that could not be stored.
+// readExit reports an exit code that cannot be stored.
 func readExit(d *yamlfile.Decoder, m *exitModel) string {
 	if err := core.CheckExitCode(m.Exit); err != nil {
 		d.Add(m.Node.Get("exit"), err.Error(), "")
@@ -282,5 +278,4 @@ func readExit(d *yamlfile.Decoder, m *exitModel) string {
 // matcherKind stands for error classes, which are not components, in `kind` tags.
 const matcherKind = "matcher"
 
-// kindOf is the kind of component that a field names.
 func kindOf(f yamlfile.Field) registry.Kind { return registry.Kind(f.Kind) }

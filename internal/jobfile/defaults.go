@@ -7,8 +7,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// checkDefaults checks the file's `defaults` where they are written, once. Steps take
-// nothing from defaults with a mistake.
+// checkDefaults checks the file's `defaults` once, at their position. Steps take nothing from defaults with a
+// mistake.
 func (l *loader) checkDefaults() {
 	d := &l.file.model.Defaults
 	if d.Node == nil {
@@ -27,7 +27,7 @@ func (l *loader) checkDefaults() {
 	l.file.badDefaults = l.problems.Reports() > before
 }
 
-// defaults are those that steps take.
+// defaults are the defaults for steps, or only those of chunks if they have a mistake.
 func (f *File) defaults() defaultsModel {
 	if f.badDefaults {
 		return defaultsModel{Chunk: f.model.Defaults.Chunk}
@@ -51,8 +51,8 @@ func merged[T any](n *yamlfile.Node, own *T, at *yamlfile.Node, byDefault *T) *T
 	return &both
 }
 
-// mergeDefaults sets the fields of struct v whose keys node n lacks, and node at has, to
-// those of d, which has the type of v. Structs in it are merged in the same way.
+// mergeDefaults sets each field of struct v, if its key is missing in node n and present in at, to the field
+// of d, which has the type of v. It merges nested structs in the same way.
 func mergeDefaults(n *yamlfile.Node, v reflect.Value, at *yamlfile.Node, d reflect.Value) {
 	for _, f := range yamlfile.FieldsOf(v.Type()).Fields {
 		own, given := valueOf(n, f), valueOf(at, f)
@@ -66,7 +66,7 @@ func mergeDefaults(n *yamlfile.Node, v reflect.Value, at *yamlfile.Node, d refle
 	}
 }
 
-// valueOf is what a node has for a field: it may be the value of the main one.
+// valueOf returns a field's node in n, which may be the value of the main field.
 func valueOf(n *yamlfile.Node, f yamlfile.Field) *yamlfile.Node {
 	if n != nil && n.Kind != yamlfile.Map && f.Main {
 		return n
@@ -86,7 +86,7 @@ func (l *loader) inherit(s *stepDef) {
 	}
 }
 
-// transaction is that of a step; nil: nothing is said of it. A tasklet that has none does
+// transaction is the transaction of a step; nil means that nothing is configured. A tasklet without one does
 // not take the defaults.
 func (f *File) transaction(s *stepDef) *transactionModel {
 	own, propagation := s.model.Transaction, tx.Propagation("")
@@ -104,7 +104,7 @@ func (f *File) transaction(s *stepDef) *transactionModel {
 	return s.transaction
 }
 
-// groupTransaction is that of an atomic group; nil: nothing is said of it.
+// groupTransaction is the transaction of an atomic group; nil means that nothing is configured.
 func (f *File) groupTransaction(e *elementDef) *transactionModel {
 	return f.withDefaults(e.model.node, e.model.atomic.Transaction)
 }

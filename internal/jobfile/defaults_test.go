@@ -31,7 +31,7 @@ flow:
   steps: [{step: inner, tasklet: note}]
 `
 
-// Defaults are merged with what a step says, key by key.
+// Defaults are merged with a step's own settings key by key.
 func TestDefaultsAreMergedKeyByKey(t *testing.T) {
 	t.Parallel()
 	file, err := jobfile.Parse("job.yaml", []byte(withDefaults), described(t))
@@ -50,7 +50,7 @@ func TestDefaultsAreMergedKeyByKey(t *testing.T) {
 	}
 }
 
-// What a database cannot do of the defaults is reported where they are written.
+// Defaults that the database does not support are reported at the line of the default.
 func TestADefaultThatTheDatabaseLacksIsReportedWhereItIsWritten(t *testing.T) {
 	t.Parallel()
 	e := testengine.New(t, testdb.SQLite(t))

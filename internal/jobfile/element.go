@@ -11,7 +11,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 )
 
-// elementKind is the key that says what an element is.
+// elementKind is the key that determines the kind of an element.
 type elementKind string
 
 const (
@@ -35,10 +35,10 @@ func kindNames() []string {
 	return names
 }
 
-// kindList is the names of the kinds and of the use of a template, for messages.
+// kindList lists the names of the kinds and the use of a template, for messages.
 func kindList() string { return strings.Join(append(kindNames(), "use"), ", ") }
 
-// article is how messages call an element of the kind.
+// article is the name of an element of the kind in messages.
 func (k elementKind) article() string {
 	switch k {
 	case decideKind:
@@ -52,7 +52,6 @@ func (k elementKind) article() string {
 	return "a " + string(k)
 }
 
-// word is the kind without its article: "decision".
 func (k elementKind) word() string {
 	_, word, _ := strings.Cut(k.article(), " ")
 	return word
@@ -115,13 +114,13 @@ type elementDef struct {
 	// A decision has choices or a decider.
 	choices []choiceDef
 	decider *componentUse
-	// lists are the flows inside of a split, a flow and a group.
+	// lists are the flows of a split, a flow and a group.
 	lists []*listDef
 	// on are the placements of the branches of a split.
 	on []*core.Placement
 }
 
-// choiceDef is one way of a decision; the last one has no condition.
+// choiceDef is one path of a decision; the last one has no condition.
 type choiceDef struct {
 	when    *condition
 	verdict string
@@ -130,15 +129,14 @@ type choiceDef struct {
 // listDef is one flow: elements that may lead to each other.
 type listDef struct {
 	elements []*elementDef
-	// of is the element that the list is in; nil: the job.
+	// parent is the element that contains the list; nil means the job.
 	parent *elementDef
-	// log is the longest name that the log of the list can have; empty: it is the job's.
+	// log is the longest possible name of the list's log; empty means that it is the job's.
 	log string
-	// finally says that it is the job's `finally`.
+	// finally marks the job's `finally`.
 	finally bool
-	// ranks are the elements' numbers, by name; ahead is how far each leads by edges to
-	// the element behind it alone. Both are made when they are first asked for, once
-	// all elements, or all edges, are known.
+	// ranks are the elements' numbers by name; ahead is how far each element leads by edges to the next
+	// element alone. Both are computed on first use, once all elements, or all edges, are known.
 	ranks map[string]int
 	ahead []int
 }
@@ -169,8 +167,6 @@ func (d *listDef) names() []string {
 	return names
 }
 
-// walk visits the elements of the list and of the lists inside of it, in the
-// order of the file.
 func (d *listDef) walk(visit func(e *elementDef)) {
 	for _, e := range d.elements {
 		visit(e)
@@ -217,8 +213,7 @@ func (l *loader) declareList(models []elementModel, at *yamlfile.Node, what stri
 	return list
 }
 
-// nameLog refuses a list whose log could have a name that is longer than the journal can
-// hold.
+// nameLog refuses a list if its log could have a name that is too long for the journal.
 func (l *loader) nameLog(list *listDef) {
 	of := list.parent
 	if of == nil || len(of.list.log) > core.MaxFlowName { // reported
@@ -231,8 +226,8 @@ func (l *loader) nameLog(list *listDef) {
 	}
 }
 
-// refuse keeps the name of an element that could not be read: targets that lead to it
-// are not reported as well.
+// refuse keeps the name of an element that could not be read, so that targets that lead to it are not
+// reported as well.
 func (l *loader) refuse(n *yamlfile.Node) {
 	if n == nil {
 		return
@@ -244,7 +239,7 @@ func (l *loader) refuse(n *yamlfile.Node) {
 	}
 }
 
-// declare makes the definition of an element, and of those inside of it.
+// declare makes the definition of an element and of its nested ones.
 func (l *loader) declare(m *elementModel, in *listDef) *elementDef {
 	name, keys := m.common()
 	at := m.node.Get(string(m.kind))
@@ -288,7 +283,7 @@ func (l *loader) declareBranches(e *elementDef) {
 	}
 }
 
-// declareName checks the name of an element; false: it has none that can be used.
+// declareName checks the name of an element; false means that it has no usable name.
 func (l *loader) declareName(m *elementModel, name string, at *yamlfile.Node) bool {
 	if at == nil || at.Kind != yamlfile.Scalar || at.Empty || at.Bad {
 		return false // reported by the decoder
@@ -320,7 +315,7 @@ func (l *loader) declareName(m *elementModel, name string, at *yamlfile.Node) bo
 	return true
 }
 
-// checkElements checks the elements, but not where they lead.
+// checkElements checks the elements, but not their targets.
 func (l *loader) checkElements(list *listDef) {
 	list.walk(func(e *elementDef) {
 		e.when = l.condition(e.keys.When, "when", location{element: e, step: e.stepName()})
@@ -338,7 +333,6 @@ func (l *loader) checkElements(list *listDef) {
 	})
 }
 
-// stepName is the name of the element's step, or empty.
 func (e *elementDef) stepName() string {
 	if e.step == nil {
 		return ""

@@ -10,9 +10,9 @@ import (
 	"github.com/surfin-batch/surfin/internal/yamlfile"
 )
 
-// Expanded returns the job as it is after include and templates, as a job file without them
-// that means the same in the folder of this one. Aliases are resolved, and comments are
-// left out; one above an element says of which use of a template it comes.
+// Expanded returns the job after include and templates, as a job file without them that has the same meaning
+// in the folder of this one. Aliases are resolved and comments left out; a comment above an element names the
+// use of a template that it comes from.
 func (f *File) Expanded() ([]byte, error) {
 	var b bytes.Buffer
 	enc := yaml.NewEncoder(&b)
@@ -33,7 +33,7 @@ func (f *File) Expanded() ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// emitted is a node for the encoder. through is the use that the node around it came by.
+// emitted is a node for the encoder. through is the use of the outer node.
 func emitted(n *yamlfile.Node, doc *yamlfile.Document, through *yamlfile.Use) *yaml.Node {
 	y := &yaml.Node{}
 	if use := n.Use(); use != nil && use != through {
@@ -75,8 +75,8 @@ func emittedScalar(n *yamlfile.Node) *yaml.Node {
 	return y
 }
 
-// needsQuotes reports whether a text in quotes would be something else without them, for
-// who looks at the quotes: a number, a bool, null.
+// needsQuotes reports whether a quoted text would have another meaning without its quotes: a number, a bool,
+// null.
 func needsQuotes(text string) bool {
 	var plain yaml.Node
 	if err := yaml.Unmarshal([]byte(text), &plain); err != nil || len(plain.Content) != 1 {
@@ -86,7 +86,6 @@ func needsQuotes(text string) bool {
 	return only.Kind != yaml.ScalarNode || only.Tag != "!!str" || only.Value != text || only.Style != 0 || only.LineComment != ""
 }
 
-// comment says where a use is.
 func comment(use *yamlfile.Use, doc *yamlfile.Document) string {
 	at := fmt.Sprintf("line %d", use.At.Line)
 	if other := use.At.Document(); other != nil && other != doc {

@@ -45,7 +45,6 @@ func (f *folder) read(t *testing.T, name string) string {
 	return string(text)
 }
 
-// job compiles a job whose flow is the text.
 func (f *folder) job(t *testing.T, flow string) *core.Job {
 	t.Helper()
 	file, err := jobfile.Parse(filepath.Join(f.dir, "job.yaml"), []byte("job: j\nflow:\n"+flow), shipped(t))
@@ -55,7 +54,6 @@ func (f *folder) job(t *testing.T, flow string) *core.Job {
 	return compiled
 }
 
-// run launches the job, or restarts it.
 func (f *folder) run(t *testing.T, j *core.Job, want core.Status) *core.JobExecution {
 	t.Helper()
 	params, err := job.ValidateParameters(nil, nil)
@@ -89,7 +87,6 @@ func (f *folder) texts(t *testing.T, columns int, query string) []string {
 	return list
 }
 
-// refused is what the loader says of a flow.
 func refused(t *testing.T, flow string) string {
 	t.Helper()
 	_, err := jobfile.Parse("job.yaml", []byte("job: j\nflow:\n"+flow), shipped(t))
@@ -171,7 +168,7 @@ func TestMistakesInALookupAreFoundAtTheirPlace(t *testing.T) {
 	require.Contains(t, text, "there is nothing to look up in: write from: {csv: {path: FILE, item: TYPE}}, or table: NAME")
 }
 
-// A step that dies in the middle of a group continues with that group, whole.
+// A step that dies in the middle of a group continues with that whole group.
 func TestTotalsByKeyAreExactOverARestart(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
@@ -262,7 +259,7 @@ const routing = `
   tasklet: {sql: "insert into noted values (${int(context.home ?? '0')}, ${int(context.rest ?? '0')})"}
 `
 
-// One chunk has rows of all writers: a failure of one takes back those of all.
+// One chunk has rows of all writers: if one fails, the rows of all are rolled back.
 func TestEachItemGoesToItsWriterAndTheNumbersAreExactOverRestarts(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
@@ -312,7 +309,7 @@ const deduping = `
     skip: {limit: 9, errors: [validate, check]}
 `
 
-// 13 never fits: each of its rows is skipped, and none of them is a first one for the next.
+// 13 never fits: each of its rows is skipped, and none of them is the first row for the next one.
 func TestOfRowsWithOneKeyTheFirstOnePassesAlsoOverRestarts(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {

@@ -11,8 +11,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 )
 
-// A job file is loaded with the components that it may use, and compiled with
-// what they run on.
+// A job file is loaded with the components that it may use, and compiled with its dependencies.
 func ExampleLoad() {
 	path, remove := testexample.File("clean.yaml", `
 job: clean
@@ -40,8 +39,8 @@ flow:
 	// clean 1 <nil>
 }
 
-// Everything that is wrong is reported at once, with its place in the file. The
-// error's text also has excerpts and hints.
+// All mistakes are reported at once, with their positions in the file. The error's text also has excerpts and
+// hints.
 func ExampleLoad_wrong() {
 	path, remove := testexample.File("clean.yaml", "job: clean\nflow:\n- step: clean\n  tasklet: {sqk: delete from log}\n  tiemout: 1m\n")
 	defer remove()

@@ -8,7 +8,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// checkPatterns refuses patterns that match no exit code which the element can have.
+// checkPatterns refuses patterns that match no possible exit code of the element.
 func (l *loader) checkPatterns(list *listDef) {
 	list.walk(func(e *elementDef) {
 		codes, known := e.exitCodes()
@@ -24,13 +24,13 @@ func (l *loader) checkPatterns(list *listDef) {
 	})
 }
 
-// standardExits are the exit codes of a step whose components give none of their own.
+// standardExits are the exit codes of a step without component-specific ones.
 func standardExits() []string {
 	return []string{core.ExitCompleted, core.ExitFailed, core.ExitStopped, core.ExitNoop, core.ExitExpectFailed, core.ExitUnknown}
 }
 
-// exitCodes returns the exit codes that the element can have; known is false where
-// components or other files decide.
+// exitCodes returns the possible exit codes of the element; known is false if components or other files
+// decide.
 func (e *elementDef) exitCodes() (codes []string, known bool) {
 	switch e.kind {
 	case stepKind:

@@ -9,14 +9,13 @@ import (
 	"github.com/surfin-batch/surfin/internal/yamlfile"
 )
 
-// Templates are expanded on the nodes of the file, before anything of them is checked: what
-// follows sees a job without templates. A node of a template keeps the place where it is
-// written, and knows the use by which it came into the job. The names of elements are those
-// that the template gives them, with its arguments in them: they do not depend on the order
-// of the uses, so that a restart knows the steps of a file to which another use was added.
+// Templates are expanded on the nodes of the file before any other check: later stages see a job without
+// templates. A node of a template keeps its position in the file and knows the use that added it to the job.
+// Element names come from the template, with its arguments filled in: they do not depend on the order of the
+// uses, so that a restart finds the steps of a file to which another use was added.
 
 const (
-	// maxExpanded is how many values the templates of a file may stand for.
+	// maxExpanded bounds the number of values that the templates of a file may expand to.
 	maxExpanded = 100_000
 	// maxChain is how deep templates may use templates.
 	maxChain = 20
@@ -57,7 +56,7 @@ func (l *loader) expandTemplates() {
 	}
 }
 
-// list expands a list of elements. chain are the templates that are being used.
+// list expands a list of elements. chain are the templates in use.
 func (x *expander) list(n *yamlfile.Node, chain []string) *yamlfile.Node {
 	if n.Kind != yamlfile.List {
 		return n
@@ -114,7 +113,7 @@ func (x *expander) branches(n *yamlfile.Node, chain []string) *yamlfile.Node {
 	return n.WithItems(lists)
 }
 
-// isUse reports whether an element is the use of a template, or is meant to be one.
+// isUse reports whether an element is, or was probably intended as, the use of a template.
 func isUse(n *yamlfile.Node) bool {
 	if n.Get("use") != nil {
 		return true
@@ -123,7 +122,7 @@ func isUse(n *yamlfile.Node) bool {
 	return n.Kind == yamlfile.Map && !hasKind && (n.Get("for_each") != nil || n.Get("with") != nil)
 }
 
-// use returns the elements that a use stands for; nil: it is wrong.
+// use returns the elements that replace a use; nil if the use is wrong.
 func (x *expander) use(n *yamlfile.Node, chain []string) []*yamlfile.Node {
 	elements, good := x.used(n, chain)
 	x.brokenUses = x.brokenUses || !good
@@ -177,7 +176,7 @@ func (x *expander) used(n *yamlfile.Node, chain []string) ([]*yamlfile.Node, boo
 	return x.arrange(n, &m, lists)
 }
 
-// argumentSets are the arguments of each instance that a use makes.
+// argumentSets are the arguments of each instance of a use.
 func (x *expander) argumentSets(n *yamlfile.Node, m *useModel) ([][]yamlfile.Entry, bool) {
 	var common []yamlfile.Entry
 	if with := m.With.node; with != nil {
@@ -230,8 +229,8 @@ func (x *expander) instance(t *templateDef, use *yamlfile.Node, given []yamlfile
 	return x.list(steps, chain), true
 }
 
-// arrange puts the elements of the instances where the use is: in its place, in a flow that
-// has the keys of the use, or in a split.
+// arrange puts the elements of the instances at the position of the use: directly, in a flow that has the
+// keys of the use, or in a split.
 func (x *expander) arrange(n *yamlfile.Node, m *useModel, lists []*yamlfile.Node) ([]*yamlfile.Node, bool) {
 	if m.Parallel != nil && *m.Parallel < 1 {
 		x.problems.Add(n.Get("parallel"), "parallel must be at least 1", "it says how many run at once")

@@ -9,12 +9,12 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// Bind is what a compiled job's Bind does, without compiling.
+// Bind does the work of a compiled job's Bind, without compiling.
 func Bind(ctx context.Context, f *File, params core.Parameters) error {
 	return f.bind(ctx, nil, params)
 }
 
-// StepConfig is the config of a tasklet step as it is known at load.
+// StepConfig is the config of a tasklet step as known at load.
 func StepConfig(f *File, step string) any {
 	for _, s := range f.steps {
 		if s.name == step {
@@ -38,10 +38,10 @@ func MayPrecede(f *File, before, after string) bool {
 	return mayPrecede(a, b)
 }
 
-// ParametersAt is what Parameters returns at a time.
+// ParametersAt returns the result of Parameters at a time.
 func ParametersAt(f *File, now time.Time) []core.ParameterSpec { return f.parametersAt(now) }
 
-// WithDefaults shows what a step runs with: its timeout, transaction, chunk, retry and skip.
+// WithDefaults shows the effective settings of a step: its timeout, transaction, chunk, retry and skip.
 func WithDefaults(f *File, step string) string {
 	var b strings.Builder
 	for _, s := range f.steps {

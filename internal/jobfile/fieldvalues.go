@@ -9,8 +9,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-// setMisfits gives a field what it does with values that are missing or do not fit, and its
-// zone; false: it is wrong, and reported.
+// setMisfits gives a field its handling of missing and unfit values, and its zone. It returns false after it
+// reported a mistake.
 func setMisfits(c *yamlfile.Collector, f *row.Field, m fieldModel, jobZone *time.Location) bool {
 	before := c.Reports()
 	f.Coerce, _ = row.CoerceByName(m.Coerce)
@@ -26,7 +26,7 @@ func setMisfits(c *yamlfile.Collector, f *row.Field, m fieldModel, jobZone *time
 	return c.Reports() == before
 }
 
-// setDefault reads the default of a field: by its type, as ISO 8601 where it is a date or time.
+// setDefault reads the default of a field: by its type, as ISO 8601 for a date or time.
 func setDefault(c *yamlfile.Collector, f *row.Field, m fieldModel) {
 	if m.Default == nil || m.Default.node == nil {
 		return
@@ -68,7 +68,7 @@ func defaultSample(k row.Kind) string {
 	}
 }
 
-// setZone gives a timestamp its zone, or that of the job.
+// setZone gives a timestamp its own zone, or the job's.
 func setZone(c *yamlfile.Collector, f *row.Field, m fieldModel, jobZone *time.Location) {
 	kind := f.Kind
 	if elem, ok := kind.Elem(); ok {

@@ -49,7 +49,8 @@ flow:
     writer: {csv: out.csv}
 `
 
-// A value is mended as the field says, and what cannot be is an invalid item that names its place.
+// A value is corrected as the field says; a value that cannot be corrected is an invalid item that names its
+// position.
 func TestFieldsSayWhatBecomesOfValuesThatDoNotFit(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {

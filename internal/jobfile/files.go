@@ -13,9 +13,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 )
 
-// A file that a writer writes belongs to that writer alone (rule C15b). What can be
-// seen of it in the file is checked at load, and the rest when a step starts and
-// when partitions are planned.
+// A file that a writer writes belongs to that writer alone (rule C15b). The part of this rule that is visible
+// in the file is checked at load, the rest when a step starts and when partitions are planned.
 
 // fileUse is a key of a component that names a file.
 type fileUse struct {
@@ -24,8 +23,8 @@ type fileUse struct {
 	node  *yamlfile.Node
 }
 
-// files are the keys of the component that name files it reads, or, of a writer,
-// that it writes: those with the tag `output`.
+// files are the keys of the component that name files to read, or, for a writer, to write: those with the tag
+// `output`.
 func (u *componentUse) files() []fileUse {
 	if u == nil || u.component.Config == nil {
 		return nil
@@ -46,8 +45,8 @@ func (u *componentUse) files() []fileUse {
 	return list
 }
 
-// fileKey returns equal texts for two keys that surely name one file: the same path, or
-// the same text with ${...}.
+// fileKey returns equal texts for two keys that certainly name one file: the same path, or the same text with
+// ${...}.
 func (l *loader) fileKey(f fileUse) string {
 	if late := f.use.late[f.node]; late != nil && len(late.holes) > 0 {
 		return "${}" + f.node.Text
@@ -58,10 +57,9 @@ func (l *loader) fileKey(f fileUse) string {
 	return filepath.Clean(l.file.resolve(f.node.Text))
 }
 
-// isStd reports whether a text of the key is the standard input or output.
 func (f fileUse) isStd(text string) bool { return f.field.Std && text == core.StdPath }
 
-// std is the standard input or output, in the place of a path.
+// std describes the standard input or output in messages.
 func (f fileUse) std() string {
 	if f.use.kind == registry.KindReader {
 		return "the standard input"
@@ -69,17 +67,15 @@ func (f fileUse) std() string {
 	return "the standard output"
 }
 
-// variesByPart reports whether the name depends on the partition.
 func (f fileUse) variesByPart() bool {
 	return f.depends(true, func(name string) bool { return name == "part" || strings.HasPrefix(name, "part.") })
 }
 
-// variesByAttempt reports whether a restart would have another name.
 func (f fileUse) variesByAttempt() bool {
 	return f.depends(false, func(name string) bool { return name == "job.execution" })
 }
 
-// depends reports whether the name uses a variable; reported stands for a mistake in it.
+// depends reports whether the name uses a variable; reported is the result if the name has a mistake.
 func (f fileUse) depends(reported bool, on func(name string) bool) bool {
 	late := f.use.late[f.node]
 	if late == nil {
@@ -96,8 +92,7 @@ func (f fileUse) depends(reported bool, on func(name string) bool) bool {
 	return false
 }
 
-// checkFiles reports files that two writers would write, or that are read and
-// written by one step.
+// checkFiles reports files that two writers would write, or that one step both reads and writes.
 func (l *loader) checkFiles() {
 	for _, s := range l.file.steps {
 		l.checkStepFiles(s)
@@ -159,7 +154,7 @@ func (l *loader) checkStepFiles(s *stepDef) {
 	}
 }
 
-// checkBranchFiles compares what the branches of a split write: they run at once.
+// checkBranchFiles compares the files that the branches of a split write, since they run at once.
 func (l *loader) checkBranchFiles(e *elementDef) {
 	known := map[string]fileUse{}
 	for _, branch := range e.lists {
@@ -184,8 +179,8 @@ func (l *loader) checkBranchFiles(e *elementDef) {
 	}
 }
 
-// path is where the key says that the file is, in a bound config. Links in the
-// folder are resolved, so that one file has one path.
+// path is the path in the key of a bound config. Links in the folder are resolved, so that one file has one
+// path.
 func (f fileUse) path(cfg any) string {
 	text := reflect.ValueOf(cfg).Elem().FieldByIndex(f.field.Index).String()
 	if f.isStd(text) {
@@ -206,8 +201,8 @@ func (f fileUse) path(cfg any) string {
 	return abs
 }
 
-// checkBound refuses a step two of whose components have one file. config answers the bound
-// config of a component.
+// checkBound refuses a step in which two components have one file. config returns the bound config of a
+// component.
 func (s *stepDef) checkBound(uses []*componentUse, config func(u *componentUse) any) error {
 	known := map[string]*componentUse{}
 	for _, u := range withNested(uses...) {
@@ -225,7 +220,7 @@ func (s *stepDef) checkBound(uses []*componentUse, config func(u *componentUse) 
 	return nil
 }
 
-// targets are the files that the step's writers write, in the order of the writers.
+// targets are the output files of the step's writers, in the order of the writers.
 func (a builder) targets(ctx context.Context, run *core.StepRun) ([]string, error) {
 	problems := a.file.doc.NewCollector()
 	var list []string
@@ -247,7 +242,6 @@ func (a builder) targets(ctx context.Context, run *core.StepRun) ([]string, erro
 	return list, nil
 }
 
-// createsTargets reports whether a writer of the step may create its target.
 func (s *stepDef) createsTargets() bool {
 	for _, w := range s.writers {
 		if c, ok := w.cfg.(registry.Creator); ok && c.Creates() {
@@ -257,7 +251,6 @@ func (s *stepDef) createsTargets() bool {
 	return false
 }
 
-// hasTargets reports whether the step writes files.
 func (s *stepDef) hasTargets() bool {
 	for _, w := range withNested(s.writers...) {
 		if len(w.files()) > 0 {

@@ -9,8 +9,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// checkFlow checks where the elements lead, makes their edges explicit, and looks
-// at the graph that they make.
+// checkFlow checks the targets of the elements, makes their edges explicit, and checks the graph.
 func (l *loader) checkFlow() {
 	before := l.problems.Reports()
 	l.connectEdges(l.file.flow)
@@ -55,9 +54,8 @@ func (l *loader) connectEdges(list *listDef) {
 	}
 }
 
-// edges turns `next` into transitions (rule F1), and adds those that the file leaves
-// out: a completed element leads to the following one, whatever its exit code; any
-// other outcome ends the flow.
+// edges turns `next` into transitions (rule F1), and adds those that the file leaves out: a completed element
+// leads to the following one, whatever its exit code; any other outcome ends the flow.
 func (l *loader) edges(e *elementDef, following core.Target) []core.Transition {
 	var edges []core.Transition
 	if next := &e.keys.Next; next.node != nil {
@@ -88,8 +86,8 @@ func (l *loader) edges(e *elementDef, following core.Target) []core.Transition {
 	return edges
 }
 
-// choiceEdges gives every choice a verdict and an edge. Verdicts are stored and
-// shown: they read as where they lead.
+// choiceEdges gives every choice a verdict and an edge. Verdicts are stored and shown, so they name their
+// target.
 func (l *loader) choiceEdges(e *elementDef, following core.Target) {
 	verdicts := map[string]core.Target{}
 	if e.when != nil { // a decision may be skipped
@@ -127,7 +125,7 @@ func (l *loader) choiceEdges(e *elementDef, following core.Target) {
 	}
 }
 
-// verdictOf is how the history calls a choice.
+// verdictOf is the name of a choice in the history.
 func verdictOf(t core.Target) string {
 	switch {
 	case t.Kind == core.TargetElement:
@@ -157,8 +155,7 @@ func (l *loader) target(e *elementDef, t target) (core.Target, bool) {
 	return core.Target{Kind: core.TargetElement, Name: t.name}, true
 }
 
-// checkTargetHere reports whether the name is one of an element that e can lead to, and says
-// so where it is not.
+// checkTargetHere reports whether e can lead to the element of that name, and reports a problem if not.
 func (l *loader) checkTargetHere(e *elementDef, name string, at *yamlfile.Node, key string, also []string) bool {
 	if e.list.find(name) != nil {
 		return true
@@ -187,8 +184,8 @@ func skeleton(list *listDef) core.Flow {
 	return flow
 }
 
-// checkEnds refuses an `end` that a failure reaches through a pattern that does
-// not name it: the job would be COMPLETED.
+// checkEnds refuses an `end` that a failure reaches through a pattern that does not name it: the job would be
+// COMPLETED.
 func (l *loader) checkEnds(next *nextModel) {
 	var all []core.Transition
 	for _, c := range next.cases {

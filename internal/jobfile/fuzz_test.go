@@ -16,7 +16,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 )
 
-// Whatever the text: no panic, and every problem has a place within the file.
+// For any text: no panic, and every problem has a position within the file.
 func FuzzLoad(f *testing.F) {
 	for _, pattern := range []string{"testdata/broken/*.yaml", "testdata/valid/*.yaml"} {
 		paths, err := filepath.Glob(pattern)
@@ -65,14 +65,14 @@ func FuzzShipped(f *testing.F) {
 	reg := shipped(f)
 	f.Fuzz(func(t *testing.T, text string) {
 		if strings.Contains(text, "include") || strings.Contains(text, "file") {
-			return // they would read what is on this machine
+			return // they would read data of this machine
 		}
 		checkText(t, reg, text)
 	})
 }
 
-// checkText: a text is a job, or has problems within it. A job binds its defaults or says what is
-// wrong, and as it is printed it is the same job.
+// checkText: a text is a job, or has problems within it. A job binds its defaults or reports mistakes, and
+// its printed text is the same job.
 func checkText(t *testing.T, reg *registry.Registry, text string) {
 	t.Helper()
 	file, err := jobfile.Parse("job.yaml", []byte(text), reg)
@@ -83,7 +83,7 @@ func checkText(t *testing.T, reg *registry.Registry, text string) {
 		checkProblems(t, text, err)
 		return
 	}
-	// Values are bound without a panic, whatever they are.
+	// Any values are bound without a panic.
 	var list []core.Parameter
 	for _, p := range file.Parameters() {
 		if p.Default != nil {

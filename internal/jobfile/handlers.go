@@ -13,21 +13,21 @@ type HandlerTypes interface {
 	// Handlers returns the types of tasks that have a handler in this process, and whether
 	// others cannot be executed.
 	Handlers() (known []string, closed bool)
-	// HandlerOff returns how a handler is switched on that this process has and does not use;
-	// "": it has none of the type, or uses it.
+	// HandlerOff returns how to switch on a handler that this process has and does not use; "" means that it
+	// has none of the type, or uses it.
 	HandlerOff(handler string) (how string)
 }
 
-// HasTasks reports whether the file, or that of a child job at any depth, has a step of tasks.
+// HasTasks reports whether the file, or a child job's file at any depth, has a step of tasks.
 func (f *File) HasTasks() bool {
 	return slices.ContainsFunc(f.steps, func(s *stepDef) bool {
 		return s.tasks != nil || s.child != nil && s.child.file != nil && s.child.file.HasTasks()
 	})
 }
 
-// CheckHandlers looks for handlers of tasks that this process does not have, in the file and in those of
-// its child jobs. The error, of Problems, has those that no program can have; elsewhere are those that
-// a worker of another program may have.
+// CheckHandlers looks for handlers of tasks that this process does not have, in the file and in its child
+// jobs. The error, of Problems, lists those that no program can have; elsewhere lists those that a worker of
+// another program may have.
 func (f *File) CheckHandlers(types HandlerTypes) (elsewhere Problems, err error) {
 	known, closed := types.Handlers()
 	problems := f.doc.NewCollector()
@@ -54,7 +54,7 @@ func (f *File) CheckHandlers(types HandlerTypes) (elsewhere Problems, err error)
 	return nil, nil
 }
 
-// checkHandler reports a handler that is not one of known.
+// checkHandler reports a handler that is not among known.
 func checkHandler(problems *yamlfile.Collector, s *stepDef, types HandlerTypes, known []string) {
 	handler, at := s.tasks.model.Handler, s.tasks.model.Node.Find("handler")
 	if slices.Contains(known, handler) {
@@ -67,7 +67,6 @@ func checkHandler(problems *yamlfile.Collector, s *stepDef, types HandlerTypes, 
 	problems.Add(at, fmt.Sprintf("there is no handler %s of tasks in this application", handler), yamlfile.Suggest(handler, known))
 }
 
-// checkHandler refuses a handler that no program can have.
 func (c *compiler) checkHandler(s *stepDef) {
 	if s.tasks == nil || c.deps.Tasks == nil {
 		return

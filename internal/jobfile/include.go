@@ -12,9 +12,9 @@ import (
 	"github.com/surfin-batch/surfin/internal/yamlfile"
 )
 
-// included is a file that the job file includes, itself or through another one.
+// included is a file that the job file includes, directly or through another one.
 type included struct {
-	// name is how the job file would name it.
+	// name is the job file's name for it.
 	name string
 	from Source
 	doc  *yamlfile.Document
@@ -33,16 +33,15 @@ const (
 type includer struct {
 	*loader
 	known map[string]bool // by identity
-	// types, templates, calendars and defaults are what the files give.
+	// types, templates, calendars and defaults are the entries that the files provide.
 	types, templates, calendars []yamlfile.Entry
 	defaults                    *yamlfile.Node
-	// unread says that a file could not be read, so that not all names are known.
+	// unread means that a file could not be read, so that not all names are known.
 	unread bool
 }
 
-// includeFiles reads the included files, and completes the types, the templates and the
-// defaults of the job file by theirs. It reports false where a file could not be read: then
-// not all names are known.
+// includeFiles reads the included files, and adds their types, templates and defaults to the job file's. It
+// returns false if a file could not be read: then not all names are known.
 func (l *loader) includeFiles() bool {
 	root := l.file.doc.Root
 	if root.Kind != yamlfile.Map || root.Get(includeKey) == nil {
@@ -67,7 +66,7 @@ func (l *loader) includeFiles() bool {
 	return !i.unread
 }
 
-// completed sets the value of a key; nil: it stays as it is.
+// completed sets the value of a key; a nil value leaves it unchanged.
 func completed(entries []yamlfile.Entry, key string, at *yamlfile.Node, value *yamlfile.Node) []yamlfile.Entry {
 	if value == nil {
 		return entries
@@ -117,7 +116,7 @@ func (i *includer) read(list *yamlfile.Node, from Source, name string, chain []s
 	}
 }
 
-// readFile reads one file, and those that it includes.
+// readFile reads one file and its includes.
 func (i *includer) readFile(at *yamlfile.Node, file Source, name string, chain []string) {
 	id := file.identity()
 	if slices.Contains(chain, id) {
@@ -161,7 +160,7 @@ func (i *includer) readFile(at *yamlfile.Node, file Source, name string, chain [
 
 const includeKeys = "an included file gives types, templates, calendars and defaults, and may include others"
 
-// take takes what an included file gives.
+// take adds the entries of an included file.
 func (i *includer) take(root *yamlfile.Node) {
 	for _, e := range root.Entries {
 		switch {
@@ -197,8 +196,8 @@ func (i *includer) takeKey(e yamlfile.Entry) {
 	}
 }
 
-// union is what the included files and the job file have under a key; nil: the files have
-// nothing. A name is there once.
+// union merges the entries that the included files and the job file have under a key; nil if the files have
+// none. A name must be unique.
 func (i *includer) union(of []yamlfile.Entry, own *yamlfile.Node, what string) *yamlfile.Node {
 	if len(of) == 0 || own != nil && own.Kind != yamlfile.Map {
 		return nil
@@ -220,8 +219,8 @@ func (i *includer) union(of []yamlfile.Entry, own *yamlfile.Node, what string) *
 	return at.WithEntries(entries)
 }
 
-// mergeDefaults completes the defaults of one file by those of another, key by key. Those of
-// the job file replace what it includes; two included files do not say the same key.
+// mergeDefaults completes the defaults of one file with another's, key by key. The job file's defaults
+// replace those of its includes; two included files must not set the same key.
 func (i *includer) mergeDefaults(base, over *yamlfile.Node, path string, replace bool) *yamlfile.Node {
 	entries := slices.Clone(base.Entries)
 	for _, e := range over.Entries {
@@ -244,7 +243,7 @@ func (i *includer) mergeDefaults(base, over *yamlfile.Node, path string, replace
 	return over.WithEntries(entries)
 }
 
-// limitOf is the long form of a retry or skip that is written as its limit.
+// limitOf is the long form of a retry or skip given as its limit.
 func limitOf(path string, n *yamlfile.Node) *yamlfile.Node {
 	if n.Kind != yamlfile.Scalar || n.Bad || n.Empty || path != "retry" && path != "skip" {
 		return n

@@ -76,8 +76,7 @@ func martDir(t *testing.T, change map[string]string) string {
 	return dir
 }
 
-// The file with templates and includes means what the expanded one does, and that one is its
-// own expansion.
+// The file with templates and includes means the same as the expanded one, which is its own expansion.
 func TestAnExpandedJobMeansTheSame(t *testing.T) {
 	t.Parallel()
 	file, err := jobfile.LoadFS(inMemory(martTexts()), "job.yaml", described(t))
@@ -106,7 +105,7 @@ func withoutComments(text string) string {
 	return strings.Join(slices.DeleteFunc(lines, func(line string) bool { return strings.HasPrefix(strings.TrimSpace(line), "#") }), "\n")
 }
 
-// Every file that the tests load means the same when it is expanded.
+// Every file that the tests load means the same after expansion.
 func TestEveryValidJobIsItsOwnExpansion(t *testing.T) {
 	t.Parallel()
 	paths, err := filepath.Glob("testdata/valid/*.yaml")
@@ -123,8 +122,8 @@ func TestEveryValidJobIsItsOwnExpansion(t *testing.T) {
 	}
 }
 
-// The elements of a template run with the arguments of their use, and those of for_each with
-// parallel side by side.
+// The elements of a template run with the arguments of their use; with for_each and parallel they run in
+// parallel.
 func TestAJobOfTemplatesRuns(t *testing.T) {
 	t.Parallel()
 	e, b := testengine.New(t, testdb.SQLite(t)), &bench{}
@@ -150,8 +149,8 @@ func TestAJobOfTemplatesRuns(t *testing.T) {
 	require.Equal(t, []string{"'ACCOUNT' at ${x} <account>mart", "'CUSTOMER' at ${x} <customer>mart", "NO <end>mart", "day 2026-11-20 <all>mart", "over <bye>mart"}, notes)
 }
 
-// Rule F4: the included files are part of the definition, under the names that the job file
-// has for them, so that a worker and a restart need no file.
+// Rule F4: the included files are part of the definition, under the job file's names for them, so that a
+// worker and a restart need no file.
 func TestADefinitionHasTheIncludedFiles(t *testing.T) {
 	t.Parallel()
 	dir := martDir(t, nil)
@@ -172,7 +171,7 @@ func TestADefinitionHasTheIncludedFiles(t *testing.T) {
 	require.ErrorContains(t, err, "common/lib.yaml:1:10: include: common/types.yaml is not stored with the execution")
 }
 
-// A change of an included file is a change of the steps that it makes, and of no other.
+// A change of an included file changes only the steps that it makes.
 func TestAChangeOfAnIncludedFileIsOneOfItsSteps(t *testing.T) {
 	t.Parallel()
 	load := func(change map[string]string) *jobfile.File {
@@ -191,7 +190,7 @@ func TestAChangeOfAnIncludedFileIsOneOfItsSteps(t *testing.T) {
 	}
 	require.Equal(t, []string{"step tell_customer is different", "step tell_account is different", "step tell_all is different", "step tell_end is different"}, steps)
 
-	// Another use does not rename the steps of those that were there.
+	// Another use does not rename the existing steps.
 	more := strings.Replace(martMain, "  - {table: customer}\n", "  - {table: booking}\n  - {table: customer}\n", 1)
 	changes := jobfile.Compare(before, load(map[string]string{"job.yaml": more}), core.Parameters{}, nil)
 	require.Equal(t, []jobfile.Change{{Step: "load_booking", What: "is new"}, {Step: "tell_booking", What: "is new"}}, changes)

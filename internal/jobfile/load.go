@@ -16,27 +16,26 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-// File is a job file that was read and found right. It is immutable and safe for
-// concurrent use.
+// File is a valid job file. It is immutable and safe for concurrent use.
 type File struct {
 	doc  *yamlfile.Document
 	from Source
-	// folder is that of the file, absolute; empty: the file is not on the disk.
+	// folder is the absolute folder of the file; empty means that the file is not on the disk.
 	folder string
 	name   string
 	model  *jobModel
 	specs  []core.ParameterSpec
-	// flow and finally are the elements as a tree, steps all steps and child jobs in
-	// it, in the order of the file.
+	// flow and finally are the elements as a tree, steps all steps and child jobs in it, in the order of the
+	// file.
 	flow, finally *listDef
 	steps         []*stepDef
 	outs          map[string]*row.Schema // named results of steps, where they have types
 	types         *itemTypes
 	listeners     []*componentUse
 	expect        *condition
-	schedule      *Schedule           // nil: none
-	on            *core.Placement     // of the registered job; nil: any worker
-	exclusive     *expression.Program // the key; nil: the file has none
+	schedule      *Schedule           // nil means none
+	on            *core.Placement     // of the registered job; nil means any worker
+	exclusive     *expression.Program // the key; nil means that the file has none
 	included      []included          // the files that it includes, at any depth
 	zone          *time.Location
 	calendars     map[string]*calendar.Calendar
@@ -51,7 +50,7 @@ func (f *File) Path() string { return f.doc.Path }
 // Name returns the job's name.
 func (f *File) Name() string { return f.name }
 
-// Description returns what the file says the job is for.
+// Description returns the description in the file.
 func (f *File) Description() string { return f.model.Description }
 
 // Database returns the name of the job's database.
@@ -61,8 +60,8 @@ func (f *File) Database() string { return f.model.Database }
 // with expressions such as ${today()} are computed now, in the job's time zone.
 func (f *File) Parameters() []core.ParameterSpec { return f.parametersAt(f.now()) }
 
-// Steps returns the names of all steps and child jobs, also of those inside of
-// other elements and in `finally`, in the order of the file.
+// Steps returns the names of all steps and child jobs, including nested ones and `finally`, in the order of
+// the file.
 func (f *File) Steps() []string {
 	names := make([]string, len(f.steps))
 	for i, s := range f.steps {
@@ -71,8 +70,8 @@ func (f *File) Steps() []string {
 	return names
 }
 
-// PlaceOf returns where an element of the flow is: "job.yaml:11:5", or of a job made in Go "job
-// bill: step load"; empty: the flow has none of that name.
+// PlaceOf returns the position of an element of the flow: "job.yaml:11:5", or for a job made in Go "job bill:
+// step load"; empty means that the flow has no such element.
 func (f *File) PlaceOf(element string) (place string) {
 	f.flow.walk(func(e *elementDef) {
 		if e.name == element && place == "" {
@@ -82,15 +81,15 @@ func (f *File) PlaceOf(element string) (place string) {
 	return place
 }
 
-// Definition returns the texts of the file, of the files that it includes and of those of
-// its child jobs, at any depth, and one hash of them (rule F4).
+// Definition returns the texts of the file, its includes and its child jobs at any depth, and one hash of
+// them (rule F4).
 func (f *File) Definition() core.Definition {
 	files := map[string]core.DefinitionFile{}
 	f.addFiles("", files)
 	return core.NewDefinition(f.doc.Text, f.from.location(), slices.Collect(maps.Values(files)))
 }
 
-// addFiles adds the files that this one names. name is its own.
+// addFiles adds the files that this one names. name is its own name.
 func (f *File) addFiles(name string, files map[string]core.DefinitionFile) {
 	for _, i := range f.included {
 		at := nameFrom(name, i.name)
@@ -109,8 +108,7 @@ func (f *File) addFiles(name string, files map[string]core.DefinitionFile) {
 	}
 }
 
-// Source returns where the file is from. Of one that the history has, it is where the
-// file was.
+// Source returns the origin of the file; for a file from the history, its original location.
 func (f *File) Source() Source {
 	from := f.from
 	from.stored = nil
@@ -120,9 +118,8 @@ func (f *File) Source() Source {
 // Load is Load of a job file on the disk; see [Path].
 func Load(path string, reg *registry.Registry) (*File, error) { return Path(path).Load(reg) }
 
-// Parse checks the text of a job file; path is for messages, and its folder is
-// where relative paths begin. The error is [Problems]. Mistakes in the files of child jobs
-// are reported by Compile, which needs them.
+// Parse checks the text of a job file; path is for messages, and relative paths begin in its folder. The
+// error is [Problems]. Mistakes in the files of child jobs are reported by Compile, which needs them.
 func Parse(path string, text []byte, reg *registry.Registry) (*File, error) {
 	return Path(path).parse(text, reg)
 }
@@ -132,12 +129,12 @@ func ParseStored(d core.Definition, name string, reg *registry.Registry) (*File,
 	return Stored(d, name).parse([]byte(d.Text), reg)
 }
 
-// Earlier is the file as an earlier execution has it.
+// Earlier is the file as recorded by an earlier execution.
 func (f *File) Earlier(d core.Definition, reg *registry.Registry) (*File, error) {
 	return f.from.asStored(d).parse([]byte(d.Text), reg)
 }
 
-// parse is Parse of a text that was the source's.
+// parse is Parse for a stored text of the source.
 func (s Source) parse(text []byte, reg *registry.Registry) (*File, error) {
 	l := newLoader(s, text, reg)
 	l.lenient = true
@@ -172,8 +169,8 @@ func (l *loader) parse() (*File, error) {
 	return l.file, nil
 }
 
-// fixed reads the scalars of the file's own keys: ${...} is for the configs of
-// components and for defaults, and is refused here.
+// fixed reads the scalars of the file's own keys: ${...} is for the configs of components and for defaults,
+// and is refused here.
 func (l *loader) fixed(n *yamlfile.Node, f yamlfile.Field, _ reflect.Type) (yamlfile.Value, bool) {
 	t, err := parseTemplate(n.Text)
 	switch {
@@ -195,19 +192,18 @@ type loader struct {
 	types     itemTypes
 	stepNames []string
 	isStep    map[string]bool // the same
-	// invalidTasklets are the steps whose tasklet has a mistake: their results are unknown.
+	// invalidTasklets are the steps with a mistake in their tasklet: their results are unknown.
 	invalidTasklets []string
 	now             func() time.Time
 	// elements by name; refused are names of elements that could not be read.
 	elements map[string]*elementDef
 	refused  map[string]bool
 	stepRefs []stepRef
-	// brokenFlow says that elements or targets are wrong, so that nothing more can be
-	// said about the graph.
+	// brokenFlow means that elements or targets are wrong, so that the graph cannot be checked.
 	brokenFlow bool
-	// brokenUses says that the use of a template is wrong, so that not all elements are known.
+	// brokenUses means that the use of a template is wrong, so that not all elements are known.
 	brokenUses bool
-	// parents are the files from the first one to this, each the parent of the next.
+	// parents are the files from the first one to this one, each the parent of the next.
 	parents    []string
 	childFiles *childFiles
 	// lenient overlooks mistakes in other files: see Parse.

@@ -9,7 +9,7 @@ import (
 	"github.com/surfin-batch/surfin/internal/yamlfile"
 )
 
-// describe returns what yamlfile.Document.Describe is of the job of that name.
+// describe returns the yamlfile.Document.Describe for the job of that name.
 func describe(name string) func(way []yamlfile.Step) string {
 	return func(way []yamlfile.Step) string {
 		place, option := "job "+name, ""
@@ -30,8 +30,8 @@ func describe(name string) func(way []yamlfile.Step) string {
 	}
 }
 
-// below adds a key to a dotted path, without those that only lead to elements, and
-// without the names of components that are Go code of the job.
+// below adds a key to a dotted path, without keys that only lead to elements and without the names of
+// components that are Go code of the job.
 func below(option, key, job string) string {
 	switch {
 	case option == "" && (key == "flow" || key == "finally" || isElementKind(key)), strings.HasPrefix(key, job+"."):
@@ -51,7 +51,6 @@ func isElementKind(key string) bool {
 	return false
 }
 
-// elementAt is how messages call the element that a map is: "step load".
 func elementAt(n *yamlfile.Node) string {
 	for _, e := range n.Entries {
 		if isElementKind(e.Key.Text) && e.Value.Kind == yamlfile.Scalar {
@@ -61,7 +60,6 @@ func elementAt(n *yamlfile.Node) string {
 	return ""
 }
 
-// location returns the place of a node, for the errors of a run.
 func (f *File) location(n *yamlfile.Node) string {
 	if f.doc.Describe != nil {
 		return f.doc.Place(n)

@@ -7,8 +7,7 @@ import (
 	"github.com/surfin-batch/surfin/internal/yamlfile"
 )
 
-// level is a struct of the file whose keys are easily written beside it, with the key that
-// it is under.
+// level is a struct of the file with keys that are often written one level off, and the key that contains it.
 type level struct {
 	name string
 	keys reflect.Type
@@ -27,7 +26,7 @@ func levels() []level {
 	}
 }
 
-// otherNames are the names that other tools have for a key.
+// otherNames are other tools' names for a key.
 func otherNames(in reflect.Type) map[string][]string {
 	switch in {
 	case reflect.TypeFor[jobModel]():
@@ -60,8 +59,8 @@ func otherNames(in reflect.Type) map[string][]string {
 	return nil
 }
 
-// meantKey says what was probably meant by a key that struct type in does not have: one of
-// its own keys, or where the key belongs.
+// meantKey returns the probable intention of a key that struct type in does not have: one of its own keys, or
+// where the key belongs.
 func meantKey(key string, in reflect.Type) (own, hint string) {
 	for name, others := range otherNames(in) {
 		if _, has := yamlfile.FieldsOf(in).Find(name); has && slices.Contains(others, key) {
@@ -78,12 +77,12 @@ func meantKey(key string, in reflect.Type) (own, hint string) {
 		return "", "`retry` belongs in the step, beside `tasklet`, or in `chunk`: retry: {limit: 3}"
 	}
 	if _, isElement := yamlfile.FieldsOf(in).Find("next"); isElement && in != reflect.TypeFor[stepModel]() {
-		return "", "" // a key of a step means nothing for the other elements
+		return "", "" // a key of a step has no meaning for the other elements
 	}
 	return "", belongs(key, in)
 }
 
-// meantDefault says where a key belongs that is written at the top level or in `defaults`.
+// meantDefault finds the right place of a key written at the top level or in `defaults`.
 func meantDefault(key string, in reflect.Type) string {
 	ofChunk, isDefault := hasKey(reflect.TypeFor[chunkDefaults](), key), hasKey(reflect.TypeFor[defaultsModel](), key)
 	switch {
@@ -103,7 +102,7 @@ func meantDefault(key string, in reflect.Type) string {
 	return ""
 }
 
-// belongs says where a key belongs that struct type in does not have; "": that is not known.
+// belongs says where a key belongs that struct type in does not have, or returns "" if that is not known.
 func belongs(key string, in reflect.Type) string {
 	for _, l := range levels() {
 		if l.keys != in && hasKey(l.keys, key) {
@@ -118,14 +117,14 @@ func hasKey(t reflect.Type, key string) bool {
 	return ok
 }
 
-// hasKeyOf reports whether the node has a key that t has and own does not: it is reported as
-// one of the wrong level, and explains why what t makes is missing.
+// hasKeyOf reports whether the node has a key that t has and own does not: it is reported as a key of the
+// wrong level, and explains why a key of t is missing.
 func hasKeyOf(n *yamlfile.Node, t, own reflect.Type) bool {
 	return slices.ContainsFunc(n.Entries, func(e yamlfile.Entry) bool { return hasKey(t, e.Key.Text) && !hasKey(own, e.Key.Text) })
 }
 
-// hasOtherName reports whether the node has a key that other tools have for a key of struct
-// type in: it is reported as that, and explains why the key is missing.
+// hasOtherName reports whether the node has another tool's name for a key of struct type in: it is reported
+// as that, and explains why the key is missing.
 func hasOtherName(n *yamlfile.Node, key string, in reflect.Type) bool {
 	return slices.ContainsFunc(n.Entries, func(e yamlfile.Entry) bool { return slices.Contains(otherNames(in)[key], e.Key.Text) })
 }

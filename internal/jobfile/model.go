@@ -7,9 +7,9 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/config"
 )
 
-// The structs of this file are the language: the loader decodes into them, and
-// schema and reference are generated from them. To add a key, add a field; keys
-// that are known and not supported yet are named in the `later` tags.
+// The structs of this file are the language: the loader decodes into them, and schema and reference are
+// generated from them. To add a key, add a field; known keys that are not supported yet are in the `later`
+// tags.
 
 // jobModel is a job file.
 type jobModel struct {
@@ -40,7 +40,7 @@ type jobModel struct {
 	Expect      *conditionText                      `key:"expect" doc:"What must hold when the flow has completed; else the job is FAILED with the exit code EXPECT_FAILED [nothing]."`
 }
 
-// scheduleModel says when a job is due.
+// scheduleModel sets when a job is due.
 type scheduleModel struct {
 	yamlfile.At
 
@@ -53,7 +53,7 @@ type scheduleModel struct {
 	Parameters yamlfile.OrderedMap[rawText] `key:"parameters" doc:"The values of the job's parameters; they may have ${schedule.date} and other names of the scheduled time."`
 }
 
-// budgetModel bounds what is spent on the tasks of a run, or of a step.
+// budgetModel bounds the cost of the tasks of a run or of a step.
 type budgetModel struct {
 	yamlfile.At
 
@@ -63,8 +63,7 @@ type budgetModel struct {
 	MaxNoProgress    *int           `key:"max_no_progress" default:"50" doc:"How many attempts of all tasks may fail one after the other."`
 }
 
-// parameterModel declares a parameter. Its texts are read in parameters.go, as
-// they depend on the type.
+// parameterModel declares a parameter. Its texts are read in parameters.go, as they depend on the type.
 type parameterModel struct {
 	yamlfile.At
 
@@ -81,7 +80,7 @@ type parameterModel struct {
 	Max         *rawText `key:"max" doc:"The greatest value (int, float, decimal, date, timestamp, duration)."`
 }
 
-// defaultsModel is what steps use that say nothing else, key by key: see mergeDefaults.
+// defaultsModel holds defaults for steps, which a step overrides key by key: see mergeDefaults.
 type defaultsModel struct {
 	yamlfile.At
 
@@ -92,15 +91,15 @@ type defaultsModel struct {
 	Transaction *transactionDefaults    `key:"transaction" doc:"Keys of the transaction of steps and of atomic groups. A step in a group, and a tasklet without a transaction, take none of them."`
 }
 
-// transactionDefaults are the keys of a transaction that may have a default of the file's
-// own. They are embedded in transactionModel.
+// transactionDefaults are the keys of a transaction that may have a default in the file. They are embedded in
+// transactionModel.
 type transactionDefaults struct {
 	Isolation string         `key:"isolation" enum:"read_uncommitted,read_committed,repeatable_read,serializable" doc:"The isolation level [the database's own]; one that the database lacks is an error."`
 	Timeout   *time.Duration `key:"timeout" doc:"The longest that the transaction may take [none]; in a chunk step, that of each chunk."`
 }
 
-// chunkDefaults are the keys of a chunk that may have a default of the file's
-// own. They are embedded in chunkModel, so that both are one.
+// chunkDefaults are the keys of a chunk that may have a default in the file. They are embedded in chunkModel,
+// so that both have the same keys.
 type chunkDefaults struct {
 	Size                 *int   `key:"size" default:"1000" doc:"Items per chunk, and so per transaction."`
 	Isolate              string `key:"isolate" enum:"each,bisect,none" default:"each" doc:"How items that cannot be written are found: one by one, or by halving the chunk, with the same outcome and fewer commits. With none the chunk is not split, and the step fails: for constraints that span items."`
@@ -136,7 +135,7 @@ type stepModel struct {
 	elementKeys
 }
 
-// partitionModel says what the parts of a step are.
+// partitionModel describes the partitions of a step.
 type partitionModel struct {
 	yamlfile.At
 
@@ -146,7 +145,7 @@ type partitionModel struct {
 	On      *placementModel `key:"on" doc:"Which workers work on the parts: labels that they must have ('surfin worker --label disk=eu1'), such as {disk: eu1}, or the name of one. It may have values of the part: {disk: \"${part.site}\"}. With remote: true only [any]."`
 }
 
-// tasksModel is the work of a step that has tasks executed.
+// tasksModel is the work of a step of tasks.
 type tasksModel struct {
 	yamlfile.At
 
@@ -165,7 +164,7 @@ type itemsModel struct {
 	ref  *componentRef
 }
 
-// decideModel is an element that only says where to go.
+// decideModel is an element that only chooses a target.
 type decideModel struct {
 	yamlfile.At
 
@@ -183,7 +182,7 @@ type choiceModel struct {
 	Next *targetText    `key:"next" required:"true" doc:"Where to go: an element, end, fail, or a stop with its restart point."`
 }
 
-// splitModel is an element whose flows run side by side.
+// splitModel is an element with parallel flows.
 type splitModel struct {
 	yamlfile.At
 
@@ -239,7 +238,7 @@ type chunkModel struct {
 	chunkDefaults
 }
 
-// transactionModel says what transaction a step runs in.
+// transactionModel describes the transaction of a step.
 type transactionModel struct {
 	yamlfile.At
 
@@ -318,8 +317,8 @@ type argumentModel struct {
 	Enum    []string `key:"enum" doc:"The values allowed [any]."`
 }
 
-// useModel is an element that stands for those of a template. The loader replaces it before
-// elements are decoded.
+// useModel is a use of a template. The loader replaces it by the template's elements before elements are
+// decoded.
 type useModel struct {
 	yamlfile.At
 
@@ -334,7 +333,7 @@ type useModel struct {
 // anyValue is a value of any kind.
 type anyValue struct{ node *yamlfile.Node }
 
-// argumentLists is what for_each takes.
+// argumentLists is the value of for_each.
 type argumentLists struct{ node *yamlfile.Node }
 
 // templateSteps are the elements of a template, which may have ${with.NAME} anywhere.
@@ -353,7 +352,7 @@ type rawText struct{ node *yamlfile.Node }
 type componentRef struct {
 	name string
 	at   *yamlfile.Node // the name
-	node *yamlfile.Node // the config; nil: none
+	node *yamlfile.Node // the config; nil means none
 }
 
 // componentRefs are one component or a list of them.

@@ -9,7 +9,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 )
 
-// nestedError is an error of a nested component: it is reported at its own place.
+// nestedError is an error of a nested component: it is reported at its own position.
 type nestedError struct {
 	use *componentUse
 	err error
@@ -17,8 +17,8 @@ type nestedError struct {
 
 func (e *nestedError) Error() string { return e.use.what + ": " + e.err.Error() }
 
-// withNested returns the components with those inside of their configs, each behind the one
-// around it. It leaves nil out.
+// withNested returns the components with those nested in their configs, each after its outer one. It leaves
+// nil out.
 func withNested(uses ...*componentUse) []*componentUse {
 	var list []*componentUse
 	for _, u := range uses {
@@ -29,7 +29,7 @@ func withNested(uses ...*componentUse) []*componentUse {
 	return list
 }
 
-// decodeNested reads a component inside of the config of another one.
+// decodeNested reads a component inside another one's config.
 func (b *binding) decodeNested(d *yamlfile.Decoder, n *yamlfile.Node, f yamlfile.Field, v reflect.Value) {
 	u, known := b.use.nested[n]
 	var cfg any
@@ -66,7 +66,6 @@ func (b *binding) decodeNested(d *yamlfile.Decoder, n *yamlfile.Node, f yamlfile
 	}))
 }
 
-// decodeConfig is decode, for components that may have no config.
 func (b *binding) decodeConfig() (cfg any, ok bool) {
 	if b.use.component.Config == nil {
 		return nil, true
@@ -90,11 +89,11 @@ func (b *binding) declareNested(d *yamlfile.Decoder, n *yamlfile.Node, f yamlfil
 	return u
 }
 
-// givenText stands for the value of a key that the outer component gives: an absolute path,
-// which is the same wherever the file is.
+// givenText stands for the value of a key that the outer component gives: an absolute path, which does not
+// depend on the file's location.
 const givenText = "/given"
 
-// give adds the key to the config that the outer component gives.
+// give adds the key that the outer component gives to the config.
 func (b *binding) give(ref *componentRef, f yamlfile.Field) bool {
 	component, found := b.types.reg.Component(kindOf(f), ref.name)
 	if !found {
@@ -150,7 +149,7 @@ func holdsNested(t reflect.Type) bool {
 	return false
 }
 
-// positioned returns the first processor that has a position; nil: none.
+// positioned returns the first processor that has a position, or nil.
 func (s *stepDef) positioned() *componentUse {
 	for _, u := range s.processors {
 		if u != nil && u.component.Positioned {
@@ -160,7 +159,7 @@ func (s *stepDef) positioned() *componentUse {
 	return nil
 }
 
-// inTransaction returns the first processor that works in the chunk's transaction; nil: none.
+// inTransaction returns the first processor that works in the chunk's transaction, or nil.
 func (s *stepDef) inTransaction() *componentUse {
 	for _, u := range s.processors {
 		if u != nil && u.component.InTransaction {

@@ -15,8 +15,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// plot draws a flow as YAML: steps in order, flows and splits in it, and further
-// transitions to elements of the same list.
+// plot draws a flow as YAML: steps in order, nested flows and splits, and further transitions to elements of
+// the same list.
 type plot struct {
 	t     *rapid.T
 	names []string // of the steps, in the order of the file
@@ -66,7 +66,7 @@ func (p *plot) list(depth int) string {
 	return "[" + strings.Join(elements, ", ") + "]"
 }
 
-// wander walks a compiled flow by chance, and tells what ran before each element.
+// wander walks a compiled flow at random and reports the elements that ran before each element.
 func wander(t *rapid.T, flow core.Flow, before map[string]bool, left *int, visit func(name string, before map[string]bool)) {
 	at := flow.Elements[0]
 	for at != nil && *left > 0 {
@@ -92,8 +92,8 @@ func wander(t *rapid.T, flow core.Flow, before map[string]bool, left *int, visit
 	}
 }
 
-// What runs before an element on any way through a flow may be named there; and
-// where no way leads back, only what stands before it in the file.
+// An element that runs before another on some path of the flow may be named there; without a path back, only
+// the earlier elements of the file.
 func TestAStepMayBeNamedWhereItCanHaveRun(t *testing.T) {
 	t.Parallel()
 	engine := testengine.New(t, testdb.SQLite(t))

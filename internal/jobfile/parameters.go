@@ -14,7 +14,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/job"
 )
 
-// declareParameters makes the specs of the file's parameters.
 func (l *loader) declareParameters(model *jobModel) {
 	for _, e := range model.Parameters {
 		if !identifier.MatchString(e.Name) {
@@ -59,8 +58,8 @@ func (l *loader) parameter(name string, m parameterModel) core.ParameterSpec {
 	return spec
 }
 
-// secretParameter makes the spec of a secret one. What else would be in the file, or stored, is
-// refused.
+// secretParameter makes the spec of a secret parameter. Keys that would put its value in the file or in the
+// store are refused.
 func (l *loader) secretParameter(spec *core.ParameterSpec, m parameterModel) {
 	spec.Secret, spec.Required, spec.Identifying, spec.Pattern = true, true, false, ""
 	if spec.Type != core.TypeString {
@@ -80,7 +79,7 @@ func (l *loader) secretParameter(spec *core.ParameterSpec, m parameterModel) {
 	}
 }
 
-// secretParameterHint says how a secret parameter is given.
+// secretParameterHint explains how to give a secret parameter.
 func secretParameterHint(name string) string {
 	return fmt.Sprintf("give it behind the job file, %s=@FILE, or as the secret %s: the variable %s, a file or a command", name, name, secret.Variable(name))
 }
@@ -128,7 +127,7 @@ func (l *loader) limit(spec *core.ParameterSpec, key string, at *yamlfile.Node, 
 	return x
 }
 
-// typed reads a text of the file as a value of the parameter.
+// typed parses a text of the file as a value of the parameter.
 func (l *loader) typed(spec *core.ParameterSpec, at *yamlfile.Node, text string) (any, bool) {
 	x, err := spec.Parse(text)
 	if err != nil {
@@ -167,8 +166,8 @@ func (l *loader) setDefault(spec *core.ParameterSpec, n *yamlfile.Node) {
 	spec.Default, spec.FormerDefault = x, spec.Former(text, x)
 }
 
-// computed evaluates a default with ${...}, now. It may use functions, today() and now()
-// among them, and no other names.
+// computed evaluates a default with ${...} now. It may use functions, including today() and now(), but no
+// names.
 func (l *loader) computed(spec core.ParameterSpec, n *yamlfile.Node, t *template) (string, bool) {
 	scope := expression.Scope{
 		expression.Today: {Type: parameterGoType(core.TypeDate)}, expression.Now: {Type: parameterGoType(core.TypeTimestamp)},
@@ -195,8 +194,8 @@ func (l *loader) computed(spec core.ParameterSpec, n *yamlfile.Node, t *template
 	return text, true
 }
 
-// compileParameter compiles the holes of a text that is the value of a parameter, and checks
-// the type of one that is the whole value.
+// compileParameter compiles the holes of a parameter's text, and checks the type of a hole that is the whole
+// value.
 func (l *loader) compileParameter(spec core.ParameterSpec, n *yamlfile.Node, t *template, in *names) bool {
 	for i := range t.holes {
 		h := &t.holes[i]

@@ -8,10 +8,10 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// A path in the file begins at the folder of the file (rule L1a). Components get it as the
-// working directory sees it, which is how messages name it; expressions get it absolute.
+// A path in the file begins at the folder of the file (rule L1a). Components, and messages, get it relative
+// to the working directory; expressions get it absolute.
 
-// resolve returns a path of the file as the working directory sees it.
+// resolve returns a path of the file relative to the working directory.
 func (f *File) resolve(text string) string { return resolve(f.from.dir(), text) }
 
 func resolve(dir, text string) string {
@@ -21,7 +21,6 @@ func resolve(dir, text string) string {
 	return filepath.Join(dir, filepath.FromSlash(text))
 }
 
-// absolute returns a path of the file, absolute.
 func (f *File) absolute(text string) string {
 	text = resolve(f.folder, text)
 	if abs, err := filepath.Abs(text); err == nil && text != "" {
@@ -42,9 +41,8 @@ func (f *File) named(path string) string {
 	return filepath.Join(f.from.dir(), rel)
 }
 
-// declarePath makes a string parameter that is all of a path a parameter of type path,
-// whatever spelling is given. One with a pattern or an enum keeps its text: the author says
-// which texts there are.
+// declarePath turns a string parameter that is a whole path into a parameter of type path, so that its
+// spelling does not matter. One with a pattern or an enum keeps its text: the author lists the allowed texts.
 func (f *File) declarePath(expression string) {
 	name, is := strings.CutPrefix(strings.TrimSpace(expression), "params.")
 	i := slices.IndexFunc(f.specs, func(spec core.ParameterSpec) bool { return is && spec.Name == name })

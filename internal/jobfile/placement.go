@@ -17,8 +17,8 @@ type placementModel struct{ node *yamlfile.Node }
 
 const placementHint = "write labels of workers, such as {disk: eu1}, or the name of a worker"
 
-// on reads `on` of work that is done by workers where remote holds; nil: it has none. names are those of `part`,
-// for the parts of a step; nil: it is something else.
+// on reads `on` for work that workers do if remote is true; it returns nil if there is none. names are the
+// names of `part`, for the parts of a step; else nil.
 func (l *loader) on(m *placementModel, remote bool, names map[string]expression.Var) *core.Placement {
 	if !l.needsRemote(m, remote) {
 		return nil
@@ -26,7 +26,7 @@ func (l *loader) on(m *placementModel, remote bool, names map[string]expression.
 	return l.placement(m.node, names)
 }
 
-// needsRemote reports whether there is an `on`, and refuses one of work that the process of the job does itself.
+// needsRemote reports whether `on` is set, and refuses it for work that the job's own process does.
 func (l *loader) needsRemote(m *placementModel, remote bool) bool {
 	if m == nil || m.node == nil {
 		return false
@@ -75,10 +75,10 @@ func (l *loader) placement(n *yamlfile.Node, names map[string]expression.Var) *c
 	return p
 }
 
-// partHole is a value of a part in a placement.
+// partHole is a part's value in a placement.
 var partHole = regexp.MustCompile(`\$\{\s*part\.([A-Za-z_][A-Za-z0-9_]*)\s*\}`)
 
-// withoutHoles is the placement with a letter in the place of values of parts.
+// withoutHoles is the placement with a letter instead of parts' values.
 func withoutHoles(p core.Placement) core.Placement {
 	plain := core.Placement{Worker: partHole.ReplaceAllString(p.Worker, "x")}
 	for key, value := range p.Labels {
@@ -90,7 +90,7 @@ func withoutHoles(p core.Placement) core.Placement {
 	return plain
 }
 
-// placementText refuses expressions in a placement, but for values of the part.
+// placementText refuses expressions in a placement, except values of the part.
 func (l *loader) placementText(n *yamlfile.Node, names map[string]expression.Var) bool {
 	if names == nil && strings.Contains(n.Text, "${") {
 		l.problems.Add(n, "on takes texts as they are, without ${...}", "only the parts of a partition may have values of their own: on: {disk: \"${part.site}\"}")
@@ -151,7 +151,8 @@ func onOfPart(p *core.Placement) func(part core.Partition) (*core.Placement, err
 	}
 }
 
-// checkSplitPlacement reads `on` of a split: one for all branches, or a list with one for each; nil: it has none.
+// checkSplitPlacement reads `on` of a split: one for all branches, or a list with one for each; nil if there
+// is none.
 func (l *loader) checkSplitPlacement(e *elementDef) {
 	m := e.model.split
 	if !l.needsRemote(m.On, m.Remote == remoteTrue) {
@@ -175,5 +176,5 @@ func (l *loader) checkSplitPlacement(e *elementDef) {
 	}
 }
 
-// On returns which workers run the job where it is registered; nil: any.
+// On returns which workers run the job where it is registered; nil means any.
 func (f *File) On() *core.Placement { return f.on }

@@ -11,11 +11,11 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 )
 
-// Problem is one thing wrong with a job file: position, message, excerpt, hint.
+// Problem is one mistake in a job file: position, message, excerpt, hint.
 type Problem = yamlfile.Problem
 
-// Problems is everything wrong with a job file, by position. It is the error of
-// [Load], [Parse] and [File.Compile] where the file is at fault.
+// Problems is all mistakes in a job file, by position. It is the error of [Load], [Parse] and [File.Compile]
+// if the file is at fault.
 type Problems = yamlfile.Problems
 
 var (
@@ -25,9 +25,8 @@ var (
 
 const identifierHint = "letters, digits and _, not beginning with a digit"
 
-// reportConfig reports what a component says of its config: joined errors one by
-// one, a *registry.ConfigError at its key, an error of an expression at its place in
-// the text.
+// reportConfig reports a component's errors about its config: joined errors one by one, a
+// *registry.ConfigError at its key, an error of an expression at its position in the text.
 func (u *componentUse) reportConfig(c *yamlfile.Collector, err error) {
 	var joined interface{ Unwrap() []error }
 	if _, single := err.(*registry.ConfigError); !single && errors.As(err, &joined) {
@@ -62,8 +61,7 @@ func (u *componentUse) reportConfig(c *yamlfile.Collector, err error) {
 	c.Add(at, text, hint)
 }
 
-// find returns the node of a key of the config. The key of a rest is not in the
-// file, only its entries are.
+// find returns the node of a key of the config. The key of a rest is not in the file, only its entries are.
 func (u *componentUse) find(key string) *yamlfile.Node {
 	if u.component.Config != nil && u.node.Kind == yamlfile.List { // the short form of its main key
 		if main, ok := yamlfile.FieldsOf(u.component.Config).Main(); ok && strings.HasPrefix(key, main.Key+".") {
@@ -85,7 +83,7 @@ func (u *componentUse) find(key string) *yamlfile.Node {
 	return u.ref.at
 }
 
-// expressionHint is the cure for an error of the expression in a node.
+// expressionHint is the hint for an error of the expression in a node.
 func expressionHint(n *yamlfile.Node, err *expression.Error) string {
 	if comment := commentHint(n); comment != "" || err == nil {
 		return comment
@@ -93,7 +91,6 @@ func expressionHint(n *yamlfile.Node, err *expression.Error) string {
 	return err.Hint
 }
 
-// commentHint says that the text after an unquoted # is a comment, if there is one.
 func commentHint(n *yamlfile.Node) string {
 	if n.Comment() == "" {
 		return ""

@@ -15,24 +15,22 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/step"
 )
 
-// Redrive says what CompileRedrive runs.
+// Redrive describes the run that CompileRedrive makes.
 type Redrive struct {
-	// Plan says which items of which step.
+	// Plan lists the items and their step.
 	Plan *redrive.Plan
-	// Instance is that of the execution that is redriven.
+	// Instance is the instance of the redriven execution.
 	Instance core.JobInstanceID
-	// Steps are the steps of the execution that is redriven, by name: expressions
-	// such as steps.NAME.read are about them.
+	// Steps are the steps of the redriven execution by name, for expressions such as steps.NAME.read.
 	Steps map[string]core.StepExecution
-	// Watch is called before the components of a step execution are made, and what it returns
-	// afterwards, before anything is opened; may be nil.
+	// Watch is called before the components of a step execution are made, and the function that it returns
+	// afterwards, before any component is opened. It may be nil.
 	Watch func() (check func(run *core.StepRun, parts chunk.Parts) error)
 }
 
-// CompileRedrive makes a job of one chunk step of the file, which runs the skipped
-// items of a plan, not those of its reader, through the step's processors and writers
-// (rule C12). It fails as Compile does, and where the plan's step is missing or is not a
-// chunk step.
+// CompileRedrive makes a job of one chunk step of the file. It runs the skipped items of a plan, instead of
+// the items of the reader, through the step's processors and writers (rule C12). It fails as Compile does,
+// and if the plan's step is missing or is not a chunk step.
 func (f *File) CompileRedrive(deps Deps, r Redrive) (*core.Job, error) {
 	of, err := f.chunkStep(r.Plan.Step)
 	if err != nil {
@@ -72,7 +70,7 @@ func (f *File) CompileRedrive(deps Deps, r Redrive) (*core.Job, error) {
 	}, nil
 }
 
-// step makes the step of the plan: a partitioned one if the items are those of partitions.
+// step makes the step of the plan: a partitioned one if the items belong to partitions.
 func (r Redrive) step(inner func(*redrive.Step) (core.Step, error)) (core.Step, error) {
 	work, err := redrive.NewStep(r.Plan, r.Steps, inner)
 	if err != nil || len(r.Plan.Parts) == 0 {
@@ -83,7 +81,7 @@ func (r Redrive) step(inner func(*redrive.Step) (core.Step, error)) (core.Step, 
 	}})
 }
 
-// Partition lists the partitions whose items are redriven: a core.Partitioner.
+// Partition lists the partitions with redriven items: a core.Partitioner.
 func (r Redrive) Partition(context.Context, *core.View) ([]core.Partition, error) {
 	parts := make([]core.Partition, len(r.Plan.Parts))
 	for i, recorded := range r.Plan.Parts {
@@ -92,8 +90,7 @@ func (r Redrive) Partition(context.Context, *core.View) ([]core.Partition, error
 	return parts, nil
 }
 
-// chunkStep finds a step by the name of its executions: those of partitions are
-// called STEP:PARTITION.
+// chunkStep finds a step by the name of its executions. Executions of partitions are named STEP:PARTITION.
 func (f *File) chunkStep(recorded string) (*stepDef, error) {
 	name, _, _ := strings.Cut(recorded, ":")
 	for _, s := range f.steps {
@@ -108,7 +105,7 @@ func (f *File) chunkStep(recorded string) (*stepDef, error) {
 	return nil, fmt.Errorf("there is no step %s in %s (%s)", name, f.Path(), yamlfile.Suggest(name, f.Steps()))
 }
 
-// wrapParts replaces the reader by that of the redrive.
+// wrapParts replaces the reader by the reader of the redrive.
 func (r Redrive) wrapParts(s *redrive.Step, itemType item.Type) func(makeParts) makeParts {
 	return func(next makeParts) makeParts {
 		return func(ctx context.Context, run *core.StepRun) (chunk.Parts, error) {
@@ -135,8 +132,8 @@ func (r Redrive) wrapParts(s *redrive.Step, itemType item.Type) func(makeParts) 
 	}
 }
 
-// redrivenKey is the key, in the context of a redrive that publishes, of the step execution after
-// which it began.
+// redrivenKey is the key, in the context of a redrive that publishes, of the step execution after which it
+// began.
 const redrivenKey = "surfin.redriven"
 
 // checkPublishing refuses a redrive that publishes its output before the step of the items has
@@ -159,7 +156,6 @@ func (r Redrive) checkPublishing(ctx context.Context, run *core.StepRun, parts c
 	return run.StepContext().Put(redrivenKey, int64(of.ID))
 }
 
-// later returns registry.BuildContext.RedriveLater.
 func (r Redrive) later(run *core.StepRun) func(ctx context.Context) error {
 	return func(ctx context.Context) error {
 		of, err := r.newest(ctx, run)
@@ -170,8 +166,7 @@ func (r Redrive) later(run *core.StepRun) func(ctx context.Context) error {
 	}
 }
 
-// newest returns the newest execution of the step whose items the run redrives; nil if the
-// history does not have it.
+// newest returns the newest execution of the redriven step, or nil if the history does not have it.
 func (r Redrive) newest(ctx context.Context, run *core.StepRun) (*core.StepExecution, error) {
 	records, err := run.Services.Attempts.Newest(ctx, r.Instance, r.recorded(run))
 	if err != nil || len(records) == 0 {
@@ -180,7 +175,7 @@ func (r Redrive) newest(ctx context.Context, run *core.StepRun) (*core.StepExecu
 	return &records[0], nil
 }
 
-// recorded is the recorded name of the step whose items the run redrives.
+// recorded is the recorded name of the redriven step.
 func (r Redrive) recorded(run *core.StepRun) string {
 	if len(r.Plan.Parts) > 0 {
 		return run.Step.Name
@@ -191,7 +186,7 @@ func (r Redrive) recorded(run *core.StepRun) string {
 // partitionIndexKey is the key of a partition's index in its context.
 const partitionIndexKey = "surfin.index"
 
-// partition is the partition whose items are redriven: what ${part.NAME} reads.
+// partition is the partition of the redriven items, read by ${part.NAME}.
 func (r Redrive) partition(run *core.StepRun) (*core.Partition, bool) {
 	recorded := r.recorded(run)
 	_, name, is := strings.Cut(recorded, ":")

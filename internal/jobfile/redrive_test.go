@@ -15,8 +15,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// skippedOf is an execution with one skipped item of a step, straight in the
-// history.
+// skippedOf is an execution with one skipped item of a step, written directly into the history.
 func skippedOf(t *testing.T, e *testengine.Engine, step string) core.JobExecutionID {
 	t.Helper()
 	owner := core.Owner{Host: "here"}
@@ -72,8 +71,8 @@ flow:
 	require.EqualError(t, err, "there is no step lod in j.yaml (did you mean load? allowed: load, idle)")
 }
 
-// The skipped items of a partition go through the components of its step, in which
-// ${part.NAME} is what it was.
+// The skipped items of a partition go through the components of its step, in which ${part.NAME} has its
+// original value.
 func TestARedriveOfAPartitionKnowsItsPart(t *testing.T) {
 	t.Parallel()
 	s := newScene(t, testdb.SQLite(t), "j.yaml", `

@@ -14,10 +14,9 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 )
 
-// Reference returns the reference pages in Markdown, by file name: job-file.md
-// for the keys of a job file, components.md as an index, and one page per
-// component (reader-csv.md). The texts are the same for the same registry, so CI
-// can tell whether stored pages are stale.
+// Reference returns the reference pages in Markdown, by file name: job-file.md for the keys of a job file,
+// components.md as an index, and one page per component (reader-csv.md). The texts are the same for the same
+// registry, so CI can detect stale pages.
 func Reference(reg *registry.Registry) map[string][]byte {
 	pages := map[string][]byte{"job-file.md": jobFilePage(reg), "components.md": indexPage(reg)}
 	for _, c := range reg.Components() {
@@ -194,8 +193,8 @@ func (p *page) component(c registry.Component) {
 	}
 }
 
-// exampleOf is the example: a whole job as it is, and lines of one below the key of the
-// component's kind, whether they have that key or not.
+// exampleOf is the example: a whole job unchanged, and other lines below the key of the component's kind,
+// whether they have that key or not.
 func exampleOf(c registry.Component) string {
 	text, key := strings.TrimRight(c.Example, "\n"), string(c.Kind)
 	if strings.HasPrefix(text, "job:") {
@@ -217,7 +216,7 @@ func exampleOf(c registry.Component) string {
 	return key + ":\n  " + strings.ReplaceAll(text, "\n", "\n  ")
 }
 
-// shorthand says how the config may be written in short.
+// shorthand describes the short form of the config.
 func (p *page) shorthand(c registry.Component) {
 	keys := yamlfile.FieldsOf(c.Config)
 	if main, ok := keys.Main(); ok && !main.Rest {
@@ -231,7 +230,7 @@ func (p *page) shorthand(c registry.Component) {
 	}
 }
 
-// keys writes the table of a struct's keys, and below it those of structs inside.
+// keys writes the table of a struct's keys, followed by the tables of nested structs.
 func (p *page) keys(t reflect.Type) {
 	keys := yamlfile.FieldsOf(t)
 	p.printf("\n| key | type | default | meaning |\n|---|---|---|---|\n")
@@ -263,8 +262,7 @@ func (p *page) rows(prefix string, keys yamlfile.Keys) {
 	}
 }
 
-// nested returns the struct inside of a config's field, if it has no section of
-// its own.
+// nested returns the struct inside a config's field, if it does not have its own section.
 func nested(t reflect.Type) (reflect.Type, bool) {
 	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice || t.Kind() == reflect.Map {
 		t = t.Elem()
@@ -273,7 +271,6 @@ func nested(t reflect.Type) (reflect.Type, bool) {
 		t != reflect.TypeFor[registry.NamedExpression]()
 }
 
-// cell escapes a text for a table.
 func cell(text string) string {
 	return strings.ReplaceAll(strings.Join(strings.Fields(text), " "), "|", `\|`)
 }

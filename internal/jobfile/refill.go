@@ -10,10 +10,10 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 )
 
-// A writer that fills its target anew removes what is there, once in its step (rule TW4):
-// nothing else of the job may write there at the same time.
+// A writer that refills its target removes the existing rows, once in its step (rule TW4): nothing else of
+// the job may write there at the same time.
 
-// refills is how the writer fills its target anew; empty: it does not.
+// refills describes how the writer refills its target, or is empty if it does not.
 func (u *componentUse) refills() string {
 	if u == nil || u.kind != registry.KindWriter || u.cfg == nil {
 		return ""
@@ -24,8 +24,8 @@ func (u *componentUse) refills() string {
 	return ""
 }
 
-// targetUse is the target of a writer whose config may fill it anew: the key tagged `main`,
-// and the database.
+// targetUse is the target of a writer with a config that may refill it: the key tagged `main`, and the
+// database.
 type targetUse struct {
 	use      *componentUse
 	node     *yamlfile.Node
@@ -55,12 +55,12 @@ func (s *stepDef) target(l *loader, u *componentUse) (t targetUse, ok bool) {
 	return t, false
 }
 
-// clash says that of two writers to one target one fills it anew.
+// clash reports whether two writers have one target and one of them refills it.
 func clash(a, b targetUse) bool {
 	return a.node.Text == b.node.Text && a.database == b.database && (a.use.refills() != "" || b.use.refills() != "")
 }
 
-// modeNode is where the config says that the target is filled anew.
+// modeNode is the node of the config that refills the target.
 func (t targetUse) modeNode() *yamlfile.Node {
 	if at := t.use.node.Get("mode"); at != nil {
 		return at
@@ -68,7 +68,7 @@ func (t targetUse) modeNode() *yamlfile.Node {
 	return t.node
 }
 
-// checkRefills reports targets that are filled anew while something else writes there.
+// checkRefills reports targets that are refilled while something else writes there.
 func (l *loader) checkRefills() {
 	for _, s := range l.file.steps {
 		var own []targetUse
@@ -100,7 +100,7 @@ func (l *loader) checkRefills() {
 	}
 }
 
-// checkBranchRefills compares what the branches of a split write: they run at once.
+// checkBranchRefills compares the targets of the branches of a split, since they run at once.
 func (l *loader) checkBranchRefills(e *elementDef) {
 	var known []targetUse
 	for _, branch := range e.lists {
@@ -127,8 +127,7 @@ func (l *loader) checkBranchRefills(e *elementDef) {
 	}
 }
 
-// checkNamedSteps reports steps that the config of a component names, and that the job does not
-// have.
+// checkNamedSteps reports steps that a component's config names and the job does not have.
 func (l *loader) checkNamedSteps() {
 	for _, u := range withNested(l.file.components()...) {
 		namer, ok := u.cfg.(registry.StepNamer)
@@ -161,7 +160,7 @@ func (l *loader) checkResumable() {
 	}
 }
 
-// listsFiles reports whether the step keeps the list of the files that it reads.
+// listsFiles reports whether the step records the list of the files that it reads.
 func (f *File) listsFiles(step string) bool {
 	return slices.ContainsFunc(f.steps, func(s *stepDef) bool {
 		if s.name != step {

@@ -12,8 +12,7 @@ const (
 	remoteTrue = "true"
 )
 
-// checkRemote refuses `remote: true` of a child job with a component that works only in the
-// process that runs it.
+// checkRemote refuses `remote: true` for a child job with a component that works only in its own process.
 func (l *loader) checkRemote(e *elementDef) {
 	m, child := e.model.job, e.step.child.file
 	e.step.child.on = l.on(m.On, m.Remote == remoteTrue, nil)
@@ -26,7 +25,6 @@ func (l *loader) checkRemote(e *elementDef) {
 	}
 }
 
-// onWorkers reports whether workers run a child job.
 func (c *compiler) onWorkers(child *childDef) bool {
 	switch child.model.Remote {
 	case remoteTrue:
@@ -37,14 +35,13 @@ func (c *compiler) onWorkers(child *childDef) bool {
 	return false
 }
 
-// localComponent returns a component of the file, or of a child job of it, that works only in
-// the process that runs the job; nil: there is none.
+// localComponent returns a component of the file or of its child jobs that works only in the process that
+// runs the job, or nil.
 func (f *File) localComponent() *componentUse {
 	return firstLocal(f.components(), f.steps)
 }
 
-// firstLocal returns the first component that is local, of those or of child jobs among the
-// steps; nil: there is none.
+// firstLocal returns the first local component among the uses and the child jobs of the steps, or nil.
 func firstLocal(uses []*componentUse, steps []*stepDef) *componentUse {
 	for _, u := range withNested(uses...) {
 		if u.component.Local {
@@ -62,7 +59,7 @@ func firstLocal(uses []*componentUse, steps []*stepDef) *componentUse {
 	return nil
 }
 
-// checkRemoteSplits refuses `remote: true` of a split with a branch that cannot be on workers.
+// checkRemoteSplits refuses `remote: true` for a split with a branch that cannot run on workers.
 func (l *loader) checkRemoteSplits() {
 	if l.file.flow == nil {
 		return
@@ -94,7 +91,7 @@ func (l *loader) checkRemoteSplits() {
 	})
 }
 
-// localComponent is firstLocal for what is inside of an element.
+// localComponent is firstLocal for the content of an element.
 func (e *elementDef) localComponent() *componentUse {
 	var uses []*componentUse
 	var steps []*stepDef
@@ -109,8 +106,8 @@ func (e *elementDef) localComponent() *componentUse {
 	return firstLocal(uses, steps)
 }
 
-// waitsForWorkers returns the name of the first element of the list, or of a child job in it,
-// that others do the work of, and why it does; nil: there is none.
+// waitsForWorkers returns the name of the first element of the list, or of a child job in it, with work done
+// by others, and the reason; nil if there is none.
 func (d *listDef) waitsForWorkers() (found *yamlfile.Node, why string) {
 	d.walk(func(e *elementDef) {
 		if found != nil {

@@ -15,7 +15,7 @@ import (
 	jobstep "github.com/surfin-batch/surfin/pkg/batch/step"
 )
 
-// remoteBench returns an engine, a registry, the same one whose tasklet idle works only in the
+// remoteBench returns an engine, a registry, the same registry with a tasklet idle that works only in the
 // process that runs the job, and write, which writes a file into a folder that has leaf.yaml.
 func remoteBench(t *testing.T) (engine *testengine.Engine, reg, local *registry.Registry, write func(name, text string) string) {
 	t.Helper()
@@ -34,7 +34,7 @@ func remoteBench(t *testing.T) (engine *testengine.Engine, reg, local *registry.
 	return testengine.New(t, testdb.SQLite(t)), reg, local, write
 }
 
-// TestWhoRunsAChildJob: what the key says, the engine, and the components of the child.
+// TestWhoRunsAChildJob: the key, the engine and the components of the child decide.
 func TestWhoRunsAChildJob(t *testing.T) {
 	t.Parallel()
 	engine, reg, local, write := remoteBench(t)
@@ -78,8 +78,8 @@ func TestWhoRunsAChildJob(t *testing.T) {
 	}
 }
 
-// TestWhoRunsTheBranchesOfASplit: what the key says, the engine, the components of the branches,
-// and whether something in them waits for workers. What is auto in a branch on workers runs there.
+// TestWhoRunsTheBranchesOfASplit: the key, the engine, the components of the branches, and whether something
+// in them waits for workers decide. An auto element in a branch on workers runs there.
 func TestWhoRunsTheBranchesOfASplit(t *testing.T) {
 	t.Parallel()
 	engine, reg, local, write := remoteBench(t)

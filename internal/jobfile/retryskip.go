@@ -25,8 +25,8 @@ func (l *loader) checkRetrySkip(s *stepDef) {
 	l.checkSkip(m.Node.Get("skip"), s.skip)
 }
 
-// checkExclusions reports what cannot be beside processors in the chunk's transaction, or with a
-// position.
+// checkExclusions reports options that cannot be combined with processors in the chunk's transaction, or with
+// a position.
 func (l *loader) checkExclusions(s *stepDef) {
 	if u := s.positioned(); u != nil {
 		other := "the " + u.what + ", which has a position,"
@@ -52,9 +52,8 @@ func (l *loader) checkExclusions(s *stepDef) {
 	}
 }
 
-// checkStepRetry checks the retry of a step with a tasklet, and completes it by the defaults, which
-// are for work that a transaction undoes: a tasklet without one is repeated only where its
-// step says so.
+// checkStepRetry checks the retry of a tasklet step, and completes it from the defaults, which are for work
+// that a transaction undoes: a tasklet without a transaction is repeated only if its own step asks for it.
 func (l *loader) checkStepRetry(s *stepDef) {
 	m, d := s.model, l.file.defaults()
 	n := m.Node.Get("retry")
@@ -81,8 +80,8 @@ func (l *loader) checkStepRetry(s *stepDef) {
 	}
 }
 
-// reportExclusion reports a key of a chunk that process_in_transaction excludes, where one
-// of them is written; both may come from the defaults.
+// reportExclusion reports a key of a chunk that process_in_transaction excludes, at the position of one of
+// them; both may come from the defaults.
 func (l *loader) reportExclusion(s *stepDef, key, other, why string) {
 	chunk := s.model.Chunk.Node
 	at := s.model.Node.KeyOf("chunk")
@@ -177,8 +176,8 @@ func (l *loader) checkClasses(n *yamlfile.Node) {
 	}
 }
 
-// setRetrySkip fills in what the step retries and skips. The error classes are those of
-// the application that runs it.
+// setRetrySkip fills in the retries and skips of the step. The error classes belong to the application that
+// runs it.
 func (c *compiler) setRetrySkip(s *stepDef, to *chunk.Config) error {
 	matchers := c.deps.Registry.Matchers()
 	to.Isolate = chunk.Isolation(s.chunk.Isolate)
@@ -196,7 +195,7 @@ func (c *compiler) setRetrySkip(s *stepDef, to *chunk.Config) error {
 		if phase == core.PhaseWrite {
 			return matchers.Is("transient", err)
 		}
-		return matchers.Is("deadlock", err) || matchers.Is("serialization", err) // others may be those of what an item asks for
+		return matchers.Is("deadlock", err) || matchers.Is("serialization", err) // others may be errors of a service that an item calls
 	}
 	var err error
 	if to.Retry, err = c.retry(s); err != nil {
@@ -213,7 +212,7 @@ func (c *compiler) setRetrySkip(s *stepDef, to *chunk.Config) error {
 	return nil
 }
 
-// retry is what a step retries.
+// retry builds the retry settings of a step.
 func (c *compiler) retry(s *stepDef) (core.Retry, error) {
 	if s.retry == nil {
 		return core.Retry{}, nil

@@ -36,7 +36,6 @@ flow:
 `, top, keys)
 }
 
-// runCSV runs the job on lines of id,name.
 func runCSV(t *testing.T, e *testengine.Engine, text string, lines []string) *core.JobExecution {
 	t.Helper()
 	return runLines(t, e, text, "id,name", lines)
@@ -156,14 +155,14 @@ func TestAValueTooLongForItsColumnCostsItsItem(t *testing.T) {
 	require.Equal(t, []int64{1, 3}, e.Ints("select id from t order by id"))
 }
 
-// The chunk writes row 1 and waits for row 2, which another transaction holds;
-// that one then asks for row 1. PostgreSQL makes the chunk the victim.
+// The chunk writes row 1 and waits for row 2, which another transaction holds; that transaction then waits
+// for row 1. PostgreSQL makes the chunk the victim.
 func TestADeadlockOfTwoTransactionsIsTriedAgainAndSucceeds(t *testing.T) {
 	t.Parallel()
 	at, err := url.Parse(testdb.Postgres(t))
 	require.NoError(t, err)
 	query := at.Query()
-	query.Set("deadlock_timeout", "2s") // the chunk looks for the deadlock, the other does not
+	query.Set("deadlock_timeout", "2s") // the chunk detects the deadlock, the other does not
 	at.RawQuery = query.Encode()
 	e := testengine.New(t, at.String())
 	e.Exec("create table t (id int primary key, name text)")
@@ -198,13 +197,13 @@ func TestADeadlockOfTwoTransactionsIsTriedAgainAndSucceeds(t *testing.T) {
 	require.Equal(t, core.StatusCompleted, exec.Status, exec.Error)
 	require.Equal(t, []int64{3}, e.Ints("select count(*) from t where name = 'new'"))
 	counters := e.Step(exec, "load").Counters
-	// The chunk that tries again can be faster than the other, and meet it again.
+	// The retrying chunk can be faster than the other, and meet it again.
 	require.Positive(t, counters.Rollback, "a deadlock")
 	require.EqualValues(t, 1, counters.Commit)
 	require.EqualValues(t, 3, counters.Write)
 }
 
-// waitForLock returns when a session of the database waits for one with this pid.
+// waitForLock returns when a session of the database waits for the session with this pid.
 func waitForLock(t testing.TB, db tx.Database, pid int) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 30*time.Second)
 	defer cancel()
@@ -252,8 +251,8 @@ func TestAChunkHasTheIsolationOfTheFile(t *testing.T) {
 	require.ErrorContains(t, err, "job.yaml:11:28: transaction: ")
 }
 
-// What a chunk leaves is what its items leave one by one: a bad item is found though a later item of the chunk
-// has the same key, also where only the database knows that (rule D8).
+// A chunk has the same result as its items one by one: a bad item is found even if a later item of the chunk
+// has the same key, also if only the database detects that (rule D8).
 func TestABadRowOfAnUpsertIsFoundThoughALaterOneHasItsKey(t *testing.T) {
 	t.Parallel()
 	lines := []string{"1,a", "2,bad", "2.0,good", "3,c", "2,last"}

@@ -15,8 +15,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/job"
 )
 
-// Any text arrives in a component's config as it was, in whatever style it is
-// written.
+// Any text reaches a component's config unchanged, in whatever style it is written.
 func TestAnyTextSurvivesTheWayIntoAConfig(t *testing.T) {
 	t.Parallel()
 	reg := described(t)
@@ -50,7 +49,7 @@ func TestALiteralTextIsTakenAsItIs(t *testing.T) {
 	require.NoError(t, jobfile.Bind(context.Background(), file, values))
 }
 
-// A default that is written in its canonical form is the value given as such.
+// A default in its canonical form makes the same instance as the value given explicitly.
 func TestADefaultAndTheSameValueGivenAreOneInstance(t *testing.T) {
 	t.Parallel()
 	reg := described(t)

@@ -20,7 +20,6 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(testdb.Main(m)) }
 
-// parse checks a file that must be right.
 func parse(t testing.TB, path, text string) *jobfile.File {
 	t.Helper()
 	file, err := jobfile.Parse(path, []byte(text), described(t))

@@ -12,30 +12,29 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-// Used is a component of a step, as far as it is known before the step starts.
+// Used is a component of a step, as far as known before the step starts.
 type Used struct {
 	Step string
 	Kind registry.Kind
 	// Component is its name, such as csv.
 	Component string
-	// Target is the text of its main key, such as a table or a file; empty where it
-	// has none, or where it is known later.
+	// Target is the text of its main key, such as a table or a file; empty if it has none, or if it is known
+	// later.
 	Target string
-	// Written is Target as it is written where it is known later: out/${part.name}.
+	// Written is the written text of a Target that is known later: out/${part.name}.
 	Written string
-	// File says that Target is a path.
+	// File means that Target is a path.
 	File bool
-	// Database is the name of the database that it works in; empty if it has none.
+	// Database is the name of its database; empty if it has none.
 	Database string
-	// Columns are what a writer writes, in order; nil where only the data tells.
+	// Columns are the columns that a writer writes, in order; nil if only the data shows them.
 	Columns []string
-	// Needs are the values that are known when the step starts, not before, such as
-	// steps.download.out.path.
+	// Needs are the values that are known only when the step starts, such as steps.download.out.path.
 	Needs []string
 }
 
-// Uses returns the components of all steps, in the order of the file and of the
-// pipeline, with their configs as a launch with the parameters binds them.
+// Uses returns the components of all steps, in the order of the file and of the pipeline, with their configs
+// as bound by a launch with the parameters.
 func (f *File) Uses(params core.Parameters) []Used {
 	var list []Used
 	for _, s := range f.steps {
@@ -89,7 +88,7 @@ func (f *File) used(step string, u *componentUse, params core.Parameters) Used {
 	return found
 }
 
-// mainNode is where the main key is written: by its name, or as the whole config.
+// mainNode returns the node of the main key, which may be the whole config.
 func (u *componentUse) mainNode(key string) *yamlfile.Node {
 	if u.node.Kind == yamlfile.Scalar {
 		return u.node
@@ -97,8 +96,8 @@ func (u *componentUse) mainNode(key string) *yamlfile.Node {
 	return u.node.Get(key)
 }
 
-// columns are those of a schema, or the named ones with their fields, in the order
-// of the schema; nil for an open schema.
+// columns are the columns of a schema, or the named ones with their fields in the order of the schema; nil
+// for an open schema.
 func columns(schema *row.Schema, named map[string]string) []string {
 	if schema == nil || schema.IsOpen() {
 		return nil

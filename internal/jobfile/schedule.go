@@ -19,12 +19,12 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/job"
 )
 
-// Schedule says when a job is due, and with which parameters.
+// Schedule is when a job is due, and with which parameters.
 type Schedule struct {
 	Cron    *schedule.Cron
 	CatchUp schedule.CatchUp
 	Overlap schedule.Overlap
-	// Calendar has the business days on which Cron has times; nil: it has them on all days.
+	// Calendar has the business days on which Cron has times; nil means all days.
 	Calendar   *calendar.Calendar
 	WhenClosed schedule.Closed
 
@@ -39,11 +39,10 @@ type scheduledParameter struct {
 	text *template
 }
 
-// Schedule returns when the job is due; nil: the file does not say.
+// Schedule returns when the job is due, or nil if the file does not say.
 func (f *File) Schedule() *Schedule { return f.schedule }
 
-// Budget returns what may be spent on the runs of the job that a server starts, without
-// defaults filled in.
+// Budget returns the limits for the runs of the job that a server starts, without defaults filled in.
 func (f *File) Budget() task.Budget { return f.model.Budget.budget() }
 
 func (m *budgetModel) budget() task.Budget {
@@ -63,15 +62,14 @@ func valueOr0[T any](p *T) (x T) {
 	return x
 }
 
-// Varies reports whether an identifying parameter depends on the scheduled time: each time
-// is another instance.
+// Varies reports whether an identifying parameter depends on the scheduled time, so that each time is another
+// instance.
 func (s *Schedule) Varies() bool {
 	return slices.ContainsFunc(s.parameters, func(p scheduledParameter) bool { return p.spec.Identifying && len(p.text.holes) > 0 })
 }
 
-// Parameters returns the texts of the parameters that the schedule gives a run, by name. A
-// value that breaks the declaration of its parameter is a joined *core.ParameterError, and is
-// among the texts.
+// Parameters returns the texts of the scheduled parameters of a run, by name. A value that breaks the
+// declaration of its parameter is a joined *core.ParameterError, and is among the texts.
 func (s *Schedule) Parameters(at schedule.Time) (map[string]string, error) {
 	texts := map[string]string{}
 	var errs []error
@@ -99,7 +97,6 @@ func checkedParameter(spec core.ParameterSpec, text string) (any, error) {
 // scheduleName is the namespace of the scheduled time.
 const scheduleName = "schedule"
 
-// scheduleVars are the names of the scheduled time.
 func scheduleVars() expression.Var {
 	return expression.Var{Fields: map[string]expression.Var{
 		"time": {Type: reflect.TypeFor[time.Time]()}, "key": {Type: reflect.TypeFor[string]()},
@@ -201,9 +198,9 @@ func (l *loader) spec(name string) (core.ParameterSpec, bool) {
 	return core.ParameterSpec{}, false
 }
 
-// scheduledText compiles the value of a parameter. A value that depends on the scheduled time
-// is tried with the next one: whether it can be read at all does not depend on the time,
-// whether it is within the limits of the parameter may.
+// scheduledText compiles the value of a parameter. A value that depends on the scheduled time is tried with
+// the next one: whether it can be parsed does not depend on the time; whether it is within the parameter's
+// limits may.
 func (l *loader) scheduledText(s *Schedule, spec core.ParameterSpec, n *yamlfile.Node) (*template, bool) {
 	t, err := parseTemplate(n.Text)
 	if err != nil {
@@ -238,7 +235,6 @@ func (l *loader) scheduledText(s *Schedule, spec core.ParameterSpec, n *yamlfile
 	return t, ok
 }
 
-// checkBudget checks a `budget`.
 func (l *loader) checkBudget(m *budgetModel) {
 	if m == nil {
 		return
@@ -285,8 +281,8 @@ func (l *loader) checkExclusive() {
 	}
 }
 
-// Exclusive returns the key that a launch with these parameters shares with those that it
-// must not run beside; "": it shares none but with its own instance.
+// Exclusive returns the key that a launch with these parameters shares with the launches that must not run at
+// the same time; "" means that it excludes only its own instance.
 func (f *File) Exclusive(params core.Parameters) (core.ExclusiveKey, error) {
 	switch m := f.model.Exclusive; {
 	case m == nil || m.text == exclusiveInstance:

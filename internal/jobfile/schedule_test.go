@@ -47,7 +47,7 @@ func TestAScheduleGivesParametersOfTheScheduledTime(t *testing.T) {
 	s := file.Schedule()
 	require.Equal(t, schedule.CatchUpAll, s.CatchUp)
 	require.Equal(t, schedule.OverlapForbid, s.Overlap)
-	// The clock skips 02:30: it is due at 03:00, and its date is that of the day.
+	// The clock skips 02:30: the job is due at 03:00, with the date of that day.
 	at := s.Cron.Next(time.Date(2026, 3, 28, 12, 0, 0, 0, time.UTC))
 	texts, err := s.Parameters(at)
 	require.NoError(t, err)
@@ -179,7 +179,7 @@ func TestAScheduleInGoIsThatOfAFile(t *testing.T) {
 	require.ErrorContains(t, err, "job x: schedule.cron")
 }
 
-// What a server does with the job, and what runs beside it, is no matter of what is committed.
+// The schedule, the budget and the exclusive key do not affect committed work.
 func TestAScheduleABudgetAndAKeyMayChangeBeforeARestart(t *testing.T) {
 	t.Parallel()
 	before := parse(t, "job.yaml", nightly)

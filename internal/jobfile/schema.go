@@ -12,10 +12,9 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 )
 
-// Schema returns the JSON Schema (2020-12) of job files for an application with
-// these components, for editors: the same keys, types and enums as the loader's,
-// without what needs more than one place of the file. The text is the same for
-// the same registry.
+// Schema returns the JSON Schema (2020-12) of job files for an application with these components, for
+// editors: the same keys, types and enums as the loader's, without checks that need more than one position of
+// the file. The text is the same for the same registry.
 func Schema(reg *registry.Registry) ([]byte, error) {
 	b := &schemaBuilder{reg: reg, defs: object{}}
 	root := b.structure(reflect.TypeFor[jobModel]())
@@ -66,7 +65,6 @@ func (b *schemaBuilder) structure(t reflect.Type) object {
 	return s
 }
 
-// elem is the schema of the values of a map.
 func (b *schemaBuilder) elem(t reflect.Type) object {
 	if t == reflect.TypeFor[registry.Expressions]() {
 		return text()
@@ -74,7 +72,7 @@ func (b *schemaBuilder) elem(t reflect.Type) object {
 	return b.value(t.Elem(), yamlfile.Field{})
 }
 
-// field is the schema of a field, with what its tags say.
+// field is the schema of a field, according to its tags.
 func (b *schemaBuilder) field(f yamlfile.Field) object {
 	s := b.value(f.Type, f)
 	if _, isRef := s["$ref"]; isRef {
@@ -112,7 +110,6 @@ func typedDefault(f yamlfile.Field) any {
 	return f.Default
 }
 
-// textsOf reads a default such as [a, b].
 func textsOf(list string) []string {
 	texts := strings.Split(strings.Trim(list, "[]"), ",")
 	for i := range texts {
@@ -154,7 +151,7 @@ func (b *schemaBuilder) value(t reflect.Type, f yamlfile.Field) object {
 	}
 }
 
-// special is the schema of a type with a form of its own; nil for others.
+// special is the schema of a type with its own form; nil for others.
 func (b *schemaBuilder) special(t reflect.Type, f yamlfile.Field) object {
 	switch t {
 	case reflect.TypeFor[time.Duration]():
@@ -203,10 +200,10 @@ func (b *schemaBuilder) special(t reflect.Type, f yamlfile.Field) object {
 	return nil
 }
 
-// text is any scalar: it is read as written, `null` too.
+// text is any scalar: it is read as written, including `null`.
 func text() object { return object{"type": []string{"string", "number", "boolean", "null"}} }
 
-// orText allows a text of a pattern beside s, and ${...} where it may stand.
+// orText allows, in addition to s, a text of a pattern, and ${...} if the field may have it.
 func (b *schemaBuilder) orText(s object, pattern string) object {
 	var alternatives, patterns []any
 	if s != nil {
@@ -261,8 +258,7 @@ func (b *schemaBuilder) rowType() object {
 	return object{"$ref": "#/$defs/row"}
 }
 
-// components is the schema of one component of a kind: its name, or its name with
-// its config.
+// components is the schema of one component of a kind: its name, with or without its config.
 func (b *schemaBuilder) components(kind registry.Kind) object {
 	name := string(kind)
 	if _, ok := b.defs[name]; ok {
@@ -302,7 +298,6 @@ func (b *schemaBuilder) components(kind registry.Kind) object {
 	return object{"$ref": "#/$defs/" + name}
 }
 
-// pointer escapes a name for a JSON pointer.
 func pointer(name string) string {
 	return strings.NewReplacer("~", "~0", "/", "~1", "%", "%25").Replace(name)
 }
@@ -335,7 +330,6 @@ func (b *schemaBuilder) element() object {
 	return object{"$ref": "#/$defs/element"}
 }
 
-// target is the schema of one target.
 func (b *schemaBuilder) target() object {
 	return object{"anyOf": []any{object{"type": "string"}, b.longTarget()}}
 }
@@ -349,7 +343,6 @@ func (b *schemaBuilder) longTarget() object {
 	return long
 }
 
-// next is the schema of `next`: a target, or patterns with targets.
 func (b *schemaBuilder) next() object {
 	patterns := object{
 		"type": "object", "additionalProperties": b.target(), "minProperties": 1,

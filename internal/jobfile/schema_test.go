@@ -35,7 +35,7 @@ func asJSON(t *testing.T, text []byte) any {
 	return datesAsText(doc)
 }
 
-// datesAsText undoes what YAML 1.1 makes of 2026-11-20: an editor sees a text.
+// datesAsText undoes the YAML 1.1 reading of 2026-11-20 as a date: an editor sees a text.
 func datesAsText(doc any) any {
 	switch x := doc.(type) {
 	case map[string]any:

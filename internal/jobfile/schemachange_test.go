@@ -16,7 +16,7 @@ func copying(writer string) string {
 	return "job: load\nflow:\n- step: load\n  chunk:\n    size: 2\n    reader: {query: {sql: \"select * from src\", key: [id]}}\n    writer: {table: " + writer + "}\n"
 }
 
-// What a query describes may be null as far as it says; the table knows better.
+// A query does not describe which columns may be null; the table does.
 func TestRowsOfAllColumnsAreUpserted(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {

@@ -17,49 +17,46 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-// outcomeFields are the names of `job` that say how the flow ended.
+// outcomeFields are the names of `job` that describe how the flow ended.
 func outcomeFields() []string { return []string{"status", "exit", "error", "failed_step"} }
 
-// location is where an expression stands. It decides which names are known.
+// location is the location of an expression. It decides which names are known.
 type location struct {
-	// element is the one it belongs to; nil: the job.
+	// element is the element at the location; nil means the job.
 	element *elementDef
-	// step is the step whose component, condition or gate it is: its own numbers are
-	// not among `steps`.
+	// step is the step of the component, condition or gate: its own numbers are not among `steps`.
 	step string
-	// own says that the numbers of that step are there without a prefix: its `expect`.
+	// ownNumbers means that the numbers of that step have no prefix: its `expect`.
 	ownNumbers bool
-	// part are the names of `part`; nil: there is none here.
+	// part are the names of `part`; nil means that it is not available.
 	part map[string]expression.Var
-	// unknown says that there is a partition, and that it is wrong.
+	// unknown means that there is a partition with a mistake.
 	unknown bool
-	// begin says that nothing has run yet: the listeners of the job.
+	// beforeFlow means that nothing has run yet: the listeners of the job.
 	beforeFlow bool
-	// config says that it is the config of a component.
+	// config means the config of a component.
 	config bool
-	// end says that the flow is over: `finally`, and the job's `expect`.
+	// afterFlow means that the flow is over: `finally`, and the job's `expect`.
 	afterFlow bool
 }
 
-// knowsOutcome reports whether the outcome of the flow is known.
 func (p location) knowsOutcome() bool {
 	return p.afterFlow || p.element != nil && p.element.list.finally
 }
 
-// names are what an expression may use where it stands.
+// names are the names that an expression may use at its location.
 type names struct {
 	scope expression.Scope
-	// refusal returns why a name of the scope cannot be used, or nothing; may be nil.
+	// refusal returns why a name of the scope cannot be used, or ""; it may be nil.
 	refusal func(path string) string
-	// unknown are prefixes of names whose types are unknown, because their definition has
-	// a mistake.
+	// unknown are prefixes of names with unknown types, because their definition has a mistake.
 	unknown []string
 	// steps is called with every step that an expression names; may be nil.
 	steps func(c *yamlfile.Collector, n *yamlfile.Node, offset int, step string)
 }
 
-// scope is what ${...} and conditions may use at a location. Names that are known
-// elsewhere only are in it, for a message that says where.
+// scope returns the names for ${...} and conditions at a location. Names that are known only elsewhere are
+// included, for a message that says where.
 func (l *loader) scope(p location) *names {
 	text := expression.Var{Type: reflect.TypeFor[string]()}
 	job := map[string]expression.Var{"name": text, "execution": {Type: reflect.TypeFor[int64]()}, "instance": {Type: reflect.TypeFor[int64]()}, "time": {Type: reflect.TypeFor[time.Time]()}}
@@ -139,16 +136,16 @@ func (l *loader) paramVars() map[string]expression.Var {
 	return vars
 }
 
-// stepFields are the numbers of steps.NAME: the same words as everywhere.
+// stepFields are the numbers of steps.NAME, named as everywhere.
 func stepFields() []string {
 	return []string{"read", "filtered", "written", "skipped", "read_skipped", "process_skipped", "write_skipped", "commits", "rollbacks"}
 }
 
-// balancedName says whether the numbers of a step account for every item (rule C11).
+// balancedName reports whether the numbers of a step account for every item (rule C11).
 const balancedName = "balanced"
 
-// stepVars is the namespace of the steps. Each is made when it is asked for: all of
-// them at each place would take the square of the time.
+// stepVars is the namespace of the steps. Each is made on demand: making all of them at each location would
+// take quadratic time.
 func (l *loader) stepVars(except string) expression.Var {
 	return expression.Var{
 		Find: func(name string) (expression.Var, bool) {
@@ -179,8 +176,7 @@ func (l *loader) ownVars(step string) map[string]expression.Var {
 	return fields
 }
 
-// outVar types the named results of a step: by the row type that its tasklet's
-// config has under `out`, or as texts.
+// outVar types the named results of a step: by the row type in its tasklet's config under `out`, or as texts.
 func (f *File) outVar(step string) expression.Var {
 	schema := f.outs[step]
 	if schema == nil {
@@ -193,7 +189,7 @@ func (f *File) outVar(step string) expression.Var {
 	return expression.Var{Fields: fields}
 }
 
-// env is what the expressions over items may use at a location, at load.
+// env returns the names for expressions over items at a location, at load.
 func (l *loader) env(p location) registry.ExpressionEnv {
 	params := map[string]reflect.Type{}
 	for name, v := range l.paramVars() {
@@ -207,7 +203,7 @@ func (l *loader) env(p location) registry.ExpressionEnv {
 	}
 	env := registry.ExpressionEnv{Zone: l.file.zone, Calendars: l.file.calendars, Types: map[string]map[string]reflect.Type{
 		"params": params,
-		// job.execution is not among them: the rows of a restart would be others.
+		// job.execution is not among them: the rows of a restart would differ.
 		"job": {"name": reflect.TypeFor[string](), "instance": reflect.TypeFor[int64](), "time": reflect.TypeFor[time.Time]()},
 	}}
 	if p.part != nil {
@@ -222,7 +218,6 @@ func (l *loader) env(p location) registry.ExpressionEnv {
 
 var errReported = errors.New("reported")
 
-// compileHole compiles one ${...}, and refuses names that are not known there.
 func compileHole(c *yamlfile.Collector, n *yamlfile.Node, h hole, in *names) (*expression.Program, error) {
 	if h.text == "" {
 		c.AddAt(n, h.offset, "${} is empty", "a literal ${ is written $${")
@@ -231,8 +226,7 @@ func compileHole(c *yamlfile.Collector, n *yamlfile.Node, h hole, in *names) (*e
 	return in.compile(c, n, h.text, h.offset, "${"+h.text+"}: ")
 }
 
-// compile compiles an expression that stands at an offset of a node's text; what
-// begins its messages.
+// compile compiles an expression at an offset of a node's text; what begins its messages.
 func (in *names) compile(c *yamlfile.Collector, n *yamlfile.Node, text string, offset int, what string) (*expression.Program, error) {
 	prog, err := expression.Compile(text, in.scope)
 	if err != nil {
@@ -268,8 +262,8 @@ func (in *names) compile(c *yamlfile.Collector, n *yamlfile.Node, text string, o
 	return prog, nil
 }
 
-// reportRefusal reports the first name of a text that does not compile and is known in
-// other places: that matters more than its type.
+// reportRefusal reports the first name of a text that does not compile but is known in other locations: that
+// matters more than its type.
 func (in *names) reportRefusal(c *yamlfile.Collector, n *yamlfile.Node, text string, offset int, what string) bool {
 	if in.refusal == nil {
 		return false
@@ -285,8 +279,7 @@ func (in *names) reportRefusal(c *yamlfile.Collector, n *yamlfile.Node, text str
 
 var dotted = regexp.MustCompile(`\b[a-z]+\.[A-Za-z_]+`)
 
-// needsStep reports whether a program uses what is only known when its step
-// starts.
+// needsStep reports whether a program uses values that are known only when its step starts.
 func needsStep(prog *expression.Program) bool {
 	return slices.ContainsFunc(prog.Vars(), func(path string) bool {
 		head, rest, _ := strings.Cut(path, ".")
@@ -294,8 +287,8 @@ func needsStep(prog *expression.Program) bool {
 	})
 }
 
-// fits reports whether a value of type got may be the value of a field of type
-// want: a text takes the text form of any value, a float an int.
+// fits reports whether a value of type got fits a field of type want: a text takes the text form of any
+// value, a float an int.
 func fits(got, want reflect.Type) bool {
 	switch {
 	case got == nil:
@@ -318,7 +311,7 @@ func fits(got, want reflect.Type) bool {
 	return false
 }
 
-// typeName is how messages call a Go type; "" for what the file has no word for.
+// typeName is the name of a Go type in messages; "" for a type that the file has no word for.
 func typeName(t reflect.Type) string {
 	switch {
 	case t == nil:

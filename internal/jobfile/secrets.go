@@ -12,18 +12,18 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// Secrets finds the secrets that job files name. It masks what it has found wherever that is
-// shown or stored.
+// Secrets finds the secrets that job files name. It masks each secret that it found wherever a text with it
+// is shown or stored.
 type Secrets interface {
-	// Lookup returns the secret of a name. Its error has no part of one; where it has a
-	// method Cure, that says what to do.
+	// Lookup returns the secret of a name. Its error contains no part of a secret; if it has a method Cure,
+	// that returns the remedy.
 	Lookup(ctx context.Context, name string) (string, error)
-	// Give masks a value that was given for a name, and returns it as Lookup would.
+	// Give masks a value that was given for a name, and returns the result of Lookup for it.
 	Give(name, value string) (string, error)
 }
 
-// Given returns secrets of which some were given at a launch, as the values of secret
-// parameters. The others are found as before; nil: there are no others.
+// Given returns secrets, some of them given at a launch as the values of secret parameters. The rest come
+// from others, which may be nil.
 func Given(values map[string]string, others Secrets) Secrets {
 	if len(values) == 0 {
 		return others
@@ -36,7 +36,7 @@ type givenSecrets struct {
 	Secrets
 }
 
-// Lookup returns what was given, else what the others have.
+// Lookup returns a given secret, else the one of others.
 func (g givenSecrets) Lookup(ctx context.Context, name string) (string, error) {
 	if g.Secrets == nil {
 		return "", errors.New("this application has no secrets, which it could mask")
@@ -47,10 +47,9 @@ func (g givenSecrets) Lookup(ctx context.Context, name string) (string, error) {
 	return g.Secrets.Lookup(ctx, name)
 }
 
-// maskedSecret stands for a secret in values that are compared and shown.
+// maskedSecret stands for a secret in compared and shown values.
 const maskedSecret = "***"
 
-// with returns the values with the application's secrets.
 func (v *values) with(ctx context.Context, secrets Secrets) *values {
 	v.secret = func(name string) (string, error) {
 		if secrets == nil {
@@ -61,7 +60,7 @@ func (v *values) with(ctx context.Context, secrets Secrets) *values {
 	return v
 }
 
-// addSecret adds a secret that an expression names: of secret.NAME or params.NAME.
+// addSecret adds a secret that an expression names: secret.NAME or params.NAME.
 func (v *values) addSecret(head, name string) error {
 	value := maskedSecret
 	if v.secret != nil {
@@ -74,8 +73,7 @@ func (v *values) addSecret(head, name string) error {
 	return nil
 }
 
-// checkSecrets reports the secrets that are missing, also those that only a step will need, and
-// those of child jobs.
+// checkSecrets reports missing secrets, including those that only a later step or a child job needs.
 func (f *File) checkSecrets(ctx context.Context, secrets Secrets, problems *yamlfile.Collector) {
 	v := (&values{}).with(ctx, secrets)
 	for _, u := range withNested(f.components()...) {
@@ -101,7 +99,7 @@ func (f *File) checkSecrets(ctx context.Context, secrets Secrets, problems *yaml
 	}
 }
 
-// checkSecretParameter reports a secret parameter that nobody gives.
+// checkSecretParameter reports a secret parameter without a value.
 func (f *File) checkSecretParameter(v *values, name string, n *yamlfile.Node, h hole, problems *yamlfile.Collector) {
 	_, err := v.secret(name)
 	if err == nil {
@@ -114,7 +112,6 @@ func (f *File) checkSecretParameter(v *values, name string, n *yamlfile.Node, h 
 	problems.AddAt(n, h.offset, text, secretParameterHint(name))
 }
 
-// isSecret reports whether a parameter of that name is declared as secret.
 func (f *File) isSecret(name string) bool {
 	return slices.ContainsFunc(f.specs, func(s core.ParameterSpec) bool { return s.Secret && s.Name == name })
 }
@@ -129,7 +126,8 @@ func cureOf(err error) string {
 	return ""
 }
 
-// guards returns what keeps secrets from processes and from texts, as far as the application has that.
+// guards returns the functions that keep secrets from processes and from texts, as far as the application has
+// them.
 func (d Deps) guards() (environ func() []string, hide func(what, value string)) {
 	secrets := d.Secrets
 	if given, is := secrets.(givenSecrets); is {

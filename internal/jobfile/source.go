@@ -14,51 +14,47 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 )
 
-// Source says where the text of a job file is. [Path], [FS] and [Bytes] make one; the
-// zero Source is none.
+// Source is the origin of a job file's text. [Path], [FS] and [Bytes] make one; the zero Source is none.
 type Source struct {
 	path string // in messages, too
-	// fsys is where path and the files of child jobs are; nil: the disk.
+	// fsys holds path and the files of child jobs; nil means the disk.
 	fsys fs.FS
 	// text is the file itself, if inMemory.
 	text     string
 	inMemory bool
-	// made says that Go code has made the text.
+	// made means that Go code has made the text.
 	made bool
-	// stored is the definition of an execution, which has the texts of all files; nil: they
-	// are read from where they are.
+	// stored is the definition of an execution, with the texts of all files; nil means that they are read
+	// from their location.
 	stored *core.Definition
-	// name is that of a file in stored; empty: the job file itself.
+	// name is the name of a file in stored; empty means the job file itself.
 	name string
 }
 
 // Path is a job file on the disk. Relative paths in it are relative to its folder.
 func Path(path string) Source { return Source{path: path} }
 
-// FS is a job file in a file system, such as an embed.FS. path is slash-separated, as
-// fs.ValidPath says. The files of its child jobs are in the same file system, relative
-// to the job file; the paths of data are those of the disk, relative to the working
-// directory.
+// FS is a job file in a file system, such as an embed.FS. path is slash-separated, as fs.ValidPath requires.
+// The files of its child jobs are in the same file system, relative to the job file; data paths are on the
+// disk, relative to the working directory.
 func FS(fsys fs.FS, path string) Source { return Source{path: path, fsys: fsys} }
 
-// Bytes is the text of a job file. name is what messages call it. Relative paths in it
-// are relative to the working directory.
+// Bytes is the text of a job file. name is its name in messages. Relative paths in it are relative to the
+// working directory.
 func Bytes(name string, text []byte) Source {
 	return Source{path: name, text: string(text), inMemory: true}
 }
 
-// Made is the job of that name among the texts of job files, by the names of their
-// jobs, that Go code has made of definitions (package define). A job names the files of
-// its child jobs by their names. Messages about it name the step and the key, not the
-// line.
+// Made is the job of that name among the texts of job files, by the names of their jobs, that Go code has
+// made of definitions (package define). A job names the files of its child jobs by their names. Messages
+// about it name the step and the key, not the line.
 func Made(name string, texts map[string]string) Source {
 	return Source{path: name, fsys: texted(texts), made: true}
 }
 
-// Stored is the job file of an execution as its history has it, with all files that it
-// names: no file is read. name is what messages call a job file that was not on the disk.
-// Relative paths of data begin at the folders where the files were, or at the working
-// directory.
+// Stored is the job file of an execution from its history, with all files that it names: no file is read.
+// name is the name in messages of a job file that was not on the disk. Relative data paths begin at the
+// original folders of the files, or at the working directory.
 func Stored(d core.Definition, name string) Source {
 	if d.Path == "" {
 		return Bytes(name, nil).asStored(d)
@@ -66,7 +62,6 @@ func Stored(d core.Definition, name string) Source {
 	return Path(d.Path).asStored(d)
 }
 
-// asStored is the source with the texts that the history has.
 func (s Source) asStored(d core.Definition) Source {
 	s.stored, s.name = &d, ""
 	return s
@@ -81,9 +76,8 @@ func (s Source) IsZero() bool { return s.path == "" && s.OnDisk() }
 // OnDisk reports whether the text can be read again from the disk, at String.
 func (s Source) OnDisk() bool { return s.fsys == nil && !s.inMemory }
 
-// Load reads and checks the job file, and the files of its child jobs. Where one is
-// wrong, the error is [Problems], all of them; a file that cannot be read is an error
-// of package fs.
+// Load reads and checks the job file and the files of its child jobs. If one is wrong, the error is
+// [Problems], all of them; a file that cannot be read is an error of package fs.
 func (s Source) Load(reg *registry.Registry) (*File, error) {
 	text, err := s.read()
 	if err != nil {
@@ -92,7 +86,8 @@ func (s Source) Load(reg *registry.Registry) (*File, error) {
 	return newLoader(s, text, reg).parse()
 }
 
-// neighbour names the job file beside one that is not there whose name, without its suffix, is nearest.
+// neighbour suggests, for a missing job file, the one in its folder with the nearest name, without its
+// suffix.
 func (s Source) neighbour(err error) string {
 	if !s.OnDisk() || !errors.Is(err, fs.ErrNotExist) {
 		return ""
@@ -142,7 +137,7 @@ func (s Source) storedText() string {
 	return f.Text
 }
 
-// dir is where relative paths of data begin.
+// dir is the folder for relative data paths.
 func (s Source) dir() string {
 	if s.OnDisk() {
 		return filepath.Dir(s.path)
@@ -177,8 +172,8 @@ func (s Source) storedChild(name string) (Source, error) {
 	return Source{path: name, inMemory: true, made: s.made, stored: s.stored, name: name}, nil
 }
 
-// nameFrom is the name of a file that another one names, as the job file itself would
-// name it. from is the name of that other one; empty: it is the job file.
+// nameFrom is the name of a file that another one names, as the job file itself would name it. from is the
+// name of the other file; empty means the job file.
 func nameFrom(from, name string) string {
 	if filepath.IsAbs(name) {
 		return filepath.ToSlash(filepath.Clean(name))
@@ -186,7 +181,7 @@ func nameFrom(from, name string) string {
 	return path.Join(path.Dir(from), filepath.ToSlash(name))
 }
 
-// identity is what tells one file from another among those that are loaded together.
+// identity distinguishes the files that are loaded together.
 func (s Source) identity() string {
 	if s.stored != nil {
 		return "stored/" + s.name
@@ -204,7 +199,7 @@ func (s Source) identity() string {
 	return abs
 }
 
-// folder is that of location; empty for a file that is not on the disk.
+// folder is the folder of location; empty for a file that is not on the disk.
 func (s Source) folder() string {
 	if at := s.location(); at != "" {
 		return filepath.Dir(at)

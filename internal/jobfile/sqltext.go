@@ -9,9 +9,9 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// checkSQL reports variables of a statement that no database takes where they stand. The
-// database is not known when a file is loaded, so only what is wrong in every dialect is
-// reported. It returns whether all is right.
+// checkSQL reports variables of a statement at positions that no database allows. The database is not known
+// when a file is loaded, so it reports only mistakes in every dialect. It returns whether the statement is
+// right.
 func (b *binding) checkSQL(n *yamlfile.Node, key string, late *lateValue) bool {
 	good := true
 	refuse := func(h hole, msg, hint string) {

@@ -9,9 +9,9 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// checkStops refuses a stop that each restart would come to again: nothing runs that the
-// element looks at once it is complete (rule F3), so it answers as it did. A decision may look
-// at all that is before it, also in the flows around: changes says that something there may run.
+// checkStops refuses a stop that each restart would reach again: no earlier element runs again once it is
+// complete (rule F3), so the answer stays the same. A decision may use everything before it, also in the
+// outer flows: changes means that something there may run.
 func (l *loader) checkStops(list *listDef, changes bool) {
 	for i, e := range list.elements {
 		changes = changes || e.mayChange()
@@ -45,8 +45,8 @@ func (l *loader) stopsAgain(at *yamlfile.Node, e, from *elementDef) {
 	l.problems.Add(at, what, "what is complete is passed, so nothing changes for it; "+cure)
 }
 
-// stops are the targets that stop the job where everything in the element has completed: a
-// step that stops runs again itself.
+// stops are the targets that stop the job if everything in the element has completed: a step that stops runs
+// again itself.
 func (e *elementDef) stops() []target {
 	var found []target
 	switch e.kind {
@@ -71,9 +71,8 @@ func (e *elementDef) stops() []target {
 	return found
 }
 
-// mayChange reports whether the element may come to something else in a restart though it
-// is complete: it, or a step in it, runs again, or failed and led on, or code of the
-// application decides.
+// mayChange reports whether a completed element may have another outcome in a restart: it, or a step in it,
+// runs again, or failed and led on, or code of the application decides.
 func (e *elementDef) mayChange() bool {
 	if e.decider != nil || e.step != nil && e.step.allowsStart() || slices.ContainsFunc(e.choices, choiceDef.mayChange) {
 		return true
@@ -86,8 +85,8 @@ func (e *elementDef) mayChange() bool {
 	return slices.ContainsFunc(e.lists, func(list *listDef) bool { return slices.ContainsFunc(list.elements, (*elementDef).mayChange) })
 }
 
-// mayChange reports whether the condition speaks of something that is not of a step: a
-// parameter that does not identify, the environment, the job.
+// mayChange reports whether the condition uses values that do not come from a step: a parameter that does not
+// identify, the environment, the job.
 func (c choiceDef) mayChange() bool {
 	return c.when != nil && slices.ContainsFunc([]string{"params.", "env.", "job."}, func(root string) bool { return strings.Contains(c.when.text, root) })
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// Rule C11a: what the table took is committed and counted, and the step fails for the rest.
+// Rule C11a: rows that the table accepted are committed and counted, and the step fails for the rest.
 func TestRowsThatATriggerDropsAreNotCountedAsWritten(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {

@@ -9,7 +9,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 )
 
-// checkTaskOrder checks `key` and `after`, and the order itself where the list of items says it without ${...}.
+// checkTaskOrder checks `key` and `after`, and the order itself if the list of items has no ${...} in it.
 func (l *loader) checkTaskOrder(d *tasksDef) {
 	m := d.model
 	for _, key := range []string{"key", "after"} {
@@ -52,7 +52,6 @@ func (l *loader) checkLiteralOrder(d *tasksDef) {
 	}
 }
 
-// flatten takes joined errors apart.
 func flatten(err error) []error {
 	if joined, ok := err.(interface{ Unwrap() []error }); ok {
 		return joined.Unwrap()
@@ -60,7 +59,7 @@ func flatten(err error) []error {
 	return []error{err}
 }
 
-// literalKey is the text of a value of an item, if it has no ${...}; "": there is none.
+// literalKey is the text of an item's value if it has no ${...}; "" if it has no value.
 func (d *tasksDef) literalKey(n *yamlfile.Node) (key string, known bool) {
 	if n == nil || n.Kind == yamlfile.Scalar && n.Empty {
 		return "", true
@@ -71,7 +70,7 @@ func (d *tasksDef) literalKey(n *yamlfile.Node) (key string, known bool) {
 	return d.late[n].literal(), true
 }
 
-// literalKeys are the keys that a value of an item lists, if no ${...} is among them.
+// literalKeys are the keys in a value of an item, if none has ${...}.
 func (d *tasksDef) literalKeys(n *yamlfile.Node) (keys []string, known bool) {
 	if n != nil && n.Kind == yamlfile.List {
 		for _, item := range n.Items {

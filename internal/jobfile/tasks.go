@@ -18,26 +18,25 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/step"
 )
 
-// Tasks runs the steps whose work are tasks: a *runtime.StepTasks.
+// Tasks runs the steps of tasks: a *runtime.StepTasks.
 type Tasks interface {
 	step.TaskGroups
 	HandlerTypes
-	// HandlerWarnings says so where only workers execute tasks of the type, and none that is
-	// alive does.
+	// HandlerWarnings returns warnings if only workers execute tasks of the type, and none of the live ones
+	// does.
 	HandlerWarnings(ctx context.Context, handler string) (warnings []string, err error)
-	// GiveUp cancels what is not over of the groups of a job instance that does not go on.
+	// GiveUp cancels the unfinished groups of a job instance that does not continue.
 	GiveUp(ctx context.Context, instance core.JobInstanceID, reason string) error
 }
 
-// tasksDef is the checked work of a step whose work are tasks. The reader of its items is the
-// step's.
+// tasksDef is the checked work of a step of tasks. The reader of its items is the step's.
 type tasksDef struct {
 	model *tasksModel
-	// late are the values of the list that have ${...} in them.
+	// late are the values of the list with ${...} in them.
 	late map[*yamlfile.Node]*lateValue
 }
 
-// checkTasks checks `tasks`, and refuses what means nothing beside it.
+// checkTasks checks `tasks`, and refuses keys that have no meaning in such a step.
 func (l *loader) checkTasks(s *stepDef) {
 	m := s.model
 	for key, why := range map[string]string{
@@ -111,7 +110,6 @@ func (l *loader) checkPayload(s *stepDef, n *yamlfile.Node) {
 	s.tasks.late[n] = late
 }
 
-// payload makes the JSON of a value in the list of items.
 func (f *File) payload(s *stepDef, v *values, n *yamlfile.Node) (any, error) {
 	return jsonTree(n, func(n *yamlfile.Node) (any, error) {
 		value, err := payloadScalar(v, n, s.tasks.late[n])
@@ -122,7 +120,7 @@ func (f *File) payload(s *stepDef, v *values, n *yamlfile.Node) (any, error) {
 	})
 }
 
-// jsonTree makes a value for encoding/json of a tree, whose scalars are what scalar says.
+// jsonTree makes a value for encoding/json of a tree; scalar returns the values of its scalars.
 func jsonTree(n *yamlfile.Node, scalar func(n *yamlfile.Node) (any, error)) (any, error) {
 	switch n.Kind {
 	case yamlfile.List:
@@ -150,8 +148,8 @@ func jsonTree(n *yamlfile.Node, scalar func(n *yamlfile.Node) (any, error)) (any
 	return scalar(n)
 }
 
-// payloadScalar is a number, a truth or null where the text is written as JSON has those,
-// without quotes; a text that is one ${...} keeps its type.
+// payloadScalar is a number, a bool or null if the text is written like one of JSON, without quotes; a text
+// that is one ${...} keeps its type.
 func payloadScalar(v *values, n *yamlfile.Node, late *lateValue) (any, error) {
 	switch {
 	case late == nil: // reported
@@ -174,7 +172,7 @@ func payloadScalar(v *values, n *yamlfile.Node, late *lateValue) (any, error) {
 	return textOf(x), err
 }
 
-// payloads are those of the list, as far as the launch knows them.
+// payloads are the payloads of the list, as far as they are known at launch.
 func (f *File) payloads(s *stepDef, v *values) ([]json.RawMessage, error) {
 	payloads := make([]json.RawMessage, 0, len(s.tasks.model.Items.list))
 	for _, n := range s.tasks.model.Items.list {
@@ -194,7 +192,6 @@ func (f *File) payloads(s *stepDef, v *values) ([]json.RawMessage, error) {
 	return payloads, nil
 }
 
-// isLate reports whether a payload is known only when the step starts.
 func (d *tasksDef) isLate(n *yamlfile.Node) bool {
 	return d.late[n] != nil && d.late[n].atStep || slices.ContainsFunc(n.Items, d.isLate) ||
 		slices.ContainsFunc(n.Entries, func(e yamlfile.Entry) bool { return d.isLate(e.Value) })
@@ -266,7 +263,7 @@ func (w *payloadWriter) WriteDocuments(_ context.Context, docs [][]byte) error {
 	return nil
 }
 
-// taskChanges compares what a step has made its tasks of.
+// taskChanges compares the inputs from which a step has made its tasks.
 func (c *comparison) taskChanges(old, now *stepDef) []Change {
 	const did = "has submitted its tasks"
 	changes := c.useChanges(old.name, did, old.reader, now.reader, anyKey)

@@ -27,16 +27,14 @@ type hole struct {
 	prog   *expression.Program
 }
 
-// whole reports whether the text is one ${...} and no more: it keeps its type.
+// whole reports whether the text is exactly one ${...}: it keeps its type.
 func (t *template) whole() bool {
 	return len(t.holes) == 1 && t.texts[0] == "" && t.texts[1] == ""
 }
 
-// literal is the text of a template without holes.
 func (t *template) literal() string { return t.texts[0] }
 
-// evaluate returns the text with the values of its compiled holes; an error is about the
-// hole that is returned with it.
+// evaluate returns the text with the values of its compiled holes; it returns the hole of an error with it.
 func (t *template) evaluate(vars map[string]any) (string, *hole, error) {
 	var b strings.Builder
 	for i, text := range t.texts {
@@ -53,7 +51,7 @@ func (t *template) evaluate(vars map[string]any) (string, *hole, error) {
 	return b.String(), nil, nil
 }
 
-// templateError is what is wrong with a text, at an offset.
+// templateError is a mistake in a text, at an offset.
 type templateError struct {
 	offset    int
 	msg, hint string
@@ -64,7 +62,6 @@ func (e *templateError) Error() string { return e.msg }
 // braces is a value in the notation of template languages.
 var braces = regexp.MustCompile(`\{\{-?\s*((?:params|job|env|steps|context|part|item|with|secret)\.[^{}]*?)\s*-?\}\}`)
 
-// reportTemplate reports an error of parseTemplate.
 func reportTemplate(c *yamlfile.Collector, n *yamlfile.Node, key string, err error) {
 	at, hint := 0, ""
 	var e *templateError
@@ -107,8 +104,8 @@ func parseTemplate(text string) (*template, error) {
 	return t, nil
 }
 
-// scalarOffset returns where byte offset of the literal text of that number is in the scalar that the
-// template was parsed from.
+// scalarOffset converts byte offset of a literal part to an offset in the scalar that the template was parsed
+// from.
 func (t *template) scalarOffset(scalar string, part, offset int) int {
 	at := 0
 	if part > 0 {
@@ -123,8 +120,7 @@ func (t *template) scalarOffset(scalar string, part, offset int) int {
 	return at
 }
 
-// closing returns where the } is that closes a ${ whose expression begins at
-// from; -1 if there is none.
+// closing returns the position of the } that closes a ${ whose expression begins at from, or -1.
 func closing(text string, from int) int {
 	depth := 0
 	var quote byte

@@ -17,7 +17,7 @@ type templateDef struct {
 	name  string
 	at    *yamlfile.Node
 	args  []argumentDef
-	steps *yamlfile.Node // nil: it cannot be used, which was reported
+	steps *yamlfile.Node // nil means that it cannot be used, which was reported
 }
 
 // argumentDef is an argument of a template.
@@ -26,8 +26,7 @@ type argumentDef struct {
 	model argumentModel
 }
 
-// The types of arguments that no parameter has: they stand for a value of the file with all
-// that is in it.
+// The types of arguments that no parameter has: they stand for a value of the file with all its contents.
 const (
 	listArgument = "list"
 	mapArgument  = "map"
@@ -41,7 +40,6 @@ func argumentTypes() []string {
 	return append(names, listArgument, mapArgument)
 }
 
-// argument finds an argument by its name; nil: there is none.
 func (t *templateDef) argument(name string) *argumentDef {
 	for i := range t.args {
 		if t.args[i].name == name {
@@ -59,7 +57,7 @@ func (t *templateDef) argumentNames() []string {
 	return names
 }
 
-// declareTemplates checks the templates of the file and of those that it includes.
+// declareTemplates checks the templates of the file and of its includes.
 func (x *expander) declareTemplates(at *yamlfile.Node) {
 	if at == nil {
 		return
@@ -90,7 +88,7 @@ func (x *expander) declareTemplates(at *yamlfile.Node) {
 	}
 }
 
-// meantTemplate knows what other tools call the keys of a template.
+// meantTemplate knows the keys of templates in other tools.
 func meantTemplate(key string, in reflect.Type) (own, hint string) {
 	switch in {
 	case reflect.TypeFor[templateModel]():
@@ -138,8 +136,7 @@ func (x *expander) declareArgument(t *templateDef, a yamlfile.Named[argumentMode
 	t.args = append(t.args, def)
 }
 
-// fitsArgument checks the value of an argument. A scalar with ${...} is checked where it is
-// used.
+// fitsArgument checks the value of an argument. A scalar with ${...} is checked where it is used.
 func (x *expander) fitsArgument(a *argumentDef, n *yamlfile.Node) bool {
 	m := a.model
 	switch {
@@ -179,7 +176,7 @@ func (x *expander) fitsArgument(a *argumentDef, n *yamlfile.Node) bool {
 	return true
 }
 
-// arguments finds the value of each argument; false: something is wrong with them.
+// arguments finds the value of each argument; false means that one is wrong.
 func (x *expander) arguments(t *templateDef, use *yamlfile.Node, given []yamlfile.Entry) (map[string]*yamlfile.Node, bool) {
 	values, good := map[string]*yamlfile.Node{}, true
 	for _, e := range given {
@@ -261,7 +258,6 @@ type instance struct {
 	failed   bool
 }
 
-// steps are the elements of the template, with the arguments filled in.
 func (i *instance) steps() *yamlfile.Node { return i.template.steps.Copy(i.use, i.fill) }
 
 // fill fills the arguments into a scalar of the template.
@@ -296,7 +292,6 @@ func (i *instance) fill(n *yamlfile.Node) *yamlfile.Node {
 	return made
 }
 
-// isNumber reports whether a computed text is a number or a bool, which keeps its type.
 func isNumber(text string) bool {
 	for _, t := range []core.ParameterType{core.TypeInt, core.TypeFloat, core.TypeBool} {
 		if _, err := core.ParseParameter(t, text); err == nil {
@@ -313,7 +308,7 @@ func firstHole(t *template) string {
 	return t.holes[0].text
 }
 
-// hole returns what one ${...} becomes; false: it stays.
+// hole returns the text that replaces one ${...}; false means that it stays.
 func (i *instance) hole(n *yamlfile.Node, h hole, written string) (string, bool) {
 	if m := wholeMention.FindStringSubmatch(h.text); m != nil {
 		return i.paste(n, h, m[1])
@@ -330,7 +325,6 @@ func (i *instance) hole(n *yamlfile.Node, h hole, written string) (string, bool)
 	return i.compute(n, h)
 }
 
-// paste is the text of an argument.
 func (i *instance) paste(n *yamlfile.Node, h hole, name string) (string, bool) {
 	value := i.values[name]
 	if value.Kind == yamlfile.Scalar {

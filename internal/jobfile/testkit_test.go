@@ -22,9 +22,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-// Small components of the tests' own: a reader of rows, a reader and processors
-// of Go types, a filter, a writer that remembers, and tasklets that tell their
-// config.
+// Small components for these tests: a reader of rows, a reader and processors of Go types, a filter, a writer
+// that records its items, and tasklets that record their config.
 
 type apple struct{ ID int }
 type pear struct{ ID int }
@@ -104,7 +103,7 @@ type noteInner struct {
 	Names []int  `key:"names" default:"[1, 2]" doc:"Numbers."`
 }
 
-// bench remembers what the components were given.
+// bench records the values that the components were given.
 type bench struct {
 	mu    sync.Mutex
 	notes []*noteConfig
@@ -116,7 +115,7 @@ type bench struct {
 	fail   error // the note tasklet's next answer
 	out    map[string]any
 	exit   string
-	// acts are what the note tasklets of these steps do instead.
+	// acts replace the note tasklets of these steps.
 	acts map[string]func(c *core.StepContribution) error
 }
 
@@ -189,7 +188,6 @@ func items() []registry.NamedItem {
 	return []registry.NamedItem{{Name: "Apple", Type: item.TypeOf[apple]("apple")}}
 }
 
-// described returns the tests' components without New.
 func described(t testing.TB) *registry.Registry {
 	t.Helper()
 	matchers, err := exception.NewMatchers(errorclass.Stock()...)
@@ -199,7 +197,7 @@ func described(t testing.TB) *registry.Registry {
 	return reg
 }
 
-// registry returns the tests' components, which note in b what they get.
+// registry returns the tests' components, which record their values in b.
 func (b *bench) registry(t testing.TB) *registry.Registry {
 	t.Helper()
 	made := b.made()
@@ -288,7 +286,7 @@ func (b *bench) WriteRecords(_ context.Context, schema *row.Schema, records [][]
 	return nil
 }
 
-// watch notes what it is told.
+// watch records its events.
 type watch struct {
 	*bench
 	note string

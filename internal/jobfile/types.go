@@ -42,7 +42,7 @@ func (l *loader) declareTypes(model *jobModel) {
 	}
 }
 
-// otherKinds are the names that databases and languages have for field types.
+// otherKinds are the names of field types in databases and languages.
 func otherKinds() map[string]string {
 	return map[string]string{
 		"integer": "int", "bigint": "int", "long": "int", "int64": "int", "smallint": "int",
@@ -54,7 +54,7 @@ func otherKinds() map[string]string {
 	}
 }
 
-// rowSchema makes a schema of declared fields. jobZone is the time zone of the job; nil: UTC.
+// rowSchema makes a schema of declared fields. jobZone is the time zone of the job; nil means UTC.
 func rowSchema(c *yamlfile.Collector, at *yamlfile.Node, jobZone *time.Location, fields yamlfile.OrderedMap[fieldModel]) (*row.Schema, bool) {
 	before := c.Reports()
 	if len(fields) == 0 {
@@ -105,7 +105,7 @@ func rowSchema(c *yamlfile.Collector, at *yamlfile.Node, jobZone *time.Location,
 	return schema, true
 }
 
-// misplaced is the key of the field that its type does not have.
+// misplaced returns the node of the field's key that its type does not have.
 func (m *fieldModel) misplaced() *yamlfile.Node {
 	for _, key := range []string{"format", "scale", "decimal_separator", "thousands_separator", "trailing_minus", "separator", "exact"} {
 		if n := m.Node.Get(key); n != nil {
@@ -135,8 +135,8 @@ func fieldType(c *yamlfile.Collector, at *yamlfile.Node, name, text string) (kin
 // listText are the types of arrays in databases and other languages.
 var listText = regexp.MustCompile(`^(?i:(?:list|array|set|slice)(?:(?: of |<|\[|\()([a-z0-9 ]+)[>)\]]?)?|\[\]([a-z0-9]+)|([a-z0-9 ]+)\[\])( null)?$`)
 
-// typeCure is how a type of a database or of another language is written here, with what
-// such a language says of null; "": it is not known.
+// typeCure returns the spelling here of a type of a database or of another language, with a note on null if
+// such a language has one; "" if it is unknown.
 func typeCure(text string) string {
 	if m := listText.FindStringSubmatch(strings.TrimSpace(text)); m != nil {
 		elem := typeCure(strings.TrimSuffix(cmp.Or(m[1], m[2], m[3], "string"), "s"))
@@ -202,7 +202,7 @@ func (t *itemTypes) decodeItem(d *yamlfile.Decoder, n *yamlfile.Node, f yamlfile
 
 func (t *itemTypes) find(c *yamlfile.Collector, n *yamlfile.Node) (item.Type, bool) {
 	if it, ok := t.named[n.Text]; ok {
-		return it, it != nil // a broken one was reported where it is declared
+		return it, it != nil // a broken one was reported at its declaration
 	}
 	if it, ok := t.reg.Item(n.Text); ok {
 		return item.InZone(it, t.zone), true

@@ -17,8 +17,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-// values are what ${...} evaluates over: at launch, or at the start of a step.
-// They belong to one pass.
+// values are the inputs of ${...} at launch, or at the start of a step. They belong to one pass.
 type values struct {
 	vars   map[string]any
 	paths  []string // names of parameters of type path
@@ -26,15 +25,15 @@ type values struct {
 	ran    map[string]core.StepExecution
 	// secrets are the names of the secret parameters.
 	secrets []string
-	// files are those that the execution is confined to; nil: it is not. partHeld says that a value of
-	// the client took part in the partitions.
+	// files are the files that the execution is confined to; nil means not confined. partHeld means that a
+	// value of the client took part in the partitions.
 	files    *confine.Files
 	partHeld bool
-	// secret finds a secret; nil: the values are shown, and a secret is masked.
+	// secret finds a secret; nil means that the values are shown, and a secret is masked.
 	secret func(name string) (string, error)
 }
 
-// launchValues are those that are known before an execution exists.
+// launchValues are the values known before an execution exists.
 func (f *File) launchValues(params core.Parameters) *values {
 	v := &values{vars: map[string]any{
 		"params": map[string]any{},
@@ -63,8 +62,7 @@ func (f *File) launchValues(params core.Parameters) *values {
 	return v
 }
 
-// viewValues are those that are known when a step starts, or a condition is
-// asked.
+// viewValues are the values known when a step starts, or a condition is evaluated.
 func (f *File) viewValues(view *core.View) *values {
 	v := f.launchValues(view.Job.Params)
 	v.atStep = true
@@ -75,7 +73,7 @@ func (f *File) viewValues(view *core.View) *values {
 	}
 	steps := map[string]any{}
 	for _, s := range f.steps {
-		// A step that has not run has no numbers; that it has not can be asked.
+		// A step that has not run has no numbers, but its status can be queried.
 		steps[s.name] = map[string]any{"status": "", "exit": ""}
 	}
 	for name, s := range view.Steps {
@@ -91,7 +89,8 @@ func (f *File) viewValues(view *core.View) *values {
 	return v
 }
 
-// withoutRowData replaces the message of the outcome, which may quote a row, by where it can be read (rule OP7).
+// withoutRowData replaces the message of the outcome, which may quote a row, by the command that shows it
+// (rule OP7).
 func (v *values) withoutRowData(view *core.View) *values {
 	o := view.Outcome
 	if o.Message == "" {
@@ -110,7 +109,7 @@ func (v *values) addOwnNumbers(f *File, view *core.View) {
 	if view.Step == nil {
 		return
 	}
-	name, _, _ := strings.Cut(view.Step.Name, ":") // of a partition: those of its step
+	name, _, _ := strings.Cut(view.Step.Name, ":") // a partition uses its step's
 	for key, x := range f.stepFields(name, *view.Step) {
 		v.vars[key] = x
 	}
@@ -119,8 +118,7 @@ func (v *values) addOwnNumbers(f *File, view *core.View) {
 	}
 }
 
-// stepFields are the numbers of a step: those of all its attempts that went on
-// from each other.
+// stepFields are the numbers of a step over all attempts that continued one another.
 func (f *File) stepFields(name string, s core.StepExecution) map[string]any {
 	c := s.Total()
 	ended := s.EndedAt
@@ -150,8 +148,8 @@ func contextTexts(c *core.ExecutionContext) map[string]any {
 	return texts
 }
 
-// addPart adds what ${part.NAME} reads. A text of the partitioner's own may be a
-// path, which is as the working directory sees it.
+// addPart adds the values of ${part.NAME}. A text of the partitioner may be a path, relative to the working
+// directory.
 func (v *values) addPart(p *core.Partition) {
 	fields := map[string]any{}
 	if p.Context != nil {
@@ -166,8 +164,8 @@ func (v *values) addPart(p *core.Partition) {
 	v.vars["part"] = fields
 }
 
-// outValues gives the results of a step the types that outVar declared: through
-// the database an int becomes a JSON number, a date a text.
+// outValues gives the results of a step the types that outVar declared: in the database an int becomes a JSON
+// number, a date a text.
 func (f *File) outValues(step string, out map[string]any) map[string]any {
 	schema := f.outs[step]
 	values := map[string]any{}
@@ -189,7 +187,7 @@ func (f *File) outValues(step string, out map[string]any) map[string]any {
 		}
 		if parsed, err := field.Parse(textOf(x)); err == nil {
 			values[name] = parsed.Any()
-		} // otherwise the text stays, and the expression that uses it says what it is
+		} // else the text stays, and the expression that uses it reports the mistake
 	}
 	return values
 }
@@ -218,7 +216,7 @@ func (v *values) eval(h hole) (any, error) {
 	return x, nil
 }
 
-// environment adds the variables of the environment and the secrets that an expression uses.
+// environment adds the environment variables and the secrets that an expression uses.
 func (v *values) environment(prog *expression.Program) error {
 	for _, path := range prog.Vars() {
 		if name, is := strings.CutPrefix(path, "secret."); is {
@@ -257,8 +255,7 @@ func (v *values) compute(prog *expression.Program) (any, error) {
 	return nil, err
 }
 
-// notRun returns the first step that a program asks for numbers and that has not
-// run: a decision or a condition passed it by.
+// notRun returns the first step that a decision or a condition skipped although a program needs its numbers.
 func (v *values) notRun(prog *expression.Program) (string, bool) {
 	for _, path := range prog.Vars() {
 		parts := strings.Split(path, ".")
@@ -272,8 +269,8 @@ func (v *values) notRun(prog *expression.Program) (string, bool) {
 	return "", false
 }
 
-// render evaluates a text: a single ${...} keeps its type. In a path, resolved
-// says that the text begins with a parameter that was resolved already.
+// render evaluates a text: a single ${...} keeps its type. In a path, resolved means that the text begins
+// with an already resolved parameter.
 func (v *values) render(late *lateValue, path bool) (value yamlfile.Value, resolved bool, err error) {
 	resolved = path && v.resolved(late)
 	if late.whole() {
@@ -301,14 +298,12 @@ func (v *values) render(late *lateValue, path bool) (value yamlfile.Value, resol
 	return yamlfile.Value{Text: b.String()}, resolved, nil
 }
 
-// resolved reports whether a text begins with a path that was resolved already.
 func (v *values) resolved(late *lateValue) bool {
 	return late.texts[0] == "" && len(late.holes) > 0 &&
 		slices.ContainsFunc(late.holes[0].prog.Vars(), func(used string) bool { return slices.Contains(v.paths, used) })
 }
 
-// textOf is the text form of a value in a file: that of parameters, where it has
-// one.
+// textOf is the text of a value in a file: the text form of parameters, if it has one.
 func textOf(x any) string {
 	for _, t := range core.ParameterTypes() {
 		if text, err := (core.Parameter{Type: t, Value: x}).Canonical(); err == nil {

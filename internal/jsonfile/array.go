@@ -15,13 +15,13 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/jsontext"
 )
 
-// array is the framing of the elements of one array. The file is read to its end: what
-// follows the array is checked when its last element was handed out.
+// array is the framing of the elements of one array. The file is read to its end: the text after the array is
+// checked after its last element was returned.
 //
-// items are the keys that lead to it, outermost first; none: the file is the array.
+// items are the keys that lead to it, outermost first; without keys the file is the array.
 type array struct{ items []string }
 
-// input limits what is remembered: no telling where an endless element ends.
+// input limits the buffer: the end of an endless element is never found.
 func (array) input(cfg *filestream.InputConfig, longest int64) { cfg.Max = longest }
 
 func (a array) begin(ctx context.Context, r *Reader) error {
@@ -42,8 +42,7 @@ func (a array) begin(ctx context.Context, r *Reader) error {
 	return nil
 }
 
-// skipBlanks returns the first place from i on that is not white space. Places count
-// from the reader's.
+// skipBlanks returns the first place from i on that is not white space. Places count from the reader's.
 func (r *Reader) skipBlanks(ctx context.Context, i int) (int, error) {
 	for {
 		text := r.in.Buffered(r.at.Offset)
@@ -59,7 +58,7 @@ func (r *Reader) skipBlanks(ctx context.Context, i int) (int, error) {
 	}
 }
 
-// expect makes sure that want stands at i.
+// expect makes sure that want is at i.
 func (r *Reader) expect(i int, want byte) error {
 	if got := r.in.Buffered(r.at.Offset)[i:]; got[0] != want {
 		return r.broken(r.at.Offset+int64(i), fmt.Errorf("found %q, expected %q", character(got), string(want)))
@@ -100,8 +99,8 @@ func (a array) next(ctx context.Context, r *Reader) ([]byte, error) {
 	return doc, nil
 }
 
-// element returns the length of the element at i. It reads on by doubling, so that the
-// time for a long one is in proportion to its length.
+// element returns the length of the element at i. It doubles its reads, so that the time for a long one is in
+// proportion to its length.
 func (r *Reader) element(ctx context.Context, i int) (int, error) {
 	for atEnd := false; ; {
 		text := r.in.Buffered(r.at.Offset)[i:]
@@ -123,8 +122,7 @@ func (r *Reader) element(ctx context.Context, i int) (int, error) {
 	}
 }
 
-// brokenElement says where in the element at offset, of which so many bytes are known,
-// the text is wrong.
+// brokenElement finds the position of the mistake in the element at offset, of which known bytes were read.
 func (r *Reader) brokenElement(offset int64, known int, err error) error {
 	var syntax *jsontext.SyntaxError
 	if errors.As(err, &syntax) {
@@ -133,8 +131,8 @@ func (r *Reader) brokenElement(offset int64, known int, err error) error {
 	return r.broken(offset+int64(known), err)
 }
 
-// finish reads what follows the array, from offset on, to the end of the file. The
-// place stays before the array's end, so that a restart there finds the end again.
+// finish reads the text after the array, from offset on, to the end of the file. The place stays before the
+// array's end, so that a restart there finds the end again.
 func (a array) finish(ctx context.Context, r *Reader, offset int64) error {
 	place := r.at
 	defer func() { r.at = place }()
@@ -160,7 +158,6 @@ func (a array) finish(ctx context.Context, r *Reader, offset int64) error {
 	return r.expectEnd(ctx)
 }
 
-// character returns the first character of text, for a message.
 func character(text []byte) string {
 	_, n := utf8.DecodeRune(text)
 	return string(text[:n])
@@ -187,10 +184,10 @@ func (r *Reader) expectEnd(ctx context.Context) error {
 // decoder reads the tokens outside of the array.
 type decoder struct {
 	*json.Decoder
-	base int64 // offset of what it calls 0
+	base int64 // offset that it calls 0
 }
 
-// decode reads tokens from the reader's place on, as if before stood there.
+// decode reads tokens from the reader's place on, as if before preceded it.
 func (r *Reader) decode(before string) decoder {
 	r.in.Rewind(r.at.Offset)
 	return decoder{
@@ -199,7 +196,6 @@ func (r *Reader) decode(before string) decoder {
 	}
 }
 
-// token reads a token; the place is then behind it.
 func (r *Reader) token(d decoder) (json.Token, error) {
 	token, err := d.Token()
 	if err != nil {
@@ -259,8 +255,8 @@ func (a array) findItems(ctx context.Context, r *Reader) error {
 	return r.expectToken(d, '[')
 }
 
-// skipMembers passes the members of the object that d is in, up to the value of the key
-// (found) or to the object's end, and returns the first names of those. Values may have any size.
+// skipMembers skips the members of the current object of d, up to the value of the key (found) or to the
+// object's end, and returns their first names. Values may have any size.
 func (r *Reader) skipMembers(ctx context.Context, d decoder, key string) (passed []string, found bool, err error) {
 	const maxNames = 20
 	for depth := 0; ; {

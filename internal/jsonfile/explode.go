@@ -9,17 +9,16 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/jsontext"
 )
 
-// exploded is the document in hand whose array becomes rows. Each row is the document
-// with one element in the place of the array (rule D9b).
+// exploded is the current document with an array that becomes rows. Each row is the document with one element
+// instead of the array (rule D9b).
 type exploded struct {
 	find *jsontext.Finder // of the array
 
-	doc    []byte // nil: none is in hand
+	doc    []byte // nil means that there is no current one
 	offset int64  // of doc in the file
-	line   int64  // of what was read last
+	line   int64  // of the last text read
 	before place  // of the document
-	// array, end and at are offsets in doc: of the array, behind it, and behind the element
-	// that was read last.
+	// array, end and at are offsets in doc: of the array, after it, and after the element that was read last.
 	array, end, at int
 	counted        int    // line ends before it are counted
 	rows           int64  // that were read
@@ -59,8 +58,8 @@ func (r *Reader) nextRow(ctx context.Context) ([]byte, error) {
 	}
 }
 
-// explode takes doc in hand, if it has rows. It looks no closer than it must: what is not
-// strict JSON is found in the row that has it.
+// explode makes doc current if it has rows. It checks no more than it must: text that is not strict JSON is
+// found in its row.
 func (r *Reader) explode(doc []byte, before place) error {
 	e := r.rows
 	if err := e.find.Locate(doc); err != nil {
@@ -81,7 +80,7 @@ func (r *Reader) explode(doc []byte, before place) error {
 	return nil
 }
 
-// finish lets the document go if its last row was read.
+// finish releases the document if its last row was read.
 func (e *exploded) finish() {
 	for jsontext.IsBlank(e.doc[e.at]) || e.doc[e.at] == ',' {
 		e.at++
@@ -91,7 +90,7 @@ func (e *exploded) finish() {
 	}
 }
 
-// takeRow returns the next row of the document in hand, which has one.
+// takeRow returns the next row of the current document, which has one.
 func (r *Reader) takeRow() ([]byte, error) {
 	e := r.rows
 	start := e.at

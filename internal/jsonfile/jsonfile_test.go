@@ -49,8 +49,8 @@ func rowsOf(t testing.TB, fields ...row.Field) item.Type {
 	return item.RowOf("", s)
 }
 
-// outcomes reads all: items as text, errors of consumed ones without the path. The last
-// one is the error that ended it, unless that is io.EOF.
+// outcomes reads all: items as text, errors of consumed ones without the path. The last one is the error that
+// ended it, unless that is io.EOF.
 func outcomes(t testing.TB, framing, path string, itemType item.Type) (all []string) {
 	t.Helper()
 	ctx := context.Background()
@@ -69,7 +69,7 @@ func outcomes(t testing.TB, framing, path string, itemType item.Type) (all []str
 			all = append(all, text(items.At(0)))
 		case item.IsConsumed(err):
 			require.True(t, exception.IsSkippable(err))
-			// The number of an element is that of its line here.
+			// The number of an element is the number of its line here.
 			all = append(all, element.ReplaceAllString(strings.TrimPrefix(err.Error(), path), "$1"))
 		default:
 			return append(all, strings.ReplaceAll(err.Error(), path, "PATH"))

@@ -16,9 +16,9 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/jsontext"
 )
 
-// lookForKeys reads until every key was seen, mostly in the first document, and goes
-// back to the first. A key that no object of the file has is an error, as a column is
-// that a csv file has not: nothing is written then (rule D9).
+// lookForKeys reads until every key was seen, mostly in the first document, and goes back to the first. A key
+// in no object of the file is an error, like a missing column of a csv file: nothing is written then (rule
+// D9).
 func (r *Reader) lookForKeys(ctx context.Context) error {
 	start := r.at
 	missing, sample, err := r.unseen(ctx)
@@ -41,9 +41,8 @@ func (r *Reader) lookForKeys(ctx context.Context) error {
 	return r.begin(ctx)
 }
 
-// unseen returns the keys that no object of the file has, by number, and an object of
-// it. Where there is no object, or the file cannot be read to its end, there are none:
-// the reading will say so.
+// unseen returns the keys that no object of the file has, by number, and an object of the file. Without an
+// object, or if the file cannot be read to its end, it returns none: the reading will report it.
 func (r *Reader) unseen(ctx context.Context) (missing []int, sample []byte, err error) {
 	for i := range r.keys.Names {
 		missing = append(missing, i)

@@ -1,6 +1,5 @@
-// Package jsonfile reads and writes the JSON documents of a file, with restarts:
-// what the components json and jsonl have in common. They differ by framing only: the
-// elements of an array, or lines.
+// Package jsonfile reads and writes the JSON documents of a file, with restarts: the common parts of the
+// components json and jsonl. They differ only by framing: the elements of an array, or lines.
 //
 // It imports core with its folders, internal/filestream and internal/nearest.
 package jsonfile
@@ -18,7 +17,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/jsontext"
 )
 
-// Config says what is read.
+// Config configures a Reader.
 type Config struct {
 	Name        string // of the component, for messages
 	Path        string
@@ -26,36 +25,36 @@ type Config struct {
 	Member      string
 	Encoding    filestream.EncodingName
 	MaxLine     int64 // the longest document in bytes
-	// Unknown says what becomes of keys that the item type does not have: error, warn or ignore.
+	// Unknown is the handling of keys that the item type does not have: error, warn or ignore.
 	Unknown string
-	// Explode is the path of an array in each document whose elements become rows; empty:
-	// each document is one item.
+	// Explode is the path of an array in each document that becomes rows; empty means that each document is
+	// one item.
 	Explode string
 }
 
-// Reader is a item.DocumentReader. Offsets are those of filestream.Input.
+// Reader is an item.DocumentReader. Offsets are offsets of filestream.Input.
 type Reader struct {
 	cfg   Config
 	frame framing
-	// longest is the limit of a line, also of one that is read alone; 0: documents are not lines.
+	// longest is the limit of a line, also of one that is read alone; 0 means that documents are not lines.
 	longest int64
 	keys    *item.DocumentKeys // that some document must have
 
 	in   *filestream.Input
 	at   place
 	line int64 // of the last document
-	// index and row number it (item.Meta); 0: nothing does.
+	// index and row number it (item.Meta); 0 means not numbered.
 	index, row int64
 	done       bool  // nothing follows
 	dead       error // nothing can be read any more
 
-	// raw is where the last document stands; lost is the line that was given up last.
+	// raw is the position of the last document; lost is the line that was given up last.
 	raw  span
 	lost *item.RawText
 
-	unknown  *unknownKeys // nil: nothing is warned of
-	rows     *exploded    // nil: each document is one item
-	skipRows int64        // of the next document, which were read before a restart
+	unknown  *unknownKeys // nil means no warnings
+	rows     *exploded    // nil means that each document is one item
+	skipRows int64        // of the next document, read before a restart
 
 	accept bool // changes of the file
 	scan   jsontext.Scanner
@@ -87,8 +86,8 @@ type framing interface {
 	input(cfg *filestream.InputConfig, longest int64)
 	// begin moves the reader from the start of the file to the first document.
 	begin(ctx context.Context, r *Reader) error
-	// next returns the document at the reader's place, and moves the place behind it.
-	// A failed call leaves the place, unless its error is a item.ConsumedError.
+	// next returns the document at the reader's place, and moves the place after it. A failed call leaves the
+	// place, unless its error is an item.ConsumedError.
 	next(ctx context.Context, r *Reader) ([]byte, error)
 }
 
@@ -99,8 +98,8 @@ func NewLines(cfg Config) *Reader {
 	return r
 }
 
-// NewArray returns a reader of the elements of the array that is the file, or that
-// stands at the end of the keys items, from the object on that is the file.
+// NewArray returns a reader of the elements of an array: the file, or the value at the end of the keys items
+// in the object that is the file.
 func NewArray(cfg Config, items []string) *Reader { return newReader(cfg, array{items: items}) }
 
 func newReader(cfg Config, frame framing) *Reader {
@@ -172,7 +171,6 @@ func (r *Reader) openInput(ctx context.Context, at *filestream.InputPosition) er
 	return nil
 }
 
-// goTo makes the document at p the next one.
 func (r *Reader) goTo(p place) {
 	r.in.Rewind(p.Offset)
 	r.in.Keep(p.Offset)
@@ -182,7 +180,6 @@ func (r *Reader) goTo(p place) {
 	}
 }
 
-// advance moves the place to offset, which is buffered.
 func (r *Reader) advance(offset int64) {
 	r.at.Lines += r.in.Lines(r.at.Offset, offset)
 	r.at.Offset = offset
@@ -223,7 +220,7 @@ func (r *Reader) next(ctx context.Context) ([]byte, error) {
 	return doc, nil
 }
 
-// found notes where the document is that next returns, and its number, if it has one.
+// found records the position of the document that next returns, and its number, if it has one.
 func (r *Reader) found(offset int64, doc []byte, index int64) {
 	r.raw, r.index, r.row = span{offset: offset, length: int64(len(doc))}, index, 0
 }
@@ -256,7 +253,7 @@ func (r *Reader) OpenRaw(_ context.Context, meta item.Meta, raw item.RawText) er
 	return nil
 }
 
-// broken says where in the file err is: offset lies behind the reader's place.
+// broken adds the position in the file to err: offset lies after the reader's place.
 func (r *Reader) broken(offset int64, err error) error {
 	switch {
 	case errors.Is(err, filestream.ErrTooLong):
@@ -271,7 +268,7 @@ func (r *Reader) broken(offset int64, err error) error {
 // IndependentOf implements item.Independent: no step changes the file that it reads.
 func (r *Reader) IndependentOf(string) bool { return true }
 
-// Position returns the place behind the last document.
+// Position returns the place after the last document.
 func (r *Reader) Position() (item.Position, error) {
 	if r.in == nil {
 		return nil, fmt.Errorf("%s: the reader is not open", r.cfg.Name)

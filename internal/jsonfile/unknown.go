@@ -14,18 +14,17 @@ const (
 	UnknownIgnore = "ignore"
 )
 
-// maxUnknown bounds the keys that are remembered: documents may have data as keys.
+// maxUnknown bounds the stored keys: documents may have data as keys.
 const maxUnknown = 20
 
-// unknownKeys are the keys that were warned of. Documents may be read ahead of the commit that asks
-// for them.
+// unknownKeys are the keys with a warning. Documents may be read ahead of the commit that needs them.
 type unknownKeys struct {
 	mu    sync.Mutex
 	seen  map[string]bool
 	texts []string
 }
 
-// UnknownKeys returns what is to be done about a key that the item type does not have; nil: nothing.
+// UnknownKeys returns the handler of keys that the item type does not have; nil means that they are ignored.
 func (r *Reader) UnknownKeys() func(path string) error {
 	switch r.cfg.Unknown {
 	case UnknownError:

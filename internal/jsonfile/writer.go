@@ -13,7 +13,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 )
 
-// WriterConfig says what a Writer writes.
+// WriterConfig configures a Writer.
 type WriterConfig struct {
 	Path        string
 	Compression filestream.WriteCompression
@@ -21,8 +21,8 @@ type WriterConfig struct {
 	Append      bool // of lines only
 }
 
-// Writer writes documents in one of the formats: a item.DocumentWriter, with the rest
-// of the contract of a writer of files (rules C15, C15b).
+// Writer writes documents in one of the formats: an item.DocumentWriter, with the rest of the contract of a
+// writer of files (rules C15, C15b).
 type Writer struct {
 	frame frame
 	enc   *filestream.Encoder
@@ -31,11 +31,11 @@ type Writer struct {
 	buf   bytes.Buffer
 }
 
-// frame is what stands around the documents of a format.
+// frame is the text around the documents of a format.
 type frame struct {
 	name           string // of the component, for messages
 	begin, trailer string
-	// put appends a document; first says that it is the first one of the file.
+	// put appends a document; first means that it is the first one of the file.
 	put func(buf *bytes.Buffer, doc []byte, first bool) error
 }
 
@@ -68,7 +68,7 @@ func newWriter(cfg WriterConfig, use registry.BuildContext, f frame) (*Writer, e
 	})}, nil
 }
 
-// putLine keeps a document that stands on several lines on one.
+// putLine writes a document of several lines on one.
 func putLine(buf *bytes.Buffer, doc []byte, _ bool) error {
 	if !bytes.ContainsAny(doc, "\r\n") {
 		buf.Write(doc)
@@ -93,12 +93,12 @@ type writerPosition struct {
 	Items int64 `json:"items"`
 }
 
-// Open starts the file, or takes up what is committed.
+// Open starts the file, or continues after the committed part.
 func (w *Writer) Open(ctx context.Context, at item.Position) error {
 	return w.start(at, func(at *filestream.OutputPosition) error { return w.out.Open(ctx, at) })
 }
 
-// Rewind forgets what was written since at (item.Rewinder).
+// Rewind discards the documents written since at (item.Rewinder).
 func (w *Writer) Rewind(_ context.Context, at item.Position) error {
 	return w.start(at, w.out.Rewind)
 }
@@ -122,7 +122,7 @@ func (w *Writer) start(at item.Position, place func(*filestream.OutputPosition) 
 	return w.begin(nil)
 }
 
-// begin writes what stands before the first document, once the file was placed.
+// begin writes the text before the first document, once the file was placed.
 func (w *Writer) begin(err error) error {
 	if err == nil {
 		_, err = w.out.Write(w.enc.BOM())
@@ -137,7 +137,7 @@ func (w *Writer) begin(err error) error {
 	return w.named(err)
 }
 
-// write writes the buffer, of so many documents.
+// write writes the buffer with that many documents.
 func (w *Writer) write(documents int64) error {
 	if _, err := w.out.Write(w.buf.Bytes()); err != nil {
 		return err
@@ -161,7 +161,7 @@ func (w *Writer) encode(start int) error {
 	return nil
 }
 
-// WriteDocuments appends the documents. If one is not JSON, the file stays as it was.
+// WriteDocuments appends the documents. If one is not JSON, the file stays unchanged.
 func (w *Writer) WriteDocuments(_ context.Context, docs [][]byte) error {
 	w.buf.Reset()
 	for i, doc := range docs {
@@ -185,10 +185,10 @@ func (w *Writer) Position() (item.Position, error) {
 	return json.Marshal(writerPosition{OutputPosition: w.out.Position(), Items: w.items})
 }
 
-// Release removes what earlier attempts left (item.Releaser).
+// Release removes the files of earlier attempts (item.Releaser).
 func (w *Writer) Release(context.Context) error { return w.named(w.out.Release()) }
 
-// Finish ends the file and renames it into view.
+// Finish ends the file and publishes it by a rename.
 func (w *Writer) Finish(context.Context) error { return w.named(w.out.Finish()) }
 
 // Close closes the file.

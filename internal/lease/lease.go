@@ -1,5 +1,5 @@
-// Package lease keeps the lease of an execution, or of a part, by heartbeats, and ends its
-// work by a clock of its own where they fail (rule L9).
+// Package lease keeps the lease of an execution, or of a part, by heartbeats. If they fail, it ends the work
+// by its own clock (rule L9).
 //
 // It imports core, internal/boottime and internal/errorclass.
 package lease
@@ -17,7 +17,7 @@ import (
 
 // Clock is the time that counts against a lease.
 type Clock struct {
-	// Rested is how long no other process could write to the repository's database; nil: others
+	// Rested is how long no other process could write to the repository's database; nil means that others
 	// always can.
 	Rested func() time.Duration
 }
@@ -30,23 +30,21 @@ func (c Clock) Now() time.Duration {
 	return boottime.Now() - c.Rested()
 }
 
-// Config is what a Keeper works with.
+// Config configures a Keeper.
 type Config struct {
 	Clock Clock
-	// Lease is how long it lasts, and Heartbeat the time between two heartbeats.
+	// Lease is its duration, and Heartbeat the time between two heartbeats.
 	Lease, Heartbeat time.Duration
-	// Since is the clock's time before the statement was sent that gave the lease.
+	// Since is the clock's time before the statement that gave the lease was sent.
 	Since time.Duration
-	// Grace is how much longer than the lease no other process takes over, as the last confirmed
-	// heartbeat was promised (rule L9a): work continues in it. nil: not at all.
+	// Grace is how much longer than the lease no other process takes over, as promised to the last confirmed
+	// heartbeat (rule L9a): work continues during it. nil means no grace.
 	Grace func() time.Duration
-	// Beat extends the lease. core.ErrLostOwner in the chain of its error says that
-	// another owner has it.
+	// Beat extends the lease. core.ErrLostOwner in the chain of its error means that another owner has it.
 	Beat func(ctx context.Context) error
 	// Failed is called with the failure of a heartbeat.
 	Failed func(err error)
-	// End ends the work, at most once: with a *core.LeaseError, or with what Beat returned
-	// for a lost owner.
+	// End ends the work, at most once: with a *core.LeaseError, or with Beat's error for a lost owner.
 	End func(cause error)
 }
 
@@ -81,22 +79,22 @@ func New(config Config) *Keeper {
 	return k
 }
 
-// grace is the last part of a lease: in it work ends that could not extend the lease.
+// grace is the last part of a lease, in which work ends that could not extend the lease.
 func grace(lease time.Duration) time.Duration { return lease / 3 }
 
-// margin is the last part of the grace: what has not ended then is left behind.
+// margin is the last part of the grace: work that has not ended then is abandoned.
 func margin(lease time.Duration) time.Duration { return min(time.Second, grace(lease)/2) }
 
-// EndTime is how long work may take to end that could not extend its lease.
+// EndTime is the time limit for ending work that could not extend its lease.
 func EndTime(lease time.Duration) time.Duration { return grace(lease) - margin(lease) }
 
 func (k *Keeper) grace() time.Duration { return grace(k.config.Lease) }
 
-// whole is how long after the last confirmed heartbeat was sent no other process takes over.
-// The caller has k.mu.
+// whole is the time after sending the last confirmed heartbeat in which no other process takes over. The
+// caller has k.mu.
 func (k *Keeper) whole() time.Duration { return k.config.Lease + k.promised }
 
-// promise keeps the answer to a heartbeat that was sent then. The caller has k.mu, or is alone.
+// promise records the answer to a heartbeat that was sent then. The caller has k.mu, or is alone.
 func (k *Keeper) promise(sent time.Duration) {
 	k.confirmed = sent
 	if k.config.Grace != nil {
@@ -107,26 +105,26 @@ func (k *Keeper) promise(sent time.Duration) {
 func (k *Keeper) margin() time.Duration { return margin(k.config.Lease) }
 
 const (
-	// The clock is looked at so many times in a lease, within bounds.
+	// The clock is read that many times in a lease, within bounds.
 	ticksPerLease    = 100
 	minTick, maxTick = 10 * time.Millisecond, 250 * time.Millisecond
-	// shortestTimeout bounds a heartbeat where heartbeats are frequent for their lease.
+	// shortestTimeout bounds a heartbeat's timeout if heartbeats are frequent for their lease.
 	shortestTimeout = time.Second
-	// recordTime is how long a record is tried though heartbeats arrive.
+	// recordTime is how long a record is tried while heartbeats arrive.
 	recordTime = 30 * time.Second
-	// shortestTry is how long a try to record an end may take at least, though the lease is
-	// over: the guard decides about it.
+	// shortestTry is the minimum time for a try to record an end, even after the lease is over: the guard
+	// decides about it.
 	shortestTry        = 5 * time.Second
 	minPause, maxPause = 20 * time.Millisecond, time.Second
 )
 
-// timeout is that of a heartbeat: less than the time between two, so that one that is not
-// answered leaves time for others.
+// timeout is the timeout of a heartbeat: less than the time between two, so that one without an answer leaves
+// time for others.
 func (k *Keeper) timeout() time.Duration {
 	return max(k.config.Heartbeat*3/4, min(k.config.Lease/6, shortestTimeout))
 }
 
-// Start begins the heartbeats. Where the lease was long in coming, the first is sent now.
+// Start begins the heartbeats. If obtaining the lease took long, the first is sent now.
 func (k *Keeper) Start(ctx context.Context) {
 	ctx, k.stop = context.WithCancel(context.WithoutCancel(ctx))
 	if k.config.Clock.Now()-k.config.Since > k.config.Heartbeat {
@@ -141,7 +139,7 @@ func (k *Keeper) Start(ctx context.Context) {
 	k.wait.Go(func() { k.watch(ctx) })
 }
 
-// Stop ends the heartbeats, and what Wait waits for. Err and Record still read the clock.
+// Stop ends the heartbeats, so that Wait returns. Err and Record still read the clock.
 func (k *Keeper) Stop() { k.stop() }
 
 // Wait returns when the last heartbeat has returned.
@@ -162,7 +160,7 @@ func (k *Keeper) heartbeats(ctx context.Context) {
 	}
 }
 
-// beat sends a heartbeat; it reports whether there is nothing to extend any more.
+// beat sends a heartbeat; it reports whether there is nothing left to extend.
 func (k *Keeper) beat(ctx context.Context) (over bool) {
 	answer, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -193,7 +191,7 @@ func (k *Keeper) beat(ctx context.Context) (over bool) {
 	return false
 }
 
-// watch looks at the clock, on a goroutine that waits for nothing else.
+// watch polls the clock, on a goroutine that waits for nothing else.
 func (k *Keeper) watch(ctx context.Context) {
 	ticker := time.NewTicker(min(max(k.config.Lease/ticksPerLease, minTick), maxTick))
 	defer ticker.Stop()
@@ -216,7 +214,6 @@ func (k *Keeper) watch(ctx context.Context) {
 	}
 }
 
-// expire ends a heartbeat that takes too long.
 func (k *Keeper) expire() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -225,8 +222,8 @@ func (k *Keeper) expire() {
 	}
 }
 
-// isLate reports whether the lease is nearly over, and the work had time to end: a process
-// that was stopped finds the lease over when it wakes.
+// isLate reports whether the lease is nearly over and the work had time to end: a process that was stopped
+// finds the lease over when it wakes.
 func (k *Keeper) isLate() bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -269,8 +266,7 @@ func (k *Keeper) Record(ctx context.Context, write func(ctx context.Context) err
 
 var errNoAnswer = errors.New("no answer")
 
-// try calls write once. It ends early where heartbeats are not answered either: another
-// connection may be.
+// try calls write once. It ends early if heartbeats are not answered either: another connection may be.
 func (k *Keeper) try(ctx context.Context, write func(ctx context.Context) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -300,8 +296,8 @@ func (k *Keeper) try(ctx context.Context, write func(ctx context.Context) error)
 	return err
 }
 
-// ages returns the times since the last confirmed heartbeat was sent, and since began, and the
-// age at which others take over.
+// ages returns the times since the last confirmed heartbeat was sent, and since began, and the age at which
+// others take over.
 func (k *Keeper) ages(began time.Duration) (confirmed, since, whole time.Duration) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

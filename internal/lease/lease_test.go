@@ -21,7 +21,7 @@ var (
 	errOther = errors.New("no such table")
 )
 
-// bed is a keeper whose heartbeats the test answers.
+// bed is a keeper with heartbeats that the test answers.
 type bed struct {
 	*lease.Keeper
 	ended  chan error
@@ -54,7 +54,7 @@ func (b *bed) isLate() bool {
 	}
 }
 
-// The work ends before what has not returned is left behind.
+// The work ends before its unreturned calls are abandoned.
 func TestWorkEndsWhereHeartbeatsFailAndIsLeftBehindLater(t *testing.T) {
 	t.Parallel()
 	b := start(t, lease.Config{Lease: 600 * time.Millisecond, Heartbeat: 50 * time.Millisecond, Beat: func(context.Context) error { return errAway }})
@@ -72,7 +72,7 @@ func TestWorkEndsWhereHeartbeatsFailAndIsLeftBehindLater(t *testing.T) {
 	require.Empty(t, b.ended, "it ends once")
 }
 
-// A heartbeat that is not answered is given up while there is time for another.
+// An unanswered heartbeat is given up while there is time for another.
 func TestAHeartbeatThatIsNotAnsweredIsFollowedByOthers(t *testing.T) {
 	t.Parallel()
 	var sent atomic.Int64

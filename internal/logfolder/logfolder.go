@@ -19,15 +19,15 @@ type Folder struct{ path string }
 
 var _ task.LogStore = Folder{}
 
-// New returns the store in the folder of that path, which Put makes where it is not there.
+// New returns the store in the folder of that path, which Put makes if it is missing.
 func New(path string) Folder { return Folder{path} }
 
-// ErrOtherText says that the folder has another text under the name of a log: another
-// repository moves its logs there.
+// ErrOtherText reports that the folder has another text under the name of a log: another repository moves its
+// logs there.
 var ErrOtherText = errors.New("the folder has another text under this name: give each repository a folder of its own (tasks.logs)")
 
-// Put implements task.LogStore. The file has its whole text or is not there. A file that is
-// there is never replaced: the same text is left as it is, another one is an ErrOtherText.
+// Put implements task.LogStore. The file has its whole text or does not exist. An existing file is never
+// replaced: with the same text it is left alone, with another one Put returns ErrOtherText.
 func (f Folder) Put(_ context.Context, name, text string) (string, error) {
 	if name != filepath.Base(name) {
 		return "", fmt.Errorf("log %q: it must be the name of a file", name)
@@ -64,7 +64,7 @@ func (f Folder) isSame(name, text string) error {
 	return err
 }
 
-// sync makes the names in the folder outlive a loss of power.
+// sync makes the names in the folder survive a loss of power.
 func (f Folder) sync() error {
 	folder, err := os.Open(f.path)
 	if err != nil {

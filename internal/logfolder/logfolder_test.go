@@ -16,7 +16,7 @@ func TestALogIsWrittenOnceAndNeverReplaced(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "logs")
 	folder := logfolder.New(path)
-	for range 2 { // a process that was killed before it noted the reference puts it again
+	for range 2 { // a process that was killed before it stored the reference puts it again
 		ref, err := folder.Put(t.Context(), "attempt-1-0-Stdout.log", "hello\n")
 		require.NoError(t, err)
 		text, err := folder.Get(t.Context(), ref)

@@ -19,7 +19,7 @@ import (
 // killed.
 const victimURL, victimDir = "SURFIN_TEST_VICTIM_URL", "SURFIN_TEST_VICTIM_DIR"
 
-// TestMigrateInAProcessOfItsOwn is what the victims run.
+// TestMigrateInAProcessOfItsOwn is the victims' program.
 func TestMigrateInAProcessOfItsOwn(t *testing.T) {
 	url := os.Getenv(victimURL)
 	if url == "" {
@@ -29,8 +29,8 @@ func TestMigrateInAProcessOfItsOwn(t *testing.T) {
 	t.Fatalf("the migration ended: %v", err)
 }
 
-// killed runs the migrations in a process of its own, and kills it with SIGKILL
-// once one of their statements waits for a lock.
+// killed runs the migrations in a separate process, and kills it with SIGKILL once one of their statements
+// waits for a lock.
 func killed(t *testing.T, url, dir string, db tx.Database) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run", "^TestMigrateInAProcessOfItsOwn$")
@@ -62,7 +62,6 @@ func execute(t *testing.T, db tx.Database, statement string) {
 	require.NoError(t, err)
 }
 
-// holding runs f while a transaction of db has run the statement.
 func holding(t *testing.T, db tx.Database, statement string, f func()) {
 	t.Helper()
 	h, err := db.Begin(t.Context(), tx.Attr{})

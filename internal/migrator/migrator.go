@@ -24,20 +24,20 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// Command says what to do.
+// Command is the operation.
 type Command string
 
 // The commands.
 const (
-	// Up applies Steps migrations; 0: all that are missing.
+	// Up applies Steps migrations; 0 means all missing ones.
 	Up Command = "up"
-	// Down reverts Steps migrations, of which there must be at least one.
+	// Down reverts Steps migrations, at least one.
 	Down Command = "down"
-	// Goto applies or reverts until Version is reached; 0 reverts all.
+	// Goto applies or reverts migrations until Version is reached; 0 reverts all.
 	Goto Command = "goto"
 	// Version only reports.
 	Version Command = "version"
-	// Force records Version, and that it is clean, and runs nothing; -1: none.
+	// Force records Version as clean, and runs nothing; -1 means no version.
 	Force Command = "force"
 )
 
@@ -45,11 +45,11 @@ const (
 func Commands() []Command { return []Command{Up, Down, Goto, Version, Force} }
 
 const (
-	// DefaultTable records the version where Options names no other table.
+	// DefaultTable records the version if Options names no table.
 	DefaultTable = "schema_migrations"
 	// DefaultLockTimeout bounds each wait for a lock.
 	DefaultLockTimeout = 10 * time.Second
-	// grace is what the library waits longer than the database, whose error says more.
+	// grace is how much longer the library waits than the database, which has the more precise error.
 	grace = 5 * time.Second
 )
 
@@ -58,39 +58,37 @@ type Options struct {
 	// FS and Dir hold the files NUMBER_name.up.sql and NUMBER_name.down.sql.
 	FS  fs.FS
 	Dir string
-	// Shown is the name of the folder in messages; "": Dir.
+	// Shown is the name of the folder in messages; "" means Dir.
 	Shown string
-	// Table records the version; a dot separates its schema. "": DefaultTable.
+	// Table records the version; a dot separates its schema. "" means DefaultTable.
 	Table   string
 	Command Command
 	Steps   int
 	Version int
-	// LockTimeout bounds the wait for another migration, and for each lock that a
-	// statement needs; 0: DefaultLockTimeout.
+	// LockTimeout bounds the wait for another migration, and for each lock that a statement needs; 0 means
+	// DefaultLockTimeout.
 	LockTimeout time.Duration
 }
 
-// Result is what a run found and left. Version 0 is a schema without migrations.
+// Result is the state that a run found and left. Version 0 is a schema without migrations.
 type Result struct {
 	From, To uint
-	// Dirty says that the migration to version To ended half-way and waits for a
-	// Force: only one with a statement that PostgreSQL refuses in a transaction can
-	// (rule T7a).
+	// Dirty means that the migration to version To ended half-way and waits for a Force: this is possible
+	// only with a statement that PostgreSQL refuses in a transaction (rule T7a).
 	Dirty bool
 	// Changed says that something was applied, reverted or forced.
 	Changed bool
 }
 
-// Run runs one command. Two runs on one database wait for each other. The result
-// is filled in as far as it is known when there is an error, too.
+// Run runs one command. Two runs on one database wait for each other. With an error, the result is filled in
+// as far as it is known.
 //
-// A migration and its version are one transaction (rule T7a): on PostgreSQL one for
-// each, in a session of its own with lock_timeout set; on SQLite one for all of a
-// run, on the database's writer, with each migration behind a savepoint. One that
-// fails or dies leaves those before it and nothing of itself. The exception is a
-// statement that PostgreSQL refuses in a transaction: what stands before it commits
-// first, and the version is dirty until the migration's end. A file may be enclosed
-// in BEGIN and COMMIT; elsewhere in it they are refused.
+// A migration and its version are one transaction (rule T7a): on PostgreSQL one for each, in a separate
+// session with lock_timeout set; on SQLite one for all of a run, on the database's writer, with a savepoint
+// before each migration. A migration that fails or dies leaves the earlier ones and none of its own changes.
+// The exception is a statement that PostgreSQL refuses in a transaction: the statements before it commit
+// first, and the version is dirty until the migration's end. A file may be enclosed in BEGIN and COMMIT;
+// elsewhere in it they are refused.
 //
 // It does not reconnect the database's pools: see tx.Provider.ForceReconnect.
 func Run(ctx context.Context, db tx.Database, o Options) (Result, error) {
@@ -157,8 +155,8 @@ func (e *towardsError) Error() string {
 }
 func (e *towardsError) Unwrap() error { return e.err }
 
-// failedFile returns the name of the file with the migration that failed: up to the version that it
-// led to, or down from the version that is left. Empty if it cannot be found.
+// failedFile returns the name of the file with the failed migration: up to the resulting version, or down
+// from the current one. It is empty if it cannot be found.
 func failedFile(failure error, o Options, left state) string {
 	failed, ok := errors.AsType[*towardsError](failure)
 	if !ok {
@@ -217,7 +215,7 @@ func (o Options) validate() error {
 	return nil
 }
 
-// open opens the folder and makes sure that there is a migration in it.
+// open opens the folder and makes sure that it has a migration.
 func open(o Options) (source.Driver, error) {
 	src, err := iofs.New(o.FS, o.Dir)
 	if err != nil {
@@ -248,8 +246,8 @@ func Latest(fsys fs.FS, dir string) (uint, error) {
 	return version, errors.Join(err, src.Close())
 }
 
-// execute runs the command. The library takes no context: it stops between two
-// migrations when asked, and the drivers cancel the statement in progress.
+// execute runs the command. The library takes no context: it stops between two migrations on request, and the
+// drivers cancel the statement in progress.
 func execute(ctx context.Context, m *migrate.Migrate, o Options) error {
 	stop := context.AfterFunc(ctx, func() {
 		select {
@@ -295,8 +293,7 @@ func command(m *migrate.Migrate, o Options) error {
 	return nil
 }
 
-// readable unfolds the library's errors, which hide their cause from errors.As
-// and print whole files.
+// readable unwraps the library's errors, which hide their cause from errors.As and print whole files.
 func readable(err error) error {
 	if e, ok := errors.AsType[*DirtyError](err); ok {
 		return e

@@ -16,10 +16,9 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// postgresDriver is golang-migrate's driver on a session of its own. The library's
-// own records that a version is dirty, runs the migration and records that it is
-// clean: whoever dies in between leaves a schema to repair by hand. Here the
-// migration and its version are one transaction (rule T7a).
+// postgresDriver is golang-migrate's driver on a separate session. The library's own driver records that a
+// version is dirty, runs the migration and records that it is clean: if the process dies in between, the
+// schema must be repaired by hand. Here the migration and its version are one transaction (rule T7a).
 type postgresDriver struct {
 	ctx     context.Context // the library's interface takes none
 	pool    *sql.DB
@@ -28,16 +27,16 @@ type postgresDriver struct {
 	lockID  string
 	timeout time.Duration
 
-	found    *HalfWay // where an earlier migration had ended; nil: nowhere, or unknown
+	found    *HalfWay // where an earlier migration had ended; nil means nowhere, or unknown
 	version  int      // that the table records
-	target   int      // that the migration in hand leads to
+	target   int      // the result of the current migration
 	recorded bool     // the migration has committed with its version
 }
 
 var _ migratedb.Driver = (*postgresDriver)(nil)
 
-// poll is the pause between two tries for the lock. To wait in the server would
-// hold a snapshot, for which CREATE INDEX CONCURRENTLY waits in turn.
+// poll is the pause between two tries for the lock. Waiting in the server would hold a snapshot, for which
+// CREATE INDEX CONCURRENTLY waits in turn.
 const poll = 50 * time.Millisecond
 
 func newPostgres(ctx context.Context, db tx.Database, o Options) (_ *postgresDriver, err error) {
@@ -66,8 +65,8 @@ func newPostgres(ctx context.Context, db tx.Database, o Options) (_ *postgresDri
 	return d, nil
 }
 
-// watchClient has the server end a statement whose client died, so that its locks
-// do not outlive it (PostgreSQL 14 and later; not on every system).
+// watchClient makes the server end a statement after its client died, so that its locks do not outlive it
+// (PostgreSQL 14 and later; not on every system).
 func (d *postgresDriver) watchClient() error {
 	err := d.exec("SELECT set_config(name, '1s', false) FROM pg_settings WHERE name = 'client_connection_check_interval'")
 	const invalidParameterValue = "22023"
@@ -77,8 +76,8 @@ func (d *postgresDriver) watchClient() error {
 	return nil
 }
 
-// locate finds the schema of the version's table, and the lock that the library's
-// own programs take for it, too.
+// locate finds the schema of the version's table, and the lock that the library's own programs also take for
+// it.
 func (d *postgresDriver) locate(table string) error {
 	schema, name, ok := strings.Cut(table, ".")
 	if !ok {
@@ -99,12 +98,12 @@ func (d *postgresDriver) locate(table string) error {
 
 func quoted(name string) string { return `"` + strings.ReplaceAll(name, `"`, ``) + `"` }
 
-// Open is for URLs, of which there are none here.
+// Open is for URLs, which are not used here.
 func (d *postgresDriver) Open(string) (migratedb.Driver, error) {
 	return nil, errors.New("the migrations' driver is not opened by URL")
 }
 
-// Close ends the session, and with it what a migration set in it.
+// Close ends the session, and with it the settings of a migration.
 func (d *postgresDriver) Close() error {
 	var err error
 	if d.conn != nil {
@@ -142,8 +141,8 @@ func (d *postgresDriver) Unlock() error {
 	return err
 }
 
-// Version returns the version recorded. A dirty one that tells where it ended is
-// the error: the library's would only have the number.
+// Version returns the version recorded. A dirty version with a recorded end is the error: the library's error
+// would only have the number.
 func (d *postgresDriver) Version() (version int, dirty bool, err error) {
 	d.version, d.found = migratedb.NilVersion, nil
 	var place string
@@ -165,9 +164,8 @@ func (d *postgresDriver) Version() (version int, dirty bool, err error) {
 	return d.version, dirty, nil
 }
 
-// SetVersion opens a migration when dirty, and writes nothing yet. When not, it
-// records a version that no migration has recorded: that of a force, or of a
-// migration without a file.
+// SetVersion opens a migration if dirty, and writes nothing yet. Otherwise it records a version that no
+// migration has recorded: for a force, or for a migration without a file.
 func (d *postgresDriver) SetVersion(version int, dirty bool) error {
 	if dirty {
 		d.target, d.recorded = version, false
@@ -197,8 +195,8 @@ func (d *postgresDriver) Run(migration io.Reader) error {
 	return nil
 }
 
-// run runs as many statements as there are in one transaction, then one that may
-// not run in it, and so on. Only from the first of those on the version is dirty.
+// run runs as many statements as possible in one transaction, then one that may not run in it, and so on.
+// Only from the first of the latter on is the version dirty.
 func (d *postgresDriver) run(s script) error {
 	for next := 0; ; next++ {
 		from := next
@@ -226,9 +224,9 @@ func (d *postgresDriver) run(s script) error {
 
 const step = "surfin_statement"
 
-// together runs statements from one on in one transaction, which records the
-// version if it comes to the end, and else that the statement whose number it
-// returns is next. From a savepoint of the file's own on there is no such next.
+// together runs the statements from number from on in one transaction. At the end the transaction records the
+// version; otherwise it records the next statement and returns its number. From a savepoint of the file on,
+// there is no such statement.
 func (d *postgresDriver) together(s script, from int) (next int, err error) {
 	next = from
 	err = d.inTransaction(func(t *sql.Tx) error {
@@ -236,7 +234,7 @@ func (d *postgresDriver) together(s script, from int) (next int, err error) {
 		for ; next < len(s.statements); next++ {
 			stmt := s.statements[next]
 			own = own || stmt.Verb == "SAVEPOINT"
-			// SET TRANSACTION is refused behind a savepoint; no SET needs one.
+			// SET TRANSACTION is refused after a savepoint; no SET needs one.
 			refused, err := d.try(t, stmt, !own && stmt.Verb != "SET")
 			if refused {
 				return d.record(t, d.target, d.place(s, next, true))
@@ -250,8 +248,8 @@ func (d *postgresDriver) together(s script, from int) (next int, err error) {
 	return next, err
 }
 
-// try runs a statement. Behind a savepoint, one that refuses the transaction leaves
-// it as it was.
+// try runs a statement. With a savepoint before it, a statement that refuses the transaction leaves it
+// unchanged.
 func (d *postgresDriver) try(t *sql.Tx, stmt sqlscript.Statement, savepoint bool) (refused bool, err error) {
 	if !savepoint {
 		_, err := t.ExecContext(d.ctx, stmt.Text)
@@ -272,10 +270,10 @@ func (d *postgresDriver) try(t *sql.Tx, stmt sqlscript.Statement, savepoint bool
 	return false, err
 }
 
-// refusesTransaction reports whether a statement may do alone what it may not in a
-// transaction. CREATE INDEX CONCURRENTLY, VACUUM and others ask one function of the
-// server, whose 25001 is SET TRANSACTION's, too; from within a function (Where) they
-// are refused anyhow. 2D000 is a COMMIT in a function, or in a procedure or block.
+// refusesTransaction reports whether a statement may succeed alone but not in a transaction. CREATE INDEX
+// CONCURRENTLY, VACUUM and others call one function of the server with the code 25001, which SET TRANSACTION
+// also has; from within a function (Where) they are refused in any case. 2D000 is a COMMIT in a function, or
+// in a procedure or block.
 func refusesTransaction(stmt sqlscript.Statement, err error) bool {
 	e, ok := errors.AsType[*pgconn.PgError](err)
 	if !ok {
@@ -297,8 +295,7 @@ func code(err error) string {
 	return ""
 }
 
-// stay returns the error of a migration of which the statements before next are
-// committed.
+// stay returns the error of a migration with its statements before next committed.
 func (d *postgresDriver) stay(s script, next int, err error) error {
 	at := d.place(s, min(next, len(s.statements)-1), next == len(s.statements))
 	return &DirtyError{Version: d.target, At: at, Err: err}
@@ -313,9 +310,9 @@ func (d *postgresDriver) mark(at *HalfWay) error {
 	return d.inTransaction(func(t *sql.Tx) error { return d.record(t, d.target, at) })
 }
 
-// record writes the version: clean where at is nil. No version is not a row, as the
-// library has it, but a dirty one needs a row. The migration may have taken a role
-// that may not write it: what is recorded half-way continues with that role.
+// record writes the version: clean if at is nil. As in the library, no version means no row, but a dirty one
+// needs a row. The migration may have taken a role that may not write it: a version recorded half-way
+// continues with that role.
 func (d *postgresDriver) record(t *sql.Tx, version int, at *HalfWay) error {
 	if _, err := t.ExecContext(d.ctx, "SET LOCAL SESSION AUTHORIZATION DEFAULT; SET LOCAL role TO DEFAULT"); err != nil {
 		return err

@@ -18,9 +18,8 @@ type script struct {
 	statements []sqlscript.Statement
 }
 
-// readScript reads a migration. BEGIN and COMMIT around all of it are left out: it
-// is a transaction anyhow. Elsewhere they would end the one that records the
-// version, and are refused.
+// readScript reads a migration. BEGIN and COMMIT around all of it are left out: it is a transaction anyway.
+// Elsewhere they would end the one that records the version, and are refused.
 func readScript(migration io.Reader, dialect tx.Dialect) (script, error) {
 	text, err := io.ReadAll(migration)
 	if err != nil {
@@ -45,8 +44,8 @@ func commits(s sqlscript.Statement) bool {
 	return s.Control && (s.Verb == "COMMIT" || s.Verb == "END")
 }
 
-// at adds the line of the file where a statement failed: PostgreSQL says where in
-// the statement, in characters.
+// at adds the line of the file at which a statement failed: PostgreSQL returns the position in the statement,
+// in characters.
 func (s script) at(stmt sqlscript.Statement, err error) error {
 	line := stmt.Line
 	if e, ok := errors.AsType[*pgconn.PgError](err); ok && e.Position > 0 {
@@ -56,8 +55,7 @@ func (s script) at(stmt sqlscript.Statement, err error) error {
 	return &lineError{line: line, statement: stmt.Text, err: err}
 }
 
-// lineError is an error in a line of a migration, of its statement where there is one. The file is
-// filled in by Run.
+// lineError is an error in a line of a migration, with its statement if there is one. Run fills in the file.
 type lineError struct {
 	file      string
 	line      int

@@ -12,10 +12,9 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// sqliteDriver is golang-migrate's driver on the database's one writer. The
-// library's own locks within its process only, and begins a transaction per
-// statement of its bookkeeping, so that two processes can both find version 1
-// missing; here the lock is the transaction, from Lock to Unlock.
+// sqliteDriver is golang-migrate's driver on the database's one writer. The library's own driver locks only
+// within its process, and begins a transaction per statement of its bookkeeping, so that two processes can
+// both find version 1 missing; here the lock is the transaction, from Lock to Unlock.
 type sqliteDriver struct {
 	ctx     context.Context // the library's interface takes none
 	db      tx.Database
@@ -23,7 +22,7 @@ type sqliteDriver struct {
 	timeout time.Duration
 
 	handle  tx.Handle
-	pending bool // a migration is behind its savepoint
+	pending bool // a migration has run after its savepoint
 	target  int  // the version that it leads to
 	failed  bool
 }
@@ -32,12 +31,12 @@ var _ migratedb.Driver = (*sqliteDriver)(nil)
 
 const savepoint = "surfin_migration"
 
-// Open is for URLs, of which there are none here.
+// Open is for URLs, which are not used here.
 func (d *sqliteDriver) Open(string) (migratedb.Driver, error) {
 	return nil, errors.New("the migrations' driver is not opened by URL")
 }
 
-// Close has nothing to close: the writer is the database's.
+// Close does nothing: the writer is the database's.
 func (d *sqliteDriver) Close() error { return nil }
 
 // Lock begins the transaction, waiting for other writers up to the lock timeout.
@@ -56,7 +55,7 @@ func (d *sqliteDriver) Lock() error {
 	return nil
 }
 
-// Unlock commits what has succeeded.
+// Unlock commits the successful part.
 func (d *sqliteDriver) Unlock() error {
 	if d.pending {
 		if err := d.undo(); err != nil {
@@ -69,7 +68,7 @@ func (d *sqliteDriver) Unlock() error {
 	return d.handle.Commit()
 }
 
-// SetVersion opens a migration when dirty, and closes it when not.
+// SetVersion opens a migration if dirty, and closes it if not.
 func (d *sqliteDriver) SetVersion(version int, dirty bool) error {
 	if dirty {
 		if err := d.exec("SAVEPOINT " + savepoint); err != nil {

@@ -11,14 +11,14 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// DirtyError is a schema that a migration left half-way: it has a statement that
-// the database refuses in a transaction (rule T7a).
+// DirtyError reports a schema that a migration left half-way: it has a statement that the database refuses in
+// a transaction (rule T7a).
 type DirtyError struct {
-	// Version is what the table records.
+	// Version is the recorded version.
 	Version int
-	// At is where the migration ended; nil where another program than this one ran it.
+	// At is where the migration ended; nil if another program ran it.
 	At *HalfWay
-	// Err is why it ended; nil if its process died, or it was found so.
+	// Err is why it ended; nil if its process died, or if it was found so.
 	Err error
 }
 
@@ -30,12 +30,12 @@ type HalfWay struct {
 	// Line is where Statement begins in the migration's file.
 	Line      int    `json:"line"`
 	Statement string `json:"statement"`
-	// Alone says that the statement ran without a transaction, so that some of it may
-	// have happened. Otherwise nothing of it has.
+	// Alone means that the statement ran without a transaction, so that some of it may have happened.
+	// Otherwise none of it has.
 	Alone bool `json:"alone"`
 }
 
-// Error names the statement, and says what to do.
+// Error names the statement and the remedy.
 func (e *DirtyError) Error() string {
 	if e.At == nil {
 		return fmt.Sprintf("migration %d had failed half-way: repair the schema by hand, then record its state with force: "+
@@ -76,7 +76,6 @@ func (h *HalfWay) migration() string {
 	return fmt.Sprintf("migration %d down", h.From)
 }
 
-// clipped is the beginning of a statement, on one line.
 func clipped(text string) string {
 	const maxLen = 120
 	runes := []rune(strings.Join(strings.Fields(text), " "))
@@ -86,7 +85,7 @@ func clipped(text string) string {
 	return string(runes)
 }
 
-// state is what the table records; version -1 is none.
+// state is the table's record; version -1 is none.
 type state struct {
 	version int
 	dirty   bool
@@ -106,7 +105,7 @@ func current(ctx context.Context, db tx.Database, table string) (state, error) {
 	if db.Dialect() == tx.SQLite {
 		exists, name = "SELECT count(*) > 0 FROM sqlite_schema WHERE type = 'table' AND name = ?1", table
 	}
-	conn := db.Conn() // not the current transaction's, which may not see what is committed
+	conn := db.Conn() // not the current transaction's, which may not see committed rows
 	var found bool
 	if err := conn.QueryRowContext(ctx, exists, name).Scan(&found); err != nil {
 		return state{}, fmt.Errorf("look for table %s: %w", table, err)
@@ -131,13 +130,12 @@ func current(ctx context.Context, db tx.Database, table string) (state, error) {
 	return s, nil
 }
 
-// text is how the version table keeps the place.
 func (h *HalfWay) text() (string, error) {
 	text, err := json.Marshal(h)
 	return string(text), err
 }
 
-// halfWay reads the place back; nil where there is none.
+// halfWay reads the place back; nil if there is none.
 func halfWay(text string) (*HalfWay, error) {
 	if text == "" {
 		return nil, nil

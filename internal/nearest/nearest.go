@@ -1,4 +1,4 @@
-// Package nearest finds what a misspelt name was meant to be.
+// Package nearest finds the intended name for a misspelt one.
 //
 // It imports the standard library only.
 package nearest
@@ -8,8 +8,7 @@ import (
 	"strings"
 )
 
-// Hint says what could have been meant by name: " (did you mean x?)", else all
-// of names if they are few, else nothing.
+// Hint suggests the intended name: " (did you mean x?)", else all of names if they are few, else nothing.
 func Hint(name string, names []string) string {
 	if near := Name(name, names); near != "" {
 		return " (did you mean " + near + "?)"
@@ -21,8 +20,7 @@ func Hint(name string, names []string) string {
 	return " (there is " + strings.Join(names, ", ") + ")"
 }
 
-// Name returns the one of names with the fewest edits; empty
-// if every one of them is too far away.
+// Name returns the name with the fewest edits; empty if all are too far away.
 func Name(name string, names []string) string {
 	best, smallest := "", max(1, min(3, len(name)/2))+1
 	for _, candidate := range names {

@@ -10,11 +10,11 @@ import (
 	"unicode/utf8"
 )
 
-// Max is how many bytes the name of a partition may have.
+// Max is the maximum length of a partition's name, in bytes.
 const Max = 200
 
-// Clean returns a name that a partition may have: every other character than
-// letters, digits and _ - . / becomes _, and what is too long is cut.
+// Clean returns a valid name of a partition: every other character than letters, digits and _ - . / becomes
+// _, and a name that is too long is cut.
 func Clean(text string) string {
 	name := strings.Map(func(r rune) rune {
 		if r == utf8.RuneError || !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("_-./", r) {
@@ -39,8 +39,8 @@ func cut(text string, n int) string {
 	return text[:n]
 }
 
-// Unique returns the cleaned names, and where one is there twice the later ones
-// with a number behind: a, a-2, a-3. A name that is there once keeps its form.
+// Unique returns the cleaned names. A number is appended to repeated ones: a, a-2, a-3. A unique name keeps
+// its form.
 func Unique(texts []string) []string {
 	names, taken, next := make([]string, len(texts)), make(map[string]bool, len(texts)), map[string]int{}
 	for i, text := range texts {

@@ -12,19 +12,20 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// Begin is the statements that begin a transaction, which wait for its first statement
-// ([tx.Attr.Late]); empty: the transaction has begun, or there is none.
+// Begin is the statements that begin a transaction, which wait for its first statement ([tx.Attr.Late]);
+// empty means that the transaction has begun, or that there is none.
 type Begin []string
 
 type takenKey struct{}
 
-// RunFirst is [Run] for an f that sends begin with what it runs, or before it.
+// RunFirst is [Run] for an f that sends begin with its statement, or before it.
 func RunFirst(ctx context.Context, conn tx.Conn, statement string, f func(c *pgx.Conn, begin Begin) error) error {
 	var begin Begin
 	return Run(context.WithValue(ctx, takenKey{}, &begin), conn, statement, func(c *pgx.Conn) error { return f(c, begin) })
 }
 
-// Taken is where a connection puts the Begin that it keeps back, for the f of [RunFirst]; nil: f is another one.
+// Taken is where a connection puts the Begin that it keeps back, for the f of [RunFirst]; nil means another
+// f.
 func Taken(ctx context.Context) *Begin {
 	begin, _ := ctx.Value(takenKey{}).(*Begin) //nolint:errcheck // absent is nil
 	return begin

@@ -1,5 +1,5 @@
-// Package pgxconn lends pgx's own connection, for what database/sql cannot say:
-// COPY, values in binary form, and texts of several statements.
+// Package pgxconn lends pgx's own connection, for operations that database/sql lacks: COPY, values in binary
+// form, and texts of several statements.
 //
 // It imports tx and the driver.
 package pgxconn
@@ -14,9 +14,9 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// Run calls f with the pgx connection of conn, which f must not keep. statement is what
-// f runs ([tx.Running]). It returns the error of f, and one of its own where conn is not
-// a connection to PostgreSQL by pgx.
+// Run calls f with the pgx connection of conn, which f must not keep. statement is the statement that f runs
+// ([tx.Running]). It returns the error of f, and an error of its own if conn is not a connection to
+// PostgreSQL by pgx.
 func Run(ctx context.Context, conn tx.Conn, statement string, f func(c *pgx.Conn) error) error {
 	return conn.Raw(tx.Running(ctx, statement), func(driverConn any) error {
 		c, ok := driverConn.(*stdlib.Conn)

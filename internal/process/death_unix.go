@@ -4,5 +4,5 @@ package process
 
 import "syscall"
 
-// dieWithParent is for systems that have such a thing: the guard does it alone.
+// dieWithParent does nothing on systems without such a mechanism: the guard does it alone.
 func dieWithParent(*syscall.SysProcAttr) {}

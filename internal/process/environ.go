@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Allowed returns of an environment what a process may see that a client asks for: where programs, home
-// and temporary files are, and the language and time zone.
+// Allowed returns the part of an environment that a process requested by a client may see: the locations of
+// programs, home and temporary files, and the language and time zone.
 func Allowed(environ []string) []string {
 	return slices.DeleteFunc(slices.Clone(environ), func(entry string) bool {
 		name, _, _ := strings.Cut(entry, "=")

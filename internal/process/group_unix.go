@@ -12,23 +12,22 @@ import (
 	"syscall"
 )
 
-// lifeline is what the guard of a group runs: it reads from a pipe that only this
-// process can write to. A line means that the work has ended. The end of the pipe means
-// that this process has died; the guard then kills its own group: the process
-// and all that it started.
+// lifeline is the guard's program for a group: it reads from a pipe that only this process can write to. A
+// line means that the work has ended. The end of the pipe means that this process has died; the guard then
+// kills its own group: the process and all processes that it started.
 const lifeline = `trap '' HUP INT QUIT TERM; read -r line || kill -KILL 0`
 
-// group is a process group that does not outlive this process (rule L10). Its leader is
-// the guard. It starts before the process that it guards, so it sees a death at any
-// moment. Until it is waited for, no other process has the id of the group.
+// group is a process group that does not outlive this process (rule L10). Its leader is the guard. It starts
+// before the process that it guards, so it notices a death at any moment. Until it is waited for, no other
+// process has the id of the group.
 type group struct {
-	guard *exec.Cmd // nil: there is no sh
+	guard *exec.Cmd // nil means that sh is missing
 	line  io.WriteCloser
 	id    int
 }
 
-// newGroup starts the guard. Where there is no sh there is none, and on Linux the
-// process still dies with this one; what it started does not.
+// newGroup starts the guard. Without sh there is no guard; on Linux the process still dies with this one, but
+// not the processes that it started.
 func newGroup() (*group, error) {
 	sh, err := exec.LookPath("sh")
 	if err != nil {
@@ -46,8 +45,8 @@ func newGroup() (*group, error) {
 	return g, nil
 }
 
-// run runs the process in the group. The thread stays: on Linux the kernel takes
-// the end of the thread that started a process for the end of its parent.
+// run runs the process in the group. It keeps the thread: on Linux the kernel takes the end of the thread
+// that started a process for the end of its parent.
 func (g *group) run(cmd *exec.Cmd) error {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pgid: g.id}
 	dieWithParent(cmd.SysProcAttr)
@@ -62,7 +61,6 @@ func (g *group) run(cmd *exec.Cmd) error {
 	return cmd.Wait()
 }
 
-// end asks the group to end.
 func (g *group) end(p *os.Process) error {
 	if g.guard == nil {
 		return signal(p.Pid, syscall.SIGTERM)
@@ -70,7 +68,6 @@ func (g *group) end(p *os.Process) error {
 	return signal(g.id, syscall.SIGTERM)
 }
 
-// kill ends what is left of the group.
 func (g *group) kill() error {
 	if g.id == 0 {
 		return nil
@@ -78,7 +75,7 @@ func (g *group) kill() error {
 	return signal(g.id, syscall.SIGKILL)
 }
 
-// close lets the guard go. What the process left behind stays.
+// close releases the guard. Processes that the process left stay.
 func (g *group) close() {
 	if g.guard == nil {
 		return

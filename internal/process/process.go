@@ -19,21 +19,21 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// DefaultGrace is the time between SIGTERM and SIGKILL where none is given.
+// DefaultGrace is the default time between SIGTERM and SIGKILL.
 const DefaultGrace = 10 * time.Second
 
-// Command is what runs.
+// Command is the command to run.
 type Command struct {
-	// Args are the program and its arguments; none: Script is run by sh.
+	// Args are the program and its arguments; without them, sh runs Script.
 	Args   []string
 	Script string
-	// Environ is the environment, as os.Environ gives it; nil: that of this process without the
-	// variables that configure it. Env are further variables.
+	// Environ is the environment, in the form of os.Environ; nil means this process's without the variables
+	// that configure it. Env are further variables.
 	Environ []string
 	Env     map[string]string
-	// Dir is the folder to run in; "": that of this process.
+	// Dir is the folder to run in; "" means this process's.
 	Dir string
-	// Grace is the time between SIGTERM and SIGKILL when the context ends; 0: DefaultGrace.
+	// Grace is the time between SIGTERM and SIGKILL when the context ends; 0 means DefaultGrace.
 	Grace time.Duration
 	// OutBytes and ErrBytes are how much of the ends of stdout and stderr is kept.
 	OutBytes, ErrBytes int
@@ -56,17 +56,16 @@ func CheckEnv(env map[string]string) (name string, err error) {
 type Result struct {
 	// Code is the exit code; -1 if a signal ended it.
 	Code int
-	// Stdout and Stderr are the ends of what it wrote, without the last line break; … stands
-	// for what was cut.
+	// Stdout and Stderr are the ends of its output, without the last line break; … stands for a removed part.
 	Stdout, Stderr string
-	// Err is nil where it ended with 0; else an *exec.ExitError, or exec.ErrWaitDelay where
-	// it left another process behind that holds its output open.
+	// Err is nil if it ended with 0; else an *exec.ExitError, or exec.ErrWaitDelay if it left another process
+	// that holds its output open.
 	Err error
 }
 
-// Run runs the process to its end. When ctx ends, the process and all it has started are
-// asked to end, and killed when the grace is over; at once, where another process may begin
-// the same work (core.IsOwnerGone, rule L9). err says why it did not begin.
+// Run runs the process to its end. When ctx ends, the process and all processes that it has started are asked
+// to end, and killed when the grace is over, or at once if another process may begin the same work
+// (core.IsOwnerGone, rule L9). err is the reason why it did not begin.
 func (c Command) Run(ctx context.Context) (r Result, err error) {
 	stdout, stderr := &tail{limit: c.OutBytes}, &tail{limit: c.ErrBytes}
 	group, err := newGroup()
@@ -83,7 +82,7 @@ func (c Command) Run(ctx context.Context) (r Result, err error) {
 		return r, r.Err
 	}
 	if r.Err != nil {
-		// What the process had started, and left behind, ends with it.
+		// Processes that the process started and left end with it.
 		if kerr := group.kill(); kerr != nil {
 			r.Err = errors.Join(r.Err, fmt.Errorf("kill what it had started: %w", kerr))
 		}
@@ -128,7 +127,7 @@ func sortedNames(env map[string]string) []string {
 	return names
 }
 
-// tail keeps the end of what is written to it.
+// tail keeps the end of the text written to it.
 type tail struct {
 	limit int
 	buf   []byte
@@ -145,7 +144,7 @@ func (w *tail) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// text is valid UTF-8, without the last line break; … stands for what was cut.
+// text is valid UTF-8, without the last line break; … stands for a removed part.
 func (w *tail) text() string {
 	text := strings.ToValidUTF8(strings.TrimRight(string(w.buf), "\r\n"), "\uFFFD")
 	if w.cut {

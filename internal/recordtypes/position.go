@@ -9,7 +9,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-// Position is what a reader's position has of the state.
+// Position is the state's part of a reader's position.
 type Position struct {
 	Heads    map[string]Head  `json:"heads,omitempty"`
 	Trailers map[string]Scope `json:"trailers,omitempty"`
@@ -22,7 +22,7 @@ type Head struct {
 	Raw  []byte `json:"raw,omitempty"`
 }
 
-// Scope is what a trailer will be compared with; one that is not there is not open.
+// Scope holds the values that a trailer will be compared with; a missing one is not open.
 type Scope struct {
 	Count  int64         `json:"count"`
 	Sums   []row.Decimal `json:"sums,omitempty"`
@@ -51,10 +51,10 @@ func (s *State) Position() Position {
 	return p
 }
 
-// errOthers says that a position is of other record types.
+// errOthers reports that a position has other record types.
 var errOthers = errors.New("cannot restart: the record types, or the sums of the trailer, were others when the file was begun")
 
-// Restore makes the state of a position. read makes the record of a header of what Raw returned.
+// Restore makes the state of a position. read makes the record of a header from Raw's result.
 func (p *Plan) Restore(at Position, read func(t *Type, raw []byte) (Record, error)) (*State, error) {
 	s := p.Start()
 	s.ended = at.Ended
@@ -100,8 +100,8 @@ func (p *Plan) named(name string, role Role) (*Type, error) {
 	return p.Types[i], nil
 }
 
-// RawHeads returns the headers above a record, each as NAME=TEXT: they are stored with the text of a
-// record that could not be read. textOf turns what Record.Raw returned into text.
+// RawHeads returns the headers above a record, each as NAME=TEXT: they are stored with the text of a record
+// that could not be read. textOf turns the result of Record.Raw into text.
 func (s *State) RawHeads(textOf func(raw []byte) string) []string {
 	var heads []string
 	for _, t := range s.plan.headers {
@@ -112,7 +112,7 @@ func (s *State) RawHeads(textOf func(raw []byte) string) []string {
 	return heads
 }
 
-// RestoreRawHeads is the way back, for one record that is read alone.
+// RestoreRawHeads is the inverse, for one record that is read alone.
 func (p *Plan) RestoreRawHeads(heads []string, read func(t *Type, text string) (Record, error)) (*State, error) {
 	s := p.Start()
 	s.Alone()

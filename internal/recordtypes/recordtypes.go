@@ -1,7 +1,6 @@
-// Package recordtypes follows the records of a file that has several types of them (rule C15p):
-// which values the details take from the headers above them, and whether the trailers agree with the
-// records that were read. The readers fixed and csv share it; how a record is cut into columns is
-// their own.
+// Package recordtypes follows the records of a file with several record types (rule C15p): which values the
+// details take from the headers above them, and whether the trailers agree with the records that were read.
+// The readers fixed and csv share it; each cuts records into columns itself.
 //
 // It imports core with its folders only.
 package recordtypes
@@ -15,14 +14,14 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-// Role says what becomes of the records of a type.
+// Role determines the handling of a type's records.
 type Role string
 
 // The roles of record types.
 const (
 	// Detail records are items.
 	Detail Role = "detail"
-	// Header records have values that go to the details after them.
+	// Header records have values for the details after them.
 	Header Role = "header"
 	// Trailer records are compared with the records before them.
 	Trailer Role = "trailer"
@@ -30,40 +29,39 @@ const (
 	Ignored Role = "ignore"
 )
 
-// Any is the name of the type of all records that are of no other one.
+// Any is the name of the type of all records without another type.
 const Any = "*"
 
 // Type is a record type.
 type Type struct {
 	Name string
 	Role Role
-	// Fields are the fields of the item that the columns of a header or a detail are, by their
-	// number in the schema.
+	// Fields are the item's fields for the columns of a header or a detail, by their number in the schema.
 	Fields []int
-	// Of is the header that the records of this header or trailer stand under; nil: the file.
+	// Of is the header above the records of this header or trailer; nil means the file.
 	Of *Type
-	// HasCount says that a trailer has a number of records: those of the types CountOf; nil: the
-	// details, with those that could not be read.
+	// HasCount means that a trailer has a number of records, counting the types CountOf; a nil CountOf means
+	// the details, including unreadable ones.
 	HasCount bool
 	CountOf  []*Type
 	Sums     []Sum
-	// Label is how messages call the type; empty: the role and the name.
+	// Label is the name of the type in messages; empty means the role and the name.
 	Label string
 
 	number int
 }
 
-// Sum is the total of a column that a trailer has.
+// Sum is the total of a column in a trailer.
 type Sum struct {
 	Name  string
 	Field int // of the schema
 }
 
-// Record is a record in its reader. Its errors say where in the record they are.
+// Record is a record in its reader. Its errors have the position in the record.
 type Record interface {
 	// Column reads a column of a header or a detail.
 	Column(t *Type, column int) (row.Value, error)
-	// Count and Sum read what a trailer says.
+	// Count and Sum read the values of a trailer.
 	Count(t *Type) (int64, error)
 	Sum(t *Type, sum int) (row.Value, error)
 	// Raw is the record, from which a restart reads the columns of a header again.
@@ -74,18 +72,18 @@ type Record interface {
 type Plan struct {
 	Types  []*Type
 	Schema *row.Schema
-	// TypeField is the field of the item that has the name of the detail's type; -1: none has.
+	// TypeField is the item's field with the name of the detail's type, or -1.
 	TypeField int
 
 	headers, trailers []*Type
-	columns           [][]int // of each type and field of the schema: the column; -1: it has none
+	columns           [][]int // of each type and field of the schema: the column, or -1
 }
 
-// TypeFieldName is the field that has the name of a detail's type, if no type has a column for it.
+// TypeFieldName is the field with the name of a detail's type, if no type has a column for it.
 const TypeFieldName = "record"
 
-// New completes a plan, and reports what is wrong with it, by the name of the type. The details of a
-// file that is read must have all fields of the item.
+// New completes a plan, and reports mistakes in it, by the name of the type. The details of a file that is
+// read must have all fields of the item.
 func New(schema *row.Schema, types []*Type, reading bool) (*Plan, map[string]error) {
 	p := &Plan{Types: types, Schema: schema, TypeField: -1}
 	errs := map[string]error{}
@@ -164,10 +162,10 @@ func (p *Plan) checkDetail(t *Type) error {
 	return nil
 }
 
-// HasTrailers reports whether something is to be compared at the end.
+// HasTrailers reports whether something must be compared at the end.
 func (p *Plan) HasTrailers() bool { return len(p.trailers) > 0 }
 
-// Find returns the type of a name, or that of all others; nil: there is none.
+// Find returns the type of a name, or the type of all other names, or nil.
 func (p *Plan) Find(name string) *Type {
 	var rest *Type
 	for _, t := range p.Types {
@@ -191,7 +189,6 @@ func (p *Plan) Names() string {
 	return strings.Join(names, ", ")
 }
 
-// label is how messages call a type.
 func (t *Type) label() string {
 	if t.Label != "" {
 		return t.Label
@@ -199,7 +196,7 @@ func (t *Type) label() string {
 	return "the " + string(t.Role) + " " + t.Name
 }
 
-// under reports whether the records of t stand under the header h.
+// under reports whether the records of t come below the header h.
 func (t *Type) under(h *Type) bool {
 	for up := t.Of; up != nil; up = up.Of {
 		if up == h {
@@ -209,16 +206,16 @@ func (t *Type) under(h *Type) bool {
 	return false
 }
 
-// Number is the place of the type in its plan.
+// Number is the index of the type in its plan.
 func (t *Type) Number() int { return t.number }
 
-// Links binds the names by which types speak of one another.
+// Links binds the names by which types refer to one another.
 type Links struct{ types []*Type }
 
 // NewLinks returns the links between some types.
 func NewLinks(types []*Type) Links { return Links{types} }
 
-// Bind sets Of and CountOf of a type. What is wrong is named by its key.
+// Bind sets Of and CountOf of a type. Mistakes are returned by key.
 func (l Links) Bind(t *Type, of string, countOf []string) map[string]error {
 	errs := map[string]error{}
 	if of != "" {
@@ -246,7 +243,7 @@ func (l Links) find(name string) *Type {
 	return l.types[i]
 }
 
-// CheckKeys reports keys of a type that are not for its role, by their name.
+// CheckKeys reports keys of a type that do not apply to its role, by their name.
 func CheckKeys(t *Type, columns int, of, count string, countOf, sums int) map[string]error {
 	errs := map[string]error{}
 	not := func(key, roles string) {

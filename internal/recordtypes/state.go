@@ -9,7 +9,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-// State is how far a file is read. Its errors, except those of Fill, say that the file is not whole.
+// State is the progress of reading a file. Its errors, except those of Fill, report that the file is
+// incomplete.
 type State struct {
 	plan   *Plan
 	heads  []head  // by the number of their type
@@ -26,7 +27,7 @@ type head struct {
 	raw    []byte
 }
 
-// scope is what a trailer is compared with.
+// scope holds the values that a trailer is compared with.
 type scope struct {
 	open   bool
 	count  int64
@@ -52,11 +53,11 @@ func (c *scope) begin(t *Type) {
 	*c = scope{open: true, sums: make([]row.Decimal, len(t.Sums)), unread: make([]int64, len(t.Sums))}
 }
 
-// maxHeads bounds what a position has of headers: a step has 8 KB for its reader and its writers
-// together (rule D4).
+// maxHeads bounds the headers in a position: a step has 8 KB for its reader and its writers together (rule
+// D4).
 const maxHeads = 3 << 10
 
-// Header takes up a header. The details that follow have its values.
+// Header processes a header. The following details have its values.
 func (s *State) Header(t *Type, r Record, line int64) error {
 	if err := s.inside(t); err != nil {
 		return err
@@ -84,7 +85,7 @@ func (s *State) Header(t *Type, r Record, line int64) error {
 	return s.count(t, nil)
 }
 
-// inside refuses a record after the end, or without the header that it stands under.
+// inside refuses a record after the end, or without the header above it.
 func (s *State) inside(t *Type) error {
 	if s.ended {
 		return errors.New("the file continues after its trailer")
@@ -95,7 +96,6 @@ func (s *State) inside(t *Type) error {
 	return nil
 }
 
-// forget drops the values of the headers under t.
 func (s *State) forget(t *Type) {
 	for _, h := range s.plan.headers {
 		if h.under(t) {
@@ -104,7 +104,7 @@ func (s *State) forget(t *Type) {
 	}
 }
 
-// SetHead takes the values of a header, also of one that was read before a restart.
+// SetHead takes the values of a header, also of one read before a restart.
 func (s *State) SetHead(t *Type, r Record, line int64) error {
 	h := head{there: true, line: line, values: make([]row.Value, len(t.Fields))}
 	for i := range t.Fields {
@@ -149,8 +149,7 @@ func (s *State) Trailer(t *Type, r Record) error {
 	return nil
 }
 
-// Close ends what a trailer speaks of: the records since its header, which the details after it do not
-// have any more.
+// Close ends the scope of a trailer: the records since its header, which later details no longer have.
 func (s *State) Close(t *Type) {
 	s.scopes[slices.Index(s.plan.trailers, t)] = scope{}
 	if t.Of != nil {
@@ -159,7 +158,7 @@ func (s *State) Close(t *Type) {
 	}
 }
 
-// whole is what a trailer speaks of.
+// whole describes the scope of a trailer.
 func (s *State) whole(t *Type) (has, what string) {
 	if t.Of == nil {
 		return "the file has", "the file"
@@ -216,7 +215,7 @@ func nameOf(t *Type) string {
 	return " " + t.Name
 }
 
-// Count adds a detail to what the trailers are compared with, whether or not the rest of it can be
+// Count adds a detail to the values that trailers are compared with, whether or not the rest of it can be
 // read.
 func (s *State) Count(t *Type, r Record) error {
 	if s.single {
@@ -233,7 +232,6 @@ func (s *State) Count(t *Type, r Record) error {
 	return s.count(t, r)
 }
 
-// counts reports whether a trailer counts records of the type.
 func (t *Type) counts(of *Type) bool {
 	if t.CountOf == nil {
 		return of.Role == Detail
@@ -283,7 +281,7 @@ func add(sum row.Decimal, v row.Value) (row.Decimal, error) {
 	}
 }
 
-// Lost counts a record of which nothing could be read, not its type either.
+// Lost counts a completely unreadable record, even of unknown type.
 func (s *State) Lost() error {
 	if s.single {
 		return nil
@@ -303,8 +301,8 @@ func (s *State) Lost() error {
 	return nil
 }
 
-// Fill makes the values of a detail: those of its columns, of the headers above it, and the name of
-// its type. An error says that the item is invalid.
+// Fill makes the values of a detail: from its columns, from the headers above it, and the name of its type.
+// An error means that the item is invalid.
 func (s *State) Fill(t *Type, r Record, dst []row.Value) error {
 	columns := s.plan.columns[t.number]
 	for i := range dst {
@@ -337,7 +335,7 @@ func (s *State) Fill(t *Type, r Record, dst []row.Value) error {
 	return nil
 }
 
-// End says what is missing where the file ends.
+// End returns an error if something is missing at the end of the file.
 func (s *State) End() error {
 	if s.single || s.ended {
 		return nil

@@ -7,8 +7,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-// Headers returns the headers in the order in which a file is written: each after the one that it
-// belongs to.
+// Headers returns the headers in the order of writing: each after the one that it belongs to.
 func (p *Plan) Headers() []*Type {
 	headers := slices.Clone(p.headers)
 	slices.SortStableFunc(headers, func(a, b *Type) int { return a.depth() - b.depth() })
@@ -35,7 +34,7 @@ func (s *State) OpenTrailers(h *Type) []*Type {
 	return open
 }
 
-// level is how deep the records of a trailer are: 0 is the whole file.
+// level is the depth of a trailer's records: 0 is the whole file.
 func (t *Type) level() int {
 	if t.Of == nil {
 		return 0
@@ -43,7 +42,7 @@ func (t *Type) level() int {
 	return t.Of.depth() + 1
 }
 
-// Totals counts a trailer that is about to be written, and returns what it says.
+// Totals counts a trailer that is about to be written, and returns its values.
 func (s *State) Totals(t *Type) (count int64, sums []row.Decimal, err error) {
 	if err := s.count(t, nil); err != nil {
 		return 0, nil, err
@@ -52,8 +51,7 @@ func (s *State) Totals(t *Type) (count int64, sums []row.Decimal, err error) {
 	return c.count, c.sums, nil
 }
 
-// HasHead reports whether the last record of a header is the one in raw; HasValues whether its columns
-// have the values of r.
+// HasHead reports whether the last record of a header equals raw.
 func (s *State) HasHead(t *Type, raw []byte) bool {
 	h := s.heads[t.number]
 	return h.there && bytes.Equal(h.raw, raw)
@@ -74,7 +72,7 @@ func (s *State) HasValues(t *Type, r Record) bool {
 	return true
 }
 
-// Clone returns a copy: what is done to one of them the other does not see.
+// Clone returns an independent copy.
 func (s *State) Clone() *State {
 	c := *s
 	c.heads, c.scopes = slices.Clone(s.heads), slices.Clone(s.scopes)

@@ -8,12 +8,12 @@ import (
 	"strings"
 )
 
-// MinKnown is how many bytes a secret has at least that is masked without being asked for, such as
-// the password of a database: the mask would hide much else with a shorter one.
+// MinKnown is the minimum length in bytes of a secret that is masked without a request, such as the password
+// of a database: the mask of a shorter one would hide much else.
 const MinKnown = 8
 
-// Learn masks a value that the process knows to be secret, from now on. One that is too short, or that
-// is the same as one of the names beside it, such as the user, is not masked: [Vault.Unmasked] says so.
+// Learn masks a value that the process knows to be secret, from now on. A value that is too short, or that
+// equals one of names, such as the user, is not masked: see [Vault.Unmasked].
 func (v *Vault) Learn(what, value string, names ...string) {
 	switch {
 	case v == nil || value == "":
@@ -34,7 +34,7 @@ func (v *Vault) note(text string) {
 	}
 }
 
-// Unmasked says of what the process knows to be secret why it is not masked. No text has a value.
+// Unmasked lists the known secrets that are not masked, with the reason. No text contains a value.
 func (v *Vault) Unmasked() []string {
 	if v == nil {
 		return nil
@@ -61,8 +61,8 @@ func (v *Vault) LearnURL(what, text string) {
 	}
 }
 
-// learnEnvironment masks what is secret of an environment by the names of its variables: secrets of
-// job files, proxies, and the password of PostgreSQL's own variables.
+// learnEnvironment masks the secrets of an environment, found by the names of its variables: secrets of job
+// files, proxies, and the password of PostgreSQL's own variables.
 func (v *Vault) learnEnvironment(environ []string) {
 	values := map[string]string{}
 	for _, entry := range environ {
@@ -70,7 +70,7 @@ func (v *Vault) learnEnvironment(environ []string) {
 		values[name] = value
 		switch {
 		case strings.HasPrefix(name, "SURFIN_SECRET_"):
-			if len(value) >= MinKnown { // a shorter one is masked when it is looked for
+			if len(value) >= MinKnown { // a shorter one is masked when it is looked up
 				v.remember(strings.TrimRight(value, "\r\n"))
 			}
 		case slices.Contains([]string{"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "FTP_PROXY"}, strings.ToUpper(name)):
@@ -83,13 +83,11 @@ func (v *Vault) learnEnvironment(environ []string) {
 // own matches the variables that configure this program.
 var own = regexp.MustCompile(`^(SURFIN_[A-Za-z0-9_]*|DATABASE_URL)$`)
 
-// IsOwn reports whether a variable of the environment configures this program: a process that it
-// starts does not get it.
+// IsOwn reports whether an environment variable configures this program: started processes do not get it.
 func IsOwn(name string) bool { return own.MatchString(name) }
 
-// Environ returns an environment, as os.Environ gives it, for a process that this program starts:
-// without the variables that configure the program and those that hold a secret. A nil Vault knows of
-// no secrets.
+// Environ returns an environment, in the form of os.Environ, for a process that this program starts: without
+// the variables that configure the program and those that hold a secret. A nil Vault knows no secrets.
 func (v *Vault) Environ(environ []string) []string {
 	return slices.DeleteFunc(slices.Clone(environ), func(entry string) bool {
 		name, value, _ := strings.Cut(entry, "=")
@@ -100,8 +98,8 @@ func (v *Vault) Environ(environ []string) []string {
 // namesOwn finds such a variable in a text for a shell.
 var namesOwn = regexp.MustCompile(`\$\{?(SURFIN_[A-Za-z0-9_]*|DATABASE_URL|PGPASSWORD)\b`)
 
-// NamedIn returns the variables that a text for a shell names and a process of this program does not
-// get, but for those that it is given.
+// NamedIn returns the variables that a text for a shell names but a process of this program does not get,
+// except the given ones.
 func NamedIn(script string, given map[string]string) []string {
 	var names []string
 	for _, found := range namesOwn.FindAllStringSubmatch(script, -1) {

@@ -1,6 +1,5 @@
-// Package secret masks passwords in texts that people or logs get to see.
-//
-// A [Vault] finds secrets by their names, and masks those that it has found.
+// Package secret masks passwords in texts for people or logs. A [Vault] finds secrets by their names, and
+// masks those that it has found.
 //
 // It imports the standard library only.
 package secret
@@ -12,9 +11,9 @@ import (
 
 const mask = "***"
 
-// The pattern of a URL's password goes to the last @, as one that nobody escaped
-// may hold anything else. What looks like one and is none (a port, and an @ in a
-// path) is masked, too: that hides a little, the opposite would tell all.
+// The pattern of a URL's password extends to the last @, as an unescaped password may contain anything else.
+// A text that only looks like one (a port, and an @ in a path) is masked, too: that hides a little, the
+// opposite would reveal all.
 var (
 	inURL   = regexp.MustCompile(`([A-Za-z][A-Za-z0-9+.-]*://[^\s/?#@:"']*:)[^\s"']*@`)
 	inQuery = regexp.MustCompile(`(?i)\b((?:ssl)?password|passwd|pwd)=[^\s&"'` + "`" + `]+`)
@@ -40,8 +39,8 @@ func Text(text string) string {
 	return text
 }
 
-// Line masks a line of settings that is quoted because something in it is wrong:
-// whatever may be a secret is one, up to the line's end if need be.
+// Line masks a line of settings that is quoted because of a mistake in it: anything that may be a secret is
+// masked, up to the line's end if necessary.
 func Line(line string) string {
 	line = lineURL.ReplaceAllString(line, "${1}"+mask+"@")
 	if !strings.Contains(line, mask) {

@@ -24,23 +24,23 @@ import (
 )
 
 const (
-	// Folder is where container platforms put secrets, a file each.
+	// Folder is where container platforms put secrets, one file each.
 	Folder = "/run/secrets"
-	// MinValue is how many bytes a secret has at least: the mask would also hit
-	// other text with a shorter one.
+	// MinValue is the minimum length of a secret in bytes: the mask of a shorter one would also hit other
+	// text.
 	MinValue = 4
-	// maxValue bounds what is read of a file or a command.
+	// maxValue bounds the text read from a file or a command.
 	maxValue = 64 << 10
-	// commandTime is how long a command may take, and keepFor how long its answer is used.
+	// commandTime is the time limit of a command, and keepFor how long its answer is used.
 	commandTime = 30 * time.Second
 	keepFor     = time.Minute
 )
 
-// Origin says where a secret is, as settings do. One of the fields is set.
+// Origin is where a secret is, as in settings. One of the fields is set.
 type Origin struct {
 	// File is an absolute path. The value is its text, without line breaks at the end.
 	File string
-	// Command is a program with its arguments. The value is what it prints, likewise.
+	// Command is a program with its arguments. The value is its output, treated likewise.
 	Command []string
 	// Dir is where the command runs.
 	Dir string
@@ -60,8 +60,8 @@ func (e *MissingError) Cure() string {
 // Variable is the variable of the environment that may have a secret.
 func Variable(name string) string { return "SURFIN_SECRET_" + strings.ToUpper(name) }
 
-// Vault finds secrets by their names, and masks those that it has found wherever they turn
-// up in a text. It is safe for concurrent use. A nil Vault has none.
+// Vault finds secrets by their names, and masks those that it has found wherever they appear in a text. It is
+// safe for concurrent use. A nil Vault has none.
 type Vault struct {
 	environ map[string]string
 	folder  string
@@ -69,10 +69,10 @@ type Vault struct {
 
 	mu    sync.Mutex
 	known map[string]bool
-	// unmasked says of what the process knows to be secret why it is not masked.
+	// unmasked lists the known secrets that are not masked, with the reason.
 	unmasked []string
 	kept     map[string]kept
-	forms    atomic.Pointer[masks] // of the known values; nil: there are none
+	forms    atomic.Pointer[masks] // of the known values, or nil
 }
 
 // kept is the answer of a command.
@@ -81,8 +81,8 @@ type kept struct {
 	until time.Time
 }
 
-// NewVault returns a vault over the environment, as os.Environ gives it, the files of folder
-// and the origins of settings, in this order. An empty folder is [Folder].
+// NewVault returns a vault over the environment, in the form of os.Environ, the files of folder and the
+// origins of settings, in this order. An empty folder means [Folder].
 func NewVault(environ []string, folder string, origins map[string]Origin) *Vault {
 	v := &Vault{environ: map[string]string{}, folder: folder, origins: origins, known: map[string]bool{}, kept: map[string]kept{}}
 	if v.folder == "" {
@@ -100,8 +100,8 @@ func NewVault(environ []string, folder string, origins map[string]Origin) *Vault
 // String keeps the values out of printed settings.
 func (v *Vault) String() string { return "secrets" }
 
-// Lookup returns a secret, and masks it from then on. The error is a *MissingError where
-// there is none, and has no part of a value.
+// Lookup returns a secret, and masks it from then on. A missing secret is a *MissingError; no error contains
+// a part of a value.
 func (v *Vault) Lookup(ctx context.Context, name string) (string, error) {
 	if v == nil {
 		return "", &MissingError{name}
@@ -125,7 +125,6 @@ func (v *Vault) Give(name, value string) (string, error) {
 	return v.masked(name, value)
 }
 
-// masked masks a value from now on, and returns it.
 func (v *Vault) masked(name, value string) (string, error) {
 	if len(value) < MinValue {
 		return "", fmt.Errorf("the secret %s has %d bytes: one of fewer than %d could not be masked", name, len(value), MinValue)
@@ -175,8 +174,7 @@ func trimmed(name string, text []byte) (string, error) {
 	return strings.TrimRight(string(text), "\r\n"), nil
 }
 
-// run asks a command. Its standard error is left out of messages: the secret may
-// be in it.
+// run runs a command. Its standard error is left out of messages: the secret may be in it.
 func (v *Vault) run(ctx context.Context, name string, origin Origin) (string, error) {
 	v.mu.Lock()
 	answer, ok := v.kept[name]
@@ -206,7 +204,7 @@ func (v *Vault) run(ctx context.Context, name string, origin Origin) (string, er
 	return value, nil
 }
 
-// remember adds the forms of a value to what is masked.
+// remember adds the forms of a value to the masked texts.
 func (v *Vault) remember(value string) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -222,8 +220,9 @@ func (v *Vault) remember(value string) {
 	v.forms.Store(newMasks(slices.Compact(forms)))
 }
 
-// formsOf are the texts in which a value may turn up: as it is, in a URL, in JSON, in hexadecimal digits, in
-// base64 wherever it stands in what is encoded, as in a header of basic authentication, and each line of one that has several.
+// formsOf are the texts in which a value may appear: as it is, in a URL, in JSON, in hexadecimal digits, in
+// base64 at any position in the encoded text, as in a header of basic authentication, and each line of a
+// value of several lines.
 func formsOf(value string) []string {
 	forms := append([]string{value, hex.EncodeToString([]byte(value))}, urlForms(value)...)
 	for _, escapeHTML := range []bool{true, false} {
@@ -264,11 +263,11 @@ func urlForms(value string) []string {
 	return forms
 }
 
-// escape is a byte that is escaped in a URL.
+// escape is an escaped byte in a URL.
 var escape = regexp.MustCompile(`%[0-9A-F]{2}`)
 
-// inBase64 is what is sure to stand in the base64 of a text that has the value after a number of bytes, which is
-// before modulo 3: the digits that no byte around the value takes part in.
+// inBase64 is the certain part of the base64 of a text with the value after a number of bytes, which is
+// before modulo 3: the digits that depend on no byte around the value.
 func inBase64(encoding *base64.Encoding, value string, before int) string {
 	const bitsOfByte, bitsOfDigit = 8, 6
 	digits := encoding.WithPadding(base64.NoPadding).EncodeToString(append(make([]byte, before), value...))
@@ -291,7 +290,7 @@ func (v *Vault) Values(text string) string {
 // Mask masks the secrets that were found, and passwords as [Text] does.
 func (v *Vault) Mask(text string) string { return Text(v.Values(text)) }
 
-// JSON masks the secrets that were found in the texts of a JSON document, which stays one.
+// JSON masks the found secrets in the texts of a JSON document, which stays valid.
 func (v *Vault) JSON(document []byte) []byte {
 	if v == nil || v.forms.Load() == nil {
 		return document

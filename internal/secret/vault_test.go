@@ -74,7 +74,8 @@ func TestASecretThatWasFoundIsMaskedInEveryForm(t *testing.T) {
 	require.Equal(t, "postgres://me:pw@h/x", v.Values("postgres://me:pw@h/x"))
 }
 
-// Basic authentication encodes user and password together: the value begins at any of three places among the digits.
+// Basic authentication encodes user and password together: the value begins at any of three places among the
+// digits.
 func TestASecretInBase64IsMaskedWhateverIsAroundIt(t *testing.T) {
 	t.Parallel()
 	const value = "s3cret?>~value"
@@ -95,7 +96,7 @@ func TestASecretInBase64IsMaskedWhateverIsAroundIt(t *testing.T) {
 	require.Equal(t, "Basic dXNlcjpwYXNzd29yZA==", v.Mask("Basic dXNlcjpwYXNzd29yZA=="))
 }
 
-// A text of which only the end or the beginning is kept may begin, or end, within a secret.
+// A text that was cut to its end or its beginning may begin, or end, within a secret.
 func TestWhatACutLeavesOfASecretIsMasked(t *testing.T) {
 	t.Parallel()
 	const value = "0123456789abcdef"

@@ -1,6 +1,5 @@
-// Package smallfile reads files that people write by hand, with the bounds that
-// such files have: a device without an end, or a text that nests without one, must
-// not take the memory of the machine.
+// Package smallfile reads files that people write by hand, within bounds: an endless device, or an endlessly
+// nested text, must not take the memory of the machine.
 //
 // It imports the standard library only.
 package smallfile
@@ -15,14 +14,14 @@ import (
 	"unicode/utf8"
 )
 
-// MaxBytes is the size of a job file or a settings file at most.
+// MaxBytes is the maximum size of a job file or a settings file.
 const MaxBytes = 1 << 20
 
-// ErrTooLarge is a file that does not end within its bound.
+// ErrTooLarge reports a file that does not end within its bound.
 var ErrTooLarge = errors.New("the file is too large")
 
-// Read reads the file, which may be a pipe. One of more than MaxBytes is
-// ErrTooLarge; no more than that is read of it.
+// Read reads the file, which may be a pipe. A file of more than MaxBytes is ErrTooLarge, and is not read
+// further.
 func Read(path string) ([]byte, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -52,7 +51,7 @@ func read(f io.ReadCloser, path string) (_ []byte, err error) {
 	return text, nil
 }
 
-// Check refuses a text that is larger than a file may be; path names it.
+// Check refuses a text that is too large for a file; path names it.
 func Check(text []byte, path string) error {
 	if len(text) > MaxBytes {
 		return fmt.Errorf("%w: %s has more than the %d bytes allowed", ErrTooLarge, path, MaxBytes)
@@ -60,10 +59,9 @@ func Check(text []byte, path string) error {
 	return nil
 }
 
-// Nested finds the first place where a YAML text seems to nest deeper than maxDepth:
-// it counts open brackets, and dashes that follow each other in a line. It reads quoted
-// texts like others, so it may find a place that is not so deep, but misses none. Line
-// and column count from 1.
+// Nested finds the first position at which a YAML text seems to nest deeper than maxDepth: it counts open
+// brackets, and dashes that follow each other in a line. It reads quoted texts like others, so it may find a
+// position that is not so deep, but misses none. Line and column count from 1.
 func Nested(text string, maxDepth int) (line, column int, deeper bool) {
 	open := 0
 	line = 1

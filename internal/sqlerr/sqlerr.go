@@ -1,4 +1,4 @@
-// Package sqlerr says where in a job file a statement is that a database refuses.
+// Package sqlerr finds the position in a job file of a statement that a database refuses.
 //
 // It imports core/registry, tx and internal/dberr.
 package sqlerr
@@ -14,10 +14,10 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// In adds to err, the answer of a database to sent, which contains the statement s of a job file,
-// the position of the fault in that file, and the line or the statement that has it. PostgreSQL names the
-// place in a statement, SQLite does not: there it is where the statement begins. Errors that are about neither
-// the statement nor a row that it writes, such as a lost connection, are returned as they are.
+// In adds to err, the answer of a database to sent, which contains the statement s of a job file, the
+// position of the fault in that file, and the faulty line or statement. PostgreSQL gives the position in a
+// statement, SQLite does not: there it is the beginning of the statement. Errors that concern neither the
+// statement nor a row that it writes, such as a lost connection, are returned unchanged.
 func In(s registry.SQL, d tx.Dialect, sent string, err error) error {
 	if err == nil || s.IsZero() {
 		return err
@@ -28,7 +28,7 @@ func In(s registry.SQL, d tx.Dialect, sent string, err error) error {
 	return add(s, 0, 0, s.String(), err)
 }
 
-// InScript is In for a statement of a script without variables, which begins at a byte of it.
+// InScript is In for a statement of a script without variables, which begins at offset.
 func InScript(s registry.SQL, offset int, statement string, err error) error {
 	begin := len(statement) - len(strings.TrimLeft(statement, " \t\r\n"))
 	return add(s, 0, offset+begin, statement, err)
@@ -64,10 +64,10 @@ func (e *statementError) Error() string {
 
 func (e *statementError) Unwrap() error { return e.err }
 
-// place is a byte in a part of the statement, and in the text that was sent.
+// place is a byte in a part of the statement, and in the sent text.
 type place struct{ part, offset, sent int }
 
-// position finds the place that PostgreSQL names; within says that it is in the author's statement.
+// position finds the place that PostgreSQL names; within reports that it is in the author's statement.
 func position(s registry.SQL, d tx.Dialect, sent string, err error) (at place, within bool) {
 	character := dberr.Position(err)
 	if character < 1 {
@@ -97,7 +97,6 @@ func position(s registry.SQL, d tx.Dialect, sent string, err error) (at place, w
 	return at, false
 }
 
-// byteOf is the byte at which a character begins.
 func byteOf(text string, character int) int {
 	at := 0
 	for ; character > 0 && at < len(text); character-- {
@@ -113,7 +112,7 @@ func lineAt(text string, at int) string {
 	return line
 }
 
-// shownBytes bounds what a message has of a statement.
+// shownBytes bounds the part of a statement in a message.
 const shownBytes = 160
 
 func shorten(text string) string {

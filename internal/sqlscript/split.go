@@ -1,5 +1,4 @@
-// Package sqlscript cuts SQL scripts into their statements, and says which of them
-// begin or end a transaction.
+// Package sqlscript cuts SQL scripts into their statements, and finds those that begin or end a transaction.
 //
 // It imports tx and the standard library only.
 package sqlscript
@@ -18,12 +17,11 @@ type Statement struct {
 	// Offset is the byte of the script at which Text begins; Line is the line, from 1
 	// on, of its first word.
 	Offset, Line int
-	// Verb is what it does: its first word, or for WITH that of the main part.
+	// Verb is its first word, or for WITH the first word of the main part.
 	Verb string
 	// Control says that it begins or ends a transaction.
 	Control bool
-	// Reset says that it is RESET ALL, which takes the transaction's name away (rule
-	// T8a).
+	// Reset means that it is RESET ALL, which removes the transaction's name (rule T8a).
 	Reset bool
 }
 
@@ -36,9 +34,9 @@ func (s Statement) ChangesRows() bool {
 	return false
 }
 
-// Split cuts a text at its semicolons, but not at those in quotes, comments,
-// dollar quotes, parentheses and BEGIN ATOMIC (PostgreSQL), or the body of a trigger
-// (SQLite). What it does not understand is the database's to refuse.
+// Split cuts a text at its semicolons, except in quotes, comments, dollar quotes, parentheses and BEGIN
+// ATOMIC (PostgreSQL), or the body of a trigger (SQLite). Text that it does not understand is left for the
+// database to refuse.
 func Split(text string, dialect tx.Dialect) []Statement {
 	var list []Statement
 	sc := scanner{text: text, dialect: dialect}
@@ -65,7 +63,7 @@ func Split(text string, dialect tx.Dialect) []Statement {
 	}
 }
 
-// reading is what is known of the statement that is being read.
+// reading is the state of the statement that is being read.
 type reading struct {
 	dialect tx.Dialect
 	words   []string // the first ones
@@ -77,13 +75,13 @@ type reading struct {
 	verb    string
 }
 
-// ends reports whether a semicolon ends the statement. The parentheses are those of
-// CREATE RULE, whose actions PostgreSQL separates with semicolons.
+// ends reports whether a semicolon ends the statement. The parentheses belong to CREATE RULE, which on
+// PostgreSQL separates actions with semicolons.
 func (r *reading) ends() bool {
 	return r.blocks == 0 && (r.depth <= 0 || r.dialect != tx.Postgres)
 }
 
-// wordsKept is enough to tell CREATE OR REPLACE TEMP TRIGGER from others.
+// wordsKept is enough to distinguish CREATE OR REPLACE TEMP TRIGGER from others.
 const wordsKept = 4
 
 func (r *reading) add(token string) {
@@ -163,7 +161,7 @@ type scanner struct {
 	text    string
 	dialect tx.Dialect
 	start   int // of the token
-	at      int // behind it
+	at      int // after it
 }
 
 func (s *scanner) next() string {
@@ -224,7 +222,7 @@ func (s *scanner) word() string {
 	return "'"
 }
 
-// skipTo goes behind the next end, from offset on; an open quote ends the text.
+// skipTo moves after the next end, from offset on; an open quote ends the text.
 func (s *scanner) skipTo(end string, offset int) {
 	i := strings.Index(s.text[s.at+offset:], end)
 	if i < 0 {
@@ -234,8 +232,7 @@ func (s *scanner) skipTo(end string, offset int) {
 	s.at += offset + i + len(end)
 }
 
-// lineComment skips the rest of a line, which in PostgreSQL ends at a carriage
-// return as well.
+// lineComment skips the rest of a line, which in PostgreSQL also ends at a carriage return.
 func (s *scanner) lineComment() {
 	ends := "\n"
 	if s.dialect == tx.Postgres {

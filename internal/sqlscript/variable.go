@@ -15,28 +15,27 @@ const (
 	Free Place = iota
 	InLiteral
 	InComment
-	// InName is a place where SQL takes the name of a table or column, or a part of one.
+	// InName is a position at which SQL takes the name of a table or column, or a part of one.
 	InName
 )
 
 // Variable is one of the variables of a text.
 type Variable struct {
 	Place Place
-	// Text is the literal that the variable is in, as it is written; Offset is where the
-	// literal begins.
+	// Text is the literal that contains the variable, as written; Offset is where the literal begins.
 	Text   string
 	Offset int
-	// Literal are the parts of the literal between its variables, without the quotes; First is
-	// the number of its first variable.
+	// Literal are the parts of the literal between its variables, without the quotes; First is the number of
+	// its first variable.
 	Literal []string
 	First   int
 }
 
-// mark stands for a variable in the text that is read: nothing of SQL is written so.
+// mark stands for a variable in the text that is read: SQL never uses it.
 const mark = "\x01"
 
-// Variables returns where the variables between the parts of a text stand, one fewer than
-// there are parts.
+// Variables returns the positions of the variables between the parts of a text, one fewer than there are
+// parts.
 func Variables(parts []string, dialect tx.Dialect) []Variable {
 	for i, part := range parts {
 		if strings.Contains(part, mark) {
@@ -74,13 +73,13 @@ func Variables(parts []string, dialect tx.Dialect) []Variable {
 	return list
 }
 
-// context is what is known of the tokens before a variable.
+// context is the state of the tokens before a variable.
 type context struct {
 	end    int    // of the last one
 	last   string // the last one
 	second string // the one before it
-	// selects says for each open parenthesis, and the statement, whether a SELECT or DELETE is
-	// in it: a FROM behind it takes a table. In EXTRACT(YEAR FROM x) it does not.
+	// selects records for each open parenthesis, and the statement, whether it contains a SELECT or DELETE: a
+	// FROM after it takes a table. In EXTRACT(YEAR FROM x) it does not.
 	selects []bool
 }
 
@@ -125,7 +124,7 @@ func (c *context) variable(text string, from, to int) Variable {
 
 func nameByte(c byte) bool { return letter(c) || c == '.' || c >= '0' && c <= '9' }
 
-// takesName reports whether the last token is one that a table's name follows.
+// takesName reports whether a table's name follows the last token.
 func (c *context) takesName() bool {
 	switch c.last {
 	case "INTO", "JOIN", "UPDATE", "TABLE", "TRUNCATE":

@@ -9,16 +9,15 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-// Convert returns v as a value of the kind that a column declares; false if it does
-// not fit. Nothing is lost: a float fits an int if it is whole, an int a bool if it is
-// 0 or 1, a timestamp a date if it is midnight, an int a float if the float is exactly
-// it, a decimal an int if it is whole and a float if it has no more digits than a float keeps,
-// a number or a bool JSON. A text fits if it is the text of one value of the kind (see parseText); it is
-// bytes if it is \x and hex, and stays a text otherwise.
+// Convert returns v as a value of the kind that a column declares; false if it does not fit. Nothing is lost:
+// a float fits an int if it is whole, an int a bool if it is 0 or 1, a timestamp a date if it is midnight, an
+// int a float if the float is exact, a decimal an int if it is whole and a float if it has no more digits
+// than a float keeps, a number or a bool JSON. A text fits if it is the text of one value of the kind (see
+// parseText); \x and hex are bytes, and any other text stays a text.
 func Convert(v row.Value, kind row.Kind) (row.Value, bool) { return ConvertIn(v, kind, nil) }
 
-// ConvertIn is Convert in a time zone (rule D5): a text of a timestamp without an offset is a time there, and a day begins and
-// ends there. nil is UTC.
+// ConvertIn is Convert in a time zone (rule D5), for texts of a timestamp without an offset, and the
+// beginning and end of a day. nil is UTC.
 func ConvertIn(v row.Value, kind row.Kind, zone *time.Location) (row.Value, bool) {
 	f := row.Field{Kind: kind, Zone: zone, Nullable: kind == row.JSONKind, Nulls: []string{}} // JSON's null is null
 	var err error
@@ -60,7 +59,6 @@ func ConvertIn(v row.Value, kind row.Kind, zone *time.Location) (row.Value, bool
 	return v, err == nil
 }
 
-// toJSON makes the JSON of what has one that needs no quotes.
 func toJSON(v row.Value) (row.Value, bool) {
 	switch v.Kind() {
 	case row.Int, row.Float, row.DecimalKind, row.Bool:
@@ -70,8 +68,7 @@ func toJSON(v row.Value) (row.Value, bool) {
 	}
 }
 
-// toList makes the list of an array in JSON, or of a list of another kind, of which each element
-// must fit.
+// toList makes the list of an array in JSON, or of a list of another kind; each element must fit.
 func toList(v row.Value, f *row.Field) (row.Value, bool) {
 	if v.Kind() == row.JSONKind {
 		list, err := f.ParseArray([]byte(v.JSON()))
@@ -115,8 +112,8 @@ func Quote(v row.Value) string {
 	return strconv.Quote(text)
 }
 
-// DeclaredKind is what a declared type of SQLite means, after its own rules of
-// affinity and the names of PostgreSQL; Null where any value may be in the column.
+// DeclaredKind is the kind of a declared type of SQLite, by its rules of affinity and the names of
+// PostgreSQL; Null if any value may be in the column.
 func DeclaredKind(typ string) row.Kind {
 	name, _, _ := strings.Cut(strings.ToUpper(typ), "(")
 	name = strings.TrimSpace(name)
@@ -156,8 +153,8 @@ func DeclaredKind(typ string) row.Kind {
 	return row.Null
 }
 
-// HasNumericAffinity reports a declared type in whose columns SQLite makes numbers of texts that look
-// like one. In those of integer and real affinity it does so as well; they have a kind.
+// HasNumericAffinity reports whether SQLite turns texts that look like numbers into numbers in columns of a
+// declared type. It also does so in columns of integer and real affinity, which have a kind.
 func HasNumericAffinity(typ string) bool {
 	typ = strings.ToUpper(typ)
 	for _, part := range [...]string{"INT", "CHAR", "CLOB", "TEXT", "BLOB", "REAL", "FLOA", "DOUB"} {
@@ -171,8 +168,8 @@ func HasNumericAffinity(typ string) bool {
 // declaredScale finds the scale of a declared type, such as decimal(12,2).
 var declaredScale = regexp.MustCompile(`\(\s*\d+\s*,\s*(\d{1,3})\s*\)`)
 
-// DeclaredScale returns the number of digits behind the point that a declared type such as
-// decimal(12,2) has; false: it is not a decimal, or has no scale.
+// DeclaredScale returns the number of digits after the point in a declared type such as decimal(12,2); false
+// means that it is not a decimal, or has no scale.
 func DeclaredScale(typ string) (scale int, ok bool) {
 	found := declaredScale.FindStringSubmatch(typ)
 	if found == nil || DeclaredKind(typ) != row.DecimalKind {

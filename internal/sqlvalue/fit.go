@@ -11,8 +11,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-// Fit returns what a driver's value is as a value of the field; a misfit is an
-// invalid item. Text is read as the field's own text form.
+// Fit converts a driver's value to a value of the field; a misfit is an invalid item. Text is read as the
+// field's own text form.
 func Fit(f *row.Field, x any) (row.Value, error) {
 	switch x := x.(type) {
 	case nil:
@@ -64,10 +64,9 @@ func fit(f *row.Field, x any) (row.Value, error) {
 	return row.Value{}, Misfit(f, fmt.Sprintf("%v", x))
 }
 
-// Scanned gives the cells of a row, as database/sql has scanned them into any, the
-// precision of their columns: a real of PostgreSQL comes as the float64 of the same
-// value, 0.10000000149011612 for 0.1 (rule D7). SQLite, where a type is but a word,
-// may hold a float64 in a column of that name: it stays as it is.
+// Scanned gives the cells of a row, as database/sql has scanned them into any, the precision of their
+// columns: PostgreSQL returns a real as the float64 of the same value, 0.10000000149011612 for 0.1 (rule D7).
+// SQLite, for which a type is only a word, may hold a float64 in a column of that name: it is unchanged.
 func Scanned(types []*sql.ColumnType, cells []any) {
 	for i, t := range types {
 		if x, ok := cells[i].(float64); ok && t.DatabaseTypeName() == "FLOAT4" && float64(float32(x)) == x {
@@ -76,8 +75,7 @@ func Scanned(types []*sql.ColumnType, cells []any) {
 	}
 }
 
-// FitInt returns an int as a value of the field: a float where that is exact, a
-// bool where it is 0 or 1.
+// FitInt returns an int as a value of the field: a float if that is exact, a bool if it is 0 or 1.
 func FitInt(f *row.Field, x int64) (row.Value, error) {
 	switch f.Kind {
 	case row.Int:
@@ -99,12 +97,12 @@ func FitInt(f *row.Field, x int64) (row.Value, error) {
 	return row.Value{}, Misfit(f, fmt.Sprintf("the integer %d", x))
 }
 
-// ExactDigits is the number of decimal digits that a float64 keeps: a decimal of as many
-// comes back from a column of floats as it was.
+// ExactDigits is the number of decimal digits that a float64 keeps: a decimal of that many digits returns
+// unchanged from a column of floats.
 const ExactDigits = 15
 
-// FitFloat returns a float as a value of the field: an int where that is exact, a decimal
-// where the float has no more digits than it keeps exactly.
+// FitFloat returns a float as a value of the field: an int if that is exact, a decimal if the float has no
+// more digits than it keeps exactly.
 func FitFloat(f *row.Field, x float64) (row.Value, error) {
 	switch {
 	case f.Kind == row.Float && x-x == 0:
@@ -118,7 +116,7 @@ func FitFloat(f *row.Field, x float64) (row.Value, error) {
 			return f.FitDecimal(d)
 		}
 		return row.Value{}, Misfit(f, "the float "+row.FloatText(x)+", which has more digits than a float keeps exactly,")
-	case f.Kind == row.JSONKind && x-x == 0: // of a column of type json, in which SQLite makes floats of numbers
+	case f.Kind == row.JSONKind && x-x == 0: // of a column of type json, in which SQLite turns numbers into floats
 		return row.JSONValue(row.JSON(row.FloatText(x))), nil
 	}
 	return row.Value{}, Misfit(f, "the number "+row.FloatText(x))
@@ -139,8 +137,8 @@ func fitTime(f *row.Field, x time.Time) (row.Value, error) {
 	return v, nil
 }
 
-// Unheld is the invalid item of a value that is of the field's type, and that not every database holds, as err of
-// [Check] says.
+// Unheld is the invalid item of a value of the field's type that not every database can hold; err comes from
+// [Check].
 func Unheld(f *row.Field, err error) error {
 	if f.Hidden {
 		err = errors.New("the value is one that not every database holds")
@@ -148,8 +146,7 @@ func Unheld(f *row.Field, err error) error {
 	return exception.InvalidItem("", exception.ClassParse, fmt.Errorf("%w: change it in the SQL, or leave its row out by a `where`", row.FieldError(f.Name, err)))
 }
 
-// Misfit is the invalid item whose value, described by what, is not of the
-// field's type.
+// Misfit is the invalid item of a value, described by what, that is not of the field's type.
 func Misfit(f *row.Field, what string) error {
 	return exception.InvalidItem("", exception.ClassParse, fmt.Errorf("field %s: %s is not of type %s", f.Name, f.Quoted(what), f.Type()))
 }

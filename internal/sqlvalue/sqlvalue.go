@@ -1,11 +1,11 @@
-// Package sqlvalue is the one form in which row values and parameters meet a
-// database, whichever component sends them.
+// Package sqlvalue is the one form in which row values and parameters are sent to a database, by any
+// component.
 //
-// PostgreSQL gets text that the type of the column or bind variable reads for
-// itself, so one text serves a date, a timestamp and a text column alike; bytes are \x and
-// hex, and lists arrays as it writes them. SQLite gets int64, float64, text and blobs: dates as yyyy-MM-dd, timestamps as
-// yyyy-MM-ddTHH:mm:ss.SSSSSSZ (always UTC and of one length, so that their order
-// as text is their order in time), bools as 0 and 1, JSON, uuids and lists as their text.
+// PostgreSQL gets text that the type of the column or bind variable reads for itself, so one text serves a
+// date, a timestamp and a text column alike; bytes are \x and hex, and lists arrays as it writes them. SQLite
+// gets int64, float64, text and blobs: dates as yyyy-MM-dd, timestamps as yyyy-MM-ddTHH:mm:ss.SSSSSSZ (always
+// UTC and of one length, so that their order as text is their order in time), bools as 0 and 1, JSON, uuids
+// and lists as their text.
 //
 // It imports core/row, core/exception and the standard library.
 package sqlvalue
@@ -20,9 +20,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-// Check reports a value that not every database holds: NaN and infinities, years
-// outside 1 to 9999 (their text does not sort, or is refused), text with a NUL or
-// that is not UTF-8.
+// Check reports a value that not every database can hold: NaN and infinities, years outside 1 to 9999 (their
+// text does not sort, or is refused), text with a NUL or that is not UTF-8.
 func Check(v row.Value) error {
 	switch v.Kind() {
 	case row.Float:
@@ -78,8 +77,8 @@ func isPlain(s string) bool {
 	return true
 }
 
-// checkJSON reports a NUL in a text of JSON: jsonb does not hold it, and nothing that reads the
-// text out of the JSON would.
+// checkJSON reports a NUL in a text of JSON: jsonb cannot hold it, nor can a text column that the text is
+// extracted to.
 func checkJSON(j row.JSON) error {
 	text := string(j)
 	for at := strings.Index(text, nul); at >= 0; {
@@ -113,8 +112,8 @@ func checkYear(d row.Date) error {
 	return nil
 }
 
-// AppendText appends the text of a value as a column of text has it; a null appends nothing. v
-// must have passed [Check].
+// AppendText appends the text of a value for a text column; a null appends nothing. v must have passed
+// [Check].
 func AppendText(dst []byte, v row.Value) []byte {
 	switch v.Kind() {
 	case row.DateKind:
@@ -126,8 +125,8 @@ func AppendText(dst []byte, v row.Value) []byte {
 	}
 }
 
-// Text returns the text that PostgreSQL reads for a value whose text may have characters with a
-// meaning of their own in COPY or in an array; false: AppendText has none.
+// Text returns the text that PostgreSQL reads for a value with characters that may have a special meaning in
+// COPY or in an array. False means that the text has none: see [AppendText].
 func Text(v row.Value) (string, bool) {
 	switch v.Kind() {
 	case row.String, row.JSONKind, row.UUIDKind:
@@ -140,8 +139,8 @@ func Text(v row.Value) (string, bool) {
 	return row.ArrayText(v, func(e row.Value) string { return string(AppendText(nil, e)) }), true
 }
 
-// SQLite returns what SQLite stores for v: nil, int64, float64, string or []byte. v must
-// have passed [Check].
+// SQLite returns the value that SQLite stores for v: nil, int64, float64, string or []byte. v must have
+// passed [Check].
 func SQLite(v row.Value) any {
 	switch v.Kind() {
 	case row.Null:
@@ -164,8 +163,8 @@ func SQLite(v row.Value) any {
 	}
 }
 
-// Postgres returns what PostgreSQL reads for v: nil or a string, which pgx sends
-// as text for a bind variable of any type.
+// Postgres returns the value that PostgreSQL reads for v: nil or a string, which pgx sends as text for a bind
+// variable of any type.
 func Postgres(v row.Value) any {
 	if v.IsNull() {
 		return nil
@@ -176,8 +175,8 @@ func Postgres(v row.Value) any {
 	return string(AppendText(make([]byte, 0, 32), v))
 }
 
-// Args turns bind variables, as expressions answer them, into what bind (SQLite
-// or Postgres) makes of them. A duration becomes a number of seconds.
+// Args converts bind variables, as returned by expressions, with bind (SQLite or Postgres). A duration
+// becomes a number of seconds.
 func Args(args []any, bind func(row.Value) any) ([]any, error) {
 	out := make([]any, len(args))
 	for i, arg := range args {

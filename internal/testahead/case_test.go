@@ -34,13 +34,13 @@ const (
 	marks restarting = "marks"
 )
 
-// form is what a writer writes into.
+// form is the target of a writer.
 type form string
 
 const (
 	// table: rows, in the chunk's transaction.
 	table form = "table"
-	// completing: the same, and one row more when all items are written.
+	// completing: the same, and one more row when all items are written.
 	completing form = "completing table"
 	// file: outside of transactions.
 	file form = "file"
@@ -49,7 +49,7 @@ const (
 // output is one writer.
 type output struct {
 	Form form
-	// Encodes: what it writes can be encoded ahead.
+	// Encodes: its output can be encoded ahead.
 	Encodes bool
 }
 
@@ -61,7 +61,7 @@ type scenario struct {
 	Items      int
 	Size       int
 	MaxSkips   int // skipped reads that end a chunk
-	SkipLimit  int // -1: no skip policy
+	SkipLimit  int // -1 means no skip policy
 	RetryLimit int
 	Keep       bool // outputs
 	InTx       bool // processing
@@ -69,28 +69,26 @@ type scenario struct {
 	Workers    int
 	Restart    restarting
 	Reading    reading
-	// Peeks: the reader looks at the next item as soon as it has read one, so that a failure may
-	// come with a full chunk.
+	// Peeks: the reader reads the next item ahead as soon as it has read one, so that a failure may come with
+	// a full chunk.
 	Peeks      bool
 	Processors []bool // whether each may be called ahead
-	// FilterEach: a processor leaves out the items at a multiple of it; 0: none.
+	// FilterEach: a processor leaves out the items at a multiple of it; 0 means none.
 	FilterEach int
 	Outputs    []output
-	// StaleEach: chunks that begin at a multiple of it are not written as they were encoded; 0: none.
+	// StaleEach: chunks that begin at a multiple of it are not written as they were encoded; 0 means none.
 	StaleEach int
-	// UnencodableEach: items at a multiple of it cannot be encoded; 0: none.
+	// UnencodableEach: items at a multiple of it cannot be encoded; 0 means none.
 	UnencodableEach int
 	BeforeWrite     bool // a listener before each write
 	AfterProcess    bool // a listener after each item that was processed
-	// Racing: some faults are those of the goroutine that reads.
+	// Racing: some faults happen on the reading goroutine.
 	Racing   bool
 	Launches []launch
 }
 
-// filters reports whether a processor leaves out the item.
 func (s *scenario) filters(place int) bool { return s.FilterEach > 0 && place%s.FilterEach == 0 }
 
-// has reports whether one of the writers has the form.
 func (s *scenario) has(f form) bool {
 	return slices.ContainsFunc(s.Outputs, func(o output) bool { return o.Form == f })
 }
@@ -110,8 +108,8 @@ func (s *scenario) String() string {
 	return b.String()
 }
 
-// scenarios generates cases. rapid prefers small numbers and what stands first in
-// a list: what leads far into a step stands first here.
+// scenarios generates cases. rapid prefers small numbers and the first elements of a list: values that lead
+// far into a step come first here.
 func scenarios() *rapid.Generator[*scenario] {
 	return rapid.Custom(func(t *rapid.T) *scenario {
 		s := &scenario{

@@ -14,7 +14,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 )
 
-// result is what is compared after a launch.
+// result is compared after a launch.
 type result struct {
 	Status           core.Status // of the step
 	Exit, Error      string
@@ -25,7 +25,7 @@ type result struct {
 	Rows             []row    // of the table, by all launches, in their order
 	Files            [][]int  // of each writer, by all launches
 	Trace            []string // the calls of components, listeners, policy and database
-	Unordered        []string // the callbacks of goroutines that process, sorted; nil where they are not determined
+	Unordered        []string // the callbacks of processing goroutines, sorted; nil if they are not determined
 	Events           []string
 }
 
@@ -42,7 +42,7 @@ type skip struct {
 	Class, Error string
 }
 
-// events are those of the observers of a step.
+// events are the events of a step's observers.
 type events struct {
 	mu   sync.Mutex
 	list []string
@@ -77,8 +77,8 @@ func (b *bench) check(t *rapid.T, s *scenario) {
 	require.Len(t, on, len(off), "%v", s)
 }
 
-// run launches a job until it is complete. Where the database does not tell what became of a COMMIT,
-// an operator has to decide (rule C10).
+// run launches a job until it is complete. If the database loses the result of a COMMIT, an operator has to
+// decide (rule C10).
 func (b *bench) run(t *rapid.T, s *scenario, ahead chunk.ReadAhead) []result {
 	var list []result
 	to := b.newTarget(s)
@@ -99,7 +99,7 @@ func (b *bench) run(t *rapid.T, s *scenario, ahead chunk.ReadAhead) []result {
 	return nil
 }
 
-// checkSkips checks that a stored skip is about the item that its mark leads to.
+// checkSkips checks that a stored skip belongs to the item of its mark.
 func (s *scenario) checkSkips(t *rapid.T, list []skip) {
 	for _, k := range list {
 		if k.Phase != core.PhaseRead {
@@ -113,8 +113,8 @@ func (s *scenario) checkSkips(t *rapid.T, list []skip) {
 	}
 }
 
-// complete checks the end of a job that is complete: each writer has each item once, unless it was
-// filtered, or skipped once, and the counters say so.
+// complete checks the end of a complete job: each writer has each item once, unless it was filtered, or
+// skipped once, and the counters agree.
 func (s *scenario) complete(t *rapid.T, list []result, ahead chunk.ReadAhead) {
 	end := list[len(list)-1]
 	skipped := map[int]int{}

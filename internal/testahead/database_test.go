@@ -93,7 +93,7 @@ func (l lease) Err() error {
 	return l.Lease.Err()
 }
 
-// cancellable is a step whose context the world may end.
+// cancellable is a step with a context that the world may end.
 type cancellable struct {
 	core.Step
 	w *world

@@ -7,11 +7,11 @@ import (
 	"pgregory.net/rapid"
 )
 
-// kind is what happens where a fault does.
+// kind is the effect of a fault.
 type kind string
 
 const (
-	// skippable, retryable, both and fatal are what an error says of itself.
+	// skippable, retryable, both and fatal are an error's own classes.
 	skippable kind = "skippable"
 	retryable kind = "retryable"
 	both      kind = "both"
@@ -20,13 +20,13 @@ const (
 	// skipped; leaves: it ends its goroutine (rule C13).
 	panics kind = "panicking"
 	leaves kind = "leaving"
-	// stops, cancels and expires: nothing fails, but a stop is requested, the context ends, or
-	// the lease is over.
+	// stops, cancels and expires: nothing fails, but a stop is requested, the context ends, or the lease is
+	// over.
 	stops   kind = "stop"
 	cancels kind = "cancel"
 	expires kind = "expire"
-	// refused: the database rolls back instead of the commit, and says so; lostBefore and
-	// lostAfter: it does not answer, and did nothing, or committed (rule C10).
+	// refused: the database rolls back instead of the commit, and reports it; lostBefore and lostAfter: it
+	// does not answer, and did nothing, or committed (rule C10).
 	refused    kind = "refused"
 	lostBefore kind = "lost before"
 	lostAfter  kind = "lost after"
@@ -84,12 +84,12 @@ type fault struct {
 	At    point
 	Kind  kind
 	Place int // of the item
-	// Call is the only call that it happens at, from 1: of those about the item, of those of
-	// the writer, or of all at this point; 0: each.
+	// Call is the only call at which it happens, from 1: of the calls about the item, of the writer's, or of
+	// all at this point; 0 means each.
 	Call int
-	// Times is how often it happens in a launch; 0: always.
+	// Times is how often it happens in a launch; 0 means always.
 	Times int
-	// MinBatch is the least number of items written together that it happens to.
+	// MinBatch is the least number of items written together at which it happens.
 	MinBatch int
 }
 
@@ -115,23 +115,21 @@ func draw[T any](t *rapid.T, label string, list ...T) T {
 	return rapid.SampledFrom(list).Draw(t, label)
 }
 
-// fault draws one that happens in one launch.
 func (s *scenario) fault(t *rapid.T) fault {
 	return draw(t, "of",
 		s.readFault, s.processFault, s.beforeChunkFault, s.writeFault, s.serialFault, s.readFault, s.processFault, s.itemFault, s.serialFault)(t)
 }
 
-// place draws the place of an item.
 func (s *scenario) place(t *rapid.T) int {
 	return rapid.IntRange(0, max(0, s.Items-1)).Draw(t, "place")
 }
 
-// errorKind draws what may happen on any goroutine.
+// errorKind draws a kind that may happen on any goroutine.
 func errorKind(t *rapid.T) kind {
 	return draw(t, "kind", skippable, both, retryable, fatal, panics, leaves)
 }
 
-// anyKind draws what may happen on the goroutine that commits.
+// anyKind draws a kind that may happen on the committing goroutine.
 func anyKind(t *rapid.T) kind {
 	return draw(t, "kind", skippable, both, retryable, fatal, panics, stops, cancels, expires)
 }
@@ -141,8 +139,8 @@ func (s *scenario) readFault(t *rapid.T) fault {
 	return fault{At: atRead, Place: s.place(t), Kind: errorKind(t), Call: draw(t, "call", 0, 1, 0, 2)}
 }
 
-// processFault is readFault of a processor. Goroutines that share a chunk process it again where
-// one of its items failed ahead (rule C19): which attempt is the second is not determined then.
+// processFault is readFault for a processor. Goroutines that share a chunk process it again if one of its
+// items failed ahead (rule C19): then it is not determined which attempt is the second.
 func (s *scenario) processFault(t *rapid.T) fault {
 	calls := []int{0, 1, 0, 1, 2}
 	if s.Workers > 1 {
@@ -151,7 +149,6 @@ func (s *scenario) processFault(t *rapid.T) fault {
 	return fault{At: atProcess, Place: s.place(t), Kind: errorKind(t), Call: rapid.SampledFrom(calls).Draw(t, "call")}
 }
 
-// itemFault draws a fault of another call about one item.
 func (s *scenario) itemFault(t *rapid.T) fault {
 	return fault{
 		At: draw(t, "point", atOnProcessError, atProcessRetry, atMark, atOnProcessError), Place: s.place(t),
@@ -171,12 +168,11 @@ func (s *scenario) writeFault(t *rapid.T) fault {
 	return f
 }
 
-// beforeChunkFault draws a fault of the listener between reading ahead and reading.
 func (s *scenario) beforeChunkFault(t *rapid.T) fault {
 	return fault{At: atBeforeChunk, Kind: draw(t, "kind", stops, fatal, stops, cancels, expires, skippable, panics, stops), Place: anyPlace, Call: draw(t, "call", 2, 3, 4, 1, 5)}
 }
 
-// serialFault draws a fault of a call that the goroutine that commits makes.
+// serialFault draws a fault of a call on the committing goroutine.
 func (s *scenario) serialFault(t *rapid.T) fault {
 	f := fault{At: rapid.SampledFrom(s.serialPoints()).Draw(t, "point"), Place: anyPlace, Call: rapid.IntRange(1, 6).Draw(t, "call"), Times: 1}
 	switch f.At {
@@ -190,7 +186,7 @@ func (s *scenario) serialFault(t *rapid.T) fault {
 	return f
 }
 
-// serialPoints are the other points that the scenario reaches on the goroutine that commits.
+// serialPoints are the other points that the scenario reaches on the committing goroutine.
 func (s *scenario) serialPoints() []point {
 	list := []point{
 		atCommit, atOnReadError, atOnWriteError, atCheckpoint, atBegin, atAfterChunk, atCommit,
@@ -224,8 +220,8 @@ func (s *scenario) serialPoints() []point {
 	return list
 }
 
-// racingFault draws a fault of the goroutine that reads and processes: when the one that
-// commits sees it is not determined.
+// racingFault draws a fault of the goroutine that reads and processes: when the committing one sees it is not
+// determined.
 func (s *scenario) racingFault(t *rapid.T) fault {
 	return fault{At: draw(t, "point", atRead, atProcess), Place: s.place(t), Kind: draw(t, "kind", stops, cancels, expires), Times: 1}
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 )
 
-// listener traces its calls. It has no callback that keeps a step from reading,
-// processing or encoding ahead.
+// listener traces its calls. It has no callback that prevents a step from reading, processing or encoding
+// ahead.
 type listener struct{ w *world }
 
 func (l listener) BeforeChunk(context.Context) error {
@@ -99,7 +99,7 @@ func (l afterProcess) AfterProcess(_ context.Context, it, out any) error {
 	return nil
 }
 
-// policy traces what it is asked.
+// policy traces the questions that it receives.
 type policy struct {
 	w     *world
 	limit chunk.LimitSkip

@@ -44,7 +44,7 @@ func (r *source) look() error {
 	return err
 }
 
-// peek looks at the next item ahead of its Read.
+// peek reads the next item ahead of its Read.
 func (r *source) peek() error {
 	err := r.look()
 	if err == io.EOF { //nolint:errorlint // of look
@@ -54,7 +54,7 @@ func (r *source) peek() error {
 	return err
 }
 
-// Rereads says that a read that failed has consumed nothing, unless it says so.
+// Rereads declares that a failed read has consumed nothing, unless its error says so.
 func (r *source) Rereads() {}
 
 // Meta is where the last item came from.
@@ -96,7 +96,7 @@ func (r positioned) Position() (item.Position, error) {
 	return json.Marshal(r.next)
 }
 
-// marked is a source that can be opened behind any item.
+// marked is a source that can be opened after any item.
 type marked struct{ positioned }
 
 func (r marked) Mark() any {
@@ -123,7 +123,6 @@ type (
 	}
 )
 
-// reader is the reader that the scenario asks for.
 func reader(w *world) item.Reader {
 	r := &source{w: w}
 	if w.s.Peeks {
@@ -164,8 +163,8 @@ func erased(r *source) item.Reader {
 	}
 }
 
-// peeking is a reader that looks at the item behind those that it was asked for. What is wrong
-// with that one it tells with them.
+// peeking is a reader that reads one more item than requested. It returns that item's error together with the
+// requested items.
 type peeking struct {
 	item.Reader
 	source *source

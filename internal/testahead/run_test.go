@@ -23,8 +23,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// bench is the real engine on one database, for all cases: each job has a number of its
-// own in the one table.
+// bench is the real engine on one database, for all cases: each job has its own number in the one table.
 type bench struct {
 	*testengine.Engine
 	owner    core.Owner
@@ -47,7 +46,6 @@ func newBench(t *testing.T, url string) *bench {
 	return b
 }
 
-// newTarget is the empty target of another job.
 func (b *bench) newTarget(s *scenario) *target {
 	b.runs++
 	d := b.Database.Dialect()
@@ -126,7 +124,7 @@ func parts(w *world) chunk.Parts {
 	return p
 }
 
-// recorded returns what the record of the step says.
+// recorded returns the values in the record of the step.
 func (b *bench) recorded(t *rapid.T, id core.JobExecutionID) result {
 	steps, err := b.Repository.Steps(t.Context(), id)
 	require.NoError(t, err)
@@ -173,7 +171,6 @@ func (b *bench) skips(t *rapid.T, id core.JobExecutionID) []skip {
 	return list
 }
 
-// placeOf is the place of the item that a mark leads to.
 func placeOf(t *rapid.T, mark item.Position) int {
 	reader, outcomes, err := chunk.ParseMark(mark)
 	require.NoError(t, err)
@@ -187,7 +184,7 @@ func placeOf(t *rapid.T, mark item.Position) int {
 // executionID matches the number of an execution in a text.
 var executionID = regexp.MustCompile(`execution \d+`)
 
-// normalize leaves out what differs between two runs of the same.
+// normalize leaves out the differences between two runs of the same case.
 func (r *result) normalize(faults []fault) {
 	slices.Sort(r.Unordered)
 	r.Error = executionID.ReplaceAllString(r.Error, "execution N")
@@ -197,10 +194,10 @@ func (r *result) normalize(faults []fault) {
 		}
 	}
 	if r.Status != core.StatusCompleted {
-		r.Unordered = nil // what other goroutines did beside the failure is not determined
+		r.Unordered = nil // the work of other goroutines during the failure is not determined
 	}
-	// A reader that ends its goroutine ends that of the step, where it does not read ahead: no
-	// listener of reads is called.
+	// A reader that ends its goroutine ends the step's goroutine if it does not read ahead: no listener of
+	// reads is called.
 	readerLeaves := func(f fault) bool { return f.At == atRead && f.Kind == leaves }
 	if strings.Contains(r.Error, "ended its goroutine") && slices.ContainsFunc(faults, readerLeaves) {
 		r.Error, r.Context, r.Trace, r.Events = "", "", nil, nil

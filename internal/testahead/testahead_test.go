@@ -18,8 +18,8 @@ func TestMain(m *testing.M) { os.Exit(testdb.Main(m)) }
 // tenth of them runs on PostgreSQL.
 const soak = "SURFIN_SOAK"
 
-// cases is the number of cases on SQLite. A case costs 35 ms under the race detector, under which
-// all of them run: goroutines are what this is about.
+// cases is the number of cases on SQLite. A case costs 35 ms under the race detector, under which all of them
+// run: goroutines are the subject here.
 const cases = 100
 
 func TestAStepEndsTheSameReadAheadOrNotOnSQLite(t *testing.T) {
@@ -30,7 +30,7 @@ func TestAStepEndsTheSameReadAheadOrNotOnPostgres(t *testing.T) {
 	compare(t, testdb.Postgres(t), 10)
 }
 
-// compare checks a share of the cases, or of the soak. Where tests are short, rapid takes a fifth.
+// compare checks a share of the cases, or of the soak. In short mode, rapid takes a fifth.
 func compare(t *testing.T, url string, share int) {
 	t.Helper()
 	n := cases

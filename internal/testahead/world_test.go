@@ -10,13 +10,13 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// thing is what is read; it is written as it is.
+// thing is an item; it is written unchanged.
 type thing struct{ Place int }
 
 // injected is the error of a fault.
 type injected struct {
 	Fault fault
-	Place int // of the item in hand; anyPlace: there is none
+	Place int // of the current item; anyPlace means none
 }
 
 func (e *injected) Error() string {
@@ -34,7 +34,7 @@ var (
 	errLease     = errors.New("the lease is over")
 )
 
-// world is what one launch works with: its faults, and the trace of what was asked of it.
+// world is the environment of one launch: its faults, and the trace of its calls.
 type world struct {
 	s      *scenario
 	faults []fault
@@ -48,13 +48,12 @@ type world struct {
 	calls map[series]int
 	fired []int
 	trace []string
-	// unordered is the trace of callbacks that goroutines which process make in any order.
+	// unordered is the trace of callbacks that processing goroutines make in any order.
 	unordered []string
 	lease     error
 }
 
-// series is the calls that are counted together: those at a point about one item, or of one
-// writer.
+// series is the calls that are counted together: those at a point about one item, or of one writer.
 type series struct {
 	at point
 	of int
@@ -64,14 +63,13 @@ func newWorld(s *scenario, faults []fault, db tx.Database, to *target) *world {
 	return &world{s: s, faults: faults, db: db, target: to, calls: map[series]int{}, fired: make([]int, len(faults))}
 }
 
-// note adds to the trace.
 func (w *world) note(format string, args ...any) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.trace = append(w.trace, fmt.Sprintf(format, args...))
 }
 
-// noteProcess is note of a goroutine that processes.
+// noteProcess is note for a goroutine that processes.
 func (w *world) noteProcess(format string, args ...any) {
 	if w.s.Workers == 1 {
 		w.note(format, args...)
@@ -82,13 +80,13 @@ func (w *world) noteProcess(format string, args ...any) {
 	w.unordered = append(w.unordered, fmt.Sprintf(format, args...))
 }
 
-// meet lets happen what happens at a call, and returns its error.
+// meet triggers the faults of a call, and returns its error.
 func (w *world) meet(at point) error { return w.happen(series{at: at}, anyPlace, 0) }
 
-// meetItem is meet of a call about one item.
+// meetItem is meet for a call about one item.
 func (w *world) meetItem(at point, place int) error { return w.happen(series{at, place}, place, 0) }
 
-// meetWrite is meet of a writer that has come to an item of a batch.
+// meetWrite is meet for a writer that has reached an item of a batch.
 func (w *world) meetWrite(writer, place, batch int) error {
 	return w.happen(series{atWrite, writer}, place, batch)
 }
@@ -118,7 +116,7 @@ func (w *world) happen(c series, place, batch int) error {
 	return nil
 }
 
-// next counts the call and returns the first fault that fits it.
+// next counts the call and returns the first matching fault.
 func (w *world) next(c series, place, batch int) (f fault, found bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -137,7 +135,6 @@ func (w *world) next(c series, place, batch int) (f fault, found bool) {
 	return fault{}, false
 }
 
-// leaseErr is how the lease has ended.
 func (w *world) leaseErr() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -32,7 +32,7 @@ func (p processor) Process(_ context.Context, it thing) (thing, error) {
 	return it, nil
 }
 
-// target is what all launches of one job write: the rows with its number, and files.
+// target is the output of all launches of one job: the rows with its number, and files.
 type target struct {
 	run    int
 	insert string
@@ -57,8 +57,8 @@ func writer(w *world, n int) item.Writer {
 	return out
 }
 
-// tableWriter inserts into the table, in the transaction that must be there. A fault of the
-// first writer comes before the row of its item, one of the others behind it.
+// tableWriter inserts into the table, in a transaction that must exist. A fault of the first writer comes
+// before the row of its item, a fault of the others after it.
 type tableWriter struct {
 	w *world
 	n int
@@ -172,7 +172,7 @@ func (f fileWriter) Close(context.Context) error {
 	return nil
 }
 
-// encoder is a writer whose chunks may be encoded ahead. The third one encodes as it writes.
+// encoder is a writer with chunks that may be encoded ahead. The third one encodes as it writes.
 type encoder struct {
 	item.Writer
 	w *world

@@ -1,21 +1,19 @@
-// Package testdb gives tests real databases: SQLite files, and databases in a
-// private PostgreSQL cluster.
+// Package testdb gives tests real databases: SQLite files, and databases in a private PostgreSQL cluster.
 //
-// The cluster is the one that SURFIN_TEST_POSTGRES names, by the URL of a user who may
-// create databases, or by the absolute path of a file in which the URL is (`make test` does
-// that, as the variable's value decides whether a test result is still good), else one of
-// this process's own, started by the first test that asks. Packages whose tests use
-// PostgreSQL say
+// The cluster is the one that SURFIN_TEST_POSTGRES names, by the URL of a user who may create databases, or
+// by the absolute path of a file in which the URL is (`make test` does that, as the variable's value decides
+// whether a test result is still good), else a private one of this process, started by the first test that
+// needs it. Packages whose tests use PostgreSQL have
 //
 //	func TestMain(m *testing.M) { os.Exit(testdb.Main(m)) }
 //
-// so that a cluster of their own is stopped at the end.
+// so that their private cluster is stopped at the end.
 //
-// Where SURFIN_TEST_TEMPLATES is set (internal/testdb/cluster does), the databases have
-// the repository's tables already: to make them took longer than many a test. Without it
-// they are empty. A test works with both, for whoever uses a repository migrates it. One
-// that is about missing tables, or about two histories that write to one database (those
-// of a template have one identity), asks for EachEmpty, EmptySQLite or EmptyPostgres.
+// If SURFIN_TEST_TEMPLATES is set (internal/testdb/cluster sets it), the databases already have the
+// repository's tables: making them took longer than many a test. Without it they are empty. A test works with
+// both, since every user of a repository migrates it. A test about missing tables, or about two histories
+// that write to one database (histories from a template have one identity), uses EachEmpty, EmptySQLite or
+// EmptyPostgres.
 //
 // It imports the PostgreSQL driver and internal/testdb/pgcluster. Only tests import it.
 package testdb
@@ -44,16 +42,16 @@ import (
 // path of a file with it.
 const Variable = "SURFIN_TEST_POSTGRES"
 
-// Templates names the environment variable with a folder in which SQLiteTemplate is; the
-// server has PostgresTemplate then.
+// Templates names the environment variable with the folder that contains SQLiteTemplate; then the server has
+// PostgresTemplate.
 const (
 	Templates        = "SURFIN_TEST_TEMPLATES"
 	SQLiteTemplate   = "template.db"
 	PostgresTemplate = "surfin_template"
 )
 
-// own is what the tests of this process share. A test binary has one TestMain and many
-// tests that share the server, so that it cannot be in one of them.
+// own is the state that the tests of this process share. A test binary has one TestMain and many tests that
+// share the server, so it cannot be in one of them.
 var own struct {
 	sync.Mutex
 	cluster *pgcluster.Cluster
@@ -83,8 +81,8 @@ func Main(m *testing.M) int {
 	return code
 }
 
-// Each runs f as a subtest per database, "sqlite" and "postgres", each time with
-// the URL of a database of its own.
+// Each runs f as a subtest per database, "sqlite" and "postgres", each time with the URL of a separate
+// database.
 func Each(t *testing.T, f func(t *testing.T, url string)) {
 	t.Helper()
 	t.Run("sqlite", func(t *testing.T) { f(t, SQLite(t)) })
@@ -98,7 +96,7 @@ func EachEmpty(t *testing.T, f func(t *testing.T, url string)) {
 	t.Run("postgres", func(t *testing.T) { f(t, EmptyPostgres(t)) })
 }
 
-// SQLite returns the URL of a file in a folder of the test's own.
+// SQLite returns the URL of a file in the test's own folder.
 func SQLite(t testing.TB) string {
 	t.Helper()
 	url := EmptySQLite(t)
@@ -116,14 +114,14 @@ func SQLite(t testing.TB) string {
 	return url
 }
 
-// EmptySQLite returns the URL of a file, not yet there, in a folder of the test's own.
+// EmptySQLite returns the URL of a file, not yet there, in the test's own folder.
 func EmptySQLite(t testing.TB) string {
 	t.Helper()
 	return "sqlite:" + filepath.Join(t.TempDir(), "test.db")
 }
 
-// Postgres returns the URL of a database, dropped when the test ends. It fails the test
-// where there is no PostgreSQL: a skip would look like a success.
+// Postgres returns the URL of a database, dropped when the test ends. It fails the test without PostgreSQL: a
+// skip would look like a success.
 func Postgres(t testing.TB) string {
 	t.Helper()
 	if os.Getenv(Templates) == "" {
@@ -167,8 +165,8 @@ func postgres(t testing.TB, template string) string {
 	return u.String()
 }
 
-// Pooled returns the URL of a PostgreSQL database behind a PgBouncer of the test's own in
-// a pool mode. It fails the test where there is no PgBouncer.
+// Pooled returns the URL of a PostgreSQL database through the test's own PgBouncer in a pool mode. It fails
+// the test without PgBouncer.
 func Pooled(t testing.TB, database, mode string, settings ...string) string {
 	t.Helper()
 	pooler, err := pgcluster.StartPooler(t.Context(), database, mode, settings...)
@@ -196,7 +194,7 @@ func AdminURL() (string, error) {
 	return strings.TrimSpace(string(text)), nil
 }
 
-// ownURL is AdminURL, or that of the server of this process.
+// ownURL is AdminURL, or the URL of this process's server.
 func ownURL() (string, error) {
 	if given, err := AdminURL(); err != nil || given != "" {
 		return given, err
@@ -212,8 +210,8 @@ func ownURL() (string, error) {
 	return own.cluster.URL(), nil
 }
 
-// strategy copies the files of the template, which takes a third of the time that
-// writing all its pages into the log does. PostgreSQL 14 knows nothing else.
+// strategy copies the files of the template, in a third of the time of writing all its pages into the log.
+// PostgreSQL 14 always copies them.
 func strategy(c *pgx.Conn) string {
 	major, _, _ := strings.Cut(c.PgConn().ParameterStatus("server_version"), ".")
 	if n, err := strconv.Atoi(major); err != nil || n < 15 {
@@ -222,8 +220,8 @@ func strategy(c *pgx.Conn) string {
 	return " STRATEGY FILE_COPY"
 }
 
-// administrate runs a statement on the connection that all tests of the process share:
-// a connection costs the server as much as a database does.
+// administrate runs a statement on the connection that all tests of the process share: a connection costs the
+// server as much as a database does.
 func administrate(admin string, statement func(*pgx.Conn) string) error {
 	own.Lock()
 	defer own.Unlock()

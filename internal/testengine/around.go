@@ -6,14 +6,14 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// Around is a repository that calls Do around each write, by the name of its method. Reads
-// and heartbeats are the repository's own.
+// Around is a repository that calls Do around each write, by the name of its method. Reads and heartbeats are
+// unchanged.
 type Around struct {
 	core.JobRepository
 	Do func(write string, do func() error) error
 }
 
-// around returns what a write returns that Do does.
+// around returns the result of a write that Do wraps.
 func around[T any](a *Around, write string, do func() (T, error)) (result T, err error) {
 	err = a.Do(write, func() (err error) { result, err = do(); return err })
 	return result, err

@@ -7,7 +7,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// Committing is a database whose COMMIT is what Commit does with the handle.
+// Committing is a database with its COMMIT replaced by Commit.
 type Committing struct {
 	tx.Database
 	Commit func(h tx.Handle) error
@@ -36,7 +36,7 @@ func LostBefore(h tx.Handle) error { return errors.Join(ErrLine, h.Rollback()) }
 // LostAfter reports a COMMIT as failed that happened.
 func LostAfter(h tx.Handle) error { return errors.Join(ErrLine, h.Commit()) }
 
-// OnlyCommit does so at the COMMIT of that number, from 1. The others are as ever.
+// OnlyCommit does so only at the COMMIT of that number, from 1.
 func OnlyCommit(number int, do func(h tx.Handle) error) func(h tx.Handle) error {
 	count := 0
 	return func(h tx.Handle) error {

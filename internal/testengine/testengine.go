@@ -42,7 +42,7 @@ func New(t testing.TB, url string, change ...func(*job.Config)) *Engine {
 	return On(t, gormdb.Config{URL: url}, change...)
 }
 
-// On is New on a database with a configuration of its own.
+// On is New on a database with the given configuration.
 func On(t testing.TB, database gormdb.Config, change ...func(*job.Config)) *Engine {
 	t.Helper()
 	ctx := context.Background()
@@ -101,7 +101,7 @@ func (e *Engine) observe(_ context.Context, event core.Event) {
 	e.events = append(e.events, event)
 }
 
-// Events returns what happened so far.
+// Events returns the events so far.
 func (e *Engine) Events() []core.Event {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -1,6 +1,5 @@
-// Package testexample keeps the compiled examples short: databases and files of
-// their own, and readers and writers driven as a step would. Whatever fails
-// panics, which fails the example.
+// Package testexample keeps the compiled examples short: databases and files for each of them, and readers
+// and writers driven as a step would. Any failure panics, which fails the example.
 //
 // It imports core, tx and adaptor/database/gorm. Only tests import it.
 package testexample
@@ -37,7 +36,7 @@ func Dir() (dir string, done func()) {
 	return dir, func() { Check(os.RemoveAll(dir)) }
 }
 
-// File writes a file in a folder of its own and returns its path.
+// File writes a file in a new folder and returns its path.
 func File(name, text string) (path string, done func()) {
 	dir, done := Dir()
 	path = filepath.Join(dir, name)
@@ -119,7 +118,7 @@ func Write[T any](w item.Writer, items ...T) {
 	}
 }
 
-// Process hands items through a processor and prints what it makes of them.
+// Process passes items through a processor and prints the results.
 func Process[T any](p item.Processor, items ...T) {
 	ctx := context.Background()
 	in := p.NewCell().(*item.Cell[T])

@@ -13,7 +13,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// class is what an injected error says of itself.
+// class is an injected error's own class.
 type class string
 
 const (
@@ -31,12 +31,12 @@ type fault struct {
 	Phase core.Phase
 	// Value is the value of the items that it happens to; any: of all.
 	Value int
-	// Call is the only call of the phase in this launch, Attempt the only one at the
-	// item, both from 1; 0: each.
+	// Call is the only call of the phase in this launch, Attempt the only one at the item, both from 1; 0
+	// means each.
 	Call, Attempt int
-	// Times is how often it happens in a launch; 0: always.
+	// Times is how often it happens in a launch; 0 means always.
 	Times int
-	// MinBatch is the least number of items written together that it happens to.
+	// MinBatch is the least number of items written together at which it happens.
 	MinBatch int
 	Class    class
 	// Wrapped: it comes inside of other errors.
@@ -65,16 +65,16 @@ func (f fault) String() string {
 	return b.String()
 }
 
-// ending is what happens at a commit besides the commit.
+// ending is an event at a commit in addition to the commit.
 type ending string
 
 const (
-	// killBefore and killAfter: the database is not reached again from there on;
-	// the transaction is rolled back, or committed.
+	// killBefore and killAfter: the database is unreachable from there on; the transaction is rolled back, or
+	// committed.
 	killBefore ending = "kill before"
 	killAfter  ending = "kill after"
-	// deniedBefore and deniedAfter: that commit alone is reported as failed, and did
-	// nothing, or took effect (rule C10).
+	// deniedBefore and deniedAfter: only that commit is reported as failed, and did nothing, or took effect
+	// (rule C10).
 	deniedBefore ending = "denied before"
 	deniedAfter  ending = "denied after"
 )
@@ -82,7 +82,7 @@ const (
 // launch is one attempt at the job.
 type launch struct {
 	Faults []fault
-	// Commit is the commit of the step (from 1) at which End happens; 0: none.
+	// Commit is the commit of the step (from 1) at which End happens; 0 means none.
 	Commit int
 	End    ending
 }
@@ -116,10 +116,10 @@ type scenario struct {
 	Values     []int // of the items, in order of their places
 	Plain      bool  // without a processor
 	Filters    []int // values that the processor filters
-	FilterFrom int   // from this attempt at the item on: filters may change their mind
+	FilterFrom int   // from this attempt at the item on: a filter's answer may change
 	Size       int
 	MaxSkips   int // skipped reads that end a chunk
-	SkipLimit  int // -1: no skip policy
+	SkipLimit  int // -1 means no skip policy
 	RetryLimit int
 	Keep       bool // outputs
 	InTx       bool // processing
@@ -150,11 +150,11 @@ func (s *scenario) String() string {
 	return b.String()
 }
 
-// values is how many different values there are: few, so that some are there twice.
+// values is how many different values there are: few, so that some occur twice.
 const values = 8
 
-// scenarios generates cases. rapid prefers small numbers and what stands first in
-// a list: what leads far into a step stands first here.
+// scenarios generates cases. rapid prefers small numbers and the first elements of a list: values that lead
+// far into a step come first here.
 func scenarios() *rapid.Generator[*scenario] {
 	return rapid.Custom(func(t *rapid.T) *scenario {
 		s := &scenario{
@@ -192,8 +192,7 @@ func scenarios() *rapid.Generator[*scenario] {
 	})
 }
 
-// stable reports whether what happens to an item does not depend on when and with
-// which others it is tried.
+// stable reports whether the result of an item does not depend on when and with which others it is tried.
 func (s *scenario) stable() bool {
 	if s.FilterFrom > 1 {
 		return false
@@ -208,8 +207,8 @@ func (s *scenario) stable() bool {
 	return true
 }
 
-// pure reports whether what becomes of an item in the processor does not depend on when,
-// and how often, it is processed.
+// pure reports whether the processor's result for an item does not depend on when, and how often, it is
+// processed.
 func (s *scenario) pure(l launch) bool {
 	return s.FilterFrom == 1 && !slices.ContainsFunc(l.Faults, func(f fault) bool {
 		return f.Phase == core.PhaseProcess && (f.Call > 0 || f.Attempt > 0 || f.Times > 0)
@@ -221,8 +220,8 @@ func (s *scenario) launch(t *rapid.T) launch {
 	for range rapid.SampledFrom([]int{1, 2, 0, 3}).Draw(t, "faults") {
 		l.Faults = append(l.Faults, s.fault(t))
 	}
-	// Too large a batch makes a split in which nothing has to be skipped; some items
-	// fail where they are processed again.
+	// Too large a batch makes a split in which nothing has to be skipped; some items fail when they are
+	// processed again.
 	if rapid.IntRange(0, 3).Draw(t, "splits") == 0 {
 		l.Faults = append(l.Faults, fault{Phase: core.PhaseWrite, Class: skippable, Value: anyValue, MinBatch: 2})
 		if rapid.Bool().Draw(t, "second sight") {
@@ -245,8 +244,7 @@ func (s *scenario) fault(t *rapid.T) fault {
 		Value:   rapid.SampledFrom([]int{0, 1, 2, 3, 4, 5, 6, 7, anyValue}).Draw(t, "value"),
 		Wrapped: rapid.Bool().Draw(t, "wrapped"),
 	}
-	// Of several workers it is not known who is the first: there an error belongs
-	// to an item and to an attempt at it.
+	// With several workers the order is unknown: there an error belongs to an item and to an attempt at it.
 	counted := f.Phase != core.PhaseProcess || s.Workers == 1
 	switch rapid.IntRange(0, 5).Draw(t, "when") {
 	case 0:

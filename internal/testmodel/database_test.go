@@ -14,10 +14,9 @@ var (
 	errDenied = errors.New("the database did not answer to COMMIT")
 )
 
-// line is the connection to the database, which may break. A kill is modelled by
-// a line that stays broken: whatever the engine does from there on is without
-// effect, as in a process that is dead. (What a real SIGKILL leaves behind is
-// tested where processes are killed; here it is which facts are committed.)
+// line is the connection to the database, which may break. A kill is modelled by a line that stays broken:
+// from there on the engine's work has no effect, as in a dead process. (Other tests kill processes with a
+// real SIGKILL; this one checks which facts are committed.)
 type line struct {
 	mu      sync.Mutex
 	w       *world
@@ -27,7 +26,6 @@ type line struct {
 	end     ending
 }
 
-// reset makes it whole again, for another launch.
 func (l *line) reset(w *world, at launch) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -43,7 +41,7 @@ func (l *line) err() error {
 	return nil
 }
 
-// due counts a commit and answers what happens at it.
+// due counts a commit and returns its ending.
 func (l *line) due() ending {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -58,8 +56,8 @@ func (l *line) due() ending {
 	return l.end
 }
 
-// database is a database at the end of a line. The step's own transactions are
-// traced and counted; those of the repository are not.
+// database is a database at the end of a line. The step's own transactions are traced and counted; the
+// repository's are not.
 type database struct {
 	tx.Database
 	line *line
@@ -135,7 +133,7 @@ func (c conn) QueryContext(ctx context.Context, query string, args ...any) (*sql
 	return c.Conn.QueryContext(ctx, query, args...)
 }
 
-// QueryRowContext of a broken line fails by its context: a Row cannot be made.
+// QueryRowContext of a broken line fails through its context: a Row cannot be made.
 func (c conn) QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row {
 	if c.line.err() != nil {
 		gone, cancel := context.WithCancel(ctx)

@@ -10,7 +10,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// result is what is compared after a launch.
+// result is compared after a launch.
 type result struct {
 	Status    string // of the step; lost: it was killed
 	Counters  core.Counters
@@ -18,7 +18,7 @@ type result struct {
 	Rows      []pair   // of the table, by all launches, in their order
 	Trace     []string // the calls of components, listeners and transactions
 	Processed []string // by workers, sorted; nil where it is not determined
-	says      []string // what the model wants to read in the step's error
+	says      []string // the texts that the model expects in the step's error
 }
 
 const lost = "LOST"
@@ -28,12 +28,11 @@ func (r result) String() string {
 		r.Status, r.Counters, strings.Join(r.Trace, " "), r.Skips, r.Rows, r.Processed)
 }
 
-// model is what is durable: the rows, and where a restart begins.
+// model is the durable state: the rows, and where a restart begins.
 type model struct {
 	s    *scenario
 	rows []pair
-	// A restart opens the reader before the place from, and passes over as many
-	// outcomes (rule C15a).
+	// A restart opens the reader before the place from, and skips as many outcomes (rule C15a).
 	from, passed int
 }
 
@@ -53,7 +52,7 @@ func (s *slot) live() bool { return s.skip == "" && !s.filtered && !s.written }
 // errKilled is the end of the process.
 var errKilled = errors.New("killed")
 
-// failure is the end of the step. Its record names what is said.
+// failure is the end of the step. Its record contains says.
 type failure struct{ says []string }
 
 func (f *failure) Error() string { return strings.Join(f.says, ", ") }
@@ -67,14 +66,14 @@ type attempt struct {
 	plan launch
 
 	next     int           // the reader's
-	chunk    []*slot       // in hand
+	chunk    []*slot       // the current chunk
 	done     int           // slots of the chunk that are committed
 	counters core.Counters // committed
 	rolled   int64         // rollbacks
 	skipped  int           // skips admitted (rule C3)
 	commits  int
 	stored   []string
-	// Where the chunk in hand began.
+	// Where the current chunk began.
 	base struct{ from, passed int }
 }
 
@@ -96,7 +95,7 @@ func (m *model) launch(l launch) result {
 	}
 	r.Skips, r.Trace, r.Rows = a.stored, a.w.trace, slices.Clone(m.rows)
 	if r.Processed = a.w.processed; end != nil {
-		r.Processed = nil // what other workers did beside the failure is not determined
+		r.Processed = nil // the work of other workers during the failure is not determined
 	}
 	slices.Sort(r.Processed)
 	return r
@@ -125,15 +124,13 @@ func (a *attempt) run() error {
 	}
 }
 
-// roll counts a chunk that is given up.
 func (a *attempt) roll(err error) error {
 	a.rolled++
 	return err
 }
 
-// pass reads again what has a verdict (rule C15a): nothing of it counts. A read
-// that fails now is tried again like any other, and passed over if its error may
-// be the skip of an earlier launch.
+// pass reads again the items that have a verdict (rule C15a): none of them counts. A read that fails now is
+// tried again like any other, and skipped if its error may be the skip of an earlier launch.
 func (a *attempt) pass() error {
 	a.next = a.from
 	for range a.passed {
@@ -155,7 +152,7 @@ func (a *attempt) pass() error {
 	return nil
 }
 
-// read fills the chunk; end says that there is no more (rules C1, C1a, C2).
+// read fills the chunk; end means that there are no more items (rules C1, C1a, C2).
 func (a *attempt) read() (end bool, err error) {
 	for items := 0; items < a.s.Size && len(a.chunk)-items < a.s.MaxSkips; {
 		if a.next == len(a.s.Values) {
@@ -211,12 +208,11 @@ func (a *attempt) admit(s *slot, phase core.Phase, err error) error {
 	return nil
 }
 
-// refusal is why a transaction did not commit, though the step may go on: the
-// error of the writer, or of processing an item where that may not be handled in
-// place.
+// refusal is the reason why a transaction did not commit although the step may continue: the error of the
+// writer, or of processing an item if that may not be handled in place.
 type refusal struct {
 	err  error
-	slot *slot // that could not be processed; nil: the writer failed
+	slot *slot // that could not be processed; nil means that the writer failed
 }
 
 // settle is rules C6 and C7.
@@ -226,7 +222,7 @@ func (a *attempt) settle() error {
 		if err != nil || refused == nil {
 			return err
 		}
-		if s := refused.slot; s != nil { // inside of the transaction: rule C2 behind a rollback
+		if s := refused.slot; s != nil { // inside the transaction: rule C2 after a rollback
 			if s.failures++; a.again(refused.err, s.failures) {
 				continue
 			}
@@ -250,7 +246,7 @@ func live(group []*slot) []*slot {
 	return slices.DeleteFunc(slices.Clone(group), func(s *slot) bool { return !s.live() })
 }
 
-// split is rule C7, and commits what is behind the last item.
+// split is rule C7, and commits the outcomes after the last item.
 func (a *attempt) split(list []*slot) error {
 	isolate := a.halves
 	if a.s.Isolate == chunk.IsolateEach {
@@ -283,9 +279,8 @@ func (a *attempt) halves(list []*slot) error {
 	return a.isolate(list[middle:])
 }
 
-// isolate gives a group its verdict. Of a larger group that
-// fails nothing is known yet, whatever the error: its halves tell, so that the
-// outcome is the one of one by one.
+// isolate gives a group its verdict. The error of a larger group decides nothing: its halves decide, so that
+// the outcome equals the outcome of one by one.
 func (a *attempt) isolate(group []*slot) error {
 	if len(group) == 0 {
 		return nil
@@ -322,8 +317,7 @@ func (a *attempt) againInSplit(refused *refusal, n int) bool {
 	return refused.slot != nil && a.s.InTx && a.again(refused.err, n)
 }
 
-// try processes slots and writes them in one transaction: those of the whole chunk,
-// or a part of it in a split.
+// try processes slots and writes them in one transaction: the whole chunk, or a part of it in a split.
 func (a *attempt) try(group []*slot, whole bool) (*refusal, error) {
 	if !a.s.InTx {
 		if refused, err := a.process(group, whole); refused != nil || err != nil {
@@ -331,7 +325,7 @@ func (a *attempt) try(group []*slot, whole bool) (*refusal, error) {
 		}
 	}
 	if !a.s.InTx && !whole && len(live(group)) == 0 {
-		return nil, nil // all filtered by now: they commit with what is behind them
+		return nil, nil // all filtered by now: they commit with the following ones
 	}
 	a.w.note("begin")
 	if a.s.InTx {
@@ -361,9 +355,8 @@ func (a *attempt) try(group []*slot, whole bool) (*refusal, error) {
 	return nil, a.commit(slices.Index(a.chunk, group[len(group)-1])+1, true)
 }
 
-// process is rules C2 and C4. An error is handled in place where there is no
-// transaction that it may have broken. In a split the error is the verdict of a single
-// item (rule C7).
+// process is rules C2 and C4. An error is handled in place unless it may have broken a transaction. In a
+// split the error is the verdict of a single item (rule C7).
 func (a *attempt) process(group []*slot, whole bool) (*refusal, error) {
 	for _, s := range live(group) {
 		if a.s.Plain || s.ready && a.s.Keep {
@@ -393,7 +386,7 @@ func (a *attempt) process(group []*slot, whole bool) (*refusal, error) {
 	return nil, nil
 }
 
-// commit makes facts of the slots before upTo (rules C5, C8, C11, C12).
+// commit commits the slots before upTo (rules C5, C8, C11, C12).
 func (a *attempt) commit(upTo int, counted bool) error {
 	facts := a.chunk[a.done:upTo]
 	a.tell(facts)
@@ -437,13 +430,12 @@ func (a *attempt) commit(upTo int, counted bool) error {
 	return nil
 }
 
-// stored is a skipped item as it is compared.
+// stored is the compared form of a skipped item.
 func stored(s *slot) string {
 	return fmt.Sprintf("%s line %d %v", s.skip, s.item.Place+1, s.item)
 }
 
-// tell calls the skip listeners, once per item and in the order of the items (rule
-// C12).
+// tell calls the skip listeners, once per item and in the order of the items (rule C12).
 func (a *attempt) tell(list []*slot) {
 	for _, s := range list {
 		switch {

@@ -35,7 +35,7 @@ func (r *source) Read(context.Context) (pair, error) {
 	return it, raise(err)
 }
 
-// Rereads says that a read that failed has consumed nothing, unless it says so.
+// Rereads declares that a failed read has consumed nothing, unless its error says so.
 func (r *source) Rereads() {}
 
 // Meta is where the last item came from.
@@ -50,7 +50,7 @@ func (r stepping) SkipItem(context.Context) error {
 	return nil
 }
 
-// positioned is what a source with a position has besides.
+// positioned is a source with a position.
 type positioned struct{ *source }
 
 func (r positioned) Open(_ context.Context, at item.Position) error {
@@ -62,7 +62,7 @@ func (r positioned) Open(_ context.Context, at item.Position) error {
 
 func (r positioned) Position() (item.Position, error) { return json.Marshal(r.next) }
 
-// marked is a source that can be opened behind any item.
+// marked is a source that can be opened after any item.
 type marked struct{ positioned }
 
 func (r marked) Mark() any { return r.last + 1 }
@@ -142,8 +142,8 @@ func (p processor) Process(_ context.Context, it pair) (pair, error) {
 	return it, raise(err)
 }
 
-// target inserts into the table, in the transaction that must be there. The items
-// before a failing one are inserted: they have to be rolled back.
+// target inserts into the table, in a transaction that must exist. The items before a failing one are
+// inserted: they must be rolled back.
 type target struct {
 	w      *world
 	db     tx.Database
@@ -180,8 +180,7 @@ func (l skips) OnSkipWrite(_ context.Context, it any, _ error) error {
 	return nil
 }
 
-// config is the step that the scenario describes; pure says that the processor may be called
-// ahead.
+// config is the step that the scenario describes; pure means that the processor may be called ahead.
 func config(w *world, db tx.Database, t *target, pure bool) chunk.Config {
 	s := w.s
 	c := chunk.Config{

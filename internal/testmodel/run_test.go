@@ -24,8 +24,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// bench is the real engine on one database, for all cases: each has a job of its
-// own and a number of its own in the one table.
+// bench is the real engine on one database, for all cases: each has its own job and its own number in the one
+// table.
 type bench struct {
 	db         tx.Database
 	line       *line
@@ -112,8 +112,8 @@ func (b *bench) check(t *rapid.T, s *scenario) {
 	}
 }
 
-// complete checks what needs no model: in the end every item is written, filtered
-// or stored as skipped, and only once.
+// complete checks conditions that need no model: in the end every item is written, filtered or stored as
+// skipped, and only once.
 func complete(t *rapid.T, s *scenario, rows []pair, skipped []string) {
 	verdicts := make([]int, len(s.Values))
 	for _, it := range rows {
@@ -133,8 +133,8 @@ func complete(t *rapid.T, s *scenario, rows []pair, skipped []string) {
 	}
 }
 
-// bisectingEndsAsOneByOne compares the model with itself, which is known to do
-// what the engine does: the outcomes of both isolations are the same (rule C7).
+// bisectingEndsAsOneByOne compares the model with itself, which is known to match the engine: the outcomes of
+// both isolations are the same (rule C7).
 func bisectingEndsAsOneByOne(t *rapid.T, s *scenario) {
 	each := *s
 	each.Isolate = chunk.IsolateEach
@@ -151,8 +151,8 @@ func bisectingEndsAsOneByOne(t *rapid.T, s *scenario) {
 	}
 }
 
-// orderOfWrites leaves out when, and how often, items are read and processed: what is read
-// ahead may be thrown away.
+// orderOfWrites leaves out when, and how often, items are read and processed: items read ahead may be
+// discarded.
 func (r *result) orderOfWrites() {
 	r.Processed = nil
 	r.Trace = slices.DeleteFunc(r.Trace, func(text string) bool { return strings.ContainsAny(text[:1], "rsp") })
@@ -164,8 +164,7 @@ func (r *result) orderOfWrites() {
 // launchTime bounds a launch: an engine that hangs is a failure with a name.
 const launchTime = time.Minute
 
-// launch runs the real engine once. Each launch is another owner's, who takes over
-// what a killed one has left.
+// launch runs the real engine once. Each launch has another owner, which takes over the work of a killed one.
 func (b *bench) launch(t *rapid.T, s *scenario, l launch, n int) (result, core.JobExecutionID) {
 	w := newWorld(s, l.Faults)
 	b.line.reset(w, l)
@@ -220,8 +219,8 @@ func (b *bench) rows(t *rapid.T) []pair {
 	return list
 }
 
-// skips reads the stored skips, and checks of each what does not depend on the
-// order of events: class, text, item, mark.
+// skips reads the stored skips, and checks the parts of each that do not depend on the order of events:
+// class, text, item, mark.
 func (b *bench) skips(t *rapid.T, s *scenario, id core.JobExecutionID) []string {
 	items, err := b.repository.SkippedItems(t.Context(), core.SkipFilter{Execution: id, Limit: 1000})
 	require.NoError(t, err)
@@ -249,7 +248,6 @@ func (b *bench) skips(t *rapid.T, s *scenario, id core.JobExecutionID) []string 
 	return list
 }
 
-// marked is the place to which a mark leads.
 func (b *bench) marked(t *rapid.T, mark item.Position) int {
 	var at struct{ Reader, Items int }
 	if len(mark) > 0 {

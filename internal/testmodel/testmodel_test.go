@@ -29,7 +29,7 @@ func TestTheEngineDoesWhatTheRulesSayOnPostgres(t *testing.T) {
 	compare(t, testdb.Postgres(t), 250, 10)
 }
 
-// compare checks so many cases, or the share of the soak. Where tests are short, rapid takes a fifth.
+// compare checks that many cases, or the share of the soak. In short mode, rapid takes a fifth.
 func compare(t *testing.T, url string, cases, share int) {
 	t.Helper()
 	if given := os.Getenv(soak); given != "" {

@@ -10,7 +10,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// pair is what is read; it is written as it is.
+// pair is an item; it is written unchanged.
 type pair struct{ Place, Value int }
 
 // injected is the error of a fault.
@@ -23,7 +23,7 @@ func (e *injected) Error() string     { return fmt.Sprintf("%v at place %d", e.F
 func (e *injected) IsRetryable() bool { return e.Fault.Class != skippable && e.Fault.Class != fatal }
 func (e *injected) IsSkippable() bool { return e.Fault.Class != retryable && e.Fault.Class != fatal }
 
-// raise is how a component answers with an error of its world.
+// raise returns or panics with an error of its world.
 func raise(err error) error {
 	e, ok := err.(*injected)
 	switch {
@@ -39,9 +39,8 @@ func raise(err error) error {
 
 var errBeside = errors.New("another error")
 
-// world is what a launch works with: source, processor and target with their
-// faults. The engine's components and the model each have one of the same launch.
-// It keeps the trace of what was asked of it.
+// world is the environment of a launch: source, processor and target with their faults. The engine's
+// components and the model each have one for the same launch. It keeps the trace of its calls.
 type world struct {
 	s      *scenario
 	faults []fault
@@ -51,12 +50,12 @@ type world struct {
 	calls     map[core.Phase]int
 	attempts  map[core.Phase]map[int]int // by place
 	trace     []string
-	processed []string // where workers trace what they process
+	processed []string // where workers trace the items that they process
 	dead      bool
 }
 
-// kill ends the trace, but for items: none may be read, processed or written any
-// more. (What listeners are told by a process that is dead is nobody's concern.)
+// kill ends the trace, except for items: none may be read, processed or written any more. (Events for the
+// listeners of a dead process do not matter.)
 func (w *world) kill() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -71,7 +70,6 @@ func newWorld(s *scenario, faults []fault) *world {
 	}
 }
 
-// note adds to the trace.
 func (w *world) note(format string, args ...any) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -81,7 +79,7 @@ func (w *world) note(format string, args ...any) {
 	w.trace = append(w.trace, fmt.Sprintf(format, args...))
 }
 
-// read answers the item at the place, which is in the source.
+// read returns the item at the place, which is in the source.
 func (w *world) read(place int) (pair, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -108,7 +106,7 @@ func (w *world) process(it pair) (filtered bool, err error) {
 	return err == nil && filtered, err
 }
 
-// write answers how many items were reached before one of them failed.
+// write returns how many items were reached before one of them failed.
 func (w *world) write(items []pair) (reached int, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

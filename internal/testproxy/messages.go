@@ -5,12 +5,12 @@ import (
 	"sync"
 )
 
-// Messages counts what passed on a connection to PostgreSQL, which must be one without TLS.
+// Messages counts the messages on a connection to PostgreSQL, which must be one without TLS.
 type Messages struct {
 	// Queries are simple queries, with one statement or several, and COPYs; Executes are
 	// executions of prepared statements.
 	Queries, Executes int
-	// RoundTrips is how often the server said that it is ready for more.
+	// RoundTrips is how often the server reported that it is ready for more.
 	RoundTrips int
 }
 
@@ -48,11 +48,11 @@ func (t *traffic) pass(s *stream, p []byte) {
 	s.pass(p)
 }
 
-// stream counts the messages of one way by their type, however their bytes are divided.
+// stream counts the messages in one direction by their type, however their bytes are divided.
 type stream struct {
 	starts bool // the next message is the first one, which has no type
 	head   []byte
-	rest   int // bytes of the message in hand
+	rest   int // bytes of the current message
 	counts map[byte]int
 }
 

@@ -1,5 +1,5 @@
-// Package testproxy is a network for tests: a proxy before a database server that holds
-// bytes back, freezes, cuts its connections, and counts what passes.
+// Package testproxy is a network for tests: a proxy in front of a database server that holds bytes back,
+// freezes, cuts its connections, and counts the traffic.
 //
 // It imports the standard library. Only tests import it.
 package testproxy
@@ -20,13 +20,13 @@ type Proxy struct {
 
 	mu     sync.Mutex
 	delay  time.Duration
-	frozen chan struct{} // closed by Thaw; nil: it is not frozen
+	frozen chan struct{} // closed by Thaw; nil means that it is not frozen
 	cut    bool
 	open   map[net.Conn]struct{}
 	counts []*traffic // of all connections
 }
 
-// New starts a proxy before the server of the URL, until the test ends.
+// New starts a proxy in front of the server of the URL, until the test ends.
 func New(t testing.TB, server string) *Proxy {
 	t.Helper()
 	u, err := url.Parse(server)
@@ -125,7 +125,6 @@ func (p *Proxy) serve(in net.Conn) {
 	ways.Wait()
 }
 
-// count returns what counts the messages of one more connection.
 func (p *Proxy) count() *traffic {
 	p.mu.Lock()
 	defer p.mu.Unlock()

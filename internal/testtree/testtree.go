@@ -1,11 +1,10 @@
-// Package testtree lets the test cache of Go know what tests hand to other programs.
+// Package testtree makes Go's test cache aware of the inputs that tests pass to other programs.
 //
-// `go test` repeats a result ("ok, cached") as long as the test binary, and the files and
-// environment variables that the test process itself asked for, are the same. It does not
-// see what a program reads that the test starts: `go build` compiles the whole module,
-// surfin opens job files. A test that starts a program therefore uses Command, after
-// which its result is that of this very tree. A test that starts its own binary anew
-// (os.Args[0]) needs none: what that is made of is in the cache's key.
+// `go test` repeats a result ("ok, cached") as long as the test binary, and the files and environment
+// variables that the test process itself read, are the same. It does not see the inputs of a program that the
+// test starts: `go build` compiles the whole module, surfin opens job files. A test that starts a program
+// therefore uses Command, which ties its result to this very tree. A test that starts its own binary again
+// (os.Args[0]) does not need it: the sources of that binary are in the cache's key.
 //
 // It imports nothing of ours. Only tests and internal/testdb/cluster import it.
 package testtree
@@ -24,9 +23,9 @@ import (
 	"strings"
 )
 
-// Variable names the environment variable with the Sum of the tree when the tests began,
-// which internal/testdb/cluster sets. A file that changes while they run is then a
-// change for the next run, and none for this one's result.
+// Variable names the environment variable with the Sum of the tree when the tests began, which
+// internal/testdb/cluster sets. A file that changes while they run counts for the next run, and not for this
+// one's result.
 const Variable = "SURFIN_TEST_TREE"
 
 // Command is exec.CommandContext in a test whose result depends on every file of the module.
@@ -35,8 +34,8 @@ func Command(ctx context.Context, name string, args ...string) *exec.Cmd {
 	return exec.CommandContext(ctx, name, args...) //nolint:gosec // of a test
 }
 
-// depend asks for the variable, which Go's cache notes. Without one it looks into
-// each folder of the module: Go notes that too, with size and time of each file there.
+// depend reads the variable, which Go's cache records. Without one it lists each folder of the module: Go
+// records that too, with size and time of each file there.
 func depend() {
 	if os.Getenv(Variable) != "" {
 		return
@@ -76,8 +75,8 @@ func Root() (string, error) {
 	}
 }
 
-// Sum returns a hash over names, modes and contents of the files below root that git has or would
-// add. It fails where root is not in a checkout.
+// Sum returns a hash over names, modes and contents of the files below root that git has or would add. It
+// fails if root is not in a checkout.
 func Sum(ctx context.Context, root string) (string, error) {
 	list := exec.CommandContext(ctx, "git", "ls-files", "-z", "--cached", "--others", "--exclude-standard")
 	list.Dir = root
@@ -102,8 +101,8 @@ func Sum(ctx context.Context, root string) (string, error) {
 	return hex.EncodeToString(sum.Sum(nil)), nil
 }
 
-// read returns the text of a file, the target of a link, and nothing of a folder, which is
-// a checkout of its own.
+// read returns the text of a file, the target of a link, and nothing for a folder, which is a separate
+// checkout.
 func read(path string) ([]byte, fs.FileMode, error) {
 	info, err := os.Lstat(path)
 	if err != nil {

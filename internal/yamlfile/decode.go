@@ -10,11 +10,11 @@ import (
 	"github.com/surfin-batch/surfin/internal/nearest"
 )
 
-// Form decodes a type that has a form of its own in the file. It reports what is
-// wrong through d and then leaves v as it is.
+// Form decodes a type that has its own form in the file. It reports mistakes through d and then leaves v
+// unchanged.
 type Form func(d *Decoder, n *Node, f Field, v reflect.Value)
 
-// Value is what a scalar stands for.
+// Value is the value of a scalar.
 type Value struct {
 	Text string
 	// Typed is used instead of Text unless it is nil.
@@ -25,21 +25,20 @@ type Value struct {
 // problem to its collector and continues.
 type Decoder struct {
 	*Collector
-	// Forms are asked before the kind of a type is looked at.
+	// Forms are asked before the kind of a type is examined.
 	Forms map[reflect.Type]Form
-	// Scalar answers what a scalar stands for that becomes a value of type want;
-	// false: nothing is set (it is not known yet, or a problem was reported). nil: its
-	// text.
+	// Scalar returns the value of a scalar for the type want. It returns false if nothing is to be set,
+	// because the value is not known yet or a problem was reported. A nil Scalar means the scalar's text.
 	Scalar func(n *Node, f Field, want reflect.Type) (Value, bool)
-	// Meant says, of a key that struct type in does not have, what was probably meant: one of
-	// its keys, or, with a hint, a key of another place; nil, "", "": not known.
+	// Meant returns what was probably meant by a key that struct type in does not have: one of its keys, or,
+	// with a hint, a key of another struct. All results are empty if that is not known.
 	Meant func(key string, in reflect.Type) (own, hint string)
 
-	bad bool // a node was met about which a problem was reported before
+	bad bool // a node with a reported problem was met
 }
 
-// Decode fills v, which must be settable, from n. What names v in messages, such
-// as "chunk". It reports whether nothing was wrong.
+// Decode fills v, which must be settable, from n. what names v in messages, such as "chunk". It reports
+// whether nothing was wrong.
 func (d *Decoder) Decode(n *Node, what string, v reflect.Value) bool {
 	before := d.Reports()
 	d.bad = false
@@ -47,10 +46,10 @@ func (d *Decoder) Decode(n *Node, what string, v reflect.Value) bool {
 	return d.Reports() == before && !d.bad
 }
 
-// Reported says that a problem with what is decoded was reported before.
+// Reported marks the decoding as bad because of a problem that was reported before.
 func (d *Decoder) Reported() { d.bad = true }
 
-// Default sets v to what its own tags say of missing keys, at the place of n.
+// Default sets v to the defaults in its own tags, with the position of n.
 func (d *Decoder) Default(n *Node, what string, v reflect.Value) bool {
 	empty := n.Beside(Map)
 	return d.Decode(empty, what, v)
@@ -83,8 +82,7 @@ func (d *Decoder) value(n *Node, f Field, v reflect.Value) {
 		p := reflect.New(v.Type().Elem())
 		before := d.Reports()
 		d.value(n, f, p.Elem())
-		// A broken value is none, so that nobody judges it again; a struct is worth
-		// what is right in it.
+		// A broken value is left nil, so that it is not judged again; of a struct, the valid fields are kept.
 		_, form := d.Forms[p.Elem().Type()]
 		if d.Reports() == before || !form && p.Elem().Kind() == reflect.Struct {
 			v.Set(p)
@@ -100,7 +98,7 @@ func (d *Decoder) value(n *Node, f Field, v reflect.Value) {
 	}
 }
 
-// Expect reports a node of another kind than the one asked for.
+// Expect reports a node of another kind than kind.
 func (d *Decoder) Expect(n *Node, kind Kind, f Field) bool {
 	switch {
 	case n.Bad:
@@ -227,7 +225,7 @@ func (d *Decoder) meant(key string, in reflect.Type) (own, hint string) {
 	return d.Meant(key, in)
 }
 
-// defaults fills what is not there, and reports what must be.
+// defaults fills in missing keys and reports missing required ones.
 func (d *Decoder) defaults(n *Node, f Field, keys Keys, v reflect.Value, there func(key string) bool) {
 	for _, field := range keys.Fields {
 		switch {
@@ -242,14 +240,13 @@ func (d *Decoder) defaults(n *Node, f Field, keys Keys, v reflect.Value, there f
 	}
 }
 
-// plainStruct reports whether a type is a struct of keys of its own.
 func (d *Decoder) plainStruct(t reflect.Type) bool {
 	_, form := d.Forms[t]
 	return t.Kind() == reflect.Struct && !form
 }
 
-// absent fills the defaults inside of a struct whose key is not there. What is
-// required in it is so only once it is there.
+// absent fills the defaults inside a struct with a missing key. Required keys in it are required only if the
+// struct is present.
 func (d *Decoder) absent(n *Node, f Field, v reflect.Value) {
 	if f.Required {
 		d.Add(n, fmt.Sprintf("the key %q is missing", f.Key), f.Doc)
@@ -266,8 +263,8 @@ func (d *Decoder) absent(n *Node, f Field, v reflect.Value) {
 	}
 }
 
-// excused reports whether another key was refused that explains why key is not
-// there: one that is not supported yet, or a slip of the pen.
+// excused reports whether another refused key explains why key is missing: one that is not supported yet, or
+// a misspelling.
 func (d *Decoder) excused(n *Node, keys Keys, in reflect.Type, key string) bool {
 	return slices.ContainsFunc(restOf(n, keys).Entries, func(e Entry) bool {
 		own, _ := d.meant(e.Key.Text, in)
@@ -275,8 +272,7 @@ func (d *Decoder) excused(n *Node, keys Keys, in reflect.Type, key string) bool 
 	})
 }
 
-// byDefault decodes the default of a field as if it stood in the file. Lists and
-// maps are written as YAML.
+// byDefault decodes the default of a field as if it were in the file. Lists and maps are written as YAML.
 func (d *Decoder) byDefault(n *Node, f Field, v reflect.Value) {
 	text := n.WithText(f.Default)
 	if kind := v.Kind(); kind == reflect.Slice || kind == reflect.Map || kind == reflect.Struct {
@@ -291,7 +287,7 @@ func (d *Decoder) byDefault(n *Node, f Field, v reflect.Value) {
 	d.value(text, f, v)
 }
 
-// moveTo gives n and all in it the place of at.
+// moveTo gives n and its descendants the position of at.
 func moveTo(n, at *Node) {
 	n.Line, n.Col, n.style, n.doc, n.use = at.Line, at.Col, folded, at.doc, at.use
 	for _, item := range n.Items {

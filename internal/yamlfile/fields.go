@@ -18,43 +18,43 @@ type Field struct {
 	Key string
 	// Doc is one or more sentences for the reference.
 	Doc string
-	// Default is the text of the value that a missing key stands for.
+	// Default is the text of the value for a missing key.
 	Default string
-	// HasDefault tells an empty default from none.
+	// HasDefault distinguishes an empty default from a missing one.
 	HasDefault bool
 	Required   bool
-	// Enum are the texts allowed; empty: any.
+	// Enum are the allowed texts; empty means any.
 	Enum []string
-	// Later are texts that are known and not supported yet.
+	// Later are known texts that are not supported yet.
 	Later []string
-	// Cures are what to write instead of a text that is not allowed, by a part of it.
+	// Cures maps a part of a text that is not allowed to the text to write instead.
 	Cures map[string]string
-	// Form says how a value is written, for messages about one of another kind.
+	// Form describes how a value is written, for messages about a wrong kind.
 	Form string
-	// Main says that the value may stand for the whole struct.
+	// Main means that the value may stand for the whole struct.
 	Main bool
-	// Item is how messages call an item of a list; empty: as the key.
+	// Item is the name of an item of a list in messages; empty means the key's.
 	Item string
-	// Rest says that it takes all keys of no other field.
+	// Rest means that the field takes all keys of no other field.
 	Rest bool
-	// Path says that the text is a path relative to the file.
+	// Path means that the text is a path relative to the file.
 	Path bool
-	// Std says that the path may be -, the standard input or output.
+	// Std means that the path may be -, the standard input or output.
 	Std bool
-	// Program says that the text, or the first of a list, is a program: a path relative to the
-	// file where it has a slash.
+	// Program means that the text, or the first of a list, is a program: with a slash, a path relative to the
+	// file.
 	Program bool
-	// Output says that it is a file that this component alone writes.
+	// Output means that the path is a file that only this component writes.
 	Output bool
-	// Literal says that the text is taken as it is: a ${...} in it is not an expression.
+	// Literal means that the text is taken unchanged: a ${...} in it is not an expression.
 	Literal bool
-	// Kind is the kind of component that the field names, for the forms of those.
+	// Kind is the kind of component that the field names, for the forms of components.
 	Kind string
-	// Given is the key of that component that is given to it, and not written.
+	// Given is the key of that component that the outer component gives.
 	Given string
 }
 
-// form says how a value of the kind is written, where n has another kind.
+// form describes how a value of the kind is written, if n has another kind.
 func (f Field) form(n *Node, kind Kind) string {
 	if f.Type != nil && f.Type.Kind() == reflect.Pointer {
 		f.Type = f.Type.Elem()
@@ -80,28 +80,27 @@ func (f Field) form(n *Node, kind Kind) string {
 	return ""
 }
 
-// At is embedded by structs that want to know where they were written.
+// At is embedded by structs that record their position.
 type At struct{ Node *Node }
 
-// Extra is the type of a blank field whose tags say more about a struct's keys:
-// `later:"a b"` are keys that this version knows but does not support, and
-// `ignore:"x-"` is a prefix of keys that are not looked at.
+// Extra is the type of a blank field with tags that describe more of a struct's keys: `later:"a b"` are keys
+// that this version knows but does not support, and `ignore:"x-"` is a prefix of ignored keys.
 type Extra struct{}
 
-// Keys is what the tags of a struct type say.
+// Keys holds the tags of a struct type.
 type Keys struct {
 	Fields []Field
-	// Later are keys that are known and not supported yet.
+	// Later are known keys that are not supported yet.
 	Later []string
-	// Ignore is a prefix of ignored keys; empty: none.
+	// Ignore is a prefix of ignored keys; empty means none.
 	Ignore string
-	at     []int // index of the embedded At; nil: none
+	at     []int // index of the embedded At; nil means none
 }
 
-// FieldsOf reads the tags of struct type t: `key` (without it a field is not of
-// the file), `doc`, `default`, `required:"true"`, `enum:"a,b"`, `main:"true"`,
-// `path:"true"`, `path:"std"` or `path:"program"`, `literal:"true"`, `rest:"true"`, `item`, `kind`, `given`, `later:"c"`
-// texts of an enum to come. Fields of embedded structs count as its own.
+// FieldsOf reads the tags of struct type t: `key` (without it a field is not part of the file), `doc`,
+// `default`, `required:"true"`, `enum:"a,b"`, `main:"true"`, `path:"true"`, `path:"std"` or `path:"program"`,
+// `literal:"true"`, `rest:"true"`, `item`, `kind`, `given`, `later:"c"` for future texts of an enum. Fields
+// of embedded structs count as its own.
 func FieldsOf(t reflect.Type) Keys {
 	keys := Keys{Fields: make([]Field, 0, t.NumField())}
 	for i := range t.NumField() {
@@ -212,7 +211,7 @@ func (k Keys) Names() []string {
 	return names
 }
 
-// Find returns the field with the key. The key of a rest is not one of the file.
+// Find returns the field with the key. The key of a rest is not in the file.
 func (k Keys) Find(key string) (Field, bool) {
 	for _, f := range k.Fields {
 		if f.Key == key && !f.Rest {
@@ -255,10 +254,10 @@ func curesOf(tag string) map[string]string {
 	return cures
 }
 
-// longEnum is how many texts are listed beside the one that was probably intended.
+// longEnum is how many texts are listed in addition to the probable one.
 const longEnum = 20
 
-// cure is what to write instead of a text that is not allowed.
+// cure returns the text to write instead of one that is not allowed.
 func (f *Field) cure(text string) string {
 	for part, cure := range f.Cures {
 		if strings.Contains(strings.ToLower(text), part) {

@@ -6,7 +6,7 @@ import (
 	"github.com/surfin-batch/surfin/internal/nearest"
 )
 
-// Suggest says which of names was probably meant, and which there are.
+// Suggest returns the name that was probably meant, and the list of names.
 func Suggest(name string, names []string) string {
 	hint := ""
 	if near := nearest.Name(name, names); near != "" {

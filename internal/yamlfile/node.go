@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// Kind is what a node is.
+// Kind is the kind of a node.
 type Kind int
 
 // The kinds of node.
@@ -42,27 +42,26 @@ const (
 // once parsed.
 type Node struct {
 	Kind Kind
-	// Line and Col are where it begins, 1-based; Col counts characters.
+	// Line and Col are its position, 1-based; Col counts characters.
 	Line, Col int
 	// Text is a scalar as written, without quotes.
 	Text string
-	// Empty says that a scalar is not there at all (`key:` and no more).
+	// Empty means that a scalar is missing (`key:` and no more).
 	Empty bool
-	// Items are those of a list.
+	// Items are the elements of a list.
 	Items []*Node
-	// Entries are those of a map, in order, every key once.
+	// Entries are the entries of a map, in order, every key once.
 	Entries []Entry
-	// Bad says that a problem was reported about it: whoever finds it there says
-	// nothing more.
+	// Bad marks a node about which a problem was reported: further problems are not reported.
 	Bad bool
 
 	style   style
 	comment string // after it on its line
-	// doc is where it is written; nil: it stands for no text of a file.
+	// doc is the node's document; nil means that the node stands for no text of a file.
 	doc *Document
-	// use is how it came into the document; nil: it is written there.
+	// use is the use that added the node to the document; nil means that it is written there.
 	use *Use
-	// origin is what its text was put together from; nil: it is as written.
+	// origin lists the pieces that its text was put together from; nil means that it is as written.
 	origin *origin
 }
 
@@ -85,7 +84,7 @@ func (n *Node) Get(key string) *Node {
 	return nil
 }
 
-// KeyOf returns the key's own node, or n where there is none.
+// KeyOf returns the key's own node, or n if there is none.
 func (n *Node) KeyOf(key string) *Node {
 	for _, e := range n.Entries {
 		if e.Key.Text == key {
@@ -95,15 +94,15 @@ func (n *Node) KeyOf(key string) *Node {
 	return n
 }
 
-// IsQuoted reports whether a scalar is written as a text: in quotes, or as a block.
+// IsQuoted reports whether a scalar is in quotes or a block.
 func (n *Node) IsQuoted() bool { return n.style != plain }
 
-// Comment returns the comment behind the node on its line; an expression with an
-// unquoted # lost its tail to it.
+// Comment returns the comment after the node on its line, where an expression with an unquoted # loses its
+// end.
 func (n *Node) Comment() string { return n.comment }
 
-// Find follows a dotted path of keys, and of places in lists from 0, as far as it leads, and
-// returns the node at its end.
+// Find follows a dotted path of keys, and of indexes of lists from 0, as far as it leads, and returns the
+// node at its end.
 func (n *Node) Find(path string) *Node {
 	for _, key := range strings.Split(path, ".") {
 		next := n.Get(key)
@@ -118,7 +117,7 @@ func (n *Node) Find(path string) *Node {
 	return n
 }
 
-// WithText returns a scalar that stands for text at the place of n: for defaults.
+// WithText returns a scalar with text at the position of n: for defaults.
 func (n *Node) WithText(text string) *Node {
 	return n.Plain(text)
 }
@@ -131,14 +130,14 @@ type Document struct {
 	Text string
 	// Root is the value of the document; nil if it could not be parsed.
 	Root *Node
-	// Describe says where the keys and places of lists from the root to a value lead,
-	// for a definition that was made in Go; nil: it is a file.
+	// Describe returns the position to which keys and list positions lead from the root, for a definition
+	// that was made in Go. It is nil for a file.
 	Describe func(steps []Step) string
 
 	lines []string
 }
 
-// splitLines splits at what YAML calls a line break.
+// splitLines splits at the line breaks of YAML.
 func splitLines(text string) []string {
 	text = strings.TrimPrefix(text, "\uFEFF")
 	var lines []string
@@ -157,14 +156,13 @@ func splitLines(text string) []string {
 	return append(lines, text[from:])
 }
 
-// clamp moves a position into the file.
 func (d *Document) clamp(line, col int) (int, int) {
 	line = min(max(line, 1), len(d.lines))
 	return line, min(max(col, 1), utf8.RuneCountInString(d.lines[line-1])+1)
 }
 
-// locate finds byte offset of the node's text in the file. Where quotes or folds
-// hide it, it is the beginning of the node.
+// locate finds byte offset of the node's text in the file. If quotes or folds hide it, it returns the
+// beginning of the node.
 func (d *Document) locate(n *Node, offset int) (line, col int) {
 	n, offset = n.source(offset)
 	if offset < 0 || offset > len(n.Text) || n.Line < 1 || n.Line > len(d.lines) {
@@ -203,8 +201,8 @@ func (d *Document) locate(n *Node, offset int) (line, col int) {
 	return n.Line, n.Col
 }
 
-// locateFolded finds a place in a text whose lines YAML joins. The text begins in a line, at
-// a rune or behind it. Escapes are not found.
+// locateFolded finds a position in a text that YAML joins from several lines. The text begins in a line, at
+// or after a rune. Escapes are not found.
 func (d *Document) locateFolded(text string, offset, line, from int) (int, int, bool) {
 	begin := 0
 	for ; line <= len(d.lines) && begin <= offset; line++ {

@@ -13,17 +13,16 @@ import (
 	"github.com/surfin-batch/surfin/internal/smallfile"
 )
 
-// Limits of a document: beyond them it is refused, as an alias may stand for
-// more than any memory holds.
+// Limits of a document: beyond them it is refused, as an alias may expand beyond any memory.
 const (
 	MaxBytes = smallfile.MaxBytes
 	maxNodes = 100_000
-	// MaxDepth is how deep values may be nested: a flow in a flow takes four levels.
+	// MaxDepth is the maximum nesting of values: a nested flow takes four levels.
 	MaxDepth = 100
 )
 
-// Parse reads one YAML document. Problems go into the collector it returns with
-// the document; the document's Root is nil if there is nothing to decode.
+// Parse reads one YAML document. It returns the document with a collector of its problems; the document's
+// Root is nil if there is nothing to decode.
 func Parse(path string, text []byte) (*Document, *Collector) {
 	d := &Document{Path: path, Text: string(text), lines: splitLines(strings.ToValidUTF8(string(text), "\uFFFD"))}
 	c := d.NewCollector()
@@ -173,7 +172,7 @@ func (r *resolver) alias(y *yaml.Node, n *Node) *Node {
 	return r.node(y.Alias)
 }
 
-// tagged refuses a tag; `when: !item.x` is one by accident.
+// tagged refuses a tag, which is accidental in `when: !item.x`.
 func (r *resolver) tagged(y *yaml.Node, n *Node) *Node {
 	n.Kind, n.Bad, n.Text = Scalar, true, y.Value
 	if strings.HasPrefix(y.Tag, "!!") || y.Kind != yaml.ScalarNode {

@@ -1,27 +1,27 @@
 package yamlfile
 
-// Step is a step on the way from the root of a document to a value in it.
+// Step is a step on the path from the root of a document to a value in it.
 type Step struct {
-	// Key is a key of a map; empty: Index is a place in a list, from 0.
+	// Key is a key of a map; empty means that Index is an index of a list, from 0.
 	Key   string
 	Index int
 	// In is the map or list.
 	In *Node
 }
 
-// Place describes where n is; "" in a file, whose messages have lines.
+// Place describes the position of n. It returns "" for a file, which has lines for messages.
 func (d *Document) Place(n *Node) string {
 	if d.Describe == nil {
 		return ""
 	}
 	way, found := wayTo(d.Root, n)
-	if !found { // it stands for one of the document, at the same position
+	if !found { // it stands for a node of the document at the same position
 		way = wayBefore(d.Root, n)
 	}
 	return d.Describe(way)
 }
 
-// wayTo returns the way from root to n, which is a value or a key.
+// wayTo returns the path from root to n, which is a value or a key.
 func wayTo(root, n *Node) (way []Step, found bool) {
 	if root == n {
 		return nil, true
@@ -40,7 +40,7 @@ func wayTo(root, n *Node) (way []Step, found bool) {
 	return nil, false
 }
 
-// wayBefore returns the way from root to the last value that begins at n or before it.
+// wayBefore returns the path from root to the last value that begins at or before n.
 func wayBefore(root, n *Node) []Step {
 	var way []Step
 	for root != nil {

@@ -15,22 +15,22 @@ type Problem struct {
 	File string
 	// Line and Col are 1-based; Col counts characters.
 	Line, Col int
-	// Msg says what is wrong.
+	// Msg describes the mistake.
 	Msg string
-	// Hint says what would be right; it may be empty.
+	// Hint describes the correct form; it may be empty.
 	Hint string
 	// Excerpt is the line of the file.
 	Excerpt string
-	// Place says where it is in a definition that was made in Go, where a line tells
-	// nothing: "job bill: step load: chunk.writer". It is empty for a file.
+	// Place is the position in a definition that was made in Go, for which a line means nothing: "job bill:
+	// step load: chunk.writer". It is empty for a file.
 	Place string
-	// Through says by which uses of templates it is there, if it is written in one:
-	// "through use load in job.yaml:12:3".
+	// Through names the uses of templates that lead to it, if it is written in one: "through use load in
+	// job.yaml:12:3".
 	Through string
 }
 
-// Error returns "file:line:col: message", the line with a caret, and the hint; of a
-// definition made in Go "place: message (hint)".
+// Error returns "file:line:col: message", the line with a caret, and the hint; for a definition made in Go
+// "place: message (hint)".
 func (p Problem) Error() string {
 	if p.Place != "" {
 		return p.inGo()
@@ -49,7 +49,7 @@ func (p Problem) Error() string {
 	return b.String()
 }
 
-// byLine is what messages of files say of other places in them.
+// byLine matches references to other lines in messages about files.
 var byLine = regexp.MustCompile(`,? in line \d+`)
 
 func (p Problem) inGo() string {
@@ -62,8 +62,8 @@ func (p Problem) inGo() string {
 	return text
 }
 
-// clip shortens a long line around column col, and answers the blanks that bring
-// a caret below that column (tabs stay tabs).
+// clip shortens a long line around column col, and returns the blanks that put a caret below that column
+// (tabs stay tabs).
 func clip(line string, col int) (shown, blanks string) {
 	const maxRunes, before = 120, 60
 	runes := []rune(line)
@@ -88,8 +88,7 @@ func clip(line string, col int) (shown, blanks string) {
 	}, string(runes[:at]))
 }
 
-// Problems is everything wrong with a document, in its order. It is never empty
-// where it is returned as an error.
+// Problems is all problems of a document, in its order. It is never empty if it is returned as an error.
 type Problems []Problem
 
 // Error returns all problems, one below the other.
@@ -106,12 +105,10 @@ func (ps Problems) Error() string {
 type Collector struct {
 	doc  *Document
 	list Problems
-	// seen is the place in list of each problem, without what it is there through; more are
-	// the other uses through which it is there.
+	// seen is the index in list of each problem, without the use that leads to it; more holds its other uses.
 	seen map[Problem]int
 	more []map[string]bool
-	// reports counts the problems, with those that were reported before: a value that is used
-	// twice is wrong twice.
+	// reports counts the problems, including repeated ones: a value that is used twice is wrong twice.
 	reports int
 }
 
@@ -128,8 +125,8 @@ func (c *Collector) AddAt(n *Node, offset int, msg, hint string) {
 	c.report(doc, n, line, col, msg, hint)
 }
 
-// PositionAt is where byte offset of the node's text is written: "file:line:col", or in words where the
-// document is not a file.
+// PositionAt is the position of byte offset of the node's text: "file:line:col", or in words if the document
+// is not a file.
 func (c *Collector) PositionAt(n *Node, offset int) string {
 	doc := c.docOf(n)
 	if doc.Describe != nil {
@@ -164,7 +161,7 @@ func (c *Collector) report(doc *Document, n *Node, line, col int, msg, hint stri
 	c.put(p)
 }
 
-// put keeps a problem once, through however many uses of a template it is there.
+// put keeps a problem once for all uses of a template that lead to it.
 func (c *Collector) put(p Problem) {
 	c.reports++
 	key := p
@@ -180,11 +177,10 @@ func (c *Collector) put(p Problem) {
 	}
 }
 
-// Reports returns how many problems were reported so far, the same one twice where a value
-// is used twice.
+// Reports returns the number of problems reported so far; a value used twice counts twice.
 func (c *Collector) Reports() int { return c.reports }
 
-// Err returns all problems by position, or nil: first those of the collector's document.
+// Err returns all problems by position, or nil. The collector's document comes first.
 func (c *Collector) Err() error {
 	if len(c.list) == 0 {
 		return nil

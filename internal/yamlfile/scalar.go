@@ -42,7 +42,7 @@ func (d *Decoder) scalar(n *Node, f Field, v reflect.Value) {
 	}
 }
 
-// scalarHint says what a text of another notation would be here.
+// scalarHint says how a text of another notation is written here.
 func scalarHint(v reflect.Value, text string) string {
 	switch word := strings.ToLower(text); {
 	case v.Kind() == reflect.Bool && slices.Contains([]string{"yes", "on", "y", "1", "true"}, word):
@@ -57,8 +57,8 @@ func scalarHint(v reflect.Value, text string) string {
 	return ""
 }
 
-// Set stores a value in v, converting its text to v's type as the file's rules
-// say: bool is true or false only, an int has no leading zero, a float is finite.
+// Set stores a value in v, converting its text to v's type by the file's rules: bool is only true or false,
+// an int has no leading zero, a float is finite.
 func Set(v reflect.Value, value Value) error {
 	if value.Typed != nil {
 		return setTyped(v, value.Typed)
@@ -133,8 +133,8 @@ func parseInt(text string, bits int) (int64, error) {
 	return 0, fmt.Errorf("%q is not an int", text)
 }
 
-// setTyped stores a value that has a type already. A text takes anything's text
-// form; numbers do not change silently.
+// setTyped stores a value that already has a type. A text takes any value's text form; numbers do not change
+// silently.
 func setTyped(v reflect.Value, typed any) error {
 	from := reflect.ValueOf(typed)
 	switch {
@@ -172,7 +172,7 @@ func setTyped(v reflect.Value, typed any) error {
 	return fmt.Errorf("a %T is no %v", typed, v.Type())
 }
 
-// textOf is the canonical text of a value; fmt's for what rows do not hold.
+// textOf is the canonical text of a value, or the one of fmt for a type that rows do not hold.
 func textOf(typed any) string {
 	if v, err := row.ValueOf(typed); err == nil {
 		return v.String()

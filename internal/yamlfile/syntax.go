@@ -14,8 +14,8 @@ import (
 	"github.com/surfin-batch/surfin/internal/smallfile"
 )
 
-// syntax reports an error of the YAML parser. yaml.v3 tells no column and often
-// a wrong line; goccy's parser finds the place.
+// syntax reports an error of the YAML parser. yaml.v3 gives no column and often a wrong line; goccy's parser
+// finds the position.
 func (d *Document) syntax(c *Collector, err error) {
 	var second *errSecond
 	if errors.As(err, &second) {
@@ -51,7 +51,7 @@ func (d *Document) syntax(c *Collector, err error) {
 	c.add(line, col, "this is not YAML: "+msg, syntaxHint(d.lines[line-1], msg))
 }
 
-// tooDeep reports a text that the parser itself refuses to nest.
+// tooDeep reports a text that is nested too deeply for the parser.
 func (d *Document) tooDeep(c *Collector, err error) {
 	line, col, found := smallfile.Nested(d.Text, MaxDepth)
 	if !found {
@@ -78,12 +78,12 @@ func syntaxHint(line, msg string) string {
 	return quotesHint
 }
 
-// arrayType is the type of an array in other languages, in which { } YAML reads a list.
+// arrayType is an array type of other languages; YAML reads a list from its { }.
 var arrayType = regexp.MustCompile(`:\s*(?:[A-Za-z0-9]+\[\]|\[\][A-Za-z])`)
 
 var yamlLine = regexp.MustCompile(`^line (\d+): `)
 
-// yamlMessage splits what yaml.v3 says into message and line (0: none).
+// yamlMessage splits an error of yaml.v3 into message and line (0 means none).
 func yamlMessage(err error) (msg string, line int) {
 	msg = strings.TrimPrefix(err.Error(), "yaml: ")
 	if m := yamlLine.FindStringSubmatch(msg); m != nil {
@@ -94,18 +94,16 @@ func yamlMessage(err error) (msg string, line int) {
 	return msg, line
 }
 
-// parserDepth is what goccy's parser can be asked about: its memory grows with the
-// square of the depth.
+// parserDepth is the limit for goccy's parser: its memory grows with the square of the depth.
 const parserDepth = 1000
 
-// place asks goccy's parser for the place of a syntax error; false if it finds
-// none.
+// place asks goccy's parser for the position of a syntax error; false if it finds none.
 func place(text []byte) (line, col int, ok bool) {
 	if _, _, deep := smallfile.Nested(string(text), parserDepth); deep {
 		return 0, 0, false
 	}
 	defer func() {
-		if recover() != nil { // a second opinion only: without it the line of yaml.v3 stands
+		if recover() != nil { // only a second opinion: without it the line of yaml.v3 is used
 			ok = false
 		}
 	}()
@@ -117,8 +115,8 @@ func place(text []byte) (line, col int, ok bool) {
 	return syntax.Token.Position.Line, syntax.Token.Position.Column, true
 }
 
-// question finds a ? behind a { or [ in the lines from the one on that yaml.v3
-// names: it takes `?` there as a key (`{a: item.x ?? 0}`), goccy's parser does not.
+// question finds a ? after a { or [ in the lines from the one that yaml.v3 names: yaml.v3 takes `?` there as
+// a key (`{a: item.x ?? 0}`), goccy's parser does not.
 func (d *Document) question(from int) (line, col int, ok bool) {
 	const lines = 20
 	for i := max(from-1, 0); i < min(from+lines, len(d.lines)); i++ {
@@ -133,11 +131,10 @@ func (d *Document) question(from int) (line, col int, ok bool) {
 	return 0, 0, false
 }
 
-// flowSQL is SQL inside of { or [ that no quote begins.
+// flowSQL matches SQL inside { or [ without quotes.
 var flowSQL = regexp.MustCompile(`(?i)[{\[][^"']*?[\w-]+:\s+((?:select|insert\s+into|update|delete\s+from|with|merge\s+into|create\s+\w+|replace\s+into)\s)`)
 
-// openSQL finds SQL without quotes inside of { or [ in the line or one beside it: the
-// parsers stop somewhere in it.
+// openSQL finds unquoted SQL inside { or [ in the line or an adjacent one: the parsers stop somewhere in it.
 func (d *Document) openSQL(line int) (at, col int, ok bool) {
 	for i := min(line+1, len(d.lines)) - 1; i >= max(line-2, 0); i-- {
 		if m := flowSQL.FindStringSubmatchIndex(d.lines[i]); m != nil {
@@ -147,7 +144,6 @@ func (d *Document) openSQL(line int) (at, col int, ok bool) {
 	return 0, 0, false
 }
 
-// find returns where text is first, from the line on.
 func (d *Document) find(text string, from int) (line, col int) {
 	for i := from - 1; i < len(d.lines); i++ {
 		if at := strings.Index(d.lines[i], text); at >= 0 {

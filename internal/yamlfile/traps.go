@@ -7,27 +7,24 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// In `{c: round(x, 2)}` the comma ends the value: YAML sees the keys c and "2)".
-// The functions here find that and put the expression together again, for a
-// message that says what to do.
+// In `{c: round(x, 2)}` the comma ends the value: YAML sees the keys c and "2)". The functions here find this
+// mistake and put the expression together again, for a message with the correction.
 
-// cutExpression reports whether a plain scalar has an open parenthesis.
 func cutExpression(y *yaml.Node) bool {
 	return y.Kind == yaml.ScalarNode && y.Style == 0 && depth(y.Value) > 0
 }
 
-// closes reports whether a plain scalar closes more parentheses than it opens.
 func closes(y *yaml.Node) bool {
 	return y.Kind == yaml.ScalarNode && y.Style == 0 && depth(y.Value) < 0
 }
 
 func depth(text string) int { return strings.Count(text, "(") - strings.Count(text, ")") }
 
-// sqlVerb is what SQL begins with.
+// sqlVerb matches the beginning of SQL.
 var sqlVerb = regexp.MustCompile(`(?i)^(select|insert\s+into|update|delete\s+from|with|merge\s+into|create\s+\w+|truncate|replace\s+into)\s`)
 
-// cutAt returns where the keys without value end that a comma made of the value of
-// content[i]; 0: it is whole.
+// cutAt returns the end of the keys without value that a comma in the value of content[i] made; 0 means that
+// the value is whole.
 func cutAt(content []*yaml.Node, i int) int {
 	value := content[i+1]
 	if value.Kind != yaml.ScalarNode || value.Style != 0 {
@@ -52,8 +49,7 @@ func noValue(key, value *yaml.Node) bool {
 	return key.Kind == yaml.ScalarNode && value.Kind == yaml.ScalarNode && value.Tag == "!!null" && value.Value == ""
 }
 
-// bracesOf returns what is inside of {{ }}, of which YAML makes a map that is the key of
-// another.
+// bracesOf returns the text inside {{ }}, which YAML reads as a map that is the key of another.
 func bracesOf(y *yaml.Node) (inner string, is bool) {
 	if y.Kind != yaml.MappingNode || len(y.Content) != 2 || !noValue(y.Content[0], y.Content[1]) {
 		return "", false
@@ -61,8 +57,8 @@ func bracesOf(y *yaml.Node) (inner string, is bool) {
 	return y.Content[0].Value, true
 }
 
-// pieces returns where the keys without value end that follow a cut expression
-// from content[from] on; 0 if they are none.
+// pieces returns the end of the keys without value after a cut expression, from content[from] on; 0 if there
+// are none.
 func pieces(content []*yaml.Node, from int) int {
 	for i := from; i+1 < len(content); i += 2 {
 		key, value := content[i], content[i+1]
@@ -76,7 +72,6 @@ func pieces(content []*yaml.Node, from int) int {
 	return 0
 }
 
-// evens returns the keys of alternating keys and values.
 func evens(content []*yaml.Node) []*yaml.Node {
 	var keys []*yaml.Node
 	for i := 0; i < len(content); i += 2 {
@@ -100,7 +95,6 @@ func (r *resolver) comma(n *Node, parts []*yaml.Node) {
 	r.c.Add(n, "a comma ends a value inside of { } and [ ]: "+what, "put it in quotes: "+quote(n.Text))
 }
 
-// quote writes text as a quoted YAML scalar.
 func quote(text string) string {
 	if strings.Contains(text, "'") && !strings.ContainsAny(text, "\"\\\n") {
 		return `"` + text + `"`

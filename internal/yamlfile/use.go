@@ -5,16 +5,15 @@ import (
 	"strings"
 )
 
-// Use is a place of a document that stands for a copy of another part: an element that uses
-// a template.
+// Use is a position of a document that stands for a copy of another part: an element that uses a template.
 type Use struct {
-	// What is how messages call it: "use load".
+	// What names the use in messages: "use load".
 	What string
 	// At is where it is written.
 	At *Node
 }
 
-// through says by which uses a node came into the document, the innermost first; empty: by
+// through lists the uses that added a node to the document, the innermost first. It is empty if there are
 // none.
 func (n *Node) through() string {
 	var parts []string
@@ -24,8 +23,7 @@ func (n *Node) through() string {
 	return strings.Join(parts, ", ")
 }
 
-// Position is where n is written: "file:line:col". path is the file of a node that stands
-// for no text of one.
+// Position is the position of n: "file:line:col". path is the file of a node that stands for no text of one.
 func (n *Node) Position(path string) string {
 	if n.doc != nil {
 		path = n.doc.Path
@@ -33,14 +31,13 @@ func (n *Node) Position(path string) string {
 	return fmt.Sprintf("%s:%d:%d", path, n.Line, n.Col)
 }
 
-// Use returns the use by which the node came into the document; nil: it is written there.
+// Use returns the use that added the node to the document, or nil if it is written there.
 func (n *Node) Use() *Use { return n.use }
 
 // Document returns the document that the node is written in.
 func (n *Node) Document() *Document { return n.doc }
 
-// In says where n is for a message about other: "in line 3", with the file where that is
-// another one.
+// In is the position of n for a message about other: "in line 3", with the file if it differs.
 func (n *Node) In(other *Node) string {
 	if n.doc == nil || n.doc == other.doc {
 		return fmt.Sprintf("in line %d", n.Line)
@@ -48,12 +45,12 @@ func (n *Node) In(other *Node) string {
 	return fmt.Sprintf("in line %d of %s", n.Line, n.doc.Path)
 }
 
-// Beside returns an empty node of a kind at the place of n.
+// Beside returns an empty node of a kind at the position of n.
 func (n *Node) Beside(kind Kind) *Node {
 	return &Node{Kind: kind, Line: n.Line, Col: n.Col, doc: n.doc, use: n.use}
 }
 
-// Plain returns a scalar at the place of n that is written as it is: for keys and names.
+// Plain returns an unquoted scalar at the position of n: for keys and names.
 func (n *Node) Plain(text string) *Node {
 	made := n.Beside(Scalar)
 	made.Text, made.style = text, folded
@@ -74,9 +71,8 @@ func (n *Node) WithEntries(entries []Entry) *Node {
 	return &made
 }
 
-// Copy returns a copy of n that came into the document through a use. scalar says what
-// stands for each value and key that is a scalar, itself copied already; a key that becomes
-// no scalar is left as it is.
+// Copy returns a copy of n that a use adds to the document. scalar returns the node that replaces each scalar
+// value and key, which is copied already; a key that would not become a scalar stays unchanged.
 func (n *Node) Copy(use *Use, scalar func(n *Node) *Node) *Node {
 	made := *n
 	made.use = use
@@ -100,7 +96,7 @@ func (n *Node) Copy(use *Use, scalar func(n *Node) *Node) *Node {
 	return &made
 }
 
-// Size is how many values a node has, itself and its keys counted.
+// Size is the number of values of a node, including itself and its keys.
 func (n *Node) Size() int {
 	size := 1
 	for _, item := range n.Items {
@@ -112,17 +108,17 @@ func (n *Node) Size() int {
 	return size
 }
 
-// Piece is a part of a text that was put together.
+// Piece is a part of a composed text.
 type Piece struct {
 	Text string
-	// Offset is where it is in the text of the node that is replaced, and Pasted says that
-	// all of it stands for what is there.
+	// Offset is the position in the text of the replaced node. Pasted means that the whole piece stands for
+	// the text at that position.
 	Offset int
 	Pasted bool
 }
 
-// Replaced returns a scalar with the text of the pieces, at the place of n. A place in the
-// text is reported where it is in n.
+// Replaced returns a scalar with the text of the pieces, at the position of n. A position in the text is
+// reported at its source.
 func (n *Node) Replaced(pieces []Piece) *Node {
 	made := *n
 	made.Text, made.Empty, made.origin = "", false, &origin{node: n}
@@ -133,26 +129,26 @@ func (n *Node) Replaced(pieces []Piece) *Node {
 	return &made
 }
 
-// Unquoted returns the scalar as one that is not written in quotes.
+// Unquoted returns the scalar without the mark of quotes.
 func (n *Node) Unquoted() *Node {
 	made := *n
 	made.style = plain
 	return &made
 }
 
-// origin is the node that a put together text replaces.
+// origin is the node that a composed text replaces.
 type origin struct {
 	node  *Node
 	spans []span
 }
 
-// span is a piece that begins at an offset of the text, and of the text that it replaces.
+// span is a piece that begins at an offset of the text, and of the replaced text.
 type span struct {
 	at, offset int
 	pasted     bool
 }
 
-// source returns the node and the offset at which a place in the text of n is written.
+// source returns the node and the offset of a position in the text of n.
 func (n *Node) source(offset int) (*Node, int) {
 	for n.origin != nil {
 		at := 0
@@ -170,15 +166,14 @@ func (n *Node) source(offset int) (*Node, int) {
 	return n, offset
 }
 
-// HasLine reports whether a line of the document is one of n: between the first and the last
-// that it has there.
+// HasLine reports whether a line of the document belongs to n: between its first and its last line there.
 func (n *Node) HasLine(doc *Document, line int) bool {
 	first, last := 0, 0
 	n.lines(doc, &first, &last)
 	return first > 0 && line >= first && line <= last
 }
 
-// lines widens the range of lines by those of n in the document.
+// lines widens the range of lines by the lines of n in the document.
 func (n *Node) lines(doc *Document, first, last *int) {
 	if n.doc == doc {
 		if *first == 0 || n.Line < *first {

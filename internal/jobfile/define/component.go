@@ -2,22 +2,21 @@ package define
 
 import "github.com/surfin-batch/surfin/pkg/batch/core/registry"
 
-// Config is the configuration of a component by the keys of job files. Values are texts,
-// which may have ${...}, numbers, bools, durations, lists, Configs, and what
-// configuration structs have.
+// Config is the configuration of a component by the keys of job files. Values are texts, which may contain
+// ${...}, numbers, bools, durations, lists, Configs, and the types of configuration structs.
 type Config map[string]any
 
-// Component is a reader, processor, writer, tasklet, listener, partitioner or decider:
-// one that is registered ([Use]), or Go code ([Inline]).
+// Component is a reader, processor, writer, tasklet, listener, partitioner or decider, either registered
+// ([Use]) or Go code ([Inline]).
 type Component struct {
 	name   string
 	config any
 	inline *Code
 }
 
-// Use is a component that is shipped or registered, by its name. config is a [Config],
-// the component's configuration struct, whose zero fields are left out, so that their
-// defaults count, or the value of its main key: define.Use("sql", "delete from log").
+// Use is a component that is shipped or registered, by its name. config is a [Config], the value of the
+// component's main key, as in define.Use("sql", "delete from log"), or its configuration struct; zero fields
+// of the struct are left out so that their defaults apply.
 func Use(name string, config ...any) Component {
 	c := Component{name: name}
 	if len(config) > 0 {
@@ -31,11 +30,11 @@ func (c Component) isZero() bool { return c.name == "" && c.inline == nil }
 // Code is a component that is Go code. Package batch makes them.
 type Code struct {
 	Kind registry.Kind
-	// Type is the Go type of what the constructor makes: it is in the definition's text.
+	// Type is the Go type that the constructor returns. It is part of the definition's text.
 	Type string
-	// Err says why it will not do.
+	// Err is the reason why it cannot be used.
 	Err error
-	// Made is what package batch makes the component of.
+	// Made is the value from which package batch makes the component.
 	Made any
 }
 
@@ -50,6 +49,6 @@ type Named struct {
 
 // CodeConfig is the configuration of components that are Go code.
 type CodeConfig struct {
-	// Type is the Go type, so that another one is another definition (rule F4).
+	// Type is the Go type, so that another type is another definition (rule F4).
 	Type string `key:"go" main:"true" literal:"true" doc:"The Go type."`
 }

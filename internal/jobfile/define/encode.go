@@ -15,8 +15,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-// encode makes a value of a configuration what it is in a job file: a string, list or
-// object; nil for nothing.
+// encode converts a value of a configuration to its form in a job file: a string, list or object; nil for no
+// value.
 func encode(v any) (any, error) {
 	switch x := v.(type) {
 	case nil:
@@ -130,8 +130,7 @@ func encodeStruct(v reflect.Value) (any, error) {
 	return fields, nil
 }
 
-// encodeItem writes the fields of a row type, or the name of a Go type that is
-// registered.
+// encodeItem writes the fields of a row type, or the name of a registered Go type.
 func encodeItem(t item.Type) (any, error) {
 	if t.GoType() != reflect.TypeFor[item.Row]() {
 		if t.Name() == "" {

@@ -7,8 +7,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// The definition of a job in Go is a job file: what the history keeps, and rule F4
-// compares.
+// The definition of a job in Go is a job file, which the history keeps and rule F4 compares.
 func ExampleJob_Text() {
 	text, err := define.NewJob("clean").
 		Parameter(define.Parameter{Name: "days", Type: core.TypeInt, Default: 30}).

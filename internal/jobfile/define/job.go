@@ -9,8 +9,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 )
 
-// Job is a definition that grows by its methods, which return it. Mistakes are reported
-// by [Job.Load], all together. A Job is not safe for concurrent use while it grows.
+// Job is a definition that grows by its methods, which return it. [Job.Load] reports all mistakes together. A
+// Job is not safe for concurrent use while it grows.
 type Job struct {
 	name        string
 	description string
@@ -32,14 +32,13 @@ type Job struct {
 	finally     *Flow
 }
 
-// NewJob begins a job. The name has letters, digits, _ - and ., begins with a letter,
-// and is what the job is found by.
+// NewJob begins a job. Its name, by which it is found, begins with a letter and has letters, digits, _ - and .
 func NewJob(name string) *Job { return &Job{name: name} }
 
 // Name returns the job's name.
 func (j *Job) Name() string { return j.name }
 
-// Describe says what the job is for.
+// Describe sets the job's description.
 func (j *Job) Describe(text string) *Job {
 	j.description = text
 	return j
@@ -58,7 +57,7 @@ func (j *Job) Timezone(name string) *Job {
 	return j
 }
 
-// Timeout is the longest that an execution of the flow may take; then it is FAILED.
+// Timeout is the maximum duration of a flow's execution; after it the execution is FAILED.
 func (j *Job) Timeout(d time.Duration) *Job {
 	j.timeout = d
 	return j
@@ -77,21 +76,21 @@ func (j *Job) Calendar(c Calendar) *Job {
 	return j
 }
 
-// Incrementer names the parameter that makes the next instance: an int counts on by
-// one, a date goes to the next day.
+// Incrementer names the parameter that makes the next instance: an int is incremented by one, a date goes to
+// the next day.
 func (j *Job) Incrementer(parameter string) *Job {
 	j.incrementer = parameter
 	return j
 }
 
-// Inherit names parameters that the next instance, and a resumed one, take over from the last
-// execution where they are not given. The others have their defaults.
+// Inherit names parameters that the next instance, and a resumed one, take from the last execution if they
+// are not given. The others have their defaults.
 func (j *Job) Inherit(parameters ...string) *Job {
 	j.inherit = append(j.inherit, parameters...)
 	return j
 }
 
-// NotRestartable says that a failed instance is not run again.
+// NotRestartable makes a failed instance not restartable.
 func (j *Job) NotRestartable() *Job {
 	j.once = true
 	return j
@@ -103,40 +102,40 @@ func (j *Job) Schedule(s Schedule) *Job {
 	return j
 }
 
-// Budget says what a server may spend on a run of the job.
+// Budget limits the cost of a run that a server starts.
 func (j *Job) Budget(b task.Budget) *Job {
 	j.budget = b
 	return j
 }
 
-// On says which workers run the job where it is registered (rule PL1).
+// On selects the workers that run the job where it is registered (rule PL1).
 func (j *Job) On(p core.Placement) *Job {
 	j.on = &p
 	return j
 }
 
-// Exclusive says what runs one at a time: instance, each instance by itself; job, all of
-// them; or an expression over params, the instances for which it has the same value.
+// Exclusive sets which runs exclude each other: instance, runs of the same instance; job, all runs; or an
+// expression over params, the instances for which it has the same value.
 func (j *Job) Exclusive(key string) *Job {
 	j.exclusive = key
 	return j
 }
 
-// Expect says what must hold when the flow has completed, as an expression; else the job
-// is FAILED with the exit code EXPECT_FAILED.
+// Expect sets a condition that must hold when the flow has completed; else the job is FAILED with the exit
+// code EXPECT_FAILED.
 func (j *Job) Expect(condition string) *Job {
 	j.expect = condition
 	return j
 }
 
-// Listeners adds listeners of the beginning and the end of an execution.
+// Listeners adds listeners for the start and the end of an execution.
 func (j *Job) Listeners(list ...Component) *Job {
 	j.listeners = append(j.listeners, list...)
 	return j
 }
 
-// Finally says what runs after the flow in every execution, whatever its status: steps,
-// one after the other.
+// Finally sets the steps that run one after the other following the flow in every execution, whatever its
+// status.
 func (j *Job) Finally(steps *Flow) *Job {
 	j.finally = steps
 	return j
@@ -160,13 +159,13 @@ func (j *Job) DecideBy(name string, decider Component, with ...With) *Job {
 	return j
 }
 
-// Split adds flows that run side by side; see [Flow.Split].
+// Split adds flows that run in parallel; see [Flow.Split].
 func (j *Job) Split(name string, branches []*Flow, with ...With) *Job {
 	j.flow.Split(name, branches, with...)
 	return j
 }
 
-// Flow adds a flow in the flow; see [Flow.Flow].
+// Flow adds a nested flow; see [Flow.Flow].
 func (j *Job) Flow(name string, inner *Flow, with ...With) *Job {
 	j.flow.Flow(name, inner, with...)
 	return j
@@ -188,14 +187,14 @@ func (j *Job) Child(name string, child *Job, parameters map[string]string, with 
 type Parameter struct {
 	Name string
 	Type core.ParameterType
-	// Doc is what it means.
+	// Doc describes the parameter.
 	Doc string
-	// Default is the value if none is given: of the Go type of Type, or a text, which may
-	// be an expression such as ${today()}. nil: there is none.
+	// Default is the value if none is given: of the Go type of Type, or a text, which may be an expression
+	// such as ${today()}. nil means none.
 	Default any
-	// Optional says that it may be missing though it has no default: it is null then.
+	// Optional lets the parameter be missing without a default: it is null then.
 	Optional bool
-	// NotIdentifying says that another value does not make another instance.
+	// NotIdentifying means that another value does not make another instance.
 	NotIdentifying bool
 	// Pattern is a regular expression that the whole text must match (string, path).
 	Pattern string
@@ -205,34 +204,34 @@ type Parameter struct {
 	Min, Max any
 }
 
-// Calendar says which days are business days. Its zero fields are left out.
+// Calendar sets which days are business days. Its zero fields are left out.
 type Calendar struct {
 	Name string
-	// Base names a calendar whose weekend and holidays it has too: TARGET, or one declared before.
+	// Base names a calendar, TARGET or one declared before, with a weekend and holidays that apply as well.
 	Base string
-	// Weekend are the days of a week that are not business days; nil: those of Base, or Saturday and
-	// Sunday; empty: none.
+	// Weekend lists the days of a week that are not business days. nil means the days of Base, or Saturday
+	// and Sunday; empty means none.
 	Weekend []time.Weekday
 	// Holidays are the other days that are none.
 	Holidays []core.Date
-	// Until is the last day that the holidays are known of: a question about a later one is an
-	// error; nil: they are complete.
+	// Until is the last day up to which the holidays are known: a question about a later day is an error. nil
+	// means that they are complete.
 	Until *core.Date
 }
 
-// Schedule says when a job is due. Its zero fields have the defaults of a job file.
+// Schedule sets when a job is due. Its zero fields have the defaults of a job file.
 type Schedule struct {
 	// Cron has minute, hour, day of month, month and day of week, or is @hourly, @daily,
 	// @weekly, @monthly or @yearly.
 	Cron string
-	// Timezone is the IANA time zone of the times; empty: UTC.
+	// Timezone is the IANA time zone of the times; empty means UTC.
 	Timezone string
-	// CatchUp says which times are run that were missed; empty: the last one.
+	// CatchUp sets which missed times are run; empty means the last one.
 	CatchUp schedule.CatchUp
-	// Overlap says what happens while an earlier run is not over; empty: the next one waits.
+	// Overlap sets the behavior while an earlier run is still active; empty means that the next one waits.
 	Overlap schedule.Overlap
-	// Calendar is the calendar on whose business days the job is due; empty: on all days.
-	// WhenClosed says what becomes of a time on another day; empty: it is left out.
+	// Calendar restricts the due days to its business days; empty means all days. WhenClosed sets the
+	// behavior for a time on another day; empty means that it is left out.
 	Calendar   string
 	WhenClosed schedule.Closed
 	// Parameters are the values of the job's parameters, which may have ${schedule.date} and
@@ -243,8 +242,7 @@ type Schedule struct {
 // Flow is a list of elements, which run in order. The zero Flow is empty.
 type Flow struct{ elements []element }
 
-// NewFlow begins a flow for a branch of a split, a flow in the flow, an atomic group or
-// what runs finally.
+// NewFlow begins a flow for a branch of a split, a nested flow, an atomic group or the steps of Finally.
 func NewFlow() *Flow { return &Flow{} }
 
 // element is one element of a flow. One of the fields from work on is set.
@@ -259,36 +257,35 @@ type element struct {
 	parameters map[string]string
 }
 
-// Work is what a step does: a [Chunk], [Tasks], or a tasklet, which is a [Component].
+// Work is the work of a step: a [Chunk], [Tasks], or a tasklet, which is a [Component].
 type Work interface{ isWork() }
 
 func (Chunk) isWork()     {}
 func (Tasks) isWork()     {}
 func (Component) isWork() {}
 
-// Step adds a step that reads, processes and writes items (a Chunk), has tasks executed
-// (Tasks), or does one thing (a tasklet).
+// Step adds a step that reads, processes and writes items (a Chunk), runs tasks (Tasks), or does one thing (a
+// tasklet).
 func (f *Flow) Step(name string, work Work, with ...With) *Flow {
 	return f.add(element{kind: "step", name: name, work: work, with: with})
 }
 
-// Decide adds a decision: the first choice whose condition holds says where to go. The
-// last one is [Else].
+// Decide adds a decision, which takes the first choice with a true condition. The last choice is [Else].
 func (f *Flow) Decide(name string, choices ...Choice) *Flow {
 	return f.add(element{kind: "decide", name: name, choices: choices})
 }
 
-// DecideBy adds a decision by a decider, whose answer With.On maps to a target.
+// DecideBy adds a decision by a decider. With.On maps its answer to a target.
 func (f *Flow) DecideBy(name string, decider Component, with ...With) *Flow {
 	return f.add(element{kind: "decide", name: name, decider: &decider, with: with})
 }
 
-// Split adds flows that run side by side. Its outcome is the most severe of theirs.
+// Split adds flows that run in parallel. Its outcome is the most severe one of the flows.
 func (f *Flow) Split(name string, branches []*Flow, with ...With) *Flow {
 	return f.add(element{kind: "split", name: name, branches: branches, with: with})
 }
 
-// Flow adds a flow in the flow, whose outcome is that of its end.
+// Flow adds a nested flow. The outcome at its end is the outcome of the element.
 func (f *Flow) Flow(name string, inner *Flow, with ...With) *Flow {
 	return f.add(element{kind: "flow", name: name, branches: []*Flow{inner}, with: with})
 }
@@ -298,8 +295,7 @@ func (f *Flow) Atomic(name string, steps *Flow, with ...With) *Flow {
 	return f.add(element{kind: "atomic", name: name, branches: []*Flow{steps}, with: with})
 }
 
-// Child adds another job as an element, with an execution of its own. parameters may
-// have ${...}.
+// Child adds another job as an element, with a separate execution. parameters may have ${...}.
 func (f *Flow) Child(name string, child *Job, parameters map[string]string, with ...With) *Flow {
 	return f.add(element{kind: "job", name: name, child: child, parameters: parameters, with: with})
 }
@@ -311,89 +307,88 @@ func (f *Flow) add(e element) *Flow {
 
 // Chunk is the work of a chunk step. Its zero fields have the defaults of a job file.
 type Chunk struct {
-	// Size is how many items a chunk has, and so a transaction; 0: 1000.
+	// Size is the number of items in a chunk, and thus in a transaction; 0 means 1000.
 	Size       int
 	Reader     Component
 	Processors []Component
-	// Writers get every item, all of them, in one transaction.
+	// Writers each receive all items, in one transaction.
 	Writers []Component
-	// Retry says which errors are tried again, and how often; nil: none.
+	// Retry sets which errors are retried and how often; nil means none.
 	Retry *config.ItemRetryConfig
-	// Skip says which errors cost only their item, and how many; nil: none.
+	// Skip sets which errors cost only their item, and how many; nil means none.
 	Skip *config.ItemSkipConfig
 	// Isolate is how items that cannot be written are found: each, bisect or none.
 	Isolate string
-	// NoReprocess says that items are not processed again when their chunk is written
-	// again: for processors that change their item in place.
+	// NoReprocess means that items are not processed again when their chunk is written again: for processors
+	// that change their item in place.
 	NoReprocess bool
-	// ProcessInTransaction says that processors run in the chunk's transaction.
+	// ProcessInTransaction makes processors run in the chunk's transaction.
 	ProcessInTransaction bool
-	// Concurrency is how many goroutines process the items of a chunk; 0: 1.
+	// Concurrency is the number of goroutines that process the items of a chunk; 0 means 1.
 	Concurrency int
-	// ReadAhead says whether the next chunk is read while this one is written: auto, true or
-	// false; empty: auto.
+	// ReadAhead sets whether the next chunk is read while this one is written: auto, true or false; empty
+	// means auto.
 	ReadAhead string
 }
 
-// Tasks is the work of a step that has one task executed for each item, and is over when all of
-// them are.
+// Tasks is the work of a step that runs one task for each item, and ends when all tasks are over.
 type Tasks struct {
 	// Handler is the type of the tasks.
 	Handler string
-	// Items are the payloads, which marshal to JSON; texts in them may have ${...}. Reader takes
-	// their place: its items are the payloads, as JSON objects.
+	// Items are the payloads, which marshal to JSON; texts in them may have ${...}. Reader replaces them: its
+	// items are the payloads, as JSON objects.
 	Items  []any
 	Reader Component
-	// Key is the field of each item that names its task, and After the one with the keys of the tasks that it waits
-	// for; empty: the tasks have no order.
+	// Key is the field of each item that names its task, and After the field with the keys of the tasks that
+	// it waits for; empty means that the tasks have no order.
 	Key, After string
-	// Budget says what may be spent on the tasks; zero: 5 attempts for each.
+	// Budget limits the cost of the tasks; zero means 5 attempts for each.
 	Budget task.Budget
-	// On says which workers may execute the tasks; nil: any.
+	// On selects the workers that may execute the tasks; nil means any.
 	On *core.Placement
 }
 
-// With says more about an element. Its zero fields say nothing; what does not fit the
-// kind of the element is refused.
+// With sets further options of an element. Zero fields are not set; an option that does not fit the kind of
+// the element is refused.
 type With struct {
 	// When is an expression: whether the element runs.
 	When string
-	// Next is where to go after success, and On where by the exit code: its keys are
-	// patterns with * and ?. Without both it is the following element.
+	// Next is the target after success, and On the targets by exit code: its keys are patterns with * and ?.
+	// Without both it is the following element.
 	Next string
 	On   map[string]Target
-	// Listeners hear what happens in the step.
+	// Listeners are called for the events of the step.
 	Listeners []Component
-	// Transaction is that of the step, of each of its chunks, or of the group.
+	// Transaction is the transaction of the step, of each of its chunks, or of the group.
 	Transaction *Transaction
-	// Retry says after which errors a tasklet runs again, each time in a transaction of its own,
-	// and how often; nil: none. A Chunk has its own.
+	// Retry sets after which errors a tasklet runs again, each time in its own transaction, and how often;
+	// nil means none. A Chunk has its own.
 	Retry *config.ItemRetryConfig
-	// Partition says that the step's work is done in parts.
+	// Partition divides the step's work into parts.
 	Partition *Partition
-	// Remote says who runs a child job, or the branches of a split: "true", "false" or "auto"
-	// (see the key remote of job files); empty: "false".
+	// Remote sets where a child job or the branches of a split run: "true", "false" or "auto" (see the key
+	// remote of job files). Empty means "false".
 	Remote string
-	// Placement says which workers run a child job, or the branches of a split, with Remote "true"; nil: any.
+	// Placement selects the workers that run a child job, or the branches of a split, with Remote "true"; nil
+	// means any.
 	Placement *core.Placement
 	// Timeout is how long the step may run.
 	Timeout time.Duration
 	// Expect is an expression that must hold when the step's work is done.
 	Expect string
-	// Promote are keys of the step's context that are copied to the job's when the step
-	// completes: job keys by step keys.
+	// Promote lists keys of the step's context to copy to the job's when the step completes: job keys by step
+	// keys.
 	Promote map[string]string
-	// StartLimit is how often the step may be attempted in an instance; 0: any number.
+	// StartLimit is the maximum number of attempts of the step in an instance; 0 means any number.
 	StartLimit int
-	// AllowStartIfComplete says that a step runs again on a restart though it completed; a
-	// child job does not (rule F2a).
+	// AllowStartIfComplete makes a completed step run again on a restart, except for a child job (rule F2a).
 	AllowStartIfComplete bool
 }
 
-// Transaction says what transaction a step runs in, in the words of job files.
+// Transaction sets the transaction of a step, in the words of job files.
 type Transaction struct {
-	// Propagation is REQUIRED, REQUIRES_NEW, NESTED, NOT_SUPPORTED, SUPPORTS, MANDATORY or
-	// NEVER: how a tasklet relates to a transaction around it.
+	// Propagation is REQUIRED, REQUIRES_NEW, NESTED, NOT_SUPPORTED, SUPPORTS, MANDATORY or NEVER: how a
+	// tasklet relates to an outer transaction.
 	Propagation string `key:"propagation"`
 	// Isolation is read_uncommitted, read_committed, repeatable_read or serializable.
 	Isolation string        `key:"isolation"`
@@ -401,45 +396,46 @@ type Transaction struct {
 	Timeout   time.Duration `key:"timeout"`
 }
 
-// Partition says what the parts of a step are.
+// Partition sets the partitions of a step.
 type Partition struct {
 	// By is the partitioner.
 	By Component
-	// Workers is how many parts are worked on at once; 0: the number of CPUs.
+	// Workers is the number of concurrent parts; 0 means the number of CPUs.
 	Workers int
-	// Remote says that worker processes work on the parts, on this machine or others, and
-	// not the process that runs the job.
+	// Remote lets worker processes, on this machine or others, work on the parts instead of the job's
+	// process.
 	Remote bool
-	// On says which workers may work on the parts, with Remote; its texts may have ${part.NAME}. nil: any.
+	// On selects the workers that may work on the parts, with Remote; its texts may have ${part.NAME}. nil
+	// means any.
 	On *core.Placement
 }
 
-// Target is where a flow goes: [To], [End], [Fail] or [Stop].
+// Target is the target of a transition: [To], [End], [Fail] or [Stop].
 type Target struct{ kind, name, exit, restart, message string }
 
 // To is an element of the same flow.
 func To(element string) Target { return Target{kind: "to", name: element} }
 
-// End ends the flow, COMPLETED; exit is its exit code, if it is another one.
+// End ends the flow, COMPLETED, with the exit code exit if that is not empty.
 func End(exit string) Target { return Target{kind: "end", exit: exit} }
 
-// Fail ends the flow, FAILED; exit is its exit code, if it is another one.
+// Fail ends the flow, FAILED, with the exit code exit if that is not empty.
 func Fail(exit string) Target { return Target{kind: "fail", exit: exit} }
 
-// Stop stops the job. A restart continues at the element restart of the same flow; empty:
-// at the one that stopped. message is for the operator.
+// Stop stops the job. A restart continues at the element restart of the same flow; empty means the one that
+// stopped. message is for the operator.
 func Stop(restart, message string) Target {
 	return Target{kind: "stop", restart: restart, message: message}
 }
 
-// Choice is one way of a decision: [If] or [Else].
+// Choice is one path of a decision: [If] or [Else].
 type Choice struct {
 	when   string
 	target Target
 }
 
-// If goes to target where the condition, an expression, holds.
+// If goes to target if the condition, an expression, holds.
 func If(condition string, target Target) Choice { return Choice{condition, target} }
 
-// Else goes to target where no choice before it holds.
+// Else goes to target if no earlier choice holds.
 func Else(target Target) Choice { return Choice{target: target} }

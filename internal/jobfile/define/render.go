@@ -15,9 +15,9 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 )
 
-// Load checks the definition as a job file is checked and returns it as one. The error is
-// jobfile.Problems, all of them, each with its step and option. reg has the components
-// that the job uses by name, and those of [Job.Code].
+// Load checks the definition like a job file and returns it as one. The error is jobfile.Problems, all of
+// them, each with its step and option. reg has the components that the job uses by name, and the components
+// of [Job.Code].
 func (j *Job) Load(reg *registry.Registry) (*jobfile.File, error) {
 	r := renderOf(j)
 	if len(r.problems) > 0 {
@@ -26,7 +26,7 @@ func (j *Job) Load(reg *registry.Registry) (*jobfile.File, error) {
 	return jobfile.Made(j.name, r.texts).Load(reg)
 }
 
-// Text returns the definition as a job file: what the history keeps of it.
+// Text returns the definition as a job file, which the history keeps.
 func (j *Job) Text() (string, error) {
 	r := renderOf(j)
 	if len(r.problems) > 0 {
@@ -35,8 +35,8 @@ func (j *Job) Text() (string, error) {
 	return r.texts[j.name], nil
 }
 
-// Code returns the components of the job and its child jobs that are Go code, with the
-// names that a registry must have them under.
+// Code returns the components of the job and its child jobs that are Go code, with the names that they must
+// have in a registry.
 func (j *Job) Code() []Named { return renderOf(j).code }
 
 // render makes the texts of a job and its child jobs.
@@ -47,11 +47,11 @@ type render struct {
 	problems jobfile.Problems
 
 	job *Job
-	// element is the one in hand, option the way to what is in hand.
+	// element is the current one; option is the path to the current option.
 	element string
 	option  string
 	used    map[string]int // names of Go code, by how often
-	flows   []*Flow        // the flow in hand, and those that it is in
+	flows   []*Flow        // the current flow and its outer flows
 }
 
 func renderOf(j *Job) *render {
@@ -201,7 +201,7 @@ func (r *render) calendars(given []Calendar) object {
 	return all
 }
 
-// value encodes what is not zero, and keeps a text that is empty: that of a default.
+// value encodes a value that is not zero. An empty text is kept: it is the text of a default.
 func (r *render) value(o *object, key string, v any) {
 	made, err := encode(v)
 	switch text, isText := made.(string); {
@@ -214,7 +214,7 @@ func (r *render) value(o *object, key string, v any) {
 	}
 }
 
-// problem reports a mistake that the loader would not see.
+// problem reports a mistake that the loader would not notice.
 func (r *render) problem(err error) {
 	place := "job"
 	if r.job != nil {
@@ -367,7 +367,7 @@ func (r *render) decision(o *object, e element) {
 	*o = append(*o, pair{"choose", choices})
 }
 
-// more adds the keys that With has and When has not.
+// more adds the keys that are in With but not in When.
 func (r *render) more(o *object, with With) {
 	if p := with.Partition; p != nil {
 		partition := object{{"by", r.component("partition.by", registry.KindPartitioner, p.By)}}
@@ -425,7 +425,7 @@ func (r *render) target(t Target) any {
 	return object{{t.kind, exit}}
 }
 
-// components are one component or a list of them; nil: there are none.
+// components encodes one component or a list of them; nil if there are none.
 func (r *render) components(option string, kind registry.Kind, given []Component) any {
 	if len(given) == 1 {
 		return r.component(option, kind, given[0])

@@ -7,7 +7,7 @@ import (
 	"unicode"
 )
 
-// The values of a text: string, list, object; literal, which is written as it is, and quoted.
+// The values of a text: string, list, object; literal, which is written unchanged, and quoted.
 type (
 	literal string
 	quoted  string
@@ -40,7 +40,6 @@ func (o *object) put(key string, value any) {
 	*o = append(*o, pair{key, value})
 }
 
-// flag adds a key with the value true.
 func (o *object) flag(key string, on bool) {
 	if on {
 		o.put(key, "true")
@@ -61,7 +60,7 @@ func (o object) text(b *strings.Builder, margin string) {
 	}
 }
 
-// below writes what stands behind a key.
+// below writes the value of a key.
 func below(b *strings.Builder, value any, margin string) {
 	switch v := value.(type) {
 	case object:
@@ -110,10 +109,9 @@ func (l list) text(b *strings.Builder, margin string) {
 	}
 }
 
-// plain are the texts that YAML takes as they are.
+// plain matches texts that YAML takes unchanged.
 var plain = regexp.MustCompile(`^[A-Za-z0-9_./$][A-Za-z0-9_./$ -]*$`)
 
-// scalar writes a text in one line.
 func scalar(text string) string {
 	if plain.MatchString(text) && !strings.HasSuffix(text, " ") {
 		return text
@@ -146,10 +144,10 @@ func quote(text string) string {
 	return b.String()
 }
 
-// blockLine is a line that a literal block keeps as it is.
+// blockLine matches lines that a literal block keeps unchanged.
 var blockLine = regexp.MustCompile(`^([ -~]*[!-~])?$`)
 
-// block reports a text of several lines that can be read better as such.
+// block reports whether a text of several lines is more readable as a block.
 func block(text string) bool {
 	lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
 	if len(lines) < 2 || lines[0] == "" || lines[0][0] == ' ' || lines[len(lines)-1] == "" {

@@ -12,7 +12,7 @@ import (
 	"github.com/surfin-batch/surfin/internal/yamlfile"
 )
 
-// Whatever a definition holds, its text is read as it was meant.
+// The text of any definition is read back as the same definition.
 func TestATextIsReadAsItWasMeant(t *testing.T) {
 	t.Parallel()
 	word := rapid.OneOf(
@@ -48,7 +48,7 @@ func TestATextIsReadAsItWasMeant(t *testing.T) {
 	})
 }
 
-// normal makes nil of what is empty, so that both sides are equal.
+// normal turns empty values into nil, so that both sides are equal.
 func normal(v any) any {
 	switch x := v.(type) {
 	case object:

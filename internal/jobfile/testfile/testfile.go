@@ -17,8 +17,7 @@ import (
 
 // File is a file of tests.
 type File struct {
-	// Path is the file as it was given; Job is the path of the job file, from the working
-	// directory.
+	// Path is the path of the file as given; Job is the path of the job file, from the working directory.
 	Path string `key:"-"`
 	Job  string `key:"job" required:"true" doc:"The job file, relative to this one; or the name of a job that the program has in it, such as one in Go."`
 	// Name is Job as it is written.
@@ -27,7 +26,7 @@ type File struct {
 	Tests     []Test            `key:"tests" required:"true" doc:"Each runs the job in a temporary folder, on fresh databases."`
 }
 
-// Test is one run of the job, and what must come of it.
+// Test is one run of the job with its expected results.
 type Test struct {
 	Name   string             `key:"name" required:"true" doc:"What holds."`
 	Params map[string]string  `key:"params" doc:"Parameters of the job; paths are relative to the temporary folder."`
@@ -39,7 +38,7 @@ type Test struct {
 	Expect Expect             `key:"expect" doc:"What must come of the run."`
 }
 
-// Expect is what must come of a run. What is not said is not looked at.
+// Expect lists the expected results of a run. Results without an expectation are not checked.
 type Expect struct {
 	Status  string             `key:"status" default:"COMPLETED" doc:"The status of the job."`
 	Exit    string             `key:"exit" doc:"Its exit code."`
@@ -52,19 +51,19 @@ type Expect struct {
 	Skips   *[]Skip            `key:"skips" doc:"All skipped items, in any order; [] for none."`
 }
 
-// Data is what is in a database first.
+// Data is the content of a database before the run.
 type Data struct {
 	SQL    string          `key:"sql" doc:"Statements that make the tables that must be there."`
 	Tables map[string]Rows `key:"tables" doc:"Rows that are inserted first."`
 }
 
-// Found is what must be in a database afterwards.
+// Found is the expected content of a database afterwards.
 type Found struct {
 	Tables  map[string]Rows `key:"tables" doc:"All rows of a table, in any order; only the columns that are named count."`
 	Queries map[string]Rows `key:"queries" doc:"A query, and all of its rows, in any order."`
 }
 
-// Counts are numbers of a step; nil: not looked at.
+// Counts are numbers of a step; nil means not checked.
 type Counts struct {
 	Status   string `key:"status"`
 	Read     *int64 `key:"read"`
@@ -73,7 +72,7 @@ type Counts struct {
 	Skipped  *int64 `key:"skipped"`
 }
 
-// Skip is a skipped item; zero fields are not looked at.
+// Skip is a skipped item; zero fields are not compared.
 type Skip struct {
 	Step  string `key:"step"`
 	Phase string `key:"phase" enum:"read,process,write"`
@@ -84,7 +83,7 @@ type Skip struct {
 	Error string `key:"error" doc:"A part of the error."`
 }
 
-// Cell is a value of a row, as text; Null: there is none.
+// Cell is a value of a row, as text; Null means that there is none.
 type Cell struct {
 	Name, Text string
 	Null       bool
@@ -94,7 +93,7 @@ type Cell struct {
 // Rows are rows of named values, in the order of the file.
 type Rows struct{ List [][]Cell }
 
-// Content is what a file has: text, or rows.
+// Content is the content of a file: text, or rows.
 type Content struct {
 	Text   string
 	Rows   Rows
@@ -141,10 +140,10 @@ func checkNames(d *yamlfile.Decoder, root *yamlfile.Node, f *File) {
 	}
 }
 
-// FromEnvironment begins a database whose URL is in a variable of the environment.
+// FromEnvironment is the prefix of a database URL in an environment variable.
 const FromEnvironment = "env:"
 
-// checkDatabases checks what databases are, and that the tests name no others.
+// checkDatabases checks the databases, and that the tests name no others.
 func checkDatabases(d *yamlfile.Decoder, root *yamlfile.Node, f *File) {
 	list := root.Get("databases")
 	for name, url := range f.Databases {

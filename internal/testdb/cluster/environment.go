@@ -18,8 +18,7 @@ import (
 	"github.com/surfin-batch/surfin/internal/testtree"
 )
 
-// enterRoom moves temporary files into a folder of the run, in memory where that can be, until
-// leave is called.
+// enterRoom moves temporary files into a folder of the run, in memory if possible, until leave is called.
 func enterRoom(ctx context.Context) (room string, leave func() error, err error) {
 	disk := os.TempDir()
 	room, leave, err = takeRoom(cmp.Or(memory(), disk))
@@ -33,9 +32,9 @@ func enterRoom(ctx context.Context) (room string, leave func() error, err error)
 	return room, leave, nil
 }
 
-// buildOn lets the go command work on a disk: programs that it links are large. A file of
-// settings says so to that command alone. The variable GOTMPDIR would move the folders of tests there as well
-// (testing.T.TempDir), whose databases are to be in memory.
+// buildOn lets the go command work on a disk: programs that it links are large. A file of settings applies to
+// that command alone. The variable GOTMPDIR would also move the folders of tests there (testing.T.TempDir),
+// and with them databases that are to be in memory.
 func buildOn(ctx context.Context, disk, room string) error {
 	out, err := exec.CommandContext(ctx, "go", "env", "GOENV").Output()
 	if err != nil {
@@ -53,8 +52,8 @@ func buildOn(ctx context.Context, disk, room string) error {
 	return errors.Join(os.Setenv("GOENV", file), os.Unsetenv("GOTMPDIR"))
 }
 
-// nameTree says what the files of the module are. Outside of a checkout it leaves that to
-// the tests that need it (testtree.Command).
+// nameTree identifies the files of the module. Outside of a checkout it leaves that to the tests that need it
+// (testtree.Command).
 func nameTree(ctx context.Context) error {
 	root, err := testtree.Root()
 	if err != nil {
@@ -68,8 +67,8 @@ func nameTree(ctx context.Context) error {
 	return os.Setenv(testtree.Variable, sum)
 }
 
-// nameServer writes the URL, which has another port and password each time, into a file
-// whose name says no more than the version of the server.
+// nameServer writes the URL, which has another port and password each time, into a file with only the version
+// of the server in its name.
 func nameServer(ctx context.Context, room, admin string) error {
 	conn, err := pgx.Connect(ctx, admin)
 	if err != nil {

@@ -1,24 +1,21 @@
-// Command cluster starts a private PostgreSQL cluster, runs a command with
-// SURFIN_TEST_POSTGRES set to a file with its admin URL, stops the cluster, and exits as
-// the command did:
+// Command cluster starts a private PostgreSQL cluster, runs a command with SURFIN_TEST_POSTGRES set to a file
+// with its admin URL, stops the cluster, and exits as the command did:
 //
 //	go run ./internal/testdb/cluster -- go test ./...
 //
-// Temporary files of the command and of the server are in memory (TMPDIR below
-// /dev/shm) where there is room; those of `go build` stay where they are (GOTMPDIR in
-// a GOENV of the run's own).
+// Temporary files of the command and of the server are in memory (TMPDIR below /dev/shm) if there is room;
+// those of `go build` stay on the disk (GOTMPDIR in a GOENV for this run).
 //
-// Its databases are made of templates that have the repository's tables
-// (SURFIN_TEST_TEMPLATES; see internal/testdb).
+// Its databases are made from templates with the repository's tables (SURFIN_TEST_TEMPLATES; see
+// internal/testdb).
 //
-// What it sets has the same value each time, as long as what stands behind it is the same:
-// `go test` compares it, and repeats the result of a package (internal/testtree).
+// Its variables keep their values as long as their meaning is the same: `go test` compares them, and repeats
+// the result of a package (internal/testtree).
 //
-// Without a command it prints the URL and runs until it is interrupted. A server
-// that SURFIN_TEST_POSTGRES names already is used as it is.
+// Without a command it prints the URL and runs until it is interrupted. If SURFIN_TEST_POSTGRES already names
+// a server, it uses that one.
 //
-// It imports internal/testdb, internal/testdb/pgcluster, internal/testtree, the
-// repository and its databases.
+// It imports internal/testdb, internal/testdb/pgcluster, internal/testtree, the repository and its databases.
 package main
 
 import (

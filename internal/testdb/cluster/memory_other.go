@@ -2,5 +2,5 @@
 
 package main
 
-// memory is for systems that are known to have a folder in memory.
+// memory returns "": no other system is known to have a folder in memory.
 func memory() string { return "" }

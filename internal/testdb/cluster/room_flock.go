@@ -15,9 +15,8 @@ import (
 // maxRooms is far more than runs side by side.
 const maxRooms = 100
 
-// takeRoom makes a folder below parent whose name is that of the last run's: the first
-// that no run beside this one has. Go's test cache compares the names. leave removes it.
-// What runs that were killed left behind is removed.
+// takeRoom makes a folder below parent with the name of the last run's: the first that no concurrent run has.
+// Go's test cache compares the names. leave removes it. Folders of killed runs are removed.
 func takeRoom(parent string) (dir string, leave func() error, err error) {
 	base, err := ownFolder(parent)
 	if err != nil {
@@ -40,7 +39,7 @@ func takeRoom(parent string) (dir string, leave func() error, err error) {
 			dir, leave = room, func() error { return errors.Join(os.RemoveAll(room), lock.Close()) }
 		}
 		if dir != "" && isNew {
-			return dir, leave, nil // there was none behind it
+			return dir, leave, nil // there was none after it
 		}
 	}
 	if dir == "" {
@@ -65,8 +64,8 @@ func ownFolder(parent string) (string, error) {
 	return base, nil
 }
 
-// lockFile locks a file until it is closed, or this process dies; nil if another has it. The
-// file stays: who removed it could remove the one that somebody locks just now.
+// lockFile locks a file until it is closed, or this process dies; nil if another has it. The file stays:
+// removing it could remove one that another process is just locking.
 func lockFile(path string) (lock *os.File, isNew bool, err error) {
 	_, serr := os.Lstat(path)
 	lock, err = os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600) //nolint:gosec // in our own folder

@@ -7,7 +7,7 @@ import (
 	"os"
 )
 
-// takeRoom makes a folder of another name each time: there Go's test cache finds nothing.
+// takeRoom makes a folder with a new name each time: there Go's test cache finds nothing.
 func takeRoom(parent string) (dir string, leave func() error, err error) {
 	dir, err = os.MkdirTemp(parent, "surfin-tests-")
 	if err != nil {

@@ -28,7 +28,7 @@ func TestARunHasTheRoomOfTheRunBeforeItAndNoneOfOneBesideIt(t *testing.T) {
 	require.DirExists(t, second, "it is in use")
 	require.NoError(t, leaveSecond())
 
-	// What a killed run leaves: a folder without a lock.
+	// The remains of a killed run: a folder without a lock.
 	require.NoError(t, os.MkdirAll(filepath.Join(second, "left"), 0o755))
 	require.NoError(t, leaveAgain())
 	require.NoError(t, os.MkdirAll(filepath.Join(first, "left"), 0o755))

@@ -4,7 +4,7 @@ package pgcluster
 
 import "os/exec"
 
-// account is who runs the server: ourselves.
+// account is the user that runs the server: ourselves.
 type account struct{}
 
 func unprivileged() (account, error) { return account{}, nil }

@@ -1,9 +1,9 @@
-// Package pgcluster starts a private PostgreSQL cluster for tests, and poolers before a
-// server: each in a folder of its own, on a free loopback port, never as root, and
-// stopped and removed even when the process that started it is killed.
+// Package pgcluster starts a private PostgreSQL cluster for tests, and poolers in front of a server: each in
+// its own folder, on a free loopback port, never as root, and stopped and removed even if the process that
+// started it is killed.
 //
-// It needs initdb and postgres, from PATH or from /usr/lib/postgresql/*/bin, pgbouncer
-// from PATH or /usr/sbin, and a POSIX shell.
+// It needs initdb and postgres, from PATH or from /usr/lib/postgresql/*/bin, pgbouncer from PATH or
+// /usr/sbin, and a POSIX shell.
 //
 // It imports the PostgreSQL driver, and nothing of ours.
 package pgcluster
@@ -40,9 +40,8 @@ type Cluster struct {
 // URL returns the URL of the superuser in the database postgres.
 func (c *Cluster) URL() string { return c.url }
 
-// Start initialises a cluster and waits until it accepts connections. Durability
-// is off, as the tests crash our processes, not the server's machine; settings such as
-// fsync=on say otherwise.
+// Start initialises a cluster and waits until it accepts connections. Durability is off, as the tests crash
+// our processes, not the server's machine; settings such as fsync=on change that.
 func Start(ctx context.Context, settings ...string) (*Cluster, error) {
 	bin, err := binaries()
 	if err != nil {
@@ -104,8 +103,8 @@ func (c *Cluster) launch(bin string, port int, who account, settings []string) e
 	return c.supervise(who, "INT", args...)
 }
 
-// Restart ends all sessions as an administrator's restart does, which rolls back what they
-// have not committed, and returns when the server accepts connections again.
+// Restart ends all sessions as an administrator's restart does, which rolls back their uncommitted work, and
+// returns when the server accepts connections again.
 func (c *Cluster) Restart(ctx context.Context) error { return c.Outage(ctx, "INT", 0) }
 
 // Outage ends the server by the signal INT (fast) or QUIT (immediate), starts it again after the
@@ -148,8 +147,8 @@ func (c *Cluster) ready(ctx context.Context, password string) error {
 }
 
 // cheapen stores the password so that the server verifies it with one hash instead of
-// 4096. Tests open thousands of connections, and SCRAM's rounds, which protect what a
-// thief finds in the catalog, were a quarter of the server's time.
+// 4096. Tests open thousands of connections, and SCRAM's rounds, which protect passwords that a
+// thief finds in the catalog, took a quarter of the server's time.
 func cheapen(ctx context.Context, conn *pgx.Conn, password string) error {
 	setting := "SET password_encryption = md5"
 	major, _, _ := strings.Cut(conn.PgConn().ParameterStatus("server_version"), ".")

@@ -24,12 +24,11 @@ type Pooler struct {
 	url string
 }
 
-// URL returns the URL of the database behind the pooler.
+// URL returns the URL of the database through the pooler.
 func (p *Pooler) URL() string { return p.url }
 
-// StartPooler starts PgBouncer before the database of a URL and waits until it accepts
-// connections. The mode is session, transaction or statement; settings are further lines
-// of its configuration.
+// StartPooler starts PgBouncer in front of the database of a URL and waits until it accepts connections. The
+// mode is session, transaction or statement; settings are further lines of its configuration.
 func StartPooler(ctx context.Context, database, mode string, settings ...string) (*Pooler, error) {
 	bin, err := bouncer()
 	if err != nil {

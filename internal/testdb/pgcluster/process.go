@@ -20,7 +20,7 @@ const (
 	stopTime  = 30 * time.Second
 )
 
-// process is a server program that runs in a folder of its own.
+// process is a server program that runs in its own folder.
 type process struct {
 	dir   string
 	stdin io.WriteCloser

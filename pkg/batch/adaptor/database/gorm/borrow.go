@@ -15,16 +15,15 @@ import (
 )
 
 const (
-	// borrowedIdle is how long a borrowed connection is kept although nothing uses it,
-	// so that the chunks of a step find their connection again. database/sql looks once
-	// a second.
+	// borrowedIdle is how long an unused borrowed connection is kept, so that the chunks of a step find their
+	// connection again. database/sql checks once a second.
 	borrowedIdle = time.Second
-	// maxUnusable bounds how many connections of a pool are stepped over.
+	// maxUnusable bounds how many connections of a pool are skipped.
 	maxUnusable = 100
 )
 
-// borrower opens connections by taking them out of a pool of the application's. What is
-// closed goes back there.
+// borrower opens connections by taking them out of a pool of the application. A closed connection goes back
+// there.
 type borrower struct {
 	name string
 	lent Lent
@@ -32,8 +31,8 @@ type borrower struct {
 	settings []setting
 	// answer is pgConn.answer.
 	answer time.Duration
-	// reconnects counts: a connection that was borrowed before the last one is closed
-	// when it is borrowed again, as its prepared statements may be outdated (rule T7).
+	// reconnects is a counter: a connection that was borrowed before the last reconnect is closed when it is
+	// borrowed again, as its prepared statements may be outdated (rule T7).
 	reconnects atomic.Int64
 }
 
@@ -43,7 +42,7 @@ func newBorrower(name string, lent Lent, idleInTransaction time.Duration) *borro
 	return &borrower{name: name, lent: lent, settings: ourSettings(idleInTransaction), answer: answerTime(idleInTransaction)}
 }
 
-// ourSettings are what the rules need of a session (D5, L7), in order.
+// ourSettings are the settings of a session that the rules need (D5, L7), in order.
 func ourSettings(idleInTransaction time.Duration) []setting {
 	return append(textSettings(), []setting{
 		{"idle_in_transaction_session_timeout", strconv.FormatInt(idleInTransaction.Milliseconds(), 10)},
@@ -69,10 +68,10 @@ func (b *borrower) Connect(ctx context.Context) (driver.Conn, error) {
 	p.ownName = p.reportedName()
 	p.trace = trace{
 		keeps: keepsPostgres, distrusts: true, known: map[string]bool{},
-		// What a step has set looks like what the application has set.
+		// A step's settings look like the application's.
 		renew: func() error { return errors.Join(driver.ErrBadConn, p.loan.giveBack(true)) },
 		reopen: func(ctx context.Context) error {
-			before := p.loan.giveBack(true) // first: what follows may wait for it
+			before := p.loan.giveBack(true) // first: later calls may wait for it
 			next, err := b.borrow(ctx)
 			if err != nil {
 				return errors.Join(err, before)
@@ -87,14 +86,14 @@ func (b *borrower) Connect(ctx context.Context) (driver.Conn, error) {
 // loan is a connection that is borrowed.
 type loan struct {
 	own *stdlib.Conn
-	// restore is the statement that makes the session as it was.
+	// restore is the statement that restores the session.
 	restore string
 	back    func() error
 	isOver  bool
 }
 
-// giveBack gives the connection back, once: as it was, or closed. A session that a step
-// may have changed is closed, and the pool opens another.
+// giveBack gives the connection back, once: restored, or closed. A session that a step may have changed is
+// closed, and the pool opens another.
 func (l *loan) giveBack(changed bool) error {
 	if l.isOver {
 		return nil
@@ -107,8 +106,8 @@ func (l *loan) giveBack(changed bool) error {
 	return l.back()
 }
 
-// borrow waits for a connection of the pool. Those that died there, and those from
-// before a reconnect, are closed and stepped over.
+// borrow waits for a connection of the pool. Dead connections, and those from before a reconnect, are closed
+// and skipped.
 func (b *borrower) borrow(ctx context.Context) (*loan, error) {
 	var last error
 	for range maxUnusable {
@@ -140,8 +139,8 @@ func (b *borrower) borrow(ctx context.Context) (*loan, error) {
 	return nil, last
 }
 
-// isOutdated reports a connection that was borrowed before the last reconnect, and
-// marks any other as borrowed now.
+// isOutdated reports whether a connection was borrowed before the last reconnect, and marks any other as
+// borrowed now.
 func (b *borrower) isOutdated(conn *pgconn.PgConn) bool {
 	mark, now := "surfin."+b.name, b.reconnects.Load()
 	if before, known := conn.CustomData()[mark].(int64); known {
@@ -151,8 +150,8 @@ func (b *borrower) isOutdated(conn *pgconn.PgConn) bool {
 	return false
 }
 
-// prepare makes the session what the rules need (D5, L7), and returns the statement
-// that makes it as it was.
+// prepare changes the session's settings as the rules need (D5, L7), and returns the statement that restores
+// them.
 func (b *borrower) prepare(ctx context.Context, conn *pgconn.PgConn) (restore string, err error) {
 	ask, set := make([]string, len(b.settings)), make([]string, len(b.settings))
 	for i, s := range b.settings {
@@ -173,9 +172,9 @@ func (b *borrower) prepare(ctx context.Context, conn *pgconn.PgConn) (restore st
 	return "SELECT " + strings.Join(back, ", "), nil
 }
 
-// copySettings returns the statement that gives another session the settings which this
-// one has been given since it began (search_path and role, say), and then ours. The role
-// comes last, as it may not be allowed to set the others.
+// copySettings returns the statement that gives another session the settings that this one has received since
+// it began (search_path and role, say), and then ours. The role comes last, as it may not be allowed to set
+// the others.
 func copySettings(ctx context.Context, conn *pgconn.PgConn, ours []setting) (string, error) {
 	results, err := conn.Exec(ctx, `SELECT name, pg_catalog.current_setting(name) FROM pg_catalog.pg_settings
 		WHERE source = 'session' AND context IN ('user', 'superuser') AND name NOT IN ('application_name', 'transaction_isolation', 'transaction_read_only', 'transaction_deferrable')
@@ -204,7 +203,6 @@ func setConfig(name, value string) string {
 	return "pg_catalog.set_config(" + literal(name) + ", " + literal(value) + ", false)"
 }
 
-// literal quotes a text of SQL.
 func literal(text string) string {
 	quoted := strings.ReplaceAll(text, "'", "''")
 	if strings.Contains(quoted, `\`) {

@@ -10,10 +10,9 @@ import (
 	"github.com/jackc/pgx/v5/stdlib"
 )
 
-// A statement that is cancelled is cancelled at the server, so that the transaction can
-// roll back to a savepoint. Connections of our own are configured so. What the pool of an
-// application is configured to, usually, is to give the connection up: on a borrowed one
-// the statement runs without its context, which is watched here.
+// A cancelled statement is cancelled at the server, so that the transaction can roll back to a savepoint. Our
+// own connections are configured so. The pool of an application is usually configured to give the connection
+// up: on a borrowed connection the statement runs without its context, which is watched here.
 
 func (c *pgConn) execBorrowed(ctx context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
 	done, err := c.watch(ctx)
@@ -42,7 +41,7 @@ func (c *pgConn) queryBorrowed(ctx context.Context, query string, args []driver.
 	return &watchedRows{own, done}, nil
 }
 
-// watch asks the server to cancel what runs when ctx ends, until done is called.
+// watch asks the server to cancel the running statement when ctx ends, until done is called.
 func (c *pgConn) watch(ctx context.Context) (done func(), err error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -52,7 +51,7 @@ func (c *pgConn) watch(ctx context.Context) (done func(), err error) {
 	return w.Unwatch, nil
 }
 
-// watchedRows are rows whose statement is watched until they are closed.
+// watchedRows are rows of a statement that is watched until they are closed.
 type watchedRows struct {
 	*stdlib.Rows
 	done func()
@@ -64,9 +63,9 @@ func (r *watchedRows) Close() error {
 	return r.Rows.Close()
 }
 
-// canceller asks the server to cancel the statement that runs when its context ends. It asks
-// again until the statement has ended: a server that has not yet received the statement, or
-// has not begun it, forgets the request. After the time of answer the connection is lost.
+// canceller asks the server to cancel the running statement when its context ends. It repeats the request
+// until the statement has ended: a server that has not yet received or begun the statement forgets the
+// request. After the time of answer the connection is lost.
 type canceller struct {
 	conn   *pgconn.PgConn
 	answer time.Duration
@@ -77,8 +76,8 @@ type canceller struct {
 const (
 	// cancelAgain is the time between two requests.
 	cancelAgain = 250 * time.Millisecond
-	// cancelRest is how long a connection is not used after a request that the server has
-	// answered: a busy machine may deliver it late, and cancel the next statement.
+	// cancelRest is how long a connection is not used after an answered request: a busy machine may deliver
+	// the request late, and cancel the next statement.
 	cancelRest = 100 * time.Millisecond
 )
 
@@ -105,15 +104,15 @@ func (c *canceller) HandleCancel(context.Context) {
 	}()
 }
 
-// HandleUnwatchAfterCancel implements ctxwatch.Handler. A request that was sent is waited
-// for: the server has delivered it then, and it does not meet the next statement.
+// HandleUnwatchAfterCancel implements ctxwatch.Handler. It waits for a sent request: then the server has
+// delivered it, and it does not hit the next statement.
 func (c *canceller) HandleUnwatchAfterCancel() {
 	close(c.ended)
 	<-c.done
 	c.setDeadline(time.Time{})
 }
 
-// setDeadline bounds the reads and writes of the connection. Where that fails, they fail too.
+// setDeadline bounds the reads and writes of the connection. If that fails, they fail too.
 func (c *canceller) setDeadline(at time.Time) {
 	_ = c.conn.Conn().SetDeadline(at) //nolint:errcheck // see above
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// birdsOver returns the table of birds on connections that wrap makes of those to PostgreSQL.
+// birdsOver returns the table of birds on wrapped connections to PostgreSQL.
 func birdsOver(t *testing.T, wrap func(net.Conn) net.Conn) tx.Database {
 	t.Helper()
 	pool := pgxPool(t, testdb.Postgres(t), func(config *pgxpool.Config) {
@@ -40,7 +40,7 @@ func (c lateConn) Write(b []byte) (int, error) {
 	return c.Conn.Write(b)
 }
 
-// The server forgets a request to cancel what it has not yet received.
+// The server forgets a request to cancel a statement that it has not yet received.
 func TestARequestToCancelThatComesBeforeTheStatementIsRepeated(t *testing.T) {
 	t.Parallel()
 	db := birdsOver(t, func(conn net.Conn) net.Conn { return lateConn{conn} })
@@ -70,7 +70,7 @@ func (c brokenConn) Write(b []byte) (int, error) {
 	return c.Conn.Write(b)
 }
 
-// A connection that is lost after the timeout is lost by it, for all the caller knows.
+// To the caller, a connection that is lost after the timeout is lost because of it.
 func TestAConnectionThatIsLostAtATimeoutTellsTheTimeout(t *testing.T) {
 	t.Parallel()
 	over := make(chan struct{})

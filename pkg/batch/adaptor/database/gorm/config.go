@@ -14,31 +14,27 @@ import (
 
 // Config is one database.
 type Config struct {
-	// URL is postgres://user:password@host:port/name?..., or sqlite:PATH, also
-	// written sqlite:///absolute/path. SQLite in memory is refused: its content
-	// would be another one for each connection. A session of PostgreSQL has
-	// timezone UTC, DateStyle ISO, IntervalStyle postgres, extra_float_digits 1 and
-	// bytea_output hex, whatever the server, the role, the URL or the environment say:
-	// times are UTC (rule D5), and a value has one text (rule R10).
+	// URL is postgres://user:password@host:port/name?..., or sqlite:PATH, also written
+	// sqlite:///absolute/path. SQLite in memory is refused: each connection would have its own content. A
+	// session of PostgreSQL has timezone UTC, DateStyle ISO, IntervalStyle postgres, extra_float_digits 1 and
+	// bytea_output hex, whatever the settings of the server, the role, the URL or the environment: times are
+	// UTC (rule D5), and a value has one text (rule R10).
 	URL string `yaml:"url"`
-	// Lent is a pool of the application's own, instead of a URL: see [Lend]. MaxOpen is
-	// then how many of its connections are borrowed at once; 0: as many as it has, 10
-	// where it has no limit.
+	// Lent is a pool of the application, instead of a URL: see [Lend]. MaxOpen is then the maximum number of
+	// borrowed connections; 0 means as many as it has, or 10 if it has no limit.
 	Lent Lent `yaml:"-"`
-	// MaxOpen bounds the connections for data; 0: 10 on PostgreSQL, 4 readers on
-	// SQLite, which has one writer besides. A running step or partition needs two,
-	// and one more is needed for all (rule R6): fewer than 3 are refused on
-	// PostgreSQL, where a step would wait for itself.
+	// MaxOpen bounds the connections for data; 0 means 10 on PostgreSQL, and 4 readers on SQLite, which has
+	// one more connection as its writer. A running step or partition needs two, and one more is needed for
+	// all (rule R6): fewer than 3 are refused on PostgreSQL, where a step would wait for itself.
 	MaxOpen int `yaml:"max_open"`
-	// ControlOpen bounds the connections of the control pool on PostgreSQL, see
-	// [DBProvider.Control]; 0: 3.
+	// ControlOpen bounds the connections of the control pool on PostgreSQL, see [DBProvider.Control]; 0 means
+	// 3.
 	ControlOpen int `yaml:"control_open"`
-	// IdleInTransaction is how long PostgreSQL lets a transaction wait for its
-	// client before it ends the session; 0: 30 s. It must not exceed the lease
-	// (rule L7).
+	// IdleInTransaction is how long PostgreSQL lets a transaction wait for its client before it ends the
+	// session; 0 means 30 s. It must not exceed the lease (rule L7).
 	IdleInTransaction time.Duration `yaml:"idle_in_transaction"`
-	// FileMode are the permissions of an SQLite file that is made; 0: 0600. SQLite
-	// gives them to the files beside it, too.
+	// FileMode is the permissions of a new SQLite file; 0 means 0600. SQLite gives them to its accompanying
+	// files, too.
 	FileMode fs.FileMode `yaml:"file_mode"`
 }
 
@@ -71,7 +67,7 @@ func (c Config) withDefaults(dialect tx.Dialect) Config {
 	return c
 }
 
-// validate says everything that is wrong, and what the URL names.
+// validate reports all mistakes, and returns the dialect and the path in the URL.
 func (c Config) validate() (dialect tx.Dialect, path string, err error) {
 	var wrong []error
 	switch {
@@ -99,7 +95,7 @@ func (c Config) validate() (dialect tx.Dialect, path string, err error) {
 	return dialect, path, errors.Join(wrong...)
 }
 
-// parseURL tells the dialect and, for SQLite, the file.
+// parseURL returns the dialect and, for SQLite, the file.
 func parseURL(raw string) (tx.Dialect, string, error) {
 	scheme, rest, ok := strings.Cut(raw, ":")
 	if !ok {

@@ -24,15 +24,15 @@ func TestConformanceOfTheManagerOnPostgreSQL(t *testing.T) {
 	txtest.Run(t, func(t *testing.T) tx.Provider { return open(t, schema(t)) })
 }
 
-// TestConformanceOfTheManagerOnPostgreSQLThatBeginsLate runs the same where BEGIN waits for the first
-// statement of every transaction.
+// TestConformanceOfTheManagerOnPostgreSQLThatBeginsLate runs the same tests with a BEGIN that waits for the
+// first statement of every transaction.
 func TestConformanceOfTheManagerOnPostgreSQLThatBeginsLate(t *testing.T) {
 	t.Parallel()
 	schema := inSchemas(t)
 	txtest.Run(t, func(t *testing.T) tx.Provider { return lateProvider{open(t, schema(t))} })
 }
 
-// lateProvider has databases whose transactions begin late.
+// lateProvider has databases with transactions that begin late.
 type lateProvider struct{ tx.Provider }
 
 func (p lateProvider) Database(name string) (tx.Database, error) {
@@ -47,8 +47,8 @@ func (d lateDatabase) Begin(ctx context.Context, attr tx.Attr) (tx.Handle, error
 	return d.Database.Begin(ctx, attr)
 }
 
-// inSchemas makes a database on PostgreSQL and returns what answers the URL of a new schema
-// in it: a database for each sentence of the suite took the server most of its time.
+// inSchemas makes a database on PostgreSQL and returns a function that makes a new schema in it and returns
+// its URL: a database for each sentence of the suite took the server most of its time.
 func inSchemas(t *testing.T) func(t *testing.T) string {
 	t.Helper()
 	url := testdb.Postgres(t)
@@ -63,7 +63,6 @@ func inSchemas(t *testing.T) func(t *testing.T) string {
 	}
 }
 
-// open opens one database, named default.
 func open(t *testing.T, url string) *DBProvider {
 	t.Helper()
 	return openWith(t, Config{URL: url})

@@ -10,7 +10,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// backend is what the dialects do differently.
+// backend holds the differences between dialects.
 type backend interface {
 	conn() tx.Conn
 	begin(ctx context.Context, attr tx.Attr) (*handle, error)
@@ -50,8 +50,8 @@ func (d *database) Reconnects() int64 { return d.reconnects.Load() }
 
 func (d *database) Open() (*sql.DB, error) { return d.backend.open() }
 
-// PoolSize is how many connections for data may be open at once; on SQLite those
-// that read, beside the writer.
+// PoolSize is the maximum number of open connections for data; on SQLite the number of readers, without the
+// writer.
 func (d *database) PoolSize() int { return d.size }
 
 // Check refuses isolation levels that the database lacks (rules T4, T9).
@@ -62,7 +62,7 @@ func (d *database) Check(attr tx.Attr) error {
 	return fmt.Errorf("database %s (%s) does not have the isolation level %s", d.name, d.dialect, attr.Isolation)
 }
 
-// Begin starts a transaction on a connection of its own.
+// Begin starts a transaction on a separate connection.
 func (d *database) Begin(ctx context.Context, attr tx.Attr) (tx.Handle, error) {
 	if err := d.Check(attr); err != nil {
 		return nil, err

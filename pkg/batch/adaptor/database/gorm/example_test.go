@@ -91,8 +91,8 @@ func ExampleSession() {
 	// Output: <nil> ada
 }
 
-// The application has a gorm of its own; what the framework does within its transaction is
-// committed or rolled back with it.
+// The application has its own gorm; the framework's work within its transaction is committed or rolled back
+// with it.
 func ExampleTransaction() {
 	dir, done := testexample.Dir()
 	defer done()
@@ -113,7 +113,7 @@ func ExampleTransaction() {
 		if err := session.Exec("insert into bird values ('owl')").Error; err != nil {
 			return err
 		}
-		// A move of a guarded row, or App.Tasks.Submit, takes the transaction from ctx, too.
+		// A move of a guarded row, or App.Tasks.Submit, also takes the transaction from ctx.
 		_, err := tx.ConnOf(ctx, db).ExecContext(ctx, "insert into bird values ('wren')")
 		return errors.Join(err, errors.New("undone"))
 	})
@@ -121,5 +121,5 @@ func ExampleTransaction() {
 	// Output: undone 0
 }
 
-// dialector stands for that of the application, such as gorm.io/driver/sqlite.
+// dialector stands for the application's dialector, such as gorm.io/driver/sqlite.
 func dialector() gorm.Dialector { return gormtests.DummyDialector{} }

@@ -65,7 +65,7 @@ func TestAScriptThatFailsInItsTransactionIsAnOrdinaryError(t *testing.T) {
 	}
 }
 
-// counted counts what is sent: a message that is waited for each time.
+// counted counts the messages that are sent and waited for.
 type counted struct {
 	net.Conn
 	sent *atomic.Int64

@@ -10,16 +10,16 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// gate admits work to a pool (rule O4). Of the last connections some are a reserve for work that
-// holds others already, the more so the more it holds. So whoever was admitted last can always
-// have one more, and work that needs several never waits for itself.
+// gate admits work to a pool (rule O4). Some of the last connections are a reserve for work that already
+// holds others, the more so the more it holds. So the work admitted last can always have one more, and work
+// that needs several never waits for itself.
 type gate struct {
 	name string
 	size int
-	// strict says that transactions count against this pool alone, so that work which holds all
-	// connections waits for itself.
+	// strict means that transactions count only against this pool, so that work which holds all connections
+	// waits for itself.
 	strict bool
-	// first and nested bound a wait without and with connections held.
+	// first and nested bound a wait without and with held connections.
 	first, nested time.Duration
 
 	mu      sync.Mutex
@@ -27,16 +27,15 @@ type gate struct {
 }
 
 const (
-	// deep is how many connections one piece of work is sure to get: a snapshot that it reads, the
-	// transaction of its chunk, and one outside of that. In a pool of at least wide it is one more,
-	// for a second snapshot.
+	// deep is how many connections one piece of work surely gets: a snapshot for reading, the transaction of
+	// its chunk, and one outside of that. In a pool of at least wide it is one more, for a second snapshot.
 	deep, wide = 3, 8
-	// firstWait is long: who holds nothing blocks nobody.
+	// firstWait is long: work without a connection blocks no other.
 	firstWait  = 10 * time.Minute
 	nestedWait = time.Minute
-	// stopWait is how long a chunk that is to be committed waits on after a request to stop.
+	// stopWait is how long a chunk that is about to commit keeps waiting after a request to stop.
 	stopWait = 5 * time.Second
-	// The pause between two looks at a pool that is in use.
+	// The pause between two polls of a busy pool.
 	shortestLook, longestLook = time.Millisecond, 10 * time.Millisecond
 )
 
@@ -53,8 +52,8 @@ func (g *gate) reserve(held int) int {
 	return max(0, sure-1-held)
 }
 
-// enter waits until a connection may be taken. leave is to be called when the pool has counted
-// it, or failed. inUse is how many the pool has given out.
+// enter waits until a connection may be taken. The caller calls leave when the pool has counted the
+// connection, or failed. inUse returns how many the pool has given out.
 func (g *gate) enter(ctx context.Context, inUse func() int) (leave func(), err error) {
 	if g == nil {
 		return func() {}, nil
@@ -120,7 +119,7 @@ func (g *gate) say(began time.Time, held int, cause error) error {
 		time.Since(began).Round(time.Millisecond), g.name, g.size, also, cause)
 }
 
-// errPoolBusy is the end of a wait: an error of the class timeout.
+// errPoolBusy ends a wait: an error of the class timeout.
 type errPoolBusy struct{}
 
 func (errPoolBusy) Error() string {

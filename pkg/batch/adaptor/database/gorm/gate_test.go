@@ -14,14 +14,13 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// readOne reads a number on a connection, and returns when the rows are closed.
 func readOne(ctx context.Context, c tx.Conn) error {
 	var n int
 	return c.QueryRowContext(ctx, "SELECT 1").Scan(&n)
 }
 
-// TestWorkThatHoldsAConnectionAlwaysGetsAnother has far more work side by side than connections,
-// each with one that it holds as a reader's snapshot, one with a transaction and one outside of it.
+// TestWorkThatHoldsAConnectionAlwaysGetsAnother has far more concurrent work than connections, each with one
+// that it holds as a reader's snapshot, one with a transaction and one outside of it.
 func TestWorkThatHoldsAConnectionAlwaysGetsAnother(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {

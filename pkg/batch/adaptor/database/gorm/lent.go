@@ -27,25 +27,23 @@ type Pool interface{ *sql.DB | *pgxpool.Pool }
 type Lent struct {
 	db   *sql.DB
 	pool *pgxpool.Pool
-	// given says that Lend made it, if of a nil pool.
+	// given means that Lend made it, even of a nil pool.
 	given bool
 }
 
-// Lend makes a pool of the application's own the Config.Lent of a database. The pool
-// belongs to the application: [DBProvider.Close] does not close it, and the
-// application closes it after that.
+// Lend makes a pool of the application the Config.Lent of a database. The pool belongs to the application:
+// [DBProvider.Close] does not close it, and the application closes it after that.
 //
-// On PostgreSQL work with data borrows connections of the pool. A connection that is
-// not needed goes back after a second or two, with the settings of its session as they
-// were; one whose session a step may have changed is closed instead (rule T8b). The
-// control pool (rule R6) and migrations open connections of their own, with the
-// configuration of the pool and the settings (search_path, role) of one of its sessions:
-// BeforeConnect and AfterConnect of a *pgxpool.Pool are called for them, those of a
-// *sql.DB cannot be seen. A pooler before the server must be in session mode (rule R9).
+// On PostgreSQL, work with data borrows connections of the pool. A connection that is not needed goes back
+// after a second or two, with the original settings of its session; if a step may have changed its session,
+// it is closed instead (rule T8b). The control pool (rule R6) and migrations open their own connections, with
+// the configuration of the pool and the settings (search_path, role) of one of its sessions: BeforeConnect
+// and AfterConnect of a *pgxpool.Pool are called for them; a *sql.DB does not show its own. A pooler in front
+// of the server must be in session mode (rule R9).
 //
-// On SQLite only the file is taken from the pool. The connections are opened as for a
-// URL, since SQLite and its driver fix at opening what the rules need (one immediate
-// writer, readers that cannot write, UTC). The file must be in WAL mode.
+// On SQLite only the file is taken from the pool. The connections are opened as for a URL, since SQLite and
+// its driver fix the settings that the rules need (one immediate writer, readers that cannot write, UTC) when
+// a connection is opened. The file must be in WAL mode.
 func Lend[P Pool](pool P) Lent {
 	lent := Lent{given: true}
 	switch p := any(pool).(type) {
@@ -75,7 +73,7 @@ func (l Lent) dialect() (tx.Dialect, error) {
 	}
 }
 
-// limit returns how many connections the pool may open; 0: any number.
+// limit returns how many connections the pool may open; 0 means any number.
 func (l Lent) limit() int {
 	if l.pool != nil {
 		return int(l.pool.Config().MaxConns)
@@ -131,7 +129,7 @@ func (l Lent) acquire(ctx context.Context) (_ *stdlib.Conn, giveBack func() erro
 		if !own.Conn().IsClosed() {
 			return conn.Close()
 		}
-		// Else database/sql keeps the closed connection for the next who asks.
+		// Otherwise database/sql keeps the closed connection for the next caller.
 		if err := conn.Raw(func(any) error { return driver.ErrBadConn }); !errors.Is(err, driver.ErrBadConn) {
 			return errors.Join(err, conn.Close())
 		}
@@ -139,8 +137,8 @@ func (l Lent) acquire(ctx context.Context) (_ *stdlib.Conn, giveBack func() erro
 	}, nil
 }
 
-// server returns how connections beside the pool are opened, so that their sessions see
-// what those of the pool see.
+// server describes how to open connections outside the pool with sessions that see the same data as the
+// pool's.
 func (l Lent) server(ctx context.Context, ours []setting) (server, error) {
 	own, giveBack, err := l.acquire(ctx)
 	if err != nil {
@@ -170,7 +168,7 @@ func (l Lent) server(ctx context.Context, ours []setting) (server, error) {
 	return s, nil
 }
 
-// askLent returns copySettings of a session that belongs to its connection alone.
+// askLent returns copySettings of a session that belongs to only its connection.
 func askLent(ctx context.Context, conn *pgconn.PgConn, another driver.Connector, ours []setting) (string, error) {
 	pooled, err := isPooled(ctx, conn)
 	if err == nil && pooled {

@@ -6,7 +6,7 @@ import (
 	"errors"
 )
 
-// wrappedConnector is what a library that traces puts around a driver.
+// wrappedConnector is the wrapper that a tracing library puts around a driver.
 type wrappedConnector struct{}
 
 func (wrappedConnector) Connect(context.Context) (driver.Conn, error) {

@@ -20,15 +20,14 @@ import (
 
 // beginning is how the transaction of a connection begins.
 type beginning struct {
-	// late says that BEGIN of the next one may wait for its first statement.
+	// late means that the next BEGIN may wait for its first statement.
 	late bool
-	// held is the BEGIN that waits; nil: none does.
+	// held is the BEGIN that waits to be sent; nil means none.
 	held pgxconn.Begin
 }
 
-// BeginTx begins a transaction that can be told from any other (rule T8a), with one
-// message. surfin.tx is reverted at its end, whatever that is; surfin.begun at a
-// ROLLBACK only, and so remembers a COMMIT.
+// BeginTx begins, with one message, a transaction that can be distinguished from any other (rule T8a).
+// surfin.tx is reverted at either end; surfin.begun only at a ROLLBACK, so it records a COMMIT.
 func (c *pgConn) BeginTx(ctx context.Context, opts driver.TxOptions) (driver.Tx, error) {
 	if c.Conn.Conn().IsClosed() {
 		return nil, driver.ErrBadConn
@@ -55,9 +54,9 @@ func (c *pgConn) BeginTx(ctx context.Context, opts driver.TxOptions) (driver.Tx,
 // maxSessionName is how many bytes of application_name PostgreSQL keeps.
 const maxSessionName = 63
 
-// sessionName is the name of the session with the work of a transaction, which may be empty, in printable ASCII:
-// PostgreSQL has no others. It is set with BEGIN where the session has another one, so the chunks of a step
-// pay for it once for each connection (rule OP3).
+// sessionName is the name of the session with the work of a transaction, which may be empty, in printable
+// ASCII: PostgreSQL allows no other characters. It is set with BEGIN if the session's name differs, so the
+// chunks of a step pay for it once for each connection (rule OP3).
 func (c *pgConn) sessionName(work string) string {
 	if work == "" {
 		return c.ownName
@@ -71,8 +70,8 @@ func (c *pgConn) sessionName(work string) string {
 	return name[:min(len(name), maxSessionName)]
 }
 
-// nameSession names the work of a statement outside of a transaction: a round trip where the session has the
-// name of other work. A statement without work leaves the name as it is.
+// nameSession names the work of a statement outside of a transaction: a round trip if the session has the
+// name of other work. A statement without work leaves the name unchanged.
 func (c *pgConn) nameSession(ctx context.Context) error {
 	work := tx.WorkOf(ctx)
 	if work == "" {
@@ -85,7 +84,7 @@ func (c *pgConn) nameSession(ctx context.Context) error {
 	return c.Conn.Conn().PgConn().Exec(ctx, "set application_name = "+literal(name)).Close()
 }
 
-// reportedName is the name that the session has: the server reports each change, also by a ROLLBACK.
+// reportedName is the session's current name: the server reports each change, also by a ROLLBACK.
 func (c *pgConn) reportedName() string {
 	return c.Conn.Conn().PgConn().ParameterStatus("application_name")
 }
@@ -107,8 +106,8 @@ func beginText(opts driver.TxOptions) (string, error) {
 	return begin, nil
 }
 
-// sendBegin sends the BEGIN that waits. Where it fails the connection is closed: nothing may run on it
-// outside of the transaction.
+// sendBegin sends the waiting BEGIN. If it fails, the connection is closed: nothing may run on it outside of
+// the transaction.
 func (c *pgConn) sendBegin(ctx context.Context) error {
 	if c.begin.held == nil {
 		return nil
@@ -121,8 +120,8 @@ func (c *pgConn) sendBegin(ctx context.Context) error {
 	return nil
 }
 
-// notBegun adds tx.ErrNotBegun to the error of what went with a BEGIN that has no answer, or was
-// refused. One that ran into the end of its time may have begun.
+// notBegun adds tx.ErrNotBegun to the error of a statement sent with a BEGIN that got no answer, or was
+// refused. A BEGIN that ran out of time may have begun.
 func (c *pgConn) notBegun(ctx context.Context, err error) error {
 	if ctx.Err() != nil || !c.Conn.Conn().IsClosed() && dberr.SQLState(err) == "" {
 		return err
@@ -130,7 +129,7 @@ func (c *pgConn) notBegun(ctx context.Context, err error) error {
 	return fmt.Errorf("%w: %w", tx.ErrNotBegun, err)
 }
 
-// ready takes notice of a statement, and begins the transaction that it is the first one of.
+// ready notes a statement, and begins the transaction if it is the first one.
 func (c *pgConn) ready(ctx context.Context, query string) error {
 	if err := c.note(ctx, query); err != nil {
 		return err
@@ -141,7 +140,7 @@ func (c *pgConn) ready(ctx context.Context, query string) error {
 	return c.sendBegin(ctx)
 }
 
-// lend lends the driver's connection. Who takes BEGIN sends it with what it runs.
+// lend lends the driver's connection. A caller that takes BEGIN sends it with its own statement.
 func (c *pgConn) lend(ctx context.Context, f func(driverConn any) error) error {
 	taken := pgxconn.Taken(ctx)
 	if taken == nil || c.begin.held == nil {
@@ -163,8 +162,7 @@ func (c *pgConn) lend(ctx context.Context, f func(driverConn any) error) error {
 	return errors.Join(err, closeNow(c.Conn.Conn().PgConn()))
 }
 
-// status is the transaction status of the session, as its last answer said. A BEGIN that waits has begun
-// the transaction for all but the server.
+// status is the transaction status of the session in its last answer. A BEGIN that waits counts as sent.
 func (c *pgConn) status() byte {
 	if c.begin.held != nil {
 		return within
@@ -184,7 +182,7 @@ type pgTx struct {
 	conn *pgConn
 }
 
-// Commit commits. The server answers ROLLBACK where a statement had failed.
+// Commit commits. The server answers ROLLBACK if a statement had failed.
 func (t pgTx) Commit() error {
 	tag, err := t.end("commit")
 	if err == nil && tag.String() == "ROLLBACK" {

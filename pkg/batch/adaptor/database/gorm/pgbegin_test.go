@@ -18,7 +18,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// late is a transaction whose BEGIN waits.
 func late(t *testing.T, db tx.Database, work func(ctx context.Context, conn tx.Conn) error) error {
 	t.Helper()
 	return tx.NewManager(db).Do(t.Context(), tx.Attr{Late: true}, func(ctx context.Context) error { return work(ctx, tx.ConnOf(ctx, db)) })
@@ -38,7 +37,7 @@ func firsts() map[string]func(ctx context.Context, c *pgx.Conn, begin pgxconn.Be
 	}
 }
 
-// oneConnection opens the birds over one connection, where the statement gull is prepared.
+// oneConnection opens the birds over one connection, on which the statement gull is prepared.
 func oneConnection(t *testing.T, url string) tx.Database {
 	t.Helper()
 	db := birds(t, openWith(t, Config{URL: url, MaxOpen: minPostgresOpen}))
@@ -64,7 +63,7 @@ func TestWhatGoesWithItsBeginIsPartOfTheTransaction(t *testing.T) {
 			require.ErrorIs(t, late(t, db, func(ctx context.Context, conn tx.Conn) error {
 				return errors.Join(insert(ctx, conn), undone)
 			}), undone)
-			require.Equal(t, 2, line.Busiest().RoundTrips-before) // what is run, and ROLLBACK
+			require.Equal(t, 2, line.Busiest().RoundTrips-before) // the statement, and ROLLBACK
 			require.Equal(t, 3, count(t, db.Conn()))
 
 			require.NoError(t, late(t, db, insert))
@@ -136,7 +135,7 @@ func TestABeginThatFailsLateFailsEveryStatement(t *testing.T) {
 	}
 }
 
-// What runs out of time may have begun, and is at fault.
+// A statement that runs out of time may have begun, and is at fault.
 func TestWhatRunsOutOfTimeWithItsBeginIsAtFault(t *testing.T) {
 	t.Parallel()
 	for name, first := range firsts() {

@@ -10,23 +10,22 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// PgxPool returns a pool of connections of its own, for libraries that work with pgx, with
-// at most so many connections. They are opened as those of the control pool are: with the
-// URL, or the configuration of the pool that is lent, and the settings of our sessions. The
-// caller closes it. Only PostgreSQL has one.
+// PgxPool returns a separate pool of connections, for libraries that work with pgx, with at most that many
+// connections. They are opened like the control pool's: with the URL, or the configuration of the lent pool,
+// and the settings of our sessions. The caller closes it. Only PostgreSQL has one.
 func (d *database) PgxPool(ctx context.Context, maxConns int32) (*pgxpool.Pool, error) {
 	p, ok := d.backend.(*postgres)
 	if !ok {
 		return nil, fmt.Errorf("database %s: it is %s, and only PostgreSQL has connections of pgx: %w", d.name, d.dialect, errors.ErrUnsupported)
 	}
-	config, err := pgxpool.ParseConfig("") // there is no other way to a valid configuration
+	config, err := pgxpool.ParseConfig("") // the only way to a valid configuration
 	if err != nil {
 		return nil, fmt.Errorf("database %s: %w", d.name, err)
 	}
 	s := p.server
 	config.ConnConfig, config.BeforeConnect, config.AfterConnect = s.config.Copy(), s.before, s.after
-	// A wait for a notification that is broken off is not a statement that the server could
-	// cancel: our way would wait for its answer, in vain.
+	// A cancelled wait for a notification is not a statement that the server could cancel: our usual way
+	// would wait in vain for its answer.
 	config.ConnConfig.BuildContextWatcherHandler = func(conn *pgconn.PgConn) ctxwatch.Handler {
 		return &pgconn.DeadlineContextWatcherHandler{Conn: conn.Conn()}
 	}

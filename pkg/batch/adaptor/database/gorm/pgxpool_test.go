@@ -13,7 +13,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// pgxSession returns what a session of a pool of pgx is like.
+// pgxSession returns the properties of a session in a pool of pgx.
 func pgxSession(t *testing.T, p *DBProvider) string {
 	t.Helper()
 	db, err := p.find(tx.Default)

@@ -13,16 +13,15 @@ import (
 	"modernc.org/sqlite"
 )
 
-// physical is a connection as database/sql has it: the driver's own, which Raw hands
-// out, and what we remember of the statements on it.
+// physical is a connection of database/sql: the driver's own, which Raw passes to its function, with a record
+// of the statements on it.
 type physical interface {
 	driver.Conn
-	// lend calls f with what Raw hands out: the driver's connection, or one that can do the same.
+	// lend calls f with the connection for Raw: the driver's, or one that can do the same.
 	lend(ctx context.Context, f func(driverConn any) error) error
-	// note takes notice of a statement before it runs, and may refuse it; "" is one that
-	// is not known.
+	// note notes a statement before it runs, and may refuse it; "" is an unknown one.
 	note(ctx context.Context, query string) error
-	// opensBy says what opens another session when this one is given up.
+	// opensBy sets the function that opens another session after this one was given up.
 	opensBy(open func(ctx context.Context) (driver.Conn, error))
 }
 
@@ -46,7 +45,7 @@ func (c connector) Connect(ctx context.Context) (driver.Conn, error) {
 	return wrapped, nil
 }
 
-// physicalOf returns what is below conn, which the caller must hold.
+// physicalOf returns the connection below conn, which the caller must hold.
 func physicalOf[T physical](conn *sql.Conn) (p T, err error) {
 	err = conn.Raw(func(driverConn any) error {
 		var ok bool
@@ -61,23 +60,22 @@ func physicalOf[T physical](conn *sql.Conn) (p T, err error) {
 // pgConn is a connection to PostgreSQL.
 type pgConn struct {
 	*stdlib.Conn
-	// nonce names the transaction in progress; "": there is none.
+	// nonce names the transaction in progress; "" means none.
 	nonce string
 	begin beginning
 	// ownName is application_name without any work.
 	ownName string
-	// scripted says that since the transaction was proved there was a statement that
-	// may have ended it.
+	// scripted means that a statement since the last proof may have ended the transaction.
 	scripted atomic.Bool
 	trace    trace
-	// loan is of a connection of the application's pool; nil: it is our own.
+	// loan is a connection of the application's pool; nil means that it is our own.
 	loan *loan
-	// answer is how long the server is waited for that is to end something.
+	// answer is the time limit for the server to end something.
 	answer time.Duration
 }
 
-// mustAnswer gives the connection up where the server does not answer in time to what it
-// was sent, or will be, until answered is called. It waits for no statement in progress.
+// mustAnswer gives the connection up if the server does not answer messages in time, until answered is
+// called. It does not wait for a statement in progress.
 func (c *pgConn) mustAnswer() (answered func()) {
 	conn := c.Conn.Conn().PgConn().Conn()
 	_ = conn.SetDeadline(time.Now().Add(c.answer))      //nolint:errcheck // a connection that is closed waits for nothing
@@ -96,7 +94,7 @@ func wrapPostgres(answer time.Duration) func(c driver.Conn) (physical, error) {
 	}
 }
 
-// wrapSetByStatement is wrapPostgres for a session that is given up when it is changed.
+// wrapSetByStatement is wrapPostgres for a session that is given up after a change.
 func wrapSetByStatement(answer time.Duration) func(c driver.Conn) (physical, error) {
 	return func(c driver.Conn) (physical, error) {
 		p, err := newPgConn(c, answer)
@@ -136,7 +134,7 @@ func (c *pgConn) opensBy(open func(ctx context.Context) (driver.Conn, error)) {
 	}
 }
 
-// note refuses what would commit by itself, as a script has ended the transaction.
+// note refuses a statement that would commit by itself because a script has ended the transaction.
 func (c *pgConn) note(ctx context.Context, query string) error {
 	if c.nonce != "" && c.status() == idle && !c.Conn.Conn().IsClosed() {
 		return errEnded
@@ -156,7 +154,7 @@ func (c *pgConn) ResetSession(ctx context.Context) error {
 	return c.Conn.ResetSession(ctx)
 }
 
-// IsValid is called when the connection comes back to the pool.
+// IsValid is called when the connection returns to the pool.
 func (c *pgConn) IsValid() bool {
 	return c.trace.released(func() bool { return !c.Conn.Conn().IsClosed() })
 }
@@ -176,8 +174,8 @@ func (c *pgConn) Close() error {
 // renewTime bounds renewal.
 const renewTime = 5 * time.Second
 
-// renew does in one message what DISCARD ALL does, but for the statements that pgx has
-// prepared, and knows.
+// renew does the work of DISCARD ALL in one message, except for the statements that pgx has prepared and
+// knows.
 func (c *pgConn) renew() error {
 	ctx, cancel := context.WithTimeout(context.Background(), renewTime)
 	defer cancel()
@@ -223,7 +221,7 @@ func (c *pgConn) PrepareContext(ctx context.Context, query string) (driver.Stmt,
 	return c.trace.statement(stmt), nil
 }
 
-// modernc is what modernc's connection can do.
+// modernc is the interface of modernc's connection.
 type modernc interface {
 	driver.Conn
 	driver.ConnBeginTx
@@ -248,8 +246,8 @@ type liteConn struct {
 	writing writing
 }
 
-// wrapSQLite wraps connections. Those that write count the time into w, and wait so long
-// for the writer; nil: they only read.
+// wrapSQLite wraps connections. Writers count their time into w, and wait that long for the writer; a nil w
+// means that they only read.
 func wrapSQLite(w *writerTime, wait time.Duration) func(c driver.Conn) (physical, error) {
 	return func(c driver.Conn) (physical, error) {
 		own, ok := c.(modernc)
@@ -262,7 +260,6 @@ func wrapSQLite(w *writerTime, wait time.Duration) func(c driver.Conn) (physical
 	}
 }
 
-// lend lends c itself, which keeps statements prepared.
 func (c *liteConn) lend(_ context.Context, f func(driverConn any) error) error { return f(c) }
 
 func (c *liteConn) opensBy(open func(ctx context.Context) (driver.Conn, error)) {
@@ -281,7 +278,7 @@ func (c *liteConn) opensBy(open func(ctx context.Context) (driver.Conn, error)) 
 	}
 }
 
-// note refuses what would commit by itself, as the transaction was rolled back.
+// note refuses a statement that would commit by itself because the transaction was rolled back.
 func (c *liteConn) note(ctx context.Context, query string) error {
 	if c.watch != nil && c.watch.dead.Load() {
 		return errRolledBack
@@ -298,7 +295,7 @@ func (c *liteConn) ResetSession(ctx context.Context) error {
 	return c.modernc.ResetSession(ctx)
 }
 
-// IsValid is called when the connection comes back to the pool.
+// IsValid is called when the connection returns to the pool.
 func (c *liteConn) IsValid() bool { return c.trace.released(c.modernc.IsValid) }
 
 // Close closes the connection.
@@ -317,8 +314,7 @@ func (c *liteConn) close() error {
 	return errors.Join(c.kept.close(), c.modernc.Close())
 }
 
-// renew gives the connection up: another one is opened in no time, and nothing says
-// what all there is to reset.
+// renew gives the connection up: opening another takes no time, and a complete reset is not possible.
 func (c *liteConn) renew() error { return errors.Join(driver.ErrBadConn, c.close()) }
 
 func (c *liteConn) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
@@ -354,7 +350,7 @@ func (c *liteConn) PrepareContext(ctx context.Context, query string) (driver.Stm
 	return c.trace.statement(stmt), nil
 }
 
-// watched sets who watches the transaction in progress; nil: nobody.
+// watched sets the transaction that watches the connection, or nil.
 func (c *liteConn) watched(by *sqliteTx) {
 	c.watch = by
 	if by == nil {

@@ -30,10 +30,9 @@ func newPool(open func() (*sql.DB, error)) (*pool, error) {
 	return p, nil
 }
 
-// generation is one *sql.DB. It counts its users, of whom the pool is one, so
-// that Close never meets a caller between "which pool" and "a connection of it".
-// Users are calls: the rows, statements and transactions that a call returns live
-// on without it, as database/sql keeps their connections until they end.
+// generation is one *sql.DB. It counts its users, including the pool, so that Close never meets a caller
+// between "which pool" and "a connection of it". Users are calls: the rows, statements and transactions that
+// a call returns live on without it, as database/sql keeps their connections until they end.
 type generation struct {
 	*sql.DB
 	pool  *pool
@@ -87,7 +86,7 @@ func (p *pool) swap() error {
 	return nil
 }
 
-// close closes the pool, and reports what closing it and its predecessors failed at.
+// close closes the pool, and returns the errors of closing it and its predecessors.
 func (p *pool) close() error {
 	p.current.Load().leave()
 	p.mu.Lock()
@@ -95,7 +94,7 @@ func (p *pool) close() error {
 	return p.failed
 }
 
-// poolConn runs statements on whatever connection is free.
+// poolConn runs statements on any free connection.
 type poolConn struct {
 	pool    *pool
 	explain func(ctx context.Context, err error) error
@@ -153,7 +152,6 @@ func (c poolConn) Raw(ctx context.Context, f func(driverConn any) error) (err er
 	return raw(ctx, conn, f)
 }
 
-// acquire takes a connection out of the pool.
 func (p *pool) acquire(ctx context.Context) (*sql.Conn, error) {
 	g, leave, err := p.enter(ctx)
 	if err != nil {
@@ -163,7 +161,7 @@ func (p *pool) acquire(ctx context.Context) (*sql.Conn, error) {
 	return g.DB.Conn(ctx)
 }
 
-// enter is use, when the gate admits the caller. leave is to be called after the call.
+// enter is use, after the gate has admitted the caller, which calls leave after the call.
 func (p *pool) enter(ctx context.Context) (g *generation, leave func(), err error) {
 	admitted, err := p.gate.enter(ctx, p.inUse)
 	if err != nil {
@@ -176,5 +174,4 @@ func (p *pool) enter(ctx context.Context) (g *generation, leave func(), err erro
 	}, nil
 }
 
-// inUse is how many connections the pool has given out.
 func (p *pool) inUse() int { return p.current.Load().Stats().InUse }

@@ -23,15 +23,15 @@ var errSharedSessions = errors.New("between here and the server is a pooler in t
 	"UTC, the time limit of idle transactions, the proof that a transaction is the one that was begun, and locks of migrations would be lost (rules D5, L7, T8a). " +
 	"Connect to PostgreSQL directly, or to a pool in session mode (PgBouncer: pool_mode = session)")
 
-// protocolViolation is what PgBouncer answers to a start-up parameter that it does not know.
+// protocolViolation is PgBouncer's answer to an unknown start-up parameter.
 const protocolViolation = "08P01"
 
-// sharedRounds is how often sessions are compared: other clients of the pooler may take
-// the session that would show it.
+// sharedRounds is how often sessions are compared: other clients of the pooler may take the session that
+// would reveal it.
 const sharedRounds = 3
 
-// meet reaches the server with the first connection. Behind a pooler, which refuses
-// start-up parameters or drops them, a statement sets up the sessions from then on.
+// meet reaches the server with the first connection. With a pooler, which refuses start-up parameters or
+// drops them, a statement sets up the sessions from then on.
 func (p *postgres) meet(ctx context.Context) error {
 	pooled := false
 	err := p.onFirst(ctx, func(conn *pgconn.PgConn) (err error) {
@@ -64,15 +64,15 @@ func (p *postgres) onFirst(ctx context.Context, f func(conn *pgconn.PgConn) erro
 	return errors.Join(err, conn.Close())
 }
 
-// isPooled reports that another process answers than the one that took the connection.
+// isPooled reports whether another process answers than the one that accepted the connection.
 func isPooled(ctx context.Context, conn *pgconn.PgConn) (bool, error) {
 	answer, err := ask(ctx, conn, "SELECT pg_catalog.pg_backend_pid()")
 	return answer != strconv.FormatUint(uint64(conn.PID()), 10), err
 }
 
-// refuseSharedSessions fails where the statements of a connection run in changing
-// sessions. It asks for the session twice on conn and once on another connection: a
-// pooler gives the session that was used last, or the one that was not used for longest.
+// refuseSharedSessions fails if the statements of a connection run in changing sessions. It queries the
+// session twice on conn and once on another connection: a pooler gives out the most or the least recently
+// used session.
 func refuseSharedSessions(ctx context.Context, conn *pgconn.PgConn, connector driver.Connector) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
 	defer cancel()
@@ -86,7 +86,7 @@ func refuseSharedSessions(ctx context.Context, conn *pgconn.PgConn, connector dr
 		return fmt.Errorf("the connection is a %T, and should be pgx's", made)
 	}
 	const session = "SELECT pg_catalog.pg_backend_pid(), pg_catalog.current_setting('surfin.begun', true)"
-	// A setting, as there are proxies that keep the session of a connection from then on.
+	// A setting, because some proxies then keep the session of a connection.
 	own, err := ask(ctx, conn, "SET surfin.begun = '"+strconv.FormatUint(rand.Uint64(), 36)+"'; "+session)
 	if err != nil {
 		return err
@@ -123,14 +123,13 @@ func ask(ctx context.Context, conn *pgconn.PgConn, query string) (string, error)
 	return strings.Join(answer, " "), nil
 }
 
-// setUpByStatement returns a server whose sessions get their settings by a statement, and
-// not by start-up parameters.
+// setUpByStatement returns a server that sets up its sessions by a statement, and not by start-up parameters.
 func (s server) setUpByStatement() server {
 	config := s.config.Copy()
 	var set []string
 	for _, name := range slices.Sorted(maps.Keys(config.RuntimeParams)) {
 		switch name {
-		case "application_name", "client_encoding", "options", "replication": // every pooler takes them, or there is no setting
+		case "application_name", "client_encoding", "options", "replication": // every pooler accepts them, or no setting is possible
 		default:
 			set = append(set, setConfig(name, config.RuntimeParams[name]))
 			delete(config.RuntimeParams, name)

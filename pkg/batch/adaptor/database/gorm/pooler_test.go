@@ -12,8 +12,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// ignored is what a PgBouncer is often configured with, so that it drops what it would
-// refuse.
+// ignored is a common configuration of PgBouncer that drops parameters instead of refusing them.
 const ignored = "ignore_startup_parameters = idle_in_transaction_session_timeout, tcp_keepalives_idle, tcp_keepalives_interval, tcp_keepalives_count, search_path"
 
 // Rule R9.
@@ -48,8 +47,8 @@ func TestAPoolerThatSharesSessionsIsRefusedWithTheCure(t *testing.T) {
 	}
 }
 
-// Rules R9, L7 and D5: whatever the pooler makes of start-up parameters, the sessions of
-// a pool in session mode are set up.
+// Rules R9, L7 and D5: whatever the pooler does with start-up parameters, the sessions of a pool in session
+// mode are set up.
 func TestSessionsBehindAPoolerInSessionModeAreSetUp(t *testing.T) {
 	t.Parallel()
 	database := testdb.Postgres(t)
@@ -100,7 +99,7 @@ func TestConformanceOfTheManagerBehindAPoolerInSessionMode(t *testing.T) {
 	}
 }
 
-// A session of a pool that is refused is as it was.
+// The sessions of a refused pool stay unchanged.
 func TestAPoolThatIsRefusedHasItsSessionsAsTheyWere(t *testing.T) {
 	t.Parallel()
 	url := testdb.Pooled(t, testdb.Postgres(t), "transaction", "default_pool_size = 1")

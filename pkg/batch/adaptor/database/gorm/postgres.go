@@ -25,12 +25,12 @@ import (
 
 const (
 	connectTimeout = 15 * time.Second
-	// A peer that is gone is noticed after idle + interval * count, on both sides.
+	// A lost peer is noticed after idle + interval * count, on both sides.
 	keepAliveIdle     = 10 * time.Second
 	keepAliveInterval = 5 * time.Second
 	keepAliveCount    = 3
-	// A server that does not answer to a cancel request, or a rollback, within this time
-	// loses the connection; less where a lease is short (answerTime).
+	// A server that does not answer a cancel request, or a rollback, within this time loses the connection;
+	// the time is shorter for a short lease (answerTime).
 	longestAnswer  = 5 * time.Second
 	shortestAnswer = 250 * time.Millisecond
 	idleTime       = 5 * time.Minute
@@ -38,21 +38,21 @@ const (
 	beginAttempts = 3
 )
 
-// answerTime is how long a server is waited for that is to end a statement or a
-// transaction: an owner must not wait for it until its lease is over (rule L9).
+// answerTime is the time limit for a server to end a statement or a transaction: an owner must not wait for
+// it until its lease is over (rule L9).
 func answerTime(of time.Duration) time.Duration {
 	return max(shortestAnswer, min(longestAnswer, lease.EndTime(of)/2))
 }
 
-// forControl returns s for connections without transactions of steps. The heartbeat that is
-// not answered must leave time for the next.
+// forControl returns s for connections without transactions of steps. A heartbeat without an answer must
+// leave time for the next.
 func (s server) forControl(idleLimit time.Duration) server {
 	s.config = s.config.Copy()
 	s.config.BuildContextWatcherHandler = cancelling(min(time.Second, answerTime(idleLimit)))
 	return s
 }
 
-// cancelling cancels a statement at the server, which has so long to answer.
+// cancelling cancels a statement at the server, which must answer within that time.
 func cancelling(answer time.Duration) func(conn *pgconn.PgConn) ctxwatch.Handler {
 	return func(conn *pgconn.PgConn) ctxwatch.Handler {
 		return &canceller{conn: conn, answer: answer}
@@ -62,12 +62,11 @@ func cancelling(answer time.Duration) func(conn *pgconn.PgConn) ctxwatch.Handler
 // server says how connections of our own are opened.
 type server struct {
 	config *pgx.ConnConfig
-	// before changes the configuration of each connection; nil: nothing does. after sets up
-	// its session; nil: nothing is needed.
+	// before changes the configuration of each connection. after sets up its session. Either may be nil.
 	before func(ctx context.Context, config *pgx.ConnConfig) error
 	after  func(ctx context.Context, conn *pgx.Conn) error
-	// byStatement says that a statement after connecting has made the settings of a
-	// session, which RESET would undo.
+	// byStatement means that a statement after connecting has made the settings of a session, which RESET
+	// would undo.
 	byStatement bool
 }
 
@@ -82,7 +81,7 @@ func (s server) connector() driver.Connector {
 	return stdlib.GetConnector(*s.config.Copy(), options...)
 }
 
-// server reads the URL, or the configuration of the pool that is lent.
+// server reads the URL, or the configuration of the lent pool.
 func (c Config) server(ctx context.Context) (s server, err error) {
 	if c.Lent.given {
 		s, err = c.Lent.server(ctx, ourSettings(c.IdleInTransaction))
@@ -124,10 +123,10 @@ func parseConfig(url string) (*pgx.ConnConfig, error) {
 	return config, nil
 }
 
-// textSettings are the settings by which a session reads and writes texts of values. They are
-// fixed, so that a value has one text whatever the server, the role or the database prefers: with
-// extra_float_digits of 0 or less the text of a float8[], a point or a row has fewer digits than
-// the value. lc_monetary stays as it is: stored amounts of money depend on it.
+// textSettings are the settings with which a session reads and writes texts of values. They are fixed, so
+// that a value has one text whatever the settings of the server, the role or the database: with
+// extra_float_digits of 0 or less the text of a float8[], a point or a row has fewer digits than the value.
+// lc_monetary is left alone: stored amounts of money depend on it.
 func textSettings() []setting {
 	return []setting{
 		{"TimeZone", "UTC"},
@@ -138,7 +137,7 @@ func textSettings() []setting {
 	}
 }
 
-// forgetTexts removes text settings that the URL or the environment gives, in any letter case.
+// forgetTexts removes text settings of the URL or the environment, in any letter case.
 func forgetTexts(params map[string]string) {
 	maps.DeleteFunc(params, func(name, _ string) bool {
 		return slices.ContainsFunc(textSettings(), func(s setting) bool { return strings.EqualFold(name, s.name) })
@@ -153,8 +152,7 @@ type postgres struct {
 	// idleLimit is how long the server lets a transaction wait for its client.
 	idleLimit time.Duration
 	pool      *pool
-	// borrower takes the connections out of a pool of the application's; nil: they are
-	// our own.
+	// borrower takes the connections out of a pool of the application; nil means that they are our own.
 	borrower *borrower
 }
 
@@ -230,7 +228,7 @@ func (p *postgres) begin(ctx context.Context, attr tx.Attr) (*handle, error) {
 		if cerr := conn.Close(); cerr != nil && !errors.Is(cerr, sql.ErrConnDone) {
 			err = errors.Join(err, cerr)
 		}
-		// A connection that died while it was idle: the server had restarted, say.
+		// A connection that died while it was idle, for example because the server had restarted.
 		if !errors.Is(err, driver.ErrBadConn) && !pgconn.SafeToRetry(err) && !dberr.IsConnectionLost(err) {
 			return nil, err
 		}
@@ -238,8 +236,8 @@ func (p *postgres) begin(ctx context.Context, attr tx.Attr) (*handle, error) {
 	return nil, err
 }
 
-// beginTx begins a transaction that does not end with ctx (rule T8). A server that does
-// not answer after the end of ctx loses the connection.
+// beginTx begins a transaction that does not end with ctx (rule T8). If the server does not answer after the
+// end of ctx, the connection is lost.
 func (p *postgres) beginTx(ctx context.Context, conn *sql.Conn, attr tx.Attr) (*sql.Tx, error) {
 	physical, err := physicalOf[*pgConn](conn)
 	if err != nil {
@@ -255,9 +253,8 @@ func (p *postgres) beginTx(ctx context.Context, conn *sql.Conn, attr tx.Attr) (*
 	return t, explainPostgres(ctx, err)
 }
 
-// explainPostgres adds the end of the context to the answer of a server that was
-// asked to cancel, and to the loss of the connection that the end brings about where
-// the server is slow to answer. What else the server says stays what it says.
+// explainPostgres adds the end of the context to the server's answer to a request to cancel, and to the loss
+// of the connection that the end causes if the server is slow to answer. Other errors stay unchanged.
 func explainPostgres(ctx context.Context, err error) error {
 	cause := ctx.Err()
 	if err == nil || cause == nil || errors.Is(err, cause) {

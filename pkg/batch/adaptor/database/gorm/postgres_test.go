@@ -29,7 +29,7 @@ func TestSessionsCarryTimeoutsKeepalivesAndUTC(t *testing.T) {
 	}
 }
 
-// A server, a role, a database and a URL may all have a default of their own.
+// A server, a role, a database and a URL may each have their own default.
 func TestTimesMeanTheSameWhateverTheDefaultsOfTheServer(t *testing.T) {
 	t.Parallel()
 	base := testdb.Postgres(t)
@@ -54,8 +54,8 @@ func TestTimesMeanTheSameWhateverTheDefaultsOfTheServer(t *testing.T) {
 	}
 }
 
-// Floats in arrays, geometry and rows, intervals and bytes come as texts, whose form a database
-// or a URL may set.
+// Floats in arrays, geometry and rows, intervals and bytes are received as texts in a form that a database or
+// a URL may set.
 func TestAValueHasOneTextWhateverTheDefaultsOfTheServer(t *testing.T) {
 	t.Parallel()
 	base := testdb.Postgres(t)
@@ -86,7 +86,7 @@ func TestAnOwnerThatIsFrozenInItsTransactionLosesItAtTheServer(t *testing.T) {
 	db := birds(t, p)
 	frozen, err := db.Begin(t.Context(), tx.Attr{})
 	require.NoError(t, err)
-	frozen.(*handle).beat.Stop() // as in a process that is stopped; internal/acceptance stops one
+	frozen.(*handle).beat.Stop() // as in a stopped process; internal/acceptance stops one
 	exec(t, frozen.Conn(), "UPDATE bird SET name = 'mine' WHERE id = 1")
 	exec(t, db.Conn(), "UPDATE bird SET name = 'yours' WHERE id = 1") // waits for the row lock
 	require.Error(t, frozen.Commit())
@@ -95,8 +95,7 @@ func TestAnOwnerThatIsFrozenInItsTransactionLosesItAtTheServer(t *testing.T) {
 	require.Equal(t, "yours", name)
 }
 
-// TestATransactionIsKeptAliveWhileItsOwnerWorksWithoutSQL, also in
-// a transaction that has failed (rule L7).
+// TestATransactionIsKeptAliveWhileItsOwnerWorksWithoutSQL, also in a failed transaction (rule L7).
 func TestATransactionIsKeptAliveWhileItsOwnerWorksWithoutSQL(t *testing.T) {
 	t.Parallel()
 	const limit = 600 * time.Millisecond

@@ -20,9 +20,8 @@ type DBProvider struct {
 
 var _ tx.Provider = (*DBProvider)(nil)
 
-// Open makes the pools of all databases and reaches each database once, so that a
-// wrong address or password is reported now. It reports everything that is wrong.
-// The caller closes the provider.
+// Open makes the pools of all databases and connects to each database once, so that a wrong address or
+// password is reported now. It reports all mistakes. The caller closes the provider.
 func Open(ctx context.Context, configs map[string]Config) (*DBProvider, error) {
 	p := &DBProvider{databases: map[string]*database{}, controls: map[string]*database{}}
 	var wrong []error
@@ -95,7 +94,7 @@ func (p *DBProvider) addPostgres(ctx context.Context, name string, c Config) (er
 	return c.pingControl(ctx, control)
 }
 
-// pingControl reaches the server with a configuration that was taken from a pool.
+// pingControl connects to the server with a configuration taken from a pool.
 func (c Config) pingControl(ctx context.Context, control *postgres) error {
 	if !c.Lent.given {
 		return nil
@@ -115,10 +114,9 @@ func (p *DBProvider) Database(name string) (tx.Database, error) {
 	return db, nil
 }
 
-// Control returns the named database over a small pool of its own (rule R6), so
-// that heartbeats, stop requests and launches go on while the steps use up the
-// data pool. Work in a transaction of the database joins it as ever: the name is
-// the same. On SQLite it is the database itself.
+// Control returns the named database over a small pool of its own (rule R6), so that heartbeats, stop
+// requests and launches continue while the steps use up the data pool. Work in a transaction of the database
+// joins it as usual: the name is the same. On SQLite it is the database itself.
 func (p *DBProvider) Control(name string) (tx.Database, error) {
 	db, err := p.find(name)
 	if err != nil {
@@ -133,12 +131,11 @@ func (p *DBProvider) Control(name string) (tx.Database, error) {
 // Names returns the names of all databases, sorted.
 func (p *DBProvider) Names() []string { return slices.Sorted(maps.Keys(p.databases)) }
 
-// ForceReconnect replaces the pools of the named database, so that new work gets
-// new connections, which know the schema as it is now (rule T7). Statements, rows
-// and transactions in flight end undisturbed on their old connections, which are
-// closed as they become free. A statement that was prepared outside a transaction
-// ends with the old pool: prepare it again. A pool that is lent stays: of its
-// connections, those that were borrowed before are closed when they are borrowed again.
+// ForceReconnect replaces the pools of the named database, so that new work gets new connections, which know
+// the current schema (rule T7). Statements, rows and transactions in flight end undisturbed on their old
+// connections, which are closed as they become free. A statement that was prepared outside a transaction ends
+// with the old pool: prepare it again. A lent pool stays: its connections that were borrowed before are
+// closed when they are borrowed again.
 func (p *DBProvider) ForceReconnect(ctx context.Context, name string) error {
 	db, err := p.find(name)
 	if err != nil {
@@ -159,8 +156,8 @@ func (p *DBProvider) ForceReconnect(ctx context.Context, name string) error {
 	return nil
 }
 
-// Close closes all pools but those that are lent, which get their connections back.
-// Nothing may use the provider any more.
+// Close closes all pools except lent ones, which get their connections back. Nothing may use the provider any
+// more.
 func (p *DBProvider) Close() error {
 	var failed []error
 	for _, set := range []map[string]*database{p.controls, p.databases} {

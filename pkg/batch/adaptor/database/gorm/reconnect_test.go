@@ -189,7 +189,6 @@ func TestForceReconnectNeverMeetsWorkBetweenPoolAndConnection(t *testing.T) {
 	})
 }
 
-// migrate runs a migration that adds a column, and reconnects.
 func migrate(ctx context.Context, p *DBProvider, db tx.Database) error {
 	fsys := fstest.MapFS{"m/1_wing.up.sql": {Data: []byte("ALTER TABLE bird ADD COLUMN wing integer")}}
 	if _, err := migrator.Run(ctx, db, migrator.Options{FS: fsys, Dir: "m", Command: migrator.Up}); err != nil {
@@ -201,7 +200,7 @@ func migrate(ctx context.Context, p *DBProvider, db tx.Database) error {
 func TestAMigrationAddsAColumnWhileAnotherTransactionCommitsUndisturbed(t *testing.T) {
 	each(t, func(t *testing.T, p *DBProvider, db tx.Database) {
 		exec(t, db.Conn(), "CREATE TABLE log (line text)")
-		// SQLite has one writer: what is in flight there is a reader.
+		// SQLite has one writer: the operation in flight there is a reader.
 		h, err := db.Begin(t.Context(), tx.Attr{ReadOnly: db.SingleWriter()})
 		require.NoError(t, err)
 		if db.SingleWriter() {

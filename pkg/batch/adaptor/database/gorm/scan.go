@@ -7,14 +7,13 @@ import (
 	"strings"
 )
 
-// words yields the bare words of a statement in upper case, and ";", without
-// literals, quoted names and comments, until yield is false. It tells apart what
-// a statement begins with; it is not a parser.
+// words yields the bare words of a statement in upper case, and ";", without literals, quoted names and
+// comments, until yield returns false. It recognizes the beginning of statements; it is not a parser.
 func words(query string, yield func(word string) bool) {
 	tokens(query, func(word string, _ bool) bool { return yield(word) })
 }
 
-// tokens is words that also says whether a parenthesis follows a word at once.
+// tokens is words that also reports whether a parenthesis immediately follows a word.
 func tokens(query string, yield func(word string, call bool) bool) {
 	for i := 0; i < len(query); {
 		c := query[i]
@@ -98,14 +97,13 @@ func isScript(query string) bool {
 	return more
 }
 
-// mayBeScript reports whether something follows a semicolon, be it in a literal: what
-// this says is one statement is one.
+// mayBeScript reports whether something follows a semicolon, possibly in a literal: a text for which it is
+// false is one statement.
 func mayBeScript(query string) bool {
 	i := strings.IndexByte(query, ';')
 	return i >= 0 && strings.Trim(query[i:], "; \t\r\n") != ""
 }
 
-// resetsAll reports RESET ALL.
 func resetsAll(query string) bool {
 	var first []string
 	words(query, func(word string) bool {
@@ -115,8 +113,8 @@ func resetsAll(query string) bool {
 	return len(first) == 2 && first[1] == "ALL"
 }
 
-// transactionControl returns the statement's first word if the statement begins
-// or ends a transaction. Savepoints are none of these.
+// transactionControl returns the statement's first word if the statement begins or ends a transaction.
+// Savepoints do not count.
 func transactionControl(query string) string {
 	first, control := "", ""
 	words(query, func(word string) bool {
@@ -151,7 +149,7 @@ func transactionControl(query string) string {
 	return control
 }
 
-// withoutBadConn hides driver.ErrBadConn, which database/sql would act upon.
+// withoutBadConn hides driver.ErrBadConn, on which database/sql would act.
 func withoutBadConn(err error) error {
 	if errors.Is(err, driver.ErrBadConn) {
 		return fmt.Errorf("the connection is broken: %v", err) //nolint:errorlint // the chain must end here

@@ -19,7 +19,6 @@ type bird struct {
 
 func (bird) TableName() string { return "bird" }
 
-// inTransaction runs f with a gorm session on a transaction.
 func inTransaction(t *testing.T, db tx.Database, f func(g *gorm.DB) error) error {
 	t.Helper()
 	return tx.NewManager(db).Do(t.Context(), tx.Attr{}, func(ctx context.Context) error {

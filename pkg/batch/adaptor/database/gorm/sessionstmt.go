@@ -5,8 +5,8 @@ import (
 	"database/sql/driver"
 )
 
-// sessionStmt is a prepared statement of one session. database/sql keeps it for as long
-// as the connection, whose session may be replaced: then the statement is prepared again.
+// sessionStmt is a prepared statement of one session. database/sql keeps it as long as the connection. If the
+// connection's session is replaced, the statement is prepared again.
 type sessionStmt struct {
 	driver.Stmt
 	trace   *trace
@@ -43,7 +43,7 @@ func (s sessionStmt) QueryContext(ctx context.Context, args []driver.NamedValue)
 	return stmt.QueryContext(ctx, args)
 }
 
-// Close closes the statement. That of a session that is closed is closed with it.
+// Close closes the statement. A statement of a closed session is closed with it.
 func (s sessionStmt) Close() error {
 	s.trace.mu.Lock()
 	defer s.trace.mu.Unlock()

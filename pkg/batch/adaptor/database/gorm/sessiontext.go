@@ -2,12 +2,11 @@ package gormdb
 
 import "strings"
 
-// keepsPostgres reports that a text leaves the session as it is. It errs on the other
-// side: what it does not know may have changed it, which costs a message at the end of
-// the step.
+// keepsPostgres reports that a text leaves the session unchanged. It errs on the safe side: an unknown text
+// may have changed it, which costs a message at the end of the step.
 func keepsPostgres(query string) bool {
 	if mayBeScript(query) && strings.Contains(query, `\`) {
-		return false // E'\'': words would take what follows for a literal
+		return false // E'\'': words would take the rest for a literal
 	}
 	first, before, keeps := "", "", true
 	tokens(query, func(word string, call bool) bool {
@@ -39,7 +38,7 @@ func keepsVerb(word string) bool {
 	return definesNames(word)
 }
 
-// definesNames reports a verb whose text has names before parentheses.
+// definesNames reports whether a verb's text has names before parentheses.
 func definesNames(verb string) bool {
 	switch verb {
 	case "CREATE", "ALTER", "DROP", "TRUNCATE", "COMMENT", "GRANT", "REVOKE":
@@ -56,7 +55,7 @@ func keepsWord(word string) bool {
 	return true
 }
 
-// namesTable reports a word before the name of a table, which parentheses may follow.
+// namesTable reports whether a word precedes the name of a table, which parentheses may follow.
 func namesTable(word string) bool {
 	switch word {
 	case "INTO", "COPY", "AS", "WITH", "RECURSIVE", "JOIN":
@@ -65,8 +64,8 @@ func namesTable(word string) bool {
 	return false
 }
 
-// isKnownCall reports a word before a parenthesis that is not a function of a user, and
-// none that changes the session.
+// isKnownCall reports whether a word before a parenthesis is neither a user's function nor one that changes
+// the session.
 func isKnownCall(word string) bool {
 	switch word {
 	case "VALUES", "IN", "EXISTS", "ANY", "ALL", "SOME", "AND", "OR", "NOT", "ON", "USING", "OVER", "FILTER", "CASE", "WHEN", "THEN", "ELSE",
@@ -88,10 +87,10 @@ func isKnownCall(word string) bool {
 	return false
 }
 
-// protect makes a reader of SQLite what it is; every transaction on one begins with it.
+// protect makes a reader of SQLite read-only; every transaction on one begins with it.
 const protect = "PRAGMA query_only = 1"
 
-// keepsSQLite is keepsPostgres for SQLite, which has no functions of a user.
+// keepsSQLite is keepsPostgres for SQLite, which has no user-defined functions.
 func keepsSQLite(query string) bool {
 	if query == protect {
 		return true
@@ -116,7 +115,7 @@ func keepsSQLite(query string) bool {
 	return keeps
 }
 
-// asksOnly reports a pragma that has an argument, and changes nothing.
+// asksOnly reports whether a pragma has an argument and changes nothing.
 func asksOnly(pragma string) bool {
 	switch pragma {
 	case "TABLE_INFO", "TABLE_XINFO", "TABLE_LIST", "INDEX_LIST", "INDEX_INFO", "INDEX_XINFO", "FOREIGN_KEY_LIST",

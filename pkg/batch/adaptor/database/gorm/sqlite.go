@@ -20,13 +20,13 @@ import (
 )
 
 const (
-	// busyTimeout is how long SQLite itself waits for a lock, blindly: a longer one
-	// ignores the context and starves against writers that poll (rule R6).
+	// busyTimeout is how long SQLite itself waits for a lock, blindly: a longer wait ignores the context and
+	// starves against writers that poll (rule R6).
 	busyTimeout = 20 * time.Millisecond
 	// pollMin and pollMax bound the pause between two tries for the write lock.
 	pollMin = time.Millisecond
 	pollMax = 5 * time.Millisecond
-	// ownBusyTimeout is for pools of who does not poll: migrations.
+	// ownBusyTimeout is for pools that do not poll: migrations.
 	ownBusyTimeout = 30 * time.Second
 )
 
@@ -99,8 +99,7 @@ func (s *sqliteFile) ping(ctx context.Context) error {
 	return nil
 }
 
-// make makes the file where it is not there: SQLite itself would let everybody read
-// it.
+// make makes the file if it is missing: SQLite itself would make it readable for all users.
 func (s *sqliteFile) make() error {
 	f, err := os.OpenFile(s.path, os.O_RDWR|os.O_CREATE|os.O_EXCL, s.mode)
 	if errors.Is(err, fs.ErrExist) {
@@ -149,8 +148,8 @@ func (s *sqliteFile) begin(ctx context.Context, attr tx.Attr) (*handle, error) {
 	return newSQLiteHandle(conn, t)
 }
 
-// beginRead begins on a reader, whose query_only is what SQLite has for read-only
-// transactions (rule T9). It is set again in case a statement had unset it.
+// beginRead begins on a reader with query_only, SQLite's form of read-only transactions (rule T9). It is set
+// again in case a statement had unset it.
 func (s *sqliteFile) beginRead(ctx context.Context) (*handle, error) {
 	conn, err := whileBusy(ctx, func() (*sql.Conn, error) { return s.readers.acquire(ctx) })
 	if err != nil {
@@ -184,8 +183,8 @@ func explainSQLite(_ context.Context, err error) error {
 	return err
 }
 
-// whileBusy repeats f, which must have had no effect when it fails with BUSY,
-// until another process's writer lets go or ctx ends.
+// whileBusy repeats f, which must have no effect if it fails with BUSY, until another process's writer is
+// done or ctx ends.
 func whileBusy[T any](ctx context.Context, f func() (T, error)) (T, error) {
 	for {
 		v, err := f()

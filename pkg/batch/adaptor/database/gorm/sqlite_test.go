@@ -14,8 +14,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// file is an open SQLite file with the table bird, and a second provider on it,
-// which is to SQLite what another process is.
+// file is an open SQLite file with the table bird, and a second provider on it, which SQLite treats like
+// another process.
 func file(t *testing.T) (db, foreign tx.Database) {
 	t.Helper()
 	url := testdb.SQLite(t)
@@ -135,7 +135,7 @@ func TestAScriptOutsideATransactionIsAllOrNothing(t *testing.T) {
 	require.Equal(t, 5, count(t, db.Conn()))
 }
 
-// endless is a write that takes until it is interrupted.
+// endless is a write that runs until it is interrupted.
 const endless = "WITH RECURSIVE n(i) AS (SELECT 100 UNION ALL SELECT i+1 FROM n) INSERT INTO bird SELECT i, 'x' FROM n"
 
 func TestAnInterruptedWriteTakesItsTransactionAndNothingAfterItCommitsAlone(t *testing.T) {

@@ -9,8 +9,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// sqliteConn runs statements outside a transaction: reads on a reader, writes on
-// the writer. See the package documentation for which is which.
+// sqliteConn runs statements outside a transaction: reads on a reader, writes on the writer. The package
+// documentation defines both.
 type sqliteConn struct{ file *sqliteFile }
 
 var _ tx.Conn = sqliteConn{}
@@ -35,8 +35,8 @@ func (c sqliteConn) ExecContext(ctx context.Context, query string, args ...any) 
 	})
 }
 
-// script runs several statements in one transaction: BUSY in the middle could not
-// be repeated otherwise, and PostgreSQL does the same.
+// script runs several statements in one transaction: otherwise BUSY in the middle could not be repeated, and
+// PostgreSQL does the same.
 func (c sqliteConn) script(ctx context.Context, query string, args []any) (sql.Result, error) {
 	h, err := c.file.begin(ctx, tx.Attr{})
 	if err != nil {
@@ -80,7 +80,7 @@ func (c sqliteConn) QueryRowContext(ctx context.Context, query string, args ...a
 	return row
 }
 
-// Raw gets the writer's connection: what f does with it is not known.
+// Raw gets the writer's connection, since the use that f makes of it is unknown.
 func (c sqliteConn) Raw(ctx context.Context, f func(driverConn any) error) error {
 	if err := c.free(ctx); err != nil {
 		return err

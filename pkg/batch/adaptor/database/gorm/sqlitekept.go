@@ -8,16 +8,16 @@ import (
 	"strings"
 )
 
-// keptStatements and longestStatement bound what a connection to SQLite keeps prepared.
+// keptStatements and longestStatement bound the statements that a connection to SQLite keeps prepared.
 const (
 	keptStatements   = 100
 	longestStatement = 4096
 )
 
-// kept has the statements of a connection to SQLite that are prepared and not in use, by
-// their text: to parse and plan one takes longer than to run it. SQLite itself prepares
-// one anew that was planned for another schema or setting. Each is used by one caller at
-// a time, and closed when it failed. pgx does the same for PostgreSQL.
+// kept has the prepared statements of a connection to SQLite that are not in use, by their text: parsing and
+// planning one takes longer than running it. SQLite itself prepares a statement again that was planned for
+// another schema or setting. Each is used by one caller at a time, and closed after it failed. pgx does the
+// same for PostgreSQL.
 type kept map[string]preparedStmt
 
 // preparedStmt is a prepared statement of modernc.
@@ -27,7 +27,7 @@ type preparedStmt interface {
 	driver.StmtQueryContext
 }
 
-// keepsPrepared reports a text that is worth it, and safe: one statement on rows. A pragma
+// keepsPrepared reports whether keeping a text prepared is useful and safe: one statement on rows. A pragma
 // may do its work while it is prepared.
 func keepsPrepared(query string) bool {
 	if len(query) > longestStatement || strings.IndexByte(query, ';') >= 0 {
@@ -79,7 +79,7 @@ func (k kept) put(query string, stmt preparedStmt) error {
 	return nil
 }
 
-// close closes them all. SQLite keeps the file of a connection open while it has one.
+// close closes all statements. SQLite keeps the file of a connection open while it has one.
 func (k kept) close() error {
 	var errs []error
 	for text, stmt := range k {
@@ -125,7 +125,7 @@ func (k kept) query(ctx context.Context, conn modernc, query string, args []driv
 	}}, nil
 }
 
-// typedRows is what modernc's rows can do.
+// typedRows is the interface of modernc's rows.
 type typedRows interface {
 	driver.Rows
 	driver.RowsColumnTypeDatabaseTypeName

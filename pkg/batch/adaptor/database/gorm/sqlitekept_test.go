@@ -22,7 +22,6 @@ func TestOnlySingleStatementsOnRowsAreKeptPrepared(t *testing.T) {
 	}
 }
 
-// onWriter runs f on the one connection of a writing transaction.
 func onWriter(t *testing.T, db tx.Database, f func(ctx context.Context, conn tx.Conn)) {
 	t.Helper()
 	require.NoError(t, tx.NewManager(db).Do(t.Context(), tx.Attr{}, func(ctx context.Context) error {

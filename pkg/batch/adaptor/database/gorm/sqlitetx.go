@@ -12,13 +12,12 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// sqliteTx watches a writing transaction of SQLite (rule T8a). Only our commit
-// commits: the hook turns every other one into a rollback, that of a script, and that
-// of a statement after SQLite itself had rolled back (a write that is interrupted
-// takes its transaction with it), which would otherwise commit alone.
+// sqliteTx watches a writing transaction of SQLite (rule T8a). Only our commit commits: the hook turns every
+// other one into a rollback, whether from a script, or from a statement that runs after SQLite itself had
+// rolled back (an interrupted write takes its transaction with it) and would otherwise commit alone.
 type sqliteTx struct {
 	committing atomic.Bool
-	// dead says that the transaction was rolled back, by whomever.
+	// dead means that the transaction was rolled back, by any side.
 	dead atomic.Bool
 }
 
@@ -58,8 +57,7 @@ func (w *sqliteTx) commit(c *txConn) error {
 	return commitSQLite(c)
 }
 
-// commitSQLite: SQLITE_ERROR at COMMIT means that there is no transaction any
-// more, as SQLite had rolled it back.
+// commitSQLite: SQLITE_ERROR at COMMIT means that SQLite had already rolled the transaction back.
 func commitSQLite(c *txConn) error {
 	err := c.tx.Commit()
 	if dberr.SQLiteCode(err) == sqlite3.SQLITE_ERROR {
@@ -77,8 +75,7 @@ func rollbackSQLite(c *txConn) error {
 	return err
 }
 
-// errRolledBack is the end of a transaction of SQLite by a statement: nothing of it was
-// committed.
+// errRolledBack reports that a statement ended a transaction of SQLite: nothing of it was committed.
 var errRolledBack = fmt.Errorf("the transaction had been rolled back by an earlier statement: %w: %w", sql.ErrTxDone, tx.ErrForeignEnd)
 
 func lost(err error) error { return fmt.Errorf("%w: %w", errRolledBack, err) }

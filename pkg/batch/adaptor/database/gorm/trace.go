@@ -9,35 +9,34 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// trace remembers whether the session of a connection may have been changed, and by
-// which step's work, so that what a step changes does not outlive it (rule T8b). While
-// the step runs, its connection stays as it is, and a chunk costs nothing more. The
-// session is renewed when the step is over, or before another one gets the connection.
+// trace records whether the session of a connection may have been changed, and by which step's work, so that
+// a step's changes do not outlive it (rule T8b). While the step runs, its connection stays unchanged, and a
+// chunk costs nothing more. The session is renewed when the step is over, or before another one gets the
+// connection.
 //
-// Of a step that runs statements of a job file, tx.Authored, every connection to
-// PostgreSQL is renewed: a function or a view may change anything. Of statements in Go
-// the text decides, and what a trigger, a view or a name in quotes stands for is not
-// seen.
+// For a step that runs statements of a job file, tx.Authored, every connection to PostgreSQL is renewed: a
+// function or a view may change anything. For statements in Go the text decides; changes by a trigger, a view
+// or a quoted name go unnoticed.
 type trace struct {
-	renew func() error // called with mu held: makes the session as it was, or fails
-	// reopen replaces the session by a new one. A broken connection that leaves the pool
-	// is replaced in its place and in its turn: database/sql would ask for another three
-	// times only, and then hand driver.ErrBadConn to the caller (rule R8).
+	renew func() error // called with mu held: restores the session, or fails
+	// reopen replaces the session by a new one. A broken connection that leaves the pool is replaced in the
+	// same slot: database/sql would retry only three times, and then pass driver.ErrBadConn to the caller
+	// (rule R8).
 	reopen func(ctx context.Context) error
 	keeps  func(query string) bool
-	// distrusts says that an author's statement may do more than its text shows.
+	// distrusts means that an author's statement may do more than its text shows.
 	distrusts bool
-	known     map[string]bool // what keeps has answered; of the statements' goroutine
+	known     map[string]bool // results of keeps, for the statements' goroutine
 
 	mu      sync.Mutex
 	idle    bool // in the pool
 	changed bool
-	by      *tx.Aborter // whose work; nil: outside of steps
+	by      *tx.Aborter // the step's work; nil outside of steps
 	broken  bool        // not to be used any more
 	session int         // counts the sessions that the connection has had
 }
 
-// keptTexts and longestKept bound what is remembered of answers.
+// keptTexts and longestKept bound the stored results.
 const (
 	keptTexts   = 200
 	longestKept = 4096
@@ -54,7 +53,7 @@ func (t *trace) keepsSession(query string) bool {
 	return kept
 }
 
-// notice takes notice of a statement; "" is one that is not known.
+// notice notes a statement; "" is an unknown one.
 func (t *trace) notice(ctx context.Context, query string) {
 	by := tx.AborterOf(ctx)
 	if query != "" && !(t.distrusts && by.IsAuthored()) && t.keepsSession(query) {
@@ -95,8 +94,8 @@ func (t *trace) leaves(by *tx.Aborter) (broken bool) {
 	return t.broken
 }
 
-// released is called when it comes back, and says whether it may stay. valid asks the
-// driver, before over may touch the connection.
+// released is called when it returns to the pool, and reports whether it may stay. valid asks the driver,
+// before over may touch the connection.
 func (t *trace) released(valid func() bool) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -107,8 +106,7 @@ func (t *trace) released(valid func() bool) bool {
 	return !t.broken
 }
 
-// stepEnded is called when the work of a step has ended. A connection that is in use is
-// left to released.
+// stepEnded is called when the work of a step has ended. A connection in use is left to released.
 func (t *trace) stepEnded() {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -59,8 +59,8 @@ func sessionOf(ctx context.Context, t *testing.T, db tx.Database) (pid int, work
 	return pid, workMem
 }
 
-// A step keeps what it has set while it runs, and nobody else gets it: neither a step
-// beside it nor one after it.
+// A step keeps its settings while it runs, and no other step gets them, neither a concurrent one nor a later
+// one.
 func TestASessionIsTheStepsOwnWhileItRuns(t *testing.T) {
 	t.Parallel()
 	db, err := open(t, testdb.Postgres(t)).Database("")
@@ -83,13 +83,13 @@ func TestASessionIsTheStepsOwnWhileItRuns(t *testing.T) {
 	again, now = sessionOf(t.Context(), t, db)
 	require.Equal(t, pid, again)
 	require.Equal(t, "4MB", now)
-	_, err = db.Conn().ExecContext(one, "SET work_mem = '7MB'") // a goroutine that was left behind
+	_, err = db.Conn().ExecContext(one, "SET work_mem = '7MB'") // a leftover goroutine
 	require.NoError(t, err)
 	_, now = sessionOf(t.Context(), t, db)
 	require.Equal(t, "4MB", now)
 }
 
-// A step that is over while its connection is in use is renewed when that comes back.
+// If a step ends while its connection is in use, the connection is renewed when it returns.
 func TestAnAbortedStepLeavesNothingBehind(t *testing.T) {
 	t.Parallel()
 	db, err := open(t, testdb.Postgres(t)).Database("")
@@ -136,8 +136,8 @@ func BenchmarkTransaction(b *testing.B) {
 	}
 }
 
-// Rules R8 and T8b: a session that another step has changed costs a new one, and does
-// not fail the step that gets its connection.
+// Rules R8 and T8b: a session that another step has changed costs a new one, and does not fail the step that
+// gets its connection.
 func TestStepsThatChangeTheirSessionsWaitForEachOther(t *testing.T) {
 	t.Parallel()
 	for name, open := range map[string]func() *DBProvider{
@@ -188,7 +188,7 @@ func run(ctx context.Context, conn tx.Conn, query string) error {
 	return errors.Join(rows.Err(), rows.Close())
 }
 
-// A statement that was prepared on a session which is gone is prepared again.
+// A statement of a lost session is prepared again.
 func TestAPreparedStatementOutlivesItsSession(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]Config{

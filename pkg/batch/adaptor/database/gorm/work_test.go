@@ -57,7 +57,7 @@ func TestATransactionNamesItsWorkInTheSession(t *testing.T) {
 	require.Equal(t, sent(t.Context()), sent(work), "round trips")
 }
 
-// TestASessionKeepsTheNameThatItsURLHas, with the work behind it.
+// TestASessionKeepsTheNameThatItsURLHas, followed by the work.
 func TestASessionKeepsTheNameThatItsURLHas(t *testing.T) {
 	t.Parallel()
 	url := testdb.Postgres(t)
@@ -74,7 +74,7 @@ func TestASessionKeepsTheNameThatItsURLHas(t *testing.T) {
 	}))
 }
 
-// BenchmarkAChunkThatIsNamed is the cost of the name, of chunks of 1000 rows.
+// BenchmarkAChunkThatIsNamed is the cost of the name, for chunks of 1000 rows.
 func BenchmarkAChunkThatIsNamed(b *testing.B) {
 	provider, err := Open(b.Context(), map[string]Config{tx.Default: {URL: testdb.Postgres(b)}})
 	require.NoError(b, err)
@@ -85,7 +85,7 @@ func BenchmarkAChunkThatIsNamed(b *testing.B) {
 	require.NoError(b, err)
 	rows := strings.Repeat("1\tsome text of a row\n", 1000)
 	best := map[string]time.Duration{"": time.Hour, "execution 12 of load": time.Hour}
-	for b.Loop() { // in turn, and the fastest of each: others use the machine as well
+	for b.Loop() { // in turn, and the fastest of each: the machine has other users
 		for work := range best {
 			begun := time.Now()
 			for range 4 {

@@ -9,22 +9,20 @@ import (
 	"github.com/surfin-batch/surfin/internal/boottime"
 )
 
-// writerTime is how long this process has held the one writer of an SQLite file: no other
-// process can take an execution over meanwhile (rule L9).
+// writerTime is how long this process has held the one writer of an SQLite file: no other process can take an
+// execution over meanwhile (rule L9).
 type writerTime struct {
 	mu     sync.Mutex
 	total  time.Duration
 	active map[*hold]struct{}
 }
 
-// hold is a span of time that is not over. It may begin later than now: a statement
-// outside of a transaction holds the writer for certain only where it takes longer than
-// it would wait for it.
+// hold is a span of time that is not over. It may begin later than now: a statement outside of a transaction
+// certainly holds the writer only if it takes longer than it would wait for it.
 type hold struct{ from time.Duration }
 
 func newWriterTime() *writerTime { return &writerTime{active: map[*hold]struct{}{}} }
 
-// begin begins a span in the given time.
 func (w *writerTime) begin(in time.Duration) *hold {
 	h := &hold{from: boottime.Now() + in}
 	w.mu.Lock()
@@ -33,7 +31,7 @@ func (w *writerTime) begin(in time.Duration) *hold {
 	return h
 }
 
-// end ends a span. What others cover as well is counted once.
+// end ends a span. Time that other spans cover as well is counted once.
 func (w *writerTime) end(h *hold) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -45,7 +43,6 @@ func (w *writerTime) end(h *hold) {
 	}
 }
 
-// held returns the time up to now.
 func (w *writerTime) held() time.Duration {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -59,8 +56,7 @@ func (w *writerTime) activeTime(now time.Duration) (longest time.Duration) {
 	return longest
 }
 
-// writing is the part of a connection that may write. Its zero value is that of one which
-// only reads.
+// writing is the part of a connection that may write. Its zero value belongs to a connection that only reads.
 type writing struct {
 	time *writerTime // nil: it only reads
 	// wait is how long a statement waits for the writer.
@@ -68,7 +64,7 @@ type writing struct {
 	in   *hold // of the transaction in progress
 }
 
-// statement is called before a statement; call what it returns after it.
+// statement is called before a statement; call its result after it.
 func (w *writing) statement() (over func()) {
 	if w.time == nil || w.in != nil {
 		return func() {}
@@ -106,7 +102,7 @@ type liteTx struct {
 	conn *liteConn
 }
 
-// Commit commits. SQLite's driver has rolled back what COMMIT refused.
+// Commit commits. If COMMIT is refused, SQLite's driver has rolled back.
 func (t liteTx) Commit() error {
 	defer t.conn.writing.ended()
 	return t.Tx.Commit()

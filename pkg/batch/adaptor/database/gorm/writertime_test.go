@@ -11,8 +11,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// The time counts in which this process holds the writer, once, and none in which it waits
-// for that of another (rule L9).
+// Time counts, once, while this process holds the writer, and not while it waits for another process's writer
+// (rule L9).
 func TestTheTimeIsCountedInWhichThisProcessHoldsTheWriter(t *testing.T) {
 	t.Parallel()
 	url := testdb.SQLite(t)

@@ -12,32 +12,32 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// Name is that of the settings.
+// Name is the engine's name in the settings.
 const Name = "local"
 
-// DefaultScan is the time between two looks at the tables. It is only for the work of other
-// processes: that of its own process a worker hears of when it is committed. A look is five short
-// statements over partial indexes of what waits: 100 idle workers ask the database 5,000
-// times a second, which is what one CPU answers in half of its time.
+// DefaultScan is the time between two polls of the tables. It matters only for the work of other processes: a
+// worker is notified of its own process's work when it is committed. A poll is five short statements over
+// partial indexes of waiting work: 100 idle workers send the database 5,000 statements a second, which takes
+// half the time of one CPU.
 const DefaultScan = 100 * time.Millisecond
 
 // Source finds work that waits in the tables.
 type Source interface {
-	// Due returns deliveries of the queues whose work waits for a worker now, at most so
-	// many, by priority and then by age.
+	// Due returns deliveries of the queues with work that is waiting for a worker, at most limit, by priority
+	// and then by age.
 	Due(ctx context.Context, queues []string, limit int) ([]engine.Delivery, error)
 }
 
-// Config is what the engine works with.
+// Config configures the engine.
 type Config struct {
 	// Database has the tables of the work. Required.
 	Database tx.Database
 	// Source is required.
 	Source Source
-	// Scan is the time between two looks at the tables; 0: DefaultScan. A tenth of it is
-	// added at random, so that processes do not look all at once.
+	// Scan is the time between two polls of the tables; 0 means DefaultScan. A tenth of it is added at
+	// random, so that processes do not poll all at once.
 	Scan time.Duration
-	// Log is where failed looks and broken handlers are reported; nil: nowhere.
+	// Log is where failed polls and broken handlers are reported; nil means nowhere.
 	Log *slog.Logger
 }
 
@@ -47,8 +47,8 @@ type Engine struct {
 
 	mu   sync.Mutex
 	runs map[*run]bool
-	// held are the deliveries that this process does not take now: those in hand (zero
-	// time), and those that are to come again no sooner than then.
+	// held are the deliveries that this process does not take at present: current ones (zero time), and those
+	// that are to come again no sooner than that time.
 	held map[engine.Key]time.Time
 }
 
@@ -71,8 +71,8 @@ func New(config Config) (*Engine, error) {
 	return &Engine{config: config, runs: map[*run]bool{}, held: map[engine.Key]time.Time{}}, nil
 }
 
-// Enqueue wakes the workers of this process once the transaction is committed. The work
-// itself is what the caller has written.
+// Enqueue wakes the workers of this process once the transaction is committed. The caller has written the
+// work itself.
 func (e *Engine) Enqueue(ctx context.Context, ds ...engine.Delivery) error {
 	if err := engine.CheckAll(ds); err != nil || len(ds) == 0 {
 		return err
@@ -91,10 +91,10 @@ func (e *Engine) Enqueue(ctx context.Context, ds ...engine.Delivery) error {
 	return nil
 }
 
-// Cancel does nothing: work whose row says that it is canceled is not found.
+// Cancel does nothing: canceled work is not found.
 func (e *Engine) Cancel(_ context.Context, ds ...engine.Delivery) error { return engine.CheckAll(ds) }
 
-// Missing names none: what waits in the tables is found there.
+// Missing returns none: waiting work is found in the tables.
 func (e *Engine) Missing(_ context.Context, ds ...engine.Delivery) ([]engine.Delivery, error) {
 	return nil, engine.CheckAll(ds)
 }
@@ -104,7 +104,7 @@ func (e *Engine) Capabilities() engine.Capabilities {
 	return engine.Capabilities{Name: Name, Transactional: true, Late: e.config.Scan + e.config.Scan/jitter}
 }
 
-// wake tells the runs that their queues have new work at these times.
+// wake notifies the runs that their queues have new work at these times.
 func (e *Engine) wake(earliest map[string]time.Time) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -117,7 +117,7 @@ func (e *Engine) wake(earliest map[string]time.Time) {
 	}
 }
 
-// take reports whether the delivery is to be handed out, which is in hand from then on.
+// take reports whether to hand out the delivery, and marks it as current.
 func (e *Engine) take(k engine.Key, now time.Time) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -128,7 +128,7 @@ func (e *Engine) take(k engine.Key, now time.Time) bool {
 	return true
 }
 
-// release lets go of a delivery in hand, which may come again from then on.
+// release lets go of a current delivery, which may come again after that time.
 func (e *Engine) release(k engine.Key, until time.Time) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -139,7 +139,6 @@ func (e *Engine) release(k engine.Key, until time.Time) {
 	}
 }
 
-// forget removes what is held no more.
 func (e *Engine) forget(now time.Time) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

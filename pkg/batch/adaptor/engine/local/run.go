@@ -10,15 +10,15 @@ import (
 )
 
 const (
-	// jitter is the part of the time between two looks that is added at random.
+	// jitter is the part of the time between two polls that is added at random.
 	jitter = 10
-	// dropped is how many looks long a delivery is left alone that was dropped. Its work is
-	// mostly gone from the tables by then.
+	// dropped is for how many polls a dropped delivery is left alone. Its work is mostly gone from the tables
+	// by then.
 	dropped = 10
-	// failed is the time after a look that failed: the database may be away.
+	// failed is the time after a failed poll: the database may be away.
 	failed = time.Second
-	// spread is how much more than it can take a worker looks for where others take the
-	// same work, so that they do not all try the same rows.
+	// spread is the factor by which a worker polls for more than it can take if others take the same work, so
+	// that they do not all try the same rows.
 	spread = 4
 )
 
@@ -28,7 +28,7 @@ type run struct {
 	queues  []string
 	slots   int
 	handler engine.Handler
-	// again is sent to when there is a reason to look before the time.
+	// again receives a reason to poll before the time.
 	again    chan struct{}
 	handlers sync.WaitGroup
 
@@ -36,11 +36,11 @@ type run struct {
 	inHand int
 	// next is when to look next.
 	next time.Time
-	// hungry: the last look found as much as there were slots, and there may be more.
+	// hungry: the last poll found as many as there were slots, and there may be more.
 	hungry bool
-	// contested: a delivery was dropped since the last look, as another process had it.
+	// contested: a delivery was dropped since the last poll, as another process had it.
 	contested bool
-	// stale is how many deliveries the last look found that are held.
+	// stale is how many held deliveries the last poll found.
 	stale int
 }
 
@@ -73,7 +73,7 @@ func (e *Engine) Run(ctx context.Context, stop <-chan struct{}, s engine.Subscri
 	}
 }
 
-// lookAt makes the run look at that time, if it would look later.
+// lookAt makes the run poll at that time, if it would poll later.
 func (r *run) lookAt(at time.Time) {
 	r.mu.Lock()
 	if at.Before(r.next) {
@@ -90,8 +90,8 @@ func (r *run) signal() {
 	}
 }
 
-// pause is the time until the next look. Without a free slot there is none: the end of a
-// handler makes one.
+// pause is the time until the next poll. Without a free slot there is no poll: the end of a handler frees
+// one.
 func (r *run) pause() time.Duration {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -102,7 +102,7 @@ func (r *run) pause() time.Duration {
 	return time.Until(r.next)
 }
 
-// plan says how many slots are free, and how many deliveries to look for.
+// plan returns how many slots are free, and how many deliveries to poll for.
 func (r *run) plan(now time.Time) (free, limit int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -120,7 +120,7 @@ func (r *run) plan(now time.Time) (free, limit int) {
 	return free, limit + r.stale
 }
 
-// look takes what waits, as far as there are slots.
+// look takes waiting deliveries, as far as there are slots.
 func (r *run) look(ctx context.Context) {
 	now := time.Now()
 	r.engine.forget(now)
@@ -159,8 +159,7 @@ func (r *run) look(ctx context.Context) {
 	r.after(taken == free, len(found) == limit && stale > 0, stale)
 }
 
-// after notes what a look has found. One that was filled up with deliveries that are held
-// is made again, for more.
+// after records the result of a poll. A poll that was filled up with held deliveries is repeated for more.
 func (r *run) after(full, covered bool, stale int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -10,11 +10,10 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// borrowed is a connection in a transaction of ours, as a transaction of pgx. It cannot end
-// it.
+// borrowed is a connection in a transaction of ours, as a transaction of pgx. It cannot end it.
 type borrowed struct {
 	conn *pgx.Conn
-	// savepoint is what it is behind, 0: the transaction itself.
+	// savepoint is the number of the enclosing savepoint; 0 means the transaction itself.
 	savepoint int
 }
 

@@ -8,16 +8,16 @@ import (
 	"github.com/surfin-batch/surfin/internal/boottime"
 )
 
-// clock is the database's clock (rule L6). It is asked for rarely: between two answers the time
-// that passes is that of a clock of this machine which nobody sets. River takes the wall clock
-// of the machine for what is due later, which may differ from the database's.
+// clock is the database's clock (rule L6). It is queried rarely: between two answers, the passing time is
+// measured with a clock of this machine that cannot be set. River uses the machine's wall clock for
+// deliveries due later, which may differ from the database's.
 type clock struct {
 	mu    sync.Mutex
-	asked time.Duration // when it was asked for last, on the clock of this machine; 0: never
+	asked time.Duration // the time of the last query, on the clock of this machine; 0 means never
 	said  time.Time
 }
 
-// fresh is for how long an answer of the database is good: its clock may be set, too.
+// fresh is how long an answer of the database is valid: its clock may be set, too.
 const fresh = 10 * time.Second
 
 // now returns the database's time. ask asks the database for it.

@@ -14,8 +14,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// shifted is a database whose clock differs from this machine's: its sessions find functions
-// of a schema of their own before those of the server.
+// shifted is a database with another clock than this machine's: its sessions find functions in their own
+// schema before the server's.
 func shifted(t *testing.T, by time.Duration) tx.Database {
 	t.Helper()
 	url := testdb.Postgres(t)
@@ -33,9 +33,8 @@ func shifted(t *testing.T, by time.Duration) tx.Database {
 	return open(t, url)
 }
 
-// A delivery comes when it is due by the database's clock, whatever the clock of the machine
-// says: one that is due now, one that is made again for old work, one for later, and one that
-// is handed back for a while.
+// A delivery comes when it is due by the database's clock, whatever the machine's clock: one that is due now,
+// one that is made again for old work, one for later, and one that is handed back for a while.
 func TestADeliveryComesByTheDatabasesClock(t *testing.T) {
 	t.Parallel()
 	for _, by := range []time.Duration{90 * time.Second, -90 * time.Second} {

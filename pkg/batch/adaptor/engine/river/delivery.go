@@ -15,10 +15,10 @@ import (
 	"github.com/surfin-batch/surfin/internal/runtime/engine"
 )
 
-// delivery is a delivery as River stores it. All deliveries are of one kind: a leader of
-// River discards jobs of kinds that it does not know.
+// delivery is a delivery as River stores it. All deliveries are of one kind: a leader of River discards jobs
+// of unknown kinds.
 type delivery struct {
-	// Work is KIND/ID: one value, which an index of ours finds.
+	// Work is KIND/ID: one value, which our index finds.
 	Work  string `json:"work"`
 	Epoch int64  `json:"epoch"`
 }
@@ -44,7 +44,7 @@ func deliveryFrom(job *river.Job[delivery], names map[string]string) (engine.Del
 	return d, nil
 }
 
-// plain are names of queues that River allows. Others have a hash there.
+// plain matches names of queues that River allows. Others are replaced by a hash.
 var plain = regexp.MustCompile(`^[a-z0-9]+([_-]?[a-z0-9]+)*$`)
 
 const (
@@ -63,14 +63,14 @@ func queueOf(name string) string {
 }
 
 const (
-	// soon is the time between two looks of River's leader for jobs that are due.
+	// soon is the time between two polls of River's leader for due jobs.
 	soon = 5 * time.Second
-	// skew is how much the database's clock may be set back between two looks at it.
+	// skew is how much the database's clock may be set back between two readings.
 	skew = time.Minute
 )
 
-// schedule says when a job is due, by the database's clock. One that is due soon needs no
-// leader, as workers look for it.
+// schedule decides when a job is due, by the database's clock. A job due soon needs no leader, as workers
+// poll for it.
 type schedule struct{ river.HookDefaults }
 
 // InsertBegin implements rivertype.HookInsertBegin.

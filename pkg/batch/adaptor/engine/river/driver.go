@@ -19,9 +19,8 @@ import (
 // worked is the queue that River believes to work: all subscribed ones.
 const worked = "deliveries"
 
-// driver is River's driver with one queue that stands for several. River has slots for
-// each queue, and a worker has them for all together: it must hold no delivery that it
-// has no slot for.
+// driver is River's driver with one queue that stands for several. River has slots for each queue, but a
+// worker has slots for all queues together: it must hold no delivery without a slot.
 type driver struct {
 	*riverpgxv5.Driver
 	queues []string
@@ -51,8 +50,8 @@ type executor struct {
 	driver *driver
 }
 
-// JobGetAvailable takes jobs from one queue after the other, and begins with another one
-// each time, so that none starves.
+// JobGetAvailable takes jobs from one queue after the other, starting with another one each time, so that
+// none starves.
 func (e *executor) JobGetAvailable(ctx context.Context, params *riverdriver.JobGetAvailableParams) (*riverdriver.JobGetAvailableResult, error) {
 	all := &riverdriver.JobGetAvailableResult{DecodeErrors: map[int64]error{}}
 	queues := e.driver.queues
@@ -68,7 +67,7 @@ func (e *executor) JobGetAvailable(ctx context.Context, params *riverdriver.JobG
 		switch {
 		case err != nil && len(all.Jobs) == 0:
 			return nil, err
-		case err != nil: // those that are locked already are to be worked on
+		case err != nil: // those that are already locked must be worked on
 			e.driver.log.WarnContext(ctx, "fetch deliveries", "queue", one.Queue, "error", err.Error())
 			return all, nil
 		case got != nil:
@@ -88,7 +87,7 @@ func (e *executor) ahead(ctx context.Context) (time.Duration, error) {
 	return time.Until(now), err
 }
 
-// JobSchedule makes jobs available that are due, by the database's clock.
+// JobSchedule makes jobs available that are due by the database's clock.
 func (e *executor) JobSchedule(ctx context.Context, params *riverdriver.JobScheduleParams) ([]*riverdriver.JobScheduleResult, error) {
 	ahead, err := e.ahead(ctx)
 	if err != nil {
@@ -99,7 +98,7 @@ func (e *executor) JobSchedule(ctx context.Context, params *riverdriver.JobSched
 	return e.Executor.JobSchedule(ctx, &own)
 }
 
-// JobSetStateIfRunningMany ends jobs. Those that are to come again do by the database's clock.
+// JobSetStateIfRunningMany ends jobs. The database's clock decides when repeated ones come again.
 func (e *executor) JobSetStateIfRunningMany(ctx context.Context, params *riverdriver.JobSetStateIfRunningManyParams) ([]*rivertype.JobRow, error) {
 	if !slices.ContainsFunc(params.ScheduledAt, func(at *time.Time) bool { return at != nil }) {
 		return e.Executor.JobSetStateIfRunningMany(ctx, params)
@@ -124,7 +123,7 @@ func later(at *time.Time, by time.Duration) *time.Time {
 	return &moved
 }
 
-// listener hears what is inserted into a subscribed queue as an insert into worked.
+// listener receives an insert into a subscribed queue as an insert into worked.
 type listener struct {
 	riverdriver.Listener
 	subscribed map[string]bool

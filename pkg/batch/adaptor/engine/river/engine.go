@@ -20,7 +20,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// Name is that of the settings.
+// Name is the engine's name in the settings.
 const Name = "river"
 
 // The defaults of Config.
@@ -30,23 +30,22 @@ const (
 	DefaultGrace  = time.Minute
 )
 
-// Config is what the engine works with.
+// Config configures the engine.
 type Config struct {
-	// Database is on PostgreSQL, and has the tables of the work. Required; one of
-	// adaptor/database/gorm.
+	// Database is on PostgreSQL, and has the tables of the work. Required; one of adaptor/database/gorm.
 	Database tx.Database
-	// Schema has River's tables, and nothing else; "": DefaultSchema.
+	// Schema has River's tables, and nothing else; "" means DefaultSchema.
 	Schema string
-	// PollOnly: workers do not LISTEN, and look every Poll. A pooler in transaction mode, or
-	// a proxy that ends idle connections, lets no notification through.
+	// PollOnly: workers do not LISTEN, and poll every Poll. A pooler in transaction mode, or a proxy that
+	// ends idle connections, blocks notifications.
 	PollOnly bool
-	// Poll is the time between two looks of an idle worker, which are for what was not
-	// notified; 0: DefaultPoll.
+	// Poll is the time between two polls of an idle worker, for work without a notification; 0 means
+	// DefaultPoll.
 	Poll time.Duration
-	// Grace is how long a delivery may be in hand, whose work nobody has taken, before it is
-	// missing; 0: DefaultGrace.
+	// Grace is how long a delivery may be worked on without a worker having taken its work before it is
+	// missing; 0 means DefaultGrace.
 	Grace time.Duration
-	// Log is where River's warnings go, and broken handlers are reported; nil: nowhere.
+	// Log is where River's warnings and broken handlers are reported; nil means nowhere.
 	Log *slog.Logger
 }
 
@@ -66,7 +65,7 @@ type pooled interface {
 	PgxPool(ctx context.Context, maxConns int32) (*pgxpool.Pool, error)
 }
 
-// schemaName is what River allows, and PostgreSQL takes without quotes.
+// schemaName matches names that River allows and PostgreSQL takes without quotes.
 var schemaName = regexp.MustCompile(`^[a-z_][a-z0-9_]{0,39}$`)
 
 // New checks the configuration and fills in the defaults. Nothing is opened.
@@ -98,8 +97,8 @@ func New(config Config) (*Engine, error) {
 	}
 	inserts, err := river.NewClient(riverpgxv5.New(nil), &river.Config{
 		Schema: config.Schema, Logger: quiet(config.Log), Hooks: []rivertype.Hook{&schedule{}}, MaxAttempts: 1,
-		// It says for how long the insert of one transaction stands for the notification of
-		// the next, though the first may roll back.
+		// It is for how long the insert of one transaction also covers the notification of the next, though
+		// the first may roll back.
 		FetchCooldown: river.FetchCooldownMin,
 	})
 	if err != nil {
@@ -154,8 +153,8 @@ func (e *Engine) Enqueue(ctx context.Context, ds ...engine.Delivery) error {
 	})
 }
 
-// supersede removes the deliveries of the same work with lower epochs, those in hand too:
-// their work is taken by nobody any more, and no process may be there to end them.
+// supersede removes the deliveries of the same work with lower epochs, including current ones: no worker
+// takes their work any more, and the process that would end them may be dead.
 func (e *Engine) supersede(ctx context.Context, again []delivery) error {
 	if len(again) == 0 {
 		return nil
@@ -179,13 +178,13 @@ const (
 	same    = `j.args->>'epoch' = d.epoch::text`
 )
 
-// jobs are the jobs of the work d.work. OFFSET 0 has PostgreSQL look into our index for each
-// work, and nowhere else, also where it knows little of the table.
+// jobs are the jobs of the work d.work. OFFSET 0 makes PostgreSQL search our index for each work, and nowhere
+// else, even if it has few statistics of the table.
 func (e *Engine) jobs() string {
 	return `SELECT * FROM ` + e.config.Schema + `.river_job WHERE args->>'work' = d.work OFFSET 0`
 }
 
-// remove deletes jobs of the works of ds. One that is locked is being fetched, or removed.
+// remove deletes jobs of the works of ds. A locked one is being fetched, or removed.
 func (e *Engine) remove(ctx context.Context, ds []delivery, condition string) error {
 	list, err := json.Marshal(ds)
 	if err != nil {
@@ -197,8 +196,8 @@ func (e *Engine) remove(ctx context.Context, ds []delivery, condition string) er
 	return err
 }
 
-// Missing implements engine.Engine. A delivery is there while its job waits, or has been
-// running for less than the grace.
+// Missing implements engine.Engine. A delivery exists while its job waits, or has been running for less than
+// the grace.
 func (e *Engine) Missing(ctx context.Context, ds ...engine.Delivery) (missing []engine.Delivery, err error) {
 	if err := engine.CheckAll(ds); err != nil || len(ds) == 0 {
 		return nil, err

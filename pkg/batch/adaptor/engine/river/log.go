@@ -5,8 +5,7 @@ import (
 	"log/slog"
 )
 
-// quiet is a logger for River: what it says of its own life is of interest when something
-// is looked for.
+// quiet is a logger for River: its records about itself are useful only for debugging.
 func quiet(log *slog.Logger) *slog.Logger {
 	return slog.New(&lowered{log.Handler()}).With("engine", Name)
 }

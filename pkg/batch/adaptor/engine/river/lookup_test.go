@@ -8,8 +8,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/engine/river"
 )
 
-// BenchmarkLookup is what a thousand deliveries cost among twenty thousand that wait, of
-// which PostgreSQL has no statistics yet.
+// BenchmarkLookup is the cost of a thousand deliveries among twenty thousand waiting ones, for which
+// PostgreSQL has no statistics yet.
 func BenchmarkLookup(b *testing.B) {
 	const all, some = 20_000, 1000
 	e := migrated(b, river.Config{Database: open(b, testdb.Postgres(b))})

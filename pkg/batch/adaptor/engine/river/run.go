@@ -15,22 +15,22 @@ import (
 )
 
 const (
-	// connections of the pool: of the listener, of fetches, of ends, of the leader's work.
+	// connections of the pool: for the listener, fetches, ends, and the leader's work.
 	connections = 5
-	// cooldown bounds how often a worker fetches, and with that what it does in a second.
+	// cooldown bounds how often a worker fetches, and thus its statements per second.
 	cooldown = 20 * time.Millisecond
 	// restart is the pause before River is started again.
 	restart = time.Second
 	// retention of jobs that are over. The tables of the work are the history.
 	retention = time.Minute
-	// unknown is after what time a job is given up by River that some process had begun to
-	// work on and nobody has ended. It is not a limit of the work: handlers have contexts of
-	// their own, and River only forgets the job.
+	// unknown is the time after which River gives up a job that some process had begun and no process has
+	// ended. It is not a limit of the work: handlers have contexts of their own, and River only forgets the
+	// job.
 	unknown = 24 * time.Hour
 )
 
-// Run implements engine.Engine. Its connections are opened with it, as the settings of the
-// database say, and closed at its end.
+// Run implements engine.Engine. It opens its connections with the settings of the database, and closes them
+// at its end.
 func (e *Engine) Run(ctx context.Context, stop <-chan struct{}, s engine.Subscription, h engine.Handler) error {
 	if err := s.Check(); err != nil {
 		return err
@@ -87,8 +87,8 @@ func (e *Engine) serve(ctx context.Context, stop <-chan struct{}, s engine.Subsc
 	if err != nil {
 		return err
 	}
-	// River's own context does not end: a handler is waited for, and the end of its job is
-	// written, though ctx has ended.
+	// River's own context does not end: handlers are waited for, and the end of their jobs is written, though
+	// ctx has ended.
 	outlasting := context.WithoutCancel(ctx)
 	if err := client.Start(outlasting); err != nil {
 		return err
@@ -116,8 +116,8 @@ func (e *Engine) clientConfig(slots int, workers *river.Workers) *river.Config {
 type worker struct {
 	river.WorkerDefaults[delivery]
 	handle engine.Handler
-	// handlers is the context of Run. That of River ends where River means to take the job
-	// away, which it has no right to.
+	// handlers is the context of Run. River's context ends when River wants to take the job away, which it
+	// must not do.
 	handlers context.Context //nolint:containedctx // it is of the call of Run that the worker is made by
 	names    map[string]string
 	log      *slog.Logger

@@ -11,11 +11,10 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// migrationLock is the advisory lock under which one process at a time migrates.
+// migrationLock is the advisory lock that lets one process at a time migrate.
 const migrationLock = 0x5375_7266_696e_5276
 
-// CheckSchema returns an error with core.ErrSchemaMissing in its chain where Migrate is
-// needed.
+// CheckSchema returns an error with core.ErrSchemaMissing in its chain if Migrate is needed.
 func (e *Engine) CheckSchema(ctx context.Context) error {
 	exists, version, err := e.version(ctx)
 	if err != nil {
@@ -34,11 +33,11 @@ func (e *Engine) CheckSchema(ctx context.Context) error {
 	return nil
 }
 
-// ours is the index by which deliveries of a work are found. River's own index on args
-// searches its list of what was inserted lately from end to end: 5 ms for each work.
+// ours is the index by which deliveries of a work are found. River's own index on args scans its whole list
+// of recent inserts: 5 ms for each work.
 const ours = "surfin_delivery_work"
 
-// version returns the version of the tables; 0: there are none, or not all.
+// version returns the version of the tables; 0 means that there are none, or not all.
 func (e *Engine) version(ctx context.Context) (schema bool, version int, err error) {
 	conn, complete := tx.ConnOf(ctx, e.config.Database), false
 	err = conn.QueryRowContext(ctx, `SELECT EXISTS (SELECT FROM pg_catalog.pg_namespace WHERE nspname = $1),
@@ -61,7 +60,7 @@ func (e *Engine) newest() (int, error) {
 	return all[len(all)-1].Version, nil
 }
 
-// Migrate makes or updates River's tables, and the schema where it is not there.
+// Migrate makes or updates River's tables, and the schema if it is missing.
 func (e *Engine) Migrate(ctx context.Context) (err error) {
 	defer func() {
 		if err != nil {
@@ -86,7 +85,7 @@ func (e *Engine) Migrate(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	if !schema { // who may not make one may have been given it
+	if !schema { // a user that may not make one may use an existing one
 		if _, err := conn.Exec(ctx, "CREATE SCHEMA "+e.config.Schema); err != nil {
 			return err
 		}

@@ -20,35 +20,35 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 )
 
-// Type is that of the tasks.
+// Type is the type of the tasks.
 const Type = "http_request"
 
 // keptBytes is how much of the answer's body becomes an artifact.
 const keptBytes = 256 << 10
 
-// Payload is what a task is to do.
+// Payload is the payload of a task.
 type Payload struct {
-	Method  string            `json:"method,omitempty"` // "": GET, or POST where there is a body
+	Method  string            `json:"method,omitempty"` // "" means GET, or POST if there is a body
 	URL     string            `json:"url"`
 	Headers map[string]string `json:"headers,omitempty"`
-	// Body is sent as it is where it is a text, else as JSON.
+	// Body is sent unchanged if it is a text, else as JSON.
 	Body json.RawMessage `json:"body,omitempty"`
-	// ExpectedStatus are the codes of success; none: 200 to 299.
+	// ExpectedStatus are the codes of success; empty means 200 to 299.
 	ExpectedStatus []int `json:"expected_status,omitempty"`
-	// Timeout is that of the request, such as "10s"; "": 30 s.
+	// Timeout is the request's, such as "10s"; "" means 30 s.
 	Timeout string `json:"timeout,omitempty"`
 }
 
 // Handler executes tasks. It is safe for concurrent use.
 type Handler struct {
 	client *http.Client
-	// secret finds a secret that may be sent to a host; nil: none may be sent.
+	// secret finds a secret that may be sent to a host; nil means that none may be sent.
 	secret func(ctx context.Context, name, host string) (string, error)
 }
 
 var _ task.Handler = (*Handler)(nil)
 
-// New returns a handler that uses the client; nil: http.DefaultClient.
+// New returns a handler that uses the client; nil means http.DefaultClient.
 func New(client *http.Client) *Handler {
 	if client == nil {
 		client = http.DefaultClient
@@ -56,16 +56,16 @@ func New(client *http.Client) *Handler {
 	return &Handler{client: client}
 }
 
-// WithSecrets returns the handler with what finds the secrets that headers and bodies of tasks name
-// (${secret.NAME}), for the host of the task's URL.
+// WithSecrets returns the handler with a function that finds the secrets that headers and bodies of tasks
+// name (${secret.NAME}), for the host of the task's URL.
 func (h *Handler) WithSecrets(find func(ctx context.Context, name, host string) (string, error)) *Handler {
 	return &Handler{client: h.client, secret: find}
 }
 
-// Execute sends the request. The outcome is SUCCESS where the status is expected, FAILURE
-// of 5xx, 408, 429 and where there is no answer, and BLOCKED of another 4xx. A Retry-After
-// of the server is the retry hint. The artifacts are the body, as Json where it is that and
-// else as Stdout, and the Json {"status"}. A payload that is wrong is fatal.
+// Execute sends the request. The outcome is SUCCESS if the status is expected, FAILURE for 5xx, 408, 429 and
+// without an answer, and BLOCKED for another 4xx. A Retry-After of the server is the retry hint. The
+// artifacts are the body, as Json if it is JSON and else as Stdout, and the Json {"status"}. An invalid
+// payload is fatal.
 func (h *Handler) Execute(ctx context.Context, t task.Task) (task.Outcome, error) {
 	request, err := read(t.Spec.Payload)
 	if err == nil {

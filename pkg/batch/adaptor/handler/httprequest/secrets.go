@@ -15,7 +15,7 @@ import (
 // named finds the secrets that a text names.
 var named = regexp.MustCompile(`\$\{\s*secret\.([A-Za-z_][A-Za-z0-9_]*)\s*\}`)
 
-// fill puts the secrets into headers and body that they name (rule SE6).
+// fill puts the secrets into the headers and the body that name them (rule SE6).
 func (h *Handler) fill(ctx context.Context, r *httpcall.Request) error {
 	u, err := url.Parse(r.URL)
 	if err != nil {
@@ -61,7 +61,6 @@ func (h *Handler) filled(ctx context.Context, text, host string, form func(value
 	return filled, failed
 }
 
-// inJSON is the value as it is written inside of a text of JSON.
 func inJSON(value string) string {
 	text, err := json.Marshal(value)
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package shell executes tasks of type `shell`: a command, or a script, as a process of its
-// own. Who may submit such tasks may run anything that the worker's user may.
+// Package shell executes tasks of type `shell`: a command or a script in a separate process. A client that
+// may submit such tasks may run anything that the worker's user may.
 //
 // It imports core/task, core/exception, internal/process and internal/secret.
 package shell
@@ -20,25 +20,23 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 )
 
-// Type is that of the tasks.
+// Type is the type of the tasks.
 const Type = "shell"
 
 // keptBytes is how much of the ends of stdout and stderr become artifacts.
 const keptBytes = 64 << 10
 
-// Payload is what a task is to do.
+// Payload is the payload of a task.
 type Payload struct {
-	// Command is the program and its arguments; no shell reads them. Script is a text for sh,
-	// instead.
+	// Command is the program and its arguments, without a shell. Script is a text for sh instead.
 	Command []string `json:"command,omitempty"`
 	Script  string   `json:"script,omitempty"`
-	// Env are further variables. The process has those of the worker without SURFIN_*, DATABASE_URL and
-	// those that hold a secret; one of a client of the API has PATH, HOME, LANG and the like only.
+	// Env are further variables. The process has the worker's variables without SURFIN_*, DATABASE_URL and
+	// those that hold a secret; a process of an API client has only PATH, HOME, LANG and the like.
 	Env map[string]string `json:"env,omitempty"`
-	// Dir is the folder to run in; "": that of the worker.
+	// Dir is the folder to run in; "" means the worker's.
 	Dir string `json:"dir,omitempty"`
-	// Grace is the time between SIGTERM and SIGKILL when the attempt is to end, such as
-	// "5s"; "": 10 s.
+	// Grace is the time between SIGTERM and SIGKILL at the end of the attempt, such as "5s"; "" means 10 s.
 	Grace string `json:"grace,omitempty"`
 }
 
@@ -47,8 +45,8 @@ type Handler struct{ environ func() []string }
 
 var _ task.Handler = Handler{}
 
-// New returns the handler. environ returns the environment of its processes; nil: that of the worker,
-// without the variables that configure it. A task of a client gets a part of it only (process.Allowed).
+// New returns the handler. environ returns the environment of its processes; nil means the worker's, without
+// the variables that configure it. A task of a client gets only a part of it (process.Allowed).
 func New(environ func() []string) Handler {
 	if environ == nil {
 		environ = func() []string { return (*secret.Vault)(nil).Environ(os.Environ()) }
@@ -56,9 +54,9 @@ func New(environ func() []string) Handler {
 	return Handler{environ}
 }
 
-// Execute runs the process to its end. The outcome is SUCCESS where it ends with 0, FAILURE
-// where it does not, with the end of stderr, and BLOCKED where it cannot be started. The
-// artifacts are Stdout, Stderr and the Json {"exit_code"}. A payload that is wrong is fatal.
+// Execute runs the process to its end. The outcome is SUCCESS if it ends with 0, FAILURE with the end of
+// stderr if not, and BLOCKED if it cannot be started. The artifacts are Stdout, Stderr and the Json
+// {"exit_code"}. An invalid payload is fatal.
 func (h Handler) Execute(ctx context.Context, t task.Task) (task.Outcome, error) {
 	command, err := read(t.Spec.Payload)
 	if err != nil {
@@ -117,7 +115,6 @@ func read(payload json.RawMessage) (c process.Command, err error) {
 	return c, nil
 }
 
-// lastOf is the end of a text, for a reason.
 func lastOf(text string) string {
 	const most = 2 << 10
 	if len(text) > most {

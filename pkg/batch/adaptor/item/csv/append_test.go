@@ -71,8 +71,8 @@ func TestAFileWithAnotherHeaderIsNotAppendedTo(t *testing.T) {
 	}
 }
 
-// TestAFileThatCannotBeFollowedIsNotAppendedTo: after a quote that is open the new records would be in the
-// field, and other line ends would be part of their last fields, for readers that take one kind only.
+// TestAFileThatCannotBeFollowedIsNotAppendedTo: after an open quote the new records would be part of the
+// field, and other line ends would be part of their last fields, for readers that accept only one kind.
 func TestAFileThatCannotBeFollowedIsNotAppendedTo(t *testing.T) {
 	t.Parallel()
 	open := func(line string) string {

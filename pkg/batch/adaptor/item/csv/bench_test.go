@@ -72,7 +72,7 @@ func BenchmarkBareRead(b *testing.B) {
 	perRow(b)
 }
 
-// BenchmarkBareReadParsed is what a hand-written loop does for the typed rows.
+// BenchmarkBareReadParsed is a hand-written loop that makes the typed rows.
 func BenchmarkBareReadParsed(b *testing.B) {
 	path := benchFile(b)
 	var ids int64
@@ -153,8 +153,8 @@ func BenchmarkBareCopy(b *testing.B) {
 	perRow(b)
 }
 
-// BenchmarkCopy is W3b without the engine: chunks of 1000, without the fsync of
-// each commit, which a bare loop has not either.
+// BenchmarkCopy is W3b without the engine: chunks of 1000, without the fsync of each commit, which a bare
+// loop does not have either.
 func BenchmarkCopy(b *testing.B) { benchCopy(b, benchItem(b, false), false) }
 
 // BenchmarkCopyTyped is the same with a number and a decimal in each row.
@@ -190,7 +190,7 @@ func benchCopy(b *testing.B, item item.Type, durable bool) {
 	perRow(b)
 }
 
-// BenchmarkSeek is W5: the position behind the last but one row.
+// BenchmarkSeek is W5: the position after the last but one row.
 func BenchmarkSeek(b *testing.B) {
 	path := benchFile(b)
 	at := positionBehind(b, path, benchRows-1)

@@ -1,6 +1,5 @@
-// Package csv reads and writes files of delimited text: the components `csv` of
-// a job file. Records become items through item.Type, so the package serves
-// rows with a schema and Go structs alike.
+// Package csv reads and writes files of delimited text: the components `csv` of a job file. Records become
+// items through item.Type, so the package serves both rows with a schema and Go structs.
 //
 // It imports core with its folders, internal/filestream, internal/recordtypes and internal/nearest.
 package csv

@@ -24,7 +24,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-// file writes content into a file of the test.
 func file(t testing.TB, name, content string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
@@ -48,8 +47,7 @@ func strike(t testing.TB) item.Type {
 	)
 }
 
-// outcomes reads all: items as their texts joined by |, consumed errors as "!"
-// and their text.
+// outcomes reads all items as texts joined by |, and consumed errors as "!" and their text.
 func outcomes(t testing.TB, cfg ReaderConfig, itemType item.Type, at item.Position) []string {
 	t.Helper()
 	r, err := NewReader(cfg, itemType)

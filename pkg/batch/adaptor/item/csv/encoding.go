@@ -11,15 +11,15 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-// form says how a record is a line. It does not change.
+// form is how a record becomes a line. It does not change.
 type form struct {
 	nulls    string
 	quoteAll bool
 	quote    byte
-	escape   byte // 0: a quote is doubled
+	escape   byte // 0 means that a quote is doubled
 	comma    string
 	wide     bool // comma is a character of several bytes
-	// special are the bytes that a field has in quotes only.
+	// special are the bytes that a field may have only in quotes.
 	special [256]bool
 	end     string
 }
@@ -36,15 +36,15 @@ type encoded struct {
 
 // cell says how a field is written.
 type cell struct {
-	// plain: its numbers, dates and truth values are written without a look for what needs quotes:
-	// there is nothing of the kind in their texts.
+	// plain: numbers, dates and truth values are written without the check for quotes, since their texts
+	// never need them.
 	plain bool
-	null  []byte // the text of a null, in quotes where it needs them
-	// marks are texts that stand in quotes, because a reader could take them for null.
+	null  []byte // the text of a null, in quotes if it needs them
+	// marks are texts that are written in quotes because a reader could take them for null.
 	marks [][]byte
 }
 
-// EncodeRecords replaces what is there.
+// EncodeRecords replaces the current content.
 func (l *encoded) EncodeRecords(schema *row.Schema, records [][]row.Value) error {
 	l.buf = l.buf[:0]
 	if l.schema != schema {
@@ -96,7 +96,7 @@ func (l *encoded) addRecord(record []row.Value) error {
 	buf := l.buf
 	for i := range record {
 		v, f := &record[i], l.schema.Field(i)
-		if i > 0 && len(l.comma) == 1 { // a copy of one byte costs less than a call
+		if i > 0 && len(l.comma) == 1 { // copying one byte costs less than a call
 			buf = append(buf, l.comma[0])
 		} else if i > 0 {
 			buf = append(buf, l.comma...)
@@ -128,7 +128,7 @@ func (l *encoded) addRecord(record []row.Value) error {
 	return nil
 }
 
-// endField puts quotes around the field from at on where it needs them, or is one of the marks.
+// endField puts quotes around the field from at on if it needs them or equals one of the marks.
 func (l *encoded) endField(buf []byte, at int, marks [][]byte) []byte {
 	if !l.quoteAll && !l.needsQuotes(buf[at:]) && !isMark(buf[at:], marks) && (l.escape == 0 || bytes.IndexByte(buf[at:], l.escape) < 0) {
 		return buf
@@ -169,7 +169,7 @@ func (l *encoded) inQuotes(buf, text []byte) []byte {
 	return append(append(buf, text...), l.quote)
 }
 
-// needsQuotes reports whether the text would be read differently without.
+// needsQuotes reports whether the text would be read differently without quotes.
 func (l *encoded) needsQuotes(text []byte) bool {
 	if len(text) == 0 {
 		return false

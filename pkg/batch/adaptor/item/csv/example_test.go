@@ -48,7 +48,7 @@ func ExampleNewWriter() {
 	// 2,Grace
 }
 
-// A report: lines around the records, names in another case, a null marker, and records that lack fields.
+// A report: lines around the records, names in another case, a null marker, and records with missing fields.
 func ExampleReaderConfig() {
 	path, done := testexample.File("in.csv", "Report of 2026-11-20\nID; Name ;x\n1;'O\\'Hara';a\n2;NA\nTotal;2\n")
 	defer done()
@@ -76,7 +76,7 @@ func ExampleReaderConfig() {
 	// 2 no name
 }
 
-// A file that is there is appended to, in the form that another program reads.
+// An existing file is appended to, in the form that another program reads.
 func ExampleWriterConfig() {
 	path, done := testexample.File("out.csv", "id;name\n1;'Ada'\n")
 	defer done()

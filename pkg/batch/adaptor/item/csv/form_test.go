@@ -25,7 +25,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/job"
 )
 
-// formWriter is a writer that is not open yet.
 func formWriter(t testing.TB, cfg WriterConfig, itemType item.Type) (item.Writer, *writer) {
 	t.Helper()
 	w, err := NewWriter(cfg, registry.BuildContext{In: itemType})
@@ -33,7 +32,6 @@ func formWriter(t testing.TB, cfg WriterConfig, itemType item.Type) (item.Writer
 	return w, w.Component().(*writer)
 }
 
-// nulls writes a record of nulls.
 func nulls(t testing.TB, w item.Writer, itemType item.Type) error {
 	t.Helper()
 	s := itemType.Schema()
@@ -114,8 +112,8 @@ func TestAFileThatWasBegunInAnotherFormIsRefusedBeforeAnythingIsWritten(t *testi
 	}
 }
 
-// The columns of an open schema are known with the first item. One that differs is no
-// fault of the item: none of them fits the file any more.
+// The columns of an open schema are known with the first item. A different first item is not the item's
+// fault: no item fits the file any more.
 func TestTheFirstItemOfAnOpenSchemaTellsAnotherForm(t *testing.T) {
 	t.Parallel()
 	open, err := row.Open()
@@ -169,7 +167,7 @@ type wide struct {
 	More int
 }
 
-// poisoned fails behind its items, unless cured.
+// poisoned fails after its items, unless cured.
 type poisoned[T any] struct {
 	left  int
 	cured bool
@@ -187,7 +185,7 @@ func (r *poisoned[T]) Read(context.Context) (item T, err error) {
 	return item, errors.New("it cannot be read")
 }
 
-// exportOf is a job in Go that writes items of this type and skips and retries what it can.
+// exportOf is a job in Go that writes items of this type and skips and retries all errors that it can.
 func exportOf[T any](t *testing.T, e *testengine.Engine, path string, items int, cured bool) *core.Job {
 	t.Helper()
 	s, err := chunk.New(chunk.Config{
@@ -202,7 +200,7 @@ func exportOf[T any](t *testing.T, e *testengine.Engine, path string, items int,
 	return testengine.Job("export", &core.StepElement{Step: s})
 }
 
-// skipWrites skips whatever it is asked about but the end of the reader.
+// skipWrites skips every error but the end of the reader.
 type skipWrites struct{}
 
 func (skipWrites) Admit(err error, _ int64) (bool, error) {

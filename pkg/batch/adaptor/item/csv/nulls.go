@@ -7,8 +7,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-// bareNulls are the texts that a field without quotes has for null (rule D11b): those of the file
-// and those of the field; an empty text where neither says any.
+// bareNulls are the texts for null in a field without quotes (rule D11b), from the file and from the field;
+// an empty text if neither sets any.
 func bareNulls(f *row.Field, ofFile []string) []string {
 	isText := f.Kind == row.String || f.Kind == row.BytesKind
 	switch {
@@ -29,8 +29,8 @@ func bareNulls(f *row.Field, ofFile []string) []string {
 	return nulls
 }
 
-// quotedNulls are the texts that a field in quotes has for null: those of the field. A text such as
-// \N is an escape, which means null without quotes only.
+// quotedNulls are the field's texts for null in quotes. A text such as \N is an escape, which means null only
+// without quotes.
 func quotedNulls(f *row.Field) []string {
 	if f.Nulls == nil || f.Kind != row.String && f.Kind != row.BytesKind {
 		return f.Nulls

@@ -32,7 +32,7 @@ const (
 
 func (c *ReaderConfig) hasHeader() bool { return c.Header != "" && c.Header != HeaderNone }
 
-// problems collects what is wrong with the keys of a configuration.
+// problems collects the mistakes in the keys of a configuration.
 type problems struct{ errs []error }
 
 func (p *problems) add(key string, err error) {
@@ -47,7 +47,7 @@ func (p *problems) addIf(wrong bool, key, text string) {
 	}
 }
 
-// Validate reports a key whose value means nothing.
+// Validate reports an invalid value of a key.
 func (c *ReaderConfig) Validate() error {
 	var p problems
 	comma, _, err := c.delimiter()
@@ -88,7 +88,7 @@ func (c *ReaderConfig) Validate() error {
 	return errors.Join(p.errs...)
 }
 
-// Validate reports a key whose value means nothing.
+// Validate reports an invalid value of a key.
 func (c *WriterConfig) Validate() error {
 	var p problems
 	comma, err := delimiter(c.Delimiter)
@@ -109,7 +109,7 @@ func (c *WriterConfig) Validate() error {
 	return errors.Join(p.errs...)
 }
 
-// delimiter returns what is between fields; runs says that it is any number of blanks.
+// delimiter returns the delimiter of fields; runs means any number of blanks.
 func (c *ReaderConfig) delimiter() (comma string, runs bool, err error) {
 	if c.Delimiter == delimiterBlanks {
 		return " ", true, nil
@@ -148,7 +148,7 @@ func character(text string) (rune, error) {
 	return r, nil
 }
 
-// readerQuote reads the reader's key quote; 0: no character is one.
+// readerQuote reads the reader's key quote; 0 means that no character is one.
 func readerQuote(text string) (byte, error) {
 	switch text {
 	case "":
@@ -177,7 +177,7 @@ func (c *WriterConfig) quote() (quote byte, all bool, err error) {
 	return quote, c.QuoteAll, err
 }
 
-// escapeOf reads the key escape; 0: a quote is doubled.
+// escapeOf reads the key escape; 0 means that a quote is doubled.
 func escapeOf(text string, quote byte) (byte, error) {
 	switch {
 	case text == "" || text == string(rune(quote)):

@@ -43,8 +43,8 @@ func (r *lines) Read(context.Context) (line, error) {
 	return line{r.text}, nil
 }
 
-// barrier is a writer whose Finish waits, as a frozen process would between the
-// guard and the rename of the file writer behind it.
+// barrier is a writer with a Finish that waits, like a process frozen between the guard and the rename of the
+// file writer that follows.
 type barrier struct {
 	reached chan struct{} // closed by the first Finish
 	open    chan struct{}
@@ -77,8 +77,8 @@ func (b *barrier) Close(context.Context) error {
 	return nil
 }
 
-// export is a job whose step writes n lines of a text in chunks of two; writers
-// come before the file's.
+// export is a job with a step that writes n lines of a text in chunks of two; writers come before the file's
+// writer.
 func export(t *testing.T, e *testengine.Engine, path, text string, n int, writers ...item.Writer) *core.Job {
 	t.Helper()
 	s, err := chunk.New(chunk.Config{
@@ -99,8 +99,8 @@ func content(t *testing.T, path string) string {
 	return string(data)
 }
 
-// An attempt is frozen between the guard and the rename. Its successor, in the same
-// process, publishes, then another instance does, then the attempt wakes.
+// An attempt is frozen between the guard and the rename. Its successor, in the same process, publishes, then
+// another instance does, then the attempt wakes.
 func TestAFrozenAttemptThatWakesPublishesNothing(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
@@ -139,7 +139,7 @@ func TestAFrozenAttemptThatWakesPublishesNothing(t *testing.T) {
 	})
 }
 
-// The path may change between attempts: what is frozen beside the old one is fenced, too.
+// The path may change between attempts: an attempt frozen at the old path is fenced, too.
 func TestAFrozenAttemptThatWakesPublishesNothingBesideAnotherPathEither(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
@@ -171,8 +171,8 @@ func TestAFrozenAttemptThatWakesPublishesNothingBesideAnotherPathEither(t *testi
 	})
 }
 
-// An attempt that takes up the work of a frozen one may freeze as well, with nothing
-// to write but the end: what it copied must not be published when it wakes.
+// An attempt that continues the work of a frozen one may freeze as well, with only the end left to write: its
+// copy must not be published when it wakes.
 func TestARestartOfARestartTakesTheFileFromBoth(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
@@ -229,14 +229,14 @@ type unfinished struct{ err error }
 func (unfinished) Write(context.Context, []line) error { return nil }
 func (u unfinished) Finish(context.Context) error      { return u.err }
 
-// open is a barrier that lets everybody through.
+// open is a barrier that never waits.
 func open() *barrier {
 	b := newBarrier()
 	close(b.reached)
 	return b
 }
 
-// full is a writer on a disk that is full.
+// full is a writer on a full disk.
 type full struct{ writes int }
 
 func (f *full) Write(context.Context, []line) error {
@@ -244,7 +244,7 @@ func (f *full) Write(context.Context, []line) error {
 	return &os.PathError{Op: "write", Path: "out.csv", Err: syscall.ENOSPC}
 }
 
-// skipAll skips whatever it is asked about.
+// skipAll skips every error.
 type skipAll struct{}
 
 func (skipAll) Admit(error, int64) (bool, error) { return true, nil }

@@ -9,8 +9,8 @@ import (
 	"unicode/utf8"
 )
 
-// preamble passes the lines before the header, or before the first record where there is none: one
-// that says the delimiter, and skip_lines.
+// preamble skips the lines before the header, or before the first record if there is none: one that declares
+// the delimiter, and skip_lines.
 func (r *reader) preamble(ctx context.Context) error {
 	r.rewindTo(r.in.Start(), 0)
 	sep, skip := sepLine(r.in.Buffered(r.next)), int64(r.cfg.SkipLines)
@@ -37,8 +37,8 @@ func (r *reader) preamble(ctx context.Context) error {
 	return nil
 }
 
-// sepLine returns the delimiter that the first line says, as Excel writes it: sep=; with or without
-// quotes around. Empty: the line is another one.
+// sepLine returns the delimiter that the first line declares, as Excel writes it: sep=; with or without
+// quotes. Empty means that it is another line.
 func sepLine(text []byte) string {
 	const longest = len(`"sep=`) + utf8.UTFMax + len(`"`)
 	n := bytes.IndexAny(text[:min(len(text), longest+1)], "\r\n")
@@ -62,7 +62,7 @@ func sepLine(text []byte) string {
 	return line[len(sep):]
 }
 
-// useDelimiter sets what is between the fields: sep, which the file says itself, or the key.
+// useDelimiter sets the delimiter of fields: sep, from the file itself, or the key.
 func (r *reader) useDelimiter(sep string) {
 	comma, runs, err := r.cfg.delimiter()
 	if err != nil { // Validate has refused it
@@ -77,9 +77,9 @@ func (r *reader) useDelimiter(sep string) {
 	r.csv.trim = r.cfg.Trim && !unicode.IsSpace(first) // else empty fields would be trimmed away
 }
 
-// footerStart returns where the footer begins in the text, which reaches to the end of what is read:
-// at the last lines that are neither blank nor comments. What follows the text moves it only further, so
-// that a record before it is one whatever follows.
+// footerStart returns the position in the text, which reaches to the end of the data read, where the footer
+// begins: at the last lines that are neither blank nor comments. More text only moves it further, so a record
+// before it stays a record.
 func (r *reader) footerStart(text []byte, atEnd bool) int {
 	end := len(text)
 	for lines := 0; lines < r.footer && end > 0; {
@@ -96,8 +96,8 @@ func (r *reader) footerStart(text []byte, atEnd bool) int {
 	return end
 }
 
-// inFooter reports whether the line is one of those that footer_lines counts: a line that has more than
-// blanks and is not a comment. A line that is not whole may become a comment.
+// inFooter reports whether footer_lines counts the line: it has more than blanks and is not a comment. An
+// incomplete line may become a comment.
 func (r *reader) inFooter(line []byte, whole bool) bool {
 	comment := r.csv.comment
 	if len(comment) > 0 && (bytes.HasPrefix(line, comment) || !whole && bytes.HasPrefix(comment, line)) {

@@ -40,7 +40,6 @@ var encodings = []struct {
 	{"windows-1252", charmap.Windows1252, ""},
 }
 
-// records draws rows of n texts that all encodings have and encoding/csv keeps.
 func records(t *rapid.T, n int) [][]string { return recordsOf(t, n, "ab \",;\t\n#éü§'") }
 
 // recordsOf draws rows of n texts of these characters.
@@ -98,7 +97,7 @@ func TestWhateverEncodingCsvWritesIsReadAndRestarted(t *testing.T) {
 	})
 }
 
-// walk reads all outcomes with the position before the first and behind each.
+// walk reads all outcomes with the position before the first and after each.
 func walk(t require.TestingT, cfg ReaderConfig, from item.Position) (got []string, at []item.Position) {
 	ctx := context.Background()
 	r, err := NewReader(cfg, nil)
@@ -127,7 +126,6 @@ func walk(t require.TestingT, cfg ReaderConfig, from item.Position) (got []strin
 	}
 }
 
-// restarts checks that each position leads to what remains.
 func restarts(t require.TestingT, cfg ReaderConfig, got []string, at []item.Position) {
 	for i := range at {
 		rest, again := walk(t, cfg, at[i])
@@ -167,8 +165,8 @@ func FuzzCSV(f *testing.F) {
 	})
 }
 
-// TestAStrayQuoteCostsOneLine opens a quote in one record that is never closed:
-// all others must be read.
+// TestAStrayQuoteCostsOneLine opens a quote in one record that is never closed: all other records must be
+// read.
 func TestAStrayQuoteCostsOneLine(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -220,7 +218,6 @@ func TestAStrayQuoteCostsOneLine(t *testing.T) {
 
 func textOf(value any) string { return text(value.(item.Row)) }
 
-// comma is the delimiter of a configuration as encoding/csv has it.
 func comma(t require.TestingT, text string) rune {
 	of, err := delimiter(text)
 	require.NoError(t, err)

@@ -9,8 +9,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 )
 
-// RawText implements item.RawReader: the last record as it stands in the file, without
-// the empty lines and comments before it.
+// RawText implements item.RawReader: the last record as written in the file, without the empty lines and
+// comments before it.
 func (r *reader) RawText() item.RawText {
 	raw := item.RawText{}
 	if r.lost != nil {
@@ -50,8 +50,8 @@ func (r *reader) OpenRaw(ctx context.Context, meta item.Meta, raw item.RawText) 
 	return nil
 }
 
-// bindRaw finds the columns of a text, unless they are those of the text before it: the
-// records of one header have one schema.
+// bindRaw finds the columns of a text, unless they equal those of the previous text: the records of one
+// header have one schema.
 func (r *reader) bindRaw(ctx context.Context, raw item.RawText) error {
 	switch {
 	case r.index != nil && (raw.Columns == nil || slices.Equal(raw.Columns, r.columns)):

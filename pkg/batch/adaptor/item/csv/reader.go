@@ -16,8 +16,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-// NewReader returns a reader of items of the type; a nil type means rows whose
-// columns are strings, known when the reader is open.
+// NewReader returns a reader of items of the type. A nil type means rows with string columns, which are known
+// when the reader is open.
 func NewReader(cfg ReaderConfig, itemType item.Type) (item.Reader, error) {
 	return newReader(cfg, itemType, nil)
 }
@@ -69,18 +69,18 @@ func recordReader(cfg ReaderConfig, itemType item.Type) (*reader, item.Type, err
 	return r, itemType, nil
 }
 
-// reader is the item.RecordReader. Offsets are those of filestream.Input.
+// reader is the item.RecordReader. Offsets are offsets of filestream.Input.
 type reader struct {
 	cfg    ReaderConfig
 	want   *row.Schema // of the item type
-	schema *row.Schema // what records have; want, unless that is open
+	schema *row.Schema // of the records; want, unless that is open
 
 	columns []string // the header; nil without one
 	index   []int    // column of each field
-	width   int      // fields of a record; 0: not known, and at least what index asks for
-	// bare and quoted are the fields of the schema, as they read a text without quotes and one in them.
+	width   int      // fields of a record; 0 means unknown, and at least as many as index needs
+	// bare and quoted are the fields of the schema for texts without and with quotes.
 	bare, quoted []row.Field
-	isText       []bool // every text but an empty one is a value of the field
+	isText       []bool // every text except an empty one is a value of the field
 
 	in  *filestream.Input
 	csv scanner
@@ -89,8 +89,7 @@ type reader struct {
 	next  int64 // offset of the next record, and lines before it
 	lines int64
 	line  int64 // of the last record
-	// from and fromLines are next and lines before the last record; lost is the line that
-	// was given up last.
+	// from and fromLines are next and lines before the last record; lost is the last line that was given up.
 	from, fromLines int64
 	lost            *item.RawText
 	dead            error // nothing can be read any more
@@ -98,9 +97,9 @@ type reader struct {
 	accept bool // changes of the file
 	// begin and beginLines are next and lines of the header, or of the first record without one.
 	begin, beginLines int64
-	sep               string // the delimiter that the file says itself; empty: it does not
+	sep               string // the delimiter in the file itself, or empty
 	footer            int    // lines at the end that are not records
-	// context returns the context of the step; nil: there is none.
+	// context returns the context of the step; nil means that there is none.
 	context func() *core.ExecutionContext
 }
 
@@ -175,7 +174,7 @@ func (r *reader) open(ctx context.Context, at item.Position) error {
 	return r.openAt(ctx, pos)
 }
 
-// needsHead reports whether the first record must be seen to know the columns.
+// needsHead reports whether the columns are known only from the first record.
 func (r *reader) needsHead() bool { return r.cfg.hasHeader() || r.want.IsOpen() }
 
 func (r *reader) openAt(ctx context.Context, pos *position) error {
@@ -243,15 +242,15 @@ func (r *reader) readHead(ctx context.Context) error {
 	return nil
 }
 
-// rewindTo makes the record at offset, with so many lines before it, the next one.
+// rewindTo makes the record at offset, with that many lines before it, the next one.
 func (r *reader) rewindTo(offset, lines int64) {
 	r.in.Rewind(offset)
 	r.in.Keep(offset)
 	r.next, r.lines = offset, lines
 }
 
-// ReadRecord reads the next record. One that does not fit is a
-// item.ConsumedError: the next call reads the record after it.
+// ReadRecord reads the next record. One that does not fit is an item.ConsumedError: the next call reads the
+// following record.
 func (r *reader) ReadRecord(ctx context.Context, dst []row.Value) error {
 	record, err := r.record(ctx)
 	if err != nil {
@@ -289,7 +288,7 @@ func (r *reader) ReadRecord(ctx context.Context, dst []row.Value) error {
 	return nil
 }
 
-// absent returns the value of a field that the record has no column of.
+// absent returns the value of a field without a column in the record.
 func (r *reader) absent(f *row.Field, column int) (row.Value, error) {
 	if column < 0 {
 		return f.Default, nil
@@ -301,8 +300,8 @@ func (r *reader) absent(f *row.Field, column int) (row.Value, error) {
 	return v, nil
 }
 
-// place says where a field of the last record begins: its column of the line, in bytes from 1,
-// and the line where a quoted text before it has line ends.
+// place describes where a field of the last record begins: its column in the line, in bytes from 1, and the
+// line if an earlier quoted text has line ends.
 func (r *reader) place(column int) string {
 	before := r.in.Buffered(r.from)[:r.csv.fields[column].at]
 	lines, begin := r.csv.linesIn(before)
@@ -334,8 +333,7 @@ func (r *reader) invalid(err error) error {
 	return item.Consumed(r.Meta(), exception.InvalidItem("", exception.ClassParse, err))
 }
 
-// record reads the next record. It returns a text that has the fields in the places that r.csv
-// says.
+// record reads the next record. It returns a text with the fields at the places in r.csv.
 func (r *reader) record(ctx context.Context) (string, error) {
 	if r.dead != nil {
 		return "", r.dead
@@ -351,9 +349,9 @@ func (r *reader) record(ctx context.Context) (string, error) {
 	return string(r.csv.content), nil
 }
 
-// scan takes the next record apart, and reads on where it is not read to its end yet: twice as
-// much each time, so that a long one is not looked through for each buffer of it. It returns the
-// length of the record, with the empty lines and comments before it.
+// scan parses the next record. If the record is not complete yet, it reads twice as much each time, so that a
+// long record is not parsed again for each buffer. It returns the length of the record, with the empty lines
+// and comments before it.
 func (r *reader) scan(ctx context.Context) (length int64, err error) {
 	for {
 		text := r.in.Buffered(r.next)

@@ -16,7 +16,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-// RecordType is a type of records in a file that has several.
+// RecordType is a record type in a file with several.
 type RecordType struct {
 	As      string         `key:"as" default:"detail" enum:"detail,header,trailer,ignore" doc:"What becomes of such a record: a detail is an item; a header gives its fields to all details after it, up to the next header of the type; a trailer is compared with the records before it; ignore leaves the record out."`
 	Columns map[string]int `key:"columns" doc:"Of a detail or a header: which field of the record a field of the item is, such as amount: 3, from 1."`
@@ -36,7 +36,7 @@ type types struct {
 	typeAt  int          // from 0
 }
 
-// compileRecords checks the record types; nil: the file has one type only.
+// compileRecords checks the record types. It returns nil if the file has only one type.
 func compileRecords(cfg *ReaderConfig, itemType item.Type) (*types, error) {
 	if cfg.Records == nil {
 		return nil, nil
@@ -89,7 +89,7 @@ func compileRecords(cfg *ReaderConfig, itemType item.Type) (*types, error) {
 	return p, errors.Join(errs...)
 }
 
-// bindColumns finds the fields of the item that the columns of a type are.
+// bindColumns finds the item's fields for the columns of a type.
 func (p *types) bindColumns(t *recordtypes.Type, kind RecordType, schema *row.Schema, bad func(key string, err error)) (columns []int) {
 	for _, name := range slices.Sorted(maps.Keys(kind.Columns)) {
 		at, f := kind.Columns[name], schema.Index(name)
@@ -115,7 +115,7 @@ func (p *types) bindColumns(t *recordtypes.Type, kind RecordType, schema *row.Sc
 	return columns
 }
 
-// bindSums finds the fields whose sums a trailer has.
+// bindSums finds the fields with sums in a trailer.
 func (p *types) bindSums(t *recordtypes.Type, kind RecordType, schema *row.Schema, bad func(key string, err error)) (sums []int) {
 	for _, name := range slices.Sorted(maps.Keys(kind.Sums)) {
 		at, f := kind.Sums[name], schema.Index(name)

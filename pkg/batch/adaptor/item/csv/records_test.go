@@ -18,7 +18,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-// orderLine is an item of a file of orders: the day is that of the file, the customer that of the order.
+// orderLine is an item of a file of orders: the day comes from the file, the customer from the order.
 func orderLine(t require.TestingT) item.Type {
 	two := 2
 	schema, err := row.NewSchema(
@@ -248,7 +248,7 @@ func TestDelimitedRecordTypesAreChecked(t *testing.T) {
 	require.ErrorContains(t, err, "type_at: it is the number of a field")
 }
 
-// Quotes say what is null in headers, too, also after a restart (rule D11b); an empty line is none.
+// Quotes decide about null in headers, too, also after a restart (rule D11b); an empty line is not a record.
 func TestNullsOfDelimitedRecordsGoByTheirQuotes(t *testing.T) {
 	t.Parallel()
 	schema, err := row.NewSchema(row.Field{Name: "a", Kind: row.String, Nullable: true}, row.Field{Name: "b", Kind: row.String, Nullable: true}, row.Field{Name: "x", Kind: row.String, Nullable: true})

@@ -23,7 +23,7 @@ type recordsReader struct {
 	*reader
 	of     *types
 	state  *recordtypes.State
-	widths map[string]int // of the types whose number of fields the first record decides
+	widths map[string]int // of the types with a number of fields that the first record decides
 	text   string         // has the fields of the last record
 	single bool           // the input is the text of one record
 }
@@ -72,14 +72,13 @@ func (r *recordsReader) openRecords(ctx context.Context, at item.Position) error
 	return nil
 }
 
-// bindTypes finds the texts that are null in each field. An empty line is no record of any type.
+// bindTypes finds the texts for null in each field. An empty line is not a record of any type.
 func (r *recordsReader) bindTypes() error {
 	err := r.bind()
 	r.csv.blanks = false
 	return err
 }
 
-// headOf takes a header apart that was read before.
 func (r *recordsReader) headOf(_ *recordtypes.Type, raw []byte) (recordtypes.Record, error) {
 	if _, err := r.csv.scan(raw, true); err != nil {
 		return nil, fmt.Errorf("cannot restart: a header is not readable: %w", err)
@@ -88,7 +87,7 @@ func (r *recordsReader) headOf(_ *recordtypes.Type, raw []byte) (recordtypes.Rec
 	return headRecord{r, raw}, nil
 }
 
-// headRecord is a header that stands by itself: its fields have no places.
+// headRecord is a header by itself: its fields have no places.
 type headRecord struct {
 	*recordsReader
 	raw []byte
@@ -100,8 +99,8 @@ func (h headRecord) Column(t *recordtypes.Type, column int) (row.Value, error) {
 
 func (h headRecord) Raw(*recordtypes.Type) []byte { return h.raw }
 
-// ReadRecord reads the next record that is an item. One that does not fit is a item.ConsumedError:
-// the next call reads the record after it.
+// ReadRecord reads the next record that is an item. One that does not fit is an item.ConsumedError: the next
+// call reads the following record.
 func (r *recordsReader) ReadRecord(ctx context.Context, dst []row.Value) error {
 	for {
 		t, err := r.take(ctx)
@@ -144,7 +143,7 @@ func (r *recordsReader) take(ctx context.Context) (*recordtypes.Type, error) {
 	return t, nil
 }
 
-// typeOf returns the type of the last record; nil: it is of none.
+// typeOf returns the type of the last record, or nil if it has none.
 func (r *recordsReader) typeOf() *recordtypes.Type {
 	if len(r.csv.fields) <= r.of.typeAt {
 		return r.of.plan.Find(recordtypes.Any)
@@ -160,7 +159,6 @@ func (r *recordsReader) end(eof error) error {
 	return eof
 }
 
-// broken ends the reading for good.
 func (r *recordsReader) broken(line int64, err error) error {
 	r.dead = fmt.Errorf("csv: %s:%d: %w", r.cfg.Path, line, err)
 	return r.dead
@@ -179,7 +177,7 @@ func (r *recordsReader) detail(ctx context.Context, t *recordtypes.Type, dst []r
 	return r.settle(ctx)
 }
 
-// checkFields reports another number of fields than records of the type have.
+// checkFields reports a number of fields other than the type's.
 func (r *recordsReader) checkFields(t *recordtypes.Type) error {
 	want, n := r.of.kinds[t.Number()].Fields, len(r.csv.fields)
 	if want == 0 && !r.single {
@@ -199,7 +197,7 @@ func (r *recordsReader) checkFields(t *recordtypes.Type) error {
 	return nil
 }
 
-// follow takes up a record that is not an item.
+// follow processes a record that is not an item.
 func (r *recordsReader) follow(t *recordtypes.Type) error {
 	err := error(nil)
 	switch t.Role {
@@ -219,8 +217,8 @@ func (r *recordsReader) follow(t *recordtypes.Type) error {
 	return nil
 }
 
-// settle reads the trailers behind a detail, so that a file that is not whole fails before its last
-// item is handed out. What cannot be read is left to the next read.
+// settle reads the trailers after a detail, so that an incomplete file fails before its last item is
+// returned. Errors are left to the next read.
 func (r *recordsReader) settle(ctx context.Context) error {
 	if !r.of.plan.HasTrailers() || r.single {
 		return nil
@@ -284,10 +282,10 @@ func (r *recordsReader) Count(t *recordtypes.Type) (int64, error) {
 	return n, nil
 }
 
-// Raw implements recordtypes.Record: the record as it stands in the file.
+// Raw implements recordtypes.Record: the record as written in the file.
 func (r *recordsReader) Raw(*recordtypes.Type) []byte { return []byte(r.reader.RawText().Text) }
 
-// at reads a field of the item from a field of the record, and says where that is.
+// at reads a field of the item from a field of the record. Its error has the position.
 func (r *recordsReader) at(field, column int) (row.Value, error) {
 	v, err := r.parse(field, column)
 	if err != nil && column < len(r.csv.fields) {
@@ -296,7 +294,6 @@ func (r *recordsReader) at(field, column int) (row.Value, error) {
 	return v, err
 }
 
-// parse reads a field of the item from a field of the record.
 func (r *recordsReader) parse(field, column int) (row.Value, error) {
 	f := &r.bare[field]
 	if column >= len(r.csv.fields) {
@@ -335,7 +332,7 @@ func (r *recordsReader) RawText() item.RawText {
 	return raw
 }
 
-// OpenRaw implements item.RawOpener: the text is a record, wherever it stands.
+// OpenRaw implements item.RawOpener: the text is a record, wherever it comes from.
 func (r *recordsReader) OpenRaw(ctx context.Context, meta item.Meta, raw item.RawText) error {
 	r.single = true
 	heads := slices.Clone(raw.Heads)

@@ -10,8 +10,7 @@ import (
 	"github.com/surfin-batch/surfin/internal/filestream"
 )
 
-// refused decides what becomes of a record that has no right form, or cannot be read (err), or
-// that is too long.
+// refused decides how a record is handled that has a wrong form, cannot be read (err) or is too long.
 func (r *reader) refused(ctx context.Context, length int64, err error) (string, error) {
 	var wrong *scanError
 	switch {
@@ -34,8 +33,8 @@ func (r *reader) refused(ctx context.Context, length int64, err error) (string, 
 	return "", fmt.Errorf("csv: %s:%d: %w", r.cfg.Path, r.lines+1, err) // nothing is consumed
 }
 
-// skipEmptyLines steps over the empty lines and comments before the record in
-// hand, whose length they do not belong to.
+// skipEmptyLines skips the empty lines and comments before the current record, which do not count to its
+// length.
 func (r *reader) skipEmptyLines(ctx context.Context) (skipped bool, err error) {
 	offset, lines := r.next, r.lines
 	for {
@@ -56,7 +55,6 @@ func (r *reader) skipEmptyLines(ctx context.Context) (skipped bool, err error) {
 	return true, nil
 }
 
-// beginsEmpty reports whether the text begins with an empty line that is not a record.
 func (r *reader) beginsEmpty(text []byte) bool {
 	return !r.csv.blanks && (bytes.HasPrefix(text, []byte("\n")) || bytes.HasPrefix(text, []byte("\r\n")) || r.cr && bytes.HasPrefix(text, []byte("\r")))
 }
@@ -68,8 +66,8 @@ func (r *reader) again(ctx context.Context, err error) (string, error) {
 	return r.record(ctx)
 }
 
-// giveUpLine skips the lines up to first, where the record in hand starts, so
-// that a stray quote costs one line and not all up to the next quote.
+// giveUpLine skips the lines up to first, where the current record starts, so that a stray quote costs one
+// line and not the text up to the next quote.
 func (r *reader) giveUpLine(ctx context.Context, first int64, cause error) error {
 	offset := r.next
 	for line := r.lines + 1; line <= first; line++ {

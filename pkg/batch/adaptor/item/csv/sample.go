@@ -10,20 +10,19 @@ import (
 // Cell is a field of a record as its text.
 type Cell struct {
 	Text string
-	// Quoted says that it is in quotes: "" is an empty text, and an empty field without them is a null.
+	// Quoted means that it is in quotes: "" is an empty text, and an empty field without them is a null.
 	Quoted bool
 }
 
-// Sample reads the records of a file as the reader does, whatever their types are: who drafts an
-// item type sees what the reader will see.
+// Sample reads the records of a file as the reader does, whatever their types: when you draft an item type,
+// you see the texts that the reader will see.
 type Sample struct {
 	r     *reader
 	head  string
 	cells []Cell
 }
 
-// OpenSample opens the file at its first record; its header is read, where it has one. Item is not
-// looked at.
+// OpenSample opens the file at its first record; its header, if any, is read. Item is ignored.
 func OpenSample(ctx context.Context, cfg ReaderConfig) (*Sample, error) {
 	made, err := NewReader(cfg, nil)
 	if err != nil {
@@ -44,15 +43,15 @@ func OpenSample(ctx context.Context, cfg ReaderConfig) (*Sample, error) {
 	return s, nil
 }
 
-// Columns returns the names of the columns; of a file without a header there is one for each field
-// of its first record.
+// Columns returns the names of the columns; for a file without a header, one for each field of its first
+// record.
 func (s *Sample) Columns() []string { return s.r.columns }
 
 // Head returns the text of the header; empty without one.
 func (s *Sample) Head() string { return s.head }
 
-// Next returns the fields of the next record, void with the next call. What the reader calls an
-// invalid item is an item.ConsumedError.
+// Next returns the fields of the next record, valid until the next call. An invalid item of the reader is an
+// item.ConsumedError.
 func (s *Sample) Next(ctx context.Context) ([]Cell, error) {
 	record, err := s.r.record(ctx)
 	if err != nil {
@@ -68,7 +67,7 @@ func (s *Sample) Next(ctx context.Context) ([]Cell, error) {
 // Line returns the line on which the last record begins.
 func (s *Sample) Line() int64 { return s.r.line }
 
-// Text returns the text of the last record as it stands in the file.
+// Text returns the text of the last record as written in the file.
 func (s *Sample) Text() string { return s.r.RawText().Text }
 
 // Offset returns how many bytes of the text, as UTF-8, were read.

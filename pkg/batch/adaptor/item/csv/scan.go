@@ -9,29 +9,28 @@ import (
 	"unicode"
 )
 
-// scanner takes records apart where they stand, as encoding/csv does: the same fields, and the
-// same errors at the same places. A record is copied once, into the text of its values, and not
-// from buffer to buffer.
+// scanner parses records in place, as encoding/csv does: the same fields, and the same errors at the same
+// places. A record is copied once, into the text of its values, and not from buffer to buffer.
 type scanner struct {
 	comma   []byte
 	comment []byte // empty: there are none
-	runs    bool   // runs of blanks are between the fields, and comma is not
-	quote   byte   // around a field; 0: none
-	escape  byte   // before a quote in quotes, and before itself; 0: a quote is doubled only
+	runs    bool   // fields are separated by runs of blanks, and not by comma
+	quote   byte   // around a field; 0 means none
+	escape  byte   // before a quote in quotes, and before itself; 0 means that a quote is only doubled
 	lazy    bool   // quotes inside of a field are text
 	trim    bool   // white space before a field is left out
 	cr      bool   // a carriage return alone ends a line, too
 	blanks  bool   // an empty line is a record of one empty field
 
 	// The rest is about the last record.
-	content []byte // has the fields: the line itself where it has no quotes, else own
+	content []byte // has the fields: the line itself if it has no quotes, else own
 	own     []byte
 	fields  []field
 	before  int // empty lines and comments before it
 	lines   int // its own
 }
 
-// field is where a field begins in the text that was scanned, and where it is in content.
+// field is the position of a field in the scanned text, and in content.
 type field struct {
 	at, from, to int
 	quoted       bool
@@ -40,16 +39,16 @@ type field struct {
 // errShort says that the text ends within the record.
 var errShort = errors.New("the record has no end yet")
 
-// scanError is what is wrong with the form of a record. Line counts from that of its first field,
-// which is 1, column from 1 in bytes.
+// scanError is a mistake in the form of a record. Line counts from the line of its first field, which is 1,
+// column from 1 in bytes.
 type scanError struct {
 	line, column int
 	err          error
 	hint         string // the cure; may be empty
 }
 
-// hintBelow is the hint of a record with several lines. More text in quotes is not a cure there: the quote
-// that is wrong may be the first one.
+// hintBelow is the hint for a record with several lines. Putting more text in quotes would not help there:
+// the first quote may be the wrong one.
 func (e *scanError) hintBelow() string {
 	if e.hint == hintEscape {
 		return e.hint
@@ -65,10 +64,9 @@ const (
 
 func (e *scanError) Error() string { return e.err.Error() }
 
-// scan takes the first record of the text apart. It returns the length of the text up to the
-// record's end, that of its line where it returns a scanError. atEnd says that nothing follows
-// the text: else a record that may continue there is errShort. It returns io.EOF where there is no
-// record.
+// scan parses the first record of the text. It returns the length of the text up to the record's end or, with
+// a scanError, to the end of its line. atEnd means that the text is complete; otherwise a record that may
+// continue is errShort. It returns io.EOF if there is no record.
 func (s *scanner) scan(text []byte, atEnd bool) (end int, err error) {
 	s.before, s.lines, s.fields = 0, 1, s.fields[:0]
 	for {
@@ -99,8 +97,8 @@ func (s *scanner) scan(text []byte, atEnd bool) (end int, err error) {
 	}
 }
 
-// cutLine returns the line that the text begins with, without its end, and its length with it;
-// 0: it has no end yet, or there is none.
+// cutLine returns the first line of the text, without its end, and its length with it; 0 means that it has no
+// end yet, or that there is no line.
 func (s *scanner) cutLine(text []byte, atEnd bool) (line []byte, n int) {
 	if s.cr {
 		return cutReturn(text, atEnd)
@@ -118,7 +116,7 @@ func (s *scanner) cutLine(text []byte, atEnd bool) (line []byte, n int) {
 	return line, n
 }
 
-// cutReturn is cutLine where a line ends with CR, LF or CRLF.
+// cutReturn is cutLine for lines that end with CR, LF or CRLF.
 func cutReturn(text []byte, atEnd bool) (line []byte, n int) {
 	n = bytes.IndexAny(text, "\r\n")
 	switch {
@@ -132,7 +130,7 @@ func cutReturn(text []byte, atEnd bool) (line []byte, n int) {
 	return text[:n], n + 1
 }
 
-// linesIn returns how many lines the text has to their ends, and where the line after them begins.
+// linesIn returns the number of complete lines in the text, and the position of the line after them.
 func (s *scanner) linesIn(text []byte) (lines, begin int) {
 	ends := "\n"
 	if s.cr {
@@ -166,7 +164,6 @@ func (s *scanner) split(line []byte, at int) {
 	}
 }
 
-// index returns where the text has the delimiter, or -1.
 func (s *scanner) index(text []byte) int {
 	if len(s.comma) == 1 {
 		return bytes.IndexByte(text, s.comma[0])
@@ -174,7 +171,7 @@ func (s *scanner) index(text []byte) int {
 	return bytes.Index(text, s.comma)
 }
 
-// splitRuns is split where runs of blanks are between the fields.
+// splitRuns is split for fields with runs of blanks between them.
 func (s *scanner) splitRuns(line []byte, at int) {
 	for from, last := blankRun(line), false; !last; {
 		var n, size int
@@ -184,8 +181,8 @@ func (s *scanner) splitRuns(line []byte, at int) {
 	}
 }
 
-// cut returns where the field that the rest of a line begins with ends, and the length of what is
-// between it and the next one; last says that there is no next one.
+// cut returns the end of the field at the beginning of rest, and the length of the delimiter after it; last
+// means that there is no next field.
 func (s *scanner) cut(rest []byte) (end, size int, last bool) {
 	if s.runs {
 		if end = bytes.IndexAny(rest, " \t"); end < 0 {
@@ -200,10 +197,9 @@ func (s *scanner) cut(rest []byte) (end, size int, last bool) {
 	return end, len(s.comma), false
 }
 
-// blankRun returns the length of the blanks and tabs that the text begins with.
+// blankRun returns the number of blanks and tabs at the beginning of the text.
 func blankRun(text []byte) int { return len(text) - len(bytes.TrimLeft(text, " \t")) }
 
-// blanks returns the length of the white space that the text begins with.
 func blanks(text []byte) int {
 	n := bytes.IndexFunc(text, func(r rune) bool { return !unicode.IsSpace(r) })
 	if n < 0 {
@@ -212,8 +208,8 @@ func blanks(text []byte) int {
 	return n
 }
 
-// quoted finds the fields of a record some of which are in quotes, and may have lines of their
-// own. It begins at place at of the text.
+// quoted finds the fields of a record with fields in quotes, which may span lines. It begins at position at
+// of the text.
 func (s *scanner) quoted(text []byte, at int, atEnd bool) (end int, err error) {
 	c := cursor{text: text, at: at, atEnd: atEnd}
 	c.line, c.length = s.cutLine(text[at:], atEnd)
@@ -241,7 +237,7 @@ func (s *scanner) quoted(text []byte, at int, atEnd bool) (end int, err error) {
 	return c.at + c.length, err
 }
 
-// cursor is a place in the text of a record.
+// cursor is a position in the text of a record.
 type cursor struct {
 	text   []byte
 	atEnd  bool
@@ -251,7 +247,7 @@ type cursor struct {
 	place  int    // in the line
 }
 
-// bare adds a field that does not begin with a quote to own; last says that it is the last one.
+// bare adds a field that does not begin with a quote to own; last means that it is the last one.
 func (s *scanner) bare(c *cursor) (last bool, err error) {
 	rest := c.line[c.place:]
 	n, size, last := s.cut(rest)
@@ -264,7 +260,7 @@ func (s *scanner) bare(c *cursor) (last bool, err error) {
 	return last, nil
 }
 
-// inQuotes adds a field that begins with a quote to own; last says that it is the last one.
+// inQuotes adds a field that begins with a quote to own; last means that it is the last one.
 func (s *scanner) inQuotes(c *cursor) (last bool, err error) {
 	c.place++
 	for {
@@ -305,7 +301,7 @@ func (s *scanner) inQuotes(c *cursor) (last bool, err error) {
 	}
 }
 
-// wrong returns the error of encoding/csv with the quote that this scanner has.
+// wrong returns the error of encoding/csv with this scanner's quote.
 func (s *scanner) wrong(err error) error {
 	if s.quote == '"' {
 		return err
@@ -313,7 +309,7 @@ func (s *scanner) wrong(err error) error {
 	return errors.New(strings.ReplaceAll(err.Error(), `"`, string(rune(s.quote))))
 }
 
-// endOfQuoted returns the place of the next quote or escape; -1: the line has none.
+// endOfQuoted returns the position of the next quote or escape in the line, or -1.
 func (s *scanner) endOfQuoted(rest []byte) int {
 	n := bytes.IndexByte(rest, s.quote)
 	if s.escape == 0 {
@@ -325,8 +321,7 @@ func (s *scanner) endOfQuoted(rest []byte) int {
 	return n
 }
 
-// between returns the length of what is between two fields, with which the text begins; 0: it does
-// not.
+// between returns the length of the delimiter at the beginning of the text, or 0.
 func (s *scanner) between(text []byte) int {
 	switch {
 	case s.runs:
@@ -337,9 +332,8 @@ func (s *scanner) between(text []byte) int {
 	return 0
 }
 
-// nextLine moves to the next line, in which a quoted field continues: the end of the line is part of
-// the field, as it stands in the text. ended says that the text is over, and that the field may end
-// so.
+// nextLine moves to the next line, in which a quoted field continues: the end of the line is part of the
+// field, unchanged. ended means that the text is over, and that the field may end there.
 func (s *scanner) nextLine(c *cursor) (ended bool, err error) {
 	end := c.text[c.at+len(c.line) : c.at+c.length]
 	s.own = append(s.own, end...)

@@ -14,8 +14,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// scanned is a record as a scanner and as encoding/csv see it: its fields, where each begins, and
-// what is wrong.
+// scanned is a record as parsed by a scanner and by encoding/csv: its fields, their positions, and the
+// mistake.
 type scanned struct {
 	fields       []string
 	lines        []int
@@ -46,7 +46,7 @@ func theirs(text []byte, s *scanner) scanned {
 	return got
 }
 
-// ours reads the first record of the text, of which so many bytes are there.
+// ours reads the first record of the text, of which only there bytes are available yet.
 func ours(text []byte, s *scanner, there int) scanned {
 	end, err := s.scan(text[:there], there == len(text))
 	got := scanned{err: err, end: end}
@@ -66,7 +66,7 @@ func ours(text []byte, s *scanner, there int) scanned {
 	return got
 }
 
-// compareScans reads all records of the text both ways, also from texts that are cut off.
+// compareScans reads all records of the text both ways, also from truncated texts.
 func compareScans(t require.TestingT, text []byte, s *scanner) {
 	for {
 		got, want := ours(text, s, len(text)), theirs(text, s)
@@ -84,8 +84,8 @@ func compareScans(t require.TestingT, text []byte, s *scanner) {
 	}
 }
 
-// asTheirs is got with the two differences to encoding/csv taken back: that turns CRLF in quotes into
-// LF, and drops a carriage return that ends the text, also in quotes that are not closed.
+// asTheirs is got without the two differences to encoding/csv, which turns CRLF in quotes into LF, and drops
+// a carriage return at the end of the text, even in open quotes.
 func asTheirs(text []byte, s *scanner, got, want scanned) scanned {
 	got.fields = slices.Clone(got.fields)
 	open := bytes.HasSuffix(text, []byte("\r")) && got.end == len(text)
@@ -101,7 +101,7 @@ func asTheirs(text []byte, s *scanner, got, want scanned) scanned {
 	return got
 }
 
-// quotedBytes checks that a field in quotes has the bytes that the text has between them.
+// quotedBytes checks that a field in quotes has exactly the bytes between the quotes in the text.
 func quotedBytes(t require.TestingT, text []byte, s *scanner, got scanned) {
 	for i, value := range got.fields {
 		if at := s.fields[i].at; !s.lazy && at < len(text) && text[at] == '"' {
@@ -110,8 +110,8 @@ func quotedBytes(t require.TestingT, text []byte, s *scanner, got scanned) {
 	}
 }
 
-// TestAScannerOfCarriageReturnsCountsLinesAndKeepsQuotedBytes reads texts whose lines end with CR, LF
-// and CRLF, also texts that are cut off.
+// TestAScannerOfCarriageReturnsCountsLinesAndKeepsQuotedBytes reads texts whose lines end with CR, LF and
+// CRLF, also truncated texts.
 func TestAScannerOfCarriageReturnsCountsLinesAndKeepsQuotedBytes(t *testing.T) {
 	t.Parallel()
 	pieces := rapid.SampledFrom([]string{"a", "\"x\r\ny\"", "\"\r\"", "\"\n\"", "\"\"", "\"", ",", "\r", "\r\n", "\n", "#"})

@@ -56,7 +56,7 @@ func NewWriter(cfg WriterConfig, use registry.BuildContext) (item.Writer, error)
 	f.end = lineEnd(cfg)
 	f.special[quote], f.special['\n'], f.special['\r'] = true, true, true
 	if f.wide = len(comma) > 1 && utf8.RuneCountInString(comma) == 1; !f.wide {
-		for _, c := range []byte(comma) { // of several characters each one: a field may end with the first
+		for _, c := range []byte(comma) { // of several characters each: a field may end with the first
 			f.special[c] = true
 		}
 	}
@@ -77,17 +77,17 @@ type writer struct {
 	item  *row.Schema // of the item type
 	out   *filestream.Output
 
-	begun   bool        // what stands before the first record is written
-	columns []string    // that this attempt writes; nil if they are not known (open schemas)
-	schema  *row.Schema // whose columns were compared last
+	begun   bool        // the text before the first record is written
+	columns []string    // the columns that this attempt writes; nil if they are unknown (open schemas)
+	schema  *row.Schema // the schema of the last columns compared
 }
 
-// Open starts the file, or takes up what is committed.
+// Open starts the file, or continues after the committed part.
 func (w *writer) Open(ctx context.Context, at item.Position) error {
 	return w.start(at, func(at *filestream.OutputPosition) error { return w.out.Open(ctx, at) })
 }
 
-// Rewind forgets what was written since at (item.Rewinder).
+// Rewind discards the records written since at (item.Rewinder).
 func (w *writer) Rewind(_ context.Context, at item.Position) error {
 	return w.start(at, w.out.Rewind)
 }
@@ -118,7 +118,7 @@ func (w *writer) start(at item.Position, place func(*filestream.OutputPosition) 
 	return w.begin(w.item)
 }
 
-// checkHeader compares the header of a file that is appended to with the columns.
+// checkHeader compares the header of the existing file with the columns.
 func (w *writer) checkHeader(columns []string) error {
 	head := w.out.Appended()
 	if !w.cfg.Header || head == nil {
@@ -132,7 +132,7 @@ func (w *writer) checkHeader(columns []string) error {
 	return exception.Fatal("", fmt.Errorf("csv: cannot append to %s: its header is %.200q, and that of this step is %.200q", w.cfg.Path, bytes.TrimSuffix(first, []byte("\r")), want))
 }
 
-// begin writes what stands before the first record.
+// begin writes the text before the first record.
 func (w *writer) begin(schema *row.Schema) error {
 	columns := columnsOf(schema)
 	l := &w.lines
@@ -167,7 +167,6 @@ func (l *encoded) appendHeader(buf []byte, columns []string) []byte {
 	return buf
 }
 
-// declare makes the columns a part of the file's form.
 func (w *writer) declare(schema *row.Schema) error {
 	if err := w.out.Declare(formColumns, columnsText(schema, w.cfg.Nulls)); err != nil {
 		return fmt.Errorf("csv: %w", err)
@@ -183,8 +182,8 @@ func columnsOf(schema *row.Schema) []string {
 	return columns
 }
 
-// WriteRecords appends the records. All of them are encoded first: one that
-// cannot be leaves the file as it was.
+// WriteRecords appends the records. All of them are encoded first: if one cannot be, the file stays
+// unchanged.
 func (w *writer) WriteRecords(_ context.Context, schema *row.Schema, records [][]row.Value) error {
 	if schema != w.schema {
 		if err := w.use(schema); err != nil {
@@ -234,7 +233,7 @@ func (w *writer) use(schema *row.Schema) error {
 		if err := w.begin(schema); err != nil {
 			return err
 		}
-	case w.columns == nil: // an earlier attempt began the file, or it was there
+	case w.columns == nil: // an earlier attempt began the file, or it existed before
 		if err := w.checkHeader(columns); err != nil {
 			return err
 		}
@@ -260,7 +259,7 @@ func (w *writer) Prepare(context.Context) error {
 // Position returns the end of the file, with its form.
 func (w *writer) Position() (item.Position, error) { return json.Marshal(w.out.Position()) }
 
-// Release removes what earlier attempts left (item.Releaser).
+// Release removes the files of earlier attempts (item.Releaser).
 func (w *writer) Release(context.Context) error {
 	if err := w.out.Release(); err != nil {
 		return fmt.Errorf("csv: %w", err)
@@ -268,7 +267,7 @@ func (w *writer) Release(context.Context) error {
 	return nil
 }
 
-// Finish renames the file into view.
+// Finish publishes the file under its name.
 func (w *writer) Finish(context.Context) error {
 	if err := w.out.Finish(); err != nil {
 		return fmt.Errorf("csv: %w", err)

@@ -1,5 +1,5 @@
-// Package dedupe is the processor `dedupe`: of the items with one key it lets the first one
-// pass. It keeps the keys in a table, in the chunk's transaction.
+// Package dedupe is the processor `dedupe`: it passes only the first of the items with one key. It keeps the
+// keys in a table, in the chunk's transaction.
 //
 // It imports core with its folders, tx, internal/expression and internal/nearest.
 package dedupe
@@ -17,13 +17,13 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 )
 
-// What becomes of an item whose key was there before.
+// The possible handling of an item with a repeated key.
 const (
 	repeatedDrop   = "drop"
 	repeatedReject = "reject"
 )
 
-// Table is where the keys are kept, in the database that the step writes to.
+// Table is the table of the keys, in the database that the step writes to.
 const Table = "surfin_seen_key"
 
 // Config is the configuration of `dedupe`.
@@ -32,12 +32,13 @@ type Config struct {
 	Repeated string   `key:"repeated" default:"drop" enum:"drop,reject" doc:"What becomes of an item whose key was there before: drop, it is left out and counted as filtered; reject, it is invalid."`
 }
 
-// Connections implements registry.Connector: the table of keys is made outside of the transaction, which a failure would end.
+// Connections implements registry.Connector: the table of keys is made outside of the transaction, which a
+// failure would end.
 func (c *Config) Connections() []registry.Connection {
 	return []registry.Connection{{OfStep: true, Use: registry.Within}}
 }
 
-// Validate checks what needs no item type.
+// Validate checks the options that need no item type.
 func (c *Config) Validate() error {
 	if len(c.Key) == 0 {
 		return &registry.ConfigError{Key: "key", Err: errors.New("there is no key: write the names of fields, such as [id]")}

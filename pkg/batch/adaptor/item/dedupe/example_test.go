@@ -15,7 +15,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// A chunk that is rolled back has let nothing pass.
+// A chunk that is rolled back has passed nothing.
 func ExampleNew() {
 	provider, db, done := testexample.SQLite()
 	defer done()

@@ -24,13 +24,13 @@ type processor struct {
 	reject  bool
 	db      tx.Database
 	attempt func(ctx context.Context) (core.Attempt, error)
-	begins  bool // the step begins, so that keys of before do not count
+	begins  bool // the step begins, so that older keys do not count
 	keeps   bool // the keys are another step's to delete
 
 	scope   string
 	insert  string
-	isReady bool // the table is there, and has no keys of before
-	// dry are the keys of a dry run, whose transactions are read-only; nil: there are none.
+	isReady bool // the table exists, without older keys
+	// dry holds the keys of a dry run, which has read-only transactions; otherwise nil.
 	dry map[string]bool
 }
 
@@ -67,7 +67,7 @@ func (p *processor) NewItems(capacity int) item.Items { return p.in.NewItems(cap
 // Component returns the processor.
 func (p *processor) Component() any { return p }
 
-// Revocable implements item.Revocable: a key is seen only if its transaction is committed.
+// Revocable implements item.Revocable: a key counts only if its transaction is committed.
 func (p *processor) Revocable() {}
 
 // Close forgets the keys of a dry run.
@@ -93,8 +93,7 @@ func (p *processor) findScope(ctx context.Context) error {
 	return err
 }
 
-// ready makes the table where it is absent, and deletes keys of before, in the first
-// transaction that commits.
+// ready makes the table if it is absent, and deletes older keys, in the first transaction that commits.
 func (p *processor) ready(ctx context.Context, current tx.Tx) error {
 	if p.isReady {
 		return nil
@@ -103,7 +102,7 @@ func (p *processor) ready(ctx context.Context, current tx.Tx) error {
 		return err
 	}
 	conn := current.Conn()
-	if p.db.Dialect() == tx.Postgres { // a failure there would end the transaction, and others may make it, too
+	if p.db.Dialect() == tx.Postgres { // a failure there would end the transaction, and others may make the table, too
 		conn = p.db.Conn()
 	}
 	if err := p.makeTable(ctx, conn); err != nil {
@@ -142,7 +141,6 @@ func (p *processor) makeTable(ctx context.Context, conn tx.Conn) error {
 	return nil
 }
 
-// forget deletes the keys.
 func (p *processor) forget(ctx context.Context, conn tx.Conn) error {
 	if _, err := conn.ExecContext(ctx, "delete from "+Table+" where scope = "+p.db.Dialect().Placeholder(1), p.scope); err != nil {
 		return fmt.Errorf("dedupe: delete the keys: %w", err)
@@ -150,7 +148,7 @@ func (p *processor) forget(ctx context.Context, conn tx.Conn) error {
 	return nil
 }
 
-// Chain returns the cell that it is given: an item that passes stays in its place.
+// Chain returns its input cell: an item that passes stays in place.
 func (p *processor) Chain(in any) (any, item.Advance, error) {
 	frame, err := expression.NewFrame(in)
 	if err != nil {
@@ -186,7 +184,7 @@ func (p *processor) shown(values []row.Value) string {
 	return strings.Join(texts, ", ")
 }
 
-// isFirst adds the key to the table, and reports whether it was not there.
+// isFirst adds the key to the table, and reports whether it is new.
 func (p *processor) isFirst(ctx context.Context, key []byte) (bool, error) {
 	current, ok := tx.From(ctx, p.db.Name())
 	if !ok {

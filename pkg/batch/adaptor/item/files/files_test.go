@@ -149,7 +149,7 @@ func TestARestartKeepsToTheFilesOfTheFirstAttempt(t *testing.T) {
 	require.ErrorContains(t, err, "the list of the files is not kept here")
 }
 
-// Rule D4: names that do not compress, more than a context of 64 KB holds.
+// Rule D4: incompressible names, more than a context of 64 KB can hold.
 func TestARestartKeepsToThousandsOfFiles(t *testing.T) {
 	t.Parallel()
 	f := newFolder(t)
@@ -218,7 +218,7 @@ func TestThePatternIsChecked(t *testing.T) {
 	}
 }
 
-// A header is read as a record is, and is none: what is wrong with it is not the fault of an item.
+// A header is read like a record, but a mistake in it is not the fault of an item.
 func TestAFileWhoseHeaderCannotBeReadEndsTheReading(t *testing.T) {
 	t.Parallel()
 	f := newFolder(t, "id\n1\n", "\"id\"x\n2\n")

@@ -43,7 +43,7 @@ func find(ctx context.Context, glob, order string) ([]filestream.Listed, error) 
 	return files, nil
 }
 
-// sum tells a list from others, whatever its files are by now.
+// sum identifies a list by its paths, whatever the current state of its files.
 func sum(files []filestream.Listed) string {
 	var paths strings.Builder
 	for _, f := range files {
@@ -52,5 +52,5 @@ func sum(files []filestream.Listed) string {
 	return sumOfText(paths.String())
 }
 
-// sumOfText of the list as it is kept is what positions of earlier versions have.
+// sumOfText of the stored list is the sum in positions of earlier versions.
 func sumOfText(list string) string { return fmt.Sprintf("%08x", crc32.ChecksumIEEE([]byte(list))) }

@@ -17,16 +17,16 @@ import (
 // reader reads one file after the other: an item.Reader, and its own component.
 type reader struct {
 	config  Config
-	context func() *core.ExecutionContext // nil: the list is kept in memory only
+	context func() *core.ExecutionContext // nil means that the list is only in memory
 	open    func(ctx context.Context, path string) (item.Reader, error)
 	none    item.Reader // never open
 
 	files  []filestream.Listed
 	list   string // their sum
-	at     int    // the file in hand, or the next one
+	at     int    // the current file, or the next one
 	inner  item.Reader
 	accept bool
-	// text is the path of the file whose texts are read, by OpenRaw; empty: files are read.
+	// text is the path of the file for texts that OpenRaw reads; empty means that files are read.
 	text string
 }
 
@@ -47,7 +47,7 @@ func (r *reader) Component() any { return r }
 // AcceptChanges implements item.ChangesAccepter.
 func (r *reader) AcceptChanges() { r.accept = true }
 
-// Open finds the files, or those of the attempt before and the place in them.
+// Open finds the files, or continues with the previous attempt's files and position.
 func (r *reader) Open(ctx context.Context, at item.Position) error {
 	err := r.start(ctx, at)
 	if err != nil {
@@ -124,7 +124,7 @@ func (r *reader) recall(pos position) error {
 	return nil
 }
 
-// check refuses files that are not what they were, of which at is the one in hand.
+// check refuses files that have changed; at is the current one.
 func (r *reader) check(ctx context.Context, at int) error {
 	var errs []error
 	accepted := false
@@ -155,8 +155,8 @@ func (r *reader) check(ctx context.Context, at int) error {
 	return nil
 }
 
-// markAgain keeps what the files are now that are still to be read, at the first of them: they are what the step
-// will have read (rule TL3a). Files that were read before keep their marks.
+// markAgain stores the current state of the files that are still to be read, at the first of them: this is
+// the state that the step will have read (rule TL3a). Files that were read before keep their marks.
 func (r *reader) markAgain(ctx context.Context, at int) error {
 	for i := at; i < len(r.files); i++ {
 		info, err := confine.From(ctx).Stat(r.files[i].Path)
@@ -171,7 +171,7 @@ func (r *reader) markAgain(ctx context.Context, at int) error {
 // maxNamed bounds a message.
 const maxNamed = 5
 
-// next opens the file in hand.
+// next opens the current file.
 func (r *reader) next(ctx context.Context, at item.Position) error {
 	inner, err := r.open(ctx, r.files[r.at].Path)
 	if err != nil {
@@ -190,8 +190,8 @@ func (r *reader) next(ctx context.Context, at item.Position) error {
 	return nil
 }
 
-// unopened is the error of a file that cannot be opened. Where it is that of a header, which is read
-// as a record is, it has consumed nothing: the next read would find it again.
+// unopened is the error of a file that cannot be opened. An error of the header, which is read like a record,
+// has consumed nothing: the next read would find it again.
 func unopened(err error) error {
 	if item.IsConsumed(err) {
 		return exception.Fatal("", errors.New(err.Error()))
@@ -248,7 +248,7 @@ func (r *reader) Position() (item.Position, error) {
 	return json.Marshal(pos)
 }
 
-// Close closes the file in hand.
+// Close closes the current file.
 func (r *reader) Close(ctx context.Context) error {
 	if r.inner == nil {
 		return nil

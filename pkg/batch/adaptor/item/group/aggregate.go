@@ -20,7 +20,7 @@ import (
 type aggregate struct {
 	field    row.Field
 	function string
-	program  *expression.ItemProgram // nil: count()
+	program  *expression.ItemProgram // nil means count()
 	between  string                  // of join
 }
 
@@ -131,7 +131,7 @@ type accumulator struct {
 	text  bytes.Buffer
 }
 
-// add takes the value of the row in the frame. It returns how much the text grew.
+// add adds the value of the row in the frame. It returns how much the text grew.
 func (a *accumulator) add(f *expression.Frame) (grown int, err error) {
 	if a.program == nil {
 		a.n++

@@ -1,5 +1,5 @@
-// Package group is the reader `group`: it makes one row of consecutive rows of another
-// reader that belong together, by a key or by what the first of them looks like.
+// Package group is the reader `group`: it makes one row of consecutive rows of another reader that belong
+// together, by a key or by the form of the first of them.
 //
 // It imports core with its folders, internal/expression and internal/nearest.
 package group
@@ -32,7 +32,7 @@ type Config struct {
 // defaultMaxGroup is max_group where it is 0.
 const defaultMaxGroup = 1 << 20
 
-// Validate checks what needs no item type.
+// Validate checks the options that need no item type.
 func (c *Config) Validate() error {
 	var errs []error
 	bad := func(key, format string, args ...any) {
@@ -116,7 +116,7 @@ type plan struct {
 	schema *row.Schema // of a group's row: the key, and the fields
 }
 
-// compile checks the configuration, with the components inside of it.
+// compile checks the configuration and its nested components.
 func compile(cfg *Config) (*plan, error) {
 	rows, err := cfg.Reader.Types(nil)
 	if err != nil {

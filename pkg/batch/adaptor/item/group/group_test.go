@@ -44,7 +44,7 @@ func sales(t testing.TB) item.Type {
 	return item.RowOf("sale", s)
 }
 
-// reading is a reader of the csv file, as a config has it.
+// reading is a reader of the csv file, in the form of a config.
 func reading(t testing.TB, path string) registry.Nested {
 	t.Helper()
 	return registry.Nested{
@@ -116,7 +116,7 @@ func TestAGroupBeginsWhereARowLooksLikeItsFirstOne(t *testing.T) {
 	require.Equal(t, []string{"1,x,y,5", "4,,0", "5,z,6"}, texts(testexample.Read[item.Row](newReader(t, cfg))))
 }
 
-// Groups of any size, bad rows and rows that are left out among them, restarted anywhere.
+// Groups of any size, with bad and filtered rows among them, restarted anywhere.
 func TestTheReaderKeepsTheContractOfReaders(t *testing.T) {
 	t.Parallel()
 	var text strings.Builder

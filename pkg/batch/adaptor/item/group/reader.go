@@ -16,28 +16,28 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-// reader makes groups: an item.ItemReader. It keeps the group in hand, and no rows.
+// reader makes groups: an item.ItemReader. It keeps the current group, and no rows.
 type reader struct {
 	*plan
 	source *source
 	frame  *expression.Frame
-	// hand is the group in hand; nil: there is none.
+	// hand is the current group, or nil.
 	hand *group
 	meta item.Meta // of the last group
-	// start is the outcome of the source at which the group in hand began.
+	// start is the outcome of the source at which the current group began.
 	start place
-	// silent are the outcomes of the source whose errors were reported before a restart.
+	// silent counts the outcomes of the source with errors that were reported before a restart.
 	silent int64
-	// broken is why nothing can be read any more; nil: it can.
+	// broken is the reason why nothing can be read any more; nil means that reading is possible.
 	broken error
 }
 
-// group is what is known of a group.
+// group is the state of a group.
 type group struct {
 	key    []row.Value
 	meta   item.Meta
 	fields []accumulator
-	text   int   // what join and list have collected
+	text   int   // the size of the texts collected by join and list
 	bad    error // it cannot be computed
 }
 
@@ -50,7 +50,7 @@ func New(ctx context.Context, cfg Config, b registry.BuildContext) (item.Reader,
 	if err != nil {
 		return nil, err
 	}
-	if b.Out != nil && b.Out.Schema().SameShape(p.schema) { // the stage behind compares schemas by identity first
+	if b.Out != nil && b.Out.Schema().SameShape(p.schema) { // the next stage compares schemas by identity first
 		p.schema = b.Out.Schema()
 	}
 	r := &reader{plan: p}
@@ -66,12 +66,11 @@ func New(ctx context.Context, cfg Config, b registry.BuildContext) (item.Reader,
 	return item.EraseReader[item.Row](&positioned{r}), nil
 }
 
-// positioned is a reader whose source has positions.
+// positioned is a reader over a source with positions.
 type positioned struct{ *reader }
 
-// position is the reader's item.Position: where the group in hand began. Drop outcomes
-// behind Reader's position are of groups before it. Feed outcomes of it were read, so
-// that an error among them was reported.
+// position is the reader's item.Position: the start of the current group. Drop outcomes after Reader's
+// position belong to earlier groups. Feed outcomes of it were read, so that an error among them was reported.
 type position struct {
 	Reader json.RawMessage `json:"reader,omitempty"`
 	Drop   int64           `json:"drop,omitempty"`
@@ -98,13 +97,13 @@ func (r *reader) AcceptChanges() {
 	}
 }
 
-// Meta is where the first row of the last group came from.
+// Meta is the origin of the first row of the last group.
 func (r *reader) Meta() item.Meta { return r.meta }
 
 // RawText is the text of the row that could not be read.
 func (r *reader) RawText() item.RawText { return r.source.raw() }
 
-// Open opens the source, at the start of the group that was in hand.
+// Open opens the source, at the start of the group that was current.
 func (r *reader) Open(ctx context.Context, at item.Position) error {
 	var pos position
 	var from item.Position
@@ -202,15 +201,14 @@ func (r *reader) answer(done *group, err error) (item.Row, error) {
 	return row.New(r.schema, values), nil
 }
 
-// finish ends the group in hand, and makes next the one in hand.
 func (r *reader) finish(next *group, start place) (item.Row, error) {
 	done := r.hand
 	r.hand, r.start = next, start
 	return r.answer(done, nil)
 }
 
-// take adds the row of the source to its group. It returns the group before it, where that
-// is complete. before is the place of the row.
+// take adds the row of the source to its group. It returns the previous group if that is complete. before is
+// the place of the row.
 func (r *reader) take(before place) (done *group, err error) {
 	key := make([]row.Value, len(r.key))
 	for i, program := range r.key {

@@ -10,7 +10,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 )
 
-// source are the rows, one after the other, behind their processors.
+// source returns the rows one after the other, after their processors.
 type source struct {
 	reader     item.Reader
 	positioner item.Positioner // nil: the reader has no positions
@@ -18,23 +18,22 @@ type source struct {
 	processors []item.Processor
 
 	items   item.Items // one row, as it was read
-	in, out any        // cells: of a row as it was read, and behind the processors
+	in, out any        // cells: of a row as it was read, and after the processors
 	moves   []item.Advance
 	opened  []any
-	// pending says that the row in hand is to be processed, again.
+	// pending means that the current row is to be processed again.
 	pending bool
 	failed  bool // the reader failed to read the last row
 
 	count int64 // outcomes of the reader since it was opened
-	// anchor is a position of the reader, and count as it was there.
+	// anchor is a position of the reader, with the count there.
 	anchor anchor
-	// mark is that of the last row, and marked what count was behind it; nil: there is none.
+	// mark belongs to the last row, and marked is the count after it; nil means that there is none.
 	mark   any
 	marked int64
 }
 
-// anchorEvery is how many outcomes one position of the reader serves: to make one is not
-// for nothing.
+// anchorEvery is the number of outcomes per position of the reader: making a position costs something.
 const anchorEvery = 64
 
 // anchor is a position of the reader.
@@ -43,15 +42,15 @@ type anchor struct {
 	count int64
 }
 
-// place is behind so many outcomes of the reader: drop behind a position of it, which is
-// that of mark unless it is nil.
+// place is after that many outcomes of the reader: drop after a position of it, which is the position of mark
+// unless mark is nil.
 type place struct {
 	count, drop int64
 	at          item.Position
 	mark        any
 }
 
-// position returns the reader's position of a place.
+// position returns the reader's position for a place.
 func (s *source) position(p place) (item.Position, error) {
 	if p.mark == nil {
 		return p.at, nil
@@ -59,14 +58,13 @@ func (s *source) position(p place) (item.Position, error) {
 	return s.marker.PositionAt(p.mark)
 }
 
-// fixed is the place with its position: a mark is good for a while only.
+// fixed is the place with its position: a mark is valid only for a while.
 func (s *source) fixed(p place) (place, error) {
 	at, err := s.position(p)
 	p.at, p.mark = at, nil
 	return p, err
 }
 
-// here is the place behind the last outcome.
 func (s *source) here() place {
 	if s.mark != nil {
 		return place{count: s.count, drop: s.count - s.marked, mark: s.mark}
@@ -116,7 +114,7 @@ func (s *source) open(ctx context.Context, at item.Position) error {
 			}
 		}
 	}
-	if s.positioner != nil { // it tells a changed source from the one that is open now
+	if s.positioner != nil { // it detects a source that has changed since
 		var err error
 		if at, err = s.positioner.Position(); err != nil {
 			return fmt.Errorf("position of the rows: %w", err)
@@ -137,8 +135,8 @@ func (s *source) close(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// next puts the next row into the cell out; there says that it is not left out. An error
-// that is not of the row has consumed nothing.
+// next puts the next row into the cell out; there means that it is not filtered. An error that does not
+// belong to the row has consumed nothing.
 func (s *source) next(ctx context.Context) (there bool, err error) {
 	if !s.pending {
 		if err := s.read(ctx); err != nil {
@@ -165,7 +163,6 @@ func (s *source) next(ctx context.Context) (there bool, err error) {
 	return err == nil, err
 }
 
-// done makes the row in hand an outcome.
 func (s *source) done() {
 	s.pending = false
 	s.count++
@@ -196,7 +193,7 @@ func (s *source) read(ctx context.Context) error {
 	return nil
 }
 
-// raw is the text of the row that could not be read; zero where there is none.
+// raw is the text of the row that could not be read, or zero.
 func (s *source) raw() item.RawText {
 	r, ok := s.reader.Component().(item.RawReader)
 	if !ok || !s.failed {

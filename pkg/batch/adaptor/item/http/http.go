@@ -84,7 +84,7 @@ func (c *Config) page() *Page {
 	return c.Page
 }
 
-// check returns what is wrong, and its cure.
+// check returns the mistake and a hint.
 func (p *Page) check(given bool) (hint string, err error) {
 	ways, named := 0, p.Cursor != "" || p.Offset || p.Number
 	for _, is := range []bool{p.Cursor != "", p.Next != "", p.Link, p.Offset, p.Number} {
@@ -104,7 +104,7 @@ func (p *Page) check(given bool) (hint string, err error) {
 	return "", nil
 }
 
-// everyOf is the time between two requests of a rate.
+// everyOf is the time between two requests at a rate.
 func everyOf(rate string) (time.Duration, error) {
 	if rate == "" {
 		return 0, nil

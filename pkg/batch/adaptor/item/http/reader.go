@@ -22,7 +22,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/jsontext"
 )
 
-// longestWait bounds what a server may ask for by Retry-After.
+// longestWait bounds the wait that a server may request by Retry-After.
 const longestWait = time.Minute
 
 // NewReader returns a reader of items of the type.
@@ -45,26 +45,26 @@ type reader struct {
 	every  time.Duration
 
 	at     position          // of the next item
-	items  []json.RawMessage // of the page in hand; nil: it is not read yet
-	next   *string           // what the page says of the next one; nil: it is the last
+	items  []json.RawMessage // of the current page; nil means that it is not read yet
+	next   *string           // the page's name of the next one; nil means that it is the last
 	soon   time.Time         // no request before
 	meta   item.Meta
 	last   []byte // the item that was read last
-	single []byte // the text of a redrive; nil: there is none
+	single []byte // the text of a redrive, or nil
 	raw    bool
 }
 
 // position is the item.Position: a page, and how many of its items are done.
 type position struct {
-	// Page is the cursor or the address of the page, or empty: the first one.
+	// Page is the cursor or the address of the page; empty means the first one.
 	Page string `json:"page,omitempty"`
-	// Before are the items of all pages before it, Pages their number.
+	// Before is the number of items of all pages before it, Pages the number of those pages.
 	Before int64 `json:"before"`
 	Pages  int64 `json:"pages"`
-	// Done are items of the page, Sum a hash of them.
+	// Done is the number of finished items of the page, Sum a hash of them.
 	Done int64  `json:"done,omitempty"`
 	Sum  string `json:"sum,omitempty"`
-	// Ended says that there are no more pages.
+	// Ended means that there are no more pages.
 	Ended bool `json:"ended,omitempty"`
 }
 
@@ -83,7 +83,7 @@ func (r *reader) Open(_ context.Context, at item.Position) error {
 	return nil
 }
 
-// IndependentOf implements item.Independent: a writer may change what the server shows.
+// IndependentOf implements item.Independent: a writer may change the server's answers.
 func (r *reader) IndependentOf(string) bool { return false }
 
 // Position returns where the next item is.
@@ -114,7 +114,6 @@ func (r *reader) ReadDocument(ctx context.Context) ([]byte, error) {
 	}
 }
 
-// take is the next item of the page.
 func (r *reader) take() []byte {
 	r.last = r.items[r.at.Done]
 	r.at.Done++
@@ -123,7 +122,6 @@ func (r *reader) take() []byte {
 	return r.last
 }
 
-// turn goes to the next page.
 func (r *reader) turn() {
 	r.at.Before += int64(len(r.items))
 	r.at.Pages++
@@ -134,7 +132,7 @@ func (r *reader) turn() {
 	r.items, r.next = nil, nil
 }
 
-// sumOf is the hash of the items up to this one, from that of the items before it.
+// sumOf is the hash of the items up to this one, computed from the hash of the items before it.
 func sumOf(before string, text []byte) string {
 	h := sha256.New()
 	h.Write([]byte(before))
@@ -142,7 +140,7 @@ func sumOf(before string, text []byte) string {
 	return hex.EncodeToString(h.Sum(nil)[:12])
 }
 
-// address is that of the page.
+// address is the address of the page.
 func (r *reader) address() string {
 	p := r.cfg.page()
 	if (p.Next != "" || p.Link) && r.at.Page != "" {
@@ -168,7 +166,7 @@ func (r *reader) address() string {
 	return u.String()
 }
 
-// fetch reads the page. Nothing is consumed where it fails.
+// fetch reads the page. If it fails, nothing is consumed.
 func (r *reader) fetch(ctx context.Context) error {
 	if err := r.wait(ctx); err != nil {
 		return err
@@ -197,7 +195,7 @@ func (r *reader) fetch(ctx context.Context) error {
 	return nil
 }
 
-// wait keeps to the rate, and to what the server has asked for.
+// wait obeys the rate, and the server's Retry-After.
 func (r *reader) wait(ctx context.Context) error {
 	if pause := time.Until(r.soon); pause > 0 {
 		timer := time.NewTimer(pause)
@@ -212,7 +210,7 @@ func (r *reader) wait(ctx context.Context) error {
 	return nil
 }
 
-// same refuses a page of which the items that are done have changed.
+// same refuses a page if finished items have changed.
 func (r *reader) same(items []json.RawMessage) error {
 	if r.at.Done == 0 {
 		return nil
@@ -277,7 +275,7 @@ func (r *reader) parse(address string, a *httpcall.Answer) (items []json.RawMess
 	return items, &named, nil
 }
 
-// following checks what names the next page: an address of the same host, and not this one.
+// following checks the address of the next page: it must be on the same host, and not be this page.
 func (r *reader) following(address, named string) (string, error) {
 	if p := r.cfg.page(); p.Cursor != "" {
 		if named == r.at.Page {
@@ -301,7 +299,7 @@ func (r *reader) following(address, named string) (string, error) {
 	return to.String(), nil
 }
 
-// textOf is a cursor: a text or a number; null and nothing are "".
+// textOf is a cursor: a text or a number; null and a missing one are "".
 func textOf(raw json.RawMessage) (string, error) {
 	switch {
 	case len(raw) == 0 || string(raw) == "null" || string(raw) == "false":
@@ -316,7 +314,6 @@ func textOf(raw json.RawMessage) (string, error) {
 
 var nextLink = regexp.MustCompile(`<([^>]*)>[^,<]*;\s*rel="?next"?`)
 
-// linkOf is the address of the header Link with rel=next; "": there is none.
 func linkOf(header http.Header) string {
 	for _, value := range header.Values("Link") {
 		if m := nextLink.FindStringSubmatch(value); m != nil {

@@ -26,7 +26,7 @@ type ReaderConfig struct {
 	MaxLine     registry.Size              `key:"max_line" default:"16MB" doc:"The longest element; a longer one fails the step."`
 }
 
-// Validate reports a key whose value means nothing.
+// Validate reports an invalid value of a key.
 func (c *ReaderConfig) Validate() error {
 	if _, err := itemsOf(c.Items); err != nil {
 		return err

@@ -33,7 +33,7 @@ func arrayReader(t require.TestingT, cfg ReaderConfig, itemType item.Type) item.
 	return r
 }
 
-// outcomes reads all; the error that ended it is the last, unless it is io.EOF.
+// outcomes reads all; the error that ended it comes last, unless it is io.EOF.
 func outcomes(t require.TestingT, cfg ReaderConfig, from item.Position) (all []string) {
 	ctx := context.Background()
 	r := arrayReader(t, cfg, rows(t))
@@ -111,7 +111,7 @@ func TestAFileThatIsNoArrayFailsTheStep(t *testing.T) {
 		{"[{\"id\":1}}", "", `json: PATH:1: at offset 9, behind element 1: found "}", expected ","`},
 		{`[{"id":1,"name":"` + strings.Repeat("x", 200<<10) + `"}]`, "", `json: PATH:1: at offset 1, behind element 0: what begins here is longer than 65536 bytes (max_line)`},
 		{`[{"id":1}` + strings.Repeat(" ", 200<<10) + `]`, "", `json: PATH:1: at offset 9, behind element 1: what begins here is longer than 65536 bytes (max_line)`},
-		// What follows the array is read, too.
+		// The text after the array is read, too.
 		{`{"items":[{"id":1}]`, "items", `json: PATH:1: at offset 19, behind element 1: the file ends too early: unexpected EOF`},
 		{"{\"items\":[{\"id\":1}],\n\"n\":[1,", "items", `json: PATH:2: at offset 28, behind element 1: the file ends too early: unexpected EOF`},
 		{"{\"items\":[{\"id\":1}]}\n{", "items", `json: PATH:2: at offset 21, behind element 1: found "{" behind the end of the document`},

@@ -19,7 +19,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-// family is what both framings have in common.
+// family holds the common parts of both framings.
 type family struct {
 	name   string
 	config func(path string, itemType item.Type, longest registry.Size) any
@@ -36,7 +36,6 @@ func families() []family {
 	}
 }
 
-// component returns a component of the family.
 func (f family) component(t *testing.T, kind registry.Kind) registry.Component {
 	t.Helper()
 	all, err := registry.New(Components(), nil, nil)

@@ -17,7 +17,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-// fuzzed is an item type whose fields may all lack.
+// fuzzed is an item type with only optional fields.
 func fuzzed(t require.TestingT) item.Type {
 	field := func(name string, kind row.Kind, from string) row.Field {
 		return row.Field{Name: name, Kind: kind, From: from, Nullable: true, Optional: true}
@@ -47,9 +47,9 @@ func (f form) reader(t require.TestingT, path string) (r item.Reader) {
 	return r
 }
 
-// FuzzReader reads garbage to its end. An error has a place; a restart at each position gives the
-// same rest; the text of what could not be read fails in the same way where it is read alone; and
-// what was read is written and read again.
+// FuzzReader reads garbage to its end. An error has a position; a restart at each position gives the same
+// rest; an unreadable text fails in the same way if it is read alone; and items that were read are written
+// and read again.
 func FuzzReader(f *testing.F) {
 	for _, name := range []string{"orders.json", "stations.geojson"} {
 		text, err := os.ReadFile(filepath.Join("..", "..", "..", "..", "..", "jobs", "data", name))
@@ -84,8 +84,8 @@ func FuzzReader(f *testing.F) {
 	})
 }
 
-// reading is what a reader delivers: items and errors as texts, its end last, and its position
-// before the first and behind each.
+// reading is the result of a reader: items and errors as texts, its end last, and its position before the
+// first and after each.
 type reading struct {
 	texts []string
 	at    []item.Position
@@ -132,7 +132,7 @@ func shown(r item.Row) string {
 	return strings.Join(values, ", ")
 }
 
-// failsAlone reads the text of an item that could not be read.
+// failsAlone reads the text of an unreadable item alone.
 func (f form) failsAlone(t *testing.T, r item.Reader, failure error) {
 	var bad *item.ConsumedError
 	require.ErrorAs(t, failure, &bad)

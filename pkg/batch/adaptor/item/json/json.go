@@ -69,17 +69,15 @@ func writer(c registry.Component, make func(WriterConfig, registry.BuildContext)
 	return c
 }
 
-// errAppend refuses to append to an array.
 func errAppend() error {
 	return &registry.ConfigError{Key: "append", Err: errors.New("an array of JSON has an end, and nothing can follow it: write jsonl, which has a value for each line")}
 }
 
-// fileOf says what file a writer writes.
 func fileOf(cfg WriterConfig) jsonfile.WriterConfig {
 	return jsonfile.WriterConfig{Path: cfg.Path, Compression: cfg.Compression, Encoding: cfg.Encoding, Append: cfg.Append}
 }
 
-// newReader returns a reader of items whose documents open finds.
+// newReader returns a reader of items; open makes the reader of its documents.
 func newReader(cfg jsonfile.Config, itemType item.Type, open func(jsonfile.Config) *jsonfile.Reader) (item.Reader, error) {
 	itemType, err := itemOf(itemType)
 	if err == nil && cfg.Unknown != "" && cfg.Unknown != jsonfile.UnknownIgnore && itemType.GoType() != reflect.TypeFor[item.Row]() {
@@ -97,7 +95,7 @@ func newReader(cfg jsonfile.Config, itemType item.Type, open func(jsonfile.Confi
 	return itemType.FromDocuments(open(cfg))
 }
 
-// checkReading checks what both readers have.
+// checkReading checks the options of both readers.
 func checkReading(explode string, size registry.Size) error {
 	if err := jsontext.CheckName(explode); explode != "" && err != nil {
 		return &registry.ConfigError{Key: "explode", Err: err}
@@ -115,8 +113,8 @@ func checkMember(member string, compression filestream.ReadCompression) error {
 	return nil
 }
 
-// itemOf refuses item types that JSON cannot fill: the keys of an object are not
-// known before it is read, so an open schema has no columns.
+// itemOf refuses item types that JSON cannot fill: the keys of an object are unknown before it is read, so an
+// open schema has no columns.
 func itemOf(itemType item.Type) (item.Type, error) {
 	switch {
 	case itemType == nil:

@@ -23,7 +23,7 @@ type LinesReaderConfig struct {
 	MaxLine     registry.Size              `key:"max_line" default:"16MB" doc:"The longest line; a longer one is an invalid item."`
 }
 
-// Validate reports a key whose value means nothing.
+// Validate reports an invalid value of a key.
 func (c *LinesReaderConfig) Validate() error {
 	return errors.Join(checkReading(c.Explode, c.MaxLine), checkMember(c.Member, c.Compression))
 }

@@ -160,7 +160,7 @@ func TestADocumentOverSeveralLinesIsWrittenOnOne(t *testing.T) {
 	require.Equal(t, "{\"a\":1}\n2\n", seen(t, path))
 }
 
-// isJunk leaves out objects: where {} is the first one, Open names the fields that it lacks.
+// isJunk leaves out objects: if {} is the first one, Open names the missing fields.
 func isJunk(text string) bool { return !stdjson.Valid([]byte(text)) }
 
 func TestWhateverLinesAreReadAndRestarted(t *testing.T) {

@@ -18,24 +18,24 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-// member is what a document has at one place: a field, or an object of members.
+// member is a document's content at one place: a field, or an object of members.
 type member struct {
 	key     string // as JSON, with the colon
-	field   int    // of layout.find; -1: an object
+	field   int    // of layout.find; -1 means an object
 	name    string // of the field
 	raw     bool   // the field's text is JSON
 	members []*member
 }
 
-// layout is how the fields of a row become a document.
+// layout describes how the fields of a row become a document.
 type layout struct {
 	find *jsontext.Finder
 	root member
 	scan jsontext.Scanner
 }
 
-// newLayout returns the layout that the configuration says, nil where a document has the
-// fields of the row as they are. All mistakes of the configuration are reported.
+// newLayout returns the configured layout, or nil if a document has the fields of the row unchanged. All
+// mistakes of the configuration are reported.
 func newLayout(cfg *WriterConfig, in item.Type) (*layout, error) {
 	if len(cfg.Keys) == 0 && len(cfg.Raw) == 0 {
 		return nil, nil
@@ -114,7 +114,7 @@ func (m *member) put(keys []string, of member) error {
 	return m.members[at].put(keys[1:], of)
 }
 
-// write appends what stands at m of the document in hand.
+// write appends the value at m of the current document.
 func (l *layout) write(dst []byte, m *member) ([]byte, error) {
 	if m.field >= 0 {
 		return l.value(dst, m)

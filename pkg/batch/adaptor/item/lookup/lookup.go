@@ -1,8 +1,7 @@
-// Package lookup is the processor `lookup`: it adds to each row the fields of another row,
-// which is found by a key: in what a reader reads, kept in memory, or in a table.
+// Package lookup is the processor `lookup`: it adds to each row the fields of another row, which it finds by
+// a key in the rows of a reader, kept in memory, or in a table.
 //
-// It imports core with its folders, tx, internal/expression, internal/nearest and
-// internal/sqlvalue.
+// It imports core with its folders, tx, internal/expression, internal/nearest and internal/sqlvalue.
 package lookup
 
 import (
@@ -19,7 +18,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-// What becomes of an item without a row to its key.
+// The possible handling of an item without a row.
 const (
 	missingError   = "error"
 	missingSkip    = "skip"
@@ -41,7 +40,7 @@ type Config struct {
 	Database  string               `key:"database" doc:"The database of the table; default: the job's."`
 }
 
-// Validate checks what needs no item type.
+// Validate checks the options that need no item type.
 func (c *Config) Validate() error {
 	var errs []error
 	bad := func(key, format string, args ...any) {
@@ -119,7 +118,7 @@ func New(ctx context.Context, cfg Config, b registry.BuildContext) (item.Process
 	if err != nil {
 		return nil, err
 	}
-	if b.Out != nil && b.Out.Schema().SameShape(p.schema) { // the stage behind compares schemas by identity first
+	if b.Out != nil && b.Out.Schema().SameShape(p.schema) { // the next stage compares schemas by identity first
 		p.schema = b.Out.Schema()
 	}
 	p.bound = int64(cfg.MaxMemory)
@@ -200,7 +199,7 @@ func (p *processor) keys(cfg *Config) error {
 	return errors.Join(errs...)
 }
 
-// takes finds what is taken, and makes the schema of the output.
+// takes finds the fields to take, and makes the schema of the output.
 func (p *processor) takes(cfg *Config) error {
 	names := cfg.Take
 	if len(names) == 0 {
@@ -231,7 +230,7 @@ func (p *processor) takes(cfg *Config) error {
 	return nil
 }
 
-// defaults compiles what an item without a row gets.
+// defaults compiles the values for an item without a row.
 func (p *processor) defaults(cfg *Config) error {
 	if cfg.Missing != missingDefault {
 		return nil

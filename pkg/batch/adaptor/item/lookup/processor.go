@@ -21,7 +21,7 @@ type processor struct {
 	take    []taken
 	missing string
 	fields  []row.Field // of schema
-	schema  *row.Schema // of the output: the fields of the input, and those that are taken
+	schema  *row.Schema // of the output: the fields of the input, and the taken ones
 	width   int         // fields of the input
 	bound   int64       // bytes of memory
 	rows    rows
@@ -38,14 +38,14 @@ type keyPart struct {
 type taken struct {
 	name string
 	at   int // in other
-	// otherwise is its value where there is no row; nil: null.
+	// otherwise is its value if there is no row; nil means null.
 	otherwise *expression.ItemProgram
 }
 
-// rows are what is looked up in.
+// rows is the source of the lookup.
 type rows interface {
-	// find returns the taken values of the row with the key, whose encoded form is of key;
-	// nil: there is none. The values belong to rows.
+	// find returns the taken values of the row with the key, or nil if there is no such row. of is the
+	// encoded key. The values belong to rows.
 	find(ctx context.Context, of []byte, key []row.Value) ([]row.Value, error)
 }
 
@@ -57,7 +57,7 @@ func (p *processor) NewCell() any { return p.in.NewCell() }
 // NewItems returns an empty buffer of rows.
 func (p *processor) NewItems(capacity int) item.Items { return item.NewSlice[item.Row](capacity) }
 
-// IndependentOf implements item.Independent: rows in memory are those that were there at the start.
+// IndependentOf implements item.Independent: rows in memory were read at the start.
 func (p *processor) IndependentOf(database string) bool {
 	t, asks := p.rows.(*table)
 	return !asks || t.db.Name() != database
@@ -78,7 +78,7 @@ func (p *processor) Open(ctx context.Context, _ item.Position) error {
 	return nil
 }
 
-// Chain wires the processor behind a cell of rows.
+// Chain connects the processor to a cell of rows.
 func (p *processor) Chain(in any) (any, item.Advance, error) {
 	frame, err := expression.NewFrame(in)
 	if err != nil {
@@ -132,7 +132,7 @@ func (c *chain) advance(ctx context.Context) error {
 	return nil
 }
 
-// find returns what belongs to the item; nil: nothing.
+// find returns the values for the item, or nil if it has no row.
 func (c *chain) find(ctx context.Context) ([]row.Value, error) {
 	c.text = c.text[:0]
 	for i, k := range c.processor.key {
@@ -153,7 +153,6 @@ func (c *chain) find(ctx context.Context) ([]row.Value, error) {
 	return found, err
 }
 
-// named is the key in a message.
 func (c *chain) named() string { return named(c.processor.key, c.key) }
 
 func named(parts []keyPart, values []row.Value) string {

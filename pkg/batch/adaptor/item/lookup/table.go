@@ -12,7 +12,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// table asks a table for one row, and keeps the answers that were used last.
+// table queries a table for one row, and keeps the most recently used answers.
 type table struct {
 	db        tx.Database
 	plan      *processor
@@ -25,7 +25,7 @@ type table struct {
 	bytes int64
 }
 
-// answer is what the table said to a key; values is nil where there is no row.
+// answer is the table's answer to a key; values is nil if there is no row.
 type answer struct {
 	key    string
 	values []row.Value
@@ -87,7 +87,7 @@ func (t *table) remember(a *answer) {
 	}
 }
 
-// ask returns the taken values of the row; nil: there is none.
+// ask returns the taken values of the row, or nil if there is none.
 func (t *table) ask(ctx context.Context, key []row.Value) (values []row.Value, err error) {
 	args := make([]any, len(key))
 	for i, v := range key {

@@ -23,8 +23,7 @@ type Config struct {
 	Fields registry.Expressions `key:"fields" rest:"true" doc:"The value of each field: an expression over item, meta and params."`
 }
 
-// Validate refuses a configuration that changes nothing, and a name that is
-// there twice.
+// Validate refuses a configuration that changes nothing, or repeats a name.
 func (c *Config) Validate() error {
 	if len(c.Fields) == 0 {
 		return errors.New("map needs a field, such as map: {name: trim(item.name)}")
@@ -73,7 +72,7 @@ flow:
 			if err != nil {
 				return nil, err
 			}
-			// The stage behind compares schemas by identity first.
+			// The next stage compares schemas by identity first.
 			if b.Out != nil && b.Out.Schema().SameShape(p.schema) {
 				p.schema = b.Out.Schema()
 			}
@@ -90,7 +89,7 @@ func New(cfg Config, in item.Type) (item.Processor, error) {
 	return compile(&cfg, in)
 }
 
-// compile checks every expression, and reports all that is wrong.
+// compile checks every expression, and reports all mistakes.
 func compile(cfg *Config, in item.Type) (*processor, error) {
 	p := &processor{in: in, copies: !cfg.Only && in.GoType() == reflect.TypeFor[item.Row]()}
 	var fields []row.Field
@@ -133,8 +132,8 @@ func compile(cfg *Config, in item.Type) (*processor, error) {
 	return p, err
 }
 
-// place puts field where its name is already, or behind, and returns where. A
-// field that keeps its type keeps its text form too.
+// place puts field at the position of its name, or at the end, and returns the position. A field that keeps
+// its type also keeps its text form.
 func place(fields *[]row.Field, field row.Field) int {
 	for i, old := range *fields {
 		if old.Name != field.Name {
@@ -152,7 +151,7 @@ func place(fields *[]row.Field, field row.Field) int {
 	return len(*fields) - 1
 }
 
-// keep passes a field of a Go struct on.
+// keep passes a field of a Go struct through.
 func (p *processor) keep(i int, name string, in item.Type) error {
 	program, err := expression.CompileItem(registry.Expression{Text: "item[" + strconv.Quote(name) + "]"}, in)
 	if err != nil {

@@ -11,13 +11,13 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-// processor makes rows. It is shared by all goroutines of a step; what changes
-// per item is in the chain of each.
+// processor makes rows. It is shared by all goroutines of a step; the state that changes per item is in each
+// goroutine's chain.
 type processor struct {
 	in      item.Type
 	schema  *row.Schema // of the output; while it is open, shapes are made at run time
 	open    bool
-	copies  bool // the input is a row whose fields are kept
+	copies  bool // the input is a row, and its fields are kept
 	assigns []assign
 
 	mu   sync.Mutex
@@ -43,7 +43,7 @@ func (p *processor) NewCell() any                     { return p.in.NewCell() }
 func (p *processor) NewItems(capacity int) item.Items { return item.NewSlice[item.Row](capacity) }
 func (p *processor) Component() any                   { return p }
 
-// IndependentOf implements item.Independent: expressions know the item and the launch only.
+// IndependentOf implements item.Independent: expressions know only the item and the launch.
 func (p *processor) IndependentOf(string) bool { return true }
 
 func (p *processor) Chain(in any) (any, item.Advance, error) {
@@ -64,7 +64,7 @@ type chain struct {
 	*processor
 	frame *expression.Frame
 	in    item.AnyCell
-	rows  *item.Cell[item.Row] // nil: a Go type
+	rows  *item.Cell[item.Row] // nil means a Go type
 	fixed *shape
 	out   item.Cell[item.Row]
 	slab  []row.Value
@@ -107,8 +107,8 @@ func (c *chain) take(n int) []row.Value {
 	return c.slab[from : from+n : from+n]
 }
 
-// shapeOf makes the output's schema for a schema that was only known when the
-// source was opened: once, and the same one for all goroutines.
+// shapeOf makes the output's schema for a schema that was known only when the source was opened: once, and
+// the same one for all goroutines.
 func (p *processor) shapeOf(in *row.Schema) (*shape, error) {
 	if s := p.seen.Load(); s != nil && s.in == in {
 		return s, nil

@@ -29,12 +29,12 @@ type Config struct {
 const (
 	kindLeft = "left"
 	kindFull = "full"
-	// rightPrefix is before the names of right fields that the left rows have, too.
+	// rightPrefix precedes the names of right fields that the left rows have, too.
 	rightPrefix      = "right_"
 	defaultMaxMemory = 16 << 20
 )
 
-// Validate checks what needs no item type.
+// Validate checks the options that need no item type.
 func (c *Config) Validate() error {
 	var errs []error
 	for i, name := range c.Key {
@@ -91,11 +91,11 @@ flow:
 type plan struct {
 	schema *row.Schema
 	keys   [2][]int // of the key's fields: on the left, on the right
-	rest   []int    // the right fields that a row has, in their order
+	rest   []int    // the right fields of a row, in their order
 	left   int      // how many fields a left row has
 }
 
-// compile checks the configuration, with the readers inside of it.
+// compile checks the configuration and its nested readers.
 func compile(cfg *Config) (*plan, error) {
 	p := &plan{}
 	var schemas [2]*row.Schema

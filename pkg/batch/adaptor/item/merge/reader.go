@@ -14,31 +14,31 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-// reader joins rows: an item.ItemReader. Its work is a row of steps. A step begins with a row of
-// each side in hand and gives the rows of one left row, or of one right row that has none.
+// reader joins rows: an item.ItemReader. It works in steps. A step begins with a current row of each side and
+// gives the rows of one left row, or of one right row that has no left row.
 type reader struct {
 	*plan
 	cfg         Config
 	left, right *side
 
-	// group are the right rows of the key that the left row in hand has.
+	// group are the right rows with the key of the current left row.
 	group   [][]row.Value
 	grouped bool // group is whole
 	size    int64
 	begin   place // before the group
-	given   int   // rows of the step in hand that were given
+	given   int   // rows that the current step has given
 
-	// step is where the step in hand begins, and events what it has given since: rows and errors.
+	// step is the start of the current step, and events counts its rows and errors since.
 	step   position
 	events int64
-	// replay are events of a step that were given before a restart.
+	// replay counts the events of a step that were given before a restart.
 	replay int64
 	meta   item.Meta
 	failed *side // the last error is of it
 }
 
-// position is the reader's item.Position: the begin of a step, and what it has given since. Known
-// outcomes of a side behind its place were read before the step, so that their errors were reported.
+// position is the reader's item.Position: the start of a step, and the number of rows and errors since. Known
+// outcomes of a side after its place were read before the step, so that their errors were reported.
 type position struct {
 	Left       place `json:"left"`
 	Right      place `json:"right"`
@@ -56,7 +56,7 @@ func New(ctx context.Context, cfg Config, b registry.BuildContext) (item.Reader,
 	if err != nil {
 		return nil, err
 	}
-	if b.Out != nil && b.Out.Schema().SameShape(p.schema) { // the stage behind compares schemas by identity first
+	if b.Out != nil && b.Out.Schema().SameShape(p.schema) { // the next stage compares schemas by identity first
 		p.schema = b.Out.Schema()
 	}
 	cfg.MaxMemory = cmp.Or(cfg.MaxMemory, defaultMaxMemory)
@@ -82,7 +82,7 @@ func New(ctx context.Context, cfg Config, b registry.BuildContext) (item.Reader,
 	return item.EraseReader[item.Row](&positioned{r}), nil
 }
 
-// positioned is a reader whose sides have positions.
+// positioned is a reader over sides with positions.
 type positioned struct{ *reader }
 
 // Position implements item.Positioner.
@@ -114,7 +114,7 @@ func (r *reader) RawText() item.RawText {
 	return item.RawText{}
 }
 
-// Open opens both sides, at the begin of the step that was in hand.
+// Open opens both sides, at the start of the step that was current.
 func (r *reader) Open(ctx context.Context, at item.Position) error {
 	var pos position
 	if at != nil {
@@ -211,7 +211,8 @@ func (r *reader) next(ctx context.Context) ([]row.Value, error) {
 	}
 }
 
-// order compares the rows in hand: less than 0, the left one comes first. over: there are none.
+// order compares the current rows: less than 0 means that the left one comes first. over means that there are
+// none.
 func (r *reader) order() (order int, over bool) {
 	left, right := r.left.row, r.right.row
 	switch {
@@ -234,12 +235,12 @@ func (r *reader) compare(left, right []row.Value) int {
 	return 0
 }
 
-// matches reports whether the group is of the left row in hand.
+// matches reports whether the group belongs to the current left row.
 func (r *reader) matches() bool {
 	return len(r.group) > 0 && r.left.row != nil && r.compare(r.left.row, r.group[0]) == 0
 }
 
-// loading says that a group is read, and not whole.
+// loading reports that a group is read, but not completely.
 func (r *reader) loading() bool { return len(r.group) > 0 && !r.grouped }
 
 // begins notes where a step begins.
@@ -253,12 +254,12 @@ func (r *reader) begins(order int) {
 	left := r.left.at
 	r.step = position{Left: left, Right: right, LeftKnown: r.left.reported(left), RightKnown: r.right.reported(right)}
 	r.events = 0
-	if order == 0 { // a new group begins with the right row in hand
+	if order == 0 { // a new group begins with the current right row
 		r.begin = r.right.at
 	}
 }
 
-// pair gives the next row of the left row in hand with the group; nil: there are no more.
+// pair gives the next row of the current left row with the group, or nil if there are no more.
 func (r *reader) pair(ctx context.Context) ([]row.Value, error) {
 	for !r.grouped {
 		if r.right.row == nil || r.compare(r.left.row, r.right.row) != 0 {
@@ -298,7 +299,7 @@ func (r *reader) keep(values []row.Value) error {
 	return nil
 }
 
-// joined makes a row; a side that is nil has nulls.
+// joined makes a row; a nil side has nulls.
 func (r *reader) joined(left, right []row.Value) []row.Value {
 	values := make([]row.Value, r.schema.Len())
 	copy(values, left)

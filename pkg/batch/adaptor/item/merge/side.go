@@ -14,11 +14,11 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-// anchorEvery is how many rows are read behind a stored position before a newer one is taken:
-// a restart reads as many again.
+// anchorEvery is how many rows are read after a stored position before a newer one is taken: a restart reads
+// as many again.
 const anchorEvery = 500
 
-// side is one of both readers, with the row in hand.
+// side is one of both readers, with its current row.
 type side struct {
 	name   string
 	reader item.Reader
@@ -26,18 +26,18 @@ type side struct {
 	key    []int
 
 	anchor item.Position // of the reader
-	since  int64         // outcomes behind the anchor
+	since  int64         // outcomes after the anchor
 	count  int64         // outcomes in all
-	known  int64         // outcomes whose errors were reported before a restart
+	known  int64         // outcomes with errors that were reported before a restart
 
-	row    []row.Value // in hand; nil: the next one is to be read
+	row    []row.Value // the current row; nil means that the next one is to be read
 	meta   item.Meta
-	at     place // before the row in hand
+	at     place // before the current row
 	before []row.Value
 	ended  bool
 }
 
-// place is before an outcome: Drop outcomes behind a position of the reader.
+// place is before an outcome: Drop outcomes after a position of the reader.
 type place struct {
 	Anchor json.RawMessage `json:"anchor,omitempty"`
 	Drop   int64           `json:"drop,omitempty"`
@@ -55,7 +55,7 @@ func (s *side) open(ctx context.Context, at place, known int64) error {
 			return err
 		}
 	}
-	if p, ok := s.reader.Component().(item.Positioner); ok { // it tells a changed source from the one that is open now
+	if p, ok := s.reader.Component().(item.Positioner); ok { // it detects a source that has changed since
 		now, err := p.Position()
 		if err != nil {
 			return err
@@ -105,7 +105,7 @@ func (s *side) here() place {
 	return place{Anchor: json.RawMessage(s.anchor), Drop: s.since, count: s.count}
 }
 
-// fill puts the next row in hand. Errors that were reported before are passed over.
+// fill reads the next row into row. Errors that were reported before are skipped.
 func (s *side) fill(ctx context.Context) error {
 	for s.row == nil && !s.ended {
 		at, first := s.here(), s.count
@@ -128,7 +128,6 @@ func (s *side) fill(ctx context.Context) error {
 	return nil
 }
 
-// drop takes the row out of hand.
 func (s *side) drop() { s.row = nil }
 
 func (s *side) compare(a, b []row.Value) int {
@@ -157,6 +156,5 @@ func (s *side) close(ctx context.Context) error {
 	return nil
 }
 
-// reported are the outcomes behind a place whose errors were reported, in this attempt or
-// before it.
+// reported counts the outcomes after a place with reported errors, in this attempt or before it.
 func (s *side) reported(from place) int64 { return max(s.count, s.known) - from.count }

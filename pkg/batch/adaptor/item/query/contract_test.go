@@ -16,7 +16,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// Rows of several pages, of one, and none; some of them do not fit their type.
+// Rows of several pages, of one, and of none; some do not fit their type.
 func TestTheReaderKeepsTheContractOfReaders(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db tx.Database) {
@@ -40,8 +40,8 @@ func TestTheReaderKeepsTheContractOfReaders(t *testing.T) {
 	})
 }
 
-// A table may hold any text where a field is of another type: each item says what is wrong with
-// it, and the others are delivered.
+// A table may hold any text in a field of another type: each such item is reported with its mistake, and the
+// others are delivered.
 func TestTheReaderKeepsItsContractWhateverTheCellsHold(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db tx.Database) {

@@ -9,8 +9,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 )
 
-// The rows come in the order of the key, page by page; a restart continues behind
-// the last key. What a job file writes as ${...} is a bind variable.
+// The rows come in the order of the key, page by page; a restart continues after the last key. A ${...} of a
+// job file is a bind variable.
 func ExampleNew() {
 	_, db, done := testexample.SQLite("create table customer(id int primary key, name text)",
 		"insert into customer values (3, 'Joan'), (1, 'Ada'), (2, 'Grace')")

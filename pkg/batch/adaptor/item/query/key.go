@@ -11,9 +11,9 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-// fetchPage reads the page behind the last row. Where two neighbouring keys may be equal to the
-// database although they look different (accents and case, 1.0 and 1.00, '1 day' and '24:00'), it
-// is read by the statement that lets the database compare them.
+// fetchPage reads the page after the last row. If the database may take two adjacent keys for equal although
+// they look different (accents and case, 1.0 and 1.00, '1 day' and '24:00'), it reads the page with the
+// statement in which the database compares them.
 func (r *Reader) fetchPage(ctx context.Context) (page, error) {
 	columns, statements := r.columns, r.plain
 	if r.asks {
@@ -38,8 +38,8 @@ func (r *Reader) fetchPage(ctx context.Context) (page, error) {
 	return r.fetchPage(ctx)
 }
 
-// refuseDuplicates compares neighbouring keys: behind a page or a restart, the second of two rows
-// with one key would never be read. unsure says that the database has to compare them.
+// refuseDuplicates compares adjacent keys: after a page or a restart, the second of two rows with one key
+// would never be read. unsure means that the database has to compare them.
 func (r *Reader) refuseDuplicates(p page) (unsure bool, err error) {
 	before, key := append([]row.Value(nil), r.done...), []row.Value(nil)
 	for i := range p.len() {
@@ -57,7 +57,7 @@ func (r *Reader) refuseDuplicates(p page) (unsure bool, err error) {
 		if equal {
 			return false, r.notUnique(before, key)
 		}
-		// The database itself has said that the first row comes after the last key.
+		// The database itself has decided that the first row comes after the last key.
 		unsure = unsure || i > 0 && !r.asks && !r.differ(before, key)
 		before, key = key, before
 	}
@@ -72,7 +72,6 @@ func (r *Reader) notUnique(a, b []row.Value) error {
 	return errors.New(text + ": name more columns, or use `snapshot: true`, which reads without a key")
 }
 
-// differ reports whether two keys are certainly different to the database.
 func (r *Reader) differ(a, b []row.Value) bool {
 	for i := range a {
 		if r.columns[r.keys[i]].differ(a[i], b[i]) {
@@ -97,7 +96,7 @@ func (c *resultColumn) differ(a, b row.Value) bool {
 	return isExact(a.Kind())
 }
 
-// isExact reports whether values of the kind are equal to a database only if they are the same.
+// isExact reports whether values of the kind are equal to a database only if they are identical.
 func isExact(k row.Kind) bool {
 	switch k {
 	case row.Int, row.Float, row.Bool, row.DateKind, row.Timestamp, row.BytesKind:
@@ -107,7 +106,6 @@ func isExact(k row.Kind) bool {
 	}
 }
 
-// trimZeros leaves out the zeros that a numeric may have at its end.
 func trimZeros(text string) string {
 	if !strings.Contains(text, ".") {
 		return text
@@ -115,7 +113,7 @@ func trimZeros(text string) string {
 	return strings.TrimRight(strings.TrimRight(text, "0"), ".")
 }
 
-// key returns the raw key of a row, in the memory of dst.
+// key returns the raw key of a row, stored in dst.
 func (r *Reader) key(p page, at int, dst []row.Value) ([]row.Value, error) {
 	dst = dst[:0]
 	for i, column := range r.keys {

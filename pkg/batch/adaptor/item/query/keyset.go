@@ -8,7 +8,7 @@ import (
 	"github.com/surfin-batch/surfin/internal/nearest"
 )
 
-// keyColumn is a column of the key, and its direction.
+// keyColumn is a column of the key with its direction.
 type keyColumn struct {
 	name string
 	desc bool
@@ -27,7 +27,8 @@ func keyColumns(key []string) []keyColumn {
 	return columns
 }
 
-// unknown says that the column is none of the names, in the words of otherwise where its direction is not at fault.
+// unknown is the error for a column that is not among the names, in the words of otherwise unless its
+// direction is wrong.
 func (k keyColumn) unknown(names []string, otherwise string) error {
 	if name, direction, given := cutLast(k.name); given && slices.Contains(names, name) {
 		return fmt.Errorf("%s is no direction of %s: write `%s` to read upwards, `%s desc` to read downwards", direction, name, name, name)
@@ -45,7 +46,6 @@ func cutLast(text string) (before, after string, found bool) {
 
 func (k keyColumn) String() string { return k.name + k.direction() }
 
-// direction is how ORDER BY names the direction.
 func (k keyColumn) direction() string {
 	if k.desc {
 		return " desc"
@@ -53,8 +53,8 @@ func (k keyColumn) direction() string {
 	return ""
 }
 
-// statements builds the statements of the pages. Columns are named, so that a
-// column added by a migration does not change a prepared statement's result.
+// statements builds the statements of the pages. Columns are named, so that a column added by a migration
+// does not change a prepared statement's result.
 func (r *Reader) statements() {
 	outputs := make([]string, len(r.columns))
 	for i := range r.columns {
@@ -64,11 +64,11 @@ func (r *Reader) statements() {
 	r.asking = r.pages(outputs, r.keys)
 }
 
-// pageSQL is the statement of the first page, and that of every other page.
+// pageSQL holds the statements of the first page and of every other page.
 type pageSQL struct{ first, next string }
 
-// pages returns the statements of pages. With compared, the database also compares the key of each
-// row with that of the row before it, by its own equality; the answer is one more column.
+// pages returns the statements of pages. With compared, the database also compares the key of each row with
+// the previous row's, by its own equality; the answer is one more column.
 func (r *Reader) pages(outputs []string, compared []int) pageSQL {
 	order := make([]string, len(r.keys))
 	for i := range r.keys {
@@ -84,8 +84,8 @@ func (r *Reader) pages(outputs []string, compared []int) pageSQL {
 		}
 	}
 	from := fmt.Sprintf("select %s from (\n%s\n) q", strings.Join(outputs, ", "), r.sql)
-	// One row more than the page shows whether there is another page, and whether
-	// its first key equals that of our last row.
+	// One extra row shows whether there is another page, and whether its first key equals the key of our last
+	// row.
 	tail := fmt.Sprintf(" order by %s limit %d", strings.Join(order, ", "), r.config.Fetch+1)
 	first, next := from+tail, from+" where "+r.after()+tail
 	if len(compared) == 0 {
@@ -95,8 +95,8 @@ func (r *Reader) pages(outputs []string, compared []int) pageSQL {
 	return pageSQL{head + first + window, head + next + window}
 }
 
-// comparison is the text before and after the statement of a page that compares neighbouring keys.
-// The window has the rows of the page only, whatever the statement costs.
+// comparison is the text before and after the statement of a page that compares adjacent keys. The window has
+// only the rows of the page, whatever the statement costs.
 func (r *Reader) comparison() (head, tail string) {
 	list, order, equal := make([]string, len(r.columns)), make([]string, len(r.keys)), make([]string, len(r.keys))
 	for i := range list {
@@ -111,7 +111,7 @@ func (r *Reader) comparison() (head, tail string) {
 		fmt.Sprintf("\n) p window w as (order by %s) order by %s", by, by)
 }
 
-// after is the condition on the rows that come after the last key.
+// after is the condition for the rows after the last key.
 func (r *Reader) after() string {
 	keys, values := make([]string, len(r.keys)), make([]string, len(r.keys))
 	same := true
@@ -129,7 +129,7 @@ func (r *Reader) after() string {
 			condition = behind
 			continue
 		}
-		// The bound on the first column is what an index is searched by.
+		// An index is searched by the bound on the first column.
 		condition = fmt.Sprintf("%s %s= %s and (%s or %s = %s and %s)", keys[i], r.order[i].comparison(), values[i], behind, keys[i], values[i], condition)
 		if i > 0 {
 			condition = "(" + condition + ")"
@@ -138,7 +138,6 @@ func (r *Reader) after() string {
 	return condition
 }
 
-// comparison is the operator between the column and the last key.
 func (k keyColumn) comparison() string {
 	if k.desc {
 		return "<"
@@ -146,7 +145,7 @@ func (k keyColumn) comparison() string {
 	return ">"
 }
 
-// keyColumn names a key by its column, which an item's `from` may call otherwise.
+// keyColumn names a key by its column, which may differ from the field's name because of the item's `from`.
 func (r *Reader) keyColumn(i int) string {
 	return `q.` + r.columns[r.keys[i]].source()
 }

@@ -16,8 +16,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// Of two rows whose keys are equal to the database the second would be lost at a page's end,
-// however different they look.
+// If the database takes the keys of two rows for equal, the second row would be lost at a page's end, however
+// different the keys look.
 func TestKeysThatLookDifferentAndAreEqualToTheDatabaseAreRefused(t *testing.T) {
 	t.Parallel()
 	db := open(t, testdb.Postgres(t))
@@ -89,7 +89,7 @@ func TestADuplicateThatLooksDifferentIsNamedWithItsEqual(t *testing.T) {
 	})
 }
 
-// Whatever the collation and the direction of each column: every row once, from every position, or an error.
+// For any collation and direction of each column: every row once, from every position, or an error.
 func TestEveryRowIsReadOnceInEveryDirectionAndUnderEveryCollation(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db tx.Database) {
@@ -163,7 +163,7 @@ func TestAKeyIsReadDownwards(t *testing.T) {
 	})
 }
 
-// Pages are ordered by citext's operators; the comparison with the last key would be that of texts.
+// Pages are ordered by citext's operators; the comparison with the last key would use text's operators.
 func TestATypeWhoseOperatorsAreOutOfSightIsNoKey(t *testing.T) {
 	t.Parallel()
 	db := open(t, testdb.Postgres(t))

@@ -10,7 +10,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// SQLite gives a column of a statement in a statement another name where its own one is true or false.
+// SQLite renames a column true or false of a nested statement.
 func TestAColumnKeepsItsNameWhateverItIs(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db tx.Database) {

@@ -14,11 +14,11 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// plainTable is a statement that does no more than to read a table: its columns are those of the catalogue,
-// which says what is never null.
+// plainTable is a statement that only reads a table: its columns are the catalogue's columns, which shows
+// which are never null.
 type plainTable struct {
 	schema, table string
-	// star says that all columns are selected; columns are those that are named, by their name in the result.
+	// star means that all columns are selected; columns are the named ones, by their name in the result.
 	star    bool
 	columns map[string]string
 }
@@ -71,7 +71,7 @@ func before(text, mark string) string {
 	return found
 }
 
-// quotedEnd is where a quoted text ends, whose quotes inside are doubled.
+// quotedEnd is the end of a quoted text with doubled inner quotes.
 func quotedEnd(text string, quote byte) int {
 	for i := 1; i < len(text); i++ {
 		if text[i] != quote {
@@ -85,8 +85,8 @@ func quotedEnd(text string, quote byte) int {
 	return len(text)
 }
 
-// plainOf returns what a statement reads, if it is SELECT of columns FROM one table, with WHERE
-// and ORDER BY at most.
+// plainOf returns the table of a statement, if it is SELECT of columns FROM one table, with WHERE and ORDER
+// BY at most.
 func plainOf(s registry.SQL, d tx.Dialect) (plainTable, bool) {
 	text, _ := s.Render(func(int) string { return "''" })
 	p := plainTable{columns: map[string]string{}}
@@ -142,13 +142,13 @@ func (p *plainTable) selects(list []token, fold func(token) string) bool {
 	return true
 }
 
-// endsPlain reports whether what follows the table leaves its rows as they are.
+// endsPlain reports whether the clauses after the table leave its rows unchanged.
 func endsPlain(in []token) bool {
 	if len(in) > 1 && in[0].is("as") {
 		in = in[1:]
 	}
 	if len(in) > 0 && in[0].isName() && !in[0].is("where") && !in[0].is("order") {
-		in = in[1:] // an alias, or what is refused next
+		in = in[1:] // an alias, or a word that is refused next
 	}
 	if len(in) > 0 && !in[0].is("where") && !in[0].is("order") {
 		return false
@@ -158,8 +158,8 @@ func endsPlain(in []token) bool {
 	})
 }
 
-// catalogue asks the database which of the columns are never null, of a statement that reads a plain table,
-// and refuses a key that is not stable.
+// catalogue asks the database which columns of a statement that reads a plain table are never null, and
+// refuses a key that is not stable.
 func (r *Reader) catalogue(ctx context.Context, described []resultColumn) error {
 	plain, is := plainOf(r.config.SQL, r.db.Dialect())
 	if !is {
@@ -189,8 +189,8 @@ func (r *Reader) catalogue(ctx context.Context, described []resultColumn) error 
 	return nil
 }
 
-// warnUnread stores a warning of columns that `select *` has and the item has not: they may be
-// new in the table.
+// warnUnread stores a warning about columns that `select *` has and the item lacks: they may be new in the
+// table.
 func (r *Reader) warnUnread(plain plainTable, described []resultColumn) error {
 	if r.context == nil || r.schema.IsOpen() || !plain.star {
 		return nil
@@ -216,9 +216,9 @@ func (r *Reader) warnUnread(plain plainTable, described []resultColumn) error {
 	return core.Warn(r.context(), fmt.Sprintf("%s of table %s: not in the item, and so not read; add to `item` what is new, or select columns by name", columns, plain.table))
 }
 
-// catalogued is what the catalogue has of a table.
+// catalogued is a table's entry in the catalogue.
 type catalogued struct {
 	has, notNull map[string]bool
-	// rowid says whether a column is an alias of the rowid; nil: there are no rowids.
+	// rowid reports whether a column is an alias of the rowid; nil means that there are no rowids.
 	rowid *bool
 }

@@ -19,14 +19,14 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// postgres reads the wire format of the types it knows, and the text of others.
+// postgres reads the wire format of known types, and the text of others.
 type postgres struct{ page postgresPage }
 
 func (e *postgres) output(c *resultColumn) string { return "q." + c.source() }
 
 func (e *postgres) bind(v row.Value) any { return sqlvalue.Postgres(v) }
 
-// binaryFormats are the types that come in their wire format.
+// binaryFormats are the types that are received in their wire format.
 func binaryFormats() pgx.QueryResultFormatsByOID {
 	return pgx.QueryResultFormatsByOID{
 		pgtype.Int2OID: 1, pgtype.Int4OID: 1, pgtype.Int8OID: 1, pgtype.Float4OID: 1, pgtype.Float8OID: 1,
@@ -61,8 +61,8 @@ func kindOf(oid uint32) row.Kind {
 	return row.String
 }
 
-// fits checks the type of a column against its field: a text may hold anything, every
-// other type must convert exactly.
+// fits checks the type of a column against its field: a text may hold anything, every other type must convert
+// exactly.
 func (e *postgres) fits(c *resultColumn) error {
 	want := c.field.Kind
 	switch {
@@ -79,7 +79,7 @@ func (e *postgres) fits(c *resultColumn) error {
 func (e *postgres) describe(ctx context.Context, conn tx.Conn, text string, args []any) ([]resultColumn, error) {
 	var columns []resultColumn
 	err := pgxconn.Run(ctx, conn, text, func(c *pgx.Conn) error {
-		// Described anew: a statement cached before a migration would not do.
+		// Described again: a statement cached before a migration would be wrong.
 		rows, err := c.Query(ctx, text, append([]any{pgx.QueryExecModeDescribeExec}, args...)...)
 		if err != nil {
 			return err
@@ -98,7 +98,7 @@ func (e *postgres) describe(ctx context.Context, conn tx.Conn, text string, args
 	return columns, err
 }
 
-// postgresPage is the values of all rows in one text, and where each one ends.
+// postgresPage is the values of all rows in one text, with the end of each.
 type postgresPage struct {
 	columns []resultColumn
 	bytes   []byte
@@ -106,8 +106,8 @@ type postgresPage struct {
 	cells   []cell
 }
 
-// isText reports whether the values of the column come as texts: those of a numeric do,
-// which is any number that its field may be.
+// isText reports whether the values of the column are received as texts. Numeric is, since its field may be
+// any number.
 func (c *resultColumn) isText() bool {
 	switch c.kind {
 	case row.String, row.DecimalKind, row.JSONKind, row.UUIDKind:
@@ -117,10 +117,10 @@ func (c *resultColumn) isText() bool {
 	}
 }
 
-// isNumeric reports whether the values are texts of numbers, which may differ in zeros at the end.
+// isNumeric reports whether the values are texts of numbers, which may differ in trailing zeros.
 func (c *resultColumn) isNumeric() bool { return c.oid == pgtype.NumericOID }
 
-// cell is a value's place in the text; from is -1 for a null.
+// cell is a value's position in the text; from is -1 for a null.
 type cell struct{ from, to int32 }
 
 func (e *postgres) fetch(ctx context.Context, conn tx.Conn, columns []resultColumn, text string, args []any) (page, error) {
@@ -171,7 +171,7 @@ func (p *postgresPage) fill(rows pgx.Rows, err error) error {
 	return p.sameTypes(rows.FieldDescriptions())
 }
 
-// sameTypes checks that the columns have their types of Open, by which values are decoded.
+// sameTypes checks that the columns have the types of Open, which decoding relies on.
 func (p *postgresPage) sameTypes(fields []pgconn.FieldDescription) error {
 	for i := range p.columns {
 		if c := &p.columns[i]; fields[i].DataTypeOID != c.oid {
@@ -221,7 +221,7 @@ func (p *postgresPage) value(at, column int) (row.Value, error) {
 	return f.Known(v)
 }
 
-// bytesOf is what a field has of bytes: themselves, or their text.
+// bytesOf is a field's value for bytes: the bytes, or their text.
 func bytesOf(f *row.Field, b string) (row.Value, error) {
 	v := row.BytesText(b)
 	if f.Kind != row.BytesKind {

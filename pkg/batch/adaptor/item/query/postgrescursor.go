@@ -11,7 +11,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// postgresCursor is a cursor of the server, so that no more than a page is in memory.
+// postgresCursor is a cursor of the server, so that at most one page is in memory.
 type postgresCursor struct {
 	page *postgresPage
 	conn tx.Conn

@@ -19,7 +19,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-// defaultFetch is the number of rows per page where none is given.
+// defaultFetch is the default number of rows per page.
 const defaultFetch = 1000
 
 // Config configures the reader.
@@ -32,11 +32,11 @@ type Config struct {
 	Since    string         `key:"since" doc:"A column, never null, that only grows, such as updated_at: only rows are read in which it is greater than the greatest that the last complete instance of the job has read."`
 	First    string         `key:"first" doc:"Where the first instance begins, with that value; without it, it reads all rows. For since only."`
 	Overlap  time.Duration  `key:"overlap" doc:"How far before the last value the next instance begins, for rows that commit late: dates and timestamps only. Those rows are read again, so write them with mode upsert."`
-	zone     *time.Location // of the job, where a text without an offset is a time; nil: UTC
+	zone     *time.Location // of the job, for times without an offset; nil means UTC
 	Fetch    int            `key:"fetch" default:"1000" doc:"Rows per page."`
 }
 
-// Validate checks what needs no item type.
+// Validate checks the options that need no item type.
 func (c *Config) Validate() error {
 	var errs []error
 	if c.SQL.IsZero() {
@@ -170,7 +170,7 @@ func types(cfg any, _ item.Type) (item.Type, error) {
 	return c.Item, c.check(schema)
 }
 
-// check reports key columns that a known schema has no field for.
+// check reports key columns without a field in a known schema.
 func (c *Config) check(schema *row.Schema) error {
 	if schema.IsOpen() {
 		return nil

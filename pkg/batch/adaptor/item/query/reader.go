@@ -19,7 +19,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// Reader reads records along a key. One goroutine at a time uses it.
+// Reader reads records along a key. Only one goroutine at a time may use it.
 type Reader struct {
 	db     tx.Database
 	config Config
@@ -32,16 +32,16 @@ type Reader struct {
 	order   []keyColumn    // the key
 	keys    []int          // the key's places in schema
 	plain   pageSQL        // the statements of pages
-	asking  pageSQL        // the same, with the database's answer whether a key equals the one before
+	asking  pageSQL        // the same, with the database's answer whether a key equals the previous one
 	asks    bool           // asking is used
 
-	// previous tells where the reader ended in the instance before; nil: nowhere.
+	// previous returns the position at which the reader ended in the previous instance; nil means none.
 	previous func(ctx context.Context) (item.Position, error)
-	// context is that of the step, for warnings; nil: there is none.
+	// context is the step's, for warnings; nil means that there is none.
 	context func() *core.ExecutionContext
-	since   *sinceRange // what Config.Since says; nil: all rows
+	since   *sinceRange // the range of Config.Since; nil means all rows
 
-	// cursor reads a snapshot, and snapshot is its transaction; nil: pages are read along the key.
+	// cursor reads a snapshot, and snapshot is its transaction; nil means that pages are read along the key.
 	cursor   cursor
 	snapshot tx.Handle
 	release  func() // of its connection
@@ -50,77 +50,78 @@ type Reader struct {
 	at    int         // the next row of the page
 	limit int         // the rows of the page that are handed out
 	last  bool        // no page comes after this one
-	done  []row.Value // the raw key of the last row that was handed out
+	done  []row.Value // the raw key of the last row returned
 	read  int64       // the items handed out, those before a restart included
 }
 
 // resultColumn is a column of the statement's result.
 type resultColumn struct {
 	name string
-	// inner is the name that the statement's column has around it; empty: name. SQLite has column2 for true.
+	// inner is the name that the statement's column gets in an outer statement; empty means name. SQLite uses
+	// column2 for true.
 	inner string
-	// field is what becomes of it: one of the reader's schema.
+	// field is the field of the reader's schema for this column.
 	field *row.Field
-	// stored is field as a column of dates, times or lists has its text: ISO 8601, and arrays; nil:
-	// as the field says.
+	// stored is field with the text form of a column of dates, times or lists: ISO 8601, and arrays; nil
+	// means as in field.
 	stored *row.Field
 	// oid is PostgreSQL's type.
 	oid uint32
-	// typ is what the database calls the type, for messages.
+	// typ is the database's name of the type, for messages.
 	typ string
 	// kind is the kind that describes it best.
 	kind row.Kind
-	// exact says that two values are equal to the database only if they are the same.
+	// exact means that the database takes two values for equal only if they are identical.
 	exact bool
-	// notNull says that the catalogue has it as never null.
+	// notNull means that the catalogue declares it NOT NULL.
 	notNull bool
-	// guessed says that the kind is that of the first values: as text, any value fits.
+	// guessed means that the kind comes from the first values: as text, any value fits.
 	guessed bool
 }
 
-// source names the column where the statement is a part of another one.
+// source names the column if the statement is a part of another one.
 func (c *resultColumn) source() string { return quoted(cmp.Or(c.inner, c.name)) }
 
 // page is some rows, fetched at once and decoded one by one.
 type page interface {
 	len() int
-	// value is one value as its field has it; a misfit is an invalid item.
+	// value is one value in its field's form; a misfit is an invalid item.
 	value(row, column int) (row.Value, error)
-	// raw is one value as the database has it, whatever becomes of it: what keys
-	// are compared by. 007 in a column of text is not 7.
+	// raw is one value in its original form in the database, by which keys are compared. 007 in a column of
+	// text is not 7.
 	raw(row, column int) (row.Value, error)
 }
 
-// engine is what the databases do differently.
+// engine holds the differences between databases.
 type engine interface {
 	// describe returns the columns of the statement's result.
 	describe(ctx context.Context, conn tx.Conn, text string, args []any) ([]resultColumn, error)
 	// fits reports why no value of the column can fit the field.
 	fits(c *resultColumn) error
-	// output is how the wrapping statement names the column of q.
+	// output is the outer statement's expression for the column of q.
 	output(c *resultColumn) string
-	// judge tells of key columns whether they are exact, and refuses those that cannot be a key.
+	// judge determines which key columns are exact, and refuses columns that cannot be a key.
 	judge(ctx context.Context, conn tx.Conn, text string, args []any, keys []*resultColumn) error
 	// answer is the column of a comparison.
 	answer() resultColumn
-	// bind is what a value is sent as.
+	// bind is the form in which a value is sent.
 	bind(v row.Value) any
-	// notNull reads what the catalogue has of a table.
+	// notNull reads a table's entry in the catalogue.
 	notNull(ctx context.Context, conn tx.Conn, of plainTable) (catalogued, error)
 	// cursor begins to read the rows of a statement in a transaction.
 	cursor(ctx context.Context, conn tx.Conn, columns []resultColumn, text string, args []any) (cursor, error)
-	// fetch reads the rows of one page; what an earlier one answered is void.
+	// fetch reads the rows of one page. It invalidates the previous page.
 	fetch(ctx context.Context, conn tx.Conn, columns []resultColumn, text string, args []any) (page, error)
 }
 
-// cursor is the result of a statement that is read bit by bit.
+// cursor is the result of a statement that is read in pieces.
 type cursor interface {
-	// next returns up to n rows; fewer: there are no more.
+	// next returns up to n rows; fewer means that there are no more.
 	next(ctx context.Context, n int) (page, error)
 	close() error
 }
 
-// New makes a reader; an open schema is replaced by what the database describes.
+// New makes a reader; an open schema is replaced by the database's description.
 func New(db tx.Database, config Config, schema *row.Schema) (*Reader, error) {
 	if schema == nil {
 		return nil, errors.New("query: the items have no record form")
@@ -149,7 +150,7 @@ func New(db tx.Database, config Config, schema *row.Schema) (*Reader, error) {
 	return r, nil
 }
 
-// explain says where in the job file the statement is that the database refuses; sent has it.
+// explain adds the position in the job file of the statement that the database refuses; sent has it.
 func (r *Reader) explain(sent string, err error) error {
 	return sqlerr.In(r.config.SQL, r.db.Dialect(), sent, err)
 }
@@ -255,8 +256,8 @@ func (r *Reader) match(described []resultColumn) error {
 	return errors.Join(errs...)
 }
 
-// arrayField is the field as a column of lists has its text: an array with ISO 8601 and points,
-// whatever the field says of texts. A field that is not a list has the list of the column.
+// arrayField is the field in the text form of a column of lists: an array with ISO 8601 and decimal points,
+// whatever the field's own text form. A field that is not a list has the list of the column.
 func arrayField(f *row.Field, column row.Kind) (*row.Field, error) {
 	stored := row.Field{Name: f.Name, Kind: column, Nullable: true, Nulls: []string{}, Hidden: f.Hidden}
 	if f.Kind.IsList() {
@@ -272,7 +273,7 @@ func arrayField(f *row.Field, column row.Kind) (*row.Field, error) {
 	return schema.Field(0), nil
 }
 
-// arrayOf is what a field has of the text of a list.
+// arrayOf is a field's value for the text of a list.
 func arrayOf(c *resultColumn, text string) (row.Value, error) {
 	f := c.field
 	if f.Kind != row.JSONKind && !f.Kind.IsList() {
@@ -300,8 +301,8 @@ func (r *Reader) describeItems(described []resultColumn) error {
 	return err
 }
 
-// refuseNulls asks once whether a key is null: the comparison with the last key
-// would leave such rows out in silence.
+// refuseNulls checks once whether a key is null: the comparison with the last key would silently skip such
+// rows.
 func (r *Reader) refuseNulls(ctx context.Context) error {
 	tests := make([]string, len(r.order))
 	for i := range r.order {
@@ -318,7 +319,7 @@ func (r *Reader) refuseNulls(ctx context.Context) error {
 	return nil
 }
 
-// judgeKey asks what the database says of the key's columns.
+// judgeKey asks the database about the key's columns.
 func (r *Reader) judgeKey(ctx context.Context) error {
 	keys := make([]*resultColumn, len(r.keys))
 	for i := range keys {
@@ -334,11 +335,11 @@ func (r *Reader) judgeKey(ctx context.Context) error {
 // Schema has the fields of the item type, or the described ones.
 func (r *Reader) Schema() *row.Schema { return r.schema }
 
-// Meta tells the ordinal of the item that was read last.
+// Meta returns the ordinal of the last item read.
 func (r *Reader) Meta() item.Meta { return item.Meta{Line: r.read} }
 
-// ReadRecord reads the next row. A row that does not fit the fields is an invalid
-// item; it is consumed, since reading it again would not mend it.
+// ReadRecord reads the next row. A row that does not fit the fields is an invalid item; it is consumed, since
+// reading it again would not help.
 func (r *Reader) ReadRecord(ctx context.Context, dst []row.Value) error {
 	if r.at == r.limit {
 		if r.last {
@@ -369,7 +370,7 @@ func (r *Reader) ReadRecord(ctx context.Context, dst []row.Value) error {
 	return nil
 }
 
-// fetch reads the page behind the last row.
+// fetch reads the page after the last row.
 func (r *Reader) fetch(ctx context.Context) error {
 	if r.config.Snapshot {
 		return r.fetchSnapshot(ctx)
@@ -383,13 +384,13 @@ func (r *Reader) fetch(ctx context.Context) error {
 	return nil
 }
 
-// position is the stored form of where the reader stands.
+// position is the stored form of the reader's position.
 type position struct {
 	Read int64      `json:"read"`
 	Key  []keyValue `json:"key"`
-	// Since is which rows the instance reads; nil: all.
+	// Since is the range of rows that the instance reads; nil means all.
 	Since *sinceRange `json:"since,omitempty"`
-	// Snapshot says that the rows were read without a key.
+	// Snapshot means that the rows were read without a key.
 	Snapshot bool `json:"snapshot,omitempty"`
 }
 
@@ -407,8 +408,8 @@ type mark struct {
 	key  []row.Value
 }
 
-// Mark is the key of the last row that was read (rule C15a): rows that appear or
-// disappear before it do not change what a restart reads after it.
+// Mark is the key of the last row that was read (rule C15a): rows that appear or disappear before it do not
+// change the rows that a restart reads after it.
 func (r *Reader) Mark() any { return mark{r.read, r.done} }
 
 // PositionAt returns the position after the row of the mark.
@@ -420,8 +421,8 @@ func (r *Reader) PositionAt(m any) (item.Position, error) {
 	return r.position(at)
 }
 
-// IndependentOf implements item.Independent: the pages of a query are as old as the moment they
-// are fetched, so that writes to its own database may change them.
+// IndependentOf implements item.Independent: the pages of a query are as old as their fetch, so that writes
+// to its own database may change them.
 func (r *Reader) IndependentOf(database string) bool {
 	return r.config.Snapshot || r.db.Name() != database
 }
@@ -442,7 +443,7 @@ func (r *Reader) position(at mark) (item.Position, error) {
 	return json.Marshal(p)
 }
 
-// resume takes over a position, which must be about this key.
+// resume continues at a position, which must have this key.
 func (r *Reader) resume(p position) error {
 	r.page, r.at, r.limit, r.last, r.done, r.read = nil, 0, 0, r.since.isEmpty(), nil, 0
 	if r.config.Snapshot || p.Snapshot {
@@ -468,7 +469,6 @@ func (r *Reader) resume(p position) error {
 	return nil
 }
 
-// value is the value that was stored.
 func (k *keyValue) value() (row.Value, error) {
 	kind, ok := row.KindByName(k.Kind)
 	if !ok {

@@ -148,7 +148,7 @@ func TestThePositionIsTheRawKeyHoweverTheFieldReadsIt(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db tx.Database) {
 		exec(t, db, "create table log (at text primary key, n text not null)")
-		// Stored texts whose order is not that of the values' canonical texts.
+		// Stored texts that sort differently from the values' canonical texts.
 		for i, at := range []string{"2026-01-02 10:00:00", "2026-01-02 10:00:00.5", "2026-01-02T09:00:00Z", "2026-01-03 00:00:00+02:00"} {
 			exec(t, db, fmt.Sprintf("insert into log values ('%s', '0%d')", at, i))
 		}

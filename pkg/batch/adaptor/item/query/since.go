@@ -14,23 +14,21 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// sinceRange is which rows an instance reads (rule IL1): it is stored with the position, so
-// that all attempts have it, and the next instance begins behind Until.
+// sinceRange is the range of rows that an instance reads (rule IL1): it is stored with the position, so that
+// all attempts have it, and the next instance begins after Until.
 type sinceRange struct {
-	// From is the least value that is read, or the greatest that is not; nil: there is no
-	// bound.
+	// From is the least value that is read, or the greatest that is not; nil means no bound.
 	From *keyValue `json:"from,omitempty"`
 	// With says that rows with From are read.
 	With bool `json:"with,omitempty"`
-	// Until is the greatest value that is read; nil: no row was there.
+	// Until is the greatest value that is read; nil means that there were no rows.
 	Until *keyValue `json:"until,omitempty"`
 }
 
-// isEmpty says that no row is in the range.
 func (s *sinceRange) isEmpty() bool { return s != nil && s.Until == nil }
 
-// narrow lets the statement read the rows of this instance only. of is the range that an
-// earlier attempt has fixed; nil: none has.
+// narrow restricts the statement to the rows of this instance. of is the range that an earlier attempt has
+// fixed, or nil.
 func (r *Reader) narrow(ctx context.Context, of *sinceRange) error {
 	r.since = nil
 	if r.config.Since == "" {
@@ -71,7 +69,7 @@ func (r *Reader) sinceColumn() (*resultColumn, error) {
 	return &r.columns[r.schema.Index(r.config.Since)], nil
 }
 
-// begin returns where this instance begins: behind the last complete one, or at `first`.
+// begin returns the start of this instance: after the last complete one, or at `first`.
 func (r *Reader) begin(ctx context.Context, column *resultColumn) (*sinceRange, error) {
 	if r.previous != nil {
 		at, err := r.previous(ctx)
@@ -99,7 +97,7 @@ func (r *Reader) begin(ctx context.Context, column *resultColumn) (*sinceRange, 
 	return &sinceRange{From: &from, With: true}, nil
 }
 
-// behind returns the range behind the value that was read last, or that of the overlap.
+// behind returns the range after the last value read, or the range of the overlap.
 func (r *Reader) behind(last keyValue) (*sinceRange, error) {
 	if r.config.Overlap == 0 {
 		return &sinceRange{From: &last}, nil
@@ -115,7 +113,7 @@ func (r *Reader) behind(last keyValue) (*sinceRange, error) {
 	return &sinceRange{From: &from, With: true}, nil
 }
 
-// layoutOf is how a text is written that SQLite has for a time; empty: in no way that is known.
+// layoutOf is the layout of a time in a SQLite text, or empty if it is unknown.
 func layoutOf(text string) (layout string, at time.Time) {
 	for _, layout := range []string{
 		"2006-01-02T15:04:05.000000Z", time.RFC3339, "2006-01-02 15:04:05", "2006-01-02T15:04:05", "2006-01-02 15:04:05.000",
@@ -128,8 +126,8 @@ func layoutOf(text string) (layout string, at time.Time) {
 	return "", at
 }
 
-// earlier returns the value by that much earlier, in the same form: a timestamp, a date
-// (by whole days, at least one), or a text with a time as SQLite has it.
+// earlier returns a value that is earlier by by, in the same form: a timestamp, a date (by whole days, at
+// least one), or a text with a time of SQLite.
 func earlier(v row.Value, by time.Duration) (row.Value, error) {
 	const day = 24 * time.Hour
 	days := row.Date((by + day - 1) / day)
@@ -149,12 +147,12 @@ func earlier(v row.Value, by time.Duration) (row.Value, error) {
 	return v, fmt.Errorf("%s is no time that an overlap can be taken from", v)
 }
 
-// firstValue is the value of `first`. SQLite compares texts: there it is written as the greatest
-// value of the column is.
+// firstValue is the value of `first`. SQLite compares texts: there it is written like the greatest value of
+// the column.
 func (r *Reader) firstValue(ctx context.Context, column *resultColumn) (row.Value, error) {
 	f := column.field
 	zone := r.config.zone
-	if column.oid == pgtype.TimestampOID { // it holds times without an offset as they are written
+	if column.oid == pgtype.TimestampOID { // it stores times without an offset unchanged
 		zone = nil
 	}
 	v, err := (&row.Field{Name: "first", Kind: f.Kind, Zone: zone, Nulls: []string{}}).Parse(r.config.First)
@@ -214,7 +212,7 @@ func (r *Reader) bounds(column *resultColumn) (w where, err error) {
 	return w, err
 }
 
-// greatest returns the greatest value of the rows that the condition finds; nil: none is.
+// greatest returns the greatest value of the rows that the condition finds, or nil.
 func (r *Reader) greatest(ctx context.Context, column *resultColumn, w where) (*keyValue, error) {
 	name := "q." + column.source()
 	if w.text == "" {
@@ -233,7 +231,7 @@ func (r *Reader) greatest(ctx context.Context, column *resultColumn, w where) (*
 	return &until, nil
 }
 
-// refuseNullSince asks the first instance whether there are rows that no one would read.
+// refuseNullSince checks in the first instance whether there are rows that would never be read.
 func (r *Reader) refuseNullSince(ctx context.Context, column *resultColumn) error {
 	var found bool
 	text := fmt.Sprintf("select exists (select 1 from (\n%s\n) q where q.%s is null)", r.sql, column.source())

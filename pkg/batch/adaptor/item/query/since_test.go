@@ -32,7 +32,6 @@ flow:
     writer: {table: {name: dst, mode: upsert, key: [id]}}
 `
 
-// changed sets the second in which rows changed; the rows may be new.
 func changed(e *batchtest.Env, second int, ids ...int) {
 	for _, id := range ids {
 		e.Exec(fmt.Sprintf("insert into src (id, changed_at) values (%d, '2026-11-23T10:00:%02d.000000Z') on conflict (id) do update set changed_at = excluded.changed_at", id, second))

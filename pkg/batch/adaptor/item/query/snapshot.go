@@ -9,8 +9,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// connect returns the connection that Open works with: that of a snapshot has a transaction, which
-// ends with Close and not with a chunk.
+// connect returns the connection of Open: for a snapshot it has a transaction, which ends with Close and not
+// with a chunk.
 func (r *Reader) connect(ctx context.Context) (tx.Conn, error) {
 	if !r.config.Snapshot {
 		return r.db.Conn(), nil
@@ -27,7 +27,7 @@ func (r *Reader) connect(ctx context.Context) (tx.Conn, error) {
 	return r.snapshot.Conn(), nil
 }
 
-// conn is where the statements of Open run: in the snapshot, or by themselves.
+// conn is the connection for the statements of Open: in the snapshot, or by themselves.
 func (r *Reader) conn() tx.Conn {
 	if r.snapshot != nil {
 		return r.snapshot.Conn()
@@ -35,8 +35,7 @@ func (r *Reader) conn() tx.Conn {
 	return r.db.Conn()
 }
 
-// refuseResume refuses a restart where rows of a snapshot were read before, or are to be read now
-// (rule C15m).
+// refuseResume refuses a restart if rows of a snapshot were read before, or are to be read now (rule C15m).
 func refuseResume(p position) error {
 	switch {
 	case p.Read == 0:

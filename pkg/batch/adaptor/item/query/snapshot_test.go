@@ -19,7 +19,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// Rule C15m: rows that nothing tells apart are read as they were when the step began.
+// Rule C15m: rows without a unique key are read as they were when the step began.
 func TestASnapshotIsReadWithoutAKeyWhateverBecomesOfTheTable(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db tx.Database) {
@@ -52,7 +52,7 @@ func TestASnapshotIsReadWithoutAKeyWhateverBecomesOfTheTable(t *testing.T) {
 	})
 }
 
-// Chunks commit to the table that the snapshot is of, and a failed step begins again only from the start.
+// Chunks commit to the table of the snapshot, and a failed step starts again only from its beginning.
 func TestASnapshotOutlivesTheChunksAndARestartIsRefused(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {

@@ -14,18 +14,17 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// sampleRows is the number of rows whose values tell the type of a column whose
-// declaration does not.
+// sampleRows is the number of rows from which the type of a column is taken if its declaration does not show
+// it.
 const sampleRows = 100
 
 // sqlite reads values as they are stored.
 type sqlite struct{ page sqlitePage }
 
-// output keeps the driver from interpreting values by the declared type of their
-// column: an expression has none.
+// output keeps the driver from interpreting values by the column's declared type: an expression has none.
 func (e *sqlite) output(c *resultColumn) string { return "+q." + c.source() }
 
-// judge leaves it to the values: a column may hold any of them, under any collation.
+// judge leaves the decision to the values: a column may hold any value, under any collation.
 func (e *sqlite) judge(context.Context, tx.Conn, string, []any, []*resultColumn) error { return nil }
 
 func (e *sqlite) answer() resultColumn { return resultColumn{} }
@@ -55,11 +54,11 @@ func (e *sqlite) describe(ctx context.Context, conn tx.Conn, text string, args [
 	return columns, e.sample(ctx, conn, columns, unknown, strings.TrimSuffix(text, " limit 0"), args)
 }
 
-// madeName is a name that SQLite gives to a column of a statement in another one.
+// madeName matches a name that SQLite gives to a column of a nested statement.
 var madeName = regexp.MustCompile(`^column\d+(:\d+)?$`)
 
-// rename gives columns the names that they have in the statement by itself: in another statement
-// SQLite replaces the names true and false.
+// rename restores the columns' original names: in a nested statement SQLite replaces the names true and
+// false.
 func (e *sqlite) rename(ctx context.Context, conn tx.Conn, columns []resultColumn, text string, args []any) error {
 	if !slices.ContainsFunc(columns, func(c resultColumn) bool { return madeName.MatchString(c.name) }) {
 		return nil
@@ -95,8 +94,8 @@ func declared(ctx context.Context, conn tx.Conn, text string, args []any) (colum
 	return columns, rows.Err()
 }
 
-// sample finds the kinds of columns whose declared type does not tell (none, as
-// of an expression, or NUMERIC) in the first rows.
+// sample finds in the first rows the kinds of columns with an inconclusive declared type (none, as for an
+// expression, or NUMERIC).
 func (e *sqlite) sample(ctx context.Context, conn tx.Conn, columns []resultColumn, unknown []int, text string, args []any) (err error) {
 	types := make([]string, len(unknown))
 	for i, at := range unknown {
@@ -142,7 +141,7 @@ func sampledKind(seen map[string]bool) (row.Kind, string) {
 	return row.String, "null"
 }
 
-// sqlitePage holds the rows' values one behind the other.
+// sqlitePage holds the rows' values one after the other.
 type sqlitePage struct {
 	columns []resultColumn
 	cells   []any
@@ -178,7 +177,7 @@ func (p *sqlitePage) fill(rows *sql.Rows, columns []resultColumn, n int) error {
 	return rows.Err()
 }
 
-// sqliteCursor is a statement that is read bit by bit.
+// sqliteCursor is a statement that is read in pieces.
 type sqliteCursor struct {
 	page    *sqlitePage
 	columns []resultColumn
@@ -196,7 +195,7 @@ func (e *sqlite) cursor(ctx context.Context, conn tx.Conn, columns []resultColum
 	return &sqliteCursor{page: &e.page, columns: columns, rows: rows, cancel: cancel}, nil
 }
 
-// next ends with ctx, though the cursor has a context of its own.
+// next ends with ctx, though the cursor has its own context.
 func (c *sqliteCursor) next(ctx context.Context, n int) (page, error) {
 	defer context.AfterFunc(ctx, c.cancel)()
 	return c.page, c.page.fill(c.rows, c.columns, n)

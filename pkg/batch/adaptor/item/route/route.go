@@ -1,5 +1,5 @@
-// Package route is the writer `route`: it hands each item to one of several writers, or to
-// all whose condition holds.
+// Package route is the writer `route`: it passes each item to one of several writers, or to all with a true
+// condition.
 //
 // It imports core with its folders, tx and internal/expression.
 package route
@@ -18,7 +18,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-// What an item is handed to.
+// The writers that receive an item.
 const (
 	matchFirst = "first"
 	matchAll   = "all"
@@ -37,10 +37,10 @@ type Way struct {
 	Name   string              `key:"name" doc:"How its number of items is called in the step's context, route.NAME [its place, from 1]."`
 }
 
-// nameForm is how a name of a route may look.
+// nameForm matches valid names of routes.
 var nameForm = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
-// Validate checks what needs no item type.
+// Validate checks the options that need no item type.
 func (c *Config) Validate() error {
 	if len(c.To) == 0 {
 		return &registry.ConfigError{Key: "to", Err: errors.New("there is no writer: write - {when: EXPRESSION, writer: ...}")}
@@ -60,7 +60,6 @@ func (c *Config) Validate() error {
 	return nil
 }
 
-// name is how route i is called.
 func (c *Config) name(i int) string {
 	if c.To[i].Name != "" {
 		return c.To[i].Name

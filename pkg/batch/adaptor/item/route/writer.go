@@ -15,27 +15,27 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// writer hands items to writers: an item.Writer, and its own component.
+// writer passes items to writers: an item.Writer, and its own component.
 type writer struct {
 	ways     []*way
 	all      bool
 	database string
-	context  func() *core.ExecutionContext // nil: nobody reads the numbers
+	context  func() *core.ExecutionContext // nil means that the numbers are not read
 	cell     any
 	frame    *expression.Frame
 	opened   int   // ways that were opened
-	untold   error // of telling the numbers, where nobody could be told
+	untold   error // the error of publishing the numbers, if that failed
 }
 
 // way is a writer with its condition.
 type way struct {
 	name      string
-	program   *expression.ItemProgram // nil: what no other gets
+	program   *expression.ItemProgram // nil means the items that no other route receives
 	writer    item.Writer
 	component any
-	items     item.Items // of the chunk in hand
+	items     item.Items // of the current chunk
 	count     int64      // items of all chunks
-	committed int64      // those of chunks that are committed
+	committed int64      // of committed chunks
 }
 
 // New returns a writer of items of type b.In.
@@ -70,7 +70,7 @@ type position struct {
 	Counts  []int64           `json:"counts"`
 }
 
-// parse takes a position apart; that of a new step is nil.
+// parse decodes a position; a new step's is nil.
 func (w *writer) parse(at item.Position) (position, error) {
 	pos := position{Writers: make([]json.RawMessage, len(w.ways)), Counts: make([]int64, len(w.ways))}
 	if at == nil {
@@ -85,7 +85,6 @@ func (w *writer) parse(at item.Position) (position, error) {
 	return pos, nil
 }
 
-// of is the position of writer i.
 func (p position) of(i int) item.Position {
 	if len(p.Writers[i]) == 0 || string(p.Writers[i]) == "null" {
 		return nil
@@ -132,7 +131,7 @@ func (w *writer) Close(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// tell puts the numbers into the step's context.
+// tell writes the numbers to the step's context.
 func (w *writer) tell(number func(*way) int64) error {
 	if w.context == nil {
 		return nil
@@ -168,7 +167,7 @@ func (w *writer) Write(ctx context.Context, items item.Items) error {
 	return nil
 }
 
-// hand gives the item in the cell to its writers.
+// hand passes the item in the cell to its writers.
 func (w *writer) hand(meta item.Meta) error {
 	taken := false
 	for _, way := range w.ways {
@@ -195,7 +194,7 @@ func (w *writer) hand(meta item.Meta) error {
 	return exception.InvalidItem("route", exception.ClassValidate, fmt.Errorf("%s: no writer takes the item: add a last one without a condition, or filter it before", meta))
 }
 
-// Prepare prepares the writers, and tells the numbers with the commit.
+// Prepare prepares the writers, and publishes the numbers with the commit.
 func (w *writer) Prepare(ctx context.Context) error {
 	for _, way := range w.ways {
 		if preparer, ok := way.component.(item.Preparer); ok {
@@ -217,7 +216,7 @@ func (w *writer) Prepare(ctx context.Context) error {
 				way.committed = counts[i]
 			}
 		}
-		if !committed { // what was told has not happened
+		if !committed { // the published numbers were rolled back
 			w.untold = w.tell(func(y *way) int64 { return y.committed })
 		}
 	})
@@ -257,7 +256,7 @@ func (w *writer) Rewind(ctx context.Context, at item.Position) error {
 	return nil
 }
 
-// Release releases what only earlier positions need.
+// Release releases the files and rows that only earlier positions need.
 func (w *writer) Release(ctx context.Context) error {
 	for _, way := range w.ways {
 		if releaser, ok := way.component.(item.Releaser); ok {

@@ -15,27 +15,27 @@ import (
 // pageSize is how many skips one statement reads.
 const pageSize = 500
 
-// Reader reads records of skipped items. One goroutine at a time uses it.
+// Reader reads records of skipped items. Only one goroutine at a time may use it.
 type Reader struct {
 	from   core.SkipReader
 	filter core.SkipFilter
 	schema *row.Schema
 
 	at   position
-	page []core.SkippedItem // those of the page that are not read
+	page []core.SkippedItem // the unread skips of the page
 	last bool               // no page comes after this one
 }
 
-// position is the stored form of where the reader stands.
+// position is the stored form of the reader's position.
 type position struct {
-	// After is the last skip that was read, UpTo the last one that is.
+	// After is the last skip that was read, UpTo the last one to read.
 	After int64 `json:"after"`
 	UpTo  int64 `json:"up_to"`
 	Read  int64 `json:"read"`
 }
 
-// New makes a reader of the skips of this instance, or of what the configuration names. from may
-// be nil: then there are none.
+// New makes a reader of the skips of this instance, or of the one that the configuration names. from may be
+// nil, which means no skips.
 func New(from core.SkipReader, instance core.JobInstanceID, config Config) (*Reader, error) {
 	if err := config.Validate(); err != nil {
 		return nil, err
@@ -51,7 +51,7 @@ func New(from core.SkipReader, instance core.JobInstanceID, config Config) (*Rea
 	return &Reader{from: from, filter: filter, schema: schema}, nil
 }
 
-// Open goes to the position. At the start it finds the last skip that is to be read.
+// Open goes to the position. At the start it finds the last skip to read.
 func (r *Reader) Open(ctx context.Context, at item.Position) error {
 	r.at, r.page, r.last = position{}, nil, false
 	if len(at) > 0 {
@@ -77,7 +77,7 @@ func (r *Reader) Open(ctx context.Context, at item.Position) error {
 // Schema has the fields of a skip.
 func (r *Reader) Schema() *row.Schema { return r.schema }
 
-// Meta tells the ordinal of the skip that was read last.
+// Meta returns the ordinal of the last skip read.
 func (r *Reader) Meta() item.Meta { return item.Meta{Line: r.at.Read} }
 
 // ReadRecord reads the next skip.
@@ -94,7 +94,7 @@ func (r *Reader) ReadRecord(ctx context.Context, dst []row.Value) error {
 	return nil
 }
 
-// fetch reads the page behind the last skip; io.EOF: there is none.
+// fetch reads the page after the last skip, or returns io.EOF.
 func (r *Reader) fetch(ctx context.Context) error {
 	if r.last || r.at.After >= r.at.UpTo {
 		return io.EOF
@@ -143,7 +143,7 @@ func number(n int64) row.Value {
 	return row.IntValue(n)
 }
 
-// Mark is where the reader stands: others may store skips, or a purge delete them, before it.
+// Mark is the reader's position: others may store skips, or a purge may delete them, before it.
 func (r *Reader) Mark() any { return r.at }
 
 // PositionAt returns the position after the skip of the mark.
@@ -155,6 +155,6 @@ func (r *Reader) PositionAt(m any) (item.Position, error) {
 	return json.Marshal(at)
 }
 
-// Position is behind the last skip that was read. It has the last one that is read at all, so
-// that a restart reads no later ones.
+// Position is after the last skip that was read. It contains the last skip to read, so that a restart reads
+// no later ones.
 func (r *Reader) Position() (item.Position, error) { return r.PositionAt(r.at) }

@@ -1,5 +1,4 @@
-// Package skips is the reader `skips`: it reads the items that steps have skipped, as the history
-// has them.
+// Package skips is the reader `skips`: it reads the items that steps have skipped from the history.
 //
 // It imports core with its folders.
 package skips
@@ -25,7 +24,7 @@ type Config struct {
 	Left     bool   `key:"left" default:"false" doc:"Only items that no redrive has processed."`
 }
 
-// Validate checks what is there.
+// Validate checks the given options.
 func (c *Config) Validate() error {
 	var errs []error
 	if c.Instance < 0 {
@@ -89,7 +88,7 @@ flow:
 	}}
 }
 
-// fields are those of a row, in the order of Reader.record.
+// fields are the fields of a row, in the order of Reader.record.
 func fields() []row.Field {
 	return []row.Field{
 		{Name: "id", Kind: row.Int}, {Name: "execution", Kind: row.Int}, {Name: "step", Kind: row.String}, {Name: "phase", Kind: row.String},

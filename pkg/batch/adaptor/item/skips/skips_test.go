@@ -39,7 +39,7 @@ flow:
     writer: {table: reported}
 `
 
-// input has a line that cannot be read and one that is not valid among each five.
+// input has one unreadable and one invalid line among each five.
 func input(rows int) string {
 	var b strings.Builder
 	b.WriteString("id,v\n")
@@ -74,7 +74,7 @@ func TestSkippedItemsAreReportedOnceOverARestart(t *testing.T) {
 	testdb.Each(t, func(t *testing.T, url string) {
 		e := batchtest.New(t, batchtest.On(url))
 		e.File("in.csv", input(50))
-		// The 8th report fails: two chunks of it are committed by then.
+		// The 8th report fails: two of its chunks are committed by then.
 		e.Exec("create table reported (skip bigint primary key, phase text, line bigint check (line <> 20), class text, message text, item text, raw text)")
 		e.File("job.yaml", reviewed)
 		first := e.Job(e.Path("job.yaml"))
@@ -102,7 +102,7 @@ func TestSkippedItemsAreReportedOnceOverARestart(t *testing.T) {
 	})
 }
 
-// What is skipped after the step began is not read, neither at once nor by a restart.
+// Items skipped after the step began are not read, neither at once nor by a restart.
 func TestTheLastSkipIsFixedWhenTheReaderIsOpened(t *testing.T) {
 	t.Parallel()
 	e := batchtest.New(t)
@@ -132,7 +132,7 @@ func TestAConfigurationThatCannotBeIsRefused(t *testing.T) {
 	require.ErrorContains(t, (&skips.Config{Instance: -1}).Validate(), "surfin list")
 }
 
-// The skips of a partitioned step are those of its parts; a step that is not there is refused.
+// The skips of a partitioned step are the skips of its partitions; a missing step is refused.
 func TestAStepIsReadWithItsPartitionsAndHasToBeThere(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {

@@ -11,18 +11,18 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// creator is a Writer that creates its table: in the transaction of the first rows, and where there are
-// none in one of its own at the end (rule TW5).
+// creator is a Writer that creates its table: in the transaction of the first rows, or without rows in a
+// separate one at the end (rule TW5).
 type creator struct{ *Writer }
 
 // Complete implements item.Completer.
 func (c creator) Complete(ctx context.Context) error { return c.createAbsent(ctx) }
 
-// PrepareParts implements item.PartsPreparer: parts that run at once would wait for the first of them.
+// PrepareParts implements item.PartsPreparer: concurrent parts would wait for the first of them.
 func (w *Writer) PrepareParts(ctx context.Context) error { return w.createAbsent(ctx) }
 
-// createAbsent creates the table in the transaction that ctx carries, if it is absent. Only items tell
-// the columns of an open schema: without one there is no table.
+// createAbsent creates the table in the transaction of ctx if it is absent. The columns of an open schema are
+// known only from items: without one, no table is created.
 func (w *Writer) createAbsent(ctx context.Context) error {
 	t, ok := tx.From(ctx, w.db.Name())
 	if !ok {
@@ -38,7 +38,7 @@ func (w *Writer) createAbsent(ctx context.Context) error {
 	return w.addColumns(ctx, t.Conn(), w.schema)
 }
 
-// toAdd returns the columns that the table lacks and gets.
+// toAdd returns the missing columns of the table that are to be added.
 func (w *Writer) toAdd(schema *row.Schema) (names []string) {
 	if w.config.Schema != SchemaAdd || w.table.absent() || schema.IsOpen() {
 		return nil
@@ -51,8 +51,8 @@ func (w *Writer) toAdd(schema *row.Schema) (names []string) {
 	return names
 }
 
-// addColumns adds the columns in the transaction of the first rows. They may be null: the rows that are
-// there have none.
+// addColumns adds the columns in the transaction of the first rows. They may be null, since existing rows
+// have no value for them.
 func (w *Writer) addColumns(ctx context.Context, conn tx.Conn, schema *row.Schema) error {
 	names, d := w.toAdd(schema), w.db.Dialect()
 	if len(names) == 0 {
@@ -81,7 +81,7 @@ func (w *Writer) addColumns(ctx context.Context, conn tx.Conn, schema *row.Schem
 	return nil
 }
 
-// warn stores the fields that are left out with the step.
+// warn stores the omitted fields with the step.
 func (w *Writer) warn(ignored []string) error {
 	list := strings.Join(ignored, ", ")
 	if len(ignored) == 0 || w.warned == list {
@@ -97,8 +97,8 @@ func (w *Writer) warn(ignored []string) error {
 	return nil
 }
 
-// noteEarlier notes how the table that is there differs from the one that the items would make: an
-// earlier run with other types may have made it.
+// noteEarlier notes how the existing table differs from the one that the items would make: an earlier run
+// with other types may have made it.
 func (w *Writer) noteEarlier(ctx context.Context, conn tx.Conn) error {
 	var differences, cures []string
 	d := w.db.Dialect()
@@ -135,8 +135,8 @@ func (w *Writer) noteEarlier(ctx context.Context, conn tx.Conn) error {
 	return nil
 }
 
-// typeOf is the type of a column for the field. SQLite drops zeros at the end of a decimal; who reads
-// the table adds them again if its type has the scale.
+// typeOf is the type of a column for the field. SQLite drops trailing zeros of a decimal; a reader of the
+// table adds them again if its type has the scale.
 func (w *Writer) typeOf(f *row.Field) string {
 	name := w.engine.typeName(f.Kind)
 	if f.Kind == row.DecimalKind && f.Scale != nil && w.db.Dialect() == tx.SQLite {
@@ -145,8 +145,8 @@ func (w *Writer) typeOf(f *row.Field) string {
 	return name
 }
 
-// createStatement is the CREATE TABLE for items of the schema. Two jobs may
-// create one table at the same moment, hence the IF NOT EXISTS.
+// createStatement is the CREATE TABLE for items of the schema, with IF NOT EXISTS because two jobs may create
+// one table at the same moment.
 func (w *Writer) createStatement(schema *row.Schema) string {
 	d := w.db.Dialect()
 	var b strings.Builder

@@ -10,29 +10,29 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// batch is some records as they are sent to a database.
+// batch is some records in the form sent to a database.
 type batch interface {
-	// encode replaces what is there by the records, which are not empty. It changes nothing
-	// else: the plan may be in use on another goroutine.
+	// encode replaces the current content by the records, which are not empty. It changes nothing else: the
+	// plan may be in use on another goroutine.
 	encode(p *plan, records [][]row.Value) error
-	// send runs the statements for what was encoded by the plan.
+	// send runs the statements for the records that the plan encoded.
 	send(ctx context.Context, conn tx.Conn, p *plan) error
 	// forget drops the records: a writer keeps no items.
 	forget()
 }
 
-// encoding is what the records of one chunk are sent as (rule C20b).
+// encoding is the encoded form of one chunk's records (rule C20b).
 type encoding struct {
 	writer *Writer
-	plan   *plan // that they were encoded by; nil: nothing is encoded
+	plan   *plan // the plan that encoded them; nil means that nothing is encoded
 	batch  batch
 }
 
 // errNoPlan says that the records cannot be encoded yet.
 var errNoPlan = errors.New("there is no plan for the records")
 
-// NewEncoding implements item.RecordEncoder. It is nil where the configuration says how many
-// rows a statement has.
+// NewEncoding implements item.RecordEncoder. It is nil if the configuration sets the number of rows of a
+// statement.
 func (w *Writer) NewEncoding() item.RecordEncoding {
 	if w.config.Batch > 0 || w.config.Where != "" {
 		return nil
@@ -40,7 +40,7 @@ func (w *Writer) NewEncoding() item.RecordEncoding {
 	return &encoding{writer: w, batch: w.engine.newBatch()}
 }
 
-// EncodeRecords encodes them as the last plan of the writer says.
+// EncodeRecords encodes them by the writer's last plan.
 func (e *encoding) EncodeRecords(schema *row.Schema, records [][]row.Value) error {
 	e.plan = nil
 	p := e.writer.planned.Load()
@@ -54,7 +54,7 @@ func (e *encoding) EncodeRecords(schema *row.Schema, records [][]row.Value) erro
 	return nil
 }
 
-// WriteEncoded implements item.RecordEncoder. What another plan encoded does not serve.
+// WriteEncoded implements item.RecordEncoder. An encoding by another plan cannot be used.
 func (w *Writer) WriteEncoded(ctx context.Context, of item.RecordEncoding) (done bool, err error) {
 	e, ok := of.(*encoding)
 	if !ok {

@@ -13,7 +13,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// What was encoded for columns that a migration has changed since is not sent.
+// Records encoded for columns that a migration has changed since are not sent.
 func TestAnEncodingServesAsLongAsItsPlan(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, testAnEncodingServesAsLongAsItsPlan)

@@ -10,8 +10,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// A writer of records becomes one of Go structs by their item type. Write belongs
-// into the transaction that commits the chunk's position.
+// A writer of records becomes one of Go structs through their item type. Write must run in the transaction
+// that commits the chunk's position.
 func ExampleNew() {
 	_, db, done := testexample.SQLite("create table customer(id int primary key, name text)", "insert into customer values (1, 'Adda')")
 	defer done()

@@ -23,7 +23,6 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(testdb.Main(m)) }
 
-// open returns the database at url.
 func open(t testing.TB, url string) tx.Database {
 	t.Helper()
 	p, err := gormdb.Open(context.Background(), map[string]gormdb.Config{tx.Default: {URL: url}})
@@ -70,8 +69,8 @@ func ints(ns ...int64) []row.Value {
 	return values
 }
 
-// write writes one chunk in a transaction of its own. An odd number of records is encoded
-// before it begins, where the writer can: the outcome is the same.
+// write writes one chunk in its own transaction. An odd number of records is encoded before it begins, if the
+// writer can: the outcome is the same.
 func write(db tx.Database, w *table.Writer, s *row.Schema, records ...[]row.Value) error {
 	encoding := w.NewEncoding()
 	isEncoded := encoding != nil && len(records)%2 == 1 && encoding.EncodeRecords(s, records) == nil
@@ -91,20 +90,19 @@ func writer(t testing.TB, db tx.Database, s *row.Schema, c table.Config) *table.
 	w, err := table.New(db, c, s)
 	require.NoError(t, err)
 	require.NoError(t, w.Open(context.Background(), nil))
-	if c.Create && !s.IsOpen() { // the table is there before the first chunk, as in parts
+	if c.Create && !s.IsOpen() { // the table exists before the first chunk, as with parts
 		require.NoError(t, tx.NewManager(db).Do(context.Background(), tx.Attr{}, w.PrepareParts))
 	}
 	return w
 }
 
-// readAll reads a statement's rows through the reader `query`.
 func readAll(t require.TestingT, db tx.Database, s *row.Schema, statement string, key ...string) [][]row.Value {
 	all, err := readSome(t, db, s, statement, key...)
 	require.NoError(t, err)
 	return all
 }
 
-// readSome returns the rows before the first that cannot be read, too.
+// readSome also returns the rows before the first unreadable one.
 func readSome(t require.TestingT, db tx.Database, s *row.Schema, statement string, key ...string) (all [][]row.Value, err error) {
 	ctx := context.Background()
 	if s == nil {
@@ -135,7 +133,6 @@ func at(text string) row.Value {
 	return row.TimestampValue(parsed)
 }
 
-// dec is a decimal.
 func dec(text string) row.Value {
 	d, err := row.ParseDecimal(text)
 	if err != nil {
@@ -144,7 +141,6 @@ func dec(text string) row.Value {
 	return row.DecimalValue(d)
 }
 
-// everyKind has a field of every kind, with and without null.
 func everyKind(t testing.TB) *row.Schema {
 	fields := []row.Field{{Name: "id", Kind: row.Int}}
 	for _, name := range append(row.KindNames(), row.ListNames()...) {
@@ -155,7 +151,6 @@ func everyKind(t testing.TB) *row.Schema {
 	return schema(t, fields...)
 }
 
-// js and id are JSON and a uuid.
 func js(text string) row.Value {
 	j, err := row.ParseJSON(text)
 	if err != nil {

@@ -15,7 +15,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// oddOnly makes the table name take only rows with an odd id.
 func oddOnly(t *testing.T, db tx.Database, name string) {
 	t.Helper()
 	if db.Dialect() == tx.SQLite {

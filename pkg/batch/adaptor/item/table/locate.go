@@ -14,8 +14,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// placedByCopy adds the record that PostgreSQL names in the context of the error of a COPY, in whatever
-// language: COPY table, line 3, column x.
+// placedByCopy adds the record that PostgreSQL names in the context of a COPY error, in any language: COPY
+// table, line 3, column x.
 func (p *plan) placedByCopy(err error, records int) error {
 	var pg *pgconn.PgError
 	if !errors.As(err, &pg) {
@@ -41,7 +41,7 @@ func (p *plan) placedByCopy(err error, records int) error {
 	return err
 }
 
-// LocateRecord implements item.RecordLocator: it halves the records until one is left. Those before it are
+// LocateRecord implements item.RecordLocator: it halves the records until one is left. Earlier ones are
 // written first, as it may be their duplicate.
 func (w *Writer) LocateRecord(ctx context.Context, schema *row.Schema, records [][]row.Value, failure error) (int, bool) {
 	if !dberr.IsInvalidData(failure) && !dberr.IsConstraintViolation(failure) && !isOfValue(failure) {
@@ -67,9 +67,9 @@ func (w *Writer) LocateRecord(ctx context.Context, schema *row.Schema, records [
 	return from, isSame(attempt(records[from:to]), failure)
 }
 
-// isOfValue reports an error of a statement of ours that a value in it is the reason of, though its code is one of
-// statements: 'a b' is a syntax error in tsquery, and regclass 'nope' a table that is not there. Such an error has no
-// position in a statement, as one of ours or of a trigger has.
+// isOfValue reports whether a value is the reason for an error of one of our statements, though its code is
+// one of statements: 'a b' is a syntax error in tsquery, and regclass 'nope' a missing table. Unlike an error
+// of our statement or of a trigger, such an error has no position in a statement.
 func isOfValue(err error) bool {
 	var pg *pgconn.PgError
 	if !errors.As(err, &pg) || pg.Position != 0 || pg.InternalPosition != 0 || pg.InternalQuery != "" || strings.Contains(pg.Where, "PL/") {
@@ -82,7 +82,6 @@ func isOfValue(err error) bool {
 	return false
 }
 
-// isSame reports whether the database refused the same value for the same reason.
 func isSame(err, failure error) bool {
 	var one, other *pgconn.PgError
 	if errors.As(err, &one) && errors.As(failure, &other) {

@@ -15,9 +15,9 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// Sync upserts rows and deletes those whose keys did not come (rule TW7). The keys that came are in a
-// table of its own, which is filled in the transactions of the chunks and dropped in the one that deletes.
-// One goroutine at a time uses it.
+// Sync upserts rows and deletes those with keys that did not come (rule TW7). The received keys are in a
+// separate table, which is filled in the transactions of the chunks and dropped in the one that deletes. Only
+// one goroutine at a time may use it.
 type Sync struct {
 	writer  *Writer
 	seen    *Writer // of the keys; nil before the first rows
@@ -30,16 +30,16 @@ type Sync struct {
 
 // syncPosition is the position of a Sync.
 type syncPosition struct {
-	// Begun says that the attempts so far have kept their keys.
+	// Begun means that the attempts so far have kept their keys.
 	Begun bool `json:"begun"`
-	// Keys is the table of the keys; empty: no row came.
+	// Keys is the table of the keys; empty means that no row came.
 	Keys string `json:"keys,omitempty"`
-	// Done says that rows were deleted, or that they were to stay.
+	// Done means that rows were deleted, or that they were to stay.
 	Done bool `json:"done,omitempty"`
 }
 
-// NewSync returns the writer of `delete_missing`. attempt is that of registry.BuildContext; resumed says that
-// the step continues after a commit of an earlier attempt.
+// NewSync returns the writer of `delete_missing`. attempt comes from registry.BuildContext; resumed reports
+// that the step continues after a commit of an earlier attempt.
 func NewSync(db tx.Database, config Config, schema *row.Schema, attempt func(ctx context.Context) (core.Attempt, error), resumed bool) (*Sync, error) {
 	if attempt == nil {
 		return nil, errors.New("table: delete_missing needs a step whose attempts are recorded")
@@ -58,7 +58,7 @@ func syncWriter(db tx.Database, c Config, b registry.BuildContext) (any, error) 
 	return b.In.ToRecords(s)
 }
 
-// Open looks at the table, and for the keys of earlier attempts.
+// Open checks the table, and finds the keys of earlier attempts.
 func (s *Sync) Open(ctx context.Context, at item.Position) error {
 	name := s.writer.config.Name
 	if at == nil && s.resumed {
@@ -93,8 +93,7 @@ func (s *Sync) Open(ctx context.Context, at item.Position) error {
 	return err
 }
 
-// deletedMark returns the expression that marks a row as deleted, and the condition of rows that are not
-// marked.
+// deletedMark returns the expression that marks a row as deleted, and the condition for unmarked rows.
 func (w *Writer) deletedMark() (mark, unmarked string, err error) {
 	if w.config.DeleteMissing != DeleteSoft {
 		return "", "", nil
@@ -119,7 +118,7 @@ func (w *Writer) deletedMark() (mark, unmarked string, err error) {
 	return mark, quoted(name) + " is null", nil
 }
 
-// WriteRecords writes the records and their keys in the chunk's transaction, which ctx carries.
+// WriteRecords writes the records and their keys in the chunk's transaction, from ctx.
 func (s *Sync) WriteRecords(ctx context.Context, schema *row.Schema, records [][]row.Value) error {
 	t, ok := tx.From(ctx, s.writer.db.Name())
 	if !ok {
@@ -176,7 +175,7 @@ func (s *Sync) keep(ctx context.Context, t tx.Tx, schema *row.Schema) (err error
 // Tally implements item.Tallier.
 func (s *Sync) Tally(t item.Tally) { s.tally = t }
 
-// Complete implements item.Completer: it deletes the rows whose keys did not come.
+// Complete implements item.Completer: it deletes the rows with keys that did not come.
 func (s *Sync) Complete(ctx context.Context) error {
 	if s.at.Done {
 		return nil
@@ -242,8 +241,8 @@ func (s *Sync) deleteMissing(ctx context.Context, conn tx.Conn) error {
 	return err
 }
 
-// checkKeys fails if a key that came has no row: a trigger or a rule of the table gives its rows other keys, and
-// the deletion would take rows that came.
+// checkKeys fails if a received key has no row: a trigger or a rule of the table gives its rows other keys,
+// and the deletion would take received rows.
 func (s *Sync) checkKeys(ctx context.Context, conn tx.Conn) (err error) {
 	w := s.writer
 	rows, err := conn.QueryContext(ctx, fmt.Sprintf("select s.* from %s as s where %s limit 1", w.db.Dialect().Quote(s.at.Keys), s.without("s", w.config.Name, "t")))
@@ -271,8 +270,8 @@ func (s *Sync) checkKeys(ctx context.Context, conn tx.Conn) (err error) {
 		"and begin again with --from-start", strings.Join(key, ", ")))
 }
 
-// without is the condition that a row of outer, t or s, has no row of equal key in the table inner. Keys are equal as the
-// column of t compares them: SQLite takes the collation of the left side.
+// without is the condition that a row of outer, t or s, has no row of equal key in the table inner. Keys are
+// compared as in the column of t: SQLite takes the collation of the left side.
 func (s *Sync) without(outer, inner, alias string) string {
 	w := s.writer
 	var ofOuter, ofInner, equal []string
@@ -286,7 +285,7 @@ func (s *Sync) without(outer, inner, alias string) string {
 	return fmt.Sprintf("not exists (select 1 from %s as %s where %s)", w.db.Dialect().Quote(inner), alias, strings.Join(equal, " and "))
 }
 
-// warn says why no row is deleted, and stores that with the step.
+// warn stores the reason why no row is deleted with the step.
 func (s *Sync) warn(why string) error {
 	if s.writer.context == nil {
 		return nil

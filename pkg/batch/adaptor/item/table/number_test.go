@@ -67,7 +67,7 @@ func TestAValueThatItsColumnCannotHoldIsAnInvalidItemOnEveryDatabase(t *testing.
 		for _, c := range []struct {
 			column string
 			value  row.Value
-			text   string // empty: it fits
+			text   string // empty means that it fits
 		}{
 			{"n", row.FloatValue(1_000_000), ""},
 			{"n", row.FloatValue(-1 << 63), ""},
@@ -107,8 +107,8 @@ func TestAValueThatItsColumnCannotHoldIsAnInvalidItemOnEveryDatabase(t *testing.
 	})
 }
 
-// The server says what is wrong with a number that the type of its column does not have, whether
-// it came by COPY or in an array, alone or among others that have a binary form.
+// The server names the mistake in a number that the column's type cannot hold, whether it came by COPY or in
+// an array, alone or among others that have a binary form.
 func TestANumberBeyondTheTypeOfItsColumnIsNamedByTheServer(t *testing.T) {
 	t.Parallel()
 	db := open(t, testdb.Postgres(t))

@@ -18,28 +18,28 @@ import (
 type plan struct {
 	config *Config
 	into   string // the table of the statements, quoted
-	// relation is its name, as messages of the server have it.
+	// relation is its name in messages of the server.
 	relation string
 	schema   *row.Schema
 	cols     []column
 	fields   []int // fields[i] goes to cols[i]
 	keys     []int // places in cols
-	// onPostgres says that the database may call keys equal that are not (see exactKeys).
+	// onPostgres means that the database may take different keys for equal (see exactKeys).
 	onPostgres bool
 	fits       []bool   // values for cols[i] are made to fit its kind
 	limits     []*limit // of cols[i], if values of the field may be changed
 	copies     bool     // as in relation, and the next two fields
 	drops      bool
 	rekeys     bool
-	counts     bool     // rows that the table takes are compared with the records
+	counts     bool     // the number of rows that the table takes is compared with the records
 	ignored    []string // fields without a column that are left out
-	cleared    string   // what an upsert sets in addition; empty: nothing
+	cleared    string   // the additional assignments of an upsert, or empty
 	// leaveOut is called with the number of rows that the table did not take.
 	leaveOut func(n int64) error
-	texts    map[int]string // the statements, by what the engine says of them
+	texts    map[int]string // the statements, by the engine's keys
 }
 
-// newPlan matches fields and columns, and says everything that does not fit.
+// newPlan matches fields and columns, and reports all misfits.
 func newPlan(config *Config, schema *row.Schema, table *relation, d tx.Dialect) (*plan, error) {
 	if schema.IsOpen() {
 		return nil, errors.New("the items' columns are not known")
@@ -86,9 +86,9 @@ func newPlan(config *Config, schema *row.Schema, table *relation, d tx.Dialect) 
 	return p, errors.Join(errs...)
 }
 
-// add lets a field go to a column. Values of another kind are made to fit that of the
-// column, so that both databases store the same, or refuse the item alike. PostgreSQL
-// makes texts of everything but bytes and lists by itself.
+// add assigns a field to a column. Values of another kind are converted to the column's kind, so that both
+// databases store the same value or refuse the item alike. PostgreSQL itself converts everything but bytes
+// and lists to text.
 func (p *plan) add(c column, field int, d tx.Dialect) {
 	from := p.schema.Field(field).Kind
 	fits := from != c.kind && c.kind != row.Null
@@ -108,8 +108,8 @@ func (p *plan) add(c column, field int, d tx.Dialect) {
 
 func (p *plan) isKey(i int) bool { return slices.Contains(p.keys, i) }
 
-// value returns the value of record that goes to column i, checked: it fits the
-// field, it fits a database, and a key is not null.
+// value returns the checked value of record for column i: it fits the field, it fits a database, and a key is
+// not null.
 func (p *plan) value(record []row.Value, i int) (row.Value, error) {
 	f := p.schema.Field(p.fields[i])
 	v := record[p.fields[i]]
@@ -133,8 +133,8 @@ func (p *plan) value(record []row.Value, i int) (row.Value, error) {
 	return v, p.keepsDigits(v, i)
 }
 
-// fitted returns v as column i stores it. A value that it would change is an invalid item, but for the
-// key of an upsert, which is what the column makes of it (rule D8a).
+// fitted returns v as column i stores it. A value that the column would change is an invalid item, except for
+// the key of an upsert, which is the value that the column stores (rule D8a).
 func (p *plan) fitted(v row.Value, i int) (row.Value, error) {
 	c := &p.cols[i]
 	if v.IsNull() {
@@ -180,10 +180,9 @@ func (p *plan) unfit(v row.Value, i int, why string) error {
 		fmt.Errorf("field %s: %s does not fit column %s of type %s%s", f.Name, f.Quoted(sqlvalue.Quote(v)), c.name, c.typeText(), why))
 }
 
-// typeText is the declared type for messages.
 func (c *column) typeText() string { return cmp.Or(c.shown, c.typ) }
 
-// hint says in which form a text fits a column.
+// hint describes the form of a text that fits a column.
 func hint(v row.Value, kind row.Kind) string {
 	if v.Kind() != row.String {
 		return ""
@@ -202,12 +201,13 @@ func hint(v row.Value, kind row.Kind) string {
 	}
 }
 
-// isArray reports the text of an array as PostgreSQL writes it: of any number of dimensions, with or without bounds.
+// isArray reports whether v is an array text of PostgreSQL: of any number of dimensions, with or without
+// bounds.
 func isArray(v row.Value) bool {
 	return v.Kind() == row.String && (strings.HasPrefix(v.Str(), "{") || strings.HasPrefix(v.Str(), "[") && strings.Contains(v.Str(), "]={"))
 }
 
-// keepsDigits refuses a decimal of which the column would drop digits without a word.
+// keepsDigits refuses a decimal if the column would silently drop some of its digits.
 func (p *plan) keepsDigits(v row.Value, i int) error {
 	c, name := &p.cols[i], p.schema.Field(p.fields[i]).Name
 	switch v.Kind() {
@@ -228,7 +228,7 @@ func (p *plan) keepsDigits(v row.Value, i int) error {
 	return nil
 }
 
-// keeps is keepsDigits of a decimal or null, which messages call by name.
+// keeps is keepsDigits for a decimal or null, which messages call name.
 func (p *plan) keeps(v row.Value, i int, name string) error {
 	c := &p.cols[i]
 	if v.IsNull() || !c.isDecimal() && !c.binary {
@@ -249,12 +249,11 @@ func (p *plan) keeps(v row.Value, i int, name string) error {
 		fmt.Errorf("field %s: %s does not fit column %s of type %s (%s)", name, p.schema.Field(p.fields[i]).Quoted(v.String()), c.name, c.typeText(), cure))
 }
 
-// isDecimal reports whether the column, or each element of it, is a decimal.
+// isDecimal reports whether the column, or each of its elements, is a decimal.
 func (c *column) isDecimal() bool {
 	return c.kind == row.DecimalKind || c.kind == row.ListOf(row.DecimalKind)
 }
 
-// numberOf is the decimal that JSON is, or null.
 func numberOf(v row.Value) row.Value {
 	if d, err := row.ParseDecimal(string(v.JSON())); err == nil {
 		return row.DecimalValue(d)
@@ -262,7 +261,7 @@ func numberOf(v row.Value) row.Value {
 	return row.Value{}
 }
 
-// isMultiple reports a number with so many zeros before its point.
+// isMultiple reports a number with at least zeros zeros before its point.
 func isMultiple(d row.Decimal, zeros int) bool {
 	text := d.String()
 	return d.Scale() == 0 && (text == "0" || len(text)-len(strings.TrimRight(text, "0")) >= zeros)
@@ -285,10 +284,10 @@ func (p *plan) key(record []row.Value) string {
 	return b.String()
 }
 
-// changesRows says that each record of an upsert changes a row: there are columns in addition to the key.
+// changesRows reports that each record of an upsert changes a row: there are columns in addition to the key.
 func (p *plan) changesRows() bool { return len(p.cols) > len(p.keys) }
 
-// tookAll compares the rows that the table took with those that it was sent.
+// tookAll compares the number of rows that the table took with the number sent.
 func (p *plan) tookAll(took int64, sent int) error {
 	if !p.counts || took >= int64(sent) {
 		return nil
@@ -299,13 +298,13 @@ func (p *plan) tookAll(took int64, sent int) error {
 	return exception.Fatal("", leftOut(int64(sent)-took, int64(sent)))
 }
 
-// leftOut is the error of rows that the table did not take. No item is at fault.
+// leftOut is the error for rows that the table did not take. It is not the fault of an item.
 func leftOut(n, of int64) error {
 	return fmt.Errorf("the table took %d of %d rows: a trigger, a rule or a conflict clause of the table leaves rows out; if it puts them elsewhere, say `left_out: ignore`", of-n, of)
 }
 
-// action is what an upsert does with a row that is there. A key that is equal to the database and
-// not the same text or number is written too: the last record wins with all of its columns.
+// action is the part of an upsert for existing rows. A key that the database takes for equal but that is a
+// different text or number is written too: the last record wins with all of its columns.
 func (p *plan) action() string {
 	set, inexact := make([]string, 0, len(p.cols)), p.changesRows() && p.onPostgres && !p.exactKeys()
 	for i := range p.cols {
@@ -322,7 +321,6 @@ func (p *plan) action() string {
 	return "update set " + strings.Join(set, ", ")
 }
 
-// conflict is the key of an upsert, with the predicate of its index.
 func (p *plan) conflict() string {
 	text := "(" + quotedList(p.config.Key) + ")"
 	if p.config.Where != "" {
@@ -331,7 +329,7 @@ func (p *plan) conflict() string {
 	return text
 }
 
-// clearDeleted lets an upsert take the mark of delete_missing: soft away, unless a field writes it.
+// clearDeleted makes an upsert remove the mark of delete_missing: soft, unless a field writes it.
 func (p *plan) clearDeleted(table *relation, d tx.Dialect) {
 	name := p.config.deletedColumn()
 	i := table.indexOf(name, d)
@@ -344,7 +342,6 @@ func (p *plan) clearDeleted(table *relation, d tx.Dialect) {
 	}
 }
 
-// missing is the error of an update whose row is not there.
 func (p *plan) missing(record []row.Value) error {
 	return exception.InvalidItem("", exception.ClassInvalidItem, fmt.Errorf("there is no row with %s", p.key(record)))
 }

@@ -19,9 +19,9 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// postgres writes with COPY, or with one statement over an array per column. Values go as text,
-// which the type of the column reads, or in an array in binary form, where it stands for the
-// same. Which of both inserts is decided by what the table is, never by the number of records.
+// postgres writes with COPY, or with one statement over an array per column. Values are sent as text, which
+// the type of the column reads, or in an array in binary form if that has the same meaning. The kind of table
+// decides which of both inserts, never the number of records.
 type postgres struct{ zone *time.Location }
 
 func (e *postgres) newBatch() batch { return &postgresBatch{} }
@@ -77,13 +77,13 @@ func (b *postgresBatch) encode(p *plan, records [][]row.Value) error {
 	if p.config.mode() != Insert && p.exactKeys() && p.config.Where == "" {
 		b.records = b.lasts.lastRecords(p, records)
 		if len(b.records) < len(records) && p.config.mode() != Delete {
-			return errRepeated // the others are to be written too: one may be bad
+			return errRepeated // the others must be written too: one may be bad
 		}
 	}
 	return inOrder(b.arrays.encode(p, b.records), records, b.records)
 }
 
-// inOrder lets the error of a record name its place among all, of which sent are a part.
+// inOrder makes a record's error name its position among all; sent are a part of them.
 func inOrder(err error, all, sent [][]row.Value) error {
 	var of *item.RecordError
 	if len(all) == len(sent) || !errors.As(err, &of) {
@@ -122,8 +122,8 @@ func (b *postgresBatch) send(ctx context.Context, conn tx.Conn, p *plan) error {
 	return err
 }
 
-// statement runs the statement over the arrays. It returns the numbers of the records that it did not
-// write since their keys are those of earlier ones.
+// statement runs the statement over the arrays. It returns the numbers of the records that it did not write
+// because earlier records have their keys.
 func (b *postgresBatch) statement(ctx context.Context, conn tx.Conn, p *plan) (repeated string, err error) {
 	result, err := b.arrays.exec(ctx, conn, p.arrayStatement())
 	switch {
@@ -152,8 +152,8 @@ func (b *postgresBatch) keep(numbers string) error {
 	return nil
 }
 
-// exactKeys reports whether two keys are equal to PostgreSQL only if they are
-// equal to us. Otherwise (citext, numeric, ...) it removes duplicates itself.
+// exactKeys reports whether PostgreSQL takes two keys for equal only if they are equal in Go. Otherwise
+// (citext, numeric, ...) it removes duplicates itself.
 func (p *plan) exactKeys() bool {
 	for _, i := range p.keys {
 		if !p.cols[i].exact || p.cols[i].kind != p.schema.Field(p.fields[i]).Kind {
@@ -204,7 +204,7 @@ func (b *postgresBatch) encodeCopy(p *plan) error {
 	return nil
 }
 
-// appendCopyText escapes what has a meaning in COPY's text format.
+// appendCopyText escapes characters with a meaning in COPY's text format.
 func appendCopyText(dst []byte, s string) []byte {
 	from := 0
 	for i := range len(s) {
@@ -227,7 +227,7 @@ func appendCopyText(dst []byte, s string) []byte {
 	return append(dst, s[from:]...)
 }
 
-// took compares the rows that the table took with the records.
+// took compares the number of rows that the table took with the records.
 func (b *postgresBatch) took(p *plan, result arraysResult) error {
 	switch {
 	case p.config.mode() == Insert:
@@ -242,8 +242,8 @@ func (b *postgresBatch) took(p *plan, result arraysResult) error {
 	return nil
 }
 
-// arrayStatement is the statement over one array per column. Its text does not
-// depend on the number of rows, so it is prepared once per connection.
+// arrayStatement is the statement over one array per column. Its text does not depend on the number of rows,
+// so it is prepared once per connection.
 func (p *plan) arrayStatement() string {
 	if text, ok := p.texts[0]; ok {
 		return text
@@ -270,8 +270,9 @@ func (p *plan) arrayStatement() string {
 	return text
 }
 
-// comparedUpsert is an upsert of the first records of the keys that PostgreSQL itself tells apart. It returns how
-// many of these the table did not take, where it may leave rows out, and the numbers of the other records.
+// comparedUpsert is an upsert of the first record of each key that PostgreSQL itself distinguishes. It
+// returns how many of these the table did not take, if it may leave rows out, and the numbers of the other
+// records.
 func (p *plan) comparedUpsert(action string) string {
 	taken, left := "", "0"
 	if p.drops && action != "nothing" {
@@ -289,11 +290,11 @@ func (p *plan) firsts() string {
 	return fmt.Sprintf("a as materialized (select * from %s), s as materialized (select distinct on (%s) * from a as s order by %s, s.ord)", p.source(true), keys, keys)
 }
 
-// repeatedRecords are the numbers of those among a that are not among s.
+// repeatedRecords are the numbers of the records in a that are not in s.
 const repeatedRecords = "(select string_agg(a.ord::text, ',' order by a.ord) from a where a.ord not in (select s.ord from s))"
 
-// updateStatement returns the number of one record without a row, if there is
-// one, and where PostgreSQL tells the keys apart the numbers of the records that are not the first ones of theirs.
+// updateStatement returns the number of one record without a row, if any, and, if PostgreSQL compares the
+// keys itself, the numbers of the records that are not the first of their key.
 func (p *plan) updateStatement(table string) string {
 	source, repeated := fmt.Sprintf("s as materialized (select * from %s)", p.source(true)), ""
 	if !p.exactKeys() {
@@ -304,7 +305,7 @@ select (select min(s.ord) from s where s.ord not in (select done.ord from done))
 		source, table, strings.Join(p.pick(p.isValue, "{column} = {value}"), ", "), strings.Join(p.pick(p.isKey, "t.{column} = {value}"), " and "), repeated)
 }
 
-// source is the rows of the arrays as s, with their number where it is asked for.
+// source is the rows of the arrays as s, with their number if numbered.
 func (p *plan) source(numbered bool) string {
 	arrays, names := make([]string, len(p.cols)), make([]string, len(p.cols))
 	for i := range p.cols {
@@ -320,8 +321,7 @@ func (p *plan) source(numbered bool) string {
 	return fmt.Sprintf("unnest(%s) as s(%s)", strings.Join(arrays, ", "), strings.Join(names, ", "))
 }
 
-// pick fills the form for the columns that fit: {value} is what is sent, {column}
-// the quoted name.
+// pick fills the form for the columns that fit: {value} is the sent value, {column} the quoted name.
 func (p *plan) pick(fits func(i int) bool, form string) []string {
 	var list []string
 	for i, c := range p.cols {

@@ -21,14 +21,14 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// arrays are records as one array per column, as parameters of a statement: in PostgreSQL's
-// binary format where it is that of the column and holds all values, else as a text.
+// arrays are records as one array per column, as parameters of a statement: in PostgreSQL's binary format if
+// that is the column's type and holds all values, else as a text.
 type arrays struct {
 	values  [][]byte
 	formats []int16
 }
 
-// encode replaces what is there by the records, which are not empty.
+// encode replaces the current content by the records, which are not empty.
 func (a *arrays) encode(p *plan, records [][]row.Value) error {
 	if len(a.values) != len(p.cols) {
 		a.values, a.formats = make([][]byte, len(p.cols)), make([]int16, len(p.cols))
@@ -47,7 +47,7 @@ func (a *arrays) encode(p *plan, records [][]row.Value) error {
 	return nil
 }
 
-// encodeBinary makes the array of column i; false: a value has no binary form there.
+// encodeBinary makes the array of column i; false means that a value has no binary form there.
 func (a *arrays) encodeBinary(p *plan, i int, records [][]row.Value) (done bool, err error) {
 	const dimensions, lowerBound, nulls = 1, 1, 4
 	element := p.cols[i].element()
@@ -92,7 +92,7 @@ func (c *column) element() uint32 {
 	return 0
 }
 
-// appendBinary appends the value as the type of the element reads it; false: it does not.
+// appendBinary appends the value in the form that the element's type reads; false means that there is none.
 func appendBinary(dst []byte, element uint32, v row.Value) ([]byte, bool) {
 	const day, micro = 10957, 946_684_800_000_000 // 2000-01-01, where PostgreSQL begins to count
 	switch element {
@@ -132,7 +132,7 @@ func appendBinary(dst []byte, element uint32, v row.Value) ([]byte, bool) {
 	return dst, false
 }
 
-// appendInt appends n where the type has it; of the others the server says what is wrong.
+// appendInt appends n if the type can hold it; for other values the server reports the mistake.
 func appendInt(dst []byte, element uint32, n int64) ([]byte, bool) {
 	switch {
 	case element == pgtype.Int8OID:
@@ -180,14 +180,14 @@ func appendArrayText(dst []byte, s string) []byte {
 	return append(append(dst, s[from:]...), '"')
 }
 
-// arraysResult is the result of a statement over arrays: the number of rows that it changed, the
-// number in its one row, if it has one, and what else stands there.
+// arraysResult is the result of a statement over arrays: the number of rows that it changed, the number in
+// its one row, if it has one, and the other column.
 type arraysResult struct {
 	rows   int64
 	found  bool
 	number int
-	// repeated are the numbers of the records, with commas, whose keys PostgreSQL says are those of earlier ones.
-	// They are not written yet.
+	// repeated are the numbers, separated by commas, of the records with keys that PostgreSQL takes for equal
+	// to earlier ones. They are not written yet.
 	repeated string
 }
 
@@ -215,8 +215,8 @@ func (a *arrays) exec(ctx context.Context, conn tx.Conn, text string) (r arraysR
 	return r, err
 }
 
-// execOn prepares the statement once per connection, where the connection may keep statements.
-// One that is prepared is executed in one round trip with begin.
+// execOn prepares the statement once per connection, if the connection may keep statements. A prepared one is
+// executed in one round trip with begin.
 func (a *arrays) execOn(ctx context.Context, c *pgx.Conn, begin pgxconn.Begin, text string) (*pgconn.Result, error) {
 	keeps, kept := c.Config().DefaultQueryExecMode == pgx.QueryExecModeCacheStatement, keptOn(c)
 	if !keeps || !kept.has(text) {
@@ -243,10 +243,10 @@ func (a *arrays) execOn(ctx context.Context, c *pgx.Conn, begin pgxconn.Begin, t
 // kept are the texts that a connection keeps prepared, the newest last.
 type kept struct{ texts []string }
 
-// mostKept is how many they are at most: a worker may write into tables without end.
+// mostKept is their maximum number: a worker may write into endlessly many tables.
 const mostKept = 64
 
-// keptOn finds them at the connection, whose life they share.
+// keptOn finds them at the connection, since both have one lifetime.
 func keptOn(c *pgx.Conn) *kept {
 	const key = "surfin.arrays"
 	data := c.PgConn().CustomData()
@@ -284,8 +284,8 @@ func (k *kept) forget(ctx context.Context, c *pgx.Conn, text string) error {
 	return c.Deallocate(ctx, text)
 }
 
-// isStale reports an error that the prepared statement may be the reason of, as where a type in it
-// was dropped and made anew.
+// isStale reports whether the prepared statement may be the reason for an error, for example after a type in
+// it was dropped and created again.
 func isStale(err error) bool {
 	state := dberr.SQLState(err)
 	return slices.Contains([]string{"0A000", "26000", "XX000"}, state) || strings.HasPrefix(state, "42")

@@ -14,19 +14,18 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// catalogQuery names types with typmod -1: without length, so that no cast cuts a
-// text short, and "bpchar" where plain "character" would mean one character.
+// catalogQuery names types with typmod -1: without length, so that no cast cuts a text short, and "bpchar"
+// where plain "character" would mean one character.
 //
-// COPY passes by the rules of a table, refuses one with row-level security and most
-// views, and overrides an identity: it does what INSERT does for plain and
-// partitioned tables only.
+// COPY passes by the rules of a table, refuses one with row-level security and most views, and overrides an
+// identity: it has the effect of INSERT only for plain and partitioned tables.
 //
 // A trigger for each row (1) that comes before (2) or instead of (64) the change may leave the row out.
 //
 // A domain is judged by its base type, and its values are cast to the domain.
 //
-// A column goes as text where unnest would take its array apart (arrays, composite
-// types), or where the comma does not separate elements (box).
+// A column is sent as text if unnest would take its array apart (arrays, composite types), or if the comma
+// does not separate elements (box).
 const catalogQuery = `
 select c.relkind::text, c.relkind in ('r', 'p') and not c.relrowsecurity and not c.relhasrules,
        exists (select from pg_catalog.pg_trigger g where not g.tgisinternal and g.tgtype & 1 <> 0 and g.tgtype & 66 <> 0
@@ -107,7 +106,7 @@ func (e *postgres) describe(ctx context.Context, conn tx.Conn, table string) (r 
 	return r, nil
 }
 
-// refusals are the modes that the relation does not take, and why.
+// refusals are the refused modes of the relation, with the reason.
 func refusals(kind string, events int64) map[Mode]string {
 	names := map[string]string{
 		"r": "table", "p": "partitioned table", "v": "view", "f": "foreign table", "m": "materialized view",
@@ -123,8 +122,8 @@ func refusals(kind string, events int64) map[Mode]string {
 	return refused
 }
 
-// setKind tells the kind whose values the type means. Types with rules of equality
-// of their own (citext, numeric, real) are not exact.
+// setKind sets the kind of the type's values. Types with their own rules of equality (citext, numeric, real)
+// are not exact.
 func (c *column) setKind(oid int64, ownCollation bool) {
 	c.oid = uint32(oid) //nolint:gosec // an oid has 32 bits
 	switch oid {
@@ -155,15 +154,15 @@ func (c *column) setKind(oid int64, ownCollation bool) {
 	}
 }
 
-// setZone tells in which time zone a text without an offset is read, and days begin. A timestamp without a zone keeps the
-// text as it is.
+// setZone sets the time zone in which a text without an offset is read and days begin. A timestamp without a
+// zone keeps its text.
 func (c *column) setZone(zone *time.Location) {
 	if c.oid == pgtype.TimestamptzOID || c.oid == pgtype.TimestamptzArrayOID {
 		c.zone = zone
 	}
 }
 
-// setLimit tells how the column changes values. Keys that differ may then be one key to the database.
+// setLimit sets how the column changes values. Different keys may then be one key to the database.
 func (c *column) setLimit(modifier int64) {
 	c.limit = postgresLimit(c.oid, int(modifier))
 	if c.limit != nil && c.kind != row.BytesKind {
@@ -171,8 +170,8 @@ func (c *column) setLimit(modifier int64) {
 	}
 }
 
-// setScale tells the scale of numeric(p, s), to which PostgreSQL rounds without a word. A
-// modifier is 4 more than p << 16 | s, where s has 11 bits and may be negative.
+// setScale sets the scale of numeric(p, s), to which PostgreSQL rounds silently. A modifier is 4 more than p
+// << 16 | s, where s has 11 bits and may be negative.
 func (c *column) setScale(modifier int64) {
 	const header, bits = 4, 0x7ff
 	if !c.isDecimal() || modifier < header {

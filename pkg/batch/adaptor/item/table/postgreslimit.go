@@ -20,8 +20,8 @@ const (
 	microDigits    = 6
 )
 
-// postgresLimit returns how PostgreSQL changes values of a type with a modifier, as pg_attribute has
-// it (-1: none); nil: it stores what it takes. A view over such a column has its modifier, too.
+// postgresLimit returns how PostgreSQL changes values of a type with a modifier from pg_attribute (-1 means
+// none). nil means that it stores values unchanged. A view over such a column has its modifier, too.
 func postgresLimit(oid uint32, modifier int) *limit {
 	switch oid {
 	case pgtype.Float4OID:
@@ -57,8 +57,8 @@ func postgresLimit(oid uint32, modifier int) *limit {
 	return textLimit(oid, modifier)
 }
 
-// textLimit is postgresLimit of types that have no kind here, and of which the server reads more texts
-// than those of their values: 10:00 of a text with a date is a time to it, and now, too.
+// textLimit is postgresLimit for types without a row.Kind. The server accepts more texts for them than the
+// texts of their values: it reads 10:00 from a text with a date as a time, and also reads now.
 func textLimit(oid uint32, modifier int) *limit {
 	digits := microDigits
 	if modifier >= 0 && modifier < microDigits {
@@ -105,11 +105,11 @@ func textLimit(oid uint32, modifier int) *limit {
 // floats finds the numbers of geometric texts.
 var floats = regexp.MustCompile(`[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?`)
 
-// amounts are texts of money that have one meaning: a plain number, and what the server writes.
+// amounts matches unambiguous texts of money: a plain number, and the server's own output.
 var amounts = regexp.MustCompile(`^\s*-?(\d+(\.\d{1,2}0*)?|\$\d{1,3}(,\d{3})*(\.\d{2})?)\s*$`)
 
-// isUnsigned tells whether a text is a number of so many bits: the server takes -1 for the highest one, and
-// reads 010 by base 8.
+// isUnsigned reports whether a text is a number of that many bits: the server takes -1 for the highest one,
+// and reads 010 as octal.
 func isUnsigned(bits int) func(text string) bool {
 	return func(text string) bool {
 		n, err := strconv.ParseUint(text, 10, bits)
@@ -117,13 +117,13 @@ func isUnsigned(bits int) func(text string) bool {
 	}
 }
 
-// ofReal keeps a float with the shortest text of the float32 that is next to it (rule D7).
+// ofReal keeps a float with the shortest text of the nearest float32 (rule D7).
 func ofReal() *limit {
 	return &limit{
 		why: "a real keeps about 7 digits; declare the column double precision or numeric",
 		keep: func(v row.Value) (row.Value, change) {
 			x := v.Float()
-			if v.Kind() == row.Int { // which goes to a column of floats as it is
+			if v.Kind() == row.Int { // which is stored unchanged in a column of floats
 				x = float64(v.Int())
 			}
 			near := row.Real(float32(x))
@@ -152,7 +152,7 @@ func ofEscapes() *limit {
 	}
 }
 
-// ofSeconds is the limit of a timestamp with so many digits of a second.
+// ofSeconds is the limit of a timestamp with that many digits of a second.
 func ofSeconds(digits int) *limit {
 	if digits < 0 || digits >= microDigits {
 		return nil
@@ -183,8 +183,8 @@ func roundMicros(micros, unit int64) int64 {
 	return epoch + (since+unit/2)/unit*unit
 }
 
-// ofInterval refuses digits that the column drops. The server reads many forms of an interval, and
-// says itself what is not one.
+// ofInterval refuses digits that the column drops. The server reads many forms of an interval, and itself
+// reports invalid ones.
 func ofInterval(modifier int) *limit {
 	const fieldsShift, allFields, precision, allDigits = 16, 0x7fff, 0xffff, 0xffff
 	digits, fields := microDigits, allFields
@@ -214,8 +214,8 @@ func ofInterval(modifier int) *limit {
 	}
 }
 
-// unitsOf returns what a text may be that an interval with these fields keeps whole: numbers with
-// their units. False: the fields go down to the second, and nothing is dropped.
+// unitsOf matches the texts that an interval with these fields keeps whole: numbers with their units. False
+// means that the fields go down to the second, so nothing is dropped.
 func unitsOf(fields int) (*regexp.Regexp, bool) {
 	const month, year, day, hour, minute, second = 1 << 1, 1 << 2, 1 << 3, 1 << 10, 1 << 11, 1 << 12
 	units := "years?"
@@ -236,7 +236,7 @@ func unitsOf(fields int) (*regexp.Regexp, bool) {
 	return regexp.MustCompile(`^\s*([+-]?\d+ *(` + units + `)\s*)+$`), true
 }
 
-// ofRange is the limit of ranges, of which the server reads each bound by its DateStyle and TimeZone.
+// ofRange is the limit of ranges: the server reads their bounds by its DateStyle and TimeZone.
 func ofRange(why string, kind row.Kind, also func(text string) bool) *limit {
 	return onlyTexts(why, func(text string) bool {
 		bounds := strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(`[](){},"`, r) })
@@ -253,7 +253,6 @@ func ofRange(why string, kind row.Kind, also func(text string) bool) *limit {
 	})
 }
 
-// hasOffset reports a time with an offset.
 func hasOffset(text string) bool {
 	const day = len("2006-01-02")
 	return len(text) > day && strings.ContainsAny(text[day:], "+-Zz")

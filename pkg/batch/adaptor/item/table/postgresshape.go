@@ -12,7 +12,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// shape is what a type of PostgreSQL consists of, so that each part of a text is held to the rules of its type
+// shape is the structure of a PostgreSQL type, so that each part of a text obeys the rules of its own type
 // (rule D8a). A domain has the shape of its base type.
 type shape struct {
 	scalar column
@@ -40,7 +40,7 @@ type part struct {
 	modifier int
 }
 
-// shapeOf asks the catalog for the shape of a type.
+// shapeOf queries the catalog for the shape of a type.
 func shapeOf(ctx context.Context, conn tx.Conn, oid uint32, modifier int, zone *time.Location) (*shape, error) {
 	s := &shape{}
 	elem, fields, err := s.look(ctx, conn, oid, &modifier)
@@ -62,7 +62,7 @@ func shapeOf(ctx context.Context, conn tx.Conn, oid uint32, modifier int, zone *
 	return s, nil
 }
 
-// look sets what one row of the catalog says, and returns the type of the elements or those of the fields.
+// look applies one row of the catalog, and returns the type of the elements or of the fields.
 func (s *shape) look(ctx context.Context, conn tx.Conn, oid uint32, modifier *int) (elem uint32, fields []part, err error) {
 	rows, err := conn.QueryContext(ctx, shapeQuery, fmt.Sprint(oid), fmt.Sprint(*modifier))
 	if err != nil {
@@ -87,7 +87,7 @@ func (s *shape) look(ctx context.Context, conn tx.Conn, oid uint32, modifier *in
 	return elem, fields, rows.Err()
 }
 
-// setShape lets texts be taken apart where a part is not stored as any text of it.
+// setShape makes texts be parsed into parts if a part may be stored with changes.
 func (c *column) setShape(s *shape) {
 	if s.elem == nil && !s.isLimited() {
 		return
@@ -97,7 +97,7 @@ func (c *column) setShape(s *shape) {
 	}
 }
 
-// isLimited reports a type of which a part has rules of ours, be it only that its text is of one form.
+// isLimited reports whether some part of the type has a limit, even if it only requires a form of text.
 func (s *shape) isLimited() bool {
 	if s.elem != nil {
 		return s.elem.isLimited()
@@ -110,7 +110,8 @@ func (s *shape) isLimited() bool {
 	return s.fields == nil && (s.scalar.limit != nil || s.scalar.kind != row.Null && s.scalar.kind != row.String)
 }
 
-// fitted returns a text of the type as it is stored; false: it would be changed, or cannot be taken apart.
+// fitted returns the stored form of a text of the type; false means that it would be changed, or cannot be
+// parsed.
 func (s *shape) fitted(text string) (stored, why string, ok bool) {
 	switch {
 	case !s.isLimited():
@@ -153,7 +154,7 @@ func (s *shape) fittedScalar(text string) (stored, why string, ok bool) {
 
 const notTakenApart = "it is not an array or a composite of the form that PostgreSQL writes"
 
-// fittedArray fits the elements of the text of an array, of any number of dimensions. Bounds of its own are kept.
+// fittedArray fits the elements of an array's text, of any number of dimensions. Explicit bounds are kept.
 func (s *shape) fittedArray(text string) (stored, why string, ok bool) {
 	var b strings.Builder
 	if strings.HasPrefix(text, "[") {
@@ -249,8 +250,8 @@ func (s *shape) fittedFields(text string) (stored, why string, ok bool) {
 	return string(append(b, ')')), "", true
 }
 
-// cutField returns the field at the beginning, and the place of the comma or the parenthesis after it. Empty and without
-// quotes it is null.
+// cutField returns the field at the beginning, and the position of the comma or parenthesis after it. An
+// empty field without quotes is null.
 func cutField(rest string) (field string, length int, null, ok bool) {
 	var b strings.Builder
 	quotes, quoted := false, false

@@ -16,45 +16,43 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// Refill fills a table anew, in the modes truncate and replace (rules TW2, TW3). All it
-// does to a table is part of a transaction that commits its position under the guard of
-// the step's owner: an attempt that wakes when its successor has begun changes nothing.
-// One goroutine at a time uses it.
+// Refill refills a table in the modes truncate and replace (rules TW2, TW3). All its changes to a table are
+// part of a transaction that commits its position under the guard of the step's owner: an attempt that wakes
+// after its successor has begun changes nothing. Only one goroutine at a time may use it.
 type Refill struct {
 	writer *Writer
 	mode   Mode
-	// tell tells the attempt, which names the shadow; attempt is what it told.
+	// tell returns the attempt, which names the shadow; attempt is its result.
 	tell    func(ctx context.Context) (core.Attempt, error)
 	attempt core.Attempt
 	found   refillable
-	at      refillPosition // as of the transaction in hand
+	at      refillPosition // as of the current transaction
 }
 
 // refillPosition is the position of a Refill.
 type refillPosition struct {
-	// Shadow is the table with the rows so far; empty: there are none, or they are in the
+	// Shadow is the table with the rows so far; empty means that there are none, or that they are in the
 	// table itself.
 	Shadow string `json:"shadow,omitempty"`
-	// Done says that the table was emptied, or its rows exchanged: rows go to it.
+	// Done means that the table was emptied, or its rows exchanged: rows go to it.
 	Done bool `json:"done,omitempty"`
 }
 
-// refillable is what the catalog says of a table that is to be filled anew.
+// refillable is the catalog's information about a table to refill.
 type refillable struct {
 	// isTable is false for a view and the like.
 	isTable bool
-	// referredBy are the tables of foreign keys that refer to it, other than itself.
+	// referredBy are the other tables with foreign keys that refer to it.
 	referredBy []string
-	// toItself says that a foreign key of it refers to itself.
+	// toItself means that one of its foreign keys refers to itself.
 	toItself bool
 }
 
 // maxName is the longest name of a table on PostgreSQL, in bytes.
 const maxName = 63
 
-// NewRefill returns the writer of the modes truncate and replace. attempt, which Open calls,
-// is that of registry.BuildContext: all attempts of one step of one instance have one shadow
-// table.
+// NewRefill returns the writer of the modes truncate and replace. Open calls attempt, which comes from
+// registry.BuildContext: all attempts of one step of one instance have one shadow table.
 func NewRefill(db tx.Database, config Config, schema *row.Schema, attempt func(ctx context.Context) (core.Attempt, error)) (*Refill, error) {
 	r := &Refill{mode: config.Mode, tell: attempt}
 	if attempt == nil {
@@ -69,7 +67,7 @@ func NewRefill(db tx.Database, config Config, schema *row.Schema, attempt func(c
 	return r, err
 }
 
-// refill makes the component: where skipped items are redriven, their rows are added.
+// refill makes the component: a redrive of skipped items adds their rows.
 func refill(ctx context.Context, db tx.Database, c Config, b registry.BuildContext) (any, error) {
 	if b.RedriveOf != 0 {
 		return addTo(ctx, db, c, b)
@@ -82,8 +80,8 @@ func refill(ctx context.Context, db tx.Database, c Config, b registry.BuildConte
 	return b.In.ToRecords(r)
 }
 
-// addTo makes the writer of a redrive. A step that has not completed may still empty the
-// table, or exchange its rows, and rows that a redrive adds would be lost then.
+// addTo makes the writer of a redrive. A step that has not completed may still empty the table, or exchange
+// its rows, and rows added by a redrive would then be lost.
 func addTo(ctx context.Context, db tx.Database, c Config, b registry.BuildContext) (any, error) {
 	if err := b.RedriveLater(ctx); err != nil {
 		return nil, fmt.Errorf("table %s: %w", c.Name, err)
@@ -96,7 +94,7 @@ func addTo(ctx context.Context, db tx.Database, c Config, b registry.BuildContex
 	return b.In.ToRecords(w)
 }
 
-// Open looks at the table. Rows of earlier attempts must be there still.
+// Open checks the table. Rows of earlier attempts must still be there.
 func (r *Refill) Open(ctx context.Context, at item.Position) error {
 	if err := r.Rewind(ctx, at); err != nil {
 		return err
@@ -128,7 +126,7 @@ func (r *Refill) Open(ctx context.Context, at item.Position) error {
 	return r.check(ctx, conn)
 }
 
-// check refuses what would lose more than the rows of the table.
+// check refuses a table if refilling it would lose more than its rows.
 func (r *Refill) check(ctx context.Context, conn tx.Conn) error {
 	name := r.writer.config.Name
 	found, err := r.writer.engine.refill(ctx, conn, name)
@@ -150,7 +148,7 @@ func (r *Refill) check(ctx context.Context, conn tx.Conn) error {
 	return nil
 }
 
-// WriteRecords writes the records in the chunk's transaction, which ctx carries.
+// WriteRecords writes the records in the chunk's transaction, from ctx.
 func (r *Refill) WriteRecords(ctx context.Context, schema *row.Schema, records [][]row.Value) error {
 	if len(records) == 0 {
 		return nil
@@ -202,8 +200,8 @@ func (r *Refill) empty(ctx context.Context, conn tx.Conn) error {
 	return nil
 }
 
-// Complete implements item.Completer: it exchanges the rows of the table, and empties that of
-// a step without items.
+// Complete implements item.Completer: it exchanges the rows of the table, and empties it for a step without
+// items.
 func (r *Refill) Complete(ctx context.Context) error {
 	if r.at.Done {
 		return nil
@@ -233,8 +231,8 @@ func (r *Refill) Complete(ctx context.Context) error {
 	return nil
 }
 
-// exchange removes the rows of the table and inserts those of the shadow. DELETE does not
-// keep readers waiting, who see the old rows until the commit; others that write wait.
+// exchange removes the rows of the table and inserts the shadow's. DELETE does not block readers, which see
+// the old rows until the commit; other writers wait.
 func (r *Refill) exchange(ctx context.Context, conn tx.Conn) error {
 	w, d := r.writer, r.writer.db.Dialect()
 	if err := w.look(ctx, conn, nil); err != nil || w.table.absent() {
@@ -273,7 +271,8 @@ func (r *Refill) exchange(ctx context.Context, conn tx.Conn) error {
 	return r.exchanged(ctx, conn, took)
 }
 
-// exchanged compares the rows that the table took with those of the shadow, which has no triggers.
+// exchanged compares the number of rows that the table took with the number in the shadow, which has no
+// triggers.
 func (r *Refill) exchanged(ctx context.Context, conn tx.Conn, took int64) error {
 	w := r.writer
 	var sent int
@@ -315,7 +314,6 @@ func (r *Refill) Rewind(_ context.Context, at item.Position) error {
 	return nil
 }
 
-// goTo sets where rows go.
 func (r *Refill) goTo(at refillPosition) {
 	r.at = at
 	if r.writer.into != at.Shadow {
@@ -331,8 +329,7 @@ func (r *Refill) transaction(ctx context.Context) (tx.Tx, error) {
 	return t, nil
 }
 
-// shadowName is the name of the table that has the new rows of a step, in the schema of the
-// table.
+// shadowName is the name of the table with a step's new rows, in the schema of the table.
 func shadowName(table string, attempt core.Attempt) string {
 	schema, name := "", table
 	if i := strings.LastIndexByte(table, '.'); i >= 0 {

@@ -15,7 +15,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// of is an attempt of a step; all have one scope.
 func of(context.Context) (core.Attempt, error) {
 	return core.Attempt{Repository: "r", Instance: 1, Step: "load"}, nil
 }
@@ -28,7 +27,7 @@ func refilling(t testing.TB, db tx.Database, s *row.Schema, mode table.Mode, at 
 	return r
 }
 
-// committed does f in a transaction, and returns the position that commits with it.
+// committed does f in a transaction, and returns the position committed with it.
 func committed(t testing.TB, db tx.Database, r *table.Refill, f func(ctx context.Context) error) (at item.Position) {
 	t.Helper()
 	require.NoError(t, tx.NewManager(db).Do(context.Background(), tx.Attr{}, func(ctx context.Context) (err error) {
@@ -47,7 +46,6 @@ func adding(r *table.Refill, s *row.Schema, records ...[]row.Value) func(ctx con
 
 var errBroken = errors.New("broken")
 
-// brokenOff does f in a transaction that is rolled back.
 func brokenOff(t testing.TB, db tx.Database, f func(ctx context.Context) error) {
 	t.Helper()
 	require.ErrorIs(t, tx.NewManager(db).Do(context.Background(), tx.Attr{}, func(ctx context.Context) error {

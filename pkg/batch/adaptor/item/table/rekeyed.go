@@ -9,9 +9,9 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// writeRekeyed writes a part where a trigger of PostgreSQL may make keys equal: the statement is refused then, as it would
-// change a row twice (21000). The records are written one by one instead, as they are in chunks of one item
-// (rule D8). Nothing but the failure tells, so each part has a savepoint.
+// writeRekeyed writes a part for a table in which a trigger of PostgreSQL may make keys equal: the statement
+// then fails, as it would change a row twice (21000). The records are written one by one instead, like chunks
+// of one item (rule D8). Only the failure shows this case, so each part has a savepoint.
 func (w *Writer) writeRekeyed(ctx context.Context, conn tx.Conn, records, part [][]row.Value) error {
 	if _, err := conn.ExecContext(ctx, "savepoint surfin_table"); err != nil {
 		return err

@@ -17,9 +17,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// relations are what a name may stand for on PostgreSQL. The statements fill a
-// schema in which `target` is written, with the fields id (an int) and v (a text),
-// and `result` shows what came of it.
+// relations are the objects that a name may stand for on PostgreSQL. The statements fill a schema in which
+// `target` is written, with the fields id (an int) and v (a text), and `result` shows the written rows.
 var relations = map[string]string{
 	"a table": `create table target (id bigint primary key, v text, d text default 'd'); create view result as select id, v || d as v from target`,
 	"an updatable view": `create table base (id bigint primary key, v text, d text default 'd');
@@ -53,14 +52,14 @@ func writeAll(db tx.Database, w *table.Writer, s *row.Schema, size int, records 
 	return nil
 }
 
-// someone opens an empty database as a role that is bound by row-level security, and
-// returns what empties the schema that it may fill. foreign says that there may be
-// foreign tables, on the server loop: the server's package lacks contrib otherwise.
+// someone opens an empty database as a role that is bound by row-level security, and returns a function that
+// empties its schema. foreign reports whether there may be foreign tables, on the server loop: otherwise the
+// server's package lacks contrib.
 func someone(t *testing.T) (plain tx.Database, empty func(), foreign bool) {
 	t.Helper()
 	url := testdb.Postgres(t)
 	admin := open(t, url)
-	const role = "pg_monitor" // every server has it, so that none is left behind
+	const role = "pg_monitor" // every server has it, so the test leaves no role
 	empty = func() {
 		exec(t, admin, "drop schema public cascade; create schema public; grant all on schema public to "+role)
 	}
@@ -144,7 +143,7 @@ func TestWhatAColumnOrARelationDoesNotTakeIsSaidAtOpen(t *testing.T) {
 	require.Equal(t, [][]row.Value{{row.IntValue(2), row.StringValue("B")}}, readAll(t, db, s, "select * from always", "id"))
 }
 
-// An array of such types is not what unnest would make rows of.
+// unnest would not make rows of an array of such types.
 func TestTypesThatArraysTakeApartAreWrittenInEveryMode(t *testing.T) {
 	t.Parallel()
 	db := open(t, testdb.Postgres(t))

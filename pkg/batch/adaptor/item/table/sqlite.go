@@ -17,9 +17,8 @@ import (
 )
 
 const (
-	// sqliteValues is about how many values a statement has where the configuration does not say
-	// how many rows: fewer cost more statements, and for each value the driver looks through
-	// those before it.
+	// sqliteValues is the approximate number of values in a statement unless the configuration sets the
+	// number of rows: fewer cost more statements, and for each value the driver searches the previous ones.
 	sqliteValues = 100
 	// sqliteVariables is the limit of bind variables per statement.
 	sqliteVariables = 32766
@@ -28,7 +27,7 @@ const (
 // sqlite writes with multi-row statements, which each connection keeps prepared.
 type sqlite struct{ zone *time.Location }
 
-// oneByOne has nothing to do: there is one writer.
+// oneByOne does nothing: there is one writer.
 func (e *sqlite) oneByOne(create string) string { return create }
 
 func (e *sqlite) typeName(kind row.Kind) string {
@@ -48,7 +47,7 @@ func (e *sqlite) typeName(kind row.Kind) string {
 		return "timestamp"
 	case row.DecimalKind:
 		return "decimal"
-	case row.JSONKind: // text: in a column of type json SQLite makes numbers of texts
+	case row.JSONKind: // text: in a column of type json SQLite turns texts into numbers
 		return "json text"
 	case row.UUIDKind:
 		return "uuid"
@@ -94,16 +93,15 @@ from pragma_table_xinfo(?1, ?2) where hidden <> 1 order by cid`, name, schema)
 
 func (e *sqlite) newBatch() batch { return &sqliteBatch{} }
 
-// sqliteBatch is the values of records, for statements of so many rows. They go to the driver's
-// own connection, which database/sql would look at one by one.
+// sqliteBatch is the values of records, for statements of that many rows. They go to the driver's own
+// connection, since database/sql would check them one by one.
 type sqliteBatch struct {
-	// args are numbered anew for each statement.
+	// args are numbered from the start for each statement.
 	args    []driver.NamedValue
 	records [][]row.Value
 }
 
-// encode makes the values fit. SQLite would store one that does not fit the declared type as it
-// is.
+// encode makes the values fit. SQLite would store a value unchanged that does not fit the declared type.
 func (b *sqliteBatch) encode(p *plan, records [][]row.Value) error {
 	b.records, b.args = records, slices.Grow(b.args[:0], len(records)*len(p.cols))
 	size := p.perStatement() * len(p.cols)
@@ -125,7 +123,6 @@ func (b *sqliteBatch) forget() {
 	b.args = b.args[:0]
 }
 
-// perStatement is the number of records that a statement of SQLite writes.
 func (p *plan) perStatement() int {
 	if mode := p.config.mode(); mode == Update || mode == Delete {
 		return 1
@@ -164,7 +161,6 @@ func (b *sqliteBatch) send(ctx context.Context, conn tx.Conn, p *plan) error {
 	})
 }
 
-// sqliteStatement writes n records.
 func (p *plan) sqliteStatement(n int) string {
 	if mode := p.config.mode(); mode == Update || mode == Delete {
 		return p.oneStatement()

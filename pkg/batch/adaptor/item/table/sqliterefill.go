@@ -43,7 +43,7 @@ func (e *sqlite) empty(ctx context.Context, conn tx.Conn, table string, _ refill
 	return err
 }
 
-// exclude has nothing to do: there is one writer.
+// exclude does nothing: there is one writer.
 func (e *sqlite) exclude(context.Context, tx.Conn, string) error { return nil }
 
 const (
@@ -51,8 +51,8 @@ const (
 	createUnique = "CREATE UNIQUE INDEX "
 )
 
-// shadow makes a table by the statements of another one and of its unique indexes, which
-// SQLite keeps from the name on. Numbers of AUTOINCREMENT go on.
+// shadow makes a table from the statements of another one and of its unique indexes, which SQLite keeps from
+// the name on. Numbers of AUTOINCREMENT continue.
 func (e *sqlite) shadow(ctx context.Context, conn tx.Conn, table, shadow string, _ []string) error {
 	schema, name := schemaOf(table)
 	text, err := e.statement(ctx, conn, schema, name)
@@ -88,7 +88,6 @@ func (e *sqlite) shadow(ctx context.Context, conn tx.Conn, table, shadow string,
 	return err
 }
 
-// statement is the one that made the table or view.
 func (e *sqlite) statement(ctx context.Context, conn tx.Conn, schema, name string) (text string, err error) {
 	err = conn.QueryRowContext(ctx, "select sql from "+quoted(schema)+".sqlite_schema where type in ('table', 'view') and lower(name) = lower(?1)", name).Scan(&text)
 	if errors.Is(err, sql.ErrNoRows) {
@@ -97,7 +96,7 @@ func (e *sqlite) statement(ctx context.Context, conn tx.Conn, schema, name strin
 	return text, err
 }
 
-// uniqueIndexes are the definitions of the unique indexes, from the columns on.
+// uniqueIndexes are the definitions of the unique indexes, starting at the columns.
 func (e *sqlite) uniqueIndexes(ctx context.Context, conn tx.Conn, schema, name string) (list []string, err error) {
 	rows, err := conn.QueryContext(ctx, "select sql from "+quoted(schema)+".sqlite_schema where type = 'index' and lower(tbl_name) = lower(?1) and sql is not null order by name", name)
 	if err != nil {
@@ -133,7 +132,7 @@ func schemaOf(table string) (schema, name string) {
 	return "main", table
 }
 
-// cutName cuts the name off with which the text begins, in quotes of any kind or none.
+// cutName removes the name at the beginning of the text, in quotes of any kind or none.
 func cutName(text string) (rest string, ok bool) {
 	text = strings.TrimSpace(text)
 	if text == "" {

@@ -1,8 +1,7 @@
-// Package table is the writer `table`: it inserts, upserts, updates or deletes
-// the rows of a table, or fills it anew, in the chunk's transaction, for Go structs and for rows.
+// Package table is the writer `table`: it inserts, upserts, updates or deletes the rows of a table, or
+// refills it, in the chunk's transaction, for Go structs and for rows.
 //
-// It imports core, tx, the driver's types and helpers of internal; gormdb gives it its
-// connections.
+// It imports core, tx, the driver's types and helpers of internal; gormdb gives it its connections.
 package table
 
 import (
@@ -22,7 +21,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-// Mode is what is done with an item.
+// Mode is the operation of the writer for each item.
 type Mode string
 
 // The modes.
@@ -31,26 +30,26 @@ const (
 	Upsert Mode = "upsert"
 	Update Mode = "update"
 	Delete Mode = "delete"
-	// Truncate and Replace insert into a table that they fill anew (rules TW2, TW3).
+	// Truncate and Replace insert into a table that they refill (rules TW2, TW3).
 	Truncate Mode = "truncate"
 	Replace  Mode = "replace"
 )
 
-// Missing is what becomes of an update whose row is not there.
+// Missing is the handling of an update without an existing row.
 type Missing string
 
 // The fates of an update without a row.
 const (
-	// MissingError makes the item an invalid one, which the step may skip.
+	// MissingError makes the item invalid, so that the step may skip it.
 	MissingError Missing = "error"
 	// MissingIgnore passes it.
 	MissingIgnore Missing = "ignore"
 )
 
-// LeftOut is what becomes of rows that the table does not take.
+// LeftOut is the handling of rows that the table does not take.
 type LeftOut string
 
-// The fates of rows that a trigger, a rule or a conflict clause of the table leaves out.
+// The possible handling of rows that a trigger, a rule or a conflict clause of the table leaves out.
 const (
 	// LeftOutError fails the step.
 	LeftOutError LeftOut = "error"
@@ -58,7 +57,7 @@ const (
 	LeftOutIgnore LeftOut = "ignore"
 )
 
-// SchemaChange is what becomes of fields that the table has no column for.
+// SchemaChange is the handling of fields without a column in the table.
 type SchemaChange string
 
 // The fates of fields without a column.
@@ -71,10 +70,10 @@ const (
 	SchemaAdd SchemaChange = "add"
 )
 
-// DeleteMissing is what becomes of rows whose keys did not come.
+// DeleteMissing is the handling of rows with keys that did not come.
 type DeleteMissing string
 
-// The fates of rows whose keys did not come. Empty: they stay.
+// The values of DeleteMissing. Empty means that the rows stay.
 const (
 	// DeleteSoft marks them in a column.
 	DeleteSoft DeleteMissing = "soft"
@@ -103,7 +102,7 @@ type Config struct {
 	Batch         int            `key:"batch" default:"0" doc:"Rows per statement; 0: the whole chunk on PostgreSQL, as many as have about 100 values on SQLite."`
 }
 
-// Validate checks what needs no item type.
+// Validate checks the options that need no item type.
 func (c *Config) Validate() error {
 	var errs []error
 	bad := func(key, format string, args ...any) {
@@ -175,10 +174,9 @@ const defaultDeleted = "deleted_at"
 
 func (c *Config) deletedColumn() string { return cmp.Or(c.Deleted, defaultDeleted) }
 
-// needsRows says that an item whose key is not in the table is an invalid one.
+// needsRows reports that an item is invalid if its key is not in the table.
 func (c *Config) needsRows() bool { return c.mode() == Update && c.Missing != MissingIgnore }
 
-// refills says that the writer fills the table anew.
 func (c *Config) refills() bool { return c.mode() == Truncate || c.mode() == Replace }
 
 // Refills implements registry.Refiller.
@@ -195,7 +193,7 @@ func (c *Config) Refills() string {
 // Creates implements registry.Creator.
 func (c *Config) Creates() bool { return c.Create || c.Schema == SchemaAdd }
 
-// onlyCompares says that the key finds rows, and is not written.
+// onlyCompares reports that the key only finds rows and is not written.
 func (c *Config) onlyCompares() bool { return c.mode() == Update || c.mode() == Delete }
 
 // Components describes the writer.
@@ -252,7 +250,7 @@ Infinite floats, years outside 1 to 9999, and text with a NUL are invalid items.
 	}}
 }
 
-// example is that of the reference page.
+// example is the example of the reference page.
 const example = `job: load
 flow:
 - step: load
@@ -314,8 +312,8 @@ func types(cfg any, in item.Type) (item.Type, error) {
 	return in, nil
 }
 
-// check reports what of the config does not fit the schema. What an open schema
-// turns out to lack is reported with the first chunk.
+// check reports options of the config that do not fit the schema. For an open schema, missing fields are
+// reported with the first chunk.
 func (c *Config) check(schema *row.Schema) error {
 	if schema.IsOpen() {
 		return nil
@@ -329,8 +327,8 @@ func (c *Config) check(schema *row.Schema) error {
 	return errors.Join(errs...)
 }
 
-// checkFields is check without nullability, which says nothing where a source describes its columns: each
-// may be null then, and a null in a key is an invalid item.
+// checkFields is check without nullability, which is unknown if a source describes its columns: each may be
+// null then, and a null in a key is an invalid item.
 func (c *Config) checkFields(schema *row.Schema) error {
 	var errs []error
 	for _, column := range slices.Sorted(maps.Keys(c.Columns)) {
@@ -346,10 +344,8 @@ func (c *Config) checkFields(schema *row.Schema) error {
 	return errors.Join(errs...)
 }
 
-// byKey says that the key finds rows.
 func (c *Config) byKey() bool { return c.mode() != Insert && !c.refills() }
 
-// field returns the name of the field that goes to a column; "" if none does.
 func (c *Config) field(column string) string {
 	if len(c.Columns) == 0 {
 		return column
@@ -357,7 +353,6 @@ func (c *Config) field(column string) string {
 	return c.Columns[column]
 }
 
-// written returns the columns that are written, in the order of the schema.
 func (c *Config) written(schema *row.Schema) []string {
 	if len(c.Columns) == 0 {
 		return schema.Names()

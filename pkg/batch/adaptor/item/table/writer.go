@@ -19,73 +19,70 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// Writer writes records into one table. It keeps nothing of what it is handed.
-// One goroutine at a time uses it.
+// Writer writes records into one table. It does not keep its input. Only one goroutine at a time may use it.
 type Writer struct {
 	db     tx.Database
 	config Config
-	schema *row.Schema // of the items; open if only they will tell
+	schema *row.Schema // of the items; open if it is known only from them
 	engine engine
-	batch  batch    // of what is not encoded ahead
-	table  relation // what the catalog says; without columns until it was asked
+	batch  batch    // for records that are not encoded ahead
+	table  relation // the catalog's answer; without columns before the query
 	plan   *plan    // for the schema of the last chunk
 	// planned is the last plan, for encodings.
 	planned atomic.Pointer[plan]
-	// reconnects counts those of the database when the catalog was asked: after
-	// another one (a migration) it is asked again.
+	// reconnects counts the database's reconnections at the last query of the catalog: after another one (a
+	// migration) it is queried again.
 	reconnects int64
-	// createdIn is the transaction that created the table: once it is over, whether
-	// the table is there has to be looked up again.
+	// createdIn is the transaction that created the table: once it is over, the existence of the table must
+	// be checked again.
 	createdIn tx.Tx
-	// context is that of the step, for warnings; nil: there is none. warned are the fields of the last one.
+	// context is the step's, for warnings; nil means that there is none. warned are the fields of the last
+	// warning.
 	context func() *core.ExecutionContext
 	warned  string
 	// counted says that the engine asks for leftOut.
 	counted bool
 	leftOut int64
-	// earlier completes errors about a table that `create: true` found and would make differently.
+	// earlier completes errors about an existing table that `create: true` would make differently.
 	earlier string
-	// into is where the rows go instead of the table; empty: to the table.
+	// into is the target of the rows instead of the table; empty means the table.
 	into string
 }
 
-// engine is what the databases do differently.
+// engine holds the differences between databases.
 type engine interface {
-	// describe asks the catalog what the table is; it has no columns if it is absent.
+	// describe queries the catalog for the table. The result has no columns if the table is absent.
 	describe(ctx context.Context, conn tx.Conn, table string) (relation, error)
 	// typeName is the column type that CREATE TABLE gives to a kind.
 	typeName(kind row.Kind) string
-	// oneByOne makes CREATE TABLE IF NOT EXISTS one that several may run at once.
+	// oneByOne makes a CREATE TABLE IF NOT EXISTS that several may run at once.
 	oneByOne(create string) string
 	// newBatch returns room for records.
 	newBatch() batch
-	// refill looks up what the modes truncate and replace need to know of a table that is
-	// there.
+	// refill reads the properties of an existing table for the modes truncate and replace.
 	refill(ctx context.Context, conn tx.Conn, table string) (refillable, error)
 	// empty removes all rows of the table.
 	empty(ctx context.Context, conn tx.Conn, table string, r refillable) error
-	// shadow makes an empty table like another one, for the columns that are written.
+	// shadow makes an empty table like another one, for the written columns.
 	shadow(ctx context.Context, conn tx.Conn, table, shadow string, columns []string) error
 	// exclude keeps other writers away from the table until the transaction ends.
 	exclude(ctx context.Context, conn tx.Conn, table string) error
 }
 
-// relation is what the name of the table stands for in the database: a table, a
-// view, ... Everything that decides how it is written is here, so that a chunk of
-// one item and one of a thousand are written alike.
+// relation is the object with the table's name in the database: a table, a view, ... Everything that decides
+// how it is written is here, so that chunks of one item and of a thousand are written alike.
 type relation struct {
 	columns []column
-	// copies says that COPY has the effect of INSERT on it (PostgreSQL).
+	// copies means that COPY has the effect of INSERT on it (PostgreSQL).
 	copies bool
-	// drops says that triggers may leave rows out, rekeys that they may change keys (PostgreSQL).
+	// drops means that triggers may leave rows out, rekeys that they may change keys (PostgreSQL).
 	drops, rekeys bool
-	// uncounted says that the database does not count the rows that it takes (a view of SQLite).
+	// uncounted means that the database does not count the rows that it takes (a view of SQLite).
 	uncounted bool
-	// refuses are the modes that it does not take, with the reason.
+	// refuses are the refused modes, with the reason.
 	refuses map[Mode]string
 }
 
-// indexOf returns the place of a column, -1 if there is none.
 func (r *relation) indexOf(name string, d tx.Dialect) int {
 	return slices.IndexFunc(r.columns, func(c column) bool { return c.name == name || d == tx.SQLite && strings.EqualFold(c.name, name) })
 }
@@ -95,42 +92,43 @@ func (r *relation) absent() bool { return len(r.columns) == 0 }
 // column is a column of the table.
 type column struct {
 	name string
-	// typ is the type's name, without length or precision, as a cast writes it.
+	// typ is the type's name, without length or precision, as in a cast.
 	typ string
-	// shown is the type as messages have it; empty: typ.
+	// shown is the type in messages; empty means typ.
 	shown string
-	// oid is that of the type (PostgreSQL).
+	// oid is the oid of the type (PostgreSQL).
 	oid uint32
-	// refused says why no value can be written; empty: one can.
+	// refused is the reason why no value can be written, or empty.
 	refused string
-	// asText says that the values go as an array of texts, which a cast turns into
-	// the type, since an array of the type would be read differently (PostgreSQL).
+	// asText means that the values are sent as an array of texts, which a cast turns into the type, since an
+	// array of the type would be read differently (PostgreSQL).
 	asText bool
-	// kind is the kind whose values the declared type means; Null: any.
+	// kind is the kind of the declared type's values; Null means any.
 	kind row.Kind
-	// zone is that of the job, where a text without an offset is a time there; nil: UTC.
+	// zone is the job's, for times without an offset; nil means UTC.
 	zone *time.Location
-	// scale is that of a numeric(p, s); nil: any.
+	// scale is the scale of a numeric(p, s); nil means any.
 	scale *int
-	// binary says that the column keeps decimals, or JSON that is a number, as floats (SQLite).
+	// binary means that the column stores decimals, or JSON numbers, as floats (SQLite).
 	binary bool
-	// exact says that values of kind are equal to the database only if they are
-	// equal to us; it decides who removes duplicates from an upsert.
+	// exact reports that the database takes values of kind for equal only if they are equal in Go; it decides
+	// where duplicates are removed from an upsert.
 	exact bool
-	// limit says how the database changes values of the kind; nil: it stores all as they are.
+	// limit describes how the database changes values of the kind; nil means that it stores all unchanged.
 	limit *limit
-	// taken is the shape of arrays and composites, whose texts are taken apart; nil: they are not (PostgreSQL).
+	// taken is the shape of arrays and composites with texts that are parsed into parts; nil means that they
+	// are not (PostgreSQL).
 	taken *shape
-	// verbatim says that a text of the kind goes to the column as it is (JSON of PostgreSQL).
+	// verbatim means that a text of the kind is stored unchanged (JSON of PostgreSQL).
 	verbatim bool
 	// collation is a nondeterministic one of PostgreSQL, quoted; else empty.
 	collation string
 }
 
-// AbsentTableError says that the table is not there, and how to make it.
+// AbsentTableError reports that the table is missing, and how to make it.
 type AbsentTableError struct {
 	Table string
-	// Statement is the CREATE TABLE for the items that are to be written.
+	// Statement is the CREATE TABLE for the items to write.
 	Statement string
 }
 
@@ -143,9 +141,9 @@ func (e *AbsentTableError) Error() string {
 	return text
 }
 
-// New checks config against the schema of the items; for rows whose columns only
-// their source knows, the schema is open and the check comes with the first chunk. The modes truncate and replace
-// are those of [NewRefill].
+// New checks config against the schema of the items. For rows with columns that only their source knows, the
+// schema is open and the check comes with the first chunk. The modes truncate and replace belong to
+// [NewRefill].
 func New(db tx.Database, config Config, schema *row.Schema) (*Writer, error) {
 	if schema == nil {
 		return nil, errors.New("table: the items have no record form")
@@ -169,8 +167,8 @@ func New(db tx.Database, config Config, schema *row.Schema) (*Writer, error) {
 	return w, nil
 }
 
-// Open looks at the table. One that is to be created is created in the transaction of the first
-// chunk, so that a failure leaves none (rule TW5).
+// Open checks the table. A table to create is created in the transaction of the first chunk, so that a
+// failure leaves none (rule TW5).
 func (w *Writer) Open(ctx context.Context, _ item.Position) error {
 	conn := tx.ConnOf(ctx, w.db)
 	if err := w.look(ctx, conn, nil); err != nil {
@@ -193,7 +191,7 @@ func (w *Writer) Open(ctx context.Context, _ item.Position) error {
 	return w.prepare(ctx, conn, w.schema)
 }
 
-// WriteRecords writes the records in the chunk's transaction, which ctx carries.
+// WriteRecords writes the records in the chunk's transaction, from ctx.
 func (w *Writer) WriteRecords(ctx context.Context, schema *row.Schema, records [][]row.Value) error {
 	t, ok := tx.From(ctx, w.db.Name())
 	if !ok {
@@ -229,7 +227,7 @@ func (w *Writer) WriteRecords(ctx context.Context, schema *row.Schema, records [
 	return nil
 }
 
-// writePart writes a part of the records, in which keys may be repeated.
+// writePart writes a part of the records, possibly with repeated keys.
 func (w *Writer) writePart(ctx context.Context, conn tx.Conn, records, part [][]row.Value) error {
 	err := w.write(ctx, conn, records, part)
 	if errors.Is(err, errRepeated) {
@@ -238,7 +236,6 @@ func (w *Writer) writePart(ctx context.Context, conn tx.Conn, records, part [][]
 	return err
 }
 
-// write sends a part of the records.
 func (w *Writer) write(ctx context.Context, conn tx.Conn, records, part [][]row.Value) error {
 	err := w.batch.encode(w.plan, part)
 	if err == nil {
@@ -247,12 +244,12 @@ func (w *Writer) write(ctx context.Context, conn tx.Conn, records, part [][]row.
 	return inOrder(err, records, part)
 }
 
-// errRepeated says that a key is there twice in records that one statement would write.
+// errRepeated reports that records for one statement have a key twice.
 var errRepeated = errors.New("a key is repeated")
 
-// writeLayers writes records in which keys are repeated, with a statement for the first records of all keys, one
-// for the second ones, and so on: each record is written, as it would be alone, and the last one of a key
-// stays (rule D8).
+// writeLayers writes records in which keys are repeated, with a statement for the first record of each key,
+// one for the second, and so on: each record is written as it would be alone, and the last one of a key stays
+// (rule D8).
 func (w *Writer) writeLayers(ctx context.Context, conn tx.Conn, records, part [][]row.Value) error {
 	for _, layer := range w.layers(part, true) {
 		if err := w.write(ctx, conn, records, layer); err != nil {
@@ -262,8 +259,8 @@ func (w *Writer) writeLayers(ctx context.Context, conn tx.Conn, records, part []
 	return nil
 }
 
-// rounds are the records in parts without a key twice, where the predicate of an index decides whether
-// two rows of one key are one: PostgreSQL refuses the second one in a statement.
+// rounds splits the records into parts without repeated keys, if the predicate of an index decides whether
+// two rows of one key conflict: PostgreSQL refuses the second one in a statement.
 func (w *Writer) rounds(records [][]row.Value) [][][]row.Value {
 	if w.config.Where == "" || w.db.Dialect() != tx.Postgres {
 		return [][][]row.Value{records}
@@ -271,8 +268,7 @@ func (w *Writer) rounds(records [][]row.Value) [][][]row.Value {
 	return w.layers(records, w.plan.exactKeys())
 }
 
-// layers are the records in parts without a key twice. Of keys that are not exact nothing is known: each
-// record is a part.
+// layers are the records in parts without a repeated key. Without exact keys, each record is a part.
 func (w *Writer) layers(records [][]row.Value, exact bool) [][][]row.Value {
 	var list [][][]row.Value
 	var keys lasts
@@ -322,7 +318,7 @@ func (w *Writer) LeftOutError(n, of int64) error {
 	return fmt.Errorf("table %s: %w", w.config.Name, leftOut(n, of))
 }
 
-// forgetOld drops what the catalog said where it may say something else by now.
+// forgetOld drops the catalog's answer if it may have changed.
 func (w *Writer) forgetOld(t tx.Tx) {
 	if (w.createdIn != nil && w.createdIn != t) || w.reconnects != w.db.Reconnects() {
 		w.table, w.plan, w.createdIn = relation{}, nil, nil
@@ -361,7 +357,7 @@ func (w *Writer) prepare(ctx context.Context, conn tx.Conn, schema *row.Schema) 
 	return nil
 }
 
-// look asks the catalog once; with a schema it creates an absent table if it may.
+// look queries the catalog once; with a schema it creates an absent table if it may.
 func (w *Writer) look(ctx context.Context, conn tx.Conn, schema *row.Schema) error {
 	if !w.table.absent() {
 		return nil
@@ -405,15 +401,14 @@ type lasts struct {
 	keep [][]row.Value
 }
 
-// forget drops what was handed in: a writer keeps no items.
+// forget drops the records: a writer keeps no items.
 func (l *lasts) forget() {
 	clear(l.one)
 	clear(l.many)
 	clear(l.keep[:cap(l.keep)])
 }
 
-// lastRecords returns the records without those that a later one with the same key
-// replaces; the order of the others is kept.
+// lastRecords returns the records without those that a later one with the same key replaces, in their order.
 func (l *lasts) lastRecords(p *plan, records [][]row.Value) [][]row.Value {
 	if ascending(p, records) {
 		return records
@@ -451,8 +446,8 @@ func (l *lasts) lastRecords(p *plan, records [][]row.Value) [][]row.Value {
 	return l.keep
 }
 
-// ascending reports whether each record has a greater number as its key than the one before, as
-// pages by key have. It is where no two are equal at a glance.
+// ascending reports whether each record has a greater number as its key than the previous one, as pages by
+// key have: then clearly no two keys are equal.
 func ascending(p *plan, records [][]row.Value) bool {
 	at := p.fields[p.keys[0]]
 	if len(p.keys) > 1 || p.schema.Field(at).Kind != row.Int {
@@ -473,7 +468,7 @@ func (l *lasts) indexOf(p *plan, record []row.Value) int {
 	return l.many[string(l.text(p, record))]
 }
 
-// text is one text per key: every part ends with a NUL, which no value has.
+// text is one text per key: every part ends with a NUL, which no value contains.
 func (l *lasts) text(p *plan, record []row.Value) []byte {
 	l.buf = l.buf[:0]
 	for _, i := range p.keys {

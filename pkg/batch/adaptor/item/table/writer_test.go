@@ -23,7 +23,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// eachMode is each for the modes insert and upsert: on PostgreSQL they are COPY and arrays.
+// eachMode is each for the modes insert and upsert, which are COPY and arrays on PostgreSQL.
 func eachMode(t *testing.T, f func(t *testing.T, db tx.Database, mode table.Mode)) {
 	t.Helper()
 	for _, mode := range []table.Mode{table.Insert, table.Upsert} {
@@ -78,7 +78,7 @@ func TestEveryKindOfValueComesBackAsItWasWritten(t *testing.T) {
 		require.NoError(t, write(db, w, s, many...))
 		requireSame(t, many, readAll(t, db, s, "select * from everything where id >= 1000", "id"))
 		described := readAll(t, db, nil, "select * from everything where id >= 1000", "id")
-		requireSame(t, many, described) // the database describes what was created
+		requireSame(t, many, described) // the database describes the created table
 	})
 }
 

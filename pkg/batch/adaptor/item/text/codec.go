@@ -8,15 +8,14 @@ import (
 	"github.com/surfin-batch/surfin/internal/filestream"
 )
 
-// codec is the encoding of records that have a length in bytes. They are decoded field by field, as
-// packed and binary numbers have no encoding.
+// codec is the encoding of records with a length in bytes. They are decoded field by field, as packed and
+// binary numbers have no encoding.
 type codec struct {
 	*filestream.FieldCodec
 	ebcdic bool
 	blank  byte
 }
 
-// newCodec returns the codec of a value of the key encoding.
 func newCodec(name filestream.EncodingName) (*codec, error) {
 	c, err := filestream.NewFieldCodec(name)
 	if err != nil {
@@ -25,7 +24,7 @@ func newCodec(name filestream.EncodingName) (*codec, error) {
 	return &codec{FieldCodec: c, ebcdic: c.IsEBCDIC(), blank: c.Blank()}, nil
 }
 
-// checkEncoding reports an encoding that records of the length, 0 for lines, cannot have.
+// checkEncoding reports an encoding that is not possible for records of the length, which is 0 for lines.
 func checkEncoding(name filestream.EncodingName, length int) error {
 	if length > 0 {
 		_, err := newCodec(name)
@@ -38,11 +37,11 @@ func (c *codec) decode(raw string) (string, error) { return c.Decode(raw) }
 
 func (c *codec) encode(dst []byte, text string) ([]byte, error) { return c.Append(dst, text) }
 
-// hexMark begins the text of a record that no text can stand for.
+// hexMark begins the text of a record that is not text.
 const hexMark = "hex:"
 
-// textOf returns a record as a text that bytesOf turns back: its characters, or its bytes as
-// hexadecimal digits if it has bytes that are not text.
+// textOf returns a record as a text that bytesOf turns back: its characters, or hexadecimal digits if some of
+// its bytes are not text.
 func (c *codec) textOf(raw string, binary bool) string {
 	if !binary {
 		text, err := c.decode(raw)

@@ -72,7 +72,7 @@ func ExampleNewLinesReader() {
 	// Output: one two <nil>
 }
 
-// Strike is a detail of the example below: the day is that of the header above it.
+// Strike is a detail of the example below: the day comes from the header above it.
 type Strike struct {
 	Day  string
 	Cost row.Decimal

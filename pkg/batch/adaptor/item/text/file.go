@@ -12,21 +12,21 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 )
 
-// file reads the lines of a file. Offsets are those of filestream.Input.
+// file reads the lines of a file. Offsets are offsets of filestream.Input.
 type file struct {
 	name, path, member string
 	compression        filestream.ReadCompression
 	encoding           filestream.EncodingName
 	longest            registry.Size
 	accept             bool // changes of the file
-	size               int  // bytes of a record; 0: a record is a line
+	size               int  // bytes of a record; 0 means that a record is a line
 
 	in   *filestream.Input
 	at   int64 // offset of the next line, and lines before it
 	past int64
 	line int64 // number of the last line
 	dead error // nothing can be read any more
-	// last is where the last line stands; lost is the one that was given up last.
+	// last is the position of the last line; lost is the line that was given up last.
 	last, length int64
 	lost         *item.RawText
 }
@@ -71,7 +71,7 @@ func (f *file) open(ctx context.Context, at *filePosition) error {
 	return nil
 }
 
-// odd says that the file, of so many bytes, does not end with a record.
+// odd reports that the file, of that many bytes, does not end with a record.
 func (f *file) odd(ctx context.Context, bytes int64) error {
 	rest, hint := bytes%int64(f.size), ""
 	if f.at == 0 {
@@ -83,7 +83,7 @@ func (f *file) odd(ctx context.Context, bytes int64) error {
 	return f.cut(bytes-rest, rest, hint)
 }
 
-// cut says that the file ends within a record.
+// cut is the error for a file that ends within a record.
 func (f *file) cut(at, has int64, hint string) error {
 	return fmt.Errorf("byte %d: the file ends within a record, which has %d bytes and not %d (length)%s", at, has, f.size, hint)
 }
@@ -94,8 +94,8 @@ func (f *file) goTo(offset, lines int64) {
 	f.at, f.past, f.line, f.lost = offset, lines, lines, nil
 }
 
-// next returns the next line without its end, or the bytes of the next record; io.EOF behind the
-// last one. A line that is too long is consumed.
+// next returns the next line without its end, or the bytes of the next record, or io.EOF after the last one.
+// A line that is too long is consumed.
 func (f *file) next(ctx context.Context) (string, error) {
 	if f.in == nil {
 		return "", fmt.Errorf("%s: the reader is not open", f.name)
@@ -136,8 +136,8 @@ func (f *file) without(line []byte) []byte {
 	return filestream.WithoutEnd(line)
 }
 
-// peek returns what next will return, and stays before it; ok: next will return it. The text is void
-// at the next call.
+// peek returns the next result of next without advancing; ok reports whether next will return it. The text is
+// invalid after the next call.
 func (f *file) peek(ctx context.Context) (text []byte, ok bool, err error) {
 	text, err = f.take(ctx)
 	if err != nil || text == nil || len(text) < f.size {
@@ -156,7 +156,7 @@ func (f *file) move(size int64) {
 // skip passes a line that is too long.
 func (f *file) skip(ctx context.Context) error {
 	end, err := f.in.SkipLine(ctx, f.at)
-	if err != nil { // some of it is forgotten, so that it cannot be read again
+	if err != nil { // some of it is no longer buffered, so that it cannot be read again
 		return f.broken(f.past+1, err)
 	}
 	f.move(end - f.at)
@@ -165,13 +165,12 @@ func (f *file) skip(ctx context.Context) error {
 	return f.invalid(fmt.Errorf("the line has %d bytes, more than %d (max_line)", raw.Length, f.longest))
 }
 
-// broken ends the reading for good.
 func (f *file) broken(line int64, err error) error {
 	f.dead = fmt.Errorf("%s: %s:%d: %w", f.name, f.path, line, err)
 	return f.dead
 }
 
-// notValid says that the last line has bytes that its encoding does not have.
+// notValid is the error for a last line with bytes that its encoding does not have.
 func (f *file) notValid() error { return fmt.Errorf("the line %s", f.in.NotValid()) }
 
 func (f *file) invalid(err error) error {

@@ -14,8 +14,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 )
 
-// FuzzReader reads garbage to its end, and again from each position: the same items, and no
-// panic. What was read is written and read again, or is refused as invalid.
+// FuzzReader reads garbage to its end, and again from each position: the same items, and no panic. Items that
+// were read are written and read again, or refused as invalid.
 func FuzzReader(f *testing.F) {
 	sums := "D 10000150  1.50\nD-20-00005      \nD 30      2.2500\nD  1999999 -0.75\nT004 00100014400002103.0000\n"
 	for _, seed := range []string{dirty, sums, "", "HEAD", "HEAD\nT0000000\n", "HEAD\r\nD00001Ada\r\n", "HEAD\nD\x00\xff\u0085\nT-000001\n"} {
@@ -85,7 +85,7 @@ func writtenAndRead(t *testing.T, write WriterConfig, read ReaderConfig, of item
 	require.Equal(t, []string{texts(one), io.EOF.Error()}, again.texts)
 }
 
-// reading is what a reader delivered, its end last, and its position behind each item.
+// reading is a reader's output, its end last, and its position after each item.
 type reading struct {
 	texts []string
 	at    []item.Position

@@ -15,7 +15,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-// Column is where a field stands in a line, and how it is filled up.
+// Column is the place of a field in a line, and its padding.
 type Column struct {
 	At       string `key:"at" main:"true" required:"true" doc:"The characters of the line that it takes, from 1: FIRST-LAST, or one number. If the records have a length, the bytes of the record."`
 	Align    string `key:"align" enum:"left,right" doc:"Where the value stands; without it numbers stand right and the rest left."`
@@ -59,13 +59,13 @@ type cell struct {
 	number bool
 	pad    rune
 	cut    bool
-	// decimals are the digits behind a point that is not written; -1: it is.
+	// decimals is the number of digits after an implied decimal point; -1 means that the point is written.
 	decimals int
 	form     form
 	sign     sign
 }
 
-// layout is what the records of a type look like.
+// layout is the form of a type's records.
 type layout struct {
 	mark  string // that each record begins with
 	cells []cell // by their place
@@ -73,13 +73,12 @@ type layout struct {
 	shape
 }
 
-// shape is what all records of a file have in common.
+// shape holds the common properties of all records of a file.
 type shape struct {
-	length int    // in bytes; 0: a record is a line
-	codec  *codec // nil: a record is a line
+	length int    // in bytes; 0 means that a record is a line
+	codec  *codec // nil means that a record is a line
 }
 
-// shapeOf returns the shape of a file.
 func shapeOf(length int, encoding filestream.EncodingName) (shape, error) {
 	if length <= 0 {
 		return shape{}, nil
@@ -88,7 +87,7 @@ func shapeOf(length int, encoding filestream.EncodingName) (shape, error) {
 	return shape{length: length, codec: c}, err
 }
 
-// marked returns a text that records begin with as they have it.
+// marked returns, as bytes of the record, a text that records begin with.
 func (s shape) marked(text string) (string, error) {
 	if s.codec == nil {
 		return text, nil
@@ -97,7 +96,7 @@ func (s shape) marked(text string) (string, error) {
 	return string(raw), err
 }
 
-// bytes says that places are those of bytes.
+// places is the unit of places: bytes or characters.
 func (s shape) places() string {
 	if s.codec != nil {
 		return "bytes"
@@ -105,7 +104,7 @@ func (s shape) places() string {
 	return "characters"
 }
 
-// newLayout binds columns to the fields of a schema. Those of a reader must have all of them.
+// newLayout binds columns to the fields of a schema. A reader's columns must include all of them.
 func newLayout(columns map[string]Column, mark string, s shape, schema *row.Schema, reading bool) (*layout, error) {
 	l, errs := bindColumns(columns, mark, s, schema)
 	for i := range schema.Len() {
@@ -220,7 +219,7 @@ func (s shape) lineOf(text string) line {
 	return line{text: text, size: len(text), codec: s.codec}
 }
 
-// at returns the places of the span that the record has, as they stand in it.
+// at returns the raw places of the span, as far as the record has them.
 func (l line) at(s span) string {
 	first, last := min(s.first-1, l.size), min(s.last, l.size)
 	if l.runes != nil {
@@ -229,7 +228,6 @@ func (l line) at(s span) string {
 	return l.text[first:last]
 }
 
-// read returns the text of the places of the span.
 func (l line) read(s span) (string, error) {
 	if l.codec == nil {
 		return l.at(s), nil
@@ -237,7 +235,7 @@ func (l line) read(s span) (string, error) {
 	return l.codec.decode(l.at(s))
 }
 
-// value returns the text of the column without what fills it up.
+// value returns the text of the column without its padding.
 func (c *cell) value(text string) string {
 	filler := string(c.pad)
 	switch {
@@ -258,7 +256,7 @@ func (c *cell) value(text string) string {
 	return sign + digits
 }
 
-// appendTo appends the text of a value, filled up to the column's width.
+// appendTo appends the text of a value, padded to the column's width.
 func (c cell) appendTo(dst []byte, text string) ([]byte, error) {
 	if strings.ContainsAny(text, "\r\n") {
 		return dst, fmt.Errorf("field %s: its text has a line end, and the file has a line for each record", c.name)
@@ -303,7 +301,7 @@ func (c cell) tooLong(size int, places string) error {
 
 func hasSign(text string) bool { return strings.HasPrefix(text, "-") || strings.HasPrefix(text, "+") }
 
-// fillUp appends a text, which may begin with a sign, with what fills it up: n times what pad appends.
+// fillUp appends a text, which may begin with a sign, with its padding: n times the output of pad.
 func (c cell) fillUp(dst, text []byte, signed bool, n int, pad func([]byte) []byte) []byte {
 	if !c.right {
 		dst = append(dst, text...)

@@ -27,7 +27,7 @@ type LinesConfig struct {
 	MaxLine     registry.Size              `key:"max_line" default:"1MB" doc:"The longest line; a longer one is an invalid item."`
 }
 
-// Validate reports a key whose value means nothing.
+// Validate reports an invalid value of a key.
 func (c *LinesConfig) Validate() error {
 	return errors.Join(append(checkFile(c.Encoding, 0, c.MaxLine), checkMember(c.Member, c.Compression)...)...)
 }
@@ -41,7 +41,7 @@ type LinesWriterConfig struct {
 	Compression filestream.WriteCompression `key:"compression" default:"auto" doc:"Compress the file, one gzip member or zstd frame per chunk; auto goes by the suffix: .gz or .zst."`
 }
 
-// Validate reports a key whose value means nothing.
+// Validate reports an invalid value of a key.
 func (c *LinesWriterConfig) Validate() error { return errors.Join(checkFile(c.Encoding, 0, 0)...) }
 
 func linesComponents() []registry.Component {
@@ -187,8 +187,8 @@ func (r *lines) Position() (item.Position, error) {
 	return json.Marshal(at)
 }
 
-// NewLinesWriter returns a writer of items of the type use.In, which have one field. The
-// file belongs to use.Attempt (rule C15b).
+// NewLinesWriter returns a writer of items of the type use.In, which have one field. The file belongs to
+// use.Attempt (rule C15b).
 func NewLinesWriter(cfg LinesWriterConfig, use registry.BuildContext) (item.Writer, error) {
 	err := cfg.Validate()
 	if err == nil {

@@ -14,7 +14,7 @@ type form uint8
 
 const (
 	formText   form = iota
-	formZoned       // a digit in each character, the sign in one of them or beside them
+	formZoned       // a digit in each character, the sign in one of them or next to them
 	formPacked      // two digits in a byte, the sign in the last half: COMP-3
 	formBinary      // two's complement, the first byte is the highest: COMP
 )
@@ -76,8 +76,7 @@ func (c *cell) setForm(column Column, kind row.Kind, length int) error {
 	return nil
 }
 
-// parseNumber reads a number that is not plain text. raw are its characters, or its bytes if there
-// is a codec.
+// parseNumber reads a number that is not plain text. raw is its characters, or its bytes with a codec.
 func (c cell) parseNumber(raw string, of *codec, f *row.Field) (row.Value, error) {
 	if c.isBlank(raw, of) && (f.Nullable || !f.Default.IsNull()) {
 		return f.Parse("")
@@ -127,8 +126,8 @@ func (c cell) plainText(negative bool, digits string) string {
 	return digits
 }
 
-// isBlank reports whether a column has no number: blanks, and for packed also zero bytes. All bits of
-// a binary number are a number.
+// isBlank reports whether a column has no number: blanks, and for packed also zero bytes. Every bit pattern
+// of a binary number is a number.
 func (c cell) isBlank(raw string, of *codec) bool {
 	blank := byte(' ')
 	if of != nil {
@@ -197,7 +196,7 @@ func binaryDigits(raw string, unsigned bool) (negative bool, digits string, err 
 	return false, strconv.FormatUint(n, 10), nil
 }
 
-// zonedDigits reads a digit of each character, and the sign where the column has it.
+// zonedDigits reads a digit from each character, and the sign at the column's position for it.
 func (c cell) zonedDigits(raw string, ebcdic bool) (negative bool, digits string, err error) {
 	at := -1 // of the digit that has the sign
 	switch c.sign {
@@ -239,8 +238,8 @@ func signOfByte(b byte, ebcdic bool) (negative bool, err error) {
 	return b == minus, nil
 }
 
-// zonedDigit reads one place; signed says that it may have the sign: in the zone of EBCDIC, else by
-// the characters { A to I and } J to R, or p to y as Micro Focus writes minus.
+// zonedDigit reads one place; signed means that it may have the sign: in the zone of EBCDIC, else by the
+// characters { A to I and } J to R, or p to y for minus as in Micro Focus.
 func zonedDigit(b byte, ebcdic, signed bool) (digit byte, minus, ok bool) {
 	if ebcdic {
 		zone := b >> 4
@@ -270,7 +269,7 @@ func zonedDigit(b byte, ebcdic, signed bool) (digit byte, minus, ok bool) {
 	return 0, false, false
 }
 
-// appendNumber appends a number as its column has it, in all of its width.
+// appendNumber appends a number in its column's form, over its full width.
 func (c cell) appendNumber(dst []byte, of *codec, f *row.Field, v row.Value) ([]byte, error) {
 	wrong := func(format string, args ...any) ([]byte, error) {
 		return dst, fmt.Errorf("field %s: "+format, append([]any{c.name}, args...)...)
@@ -344,7 +343,6 @@ func (c cell) scaled(v row.Value) (digits string, negative bool, err error) {
 	return text, negative, nil
 }
 
-// signHalf is the sign as the half of a byte.
 func (c cell) signHalf(negative bool) byte {
 	switch {
 	case c.sign == signNone:

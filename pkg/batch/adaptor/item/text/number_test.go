@@ -21,7 +21,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-// one returns an item type with one field.
 func one(t require.TestingT, f row.Field) item.Type {
 	f.Name = "x"
 	schema, err := row.NewSchema(f)
@@ -75,7 +74,7 @@ func TestNumbersOfMainframesAreExact(t *testing.T) {
 		encoding filestream.EncodingName
 		column   Column
 		want     string
-		again    string // what is written of the value; "": the same bytes
+		again    string // the text written for the value; "" means the same bytes
 	}{
 		{"0001250{", "", zoned, "125.00", ""}, {"0000125}", "", zoned, "-12.50", ""}, {"0000123N", "", zoned, "-12.35", ""}, {"0000123E", "", zoned, "12.35", ""},
 		{"00001235", "", zoned, "12.35", "0000123E"}, {"0000123u", "", zoned, "-12.35", "0000123N"}, {"0}", "", zoned, "0.00", "0{"},
@@ -194,7 +193,7 @@ func accountWriter(path string, encoding filestream.EncodingName) WriterConfig {
 	return WriterConfig{Path: path, Columns: accountColumns(), Record: "D", Header: "HÄ1", Trailer: accountTrailer(), Length: 56, Encoding: encoding}
 }
 
-// randomAccounts draws rows of what the columns hold.
+// randomAccounts draws rows that fit the columns.
 func randomAccounts(t *rapid.T) []item.Row {
 	schema := account(t).Schema()
 	text := rapid.StringMatching(`([A-Zäß0\n -]{0,9}[A-Zäß0-])?`)
@@ -232,8 +231,7 @@ func writeRows(t require.TestingT, w item.Writer, rows []item.Row) {
 	require.NoError(t, w.Component().(item.Closer).Close(ctx))
 }
 
-// What is written into records of bytes is read again, in each encoding, from the start and from each
-// position.
+// Records of bytes are read as they were written, in each encoding, from the start and from each position.
 func TestRecordsOfBytesAreReadAsTheyWereWritten(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

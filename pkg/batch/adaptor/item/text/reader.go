@@ -37,15 +37,15 @@ func NewReader(cfg ReaderConfig, itemType item.Type) (item.Reader, error) {
 type reader struct {
 	file
 	cfg     ReaderConfig
-	head    string // what the first record begins with
+	head    string // the text that the first record begins with
 	program *program
 	record  record // the last one
-	needed  int    // bytes of a record that say of which type it is
+	needed  int    // bytes of a record that determine its type
 	state   *recordtypes.State
 	schema  *row.Schema
 
 	single bool // the input is the text of one record
-	// wrong is what is wrong with that text, and wrongText the text.
+	// wrong is the mistake in that text, and wrongText the text.
 	wrong     error
 	wrongText item.RawText
 }
@@ -105,8 +105,8 @@ func (r *reader) header(ctx context.Context) error {
 	return nil
 }
 
-// ReadRecord reads the next record that is an item. One that does not fit is a item.ConsumedError:
-// the next call reads the record behind it.
+// ReadRecord reads the next record that is an item. One that does not fit is an item.ConsumedError: the next
+// call reads the next record.
 func (r *reader) ReadRecord(ctx context.Context, dst []row.Value) error {
 	if err := r.wrong; err != nil {
 		r.wrong, r.lost = nil, &r.wrongText
@@ -141,7 +141,6 @@ func (r *reader) ReadRecord(ctx context.Context, dst []row.Value) error {
 	}
 }
 
-// end is what a read answers behind the last record.
 func (r *reader) end(eof error) error {
 	if err := r.state.End(); err != nil {
 		return r.broken(r.past+1, err)
@@ -149,7 +148,6 @@ func (r *reader) end(eof error) error {
 	return eof
 }
 
-// lose counts a record that could not be read.
 func (r *reader) lose(err error) error {
 	if lost := r.state.Lost(); lost != nil {
 		return r.broken(r.line, lost)
@@ -187,7 +185,7 @@ func (r *reader) detail(ctx context.Context, t *recordtypes.Type, dst []row.Valu
 	return r.settle(ctx)
 }
 
-// fits says what is wrong with the form of the last record.
+// fits returns the mistake in the form of the last record.
 func (r *reader) fits(t *recordtypes.Type) error {
 	err := r.record.fits(t, r.cfg.Short)
 	if errors.Is(err, errNotValid) {
@@ -196,8 +194,7 @@ func (r *reader) fits(t *recordtypes.Type) error {
 	return err
 }
 
-// follow takes up a record that is not an item. One that cannot be read leaves the others without
-// what they need of it.
+// follow processes a record that is not an item. If it cannot be read, later records lack its values.
 func (r *reader) follow(t *recordtypes.Type) error {
 	err := error(nil)
 	switch t.Role {
@@ -215,9 +212,8 @@ func (r *reader) follow(t *recordtypes.Type) error {
 	return nil
 }
 
-// settle reads the trailers behind a detail, so that a file that is not whole fails before its last
-// item is handed out, and the chunk with it is not committed. What cannot be read is left to the
-// next read.
+// settle reads the trailers after a detail, so that an incomplete file fails before its last item is returned
+// and the chunk with it is committed. Errors are left to the next read.
 func (r *reader) settle(ctx context.Context) error {
 	if !r.program.plan.HasTrailers() || r.single {
 		return nil
@@ -274,7 +270,7 @@ func (r *reader) RawText() item.RawText {
 	return raw
 }
 
-// OpenRaw implements item.RawOpener: the text is a record, wherever it stands.
+// OpenRaw implements item.RawOpener: the text is a record, wherever it comes from.
 func (r *reader) OpenRaw(ctx context.Context, meta item.Meta, raw item.RawText) error {
 	r.single, r.wrongText = true, raw
 	text, err := r.program.bytesOf(raw.Text)

@@ -16,7 +16,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-// RecordType is a type of records in a file that has several.
+// RecordType is a record type in a file with several.
 type RecordType struct {
 	As      string            `key:"as" default:"detail" enum:"detail,header,trailer,ignore" doc:"What becomes of such a record: a detail is an item; a header gives its fields to all details after it, up to the next header of the type; a trailer is compared with the records before it; ignore leaves the record out."`
 	Columns map[string]Column `key:"columns" doc:"Of a detail or a header: where its fields stand, as in columns."`
@@ -40,9 +40,9 @@ type program struct {
 	of     []bound // by the place of the type in the plan
 	typeAt span    // 0-0: a record begins with the name of its type
 	names  []string
-	// any is the type of all records that are of no other one; nil: they are invalid items.
+	// any is the type of all records that match no other type; nil means that they are invalid items.
 	any *recordtypes.Type
-	// record is what the record of a detail begins with, if there is one type only.
+	// record is the text that the record of a detail begins with, if there is only one type.
 	record string
 }
 
@@ -68,7 +68,7 @@ func compile(cfg *ReaderConfig, itemType item.Type) (*program, error) {
 	return p, p.complete(types, itemType.Schema(), true)
 }
 
-// one makes the plan of a file whose records are all of one type, apart from its trailer.
+// one makes the plan of a file with records of only one type, apart from its trailer.
 func (p *program) one(cfg *ReaderConfig, schema *row.Schema) ([]*recordtypes.Type, error) {
 	l, err := newLayout(cfg.Columns, cfg.Record, p.shape, schema, true)
 	if err != nil {
@@ -184,7 +184,7 @@ func (p *program) typeOf(name string, kind RecordType, schema *row.Schema) (*rec
 	return t, b, all
 }
 
-// bindSums finds the columns whose sums a trailer has.
+// bindSums finds the columns with sums in a trailer.
 func (p *program) bindSums(number int, types []*recordtypes.Type, records map[string]RecordType, schema *row.Schema) (errs []error) {
 	t := types[number]
 	for _, name := range sortedKeys(records[t.Name].Sums) {
@@ -202,7 +202,7 @@ func (p *program) bindSums(number int, types []*recordtypes.Type, records map[st
 	return errs
 }
 
-// errReported says that the column of a sum is wrong, which is reported there.
+// errReported means that the column of a sum is wrong, which is reported there.
 var errReported = errors.New("its column is wrong")
 
 func (p *program) sumOf(types []*recordtypes.Type, records map[string]RecordType, name string, column Column, schema *row.Schema) (cell, error) {
@@ -255,8 +255,7 @@ type place struct {
 	key, what string
 }
 
-// collisions reports places of a type that overlap: of a trailer, whatever it is for, and of each
-// type that is written.
+// collisions reports overlapping places: of a trailer in any case, and of each written type.
 func (p *program) collisions(number int, t *recordtypes.Type, writing bool) error {
 	b, taken := p.of[number], []place{}
 	switch {
@@ -312,7 +311,7 @@ func (p *program) complete(types []*recordtypes.Type, schema *row.Schema, readin
 	return errors.Join(errs...)
 }
 
-// find returns the type of a record; nil: it is of none. It looks at no more than the first places.
+// find returns the type of a record, or nil if it has none. It only reads the first places.
 func (p *program) find(record string) *recordtypes.Type {
 	best := p.any
 	if p.typeAt.first > 0 {
@@ -337,7 +336,7 @@ func (p *program) find(record string) *recordtypes.Type {
 	return best
 }
 
-// needed is how many bytes of a record find looks at.
+// needed is the number of bytes of a record that find reads.
 func (p *program) needed() int {
 	if p.typeAt.first > 0 {
 		return p.typeAt.last * utf8.UTFMax
@@ -358,7 +357,6 @@ type record struct {
 
 func (r *record) set(text string) { r.line, r.text = r.lineOf(text), text }
 
-// binary reports whether records have bytes that are not text.
 func (p *program) binary() bool {
 	for _, b := range p.of {
 		if slices.ContainsFunc(b.cells, func(c cell) bool { return c.form == formPacked || c.form == formBinary }) {
@@ -368,7 +366,7 @@ func (p *program) binary() bool {
 	return false
 }
 
-// shown returns a record as a text, which bytesOf turns back.
+// shown returns a record as a text, from which bytesOf restores it.
 func (p *program) shown(raw string) string {
 	if p.codec == nil {
 		return raw
@@ -424,7 +422,7 @@ func (r *record) Raw(t *recordtypes.Type) []byte {
 	return []byte(r.line.at(span{1, r.of[t.Number()].width}))
 }
 
-// unit is what the file calls a record.
+// unit is the name of a record in the file.
 func (s shape) unit() string {
 	if s.codec == nil {
 		return "line"
@@ -432,10 +430,10 @@ func (s shape) unit() string {
 	return "record"
 }
 
-// errNotValid says that a line has bytes that its encoding does not have.
+// errNotValid reports that a line has bytes that its encoding does not have.
 var errNotValid = errors.New("the line is not valid")
 
-// fits says what is wrong with the form of a record, before its columns are read.
+// fits returns the mistake in the form of a record, before its columns are read.
 func (r *record) fits(t *recordtypes.Type, short bool) error {
 	l := r.of[t.Number()].layout
 	switch {

@@ -15,7 +15,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-// entry is an item of batches: the day is that of the file, the company that of the batch.
+// entry is an item of batches: the day comes from the file, the company from the batch.
 func entry(t require.TestingT) item.Type {
 	two := 2
 	schema, err := row.NewSchema(
@@ -55,7 +55,6 @@ const batchFile = "F20261120\n" +
 	"Z01000000010\n" +
 	"\n# the end\n"
 
-// right is batchFile with amounts and sums that fit.
 func right() string {
 	return strings.NewReplacer("D0007 12.50", "D0007  1250", "E003    0000", "E003    1245", "Z01000000010", "Z01000001255").Replace(batchFile)
 }
@@ -90,7 +89,7 @@ func TestRecordTypesKeepTheContract(t *testing.T) {
 	}
 }
 
-// A trailer is compared before the last record that it speaks of is handed out.
+// A trailer is compared before the last record that it covers is returned.
 func TestATrailerThatDoesNotAgreeFailsBeforeTheLastItem(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -265,7 +264,7 @@ func TestRecordTypesAreChecked(t *testing.T) {
 	require.ErrorContains(t, err, "type_at: it is about records, and there are none")
 }
 
-// The values of headers are in the position: they have a bound.
+// The values of headers are in the position, so they are bounded.
 func TestHeadersFitIntoThePosition(t *testing.T) {
 	t.Parallel()
 	schema, err := row.NewSchema(row.Field{Name: "a", Kind: row.String}, row.Field{Name: "x", Kind: row.String})

@@ -13,20 +13,20 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-// recordsWriter makes the records of a file with several types (rule C15p): a header where its values
-// change, and the trailers.
+// recordsWriter makes the records of a file with several types (rule C15p): a header when its values change,
+// and the trailers.
 type recordsWriter struct {
 	*program
 	headers []*recordtypes.Type
-	only    *recordtypes.Type // the only type of details; nil: the field record names it
+	only    *recordtypes.Type // the only type of details; nil means that the field record names it
 	state   *recordtypes.State
 	item    written
 	line    []byte
 }
 
-// written is an item as the records that it becomes: a recordtypes.Record.
+// written holds the records of an item: a recordtypes.Record.
 type written struct {
-	values []row.Value // by the fields of the schema; nil: of a header that an earlier attempt wrote
+	values []row.Value // by the fields of the schema; nil for a header that an earlier attempt wrote
 	raw    []byte
 }
 
@@ -49,7 +49,7 @@ func (w *written) Sum(*recordtypes.Type, int) (row.Value, error) {
 // Raw implements recordtypes.Record.
 func (w *written) Raw(*recordtypes.Type) []byte { return w.raw }
 
-// newRecordsWriter checks the record types of a writer; nil: there are none.
+// newRecordsWriter checks the record types of a writer. It returns nil if there are none.
 func newRecordsWriter(cfg *WriterConfig, in item.Type) (*recordsWriter, error) {
 	if cfg.Records == nil {
 		return nil, nil
@@ -107,7 +107,6 @@ func (w *recordsWriter) String() string {
 	return strings.Join(parts, ", ")
 }
 
-// begin starts a file, or resumes at a position.
 func (w *recordsWriter) begin(at recordtypes.Position, resumed bool) (err error) {
 	w.state = w.plan.Start()
 	if resumed {
@@ -142,7 +141,7 @@ func (w *recordsWriter) put(emit func([]byte) error, schema *row.Schema, values 
 	return emit(w.line)
 }
 
-// typeOfItem returns the type of details that an item is of.
+// typeOfItem returns the type of details of an item.
 func (w *recordsWriter) typeOfItem(values []row.Value) (*recordtypes.Type, error) {
 	at := w.plan.TypeField
 	if at < 0 {
@@ -233,13 +232,13 @@ func (w *recordsWriter) trailerOf(dst []byte, t *recordtypes.Type, count int64, 
 	return w.assemble(dst, t, parts)
 }
 
-// part is a piece of a record, in all of its places.
+// part is a piece of a record that fills all of its places.
 type part struct {
 	span
 	raw []byte
 }
 
-// assemble puts a record together: the name of its type, its parts, and blanks between them.
+// assemble builds a record: the name of its type, its parts, and blanks between them.
 func (w *recordsWriter) assemble(dst []byte, t *recordtypes.Type, parts []part) ([]byte, error) {
 	name, err := w.marked(t.Name)
 	if err != nil {

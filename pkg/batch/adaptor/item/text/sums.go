@@ -12,7 +12,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-// sums are the totals of fields that the trailer of a written file has.
+// sums are the totals of fields in the trailer of a written file.
 type sums struct {
 	cells  []cell // the place in the trailer, and the form of the field's column
 	totals []row.Decimal
@@ -88,7 +88,7 @@ func (s *sums) clear() {
 	s.totals = make([]row.Decimal, len(s.cells))
 }
 
-// add adds the value of a field; a null is nothing.
+// add adds the value of a field; a null adds nothing.
 func (s *sums) add(i int, v row.Value) (err error) {
 	switch v.Kind() {
 	case row.Int:
@@ -100,7 +100,7 @@ func (s *sums) add(i int, v row.Value) (err error) {
 	return err
 }
 
-// sumPosition is what the writer's position keeps of sums.
+// sumPosition holds the sums in the writer's position.
 type sumPosition struct {
 	Sums []row.Decimal `json:"sums,omitempty"`
 }
@@ -112,7 +112,6 @@ func (s *sums) position() sumPosition {
 	return sumPosition{Sums: slices.Clone(s.totals)}
 }
 
-// restore takes up the sums of a position.
 func (s *sums) restore(p sumPosition) error {
 	s.clear()
 	if len(p.Sums) != len(s.cells) {
@@ -122,7 +121,7 @@ func (s *sums) restore(p sumPosition) error {
 	return nil
 }
 
-// appendTo appends the sums to the text of a trailer that ends at its count, in their places.
+// appendTo appends the sums in their places to the text of a trailer that ends at its count.
 func (s *sums) appendTo(text string, of shape, schema *row.Schema) ([]byte, error) {
 	text, err := of.marked(text)
 	if err != nil {

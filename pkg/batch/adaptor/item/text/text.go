@@ -1,6 +1,5 @@
-// Package text reads and writes files of lines: the components `fixed`, whose records have
-// their fields at fixed places, and `lines`, whose items are whole lines. A file of any size
-// takes the memory of one line.
+// Package text reads and writes files of lines: the components `fixed`, for records with fields at fixed
+// places, and `lines`, for whole lines as items. A file of any size takes the memory of one line.
 //
 // It imports core with its folders, internal/filestream, internal/recordtypes and internal/nearest.
 package text
@@ -17,7 +16,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 )
 
-// Trailer is the line at the end of a file that says what the file must have.
+// Trailer is the line at the end of a file with its totals.
 type Trailer struct {
 	Begins string `key:"begins" main:"true" required:"true" literal:"true" doc:"What the line begins with, and no record does."`
 	Count  string `key:"count" doc:"Where the number of records stands: FIRST-LAST, characters of the line from 1. The writer fills it up with zeros."`
@@ -47,7 +46,7 @@ type ReaderConfig struct {
 // defaultMaxLine is the longest line where MaxLine is 0.
 const defaultMaxLine registry.Size = 1 << 20
 
-// Validate reports a key whose value means nothing.
+// Validate reports an invalid value of a key.
 func (c *ReaderConfig) Validate() error {
 	errs := append(checkFile(c.Encoding, c.Length, c.MaxLine), checkMember(c.Member, c.Compression)...)
 	bad := func(key, format string, args ...any) {
@@ -66,7 +65,8 @@ func (c *ReaderConfig) Validate() error {
 	return errors.Join(append(errs, checkMarks(c.Record, c.Header, c.Trailer)...)...)
 }
 
-// checkRecords reports keys that are not for a file with several record types, or for one with one.
+// checkRecords reports keys that do not apply to a file with several record types, or to one with a single
+// type.
 func checkRecords(bad func(key, format string, args ...any), records, columns int, typeAt, record string, trailer *Trailer) {
 	switch {
 	case records == 0 && columns == 0:
@@ -102,7 +102,7 @@ func checkMember(member string, compression filestream.ReadCompression) []error 
 	return nil
 }
 
-// checkMarks refuses marks by which two kinds of lines look the same.
+// checkMarks refuses marks that make two kinds of lines look the same.
 func checkMarks(record, header string, trailer *Trailer) (errs []error) {
 	if trailer == nil {
 		trailer = &Trailer{}
@@ -145,7 +145,7 @@ type WriterConfig struct {
 	Compression filestream.WriteCompression `key:"compression" default:"auto" doc:"Compress the file, one gzip member or zstd frame per chunk; auto goes by the suffix: .gz or .zst."`
 }
 
-// Validate reports a key whose value means nothing.
+// Validate reports an invalid value of a key.
 func (c *WriterConfig) Validate() error {
 	errs := checkFile(c.Encoding, c.Length, 0)
 	checkRecords(func(key, format string, args ...any) {
@@ -272,7 +272,7 @@ func writerLayout(cfg *WriterConfig, in item.Type) (*layout, error) {
 	return newLayout(cfg.Columns, cfg.Record, of, in.Schema(), false)
 }
 
-// named refuses item types whose fields are not known.
+// named refuses item types with unknown fields.
 func named(itemType item.Type, key string) error {
 	switch {
 	case itemType == nil:

@@ -18,7 +18,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-// payment is the item of the tests: an id, a name, a city that may be missing, and an amount.
 func payment(t require.TestingT) item.Type {
 	schema, err := row.NewSchema(
 		row.Field{Name: "id", Kind: row.Int}, row.Field{Name: "name", Kind: row.String},
@@ -146,7 +145,7 @@ func TestTheReadersKeepTheContract(t *testing.T) {
 	})
 }
 
-// A file that was cut off, or has more than its trailer says, must not pass as whole.
+// A file that was truncated, or has more than its trailer says, must not pass as complete.
 func TestAFileThatIsNotWholeFailsTheStep(t *testing.T) {
 	t.Parallel()
 	const head, one, two = "HEAD\n", "D00001Ada                 \n", "D00002Bob                 \n"
@@ -269,7 +268,7 @@ func pay(t require.TestingT, id int64, name string) item.Row {
 	return row.New(payment(t).Schema(), []row.Value{row.IntValue(id), row.StringValue(name), {}, {}})
 }
 
-// What is written is read again, whatever is in it, or is refused as an invalid item.
+// Any written value is read again, or is refused as an invalid item.
 func TestWhatIsWrittenIsReadAgain(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

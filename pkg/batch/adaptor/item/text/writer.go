@@ -80,7 +80,7 @@ func newTypesWriter(cfg WriterConfig, types *recordsWriter, use registry.BuildCo
 // maxFormText keeps the record types of a file short in the position.
 const maxFormText = 512
 
-// trailerLine returns the last line of a file with so many records.
+// trailerLine returns the last line of a file with that many records.
 func trailerLine(t *Trailer, records int64) (string, error) {
 	if t.Count == "" {
 		return t.Begins, nil
@@ -97,7 +97,7 @@ func trailerLine(t *Trailer, records int64) (string, error) {
 	return t.Begins + strings.Repeat(" ", between) + strings.Repeat("0", at.width()-len(n)) + n, nil
 }
 
-// String lists the columns as a file has them from its beginning to its end.
+// String lists the columns in their order in the file.
 func (l *layout) String() string {
 	texts := make([]string, len(l.cells))
 	for i, c := range l.cells {
@@ -148,7 +148,6 @@ func (l *layout) appendMark(dst []byte) ([]byte, error) {
 	return l.codec.encode(dst, l.mark)
 }
 
-// placesOf counts the places of some part of a record.
 func (s shape) placesOf(text []byte) int {
 	if s.codec == nil {
 		return utf8.RuneCount(text)
@@ -156,7 +155,6 @@ func (s shape) placesOf(text []byte) int {
 	return len(text)
 }
 
-// blank fills the places between columns.
 func (s shape) blank() byte {
 	if s.codec == nil {
 		return ' '
@@ -164,7 +162,7 @@ func (s shape) blank() byte {
 	return s.codec.blank
 }
 
-// append appends a value in all of the width of its column.
+// append appends a value over the full width of its column.
 func (c cell) append(dst []byte, of *codec, f *row.Field, v row.Value) ([]byte, error) {
 	if c.form != formText {
 		return c.appendNumber(dst, of, f, v)
@@ -183,7 +181,6 @@ func (c cell) append(dst []byte, of *codec, f *row.Field, v row.Value) ([]byte, 
 	return c.appendTo(dst, string(text))
 }
 
-// appendText appends the text of a value.
 func appendText(dst []byte, f *row.Field, v row.Value) ([]byte, error) {
 	if err := v.Finite(); err != nil { // the reader would refuse its text
 		return dst, fmt.Errorf("field %s: %w", f.Name, err)
@@ -191,7 +188,7 @@ func appendText(dst []byte, f *row.Field, v row.Value) ([]byte, error) {
 	return f.AppendText(dst, v), nil
 }
 
-// outConfig is what the writers differ by.
+// outConfig holds the differences between the writers.
 type outConfig struct {
 	name, path, lineEnd string
 	appends             bool
@@ -200,10 +197,10 @@ type outConfig struct {
 	header              string // "": there is none
 	// put appends the line of a record.
 	put func(dst []byte, schema *row.Schema, record []row.Value) ([]byte, error)
-	// trailer is the last record of a file with so many records; nil: there is none.
+	// trailer is the last record of a file with that many records; nil means that there is none.
 	trailer func(records int64) ([]byte, error)
 	sums    *sums          // nil: there are none
-	types   *recordsWriter // in the place of put, trailer and sums; nil: there is one type
+	types   *recordsWriter // instead of put, trailer and sums; nil means that there is one type
 	form    filestream.Form
 	shape
 }
@@ -260,12 +257,12 @@ func newWriter(cfg outConfig, use registry.BuildContext) (item.Writer, error) {
 	return use.In.ToRecords(w)
 }
 
-// Open starts the file, or takes up what is committed.
+// Open starts the file, or continues after the committed part.
 func (w *writer) Open(ctx context.Context, at item.Position) error {
 	return w.start(at, func(at *filestream.OutputPosition) error { return w.out.Open(ctx, at) })
 }
 
-// Rewind forgets what was written since at (item.Rewinder).
+// Rewind discards the records written since at (item.Rewinder).
 func (w *writer) Rewind(_ context.Context, at item.Position) error {
 	return w.start(at, w.out.Rewind)
 }
@@ -316,7 +313,7 @@ func (w *writer) start(at item.Position, place func(*filestream.OutputPosition) 
 	return w.named(err)
 }
 
-// checkHeader compares the first line of a file that is appended to with the header.
+// checkHeader compares the first line of the existing file with the header.
 func (w *writer) checkHeader() error {
 	head := w.out.Appended()
 	if w.cfg.header == "" || head == nil {
@@ -339,7 +336,7 @@ func typesOf(at *recordtypes.Position) recordtypes.Position {
 	return *at
 }
 
-// setTrailer tells the file how it ends with the records that it has.
+// setTrailer sets the end of the file for its current records.
 func (w *writer) setTrailer() error {
 	if w.cfg.types != nil {
 		w.buf = w.buf[:0]
@@ -387,8 +384,8 @@ func (w *writer) encode(line []byte) error {
 	return nil
 }
 
-// WriteRecords appends the records. All of them are encoded first: one that cannot be
-// leaves the file as it was.
+// WriteRecords appends the records. All of them are encoded first: if one cannot be, the file stays
+// unchanged.
 func (w *writer) WriteRecords(_ context.Context, schema *row.Schema, records [][]row.Value) (err error) {
 	w.buf = w.buf[:0]
 	if w.cfg.types != nil {
@@ -410,7 +407,6 @@ func (w *writer) WriteRecords(_ context.Context, schema *row.Schema, records [][
 	return w.named(w.sum(schema, records))
 }
 
-// put encodes an item.
 func (w *writer) put(schema *row.Schema, record []row.Value) (err error) {
 	if w.cfg.types != nil {
 		return w.cfg.types.put(w.encode, schema, record)
@@ -421,7 +417,7 @@ func (w *writer) put(schema *row.Schema, record []row.Value) (err error) {
 	return w.encode(w.line)
 }
 
-// sum adds the fields whose sums the trailer has.
+// sum adds the fields with sums in the trailer.
 func (w *writer) sum(schema *row.Schema, records [][]row.Value) error {
 	if w.cfg.sums == nil {
 		return nil
@@ -452,10 +448,10 @@ func (w *writer) Position() (item.Position, error) {
 	return json.Marshal(pos)
 }
 
-// Release removes what earlier attempts left (item.Releaser).
+// Release removes the files of earlier attempts (item.Releaser).
 func (w *writer) Release(context.Context) error { return w.named(w.out.Release()) }
 
-// Finish writes the trailer and renames the file into view.
+// Finish writes the trailer and publishes the file under its name.
 func (w *writer) Finish(context.Context) error {
 	if err := w.setTrailer(); err != nil {
 		return w.named(err)

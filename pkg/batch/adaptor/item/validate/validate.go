@@ -110,8 +110,8 @@ func compile(cfg *Config, in item.Type) ([]rule, error) {
 	return rules, errors.Join(errs...)
 }
 
-// check names every rule that the item breaks. A rule that cannot be computed
-// speaks for itself: the value adds nothing.
+// check names every rule that the item breaks. For a rule that cannot be computed, its error is enough,
+// without the value.
 func check(rules []rule, f *expression.Frame) error {
 	var broken []error
 	for _, r := range rules {

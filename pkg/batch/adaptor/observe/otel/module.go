@@ -22,12 +22,10 @@ import (
 // flushTime bounds the sending of the last spans when the process ends.
 const flushTime = 5 * time.Second
 
-// Module sends traces by OTLP/HTTP where the setting traces.endpoint or the
-// environment (OTEL_EXPORTER_OTLP_ENDPOINT, OTEL_EXPORTER_OTLP_TRACES_ENDPOINT, or
-// OTEL_TRACES_EXPORTER=otlp) says so; else it does nothing. The other OTEL_
-// variables mean what OpenTelemetry says. Nothing is connected to before the first
-// job; the last spans are sent when the application is closed, for at most 5
-// seconds.
+// Module sends traces by OTLP/HTTP if the setting traces.endpoint or the environment
+// (OTEL_EXPORTER_OTLP_ENDPOINT, OTEL_EXPORTER_OTLP_TRACES_ENDPOINT, or OTEL_TRACES_EXPORTER=otlp) asks for
+// it; else it does nothing. The other OTEL_ variables have OpenTelemetry's meaning. It does not connect
+// before the first job; the last spans are sent when the application is closed, for at most 5 seconds.
 func Module() fx.Option {
 	return fx.Module("surfin.otel", fx.Provide(fx.Annotate(observers, fx.ResultTags(`group:"surfin.observers,flatten"`))))
 }
@@ -48,14 +46,14 @@ func observers(lc fx.Lifecycle, d dependencies) ([]core.Observer, error) {
 	return []core.Observer{s}, nil
 }
 
-// Sender is an Observer with a sender of spans of its own, which it makes when the
-// first job begins: a process that runs no job makes no connection. Close it.
+// Sender is an Observer with its own sender of spans, which it makes when the first job begins: a process
+// that runs no job makes no connection. Close it.
 type Sender struct {
-	// Endpoint is the URL of a receiver; empty: as the environment says.
+	// Endpoint is the URL of a receiver; empty means the one in the environment.
 	Endpoint string
 	// Chunks is as in Options.
 	Chunks int
-	// Log gets a warning where spans cannot be sent; nil: slog.Default().
+	// Log gets a warning if spans cannot be sent; nil means slog.Default().
 	Log *slog.Logger
 
 	mu       sync.Mutex
@@ -123,8 +121,8 @@ func tracesURL(endpoint string) string {
 	return strings.TrimSuffix(endpoint, "/") + "/v1/traces"
 }
 
-// loggingExporter logs the failures of an exporter. It does not return them:
-// OpenTelemetry would print them a second time.
+// loggingExporter logs the failures of an exporter. It does not return them: OpenTelemetry would print them a
+// second time.
 type loggingExporter struct {
 	sdk.SpanExporter
 	log *slog.Logger
@@ -137,8 +135,8 @@ func (t loggingExporter) ExportSpans(ctx context.Context, spans []sdk.ReadOnlySp
 	return nil
 }
 
-// Close ends open spans and sends what is left, for at most 5 seconds. What cannot
-// be sent is logged: the jobs are over, and what they did stands.
+// Close ends open spans and sends the remaining ones, for at most 5 seconds. Spans that cannot be sent are
+// logged: the jobs are over, and their results stand.
 func (s *Sender) Close(ctx context.Context) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -36,11 +36,11 @@ const DefaultChunks = 1000
 
 // Options adjust an observer.
 type Options struct {
-	// Chunks is the most chunk spans of one step; what comes after is counted in the
-	// step's attribute surfin.chunks.unrecorded. 0 makes none.
+	// Chunks is the maximum number of chunk spans of one step; later ones are counted in the step's attribute
+	// surfin.chunks.unrecorded. 0 makes none.
 	Chunks int
-	// Environ is the environment, as os.Environ gives it: TRACEPARENT and TRACESTATE
-	// name the span that a job's belongs to where its context has none.
+	// Environ is the environment, in the form of os.Environ: TRACEPARENT and TRACESTATE name the parent span
+	// of a job without one in its context.
 	Environ []string
 }
 
@@ -55,7 +55,7 @@ type Observer struct {
 	steps map[core.StepExecutionID]*stepSpan
 }
 
-// span is a span in progress, and the context that carries it.
+// span is a span in progress with its context.
 type span struct {
 	trace.Span
 	ctx context.Context
@@ -92,8 +92,8 @@ func fromEnvironment(environ []string) trace.SpanContext {
 // Observe makes or ends the event's span.
 func (o *Observer) Observe(ctx context.Context, e core.Event) { o.Enter(ctx, e) }
 
-// Enter is Observe, and returns the context with the span of a job or step that
-// begins: spans of the components' own become its children.
+// Enter is Observe, and returns the context with the span of a beginning job or step: spans of components
+// become its children.
 func (o *Observer) Enter(ctx context.Context, e core.Event) context.Context {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -145,7 +145,7 @@ func (o *Observer) jobStarted(ctx context.Context, e core.JobStarted) context.Co
 	return ctx
 }
 
-// lastTrace is what an earlier execution of the instance left.
+// lastTrace is the trace that an earlier execution of the instance left.
 func lastTrace(c *core.ExecutionContext) trace.SpanContext {
 	if c == nil {
 		return trace.SpanContext{}
@@ -159,8 +159,8 @@ func lastTrace(c *core.ExecutionContext) trace.SpanContext {
 	return trace.SpanContextFromContext(ctx)
 }
 
-// leaveTrace is for the next execution. It is called before the flow begins, when
-// nobody else has the job's context; one that has no room is left as it is.
+// leaveTrace leaves the trace for the next execution. It is called before the flow begins, when nothing else
+// uses the job's context; if it has no room, it stays unchanged.
 func leaveTrace(ctx context.Context, c *core.ExecutionContext) {
 	carrier := propagation.MapCarrier{}
 	propagation.TraceContext{}.Inject(ctx, carrier)
@@ -186,17 +186,16 @@ func (o *Observer) stepStarted(ctx context.Context, e core.StepStarted) context.
 	return ctx
 }
 
-// here is the key of the innermost work of ours that a context belongs to: a
-// core.StepExecutionID or a core.JobExecutionID.
+// here is the key of the innermost of our works that a context belongs to: a core.StepExecutionID or a
+// core.JobExecutionID.
 type here struct{}
 
-// parent makes the step's span a child of what runs it: of the span in ctx where
-// that is within this execution, else of the step that has it as a partition, else
-// of the job.
+// parent makes the step's span a child of its caller: of the span in ctx if it belongs to this execution,
+// else of the step that has it as a partition, else of the job.
 func (o *Observer) parent(ctx context.Context, step core.StepExecution) context.Context {
 	job, ok := o.jobs[step.JobExecutionID]
 	if !ok {
-		return ctx // a step without a job, in a test of one
+		return ctx // a step without a job, as in a test
 	}
 	switch id := ctx.Value(here{}).(type) {
 	case core.JobExecutionID:
@@ -253,7 +252,6 @@ func (o *Observer) jobEnded(ended core.JobEnded) {
 	finish(s, false, "")
 }
 
-// end ends all spans of an execution as failed.
 func (o *Observer) end(id core.JobExecutionID, why string) {
 	o.endSteps(id, why)
 	if s, ok := o.jobs[id]; ok {
@@ -271,7 +269,7 @@ func (o *Observer) endSteps(id core.JobExecutionID, why string) {
 	}
 }
 
-// Close ends the spans that are open: their execution did not end in this process.
+// Close ends the open spans: their execution did not end in this process.
 func (o *Observer) Close() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -289,8 +287,7 @@ func finish(s span, failed bool, why string) {
 	s.End()
 }
 
-// chunk makes the span of a chunk when it is committed: it began so long ago as it
-// took.
+// chunk makes the span of a committed chunk, starting at its beginning.
 func (o *Observer) chunk(e core.ChunkCommitted) {
 	s := o.steps[e.StepID]
 	if s == nil {
@@ -307,7 +304,7 @@ func (o *Observer) chunk(e core.ChunkCommitted) {
 	c.End(trace.WithTimestamp(end))
 }
 
-// counters are those of a step; on the span of a chunk they are the step's so far.
+// counters are a step's; on the span of a chunk they are the step's so far.
 func counters(c core.Counters) []attribute.KeyValue {
 	return []attribute.KeyValue{
 		attribute.Int64("surfin.items.read", c.Read), attribute.Int64("surfin.items.written", c.Write),
@@ -316,7 +313,7 @@ func counters(c core.Counters) []attribute.KeyValue {
 	}
 }
 
-// note adds what happened in between to the span of the step, or of the job.
+// note adds an event to the span of the step, or of the job.
 func (o *Observer) note(ctx context.Context, e core.Event) {
 	switch e := e.(type) {
 	case core.ChunkRolledBack:

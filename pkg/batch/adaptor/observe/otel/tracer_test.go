@@ -78,8 +78,7 @@ func newReceiver(t *testing.T) *receiver {
 	return r
 }
 
-// tree are the spans that were received: a path of names, such as
-// "job load/step load/chunk", to those there, by their start.
+// tree are the received spans: by a path of names, such as "job load/step load/chunk", sorted by their start.
 func (r *receiver) tree() map[string][]*otlp.Span {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -226,7 +225,7 @@ func TestARestartLinksToTheExecutionThatFailed(t *testing.T) {
 	})
 }
 
-// traced is a processor that makes a span of its own, as instrumented code does.
+// traced is a processor that makes its own span, as instrumented code does.
 type traced struct{ seen []trace.SpanContext }
 
 func (p *traced) Process(ctx context.Context, n int) (int, error) {
@@ -298,7 +297,7 @@ func TestFlowsPartitionsAndChildJobsNest(t *testing.T) {
 				"job main/step flow/step load/step load:b", "job main/step flow/step load/step load:b/chunk",
 				"job main/step sub", "job main/step sub/job child",
 			}
-			if !enter { // what cannot be known from names is a child of the job
+			if !enter { // a step without its parent in its name is a child of the job
 				want = []string{
 					"job child", "job main", "job main/step flow", "job main/step load", "job main/step load/step load:a",
 					"job main/step load/step load:b", "job main/step load/step load:b/chunk", "job main/step sub",

@@ -38,7 +38,7 @@ var (
 	legend     = regexp.MustCompile(`^\{\{([a-z_]+)\}\}|\{\{([a-z_]+)\}\}`)
 )
 
-// check says what of a query is not in the catalog.
+// check returns the parts of a query that are not in the catalog.
 func (q query) check(t *testing.T) {
 	t.Helper()
 	labels := []string{"instance", ""}

@@ -27,7 +27,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// observed is an engine whose observers are the metrics and the log.
+// observed is an engine with the metrics and the log as observers.
 type observed struct {
 	*testengine.Engine
 	t        *testing.T
@@ -36,8 +36,7 @@ type observed struct {
 	launcher *job.Launcher
 }
 
-// newObserved returns an engine on the database. Writes for which fails answers an error are not
-// made.
+// newObserved returns an engine on the database. Writes are not made if fails returns an error for them.
 func newObserved(t *testing.T, url string, fails func(write string, to core.Status) error) *observed {
 	t.Helper()
 	o := &observed{Engine: testengine.New(t, url), t: t, metrics: prometheus.New(), log: &logged{}}
@@ -81,7 +80,7 @@ func (o *observed) events(event string) []string {
 	return list
 }
 
-// agrees checks that what was counted and logged is what the database has.
+// agrees checks that the counts and the log equal the database.
 func (o *observed) agrees() {
 	o.t.Helper()
 	s := o.series()
@@ -107,14 +106,14 @@ func (o *observed) agrees() {
 	require.InDelta(o.t, float64(len(statuses)), s.sum("surfin_step_executions_total"), 0)
 }
 
-// agreesOnTransitions checks that those are counted that are committed.
+// agreesOnTransitions checks that committed transitions are counted.
 func (o *observed) agreesOnTransitions() {
 	o.t.Helper()
 	audits := o.Ints("SELECT count(*) FROM surfin_audit WHERE to_status <> ''")
 	require.InDelta(o.t, float64(audits[0]), o.series().sum("surfin_transitions_total", `result="applied"`), 0, "a transition that is rolled back is not counted")
 }
 
-// logged collects what is logged.
+// logged collects log records.
 type logged struct {
 	mu  sync.Mutex
 	buf bytes.Buffer
@@ -132,7 +131,7 @@ func (l *logged) text() string {
 	return l.buf.String()
 }
 
-// failingRepository is a real repository some of whose writes fail before they are made.
+// failingRepository is a real repository in which some writes fail before they are made.
 type failingRepository struct {
 	core.JobRepository
 	fails func(write string, to core.Status) error
@@ -176,7 +175,7 @@ func (o *observed) run(elements ...core.Element) *core.JobExecution {
 	return exec
 }
 
-// Rule R7: a step of a group that is rolled back is COMPLETED to no one.
+// Rule R7: a step of a rolled-back group is never reported as COMPLETED.
 func TestAStepOfAGroupThatIsRolledBackIsReportedAsCompletedToNoOne(t *testing.T) {
 	t.Parallel()
 	boom := errors.New("boom")
@@ -216,7 +215,7 @@ func TestAStepOfAGroupThatIsRolledBackIsReportedAsCompletedToNoOne(t *testing.T)
 	}
 }
 
-// What commits is reported once, also where the answer to the COMMIT is lost.
+// A commit is reported once, even if the answer to COMMIT is lost.
 func TestAStepOfAGroupThatCommitsIsReportedOnce(t *testing.T) {
 	t.Parallel()
 	for name, commit := range map[string]func(tx.Handle) error{"commits": tx.Handle.Commit, "the answer is lost": testengine.LostAfter} {
@@ -238,7 +237,7 @@ func TestAStepOfAGroupThatCommitsIsReportedOnce(t *testing.T) {
 	}
 }
 
-// The ends of a group that is rolled back cannot be recorded.
+// The ends of a rolled-back group cannot be recorded.
 func TestTheEndsOfAGroupThatCouldNotBeRecordedAreReported(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
@@ -261,7 +260,7 @@ func TestTheEndsOfAGroupThatCouldNotBeRecordedAreReported(t *testing.T) {
 	})
 }
 
-// An end that could not be recorded is reported as that, and what ran does not run any more.
+// An end that could not be recorded is reported as such, and the gauges of running work fall.
 func TestAnEndThatCouldNotBeRecordedIsReportedAndTheGaugesFall(t *testing.T) {
 	t.Parallel()
 	gone := errors.New("the disk is full")
@@ -296,7 +295,7 @@ func TestAnEndThatCouldNotBeRecordedIsReportedAndTheGaugesFall(t *testing.T) {
 	}
 }
 
-// An observer that panics at every event changes nothing, and the others hear of it.
+// An observer that panics at every event changes nothing, and the others receive the events.
 func TestAnObserverThatPanicsLeavesNothingStarted(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {

@@ -10,8 +10,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// Metrics in a registry of the application's own, which it offers as it likes:
-// batch.Observe(metrics).
+// Metrics in the application's own registry, which it offers as it likes: batch.Observe(metrics).
 func ExampleNew() {
 	metrics := prometheus.New()
 	registry := client.NewRegistry()

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// What the tests compare the documentation and the dashboards with.
+// The tests compare the documentation and the dashboards with these.
 type Entry = entry
 
 // Expire makes the figures old, as 15 seconds do.

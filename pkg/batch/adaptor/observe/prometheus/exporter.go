@@ -22,20 +22,20 @@ const defaultEvery = 15 * time.Second
 
 // ExporterConfig says where metrics are offered.
 type ExporterConfig struct {
-	// Listen is HOST:PORT for GET /metrics while jobs run; empty: none. Where it is
-	// taken, the jobs run all the same, and a warning says so.
+	// Listen is HOST:PORT for GET /metrics while jobs run; empty means none. If it is in use, the jobs still
+	// run, and a warning is logged.
 	Listen string
-	// Textfile is NAME.prom for the text file collector of node_exporter; empty: none.
+	// Textfile is NAME.prom for the text file collector of node_exporter; empty means none.
 	Textfile string
-	// Every is the time between two writings of the text file; 0: defaultEvery.
+	// Every is the time between two writings of the text file; 0 means defaultEvery.
 	Every time.Duration
-	// Log gets a warning where metrics cannot be offered; nil: slog.Default().
+	// Log gets a warning if metrics cannot be offered; nil means slog.Default().
 	Log *slog.Logger
 }
 
-// Exporter observes, counts and offers the metrics of this process. It begins with
-// the first job, or with a worker or a server: a process without has no listener and no goroutine, and
-// writes the text file only if there was something to count. Close it.
+// Exporter observes, counts and offers the metrics of this process. It begins with the first job, worker or
+// server: before that it has no listener and no goroutine, and it writes the text file only if there was
+// something to count. Close it.
 type Exporter struct {
 	config  ExporterConfig
 	metrics *Metrics
@@ -44,7 +44,7 @@ type Exporter struct {
 
 	counted atomic.Bool
 
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the following fields
 	began   bool
 	server  *http.Server
 	address string
@@ -93,8 +93,8 @@ func (e *Exporter) Observe(ctx context.Context, event core.Event) {
 	}
 }
 
-// begins reports whether this process works from now on: commands that only look or cancel must
-// not take the address of one that works.
+// begins reports whether this process works from now on: commands that only query or cancel must not take the
+// address of a working process.
 func begins(event core.Event) bool {
 	switch event.(type) {
 	case core.JobStarted, core.WorkerStarted, core.ServerStarted:
@@ -104,17 +104,17 @@ func begins(event core.Event) bool {
 	}
 }
 
-// ReadFigures implements core.FiguresReader: what is served has the metrics of the history, and the text file
-// does not, since it outlives them.
+// ReadFigures implements core.FiguresReader: served metrics include the history's. The text file does not,
+// since it outlives them.
 func (e *Exporter) ReadFigures(read core.FiguresFunc) { e.metrics.ReadFigures(read) }
 
-// Handler serves the metrics, for an HTTP server of the application's own.
+// Handler serves the metrics, for the application's own HTTP server.
 func (e *Exporter) Handler() http.Handler {
 	return promhttp.HandlerFor(e.registry, promhttp.HandlerOpts{})
 }
 
-// Address is where the listener is; empty before the first job, worker or server, and where there is
-// none.
+// Address is the address of the listener; empty before the first job, worker or server, and without a
+// listener.
 func (e *Exporter) Address() string {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -149,8 +149,8 @@ func (e *Exporter) listen(ctx context.Context) {
 	})
 }
 
-// writeRegularly begins at once: that a job was started is known of a process that
-// is killed a moment later.
+// writeRegularly begins at once, so that the start of a job is known even if the process is killed a moment
+// later.
 func (e *Exporter) writeRegularly() {
 	e.write()
 	ticker := time.NewTicker(e.config.Every)

@@ -32,7 +32,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/settings"
 )
 
-// Processes come and go; the file adds up what they did.
+// Processes come and go; the file adds up their counts.
 func TestTheTextFileAddsUpAttemptsOfSeveralProcesses(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
@@ -120,7 +120,7 @@ func TestProcessesAtOnceLoseNoCounts(t *testing.T) {
 	require.EqualValues(t, 200, s[`surfin_job_duration_seconds_count{job_name="j",status="COMPLETED"}`])
 }
 
-// Whoever writes when, and whoever ends and begins anew: the file is the sum.
+// For any order of writes, ends and starts of the processes, the file is the sum.
 func TestTheTextFileIsTheSumOfAllWriters(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -37,8 +37,8 @@ flow:
     writer: {table: {name: copies, create: true}}
 `
 
-// leaves are the counters of the steps that did the work themselves: not those of
-// the step above its partitions, nor of the step that is a job.
+// leaves are the counters of the steps that did the work themselves: without the step above its partitions
+// and the step that runs a job.
 func leaves(r *batchtest.Run, step string) (sum core.Counters) {
 	for _, s := range r.Steps {
 		if strings.HasPrefix(s.Name, step+":") {
@@ -83,7 +83,7 @@ func TestPartitionsAndChildJobsOfARealJobAreCountedOnce(t *testing.T) {
 	})
 }
 
-// A process that was killed counts nothing; whoever takes over does.
+// A killed process counts nothing; the process that takes over does.
 func TestATakeOverFromADeadProcessIsSeen(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {

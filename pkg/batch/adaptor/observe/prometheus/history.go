@@ -12,17 +12,17 @@ import (
 )
 
 const (
-	// figuresTime is how long figures are used again: many scrapes ask the database no more often than one.
+	// figuresTime is how long figures are reused: many scrapes query the database no more often than one.
 	figuresTime = 15 * time.Second
 	// failureTime is the same for a failure, so that the end of an outage is seen soon.
 	failureTime = 2 * time.Second
-	// askTime bounds the wait of a scrape for the database: Prometheus waits for 10 seconds.
+	// askTime bounds a scrape's wait for the database: Prometheus waits for 10 seconds.
 	askTime = 3 * time.Second
 )
 
 // history has the metrics that are read from the database (rule OP1).
 type history struct {
-	read  core.FiguresFunc // nil: there is no history to read
+	read  core.FiguresFunc // nil means that there is no history to read
 	known func(job string) // is called with each job of the history
 	descs map[string]*client.Desc
 
@@ -32,7 +32,7 @@ type history struct {
 	failed  error
 }
 
-// ask returns the figures, from the database or as they were a moment ago.
+// ask returns the figures, from the database or from a moment ago.
 func (h *history) ask() (core.Figures, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -53,7 +53,7 @@ func (h *history) ask() (core.Figures, error) {
 	return figures, err
 }
 
-// collect sends the metrics. Those of a history that cannot be read are absent, but for historyUp.
+// collect sends the metrics. The metrics of an unreadable history are absent, except for historyUp.
 func (h *history) collect(to chan<- client.Metric) {
 	if h.read == nil {
 		return

@@ -38,7 +38,7 @@ func opened(t *testing.T, url string, opts ...fx.Option) (*batch.App, *prometheu
 	return app, e
 }
 
-// TestARestartOfTheServerForgetsNothing (rules OP1, OP2): the process that scrapes answer for has run nothing.
+// TestARestartOfTheServerForgetsNothing (rules OP1, OP2): the scraped process has run nothing itself.
 func TestARestartOfTheServerForgetsNothing(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
@@ -106,7 +106,8 @@ func TestAScheduledRunThatNobodyBeginsIsLate(t *testing.T) {
 	})
 }
 
-// TestAScrapeIsAnsweredWithoutTheDatabase (rule OP1): what the process has counted, and that the history cannot be read.
+// TestAScrapeIsAnsweredWithoutTheDatabase (rule OP1): the answer has the counts of the process, and reports
+// that the history cannot be read.
 func TestAScrapeIsAnsweredWithoutTheDatabase(t *testing.T) {
 	t.Parallel()
 	e := exporterOf(t, prometheus.ExporterConfig{Listen: "127.0.0.1:0"})

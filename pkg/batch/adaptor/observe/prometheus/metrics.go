@@ -1,12 +1,11 @@
-// Package prometheus counts what happens while jobs run, for Prometheus.
+// Package prometheus counts the events of running jobs for Prometheus.
 //
-// [Metrics] is a core.Observer and a Collector: an application that has a registry
-// registers it there. An [Exporter] offers the metrics of a process that has none:
-// by HTTP while it lives, and in a text file that outlives it.
-// docs/howto/observability.md has a table of the metrics.
+// [Metrics] is a core.Observer and a Collector: an application that has a registry registers it there. An
+// [Exporter] offers the metrics of a process without one: by HTTP while it lives, and in a text file that
+// outlives it. docs/howto/observability.md has a table of the metrics.
 //
-// It imports core and the client library of Prometheus; module.go, which adds it to an
-// application, imports fx and settings.
+// It imports core and the client library of Prometheus; module.go, which adds it to an application, imports
+// fx and settings.
 package prometheus
 
 import (

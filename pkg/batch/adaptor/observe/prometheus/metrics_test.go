@@ -28,8 +28,7 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(testdb.Main(m)) }
 
-// series are values by what a scrape writes: name{label="value"}. A histogram has
-// its _count and _sum.
+// series are values by their names in a scrape: name{label="value"}. A histogram has its _count and _sum.
 type series map[string]float64
 
 func scrape(t *testing.T, address string) series {
@@ -78,7 +77,6 @@ func flatten(all map[string]*dto.MetricFamily) series {
 	return s
 }
 
-// sum adds all series of a metric that have the labels.
 func (s series) sum(name string, labels ...string) float64 {
 	var total float64
 	for key, value := range s {
@@ -89,8 +87,7 @@ func (s series) sum(name string, labels ...string) float64 {
 	return total
 }
 
-// agrees compares the metrics of a step with the repository's counters, which are
-// summed over all of its executions.
+// agrees compares the metrics of a step with the repository's counters, summed over all of its executions.
 func (s series) agrees(t *testing.T, job, step string, c core.Counters) {
 	t.Helper()
 	of := []string{fmt.Sprintf("job_name=%q", job), fmt.Sprintf("step=%q", step)}
@@ -296,8 +293,7 @@ func TestFreeTextsDoNotMakeSeriesWithoutEnd(t *testing.T) {
 	require.EqualValues(t, 404, gather(t, m).sum("surfin_job_executions_total", `exit_code="other"`))
 }
 
-// Whatever the order in which steps commit and end, the counters are the sums of
-// what was told last of each.
+// For any order in which steps commit and end, the counters are the sums of the last report of each.
 func TestItemsAreTheSumOfWhatStepsReported(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -363,7 +359,7 @@ func gatherAll(m client.Collector) (map[string]*dto.MetricFamily, error) {
 	return all, err
 }
 
-// Every metric of the catalog can be had, with the type and the labels that it says.
+// Every metric of the catalog is exported, with its type and its labels.
 func TestTheCatalogIsWhatIsExported(t *testing.T) {
 	t.Parallel()
 	m := everything()

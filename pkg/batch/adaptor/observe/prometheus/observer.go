@@ -12,17 +12,16 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// Metrics counts events. It is a core.Observer and a Collector of Prometheus,
-// and safe for concurrent use.
+// Metrics counts events. It is a core.Observer and a Collector of Prometheus, and safe for concurrent use.
 //
-// Where it observes an application it reads the history as well (rule OP1): then a Collect may ask the
-// database, for at most 3 seconds.
+// If it observes an application, it also reads the history (rule OP1): then a Collect may query the database,
+// for at most 3 seconds.
 type Metrics struct {
 	instruments
 	history history
 
 	mu        sync.Mutex
-	known     map[string]bool // the jobs whose counters are there
+	known     map[string]bool // the jobs with existing counters
 	jobs      map[core.JobExecutionID]*jobInHand
 	steps     map[core.StepExecutionID]*stepInHand
 	exitCodes map[string]bool
@@ -37,9 +36,9 @@ type stepInHand struct {
 	execution       core.JobExecutionID
 	job, step, kind string
 	since           time.Time
-	// sums: its counters are the sum of what other steps count.
+	// sums: its counters are the sum of other steps' counters.
 	sums bool
-	// counted is how far its counters have been taken over.
+	// counted is the part of its counters that has been taken over.
 	counted core.Counters
 }
 
@@ -68,11 +67,11 @@ func (m *Metrics) Describe(to chan<- *client.Desc) {
 
 // Collect implements the client's Collector.
 func (m *Metrics) Collect(to chan<- client.Metric) {
-	m.history.collect(to) // first: the counters of the jobs that it knows are there then
+	m.history.collect(to) // first: then the counters of the known jobs exist
 	counts{m}.Collect(to)
 }
 
-// counts is a Collector of what this process has counted, without the history.
+// counts is a Collector of the counts of this process, without the history.
 type counts struct{ *Metrics }
 
 // Describe implements the client's Collector.
@@ -140,7 +139,7 @@ func (m *Metrics) Observe(_ context.Context, e core.Event) {
 		}
 	case core.StepPassed, core.ChunkRolledBack, core.Decided, core.ElementSkipped, core.StopFailed, core.CloseFailed, core.ListenerFailed, core.ObserverFailed,
 		core.ComponentLate, core.LaunchWaits, core.TasksSubmitted, core.WorkerStarted, core.ServerStarted:
-		// nothing is counted; rollbacks are those of the counters
+		// nothing is counted; rollbacks are in the counters
 	}
 }
 
@@ -165,7 +164,7 @@ func (m *Metrics) jobEnded(e core.JobExecution) {
 	m.forget(e.ID)
 }
 
-// forget ends what is left of an execution.
+// forget ends the remaining state of an execution.
 func (m *Metrics) forget(id core.JobExecutionID) {
 	for step, s := range m.steps {
 		if s.execution == id {
@@ -182,7 +181,7 @@ func (m *Metrics) forget(id core.JobExecutionID) {
 func (m *Metrics) stepStarted(e core.StepStarted) {
 	name := stepLabel(e.Step.Name)
 	if name != e.Step.Name {
-		for _, s := range m.steps { // what its partitions count is not counted again
+		for _, s := range m.steps { // counts of its partitions are not counted again
 			if s.execution == e.Step.JobExecutionID && s.step == name && s.kind != "chunk" && s.kind != "tasklet" {
 				s.sums = true
 			}
@@ -195,7 +194,7 @@ func (m *Metrics) stepStarted(e core.StepStarted) {
 	m.gauges[stepsRunning].WithLabelValues(e.Step.JobName, name, e.Kind).Inc()
 }
 
-// isSum reports whether steps of the kind report what others did.
+// isSum reports whether steps of the kind report the work of other steps.
 func isSum(kind string) bool { return kind == "partition" || kind == "job" || kind == "flow" }
 
 func (m *Metrics) stepEnded(e core.StepEnded) {
@@ -210,8 +209,8 @@ func (m *Metrics) stepEnded(e core.StepEnded) {
 	delete(m.steps, e.Step.ID)
 }
 
-// advance counts what came since the last time. The counters of a step are those
-// of one attempt, so a restart counts nothing twice.
+// advance counts the increase since the last call. The counters of a step belong to one attempt, so a restart
+// counts nothing twice.
 func (m *Metrics) advance(s *stepInHand, c core.Counters) {
 	if s.sums {
 		return
@@ -242,7 +241,7 @@ func (m *Metrics) exitCode(code string) string {
 	return code
 }
 
-// jobName is the job of an execution that runs here; empty if none does.
+// jobName is the job of an execution that runs here, or empty.
 func (m *Metrics) jobName(id core.JobExecutionID) string {
 	if j := m.jobs[id]; j != nil {
 		return j.name
@@ -258,8 +257,8 @@ func stepLabel(name string) string {
 
 func unix(t time.Time) float64 { return float64(t.UnixMilli()) / 1000 }
 
-// resultOf is the answer of a transition. A race that another process won is expected, so it
-// must not look like a fault to the alerts.
+// resultOf is the answer of a transition. A race that another process won is expected, so it must not look
+// like a fault to the alerts.
 func resultOf(e core.Transitioned) string {
 	if e.Race && e.Answer != core.Applied {
 		return "raced"

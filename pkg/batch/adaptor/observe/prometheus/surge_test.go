@@ -22,8 +22,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// An application's rows receive the same event again and again, and events too early: what the
-// exporter says each minute is handed to promtool, which evaluates the shipped alerts.
+// An application's rows receive the same event again and again, and events too early: the exporter's output
+// of each minute is passed to promtool, which evaluates the shipped alerts.
 func TestASurgeOfDuplicatesFiresTheAlertOfTheApplicationThatHasIt(t *testing.T) {
 	t.Parallel()
 	promtool, err := exec.LookPath("promtool")
@@ -59,7 +59,7 @@ func TestASurgeOfDuplicatesFiresTheAlertOfTheApplicationThatHasIt(t *testing.T) 
 		record(t, registry, series, minutes)
 		minutes++
 	}
-	for id := range int64(40) { // each event comes once, but for two; then the surge begins
+	for id := range int64(40) { // each event comes once, except for two; then the surge begins
 		_, err := db.Conn().ExecContext(ctx, "INSERT INTO orders VALUES (?, 0)", id)
 		require.NoError(t, err)
 		ask(id, "pay", 1)
@@ -100,8 +100,8 @@ func TestASurgeOfDuplicatesFiresTheAlertOfTheApplicationThatHasIt(t *testing.T) 
 	require.NoError(t, err, "%s\n%s", out, b.String())
 }
 
-// record adds what the exporter says of transitions now to the series, as Prometheus has them: a
-// series that is not there yet has no value.
+// record adds the exporter's current values of transitions to the series, as Prometheus stores them: a series
+// that does not exist yet has no value.
 func record(t *testing.T, from client.Gatherer, series map[string][]string, minutes int) {
 	t.Helper()
 	families, err := from.Gather()

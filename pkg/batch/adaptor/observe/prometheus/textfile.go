@@ -16,17 +16,16 @@ import (
 	"github.com/prometheus/common/model"
 )
 
-// Textfile adds the metrics of this process to a file for the text file collector
-// of node_exporter. Processes add up in it, one after the other or at once: what a
-// job counted is not lost with its process, so that rate and increase are right for
-// jobs that run for a moment. What is true only while a process lives, such as what
-// runs, is not in the file.
+// Textfile adds the metrics of this process to a file for the text file collector of node_exporter. Processes
+// add up in it, one after the other or at once: a job's counts are not lost with its process, so that rate
+// and increase are right for jobs that run for a moment. Metrics that are true only while a process lives,
+// such as running jobs, are not in the file.
 //
 // It is not safe for concurrent use.
 type Textfile struct {
 	path     string
 	gatherer client.Gatherer
-	written  families // what of this process is in the file
+	written  families // this process's part of the file
 }
 
 // NewTextfile returns a file at path, which need not exist; its folder must.
@@ -37,9 +36,9 @@ func NewTextfile(path string, from client.Gatherer) *Textfile {
 // families are metrics by name, then by their labels.
 type families map[string]*dto.MetricFamily
 
-// Write adds what happened since the last time. The file is replaced whole, never
-// seen half written; PATH.lock keeps other processes off meanwhile. A file that
-// holds something else than metrics of Surfin is left alone and reported.
+// Write adds the counts since the last call. The file is replaced as a whole, never seen half written;
+// PATH.lock locks out other processes meanwhile. A file that holds anything but metrics of Surfin is left
+// alone and reported.
 func (t *Textfile) Write() (err error) {
 	gathered, err := t.gatherer.Gather()
 	if err != nil {
@@ -70,13 +69,12 @@ func (t *Textfile) Write() (err error) {
 	return nil
 }
 
-// outlives reports whether the metrics of the family are true when their process is
-// gone.
+// outlives reports whether the metrics of the family remain true after their process has ended.
 func outlives(f *dto.MetricFamily) bool {
 	return f.GetType() != dto.MetricType_GAUGE || f.GetName() == jobCompleted
 }
 
-// readFile reads a file that Write wrote; one that is not there is empty.
+// readFile reads a file written by Write; a missing one is empty.
 func readFile(path string) (families, error) {
 	data, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -128,8 +126,7 @@ func (all families) add(now, before *dto.MetricFamily) {
 	}
 }
 
-// addHistogram returns sum + now - before. A sum with other buckets, of another
-// version, begins anew.
+// addHistogram returns sum + now - before. A sum with other buckets, of another version, starts from zero.
 func addHistogram(sum, now, before *dto.Histogram) *dto.Histogram {
 	bounds := func(h *dto.Histogram) (list []float64) {
 		for _, b := range finite(h) {

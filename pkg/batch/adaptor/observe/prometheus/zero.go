@@ -2,8 +2,8 @@ package prometheus
 
 import "github.com/surfin-batch/surfin/pkg/batch/core"
 
-// beginAtZero makes the counters that are there before the first event (rule OP2): increase() does not see
-// one that appears with its first event.
+// beginAtZero makes counters that exist before the first event (rule OP2): increase() does not see a counter
+// that appears with its first event.
 func (m *Metrics) beginAtZero() {
 	for _, trigger := range triggers() {
 		m.counters[transitions].WithLabelValues("job execution", trigger, string(core.Rejected))
@@ -12,10 +12,10 @@ func (m *Metrics) beginAtZero() {
 	for _, trigger := range []string{"take over", "recover"} {
 		m.counters[transitions].WithLabelValues("job execution", trigger, string(core.Applied))
 	}
-	m.perJob("") // what belongs to no job: the heartbeats of a worker
+	m.perJob("") // metrics without a job: the heartbeats of a worker
 }
 
-// triggers are what moves executions.
+// triggers are the triggers that move executions.
 func triggers() []string {
 	return []string{
 		"launch", "take over", "change job", "request stop", "start step", "begin step", "end step", "abandon", "recover", "park", "resume",
@@ -23,7 +23,7 @@ func triggers() []string {
 	}
 }
 
-// jobKnown is know for those who do not hold the lock.
+// jobKnown is know for callers that do not hold the lock.
 func (m *Metrics) jobKnown(job string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -8,8 +8,7 @@ type Entry struct {
 	Event string
 	// Levels are those that it may have, and when.
 	Levels string
-	// Attributes besides `event`, in order; one in brackets is there only where there
-	// is something to say.
+	// Attributes in addition to `event`, in order; one in brackets is present only if it has a value.
 	Attributes string
 }
 

@@ -15,8 +15,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// What an application's row is asked for is logged with its key, its state, the trigger and the
-// answer. Only a refusal for good is a fault.
+// A request to move an application's row is logged with its key, its state, the trigger and the answer. Only
+// a final refusal is a fault.
 func TestAMoveOfAnApplicationsRowIsLoggedWithKeyStateTriggerAndAnswer(t *testing.T) {
 	t.Parallel()
 	provider, err := gormdb.Open(t.Context(), map[string]gormdb.Config{tx.Default: {URL: testdb.SQLite(t)}})

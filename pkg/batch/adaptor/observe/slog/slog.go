@@ -1,9 +1,8 @@
-// Package slog makes structured log records of what happens while jobs run: one
-// record per event, whose attribute `event` is its stable name.
-// docs/howto/observability.md has a table of them.
+// Package slog makes structured log records of the events of running jobs: one record per event, with its
+// stable name in the attribute `event`. docs/howto/observability.md has a table of them.
 //
-// It imports core and the standard library; module.go, which adds it to an application,
-// imports fx, settings and internal/secret.
+// It imports core and the standard library; module.go, which adds it to an application, imports fx, settings
+// and internal/secret.
 package slog
 
 import (
@@ -24,16 +23,16 @@ type observer struct {
 	jobs map[core.JobExecutionID]*jobInHand
 }
 
-// jobInHand is an execution that runs in this process. Times are of this process's
-// clock: those of records are of the database's as well.
+// jobInHand is an execution that runs in this process. Times are of this process's clock; times in records
+// are also of the database's.
 type jobInHand struct {
 	began time.Time
 	steps map[core.StepExecutionID]time.Time // when they began
-	// told: a step has said what went wrong, and the job does not repeat it.
+	// told: a step has reported the error, and the job does not repeat it.
 	told bool
 }
 
-// New returns an observer that logs to log; nil: slog.Default().
+// New returns an observer that logs to log; nil means slog.Default().
 func New(log *slog.Logger) core.Observer {
 	if log == nil {
 		log = slog.Default()
@@ -98,7 +97,7 @@ func (o *observer) Observe(ctx context.Context, e core.Event) {
 	}
 }
 
-// rare are the events that most runs do not have.
+// rare are the events that do not occur in most runs.
 func rare(e core.Event) record {
 	var r record
 	switch e := e.(type) {
@@ -154,7 +153,7 @@ func rare(e core.Event) record {
 	return r
 }
 
-// waiting are the events about leases, and about what waits.
+// waiting are the events about leases and about waiting work.
 func waiting(e core.Event) record {
 	var r record
 	switch e := e.(type) {
@@ -234,7 +233,7 @@ func (o *observer) stepEnded(e core.StepEnded) record {
 	return r
 }
 
-// change alters what is known of an execution.
+// change changes the state of an execution.
 func (o *observer) change(id core.JobExecutionID, f func(j *jobInHand)) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -246,7 +245,7 @@ func (o *observer) change(id core.JobExecutionID, f func(j *jobInHand)) {
 	f(j)
 }
 
-// forget removes an execution that has ended, and returns what was known of it.
+// forget removes an execution that has ended, and returns its state.
 func (o *observer) forget(id core.JobExecutionID) jobInHand {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -296,7 +295,6 @@ func (r record) at(level slog.Level) record { r.level = level; return r }
 
 func (r *record) add(attrs ...slog.Attr) { r.attrs = append(r.attrs, attrs...) }
 
-// text adds an attribute unless it is empty.
 func (r *record) text(key, value string) {
 	if value != "" {
 		r.add(slog.String(key, value))
@@ -332,7 +330,7 @@ func execution(id core.JobExecutionID) slog.Attr { return slog.Int64("execution"
 
 func seconds(d time.Duration) slog.Attr { return slog.Float64("duration_seconds", d.Seconds()) }
 
-// since is 0 for what did not begin here.
+// since is 0 for work that did not begin here.
 func since(began time.Time) time.Duration {
 	if began.IsZero() {
 		return 0

@@ -41,8 +41,8 @@ func lines(t *testing.T, text []byte) []line {
 	return all
 }
 
-// described checks a record against the catalog: its level, and that it has the
-// attributes that are always there and no others.
+// described checks a record against the catalog: its level, and that it has all required attributes and no
+// unknown ones.
 func described(t *testing.T, l line) {
 	t.Helper()
 	i := slices.IndexFunc(events.Catalog(), func(e events.Entry) bool { return e.Event == l["event"] })

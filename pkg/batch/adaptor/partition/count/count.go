@@ -1,4 +1,4 @@
-// Package count is the partitioner `count`: so many parts of equal standing.
+// Package count is the partitioner `count`: a number of equal parts.
 //
 // It imports core and core/registry only.
 package count

@@ -9,7 +9,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// So many parts; each knows its number, and how many there are.
+// Each part has its number, and the number of parts.
 func ExampleNew() {
 	p := testexample.Must(count.New(count.Config{Parts: 2}))
 	for _, part := range testexample.Must(p.Partition(context.Background(), &core.View{})) {

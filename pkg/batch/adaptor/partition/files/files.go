@@ -97,8 +97,7 @@ func (p *partitioner) Partition(ctx context.Context, _ *core.View) ([]core.Parti
 	return parts, nil
 }
 
-// namesOf are the files' own names; with their folders, as few as it takes for all,
-// where two are the same.
+// namesOf are the files' own names; if two are the same, with as few of their folders as needed.
 func namesOf(paths []string) []string {
 	names := make([]string, len(paths))
 	count := map[string]int{}

@@ -9,8 +9,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// What a job file writes as `partition: {by: {range: {table: customer, key: id,
-// parts: 3}}}`.
+// In a job file: `partition: {by: {range: {table: customer, key: id, parts: 3}}}`.
 func ExampleNew() {
 	_, db, done := testexample.SQLite("create table customer(id int primary key)", "insert into customer values (11), (20), (40)")
 	defer done()

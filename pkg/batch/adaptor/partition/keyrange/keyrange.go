@@ -1,5 +1,5 @@
-// Package keyrange is the partitioner `range`: ranges of an integer key that
-// together have every row of a table.
+// Package keyrange is the partitioner `range`: ranges of an integer key that together contain every row of a
+// table.
 //
 // It imports core, tx and internal/sqlvalue; gormdb gives it its connections.
 package keyrange
@@ -26,7 +26,7 @@ type Config struct {
 	Where    registry.SQL `key:"where" doc:"A condition on the rows that count, as in a SELECT; the reader of the step needs it as well."`
 }
 
-// Validate checks what needs no database.
+// Validate checks the options that need no database.
 func (c *Config) Validate() error {
 	var errs []error
 	if c.Table == "" {
@@ -103,8 +103,7 @@ func (p *partitioner) Partition(ctx context.Context, _ *core.View) ([]core.Parti
 	return parts, nil
 }
 
-// bounds reads the smallest and the largest key, and whether there is a row that no
-// range would have, in one statement.
+// bounds reads, in one statement, the smallest and the largest key, and whether some row is in no range.
 func (p *partitioner) bounds(ctx context.Context) (low, high int64, empty bool, err error) {
 	text, args, err := p.statement()
 	if err != nil {
@@ -153,11 +152,11 @@ func (p *partitioner) statement() (string, []any, error) {
 		where, condition = "\nwhere (\n"+text+"\n)", " and (\n"+text+"\n)"
 	}
 	misfit := key + " is null"
-	if d == tx.SQLite { // whose columns may hold anything
+	if d == tx.SQLite { // its columns may hold anything
 		misfit = "typeof(" + key + ") <> 'integer'"
 	}
 	return fmt.Sprintf("select min(%s), max(%s), exists (select 1 from %s where %s%s) from %s%s", key, key, table, misfit, condition, table, where), args, nil
 }
 
-// quoted quotes a column, in whose name a dot means nothing.
+// quoted quotes a column; a dot in its name has no meaning.
 func quoted(name string) string { return `"` + strings.ReplaceAll(name, `"`, `""`) + `"` }

@@ -3,11 +3,11 @@ package keyrange
 // keyRange is the keys from Min to Max, both included.
 type keyRange struct{ Min, Max int64 }
 
-// split divides the keys from low to high into ranges of equal width, but for one,
-// without gap or overlap, in ascending order: parts of them, or as many as there are
-// integers where these are fewer. low must not exceed high, and parts be positive.
+// split divides the keys from low to high into ranges of almost equal width, without gap or overlap, in
+// ascending order: parts of them, or as many as there are integers if these are fewer. low must not exceed
+// high, and parts must be positive.
 func split(low, high int64, parts int) []keyRange {
-	span := uint64(high) - uint64(low) // one less than the integers there are: these may be 2^64
+	span := uint64(high) - uint64(low) // one less than the number of integers, which may be 2^64
 	n := uint64(parts)
 	if span < n {
 		n = span + 1

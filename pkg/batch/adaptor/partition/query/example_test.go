@@ -11,7 +11,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 )
 
-// One part per row; what the struct names is what the parts know.
+// One part per row; the fields of the struct name the values of the parts.
 func ExampleNew() {
 	_, db, done := testexample.SQLite("create table region(code text, rows int)", "insert into region values ('north', 3), ('south', 5)")
 	defer done()

@@ -33,7 +33,7 @@ type Config struct {
 	Database string       `key:"database" doc:"The database; default: the job's."`
 }
 
-// What every part has anyway.
+// The values that every part has.
 const (
 	columnName  = "name"
 	columnIndex = "index"
@@ -100,7 +100,7 @@ flow:
 	}}
 }
 
-// types are those of the columns.
+// types are the types of the columns.
 func types(cfg any) (map[string]reflect.Type, error) {
 	c := cfg.(*Config)
 	if err := c.checkItem(); err != nil {
@@ -202,7 +202,7 @@ func (p *partitioner) places(types []*sql.ColumnType) ([]int, error) {
 	return places, errors.Join(errs...)
 }
 
-// part makes one of the row that rows is at.
+// part makes a partition of the current row.
 func (p *partitioner) part(rows *sql.Rows, types []*sql.ColumnType, places []int, index int) (core.Partition, error) {
 	cells, targets := make([]any, len(types)), make([]any, len(types))
 	for i := range cells {

@@ -1,5 +1,5 @@
-// Package check is the tasklet `check`: it asks whether the rows of a table keep the rules that
-// everything behind it relies on, and stores those that do not.
+// Package check is the tasklet `check`: it checks whether the rows of a table keep the rules that later steps
+// rely on, and stores the rows that do not.
 //
 // It imports core, tx and helpers of internal; gormdb gives it its connections.
 package check
@@ -17,7 +17,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// Severity is what rows that break a rule do to the step.
+// Severity is the effect on the step of rows that break a rule.
 type Severity string
 
 // The severities. The zero value means Error.
@@ -44,7 +44,7 @@ type Config struct {
 // mostShown bounds the messages.
 const mostShown = 20
 
-// Validate checks what needs no database.
+// Validate checks the options that need no database.
 func (c *Config) Validate() error {
 	var errs []error
 	bad := func(key, format string, args ...any) {
@@ -96,7 +96,6 @@ func columnsOf(list string) []string {
 	return names
 }
 
-// results are what the step tells.
 func results() []row.Field {
 	return []row.Field{
 		{Name: "checks", Kind: row.Int}, {Name: "broken", Kind: row.Int}, {Name: "failed", Kind: row.Int},
@@ -153,7 +152,7 @@ func New(db tx.Database, config Config) (core.Tasklet, error) {
 	return &tasklet{db: db, config: config}, nil
 }
 
-// Execute makes all checks. It fails where one does not hold, unless they only warn.
+// Execute makes all checks. It fails if one does not hold, unless they only warn.
 func (t *tasklet) Execute(ctx context.Context, c *core.StepContribution) error {
 	tx.Authored(ctx)
 	r := &run{db: t.db, config: &t.config, step: c.Step}
@@ -178,7 +177,7 @@ func (t *tasklet) Execute(ctx context.Context, c *core.StepContribution) error {
 	return fmt.Errorf("check: %d of %d checks failed: %s%s", len(r.broken), r.checks, strings.Join(r.broken, "; "), t.where(c.Step))
 }
 
-// where says how the stored rows are looked at.
+// where explains how to query the stored rows.
 func (t *tasklet) where(s core.StepExecution) string {
 	if t.config.Store == "" {
 		return ""
@@ -186,8 +185,7 @@ func (t *tasklet) where(s core.StepExecution) string {
 	return fmt.Sprintf(" (all are in table %s: step_execution = %d)", t.config.Store, s.ID)
 }
 
-// inSnapshot runs f in the transaction that is there, or in one of its own, in which all
-// checks see the same rows.
+// inSnapshot runs f in the existing transaction, or in a new one in which all checks see the same rows.
 func (t *tasklet) inSnapshot(ctx context.Context, f func(ctx context.Context) error) error {
 	stores := t.config.Store != ""
 	if current, in := tx.From(ctx, t.db.Name()); in {

@@ -77,7 +77,7 @@ func TestWarningsCountAndADecisionReadsThem(t *testing.T) {
 	})
 }
 
-// Rule TL2: what a transaction has written is refused before anybody else sees it.
+// Rule TL2: rows that a transaction has written are refused before they become visible.
 func TestInATransactionACheckSeesWhatItHasWritten(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {

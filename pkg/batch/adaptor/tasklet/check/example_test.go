@@ -9,7 +9,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// The step fails, and says which rows break which rule.
+// The step fails, and reports which rows break which rule.
 func ExampleNew() {
 	_, db, done := testexample.SQLite("create table customer(id int, country text)", "insert into customer values (1, 'DE'), (1, 'XX')")
 	defer done()

@@ -23,7 +23,7 @@ import (
 // snapshotIsolation makes PostgreSQL show all statements of a transaction the same rows.
 const snapshotIsolation = sql.LevelRepeatableRead
 
-// shownBytes is how much of a row a message has.
+// shownBytes is how much of a row is in a message.
 const shownBytes = 300
 
 // run is one execution of all checks.
@@ -36,17 +36,17 @@ type run struct {
 	checks int
 	rows   int64
 	failed int64
-	// broken are the rules that do not hold, each as a sentence.
+	// broken are the violated rules, each as a sentence.
 	broken []string
 }
 
-// query is a statement without the list of what it selects: rows of q.
+// query is a statement without its SELECT list: rows of q.
 type query struct {
 	// of is the statement of the job file.
 	of registry.SQL
-	// source is the SELECT, as q; where are those of its rows that are meant.
+	// source is the SELECT, as q; where is the condition on its rows.
 	source, where string
-	// args are the variables of source, then those of where.
+	// args are the variables of source, then those in where.
 	args       []any
 	sourceArgs int
 }
@@ -94,7 +94,6 @@ func (r *run) rowwise(ctx context.Context) error {
 	return nil
 }
 
-// source makes the rows of a SELECT the rows of q.
 func (r *run) source(statement registry.SQL) (query, error) {
 	text, args := statement.Render(r.db.Dialect().Placeholder)
 	args, err := sqlvalue.Args(args, r.bind)
@@ -108,14 +107,13 @@ func (r *run) bind(v row.Value) any {
 	return sqlvalue.SQLite(v)
 }
 
-// rule is a check of rows: its query answers those that break it.
+// rule is a check of rows: its query returns those that break it.
 type rule struct {
 	name, order string
 	query
 }
 
-// column names a column of q. A name without q would be a text to SQLite where there is no
-// such column.
+// column names a column of q. Without q, SQLite would take a name without a column for a text.
 func (r *run) column(name string) string { return `q."` + strings.ReplaceAll(name, `"`, `""`) + `"` }
 
 func (r *run) rules(src query) []rule {
@@ -199,7 +197,7 @@ func (r *run) check(ctx context.Context, name string, q query, order string) err
 // explain adds the existing names to SQLite's message about a name that does not exist.
 func (r *run) explain(ctx context.Context, q query, err error) error {
 	if r.db.Dialect() != tx.SQLite {
-		return err // names the column and is, in its transaction, the last answer
+		return err // names the column, and is the last answer in its transaction
 	}
 	_, quoted, found := strings.Cut(err.Error(), "no such column: q.")
 	if !found {
@@ -275,7 +273,7 @@ func createStore(ctx context.Context, db tx.Database, name string) error {
 	}
 	statement := fmt.Sprintf("create table if not exists %s (execution %s not null, step_execution %s not null, job text not null, step text not null, "+
 		"check_name text not null, failed_row text not null, stored_at %s not null)", db.Dialect().Quote(name), number, number, instant)
-	if db.Dialect() == tx.Postgres { // two at once would not both find that it is there
+	if db.Dialect() == tx.Postgres { // two at once would otherwise not find that it exists
 		statement = "do $surfin$ begin perform pg_advisory_xact_lock(hashtext('surfin: create table')); " + statement + "; end $surfin$"
 	}
 	if _, err := db.Conn().ExecContext(ctx, statement); err != nil {

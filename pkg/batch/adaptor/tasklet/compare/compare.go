@@ -1,8 +1,7 @@
-// Package compare is the tasklet `compare`: it tells what differs between the rows of two tables or
+// Package compare is the tasklet `compare`: it reports the differences between the rows of two tables or
 // queries, of one database or of two, in one pass over both.
 //
-// It imports core, tx, the driver's types and helpers of internal; gormdb gives it its
-// connections.
+// It imports core, tx, the driver's types and helpers of internal; gormdb gives it its connections.
 package compare
 
 import (
@@ -18,7 +17,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// Severity is what a difference does to the step.
+// Severity is the effect of a difference on the step.
 type Severity string
 
 // The severities. The zero value means Error.
@@ -27,7 +26,7 @@ const (
 	Warn  Severity = "warn"
 )
 
-// Side is one of the two things that are compared.
+// Side is one of the two compared sides.
 type Side struct {
 	Table    string       `key:"table" main:"true" doc:"The table, or schema.table."`
 	SQL      registry.SQL `key:"sql" doc:"A SELECT, instead of a table; an ORDER BY of its own has no effect."`
@@ -52,7 +51,7 @@ func (c *Config) Connections() []registry.Connection {
 	return []registry.Connection{{Database: c.Left.Database, Use: registry.Kept}, {Database: c.Right.Database, Use: registry.Kept}}
 }
 
-// Validate checks what needs no database.
+// Validate checks the options that need no database.
 func (c *Config) Validate() error {
 	var errs []error
 	bad := func(key, format string, args ...any) {
@@ -85,7 +84,6 @@ func (c *Config) Validate() error {
 	return errors.Join(errs...)
 }
 
-// results are what the step tells.
 func results() []row.Field {
 	var fields []row.Field
 	for _, name := range []string{"left", "right", "equal", "differing", "only_left", "only_right"} {
@@ -153,7 +151,7 @@ func New(left, right tx.Database, config Config) (core.Tasklet, error) {
 	return &tasklet{config: config, sides: [2]tx.Database{left, right}}, nil
 }
 
-// Execute compares, and fails where the sides differ, unless differences only warn.
+// Execute compares, and fails if the sides differ, unless differences only warn.
 func (t *tasklet) Execute(ctx context.Context, c *core.StepContribution) (err error) {
 	for _, db := range t.sides {
 		if _, in := tx.From(ctx, db.Name()); in {

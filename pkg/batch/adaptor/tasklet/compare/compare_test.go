@@ -23,7 +23,6 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(testdb.Main(m)) }
 
-// compared is a job that compares table a of the default database with table b of another one.
 func compared(name, config string) string {
 	return fmt.Sprintf("job: %s\nflow:\n- step: compare\n  tasklet:\n    compare:\n      left: {sql: \"select * from a where id < ${params.below}\"}\n      right: {database: other, table: b}\n%s\nparameters: {below: {type: int, default: 100}}\n", name, config)
 }
@@ -89,7 +88,7 @@ func TestAStopIsHeardAndATransactionRefused(t *testing.T) {
 	require.ErrorContains(t, err, "leave `transaction` out")
 }
 
-// 40 MB on each side pass through a heap that does not grow by as much.
+// 40 MB on each side pass through a heap that does not grow by that much.
 func TestMemoryDoesNotGrowWithTheRows(t *testing.T) { //nolint:paralleltest // it measures the heap
 	testengine.EachDatabase(t, func(t *testing.T, db tx.Database) {
 		const rows = 40_000

@@ -9,7 +9,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// The step fails, and says what differs.
+// The step fails, and reports the differences.
 func ExampleNew() {
 	_, db, done := testexample.SQLite("create table old(id int, name text)", "create table new(id int, name text)",
 		"insert into old values (1, 'Ada'), (2, 'Grace')", "insert into new values (2, 'Joan')")

@@ -18,7 +18,7 @@ type merge struct {
 	sides  [2]*side
 	stop   <-chan struct{}
 
-	// pairs are the places of the compared columns on both sides, sums those of the sums.
+	// pairs are the indexes of the compared columns on both sides, sums the indexes of the sums.
 	pairs, sums [][2]int
 	// totals are the sums so far, as sums.
 	totals [][2]*big.Rat
@@ -154,7 +154,7 @@ func (m *merge) show(format string, args ...any) {
 	}
 }
 
-// match finds the columns that are compared and summed on both sides.
+// match finds the compared and summed columns on both sides.
 func (m *merge) match() error {
 	left, right := m.sides[0], m.sides[1]
 	columns, errs := m.config.Columns, []error(nil)
@@ -243,7 +243,7 @@ func (m *merge) report(out map[string]any) {
 	out["sums"], out["message"] = string(asText), m.message()
 }
 
-// message says what differs; "": nothing does.
+// message describes the differences, or is "".
 func (m *merge) message() string {
 	if m.differing+m.only[0]+m.only[1] == 0 {
 		return ""

@@ -19,7 +19,7 @@ import (
 
 // side is the stream of one side's rows, in the order of the key.
 type side struct {
-	// explain says where in the job file the statement is.
+	// explain adds the statement's position in the job file.
 	explain func(error) error
 	rows    *sql.Rows
 	types   []*sql.ColumnType
@@ -28,7 +28,7 @@ type side struct {
 	keys    []int
 	cells   []any
 	targets []any
-	// row is the current one, before the one before it; nil: there is none.
+	// row is the current row, and before the previous one, or nil.
 	row, before []value
 }
 
@@ -48,13 +48,13 @@ func openSide(ctx context.Context, db tx.Database, from Side, key []string) (*si
 	if err != nil {
 		return nil, err
 	}
-	if db.Dialect() == tx.Postgres { // what was prepared before a migration would not do
+	if db.Dialect() == tx.Postgres { // a statement prepared before a migration would be wrong
 		args = append([]any{pgx.QueryExecModeDescribeExec}, args...)
 	}
 	source := "select * from (\n" + strings.TrimRight(text, "; \t\r\n") + "\n) q"
 	s := &side{explain: func(err error) error { return sqlerr.In(from.SQL, db.Dialect(), source, err) }}
 	if len(key) > 0 {
-		// The columns first: how a key is ordered depends on its type.
+		// The columns first: the order of a key depends on its type.
 		if err := s.open(ctx, db, source+" limit 0", args); err != nil {
 			return nil, err
 		}
@@ -104,7 +104,7 @@ func (s *side) findKey(dialect tx.Dialect, key []string) (string, error) {
 	return strings.Join(columns, ", "), errors.Join(errs...)
 }
 
-// isOrdered reports the types of PostgreSQL whose own order is that of their values here.
+// isOrdered reports whether the order of the PostgreSQL type is the order of its values here.
 func isOrdered(typ string) bool {
 	return slices.Contains([]string{"INT2", "INT4", "INT8", "FLOAT4", "FLOAT8", "NUMERIC", "BOOL", "DATE", "TIMESTAMP", "TIMESTAMPTZ"}, typ)
 }
@@ -134,7 +134,7 @@ func (s *side) next() error {
 	return s.checkKey()
 }
 
-// checkKey refuses what a merge would misread.
+// checkKey refuses a key that a merge would misread.
 func (s *side) checkKey() error {
 	for i, at := range s.keys {
 		if s.row[at].kind == null {

@@ -13,7 +13,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-// kind is what a value is, whatever its database calls it.
+// kind is the kind of a value, independent of its database's type names.
 type kind int
 
 const (
@@ -37,14 +37,14 @@ type value struct {
 	blob  []byte
 }
 
-// decimal has no exponent, of which a short text can be a very long number.
+// decimal matches a decimal without an exponent, with which a short text can be a very long number.
 var decimal = regexp.MustCompile(`^[-+]?[0-9]+(\.[0-9]+)?$`)
 
-// longestDecimal is as long as a text that is read as a number may be. It is no part of the
-// pattern: to compile that many repetitions took a tenth of the start of every process.
+// longestDecimal is the maximum length of a text that is read as a number. It is not part of the pattern:
+// compiling that many repetitions took a tenth of the start of every process.
 const longestDecimal = 800
 
-// valueOf reads what a driver answers; numeric says that a text is a number to its database.
+// valueOf reads a driver's value; numeric means that a text is a number to its database.
 func valueOf(x any, numeric bool) value {
 	switch x := x.(type) {
 	case nil:
@@ -78,7 +78,7 @@ func valueOf(x any, numeric bool) value {
 	return value{kind: text, text: fmt.Sprint(x)}
 }
 
-// asNumber reads a text as a number; where it is none, v stays.
+// asNumber reads a text as a number; if it is none, v is unchanged.
 func (v value) asNumber() (value, bool) {
 	if v.kind == number {
 		return v, true
@@ -99,7 +99,7 @@ func (v value) asNumber() (value, bool) {
 	return value{kind: number, exact: exact}, true
 }
 
-// asTime reads a text as a time; where it is none, v stays.
+// asTime reads a text as a time; if it is none, v is unchanged.
 func (v value) asTime() (value, bool) {
 	if v.kind != text {
 		return v, v.kind == instant
@@ -119,7 +119,7 @@ func (v value) rat() *big.Rat {
 	return new(big.Rat).SetInt64(v.int)
 }
 
-// same reports whether two values are equal whatever their databases call them.
+// same reports whether two values are equal, whatever their types in the databases.
 func same(a, b value) bool {
 	if a.kind != b.kind {
 		switch number, time := a.kind == number || b.kind == number, a.kind == instant || b.kind == instant; {
@@ -173,7 +173,7 @@ func (v value) String() string {
 	return strconv.Quote(v.text)
 }
 
-// ratText is a decimal as a text; values and their sums are decimals.
+// ratText is the decimal text of x; values and their sums are decimals.
 func ratText(r *big.Rat) string {
 	digits, _ := r.FloatPrec()
 	return r.FloatString(digits)

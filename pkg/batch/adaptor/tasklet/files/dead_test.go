@@ -24,9 +24,9 @@ var errDead = errors.New("the process is dead")
 
 // mortal lets a number of changes happen, and nothing after them: as if the process had died.
 type mortal struct {
-	left int // changes before the death; below 0: it does not die
+	left int // changes before the death; below 0 means that it does not die
 	dead bool
-	// far says that in and out are on two disks.
+	// far means that in and out are on two disks.
 	far bool
 }
 
@@ -42,7 +42,7 @@ func (m *mortal) around(call, name string, change func() error) error {
 	return change()
 }
 
-// attempt executes once, and returns the context that a next attempt finds.
+// attempt executes once, and returns the context for a next attempt.
 func attempt(t *testing.T, config Config, m *mortal, stored []byte) (kept []byte, err error) {
 	t.Helper()
 	return attemptOf(t, config, nil, m, stored)
@@ -94,8 +94,8 @@ func tree(t *testing.T, dir string) map[string]string {
 	return files
 }
 
-// Rule TL3: a step that dies before, or after, any of its changes of the disk is run again and leaves what
-// an undisturbed one leaves.
+// Rule TL3: a step that dies before, or after, any of its changes to the disk is run again and leaves the
+// same files as an undisturbed one.
 func TestAStepThatDiesAnywhereIsRunAgainAndEndsRight(t *testing.T) {
 	t.Parallel()
 	zipped := func(text string) string {

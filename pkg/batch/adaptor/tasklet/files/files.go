@@ -1,5 +1,5 @@
-// Package filetask is the tasklet `files`: it moves, copies, deletes, compresses, decompresses and
-// checks files, so that a step that died in the middle can be run again (rules TL3 and TL4).
+// Package filetask is the tasklet `files`: it moves, copies, deletes, compresses, decompresses and checks
+// files, so that a step that died in the middle can be run again (rules TL3 and TL4).
 //
 // It imports core, core/registry and internal/filestream.
 package filetask
@@ -19,8 +19,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-// Config configures the tasklet. One of the first six says what is done, to the file, or to all
-// files that a pattern matches.
+// Config configures the tasklet. One of the first six keys is the operation, for the file, or for all files
+// that a pattern matches.
 type Config struct {
 	Move     string `key:"move" path:"true" doc:"Files to move."`
 	Copy     string `key:"copy" path:"true" doc:"Files to copy."`
@@ -50,7 +50,7 @@ const (
 	opChecksum = "checksum"
 )
 
-// operation returns what is done and to which files; "" where it is not one thing.
+// operation returns the operation and its files; "" unless exactly one operation is set.
 func (c *Config) operation() (op, pattern string, several bool) {
 	for _, o := range []struct{ op, pattern string }{
 		{opMove, c.Move}, {opCopy, c.Copy}, {opDelete, c.Delete}, {opGzip, c.Gzip}, {opGunzip, c.Gunzip}, {opChecksum, c.Checksum},
@@ -112,7 +112,6 @@ func (c *Config) NamesStep() (key, step string) { return "of", c.Of }
 // NamesFilesOf implements registry.FilesNamer.
 func (c *Config) NamesFilesOf() {}
 
-// results are what the step tells.
 func results() []row.Field {
 	return []row.Field{
 		{Name: "files", Kind: row.Int}, {Name: "bytes", Kind: row.Int},
@@ -159,13 +158,13 @@ flow:
 // tasklet does it.
 type tasklet struct {
 	config Config
-	// records are those of the step that Config.Of names; nil where there is no history.
+	// records returns the records of the step in Config.Of; nil without a history.
 	records StepRecords
-	// around is what every change of the disk goes through: tests stop it there.
+	// around wraps every change to the disk: tests stop it there.
 	around func(call, name string, change func() error) error
 }
 
-// StepRecords returns the newest record of a step, and those of its partitions.
+// StepRecords returns the newest record of a step, and its partitions' records.
 type StepRecords func(ctx context.Context, step string) ([]core.StepExecution, error)
 
 // New checks config.
@@ -179,8 +178,8 @@ func NewOf(config Config, records StepRecords) (core.Tasklet, error) {
 	return &tasklet{config: config, records: records, around: func(_, _ string, change func() error) error { return change() }}, nil
 }
 
-// begunKey is in the step's context once files were found: what is missing then, an earlier
-// attempt has dealt with.
+// begunKey is in the step's context once files were found: an earlier attempt has handled the files that are
+// missing then.
 const begunKey = "surfin.files.begun"
 
 // Execute deals with all files.

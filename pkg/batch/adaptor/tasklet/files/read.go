@@ -12,8 +12,8 @@ import (
 	"github.com/surfin-batch/surfin/internal/filestream"
 )
 
-// findRead returns the files that the step `of` has read and that the pattern matches, in the order
-// of their names, but for those that an earlier attempt has dealt with.
+// findRead returns the files that the step `of` has read and that the pattern matches, in the order of their
+// names, except those that an earlier attempt has handled.
 func (r *run) findRead(ctx context.Context, pattern string) ([]job, error) {
 	listed, err := r.listed(ctx, pattern)
 	if err != nil {
@@ -68,7 +68,7 @@ func (r *run) listed(ctx context.Context, pattern string) ([]filestream.Listed, 
 	return slices.Compact(read), nil
 }
 
-// readFile returns what is to be done with a file; done says that an earlier attempt has done it.
+// readFile returns the job for a file; done means that an earlier attempt has done it.
 func (r *run) readFile(f filestream.Listed) (j job, done bool, err error) {
 	info, err := r.disk.Lstat(f.Path)
 	switch {
@@ -81,7 +81,7 @@ func (r *run) readFile(f filestream.Listed) (j job, done bool, err error) {
 		return job{from: f.Path, info: info}, false, regular(f.Path, info)
 	}
 	if r.begun && r.op != opGzip && r.op != opGunzip {
-		// The sender may have sent a new file under the name of one that has been moved.
+		// The sender may have sent a new file under the name of a moved one.
 		if at, err := r.result(f.Path); r.op == opDelete || err == nil && filestream.MarkOf(at) == f.Mark {
 			return job{}, true, nil
 		}
@@ -106,7 +106,6 @@ func (r *run) isGone(f filestream.Listed) (done bool, err error) {
 	return false, fmt.Errorf("%s, which step %s has read, is not there any more (say `missing: ignore` where that is not an error): %w", f.Path, r.config.Of, fs.ErrNotExist)
 }
 
-// result describes the result of a file.
 func (r *run) result(from string) (fs.FileInfo, error) {
 	to, err := r.target(from)
 	if err != nil {

@@ -33,11 +33,11 @@ type run struct {
 type job struct {
 	from, to string
 	info     fs.FileInfo
-	// done says that the result is there already, with the right content.
+	// done means that the result already exists, with the right content.
 	done bool
 }
 
-// all finds the files, checks all results, and then deals with one after the other.
+// all finds the files, checks all results, and then handles one after the other.
 func (r *run) all(ctx context.Context, pattern string, begin func() error) error {
 	find := r.find
 	if r.config.Of != "" {
@@ -87,7 +87,7 @@ func (r *run) all(ctx context.Context, pattern string, begin func() error) error
 	return nil
 }
 
-// prepare comes before the first change: what it stores tells a later attempt of it.
+// prepare comes before the first change: it stores a mark for later attempts.
 func (r *run) prepare(jobs []job, begin func() error) error {
 	if err := begin(); err != nil {
 		return err
@@ -95,7 +95,7 @@ func (r *run) prepare(jobs []job, begin func() error) error {
 	return r.removeLeft(jobs)
 }
 
-// heed is the end of the context, or a stop.
+// heed returns the error of an ended context, or of a requested stop, else nil.
 func (r *run) heed(ctx context.Context) error {
 	select {
 	case <-ctx.Done():
@@ -107,7 +107,7 @@ func (r *run) heed(ctx context.Context) error {
 	}
 }
 
-// find returns the regular files that are meant, in the order of their names.
+// find returns the matching regular files, in the order of their names.
 func (r *run) find(pattern string) ([]job, error) {
 	if info, err := r.disk.Lstat(pattern); err == nil {
 		if err := regular(pattern, info); err != nil {
@@ -141,8 +141,8 @@ func (r *run) find(pattern string) ([]job, error) {
 	return jobs, nil
 }
 
-// means leaves out what a pattern matches and does not mean: half-written files, and what an
-// earlier attempt has made.
+// means excludes files that match the pattern by accident: half-written files, and results of an earlier
+// attempt.
 func (r *run) means(name string) bool {
 	base := filepath.Base(name)
 	switch compressed := strings.HasSuffix(base, ".gz"); {
@@ -168,8 +168,8 @@ func regular(name string, info fs.FileInfo) error {
 	return nil
 }
 
-// none judges a pattern that no file matches. After an attempt that found files the step has
-// either done its work, or the files are gone without a result: an error.
+// none handles a pattern without matches. After an attempt that found files the step has either done its
+// work, or the files are gone without a result: an error.
 func (r *run) none(pattern string) error {
 	if r.begun && (r.op == opDelete || r.consumes()) {
 		if isPattern(pattern) || r.op == opDelete {
@@ -194,7 +194,7 @@ func (r *run) none(pattern string) error {
 	return fmt.Errorf("there is no file %s (say `missing: ignore` where that is no error): %w", pattern, fs.ErrNotExist)
 }
 
-// consumes reports whether the result takes the place of its file.
+// consumes reports whether the result replaces its file.
 func (r *run) consumes() bool {
 	return r.op == opMove || (r.op == opGzip || r.op == opGunzip) && !r.config.Keep
 }
@@ -221,8 +221,8 @@ func (r *run) target(from string) (string, error) {
 	return filepath.Join(folder, name), nil
 }
 
-// targets finds where the results go, and refuses, before anything is done, all that would
-// replace something.
+// targets finds the paths of the results, and refuses, before anything is done, any that would replace
+// something.
 func (r *run) targets(ctx context.Context, jobs []job) error {
 	if r.config.As != "" && len(jobs) > 1 {
 		return fmt.Errorf("as: %d files match, and %s is one name: write `to` and a folder", len(jobs), r.config.As)
@@ -247,7 +247,7 @@ func (r *run) targets(ctx context.Context, jobs []job) error {
 	return errors.Join(errs...)
 }
 
-// look finds out whether the result is there already, or something else in its place.
+// look finds out whether the result already exists, or something else in its place.
 func (r *run) look(ctx context.Context, j *job) error {
 	info, err := r.disk.Lstat(j.to)
 	switch {
@@ -278,7 +278,7 @@ func (r *run) look(ctx context.Context, j *job) error {
 	return nil
 }
 
-// removeLeft removes what killed attempts of this step left half-written.
+// removeLeft removes files that killed attempts of this step left half-written.
 func (r *run) removeLeft(jobs []job) error {
 	if !r.begun {
 		return nil
@@ -343,7 +343,7 @@ func (r *run) one(ctx context.Context, j job) error {
 	return r.syncDir(ctx, filepath.Dir(j.from))
 }
 
-// remove removes a file; one that is gone is removed.
+// remove removes a file; a missing one counts as removed.
 func (r *run) remove(name string) error {
 	err := r.around("remove", name, func() error { return r.disk.Remove(name) })
 	if errors.Is(err, fs.ErrNotExist) {

@@ -25,7 +25,7 @@ import (
 	"github.com/surfin-batch/surfin/internal/filestream"
 )
 
-// move gives a file its new name; where that is on another disk, it is copied.
+// move renames a file; to another disk, it is copied.
 func (r *run) move(ctx context.Context, j job) error {
 	err := r.publish(j.from, j.to)
 	if errors.Is(err, syscall.EXDEV) {
@@ -34,8 +34,8 @@ func (r *run) move(ctx context.Context, j job) error {
 	return err
 }
 
-// publish gives a whole file a name, which no other file loses unless it may. Where it can be, the
-// old name stays until it is removed: with a link the system itself refuses a name that is taken.
+// publish gives a complete file a name, without replacing another file unless it may. If possible, the old
+// name stays until it is removed: with a link the system itself refuses a used name.
 func (r *run) publish(from, to string) error {
 	if !r.config.Overwrite {
 		err := r.around("link", from, func() error { return r.disk.Link(from, to) })
@@ -53,7 +53,7 @@ func (r *run) publish(from, to string) error {
 	return r.around("rename", from, func() error { return r.disk.Rename(from, to) })
 }
 
-// write makes a result from its file: whole, synced, and then with its name.
+// write makes a result from its file: complete, synced, and then under its name.
 func (r *run) write(ctx context.Context, j job) error {
 	in, err := r.disk.Open(j.from)
 	if err != nil {
@@ -76,7 +76,7 @@ func (r *run) write(ctx context.Context, j job) error {
 	return errors.Join(r.publish(temp, j.to), r.remove(temp))
 }
 
-// unchanged refuses a file that somebody wrote to, or replaced, while it was read.
+// unchanged refuses a file that was changed or replaced while it was read.
 func (r *run) unchanged(in *os.File, j job) error {
 	opened, err := in.Stat()
 	if err != nil {
@@ -130,7 +130,7 @@ func (r *run) convert(out io.Writer, in io.Reader) error {
 	return err
 }
 
-// sameContent reports whether the result of a file is in another one already.
+// sameContent reports whether the result of a file is already in another one.
 func (r *run) sameContent(ctx context.Context, from, to string) (same bool, err error) {
 	a, err := r.disk.Open(from)
 	if err != nil {
@@ -176,7 +176,7 @@ func sizesDiffer(a, b *os.File) (bool, error) {
 	return err == nil && x.Size() != y.Size(), err
 }
 
-// equal reports whether two streams have the same bytes. One that is cut short is an error.
+// equal reports whether two streams have the same bytes. A truncated one is an error.
 func equal(a, b io.Reader) (bool, error) {
 	x, y := make([]byte, 64<<10), make([]byte, 64<<10)
 	for {
@@ -209,7 +209,7 @@ func fill(in io.Reader, p []byte) (n int, end bool, err error) {
 	return n, false, nil
 }
 
-// reader reads until the context ends or a stop was asked for.
+// reader reads until the context ends or a stop was requested.
 func (r *run) reader(ctx context.Context, in io.Reader) io.Reader {
 	return readerFunc(func(p []byte) (int, error) {
 		if err := r.heed(ctx); err != nil {
@@ -238,7 +238,7 @@ func newHash(algorithm string) (hash.Hash, bool) {
 	return nil, false
 }
 
-// checksums computes all checksums, and writes their list where that is asked for.
+// checksums computes all checksums, and writes their list if requested.
 func (r *run) checksums(ctx context.Context, jobs []job) error {
 	if r.config.Equals != "" && len(jobs) > 1 {
 		return fmt.Errorf("equals: %d files match, and it is the checksum of one", len(jobs))
@@ -285,7 +285,7 @@ func (r *run) sum(ctx context.Context, name string) (string, error) {
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
-// writeList writes the list of checksums, unless it is there.
+// writeList writes the list of checksums, unless it exists.
 func (r *run) writeList(ctx context.Context, text string) error {
 	to := r.config.As
 	was, err := r.disk.ReadFile(to)

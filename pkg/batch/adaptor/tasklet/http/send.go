@@ -14,9 +14,9 @@ import (
 )
 
 const (
-	// keptBytes is how long an answer may be to become the result `body`.
+	// keptBytes is the maximum length of an answer that becomes the result `body`.
 	keptBytes = 8 << 10
-	// keyKey is where the step's context has the key of its requests.
+	// keyKey is the key of the requests' key in the step's context.
 	keyKey = "surfin.http.key"
 )
 
@@ -37,7 +37,7 @@ func (t *tasklet) Execute(ctx context.Context, c *core.StepContribution) error {
 	return t.keep(ctx, c, answer)
 }
 
-// key is the key of all requests of the step, stored before the first one; "" where none is asked for.
+// key is the key of all requests of the step, stored before the first one; "" if none is configured.
 func (t *tasklet) key(ctx context.Context, c *core.StepContribution) (string, error) {
 	if !t.config.Idempotency {
 		return "", nil

@@ -86,7 +86,6 @@ func (c *Config) Validate() error {
 	return errors.Join(errs...)
 }
 
-// results are what the step tells.
 func results() []row.Field {
 	return []row.Field{{Name: "recipients", Kind: row.Int}, {Name: "message_id", Kind: row.String}}
 }

@@ -25,12 +25,12 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 )
 
-// server is a mail server: it talks SMTP, and keeps what it is told.
+// server is a mail server: it talks SMTP, and keeps the commands that it receives.
 type server struct {
 	net.Listener
 	secure *tls.Config
 	ca     string
-	// answers replace those of a command, once.
+	// answers replace the normal answer of a command, once.
 	answers map[string]string
 
 	mu    sync.Mutex

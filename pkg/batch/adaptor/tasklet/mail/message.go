@@ -17,7 +17,7 @@ import (
 	"github.com/surfin-batch/surfin/internal/confine"
 )
 
-// message is the mail as the server gets it: its headers, its text, and the attachments.
+// message is the mail as sent to the server: its headers, its text, and the attachments.
 func (t *tasklet) message(disk *confine.Files, id string, now time.Time) ([]byte, error) {
 	var out bytes.Buffer
 	header := func(name, value string) { fmt.Fprintf(&out, "%s: %s\r\n", name, value) }
@@ -86,7 +86,7 @@ func (t *tasklet) parts(disk *confine.Files, parts *multipart.Writer) error {
 	return parts.Close()
 }
 
-// attachment reads a file of at most so many bytes; nil: it has more.
+// attachment reads a file of at most that many bytes; nil means that it has more.
 func attachment(disk *confine.Files, path string, most int64) ([]byte, error) {
 	if info, err := disk.Stat(path); err == nil && !info.Mode().IsRegular() {
 		return nil, fmt.Errorf("attachments: %s is no regular file", path)

@@ -20,7 +20,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 )
 
-// idKey is where the step's context has the Message-ID of its mail.
+// idKey is the key of the mail's Message-ID in the step's context.
 const idKey = "surfin.mail.id"
 
 // Execute sends the mail.
@@ -44,7 +44,7 @@ func (t *tasklet) Execute(ctx context.Context, c *core.StepContribution) error {
 	return nil
 }
 
-// classified marks what may succeed later: the answers 4xx of a server.
+// classified marks errors that a retry may avoid: the answers 4xx of a server.
 func classified(err error) error {
 	var answer *textproto.Error
 	if errors.As(err, &answer) && answer.Code/100 == 4 {
@@ -78,7 +78,7 @@ func addressOf(text string) string {
 	return address.Address
 }
 
-// recipients are the addresses that get the mail, each once.
+// recipients are the recipients' addresses, each once.
 func (t *tasklet) recipients() []string {
 	seen := map[string]bool{}
 	var list []string
@@ -125,7 +125,7 @@ func (t *tasklet) send(ctx context.Context, recipients []string, message []byte)
 	return deliver(client, addressOf(t.config.From), recipients, message)
 }
 
-// secure is what the server's certificate is checked with.
+// secure is the configuration for checking the server's certificate.
 func (t *tasklet) secure(disk *confine.Files) (*tls.Config, error) {
 	secure := &tls.Config{ServerName: t.config.Host, MinVersion: tls.VersionTLS12}
 	if t.config.CA == "" {
@@ -141,8 +141,8 @@ func (t *tasklet) secure(disk *confine.Files) (*tls.Config, error) {
 	return secure, nil
 }
 
-// greet encrypts the connection and logs in. A server that does neither is an error: the mail
-// would go out another way than the job says.
+// greet encrypts the connection and logs in. A server that supports neither is an error: the mail would be
+// sent in another way than the job says.
 func (t *tasklet) greet(client *smtp.Client, secure *tls.Config) error {
 	if t.config.TLS == startTLS {
 		if ok, _ := client.Extension("STARTTLS"); !ok {
@@ -164,7 +164,7 @@ func (t *tasklet) greet(client *smtp.Client, secure *tls.Config) error {
 	return nil
 }
 
-// deliver hands the mail over. What comes behind the server's answer to it does not matter.
+// deliver delivers the mail. Errors after the server's answer to it do not matter.
 func deliver(client *smtp.Client, from string, recipients []string, message []byte) error {
 	if err := client.Mail(from); err != nil {
 		return fmt.Errorf("from %s: %w", from, err)

@@ -10,7 +10,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// Migrations that the application carries inside of it; an embed.FS is one.
+// Migrations inside the application; an embed.FS is one.
 func ExampleNew() {
 	provider, db, done := testexample.SQLite()
 	defer done()

@@ -24,11 +24,11 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// Source is a folder of migrations that an application carries inside of it.
+// Source is a folder of migrations inside an application.
 type Source struct {
 	Name string
 	FS   fs.FS
-	// Dir is the folder in FS; empty: its root.
+	// Dir is the folder in FS; empty means its root.
 	Dir string
 }
 
@@ -44,7 +44,7 @@ type Config struct {
 	LockTimeout time.Duration    `key:"lock_timeout" default:"10s" doc:"How long to wait for another migration, and for each lock that a statement needs."`
 }
 
-// Validate checks that the command has what it needs, and nothing else.
+// Validate checks that the command has exactly the keys that it needs.
 func (c *Config) Validate() error {
 	bad := func(key, format string, args ...any) error {
 		return &registry.ConfigError{Key: key, Err: fmt.Errorf(format, args...)}
@@ -132,8 +132,7 @@ flow:
 	}}
 }
 
-// types looks into the folder, where its name is known, so that a wrong one is
-// found before anything runs.
+// types checks the folder, if its name is known, so that a wrong one is found before anything runs.
 func types(cfg any, in item.Type) (item.Type, error) {
 	c := cfg.(*Config)
 	if c.Dir == "" {
@@ -192,8 +191,8 @@ func New(provider tx.Provider, sources []Source, config Config) (*MigrationTaskl
 	return nil, &registry.ConfigError{Key: "source", Err: fmt.Errorf("the application carries no migrations named %s%s", config.Source, nearest.Hint(config.Source, names))}
 }
 
-// Execute migrates, then replaces the database's connections. It does so after a
-// failure as well: some migrations may have been applied.
+// Execute migrates, then replaces the database's connections, also after a failure: some migrations may have
+// been applied.
 func (t *MigrationTasklet) Execute(ctx context.Context, c *core.StepContribution) error {
 	result, err := migrator.Run(ctx, t.db, t.options)
 	if result.Changed || err != nil {

@@ -83,8 +83,7 @@ func readAll(t *testing.T, db tx.Database, text string) (rows []string) {
 	}
 }
 
-// The sequence of a job: load, migrate, load with the new column, while a
-// transaction that began before continues.
+// The sequence of a job: load, migrate, load with the new column, while an earlier transaction continues.
 func TestAColumnIsAddedWhileATransactionInFlightCommitsUndisturbed(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, p tx.Provider, db tx.Database) {
@@ -94,8 +93,8 @@ func TestAColumnIsAddedWhileATransactionInFlightCommitsUndisturbed(t *testing.T)
 
 		ctx := context.Background()
 		began, migrated, flown := make(chan struct{}), make(chan struct{}), make(chan error, 1)
-		// A writing transaction would hold SQLite's one writer, and the migration
-		// would wait for it: there the one in flight reads.
+		// A writing transaction would hold SQLite's one writer, and the migration would wait for it: there
+		// the one in flight reads.
 		attr := tx.Attr{ReadOnly: db.Dialect() == tx.SQLite}
 		if db.Dialect() == tx.Postgres {
 			_, err := db.Conn().ExecContext(ctx, "create table nest (id integer)")

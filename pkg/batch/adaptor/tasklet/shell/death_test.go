@@ -17,7 +17,7 @@ import (
 // victimReady is the environment of a process that runs a tasklet and is killed.
 const victimReady = "SURFIN_TEST_VICTIM_READY"
 
-// TestRunInAProcessOfItsOwn is what the victim runs.
+// TestRunInAProcessOfItsOwn is the victim's program.
 func TestRunInAProcessOfItsOwn(t *testing.T) {
 	ready := os.Getenv(victimReady)
 	if ready == "" {

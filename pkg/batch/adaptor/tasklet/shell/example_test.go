@@ -8,7 +8,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// A script has the values that env gives it; its ${...} is its own.
+// A script has the values in env; its ${...} belongs to the shell.
 func ExampleNew() {
 	tasklet, err := shell.New(shell.Config{
 		Script: `echo "${GREETING:-Hello}, $NAME"`,

@@ -1,5 +1,4 @@
-// Package shell is the tasklet `shell`: it runs a command, or a script, as a
-// process of its own.
+// Package shell is the tasklet `shell`: it runs a command or a script in a separate process.
 //
 // It imports core, core/registry, internal/process and internal/secret.
 package shell
@@ -22,7 +21,7 @@ import (
 // Config configures the tasklet.
 type Config struct {
 	Command []string `key:"command" main:"true" path:"program" doc:"The program and its arguments, each one as it is: no shell reads them. A program with a slash is relative to the job file, one without is looked for in PATH."`
-	// Script is literal: a value spliced into it would be read by the shell.
+	// Script is literal: the shell would interpret a value spliced into it.
 	Script string            `key:"script" literal:"true" doc:"A text for sh, instead of a command. A ${...} in it is the shell's own: values of the job reach it through env only."`
 	Env    map[string]string `key:"env" doc:"Further variables for the process. It gets the environment without SURFIN_*, DATABASE_URL and variables that hold a secret that surfin knows: what it needs of them is given here."`
 	Dir    string            `key:"dir" path:"true" default:"." doc:"The folder to run in, relative to the job file."`
@@ -96,7 +95,8 @@ flow:
 // tasklet runs a process: a core.Stoppable.
 type tasklet struct {
 	config Config
-	// environ is the environment of the process; nil: that of this process, without what configures it.
+	// environ is the environment of the process; nil means this process's, without the variables that
+	// configure it.
 	environ []string
 	stop    chan struct{}
 	once    sync.Once // closes stop
@@ -118,8 +118,7 @@ func (t *tasklet) StopRequested(context.Context) error {
 	return nil
 }
 
-// stoppable returns a context that ends with core.ErrStopped when a stop is asked
-// for.
+// stoppable returns a context that ends with core.ErrStopped when a stop is requested.
 func (t *tasklet) stoppable(ctx context.Context) (context.Context, context.CancelCauseFunc) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	go func() {
@@ -132,11 +131,11 @@ func (t *tasklet) stoppable(ctx context.Context) (context.Context, context.Cance
 	return ctx, cancel
 }
 
-// ExitError is a process that ended with another code than 0, or by a signal.
+// ExitError reports a process that ended with another code than 0, or by a signal.
 type ExitError struct {
 	// Code is the exit code; -1 if a signal ended it.
 	Code int
-	// Stderr is the end of what it wrote there.
+	// Stderr is the end of its standard error.
 	Stderr string
 	// Err is the *exec.ExitError.
 	Err error
@@ -154,9 +153,8 @@ func (e *ExitError) Error() string {
 // Unwrap returns the *exec.ExitError.
 func (e *ExitError) Unwrap() error { return e.Err }
 
-// Execute runs the process to its end. When ctx ends before, the error is ctx's
-// cause, with what the process had to say; when a stop was asked for, it is
-// core.ErrStopped.
+// Execute runs the process to its end. If ctx ends before, the error is ctx's cause, with the output of the
+// process; if a stop was requested, it is core.ErrStopped.
 func (t *tasklet) Execute(ctx context.Context, c *core.StepContribution) error {
 	ctx, cancel := t.stoppable(ctx)
 	defer cancel(nil)

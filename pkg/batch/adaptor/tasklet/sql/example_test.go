@@ -12,8 +12,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-// A query of one row, whose columns are the step's results: in a job file
-// ${steps.NAME.out.customers}.
+// A query of one row: its columns are the step's results, in a job file ${steps.NAME.out.customers}.
 func ExampleNew() {
 	_, db, done := testexample.SQLite("create table customer(id int)", "insert into customer values (1), (2)")
 	defer done()

@@ -56,8 +56,7 @@ func (t *tasklet) exec(ctx context.Context, text string, statements []sqlscript.
 	return total, nil
 }
 
-// execPostgres sends a text without variables by the simple protocol, which takes
-// several statements.
+// execPostgres sends a text without variables by the simple protocol, which allows several statements.
 func (t *tasklet) execPostgres(ctx context.Context, conn tx.Conn, text string, statements []sqlscript.Statement, args []any) (total int64, err error) {
 	done := 0
 	err = pgxconn.Run(ctx, conn, text, func(c *pgx.Conn) error {
@@ -80,7 +79,7 @@ func (t *tasklet) execPostgres(ctx context.Context, conn tx.Conn, text string, s
 	return total, t.explain(text, statements[min(done, len(statements)-1)], len(statements), err)
 }
 
-// explain says where in the job file the statement is that failed.
+// explain adds the position of the failed statement in the job file.
 func (t *tasklet) explain(text string, s sqlscript.Statement, of int, err error) error {
 	if e, ok := errors.AsType[*pgconn.PgError](err); of > 1 && (!ok || e.Position == 0) {
 		return sqlerr.InScript(t.config.Statement, s.Offset, s.Text, err)
@@ -88,7 +87,7 @@ func (t *tasklet) explain(text string, s sqlscript.Statement, of int, err error)
 	return sqlerr.In(t.config.Statement, t.db.Dialect(), text, err)
 }
 
-// changed leaves out the rows that a SELECT answered.
+// changed excludes the rows that a SELECT returned.
 func changed(tag pgconn.CommandTag) int64 {
 	if tag.Select() {
 		return 0

@@ -1,8 +1,7 @@
-// Package sqltask is the tasklet `sql`: it runs statements, or a query whose one
-// row becomes the step's results, in the step's transaction.
+// Package sqltask is the tasklet `sql`: it runs statements, or a query with one row that becomes the step's
+// results, in the step's transaction.
 //
-// It imports core, tx, the driver's types and helpers of internal; gormdb gives it its
-// connections.
+// It imports core, tx, the driver's types and helpers of internal; gormdb gives it its connections.
 package sqltask
 
 import (
@@ -46,8 +45,8 @@ func (c *Config) Validate() error {
 	return nil
 }
 
-// checkControl refuses a statement that begins or ends a transaction in every dialect: the
-// database is not known when a job file is loaded.
+// checkControl refuses a statement that begins or ends a transaction in every dialect: the database is
+// unknown when a job file is loaded.
 func (c *Config) checkControl() error {
 	first, some := control(c.Statement, tx.SQLite)
 	if same, too := control(c.Statement, tx.Postgres); !some || !too || first.Verb != same.Verb {

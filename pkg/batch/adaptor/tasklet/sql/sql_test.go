@@ -58,7 +58,6 @@ func results(t *testing.T, fields ...row.Field) item.Type {
 	return item.RowOf("", s)
 }
 
-// run executes in a transaction, as the step does.
 func run(t *testing.T, db tx.Database, c sqltask.Config) (*core.StepContribution, error) {
 	t.Helper()
 	task, err := sqltask.New(db, c)
@@ -113,7 +112,7 @@ func TestAFailureUndoesTheStatementsBefore(t *testing.T) {
 		_, err := run(t, db, sqltask.Config{Statement: statement(bad)})
 		require.True(t, dberr.IsUniqueViolation(err), "%v", err)
 
-		// Without a transaction around them, several statements have their own.
+		// Without an outer transaction, several statements have their own.
 		task, err := sqltask.New(db, sqltask.Config{Statement: statement(bad)})
 		require.NoError(t, err)
 		err = task.Execute(context.Background(), &core.StepContribution{})
@@ -209,7 +208,7 @@ func TestWrongConfigurationsAreRefusedAtTheirKey(t *testing.T) {
 	}
 }
 
-// A text does not show what a view or a function does to its session (rule T8b).
+// A text does not show how a view or a function changes its session (rule T8b).
 func TestWhatAStatementChangesOfItsSessionInAnyWayEndsWithItsStep(t *testing.T) {
 	t.Parallel()
 	e := testengine.New(t, testdb.Postgres(t))
@@ -238,7 +237,7 @@ func TestWhatAStatementChangesOfItsSessionInAnyWayEndsWithItsStep(t *testing.T) 
 	}
 }
 
-// A row that breaks a rule of its table is an error of the statement: the message has its place.
+// A row that breaks a rule of its table is an error of the statement: the message has its position.
 func TestAConstraintViolationNamesItsStatement(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db tx.Database) {

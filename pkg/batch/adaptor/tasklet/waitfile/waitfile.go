@@ -68,7 +68,6 @@ func (c *Config) Validate() error {
 	return errors.Join(errs...)
 }
 
-// results are what the step tells.
 func results() []row.Field {
 	return []row.Field{
 		{Name: "found", Kind: row.Bool}, {Name: "files", Kind: row.Int}, {Name: "bytes", Kind: row.Int}, {Name: "path", Kind: row.String, Nullable: true},
@@ -108,7 +107,7 @@ func New(config Config) (core.Tasklet, error) {
 	return &tasklet{config: config}, nil
 }
 
-// seen is what a look finds of a file.
+// seen is the state of a file at a poll.
 type seen struct {
 	size int64
 	time int64 // of the last change, in nanoseconds
@@ -186,7 +185,7 @@ func (t *tasklet) report(c *core.StepContribution, files map[string]seen, found 
 	c.Out["found"], c.Out["files"], c.Out["bytes"] = found, int64(len(files)), bytes
 }
 
-// late is what it means that the time is over.
+// late returns the result when the time is over.
 func (t *tasklet) late(files map[string]seen) error {
 	if t.config.Missing == "ignore" {
 		return nil

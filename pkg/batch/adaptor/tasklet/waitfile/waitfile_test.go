@@ -21,7 +21,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 )
 
-// A file that comes whole is found at once; in a job file: wait_file: {path: in/a.csv, stable: 0s}.
+// A complete file is found at once; in a job file: wait_file: {path: in/a.csv, stable: 0s}.
 func ExampleNew() {
 	path, done := testexample.File("a.csv", "id\n1\n")
 	defer done()

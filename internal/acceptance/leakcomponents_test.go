@@ -15,6 +15,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/surfin-batch/surfin/internal/testdb"
 	"github.com/surfin-batch/surfin/pkg/batch"
 )
 
@@ -124,8 +125,7 @@ func TestEveryComponentThatIsShippedKeepsPathsAndSecrets(t *testing.T) {
 		require.True(t, known, "%s %s: add an attempt to show a secret by it", c.Kind, c.Name)
 		require.True(t, a.not != "" || a.path != "" || a.quote != "")
 	}
-	inTurn(t, 0, func(t *testing.T, url string) { triedEach(t, url, tried) })
-	inTurn(t, 1, func(t *testing.T, url string) { triedEach(t, url, tried) })
+	testdb.Each(t, func(t *testing.T, url string) { triedEach(t, url, tried) })
 }
 
 // leakyForms are forms of the secrets: as they are, in a header of basic authentication, in a URL.

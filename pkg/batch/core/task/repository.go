@@ -61,7 +61,7 @@ type Executions interface {
 	// group whose decider the worker lacks stays: a *NoDeciderError.
 	Claim(ctx context.Context, d Delivery, by Claimant) (*Claimed, core.Answer, error)
 	// Start is Claim of a task with a placement, which the leader has assigned to the worker (AssignPlaced): it makes
-	// MoveStart.
+	// MoveStart. It is refused where Claim would be: past the deadline, and after a stop was requested (rule L13).
 	Start(ctx context.Context, d Delivery, by Claimant) (*Claimed, core.Answer, error)
 	// End ends the attempt with an outcome, and makes MoveSucceed, MoveFail, MoveTimeOut or
 	// MoveRetry by what decide says of an outcome that is not a success. What waits for the task is

@@ -61,8 +61,8 @@ func (r *Repository) Unassigned(ctx context.Context, room func(core.PlacedClass)
 			continue
 		}
 		known, names := decidable("g.decider", has.Deciders)
-		list, err := r.placed(ctx, `WHERE t.state IN ('PENDING', 'ORPHANED') AND t.placement <> '' AND t.placement = ? AND t.type = ? AND (t.next_run_at IS NULL OR t.next_run_at <= {now})
-			AND `+known+` ORDER BY t.priority, t.id LIMIT ?`, append(append([]any{c.Placement, c.Type}, names...), has.Free)...)
+		list, err := r.placed(ctx, `WHERE t.state IN ('PENDING', 'ORPHANED') AND t.placement <> '' AND t.placement = ? AND t.type = ?
+			AND `+known+` AND `+r.isClaimable("t")+` ORDER BY t.priority, t.id LIMIT ?`, append(append([]any{c.Placement, c.Type}, names...), has.Free)...)
 		if err != nil {
 			return nil, err
 		}
@@ -107,7 +107,7 @@ func (r *Repository) EndPlaced(context.Context, int64, int) (int, error) { retur
 
 // AssignedTo implements core.Places.
 func (r *Repository) AssignedTo(ctx context.Context, worker string, limit int) ([]core.Placed, error) {
-	return r.placed(ctx, "WHERE t.worker = ? AND t.state = 'ASSIGNED' ORDER BY t.priority, t.id LIMIT ?", worker, limit)
+	return r.placed(ctx, "WHERE t.worker = ? AND t.state = 'ASSIGNED' AND "+r.isClaimable("t")+" ORDER BY t.priority, t.id LIMIT ?", worker, limit)
 }
 
 // LoadOf implements core.Places.
@@ -116,7 +116,7 @@ func (r *Repository) LoadOf(ctx context.Context, loads map[string]int) error {
 		Worker string
 		N      int
 	}
-	err := r.scan(ctx, &rows, `SELECT worker, count(*) AS n FROM {task} WHERE state IN ('ASSIGNED', 'RUNNING') GROUP BY worker
+	err := r.scan(ctx, &rows, `SELECT worker, count(*) AS n FROM {task} WHERE state IN ('ASSIGNED', 'RUNNING') AND (state = 'RUNNING' OR `+r.isClaimable("{task}")+`) GROUP BY worker
 		UNION ALL SELECT name, resuming FROM {worker} WHERE resuming > 0 AND left_at IS NULL AND lease_until >= {now}`)
 	if err != nil {
 		return fmt.Errorf("count what workers execute: %w", err)

@@ -2,7 +2,6 @@ package tasks
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -76,17 +75,19 @@ func (r *Repository) led(epoch int64) guard.Condition {
 	return guard.Condition{SQL: r.sql("EXISTS (SELECT 1 FROM {leader} WHERE epoch = ?)"), Args: []any{epoch}, Reason: "another process leads", Owner: true}
 }
 
-// AssignPlaced implements core.Places: it makes MoveAssign.
+// AssignPlaced implements core.Places: it makes MoveAssign, and passes over a row that another transaction has locked. The
+// leader assigns many tasks in one transaction, in the order of their priorities: to wait for a row would be a deadlock
+// with who locks the same rows in another order.
 func (r *Repository) AssignPlaced(ctx context.Context, work core.Placed, worker string, leader int64) (int64, error) {
-	moved, err := r.tasks.Move(ctx, guard.Request{
-		ID: work.ID, Move: task.MoveAssign, Race: true, Epoch: work.Epoch, Trigger: "leader",
-		Where: append(r.claimable(), r.led(leader), guard.Condition{SQL: "placement <> ''", Reason: "any worker claims it"}),
+	moved, err := r.moveFree(ctx, task.Delivery{ID: task.ID(work.ID), Epoch: work.Epoch}, guard.Bulk{
+		Move: task.MoveAssign, Trigger: "leader",
+		Where: append(r.claimable(), r.led(leader), guard.Condition{SQL: "placement <> ''"}),
 		Set:   append(r.assigning(worker), guard.Set("leader_epoch", leader), r.now("updated_at")),
 	})
-	if _, refused := errors.AsType[*core.TransitionError](err); refused || err == nil && moved.Answer != core.Applied {
-		return 0, nil
+	if err != nil || moved == nil {
+		return 0, err
 	}
-	return moved.Epoch, err
+	return moved.Epoch, nil
 }
 
 // OrphanPlaced implements core.Places: it makes MoveOrphan.

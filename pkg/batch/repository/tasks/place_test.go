@@ -1,6 +1,7 @@
 package tasks_test
 
 import (
+	"context"
 	"testing"
 	"time"
 
@@ -9,6 +10,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 	"github.com/surfin-batch/surfin/pkg/batch/repository"
+	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
 // lead makes a leader, and returns its epoch.
@@ -195,5 +197,50 @@ func TestNoAssignedTaskStartsPastItsDeadline(t *testing.T) {
 		require.NoError(s, err)
 		require.Equal(s, 1, n)
 		require.Equal(s, task.TimedOut, s.state(d.ID))
+	})
+}
+
+// ADR 0034: the leader moves many tasks in one transaction, in an order of its own, and passes over those that another
+// transaction has locked. Else the cancellation of a group, which locks by number, and the leader would wait for each other.
+func TestTheLeaderPassesOverTasksThatACancellationHasLocked(t *testing.T) {
+	each(t, func(s *scene) {
+		if s.db.Dialect() != tx.Postgres {
+			s.Skip("SQLite has one writer at a time")
+		}
+		leader := s.lead()
+		for name, c := range map[string]struct {
+			on   *core.Placement
+			move func(ctx context.Context, d task.Delivery) (moved bool, err error)
+		}{
+			"assign": {onDisk, func(ctx context.Context, d task.Delivery) (bool, error) {
+				epoch, err := s.AssignPlaced(ctx, core.Placed{Kind: core.PlacedTask, ID: int64(d.ID), Epoch: d.Epoch}, "a", leader)
+				return epoch != 0, err
+			}},
+			"redeliver": {nil, func(ctx context.Context, d task.Delivery) (bool, error) {
+				again, err := s.Redeliver(ctx, []task.Delivery{d})
+				return len(again) > 0, err
+			}},
+		} {
+			done, _ := s.submit(task.Submission{Tasks: []task.Spec{{Type: "work", On: c.on}, {Type: "work", On: c.on}}})
+			canceled := make(chan error, 1)
+			err := tx.NewManager(s.db).Do(s.Context(), tx.Attr{}, func(ctx context.Context) error {
+				moved, err := c.move(ctx, task.Delivery{ID: done.Tasks[1], Epoch: 1})
+				require.NoError(s, err, name)
+				require.True(s, moved, name)
+				go func() {
+					_, err := s.CancelGroup(context.WithoutCancel(t.Context()), done.Group, "me", "")
+					canceled <- err
+				}()
+				require.Eventually(s, s.isBlocked, time.Minute, time.Millisecond) // it has the first task, and waits for the second
+				moved, err = c.move(ctx, task.Delivery{ID: done.Tasks[0], Epoch: 1})
+				require.False(s, moved, name)
+				return err
+			})
+			require.NoError(s, err, name)
+			require.NoError(s, <-canceled, name)
+			for _, id := range done.Tasks {
+				require.Equal(s, task.Canceled, s.state(id), name)
+			}
+		}
 	})
 }

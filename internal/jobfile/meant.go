@@ -102,14 +102,30 @@ func meantDefault(key string, in reflect.Type) string {
 	return ""
 }
 
-// belongs says where a key belongs that struct type in does not have, or returns "" if that is not known.
-func belongs(key string, in reflect.Type) string {
+// around is the struct of the file that a struct is in: a key that several levels have is most likely its.
+func around(in reflect.Type) reflect.Type {
+	switch in {
+	case reflect.TypeFor[scheduleModel]():
+		return reflect.TypeFor[jobModel]()
+	case reflect.TypeFor[budgetModel]():
+		return reflect.TypeFor[tasksModel]()
+	case reflect.TypeFor[chunkModel](), reflect.TypeFor[transactionModel](), reflect.TypeFor[partitionModel](), reflect.TypeFor[tasksModel]():
+		return reflect.TypeFor[stepModel]()
+	}
+	return nil
+}
+
+// belongs says where a key belongs that struct type in does not have; "": that is not known.
+func belongs(key string, in reflect.Type) (hint string) {
 	for _, l := range levels() {
-		if l.keys != in && hasKey(l.keys, key) {
-			return key + " belongs in " + l.name
+		if l.keys == in || !hasKey(l.keys, key) {
+			continue
+		}
+		if hint == "" || l.keys == around(in) {
+			hint = key + " belongs in " + l.name
 		}
 	}
-	return ""
+	return hint
 }
 
 func hasKey(t reflect.Type, key string) bool {

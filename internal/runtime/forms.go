@@ -118,22 +118,17 @@ func (r SubmitRequest) Submission() task.Submission {
 	return s
 }
 
+// spec keeps each null as it is given: it is part of the hash by which a submission that is sent again is recognized, also
+// one that an older program has stored.
 func (f SpecForm) spec() task.Spec {
 	return task.Spec{
-		Type: f.Type, Payload: f.Payload, Title: f.Title, Intent: f.Intent, Goal: given(f.Goal), Constraints: given(f.Constraints),
-		SeedActionHint: given(f.SeedActionHint), DependenciesHint: given(f.DependenciesHint), Key: f.Key, After: f.After, Priority: f.Priority, On: f.On,
+		Type: f.Type, Payload: f.Payload, Title: f.Title, Intent: f.Intent, Goal: f.Goal, Constraints: f.Constraints,
+		SeedActionHint: f.SeedActionHint, DependenciesHint: f.DependenciesHint, Key: f.Key, After: f.After, Priority: f.Priority, On: f.On,
 		Delay: time.Duration(f.Delay), Timeout: time.Duration(f.Timeout), IdempotencyKey: f.IdempotencyKey,
 	}
 }
 
-func given(doc json.RawMessage) json.RawMessage {
-	if bytes.Equal(bytes.TrimSpace(doc), []byte("null")) {
-		return nil
-	}
-	return doc
-}
-
-// SpecView returns the JSON form of the spec.
+// SpecView returns the spec as JSON has it.
 func SpecView(s task.Spec) SpecForm {
 	return SpecForm{
 		Type: s.Type, Payload: s.Payload, Title: s.Title, Intent: s.Intent, Goal: s.Goal, Constraints: s.Constraints,

@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -129,7 +130,7 @@ func (s *TaskService) submit(ctx context.Context, sub task.Submission, wrong ...
 		accepted.Warnings = append(accepted.Warnings, s.catalog.lacks(t)+"; they wait for a worker that has one")
 	}
 	for i, spec := range sub.Tasks {
-		if len(given(spec.DependenciesHint)) > 0 {
+		if hint := bytes.TrimSpace(spec.DependenciesHint); len(hint) > 0 && string(hint) != "null" {
 			accepted.Warnings = append(accepted.Warnings, fmt.Sprintf("tasks[%d]: dependencies_hint is stored, and nothing acts on it: write after: [keys], the keys of the tasks of the group that it waits for", i))
 		}
 	}

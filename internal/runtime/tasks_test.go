@@ -369,3 +369,33 @@ func TestWhatWouldDoNothingIsSaid(t *testing.T) {
 		require.ErrorContains(o, err, `write "type" in the task, such as {"type": "http_request", "payload": {"url": "https://example.com"}}`)
 	}, func(*office, context.Context, task.Task) (task.Outcome, error) { return task.Success(), nil })
 }
+
+// A submission that an older program has stored is recognized when it is sent again: the hashes are those that the older
+// program stored, and nulls are part of them.
+func TestASubmissionThatAnOlderProgramStoredIsRecognized(t *testing.T) {
+	eachOffice(t, func(o *office) {
+		accepted := o.submit(task.Submission{IdempotencyKey: "k1", Tasks: []task.Spec{{Type: "work", IdempotencyKey: "t1"}, {Type: "work"}}})
+		for table, hash := range map[string]string{
+			"surfin_task_group": "23b19aaa11a6182f60265f3e7e9a22d95f5f7b5b6ffacd6001cbe099d0d4c66a", // of the whole text below
+			"surfin_task":       "cc9b6f553159d4108f0012d19783cc375a8284435dea19819569d6c4b1d5ecd1", // of its first task
+		} {
+			_, err := o.db.Conn().ExecContext(o.Context(), "UPDATE "+table+" SET request_hash = '"+hash+"'")
+			require.NoError(o, err)
+		}
+		again := func(text string) (*runtime.Accepted, error) {
+			sub, err := runtime.ReadSubmission([]byte(text))
+			require.NoError(o, err)
+			return o.service.Submit(o.Context(), sub)
+		}
+		const tasks = `{"type": "work", "payload": {"n": 1}, "title": "b", "idempotency_key": "t1", "goal": null, "constraints": null, "seed_action_hint": null, "dependencies_hint": null}`
+		same, err := again(`{"idempotency_key": "k1", "title": "x", "tasks": [` + tasks + `, {"type": "work", "payload": {"n": 2}, "goal": {"b": 1}}]}`)
+		require.NoError(o, err)
+		require.True(o, same.Duplicate)
+		require.Equal(o, accepted.Tasks, same.Tasks)
+		require.Empty(o, same.Warnings, "null is not a hint")
+		same, err = again("[" + tasks + "]")
+		require.NoError(o, err)
+		require.True(o, same.Duplicate)
+		require.Equal(o, accepted.Tasks[:1], same.Tasks)
+	}, func(*office, context.Context, task.Task) (task.Outcome, error) { return task.Success(), nil })
+}

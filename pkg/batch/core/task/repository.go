@@ -57,8 +57,8 @@ type Executions interface {
 	// first answer was lost. A task beyond the budget of its group ends instead: Claimed is nil and the
 	// answer core.Applied. A task stays if the worker lacks its group's decider: a *NoDeciderError.
 	Claim(ctx context.Context, d Delivery, by Claimant) (*Claimed, core.Answer, error)
-	// Start is Claim for a task with a placement, which the leader has assigned to the worker
-	// (AssignPlaced): it makes MoveStart.
+	// Start is Claim of a task with a placement, which the leader has assigned to the worker (AssignPlaced): it makes
+	// MoveStart. It is refused if Claim would be: past the deadline, and after a stop was requested (rule L13).
 	Start(ctx context.Context, d Delivery, by Claimant) (*Claimed, core.Answer, error)
 	// End ends the attempt with an outcome, and makes MoveSucceed, MoveFail, MoveTimeOut or MoveRetry
 	// according to decide's answer for an outcome other than success. Tasks that wait for it are

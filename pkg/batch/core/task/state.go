@@ -86,7 +86,7 @@ func Machine() core.Machine[State] {
 		core.Move[State]{Name: MoveAssign, From: waiting, To: Assigned, Intent: core.IntentBegin,
 			Trigger: "the leader: it has a placement, and a worker that fits has a free slot", Guard: "the leader's epoch; it is due, within its deadline", Prevents: "a task that two workers have"},
 		core.Move[State]{Name: MoveStart, From: []State{Assigned}, To: Running, Intent: core.IntentBegin,
-			Trigger: "the worker begins what it was assigned", Guard: "the delivery's epoch, the worker", Prevents: "an execution without the right to start it"},
+			Trigger: "the worker begins what it was assigned", Guard: "the delivery's epoch, the worker; it is within its deadline", Prevents: "an execution without the right to start it"},
 		core.Move[State]{Name: MoveClaim, From: waiting, To: Running, Intent: core.IntentBegin,
 			Trigger: "a worker takes a delivery and begins", Guard: "the delivery's epoch; it is due, within its deadline; it has no placement", Prevents: "an old or second delivery that begins the task again"},
 		core.Move[State]{Name: MoveSucceed, From: []State{Running}, To: Succeeded, Intent: core.IntentEnd,

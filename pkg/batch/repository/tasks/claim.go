@@ -21,18 +21,33 @@ func (r *Repository) Claim(ctx context.Context, d task.Delivery, by task.Claiman
 
 // Start implements task.Executions.
 func (r *Repository) Start(ctx context.Context, d task.Delivery, by task.Claimant) (*task.Claimed, core.Answer, error) {
-	return r.begin(ctx, d, by, guard.Request{Move: task.MoveStart, Where: []guard.Condition{ownedBy(by.Worker)}, Set: append(r.leasing(by), r.starting()...)})
+	return r.begin(ctx, d, by, guard.Request{
+		Move: task.MoveStart, Race: true, Where: append(r.claimable(), ownedBy(by.Worker)), Set: append(r.leasing(by), r.starting()...),
+	})
 }
 
-// claimable returns the conditions under which a waiting task may be taken.
-func (r *Repository) claimable() []guard.Condition {
+// claimable are the conditions under which a task may be assigned, claimed and started.
+func (r *Repository) claimable() []guard.Condition { return r.claimableAs("{task}") }
+
+// claimableAs is claimable of tasks that a statement knows by an alias.
+func (r *Repository) claimableAs(t string) []guard.Condition {
 	return []guard.Condition{
-		{SQL: r.sql("next_run_at IS NULL OR next_run_at <= {now}"), Reason: "it is not due yet"},
-		{SQL: r.sql("deadline_at IS NULL OR deadline_at > {now}"), Reason: "the deadline of its group has passed"},
+		{SQL: r.sql(t + ".next_run_at IS NULL OR " + t + ".next_run_at <= {now}"), Reason: "it is not due yet"},
+		{SQL: r.sql(t + ".deadline_at IS NULL OR " + t + ".deadline_at > {now}"), Reason: "the deadline of its group has passed"},
 		{SQL: r.sql(`NOT EXISTS (SELECT 1 FROM {task_group} g JOIN {step_execution} s ON s.id = g.step_execution_id
 			JOIN {job_execution} j ON j.id = s.job_execution_id
-			WHERE g.id = group_id AND j.stop_requested AND s.flow <> '` + core.FlowFinally + `')`), Reason: "the execution of its step was asked to stop"},
+			WHERE g.id = ` + t + `.group_id AND j.stop_requested AND s.flow <> '` + core.FlowFinally + `')`), Reason: "the execution of its step was asked to stop"},
 	}
+}
+
+// isClaimable is claimableAs as one expression. What is not claimable is neither assigned nor delivered again and again, and
+// uses no slot.
+func (r *Repository) isClaimable(t string) string {
+	var all []string
+	for _, c := range r.claimableAs(t) {
+		all = append(all, "("+c.SQL+")")
+	}
+	return strings.Join(all, " AND ")
 }
 
 // anyWorker is the condition that a task has no placement: the leader assigns those that have one.

@@ -230,15 +230,15 @@ func (r *Repository) Redeliver(ctx context.Context, lost []task.Delivery) ([]tas
 	err := r.transact(ctx, func(ctx context.Context) error {
 		var ids []int64
 		for _, d := range lost {
-			moved, refused := r.tasks.Move(ctx, guard.Request{ID: int64(d.ID), Move: task.MoveRedeliver, Epoch: d.Epoch, Set: r.delivering()})
-			if _, raced := errors.AsType[*core.TransitionError](refused); refused != nil && !raced {
-				return refused
+			moved, err := r.moveFree(ctx, d, guard.Bulk{Move: task.MoveRedeliver, Set: r.delivering()})
+			if err != nil {
+				return err
 			}
-			if moved.Answer != core.Applied {
+			if moved == nil {
 				continue
 			}
 			ids = append(ids, int64(d.ID))
-			if err := r.audit(ctx, d.ID, task.MoveRedeliver, "leader", moved.Current, moved.State, moved.Epoch, "the engine lost its delivery"); err != nil {
+			if err := r.audit(ctx, d.ID, task.MoveRedeliver, "leader", moved.Before, task.Pending, moved.Epoch, "the engine lost its delivery"); err != nil {
 				return err
 			}
 		}
@@ -247,4 +247,16 @@ func (r *Repository) Redeliver(ctx context.Context, lost []task.Delivery) ([]tas
 		return err
 	})
 	return waiting, err
+}
+
+// moveFree makes a move of one task in the epoch of a delivery; nil: it was refused, or another transaction has locked
+// the row. It waits for none, so that the leader may move many tasks in one transaction.
+func (r *Repository) moveFree(ctx context.Context, d task.Delivery, b guard.Bulk) (*guard.Moved[task.State], error) {
+	b.Limit = 1
+	b.Where = append([]guard.Condition{{SQL: "id = ? AND epoch = ?", Args: []any{d.ID, d.Epoch}}}, b.Where...)
+	moved, err := r.tasks.MoveAll(ctx, b)
+	if err != nil || len(moved) == 0 {
+		return nil, named(d.ID, err)
+	}
+	return &moved[0], nil
 }

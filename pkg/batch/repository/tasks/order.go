@@ -220,8 +220,11 @@ func (r *Repository) OpenLeft(ctx context.Context, limit int) ([]task.Delivery, 
 		}
 		for _, row := range rows {
 			var state task.State
-			if err := r.scan(ctx, &state, "SELECT state FROM {task} WHERE id = ?", row.ID); err != nil || !state.IsOver() {
+			if err := r.scan(ctx, &state, "SELECT state FROM {task} WHERE id = ?", row.ID); err != nil {
 				return err
+			}
+			if !state.IsOver() {
+				continue // it was run again before its group was locked
 			}
 			opened, err := r.settle(ctx, row.ID, state, "leader")
 			if err != nil {

@@ -284,6 +284,41 @@ func TestWhatAnOlderProgramLeftWaitingIsOpened(t *testing.T) {
 	})
 }
 
+// A task that is run again while OpenLeft waits for its group is not over any more, and holds up no other task.
+func TestARerunInBetweenLeavesTheOtherTasksToBeOpened(t *testing.T) {
+	each(t, func(s *scene) {
+		if s.db.Dialect() != tx.Postgres {
+			s.Skip("SQLite has one writer at a time")
+		}
+		first, second := s.graph(task.Budget{}, "a", "b<a"), s.graph(task.Budget{}, "a", "b<a")
+		for g, o := range map[*graph]task.Outcome{first: fatal, second: task.Success()} {
+			ref := s.claim(g.begin["a"], worker("old")).Ref
+			ref.Group, ref.Ordered = 0, false
+			s.end(ref, o)
+		}
+		type result struct {
+			opened []task.Delivery
+			err    error
+		}
+		left := make(chan result, 1)
+		err := tx.NewManager(s.db).Do(s.Context(), tx.Attr{}, func(ctx context.Context) error {
+			_, _, err := s.Rerun(ctx, first.ids["a"], "me", "")
+			go func() {
+				opened, err := s.OpenLeft(context.WithoutCancel(t.Context()), 10)
+				left <- result{opened, err}
+			}()
+			require.Eventually(s, s.isBlocked, time.Minute, time.Millisecond)
+			return err
+		})
+		require.NoError(s, err)
+		r := <-left
+		require.NoError(s, r.err)
+		require.Equal(s, "a PENDING b WAITING", first.states("a b"))
+		require.Equal(s, "a SUCCEEDED b PENDING", second.states("a b"))
+		require.Len(s, r.opened, 1)
+	})
+}
+
 func TestALongChainIsCanceledAndOpenedAtOnce(t *testing.T) {
 	each(t, func(s *scene) {
 		tasks := []string{"0"}

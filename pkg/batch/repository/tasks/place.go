@@ -2,7 +2,6 @@ package tasks
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -60,8 +59,8 @@ func (r *Repository) Unassigned(ctx context.Context, room func(core.PlacedClass)
 			continue
 		}
 		known, names := decidable("g.decider", has.Deciders)
-		list, err := r.placed(ctx, `WHERE t.state IN ('PENDING', 'ORPHANED') AND t.placement <> '' AND t.placement = ? AND t.type = ? AND (t.next_run_at IS NULL OR t.next_run_at <= {now})
-			AND `+known+` ORDER BY t.priority, t.id LIMIT ?`, append(append([]any{c.Placement, c.Type}, names...), has.Free)...)
+		list, err := r.placed(ctx, `WHERE t.state IN ('PENDING', 'ORPHANED') AND t.placement <> '' AND t.placement = ? AND t.type = ?
+			AND `+known+` AND `+r.isClaimable("t")+` ORDER BY t.priority, t.id LIMIT ?`, append(append([]any{c.Placement, c.Type}, names...), has.Free)...)
 		if err != nil {
 			return nil, err
 		}
@@ -76,17 +75,19 @@ func (r *Repository) led(epoch int64) guard.Condition {
 	return guard.Condition{SQL: r.sql("EXISTS (SELECT 1 FROM {leader} WHERE epoch = ?)"), Args: []any{epoch}, Reason: "another process leads", Owner: true}
 }
 
-// AssignPlaced implements core.Places with MoveAssign.
+// AssignPlaced implements core.Places: it makes MoveAssign, and passes over a row that another transaction has locked. The
+// leader assigns many tasks in one transaction, in the order of their priorities: waiting for a row could be a
+// deadlock with a transaction that locks the same rows in another order.
 func (r *Repository) AssignPlaced(ctx context.Context, work core.Placed, worker string, leader int64) (int64, error) {
-	moved, err := r.tasks.Move(ctx, guard.Request{
-		ID: work.ID, Move: task.MoveAssign, Race: true, Epoch: work.Epoch, Trigger: "leader",
-		Where: append(r.claimable(), r.led(leader), guard.Condition{SQL: "placement <> ''", Reason: "any worker claims it"}),
+	moved, err := r.moveFree(ctx, task.Delivery{ID: task.ID(work.ID), Epoch: work.Epoch}, guard.Bulk{
+		Move: task.MoveAssign, Trigger: "leader",
+		Where: append(r.claimable(), r.led(leader), guard.Condition{SQL: "placement <> ''"}),
 		Set:   append(r.assigning(worker), guard.Set("leader_epoch", leader), r.now("updated_at")),
 	})
-	if _, refused := errors.AsType[*core.TransitionError](err); refused || err == nil && moved.Answer != core.Applied {
-		return 0, nil
+	if err != nil || moved == nil {
+		return 0, err
 	}
-	return moved.Epoch, err
+	return moved.Epoch, nil
 }
 
 // OrphanPlaced implements core.Places with MoveOrphan.
@@ -107,7 +108,7 @@ func (r *Repository) EndPlaced(context.Context, int64, int) (int, error) { retur
 
 // AssignedTo implements core.Places.
 func (r *Repository) AssignedTo(ctx context.Context, worker string, limit int) ([]core.Placed, error) {
-	return r.placed(ctx, "WHERE t.worker = ? AND t.state = 'ASSIGNED' ORDER BY t.priority, t.id LIMIT ?", worker, limit)
+	return r.placed(ctx, "WHERE t.worker = ? AND t.state = 'ASSIGNED' AND "+r.isClaimable("t")+" ORDER BY t.priority, t.id LIMIT ?", worker, limit)
 }
 
 // LoadOf implements core.Places.
@@ -116,7 +117,7 @@ func (r *Repository) LoadOf(ctx context.Context, loads map[string]int) error {
 		Worker string
 		N      int
 	}
-	err := r.scan(ctx, &rows, `SELECT worker, count(*) AS n FROM {task} WHERE state IN ('ASSIGNED', 'RUNNING') GROUP BY worker
+	err := r.scan(ctx, &rows, `SELECT worker, count(*) AS n FROM {task} WHERE state IN ('ASSIGNED', 'RUNNING') AND (state = 'RUNNING' OR `+r.isClaimable("{task}")+`) GROUP BY worker
 		UNION ALL SELECT name, resuming FROM {worker} WHERE resuming > 0 AND left_at IS NULL AND lease_until >= {now}`)
 	if err != nil {
 		return fmt.Errorf("count what workers execute: %w", err)

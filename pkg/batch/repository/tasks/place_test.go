@@ -1,6 +1,7 @@
 package tasks_test
 
 import (
+	"context"
 	"testing"
 	"time"
 
@@ -8,6 +9,8 @@ import (
 
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"
+	"github.com/surfin-batch/surfin/pkg/batch/repository"
+	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
 // lead makes this process the leader, and returns its epoch.
@@ -117,5 +120,128 @@ func TestTheLeaderIsGivenWhatWorkersHaveRoomFor(t *testing.T) {
 		loads := map[string]int{}
 		require.NoError(s, s.LoadOf(s.Context(), loads))
 		require.Equal(s, map[string]int{"a": 1}, loads)
+	})
+}
+
+// onDisk is the placement of the tasks below.
+var onDisk = &core.Placement{Labels: map[string]string{"disk": "eu1"}}
+
+// unassigned are the tasks that the leader may assign.
+func (s *scene) unassigned() (list []task.Delivery) {
+	s.Helper()
+	found, err := s.Unassigned(s.Context(), func(core.PlacedClass) core.Room { return core.Room{Free: 9} })
+	require.NoError(s, err)
+	for _, p := range found {
+		list = append(list, task.Delivery{ID: task.ID(p.ID), Epoch: p.Epoch, Type: p.Type})
+	}
+	return list
+}
+
+// cannotStart requires that the worker a does not start its assigned task, and has a free slot for other work.
+func (s *scene) cannotStart(d task.Delivery, why string) {
+	s.Helper()
+	c, answer, err := s.Start(s.Context(), d, worker("a"))
+	require.ErrorContains(s, err, why)
+	require.Nil(s, c)
+	require.Equal(s, core.Rejected, answer)
+	got, err := s.Task(s.Context(), d.ID)
+	require.NoError(s, err)
+	require.Equal(s, task.Assigned, got.State)
+	require.Zero(s, got.Attempts)
+	attempts, err := s.Attempts(s.Context(), d.ID)
+	require.NoError(s, err)
+	require.Empty(s, attempts)
+	mine, err := s.AssignedTo(s.Context(), "a", 10)
+	require.NoError(s, err)
+	require.Empty(s, mine, "it is not delivered again and again")
+	loads := map[string]int{}
+	require.NoError(s, s.LoadOf(s.Context(), loads))
+	require.Empty(s, loads)
+}
+
+// Rule L13 for tasks with a placement: an assigned task is not started after a stop either. It waits until the group is
+// cancelled, or a restart continues it, and the tasks of the group behind it keep no other work from the workers.
+func TestNoAssignedTaskOfAnExecutionThatIsToStopStarts(t *testing.T) {
+	each(t, func(s *scene) {
+		leader := s.lead()
+		executions := repository.New(s.db, repository.Options{})
+		ref, _ := s.startedFor(executions, task.Submission{Type: "work", Tasks: []task.Spec{{Type: "work", On: onDisk}, {Type: "work", On: onDisk}}})
+		d := s.unassigned()[0]
+		s.assign(d, "a", leader)
+		_, err := executions.RequestStop(s.Context(), ref.ID, "test")
+		require.NoError(s, err)
+		s.cannotStart(d, "the execution of its step was asked to stop")
+		require.Equal(s, []task.Delivery{s.placed(task.Spec{})}, s.unassigned(), "the second task is not in its way")
+
+		cleaning, err := executions.StartStep(s.Context(), ref, core.StepStart{Name: "last", Visit: core.Visit{Flow: core.FlowFinally, Ordinal: 1, Element: "last"}})
+		require.NoError(s, err)
+		last, _ := s.submit(task.Submission{Type: "work", Step: cleaning.ID, Tasks: []task.Spec{{Type: "work", On: onDisk, Priority: 1}}})
+		d = s.unassigned()[0]
+		require.Equal(s, last.Tasks[0], d.ID)
+		s.assign(d, "a", leader)
+		_, answer, err := s.Start(s.Context(), d, worker("a"))
+		require.NoError(s, err)
+		require.Equal(s, core.Applied, answer)
+	})
+}
+
+func TestNoAssignedTaskStartsPastItsDeadline(t *testing.T) {
+	each(t, func(s *scene) {
+		leader := s.lead()
+		s.submit(task.Submission{Tasks: []task.Spec{{Type: "work", On: onDisk}}, Budget: task.Budget{Deadline: time.Hour}})
+		d := s.unassigned()[0]
+		s.assign(d, "a", leader)
+		_, err := s.db.Conn().ExecContext(s.Context(), "UPDATE surfin_task SET deadline_at = created_at")
+		require.NoError(s, err)
+		s.cannotStart(d, "the deadline of its group has passed")
+		n, err := s.ExpireDeadlines(s.Context(), 10)
+		require.NoError(s, err)
+		require.Equal(s, 1, n)
+		require.Equal(s, task.TimedOut, s.state(d.ID))
+	})
+}
+
+// ADR 0034: the leader moves many tasks in one transaction, in an order of its own, and passes over those that another
+// transaction has locked. Else the cancellation of a group, which locks by number, and the leader would wait for each other.
+func TestTheLeaderPassesOverTasksThatACancellationHasLocked(t *testing.T) {
+	each(t, func(s *scene) {
+		if s.db.Dialect() != tx.Postgres {
+			s.Skip("SQLite has one writer at a time")
+		}
+		leader := s.lead()
+		for name, c := range map[string]struct {
+			on   *core.Placement
+			move func(ctx context.Context, d task.Delivery) (moved bool, err error)
+		}{
+			"assign": {onDisk, func(ctx context.Context, d task.Delivery) (bool, error) {
+				epoch, err := s.AssignPlaced(ctx, core.Placed{Kind: core.PlacedTask, ID: int64(d.ID), Epoch: d.Epoch}, "a", leader)
+				return epoch != 0, err
+			}},
+			"redeliver": {nil, func(ctx context.Context, d task.Delivery) (bool, error) {
+				again, err := s.Redeliver(ctx, []task.Delivery{d})
+				return len(again) > 0, err
+			}},
+		} {
+			done, _ := s.submit(task.Submission{Tasks: []task.Spec{{Type: "work", On: c.on}, {Type: "work", On: c.on}}})
+			canceled := make(chan error, 1)
+			err := tx.NewManager(s.db).Do(s.Context(), tx.Attr{}, func(ctx context.Context) error {
+				moved, err := c.move(ctx, task.Delivery{ID: done.Tasks[1], Epoch: 1})
+				require.NoError(s, err, name)
+				require.True(s, moved, name)
+				go func() {
+					_, err := s.CancelGroup(context.WithoutCancel(t.Context()), done.Group, "me", "")
+					canceled <- err
+				}()
+				require.Eventually(s, s.isBlocked, time.Minute, time.Millisecond) // it has the first task, and waits for the second
+				moved, err = c.move(ctx, task.Delivery{ID: done.Tasks[0], Epoch: 1})
+				require.False(s, moved, name)
+				return err
+			})
+			require.NoError(s, err, name)
+			require.NoError(s, <-canceled, name)
+			for _, id := range done.Tasks {
+				require.Equal(s, task.Canceled, s.state(id), name)
+			}
+		}
 	})
 }

@@ -92,7 +92,7 @@ func attempts() map[string]attempt {
 		"tasklet migration": tasklet(`migration: {dir: PATH}`, ""),
 		"tasklet shell":     tasklet(`shell: {script: "cat in.txt", dir: PATH}`, `shell: {script: "cat leaky.txt; cat leaky.txt >&2; exit 1"}`),
 		"tasklet wait_file": tasklet(`wait_file: {path: PATH, timeout: 1s}`, ""),
-		"partitioner files": {path: "step: parts\n  partition: {by: {files: {glob: \"${params.input}\"}}}\n  chunk:\n    reader: {csv: {path: \"${part.path}\", item: {a: int}}}\n    writer: {csv: {path: \"part-${part.name}.out\"}}"},
+		"partitioner files": {path: "step: parts\n  partition: {by: {files: {glob: \"${params.input}\"}}}\n  chunk:\n    reader: {csv: {path: \"${part.path}\", item: {a: int}}}\n    writer: {csv: {path: \"part-${part.name}.csv\"}}"},
 	}
 	for name, why := range map[string]string{
 		"processor dedupe": "it compares keys of items", "processor lookup": "it reads a table or a reader of its own", "processor validate": "its messages are of the file",
@@ -199,7 +199,7 @@ func triedEach(t *testing.T, dbURL string, tried map[string]attempt) {
 		}
 		evil := evilPaths(s.dir + "/jobs")
 		if strings.Contains(job, "_writer_") {
-			evil = append(evil, "in.yaml", job+".yaml", "new.SQL", "tool")
+			evil = append(evil, "in.yaml", job+".yaml", "new.SQL", "tool", "report.py", "Makefile")
 		}
 		for _, path := range evil {
 			for _, act := range []string{"run", "plan"} {

@@ -26,7 +26,7 @@ flow:
   partition: {by: {files: "${params.name}*.csv"}, workers: 2}
   chunk:
     reader: {csv: {path: "${part.path}", item: {id: string}}}
-    writer: {csv: {path: "parts-${part.name}.out"}}
+    writer: {csv: {path: "parts-${part.name}.csv"}}
 - step: load
   chunk:
     reader: {csv: {path: "${params.input}", item: {id: string}}}
@@ -38,7 +38,7 @@ flow:
 - step: load
   chunk:
     reader: {csv: {path: "${params.file}", item: {id: string}}}
-    writer: {csv: {path: "inner-${job.instance}.out"}}
+    writer: {csv: {path: "inner-${job.instance}.csv"}}
 `
 )
 

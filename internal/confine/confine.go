@@ -29,9 +29,16 @@ type Files struct {
 	roots       []string
 
 	mu sync.Mutex
-	// free are the paths and patterns that the job file gives without a client's value, with their real
-	// paths.
-	free map[string]string
+	// free are the paths and patterns that the job file gives without a value of the client, and given
+	// those that have one.
+	free  map[string]free
+	given []string
+}
+
+// free is a path or a pattern of the job file itself.
+type free struct {
+	real    string // empty: nothing is there
+	written bool   // it is not only read
 }
 
 // OutsideError reports that a client's path leads out of the folders that clients may name.
@@ -61,7 +68,7 @@ func New(c *core.Confinement) *Files {
 	if c == nil {
 		return nil
 	}
-	return &Files{confinement: c, roots: c.Roots, free: map[string]string{}}
+	return &Files{confinement: c, roots: c.Roots, free: map[string]free{}}
 }
 
 // Of returns the files of an execution: the context's if they belong to it, so that a path admitted for the
@@ -112,8 +119,13 @@ func (f *Files) Holds(variable string) bool {
 	return false
 }
 
-// Free admits a path or a pattern of the job file itself, and everything below it or matching it.
-func (f *Files) Free(path string) {
+// Free admits a path or a pattern of the job file itself, with what is below it or matches it.
+func (f *Files) Free(path string) { f.admit(path, true) }
+
+// FreeToRead is Free for what the step does not write: a client that names it as an output does not write it.
+func (f *Files) FreeToRead(path string) { f.admit(path, false) }
+
+func (f *Files) admit(path string, written bool) {
 	if f == nil || path == "" {
 		return
 	}
@@ -127,7 +139,7 @@ func (f *Files) Free(path string) {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.free[abs] = real
+	f.free[abs] = free{real, written || f.free[abs].written}
 }
 
 // isFree reports whether the path belongs to the job file itself: the path, the parts of that file, a match
@@ -135,11 +147,8 @@ func (f *Files) Free(path string) {
 func (f *Files) isFree(abs, real string) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	for free, resolved := range f.free {
-		if abs == free || strings.HasPrefix(abs, free+".part.") || isBelow(real, resolved) {
-			return true
-		}
-		if matches, err := filepath.Match(free, abs); err == nil && matches {
+	for free, of := range f.free {
+		if fits(free, abs) || strings.HasPrefix(abs, free+".part.") || isBelow(real, of.real) {
 			return true
 		}
 		if isBelow(free, abs) {

@@ -112,7 +112,43 @@ func TestAClientNeitherWritesNorRemovesAProgram(t *testing.T) {
 	require.Equal(t, "as it was", string(text))
 }
 
-// A link that is swapped between the check and the opening cannot lead elsewhere.
+// Rule SE3: of folders, the one that is nearest to a file says what a client may write. What was stored before there
+// were folders for data has none.
+func TestOtherFilesAreWrittenInFoldersForDataOnly(t *testing.T) {
+	t.Parallel()
+	jobs := filepath.Join(t.TempDir(), "jobs")
+	below := filepath.Join(jobs, "data")
+	require.NoError(t, os.MkdirAll(below, 0o700))
+	roots := confine.Roots(jobs, filepath.Dir(jobs), below)
+	f := confine.New(&core.Confinement{Roots: roots, Data: roots[1:], Given: []string{"input"}})
+	for _, good := range []string{"../a.py", "data/a.py", "a.csv", "a.JSONL.zst", "a.csv.gz.sha256", "sha512sums", "data/a"} {
+		require.NoError(t, f.CheckOutput(filepath.Join(jobs, good)), good)
+	}
+	for _, bad := range []string{"a.py", "a", ".env", "a.gz", "a.csv.py", "a.py.sha256", "a.csv.sh", "../a.sql", "data/a.sh", "data/a.yaml. ", "a.py.part.0123456789ab-1-abcdefgh", ".a.py.surfin-1-ABCDEFGH"} {
+		require.ErrorContains(t, f.CheckOutput(filepath.Join(jobs, bad)), "clients may neither write nor remove", bad)
+	}
+	old := confine.New(&core.Confinement{Roots: roots, Given: []string{"input"}})
+	require.NoError(t, old.CheckOutput(filepath.Join(below, "a.csv")))
+	require.ErrorContains(t, old.CheckOutput(filepath.Join(below, "a.py")), "clients may neither write nor remove")
+}
+
+// What the job file admits for reading, or for its own output, is not admitted for a client.
+func TestAPathOfTheJobFileIsNotAdmittedForAClient(t *testing.T) {
+	t.Parallel()
+	root, outside, f := folders(t)
+	f.FreeToRead(filepath.Join(root, "*"))
+	require.Error(t, f.CheckOutput(filepath.Join(root, "a.py")))
+	f.Free(filepath.Join(root, "*.py"))
+	f.Free(outside)
+	require.NoError(t, f.CheckOutput(filepath.Join(root, "a.py")))
+	f.Give(filepath.Join(root, "b.py"))
+	require.Error(t, f.CheckOutput(filepath.Join(root, "b.py")))
+	require.NoError(t, f.Rename(filepath.Join(root, "a.txt"), filepath.Join(root, "a.py")))
+	require.True(t, confine.Refused(f.Rename(filepath.Join(root, "sub/a.txt"), filepath.Join(outside, "x.sh"))), "its name may be of the client")
+	require.NoError(t, f.Rename(filepath.Join(root, "sub/a.txt"), filepath.Join(outside, "x.txt")))
+}
+
+// A link that is swapped between the check and the opening leads nowhere else.
 func TestALinkThatIsSwappedMeanwhileLeadsNowhereElse(t *testing.T) {
 	t.Parallel()
 	root, outside, f := folders(t)

@@ -1,32 +1,114 @@
 package confine
 
 import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
 	"io/fs"
-	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
-	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 )
 
-// ProgramError reports that a path of a client names a file that defines jobs. Such files lie in the folder
-// of the job file, where clients may name others: a file written by a client would be run with the rights of
-// the server.
-type ProgramError struct{ Path string }
+// ProgramError says that a client may not write or remove a file, because it says what jobs do, or may say so.
+type ProgramError struct {
+	Path string
+	// Why ends a sentence that begins with the path, and has the cure.
+	Why string
+}
 
-// Error names the path and the cure.
+// Error names the path, the reason and the cure.
 func (e *ProgramError) Error() string {
-	return "the path " + e.Path + " was given by a client of the API and is that of a job file, a script or a program (" +
-		strings.Join(programs(), ", ") + ", or executable), which clients may neither write nor remove; to write such a file, name it in the job file"
+	return "the path " + e.Path + " was given by a client of the API and " + e.Why
 }
 
 // Is says that nothing was done with it.
 func (e *ProgramError) Is(target error) bool { return target == fs.ErrPermission } //nolint:errorlint // as errors.Is asks
 
-// programs are the endings of files that define jobs.
+// programs are the endings of files that say what jobs do. A client writes none of them, in any folder.
 func programs() []string { return []string{".yaml", ".yml", ".sql", ".sh"} }
+
+// data are the endings of files that a client may write in the folder of a job file. Any other file there
+// may be a script that a job names: no list of scripts is complete.
+func data() []string {
+	return []string{".csv", ".tsv", ".txt", ".dat", ".json", ".jsonl", ".ndjson", ".xml", ".log", ".html", ".md", ".parquet", ".xlsx", ".zip"}
+}
+
+// compressed are the endings that may follow one of data, and sums those that may follow both.
+func compressed() []string { return []string{".gz", ".bz2", ".zst", ".xz"} }
+
+func sums() []string { return []string{".sha256", ".sha512", ".sha1", ".md5"} }
+
+// lists are the names of lists of checksums, in lower case.
+func lists() []string { return []string{"sha256sums", "sha512sums", "sha1sums", "md5sums"} }
+
+// made matches the names under which a writer, and the tasklet files, write a file before it has its own.
+var made = regexp.MustCompile(`^(?:(.+)\.part\.[0-9a-f]{12}-\d+-[a-z2-7]{8}|\.(.+)\.surfin-\d+-[A-Z2-7]{8})$`)
+
+// whole returns the path that a half-written file will have; other paths are their own.
+func whole(path string) string {
+	dir, base := filepath.Split(path)
+	if found := made.FindStringSubmatch(base); found != nil {
+		return dir + found[1] + found[2]
+	}
+	return path
+}
+
+func isData(path string) bool {
+	name := strings.ToLower(filepath.Base(path))
+	if slices.Contains(lists(), name) {
+		return true
+	}
+	for _, endings := range [][]string{sums(), compressed()} {
+		if ending := filepath.Ext(name); slices.Contains(endings, ending) {
+			name = strings.TrimSuffix(name, ending)
+		}
+	}
+	return slices.Contains(data(), filepath.Ext(name))
+}
+
+// isProgram overlooks what some file systems drop at the end of a name.
+func isProgram(path string) bool {
+	return slices.Contains(programs(), strings.ToLower(filepath.Ext(strings.TrimRight(path, ". "))))
+}
+
+// Give notes a path or a pattern that has a value of the client: Free does not admit writing to it. What else
+// the step writes may have its name from the client too.
+func (f *Files) Give(path string) {
+	abs, err := filepath.Abs(path)
+	if f == nil || path == "" || err != nil {
+		return
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.given = append(f.given, abs)
+}
+
+// mayWrite reports whether the job file itself says that the path is written. A folder of the job file says so
+// unless the names in it may be those of a client.
+func (f *Files) mayWrite(abs, real string) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if slices.ContainsFunc(f.given, func(given string) bool { return fits(given, abs) || isBelow(abs, given) }) {
+		return false
+	}
+	for free, of := range f.free {
+		if of.written && (fits(free, abs) || len(f.given) == 0 && isBelow(real, of.real)) {
+			return true
+		}
+	}
+	return false
+}
+
+// fits reports whether a path is one, or matches it.
+func fits(pattern, path string) bool {
+	matches, err := filepath.Match(pattern, path)
+	return pattern == path || err == nil && matches
+}
 
 // CheckOutput is Check for a file that is written.
 func (f *Files) CheckOutput(path string) error {
@@ -36,7 +118,8 @@ func (f *Files) CheckOutput(path string) error {
 	return f.written(path)
 }
 
-// written refuses to write, rename or remove a program, except by a path of the job file itself.
+// written refuses to write, rename or remove a program by a path that is not of the job file itself, and in the
+// folder of the job file all but data files.
 func (f *Files) written(paths ...string) error {
 	if f == nil {
 		return nil
@@ -46,22 +129,76 @@ func (f *Files) written(paths ...string) error {
 		if err != nil {
 			return err
 		}
+		if _, _, err := f.place(abs); err != nil {
+			return err
+		}
 		real, err := Real(abs)
 		if err != nil {
 			real = abs
 		}
-		if !f.isFree(abs, real) && (isProgram(abs) || isProgram(real)) {
-			return exception.Fatal("", &ProgramError{path})
+		if f.mayWrite(whole(abs), whole(real)) {
+			continue
+		}
+		why, err := f.refusal(abs, real)
+		if err != nil {
+			return err
+		}
+		if why != "" {
+			return exception.Fatal("", &ProgramError{Path: path, Why: why})
 		}
 	}
 	return nil
 }
 
-func isProgram(path string) bool {
-	if slices.Contains(programs(), strings.ToLower(filepath.Ext(path))) {
-		return true
+// refusal says why a client may not write to the path; empty means that it may.
+func (f *Files) refusal(abs, real string) (why string, err error) {
+	const never = ", which clients may neither write nor remove"
+	own, target := whole(abs), whole(real)
+	switch {
+	case isProgram(own) || isProgram(target):
+		return "is that of a job file or a script (" + strings.Join(programs(), ", ") + ")" + never +
+			", in folders of api.paths either; to write such a file, name it in the job file", nil
+	case f.besideJobs(real) && !(isData(own) && isData(target)):
+		return "is in the folder of a job file and is not that of a data file (" + strings.Join(data(), ", ") + ", also with " + strings.Join(compressed(), ", ") +
+			" or a checksum's " + strings.Join(sums(), ", ") + "): it could be a script that the server runs" + never +
+			"; name a data file, or add a folder for data, other than that of the job file, to api.paths", nil
+	case own != abs: // half-written by this program
+		return "", nil
 	}
-	const anyMayExecute = 0o111
-	info, err := os.Stat(path)
-	return path != core.StdPath && err == nil && info.Mode().IsRegular() && info.Mode().Perm()&anyMayExecute != 0
+	code, err := f.hasCode(abs)
+	if code {
+		return "is that of a program (it begins with #! or is in the format ELF)" + never + "; if it is data, remove it on the server, or name it in the job file", nil
+	}
+	return "", err
+}
+
+// besideJobs reports whether the path is below the folder of the job file, and not in a folder of api.paths below it.
+func (f *Files) besideJobs(real string) bool {
+	nearest := ""
+	for _, root := range f.roots {
+		if (real == root || isBelow(real, root)) && len(root) > len(nearest) {
+			nearest = root
+		}
+	}
+	return nearest != "" && !slices.Contains(f.confinement.Data, nearest)
+}
+
+// hasCode reports whether there is a file that the system can run. The executable bit does not say so: it is set on
+// all files where the file system has none.
+func (f *Files) hasCode(path string) (bool, error) {
+	info, err := f.Stat(path)
+	if err != nil || !info.Mode().IsRegular() {
+		return false, nil //nolint:nilerr // there is no file, or what is wrong with it is said when it is used
+	}
+	file, err := f.Open(path)
+	if err != nil {
+		return false, fmt.Errorf("find out whether it is a program: %w", err)
+	}
+	defer file.Close() //nolint:errcheck // it is only read
+	begin := make([]byte, len("\x7fELF"))
+	n, err := io.ReadFull(file, begin)
+	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+		return false, fmt.Errorf("find out whether it is a program: %w", err)
+	}
+	return bytes.HasPrefix(begin[:n], []byte("#!")) || string(begin[:n]) == "\x7fELF", nil
 }

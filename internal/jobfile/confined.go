@@ -8,6 +8,7 @@ import (
 	"github.com/surfin-batch/surfin/internal/confine"
 	"github.com/surfin-batch/surfin/internal/yamlfile"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 )
 
 // Paths with a value of an API client in them must lie below the folders that clients may name (rule SE3).
@@ -56,9 +57,14 @@ func (b *binding) confine(n *yamlfile.Node, f yamlfile.Field, holes []hole, path
 		return true
 	}
 	if !b.values.held(holes) {
-		b.values.files.Free(path)
+		if kind := b.use.kind; f.Output || kind == registry.KindWriter || kind == registry.KindTasklet {
+			b.values.files.Free(path)
+		} else {
+			b.values.files.FreeToRead(path)
+		}
 		return true
 	}
+	b.values.files.Give(path)
 	check := b.values.files.Check
 	if f.Output {
 		check = b.values.files.CheckOutput
@@ -88,5 +94,5 @@ func (f *File) childConfinement(ctx context.Context, child *childDef, view *core
 	if len(given) == 0 {
 		return nil
 	}
-	return &core.Confinement{Roots: own.Roots, Given: given}
+	return &core.Confinement{Roots: own.Roots, Data: own.Data, Given: given}
 }

@@ -220,11 +220,10 @@ func (v *Vault) remember(value string) {
 	v.forms.Store(newMasks(slices.Compact(forms)))
 }
 
-// formsOf are the texts in which a value may appear: as it is, in a URL, in JSON, in hexadecimal digits, in
-// base64 at any position in the encoded text, as in a header of basic authentication, and each line of a
-// value of several lines.
+// formsOf are the texts in which a value may turn up: as it is, in a URL, in JSON, each line of one that has several,
+// and encoded unless it is short.
 func formsOf(value string) []string {
-	forms := append([]string{value, hex.EncodeToString([]byte(value))}, urlForms(value)...)
+	forms := append([]string{value}, urlForms(value)...)
 	for _, escapeHTML := range []bool{true, false} {
 		var b strings.Builder
 		enc := json.NewEncoder(&b)
@@ -235,13 +234,8 @@ func formsOf(value string) []string {
 	}
 	quoted := strconv.Quote(value)
 	forms = append(forms, quoted[1:len(quoted)-1])
-	for _, encoding := range []*base64.Encoding{base64.StdEncoding, base64.URLEncoding} {
-		forms = append(forms, encoding.EncodeToString([]byte(value)))
-		for before := range 3 {
-			if form := inBase64(encoding, value, before); len(form) >= MinKnown {
-				forms = append(forms, form)
-			}
-		}
+	if len(value) >= MinKnown {
+		forms = append(forms, encodedForms(value)...)
 	}
 	for _, line := range strings.Split(value, "\n") {
 		if line = strings.TrimSpace(line); len(line) >= 2*MinValue {
@@ -250,6 +244,20 @@ func formsOf(value string) []string {
 	}
 	slices.Sort(forms)
 	return slices.Compact(forms)
+}
+
+// encodedForms are a value in hexadecimal digits of either case, and in base64 wherever it stands in what is encoded, as
+// in a header of basic authentication. Those of a short value would be ordinary data: 31323334 is 1234.
+func encodedForms(value string) []string {
+	digits := hex.EncodeToString([]byte(value))
+	forms := []string{digits, strings.ToUpper(digits)}
+	for _, encoding := range []*base64.Encoding{base64.StdEncoding, base64.URLEncoding} {
+		forms = append(forms, encoding.EncodeToString([]byte(value)))
+		for before := range 3 {
+			forms = append(forms, inBase64(encoding, value, before))
+		}
+	}
+	return forms
 }
 
 // urlForms are a value in a URL, as Go and browsers escape it, with digits of either case.

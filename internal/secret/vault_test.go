@@ -2,6 +2,9 @@ package secret_test
 
 import (
 	"encoding/base64"
+	"encoding/hex"
+	"fmt"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -96,7 +99,32 @@ func TestASecretInBase64IsMaskedWhateverIsAroundIt(t *testing.T) {
 	require.Equal(t, "Basic dXNlcjpwYXNzd29yZA==", v.Mask("Basic dXNlcjpwYXNzd29yZA=="))
 }
 
-// A text that was cut to its end or its beginning may begin, or end, within a secret.
+// Rule SE1: hexadecimal digits are written in either case.
+func TestASecretInHexadecimalDigitsIsMaskedInEitherCase(t *testing.T) {
+	t.Parallel()
+	const value = "s3cret/~?"
+	v := secret.NewVault([]string{"SURFIN_SECRET_A=" + value}, t.TempDir(), nil)
+	for _, format := range []string{"%x", "%X"} {
+		require.Equal(t, "say ***!", v.Mask("say "+fmt.Sprintf(format, value)+"!"))
+	}
+}
+
+// Rule SE1: the hexadecimal digits and the base64 of a short secret may be ordinary data.
+func TestAShortSecretIsMaskedAsItIsOnly(t *testing.T) {
+	t.Parallel()
+	for _, value := range []string{"1234", "t?<n", `a/b c"7`} {
+		v := secret.NewVault([]string{"SURFIN_SECRET_A=" + value}, t.TempDir(), nil)
+		_, err := v.Lookup(t.Context(), "a")
+		require.NoError(t, err)
+		require.Equal(t, "say ***", v.Mask("say "+value))
+		require.Equal(t, "http://h/?k=***", v.Mask("http://h/?k="+url.QueryEscape(value)))
+		for _, text := range []string{hex.EncodeToString([]byte(value)), fmt.Sprintf("%X", value), base64.StdEncoding.EncodeToString([]byte(value)), base64.RawURLEncoding.EncodeToString([]byte("user:" + value))} {
+			require.Equal(t, text, v.Mask(text))
+		}
+	}
+}
+
+// A text of which only the end or the beginning is kept may begin, or end, within a secret.
 func TestWhatACutLeavesOfASecretIsMasked(t *testing.T) {
 	t.Parallel()
 	const value = "0123456789abcdef"

@@ -117,7 +117,15 @@ func SQLite(t testing.TB) string {
 // EmptySQLite returns the URL of a file, not yet there, in the test's own folder.
 func EmptySQLite(t testing.TB) string {
 	t.Helper()
-	return "sqlite:" + filepath.Join(t.TempDir(), "test.db")
+	folder := t.TempDir()
+	if strings.ContainsAny(folder, "?#%") { // a subtest's second name, x#01, is no path of a URL
+		var err error
+		if folder, err = os.MkdirTemp("", "surfin-test-"); err != nil {
+			t.Fatalf("a folder for SQLite: %v", err)
+		}
+		t.Cleanup(func() { _ = os.RemoveAll(folder) }) //nolint:errcheck // a leftover in the temporary folder is not a failure
+	}
+	return "sqlite:" + filepath.Join(folder, "test.db")
 }
 
 // Postgres returns the URL of a database, dropped when the test ends. It fails the test without PostgreSQL: a

@@ -12,7 +12,10 @@ import (
 type Confinement struct {
 	// Roots are absolute folders.
 	Roots []string `json:"roots"`
-	// Given are the names of the parameters with a value from the client.
+	// Data are the roots that are for data, and not the folder of the job file. In the other roots only data files
+	// are written and removed. Empty also in what was stored by a version that did not have it.
+	Data []string `json:"data,omitempty"`
+	// Given are the names of the parameters that have a value of the client.
 	Given []string `json:"given"`
 }
 

@@ -31,7 +31,7 @@ func (l *launch) confine(ctx context.Context, given map[string]string, from *cor
 	paths, isClient := clientPaths(ctx)
 	c := core.Confinement{}
 	if from != nil && from.Confinement != nil {
-		c.Roots = from.Confinement.Roots
+		c.Roots, c.Data = from.Confinement.Roots, from.Confinement.Data
 		for _, name := range from.Confinement.Given {
 			if _, anew := given[name]; !anew {
 				c.Given = append(c.Given, name)
@@ -40,7 +40,9 @@ func (l *launch) confine(ctx context.Context, given map[string]string, from *cor
 	}
 	if isClient {
 		c.Given = append(c.Given, slices.Collect(maps.Keys(given))...)
-		c.Roots = confine.Roots(append([]string{l.folder()}, paths...)...)
+		own, data := confine.Roots(l.folder()), confine.Roots(paths...)
+		c.Roots = append(slices.Clone(own), data...)
+		c.Data = slices.DeleteFunc(data, func(root string) bool { return slices.Contains(own, root) })
 	}
 	if len(c.Given) == 0 {
 		return

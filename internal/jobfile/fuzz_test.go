@@ -41,7 +41,7 @@ func FuzzLoad(f *testing.F) {
 // The same with the shipped components, from the jobs of the repository and the mistakes of newcomers.
 func FuzzShipped(f *testing.F) {
 	for _, pattern := range []string{"*.yaml", "cookbook/*.yaml"} {
-		paths, err := filepath.Glob(filepath.Join("..", "..", "..", "..", "jobs", filepath.FromSlash(pattern)))
+		paths, err := filepath.Glob(filepath.Join("..", "..", "jobs", filepath.FromSlash(pattern)))
 		if err != nil || len(paths) == 0 {
 			f.Fatal(paths, err)
 		}

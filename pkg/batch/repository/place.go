@@ -20,10 +20,11 @@ var _ core.Places = (*Repository)(nil)
 // for none.
 
 // placedPart and placedExecution are the conditions that a part s, or an execution, has a placement that the worker of the bind
-// variable was not assigned. A request to stop ends placements: any worker may end the work then.
+// variable was not assigned. A request to stop ends placements, but for those of parts of `finally` (rule L13): any worker may
+// end the work then.
 const (
 	placedPart = `(EXISTS (SELECT 1 FROM {placement} p WHERE p.part_id = s.id AND NOT (p.state = 'ASSIGNED' AND p.worker = ?))
-		AND NOT (SELECT stop_requested FROM {job_execution} WHERE id = s.job_execution_id))`
+		AND (NOT (SELECT stop_requested FROM {job_execution} WHERE id = s.job_execution_id) OR ` + ofFinally + `))`
 	placedExecution = `(NOT {job_execution}.stop_requested AND EXISTS (SELECT 1 FROM {placement} p WHERE p.child_id = {job_execution}.id AND NOT (p.state = 'ASSIGNED' AND p.worker = ?)))`
 )
 
@@ -96,7 +97,7 @@ const (
 	selectPlacedChild = `SELECT {job_execution}.id AS child, {job_execution}.epoch, {job_execution}.id AS execution, job_name AS name, p.wants, p.state, p.worker, p.attempt,
 		{job_execution}.created_at AS since, parent_id AS parent FROM {placement} p JOIN {job_execution} ON {job_execution}.id = p.child_id `
 	// waitingPart and waitingChild are the conditions that placed work waits for a worker.
-	waitingPart  = `s.` + openStep + ` AND (s.owner = '' OR s.lease_until <= {now}) AND j.active = 1 AND NOT j.stop_requested`
+	waitingPart  = `s.` + openStep + ` AND (s.owner = '' OR s.lease_until <= {now}) AND j.active = 1 AND (NOT j.stop_requested OR ` + ofFinally + `)`
 	waitingChild = `owner = '' AND active = 1 AND status IN ('PARKED', 'STOPPING') AND NOT stop_requested AND NOT ` + waits
 )
 

@@ -1,0 +1,96 @@
+package batch_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/surfin-batch/surfin/internal/runtime"
+	"github.com/surfin-batch/surfin/internal/testdb"
+	"github.com/surfin-batch/surfin/pkg/batch"
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/task"
+)
+
+// onEU1 allows the workers of placedWorker.
+var onEU1 = &core.Placement{Labels: map[string]string{"disk": "eu1"}}
+
+// placedWorker runs a worker with the label disk=eu1 until the test is over.
+func placedWorker(t *testing.T, app *batch.App, slots int) {
+	t.Helper()
+	stop, ended := make(chan struct{}), make(chan error, 1)
+	go func() {
+		ended <- app.Work(context.WithoutCancel(t.Context()), stop, runtime.Options{Poll: 50 * time.Millisecond, Slots: slots, Labels: onEU1.Labels})
+	}()
+	t.Cleanup(func() {
+		close(stop)
+		require.NoError(t, <-ended)
+	})
+}
+
+// Rules L13, PL2: a stop ends no placement of `finally`: its parts and tasks are assigned after it.
+func TestPlacedWorkOfFinallyIsAssignedAfterAStop(t *testing.T) {
+	t.Parallel()
+	testdb.Each(t, func(t *testing.T, url string) {
+		t.Parallel()
+		trail, begun, proceed := make(chan string, 100), make(chan struct{}), make(chan struct{})
+		mark := func(name string) batch.Component {
+			return batch.TaskletOf(func(context.Context, *batch.StepContribution) error {
+				trail <- name
+				return nil
+			})
+		}
+		parts := batch.With{Partition: &batch.Partitioned{By: batch.Use("count", 2), Remote: true, On: onEU1}}
+		job := batch.NewJob("cleaning").
+			Step("long", batch.TaskletOf(func(context.Context, *batch.StepContribution) error {
+				close(begun)
+				<-proceed
+				return nil
+			}, batch.NoTransaction())).
+			Step("never", mark("never")).
+			Finally(batch.NewFlow().Step("clean", mark("part"), parts).Step("sweep", batch.Tasks{Handler: "sweep", Items: []any{1, 2}, On: onEU1}))
+		sweep := batch.Handler("sweep", func() task.HandlerFunc {
+			return func(context.Context, task.Task) (task.Outcome, error) {
+				trail <- "task"
+				return task.Success(), nil
+			}
+		})
+		app := newApp(t, settingsFor(t, url), batch.Jobs(job), sweep)
+		require.NoError(t, app.Prepare(t.Context()))
+		placedWorker(t, app, 2)
+		running, err := app.Start(t.Context(), batch.RunRequest{Name: "cleaning"})
+		require.NoError(t, err)
+		<-begun
+		_, err = app.Stop(t.Context(), running.Execution().ID)
+		require.NoError(t, err)
+		close(proceed)
+		require.Equal(t, core.StatusStopped, ended(t, running).Status)
+		close(trail)
+		var names []string
+		for name := range trail {
+			names = append(names, name)
+		}
+		require.ElementsMatch(t, []string{"part", "part", "task", "task"}, names)
+	})
+}
+
+// ended waits a minute for the end of an execution.
+func ended(t *testing.T, running *batch.Running) *batch.Execution {
+	t.Helper()
+	var exec *batch.Execution
+	var err error
+	over := make(chan struct{})
+	go func() {
+		defer close(over)
+		exec, err = running.Wait()
+	}()
+	select {
+	case <-over:
+	case <-time.After(time.Minute):
+		require.FailNow(t, "it does not end")
+	}
+	require.NoError(t, err)
+	return exec
+}

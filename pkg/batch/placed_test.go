@@ -2,7 +2,9 @@ package batch_test
 
 import (
 	"context"
+	"slices"
 	"testing"
+	"testing/fstest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -74,6 +76,45 @@ func TestPlacedWorkOfFinallyIsAssignedAfterAStop(t *testing.T) {
 		}
 		require.ElementsMatch(t, []string{"part", "part", "task", "task"}, names)
 	})
+}
+
+// Rule PL4: a worker that lacks a component gives back what it was assigned, and another one begins it, though it has
+// fewer free slots.
+func TestAWorkerGivesPlacedWorkBackThatItCannotBegin(t *testing.T) {
+	t.Parallel()
+	files := fstest.MapFS{
+		"child.yaml": {Data: []byte("job: child\nflow:\n- {job: kid, file: kid.yaml, remote: true, on: {disk: eu1}}\n")},
+		"kid.yaml":   {Data: []byte("job: kid\nflow: [{step: mark, tasklet: mark}]\n")},
+		"parts.yaml": {Data: []byte("job: parts\nflow:\n- {step: mark, tasklet: mark, partition: {by: {count: {parts: 2}}, remote: true, on: {disk: eu1}}}\n")},
+	}
+	for name, n := range map[string]int{"child": 1, "parts": 2} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			testdb.Each(t, func(t *testing.T, url string) {
+				t.Parallel()
+				marks := make(chan string, 10)
+				mark := batch.Tasklet("mark", func() batch.TaskletFunc {
+					return func(context.Context, *batch.StepContribution) error {
+						marks <- name
+						return nil
+					}
+				})
+				able := newApp(t, settingsFor(t, url), mark, batch.JobFiles(batch.FS(files, name+".yaml")))
+				require.NoError(t, able.Prepare(t.Context()))
+				placedWorker(t, newApp(t, settingsFor(t, url)), 8)
+				running, err := able.Start(t.Context(), batch.RunRequest{Name: name})
+				require.NoError(t, err)
+				require.Eventually(t, func() bool {
+					list, err := able.Repository.PlacedOf(t.Context(), running.Execution().ID)
+					require.NoError(t, err)
+					return slices.ContainsFunc(list, func(p core.Placed) bool { return p.State == core.PlaceOrphaned })
+				}, time.Minute, 5*time.Millisecond, "it is not given back")
+				placedWorker(t, able, 1)
+				require.Equal(t, core.StatusCompleted, ended(t, running).Status)
+				require.Len(t, marks, n)
+			})
+		})
+	}
 }
 
 // ended waits a minute for the end of an execution.

@@ -141,16 +141,17 @@ func (r *Repository) Unassigned(ctx context.Context, room func(core.PlacedClass)
 		if err != nil {
 			return nil, fmt.Errorf("the stored placement %s: %w", wants, err)
 		}
-		free := room(core.PlacedClass{On: on}).Free
-		if free <= 0 {
+		has := room(core.PlacedClass{On: on})
+		if has.Free <= 0 {
 			continue
 		}
-		const which = "WHERE p.state IN ('PENDING', 'ORPHANED') AND p.wants = ? AND "
-		children, err := r.placed(ctx, selectPlacedChild+which+waitingChild+" ORDER BY p.id LIMIT ?", wants, free)
+		const which = "WHERE (p.state = 'PENDING' OR p.state = 'ORPHANED' AND (p.attempt < ? OR p.assigned_at <= {later})) AND p.wants = ? AND "
+		args := []any{has.Workers, -has.Pause.Microseconds(), wants, has.Free}
+		children, err := r.placed(ctx, selectPlacedChild+which+waitingChild+" ORDER BY p.id LIMIT ?", args...)
 		if err != nil {
 			return nil, err
 		}
-		parts, err := r.placed(ctx, selectPlacedPart+which+waitingPart+" ORDER BY p.id LIMIT ?", wants, free)
+		parts, err := r.placed(ctx, selectPlacedPart+which+waitingPart+" ORDER BY p.id LIMIT ?", args...)
 		if err != nil {
 			return nil, err
 		}
@@ -228,6 +229,21 @@ func (r *Repository) OrphanPlaced(ctx context.Context, after time.Duration, lead
 		n = max(n, len(moved))
 	}
 	return n, nil
+}
+
+// GiveBack implements core.Parks.
+func (r *Repository) GiveBack(ctx context.Context, work core.Ready, worker string) error {
+	column, id := "child_id", int64(work.Execution)
+	if work.Part != 0 {
+		column, id = "part_id", int64(work.Part)
+	}
+	_, err := r.placements().MoveAll(ctx, guarded.Bulk{Move: core.MovePlaceOrphan, Limit: 1, Trigger: "worker", Where: []guarded.Condition{
+		{SQL: column + " = ?", Args: []any{id}}, {SQL: "worker = ?", Args: []any{worker}},
+	}})
+	if err != nil {
+		return fmt.Errorf("give the assignment of %s %d back: %w", column, id, err)
+	}
+	return nil
 }
 
 // EndPlaced implements core.Places.

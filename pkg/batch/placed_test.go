@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"go.uber.org/fx"
 
 	"github.com/surfin-batch/surfin/internal/runtime"
 	"github.com/surfin-batch/surfin/internal/testdb"
@@ -115,6 +116,31 @@ func TestAWorkerGivesPlacedWorkBackThatItCannotBegin(t *testing.T) {
 			})
 		})
 	}
+}
+
+// Rule PL5: a task with a placement waits for a worker that has the decider of its group.
+func TestAPlacedTaskSaysThatNoWorkerThatFitsHasItsDecider(t *testing.T) {
+	t.Parallel()
+	testdb.Each(t, func(t *testing.T, url string) {
+		t.Parallel()
+		box := batch.Handler("mail", newMail)
+		lacks := newApp(t, settingsFor(t, url), fx.Supply(&letters{}), box)
+		has := newApp(t, settingsFor(t, url), fx.Supply(&letters{}), box, batch.TaskDecider("never", never))
+		require.NoError(t, has.Prepare(t.Context()))
+		placedWorker(t, lacks, 1)
+		require.Eventually(t, func() bool {
+			workers, err := has.Tasks.Workers(t.Context())
+			require.NoError(t, err)
+			return len(workers) == 1
+		}, time.Minute, 5*time.Millisecond)
+		accepted, err := has.Tasks.Submit(t.Context(), task.Submission{Type: "mail", Decider: "never", Tasks: []task.Spec{{On: onEU1}}})
+		require.NoError(t, err)
+		list, err := has.Tasks.Tasks(t.Context(), task.Filter{Limit: 1})
+		require.NoError(t, err)
+		waits, err := has.Tasks.Waits(t.Context(), list)
+		require.NoError(t, err)
+		require.Equal(t, map[task.ID]string{accepted.Tasks[0]: `no live worker with the labels disk=eu1 has the decider "never"`}, waits)
+	})
 }
 
 // ended waits a minute for the end of an execution.

@@ -115,7 +115,11 @@ func (p *partSource) handle(ctx context.Context, d engine.Delivery, stop <-chan 
 	}
 	a, since, err := p.assign(ctx, d)
 	if later, ok := errors.AsType[*core.NotNowError](err); ok {
-		return pauseOf(cmp.Or(p.refused.left(later.Definition, time.Now()), p.lease/3)), nil
+		left := p.refused.left(later.Definition, time.Now())
+		if left > 0 && p.giveBack(ctx, d) {
+			return engine.Drop(), nil
+		}
+		return pauseOf(cmp.Or(left, p.lease/3)), nil
 	}
 	switch {
 	case err != nil:
@@ -155,10 +159,30 @@ func (p *partSource) handleResume(ctx context.Context, d engine.Delivery, stop <
 	if left == 0 && p.resume(ctx, exec, ownWorker(d.Queue) != "", stop) {
 		return engine.Done(), nil
 	}
+	if p.giveBack(ctx, d) {
+		return engine.Drop(), nil
+	}
 	return pauseOf(max(left, p.refused.left(exec.Definition.Hash, time.Now()))), nil
 }
 
-// next takes work that no delivery has named, or returns nil if there is none.
+// giveBack lets the leader assign the work of a delivery to another worker, which this one was assigned and cannot
+// begin. It is false of other work, and where it failed.
+func (p *partSource) giveBack(ctx context.Context, d engine.Delivery) bool {
+	if ownWorker(d.Queue) == "" {
+		return false
+	}
+	work := core.Ready{Execution: core.JobExecutionID(d.ID)}
+	if d.Kind == engine.Part {
+		work = core.Ready{Part: core.StepExecutionID(d.ID)}
+	}
+	err := p.parts.Repository.GiveBack(context.WithoutCancel(ctx), work, p.parts.Worker)
+	if err != nil {
+		p.report(Event{What: "failed", Err: err})
+	}
+	return err == nil
+}
+
+// next takes something to do that no delivery has told of; nil: there is nothing.
 func (p *partSource) next(ctx context.Context, stop <-chan struct{}) (func(context.Context), error) {
 	a, since, err := p.assign(ctx, engine.Delivery{})
 	if err != nil {

@@ -65,7 +65,7 @@ func (p *Placing) assign(ctx context.Context, leader int64) (more bool, err erro
 	p.backlog = false
 	after := time.Duration(task.SettingIn(settings, task.ReassignAfter)) * time.Second
 	var waiting []core.Placed
-	o := &office{placing: p}
+	o := &office{placing: p, pause: min(after, givenBackPause)}
 	for _, places := range p.config.Places {
 		n, err := places.OrphanPlaced(ctx, after, leader, sweepLimit)
 		if err != nil {
@@ -193,6 +193,7 @@ func ownWorker(queue string) string {
 // office knows the workers and their loads. It reads them when work waits.
 type office struct {
 	placing *Placing
+	pause   time.Duration // that of core.Room
 	asked   bool
 	workers []task.Worker
 	err     error
@@ -223,7 +224,7 @@ func Loaded(ctx context.Context, workers func(ctx context.Context) ([]task.Worke
 
 func (o *office) room(ctx context.Context, c core.PlacedClass) (room core.Room) {
 	o.ask(ctx)
-	fits := false
+	room.Pause = o.pause
 	kind := core.PlacedTask
 	if c.Type == "" {
 		kind = core.PlacedPart
@@ -233,19 +234,24 @@ func (o *office) room(ctx context.Context, c core.PlacedClass) (room core.Room) 
 		if w.MayDo(core.Placed{Kind: kind, On: c.On, Type: c.Type}) {
 			room.Free += w.Free()
 			room.Deciders = append(room.Deciders, w.Deciders...)
-			fits = true
+			room.Workers++
 		}
 	}
-	o.placing.backlog = o.placing.backlog || fits && room.Free == 0
+	o.placing.backlog = o.placing.backlog || room.Workers > 0 && room.Free == 0
 	if room.Free > 0 {
 		room.Free++ // one more than can be assigned reveals a backlog
 	}
 	return room
 }
 
-// best returns the worker with the most free slots that may do the work. It avoids the worker that
-// had it last if there is another.
+// givenBackPause is the pause between two assignments of work that all workers which fit have given back.
+const givenBackPause = 5 * time.Second
+
+// best is the worker with the most free slots that may do the work, and not the one that had it last if another is there.
 func (o *office) best(work core.Placed) *task.Worker {
+	if work.State == core.PlaceOrphaned && slices.ContainsFunc(o.workers, func(w task.Worker) bool { return w.Name == work.Worker && w.MayDo(work) }) {
+		return o.after(work)
+	}
 	var best *task.Worker
 	for i := range o.workers {
 		w := &o.workers[i]
@@ -257,4 +263,21 @@ func (o *office) best(work core.Placed) *task.Worker {
 		}
 	}
 	return best
+}
+
+// after is the next worker, by its name, that may do work which a worker has given back: of several that cannot begin
+// it, none gets it twice before the others had it.
+func (o *office) after(work core.Placed) *task.Worker {
+	var next *task.Worker
+	for i := range o.workers {
+		w := &o.workers[i]
+		if w.Free() == 0 || !w.MayDo(work) {
+			continue
+		}
+		later, nextLater := w.Name > work.Worker, next != nil && next.Name > work.Worker
+		if next == nil || later && !nextLater || later == nextLater && w.Name < next.Name {
+			next = w
+		}
+	}
+	return next
 }

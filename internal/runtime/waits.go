@@ -14,7 +14,7 @@ import (
 func (s *TaskService) Waits(ctx context.Context, tasks []task.Task) (map[task.ID]string, error) {
 	var workers []task.Worker
 	var leads bool
-	waits := map[task.ID]string{}
+	waits, deciders := map[task.ID]string{}, map[task.GroupID]string{}
 	for _, t := range tasks {
 		if t.Spec.On == nil || t.State != task.Pending && t.State != task.Orphaned && t.State != task.Assigned {
 			continue
@@ -25,7 +25,16 @@ func (s *TaskService) Waits(ctx context.Context, tasks []task.Task) (map[task.ID
 				return nil, err
 			}
 		}
-		waits[t.ID] = task.WaitsFor(core.Placed{Kind: core.PlacedTask, On: *t.Spec.On, State: string(t.State), Worker: t.Worker, Type: t.Spec.Type}, workers, leads)
+		if _, known := deciders[t.GroupID]; !known {
+			g, err := s.repository.Group(ctx, t.GroupID)
+			if err != nil {
+				return nil, refusalOf(err)
+			}
+			deciders[t.GroupID] = g.Decider
+		}
+		waits[t.ID] = task.WaitsFor(core.Placed{
+			Kind: core.PlacedTask, On: *t.Spec.On, State: string(t.State), Worker: t.Worker, Type: t.Spec.Type, Decider: deciders[t.GroupID],
+		}, workers, leads)
 	}
 	return waits, nil
 }

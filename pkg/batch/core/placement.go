@@ -217,4 +217,8 @@ type PlacedClass struct {
 type Room struct {
 	Free     int
 	Deciders []string
+	// Workers is how many workers fit. Work that was assigned as often, and given back, waits for Pause from its last
+	// assignment on.
+	Workers int
+	Pause   time.Duration
 }

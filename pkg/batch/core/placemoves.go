@@ -23,7 +23,7 @@ func Placements() Machine[string] {
 		},
 		{
 			Name: MovePlaceOrphan, From: []string{PlaceAssigned}, To: PlaceOrphaned, Intent: IntentTake,
-			Trigger: "the leader: the worker went away before it started", Guard: "the leader's epoch; assigned too long ago, and the worker is gone or being stopped", Prevents: "a start by the worker that was given up",
+			Trigger: "the leader: the worker went away before it started; or the worker: it cannot begin it", Guard: "the leader's epoch; assigned too long ago, and the worker is gone or being stopped; or the worker", Prevents: "a start by the worker that was given up",
 		},
 		{
 			Name: MovePlaceReturn, From: []string{PlaceRunning}, To: PlacePending, Intent: IntentTake,

@@ -19,12 +19,12 @@ var _ core.Places = (*Repository)(nil)
 // of the work's row are the same with and without one. Rows are locked in the order work,
 // placement. The leader skips locked rows, so it never waits for one.
 
-// placedPart and placedExecution are the conditions that a partition s, or an execution, has a
-// placement and is not assigned to the worker in the bind variable. A stop request ends placements:
-// any worker may then end the work.
+// placedPart and placedExecution are the conditions that a part s, or an execution, has a placement that the worker of the bind
+// variable was not assigned. A request to stop ends placements, but for those of parts of `finally` (rule L13): any worker may
+// end the work then.
 const (
 	placedPart = `(EXISTS (SELECT 1 FROM {placement} p WHERE p.part_id = s.id AND NOT (p.state = 'ASSIGNED' AND p.worker = ?))
-		AND NOT (SELECT stop_requested FROM {job_execution} WHERE id = s.job_execution_id))`
+		AND (NOT (SELECT stop_requested FROM {job_execution} WHERE id = s.job_execution_id) OR ` + ofFinally + `))`
 	placedExecution = `(NOT {job_execution}.stop_requested AND EXISTS (SELECT 1 FROM {placement} p WHERE p.child_id = {job_execution}.id AND NOT (p.state = 'ASSIGNED' AND p.worker = ?)))`
 )
 
@@ -96,7 +96,7 @@ const (
 	selectPlacedChild = `SELECT {job_execution}.id AS child, {job_execution}.epoch, {job_execution}.id AS execution, job_name AS name, p.wants, p.state, p.worker, p.attempt,
 		{job_execution}.created_at AS since, parent_id AS parent FROM {placement} p JOIN {job_execution} ON {job_execution}.id = p.child_id `
 	// waitingPart and waitingChild are the conditions that placed work waits for a worker.
-	waitingPart  = `s.` + openStep + ` AND (s.owner = '' OR s.lease_until <= {now}) AND j.active = 1 AND NOT j.stop_requested`
+	waitingPart  = `s.` + openStep + ` AND (s.owner = '' OR s.lease_until <= {now}) AND j.active = 1 AND (NOT j.stop_requested OR ` + ofFinally + `)`
 	waitingChild = `owner = '' AND active = 1 AND status IN ('PARKED', 'STOPPING') AND NOT stop_requested AND NOT ` + waits
 )
 
@@ -140,16 +140,17 @@ func (r *Repository) Unassigned(ctx context.Context, room func(core.PlacedClass)
 		if err != nil {
 			return nil, fmt.Errorf("the stored placement %s: %w", wants, err)
 		}
-		free := room(core.PlacedClass{On: on}).Free
-		if free <= 0 {
+		has := room(core.PlacedClass{On: on})
+		if has.Free <= 0 {
 			continue
 		}
-		const which = "WHERE p.state IN ('PENDING', 'ORPHANED') AND p.wants = ? AND "
-		children, err := r.placed(ctx, selectPlacedChild+which+waitingChild+" ORDER BY p.id LIMIT ?", wants, free)
+		const which = "WHERE (p.state = 'PENDING' OR p.state = 'ORPHANED' AND (p.attempt < ? OR p.assigned_at <= {later})) AND p.wants = ? AND "
+		args := []any{has.Workers, -has.Pause.Microseconds(), wants, has.Free}
+		children, err := r.placed(ctx, selectPlacedChild+which+waitingChild+" ORDER BY p.id LIMIT ?", args...)
 		if err != nil {
 			return nil, err
 		}
-		parts, err := r.placed(ctx, selectPlacedPart+which+waitingPart+" ORDER BY p.id LIMIT ?", wants, free)
+		parts, err := r.placed(ctx, selectPlacedPart+which+waitingPart+" ORDER BY p.id LIMIT ?", args...)
 		if err != nil {
 			return nil, err
 		}
@@ -229,6 +230,21 @@ func (r *Repository) OrphanPlaced(ctx context.Context, after time.Duration, lead
 		n = max(n, len(moved))
 	}
 	return n, nil
+}
+
+// GiveBack implements core.Parks.
+func (r *Repository) GiveBack(ctx context.Context, work core.Ready, worker string) error {
+	column, id := "child_id", int64(work.Execution)
+	if work.Part != 0 {
+		column, id = "part_id", int64(work.Part)
+	}
+	_, err := r.placements().MoveAll(ctx, guarded.Bulk{Move: core.MovePlaceOrphan, Limit: 1, Trigger: "worker", Where: []guarded.Condition{
+		{SQL: column + " = ?", Args: []any{id}}, {SQL: "worker = ?", Args: []any{worker}},
+	}})
+	if err != nil {
+		return fmt.Errorf("give the assignment of %s %d back: %w", column, id, err)
+	}
+	return nil
 }
 
 // EndPlaced implements core.Places.

@@ -60,6 +60,9 @@ type JobExecution struct {
 	Exclusive ExclusiveKey
 	// Confinement restricts its paths (rule SE3); nil: nothing does.
 	Confinement *Confinement
+	// FormerTimes says that the program that launched it read a time without an offset as UTC, whatever the time zone of
+	// the job (rule D5).
+	FormerTimes bool
 	// Gate says how the job's `expect` was answered; empty: it has none, or was not
 	// asked.
 	Gate string

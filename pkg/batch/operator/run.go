@@ -63,6 +63,9 @@ func (s *Service) launch(ctx context.Context, l *launch) (*Running, error) {
 	if s.config.Launcher == nil {
 		return nil, fmt.Errorf("job %s: this service has no launcher, it cannot start jobs", l.job.Name)
 	}
+	if err := s.checkFormer(ctx, l); err != nil {
+		return nil, err
+	}
 	if err := s.compareWithHistory(ctx, l); err != nil {
 		return nil, err
 	}

@@ -16,7 +16,7 @@ import (
 // newest file in migrations/. A minor only adds, so an older binary works with
 // it. A major may remove, so an older binary refuses it (rule R4: expand, then
 // contract).
-const schemaVersion = 2013
+const schemaVersion = 2014
 
 // oldestSchema is the oldest version that this binary brings up to its own. The tables
 // of 1.x have no journal of the flow; they are of builds before the first release.

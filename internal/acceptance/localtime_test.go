@@ -154,6 +154,64 @@ flow: [{step: s, tasklet: {shell: ["true"]}}]
 	})
 }
 
+// mixedJob reads local times of a text column, and fails at one row.
+const mixedJob = `
+job: NAME
+timezone: ZONE
+parameters: {bad: {type: int, identifying: false, default: 3}}
+flow:
+- step: load
+  chunk:
+    size: 1
+    reader: {query: {sql: "select id, at from src", key: [id], item: {id: int, at: timestamp}}}
+    processor: [{map: {id: item.id, at: string(item.at), x: "div(1, item.id == params.bad ? 0 : 1)"}}]
+    writer: {table: {name: NAME_dst, create: true}}
+`
+
+// Rule D5: half of a step's rows read as UTC and half as local times is nothing that a restart makes without consent.
+func TestAnAttemptOfTheFormerReadingIsNotContinuedInSilence(t *testing.T) {
+	t.Parallel()
+	testdb.Each(t, func(t *testing.T, url string) {
+		files := map[string]string{}
+		for name, zone := range map[string]string{"berlin": "Europe/Berlin", "again": "Europe/Berlin", "utc": "UTC", "fresh": "Europe/Berlin", "none": "Europe/Berlin", "child": "Europe/Berlin"} {
+			files[name+".yaml"] = strings.NewReplacer("NAME", name, "ZONE", zone).Replace(mixedJob)
+		}
+		files["parent.yaml"] = "job: parent\nparameters: {bad: {type: int, identifying: false, default: 3}}\n" +
+			"flow: [{job: call, file: child.yaml, parameters: {bad: '${params.bad}'}}]\n"
+		s := newScene(t, url, files)
+		db, _ := s.open()
+		s.exec(db, "create table src (id int primary key, at text)", "insert into src values (1, '2026-07-01 08:00:00'), (2, '2026-07-01 08:00:00'), (3, '2026-07-01 08:00:00'), (4, '2026-07-01 08:00:00')")
+		ends := func(code int, args ...string) string {
+			t.Helper()
+			got, out := s.run(args...)
+			require.Equal(t, code, got, "%v: %s", args, out)
+			return out
+		}
+		for _, name := range []string{"berlin", "again", "utc", "parent"} {
+			ends(1, "run", name+".yaml")
+		}
+		ends(1, "run", "none.yaml", "bad=1")
+		s.isFormer()
+		for _, args := range [][]string{{"run", "berlin.yaml", "bad=0"}, {"run", "berlin.yaml", "--dry-run"}, {"restart", "1"}, {"restart", "1", "--dry-run"}, {"run", "parent.yaml"}} {
+			got, out := s.run(args...)
+			require.NotContains(t, []int{0, 1}, got, "%v: %s", args, out)
+			require.Contains(t, out, "an earlier version read times without an offset as UTC, and they are now times of Europe/Berlin")
+			require.Contains(t, out, "--accept-changes")
+			require.Contains(t, out, "--from-start")
+		}
+		require.Contains(t, ends(0, "explain", "1"), "an earlier version read times without an offset as UTC")
+		ends(0, "run", "utc.yaml", "bad=0")
+		ends(0, "run", "none.yaml", "bad=0")
+		ends(1, "run", "berlin.yaml", "--accept-changes", "bad=4")
+		ends(0, "run", "berlin.yaml", "bad=0")
+		ends(0, "run", "again.yaml", "--from-start", "bad=0")
+		out := ends(1, "run", "parent.yaml", "--accept-changes")
+		require.Contains(t, out, "division by zero", "the child continues")
+		ends(1, "run", "fresh.yaml", "bad=2")
+		ends(0, "run", "fresh.yaml", "bad=0")
+	})
+}
+
 // isFormer makes the history one of a version before rule D5.
 func (s *scene) isFormer() {
 	s.t.Helper()

@@ -38,7 +38,7 @@ type Job struct {
 	// execution exists; nil if nothing does. Its error refuses the launch.
 	Bind func(ctx context.Context, params Parameters) error
 	// CheckRestart is asked before an instance is resumed whose last execution had another
-	// definition. It returns the steps that began and take the new definition, since nothing
+	// definition, or FormerTimes. It returns the steps that began and take the new definition, since nothing
 	// of them is committed (rule F4a). Its error refuses the launch (rule F4). nil: any
 	// definition may follow.
 	CheckRestart func(ctx context.Context, last *JobExecution, history History, params Parameters) (taken []string, err error)

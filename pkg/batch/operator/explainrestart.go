@@ -139,7 +139,8 @@ func (p *history) explainExcluded(ctx context.Context, e *Explanation, current *
 // does, and returns the job that a restart runs. Where the launch would refuse it the
 // explanation has the ways on.
 func (p *history) compare(ctx context.Context, e *Explanation) (*core.Job, error) {
-	if p.change != FileChanged {
+	inFile := p.carried != nil || p.exec.Definition.Path != ""
+	if p.change != FileChanged && (p.change != "" || !p.exec.FormerTimes || !inFile) {
 		return p.job, nil
 	}
 	file, err := p.carried, error(nil)

@@ -94,7 +94,8 @@ func (s *Service) compareWithHistory(ctx context.Context, l *launch) error {
 // is harmless: the launcher compares again.
 func (s *Service) checkChanges(ctx context.Context, l *launch, last *core.JobExecution) error {
 	var err error
-	if last.Status == core.StatusCompleted || last.Definition.Hash == l.job.Definition.Hash {
+	sameFile := last.Definition.Hash == l.job.Definition.Hash
+	if last.Status == core.StatusCompleted || sameFile && !last.FormerTimes {
 		return nil
 	}
 	notice := Notice{Kind: NoticeChanged, Execution: last.ID, File: l.path, FromStart: l.options.FromStart,
@@ -105,7 +106,9 @@ func (s *Service) checkChanges(ctx context.Context, l *launch, last *core.JobExe
 			return err
 		}
 	}
-	l.hooks.notice(notice)
+	if !sameFile {
+		l.hooks.notice(notice)
+	}
 	return nil
 }
 
@@ -119,8 +122,10 @@ func (s *Service) changes(ctx context.Context, last *core.JobExecution, l *launc
 	if !errors.As(err, &changed) {
 		return changes, err
 	}
-	r := &Refusal{Reason: ReasonChanged, Last: last.ID, Details: changed.Refused(), Diff: changed.Diff, Err: changed,
-		Actions: compareActions(changed.Execution, last.Definition, l.job.Definition, l.path)}
+	r := &Refusal{Reason: ReasonChanged, Last: last.ID, Details: changed.Refused(), Diff: changed.Diff, Err: changed}
+	if last.Definition.Hash != l.job.Definition.Hash {
+		r.Actions = compareActions(changed.Execution, last.Definition, l.job.Definition, l.path)
+	}
 	if last.RedriveOf == 0 {
 		r.Actions = append(r.Actions,
 			Action{Kind: ActRestart, Execution: last.ID, File: l.path, AcceptChanges: true},

@@ -71,12 +71,16 @@ func refusedText(e *operator.Explanation) string {
 		return "its job file says restartable: false"
 	case operator.ReasonChanged:
 		var refused []string
+		why := "its times would be read otherwise now: "
 		for _, change := range e.Changes {
-			if change.Refused {
-				refused = append(refused, change.String())
+			if !change.Refused {
+				continue
+			}
+			if refused = append(refused, change.String()); !change.FormerTimes {
+				why = "its job file has changed in what is committed: "
 			}
 		}
-		return "its job file has changed in what is committed: " + strings.Join(refused, "; ")
+		return why + strings.Join(refused, "; ")
 	case operator.ReasonStartLimit:
 		if l := e.Restart.Limit; l != nil {
 			return fmt.Sprintf("step %s was attempted %s, and its start_limit is %d", l.Step, timesText(l.Attempts), l.Limit)

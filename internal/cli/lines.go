@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/surfin-batch/surfin/internal/jobfile"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/operator"
 )
@@ -249,6 +250,9 @@ func (env *environment) refusal(err error) error {
 // changedText is the refusal of a changed job file, with a line for each change.
 func changedText(r *operator.Refusal) error {
 	lines := []error{fmt.Errorf("the job file has changed since execution %d in what is committed", r.Last)}
+	if changed, is := errors.AsType[*jobfile.ChangedError](r.Err); is {
+		lines[0] = errors.New(changed.Summary(r.Last))
+	}
 	for _, line := range r.Details {
 		lines = append(lines, errors.New(line))
 	}

@@ -73,7 +73,7 @@ func judgedOf(step, job string, changed *ChangedError) judgedChild {
 	for _, inner := range changed.Changes {
 		if inner.Refused {
 			judged.changes = append(judged.changes, Change{
-				Step: step, What: "runs job " + job + ", whose " + inner.String(), Refused: true, Place: inner.Place,
+				Step: step, What: "runs job " + job + ", whose " + inner.String(), Refused: true, Place: inner.Place, FormerTimes: inner.FormerTimes,
 			})
 		}
 	}

@@ -32,9 +32,12 @@ type Change struct {
 	// Place is the position in the new definition: "job.yaml:11:9", or for a definition made in Go "job bill:
 	// step load: chunk.reader"; empty means that it is not there.
 	Place string `json:"place,omitempty"`
+	// FormerTimes says that the file is the same, and that the program read local times otherwise (rule D5).
+	FormerTimes bool `json:"former_times,omitempty"`
 }
 
-// ChangedError refuses to restart an instance because the job file has changed in committed work (rule F4).
+// ChangedError refuses to restart an instance because the job file has changed in work
+// that is committed (rule F4), or the meaning of its local times has (rule D5).
 type ChangedError struct {
 	Execution core.JobExecutionID
 	Changes   []Change
@@ -45,7 +48,15 @@ type ChangedError struct {
 
 // Error names the changes that are refused.
 func (e *ChangedError) Error() string {
-	return fmt.Sprintf("the job file has changed since execution %d in what is committed: %s", e.Execution, strings.Join(e.Refused(), "; "))
+	return e.Summary(e.Execution) + ": " + strings.Join(e.Refused(), "; ")
+}
+
+// Summary is Error without the changes; last is the execution that it names.
+func (e *ChangedError) Summary(last core.JobExecutionID) string {
+	if !slices.ContainsFunc(e.Changes, func(c Change) bool { return c.Refused && !c.FormerTimes }) {
+		return fmt.Sprintf("execution %d has committed work, and its times would be read otherwise now", last)
+	}
+	return fmt.Sprintf("the job file has changed since execution %d in what is committed", last)
 }
 
 // Refused returns the changes that are refused, with their places.
@@ -85,11 +96,11 @@ type Restart struct {
 // *ChangedError with the changes.
 func (f *File) Changes(ctx context.Context, r Restart) ([]Change, error) {
 	last := r.Last
-	if last.Definition.Hash == f.Definition().Hash || last.Definition.Text == "" { // of a job made in Go
+	if last.Definition.Text == "" || f.isAsBegun(last, last) { // that of a job made in Go
 		return nil, nil
 	}
 	base, err := f.writtenUnder(ctx, r)
-	if err != nil || base.Definition.Hash == f.Definition().Hash {
+	if err != nil || f.isAsBegun(base, last) {
 		return nil, err
 	}
 	steps, err := r.History.Records.LastSteps(ctx, last.InstanceID, last.AnewSince())
@@ -110,6 +121,9 @@ func (f *File) Changes(ctx context.Context, r Restart) ([]Change, error) {
 	changes := c.changes()
 	if unread != nil {
 		changes = c.changesOfUnread(unread)
+	}
+	if last.FormerTimes {
+		changes = append(c.formerTimes(), changes...)
 	}
 	if slices.ContainsFunc(changes, func(c Change) bool { return c.Refused }) {
 		refused := &ChangedError{Execution: base.ID, Changes: changes}

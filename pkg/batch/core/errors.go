@@ -70,16 +70,18 @@ func (e *InstanceCompleteError) Error() string {
 	return fmt.Sprintf("job %s is already complete with these parameters (execution %d)", e.Execution.JobName, e.Execution.ID)
 }
 
-// FormerInstanceError refuses a new instance if its parameters named another one in versions that read
-// a timestamp without an offset as UTC, whatever the time zone of the job (rule D5).
+// FormerInstanceError refuses a launch whose parameters named another instance in versions that read a timestamp without an
+// offset as UTC, whatever the time zone of the job, where such a version made the one or the other (rule D5).
 type FormerInstanceError struct {
 	JobName   string
-	Execution JobExecutionID // the newest of the other instance
+	Execution JobExecutionID // the newest of the instance that such a version made
 	Status    Status
 	Params    Parameters // of the launch
+	// Taken says that the instance is the one that the parameters name now; otherwise they named it before.
+	Taken bool
 }
 
-// Error names the execution, and the text to write for either instance.
+// Error names the execution, both values, and what to write.
 func (e *FormerInstanceError) Error() string {
 	var now, before []string
 	for _, p := range e.Params.All() {
@@ -89,6 +91,12 @@ func (e *FormerInstanceError) Error() string {
 		now = append(now, p.Name+"="+p.Text())
 		p.Value = p.Former
 		before = append(before, p.Name+"="+p.Text())
+	}
+	if e.Taken {
+		return fmt.Sprintf("job %[1]s: these parameters are %[2]s now, and were %[3]s in an earlier version, which read a timestamp without an offset as UTC; "+
+			"such a version made the instance of %[2]s (execution %[4]d, %[5]s), from another text: write %[2]s to run that instance, "+
+			"or repeat it with --again when it is complete or abandoned",
+			e.JobName, strings.Join(now, " "), strings.Join(before, " "), e.Execution, e.Status)
 	}
 	return fmt.Sprintf("job %s: execution %d, %s, was launched with these parameters by an earlier version, which read a timestamp without an offset as UTC; "+
 		"it is now a time of the job's timezone, and another instance: write %s for the instance of execution %d, or %s for the new one",

@@ -36,9 +36,10 @@ type Job struct {
 	// Bind checks and fixes everything that depends on the launch's parameters, before an execution
 	// exists; nil if nothing does. Its error refuses the launch.
 	Bind func(ctx context.Context, params Parameters) error
-	// CheckRestart is called before resuming an instance if its last execution had another definition.
-	// It returns the begun steps that take the new definition, since they have committed nothing (rule
-	// F4a). Its error refuses the launch (rule F4). nil accepts any definition.
+	// CheckRestart is asked before an instance is resumed whose last execution had another
+	// definition, or FormerTimes. It returns the steps that began and take the new definition, since nothing
+	// of them is committed (rule F4a). Its error refuses the launch (rule F4). nil: any
+	// definition may follow.
 	CheckRestart func(ctx context.Context, last *JobExecution, history History, params Parameters) (taken []string, err error)
 	// Exclusive returns the key of a launch with these parameters: executions with the same key run one
 	// at a time (rule L12). Its error refuses the launch. nil means no key.

@@ -61,7 +61,11 @@ type JobExecution struct {
 	Exclusive ExclusiveKey
 	// Confinement restricts its paths (rule SE3); nil means no restriction.
 	Confinement *Confinement
-	// Gate is the answer of the job's `expect`; empty if there is none, or it was not asked.
+	// FormerTimes says that the program that launched it read a time without an offset as UTC, whatever the time zone of
+	// the job (rule D5).
+	FormerTimes bool
+	// Gate says how the job's `expect` was answered; empty: it has none, or was not
+	// asked.
 	Gate string
 	// Time is when the instance was first launched: the same in all its attempts.
 	Time      time.Time

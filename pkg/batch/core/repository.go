@@ -102,20 +102,20 @@ type Launched struct {
 
 // Launches creates executions and takes over lost ones.
 type Launches interface {
-	// Launch makes or finds the instance and creates an execution in STARTING, in one transaction and
-	// with a number of statements that does not depend on the history. It refuses with
-	// *InstanceCompleteError, *AlreadyRunningError, ErrNotRestartable, ErrAbandoned, ErrUnknownStatus,
-	// or ErrIllegalState for an instance that has no execution. A step that is unfinished although its
-	// job is over is an *AlreadyRunningError too. Another running execution with the same key is an
-	// *ExclusiveError (rule L12), and an instance that had another key is a *FormerInstanceError (rule
-	// D5). Of two processes at once exactly one succeeds (rule L1); an expired lease or dead owner is
-	// taken over in the same transaction (rules L2, L5).
+	// Launch makes or finds the instance and creates an execution in STARTING, in
+	// one transaction and with a number of statements that does not depend on the
+	// history. It refuses with *InstanceCompleteError, *AlreadyRunningError,
+	// ErrNotRestartable, ErrAbandoned, ErrUnknownStatus, or ErrIllegalState for an
+	// instance that has no execution. A step that is unfinished though its job is
+	// over is an *AlreadyRunningError as well. Another execution that runs with the same
+	// key is an *ExclusiveError (rule L12), and parameters that named another instance before are a *FormerInstanceError (rule D5). Of two processes at once
+	// exactly one succeeds (rule L1); an expired lease or dead owner is taken over
+	// in the same transaction (rules L2, L5).
 	Launch(ctx context.Context, req LaunchRequest) (Launched, error)
 	// CheckExclusive returns the *ExclusiveError that refuses a launch with the key now, or nil. dead
 	// is as in LaunchRequest.
 	CheckExclusive(ctx context.Context, jobName string, key ExclusiveKey, dead func(Owner) bool) error
-	// CheckFormer returns the *FormerInstanceError that refuses a launch of a new instance with these
-	// parameters, or nil.
+	// CheckFormer returns the *FormerInstanceError that refuses a launch with these parameters; nil: none does.
 	CheckFormer(ctx context.Context, jobName string, params Parameters) error
 	// Heartbeat extends the lease from now (the database's clock, rule L6) and reads
 	// the stop flag. ErrLostOwner if the guard finds no row.

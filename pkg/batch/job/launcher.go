@@ -263,7 +263,7 @@ func (l *Launcher) checkRestart(ctx context.Context, j *core.Job, params core.Pa
 // compare compares the job with the attempt that it follows, as far as it keeps the finished work of
 // that attempt.
 func (l *Launcher) compare(ctx context.Context, j *core.Job, last *core.JobExecution, params core.Parameters, from *From) ([]string, error) {
-	if j.CheckRestart == nil || last.Status == core.StatusCompleted || last.Definition.Hash == j.Definition.Hash {
+	if j.CheckRestart == nil || last.Status == core.StatusCompleted || last.Definition.Hash == j.Definition.Hash && !last.FormerTimes {
 		return nil, nil
 	}
 	history := core.History{Records: l.config.Repository, Database: l.config.Repository.Database()}

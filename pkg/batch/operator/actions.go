@@ -186,6 +186,9 @@ func (s *Service) refused(ctx context.Context, err error, l *launch) error {
 		return s.notFrom(err, l)
 	case ReasonParameters:
 		r.Actions = []Action{{Kind: ActHelp, File: l.path}}
+		if former, is := errors.AsType[*core.FormerInstanceError](err); is {
+			r.Actions = afterFormer(former, again)
+		}
 	case ReasonSchema:
 		r.Actions = []Action{{Kind: ActMigrate}}
 	}
@@ -230,22 +233,29 @@ func (s *Service) whileExcluded(ctx context.Context, err error) []Action {
 	return s.whileRunning(ctx, excluded.Running.ExecutionID, excluded.Running.Owner, excluded.Running.Open)
 }
 
-// former refuses a launch that would begin another instance than earlier versions did (rule D5),
-// else returns nil.
-func (s *Service) former(ctx context.Context, j *core.Job, params core.Parameters) (*Refusal, error) {
+// checkFormer refuses a run, or the plan of one, whose parameters named another instance in earlier versions (rule D5). The
+// launch asks the repository again.
+func (s *Service) checkFormer(ctx context.Context, l *launch) error {
 	if has, err := s.hasHistory(ctx); !has {
-		return nil, err
+		return err
 	}
-	err := s.config.Repository.CheckFormer(ctx, j.Name, params)
-	other, refused := errors.AsType[*core.FormerInstanceError](err)
-	if !refused {
-		return nil, err
+	err := s.config.Repository.CheckFormer(ctx, l.job.Name, l.params)
+	if err == nil {
+		return nil
 	}
-	return &Refusal{Reason: ReasonParameters, Err: err, Actions: afterFormer(other)}, nil
+	return s.refused(ctx, err, l)
 }
 
-func afterFormer(e *core.FormerInstanceError) []Action {
-	return []Action{{Kind: ActShow, Execution: e.Execution, Status: e.Status}, {Kind: ActRestart, Execution: e.Execution, Status: e.Status}}
+// afterFormer are the actions after such a refusal.
+func afterFormer(e *core.FormerInstanceError, again Action) []Action {
+	actions := []Action{{Kind: ActShow, Execution: e.Execution, Status: e.Status}}
+	if e.Status == core.StatusFailed || e.Status == core.StatusStopped {
+		actions = append(actions, Action{Kind: ActRestart, Execution: e.Execution, Status: e.Status})
+	}
+	if e.Taken && e.Status == core.StatusCompleted {
+		actions = append(actions, again)
+	}
+	return actions
 }
 
 // excluded refuses a launch that another execution prevents now, else returns nil. It queries the

@@ -138,7 +138,8 @@ func (p *history) explainExcluded(ctx context.Context, e *Explanation, current *
 // that a restart runs. If the launch would refuse it, compare adds the possible actions to the
 // explanation.
 func (p *history) compare(ctx context.Context, e *Explanation) (*core.Job, error) {
-	if p.change != FileChanged {
+	inFile := p.carried != nil || p.exec.Definition.Path != ""
+	if p.change != FileChanged && (p.change != "" || !p.exec.FormerTimes || !inFile) {
 		return p.job, nil
 	}
 	file, err := p.carried, error(nil)

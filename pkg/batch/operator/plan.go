@@ -190,9 +190,7 @@ func (s *Service) Plan(ctx context.Context, req PlanRequest) (*DryRun, error) {
 	for _, step := range d.steps {
 		result.Fails = result.Fails || step.WouldFail()
 	}
-	if result.Refused, err = s.excluded(ctx, j, params); err == nil && result.Refused == nil {
-		result.Refused, err = s.former(ctx, j, params)
-	}
+	result.Refused, err = s.excluded(ctx, j, params)
 	return result, err
 }
 
@@ -217,6 +215,9 @@ func (s *Service) planRun(ctx context.Context, req PlanRequest) (*launch, *core.
 		return nil, nil, err
 	}
 	l.job.Confinement = chosen.job.Confinement
+	if err := s.checkFormer(ctx, l); err != nil {
+		return nil, nil, err
+	}
 	ctx = confine.With(ctx, confine.New(l.job.Confinement))
 	if l.job.Bind != nil {
 		if err := l.job.Bind(ctx, l.params); err != nil {

@@ -60,6 +60,9 @@ func (s *Service) launch(ctx context.Context, l *launch) (*Running, error) {
 	if s.config.Launcher == nil {
 		return nil, fmt.Errorf("job %s: this service has no launcher, it cannot start jobs", l.job.Name)
 	}
+	if err := s.checkFormer(ctx, l); err != nil {
+		return nil, err
+	}
 	if err := s.compareWithHistory(ctx, l); err != nil {
 		return nil, err
 	}
@@ -88,7 +91,8 @@ func (s *Service) compareWithHistory(ctx context.Context, l *launch) error {
 // launcher compares again.
 func (s *Service) checkChanges(ctx context.Context, l *launch, last *core.JobExecution) error {
 	var err error
-	if last.Status == core.StatusCompleted || last.Definition.Hash == l.job.Definition.Hash {
+	sameFile := last.Definition.Hash == l.job.Definition.Hash
+	if last.Status == core.StatusCompleted || sameFile && !last.FormerTimes {
 		return nil
 	}
 	notice := Notice{Kind: NoticeChanged, Execution: last.ID, File: l.path, FromStart: l.options.FromStart,
@@ -99,7 +103,9 @@ func (s *Service) checkChanges(ctx context.Context, l *launch, last *core.JobExe
 			return err
 		}
 	}
-	l.hooks.notice(notice)
+	if !sameFile {
+		l.hooks.notice(notice)
+	}
 	return nil
 }
 
@@ -113,8 +119,10 @@ func (s *Service) changes(ctx context.Context, last *core.JobExecution, l *launc
 	if !errors.As(err, &changed) {
 		return changes, err
 	}
-	r := &Refusal{Reason: ReasonChanged, Last: last.ID, Details: changed.Refused(), Diff: changed.Diff, Err: changed,
-		Actions: compareActions(changed.Execution, last.Definition, l.job.Definition, l.path)}
+	r := &Refusal{Reason: ReasonChanged, Last: last.ID, Details: changed.Refused(), Diff: changed.Diff, Err: changed}
+	if last.Definition.Hash != l.job.Definition.Hash {
+		r.Actions = compareActions(changed.Execution, last.Definition, l.job.Definition, l.path)
+	}
 	if last.RedriveOf == 0 {
 		r.Actions = append(r.Actions,
 			Action{Kind: ActRestart, Execution: last.ID, File: l.path, AcceptChanges: true},

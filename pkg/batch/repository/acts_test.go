@@ -62,6 +62,7 @@ func TestActsBeforeTheSchemaKnewThemAreListed(t *testing.T) {
 			"DROP INDEX surfin_audit_act", "DROP INDEX surfin_task_audit_act",
 			"ALTER TABLE surfin_audit DROP COLUMN verb", "ALTER TABLE surfin_audit DROP COLUMN person", "ALTER TABLE surfin_audit DROP COLUMN job_name",
 			"ALTER TABLE surfin_task_audit DROP COLUMN verb", "ALTER TABLE surfin_task_audit DROP COLUMN person",
+			"ALTER TABLE surfin_job_instance DROP COLUMN local_times", "ALTER TABLE surfin_job_execution DROP COLUMN local_times",
 			"UPDATE surfin_schema_migrations SET version = 2012",
 		} {
 			_, err := db.Conn().ExecContext(t.Context(), text)

@@ -56,7 +56,7 @@ func (r *Repository) NewestAttempts(ctx context.Context, dead func(core.Owner) b
 	attempts := make(map[core.JobInstanceID]core.NewestAttempt, len(ids))
 	for batch := range slices.Chunk(ids, batchSize) {
 		rows := make([]newestExecution, 0, len(batch))
-		err := r.store.scan(ctx, &rows, `SELECT id, instance_id, job_name, attempt, status, exit_code, definition_path, owner, epoch, lease_until,
+		err := r.store.scan(ctx, &rows, `SELECT id, instance_id, job_name, attempt, status, exit_code, definition_path, owner, epoch, lease_until, local_times,
 		redrive_of`+judgedColumns+` FROM {job_execution}
 			WHERE id IN (SELECT MAX(id) FROM {job_execution} WHERE instance_id {among} GROUP BY instance_id)`, listed(batch))
 		if err != nil {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/surfin-batch/surfin/internal/gormtx"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
@@ -13,28 +14,50 @@ func (r *Repository) CheckFormer(ctx context.Context, jobName string, params cor
 	if params.FormerKey() == "" {
 		return nil
 	}
-	_, err := r.LastExecution(ctx, jobName, params.Key())
-	if errors.Is(err, core.ErrNotFound) { // the instance is new
-		return r.refuseFormer(ctx, jobName, params)
+	_, err := r.Instance(ctx, jobName, params.Key())
+	switch {
+	case errors.Is(err, core.ErrNotFound): // it would be a new instance
+		return r.refuseFormer(ctx, jobName, params, params.FormerKey())
+	case err != nil:
+		return err
+	}
+	return r.refuseFormer(ctx, jobName, params, params.Key())
+}
+
+// refuseFormer is CheckFormer under the lock of the launch's instance.
+func (l *launch) refuseFormer(ctx context.Context) error {
+	params := l.req.Params
+	key := params.Key()
+	if l.attempts == 1 { // it is new
+		key = params.FormerKey()
+	}
+	err := l.repo.refuseFormer(ctx, l.req.JobName, params, key)
+	if errors.As(err, new(*core.FormerInstanceError)) {
+		return &refusalError{err}
 	}
 	return err
 }
 
-// refuseFormer refuses a new instance if these parameters named another one before timestamps were
-// read in the job's time zone. Instances created since then have an identity. An abandoned one does
-// not count.
-func (r *Repository) refuseFormer(ctx context.Context, jobName string, params core.Parameters) error {
-	key := params.FormerKey()
-	if key == "" {
+// refuseFormer refuses a launch whose parameters name another instance than they named before timestamps were read in the
+// time zone of the job, if the instance with this key was made by such a program. One that was abandoned does not count.
+func (r *Repository) refuseFormer(ctx context.Context, jobName string, params core.Parameters, key string) error {
+	if params.FormerKey() == "" {
 		return nil
 	}
-	last, err := r.newest(r.ofInstance(ctx, jobName, key).Where(r.store.sql(
-		"status <> 'ABANDONED' AND NOT EXISTS (SELECT 1 FROM {instance_identity} k WHERE k.instance_id = {job_execution}.instance_id)")))
+	var rows []jobInstance
+	err := gormtx.Find(r.store.session(ctx).Where("job_name = ? AND instance_key = ? AND local_times IS NULL", jobName, key), &rows)
+	if err == nil && len(rows) == 0 {
+		return nil
+	}
+	var last *newestExecution
+	if err == nil {
+		last, err = r.newest(r.ofInstance(ctx, jobName, key))
+	}
 	if err != nil {
 		return fmt.Errorf("launch job %s: %w", jobName, err)
 	}
-	if last == nil {
+	if last == nil || last.Row.Status == core.StatusAbandoned {
 		return nil
 	}
-	return &core.FormerInstanceError{JobName: jobName, Execution: last.Row.ID, Status: last.Row.Status, Params: params}
+	return &core.FormerInstanceError{JobName: jobName, Execution: last.Row.ID, Status: last.Row.Status, Params: params, Taken: key == params.Key()}
 }

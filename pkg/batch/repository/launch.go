@@ -156,10 +156,10 @@ func (l *launch) run(ctx context.Context, notes *ledger) error {
 	if err := l.lockInstance(ctx); err != nil {
 		return err
 	}
+	if err := l.refuseFormer(ctx); err != nil {
+		return err
+	}
 	if l.attempts == 1 { // the instance is new
-		if err := l.repo.refuseFormer(ctx, l.req.JobName, l.req.Params); err != nil {
-			return &refusalError{err}
-		}
 		return l.begin(ctx)
 	}
 	last, err := l.last(ctx)
@@ -196,7 +196,7 @@ func (l *launch) begin(ctx context.Context) error {
 // lockInstance creates or finds the instance and counts the launch. The upsert locks the row in
 // both cases.
 func (l *launch) lockInstance(ctx context.Context) error {
-	row := jobInstance{JobName: l.req.JobName, InstanceKey: l.req.Params.Key(), Attempts: 1, CreatedAt: clock(0), Backfilled: l.req.Backfill}
+	row := jobInstance{JobName: l.req.JobName, InstanceKey: l.req.Params.Key(), Attempts: 1, CreatedAt: clock(0), Backfilled: l.req.Backfill, LocalTimes: new(true)}
 	if l.req.RedriveOf == 0 {
 		row.BaseKey = l.req.Params.BaseKey()
 	}
@@ -240,6 +240,9 @@ func (r *Repository) newest(query *gorm.DB) (*newestExecution, error) {
 func (r *Repository) refuseRunning(ctx context.Context, req core.LaunchRequest) error {
 	if !r.store.db.SingleWriter() || req.Again {
 		return nil
+	}
+	if err := r.CheckFormer(ctx, req.JobName, req.Params); err != nil {
+		return err
 	}
 	last, err := r.newest(r.ofInstance(ctx, req.JobName, req.Params.Key()))
 	if err != nil {
@@ -326,7 +329,7 @@ func (l *launch) insert(ctx context.Context) error {
 		DefinitionHash: l.req.Definition.Hash, DefinitionText: l.req.Definition.Text,
 		DefinitionPath: l.req.Definition.Path, DefinitionFiles: files,
 		Owner: l.req.Owner.String(), Epoch: 1, LastEpoch: 1, Active: &one,
-		LeaseUntil: clock(l.req.Lease), JobTime: clock(0), CreatedAt: clock(0), ExclusiveKey: l.req.Exclusive,
+		LeaseUntil: clock(l.req.Lease), JobTime: clock(0), CreatedAt: clock(0), ExclusiveKey: l.req.Exclusive, LocalTimes: new(true),
 	}
 	if err := l.follow(&row); err != nil {
 		return err

@@ -18,7 +18,8 @@ type jobInstance struct {
 	InstanceKey string
 	BaseKey     string // empty for a redrive
 	Attempts    int64  // launches
-	Backfilled  bool   // created by a backfill
+	Backfilled  bool   // a backfill made it
+	LocalTimes  *bool  // NULL: made before local times were of the job's time zone (rule D5)
 	CreatedAt   instant
 }
 
@@ -54,7 +55,8 @@ type jobExecution struct {
 	LastMove        string // the last move, and the epoch in which it was made
 	LastEpoch       int64
 	ExclusiveKey    core.ExclusiveKey
-	Confinement     string // JSON of a core.Confinement; empty means none
+	Confinement     string // JSON of a core.Confinement; empty: none
+	LocalTimes      *bool  // NULL: launched before local times were of the job's time zone (rule D5)
 }
 
 type jobExecutionParam struct {
@@ -182,7 +184,7 @@ func (j *jobExecution) record() (core.JobExecution, error) {
 		return core.JobExecution{}, fmt.Errorf("job execution %d: %w", j.ID, err)
 	}
 	return core.JobExecution{
-		Confinement: confinement, RedriveOf: redriveOf, Task: task, Parent: parent, ParentCall: call, Gate: j.Gate, Exclusive: j.ExclusiveKey,
+		Confinement: confinement, FormerTimes: j.LocalTimes == nil, RedriveOf: redriveOf, Task: task, Parent: parent, ParentCall: call, Gate: j.Gate, Exclusive: j.ExclusiveKey,
 		ID: j.ID, InstanceID: j.InstanceID, JobName: j.JobName,
 		Status: j.Status, ExitCode: j.ExitCode, Error: j.ErrorText, Settles: settles(j.Status, j.LastMove),
 		Definition: core.Definition{Hash: j.DefinitionHash, Text: j.DefinitionText, Path: j.DefinitionPath, Files: files}, Context: context,

@@ -12,10 +12,11 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// schemaVersion is the version that this binary needs: major*1000 + minor, the number of the newest
-// file in migrations/. A minor only adds, so an older binary works with it. A major may remove, so
-// an older binary refuses it (rule R4: expand, then contract).
-const schemaVersion = 2013
+// schemaVersion is what this binary needs: major*1000 + minor, the number of the
+// newest file in migrations/. A minor only adds, so an older binary works with
+// it. A major may remove, so an older binary refuses it (rule R4: expand, then
+// contract).
+const schemaVersion = 2014
 
 // oldestSchema is the oldest version that this binary can migrate. The tables of 1.x have no
 // journal of the flow; builds before the first release created them.

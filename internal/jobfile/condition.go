@@ -60,6 +60,16 @@ func (c *condition) compiled(f *File) *core.Condition {
 	}
 }
 
+// isNever reports a condition that is false whatever the values are. One with parameters is answered when the
+// element is reached.
+func (c *condition) isNever() bool {
+	if len(c.prog.Vars()) > 0 || c.prog.UsesClock() {
+		return false
+	}
+	holds, known, err := c.prog.Try(nil, func(string) bool { return true })
+	return err == nil && known && holds == any(false)
+}
+
 // try answers the condition as far as that does not depend on what is unknown. An
 // execution that is only planned has no number.
 func (c *condition) try(f *File, view *core.View, unknown core.Unknown) (holds, known bool, err error) {

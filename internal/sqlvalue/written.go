@@ -14,10 +14,10 @@ type Querier interface {
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
 }
 
-// AsWritten returns a SELECT for SQLite whose columns of times answer the texts that are stored, and which columns those
-// are. The driver makes times in UTC of them, with and without an offset, where a local time is one of the job's time
+// AsWritten returns a SELECT for SQLite whose columns of times answer the texts that are stored, and the declared types of
+// those columns, "" for others. The driver makes times in UTC of them, with and without an offset, where a local time is one of the job's time
 // zone (rule D5). A statement that is not a SELECT, or that fails, is returned as it is.
-func AsWritten(ctx context.Context, conn Querier, statement string, args []any) (text string, times []bool) {
+func AsWritten(ctx context.Context, conn Querier, statement string, args []any) (text string, times []string) {
 	source := " from (\n" + strings.TrimRight(statement, "; \t\r\n") + "\n) q"
 	rows, err := conn.QueryContext(ctx, "select *"+source+" limit 0", args...)
 	if err != nil {
@@ -28,12 +28,12 @@ func AsWritten(ctx context.Context, conn Querier, statement string, args []any) 
 		return statement, nil
 	}
 	columns, found := make([]string, len(types)), false
-	times = make([]bool, len(types))
+	times = make([]string, len(types))
 	for i, t := range types {
 		name := `"` + strings.ReplaceAll(t.Name(), `"`, `""`) + `"`
-		columns[i], times[i] = "q."+name, IsTimeColumn(t)
-		if times[i] {
-			columns[i], found = "+q."+name+" as "+name, true // an expression has no declared type
+		columns[i] = "q." + name
+		if IsTimeColumn(t) {
+			columns[i], times[i], found = "+q."+name+" as "+name, t.DatabaseTypeName(), true // an expression has no declared type
 		}
 	}
 	if !found {

@@ -155,7 +155,7 @@ func (p *partitioner) read(ctx context.Context) (parts []core.Partition, err err
 		return nil, err
 	}
 	tx.Authored(ctx)
-	source, written := text, []bool(nil)
+	source, written := text, []string(nil)
 	if p.db.Dialect() == tx.SQLite && sqlvalue.HasZone(p.config.Item.Schema()) {
 		text, written = sqlvalue.AsWritten(ctx, tx.ConnOf(ctx, p.db), text, args)
 	}
@@ -206,8 +206,8 @@ func (p *partitioner) places(types []*sql.ColumnType) ([]int, error) {
 	return places, errors.Join(errs...)
 }
 
-// part makes one of the row that rows is at. written are the columns with texts of times; nil means none.
-func (p *partitioner) part(rows *sql.Rows, types []*sql.ColumnType, written []bool, places []int, index int) (core.Partition, error) {
+// part makes one of the row that rows is at. written are the declared types of the columns with texts of times; nil means none.
+func (p *partitioner) part(rows *sql.Rows, types []*sql.ColumnType, written []string, places []int, index int) (core.Partition, error) {
 	cells, targets := make([]any, len(types)), make([]any, len(types))
 	for i := range cells {
 		targets[i] = &cells[i]
@@ -225,7 +225,7 @@ func (p *partitioner) part(rows *sql.Rows, types []*sql.ColumnType, written []bo
 			x = string(text)
 		}
 		fit := sqlvalue.Fit
-		if written != nil && written[at] {
+		if written != nil && written[at] != "" {
 			fit = sqlvalue.FitWritten
 		}
 		v, err := fit(f, x)

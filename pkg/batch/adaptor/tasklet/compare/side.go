@@ -30,9 +30,9 @@ type side struct {
 	keys    []int
 	cells   []any
 	targets []any
-	// zone is the time zone of local times, nil is UTC; times are the columns of SQLite that answer texts of times.
+	// zone is the time zone of local times, nil is UTC; times are the declared types of the columns of SQLite with texts of times.
 	zone  *time.Location
-	times []bool
+	times []string
 	// row is the current one, before the one before it; nil: there is none.
 	row, before []value
 }
@@ -138,7 +138,7 @@ func (s *side) next() error {
 			x = strings.TrimRight(padded, " ")
 		}
 		v := valueOf(x, typ == "NUMERIC")
-		if s.times != nil && s.times[i] {
+		if s.times != nil && s.times[i] != "" {
 			v = v.asTime(s.zone)
 		}
 		v.day, v.bare = v.day || v.kind == instant && typ == "DATE" && s.isPostgres, v.kind == instant && typ == "TIMESTAMP" && s.isPostgres

@@ -108,8 +108,8 @@ func places(schema *row.Schema, names []string) ([]int, error) {
 	return list, errors.Join(errs...)
 }
 
-// fit returns the values of the results. written are the columns with texts of times; nil means none.
-func fit(schema *row.Schema, places []int, written []bool, cells []any) ([]row.Value, error) {
+// fit returns the values of the results. written are the declared types of the columns with texts of times; nil means none.
+func fit(schema *row.Schema, places []int, written []string, cells []any) ([]row.Value, error) {
 	values := make([]row.Value, len(places))
 	var errs []error
 	for i, at := range places {
@@ -118,7 +118,7 @@ func fit(schema *row.Schema, places []int, written []bool, cells []any) ([]row.V
 			x = string(text)
 		}
 		read := sqlvalue.Fit
-		if written != nil && written[at] {
+		if written != nil && written[at] != "" {
 			read = sqlvalue.FitWritten
 		}
 		var err error

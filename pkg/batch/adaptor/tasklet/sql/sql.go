@@ -179,7 +179,7 @@ func (t *tasklet) ask(ctx context.Context) (values []row.Value, err error) {
 	if t.db.Dialect() == tx.Postgres {
 		args = append([]any{describeAnew()}, args...)
 	}
-	source, written := text, []bool(nil)
+	source, written := text, []string(nil)
 	if t.db.Dialect() == tx.SQLite && sqlvalue.HasZone(t.config.Out.Schema()) {
 		text, written = sqlvalue.AsWritten(ctx, tx.ConnOf(ctx, t.db), text, args)
 	}

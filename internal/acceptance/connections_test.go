@@ -28,6 +28,20 @@ func TestAStepThatNeedsMoreConnectionsThanItsPoolHasIsRefused(t *testing.T) {
 		"a group, and both sides": {
 			flow: `- {atomic: g, steps: [{step: a, tasklet: {sql: "insert into t values (1)"}}, {step: s, tasklet: {compare: {left: {table: u}, right: {table: u}, key: [id]}}, transaction: {propagation: NOT_SUPPORTED}}]}`,
 		},
+		"lookups, one after another, the first with two snapshots": {
+			flow: `- {step: s, chunk: {reader: ` + fmt.Sprintf(snapshotOf, "v", "v") + `, processor: [{lookup: {from: ` + merged + `, key: {id: item.id}, take: [w]}}, {lookup: {from: ` + fmt.Sprintf(snapshotOf, "x", "x") + `, key: {id: item.id}}}, {map: {only: true, id: item.id}}], writer: {table: t}}}`,
+		},
+		"a lookup with more snapshots than connections": {
+			flow:     `- {step: s, chunk: {reader: ` + merged + `, processor: [{lookup: {from: ` + merged + `, key: {id: item.id}, prefix: more_}}, {map: {only: true, id: item.id}}], writer: {table: t}}}`,
+			postgres: "step s needs 4 connections of database default at once, and its pool has 3 (2 kept open while rows are read, 2 to read pages and rows to look up): it would wait for itself",
+			sqlite:   "step s needs 4 connections of database default at once, and its pool has 3 (2 kept open while rows are read, 2 to read pages and rows to look up): it would wait for itself",
+		},
+		"a step that never runs": {
+			flow: `- {step: s, when: "1 > 2", chunk: {reader: ` + merged + `, processor: [{dedupe: [id]}, {map: {only: true, id: item.id}}], writer: {table: t}}}`,
+		},
+		"a step of a flow that never runs": {
+			flow: `- {flow: f, when: "false", steps: [{step: s, chunk: {reader: ` + merged + `, processor: [{dedupe: [id]}, {map: {only: true, id: item.id}}], writer: {table: t}}}]}`,
+		},
 		"both sides": {flow: `- {step: s, tasklet: {compare: {left: {table: u}, right: {table: u}, key: [id]}}}`},
 	} {
 		t.Run(name, func(t *testing.T) {

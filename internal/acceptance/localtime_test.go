@@ -64,8 +64,50 @@ func TestALocalTimeIsOneInstantWhereverItIsRead(t *testing.T) {
 	})
 }
 
-// Rule D5: of a time that the clock shows twice the first is taken, and a skipped one is refused, in
-// parameters as in files.
+// heldJob reads one local time of a table in every other component that reads tables.
+const heldJob = `
+job: held
+timezone: Europe/Berlin
+flow:
+- step: asked
+  tasklet: {sql: {query: "select at, told from held where id = 1", out: {at: timestamp, told: timestamp}}}
+- step: judged
+  when: steps.asked.out.at != timestamp('2026-07-01 08:00:00') || steps.asked.out.told != timestamp('2026-07-01 08:00:00')
+  tasklet: {fail: "the step asked read ${steps.asked.out.at} and ${steps.asked.out.told}"}
+- step: found
+  chunk:
+    reader: {query: {sql: "select id from held", key: [id], item: {id: int}}}
+    processor:
+    - lookup: {table: held, item: {id: int, at: timestamp, told: timestamp}, key: {id: item.id}}
+    - lookup: {from: {query: {sql: "select id, at, told from held", key: [id], item: {id: int, at: timestamp, told: timestamp}}}, key: {id: item.id}, prefix: all_}
+    writer: {csv: found.csv}
+- step: parted
+  partition: {by: {query: {sql: "select cast(id as text) as name, at, told from held order by id", item: {name: string, at: timestamp, told: timestamp}}}}
+  chunk:
+    reader: {query: {sql: "select id from held where 0 = ${part.index}", key: [id], item: {id: int}}}
+    processor: {map: {at: part.at, told: part.told}}
+    writer: {csv: "part${part.index}.csv"}
+`
+
+// Rule D5.
+func TestALocalTimeOfATableIsOneInstantInEveryComponent(t *testing.T) {
+	t.Parallel()
+	testdb.Each(t, func(t *testing.T, url string) {
+		s := newScene(t, url, map[string]string{"held.yaml": heldJob})
+		db, _ := s.open()
+		zoned, local := "timestamptz", "2026-07-01 06:00:00+00"
+		if strings.HasPrefix(url, "sqlite:") {
+			zoned, local = "timestamp", "2026-07-01 08:00:00"
+		}
+		s.exec(db, "create table held (id int primary key, at "+zoned+", told text)", "insert into held values (1, '"+local+"', '2026-07-01 08:00:00')")
+		code, out := s.run("run", "held.yaml")
+		require.Equal(t, 0, code, out)
+		require.Equal(t, "id,at,told,all_at,all_told\n1"+strings.Repeat(",2026-07-01T06:00:00Z", 4)+"\n", s.read("found.csv"))
+		require.Equal(t, "id,at,told\n1,2026-07-01T06:00:00Z,2026-07-01T06:00:00Z\n", s.read("part0.csv"))
+	})
+}
+
+// Rule D5: of a time that the clock shows twice the first is taken, and one that it leaves out is refused, in parameters as in files.
 func TestALocalTimeOfAClockChangeIsTheFirstOrRefused(t *testing.T) {
 	t.Parallel()
 	s := newScene(t, testdb.SQLite(t), map[string]string{"j.yaml": `

@@ -91,7 +91,66 @@ func TestTestsOfJobsRunOnTheDatabasesThatTheyName(t *testing.T) {
 	})
 }
 
-// Mistakes in the databases of a test file are reported with their position and a remedy.
+const zonedJob = `job: zoned
+timezone: Europe/Berlin
+flow:
+- step: copy
+  chunk:
+    reader: {query: {sql: "select id, at, day from visit", key: [id], item: {id: int, at: timestamp null, day: timestamp}}}
+    processor: {validate: {ok: "item.at == nil || hour(item.at) == 10 && item.day == timestamp('2026-07-02 00:00:00')"}}
+    writer: {table: visit_copy}
+`
+
+const zonedTest = `job: zoned.yaml
+databases: {default: DEFAULT}
+tests:
+- name: local times are copied
+  sql: create table visit (id int primary key, at AT, day AT, local LOCAL); create table visit_copy (id int primary key, at AT, day AT)
+  tables:
+    visit:
+    - {id: 1, at: "2026-07-02 10:00:00", day: DAY, local: "2026-07-02 10:00:00"}
+    - {id: 2, at: "2026-07-02T08:00:00Z", day: DAY, local: "2026-07-02 10:00:00"}
+    - {id: 3, at: null, day: DAY, local: "2026-07-02 10:00:00"}
+  expect:
+    tables:
+      visit_copy:
+      - {id: 1, at: "2026-07-02 10:00:00", day: 2026-07-02}
+      - {id: 2, at: "2026-07-02T10:00:00+02:00", day: "2026-07-01T22:00:00Z"}
+      - {id: 3, at: null, day: 2026-07-02}
+    queries: {select local from visit where id = 1: [{local: "2026-07-02 10:00:00"}], select at from visit where id < 3: [{at: "2026-07-02 10:00:00"}, {at: "2026-07-02T08:00:00Z"}]}
+`
+
+// Rule D5: a local time of a test is one of the job's time zone, in fixtures and in expected rows; a `timestamp` of PostgreSQL keeps it.
+func TestALocalTimeOfATestIsInTheTimeZoneOfItsJob(t *testing.T) {
+	t.Parallel()
+	server := testdb.Postgres(t)
+	for name, of := range map[string]*strings.Replacer{
+		"sqlite":   strings.NewReplacer("DEFAULT", "sqlite", "AT", "timestamp", "LOCAL", "text", "DAY", `"2026-07-02 00:00:00"`),
+		"postgres": strings.NewReplacer("DEFAULT", "env:TEST_DB", "AT", "timestamptz", "LOCAL", "timestamp", "DAY", "2026-07-02"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test := of.Replace(zonedTest)
+			s := newScene(t, "postgres://nobody@127.0.0.1:1/none", map[string]string{
+				"zoned.yaml": zonedJob, "zoned_test.yaml": test,
+				"bad_test.yaml": strings.Replace(test, `{at: "2026-07-02 10:00:00"}`, `{at: "2026-07-02 08:00:00"}`, 1),
+				"gap_test.yaml": strings.Replace(test, `{id: 1, at: "2026-07-02 10:00:00"`, `{id: 1, at: "2026-03-29 02:30:00"`, 1),
+			})
+			s.env = []string{"TEST_DB=" + server}
+			code, out := s.run("test", "zoned_test.yaml")
+			require.Zero(t, code, out)
+			code, out = s.run("test", "bad_test.yaml")
+			require.Equal(t, 1, code, out)
+			require.Contains(t, out, "- 2026-07-02T06:00:00Z\n")
+			require.Contains(t, out, "+ 2026-07-02T08:00:00Z\n")
+			code, out = s.run("test", "gap_test.yaml")
+			require.Equal(t, 1, code, out)
+			require.Contains(t, out, "2026-03-29 02:30:00 is no time in Europe/Berlin")
+		})
+	}
+}
+
+// What is wrong with the databases of a test file is said with its place and a cure.
 func TestWrongDatabasesOfTestsAreRefused(t *testing.T) {
 	t.Parallel()
 	s := newScene(t, testdb.SQLite(t), map[string]string{

@@ -95,6 +95,13 @@ func (c fileCommands) testConfig() jobtest.Config {
 	return jobtest.Config{
 		Open:    c.openTest,
 		Carries: func(name string) bool { return c.env.app.Files[name] != nil },
+		Zone: func(job string) *time.Location {
+			file, err := c.env.loadJobFile(job)
+			if err != nil {
+				return nil // the run of the test says why
+			}
+			return file.Zone()
+		},
 		Getenv: func(name string) string {
 			for _, entry := range c.env.environ {
 				if value, is := strings.CutPrefix(entry, name+"="); is {

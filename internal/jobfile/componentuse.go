@@ -26,12 +26,14 @@ type componentUse struct {
 	// valid says that the config has no mistake.
 	valid   bool
 	in, out item.Type
-	// nested are the components inside the config, by the node of each, and inner the same in the order of
-	// the file. given is the key that the outer component gives.
+	// nested are the components inside of the config, by the node of each, and inner the
+	// same in the order of the file. given is the key that the component around it gives; atOpen
+	// says that it is closed again when the component around it is open.
 	nested map[*yamlfile.Node]*componentUse
 	inner  []*componentUse
 	given  string
-	// env holds the names for expressions over items, and expressions are their nodes.
+	atOpen bool
+	// env is what its expressions over items may use, and expressions are their nodes.
 	env         registry.ExpressionEnv
 	expressions []*yamlfile.Node
 }

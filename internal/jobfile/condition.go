@@ -60,8 +60,18 @@ func (c *condition) compiled(f *File) *core.Condition {
 	}
 }
 
-// try evaluates the condition as far as it does not depend on unknown values. A planned execution has no
-// number.
+// isNever reports a condition that is false whatever the values are. One with parameters is answered when the
+// element is reached.
+func (c *condition) isNever() bool {
+	if len(c.prog.Vars()) > 0 || c.prog.UsesClock() {
+		return false
+	}
+	holds, known, err := c.prog.Try(nil, func(string) bool { return true })
+	return err == nil && known && holds == any(false)
+}
+
+// try answers the condition as far as that does not depend on what is unknown. An
+// execution that is only planned has no number.
 func (c *condition) try(f *File, view *core.View, unknown core.Unknown) (holds, known bool, err error) {
 	v := c.values(f, view)
 	if err := v.environment(c.prog); err != nil {

@@ -27,35 +27,12 @@ func (n connections) need(singleWriter bool) int {
 // checkConnections refuses a step that would wait for itself because it needs more connections at once than a
 // pool has (rule O4).
 func (c *compiler) checkConnections(s *stepDef) {
-	all := map[string]*connections{}
-	of := func(name string) *connections {
-		if all[name] == nil {
-			all[name] = &connections{}
-		}
-		return all[name]
+	if neverRuns(s.element) {
+		return
 	}
-	own := c.database(s)
-	c.countTransactions(s, of)
-	for _, u := range withNested(s.components()...) {
-		connector, ok := u.cfg.(registry.Connector)
-		if !ok {
-			continue
-		}
-		for _, taken := range connector.Connections() {
-			name := cmp.Or(taken.Database, c.file.model.Database)
-			if taken.OfStep {
-				name = own
-			}
-			switch taken.Use {
-			case registry.Kept:
-				of(name).kept++
-			case registry.Within:
-				of(name).within = 1
-			case registry.Between:
-				of(name).between = 1
-			}
-		}
-	}
+	all := connectionsOf{}
+	c.countTransactions(s, all.of)
+	c.countComponents(s, all, s.components())
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		db, err := c.deps.Provider.Database(name)
 		if err != nil {
@@ -66,6 +43,69 @@ func (c *compiler) checkConnections(s *stepDef) {
 		if size, bounded := poolOf(db); bounded && need > size {
 			c.problems.Add(s.model.Node.KeyOf("step"), fmt.Sprintf("step %s needs %d connections of database %s at once, and its pool has %d (%s): it would wait for itself",
 				s.model.Step, need, name, size, n.text(db.SingleWriter())), fmt.Sprintf("raise max_open of the database to %d (and the size of a pool of the application), or split the step", need))
+		}
+	}
+}
+
+// neverRuns reports an element that a constant condition leaves out, its own or of an element around it.
+func neverRuns(e *elementDef) bool {
+	for ; e != nil; e = e.list.parent {
+		if e.when != nil && e.when.isNever() {
+			return true
+		}
+	}
+	return false
+}
+
+// connectionsOf are connections by the name of their database.
+type connectionsOf map[string]*connections
+
+func (all connectionsOf) of(name string) *connections {
+	if all[name] == nil {
+		all[name] = &connections{}
+	}
+	return all[name]
+}
+
+// countComponents counts what the components and those in their configs take.
+func (c *compiler) countComponents(s *stepDef, all connectionsOf, uses []*componentUse) {
+	for _, u := range uses {
+		switch {
+		case u == nil:
+			continue
+		case u.atOpen: // it has closed its connections before the next component is opened
+			passing := connectionsOf{}
+			c.countTaken(s, passing, u)
+			c.countComponents(s, passing, u.inner)
+			for name, n := range passing {
+				all.of(name).between = max(all.of(name).between, n.kept+max(n.within, n.between))
+			}
+			continue
+		}
+		c.countTaken(s, all, u)
+		c.countComponents(s, all, u.inner)
+	}
+}
+
+// countTaken counts what one component declares.
+func (c *compiler) countTaken(s *stepDef, all connectionsOf, u *componentUse) {
+	connector, ok := u.cfg.(registry.Connector)
+	if !ok {
+		return
+	}
+	for _, taken := range connector.Connections() {
+		name := cmp.Or(taken.Database, c.file.model.Database)
+		if taken.OfStep {
+			name = c.database(s)
+		}
+		n := all.of(name)
+		switch taken.Use {
+		case registry.Kept:
+			n.kept++
+		case registry.Within:
+			n.within = 1
+		case registry.Between:
+			n.between = max(n.between, 1)
 		}
 	}
 }
@@ -115,7 +155,7 @@ func (n connections) text(singleWriter bool) string {
 		add(n.own, "for the transaction of the step")
 		add(n.within, "in that transaction, beside it")
 	} else {
-		add(n.between, "to read pages")
+		add(n.between, "to read pages and rows to look up")
 	}
 	return strings.Join(words, ", ")
 }

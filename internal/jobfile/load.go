@@ -53,6 +53,9 @@ func (f *File) Name() string { return f.name }
 // Description returns the description in the file.
 func (f *File) Description() string { return f.model.Description }
 
+// Zone returns the time zone of the job's local times (rule D5).
+func (f *File) Zone() *time.Location { return f.zone }
+
 // Database returns the name of the job's database.
 func (f *File) Database() string { return f.model.Database }
 

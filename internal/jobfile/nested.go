@@ -84,7 +84,7 @@ func (b *binding) declareNested(d *yamlfile.Decoder, n *yamlfile.Node, f yamlfil
 	if u == nil {
 		return nil
 	}
-	u.given = f.Given
+	u.given, u.atOpen = f.Given, f.AtOpen
 	b.use.nested[n], b.use.inner = u, append(b.use.inner, u)
 	return u
 }

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/surfin-batch/surfin/internal/jobfile/testfile"
 	"github.com/surfin-batch/surfin/pkg/batch/operator"
@@ -38,9 +39,9 @@ func (s *stand) compare(ctx context.Context) (differences []string, err error) {
 	for _, name := range slices.Sorted(maps.Keys(want.Steps)) {
 		differences = append(differences, stepDifferences(view, name, want.Steps[name])...)
 	}
-	differences = append(differences, databaseDifferences(ctx, s.dbs[tx.Default], "", want.Tables, want.Queries)...)
+	differences = append(differences, databaseDifferences(ctx, s.dbs[tx.Default], s.zone, "", want.Tables, want.Queries)...)
 	for _, name := range slices.Sorted(maps.Keys(want.In)) {
-		differences = append(differences, databaseDifferences(ctx, s.dbs[name], " in "+name, want.In[name].Tables, want.In[name].Queries)...)
+		differences = append(differences, databaseDifferences(ctx, s.dbs[name], s.zone, " in "+name, want.In[name].Tables, want.In[name].Queries)...)
 	}
 	for _, name := range slices.Sorted(maps.Keys(want.Files)) {
 		differences = append(differences, s.fileDifferences(name, want.Files[name])...)
@@ -55,8 +56,8 @@ func (s *stand) compare(ctx context.Context) (differences []string, err error) {
 	return differences, nil
 }
 
-// databaseDifferences compares the rows of a database. in is its name in titles.
-func databaseDifferences(ctx context.Context, db tx.Database, in string, tables, queries map[string]testfile.Rows) (differences []string) {
+// databaseDifferences compares the rows of a database. in names it in titles.
+func databaseDifferences(ctx context.Context, db tx.Database, zone *time.Location, in string, tables, queries map[string]testfile.Rows) (differences []string) {
 	for _, name := range slices.Sorted(maps.Keys(tables)) {
 		columns := columnsOf(tables[name])
 		list := "*"
@@ -67,10 +68,10 @@ func databaseDifferences(ctx context.Context, db tx.Database, in string, tables,
 			}
 			list = strings.Join(names, ", ")
 		}
-		differences = append(differences, rowDifferences(ctx, db, "table "+name+in, "select "+list+" from "+name, tables[name])...)
+		differences = append(differences, rowDifferences(ctx, db, zone, "table "+name+in, "select "+list+" from "+name, tables[name])...)
 	}
 	for _, query := range slices.Sorted(maps.Keys(queries)) {
-		differences = append(differences, rowDifferences(ctx, db, "query "+query+in, query, queries[query])...)
+		differences = append(differences, rowDifferences(ctx, db, zone, "query "+query+in, query, queries[query])...)
 	}
 	return differences
 }
@@ -96,8 +97,8 @@ func stepDifferences(view *operator.ExecutionView, name string, want testfile.Co
 	return list
 }
 
-func rowDifferences(ctx context.Context, db tx.Database, title, text string, want testfile.Rows) []string {
-	columns, got, err := queryRows(ctx, db, text)
+func rowDifferences(ctx context.Context, db tx.Database, zone *time.Location, title, text string, want testfile.Rows) []string {
+	columns, clocks, got, err := queryRows(ctx, db, text, zone)
 	if err != nil {
 		return []string{title + ": " + err.Error()}
 	}
@@ -123,7 +124,11 @@ func rowDifferences(ctx context.Context, db tx.Database, title, text string, wan
 	}
 	var expected [][]string
 	for _, r := range want.List {
-		expected = append(expected, valuesOf(named, r, nullText))
+		values := valuesOf(named, r, nullText)
+		for i, p := range places {
+			values[i] = clocks[p].text(values[i])
+		}
+		expected = append(expected, values)
 	}
 	return difference(title, named, expected, texts, false)
 }

@@ -7,6 +7,7 @@
 package jobtest
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -47,7 +48,7 @@ func Run(ctx context.Context, file *testfile.File, config Config, see func(Resul
 		}
 		begun := time.Now()
 		r := Result{Name: file.Tests[i].Name}
-		s := &stand{test: &file.Tests[i], file: file, carried: carried, open: config.Open, sources: sources}
+		s := &stand{test: &file.Tests[i], file: file, carried: carried, open: config.Open, sources: sources, zoneOf: config.Zone}
 		differences, err := s.run(ctx)
 		if err != nil {
 			differences = append(differences, err.Error())
@@ -64,6 +65,8 @@ type stand struct {
 	carried bool // the job is embedded in the program
 	open    Open
 	sources map[string]string
+	zoneOf  func(job string) *time.Location
+	zone    *time.Location // of the job; nil is UTC
 	dir     string
 	dbs     map[string]tx.Database
 	exec    *operator.Execution
@@ -80,6 +83,7 @@ func (s *stand) run(ctx context.Context) (differences []string, err error) {
 	if err := s.lay(); err != nil {
 		return nil, err
 	}
+	s.findZone()
 	urls, drop, err := makeDatabases(ctx, s.sources, s.open, base)
 	defer func() { err = errors.Join(err, drop(context.WithoutCancel(ctx))) }()
 	if err != nil {
@@ -108,6 +112,18 @@ func (s *stand) run(ctx context.Context) (differences []string, err error) {
 	return s.compare(ctx)
 }
 
+// findZone finds the job's time zone, in which the local times of the test are (rule D5).
+func (s *stand) findZone() {
+	if s.zoneOf == nil {
+		return
+	}
+	r := s.request()
+	if s.zone = s.zoneOf(cmp.Or(r.File, r.Name)); s.zone == time.UTC {
+		s.zone = nil
+	}
+}
+
+// request is the run of the job.
 func (s *stand) request() operator.RunRequest {
 	r := operator.RunRequest{Params: s.test.Params, Folder: s.dir}
 	if s.carried {

@@ -106,24 +106,28 @@ func valuesOf(columns []string, cells []testfile.Cell, null string) []string {
 }
 
 func (s *stand) fill(ctx context.Context) error {
-	if err := fillDatabase(ctx, s.dbs[tx.Default], s.test.SQL, s.test.Tables); err != nil {
+	if err := fillDatabase(ctx, s.dbs[tx.Default], s.zone, s.test.SQL, s.test.Tables); err != nil {
 		return err
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.test.In)) {
-		if err := fillDatabase(ctx, s.dbs[name], s.test.In[name].SQL, s.test.In[name].Tables); err != nil {
+		if err := fillDatabase(ctx, s.dbs[name], s.zone, s.test.In[name].SQL, s.test.In[name].Tables); err != nil {
 			return fmt.Errorf("in: %s: %w", name, err)
 		}
 	}
 	return nil
 }
 
-func fillDatabase(ctx context.Context, db tx.Database, sql string, tables map[string]testfile.Rows) error {
+func fillDatabase(ctx context.Context, db tx.Database, zone *time.Location, sql string, tables map[string]testfile.Rows) error {
 	for _, statement := range sqlscript.Split(sql, db.Dialect()) {
 		if _, err := db.Conn().ExecContext(ctx, statement.Text); err != nil {
 			return fmt.Errorf("sql: %s: %w", statement.Text, err)
 		}
 	}
 	for _, table := range slices.Sorted(maps.Keys(tables)) {
+		clocks, err := clocksOf(ctx, db, table, zone)
+		if err != nil {
+			return fmt.Errorf("tables: %s: %w", table, err)
+		}
 		for _, cells := range tables[table].List {
 			var names, marks []string
 			var args []any
@@ -133,6 +137,11 @@ func fillDatabase(ctx context.Context, db tx.Database, sql string, tables map[st
 					mark = fmt.Sprintf("$%d", i+1)
 				}
 				names, marks = append(names, db.Dialect().Quote(c.Name)), append(marks, mark)
+				if !c.Null {
+					if c.Text, err = clocks[c.Name].instant(c.Text); err != nil {
+						return fmt.Errorf("tables: %s: %s: %w", table, c.Name, err)
+					}
+				}
 				args = append(args, argument(c, db.Dialect()))
 			}
 			insert := fmt.Sprintf("insert into %s (%s) values (%s)", table, strings.Join(names, ", "), strings.Join(marks, ", "))
@@ -157,10 +166,15 @@ func argument(c testfile.Cell, on tx.Dialect) any {
 	return c.Text
 }
 
-func queryRows(ctx context.Context, db tx.Database, text string) (columns []string, list [][]string, err error) {
+// queryRows returns the columns of a query, the clocks of their times, and the rows as texts.
+func queryRows(ctx context.Context, db tx.Database, text string, zone *time.Location) (columns []string, clocks []clock, list [][]string, err error) {
+	var written []string
+	if zone != nil && db.Dialect() == tx.SQLite {
+		text, written = sqlvalue.AsWritten(ctx, db.Conn(), text, nil)
+	}
 	rows, err := db.Conn().QueryContext(ctx, text)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
 	defer func() {
 		if cerr := rows.Close(); err == nil {
@@ -169,24 +183,28 @@ func queryRows(ctx context.Context, db tx.Database, text string) (columns []stri
 	}()
 	types, err := rows.ColumnTypes()
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
 	values, into := make([]any, len(types)), make([]any, len(types))
 	for i := range values {
-		into[i], columns = &values[i], append(columns, types[i].Name())
+		declared := types[i].DatabaseTypeName()
+		if written != nil && written[i] != "" {
+			declared = written[i]
+		}
+		into[i], columns, clocks = &values[i], append(columns, types[i].Name()), append(clocks, clockOf(db.Dialect(), declared, zone))
 	}
 	for rows.Next() {
 		if err := rows.Scan(into...); err != nil {
-			return nil, nil, err
+			return nil, nil, nil, err
 		}
 		sqlvalue.Scanned(types, values)
 		texts := make([]string, len(values))
 		for i, v := range values {
-			texts[i] = valueText(types[i].DatabaseTypeName(), v)
+			texts[i] = clocks[i].text(valueText(types[i].DatabaseTypeName(), v))
 		}
 		list = append(list, texts)
 	}
-	return columns, list, rows.Err()
+	return columns, clocks, list, rows.Err()
 }
 
 func valueText(column string, v any) string {

@@ -2,6 +2,7 @@ package jobtest
 
 import (
 	"context"
+	"time"
 
 	"github.com/surfin-batch/surfin/pkg/batch/operator"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
@@ -23,6 +24,8 @@ type Config struct {
 	Open Open
 	// Carries reports whether the program embeds a job of that name; nil means that it embeds none.
 	Carries func(name string) bool
-	// Getenv returns a variable of the environment; nil means that there are none.
+	// Zone finds the time zone of a job by its file, or by its name if the program has it; nil, also as an answer, is UTC.
+	Zone func(job string) *time.Location
+	// Getenv finds a variable of the environment; nil: there are none.
 	Getenv func(name string) string
 }

@@ -52,6 +52,8 @@ type Field struct {
 	Kind string
 	// Given is the key of that component that the outer component gives.
 	Given string
+	// AtOpen says that the component is opened, read and closed while the one around it is opened.
+	AtOpen bool
 }
 
 // form describes how a value of the kind is written, if n has another kind.
@@ -155,6 +157,8 @@ func fieldOf(f reflect.StructField) Field {
 			field.Kind = text
 		case "given":
 			field.Given = text
+		case "atopen":
+			field.AtOpen = text == "true"
 		case "rest":
 			field.Rest = text == "true"
 		case "item":

@@ -28,7 +28,7 @@ const (
 
 // Config is the configuration of `lookup`.
 type Config struct {
-	From      registry.Nested      `key:"from" kind:"reader" doc:"A reader: its rows are read once, when the step starts, and kept in memory."`
+	From      registry.Nested      `key:"from" kind:"reader" atopen:"true" doc:"A reader: its rows are read once, when the step starts, and kept in memory."`
 	Table     string               `key:"table" doc:"A table, or schema.table, instead of from: a row is asked for when an item needs it, and kept."`
 	Item      item.Type            `key:"item" doc:"The type of the table's rows: the columns of the key, and those to take."`
 	Key       registry.Expressions `key:"key" required:"true" doc:"Field of the other row to the expression over the item that it must equal, such as {currency: item.currency}."`

@@ -17,7 +17,9 @@ type table struct {
 	db        tx.Database
 	plan      *processor
 	statement string
-	fields    []row.Field // of the columns that the statement answers
+	// written has the places in the answer of the texts of times, by the place of the column (see sqlvalue.AsWritten).
+	written map[int]int
+	fields  []row.Field // of the columns that the statement answers
 
 	mu    sync.Mutex
 	known map[string]*list.Element
@@ -41,6 +43,14 @@ func newTable(db tx.Database, name string, plan *processor) *table {
 	}
 	if len(columns) == 0 {
 		columns = []string{"1"}
+	}
+	if db.Dialect() == tx.SQLite {
+		t.written = map[int]int{}
+		for i := range t.fields {
+			if t.fields[i].Zone != nil {
+				t.written[i], columns = len(columns), append(columns, "+"+columns[i])
+			}
+		}
 	}
 	for i, k := range plan.key {
 		conditions = append(conditions, db.Dialect().Quote(plan.other.Field(k.at).Source())+" = "+db.Dialect().Placeholder(i+1))
@@ -127,7 +137,11 @@ func (t *table) ask(ctx context.Context, key []row.Value) (values []row.Value, e
 			if text, ok := cells[i].([]byte); ok && t.db.Dialect() == tx.Postgres { // types that the driver hands on as text
 				cells[i] = string(text)
 			}
-			if values[i], err = sqlvalue.Fit(&t.fields[i], cells[i]); err != nil {
+			fit, x := sqlvalue.Fit, cells[i]
+			if at, is := t.written[i]; is && sqlvalue.IsTimeColumn(types[i]) {
+				fit, x = sqlvalue.FitWritten, cells[at]
+			}
+			if values[i], err = fit(&t.fields[i], x); err != nil {
 				return nil, err
 			}
 		}

@@ -155,9 +155,13 @@ func (p *partitioner) read(ctx context.Context) (parts []core.Partition, err err
 		return nil, err
 	}
 	tx.Authored(ctx)
+	source, written := text, []string(nil)
+	if p.db.Dialect() == tx.SQLite && sqlvalue.HasZone(p.config.Item.Schema()) {
+		text, written = sqlvalue.AsWritten(ctx, tx.ConnOf(ctx, p.db), text, args)
+	}
 	rows, err := tx.ConnOf(ctx, p.db).QueryContext(ctx, text, args...)
 	if err != nil {
-		return nil, sqlerr.In(p.config.SQL, p.db.Dialect(), text, err)
+		return nil, sqlerr.In(p.config.SQL, p.db.Dialect(), source, err)
 	}
 	defer func() { err = errors.Join(err, rows.Close()) }()
 	types, err := rows.ColumnTypes()
@@ -172,13 +176,13 @@ func (p *partitioner) read(ctx context.Context) (parts []core.Partition, err err
 		if len(parts) == core.MaxPartitions {
 			return nil, fmt.Errorf("it answers more than %d rows, and a step may have as many partitions", core.MaxPartitions)
 		}
-		part, err := p.part(rows, types, places, len(parts))
+		part, err := p.part(rows, types, written, places, len(parts))
 		if err != nil {
 			return nil, fmt.Errorf("row %d: %w", len(parts)+1, err)
 		}
 		parts = append(parts, part)
 	}
-	return parts, sqlerr.In(p.config.SQL, p.db.Dialect(), text, rows.Err())
+	return parts, sqlerr.In(p.config.SQL, p.db.Dialect(), source, rows.Err())
 }
 
 // places finds the column of every field, by its name or its name in the source.
@@ -202,8 +206,8 @@ func (p *partitioner) places(types []*sql.ColumnType) ([]int, error) {
 	return places, errors.Join(errs...)
 }
 
-// part makes a partition of the current row.
-func (p *partitioner) part(rows *sql.Rows, types []*sql.ColumnType, places []int, index int) (core.Partition, error) {
+// part makes one of the row that rows is at. written are the declared types of the columns with texts of times; nil means none.
+func (p *partitioner) part(rows *sql.Rows, types []*sql.ColumnType, written []string, places []int, index int) (core.Partition, error) {
 	cells, targets := make([]any, len(types)), make([]any, len(types))
 	for i := range cells {
 		targets[i] = &cells[i]
@@ -220,7 +224,11 @@ func (p *partitioner) part(rows *sql.Rows, types []*sql.ColumnType, places []int
 		if text, ok := x.([]byte); ok && p.db.Dialect() == tx.Postgres && f.Kind != row.BytesKind { // types that the driver hands on as text
 			x = string(text)
 		}
-		v, err := sqlvalue.Fit(f, x)
+		fit := sqlvalue.Fit
+		if written != nil && written[at] != "" {
+			fit = sqlvalue.FitWritten
+		}
+		v, err := fit(f, x)
 		switch {
 		case err != nil:
 		case f.Name == columnName:

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"time"
 
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
@@ -35,13 +36,14 @@ type Side struct {
 
 // Config configures the tasklet.
 type Config struct {
-	Left     Side     `key:"left" required:"true" doc:"The one side."`
-	Right    Side     `key:"right" required:"true" doc:"The other side."`
-	Key      []string `key:"key" doc:"The columns, never null, that together tell one row from another, of one name on both sides. Without it each side is one row, such as of counts and sums, compared column by column in their order."`
-	Columns  []string `key:"columns" doc:"The columns that are compared, besides the key; default: all, which both sides must have."`
-	Sums     []string `key:"sums" doc:"Columns of numbers whose exact sums are compared and shown as well."`
-	Severity Severity `key:"severity" default:"error" enum:"error,warn" doc:"error fails the step where the sides differ; warn only counts."`
-	Show     int      `key:"show" default:"5" doc:"How many differences the message has; 0: none, for data that no log may have."`
+	Left     Side           `key:"left" required:"true" doc:"The one side."`
+	Right    Side           `key:"right" required:"true" doc:"The other side."`
+	Key      []string       `key:"key" doc:"The columns, never null, that together tell one row from another, of one name on both sides. Without it each side is one row, such as of counts and sums, compared column by column in their order."`
+	Columns  []string       `key:"columns" doc:"The columns that are compared, besides the key; default: all, which both sides must have."`
+	Sums     []string       `key:"sums" doc:"Columns of numbers whose exact sums are compared and shown as well."`
+	Severity Severity       `key:"severity" default:"error" enum:"error,warn" doc:"error fails the step where the sides differ; warn only counts."`
+	zone     *time.Location // of the job, where a text without an offset is a time; nil: UTC
+	Show     int            `key:"show" default:"5" doc:"How many differences the message has; 0: none, for data that no log may have."`
 }
 
 const mostShown = 100
@@ -102,8 +104,9 @@ grow with the rows, and an index on the key saves the sort. The message has the 
 differences. The results are ` + "`left` and `right`" + `, the rows of each, ` + "`equal`, `differing`, `only_left`,\n`only_right`" + `, the sums as JSON in ` + "`sums`" + ` (` + "`{\"amount\": [\"10.00\", \"9.99\"]}`" + `), and ` + "`message`" + `.
 
 Values are compared by what they are, not by how a database writes them: 1, 1.0 and the decimal 1.00
-are equal, true is 1, a time is an instant in UTC, a date is its midnight; a text that is a number, or a
-time, equals that. Two nulls are equal. Columns have the same names on both sides, in any case of letters;
+are equal, true is 1, a time is an instant in UTC, a date is its midnight in the job's time zone; a text that is a
+number, or a time, equals that. A time without an offset is in the job's time zone too; a ` + "`timestamp`" + ` of PostgreSQL,
+which has none, equals the text and the date that it shows. Two nulls are equal. Columns have the same names on both sides, in any case of letters;
 rename them with AS.
 
 Keys are numbers, times or texts, of one kind on both sides (cast them where they are not), and texts are
@@ -129,6 +132,9 @@ flow:
 					return nil, &registry.ConfigError{Key: sideName(i) + ".database", Err: errors.Unwrap(err)}
 				}
 				sides[i] = db
+			}
+			if b.Zone != time.UTC {
+				c.zone = b.Zone
 			}
 			return New(sides[0], sides[1], *c)
 		},
@@ -160,7 +166,7 @@ func (t *tasklet) Execute(ctx context.Context, c *core.StepContribution) (err er
 	}
 	m := &merge{config: &t.config, stop: c.Stop}
 	for i, from := range []Side{t.config.Left, t.config.Right} {
-		s, err := openSide(ctx, t.sides[i], from, t.config.Key)
+		s, err := openSide(ctx, t.sides[i], from, t.config.Key, t.config.zone)
 		if err != nil {
 			return fmt.Errorf("compare: the %s: %w", sideName(i), errors.Join(err, m.close()))
 		}

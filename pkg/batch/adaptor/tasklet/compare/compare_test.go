@@ -58,6 +58,50 @@ func TestWithoutAKeyEachSideIsOneRow(t *testing.T) {
 	})
 }
 
+// copied copies table old of SQLite, which has local times, and compares both.
+const copied = `job: copied
+timezone: Europe/Berlin
+flow:
+- step: copy
+  chunk:
+    reader: {query: {database: other, sql: "select * from old", key: [id], item: {id: int, at: timestamp null, said: timestamp null, day: date, begins: string, plain: string}}}
+    writer: {table: new}
+`
+
+const comparedLocally = `job: %s
+timezone: Europe/Berlin
+flow:
+- step: compare
+  tasklet: {compare: {left: {database: other, table: old}, right: {table: new}, key: [id]}}
+- step: keys
+  tasklet: {compare: {left: {database: other, sql: "select at, id from old where at is not null"}, right: {sql: "select at, id from new where at is not null"}, key: [at]}}
+- step: one
+  tasklet: {compare: {left: {database: other, sql: "select at, said from old where id = 1"}, right: {sql: "select at, said from new where id = 1"}}}
+`
+
+// Rule D5: a time without an offset is one of the job's time zone, and a day begins there, in a column declared as a text or as
+// a time; a `timestamp` of PostgreSQL keeps it as it is (rule D8a).
+func TestLocalTimesAreComparedInTheTimeZoneOfTheJob(t *testing.T) {
+	t.Parallel()
+	testdb.Each(t, func(t *testing.T, url string) {
+		e := batchtest.New(t, batchtest.On(url), batchtest.OnDatabase("other", testdb.SQLite(t)))
+		e.ExecOn("other", "create table old (id integer primary key, at timestamp, said text, day date, begins text, plain text)")
+		e.ExecOn("other", "insert into old values (1, '2026-07-01 10:00:00', '2026-07-01 10:00:00', '2026-07-01', '2026-07-01', '2026-07-01 10:00:00'), "+
+			"(2, '2026-10-25 02:30:00', '2026-10-25T02:30:00', '2026-07-01', '2026-07-01', '2026-07-01 10:00:00'), "+
+			"(3, '2026-12-01T10:00:00Z', '2026-12-01T10:00:00Z', '2026-12-01', '2026-12-01', '2026-07-01 10:00:00'), (4, null, null, '2026-12-01', '2026-12-01', '2026-07-01 10:00:00')")
+		at, plain := "timestamptz", "timestamp"
+		if strings.HasPrefix(url, "sqlite:") {
+			at, plain = "timestamp", "text"
+		}
+		e.Exec("create table new (id integer primary key, at " + at + ", said " + at + ", day date, begins " + at + ", plain " + plain + ")")
+		e.Job(e.File("copied.yaml", copied)).Completed()
+		e.Job(e.File("equal.yaml", fmt.Sprintf(comparedLocally, "equal"))).Completed()
+		e.Exec("update new set at = '2026-07-01T10:00:00Z' where id = 1")
+		e.Job(e.File("other.yaml", fmt.Sprintf(comparedLocally, "other"))).
+			Failed("4 rows and 4, 3 equal, 1 with other values, 0 only left, 0 only right; id 1: at 2026-07-01T08:00:00Z and 2026-07-01T10:00:00Z")
+	})
+}
+
 func TestAKeyThatAMergeWouldMisreadIsRefused(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {

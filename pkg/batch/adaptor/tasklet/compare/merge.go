@@ -85,7 +85,7 @@ func (m *merge) step(left, right *side) error {
 	case right.row == nil:
 		c = -1
 	default:
-		if c, err = orderOf(left.names, left.row, left.keys, right.row, right.keys); err != nil {
+		if c, err = orderOf(left.names, left.row, left.keys, right.row, right.keys, left.zone); err != nil {
 			return err
 		}
 	}
@@ -134,7 +134,7 @@ func (m *merge) lonely(i int) {
 func (m *merge) compare(left, right *side) {
 	var differ []string
 	for _, at := range m.pairs {
-		if a, b := left.row[at[0]], right.row[at[1]]; !same(a, b) {
+		if a, b := left.row[at[0]], right.row[at[1]]; !same(a, b, left.zone) {
 			differ = append(differ, fmt.Sprintf("%s %s and %s", left.names[at[0]], a, b))
 		}
 	}
@@ -213,7 +213,7 @@ func (m *merge) one() error {
 	}
 	var differ []string
 	for i := range left.row {
-		if !same(left.row[i], right.row[i]) {
+		if !same(left.row[i], right.row[i], left.zone) {
 			differ = append(differ, fmt.Sprintf("column %d (%s): %s and %s", i+1, left.names[i], left.row[i], right.row[i]))
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -19,21 +20,25 @@ import (
 
 // side is the stream of one side's rows, in the order of the key.
 type side struct {
-	// explain adds the statement's position in the job file.
-	explain func(error) error
-	rows    *sql.Rows
-	types   []*sql.ColumnType
-	names   []string
+	// explain says where in the job file the statement is.
+	explain    func(error) error
+	isPostgres bool
+	rows       *sql.Rows
+	types      []*sql.ColumnType
+	names      []string
 	// keys are the places of the key.
 	keys    []int
 	cells   []any
 	targets []any
-	// row is the current row, and before the previous one, or nil.
+	// zone is the time zone of local times, nil is UTC; times are the declared types of the columns of SQLite with texts of times.
+	zone  *time.Location
+	times []string
+	// row is the current one, before the one before it; nil: there is none.
 	row, before []value
 }
 
 // openSide starts the statement of a side.
-func openSide(ctx context.Context, db tx.Database, from Side, key []string) (*side, error) {
+func openSide(ctx context.Context, db tx.Database, from Side, key []string, zone *time.Location) (*side, error) {
 	tx.Authored(ctx)
 	statement := from.SQL
 	if from.Table != "" {
@@ -52,7 +57,7 @@ func openSide(ctx context.Context, db tx.Database, from Side, key []string) (*si
 		args = append([]any{pgx.QueryExecModeDescribeExec}, args...)
 	}
 	source := "select * from (\n" + strings.TrimRight(text, "; \t\r\n") + "\n) q"
-	s := &side{explain: func(err error) error { return sqlerr.In(from.SQL, db.Dialect(), source, err) }}
+	s := &side{zone: zone, isPostgres: db.Dialect() == tx.Postgres, explain: func(err error) error { return sqlerr.In(from.SQL, db.Dialect(), source, err) }}
 	if len(key) > 0 {
 		// The columns first: the order of a key depends on its type.
 		if err := s.open(ctx, db, source+" limit 0", args); err != nil {
@@ -63,6 +68,9 @@ func openSide(ctx context.Context, db tx.Database, from Side, key []string) (*si
 			return nil, err
 		}
 		source += " order by " + order
+	}
+	if zone != nil && db.Dialect() == tx.SQLite {
+		source, s.times = sqlvalue.AsWritten(ctx, db.Conn(), source, args)
 	}
 	return s, s.open(ctx, db, source, args)
 }
@@ -129,7 +137,12 @@ func (s *side) next() error {
 		if padded, is := x.(string); is && typ == "BPCHAR" {
 			x = strings.TrimRight(padded, " ")
 		}
-		s.row[i] = valueOf(x, typ == "NUMERIC")
+		v := valueOf(x, typ == "NUMERIC")
+		if s.times != nil && s.times[i] != "" {
+			v = v.asTime(s.zone)
+		}
+		v.day, v.bare = v.day || v.kind == instant && typ == "DATE" && s.isPostgres, v.kind == instant && typ == "TIMESTAMP" && s.isPostgres
+		s.row[i] = v
 	}
 	return s.checkKey()
 }
@@ -144,7 +157,7 @@ func (s *side) checkKey() error {
 	if s.before == nil || len(s.keys) == 0 {
 		return nil
 	}
-	c, err := orderOf(s.names, s.before, s.keys, s.row, s.keys)
+	c, err := orderOf(s.names, s.before, s.keys, s.row, s.keys, s.zone)
 	switch {
 	case err != nil:
 		return err
@@ -157,9 +170,9 @@ func (s *side) checkKey() error {
 }
 
 // orderOf compares two keys.
-func orderOf(names []string, a []value, of []int, b []value, in []int) (int, error) {
+func orderOf(names []string, a []value, of []int, b []value, in []int, zone *time.Location) (int, error) {
 	for i := range of {
-		x, y := a[of[i]], b[in[i]]
+		x, y := begun(a[of[i]], b[in[i]], zone)
 		if x.kind != y.kind {
 			return 0, fmt.Errorf("key %s: %s is a %s, and %s a %s, which have no common order: cast one of them in a SELECT", names[of[i]], x, x.kind, y, y.kind)
 		}

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/surfin-batch/surfin/internal/sqlvalue"
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
@@ -35,6 +36,9 @@ type value struct {
 	time  time.Time
 	text  string
 	blob  []byte
+	// day says that time is the midnight of a date in UTC, and bare that it is of a column `timestamp` of PostgreSQL,
+	// which has no time zone.
+	day, bare bool
 }
 
 // decimal matches a decimal without an exponent, with which a short text can be a very long number.
@@ -99,17 +103,35 @@ func (v value) asNumber() (value, bool) {
 	return value{kind: number, exact: exact}, true
 }
 
-// asTime reads a text as a time; if it is none, v is unchanged.
-func (v value) asTime() (value, bool) {
+// asTime reads a text as a time, without an offset in the zone; where it is none, v stays.
+func (v value) asTime(zone *time.Location) value {
 	if v.kind != text {
-		return v, v.kind == instant
+		return v
 	}
-	for _, layout := range []string{time.RFC3339Nano, "2006-01-02 15:04:05.999999999", "2006-01-02T15:04:05.999999999", time.DateOnly} {
-		if t, err := time.Parse(layout, v.text); err == nil {
-			return value{kind: instant, time: t.UTC().Truncate(time.Microsecond)}, true
-		}
+	if t, isDay, ok := sqlvalue.WrittenTime(v.text, zone); ok {
+		return value{kind: instant, time: t, day: isDay}
 	}
-	return v, false
+	return v
+}
+
+// clock is the zone of local times that are compared with v. A `timestamp` of PostgreSQL keeps them as they are (rule D8a).
+func (v value) clock(zone *time.Location) *time.Location {
+	if v.bare {
+		return nil
+	}
+	return zone
+}
+
+// begun makes one of two times, if it alone is a date, the first instant of that day.
+func begun(a, b value, zone *time.Location) (value, value) {
+	switch {
+	case a.kind != instant || b.kind != instant || a.day == b.day:
+	case a.day:
+		a = value{kind: instant, time: row.DateOf(a.time).Begins(b.clock(zone))}
+	default:
+		b, a = begun(b, a, zone)
+	}
+	return a, b
 }
 
 func (v value) rat() *big.Rat {
@@ -119,18 +141,18 @@ func (v value) rat() *big.Rat {
 	return new(big.Rat).SetInt64(v.int)
 }
 
-// same reports whether two values are equal, whatever their types in the databases.
-func same(a, b value) bool {
+// same reports whether two values are equal whatever their databases call them. Local times are in the zone.
+func same(a, b value, zone *time.Location) bool {
 	if a.kind != b.kind {
 		switch number, time := a.kind == number || b.kind == number, a.kind == instant || b.kind == instant; {
 		case number && !time:
 			a, _ = a.asNumber()
 			b, _ = b.asNumber()
 		case time && !number:
-			a, _ = a.asTime()
-			b, _ = b.asTime()
+			a, b = a.asTime(b.clock(zone)), b.asTime(a.clock(zone))
 		}
 	}
+	a, b = begun(a, b, zone)
 	return a.kind == b.kind && order(a, b) == 0
 }
 

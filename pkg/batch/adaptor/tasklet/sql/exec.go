@@ -107,7 +107,8 @@ func places(schema *row.Schema, names []string) ([]int, error) {
 	return list, errors.Join(errs...)
 }
 
-func fit(schema *row.Schema, places []int, cells []any) ([]row.Value, error) {
+// fit returns the values of the results. written are the declared types of the columns with texts of times; nil means none.
+func fit(schema *row.Schema, places []int, written []string, cells []any) ([]row.Value, error) {
 	values := make([]row.Value, len(places))
 	var errs []error
 	for i, at := range places {
@@ -115,8 +116,12 @@ func fit(schema *row.Schema, places []int, cells []any) ([]row.Value, error) {
 		if text, ok := x.([]byte); ok && schema.Field(i).Kind != row.BytesKind {
 			x = string(text)
 		}
+		read := sqlvalue.Fit
+		if written != nil && written[at] != "" {
+			read = sqlvalue.FitWritten
+		}
 		var err error
-		if values[i], err = sqlvalue.Fit(schema.Field(i), x); err != nil {
+		if values[i], err = read(schema.Field(i), x); err != nil {
 			errs = append(errs, err)
 		}
 	}

@@ -178,9 +178,13 @@ func (t *tasklet) ask(ctx context.Context) (values []row.Value, err error) {
 	if t.db.Dialect() == tx.Postgres {
 		args = append([]any{describeAnew()}, args...)
 	}
+	source, written := text, []string(nil)
+	if t.db.Dialect() == tx.SQLite && sqlvalue.HasZone(t.config.Out.Schema()) {
+		text, written = sqlvalue.AsWritten(ctx, tx.ConnOf(ctx, t.db), text, args)
+	}
 	rows, err := tx.ConnOf(ctx, t.db).QueryContext(ctx, text, args...)
 	if err != nil {
-		return nil, sqlerr.In(t.config.Query, t.db.Dialect(), text, err)
+		return nil, sqlerr.In(t.config.Query, t.db.Dialect(), source, err)
 	}
 	defer func() { err = errors.Join(err, rows.Close()) }()
 	types, err := rows.ColumnTypes()
@@ -201,7 +205,7 @@ func (t *tasklet) ask(ctx context.Context) (values []row.Value, err error) {
 	}
 	if !rows.Next() {
 		if err := rows.Err(); err != nil {
-			return nil, sqlerr.In(t.config.Query, t.db.Dialect(), text, err)
+			return nil, sqlerr.In(t.config.Query, t.db.Dialect(), source, err)
 		}
 		return nil, errors.New("the query answered no row, and one is expected")
 	}
@@ -215,5 +219,5 @@ func (t *tasklet) ask(ctx context.Context) (values []row.Value, err error) {
 		return nil, err
 	}
 	sqlvalue.Scanned(types, cells)
-	return fit(t.config.Out.Schema(), places, cells)
+	return fit(t.config.Out.Schema(), places, written, cells)
 }

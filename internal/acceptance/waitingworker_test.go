@@ -2,8 +2,10 @@ package acceptance
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -216,13 +218,18 @@ func serverKinds() map[string]string {
 func TestTheEndOfAServerStopsNoWaitingJob(t *testing.T) {
 	t.Parallel()
 	n := 0
-	for name, job := range serverKinds() {
+	kinds := serverKinds()
+	for _, name := range slices.Sorted(maps.Keys(kinds)) {
+		job := kinds[name]
 		for _, worker := range []bool{false, true} {
 			n++
 			t.Run(fmt.Sprintf("%s worker %t", name, worker), func(t *testing.T) {
 				t.Parallel()
 				inTurn(t, n, func(t *testing.T, url string) {
 					t.Parallel()
+					if name == "tasks" && !worker && strings.HasPrefix(url, "sqlite:") {
+						return // on SQLite the server executes the tasks of a step itself: nothing waits
+					}
 					s, r := newWaitingScene(t, url, waitKind{job: waitingFinally, step: "step: none\n  tasklet: {sql: select 1}"})
 					s.write("waiting.yaml", job)
 					steps := strings.Repeat("- step: s%d\n  tasklet: "+waitWork+"\n", 30)

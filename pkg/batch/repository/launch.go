@@ -374,20 +374,23 @@ func (l *launch) insert(ctx context.Context) error {
 			return err
 		}
 	}
-	launched := audit{JobExecutionID: row.ID, Epoch: row.Epoch}
-	if l.req.Actor != "" {
-		launched.Detail = storable("for " + l.req.Actor)
-	}
-	if l.req.Actor != "" {
-		launched.Verb, launched.Person, launched.JobName = l.verb(), storable(l.req.Actor), l.req.JobName
-	}
-	l.ledger.note(jobMachine, int64(row.ID), launched, actLaunch, core.Move[core.Status]{To: row.Status})
+	l.noteLaunch(&row)
 	exec, err := row.record()
 	exec.Params = row.located(l.req.Params)
 	if l.launched.Execution = &exec; err != nil || !l.req.ForWorkers {
 		return err
 	}
 	return l.repo.announceResume(ctx, row.ID)
+}
+
+// noteLaunch records the launch in the audit, with the act and the person if a person launched it.
+func (l *launch) noteLaunch(row *jobExecution) {
+	launched := audit{JobExecutionID: row.ID, Epoch: row.Epoch}
+	if l.req.Actor != "" {
+		launched.Detail = storable("for " + l.req.Actor)
+		launched.Verb, launched.Person, launched.JobName = l.verb(), storable(l.req.Actor), l.req.JobName
+	}
+	l.ledger.note(jobMachine, int64(row.ID), launched, actLaunch, core.Move[core.Status]{To: row.Status})
 }
 
 // verb is the launch's name for the person who requested it.

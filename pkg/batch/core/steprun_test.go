@@ -48,7 +48,7 @@ func fullStepContext(t *testing.T) core.StepContext {
 		Job: &core.JobExecution{
 			ID: 3, InstanceID: 2, JobName: "load", Status: core.StatusStarted, ExitCode: "x", Error: "e", Settles: true, Params: params,
 			Definition: core.Definition{Hash: "h", Text: "job: load\n", Path: "/jobs/load.yaml"}, Context: memory(t), Owner: owner, Epoch: 4,
-			LeaseUntil: at, StopRequested: true, Attempt: 2, RedriveOf: 1, Parent: 9, ParentCall: 8, Task: 7, Exclusive: "load", Confinement: &core.Confinement{Roots: []string{"/jobs"}, Given: []string{"day"}}, Gate: "g", Time: at, CreatedAt: at, StartedAt: at, EndedAt: at,
+			LeaseUntil: at, StopRequested: true, Attempt: 2, RedriveOf: 1, Parent: 9, ParentCall: 8, Task: 7, Exclusive: "load", FormerTimes: true, Confinement: &core.Confinement{Roots: []string{"/jobs"}, Given: []string{"day"}}, Gate: "g", Time: at, CreatedAt: at, StartedAt: at, EndedAt: at,
 		},
 		JobRef: core.JobRef{ID: 3, Owner: owner, Epoch: 4}, Earlier: &record, Steps: records, Last: &record,
 		Outcome:       &core.Outcome{Status: core.StatusFailed, ExitCode: "FAILED", Message: "m", Step: "s", Settles: true},

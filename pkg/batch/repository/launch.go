@@ -386,9 +386,8 @@ func (l *launch) insert(ctx context.Context) error {
 // noteLaunch records the launch in the audit, with the act and the person if a person launched it.
 func (l *launch) noteLaunch(row *jobExecution) {
 	launched := audit{JobExecutionID: row.ID, Epoch: row.Epoch}
-	if l.req.Actor != "" {
-		launched.Detail = storable("for " + l.req.Actor)
-		launched.Verb, launched.Person, launched.JobName = l.verb(), storable(l.req.Actor), l.req.JobName
+	if by := l.req.Actor; by != "" {
+		launched.Verb, launched.Person, launched.JobName, launched.Detail = l.verb(), storable(by), l.req.JobName, storable("for "+by)
 	}
 	l.ledger.note(jobMachine, int64(row.ID), launched, actLaunch, core.Move[core.Status]{To: row.Status})
 }

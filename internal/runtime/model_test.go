@@ -316,6 +316,10 @@ func (m *model) number(query string) (n int) {
 
 // finish has calm workers end the remaining tasks: every task ends.
 func (m *model) finish() {
+	for _, ref := range m.ended { // a worker that was informed of a loss releases its attempt, however late
+		_, err := m.repo.End(context.Background(), ref, task.Failure("lost"), m.decide)
+		m.refusable(err)
+	}
 	for range 40 {
 		over := 0
 		for _, id := range m.groups {

@@ -118,7 +118,7 @@ func SQLite(t testing.TB) string {
 func EmptySQLite(t testing.TB) string {
 	t.Helper()
 	folder := t.TempDir()
-	if strings.ContainsAny(folder, "?#%") { // a subtest's second name, x#01, is no path of a URL
+	if strings.ContainsAny(folder, "?#%") { // a URL cannot name the folder of a subtest x#01
 		var err error
 		if folder, err = os.MkdirTemp("", "surfin-test-"); err != nil {
 			t.Fatalf("a folder for SQLite: %v", err)

@@ -4,7 +4,7 @@
 //	make measure FLAGS=-lower      write ceilings that have room down to the measures of today
 //	make measure FLAGS='-list what'  print the lines with a word or idiom
 //
-// The ceilings are in ceilings.txt. They only fall: whoever raises one says why in the commit.
+// The ceilings are in ceilings.txt. They only fall: a commit that raises one says why.
 package main
 
 import (

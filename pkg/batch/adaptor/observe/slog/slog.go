@@ -28,7 +28,7 @@ type observer struct {
 type jobInHand struct {
 	began time.Time
 	steps map[core.StepExecutionID]time.Time // when they began
-	// told: a step has reported the error, and the job does not repeat it.
+	// told is true after a step has reported the error; the job does not repeat it.
 	told bool
 }
 

@@ -13,7 +13,8 @@ import (
 
 // Heartbeat implements task.Executions. It raises no version and touches no index. It never moves
 // the time to confirm to an earlier time: if the reply is lost, the worker counts with an older
-// one, perhaps with a longer grace.
+// one, perhaps with a longer grace. A worker that has left stays so if the heartbeat says that it drains: the two may
+// arrive in the other order.
 func (r *Repository) Heartbeat(ctx context.Context, by task.Claimant, held []task.Ref) (task.Confirmed, error) {
 	var c task.Confirmed
 	types, err := json.Marshal(by.Types)
@@ -33,7 +34,7 @@ func (r *Repository) Heartbeat(ctx context.Context, by task.Claimant, held []tas
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, CASE WHEN ? THEN {now} END, {now}, {now}, {later})
 		ON CONFLICT (name) DO UPDATE SET capacity = excluded.capacity, types = excluded.types, deciders = excluded.deciders, parts = excluded.parts, version = excluded.version,
 			owner = excluded.owner, labels = excluded.labels, resuming = excluded.resuming, draining_at = COALESCE({worker}.draining_at, excluded.draining_at),
-			heartbeat_at = excluded.heartbeat_at, lease_until = excluded.lease_until, left_at = NULL
+			heartbeat_at = excluded.heartbeat_at, lease_until = excluded.lease_until, left_at = CASE WHEN excluded.draining_at IS NOT NULL THEN {worker}.left_at END
 		RETURNING {grace}`,
 		by.Worker, by.Capacity, string(types), string(deciders), by.Parts, by.Owner, string(labels), by.Resuming, by.Version, by.Draining, by.Lease.Microseconds())
 	if err != nil {

@@ -38,6 +38,26 @@ func (s *scene) assign(d task.Delivery, worker string, leader int64) {
 	require.Equal(s, d.Epoch, epoch)
 }
 
+// The heartbeat by which a stopping worker says that it drains may arrive after its leave.
+func TestADrainingHeartbeatDoesNotBringBackAWorkerThatLeft(t *testing.T) {
+	each(t, func(s *scene) {
+		state := func() string {
+			workers, err := s.Workers(s.Context())
+			require.NoError(s, err)
+			require.Len(s, workers, 1)
+			return workers[0].State
+		}
+		a := worker("a")
+		_, err := s.Heartbeat(s.Context(), a, nil)
+		require.NoError(s, err)
+		require.NoError(s, s.Leave(s.Context(), "a"))
+		a.Draining = true
+		_, err = s.Heartbeat(s.Context(), a, nil)
+		require.NoError(s, err)
+		require.Equal(s, "GONE", state())
+	})
+}
+
 // A task that is assigned to a worker and not started moves to another worker when the first one is
 // lost (source 004).
 func TestAnAssignedTaskOfALostWorkerIsOrphaned(t *testing.T) {

@@ -7,10 +7,10 @@ import (
 	"path/filepath"
 	"syscall"
 
+	"github.com/surfin-batch/surfin/internal/operator"
 	"github.com/surfin-batch/surfin/pkg/batch"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
-	"github.com/surfin-batch/surfin/pkg/batch/operator"
 )
 
 // loseJob is our job: shipped components, and a writer that disturbs.

@@ -9,7 +9,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"github.com/surfin-batch/surfin/pkg/batch/core/jsontext"
+	"github.com/surfin-batch/surfin/internal/jsontext"
 )
 
 // jsonFormat is JSON in which each text has one meaning (rule AP2): a body that encoding/json would

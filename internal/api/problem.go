@@ -11,10 +11,10 @@ import (
 	"github.com/danielgtaylor/huma/v2/validation"
 
 	"github.com/surfin-batch/surfin/internal/jobfile"
+	"github.com/surfin-batch/surfin/internal/operator"
 	"github.com/surfin-batch/surfin/internal/runtime"
 	"github.com/surfin-batch/surfin/internal/secret"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
-	"github.com/surfin-batch/surfin/pkg/batch/operator"
 )
 
 // Problem is a refusal (RFC 9457). The members after the standard's are as in operator.Refusal.

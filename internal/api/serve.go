@@ -10,7 +10,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/surfin-batch/surfin/pkg/batch/operator"
+	"github.com/surfin-batch/surfin/internal/operator"
 	"github.com/surfin-batch/surfin/pkg/batch/settings"
 )
 

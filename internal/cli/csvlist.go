@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/surfin-batch/surfin/pkg/batch/operator"
+	"github.com/surfin-batch/surfin/internal/operator"
 )
 
 // printCSV prints a list for spreadsheets and scripts: numbers without commas, durations in

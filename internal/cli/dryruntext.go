@@ -5,7 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/surfin-batch/surfin/pkg/batch/operator"
+	"github.com/surfin-batch/surfin/internal/operator"
 )
 
 // dryRunText formats a dry run for people: a paragraph for each step.

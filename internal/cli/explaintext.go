@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/surfin-batch/surfin/internal/operator"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
-	"github.com/surfin-batch/surfin/pkg/batch/operator"
 )
 
 func explanationText(e *operator.Explanation) []string {

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/surfin-batch/surfin/pkg/batch/operator"
+	"github.com/surfin-batch/surfin/internal/operator"
 )
 
 // planWay is the path of a plan after one outcome of an element.

@@ -5,8 +5,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/surfin-batch/surfin/internal/operator"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
-	"github.com/surfin-batch/surfin/pkg/batch/operator"
 )
 
 const maxFailedPartitions = 20

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/surfin-batch/surfin/pkg/batch/operator"
+	"github.com/surfin-batch/surfin/internal/operator"
 )
 
 // The JSON form of executions: the views of the service, with the command's additions.

@@ -3,7 +3,7 @@ package cli
 import (
 	"strings"
 
-	"github.com/surfin-batch/surfin/pkg/batch/operator"
+	"github.com/surfin-batch/surfin/internal/operator"
 )
 
 // targetText returns "load: table strikes in sqlite /data/surfin.db", one per line.

@@ -3,8 +3,8 @@ package cli
 import (
 	"fmt"
 
+	"github.com/surfin-batch/surfin/internal/operator"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
-	"github.com/surfin-batch/surfin/pkg/batch/operator"
 )
 
 func decisionTable(list []operator.DecisionView) string {

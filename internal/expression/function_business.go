@@ -6,8 +6,8 @@ import (
 
 	"github.com/expr-lang/expr/ast"
 
+	"github.com/surfin-batch/surfin/internal/calendar"
 	"github.com/surfin-batch/surfin/internal/nearest"
-	"github.com/surfin-batch/surfin/pkg/batch/core/calendar"
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 

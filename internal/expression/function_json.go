@@ -8,7 +8,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/surfin-batch/surfin/pkg/batch/core/jsontext"
+	"github.com/surfin-batch/surfin/internal/jsontext"
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/surfin-batch/surfin/internal/jobfile/testfile"
-	"github.com/surfin-batch/surfin/pkg/batch/operator"
+	"github.com/surfin-batch/surfin/internal/operator"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 

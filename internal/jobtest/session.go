@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/surfin-batch/surfin/pkg/batch/operator"
+	"github.com/surfin-batch/surfin/internal/operator"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 

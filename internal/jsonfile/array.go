@@ -11,8 +11,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/surfin-batch/surfin/internal/filestream"
+	"github.com/surfin-batch/surfin/internal/jsontext"
 	"github.com/surfin-batch/surfin/internal/nearest"
-	"github.com/surfin-batch/surfin/pkg/batch/core/jsontext"
 )
 
 // array is the framing of the elements of one array. The file is read to its end: the text after the array is

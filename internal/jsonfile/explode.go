@@ -4,9 +4,9 @@ import (
 	"bytes"
 	"context"
 
+	"github.com/surfin-batch/surfin/internal/jsontext"
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
-	"github.com/surfin-batch/surfin/pkg/batch/core/jsontext"
 )
 
 // exploded is the current document with an array that becomes rows. Each row is the document with one element

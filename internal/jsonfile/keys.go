@@ -10,10 +10,10 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/surfin-batch/surfin/internal/jsontext"
 	"github.com/surfin-batch/surfin/internal/nearest"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
-	"github.com/surfin-batch/surfin/pkg/batch/core/jsontext"
 )
 
 // lookForKeys reads until every key was seen, mostly in the first document, and goes back to the first. A key

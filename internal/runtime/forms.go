@@ -8,8 +8,8 @@ import (
 	"io"
 	"time"
 
+	"github.com/surfin-batch/surfin/internal/jsontext"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
-	"github.com/surfin-batch/surfin/pkg/batch/core/jsontext"
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 )
 

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/surfin-batch/surfin/pkg/batch/core/calendar"
+	"github.com/surfin-batch/surfin/internal/calendar"
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 )

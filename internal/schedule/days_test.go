@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/surfin-batch/surfin/internal/calendar"
 	"github.com/surfin-batch/surfin/internal/schedule"
-	"github.com/surfin-batch/surfin/pkg/batch/core/calendar"
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 )

@@ -11,6 +11,8 @@ import (
 	"go.uber.org/fx"
 
 	"github.com/surfin-batch/surfin/internal/filestream"
+	"github.com/surfin-batch/surfin/internal/job"
+	"github.com/surfin-batch/surfin/internal/operator"
 	"github.com/surfin-batch/surfin/internal/runtime"
 	"github.com/surfin-batch/surfin/internal/runtime/engine"
 	"github.com/surfin-batch/surfin/internal/secret"
@@ -19,8 +21,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/chunk"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
-	"github.com/surfin-batch/surfin/pkg/batch/job"
-	"github.com/surfin-batch/surfin/pkg/batch/operator"
 	"github.com/surfin-batch/surfin/pkg/batch/repository"
 	"github.com/surfin-batch/surfin/pkg/batch/repository/tasks"
 	"github.com/surfin-batch/surfin/pkg/batch/step"
@@ -29,8 +29,7 @@ import (
 
 // Module provides, to an fx application of your own, an *App and its parts: *registry.Registry,
 // tx.Provider (a *gormdb.DBProvider), *repository.Repository, core.JobRepository, task.Repository,
-// engine.Engine, *repository.Checkpoints, *job.Launcher, *operator.Service and *runtime.TaskService.
-// Add registrations such as Reader and Item next to it. When your application stops, the App stops its
+// *repository.Checkpoints, *Operator and *TaskService. Add registrations such as Reader and Item next to it. When your application stops, the App stops its
 // work and waits for it, before the databases are closed.
 func Module(s Settings) fx.Option {
 	return fx.Module("surfin",
@@ -142,7 +141,7 @@ func removeLeft(_ context.Context, left core.LeftBehind) error {
 }
 
 // App runs jobs inside a Go program: the features of the surfin command, without the command. It has
-// the methods of operator.Service, which the command also uses. It is safe for concurrent use; Close
+// the methods of [Operator], which the command also uses. It is safe for concurrent use; Close
 // it.
 type App struct {
 	*operator.Service

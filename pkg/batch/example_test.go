@@ -15,7 +15,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
-	"github.com/surfin-batch/surfin/pkg/batch/job"
 	"github.com/surfin-batch/surfin/pkg/batch/settings"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
@@ -315,7 +314,7 @@ func ExampleModule() {
 		fx.NopLogger,
 		batch.Module(s),
 		batch.Reader[Order]("orders", NewOrders),
-		fx.Invoke(func(r *registry.Registry, databases tx.Provider, _ *job.Launcher) {
+		fx.Invoke(func(r *registry.Registry, databases tx.Provider, _ *batch.App) {
 			_, found := r.Component(registry.KindReader, "orders")
 			fmt.Println(found, strings.Join(databases.Names(), ", "))
 		}),

@@ -40,7 +40,7 @@ type room struct {
 const helpers = "internal/..."
 
 func layersInside() []string {
-	return []string{"internal/api/...", "internal/cli/...", "internal/draft/...", "internal/jobfile/...", "internal/jobtest/...", "internal/runtime/...", "internal/schedule/..."}
+	return []string{"internal/api/...", "internal/cli/...", "internal/draft/...", "internal/job/...", "internal/jobfile/...", "internal/jobtest/...", "internal/operator/...", "internal/redrive/...", "internal/runtime/...", "internal/schedule/..."}
 }
 
 // admits reports whether a room that may import the pattern may import the package.
@@ -54,7 +54,7 @@ func admits(pattern, dir string) bool {
 // rooms are the import rules of docs/architecture.md, from the ground up.
 func rooms() []room {
 	core, tx, ours := "pkg/batch/core/...", "pkg/batch/tx/...", helpers
-	steps := []string{core, tx, "pkg/batch/chunk/...", "pkg/batch/job/..."}
+	steps := []string{core, tx, "pkg/batch/chunk/...", "internal/redrive", "internal/job/..."}
 	return []room{
 		{path: "pkg/batch/batchtest/...", kit: true},
 		{path: "pkg/batch/batchtest/itemtest/...", kit: true},
@@ -66,32 +66,33 @@ func rooms() []room {
 		{path: "bench/...", kit: true}, // and compares with alternatives
 		{path: "pkg/batch/core/exception/...", std: true},
 		{path: "pkg/batch/core/config/...", std: true},
-		{path: "pkg/batch/core/row/...", may: []string{"pkg/batch/core/exception/...", "pkg/batch/core/jsontext/..."}, std: true},
-		{path: "pkg/batch/core/jsontext/...", std: true},
-		{path: "pkg/batch/core/calendar/...", may: []string{"pkg/batch/core/row/..."}, std: true},
-		{path: "pkg/batch/core/item/...", may: []string{"pkg/batch/core/exception/...", "pkg/batch/core/row/...", "pkg/batch/core/jsontext/..."}, std: true},
-		{path: "pkg/batch/core/registry/...", may: []string{core, tx}, std: true},
-		{path: core, std: true},
+		{path: "pkg/batch/core/row/...", may: []string{"pkg/batch/core/exception/...", "internal/jsontext/..."}, std: true},
+		{path: "internal/jsontext/...", std: true},
+		{path: "internal/calendar/...", may: []string{"pkg/batch/core/row/..."}, std: true},
+		{path: "pkg/batch/core/item/...", may: []string{"pkg/batch/core/exception/...", "pkg/batch/core/row/...", "internal/jsontext/..."}, std: true},
+		{path: "pkg/batch/core/registry/...", may: []string{core, tx, "internal/calendar"}, std: true},
+		{path: core, may: []string{"internal/jsontext", "internal/calendar"}, std: true},
 		{path: tx, std: true},
 		{path: "pkg/batch/chunk/...", may: []string{core, tx}},
+		{path: "internal/redrive", may: []string{core, tx, "pkg/batch/chunk"}},
 		{path: "pkg/batch/step/...", may: []string{core, tx, "internal/confine"}},
-		{path: "pkg/batch/job/...", may: []string{core, "internal/lease", "internal/confine"}},
+		{path: "internal/job/...", may: []string{core, "internal/lease", "internal/confine"}},
 		{path: "internal/runtime/engine/...", may: []string{tx}, std: true},
-		{path: "internal/schedule/...", may: []string{core}},
+		{path: "internal/schedule/...", may: []string{core, "internal/calendar"}},
 		{path: "pkg/batch/guard/...", may: []string{core, tx}, std: true},
 		{path: "pkg/batch/inbox/...", may: []string{core, tx, "pkg/batch/guard", "internal/gormtx/..."}},
-		{path: "internal/runtime/...", may: []string{"internal/schedule", core, tx, "pkg/batch/guard/...", "pkg/batch/inbox", "internal/lease", "internal/boottime", "internal/confine", "internal/nearest"}},
+		{path: "internal/runtime/...", may: []string{"internal/schedule", core, tx, "pkg/batch/guard/...", "pkg/batch/inbox", "internal/lease", "internal/boottime", "internal/confine", "internal/jsontext", "internal/nearest"}},
 		{path: "pkg/batch/repository/...", may: []string{core, tx, "pkg/batch/guard/...", "internal/migrator/...", "internal/dberr/...", "internal/gormtx/..."}},
 		{path: "internal/jobfile/...", may: append(steps, "pkg/batch/step/...", "internal/schedule", ours)},
 		{path: "pkg/batch/settings/...", may: []string{"pkg/batch/core", tx, ours}},
-		{path: "pkg/batch/operator/...", may: append(steps, "internal/jobfile/...", "internal/schedule", ours)},
+		{path: "internal/operator/...", may: append(steps, "internal/jobfile/...", "internal/schedule", ours)},
 		// A draft's statement about a file holds if its reader agrees: it reads through that reader.
-		{path: "internal/draft/...", may: []string{core, tx, "pkg/batch/adaptor/item/csv", "internal/jsonfile", "internal/filestream", "internal/sqlvalue", "internal/nearest"}, std: true},
-		{path: "internal/jobtest/...", may: []string{core, tx, "pkg/batch/operator", "internal/jobfile/testfile", ours}},
+		{path: "internal/draft/...", may: []string{core, tx, "pkg/batch/adaptor/item/csv", "internal/jsonfile", "internal/jsontext", "internal/filestream", "internal/sqlvalue", "internal/nearest"}, std: true},
+		{path: "internal/jobtest/...", may: []string{core, tx, "internal/operator", "internal/jobfile/testfile", ours}},
 		// HTTP: the rules of running are the service's.
-		{path: "internal/api/...", may: []string{core, "pkg/batch/operator/...", "internal/runtime/...", "pkg/batch/settings/...", "internal/jobfile/...", ours}},
+		{path: "internal/api/...", may: []string{core, "internal/operator/...", "internal/runtime/...", "pkg/batch/settings/...", "internal/jobfile/...", ours}},
 		// Text and exit codes: the rules of running are the service's.
-		{path: "internal/cli/...", may: []string{core, tx, "pkg/batch/operator/...", "internal/runtime/...", "pkg/batch/settings/...", "internal/jobfile/...", "internal/api/...", "internal/jobtest/...", "internal/draft/...", ours}},
+		{path: "internal/cli/...", may: []string{core, tx, "internal/operator/...", "internal/runtime/...", "pkg/batch/settings/...", "internal/jobfile/...", "internal/api/...", "internal/jobtest/...", "internal/draft/...", ours}},
 		{path: "pkg/batch/adaptor/engine/*/...", may: []string{core, tx, "internal/runtime/engine", ours}},
 		{path: "pkg/batch/adaptor/*/*/...", may: []string{core, tx, ours}},
 		{path: "pkg/batch/cli", may: []string{"pkg/batch", core, tx, "internal/cli/..."}},
@@ -106,10 +107,11 @@ func rooms() []room {
 		{path: "internal/migrator/...", may: []string{tx, "internal/dberr/...", "internal/sqlscript/..."}},
 		{path: "internal/sqlscript/...", may: []string{tx}, std: true},
 		{path: "internal/sqlerr", may: []string{core, tx, "internal/dberr/..."}},
-		{path: "internal/jsonfile/...", may: []string{core, "internal/filestream/...", "internal/nearest"}},
+		{path: "internal/jsonfile/...", may: []string{core, "internal/jsontext", "internal/filestream/...", "internal/nearest"}},
 		{path: "internal/confine", may: []string{core}, std: true},
 		{path: "internal/filestream/...", may: []string{core, "internal/nearest", "internal/confine"}},
 		{path: "internal/process/...", may: []string{core, "internal/secret"}},
+		{path: "internal/expression", may: []string{core, "internal/jsontext", "internal/calendar", "internal/nearest"}},
 		{path: "internal/*/...", may: []string{core, "internal/nearest"}},
 		{path: "cmd/...", may: []string{"pkg/batch/..."}},
 		{path: "example/...", may: []string{"pkg/batch/..."}},
@@ -225,7 +227,7 @@ func TestAForbiddenImportIsFound(t *testing.T) {
 		{"pkg/batch/chunk/a.go", module + "/pkg/batch/step", "may not import pkg/batch/step"},
 		{"pkg/batch/chunk/a.go", module + "/pkg/batch/chunk/buffer", ""},
 		{"pkg/batch/step/a.go", module + "/pkg/batch/chunk", "may not import pkg/batch/chunk"},
-		{"pkg/batch/job/a.go", module + "/pkg/batch/chunk", "may not import pkg/batch/chunk"},
+		{"internal/job/a.go", module + "/pkg/batch/chunk", "may not import pkg/batch/chunk"},
 		{"internal/runtime/a.go", module + "/pkg/batch/adaptor/engine/local", "may not import"},
 		{"internal/runtime/engine/a.go", module + "/pkg/batch/core", "may not import pkg/batch/core"},
 		{"internal/runtime/a.go", module + "/internal/runtime/engine", ""},
@@ -248,24 +250,24 @@ func TestAForbiddenImportIsFound(t *testing.T) {
 		{"internal/testkit/txtest/a.go", "github.com/stretchr/testify/require", ""},
 		{"internal/testkit/txtest/a.go", module + "/internal/testdb", ""},
 		{"internal/jobfile/a.go", module + "/pkg/batch/adaptor/item/csv", "may not import"},
-		{"pkg/batch/adaptor/item/csv/a.go", module + "/pkg/batch/job", "may not import"},
+		{"pkg/batch/adaptor/item/csv/a.go", module + "/internal/job", "may not import"},
 		{"pkg/batch/adaptor/item/table/a.go", "gorm.io/gorm", "gorm.io only in"},
 		{"pkg/batch/adaptor/console/a.go", "fmt", "has no room"},
 		{"pkg/batch/settings/a.go", "github.com/goccy/go-yaml", ""},
 		{"pkg/batch/settings/a.go", "gopkg.in/yaml.v3", "gopkg.in/yaml.v3 only in"},
-		{"pkg/batch/operator/a.go", module + "/pkg/batch/batchtest", "from tests only"},
+		{"internal/operator/a.go", module + "/pkg/batch/batchtest", "from tests only"},
 		{"pkg/batch/batchtest/a.go", "testing", ""},
 		{"internal/conformance/a.go", "testing", "testing only in tests"},
 		{"pkg/batch/adaptor/observe/otel/a.go", module + "/pkg/batch/settings", "may not import"},
-		{"internal/cli/a.go", module + "/pkg/batch/operator", ""},
-		{"internal/cli/a.go", module + "/pkg/batch/job", "may not import"},
+		{"internal/cli/a.go", module + "/internal/operator", ""},
+		{"internal/cli/a.go", module + "/internal/job", "may not import"},
 		{"internal/cli/a.go", module + "/pkg/batch/chunk", "may not import"},
 		{"internal/cli/a.go", module + "/pkg/batch/step", "may not import"},
 		{"internal/cli/a.go", module + "/pkg/batch/repository", "may not import"},
-		{"pkg/batch/operator/a.go", module + "/internal/cli", "may not import"},
+		{"internal/operator/a.go", module + "/internal/cli", "may not import"},
 		{"pkg/batch/settings/a.go", module + "/internal/jobfile", "may not import"},
-		{"internal/api/a.go", module + "/pkg/batch/operator", ""},
-		{"internal/api/a.go", module + "/pkg/batch/job", "may not import"},
+		{"internal/api/a.go", module + "/internal/operator", ""},
+		{"internal/api/a.go", module + "/internal/job", "may not import"},
 		{"internal/api/a.go", module + "/pkg/batch/repository", "may not import"},
 		{"internal/cli/a.go", "github.com/danielgtaylor/huma/v2", "only in internal/api"},
 		{"internal/cli/a.go", "gopkg.in/yaml.v3", "gopkg.in/yaml.v3 only in"},
@@ -309,7 +311,7 @@ func TestTheFacadeReachesNoLibraryOfACommandLine(t *testing.T) {
 	out, err := testtree.Command(t.Context(), "go", "list", "-deps", ".").Output()
 	require.NoError(t, err)
 	packages := strings.Fields(string(out))
-	require.Contains(t, packages, module+"/pkg/batch/operator")
+	require.Contains(t, packages, module+"/internal/operator")
 	for _, p := range packages {
 		require.NotEqual(t, module+"/internal/cli", p)
 		for _, screen := range []string{"github.com/spf13/cobra", "github.com/charmbracelet", "github.com/vbauerster/mpb", "github.com/danielgtaylor/huma"} {

@@ -1,6 +1,6 @@
 package batch
 
-import "github.com/surfin-batch/surfin/pkg/batch/operator"
+import "github.com/surfin-batch/surfin/internal/operator"
 
 // The requests and results of an App, from package operator.
 type (

@@ -22,7 +22,7 @@ func startedElsewhere() map[string]string {
 		"internal/testtree/":           "it is what the others use, and asks git",
 		"internal/testdb/":             "servers; their version is in the name of the URL's file",
 		"pkg/batch/batchtest/plain.go": "it builds what its own binary is built of",
-		"pkg/batch/job/job_test.go":    "a sleep",
+		"internal/job/job_test.go":     "a sleep",
 	}
 }
 

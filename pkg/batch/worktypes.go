@@ -1,6 +1,13 @@
 package batch
 
-import "github.com/surfin-batch/surfin/internal/runtime"
+import (
+	"github.com/surfin-batch/surfin/internal/operator"
+	"github.com/surfin-batch/surfin/internal/runtime"
+)
+
+// Operator runs, restarts and stops jobs, redrives skipped items and reads the history. An [App] has its
+// methods.
+type Operator = operator.Service
 
 // WorkOptions say how App.Work executes tasks and parts: slots, types, and how long it drains.
 type WorkOptions = runtime.Options

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/surfin-batch/surfin/pkg/batch/core/calendar"
+	"github.com/surfin-batch/surfin/internal/calendar"
 )
 
 // ConfigError is an error of Types, New or Validate about one key of the config. It is reported at that

@@ -7,8 +7,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/surfin-batch/surfin/internal/jsontext"
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
-	"github.com/surfin-batch/surfin/pkg/batch/core/jsontext"
 )
 
 // Returns reports whether the field writes v, which it read from text, as the same text again. A

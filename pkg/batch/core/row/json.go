@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/surfin-batch/surfin/pkg/batch/core/jsontext"
+	"github.com/surfin-batch/surfin/internal/jsontext"
 )
 
 // JSON is the text of one JSON value, without blanks between its parts (rule D12). Two texts

@@ -4,8 +4,8 @@ import (
 	"context"
 	"time"
 
+	"github.com/surfin-batch/surfin/internal/calendar"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
-	"github.com/surfin-batch/surfin/pkg/batch/core/calendar"
 )
 
 // Definition is a job that is registered with a server: it starts by its name from the files stored

@@ -15,8 +15,8 @@ import (
 	"time"
 
 	"github.com/surfin-batch/surfin/internal/httpcall"
+	"github.com/surfin-batch/surfin/internal/jsontext"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
-	"github.com/surfin-batch/surfin/pkg/batch/core/jsontext"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 )
 

@@ -17,9 +17,9 @@ import (
 	"time"
 
 	"github.com/surfin-batch/surfin/internal/httpcall"
+	"github.com/surfin-batch/surfin/internal/jsontext"
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
-	"github.com/surfin-batch/surfin/pkg/batch/core/jsontext"
 )
 
 // longestWait bounds the wait that a server may request by Retry-After.

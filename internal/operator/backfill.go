@@ -1,0 +1,336 @@
+package operator
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/surfin-batch/surfin/internal/job"
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+)
+
+// DefaultKeyWait is how long an instance of a backfill waits for another execution with its key.
+const DefaultKeyWait = time.Hour
+
+const maxBackfill = 10_000
+
+// BackfillRequest requests an instance for each value in a range of one parameter.
+type BackfillRequest struct {
+	// RunRequest is the job, and the parameters other than the range's. Its Hooks are called by one
+	// goroutine at a time, except OnTarget. When Stop is closed, no other instance begins.
+	RunRequest
+	// Param is an identifying parameter of type date or int. From and To are its first and last
+	// value, both included. Step is the distance between two values, in days for a date; 0 means 1.
+	Param, From, To string
+	Step            int64
+	// Parallel is the number of instances that run at once; 0 means 1.
+	Parallel int
+	// Wait is how long an instance waits for an execution of another process that has its key (rule
+	// L12); 0 means DefaultKeyWait. Instances of this backfill wait for each other without a limit.
+	Wait time.Duration
+	// Done is called when an instance has ended, by one goroutine at a time; may be nil.
+	Done func(BackfillRun)
+}
+
+// BackfillRun is the result of one instance.
+type BackfillRun struct {
+	Value string `json:"value"`
+	// Skipped means that the instance was already complete.
+	Skipped bool `json:"skipped,omitempty"`
+	// Execution is the execution that ran, or nil.
+	Execution *Execution `json:"execution,omitempty"`
+	// Read and Written count the rows of its steps, without earlier attempts.
+	Read    int64 `json:"read"`
+	Written int64 `json:"written"`
+	// Problem is why none ran, or why its record could not be read.
+	Problem string `json:"problem,omitempty"`
+}
+
+// Failed reports whether the instance is not complete.
+func (r BackfillRun) Failed() bool {
+	return !r.Skipped && (r.Execution == nil || r.Execution.Status != core.StatusCompleted)
+}
+
+// Backfilled is the result of a range.
+type Backfilled struct {
+	// Runs are the begun instances, in the order of the values.
+	Runs []BackfillRun `json:"runs"`
+	// NotBegun is the number of instances that did not begin because the backfill was stopped or
+	// ended early.
+	NotBegun int `json:"not_begun"`
+}
+
+// Failed returns the number of begun instances that are not complete.
+func (b *Backfilled) Failed() (failed int) {
+	for _, r := range b.Runs {
+		if r.Failed() {
+			failed++
+		}
+	}
+	return failed
+}
+
+// Backfill runs the instances of a range: it skips complete ones, resumes those that failed or
+// stopped, and launches the others. It returns their results, also with an error if some were
+// begun. It checks all parameters before the first launch, and then returns a Refusal. The failure
+// of an instance does not end the others; an error of the database does. No incrementer is called.
+func (s *Service) Backfill(ctx context.Context, req BackfillRequest) (*Backfilled, error) {
+	instances, err := s.backfillOf(ctx, &req)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.Prepare(ctx); err != nil {
+		return nil, err
+	}
+	b := &backfill{service: s, req: req, instances: instances, runs: make([]BackfillRun, len(instances)), begun: make([]bool, len(instances))}
+	notice := req.OnNotice
+	b.req.OnNotice = func(n Notice) {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		if notice != nil {
+			notice(n)
+		}
+	}
+	var workers sync.WaitGroup
+	for range min(max(req.Parallel, 1), len(instances)) {
+		workers.Go(func() { b.work(ctx) })
+	}
+	workers.Wait()
+	all := &Backfilled{Runs: []BackfillRun{}, NotBegun: len(instances)}
+	for i, run := range b.runs {
+		if b.begun[i] {
+			all.Runs = append(all.Runs, run)
+			all.NotBegun--
+		}
+	}
+	if b.err == nil && ctx.Err() != nil && all.NotBegun+all.Failed() > 0 {
+		b.err = context.Cause(ctx)
+	}
+	return all, b.err
+}
+
+type instanceOf struct {
+	value  string
+	params core.Parameters
+}
+
+func (s *Service) backfillOf(ctx context.Context, req *BackfillRequest) ([]instanceOf, error) {
+	refuse := func(err error) error {
+		return &Refusal{Reason: ReasonParameters, Err: err, Actions: []Action{{Kind: ActHelp, File: req.File}}}
+	}
+	d, err := s.find(ctx, req.source())
+	if err != nil {
+		return nil, err
+	}
+	j, err := s.compile(d, s.watched(Hooks{}))
+	if err != nil {
+		return nil, err
+	}
+	specs := j.Parameters
+	values, err := rangeOf(specs, req)
+	if err != nil {
+		return nil, refuse(err)
+	}
+	instances := make([]instanceOf, len(values))
+	for i, value := range values {
+		given := maps.Clone(req.Params)
+		if given == nil {
+			given = map[string]string{}
+		}
+		given[req.Param] = value
+		params, err := job.ValidateParameters(specs, typed(specs, given, req.Folder))
+		if err != nil {
+			return nil, refuse(err)
+		}
+		instances[i] = instanceOf{value, params}
+	}
+	return instances, nil
+}
+
+func rangeOf(specs []core.ParameterSpec, req *BackfillRequest) ([]string, error) {
+	var spec *core.ParameterSpec
+	for i := range specs {
+		if specs[i].Name == req.Param {
+			spec = &specs[i]
+		}
+	}
+	switch {
+	case spec == nil:
+		return nil, fmt.Errorf("parameter %s: the job has no such parameter", req.Param)
+	case spec.Type != core.TypeDate && spec.Type != core.TypeInt:
+		return nil, fmt.Errorf("parameter %s: a range is of a date or an int, not of a %s", req.Param, spec.Type)
+	case !spec.Identifying:
+		return nil, fmt.Errorf("parameter %s is not identifying: all its values are one instance", req.Param)
+	case req.Step < 0:
+		return nil, fmt.Errorf("parameter %s: a step of %d leads backwards", req.Param, req.Step)
+	}
+	from, err := orderOf(spec.Type, req.From)
+	if err != nil {
+		return nil, fmt.Errorf("parameter %s: %w", req.Param, err)
+	}
+	to, err := orderOf(spec.Type, req.To)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("parameter %s: %w", req.Param, err)
+	case from > to:
+		return nil, fmt.Errorf("parameter %s: %s is after %s", req.Param, req.From, req.To)
+	}
+	step := max(req.Step, 1)
+	if count := uint64(to) - uint64(from); count/uint64(step) >= maxBackfill {
+		return nil, fmt.Errorf("parameter %s: the range has more than %d values: run it in parts", req.Param, maxBackfill)
+	}
+	values := []string{}
+	for at := from; ; at += step {
+		if spec.Type == core.TypeDate {
+			values = append(values, core.Date(at).String())
+		} else {
+			values = append(values, strconv.FormatInt(at, 10))
+		}
+		if to-at < step {
+			return values, nil
+		}
+	}
+}
+
+func orderOf(t core.ParameterType, text string) (int64, error) {
+	value, err := core.ParseParameter(t, text)
+	if err != nil {
+		return 0, err
+	}
+	if day, ok := value.(core.Date); ok {
+		return int64(day), nil
+	}
+	n, _ := value.(int64) //nolint:errcheck // an int is one
+	return n, nil
+}
+
+type backfill struct {
+	service   *Service
+	req       BackfillRequest
+	instances []instanceOf
+
+	mu    sync.Mutex
+	next  int
+	runs  []BackfillRun
+	begun []bool
+	err   error
+}
+
+func (b *backfill) work(ctx context.Context) {
+	for {
+		i, ok := b.take(ctx)
+		if !ok {
+			return
+		}
+		run, err := b.run(ctx, b.instances[i])
+		b.mu.Lock()
+		b.runs[i] = run
+		b.err = errors.Join(b.err, err)
+		if b.req.Done != nil {
+			b.req.Done(run)
+		}
+		b.mu.Unlock()
+	}
+}
+
+// take returns the next instance, or false if there is none or no more may begin.
+func (b *backfill) take(ctx context.Context) (int, bool) {
+	select {
+	case <-b.req.Stop:
+		return 0, false
+	case <-ctx.Done():
+		return 0, false
+	default:
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.next == len(b.instances) || b.err != nil {
+		return 0, false
+	}
+	i := b.next
+	b.next++
+	b.begun[i] = true
+	return i, true
+}
+
+// run runs one instance. An error ends the backfill.
+func (b *backfill) run(ctx context.Context, of instanceOf) (BackfillRun, error) {
+	req := b.req.RunRequest
+	req.backfill = true
+	req.Exactly = &of.params // Params has only the secret ones left
+	r := BackfillRun{Value: of.value}
+	running, err := b.start(ctx, req)
+	var refused *Refusal
+	switch {
+	case errors.As(err, &refused):
+		r.Skipped = refused.Reason == ReasonComplete
+		if !r.Skipped {
+			r.Problem = err.Error()
+		}
+		return r, nil
+	case err != nil:
+		r.Problem = err.Error()
+		return r, err
+	}
+	if r.Execution, err = running.Follow(ctx, b.req.Stop); err == nil {
+		err = b.count(ctx, &r)
+	}
+	if err != nil {
+		r.Problem = err.Error()
+	}
+	return r, err
+}
+
+// start launches an instance when no other execution has its key.
+func (b *backfill) start(ctx context.Context, req RunRequest) (*Running, error) {
+	begin, said := time.Now(), core.JobExecutionID(0)
+	waited := time.Duration(0) // for executions of other processes
+	for {
+		running, err := b.service.Start(ctx, req)
+		excluded, is := errors.AsType[*core.ExclusiveError](err)
+		if !is {
+			return running, err
+		}
+		holder := excluded.Running.ExecutionID
+		own := b.service.runnings.has(holder)
+		if !own && waited >= cmp.Or(b.req.Wait, DefaultKeyWait) {
+			return nil, fmt.Errorf("%w (waited %v)", err, waited.Round(time.Second))
+		}
+		if !own && said != holder {
+			said = holder
+			b.req.OnNotice(Notice{Kind: NoticeKeyHeld, Execution: holder})
+		}
+		pause := core.NextLook(time.Since(begin), waitPause)
+		timer := time.NewTimer(pause)
+		select {
+		case <-timer.C:
+		case <-b.req.Stop:
+			timer.Stop()
+			return nil, err
+		case <-ctx.Done():
+			timer.Stop()
+			return nil, err
+		}
+		if !own {
+			waited += pause
+		}
+	}
+}
+
+func (b *backfill) count(ctx context.Context, r *BackfillRun) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), planTime)
+	defer cancel()
+	view, err := b.service.Summary(ctx, SummaryRequest{Execution: r.Execution.ID})
+	if err != nil {
+		return err
+	}
+	for _, step := range view.Steps {
+		r.Read, r.Written = r.Read+step.Read, r.Written+step.Written
+	}
+	return nil
+}

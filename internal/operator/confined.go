@@ -1,0 +1,69 @@
+package operator
+
+import (
+	"context"
+	"maps"
+	"path/filepath"
+	"slices"
+
+	"github.com/surfin-batch/surfin/internal/confine"
+	"github.com/surfin-batch/surfin/internal/job"
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+)
+
+type clientKey struct{}
+
+// WithClient marks the requests of a context as an API client's: paths that contain a value from
+// the client must lie below the folder of the job file, or below one of paths (rule SE3).
+func WithClient(ctx context.Context, paths []string) context.Context {
+	return context.WithValue(ctx, clientKey{}, slices.Clip(paths))
+}
+
+// clientPaths returns the paths of WithClient, or false if the request is not a client's.
+func clientPaths(ctx context.Context) ([]string, bool) {
+	paths, is := ctx.Value(clientKey{}).([]string)
+	return paths, is
+}
+
+// confine restricts the paths of a launch that contain a value given by a client, now or earlier,
+// for a parameter that the launch takes from another execution; from is that execution, or nil.
+func (l *launch) confine(ctx context.Context, given map[string]string, from *core.JobExecution) {
+	paths, isClient := clientPaths(ctx)
+	c := core.Confinement{}
+	if from != nil && from.Confinement != nil {
+		c.Roots, c.Data = from.Confinement.Roots, from.Confinement.Data
+		for _, name := range from.Confinement.Given {
+			if _, anew := given[name]; !anew {
+				c.Given = append(c.Given, name)
+			}
+		}
+	}
+	if isClient {
+		c.Given = append(c.Given, slices.Collect(maps.Keys(given))...)
+		own, data := confine.Roots(l.folder()), confine.Roots(paths...)
+		c.Roots = append(slices.Clone(own), data...)
+		c.Data = slices.DeleteFunc(data, func(root string) bool { return slices.Contains(own, root) })
+	}
+	if len(c.Given) == 0 {
+		return
+	}
+	slices.Sort(c.Given)
+	l.job.Confinement = &c
+}
+
+// folder is the job file's folder, or empty if there is no file.
+func (l *launch) folder() string {
+	if path := l.job.Definition.Path; path != "" {
+		return filepath.Dir(path)
+	}
+	return ""
+}
+
+// checkPaths refuses the client's paths that a launch would refuse.
+func (l *launch) checkPaths(ctx context.Context) (context.Context, error) {
+	ctx = confine.With(ctx, confine.New(l.job.Confinement))
+	if err := job.CheckPaths(ctx, l.job, l.params); err != nil {
+		return ctx, parametersRefused(err, l)
+	}
+	return ctx, nil
+}

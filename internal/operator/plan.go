@@ -1,0 +1,341 @@
+package operator
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/surfin-batch/surfin/internal/confine"
+	"github.com/surfin-batch/surfin/internal/dberr"
+	"github.com/surfin-batch/surfin/internal/job"
+	"github.com/surfin-batch/surfin/internal/jobfile"
+	"github.com/surfin-batch/surfin/pkg/batch/chunk"
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+)
+
+// PlanRequest requests a dry run of a job file with the first items of each chunk step.
+type PlanRequest struct {
+	// File is the path of the job file.
+	File string `json:"file,omitempty"`
+	// Checked is the job file, if it was already read.
+	Checked *jobfile.File `json:"-"`
+	// Execution requests the plan of a restart of this execution, with its parameters; 0 requests
+	// the plan of a run.
+	Execution core.JobExecutionID `json:"execution,omitempty"`
+	// From and IfComplete are as in RestartRequest.
+	From       string `json:"from,omitempty"`
+	IfComplete bool   `json:"if_complete,omitempty"`
+	// Params are texts by name, typed and checked by the file's declarations.
+	Params map[string]string `json:"params,omitempty"`
+	// Folder is as in RunRequest.
+	Folder string `json:"-"`
+	// Again and Next are as in RunRequest: the plan is for the instance that Choose returns.
+	Again bool `json:"again,omitempty"`
+	Next  bool `json:"next,omitempty"`
+	// FromStart and AcceptChanges are as in RunRequest.
+	FromStart     bool `json:"from_start,omitempty"`
+	AcceptChanges bool `json:"accept_changes,omitempty"`
+	// Sample is the number of items of each step to read; 0 means 20.
+	Sample int `json:"sample,omitempty"`
+}
+
+// DryRun is the predicted effect of a run.
+type DryRun struct {
+	JobName string     `json:"job"`
+	Params  Parameters `json:"parameters"`
+	Sample  int        `json:"sample"`
+	// Changes are the changes of the job file since the attempt that the run continues.
+	Changes []jobfile.Change `json:"changes,omitempty"`
+	// Steps are the entries of the plan, in its order.
+	Steps []*DryStep `json:"steps"`
+	// Fails means that a step would fail.
+	Fails bool `json:"fails"`
+	// Refused is why the run would be refused now, because an execution runs that it must not run
+	// concurrently with; nil if it would not.
+	Refused *Refusal `json:"refused,omitempty"`
+}
+
+// DryStep is an entry of the plan, with the result of the first items of its step.
+type DryStep struct {
+	PlanEntry
+	// Kind is chunk, tasklet, tasks, partition, job or flow; decision or condition for an entry
+	// without a step; empty if the flow stops.
+	Kind string `json:"kind,omitempty"`
+	// Component is the tasklet, or the handler of tasks.
+	Component  string   `json:"component,omitempty"`
+	Reader     *DryEnd  `json:"reader,omitempty"`
+	Processors []string `json:"processors,omitempty"`
+	Writers    []DryEnd `json:"writers,omitempty"`
+	// Partitions are the names of its partitions; the items are from the first one.
+	Partitions []string `json:"partitions,omitempty"`
+	// Tasks is the number of tasks that it would submit to Component.
+	Tasks int `json:"tasks,omitempty"`
+	// Warnings report that no live worker would execute them.
+	Warnings []string `json:"warnings,omitempty"`
+	Sampled  bool     `json:"sampled"`
+	// Waits is why there are no items: the step's input is unknown or missing before earlier steps
+	// have run.
+	Waits string `json:"waits,omitempty"`
+	// Error is why the step would fail before its first item.
+	Error    string    `json:"error,omitempty"`
+	Read     int       `json:"read"`
+	Written  int       `json:"written"`
+	Filtered int       `json:"filtered"`
+	Skipped  int       `json:"skipped"`
+	Failed   int       `json:"failed"`
+	Unknown  int       `json:"unknown,omitempty"`
+	Items    []DryItem `json:"items,omitempty"`
+}
+
+// DryEnd is a source or target of items.
+type DryEnd struct {
+	Component string   `json:"component"`
+	Target    string   `json:"target,omitempty"`
+	Database  string   `json:"database,omitempty"`
+	Columns   []string `json:"columns,omitempty"`
+
+	file bool // Target is a path
+}
+
+// DryItem is an item and its path through the processors.
+type DryItem struct {
+	Number int             `json:"number"`
+	Path   string          `json:"path,omitempty"`
+	Line   int64           `json:"line,omitempty"`
+	Index  int64           `json:"index,omitempty"`
+	Row    int64           `json:"row,omitempty"`
+	Read   json.RawMessage `json:"read"`
+	Stages []DryStage      `json:"stages,omitempty"`
+	// Outcome is written, filtered, skipped, failed or unknown.
+	Outcome string `json:"outcome"`
+	Phase   string `json:"phase,omitempty"`
+	Class   string `json:"class,omitempty"`
+	Error   string `json:"error,omitempty"`
+}
+
+// DryStage is a processor's result for an item.
+type DryStage struct {
+	Processor string          `json:"processor"`
+	Item      json.RawMessage `json:"item"`
+}
+
+// Outcomes of an item, in addition to written, filtered and skipped.
+const (
+	OutcomeFailed = "failed"
+	// OutcomeUnknown is the outcome of an item with a processor that writes to a database: a dry
+	// run does not call it.
+	OutcomeUnknown = "unknown"
+)
+
+// Changes returns the stages that changed the item.
+func (i DryItem) Changes() []DryStage {
+	var list []DryStage
+	before := i.Read
+	for _, s := range i.Stages {
+		if !bytes.Equal(before, s.Item) {
+			list = append(list, s)
+		}
+		before = s.Item
+	}
+	return list
+}
+
+// WouldFail reports whether the step would fail.
+func (s *DryStep) WouldFail() bool { return s.Error != "" || s.Failed > 0 }
+
+const defaultSample = 20
+
+// Plan plans a run with the parameters: the first one of the instance, or the restart if Run would
+// restart it. It reads the first items of each chunk step of the plan with the real readers and
+// processors, and predicts their outcomes. It writes nothing: it creates no execution, opens no
+// writers, and calls no tasklets or deciders. It does not prevent writes by a reader's own query or
+// by an application's component: give the service a provider with read-only sessions.
+//
+// It returns the errors of a wrong job file (jobfile.Problems), of Choose, of a Run with a changed
+// job file (ReasonChanged), *RequestError, and the cause of ctx if it ended.
+func (s *Service) Plan(ctx context.Context, req PlanRequest) (*DryRun, error) {
+	if req.Sample < 0 {
+		return nil, &RequestError{Field: "sample", Value: fmt.Sprint(req.Sample), Reason: "it must be at least 1"}
+	}
+	if req.Sample == 0 {
+		req.Sample = defaultSample
+	}
+	planOf := s.planRun
+	if req.Execution != 0 {
+		planOf = s.planRestart
+	}
+	l, last, err := planOf(ctx, req)
+	if err != nil {
+		return nil, err
+	}
+	j, params := l.job, l.params
+	changes, err := s.planChanges(ctx, req, last, l)
+	if err != nil {
+		return nil, err
+	}
+	if req.FromStart {
+		last = &core.JobExecution{Params: params}
+	}
+	plan, err := job.NewPlanFrom(ctx, s.config.Repository, j, last, l.from, nil)
+	if err != nil {
+		return nil, fmt.Errorf("plan a run of job %s: %w", j.Name, err)
+	}
+	d := &dryRun{n: req.Sample, params: params, uses: l.file.Uses(params), job: j, handlers: s.config.Tasks}
+	if err := d.run(confine.With(ctx, confine.New(j.Confinement)), plan); err != nil {
+		return nil, err
+	}
+	result := &DryRun{JobName: j.Name, Params: Parameters{params}, Sample: req.Sample, Changes: changes, Steps: d.steps}
+	for _, step := range d.steps {
+		result.Fails = result.Fails || step.WouldFail()
+	}
+	result.Refused, err = s.excluded(ctx, j, params)
+	return result, err
+}
+
+// planRun returns the launch of a run, and the execution that it would follow.
+func (s *Service) planRun(ctx context.Context, req PlanRequest) (*launch, *core.JobExecution, error) {
+	if req.From != "" || req.IfComplete {
+		return nil, nil, &RequestError{Field: "from", Value: req.From, Reason: "it is for the restart of an execution"}
+	}
+	file, err := s.planFile(req)
+	if err != nil {
+		return nil, nil, err
+	}
+	chosen, err := s.choose(ctx, RunRequest{Checked: file, Params: req.Params, Folder: req.Folder, Again: req.Again, Next: req.Next})
+	if err != nil {
+		return nil, nil, err
+	}
+	l := &launch{definition: definition{file: file, path: file.Path()}, params: chosen.params}
+	if _, l.given, err = withoutSecrets(l.definition, RunRequest{Params: req.Params}); err != nil {
+		return nil, nil, err
+	}
+	if l.job, err = s.compile(l.definition, s.config.Registry); err != nil {
+		return nil, nil, err
+	}
+	l.job.Confinement = chosen.job.Confinement
+	if err := s.checkFormer(ctx, l); err != nil {
+		return nil, nil, err
+	}
+	ctx = confine.With(ctx, confine.New(l.job.Confinement))
+	if l.job.Bind != nil {
+		if err := l.job.Bind(ctx, l.params); err != nil {
+			return nil, nil, err
+		}
+	}
+	last, err := s.restarted(ctx, l.job, l.params)
+	return l, last, err
+}
+
+// planRestart returns the launch of a restart, and the execution that it follows. It refuses as
+// Restart does.
+func (s *Service) planRestart(ctx context.Context, req PlanRequest) (*launch, *core.JobExecution, error) {
+	has, err := s.hasHistory(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	if !has {
+		return nil, nil, &Refusal{Reason: ReasonNotFound, Execution: req.Execution, Err: fmt.Errorf("execution %d: %w", req.Execution, core.ErrNotFound)}
+	}
+	l, err := s.restartOf(ctx, RestartRequest{
+		Execution: req.Execution, Checked: req.Checked, File: req.File, FromStart: req.FromStart, From: req.From, IfComplete: req.IfComplete, AcceptChanges: req.AcceptChanges,
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	if l.file == nil {
+		return nil, nil, &RequestError{Field: "execution", Value: fmt.Sprint(req.Execution), Reason: "a dry run needs a job file: its job is one of Go code"}
+	}
+	if err := s.admits(ctx, l); err != nil {
+		return nil, nil, err
+	}
+	ctx = confine.With(ctx, confine.New(l.job.Confinement))
+	if l.job.Bind != nil {
+		if err := l.job.Bind(ctx, l.params); err != nil {
+			return nil, nil, err
+		}
+	}
+	last := l.named.Clone()
+	last.Params = l.params
+	return l, &last, nil
+}
+
+// planChanges returns the changes that a run reports for a changed job file, and refuses as a run
+// does.
+func (s *Service) planChanges(ctx context.Context, req PlanRequest, last *core.JobExecution, l *launch) ([]jobfile.Change, error) {
+	if last.ID == 0 || req.FromStart || last.Status == core.StatusCompleted {
+		return nil, nil
+	}
+	changes, err := s.changes(ctx, last, l)
+	if req.AcceptChanges && errors.As(err, new(*jobfile.ChangedError)) {
+		err = nil
+	}
+	return changes, err
+}
+
+// restarted returns the execution that a run with the parameters restarts; its ID is 0 if the run
+// would be the first, or is refused.
+func (s *Service) restarted(ctx context.Context, j *core.Job, params core.Parameters) (*core.JobExecution, error) {
+	first := &core.JobExecution{Params: params}
+	if has, err := s.hasHistory(ctx); !has {
+		return first, err
+	}
+	last, err := s.lastExecution(ctx, j.Name, params.Key())
+	if err != nil || last == nil {
+		return first, err
+	}
+	newest, err := s.newestAttempt(ctx, last)
+	if err != nil {
+		return nil, err
+	}
+	if newest.Refusal(j.Restartable) != nil || last.RedriveOf != 0 {
+		return first, nil
+	}
+	last.Params = params
+	return last, nil
+}
+
+func (s *Service) planFile(req PlanRequest) (*jobfile.File, error) {
+	switch {
+	case req.Checked != nil:
+		return req.Checked, nil
+	case req.File != "":
+		return jobfile.Load(req.File, s.config.Registry)
+	}
+	return nil, &RequestError{Field: "file", Reason: "a dry run needs a job file"}
+}
+
+func (s *DryStep) see(got chunk.Sampled) {
+	item := DryItem{
+		Number: got.Number, Path: got.Meta.Path, Line: got.Meta.Line, Index: got.Meta.Index, Row: got.Meta.Row, Read: got.Read, Outcome: string(got.Fate),
+		Phase: string(got.Phase), Class: got.Class,
+	}
+	for i, stage := range got.Stages {
+		name := "processor"
+		if i < len(s.Processors) {
+			name = s.Processors[i]
+		}
+		item.Stages = append(item.Stages, DryStage{name, stage})
+	}
+	if got.Err != nil {
+		item.Error = got.Err.Error()
+	}
+	if got.Phase != core.PhaseRead {
+		s.Read++
+	}
+	switch {
+	case got.Fate == chunk.FateFailed && dberr.IsReadOnly(got.Err):
+		item.Outcome = OutcomeUnknown
+		s.Unknown++
+	case got.Fate == chunk.FateFailed:
+		s.Failed++
+	case got.Fate == chunk.FateSkipped:
+		s.Skipped++
+	case got.Fate == chunk.FateFiltered:
+		s.Filtered++
+	case got.Fate == chunk.FateWritten:
+		s.Written++
+	}
+	s.Items = append(s.Items, item)
+}

@@ -1,0 +1,142 @@
+package operator
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/surfin-batch/surfin/internal/job"
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+)
+
+// PlanAct is the effect of a restart on an element, Certainty its certainty.
+type (
+	PlanAct   = job.PlanAct
+	Certainty = job.Certainty
+)
+
+// The acts and the degrees of certainty of a plan, as package job has them.
+const (
+	PlanPass     = job.PlanPass
+	PlanResume   = job.PlanResume
+	PlanRun      = job.PlanRun
+	PlanRepeat   = job.PlanRepeat
+	PlanSkip     = job.PlanSkip
+	PlanAsk      = job.PlanAsk
+	PlanStop     = job.PlanStop
+	PlanLimit    = job.PlanLimit
+	PlanFinally  = job.PlanFinally
+	Certain      = job.Certain
+	CertainIf    = job.CertainIf
+	CertainAfter = job.CertainAfter
+)
+
+// RestartPlan lists the effects of a restart of an execution, in order.
+type RestartPlan struct {
+	// Execution and Epoch identify the planned execution: the plan holds while it is the newest of
+	// its instance and has this epoch.
+	Execution core.JobExecutionID `json:"execution"`
+	Epoch     int64               `json:"epoch"`
+	Entries   []PlanEntry         `json:"entries"`
+	// Limit is the step that would refuse another attempt, or nil.
+	Limit *StartLimit `json:"limit,omitempty"`
+	// Gate is the job's `expect`, if only that is left to do.
+	Gate string `json:"gate,omitempty"`
+}
+
+// PlanEntry is the effect of a restart on an element of the flow.
+type PlanEntry struct {
+	Element string `json:"element"`
+	// Step is the name of the step; empty for an element of another kind.
+	Step      string    `json:"step,omitempty"`
+	Action    PlanAct   `json:"action"`
+	Certainty Certainty `json:"certainty"`
+	// Text is the condition of an entry that is not certain, or the element with the outcome that
+	// has to be known first.
+	Text string `json:"text,omitempty"`
+	// If is the condition with an unknown answer, whatever the certainty.
+	If string `json:"if,omitempty"`
+	// From describes where a step is resumed; empty means from its beginning.
+	From string `json:"from,omitempty"`
+	// Partitions are the partitions of a resumed partitioned step.
+	Partitions *PlanPartitions `json:"partitions,omitempty"`
+	// Via are the transitions by which the flow may reach an entry that is CertainAfter; empty if
+	// it follows the entry before it.
+	Via []PlanEdge `json:"via,omitempty"`
+	// MayRepeat means that a loop may reach the element again.
+	MayRepeat bool `json:"may_repeat,omitempty"`
+	// OnWorkers means that worker processes do the work of the step.
+	OnWorkers bool `json:"on_workers,omitempty"`
+}
+
+// PlanEdge is a transition after an unknown outcome.
+type PlanEdge struct {
+	From string `json:"from"`
+	// On is the pattern of the exit code of From, COMPLETED for every success; empty if the outcome
+	// of From is known.
+	On string `json:"on,omitempty"`
+	// OtherSuccess means that On stands for each success except COMPLETED, which leads elsewhere.
+	OtherSuccess bool `json:"other_success,omitempty"`
+}
+
+// PlanPartitions are the partitions of a resumed step.
+type PlanPartitions struct {
+	Completed int `json:"completed"`
+	// Again are the partitions that run again, at most 100 of them.
+	Again []PlanPartition `json:"again,omitempty"`
+	// Omitted is how many more run again: Show lists them.
+	Omitted int `json:"omitted,omitempty"`
+}
+
+// PlanPartition is a partition that runs again.
+type PlanPartition struct {
+	Name string `json:"name"`
+	From string `json:"from,omitempty"` // as in PlanEntry
+}
+
+// StartLimit is a step that was attempted as often as its start_limit allows.
+type StartLimit struct {
+	Step     string `json:"step"`
+	Attempts int    `json:"attempts"`
+	Limit    int    `json:"limit"`
+}
+
+// restartPlan plans a restart of the execution, by the walk itself. It omits positions and
+// partitions: see describeResumed.
+func (s *Service) restartPlan(ctx context.Context, exec *core.JobExecution, j *core.Job) (*RestartPlan, error) {
+	planned, err := job.NewPlan(ctx, s.config.Repository, j, exec, nil)
+	if err != nil {
+		return nil, fmt.Errorf("plan a restart of execution %d: %w", exec.ID, err)
+	}
+	plan := &RestartPlan{Execution: planned.Execution, Epoch: planned.Epoch, Entries: []PlanEntry{}}
+	for _, e := range planned.Entries {
+		plan.Entries = append(plan.Entries, planEntry(e))
+	}
+	if l := planned.Limit; l != nil {
+		plan.Limit = &StartLimit{Step: l.Step, Attempts: l.Attempts, Limit: l.Limit}
+	}
+	if j.Expect != nil && plan.Limit == nil && plan.IsDone() {
+		plan.Gate = j.Expect.Text
+	}
+	return plan, nil
+}
+
+func planEntry(e job.PlanEntry) PlanEntry {
+	entry := PlanEntry{Element: e.Element, Step: e.Step, Action: e.Act, Certainty: e.Certainty, Text: e.Text, If: e.If, MayRepeat: e.MayRepeat, OnWorkers: e.OnWorkers}
+	for _, edge := range e.Via {
+		entry.Via = append(entry.Via, PlanEdge(edge))
+	}
+	return entry
+}
+
+// IsDone reports whether the restart reaches the end of the flow without a step to run.
+func (p *RestartPlan) IsDone() bool {
+	return !slices.ContainsFunc(p.Entries, func(e PlanEntry) bool {
+		return e.Action != PlanPass && e.Action != PlanSkip && e.Action != PlanFinally
+	})
+}
+
+// isFinal reports whether a restart passes a step.
+func isFinal(s core.StepExecution) bool {
+	return s.Status == core.StatusCompleted || s.Status == core.StatusAbandoned
+}

@@ -1,0 +1,270 @@
+package operator
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/surfin-batch/surfin/internal/redrive"
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+)
+
+// Edit is a person's correction of a skipped item.
+type Edit = redrive.Edit
+
+// SkipView is a skipped item, and a line of an export. Item is null unless the whole item is known;
+// Stored is then the known part. An item that could not be read has its text in Raw, if its reader
+// keeps one, or in Stored, if that is not the whole text.
+type SkipView struct {
+	ID        int64               `json:"id"`
+	Execution core.JobExecutionID `json:"execution"`
+	Step      string              `json:"step"`
+	Phase     core.Phase          `json:"phase"`
+	Path      string              `json:"path,omitempty"`
+	Line      int64               `json:"line,omitempty"`
+	// Index is the number of the element in an array, Row the number of the row, if the element
+	// became several.
+	Index  int64           `json:"index,omitempty"`
+	Row    int64           `json:"row,omitempty"`
+	Class  string          `json:"class"`
+	Error  string          `json:"error"`
+	Item   json.RawMessage `json:"item"`
+	Stored json.RawMessage `json:"stored,omitempty"`
+	SHA256 string          `json:"sha256,omitempty"` // of an item or a text that was truncated
+	// Raw is the text of an item that could not be read, Columns are the names of its fields.
+	// Offset and Length are its bytes in the file.
+	Raw     *string  `json:"raw,omitempty"`
+	Columns []string `json:"columns,omitempty"`
+	Offset  *int64   `json:"offset,omitempty"`
+	Length  *int64   `json:"length,omitempty"`
+	// RedrivenBy is the execution that later processed the item, or 0.
+	RedrivenBy core.JobExecutionID `json:"redriven_by,omitempty"`
+	// LeftIn is the execution with a redrive that has the item again, if Execution is itself a
+	// redrive; for Skip only.
+	LeftIn    core.JobExecutionID `json:"left_in,omitempty"`
+	CreatedAt time.Time           `json:"created,omitzero"`
+}
+
+func skipView(s *core.SkippedItem) SkipView {
+	view := SkipView{
+		ID: s.ID, Execution: s.JobExecutionID, Step: s.Step, Phase: s.Phase, Path: s.Meta.Path, Line: s.Meta.Line, Index: s.Meta.Index, Row: s.Meta.Row,
+		Class: s.Class, Error: s.Error, SHA256: s.SHA256, RedrivenBy: s.RedrivenBy, CreatedAt: utc(s.CreatedAt),
+	}
+	view.Item, view.Raw = s.Whole()
+	if s.Raw != nil {
+		raw := *s.Raw
+		view.Columns, view.Offset, view.Length = raw.Columns, &raw.Offset, &raw.Length
+	}
+	switch part := s.Part(); {
+	case part == "":
+	case s.Raw == nil:
+		view.Stored = json.RawMessage(part)
+	default:
+		if text, err := json.Marshal(part); err == nil { // a text always has a JSON form
+			view.Stored = text
+		}
+	}
+	return view
+}
+
+// SkipsRequest selects skipped items of an execution; zero fields select all.
+type SkipsRequest struct {
+	Execution core.JobExecutionID `json:"execution"`
+	Step      string              `json:"step,omitempty"`
+	Phase     core.Phase          `json:"phase,omitempty"`
+	// Index selects the items of the array element with this number, counted from 1.
+	Index int64 `json:"index,omitempty"`
+	// Left selects the items that no execution has redriven.
+	Left bool `json:"left,omitempty"`
+	// After selects items with a greater ID: the key of the next page.
+	After int64 `json:"after,omitempty"`
+	// Limit is the size of the page; 0 means 50.
+	Limit int `json:"limit,omitempty"`
+}
+
+func (r SkipsRequest) filter() (core.SkipFilter, error) {
+	filter := core.SkipFilter{Execution: r.Execution, Step: r.Step, Phase: r.Phase, Index: r.Index, Left: r.Left, After: r.After}
+	switch r.Phase {
+	case "", core.PhaseRead, core.PhaseProcess, core.PhaseWrite:
+	default:
+		return filter, &RequestError{Field: "phase", Value: string(r.Phase), Reason: "there is no such phase",
+			Allowed: []string{string(core.PhaseRead), string(core.PhaseProcess), string(core.PhaseWrite)}}
+	}
+	var err error
+	filter.Limit, err = askLimit(r.Limit)
+	return filter, err
+}
+
+// SkipPage is a page of skipped items, in the order in which they were stored.
+type SkipPage struct {
+	Items []SkipView `json:"items"`
+	// Next is After of the next page; 0 means that this is the last one.
+	Next int64 `json:"next,omitempty"`
+	// Elsewhere are other attempts of the instance that have such items, newest first; only set if
+	// this one has none.
+	Elsewhere []core.JobExecutionID `json:"elsewhere,omitempty"`
+}
+
+// Skips lists the items that an execution skipped. It returns core.ErrNotFound if there is no such
+// execution, and a *RequestError for an invalid request.
+func (s *Service) Skips(ctx context.Context, req SkipsRequest) (SkipPage, error) {
+	filter, err := req.filter()
+	if err != nil {
+		return SkipPage{}, err
+	}
+	exec, err := s.config.Repository.Execution(ctx, req.Execution)
+	if err != nil {
+		return SkipPage{}, err
+	}
+	found, err := s.config.Repository.SkippedItems(ctx, filter)
+	if err != nil {
+		return SkipPage{}, fmt.Errorf("list the skipped items of execution %d: %w", req.Execution, err)
+	}
+	page := SkipPage{Items: []SkipView{}}
+	found, more := cutPage(found, filter.Limit)
+	for i := range found {
+		page.Items = append(page.Items, skipView(&found[i]))
+	}
+	if more {
+		page.Next = found[len(found)-1].ID
+	}
+	if len(found) == 0 && req.After == 0 {
+		page.Elsewhere, err = s.skipsOfOthers(ctx, exec, filter)
+	}
+	return page, err
+}
+
+// skipsOfOthers returns the other attempts of the instance that have items of the filter.
+func (s *Service) skipsOfOthers(ctx context.Context, exec *core.JobExecution, filter core.SkipFilter) (ids []core.JobExecutionID, err error) {
+	attempts, err := s.config.Repository.Executions(ctx, core.ExecutionFilter{Instance: exec.InstanceID})
+	if err != nil {
+		return nil, fmt.Errorf("list the attempts of instance %d: %w", exec.InstanceID, err)
+	}
+	filter.Limit = 1
+	for i := range attempts {
+		if attempts[i].ID == exec.ID {
+			continue
+		}
+		filter.Execution = attempts[i].ID
+		items, err := s.config.Repository.SkippedItems(ctx, filter)
+		if err != nil {
+			return nil, fmt.Errorf("list the skipped items of execution %d: %w", filter.Execution, err)
+		}
+		if len(items) > 0 {
+			ids = append(ids, filter.Execution)
+		}
+	}
+	return ids, nil
+}
+
+// Skip returns one skipped item by its number, or core.ErrNotFound.
+func (s *Service) Skip(ctx context.Context, id int64) (*SkipView, error) {
+	item, err := s.config.Repository.SkippedItem(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	exec, err := s.config.Repository.Execution(ctx, item.JobExecutionID)
+	if err != nil {
+		return nil, fmt.Errorf("the execution of skipped item %d: %w", id, err)
+	}
+	view := skipView(item)
+	view.LeftIn = exec.RedriveOf
+	return &view, nil
+}
+
+const exportPage = 500
+
+// ExportSkips writes the skipped items that were not redriven to w, one JSON object per line, and
+// returns their number. It ignores After and Limit of the request: it exports all. It returns
+// core.ErrNotFound, and writes nothing, if there is no such execution.
+func (s *Service) ExportSkips(ctx context.Context, req SkipsRequest, w io.Writer) (n int, err error) {
+	req.Left, req.After, req.Limit = true, 0, 0
+	filter, err := req.filter()
+	if err != nil {
+		return 0, err
+	}
+	if _, err := s.config.Repository.Execution(ctx, req.Execution); err != nil {
+		return 0, err
+	}
+	filter.Limit = exportPage
+	buffered := bufio.NewWriter(w)
+	encoder := json.NewEncoder(buffered)
+	encoder.SetEscapeHTML(false) // people read the items
+	for {
+		page, err := s.config.Repository.SkippedItems(ctx, filter)
+		if err != nil {
+			return n, fmt.Errorf("list the skipped items of execution %d: %w", req.Execution, err)
+		}
+		for i := range page {
+			if err := encoder.Encode(skipView(&page[i])); err != nil {
+				return n, fmt.Errorf("write skipped item %d: %w", page[i].ID, err)
+			}
+			n++
+		}
+		if len(page) < filter.Limit {
+			break
+		}
+		filter.After = page[len(page)-1].ID
+	}
+	if err := buffered.Flush(); err != nil {
+		return n, fmt.Errorf("write the skipped items: %w", err)
+	}
+	return n, nil
+}
+
+// ErrEmptyExport is the error for an export without an item.
+var ErrEmptyExport = errors.New("there is no skipped item in it")
+
+// ReadExport reads an export after it was edited: items by the number of their skip, as in
+// RedriveRequest.Edited. name is the export's name in messages. All errors are reported together,
+// with name and line; ErrEmptyExport if there is no item.
+func ReadExport(name string, export io.Reader) (map[int64]Edit, error) {
+	items, at := map[int64]Edit{}, map[int64]int{}
+	var errs []error
+	lines := bufio.NewReader(export)
+	for n := 1; ; n++ {
+		line, end := lines.ReadBytes('\n')
+		if end != nil && !errors.Is(end, io.EOF) {
+			return nil, fmt.Errorf("%s: %w", name, end)
+		}
+		if len(bytes.TrimSpace(line)) > 0 {
+			r, err := readSkip(line)
+			switch {
+			case err != nil:
+				errs = append(errs, fmt.Errorf("%s:%d: %w", name, n, err))
+			case at[r.ID] > 0:
+				errs = append(errs, fmt.Errorf("%s:%d: skipped item %d is in line %d already", name, n, r.ID, at[r.ID]))
+			default:
+				items[r.ID], at[r.ID] = Edit{Item: r.Item, Raw: r.Raw}, n
+			}
+		}
+		if end != nil {
+			break
+		}
+	}
+	if len(errs) == 0 && len(items) == 0 {
+		return nil, fmt.Errorf("%s: %w", name, ErrEmptyExport)
+	}
+	return items, errors.Join(errs...)
+}
+
+func readSkip(line []byte) (SkipView, error) {
+	var r SkipView
+	d := json.NewDecoder(bytes.NewReader(line))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&r); err != nil {
+		return r, fmt.Errorf("not a line of an export: %w", err)
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return r, errors.New("not a line of an export: there is something behind the JSON object")
+	}
+	if r.ID < 1 {
+		return r, errors.New(`"id" is missing: the number of the skipped item`)
+	}
+	return r, nil
+}

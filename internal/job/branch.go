@@ -8,6 +8,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/surfin-batch/surfin/internal/job/journal"
+	"github.com/surfin-batch/surfin/internal/job/walk"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 )
@@ -49,7 +51,7 @@ func (l *Launcher) Branch(ctx context.Context, j *core.Job, a *core.Assignment, 
 	err = r.owning(ctx, func(ctx, _ context.Context) (err error) {
 		out, end, err = r.walkBranch(ctx, flow, a, &shared, shared.Walks[index])
 		if r.wasStopped(ctx, err) {
-			out, err = stopped("stopped on request"), nil
+			out, err = walk.Stopped("stopped on request").Outcome, nil
 		}
 		return err
 	})
@@ -59,7 +61,7 @@ func (l *Launcher) Branch(ctx context.Context, j *core.Job, a *core.Assignment, 
 	case errors.Is(err, core.ErrParked), r.lease.Err() != nil:
 		return nil, r.release(ctx)
 	case err != nil:
-		out, end.Broken = failed(err), true
+		out, end.Broken = walk.Failed(err), true
 	}
 	return r.endBranch(ctx, out, end)
 }
@@ -97,7 +99,7 @@ func (l *Launcher) branchRun(j *core.Job, a *core.Assignment, shared *branches, 
 	if a.Job.Context != nil {
 		exec.Context.Refresh(a.Job.Context)
 	}
-	r := newRun(l.With(Options{AcceptChanges: shared.Data.AcceptChanges}), j, core.Launched{Execution: &exec}, o.Since, nil)
+	r := l.With(Options{AcceptChanges: shared.Data.AcceptChanges}).newRun(j, core.Launched{Execution: &exec}, o.Since, nil)
 	r.ref = core.JobRef{ID: exec.ID, Owner: a.Step.Owner, Epoch: a.Step.Epoch, Branch: a.Step.ID}
 	r.part, r.root, r.newDefinition = &a.Step, a.Step.Visit.Flow, shared.NewDefinition
 	r.stop.release = o.Release
@@ -125,39 +127,35 @@ func (c *cutting) EndStep(ctx context.Context, ref core.StepRef, change core.Ste
 }
 
 func (r *run) walkBranch(ctx context.Context, flow core.Flow, a *core.Assignment, shared *branches, from branchWalk) (core.Outcome, walked, error) {
-	history, err := r.config.Repository.LastSteps(ctx, r.exec.InstanceID, r.exec.AnewSince())
+	past, history, err := journal.Read(ctx, r.config.Repository, r.exec.InstanceID, r.exec.AnewSince())
 	if err != nil {
-		return core.Outcome{}, walked{}, fmt.Errorf("read the history of the instance: %w", err)
+		return core.Outcome{}, walked{}, err
 	}
-	if r.journal, err = newJournal(ctx, r.config.Repository, r.exec, history); err != nil {
-		return core.Outcome{}, walked{}, fmt.Errorf("read the history of the instance: %w", err)
-	}
-	r.resumed = &core.Resumed{Execution: r.exec, Steps: resumedSteps(history, a.Resumed)}
-	r.progress = newProgress(history)
+	r.attempt.OnBranch, r.attempt.Waited = true, resumedSteps(history, a.Resumed)
+	r.attempt.Journal, r.attempt.Progress = past, walk.NewProgress(history)
 	for _, s := range shared.Data.Steps {
-		r.progress.recordSkipped(s)
+		r.attempt.Progress.RecordPassed(s)
 	}
-	w := &walk{
-		run: r, port: &live{r}, flow: flow, id: r.root, last: shared.Data.Last, within: attempts{from.From, from.To},
-		ended: from.Ended, history: from.History, looped: from.Looped, onWorkers: true,
-	}
-	w.log = r.journal.log(flow, w.id, w.within)
-	var end result
+	w := walk.New(r.attempt, &live{run: r}, walk.Start{
+		Flow: flow, ID: r.root, Last: shared.Data.Last, Within: journal.Attempts{From: from.From, To: from.To},
+		HasEnd: from.Ended, IsEarlierRound: from.History, Looped: from.Looped, OnWorkers: true,
+	})
+	var end walk.Result
 	err = exception.Guard(func() (err error) {
-		end, err = w.walk(ctx)
+		end, err = w.Run(ctx)
 		return err
 	})
-	known := walked{Step: end.out.Step, Ran: w.ran}
-	if w.last != nil {
-		known.Last = w.last.ID
+	known := walked{Step: end.Outcome.Step, Ran: w.Ran}
+	if w.Last != nil {
+		known.Last = w.Last.ID
 	}
-	for name, s := range r.progress.seen() {
+	for name, s := range r.attempt.Progress.Steps() {
 		if before, there := shared.Data.Steps[name]; !there || before.ID != s.ID {
 			known.Steps = append(known.Steps, s.ID)
 		}
 	}
 	slices.Sort(known.Steps)
-	return end.out, known, err
+	return end.Outcome, known, err
 }
 
 // resumedSteps returns the steps of the history that continue, under their guards. Another worker may
@@ -194,7 +192,7 @@ func (r *run) endBranch(ctx context.Context, out core.Outcome, end walked) (*cor
 	}
 	change := core.StepChange{
 		To: out.Status, ExitCode: out.ExitCode, Error: out.Message, Settles: out.Settles, Out: map[string]any{walkedKey: string(text)}, Closed: true,
-		Visits: r.progress.unwrittenVisits(), Context: r.part.Context,
+		Visits: r.attempt.Progress.Unwritten(), Context: r.part.Context,
 	}
 	err = r.lease.Record(context.WithoutCancel(ctx), func(ctx context.Context) error {
 		_, err := r.config.Repository.EndStep(ctx, r.partRef(), change)

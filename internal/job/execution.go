@@ -4,55 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
-	"github.com/surfin-batch/surfin/internal/lease"
+	"github.com/surfin-batch/surfin/internal/job/journal"
+	"github.com/surfin-batch/surfin/internal/job/walk"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
-	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 )
-
-// run is one execution in progress.
-type run struct {
-	launcher *Launcher
-	config   Config
-	job      *core.Job
-	exec     *core.JobExecution
-	ref      core.JobRef
-	previous *core.JobExecution
-	progress *progress
-	journal  *journal
-	stop     *stopSignal
-	// newDefinition are the steps that take the new definition (rule F4a).
-	newDefinition []string
-	lease         *lease.Keeper
-	// lost ends the work of a run that may not continue it.
-	lost context.CancelCauseFunc
-	// resumed is set for an execution that was parked, also before it began. resuming means that the
-	// walk has not reached the step that waited.
-	resumed  *core.Resumed
-	resuming bool
-	// part is the part of the split's branch that this run walks (rule P8); nil means that it runs the
-	// job. root is the log of that branch.
-	part *core.StepExecution
-	root string
-	// ended is the outcome of the flow, for the steps and listeners after it; nil before.
-	ended *core.Outcome
-	// contextMu guards exec.Context, which branches of a split share.
-	contextMu sync.Mutex
-}
-
-// newRun returns the run of an execution that was requested at the clock's time since.
-func newRun(l *Launcher, j *core.Job, launched core.Launched, since time.Duration, stop <-chan struct{}) *run {
-	exec := launched.Execution
-	r := &run{
-		launcher: l.With(Options{AcceptChanges: l.options.AcceptChanges}), config: l.config, job: j, exec: exec, previous: launched.Previous,
-		ref: core.JobRef{ID: exec.ID, Owner: exec.Owner, Epoch: exec.Epoch}, progress: newProgress(nil), journal: &journal{}, stop: newStopSignal(stop),
-		lost: func(error) {},
-	}
-	r.lease = r.newLease(since)
-	return r
-}
 
 func (r *run) run(ctx context.Context) (*core.JobExecution, error) {
 	var out core.Outcome
@@ -68,26 +25,6 @@ func (r *run) run(ctx context.Context) (*core.JobExecution, error) {
 		return r.exec, r.park(ctx)
 	}
 	return r.exec, r.end(ctx, out, err)
-}
-
-// owning calls f with the context of the work, and with one that ends only with the ownership.
-// Heartbeats continue while a cancelled run cleans up: they end with the work or the ownership. If the
-// owner is lost or the lease is not renewed, the work and all that follows it end at once.
-func (r *run) owning(ctx context.Context, f func(ctx, owned context.Context) error) error {
-	owned, lost := context.WithCancelCause(context.WithoutCancel(ctx))
-	defer lost(nil)
-	r.lost = lost
-	runCtx, cancel := context.WithCancelCause(core.WithPatience(ctx, r.lease))
-	defer cancel(nil)
-	context.AfterFunc(owned, func() { cancel(context.Cause(owned)) })
-	r.lease.Start(core.WithPatience(owned, nil)) // heartbeats do not wait
-	defer r.lease.Wait()
-	relayed := r.relay(owned)
-	err := f(runCtx, core.WithPatience(owned, r.lease))
-	r.lease.Stop()
-	lost(nil)
-	<-relayed
-	return err
 }
 
 // work marks the execution started, walks the flow, and runs the steps and listeners after it: these
@@ -129,63 +66,9 @@ func (r *run) flowAndAfter(ctx, cleanupCtx context.Context, listeners *listeners
 		return out, err
 	}
 	if r.wasStopped(ctx, err) {
-		out, err = stopped("stopped on request"), nil
+		out, err = walk.Stopped("stopped on request").Outcome, nil
 	}
 	return r.after(cleanupCtx, out, err)
-}
-
-// cleanupCtx returns the context for the time after the flow. It ends with the ownership, or the grace
-// time after ctx has ended: a second signal must not wait for ever (rule L4).
-func (r *run) cleanupCtx(ctx, leaseCtx context.Context) (cleanupCtx context.Context, end func()) {
-	cleanupCtx, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
-	lost := context.AfterFunc(leaseCtx, func() { cancel(context.Cause(leaseCtx)) })
-	ended := context.AfterFunc(ctx, func() {
-		grace := time.NewTimer(r.config.Grace)
-		defer grace.Stop()
-		select {
-		case <-cleanupCtx.Done():
-		case <-grace.C:
-			cancel(fmt.Errorf("what comes after the flow was given %v: %w", r.config.Grace, context.Cause(ctx)))
-		}
-	})
-	return cleanupCtx, func() {
-		lost()
-		ended()
-		cancel(nil)
-	}
-}
-
-// wasStopped reports whether err is only the cancellation of a requested stop that took too long,
-// between two steps: a step itself ends STOPPED.
-func (r *run) wasStopped(ctx context.Context, err error) bool {
-	return err != nil && ctx.Err() != nil && r.stop.requested() && errors.Is(err, context.Canceled) && !errors.Is(err, core.ErrLostOwner)
-}
-
-// callWithGrace calls an author's code. It returns while the code still runs, and leaves its goroutine
-// running, if the grace time after the end of ctx is over (rule L8) or the lease nearly is (rule L9).
-func (r *run) callWithGrace(ctx context.Context, f func() error) error {
-	select {
-	case <-r.lease.Late(): // there is no time for it
-		return fmt.Errorf("not called: %w", context.Cause(ctx))
-	default:
-	}
-	done := make(chan error, 1)
-	go exception.GuardGoroutine(f, func(err error) { done <- err })
-	select {
-	case err := <-done:
-		return err
-	case <-ctx.Done():
-	}
-	late := time.NewTimer(r.config.Grace)
-	defer late.Stop()
-	select {
-	case err := <-done:
-		return err
-	case <-late.C:
-	case <-r.lease.Late():
-		r.config.Observer.Observe(ctx, core.ComponentLate{Execution: r.exec.ID, JobName: r.job.Name, Err: context.Cause(ctx)})
-	}
-	return fmt.Errorf("it did not return in time; its goroutine is left behind (%w)", context.Cause(ctx))
 }
 
 // begin reads the history and records the start. It returns the context of the
@@ -195,13 +78,8 @@ func (r *run) begin(ctx context.Context) (context.Context, error) {
 		return ctx, r.resume(ctx)
 	}
 	if r.previous != nil {
-		history, err := r.config.Repository.LastSteps(ctx, r.exec.InstanceID, r.exec.AnewSince())
-		if err != nil {
-			return ctx, fmt.Errorf("read the history of the instance: %w", err)
-		}
-		r.progress = newProgress(history)
-		if r.journal, err = newJournal(ctx, r.config.Repository, r.exec, history); err != nil {
-			return ctx, fmt.Errorf("read the history of the instance: %w", err)
+		if err := r.readHistory(ctx); err != nil {
+			return ctx, err
 		}
 	}
 	if err := r.started(ctx); err != nil {
@@ -251,13 +129,13 @@ func (r *run) flow(ctx context.Context, listeners *listeners) (core.Outcome, err
 			return core.Outcome{}, err
 		}
 	}
-	w := &walk{run: r, port: &live{r}, flow: r.job.Flow, log: r.journal.log(r.job.Flow, "", allAttempts())}
-	ended, err := w.walk(ctx)
-	out := ended.out
+	w := walk.New(r.attempt, &live{run: r}, walk.Start{Flow: r.job.Flow, Within: journal.AllAttempts()})
+	ended, err := w.Run(ctx)
+	out := ended.Outcome
 	if err != nil || out.Status != core.StatusCompleted || r.job.Expect == nil {
 		return out, err
 	}
-	v := w.view()
+	v := w.View()
 	v.Outcome = &out
 	held, gate, err := r.job.Expect.Check(ctx, v)
 	r.exec.Gate = gate
@@ -271,15 +149,11 @@ func (r *run) flow(ctx context.Context, listeners *listeners) (core.Outcome, err
 	return out, nil
 }
 
-func failed(failure error) core.Outcome {
-	return core.Outcome{Status: core.StatusFailed, ExitCode: core.ExitFailed, Message: failure.Error()}
-}
-
 // end writes the final status, even if the run's context has ended.
 func (r *run) end(ctx context.Context, out core.Outcome, failure error) error {
 	ctx = context.WithoutCancel(ctx)
 	if failure != nil {
-		out = failed(failure)
+		out = walk.Failed(failure)
 	}
 	keep := r.exec.Context
 	if _, err := keep.Encode(); err != nil { // a context that cannot be stored must not prevent the end
@@ -288,7 +162,7 @@ func (r *run) end(ctx context.Context, out core.Outcome, failure error) error {
 	r.exec.Status, r.exec.ExitCode, r.exec.Error, r.exec.Settles, r.exec.EndedAt = out.Status, out.ExitCode, out.Message, out.Settles, time.Now().UTC()
 	change := core.JobChange{
 		To: out.Status, ExitCode: out.ExitCode, Error: out.Message, Settles: out.Settles, Gate: r.exec.Gate, Context: keep,
-		Visits: r.progress.unwrittenVisits(),
+		Visits: r.attempt.Progress.Unwritten(),
 	}
 	record := func(ctx context.Context) error {
 		_, err := r.config.Repository.ChangeJob(ctx, r.ref, change)
@@ -308,71 +182,6 @@ func (r *run) end(ctx context.Context, out core.Outcome, failure error) error {
 	r.config.Observer.Observe(ctx, core.JobEnded{Execution: *r.exec, Err: failure})
 	if out.Status == core.StatusCompleted {
 		r.removeLeft(ctx)
-	}
-	return nil
-}
-
-func (r *run) askStop() {
-	if r.stop.request() {
-		r.config.Observer.Observe(context.Background(), core.StopAsked{Execution: r.exec.ID})
-	}
-}
-
-// jobNow returns a snapshot of the execution for others to read.
-func (r *run) jobNow() *core.JobExecution {
-	r.contextMu.Lock()
-	defer r.contextMu.Unlock()
-	now := *r.exec
-	now.Context = r.exec.Context.Clone()
-	if r.ended != nil {
-		now.Status, now.ExitCode, now.Error = r.ended.Status, r.ended.ExitCode, r.ended.Message
-	}
-	return &now
-}
-
-// promote puts values of a step into the job's context and stores them (rule D4): all or none, since a
-// context that became too large could not be stored at the end either. It holds no lock during the
-// database write: on a database with one writer a branch may wait for another branch's transaction,
-// which may have to read or change the context. Only the values are written, so their order does not
-// matter.
-func (r *run) promote(ctx context.Context, values map[string]any) error {
-	promoted := core.NewExecutionContext()
-	for key, value := range values {
-		if err := promoted.Put(key, value); err != nil {
-			return err
-		}
-	}
-	if err := r.merge(promoted); err != nil {
-		return err
-	}
-	if err := r.config.Repository.SaveJobContext(ctx, r.ref, promoted); err != nil {
-		return fmt.Errorf("store the job's context: %w", err)
-	}
-	return nil
-}
-
-func (r *run) merge(changes *core.ExecutionContext) error {
-	r.contextMu.Lock()
-	defer r.contextMu.Unlock()
-	changed := r.exec.Context.Clone()
-	changed.Merge(changes)
-	if _, err := changed.Encode(); err != nil {
-		return fmt.Errorf("the job's context: %w", err)
-	}
-	r.exec.Context = changed
-	return nil
-}
-
-// refresh reads the values that partitions on workers promoted.
-func (r *run) refresh(ctx context.Context) error {
-	now, err := r.config.Repository.Execution(ctx, r.exec.ID)
-	if err != nil {
-		return fmt.Errorf("read the job's context: %w", err)
-	}
-	r.contextMu.Lock()
-	defer r.contextMu.Unlock()
-	if now.Context != nil {
-		r.exec.Context.Refresh(now.Context)
 	}
 	return nil
 }

@@ -3,4 +3,4 @@ package job
 import "time"
 
 // ClockNow is the time of the launcher's clock.
-func ClockNow(l *Launcher) time.Duration { return l.clock().Now() }
+func ClockNow(l *Launcher) time.Duration { return l.config.clock().Now() }

@@ -11,6 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/surfin-batch/surfin/internal/job"
+	"github.com/surfin-batch/surfin/internal/job/journal"
+	"github.com/surfin-batch/surfin/internal/job/planner"
 	"github.com/surfin-batch/surfin/internal/testdb"
 	"github.com/surfin-batch/surfin/internal/testengine"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
@@ -22,9 +24,9 @@ func (s *script) from(j *core.Job, element, plan, ran string) *core.JobExecution
 	ctx := context.Background()
 	last, err := newestOf(ctx, s.e, j.Name)
 	require.NoError(s.e.T, err)
-	from, err := job.NewFrom(ctx, s.e.Repository, j, last, element)
+	from, err := journal.NewFrom(ctx, s.e.Repository, j, last, element)
 	require.NoError(s.e.T, err)
-	planned, err := job.NewPlanFrom(ctx, s.e.Repository, j, last, from, nil)
+	planned, err := planner.NewFrom(ctx, s.e.Repository, j, last, from, nil)
 	require.NoError(s.e.T, err)
 	require.Equal(s.e.T, plan, certainOf(planned), "the plan")
 	s.ran = nil
@@ -34,22 +36,22 @@ func (s *script) from(j *core.Job, element, plan, ran string) *core.JobExecution
 	return exec
 }
 
-func certainOf(p *job.Plan) string {
+func certainOf(p *planner.Plan) string {
 	var certain []string
 	for _, e := range p.Entries {
-		if e.Certainty == job.Certain {
+		if e.Certainty == planner.Certain {
 			certain = append(certain, string(e.Act)+" "+e.Element)
 		}
 	}
 	return strings.Join(certain, ", ")
 }
 
-func (s *script) refused(j *core.Job, element string) *job.FromError {
+func (s *script) refused(j *core.Job, element string) *journal.FromError {
 	s.e.T.Helper()
 	_, err := s.e.Launcher.With(job.Options{From: element}).Run(context.Background(), j, core.Parameters{}, nil)
-	var refused *job.FromError
+	var refused *journal.FromError
 	require.ErrorAs(s.e.T, err, &refused)
-	require.ErrorIs(s.e.T, err, job.ErrNotFrom)
+	require.ErrorIs(s.e.T, err, journal.ErrNotFrom)
 	return refused
 }
 
@@ -129,7 +131,7 @@ func TestARestartFromAStepInABranch(t *testing.T) {
 		s.failing("r")
 		require.Equal(t, core.StatusFailed, s.attempt(j, "run z", "z a x y r").Status)
 		refused := s.refused(j, "y")
-		require.Equal(t, []any{job.FromBeside, "both", "r"}, []any{refused.Cause, refused.Split, refused.Open})
+		require.Equal(t, []any{journal.FromBeside, "both", "r"}, []any{refused.Cause, refused.Split, refused.Open})
 		s.failing("y")
 		require.Equal(t, core.StatusFailed, s.from(j, "both", "pass z, run a, run r", "a x y r t").Status)
 		require.Equal(t, core.StatusFailed, s.from(j, "y", "pass z, pass a, run f, pass x, run y, pass r, pass t", "y").Status)
@@ -269,12 +271,12 @@ type froms struct {
 }
 
 // next returns the start of the next attempt and the name of its element; nil means a plain restart.
-func (f *froms) next(ctx context.Context, reads core.JobRepository, j *core.Job, last *core.JobExecution) (*job.From, string, error) {
+func (f *froms) next(ctx context.Context, reads core.JobRepository, j *core.Job, last *core.JobExecution) (*journal.From, string, error) {
 	if f == nil || last == nil || f.random.IntN(3) > 0 {
 		return nil, "", nil
 	}
-	_, err := job.NewFrom(ctx, reads, j, last, "nowhere")
-	var refused *job.FromError
+	_, err := journal.NewFrom(ctx, reads, j, last, "nowhere")
+	var refused *journal.FromError
 	switch {
 	case !errors.As(err, &refused):
 		return nil, "", err
@@ -282,8 +284,8 @@ func (f *froms) next(ctx context.Context, reads core.JobRepository, j *core.Job,
 		return nil, "", nil
 	}
 	element := refused.Reached[f.random.IntN(len(refused.Reached))]
-	from, err := job.NewFrom(ctx, reads, j, last, element)
-	if errors.As(err, &refused) && refused.Cause == job.FromBeside {
+	from, err := journal.NewFrom(ctx, reads, j, last, element)
+	if errors.As(err, &refused) && refused.Cause == journal.FromBeside {
 		return nil, "", nil
 	}
 	f.began++

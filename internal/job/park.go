@@ -24,7 +24,7 @@ const (
 // park releases an execution that waits for partitions. It stores a stop that was requested meanwhile:
 // partitions that no worker has taken end STOPPED.
 func (r *run) park(ctx context.Context) error {
-	p := core.Parking{Context: r.exec.Context, Visits: r.progress.unwrittenVisits()}
+	p := core.Parking{Context: r.exec.Context, Visits: r.attempt.Progress.Unwritten()}
 	asked := 0
 	err := r.lease.Record(context.WithoutCancel(ctx), func(ctx context.Context) error {
 		asked++
@@ -85,28 +85,23 @@ func (l *Launcher) Resume(ctx context.Context, j *core.Job, id core.JobExecution
 	ctx = l.patient(ctx)
 	owner := l.config.Owner
 	owner.Nonce = rand.Text()[:8] // two that resume in one process are two owners
-	since := l.clock().Now()
+	since := l.config.clock().Now()
 	resumed, err := l.config.Repository.Resume(ctx, id, core.ResumeRequest{Owner: owner, Worker: o.Worker, Lease: l.config.Lease, Dead: l.config.Dead})
 	if err != nil {
 		return nil, err
 	}
-	if resumed.Execution.Context == nil {
-		resumed.Execution.Context = core.NewExecutionContext()
-	}
-	r := newRun(l, j, core.Launched{Execution: resumed.Execution, Previous: resumed.Previous}, since, o.Stop)
+	r := l.newRun(j, core.Launched{Execution: resumed.Execution, Previous: resumed.Previous}, since, o.Stop)
 	r.stop.release = o.Release
-	r.resumed = &resumed
+	r.resumed, r.attempt.Waited = &resumed, slices.Clone(resumed.Steps)
 	return r.run(ctx)
 }
-
-func (r *run) continues() bool { return r.resumed != nil && !r.resumed.First }
 
 // beginHere begins an execution that was launched for workers. The launch has compared its definition;
 // beginHere finds the steps that take the new one again. An execution that runs everything again
 // resumes no step.
 func (r *run) beginHere(ctx context.Context) (err error) {
 	if r.previous != nil && r.exec.AnewSince() != r.exec.ID {
-		r.newDefinition, err = r.launcher.compare(ctx, r.job, r.previous, r.exec.Params, nil)
+		r.newDefinition, err = r.config.checkDefinition(ctx, r.job, r.previous, r.exec.Params, nil)
 	}
 	if r.exec.StopRequested {
 		r.askStop()
@@ -117,41 +112,15 @@ func (r *run) beginHere(ctx context.Context) (err error) {
 // resume reads the history of an execution that was parked. The walk replays it up to the step that
 // waited.
 func (r *run) resume(ctx context.Context) error {
-	history, err := r.config.Repository.LastSteps(ctx, r.exec.InstanceID, r.exec.AnewSince())
-	if err != nil {
-		return fmt.Errorf("read the history of the instance: %w", err)
-	}
-	r.progress = newProgress(history)
-	if r.journal, err = newJournal(ctx, r.config.Repository, r.exec, history); err != nil {
-		return fmt.Errorf("read the history of the instance: %w", err)
+	if err := r.readHistory(ctx); err != nil {
+		return err
 	}
 	if r.exec.StopRequested {
 		r.askStop()
 	}
-	r.resuming = true
+	r.attempt.Resuming = true
 	return nil
 }
-
-func (r *run) waitedFor(id core.StepExecutionID) bool {
-	if r.resumed == nil || !r.resuming && r.part == nil {
-		return false
-	}
-	for _, s := range r.resumed.Steps {
-		if s.ID == id {
-			return true
-		}
-	}
-	return false
-}
-
-// came notes that the walk has reached the step that was parked.
-func (r *run) came(id core.StepExecutionID) {
-	r.resuming = false
-	r.resumed.Steps = slices.DeleteFunc(r.resumed.Steps, func(s core.StepExecution) bool { return s.ID == id })
-}
-
-// releasing reports whether the execution is to be given back, and not stopped.
-func (r *run) releasing() bool { return r.stop.isReleased() && !r.stop.requested() }
 
 // afterPark waits until a parked execution is over, without owning it, and resumes it if no other
 // process does. Closing stop requests a stop of the execution. The end of ctx leaves it parked.

@@ -109,8 +109,3 @@ func (l *Launcher) lostBefore(ctx context.Context, j *core.Job, last *core.JobEx
 	}
 	return lost < core.DefaultPartAttempts, nil
 }
-
-func onWorkers(s core.Step) bool {
-	remote, is := s.(interface{ OnWorkers() bool })
-	return is && remote.OnWorkers()
-}

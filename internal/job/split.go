@@ -7,21 +7,22 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/surfin-batch/surfin/internal/job/walk"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 )
 
 // branch is one flow of a split.
 type branch struct {
-	walk   *walk
-	result result
+	walk   *walk.Walk
+	result walk.Result
 	err    error
 }
 
 // split runs the branches in parallel and waits for all. The most severe outcome counts; an error (of
 // the record, or a refusal) ends the whole flow.
-func (l *live) split(ctx context.Context, w *walk, at *core.SplitElement, walks []*walk) (result, error) {
-	before := w.splitBefore(at)
+func (l *live) Split(ctx context.Context, w *walk.Walk, at *core.SplitElement, walks []*walk.Walk) (walk.Result, error) {
+	before := l.run.splitBefore(w, at)
 	if before != nil || at.OnWorkers && l.run.part == nil {
 		return l.splitOnWorkers(ctx, w, at, walks, before)
 	}
@@ -38,9 +39,9 @@ func (l *live) split(ctx context.Context, w *walk, at *core.SplitElement, walks 
 		b := &branch{walk: sub}
 		branches[i] = b
 		slots <- struct{}{}
-		if stopping.Load() || l.stopping() {
+		if stopping.Load() || l.Stopping() {
 			<-slots
-			b.result = known(stopped("not begun: the job was stopping"))
+			b.result = walk.Stopped("not begun: the job was stopping")
 			continue
 		}
 		all.Add(1)
@@ -50,13 +51,13 @@ func (l *live) split(ctx context.Context, w *walk, at *core.SplitElement, walks 
 			begin()
 			defer end()
 			b.err = exception.Guard(func() (err error) {
-				b.result, err = b.walk.walk(ctx)
+				b.result, err = b.walk.Run(ctx)
 				return err
 			})
 			if l.run.wasStopped(ctx, b.err) {
-				b.result, b.err = known(stopped("stopped on request")), nil
+				b.result, b.err = walk.Stopped("stopped on request"), nil
 			}
-			if b.result.isStopped() {
+			if b.result.IsStopped() {
 				stopping.Store(true)
 			}
 		})
@@ -68,22 +69,10 @@ func (l *live) split(ctx context.Context, w *walk, at *core.SplitElement, walks 
 	}
 	all.Wait()
 	var errs []error
-	results := make([]result, len(branches))
+	results := make([]walk.Result, len(branches))
 	for i, b := range branches {
 		errs = append(errs, b.err)
 		results[i] = b.result
 	}
-	return worst(results), errors.Join(errs...)
-}
-
-// worst returns the outcome that decides for parallel branches.
-func worst(branches []result) result {
-	r := branches[0]
-	for _, b := range branches[1:] {
-		if r.unknown == "" {
-			r.unknown = b.unknown
-		}
-		r.out, r.refused = core.Worse(r.out, b.out), r.refused || b.refused
-	}
-	return r
+	return walk.Worst(results), errors.Join(errs...)
 }

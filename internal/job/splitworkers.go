@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/surfin-batch/surfin/internal/job/planner"
+	"github.com/surfin-batch/surfin/internal/job/walk"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
@@ -17,10 +19,10 @@ type splitStep struct {
 	live *live
 	at   *core.SplitElement
 	// subs are the walks of all branches; due marks those that workers walk.
-	subs []*walk
+	subs []*walk.Walk
 	due  []bool
 	// results are the outcomes of the branches, and errs the errors that stopped their walks.
-	results []result
+	results []walk.Result
 	errs    []error
 	ended   bool
 }
@@ -34,20 +36,15 @@ func (s *splitStep) Composite() {}
 // OnWorkers reports that the branches' promotions are read when they are over.
 func (s *splitStep) OnWorkers() bool { return true }
 
-func isOnWorkers(at core.Element) bool {
-	split, is := at.(*core.SplitElement)
-	return is && split.OnWorkers
-}
-
 // splitOnWorkers has workers walk the branches that have something to do. Other branches, and all
 // branches of a split that this attempt passed before it was parked, are passed here.
-func (l *live) splitOnWorkers(ctx context.Context, w *walk, at *core.SplitElement, subs []*walk, before *core.StepExecution) (result, error) {
-	s := &splitStep{live: l, at: at, subs: subs, due: make([]bool, len(subs)), results: make([]result, len(subs))}
+func (l *live) splitOnWorkers(ctx context.Context, w *walk.Walk, at *core.SplitElement, subs []*walk.Walk, before *core.StepExecution) (walk.Result, error) {
+	s := &splitStep{live: l, at: at, subs: subs, due: make([]bool, len(subs)), results: make([]walk.Result, len(subs))}
 	var parts []core.StepExecution
 	if before != nil {
 		var err error
 		if parts, err = l.run.config.Repository.Partitions(ctx, before.ID); err != nil {
-			return result{}, fmt.Errorf("split %s: %w", at.Name, err)
+			return walk.Result{}, fmt.Errorf("split %s: %w", at.Name, err)
 		}
 		for _, part := range parts {
 			if i := s.indexOf(part); i >= 0 {
@@ -56,44 +53,44 @@ func (l *live) splitOnWorkers(ctx context.Context, w *walk, at *core.SplitElemen
 		}
 	}
 	for i, sub := range subs {
-		if s.due[i] = s.due[i] || before == nil && l.isDue(ctx, sub); s.due[i] {
+		if s.due[i] = s.due[i] || before == nil && l.run.isDue(ctx, sub); s.due[i] {
 			continue
 		}
 		var err error
-		if s.results[i], err = sub.walk(ctx); err != nil {
-			return result{}, err
+		if s.results[i], err = sub.Run(ctx); err != nil {
+			return walk.Result{}, err
 		}
 	}
 	if !slices.Contains(s.due, true) {
-		return worst(s.results), nil
+		return walk.Worst(s.results), nil
 	}
-	if before == nil || l.run.waitedFor(before.ID) {
+	if before == nil || l.run.attempt.HasWaited(before.ID) {
 		history := core.StepHistory{}
 		if before != nil {
 			history.Last = *before
 		}
-		r, err := l.step(ctx, w, &core.StepElement{Step: s}, history)
+		r, err := l.Step(ctx, w, &core.StepElement{Step: s}, history)
 		if err != nil || !s.ended {
-			r.recorded = true
+			r.Recorded = true
 			return r, err
 		}
 	} else if err := s.collect(ctx, parts); err != nil {
-		return result{}, err
+		return walk.Result{}, err
 	}
-	r := worst(s.results)
-	r.recorded = true
+	r := walk.Worst(s.results)
+	r.Recorded = true
 	return r, errors.Join(s.errs...)
 }
 
 // splitBefore returns the record of the split that this same attempt made before it was parked, or nil.
-func (w *walk) splitBefore(at *core.SplitElement) *core.StepExecution {
-	if !w.run.resuming {
+func (r *run) splitBefore(w *walk.Walk, at *core.SplitElement) *core.StepExecution {
+	if !r.attempt.Resuming {
 		return nil
 	}
-	for i := range w.log.entries {
-		e := &w.log.entries[i]
-		if e.Element == at.Name && e.Ordinal == w.ordinal && e.Kind == core.VisitStep && e.Execution == w.run.exec.ID {
-			return e.record
+	for i := range w.Log.Entries {
+		e := &w.Log.Entries[i]
+		if e.Element == at.Name && e.Ordinal == w.Ordinal && e.Kind == core.VisitStep && e.Execution == r.exec.ID {
+			return e.Record
 		}
 	}
 	return nil
@@ -101,13 +98,8 @@ func (w *walk) splitBefore(at *core.SplitElement) *core.StepExecution {
 
 // isDue reports whether the walk of a branch would do more than pass complete elements. The plan of the
 // walk decides (rule F6).
-func (l *live) isDue(ctx context.Context, sub *walk) bool {
-	d := newDry(nil)
-	probe := *sub
-	probe.port, probe.edges = d, map[string][]PlanEdge{}
-	probe.run = &run{job: l.run.job, exec: l.run.jobNow(), progress: l.run.progress.clone(), journal: l.run.journal}
-	_, err := probe.walk(ctx)
-	return err != nil || slices.ContainsFunc(d.plan.Entries, func(e PlanEntry) bool { return e.Act != PlanPass })
+func (r *run) isDue(ctx context.Context, branch *walk.Walk) bool {
+	return planner.IsDue(ctx, branch, r.job, r.jobNow(), r.attempt.Journal, r.attempt.Progress.Clone())
 }
 
 // Execute implements core.Step.
@@ -130,7 +122,7 @@ func (s *splitStep) Execute(ctx context.Context, run *core.StepRun) error {
 	if err := errors.Join(s.errs...); err != nil {
 		return err
 	}
-	return endOf(run, worst(s.results).out)
+	return walk.EndStep(run, walk.Worst(s.results).Outcome)
 }
 
 // branches is the data about the run of a split and its branches that a worker needs.
@@ -154,11 +146,11 @@ func (s *splitStep) plan(ctx context.Context, run *core.StepRun) error {
 	shared.Data.Job.Definition = core.Definition{}
 	var parts []core.Partition
 	for i, sub := range s.subs {
-		shared.Walks = append(shared.Walks, branchWalk{From: sub.within.from, To: sub.within.to, Ended: sub.ended, History: sub.history, Looped: sub.looped})
+		shared.Walks = append(shared.Walks, branchWalk{From: sub.Within.From, To: sub.Within.To, Ended: sub.HasEnd, History: sub.IsEarlierRound, Looped: sub.Looped})
 		if !s.due[i] {
 			continue
 		}
-		part := core.Partition{Name: strconv.Itoa(i + 1), Index: i, Context: core.NewExecutionContext(), Flow: sub.id}
+		part := core.Partition{Name: strconv.Itoa(i + 1), Index: i, Context: core.NewExecutionContext(), Flow: sub.ID}
 		if i < len(s.at.On) {
 			part.On = s.at.On[i]
 		}
@@ -210,11 +202,11 @@ func (s *splitStep) collect(ctx context.Context, parts []core.StepExecution) err
 		text, known := part.Out[walkedKey].(string)
 		sub := s.subs[i]
 		if !known { // no worker has ended it
-			sub.ran = part.Assigned > 0
+			sub.Ran = part.Assigned > 0
 			if out.Status != core.StatusStopped {
 				out.Message = fmt.Sprintf("branch %d of split %s: %s", i+1, s.at.Name, part.Error)
 			}
-			s.results[i].out = out
+			s.results[i].Outcome = out
 			continue
 		}
 		var w walked
@@ -228,19 +220,19 @@ func (s *splitStep) collect(ctx context.Context, parts []core.StepExecution) err
 		for _, id := range w.Steps {
 			record := records[id]
 			if record.JobExecutionID == r.exec.ID {
-				r.progress.record(record)
+				r.attempt.Progress.Record(record)
 			} else {
-				r.progress.recordSkipped(record)
+				r.attempt.Progress.RecordPassed(record)
 			}
 			if id == w.Last {
-				sub.last = &record
+				sub.Last = &record
 			}
 		}
-		out.Step, sub.ran = w.Step, w.Ran
+		out.Step, sub.Ran = w.Step, w.Ran
 		if w.Broken {
 			s.errs = append(s.errs, errors.New(part.Error))
 		}
-		s.results[i].out = out
+		s.results[i].Outcome = out
 	}
 	s.ended = true
 	return nil

@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/surfin-batch/surfin/internal/job"
+	"github.com/surfin-batch/surfin/internal/job/journal"
 	"github.com/surfin-batch/surfin/internal/testdb"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
@@ -140,7 +140,7 @@ func TestARestartFromAStepIsRefused(t *testing.T) {
 		var refused *Refusal
 		require.ErrorAs(t, err, &refused)
 		require.Equal(t, ReasonFrom, refused.Reason)
-		require.ErrorIs(t, err, job.ErrNotFrom)
+		require.ErrorIs(t, err, journal.ErrNotFrom)
 		require.Contains(t, strings.ReplaceAll(err.Error(), s.dir, "DIR"), want)
 		_, err = json.Marshal(refused)
 		require.NoError(t, err)

@@ -1,4 +1,4 @@
-package job
+package journal
 
 import (
 	"context"
@@ -89,14 +89,10 @@ type From struct {
 // NewFrom returns the start of an attempt that follows last, the newest execution of its instance, and
 // runs the element and everything after it again. An element of a group stands for the group. The error
 // is a *FromError, or one of the repository.
-func NewFrom(ctx context.Context, repository core.JobRepository, j *core.Job, last *core.JobExecution, element string) (*From, error) {
-	history, err := repository.LastSteps(ctx, last.InstanceID, last.AnewSince())
+func NewFrom(ctx context.Context, repository Repository, j *core.Job, last *core.JobExecution, element string) (*From, error) {
+	journal, _, err := Read(ctx, repository, last.InstanceID, last.AnewSince())
 	if err != nil {
-		return nil, fmt.Errorf("read the history of the instance: %w", err)
-	}
-	journal, err := newJournal(ctx, repository, last, history)
-	if err != nil {
-		return nil, fmt.Errorf("read the history of the instance: %w", err)
+		return nil, err
 	}
 	k := &keeper{job: j, journal: journal, element: element, from: &From{after: last.ID, kept: map[string]bool{}}}
 	return k.from, k.keep()
@@ -124,32 +120,45 @@ func (r *keptRecords) LastSteps(ctx context.Context, id core.JobInstanceID, sinc
 	return steps, err
 }
 
-// journalOf makes the journal of the attempt before it exists, for a plan.
-func (f *From) journalOf(ctx context.Context, repository core.JobRepository, history map[string]core.StepHistory) (*journal, error) {
+// Read returns the journal and the history of the attempt before it exists, for a plan.
+func (f *From) Read(ctx context.Context, repository Repository) (*Journal, map[string]core.StepHistory, error) {
 	rows := make([]core.JournalRow, len(f.rows))
 	for i, row := range f.rows {
 		rows[i] = core.JournalRow{FlowVisit: row, Execution: f.after}
 	}
-	return journalOf(ctx, repository, rows, history)
+	history := map[string]core.StepHistory{}
+	j, err := newJournal(ctx, repository, rows, history)
+	if err != nil {
+		return nil, nil, fmt.Errorf("read the history of the instance: %w", err)
+	}
+	return j, history, nil
+}
+
+// Launch returns the part of a launch request that begins the attempt.
+func (f *From) Launch(ifComplete bool) *core.LaunchFrom {
+	if f == nil {
+		return nil
+	}
+	return &core.LaunchFrom{After: f.after, IfComplete: ifComplete, Visits: f.rows}
 }
 
 // keeper makes the rows of a From.
 type keeper struct {
 	job     *core.Job
-	journal *journal
+	journal *Journal
 	element string
 	from    *From
 }
 
 func (k *keeper) refuse(cause FromCause) *FromError {
-	return &FromError{Job: k.job.Name, Element: k.element, Cause: cause, Known: k.namesIn(k.job.Flow), Reached: k.reachedIn(k.job.Flow, "", allAttempts())}
+	return &FromError{Job: k.job.Name, Element: k.element, Cause: cause, Known: k.namesIn(k.job.Flow), Reached: k.reachedIn(k.job.Flow, "", AllAttempts())}
 }
 
 func (k *keeper) keep() error {
 	path := pathTo(k.job.Flow, k.element)
 	switch {
 	case path != nil:
-		return k.keepTo(k.job.Flow, "", k.journal.log(k.job.Flow, "", allAttempts()), path)
+		return k.keepTo(k.job.Flow, "", k.journal.Log(k.job.Flow, "", AllAttempts()), path)
 	case pathTo(k.job.Finally, k.element) != nil:
 		return k.refuse(FromFinally)
 	}
@@ -166,7 +175,7 @@ type branchPath struct {
 // ends the path even if the element is inside it.
 func pathTo(flow core.Flow, name string) []branchPath {
 	for _, at := range flow.Elements {
-		if record, _ := recordOf(at); at.ElementName() == name || record == name {
+		if record, _ := StepName(at); at.ElementName() == name || record == name {
 			return []branchPath{{at: at}}
 		}
 		for branch, inner := range core.Flows(at) {
@@ -196,45 +205,45 @@ func (k *keeper) namesIn(flow core.Flow) []string {
 }
 
 // reachedIn returns the names of the elements in the log of a flow, including nested ones.
-func (k *keeper) reachedIn(flow core.Flow, id string, within attempts) []string {
-	entries := k.journal.log(flow, id, within).entries
+func (k *keeper) reachedIn(flow core.Flow, id string, within Attempts) []string {
+	entries := k.journal.Log(flow, id, within).Entries
 	var names []string
 	for _, at := range flow.Elements {
-		i := placeOf(entries, at)
+		i := indexOf(entries, at)
 		if i < 0 {
 			continue
 		}
 		e := entries[i]
 		names = append(names, at.ElementName())
-		if _, isGroup := at.(*core.AtomicElement); isGroup || !isVisit(e.Kind) {
+		if _, isGroup := at.(*core.AtomicElement); isGroup || !e.IsVisit() {
 			continue
 		}
 		for branch, inner := range core.Flows(at) {
-			names = append(names, k.reachedIn(inner, e.inner.Inner(branch), e.inside)...)
+			names = append(names, k.reachedIn(inner, e.Inner.Inner(branch), e.Within)...)
 		}
 	}
 	return names
 }
 
-// placeOf returns the index of the last visit of an element, or of the restart point of an attempt that
+// indexOf returns the index of the last visit of an element, or of the restart point of an attempt that
 // died before it; -1 means that no attempt has reached it.
-func placeOf(entries []entry, at core.Element) int {
-	return slices.IndexFunc(entries, func(e entry) bool {
-		return e.Element == at.ElementName() && (isVisit(e.Kind) || e.Kind == core.VisitJump && e.Target == e.Element)
+func indexOf(entries []Entry, at core.Element) int {
+	return slices.IndexFunc(entries, func(e Entry) bool {
+		return e.Element == at.ElementName() && (e.IsVisit() || e.Kind == core.VisitJump && e.Target == e.Element)
 	})
 }
 
 // keepTo keeps the part of a log before the path to the element. id names the log in the attempt.
-func (k *keeper) keepTo(flow core.Flow, id string, l log, path []branchPath) error {
+func (k *keeper) keepTo(flow core.Flow, id string, l Log, path []branchPath) error {
 	at := path[0].at
-	i := placeOf(l.entries, at)
-	if i < 0 || len(path) > 1 && !isVisit(l.entries[i].Kind) {
+	i := indexOf(l.Entries, at)
+	if i < 0 || len(path) > 1 && !l.Entries[i].IsVisit() {
 		return k.refuse(FromUnreached)
 	}
-	for _, e := range l.entries[:i] {
+	for _, e := range l.Entries[:i] {
 		k.keepEntry(flow, id, e)
 	}
-	e := l.entries[i]
+	e := l.Entries[i]
 	v := core.Visit{Flow: id, Ordinal: e.Ordinal, Element: at.ElementName()}
 	if len(path) == 1 { // a log begins with a visit of its first element
 		v.Ordinal = max(v.Ordinal, 2)
@@ -245,7 +254,7 @@ func (k *keeper) keepTo(flow core.Flow, id string, l log, path []branchPath) err
 		k.add(core.FlowVisit{Visit: v, Kind: core.VisitFlow})
 	}
 	for branch, inner := range core.Flows(at) {
-		log := k.journal.log(inner, e.inner.Inner(branch), e.inside)
+		log := k.journal.Log(inner, e.Inner.Inner(branch), e.Within)
 		if branch == path[0].branch {
 			if err := k.keepTo(inner, v.Inner(branch), log, path[1:]); err != nil {
 				return err
@@ -264,19 +273,19 @@ func (k *keeper) keepTo(flow core.Flow, id string, l log, path []branchPath) err
 
 // openIn returns the element at which a branch ended other than COMPLETED, or has not ended; empty
 // means that a restart would run nothing of the visited elements.
-func openIn(flow core.Flow, l log) string {
-	if len(l.entries) == 0 {
+func openIn(flow core.Flow, l Log) string {
+	if len(l.Entries) == 0 {
 		return ""
 	}
-	e := l.entries[len(l.entries)-1]
+	e := l.Entries[len(l.Entries)-1]
 	at, ok := flow.Find(e.Element)
 	if !ok {
 		return ""
 	}
-	if !isVisit(e.Kind) || len(e.outs) == 0 {
+	out, ok := e.Outcome()
+	if !e.IsVisit() || !ok {
 		return e.Element
 	}
-	out := e.outs[len(e.outs)-1]
 	to, leads := core.Next(at.Edges(), out.Status, out.ExitCode)
 	if !leads && out.Status == core.StatusCompleted || leads && (to.Kind == core.TargetElement || to.Kind == core.TargetEnd) {
 		return ""
@@ -284,22 +293,22 @@ func openIn(flow core.Flow, l log) string {
 	return e.Element
 }
 
-func (k *keeper) keepAll(flow core.Flow, id string, l log) {
-	for _, e := range l.entries {
+func (k *keeper) keepAll(flow core.Flow, id string, l Log) {
+	for _, e := range l.Entries {
 		k.keepEntry(flow, id, e)
 	}
 }
 
 // keepEntry keeps a visit as it ended, unless the definition no longer has its element.
-func (k *keeper) keepEntry(flow core.Flow, id string, e entry) {
+func (k *keeper) keepEntry(flow core.Flow, id string, e Entry) {
 	at, ok := flow.Find(e.Element)
 	if !ok {
 		return
 	}
 	row := core.FlowVisit{Visit: core.Visit{Flow: id, Ordinal: e.Ordinal, Element: e.Element}, Kind: e.Kind, Verdict: e.Verdict, Target: e.Target}
-	if _, isStep := recordOf(at); isStep && e.record != nil {
-		row.Kind, row.Verdict, row.Target = core.VisitPass, "", strconv.FormatInt(int64(e.record.ID), 10)
-		k.from.kept[e.record.Name] = true
+	if _, isStep := StepName(at); isStep && e.Record != nil {
+		row.Kind, row.Verdict, row.Target = core.VisitPass, "", strconv.FormatInt(int64(e.Record.ID), 10)
+		k.from.kept[e.Record.Name] = true
 		k.add(row)
 		return
 	}
@@ -307,15 +316,15 @@ func (k *keeper) keepEntry(flow core.Flow, id string, e entry) {
 		k.add(row)
 		return
 	}
-	if len(e.outs) > 0 {
-		row.Kind, row.Verdict, row.Target = core.VisitFlow, verdictOf(e.outs[len(e.outs)-1]), ""
+	if out, ok := e.Outcome(); ok {
+		row.Kind, row.Verdict, row.Target = core.VisitFlow, VerdictOf(out), ""
 		if _, isGroup := at.(*core.AtomicElement); isGroup {
 			row.Kind = core.VisitGroup
 		}
 		k.add(row)
 	}
 	for branch, inner := range core.Flows(at) {
-		k.keepAll(inner, row.Inner(branch), k.journal.log(inner, e.inner.Inner(branch), e.inside))
+		k.keepAll(inner, row.Inner(branch), k.journal.Log(inner, e.Inner.Inner(branch), e.Within))
 	}
 }
 

@@ -1,4 +1,4 @@
-package job
+package walk
 
 import (
 	"maps"
@@ -8,8 +8,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// progress is the state that the branches of an execution share. It is safe for concurrent use.
-type progress struct {
+// Progress is the state that the branches of an execution share. It is safe for concurrent use.
+type Progress struct {
 	mu sync.Mutex
 	// history holds the newest execution of each step in the instance, and its number of attempts.
 	history map[string]core.StepHistory
@@ -19,35 +19,37 @@ type progress struct {
 	unwritten []core.FlowVisit
 }
 
-func newProgress(history map[string]core.StepHistory) *progress {
+// NewProgress returns the progress of an attempt that has run nothing.
+func NewProgress(history map[string]core.StepHistory) *Progress {
 	if history == nil {
 		history = map[string]core.StepHistory{}
 	}
-	return &progress{history: history, steps: map[string]core.StepExecution{}}
+	return &Progress{history: history, steps: map[string]core.StepExecution{}}
 }
 
-// clone copies the steps and their history, for a plan made during the walk.
-func (p *progress) clone() *progress {
+// Clone copies the steps and their history, for a plan made during the walk.
+func (p *Progress) Clone() *Progress {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return &progress{history: maps.Clone(p.history), steps: maps.Clone(p.steps)}
+	return &Progress{history: maps.Clone(p.history), steps: maps.Clone(p.steps)}
 }
 
-// note keeps a row of the journal until the next write (rule F5).
-func (p *progress) note(rows ...core.FlowVisit) {
+// Note keeps a row of the journal until the next write (rule F5).
+func (p *Progress) Note(rows ...core.FlowVisit) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.unwritten = append(p.unwritten, rows...)
 }
 
-// unwrittenVisits returns the rows that wait. Another branch may write them too.
-func (p *progress) unwrittenVisits() []core.FlowVisit {
+// Unwritten returns the rows that wait. Another branch may write them too.
+func (p *Progress) Unwritten() []core.FlowVisit {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return append([]core.FlowVisit(nil), p.unwritten...)
 }
 
-func (p *progress) recordWritten(rows []core.FlowVisit) {
+// RecordWritten removes the rows from those that wait.
+func (p *Progress) RecordWritten(rows []core.FlowVisit) {
 	if len(rows) == 0 {
 		return
 	}
@@ -66,9 +68,9 @@ func (p *progress) recordWritten(rows []core.FlowVisit) {
 	p.unwritten = left
 }
 
-// recall restores the steps from the history: this execution's as run, and the completed ones of
+// Recall restores the steps from the history: this execution's as run, and the completed ones of
 // earlier executions as passed.
-func (p *progress) recall(id core.JobExecutionID) {
+func (p *Progress) Recall(id core.JobExecutionID) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for name, h := range p.history {
@@ -78,8 +80,8 @@ func (p *progress) recall(id core.JobExecutionID) {
 	}
 }
 
-// lastBefore returns the step of the same log with the greatest ordinal before the visit, or nil.
-func (p *progress) lastBefore(v core.Visit) (last *core.StepExecution) {
+// LastBefore returns the step of the same log with the greatest ordinal before the visit, or nil.
+func (p *Progress) LastBefore(v core.Visit) (last *core.StepExecution) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, s := range p.steps {
@@ -90,16 +92,17 @@ func (p *progress) lastBefore(v core.Visit) (last *core.StepExecution) {
 	return last
 }
 
-func (p *progress) historyOf(step string) (core.StepHistory, bool) {
+// HistoryOf returns the newest execution of a step in the instance, and its number of attempts.
+func (p *Progress) HistoryOf(step string) (core.StepHistory, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	h, ok := p.history[step]
 	return h, ok
 }
 
-// hasUnfinished reports whether a step of the instance did not complete, in this execution or in an
+// HasUnfinished reports whether a step of the instance did not complete, in this execution or in an
 // earlier one.
-func (p *progress) hasUnfinished() bool {
+func (p *Progress) HasUnfinished() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, h := range p.history {
@@ -110,13 +113,15 @@ func (p *progress) hasUnfinished() bool {
 	return false
 }
 
-func (p *progress) recordSkipped(s core.StepExecution) {
+// RecordPassed notes a step of an earlier attempt that is not run again.
+func (p *Progress) RecordPassed(s core.StepExecution) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.steps[s.Name] = s
 }
 
-func (p *progress) record(s core.StepExecution) {
+// Record notes a step that ran.
+func (p *Progress) Record(s core.StepExecution) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	h := p.history[s.Name]
@@ -127,8 +132,8 @@ func (p *progress) record(s core.StepExecution) {
 	p.history[s.Name], p.steps[s.Name] = h, s
 }
 
-// recordEnd notes the end of a step that is known to have run.
-func (p *progress) recordEnd(s core.StepExecution) {
+// RecordEnd notes the end of a step that is known to have run.
+func (p *Progress) RecordEnd(s core.StepExecution) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	h := p.history[s.Name]
@@ -136,21 +141,23 @@ func (p *progress) recordEnd(s core.StepExecution) {
 	p.history[s.Name], p.steps[s.Name] = h, s
 }
 
-// seen returns a copy of the steps of this execution.
-func (p *progress) seen() map[string]core.StepExecution {
+// Steps returns a copy of the steps of this execution.
+func (p *Progress) Steps() map[string]core.StepExecution {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return maps.Clone(p.steps)
 }
 
-func (p *progress) hasRun(step string, id core.JobExecutionID) bool {
+// HasRun reports whether the step ran in the execution.
+func (p *Progress) HasRun(step string, id core.JobExecutionID) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	s, ok := p.steps[step]
 	return ok && s.JobExecutionID == id
 }
 
-func (p *progress) parts(step string) map[string]core.StepExecution {
+// Parts returns the newest executions of the partitions of a step, by the name of the partition.
+func (p *Progress) Parts(step string) map[string]core.StepExecution {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	prefix := core.PartName(step, "")

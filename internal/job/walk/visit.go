@@ -1,0 +1,276 @@
+package walk
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/surfin-batch/surfin/internal/job/journal"
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+)
+
+// isOfEarlierRound reports whether a loop, after the entry, reached an earlier element that leads to
+// the entry's element again: the later round visits it (rule F3).
+func (w *Walk) isOfEarlierRound(e *journal.Entry) bool {
+	return w.IsEarlierRound || e.IsOfEarlierRound(w.Flow, w.Log.Entries)
+}
+
+// pass passes a step that an earlier attempt completed, or gave up.
+func (w *Walk) pass(ctx context.Context, at *core.StepElement, record core.StepExecution) Result {
+	w.attempt.Progress.RecordPassed(record)
+	w.Last = &record
+	w.Port.Passed(ctx, w, at, record)
+	return Known(journal.OutcomeOf(&record))
+}
+
+func (w *Walk) visit(ctx context.Context, at core.Element) (Result, error) {
+	adopted := w.adopt.take(at)
+	if adopted != nil && len(core.Flows(at)) > 0 {
+		w.note(at, core.VisitAdopt, "", journal.Adopt(adopted))
+		w.Ordinal++
+	}
+	switch at := at.(type) {
+	case *core.StepElement:
+		return w.visitOrAdopt(ctx, at, adopted)
+	case *core.FlowElement:
+		if at.AsStep {
+			return w.visitOrAdopt(ctx, w.asStep(at, w.VisitOf(at), adopted), adopted)
+		}
+	case *core.DecisionElement, *core.SplitElement, *core.AtomicElement:
+	}
+	condition := w.If
+	defer func() { w.If = condition }()
+	switch held, err := w.Port.Holds(ctx, w, at); {
+	case err != nil:
+		return Result{}, err
+	case held == No:
+		w.note(at, core.VisitNoop, "", "")
+		return completed(core.ExitNoop), nil
+	case held == Perhaps:
+		w.If = at.Condition().Text
+	}
+	r, err := w.visitInside(ctx, at, adopted)
+	if err == nil && w.If != condition && r.Unknown == "" {
+		r.Unknown, r.Refused = at.ElementName(), false
+	}
+	return r, err
+}
+
+func (w *Walk) visitInside(ctx context.Context, at core.Element, adopted *journal.Entry) (Result, error) {
+	switch at := at.(type) {
+	case *core.DecisionElement:
+		return w.decide(ctx, at)
+	case *core.SplitElement, *core.FlowElement, *core.AtomicElement:
+		r, _, err := w.inside(ctx, at, nil, adopted)
+		return r, err
+	case *core.StepElement: // in visit
+	}
+	return Result{}, fmt.Errorf("element %s: a %T cannot be run", at.ElementName(), at)
+}
+
+// visitOrAdopt runs a step, or passes its completed work of an abandoned path, or of another position
+// in an earlier definition.
+func (w *Walk) visitOrAdopt(ctx context.Context, at *core.StepElement, adopted *journal.Entry) (Result, error) {
+	var done *core.StepExecution
+	switch {
+	case at.AllowStartIfComplete || adopted != nil && adopted.RunsAgain:
+	case adopted != nil && adopted.Record != nil && journal.IsDone(*adopted.Record):
+		done = adopted.Record
+	case !w.IsInLoop(at):
+		done = w.doneBefore(at)
+	}
+	if done == nil {
+		return w.visitStep(ctx, at)
+	}
+	w.note(at, core.VisitPass, "", strconv.FormatInt(int64(done.ID), 10))
+	return w.pass(ctx, at, *done), nil
+}
+
+// doneBefore returns the step as an earlier attempt completed it, at any position of the definition of
+// that time, or nil.
+func (w *Walk) doneBefore(at *core.StepElement) *core.StepExecution {
+	h, some := w.attempt.Progress.HistoryOf(at.Step.Name())
+	if !some || !journal.IsDone(h.Last) || h.Last.JobExecutionID == w.attempt.ID {
+		return nil
+	}
+	return &h.Last
+}
+
+// visitStep runs a step, from the end of its unfinished attempt if there is one. The condition of a
+// step that has begun is not asked again.
+func (w *Walk) visitStep(ctx context.Context, at *core.StepElement) (Result, error) {
+	name := at.Step.Name()
+	before, some := w.attempt.Progress.HistoryOf(name)
+	condition := w.If
+	defer func() { w.If = condition }()
+	if unfinished := some && !journal.IsDone(before.Last); !unfinished {
+		switch held, err := w.Port.Holds(ctx, w, at); {
+		case err != nil:
+			return Result{}, err
+		case held == No:
+			return w.Port.Noop(ctx, w, at)
+		case held == Perhaps:
+			w.If = at.When.Text
+		}
+	}
+	if at.StartLimit != nil && !w.attempt.HasWaited(before.Last.ID) && before.Attempts >= *at.StartLimit {
+		return w.Port.Limited(w, at, &StartLimitError{Step: name, Attempts: before.Attempts, Limit: *at.StartLimit})
+	}
+	return w.Port.Step(ctx, w, at, before)
+}
+
+// decide takes a decision. Its verdict is stored with the next write.
+func (w *Walk) decide(ctx context.Context, at *core.DecisionElement) (Result, error) {
+	verdict, answered, err := w.Port.Decide(ctx, w, at)
+	switch {
+	case err != nil:
+		return Result{}, &DecisionError{Decision: at.Name, Err: err}
+	case !answered:
+		return Result{Unknown: at.Name}, nil
+	}
+	w.note(at, core.VisitDecision, verdict, "")
+	w.Port.Decided(ctx, w, at, verdict, false)
+	return completed(verdict), nil
+}
+
+// inside walks the flows inside an element. e is its visit in the log, if it is replayed, and adopted
+// its visit on an abandoned path. ran means that something ran.
+func (w *Walk) inside(ctx context.Context, at core.Element, e, adopted *journal.Entry) (r Result, ran bool, err error) {
+	v := w.VisitOf(at)
+	split, isSplit := at.(*core.SplitElement)
+	var inner []*Walk
+	for branch, flow := range core.Flows(at) {
+		sub := w.inner(flow, v, branch, cmp.Or(e, adopted), e != nil)
+		sub.OnWorkers = w.OnWorkers || isSplit && split.OnWorkers
+		inner = append(inner, sub)
+	}
+	group, isGroup := at.(*core.AtomicElement) // it notes its end itself, in its transaction
+	switch {
+	case isSplit:
+		r, err = w.Port.Split(ctx, w, split, inner)
+	case isGroup:
+		r, err = w.Port.Group(ctx, w, group, inner[0])
+	default:
+		r, err = inner[0].Run(ctx)
+	}
+	w.join(inner...)
+	passed := true
+	for _, sub := range inner {
+		ran, passed = ran || sub.Ran, passed && sub.IsPassed()
+	}
+	if err == nil && !isGroup && r.Unknown == "" && !r.IsStopped() && !passed && !r.Recorded {
+		w.Port.Note(w, core.FlowVisit{Visit: v, Kind: core.VisitFlow, Verdict: journal.VerdictOf(r.Outcome)})
+	}
+	return r, ran, err
+}
+
+// inner returns the walk of a flow inside an element. before is the visit that it continues; nil begins
+// one. isReplayed means that the visit is in the log of this walk.
+func (w *Walk) inner(flow core.Flow, v core.Visit, branch int, before *journal.Entry, isReplayed bool) *Walk {
+	start := Start{
+		Flow: flow, ID: v.Inner(branch), Within: journal.Since(w.attempt.ID), Last: w.Last,
+		Looped: w.Looped || w.Flow.IsInLoop(v.Element), OnWorkers: w.OnWorkers,
+	}
+	sub := &Walk{Start: start, Port: w.Port, attempt: w.attempt}
+	if before != nil {
+		start.ID, start.Within = before.Inner.Inner(branch), before.Within
+		start.HasEnd = isReplayed && len(before.Outcomes) > 0
+		start.IsEarlierRound = isReplayed && (w.isOfEarlierRound(before) || isCommittedGroup(before, flow))
+		sub = New(w.attempt, w.Port, start)
+	}
+	sub.Uncertainty = Uncertainty{
+		After: w.After, If: w.If, PathUnknown: w.PathUnknown, edges: map[string][]Edge{flow.Elements[0].ElementName(): w.EdgesTo(v.Element)},
+	}
+	return sub
+}
+
+// isCommittedGroup reports whether the visit is of a group that committed, with no element that starts
+// again: its steps are passed, also one that failed in a transaction of its own and led on (rule T6).
+func isCommittedGroup(e *journal.Entry, flow core.Flow) bool {
+	out, ended := e.Outcome()
+	if e.Kind != core.VisitGroup || e.Open || !ended || out.Status != core.StatusCompleted {
+		return false
+	}
+	return !slices.ContainsFunc(flow.Elements, func(at core.Element) bool {
+		s, is := at.(*core.StepElement)
+		return is && s.AllowStartIfComplete
+	})
+}
+
+// join takes over the state after the flows inside an element.
+func (w *Walk) join(inner ...*Walk) {
+	for _, sub := range inner {
+		if sub.Last != nil && (w.Last == nil || sub.Last.ID > w.Last.ID) {
+			w.Last = sub.Last
+		}
+		if w.After == "" {
+			w.After = sub.After
+		}
+		w.PathUnknown = w.PathUnknown || sub.PathUnknown
+	}
+}
+
+// OnWorkers reports whether workers do the work of the step.
+func OnWorkers(s core.Step) bool {
+	remote, is := s.(interface{ OnWorkers() bool })
+	return is && remote.OnWorkers()
+}
+
+// FlowStep is a flow with a step execution of its own, as a step.
+type FlowStep struct {
+	name string
+	walk func(ctx context.Context) (Result, error)
+}
+
+// asStep makes a step of a flow.
+func (w *Walk) asStep(at *core.FlowElement, v core.Visit, before *journal.Entry) *core.StepElement {
+	s := &FlowStep{name: at.Name, walk: func(ctx context.Context) (Result, error) {
+		sub := w.inner(at.Flow, v, 0, before, false)
+		r, err := sub.Run(ctx)
+		w.join(sub)
+		return r, err
+	}}
+	return &core.StepElement{Step: s, When: at.When, Next: at.Next, AllowStartIfComplete: at.AllowStartIfComplete, StartLimit: at.StartLimit}
+}
+
+// Name implements core.Step.
+func (s *FlowStep) Name() string { return s.name }
+
+// Kind implements core.Step.
+func (s *FlowStep) Kind() string { return "flow" }
+
+// Composite marks that the steps inside are bounded by themselves.
+func (s *FlowStep) Composite() {}
+
+// Walk walks the flow.
+func (s *FlowStep) Walk(ctx context.Context) (Result, error) { return s.walk(ctx) }
+
+// Execute implements core.Step.
+func (s *FlowStep) Execute(ctx context.Context, run *core.StepRun) error {
+	r, err := s.walk(ctx)
+	if err != nil {
+		return err
+	}
+	return EndStep(run, r.Outcome)
+}
+
+// EndStep ends a step as the flows in it did.
+func EndStep(run *core.StepRun, out core.Outcome) error {
+	run.Step.ExitCode = out.ExitCode
+	switch out.Status {
+	case core.StatusCompleted:
+		return nil
+	case core.StatusStopped:
+		return core.ErrStopped
+	case core.StatusUnknown:
+		if out.Settles {
+			return fmt.Errorf("%w: %s", core.ErrLostCommit, out.Message)
+		}
+		return fmt.Errorf("%w: %s", core.ErrUnknownOutcome, out.Message)
+	case core.StatusFailed, core.StatusAbandoned, core.StatusStarting, core.StatusStarted, core.StatusParked, core.StatusStopping:
+	}
+	return errors.New(out.Message)
+}

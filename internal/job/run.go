@@ -156,23 +156,13 @@ func (r *run) callWithGrace(ctx context.Context, f func() error) error {
 		return fmt.Errorf("not called: %w", context.Cause(ctx))
 	default:
 	}
-	done := make(chan error, 1)
-	go exception.GuardGoroutine(f, func(err error) { done <- err })
-	select {
-	case err := <-done:
-		return err
-	case <-ctx.Done():
-	}
-	late := time.NewTimer(r.config.Grace)
-	defer late.Stop()
-	select {
-	case err := <-done:
-		return err
-	case <-late.C:
-	case <-r.lease.Late():
+	returned, ok := exception.Await(ctx, exception.Go(func() (struct{}, error) { return struct{}{}, f() }), r.config.Grace, r.lease.Late(), func() {
 		r.config.Observer.Observe(ctx, core.ComponentLate{Execution: r.exec.ID, JobName: r.job.Name, Err: context.Cause(ctx)})
+	})
+	if !ok {
+		return fmt.Errorf("it did not return in time; its goroutine still runs (%w)", context.Cause(ctx))
 	}
-	return fmt.Errorf("it did not return in time; its goroutine is left behind (%w)", context.Cause(ctx))
+	return returned.Err
 }
 
 // readHistory reads what earlier attempts, and this one before it was parked, have done.

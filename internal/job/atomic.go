@@ -87,7 +87,7 @@ func (l *live) Group(ctx context.Context, w *walk.Walk, at *core.AtomicElement, 
 	var rolledBack *groupError
 	if !errors.As(err, &rolledBack) && isUndone {
 		r.Outcome.Status, r.Outcome.ExitCode, r.Outcome.Message = core.StatusFailed, core.ExitFailed, fmt.Sprintf("group %s: %v", at.Name, err)
-		if l.isUnknown(group, err) {
+		if l.isOutcomeUnknown(group, err) {
 			r.Outcome.Status, r.Outcome.ExitCode = core.StatusUnknown, core.ExitUnknown
 		}
 	}
@@ -110,9 +110,9 @@ func (l *live) recordVisits(ctx context.Context, group *openGroup, out core.Outc
 	return err
 }
 
-// isUnknown reports whether the outcome of the group cannot be known. In the repository's own database
+// isOutcomeUnknown reports whether the outcome of the group cannot be known. In the repository's own database
 // its records, part of the transaction, show the outcome.
-func (l *live) isUnknown(group *openGroup, failure error) bool {
+func (l *live) isOutcomeUnknown(group *openGroup, failure error) bool {
 	return errors.Is(failure, core.ErrUnknownOutcome) && group.Database != l.run.config.Repository.Database()
 }
 
@@ -128,7 +128,7 @@ func (l *live) recordEnds(ctx context.Context, group *openGroup, flow core.Flow,
 	var errs []error
 	isUndone = failure != nil && len(group.records) == 0
 	for _, s := range group.records {
-		change, needed := l.endOf(group, s, failure)
+		change, needed := l.unrecordedEnd(group, s, failure)
 		if !needed {
 			continue
 		}
@@ -167,8 +167,8 @@ func (l *live) vanished(ctx context.Context, group *openGroup, failure error) (m
 	return gone, nil
 }
 
-// endOf returns the end of a step of the group that is still to be recorded, and whether there is one.
-func (l *live) endOf(group *openGroup, s core.StepExecution, failure error) (core.StepChange, bool) {
+// unrecordedEnd returns the end of a step of the group that is still to be recorded, and whether there is one.
+func (l *live) unrecordedEnd(group *openGroup, s core.StepExecution, failure error) (core.StepChange, bool) {
 	change := core.StepChange{
 		To: s.Status, ExitCode: s.ExitCode, Error: s.Error, Counters: s.Counters, InHand: s.InHand, Gate: s.Gate, Context: s.Context, Out: s.Out,
 	}
@@ -177,7 +177,7 @@ func (l *live) endOf(group *openGroup, s core.StepExecution, failure error) (cor
 		put := slices.Contains(group.deferred, s.ID)
 		return change, put // otherwise recorded in the transaction, and committed with it
 	case s.Status != core.StatusCompleted:
-	case l.isUnknown(group, failure):
+	case l.isOutcomeUnknown(group, failure):
 		change = core.StepChange{To: core.StatusUnknown, ExitCode: core.ExitUnknown, Error: failure.Error()}
 	default:
 		change = core.StepChange{

@@ -33,7 +33,7 @@ type BranchRequest struct {
 //
 // The steps of the branch belong to the execution, under the guard of the part (core.JobRef).
 func (l *Launcher) Branch(ctx context.Context, j *core.Job, a *core.Assignment, o BranchRequest) (*core.StepExecution, error) {
-	var shared branches
+	var shared sharedSplit
 	if err := json.Unmarshal(a.Shared, &shared); err != nil {
 		return nil, fmt.Errorf("part %s: what its split has stored: %w", a.Step.Name, err)
 	}
@@ -47,8 +47,8 @@ func (l *Launcher) Branch(ctx context.Context, j *core.Job, a *core.Assignment, 
 	}
 	r := l.branchRun(j, a, &shared, o)
 	var out core.Outcome
-	var end walked
-	err = r.owning(ctx, func(ctx, _ context.Context) (err error) {
+	var end branchResult
+	err = r.whileOwning(ctx, func(ctx, _ context.Context) (err error) {
 		out, end, err = r.walkBranch(ctx, flow, a, &shared, shared.Walks[index])
 		if r.wasStopped(ctx, err) {
 			out, err = walk.Stopped("stopped on request").Outcome, nil
@@ -59,7 +59,7 @@ func (l *Launcher) Branch(ctx context.Context, j *core.Job, a *core.Assignment, 
 	case errors.Is(err, core.ErrLostOwner):
 		return nil, fmt.Errorf("part %s: %w", a.Step.Name, err)
 	case errors.Is(err, core.ErrParked), r.lease.Err() != nil:
-		return nil, r.release(ctx)
+		return nil, r.releasePart(ctx)
 	case err != nil:
 		out, end.Broken = walk.Failed(err), true
 	}
@@ -89,7 +89,7 @@ func findSplit(flow core.Flow, name string) *core.SplitElement {
 }
 
 // branchRun makes the execution's run as the branch needs it.
-func (l *Launcher) branchRun(j *core.Job, a *core.Assignment, shared *branches, o BranchRequest) *run {
+func (l *Launcher) branchRun(j *core.Job, a *core.Assignment, shared *sharedSplit, o BranchRequest) *run {
 	exec := a.Job.Clone()
 	exec.Status = core.StatusStarted // the execution is parked, but this part of it works
 	exec.Context = core.NewExecutionContext()
@@ -103,7 +103,7 @@ func (l *Launcher) branchRun(j *core.Job, a *core.Assignment, shared *branches, 
 	r.ref = core.JobRef{ID: exec.ID, Owner: a.Step.Owner, Epoch: a.Step.Epoch, Branch: a.Step.ID}
 	r.part, r.root, r.newDefinition = &a.Step, a.Step.Visit.Flow, shared.NewDefinition
 	r.stop.release = o.Release
-	r.config.Executor = o.Executor(&cutting{Transitions: r.config.Repository, lease: r.lease})
+	r.config.Executor = o.Executor(&endFilter{Transitions: r.config.Repository, lease: r.lease})
 	return r
 }
 
@@ -111,25 +111,25 @@ func (r *run) partRef() core.StepRef {
 	return core.StepRef{ID: r.ref.Branch, Owner: r.ref.Owner, Epoch: r.ref.Epoch}
 }
 
-// cutting does not record a step that failed because the lease of its part could not be renewed: giving
+// endFilter does not record a step that failed because the lease of its part could not be renewed: giving
 // the part back parks the step, and losing the part loses it.
-type cutting struct {
+type endFilter struct {
 	core.Transitions
 	lease core.Lease
 }
 
 // EndStep implements core.Transitions.
-func (c *cutting) EndStep(ctx context.Context, ref core.StepRef, change core.StepChange) (core.Answer, error) {
+func (c *endFilter) EndStep(ctx context.Context, ref core.StepRef, change core.StepChange) (core.Answer, error) {
 	if change.To == core.StatusFailed && c.lease.Err() != nil {
 		return core.Applied, nil
 	}
 	return c.Transitions.EndStep(ctx, ref, change)
 }
 
-func (r *run) walkBranch(ctx context.Context, flow core.Flow, a *core.Assignment, shared *branches, from branchWalk) (core.Outcome, walked, error) {
+func (r *run) walkBranch(ctx context.Context, flow core.Flow, a *core.Assignment, shared *sharedSplit, from branchStart) (core.Outcome, branchResult, error) {
 	past, history, err := journal.Read(ctx, r.config.Repository, r.exec.InstanceID, r.exec.AnewSince())
 	if err != nil {
-		return core.Outcome{}, walked{}, err
+		return core.Outcome{}, branchResult{}, err
 	}
 	r.attempt.OnBranch, r.attempt.Waited = true, resumedSteps(history, a.Resumed)
 	r.attempt.Journal, r.attempt.Progress = past, walk.NewProgress(history)
@@ -145,7 +145,7 @@ func (r *run) walkBranch(ctx context.Context, flow core.Flow, a *core.Assignment
 		end, err = w.Run(ctx)
 		return err
 	})
-	known := walked{Step: end.Outcome.Step, Ran: w.Ran}
+	known := branchResult{Step: end.Outcome.Step, Ran: w.Ran}
 	if w.Last != nil {
 		known.Last = w.Last.ID
 	}
@@ -173,8 +173,8 @@ func resumedSteps(history map[string]core.StepHistory, refs []core.StepRef) (ste
 	return steps
 }
 
-// release gives the part back, with the step in which the walk ended.
-func (r *run) release(ctx context.Context) error {
+// releasePart gives the part back, with the step in which the walk ended.
+func (r *run) releasePart(ctx context.Context) error {
 	err := r.lease.Record(context.WithoutCancel(ctx), func(ctx context.Context) error {
 		return r.config.Repository.ReleasePartition(ctx, r.partRef(), "")
 	})
@@ -185,13 +185,13 @@ func (r *run) release(ctx context.Context) error {
 }
 
 // endBranch records the end of the part, with the journal rows that wait.
-func (r *run) endBranch(ctx context.Context, out core.Outcome, end walked) (*core.StepExecution, error) {
+func (r *run) endBranch(ctx context.Context, out core.Outcome, end branchResult) (*core.StepExecution, error) {
 	text, err := json.Marshal(end)
 	if err != nil {
 		return nil, fmt.Errorf("part %s: %w", r.part.Name, err)
 	}
 	change := core.StepChange{
-		To: out.Status, ExitCode: out.ExitCode, Error: out.Message, Settles: out.Settles, Out: map[string]any{walkedKey: string(text)}, Closed: true,
+		To: out.Status, ExitCode: out.ExitCode, Error: out.Message, Settles: out.Settles, Out: map[string]any{branchResultKey: string(text)}, Closed: true,
 		Visits: r.attempt.Progress.Unwritten(), Context: r.part.Context,
 	}
 	err = r.lease.Record(context.WithoutCancel(ctx), func(ctx context.Context) error {

@@ -129,8 +129,25 @@ func (c *Config) checkDefinition(ctx context.Context, j *core.Job, last *core.Jo
 	if from != nil {
 		history.Records = from.Records(history.Records, last.InstanceID)
 	}
-	return j.CheckRestart(ctx, last, history, params)
+	if taken, err = j.CheckRestart(ctx, last, history, params); err != nil {
+		return nil, &DefinitionError{Last: last, Err: err}
+	}
+	return taken, nil
 }
+
+// DefinitionError refuses to resume an instance with another definition (rule F4), or reports that the
+// definitions could not be compared: Err is the error of core.Job.CheckRestart.
+type DefinitionError struct {
+	// Last is the execution that would have been resumed.
+	Last *core.JobExecution
+	Err  error
+}
+
+// Error is the error of the comparison.
+func (e *DefinitionError) Error() string { return e.Err.Error() }
+
+// Unwrap returns the error of the comparison.
+func (e *DefinitionError) Unwrap() error { return e.Err }
 
 // removeLeft removes files of steps that will not be resumed.
 func (c *Config) removeLeft(ctx context.Context, left []core.LeftBehind) error {

@@ -11,9 +11,9 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-func (r *run) run(ctx context.Context) (*core.JobExecution, error) {
+func (r *run) execute(ctx context.Context) (*core.JobExecution, error) {
 	var out core.Outcome
-	err := r.owning(ctx, func(ctx, owned context.Context) (err error) {
+	err := r.whileOwning(ctx, func(ctx, owned context.Context) (err error) {
 		out, err = r.work(ctx, owned)
 		return err
 	})
@@ -39,9 +39,9 @@ func (r *run) work(ctx, leaseCtx context.Context) (core.Outcome, error) {
 	var out core.Outcome
 	listeners, err := r.listeners(ctx)
 	if err != nil {
-		out, err = r.after(cleanupCtx, out, err)
+		out, err = r.finish(cleanupCtx, out, err)
 	} else {
-		out, err = r.flowAndAfter(ctx, cleanupCtx, listeners)
+		out, err = r.flowAndFinally(ctx, cleanupCtx, listeners)
 	}
 	if errors.Is(err, core.ErrParked) { // the resume creates them again
 		if closing := listeners.close(cleanupCtx); closing != nil {
@@ -52,9 +52,9 @@ func (r *run) work(ctx, leaseCtx context.Context) (core.Outcome, error) {
 	return listeners.after(cleanupCtx, r, out, err)
 }
 
-// flowAndAfter walks the flow and runs the steps after it, or only those if the execution was given
+// flowAndFinally walks the flow and runs the steps after it, or only those if the execution was given
 // back there.
-func (r *run) flowAndAfter(ctx, cleanupCtx context.Context, listeners *listeners) (core.Outcome, error) {
+func (r *run) flowAndFinally(ctx, cleanupCtx context.Context, listeners *listeners) (core.Outcome, error) {
 	parked, out, err := r.parkedFinally()
 	if parked != nil && err == nil {
 		return r.resumeFinally(cleanupCtx, *parked, out)
@@ -68,30 +68,30 @@ func (r *run) flowAndAfter(ctx, cleanupCtx context.Context, listeners *listeners
 	if r.wasStopped(ctx, err) {
 		out, err = walk.Stopped("stopped on request").Outcome, nil
 	}
-	return r.after(cleanupCtx, out, err)
+	return r.finish(cleanupCtx, out, err)
 }
 
 // begin reads the history and records the start. It returns the context of the
 // work.
 func (r *run) begin(ctx context.Context) (context.Context, error) {
-	if r.continues() {
-		return ctx, r.resume(ctx)
+	if r.isResumed() {
+		return ctx, r.beginResumed(ctx)
 	}
 	if r.previous != nil {
 		if err := r.readHistory(ctx); err != nil {
 			return ctx, err
 		}
 	}
-	if err := r.started(ctx); err != nil {
+	if err := r.recordStart(ctx); err != nil {
 		return ctx, err
 	}
 	return core.Enter(ctx, r.config.Observer, core.JobStarted{Execution: *r.exec, Restarted: r.previous != nil}), nil
 }
 
-// started records the start. If a worker begins the execution, the resume has recorded it.
-func (r *run) started(ctx context.Context) error {
+// recordStart records the start. If a worker begins the execution, the resume has recorded it.
+func (r *run) recordStart(ctx context.Context) error {
 	if r.resumed != nil {
-		return r.beginHere(ctx)
+		return r.beginOnWorker(ctx)
 	}
 	_, err := r.config.Repository.ChangeJob(ctx, r.ref, core.JobChange{To: core.StatusStarted})
 	if found, mine := core.FoundIn(err); mine && found == core.StatusStopping { // before it began
@@ -124,7 +124,7 @@ func (r *run) flowInTime(ctx context.Context, listeners *listeners) (core.Outcom
 
 // flow walks the job's flow and checks its gate.
 func (r *run) flow(ctx context.Context, listeners *listeners) (core.Outcome, error) {
-	if !r.continues() {
+	if !r.isResumed() {
 		if err := listeners.before(ctx, r); err != nil {
 			return core.Outcome{}, err
 		}

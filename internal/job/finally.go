@@ -9,22 +9,22 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// after runs the steps and listeners after the flow, in every execution, whatever its outcome, and each
+// finish runs the steps and listeners after the flow, in every execution, whatever its outcome, and each
 // element regardless of the one before. Their failures are recorded and change nothing; only failures
 // of the records themselves are errors.
-func (r *run) after(ctx context.Context, out core.Outcome, failure error) (core.Outcome, error) {
+func (r *run) finish(ctx context.Context, out core.Outcome, failure error) (core.Outcome, error) {
 	if failure != nil {
 		out = walk.Failed(failure)
 	}
 	if len(r.job.Finally.Elements) == 0 {
 		return out, failure
 	}
-	return r.finally(ctx, out, failure, nil)
+	return r.runFinally(ctx, out, failure, nil)
 }
 
-// finally runs those steps. parked is the step with which another process gave the execution back, or
+// runFinally runs those steps. parked is the step with which another process gave the execution back, or
 // nil.
-func (r *run) finally(ctx context.Context, out core.Outcome, failure error, parked *core.StepExecution) (core.Outcome, error) {
+func (r *run) runFinally(ctx context.Context, out core.Outcome, failure error, parked *core.StepExecution) (core.Outcome, error) {
 	if overdue := r.lease.Err(); overdue != nil { // nothing may begin
 		err := fmt.Errorf("finally: not begun: %w", overdue)
 		out.Message = joinText(out.Message, err.Error())
@@ -44,7 +44,7 @@ func (r *run) finally(ctx context.Context, out core.Outcome, failure error, park
 			out.Message = joinText(out.Message, errs[len(errs)-1].Error())
 			continue
 		}
-		err := l.runFinally(ctx, w, e, parked)
+		err := l.finallyStep(ctx, w, e, parked)
 		if errors.Is(err, core.ErrParked) {
 			return out, core.ErrParked
 		}
@@ -66,7 +66,7 @@ func (r *run) finally(ctx context.Context, out core.Outcome, failure error, park
 // parkedFinally returns the step of `finally` with which the execution was given back, and the outcome
 // of its flow; nil means that it was parked elsewhere.
 func (r *run) parkedFinally() (*core.StepExecution, core.Outcome, error) {
-	if !r.continues() {
+	if !r.isResumed() {
 		return nil, core.Outcome{}, nil
 	}
 	for i := range r.resumed.Steps {
@@ -87,7 +87,7 @@ func (r *run) parkedFinally() (*core.StepExecution, core.Outcome, error) {
 // resumeFinally runs the rest of `finally`. The history has the steps of the flow.
 func (r *run) resumeFinally(ctx context.Context, parked core.StepExecution, out core.Outcome) (core.Outcome, error) {
 	r.attempt.Progress.Recall(r.exec.ID)
-	return r.finally(ctx, out, nil, &parked)
+	return r.runFinally(ctx, out, nil, &parked)
 }
 
 func joinText(a, b string) string {
@@ -97,9 +97,9 @@ func joinText(a, b string) string {
 	return a + "; " + b
 }
 
-// runFinally runs a step from its beginning, in every execution. Steps before the parked one have
+// finallyStep runs a step from its beginning, in every execution. Steps before the parked one have
 // run; the parked one is resumed.
-func (l *live) runFinally(ctx context.Context, w *walk.Walk, at *core.StepElement, parked *core.StepExecution) error {
+func (l *live) finallyStep(ctx context.Context, w *walk.Walk, at *core.StepElement, parked *core.StepExecution) error {
 	w.Ordinal++
 	switch {
 	case parked == nil, w.Ordinal > parked.Visit.Ordinal:

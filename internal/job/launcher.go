@@ -51,7 +51,7 @@ func (l *Launcher) newRun(j *core.Job, launched core.Launched, since time.Durati
 // Closing stop requests a stop: the current chunk is finished, and the execution ends STOPPED. The end
 // of ctx cancels at once; the final status is still written (rules C14, L4). stop may be nil.
 func (l *Launcher) Run(ctx context.Context, j *core.Job, params core.Parameters, stop <-chan struct{}) (*core.JobExecution, error) {
-	ctx, err := l.apart(ctx, j)
+	ctx, err := l.ownContext(ctx, j)
 	if err != nil {
 		return nil, err
 	}
@@ -59,16 +59,16 @@ func (l *Launcher) Run(ctx context.Context, j *core.Job, params core.Parameters,
 	if err != nil {
 		return nil, err
 	}
-	exec, err := r.run(ctx)
+	exec, err := r.execute(ctx)
 	if err == nil && exec.Status == core.StatusParked && l.options.Task == 0 {
-		return l.afterPark(ctx, j, exec, stop)
+		return l.awaitParked(ctx, j, exec, waiting{stop: stop, here: true})
 	}
 	return exec, err
 }
 
-// apart returns the context of an execution that is launched with ctx (rule T2a).
-func (l *Launcher) apart(ctx context.Context, j *core.Job) (context.Context, error) {
-	ctx = l.patient(ctx)
+// ownContext returns the context of an execution that is launched with ctx (rule T2a).
+func (l *Launcher) ownContext(ctx context.Context, j *core.Job) (context.Context, error) {
+	ctx = l.withPatience(ctx)
 	if l.config.Apart == nil {
 		return ctx, nil
 	}
@@ -80,9 +80,9 @@ func (l *Launcher) apart(ctx context.Context, j *core.Job) (context.Context, err
 	return own, nil
 }
 
-// patient gives a context patience of one lease, unless it already has the patience of the execution
+// withPatience gives a context patience of one lease, unless it already has the patience of the execution
 // that runs a child job (rule O1).
-func (l *Launcher) patient(ctx context.Context) context.Context {
+func (l *Launcher) withPatience(ctx context.Context) context.Context {
 	if core.HasPatience(ctx) {
 		return ctx
 	}
@@ -114,7 +114,7 @@ func (l *Launcher) create(ctx context.Context, j *core.Job, params core.Paramete
 			return launched, nil, err
 		}
 	}
-	from, err := l.from(ctx, j, params)
+	from, err := l.restartFrom(ctx, j, params)
 	if err != nil {
 		return launched, nil, err
 	}
@@ -125,20 +125,13 @@ func (l *Launcher) create(ctx context.Context, j *core.Job, params core.Paramete
 	if err != nil {
 		return launched, nil, err
 	}
-	launched, err = l.launch(ctx, j, params, launchOf{key: key, forWorkers: forWorkers, from: from})
+	launched, err = l.launch(ctx, j, params, key, from, forWorkers)
 	return launched, taken, err
 }
 
-// launchOf holds the inputs of a launch other than the job and its parameters.
-type launchOf struct {
-	key        core.ExclusiveKey
-	forWorkers bool
-	from       *journal.From
-}
-
-// from returns the start of the attempt; nil resumes the incomplete elements. A race is harmless: the
+// restartFrom returns the start of the attempt; nil resumes the incomplete elements. A race is harmless: the
 // launch refuses to follow an execution other than the one read here.
-func (l *Launcher) from(ctx context.Context, j *core.Job, params core.Parameters) (*journal.From, error) {
+func (l *Launcher) restartFrom(ctx context.Context, j *core.Job, params core.Parameters) (*journal.From, error) {
 	if l.options.From == "" {
 		return nil, nil //nolint:nilnil // most attempts have none
 	}
@@ -222,7 +215,7 @@ func exclusiveKey(j *core.Job, params core.Parameters) (core.ExclusiveKey, error
 // launch creates the execution. It waits for a lost owner's open transaction no
 // longer than two leases: PostgreSQL ends that transaction within one (rule L7);
 // on SQLite it holds the database for as long as its process is frozen.
-func (l *Launcher) launch(ctx context.Context, j *core.Job, params core.Parameters, of launchOf) (core.Launched, error) {
+func (l *Launcher) launch(ctx context.Context, j *core.Job, params core.Parameters, key core.ExclusiveKey, from *journal.From, forWorkers bool) (core.Launched, error) {
 	ctx, cancel := context.WithTimeout(ctx, 2*l.config.Lease)
 	defer cancel()
 	on := j.On
@@ -233,7 +226,7 @@ func (l *Launcher) launch(ctx context.Context, j *core.Job, params core.Paramete
 	owner.Nonce = rand.Text()[:8] // after a lost reply a launch finds its own execution, and no other's
 	return l.config.Repository.Launch(ctx, core.LaunchRequest{
 		JobName: j.Name, Params: params, Definition: j.Definition, Restartable: j.Restartable,
-		Owner: owner, Lease: l.config.Lease, Dead: l.config.Dead, Exclusive: of.key, ForWorkers: of.forWorkers, From: of.from.Launch(l.options.IfComplete),
+		Owner: owner, Lease: l.config.Lease, Dead: l.config.Dead, Exclusive: key, ForWorkers: forWorkers, From: from.Launch(l.options.IfComplete),
 		RedriveOf: j.RedriveOf, Task: l.options.Task, On: on, Parent: j.Parent, ParentCall: j.ParentCall, ParentAnew: j.ParentAnew, Confinement: j.Confinement, FromStart: l.options.FromStart, Request: l.options.Request, Actor: l.options.Actor,
 		Backfill: l.options.Backfill,
 	})

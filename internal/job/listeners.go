@@ -20,7 +20,7 @@ func (r *run) listeners(ctx context.Context) (*listeners, error) {
 	}
 	var list []any
 	err := r.callWithGrace(ctx, func() (err error) {
-		list, err = r.job.Listeners(ctx, &core.View{Job: r.jobNow()})
+		list, err = r.job.Listeners(ctx, &core.View{Job: r.snapshot()})
 		return err
 	})
 	if err != nil {
@@ -37,12 +37,12 @@ func (l *listeners) before(ctx context.Context, r *run) error {
 		if !ok {
 			continue
 		}
-		told := r.jobNow()
-		if err := r.callWithGrace(ctx, func() error { return b.BeforeJob(ctx, told) }); err != nil {
+		now := r.snapshot()
+		if err := r.callWithGrace(ctx, func() error { return b.BeforeJob(ctx, now) }); err != nil {
 			return fmt.Errorf("listener %T: before the job: %w", one, err)
 		}
-		if told.Context != nil {
-			r.exec.Context = told.Context
+		if now.Context != nil {
+			r.exec.Context = now.Context
 		}
 	}
 	return nil
@@ -60,18 +60,18 @@ func (l *listeners) after(ctx context.Context, r *run, out core.Outcome, failure
 		if !ok {
 			continue
 		}
-		told := r.jobNow()
-		told.Status, told.ExitCode, told.Error = out.Status, out.ExitCode, out.Message
-		if err := r.callWithGrace(ctx, func() error { return a.AfterJob(ctx, told) }); err != nil {
+		now := r.snapshot()
+		now.Status, now.ExitCode, now.Error = out.Status, out.ExitCode, out.Message
+		if err := r.callWithGrace(ctx, func() error { return a.AfterJob(ctx, now) }); err != nil {
 			errs = append(errs, fmt.Errorf("listener %T: after the job: %w", one, err))
 			continue
 		}
-		if err := core.CheckExitCode(told.ExitCode); err != nil {
+		if err := core.CheckExitCode(now.ExitCode); err != nil {
 			errs = append(errs, fmt.Errorf("listener %T: after the job: %w", one, err))
 			continue
 		}
-		if told.ExitCode != "" {
-			out.ExitCode = told.ExitCode
+		if now.ExitCode != "" {
+			out.ExitCode = now.ExitCode
 		}
 	}
 	if len(l.list) > 0 {

@@ -19,7 +19,7 @@ type live struct {
 	group *openGroup
 }
 
-// stopping is false on the path to the step that was parked: the execution's visits stand, and that
+// Stopping is false on the path to the step that was parked: the execution's visits stand, and that
 // step ends first.
 func (l *live) Stopping() bool { return !l.run.attempt.Resuming && l.run.stop.requested() }
 
@@ -48,7 +48,7 @@ func (l *live) Holds(ctx context.Context, w *walk.Walk, at core.Element) (walk.A
 	return walk.No, nil
 }
 
-// noop records a step with a false condition: it completes without running, and a restart passes it. In
+// Noop records a step with a false condition: it completes without running, and a restart passes it. In
 // a group it records nothing, because the record would be part of the group's transaction: the
 // condition is asked again.
 func (l *live) Noop(ctx context.Context, w *walk.Walk, at *core.StepElement) (walk.Result, error) {
@@ -88,12 +88,12 @@ func (l *live) Step(ctx context.Context, w *walk.Walk, at *core.StepElement, bef
 		l.run.attempt.ReachWaited(before.Last.ID)
 		l.resumeStep(at.Step, run, before.Last)
 	} else if before.Last.ID != 0 && !journal.IsDone(before.Last) {
-		run.Data.Earlier = resumed(before.Last, run.Data.Parts)
+		run.Data.Earlier = resumedAttempt(before.Last, run.Data.Parts)
 		run.Data.NewDefinition = slices.Contains(l.run.newDefinition, at.Step.Name())
 	}
 	record, err := l.run.config.Executor.Execute(ctx, at.Step, run)
 	if err == nil && walk.OnWorkers(at.Step) {
-		err = l.run.refresh(context.WithoutCancel(ctx))
+		err = l.run.readPromoted(context.WithoutCancel(ctx))
 	}
 	if l.group != nil {
 		l.group.note(run)
@@ -159,7 +159,7 @@ func (l *live) stepRun(w *walk.Walk, at *core.StepElement) *core.StepRun {
 	r := l.run
 	run := &core.StepRun{
 		Data: core.StepContext{
-			Job: r.jobNow(), JobRef: r.ref, Steps: r.attempt.Progress.Steps(), Last: w.Last, Outcome: r.attempt.Outcome,
+			Job: r.snapshot(), JobRef: r.ref, Steps: r.attempt.Progress.Steps(), Last: w.Last, Outcome: r.attempt.Outcome,
 			Parts: r.attempt.Progress.Parts(at.Step.Name()), Visit: w.VisitOf(at), MayPark: w.ID == "" && (r.exec.Parent == 0 || r.resumed != nil),
 			AcceptChanges: r.acceptChanges,
 		},
@@ -181,9 +181,9 @@ func (l *live) stepRun(w *walk.Walk, at *core.StepElement) *core.StepRun {
 	return run
 }
 
-// resumed returns the attempt that a new one resumes. For a step with partitions, its figures are the
+// resumedAttempt returns the attempt that a new one resumes. For a step with partitions, its figures are the
 // sum of theirs: a process that died could not add them up.
-func resumed(last core.StepExecution, parts map[string]core.StepExecution) *core.StepExecution {
+func resumedAttempt(last core.StepExecution, parts map[string]core.StepExecution) *core.StepExecution {
 	if len(parts) == 0 {
 		return &last
 	}
@@ -237,7 +237,7 @@ func (l *live) Decided(ctx context.Context, w *walk.Walk, at *core.DecisionEleme
 	})
 }
 
-func (l *live) Stopped(ctx context.Context, _ *walk.Walk, at core.Element, giveUp bool) error {
+func (l *live) StoppedAt(ctx context.Context, _ *walk.Walk, at core.Element, giveUp bool) error {
 	name, ok := journal.StepName(at)
 	if !ok || !giveUp {
 		return nil

@@ -12,10 +12,10 @@ import (
 )
 
 const (
-	// parkedLook is the longest pause between two queries of a process that waits for the end of a
+	// parkedPollMax is the longest pause between two queries of a process that waits for the end of a
 	// parked execution (core.NextLook): one SELECT by its key, so that a command ends soon after its
 	// job.
-	parkedLook = 200 * time.Millisecond
+	parkedPollMax = 200 * time.Millisecond
 	// parkedPoll is the time between two of its attempts to resume the execution; workers resume it by
 	// themselves.
 	parkedPoll = time.Second
@@ -82,7 +82,7 @@ func (l *Launcher) Resume(ctx context.Context, j *core.Job, id core.JobExecution
 	if err := validate(j); err != nil {
 		return nil, fmt.Errorf("job %s: %w", j.Name, err)
 	}
-	ctx = l.patient(ctx)
+	ctx = l.withPatience(ctx)
 	owner := l.config.Owner
 	owner.Nonce = rand.Text()[:8] // two that resume in one process are two owners
 	since := l.config.clock().Now()
@@ -93,13 +93,13 @@ func (l *Launcher) Resume(ctx context.Context, j *core.Job, id core.JobExecution
 	r := l.newRun(j, core.Launched{Execution: resumed.Execution, Previous: resumed.Previous}, since, o.Stop)
 	r.stop.release = o.Release
 	r.resumed, r.attempt.Waited = &resumed, slices.Clone(resumed.Steps)
-	return r.run(ctx)
+	return r.execute(ctx)
 }
 
-// beginHere begins an execution that was launched for workers. The launch has compared its definition;
-// beginHere finds the steps that take the new one again. An execution that runs everything again
+// beginOnWorker begins an execution that was launched for workers. The launch has compared its definition;
+// beginOnWorker finds the steps that take the new one again. An execution that runs everything again
 // resumes no step.
-func (r *run) beginHere(ctx context.Context) (err error) {
+func (r *run) beginOnWorker(ctx context.Context) (err error) {
 	if r.previous != nil && r.exec.AnewSince() != r.exec.ID {
 		r.newDefinition, err = r.config.checkDefinition(ctx, r.job, r.previous, r.exec.Params, nil)
 	}
@@ -109,9 +109,9 @@ func (r *run) beginHere(ctx context.Context) (err error) {
 	return err
 }
 
-// resume reads the history of an execution that was parked. The walk replays it up to the step that
+// beginResumed reads the history of an execution that was parked. The walk replays it up to the step that
 // waited.
-func (r *run) resume(ctx context.Context) error {
+func (r *run) beginResumed(ctx context.Context) error {
 	if err := r.readHistory(ctx); err != nil {
 		return err
 	}
@@ -120,12 +120,6 @@ func (r *run) resume(ctx context.Context) error {
 	}
 	r.attempt.Resuming = true
 	return nil
-}
-
-// afterPark waits until a parked execution is over, without owning it, and resumes it if no other
-// process does. Closing stop requests a stop of the execution. The end of ctx leaves it parked.
-func (l *Launcher) afterPark(ctx context.Context, j *core.Job, exec *core.JobExecution, stop <-chan struct{}) (*core.JobExecution, error) {
-	return l.await(ctx, j, exec, waiting{stop: stop, here: true})
 }
 
 // waiting configures how a process waits for a parked execution.
@@ -140,15 +134,17 @@ type waiting struct {
 // ErrLeft ends a wait for a parked execution, which continues (Running.Leave).
 var ErrLeft = errors.New("this process does not wait any more")
 
-func (l *Launcher) await(ctx context.Context, j *core.Job, exec *core.JobExecution, w waiting) (*core.JobExecution, error) {
-	ctx = l.patient(ctx)
+// awaitParked waits until a parked execution is over, without owning it, and resumes it if no other
+// process does. The end of ctx leaves it parked.
+func (l *Launcher) awaitParked(ctx context.Context, j *core.Job, exec *core.JobExecution, w waiting) (*core.JobExecution, error) {
+	ctx = l.withPatience(ctx)
 	begin := time.Now()
 	asked, tried := w.stop, begin
 	left := func(cause error) error {
 		return fmt.Errorf("job %s, execution %d is parked, and workers continue it: %w", exec.JobName, exec.ID, cause)
 	}
 	for {
-		timer := time.NewTimer(core.NextLook(time.Since(begin), parkedLook))
+		timer := time.NewTimer(core.NextLook(time.Since(begin), parkedPollMax))
 		select {
 		case <-ctx.Done():
 			timer.Stop()

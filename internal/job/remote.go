@@ -15,13 +15,13 @@ import (
 // If an earlier attempt of the caller, in a lost process, left a child that still runs, RunOnWorkers
 // first waits for that child, without parking.
 func (l *Launcher) RunOnWorkers(ctx context.Context, j *core.Job, params core.Parameters, w core.WorkersRequest) (*core.JobExecution, error) {
-	ctx, err := l.apart(ctx, j)
+	ctx, err := l.ownContext(ctx, j)
 	if err != nil {
 		return nil, err
 	}
 	var last *core.JobExecution
 	if w.Resumed {
-		if last, err = l.child(ctx, j); err != nil {
+		if last, err = l.lastChild(ctx, j); err != nil {
 			return nil, err
 		}
 	}
@@ -35,7 +35,7 @@ func (l *Launcher) RunOnWorkers(ctx context.Context, j *core.Job, params core.Pa
 		again := false
 		switch own := last.Parent == j.Parent; {
 		case last.Status.IsOver() && own:
-			if again, err = l.lostBefore(ctx, j, last, w.Stop); err != nil || !again {
+			if again, err = l.mayRelaunch(ctx, j, last, w.Stop); err != nil || !again {
 				return last, err
 			}
 		case last.Status.IsOver():
@@ -44,7 +44,7 @@ func (l *Launcher) RunOnWorkers(ctx context.Context, j *core.Job, params core.Pa
 			return last, core.ErrParked
 		default:
 			err := core.WithoutSlot(ctx, func() (err error) {
-				last, err = l.await(ctx, j, last, waiting{stop: w.Stop})
+				last, err = l.awaitParked(ctx, j, last, waiting{stop: w.Stop})
 				return err
 			})
 			if err != nil {
@@ -75,7 +75,7 @@ func (l *Launcher) launchForWorkers(ctx context.Context, j *core.Job, params cor
 	return left, nil
 }
 
-func (l *Launcher) child(ctx context.Context, j *core.Job) (*core.JobExecution, error) {
+func (l *Launcher) lastChild(ctx context.Context, j *core.Job) (*core.JobExecution, error) {
 	list, err := l.children(ctx, j)
 	if err != nil || len(list) == 0 {
 		return nil, err
@@ -91,9 +91,9 @@ func (l *Launcher) children(ctx context.Context, j *core.Job) ([]core.JobExecuti
 	return list, nil
 }
 
-// lostBefore reports whether the child ended because its worker was lost, and another one may be
+// mayRelaunch reports whether the child ended because its worker was lost, and another one may be
 // launched.
-func (l *Launcher) lostBefore(ctx context.Context, j *core.Job, last *core.JobExecution, stop <-chan struct{}) (bool, error) {
+func (l *Launcher) mayRelaunch(ctx context.Context, j *core.Job, last *core.JobExecution, stop <-chan struct{}) (bool, error) {
 	if last.Status != core.StatusFailed || last.Error != core.LostOwner || last.StopRequested || core.StopOn(stop).Requested() {
 		return false, nil
 	}

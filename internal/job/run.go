@@ -47,7 +47,7 @@ func newRun(config Config, j *core.Job, launched core.Launched, since time.Durat
 		config: config, job: j, exec: exec, previous: launched.Previous, ref: core.JobRef{ID: exec.ID, Owner: exec.Owner, Epoch: exec.Epoch},
 		stop: newStopSignal(stop), lost: func(error) {},
 	}
-	r.attempt = &walk.Attempt{ID: exec.ID, Journal: &journal.Journal{}, Progress: walk.NewProgress(nil), Execution: r.jobNow}
+	r.attempt = &walk.Attempt{ID: exec.ID, Journal: &journal.Journal{}, Progress: walk.NewProgress(nil), Execution: r.snapshot}
 	r.lease = r.newLease(since)
 	return r
 }
@@ -58,7 +58,7 @@ func (r *run) newLease(since time.Duration) *lease.Keeper {
 	return lease.New(lease.Config{
 		Clock: r.config.clock(), Lease: r.config.Lease, Heartbeat: r.config.Heartbeat, Since: since, End: func(cause error) { r.lost(cause) },
 		Beat: func(ctx context.Context) error {
-			stop, err := r.beat(ctx)
+			stop, err := r.heartbeat(ctx)
 			if stop {
 				r.askStop()
 			}
@@ -70,17 +70,17 @@ func (r *run) newLease(since time.Duration) *lease.Keeper {
 	})
 }
 
-func (r *run) beat(ctx context.Context) (stop bool, err error) {
+func (r *run) heartbeat(ctx context.Context) (stop bool, err error) {
 	if r.part != nil {
 		return r.config.Repository.HeartbeatStep(ctx, r.partRef(), r.config.Lease)
 	}
 	return r.config.Repository.Heartbeat(ctx, r.ref, r.config.Lease)
 }
 
-// owning calls f with the context of the work, and with one that ends only with the ownership.
+// whileOwning calls f with the context of the work, and with one that ends only with the ownership.
 // Heartbeats continue while a cancelled run cleans up: they end with the work or the ownership. If the
 // owner is lost or the lease is not renewed, the work and all that follows it end at once.
-func (r *run) owning(ctx context.Context, f func(ctx, owned context.Context) error) error {
+func (r *run) whileOwning(ctx context.Context, f func(ctx, owned context.Context) error) error {
 	owned, lost := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer lost(nil)
 	r.lost = lost
@@ -89,7 +89,7 @@ func (r *run) owning(ctx context.Context, f func(ctx, owned context.Context) err
 	context.AfterFunc(owned, func() { cancel(context.Cause(owned)) })
 	r.lease.Start(core.WithPatience(owned, nil)) // heartbeats do not wait
 	defer r.lease.Wait()
-	relayed := r.relay(owned)
+	relayed := r.relayStop(owned)
 	err := f(runCtx, core.WithPatience(owned, r.lease))
 	r.lease.Stop()
 	lost(nil)
@@ -97,9 +97,9 @@ func (r *run) owning(ctx context.Context, f func(ctx, owned context.Context) err
 	return err
 }
 
-// relay passes the caller's request on until ctx ends; the returned channel is
+// relayStop passes the caller's request on until ctx ends; the returned channel is
 // closed when it has stopped.
-func (r *run) relay(ctx context.Context) <-chan struct{} {
+func (r *run) relayStop(ctx context.Context) <-chan struct{} {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -181,8 +181,8 @@ func (r *run) askStop() {
 	}
 }
 
-// jobNow returns a snapshot of the execution for others to read.
-func (r *run) jobNow() *core.JobExecution {
+// snapshot returns a snapshot of the execution for others to read.
+func (r *run) snapshot() *core.JobExecution {
 	r.contextMu.Lock()
 	defer r.contextMu.Unlock()
 	now := *r.exec
@@ -205,7 +205,7 @@ func (r *run) promote(ctx context.Context, values map[string]any) error {
 			return err
 		}
 	}
-	if err := r.merge(promoted); err != nil {
+	if err := r.addPromoted(promoted); err != nil {
 		return err
 	}
 	if err := r.config.Repository.SaveJobContext(ctx, r.ref, promoted); err != nil {
@@ -214,7 +214,7 @@ func (r *run) promote(ctx context.Context, values map[string]any) error {
 	return nil
 }
 
-func (r *run) merge(changes *core.ExecutionContext) error {
+func (r *run) addPromoted(changes *core.ExecutionContext) error {
 	r.contextMu.Lock()
 	defer r.contextMu.Unlock()
 	changed := r.exec.Context.Clone()
@@ -226,8 +226,8 @@ func (r *run) merge(changes *core.ExecutionContext) error {
 	return nil
 }
 
-// refresh reads the values that partitions on workers promoted.
-func (r *run) refresh(ctx context.Context) error {
+// readPromoted reads the values that partitions on workers promoted.
+func (r *run) readPromoted(ctx context.Context) error {
 	now, err := r.config.Repository.Execution(ctx, r.exec.ID)
 	if err != nil {
 		return fmt.Errorf("read the job's context: %w", err)

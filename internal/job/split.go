@@ -12,21 +12,14 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 )
 
-// branch is one flow of a split.
-type branch struct {
-	walk   *walk.Walk
-	result walk.Result
-	err    error
-}
-
-// split runs the branches in parallel and waits for all. The most severe outcome counts; an error (of
+// Split runs the branches in parallel and waits for all. The most severe outcome counts; an error (of
 // the record, or a refusal) ends the whole flow.
-func (l *live) Split(ctx context.Context, w *walk.Walk, at *core.SplitElement, walks []*walk.Walk) (walk.Result, error) {
+func (l *live) Split(ctx context.Context, w *walk.Walk, at *core.SplitElement, branches []*walk.Walk) (walk.Result, error) {
 	before := l.run.splitBefore(w, at)
 	if before != nil || at.OnWorkers && l.run.part == nil {
-		return l.splitOnWorkers(ctx, w, at, walks, before)
+		return l.splitOnWorkers(ctx, w, at, branches, before)
 	}
-	branches := make([]*branch, len(walks))
+	results, errs := make([]walk.Result, len(branches)), make([]error, len(branches))
 	workers := at.Workers
 	if workers <= 0 {
 		workers = len(branches)
@@ -35,13 +28,11 @@ func (l *live) Split(ctx context.Context, w *walk.Walk, at *core.SplitElement, w
 	var stopping atomic.Bool
 	var all sync.WaitGroup
 	begin, end := core.ForkSlot(ctx)
-	for i, sub := range walks {
-		b := &branch{walk: sub}
-		branches[i] = b
+	for i, branch := range branches {
 		slots <- struct{}{}
 		if stopping.Load() || l.Stopping() {
 			<-slots
-			b.result = walk.Stopped("not begun: the job was stopping")
+			results[i] = walk.Stopped("not begun: the job was stopping")
 			continue
 		}
 		all.Add(1)
@@ -50,29 +41,23 @@ func (l *live) Split(ctx context.Context, w *walk.Walk, at *core.SplitElement, w
 			defer func() { <-slots }()
 			begin()
 			defer end()
-			b.err = exception.Guard(func() (err error) {
-				b.result, err = b.walk.Run(ctx)
+			errs[i] = exception.Guard(func() (err error) {
+				results[i], err = branch.Run(ctx)
 				return err
 			})
-			if l.run.wasStopped(ctx, b.err) {
-				b.result, b.err = walk.Stopped("stopped on request"), nil
+			if l.run.wasStopped(ctx, errs[i]) {
+				results[i], errs[i] = walk.Stopped("stopped on request"), nil
 			}
-			if b.result.IsStopped() {
+			if results[i].IsStopped() {
 				stopping.Store(true)
 			}
 		})
 		if err != nil {
 			all.Done()
 			<-slots
-			b.err = fmt.Errorf("split %s: branch %d could not be started: %w", at.Name, i+1, err)
+			errs[i] = fmt.Errorf("split %s: branch %d could not be started: %w", at.Name, i+1, err)
 		}
 	}
 	all.Wait()
-	var errs []error
-	results := make([]walk.Result, len(branches))
-	for i, b := range branches {
-		errs = append(errs, b.err)
-		results[i] = b.result
-	}
 	return walk.Worst(results), errors.Join(errs...)
 }

@@ -99,7 +99,7 @@ func (r *run) splitBefore(w *walk.Walk, at *core.SplitElement) *core.StepExecuti
 // isDue reports whether the walk of a branch would do more than pass complete elements. The plan of the
 // walk decides (rule F6).
 func (r *run) isDue(ctx context.Context, branch *walk.Walk) bool {
-	return planner.IsDue(ctx, branch, r.job, r.jobNow(), r.attempt.Journal, r.attempt.Progress.Clone())
+	return planner.IsDue(ctx, branch, r.job, r.snapshot(), r.attempt.Journal, r.attempt.Progress.Clone())
 }
 
 // Execute implements core.Step.
@@ -125,28 +125,28 @@ func (s *splitStep) Execute(ctx context.Context, run *core.StepRun) error {
 	return walk.EndStep(run, walk.Worst(s.results).Outcome)
 }
 
-// branches is the data about the run of a split and its branches that a worker needs.
-type branches struct {
+// sharedSplit is the data about the run of a split and its branches that a worker needs.
+type sharedSplit struct {
 	Data          core.StepContext
 	NewDefinition []string
-	Walks         []branchWalk
+	Walks         []branchStart
 }
 
-// branchWalk is the data about the walk of a branch that a worker needs, in addition to its log.
-type branchWalk struct {
+// branchStart is the data about the walk of a branch that a worker needs, in addition to its log.
+type branchStart struct {
 	From, To               core.JobExecutionID
 	Ended, History, Looped bool
 }
 
 func (s *splitStep) plan(ctx context.Context, run *core.StepRun) error {
-	shared := branches{
+	shared := sharedSplit{
 		Data: core.StepContext{Job: run.Data.Job, Steps: run.Data.Steps, Last: run.Data.Last, AcceptChanges: run.Data.AcceptChanges}, NewDefinition: s.live.run.newDefinition,
 	}
 	shared.Data = shared.Data.Clone()
 	shared.Data.Job.Definition = core.Definition{}
 	var parts []core.Partition
 	for i, sub := range s.subs {
-		shared.Walks = append(shared.Walks, branchWalk{From: sub.Within.From, To: sub.Within.To, Ended: sub.HasEnd, History: sub.IsEarlierRound, Looped: sub.Looped})
+		shared.Walks = append(shared.Walks, branchStart{From: sub.Within.From, To: sub.Within.To, Ended: sub.HasEnd, History: sub.IsEarlierRound, Looped: sub.Looped})
 		if !s.due[i] {
 			continue
 		}
@@ -178,11 +178,11 @@ func (s *splitStep) indexOf(part core.StepExecution) int {
 	return index
 }
 
-// walkedKey is the key in the results of a branch's part that holds walked, as JSON.
-const walkedKey = "walked"
+// branchResultKey is the key in the results of a branch's part with its result, as JSON.
+const branchResultKey = "walked"
 
-// walked is the result of the walk of a branch, in addition to its outcome.
-type walked struct {
+// branchResult is the result of the walk of a branch, in addition to its outcome.
+type branchResult struct {
 	Steps  []core.StepExecutionID `json:"steps,omitempty"` // that ran, or were passed
 	Last   core.StepExecutionID   `json:"last,omitempty"`
 	Step   string                 `json:"step,omitempty"`   // step of the outcome
@@ -199,7 +199,7 @@ func (s *splitStep) collect(ctx context.Context, parts []core.StepExecution) err
 			continue
 		}
 		out := core.Outcome{Status: part.Status, ExitCode: part.ExitCode, Message: part.Error, Settles: part.Settles}
-		text, known := part.Out[walkedKey].(string)
+		text, known := part.Out[branchResultKey].(string)
 		sub := s.subs[i]
 		if !known { // no worker has ended it
 			sub.Ran = part.Assigned > 0
@@ -209,7 +209,7 @@ func (s *splitStep) collect(ctx context.Context, parts []core.StepExecution) err
 			s.results[i].Outcome = out
 			continue
 		}
-		var w walked
+		var w branchResult
 		if err := json.Unmarshal([]byte(text), &w); err != nil {
 			return fmt.Errorf("branch %d of split %s: what its worker has stored: %w", i+1, s.at.Name, err)
 		}

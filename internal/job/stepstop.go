@@ -60,5 +60,5 @@ func (s stepStop) Request() { s.run.askStop() }
 // releasing reports whether the execution is to be given back, and not stopped.
 func (r *run) releasing() bool { return r.stop.isReleased() && !r.stop.requested() }
 
-// continues reports whether the execution was parked in its work.
-func (r *run) continues() bool { return r.resumed != nil && !r.resumed.First }
+// isResumed reports whether the execution was parked in its work.
+func (r *run) isResumed() bool { return r.resumed != nil && !r.resumed.First }

@@ -314,7 +314,7 @@ func (d *dry) Group(ctx context.Context, _ *walk.Walk, _ *core.AtomicElement, in
 	return r, err
 }
 
-func (d *dry) Stopped(_ context.Context, w *walk.Walk, at core.Element, _ bool) error {
+func (d *dry) StoppedAt(_ context.Context, w *walk.Walk, at core.Element, _ bool) error {
 	d.stops++
 	d.add(w, at, ActStop, Entry{})
 	return nil

@@ -29,9 +29,9 @@ type Port interface {
 	Split(ctx context.Context, w *Walk, at *core.SplitElement, branches []*Walk) (Result, error)
 	// Group walks the flow of a group in its transaction.
 	Group(ctx context.Context, w *Walk, at *core.AtomicElement, inner *Walk) (Result, error)
-	// Stopped is called when the flow stops by a transition. giveUp means that a failed step at the
+	// StoppedAt is called when the flow stops by a transition. giveUp means that a failed step at the
 	// element will not be resumed.
-	Stopped(ctx context.Context, w *Walk, at core.Element, giveUp bool) error
+	StoppedAt(ctx context.Context, w *Walk, at core.Element, giveUp bool) error
 	// Note keeps a row of the journal until the next write.
 	Note(w *Walk, row core.FlowVisit)
 }

@@ -278,10 +278,10 @@ func (w *Walk) stop(ctx context.Context, at core.Element, target core.Target) er
 	w.Ordinal++
 	if target.Restart == "" || target.Restart == at.ElementName() {
 		w.note(at, core.VisitStop, "", "")
-		return w.Port.Stopped(ctx, w, at, false)
+		return w.Port.StoppedAt(ctx, w, at, false)
 	}
 	w.note(at, core.VisitJump, "", target.Restart)
-	return w.Port.Stopped(ctx, w, at, !w.Flow.Leads(target.Restart, at.ElementName())) // otherwise the restart returns to it
+	return w.Port.StoppedAt(ctx, w, at, !w.Flow.Leads(target.Restart, at.ElementName())) // otherwise the restart returns to it
 }
 
 // failure is the newest failure that led elsewhere, for the message of a later target `fail`. It is

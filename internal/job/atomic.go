@@ -282,7 +282,7 @@ func (l *live) endBegun(ctx context.Context, group *openGroup) error {
 	var errs []error
 	for _, s := range group.begun {
 		_, _, err := l.recordEnd(ctx, *s, core.StepChange{
-			To: core.StatusStopped, ExitCode: core.ExitStopped, Error: "group " + group.Name + " did not come to it",
+			To: core.StatusStopped, ExitCode: core.ExitStopped, Error: "group " + group.Name + " ended before it",
 		}, false)
 		errs = append(errs, err)
 	}

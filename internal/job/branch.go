@@ -35,7 +35,7 @@ type BranchRequest struct {
 func (l *Launcher) Branch(ctx context.Context, j *core.Job, a *core.Assignment, o BranchRequest) (*core.StepExecution, error) {
 	var shared sharedSplit
 	if err := json.Unmarshal(a.Shared, &shared); err != nil {
-		return nil, fmt.Errorf("part %s: what its split has stored: %w", a.Step.Name, err)
+		return nil, fmt.Errorf("part %s: read the data of its split: %w", a.Step.Name, err)
 	}
 	flow, err := branchFlow(j, a)
 	if err != nil {
@@ -43,7 +43,7 @@ func (l *Launcher) Branch(ctx context.Context, j *core.Job, a *core.Assignment, 
 	}
 	index := core.PartitionOf(a.Manager.Name, a.Step).Index
 	if index >= len(shared.Walks) {
-		return nil, fmt.Errorf("part %s: its split has stored %d branches", a.Step.Name, len(shared.Walks))
+		return nil, fmt.Errorf("part %s: its split has only %d branches", a.Step.Name, len(shared.Walks))
 	}
 	r := l.branchRun(j, a, &shared, o)
 	var out core.Outcome

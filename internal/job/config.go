@@ -157,7 +157,7 @@ func (c *Config) removeLeft(ctx context.Context, left []core.LeftBehind) error {
 	var errs []error
 	for _, of := range left {
 		if err := c.RemoveLeft(ctx, of); err != nil {
-			errs = append(errs, fmt.Errorf("remove what step %s left behind: %w", of.Step, err))
+			errs = append(errs, fmt.Errorf("remove the leftovers of step %s: %w", of.Step, err))
 		}
 	}
 	return errors.Join(errs...)

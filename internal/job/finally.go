@@ -40,7 +40,7 @@ func (r *run) runFinally(ctx context.Context, out core.Outcome, failure error, p
 	for _, at := range r.job.Finally.Elements {
 		e, ok := at.(*core.StepElement)
 		if !ok {
-			errs = append(errs, fmt.Errorf("finally: element %s: a %T cannot be run there", at.ElementName(), at))
+			errs = append(errs, fmt.Errorf("finally: element %s: only steps can run there, not a %T", at.ElementName(), at))
 			out.Message = joinText(out.Message, errs[len(errs)-1].Error())
 			continue
 		}

@@ -198,9 +198,9 @@ func TestARestartFromAStepThatCannotBeIsRefused(t *testing.T) {
 		s.failing("b")
 		s.attempt(j, "run a, finally last", "a b last")
 		for element, want := range map[string]string{
-			"nowhere": "job refused has no step or element nowhere: there is a, b, c; a step of a child job is restarted with the execution of that job",
-			"c":       "job refused: no attempt that counts has come to c: a plain restart comes to it by itself; a restart may begin at a, b",
-			"last":    "job refused: last is in `finally`, which runs at the end of every execution; a restart may begin at a, b",
+			"nowhere": "job refused has no step or element nowhere: it has a, b, c; restart a step of a child job with the execution of that job",
+			"c":       "job refused: no attempt that counts has reached c: a plain restart reaches it by itself; a restart can begin at a, b",
+			"last":    "job refused: last is in `finally`, which runs at the end of every execution; a restart can begin at a, b",
 		} {
 			require.EqualError(t, s.refused(j, element), want)
 		}

@@ -74,7 +74,7 @@ func (l *Launcher) ownContext(ctx context.Context, j *core.Job) (context.Context
 	}
 	own, err := l.config.Apart(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("job %s: %w (%w), which would take its history along in a rollback: make it an element of the job (`job: %s`), or give the step the propagation NOT_SUPPORTED",
+		return nil, fmt.Errorf("job %s: %w (%w): a rollback would undo its history; make it an element of the job (`job: %s`), or give the step the propagation NOT_SUPPORTED",
 			j.Name, core.ErrInTransaction, err, j.Name)
 	}
 	return own, nil

@@ -61,7 +61,7 @@ func valueOf(spec core.ParameterSpec, text string, given bool) (any, error) {
 		return spec.Default, nil
 	}
 	if strings.ContainsRune(text, 0) || !utf8.ValidString(text) {
-		return nil, errors.New("it has a NUL or a broken encoding, which no database takes")
+		return nil, errors.New("it contains a NUL byte or invalid UTF-8, which no database accepts")
 	}
 	value, err := spec.Parse(text)
 	if err != nil {

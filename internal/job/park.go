@@ -132,7 +132,7 @@ type waiting struct {
 }
 
 // ErrLeft ends a wait for a parked execution, which continues (Running.Leave).
-var ErrLeft = errors.New("this process does not wait any more")
+var ErrLeft = errors.New("this process no longer waits")
 
 // awaitParked waits until a parked execution is over, without owning it, and resumes it if no other
 // process does. The end of ctx leaves it parked.

@@ -132,7 +132,7 @@ func (r *run) cleanupCtx(ctx, leaseCtx context.Context) (cleanupCtx context.Cont
 		select {
 		case <-cleanupCtx.Done():
 		case <-grace.C:
-			cancel(fmt.Errorf("what comes after the flow was given %v: %w", r.config.Grace, context.Cause(ctx)))
+			cancel(fmt.Errorf("finally and listeners took longer than the grace time of %v: %w", r.config.Grace, context.Cause(ctx)))
 		}
 	})
 	return cleanupCtx, func() {

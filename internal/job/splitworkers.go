@@ -161,7 +161,7 @@ func (s *splitStep) plan(ctx context.Context, run *core.StepRun) error {
 	}
 	text, err := json.Marshal(shared)
 	if err != nil {
-		return fmt.Errorf("split %s: what workers need to know: %w", s.at.Name, err)
+		return fmt.Errorf("split %s: encode the data for workers: %w", s.at.Name, err)
 	}
 	_, err = run.Services.Plans.PlanPartitions(ctx, run.Data.JobRef, core.PartitionPlan{
 		Manager: run.Ref, Step: s.at.Name, Parts: parts, ForWorkers: true, Shared: text,
@@ -211,7 +211,7 @@ func (s *splitStep) collect(ctx context.Context, parts []core.StepExecution) err
 		}
 		var w branchResult
 		if err := json.Unmarshal([]byte(text), &w); err != nil {
-			return fmt.Errorf("branch %d of split %s: what its worker has stored: %w", i+1, s.at.Name, err)
+			return fmt.Errorf("branch %d of split %s: read the result of its worker: %w", i+1, s.at.Name, err)
 		}
 		records, err := r.config.Repository.StepsByID(ctx, w.Steps)
 		if err != nil {

@@ -44,12 +44,12 @@ type FromError struct {
 func (e *FromError) Error() string {
 	switch e.Cause {
 	case FromUnreached:
-		return fmt.Sprintf("job %s: no attempt that counts has come to %s: a plain restart comes to it by itself; a restart may begin at %s",
+		return fmt.Sprintf("job %s: no attempt that counts has reached %s: a plain restart reaches it by itself; a restart can begin at %s",
 			e.Job, e.Element, listed(e.Reached))
 	case FromFinally:
-		return fmt.Sprintf("job %s: %s is in `finally`, which runs at the end of every execution; a restart may begin at %s", e.Job, e.Element, listed(e.Reached))
+		return fmt.Sprintf("job %s: %s is in `finally`, which runs at the end of every execution; a restart can begin at %s", e.Job, e.Element, listed(e.Reached))
 	case FromBeside:
-		return fmt.Sprintf("job %s: %s is in a branch of split %s, and %s in a branch beside it has not completed: a plain restart completes it, or a restart from %s runs all branches anew",
+		return fmt.Sprintf("job %s: %s is in a branch of split %s, and %s in another branch has not completed: a plain restart completes it; a restart from %s runs all branches again",
 			e.Job, e.Element, e.Split, e.Open, e.Split)
 	case FromUnknown:
 	}
@@ -57,7 +57,7 @@ func (e *FromError) Error() string {
 	if e.Near != "" {
 		near = " (did you mean " + e.Near + "?)"
 	}
-	return fmt.Sprintf("job %s has no step or element %s%s: there is %s; a step of a child job is restarted with the execution of that job",
+	return fmt.Sprintf("job %s has no step or element %s%s: it has %s; restart a step of a child job with the execution of that job",
 		e.Job, e.Element, near, listed(e.Known))
 }
 

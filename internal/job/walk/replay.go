@@ -271,7 +271,7 @@ func (p *replay) revisit(ctx context.Context, at core.Element, e *journal.Entry)
 		return p.inside(ctx, at, e, nil)
 	case *core.StepElement: // above
 	}
-	return Result{}, false, fmt.Errorf("element %s: a %T cannot be run", at.ElementName(), at)
+	return Result{}, false, fmt.Errorf("element %s: cannot run a %T", at.ElementName(), at)
 }
 
 // revisitStep passes a step that is done, and runs it again if it is not, or may start again.

@@ -68,7 +68,7 @@ func (w *Walk) visitInside(ctx context.Context, at core.Element, adopted *journa
 		return r, err
 	case *core.StepElement: // in visit
 	}
-	return Result{}, fmt.Errorf("element %s: a %T cannot be run", at.ElementName(), at)
+	return Result{}, fmt.Errorf("element %s: cannot run a %T", at.ElementName(), at)
 }
 
 // visitOrAdopt runs a step, or passes its completed work of an abandoned path, or of another position

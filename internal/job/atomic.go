@@ -38,7 +38,6 @@ func (g *openGroup) note(step *core.StepRun) {
 	}
 }
 
-// withheld returns the end of a step that observers were not notified of, or nil.
 func (g *openGroup) withheld(id core.StepExecutionID) *core.StepEnded {
 	for _, run := range g.runs {
 		if run.Withheld != nil && run.Step.ID == id {
@@ -53,9 +52,8 @@ type groupError struct{ out core.Outcome }
 
 func (e *groupError) Error() string { return e.out.Message }
 
-// Group walks a flow of steps in one outer transaction (rule T6). It records the rest after that
-// transaction: after a commit, the deferred ends; after a rollback, that no step is done, except steps
-// with a transaction of their own.
+// Group walks a flow of steps in one outer transaction (rule T6), and afterwards records what that
+// could not: the deferred ends, or after a rollback that no step is done.
 func (l *live) Group(ctx context.Context, w *walk.Walk, at *core.AtomicElement, inner *walk.Walk) (walk.Result, error) {
 	group := &openGroup{Group: core.Group{Name: at.Name, Database: at.Database}}
 	group.end = core.FlowVisit{Visit: w.VisitOf(at), Kind: core.VisitGroup}
@@ -98,8 +96,8 @@ func (l *live) Group(ctx context.Context, w *walk.Walk, at *core.AtomicElement, 
 	return r, nil
 }
 
-// recordVisits stores the journal of the group, and other rows that wait, in the group's transaction if
-// that is in the repository's database: the rows of the steps count only with it (rule F5).
+// recordVisits stores the journal of the group in its transaction if that is in the repository's
+// database: the rows of the steps count only with it (rule F5).
 func (l *live) recordVisits(ctx context.Context, group *openGroup, out core.Outcome) error {
 	if group.Database != l.run.config.Repository.Database() {
 		return nil
@@ -110,8 +108,8 @@ func (l *live) recordVisits(ctx context.Context, group *openGroup, out core.Outc
 	return err
 }
 
-// isOutcomeUnknown reports whether the outcome of the group cannot be known. In the repository's own database
-// its records, part of the transaction, show the outcome.
+// isOutcomeUnknown is false in the repository's own database: the records, part of the transaction,
+// show the outcome.
 func (l *live) isOutcomeUnknown(group *openGroup, failure error) bool {
 	return errors.Is(failure, core.ErrUnknownOutcome) && group.Database != l.run.config.Repository.Database()
 }
@@ -144,9 +142,8 @@ func (l *live) recordEnds(ctx context.Context, group *openGroup, flow core.Flow,
 	return isUndone, errors.Join(errs...)
 }
 
-// vanished returns the records that vanished because they were started in the transaction and it
-// rolled back. The failure alone does not show that: a COMMIT reported as failed may have happened. An
-// ID may be another step's by now.
+// vanished returns the records that rolled back with the transaction. The failure alone does not show
+// that: a COMMIT reported as failed may have happened. An ID may be another step's by now.
 func (l *live) vanished(ctx context.Context, group *openGroup, failure error) (map[core.StepExecutionID]bool, error) {
 	if failure == nil || !group.startsInside {
 		return nil, nil
@@ -167,7 +164,6 @@ func (l *live) vanished(ctx context.Context, group *openGroup, failure error) (m
 	return gone, nil
 }
 
-// unrecordedEnd returns the end of a step of the group that is still to be recorded, and whether there is one.
 func (l *live) unrecordedEnd(group *openGroup, s core.StepExecution, failure error) (core.StepChange, bool) {
 	change := core.StepChange{
 		To: s.Status, ExitCode: s.ExitCode, Error: s.Error, Counters: s.Counters, InHand: s.InHand, Gate: s.Gate, Context: s.Context, Out: s.Out,
@@ -187,8 +183,6 @@ func (l *live) unrecordedEnd(group *openGroup, s core.StepExecution, failure err
 	return change, true
 }
 
-// observeEnd notifies the observers of the end that the group recorded for a step; nil means it
-// recorded none.
 func (l *live) observeEnd(ctx context.Context, flow core.Flow, ended *core.StepExecution, failure, unrecorded error) {
 	switch {
 	case ended == nil:
@@ -210,9 +204,8 @@ func (l *live) observeEnd(ctx context.Context, flow core.Flow, ended *core.StepE
 	}
 }
 
-// recordEnd writes one end and returns it, or nil if it was recorded before. isKept means that the step
-// recorded its end in a committed transaction, its own or the group's. recreate means that the rollback
-// removed the record: recordEnd creates it again.
+// recordEnd writes one end and returns it, or nil if it was recorded before. isKept means that a
+// committed transaction has it. recreate means that the rollback removed the record.
 func (l *live) recordEnd(ctx context.Context, s core.StepExecution, change core.StepChange, recreate bool) (ended *core.StepExecution, isKept bool, err error) {
 	if recreate {
 		again, err := l.run.config.Repository.StartStep(ctx, l.run.ref, core.StepStart{Name: s.Name, Visit: s.Visit, Always: true})
@@ -275,7 +268,6 @@ func (l *live) beginSteps(ctx context.Context, w *walk.Walk, e *core.AtomicEleme
 	return nil
 }
 
-// endBegun ends the steps that the group did not reach.
 func (l *live) endBegun(ctx context.Context, group *openGroup) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordTime)
 	defer cancel()

@@ -26,10 +26,10 @@ type BranchRequest struct {
 	Executor func(transitions core.Transitions) core.StepExecutor
 }
 
-// Branch walks the branch of a split for the part that was assigned to the launcher's process, from the
-// position an earlier process reached, and ends the part. j is the job of the stored definition, bound
-// to the execution's parameters. Branch returns the part as it ended, or nil if it gave the part back:
-// on request, or because the lease could not be renewed.
+// Branch walks the branch of a split for the part that was assigned to this process, from where an
+// earlier process came, and ends the part. j is the job of the stored definition, bound to the
+// execution's parameters. Branch returns nil if it gave the part back: on request, or because the lease
+// could not be renewed.
 //
 // The steps of the branch belong to the execution, under the guard of the part (core.JobRef).
 func (l *Launcher) Branch(ctx context.Context, j *core.Job, a *core.Assignment, o BranchRequest) (*core.StepExecution, error) {
@@ -88,7 +88,6 @@ func findSplit(flow core.Flow, name string) *core.SplitElement {
 	return nil
 }
 
-// branchRun makes the execution's run as the branch needs it.
 func (l *Launcher) branchRun(j *core.Job, a *core.Assignment, shared *sharedSplit, o BranchRequest) *run {
 	exec := a.Job.Clone()
 	exec.Status = core.StatusStarted // the execution is parked, but this part of it works
@@ -118,7 +117,6 @@ type endFilter struct {
 	lease core.Lease
 }
 
-// EndStep implements core.Transitions.
 func (c *endFilter) EndStep(ctx context.Context, ref core.StepRef, change core.StepChange) (core.Answer, error) {
 	if change.To == core.StatusFailed && c.lease.Err() != nil {
 		return core.Applied, nil
@@ -173,7 +171,6 @@ func resumedSteps(history map[string]core.StepHistory, refs []core.StepRef) (ste
 	return steps
 }
 
-// releasePart gives the part back, with the step in which the walk ended.
 func (r *run) releasePart(ctx context.Context) error {
 	err := r.lease.Record(context.WithoutCancel(ctx), func(ctx context.Context) error {
 		return r.config.Repository.ReleasePartition(ctx, r.partRef(), "")
@@ -184,7 +181,6 @@ func (r *run) releasePart(ctx context.Context) error {
 	return nil
 }
 
-// endBranch records the end of the part, with the journal rows that wait.
 func (r *run) endBranch(ctx context.Context, out core.Outcome, end branchResult) (*core.StepExecution, error) {
 	text, err := json.Marshal(end)
 	if err != nil {

@@ -83,7 +83,6 @@ type Options struct {
 	On *core.Placement
 }
 
-// complete checks the configuration and fills in the defaults.
 func (c Config) complete() (Config, error) {
 	if c.Repository == nil || c.Executor == nil {
 		return c, errors.New("a launcher needs a repository and a step executor")
@@ -116,8 +115,6 @@ func (c Config) complete() (Config, error) {
 
 func (c *Config) clock() lease.Clock { return lease.Clock{Rested: c.Repository.WriterHeld} }
 
-// checkDefinition compares the job with the attempt that it follows, as far as it keeps the finished
-// work of that attempt, and returns the steps that take the new definition.
 func (c *Config) checkDefinition(ctx context.Context, j *core.Job, last *core.JobExecution, params core.Parameters, from *journal.From) (taken []string, err error) {
 	if j.CheckRestart == nil || last.Status == core.StatusCompleted || last.Definition.Hash == j.Definition.Hash && !last.FormerTimes {
 		return nil, nil
@@ -149,7 +146,6 @@ func (e *DefinitionError) Error() string { return e.Err.Error() }
 // Unwrap returns the error of the comparison.
 func (e *DefinitionError) Unwrap() error { return e.Err }
 
-// removeLeft removes files of steps that will not be resumed.
 func (c *Config) removeLeft(ctx context.Context, left []core.LeftBehind) error {
 	if c.RemoveLeft == nil {
 		return nil

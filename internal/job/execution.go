@@ -71,8 +71,6 @@ func (r *run) flowAndFinally(ctx, cleanupCtx context.Context, listeners *listene
 	return r.finish(cleanupCtx, out, err)
 }
 
-// begin reads the history and records the start. It returns the context of the
-// work.
 func (r *run) begin(ctx context.Context) (context.Context, error) {
 	if r.isResumed() {
 		return ctx, r.beginResumed(ctx)
@@ -122,7 +120,6 @@ func (r *run) flowInTime(ctx context.Context, listeners *listeners) (core.Outcom
 	return core.Outcome{Status: core.StatusFailed, ExitCode: core.ExitFailed, Message: over.Error(), Step: out.Step}, nil
 }
 
-// flow walks the job's flow and checks its gate.
 func (r *run) flow(ctx context.Context, listeners *listeners) (core.Outcome, error) {
 	if !r.isResumed() {
 		if err := listeners.before(ctx, r); err != nil {

@@ -9,9 +9,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// finish runs the steps and listeners after the flow, in every execution, whatever its outcome, and each
-// element regardless of the one before. Their failures are recorded and change nothing; only failures
-// of the records themselves are errors.
+// finish runs the steps of `finally`, whatever the outcome. Their failures are recorded and change
+// nothing; only failures of the records themselves are errors.
 func (r *run) finish(ctx context.Context, out core.Outcome, failure error) (core.Outcome, error) {
 	if failure != nil {
 		out = walk.Failed(failure)
@@ -84,7 +83,6 @@ func (r *run) parkedFinally() (*core.StepExecution, core.Outcome, error) {
 	return nil, core.Outcome{}, nil
 }
 
-// resumeFinally runs the rest of `finally`. The history has the steps of the flow.
 func (r *run) resumeFinally(ctx context.Context, parked core.StepExecution, out core.Outcome) (core.Outcome, error) {
 	r.attempt.Progress.Recall(r.exec.ID)
 	return r.runFinally(ctx, out, nil, &parked)

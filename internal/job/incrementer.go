@@ -76,7 +76,6 @@ func parameterOf(exec *core.JobExecution, name string) (core.Parameter, bool) {
 	return exec.Params.Get(name)
 }
 
-// following returns the given parameters, with the next one unless it is given.
 func following(given core.Parameters, next *core.Parameter) (core.Parameters, error) {
 	list := given.All()
 	if next != nil {

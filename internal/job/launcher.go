@@ -22,7 +22,7 @@ type Launcher struct {
 // With returns a launcher with other options.
 func (l *Launcher) With(o Options) *Launcher { return &Launcher{config: l.config, options: o} }
 
-// NewLauncher checks the configuration and fills in the defaults.
+// NewLauncher completes the configuration with its defaults.
 func NewLauncher(config Config) (*Launcher, error) {
 	config, err := config.complete()
 	if err != nil {
@@ -31,7 +31,6 @@ func NewLauncher(config Config) (*Launcher, error) {
 	return &Launcher{config: config}, nil
 }
 
-// newRun returns the run of an execution that was requested at the clock's time since.
 func (l *Launcher) newRun(j *core.Job, launched core.Launched, since time.Duration, stop <-chan struct{}) *run {
 	if launched.Execution.Context == nil {
 		launched.Execution.Context = core.NewExecutionContext()
@@ -42,14 +41,13 @@ func (l *Launcher) newRun(j *core.Job, launched core.Launched, since time.Durati
 	return r
 }
 
-// Run launches the job and returns when it is over. The returned record describes a job that ran,
-// whether it completed, failed or stopped; the error reports a refused launch
-// (*core.InstanceCompleteError, *core.AlreadyRunningError, *core.ExclusiveError,
-// core.ErrNotRestartable, ...) or a record that could not be written (core.ErrLostOwner in its chain if
-// another process took over).
+// Run launches the job and returns when it is over. The record says whether the job completed, failed
+// or stopped; the error is a refused launch (*core.InstanceCompleteError, *core.AlreadyRunningError,
+// *core.ExclusiveError, core.ErrNotRestartable, ...) or a record that could not be written
+// (core.ErrLostOwner if another process took over).
 //
-// Closing stop requests a stop: the current chunk is finished, and the execution ends STOPPED. The end
-// of ctx cancels at once; the final status is still written (rules C14, L4). stop may be nil.
+// Closing stop ends the execution STOPPED after the current chunk. The end of ctx cancels at once; the
+// final status is still written (rules C14, L4). stop may be nil.
 func (l *Launcher) Run(ctx context.Context, j *core.Job, params core.Parameters, stop <-chan struct{}) (*core.JobExecution, error) {
 	ctx, err := l.ownContext(ctx, j)
 	if err != nil {
@@ -66,7 +64,6 @@ func (l *Launcher) Run(ctx context.Context, j *core.Job, params core.Parameters,
 	return exec, err
 }
 
-// ownContext returns the context of an execution that is launched with ctx (rule T2a).
 func (l *Launcher) ownContext(ctx context.Context, j *core.Job) (context.Context, error) {
 	ctx = l.withPatience(ctx)
 	if l.config.Apart == nil {
@@ -100,7 +97,6 @@ func (l *Launcher) prepare(ctx context.Context, j *core.Job, params core.Paramet
 	return r, nil
 }
 
-// create checks the job and creates its execution, and returns the steps that take the new definition.
 func (l *Launcher) create(ctx context.Context, j *core.Job, params core.Parameters, forWorkers bool) (launched core.Launched, taken []string, err error) {
 	if err := validate(j); err != nil {
 		return launched, nil, fmt.Errorf("job %s: %w", j.Name, err)
@@ -129,7 +125,7 @@ func (l *Launcher) create(ctx context.Context, j *core.Job, params core.Paramete
 	return launched, taken, err
 }
 
-// restartFrom returns the start of the attempt; nil resumes the incomplete elements. A race is harmless: the
+// restartFrom returns the start of the attempt; nil means a plain restart. A race is harmless: the
 // launch refuses to follow an execution other than the one read here.
 func (l *Launcher) restartFrom(ctx context.Context, j *core.Job, params core.Parameters) (*journal.From, error) {
 	if l.options.From == "" {
@@ -142,10 +138,8 @@ func (l *Launcher) restartFrom(ctx context.Context, j *core.Job, params core.Par
 	return journal.NewFrom(ctx, l.config.Repository, j, last, l.options.From)
 }
 
-// checkRestart compares the job with the last attempt of the instance, if that will be resumed, and
-// returns the steps that take the new definition. A race is harmless: of two launches the repository
-// lets one run, and a step that takes the new definition refuses a position that an owner committed
-// meanwhile.
+// checkRestart returns the steps that take the new definition. A race is harmless: of two launches the
+// repository lets one run, and such a step refuses a position that an owner committed meanwhile.
 func (l *Launcher) checkRestart(ctx context.Context, j *core.Job, params core.Parameters, from *journal.From) (taken []string, err error) {
 	if j.CheckRestart == nil || l.options.FromStart || l.options.AcceptChanges {
 		return nil, nil

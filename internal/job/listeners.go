@@ -30,7 +30,6 @@ func (r *run) listeners(ctx context.Context) (*listeners, error) {
 	return l, nil
 }
 
-// before notifies them of the start, up to the first error.
 func (l *listeners) before(ctx context.Context, r *run) error {
 	for _, one := range l.list {
 		b, ok := one.(core.BeforeJob)

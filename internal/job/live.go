@@ -48,9 +48,7 @@ func (l *live) Holds(ctx context.Context, w *walk.Walk, at core.Element) (walk.A
 	return walk.No, nil
 }
 
-// Noop records a step with a false condition: it completes without running, and a restart passes it. In
-// a group it records nothing, because the record would be part of the group's transaction: the
-// condition is asked again.
+// Noop records nothing in a group: the record would be part of its transaction.
 func (l *live) Noop(ctx context.Context, w *walk.Walk, at *core.StepElement) (walk.Result, error) {
 	out := walk.Known(core.Outcome{Status: core.StatusCompleted, ExitCode: core.ExitNoop})
 	if l.group != nil {
@@ -119,8 +117,7 @@ func (l *live) Step(ctx context.Context, w *walk.Walk, at *core.StepElement, bef
 }
 
 // stopOf returns the stop signal of a step. Steps of the job's own flow, of a branch and of `finally`
-// can be given back (rule P5); a step made of other steps or jobs only while it waits. A stop does not
-// end clean-up steps.
+// can be given back (rule P5); composite steps only while they wait. A stop does not end `finally`.
 func (l *live) stopOf(w *walk.Walk, mayPark, composite bool) core.StopSignal {
 	stop := stepStop{l.run}
 	switch own := l.group == nil && (mayPark || l.run.part != nil && w.ID == l.run.root); {
@@ -136,15 +133,13 @@ func (l *live) stopOf(w *walk.Walk, mayPark, composite bool) core.StopSignal {
 	return stop
 }
 
-// stoppedBefore returns the result of a step that the database did not let start because a stop was
-// requested (rule L13).
 func (l *live) stoppedBefore() walk.Result {
 	l.run.askStop()
 	return walk.Stopped("stopped on request")
 }
 
-// resumeStep makes run the run of a parked step, in the same attempt. A step made of other steps, in a
-// branch with a lost lease, continues with the steps of this attempt.
+// resumeStep makes run the run of a parked step. A composite step in a branch that lost its lease
+// continues with the steps of this attempt.
 func (l *live) resumeStep(s core.Step, run *core.StepRun, record core.StepExecution) {
 	run.Data.Planned, run.Data.Resumed, run.Data.Before = &record, true, nil
 	_, composite := s.(core.Composite)
@@ -181,8 +176,8 @@ func (l *live) stepRun(w *walk.Walk, at *core.StepElement) *core.StepRun {
 	return run
 }
 
-// resumedAttempt returns the attempt that a new one resumes. For a step with partitions, its figures are the
-// sum of theirs: a process that died could not add them up.
+// resumedAttempt returns the attempt that a new one resumes. A process that died could not add up the
+// figures of its partitions.
 func resumedAttempt(last core.StepExecution, parts map[string]core.StepExecution) *core.StepExecution {
 	if len(parts) == 0 {
 		return &last

@@ -76,8 +76,7 @@ type Resumption struct {
 // when it is over or parked again. j is the job of the stored definition, bound to the execution's
 // parameters. A *core.TransitionError means that another process resumed it, or that it waits.
 //
-// A resume is not a restart: the execution's visits stand, no step runs again, and listeners and
-// observers are notified of nothing twice.
+// It is not a restart: no step runs again, and no listener or observer is notified twice.
 func (l *Launcher) Resume(ctx context.Context, j *core.Job, id core.JobExecutionID, o Resumption) (*core.JobExecution, error) {
 	if err := validate(j); err != nil {
 		return nil, fmt.Errorf("job %s: %w", j.Name, err)
@@ -96,9 +95,8 @@ func (l *Launcher) Resume(ctx context.Context, j *core.Job, id core.JobExecution
 	return r.execute(ctx)
 }
 
-// beginOnWorker begins an execution that was launched for workers. The launch has compared its definition;
-// beginOnWorker finds the steps that take the new one again. An execution that runs everything again
-// resumes no step.
+// beginOnWorker begins an execution that was launched for workers. The launch did not store the steps
+// that take the new definition.
 func (r *run) beginOnWorker(ctx context.Context) (err error) {
 	if r.previous != nil && r.exec.AnewSince() != r.exec.ID {
 		r.newDefinition, err = r.config.checkDefinition(ctx, r.job, r.previous, r.exec.Params, nil)
@@ -109,8 +107,6 @@ func (r *run) beginOnWorker(ctx context.Context) (err error) {
 	return err
 }
 
-// beginResumed reads the history of an execution that was parked. The walk replays it up to the step that
-// waited.
 func (r *run) beginResumed(ctx context.Context) error {
 	if err := r.readHistory(ctx); err != nil {
 		return err

@@ -57,8 +57,6 @@ func (l *Launcher) RunOnWorkers(ctx context.Context, j *core.Job, params core.Pa
 	}
 }
 
-// launchForWorkers launches the child, or returns the execution that an earlier attempt of the caller
-// left.
 func (l *Launcher) launchForWorkers(ctx context.Context, j *core.Job, params core.Parameters) (*core.JobExecution, error) {
 	launched, _, err := l.create(ctx, j, params, true)
 	running, is := errors.AsType[*core.AlreadyRunningError](err)
@@ -91,8 +89,6 @@ func (l *Launcher) children(ctx context.Context, j *core.Job) ([]core.JobExecuti
 	return list, nil
 }
 
-// mayRelaunch reports whether the child ended because its worker was lost, and another one may be
-// launched.
 func (l *Launcher) mayRelaunch(ctx context.Context, j *core.Job, last *core.JobExecution, stop <-chan struct{}) (bool, error) {
 	if last.Status != core.StatusFailed || last.Error != core.LostOwner || last.StopRequested || core.StopOn(stop).Requested() {
 		return false, nil

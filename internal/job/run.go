@@ -40,7 +40,6 @@ type run struct {
 	contextMu sync.Mutex
 }
 
-// newRun returns the run of an execution that was requested at the clock's time since.
 func newRun(config Config, j *core.Job, launched core.Launched, since time.Duration, stop <-chan struct{}) *run {
 	exec := launched.Execution
 	r := &run{
@@ -77,9 +76,9 @@ func (r *run) heartbeat(ctx context.Context) (stop bool, err error) {
 	return r.config.Repository.Heartbeat(ctx, r.ref, r.config.Lease)
 }
 
-// whileOwning calls f with the context of the work, and with one that ends only with the ownership.
-// Heartbeats continue while a cancelled run cleans up: they end with the work or the ownership. If the
-// owner is lost or the lease is not renewed, the work and all that follows it end at once.
+// whileOwning calls f with the context of the work, and with one that ends only with the ownership:
+// heartbeats continue while a cancelled run cleans up. If the owner is lost or the lease is not
+// renewed, both end at once.
 func (r *run) whileOwning(ctx context.Context, f func(ctx, owned context.Context) error) error {
 	owned, lost := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer lost(nil)
@@ -122,7 +121,7 @@ func (r *run) relayStop(ctx context.Context) <-chan struct{} {
 }
 
 // cleanupCtx returns the context for the time after the flow. It ends with the ownership, or the grace
-// time after ctx has ended: a second signal must not wait for ever (rule L4).
+// time after ctx: a second signal must not wait for ever (rule L4).
 func (r *run) cleanupCtx(ctx, leaseCtx context.Context) (cleanupCtx context.Context, end func()) {
 	cleanupCtx, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	lost := context.AfterFunc(leaseCtx, func() { cancel(context.Cause(leaseCtx)) })
@@ -148,8 +147,8 @@ func (r *run) wasStopped(ctx context.Context, err error) bool {
 	return err != nil && ctx.Err() != nil && r.stop.requested() && errors.Is(err, context.Canceled) && !errors.Is(err, core.ErrLostOwner)
 }
 
-// callWithGrace calls an author's code. It returns while the code still runs, and leaves its goroutine
-// running, if the grace time after the end of ctx is over (rule L8) or the lease nearly is (rule L9).
+// callWithGrace calls an author's code, and waits no longer than the grace time after ctx (rule L8) or
+// the lease (rule L9).
 func (r *run) callWithGrace(ctx context.Context, f func() error) error {
 	select {
 	case <-r.lease.Late(): // there is no time for it
@@ -165,7 +164,6 @@ func (r *run) callWithGrace(ctx context.Context, f func() error) error {
 	return returned.Err
 }
 
-// readHistory reads what earlier attempts, and this one before it was parked, have done.
 func (r *run) readHistory(ctx context.Context) error {
 	past, history, err := journal.Read(ctx, r.config.Repository, r.exec.InstanceID, r.exec.AnewSince())
 	if err != nil {
@@ -181,7 +179,6 @@ func (r *run) askStop() {
 	}
 }
 
-// snapshot returns a snapshot of the execution for others to read.
 func (r *run) snapshot() *core.JobExecution {
 	r.contextMu.Lock()
 	defer r.contextMu.Unlock()
@@ -194,10 +191,8 @@ func (r *run) snapshot() *core.JobExecution {
 }
 
 // promote puts values of a step into the job's context and stores them (rule D4): all or none, since a
-// context that became too large could not be stored at the end either. It holds no lock during the
-// database write: on a database with one writer a branch may wait for another branch's transaction,
-// which may have to read or change the context. Only the values are written, so their order does not
-// matter.
+// context that is too large could not be stored at the end either. It holds no lock during the write: a
+// branch may wait for another branch's transaction, which may need the context.
 func (r *run) promote(ctx context.Context, values map[string]any) error {
 	promoted := core.NewExecutionContext()
 	for key, value := range values {
@@ -226,7 +221,6 @@ func (r *run) addPromoted(changes *core.ExecutionContext) error {
 	return nil
 }
 
-// readPromoted reads the values that partitions on workers promoted.
 func (r *run) readPromoted(ctx context.Context) error {
 	now, err := r.config.Repository.Execution(ctx, r.exec.ID)
 	if err != nil {

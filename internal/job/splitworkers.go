@@ -30,14 +30,11 @@ type splitStep struct {
 func (s *splitStep) Name() string { return s.at.Name }
 func (s *splitStep) Kind() string { return "split" }
 
-// Composite marks that the steps inside are bounded by themselves.
 func (s *splitStep) Composite() {}
 
-// OnWorkers reports that the branches' promotions are read when they are over.
 func (s *splitStep) OnWorkers() bool { return true }
 
-// splitOnWorkers has workers walk the branches that have something to do. Other branches, and all
-// branches of a split that this attempt passed before it was parked, are passed here.
+// splitOnWorkers has workers walk the branches that have something to do. The others are passed here.
 func (l *live) splitOnWorkers(ctx context.Context, w *walk.Walk, at *core.SplitElement, subs []*walk.Walk, before *core.StepExecution) (walk.Result, error) {
 	s := &splitStep{live: l, at: at, subs: subs, due: make([]bool, len(subs)), results: make([]walk.Result, len(subs))}
 	var parts []core.StepExecution
@@ -96,13 +93,10 @@ func (r *run) splitBefore(w *walk.Walk, at *core.SplitElement) *core.StepExecuti
 	return nil
 }
 
-// isDue reports whether the walk of a branch would do more than pass complete elements. The plan of the
-// walk decides (rule F6).
 func (r *run) isDue(ctx context.Context, branch *walk.Walk) bool {
 	return planner.IsDue(ctx, branch, r.job, r.snapshot(), r.attempt.Journal, r.attempt.Progress.Clone())
 }
 
-// Execute implements core.Step.
 func (s *splitStep) Execute(ctx context.Context, run *core.StepRun) error {
 	if !run.Data.Resumed {
 		if err := s.plan(ctx, run); err != nil {
@@ -169,7 +163,6 @@ func (s *splitStep) plan(ctx context.Context, run *core.StepRun) error {
 	return err
 }
 
-// indexOf returns the index of a part's branch, or -1 if the definition no longer has it.
 func (s *splitStep) indexOf(part core.StepExecution) int {
 	index := core.PartitionOf(s.at.Name, part).Index
 	if index >= len(s.subs) {
@@ -190,7 +183,6 @@ type branchResult struct {
 	Broken bool                   `json:"broken,omitempty"` // the walk could not continue
 }
 
-// collect reads the outcomes of the branches that workers walked.
 func (s *splitStep) collect(ctx context.Context, parts []core.StepExecution) error {
 	r := s.live.run
 	for _, part := range parts {

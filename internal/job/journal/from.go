@@ -86,9 +86,9 @@ type From struct {
 	kept map[string]bool
 }
 
-// NewFrom returns the start of an attempt that follows last, the newest execution of its instance, and
-// runs the element and everything after it again. An element of a group stands for the group. The error
-// is a *FromError, or one of the repository.
+// NewFrom returns the start of an attempt that follows last, the newest execution, and runs the element
+// and everything after it again. An element of a group stands for the group. The error is a *FromError,
+// or one of the repository.
 func NewFrom(ctx context.Context, repository Repository, j *core.Job, last *core.JobExecution, element string) (*From, error) {
 	journal, _, err := Read(ctx, repository, last.InstanceID, last.AnewSince())
 	if err != nil {
@@ -111,7 +111,6 @@ type keptRecords struct {
 	instance core.JobInstanceID
 }
 
-// LastSteps implements core.Explorer.
 func (r *keptRecords) LastSteps(ctx context.Context, id core.JobInstanceID, since core.JobExecutionID) (map[string]core.StepHistory, error) {
 	steps, err := r.Explorer.LastSteps(ctx, id, since)
 	if id == r.instance {
@@ -171,8 +170,8 @@ type branchPath struct {
 	branch int
 }
 
-// pathTo returns the elements around the named one, which is the last; nil if there is none. A group
-// ends the path even if the element is inside it.
+// pathTo returns the elements around the named one, and itself, or the group that it is in; nil if
+// there is none.
 func pathTo(flow core.Flow, name string) []branchPath {
 	for _, at := range flow.Elements {
 		if record, _ := StepName(at); at.ElementName() == name || record == name {
@@ -192,7 +191,6 @@ func pathTo(flow core.Flow, name string) []branchPath {
 	return nil
 }
 
-// namesIn returns the names of the elements of a flow, including nested ones.
 func (k *keeper) namesIn(flow core.Flow) []string {
 	var names []string
 	for _, at := range flow.Elements {
@@ -204,7 +202,6 @@ func (k *keeper) namesIn(flow core.Flow) []string {
 	return names
 }
 
-// reachedIn returns the names of the elements in the log of a flow, including nested ones.
 func (k *keeper) reachedIn(flow core.Flow, id string, within Attempts) []string {
 	entries := k.journal.Log(flow, id, within).Entries
 	var names []string
@@ -226,7 +223,7 @@ func (k *keeper) reachedIn(flow core.Flow, id string, within Attempts) []string 
 }
 
 // indexOf returns the index of the last visit of an element, or of the restart point of an attempt that
-// died before it; -1 means that no attempt has reached it.
+// died before it, or -1.
 func indexOf(entries []Entry, at core.Element) int {
 	return slices.IndexFunc(entries, func(e Entry) bool {
 		return e.Element == at.ElementName() && (e.IsVisit() || e.Kind == core.VisitJump && e.Target == e.Element)
@@ -271,8 +268,8 @@ func (k *keeper) keepTo(flow core.Flow, id string, l Log, path []branchPath) err
 	return nil
 }
 
-// openIn returns the element at which a branch ended other than COMPLETED, or has not ended; empty
-// means that a restart would run nothing of the visited elements.
+// openIn returns the element at which a branch has not completed; empty means that a restart would run
+// nothing of it.
 func openIn(flow core.Flow, l Log) string {
 	if len(l.Entries) == 0 {
 		return ""
@@ -299,7 +296,6 @@ func (k *keeper) keepAll(flow core.Flow, id string, l Log) {
 	}
 }
 
-// keepEntry keeps a visit as it ended, unless the definition no longer has its element.
 func (k *keeper) keepEntry(flow core.Flow, id string, e Entry) {
 	at, ok := flow.Find(e.Element)
 	if !ok {

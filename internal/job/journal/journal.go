@@ -111,8 +111,8 @@ func (j *Journal) add(row core.JournalRow) {
 	j.rows[row.Flow] = append(j.rows[row.Flow], row)
 }
 
-// addAround notes the visits of the elements around a flow, which are in its name: outer#3/1/inner#2/0
-// is in visit 2 of inner, which is in visit 3 of outer.
+// addAround notes the visits around a flow, which are in its name: outer#3/1/inner#2/0 is in visit 2 of
+// inner, in visit 3 of outer.
 func (j *Journal) addAround(flow string) {
 	for at := strings.LastIndexByte(flow, '#'); at >= 0; at = strings.LastIndexByte(flow[:at], '#') {
 		number, _, _ := strings.Cut(flow[at+1:], "/")
@@ -153,7 +153,6 @@ func (j *Journal) Log(flow core.Flow, id string, within Attempts) Log {
 	return l
 }
 
-// read returns the rows of a flow that count as entries, and its abandoned paths.
 func (j *Journal) read(flow core.Flow, id string, within Attempts) (rows []Entry, paths []abandoned) {
 	for _, row := range j.rows[id] {
 		if !within.has(row.Execution) {
@@ -220,7 +219,6 @@ func (j *Journal) open(flow core.Flow, id string, within Attempts) []Entry {
 	return found
 }
 
-// appendOpen appends the visit unless attempt is 0, or recorded the end.
 func (j *Journal) appendOpen(found []Entry, v core.Visit, kind core.VisitKind, attempt core.JobExecutionID) []Entry {
 	isEnd := func(row core.JournalRow) bool {
 		return row.Ordinal == v.Ordinal && row.Execution == attempt && row.Element == v.Element
@@ -232,8 +230,7 @@ func (j *Journal) appendOpen(found []Entry, v core.Visit, kind core.VisitKind, a
 }
 
 // openKind reports whether the rows inside an element prove that it was visited. A flow with a step
-// execution has a row of its own. The rows of a group in another database do not count without the row
-// of its end: its transaction may have rolled back.
+// execution has a row of its own. The transaction of a group in another database may have rolled back.
 func (j *Journal) openKind(at core.Element) (core.VisitKind, bool) {
 	switch e := at.(type) {
 	case *core.SplitElement:
@@ -247,7 +244,6 @@ func (j *Journal) openKind(at core.Element) (core.VisitKind, bool) {
 	return "", false
 }
 
-// newestIn returns the newest attempt that visited something inside the element, or 0.
 func (j *Journal) newestIn(at core.Element, v core.Visit, within Attempts) core.JobExecutionID {
 	var newest core.JobExecutionID
 	for branch, flow := range core.Flows(at) {

@@ -151,7 +151,6 @@ func lastVisits(rows []Entry) (entries []Entry, ordinal int64) {
 	return entries, ordinal
 }
 
-// recorded returns the outcome in the row; false if that is not recorded.
 func (e *Entry) recorded() (core.Outcome, bool) {
 	switch e.Kind {
 	case core.VisitStep, core.VisitPass:

@@ -13,7 +13,6 @@ type abandoned struct {
 	from, to int64
 }
 
-// has reports whether the path has the visit of an earlier attempt.
 func (p abandoned) has(e *Entry) bool {
 	return p.from <= e.Ordinal && e.Ordinal <= p.to && p.by > e.Execution
 }
@@ -28,7 +27,6 @@ func Abandon(first, last int64) string { return fmt.Sprintf("%d %d", first, last
 // first attempt that counts inside.
 func Adopt(e *Entry) string { return fmt.Sprintf("%d %d", e.Inner.Ordinal, e.Within.From) }
 
-// targetNumbers reads the two numbers of Abandon or Adopt.
 func targetNumbers(row core.JournalRow) (first, second int64, err error) {
 	if _, err := fmt.Sscanf(row.Target, "%d %d", &first, &second); err != nil {
 		return 0, 0, fmt.Errorf("the journal of execution %d, flow %q, visit %d: a row of kind %s has the target %q: %w",

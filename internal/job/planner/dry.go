@@ -38,7 +38,6 @@ type dry struct {
 	loops map[string]map[string]bool
 }
 
-// newDry returns the port of a plan for exec, which the attempt is of.
 func newDry(j *core.Job, exec *core.JobExecution, attempt *walk.Attempt, oracle Oracle) *dry {
 	attempt.ID = exec.ID
 	attempt.Execution = func() *core.JobExecution {
@@ -70,8 +69,8 @@ func (d *dry) walk(ctx context.Context, w *walk.Walk) {
 
 func (d *dry) Stopping() bool { return false }
 
-// add appends an entry, as certain as the path to it. If another path after an unknown outcome has
-// already led to the same entry, that one stands for both; with an oracle each visit has one.
+// add appends an entry, as certain as the path to it, unless another path has already led to the same
+// one; with an oracle each visit has one.
 func (d *dry) add(w *walk.Walk, at core.Element, act Act, entry Entry) {
 	entry.Visit, entry.Act, entry.Certainty, entry.If = w.VisitOf(at), act, Certain, w.If
 	switch {
@@ -95,14 +94,11 @@ func (d *dry) add(w *walk.Walk, at core.Element, act Act, entry Entry) {
 	d.plan.Entries = append(d.plan.Entries, entry)
 }
 
-// standsFor reports whether the entry covers a later one of the same key. The outcome that leads to a
-// step that certainly runs once more is stated separately.
 func (e *Entry) standsFor(later Entry) bool {
 	return later.Certainty == CertainAfter && (e.Certainty == CertainAfter || later.Step == "" || later.Act == ActPass)
 }
 
-// key identifies an entry regardless of the round of a loop and of how its step runs: from the
-// beginning, from the end of an attempt or once more.
+// key identifies an entry regardless of the round of a loop and of how its step runs.
 func (e *Entry) key() string {
 	act := e.Act
 	switch act {
@@ -140,7 +136,6 @@ func (d *dry) Holds(ctx context.Context, w *walk.Walk, at core.Element) (walk.An
 	return held, nil
 }
 
-// answer answers the condition of an element, if a plan can.
 func (d *dry) answer(ctx context.Context, w *walk.Walk, at core.Element) walk.Answer {
 	condition := at.Condition()
 	if condition == nil {
@@ -160,7 +155,6 @@ func (d *dry) answer(ctx context.Context, w *walk.Walk, at core.Element) walk.An
 	return answerOf(held)
 }
 
-// try asks a condition. If it fails now, the execution asks it again.
 func (d *dry) try(ctx context.Context, w *walk.Walk, condition *core.Condition) (held, known bool) {
 	if condition.Try == nil {
 		return false, false
@@ -172,8 +166,8 @@ func (d *dry) try(ctx context.Context, w *walk.Walk, condition *core.Condition) 
 	return held, known && err == nil
 }
 
-// unknown returns the values that a condition cannot use at this point of the walk: the steps that ran
-// on the path, and, once the path is uncertain, those that a loop may run again.
+// unknown returns the values that a condition cannot use yet: of steps that would run, and, once the
+// path is uncertain, of those that a loop may run again.
 func (d *dry) unknown(w *walk.Walk) core.Unknown {
 	seen, isCertain := d.attempt.Progress.Steps(), w.IsCertain()
 	u := core.Unknown{Context: !isCertain}
@@ -346,7 +340,6 @@ func (d *dry) Listed(w *walk.Walk, at core.Element) {
 	}
 }
 
-// loopOf returns the elements of the flow that lead to the element and follow it.
 func (d *dry) loopOf(w *walk.Walk, name string) map[string]bool {
 	key := core.FlowPrefix(w.ID) + name
 	if loop, known := d.loops[key]; known {
@@ -376,7 +369,6 @@ func around(flow string, v core.Visit) (in core.Visit, is bool) {
 	return core.Visit{Flow: flow, Ordinal: ordinal, Element: element}, is && found && err == nil
 }
 
-// addFinally adds the steps of `finally`, which run in every execution.
 func (d *dry) addFinally() {
 	w := walk.New(d.attempt, d, walk.Start{Flow: d.job.Finally, ID: core.FlowFinally})
 	for _, at := range d.job.Finally.Elements {

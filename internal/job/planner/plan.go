@@ -87,9 +87,9 @@ type Oracle interface {
 	Condition(v core.Visit) (holds, ok bool)
 }
 
-// New plans the next attempt of an instance with last as its newest execution. If last is nil or has no
-// ID, it plans the first one. The parameters are last's. It reads the repository, and calls no author's
-// code but core.Condition.Try. oracle may be nil. The error is one of the repository.
+// New plans the next attempt of an instance with last as its newest execution; without one, or an ID,
+// it plans the first. It takes last's parameters, reads the repository, and calls no author's code but
+// core.Condition.Try. oracle may be nil. The error is one of the repository.
 func New(ctx context.Context, repository journal.Repository, j *core.Job, last *core.JobExecution, oracle Oracle) (*Plan, error) {
 	return NewFrom(ctx, repository, j, last, nil, oracle)
 }
@@ -126,8 +126,6 @@ func IsDue(ctx context.Context, w *walk.Walk, j *core.Job, exec *core.JobExecuti
 	return err != nil || slices.ContainsFunc(d.plan.Entries, func(e Entry) bool { return e.Act != ActPass })
 }
 
-// readHistory reads the journal and the history that an attempt has of earlier ones, as a launch finds
-// them.
 func readHistory(ctx context.Context, repository journal.Repository, attempt *walk.Attempt, last *core.JobExecution, from *journal.From) (err error) {
 	var history map[string]core.StepHistory
 	if from != nil {
@@ -147,7 +145,6 @@ func readHistory(ctx context.Context, repository journal.Repository, attempt *wa
 	return nil
 }
 
-// takenOver returns the step as a launch finds it that takes over a lost execution.
 func takenOver(s core.StepExecution) core.StepExecution {
 	if s.Status.IsRunning() {
 		s.Status, s.ExitCode = core.StatusFailed, core.ExitFailed

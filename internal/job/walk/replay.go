@@ -22,7 +22,6 @@ type replay struct {
 	othersAdopt map[string]journal.Entry
 }
 
-// replay returns the successors of the last replayed element.
 func (w *Walk) replay(ctx context.Context) (successors, error) {
 	p := &replay{Walk: w}
 	further, err := p.run(ctx)
@@ -100,14 +99,13 @@ func (p *replay) run(ctx context.Context) (successors, error) {
 	return next(at), nil
 }
 
-// leadsToNew reports whether the element now leads to one that is not in the log: the definition has
-// gained it since, and the walk visits it before the next element of the log.
+// leadsToNew reports whether the element now leads to one that the definition has gained: the walk
+// visits it first.
 func (p *replay) leadsToNew(at core.Element, r Result, e *journal.Entry) bool {
 	to, ok := r.follow(at)
 	return ok && e.Next != "" && to.Kind == core.TargetElement && to.Name != e.Next && p.isNew(to.Name)
 }
 
-// isNew reports whether no attempt has visited the element, or a step in it.
 func (p *replay) isNew(name string) bool {
 	at, ok := p.Flow.Find(name)
 	if !ok || slices.ContainsFunc(p.Log.Entries, func(e journal.Entry) bool { return e.Element == name }) {
@@ -139,7 +137,6 @@ func (p *replay) addOthers(ctx context.Context, at core.Element, r Result, rest 
 	return err
 }
 
-// leaveLast continues by the definition: after the last of the replayed entries, or at the beginning.
 func (p *replay) leaveLast(ctx context.Context, at core.Element, replayed int) (successors, error) {
 	if replayed == 0 {
 		return next(at), nil
@@ -147,9 +144,8 @@ func (p *replay) leaveLast(ctx context.Context, at core.Element, replayed int) (
 	return p.leave(ctx, at, p.result)
 }
 
-// rejoin continues in the log if the element now leads to another one that is visited there, and
-// abandons the path to it. It returns the number of abandoned entries, or -1 if the log does not have
-// the element.
+// rejoin continues in the log at the element to which this one leads now, and abandons the path
+// between. It returns the number of abandoned entries, or -1 if the log does not have the element.
 func (p *replay) rejoin(at core.Element, r Result, rest []journal.Entry) int {
 	to, ok := r.follow(at)
 	if r.Unknown != "" || !ok || to.Kind != core.TargetElement {
@@ -172,8 +168,8 @@ func (p *replay) rejoin(at core.Element, r Result, rest []journal.Entry) int {
 	return skipped
 }
 
-// abandonUnlessFailed abandons the rest of the log, unless the flow ends FAILED at an element that the
-// next restart runs again: that may lead on as before.
+// abandonUnlessFailed keeps the rest of the log if the flow ends FAILED here: the next restart runs the
+// element again, and that may lead on as before.
 func (p *replay) abandonUnlessFailed(at core.Element, r Result, rest []journal.Entry) {
 	to, ok := r.follow(at)
 	ends := r.Unknown == "" && (!ok && r.Outcome.Status == core.StatusFailed || ok && to.Kind == core.TargetFail)
@@ -184,16 +180,13 @@ func (p *replay) abandonUnlessFailed(at core.Element, r Result, rest []journal.E
 	p.abandon(at, rest)
 }
 
-// abandon leaves the path of earlier attempts, the rest of the log. The walk adopts its visits when it
-// reaches their elements.
+// abandon leaves the path of earlier attempts. Its visits may be adopted.
 func (p *replay) abandon(at core.Element, rest []journal.Entry) {
 	p.adopt.offer(journal.LastRound(p.Flow, rest))
 	p.Ordinal++
 	p.note(at, core.VisitTurn, "", journal.AbandonFrom(p.Ordinal))
 }
 
-// runAgain prepares the visit of an element that stopped the job: it runs again, although it completed.
-// Elements inside it are passed.
 func (p *replay) runAgain(at core.Element, e, stop *journal.Entry) {
 	again := *e
 	again.RunsAgain = true
@@ -201,9 +194,9 @@ func (p *replay) runAgain(at core.Element, e, stop *journal.Entry) {
 	p.Ordinal = stop.Ordinal
 }
 
-// jumpsBackTo returns the index of the restart point if the log ends with a stop with an earlier
-// element as its restart point, otherwise the length of the log. The walk reaches the elements in
-// between again, so replay runs none of them.
+// jumpsBackTo returns the index of the restart point if the log ends with a stop that leads back,
+// otherwise the length of the log. The walk reaches the elements in between again, so replay runs none
+// of them.
 func (p *replay) jumpsBackTo() int {
 	entries := p.Log.Entries
 	none := len(entries)
@@ -217,8 +210,8 @@ func (p *replay) jumpsBackTo() int {
 	return none
 }
 
-// jump continues at the restart point of a stop. If that is an earlier element, at index since,
-// completed elements between them are passed, and the element that stopped runs again.
+// jump continues at the restart point of a stop. If that is an earlier element, at index since, the
+// visits from there are adopted.
 func (p *replay) jump(at core.Element, e *journal.Entry, before []journal.Entry, since int) successors {
 	p.Ordinal = p.Log.Ordinal
 	target, ok := p.Flow.Find(e.Target)
@@ -274,7 +267,6 @@ func (p *replay) revisit(ctx context.Context, at core.Element, e *journal.Entry)
 	return Result{}, false, fmt.Errorf("element %s: cannot run a %T", at.ElementName(), at)
 }
 
-// revisitStep passes a step that is done, and runs it again if it is not, or may start again.
 func (p *replay) revisitStep(ctx context.Context, at *core.StepElement, e *journal.Entry) (Result, bool, error) {
 	isOver := e.Record != nil && e.Record.Status.IsOver()
 	isOld := isOver && p.isOfEarlierRound(e)
@@ -290,8 +282,8 @@ func (p *replay) revisitStep(ctx context.Context, at *core.StepElement, e *journ
 	return r, true, err
 }
 
-// isKept reports whether the visit is kept as it ended: it was passed before, or this same attempt
-// visited it before its walk moved to another process. A step that lost its worker is not kept.
+// isKept reports whether the visit stands as it ended: an attempt passed it, or this same attempt
+// visited it in another process, and did not lose its worker.
 func (p *replay) isKept(e *journal.Entry) bool {
 	if e.Kind == core.VisitPass {
 		return true
@@ -300,10 +292,9 @@ func (p *replay) isKept(e *journal.Entry) bool {
 	return p.attempt.Resuming || p.attempt.OnBranch && e.Execution == p.attempt.ID && !lost
 }
 
-// decidesAgain reports whether a decision of an earlier attempt is taken again: if it ended the flow
-// other than COMPLETED, since with the same verdict no restart could end differently; and if the step
-// before it ran again, but not on the path to a restart point, which another verdict would miss (rule
-// F3). So is a verdict that led on and is unknown to the current definition.
+// decidesAgain reports whether a decision is taken again: if its verdict ended the flow other than
+// COMPLETED, since no restart could end differently; if the step before it ran again, but not on the
+// path to a restart point; if the definition no longer has its path (rule F3).
 func (p *replay) decidesAgain(at *core.DecisionElement, e *journal.Entry) bool {
 	if p.isKept(e) {
 		return false
@@ -315,8 +306,6 @@ func (p *replay) decidesAgain(at *core.DecisionElement, e *journal.Entry) bool {
 	return e.Ordinal == last.Ordinal && p.endsNotCompleted(at, e.Verdict) || last.Kind != core.VisitJump && p.followsRerun(e)
 }
 
-// followsRerun reports whether the element visited before the entry ran again in this attempt. If a
-// loop then reached it once more, the entry is of an earlier round.
 func (p *replay) followsRerun(e *journal.Entry) bool {
 	follows := e.Ordinal == 1 || slices.ContainsFunc(p.Log.Entries, func(before journal.Entry) bool {
 		return before.Ordinal < e.Ordinal && before.NextOrdinal == e.Ordinal
@@ -324,7 +313,6 @@ func (p *replay) followsRerun(e *journal.Entry) bool {
 	return follows && !p.isKept(e) && p.Last != nil && p.Last.JobExecutionID == p.attempt.ID
 }
 
-// endsNotCompleted reports whether the verdict ends the flow other than COMPLETED.
 func (p *replay) endsNotCompleted(at *core.DecisionElement, verdict string) bool {
 	r := completed(verdict)
 	to, ok := r.follow(at)

@@ -38,7 +38,6 @@ func completed(exit string) Result {
 // IsStopped reports whether the element certainly ended STOPPED.
 func (r Result) IsStopped() bool { return r.Unknown == "" && r.Outcome.Status == core.StatusStopped }
 
-// follow returns the target of the transition that the result takes; false if it takes none.
 func (r Result) follow(at core.Element) (core.Target, bool) {
 	return core.Next(at.Edges(), r.Outcome.Status, r.Outcome.ExitCode)
 }

@@ -18,7 +18,6 @@ func (w *Walk) isOfEarlierRound(e *journal.Entry) bool {
 	return w.IsEarlierRound || e.IsOfEarlierRound(w.Flow, w.Log.Entries)
 }
 
-// pass passes a step that an earlier attempt completed, or gave up.
 func (w *Walk) pass(ctx context.Context, at *core.StepElement, record core.StepExecution) Result {
 	w.attempt.Progress.RecordPassed(record)
 	w.Last = &record
@@ -89,8 +88,8 @@ func (w *Walk) visitOrAdopt(ctx context.Context, at *core.StepElement, adopted *
 	return w.pass(ctx, at, *done), nil
 }
 
-// doneBefore returns the step as an earlier attempt completed it, at any position of the definition of
-// that time, or nil.
+// doneBefore returns the step as an earlier attempt completed it, anywhere in the definition of that
+// time, or nil.
 func (w *Walk) doneBefore(at *core.StepElement) *core.StepExecution {
 	h, some := w.attempt.Progress.HistoryOf(at.Step.Name())
 	if !some || !journal.IsDone(h.Last) || h.Last.JobExecutionID == w.attempt.ID {
@@ -122,7 +121,6 @@ func (w *Walk) visitStep(ctx context.Context, at *core.StepElement) (Result, err
 	return w.Port.Step(ctx, w, at, before)
 }
 
-// decide takes a decision. Its verdict is stored with the next write.
 func (w *Walk) decide(ctx context.Context, at *core.DecisionElement) (Result, error) {
 	verdict, answered, err := w.Port.Decide(ctx, w, at)
 	switch {
@@ -136,8 +134,8 @@ func (w *Walk) decide(ctx context.Context, at *core.DecisionElement) (Result, er
 	return completed(verdict), nil
 }
 
-// inside walks the flows inside an element. e is its visit in the log, if it is replayed, and adopted
-// its visit on an abandoned path. ran means that something ran.
+// inside walks the flows inside an element. e is its visit in the log, if replayed, and adopted the one
+// on an abandoned path.
 func (w *Walk) inside(ctx context.Context, at core.Element, e, adopted *journal.Entry) (r Result, ran bool, err error) {
 	v := w.VisitOf(at)
 	split, isSplit := at.(*core.SplitElement)
@@ -167,8 +165,8 @@ func (w *Walk) inside(ctx context.Context, at core.Element, e, adopted *journal.
 	return r, ran, err
 }
 
-// inner returns the walk of a flow inside an element. before is the visit that it continues; nil begins
-// one. isReplayed means that the visit is in the log of this walk.
+// inner returns the walk of a flow inside an element, which continues the visit before, or begins one.
+// isReplayed means that the visit is in the log of this walk.
 func (w *Walk) inner(flow core.Flow, v core.Visit, branch int, before *journal.Entry, isReplayed bool) *Walk {
 	start := Start{
 		Flow: flow, ID: v.Inner(branch), Within: journal.Since(w.attempt.ID), Last: w.Last,
@@ -187,8 +185,8 @@ func (w *Walk) inner(flow core.Flow, v core.Visit, branch int, before *journal.E
 	return sub
 }
 
-// isCommittedGroup reports whether the visit is of a group that committed, with no element that starts
-// again: its steps are passed, also one that failed in a transaction of its own and led on (rule T6).
+// isCommittedGroup reports whether no step of the group runs again, even one that failed in a
+// transaction of its own (rule T6).
 func isCommittedGroup(e *journal.Entry, flow core.Flow) bool {
 	out, ended := e.Outcome()
 	if e.Kind != core.VisitGroup || e.Open || !ended || out.Status != core.StatusCompleted {
@@ -200,7 +198,6 @@ func isCommittedGroup(e *journal.Entry, flow core.Flow) bool {
 	})
 }
 
-// join takes over the state after the flows inside an element.
 func (w *Walk) join(inner ...*Walk) {
 	for _, sub := range inner {
 		if sub.Last != nil && (w.Last == nil || sub.Last.ID > w.Last.ID) {
@@ -225,7 +222,6 @@ type FlowStep struct {
 	walk func(ctx context.Context) (Result, error)
 }
 
-// asStep makes a step of a flow.
 func (w *Walk) asStep(at *core.FlowElement, v core.Visit, before *journal.Entry) *core.StepElement {
 	s := &FlowStep{name: at.Name, walk: func(ctx context.Context) (Result, error) {
 		sub := w.inner(at.Flow, v, 0, before, false)

@@ -79,8 +79,7 @@ func (w *Walk) Probe(a *Attempt, port Port) *Walk {
 	return &probe
 }
 
-// IsPassed reports whether nothing in the flow ran, and its end is already in the journal or of an
-// earlier round: another row would become the newest visit.
+// IsPassed reports whether the end of the flow needs no row: another one would become the newest visit.
 func (w *Walk) IsPassed() bool { return (w.HasEnd || w.IsEarlierRound) && !w.Ran }
 
 // IsInLoop reports whether the definition reaches the element more than once.
@@ -156,7 +155,6 @@ func (w *Walk) follow(ctx context.Context, from successors) (Result, error) {
 	return Result{Unknown: w.After}, nil
 }
 
-// leave follows the transition that the result of an element takes.
 func (w *Walk) leave(ctx context.Context, at core.Element, r Result) (successors, error) {
 	if r.Unknown != "" {
 		return w.leaveUnknown(ctx, at, r)
@@ -180,7 +178,6 @@ func (w *Walk) leave(ctx context.Context, at core.Element, r Result) (successors
 	return next(to), nil
 }
 
-// leaveUnknown follows every transition, because the outcome of the element is unknown.
 func (w *Walk) leaveUnknown(ctx context.Context, at core.Element, r Result) (successors, error) {
 	w.PathUnknown = true
 	if w.After == "" {
@@ -222,8 +219,8 @@ func noTransition(at core.Element, out core.Outcome) error {
 	return fmt.Errorf("element %s ended with exit code %s%s: %w", at.ElementName(), out.ExitCode, why, core.ErrNoTransition)
 }
 
-// unmatched is the outcome of a flow that ends at the element because no transition matches. A verdict
-// equal to the exit code of a failure or a stop counts as one.
+// unmatched is the outcome of a flow that ends because no transition matches. The verdict FAILED or
+// STOPPED of a decision counts as the outcome.
 func unmatched(at core.Element, out core.Outcome) core.Outcome {
 	if _, is := at.(*core.DecisionElement); !is {
 		return out
@@ -242,7 +239,6 @@ func unmatched(at core.Element, out core.Outcome) core.Outcome {
 	return out
 }
 
-// end ends the flow at an end, fail or stop target.
 func (w *Walk) end(ctx context.Context, at core.Element, target core.Target, last core.Outcome) (Result, error) {
 	endAs := func(status core.Status, exit string) core.Outcome {
 		return core.Outcome{Status: status, ExitCode: cmp.Or(target.Exit, exit)}
@@ -308,7 +304,6 @@ type adoption struct {
 	taken  int
 }
 
-// offer adds visits. They replace earlier ones of the same elements.
 func (a *adoption) offer(visits map[string]journal.Entry) {
 	all := maps.Clone(a.visits)
 	if all == nil {
@@ -318,7 +313,6 @@ func (a *adoption) offer(visits map[string]journal.Entry) {
 	a.visits = all
 }
 
-// take returns the visit that the element adopts, or nil.
 func (a *adoption) take(at core.Element) *journal.Entry {
 	e, ok := a.visits[at.ElementName()]
 	if !ok {
@@ -329,7 +323,6 @@ func (a *adoption) take(at core.Element) *journal.Entry {
 	return &e
 }
 
-// fallBack adds visits of elements that have none.
 func (a *adoption) fallBack(visits map[string]journal.Entry) {
 	preferred := a.visits
 	a.visits = visits

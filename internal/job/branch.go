@@ -100,7 +100,7 @@ func (l *Launcher) branchRun(j *core.Job, a *core.Assignment, shared *sharedSpli
 	}
 	r := l.With(Options{AcceptChanges: shared.Data.AcceptChanges}).newRun(j, core.Launched{Execution: &exec}, o.Since, nil)
 	r.ref = core.JobRef{ID: exec.ID, Owner: a.Step.Owner, Epoch: a.Step.Epoch, Branch: a.Step.ID}
-	r.part, r.root, r.newDefinition = &a.Step, a.Step.Visit.Flow, shared.NewDefinition
+	r.part, r.branchLog, r.changedSteps = &a.Step, a.Step.Visit.Flow, shared.NewDefinition
 	r.stop.release = o.Release
 	r.config.Executor = o.Executor(&endFilter{Transitions: r.config.Repository, lease: r.lease})
 	return r
@@ -135,7 +135,7 @@ func (r *run) walkBranch(ctx context.Context, flow core.Flow, a *core.Assignment
 		r.attempt.Progress.RecordPassed(s)
 	}
 	w := walk.New(r.attempt, &live{run: r}, walk.Start{
-		Flow: flow, ID: r.root, Last: shared.Data.Last, Within: journal.Attempts{From: from.From, To: from.To},
+		Flow: flow, ID: r.branchLog, Last: shared.Data.Last, Within: journal.Attempts{From: from.From, To: from.To},
 		HasEnd: from.Ended, IsEarlierRound: from.History, Looped: from.Looped, OnWorkers: true,
 	})
 	var end walk.Result

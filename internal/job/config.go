@@ -115,7 +115,7 @@ func (c Config) complete() (Config, error) {
 
 func (c *Config) clock() lease.Clock { return lease.Clock{Rested: c.Repository.WriterHeld} }
 
-func (c *Config) checkDefinition(ctx context.Context, j *core.Job, last *core.JobExecution, params core.Parameters, from *journal.From) (taken []string, err error) {
+func (c *Config) checkDefinition(ctx context.Context, j *core.Job, last *core.JobExecution, params core.Parameters, from *journal.From) (changedSteps []string, err error) {
 	if j.CheckRestart == nil || last.Status == core.StatusCompleted || last.Definition.Hash == j.Definition.Hash && !last.FormerTimes {
 		return nil, nil
 	}
@@ -126,10 +126,10 @@ func (c *Config) checkDefinition(ctx context.Context, j *core.Job, last *core.Jo
 	if from != nil {
 		history.Records = from.Records(history.Records, last.InstanceID)
 	}
-	if taken, err = j.CheckRestart(ctx, last, history, params); err != nil {
+	if changedSteps, err = j.CheckRestart(ctx, last, history, params); err != nil {
 		return nil, &DefinitionError{Last: last, Err: err}
 	}
-	return taken, nil
+	return changedSteps, nil
 }
 
 // DefinitionError refuses to resume an instance with another definition (rule F4), or reports that the

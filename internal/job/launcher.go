@@ -88,16 +88,16 @@ func (l *Launcher) withPatience(ctx context.Context) context.Context {
 
 func (l *Launcher) prepare(ctx context.Context, j *core.Job, params core.Parameters, stop <-chan struct{}) (*run, error) {
 	since := l.config.clock().Now()
-	launched, taken, err := l.create(ctx, j, params, false)
+	launched, changedSteps, err := l.create(ctx, j, params, false)
 	if err != nil {
 		return nil, err
 	}
 	r := l.newRun(j, launched, since, stop)
-	r.newDefinition = taken
+	r.changedSteps = changedSteps
 	return r, nil
 }
 
-func (l *Launcher) create(ctx context.Context, j *core.Job, params core.Parameters, forWorkers bool) (launched core.Launched, taken []string, err error) {
+func (l *Launcher) create(ctx context.Context, j *core.Job, params core.Parameters, forWorkers bool) (launched core.Launched, changedSteps []string, err error) {
 	if err := validate(j); err != nil {
 		return launched, nil, fmt.Errorf("job %s: %w", j.Name, err)
 	}
@@ -114,7 +114,7 @@ func (l *Launcher) create(ctx context.Context, j *core.Job, params core.Paramete
 	if err != nil {
 		return launched, nil, err
 	}
-	if taken, err = l.checkRestart(ctx, j, params, from); err != nil {
+	if changedSteps, err = l.checkRestart(ctx, j, params, from); err != nil {
 		return launched, nil, fmt.Errorf("job %s: %w", j.Name, err)
 	}
 	key, err := exclusiveKey(j, params)
@@ -122,7 +122,7 @@ func (l *Launcher) create(ctx context.Context, j *core.Job, params core.Paramete
 		return launched, nil, err
 	}
 	launched, err = l.launch(ctx, j, params, key, from, forWorkers)
-	return launched, taken, err
+	return launched, changedSteps, err
 }
 
 // restartFrom returns the start of the attempt; nil means a plain restart. A race is harmless: the
@@ -140,7 +140,7 @@ func (l *Launcher) restartFrom(ctx context.Context, j *core.Job, params core.Par
 
 // checkRestart returns the steps that take the new definition. A race is harmless: of two launches the
 // repository lets one run, and such a step refuses a position that an owner committed meanwhile.
-func (l *Launcher) checkRestart(ctx context.Context, j *core.Job, params core.Parameters, from *journal.From) (taken []string, err error) {
+func (l *Launcher) checkRestart(ctx context.Context, j *core.Job, params core.Parameters, from *journal.From) (changedSteps []string, err error) {
 	if j.CheckRestart == nil || l.options.FromStart || l.options.AcceptChanges {
 		return nil, nil
 	}

@@ -21,7 +21,7 @@ type live struct {
 
 // Stopping is false on the path to the step that was parked: the execution's visits stand, and that
 // step ends first.
-func (l *live) Stopping() bool { return !l.run.attempt.Resuming && l.run.stop.requested() }
+func (l *live) Stopping() bool { return !l.run.attempt.Resuming && l.run.stop.isRequested() }
 
 func (l *live) Passed(ctx context.Context, w *walk.Walk, at *core.StepElement, s core.StepExecution) {
 	if l.run.attempt.Resuming || l.run.part != nil && s.JobExecutionID == l.run.exec.ID { // this attempt has already passed or run it
@@ -72,7 +72,7 @@ func (l *live) Noop(ctx context.Context, w *walk.Walk, at *core.StepElement) (wa
 
 func (l *live) Step(ctx context.Context, w *walk.Walk, at *core.StepElement, before core.StepHistory) (walk.Result, error) {
 	run := l.stepRun(w, at)
-	if l.group == nil && (run.Data.MayPark || l.run.part != nil && w.ID == l.run.root) && l.run.releasing() {
+	if l.group == nil && (run.Data.MayPark || l.run.part != nil && w.ID == l.run.branchLog) && l.run.releasing() {
 		return walk.Result{}, core.ErrParked
 	}
 	_, composite := at.Step.(core.Composite)
@@ -87,7 +87,7 @@ func (l *live) Step(ctx context.Context, w *walk.Walk, at *core.StepElement, bef
 		l.resumeStep(at.Step, run, before.Last)
 	} else if before.Last.ID != 0 && !journal.IsDone(before.Last) {
 		run.Data.Earlier = resumedAttempt(before.Last, run.Data.Parts)
-		run.Data.NewDefinition = slices.Contains(l.run.newDefinition, at.Step.Name())
+		run.Data.NewDefinition = slices.Contains(l.run.changedSteps, at.Step.Name())
 	}
 	record, err := l.run.config.Executor.Execute(ctx, at.Step, run)
 	if err == nil && walk.OnWorkers(at.Step) {
@@ -120,7 +120,7 @@ func (l *live) Step(ctx context.Context, w *walk.Walk, at *core.StepElement, bef
 // can be given back (rule P5); composite steps only while they wait. A stop does not end `finally`.
 func (l *live) stopOf(w *walk.Walk, mayPark, composite bool) core.StopSignal {
 	stop := stepStop{l.run}
-	switch own := l.group == nil && (mayPark || l.run.part != nil && w.ID == l.run.root); {
+	switch own := l.group == nil && (mayPark || l.run.part != nil && w.ID == l.run.branchLog); {
 	case w.ID == core.FlowFinally && composite:
 		return finallyLeave{core.StopOn(nil), l.run}
 	case w.ID == core.FlowFinally:

@@ -28,7 +28,7 @@ func (r *run) park(ctx context.Context) error {
 	asked := 0
 	err := r.lease.Record(context.WithoutCancel(ctx), func(ctx context.Context) error {
 		asked++
-		if r.stop.requested() {
+		if r.stop.isRequested() {
 			if err := requestStop(ctx, r.config.Repository, r.exec.ID, r.config.Owner); err != nil {
 				return err
 			}
@@ -99,7 +99,7 @@ func (l *Launcher) Resume(ctx context.Context, j *core.Job, id core.JobExecution
 // that take the new definition.
 func (r *run) beginOnWorker(ctx context.Context) (err error) {
 	if r.previous != nil && r.exec.AnewSince() != r.exec.ID {
-		r.newDefinition, err = r.config.checkDefinition(ctx, r.job, r.previous, r.exec.Params, nil)
+		r.changedSteps, err = r.config.checkDefinition(ctx, r.job, r.previous, r.exec.Params, nil)
 	}
 	if r.exec.StopRequested {
 		r.askStop()

@@ -25,17 +25,17 @@ type run struct {
 	previous      *core.JobExecution
 	attempt       *walk.Attempt
 	stop          *stopSignal
-	// newDefinition are the steps that take the new definition (rule F4a).
-	newDefinition []string
-	lease         *lease.Keeper
-	// lost ends the work of a run that may not continue it.
-	lost context.CancelCauseFunc
+	// changedSteps are the steps that take the new definition (rule F4a).
+	changedSteps []string
+	lease        *lease.Keeper
+	// endWork ends the work of a run that may not continue it.
+	endWork context.CancelCauseFunc
 	// resumed is set for an execution that was parked, also before it began.
 	resumed *core.Resumed
 	// part is the part of the split's branch that this run walks (rule P8); nil means that it runs the
-	// job. root is the log of that branch.
-	part *core.StepExecution
-	root string
+	// job. branchLog is the log of that branch.
+	part      *core.StepExecution
+	branchLog string
 	// contextMu guards exec.Context, which branches of a split share.
 	contextMu sync.Mutex
 }
@@ -44,7 +44,7 @@ func newRun(config Config, j *core.Job, launched core.Launched, since time.Durat
 	exec := launched.Execution
 	r := &run{
 		config: config, job: j, exec: exec, previous: launched.Previous, ref: core.JobRef{ID: exec.ID, Owner: exec.Owner, Epoch: exec.Epoch},
-		stop: newStopSignal(stop), lost: func(error) {},
+		stop: newStopSignal(stop), endWork: func(error) {},
 	}
 	r.attempt = &walk.Attempt{ID: exec.ID, Journal: &journal.Journal{}, Progress: walk.NewProgress(nil), Execution: r.snapshot}
 	r.lease = r.newLease(since)
@@ -55,7 +55,7 @@ func newRun(config Config, j *core.Job, launched core.Launched, since time.Durat
 // was requested.
 func (r *run) newLease(since time.Duration) *lease.Keeper {
 	return lease.New(lease.Config{
-		Clock: r.config.clock(), Lease: r.config.Lease, Heartbeat: r.config.Heartbeat, Since: since, End: func(cause error) { r.lost(cause) },
+		Clock: r.config.clock(), Lease: r.config.Lease, Heartbeat: r.config.Heartbeat, Since: since, End: func(cause error) { r.endWork(cause) },
 		Beat: func(ctx context.Context) error {
 			stop, err := r.heartbeat(ctx)
 			if stop {
@@ -82,7 +82,7 @@ func (r *run) heartbeat(ctx context.Context) (stop bool, err error) {
 func (r *run) whileOwning(ctx context.Context, f func(ctx, owned context.Context) error) error {
 	owned, lost := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer lost(nil)
-	r.lost = lost
+	r.endWork = lost
 	runCtx, cancel := context.WithCancelCause(core.WithPatience(ctx, r.lease))
 	defer cancel(nil)
 	context.AfterFunc(owned, func() { cancel(context.Cause(owned)) })
@@ -103,16 +103,16 @@ func (r *run) relayStop(ctx context.Context) <-chan struct{} {
 	go func() {
 		defer close(done)
 		select {
-		case <-r.stop.asked:
+		case <-r.stop.caller:
 			r.askStop()
-		case <-r.stop.channel:
+		case <-r.stop.requested:
 		case <-r.stop.release:
 		case <-ctx.Done():
 			return
 		}
 		close(r.stop.either)
 		select {
-		case <-r.stop.asked:
+		case <-r.stop.caller:
 			r.askStop()
 		case <-ctx.Done():
 		}
@@ -144,7 +144,7 @@ func (r *run) cleanupCtx(ctx, leaseCtx context.Context) (cleanupCtx context.Cont
 // wasStopped reports whether err is only the cancellation of a requested stop that took too long,
 // between two steps: a step itself ends STOPPED.
 func (r *run) wasStopped(ctx context.Context, err error) bool {
-	return err != nil && ctx.Err() != nil && r.stop.requested() && errors.Is(err, context.Canceled) && !errors.Is(err, core.ErrLostOwner)
+	return err != nil && ctx.Err() != nil && r.stop.isRequested() && errors.Is(err, context.Canceled) && !errors.Is(err, core.ErrLostOwner)
 }
 
 // callWithGrace calls an author's code, and waits no longer than the grace time after ctx (rule L8) or

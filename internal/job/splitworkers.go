@@ -134,7 +134,7 @@ type branchStart struct {
 
 func (s *splitStep) plan(ctx context.Context, run *core.StepRun) error {
 	shared := sharedSplit{
-		Data: core.StepContext{Job: run.Data.Job, Steps: run.Data.Steps, Last: run.Data.Last, AcceptChanges: run.Data.AcceptChanges}, NewDefinition: s.live.run.newDefinition,
+		Data: core.StepContext{Job: run.Data.Job, Steps: run.Data.Steps, Last: run.Data.Last, AcceptChanges: run.Data.AcceptChanges}, NewDefinition: s.live.run.changedSteps,
 	}
 	shared.Data = shared.Data.Clone()
 	shared.Data.Job.Definition = core.Definition{}

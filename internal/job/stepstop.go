@@ -5,7 +5,7 @@ import "github.com/surfin-batch/surfin/pkg/batch/core"
 // stepRelease is the stop signal of a step that can be given back.
 type stepRelease struct{ stepStop }
 
-func (s stepRelease) Requested() bool { return s.run.stop.requested() || s.run.stop.isReleased() }
+func (s stepRelease) Requested() bool { return s.run.stop.isRequested() || s.run.stop.isReleased() }
 
 func (s stepRelease) Done() <-chan struct{} { return s.run.stop.either }
 
@@ -39,12 +39,12 @@ func (s finallyLeave) Left() <-chan struct{} { return s.run.stop.release }
 // stepStop is the stop signal of the run's steps.
 type stepStop struct{ run *run }
 
-func (s stepStop) Requested() bool { return s.run.stop.requested() }
+func (s stepStop) Requested() bool { return s.run.stop.isRequested() }
 
-func (s stepStop) Done() <-chan struct{} { return s.run.stop.channel }
+func (s stepStop) Done() <-chan struct{} { return s.run.stop.requested }
 
 func (s stepStop) Request() { s.run.askStop() }
 
-func (r *run) releasing() bool { return r.stop.isReleased() && !r.stop.requested() }
+func (r *run) releasing() bool { return r.stop.isReleased() && !r.stop.isRequested() }
 
 func (r *run) isResumed() bool { return r.resumed != nil && !r.resumed.First }

@@ -1,37 +1,35 @@
 package job
 
-import (
-	"sync"
-)
+import "sync"
 
 // stopSignal combines the two sources of a stop request: the caller's channel and the flag in the
 // database.
 type stopSignal struct {
-	once    sync.Once
-	channel chan struct{}
-	asked   <-chan struct{} // the caller's; may be nil
+	once      sync.Once
+	requested chan struct{}   // closed by request
+	caller    <-chan struct{} // closed by the caller; may be nil
 	// release requests to give the execution back; may be nil. either is closed for both.
 	release <-chan struct{}
 	either  chan struct{}
 }
 
-func newStopSignal(asked <-chan struct{}) *stopSignal {
-	return &stopSignal{channel: make(chan struct{}), either: make(chan struct{}), asked: asked}
+func newStopSignal(caller <-chan struct{}) *stopSignal {
+	return &stopSignal{requested: make(chan struct{}), either: make(chan struct{}), caller: caller}
 }
 
 func (s *stopSignal) request() (first bool) {
 	s.once.Do(func() {
-		close(s.channel)
+		close(s.requested)
 		first = true
 	})
 	return first
 }
 
-func (s *stopSignal) requested() bool {
+func (s *stopSignal) isRequested() bool {
 	select {
-	case <-s.channel:
+	case <-s.requested:
 		return true
-	case <-s.asked:
+	case <-s.caller:
 		return true
 	default:
 		return false

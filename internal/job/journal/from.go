@@ -94,8 +94,8 @@ func NewFrom(ctx context.Context, repository Repository, j *core.Job, last *core
 	if err != nil {
 		return nil, err
 	}
-	k := &keeper{job: j, journal: journal, element: element, from: &From{after: last.ID, kept: map[string]bool{}}}
-	return k.from, k.keep()
+	b := &fromBuilder{job: j, journal: journal, element: element, from: &From{after: last.ID, kept: map[string]bool{}}}
+	return b.from, b.build()
 }
 
 // Records returns the history that the attempt keeps, for a comparison of definitions: elements that
@@ -141,27 +141,27 @@ func (f *From) Launch(ifComplete bool) *core.LaunchFrom {
 	return &core.LaunchFrom{After: f.after, IfComplete: ifComplete, Visits: f.rows}
 }
 
-// keeper makes the rows of a From.
-type keeper struct {
+// fromBuilder makes the rows of a From.
+type fromBuilder struct {
 	job     *core.Job
 	journal *Journal
 	element string
 	from    *From
 }
 
-func (k *keeper) refuse(cause FromCause) *FromError {
-	return &FromError{Job: k.job.Name, Element: k.element, Cause: cause, Known: k.namesIn(k.job.Flow), Reached: k.reachedIn(k.job.Flow, "", AllAttempts())}
+func (b *fromBuilder) refuse(cause FromCause) *FromError {
+	return &FromError{Job: b.job.Name, Element: b.element, Cause: cause, Known: b.namesIn(b.job.Flow), Reached: b.reachedIn(b.job.Flow, "", AllAttempts())}
 }
 
-func (k *keeper) keep() error {
-	path := pathTo(k.job.Flow, k.element)
+func (b *fromBuilder) build() error {
+	path := pathTo(b.job.Flow, b.element)
 	switch {
 	case path != nil:
-		return k.keepTo(k.job.Flow, "", k.journal.Log(k.job.Flow, "", AllAttempts()), path)
-	case pathTo(k.job.Finally, k.element) != nil:
-		return k.refuse(FromFinally)
+		return b.keepTo(b.job.Flow, "", b.journal.Log(b.job.Flow, "", AllAttempts()), path)
+	case pathTo(b.job.Finally, b.element) != nil:
+		return b.refuse(FromFinally)
 	}
-	return k.refuse(FromUnknown)
+	return b.refuse(FromUnknown)
 }
 
 // branchPath is an element on the path to another one, and the branch that leads there.
@@ -191,19 +191,19 @@ func pathTo(flow core.Flow, name string) []branchPath {
 	return nil
 }
 
-func (k *keeper) namesIn(flow core.Flow) []string {
+func (b *fromBuilder) namesIn(flow core.Flow) []string {
 	var names []string
 	for _, at := range flow.Elements {
 		names = append(names, at.ElementName())
 		for _, inner := range core.Flows(at) {
-			names = append(names, k.namesIn(inner)...)
+			names = append(names, b.namesIn(inner)...)
 		}
 	}
 	return names
 }
 
-func (k *keeper) reachedIn(flow core.Flow, id string, within Attempts) []string {
-	entries := k.journal.Log(flow, id, within).Entries
+func (b *fromBuilder) reachedIn(flow core.Flow, id string, within Attempts) []string {
+	entries := b.journal.Log(flow, id, within).Entries
 	var names []string
 	for _, at := range flow.Elements {
 		i := indexOf(entries, at)
@@ -216,7 +216,7 @@ func (k *keeper) reachedIn(flow core.Flow, id string, within Attempts) []string 
 			continue
 		}
 		for branch, inner := range core.Flows(at) {
-			names = append(names, k.reachedIn(inner, e.Inner.Inner(branch), e.Within)...)
+			names = append(names, b.reachedIn(inner, e.Inner.Inner(branch), e.Within)...)
 		}
 	}
 	return names
@@ -231,39 +231,39 @@ func indexOf(entries []Entry, at core.Element) int {
 }
 
 // keepTo keeps the part of a log before the path to the element. id names the log in the attempt.
-func (k *keeper) keepTo(flow core.Flow, id string, l Log, path []branchPath) error {
+func (b *fromBuilder) keepTo(flow core.Flow, id string, l Log, path []branchPath) error {
 	at := path[0].at
 	i := indexOf(l.Entries, at)
 	if i < 0 || len(path) > 1 && !l.Entries[i].IsVisit() {
-		return k.refuse(FromUnreached)
+		return b.refuse(FromUnreached)
 	}
 	for _, e := range l.Entries[:i] {
-		k.keepEntry(flow, id, e)
+		b.keepEntry(flow, id, e)
 	}
 	e := l.Entries[i]
 	v := core.Visit{Flow: id, Ordinal: e.Ordinal, Element: at.ElementName()}
 	if len(path) == 1 { // a log begins with a visit of its first element
 		v.Ordinal = max(v.Ordinal, 2)
-		k.add(core.FlowVisit{Visit: v, Kind: core.VisitJump, Target: at.ElementName()})
+		b.add(core.FlowVisit{Visit: v, Kind: core.VisitJump, Target: at.ElementName()})
 		return nil
 	}
 	if flow, is := at.(*core.FlowElement); is && flow.AsStep { // rows inside do not prove a visit
-		k.add(core.FlowVisit{Visit: v, Kind: core.VisitFlow})
+		b.add(core.FlowVisit{Visit: v, Kind: core.VisitFlow})
 	}
 	for branch, inner := range core.Flows(at) {
-		log := k.journal.Log(inner, e.Inner.Inner(branch), e.Within)
+		log := b.journal.Log(inner, e.Inner.Inner(branch), e.Within)
 		if branch == path[0].branch {
-			if err := k.keepTo(inner, v.Inner(branch), log, path[1:]); err != nil {
+			if err := b.keepTo(inner, v.Inner(branch), log, path[1:]); err != nil {
 				return err
 			}
 			continue
 		}
 		if open := openIn(inner, log); open != "" {
-			refused := k.refuse(FromBeside)
+			refused := b.refuse(FromBeside)
 			refused.Split, refused.Open = at.ElementName(), open
 			return refused
 		}
-		k.keepAll(inner, v.Inner(branch), log)
+		b.keepAll(inner, v.Inner(branch), log)
 	}
 	return nil
 }
@@ -290,13 +290,13 @@ func openIn(flow core.Flow, l Log) string {
 	return e.Element
 }
 
-func (k *keeper) keepAll(flow core.Flow, id string, l Log) {
+func (b *fromBuilder) keepAll(flow core.Flow, id string, l Log) {
 	for _, e := range l.Entries {
-		k.keepEntry(flow, id, e)
+		b.keepEntry(flow, id, e)
 	}
 }
 
-func (k *keeper) keepEntry(flow core.Flow, id string, e Entry) {
+func (b *fromBuilder) keepEntry(flow core.Flow, id string, e Entry) {
 	at, ok := flow.Find(e.Element)
 	if !ok {
 		return
@@ -304,12 +304,12 @@ func (k *keeper) keepEntry(flow core.Flow, id string, e Entry) {
 	row := core.FlowVisit{Visit: core.Visit{Flow: id, Ordinal: e.Ordinal, Element: e.Element}, Kind: e.Kind, Verdict: e.Verdict, Target: e.Target}
 	if _, isStep := StepName(at); isStep && e.Record != nil {
 		row.Kind, row.Verdict, row.Target = core.VisitPass, "", strconv.FormatInt(int64(e.Record.ID), 10)
-		k.from.kept[e.Record.Name] = true
-		k.add(row)
+		b.from.kept[e.Record.Name] = true
+		b.add(row)
 		return
 	}
 	if len(core.Flows(at)) == 0 || e.Kind == core.VisitNoop {
-		k.add(row)
+		b.add(row)
 		return
 	}
 	if out, ok := e.Outcome(); ok {
@@ -317,11 +317,11 @@ func (k *keeper) keepEntry(flow core.Flow, id string, e Entry) {
 		if _, isGroup := at.(*core.AtomicElement); isGroup {
 			row.Kind = core.VisitGroup
 		}
-		k.add(row)
+		b.add(row)
 	}
 	for branch, inner := range core.Flows(at) {
-		k.keepAll(inner, row.Inner(branch), k.journal.Log(inner, e.Inner.Inner(branch), e.Within))
+		b.keepAll(inner, row.Inner(branch), b.journal.Log(inner, e.Inner.Inner(branch), e.Within))
 	}
 }
 
-func (k *keeper) add(row core.FlowVisit) { k.from.rows = append(k.from.rows, row) }
+func (b *fromBuilder) add(row core.FlowVisit) { b.from.rows = append(b.from.rows, row) }

@@ -135,7 +135,7 @@ func (j *Journal) ReviseSteps(revise func(core.StepExecution) core.StepExecution
 func (j *Journal) Log(flow core.Flow, id string, within Attempts) Log {
 	rows, paths := j.read(flow, id, within)
 	isAbandoned := func(e Entry) bool {
-		return within.after(paths, e.Ordinal, math.MaxInt64).From > e.Execution
+		return within.countingAt(paths, e.Ordinal, math.MaxInt64).From > e.Execution
 	}
 	rows = moveAdopted(rows, isAbandoned)
 	markStopped(flow, rows)
@@ -167,7 +167,7 @@ func (j *Journal) read(flow core.Flow, id string, within Attempts) (rows []Entry
 	rows = append(rows, j.open(flow, id, within)...)
 	for i := range rows {
 		e := &rows[i]
-		e.Inner, e.Within = e.Visit, within.after(paths, e.Ordinal, e.Execution)
+		e.Inner, e.Within = e.Visit, within.countingAt(paths, e.Ordinal, e.Execution)
 		if e.Kind == core.VisitGroup {
 			e.Within.To = min(e.Within.To, e.Execution)
 		}

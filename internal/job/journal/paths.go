@@ -35,8 +35,8 @@ func targetNumbers(row core.JournalRow) (first, second int64, err error) {
 	return first, second, nil
 }
 
-// after excludes the attempts before one that abandoned the ordinal, if that was not later than until.
-func (a Attempts) after(paths []abandoned, ordinal int64, until core.JobExecutionID) Attempts {
+// countingAt excludes the attempts before one that abandoned the ordinal, if that was not later than until.
+func (a Attempts) countingAt(paths []abandoned, ordinal int64, until core.JobExecutionID) Attempts {
 	for _, p := range paths {
 		if p.from <= ordinal && ordinal <= p.to && p.by <= until {
 			a.From = max(a.From, p.by)

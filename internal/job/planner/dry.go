@@ -28,12 +28,12 @@ type dry struct {
 	next    core.StepExecutionID  // IDs of steps that would run
 	// group are the steps of the group that the walk is in, which roll back together; nil means none.
 	group *[]core.StepExecution
-	// noops are the steps with a false condition; sure are the steps passed on every path.
-	noops, sure map[string]bool
+	// noops are the steps with a false condition; alwaysPassed are the steps passed on every path.
+	noops, alwaysPassed map[string]bool
 	// index has the position of each entry, by Entry.key.
 	index map[string]int
-	// refused are the elements with a false condition.
-	refused map[string]bool
+	// notHeld are the elements with a false condition.
+	notHeld map[string]bool
 	// loops holds, by flow and name of an element, the elements that lead to it and follow it.
 	loops map[string]map[string]bool
 }
@@ -47,7 +47,7 @@ func newDry(j *core.Job, exec *core.JobExecution, attempt *walk.Attempt, oracle 
 	}
 	return &dry{
 		job: j, attempt: attempt, oracle: oracle, plan: &Plan{Entries: []Entry{}}, next: math.MaxInt64 / 2,
-		index: map[string]int{}, noops: map[string]bool{}, sure: map[string]bool{}, refused: map[string]bool{}, loops: map[string]map[string]bool{},
+		index: map[string]int{}, noops: map[string]bool{}, alwaysPassed: map[string]bool{}, notHeld: map[string]bool{}, loops: map[string]map[string]bool{},
 	}
 }
 
@@ -118,7 +118,7 @@ func (e *Entry) key() string {
 }
 
 func (d *dry) Passed(_ context.Context, w *walk.Walk, at *core.StepElement, s core.StepExecution) {
-	d.sure[s.Name] = w.IsCertain()
+	d.alwaysPassed[s.Name] = w.IsCertain()
 	delete(d.noops, s.Name)
 	d.add(w, at, ActPass, Entry{Step: s.Name, Kind: at.Step.Kind(), Before: &s})
 }
@@ -148,10 +148,10 @@ func (d *dry) answer(ctx context.Context, w *walk.Walk, at core.Element) walk.An
 	}
 	name := at.ElementName()
 	held, known := d.try(ctx, w, condition)
-	if !known || !held && d.refused[name] { // a loop in which nothing runs has no end
+	if !known || !held && d.notHeld[name] { // a loop in which nothing runs has no end
 		return walk.Perhaps
 	}
-	d.refused[name] = d.refused[name] || !held
+	d.notHeld[name] = d.notHeld[name] || !held
 	return answerOf(held)
 }
 
@@ -182,7 +182,7 @@ func (d *dry) unknown(w *walk.Walk) core.Unknown {
 		case s.JobExecutionID == planned:
 			return true
 		}
-		return !d.sure[name] || !isCertain && d.job.Flow.IsInLoop(name)
+		return !d.alwaysPassed[name] || !isCertain && d.job.Flow.IsInLoop(name)
 	}
 	return u
 }

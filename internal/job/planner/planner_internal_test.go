@@ -101,7 +101,7 @@ func TestAConditionOfAPlanAsksOnlyWhatIsKnown(t *testing.T) {
 		"passed, where that is not sure": {[]string{"notSure"}, "", false, map[string]bool{"notSure": true}},
 	} {
 		attempt := &walk.Attempt{Journal: &journal.Journal{}, Progress: walk.NewProgress(nil)}
-		d := &dry{job: &core.Job{Flow: flow}, attempt: attempt, sure: map[string]bool{"passed": true, "looped": true}, noops: map[string]bool{"noop": true}}
+		d := &dry{job: &core.Job{Flow: flow}, attempt: attempt, alwaysPassed: map[string]bool{"passed": true, "looped": true}, noops: map[string]bool{"noop": true}}
 		w := walk.New(attempt, d, walk.Start{Flow: flow})
 		w.After = c.after
 		for _, step := range c.steps {

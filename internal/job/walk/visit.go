@@ -219,11 +219,11 @@ func OnWorkers(s core.Step) bool {
 // FlowStep is a flow with a step execution of its own, as a step.
 type FlowStep struct {
 	name string
-	walk func(ctx context.Context) (Result, error)
+	Walk func(ctx context.Context) (Result, error)
 }
 
 func (w *Walk) asStep(at *core.FlowElement, v core.Visit, before *journal.Entry) *core.StepElement {
-	s := &FlowStep{name: at.Name, walk: func(ctx context.Context) (Result, error) {
+	s := &FlowStep{name: at.Name, Walk: func(ctx context.Context) (Result, error) {
 		sub := w.inner(at.Flow, v, 0, before, false)
 		r, err := sub.Run(ctx)
 		w.join(sub)
@@ -241,12 +241,9 @@ func (s *FlowStep) Kind() string { return "flow" }
 // Composite marks that the steps inside are bounded by themselves.
 func (s *FlowStep) Composite() {}
 
-// Walk walks the flow.
-func (s *FlowStep) Walk(ctx context.Context) (Result, error) { return s.walk(ctx) }
-
 // Execute implements core.Step.
 func (s *FlowStep) Execute(ctx context.Context, run *core.StepRun) error {
-	r, err := s.walk(ctx)
+	r, err := s.Walk(ctx)
 	if err != nil {
 		return err
 	}

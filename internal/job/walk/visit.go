@@ -12,19 +12,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// isOfEarlierRound reports whether a loop, after the entry, reached an earlier element that leads to
-// the entry's element again: the later round visits it (rule F3).
-func (w *Walk) isOfEarlierRound(e *journal.Entry) bool {
-	return w.IsEarlierRound || e.IsOfEarlierRound(w.Flow, w.Log.Entries)
-}
-
-func (w *Walk) pass(ctx context.Context, at *core.StepElement, record core.StepExecution) Result {
-	w.attempt.Progress.RecordPassed(record)
-	w.Last = &record
-	w.Port.Passed(ctx, w, at, record)
-	return Known(journal.OutcomeOf(&record))
-}
-
 func (w *Walk) visit(ctx context.Context, at core.Element) (Result, error) {
 	adopted := w.adopt.take(at)
 	if adopted != nil && len(core.Flows(at)) > 0 {
@@ -183,6 +170,19 @@ func (w *Walk) inner(flow core.Flow, v core.Visit, branch int, before *journal.E
 		After: w.After, If: w.If, PathUnknown: w.PathUnknown, edges: map[string][]Edge{flow.Elements[0].ElementName(): w.EdgesTo(v.Element)},
 	}
 	return sub
+}
+
+// isOfEarlierRound reports whether a loop, after the entry, reached an earlier element that leads to
+// the entry's element again: the later round visits it (rule F3).
+func (w *Walk) isOfEarlierRound(e *journal.Entry) bool {
+	return w.IsEarlierRound || e.IsOfEarlierRound(w.Flow, w.Log.Entries)
+}
+
+func (w *Walk) pass(ctx context.Context, at *core.StepElement, record core.StepExecution) Result {
+	w.attempt.Progress.RecordPassed(record)
+	w.Last = &record
+	w.Port.Passed(ctx, w, at, record)
+	return Known(journal.OutcomeOf(&record))
 }
 
 // isCommittedGroup reports whether no step of the group runs again, even one that failed in a

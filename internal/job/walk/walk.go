@@ -72,35 +72,6 @@ func (w *Walk) Run(ctx context.Context) (Result, error) {
 	return w.follow(ctx, next)
 }
 
-// Probe returns the same walk, not begun, in another attempt through another port.
-func (w *Walk) Probe(a *Attempt, port Port) *Walk {
-	probe := *w
-	probe.attempt, probe.Port, probe.edges = a, port, nil
-	return &probe
-}
-
-// IsPassed reports whether the end of the flow needs no row: another one would become the newest visit.
-func (w *Walk) IsPassed() bool { return (w.HasEnd || w.IsEarlierRound) && !w.Ran }
-
-// IsInLoop reports whether the definition reaches the element more than once.
-func (w *Walk) IsInLoop(at core.Element) bool {
-	return w.Looped || w.Flow.IsInLoop(at.ElementName())
-}
-
-// View is the state of the execution that conditions, decisions and gates see.
-func (w *Walk) View() *core.View {
-	return &core.View{Job: w.attempt.Execution(), Steps: w.attempt.Progress.Steps(), Last: w.Last, Outcome: w.attempt.Outcome}
-}
-
-// VisitOf is the current visit, of the element.
-func (w *Walk) VisitOf(at core.Element) core.Visit {
-	return core.Visit{Flow: w.ID, Ordinal: w.Ordinal, Element: at.ElementName()}
-}
-
-func (w *Walk) note(at core.Element, kind core.VisitKind, verdict, target string) {
-	w.Port.Note(w, core.FlowVisit{Visit: w.VisitOf(at), Kind: kind, Verdict: verdict, Target: target})
-}
-
 // successors are the elements or the end that may follow an element: one of them, except in a plan.
 type successors struct {
 	elements []core.Element
@@ -278,6 +249,35 @@ func (w *Walk) stop(ctx context.Context, at core.Element, target core.Target) er
 	}
 	w.note(at, core.VisitJump, "", target.Restart)
 	return w.Port.StoppedAt(ctx, w, at, !w.Flow.Leads(target.Restart, at.ElementName())) // otherwise the restart returns to it
+}
+
+// Probe returns the same walk, not begun, in another attempt through another port.
+func (w *Walk) Probe(a *Attempt, port Port) *Walk {
+	probe := *w
+	probe.attempt, probe.Port, probe.edges = a, port, nil
+	return &probe
+}
+
+// IsPassed reports whether the end of the flow needs no row: another one would become the newest visit.
+func (w *Walk) IsPassed() bool { return (w.HasEnd || w.IsEarlierRound) && !w.Ran }
+
+// IsInLoop reports whether the definition reaches the element more than once.
+func (w *Walk) IsInLoop(at core.Element) bool {
+	return w.Looped || w.Flow.IsInLoop(at.ElementName())
+}
+
+// View is the state of the execution that conditions, decisions and gates see.
+func (w *Walk) View() *core.View {
+	return &core.View{Job: w.attempt.Execution(), Steps: w.attempt.Progress.Steps(), Last: w.Last, Outcome: w.attempt.Outcome}
+}
+
+// VisitOf is the current visit, of the element.
+func (w *Walk) VisitOf(at core.Element) core.Visit {
+	return core.Visit{Flow: w.ID, Ordinal: w.Ordinal, Element: at.ElementName()}
+}
+
+func (w *Walk) note(at core.Element, kind core.VisitKind, verdict, target string) {
+	w.Port.Note(w, core.FlowVisit{Visit: w.VisitOf(at), Kind: kind, Verdict: verdict, Target: target})
 }
 
 // failure is the newest failure that led elsewhere, for the message of a later target `fail`. It is

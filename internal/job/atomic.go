@@ -8,29 +8,31 @@ import (
 
 	"github.com/surfin-batch/surfin/internal/job/journal"
 	"github.com/surfin-batch/surfin/internal/job/walk"
+	"github.com/surfin-batch/surfin/internal/model"
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
 // openGroup is a group of steps while its transaction is open, with the steps that
 // ran in it.
 type openGroup struct {
-	core.Group
+	model.Group
 	records []core.StepExecution
 	// deferred are the steps without a recorded end.
 	deferred []core.StepExecutionID
-	runs     []*core.StepRun
+	runs     []*model.StepRun
 	// startsInside means that the starts of the steps are recorded in the transaction.
 	startsInside bool
 	// begun are the steps with a start recorded before the transaction began, by name, until they run.
 	begun map[string]*core.StepExecution
 	// rows are the group's journal rows; end is the row of its end.
-	rows []core.FlowVisit
-	end  core.FlowVisit
+	rows []ports.FlowVisit
+	end  ports.FlowVisit
 	// recorded means that the rows are in the group's transaction.
 	recorded bool
 }
 
-func (g *openGroup) note(step *core.StepRun) {
+func (g *openGroup) note(step *model.StepRun) {
 	g.startsInside = g.startsInside || step.StartedInGroup
 	g.runs = append(g.runs, step)
 	if step.Deferred != nil {
@@ -54,9 +56,9 @@ func (e *groupError) Error() string { return e.out.Message }
 
 // Group walks a flow of steps in one outer transaction (rule T6), and afterwards records what that
 // could not: the deferred ends, or after a rollback that no step is done.
-func (l *live) Group(ctx context.Context, w *walk.Walk, at *core.AtomicElement, inner *walk.Walk) (walk.Result, error) {
-	group := &openGroup{Group: core.Group{Name: at.Name, Database: at.Database}}
-	group.end = core.FlowVisit{Visit: w.VisitOf(at), Kind: core.VisitGroup}
+func (l *live) Group(ctx context.Context, w *walk.Walk, at *model.AtomicElement, inner *walk.Walk) (walk.Result, error) {
+	group := &openGroup{Group: model.Group{Name: at.Name, Database: at.Database}}
+	group.end = ports.FlowVisit{Visit: w.VisitOf(at), Kind: ports.VisitGroup}
 	inner.Port = &live{run: l.run, group: group}
 	if err := l.beginSteps(ctx, inner, at, group); errors.Is(err, core.ErrStopped) {
 		return l.stoppedBefore(), nil
@@ -116,7 +118,7 @@ func (l *live) isOutcomeUnknown(group *openGroup, failure error) bool {
 
 // recordEnds writes the ends of the group's steps that are not recorded yet. isUndone means that the work of
 // the group is not done: a COMMIT reported as failed may still have committed the records.
-func (l *live) recordEnds(ctx context.Context, group *openGroup, flow core.Flow, failure error) (isUndone bool, err error) {
+func (l *live) recordEnds(ctx context.Context, group *openGroup, flow model.Flow, failure error) (isUndone bool, err error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordTime)
 	defer cancel()
 	gone, err := l.vanished(ctx, group, failure)
@@ -164,8 +166,8 @@ func (l *live) vanished(ctx context.Context, group *openGroup, failure error) (m
 	return gone, nil
 }
 
-func (l *live) unrecordedEnd(group *openGroup, s core.StepExecution, failure error) (core.StepChange, bool) {
-	change := core.StepChange{
+func (l *live) unrecordedEnd(group *openGroup, s core.StepExecution, failure error) (ports.StepChange, bool) {
+	change := ports.StepChange{
 		To: s.Status, ExitCode: s.ExitCode, Error: s.Error, Counters: s.Counters, InHand: s.InHand, Gate: s.Gate, Context: s.Context, Out: s.Out,
 	}
 	switch {
@@ -174,16 +176,16 @@ func (l *live) unrecordedEnd(group *openGroup, s core.StepExecution, failure err
 		return change, put // otherwise recorded in the transaction, and committed with it
 	case s.Status != core.StatusCompleted:
 	case l.isOutcomeUnknown(group, failure):
-		change = core.StepChange{To: core.StatusUnknown, ExitCode: core.ExitUnknown, Error: failure.Error()}
+		change = ports.StepChange{To: core.StatusUnknown, ExitCode: core.ExitUnknown, Error: failure.Error()}
 	default:
-		change = core.StepChange{
+		change = ports.StepChange{
 			To: core.StatusFailed, ExitCode: core.ExitFailed, Error: "rolled back with group " + group.Name, Counters: core.Counters{Rollback: 1},
 		}
 	}
 	return change, true
 }
 
-func (l *live) observeEnd(ctx context.Context, flow core.Flow, ended *core.StepExecution, failure, unrecorded error) {
+func (l *live) observeEnd(ctx context.Context, flow model.Flow, ended *core.StepExecution, failure, unrecorded error) {
 	switch {
 	case ended == nil:
 	case unrecorded != nil:
@@ -206,15 +208,15 @@ func (l *live) observeEnd(ctx context.Context, flow core.Flow, ended *core.StepE
 
 // recordEnd writes one end and returns it, or nil if it was recorded before. isKept means that a
 // committed transaction has it. recreate means that the rollback removed the record.
-func (l *live) recordEnd(ctx context.Context, s core.StepExecution, change core.StepChange, recreate bool) (ended *core.StepExecution, isKept bool, err error) {
+func (l *live) recordEnd(ctx context.Context, s core.StepExecution, change ports.StepChange, recreate bool) (ended *core.StepExecution, isKept bool, err error) {
 	if recreate {
-		again, err := l.run.config.Repository.StartStep(ctx, l.run.ref, core.StepStart{Name: s.Name, Visit: s.Visit, Always: true})
+		again, err := l.run.config.Repository.StartStep(ctx, l.run.ref, ports.StepStart{Name: s.Name, Visit: s.Visit, Always: true})
 		if err != nil {
 			return &s, false, fmt.Errorf("step %s: record it again: %w", s.Name, err)
 		}
 		s.ID, s.Owner, s.Epoch, s.StartedAt = again.ID, again.Owner, again.Epoch, again.StartedAt
 	}
-	ref := core.StepRef{ID: s.ID, Owner: s.Owner, Epoch: s.Epoch}
+	ref := ports.StepRef{ID: s.ID, Owner: s.Owner, Epoch: s.Epoch}
 	var answer core.Answer
 	err = l.run.lease.Record(ctx, func(ctx context.Context) (err error) {
 		answer, err = l.run.config.Repository.EndStep(ctx, ref, change)
@@ -235,14 +237,14 @@ func (l *live) recordEnd(ctx context.Context, s core.StepExecution, change core.
 }
 
 // beginSteps records the starts of the group's steps if its transaction could not see them later.
-func (l *live) beginSteps(ctx context.Context, w *walk.Walk, e *core.AtomicElement, group *openGroup) error {
+func (l *live) beginSteps(ctx context.Context, w *walk.Walk, e *model.AtomicElement, group *openGroup) error {
 	if !e.Snapshot {
 		return nil
 	}
 	group.begun = map[string]*core.StepExecution{}
 	visited, ordinal := w.Log.ByElement(), w.Log.Ordinal
 	for _, at := range e.Flow.Elements {
-		step, ok := at.(*core.StepElement)
+		step, ok := at.(*model.StepElement)
 		if !ok {
 			continue
 		}
@@ -255,7 +257,7 @@ func (l *live) beginSteps(ctx context.Context, w *walk.Walk, e *core.AtomicEleme
 			ordinal++
 			v.Ordinal = ordinal
 		}
-		start := core.StepStart{Name: step.Step.Name(), Visit: v}
+		start := ports.StepStart{Name: step.Step.Name(), Visit: v}
 		if h, known := l.run.attempt.Progress.HistoryOf(step.Step.Name()); known && !journal.IsDone(h.Last) {
 			start.Earlier = &h.Last
 		}
@@ -273,7 +275,7 @@ func (l *live) endBegun(ctx context.Context, group *openGroup) error {
 	defer cancel()
 	var errs []error
 	for _, s := range group.begun {
-		_, _, err := l.recordEnd(ctx, *s, core.StepChange{
+		_, _, err := l.recordEnd(ctx, *s, ports.StepChange{
 			To: core.StatusStopped, ExitCode: core.ExitStopped, Error: "group " + group.Name + " ended before it",
 		}, false)
 		errs = append(errs, err)

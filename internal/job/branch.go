@@ -10,6 +10,8 @@ import (
 
 	"github.com/surfin-batch/surfin/internal/job/journal"
 	"github.com/surfin-batch/surfin/internal/job/walk"
+	"github.com/surfin-batch/surfin/internal/model"
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 )
@@ -23,7 +25,7 @@ type BranchRequest struct {
 	// be nil.
 	Release <-chan struct{}
 	// Executor makes the step executor, which records in the transitions.
-	Executor func(transitions core.Transitions) core.StepExecutor
+	Executor func(transitions ports.Transitions) model.StepExecutor
 }
 
 // Branch walks the branch of a split for the part that was assigned to this process, from where an
@@ -31,8 +33,8 @@ type BranchRequest struct {
 // execution's parameters. Branch returns nil if it gave the part back: on request, or because the lease
 // could not be renewed.
 //
-// The steps of the branch belong to the execution, under the guard of the part (core.JobRef).
-func (l *Launcher) Branch(ctx context.Context, j *core.Job, a *core.Assignment, o BranchRequest) (*core.StepExecution, error) {
+// The steps of the branch belong to the execution, under the guard of the part (ports.JobRef).
+func (l *Launcher) Branch(ctx context.Context, j *model.Job, a *ports.Assignment, o BranchRequest) (*core.StepExecution, error) {
 	var shared sharedSplit
 	if err := json.Unmarshal(a.Shared, &shared); err != nil {
 		return nil, fmt.Errorf("part %s: read the data of its split: %w", a.Step.Name, err)
@@ -66,20 +68,20 @@ func (l *Launcher) Branch(ctx context.Context, j *core.Job, a *core.Assignment, 
 	return r.endBranch(ctx, out, end)
 }
 
-func branchFlow(j *core.Job, a *core.Assignment) (core.Flow, error) {
+func branchFlow(j *model.Job, a *ports.Assignment) (model.Flow, error) {
 	at := findSplit(j.Flow, a.Manager.Name)
 	if index := core.PartitionOf(a.Manager.Name, a.Step).Index; at != nil && index < len(at.Branches) {
 		return at.Branches[index], nil
 	}
-	return core.Flow{}, fmt.Errorf("job %s has no split %s with the branch of part %s", j.Name, a.Manager.Name, a.Step.Name)
+	return model.Flow{}, fmt.Errorf("job %s has no split %s with the branch of part %s", j.Name, a.Manager.Name, a.Step.Name)
 }
 
-func findSplit(flow core.Flow, name string) *core.SplitElement {
+func findSplit(flow model.Flow, name string) *model.SplitElement {
 	for _, at := range flow.Elements {
-		if split, is := at.(*core.SplitElement); is && split.Name == name {
+		if split, is := at.(*model.SplitElement); is && split.Name == name {
 			return split
 		}
-		for _, inner := range core.Flows(at) {
+		for _, inner := range model.Flows(at) {
 			if found := findSplit(inner, name); found != nil {
 				return found
 			}
@@ -88,7 +90,7 @@ func findSplit(flow core.Flow, name string) *core.SplitElement {
 	return nil
 }
 
-func (l *Launcher) branchRun(j *core.Job, a *core.Assignment, shared *sharedSplit, o BranchRequest) *run {
+func (l *Launcher) branchRun(j *model.Job, a *ports.Assignment, shared *sharedSplit, o BranchRequest) *run {
 	exec := a.Job.Clone()
 	exec.Status = core.StatusStarted // the execution is parked, but this part of it works
 	exec.Context = core.NewExecutionContext()
@@ -98,33 +100,33 @@ func (l *Launcher) branchRun(j *core.Job, a *core.Assignment, shared *sharedSpli
 	if a.Job.Context != nil {
 		exec.Context.Refresh(a.Job.Context)
 	}
-	r := l.With(Options{AcceptChanges: shared.Data.AcceptChanges}).newRun(j, core.Launched{Execution: &exec}, o.Since, nil)
-	r.ref = core.JobRef{ID: exec.ID, Owner: a.Step.Owner, Epoch: a.Step.Epoch, Branch: a.Step.ID}
+	r := l.With(Options{AcceptChanges: shared.Data.AcceptChanges}).newRun(j, ports.Launched{Execution: &exec}, o.Since, nil)
+	r.ref = ports.JobRef{ID: exec.ID, Owner: a.Step.Owner, Epoch: a.Step.Epoch, Branch: a.Step.ID}
 	r.part, r.branchLog, r.changedSteps = &a.Step, a.Step.Visit.Flow, shared.NewDefinition
 	r.stop.release = o.Release
 	r.config.Executor = o.Executor(&endFilter{Transitions: r.config.Repository, lease: r.lease})
 	return r
 }
 
-func (r *run) partRef() core.StepRef {
-	return core.StepRef{ID: r.ref.Branch, Owner: r.ref.Owner, Epoch: r.ref.Epoch}
+func (r *run) partRef() ports.StepRef {
+	return ports.StepRef{ID: r.ref.Branch, Owner: r.ref.Owner, Epoch: r.ref.Epoch}
 }
 
 // endFilter does not record a step that failed because the lease of its part could not be renewed: giving
 // the part back parks the step, and losing the part loses it.
 type endFilter struct {
-	core.Transitions
-	lease core.Lease
+	ports.Transitions
+	lease model.Lease
 }
 
-func (c *endFilter) EndStep(ctx context.Context, ref core.StepRef, change core.StepChange) (core.Answer, error) {
+func (c *endFilter) EndStep(ctx context.Context, ref ports.StepRef, change ports.StepChange) (core.Answer, error) {
 	if change.To == core.StatusFailed && c.lease.Err() != nil {
 		return core.Applied, nil
 	}
 	return c.Transitions.EndStep(ctx, ref, change)
 }
 
-func (r *run) walkBranch(ctx context.Context, flow core.Flow, a *core.Assignment, shared *sharedSplit, from branchStart) (core.Outcome, branchResult, error) {
+func (r *run) walkBranch(ctx context.Context, flow model.Flow, a *ports.Assignment, shared *sharedSplit, from branchStart) (core.Outcome, branchResult, error) {
 	past, history, err := journal.Read(ctx, r.config.Repository, r.exec.InstanceID, r.exec.AnewSince())
 	if err != nil {
 		return core.Outcome{}, branchResult{}, err
@@ -158,7 +160,7 @@ func (r *run) walkBranch(ctx context.Context, flow core.Flow, a *core.Assignment
 
 // resumedSteps returns the steps of the history that continue, under their guards. Another worker may
 // have taken them since; this process does not hold its guards.
-func resumedSteps(history map[string]core.StepHistory, refs []core.StepRef) (steps []core.StepExecution) {
+func resumedSteps(history map[string]ports.StepHistory, refs []ports.StepRef) (steps []core.StepExecution) {
 	for name, h := range history {
 		for _, ref := range refs {
 			if h.Last.ID == ref.ID {
@@ -186,7 +188,7 @@ func (r *run) endBranch(ctx context.Context, out core.Outcome, end branchResult)
 	if err != nil {
 		return nil, fmt.Errorf("part %s: %w", r.part.Name, err)
 	}
-	change := core.StepChange{
+	change := ports.StepChange{
 		To: out.Status, ExitCode: out.ExitCode, Error: out.Message, Settles: out.Settles, Out: map[string]any{branchResultKey: string(text)}, Closed: true,
 		Visits: r.attempt.Progress.Unwritten(), Context: r.part.Context,
 	}

@@ -9,6 +9,8 @@ import (
 
 	"github.com/surfin-batch/surfin/internal/job/journal"
 	"github.com/surfin-batch/surfin/internal/lease"
+	"github.com/surfin-batch/surfin/internal/model"
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 )
@@ -28,11 +30,11 @@ const recordTime = 30 * time.Second
 
 // Config holds the dependencies and settings of a launcher.
 type Config struct {
-	Repository core.JobRepository
-	Executor   core.StepExecutor
+	Repository ports.JobRepository
+	Executor   model.StepExecutor
 	// Stores keep the checkpoints of steps that work in databases other than the repository's (rule
 	// C18); nil means that such steps are refused.
-	Stores   core.CheckpointStores
+	Stores   model.CheckpointStores
 	Observer core.Observer // may be nil
 	// Owner names this process; the zero value is CurrentOwner().
 	Owner core.Owner
@@ -72,7 +74,7 @@ type Options struct {
 	// Actor requested the launch from this process, for the audit; empty means the process itself.
 	Actor string
 	// Request is the client request that the launch serves; zero means none.
-	Request core.RequestKey
+	Request ports.RequestKey
 	// Backfill marks an instance that the launch makes: the next instance does not follow it (rule
 	// L3a).
 	Backfill bool
@@ -115,11 +117,11 @@ func (c Config) complete() (Config, error) {
 
 func (c *Config) clock() lease.Clock { return lease.Clock{Rested: c.Repository.WriterHeld} }
 
-func (c *Config) checkDefinition(ctx context.Context, j *core.Job, last *core.JobExecution, params core.Parameters, from *journal.From) (changedSteps []string, err error) {
+func (c *Config) checkDefinition(ctx context.Context, j *model.Job, last *core.JobExecution, params core.Parameters, from *journal.From) (changedSteps []string, err error) {
 	if j.CheckRestart == nil || last.Status == core.StatusCompleted || last.Definition.Hash == j.Definition.Hash && !last.FormerTimes {
 		return nil, nil
 	}
-	history := core.History{Records: c.Repository, Database: c.Repository.Database()}
+	history := ports.History{Records: c.Repository, Database: c.Repository.Database()}
 	if c.Stores != nil {
 		history.Checkpoints = c.Stores
 	}
@@ -133,7 +135,7 @@ func (c *Config) checkDefinition(ctx context.Context, j *core.Job, last *core.Jo
 }
 
 // DefinitionError refuses to resume an instance with another definition (rule F4), or reports that the
-// definitions could not be compared: Err is the error of core.Job.CheckRestart.
+// definitions could not be compared: Err is the error of model.Job.CheckRestart.
 type DefinitionError struct {
 	// Last is the execution that would have been resumed.
 	Last *core.JobExecution

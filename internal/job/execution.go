@@ -8,6 +8,7 @@ import (
 
 	"github.com/surfin-batch/surfin/internal/job/journal"
 	"github.com/surfin-batch/surfin/internal/job/walk"
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
@@ -91,7 +92,7 @@ func (r *run) recordStart(ctx context.Context) error {
 	if r.resumed != nil {
 		return r.beginOnWorker(ctx)
 	}
-	_, err := r.config.Repository.ChangeJob(ctx, r.ref, core.JobChange{To: core.StatusStarted})
+	_, err := r.config.Repository.ChangeJob(ctx, r.ref, ports.JobChange{To: core.StatusStarted})
 	if found, mine := core.FoundIn(err); mine && found == core.StatusStopping { // before it began
 		r.askStop()
 	} else if err != nil {
@@ -157,7 +158,7 @@ func (r *run) end(ctx context.Context, out core.Outcome, failure error) error {
 		keep, out = nil, worsened(out, fmt.Errorf("the job's context is not stored: %w", err))
 	}
 	r.exec.Status, r.exec.ExitCode, r.exec.Error, r.exec.Settles, r.exec.EndedAt = out.Status, out.ExitCode, out.Message, out.Settles, time.Now().UTC()
-	change := core.JobChange{
+	change := ports.JobChange{
 		To: out.Status, ExitCode: out.ExitCode, Error: out.Message, Settles: out.Settles, Gate: r.exec.Gate, Context: keep,
 		Visits: r.attempt.Progress.Unwritten(),
 	}

@@ -6,6 +6,8 @@ import (
 	"fmt"
 
 	"github.com/surfin-batch/surfin/internal/job/walk"
+	"github.com/surfin-batch/surfin/internal/model"
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
@@ -31,13 +33,13 @@ func (r *run) runFinally(ctx context.Context, out core.Outcome, failure error, p
 	}
 	r.attempt.Outcome = &out
 	l := &live{run: r}
-	w := walk.New(r.attempt, l, walk.Start{Flow: r.job.Finally, ID: core.FlowFinally})
+	w := walk.New(r.attempt, l, walk.Start{Flow: r.job.Finally, ID: ports.FlowFinally})
 	if parked != nil {
 		w.Last = r.attempt.Progress.LastBefore(parked.Visit)
 	}
 	var errs []error
 	for _, at := range r.job.Finally.Elements {
-		e, ok := at.(*core.StepElement)
+		e, ok := at.(*model.StepElement)
 		if !ok {
 			errs = append(errs, fmt.Errorf("finally: element %s: only steps can run there, not a %T", at.ElementName(), at))
 			out.Message = joinText(out.Message, errs[len(errs)-1].Error())
@@ -70,10 +72,10 @@ func (r *run) parkedFinally() (*core.StepExecution, core.Outcome, error) {
 	}
 	for i := range r.resumed.Steps {
 		s := &r.resumed.Steps[i]
-		if s.Visit.Flow != core.FlowFinally {
+		if s.Visit.Flow != ports.FlowFinally {
 			continue
 		}
-		out, gate, ok, err := core.TakeOutcome(s.Context)
+		out, gate, ok, err := model.TakeOutcome(s.Context)
 		if err == nil && !ok {
 			err = fmt.Errorf("step %s of finally was parked without the outcome of the flow", s.Name)
 		}
@@ -97,14 +99,14 @@ func joinText(a, b string) string {
 
 // finallyStep runs a step from its beginning, in every execution. Steps before the parked one have
 // run; the parked one is resumed.
-func (l *live) finallyStep(ctx context.Context, w *walk.Walk, at *core.StepElement, parked *core.StepExecution) error {
+func (l *live) finallyStep(ctx context.Context, w *walk.Walk, at *model.StepElement, parked *core.StepExecution) error {
 	w.Ordinal++
 	switch {
 	case parked == nil, w.Ordinal > parked.Visit.Ordinal:
 	case w.Ordinal < parked.Visit.Ordinal:
 		return nil
 	default:
-		_, err := l.Step(ctx, w, at, core.StepHistory{Last: *parked})
+		_, err := l.Step(ctx, w, at, ports.StepHistory{Last: *parked})
 		return err
 	}
 	held, err := l.Holds(ctx, w, at)
@@ -115,6 +117,6 @@ func (l *live) finallyStep(ctx context.Context, w *walk.Walk, at *core.StepEleme
 		_, err := l.Noop(ctx, w, at)
 		return err
 	}
-	_, err = l.Step(ctx, w, at, core.StepHistory{})
+	_, err = l.Step(ctx, w, at, ports.StepHistory{})
 	return err
 }

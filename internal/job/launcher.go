@@ -10,6 +10,8 @@ import (
 	"github.com/surfin-batch/surfin/internal/confine"
 	"github.com/surfin-batch/surfin/internal/job/journal"
 	"github.com/surfin-batch/surfin/internal/lease"
+	"github.com/surfin-batch/surfin/internal/model"
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
@@ -31,7 +33,7 @@ func NewLauncher(config Config) (*Launcher, error) {
 	return &Launcher{config: config}, nil
 }
 
-func (l *Launcher) newRun(j *core.Job, launched core.Launched, since time.Duration, stop <-chan struct{}) *run {
+func (l *Launcher) newRun(j *model.Job, launched ports.Launched, since time.Duration, stop <-chan struct{}) *run {
 	if launched.Execution.Context == nil {
 		launched.Execution.Context = core.NewExecutionContext()
 	}
@@ -48,7 +50,7 @@ func (l *Launcher) newRun(j *core.Job, launched core.Launched, since time.Durati
 //
 // Closing stop ends the execution STOPPED after the current chunk. The end of ctx cancels at once; the
 // final status is still written (rules C14, L4). stop may be nil.
-func (l *Launcher) Run(ctx context.Context, j *core.Job, params core.Parameters, stop <-chan struct{}) (*core.JobExecution, error) {
+func (l *Launcher) Run(ctx context.Context, j *model.Job, params core.Parameters, stop <-chan struct{}) (*core.JobExecution, error) {
 	ctx, err := l.ownContext(ctx, j)
 	if err != nil {
 		return nil, err
@@ -64,7 +66,7 @@ func (l *Launcher) Run(ctx context.Context, j *core.Job, params core.Parameters,
 	return exec, err
 }
 
-func (l *Launcher) ownContext(ctx context.Context, j *core.Job) (context.Context, error) {
+func (l *Launcher) ownContext(ctx context.Context, j *model.Job) (context.Context, error) {
 	ctx = l.withPatience(ctx)
 	if l.config.Apart == nil {
 		return ctx, nil
@@ -80,13 +82,13 @@ func (l *Launcher) ownContext(ctx context.Context, j *core.Job) (context.Context
 // withPatience gives a context patience of one lease, unless it already has the patience of the execution
 // that runs a child job (rule O1).
 func (l *Launcher) withPatience(ctx context.Context) context.Context {
-	if core.HasPatience(ctx) {
+	if model.HasPatience(ctx) {
 		return ctx
 	}
-	return core.WithPatience(ctx, lease.Bounded(l.config.Lease))
+	return model.WithPatience(ctx, lease.Bounded(l.config.Lease))
 }
 
-func (l *Launcher) prepare(ctx context.Context, j *core.Job, params core.Parameters, stop <-chan struct{}) (*run, error) {
+func (l *Launcher) prepare(ctx context.Context, j *model.Job, params core.Parameters, stop <-chan struct{}) (*run, error) {
 	since := l.config.clock().Now()
 	launched, changedSteps, err := l.create(ctx, j, params, false)
 	if err != nil {
@@ -97,7 +99,7 @@ func (l *Launcher) prepare(ctx context.Context, j *core.Job, params core.Paramet
 	return r, nil
 }
 
-func (l *Launcher) create(ctx context.Context, j *core.Job, params core.Parameters, forWorkers bool) (launched core.Launched, changedSteps []string, err error) {
+func (l *Launcher) create(ctx context.Context, j *model.Job, params core.Parameters, forWorkers bool) (launched ports.Launched, changedSteps []string, err error) {
 	if err := validate(j); err != nil {
 		return launched, nil, fmt.Errorf("job %s: %w", j.Name, err)
 	}
@@ -127,7 +129,7 @@ func (l *Launcher) create(ctx context.Context, j *core.Job, params core.Paramete
 
 // restartFrom returns the start of the attempt; nil means a plain restart. A race is harmless: the
 // launch refuses to follow an execution other than the one read here.
-func (l *Launcher) restartFrom(ctx context.Context, j *core.Job, params core.Parameters) (*journal.From, error) {
+func (l *Launcher) restartFrom(ctx context.Context, j *model.Job, params core.Parameters) (*journal.From, error) {
 	if l.options.From == "" {
 		return nil, nil //nolint:nilnil // most attempts have none
 	}
@@ -140,7 +142,7 @@ func (l *Launcher) restartFrom(ctx context.Context, j *core.Job, params core.Par
 
 // checkRestart returns the steps that take the new definition. A race is harmless: of two launches the
 // repository lets one run, and such a step refuses a position that an owner committed meanwhile.
-func (l *Launcher) checkRestart(ctx context.Context, j *core.Job, params core.Parameters, from *journal.From) (changedSteps []string, err error) {
+func (l *Launcher) checkRestart(ctx context.Context, j *model.Job, params core.Parameters, from *journal.From) (changedSteps []string, err error) {
 	if j.CheckRestart == nil || l.options.FromStart || l.options.AcceptChanges {
 		return nil, nil
 	}
@@ -154,7 +156,7 @@ func (l *Launcher) checkRestart(ctx context.Context, j *core.Job, params core.Pa
 	return l.config.checkDefinition(ctx, j, last, params, from)
 }
 
-func validate(j *core.Job) error {
+func validate(j *model.Job) error {
 	err := j.Flow.Validate()
 	if len(j.Finally.Elements) > 0 {
 		err = errors.Join(err, j.Finally.Validate())
@@ -166,12 +168,12 @@ func validate(j *core.Job) error {
 }
 
 // checkNames refuses names that are longer than the journal can hold. log is the log of the flow.
-func checkNames(flow core.Flow, log string) error {
+func checkNames(flow model.Flow, log string) error {
 	for _, at := range flow.Elements {
 		if name := at.ElementName(); len(name) > core.MaxElementName {
 			return fmt.Errorf("element %.20s...: its name has %d bytes, at most %d are allowed", name, len(name), core.MaxElementName)
 		}
-		for branch, inner := range core.Flows(at) {
+		for branch, inner := range model.Flows(at) {
 			name := core.LongestInner(log, at.ElementName(), branch)
 			if len(name) > core.MaxFlowName {
 				return fmt.Errorf("element %s: the names of the elements around it have %d bytes, at most %d are allowed: use shorter names",
@@ -187,7 +189,7 @@ func checkNames(flow core.Flow, log string) error {
 
 // CheckExclusive returns the *core.ExclusiveError that refuses a launch of the job with these
 // parameters now, or nil if no other execution blocks it (rule L12). dead is as in Config.
-func CheckExclusive(ctx context.Context, r core.Launches, j *core.Job, params core.Parameters, dead func(core.Owner) bool) error {
+func CheckExclusive(ctx context.Context, r ports.Launches, j *model.Job, params core.Parameters, dead func(core.Owner) bool) error {
 	key, err := exclusiveKey(j, params)
 	if err != nil {
 		return err
@@ -195,7 +197,7 @@ func CheckExclusive(ctx context.Context, r core.Launches, j *core.Job, params co
 	return r.CheckExclusive(ctx, j.Name, key, dead)
 }
 
-func exclusiveKey(j *core.Job, params core.Parameters) (core.ExclusiveKey, error) {
+func exclusiveKey(j *model.Job, params core.Parameters) (core.ExclusiveKey, error) {
 	if j.Exclusive == nil {
 		return "", nil
 	}
@@ -209,7 +211,7 @@ func exclusiveKey(j *core.Job, params core.Parameters) (core.ExclusiveKey, error
 // launch creates the execution. It waits for a lost owner's open transaction no
 // longer than two leases: PostgreSQL ends that transaction within one (rule L7);
 // on SQLite it holds the database for as long as its process is frozen.
-func (l *Launcher) launch(ctx context.Context, j *core.Job, params core.Parameters, key core.ExclusiveKey, from *journal.From, forWorkers bool) (core.Launched, error) {
+func (l *Launcher) launch(ctx context.Context, j *model.Job, params core.Parameters, key core.ExclusiveKey, from *journal.From, forWorkers bool) (ports.Launched, error) {
 	ctx, cancel := context.WithTimeout(ctx, 2*l.config.Lease)
 	defer cancel()
 	on := j.On
@@ -218,7 +220,7 @@ func (l *Launcher) launch(ctx context.Context, j *core.Job, params core.Paramete
 	}
 	owner := l.config.Owner
 	owner.Nonce = rand.Text()[:8] // after a lost reply a launch finds its own execution, and no other's
-	return l.config.Repository.Launch(ctx, core.LaunchRequest{
+	return l.config.Repository.Launch(ctx, ports.LaunchRequest{
 		JobName: j.Name, Params: params, Definition: j.Definition, Restartable: j.Restartable,
 		Owner: owner, Lease: l.config.Lease, Dead: l.config.Dead, Exclusive: key, ForWorkers: forWorkers, From: from.Launch(l.options.IfComplete),
 		RedriveOf: j.RedriveOf, Task: l.options.Task, On: on, Parent: j.Parent, ParentCall: j.ParentCall, ParentAnew: j.ParentAnew, Confinement: j.Confinement, FromStart: l.options.FromStart, Request: l.options.Request, Actor: l.options.Actor,

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/surfin-batch/surfin/internal/model"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
@@ -89,7 +90,7 @@ func (l *listeners) after(ctx context.Context, r *run, out core.Outcome, failure
 // worsened returns the outcome of an execution after another error at its end: FAILED, unless it was
 // worse. The message keeps the earlier errors.
 func worsened(out core.Outcome, err error) core.Outcome {
-	if worse := core.MaxStatus(out.Status, core.StatusFailed); worse != out.Status {
+	if worse := model.MaxStatus(out.Status, core.StatusFailed); worse != out.Status {
 		out.Status, out.ExitCode = worse, core.ExitFailed
 	}
 	out.Message = joinText(out.Message, err.Error())

@@ -9,6 +9,8 @@ import (
 
 	"github.com/surfin-batch/surfin/internal/job/journal"
 	"github.com/surfin-batch/surfin/internal/job/walk"
+	"github.com/surfin-batch/surfin/internal/model"
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
@@ -23,14 +25,14 @@ type live struct {
 // step ends first.
 func (l *live) Stopping() bool { return !l.run.attempt.Resuming && l.run.stop.isRequested() }
 
-func (l *live) Passed(ctx context.Context, w *walk.Walk, at *core.StepElement, s core.StepExecution) {
+func (l *live) Passed(ctx context.Context, w *walk.Walk, at *model.StepElement, s core.StepExecution) {
 	if l.run.attempt.Resuming || l.run.part != nil && s.JobExecutionID == l.run.exec.ID { // this attempt has already passed or run it
 		return
 	}
 	l.run.config.Observer.Observe(ctx, core.StepPassed{Execution: l.run.exec.ID, Visit: w.VisitOf(at), Step: s})
 }
 
-func (l *live) Holds(ctx context.Context, w *walk.Walk, at core.Element) (walk.Answer, error) {
+func (l *live) Holds(ctx context.Context, w *walk.Walk, at model.Element) (walk.Answer, error) {
 	condition := at.Condition()
 	if condition == nil {
 		return walk.Yes, nil
@@ -49,13 +51,13 @@ func (l *live) Holds(ctx context.Context, w *walk.Walk, at core.Element) (walk.A
 }
 
 // Noop records nothing in a group: the record would be part of its transaction.
-func (l *live) Noop(ctx context.Context, w *walk.Walk, at *core.StepElement) (walk.Result, error) {
+func (l *live) Noop(ctx context.Context, w *walk.Walk, at *model.StepElement) (walk.Result, error) {
 	out := walk.Known(core.Outcome{Status: core.StatusCompleted, ExitCode: core.ExitNoop})
 	if l.group != nil {
 		return out, nil
 	}
 	rows := l.run.attempt.Progress.Unwritten()
-	record, err := l.run.config.Repository.StartStep(ctx, l.run.ref, core.StepStart{
+	record, err := l.run.config.Repository.StartStep(ctx, l.run.ref, ports.StepStart{
 		Name: at.Step.Name(), Visit: w.VisitOf(at), Noop: true, Before: rows,
 	})
 	if errors.Is(err, core.ErrStopped) {
@@ -70,12 +72,12 @@ func (l *live) Noop(ctx context.Context, w *walk.Walk, at *core.StepElement) (wa
 	return out, nil
 }
 
-func (l *live) Step(ctx context.Context, w *walk.Walk, at *core.StepElement, before core.StepHistory) (walk.Result, error) {
+func (l *live) Step(ctx context.Context, w *walk.Walk, at *model.StepElement, before ports.StepHistory) (walk.Result, error) {
 	run := l.stepRun(w, at)
 	if l.group == nil && (run.Data.MayPark || l.run.part != nil && w.ID == l.run.branchLog) && l.run.releasing() {
 		return walk.Result{}, core.ErrParked
 	}
-	_, composite := at.Step.(core.Composite)
+	_, composite := at.Step.(model.Composite)
 	run.Services.Stop = l.stopOf(w, run.Data.MayPark, composite)
 	if composite && l.run.attempt.Progress.HasRun(at.Step.Name(), l.run.exec.ID) {
 		if err := l.readParts(ctx, at.Step.Name(), run.Data.Parts); err != nil {
@@ -118,12 +120,12 @@ func (l *live) Step(ctx context.Context, w *walk.Walk, at *core.StepElement, bef
 
 // stopOf returns the stop signal of a step. Steps of the job's own flow, of a branch and of `finally`
 // can be given back (rule P5); composite steps only while they wait. A stop does not end `finally`.
-func (l *live) stopOf(w *walk.Walk, mayPark, composite bool) core.StopSignal {
+func (l *live) stopOf(w *walk.Walk, mayPark, composite bool) model.StopSignal {
 	stop := stepStop{l.run}
 	switch own := l.group == nil && (mayPark || l.run.part != nil && w.ID == l.run.branchLog); {
-	case w.ID == core.FlowFinally && composite:
-		return finallyLeave{core.StopOn(nil), l.run}
-	case w.ID == core.FlowFinally:
+	case w.ID == ports.FlowFinally && composite:
+		return finallyLeave{model.StopOn(nil), l.run}
+	case w.ID == ports.FlowFinally:
 		return finallyRelease{l.run}
 	case own && composite:
 		return stepLeave{stop}
@@ -140,9 +142,9 @@ func (l *live) stoppedBefore() walk.Result {
 
 // resumeStep makes run the run of a parked step. A composite step in a branch that lost its lease
 // continues with the steps of this attempt.
-func (l *live) resumeStep(s core.Step, run *core.StepRun, record core.StepExecution) {
+func (l *live) resumeStep(s model.Step, run *model.StepRun, record core.StepExecution) {
 	run.Data.Planned, run.Data.Resumed, run.Data.Before = &record, true, nil
-	_, composite := s.(core.Composite)
+	_, composite := s.(model.Composite)
 	if record.First != record.ID || composite && l.run.part != nil {
 		run.Data.Earlier = &record
 	}
@@ -150,18 +152,18 @@ func (l *live) resumeStep(s core.Step, run *core.StepRun, record core.StepExecut
 
 // stepRun builds the input of a step from copies, so that it shares nothing with the flow and with
 // steps that run in parallel.
-func (l *live) stepRun(w *walk.Walk, at *core.StepElement) *core.StepRun {
+func (l *live) stepRun(w *walk.Walk, at *model.StepElement) *model.StepRun {
 	r := l.run
-	run := &core.StepRun{
-		Data: core.StepContext{
+	run := &model.StepRun{
+		Data: model.StepContext{
 			Job: r.snapshot(), JobRef: r.ref, Steps: r.attempt.Progress.Steps(), Last: w.Last, Outcome: r.attempt.Outcome,
 			Parts: r.attempt.Progress.Parts(at.Step.Name()), Visit: w.VisitOf(at), MayPark: w.ID == "" && (r.exec.Parent == 0 || r.resumed != nil),
 			AcceptChanges: r.acceptChanges,
 		},
-		Services: core.StepServices{
+		Services: model.StepServices{
 			Checkpoints: r.config.Repository, Stores: r.config.Stores, Plans: r.config.Repository, Executor: r.config.Executor,
-			Jobs: r.children, Attempts: r.config.Repository, Owners: core.OwnersFunc(r.config.Dead), Observer: r.config.Observer,
-			Stop: stepStop{r}, Spawner: core.SpawnerFunc(r.config.Spawn), Promoter: core.PromoterFunc(r.promote), Lease: r.lease,
+			Jobs: r.children, Attempts: r.config.Repository, Owners: model.OwnersFunc(r.config.Dead), Observer: r.config.Observer,
+			Stop: stepStop{r}, Spawner: model.SpawnerFunc(r.config.Spawn), Promoter: model.PromoterFunc(r.promote), Lease: r.lease,
 		},
 	}
 	if l.group == nil {
@@ -207,11 +209,11 @@ func (l *live) readParts(ctx context.Context, step string, parts map[string]core
 	return nil
 }
 
-func (l *live) Limited(_ *walk.Walk, _ *core.StepElement, refusal *walk.StartLimitError) (walk.Result, error) {
+func (l *live) Limited(_ *walk.Walk, _ *model.StepElement, refusal *walk.StartLimitError) (walk.Result, error) {
 	return walk.Result{}, refusal
 }
 
-func (l *live) Decide(ctx context.Context, w *walk.Walk, at *core.DecisionElement) (verdict string, answered bool, err error) {
+func (l *live) Decide(ctx context.Context, w *walk.Walk, at *model.DecisionElement) (verdict string, answered bool, err error) {
 	view, answer := w.View(), ""
 	err = l.run.callWithGrace(ctx, func() (err error) {
 		answer, err = at.Decide(ctx, view)
@@ -223,7 +225,7 @@ func (l *live) Decide(ctx context.Context, w *walk.Walk, at *core.DecisionElemen
 	return answer, true, err
 }
 
-func (l *live) Decided(ctx context.Context, w *walk.Walk, at *core.DecisionElement, verdict string, kept bool) {
+func (l *live) Decided(ctx context.Context, w *walk.Walk, at *model.DecisionElement, verdict string, kept bool) {
 	if l.run.attempt.Resuming {
 		return
 	}
@@ -232,7 +234,7 @@ func (l *live) Decided(ctx context.Context, w *walk.Walk, at *core.DecisionEleme
 	})
 }
 
-func (l *live) StoppedAt(ctx context.Context, _ *walk.Walk, at core.Element, giveUp bool) error {
+func (l *live) StoppedAt(ctx context.Context, _ *walk.Walk, at model.Element, giveUp bool) error {
 	name, ok := journal.StepName(at)
 	if !ok || !giveUp {
 		return nil
@@ -242,8 +244,8 @@ func (l *live) StoppedAt(ctx context.Context, _ *walk.Walk, at core.Element, giv
 	if !some || s.Status != core.StatusFailed || s.JobExecutionID != l.run.exec.ID {
 		return nil
 	}
-	ref := core.StepRef{ID: s.ID, Owner: s.Owner, Epoch: s.Epoch}
-	_, err := l.run.config.Repository.EndStep(ctx, ref, core.StepChange{
+	ref := ports.StepRef{ID: s.ID, Owner: s.Owner, Epoch: s.Epoch}
+	_, err := l.run.config.Repository.EndStep(ctx, ref, ports.StepChange{
 		To: core.StatusAbandoned, ExitCode: s.ExitCode, Error: s.Error, Counters: s.Counters, Out: s.Out,
 	})
 	if err != nil {
@@ -254,7 +256,7 @@ func (l *live) StoppedAt(ctx context.Context, _ *walk.Walk, at core.Element, giv
 	return nil
 }
 
-func (l *live) Note(w *walk.Walk, row core.FlowVisit) {
+func (l *live) Note(w *walk.Walk, row ports.FlowVisit) {
 	if l.group != nil {
 		l.group.rows = append(l.group.rows, row)
 		return

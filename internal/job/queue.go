@@ -4,10 +4,11 @@ import (
 	"context"
 	"errors"
 
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// NeedsUs implements core.JobRunner. A step stores what it waits for (core.WaitsKey) before it asks, so
+// NeedsUs implements model.JobRunner. A step stores what it waits for (core.WaitsKey) before it asks, so
 // of two that begin to wait for each other at least one finds out.
 func (l *Launcher) NeedsUs(ctx context.Context, execution, waiter core.JobExecutionID) (bool, error) {
 	us := map[core.JobExecutionID]bool{}
@@ -64,7 +65,7 @@ func (l *Launcher) waitsFor(ctx context.Context, id core.JobExecutionID) ([]core
 			}
 		}
 	}
-	children, err := l.config.Repository.Executions(ctx, core.ExecutionFilter{Parent: id, Limit: core.MaxPartitions, Brief: true})
+	children, err := l.config.Repository.Executions(ctx, ports.ExecutionFilter{Parent: id, Limit: core.MaxPartitions, Brief: true})
 	for _, child := range children {
 		if !child.Status.IsOver() {
 			list = append(list, child.ID)

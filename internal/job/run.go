@@ -10,18 +10,19 @@ import (
 	"github.com/surfin-batch/surfin/internal/job/journal"
 	"github.com/surfin-batch/surfin/internal/job/walk"
 	"github.com/surfin-batch/surfin/internal/lease"
+	"github.com/surfin-batch/surfin/internal/model"
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
-	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 )
 
 // run is one execution in progress.
 type run struct {
 	config        Config
 	acceptChanges bool
-	children      core.JobRunner
-	job           *core.Job
+	children      model.JobRunner
+	job           *model.Job
 	exec          *core.JobExecution
-	ref           core.JobRef
+	ref           ports.JobRef
 	previous      *core.JobExecution
 	attempt       *walk.Attempt
 	stop          *stopSignal
@@ -31,7 +32,7 @@ type run struct {
 	// endWork ends the work of a run that may not continue it.
 	endWork context.CancelCauseFunc
 	// resumed is set for an execution that was parked, also before it began.
-	resumed *core.Resumed
+	resumed *ports.Resumed
 	// part is the part of the split's branch that this run walks (rule P8); nil means that it runs the
 	// job. branchLog is the log of that branch.
 	part      *core.StepExecution
@@ -40,10 +41,10 @@ type run struct {
 	contextMu sync.Mutex
 }
 
-func newRun(config Config, j *core.Job, launched core.Launched, since time.Duration, stop <-chan struct{}) *run {
+func newRun(config Config, j *model.Job, launched ports.Launched, since time.Duration, stop <-chan struct{}) *run {
 	exec := launched.Execution
 	r := &run{
-		config: config, job: j, exec: exec, previous: launched.Previous, ref: core.JobRef{ID: exec.ID, Owner: exec.Owner, Epoch: exec.Epoch},
+		config: config, job: j, exec: exec, previous: launched.Previous, ref: ports.JobRef{ID: exec.ID, Owner: exec.Owner, Epoch: exec.Epoch},
 		stop: newStopSignal(stop), endWork: func(error) {},
 	}
 	r.attempt = &walk.Attempt{ID: exec.ID, Journal: &journal.Journal{}, Progress: walk.NewProgress(nil), Execution: r.snapshot}
@@ -83,13 +84,13 @@ func (r *run) whileOwning(ctx context.Context, f func(ctx, owned context.Context
 	owned, lost := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer lost(nil)
 	r.endWork = lost
-	runCtx, cancel := context.WithCancelCause(core.WithPatience(ctx, r.lease))
+	runCtx, cancel := context.WithCancelCause(model.WithPatience(ctx, r.lease))
 	defer cancel(nil)
 	context.AfterFunc(owned, func() { cancel(context.Cause(owned)) })
-	r.lease.Start(core.WithPatience(owned, nil)) // heartbeats do not wait
+	r.lease.Start(model.WithPatience(owned, nil)) // heartbeats do not wait
 	defer r.lease.Wait()
 	relayed := r.relayStop(owned)
-	err := f(runCtx, core.WithPatience(owned, r.lease))
+	err := f(runCtx, model.WithPatience(owned, r.lease))
 	r.lease.Stop()
 	lost(nil)
 	<-relayed
@@ -155,7 +156,7 @@ func (r *run) callWithGrace(ctx context.Context, f func() error) error {
 		return fmt.Errorf("not called: %w", context.Cause(ctx))
 	default:
 	}
-	returned, ok := exception.Await(ctx, exception.Go(func() (struct{}, error) { return struct{}{}, f() }), r.config.Grace, r.lease.Late(), func() {
+	returned, ok := model.Await(ctx, model.Go(func() (struct{}, error) { return struct{}{}, f() }), r.config.Grace, r.lease.Late(), func() {
 		r.config.Observer.Observe(ctx, core.ComponentLate{Execution: r.exec.ID, JobName: r.job.Name, Err: context.Cause(ctx)})
 	})
 	if !ok {

@@ -8,13 +8,14 @@ import (
 	"sync/atomic"
 
 	"github.com/surfin-batch/surfin/internal/job/walk"
-	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/internal/model"
+	"github.com/surfin-batch/surfin/internal/workslot"
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 )
 
 // Split runs the branches in parallel and waits for all. The most severe outcome counts; an error (of
 // the record, or a refusal) ends the whole flow.
-func (l *live) Split(ctx context.Context, w *walk.Walk, at *core.SplitElement, branches []*walk.Walk) (walk.Result, error) {
+func (l *live) Split(ctx context.Context, w *walk.Walk, at *model.SplitElement, branches []*walk.Walk) (walk.Result, error) {
 	before := l.run.splitBefore(w, at)
 	if before != nil || at.OnWorkers && l.run.part == nil {
 		return l.splitOnWorkers(ctx, w, at, branches, before)
@@ -27,7 +28,7 @@ func (l *live) Split(ctx context.Context, w *walk.Walk, at *core.SplitElement, b
 	slots := make(chan struct{}, workers)
 	var stopping atomic.Bool
 	var all sync.WaitGroup
-	begin, end := core.ForkSlot(ctx)
+	begin, end := workslot.ForkSlot(ctx)
 	for i, branch := range branches {
 		slots <- struct{}{}
 		if stopping.Load() || l.Stopping() {

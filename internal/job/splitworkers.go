@@ -10,6 +10,8 @@ import (
 
 	"github.com/surfin-batch/surfin/internal/job/planner"
 	"github.com/surfin-batch/surfin/internal/job/walk"
+	"github.com/surfin-batch/surfin/internal/model"
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
@@ -17,7 +19,7 @@ import (
 // until the parts are over (rule P8).
 type splitStep struct {
 	live *live
-	at   *core.SplitElement
+	at   *model.SplitElement
 	// subs are the walks of all branches; due marks those that workers walk.
 	subs []*walk.Walk
 	due  []bool
@@ -35,7 +37,7 @@ func (s *splitStep) Composite() {}
 func (s *splitStep) OnWorkers() bool { return true }
 
 // splitOnWorkers has workers walk the branches that have something to do. The others are passed here.
-func (l *live) splitOnWorkers(ctx context.Context, w *walk.Walk, at *core.SplitElement, subs []*walk.Walk, before *core.StepExecution) (walk.Result, error) {
+func (l *live) splitOnWorkers(ctx context.Context, w *walk.Walk, at *model.SplitElement, subs []*walk.Walk, before *core.StepExecution) (walk.Result, error) {
 	s := &splitStep{live: l, at: at, subs: subs, due: make([]bool, len(subs)), results: make([]walk.Result, len(subs))}
 	var parts []core.StepExecution
 	if before != nil {
@@ -62,11 +64,11 @@ func (l *live) splitOnWorkers(ctx context.Context, w *walk.Walk, at *core.SplitE
 		return walk.Worst(s.results), nil
 	}
 	if before == nil || l.run.attempt.HasWaited(before.ID) {
-		history := core.StepHistory{}
+		history := ports.StepHistory{}
 		if before != nil {
 			history.Last = *before
 		}
-		r, err := l.Step(ctx, w, &core.StepElement{Step: s}, history)
+		r, err := l.Step(ctx, w, &model.StepElement{Step: s}, history)
 		if err != nil || !s.ended {
 			r.Recorded = true
 			return r, err
@@ -80,13 +82,13 @@ func (l *live) splitOnWorkers(ctx context.Context, w *walk.Walk, at *core.SplitE
 }
 
 // splitBefore returns the record of the split that this same attempt made before it was parked, or nil.
-func (r *run) splitBefore(w *walk.Walk, at *core.SplitElement) *core.StepExecution {
+func (r *run) splitBefore(w *walk.Walk, at *model.SplitElement) *core.StepExecution {
 	if !r.attempt.Resuming {
 		return nil
 	}
 	for i := range w.Log.Entries {
 		e := &w.Log.Entries[i]
-		if e.Element == at.Name && e.Ordinal == w.Ordinal && e.Kind == core.VisitStep && e.Execution == r.exec.ID {
+		if e.Element == at.Name && e.Ordinal == w.Ordinal && e.Kind == ports.VisitStep && e.Execution == r.exec.ID {
 			return e.Record
 		}
 	}
@@ -97,7 +99,7 @@ func (r *run) isDue(ctx context.Context, branch *walk.Walk) bool {
 	return planner.IsDue(ctx, branch, r.job, r.snapshot(), r.attempt.Journal, r.attempt.Progress.Clone())
 }
 
-func (s *splitStep) Execute(ctx context.Context, run *core.StepRun) error {
+func (s *splitStep) Execute(ctx context.Context, run *model.StepRun) error {
 	if !run.Data.Resumed {
 		if err := s.plan(ctx, run); err != nil {
 			return err
@@ -121,7 +123,7 @@ func (s *splitStep) Execute(ctx context.Context, run *core.StepRun) error {
 
 // sharedSplit is the data about the run of a split and its branches that a worker needs.
 type sharedSplit struct {
-	Data          core.StepContext
+	Data          model.StepContext
 	NewDefinition []string
 	Walks         []branchStart
 }
@@ -132,9 +134,9 @@ type branchStart struct {
 	Ended, History, Looped bool
 }
 
-func (s *splitStep) plan(ctx context.Context, run *core.StepRun) error {
+func (s *splitStep) plan(ctx context.Context, run *model.StepRun) error {
 	shared := sharedSplit{
-		Data: core.StepContext{Job: run.Data.Job, Steps: run.Data.Steps, Last: run.Data.Last, AcceptChanges: run.Data.AcceptChanges}, NewDefinition: s.live.run.changedSteps,
+		Data: model.StepContext{Job: run.Data.Job, Steps: run.Data.Steps, Last: run.Data.Last, AcceptChanges: run.Data.AcceptChanges}, NewDefinition: s.live.run.changedSteps,
 	}
 	shared.Data = shared.Data.Clone()
 	shared.Data.Job.Definition = core.Definition{}
@@ -157,7 +159,7 @@ func (s *splitStep) plan(ctx context.Context, run *core.StepRun) error {
 	if err != nil {
 		return fmt.Errorf("split %s: encode the data for workers: %w", s.at.Name, err)
 	}
-	_, err = run.Services.Plans.PlanPartitions(ctx, run.Data.JobRef, core.PartitionPlan{
+	_, err = run.Services.Plans.PlanPartitions(ctx, run.Data.JobRef, ports.PartitionPlan{
 		Manager: run.Ref, Step: s.at.Name, Parts: parts, ForWorkers: true, Shared: text,
 	})
 	return err

@@ -1,6 +1,8 @@
 package job
 
-import "github.com/surfin-batch/surfin/pkg/batch/core"
+import (
+	"github.com/surfin-batch/surfin/internal/model"
+)
 
 // stepRelease is the stop signal of a step that can be given back.
 type stepRelease struct{ stepStop }
@@ -30,8 +32,8 @@ func (s finallyRelease) Releasing() bool { return s.run.stop.isReleased() }
 
 // finallyLeave is finallyRelease for a step made of other steps.
 type finallyLeave struct {
-	core.StopSignal // never signals a stop
-	run             *run
+	model.StopSignal // never signals a stop
+	run              *run
 }
 
 func (s finallyLeave) Left() <-chan struct{} { return s.run.stop.release }

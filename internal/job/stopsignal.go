@@ -1,6 +1,8 @@
 package job
 
-import "sync"
+import (
+	"sync"
+)
 
 // stopSignal combines the two sources of a stop request: the caller's channel and the flag in the
 // database.

@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/surfin-batch/surfin/internal/model"
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
@@ -82,14 +84,14 @@ func listed(names []string) string {
 type From struct {
 	after core.JobExecutionID
 	// rows are the journal of the attempt as it begins, and kept the steps in it.
-	rows []core.FlowVisit
+	rows []ports.FlowVisit
 	kept map[string]bool
 }
 
 // NewFrom returns the start of an attempt that follows last, the newest execution, and runs the element
 // and everything after it again. An element of a group stands for the group. The error is a *FromError,
 // or one of the repository.
-func NewFrom(ctx context.Context, repository Repository, j *core.Job, last *core.JobExecution, element string) (*From, error) {
+func NewFrom(ctx context.Context, repository Repository, j *model.Job, last *core.JobExecution, element string) (*From, error) {
 	journal, _, err := Read(ctx, repository, last.InstanceID, last.AnewSince())
 	if err != nil {
 		return nil, err
@@ -100,32 +102,32 @@ func NewFrom(ctx context.Context, repository Repository, j *core.Job, last *core
 
 // Records returns the history that the attempt keeps, for a comparison of definitions: elements that
 // run again may change.
-func (f *From) Records(of core.Explorer, instance core.JobInstanceID) core.Explorer {
+func (f *From) Records(of ports.Explorer, instance core.JobInstanceID) ports.Explorer {
 	return &keptRecords{Explorer: of, kept: f.kept, instance: instance}
 }
 
 // keptRecords hides the steps of an instance that are not kept.
 type keptRecords struct {
-	core.Explorer
+	ports.Explorer
 	kept     map[string]bool
 	instance core.JobInstanceID
 }
 
-func (r *keptRecords) LastSteps(ctx context.Context, id core.JobInstanceID, since core.JobExecutionID) (map[string]core.StepHistory, error) {
+func (r *keptRecords) LastSteps(ctx context.Context, id core.JobInstanceID, since core.JobExecutionID) (map[string]ports.StepHistory, error) {
 	steps, err := r.Explorer.LastSteps(ctx, id, since)
 	if id == r.instance {
-		maps.DeleteFunc(steps, func(name string, _ core.StepHistory) bool { return !r.kept[name] })
+		maps.DeleteFunc(steps, func(name string, _ ports.StepHistory) bool { return !r.kept[name] })
 	}
 	return steps, err
 }
 
 // Read returns the journal and the history of the attempt before it exists, for a plan.
-func (f *From) Read(ctx context.Context, repository Repository) (*Journal, map[string]core.StepHistory, error) {
-	rows := make([]core.JournalRow, len(f.rows))
+func (f *From) Read(ctx context.Context, repository Repository) (*Journal, map[string]ports.StepHistory, error) {
+	rows := make([]ports.JournalRow, len(f.rows))
 	for i, row := range f.rows {
-		rows[i] = core.JournalRow{FlowVisit: row, Execution: f.after}
+		rows[i] = ports.JournalRow{FlowVisit: row, Execution: f.after}
 	}
-	history := map[string]core.StepHistory{}
+	history := map[string]ports.StepHistory{}
 	j, err := newJournal(ctx, repository, rows, history)
 	if err != nil {
 		return nil, nil, fmt.Errorf("read the history of the instance: %w", err)
@@ -134,16 +136,16 @@ func (f *From) Read(ctx context.Context, repository Repository) (*Journal, map[s
 }
 
 // Launch returns the part of a launch request that begins the attempt.
-func (f *From) Launch(ifComplete bool) *core.LaunchFrom {
+func (f *From) Launch(ifComplete bool) *ports.LaunchFrom {
 	if f == nil {
 		return nil
 	}
-	return &core.LaunchFrom{After: f.after, IfComplete: ifComplete, Visits: f.rows}
+	return &ports.LaunchFrom{After: f.after, IfComplete: ifComplete, Visits: f.rows}
 }
 
 // fromBuilder makes the rows of a From.
 type fromBuilder struct {
-	job     *core.Job
+	job     *model.Job
 	journal *Journal
 	element string
 	from    *From
@@ -166,20 +168,20 @@ func (b *fromBuilder) build() error {
 
 // branchPath is an element on the path to another one, and the branch that leads there.
 type branchPath struct {
-	at     core.Element
+	at     model.Element
 	branch int
 }
 
 // pathTo returns the elements around the named one, and itself, or the group that it is in; nil if
 // there is none.
-func pathTo(flow core.Flow, name string) []branchPath {
+func pathTo(flow model.Flow, name string) []branchPath {
 	for _, at := range flow.Elements {
 		if record, _ := StepName(at); at.ElementName() == name || record == name {
 			return []branchPath{{at: at}}
 		}
-		for branch, inner := range core.Flows(at) {
+		for branch, inner := range model.Flows(at) {
 			path := pathTo(inner, name)
-			switch _, isGroup := at.(*core.AtomicElement); {
+			switch _, isGroup := at.(*model.AtomicElement); {
 			case path == nil:
 			case isGroup:
 				return []branchPath{{at: at}}
@@ -191,18 +193,18 @@ func pathTo(flow core.Flow, name string) []branchPath {
 	return nil
 }
 
-func (b *fromBuilder) namesIn(flow core.Flow) []string {
+func (b *fromBuilder) namesIn(flow model.Flow) []string {
 	var names []string
 	for _, at := range flow.Elements {
 		names = append(names, at.ElementName())
-		for _, inner := range core.Flows(at) {
+		for _, inner := range model.Flows(at) {
 			names = append(names, b.namesIn(inner)...)
 		}
 	}
 	return names
 }
 
-func (b *fromBuilder) reachedIn(flow core.Flow, id string, within Attempts) []string {
+func (b *fromBuilder) reachedIn(flow model.Flow, id string, within Attempts) []string {
 	entries := b.journal.Log(flow, id, within).Entries
 	var names []string
 	for _, at := range flow.Elements {
@@ -212,10 +214,10 @@ func (b *fromBuilder) reachedIn(flow core.Flow, id string, within Attempts) []st
 		}
 		e := entries[i]
 		names = append(names, at.ElementName())
-		if _, isGroup := at.(*core.AtomicElement); isGroup || !e.IsVisit() {
+		if _, isGroup := at.(*model.AtomicElement); isGroup || !e.IsVisit() {
 			continue
 		}
-		for branch, inner := range core.Flows(at) {
+		for branch, inner := range model.Flows(at) {
 			names = append(names, b.reachedIn(inner, e.Inner.Inner(branch), e.Within)...)
 		}
 	}
@@ -224,14 +226,14 @@ func (b *fromBuilder) reachedIn(flow core.Flow, id string, within Attempts) []st
 
 // indexOf returns the index of the last visit of an element, or of the restart point of an attempt that
 // died before it, or -1.
-func indexOf(entries []Entry, at core.Element) int {
+func indexOf(entries []Entry, at model.Element) int {
 	return slices.IndexFunc(entries, func(e Entry) bool {
-		return e.Element == at.ElementName() && (e.IsVisit() || e.Kind == core.VisitJump && e.Target == e.Element)
+		return e.Element == at.ElementName() && (e.IsVisit() || e.Kind == ports.VisitJump && e.Target == e.Element)
 	})
 }
 
 // keepTo keeps the part of a log before the path to the element. id names the log in the attempt.
-func (b *fromBuilder) keepTo(flow core.Flow, id string, l Log, path []branchPath) error {
+func (b *fromBuilder) keepTo(flow model.Flow, id string, l Log, path []branchPath) error {
 	at := path[0].at
 	i := indexOf(l.Entries, at)
 	if i < 0 || len(path) > 1 && !l.Entries[i].IsVisit() {
@@ -244,13 +246,13 @@ func (b *fromBuilder) keepTo(flow core.Flow, id string, l Log, path []branchPath
 	v := core.Visit{Flow: id, Ordinal: e.Ordinal, Element: at.ElementName()}
 	if len(path) == 1 { // a log begins with a visit of its first element
 		v.Ordinal = max(v.Ordinal, 2)
-		b.add(core.FlowVisit{Visit: v, Kind: core.VisitJump, Target: at.ElementName()})
+		b.add(ports.FlowVisit{Visit: v, Kind: ports.VisitJump, Target: at.ElementName()})
 		return nil
 	}
-	if flow, is := at.(*core.FlowElement); is && flow.AsStep { // rows inside do not prove a visit
-		b.add(core.FlowVisit{Visit: v, Kind: core.VisitFlow})
+	if flow, is := at.(*model.FlowElement); is && flow.AsStep { // rows inside do not prove a visit
+		b.add(ports.FlowVisit{Visit: v, Kind: ports.VisitFlow})
 	}
-	for branch, inner := range core.Flows(at) {
+	for branch, inner := range model.Flows(at) {
 		log := b.journal.Log(inner, e.Inner.Inner(branch), e.Within)
 		if branch == path[0].branch {
 			if err := b.keepTo(inner, v.Inner(branch), log, path[1:]); err != nil {
@@ -270,7 +272,7 @@ func (b *fromBuilder) keepTo(flow core.Flow, id string, l Log, path []branchPath
 
 // openIn returns the element at which a branch has not completed; empty means that a restart would run
 // nothing of it.
-func openIn(flow core.Flow, l Log) string {
+func openIn(flow model.Flow, l Log) string {
 	if len(l.Entries) == 0 {
 		return ""
 	}
@@ -283,45 +285,45 @@ func openIn(flow core.Flow, l Log) string {
 	if !e.IsVisit() || !ok {
 		return e.Element
 	}
-	to, leads := core.Next(at.Edges(), out.Status, out.ExitCode)
-	if !leads && out.Status == core.StatusCompleted || leads && (to.Kind == core.TargetElement || to.Kind == core.TargetEnd) {
+	to, leads := model.Next(at.Edges(), out.Status, out.ExitCode)
+	if !leads && out.Status == core.StatusCompleted || leads && (to.Kind == model.TargetElement || to.Kind == model.TargetEnd) {
 		return ""
 	}
 	return e.Element
 }
 
-func (b *fromBuilder) keepAll(flow core.Flow, id string, l Log) {
+func (b *fromBuilder) keepAll(flow model.Flow, id string, l Log) {
 	for _, e := range l.Entries {
 		b.keepEntry(flow, id, e)
 	}
 }
 
-func (b *fromBuilder) keepEntry(flow core.Flow, id string, e Entry) {
+func (b *fromBuilder) keepEntry(flow model.Flow, id string, e Entry) {
 	at, ok := flow.Find(e.Element)
 	if !ok {
 		return
 	}
-	row := core.FlowVisit{Visit: core.Visit{Flow: id, Ordinal: e.Ordinal, Element: e.Element}, Kind: e.Kind, Verdict: e.Verdict, Target: e.Target}
+	row := ports.FlowVisit{Visit: core.Visit{Flow: id, Ordinal: e.Ordinal, Element: e.Element}, Kind: e.Kind, Verdict: e.Verdict, Target: e.Target}
 	if _, isStep := StepName(at); isStep && e.Record != nil {
-		row.Kind, row.Verdict, row.Target = core.VisitPass, "", strconv.FormatInt(int64(e.Record.ID), 10)
+		row.Kind, row.Verdict, row.Target = ports.VisitPass, "", strconv.FormatInt(int64(e.Record.ID), 10)
 		b.from.kept[e.Record.Name] = true
 		b.add(row)
 		return
 	}
-	if len(core.Flows(at)) == 0 || e.Kind == core.VisitNoop {
+	if len(model.Flows(at)) == 0 || e.Kind == ports.VisitNoop {
 		b.add(row)
 		return
 	}
 	if out, ok := e.Outcome(); ok {
-		row.Kind, row.Verdict, row.Target = core.VisitFlow, VerdictOf(out), ""
-		if _, isGroup := at.(*core.AtomicElement); isGroup {
-			row.Kind = core.VisitGroup
+		row.Kind, row.Verdict, row.Target = ports.VisitFlow, VerdictOf(out), ""
+		if _, isGroup := at.(*model.AtomicElement); isGroup {
+			row.Kind = ports.VisitGroup
 		}
 		b.add(row)
 	}
-	for branch, inner := range core.Flows(at) {
+	for branch, inner := range model.Flows(at) {
 		b.keepAll(inner, row.Inner(branch), b.journal.Log(inner, e.Inner.Inner(branch), e.Within))
 	}
 }
 
-func (b *fromBuilder) add(row core.FlowVisit) { b.from.rows = append(b.from.rows, row) }
+func (b *fromBuilder) add(row ports.FlowVisit) { b.from.rows = append(b.from.rows, row) }

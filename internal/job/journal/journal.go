@@ -18,22 +18,24 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/surfin-batch/surfin/internal/model"
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
 // Repository is where the journal is stored.
 type Repository interface {
-	Visits(ctx context.Context, id core.JobInstanceID, since core.JobExecutionID) ([]core.JournalRow, error)
+	Visits(ctx context.Context, id core.JobInstanceID, since core.JobExecutionID) ([]ports.JournalRow, error)
 	StepsByID(ctx context.Context, ids []core.StepExecutionID) (map[core.StepExecutionID]core.StepExecution, error)
-	LastSteps(ctx context.Context, id core.JobInstanceID, since core.JobExecutionID) (map[string]core.StepHistory, error)
+	LastSteps(ctx context.Context, id core.JobInstanceID, since core.JobExecutionID) (map[string]ports.StepHistory, error)
 	Database() string
 }
 
 // Journal holds the visits of earlier attempts of the instance: the only memory of a walk. The zero
 // Journal belongs to a first attempt.
 type Journal struct {
-	rows  map[string][]core.JournalRow // by flow
-	inner map[string][]int64           // ordinals of elements with flows in them, by FlowPrefix + element
+	rows  map[string][]ports.JournalRow // by flow
+	inner map[string][]int64            // ordinals of elements with flows in them, by FlowPrefix + element
 	steps map[core.StepExecutionID]core.StepExecution
 	// database is the name of the repository's database.
 	database string
@@ -41,7 +43,7 @@ type Journal struct {
 
 // Read returns the journal and the history of the instance since the execution that started from the
 // beginning.
-func Read(ctx context.Context, repository Repository, instance core.JobInstanceID, since core.JobExecutionID) (*Journal, map[string]core.StepHistory, error) {
+func Read(ctx context.Context, repository Repository, instance core.JobInstanceID, since core.JobExecutionID) (*Journal, map[string]ports.StepHistory, error) {
 	history, err := repository.LastSteps(ctx, instance, since)
 	if err != nil {
 		return nil, nil, fmt.Errorf("read the history of the instance: %w", err)
@@ -59,9 +61,9 @@ func Read(ctx context.Context, repository Repository, instance core.JobInstanceI
 
 // newJournal makes the journal of its rows, and adds to history the passed steps that are older than
 // it.
-func newJournal(ctx context.Context, repository Repository, rows []core.JournalRow, history map[string]core.StepHistory) (*Journal, error) {
+func newJournal(ctx context.Context, repository Repository, rows []ports.JournalRow, history map[string]ports.StepHistory) (*Journal, error) {
 	j := &Journal{
-		rows: map[string][]core.JournalRow{}, inner: map[string][]int64{}, steps: map[core.StepExecutionID]core.StepExecution{},
+		rows: map[string][]ports.JournalRow{}, inner: map[string][]int64{}, steps: map[core.StepExecutionID]core.StepExecution{},
 		database: repository.Database(),
 	}
 	for _, h := range history {
@@ -69,7 +71,7 @@ func newJournal(ctx context.Context, repository Repository, rows []core.JournalR
 	}
 	var missing []core.StepExecutionID
 	for i, row := range rows {
-		if row.Kind == core.VisitPass {
+		if row.Kind == ports.VisitPass {
 			id, err := strconv.ParseInt(row.Target, 10, 64)
 			if err != nil {
 				return nil, fmt.Errorf("the journal of execution %d passes step execution %q: %w", row.Execution, row.Target, err)
@@ -77,7 +79,7 @@ func newJournal(ctx context.Context, repository Repository, rows []core.JournalR
 			row.Step = core.StepExecutionID(id)
 			rows[i] = row
 		}
-		if row.Kind == core.VisitTurn || row.Kind == core.VisitAdopt {
+		if row.Kind == ports.VisitTurn || row.Kind == ports.VisitAdopt {
 			if _, _, err := targetNumbers(row); err != nil {
 				return nil, err
 			}
@@ -94,17 +96,17 @@ func newJournal(ctx context.Context, repository Repository, rows []core.JournalR
 	maps.Copy(j.steps, read)
 	for _, s := range read {
 		if _, newer := history[s.Name]; !newer && isPassedIn(rows, s.ID) {
-			history[s.Name] = core.StepHistory{Last: s, Attempts: 1}
+			history[s.Name] = ports.StepHistory{Last: s, Attempts: 1}
 		}
 	}
 	return j, nil
 }
 
-func isPassedIn(rows []core.JournalRow, step core.StepExecutionID) bool {
-	return slices.ContainsFunc(rows, func(r core.JournalRow) bool { return r.Kind == core.VisitPass && r.Step == step })
+func isPassedIn(rows []ports.JournalRow, step core.StepExecutionID) bool {
+	return slices.ContainsFunc(rows, func(r ports.JournalRow) bool { return r.Kind == ports.VisitPass && r.Step == step })
 }
 
-func (j *Journal) add(row core.JournalRow) {
+func (j *Journal) add(row ports.JournalRow) {
 	if len(j.rows[row.Flow]) == 0 {
 		j.addAround(row.Flow)
 	}
@@ -132,7 +134,7 @@ func (j *Journal) ReviseSteps(revise func(core.StepExecution) core.StepExecution
 
 // Log returns the journal of a flow: for each ordinal the newest attempt's row, without rows on
 // abandoned paths, and for each element the last row.
-func (j *Journal) Log(flow core.Flow, id string, within Attempts) Log {
+func (j *Journal) Log(flow model.Flow, id string, within Attempts) Log {
 	rows, paths := j.read(flow, id, within)
 	isAbandoned := func(e Entry) bool {
 		return within.countingAt(paths, e.Ordinal, math.MaxInt64).From > e.Execution
@@ -153,12 +155,12 @@ func (j *Journal) Log(flow core.Flow, id string, within Attempts) Log {
 	return l
 }
 
-func (j *Journal) read(flow core.Flow, id string, within Attempts) (rows []Entry, paths []abandoned) {
+func (j *Journal) read(flow model.Flow, id string, within Attempts) (rows []Entry, paths []abandoned) {
 	for _, row := range j.rows[id] {
 		if !within.has(row.Execution) {
 			continue
 		}
-		if row.Kind == core.VisitTurn {
+		if row.Kind == ports.VisitTurn {
 			from, to, _ := targetNumbers(row) //nolint:errcheck // newJournal has read it
 			paths = append(paths, abandoned{row.Execution, from, to})
 		}
@@ -168,7 +170,7 @@ func (j *Journal) read(flow core.Flow, id string, within Attempts) (rows []Entry
 	for i := range rows {
 		e := &rows[i]
 		e.Inner, e.Within = e.Visit, within.countingAt(paths, e.Ordinal, e.Execution)
-		if e.Kind == core.VisitGroup {
+		if e.Kind == ports.VisitGroup {
 			e.Within.To = min(e.Within.To, e.Execution)
 		}
 		if record, ok := j.steps[e.Step]; ok && e.Step != 0 {
@@ -194,7 +196,7 @@ func newestVisits(rows []Entry) map[string]Entry {
 
 // open returns an entry for each split and flow in which an attempt visited something without recording
 // its end.
-func (j *Journal) open(flow core.Flow, id string, within Attempts) []Entry {
+func (j *Journal) open(flow model.Flow, id string, within Attempts) []Entry {
 	var found []Entry
 	for _, at := range flow.Elements {
 		kind, is := j.openKind(at)
@@ -213,40 +215,40 @@ func (j *Journal) open(flow core.Flow, id string, within Attempts) []Entry {
 		}
 		for _, ordinal := range ordinals {
 			v := core.Visit{Flow: id, Ordinal: ordinal, Element: name}
-			found = j.appendOpen(found, v, core.VisitFlow, j.newestInRemoved(v, within))
+			found = j.appendOpen(found, v, ports.VisitFlow, j.newestInRemoved(v, within))
 		}
 	}
 	return found
 }
 
-func (j *Journal) appendOpen(found []Entry, v core.Visit, kind core.VisitKind, attempt core.JobExecutionID) []Entry {
-	isEnd := func(row core.JournalRow) bool {
+func (j *Journal) appendOpen(found []Entry, v core.Visit, kind ports.VisitKind, attempt core.JobExecutionID) []Entry {
+	isEnd := func(row ports.JournalRow) bool {
 		return row.Ordinal == v.Ordinal && row.Execution == attempt && row.Element == v.Element
 	}
 	if attempt == 0 || slices.ContainsFunc(j.rows[v.Flow], isEnd) {
 		return found
 	}
-	return append(found, Entry{Open: true, JournalRow: core.JournalRow{Execution: attempt, FlowVisit: core.FlowVisit{Visit: v, Kind: kind}}})
+	return append(found, Entry{Open: true, JournalRow: ports.JournalRow{Execution: attempt, FlowVisit: ports.FlowVisit{Visit: v, Kind: kind}}})
 }
 
 // openKind reports whether the rows inside an element prove that it was visited. A flow with a step
 // execution has a row of its own. The transaction of a group in another database may have rolled back.
-func (j *Journal) openKind(at core.Element) (core.VisitKind, bool) {
+func (j *Journal) openKind(at model.Element) (ports.VisitKind, bool) {
 	switch e := at.(type) {
-	case *core.SplitElement:
-		return core.VisitFlow, true
-	case *core.FlowElement:
-		return core.VisitFlow, !e.AsStep
-	case *core.AtomicElement:
-		return core.VisitGroup, e.Database == j.database
-	case *core.StepElement, *core.DecisionElement:
+	case *model.SplitElement:
+		return ports.VisitFlow, true
+	case *model.FlowElement:
+		return ports.VisitFlow, !e.AsStep
+	case *model.AtomicElement:
+		return ports.VisitGroup, e.Database == j.database
+	case *model.StepElement, *model.DecisionElement:
 	}
 	return "", false
 }
 
-func (j *Journal) newestIn(at core.Element, v core.Visit, within Attempts) core.JobExecutionID {
+func (j *Journal) newestIn(at model.Element, v core.Visit, within Attempts) core.JobExecutionID {
 	var newest core.JobExecutionID
-	for branch, flow := range core.Flows(at) {
+	for branch, flow := range model.Flows(at) {
 		id := v.Inner(branch)
 		newest = max(newest, newestOf(j.rows[id], within))
 		for _, inner := range flow.Elements {
@@ -270,7 +272,7 @@ func (j *Journal) newestInRemoved(v core.Visit, within Attempts) core.JobExecuti
 	return newest
 }
 
-func newestOf(rows []core.JournalRow, within Attempts) core.JobExecutionID {
+func newestOf(rows []ports.JournalRow, within Attempts) core.JobExecutionID {
 	var newest core.JobExecutionID
 	for _, row := range rows {
 		if within.has(row.Execution) {

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/surfin-batch/surfin/internal/model"
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
@@ -20,7 +22,7 @@ type Log struct {
 
 // Entry is the known state of an element's last visit.
 type Entry struct {
-	core.JournalRow
+	ports.JournalRow
 	Record *core.StepExecution // of a step, executed or passed
 	// Open means that the end of a split or a flow is not recorded: only the visits in it are known.
 	Open bool
@@ -28,7 +30,7 @@ type Entry struct {
 	Outcomes []core.Outcome
 	// NextKind, Next and NextOrdinal are the kind, the element and the ordinal of the row that follows;
 	// empty if not known.
-	NextKind    core.VisitKind
+	NextKind    ports.VisitKind
 	Next        string
 	NextOrdinal int64
 	// Inner is the visit with the name prefix of the flows inside, and Within are the attempts with
@@ -63,13 +65,13 @@ func byElement(entries []Entry) map[string]Entry {
 }
 
 // LastRound returns, by element, the entries that no later round of a loop would reach again.
-func LastRound(flow core.Flow, entries []Entry) map[string]Entry {
+func LastRound(flow model.Flow, entries []Entry) map[string]Entry {
 	return byElement(slices.DeleteFunc(slices.Clone(entries), func(e Entry) bool { return e.IsOfEarlierRound(flow, entries) }))
 }
 
 // IsOfEarlierRound reports whether the path has since returned to before the element and would reach it
 // again.
-func (e *Entry) IsOfEarlierRound(flow core.Flow, path []Entry) bool {
+func (e *Entry) IsOfEarlierRound(flow model.Flow, path []Entry) bool {
 	at, ok := flow.Find(e.Element)
 	return ok && slices.ContainsFunc(path, func(later Entry) bool {
 		to, ok := flow.Find(later.Element)
@@ -80,9 +82,9 @@ func (e *Entry) IsOfEarlierRound(flow core.Flow, path []Entry) bool {
 // IsVisit reports whether the row stands for a visit of an element, and not for a change of path.
 func (e *Entry) IsVisit() bool {
 	switch e.Kind {
-	case core.VisitStep, core.VisitNoop, core.VisitDecision, core.VisitFlow, core.VisitGroup, core.VisitPass:
+	case ports.VisitStep, ports.VisitNoop, ports.VisitDecision, ports.VisitFlow, ports.VisitGroup, ports.VisitPass:
 		return true
-	case core.VisitStop, core.VisitJump, core.VisitAdopt, core.VisitTurn:
+	case ports.VisitStop, ports.VisitJump, ports.VisitAdopt, ports.VisitTurn:
 	}
 	return false
 }
@@ -96,16 +98,16 @@ func (e *Entry) Outcome() (out core.Outcome, ok bool) {
 }
 
 // IsLeftBy reports whether an element that ran again, with this outcome, leads where it led before.
-func (e *Entry) IsLeftBy(at core.Element, out core.Outcome) bool {
-	to, some := core.Next(at.Edges(), out.Status, out.ExitCode)
+func (e *Entry) IsLeftBy(at model.Element, out core.Outcome) bool {
+	to, some := model.Next(at.Edges(), out.Status, out.ExitCode)
 	switch {
-	case e.NextKind == core.VisitStop || e.NextKind == core.VisitJump:
-		return some && to.Kind == core.TargetStop
+	case e.NextKind == ports.VisitStop || e.NextKind == ports.VisitJump:
+		return some && to.Kind == model.TargetStop
 	case e.NextKind != "":
-		return some && to.Kind == core.TargetElement && to.Name == e.Next
+		return some && to.Kind == model.TargetElement && to.Name == e.Next
 	}
 	return slices.ContainsFunc(e.Outcomes, func(out core.Outcome) bool {
-		was, known := core.Next(at.Edges(), out.Status, out.ExitCode)
+		was, known := model.Next(at.Edges(), out.Status, out.ExitCode)
 		return some && known && was == to
 	})
 }
@@ -124,7 +126,7 @@ func lastVisits(rows []Entry) (entries []Entry, ordinal int64) {
 		switch {
 		case e.IsVisit():
 			last[e.Element] = e.Ordinal
-		case e.Kind == core.VisitAdopt || e.Kind == core.VisitTurn:
+		case e.Kind == ports.VisitAdopt || e.Kind == ports.VisitTurn:
 			marks[e.Ordinal] = true
 			continue
 		}
@@ -153,19 +155,19 @@ func lastVisits(rows []Entry) (entries []Entry, ordinal int64) {
 
 func (e *Entry) recorded() (core.Outcome, bool) {
 	switch e.Kind {
-	case core.VisitStep, core.VisitPass:
+	case ports.VisitStep, ports.VisitPass:
 		if e.Record == nil || e.Record.Status.IsRunning() {
 			return core.Outcome{}, false
 		}
 		return OutcomeOf(e.Record), true
-	case core.VisitNoop:
+	case ports.VisitNoop:
 		return core.Outcome{Status: core.StatusCompleted, ExitCode: core.ExitNoop}, true
-	case core.VisitDecision:
+	case ports.VisitDecision:
 		return core.Outcome{Status: core.StatusCompleted, ExitCode: e.Verdict}, true
-	case core.VisitFlow, core.VisitGroup:
+	case ports.VisitFlow, ports.VisitGroup:
 		status, exit, ok := strings.Cut(e.Verdict, " ")
 		return core.Outcome{Status: core.Status(status), ExitCode: exit}, ok
-	case core.VisitStop, core.VisitJump, core.VisitAdopt, core.VisitTurn:
+	case ports.VisitStop, ports.VisitJump, ports.VisitAdopt, ports.VisitTurn:
 	}
 	return core.Outcome{}, false
 }
@@ -197,13 +199,13 @@ func IsDone(s core.StepExecution) bool {
 }
 
 // StepName returns the name of an element's step execution; false if it has none.
-func StepName(at core.Element) (string, bool) {
+func StepName(at model.Element) (string, bool) {
 	switch e := at.(type) {
-	case *core.StepElement:
+	case *model.StepElement:
 		return e.Step.Name(), true
-	case *core.FlowElement:
+	case *model.FlowElement:
 		return e.Name, e.AsStep
-	case *core.DecisionElement, *core.SplitElement, *core.AtomicElement:
+	case *model.DecisionElement, *model.SplitElement, *model.AtomicElement:
 	}
 	return "", false
 }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/surfin-batch/surfin/internal/model"
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
@@ -27,7 +29,7 @@ func Abandon(first, last int64) string { return fmt.Sprintf("%d %d", first, last
 // first attempt that counts inside.
 func Adopt(e *Entry) string { return fmt.Sprintf("%d %d", e.Inner.Ordinal, e.Within.From) }
 
-func targetNumbers(row core.JournalRow) (first, second int64, err error) {
+func targetNumbers(row ports.JournalRow) (first, second int64, err error) {
 	if _, err := fmt.Sscanf(row.Target, "%d %d", &first, &second); err != nil {
 		return 0, 0, fmt.Errorf("the journal of execution %d, flow %q, visit %d: a row of kind %s has the target %q: %w",
 			row.Execution, row.Flow, row.Ordinal, row.Kind, row.Target, err)
@@ -65,7 +67,7 @@ func abandonedWith(rows []Entry, paths []abandoned, e Entry) []Entry {
 // moveAdopted moves the visits inside an adopted visit to the visit that continues it.
 func moveAdopted(rows []Entry, isAbandoned func(Entry) bool) []Entry {
 	for _, adopt := range rows {
-		if adopt.Kind != core.VisitAdopt || isAbandoned(adopt) {
+		if adopt.Kind != ports.VisitAdopt || isAbandoned(adopt) {
 			continue
 		}
 		ordinal, from, _ := targetNumbers(adopt.JournalRow) //nolint:errcheck // Read has checked it
@@ -85,9 +87,9 @@ func moveAdopted(rows []Entry, isAbandoned func(Entry) bool) []Entry {
 
 // markStopped marks the visits that led to a stop without a restart point, or with one that precedes
 // them. Passing one again would stop again.
-func markStopped(flow core.Flow, rows []Entry) {
+func markStopped(flow model.Flow, rows []Entry) {
 	for _, stop := range rows {
-		if stop.Kind != core.VisitStop && !stop.JumpsBack(flow) {
+		if stop.Kind != ports.VisitStop && !stop.JumpsBack(flow) {
 			continue
 		}
 		for i := range rows {
@@ -100,8 +102,8 @@ func markStopped(flow core.Flow, rows []Entry) {
 }
 
 // JumpsBack reports whether the entry is a stop with a restart point that does not follow its element.
-func (e *Entry) JumpsBack(flow core.Flow) bool {
+func (e *Entry) JumpsBack(flow model.Flow) bool {
 	at, known := flow.Find(e.Element)
 	target, found := flow.Find(e.Target)
-	return e.Kind == core.VisitJump && known && found && flow.Index(target) <= flow.Index(at)
+	return e.Kind == ports.VisitJump && known && found && flow.Index(target) <= flow.Index(at)
 }

@@ -10,6 +10,8 @@ import (
 
 	"github.com/surfin-batch/surfin/internal/job/journal"
 	"github.com/surfin-batch/surfin/internal/job/walk"
+	"github.com/surfin-batch/surfin/internal/model"
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 )
@@ -19,7 +21,7 @@ const planned core.JobExecutionID = -1
 
 // dry is the port of a plan. Its plan has the acts of the walk.
 type dry struct {
-	job     *core.Job
+	job     *model.Job
 	attempt *walk.Attempt
 	oracle  Oracle
 	plan    *Plan
@@ -38,7 +40,7 @@ type dry struct {
 	loops map[string]map[string]bool
 }
 
-func newDry(j *core.Job, exec *core.JobExecution, attempt *walk.Attempt, oracle Oracle) *dry {
+func newDry(j *model.Job, exec *core.JobExecution, attempt *walk.Attempt, oracle Oracle) *dry {
 	attempt.ID = exec.ID
 	attempt.Execution = func() *core.JobExecution {
 		now := *exec
@@ -71,7 +73,7 @@ func (d *dry) Stopping() bool { return false }
 
 // add appends an entry, as certain as the path to it, unless another path has already led to the same
 // one; with an oracle each visit has one.
-func (d *dry) add(w *walk.Walk, at core.Element, act Act, entry Entry) {
+func (d *dry) add(w *walk.Walk, at model.Element, act Act, entry Entry) {
 	entry.Visit, entry.Act, entry.Certainty, entry.If = w.VisitOf(at), act, Certain, w.If
 	switch {
 	case w.Ending != nil:
@@ -117,13 +119,13 @@ func (e *Entry) key() string {
 	return strings.Join(append(parts, e.Element, e.Kind, string(act), e.If), "#")
 }
 
-func (d *dry) Passed(_ context.Context, w *walk.Walk, at *core.StepElement, s core.StepExecution) {
+func (d *dry) Passed(_ context.Context, w *walk.Walk, at *model.StepElement, s core.StepExecution) {
 	d.alwaysPassed[s.Name] = w.IsCertain()
 	delete(d.noops, s.Name)
 	d.add(w, at, ActPass, Entry{Step: s.Name, Kind: at.Step.Kind(), Before: &s})
 }
 
-func (d *dry) Holds(ctx context.Context, w *walk.Walk, at core.Element) (walk.Answer, error) {
+func (d *dry) Holds(ctx context.Context, w *walk.Walk, at model.Element) (walk.Answer, error) {
 	held := d.answer(ctx, w, at)
 	if _, isStep := journal.StepName(at); isStep || held == walk.Yes {
 		return held, nil
@@ -136,7 +138,7 @@ func (d *dry) Holds(ctx context.Context, w *walk.Walk, at core.Element) (walk.An
 	return held, nil
 }
 
-func (d *dry) answer(ctx context.Context, w *walk.Walk, at core.Element) walk.Answer {
+func (d *dry) answer(ctx context.Context, w *walk.Walk, at model.Element) walk.Answer {
 	condition := at.Condition()
 	if condition == nil {
 		return walk.Yes
@@ -155,7 +157,7 @@ func (d *dry) answer(ctx context.Context, w *walk.Walk, at core.Element) walk.An
 	return answerOf(held)
 }
 
-func (d *dry) try(ctx context.Context, w *walk.Walk, condition *core.Condition) (held, known bool) {
+func (d *dry) try(ctx context.Context, w *walk.Walk, condition *model.Condition) (held, known bool) {
 	if condition.Try == nil {
 		return false, false
 	}
@@ -168,9 +170,9 @@ func (d *dry) try(ctx context.Context, w *walk.Walk, condition *core.Condition) 
 
 // unknown returns the values that a condition cannot use yet: of steps that would run, and, once the
 // path is uncertain, of those that a loop may run again.
-func (d *dry) unknown(w *walk.Walk) core.Unknown {
+func (d *dry) unknown(w *walk.Walk) model.Unknown {
 	seen, isCertain := d.attempt.Progress.Steps(), w.IsCertain()
-	u := core.Unknown{Context: !isCertain}
+	u := model.Unknown{Context: !isCertain}
 	for name, s := range seen {
 		u.Context = u.Context || s.JobExecutionID == planned && !d.noops[name]
 	}
@@ -194,7 +196,7 @@ func answerOf(held bool) walk.Answer {
 	return walk.No
 }
 
-func (d *dry) Noop(_ context.Context, w *walk.Walk, at *core.StepElement) (walk.Result, error) {
+func (d *dry) Noop(_ context.Context, w *walk.Walk, at *model.StepElement) (walk.Result, error) {
 	d.add(w, at, ActSkip, Entry{Step: at.Step.Name(), Kind: at.Step.Kind()})
 	out := core.Outcome{Status: core.StatusCompleted, ExitCode: core.ExitNoop}
 	if d.group == nil {
@@ -204,7 +206,7 @@ func (d *dry) Noop(_ context.Context, w *walk.Walk, at *core.StepElement) (walk.
 	return walk.Known(out), nil
 }
 
-func (d *dry) Step(ctx context.Context, w *walk.Walk, at *core.StepElement, before core.StepHistory) (walk.Result, error) {
+func (d *dry) Step(ctx context.Context, w *walk.Walk, at *model.StepElement, before ports.StepHistory) (walk.Result, error) {
 	entry := Entry{Step: at.Step.Name(), Kind: at.Step.Kind(), OnWorkers: w.OnWorkers || walk.OnWorkers(at.Step)}
 	act := ActRun
 	if before.Last.ID != 0 {
@@ -238,7 +240,7 @@ func (d *dry) Step(ctx context.Context, w *walk.Walk, at *core.StepElement, befo
 	return r, nil
 }
 
-func (d *dry) record(w *walk.Walk, at *core.StepElement, out core.Outcome) {
+func (d *dry) record(w *walk.Walk, at *model.StepElement, out core.Outcome) {
 	d.next++
 	delete(d.noops, at.Step.Name())
 	s := core.StepExecution{ID: d.next, JobExecutionID: planned, Name: at.Step.Name(), Visit: w.VisitOf(at), Status: out.Status, ExitCode: out.ExitCode}
@@ -252,7 +254,7 @@ func (d *dry) record(w *walk.Walk, at *core.StepElement, out core.Outcome) {
 	}
 }
 
-func (d *dry) Limited(w *walk.Walk, at *core.StepElement, refusal *walk.StartLimitError) (walk.Result, error) {
+func (d *dry) Limited(w *walk.Walk, at *model.StepElement, refusal *walk.StartLimitError) (walk.Result, error) {
 	if w.After == "" && w.If == "" {
 		d.limit = refusal
 		return walk.Result{}, refusal
@@ -264,7 +266,7 @@ func (d *dry) Limited(w *walk.Walk, at *core.StepElement, refusal *walk.StartLim
 	return walk.Result{Outcome: walk.Failed(refusal), Refused: true}, nil
 }
 
-func (d *dry) Decide(_ context.Context, w *walk.Walk, at *core.DecisionElement) (verdict string, answered bool, err error) {
+func (d *dry) Decide(_ context.Context, w *walk.Walk, at *model.DecisionElement) (verdict string, answered bool, err error) {
 	d.add(w, at, ActAsk, Entry{Kind: "decision"})
 	if d.oracle == nil {
 		return "", false, nil
@@ -272,11 +274,11 @@ func (d *dry) Decide(_ context.Context, w *walk.Walk, at *core.DecisionElement) 
 	return d.oracle.Decision(w.VisitOf(at))
 }
 
-func (d *dry) Decided(context.Context, *walk.Walk, *core.DecisionElement, string, bool) {}
+func (d *dry) Decided(context.Context, *walk.Walk, *model.DecisionElement, string, bool) {}
 
 // split walks the branches one after the other. If one may stop the job, timing decides whether the
 // later ones begin.
-func (d *dry) Split(ctx context.Context, _ *walk.Walk, at *core.SplitElement, branches []*walk.Walk) (walk.Result, error) {
+func (d *dry) Split(ctx context.Context, _ *walk.Walk, at *model.SplitElement, branches []*walk.Walk) (walk.Result, error) {
 	var errs []error
 	results := make([]walk.Result, len(branches))
 	stops := d.stops
@@ -291,7 +293,7 @@ func (d *dry) Split(ctx context.Context, _ *walk.Walk, at *core.SplitElement, br
 	return walk.Worst(results), errors.Join(errs...)
 }
 
-func (d *dry) Group(ctx context.Context, _ *walk.Walk, _ *core.AtomicElement, inner *walk.Walk) (walk.Result, error) {
+func (d *dry) Group(ctx context.Context, _ *walk.Walk, _ *model.AtomicElement, inner *walk.Walk) (walk.Result, error) {
 	around, steps := d.group, []core.StepExecution{}
 	d.group = &steps
 	r, err := inner.Run(ctx)
@@ -308,17 +310,17 @@ func (d *dry) Group(ctx context.Context, _ *walk.Walk, _ *core.AtomicElement, in
 	return r, err
 }
 
-func (d *dry) StoppedAt(_ context.Context, w *walk.Walk, at core.Element, _ bool) error {
+func (d *dry) StoppedAt(_ context.Context, w *walk.Walk, at model.Element, _ bool) error {
 	d.stops++
 	d.add(w, at, ActStop, Entry{})
 	return nil
 }
 
-func (d *dry) Note(*walk.Walk, core.FlowVisit) {}
+func (d *dry) Note(*walk.Walk, ports.FlowVisit) {}
 
 // listed marks the entries that may repeat: the last entry of the element and of each element that
 // leads back to it.
-func (d *dry) Listed(w *walk.Walk, at core.Element) {
+func (d *dry) Listed(w *walk.Walk, at model.Element) {
 	name := at.ElementName()
 	loop := d.loopOf(w, name)
 	last := map[string]int64{} // visits in the loop
@@ -370,9 +372,9 @@ func around(flow string, v core.Visit) (in core.Visit, is bool) {
 }
 
 func (d *dry) addFinally() {
-	w := walk.New(d.attempt, d, walk.Start{Flow: d.job.Finally, ID: core.FlowFinally})
+	w := walk.New(d.attempt, d, walk.Start{Flow: d.job.Finally, ID: ports.FlowFinally})
 	for _, at := range d.job.Finally.Elements {
-		step, ok := at.(*core.StepElement)
+		step, ok := at.(*model.StepElement)
 		if !ok {
 			continue
 		}

@@ -10,6 +10,8 @@ import (
 
 	"github.com/surfin-batch/surfin/internal/job/journal"
 	"github.com/surfin-batch/surfin/internal/job/walk"
+	"github.com/surfin-batch/surfin/internal/model"
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
@@ -89,13 +91,13 @@ type Oracle interface {
 
 // New plans the next attempt of an instance with last as its newest execution; without one, or an ID,
 // it plans the first. It takes last's parameters, reads the repository, and calls no author's code but
-// core.Condition.Try. oracle may be nil. The error is one of the repository.
-func New(ctx context.Context, repository journal.Repository, j *core.Job, last *core.JobExecution, oracle Oracle) (*Plan, error) {
+// model.Condition.Try. oracle may be nil. The error is one of the repository.
+func New(ctx context.Context, repository journal.Repository, j *model.Job, last *core.JobExecution, oracle Oracle) (*Plan, error) {
 	return NewFrom(ctx, repository, j, last, nil, oracle)
 }
 
 // NewFrom is New for an attempt that begins at from; nil means a plain restart.
-func NewFrom(ctx context.Context, repository journal.Repository, j *core.Job, last *core.JobExecution, from *journal.From, oracle Oracle) (*Plan, error) {
+func NewFrom(ctx context.Context, repository journal.Repository, j *model.Job, last *core.JobExecution, from *journal.From, oracle Oracle) (*Plan, error) {
 	exec := &core.JobExecution{ID: planned, JobName: j.Name, Attempt: 1, Context: core.NewExecutionContext()}
 	attempt := &walk.Attempt{Journal: &journal.Journal{}, Progress: walk.NewProgress(nil)}
 	d := newDry(j, exec, attempt, oracle)
@@ -119,7 +121,7 @@ func NewFrom(ctx context.Context, repository journal.Repository, j *core.Job, la
 
 // IsDue reports whether a walk that has not begun would do more than pass complete elements. exec is
 // its execution, and progress its own copy.
-func IsDue(ctx context.Context, w *walk.Walk, j *core.Job, exec *core.JobExecution, past *journal.Journal, progress *walk.Progress) bool {
+func IsDue(ctx context.Context, w *walk.Walk, j *model.Job, exec *core.JobExecution, past *journal.Journal, progress *walk.Progress) bool {
 	attempt := &walk.Attempt{Journal: past, Progress: progress}
 	d := newDry(j, exec, attempt, nil)
 	_, err := w.Probe(attempt, d).Run(ctx)
@@ -127,7 +129,7 @@ func IsDue(ctx context.Context, w *walk.Walk, j *core.Job, exec *core.JobExecuti
 }
 
 func readHistory(ctx context.Context, repository journal.Repository, attempt *walk.Attempt, last *core.JobExecution, from *journal.From) (err error) {
-	var history map[string]core.StepHistory
+	var history map[string]ports.StepHistory
 	if from != nil {
 		attempt.Journal, history, err = from.Read(ctx, repository)
 	} else {

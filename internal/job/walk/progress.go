@@ -5,6 +5,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
@@ -12,17 +13,17 @@ import (
 type Progress struct {
 	mu sync.Mutex
 	// history holds the newest execution of each step in the instance, and its number of attempts.
-	history map[string]core.StepHistory
+	history map[string]ports.StepHistory
 	// steps are the steps that ran, or were passed, in this execution.
 	steps map[string]core.StepExecution
 	// unwritten are rows of the journal that wait for the next write.
-	unwritten []core.FlowVisit
+	unwritten []ports.FlowVisit
 }
 
 // NewProgress returns the progress of an attempt that has run nothing.
-func NewProgress(history map[string]core.StepHistory) *Progress {
+func NewProgress(history map[string]ports.StepHistory) *Progress {
 	if history == nil {
-		history = map[string]core.StepHistory{}
+		history = map[string]ports.StepHistory{}
 	}
 	return &Progress{history: history, steps: map[string]core.StepExecution{}}
 }
@@ -35,21 +36,21 @@ func (p *Progress) Clone() *Progress {
 }
 
 // Note keeps a row of the journal until the next write (rule F5).
-func (p *Progress) Note(rows ...core.FlowVisit) {
+func (p *Progress) Note(rows ...ports.FlowVisit) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.unwritten = append(p.unwritten, rows...)
 }
 
 // Unwritten returns the rows that wait. Another branch may write them too.
-func (p *Progress) Unwritten() []core.FlowVisit {
+func (p *Progress) Unwritten() []ports.FlowVisit {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return append([]core.FlowVisit(nil), p.unwritten...)
+	return append([]ports.FlowVisit(nil), p.unwritten...)
 }
 
 // RecordWritten removes the rows from those that wait.
-func (p *Progress) RecordWritten(rows []core.FlowVisit) {
+func (p *Progress) RecordWritten(rows []ports.FlowVisit) {
 	if len(rows) == 0 {
 		return
 	}
@@ -59,7 +60,7 @@ func (p *Progress) RecordWritten(rows []core.FlowVisit) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	var left []core.FlowVisit
+	var left []ports.FlowVisit
 	for _, row := range p.unwritten {
 		if !written[row.Visit] {
 			left = append(left, row)
@@ -93,7 +94,7 @@ func (p *Progress) LastBefore(v core.Visit) (last *core.StepExecution) {
 }
 
 // HistoryOf returns the newest execution of a step in the instance, and its number of attempts.
-func (p *Progress) HistoryOf(step string) (core.StepHistory, bool) {
+func (p *Progress) HistoryOf(step string) (ports.StepHistory, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	h, ok := p.history[step]

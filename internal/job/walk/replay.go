@@ -6,6 +6,8 @@ import (
 	"slices"
 
 	"github.com/surfin-batch/surfin/internal/job/journal"
+	"github.com/surfin-batch/surfin/internal/model"
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
@@ -55,9 +57,9 @@ func (p *replay) run(ctx context.Context) (successors, error) {
 		case !ok: // the definition no longer has it
 			p.abandon(at, entries[i:])
 			return p.leaveLast(ctx, at, i)
-		case e.Kind == core.VisitJump:
+		case e.Kind == ports.VisitJump:
 			return p.jump(found, e, entries[:i], back), nil
-		case len(rest) == 1 && rest[0].Kind == core.VisitStop:
+		case len(rest) == 1 && rest[0].Kind == ports.VisitStop:
 			p.runAgain(found, e, &rest[0])
 			return next(found), nil
 		}
@@ -101,9 +103,9 @@ func (p *replay) run(ctx context.Context) (successors, error) {
 
 // leadsToNew reports whether the element now leads to one that the definition has gained: the walk
 // visits it first.
-func (p *replay) leadsToNew(at core.Element, r Result, e *journal.Entry) bool {
+func (p *replay) leadsToNew(at model.Element, r Result, e *journal.Entry) bool {
 	to, ok := r.follow(at)
-	return ok && e.Next != "" && to.Kind == core.TargetElement && to.Name != e.Next && p.isNew(to.Name)
+	return ok && e.Next != "" && to.Kind == model.TargetElement && to.Name != e.Next && p.isNew(to.Name)
 }
 
 func (p *replay) isNew(name string) bool {
@@ -114,14 +116,14 @@ func (p *replay) isNew(name string) bool {
 	if _, abandoned := p.Log.Abandoned[name]; abandoned {
 		return false
 	}
-	return !slices.ContainsFunc(core.Flow{Elements: []core.Element{at}}.Steps(), func(s core.Step) bool {
+	return !slices.ContainsFunc(model.Flow{Elements: []model.Element{at}}.Steps(), func(s model.Step) bool {
 		_, ran := p.attempt.Progress.HistoryOf(s.Name())
 		return ran
 	})
 }
 
 // addOthers adds the elements that may follow, after which a plan still replays the log.
-func (p *replay) addOthers(ctx context.Context, at core.Element, r Result, rest []journal.Entry) error {
+func (p *replay) addOthers(ctx context.Context, at model.Element, r Result, rest []journal.Entry) error {
 	isUnknown := p.PathUnknown
 	further, err := p.leaveUnknown(ctx, at, r)
 	p.PathUnknown = isUnknown
@@ -137,7 +139,7 @@ func (p *replay) addOthers(ctx context.Context, at core.Element, r Result, rest 
 	return err
 }
 
-func (p *replay) leaveLast(ctx context.Context, at core.Element, replayed int) (successors, error) {
+func (p *replay) leaveLast(ctx context.Context, at model.Element, replayed int) (successors, error) {
 	if replayed == 0 {
 		return next(at), nil
 	}
@@ -146,9 +148,9 @@ func (p *replay) leaveLast(ctx context.Context, at core.Element, replayed int) (
 
 // rejoin continues in the log at the element to which this one leads now, and abandons the path
 // between. It returns the number of abandoned entries, or -1 if the log does not have the element.
-func (p *replay) rejoin(at core.Element, r Result, rest []journal.Entry) int {
+func (p *replay) rejoin(at model.Element, r Result, rest []journal.Entry) int {
 	to, ok := r.follow(at)
-	if r.Unknown != "" || !ok || to.Kind != core.TargetElement {
+	if r.Unknown != "" || !ok || to.Kind != model.TargetElement {
 		return -1
 	}
 	isTarget := func(e journal.Entry) bool { return e.Element == to.Name && e.IsVisit() }
@@ -160,8 +162,8 @@ func (p *replay) rejoin(at core.Element, r Result, rest []journal.Entry) int {
 		skipped++
 	}
 	if skipped > 0 {
-		p.Port.Note(p.Walk, core.FlowVisit{
-			Visit: core.Visit{Flow: p.ID, Ordinal: first, Element: at.ElementName()}, Kind: core.VisitTurn,
+		p.Port.Note(p.Walk, ports.FlowVisit{
+			Visit: core.Visit{Flow: p.ID, Ordinal: first, Element: at.ElementName()}, Kind: ports.VisitTurn,
 			Target: journal.Abandon(first, rest[skipped-1].Ordinal),
 		})
 	}
@@ -170,10 +172,10 @@ func (p *replay) rejoin(at core.Element, r Result, rest []journal.Entry) int {
 
 // abandonUnlessFailed keeps the rest of the log if the flow ends FAILED here: the next restart runs the
 // element again, and that may lead on as before.
-func (p *replay) abandonUnlessFailed(at core.Element, r Result, rest []journal.Entry) {
+func (p *replay) abandonUnlessFailed(at model.Element, r Result, rest []journal.Entry) {
 	to, ok := r.follow(at)
-	ends := r.Unknown == "" && (!ok && r.Outcome.Status == core.StatusFailed || ok && to.Kind == core.TargetFail)
-	if _, decision := at.(*core.DecisionElement); ends && !decision && r.Outcome.Status == core.StatusFailed {
+	ends := r.Unknown == "" && (!ok && r.Outcome.Status == core.StatusFailed || ok && to.Kind == model.TargetFail)
+	if _, decision := at.(*model.DecisionElement); ends && !decision && r.Outcome.Status == core.StatusFailed {
 		p.Ordinal = p.Log.Ordinal
 		return
 	}
@@ -181,13 +183,13 @@ func (p *replay) abandonUnlessFailed(at core.Element, r Result, rest []journal.E
 }
 
 // abandon leaves the path of earlier attempts. Its visits may be adopted.
-func (p *replay) abandon(at core.Element, rest []journal.Entry) {
+func (p *replay) abandon(at model.Element, rest []journal.Entry) {
 	p.adopt.offer(journal.LastRound(p.Flow, rest))
 	p.Ordinal++
-	p.note(at, core.VisitTurn, "", journal.AbandonFrom(p.Ordinal))
+	p.note(at, ports.VisitTurn, "", journal.AbandonFrom(p.Ordinal))
 }
 
-func (p *replay) runAgain(at core.Element, e, stop *journal.Entry) {
+func (p *replay) runAgain(at model.Element, e, stop *journal.Entry) {
 	again := *e
 	again.RunsAgain = true
 	p.adopt.offer(map[string]journal.Entry{at.ElementName(): again})
@@ -212,7 +214,7 @@ func (p *replay) jumpsBackTo() int {
 
 // jump continues at the restart point of a stop. If that is an earlier element, at index since, the
 // visits from there are adopted.
-func (p *replay) jump(at core.Element, e *journal.Entry, before []journal.Entry, since int) successors {
+func (p *replay) jump(at model.Element, e *journal.Entry, before []journal.Entry, since int) successors {
 	p.Ordinal = p.Log.Ordinal
 	target, ok := p.Flow.Find(e.Target)
 	if !ok { // the definition no longer has it
@@ -221,24 +223,24 @@ func (p *replay) jump(at core.Element, e *journal.Entry, before []journal.Entry,
 	if since < len(before) {
 		p.adopt.offer(journal.LastRound(p.Flow, before[since:]))
 		p.Ordinal++
-		p.note(at, core.VisitTurn, "", journal.AbandonFrom(before[since].Ordinal))
+		p.note(at, ports.VisitTurn, "", journal.AbandonFrom(before[since].Ordinal))
 	}
 	return next(target)
 }
 
 // revisit replays the last visit of an element: it is passed, or run again if it did not complete or
 // may start again. ran means that something ran.
-func (p *replay) revisit(ctx context.Context, at core.Element, e *journal.Entry) (r Result, ran bool, err error) {
+func (p *replay) revisit(ctx context.Context, at model.Element, e *journal.Entry) (r Result, ran bool, err error) {
 	switch at := at.(type) {
-	case *core.StepElement:
+	case *model.StepElement:
 		return p.revisitStep(ctx, at, e)
-	case *core.FlowElement:
+	case *model.FlowElement:
 		if at.AsStep {
 			return p.revisitStep(ctx, p.asStep(at, p.VisitOf(at), e), e)
 		}
-	case *core.DecisionElement, *core.SplitElement, *core.AtomicElement:
+	case *model.DecisionElement, *model.SplitElement, *model.AtomicElement:
 	}
-	if e.Kind == core.VisitNoop {
+	if e.Kind == ports.VisitNoop {
 		if p.followsRerun(e) {
 			r, err = p.visit(ctx, at)
 			return r, true, err
@@ -246,7 +248,7 @@ func (p *replay) revisit(ctx context.Context, at core.Element, e *journal.Entry)
 		return completed(core.ExitNoop), false, nil
 	}
 	switch at := at.(type) {
-	case *core.DecisionElement:
+	case *model.DecisionElement:
 		if p.decidesAgain(at, e) {
 			r, err = p.visit(ctx, at)
 			return r, true, err
@@ -255,19 +257,19 @@ func (p *replay) revisit(ctx context.Context, at core.Element, e *journal.Entry)
 			p.Port.Decided(ctx, p.Walk, at, e.Verdict, true)
 		}
 		return completed(e.Verdict), false, nil
-	case *core.SplitElement, *core.FlowElement:
+	case *model.SplitElement, *model.FlowElement:
 		return p.inside(ctx, at, e, nil)
-	case *core.AtomicElement:
+	case *model.AtomicElement:
 		if out, ended := e.Outcome(); ended && out.Status != core.StatusCompleted && p.isOfEarlierRound(e) {
 			return Known(out), false, nil
 		}
 		return p.inside(ctx, at, e, nil)
-	case *core.StepElement: // above
+	case *model.StepElement: // above
 	}
 	return Result{}, false, fmt.Errorf("element %s: cannot run a %T", at.ElementName(), at)
 }
 
-func (p *replay) revisitStep(ctx context.Context, at *core.StepElement, e *journal.Entry) (Result, bool, error) {
+func (p *replay) revisitStep(ctx context.Context, at *model.StepElement, e *journal.Entry) (Result, bool, error) {
 	isOver := e.Record != nil && e.Record.Status.IsOver()
 	isOld := isOver && p.isOfEarlierRound(e)
 	switch {
@@ -285,7 +287,7 @@ func (p *replay) revisitStep(ctx context.Context, at *core.StepElement, e *journ
 // isKept reports whether the visit stands as it ended: an attempt passed it, or this same attempt
 // visited it in another process, and did not lose its worker.
 func (p *replay) isKept(e *journal.Entry) bool {
-	if e.Kind == core.VisitPass {
+	if e.Kind == ports.VisitPass {
 		return true
 	}
 	lost := e.Record != nil && e.Record.Status == core.StatusFailed && e.Record.Error == core.LostOwner
@@ -295,15 +297,15 @@ func (p *replay) isKept(e *journal.Entry) bool {
 // decidesAgain reports whether a decision is taken again: if its verdict ended the flow other than
 // COMPLETED, since no restart could end differently; if the step before it ran again, but not on the
 // path to a restart point; if the definition no longer has its path (rule F3).
-func (p *replay) decidesAgain(at *core.DecisionElement, e *journal.Entry) bool {
+func (p *replay) decidesAgain(at *model.DecisionElement, e *journal.Entry) bool {
 	if p.isKept(e) {
 		return false
 	}
-	if _, ok := core.Next(at.Edges(), core.StatusCompleted, e.Verdict); !ok && e.NextKind != "" { // the definition no longer has this path
+	if _, ok := model.Next(at.Edges(), core.StatusCompleted, e.Verdict); !ok && e.NextKind != "" { // the definition no longer has this path
 		return true
 	}
 	last := &p.Log.Entries[len(p.Log.Entries)-1]
-	return e.Ordinal == last.Ordinal && p.endsNotCompleted(at, e.Verdict) || last.Kind != core.VisitJump && p.followsRerun(e)
+	return e.Ordinal == last.Ordinal && p.endsNotCompleted(at, e.Verdict) || last.Kind != ports.VisitJump && p.followsRerun(e)
 }
 
 func (p *replay) followsRerun(e *journal.Entry) bool {
@@ -313,11 +315,11 @@ func (p *replay) followsRerun(e *journal.Entry) bool {
 	return follows && !p.isKept(e) && p.Last != nil && p.Last.JobExecutionID == p.attempt.ID
 }
 
-func (p *replay) endsNotCompleted(at *core.DecisionElement, verdict string) bool {
+func (p *replay) endsNotCompleted(at *model.DecisionElement, verdict string) bool {
 	r := completed(verdict)
 	to, ok := r.follow(at)
 	if !ok {
 		return p.Flow.Strict && len(at.Edges()) > 0 || unmatched(at, r.Outcome).Status != core.StatusCompleted
 	}
-	return to.Kind == core.TargetFail || to.Kind == core.TargetStop
+	return to.Kind == model.TargetFail || to.Kind == model.TargetStop
 }

@@ -3,6 +3,7 @@ package walk
 import (
 	"fmt"
 
+	"github.com/surfin-batch/surfin/internal/model"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
@@ -38,8 +39,8 @@ func completed(exit string) Result {
 // IsStopped reports whether the element certainly ended STOPPED.
 func (r Result) IsStopped() bool { return r.Unknown == "" && r.Outcome.Status == core.StatusStopped }
 
-func (r Result) follow(at core.Element) (core.Target, bool) {
-	return core.Next(at.Edges(), r.Outcome.Status, r.Outcome.ExitCode)
+func (r Result) follow(at model.Element) (model.Target, bool) {
+	return model.Next(at.Edges(), r.Outcome.Status, r.Outcome.ExitCode)
 }
 
 // Worst returns the result that decides for parallel branches.
@@ -49,7 +50,7 @@ func Worst(branches []Result) Result {
 		if r.Unknown == "" {
 			r.Unknown = b.Unknown
 		}
-		r.Outcome, r.Refused = core.Worse(r.Outcome, b.Outcome), r.Refused || b.Refused
+		r.Outcome, r.Refused = model.Worse(r.Outcome, b.Outcome), r.Refused || b.Refused
 	}
 	return r
 }
@@ -68,17 +69,3 @@ func (e *StartLimitError) Error() string {
 
 // Unwrap returns core.ErrStartLimit.
 func (e *StartLimitError) Unwrap() error { return core.ErrStartLimit }
-
-// DecisionError is a decision that could not be taken; it fails the execution.
-type DecisionError struct {
-	Decision string
-	Err      error
-}
-
-// Error names the decision.
-func (e *DecisionError) Error() string {
-	return fmt.Sprintf("decision %s: %v", e.Decision, e.Err)
-}
-
-// Unwrap returns the cause.
-func (e *DecisionError) Unwrap() error { return e.Err }

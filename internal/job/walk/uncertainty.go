@@ -1,6 +1,8 @@
 package walk
 
-import "slices"
+import (
+	"slices"
+)
 
 // Edge is a transition after an outcome that a plan does not know.
 type Edge struct {

@@ -9,23 +9,25 @@ import (
 	"strconv"
 
 	"github.com/surfin-batch/surfin/internal/job/journal"
+	"github.com/surfin-batch/surfin/internal/model"
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-func (w *Walk) visit(ctx context.Context, at core.Element) (Result, error) {
+func (w *Walk) visit(ctx context.Context, at model.Element) (Result, error) {
 	adopted := w.adopt.take(at)
-	if adopted != nil && len(core.Flows(at)) > 0 {
-		w.note(at, core.VisitAdopt, "", journal.Adopt(adopted))
+	if adopted != nil && len(model.Flows(at)) > 0 {
+		w.note(at, ports.VisitAdopt, "", journal.Adopt(adopted))
 		w.Ordinal++
 	}
 	switch at := at.(type) {
-	case *core.StepElement:
+	case *model.StepElement:
 		return w.visitOrAdopt(ctx, at, adopted)
-	case *core.FlowElement:
+	case *model.FlowElement:
 		if at.AsStep {
 			return w.visitOrAdopt(ctx, w.asStep(at, w.VisitOf(at), adopted), adopted)
 		}
-	case *core.DecisionElement, *core.SplitElement, *core.AtomicElement:
+	case *model.DecisionElement, *model.SplitElement, *model.AtomicElement:
 	}
 	condition := w.If
 	defer func() { w.If = condition }()
@@ -33,7 +35,7 @@ func (w *Walk) visit(ctx context.Context, at core.Element) (Result, error) {
 	case err != nil:
 		return Result{}, err
 	case held == No:
-		w.note(at, core.VisitNoop, "", "")
+		w.note(at, ports.VisitNoop, "", "")
 		return completed(core.ExitNoop), nil
 	case held == Perhaps:
 		w.If = at.Condition().Text
@@ -45,21 +47,21 @@ func (w *Walk) visit(ctx context.Context, at core.Element) (Result, error) {
 	return r, err
 }
 
-func (w *Walk) visitInside(ctx context.Context, at core.Element, adopted *journal.Entry) (Result, error) {
+func (w *Walk) visitInside(ctx context.Context, at model.Element, adopted *journal.Entry) (Result, error) {
 	switch at := at.(type) {
-	case *core.DecisionElement:
+	case *model.DecisionElement:
 		return w.decide(ctx, at)
-	case *core.SplitElement, *core.FlowElement, *core.AtomicElement:
+	case *model.SplitElement, *model.FlowElement, *model.AtomicElement:
 		r, _, err := w.inside(ctx, at, nil, adopted)
 		return r, err
-	case *core.StepElement: // in visit
+	case *model.StepElement: // in visit
 	}
 	return Result{}, fmt.Errorf("element %s: cannot run a %T", at.ElementName(), at)
 }
 
 // visitOrAdopt runs a step, or passes its completed work of an abandoned path, or of another position
 // in an earlier definition.
-func (w *Walk) visitOrAdopt(ctx context.Context, at *core.StepElement, adopted *journal.Entry) (Result, error) {
+func (w *Walk) visitOrAdopt(ctx context.Context, at *model.StepElement, adopted *journal.Entry) (Result, error) {
 	var done *core.StepExecution
 	switch {
 	case at.AllowStartIfComplete || adopted != nil && adopted.RunsAgain:
@@ -71,13 +73,13 @@ func (w *Walk) visitOrAdopt(ctx context.Context, at *core.StepElement, adopted *
 	if done == nil {
 		return w.visitStep(ctx, at)
 	}
-	w.note(at, core.VisitPass, "", strconv.FormatInt(int64(done.ID), 10))
+	w.note(at, ports.VisitPass, "", strconv.FormatInt(int64(done.ID), 10))
 	return w.pass(ctx, at, *done), nil
 }
 
 // doneBefore returns the step as an earlier attempt completed it, anywhere in the definition of that
 // time, or nil.
-func (w *Walk) doneBefore(at *core.StepElement) *core.StepExecution {
+func (w *Walk) doneBefore(at *model.StepElement) *core.StepExecution {
 	h, some := w.attempt.Progress.HistoryOf(at.Step.Name())
 	if !some || !journal.IsDone(h.Last) || h.Last.JobExecutionID == w.attempt.ID {
 		return nil
@@ -87,7 +89,7 @@ func (w *Walk) doneBefore(at *core.StepElement) *core.StepExecution {
 
 // visitStep runs a step, from the end of its unfinished attempt if there is one. The condition of a
 // step that has begun is not asked again.
-func (w *Walk) visitStep(ctx context.Context, at *core.StepElement) (Result, error) {
+func (w *Walk) visitStep(ctx context.Context, at *model.StepElement) (Result, error) {
 	name := at.Step.Name()
 	before, some := w.attempt.Progress.HistoryOf(name)
 	condition := w.If
@@ -108,31 +110,31 @@ func (w *Walk) visitStep(ctx context.Context, at *core.StepElement) (Result, err
 	return w.Port.Step(ctx, w, at, before)
 }
 
-func (w *Walk) decide(ctx context.Context, at *core.DecisionElement) (Result, error) {
+func (w *Walk) decide(ctx context.Context, at *model.DecisionElement) (Result, error) {
 	verdict, answered, err := w.Port.Decide(ctx, w, at)
 	switch {
 	case err != nil:
-		return Result{}, &DecisionError{Decision: at.Name, Err: err}
+		return Result{}, fmt.Errorf("decision %s: %w", at.Name, err)
 	case !answered:
 		return Result{Unknown: at.Name}, nil
 	}
-	w.note(at, core.VisitDecision, verdict, "")
+	w.note(at, ports.VisitDecision, verdict, "")
 	w.Port.Decided(ctx, w, at, verdict, false)
 	return completed(verdict), nil
 }
 
 // inside walks the flows inside an element. e is its visit in the log, if replayed, and adopted the one
 // on an abandoned path.
-func (w *Walk) inside(ctx context.Context, at core.Element, e, adopted *journal.Entry) (r Result, ran bool, err error) {
+func (w *Walk) inside(ctx context.Context, at model.Element, e, adopted *journal.Entry) (r Result, ran bool, err error) {
 	v := w.VisitOf(at)
-	split, isSplit := at.(*core.SplitElement)
+	split, isSplit := at.(*model.SplitElement)
 	var inner []*Walk
-	for branch, flow := range core.Flows(at) {
+	for branch, flow := range model.Flows(at) {
 		sub := w.inner(flow, v, branch, cmp.Or(e, adopted), e != nil)
 		sub.OnWorkers = w.OnWorkers || isSplit && split.OnWorkers
 		inner = append(inner, sub)
 	}
-	group, isGroup := at.(*core.AtomicElement) // it notes its end itself, in its transaction
+	group, isGroup := at.(*model.AtomicElement) // it notes its end itself, in its transaction
 	switch {
 	case isSplit:
 		r, err = w.Port.Split(ctx, w, split, inner)
@@ -147,14 +149,14 @@ func (w *Walk) inside(ctx context.Context, at core.Element, e, adopted *journal.
 		ran, passed = ran || sub.Ran, passed && sub.IsPassed()
 	}
 	if err == nil && !isGroup && r.Unknown == "" && !r.IsStopped() && !passed && !r.Recorded {
-		w.Port.Note(w, core.FlowVisit{Visit: v, Kind: core.VisitFlow, Verdict: journal.VerdictOf(r.Outcome)})
+		w.Port.Note(w, ports.FlowVisit{Visit: v, Kind: ports.VisitFlow, Verdict: journal.VerdictOf(r.Outcome)})
 	}
 	return r, ran, err
 }
 
 // inner returns the walk of a flow inside an element, which continues the visit before, or begins one.
 // isReplayed means that the visit is in the log of this walk.
-func (w *Walk) inner(flow core.Flow, v core.Visit, branch int, before *journal.Entry, isReplayed bool) *Walk {
+func (w *Walk) inner(flow model.Flow, v core.Visit, branch int, before *journal.Entry, isReplayed bool) *Walk {
 	start := Start{
 		Flow: flow, ID: v.Inner(branch), Within: journal.Since(w.attempt.ID), Last: w.Last,
 		Looped: w.Looped || w.Flow.IsInLoop(v.Element), OnWorkers: w.OnWorkers,
@@ -178,7 +180,7 @@ func (w *Walk) isOfEarlierRound(e *journal.Entry) bool {
 	return w.IsEarlierRound || e.IsOfEarlierRound(w.Flow, w.Log.Entries)
 }
 
-func (w *Walk) pass(ctx context.Context, at *core.StepElement, record core.StepExecution) Result {
+func (w *Walk) pass(ctx context.Context, at *model.StepElement, record core.StepExecution) Result {
 	w.attempt.Progress.RecordPassed(record)
 	w.Last = &record
 	w.Port.Passed(ctx, w, at, record)
@@ -187,13 +189,13 @@ func (w *Walk) pass(ctx context.Context, at *core.StepElement, record core.StepE
 
 // isCommittedGroup reports whether no step of the group runs again, even one that failed in a
 // transaction of its own (rule T6).
-func isCommittedGroup(e *journal.Entry, flow core.Flow) bool {
+func isCommittedGroup(e *journal.Entry, flow model.Flow) bool {
 	out, ended := e.Outcome()
-	if e.Kind != core.VisitGroup || e.Open || !ended || out.Status != core.StatusCompleted {
+	if e.Kind != ports.VisitGroup || e.Open || !ended || out.Status != core.StatusCompleted {
 		return false
 	}
-	return !slices.ContainsFunc(flow.Elements, func(at core.Element) bool {
-		s, is := at.(*core.StepElement)
+	return !slices.ContainsFunc(flow.Elements, func(at model.Element) bool {
+		s, is := at.(*model.StepElement)
 		return is && s.AllowStartIfComplete
 	})
 }
@@ -211,7 +213,7 @@ func (w *Walk) join(inner ...*Walk) {
 }
 
 // OnWorkers reports whether workers do the work of the step.
-func OnWorkers(s core.Step) bool {
+func OnWorkers(s model.Step) bool {
 	remote, is := s.(interface{ OnWorkers() bool })
 	return is && remote.OnWorkers()
 }
@@ -222,27 +224,27 @@ type FlowStep struct {
 	Walk func(ctx context.Context) (Result, error)
 }
 
-func (w *Walk) asStep(at *core.FlowElement, v core.Visit, before *journal.Entry) *core.StepElement {
+func (w *Walk) asStep(at *model.FlowElement, v core.Visit, before *journal.Entry) *model.StepElement {
 	s := &FlowStep{name: at.Name, Walk: func(ctx context.Context) (Result, error) {
 		sub := w.inner(at.Flow, v, 0, before, false)
 		r, err := sub.Run(ctx)
 		w.join(sub)
 		return r, err
 	}}
-	return &core.StepElement{Step: s, When: at.When, Next: at.Next, AllowStartIfComplete: at.AllowStartIfComplete, StartLimit: at.StartLimit}
+	return &model.StepElement{Step: s, When: at.When, Next: at.Next, AllowStartIfComplete: at.AllowStartIfComplete, StartLimit: at.StartLimit}
 }
 
-// Name implements core.Step.
+// Name implements model.Step.
 func (s *FlowStep) Name() string { return s.name }
 
-// Kind implements core.Step.
+// Kind implements model.Step.
 func (s *FlowStep) Kind() string { return "flow" }
 
 // Composite marks that the steps inside are bounded by themselves.
 func (s *FlowStep) Composite() {}
 
-// Execute implements core.Step.
-func (s *FlowStep) Execute(ctx context.Context, run *core.StepRun) error {
+// Execute implements model.Step.
+func (s *FlowStep) Execute(ctx context.Context, run *model.StepRun) error {
 	r, err := s.Walk(ctx)
 	if err != nil {
 		return err
@@ -251,7 +253,7 @@ func (s *FlowStep) Execute(ctx context.Context, run *core.StepRun) error {
 }
 
 // EndStep ends a step as the flows in it did.
-func EndStep(run *core.StepRun, out core.Outcome) error {
+func EndStep(run *model.StepRun, out core.Outcome) error {
 	run.Step.ExitCode = out.ExitCode
 	switch out.Status {
 	case core.StatusCompleted:

@@ -16,6 +16,8 @@ import (
 	"slices"
 
 	"github.com/surfin-batch/surfin/internal/job/journal"
+	"github.com/surfin-batch/surfin/internal/model"
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
@@ -38,7 +40,7 @@ type Walk struct {
 
 // Start is the beginning of a walk.
 type Start struct {
-	Flow core.Flow
+	Flow model.Flow
 	// ID names the flow's log in the journal.
 	ID string
 	// Within are the attempts with rows that count in the log.
@@ -74,11 +76,11 @@ func (w *Walk) Run(ctx context.Context) (Result, error) {
 
 // successors are the elements or the end that may follow an element: one of them, except in a plan.
 type successors struct {
-	elements []core.Element
+	elements []model.Element
 	ends     []Result
 }
 
-func next(at core.Element) successors { return successors{elements: []core.Element{at}} }
+func next(at model.Element) successors { return successors{elements: []model.Element{at}} }
 
 func end(r Result) successors { return successors{ends: []Result{r}} }
 
@@ -126,7 +128,7 @@ func (w *Walk) follow(ctx context.Context, from successors) (Result, error) {
 	return Result{Unknown: w.After}, nil
 }
 
-func (w *Walk) leave(ctx context.Context, at core.Element, r Result) (successors, error) {
+func (w *Walk) leave(ctx context.Context, at model.Element, r Result) (successors, error) {
 	if r.Unknown != "" {
 		return w.leaveUnknown(ctx, at, r)
 	}
@@ -137,7 +139,7 @@ func (w *Walk) leave(ctx context.Context, at core.Element, r Result) (successors
 		return successors{}, noTransition(at, r.Outcome)
 	case !ok:
 		return end(Known(unmatched(at, r.Outcome))), nil
-	case target.Kind != core.TargetElement:
+	case target.Kind != model.TargetElement:
 		r, err := w.end(ctx, at, target, r.Outcome)
 		return end(r), err
 	}
@@ -149,13 +151,13 @@ func (w *Walk) leave(ctx context.Context, at core.Element, r Result) (successors
 	return next(to), nil
 }
 
-func (w *Walk) leaveUnknown(ctx context.Context, at core.Element, r Result) (successors, error) {
+func (w *Walk) leaveUnknown(ctx context.Context, at model.Element, r Result) (successors, error) {
 	w.PathUnknown = true
 	if w.After == "" {
 		w.After = r.Unknown
 	}
 	var all successors
-	isCompletedApart := slices.ContainsFunc(at.Edges(), func(t core.Transition) bool { return t.Pattern == core.ExitCompleted })
+	isCompletedApart := slices.ContainsFunc(at.Edges(), func(t model.Transition) bool { return t.Pattern == core.ExitCompleted })
 	for _, t := range at.Edges() {
 		edge := Edge{From: at.ElementName(), On: cmp.Or(t.Pattern, "*")}
 		switch {
@@ -164,7 +166,7 @@ func (w *Walk) leaveUnknown(ctx context.Context, at core.Element, r Result) (suc
 		case t.Success && edge.On == "*":
 			edge.On = core.ExitCompleted
 		}
-		if t.Target.Kind != core.TargetElement {
+		if t.Target.Kind != model.TargetElement {
 			w.Ending = &edge
 			r, err := w.end(ctx, at, t.Target, core.Outcome{})
 			w.Ending = nil
@@ -182,7 +184,7 @@ func (w *Walk) leaveUnknown(ctx context.Context, at core.Element, r Result) (suc
 	return all, nil
 }
 
-func noTransition(at core.Element, out core.Outcome) error {
+func noTransition(at model.Element, out core.Outcome) error {
 	why := ""
 	if out.Message != "" {
 		why = " (" + out.Message + ")"
@@ -192,8 +194,8 @@ func noTransition(at core.Element, out core.Outcome) error {
 
 // unmatched is the outcome of a flow that ends because no transition matches. The verdict FAILED or
 // STOPPED of a decision counts as the outcome.
-func unmatched(at core.Element, out core.Outcome) core.Outcome {
-	if _, is := at.(*core.DecisionElement); !is {
+func unmatched(at model.Element, out core.Outcome) core.Outcome {
+	if _, is := at.(*model.DecisionElement); !is {
 		return out
 	}
 	switch out.ExitCode {
@@ -210,14 +212,14 @@ func unmatched(at core.Element, out core.Outcome) core.Outcome {
 	return out
 }
 
-func (w *Walk) end(ctx context.Context, at core.Element, target core.Target, last core.Outcome) (Result, error) {
+func (w *Walk) end(ctx context.Context, at model.Element, target model.Target, last core.Outcome) (Result, error) {
 	endAs := func(status core.Status, exit string) core.Outcome {
 		return core.Outcome{Status: status, ExitCode: cmp.Or(target.Exit, exit)}
 	}
 	switch target.Kind {
-	case core.TargetEnd:
+	case model.TargetEnd:
 		return Known(endAs(core.StatusCompleted, core.ExitCompleted)), nil
-	case core.TargetFail:
+	case model.TargetFail:
 		out := endAs(core.StatusFailed, core.ExitFailed)
 		out.Message, out.Step = last.Message, last.Step
 		if out.Message == "" {
@@ -227,27 +229,27 @@ func (w *Walk) end(ctx context.Context, at core.Element, target core.Target, las
 			}
 		}
 		return Known(out), nil
-	case core.TargetStop:
+	case model.TargetStop:
 		out := endAs(core.StatusStopped, core.ExitStopped)
 		out.Message = target.Message
 		if out.Message == "" {
 			out.Message, out.Step = last.Message, last.Step
 		}
 		return Known(out), w.stop(ctx, at, target)
-	case core.TargetElement:
+	case model.TargetElement:
 	}
 	return Result{}, fmt.Errorf("element %s: a transition leads to %q", at.ElementName(), target.Kind)
 }
 
 // stop records the stop and its restart point. A step that failed is given up if the restart continues
 // elsewhere: it is ABANDONED, and will be passed.
-func (w *Walk) stop(ctx context.Context, at core.Element, target core.Target) error {
+func (w *Walk) stop(ctx context.Context, at model.Element, target model.Target) error {
 	w.Ordinal++
 	if target.Restart == "" || target.Restart == at.ElementName() {
-		w.note(at, core.VisitStop, "", "")
+		w.note(at, ports.VisitStop, "", "")
 		return w.Port.StoppedAt(ctx, w, at, false)
 	}
-	w.note(at, core.VisitJump, "", target.Restart)
+	w.note(at, ports.VisitJump, "", target.Restart)
 	return w.Port.StoppedAt(ctx, w, at, !w.Flow.Leads(target.Restart, at.ElementName())) // otherwise the restart returns to it
 }
 
@@ -262,7 +264,7 @@ func (w *Walk) Probe(a *Attempt, port Port) *Walk {
 func (w *Walk) IsPassed() bool { return (w.HasEnd || w.IsEarlierRound) && !w.Ran }
 
 // IsInLoop reports whether the definition reaches the element more than once.
-func (w *Walk) IsInLoop(at core.Element) bool {
+func (w *Walk) IsInLoop(at model.Element) bool {
 	return w.Looped || w.Flow.IsInLoop(at.ElementName())
 }
 
@@ -272,12 +274,12 @@ func (w *Walk) View() *core.View {
 }
 
 // VisitOf is the current visit, of the element.
-func (w *Walk) VisitOf(at core.Element) core.Visit {
+func (w *Walk) VisitOf(at model.Element) core.Visit {
 	return core.Visit{Flow: w.ID, Ordinal: w.Ordinal, Element: at.ElementName()}
 }
 
-func (w *Walk) note(at core.Element, kind core.VisitKind, verdict, target string) {
-	w.Port.Note(w, core.FlowVisit{Visit: w.VisitOf(at), Kind: kind, Verdict: verdict, Target: target})
+func (w *Walk) note(at model.Element, kind ports.VisitKind, verdict, target string) {
+	w.Port.Note(w, ports.FlowVisit{Visit: w.VisitOf(at), Kind: kind, Verdict: verdict, Target: target})
 }
 
 // failure is the newest failure that led elsewhere, for the message of a later target `fail`. It is
@@ -287,7 +289,7 @@ type failure struct {
 	at  string
 }
 
-func (f *failure) note(at core.Element, r Result) {
+func (f *failure) note(at model.Element, r Result) {
 	switch {
 	case r.Unknown != "":
 	case r.Outcome.Status == core.StatusFailed:
@@ -313,7 +315,7 @@ func (a *adoption) offer(visits map[string]journal.Entry) {
 	a.visits = all
 }
 
-func (a *adoption) take(at core.Element) *journal.Entry {
+func (a *adoption) take(at model.Element) *journal.Entry {
 	e, ok := a.visits[at.ElementName()]
 	if !ok {
 		return nil

@@ -12,7 +12,6 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
-	"time"
 )
 
 // Class names the kind of an error, as in the job file's `retry.errors` and `skip.errors`.
@@ -184,49 +183,6 @@ func GuardApart(f func() error) error {
 	ended := make(chan error, 1)
 	go GuardGoroutine(f, func(err error) { ended <- err })
 	return <-ended
-}
-
-// Returned is what guarded code returned.
-type Returned[T any] struct {
-	Value T
-	Err   error
-}
-
-// Go calls f on its own goroutine, guarded as by GuardGoroutine.
-func Go[T any](f func() (T, error)) <-chan Returned[T] {
-	done := make(chan Returned[T], 1)
-	go func() {
-		var r Returned[T]
-		GuardGoroutine(func() (err error) {
-			r.Value, err = f()
-			return err
-		}, func(err error) {
-			r.Err = err
-			done <- r
-		})
-	}()
-	return done
-}
-
-// Await waits for code that may ignore its context (rule L8). After ctx has ended it waits for the grace
-// time, or until late is closed, which it reports to onLate. ok is false if the code still runs; its
-// goroutine is left running.
-func Await[T any](ctx context.Context, done <-chan T, grace time.Duration, late <-chan struct{}, onLate func()) (value T, ok bool) {
-	select {
-	case value = <-done:
-		return value, true
-	case <-ctx.Done():
-	}
-	timer := time.NewTimer(grace)
-	defer timer.Stop()
-	select {
-	case value = <-done:
-		return value, true
-	case <-timer.C:
-	case <-late:
-		onLate()
-	}
-	return value, false
 }
 
 // IsRetryable is false: a panic leaves an unknown state.

@@ -242,7 +242,7 @@ func (l *live) beginSteps(ctx context.Context, w *walk.Walk, e *model.AtomicElem
 		return nil
 	}
 	group.begun = map[string]*core.StepExecution{}
-	visited, ordinal := w.Log.ByElement(), w.Log.Ordinal
+	visited, ordinal := journal.ByElement(w.Log.Entries), w.Log.Ordinal
 	for _, at := range e.Flow.Elements {
 		step, ok := at.(*model.StepElement)
 		if !ok {

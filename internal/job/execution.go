@@ -55,7 +55,7 @@ func (r *run) work(ctx, leaseCtx context.Context) (core.Outcome, error) {
 
 // flowAndFinally walks the flow and runs the steps after it, or only those if the execution was given
 // back there.
-func (r *run) flowAndFinally(ctx, cleanupCtx context.Context, listeners *listeners) (core.Outcome, error) {
+func (r *run) flowAndFinally(ctx, cleanupCtx context.Context, listeners listeners) (core.Outcome, error) {
 	parked, out, err := r.parkedFinally()
 	if parked != nil && err == nil {
 		return r.resumeFinally(cleanupCtx, *parked, out)
@@ -105,7 +105,7 @@ func (r *run) recordStart(ctx context.Context) error {
 
 // flowInTime is flow within the job's timeout, which excludes the steps after the flow. An execution
 // that is parked longer than that fails when it is resumed.
-func (r *run) flowInTime(ctx context.Context, listeners *listeners) (core.Outcome, error) {
+func (r *run) flowInTime(ctx context.Context, listeners listeners) (core.Outcome, error) {
 	limit := r.job.Timeout
 	if limit <= 0 {
 		return r.flow(ctx, listeners)
@@ -121,7 +121,7 @@ func (r *run) flowInTime(ctx context.Context, listeners *listeners) (core.Outcom
 	return core.Outcome{Status: core.StatusFailed, ExitCode: core.ExitFailed, Message: over.Error(), Step: out.Step}, nil
 }
 
-func (r *run) flow(ctx context.Context, listeners *listeners) (core.Outcome, error) {
+func (r *run) flow(ctx context.Context, listeners listeners) (core.Outcome, error) {
 	if !r.isResumed() {
 		if err := listeners.before(ctx, r); err != nil {
 			return core.Outcome{}, err
@@ -182,4 +182,19 @@ func (r *run) end(ctx context.Context, out core.Outcome, failure error) error {
 		r.removeLeft(ctx)
 	}
 	return nil
+}
+
+// removeLeft removes the leftovers of the instance's steps, now that it is complete and no step is
+// resumed. If that fails, the execution is still complete.
+func (r *run) removeLeft(ctx context.Context) {
+	if r.config.RemoveLeft == nil || !r.attempt.Progress.HasUnfinished() {
+		return
+	}
+	left, err := r.config.Repository.LeftBehind(ctx, r.exec.InstanceID)
+	if err == nil {
+		err = r.config.removeLeft(ctx, left)
+	}
+	if err != nil {
+		r.config.Observer.Observe(ctx, core.CloseFailed{Execution: r.exec.ID, JobName: r.exec.JobName, Err: err})
+	}
 }

@@ -227,3 +227,8 @@ func (l *Launcher) launch(ctx context.Context, j *model.Job, params core.Paramet
 		Backfill: l.options.Backfill,
 	})
 }
+
+// RemoveLeft removes, with Config.RemoveLeft, files of steps that will not be resumed.
+func (l *Launcher) RemoveLeft(ctx context.Context, left []core.LeftBehind) error {
+	return l.config.removeLeft(ctx, left)
+}

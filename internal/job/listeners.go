@@ -12,12 +12,11 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 )
 
-type listeners struct{ list []any }
+type listeners []any
 
-func (r *run) listeners(ctx context.Context) (*listeners, error) {
-	l := &listeners{}
+func (r *run) listeners(ctx context.Context) (listeners, error) {
 	if r.job.Listeners == nil {
-		return l, nil
+		return nil, nil
 	}
 	var list []any
 	err := r.callWithGrace(ctx, func() (err error) {
@@ -25,14 +24,13 @@ func (r *run) listeners(ctx context.Context) (*listeners, error) {
 		return err
 	})
 	if err != nil {
-		return l, fmt.Errorf("listeners: %w", err)
+		return nil, fmt.Errorf("listeners: %w", err)
 	}
-	l.list = list
-	return l, nil
+	return list, nil
 }
 
-func (l *listeners) before(ctx context.Context, r *run) error {
-	for _, one := range l.list {
+func (l listeners) before(ctx context.Context, r *run) error {
+	for _, one := range l {
 		b, ok := one.(core.BeforeJob)
 		if !ok {
 			continue
@@ -50,12 +48,12 @@ func (l *listeners) before(ctx context.Context, r *run) error {
 
 // after notifies them of the end, in reverse order, and closes them. An error fails
 // the execution (rule C16).
-func (l *listeners) after(ctx context.Context, r *run, out core.Outcome, failure error) (core.Outcome, error) {
+func (l listeners) after(ctx context.Context, r *run, out core.Outcome, failure error) (core.Outcome, error) {
 	if errors.Is(failure, core.ErrLostOwner) {
 		return out, errors.Join(failure, l.close(ctx))
 	}
 	var errs []error
-	for _, one := range slices.Backward(l.list) {
+	for _, one := range slices.Backward(l) {
 		a, ok := one.(core.AfterJob)
 		if !ok {
 			continue
@@ -74,7 +72,7 @@ func (l *listeners) after(ctx context.Context, r *run, out core.Outcome, failure
 			out.ExitCode = now.ExitCode
 		}
 	}
-	if len(l.list) > 0 {
+	if len(l) > 0 {
 		errs = append(errs, r.callWithGrace(ctx, func() error { return l.close(ctx) }))
 	}
 	err := errors.Join(errs...)
@@ -97,9 +95,9 @@ func worsened(out core.Outcome, err error) core.Outcome {
 	return out
 }
 
-func (l *listeners) close(ctx context.Context) error {
+func (l listeners) close(ctx context.Context) error {
 	var errs []error
-	for _, one := range l.list {
+	for _, one := range l {
 		if c, ok := one.(item.Closer); ok {
 			errs = append(errs, exception.GuardApart(func() error { return c.Close(ctx) }))
 		}

@@ -124,11 +124,11 @@ func (l *live) stopOf(w *walk.Walk, mayPark, composite bool) model.StopSignal {
 	stop := stepStop{l.run}
 	switch own := l.group == nil && (mayPark || l.run.part != nil && w.ID == l.run.branchLog); {
 	case w.ID == ports.FlowFinally && composite:
-		return finallyLeave{model.StopOn(nil), l.run}
+		return leave{model.StopOn(nil), l.run.stop.release}
 	case w.ID == ports.FlowFinally:
 		return finallyRelease{l.run}
 	case own && composite:
-		return stepLeave{stop}
+		return leave{stop, l.run.stop.release}
 	case own:
 		return stepRelease{stop}
 	}

@@ -24,8 +24,12 @@ func (l *Launcher) RunOnWorkers(ctx context.Context, j *model.Job, params core.P
 	}
 	var last *core.JobExecution
 	if w.Resumed {
-		if last, err = l.lastChild(ctx, j); err != nil {
+		children, err := l.children(ctx, j)
+		if err != nil {
 			return nil, err
+		}
+		if len(children) > 0 {
+			last = &children[0]
 		}
 	}
 	for {
@@ -74,14 +78,6 @@ func (l *Launcher) launchForWorkers(ctx context.Context, j *model.Job, params co
 		return nil, err
 	}
 	return left, nil
-}
-
-func (l *Launcher) lastChild(ctx context.Context, j *model.Job) (*core.JobExecution, error) {
-	list, err := l.children(ctx, j)
-	if err != nil || len(list) == 0 {
-		return nil, err
-	}
-	return &list[0], nil
 }
 
 func (l *Launcher) children(ctx context.Context, j *model.Job) ([]core.JobExecution, error) {

@@ -45,11 +45,11 @@ type Journal struct {
 // beginning.
 func Read(ctx context.Context, repository Repository, instance core.JobInstanceID, since core.JobExecutionID) (*Journal, map[string]ports.StepHistory, error) {
 	history, err := repository.LastSteps(ctx, instance, since)
-	if err != nil {
-		return nil, nil, fmt.Errorf("read the history of the instance: %w", err)
+	var rows []ports.JournalRow
+	if err == nil {
+		rows, err = repository.Visits(ctx, instance, since)
 	}
 	var j *Journal
-	rows, err := repository.Visits(ctx, instance, since)
 	if err == nil {
 		j, err = newJournal(ctx, repository, rows, history)
 	}

@@ -54,9 +54,7 @@ func Since(id core.JobExecutionID) Attempts { return Attempts{id, math.MaxInt64}
 func (a Attempts) has(id core.JobExecutionID) bool { return a.From <= id && id <= a.To }
 
 // ByElement returns the entries by the name of their element.
-func (l Log) ByElement() map[string]Entry { return byElement(l.Entries) }
-
-func byElement(entries []Entry) map[string]Entry {
+func ByElement(entries []Entry) map[string]Entry {
 	m := make(map[string]Entry, len(entries))
 	for _, e := range entries {
 		m[e.Element] = e
@@ -66,7 +64,7 @@ func byElement(entries []Entry) map[string]Entry {
 
 // LastRound returns, by element, the entries that no later round of a loop would reach again.
 func LastRound(flow model.Flow, entries []Entry) map[string]Entry {
-	return byElement(slices.DeleteFunc(slices.Clone(entries), func(e Entry) bool { return e.IsOfEarlierRound(flow, entries) }))
+	return ByElement(slices.DeleteFunc(slices.Clone(entries), func(e Entry) bool { return e.IsOfEarlierRound(flow, entries) }))
 }
 
 // IsOfEarlierRound reports whether the path has since returned to before the element and would reach it

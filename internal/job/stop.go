@@ -1,8 +1,53 @@
 package job
 
 import (
+	"sync"
+
 	"github.com/surfin-batch/surfin/internal/model"
 )
+
+// stopSignal combines the two sources of a stop request: the caller's channel and the flag in the
+// database.
+type stopSignal struct {
+	once      sync.Once
+	requested chan struct{}   // closed by request
+	caller    <-chan struct{} // closed by the caller; may be nil
+	// release requests to give the execution back; may be nil. either is closed for both.
+	release <-chan struct{}
+	either  chan struct{}
+}
+
+func newStopSignal(caller <-chan struct{}) *stopSignal {
+	return &stopSignal{requested: make(chan struct{}), either: make(chan struct{}), caller: caller}
+}
+
+func (s *stopSignal) request() (first bool) {
+	s.once.Do(func() {
+		close(s.requested)
+		first = true
+	})
+	return first
+}
+
+func (s *stopSignal) isRequested() bool {
+	select {
+	case <-s.requested:
+		return true
+	case <-s.caller:
+		return true
+	default:
+		return false
+	}
+}
+
+func (s *stopSignal) isReleased() bool {
+	select {
+	case <-s.release:
+		return true
+	default:
+		return false
+	}
+}
 
 // stepRelease is the stop signal of a step that can be given back.
 type stepRelease struct{ stepStop }
@@ -13,10 +58,13 @@ func (s stepRelease) Done() <-chan struct{} { return s.run.stop.either }
 
 func (s stepRelease) Releasing() bool { return s.run.releasing() }
 
-// stepLeave is the stop signal of a step made of other steps that can be given back while it waits.
-type stepLeave struct{ stepStop }
+// leave is the stop signal of a step made of other steps that can be given back while it waits.
+type leave struct {
+	model.StopSignal
+	left <-chan struct{}
+}
 
-func (s stepLeave) Left() <-chan struct{} { return s.run.stop.release }
+func (s leave) Left() <-chan struct{} { return s.left }
 
 // finallyRelease is the stop signal of a step of `finally` that can be given back: a stop request does
 // not count.
@@ -29,14 +77,6 @@ func (s finallyRelease) Done() <-chan struct{} { return s.run.stop.release }
 func (s finallyRelease) Request() {}
 
 func (s finallyRelease) Releasing() bool { return s.run.stop.isReleased() }
-
-// finallyLeave is finallyRelease for a step made of other steps.
-type finallyLeave struct {
-	model.StopSignal // never signals a stop
-	run              *run
-}
-
-func (s finallyLeave) Left() <-chan struct{} { return s.run.stop.release }
 
 // stepStop is the stop signal of the run's steps.
 type stepStop struct{ run *run }

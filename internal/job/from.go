@@ -89,7 +89,7 @@ type From struct {
 // NewFrom returns the start of an attempt that follows last, the newest execution of its instance, and
 // runs the element and everything after it again. An element of a group stands for the group. The error
 // is a *FromError, or one of the repository.
-func NewFrom(ctx context.Context, repository core.JobRepository, j *core.Job, last *core.JobExecution, element string) (*From, error) {
+func NewFrom(ctx context.Context, repository Records, j *core.Job, last *core.JobExecution, element string) (*From, error) {
 	history, err := repository.LastSteps(ctx, last.InstanceID, last.AnewSince())
 	if err != nil {
 		return nil, fmt.Errorf("read the history of the instance: %w", err)
@@ -125,7 +125,7 @@ func (r *keptRecords) LastSteps(ctx context.Context, id core.JobInstanceID, sinc
 }
 
 // journalOf makes the journal of the attempt before it exists, for a plan.
-func (f *From) journalOf(ctx context.Context, repository core.JobRepository, history map[string]core.StepHistory) (*journal, error) {
+func (f *From) journalOf(ctx context.Context, repository Records, history map[string]core.StepHistory) (*journal, error) {
 	rows := make([]core.JournalRow, len(f.rows))
 	for i, row := range f.rows {
 		rows[i] = core.JournalRow{FlowVisit: row, Execution: f.after}

@@ -24,7 +24,7 @@ type journal struct {
 }
 
 // newJournal reads the journal. It does not read step executions that history has.
-func newJournal(ctx context.Context, repository core.JobRepository, exec *core.JobExecution, history map[string]core.StepHistory) (*journal, error) {
+func newJournal(ctx context.Context, repository Records, exec *core.JobExecution, history map[string]core.StepHistory) (*journal, error) {
 	rows, err := repository.Visits(ctx, exec.InstanceID, exec.AnewSince())
 	if err != nil {
 		return nil, err
@@ -34,7 +34,7 @@ func newJournal(ctx context.Context, repository core.JobRepository, exec *core.J
 
 // journalOf makes the journal from its rows, and adds to history the passed steps that are older than
 // it.
-func journalOf(ctx context.Context, repository core.JobRepository, rows []core.JournalRow, history map[string]core.StepHistory) (*journal, error) {
+func journalOf(ctx context.Context, repository Records, rows []core.JournalRow, history map[string]core.StepHistory) (*journal, error) {
 	j := &journal{
 		rows: map[string][]core.JournalRow{}, inner: map[string][]int64{}, steps: map[core.StepExecutionID]core.StepExecution{},
 		database: repository.Database(),

@@ -27,4 +27,7 @@ func WithActor(ctx context.Context, actor string) context.Context {
 	return core.WithActor(ctx, actor)
 }
 
-func (s *Service) actor(ctx context.Context) string { return cmp.Or(core.ActorOf(ctx), s.config.Actor) }
+// actor is the default actor.
+type actor string
+
+func (a actor) of(ctx context.Context) string { return cmp.Or(core.ActorOf(ctx), string(a)) }

@@ -44,22 +44,22 @@ type (
 )
 
 // Acts lists the acts of persons, clients and duties: the audit without its transitions.
-func (s *Service) Acts(ctx context.Context, req ActsRequest) (ActPage, error) {
+func (s *acts) Acts(ctx context.Context, req ActsRequest) (ActPage, error) {
 	page := ActPage{Acts: []ActView{}}
 	if req.Act != "" && !slices.Contains(core.Verbs(), req.Act) {
 		return page, &RequestError{Field: "act", Reason: fmt.Sprintf("there is no act %q; there are %q", req.Act, core.Verbs())}
 	}
-	if s.config.Acts == nil {
+	if s.audit == nil {
 		return page, fmt.Errorf("the audit: %w", core.ErrNotFound)
 	}
-	if err := s.Prepare(ctx); err != nil {
+	if err := s.schema.Prepare(ctx); err != nil {
 		return page, err
 	}
 	limit := req.Limit
 	if limit <= 0 {
 		limit = defaultActs
 	}
-	list, err := s.config.Acts.Acts(ctx, core.ActFilter{
+	list, err := s.audit.Acts(ctx, core.ActFilter{
 		Since: req.Since, Verb: req.Act, Actor: req.Actor, JobName: req.Job, Before: req.Before, Limit: limit + 1,
 	})
 	if errors.Is(err, core.ErrNotFound) {
@@ -81,7 +81,7 @@ func (s *Service) Acts(ctx context.Context, req ActsRequest) (ActPage, error) {
 const defaultActs = 50
 
 // PurgeActs deletes old records of the audit: a duty of the leader.
-func (s *Service) PurgeActs(ctx context.Context, age time.Duration, limit int) (more bool, err error) {
-	n, err := s.config.Acts.PurgeActs(ctx, age, limit)
+func (s *acts) PurgeActs(ctx context.Context, age time.Duration, limit int) (more bool, err error) {
+	n, err := s.audit.PurgeActs(ctx, age, limit)
 	return n >= int64(limit), err
 }

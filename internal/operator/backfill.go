@@ -79,15 +79,15 @@ func (b *Backfilled) Failed() (failed int) {
 // stopped, and launches the others. It returns their results, also with an error if some were
 // begun. It checks all parameters before the first launch, and then returns a Refusal. The failure
 // of an instance does not end the others; an error of the database does. No incrementer is called.
-func (s *Service) Backfill(ctx context.Context, req BackfillRequest) (*Backfilled, error) {
+func (s *runs) Backfill(ctx context.Context, req BackfillRequest) (*Backfilled, error) {
 	instances, err := s.backfillOf(ctx, &req)
 	if err != nil {
 		return nil, err
 	}
-	if err := s.Prepare(ctx); err != nil {
+	if err := s.schema.Prepare(ctx); err != nil {
 		return nil, err
 	}
-	b := &backfill{service: s, req: req, instances: instances, runs: make([]BackfillRun, len(instances)), begun: make([]bool, len(instances))}
+	b := &backfill{launches: s, req: req, instances: instances, runs: make([]BackfillRun, len(instances)), begun: make([]bool, len(instances))}
 	notice := req.OnNotice
 	b.req.OnNotice = func(n Notice) {
 		b.mu.Lock()
@@ -119,15 +119,15 @@ type instanceOf struct {
 	params core.Parameters
 }
 
-func (s *Service) backfillOf(ctx context.Context, req *BackfillRequest) ([]instanceOf, error) {
+func (s *runs) backfillOf(ctx context.Context, req *BackfillRequest) ([]instanceOf, error) {
 	refuse := func(err error) error {
 		return &Refusal{Reason: ReasonParameters, Err: err, Actions: []Action{{Kind: ActHelp, File: req.File}}}
 	}
-	d, err := s.find(ctx, req.source())
+	d, err := s.jobs.find(ctx, req.source())
 	if err != nil {
 		return nil, err
 	}
-	j, err := s.compile(d, s.watched(Hooks{}))
+	j, err := s.jobs.compile(d, Hooks{})
 	if err != nil {
 		return nil, err
 	}
@@ -210,7 +210,7 @@ func orderOf(t core.ParameterType, text string) (int64, error) {
 }
 
 type backfill struct {
-	service   *Service
+	launches  *runs
 	req       BackfillRequest
 	instances []instanceOf
 
@@ -291,13 +291,13 @@ func (b *backfill) start(ctx context.Context, req RunRequest) (*Running, error) 
 	begin, said := time.Now(), core.JobExecutionID(0)
 	waited := time.Duration(0) // for executions of other processes
 	for {
-		running, err := b.service.Start(ctx, req)
+		running, err := b.launches.Start(ctx, req)
 		excluded, is := errors.AsType[*core.ExclusiveError](err)
 		if !is {
 			return running, err
 		}
 		holder := excluded.Running.ExecutionID
-		own := b.service.runnings.has(holder)
+		own := b.launches.active.has(holder)
 		if !own && waited >= cmp.Or(b.req.Wait, DefaultKeyWait) {
 			return nil, fmt.Errorf("%w (waited %v)", err, waited.Round(time.Second))
 		}
@@ -325,7 +325,7 @@ func (b *backfill) start(ctx context.Context, req RunRequest) (*Running, error) 
 func (b *backfill) count(ctx context.Context, r *BackfillRun) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), planTime)
 	defer cancel()
-	view, err := b.service.Summary(ctx, SummaryRequest{Execution: r.Execution.ID})
+	view, err := b.launches.history.Summary(ctx, SummaryRequest{Execution: r.Execution.ID})
 	if err != nil {
 		return err
 	}

@@ -12,8 +12,10 @@ import (
 
 // decisions returns, for each element, the newest answer of a decision, or condition that did not
 // hold, in an execution and its earlier attempts.
-func (s *Service) decisions(ctx context.Context, e *core.JobExecution) ([]DecisionView, error) {
-	rows, err := s.config.Repository.Visits(ctx, e.InstanceID, e.AnewSince())
+func decisionsOf(ctx context.Context, records interface {
+	Visits(ctx context.Context, id core.JobInstanceID, since core.JobExecutionID) ([]core.JournalRow, error)
+}, e *core.JobExecution) ([]DecisionView, error) {
+	rows, err := records.Visits(ctx, e.InstanceID, e.AnewSince())
 	if err != nil {
 		return nil, fmt.Errorf("read the journal of execution %d: %w", e.ID, err)
 	}

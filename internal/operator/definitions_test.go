@@ -119,7 +119,9 @@ func TestSchedulesSayWhatAServerWillSubmit(t *testing.T) {
 	moved, err := s.e.Repository.Advance(ctx, d, time.Date(2026, 3, 26, 12, 0, 0, 0, time.UTC), "")
 	require.NoError(t, err)
 	require.True(t, moved)
-	s.s.config.Now = func() time.Time { return time.Date(2026, 3, 28, 12, 0, 0, 0, time.UTC) }
+	s.change(func(c *Config) {
+		c.Now = func() time.Time { return time.Date(2026, 3, 28, 12, 0, 0, 0, time.UTC) }
+	})
 
 	list, err := s.s.Schedules(ctx, SchedulesRequest{Count: 2})
 	require.NoError(t, err)

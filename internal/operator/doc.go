@@ -3,6 +3,10 @@
 // an application and any server of an API call it, so that "run" and "restart" mean the same
 // everywhere.
 //
+// The service is composed of parts with one task each (service.go). Every part declares its own port
+// to the repository. Below them are judge (what may be done with an execution), jobs (find and
+// compile), admission (refuse a launch), viewer and workload (views of records).
+//
 // Requests and results are plain data and marshal to JSON. A refusal is a [Refusal], which holds
 // the possible actions as data; the client words them.
 //

@@ -16,25 +16,24 @@ type elsewhere struct {
 	err error
 }
 
-func (p *history) findElsewhere(ctx context.Context) {
-	s := p.service
+func (p *findings) findElsewhere(ctx context.Context) {
 	p.elsewhere = map[string]elsewhere{}
-	if s.config.Checkpoints == nil {
+	if p.checkpoints == nil {
 		return
 	}
 	for name, h := range p.history {
 		database := p.writesTo(name)
-		if isFinal(h.Last) || h.Last.HasCommitted() || database == "" || database == s.config.Repository.Database() {
+		if isFinal(h.Last) || h.Last.HasCommitted() || database == "" || database == p.records.Database() {
 			continue
 		}
-		found, err := s.config.Checkpoints.HasCommitted(ctx, database, p.exec.InstanceID, name, h.Last.First)
+		found, err := p.checkpoints.HasCommitted(ctx, database, p.exec.InstanceID, name, h.Last.First)
 		if found || err != nil {
 			p.elsewhere[name] = elsewhere{database, err}
 		}
 	}
 }
 
-func (p *history) writesTo(name string) string {
+func (p *findings) writesTo(name string) string {
 	step, _, _ := strings.Cut(name, ":")
 	for _, u := range p.uses {
 		if u.Step == step && u.Kind == registry.KindWriter && u.Database != "" {
@@ -46,7 +45,7 @@ func (p *history) writesTo(name string) string {
 
 // committedIn returns the database that has committed work of the step that the history lacks;
 // empty if there is none. problem is why this is unknown.
-func (p *history) committedIn(s core.StepExecution) (database, problem string) {
+func (p *findings) committedIn(s core.StepExecution) (database, problem string) {
 	e, ok := p.elsewhere[s.Name]
 	if !ok || p.history[s.Name].Last.ID != s.ID {
 		return "", ""

@@ -54,11 +54,12 @@ func TestALaunchThatMustNotRunBesideAnotherIsRefusedWithItsWaysOut(t *testing.T)
 		require.NotNil(t, e.Restart)
 		require.Equal(t, ActRestart, e.Actions[len(e.Actions)-1].Kind)
 
-		s.s.config.Dead = func(core.Owner) bool { // the execution and its process end while the refusal is explained
+		dead := func(core.Owner) bool { // the execution and its process end while the refusal is explained
 			_, err := s.e.Repository.ChangeJob(t.Context(), core.JobRef{ID: running.Execution.ID, Owner: owner, Epoch: 1}, core.JobChange{To: core.StatusFailed, ExitCode: core.ExitFailed})
 			require.NoError(t, err)
 			return true
 		}
+		s.change(func(c *Config) { c.Dead = dead })
 		_, err = s.s.Start(t.Context(), RunRequest{File: path, Params: map[string]string{"n": "2"}})
 		var r *Refusal
 		require.ErrorAs(t, err, &r)

@@ -14,7 +14,7 @@ const (
 )
 
 // cause returns the cause of the end; nil for an execution that is complete or runs.
-func (p *history) cause() *Cause {
+func (p *findings) cause() *Cause {
 	x := &p.exec
 	if x.Status == core.StatusCompleted || !x.Status.IsOver() {
 		return nil
@@ -22,7 +22,7 @@ func (p *history) cause() *Cause {
 	step := p.decidingStep()
 	c := &Cause{Kind: CauseError, Error: x.Error}
 	if step != nil {
-		c.Step, c.Error, c.Class, c.Item = step.Name, step.Error, stored(step, core.ErrorClassKey), stored(step, core.ErrorItemKey)
+		c.Step, c.Error, c.Class, c.Item = step.Name, step.Error, contextText(step, core.ErrorClassKey), contextText(step, core.ErrorItemKey)
 	}
 	if c.Step == "" && c.Error == "" {
 		return nil
@@ -47,7 +47,7 @@ func (p *history) cause() *Cause {
 
 // decidingStep returns the step that the job names in its error, else the first one that failed, or
 // nil.
-func (p *history) decidingStep() *core.StepExecution {
+func (p *findings) decidingStep() *core.StepExecution {
 	var found *core.StepExecution
 	for i := range p.steps {
 		s := &p.steps[i]
@@ -64,7 +64,7 @@ func (p *history) decidingStep() *core.StepExecution {
 	return found
 }
 
-func stored(s *core.StepExecution, key string) string {
+func contextText(s *core.StepExecution, key string) string {
 	if s.Context == nil {
 		return ""
 	}
@@ -73,7 +73,7 @@ func stored(s *core.StepExecution, key string) string {
 	return text
 }
 
-func (p *history) files() []WrittenFile {
+func (p *findings) files() []WrittenFile {
 	var files []WrittenFile
 	for _, s := range p.steps {
 		if s.ExitCode == core.ExitNoop {
@@ -97,7 +97,7 @@ func (p *history) files() []WrittenFile {
 	return files
 }
 
-func (p *history) paths() []DecisionPath {
+func (p *findings) paths() []DecisionPath {
 	var list []DecisionPath
 	for _, d := range p.decisions {
 		if d.Kind == "when" {
@@ -110,7 +110,7 @@ func (p *history) paths() []DecisionPath {
 }
 
 // leadsTo returns the target of a decision's verdict; empty if unknown.
-func (p *history) leadsTo(decision, verdict string) string {
+func (p *findings) leadsTo(decision, verdict string) string {
 	if p.job == nil {
 		return ""
 	}
@@ -142,7 +142,7 @@ func findElement(f core.Flow, name string) (core.Element, bool) {
 	return nil, false
 }
 
-func (p *history) gates() []Gate {
+func (p *findings) gates() []Gate {
 	var list []Gate
 	for _, s := range p.steps {
 		if s.Gate != "" {

@@ -10,7 +10,7 @@ import (
 )
 
 // explainRestart adds the plan of a restart, or why it is refused, and the possible actions.
-func (p *history) explainRestart(ctx context.Context, e *Explanation) error {
+func (p *findings) explainRestart(ctx context.Context, e *Explanation) error {
 	add := func(a Action) { e.Actions = append(e.Actions, a) }
 	id := p.exec.ID
 	restartable := p.job == nil || p.job.Restartable || p.exec.RedriveOf != 0 // a redrive runs no flow
@@ -40,9 +40,9 @@ func (p *history) explainRestart(ctx context.Context, e *Explanation) error {
 }
 
 // offerWatch adds actions for an execution that runs, or has ended with an unfinished step.
-func (p *history) offerWatch(e *Explanation) {
+func (p *findings) offerWatch(e *Explanation) {
 	if p.exec.Status.IsOver() {
-		e.Actions = append(e.Actions, p.service.recoverAction(p.exec.ID, p.exec.Owner))
+		e.Actions = append(e.Actions, p.judge.recoverAction(p.exec.ID, p.exec.Owner))
 		return
 	}
 	e.Actions = append(e.Actions, Action{Kind: ActWatch, Job: p.exec.JobName})
@@ -57,7 +57,7 @@ func (p *history) offerWatch(e *Explanation) {
 	}
 }
 
-func (p *history) offerSkips(e *Explanation) {
+func (p *findings) offerSkips(e *Explanation) {
 	if len(p.skips) == 0 {
 		return
 	}
@@ -82,7 +82,7 @@ func (p *history) offerSkips(e *Explanation) {
 }
 
 // offerRestart adds actions for an execution that failed, stopped, or lost its process.
-func (p *history) offerRestart(ctx context.Context, e *Explanation) error {
+func (p *findings) offerRestart(ctx context.Context, e *Explanation) error {
 	add := func(a Action) { e.Actions = append(e.Actions, a) }
 	if p.exec.Status.IsRunning() {
 		add(Action{Kind: ActRecover})
@@ -92,7 +92,7 @@ func (p *history) offerRestart(ctx context.Context, e *Explanation) error {
 		if err != nil || e.Refused != "" {
 			return err
 		}
-		plan, err := p.service.restartPlan(ctx, &p.exec, current)
+		plan, err := restartPlan(ctx, p.records, &p.exec, current)
 		if err != nil {
 			return err
 		}
@@ -105,7 +105,7 @@ func (p *history) offerRestart(ctx context.Context, e *Explanation) error {
 		}
 	}
 	if e.Refused == ReasonExclusive {
-		add(p.service.restartAction(&p.exec, false))
+		add(p.judge.restartAction(&p.exec, false))
 		return nil
 	}
 	if e.Refused != "" {
@@ -114,7 +114,7 @@ func (p *history) offerRestart(ctx context.Context, e *Explanation) error {
 	if p.change != "" && p.carried == nil {
 		e.Actions = append(e.Actions, compareActions(p.exec.ID, p.exec.Definition, p.now, p.exec.Definition.Path)...)
 	}
-	add(p.service.restartAction(&p.exec, false))
+	add(p.judge.restartAction(&p.exec, false))
 	if !p.exec.Status.IsRunning() {
 		add(Action{Kind: ActAbandon, Execution: p.exec.ID})
 	}
@@ -122,8 +122,8 @@ func (p *history) offerRestart(ctx context.Context, e *Explanation) error {
 }
 
 // explainExcluded adds the execution that the restart must not run concurrently with.
-func (p *history) explainExcluded(ctx context.Context, e *Explanation, current *core.Job) error {
-	refused, err := p.service.excluded(ctx, current, p.exec.Params)
+func (p *findings) explainExcluded(ctx context.Context, e *Explanation, current *core.Job) error {
+	refused, err := p.admission.excluded(ctx, current, p.exec.Params)
 	if err != nil || refused == nil {
 		return err
 	}
@@ -137,24 +137,24 @@ func (p *history) explainExcluded(ctx context.Context, e *Explanation, current *
 // compare compares a changed job file with the execution's, as a launch does, and returns the job
 // that a restart runs. If the launch would refuse it, compare adds the possible actions to the
 // explanation.
-func (p *history) compare(ctx context.Context, e *Explanation) (*core.Job, error) {
+func (p *findings) compare(ctx context.Context, e *Explanation) (*core.Job, error) {
 	inFile := p.carried != nil || p.exec.Definition.Path != ""
 	if p.change != FileChanged && (p.change != "" || !p.exec.FormerTimes || !inFile) {
 		return p.job, nil
 	}
 	file, err := p.carried, error(nil)
 	if file == nil {
-		file, err = jobfile.Load(p.exec.Definition.Path, p.service.config.Registry)
+		file, err = jobfile.Load(p.exec.Definition.Path, p.jobs.registry)
 	}
 	var current *core.Job
 	if err == nil {
-		current, err = file.Compile(p.service.deps(p.service.config.Registry))
+		current, err = p.jobs.compileFile(file)
 	}
 	if err != nil {
 		e.FileError = err.Error()
 		return p.job, nil
 	}
-	changes, err := p.service.changes(ctx, &p.exec, &launch{definition: definition{file: file, path: file.Path()}, job: current, params: p.exec.Params})
+	changes, err := p.changes.changes(ctx, &p.exec, &launch{definition: definition{file: file, path: file.Path()}, job: current, params: p.exec.Params})
 	e.Changes = changes
 	var refused *Refusal
 	if errors.As(err, &refused) {
@@ -167,13 +167,13 @@ func (p *history) compare(ctx context.Context, e *Explanation) (*core.Job, error
 	return current, err
 }
 
-func (p *history) offerAnew(ctx context.Context, e *Explanation) error {
+func (p *findings) offerAnew(ctx context.Context, e *Explanation) error {
 	path := p.exec.Definition.Path
 	if path == "" || p.exec.RedriveOf != 0 || p.job == nil {
 		return nil
 	}
 	if p.exec.Status == core.StatusCompleted {
-		other, err := p.service.otherInstance(ctx, p.job, p.exec.Params, path)
+		other, err := p.admission.otherInstance(ctx, p.job, p.exec.Params, path)
 		if err != nil {
 			return err
 		}
@@ -185,7 +185,7 @@ func (p *history) offerAnew(ctx context.Context, e *Explanation) error {
 
 // positionOf describes the position after which a step is resumed; empty if it starts from the
 // beginning.
-func (p *history) positionOf(last core.StepExecution, reads string) string {
+func (p *findings) positionOf(last core.StepExecution, reads string) string {
 	if database, _ := p.committedIn(last); database != "" {
 		return "what is committed in database " + database
 	}
@@ -197,7 +197,7 @@ func (p *history) positionOf(last core.StepExecution, reads string) string {
 	return positionText(last.Position, reads)
 }
 
-func (p *history) describeResumed(plan *RestartPlan) {
+func (p *findings) describeResumed(plan *RestartPlan) {
 	for i := range plan.Entries {
 		e := &plan.Entries[i]
 		if e.Action != PlanResume {

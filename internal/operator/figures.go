@@ -10,6 +10,12 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 )
 
+// figures reads numbers of the history.
+type figures struct {
+	source      FiguresSource    // may be nil
+	definitions task.Definitions // may be nil
+}
+
 // FiguresSource reads figures of the history: a repository.Repository.
 type FiguresSource interface {
 	// Figures returns all figures except the schedules', and when the oldest scheduled run of each
@@ -19,15 +25,15 @@ type FiguresSource interface {
 
 // Figures reads numbers of the whole history, for metrics, with five statements (rule OP1). It
 // queries once: an unreachable database is an error, and is not waited for.
-func (s *Service) Figures(ctx context.Context) (core.Figures, error) {
-	if s.config.Figures == nil {
+func (s *figures) Figures(ctx context.Context) (core.Figures, error) {
+	if s.source == nil {
 		return core.Figures{}, fmt.Errorf("figures of the history: %w", core.ErrNotFound)
 	}
-	f, waiting, err := s.config.Figures.Figures(ctx)
-	if err != nil || s.config.Definitions == nil {
+	f, waiting, err := s.source.Figures(ctx)
+	if err != nil || s.definitions == nil {
 		return f, err
 	}
-	list, err := s.config.Definitions.Definitions(ctx, task.DefinitionFilter{Scheduled: true})
+	list, err := s.definitions.Definitions(ctx, task.DefinitionFilter{Scheduled: true})
 	for _, d := range list {
 		// A schedule that this program does not understand has no times here: `schedules` reports
 		// why.

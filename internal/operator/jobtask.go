@@ -39,11 +39,14 @@ type JobTask struct {
 // restarts: an attempt after the first restarts the previous attempt's execution, and waits if that
 // runs elsewhere. While an execution is parked, the handler is idle. tasks finds earlier runs of a
 // schedule; nil means that no task waits for any.
-func NewJobHandler(s *Service, tasks task.Queries) task.Handler { return jobHandler{s, tasks} }
+func NewJobHandler(s *Service, tasks task.Queries) task.Handler {
+	return jobHandler{s.runs, s.acts, tasks}
+}
 
 type jobHandler struct {
-	service *Service
-	tasks   task.Queries
+	runs  *runs
+	acts  *acts
+	tasks task.Queries
 }
 
 // Composite marks that the job has its own time limits: a worker waits for it.
@@ -135,7 +138,7 @@ func (h jobHandler) begin(ctx context.Context, t task.Task, asked JobTask, first
 	case err != nil:
 		return nil, nil, err
 	case last == nil || behind:
-		running, err := h.service.Start(ctx, RunRequest{
+		running, err := h.runs.Start(ctx, RunRequest{
 			Name: asked.Job, Params: asked.Params, Again: asked.Again, Next: asked.Next, FromStart: asked.FromStart,
 			AcceptChanges: asked.AcceptChanges, Task: int64(t.ID), On: t.Spec.On,
 		})
@@ -149,7 +152,7 @@ func (h jobHandler) begin(ctx context.Context, t task.Task, asked JobTask, first
 	if unheard, err := h.failedUnheard(ctx, t.ID, last, asked); err != nil || unheard {
 		return nil, last, err
 	}
-	running, err := h.service.Restart(ctx, RestartRequest{Execution: last.ID, AcceptChanges: asked.AcceptChanges, Task: int64(t.ID), On: t.Spec.On})
+	running, err := h.runs.Restart(ctx, RestartRequest{Execution: last.ID, AcceptChanges: asked.AcceptChanges, Task: int64(t.ID), On: t.Spec.On})
 	return running, last, err
 }
 
@@ -172,7 +175,7 @@ func (h jobHandler) isBehind(ctx context.Context, t task.Task, last *core.JobExe
 	for _, run := range runs {
 		unseen[int64(run.ID)] = true
 	}
-	made, err := h.service.config.Repository.Instances(ctx, core.InstanceFilter{JobName: asked.Job, OnlyBase: true, NoBackfills: true, Limit: caughtUp})
+	made, err := h.runs.chooser.records.Instances(ctx, core.InstanceFilter{JobName: asked.Job, OnlyBase: true, NoBackfills: true, Limit: caughtUp})
 	if err != nil {
 		return false, err
 	}
@@ -180,7 +183,7 @@ func (h jobHandler) isBehind(ctx context.Context, t task.Task, last *core.JobExe
 	for _, instance := range made {
 		uncounted[instance.ID] = true
 	}
-	list, err := h.service.config.Repository.Executions(ctx, core.ExecutionFilter{JobName: asked.Job, Limit: 2 * caughtUp})
+	list, err := h.runs.records.Executions(ctx, core.ExecutionFilter{JobName: asked.Job, Limit: 2 * caughtUp})
 	if err != nil {
 		return false, err
 	}
@@ -237,7 +240,7 @@ func reported(o *task.Outcome) core.JobExecutionID {
 }
 
 func (h jobHandler) isElsewhere(ctx context.Context, e *core.JobExecution) (bool, error) {
-	newest, err := h.service.newestAttempt(ctx, e)
+	newest, err := h.runs.judge.newestAttempt(ctx, e)
 	if err != nil {
 		return false, err
 	}
@@ -245,7 +248,7 @@ func (h jobHandler) isElsewhere(ctx context.Context, e *core.JobExecution) (bool
 }
 
 func (h jobHandler) last(ctx context.Context, id task.ID) (*core.JobExecution, error) {
-	list, err := h.service.config.Repository.Executions(ctx, core.ExecutionFilter{Task: int64(id), Limit: 1})
+	list, err := h.runs.records.Executions(ctx, core.ExecutionFilter{Task: int64(id), Limit: 1})
 	if err != nil || len(list) == 0 {
 		return nil, err
 	}
@@ -287,7 +290,7 @@ func (h jobHandler) pause(ctx context.Context, last *core.JobExecution) error {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), planTime)
 	defer cancel()
-	_, err := h.service.Stop(ctx, last.ID)
+	_, err := h.acts.Stop(ctx, last.ID)
 	return errors.Join(cause, err)
 }
 

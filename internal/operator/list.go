@@ -10,6 +10,27 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
+// history lists and shows executions.
+type history struct {
+	judge   *judge
+	view    *viewer
+	work    *workload
+	records historyRecords
+}
+
+type historyRecords interface {
+	Execution(ctx context.Context, id core.JobExecutionID) (*core.JobExecution, error)
+	Executions(ctx context.Context, filter core.ExecutionFilter) ([]core.JobExecution, error)
+	ExecutionIDs(ctx context.Context, filter core.ExecutionFilter) ([]core.JobExecutionID, error)
+	Judged(ctx context.Context, req core.JudgedRequest) ([]core.JudgedExecution, error)
+	Jobs(ctx context.Context) ([]core.JobExecution, error)
+	Instances(ctx context.Context, filter core.InstanceFilter) ([]core.JobInstance, error)
+	LastExecutions(ctx context.Context, ids ...core.JobInstanceID) (map[core.JobInstanceID]core.JobExecution, error)
+	Steps(ctx context.Context, id core.JobExecutionID) ([]core.StepExecution, error)
+	Visits(ctx context.Context, id core.JobInstanceID, since core.JobExecutionID) ([]core.JournalRow, error)
+	Audit(ctx context.Context, id core.JobExecutionID) ([]core.AuditEntry, error)
+}
+
 // RequestError is an invalid field of a request.
 type RequestError struct {
 	// Field is the field's name in JSON, Value its value.
@@ -59,17 +80,17 @@ type ExecutionPage struct {
 }
 
 // List lists executions, newest first. It returns a *RequestError for an invalid request.
-func (s *Service) List(ctx context.Context, req ListRequest) (ExecutionPage, error) {
+func (s *history) List(ctx context.Context, req ListRequest) (ExecutionPage, error) {
 	filter, err := req.filter()
 	if err != nil {
 		return ExecutionPage{}, err
 	}
-	ids, err := s.config.Repository.ExecutionIDs(ctx, filter)
+	ids, err := s.records.ExecutionIDs(ctx, filter)
 	if err != nil {
 		return ExecutionPage{}, fmt.Errorf("list executions: %w", err)
 	}
 	ids, more := cutPage(ids, filter.Limit)
-	judged, err := s.config.Repository.Judged(ctx, core.JudgedRequest{IDs: ids, Brief: true, Dead: s.config.Dead})
+	judged, err := s.records.Judged(ctx, core.JudgedRequest{IDs: ids, Brief: true, Dead: s.judge.dead})
 	if err != nil {
 		return ExecutionPage{}, fmt.Errorf("list executions: %w", err)
 	}
@@ -78,7 +99,7 @@ func (s *Service) List(ctx context.Context, req ListRequest) (ExecutionPage, err
 		return len(filter.Statuses) > 0 && !slices.Contains(filter.Statuses, status) || filter.ExitCode != "" && exit != filter.ExitCode
 	})
 	var page ExecutionPage
-	if page.Executions, err = s.views(ctx, judged); err != nil {
+	if page.Executions, err = s.view.views(ctx, judged); err != nil {
 		return page, fmt.Errorf("list executions: %w", err)
 	}
 	if more {
@@ -155,12 +176,12 @@ type InstancePage struct {
 
 // Instances lists job instances with their newest executions, newest first. It returns a
 // *RequestError for an invalid request.
-func (s *Service) Instances(ctx context.Context, req InstancesRequest) (InstancePage, error) {
+func (s *history) Instances(ctx context.Context, req InstancesRequest) (InstancePage, error) {
 	limit, err := askLimit(req.Limit)
 	if err != nil {
 		return InstancePage{}, err
 	}
-	found, err := s.config.Repository.Instances(ctx, core.InstanceFilter{JobName: req.Job, Before: req.Before, Limit: limit})
+	found, err := s.records.Instances(ctx, core.InstanceFilter{JobName: req.Job, Before: req.Before, Limit: limit})
 	if err != nil {
 		return InstancePage{}, fmt.Errorf("list instances: %w", err)
 	}
@@ -169,7 +190,7 @@ func (s *Service) Instances(ctx context.Context, req InstancesRequest) (Instance
 	for i, instance := range found {
 		ids[i] = instance.ID
 	}
-	last, err := s.config.Repository.LastExecutions(ctx, ids...)
+	last, err := s.records.LastExecutions(ctx, ids...)
 	if err != nil {
 		return InstancePage{}, err
 	}
@@ -193,12 +214,12 @@ func instanceView(instance core.JobInstance, last core.JobExecution) InstanceVie
 }
 
 // Jobs lists the newest execution of each job in the history, sorted by job name.
-func (s *Service) Jobs(ctx context.Context) ([]Execution, error) {
-	found, err := s.config.Repository.Jobs(ctx)
+func (s *history) Jobs(ctx context.Context) ([]Execution, error) {
+	found, err := s.records.Jobs(ctx)
 	if err != nil {
 		return nil, err
 	}
-	list, err := s.executions(ctx, found)
+	list, err := s.view.executions(ctx, found)
 	if err != nil {
 		return nil, fmt.Errorf("list jobs: %w", err)
 	}

@@ -10,6 +10,18 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
+// requests performs each client request once.
+type requests struct {
+	schema   *schema
+	view     *viewer
+	provider tx.Provider
+	database string
+	records  interface {
+		core.Requests
+		Execution(ctx context.Context, id core.JobExecutionID) (*core.JobExecution, error)
+	}
+}
+
 // Act is a client's request with a key.
 type Act struct {
 	Key core.RequestKey
@@ -38,8 +50,8 @@ type Act struct {
 //
 // repeated reports whether the answer was kept before. A key that was used for another request is a
 // Refusal (ReasonKeyReused).
-func (s *Service) Once(ctx context.Context, act Act) (answer string, repeated bool, err error) {
-	if err := s.Prepare(ctx); err != nil {
+func (s *requests) Once(ctx context.Context, act Act) (answer string, repeated bool, err error) {
+	if err := s.schema.Prepare(ctx); err != nil {
 		return "", false, err
 	}
 	if act.OneTransaction {
@@ -59,14 +71,14 @@ func (s *Service) Once(ctx context.Context, act Act) (answer string, repeated bo
 	if err != nil {
 		return "", false, err
 	}
-	kept, err := s.config.Repository.AnswerRequest(ctx, act.Key, answer)
+	kept, err := s.records.AnswerRequest(ctx, act.Key, answer)
 	return kept, false, err
 }
 
 // onceTogether is Once for an act of one transaction. A refusal is kept in another transaction,
 // because nothing of the refused act may stay. If the same request succeeded meanwhile, the answer
 // is that one's.
-func (s *Service) onceTogether(ctx context.Context, act Act) (answer string, repeated bool, err error) {
+func (s *requests) onceTogether(ctx context.Context, act Act) (answer string, repeated bool, err error) {
 	var refused error
 	answer, repeated, err = s.claimAndKeep(ctx, act, func(ctx context.Context) (string, error) {
 		answer, failure := act.Do(ctx)
@@ -85,8 +97,8 @@ func (s *Service) onceTogether(ctx context.Context, act Act) (answer string, rep
 
 // claimAndKeep claims the request, and keeps the answer of do, in one transaction. If the request
 // has an answer already, it returns that.
-func (s *Service) claimAndKeep(ctx context.Context, act Act, do func(ctx context.Context) (string, error)) (answer string, repeated bool, err error) {
-	db, err := s.config.Provider.Database(s.config.Database)
+func (s *requests) claimAndKeep(ctx context.Context, act Act, do func(ctx context.Context) (string, error)) (answer string, repeated bool, err error) {
+	db, err := s.provider.Database(s.database)
 	if err != nil {
 		return "", false, fmt.Errorf("the database of requests: %w", err)
 	}
@@ -102,14 +114,14 @@ func (s *Service) claimAndKeep(ctx context.Context, act Act, do func(ctx context
 		if answer, err = do(ctx); err != nil {
 			return err
 		}
-		answer, err = s.config.Repository.AnswerRequest(ctx, act.Key, answer)
+		answer, err = s.records.AnswerRequest(ctx, act.Key, answer)
 		return err
 	})
 	return answer, repeated, err
 }
 
-func (s *Service) claim(ctx context.Context, act Act) (core.ClientRequest, error) {
-	known, err := s.config.Repository.ClaimRequest(ctx, act.Key, act.Fingerprint)
+func (s *requests) claim(ctx context.Context, act Act) (core.ClientRequest, error) {
+	known, err := s.records.ClaimRequest(ctx, act.Key, act.Fingerprint)
 	if errors.As(err, new(*core.KeyReusedError)) {
 		err = &Refusal{Reason: ReasonKeyReused, Err: err}
 	}
@@ -118,7 +130,7 @@ func (s *Service) claim(ctx context.Context, act Act) (core.ClientRequest, error
 
 // do performs the act. If it is refused because another process is performing the same one, the
 // answer is about the execution that the other has started.
-func (s *Service) do(ctx context.Context, act Act) (string, error) {
+func (s *requests) do(ctx context.Context, act Act) (string, error) {
 	answer, err := act.Do(ctx)
 	if err == nil {
 		return answer, nil
@@ -138,10 +150,10 @@ func (s *Service) do(ctx context.Context, act Act) (string, error) {
 	return "", err
 }
 
-func (s *Service) startedBefore(ctx context.Context, act Act, known core.ClientRequest) (string, error) {
-	e, err := s.config.Repository.Execution(ctx, known.Execution)
+func (s *requests) startedBefore(ctx context.Context, act Act, known core.ClientRequest) (string, error) {
+	e, err := s.records.Execution(ctx, known.Execution)
 	if err != nil {
 		return "", err
 	}
-	return act.Started(s.execution(e))
+	return act.Started(s.view.execution(e))
 }

@@ -4,100 +4,28 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
-	"strings"
 
-	"github.com/surfin-batch/surfin/internal/job"
 	"github.com/surfin-batch/surfin/internal/jobfile"
 	"github.com/surfin-batch/surfin/internal/redrive"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// redriveName is the identifying parameter that makes a redrive its own instance: EXECUTION.STEP.N.
-// The dot keeps a declared parameter from having this name.
-const redriveName = "run.redrive"
-
-// redrivenStep returns the step of a redrive, whose name may have dots; empty if it is not a
-// redrive.
-func redrivenStep(params core.Parameters) string {
-	mark, ok := params.Get(redriveName)
-	if !ok {
-		return ""
-	}
-	_, rest, _ := strings.Cut(fmt.Sprint(mark.Value), ".")
-	if end := strings.LastIndex(rest, "."); end >= 0 {
-		return rest[:end]
-	}
-	return ""
+// redrives prepares redrives of skipped items.
+type redrives struct {
+	judge   *judge
+	jobs    *jobs
+	records redriveRecords
 }
 
-// Redrive runs the remaining skipped items of an execution through the processors and writers of
-// their step, with the execution's parameters, and returns when the new execution exists. That is
-// an execution of its own, which another Redrive continues if it has not completed.
-func (s *Service) Redrive(ctx context.Context, req RedriveRequest) (*Running, error) {
-	e, err := s.record(ctx, req.Execution)
-	if err != nil {
-		return nil, err
-	}
-	if e.RedriveOf != 0 {
-		return nil, &Refusal{Reason: ReasonRedrive, Execution: e.ID, Actions: []Action{s.restartAction(e, false)},
-			Err: fmt.Errorf("execution %d is a redrive itself: what it skipped again is left in execution %d", e.ID, e.RedriveOf)}
-	}
-	d, err := s.redriveFile(ctx, req, e)
-	if err != nil {
-		return nil, err
-	}
-	if req.Given != nil {
-		if err := req.Given(d.specs(), req.Params); err != nil {
-			return nil, err
-		}
-	}
-	given, secrets, err := withoutSecrets(d, RunRequest{Params: req.Params})
-	if err != nil {
-		return nil, err
-	}
-	d.given = secrets
-	params, err := declaredAgain(&core.Job{Parameters: d.file.Parameters()}, e, typed(d.file.Parameters(), given.Params, req.Folder))
-	if err != nil {
-		return nil, &Refusal{Reason: ReasonParameters, Execution: e.ID, Err: fmt.Errorf("the parameters of execution %d: %w", e.ID, err)}
-	}
-	plan, err := s.planRedrive(ctx, req)
-	if err != nil {
-		return nil, err
-	}
-	l := &launch{definition: d, hooks: req.Hooks, named: e, options: job.Options{Request: req.Key}}
-	if l.params, err = s.redriveParameters(ctx, req, plan, params); err != nil {
-		return nil, err
-	}
-	if l.job, err = s.compileRedrive(ctx, d, e, plan, req.Hooks); err != nil {
-		return nil, err
-	}
-	l.confine(ctx, given.Params, e)
-	if _, err := l.checkPaths(ctx); err != nil {
-		return nil, err
-	}
-	l.definition.file = nil // its definition is not compared: the remaining work is planned again
-	return s.launch(ctx, l)
-}
-
-func withRedrive(params core.Parameters, of core.JobExecutionID, step string, n int64) (core.Parameters, error) {
-	mark := core.Parameter{Name: redriveName, Type: core.TypeString, Identifying: true, Value: fmt.Sprintf("%d.%s.%d", of, step, n)}
-	return core.NewParameters(append(params.All(), mark)...)
-}
-
-func redriveNumber(params core.Parameters) int64 {
-	mark, _ := params.Get(redriveName)
-	text := fmt.Sprint(mark.Value)
-	n, err := strconv.ParseInt(text[strings.LastIndex(text, ".")+1:], 10, 64)
-	if err != nil {
-		return 0
-	}
-	return n
+type redriveRecords interface {
+	redrive.Items
+	Executions(ctx context.Context, filter core.ExecutionFilter) ([]core.JobExecution, error)
+	Steps(ctx context.Context, id core.JobExecutionID) ([]core.StepExecution, error)
 }
 
 // redriveFile reads the job file, or takes a missing one from the history.
-func (s *Service) redriveFile(ctx context.Context, req RedriveRequest, e *core.JobExecution) (definition, error) {
-	d, err := s.stored(ctx, req.source(), e, req.Hooks)
+func (s *redrives) redriveFile(ctx context.Context, req RedriveRequest, e *core.JobExecution) (definition, error) {
+	d, err := s.jobs.stored(ctx, req.source(), e, req.Hooks)
 	if err != nil {
 		return d, err
 	}
@@ -116,8 +44,8 @@ func (s *Service) redriveFile(ctx context.Context, req RedriveRequest, e *core.J
 	return d, nil
 }
 
-func (s *Service) compileRedrive(ctx context.Context, d definition, of *core.JobExecution, plan *redrive.Plan, hooks Hooks) (*core.Job, error) {
-	ran, err := s.config.Repository.Steps(ctx, plan.Execution)
+func (s *redrives) compileRedrive(ctx context.Context, d definition, of *core.JobExecution, plan *redrive.Plan, hooks Hooks) (*core.Job, error) {
+	ran, err := s.records.Steps(ctx, plan.Execution)
 	if err != nil {
 		return nil, fmt.Errorf("read the steps of execution %d: %w", plan.Execution, err)
 	}
@@ -126,19 +54,19 @@ func (s *Service) compileRedrive(ctx context.Context, d definition, of *core.Job
 		steps[step.Name] = step
 	}
 	written := &Targets{next: hooks.OnTarget}
-	j, err := d.file.CompileRedrive(s.depsOf(d, watch(s.config.Registry, written.Add)), jobfile.Redrive{Plan: plan, Instance: of.InstanceID, Steps: steps, Watch: written.watchFiles})
+	j, err := d.file.CompileRedrive(s.jobs.depsOf(d, watch(s.jobs.registry, written.Add)), jobfile.Redrive{Plan: plan, Instance: of.InstanceID, Steps: steps, Watch: written.watchFiles})
 	if err != nil {
 		return nil, &Refusal{Reason: ReasonFile, Execution: plan.Execution, Err: err}
 	}
-	return s.located(j, d), nil
+	return s.jobs.located(j, d), nil
 }
 
-func (s *Service) planRedrive(ctx context.Context, req RedriveRequest) (*redrive.Plan, error) {
+func (s *redrives) planRedrive(ctx context.Context, req RedriveRequest) (*redrive.Plan, error) {
 	id := req.Execution
 	refuse := func(reason Reason, err error, actions ...Action) error {
 		return &Refusal{Reason: reason, Execution: id, Err: err, Actions: actions}
 	}
-	plan, err := redrive.New(ctx, s.config.Repository, redrive.Request{Execution: id, Step: req.Step, Edited: req.Edited})
+	plan, err := redrive.New(ctx, s.records, redrive.Request{Execution: id, Step: req.Step, Edited: req.Edited})
 	var steps *redrive.StepsError
 	switch {
 	case errors.Is(err, redrive.ErrNothing):

@@ -20,7 +20,7 @@ func TestTheStepOfARedriveKeepsTheDotsOfItsName(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, name, redrivenStep(params))
 		require.EqualValues(t, 3, redriveNumber(params))
-		action := s.restartAction(&core.JobExecution{ID: 9, RedriveOf: 7, Params: params, Definition: core.Definition{Path: "job.yaml"}}, false)
+		action := s.runs.judge.restartAction(&core.JobExecution{ID: 9, RedriveOf: 7, Params: params, Definition: core.Definition{Path: "job.yaml"}}, false)
 		require.Equal(t, Action{Kind: ActRedrive, Execution: 7, Step: name}, action, fmt.Sprint(name))
 	}
 	require.Empty(t, redrivenStep(core.Parameters{}))

@@ -13,7 +13,7 @@ import (
 // redriveParameters returns the parameters of the newest redrive of the step's items if it is not
 // complete, else of one more. An incomplete redrive may have rows in a file that it has not
 // published, so no other one begins before it completes (rule C12b).
-func (s *Service) redriveParameters(ctx context.Context, req RedriveRequest, plan *redrive.Plan, params core.Parameters) (core.Parameters, error) {
+func (s *redrives) redriveParameters(ctx context.Context, req RedriveRequest, plan *redrive.Plan, params core.Parameters) (core.Parameters, error) {
 	newest, err := s.newestRedrive(ctx, plan.Execution, func(step string) bool { return overlaps(step, plan.Step) })
 	if err != nil {
 		return params, err
@@ -26,7 +26,7 @@ func (s *Service) redriveParameters(ctx context.Context, req RedriveRequest, pla
 		return params, &Refusal{Reason: ReasonRedrive, Execution: plan.Execution,
 			Err: fmt.Errorf("execution %d, a redrive of step %s, is %s: complete it with its own parameters before another redrive of these items, or abandon it",
 				newest.ID, redrivenStep(newest.Params), newest.Status),
-			Actions: []Action{{Kind: ActShow, Execution: newest.ID, Status: newest.Status}, s.restartAction(newest, false), {Kind: ActAbandon, Execution: newest.ID}}}
+			Actions: []Action{{Kind: ActShow, Execution: newest.ID, Status: newest.Status}, s.judge.restartAction(newest, false), {Kind: ActAbandon, Execution: newest.ID}}}
 	}
 	same, err := s.newestRedrive(ctx, plan.Execution, func(step string) bool { return step == plan.Step })
 	n := int64(1)
@@ -49,7 +49,7 @@ func isUnfinished(e *core.JobExecution) bool { return canGoOn(&core.Job{Restarta
 
 // restOfRedrive returns the plan of a redrive that has committed all items and is not complete, so
 // that it publishes its output; nil if there is none.
-func (s *Service) restOfRedrive(ctx context.Context, req RedriveRequest) (*redrive.Plan, error) {
+func (s *redrives) restOfRedrive(ctx context.Context, req RedriveRequest) (*redrive.Plan, error) {
 	newest, err := s.newestRedrive(ctx, req.Execution, func(step string) bool { return req.Step == "" || step == req.Step })
 	if err != nil || newest == nil || !isUnfinished(newest) {
 		return nil, err
@@ -58,11 +58,11 @@ func (s *Service) restOfRedrive(ctx context.Context, req RedriveRequest) (*redri
 	if err != nil {
 		return nil, err
 	}
-	return redrive.Nothing(s.config.Repository, req.Execution, redrivenStep(newest.Params), parts), nil
+	return redrive.Nothing(s.records, req.Execution, redrivenStep(newest.Params), parts), nil
 }
 
 // onlyDue restricts the plan to the partitions that the redrive still has to run.
-func (s *Service) onlyDue(ctx context.Context, req RedriveRequest, plan *redrive.Plan, of *core.JobExecution) error {
+func (s *redrives) onlyDue(ctx context.Context, req RedriveRequest, plan *redrive.Plan, of *core.JobExecution) error {
 	planned, due, err := s.partsOfRedrive(ctx, of)
 	if err != nil || !planned {
 		return err
@@ -77,13 +77,13 @@ func (s *Service) onlyDue(ctx context.Context, req RedriveRequest, plan *redrive
 
 // partsOfRedrive returns the recorded names of the partitions that a redrive has not completed, or
 // false if it has planned none.
-func (s *Service) partsOfRedrive(ctx context.Context, of *core.JobExecution) (planned bool, due []string, err error) {
+func (s *redrives) partsOfRedrive(ctx context.Context, of *core.JobExecution) (planned bool, due []string, err error) {
 	seen := map[string]bool{}
 	err = s.eachRedrive(ctx, of.RedriveOf, func(e *core.JobExecution) (more bool, err error) {
 		if e.InstanceID != of.InstanceID {
 			return true, nil
 		}
-		steps, err := s.config.Repository.Steps(ctx, e.ID)
+		steps, err := s.records.Steps(ctx, e.ID)
 		if err != nil {
 			return false, fmt.Errorf("read the steps of execution %d: %w", e.ID, err)
 		}
@@ -103,7 +103,7 @@ func (s *Service) partsOfRedrive(ctx context.Context, of *core.JobExecution) (pl
 
 // newestRedrive returns the newest execution that redrives items of a step that match accepts;
 // nil if there is none.
-func (s *Service) newestRedrive(ctx context.Context, of core.JobExecutionID, match func(step string) bool) (newest *core.JobExecution, err error) {
+func (s *redrives) newestRedrive(ctx context.Context, of core.JobExecutionID, match func(step string) bool) (newest *core.JobExecution, err error) {
 	err = s.eachRedrive(ctx, of, func(e *core.JobExecution) (bool, error) {
 		if match(redrivenStep(e.Params)) {
 			newest = e
@@ -114,10 +114,10 @@ func (s *Service) newestRedrive(ctx context.Context, of core.JobExecutionID, mat
 }
 
 // eachRedrive calls f with the redrives of an execution, newest first, until f returns false.
-func (s *Service) eachRedrive(ctx context.Context, of core.JobExecutionID, f func(e *core.JobExecution) (more bool, err error)) error {
+func (s *redrives) eachRedrive(ctx context.Context, of core.JobExecutionID, f func(e *core.JobExecution) (more bool, err error)) error {
 	filter := core.ExecutionFilter{RedriveOf: of, Limit: maxRedrives}
 	for {
-		page, err := s.config.Repository.Executions(ctx, filter)
+		page, err := s.records.Executions(ctx, filter)
 		if err != nil {
 			return fmt.Errorf("find the redrives of execution %d: %w", of, err)
 		}

@@ -114,15 +114,15 @@ type RedriveRequest struct {
 	Hooks `json:"-"`
 }
 
-// source selects a job by the first of its fields that is set.
-type source struct {
+// jobSource selects a job by the first of its fields that is set.
+type jobSource struct {
 	job     *core.Job
 	checked *jobfile.File
 	from    jobfile.Source
 	name    string
 }
 
-func (s source) isZero() bool {
+func (s jobSource) isZero() bool {
 	return s.job == nil && s.checked == nil && s.from.IsZero() && s.name == ""
 }
 
@@ -133,16 +133,16 @@ func fileOf(from jobfile.Source, path string) jobfile.Source {
 	return from
 }
 
-func (r RunRequest) source() source {
-	return source{r.Job, r.Checked, fileOf(r.Source, r.File), r.Name}
+func (r RunRequest) source() jobSource {
+	return jobSource{r.Job, r.Checked, fileOf(r.Source, r.File), r.Name}
 }
 
-func (r RestartRequest) source() source {
-	return source{r.Job, r.Checked, fileOf(r.Source, r.File), r.Name}
+func (r RestartRequest) source() jobSource {
+	return jobSource{r.Job, r.Checked, fileOf(r.Source, r.File), r.Name}
 }
 
-func (r RedriveRequest) source() source {
-	return source{checked: r.Checked, from: fileOf(r.Source, r.File)}
+func (r RedriveRequest) source() jobSource {
+	return jobSource{checked: r.Checked, from: fileOf(r.Source, r.File)}
 }
 
 // Hooks are a caller's functions for a run in the same process.

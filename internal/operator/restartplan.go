@@ -103,8 +103,8 @@ type StartLimit struct {
 
 // restartPlan plans a restart of the execution, by the walk itself. It omits positions and
 // partitions: see describeResumed.
-func (s *Service) restartPlan(ctx context.Context, exec *core.JobExecution, j *core.Job) (*RestartPlan, error) {
-	planned, err := job.NewPlan(ctx, s.config.Repository, j, exec, nil)
+func restartPlan(ctx context.Context, records job.Records, exec *core.JobExecution, j *core.Job) (*RestartPlan, error) {
+	planned, err := job.NewPlan(ctx, records, j, exec, nil)
 	if err != nil {
 		return nil, fmt.Errorf("plan a restart of execution %d: %w", exec.ID, err)
 	}

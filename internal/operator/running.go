@@ -14,7 +14,8 @@ import (
 
 // Running is an execution that runs in this process, concurrently with the caller.
 type Running struct {
-	service *Service
+	view    *viewer
+	records job.Records
 	running *job.Running
 	job     *core.Job
 	hooks   Hooks
@@ -23,7 +24,7 @@ type Running struct {
 // Execution returns the execution as it was launched.
 func (r *Running) Execution() *Execution {
 	e := r.running.Execution()
-	return r.service.execution(&e)
+	return r.view.execution(&e)
 }
 
 // Stop requests a stop: the current chunk is finished. It may be called repeatedly.
@@ -45,9 +46,9 @@ func (r *Running) Wait() (*Execution, error) {
 	if e == nil {
 		return nil, err
 	}
-	view := r.service.execution(e)
+	view := r.view.execution(e)
 	if err == nil && (e.Status == core.StatusFailed || e.Status == core.StatusStopped) {
-		r.service.offerWithinLimit(view, e, r.job)
+		r.offerWithinLimit(view, e, r.job)
 	}
 	return view, err
 }
@@ -57,13 +58,13 @@ const planTime = 10 * time.Second
 
 // offerWithinLimit replaces the restart action if one of its steps would exceed its start_limit. If
 // that is unknown it offers nothing: Explain says why.
-func (s *Service) offerWithinLimit(view *Execution, e *core.JobExecution, j *core.Job) {
+func (r *Running) offerWithinLimit(view *Execution, e *core.JobExecution, j *core.Job) {
 	if e.RedriveOf != 0 || !hasStartLimit(j.Flow) {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), planTime)
 	defer cancel()
-	switch plan, err := s.restartPlan(ctx, e, j); {
+	switch plan, err := restartPlan(ctx, r.records, e, j); {
 	case err != nil:
 		view.Actions = nil
 	case plan.Limit != nil:
@@ -109,10 +110,10 @@ func (r *Running) Follow(ctx context.Context, stop <-chan struct{}) (*Execution,
 			r.running.Cancel(context.Cause(ctx))
 			done = nil
 		case <-look:
-			if waiting := r.service.lacksWorker(ctx, r.running.Execution().ID); waiting != nil {
+			if waiting := r.lacksWorker(ctx, r.running.Execution().ID); waiting != nil {
 				r.hooks.notice(Notice{Kind: NoticeNoWorker, Execution: r.running.Execution().ID, Waiting: waiting})
 				look = nil
-			} else if placed := r.service.lacksFitting(ctx, r.running.Execution().ID); len(placed) > 0 {
+			} else if placed := r.lacksFitting(ctx, r.running.Execution().ID); len(placed) > 0 {
 				r.hooks.notice(Notice{Kind: NoticePlaced, Execution: r.running.Execution().ID, Placed: placed})
 				look = nil
 			}
@@ -122,12 +123,12 @@ func (r *Running) Follow(ctx context.Context, stop <-chan struct{}) (*Execution,
 
 // lacksWorker returns the open work of a parked execution if no live worker continues it. It
 // returns nil otherwise, or if the database cannot be queried now.
-func (s *Service) lacksWorker(ctx context.Context, id core.JobExecutionID) *Waiting {
-	judged, err := s.judgedExecution(ctx, id)
+func (r *Running) lacksWorker(ctx context.Context, id core.JobExecutionID) *Waiting {
+	judged, err := r.view.judge.judgedExecution(ctx, id)
 	if err != nil || !isParked(&judged.Execution) {
 		return nil
 	}
-	waiting, err := s.waiting(ctx, []core.JudgedExecution{*judged})
+	waiting, err := r.view.work.waiting(ctx, []core.JudgedExecution{*judged})
 	if err != nil || !waiting[id].NoWorker() {
 		return nil
 	}
@@ -136,26 +137,17 @@ func (s *Service) lacksWorker(ctx context.Context, id core.JobExecutionID) *Wait
 
 // lacksFitting returns the work of an execution that waits because no live worker fits. It returns
 // nil if there is none, or if the database cannot be queried now.
-func (s *Service) lacksFitting(ctx context.Context, id core.JobExecutionID) []PlacedWork {
-	judged, err := s.judgedExecution(ctx, id)
+func (r *Running) lacksFitting(ctx context.Context, id core.JobExecutionID) []PlacedWork {
+	judged, err := r.view.judge.judgedExecution(ctx, id)
 	if err != nil {
 		return nil
 	}
-	placed, err := s.placed(ctx, []core.JudgedExecution{*judged})
+	placed, err := r.view.work.placed(ctx, []core.JudgedExecution{*judged})
 	if err != nil {
 		return nil
 	}
 	return slices.DeleteFunc(placed[id], func(p PlacedWork) bool { return !p.Unfit })
 }
-
-func (s *Service) keep(r *job.Running, j *core.Job, hooks Hooks) *Running {
-	s.runnings.add(r)
-	return &Running{service: s, running: r, job: j, hooks: hooks}
-}
-
-// Close stops the executions that the service started in this process, and waits until they have
-// ended, as long as ctx allows. A parked execution continues: no process holds it.
-func (s *Service) Close(ctx context.Context) error { return s.runnings.stop(ctx) }
 
 type runnings struct {
 	mu   sync.Mutex

@@ -21,8 +21,8 @@ func ScheduledRuns(s *Service) func(ctx context.Context, d task.Definition, at s
 	return s.scheduledRun
 }
 
-func (s *Service) scheduledRun(_ context.Context, d task.Definition, at schedule.Time) (task.Submission, error) {
-	file, _, err := s.storedFile(d.Files, d.Name)
+func (s *schedules) scheduledRun(_ context.Context, d task.Definition, at schedule.Time) (task.Submission, error) {
+	file, _, err := s.jobs.storedFile(d.Files, d.Name)
 	if err != nil {
 		return task.Submission{}, err
 	}

@@ -45,7 +45,7 @@ const maxNextTimes = 1000
 
 // Schedules lists the schedules of registered jobs that are enabled, by name, with the times at
 // which they are due, computed by the same code as in a server.
-func (s *Service) Schedules(ctx context.Context, req SchedulesRequest) ([]ScheduleView, error) {
+func (s *schedules) Schedules(ctx context.Context, req SchedulesRequest) ([]ScheduleView, error) {
 	if req.Count < 0 || req.Count > maxNextTimes {
 		return nil, &RequestError{Field: "count", Reason: "1 to 1000 times can be asked for"}
 	}
@@ -53,7 +53,7 @@ func (s *Service) Schedules(ctx context.Context, req SchedulesRequest) ([]Schedu
 	views := make([]ScheduleView, 0, len(list))
 	for _, d := range list {
 		view := ScheduleView{Job: d.Name, Schedule: *d.Schedule, DecidedUntil: d.ScheduledUntil}
-		if err := view.foresee(s.config.Now(), max(req.Count, 1)); err != nil {
+		if err := view.foresee(s.now(), max(req.Count, 1)); err != nil {
 			view.Error = err.Error()
 		}
 		views = append(views, view)

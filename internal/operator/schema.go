@@ -4,20 +4,46 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"sync/atomic"
 
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
+
+// schema creates and checks the tables.
+type schema struct {
+	tables      Schema // may be nil
+	checkpoints Checkpoints
+	provider    tx.Provider
+	database    string
+	autoMigrate func(dialect tx.Dialect) bool
+	audit       core.Acts // may be nil
+	actor       actor
+	prepared    atomic.Bool // the tables were checked
+}
+
+// hasHistory reports whether the tables of the history exist. A dry run does not create them.
+func (s *schema) hasHistory(ctx context.Context) (bool, error) {
+	if s.tables == nil || s.prepared.Load() {
+		return true, nil
+	}
+	err := s.tables.CheckSchema(ctx)
+	if errors.Is(err, core.ErrSchemaMissing) {
+		return false, nil
+	}
+	return err == nil, err
+}
 
 // Prepare makes the repository ready: it creates or updates its tables if Config.AutoMigrate allows
 // it, else it checks them. Acts call it by themselves. The Refusal for missing or old tables has
 // core.ErrSchemaMissing in its chain.
-func (s *Service) Prepare(ctx context.Context) error {
-	if s.config.Schema == nil || s.prepared.Load() {
+func (s *schema) Prepare(ctx context.Context) error {
+	if s.tables == nil || s.prepared.Load() {
 		return nil
 	}
-	err := core.Patiently(ctx, s.config.Schema.CheckSchema)
+	err := core.Patiently(ctx, s.tables.CheckSchema)
 	if errors.Is(err, core.ErrSchemaMissing) && s.migrates() {
-		if err = s.config.Schema.Migrate(ctx); err == nil {
+		if err = s.tables.Migrate(ctx); err == nil {
 			err = s.noteMigration(ctx, "")
 		}
 	}
@@ -33,29 +59,29 @@ func (s *Service) Prepare(ctx context.Context) error {
 // CheckDatabase checks that the repository's database answers and has the tables that this binary
 // needs. It returns nil also if the service has no schema, core.ErrSchemaMissing, or the database's
 // own error; ctx bounds the wait.
-func (s *Service) CheckDatabase(ctx context.Context) error {
-	if s.config.Schema == nil {
+func (s *schema) CheckDatabase(ctx context.Context) error {
+	if s.tables == nil {
 		return nil
 	}
-	return s.config.Schema.CheckSchema(ctx)
+	return s.tables.CheckSchema(ctx)
 }
 
-func (s *Service) migrates() bool {
-	if s.config.AutoMigrate == nil || s.config.Provider == nil {
+func (s *schema) migrates() bool {
+	if s.autoMigrate == nil || s.provider == nil {
 		return false
 	}
-	db, err := s.config.Provider.Database(s.config.Database)
-	return err == nil && s.config.AutoMigrate(db.Dialect())
+	db, err := s.provider.Database(s.database)
+	return err == nil && s.autoMigrate(db.Dialect())
 }
 
 // Migrate creates or updates tables, and reports whether there was anything to do: the tables of
 // the history if database is the repository's or empty, else those for the checkpoints of steps
 // that work in that database (rule C18).
-func (s *Service) Migrate(ctx context.Context, database string) (changed bool, err error) {
-	check, migrate := s.config.Schema.CheckSchema, s.config.Schema.Migrate
-	if database != "" && database != s.config.Database {
-		check = func(ctx context.Context) error { return s.config.Checkpoints.CheckSchema(ctx, database) }
-		migrate = func(ctx context.Context) error { return s.config.Checkpoints.Migrate(ctx, database) }
+func (s *schema) Migrate(ctx context.Context, database string) (changed bool, err error) {
+	check, migrate := s.tables.CheckSchema, s.tables.Migrate
+	if database != "" && database != s.database {
+		check = func(ctx context.Context) error { return s.checkpoints.CheckSchema(ctx, database) }
+		migrate = func(ctx context.Context) error { return s.checkpoints.Migrate(ctx, database) }
 	}
 	if err := check(ctx); !errors.Is(err, core.ErrSchemaMissing) {
 		return false, err
@@ -67,9 +93,9 @@ func (s *Service) Migrate(ctx context.Context, database string) (changed bool, e
 }
 
 // noteMigration records a migration in the audit, after it: a migration has its own transactions.
-func (s *Service) noteMigration(ctx context.Context, database string) error {
-	if s.config.Acts == nil || s.config.Schema.CheckSchema(ctx) != nil {
+func (s *schema) noteMigration(ctx context.Context, database string) error {
+	if s.audit == nil || s.tables.CheckSchema(ctx) != nil {
 		return nil // there is no audit yet
 	}
-	return s.config.Acts.NoteAct(ctx, core.VerbMigrate, s.actor(ctx), "tables in database "+cmp.Or(database, s.config.Database))
+	return s.audit.NoteAct(ctx, core.VerbMigrate, s.actor.of(ctx), "tables in database "+cmp.Or(database, s.database))
 }

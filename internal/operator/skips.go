@@ -14,6 +14,16 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
+// skips lists and exports skipped items.
+type skips struct {
+	records interface {
+		Execution(ctx context.Context, id core.JobExecutionID) (*core.JobExecution, error)
+		Executions(ctx context.Context, filter core.ExecutionFilter) ([]core.JobExecution, error)
+		SkippedItems(ctx context.Context, filter core.SkipFilter) ([]core.SkippedItem, error)
+		SkippedItem(ctx context.Context, id int64) (*core.SkippedItem, error)
+	}
+}
+
 // Edit is a person's correction of a skipped item.
 type Edit = redrive.Edit
 
@@ -112,16 +122,16 @@ type SkipPage struct {
 
 // Skips lists the items that an execution skipped. It returns core.ErrNotFound if there is no such
 // execution, and a *RequestError for an invalid request.
-func (s *Service) Skips(ctx context.Context, req SkipsRequest) (SkipPage, error) {
+func (s *skips) Skips(ctx context.Context, req SkipsRequest) (SkipPage, error) {
 	filter, err := req.filter()
 	if err != nil {
 		return SkipPage{}, err
 	}
-	exec, err := s.config.Repository.Execution(ctx, req.Execution)
+	exec, err := s.records.Execution(ctx, req.Execution)
 	if err != nil {
 		return SkipPage{}, err
 	}
-	found, err := s.config.Repository.SkippedItems(ctx, filter)
+	found, err := s.records.SkippedItems(ctx, filter)
 	if err != nil {
 		return SkipPage{}, fmt.Errorf("list the skipped items of execution %d: %w", req.Execution, err)
 	}
@@ -140,8 +150,8 @@ func (s *Service) Skips(ctx context.Context, req SkipsRequest) (SkipPage, error)
 }
 
 // skipsOfOthers returns the other attempts of the instance that have items of the filter.
-func (s *Service) skipsOfOthers(ctx context.Context, exec *core.JobExecution, filter core.SkipFilter) (ids []core.JobExecutionID, err error) {
-	attempts, err := s.config.Repository.Executions(ctx, core.ExecutionFilter{Instance: exec.InstanceID})
+func (s *skips) skipsOfOthers(ctx context.Context, exec *core.JobExecution, filter core.SkipFilter) (ids []core.JobExecutionID, err error) {
+	attempts, err := s.records.Executions(ctx, core.ExecutionFilter{Instance: exec.InstanceID})
 	if err != nil {
 		return nil, fmt.Errorf("list the attempts of instance %d: %w", exec.InstanceID, err)
 	}
@@ -151,7 +161,7 @@ func (s *Service) skipsOfOthers(ctx context.Context, exec *core.JobExecution, fi
 			continue
 		}
 		filter.Execution = attempts[i].ID
-		items, err := s.config.Repository.SkippedItems(ctx, filter)
+		items, err := s.records.SkippedItems(ctx, filter)
 		if err != nil {
 			return nil, fmt.Errorf("list the skipped items of execution %d: %w", filter.Execution, err)
 		}
@@ -163,12 +173,12 @@ func (s *Service) skipsOfOthers(ctx context.Context, exec *core.JobExecution, fi
 }
 
 // Skip returns one skipped item by its number, or core.ErrNotFound.
-func (s *Service) Skip(ctx context.Context, id int64) (*SkipView, error) {
-	item, err := s.config.Repository.SkippedItem(ctx, id)
+func (s *skips) Skip(ctx context.Context, id int64) (*SkipView, error) {
+	item, err := s.records.SkippedItem(ctx, id)
 	if err != nil {
 		return nil, err
 	}
-	exec, err := s.config.Repository.Execution(ctx, item.JobExecutionID)
+	exec, err := s.records.Execution(ctx, item.JobExecutionID)
 	if err != nil {
 		return nil, fmt.Errorf("the execution of skipped item %d: %w", id, err)
 	}
@@ -182,13 +192,13 @@ const exportPage = 500
 // ExportSkips writes the skipped items that were not redriven to w, one JSON object per line, and
 // returns their number. It ignores After and Limit of the request: it exports all. It returns
 // core.ErrNotFound, and writes nothing, if there is no such execution.
-func (s *Service) ExportSkips(ctx context.Context, req SkipsRequest, w io.Writer) (n int, err error) {
+func (s *skips) ExportSkips(ctx context.Context, req SkipsRequest, w io.Writer) (n int, err error) {
 	req.Left, req.After, req.Limit = true, 0, 0
 	filter, err := req.filter()
 	if err != nil {
 		return 0, err
 	}
-	if _, err := s.config.Repository.Execution(ctx, req.Execution); err != nil {
+	if _, err := s.records.Execution(ctx, req.Execution); err != nil {
 		return 0, err
 	}
 	filter.Limit = exportPage
@@ -196,7 +206,7 @@ func (s *Service) ExportSkips(ctx context.Context, req SkipsRequest, w io.Writer
 	encoder := json.NewEncoder(buffered)
 	encoder.SetEscapeHTML(false) // people read the items
 	for {
-		page, err := s.config.Repository.SkippedItems(ctx, filter)
+		page, err := s.records.SkippedItems(ctx, filter)
 		if err != nil {
 			return n, fmt.Errorf("list the skipped items of execution %d: %w", req.Execution, err)
 		}

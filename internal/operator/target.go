@@ -26,15 +26,6 @@ type Target struct {
 	Database string `json:"database,omitempty"`
 }
 
-// watched returns the registry of a run: if the caller wants targets, its writers report them when
-// they are made.
-func (s *Service) watched(hooks Hooks) *registry.Registry {
-	if hooks.OnTarget == nil {
-		return s.config.Registry
-	}
-	return watch(s.config.Registry, hooks.OnTarget)
-}
-
 func watch(r *registry.Registry, found func(Target)) *registry.Registry {
 	return r.Map(func(c registry.Component) registry.Component {
 		if c.Kind == registry.KindWriter && c.New != nil {

@@ -148,56 +148,6 @@ type (
 	}
 )
 
-// Lease is the state of the lease of a running execution's owner.
-type Lease string
-
-// The states of a lease.
-const (
-	LeaseHeld    Lease = "held"
-	LeaseExpired Lease = "expired"
-	// LeaseDead means that the owner's process was on this host, and does not exist any more.
-	LeaseDead Lease = "dead"
-)
-
-func leaseOf(o *Owner) Lease {
-	switch {
-	case o == nil:
-		return ""
-	case o.Dead:
-		return LeaseDead
-	case o.Lost:
-		return LeaseExpired
-	}
-	return LeaseHeld
-}
-
-func (s *Service) executionView(e *core.JobExecution, newest *core.NewestAttempt) ExecutionView {
-	return ExecutionView{Execution: s.view(e, newest), StopRequested: !e.Status.IsOver() && e.StopRequested}
-}
-
-func (s *Service) stepView(step *core.StepExecution) StepView {
-	view := StepView{
-		Step: step.Name, Execution: step.JobExecutionID, Status: step.Status, Exit: step.ExitCode, Error: step.Error,
-		Started: utc(step.StartedAt), Ended: utc(step.EndedAt), Out: step.Out, Gate: step.Gate, Child: core.ChildOf(step),
-		NewDefinition: hasNewDefinition(step), Warnings: step.Warnings(),
-	}
-	if step.Status.IsRunning() && !step.LeaseUntil.IsZero() {
-		view.Worker = &Owner{Host: step.Owner.Host, PID: step.Owner.PID, LeaseUntil: utc(step.LeaseUntil), Dead: s.config.Dead(step.Owner)}
-	}
-	view.count(step.Counters)
-	view.SkippedUndone = step.InHand.Skips()
-	view.measure(step.Counters, elapsed(step.StartedAt, step.EndedAt, s.config.Now()))
-	return view
-}
-
-func hasNewDefinition(s *core.StepExecution) bool {
-	if s.Context == nil {
-		return false
-	}
-	mark, _ := s.Context.Get(core.NewDefinitionKey)
-	return mark == true
-}
-
 func (s *StepView) count(c core.Counters) {
 	s.Read, s.Written, s.Filtered, s.Skipped = c.Read, c.Write, c.Filter, c.Skips()
 	s.ReadSkipped, s.ProcessSkip, s.WriteSkipped = c.ReadSkip, c.ProcessSkip, c.WriteSkip

@@ -11,6 +11,20 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
+type launch struct {
+	definition
+	job     *core.Job
+	params  core.Parameters
+	options job.Options
+	hooks   Hooks
+	// from is where the attempt begins again; nil means that it resumes incomplete work.
+	from *job.From
+	// follows is the execution with the parameters that a run uses if none are given, or nil.
+	follows *core.JobExecution
+	// named is the execution that the caller named; nil for a run.
+	named *core.JobExecution
+}
+
 type clientKey struct{}
 
 // WithClient marks the requests of a context as an API client's: paths that contain a value from
@@ -63,7 +77,11 @@ func (l *launch) folder() string {
 func (l *launch) checkPaths(ctx context.Context) (context.Context, error) {
 	ctx = confine.With(ctx, confine.New(l.job.Confinement))
 	if err := job.CheckPaths(ctx, l.job, l.params); err != nil {
-		return ctx, parametersRefused(err, l)
+		return ctx, l.parametersRefused(err)
 	}
 	return ctx, nil
+}
+
+func (l *launch) parametersRefused(err error) error {
+	return &Refusal{Reason: ReasonParameters, Err: err, Actions: []Action{{Kind: ActHelp, Job: l.job.Name, File: l.path}}}
 }

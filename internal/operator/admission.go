@@ -1,0 +1,206 @@
+package operator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/surfin-batch/surfin/internal/job"
+	"github.com/surfin-batch/surfin/internal/nearest"
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+)
+
+// admission refuses launches, with the possible actions.
+type admission struct {
+	schema  *schema
+	judge   *judge
+	records core.Launches
+}
+
+func (s *admission) refused(ctx context.Context, err error, l *launch) error {
+	r := &Refusal{Reason: reasonOf(err), Err: err}
+	again := launchAction(ActAgain, l.path, l.params, l.job.Parameters)
+	switch r.Reason { //nolint:exhaustive // a launch has no other
+	case "":
+		return err
+	case ReasonComplete:
+		var complete *core.InstanceCompleteError
+		errors.As(err, &complete)
+		other, failure := s.otherInstance(ctx, l.job, l.params, l.path)
+		if failure != nil {
+			return errors.Join(err, failure)
+		}
+		if r.Actions = other; l.job.Incrementer != nil {
+			r.Actions = append(r.Actions, Action{Kind: ActNext, File: l.path})
+		}
+		r.Actions = append(r.Actions, again, Action{Kind: ActShow, Execution: complete.Execution.ID, Status: complete.Execution.Status})
+	case ReasonRunning:
+		var running *core.AlreadyRunningError
+		errors.As(err, &running)
+		r.Actions = s.judge.whileRunning(ctx, running.ExecutionID, running.Owner, running.Open)
+	case ReasonExclusive:
+		r.Actions = s.judge.whileExcluded(ctx, err)
+	case ReasonUnknown:
+		r.Actions = s.afterUnknown(ctx, l, again)
+	case ReasonNotRestartable, ReasonAbandoned, ReasonNotNewest, ReasonIllegalState:
+		r.Actions = []Action{{Kind: ActHistory, Job: l.job.Name}, again}
+	case ReasonFrom:
+		return s.notFrom(err, l)
+	case ReasonParameters:
+		r.Actions = []Action{{Kind: ActHelp, File: l.path}}
+		if former, is := errors.AsType[*core.FormerInstanceError](err); is {
+			r.Actions = afterFormer(former, again)
+		}
+	case ReasonSchema:
+		r.Actions = []Action{{Kind: ActMigrate}}
+	}
+	return r
+}
+
+// otherInstance suggests a run of another instance, which has not run yet; empty if there is none.
+func (s *admission) otherInstance(ctx context.Context, j *core.Job, params core.Parameters, path string) ([]Action, error) {
+	other, ok := otherParameter(j, params)
+	if !ok {
+		return nil, nil
+	}
+	if last, err := s.judge.lastExecution(ctx, j.Name, other.Key()); err != nil || last != nil {
+		return nil, err
+	}
+	return []Action{launchAction(ActRun, path, other, j.Parameters)}, nil
+}
+
+// checkFormer refuses a run, or the plan of one, whose parameters named another instance in earlier versions (rule D5). The
+// launch asks the repository again.
+func (s *admission) checkFormer(ctx context.Context, l *launch) error {
+	if has, err := s.schema.hasHistory(ctx); !has {
+		return err
+	}
+	err := s.records.CheckFormer(ctx, l.job.Name, l.params)
+	if err == nil {
+		return nil
+	}
+	return s.refused(ctx, err, l)
+}
+
+// excluded refuses a launch that another execution prevents now, else returns nil. It queries the
+// repository as a launch does (rule L12).
+func (s *admission) excluded(ctx context.Context, j *core.Job, params core.Parameters) (*Refusal, error) {
+	if has, err := s.schema.hasHistory(ctx); !has {
+		return nil, err
+	}
+	err := job.CheckExclusive(ctx, s.records, j, params, s.judge.dead)
+	if reasonOf(err) != ReasonExclusive {
+		return nil, err
+	}
+	return &Refusal{Reason: ReasonExclusive, Err: err, Actions: s.judge.whileExcluded(ctx, err)}, nil
+}
+
+// afterUnknown returns the actions for an execution if it is unknown whether its last work is
+// committed.
+func (s *admission) afterUnknown(ctx context.Context, l *launch, again Action) []Action {
+	last, err := s.judge.records.LastExecution(ctx, l.job.Name, l.params.Key())
+	if err != nil {
+		return []Action{{Kind: ActHistory, Job: l.job.Name}, again}
+	}
+	return []Action{{Kind: ActShow, Execution: last.ID, Status: last.Status}, {Kind: ActAbandon, Execution: last.ID, Status: last.Status}, again}
+}
+
+// canGoOn reports whether to attempt the instance again (the repository may refuse, if it runs or
+// its outcome is unknown).
+func canGoOn(j *core.Job, s core.Status) bool {
+	switch s {
+	case core.StatusCompleted, core.StatusAbandoned:
+		return false
+	case core.StatusFailed, core.StatusStopped:
+		return j.Restartable
+	case core.StatusStarting, core.StatusStarted, core.StatusParked, core.StatusStopping, core.StatusUnknown:
+	}
+	return true
+}
+
+// admits refuses, before anything is planned, a restart that the launch would refuse now.
+func (s *admission) admits(ctx context.Context, l *launch) error {
+	newest, err := s.judge.newestAttempt(ctx, l.named)
+	if err != nil {
+		return err
+	}
+	refused := newest.Refusal(l.job.Restartable)
+	if l.options.IfComplete {
+		refused = newest.RefusalIfComplete(l.job.Restartable)
+	}
+	if refused != nil {
+		return s.refused(ctx, refused, l)
+	}
+	return nil
+}
+
+// notFrom refuses a restart from an element. It adds the locations of the elements in the file, and
+// the possible actions.
+func (s *admission) notFrom(err error, l *launch) error {
+	var refused *job.FromError
+	errors.As(err, &refused)
+	placed := *refused
+	if refused.Cause == job.FromUnknown {
+		placed.Near = nearest.Name(refused.Element, refused.Known)
+	}
+	placed.Known, placed.Reached = s.places(l, refused.Known), s.places(l, refused.Reached)
+	r := &Refusal{Reason: ReasonFrom, Execution: l.named.ID, Err: &placed}
+	again := Action{Kind: ActRestart, Execution: l.named.ID, Status: l.named.Status, IfComplete: l.options.IfComplete}
+	for _, instead := range []string{placed.Near, refused.Split} {
+		if slices.Contains(refused.Reached, instead) {
+			again.From = instead
+			r.Actions = append(r.Actions, again)
+		}
+	}
+	if refused.Cause != job.FromUnknown && l.named.Status != core.StatusCompleted {
+		r.Actions = append(r.Actions, Action{Kind: ActRestart, Execution: l.named.ID, Status: l.named.Status})
+	}
+	r.Actions = append(r.Actions, Action{Kind: ActShow, Execution: l.named.ID, Status: l.named.Status})
+	return r
+}
+
+func (s *admission) places(l *launch, names []string) []string {
+	placed := slices.Clone(names)
+	for i, name := range placed {
+		if l.file == nil {
+			continue
+		}
+		if place := l.file.PlaceOf(name); place != "" {
+			placed[i] += " (" + place + ")"
+		}
+	}
+	return placed
+}
+
+// checkRestart refuses as a launch would. Running or not restartable executions are left for the
+// launch to judge.
+func (s *admission) checkRestart(ctx context.Context, e *core.JobExecution, req RestartRequest) error {
+	if e.RedriveOf != 0 {
+		return &Refusal{Reason: ReasonRedrive, Execution: e.ID, Actions: []Action{s.judge.restartAction(e, false)},
+			Err: fmt.Errorf("execution %d is a redrive of execution %d: it goes on as one", e.ID, e.RedriveOf)}
+	}
+	newest, err := s.judge.newestAttempt(ctx, e)
+	if err != nil {
+		return err
+	}
+	if newest.Execution.ID != e.ID {
+		return s.judge.notNewest(ctx, &core.NotNewestError{JobName: e.JobName, Execution: e.ID, Newest: newest.Execution.ID, Status: newest.Execution.Status})
+	}
+	refused := newest.Refusal(true)
+	if req.IfComplete {
+		refused = newest.RefusalIfComplete(true)
+	}
+	reason := reasonOf(refused)
+	if reason == "" || reason == ReasonRunning {
+		return nil
+	}
+	r := &Refusal{Reason: reason, Execution: e.ID, Err: refused, Actions: []Action{{Kind: ActShow, Execution: e.ID, Status: e.Status}}}
+	if r.Actions = append(r.Actions, s.judge.actionsFor(e, &newest)...); reason == ReasonComplete {
+		if req.From != "" {
+			r.Actions = append(r.Actions, Action{Kind: ActRestart, Execution: e.ID, Status: e.Status, File: req.File, From: req.From, IfComplete: true})
+		}
+		r.Actions = append(r.Actions, anew(e)...)
+	}
+	return r
+}

@@ -81,6 +81,9 @@ type Options struct {
 	Task int64
 	// On restricts the workers that may continue the execution of a task; nil means any.
 	On *core.Placement
+	// OnLast is called before the launch with the last execution of the instance; nil means that
+	// there is none. An error refuses the launch.
+	OnLast func(ctx context.Context, last *core.JobExecution) error
 }
 
 // Launcher runs jobs in this process. It is safe for concurrent use.
@@ -247,15 +250,21 @@ func (l *Launcher) from(ctx context.Context, j *core.Job, params core.Parameters
 // lets one run, and a step that takes the new definition refuses a position that an owner committed
 // meanwhile.
 func (l *Launcher) checkRestart(ctx context.Context, j *core.Job, params core.Parameters, from *From) (taken []string, err error) {
-	if j.CheckRestart == nil || l.options.FromStart || l.options.AcceptChanges {
+	compares := j.CheckRestart != nil && !l.options.FromStart && !l.options.AcceptChanges
+	if !compares && l.options.OnLast == nil {
 		return nil, nil
 	}
 	last, err := l.config.Repository.LastExecution(ctx, j.Name, params.Key())
-	switch {
-	case errors.Is(err, core.ErrNotFound):
-		return nil, nil
-	case err != nil:
+	if err != nil && !errors.Is(err, core.ErrNotFound) {
 		return nil, err
+	}
+	if l.options.OnLast != nil {
+		if err := l.options.OnLast(ctx, last); err != nil {
+			return nil, err
+		}
+	}
+	if !compares || last == nil {
+		return nil, nil
 	}
 	return l.compare(ctx, j, last, params, from)
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/surfin-batch/surfin/internal/job"
+	"github.com/surfin-batch/surfin/internal/jobfile"
 	"github.com/surfin-batch/surfin/internal/nearest"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
@@ -45,6 +46,10 @@ func (s *admission) refused(ctx context.Context, err error, l *launch) error {
 		r.Actions = s.afterUnknown(ctx, l, again)
 	case ReasonNotRestartable, ReasonAbandoned, ReasonNotNewest, ReasonIllegalState:
 		r.Actions = []Action{{Kind: ActHistory, Job: l.job.Name}, again}
+	case ReasonChanged:
+		if changed, is := errors.AsType[*jobfile.ChangedError](err); is && l.last != nil {
+			return changedRefusal(changed, l.last, l)
+		}
 	case ReasonFrom:
 		return s.notFrom(err, l)
 	case ReasonParameters:

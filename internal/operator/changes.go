@@ -31,6 +31,11 @@ func (s *comparison) changes(ctx context.Context, last *core.JobExecution, l *la
 	if !errors.As(err, &changed) {
 		return changes, err
 	}
+	return changes, changedRefusal(changed, last, l)
+}
+
+// changedRefusal refuses changes of committed work since the last attempt.
+func changedRefusal(changed *jobfile.ChangedError, last *core.JobExecution, l *launch) *Refusal {
 	r := &Refusal{Reason: ReasonChanged, Last: last.ID, Details: changed.Refused(), Diff: changed.Diff, Err: changed}
 	if last.Definition.Hash != l.job.Definition.Hash {
 		r.Actions = compareActions(changed.Execution, last.Definition, l.job.Definition, l.path)
@@ -40,7 +45,7 @@ func (s *comparison) changes(ctx context.Context, last *core.JobExecution, l *la
 			Action{Kind: ActRestart, Execution: last.ID, File: l.path, AcceptChanges: true},
 			Action{Kind: ActRestart, Execution: last.ID, File: l.path, FromStart: true})
 	}
-	return changes, r
+	return r
 }
 
 // restartHistory returns the part of the history that the attempt keeps, for the comparison of

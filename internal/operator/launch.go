@@ -8,6 +8,7 @@ import (
 
 	"github.com/surfin-batch/surfin/internal/confine"
 	"github.com/surfin-batch/surfin/internal/job"
+	"github.com/surfin-batch/surfin/internal/jobfile"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
@@ -23,6 +24,20 @@ type launch struct {
 	follows *core.JobExecution
 	// named is the execution that the caller named; nil for a run.
 	named *core.JobExecution
+	// last is the last execution of the instance, once the launcher has read it.
+	last *core.JobExecution
+	// noticed means that the changes of the job file were noticed.
+	noticed bool
+}
+
+// noticeChanges notices, once, that the job file has changed since the last attempt.
+func (l *launch) noticeChanges(last *core.JobExecution, changes []jobfile.Change) {
+	if l.noticed || last.Definition.Hash == l.job.Definition.Hash {
+		return
+	}
+	l.noticed = true
+	l.hooks.notice(Notice{Kind: NoticeChanged, Execution: last.ID, File: l.path, FromStart: l.options.FromStart, Changes: changes,
+		Actions: compareActions(last.ID, last.Definition, l.job.Definition, l.path)})
 }
 
 type clientKey struct{}

@@ -168,8 +168,9 @@ func (s *runs) launch(ctx context.Context, l *launch) (*Running, error) {
 	if err := s.admission.checkFormer(ctx, l); err != nil {
 		return nil, err
 	}
-	if err := s.compareWithHistory(ctx, l); err != nil {
-		return nil, err
+	l.options.OnLast = s.onLast(l)
+	if l.file != nil {
+		l.job.CheckRestart = s.checkRestart(l)
 	}
 	running, err := s.start(ctx, l)
 	if err != nil {
@@ -178,40 +179,49 @@ func (s *runs) launch(ctx context.Context, l *launch) (*Running, error) {
 	return s.keep(running, l.job, l.hooks), nil
 }
 
-// compareWithHistory compares the job file with the history: its location (rule L1a), and the
-// definition of the instance's last attempt, if that will be resumed (rules F4, F4a).
-func (s *runs) compareWithHistory(ctx context.Context, l *launch) error {
-	last, err := s.judge.lastExecution(ctx, l.job.Name, l.params.Key())
-	if err != nil {
-		return err
-	}
-	if err := s.noticeOtherFile(ctx, l, last); err != nil || last == nil || l.file == nil {
-		return err
-	}
-	return s.checkChanges(ctx, l, last)
-}
-
-// checkChanges judges the changes of the job file since the last attempt: changes of committed work
-// refuse the launch, unless they are accepted; others are a notice. A race is harmless: the
-// launcher compares again.
-func (s *runs) checkChanges(ctx context.Context, l *launch, last *core.JobExecution) error {
-	var err error
-	sameFile := last.Definition.Hash == l.job.Definition.Hash
-	if last.Status == core.StatusCompleted || sameFile && !last.FormerTimes {
-		return nil
-	}
-	notice := Notice{Kind: NoticeChanged, Execution: last.ID, File: l.path, FromStart: l.options.FromStart,
-		Actions: compareActions(last.ID, last.Definition, l.job.Definition, l.path)}
-	if !notice.FromStart {
-		notice.Changes, err = s.changes.changes(ctx, last, l)
-		if err != nil && (!l.options.AcceptChanges || !errors.As(err, new(*jobfile.ChangedError))) {
+// onLast notices, once, that the job file is another one (rule L1a), and changes of it that the
+// launcher does not compare because they do not matter or are accepted (rule F4).
+func (s *runs) onLast(l *launch) func(ctx context.Context, last *core.JobExecution) error {
+	called := false
+	return func(ctx context.Context, last *core.JobExecution) error {
+		if called { // another try of the launch, after a parked execution ended
+			return nil
+		}
+		called, l.last = true, last
+		if err := s.noticeOtherFile(ctx, l, last); err != nil || last == nil || l.file == nil || last.Status == core.StatusCompleted {
 			return err
 		}
+		var changes []jobfile.Change
+		switch {
+		case l.options.FromStart:
+		case l.options.AcceptChanges:
+			var err error
+			if changes, err = s.changes.changes(ctx, last, l); err != nil && !errors.As(err, new(*jobfile.ChangedError)) {
+				return err
+			}
+		default:
+			return nil
+		}
+		l.noticeChanges(last, changes)
+		return nil
 	}
-	if !sameFile {
-		l.hooks.notice(notice)
+}
+
+// checkRestart is the job's CheckRestart, and notices the changes that it admits.
+func (s *runs) checkRestart(l *launch) func(ctx context.Context, last *core.JobExecution, h core.History, params core.Parameters) ([]string, error) {
+	return func(ctx context.Context, last *core.JobExecution, h core.History, params core.Parameters) (taken []string, err error) {
+		changes, err := l.file.Changes(ctx, jobfile.Restart{Last: last, Params: params, History: h, Registry: s.jobs.registry})
+		if err != nil {
+			return nil, err
+		}
+		l.noticeChanges(last, changes)
+		for _, change := range changes {
+			if change.NewDefinition {
+				taken = append(taken, change.Step)
+			}
+		}
+		return taken, nil
 	}
-	return nil
 }
 
 // noticeOtherFile reports that the job of this name was run from another file: by the last

@@ -9,6 +9,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/surfin-batch/surfin/internal/operator"
+	"github.com/surfin-batch/surfin/internal/refusal"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
@@ -153,7 +154,7 @@ func texts(params map[string]json.RawMessage) (map[string]string, error) {
 	}
 	if len(wrong) > 0 {
 		p := newProblem(http.StatusUnprocessableEntity, "parameters: a text, a number, true or false is expected")
-		p.Reason, p.Errors = operator.ReasonParameters, wrong
+		p.Reason, p.Errors = refusal.Parameters, wrong
 		return nil, p
 	}
 	return given, nil

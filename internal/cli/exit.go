@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/surfin-batch/surfin/internal/jobfile"
+	"github.com/surfin-batch/surfin/internal/operator"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/settings"
 )
@@ -79,7 +80,7 @@ func (env *environment) report(err error) int {
 	}
 	known := &exitError{code: ExitFailed, err: err}
 	if !errors.As(err, &known) {
-		known = &exitError{code: codeOf(err), err: err, hints: env.hints(err)}
+		known = &exitError{code: operator.ExitCode(err), err: err, hints: env.hints(err)}
 	}
 	if env.logsJSON() {
 		env.logError(known.err, known.hints)
@@ -94,22 +95,6 @@ func (env *environment) report(err error) int {
 	}
 	env.writeError(b.String())
 	return known.code
-}
-
-func codeOf(err error) int {
-	var complete *core.InstanceCompleteError
-	var running *core.AlreadyRunningError
-	var excluded *core.ExclusiveError
-	var parameter *core.ParameterError
-	switch {
-	case errors.As(err, &complete), errors.As(err, &running), errors.As(err, &excluded),
-		errors.Is(err, core.ErrNotRestartable), errors.Is(err, core.ErrAbandoned), errors.Is(err, core.ErrUnknownStatus),
-		errors.Is(err, core.ErrNotMostRecent), errors.Is(err, core.ErrIllegalState):
-		return ExitRefused
-	case errors.As(err, &parameter), errors.Is(err, core.ErrNoSuchJob):
-		return ExitUsage
-	}
-	return ExitFailed
 }
 
 func (env *environment) hints(err error) []string {

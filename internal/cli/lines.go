@@ -9,6 +9,7 @@ import (
 
 	"github.com/surfin-batch/surfin/internal/jobfile"
 	"github.com/surfin-batch/surfin/internal/operator"
+	"github.com/surfin-batch/surfin/internal/refusal"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
@@ -36,11 +37,11 @@ func (env *environment) actionHints(r *operator.Refusal) []string {
 	for _, a := range r.Actions {
 		h := env.actionHint(a)
 		switch {
-		case a.Kind == operator.ActAgain && r.Reason == operator.ReasonComplete && r.Execution == 0:
+		case a.Kind == refusal.ActAgain && r.Reason == refusal.Complete && r.Execution == 0:
 			h.label = "the same again"
-		case a.Kind == operator.ActRedrive && r.Reason == operator.ReasonWhichStep:
+		case a.Kind == refusal.ActRedrive && r.Reason == refusal.WhichStep:
 			h.label = "one of them"
-		case a.Kind == operator.ActRedrive && r.Reason == operator.ReasonRedrive:
+		case a.Kind == refusal.ActRedrive && r.Reason == refusal.Redrive:
 			h.label = "go on"
 		}
 		list = append(list, h)
@@ -69,68 +70,68 @@ func (env *environment) actionHint(a operator.Action) hint {
 func (env *environment) actionText(a operator.Action) actionText {
 	id := idText(a.Execution)
 	switch a.Kind {
-	case operator.ActShow:
+	case refusal.ActShow:
 		if a.Status.IsRunning() {
 			return actionText{label: "what it does", words: []string{"show", id}}
 		}
 		return actionText{label: "what it did", words: []string{"show", id}}
-	case operator.ActHistory:
+	case refusal.ActHistory:
 		if a.Job == "" {
 			return actionText{label: "those there are", words: []string{"list"}}
 		}
 		return actionText{label: "its history", words: []string{"list", "--job", a.Job}}
-	case operator.ActExplain:
+	case refusal.ActExplain:
 		return actionText{label: "why, and what then", explained: "explain that one", words: []string{"explain", id}}
-	case operator.ActWatch:
+	case refusal.ActWatch:
 		return actionText{label: "watch it", explained: "watch it", words: []string{"top", "--job", a.Job}}
-	case operator.ActSkips:
+	case refusal.ActSkips:
 		return actionText{label: "its skipped items", explained: "see what was skipped", words: []string{"skips", "list", id}}
-	case operator.ActExport:
+	case refusal.ActExport:
 		return actionText{
 			label: "give the items", explained: "mend it", words: []string{"skips", "export", id, "--out", "FILE"},
 			note: ", give their item, and add --from FILE",
 		}
-	case operator.ActCompare:
+	case refusal.ActCompare:
 		return actionText{label: "compare", explained: "see what changed", line: env.compareLine(a)}
-	case operator.ActHelp:
+	case refusal.ActHelp:
 		return actionText{label: "parameters", line: env.app.Name + " run " + shellQuote(a.File) + " --help"}
-	case operator.ActIncrementer:
+	case refusal.ActIncrementer:
 		return actionText{label: "give it one", line: "incrementer: NAME  (in " + a.File + ")"}
-	case operator.ActMigrate:
+	case refusal.ActMigrate:
 		return actionText{label: "make or update it", words: []string{"migrate"}}
-	case operator.ActRun, operator.ActAgain, operator.ActNext, operator.ActRestart, operator.ActRedrive, operator.ActStop, operator.ActAbandon, operator.ActRecover,
-		operator.ActWork:
+	case refusal.ActRun, refusal.ActAgain, refusal.ActNext, refusal.ActRestart, refusal.ActRedrive, refusal.ActStop, refusal.ActAbandon, refusal.ActRecover,
+		refusal.ActWork:
 	}
 	return env.changeText(a, id)
 }
 
 func (env *environment) changeText(a operator.Action, id string) actionText {
 	switch a.Kind {
-	case operator.ActRun:
+	case refusal.ActRun:
 		return actionText{label: "another instance", explained: "run another instance", words: runWords(a.File, env.givenWords(a))}
-	case operator.ActAgain:
+	case refusal.ActAgain:
 		return actionText{label: "a new instance", explained: "run the same again", words: runWords(a.File, env.givenWords(a), "--again")}
-	case operator.ActNext:
+	case refusal.ActNext:
 		return actionText{label: "the next one", words: []string{"next", a.File}}
-	case operator.ActRestart:
+	case refusal.ActRestart:
 		words := []string{"restart", id}
 		if env.repeat != nil {
 			words, a.NeedsFile, a.File = slices.Clone(env.repeat), false, ""
 		}
 		return actionText{label: restartLabel(a), explained: restartExplained(a), words: actionWords(words, a)}
-	case operator.ActRedrive:
+	case refusal.ActRedrive:
 		return actionText{label: fileLabel(a, "redrive it"), explained: "redrive it", words: actionWords([]string{"skips", "redrive", id}, a)}
-	case operator.ActStop:
+	case refusal.ActStop:
 		return actionText{label: "stop it", explained: "stop it", words: []string{"stop", id}, flags: []string{"--wait", "5m"}}
-	case operator.ActAbandon:
+	case refusal.ActAbandon:
 		return actionText{label: "give it up", explained: "give it up", words: []string{"abandon", id}, note: "   (once you have looked)"}
-	case operator.ActRecover:
+	case refusal.ActRecover:
 		t := actionText{label: "if its process is gone", explained: "end it", words: []string{"recover"}}
 		if a.Owner != nil && a.Owner.Dead {
 			t.label = "its process is dead; end it"
 		}
 		return t
-	case operator.ActWork:
+	case refusal.ActWork:
 		return workText(a.Open)
 	default:
 		return actionText{label: string(a.Kind), words: []string{"show", id}}
@@ -237,14 +238,14 @@ func (env *environment) refusal(err error) error {
 	}
 	err = r.Err
 	switch r.Reason { //nolint:exhaustive // the others are said as they are
-	case operator.ReasonNotFound:
+	case refusal.NotFound:
 		err = fmt.Errorf("there is no execution %d in %s", r.Execution, env.databaseText(env.settings.Repository.Database))
-	case operator.ReasonChanged:
+	case refusal.Changed:
 		err = changedText(r)
-	case operator.ReasonSchema:
+	case refusal.Schema:
 		err = fmt.Errorf("%s: %w", env.databaseText(env.settings.Repository.Database), err)
 	}
-	return &exitError{code: refusalCode(r), err: err, hints: append(diffLines(r.Diff), env.actionHints(r)...)}
+	return &exitError{code: operator.ExitCode(r), err: err, hints: append(diffLines(r.Diff), env.actionHints(r)...)}
 }
 
 // changedText is the refusal of a changed job file, with a line for each change.
@@ -264,23 +265,6 @@ func diffLines(diff string) []string {
 		return nil
 	}
 	return strings.Split(strings.TrimSuffix(diff, "\n"), "\n")
-}
-
-func refusalCode(r *operator.Refusal) int {
-	switch r.Reason {
-	case operator.ReasonNotFound, operator.ReasonNoSuchJob, operator.ReasonFile, operator.ReasonParameters, operator.ReasonChanged,
-		operator.ReasonRedrive, operator.ReasonWhichStep, operator.ReasonItems, operator.ReasonFrom:
-		return ExitUsage
-	case operator.ReasonOver, operator.ReasonNoIncrementer, operator.ReasonSchema:
-		return ExitFailed
-	case operator.ReasonComplete, operator.ReasonAbandoned, operator.ReasonUnknown, operator.ReasonIllegalState:
-		if r.Execution != 0 { // the command does not apply to the status of the named execution
-			return ExitFailed
-		}
-	case operator.ReasonRunning, operator.ReasonExclusive, operator.ReasonNotRestartable, operator.ReasonStartLimit, operator.ReasonNotNewest, operator.ReasonNothingSkipped,
-		operator.ReasonKeyReused:
-	}
-	return ExitRefused
 }
 
 func runWords(path string, parameters []string, flags ...string) []string {

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/surfin-batch/surfin/internal/operator"
+	"github.com/surfin-batch/surfin/internal/refusal"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
@@ -71,7 +72,7 @@ func (env *environment) restartHints(e operator.Execution) []hint {
 	var list []hint
 	for _, a := range e.Actions {
 		h := env.actionHint(a)
-		if a.Kind == operator.ActRedrive {
+		if a.Kind == refusal.ActRedrive {
 			h.label = "restart it"
 		}
 		list = append(list, h)

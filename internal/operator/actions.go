@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/surfin-batch/surfin/internal/job"
+	"github.com/surfin-batch/surfin/internal/refusal"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
@@ -15,12 +16,12 @@ func anew(e *core.JobExecution) []Action {
 	if e.Definition.Path == "" || e.RedriveOf != 0 {
 		return nil
 	}
-	return []Action{launchAction(ActAgain, e.Definition.Path, e.Params, nil)}
+	return []Action{launchAction(refusal.ActAgain, e.Definition.Path, e.Params, nil)}
 }
 
 // launchAction returns the action that runs a job file with parameters, without the number of a
 // repetition and without those that have their default anyway.
-func launchAction(kind ActionKind, file string, params core.Parameters, specs []core.ParameterSpec) Action {
+func launchAction(kind refusal.ActionKind, file string, params core.Parameters, specs []core.ParameterSpec) Action {
 	a := Action{Kind: kind, File: file, Params: map[string]string{}}
 	defaults := map[string]any{}
 	for _, spec := range specs {
@@ -42,9 +43,9 @@ func launchAction(kind ActionKind, file string, params core.Parameters, specs []
 
 // afterFormer are the actions after such a refusal.
 func afterFormer(e *core.FormerInstanceError, again Action) []Action {
-	actions := []Action{{Kind: ActShow, Execution: e.Execution, Status: e.Status}}
+	actions := []Action{{Kind: refusal.ActShow, Execution: e.Execution, Status: e.Status}}
 	if e.Status == core.StatusFailed || e.Status == core.StatusStopped {
-		actions = append(actions, Action{Kind: ActRestart, Execution: e.Execution, Status: e.Status})
+		actions = append(actions, Action{Kind: refusal.ActRestart, Execution: e.Execution, Status: e.Status})
 	}
 	if e.Taken && e.Status == core.StatusCompleted {
 		actions = append(actions, again)
@@ -110,15 +111,15 @@ func withAction(err error, id core.JobExecutionID, a Action) error {
 // a job. path is the current location of the job file.
 func compareActions(id core.JobExecutionID, was, now core.Definition, path string) []Action {
 	if len(was.Files) == 0 {
-		return []Action{{Kind: ActCompare, Execution: id, File: path}}
+		return []Action{{Kind: refusal.ActCompare, Execution: id, File: path}}
 	}
 	var actions []Action
 	if was.Text != now.Text {
-		actions = append(actions, Action{Kind: ActCompare, Execution: id, File: path, Name: mainName(was)})
+		actions = append(actions, Action{Kind: refusal.ActCompare, Execution: id, File: path, Name: mainName(was)})
 	}
 	for _, f := range was.Files {
 		if other, found := now.File(f.Name); !found || other.Text != f.Text {
-			actions = append(actions, Action{Kind: ActCompare, Execution: id, File: cmp.Or(other.Path, f.Path, f.Name), Name: f.Name})
+			actions = append(actions, Action{Kind: refusal.ActCompare, Execution: id, File: cmp.Or(other.Path, f.Path, f.Name), Name: f.Name})
 		}
 	}
 	return actions

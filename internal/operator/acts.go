@@ -9,6 +9,7 @@ import (
 	"github.com/surfin-batch/surfin/internal/job"
 	"github.com/surfin-batch/surfin/internal/jobfile"
 	"github.com/surfin-batch/surfin/internal/lease"
+	"github.com/surfin-batch/surfin/internal/refusal"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
@@ -124,8 +125,8 @@ func (s *acts) AwaitEnd(ctx context.Context, id core.JobExecutionID) (*Execution
 }
 
 func (s *acts) nothingToStop(ctx context.Context, e *core.JobExecution) error {
-	r := &Refusal{Reason: ReasonOver, Execution: e.ID, Err: fmt.Errorf("execution %d is over (%s): there is nothing to stop", e.ID, e.Status),
-		Actions: []Action{{Kind: ActShow, Execution: e.ID, Status: e.Status}}}
+	r := &Refusal{Reason: refusal.Over, Execution: e.ID, Err: fmt.Errorf("execution %d is over (%s): there is nothing to stop", e.ID, e.Status),
+		Actions: []Action{{Kind: refusal.ActShow, Execution: e.ID, Status: e.Status}}}
 	newest, err := s.judge.newestAttempt(ctx, e)
 	if err != nil {
 		return errors.Join(r, err)
@@ -190,8 +191,8 @@ func (s *acts) notAbandoned(ctx context.Context, err error, e *core.JobExecution
 	case !errors.As(err, &running):
 		return err
 	}
-	r := &Refusal{Reason: ReasonIllegalState, Execution: e.ID, Err: &NotAbandonedError{Execution: e.ID, Status: current, Err: err},
-		Actions: []Action{{Kind: ActShow, Execution: e.ID, Status: current}}}
+	r := &Refusal{Reason: refusal.IllegalState, Execution: e.ID, Err: &NotAbandonedError{Execution: e.ID, Status: current, Err: err},
+		Actions: []Action{{Kind: refusal.ActShow, Execution: e.ID, Status: current}}}
 	if !current.IsOver() {
 		r.Actions = s.judge.whileRunning(ctx, e.ID, e.Owner, core.OpenWork{})
 	}
@@ -254,9 +255,9 @@ func (s *acts) notPurged(ctx context.Context, err error, id core.JobInstanceID) 
 	switch {
 	case id == 0:
 	case errors.As(err, &running):
-		return &Refusal{Reason: ReasonRunning, Err: err, Actions: s.judge.whileRunning(ctx, running.ExecutionID, running.Owner, running.Open)}
+		return &Refusal{Reason: refusal.Running, Err: err, Actions: s.judge.whileRunning(ctx, running.ExecutionID, running.Owner, running.Open)}
 	case errors.Is(err, core.ErrNotFound):
-		return &Refusal{Reason: ReasonNotFound, Err: err, Actions: []Action{{Kind: ActHistory}}}
+		return &Refusal{Reason: refusal.NotFound, Err: err, Actions: []Action{{Kind: refusal.ActHistory}}}
 	}
 	return err
 }

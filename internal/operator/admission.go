@@ -9,6 +9,7 @@ import (
 	"github.com/surfin-batch/surfin/internal/job"
 	"github.com/surfin-batch/surfin/internal/jobfile"
 	"github.com/surfin-batch/surfin/internal/nearest"
+	"github.com/surfin-batch/surfin/internal/refusal"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
@@ -21,11 +22,11 @@ type admission struct {
 
 func (s *admission) refused(ctx context.Context, err error, l *launch) error {
 	r := &Refusal{Reason: reasonOf(err), Err: err}
-	again := launchAction(ActAgain, l.path, l.params, l.job.Parameters)
+	again := launchAction(refusal.ActAgain, l.path, l.params, l.job.Parameters)
 	switch r.Reason { //nolint:exhaustive // a launch has no other
 	case "":
 		return err
-	case ReasonComplete:
+	case refusal.Complete:
 		var complete *core.InstanceCompleteError
 		errors.As(err, &complete)
 		other, failure := s.otherInstance(ctx, l.job, l.params, l.path)
@@ -33,32 +34,32 @@ func (s *admission) refused(ctx context.Context, err error, l *launch) error {
 			return errors.Join(err, failure)
 		}
 		if r.Actions = other; l.job.Incrementer != nil {
-			r.Actions = append(r.Actions, Action{Kind: ActNext, File: l.path})
+			r.Actions = append(r.Actions, Action{Kind: refusal.ActNext, File: l.path})
 		}
-		r.Actions = append(r.Actions, again, Action{Kind: ActShow, Execution: complete.Execution.ID, Status: complete.Execution.Status})
-	case ReasonRunning:
+		r.Actions = append(r.Actions, again, Action{Kind: refusal.ActShow, Execution: complete.Execution.ID, Status: complete.Execution.Status})
+	case refusal.Running:
 		var running *core.AlreadyRunningError
 		errors.As(err, &running)
 		r.Actions = s.judge.whileRunning(ctx, running.ExecutionID, running.Owner, running.Open)
-	case ReasonExclusive:
+	case refusal.Exclusive:
 		r.Actions = s.judge.whileExcluded(ctx, err)
-	case ReasonUnknown:
+	case refusal.Unknown:
 		r.Actions = s.afterUnknown(ctx, l, again)
-	case ReasonNotRestartable, ReasonAbandoned, ReasonNotNewest, ReasonIllegalState:
-		r.Actions = []Action{{Kind: ActHistory, Job: l.job.Name}, again}
-	case ReasonChanged:
+	case refusal.NotRestartable, refusal.Abandoned, refusal.NotNewest, refusal.IllegalState:
+		r.Actions = []Action{{Kind: refusal.ActHistory, Job: l.job.Name}, again}
+	case refusal.Changed:
 		if changed, is := errors.AsType[*jobfile.ChangedError](err); is && l.last != nil {
 			return changedRefusal(changed, l.last, l)
 		}
-	case ReasonFrom:
+	case refusal.From:
 		return s.notFrom(err, l)
-	case ReasonParameters:
-		r.Actions = []Action{{Kind: ActHelp, File: l.path}}
+	case refusal.Parameters:
+		r.Actions = []Action{{Kind: refusal.ActHelp, File: l.path}}
 		if former, is := errors.AsType[*core.FormerInstanceError](err); is {
 			r.Actions = afterFormer(former, again)
 		}
-	case ReasonSchema:
-		r.Actions = []Action{{Kind: ActMigrate}}
+	case refusal.Schema:
+		r.Actions = []Action{{Kind: refusal.ActMigrate}}
 	}
 	return r
 }
@@ -72,7 +73,7 @@ func (s *admission) otherInstance(ctx context.Context, j *core.Job, params core.
 	if last, err := s.judge.lastExecution(ctx, j.Name, other.Key()); err != nil || last != nil {
 		return nil, err
 	}
-	return []Action{launchAction(ActRun, path, other, j.Parameters)}, nil
+	return []Action{launchAction(refusal.ActRun, path, other, j.Parameters)}, nil
 }
 
 // checkFormer refuses a run, or the plan of one, whose parameters named another instance in earlier versions (rule D5). The
@@ -95,10 +96,10 @@ func (s *admission) excluded(ctx context.Context, j *core.Job, params core.Param
 		return nil, err
 	}
 	err := job.CheckExclusive(ctx, s.records, j, params, s.judge.dead)
-	if reasonOf(err) != ReasonExclusive {
+	if reasonOf(err) != refusal.Exclusive {
 		return nil, err
 	}
-	return &Refusal{Reason: ReasonExclusive, Err: err, Actions: s.judge.whileExcluded(ctx, err)}, nil
+	return &Refusal{Reason: refusal.Exclusive, Err: err, Actions: s.judge.whileExcluded(ctx, err)}, nil
 }
 
 // afterUnknown returns the actions for an execution if it is unknown whether its last work is
@@ -106,22 +107,9 @@ func (s *admission) excluded(ctx context.Context, j *core.Job, params core.Param
 func (s *admission) afterUnknown(ctx context.Context, l *launch, again Action) []Action {
 	last, err := s.judge.records.LastExecution(ctx, l.job.Name, l.params.Key())
 	if err != nil {
-		return []Action{{Kind: ActHistory, Job: l.job.Name}, again}
+		return []Action{{Kind: refusal.ActHistory, Job: l.job.Name}, again}
 	}
-	return []Action{{Kind: ActShow, Execution: last.ID, Status: last.Status}, {Kind: ActAbandon, Execution: last.ID, Status: last.Status}, again}
-}
-
-// canGoOn reports whether to attempt the instance again (the repository may refuse, if it runs or
-// its outcome is unknown).
-func canGoOn(j *core.Job, s core.Status) bool {
-	switch s {
-	case core.StatusCompleted, core.StatusAbandoned:
-		return false
-	case core.StatusFailed, core.StatusStopped:
-		return j.Restartable
-	case core.StatusStarting, core.StatusStarted, core.StatusParked, core.StatusStopping, core.StatusUnknown:
-	}
-	return true
+	return []Action{{Kind: refusal.ActShow, Execution: last.ID, Status: last.Status}, {Kind: refusal.ActAbandon, Execution: last.ID, Status: last.Status}, again}
 }
 
 // admits refuses, before anything is planned, a restart that the launch would refuse now.
@@ -150,8 +138,8 @@ func (s *admission) notFrom(err error, l *launch) error {
 		placed.Near = nearest.Name(refused.Element, refused.Known)
 	}
 	placed.Known, placed.Reached = s.places(l, refused.Known), s.places(l, refused.Reached)
-	r := &Refusal{Reason: ReasonFrom, Execution: l.named.ID, Err: &placed}
-	again := Action{Kind: ActRestart, Execution: l.named.ID, Status: l.named.Status, IfComplete: l.options.IfComplete}
+	r := &Refusal{Reason: refusal.From, Execution: l.named.ID, Err: &placed}
+	again := Action{Kind: refusal.ActRestart, Execution: l.named.ID, Status: l.named.Status, IfComplete: l.options.IfComplete}
 	for _, instead := range []string{placed.Near, refused.Split} {
 		if slices.Contains(refused.Reached, instead) {
 			again.From = instead
@@ -159,9 +147,9 @@ func (s *admission) notFrom(err error, l *launch) error {
 		}
 	}
 	if refused.Cause != job.FromUnknown && l.named.Status != core.StatusCompleted {
-		r.Actions = append(r.Actions, Action{Kind: ActRestart, Execution: l.named.ID, Status: l.named.Status})
+		r.Actions = append(r.Actions, Action{Kind: refusal.ActRestart, Execution: l.named.ID, Status: l.named.Status})
 	}
-	r.Actions = append(r.Actions, Action{Kind: ActShow, Execution: l.named.ID, Status: l.named.Status})
+	r.Actions = append(r.Actions, Action{Kind: refusal.ActShow, Execution: l.named.ID, Status: l.named.Status})
 	return r
 }
 
@@ -182,7 +170,7 @@ func (s *admission) places(l *launch, names []string) []string {
 // launch to judge.
 func (s *admission) checkRestart(ctx context.Context, e *core.JobExecution, req RestartRequest) error {
 	if e.RedriveOf != 0 {
-		return &Refusal{Reason: ReasonRedrive, Execution: e.ID, Actions: []Action{s.judge.restartAction(e, false)},
+		return &Refusal{Reason: refusal.Redrive, Execution: e.ID, Actions: []Action{s.judge.restartAction(e, false)},
 			Err: fmt.Errorf("execution %d is a redrive of execution %d: it goes on as one", e.ID, e.RedriveOf)}
 	}
 	newest, err := s.judge.newestAttempt(ctx, e)
@@ -197,13 +185,13 @@ func (s *admission) checkRestart(ctx context.Context, e *core.JobExecution, req 
 		refused = newest.RefusalIfComplete(true)
 	}
 	reason := reasonOf(refused)
-	if reason == "" || reason == ReasonRunning {
+	if reason == "" || reason == refusal.Running {
 		return nil
 	}
-	r := &Refusal{Reason: reason, Execution: e.ID, Err: refused, Actions: []Action{{Kind: ActShow, Execution: e.ID, Status: e.Status}}}
-	if r.Actions = append(r.Actions, s.judge.actionsFor(e, &newest)...); reason == ReasonComplete {
+	r := &Refusal{Reason: reason, Execution: e.ID, Err: refused, Actions: []Action{{Kind: refusal.ActShow, Execution: e.ID, Status: e.Status}}}
+	if r.Actions = append(r.Actions, s.judge.actionsFor(e, &newest)...); reason == refusal.Complete {
 		if req.From != "" {
-			r.Actions = append(r.Actions, Action{Kind: ActRestart, Execution: e.ID, Status: e.Status, File: req.File, From: req.From, IfComplete: true})
+			r.Actions = append(r.Actions, Action{Kind: refusal.ActRestart, Execution: e.ID, Status: e.Status, File: req.File, From: req.From, IfComplete: true})
 		}
 		r.Actions = append(r.Actions, anew(e)...)
 	}

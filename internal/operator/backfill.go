@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/surfin-batch/surfin/internal/job"
+	"github.com/surfin-batch/surfin/internal/refusal"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
@@ -121,7 +122,7 @@ type instanceOf struct {
 
 func (s *runs) backfillOf(ctx context.Context, req *BackfillRequest) ([]instanceOf, error) {
 	refuse := func(err error) error {
-		return &Refusal{Reason: ReasonParameters, Err: err, Actions: []Action{{Kind: ActHelp, File: req.File}}}
+		return &Refusal{Reason: refusal.Parameters, Err: err, Actions: []Action{{Kind: refusal.ActHelp, File: req.File}}}
 	}
 	d, err := s.jobs.find(ctx, req.source())
 	if err != nil {
@@ -268,7 +269,7 @@ func (b *backfill) run(ctx context.Context, of instanceOf) (BackfillRun, error) 
 	var refused *Refusal
 	switch {
 	case errors.As(err, &refused):
-		r.Skipped = refused.Reason == ReasonComplete
+		r.Skipped = refused.Reason == refusal.Complete
 		if !r.Skipped {
 			r.Problem = err.Error()
 		}

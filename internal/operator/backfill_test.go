@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/surfin-batch/surfin/internal/operator"
+	"github.com/surfin-batch/surfin/internal/refusal"
 	"github.com/surfin-batch/surfin/internal/testdb"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
@@ -156,7 +157,7 @@ func TestARangeIsChecked(t *testing.T) {
 		_, err := d.Backfill(t.Context(), operator.BackfillRequest{RunRequest: operator.RunRequest{Name: "load"}, Param: r[0], From: r[1], To: r[2]})
 		var refused *operator.Refusal
 		require.ErrorAs(t, err, &refused, want)
-		require.Equal(t, operator.ReasonParameters, refused.Reason)
+		require.Equal(t, refusal.Parameters, refused.Reason)
 		require.ErrorContains(t, err, want)
 	}
 	runs, err := d.Backfill(t.Context(), operator.BackfillRequest{RunRequest: operator.RunRequest{Name: "load"}, Param: "day", From: "2026-02-27", To: "2026-03-01"})

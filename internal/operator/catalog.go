@@ -11,6 +11,7 @@ import (
 
 	"github.com/surfin-batch/surfin/internal/jobfile"
 	"github.com/surfin-batch/surfin/internal/nearest"
+	"github.com/surfin-batch/surfin/internal/refusal"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 )
@@ -106,11 +107,11 @@ func (c *Catalog) File(name string) (*jobfile.File, error) {
 	}
 	from, known := c.jobs[name]
 	if !known {
-		return nil, &Refusal{Reason: ReasonNoSuchJob, Err: fmt.Errorf("job %q: %w%s", name, core.ErrNoSuchJob, nearest.Hint(name, c.Names()))}
+		return nil, &Refusal{Reason: refusal.NoSuchJob, Err: fmt.Errorf("job %q: %w%s", name, core.ErrNoSuchJob, nearest.Hint(name, c.Names()))}
 	}
 	file, err := load(c.registry, from)
 	if err == nil && file.Name() != name {
-		err = &Refusal{Reason: ReasonFile, Err: fmt.Errorf("%s has job %s now, and had job %s when it was put into the catalog", from, file.Name(), name)}
+		err = &Refusal{Reason: refusal.File, Err: fmt.Errorf("%s has job %s now, and had job %s when it was put into the catalog", from, file.Name(), name)}
 	}
 	return file, err
 }

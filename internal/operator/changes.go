@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/surfin-batch/surfin/internal/jobfile"
+	"github.com/surfin-batch/surfin/internal/refusal"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 )
@@ -36,14 +37,14 @@ func (s *comparison) changes(ctx context.Context, last *core.JobExecution, l *la
 
 // changedRefusal refuses changes of committed work since the last attempt.
 func changedRefusal(changed *jobfile.ChangedError, last *core.JobExecution, l *launch) *Refusal {
-	r := &Refusal{Reason: ReasonChanged, Last: last.ID, Details: changed.Refused(), Diff: changed.Diff, Err: changed}
+	r := &Refusal{Reason: refusal.Changed, Last: last.ID, Details: changed.Refused(), Diff: changed.Diff, Err: changed}
 	if last.Definition.Hash != l.job.Definition.Hash {
 		r.Actions = compareActions(changed.Execution, last.Definition, l.job.Definition, l.path)
 	}
 	if last.RedriveOf == 0 {
 		r.Actions = append(r.Actions,
-			Action{Kind: ActRestart, Execution: last.ID, File: l.path, AcceptChanges: true},
-			Action{Kind: ActRestart, Execution: last.ID, File: l.path, FromStart: true})
+			Action{Kind: refusal.ActRestart, Execution: last.ID, File: l.path, AcceptChanges: true},
+			Action{Kind: refusal.ActRestart, Execution: last.ID, File: l.path, FromStart: true})
 	}
 	return r
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/surfin-batch/surfin/internal/job"
+	"github.com/surfin-batch/surfin/internal/refusal"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
@@ -61,7 +62,7 @@ func (s *chooser) resumed(ctx context.Context, l *launch) (*core.JobExecution, e
 		return nil, err
 	}
 	last, err := s.judge.lastExecution(ctx, l.job.Name, l.params.Key())
-	if err != nil || last == nil || !canGoOn(l.job, last.Status) {
+	if err != nil || last == nil || !continues(last, l.job.Restartable) {
 		return nil, err
 	}
 	return last, nil
@@ -138,7 +139,7 @@ func (s *chooser) again(ctx context.Context, j *core.Job, params core.Parameters
 		return params, err
 	}
 	n := againNumber(newest.Params)
-	if !canGoOn(j, newest.Status) {
+	if !continues(newest, j.Restartable) {
 		n++
 	}
 	return withAgain(params, n)
@@ -166,8 +167,8 @@ func (s *chooser) lastOf(ctx context.Context, filter core.InstanceFilter) (*core
 // completed, else the incrementer's.
 func (s *chooser) incremented(ctx context.Context, l *launch, req RunRequest) (core.Parameters, error) {
 	if l.job.Incrementer == nil {
-		return core.Parameters{}, &Refusal{Reason: ReasonNoIncrementer, Err: fmt.Errorf("job %s: %w", l.job.Name, core.ErrNoIncrementer),
-			Actions: []Action{{Kind: ActIncrementer, File: l.path}, {Kind: ActAgain, File: l.path, Params: req.Params, Paths: pathNames(l.job.Parameters, req.Params)}}}
+		return core.Parameters{}, &Refusal{Reason: refusal.NoIncrementer, Err: fmt.Errorf("job %s: %w", l.job.Name, core.ErrNoIncrementer),
+			Actions: []Action{{Kind: refusal.ActIncrementer, File: l.path}, {Kind: refusal.ActAgain, File: l.path, Params: req.Params, Paths: pathNames(l.job.Parameters, req.Params)}}}
 	}
 	given, err := job.ValidateParameters(optional(l.job.Parameters), req.Params)
 	if err != nil {
@@ -177,7 +178,7 @@ func (s *chooser) incremented(ctx context.Context, l *launch, req RunRequest) (c
 	if err != nil {
 		return core.Parameters{}, err
 	}
-	if !req.Next && last != nil && canGoOn(l.job, last.Status) && isMeant(last.Params, given) {
+	if !req.Next && last != nil && continues(last, l.job.Restartable) && isMeant(last.Params, given) {
 		l.hooks.notice(Notice{Kind: NoticeResumed, Execution: last.ID, Status: last.Status})
 		l.follows = last
 		return parametersAgain(l.job, resumable(l.job, last), req.Params)
@@ -220,7 +221,7 @@ func (s *chooser) following(ctx context.Context, l *launch, follow *core.JobExec
 			return params, nil
 		}
 		last, err := s.judge.lastExecution(ctx, l.job.Name, params.Key())
-		if err != nil || last == nil || canGoOn(l.job, last.Status) || follow.Params.Key() == params.Key() {
+		if err != nil || last == nil || continues(last, l.job.Restartable) || follow.Params.Key() == params.Key() {
 			return params, err
 		}
 		follow = last

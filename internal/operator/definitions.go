@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/surfin-batch/surfin/internal/jobfile"
+	"github.com/surfin-batch/surfin/internal/refusal"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 )
@@ -67,7 +68,7 @@ type (
 var errNoDefinitions = errors.New("this service keeps no definitions")
 
 // Register stores a job file, with the files that it names, under the name of its job. It is
-// checked and compiled first, as for a run: a wrong one is a Refusal (ReasonFile), and the
+// checked and compiled first, as for a run: a wrong one is a Refusal (refusal.File), and the
 // registered one stays. A new name is enabled. Running executions are not affected.
 func (s *schedules) Register(ctx context.Context, req RegisterRequest) (*Registered, error) {
 	if s.registered == nil {
@@ -134,7 +135,7 @@ func (s *schedules) Unregister(ctx context.Context, name string) error {
 	}
 	err := s.registered.Unregister(ctx, name, s.actor.of(ctx))
 	if errors.Is(err, core.ErrNotFound) {
-		return &Refusal{Reason: ReasonNoSuchJob, Err: fmt.Errorf("job %s is not registered: %w", name, core.ErrNoSuchJob)}
+		return &Refusal{Reason: refusal.NoSuchJob, Err: fmt.Errorf("job %s is not registered: %w", name, core.ErrNoSuchJob)}
 	}
 	return err
 }
@@ -172,7 +173,7 @@ func (s *schedules) setEnabled(ctx context.Context, name string, enabled bool) (
 	}
 	d, changed, err := s.registered.EnableDefinition(ctx, name, enabled, s.actor.of(ctx))
 	if errors.Is(err, core.ErrNotFound) {
-		return nil, "", &Refusal{Reason: ReasonNoSuchJob, Err: fmt.Errorf("job %s is not registered: %w", name, core.ErrNoSuchJob)}
+		return nil, "", &Refusal{Reason: refusal.NoSuchJob, Err: fmt.Errorf("job %s is not registered: %w", name, core.ErrNoSuchJob)}
 	}
 	if err != nil {
 		return nil, "", err

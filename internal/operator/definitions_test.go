@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/surfin-batch/surfin/internal/jobfile"
+	"github.com/surfin-batch/surfin/internal/refusal"
 	"github.com/surfin-batch/surfin/internal/schedule"
 	"github.com/surfin-batch/surfin/internal/testdb"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
@@ -90,7 +91,7 @@ func TestAWrongJobFileIsNotRegistered(t *testing.T) {
 		_, err := s.s.Register(ctx, RegisterRequest{File: filepath.Join(s.dir, "x.yaml")})
 		var refused *Refusal
 		require.ErrorAs(t, err, &refused, text)
-		require.Equal(t, ReasonFile, refused.Reason)
+		require.Equal(t, refusal.File, refused.Reason)
 		require.ErrorAs(t, err, new(jobfile.Problems))
 	}
 	list, err := s.s.Definitions(ctx)
@@ -99,7 +100,7 @@ func TestAWrongJobFileIsNotRegistered(t *testing.T) {
 	_, err = s.s.Enable(ctx, "x")
 	var refused *Refusal
 	require.ErrorAs(t, err, &refused)
-	require.Equal(t, ReasonNoSuchJob, refused.Reason)
+	require.Equal(t, refusal.NoSuchJob, refused.Reason)
 	_, err = s.s.Start(ctx, RunRequest{Name: "x"})
 	require.ErrorIs(t, err, core.ErrNoSuchJob)
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/surfin-batch/surfin/internal/job"
+	"github.com/surfin-batch/surfin/internal/refusal"
 	"github.com/surfin-batch/surfin/internal/testdb"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"
@@ -35,10 +36,10 @@ func TestALaunchThatMustNotRunBesideAnotherIsRefusedWithItsWaysOut(t *testing.T)
 			t.Helper()
 			var r *Refusal
 			require.ErrorAs(t, err, &r)
-			require.Equal(t, ReasonExclusive, r.Reason)
+			require.Equal(t, refusal.Exclusive, r.Reason)
 			require.ErrorAs(t, err, new(*core.ExclusiveError))
 			id := running.Execution.ID
-			require.Equal(t, []Action{{Kind: ActShow, Execution: id, Status: core.StatusStarted}, {Kind: ActStop, Execution: id}, {Kind: ActRecover}}, r.Actions)
+			require.Equal(t, []Action{{Kind: refusal.ActShow, Execution: id, Status: core.StatusStarted}, {Kind: refusal.ActStop, Execution: id}, {Kind: refusal.ActRecover}}, r.Actions)
 		}
 		_, err = s.s.Start(t.Context(), RunRequest{File: path, Params: map[string]string{"n": "2"}})
 		refused(err)
@@ -49,10 +50,10 @@ func TestALaunchThatMustNotRunBesideAnotherIsRefusedWithItsWaysOut(t *testing.T)
 		refused(plan.Refused)
 		e, err := s.s.Explain(t.Context(), ExplainRequest{Execution: failed.ID})
 		require.NoError(t, err)
-		require.Equal(t, ReasonExclusive, e.Refused)
+		require.Equal(t, refusal.Exclusive, e.Refused)
 		require.Equal(t, running.Execution.ID, e.RefusedBy)
 		require.NotNil(t, e.Restart)
-		require.Equal(t, ActRestart, e.Actions[len(e.Actions)-1].Kind)
+		require.Equal(t, refusal.ActRestart, e.Actions[len(e.Actions)-1].Kind)
 
 		dead := func(core.Owner) bool { // the execution and its process end while the refusal is explained
 			_, err := s.e.Repository.ChangeJob(t.Context(), core.JobRef{ID: running.Execution.ID, Owner: owner, Epoch: 1}, core.JobChange{To: core.StatusFailed, ExitCode: core.ExitFailed})
@@ -63,7 +64,7 @@ func TestALaunchThatMustNotRunBesideAnotherIsRefusedWithItsWaysOut(t *testing.T)
 		_, err = s.s.Start(t.Context(), RunRequest{File: path, Params: map[string]string{"n": "2"}})
 		var r *Refusal
 		require.ErrorAs(t, err, &r)
-		require.Equal(t, []Action{{Kind: ActShow, Execution: running.Execution.ID, Status: core.StatusFailed}}, r.Actions)
+		require.Equal(t, []Action{{Kind: refusal.ActShow, Execution: running.Execution.ID, Status: core.StatusFailed}}, r.Actions)
 	})
 }
 

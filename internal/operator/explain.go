@@ -75,7 +75,7 @@ type Explanation struct {
 	Restart *RestartPlan `json:"restart,omitempty"`
 	// Refused is why a restart is, or would be, refused; empty if it is not.
 	Refused Reason `json:"refused,omitempty"`
-	// RefusedBy is the execution that a restart must not run concurrently with (ReasonExclusive).
+	// RefusedBy is the execution that a restart must not run concurrently with (refusal.Exclusive).
 	RefusedBy core.JobExecutionID `json:"refused_by,omitempty"`
 	// File is the path of the job file. FileChange is how it, or a file of a child job, has changed
 	// since, and ChangedFile is the changed one.

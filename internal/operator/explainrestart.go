@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/surfin-batch/surfin/internal/jobfile"
+	"github.com/surfin-batch/surfin/internal/refusal"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
@@ -16,20 +17,20 @@ func (p *findings) explainRestart(ctx context.Context, e *Explanation) error {
 	restartable := p.job == nil || p.job.Restartable || p.exec.RedriveOf != 0 // a redrive runs no flow
 	switch reason := reasonOf(p.newest.Refusal(restartable)); {
 	case p.newest.Execution.ID != id:
-		e.Refused = ReasonNotNewest
-		add(Action{Kind: ActExplain, Execution: p.newest.Execution.ID, Status: p.newest.Execution.Status})
-	case reason == ReasonRunning:
+		e.Refused = refusal.NotNewest
+		add(Action{Kind: refusal.ActExplain, Execution: p.newest.Execution.ID, Status: p.newest.Execution.Status})
+	case reason == refusal.Running:
 		e.Refused = reason
 		p.offerWatch(e)
-	case reason == "", reason == ReasonNotRestartable:
+	case reason == "", reason == refusal.NotRestartable:
 		e.Refused = reason
 		if err := p.offerRestart(ctx, e); err != nil {
 			return err
 		}
 	default:
 		e.Refused = reason
-		if reason == ReasonUnknown {
-			add(Action{Kind: ActAbandon, Execution: id})
+		if reason == refusal.Unknown {
+			add(Action{Kind: refusal.ActAbandon, Execution: id})
 		}
 		if err := p.offerAnew(ctx, e); err != nil {
 			return err
@@ -45,15 +46,15 @@ func (p *findings) offerWatch(e *Explanation) {
 		e.Actions = append(e.Actions, p.judge.recoverAction(p.exec.ID, p.exec.Owner))
 		return
 	}
-	e.Actions = append(e.Actions, Action{Kind: ActWatch, Job: p.exec.JobName})
+	e.Actions = append(e.Actions, Action{Kind: refusal.ActWatch, Job: p.exec.JobName})
 	if p.exec.Status != core.StatusStopping && !p.exec.StopRequested {
-		e.Actions = append(e.Actions, Action{Kind: ActStop, Execution: p.exec.ID})
+		e.Actions = append(e.Actions, Action{Kind: refusal.ActStop, Execution: p.exec.ID})
 	}
 	if isParked(&p.exec) && p.exec.StopRequested {
-		e.Actions = append(e.Actions, Action{Kind: ActRecover})
+		e.Actions = append(e.Actions, Action{Kind: refusal.ActRecover})
 	}
 	if isParked(&p.exec) {
-		e.Actions = append(e.Actions, Action{Kind: ActWork, Execution: p.exec.ID})
+		e.Actions = append(e.Actions, Action{Kind: refusal.ActWork, Execution: p.exec.ID})
 	}
 }
 
@@ -61,7 +62,7 @@ func (p *findings) offerSkips(e *Explanation) {
 	if len(p.skips) == 0 {
 		return
 	}
-	e.Actions = append(e.Actions, Action{Kind: ActSkips, Execution: p.exec.ID})
+	e.Actions = append(e.Actions, Action{Kind: refusal.ActSkips, Execution: p.exec.ID})
 	if !p.exec.Status.IsOver() || p.exec.RedriveOf != 0 {
 		return
 	}
@@ -75,9 +76,9 @@ func (p *findings) offerSkips(e *Explanation) {
 	}
 	switch {
 	case items > 0:
-		e.Actions = append(e.Actions, Action{Kind: ActRedrive, Execution: p.exec.ID})
+		e.Actions = append(e.Actions, Action{Kind: refusal.ActRedrive, Execution: p.exec.ID})
 	case reads > 0: // the text of unreadable items has to be given first
-		e.Actions = append(e.Actions, Action{Kind: ActExport, Execution: p.exec.ID})
+		e.Actions = append(e.Actions, Action{Kind: refusal.ActExport, Execution: p.exec.ID})
 	}
 }
 
@@ -85,7 +86,7 @@ func (p *findings) offerSkips(e *Explanation) {
 func (p *findings) offerRestart(ctx context.Context, e *Explanation) error {
 	add := func(a Action) { e.Actions = append(e.Actions, a) }
 	if p.exec.Status.IsRunning() {
-		add(Action{Kind: ActRecover})
+		add(Action{Kind: refusal.ActRecover})
 	}
 	if e.Refused == "" && p.job != nil && p.exec.RedriveOf == 0 {
 		current, err := p.compare(ctx, e)
@@ -99,12 +100,12 @@ func (p *findings) offerRestart(ctx context.Context, e *Explanation) error {
 		p.describeResumed(plan)
 		e.Restart = plan
 		if plan.Limit != nil {
-			e.Refused = ReasonStartLimit
+			e.Refused = refusal.StartLimit
 		} else if err := p.explainExcluded(ctx, e, current); err != nil {
 			return err
 		}
 	}
-	if e.Refused == ReasonExclusive {
+	if e.Refused == refusal.Exclusive {
 		add(p.judge.restartAction(&p.exec, false))
 		return nil
 	}
@@ -116,7 +117,7 @@ func (p *findings) offerRestart(ctx context.Context, e *Explanation) error {
 	}
 	add(p.judge.restartAction(&p.exec, false))
 	if !p.exec.Status.IsRunning() {
-		add(Action{Kind: ActAbandon, Execution: p.exec.ID})
+		add(Action{Kind: refusal.ActAbandon, Execution: p.exec.ID})
 	}
 	return nil
 }
@@ -161,7 +162,7 @@ func (p *findings) compare(ctx context.Context, e *Explanation) (*core.Job, erro
 		e.Refused, e.Diff, err = refused.Reason, refused.Diff, nil
 		e.Actions = append(e.Actions, refused.Actions...)
 		if !p.exec.Status.IsRunning() {
-			e.Actions = append(e.Actions, Action{Kind: ActAbandon, Execution: p.exec.ID})
+			e.Actions = append(e.Actions, Action{Kind: refusal.ActAbandon, Execution: p.exec.ID})
 		}
 	}
 	return current, err
@@ -179,7 +180,7 @@ func (p *findings) offerAnew(ctx context.Context, e *Explanation) error {
 		}
 		e.Actions = append(e.Actions, other...)
 	}
-	e.Actions = append(e.Actions, launchAction(ActAgain, path, p.exec.Params, p.job.Parameters))
+	e.Actions = append(e.Actions, launchAction(refusal.ActAgain, path, p.exec.Params, p.job.Parameters))
 	return nil
 }
 

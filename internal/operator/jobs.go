@@ -12,6 +12,7 @@ import (
 
 	"github.com/surfin-batch/surfin/internal/job"
 	"github.com/surfin-batch/surfin/internal/jobfile"
+	"github.com/surfin-batch/surfin/internal/refusal"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"
@@ -57,7 +58,7 @@ func withoutSecrets(d definition, req RunRequest) (RunRequest, map[string]string
 		maps.DeleteFunc(req.Params, isGiven)
 	}
 	if req.Task != 0 {
-		return req, nil, &Refusal{Reason: ReasonParameters, Err: fmt.Errorf("the secret parameters %s cannot be given by a task, whose payload is stored: give the workers these secrets",
+		return req, nil, &Refusal{Reason: refusal.Parameters, Err: fmt.Errorf("the secret parameters %s cannot be given by a task, whose payload is stored: give the workers these secrets",
 			strings.Join(slices.Sorted(maps.Keys(given)), ", "))}
 	}
 	if req.Exactly != nil {
@@ -91,7 +92,7 @@ func (s *jobs) registered(ctx context.Context, name string) (d definition, ok bo
 	}
 	file, _, err := s.storedFile(stored.Files, name)
 	if err != nil {
-		return definition{}, false, &Refusal{Reason: ReasonFile, Err: fmt.Errorf("job %s as it is registered: %w", name, err)}
+		return definition{}, false, &Refusal{Reason: refusal.File, Err: fmt.Errorf("job %s as it is registered: %w", name, err)}
 	}
 	return definition{file: file, path: file.Path()}, true, nil
 }
@@ -171,7 +172,7 @@ func Check(components *registry.Registry, req RunRequest) (*jobfile.File, error)
 	}
 	if file.Incrementer() == "" && !req.Next {
 		if _, err := job.ValidateParameters(file.Parameters(), typed(file.Parameters(), req.Params, req.Folder)); err != nil {
-			return file, &Refusal{Reason: ReasonParameters, Err: err, Actions: []Action{{Kind: ActHelp, File: req.File}}}
+			return file, &Refusal{Reason: refusal.Parameters, Err: err, Actions: []Action{{Kind: refusal.ActHelp, File: req.File}}}
 		}
 	}
 	return file, nil
@@ -180,7 +181,7 @@ func Check(components *registry.Registry, req RunRequest) (*jobfile.File, error)
 func load(components *registry.Registry, from jobfile.Source) (*jobfile.File, error) {
 	file, err := from.Load(components)
 	if err != nil {
-		return nil, &Refusal{Reason: ReasonFile, Err: err}
+		return nil, &Refusal{Reason: refusal.File, Err: err}
 	}
 	return file, nil
 }
@@ -205,7 +206,7 @@ func (s *jobs) find(ctx context.Context, from jobSource) (definition, error) {
 	case from.name != "":
 		return s.named(ctx, from.name)
 	}
-	return definition{}, &Refusal{Reason: ReasonFile, Err: errors.New("the request names no job: a file or a name is needed")}
+	return definition{}, &Refusal{Reason: refusal.File, Err: errors.New("the request names no job: a file or a name is needed")}
 }
 
 func (s *jobs) read(from jobfile.Source) (definition, error) {
@@ -243,7 +244,7 @@ func (s *jobs) named(ctx context.Context, name string) (definition, error) {
 		return definition{}, err
 	}
 	if len(page) == 0 || page[0].Definition.Path == "" {
-		return definition{}, &Refusal{Reason: ReasonNoSuchJob,
+		return definition{}, &Refusal{Reason: refusal.NoSuchJob,
 			Err: fmt.Errorf("job %s: %w: no execution of it says where its file is", name, core.ErrNoSuchJob)}
 	}
 	return s.read(jobfile.Path(page[0].Definition.Path))
@@ -259,14 +260,14 @@ func (s *jobs) ofExecution(ctx context.Context, from jobSource, e *core.JobExecu
 	if e.Definition.Path == "" {
 		d, err := s.named(ctx, e.JobName)
 		var r *Refusal
-		if errors.As(err, &r) && r.Reason == ReasonNoSuchJob && e.Definition.Text != "" {
+		if errors.As(err, &r) && r.Reason == refusal.NoSuchJob && e.Definition.Text != "" {
 			if there, wrong := s.ofHistory(e); wrong == nil { // else it is from a program that had the job
 				hooks.notice(Notice{Kind: NoticeFileGone, Execution: e.ID})
 				return there, nil
 			}
 		}
-		if errors.As(err, &r) && r.Reason == ReasonNoSuchJob && s.build == nil {
-			err = &Refusal{Reason: ReasonFile, Execution: e.ID, Actions: []Action{s.judge.restartAction(e, true)},
+		if errors.As(err, &r) && r.Reason == refusal.NoSuchJob && s.build == nil {
+			err = &Refusal{Reason: refusal.File, Execution: e.ID, Actions: []Action{s.judge.restartAction(e, true)},
 				Err: fmt.Errorf("execution %d does not know its job file", e.ID)}
 		}
 		return d, err
@@ -297,7 +298,7 @@ func (s *jobs) stored(ctx context.Context, from jobSource, e *core.JobExecution,
 func (s *jobs) ofHistory(e *core.JobExecution) (definition, error) {
 	file, err := jobfile.ParseStored(e.Definition, e.JobName, s.registry)
 	if err != nil {
-		return definition{}, &Refusal{Reason: ReasonFile, Execution: e.ID, Err: err}
+		return definition{}, &Refusal{Reason: refusal.File, Execution: e.ID, Err: err}
 	}
 	return definition{file: file, path: e.Definition.Path}, nil
 }
@@ -309,7 +310,7 @@ func (s *jobs) compile(d definition, hooks Hooks) (*core.Job, error) {
 	}
 	j, err := d.file.Compile(s.depsOf(d, s.watched(hooks)))
 	if err != nil {
-		return nil, &Refusal{Reason: ReasonFile, Err: err}
+		return nil, &Refusal{Reason: refusal.File, Err: err}
 	}
 	return s.located(j, d), nil
 }

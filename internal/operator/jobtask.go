@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/surfin-batch/surfin/internal/refusal"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 )
@@ -71,7 +72,7 @@ func (h jobHandler) Execute(ctx context.Context, t task.Task) (task.Outcome, err
 	first := true
 	for {
 		running, last, err := h.begin(ctx, t, asked, first)
-		if reasonOf(err) == ReasonExclusive { // it waits until the other one has ended
+		if reasonOf(err) == refusal.Exclusive { // it waits until the other one has ended
 			task.Idle(ctx)
 			if err := h.pause(ctx, nil); err != nil {
 				return task.Outcome{}, err

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/surfin-batch/surfin/internal/refusal"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
@@ -31,28 +32,28 @@ type judgeRecords interface {
 // a job file, because the execution's cannot be used.
 func (s *judge) restartAction(e *core.JobExecution, otherFile bool) Action {
 	if e.RedriveOf != 0 {
-		return Action{Kind: ActRedrive, Execution: e.RedriveOf, NeedsFile: otherFile, Step: redrivenStep(e.Params)}
+		return Action{Kind: refusal.ActRedrive, Execution: e.RedriveOf, NeedsFile: otherFile, Step: redrivenStep(e.Params)}
 	}
-	return Action{Kind: ActRestart, Execution: e.ID, Status: e.Status, NeedsFile: otherFile || e.Definition.Path == "" && e.Definition.Text == "" && !s.carries(e.JobName)}
+	return Action{Kind: refusal.ActRestart, Execution: e.ID, Status: e.Status, NeedsFile: otherFile || e.Definition.Path == "" && e.Definition.Text == "" && !s.carries(e.JobName)}
 }
 
 // actionsFor returns the possible actions for an execution: those that a launch of its instance
 // would accept, and those that would make it accept one.
 func (s *judge) actionsFor(e *core.JobExecution, newest *core.NewestAttempt) []Action {
 	if newest.Execution.ID != e.ID {
-		return []Action{{Kind: ActShow, Execution: newest.Execution.ID, Status: newest.Execution.Status}}
+		return []Action{{Kind: refusal.ActShow, Execution: newest.Execution.ID, Status: newest.Execution.Status}}
 	}
 	reason := reasonOf(newest.Refusal(true))
 	switch {
-	case reason == ReasonUnknown:
-		return append([]Action{{Kind: ActAbandon, Execution: e.ID, Status: e.Status}}, anew(e)...)
-	case reason == ReasonAbandoned:
+	case reason == refusal.Unknown:
+		return append([]Action{{Kind: refusal.ActAbandon, Execution: e.ID, Status: e.Status}}, anew(e)...)
+	case reason == refusal.Abandoned:
 		return anew(e)
-	case reason == ReasonRunning && isParked(e):
-		return []Action{{Kind: ActStop, Execution: e.ID}, {Kind: ActWork, Execution: e.ID, Open: newest.Open}}
-	case reason == ReasonRunning && !e.Status.IsOver():
-		return []Action{{Kind: ActStop, Execution: e.ID}, {Kind: ActRecover}}
-	case reason == ReasonRunning: // the owner of a step is lost
+	case reason == refusal.Running && isParked(e):
+		return []Action{{Kind: refusal.ActStop, Execution: e.ID}, {Kind: refusal.ActWork, Execution: e.ID, Open: newest.Open}}
+	case reason == refusal.Running && !e.Status.IsOver():
+		return []Action{{Kind: refusal.ActStop, Execution: e.ID}, {Kind: refusal.ActRecover}}
+	case reason == refusal.Running: // the owner of a step is lost
 		return []Action{s.recoverAction(e.ID, e.Owner)}
 	case reason == "" && !e.Status.IsOver(): // its owner is lost
 		return []Action{s.recoverAction(e.ID, e.Owner), s.restartAction(e, false)}
@@ -64,9 +65,9 @@ func (s *judge) actionsFor(e *core.JobExecution, newest *core.NewestAttempt) []A
 
 func (s *judge) recoverAction(id core.JobExecutionID, owner core.Owner) Action {
 	if !s.dead(owner) {
-		return Action{Kind: ActRecover}
+		return Action{Kind: refusal.ActRecover}
 	}
-	return Action{Kind: ActRecover, Execution: id, Owner: &Owner{Host: owner.Host, PID: owner.PID, Dead: true}}
+	return Action{Kind: refusal.ActRecover, Execution: id, Owner: &Owner{Host: owner.Host, PID: owner.PID, Dead: true}}
 }
 
 // asNewest judges an execution that is known to be the newest of its instance, by the clock of this
@@ -94,8 +95,8 @@ func (s *judge) newestOf(e *core.JobExecution, found map[core.JobInstanceID]core
 
 // notNewest refuses acts that are only for the newest execution of an instance.
 func (s *judge) notNewest(ctx context.Context, refused *core.NotNewestError) error {
-	r := &Refusal{Reason: ReasonNotNewest, Execution: refused.Execution, Err: refused,
-		Actions: []Action{{Kind: ActShow, Execution: refused.Newest, Status: refused.Status}}}
+	r := &Refusal{Reason: refusal.NotNewest, Execution: refused.Execution, Err: refused,
+		Actions: []Action{{Kind: refusal.ActShow, Execution: refused.Newest, Status: refused.Status}}}
 	e, err := s.records.Execution(ctx, refused.Newest)
 	if err != nil {
 		return errors.Join(r, err)
@@ -111,13 +112,13 @@ func (s *judge) notNewest(ctx context.Context, refused *core.NotNewestError) err
 // whileRunning returns the actions for a running execution. If its process has died by now, the
 // execution may have ended in between: then its end is all there is to show.
 func (s *judge) whileRunning(ctx context.Context, id core.JobExecutionID, owner core.Owner, open core.OpenWork) []Action {
-	look := Action{Kind: ActShow, Execution: id, Status: core.StatusStarted}
+	look := Action{Kind: refusal.ActShow, Execution: id, Status: core.StatusStarted}
 	if owner == (core.Owner{}) { // it is parked
-		return []Action{look, {Kind: ActStop, Execution: id}, {Kind: ActWork, Execution: id, Open: open}}
+		return []Action{look, {Kind: refusal.ActStop, Execution: id}, {Kind: refusal.ActWork, Execution: id, Open: open}}
 	}
 	end := s.recoverAction(id, owner)
 	if end.Owner == nil {
-		return []Action{look, {Kind: ActStop, Execution: id}, end}
+		return []Action{look, {Kind: refusal.ActStop, Execution: id}, end}
 	}
 	e, err := s.records.Execution(ctx, id)
 	if err == nil && e.Status.IsOver() { // if the read failed, the refusal stands
@@ -186,7 +187,7 @@ func (s *judge) record(ctx context.Context, id core.JobExecutionID) (*core.JobEx
 func (s *judge) found(ctx context.Context, id core.JobExecutionID) (*core.JobExecution, error) {
 	e, err := s.records.Execution(ctx, id)
 	if errors.Is(err, core.ErrNotFound) {
-		return nil, &Refusal{Reason: ReasonNotFound, Execution: id, Err: err, Actions: []Action{{Kind: ActHistory}}}
+		return nil, &Refusal{Reason: refusal.NotFound, Execution: id, Err: err, Actions: []Action{{Kind: refusal.ActHistory}}}
 	}
 	return e, err
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/surfin-batch/surfin/internal/confine"
 	"github.com/surfin-batch/surfin/internal/job"
 	"github.com/surfin-batch/surfin/internal/jobfile"
+	"github.com/surfin-batch/surfin/internal/refusal"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
@@ -98,5 +99,5 @@ func (l *launch) checkPaths(ctx context.Context) (context.Context, error) {
 }
 
 func (l *launch) parametersRefused(err error) error {
-	return &Refusal{Reason: ReasonParameters, Err: err, Actions: []Action{{Kind: ActHelp, Job: l.job.Name, File: l.path}}}
+	return &Refusal{Reason: refusal.Parameters, Err: err, Actions: []Action{{Kind: refusal.ActHelp, Job: l.job.Name, File: l.path}}}
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/surfin-batch/surfin/internal/job"
+	"github.com/surfin-batch/surfin/internal/refusal"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
@@ -86,11 +87,11 @@ func parametersAgain(j *core.Job, e *core.JobExecution, changed map[string]strin
 	}
 	params, err := declaredAgain(j, e, changed)
 	if err != nil {
-		return params, &Refusal{Reason: ReasonParameters, Execution: e.ID,
+		return params, &Refusal{Reason: refusal.Parameters, Execution: e.ID,
 			Err: fmt.Errorf("the parameters of execution %d do not fit the job file any more: %w", e.ID, err)}
 	}
 	if params.Key() != e.Params.Key() {
-		return params, &Refusal{Reason: ReasonParameters, Execution: e.ID,
+		return params, &Refusal{Reason: refusal.Parameters, Execution: e.ID,
 			Err: fmt.Errorf("the job file declares other identifying parameters than at execution %d, which had %s: it would be another instance",
 				e.ID, identifyingText(e.Params))}
 	}

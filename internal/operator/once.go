@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/surfin-batch/surfin/internal/refusal"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
@@ -49,7 +50,7 @@ type Act struct {
 // its answer was kept.
 //
 // repeated reports whether the answer was kept before. A key that was used for another request is a
-// Refusal (ReasonKeyReused).
+// Refusal (refusal.KeyReused).
 func (s *requests) Once(ctx context.Context, act Act) (answer string, repeated bool, err error) {
 	if err := s.schema.Prepare(ctx); err != nil {
 		return "", false, err
@@ -123,7 +124,7 @@ func (s *requests) claimAndKeep(ctx context.Context, act Act, do func(ctx contex
 func (s *requests) claim(ctx context.Context, act Act) (core.ClientRequest, error) {
 	known, err := s.records.ClaimRequest(ctx, act.Key, act.Fingerprint)
 	if errors.As(err, new(*core.KeyReusedError)) {
-		err = &Refusal{Reason: ReasonKeyReused, Err: err}
+		err = &Refusal{Reason: refusal.KeyReused, Err: err}
 	}
 	return known, err
 }

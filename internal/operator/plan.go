@@ -11,6 +11,7 @@ import (
 	"github.com/surfin-batch/surfin/internal/dberr"
 	"github.com/surfin-batch/surfin/internal/job"
 	"github.com/surfin-batch/surfin/internal/jobfile"
+	"github.com/surfin-batch/surfin/internal/refusal"
 	"github.com/surfin-batch/surfin/pkg/batch/chunk"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
@@ -167,7 +168,7 @@ const defaultSample = 20
 // by an application's component: give the service a provider with read-only sessions.
 //
 // It returns the errors of a wrong job file (jobfile.Problems), of Choose, of a Run with a changed
-// job file (ReasonChanged), *RequestError, and the cause of ctx if it ended.
+// job file (refusal.Changed), *RequestError, and the cause of ctx if it ended.
 func (s *plans) Plan(ctx context.Context, req PlanRequest) (*DryRun, error) {
 	if req.Sample < 0 {
 		return nil, &RequestError{Field: "sample", Value: fmt.Sprint(req.Sample), Reason: "it must be at least 1"}
@@ -249,7 +250,7 @@ func (s *plans) planRestart(ctx context.Context, req PlanRequest) (*launch, *cor
 		return nil, nil, err
 	}
 	if !has {
-		return nil, nil, &Refusal{Reason: ReasonNotFound, Execution: req.Execution, Err: fmt.Errorf("execution %d: %w", req.Execution, core.ErrNotFound)}
+		return nil, nil, &Refusal{Reason: refusal.NotFound, Execution: req.Execution, Err: fmt.Errorf("execution %d: %w", req.Execution, core.ErrNotFound)}
 	}
 	l, err := s.restarts.restartOf(ctx, RestartRequest{
 		Execution: req.Execution, Checked: req.Checked, File: req.File, FromStart: req.FromStart, From: req.From, IfComplete: req.IfComplete, AcceptChanges: req.AcceptChanges,

@@ -2,41 +2,111 @@ package operator
 
 import (
 	"errors"
+	"net/http"
+	"slices"
 
 	"github.com/surfin-batch/surfin/internal/job"
 	"github.com/surfin-batch/surfin/internal/jobfile"
+	"github.com/surfin-batch/surfin/internal/refusal"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
+// The exit codes of the command for a refusal.
+const (
+	exitFailed  = 1 // the act is not for the status of the named execution, or the database is not ready
+	exitUsage   = 2 // the request is wrong
+	exitRefused = 4 // the launch was refused
+)
+
+// reason is how clients report a Reason.
+type reason struct {
+	reason Reason
+	is     func(error) bool // an error of a launch that has the reason; may be nil
+	exit   int              // of the command
+	named  int              // its exit code if the refusal names the execution; 0 means exit
+	status int              // of HTTP
+}
+
+// reasons lists the reasons of refused acts on jobs and tasks. An error has the first reason that
+// fits.
+func reasons() []reason {
+	const conflict, wrong = http.StatusConflict, http.StatusUnprocessableEntity
+	return []reason{
+		{refusal.Complete, as[*core.InstanceCompleteError], exitRefused, exitFailed, conflict},
+		{refusal.Running, as[*core.AlreadyRunningError], exitRefused, 0, conflict},
+		{refusal.Exclusive, as[*core.ExclusiveError], exitRefused, 0, conflict},
+		{refusal.Unknown, is(core.ErrUnknownStatus), exitRefused, exitFailed, conflict},
+		{refusal.NotRestartable, is(core.ErrNotRestartable), exitRefused, 0, conflict},
+		{refusal.Abandoned, is(core.ErrAbandoned), exitRefused, exitFailed, conflict},
+		{refusal.NotNewest, is(core.ErrNotMostRecent), exitRefused, 0, conflict},
+		{refusal.IllegalState, is(core.ErrIllegalState), exitRefused, exitFailed, conflict},
+		{refusal.Changed, as[*jobfile.ChangedError], exitUsage, 0, conflict},
+		{refusal.File, as[jobfile.Problems], exitUsage, 0, conflict},
+		{refusal.Parameters, as[*core.ParameterError], exitUsage, 0, wrong},
+		{refusal.Parameters, as[*core.FormerInstanceError], exitUsage, 0, wrong},
+		{refusal.Schema, is(core.ErrSchemaMissing), exitFailed, 0, http.StatusServiceUnavailable},
+		{refusal.From, is(job.ErrNotFrom), exitUsage, 0, conflict},
+		{refusal.NotFound, nil, exitUsage, 0, http.StatusNotFound},
+		{refusal.NoSuchJob, nil, exitUsage, 0, http.StatusNotFound},
+		{refusal.Over, nil, exitFailed, 0, conflict},
+		{refusal.NoIncrementer, nil, exitFailed, 0, conflict},
+		{refusal.StartLimit, nil, exitRefused, 0, conflict},
+		{refusal.Redrive, nil, exitUsage, 0, conflict},
+		{refusal.NothingSkipped, nil, exitRefused, 0, conflict},
+		{refusal.WhichStep, nil, exitUsage, 0, conflict},
+		{refusal.Items, nil, exitUsage, 0, conflict},
+		{refusal.KeyReused, nil, exitRefused, 0, wrong},
+		{refusal.Invalid, nil, exitUsage, 0, wrong},
+		{refusal.UnknownType, nil, exitUsage, 0, wrong},
+		{refusal.OtherSubmission, nil, exitRefused, 0, conflict},
+	}
+}
+
+func as[T error](err error) bool { return errors.As(err, new(T)) }
+
+func is(target error) func(error) bool {
+	return func(err error) bool { return errors.Is(err, target) }
+}
+
 // reasonOf returns the reason of a refused launch; empty for any other error.
 func reasonOf(err error) Reason {
-	switch {
-	case errors.As(err, new(*core.InstanceCompleteError)):
-		return ReasonComplete
-	case errors.As(err, new(*core.AlreadyRunningError)):
-		return ReasonRunning
-	case errors.As(err, new(*core.ExclusiveError)):
-		return ReasonExclusive
-	case errors.Is(err, core.ErrUnknownStatus):
-		return ReasonUnknown
-	case errors.Is(err, core.ErrNotRestartable):
-		return ReasonNotRestartable
-	case errors.Is(err, core.ErrAbandoned):
-		return ReasonAbandoned
-	case errors.Is(err, core.ErrNotMostRecent):
-		return ReasonNotNewest
-	case errors.Is(err, core.ErrIllegalState):
-		return ReasonIllegalState
-	case errors.As(err, new(*jobfile.ChangedError)):
-		return ReasonChanged
-	case errors.As(err, new(jobfile.Problems)):
-		return ReasonFile
-	case errors.As(err, new(*core.ParameterError)), errors.As(err, new(*core.FormerInstanceError)):
-		return ReasonParameters
-	case errors.Is(err, core.ErrSchemaMissing):
-		return ReasonSchema
-	case errors.Is(err, job.ErrNotFrom):
-		return ReasonFrom
+	for _, r := range reasons() {
+		if r.is != nil && r.is(err) {
+			return r.reason
+		}
 	}
 	return ""
+}
+
+func rowOf(of Reason) reason {
+	all := reasons()
+	return all[slices.IndexFunc(all, func(r reason) bool { return r.reason == of })]
+}
+
+// HTTPStatus returns the status of the answer to a refused request.
+func HTTPStatus(of Reason) int { return rowOf(of).status }
+
+// ExitCode returns the exit code of the command for an error.
+func ExitCode(err error) int {
+	of := reasonOf(err)
+	if r, refused := errors.AsType[*Refusal](err); refused {
+		of = r.Reason
+		if named := rowOf(of).named; r.Execution != 0 && named != 0 {
+			return named
+		}
+	}
+	switch {
+	case of != "":
+		return rowOf(of).exit
+	case errors.Is(err, core.ErrNoSuchJob):
+		return exitUsage
+	}
+	return exitFailed
+}
+
+// continues reports whether the instance of an execution may have another attempt. The repository
+// may still refuse it, if the instance runs or its outcome is unknown.
+func continues(last *core.JobExecution, restartable bool) bool {
+	refused := reasonOf(core.NewestAttempt{Execution: *last}.Refusal(restartable))
+	return !slices.Contains([]Reason{refusal.Complete, refusal.Abandoned, refusal.NotRestartable}, refused)
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/surfin-batch/surfin/internal/jobfile"
 	"github.com/surfin-batch/surfin/internal/redrive"
+	"github.com/surfin-batch/surfin/internal/refusal"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
@@ -30,7 +31,7 @@ func (s *redrives) redriveFile(ctx context.Context, req RedriveRequest, e *core.
 		return d, err
 	}
 	wrong := func(format string, args ...any) (definition, error) {
-		return d, &Refusal{Reason: ReasonFile, Execution: e.ID, Err: fmt.Errorf(format, args...)}
+		return d, &Refusal{Reason: refusal.File, Execution: e.ID, Err: fmt.Errorf(format, args...)}
 	}
 	if d.file == nil {
 		return wrong("execution %d is of a job of Go code, whose skipped items cannot be redriven", e.ID)
@@ -56,7 +57,7 @@ func (s *redrives) compileRedrive(ctx context.Context, d definition, of *core.Jo
 	written := &Targets{next: hooks.OnTarget}
 	j, err := d.file.CompileRedrive(s.jobs.depsOf(d, watch(s.jobs.registry, written.Add)), jobfile.Redrive{Plan: plan, Instance: of.InstanceID, Steps: steps, Watch: written.watchFiles})
 	if err != nil {
-		return nil, &Refusal{Reason: ReasonFile, Execution: plan.Execution, Err: err}
+		return nil, &Refusal{Reason: refusal.File, Execution: plan.Execution, Err: err}
 	}
 	return s.jobs.located(j, d), nil
 }
@@ -73,23 +74,23 @@ func (s *redrives) planRedrive(ctx context.Context, req RedriveRequest) (*redriv
 		if plan, err := s.restOfRedrive(ctx, req); plan != nil || err != nil {
 			return plan, err
 		}
-		return nil, refuse(ReasonNothingSkipped, fmt.Errorf("execution %d: %w", id, err), Action{Kind: ActSkips, Execution: id})
+		return nil, refuse(refusal.NothingSkipped, fmt.Errorf("execution %d: %w", id, err), Action{Kind: refusal.ActSkips, Execution: id})
 	case errors.As(err, &steps):
 		var actions []Action
 		for _, name := range steps.Steps {
-			actions = append(actions, Action{Kind: ActRedrive, Execution: id, Step: name})
+			actions = append(actions, Action{Kind: refusal.ActRedrive, Execution: id, Step: name})
 		}
-		return nil, refuse(ReasonWhichStep, fmt.Errorf("execution %d: %w", id, err), actions...)
+		return nil, refuse(refusal.WhichStep, fmt.Errorf("execution %d: %w", id, err), actions...)
 	case err != nil && req.Edited != nil:
 		rest, other := s.restOfRedrive(ctx, req)
 		if other != nil || rest == nil {
-			return nil, errors.Join(refuse(ReasonItems, err), other)
+			return nil, errors.Join(refuse(refusal.Items, err), other)
 		}
-		return nil, refuse(ReasonItems, err, Action{Kind: ActRedrive, Execution: id, Step: rest.Step})
+		return nil, refuse(refusal.Items, err, Action{Kind: refusal.ActRedrive, Execution: id, Step: rest.Step})
 	case err != nil:
 		return nil, err
 	case plan.Items == 0:
-		return nil, refuse(ReasonItems, &ItemsError{Refused: plan.Refused}, Action{Kind: ActExport, Execution: id})
+		return nil, refuse(refusal.Items, &ItemsError{Refused: plan.Refused}, Action{Kind: refusal.ActExport, Execution: id})
 	}
 	if len(plan.Refused) > 0 {
 		items := make([]string, len(plan.Refused))

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/surfin-batch/surfin/internal/redrive"
+	"github.com/surfin-batch/surfin/internal/refusal"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
@@ -18,15 +19,15 @@ func (s *redrives) redriveParameters(ctx context.Context, req RedriveRequest, pl
 	if err != nil {
 		return params, err
 	}
-	if newest != nil && isUnfinished(newest) {
+	if newest != nil && continues(newest, true) {
 		again, err := withRedrive(params, plan.Execution, plan.Step, redriveNumber(newest.Params))
 		if err == nil && again.Key() == newest.Params.Key() {
 			return again, s.onlyDue(ctx, req, plan, newest)
 		}
-		return params, &Refusal{Reason: ReasonRedrive, Execution: plan.Execution,
+		return params, &Refusal{Reason: refusal.Redrive, Execution: plan.Execution,
 			Err: fmt.Errorf("execution %d, a redrive of step %s, is %s: complete it with its own parameters before another redrive of these items, or abandon it",
 				newest.ID, redrivenStep(newest.Params), newest.Status),
-			Actions: []Action{{Kind: ActShow, Execution: newest.ID, Status: newest.Status}, s.judge.restartAction(newest, false), {Kind: ActAbandon, Execution: newest.ID}}}
+			Actions: []Action{{Kind: refusal.ActShow, Execution: newest.ID, Status: newest.Status}, s.judge.restartAction(newest, false), {Kind: refusal.ActAbandon, Execution: newest.ID}}}
 	}
 	same, err := s.newestRedrive(ctx, plan.Execution, func(step string) bool { return step == plan.Step })
 	n := int64(1)
@@ -45,13 +46,11 @@ func overlaps(a, b string) bool {
 	return a == b || strings.HasPrefix(a, b+":") || strings.HasPrefix(b, a+":")
 }
 
-func isUnfinished(e *core.JobExecution) bool { return canGoOn(&core.Job{Restartable: true}, e.Status) }
-
 // restOfRedrive returns the plan of a redrive that has committed all items and is not complete, so
 // that it publishes its output; nil if there is none.
 func (s *redrives) restOfRedrive(ctx context.Context, req RedriveRequest) (*redrive.Plan, error) {
 	newest, err := s.newestRedrive(ctx, req.Execution, func(step string) bool { return req.Step == "" || step == req.Step })
-	if err != nil || newest == nil || !isUnfinished(newest) {
+	if err != nil || newest == nil || !continues(newest, true) {
 		return nil, err
 	}
 	_, parts, err := s.partsOfRedrive(ctx, newest)

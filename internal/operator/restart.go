@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/surfin-batch/surfin/internal/job"
+	"github.com/surfin-batch/surfin/internal/refusal"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
@@ -72,7 +73,7 @@ func (s *restarts) restartParameters(l *launch, req RestartRequest) (err error) 
 		}
 		l.given, changed = secrets, typed(l.specs(), given.Params, req.Folder)
 		if err := keepsIdentity(l, changed); err != nil {
-			return &Refusal{Reason: ReasonParameters, Execution: l.named.ID, Err: err, Actions: []Action{{Kind: ActHelp, Job: l.job.Name, File: l.path}}}
+			return &Refusal{Reason: refusal.Parameters, Execution: l.named.ID, Err: err, Actions: []Action{{Kind: refusal.ActHelp, Job: l.job.Name, File: l.path}}}
 		}
 	}
 	l.params, err = parametersAgain(l.job, l.named, changed)

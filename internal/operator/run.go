@@ -10,6 +10,7 @@ import (
 
 	"github.com/surfin-batch/surfin/internal/job"
 	"github.com/surfin-batch/surfin/internal/jobfile"
+	"github.com/surfin-batch/surfin/internal/refusal"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
@@ -70,7 +71,7 @@ func (s *runs) Redrive(ctx context.Context, req RedriveRequest) (*Running, error
 		return nil, err
 	}
 	if e.RedriveOf != 0 {
-		return nil, &Refusal{Reason: ReasonRedrive, Execution: e.ID, Actions: []Action{s.judge.restartAction(e, false)},
+		return nil, &Refusal{Reason: refusal.Redrive, Execution: e.ID, Actions: []Action{s.judge.restartAction(e, false)},
 			Err: fmt.Errorf("execution %d is a redrive itself: what it skipped again is left in execution %d", e.ID, e.RedriveOf)}
 	}
 	d, err := s.redrives.redriveFile(ctx, req, e)
@@ -89,7 +90,7 @@ func (s *runs) Redrive(ctx context.Context, req RedriveRequest) (*Running, error
 	d.given = secrets
 	params, err := declaredAgain(&core.Job{Parameters: d.file.Parameters()}, e, typed(d.file.Parameters(), given.Params, req.Folder))
 	if err != nil {
-		return nil, &Refusal{Reason: ReasonParameters, Execution: e.ID, Err: fmt.Errorf("the parameters of execution %d: %w", e.ID, err)}
+		return nil, &Refusal{Reason: refusal.Parameters, Execution: e.ID, Err: fmt.Errorf("the parameters of execution %d: %w", e.ID, err)}
 	}
 	plan, err := s.redrives.planRedrive(ctx, req)
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"sync/atomic"
 
+	"github.com/surfin-batch/surfin/internal/refusal"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
@@ -48,7 +49,7 @@ func (s *schema) Prepare(ctx context.Context) error {
 		}
 	}
 	if errors.Is(err, core.ErrSchemaMissing) {
-		err = &Refusal{Reason: ReasonSchema, Err: err, Actions: []Action{{Kind: ActMigrate}}}
+		err = &Refusal{Reason: refusal.Schema, Err: err, Actions: []Action{{Kind: refusal.ActMigrate}}}
 	}
 	if err == nil {
 		s.prepared.Store(true)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/surfin-batch/surfin/internal/refusal"
 	"github.com/surfin-batch/surfin/internal/testdb"
 	"github.com/surfin-batch/surfin/internal/testengine"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
@@ -303,8 +304,8 @@ func TestProgressIsAView(t *testing.T) {
 		s.matches("running", shown)
 		explained, err := s.s.Explain(ctx, ExplainRequest{Execution: 1})
 		require.NoError(t, err)
-		require.Equal(t, ReasonRunning, explained.Refused)
-		require.Equal(t, []Action{{Kind: ActWatch, Job: "watched"}, {Kind: ActStop, Execution: 1}}, explained.Actions)
+		require.Equal(t, refusal.Running, explained.Refused)
+		require.Equal(t, []Action{{Kind: refusal.ActWatch, Job: "watched"}, {Kind: refusal.ActStop, Execution: 1}}, explained.Actions)
 		require.Equal(t, LeaseHeld, explained.Lease)
 		r.gate <- struct{}{}
 		require.NoError(t, <-over)
@@ -338,7 +339,7 @@ func TestTheViewsKnowAnOwnerThatIsGone(t *testing.T) {
 	e.Exec("UPDATE surfin_job_execution SET lease_until = created_at - 1000000")
 	lease, actions := look()
 	require.Equal(t, LeaseExpired, lease)
-	require.Equal(t, ActRecover, actions[0].Kind)
+	require.Equal(t, refusal.ActRecover, actions[0].Kind)
 	dead = true
 	lease, _ = look()
 	require.Equal(t, LeaseDead, lease)

@@ -44,14 +44,14 @@ const (
 
 func exitCodeHelp() string {
 	return `  0  completed
-  1  failed: the job (restart it), or the database that it needs; or the named
-     execution is in a status that the command is not for, and nothing changed
+  1  failed: the job (restart it), or the database that it needs; or the command
+     does not apply to the status of the named execution, and nothing changed
   2  wrong usage, settings, job file or parameters; nothing was run
   3  stopped on request (restart it)
   4  refused: already complete, already running, or not restartable; nothing was run
-  5  a gate failed: what the job was to expect does not hold (look, then restart it)
+  5  a gate failed: an expectation of the job does not hold (check it, then restart)
   6  the lease could not be renewed, and a component did not return: the process
-     ended itself before another one may run the same work (restart it)
+     ended itself before another process may run the same work (restart it)
 `
 }
 
@@ -99,7 +99,7 @@ func (env *environment) report(err error) int {
 
 func (env *environment) hints(err error) []string {
 	if errors.Is(err, core.ErrSchemaMissing) {
-		return []string{"make or update it:  " + env.command("migrate")}
+		return []string{"create or update it:  " + env.command("migrate")}
 	}
 	return nil
 }

@@ -42,7 +42,7 @@ func (env *environment) actionHints(r *operator.Refusal) []string {
 		case a.Kind == refusal.ActRedrive && r.Reason == refusal.WhichStep:
 			h.label = "one of them"
 		case a.Kind == refusal.ActRedrive && r.Reason == refusal.Redrive:
-			h.label = "go on"
+			h.label = "continue"
 		}
 		list = append(list, h)
 	}
@@ -72,33 +72,33 @@ func (env *environment) actionText(a operator.Action) actionText {
 	switch a.Kind {
 	case refusal.ActShow:
 		if a.Status.IsRunning() {
-			return actionText{label: "what it does", words: []string{"show", id}}
+			return actionText{label: "its state", words: []string{"show", id}}
 		}
-		return actionText{label: "what it did", words: []string{"show", id}}
+		return actionText{label: "its result", words: []string{"show", id}}
 	case refusal.ActHistory:
 		if a.Job == "" {
-			return actionText{label: "those there are", words: []string{"list"}}
+			return actionText{label: "list them", words: []string{"list"}}
 		}
 		return actionText{label: "its history", words: []string{"list", "--job", a.Job}}
 	case refusal.ActExplain:
-		return actionText{label: "why, and what then", explained: "explain that one", words: []string{"explain", id}}
+		return actionText{label: "explain it", explained: "explain that one", words: []string{"explain", id}}
 	case refusal.ActWatch:
 		return actionText{label: "watch it", explained: "watch it", words: []string{"top", "--job", a.Job}}
 	case refusal.ActSkips:
 		return actionText{label: "its skipped items", explained: "see what was skipped", words: []string{"skips", "list", id}}
 	case refusal.ActExport:
 		return actionText{
-			label: "give the items", explained: "mend it", words: []string{"skips", "export", id, "--out", "FILE"},
-			note: ", give their item, and add --from FILE",
+			label: "correct the items", explained: "correct the items", words: []string{"skips", "export", id, "--out", "FILE"},
+			note: ", correct the items, then redrive with --from FILE",
 		}
 	case refusal.ActCompare:
 		return actionText{label: "compare", explained: "see what changed", line: env.compareLine(a)}
 	case refusal.ActHelp:
 		return actionText{label: "parameters", line: env.app.Name + " run " + shellQuote(a.File) + " --help"}
 	case refusal.ActIncrementer:
-		return actionText{label: "give it one", line: "incrementer: NAME  (in " + a.File + ")"}
+		return actionText{label: "add one", line: "incrementer: NAME  (in " + a.File + ")"}
 	case refusal.ActMigrate:
-		return actionText{label: "make or update it", words: []string{"migrate"}}
+		return actionText{label: "create or update it", words: []string{"migrate"}}
 	case refusal.ActRun, refusal.ActAgain, refusal.ActNext, refusal.ActRestart, refusal.ActRedrive, refusal.ActStop, refusal.ActAbandon, refusal.ActRecover,
 		refusal.ActWork:
 	}
@@ -112,7 +112,7 @@ func (env *environment) changeText(a operator.Action, id string) actionText {
 	case refusal.ActAgain:
 		return actionText{label: "a new instance", explained: "run the same again", words: runWords(a.File, env.givenWords(a), "--again")}
 	case refusal.ActNext:
-		return actionText{label: "the next one", words: []string{"next", a.File}}
+		return actionText{label: "next instance", words: []string{"next", a.File}}
 	case refusal.ActRestart:
 		words := []string{"restart", id}
 		if env.repeat != nil {
@@ -124,9 +124,9 @@ func (env *environment) changeText(a operator.Action, id string) actionText {
 	case refusal.ActStop:
 		return actionText{label: "stop it", explained: "stop it", words: []string{"stop", id}, flags: []string{"--wait", "5m"}}
 	case refusal.ActAbandon:
-		return actionText{label: "give it up", explained: "give it up", words: []string{"abandon", id}, note: "   (once you have looked)"}
+		return actionText{label: "abandon it", explained: "abandon it", words: []string{"abandon", id}, note: "   (after checking its data)"}
 	case refusal.ActRecover:
-		t := actionText{label: "if its process is gone", explained: "end it", words: []string{"recover"}}
+		t := actionText{label: "if its process died", explained: "end it", words: []string{"recover"}}
 		if a.Owner != nil && a.Owner.Dead {
 			t.label = "its process is dead; end it"
 		}
@@ -168,7 +168,7 @@ func (env *environment) noWorkerText(w *operator.Waiting) string {
 func restartLabel(a operator.Action) string {
 	switch {
 	case a.AcceptChanges:
-		return "go on anyway"
+		return "continue anyway"
 	case a.FromStart:
 		return "from the start"
 	case a.IfComplete:
@@ -239,7 +239,7 @@ func (env *environment) refusal(err error) error {
 	err = r.Err
 	switch r.Reason { //nolint:exhaustive // the others are said as they are
 	case refusal.NotFound:
-		err = fmt.Errorf("there is no execution %d in %s", r.Execution, env.databaseText(env.settings.Repository.Database))
+		err = fmt.Errorf("no execution %d in %s", r.Execution, env.databaseText(env.settings.Repository.Database))
 	case refusal.Changed:
 		err = changedText(r)
 	case refusal.Schema:

@@ -203,8 +203,8 @@ func (c operateCommands) purge(ctx context.Context, o purgeFlags) error {
 	})
 	switch {
 	case err == nil && req.Instance != 0 && purged.Instances == 0, req.Instance != 0 && errors.Is(err, core.ErrNotFound):
-		return usage(fmt.Errorf("there is no instance %d in %s", req.Instance, c.env.databaseText(c.env.settings.Repository.Database)),
-			"those there are:  "+c.env.command("list", "instances"))
+		return usage(fmt.Errorf("no instance %d in %s", req.Instance, c.env.databaseText(c.env.settings.Repository.Database)),
+			"list them:  "+c.env.command("list", "instances"))
 	case err != nil:
 		return c.env.refusal(err)
 	}

@@ -110,7 +110,7 @@ func TestSkippedItemsAreListedAndShown(t *testing.T) {
 		require.Contains(t, s.must("skips", "show", "2").out, "\ntext 7 bytes from byte 26 on\n\nfour,40\n")
 
 		for args, want := range map[string]string{
-			"list 9": "there is no execution 9 in", "show 9": "there is no skipped item 9 in", "show x": `"x" is no skipped item`,
+			"list 9": "no execution 9 in", "show 9": "there is no skipped item 9 in", "show x": `"x" is no skipped item`,
 			"list 1 --phase other": "allowed: read, process, write", "list": "which execution?", "show": "which skipped item?",
 		} {
 			r := s.run(append([]string{"skips"}, strings.Fields(args)...)...)
@@ -218,7 +218,7 @@ func TestAnExportThatIsBrokenIsRefusedWithItsLines(t *testing.T) {
 	s := skipScene(t, testdb.SQLite(t))
 	file := s.path("x.jsonl")
 	for text, want := range map[string]string{
-		"":                                   "there is no skipped item in it",
+		"":                                   "no skipped item found",
 		"{\"id\":1,\"item\":{}}\n{\"id\":1}": "x.jsonl:2: skipped item 1 is in line 1 already",
 		"{\"id\":1}\n{\"id\":2":              "x.jsonl:2: not a line of an export",
 		`{"id":1,"itme":{}}`:                 `unknown field "itme"`,
@@ -255,10 +255,10 @@ func TestARedriveThatFailedGoesOnWithWhatIsLeft(t *testing.T) {
 		require.Equal(t, []string{"1=x", "2=old", "3=old"}, s.rows())
 		r = s.run("restart", "2")
 		require.Equal(t, cli.ExitUsage, r.code)
-		require.Contains(t, r.err, "execution 2 is a redrive of execution 1: it goes on as one\n go on: surfin skips redrive 1 --step load ")
+		require.Contains(t, r.err, "execution 2 is a redrive of execution 1: continue it with a redrive\n continue: surfin skips redrive 1 --step load ")
 		r = s.run("skips", "redrive", "2")
 		require.Equal(t, cli.ExitUsage, r.code)
-		require.Contains(t, r.err, "execution 2 is a redrive itself: what it skipped again is left in execution 1")
+		require.Contains(t, r.err, "execution 2 is itself a redrive: redrive the items that it skipped from execution 1")
 		again := strings.Fields(strings.SplitN(s.must("skips", "list", "2").out, "\n", 4)[2])[0]
 		require.Contains(t, s.must("skips", "show", again).out, "redrive it: surfin skips redrive 1 --step load ", "an item that a redrive skipped again")
 

@@ -81,9 +81,20 @@ func (s *acts) StopAnswer(ctx context.Context, id core.JobExecutionID) (*Executi
 		return s.view.execution(e), answer, nil
 	}
 	if err := s.notify(ctx, *e); err != nil {
-		return s.view.execution(e), answer, fmt.Errorf("job %s, execution %d: the stop is asked for, but its owner could not be told: %w", e.JobName, id, err)
+		return s.view.execution(e), answer, fmt.Errorf("job %s, execution %d: the stop is requested, but its owner could not be notified: %w", e.JobName, id, err)
 	}
 	return s.view.execution(e), answer, nil
+}
+
+func (s *acts) nothingToStop(ctx context.Context, e *core.JobExecution) error {
+	r := &Refusal{Reason: refusal.Over, Execution: e.ID, Err: fmt.Errorf("execution %d has ended (%s): nothing to stop", e.ID, e.Status),
+		Actions: []Action{{Kind: refusal.ActShow, Execution: e.ID, Status: e.Status}}}
+	newest, err := s.judge.newestAttempt(ctx, e)
+	if err != nil {
+		return errors.Join(r, err)
+	}
+	r.Actions = append(r.Actions, s.judge.actionsFor(e, &newest)...)
+	return r
 }
 
 // The time between two polls of an ending execution, at first and at most.
@@ -122,17 +133,6 @@ func (s *acts) AwaitEnd(ctx context.Context, id core.JobExecutionID) (*Execution
 		case <-time.After(pause):
 		}
 	}
-}
-
-func (s *acts) nothingToStop(ctx context.Context, e *core.JobExecution) error {
-	r := &Refusal{Reason: refusal.Over, Execution: e.ID, Err: fmt.Errorf("execution %d is over (%s): there is nothing to stop", e.ID, e.Status),
-		Actions: []Action{{Kind: refusal.ActShow, Execution: e.ID, Status: e.Status}}}
-	newest, err := s.judge.newestAttempt(ctx, e)
-	if err != nil {
-		return errors.Join(r, err)
-	}
-	r.Actions = append(r.Actions, s.judge.actionsFor(e, &newest)...)
-	return r
 }
 
 // Abandon gives up an execution that is STOPPING, STOPPED, FAILED or UNKNOWN: its instance will not
@@ -208,7 +208,7 @@ type NotAbandonedError struct {
 
 // Error names the status.
 func (e *NotAbandonedError) Error() string {
-	return fmt.Sprintf("execution %d is %s: only one that stopped or failed can be abandoned", e.Execution, e.Status)
+	return fmt.Sprintf("execution %d is %s: only an execution that stopped or failed can be abandoned", e.Execution, e.Status)
 }
 
 // Unwrap returns the repository's refusal.
@@ -268,19 +268,19 @@ func (r PurgeRequest) check() error {
 	}
 	if r.Instance != 0 {
 		if r.Job != "" || len(r.Statuses) > 0 || !r.EndedBefore.IsZero() || r.KeepLast != 0 {
-			return wrong("instance", fmt.Sprint(r.Instance), "it is deleted whatever its job, age and status; leave out the other fields")
+			return wrong("instance", fmt.Sprint(r.Instance), "an instance is deleted whatever its job, age and status: omit the other fields")
 		}
 		return nil
 	}
 	if r.EndedBefore.IsZero() {
-		return wrong("ended_before", "", "it is required, or instance")
+		return wrong("ended_before", "", "required, unless instance is set")
 	}
 	if r.KeepLast < 0 {
 		return wrong("keep_last", fmt.Sprint(r.KeepLast), "it must be at least 0")
 	}
 	for _, status := range r.Statuses {
 		if !status.IsOver() {
-			return wrong("statuses", string(status), "what runs is never purged")
+			return wrong("statuses", string(status), "running executions are never purged")
 		}
 	}
 	return nil
@@ -302,7 +302,7 @@ func (s *acts) sweep(ctx context.Context) error {
 		}
 	}
 	if err := errors.Join(errs...); err != nil {
-		return fmt.Errorf("the history is deleted, but not its checkpoints in other databases: %w", err)
+		return fmt.Errorf("the history is deleted, but its checkpoints in other databases are not: %w", err)
 	}
 	return nil
 }

@@ -64,16 +64,52 @@ func (s *admission) refused(ctx context.Context, err error, l *launch) error {
 	return r
 }
 
-// otherInstance suggests a run of another instance, which has not run yet; empty if there is none.
-func (s *admission) otherInstance(ctx context.Context, j *core.Job, params core.Parameters, path string) ([]Action, error) {
-	other, ok := otherParameter(j, params)
-	if !ok {
-		return nil, nil
+// checkRestart refuses as a launch would. Running or not restartable executions are left for the
+// launch to judge.
+func (s *admission) checkRestart(ctx context.Context, e *core.JobExecution, req RestartRequest) error {
+	if e.RedriveOf != 0 {
+		return &Refusal{Reason: refusal.Redrive, Execution: e.ID, Actions: []Action{s.judge.restartAction(e, false)},
+			Err: fmt.Errorf("execution %d is a redrive of execution %d: continue it with a redrive", e.ID, e.RedriveOf)}
 	}
-	if last, err := s.judge.lastExecution(ctx, j.Name, other.Key()); err != nil || last != nil {
-		return nil, err
+	newest, err := s.judge.newestAttempt(ctx, e)
+	if err != nil {
+		return err
 	}
-	return []Action{launchAction(refusal.ActRun, path, other, j.Parameters)}, nil
+	if newest.Execution.ID != e.ID {
+		return s.judge.notNewest(ctx, &core.NotNewestError{JobName: e.JobName, Execution: e.ID, Newest: newest.Execution.ID, Status: newest.Execution.Status})
+	}
+	refused := newest.Refusal(true)
+	if req.IfComplete {
+		refused = newest.RefusalIfComplete(true)
+	}
+	reason := reasonOf(refused)
+	if reason == "" || reason == refusal.Running {
+		return nil
+	}
+	r := &Refusal{Reason: reason, Execution: e.ID, Err: refused, Actions: []Action{{Kind: refusal.ActShow, Execution: e.ID, Status: e.Status}}}
+	if r.Actions = append(r.Actions, s.judge.actionsFor(e, &newest)...); reason == refusal.Complete {
+		if req.From != "" {
+			r.Actions = append(r.Actions, Action{Kind: refusal.ActRestart, Execution: e.ID, Status: e.Status, File: req.File, From: req.From, IfComplete: true})
+		}
+		r.Actions = append(r.Actions, anew(e)...)
+	}
+	return r
+}
+
+// admits refuses, before anything is planned, a restart that the launch would refuse now.
+func (s *admission) admits(ctx context.Context, l *launch) error {
+	newest, err := s.judge.newestAttempt(ctx, l.named)
+	if err != nil {
+		return err
+	}
+	refused := newest.Refusal(l.job.Restartable)
+	if l.options.IfComplete {
+		refused = newest.RefusalIfComplete(l.job.Restartable)
+	}
+	if refused != nil {
+		return s.refused(ctx, refused, l)
+	}
+	return nil
 }
 
 // checkFormer refuses a run, or the plan of one, whose parameters named another instance in earlier versions (rule D5). The
@@ -102,6 +138,18 @@ func (s *admission) excluded(ctx context.Context, j *core.Job, params core.Param
 	return &Refusal{Reason: refusal.Exclusive, Err: err, Actions: s.judge.whileExcluded(ctx, err)}, nil
 }
 
+// otherInstance suggests a run of another instance, which has not run yet; empty if there is none.
+func (s *admission) otherInstance(ctx context.Context, j *core.Job, params core.Parameters, path string) ([]Action, error) {
+	other, ok := otherParameter(j, params)
+	if !ok {
+		return nil, nil
+	}
+	if last, err := s.judge.lastExecution(ctx, j.Name, other.Key()); err != nil || last != nil {
+		return nil, err
+	}
+	return []Action{launchAction(refusal.ActRun, path, other, j.Parameters)}, nil
+}
+
 // afterUnknown returns the actions for an execution if it is unknown whether its last work is
 // committed.
 func (s *admission) afterUnknown(ctx context.Context, l *launch, again Action) []Action {
@@ -110,22 +158,6 @@ func (s *admission) afterUnknown(ctx context.Context, l *launch, again Action) [
 		return []Action{{Kind: refusal.ActHistory, Job: l.job.Name}, again}
 	}
 	return []Action{{Kind: refusal.ActShow, Execution: last.ID, Status: last.Status}, {Kind: refusal.ActAbandon, Execution: last.ID, Status: last.Status}, again}
-}
-
-// admits refuses, before anything is planned, a restart that the launch would refuse now.
-func (s *admission) admits(ctx context.Context, l *launch) error {
-	newest, err := s.judge.newestAttempt(ctx, l.named)
-	if err != nil {
-		return err
-	}
-	refused := newest.Refusal(l.job.Restartable)
-	if l.options.IfComplete {
-		refused = newest.RefusalIfComplete(l.job.Restartable)
-	}
-	if refused != nil {
-		return s.refused(ctx, refused, l)
-	}
-	return nil
 }
 
 // notFrom refuses a restart from an element. It adds the locations of the elements in the file, and
@@ -164,36 +196,4 @@ func (s *admission) places(l *launch, names []string) []string {
 		}
 	}
 	return placed
-}
-
-// checkRestart refuses as a launch would. Running or not restartable executions are left for the
-// launch to judge.
-func (s *admission) checkRestart(ctx context.Context, e *core.JobExecution, req RestartRequest) error {
-	if e.RedriveOf != 0 {
-		return &Refusal{Reason: refusal.Redrive, Execution: e.ID, Actions: []Action{s.judge.restartAction(e, false)},
-			Err: fmt.Errorf("execution %d is a redrive of execution %d: it goes on as one", e.ID, e.RedriveOf)}
-	}
-	newest, err := s.judge.newestAttempt(ctx, e)
-	if err != nil {
-		return err
-	}
-	if newest.Execution.ID != e.ID {
-		return s.judge.notNewest(ctx, &core.NotNewestError{JobName: e.JobName, Execution: e.ID, Newest: newest.Execution.ID, Status: newest.Execution.Status})
-	}
-	refused := newest.Refusal(true)
-	if req.IfComplete {
-		refused = newest.RefusalIfComplete(true)
-	}
-	reason := reasonOf(refused)
-	if reason == "" || reason == refusal.Running {
-		return nil
-	}
-	r := &Refusal{Reason: reason, Execution: e.ID, Err: refused, Actions: []Action{{Kind: refusal.ActShow, Execution: e.ID, Status: e.Status}}}
-	if r.Actions = append(r.Actions, s.judge.actionsFor(e, &newest)...); reason == refusal.Complete {
-		if req.From != "" {
-			r.Actions = append(r.Actions, Action{Kind: refusal.ActRestart, Execution: e.ID, Status: e.Status, File: req.File, From: req.From, IfComplete: true})
-		}
-		r.Actions = append(r.Actions, anew(e)...)
-	}
-	return r
 }

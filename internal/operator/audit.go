@@ -47,7 +47,7 @@ type (
 func (s *acts) Acts(ctx context.Context, req ActsRequest) (ActPage, error) {
 	page := ActPage{Acts: []ActView{}}
 	if req.Act != "" && !slices.Contains(core.Verbs(), req.Act) {
-		return page, &RequestError{Field: "act", Reason: fmt.Sprintf("there is no act %q; there are %q", req.Act, core.Verbs())}
+		return page, &RequestError{Field: "act", Reason: fmt.Sprintf("no such act %q (acts: %q)", req.Act, core.Verbs())}
 	}
 	if s.audit == nil {
 		return page, fmt.Errorf("the audit: %w", core.ErrNotFound)
@@ -63,7 +63,7 @@ func (s *acts) Acts(ctx context.Context, req ActsRequest) (ActPage, error) {
 		Since: req.Since, Verb: req.Act, Actor: req.Actor, JobName: req.Job, Before: req.Before, Limit: limit + 1,
 	})
 	if errors.Is(err, core.ErrNotFound) {
-		return page, &RequestError{Field: "before", Reason: fmt.Sprintf("there is no act %d", req.Before)}
+		return page, &RequestError{Field: "before", Reason: fmt.Sprintf("no such act %d", req.Before)}
 	}
 	if len(list) > limit {
 		list = list[:limit]

@@ -164,11 +164,11 @@ func rangeOf(specs []core.ParameterSpec, req *BackfillRequest) ([]string, error)
 	case spec == nil:
 		return nil, fmt.Errorf("parameter %s: the job has no such parameter", req.Param)
 	case spec.Type != core.TypeDate && spec.Type != core.TypeInt:
-		return nil, fmt.Errorf("parameter %s: a range is of a date or an int, not of a %s", req.Param, spec.Type)
+		return nil, fmt.Errorf("parameter %s: a range needs a date or an int, not a %s", req.Param, spec.Type)
 	case !spec.Identifying:
-		return nil, fmt.Errorf("parameter %s is not identifying: all its values are one instance", req.Param)
+		return nil, fmt.Errorf("parameter %s is not identifying: all its values belong to one instance", req.Param)
 	case req.Step < 0:
-		return nil, fmt.Errorf("parameter %s: a step of %d leads backwards", req.Param, req.Step)
+		return nil, fmt.Errorf("parameter %s: step %d must be at least 1", req.Param, req.Step)
 	}
 	from, err := orderOf(spec.Type, req.From)
 	if err != nil {

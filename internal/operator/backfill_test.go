@@ -147,12 +147,12 @@ func TestARangeIsChecked(t *testing.T) {
 	d := newDesk(t, testdb.SQLite(t))
 	d.load.Parameters = append(d.load.Parameters, core.ParameterSpec{Name: "day", Type: core.TypeDate, Identifying: true}, core.ParameterSpec{Name: "dry", Type: core.TypeInt})
 	for want, r := range map[string][3]string{
-		"the job has no such parameter":                   {"days", "1", "2"},
-		"a range is of a date or an int, not of a string": {"input", "a", "b"},
-		"dry is not identifying":                          {"dry", "1", "2"},
-		`"x" is not an int`:                               {"run", "x", "2"},
-		"2026-11-20 is after 2026-11-01":                  {"day", "2026-11-20", "2026-11-01"},
-		"the range has more than 10000 values":            {"run", "-9223372036854775808", "9223372036854775807"},
+		"the job has no such parameter":                {"days", "1", "2"},
+		"a range needs a date or an int, not a string": {"input", "a", "b"},
+		"dry is not identifying":                       {"dry", "1", "2"},
+		`"x" is not an int`:                            {"run", "x", "2"},
+		"2026-11-20 is after 2026-11-01":               {"day", "2026-11-20", "2026-11-01"},
+		"the range has more than 10000 values":         {"run", "-9223372036854775808", "9223372036854775807"},
 	} {
 		_, err := d.Backfill(t.Context(), operator.BackfillRequest{RunRequest: operator.RunRequest{Name: "load"}, Param: r[0], From: r[1], To: r[2]})
 		var refused *operator.Refusal

@@ -71,7 +71,7 @@ func JobFiles(path string) ([]string, error) {
 		}
 	}
 	if len(files) == 0 {
-		return nil, fmt.Errorf("jobs: there is no file *.yaml or *.yml in %s", path)
+		return nil, fmt.Errorf("jobs: no file *.yaml or *.yml in %s", path)
 	}
 	return files, nil
 }
@@ -87,7 +87,7 @@ func (c *Catalog) add(path string) error {
 		other = own.Path()
 	}
 	if other != "" && other != path {
-		return fmt.Errorf("jobs: %s and %s have a job of the same name, %s", other, path, file.Name())
+		return fmt.Errorf("jobs: %s and %s both define job %s", other, path, file.Name())
 	}
 	c.jobs[file.Name()] = from
 	return nil
@@ -111,7 +111,7 @@ func (c *Catalog) File(name string) (*jobfile.File, error) {
 	}
 	file, err := load(c.registry, from)
 	if err == nil && file.Name() != name {
-		err = &Refusal{Reason: refusal.File, Err: fmt.Errorf("%s has job %s now, and had job %s when it was put into the catalog", from, file.Name(), name)}
+		err = &Refusal{Reason: refusal.File, Err: fmt.Errorf("%s now defines job %s; when the server started it defined job %s", from, file.Name(), name)}
 	}
 	return file, err
 }

@@ -65,7 +65,7 @@ type (
 	}
 )
 
-var errNoDefinitions = errors.New("this service keeps no definitions")
+var errNoDefinitions = errors.New("this service stores no registered jobs")
 
 // Register stores a job file, with the files that it names, under the name of its job. It is
 // checked and compiled first, as for a run: a wrong one is a Refusal (refusal.File), and the

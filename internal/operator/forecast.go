@@ -67,7 +67,7 @@ func (m *Meter) loadBaseline(ctx context.Context, e *core.JobExecution) error {
 	}
 	done, err := m.earlierOf(ctx, e)
 	if err != nil {
-		return fmt.Errorf("read what earlier attempts of execution %d have done: %w", e.ID, err)
+		return fmt.Errorf("read the work of earlier attempts of execution %d: %w", e.ID, err)
 	}
 	m.earlier[e.ID] = done
 	return nil

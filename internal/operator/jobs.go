@@ -32,43 +32,13 @@ type jobs struct {
 	seen        sync.Map     // a jobfile.Source by the job's name
 }
 
-// withoutSecrets removes the values of secret parameters from a request: they are not stored or
-// shown with a launch.
-func withoutSecrets(d definition, req RunRequest) (RunRequest, map[string]string, error) {
-	given := map[string]string{}
-	for _, spec := range d.specs() {
-		if !spec.Secret {
-			continue
-		}
-		if value, ok := req.Params[spec.Name]; ok {
-			given[spec.Name] = value
-		}
-		if req.Exactly == nil {
-			continue
-		}
-		if p, ok := req.Exactly.Get(spec.Name); ok {
-			given[spec.Name] = p.Text()
-		}
-	}
-	if len(given) == 0 {
-		return req, nil, nil
-	}
-	isGiven := func(name, _ string) bool { _, ok := given[name]; return ok }
-	if req.Params = maps.Clone(req.Params); req.Params != nil {
-		maps.DeleteFunc(req.Params, isGiven)
-	}
-	if req.Task != 0 {
-		return req, nil, &Refusal{Reason: refusal.Parameters, Err: fmt.Errorf("the secret parameters %s cannot be given by a task, whose payload is stored: give the workers these secrets",
-			strings.Join(slices.Sorted(maps.Keys(given)), ", "))}
-	}
-	if req.Exactly != nil {
-		left, err := core.NewParameters(slices.DeleteFunc(req.Exactly.All(), func(p core.Parameter) bool { return isGiven(p.Name, "") })...)
-		if err != nil {
-			return req, nil, err
-		}
-		req.Exactly = &left
-	}
-	return req, given, nil
+// definition is a job that was found and is not compiled yet.
+type definition struct {
+	file *jobfile.File // nil for a job of Go code
+	job  *core.Job     // compiled; if nil, file is to be compiled
+	path string        // of file, as in the request
+	// given are the values of the request's secret parameters, by name.
+	given map[string]string
 }
 
 func (d definition) specs() []core.ParameterSpec {
@@ -76,6 +46,52 @@ func (d definition) specs() []core.ParameterSpec {
 		return d.job.Parameters
 	}
 	return d.file.Parameters()
+}
+
+func (s *jobs) find(ctx context.Context, from jobSource) (definition, error) {
+	switch {
+	case from.job != nil:
+		return definition{job: from.job}, nil
+	case from.checked != nil:
+		return definition{file: from.checked, path: from.checked.Path()}, nil
+	case !from.from.IsZero():
+		return s.read(from.from)
+	case from.name != "":
+		return s.named(ctx, from.name)
+	}
+	return definition{}, &Refusal{Reason: refusal.File, Err: errors.New("the request names no job: set a file or a name")}
+}
+
+// named finds a job by its name: one of Config.Files or Config.Jobs, a registered one, a file that
+// this service has run, or the file of the newest execution.
+func (s *jobs) named(ctx context.Context, name string) (definition, error) {
+	if file := s.files[name]; file != nil {
+		return definition{file: file, path: file.Path()}, nil
+	}
+	if s.build != nil {
+		j, err := s.build(ctx, name)
+		if err == nil {
+			return definition{job: j}, nil
+		}
+		if !errors.Is(err, core.ErrNoSuchJob) {
+			return definition{}, fmt.Errorf("job %w", err)
+		}
+	}
+	if d, ok, err := s.registered(ctx, name); ok || err != nil {
+		return d, err
+	}
+	if from, ok := s.seen.Load(name); ok {
+		return s.read(from.(jobfile.Source)) //nolint:forcetypeassert // only compile stores
+	}
+	page, err := s.records.Executions(ctx, core.ExecutionFilter{JobName: name, Limit: 1})
+	if err != nil {
+		return definition{}, err
+	}
+	if len(page) == 0 || page[0].Definition.Path == "" {
+		return definition{}, &Refusal{Reason: refusal.NoSuchJob,
+			Err: fmt.Errorf("job %s: %w: no execution of it has the path of its file", name, core.ErrNoSuchJob)}
+	}
+	return s.read(jobfile.Path(page[0].Definition.Path))
 }
 
 // registered finds a job by its registered name; ok is false if there is none.
@@ -92,9 +108,71 @@ func (s *jobs) registered(ctx context.Context, name string) (d definition, ok bo
 	}
 	file, _, err := s.storedFile(stored.Files, name)
 	if err != nil {
-		return definition{}, false, &Refusal{Reason: refusal.File, Err: fmt.Errorf("job %s as it is registered: %w", name, err)}
+		return definition{}, false, &Refusal{Reason: refusal.File, Err: fmt.Errorf("the registered file of job %s: %w", name, err)}
 	}
 	return definition{file: file, path: file.Path()}, true, nil
+}
+
+func (s *jobs) read(from jobfile.Source) (definition, error) {
+	file, err := load(s.registry, from)
+	return definition{file: file, path: from.String()}, err
+}
+
+// ofExecution finds the job of an execution: the request's, else the one with which it was started.
+// A job without a file, such as the job of `copy`, is in the history.
+func (s *jobs) ofExecution(ctx context.Context, from jobSource, e *core.JobExecution, hooks Hooks) (definition, error) {
+	if !from.isZero() {
+		d, err := s.find(ctx, from)
+		return d, withAction(err, e.ID, s.judge.restartAction(e, true))
+	}
+	if e.Definition.Path == "" {
+		d, err := s.named(ctx, e.JobName)
+		var r *Refusal
+		if errors.As(err, &r) && r.Reason == refusal.NoSuchJob && e.Definition.Text != "" {
+			if there, wrong := s.ofHistory(e); wrong == nil { // else it is from a program that had the job
+				hooks.notice(Notice{Kind: NoticeFileGone, Execution: e.ID})
+				return there, nil
+			}
+		}
+		if errors.As(err, &r) && r.Reason == refusal.NoSuchJob && s.build == nil {
+			err = &Refusal{Reason: refusal.File, Execution: e.ID, Actions: []Action{s.judge.restartAction(e, true)},
+				Err: fmt.Errorf("execution %d has no job file in the history", e.ID)}
+		}
+		return d, err
+	}
+	d, err := s.read(jobfile.Path(e.Definition.Path))
+	if errors.Is(err, fs.ErrNotExist) { // it was started from the registered file, on a machine without the file
+		if there, ok, failure := s.registered(ctx, e.JobName); ok && there.path == e.Definition.Path || failure != nil {
+			return there, failure
+		}
+	}
+	return d, withAction(err, e.ID, s.judge.restartAction(e, true))
+}
+
+// stored is ofExecution, and takes missing files from the history.
+func (s *jobs) stored(ctx context.Context, from jobSource, e *core.JobExecution, hooks Hooks) (definition, error) {
+	was := e.Definition
+	if !from.isZero() || was.Text == "" || s.files[e.JobName] != nil {
+		return s.ofExecution(ctx, from, e, hooks)
+	}
+	_, change, path := onDisk(was)
+	if change != FileGone {
+		return s.ofExecution(ctx, from, e, hooks)
+	}
+	hooks.notice(Notice{Kind: NoticeFileGone, Execution: e.ID, File: path})
+	return s.ofHistory(e)
+}
+
+func (s *jobs) ofHistory(e *core.JobExecution) (definition, error) {
+	file, err := jobfile.ParseStored(e.Definition, e.JobName, s.registry)
+	if err != nil {
+		return definition{}, &Refusal{Reason: refusal.File, Execution: e.ID, Err: err}
+	}
+	return definition{file: file, path: e.Definition.Path}, nil
+}
+
+func (s *jobs) carries(name string) bool {
+	return s.build != nil || s.files[name] != nil
 }
 
 // storedFile reads the definition of an execution as it was then. carried is the application's
@@ -138,7 +216,7 @@ func (s *jobs) jobOf(ctx context.Context, e *core.JobExecution) *core.Job {
 func (s *jobs) StoredJob(ctx context.Context, e core.JobExecution) (*core.Job, error) {
 	d := e.Definition
 	if d.Text == "" {
-		return nil, errors.New("no definition is stored with the execution: it is a job that was built in Go")
+		return nil, errors.New("the execution has no stored definition: its job was built in Go")
 	}
 	f, _, err := s.storedFile(e.Definition, e.JobName)
 	if err != nil {
@@ -149,7 +227,7 @@ func (s *jobs) StoredJob(ctx context.Context, e core.JobExecution) (*core.Job, e
 		return nil, err
 	}
 	if j.Definition.Hash != d.Hash {
-		return nil, fmt.Errorf("the stored definition has the hash %s, and its execution says %s", j.Definition.Hash, d.Hash)
+		return nil, fmt.Errorf("the stored definition has hash %s, but the execution has %s", j.Definition.Hash, d.Hash)
 	}
 	if j.Bind != nil {
 		if err := j.Bind(ctx, e.Params); err != nil {
@@ -157,6 +235,88 @@ func (s *jobs) StoredJob(ctx context.Context, e core.JobExecution) (*core.Job, e
 		}
 	}
 	return j, nil
+}
+
+// compile makes the job of a definition, for a caller with hooks.
+func (s *jobs) compile(d definition, hooks Hooks) (*core.Job, error) {
+	if d.job != nil {
+		return d.job, nil
+	}
+	j, err := d.file.Compile(s.depsOf(d, s.watched(hooks)))
+	if err != nil {
+		return nil, &Refusal{Reason: refusal.File, Err: err}
+	}
+	return s.located(j, d), nil
+}
+
+// compileFile compiles a job file without a caller.
+func (s *jobs) compileFile(file *jobfile.File) (*core.Job, error) {
+	return file.Compile(s.deps(s.registry))
+}
+
+// watched returns the registry of a run: if the caller wants targets, its writers report them when
+// they are made.
+func (s *jobs) watched(hooks Hooks) *registry.Registry {
+	if hooks.OnTarget == nil {
+		return s.registry
+	}
+	return watch(s.registry, hooks.OnTarget)
+}
+
+func (s *jobs) depsOf(d definition, components *registry.Registry) jobfile.Deps {
+	deps := s.deps(components)
+	deps.Secrets = jobfile.Given(d.given, deps.Secrets)
+	return deps
+}
+
+func (s *jobs) deps(components *registry.Registry) jobfile.Deps {
+	deps := s.compiler
+	deps.Registry = components
+	return deps
+}
+
+func (s *jobs) located(j *core.Job, d definition) *core.Job {
+	s.seen.Store(j.Name, d.file.Source())
+	return j
+}
+
+// withoutSecrets removes the values of secret parameters from a request: they are not stored or
+// shown with a launch.
+func withoutSecrets(d definition, req RunRequest) (RunRequest, map[string]string, error) {
+	given := map[string]string{}
+	for _, spec := range d.specs() {
+		if !spec.Secret {
+			continue
+		}
+		if value, ok := req.Params[spec.Name]; ok {
+			given[spec.Name] = value
+		}
+		if req.Exactly == nil {
+			continue
+		}
+		if p, ok := req.Exactly.Get(spec.Name); ok {
+			given[spec.Name] = p.Text()
+		}
+	}
+	if len(given) == 0 {
+		return req, nil, nil
+	}
+	isGiven := func(name, _ string) bool { _, ok := given[name]; return ok }
+	if req.Params = maps.Clone(req.Params); req.Params != nil {
+		maps.DeleteFunc(req.Params, isGiven)
+	}
+	if req.Task != 0 {
+		return req, nil, &Refusal{Reason: refusal.Parameters, Err: fmt.Errorf("the secret parameters %s cannot be set by a task, because its payload is stored: give the workers these secrets",
+			strings.Join(slices.Sorted(maps.Keys(given)), ", "))}
+	}
+	if req.Exactly != nil {
+		left, err := core.NewParameters(slices.DeleteFunc(req.Exactly.All(), func(p core.Parameter) bool { return isGiven(p.Name, "") })...)
+		if err != nil {
+			return req, nil, err
+		}
+		req.Exactly = &left
+	}
+	return req, given, nil
 }
 
 // Check reads a job file and checks the parameters of a request, without a database: its components
@@ -184,164 +344,4 @@ func load(components *registry.Registry, from jobfile.Source) (*jobfile.File, er
 		return nil, &Refusal{Reason: refusal.File, Err: err}
 	}
 	return file, nil
-}
-
-// definition is a job that was found and is not compiled yet.
-type definition struct {
-	file *jobfile.File // nil for a job of Go code
-	job  *core.Job     // compiled; if nil, file is to be compiled
-	path string        // of file, as in the request
-	// given are the values of the request's secret parameters, by name.
-	given map[string]string
-}
-
-func (s *jobs) find(ctx context.Context, from jobSource) (definition, error) {
-	switch {
-	case from.job != nil:
-		return definition{job: from.job}, nil
-	case from.checked != nil:
-		return definition{file: from.checked, path: from.checked.Path()}, nil
-	case !from.from.IsZero():
-		return s.read(from.from)
-	case from.name != "":
-		return s.named(ctx, from.name)
-	}
-	return definition{}, &Refusal{Reason: refusal.File, Err: errors.New("the request names no job: a file or a name is needed")}
-}
-
-func (s *jobs) read(from jobfile.Source) (definition, error) {
-	file, err := load(s.registry, from)
-	return definition{file: file, path: from.String()}, err
-}
-
-func (s *jobs) carries(name string) bool {
-	return s.build != nil || s.files[name] != nil
-}
-
-// named finds a job by its name: one of Config.Files or Config.Jobs, a registered one, a file that
-// this service has run, or the file of the newest execution.
-func (s *jobs) named(ctx context.Context, name string) (definition, error) {
-	if file := s.files[name]; file != nil {
-		return definition{file: file, path: file.Path()}, nil
-	}
-	if s.build != nil {
-		j, err := s.build(ctx, name)
-		if err == nil {
-			return definition{job: j}, nil
-		}
-		if !errors.Is(err, core.ErrNoSuchJob) {
-			return definition{}, fmt.Errorf("job %w", err)
-		}
-	}
-	if d, ok, err := s.registered(ctx, name); ok || err != nil {
-		return d, err
-	}
-	if from, ok := s.seen.Load(name); ok {
-		return s.read(from.(jobfile.Source)) //nolint:forcetypeassert // only compile stores
-	}
-	page, err := s.records.Executions(ctx, core.ExecutionFilter{JobName: name, Limit: 1})
-	if err != nil {
-		return definition{}, err
-	}
-	if len(page) == 0 || page[0].Definition.Path == "" {
-		return definition{}, &Refusal{Reason: refusal.NoSuchJob,
-			Err: fmt.Errorf("job %s: %w: no execution of it says where its file is", name, core.ErrNoSuchJob)}
-	}
-	return s.read(jobfile.Path(page[0].Definition.Path))
-}
-
-// ofExecution finds the job of an execution: the request's, else the one with which it was started.
-// A job without a file, such as the job of `copy`, is in the history.
-func (s *jobs) ofExecution(ctx context.Context, from jobSource, e *core.JobExecution, hooks Hooks) (definition, error) {
-	if !from.isZero() {
-		d, err := s.find(ctx, from)
-		return d, withAction(err, e.ID, s.judge.restartAction(e, true))
-	}
-	if e.Definition.Path == "" {
-		d, err := s.named(ctx, e.JobName)
-		var r *Refusal
-		if errors.As(err, &r) && r.Reason == refusal.NoSuchJob && e.Definition.Text != "" {
-			if there, wrong := s.ofHistory(e); wrong == nil { // else it is from a program that had the job
-				hooks.notice(Notice{Kind: NoticeFileGone, Execution: e.ID})
-				return there, nil
-			}
-		}
-		if errors.As(err, &r) && r.Reason == refusal.NoSuchJob && s.build == nil {
-			err = &Refusal{Reason: refusal.File, Execution: e.ID, Actions: []Action{s.judge.restartAction(e, true)},
-				Err: fmt.Errorf("execution %d does not know its job file", e.ID)}
-		}
-		return d, err
-	}
-	d, err := s.read(jobfile.Path(e.Definition.Path))
-	if errors.Is(err, fs.ErrNotExist) { // it was started from the registered file, on a machine without the file
-		if there, ok, failure := s.registered(ctx, e.JobName); ok && there.path == e.Definition.Path || failure != nil {
-			return there, failure
-		}
-	}
-	return d, withAction(err, e.ID, s.judge.restartAction(e, true))
-}
-
-// stored is ofExecution, and takes missing files from the history.
-func (s *jobs) stored(ctx context.Context, from jobSource, e *core.JobExecution, hooks Hooks) (definition, error) {
-	was := e.Definition
-	if !from.isZero() || was.Text == "" || s.files[e.JobName] != nil {
-		return s.ofExecution(ctx, from, e, hooks)
-	}
-	_, change, path := onDisk(was)
-	if change != FileGone {
-		return s.ofExecution(ctx, from, e, hooks)
-	}
-	hooks.notice(Notice{Kind: NoticeFileGone, Execution: e.ID, File: path})
-	return s.ofHistory(e)
-}
-
-func (s *jobs) ofHistory(e *core.JobExecution) (definition, error) {
-	file, err := jobfile.ParseStored(e.Definition, e.JobName, s.registry)
-	if err != nil {
-		return definition{}, &Refusal{Reason: refusal.File, Execution: e.ID, Err: err}
-	}
-	return definition{file: file, path: e.Definition.Path}, nil
-}
-
-// compile makes the job of a definition, for a caller with hooks.
-func (s *jobs) compile(d definition, hooks Hooks) (*core.Job, error) {
-	if d.job != nil {
-		return d.job, nil
-	}
-	j, err := d.file.Compile(s.depsOf(d, s.watched(hooks)))
-	if err != nil {
-		return nil, &Refusal{Reason: refusal.File, Err: err}
-	}
-	return s.located(j, d), nil
-}
-
-func (s *jobs) deps(components *registry.Registry) jobfile.Deps {
-	deps := s.compiler
-	deps.Registry = components
-	return deps
-}
-
-// compileFile compiles a job file without a caller.
-func (s *jobs) compileFile(file *jobfile.File) (*core.Job, error) {
-	return file.Compile(s.deps(s.registry))
-}
-
-func (s *jobs) depsOf(d definition, components *registry.Registry) jobfile.Deps {
-	deps := s.deps(components)
-	deps.Secrets = jobfile.Given(d.given, deps.Secrets)
-	return deps
-}
-
-func (s *jobs) located(j *core.Job, d definition) *core.Job {
-	s.seen.Store(j.Name, d.file.Source())
-	return j
-}
-
-// watched returns the registry of a run: if the caller wants targets, its writers report them when
-// they are made.
-func (s *jobs) watched(hooks Hooks) *registry.Registry {
-	if hooks.OnTarget == nil {
-		return s.registry
-	}
-	return watch(s.registry, hooks.OnTarget)
 }

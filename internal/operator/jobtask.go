@@ -61,7 +61,7 @@ func (h jobHandler) Execute(ctx context.Context, t task.Task) (task.Outcome, err
 	decoder := json.NewDecoder(bytes.NewReader(t.Spec.Payload))
 	decoder.DisallowUnknownFields()
 	if err := decoder.Decode(&asked); err != nil || asked.Job == "" {
-		return fatal(fmt.Sprintf("the payload of a task of type job needs a job, and may have params, again, next, from_start, accept_changes and retry: %v", err)), nil
+		return fatal(fmt.Sprintf("the payload of a task of type job must have job, and may have params, again, next, from_start, accept_changes and retry: %v", err)), nil
 	}
 	if c := t.Spec.Client; c != nil {
 		ctx = WithClient(ctx, c.Paths)
@@ -257,7 +257,7 @@ func (h jobHandler) last(ctx context.Context, id task.ID) (*core.JobExecution, e
 }
 
 // errTaskLost does not wrap core.ErrLostOwner: the execution still belongs to this process.
-var errTaskLost = errors.New("the lease of the task that runs the job is over")
+var errTaskLost = errors.New("the lease of the task that runs the job has expired")
 
 // follow waits for the execution. The end of ctx stops it. If the lease of the task is lost, the
 // execution is canceled: another worker waits for it.

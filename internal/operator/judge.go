@@ -28,111 +28,21 @@ type judgeRecords interface {
 	Judged(ctx context.Context, req core.JudgedRequest) ([]core.JudgedExecution, error)
 }
 
-// restartAction returns the action that restarts an execution. With otherFile the request must name
-// a job file, because the execution's cannot be used.
-func (s *judge) restartAction(e *core.JobExecution, otherFile bool) Action {
-	if e.RedriveOf != 0 {
-		return Action{Kind: refusal.ActRedrive, Execution: e.RedriveOf, NeedsFile: otherFile, Step: redrivenStep(e.Params)}
+// record reads an execution that the caller named, after Prepare.
+func (s *judge) record(ctx context.Context, id core.JobExecutionID) (*core.JobExecution, error) {
+	if err := s.schema.Prepare(ctx); err != nil {
+		return nil, err
 	}
-	return Action{Kind: refusal.ActRestart, Execution: e.ID, Status: e.Status, NeedsFile: otherFile || e.Definition.Path == "" && e.Definition.Text == "" && !s.carries(e.JobName)}
+	return s.found(ctx, id)
 }
 
-// actionsFor returns the possible actions for an execution: those that a launch of its instance
-// would accept, and those that would make it accept one.
-func (s *judge) actionsFor(e *core.JobExecution, newest *core.NewestAttempt) []Action {
-	if newest.Execution.ID != e.ID {
-		return []Action{{Kind: refusal.ActShow, Execution: newest.Execution.ID, Status: newest.Execution.Status}}
-	}
-	reason := reasonOf(newest.Refusal(true))
-	switch {
-	case reason == refusal.Unknown:
-		return append([]Action{{Kind: refusal.ActAbandon, Execution: e.ID, Status: e.Status}}, anew(e)...)
-	case reason == refusal.Abandoned:
-		return anew(e)
-	case reason == refusal.Running && isParked(e):
-		return []Action{{Kind: refusal.ActStop, Execution: e.ID}, {Kind: refusal.ActWork, Execution: e.ID, Open: newest.Open}}
-	case reason == refusal.Running && !e.Status.IsOver():
-		return []Action{{Kind: refusal.ActStop, Execution: e.ID}, {Kind: refusal.ActRecover}}
-	case reason == refusal.Running: // the owner of a step is lost
-		return []Action{s.recoverAction(e.ID, e.Owner)}
-	case reason == "" && !e.Status.IsOver(): // its owner is lost
-		return []Action{s.recoverAction(e.ID, e.Owner), s.restartAction(e, false)}
-	case reason == "":
-		return []Action{s.restartAction(e, false)}
-	}
-	return nil
-}
-
-func (s *judge) recoverAction(id core.JobExecutionID, owner core.Owner) Action {
-	if !s.dead(owner) {
-		return Action{Kind: refusal.ActRecover}
-	}
-	return Action{Kind: refusal.ActRecover, Execution: id, Owner: &Owner{Host: owner.Host, PID: owner.PID, Dead: true}}
-}
-
-// asNewest judges an execution that is known to be the newest of its instance, by the clock of this
-// machine, without querying the repository.
-func (s *judge) asNewest(e *core.JobExecution) core.NewestAttempt {
-	over := !e.LeaseUntil.IsZero() && s.now().After(e.LeaseUntil)
-	return core.NewestAttempt{Execution: *e, Lost: e.Status.IsRunning() && e.Owner != core.Owner{} && (over || s.dead(e.Owner))}
-}
-
-func (s *judge) newestAttempt(ctx context.Context, e *core.JobExecution) (core.NewestAttempt, error) {
-	found, err := s.records.NewestAttempts(ctx, s.dead, e.InstanceID)
-	return s.newestOf(e, found), err
-}
-
-func (s *judge) newestOf(e *core.JobExecution, found map[core.JobInstanceID]core.NewestAttempt) core.NewestAttempt {
-	newest, ok := found[e.InstanceID]
-	switch {
-	case !ok: // it was purged in between
-		return s.asNewest(e)
-	case newest.Execution.ID == e.ID:
-		newest.Execution = *e
-	}
-	return newest
-}
-
-// notNewest refuses acts that are only for the newest execution of an instance.
-func (s *judge) notNewest(ctx context.Context, refused *core.NotNewestError) error {
-	r := &Refusal{Reason: refusal.NotNewest, Execution: refused.Execution, Err: refused,
-		Actions: []Action{{Kind: refusal.ActShow, Execution: refused.Newest, Status: refused.Status}}}
-	e, err := s.records.Execution(ctx, refused.Newest)
-	if err != nil {
-		return errors.Join(r, err)
-	}
-	newest, err := s.newestAttempt(ctx, e)
-	if err != nil {
-		return errors.Join(r, err)
-	}
-	r.Actions = append(r.Actions, s.actionsFor(e, &newest)...)
-	return r
-}
-
-// whileRunning returns the actions for a running execution. If its process has died by now, the
-// execution may have ended in between: then its end is all there is to show.
-func (s *judge) whileRunning(ctx context.Context, id core.JobExecutionID, owner core.Owner, open core.OpenWork) []Action {
-	look := Action{Kind: refusal.ActShow, Execution: id, Status: core.StatusStarted}
-	if owner == (core.Owner{}) { // it is parked
-		return []Action{look, {Kind: refusal.ActStop, Execution: id}, {Kind: refusal.ActWork, Execution: id, Open: open}}
-	}
-	end := s.recoverAction(id, owner)
-	if end.Owner == nil {
-		return []Action{look, {Kind: refusal.ActStop, Execution: id}, end}
-	}
+// found is record without Prepare, for calls that write nothing.
+func (s *judge) found(ctx context.Context, id core.JobExecutionID) (*core.JobExecution, error) {
 	e, err := s.records.Execution(ctx, id)
-	if err == nil && e.Status.IsOver() { // if the read failed, the refusal stands
-		look.Status = e.Status
-		return []Action{look}
+	if errors.Is(err, core.ErrNotFound) {
+		return nil, &Refusal{Reason: refusal.NotFound, Execution: id, Err: err, Actions: []Action{{Kind: refusal.ActHistory}}}
 	}
-	return []Action{look, end}
-}
-
-// whileExcluded returns the actions for a *core.ExclusiveError: those for the running execution.
-func (s *judge) whileExcluded(ctx context.Context, err error) []Action {
-	var excluded *core.ExclusiveError
-	errors.As(err, &excluded)
-	return s.whileRunning(ctx, excluded.Running.ExecutionID, excluded.Running.Owner, excluded.Running.Open)
+	return e, err
 }
 
 func (s *judge) lastExecution(ctx context.Context, name, key string) (*core.JobExecution, error) {
@@ -144,6 +54,11 @@ func (s *judge) lastExecution(ctx context.Context, name, key string) (*core.JobE
 		return nil, fmt.Errorf("find the last execution of an instance: %w", err)
 	}
 	return last, nil
+}
+
+func (s *judge) newestAttempt(ctx context.Context, e *core.JobExecution) (core.NewestAttempt, error) {
+	found, err := s.records.NewestAttempts(ctx, s.dead, e.InstanceID)
+	return s.newestOf(e, found), err
 }
 
 // judged reads the newest executions of the records' instances with one statement. Their leases are
@@ -175,19 +90,104 @@ func (s *judge) judgedExecution(ctx context.Context, id core.JobExecutionID) (*c
 	return &found[0], nil
 }
 
-// record reads an execution that the caller named, after Prepare.
-func (s *judge) record(ctx context.Context, id core.JobExecutionID) (*core.JobExecution, error) {
-	if err := s.schema.Prepare(ctx); err != nil {
-		return nil, err
+func (s *judge) newestOf(e *core.JobExecution, found map[core.JobInstanceID]core.NewestAttempt) core.NewestAttempt {
+	newest, ok := found[e.InstanceID]
+	switch {
+	case !ok: // it was purged in between
+		return s.asNewest(e)
+	case newest.Execution.ID == e.ID:
+		newest.Execution = *e
 	}
-	return s.found(ctx, id)
+	return newest
 }
 
-// found is record without Prepare, for calls that write nothing.
-func (s *judge) found(ctx context.Context, id core.JobExecutionID) (*core.JobExecution, error) {
-	e, err := s.records.Execution(ctx, id)
-	if errors.Is(err, core.ErrNotFound) {
-		return nil, &Refusal{Reason: refusal.NotFound, Execution: id, Err: err, Actions: []Action{{Kind: refusal.ActHistory}}}
+// asNewest judges an execution that is known to be the newest of its instance, by the clock of this
+// machine, without querying the repository.
+func (s *judge) asNewest(e *core.JobExecution) core.NewestAttempt {
+	over := !e.LeaseUntil.IsZero() && s.now().After(e.LeaseUntil)
+	return core.NewestAttempt{Execution: *e, Lost: e.Status.IsRunning() && e.Owner != core.Owner{} && (over || s.dead(e.Owner))}
+}
+
+// actionsFor returns the possible actions for an execution: those that a launch of its instance
+// would accept, and those that would make it accept one.
+func (s *judge) actionsFor(e *core.JobExecution, newest *core.NewestAttempt) []Action {
+	if newest.Execution.ID != e.ID {
+		return []Action{{Kind: refusal.ActShow, Execution: newest.Execution.ID, Status: newest.Execution.Status}}
 	}
-	return e, err
+	reason := reasonOf(newest.Refusal(true))
+	switch {
+	case reason == refusal.Unknown:
+		return append([]Action{{Kind: refusal.ActAbandon, Execution: e.ID, Status: e.Status}}, anew(e)...)
+	case reason == refusal.Abandoned:
+		return anew(e)
+	case reason == refusal.Running && isParked(e):
+		return []Action{{Kind: refusal.ActStop, Execution: e.ID}, {Kind: refusal.ActWork, Execution: e.ID, Open: newest.Open}}
+	case reason == refusal.Running && !e.Status.IsOver():
+		return []Action{{Kind: refusal.ActStop, Execution: e.ID}, {Kind: refusal.ActRecover}}
+	case reason == refusal.Running: // the owner of a step is lost
+		return []Action{s.recoverAction(e.ID, e.Owner)}
+	case reason == "" && !e.Status.IsOver(): // its owner is lost
+		return []Action{s.recoverAction(e.ID, e.Owner), s.restartAction(e, false)}
+	case reason == "":
+		return []Action{s.restartAction(e, false)}
+	}
+	return nil
+}
+
+// restartAction returns the action that restarts an execution. With otherFile the request must name
+// a job file, because the execution's cannot be used.
+func (s *judge) restartAction(e *core.JobExecution, otherFile bool) Action {
+	if e.RedriveOf != 0 {
+		return Action{Kind: refusal.ActRedrive, Execution: e.RedriveOf, NeedsFile: otherFile, Step: redrivenStep(e.Params)}
+	}
+	return Action{Kind: refusal.ActRestart, Execution: e.ID, Status: e.Status, NeedsFile: otherFile || e.Definition.Path == "" && e.Definition.Text == "" && !s.carries(e.JobName)}
+}
+
+func (s *judge) recoverAction(id core.JobExecutionID, owner core.Owner) Action {
+	if !s.dead(owner) {
+		return Action{Kind: refusal.ActRecover}
+	}
+	return Action{Kind: refusal.ActRecover, Execution: id, Owner: &Owner{Host: owner.Host, PID: owner.PID, Dead: true}}
+}
+
+// whileRunning returns the actions for a running execution. If its process has died by now, the
+// execution may have ended in between: then its end is all there is to show.
+func (s *judge) whileRunning(ctx context.Context, id core.JobExecutionID, owner core.Owner, open core.OpenWork) []Action {
+	look := Action{Kind: refusal.ActShow, Execution: id, Status: core.StatusStarted}
+	if owner == (core.Owner{}) { // it is parked
+		return []Action{look, {Kind: refusal.ActStop, Execution: id}, {Kind: refusal.ActWork, Execution: id, Open: open}}
+	}
+	end := s.recoverAction(id, owner)
+	if end.Owner == nil {
+		return []Action{look, {Kind: refusal.ActStop, Execution: id}, end}
+	}
+	e, err := s.records.Execution(ctx, id)
+	if err == nil && e.Status.IsOver() { // if the read failed, the refusal stands
+		look.Status = e.Status
+		return []Action{look}
+	}
+	return []Action{look, end}
+}
+
+// whileExcluded returns the actions for a *core.ExclusiveError: those for the running execution.
+func (s *judge) whileExcluded(ctx context.Context, err error) []Action {
+	var excluded *core.ExclusiveError
+	errors.As(err, &excluded)
+	return s.whileRunning(ctx, excluded.Running.ExecutionID, excluded.Running.Owner, excluded.Running.Open)
+}
+
+// notNewest refuses acts that are only for the newest execution of an instance.
+func (s *judge) notNewest(ctx context.Context, refused *core.NotNewestError) error {
+	r := &Refusal{Reason: refusal.NotNewest, Execution: refused.Execution, Err: refused,
+		Actions: []Action{{Kind: refusal.ActShow, Execution: refused.Newest, Status: refused.Status}}}
+	e, err := s.records.Execution(ctx, refused.Newest)
+	if err != nil {
+		return errors.Join(r, err)
+	}
+	newest, err := s.newestAttempt(ctx, e)
+	if err != nil {
+		return errors.Join(r, err)
+	}
+	r.Actions = append(r.Actions, s.actionsFor(e, &newest)...)
+	return r
 }

@@ -31,6 +31,19 @@ type launch struct {
 	noticed bool
 }
 
+// checkPaths refuses the client's paths that a launch would refuse.
+func (l *launch) checkPaths(ctx context.Context) (context.Context, error) {
+	ctx = confine.With(ctx, confine.New(l.job.Confinement))
+	if err := job.CheckPaths(ctx, l.job, l.params); err != nil {
+		return ctx, l.parametersRefused(err)
+	}
+	return ctx, nil
+}
+
+func (l *launch) parametersRefused(err error) error {
+	return &Refusal{Reason: refusal.Parameters, Err: err, Actions: []Action{{Kind: refusal.ActHelp, Job: l.job.Name, File: l.path}}}
+}
+
 // noticeChanges notices, once, that the job file has changed since the last attempt.
 func (l *launch) noticeChanges(last *core.JobExecution, changes []jobfile.Change) {
 	if l.noticed || last.Definition.Hash == l.job.Definition.Hash {
@@ -39,20 +52,6 @@ func (l *launch) noticeChanges(last *core.JobExecution, changes []jobfile.Change
 	l.noticed = true
 	l.hooks.notice(Notice{Kind: NoticeChanged, Execution: last.ID, File: l.path, FromStart: l.options.FromStart, Changes: changes,
 		Actions: compareActions(last.ID, last.Definition, l.job.Definition, l.path)})
-}
-
-type clientKey struct{}
-
-// WithClient marks the requests of a context as an API client's: paths that contain a value from
-// the client must lie below the folder of the job file, or below one of paths (rule SE3).
-func WithClient(ctx context.Context, paths []string) context.Context {
-	return context.WithValue(ctx, clientKey{}, slices.Clip(paths))
-}
-
-// clientPaths returns the paths of WithClient, or false if the request is not a client's.
-func clientPaths(ctx context.Context) ([]string, bool) {
-	paths, is := ctx.Value(clientKey{}).([]string)
-	return paths, is
 }
 
 // confine restricts the paths of a launch that contain a value given by a client, now or earlier,
@@ -89,15 +88,16 @@ func (l *launch) folder() string {
 	return ""
 }
 
-// checkPaths refuses the client's paths that a launch would refuse.
-func (l *launch) checkPaths(ctx context.Context) (context.Context, error) {
-	ctx = confine.With(ctx, confine.New(l.job.Confinement))
-	if err := job.CheckPaths(ctx, l.job, l.params); err != nil {
-		return ctx, l.parametersRefused(err)
-	}
-	return ctx, nil
+type clientKey struct{}
+
+// WithClient marks the requests of a context as an API client's: paths that contain a value from
+// the client must lie below the folder of the job file, or below one of paths (rule SE3).
+func WithClient(ctx context.Context, paths []string) context.Context {
+	return context.WithValue(ctx, clientKey{}, slices.Clip(paths))
 }
 
-func (l *launch) parametersRefused(err error) error {
-	return &Refusal{Reason: refusal.Parameters, Err: err, Actions: []Action{{Kind: refusal.ActHelp, Job: l.job.Name, File: l.path}}}
+// clientPaths returns the paths of WithClient, or false if the request is not a client's.
+func clientPaths(ctx context.Context) ([]string, bool) {
+	paths, is := ctx.Value(clientKey{}).([]string)
+	return paths, is
 }

@@ -118,12 +118,12 @@ func (r ListRequest) filter() (filter core.ExecutionFilter, err error) {
 	}
 	for _, status := range r.Statuses {
 		if !slices.Contains(core.Statuses(), status) {
-			return filter, &RequestError{Field: "statuses", Value: string(status), Reason: "there is no such status", Allowed: statusNames()}
+			return filter, &RequestError{Field: "statuses", Value: string(status), Reason: "no such status", Allowed: statusNames()}
 		}
 	}
 	if r.Running {
 		if len(r.Statuses) > 0 {
-			return filter, &RequestError{Field: "running", Value: "true", Reason: "statuses are given as well"}
+			return filter, &RequestError{Field: "running", Value: "true", Reason: "statuses are set as well: set only one of them"}
 		}
 		filter.Statuses = core.ActiveStatuses()
 	}

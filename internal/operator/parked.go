@@ -28,7 +28,7 @@ type NotEndedError struct {
 
 // Error returns the message with the reason.
 func (e *NotEndedError) Error() string {
-	return fmt.Sprintf("execution %d was asked to stop, but this process cannot end it: %v", e.Execution, e.Err)
+	return fmt.Sprintf("execution %d has a requested stop, but this process cannot end it: %v", e.Execution, e.Err)
 }
 
 // Unwrap returns the cause.

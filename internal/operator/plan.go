@@ -211,7 +211,7 @@ func (s *plans) Plan(ctx context.Context, req PlanRequest) (*DryRun, error) {
 // planRun returns the launch of a run, and the execution that it would follow.
 func (s *plans) planRun(ctx context.Context, req PlanRequest) (*launch, *core.JobExecution, error) {
 	if req.From != "" || req.IfComplete {
-		return nil, nil, &RequestError{Field: "from", Value: req.From, Reason: "it is for the restart of an execution"}
+		return nil, nil, &RequestError{Field: "from", Value: req.From, Reason: "only for the restart of an execution"}
 	}
 	file, err := s.planFile(req)
 	if err != nil {
@@ -259,7 +259,7 @@ func (s *plans) planRestart(ctx context.Context, req PlanRequest) (*launch, *cor
 		return nil, nil, err
 	}
 	if l.file == nil {
-		return nil, nil, &RequestError{Field: "execution", Value: fmt.Sprint(req.Execution), Reason: "a dry run needs a job file: its job is one of Go code"}
+		return nil, nil, &RequestError{Field: "execution", Value: fmt.Sprint(req.Execution), Reason: "a dry run needs a job file, and this job is built in Go"}
 	}
 	if err := s.admission.admits(ctx, l); err != nil {
 		return nil, nil, err

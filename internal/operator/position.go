@@ -50,7 +50,7 @@ func readerText(at item.Position, source string) string {
 	}
 	switch {
 	case p.Snapshot && p.Read != nil:
-		return "row " + thousands(*p.Read) + " of a snapshot, which is refused: --from-start reads all rows again, and committed rows stay: empty the target first, or write in mode upsert or replace"
+		return "row " + thousands(*p.Read) + " of a snapshot, which cannot be resumed: --from-start reads all rows again, and committed rows stay: empty the target first, or write in mode upsert or replace"
 	case len(p.Key) > 0:
 		var words []string
 		for _, k := range p.Key {

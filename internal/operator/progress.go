@@ -113,11 +113,11 @@ func (m *Meter) Refresh(ctx context.Context) ([]ProgressView, error) {
 		JobName: m.request.Job, Statuses: core.ActiveStatuses(), Limit: maxRunning,
 	})
 	if err != nil {
-		return nil, fmt.Errorf("read what is running: %w", err)
+		return nil, fmt.Errorf("read the running executions: %w", err)
 	}
 	running, err := m.records.Judged(ctx, core.JudgedRequest{IDs: ids, Dead: m.judge.dead})
 	if err != nil {
-		return nil, fmt.Errorf("read what is running: %w", err)
+		return nil, fmt.Errorf("read the running executions: %w", err)
 	}
 	steps, err := m.records.StepsOf(ctx, ids...)
 	if err != nil {

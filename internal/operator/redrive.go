@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/surfin-batch/surfin/internal/job"
 	"github.com/surfin-batch/surfin/internal/jobfile"
 	"github.com/surfin-batch/surfin/internal/redrive"
 	"github.com/surfin-batch/surfin/internal/refusal"
@@ -24,6 +25,53 @@ type redriveRecords interface {
 	Steps(ctx context.Context, id core.JobExecutionID) ([]core.StepExecution, error)
 }
 
+// redriveOf prepares the launch of a redrive.
+func (s *redrives) redriveOf(ctx context.Context, req RedriveRequest) (*launch, error) {
+	e, err := s.judge.record(ctx, req.Execution)
+	if err != nil {
+		return nil, err
+	}
+	if e.RedriveOf != 0 {
+		return nil, &Refusal{Reason: refusal.Redrive, Execution: e.ID, Actions: []Action{s.judge.restartAction(e, false)},
+			Err: fmt.Errorf("execution %d is itself a redrive: redrive the items that it skipped from execution %d", e.ID, e.RedriveOf)}
+	}
+	d, err := s.redriveFile(ctx, req, e)
+	if err != nil {
+		return nil, err
+	}
+	if req.Given != nil {
+		if err := req.Given(d.specs(), req.Params); err != nil {
+			return nil, err
+		}
+	}
+	given, secrets, err := withoutSecrets(d, RunRequest{Params: req.Params})
+	if err != nil {
+		return nil, err
+	}
+	d.given = secrets
+	params, err := declaredAgain(&core.Job{Parameters: d.file.Parameters()}, e, typed(d.file.Parameters(), given.Params, req.Folder))
+	if err != nil {
+		return nil, &Refusal{Reason: refusal.Parameters, Execution: e.ID, Err: fmt.Errorf("the parameters of execution %d: %w", e.ID, err)}
+	}
+	plan, err := s.planRedrive(ctx, req)
+	if err != nil {
+		return nil, err
+	}
+	l := &launch{definition: d, hooks: req.Hooks, named: e, options: job.Options{Request: req.Key}}
+	if l.params, err = s.redriveParameters(ctx, req, plan, params); err != nil {
+		return nil, err
+	}
+	if l.job, err = s.compileRedrive(ctx, d, e, plan, req.Hooks); err != nil {
+		return nil, err
+	}
+	l.confine(ctx, given.Params, e)
+	if _, err := l.checkPaths(ctx); err != nil {
+		return nil, err
+	}
+	l.definition.file = nil // its definition is not compared: the remaining work is planned again
+	return l, nil
+}
+
 // redriveFile reads the job file, or takes a missing one from the history.
 func (s *redrives) redriveFile(ctx context.Context, req RedriveRequest, e *core.JobExecution) (definition, error) {
 	d, err := s.jobs.stored(ctx, req.source(), e, req.Hooks)
@@ -34,10 +82,10 @@ func (s *redrives) redriveFile(ctx context.Context, req RedriveRequest, e *core.
 		return d, &Refusal{Reason: refusal.File, Execution: e.ID, Err: fmt.Errorf(format, args...)}
 	}
 	if d.file == nil {
-		return wrong("execution %d is of a job of Go code, whose skipped items cannot be redriven", e.ID)
+		return wrong("execution %d ran a job built in Go: its skipped items cannot be redriven", e.ID)
 	}
 	if d.file.Name() != e.JobName {
-		return wrong("%s is job %s, and execution %d is of job %s", d.path, d.file.Name(), e.ID, e.JobName)
+		return wrong("%s defines job %s, but execution %d ran job %s", d.path, d.file.Name(), e.ID, e.JobName)
 	}
 	if now := d.file.Definition(); now.Hash != e.Definition.Hash {
 		req.notice(Notice{Kind: NoticeChanged, Execution: e.ID, File: d.path, Actions: compareActions(e.ID, e.Definition, now, d.path)})

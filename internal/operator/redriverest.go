@@ -68,7 +68,7 @@ func (s *redrives) onlyDue(ctx context.Context, req RedriveRequest, plan *redriv
 	}
 	if left := plan.Only(due); left > 0 {
 		req.notice(Notice{Kind: NoticeNotRedriven, Execution: plan.Execution, Items: []string{
-			fmt.Sprintf("%d skipped items are of partitions that execution %d has no more to do with: redrive them when it is complete", left, of.ID),
+			fmt.Sprintf("%d skipped items belong to partitions that execution %d has completed: redrive them after it is complete", left, of.ID),
 		}})
 	}
 	return nil

@@ -88,7 +88,7 @@ func keepsIdentity(l *launch, changed map[string]string) error {
 	for _, now := range params.All() {
 		if had, _ := l.named.Params.Get(now.Name); now.Identifying && now.Text() != had.Text() {
 			errs = append(errs, &core.ParameterError{Name: now.Name, Err: fmt.Errorf(
-				"it identifies the instance, and execution %d had %q: a restart keeps it; run the job with the other value instead", l.named.ID, had.Text())})
+				"it identifies the instance, which has %[2]q (execution %[1]d): a restart keeps it; run the job with the new value instead", l.named.ID, had.Text())})
 		}
 	}
 	return errors.Join(errs...)
@@ -97,9 +97,9 @@ func keepsIdentity(l *launch, changed map[string]string) error {
 func (r RestartRequest) check() error {
 	switch {
 	case r.IfComplete && r.From == "":
-		return &RequestError{Field: "if_complete", Reason: "it is for a restart from an element of the flow: from is missing"}
+		return &RequestError{Field: "if_complete", Reason: "only for a restart from an element of the flow: set from"}
 	case r.From != "" && r.FromStart:
-		return &RequestError{Field: "from", Value: r.From, Reason: "it does not go with from_start"}
+		return &RequestError{Field: "from", Value: r.From, Reason: "cannot be combined with from_start"}
 	}
 	return nil
 }

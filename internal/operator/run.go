@@ -10,7 +10,6 @@ import (
 
 	"github.com/surfin-batch/surfin/internal/job"
 	"github.com/surfin-batch/surfin/internal/jobfile"
-	"github.com/surfin-batch/surfin/internal/refusal"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
@@ -37,97 +36,6 @@ type runRecords interface {
 	job.Records
 	Execution(ctx context.Context, id core.JobExecutionID) (*core.JobExecution, error)
 	Executions(ctx context.Context, filter core.ExecutionFilter) ([]core.JobExecution, error)
-}
-
-// start launches a job. First it ends an attempt of the instance that is parked with a requested
-// stop, if no worker has a partition of it.
-func (s *runs) start(ctx context.Context, l *launch) (*job.Running, error) {
-	l.options.Actor = s.actor.of(ctx)
-	launcher := s.launcher.With(l.options)
-	started, err := launcher.Start(ctx, l.job, l.params)
-	running, refused := errors.AsType[*core.AlreadyRunningError](err)
-	if !refused || !running.Parked {
-		return started, err
-	}
-	e, failure := s.records.Execution(ctx, running.ExecutionID)
-	if failure == nil {
-		e, failure = s.parked.endParked(ctx, e)
-	}
-	switch {
-	case failure != nil:
-		return nil, errors.Join(err, failure)
-	case !e.Status.IsOver():
-		return nil, err
-	}
-	return launcher.Start(ctx, l.job, l.params)
-}
-
-// Redrive runs the remaining skipped items of an execution through the processors and writers of
-// their step, with the execution's parameters, and returns when the new execution exists. That is
-// an execution of its own, which another Redrive continues if it has not completed.
-func (s *runs) Redrive(ctx context.Context, req RedriveRequest) (*Running, error) {
-	e, err := s.judge.record(ctx, req.Execution)
-	if err != nil {
-		return nil, err
-	}
-	if e.RedriveOf != 0 {
-		return nil, &Refusal{Reason: refusal.Redrive, Execution: e.ID, Actions: []Action{s.judge.restartAction(e, false)},
-			Err: fmt.Errorf("execution %d is a redrive itself: what it skipped again is left in execution %d", e.ID, e.RedriveOf)}
-	}
-	d, err := s.redrives.redriveFile(ctx, req, e)
-	if err != nil {
-		return nil, err
-	}
-	if req.Given != nil {
-		if err := req.Given(d.specs(), req.Params); err != nil {
-			return nil, err
-		}
-	}
-	given, secrets, err := withoutSecrets(d, RunRequest{Params: req.Params})
-	if err != nil {
-		return nil, err
-	}
-	d.given = secrets
-	params, err := declaredAgain(&core.Job{Parameters: d.file.Parameters()}, e, typed(d.file.Parameters(), given.Params, req.Folder))
-	if err != nil {
-		return nil, &Refusal{Reason: refusal.Parameters, Execution: e.ID, Err: fmt.Errorf("the parameters of execution %d: %w", e.ID, err)}
-	}
-	plan, err := s.redrives.planRedrive(ctx, req)
-	if err != nil {
-		return nil, err
-	}
-	l := &launch{definition: d, hooks: req.Hooks, named: e, options: job.Options{Request: req.Key}}
-	if l.params, err = s.redrives.redriveParameters(ctx, req, plan, params); err != nil {
-		return nil, err
-	}
-	if l.job, err = s.redrives.compileRedrive(ctx, d, e, plan, req.Hooks); err != nil {
-		return nil, err
-	}
-	l.confine(ctx, given.Params, e)
-	if _, err := l.checkPaths(ctx); err != nil {
-		return nil, err
-	}
-	l.definition.file = nil // its definition is not compared: the remaining work is planned again
-	return s.launch(ctx, l)
-}
-
-// Restart makes another attempt of an execution's instance, with its parameters, changed by
-// req.Params, and the defaults of those declared since. It returns when the new execution exists.
-// The execution must be the newest of its instance, and FAILED or STOPPED; a running one is taken
-// over if its owner is lost, else refused. With From and IfComplete it may be COMPLETED.
-//
-// A Refusal has the causes of a refused launch, and core.ErrNotFound, *core.InstanceCompleteError,
-// core.ErrAbandoned, core.ErrUnknownStatus, core.ErrNotMostRecent, core.ErrNoSuchJob,
-// core.ErrNotRestartable and *job.FromError. A *RequestError means that fields exclude each other.
-func (s *runs) Restart(ctx context.Context, req RestartRequest) (*Running, error) {
-	if err := s.schema.Prepare(ctx); err != nil {
-		return nil, err
-	}
-	l, err := s.restarts.restartOf(ctx, req)
-	if err != nil {
-		return nil, err
-	}
-	return s.launch(ctx, l)
 }
 
 // Run runs a job to its end, in the instance that [Service.Choose] returns. The execution describes
@@ -162,9 +70,39 @@ func (s *runs) Start(ctx context.Context, req RunRequest) (*Running, error) {
 	return s.launch(ctx, l)
 }
 
+// Restart makes another attempt of an execution's instance, with its parameters, changed by
+// req.Params, and the defaults of those declared since. It returns when the new execution exists.
+// The execution must be the newest of its instance, and FAILED or STOPPED; a running one is taken
+// over if its owner is lost, else refused. With From and IfComplete it may be COMPLETED.
+//
+// A Refusal has the causes of a refused launch, and core.ErrNotFound, *core.InstanceCompleteError,
+// core.ErrAbandoned, core.ErrUnknownStatus, core.ErrNotMostRecent, core.ErrNoSuchJob,
+// core.ErrNotRestartable and *job.FromError. A *RequestError means that fields exclude each other.
+func (s *runs) Restart(ctx context.Context, req RestartRequest) (*Running, error) {
+	if err := s.schema.Prepare(ctx); err != nil {
+		return nil, err
+	}
+	l, err := s.restarts.restartOf(ctx, req)
+	if err != nil {
+		return nil, err
+	}
+	return s.launch(ctx, l)
+}
+
+// Redrive runs the remaining skipped items of an execution through the processors and writers of
+// their step, with the execution's parameters, and returns when the new execution exists. That is
+// an execution of its own, which another Redrive continues if it has not completed.
+func (s *runs) Redrive(ctx context.Context, req RedriveRequest) (*Running, error) {
+	l, err := s.redrives.redriveOf(ctx, req)
+	if err != nil {
+		return nil, err
+	}
+	return s.launch(ctx, l)
+}
+
 func (s *runs) launch(ctx context.Context, l *launch) (*Running, error) {
 	if s.launcher == nil {
-		return nil, fmt.Errorf("job %s: this service has no launcher, it cannot start jobs", l.job.Name)
+		return nil, fmt.Errorf("job %s: this service has no launcher and cannot start jobs", l.job.Name)
 	}
 	if err := s.admission.checkFormer(ctx, l); err != nil {
 		return nil, err
@@ -179,6 +117,38 @@ func (s *runs) launch(ctx context.Context, l *launch) (*Running, error) {
 	}
 	return s.keep(running, l.job, l.hooks), nil
 }
+
+// start launches a job. First it ends an attempt of the instance that is parked with a requested
+// stop, if no worker has a partition of it.
+func (s *runs) start(ctx context.Context, l *launch) (*job.Running, error) {
+	l.options.Actor = s.actor.of(ctx)
+	launcher := s.launcher.With(l.options)
+	started, err := launcher.Start(ctx, l.job, l.params)
+	running, refused := errors.AsType[*core.AlreadyRunningError](err)
+	if !refused || !running.Parked {
+		return started, err
+	}
+	e, failure := s.records.Execution(ctx, running.ExecutionID)
+	if failure == nil {
+		e, failure = s.parked.endParked(ctx, e)
+	}
+	switch {
+	case failure != nil:
+		return nil, errors.Join(err, failure)
+	case !e.Status.IsOver():
+		return nil, err
+	}
+	return launcher.Start(ctx, l.job, l.params)
+}
+
+func (s *runs) keep(r *job.Running, j *core.Job, hooks Hooks) *Running {
+	s.active.add(r)
+	return &Running{view: s.view, records: s.records, running: r, job: j, hooks: hooks}
+}
+
+// Close stops the executions that the service started in this process, and waits until they have
+// ended, as long as ctx allows. A parked execution continues: no process holds it.
+func (s *runs) Close(ctx context.Context) error { return s.active.stop(ctx) }
 
 // onLast notices, once, that the job file is another one (rule L1a), and changes of it that the
 // launcher does not compare because they do not matter or are accepted (rule F4).
@@ -260,12 +230,3 @@ func isSameFile(a, b string) bool {
 	other, err := os.Stat(b)
 	return err == nil && os.SameFile(one, other)
 }
-
-func (s *runs) keep(r *job.Running, j *core.Job, hooks Hooks) *Running {
-	s.active.add(r)
-	return &Running{view: s.view, records: s.records, running: r, job: j, hooks: hooks}
-}
-
-// Close stops the executions that the service started in this process, and waits until they have
-// ended, as long as ctx allows. A parked execution continues: no process holds it.
-func (s *runs) Close(ctx context.Context) error { return s.active.stop(ctx) }

@@ -47,7 +47,7 @@ const maxNextTimes = 1000
 // which they are due, computed by the same code as in a server.
 func (s *schedules) Schedules(ctx context.Context, req SchedulesRequest) ([]ScheduleView, error) {
 	if req.Count < 0 || req.Count > maxNextTimes {
-		return nil, &RequestError{Field: "count", Reason: "1 to 1000 times can be asked for"}
+		return nil, &RequestError{Field: "count", Reason: "must be from 1 to 1000"}
 	}
 	list, err := s.definitions(ctx, task.DefinitionFilter{Scheduled: true})
 	views := make([]ScheduleView, 0, len(list))

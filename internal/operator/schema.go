@@ -23,18 +23,6 @@ type schema struct {
 	prepared    atomic.Bool // the tables were checked
 }
 
-// hasHistory reports whether the tables of the history exist. A dry run does not create them.
-func (s *schema) hasHistory(ctx context.Context) (bool, error) {
-	if s.tables == nil || s.prepared.Load() {
-		return true, nil
-	}
-	err := s.tables.CheckSchema(ctx)
-	if errors.Is(err, core.ErrSchemaMissing) {
-		return false, nil
-	}
-	return err == nil, err
-}
-
 // Prepare makes the repository ready: it creates or updates its tables if Config.AutoMigrate allows
 // it, else it checks them. Acts call it by themselves. The Refusal for missing or old tables has
 // core.ErrSchemaMissing in its chain.
@@ -67,14 +55,6 @@ func (s *schema) CheckDatabase(ctx context.Context) error {
 	return s.tables.CheckSchema(ctx)
 }
 
-func (s *schema) migrates() bool {
-	if s.autoMigrate == nil || s.provider == nil {
-		return false
-	}
-	db, err := s.provider.Database(s.database)
-	return err == nil && s.autoMigrate(db.Dialect())
-}
-
 // Migrate creates or updates tables, and reports whether there was anything to do: the tables of
 // the history if database is the repository's or empty, else those for the checkpoints of steps
 // that work in that database (rule C18).
@@ -91,6 +71,26 @@ func (s *schema) Migrate(ctx context.Context, database string) (changed bool, er
 		return true, err
 	}
 	return true, s.noteMigration(ctx, database)
+}
+
+// hasHistory reports whether the tables of the history exist. A dry run does not create them.
+func (s *schema) hasHistory(ctx context.Context) (bool, error) {
+	if s.tables == nil || s.prepared.Load() {
+		return true, nil
+	}
+	err := s.tables.CheckSchema(ctx)
+	if errors.Is(err, core.ErrSchemaMissing) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+func (s *schema) migrates() bool {
+	if s.autoMigrate == nil || s.provider == nil {
+		return false
+	}
+	db, err := s.provider.Database(s.database)
+	return err == nil && s.autoMigrate(db.Dialect())
 }
 
 // noteMigration records a migration in the audit, after it: a migration has its own transactions.

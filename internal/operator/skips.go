@@ -102,7 +102,7 @@ func (r SkipsRequest) filter() (core.SkipFilter, error) {
 	switch r.Phase {
 	case "", core.PhaseRead, core.PhaseProcess, core.PhaseWrite:
 	default:
-		return filter, &RequestError{Field: "phase", Value: string(r.Phase), Reason: "there is no such phase",
+		return filter, &RequestError{Field: "phase", Value: string(r.Phase), Reason: "no such phase",
 			Allowed: []string{string(core.PhaseRead), string(core.PhaseProcess), string(core.PhaseWrite)}}
 	}
 	var err error
@@ -228,7 +228,7 @@ func (s *skips) ExportSkips(ctx context.Context, req SkipsRequest, w io.Writer) 
 }
 
 // ErrEmptyExport is the error for an export without an item.
-var ErrEmptyExport = errors.New("there is no skipped item in it")
+var ErrEmptyExport = errors.New("no skipped item found")
 
 // ReadExport reads an export after it was edited: items by the number of their skip, as in
 // RedriveRequest.Edited. name is the export's name in messages. All errors are reported together,
@@ -248,7 +248,7 @@ func ReadExport(name string, export io.Reader) (map[int64]Edit, error) {
 			case err != nil:
 				errs = append(errs, fmt.Errorf("%s:%d: %w", name, n, err))
 			case at[r.ID] > 0:
-				errs = append(errs, fmt.Errorf("%s:%d: skipped item %d is in line %d already", name, n, r.ID, at[r.ID]))
+				errs = append(errs, fmt.Errorf("%s:%d: skipped item %d is already in line %d", name, n, r.ID, at[r.ID]))
 			default:
 				items[r.ID], at[r.ID] = Edit{Item: r.Item, Raw: r.Raw}, n
 			}
@@ -271,7 +271,7 @@ func readSkip(line []byte) (SkipView, error) {
 		return r, fmt.Errorf("not a line of an export: %w", err)
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return r, errors.New("not a line of an export: there is something behind the JSON object")
+		return r, errors.New("not a line of an export: unexpected text after the JSON object")
 	}
 	if r.ID < 1 {
 		return r, errors.New(`"id" is missing: the number of the skipped item`)

@@ -120,7 +120,7 @@ func (t *Targets) keepFiles(run *core.StepRun, parts chunk.Parts) error {
 	defer t.mu.Unlock()
 	for _, target := range t.fresh {
 		if info, err := os.Stat(target.Target); files && target.Database == "" && err == nil && info.Mode().IsRegular() {
-			return fmt.Errorf("writer %s: %s is there already, and a redrive would replace it by a file of the redriven items: name another file with a parameter, or move it away",
+			return fmt.Errorf("writer %s: %s exists, and a redrive would replace it with the redriven items alone: set another file with a parameter, or move it away",
 				target.Writer, target.Target)
 		}
 	}

@@ -16,8 +16,6 @@ type viewer struct {
 	work  *workload
 }
 
-const listedPartitions = 100
-
 func (s *viewer) execution(e *core.JobExecution) *Execution {
 	newest := s.judge.asNewest(e)
 	view := s.view(e, &newest)
@@ -66,6 +64,73 @@ func (s *viewer) ownerOf(e *core.JobExecution, newest *core.NewestAttempt) *Owne
 	}
 }
 
+func (s *viewer) executionView(e *core.JobExecution, newest *core.NewestAttempt) ExecutionView {
+	return ExecutionView{Execution: s.view(e, newest), StopRequested: !e.Status.IsOver() && e.StopRequested}
+}
+
+func (s *viewer) stepView(step *core.StepExecution) StepView {
+	view := StepView{
+		Step: step.Name, Execution: step.JobExecutionID, Status: step.Status, Exit: step.ExitCode, Error: step.Error,
+		Started: utc(step.StartedAt), Ended: utc(step.EndedAt), Out: step.Out, Gate: step.Gate, Child: core.ChildOf(step),
+		NewDefinition: hasNewDefinition(step), Warnings: step.Warnings(),
+	}
+	if step.Status.IsRunning() && !step.LeaseUntil.IsZero() {
+		view.Worker = &Owner{Host: step.Owner.Host, PID: step.Owner.PID, LeaseUntil: utc(step.LeaseUntil), Dead: s.judge.dead(step.Owner)}
+	}
+	view.count(step.Counters)
+	view.SkippedUndone = step.InHand.Skips()
+	view.measure(step.Counters, elapsed(step.StartedAt, step.EndedAt, s.judge.now()))
+	return view
+}
+
+// partitionedView returns a step with its failed partitions, or with all.
+func (s *viewer) partitionedView(step partitioned, all bool) StepView {
+	view := s.stepView(step.StepExecution)
+	if len(step.parts) == 0 {
+		return view
+	}
+	p := &PartitionsView{Total: len(step.parts), Statuses: map[core.Status]int{}, List: []StepView{}}
+	for i := range step.parts {
+		part := &step.parts[i]
+		p.Statuses[part.Status]++
+		p.Branches = p.Branches || part.IsBranch()
+		view := s.stepView(part)
+		switch listed := all || view.Worker != nil || part.Status == core.StatusFailed || part.Status == core.StatusUnknown || isRefused(part); {
+		case listed && !all && len(p.List) == listedPartitions:
+			p.Omitted++
+		case listed:
+			p.List = append(p.List, view)
+		}
+	}
+	view.Partitions = p
+	view.Warnings = append(view.Warnings, warningsOf(step.parts, view.Warnings)...)
+	return view
+}
+
+// roundsView returns the newest of a step's rounds, with the counters of all. A round with a
+// condition that did not hold does not count.
+func (s *viewer) roundsView(rounds []partitioned) StepView {
+	view := s.partitionedView(rounds[len(rounds)-1], false)
+	var sum core.Counters
+	var took time.Duration
+	for _, r := range rounds {
+		if r.Status == core.StatusCompleted && r.ExitCode == core.ExitNoop {
+			continue
+		}
+		view.Rounds++
+		sum, took = sum.Add(r.Counters), took+elapsed(r.StartedAt, r.EndedAt, s.judge.now())
+	}
+	if view.Rounds < 2 {
+		view.Rounds = 0
+		return view
+	}
+	view.count(sum)
+	view.measure(sum, took)
+	return view
+}
+
+const listedPartitions = 100
+
 type partitioned struct {
 	*core.StepExecution
 	parts []core.StepExecution
@@ -110,28 +175,30 @@ func (p partitioned) completed() (n int) {
 	return n
 }
 
-// partitionedView returns a step with its failed partitions, or with all.
-func (s *viewer) partitionedView(step partitioned, all bool) StepView {
-	view := s.stepView(step.StepExecution)
-	if len(step.parts) == 0 {
-		return view
+// oncePerStep groups step executions by step: first the steps that were passed and not run again,
+// then those that ran, each in the order of its first round.
+func oncePerStep(passed, ran []core.StepExecution) [][]partitioned {
+	var groups [][]partitioned
+	place := map[string]int{}
+	steps := splitPartitions(ran)
+	for _, s := range steps {
+		place[s.Name] = -1 // it ran: its passed record is history
 	}
-	p := &PartitionsView{Total: len(step.parts), Statuses: map[core.Status]int{}, List: []StepView{}}
-	for i := range step.parts {
-		part := &step.parts[i]
-		p.Statuses[part.Status]++
-		p.Branches = p.Branches || part.IsBranch()
-		view := s.stepView(part)
-		switch listed := all || view.Worker != nil || part.Status == core.StatusFailed || part.Status == core.StatusUnknown || isRefused(part); {
-		case listed && !all && len(p.List) == listedPartitions:
-			p.Omitted++
-		case listed:
-			p.List = append(p.List, view)
+	for _, s := range splitPartitions(passed) {
+		if _, known := place[s.Name]; !known {
+			place[s.Name] = len(groups)
+			groups = append(groups, []partitioned{s})
 		}
 	}
-	view.Partitions = p
-	view.Warnings = append(view.Warnings, warningsOf(step.parts, view.Warnings)...)
-	return view
+	for _, s := range steps {
+		if at := place[s.Name]; at >= 0 {
+			groups[at] = append(groups[at], s)
+			continue
+		}
+		place[s.Name] = len(groups)
+		groups = append(groups, []partitioned{s})
+	}
+	return groups
 }
 
 // warningsOf returns the warnings of partitions, each text once, without the known ones, and
@@ -162,73 +229,6 @@ func warningsOf(parts []core.StepExecution, known []string) (list []string) {
 // isRefused reports whether a worker could not begin the partition, and none has it now.
 func isRefused(part *core.StepExecution) bool {
 	return part.Status == core.StatusStarting && part.Error != ""
-}
-
-// oncePerStep groups step executions by step: first the steps that were passed and not run again,
-// then those that ran, each in the order of its first round.
-func oncePerStep(passed, ran []core.StepExecution) [][]partitioned {
-	var groups [][]partitioned
-	place := map[string]int{}
-	steps := splitPartitions(ran)
-	for _, s := range steps {
-		place[s.Name] = -1 // it ran: its passed record is history
-	}
-	for _, s := range splitPartitions(passed) {
-		if _, known := place[s.Name]; !known {
-			place[s.Name] = len(groups)
-			groups = append(groups, []partitioned{s})
-		}
-	}
-	for _, s := range steps {
-		if at := place[s.Name]; at >= 0 {
-			groups[at] = append(groups[at], s)
-			continue
-		}
-		place[s.Name] = len(groups)
-		groups = append(groups, []partitioned{s})
-	}
-	return groups
-}
-
-// roundsView returns the newest of a step's rounds, with the counters of all. A round with a
-// condition that did not hold does not count.
-func (s *viewer) roundsView(rounds []partitioned) StepView {
-	view := s.partitionedView(rounds[len(rounds)-1], false)
-	var sum core.Counters
-	var took time.Duration
-	for _, r := range rounds {
-		if r.Status == core.StatusCompleted && r.ExitCode == core.ExitNoop {
-			continue
-		}
-		view.Rounds++
-		sum, took = sum.Add(r.Counters), took+elapsed(r.StartedAt, r.EndedAt, s.judge.now())
-	}
-	if view.Rounds < 2 {
-		view.Rounds = 0
-		return view
-	}
-	view.count(sum)
-	view.measure(sum, took)
-	return view
-}
-
-func (s *viewer) executionView(e *core.JobExecution, newest *core.NewestAttempt) ExecutionView {
-	return ExecutionView{Execution: s.view(e, newest), StopRequested: !e.Status.IsOver() && e.StopRequested}
-}
-
-func (s *viewer) stepView(step *core.StepExecution) StepView {
-	view := StepView{
-		Step: step.Name, Execution: step.JobExecutionID, Status: step.Status, Exit: step.ExitCode, Error: step.Error,
-		Started: utc(step.StartedAt), Ended: utc(step.EndedAt), Out: step.Out, Gate: step.Gate, Child: core.ChildOf(step),
-		NewDefinition: hasNewDefinition(step), Warnings: step.Warnings(),
-	}
-	if step.Status.IsRunning() && !step.LeaseUntil.IsZero() {
-		view.Worker = &Owner{Host: step.Owner.Host, PID: step.Owner.PID, LeaseUntil: utc(step.LeaseUntil), Dead: s.judge.dead(step.Owner)}
-	}
-	view.count(step.Counters)
-	view.SkippedUndone = step.InHand.Skips()
-	view.measure(step.Counters, elapsed(step.StartedAt, step.EndedAt, s.judge.now()))
-	return view
 }
 
 func hasNewDefinition(s *core.StepExecution) bool {

@@ -125,12 +125,12 @@ func TestARequestThatCannotBeAnsweredSaysWhatIsAllowed(t *testing.T) {
 		require.ErrorAs(t, err, &wrong)
 		return err.Error()
 	}
-	require.Equal(t, "statuses ODD: there is no such status (allowed: STARTING, STARTED, PARKED, STOPPING, STOPPED, COMPLETED, FAILED, ABANDONED, UNKNOWN)",
+	require.Equal(t, "statuses ODD: no such status (allowed: STARTING, STARTED, PARKED, STOPPING, STOPPED, COMPLETED, FAILED, ABANDONED, UNKNOWN)",
 		refused(s.List(ctx, ListRequest{Statuses: []core.Status{"ODD"}})))
 	require.Equal(t, "limit -1: it must be at least 1", refused(s.List(ctx, ListRequest{Limit: -1})))
-	require.Equal(t, "running true: statuses are given as well", refused(s.List(ctx, ListRequest{Running: true, Statuses: []core.Status{core.StatusFailed}})))
+	require.Equal(t, "running true: statuses are set as well: set only one of them", refused(s.List(ctx, ListRequest{Running: true, Statuses: []core.Status{core.StatusFailed}})))
 	require.Equal(t, "limit -1: it must be at least 1", refused(s.Instances(ctx, InstancesRequest{Limit: -1})))
-	require.Equal(t, "phase odd: there is no such phase (allowed: read, process, write)", refused(s.Skips(ctx, SkipsRequest{Phase: "odd"})))
+	require.Equal(t, "phase odd: no such phase (allowed: read, process, write)", refused(s.Skips(ctx, SkipsRequest{Phase: "odd"})))
 	require.Equal(t, "file: a dry run needs a job file", refused(s.Plan(ctx, PlanRequest{})))
 	for _, err := range []error{
 		second(s.Show(ctx, ShowRequest{Execution: 9})), second(s.Explain(ctx, ExplainRequest{Execution: 9})), second(s.Skips(ctx, SkipsRequest{Execution: 9})),
@@ -259,10 +259,10 @@ func TestAnExportIsReadBackAsItWasEdited(t *testing.T) {
 
 	_, err = ReadExport("skipped.jsonl", strings.NewReader(edited+edited+"{}\n{\"odd\": 1}\n{\"id\": 7} 8\n"))
 	require.EqualError(t, err, strings.Join([]string{
-		"skipped.jsonl:2: skipped item 1 is in line 1 already",
+		"skipped.jsonl:2: skipped item 1 is already in line 1",
 		`skipped.jsonl:3: "id" is missing: the number of the skipped item`,
 		`skipped.jsonl:4: not a line of an export: json: unknown field "odd"`,
-		"skipped.jsonl:5: not a line of an export: there is something behind the JSON object",
+		"skipped.jsonl:5: not a line of an export: unexpected text after the JSON object",
 	}, "\n"))
 	_, err = ReadExport("skipped.jsonl", strings.NewReader("\n"))
 	require.ErrorIs(t, err, ErrEmptyExport)

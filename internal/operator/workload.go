@@ -9,20 +9,38 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 )
 
-// workload reads the work that executions wait for.
-type workload struct {
-	records workRecords
-	workers Workers // may be nil
-	engine  string
-}
-
-type workRecords interface {
-	StepWork(ctx context.Context, ids ...core.JobExecutionID) (core.StepWork, error)
-	PlacedOf(ctx context.Context, ids ...core.JobExecutionID) ([]core.Placed, error)
+// Workers lists the workers that share the database: a tasks.Repository.
+type Workers interface {
+	// PartWorkers returns the number of live workers that take parts of steps and continue parked
+	// executions.
+	PartWorkers(ctx context.Context) (int, error)
+	// Workers returns all of them, LoadOf counts the slots that tasks use, and Leader returns the
+	// leader.
+	Workers(ctx context.Context) ([]task.Worker, error)
 	LoadOf(ctx context.Context, loads map[string]int) error
+	Leader(ctx context.Context) (*task.Leader, error)
 }
 
-func isParked(e *core.JobExecution) bool { return e.Owner == core.Owner{} && !e.Status.IsOver() }
+// Waiting describes the work that a parked execution waits for, and its workers.
+type Waiting struct {
+	core.OpenWork
+	// Engine is the engine that delivers the work to workers.
+	Engine string `json:"engine,omitempty"`
+	// Workers is the number of live workers that run parts and continue executions; nil if unknown.
+	// A dead one counts until its lease expires. Without one the execution waits for another, even
+	// if no work is open.
+	Workers *int `json:"workers,omitempty"`
+}
+
+// NoWorker reports whether no live worker continues the execution.
+func (w *Waiting) NoWorker() bool { return w != nil && w.Workers != nil && *w.Workers == 0 }
+
+// StepTasks is the group of tasks that a step has submitted.
+type StepTasks struct {
+	Group int64 `json:"group"`
+	// States counts the tasks by state.
+	States map[string]int `json:"states"`
+}
 
 // PlacedWork is work of an execution that waits for certain workers: parts or child jobs with the
 // same placement, state and reason (rule PL5).
@@ -38,7 +56,61 @@ type PlacedWork struct {
 	Unfit bool `json:"unfit,omitempty"`
 }
 
-const mostNames = 5
+// workload reads the work that executions wait for.
+type workload struct {
+	records workRecords
+	workers Workers // may be nil
+	engine  string
+}
+
+type workRecords interface {
+	StepWork(ctx context.Context, ids ...core.JobExecutionID) (core.StepWork, error)
+	PlacedOf(ctx context.Context, ids ...core.JobExecutionID) ([]core.Placed, error)
+	LoadOf(ctx context.Context, loads map[string]int) error
+}
+
+// waiting returns the open work of each parked execution. It queries the database once, or not at
+// all if none is parked.
+func (s *workload) waiting(ctx context.Context, judged []core.JudgedExecution) (map[core.JobExecutionID]*Waiting, error) {
+	var workers *int
+	found := map[core.JobExecutionID]*Waiting{}
+	for i := range judged {
+		e := &judged[i].Execution
+		if !isParked(e) {
+			continue
+		}
+		if workers == nil && s.workers != nil {
+			n, err := s.workers.PartWorkers(ctx)
+			if err != nil {
+				return nil, err
+			}
+			workers = &n
+		}
+		found[e.ID] = &Waiting{OpenWork: judged[i].Newest.Open, Engine: s.engine, Workers: workers}
+	}
+	return found, nil
+}
+
+// stepWork returns the work that steps have submitted, if the records show that one did.
+func (s *workload) stepWork(ctx context.Context, steps map[core.JobExecutionID][]core.StepExecution) (core.StepWork, error) {
+	var ids []core.JobExecutionID
+	for id, list := range steps {
+		for i := range list {
+			if submits(&list[i]) {
+				ids = append(ids, id)
+				break
+			}
+		}
+	}
+	if len(ids) == 0 {
+		return core.StepWork{}, nil
+	}
+	work, err := s.records.StepWork(ctx, ids...)
+	if err != nil {
+		return work, fmt.Errorf("read the work that steps wait for: %w", err)
+	}
+	return work, nil
+}
 
 // placed returns the work of executions that waits for certain workers, with one statement for
 // unfinished executions, and a few more if there is such work.
@@ -71,21 +143,6 @@ func (s *workload) placed(ctx context.Context, judged []core.JudgedExecution) (m
 	return all, nil
 }
 
-func addPlaced(list []PlacedWork, w core.Placed, waits string, unfit bool) []PlacedWork {
-	i := slices.IndexFunc(list, func(p PlacedWork) bool {
-		return p.On.Stored() == w.On.Stored() && p.State == w.State && p.Waits == waits
-	})
-	if i < 0 {
-		list = append(list, PlacedWork{On: w.On, State: w.State, Waits: waits, Unfit: unfit})
-		i = len(list) - 1
-	}
-	list[i].Count++
-	if len(list[i].Names) < mostNames {
-		list[i].Names = append(list[i].Names, w.Name)
-	}
-	return list
-}
-
 func (s *workload) loadedWorkers(ctx context.Context) ([]task.Worker, bool, error) {
 	workers, err := s.workers.Workers(ctx)
 	if err != nil {
@@ -104,85 +161,26 @@ func (s *workload) loadedWorkers(ctx context.Context) ([]task.Worker, bool, erro
 	}
 	leader, err := s.workers.Leader(ctx)
 	if err != nil {
-		return nil, false, fmt.Errorf("read who leads: %w", err)
+		return nil, false, fmt.Errorf("read the leader: %w", err)
 	}
 	return workers, leader != nil && leader.Leading, nil
 }
 
-// Workers lists the workers that share the database: a tasks.Repository.
-type Workers interface {
-	// PartWorkers returns the number of live workers that take parts of steps and continue parked
-	// executions.
-	PartWorkers(ctx context.Context) (int, error)
-	// Workers returns all of them, LoadOf counts the slots that tasks use, and Leader returns the
-	// leader.
-	Workers(ctx context.Context) ([]task.Worker, error)
-	LoadOf(ctx context.Context, loads map[string]int) error
-	Leader(ctx context.Context) (*task.Leader, error)
-}
+const mostNames = 5
 
-// Waiting describes the work that a parked execution waits for, and its workers.
-type Waiting struct {
-	core.OpenWork
-	// Engine is the engine that delivers the work to workers.
-	Engine string `json:"engine,omitempty"`
-	// Workers is the number of live workers that run parts and continue executions; nil if unknown.
-	// A dead one counts until its lease expires. Without one the execution waits for another, even
-	// if no work is open.
-	Workers *int `json:"workers,omitempty"`
-}
-
-// NoWorker reports whether no live worker continues the execution.
-func (w *Waiting) NoWorker() bool { return w != nil && w.Workers != nil && *w.Workers == 0 }
-
-// waiting returns the open work of each parked execution. It queries the database once, or not at
-// all if none is parked.
-func (s *workload) waiting(ctx context.Context, judged []core.JudgedExecution) (map[core.JobExecutionID]*Waiting, error) {
-	var workers *int
-	found := map[core.JobExecutionID]*Waiting{}
-	for i := range judged {
-		e := &judged[i].Execution
-		if !isParked(e) {
-			continue
-		}
-		if workers == nil && s.workers != nil {
-			n, err := s.workers.PartWorkers(ctx)
-			if err != nil {
-				return nil, err
-			}
-			workers = &n
-		}
-		found[e.ID] = &Waiting{OpenWork: judged[i].Newest.Open, Engine: s.engine, Workers: workers}
+func addPlaced(list []PlacedWork, w core.Placed, waits string, unfit bool) []PlacedWork {
+	i := slices.IndexFunc(list, func(p PlacedWork) bool {
+		return p.On.Stored() == w.On.Stored() && p.State == w.State && p.Waits == waits
+	})
+	if i < 0 {
+		list = append(list, PlacedWork{On: w.On, State: w.State, Waits: waits, Unfit: unfit})
+		i = len(list) - 1
 	}
-	return found, nil
-}
-
-// StepTasks is the group of tasks that a step has submitted.
-type StepTasks struct {
-	Group int64 `json:"group"`
-	// States counts the tasks by state.
-	States map[string]int `json:"states"`
-}
-
-// stepWork returns the work that steps have submitted, if the records show that one did.
-func (s *workload) stepWork(ctx context.Context, steps map[core.JobExecutionID][]core.StepExecution) (core.StepWork, error) {
-	var ids []core.JobExecutionID
-	for id, list := range steps {
-		for i := range list {
-			if submits(&list[i]) {
-				ids = append(ids, id)
-				break
-			}
-		}
+	list[i].Count++
+	if len(list[i].Names) < mostNames {
+		list[i].Names = append(list[i].Names, w.Name)
 	}
-	if len(ids) == 0 {
-		return core.StepWork{}, nil
-	}
-	work, err := s.records.StepWork(ctx, ids...)
-	if err != nil {
-		return work, fmt.Errorf("read what steps wait for: %w", err)
-	}
-	return work, nil
+	return list
 }
 
 func submits(step *core.StepExecution) bool {
@@ -212,3 +210,5 @@ func childOf(step *core.StepExecution, work core.StepWork) (id core.JobExecution
 	}
 	return id, status
 }
+
+func isParked(e *core.JobExecution) bool { return e.Owner == core.Owner{} && !e.Status.IsOver() }

@@ -186,7 +186,7 @@ func TestWhatIsUnknownOrWrongIsRefusedWithWhatIsAllowed(t *testing.T) {
 		s.call("POST", "/v1/jobs/load/run", nil).is(409).says(`"reason":"file"`, "load.yaml:")
 		s.call("GET", "/v1/jobs", nil).is(200).says(`"error":"`)
 		s.write("load.yaml", "job: other\nflow: [{step: a, tasklet: {sql: select 1}}]\n")
-		s.call("POST", "/v1/jobs/load/run", nil).is(409).says("has job other now")
+		s.call("POST", "/v1/jobs/load/run", nil).is(409).says("now defines job other")
 		require.Empty(t, s.executions())
 		require.Empty(t, s.log.String())
 	})

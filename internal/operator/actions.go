@@ -100,8 +100,7 @@ func nextValue(spec core.ParameterSpec, value any) (any, bool) {
 }
 
 func withAction(err error, id core.JobExecutionID, a Action) error {
-	var r *Refusal
-	if errors.As(err, &r) {
+	if r, is := errors.AsType[*Refusal](err); is {
 		return &Refusal{Reason: r.Reason, Execution: id, Err: r.Err, Actions: append(r.Actions[:len(r.Actions):len(r.Actions)], a)}
 	}
 	return err

@@ -11,25 +11,20 @@ import (
 	"github.com/surfin-batch/surfin/internal/lease"
 	"github.com/surfin-batch/surfin/internal/refusal"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
-	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
 // acts changes executions from outside.
 type acts struct {
-	schema      *schema
-	judge       *judge
-	view        *viewer
-	parked      *parked
-	active      *runnings
-	records     actRecords
-	launcher    *job.Launcher // may be nil
-	tasks       jobfile.Tasks
-	notify      func(ctx context.Context, exec core.JobExecution) error
-	checkpoints Checkpoints
-	provider    tx.Provider
-	database    string
-	audit       core.Acts // may be nil
-	actor       actor
+	schema   *schema
+	judge    *judge
+	view     *viewer
+	parked   *parked
+	active   *runnings
+	records  actRecords
+	launcher *job.Launcher // may be nil
+	tasks    jobfile.Tasks
+	notify   func(ctx context.Context, exec core.JobExecution) error
+	actor    actor
 }
 
 type actRecords interface {
@@ -245,7 +240,7 @@ func (s *acts) Purge(ctx context.Context, req PurgeRequest) (Purged, error) {
 		err = errors.Join(err, s.launcher.RemoveLeft(ctx, deleted.Left))
 	}
 	if err == nil && purged.Instances > 0 && !req.DryRun {
-		err = s.sweep(ctx)
+		err = s.schema.sweep(ctx)
 	}
 	return purged, s.notPurged(ctx, err, req.Instance)
 }
@@ -282,27 +277,6 @@ func (r PurgeRequest) check() error {
 		if !status.IsOver() {
 			return wrong("statuses", string(status), "running executions are never purged")
 		}
-	}
-	return nil
-}
-
-// sweep deletes the checkpoints of deleted instances in databases other than the
-// repository's (rule C18).
-func (s *acts) sweep(ctx context.Context) error {
-	if s.checkpoints == nil || s.provider == nil {
-		return nil
-	}
-	var errs []error
-	for _, name := range s.provider.Names() {
-		if name == s.database {
-			continue
-		}
-		if _, err := s.checkpoints.CollectGarbage(ctx, name); err != nil && !errors.Is(err, core.ErrSchemaMissing) {
-			errs = append(errs, err)
-		}
-	}
-	if err := errors.Join(errs...); err != nil {
-		return fmt.Errorf("the history is deleted, but its checkpoints in other databases are not: %w", err)
 	}
 	return nil
 }

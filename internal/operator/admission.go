@@ -27,8 +27,7 @@ func (s *admission) refused(ctx context.Context, err error, l *launch) error {
 	case "":
 		return err
 	case refusal.Complete:
-		var complete *core.InstanceCompleteError
-		errors.As(err, &complete)
+		complete, _ := errors.AsType[*core.InstanceCompleteError](err)
 		other, failure := s.otherInstance(ctx, l.job, l.params, l.path)
 		if failure != nil {
 			return errors.Join(err, failure)
@@ -38,8 +37,7 @@ func (s *admission) refused(ctx context.Context, err error, l *launch) error {
 		}
 		r.Actions = append(r.Actions, again, Action{Kind: refusal.ActShow, Execution: complete.Execution.ID, Status: complete.Execution.Status})
 	case refusal.Running:
-		var running *core.AlreadyRunningError
-		errors.As(err, &running)
+		running, _ := errors.AsType[*core.AlreadyRunningError](err)
 		r.Actions = s.judge.whileRunning(ctx, running.ExecutionID, running.Owner, running.Open)
 	case refusal.Exclusive:
 		r.Actions = s.judge.whileExcluded(ctx, err)
@@ -163,8 +161,7 @@ func (s *admission) afterUnknown(ctx context.Context, l *launch, again Action) [
 // notFrom refuses a restart from an element. It adds the locations of the elements in the file, and
 // the possible actions.
 func (s *admission) notFrom(err error, l *launch) error {
-	var refused *job.FromError
-	errors.As(err, &refused)
+	refused, _ := errors.AsType[*job.FromError](err)
 	placed := *refused
 	if refused.Cause == job.FromUnknown {
 		placed.Near = nearest.Name(refused.Element, refused.Known)

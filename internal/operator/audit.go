@@ -49,7 +49,7 @@ func (s *acts) Acts(ctx context.Context, req ActsRequest) (ActPage, error) {
 	if req.Act != "" && !slices.Contains(core.Verbs(), req.Act) {
 		return page, &RequestError{Field: "act", Reason: fmt.Sprintf("no such act %q (acts: %q)", req.Act, core.Verbs())}
 	}
-	if s.audit == nil {
+	if s.schema.audit == nil {
 		return page, fmt.Errorf("the audit: %w", core.ErrNotFound)
 	}
 	if err := s.schema.Prepare(ctx); err != nil {
@@ -59,7 +59,7 @@ func (s *acts) Acts(ctx context.Context, req ActsRequest) (ActPage, error) {
 	if limit <= 0 {
 		limit = defaultActs
 	}
-	list, err := s.audit.Acts(ctx, core.ActFilter{
+	list, err := s.schema.audit.Acts(ctx, core.ActFilter{
 		Since: req.Since, Verb: req.Act, Actor: req.Actor, JobName: req.Job, Before: req.Before, Limit: limit + 1,
 	})
 	if errors.Is(err, core.ErrNotFound) {
@@ -82,6 +82,6 @@ const defaultActs = 50
 
 // PurgeActs deletes old records of the audit: a duty of the leader.
 func (s *acts) PurgeActs(ctx context.Context, age time.Duration, limit int) (more bool, err error) {
-	n, err := s.audit.PurgeActs(ctx, age, limit)
+	n, err := s.schema.audit.PurgeActs(ctx, age, limit)
 	return n >= int64(limit), err
 }

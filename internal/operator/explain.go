@@ -10,6 +10,7 @@ import (
 
 	"github.com/surfin-batch/surfin/internal/job"
 	"github.com/surfin-batch/surfin/internal/jobfile"
+	"github.com/surfin-batch/surfin/internal/operator/position"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 )
@@ -306,7 +307,7 @@ func (p *findings) isPart(name string) bool {
 func (p *findings) result(s core.StepExecution) StepView {
 	view := p.view.stepView(&s)
 	view.count(s.Carried())
-	view.Kind, view.Position = p.kind(s.Name), positionText(s.Position, p.reads(s.Name))
+	view.Kind, view.Position = p.kind(s.Name), position.Text(s.Position, p.reads(s.Name))
 	view.Undone, view.Resumed, view.SkippedUndone = s.InHand.Read, s.Before != core.Counters{}, 0
 	view.CommittedIn, view.CommitProblem = p.committedIn(s)
 	if names := p.parts[s.Name]; len(names) > 0 {

@@ -3,6 +3,7 @@ package operator
 import (
 	"strings"
 
+	"github.com/surfin-batch/surfin/internal/operator/position"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 )
@@ -86,7 +87,7 @@ func (p *findings) files() []WrittenFile {
 			}
 			if u.File && u.Target != "" {
 				file := WrittenFile{Step: s.Name, Path: u.Target, InView: s.Status == core.StatusCompleted}
-				if part, n, ok := writerFile(s.Position, writer); ok && !file.InView {
+				if part, n, ok := position.File(s.Position, writer); ok && !file.InView {
 					file.Part, file.Bytes = u.Target+part, &n
 				}
 				files = append(files, file)

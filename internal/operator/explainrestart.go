@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/surfin-batch/surfin/internal/jobfile"
+	"github.com/surfin-batch/surfin/internal/operator/position"
 	"github.com/surfin-batch/surfin/internal/refusal"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
@@ -128,8 +129,7 @@ func (p *findings) explainExcluded(ctx context.Context, e *Explanation, current 
 	if err != nil || refused == nil {
 		return err
 	}
-	var excluded *core.ExclusiveError
-	errors.As(refused.Err, &excluded)
+	excluded, _ := errors.AsType[*core.ExclusiveError](refused.Err)
 	e.Refused, e.RefusedBy = refused.Reason, excluded.Running.ExecutionID
 	e.Actions = append(e.Actions, refused.Actions...)
 	return nil
@@ -157,8 +157,7 @@ func (p *findings) compare(ctx context.Context, e *Explanation) (*core.Job, erro
 	}
 	changes, err := p.changes.changes(ctx, &p.exec, &launch{definition: definition{file: file, path: file.Path()}, job: current, params: p.exec.Params})
 	e.Changes = changes
-	var refused *Refusal
-	if errors.As(err, &refused) {
+	if refused, is := errors.AsType[*Refusal](err); is {
 		e.Refused, e.Diff, err = refused.Reason, refused.Diff, nil
 		e.Actions = append(e.Actions, refused.Actions...)
 		if !p.exec.Status.IsRunning() {
@@ -195,7 +194,7 @@ func (p *findings) positionOf(last core.StepExecution, reads string) string {
 			return "the tasks that have succeeded"
 		}
 	}
-	return positionText(last.Position, reads)
+	return position.Text(last.Position, reads)
 }
 
 func (p *findings) describeResumed(plan *RestartPlan) {

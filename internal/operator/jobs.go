@@ -12,6 +12,7 @@ import (
 
 	"github.com/surfin-batch/surfin/internal/job"
 	"github.com/surfin-batch/surfin/internal/jobfile"
+	"github.com/surfin-batch/surfin/internal/operator/catalog"
 	"github.com/surfin-batch/surfin/internal/refusal"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
@@ -114,7 +115,7 @@ func (s *jobs) registered(ctx context.Context, name string) (d definition, ok bo
 }
 
 func (s *jobs) read(from jobfile.Source) (definition, error) {
-	file, err := load(s.registry, from)
+	file, err := catalog.Load(s.registry, from)
 	return definition{file: file, path: from.String()}, err
 }
 
@@ -326,7 +327,7 @@ func Check(components *registry.Registry, req RunRequest) (*jobfile.File, error)
 	file := req.Checked
 	if file == nil {
 		var err error
-		if file, err = load(components, fileOf(req.Source, req.File)); err != nil {
+		if file, err = catalog.Load(components, fileOf(req.Source, req.File)); err != nil {
 			return nil, err
 		}
 	}
@@ -334,14 +335,6 @@ func Check(components *registry.Registry, req RunRequest) (*jobfile.File, error)
 		if _, err := job.ValidateParameters(file.Parameters(), typed(file.Parameters(), req.Params, req.Folder)); err != nil {
 			return file, &Refusal{Reason: refusal.Parameters, Err: err, Actions: []Action{{Kind: refusal.ActHelp, File: req.File}}}
 		}
-	}
-	return file, nil
-}
-
-func load(components *registry.Registry, from jobfile.Source) (*jobfile.File, error) {
-	file, err := from.Load(components)
-	if err != nil {
-		return nil, &Refusal{Reason: refusal.File, Err: err}
 	}
 	return file, nil
 }

@@ -171,8 +171,7 @@ func (s *judge) whileRunning(ctx context.Context, id core.JobExecutionID, owner 
 
 // whileExcluded returns the actions for a *core.ExclusiveError: those for the running execution.
 func (s *judge) whileExcluded(ctx context.Context, err error) []Action {
-	var excluded *core.ExclusiveError
-	errors.As(err, &excluded)
+	excluded, _ := errors.AsType[*core.ExclusiveError](err)
 	return s.whileRunning(ctx, excluded.Running.ExecutionID, excluded.Running.Owner, excluded.Running.Open)
 }
 

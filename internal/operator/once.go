@@ -13,11 +13,9 @@ import (
 
 // requests performs each client request once.
 type requests struct {
-	schema   *schema
-	view     *viewer
-	provider tx.Provider
-	database string
-	records  interface {
+	schema  *schema
+	view    *viewer
+	records interface {
 		core.Requests
 		Execution(ctx context.Context, id core.JobExecutionID) (*core.JobExecution, error)
 	}
@@ -99,7 +97,7 @@ func (s *requests) onceTogether(ctx context.Context, act Act) (answer string, re
 // claimAndKeep claims the request, and keeps the answer of do, in one transaction. If the request
 // has an answer already, it returns that.
 func (s *requests) claimAndKeep(ctx context.Context, act Act, do func(ctx context.Context) (string, error)) (answer string, repeated bool, err error) {
-	db, err := s.provider.Database(s.database)
+	db, err := s.schema.provider.Database(s.schema.database)
 	if err != nil {
 		return "", false, fmt.Errorf("the database of requests: %w", err)
 	}

@@ -85,19 +85,19 @@ func hasStartLimit(flow core.Flow) bool {
 	})
 }
 
-// waitingLook is the time between two checks whether an execution waits for a missing worker.
-const waitingLook = time.Second
+// workerPoll is the time between two checks whether an execution waits for a missing worker.
+const workerPoll = time.Second
 
 // Follow waits as Wait does, and passes on requests of the caller: closing stop requests a stop,
 // the end of ctx cancels at once (rule L4). stop may be nil. If the execution is parked and no live
 // worker continues it, Hooks.OnNotice is called once.
 func (r *Running) Follow(ctx context.Context, stop <-chan struct{}) (*Execution, error) {
 	done := ctx.Done()
-	var look <-chan time.Time
+	var poll <-chan time.Time
 	if r.hooks.OnNotice != nil {
-		ticker := time.NewTicker(waitingLook)
+		ticker := time.NewTicker(workerPoll)
 		defer ticker.Stop()
-		look = ticker.C
+		poll = ticker.C
 	}
 	for {
 		select {
@@ -109,44 +109,35 @@ func (r *Running) Follow(ctx context.Context, stop <-chan struct{}) (*Execution,
 		case <-done:
 			r.running.Cancel(context.Cause(ctx))
 			done = nil
-		case <-look:
-			if waiting := r.lacksWorker(ctx, r.running.Execution().ID); waiting != nil {
-				r.hooks.notice(Notice{Kind: NoticeNoWorker, Execution: r.running.Execution().ID, Waiting: waiting})
-				look = nil
-			} else if placed := r.lacksFitting(ctx, r.running.Execution().ID); len(placed) > 0 {
-				r.hooks.notice(Notice{Kind: NoticePlaced, Execution: r.running.Execution().ID, Placed: placed})
-				look = nil
+		case <-poll:
+			if n := r.lacksWorker(ctx); n != nil {
+				r.hooks.notice(*n)
+				poll = nil
 			}
 		}
 	}
 }
 
-// lacksWorker returns the open work of a parked execution if no live worker continues it. It
-// returns nil otherwise, or if the database cannot be queried now.
-func (r *Running) lacksWorker(ctx context.Context, id core.JobExecutionID) *Waiting {
-	judged, err := r.view.judge.judgedExecution(ctx, id)
-	if err != nil || !isParked(&judged.Execution) {
-		return nil
-	}
-	waiting, err := r.view.work.waiting(ctx, []core.JudgedExecution{*judged})
-	if err != nil || !waiting[id].NoWorker() {
-		return nil
-	}
-	return waiting[id]
-}
-
-// lacksFitting returns the work of an execution that waits because no live worker fits. It returns
-// nil if there is none, or if the database cannot be queried now.
-func (r *Running) lacksFitting(ctx context.Context, id core.JobExecutionID) []PlacedWork {
+// lacksWorker returns the notice that the execution waits for a worker, and no live one continues it
+// or fits; nil if that is not so, or the database cannot be queried now.
+func (r *Running) lacksWorker(ctx context.Context) *Notice {
+	id := r.running.Execution().ID
 	judged, err := r.view.judge.judgedExecution(ctx, id)
 	if err != nil {
 		return nil
 	}
-	placed, err := r.view.work.placed(ctx, []core.JudgedExecution{*judged})
+	views, err := r.view.views(ctx, []core.JudgedExecution{*judged})
 	if err != nil {
 		return nil
 	}
-	return slices.DeleteFunc(placed[id], func(p PlacedWork) bool { return !p.Unfit })
+	if views[0].Waiting.NoWorker() {
+		return &Notice{Kind: NoticeNoWorker, Execution: id, Waiting: views[0].Waiting}
+	}
+	unfit := slices.DeleteFunc(views[0].Placed, func(p PlacedWork) bool { return !p.Unfit })
+	if len(unfit) == 0 {
+		return nil
+	}
+	return &Notice{Kind: NoticePlaced, Execution: id, Placed: unfit}
 }
 
 type runnings struct {

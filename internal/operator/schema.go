@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"sync/atomic"
 
 	"github.com/surfin-batch/surfin/internal/refusal"
@@ -99,4 +100,25 @@ func (s *schema) noteMigration(ctx context.Context, database string) error {
 		return nil // there is no audit yet
 	}
 	return s.audit.NoteAct(ctx, core.VerbMigrate, s.actor.of(ctx), "tables in database "+cmp.Or(database, s.database))
+}
+
+// sweep deletes the checkpoints of deleted instances in databases other than the
+// repository's (rule C18).
+func (s *schema) sweep(ctx context.Context) error {
+	if s.checkpoints == nil || s.provider == nil {
+		return nil
+	}
+	var errs []error
+	for _, name := range s.provider.Names() {
+		if name == s.database {
+			continue
+		}
+		if _, err := s.checkpoints.CollectGarbage(ctx, name); err != nil && !errors.Is(err, core.ErrSchemaMissing) {
+			errs = append(errs, err)
+		}
+	}
+	if err := errors.Join(errs...); err != nil {
+		return fmt.Errorf("the history is deleted, but its checkpoints in other databases are not: %w", err)
+	}
+	return nil
 }

@@ -75,10 +75,9 @@ func compose(c Config, r core.JobRepository, by actor) *Service {
 			changes: changes, admission: admission, parked: parked, view: view, history: history, launcher: c.Launcher, actor: by, active: active, records: r,
 		},
 		acts: &acts{
-			schema: tables, judge: judge, view: view, parked: parked, active: active, records: r, launcher: c.Launcher, tasks: c.Tasks, notify: c.Notify,
-			checkpoints: c.Checkpoints, provider: c.Provider, database: c.Database, audit: c.Acts, actor: by,
+			schema: tables, judge: judge, view: view, parked: parked, active: active, records: r, launcher: c.Launcher, tasks: c.Tasks, notify: c.Notify, actor: by,
 		},
-		requests: &requests{schema: tables, view: view, provider: c.Provider, database: c.Database, records: r},
+		requests: &requests{schema: tables, view: view, records: r},
 		progress: &progress{judge: judge, view: view, work: work, jobs: jobs, records: r},
 		explainer: &explainer{
 			judge: judge, view: view, work: work, jobs: jobs, changes: changes, admission: admission, checkpoints: c.Checkpoints, records: r,

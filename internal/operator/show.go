@@ -27,17 +27,11 @@ func (s *history) Show(ctx context.Context, req ShowRequest) (*ExecutionView, er
 		return nil, err
 	}
 	exec := &judged.Execution
-	view := s.view.executionView(exec, &judged.Newest)
-	waiting, err := s.work.waiting(ctx, []core.JudgedExecution{*judged})
+	views, err := s.view.views(ctx, []core.JudgedExecution{*judged})
 	if err != nil {
 		return nil, err
 	}
-	view.Waiting = waiting[exec.ID]
-	placed, err := s.work.placed(ctx, []core.JudgedExecution{*judged})
-	if err != nil {
-		return nil, err
-	}
-	view.Placed = placed[exec.ID]
+	view := executionView(exec, views[0])
 	if req.Definition {
 		view.Definition = definitionFiles(exec.Definition)
 	}
@@ -123,10 +117,13 @@ func (s *history) Summary(ctx context.Context, req SummaryRequest) (*ExecutionVi
 	if err != nil {
 		return nil, fmt.Errorf("read the steps of execution %d: %w", exec.ID, err)
 	}
-	newest := s.judge.asNewest(exec)
-	view := s.view.executionView(exec, &newest)
+	view := executionView(exec, *s.view.execution(exec))
 	for _, rounds := range oncePerStep(req.Passed, ran) {
 		view.Steps = append(view.Steps, s.view.roundsView(rounds))
 	}
 	return &view, nil
+}
+
+func executionView(e *core.JobExecution, view Execution) ExecutionView {
+	return ExecutionView{Execution: view, StopRequested: !e.Status.IsOver() && e.StopRequested}
 }

@@ -64,10 +64,6 @@ func (s *viewer) ownerOf(e *core.JobExecution, newest *core.NewestAttempt) *Owne
 	}
 }
 
-func (s *viewer) executionView(e *core.JobExecution, newest *core.NewestAttempt) ExecutionView {
-	return ExecutionView{Execution: s.view(e, newest), StopRequested: !e.Status.IsOver() && e.StopRequested}
-}
-
 func (s *viewer) stepView(step *core.StepExecution) StepView {
 	view := StepView{
 		Step: step.Name, Execution: step.JobExecutionID, Status: step.Status, Exit: step.ExitCode, Error: step.Error,

@@ -1,4 +1,6 @@
-package operator
+// Package catalog has the jobs that clients of a server may run, by name. It imports core, jobfile and
+// refusal.
+package catalog
 
 import (
 	"errors"
@@ -24,14 +26,14 @@ type Catalog struct {
 	jobs     map[string]jobfile.Source
 }
 
-// NewCatalog makes a catalog of the jobs that an application carries and of the job files in paths.
+// New makes a catalog of the jobs that an application carries and of the job files in paths.
 // From a folder it takes the files *.yaml and *.yml, not those in its subfolders. All errors are
 // reported together. Two jobs with the same name are an error.
-func NewCatalog(components *registry.Registry, carried map[string]*jobfile.File, paths ...string) (*Catalog, error) {
+func New(components *registry.Registry, carried map[string]*jobfile.File, paths ...string) (*Catalog, error) {
 	c := &Catalog{registry: components, carried: carried, jobs: map[string]jobfile.Source{}}
 	var errs []error
 	for _, path := range paths {
-		files, err := JobFiles(path)
+		files, err := Files(path)
 		if err != nil {
 			errs = append(errs, err)
 			continue
@@ -46,9 +48,9 @@ func NewCatalog(components *registry.Registry, carried map[string]*jobfile.File,
 	return c, nil
 }
 
-// JobFiles returns path itself or, if it is a folder, its files *.yaml and *.yml, as absolute
+// Files returns path itself or, if it is a folder, its files *.yaml and *.yml, as absolute
 // paths.
-func JobFiles(path string) ([]string, error) {
+func Files(path string) ([]string, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {
 		return nil, fmt.Errorf("jobs: %w", err)
@@ -107,17 +109,17 @@ func (c *Catalog) File(name string) (*jobfile.File, error) {
 	}
 	from, known := c.jobs[name]
 	if !known {
-		return nil, &Refusal{Reason: refusal.NoSuchJob, Err: fmt.Errorf("job %q: %w%s", name, core.ErrNoSuchJob, nearest.Hint(name, c.Names()))}
+		return nil, &refusal.Refusal{Reason: refusal.NoSuchJob, Err: fmt.Errorf("job %q: %w%s", name, core.ErrNoSuchJob, nearest.Hint(name, c.Names()))}
 	}
-	file, err := load(c.registry, from)
+	file, err := Load(c.registry, from)
 	if err == nil && file.Name() != name {
-		err = &Refusal{Reason: refusal.File, Err: fmt.Errorf("%s now defines job %s; when the server started it defined job %s", from, file.Name(), name)}
+		err = &refusal.Refusal{Reason: refusal.File, Err: fmt.Errorf("%s now defines job %s; when the server started it defined job %s", from, file.Name(), name)}
 	}
 	return file, err
 }
 
 // Job describes a job. The error is as from File.
-func (c *Catalog) Job(name string) (*JobDescription, error) {
+func (c *Catalog) Job(name string) (*Job, error) {
 	file, err := c.File(name)
 	if err != nil {
 		return nil, err
@@ -127,23 +129,23 @@ func (c *Catalog) Job(name string) (*JobDescription, error) {
 
 // Jobs describes all jobs, sorted by name. If a file has become invalid, only name and error are
 // set.
-func (c *Catalog) Jobs() []JobDescription {
-	list := []JobDescription{}
+func (c *Catalog) Jobs() []Job {
+	list := []Job{}
 	for _, name := range c.Names() {
 		job, err := c.Job(name)
 		if err != nil {
-			job = &JobDescription{JobName: name, Error: err.Error()}
+			job = &Job{JobName: name, Error: err.Error()}
 		}
 		list = append(list, *job)
 	}
 	return list
 }
 
-// JobDescription describes how a client can run a job.
-type JobDescription struct {
-	JobName     string                 `json:"job"`
-	Description string                 `json:"description,omitempty"`
-	Parameters  []ParameterDescription `json:"parameters"`
+// Job describes how a client can run a job.
+type Job struct {
+	JobName     string      `json:"job"`
+	Description string      `json:"description,omitempty"`
+	Parameters  []Parameter `json:"parameters"`
 	// Incrementer makes the next instance; empty if the job has none.
 	Incrementer string   `json:"incrementer,omitempty"`
 	Steps       []string `json:"steps,omitempty"`
@@ -151,9 +153,9 @@ type JobDescription struct {
 	Error string `json:"error,omitempty"`
 }
 
-// ParameterDescription is a declared parameter. Default, Enum, Min and Max are canonical
+// Parameter is a declared parameter. Default, Enum, Min and Max are canonical
 // texts.
-type ParameterDescription struct {
+type Parameter struct {
 	Name        string             `json:"name"`
 	Type        core.ParameterType `json:"type"`
 	Description string             `json:"description,omitempty"`
@@ -167,9 +169,9 @@ type ParameterDescription struct {
 	Pattern     string             `json:"pattern,omitempty"`
 }
 
-func describeJob(file *jobfile.File) *JobDescription {
-	d := &JobDescription{
-		JobName: file.Name(), Description: file.Description(), Parameters: []ParameterDescription{},
+func describeJob(file *jobfile.File) *Job {
+	d := &Job{
+		JobName: file.Name(), Description: file.Description(), Parameters: []Parameter{},
 		Incrementer: file.Incrementer(), Steps: file.Steps(),
 	}
 	for _, spec := range file.Parameters() {
@@ -183,10 +185,19 @@ func describeJob(file *jobfile.File) *JobDescription {
 			}
 			return &canonical
 		}
-		d.Parameters = append(d.Parameters, ParameterDescription{
+		d.Parameters = append(d.Parameters, Parameter{
 			Name: spec.Name, Type: spec.Type, Description: spec.Doc, Required: spec.Required && spec.Default == nil, Identifying: spec.Identifying, Secret: spec.Secret,
 			Default: text(spec.Default), Enum: spec.Enum, Min: text(spec.Min), Max: text(spec.Max), Pattern: spec.Pattern,
 		})
 	}
 	return d
+}
+
+// Load reads a job file. The error is a Refusal.
+func Load(components *registry.Registry, from jobfile.Source) (*jobfile.File, error) {
+	file, err := from.Load(components)
+	if err != nil {
+		return nil, &refusal.Refusal{Reason: refusal.File, Err: err}
+	}
+	return file, nil
 }

@@ -11,8 +11,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// anew returns the actions for a new instance after an execution that will not continue.
-func anew(e *core.JobExecution) []Action {
+func newInstance(e *core.JobExecution) []Action {
 	if e.Definition.Path == "" || e.RedriveOf != 0 {
 		return nil
 	}
@@ -124,7 +123,6 @@ func compareActions(id core.JobExecutionID, was, now core.Definition, path strin
 	return actions
 }
 
-// mainName is the name of the job file itself among the files of a definition.
 func mainName(d core.Definition) string {
 	if d.Path == "" {
 		return "job"

@@ -89,7 +89,7 @@ func (s *admission) checkRestart(ctx context.Context, e *core.JobExecution, req 
 		if req.From != "" {
 			r.Actions = append(r.Actions, Action{Kind: refusal.ActRestart, Execution: e.ID, Status: e.Status, File: req.File, From: req.From, IfComplete: true})
 		}
-		r.Actions = append(r.Actions, anew(e)...)
+		r.Actions = append(r.Actions, newInstance(e)...)
 	}
 	return r
 }
@@ -148,8 +148,6 @@ func (s *admission) otherInstance(ctx context.Context, j *core.Job, params core.
 	return []Action{launchAction(refusal.ActRun, path, other, j.Parameters)}, nil
 }
 
-// afterUnknown returns the actions for an execution if it is unknown whether its last work is
-// committed.
 func (s *admission) afterUnknown(ctx context.Context, l *launch, again Action) []Action {
 	last, err := s.judge.records.LastExecution(ctx, l.job.Name, l.params.Key())
 	if err != nil {

@@ -178,7 +178,7 @@ func (s *chooser) incremented(ctx context.Context, l *launch, req RunRequest) (c
 	if err != nil {
 		return core.Parameters{}, err
 	}
-	if !req.Next && last != nil && continues(last, l.job.Restartable) && isMeant(last.Params, given) {
+	if !req.Next && last != nil && continues(last, l.job.Restartable) && matches(last.Params, given) {
 		l.hooks.notice(Notice{Kind: NoticeResumed, Execution: last.ID, Status: last.Status})
 		l.follows = last
 		return parametersAgain(l.job, resumable(l.job, last), req.Params)

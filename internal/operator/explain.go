@@ -297,7 +297,6 @@ func (p *findings) results() []StepView {
 	return list
 }
 
-// isPart reports whether the name is a partition's, of a step in the history.
 func (p *findings) isPart(name string) bool {
 	step, _, is := strings.Cut(name, ":")
 	_, known := p.history[step]
@@ -367,10 +366,8 @@ func (p *findings) partAt(name string) core.StepExecution {
 	return p.history[name].Last
 }
 
-// kind returns the kind of the step in the job file: chunk, tasklet, ...; empty if unknown.
 func (p *findings) kind(step string) string { return p.kinds[step] }
 
-// reads returns the file that the step reads; empty if unknown.
 func (p *findings) reads(step string) string {
 	for _, u := range p.uses {
 		if u.Step == step && u.Kind == registry.KindReader && u.File {

@@ -250,7 +250,6 @@ func (s *jobs) compile(d definition, hooks Hooks) (*core.Job, error) {
 	return s.located(j, d), nil
 }
 
-// compileFile compiles a job file without a caller.
 func (s *jobs) compileFile(file *jobfile.File) (*core.Job, error) {
 	return file.Compile(s.deps(s.registry))
 }

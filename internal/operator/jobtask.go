@@ -90,11 +90,11 @@ func (h jobHandler) Execute(ctx context.Context, t task.Task) (task.Outcome, err
 			}
 		}
 		if last != nil && last.Status.IsOver() {
-			behind, err := h.isBehind(ctx, t, last, asked)
+			lagging, err := h.lags(ctx, t, last, asked)
 			if err != nil {
 				return task.Outcome{}, err
 			}
-			if behind {
+			if lagging {
 				continue
 			}
 			return h.outcome(ctx, last, asked), nil
@@ -131,14 +131,14 @@ func (h jobHandler) inTurn(ctx context.Context, t task.Task, asked JobTask) erro
 func (h jobHandler) begin(ctx context.Context, t task.Task, asked JobTask, first bool) (*Running, *core.JobExecution, error) {
 	ctx = core.WithActor(ctx, fmt.Sprintf("task %d", t.ID)) // the task's submission records the requester
 	last, err := h.last(ctx, t.ID)
-	behind := false
+	lagging := false
 	if err == nil {
-		behind, err = h.isBehind(ctx, t, last, asked)
+		lagging, err = h.lags(ctx, t, last, asked)
 	}
 	switch {
 	case err != nil:
 		return nil, nil, err
-	case last == nil || behind:
+	case last == nil || lagging:
 		running, err := h.runs.Start(ctx, RunRequest{
 			Name: asked.Job, Params: asked.Params, Again: asked.Again, Next: asked.Next, FromStart: asked.FromStart,
 			AcceptChanges: asked.AcceptChanges, Task: int64(t.ID), On: t.Spec.On,
@@ -161,10 +161,10 @@ func (h jobHandler) begin(ctx context.Context, t task.Task, asked JobTask, first
 // instance of their own.
 const caughtUp = 50
 
-// isBehind reports whether the task, whose last execution has ended, has another instance to run.
+// lags reports whether the task, whose last execution has ended, has another instance to run.
 // Each run of a schedule is for one instance. A run that resumed a failed instance started none,
 // and the schedule would lag forever. Instances that were started manually since count.
-func (h jobHandler) isBehind(ctx context.Context, t task.Task, last *core.JobExecution, asked JobTask) (bool, error) {
+func (h jobHandler) lags(ctx context.Context, t task.Task, last *core.JobExecution, asked JobTask) (bool, error) {
 	if !asked.CatchUp || last == nil || last.Status != core.StatusCompleted || t.Spec.JobDefinition == 0 || h.tasks == nil || ctx.Err() != nil {
 		return false, nil
 	}

@@ -117,9 +117,9 @@ func (s *judge) actionsFor(e *core.JobExecution, newest *core.NewestAttempt) []A
 	reason := reasonOf(newest.Refusal(true))
 	switch {
 	case reason == refusal.Unknown:
-		return append([]Action{{Kind: refusal.ActAbandon, Execution: e.ID, Status: e.Status}}, anew(e)...)
+		return append([]Action{{Kind: refusal.ActAbandon, Execution: e.ID, Status: e.Status}}, newInstance(e)...)
 	case reason == refusal.Abandoned:
-		return anew(e)
+		return newInstance(e)
 	case reason == refusal.Running && isParked(e):
 		return []Action{{Kind: refusal.ActStop, Execution: e.ID}, {Kind: refusal.ActWork, Execution: e.ID, Open: newest.Open}}
 	case reason == refusal.Running && !e.Status.IsOver():
@@ -153,23 +153,22 @@ func (s *judge) recoverAction(id core.JobExecutionID, owner core.Owner) Action {
 // whileRunning returns the actions for a running execution. If its process has died by now, the
 // execution may have ended in between: then its end is all there is to show.
 func (s *judge) whileRunning(ctx context.Context, id core.JobExecutionID, owner core.Owner, open core.OpenWork) []Action {
-	look := Action{Kind: refusal.ActShow, Execution: id, Status: core.StatusStarted}
+	show := Action{Kind: refusal.ActShow, Execution: id, Status: core.StatusStarted}
 	if owner == (core.Owner{}) { // it is parked
-		return []Action{look, {Kind: refusal.ActStop, Execution: id}, {Kind: refusal.ActWork, Execution: id, Open: open}}
+		return []Action{show, {Kind: refusal.ActStop, Execution: id}, {Kind: refusal.ActWork, Execution: id, Open: open}}
 	}
 	end := s.recoverAction(id, owner)
 	if end.Owner == nil {
-		return []Action{look, {Kind: refusal.ActStop, Execution: id}, end}
+		return []Action{show, {Kind: refusal.ActStop, Execution: id}, end}
 	}
 	e, err := s.records.Execution(ctx, id)
 	if err == nil && e.Status.IsOver() { // if the read failed, the refusal stands
-		look.Status = e.Status
-		return []Action{look}
+		show.Status = e.Status
+		return []Action{show}
 	}
-	return []Action{look, end}
+	return []Action{show, end}
 }
 
-// whileExcluded returns the actions for a *core.ExclusiveError: those for the running execution.
 func (s *judge) whileExcluded(ctx context.Context, err error) []Action {
 	excluded, _ := errors.AsType[*core.ExclusiveError](err)
 	return s.whileRunning(ctx, excluded.Running.ExecutionID, excluded.Running.Owner, excluded.Running.Open)

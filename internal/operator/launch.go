@@ -31,7 +31,6 @@ type launch struct {
 	noticed bool
 }
 
-// checkPaths refuses the client's paths that a launch would refuse.
 func (l *launch) checkPaths(ctx context.Context) (context.Context, error) {
 	ctx = confine.With(ctx, confine.New(l.job.Confinement))
 	if err := job.CheckPaths(ctx, l.job, l.params); err != nil {
@@ -44,7 +43,6 @@ func (l *launch) parametersRefused(err error) error {
 	return &Refusal{Reason: refusal.Parameters, Err: err, Actions: []Action{{Kind: refusal.ActHelp, Job: l.job.Name, File: l.path}}}
 }
 
-// noticeChanges notices, once, that the job file has changed since the last attempt.
 func (l *launch) noticeChanges(last *core.JobExecution, changes []jobfile.Change) {
 	if l.noticed || last.Definition.Hash == l.job.Definition.Hash {
 		return
@@ -62,7 +60,7 @@ func (l *launch) confine(ctx context.Context, given map[string]string, from *cor
 	if from != nil && from.Confinement != nil {
 		c.Roots, c.Data = from.Confinement.Roots, from.Confinement.Data
 		for _, name := range from.Confinement.Given {
-			if _, anew := given[name]; !anew {
+			if _, given := given[name]; !given {
 				c.Given = append(c.Given, name)
 			}
 		}
@@ -80,7 +78,6 @@ func (l *launch) confine(ctx context.Context, given map[string]string, from *cor
 	l.job.Confinement = &c
 }
 
-// folder is the job file's folder, or empty if there is no file.
 func (l *launch) folder() string {
 	if path := l.job.Definition.Path; path != "" {
 		return filepath.Dir(path)
@@ -96,7 +93,6 @@ func WithClient(ctx context.Context, paths []string) context.Context {
 	return context.WithValue(ctx, clientKey{}, slices.Clip(paths))
 }
 
-// clientPaths returns the paths of WithClient, or false if the request is not a client's.
 func clientPaths(ctx context.Context) ([]string, bool) {
 	paths, is := ctx.Value(clientKey{}).([]string)
 	return paths, is

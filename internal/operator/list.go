@@ -204,8 +204,6 @@ func (s *history) Instances(ctx context.Context, req InstancesRequest) (Instance
 	return page, nil
 }
 
-// instanceView is an instance with its newest execution, which is zero if all of its executions
-// were deleted.
 func instanceView(instance core.JobInstance, last core.JobExecution) InstanceView {
 	return InstanceView{
 		ID: instance.ID, JobName: instance.JobName, Params: Parameters{last.Params.Identifying()},

@@ -33,8 +33,7 @@ func optional(specs []core.ParameterSpec) []core.ParameterSpec {
 	return list
 }
 
-// isMeant reports whether every given identifying parameter equals the one in params.
-func isMeant(params, given core.Parameters) bool {
+func matches(params, given core.Parameters) bool {
 	for _, p := range given.All() {
 		if had, ok := params.Get(p.Name); p.Identifying && (!ok || !same(had, p)) {
 			return false

@@ -57,7 +57,7 @@ func asStored(params core.Parameters, e *core.JobExecution, changed map[string]s
 	list := params.All()
 	for i, p := range list {
 		had, ok := e.Params.Get(p.Name)
-		if _, anew := changed[p.Name]; ok && !anew && p.Type == core.TypePath && had.Type == core.TypePath {
+		if _, given := changed[p.Name]; ok && !given && p.Type == core.TypePath && had.Type == core.TypePath {
 			list[i].Value = had.Value
 		}
 	}

@@ -40,8 +40,6 @@ func (s *redrives) redriveParameters(ctx context.Context, req RedriveRequest, pl
 	return withRedrive(params, plan.Execution, plan.Step, n)
 }
 
-// overlaps reports whether two names of steps have items in common: a step has the items of its
-// partitions.
 func overlaps(a, b string) bool {
 	return a == b || strings.HasPrefix(a, b+":") || strings.HasPrefix(b, a+":")
 }

@@ -221,7 +221,6 @@ func (s *runs) noticeOtherFile(ctx context.Context, l *launch, last *core.JobExe
 	return nil
 }
 
-// isSameFile reports whether two paths lead to one file, following links.
 func isSameFile(a, b string) bool {
 	one, err := os.Stat(a)
 	if err != nil {

@@ -68,7 +68,7 @@ func (r *Running) offerWithinLimit(view *Execution, e *core.JobExecution, j *cor
 	case err != nil:
 		view.Actions = nil
 	case plan.Limit != nil:
-		view.Actions = anew(e)
+		view.Actions = newInstance(e)
 	}
 }
 

@@ -89,7 +89,6 @@ func (s *history) audit(ctx context.Context, id core.JobExecutionID, steps []cor
 	return views, nil
 }
 
-// actorView names a process without its nonce, and a person unchanged.
 func actorView(actor string) string {
 	if o := core.ParseOwner(actor); o.PID > 0 {
 		return fmt.Sprintf("process %d on %s", o.PID, o.Host)

@@ -22,8 +22,6 @@ func (s *viewer) execution(e *core.JobExecution) *Execution {
 	return &view
 }
 
-// executions returns the views of records, with one statement for all, and one more if some are
-// parked.
 func (s *viewer) executions(ctx context.Context, records []core.JobExecution) ([]Execution, error) {
 	judged, err := s.judge.judged(ctx, records)
 	views, failure := s.views(ctx, judged)

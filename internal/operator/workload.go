@@ -201,7 +201,6 @@ func tasksOf(step *core.StepExecution, work core.StepWork) *StepTasks {
 	return &StepTasks{g.Group, g.States}
 }
 
-// childOf returns the execution of the job that a step waits for, or 0.
 func childOf(step *core.StepExecution, work core.StepWork) (id core.JobExecutionID, status core.Status) {
 	for _, c := range work.Children {
 		if c.Parent == step.JobExecutionID && c.Call == step.First {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/surfin-batch/surfin/internal/job"
+	"github.com/surfin-batch/surfin/internal/model"
 	"github.com/surfin-batch/surfin/internal/refusal"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
@@ -54,7 +55,7 @@ func afterFormer(e *core.FormerInstanceError, again Action) []Action {
 
 // otherParameter suggests parameters for another instance: it changes the first identifying one
 // that can be moved by one step.
-func otherParameter(j *core.Job, params core.Parameters) (core.Parameters, bool) {
+func otherParameter(j *model.Job, params core.Parameters) (core.Parameters, bool) {
 	for _, spec := range j.Parameters {
 		p, ok := params.Get(spec.Name)
 		if !ok || !spec.Identifying {

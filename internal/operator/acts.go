@@ -9,6 +9,8 @@ import (
 	"github.com/surfin-batch/surfin/internal/job"
 	"github.com/surfin-batch/surfin/internal/jobfile"
 	"github.com/surfin-batch/surfin/internal/lease"
+	"github.com/surfin-batch/surfin/internal/model"
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/internal/refusal"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
@@ -32,7 +34,7 @@ type actRecords interface {
 	RequestStop(ctx context.Context, id core.JobExecutionID, actor string) (core.Answer, error)
 	Abandon(ctx context.Context, id core.JobExecutionID, actor string) error
 	Recover(ctx context.Context, actor string, dead func(core.Owner) bool) ([]core.JobExecution, error)
-	Purge(ctx context.Context, filter core.PurgeFilter, actor string) (core.Purged, error)
+	Purge(ctx context.Context, filter ports.PurgeFilter, actor string) (ports.Purged, error)
 }
 
 // Stop requests a stop of an execution from its owner, in any process: the current chunk is
@@ -103,8 +105,8 @@ const (
 // parked with a requested stop. The resulting *NotEndedError is joined to the error only if the
 // execution did not end.
 func (s *acts) AwaitEnd(ctx context.Context, id core.JobExecutionID) (*Execution, error) {
-	if !core.HasPatience(ctx) {
-		ctx = core.WithPatience(ctx, lease.Waiting)
+	if !model.HasPatience(ctx) {
+		ctx = model.WithPatience(ctx, lease.Waiting)
 	}
 	dead := false
 	for pause := firstPause; ; pause = min(2*pause, maxPause) {
@@ -232,7 +234,7 @@ func (s *acts) Purge(ctx context.Context, req PurgeRequest) (Purged, error) {
 	if err := s.schema.Prepare(ctx); err != nil {
 		return purged, err
 	}
-	deleted, err := s.records.Purge(ctx, core.PurgeFilter{
+	deleted, err := s.records.Purge(ctx, ports.PurgeFilter{
 		Instance: req.Instance, JobName: req.Job, Statuses: req.Statuses, EndedBefore: req.EndedBefore, KeepLast: req.KeepLast, DryRun: req.DryRun, Batches: req.Batches,
 	}, s.actor.of(ctx))
 	purged.Instances, purged.Executions, purged.Steps, purged.SkippedItems = deleted.Instances, deleted.Executions, deleted.Steps, deleted.SkippedItems

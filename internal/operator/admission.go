@@ -8,7 +8,9 @@ import (
 
 	"github.com/surfin-batch/surfin/internal/job"
 	"github.com/surfin-batch/surfin/internal/jobfile"
+	"github.com/surfin-batch/surfin/internal/model"
 	"github.com/surfin-batch/surfin/internal/nearest"
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/internal/refusal"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
@@ -17,7 +19,7 @@ import (
 type admission struct {
 	schema  *schema
 	judge   *judge
-	records core.Launches
+	records ports.Launches
 }
 
 func (s *admission) refused(ctx context.Context, err error, l *launch) error {
@@ -125,7 +127,7 @@ func (s *admission) checkFormer(ctx context.Context, l *launch) error {
 
 // excluded refuses a launch that another execution prevents now, else returns nil. It queries the
 // repository as a launch does (rule L12).
-func (s *admission) excluded(ctx context.Context, j *core.Job, params core.Parameters) (*Refusal, error) {
+func (s *admission) excluded(ctx context.Context, j *model.Job, params core.Parameters) (*Refusal, error) {
 	if has, err := s.schema.hasHistory(ctx); !has {
 		return nil, err
 	}
@@ -137,7 +139,7 @@ func (s *admission) excluded(ctx context.Context, j *core.Job, params core.Param
 }
 
 // otherInstance suggests a run of another instance, which has not run yet; empty if there is none.
-func (s *admission) otherInstance(ctx context.Context, j *core.Job, params core.Parameters, path string) ([]Action, error) {
+func (s *admission) otherInstance(ctx context.Context, j *model.Job, params core.Parameters, path string) ([]Action, error) {
 	other, ok := otherParameter(j, params)
 	if !ok {
 		return nil, nil

@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/surfin-batch/surfin/internal/jobfile"
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/internal/refusal"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
@@ -18,7 +19,7 @@ type comparison struct {
 }
 
 type comparedRecords interface {
-	core.Explorer
+	ports.Explorer
 	Database() string
 }
 
@@ -51,8 +52,8 @@ func changedRefusal(changed *jobfile.ChangedError, last *core.JobExecution, l *l
 
 // restartHistory returns the part of the history that the attempt keeps, for the comparison of
 // definitions.
-func (s *comparison) restartHistory(l *launch, last *core.JobExecution) core.History {
-	h := core.History{Records: s.records, Database: s.records.Database()}
+func (s *comparison) restartHistory(l *launch, last *core.JobExecution) ports.History {
+	h := ports.History{Records: s.records, Database: s.records.Database()}
 	if l.from != nil {
 		h.Records = l.from.Records(h.Records, last.InstanceID)
 	}

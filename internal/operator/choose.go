@@ -8,6 +8,8 @@ import (
 	"slices"
 
 	"github.com/surfin-batch/surfin/internal/job"
+	"github.com/surfin-batch/surfin/internal/model"
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/internal/refusal"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
@@ -18,7 +20,7 @@ type chooser struct {
 	judge   *judge
 	jobs    *jobs
 	records interface {
-		Instances(ctx context.Context, filter core.InstanceFilter) ([]core.JobInstance, error)
+		Instances(ctx context.Context, filter ports.InstanceFilter) ([]core.JobInstance, error)
 		LastPurged(ctx context.Context, jobName string) (*core.JobExecution, error)
 	}
 }
@@ -130,11 +132,11 @@ func (s *chooser) instance(ctx context.Context, l *launch, req RunRequest) (core
 
 // again returns the parameters of the newest repetition if it can continue, else of one more. If
 // two processes find the same number, one is refused, as always (rule L1).
-func (s *chooser) again(ctx context.Context, j *core.Job, params core.Parameters) (core.Parameters, error) {
+func (s *chooser) again(ctx context.Context, j *model.Job, params core.Parameters) (core.Parameters, error) {
 	if has, err := s.schema.hasHistory(ctx); !has {
 		return params, err
 	}
-	newest, err := s.lastOf(ctx, core.InstanceFilter{JobName: j.Name, BaseKey: params.BaseKey()})
+	newest, err := s.lastOf(ctx, ports.InstanceFilter{JobName: j.Name, BaseKey: params.BaseKey()})
 	if err != nil || newest == nil {
 		return params, err
 	}
@@ -146,7 +148,7 @@ func (s *chooser) again(ctx context.Context, j *core.Job, params core.Parameters
 }
 
 // lastOf returns the last execution of the newest instance that the filter selects, or nil.
-func (s *chooser) lastOf(ctx context.Context, filter core.InstanceFilter) (*core.JobExecution, error) {
+func (s *chooser) lastOf(ctx context.Context, filter ports.InstanceFilter) (*core.JobExecution, error) {
 	for filter.Limit = 1; ; {
 		page, err := s.records.Instances(ctx, filter)
 		if err != nil {
@@ -190,7 +192,7 @@ func (s *chooser) incremented(ctx context.Context, l *launch, req RunRequest) (c
 // resumable returns the execution with the parameters with which a run resumes it: the identifying
 // ones, and those that the job inherits. The others are given, or have their defaults, as in a job
 // without an incrementer.
-func resumable(j *core.Job, last *core.JobExecution) *core.JobExecution {
+func resumable(j *model.Job, last *core.JobExecution) *core.JobExecution {
 	if len(j.Parameters) == 0 {
 		return last
 	}
@@ -237,7 +239,7 @@ func (s *chooser) newest(ctx context.Context, name string) (newest, follow *core
 	if has, err := s.schema.hasHistory(ctx); !has {
 		return nil, nil, err
 	}
-	filter := core.InstanceFilter{JobName: name, NoRedrives: true, NoBackfills: true}
+	filter := ports.InstanceFilter{JobName: name, NoRedrives: true, NoBackfills: true}
 	if newest, err = s.lastOf(ctx, filter); err == nil && newest == nil {
 		filter.NoBackfills = false
 		newest, err = s.lastOf(ctx, filter)
@@ -247,7 +249,7 @@ func (s *chooser) newest(ctx context.Context, name string) (newest, follow *core
 	}
 	follow = newest
 	if newest != nil && againNumber(newest.Params) > 0 {
-		base, err := s.lastOf(ctx, core.InstanceFilter{JobName: name, OnlyBase: true, NoBackfills: filter.NoBackfills})
+		base, err := s.lastOf(ctx, ports.InstanceFilter{JobName: name, OnlyBase: true, NoBackfills: filter.NoBackfills})
 		if err != nil {
 			return nil, nil, err
 		}

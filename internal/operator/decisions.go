@@ -7,22 +7,23 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
 // decisions returns, for each element, the newest answer of a decision, or condition that did not
 // hold, in an execution and its earlier attempts.
 func decisionsOf(ctx context.Context, records interface {
-	Visits(ctx context.Context, id core.JobInstanceID, since core.JobExecutionID) ([]core.JournalRow, error)
+	Visits(ctx context.Context, id core.JobInstanceID, since core.JobExecutionID) ([]ports.JournalRow, error)
 }, e *core.JobExecution) ([]DecisionView, error) {
 	rows, err := records.Visits(ctx, e.InstanceID, e.AnewSince())
 	if err != nil {
 		return nil, fmt.Errorf("read the journal of execution %d: %w", e.ID, err)
 	}
-	rows = slices.DeleteFunc(rows, func(r core.JournalRow) bool {
-		return r.Execution > e.ID || r.Kind != core.VisitDecision && r.Kind != core.VisitNoop
+	rows = slices.DeleteFunc(rows, func(r ports.JournalRow) bool {
+		return r.Execution > e.ID || r.Kind != ports.VisitDecision && r.Kind != ports.VisitNoop
 	})
-	slices.SortFunc(rows, func(a, b core.JournalRow) int {
+	slices.SortFunc(rows, func(a, b ports.JournalRow) int {
 		return cmp.Or(cmp.Compare(b.Execution, a.Execution), strings.Compare(b.Flow, a.Flow), cmp.Compare(b.Ordinal, a.Ordinal))
 	})
 	seen := map[string]bool{}
@@ -33,7 +34,7 @@ func decisionsOf(ctx context.Context, records interface {
 		}
 		seen[r.Element] = true
 		view := DecisionView{Kind: "decide", Element: r.Element, Verdict: r.Verdict}
-		if r.Kind == core.VisitNoop {
+		if r.Kind == ports.VisitNoop {
 			view.Kind, view.Verdict = "when", "false"
 		}
 		list = append(list, view)

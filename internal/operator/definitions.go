@@ -7,16 +7,16 @@ import (
 	"time"
 
 	"github.com/surfin-batch/surfin/internal/jobfile"
+	"github.com/surfin-batch/surfin/internal/ports/taskports"
 	"github.com/surfin-batch/surfin/internal/refusal"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
-	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 )
 
 // schedules registers jobs.
 type schedules struct {
 	schema     *schema
 	jobs       *jobs
-	registered task.Definitions // may be nil
+	registered taskports.Definitions // may be nil
 	now        func() time.Time
 	actor      actor
 }
@@ -39,12 +39,12 @@ type (
 		// File is the path of the job file; empty if it was not on a disk.
 		File string `json:"file,omitempty"`
 		// Enabled means that its schedule is active.
-		Enabled  bool           `json:"enabled"`
-		Schedule *task.Schedule `json:"schedule,omitempty"`
-		Budget   BudgetView     `json:"budget"`
-		Created  time.Time      `json:"created"`
-		Updated  time.Time      `json:"updated"`
-		By       string         `json:"updated_by"`
+		Enabled  bool                `json:"enabled"`
+		Schedule *taskports.Schedule `json:"schedule,omitempty"`
+		Budget   BudgetView          `json:"budget"`
+		Created  time.Time           `json:"created"`
+		Updated  time.Time           `json:"updated"`
+		By       string              `json:"updated_by"`
 	}
 
 	// BudgetView is a budget with its defaults filled in; 0 means no bound.
@@ -91,10 +91,10 @@ func (s *schedules) Register(ctx context.Context, req RegisterRequest) (*Registe
 	return &Registered{DefinitionView: definitionView(made.Definition), Before: made.Before, Changed: made.Changed}, nil
 }
 
-func definitionOf(f *jobfile.File) task.Definition {
-	d := task.Definition{Name: f.Name(), Files: f.Definition(), Budget: f.Budget()}
+func definitionOf(f *jobfile.File) taskports.Definition {
+	d := taskports.Definition{Name: f.Name(), Files: f.Definition(), Budget: f.Budget()}
 	if s := f.Schedule(); s != nil {
-		d.Schedule = &task.Schedule{Cron: s.Cron.String(), Timezone: s.Cron.Zone().String(), CatchUp: string(s.CatchUp), Overlap: string(s.Overlap)}
+		d.Schedule = &taskports.Schedule{Cron: s.Cron.String(), Timezone: s.Cron.Zone().String(), CatchUp: string(s.CatchUp), Overlap: string(s.Overlap)}
 		if s.Calendar != nil {
 			days := s.Calendar.Days()
 			d.Schedule.Calendar, d.Schedule.WhenClosed = &days, string(s.WhenClosed)
@@ -105,7 +105,7 @@ func definitionOf(f *jobfile.File) task.Definition {
 
 // Definitions lists the registered jobs by name.
 func (s *schedules) Definitions(ctx context.Context) ([]DefinitionView, error) {
-	list, err := s.definitions(ctx, task.DefinitionFilter{})
+	list, err := s.definitions(ctx, taskports.DefinitionFilter{})
 	views := make([]DefinitionView, 0, len(list))
 	for _, d := range list {
 		views = append(views, definitionView(d))
@@ -113,7 +113,7 @@ func (s *schedules) Definitions(ctx context.Context) ([]DefinitionView, error) {
 	return views, err
 }
 
-func (s *schedules) definitions(ctx context.Context, filter task.DefinitionFilter) ([]task.Definition, error) {
+func (s *schedules) definitions(ctx context.Context, filter taskports.DefinitionFilter) ([]taskports.Definition, error) {
 	if s.registered == nil {
 		return nil, errNoDefinitions
 	}
@@ -185,7 +185,7 @@ func (s *schedules) setEnabled(ctx context.Context, name string, enabled bool) (
 	return &view, core.Applied, nil
 }
 
-func definitionView(d task.Definition) DefinitionView {
+func definitionView(d taskports.Definition) DefinitionView {
 	b := d.Budget.Filled()
 	return DefinitionView{
 		Job: d.Name, Version: d.Files.Hash, File: d.Files.Path, Enabled: d.Enabled, Schedule: d.Schedule,

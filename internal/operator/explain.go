@@ -10,7 +10,9 @@ import (
 
 	"github.com/surfin-batch/surfin/internal/job"
 	"github.com/surfin-batch/surfin/internal/jobfile"
+	"github.com/surfin-batch/surfin/internal/model"
 	"github.com/surfin-batch/surfin/internal/operator/position"
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 )
@@ -31,7 +33,7 @@ type explainRecords interface {
 	job.Records
 	Execution(ctx context.Context, id core.JobExecutionID) (*core.JobExecution, error)
 	Steps(ctx context.Context, id core.JobExecutionID) ([]core.StepExecution, error)
-	SkipCounts(ctx context.Context, id core.JobExecutionID) ([]core.SkipCount, error)
+	SkipCounts(ctx context.Context, id core.JobExecutionID) ([]ports.SkipCount, error)
 }
 
 // Explanation describes why an execution ended as it did, its committed work, and the effect of a
@@ -185,7 +187,7 @@ func (s *explainer) Explain(ctx context.Context, req ExplainRequest) (*Explanati
 		e.Owner = s.view.ownerOf(x, &p.newest)
 		e.Lease = leaseOf(e.Owner)
 	}
-	placed, err := s.work.placed(ctx, []core.JudgedExecution{{Execution: *x}})
+	placed, err := s.work.placed(ctx, []ports.JudgedExecution{{Execution: *x}})
 	if err != nil {
 		return nil, err
 	}
@@ -203,20 +205,20 @@ type findings struct {
 	*explainer
 	exec core.JobExecution
 	// newest is the newest execution of its instance.
-	newest core.NewestAttempt
+	newest ports.NewestAttempt
 	steps  []core.StepExecution // of this execution
 	// history is the newest execution of each step in the instance.
-	history map[string]core.StepHistory
+	history map[string]ports.StepHistory
 	// parts are the names of a step's partitions in the history, in order, by the name of the step;
 	// at is the newest record of a step in this execution, by its name.
 	parts     map[string][]string
 	at        map[string]int
 	kinds     map[string]string // of the steps of job
 	decisions []DecisionView
-	skips     []core.SkipCount
+	skips     []ports.SkipCount
 	// job and uses come from the stored job file; nil if this program no longer understands it, for
 	// example because a component is gone.
-	job    *core.Job
+	job    *model.Job
 	uses   []jobfile.Used
 	change FileChange
 	// changed is the path of the file, and now the definition as it is on disk.

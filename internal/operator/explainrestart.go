@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/surfin-batch/surfin/internal/jobfile"
+	"github.com/surfin-batch/surfin/internal/model"
 	"github.com/surfin-batch/surfin/internal/operator/position"
 	"github.com/surfin-batch/surfin/internal/refusal"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
@@ -124,7 +125,7 @@ func (p *findings) offerRestart(ctx context.Context, e *Explanation) error {
 }
 
 // explainExcluded adds the execution that the restart must not run concurrently with.
-func (p *findings) explainExcluded(ctx context.Context, e *Explanation, current *core.Job) error {
+func (p *findings) explainExcluded(ctx context.Context, e *Explanation, current *model.Job) error {
 	refused, err := p.admission.excluded(ctx, current, p.exec.Params)
 	if err != nil || refused == nil {
 		return err
@@ -138,7 +139,7 @@ func (p *findings) explainExcluded(ctx context.Context, e *Explanation, current 
 // compare compares a changed job file with the execution's, as a launch does, and returns the job
 // that a restart runs. If the launch would refuse it, compare adds the possible actions to the
 // explanation.
-func (p *findings) compare(ctx context.Context, e *Explanation) (*core.Job, error) {
+func (p *findings) compare(ctx context.Context, e *Explanation) (*model.Job, error) {
 	inFile := p.carried != nil || p.exec.Definition.Path != ""
 	if p.change != FileChanged && (p.change != "" || !p.exec.FormerTimes || !inFile) {
 		return p.job, nil
@@ -147,7 +148,7 @@ func (p *findings) compare(ctx context.Context, e *Explanation) (*core.Job, erro
 	if file == nil {
 		file, err = jobfile.Load(p.exec.Definition.Path, p.jobs.registry)
 	}
-	var current *core.Job
+	var current *model.Job
 	if err == nil {
 		current, err = p.jobs.compileFile(file)
 	}

@@ -12,22 +12,24 @@ import (
 
 	"github.com/surfin-batch/surfin/internal/job"
 	"github.com/surfin-batch/surfin/internal/jobfile"
+	"github.com/surfin-batch/surfin/internal/model"
 	"github.com/surfin-batch/surfin/internal/operator/catalog"
+	"github.com/surfin-batch/surfin/internal/ports"
+	"github.com/surfin-batch/surfin/internal/ports/taskports"
 	"github.com/surfin-batch/surfin/internal/refusal"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
-	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 )
 
 // jobs finds jobs and compiles them.
 type jobs struct {
 	judge   *judge
 	records interface {
-		Executions(ctx context.Context, filter core.ExecutionFilter) ([]core.JobExecution, error)
+		Executions(ctx context.Context, filter ports.ExecutionFilter) ([]core.JobExecution, error)
 	}
 	files       map[string]*jobfile.File
-	build       func(ctx context.Context, name string) (*core.Job, error) // Config.Jobs
-	definitions task.Definitions                                          // may be nil
+	build       func(ctx context.Context, name string) (*model.Job, error) // Config.Jobs
+	definitions taskports.Definitions                                      // may be nil
 	registry    *registry.Registry
 	compiler    jobfile.Deps // without a registry
 	seen        sync.Map     // a jobfile.Source by the job's name
@@ -36,7 +38,7 @@ type jobs struct {
 // definition is a job that was found and is not compiled yet.
 type definition struct {
 	file *jobfile.File // nil for a job of Go code
-	job  *core.Job     // compiled; if nil, file is to be compiled
+	job  *model.Job    // compiled; if nil, file is to be compiled
 	path string        // of file, as in the request
 	// given are the values of the request's secret parameters, by name.
 	given map[string]string
@@ -84,7 +86,7 @@ func (s *jobs) named(ctx context.Context, name string) (definition, error) {
 	if from, ok := s.seen.Load(name); ok {
 		return s.read(from.(jobfile.Source)) //nolint:forcetypeassert // only compile stores
 	}
-	page, err := s.records.Executions(ctx, core.ExecutionFilter{JobName: name, Limit: 1})
+	page, err := s.records.Executions(ctx, ports.ExecutionFilter{JobName: name, Limit: 1})
 	if err != nil {
 		return definition{}, err
 	}
@@ -192,7 +194,7 @@ func (s *jobs) storedFile(d core.Definition, name string) (file, carried *jobfil
 
 // jobOf compiles the job of an execution as it was then, or returns nil if this program no longer
 // understands it.
-func (s *jobs) jobOf(ctx context.Context, e *core.JobExecution) *core.Job {
+func (s *jobs) jobOf(ctx context.Context, e *core.JobExecution) *model.Job {
 	if e.Definition.Path == "" && s.files[e.JobName] == nil && s.build != nil {
 		if j, err := s.build(ctx, e.JobName); err == nil {
 			return j
@@ -214,7 +216,7 @@ func (s *jobs) jobOf(ctx context.Context, e *core.JobExecution) *core.Job {
 
 // StoredJob builds the job of an execution from its stored definition, and binds it to the
 // parameters of the execution. It reads no job file.
-func (s *jobs) StoredJob(ctx context.Context, e core.JobExecution) (*core.Job, error) {
+func (s *jobs) StoredJob(ctx context.Context, e core.JobExecution) (*model.Job, error) {
 	d := e.Definition
 	if d.Text == "" {
 		return nil, errors.New("the execution has no stored definition: its job was built in Go")
@@ -239,7 +241,7 @@ func (s *jobs) StoredJob(ctx context.Context, e core.JobExecution) (*core.Job, e
 }
 
 // compile makes the job of a definition, for a caller with hooks.
-func (s *jobs) compile(d definition, hooks Hooks) (*core.Job, error) {
+func (s *jobs) compile(d definition, hooks Hooks) (*model.Job, error) {
 	if d.job != nil {
 		return d.job, nil
 	}
@@ -250,7 +252,7 @@ func (s *jobs) compile(d definition, hooks Hooks) (*core.Job, error) {
 	return s.located(j, d), nil
 }
 
-func (s *jobs) compileFile(file *jobfile.File) (*core.Job, error) {
+func (s *jobs) compileFile(file *jobfile.File) (*model.Job, error) {
 	return file.Compile(s.deps(s.registry))
 }
 
@@ -275,7 +277,7 @@ func (s *jobs) deps(components *registry.Registry) jobfile.Deps {
 	return deps
 }
 
-func (s *jobs) located(j *core.Job, d definition) *core.Job {
+func (s *jobs) located(j *model.Job, d definition) *model.Job {
 	s.seen.Store(j.Name, d.file.Source())
 	return j
 }

@@ -10,6 +10,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/surfin-batch/surfin/internal/model"
+	"github.com/surfin-batch/surfin/internal/ports"
+	"github.com/surfin-batch/surfin/internal/ports/taskports"
 	"github.com/surfin-batch/surfin/internal/refusal"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"
@@ -40,14 +43,14 @@ type JobTask struct {
 // restarts: an attempt after the first restarts the previous attempt's execution, and waits if that
 // runs elsewhere. While an execution is parked, the handler is idle. tasks finds earlier runs of a
 // schedule; nil means that no task waits for any.
-func NewJobHandler(s *Service, tasks task.Queries) task.Handler {
+func NewJobHandler(s *Service, tasks taskports.Queries) task.Handler {
 	return jobHandler{s.runs, s.acts, tasks}
 }
 
 type jobHandler struct {
 	runs  *runs
 	acts  *acts
-	tasks task.Queries
+	tasks taskports.Queries
 }
 
 // Composite marks that the job has its own time limits: a worker waits for it.
@@ -112,7 +115,7 @@ func (h jobHandler) inTurn(ctx context.Context, t task.Task, asked JobTask) erro
 	}
 	for {
 		var earlier []task.Task
-		err := core.Patiently(ctx, func(ctx context.Context) (err error) {
+		err := model.Patiently(ctx, func(ctx context.Context) (err error) {
 			earlier, err = h.tasks.Tasks(ctx, task.Filter{JobDefinition: t.Spec.JobDefinition, Unfinished: true, Before: t.ID, Limit: 1})
 			return err
 		})
@@ -129,7 +132,7 @@ func (h jobHandler) inTurn(ctx context.Context, t task.Task, asked JobTask) erro
 // begin launches the task's job. If the task has an ended execution, and this is the first call in
 // this attempt, begin restarts it, unless it is complete.
 func (h jobHandler) begin(ctx context.Context, t task.Task, asked JobTask, first bool) (*Running, *core.JobExecution, error) {
-	ctx = core.WithActor(ctx, fmt.Sprintf("task %d", t.ID)) // the task's submission records the requester
+	ctx = ports.WithActor(ctx, fmt.Sprintf("task %d", t.ID)) // the task's submission records the requester
 	last, err := h.last(ctx, t.ID)
 	lagging := false
 	if err == nil {
@@ -176,7 +179,7 @@ func (h jobHandler) lags(ctx context.Context, t task.Task, last *core.JobExecuti
 	for _, run := range runs {
 		unseen[int64(run.ID)] = true
 	}
-	made, err := h.runs.chooser.records.Instances(ctx, core.InstanceFilter{JobName: asked.Job, OnlyBase: true, NoBackfills: true, Limit: caughtUp})
+	made, err := h.runs.chooser.records.Instances(ctx, ports.InstanceFilter{JobName: asked.Job, OnlyBase: true, NoBackfills: true, Limit: caughtUp})
 	if err != nil {
 		return false, err
 	}
@@ -184,7 +187,7 @@ func (h jobHandler) lags(ctx context.Context, t task.Task, last *core.JobExecuti
 	for _, instance := range made {
 		uncounted[instance.ID] = true
 	}
-	list, err := h.runs.records.Executions(ctx, core.ExecutionFilter{JobName: asked.Job, Limit: 2 * caughtUp})
+	list, err := h.runs.records.Executions(ctx, ports.ExecutionFilter{JobName: asked.Job, Limit: 2 * caughtUp})
 	if err != nil {
 		return false, err
 	}
@@ -210,15 +213,15 @@ func (h jobHandler) failedUnheard(ctx context.Context, id task.ID, e *core.JobEx
 	if asked.Retry || h.tasks == nil || e.Status != core.StatusFailed || e.Error == lostOwnerText || strings.Contains(e.Error, errTaskLost.Error()) {
 		return false, nil
 	}
-	var attempts []task.Attempt
-	err := core.Patiently(ctx, func(ctx context.Context) (err error) {
+	var attempts []taskports.Attempt
+	err := model.Patiently(ctx, func(ctx context.Context) (err error) {
 		attempts, err = h.tasks.Attempts(ctx, id)
 		return err
 	})
 	if err != nil {
 		return false, err
 	}
-	return !slices.ContainsFunc(attempts, func(a task.Attempt) bool { return reported(a.Outcome) == e.ID }), nil
+	return !slices.ContainsFunc(attempts, func(a taskports.Attempt) bool { return reported(a.Outcome) == e.ID }), nil
 }
 
 type endOfExecution struct {
@@ -249,7 +252,7 @@ func (h jobHandler) isElsewhere(ctx context.Context, e *core.JobExecution) (bool
 }
 
 func (h jobHandler) last(ctx context.Context, id task.ID) (*core.JobExecution, error) {
-	list, err := h.runs.records.Executions(ctx, core.ExecutionFilter{Task: int64(id), Limit: 1})
+	list, err := h.runs.records.Executions(ctx, ports.ExecutionFilter{Task: int64(id), Limit: 1})
 	if err != nil || len(list) == 0 {
 		return nil, err
 	}
@@ -265,7 +268,7 @@ func (h jobHandler) follow(ctx context.Context, running *Running) (*core.JobExec
 	select {
 	case <-running.Done():
 	case <-ctx.Done():
-		if core.IsOwnerGone(context.Cause(ctx)) {
+		if model.IsOwnerGone(context.Cause(ctx)) {
 			running.running.Cancel(errTaskLost)
 		} else {
 			running.Stop()
@@ -286,7 +289,7 @@ func (h jobHandler) pause(ctx context.Context, last *core.JobExecution) error {
 	case <-ctx.Done():
 	}
 	cause := context.Cause(ctx)
-	if last == nil || errors.Is(cause, task.ErrStopping) || core.IsOwnerGone(cause) {
+	if last == nil || errors.Is(cause, task.ErrStopping) || model.IsOwnerGone(cause) {
 		return cause
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), planTime)

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/internal/refusal"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
@@ -24,8 +25,8 @@ type judge struct {
 type judgeRecords interface {
 	Execution(ctx context.Context, id core.JobExecutionID) (*core.JobExecution, error)
 	LastExecution(ctx context.Context, jobName, key string) (*core.JobExecution, error)
-	NewestAttempts(ctx context.Context, dead func(core.Owner) bool, ids ...core.JobInstanceID) (map[core.JobInstanceID]core.NewestAttempt, error)
-	Judged(ctx context.Context, req core.JudgedRequest) ([]core.JudgedExecution, error)
+	NewestAttempts(ctx context.Context, dead func(core.Owner) bool, ids ...core.JobInstanceID) (map[core.JobInstanceID]ports.NewestAttempt, error)
+	Judged(ctx context.Context, req ports.JudgedRequest) ([]ports.JudgedExecution, error)
 }
 
 // record reads an execution that the caller named, after Prepare.
@@ -56,14 +57,14 @@ func (s *judge) lastExecution(ctx context.Context, name, key string) (*core.JobE
 	return last, nil
 }
 
-func (s *judge) newestAttempt(ctx context.Context, e *core.JobExecution) (core.NewestAttempt, error) {
+func (s *judge) newestAttempt(ctx context.Context, e *core.JobExecution) (ports.NewestAttempt, error) {
 	found, err := s.records.NewestAttempts(ctx, s.dead, e.InstanceID)
 	return s.newestOf(e, found), err
 }
 
 // judged reads the newest executions of the records' instances with one statement. Their leases are
 // judged by the clock of the database, which has set them (rule L6).
-func (s *judge) judged(ctx context.Context, records []core.JobExecution) ([]core.JudgedExecution, error) {
+func (s *judge) judged(ctx context.Context, records []core.JobExecution) ([]ports.JudgedExecution, error) {
 	var ids []core.JobInstanceID
 	for _, e := range records {
 		if e.Status != core.StatusCompleted { // a complete one needs no action
@@ -72,15 +73,15 @@ func (s *judge) judged(ctx context.Context, records []core.JobExecution) ([]core
 	}
 	slices.Sort(ids)
 	newest, err := s.records.NewestAttempts(ctx, s.dead, slices.Compact(ids)...)
-	judged := make([]core.JudgedExecution, len(records))
+	judged := make([]ports.JudgedExecution, len(records))
 	for i := range records {
-		judged[i] = core.JudgedExecution{Execution: records[i], Newest: s.newestOf(&records[i], newest)}
+		judged[i] = ports.JudgedExecution{Execution: records[i], Newest: s.newestOf(&records[i], newest)}
 	}
 	return judged, err
 }
 
-func (s *judge) judgedExecution(ctx context.Context, id core.JobExecutionID) (*core.JudgedExecution, error) {
-	found, err := s.records.Judged(ctx, core.JudgedRequest{IDs: []core.JobExecutionID{id}, Dead: s.dead})
+func (s *judge) judgedExecution(ctx context.Context, id core.JobExecutionID) (*ports.JudgedExecution, error) {
+	found, err := s.records.Judged(ctx, ports.JudgedRequest{IDs: []core.JobExecutionID{id}, Dead: s.dead})
 	if err == nil && len(found) == 0 {
 		err = fmt.Errorf("job execution %d: %w", id, core.ErrNotFound)
 	}
@@ -90,7 +91,7 @@ func (s *judge) judgedExecution(ctx context.Context, id core.JobExecutionID) (*c
 	return &found[0], nil
 }
 
-func (s *judge) newestOf(e *core.JobExecution, found map[core.JobInstanceID]core.NewestAttempt) core.NewestAttempt {
+func (s *judge) newestOf(e *core.JobExecution, found map[core.JobInstanceID]ports.NewestAttempt) ports.NewestAttempt {
 	newest, ok := found[e.InstanceID]
 	switch {
 	case !ok: // it was purged in between
@@ -103,14 +104,14 @@ func (s *judge) newestOf(e *core.JobExecution, found map[core.JobInstanceID]core
 
 // asNewest judges an execution that is known to be the newest of its instance, by the clock of this
 // machine, without querying the repository.
-func (s *judge) asNewest(e *core.JobExecution) core.NewestAttempt {
+func (s *judge) asNewest(e *core.JobExecution) ports.NewestAttempt {
 	over := !e.LeaseUntil.IsZero() && s.now().After(e.LeaseUntil)
-	return core.NewestAttempt{Execution: *e, Lost: e.Status.IsRunning() && e.Owner != core.Owner{} && (over || s.dead(e.Owner))}
+	return ports.NewestAttempt{Execution: *e, Lost: e.Status.IsRunning() && e.Owner != core.Owner{} && (over || s.dead(e.Owner))}
 }
 
 // actionsFor returns the possible actions for an execution: those that a launch of its instance
 // would accept, and those that would make it accept one.
-func (s *judge) actionsFor(e *core.JobExecution, newest *core.NewestAttempt) []Action {
+func (s *judge) actionsFor(e *core.JobExecution, newest *ports.NewestAttempt) []Action {
 	if newest.Execution.ID != e.ID {
 		return []Action{{Kind: refusal.ActShow, Execution: newest.Execution.ID, Status: newest.Execution.Status}}
 	}

@@ -9,13 +9,14 @@ import (
 	"github.com/surfin-batch/surfin/internal/confine"
 	"github.com/surfin-batch/surfin/internal/job"
 	"github.com/surfin-batch/surfin/internal/jobfile"
+	"github.com/surfin-batch/surfin/internal/model"
 	"github.com/surfin-batch/surfin/internal/refusal"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
 type launch struct {
 	definition
-	job     *core.Job
+	job     *model.Job
 	params  core.Parameters
 	options job.Options
 	hooks   Hooks

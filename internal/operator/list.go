@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
@@ -20,15 +21,15 @@ type history struct {
 
 type historyRecords interface {
 	Execution(ctx context.Context, id core.JobExecutionID) (*core.JobExecution, error)
-	Executions(ctx context.Context, filter core.ExecutionFilter) ([]core.JobExecution, error)
-	ExecutionIDs(ctx context.Context, filter core.ExecutionFilter) ([]core.JobExecutionID, error)
-	Judged(ctx context.Context, req core.JudgedRequest) ([]core.JudgedExecution, error)
+	Executions(ctx context.Context, filter ports.ExecutionFilter) ([]core.JobExecution, error)
+	ExecutionIDs(ctx context.Context, filter ports.ExecutionFilter) ([]core.JobExecutionID, error)
+	Judged(ctx context.Context, req ports.JudgedRequest) ([]ports.JudgedExecution, error)
 	Jobs(ctx context.Context) ([]core.JobExecution, error)
-	Instances(ctx context.Context, filter core.InstanceFilter) ([]core.JobInstance, error)
+	Instances(ctx context.Context, filter ports.InstanceFilter) ([]core.JobInstance, error)
 	LastExecutions(ctx context.Context, ids ...core.JobInstanceID) (map[core.JobInstanceID]core.JobExecution, error)
 	Steps(ctx context.Context, id core.JobExecutionID) ([]core.StepExecution, error)
-	Visits(ctx context.Context, id core.JobInstanceID, since core.JobExecutionID) ([]core.JournalRow, error)
-	Audit(ctx context.Context, id core.JobExecutionID) ([]core.AuditEntry, error)
+	Visits(ctx context.Context, id core.JobInstanceID, since core.JobExecutionID) ([]ports.JournalRow, error)
+	Audit(ctx context.Context, id core.JobExecutionID) ([]ports.AuditEntry, error)
 }
 
 // RequestError is an invalid field of a request.
@@ -90,11 +91,11 @@ func (s *history) List(ctx context.Context, req ListRequest) (ExecutionPage, err
 		return ExecutionPage{}, fmt.Errorf("list executions: %w", err)
 	}
 	ids, more := cutPage(ids, filter.Limit)
-	judged, err := s.records.Judged(ctx, core.JudgedRequest{IDs: ids, Brief: true, Dead: s.judge.dead})
+	judged, err := s.records.Judged(ctx, ports.JudgedRequest{IDs: ids, Brief: true, Dead: s.judge.dead})
 	if err != nil {
 		return ExecutionPage{}, fmt.Errorf("list executions: %w", err)
 	}
-	judged = slices.DeleteFunc(judged, func(j core.JudgedExecution) bool { // they may have changed since their IDs were read
+	judged = slices.DeleteFunc(judged, func(j ports.JudgedExecution) bool { // they may have changed since their IDs were read
 		status, exit := j.Execution.Status, j.Execution.ExitCode
 		return len(filter.Statuses) > 0 && !slices.Contains(filter.Statuses, status) || filter.ExitCode != "" && exit != filter.ExitCode
 	})
@@ -108,8 +109,8 @@ func (s *history) List(ctx context.Context, req ListRequest) (ExecutionPage, err
 	return page, nil
 }
 
-func (r ListRequest) filter() (filter core.ExecutionFilter, err error) {
-	filter = core.ExecutionFilter{
+func (r ListRequest) filter() (filter ports.ExecutionFilter, err error) {
+	filter = ports.ExecutionFilter{
 		JobName: r.Job, Instance: r.Instance, Statuses: r.Statuses, ExitCode: r.Exit,
 		CreatedFrom: r.Since, CreatedTo: r.Until, Before: r.Before,
 	}
@@ -181,7 +182,7 @@ func (s *history) Instances(ctx context.Context, req InstancesRequest) (Instance
 	if err != nil {
 		return InstancePage{}, err
 	}
-	found, err := s.records.Instances(ctx, core.InstanceFilter{JobName: req.Job, Before: req.Before, Limit: limit})
+	found, err := s.records.Instances(ctx, ports.InstanceFilter{JobName: req.Job, Before: req.Before, Limit: limit})
 	if err != nil {
 		return InstancePage{}, fmt.Errorf("list instances: %w", err)
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/internal/refusal"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
@@ -16,14 +17,14 @@ type requests struct {
 	schema  *schema
 	view    *viewer
 	records interface {
-		core.Requests
+		ports.Requests
 		Execution(ctx context.Context, id core.JobExecutionID) (*core.JobExecution, error)
 	}
 }
 
 // Act is a client's request with a key.
 type Act struct {
-	Key core.RequestKey
+	Key ports.RequestKey
 	// Fingerprint is the same for the same request.
 	Fingerprint string
 	// Do performs it, and returns the answer, which is not empty.
@@ -119,9 +120,9 @@ func (s *requests) claimAndKeep(ctx context.Context, act Act, do func(ctx contex
 	return answer, repeated, err
 }
 
-func (s *requests) claim(ctx context.Context, act Act) (core.ClientRequest, error) {
+func (s *requests) claim(ctx context.Context, act Act) (ports.ClientRequest, error) {
 	known, err := s.records.ClaimRequest(ctx, act.Key, act.Fingerprint)
-	if errors.As(err, new(*core.KeyReusedError)) {
+	if errors.As(err, new(*ports.KeyReusedError)) {
 		err = &Refusal{Reason: refusal.KeyReused, Err: err}
 	}
 	return known, err
@@ -149,7 +150,7 @@ func (s *requests) do(ctx context.Context, act Act) (string, error) {
 	return "", err
 }
 
-func (s *requests) startedBefore(ctx context.Context, act Act, known core.ClientRequest) (string, error) {
+func (s *requests) startedBefore(ctx context.Context, act Act, known ports.ClientRequest) (string, error) {
 	e, err := s.records.Execution(ctx, known.Execution)
 	if err != nil {
 		return "", err

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/surfin-batch/surfin/internal/job"
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
@@ -15,7 +16,7 @@ type parked struct {
 	launcher *job.Launcher
 	records  interface {
 		Execution(ctx context.Context, id core.JobExecutionID) (*core.JobExecution, error)
-		Executions(ctx context.Context, filter core.ExecutionFilter) ([]core.JobExecution, error)
+		Executions(ctx context.Context, filter ports.ExecutionFilter) ([]core.JobExecution, error)
 	}
 }
 
@@ -60,7 +61,7 @@ func (s *parked) endParked(ctx context.Context, e *core.JobExecution) (*core.Job
 
 // endChildren ends the child jobs that are parked with a requested stop, like their parent.
 func (s *parked) endChildren(ctx context.Context, parent core.JobExecutionID) error {
-	children, err := s.records.Executions(ctx, core.ExecutionFilter{Parent: parent, Statuses: core.Executions().Move(core.MoveResume).From})
+	children, err := s.records.Executions(ctx, ports.ExecutionFilter{Parent: parent, Statuses: ports.Executions().Move(ports.MoveResume).From})
 	if err != nil {
 		return err
 	}
@@ -75,7 +76,7 @@ func (s *parked) endChildren(ctx context.Context, parent core.JobExecutionID) er
 func (s *parked) endAllParked(ctx context.Context) ([]core.JobExecution, error) {
 	var ended []core.JobExecution
 	var errs []error
-	filter := core.ExecutionFilter{Statuses: core.Executions().Move(core.MoveResume).From}
+	filter := ports.ExecutionFilter{Statuses: ports.Executions().Move(ports.MoveResume).From}
 	for {
 		page, err := s.records.Executions(ctx, filter)
 		if err != nil {

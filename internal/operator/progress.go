@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/surfin-batch/surfin/internal/job"
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
@@ -20,9 +21,9 @@ type progress struct {
 
 type progressRecords interface {
 	job.Records
-	Executions(ctx context.Context, filter core.ExecutionFilter) ([]core.JobExecution, error)
-	ExecutionIDs(ctx context.Context, filter core.ExecutionFilter) ([]core.JobExecutionID, error)
-	Judged(ctx context.Context, req core.JudgedRequest) ([]core.JudgedExecution, error)
+	Executions(ctx context.Context, filter ports.ExecutionFilter) ([]core.JobExecution, error)
+	ExecutionIDs(ctx context.Context, filter ports.ExecutionFilter) ([]core.JobExecutionID, error)
+	Judged(ctx context.Context, req ports.JudgedRequest) ([]ports.JudgedExecution, error)
 	StepsOf(ctx context.Context, ids ...core.JobExecutionID) (map[core.JobExecutionID][]core.StepExecution, error)
 }
 
@@ -109,13 +110,13 @@ const maxRunning = 200
 // and two if a step waits for tasks or a job, and those that are executed once for a new job or
 // execution.
 func (m *Meter) Refresh(ctx context.Context) ([]ProgressView, error) {
-	ids, err := m.records.ExecutionIDs(ctx, core.ExecutionFilter{
+	ids, err := m.records.ExecutionIDs(ctx, ports.ExecutionFilter{
 		JobName: m.request.Job, Statuses: core.ActiveStatuses(), Limit: maxRunning,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("read the running executions: %w", err)
 	}
-	running, err := m.records.Judged(ctx, core.JudgedRequest{IDs: ids, Dead: m.judge.dead})
+	running, err := m.records.Judged(ctx, ports.JudgedRequest{IDs: ids, Dead: m.judge.dead})
 	if err != nil {
 		return nil, fmt.Errorf("read the running executions: %w", err)
 	}
@@ -164,7 +165,7 @@ func (s *progress) stepsOf(ctx context.Context, executions []core.JobExecution) 
 
 // measure returns a view for each running step of an execution. newest is the newest execution of
 // its instance.
-func (m *Meter) measure(e *core.JobExecution, newest core.NewestAttempt, steps []core.StepExecution, work core.StepWork, seen map[core.StepExecutionID]measured) []ProgressView {
+func (m *Meter) measure(e *core.JobExecution, newest ports.NewestAttempt, steps []core.StepExecution, work core.StepWork, seen map[core.StepExecutionID]measured) []ProgressView {
 	now := m.judge.now()
 	base := ProgressView{
 		Execution: e.ID, JobName: e.JobName, Status: e.Status, Attempt: e.Attempt,

@@ -7,6 +7,7 @@ import (
 
 	"github.com/surfin-batch/surfin/internal/job"
 	"github.com/surfin-batch/surfin/internal/jobfile"
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/internal/refusal"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
@@ -107,6 +108,6 @@ func ExitCode(err error) int {
 // continues reports whether the instance of an execution may have another attempt. The repository
 // may still refuse it, if the instance runs or its outcome is unknown.
 func continues(last *core.JobExecution, restartable bool) bool {
-	refused := reasonOf(core.NewestAttempt{Execution: *last}.Refusal(restartable))
+	refused := reasonOf(ports.NewestAttempt{Execution: *last}.Refusal(restartable))
 	return !slices.Contains([]Reason{refusal.Complete, refusal.Abandoned, refusal.NotRestartable}, refused)
 }

@@ -7,6 +7,8 @@ import (
 
 	"github.com/surfin-batch/surfin/internal/job"
 	"github.com/surfin-batch/surfin/internal/jobfile"
+	"github.com/surfin-batch/surfin/internal/model"
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/internal/redrive"
 	"github.com/surfin-batch/surfin/internal/refusal"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
@@ -21,7 +23,7 @@ type redrives struct {
 
 type redriveRecords interface {
 	redrive.Items
-	Executions(ctx context.Context, filter core.ExecutionFilter) ([]core.JobExecution, error)
+	Executions(ctx context.Context, filter ports.ExecutionFilter) ([]core.JobExecution, error)
 	Steps(ctx context.Context, id core.JobExecutionID) ([]core.StepExecution, error)
 }
 
@@ -49,7 +51,7 @@ func (s *redrives) redriveOf(ctx context.Context, req RedriveRequest) (*launch, 
 		return nil, err
 	}
 	d.given = secrets
-	params, err := declaredAgain(&core.Job{Parameters: d.file.Parameters()}, e, typed(d.file.Parameters(), given.Params, req.Folder))
+	params, err := declaredAgain(&model.Job{Parameters: d.file.Parameters()}, e, typed(d.file.Parameters(), given.Params, req.Folder))
 	if err != nil {
 		return nil, &Refusal{Reason: refusal.Parameters, Execution: e.ID, Err: fmt.Errorf("the parameters of execution %d: %w", e.ID, err)}
 	}
@@ -93,7 +95,7 @@ func (s *redrives) redriveFile(ctx context.Context, req RedriveRequest, e *core.
 	return d, nil
 }
 
-func (s *redrives) compileRedrive(ctx context.Context, d definition, of *core.JobExecution, plan *redrive.Plan, hooks Hooks) (*core.Job, error) {
+func (s *redrives) compileRedrive(ctx context.Context, d definition, of *core.JobExecution, plan *redrive.Plan, hooks Hooks) (*model.Job, error) {
 	ran, err := s.records.Steps(ctx, plan.Execution)
 	if err != nil {
 		return nil, fmt.Errorf("read the steps of execution %d: %w", plan.Execution, err)

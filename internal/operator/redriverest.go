@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/internal/redrive"
 	"github.com/surfin-batch/surfin/internal/refusal"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
@@ -112,7 +113,7 @@ func (s *redrives) newestRedrive(ctx context.Context, of core.JobExecutionID, ma
 
 // eachRedrive calls f with the redrives of an execution, newest first, until f returns false.
 func (s *redrives) eachRedrive(ctx context.Context, of core.JobExecutionID, f func(e *core.JobExecution) (more bool, err error)) error {
-	filter := core.ExecutionFilter{RedriveOf: of, Limit: maxRedrives}
+	filter := ports.ExecutionFilter{RedriveOf: of, Limit: maxRedrives}
 	for {
 		page, err := s.records.Executions(ctx, filter)
 		if err != nil {

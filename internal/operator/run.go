@@ -10,6 +10,8 @@ import (
 
 	"github.com/surfin-batch/surfin/internal/job"
 	"github.com/surfin-batch/surfin/internal/jobfile"
+	"github.com/surfin-batch/surfin/internal/model"
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
@@ -35,7 +37,7 @@ type runs struct {
 type runRecords interface {
 	job.Records
 	Execution(ctx context.Context, id core.JobExecutionID) (*core.JobExecution, error)
-	Executions(ctx context.Context, filter core.ExecutionFilter) ([]core.JobExecution, error)
+	Executions(ctx context.Context, filter ports.ExecutionFilter) ([]core.JobExecution, error)
 }
 
 // Run runs a job to its end, in the instance that [Service.Choose] returns. The execution describes
@@ -141,7 +143,7 @@ func (s *runs) start(ctx context.Context, l *launch) (*job.Running, error) {
 	return launcher.Start(ctx, l.job, l.params)
 }
 
-func (s *runs) keep(r *job.Running, j *core.Job, hooks Hooks) *Running {
+func (s *runs) keep(r *job.Running, j *model.Job, hooks Hooks) *Running {
 	s.active.add(r)
 	return &Running{view: s.view, records: s.records, running: r, job: j, hooks: hooks}
 }
@@ -179,8 +181,8 @@ func (s *runs) onLast(l *launch) func(ctx context.Context, last *core.JobExecuti
 }
 
 // checkRestart is the job's CheckRestart, and notices the changes that it admits.
-func (s *runs) checkRestart(l *launch) func(ctx context.Context, last *core.JobExecution, h core.History, params core.Parameters) ([]string, error) {
-	return func(ctx context.Context, last *core.JobExecution, h core.History, params core.Parameters) (taken []string, err error) {
+func (s *runs) checkRestart(l *launch) func(ctx context.Context, last *core.JobExecution, h ports.History, params core.Parameters) ([]string, error) {
+	return func(ctx context.Context, last *core.JobExecution, h ports.History, params core.Parameters) (taken []string, err error) {
 		changes, err := l.file.Changes(ctx, jobfile.Restart{Last: last, Params: params, History: h, Registry: s.jobs.registry})
 		if err != nil {
 			return nil, err
@@ -203,7 +205,7 @@ func (s *runs) noticeOtherFile(ctx context.Context, l *launch, last *core.JobExe
 		return nil
 	}
 	if last == nil {
-		page, err := s.records.Executions(ctx, core.ExecutionFilter{JobName: l.job.Name, Limit: 1})
+		page, err := s.records.Executions(ctx, ports.ExecutionFilter{JobName: l.job.Name, Limit: 1})
 		if err != nil {
 			return fmt.Errorf("find the newest execution: %w", err)
 		}

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/surfin-batch/surfin/internal/job"
+	"github.com/surfin-batch/surfin/internal/model"
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
@@ -17,7 +19,7 @@ type Running struct {
 	view    *viewer
 	records job.Records
 	running *job.Running
-	job     *core.Job
+	job     *model.Job
 	hooks   Hooks
 }
 
@@ -58,7 +60,7 @@ const planTime = 10 * time.Second
 
 // offerWithinLimit replaces the restart action if one of its steps would exceed its start_limit. If
 // that is unknown it offers nothing: Explain says why.
-func (r *Running) offerWithinLimit(view *Execution, e *core.JobExecution, j *core.Job) {
+func (r *Running) offerWithinLimit(view *Execution, e *core.JobExecution, j *model.Job) {
 	if e.RedriveOf != 0 || !hasStartLimit(j.Flow) {
 		return
 	}
@@ -72,16 +74,16 @@ func (r *Running) offerWithinLimit(view *Execution, e *core.JobExecution, j *cor
 	}
 }
 
-func hasStartLimit(flow core.Flow) bool {
-	return slices.ContainsFunc(flow.Elements, func(e core.Element) bool {
+func hasStartLimit(flow model.Flow) bool {
+	return slices.ContainsFunc(flow.Elements, func(e model.Element) bool {
 		switch e := e.(type) {
-		case *core.StepElement:
+		case *model.StepElement:
 			return e.StartLimit != nil
-		case *core.FlowElement:
+		case *model.FlowElement:
 			return e.StartLimit != nil || hasStartLimit(e.Flow)
-		case *core.SplitElement, *core.AtomicElement, *core.DecisionElement:
+		case *model.SplitElement, *model.AtomicElement, *model.DecisionElement:
 		}
-		return slices.ContainsFunc(core.Flows(e), hasStartLimit)
+		return slices.ContainsFunc(model.Flows(e), hasStartLimit)
 	})
 }
 
@@ -126,7 +128,7 @@ func (r *Running) lacksWorker(ctx context.Context) *Notice {
 	if err != nil {
 		return nil
 	}
-	views, err := r.view.views(ctx, []core.JudgedExecution{*judged})
+	views, err := r.view.views(ctx, []ports.JudgedExecution{*judged})
 	if err != nil {
 		return nil
 	}

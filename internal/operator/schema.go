@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"sync/atomic"
 
+	"github.com/surfin-batch/surfin/internal/model"
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/internal/refusal"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
@@ -19,7 +21,7 @@ type schema struct {
 	provider    tx.Provider
 	database    string
 	autoMigrate func(dialect tx.Dialect) bool
-	audit       core.Acts // may be nil
+	audit       ports.Acts // may be nil
 	actor       actor
 	prepared    atomic.Bool // the tables were checked
 }
@@ -31,7 +33,7 @@ func (s *schema) Prepare(ctx context.Context) error {
 	if s.tables == nil || s.prepared.Load() {
 		return nil
 	}
-	err := core.Patiently(ctx, s.tables.CheckSchema)
+	err := model.Patiently(ctx, s.tables.CheckSchema)
 	if errors.Is(err, core.ErrSchemaMissing) && s.migrates() {
 		if err = s.tables.Migrate(ctx); err == nil {
 			err = s.noteMigration(ctx, "")
@@ -99,7 +101,7 @@ func (s *schema) noteMigration(ctx context.Context, database string) error {
 	if s.audit == nil || s.tables.CheckSchema(ctx) != nil {
 		return nil // there is no audit yet
 	}
-	return s.audit.NoteAct(ctx, core.VerbMigrate, s.actor.of(ctx), "tables in database "+cmp.Or(database, s.database))
+	return s.audit.NoteAct(ctx, ports.VerbMigrate, s.actor.of(ctx), "tables in database "+cmp.Or(database, s.database))
 }
 
 // sweep deletes the checkpoints of deleted instances in databases other than the

@@ -6,7 +6,7 @@ import (
 
 	"github.com/surfin-batch/surfin/internal/job"
 	"github.com/surfin-batch/surfin/internal/jobfile"
-	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
@@ -49,7 +49,7 @@ func New(c Config) (*Service, error) {
 }
 
 // compose gives each part of the service the parts that it uses.
-func compose(c Config, r core.JobRepository, by actor) *Service {
+func compose(c Config, r ports.JobRepository, by actor) *Service {
 	tables := &schema{
 		tables: c.Schema, checkpoints: c.Checkpoints, provider: c.Provider, database: c.Database, autoMigrate: c.AutoMigrate, audit: c.Acts, actor: by,
 	}

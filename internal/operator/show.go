@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
@@ -27,7 +28,7 @@ func (s *history) Show(ctx context.Context, req ShowRequest) (*ExecutionView, er
 		return nil, err
 	}
 	exec := &judged.Execution
-	views, err := s.view.views(ctx, []core.JudgedExecution{*judged})
+	views, err := s.view.views(ctx, []ports.JudgedExecution{*judged})
 	if err != nil {
 		return nil, err
 	}
@@ -54,7 +55,7 @@ func (s *history) Show(ctx context.Context, req ShowRequest) (*ExecutionView, er
 	if view.Decisions, err = decisionsOf(ctx, s.records, exec); err != nil {
 		return nil, err
 	}
-	redrives, err := s.records.Executions(ctx, core.ExecutionFilter{RedriveOf: exec.ID, Brief: true, Limit: maxRedrives})
+	redrives, err := s.records.Executions(ctx, ports.ExecutionFilter{RedriveOf: exec.ID, Brief: true, Limit: maxRedrives})
 	if err != nil {
 		return nil, fmt.Errorf("read the redrives of execution %d: %w", exec.ID, err)
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
@@ -28,7 +29,7 @@ func (s *viewer) executions(ctx context.Context, records []core.JobExecution) ([
 	return views, errors.Join(err, failure)
 }
 
-func (s *viewer) views(ctx context.Context, judged []core.JudgedExecution) ([]Execution, error) {
+func (s *viewer) views(ctx context.Context, judged []ports.JudgedExecution) ([]Execution, error) {
 	waiting, err := s.work.waiting(ctx, judged)
 	views := make([]Execution, len(judged))
 	for i := range judged {
@@ -42,7 +43,7 @@ func (s *viewer) views(ctx context.Context, judged []core.JudgedExecution) ([]Ex
 	return views, errors.Join(err, failure)
 }
 
-func (s *viewer) view(e *core.JobExecution, newest *core.NewestAttempt) Execution {
+func (s *viewer) view(e *core.JobExecution, newest *ports.NewestAttempt) Execution {
 	return Execution{
 		ID: e.ID, InstanceID: e.InstanceID, JobName: e.JobName, Status: e.Status, ExitCode: e.ExitCode, Error: e.Error,
 		Attempt: e.Attempt, Params: Parameters{e.Params}, CreatedAt: utc(e.CreatedAt), StartedAt: utc(e.StartedAt), EndedAt: utc(e.EndedAt),
@@ -52,7 +53,7 @@ func (s *viewer) view(e *core.JobExecution, newest *core.NewestAttempt) Executio
 }
 
 // ownerOf returns the process that runs an execution, or nil, for example if it is parked.
-func (s *viewer) ownerOf(e *core.JobExecution, newest *core.NewestAttempt) *Owner {
+func (s *viewer) ownerOf(e *core.JobExecution, newest *ports.NewestAttempt) *Owner {
 	if !e.Status.IsRunning() || e.Owner == (core.Owner{}) {
 		return nil
 	}

@@ -5,8 +5,9 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/surfin-batch/surfin/internal/ports"
+	"github.com/surfin-batch/surfin/internal/ports/taskports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
-	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 )
 
 // Workers lists the workers that share the database: a tasks.Repository.
@@ -16,9 +17,9 @@ type Workers interface {
 	PartWorkers(ctx context.Context) (int, error)
 	// Workers returns all of them, LoadOf counts the slots that tasks use, and Leader returns the
 	// leader.
-	Workers(ctx context.Context) ([]task.Worker, error)
+	Workers(ctx context.Context) ([]taskports.Worker, error)
 	LoadOf(ctx context.Context, loads map[string]int) error
-	Leader(ctx context.Context) (*task.Leader, error)
+	Leader(ctx context.Context) (*taskports.Leader, error)
 }
 
 // Waiting describes the work that a parked execution waits for, and its workers.
@@ -65,13 +66,13 @@ type workload struct {
 
 type workRecords interface {
 	StepWork(ctx context.Context, ids ...core.JobExecutionID) (core.StepWork, error)
-	PlacedOf(ctx context.Context, ids ...core.JobExecutionID) ([]core.Placed, error)
+	PlacedOf(ctx context.Context, ids ...core.JobExecutionID) ([]ports.Placed, error)
 	LoadOf(ctx context.Context, loads map[string]int) error
 }
 
 // waiting returns the open work of each parked execution. It queries the database once, or not at
 // all if none is parked.
-func (s *workload) waiting(ctx context.Context, judged []core.JudgedExecution) (map[core.JobExecutionID]*Waiting, error) {
+func (s *workload) waiting(ctx context.Context, judged []ports.JudgedExecution) (map[core.JobExecutionID]*Waiting, error) {
 	var workers *int
 	found := map[core.JobExecutionID]*Waiting{}
 	for i := range judged {
@@ -114,7 +115,7 @@ func (s *workload) stepWork(ctx context.Context, steps map[core.JobExecutionID][
 
 // placed returns the work of executions that waits for certain workers, with one statement for
 // unfinished executions, and a few more if there is such work.
-func (s *workload) placed(ctx context.Context, judged []core.JudgedExecution) (map[core.JobExecutionID][]PlacedWork, error) {
+func (s *workload) placed(ctx context.Context, judged []ports.JudgedExecution) (map[core.JobExecutionID][]PlacedWork, error) {
 	var ids []core.JobExecutionID
 	for i := range judged {
 		if e := &judged[i].Execution; !e.Status.IsOver() {
@@ -138,12 +139,12 @@ func (s *workload) placed(ctx context.Context, judged []core.JudgedExecution) (m
 		if !slices.Contains(ids, of) || w.Parent != 0 && slices.Contains(ids, w.Parent) {
 			of = w.Parent
 		}
-		all[of] = addPlaced(all[of], w, task.WaitsFor(w, workers, leads), !slices.ContainsFunc(workers, func(x task.Worker) bool { return x.MayDo(w) }))
+		all[of] = addPlaced(all[of], w, taskports.WaitsFor(w, workers, leads), !slices.ContainsFunc(workers, func(x taskports.Worker) bool { return x.MayDo(w) }))
 	}
 	return all, nil
 }
 
-func (s *workload) loadedWorkers(ctx context.Context) ([]task.Worker, bool, error) {
+func (s *workload) loadedWorkers(ctx context.Context) ([]taskports.Worker, bool, error) {
 	workers, err := s.workers.Workers(ctx)
 	if err != nil {
 		return nil, false, err
@@ -168,7 +169,7 @@ func (s *workload) loadedWorkers(ctx context.Context) ([]task.Worker, bool, erro
 
 const mostNames = 5
 
-func addPlaced(list []PlacedWork, w core.Placed, waits string, unfit bool) []PlacedWork {
+func addPlaced(list []PlacedWork, w ports.Placed, waits string, unfit bool) []PlacedWork {
 	i := slices.IndexFunc(list, func(p PlacedWork) bool {
 		return p.On.Stored() == w.On.Stored() && p.State == w.State && p.Waits == waits
 	})

@@ -61,7 +61,7 @@ const (
 	// From means that the restart cannot begin at the element (*job.FromError).
 	From Reason = "from"
 	// KeyReused means that the key of the request was used for another one
-	// (*core.KeyReusedError).
+	// (*ports.KeyReusedError).
 	KeyReused Reason = "key_reused"
 	// Schema means that the tables of the history are missing or old (core.ErrSchemaMissing).
 	Schema Reason = "schema"

@@ -219,7 +219,7 @@ func TestAnExportThatIsBrokenIsRefusedWithItsLines(t *testing.T) {
 	file := s.path("x.jsonl")
 	for text, want := range map[string]string{
 		"":                                   "no skipped item found",
-		"{\"id\":1,\"item\":{}}\n{\"id\":1}": "x.jsonl:2: skipped item 1 is in line 1 already",
+		"{\"id\":1,\"item\":{}}\n{\"id\":1}": "x.jsonl:2: skipped item 1 is already in line 1",
 		"{\"id\":1}\n{\"id\":2":              "x.jsonl:2: not a line of an export",
 		`{"id":1,"itme":{}}`:                 `unknown field "itme"`,
 		`{"item":{}}`:                        `"id" is missing`,
@@ -292,7 +292,7 @@ flow:
 	r = s.run("skips", "redrive", "1", "--step", "one")
 	require.Equal(t, cli.ExitFailed, r.code)
 	require.Contains(t, r.err, "WARN the job file is gone: it is taken from the history file=DIR/two.yaml\n")
-	require.Contains(t, r.err, "DIR/one.csv is there already, and a redrive would replace it by a file of the redriven items")
+	require.Contains(t, r.err, "DIR/one.csv exists, and a redrive would replace it with the redriven items alone")
 
 	require.NoError(t, os.Rename(s.path("one.csv"), s.path("one.before")))
 	s.write("fixed.jsonl", `{"id":1,"item":{"a":"7","b":"z"}}`)

@@ -93,3 +93,10 @@ type Checkpoints interface {
 	// CollectGarbage deletes the checkpoints of deleted instances.
 	CollectGarbage(ctx context.Context, database string) (int64, error)
 }
+
+// FiguresSource reads figures of the history: a repository.Repository.
+type FiguresSource interface {
+	// Figures returns all figures except the schedules', and when the oldest scheduled run of each
+	// definition that has not begun was submitted, by the definition's ID.
+	Figures(ctx context.Context) (core.Figures, map[int64]time.Time, error)
+}

@@ -9,6 +9,7 @@ import (
 	"github.com/surfin-batch/surfin/internal/jobfile"
 	"github.com/surfin-batch/surfin/internal/ports/taskports"
 	"github.com/surfin-batch/surfin/internal/refusal"
+	"github.com/surfin-batch/surfin/internal/schedule"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
@@ -17,6 +18,7 @@ type schedules struct {
 	schema     *schema
 	jobs       *jobs
 	registered taskports.Definitions // may be nil
+	figures    FiguresSource         // may be nil
 	now        func() time.Time
 	actor      actor
 }
@@ -71,10 +73,7 @@ var errNoDefinitions = errors.New("this service stores no registered jobs")
 // checked and compiled first, as for a run: a wrong one is a Refusal (refusal.File), and the
 // registered one stays. A new name is enabled. Running executions are not affected.
 func (s *schedules) Register(ctx context.Context, req RegisterRequest) (*Registered, error) {
-	if s.registered == nil {
-		return nil, errNoDefinitions
-	}
-	if err := s.schema.Prepare(ctx); err != nil {
+	if err := s.ready(ctx); err != nil {
 		return nil, err
 	}
 	d, err := s.jobs.find(ctx, jobSource{checked: req.Checked, from: fileOf(req.Source, req.File)})
@@ -114,10 +113,7 @@ func (s *schedules) Definitions(ctx context.Context) ([]DefinitionView, error) {
 }
 
 func (s *schedules) definitions(ctx context.Context, filter taskports.DefinitionFilter) ([]taskports.Definition, error) {
-	if s.registered == nil {
-		return nil, errNoDefinitions
-	}
-	if err := s.schema.Prepare(ctx); err != nil {
+	if err := s.ready(ctx); err != nil {
 		return nil, err
 	}
 	return s.registered.Definitions(ctx, filter)
@@ -127,17 +123,11 @@ func (s *schedules) definitions(ctx context.Context, filter taskports.Definition
 // Running executions continue, and its history stays. A task that waits to run it fails. An
 // unregistered name is refused.
 func (s *schedules) Unregister(ctx context.Context, name string) error {
-	if s.registered == nil {
-		return errNoDefinitions
-	}
-	if err := s.schema.Prepare(ctx); err != nil {
+	if err := s.ready(ctx); err != nil {
 		return err
 	}
 	err := s.registered.Unregister(ctx, name, s.actor.of(ctx))
-	if errors.Is(err, core.ErrNotFound) {
-		return &Refusal{Reason: refusal.NoSuchJob, Err: fmt.Errorf("job %s is not registered: %w", name, core.ErrNoSuchJob)}
-	}
-	return err
+	return notRegistered(err, name)
 }
 
 // Enable activates the schedule of a registered job from now on: times that were due while it was
@@ -165,18 +155,12 @@ func (s *schedules) DisableAnswer(ctx context.Context, name string) (*Definition
 }
 
 func (s *schedules) setEnabled(ctx context.Context, name string, enabled bool) (*DefinitionView, core.Answer, error) {
-	if s.registered == nil {
-		return nil, "", errNoDefinitions
-	}
-	if err := s.schema.Prepare(ctx); err != nil {
+	if err := s.ready(ctx); err != nil {
 		return nil, "", err
 	}
 	d, changed, err := s.registered.EnableDefinition(ctx, name, enabled, s.actor.of(ctx))
-	if errors.Is(err, core.ErrNotFound) {
-		return nil, "", &Refusal{Reason: refusal.NoSuchJob, Err: fmt.Errorf("job %s is not registered: %w", name, core.ErrNoSuchJob)}
-	}
 	if err != nil {
-		return nil, "", err
+		return nil, "", notRegistered(err, name)
 	}
 	view := definitionView(d)
 	if !changed {
@@ -192,4 +176,52 @@ func definitionView(d taskports.Definition) DefinitionView {
 		Budget:  BudgetView{b.MaxAttempts, b.MaxTotalAttempts, b.Deadline.Seconds(), b.MaxNoProgress},
 		Created: d.CreatedAt, Updated: d.UpdatedAt, By: d.UpdatedBy,
 	}
+}
+
+func (s *schedules) ready(ctx context.Context) error {
+	if s.registered == nil {
+		return errNoDefinitions
+	}
+	return s.schema.Prepare(ctx)
+}
+
+func notRegistered(err error, name string) error {
+	if errors.Is(err, core.ErrNotFound) {
+		return &Refusal{Reason: refusal.NoSuchJob, Err: fmt.Errorf("job %s is not registered: %w", name, core.ErrNoSuchJob)}
+	}
+	return err
+}
+
+// Figures reads numbers of the whole history, for metrics, with five statements (rule OP1). It
+// queries once: an unreachable database is an error, and is not waited for.
+func (s *schedules) Figures(ctx context.Context) (core.Figures, error) {
+	if s.figures == nil {
+		return core.Figures{}, fmt.Errorf("figures of the history: %w", core.ErrNotFound)
+	}
+	f, waiting, err := s.figures.Figures(ctx)
+	if err != nil || s.registered == nil {
+		return f, err
+	}
+	list, err := s.registered.Definitions(ctx, taskports.DefinitionFilter{Scheduled: true})
+	for _, d := range list {
+		// A schedule that this program does not understand has no times here: `schedules` reports
+		// why.
+		if c, err := schedule.Of(*d.Schedule); err == nil {
+			f.Schedules = append(f.Schedules, scheduleFigure(c, d, f.At, waiting[d.ID]))
+		}
+	}
+	return f, err
+}
+
+// scheduleFigure returns the figure of one schedule. since is when its oldest run that has not
+// begun was submitted.
+func scheduleFigure(c *schedule.Cron, d taskports.Definition, now, since time.Time) core.ScheduleFigure {
+	v := core.ScheduleFigure{JobName: d.Name, Next: c.Next(now).At}
+	if undecided := c.Next(d.ScheduledUntil).At; since.IsZero() && !undecided.IsZero() && !undecided.After(now) {
+		since = undecided // no leader has submitted its run
+	}
+	if !since.IsZero() {
+		v.Late = max(0, now.Sub(since))
+	}
+	return v
 }

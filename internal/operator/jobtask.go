@@ -150,7 +150,7 @@ func (h jobHandler) begin(ctx context.Context, t task.Task, asked JobTask, first
 	case last.Status == core.StatusCompleted || last.Status == core.StatusAbandoned || last.Status == core.StatusParked || last.Status.IsOver() && !first:
 		return nil, last, nil
 	}
-	if elsewhere, err := h.isElsewhere(ctx, last); err != nil || elsewhere {
+	if is, err := h.isElsewhere(ctx, last); err != nil || is {
 		return nil, last, err
 	}
 	if unheard, err := h.failedUnheard(ctx, t.ID, last, asked); err != nil || unheard {

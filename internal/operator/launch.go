@@ -40,6 +40,13 @@ func (l *launch) checkPaths(ctx context.Context) (context.Context, error) {
 	return ctx, nil
 }
 
+func (l *launch) bind(ctx context.Context) error {
+	if l.job.Bind == nil {
+		return nil
+	}
+	return l.job.Bind(confine.With(ctx, confine.New(l.job.Confinement)), l.params)
+}
+
 func (l *launch) parametersRefused(err error) error {
 	return &Refusal{Reason: refusal.Parameters, Err: err, Actions: []Action{{Kind: refusal.ActHelp, Job: l.job.Name, File: l.path}}}
 }

@@ -218,26 +218,15 @@ func (s *plans) planRun(ctx context.Context, req PlanRequest) (*launch, *core.Jo
 	if err != nil {
 		return nil, nil, err
 	}
-	chosen, err := s.chooser.choose(ctx, RunRequest{Checked: file, Params: req.Params, Folder: req.Folder, Again: req.Again, Next: req.Next})
+	l, err := s.chooser.choose(ctx, RunRequest{Checked: file, Params: req.Params, Folder: req.Folder, Again: req.Again, Next: req.Next})
 	if err != nil {
 		return nil, nil, err
 	}
-	l := &launch{definition: definition{file: file, path: file.Path()}, params: chosen.params}
-	if _, l.given, err = withoutSecrets(l.definition, RunRequest{Params: req.Params}); err != nil {
-		return nil, nil, err
-	}
-	if l.job, err = s.jobs.compile(l.definition, Hooks{}); err != nil {
-		return nil, nil, err
-	}
-	l.job.Confinement = chosen.job.Confinement
 	if err := s.admission.checkFormer(ctx, l); err != nil {
 		return nil, nil, err
 	}
-	ctx = confine.With(ctx, confine.New(l.job.Confinement))
-	if l.job.Bind != nil {
-		if err := l.job.Bind(ctx, l.params); err != nil {
-			return nil, nil, err
-		}
+	if err := l.bind(ctx); err != nil {
+		return nil, nil, err
 	}
 	last, err := s.restarted(ctx, l.job, l.params)
 	return l, last, err
@@ -265,11 +254,8 @@ func (s *plans) planRestart(ctx context.Context, req PlanRequest) (*launch, *cor
 	if err := s.admission.admits(ctx, l); err != nil {
 		return nil, nil, err
 	}
-	ctx = confine.With(ctx, confine.New(l.job.Confinement))
-	if l.job.Bind != nil {
-		if err := l.job.Bind(ctx, l.params); err != nil {
-			return nil, nil, err
-		}
+	if err := l.bind(ctx); err != nil {
+		return nil, nil, err
 	}
 	last := l.named.Clone()
 	last.Params = l.params

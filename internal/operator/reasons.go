@@ -19,8 +19,8 @@ const (
 	exitRefused = 4 // the launch was refused
 )
 
-// reason is how clients report a Reason.
-type reason struct {
+// reasonRow is how clients report a Reason.
+type reasonRow struct {
 	reason Reason
 	is     func(error) bool // an error of a launch that has the reason; may be nil
 	exit   int              // of the command
@@ -30,23 +30,23 @@ type reason struct {
 
 // reasons lists the reasons of refused acts on jobs and tasks. An error has the first reason that
 // fits.
-func reasons() []reason {
+func reasons() []reasonRow {
 	const conflict, wrong = http.StatusConflict, http.StatusUnprocessableEntity
-	return []reason{
-		{refusal.Complete, as[*core.InstanceCompleteError], exitRefused, exitFailed, conflict},
-		{refusal.Running, as[*core.AlreadyRunningError], exitRefused, 0, conflict},
-		{refusal.Exclusive, as[*core.ExclusiveError], exitRefused, 0, conflict},
-		{refusal.Unknown, is(core.ErrUnknownStatus), exitRefused, exitFailed, conflict},
-		{refusal.NotRestartable, is(core.ErrNotRestartable), exitRefused, 0, conflict},
-		{refusal.Abandoned, is(core.ErrAbandoned), exitRefused, exitFailed, conflict},
-		{refusal.NotNewest, is(core.ErrNotMostRecent), exitRefused, 0, conflict},
-		{refusal.IllegalState, is(core.ErrIllegalState), exitRefused, exitFailed, conflict},
-		{refusal.Changed, as[*jobfile.ChangedError], exitUsage, 0, conflict},
-		{refusal.File, as[jobfile.Problems], exitUsage, 0, conflict},
-		{refusal.Parameters, as[*core.ParameterError], exitUsage, 0, wrong},
-		{refusal.Parameters, as[*core.FormerInstanceError], exitUsage, 0, wrong},
-		{refusal.Schema, is(core.ErrSchemaMissing), exitFailed, 0, http.StatusServiceUnavailable},
-		{refusal.From, is(job.ErrNotFrom), exitUsage, 0, conflict},
+	return []reasonRow{
+		{refusal.Complete, asError[*core.InstanceCompleteError], exitRefused, exitFailed, conflict},
+		{refusal.Running, asError[*core.AlreadyRunningError], exitRefused, 0, conflict},
+		{refusal.Exclusive, asError[*core.ExclusiveError], exitRefused, 0, conflict},
+		{refusal.Unknown, isError(core.ErrUnknownStatus), exitRefused, exitFailed, conflict},
+		{refusal.NotRestartable, isError(core.ErrNotRestartable), exitRefused, 0, conflict},
+		{refusal.Abandoned, isError(core.ErrAbandoned), exitRefused, exitFailed, conflict},
+		{refusal.NotNewest, isError(core.ErrNotMostRecent), exitRefused, 0, conflict},
+		{refusal.IllegalState, isError(core.ErrIllegalState), exitRefused, exitFailed, conflict},
+		{refusal.Changed, asError[*jobfile.ChangedError], exitUsage, 0, conflict},
+		{refusal.File, asError[jobfile.Problems], exitUsage, 0, conflict},
+		{refusal.Parameters, asError[*core.ParameterError], exitUsage, 0, wrong},
+		{refusal.Parameters, asError[*core.FormerInstanceError], exitUsage, 0, wrong},
+		{refusal.Schema, isError(core.ErrSchemaMissing), exitFailed, 0, http.StatusServiceUnavailable},
+		{refusal.From, isError(job.ErrNotFrom), exitUsage, 0, conflict},
 		{refusal.NotFound, nil, exitUsage, 0, http.StatusNotFound},
 		{refusal.NoSuchJob, nil, exitUsage, 0, http.StatusNotFound},
 		{refusal.Over, nil, exitFailed, 0, conflict},
@@ -63,9 +63,9 @@ func reasons() []reason {
 	}
 }
 
-func as[T error](err error) bool { return errors.As(err, new(T)) }
+func asError[T error](err error) bool { return errors.As(err, new(T)) }
 
-func is(target error) func(error) bool {
+func isError(target error) func(error) bool {
 	return func(err error) bool { return errors.Is(err, target) }
 }
 
@@ -79,9 +79,9 @@ func reasonOf(err error) Reason {
 	return ""
 }
 
-func rowOf(of Reason) reason {
+func rowOf(of Reason) reasonRow {
 	all := reasons()
-	return all[slices.IndexFunc(all, func(r reason) bool { return r.reason == of })]
+	return all[slices.IndexFunc(all, func(r reasonRow) bool { return r.reason == of })]
 }
 
 // HTTPStatus returns the status of the answer to a refused request.

@@ -6,6 +6,8 @@ import (
 	"github.com/surfin-batch/surfin/internal/jobfile"
 	"github.com/surfin-batch/surfin/internal/model"
 	"github.com/surfin-batch/surfin/internal/ports"
+	"github.com/surfin-batch/surfin/internal/redrive"
+	"github.com/surfin-batch/surfin/internal/refusal"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
@@ -90,6 +92,9 @@ type RestartRequest struct {
 	On    *core.Placement `json:"-"`
 	Hooks `json:"-"`
 }
+
+// Edit is a person's correction of a skipped item.
+type Edit = redrive.Edit
 
 // RedriveRequest requests to run the skipped items of an execution through their step again.
 type RedriveRequest struct {
@@ -239,3 +244,14 @@ type Purged struct {
 	SkippedItems int64 `json:"skipped_items"`
 	DryRun       bool  `json:"dry_run,omitempty"`
 }
+
+type (
+	// Refusal is the error of a refused act, which changed nothing.
+	Refusal = refusal.Refusal
+	// Reason is why an act was refused.
+	Reason = refusal.Reason
+	// Action is a possible action, as data.
+	Action = refusal.Action
+	// Owner is the process that runs an execution.
+	Owner = refusal.Owner
+)

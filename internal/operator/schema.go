@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"os/user"
 	"sync/atomic"
 
 	"github.com/surfin-batch/surfin/internal/model"
@@ -124,3 +126,26 @@ func (s *schema) sweep(ctx context.Context) error {
 	}
 	return nil
 }
+
+// CurrentActor returns the user and the host, the default actor.
+func CurrentActor() string {
+	name := "unknown"
+	if u, err := user.Current(); err == nil {
+		name = u.Username
+	}
+	if host, err := os.Hostname(); err == nil {
+		name += "@" + host
+	}
+	return name
+}
+
+// WithActor sets the actor of the service's acts, for the audit: a client of an API is not the user
+// of the process.
+func WithActor(ctx context.Context, actor string) context.Context {
+	return ports.WithActor(ctx, actor)
+}
+
+// actor is the default actor.
+type actor string
+
+func (a actor) of(ctx context.Context) string { return cmp.Or(ports.ActorOf(ctx), string(a)) }

@@ -21,11 +21,10 @@ type Service struct {
 	*requests  // Once
 	*history   // List, Jobs, Instances, Show, Summary
 	*skips     // Skips, Skip, ExportSkips
-	*figures   // Figures
 	*progress  // Progress, Meter
 	*explainer // Explain
 	*plans     // Plan
-	*schedules // Register, Unregister, Enable, Disable, Definitions, Schedules
+	*schedules // Register, Unregister, Enable, Disable, Definitions, Schedules, Figures
 }
 
 // New checks the configuration and fills in the defaults.
@@ -69,7 +68,7 @@ func compose(c Config, r ports.JobRepository, by actor) *Service {
 	parked := &parked{jobs: jobs, launcher: c.Launcher, records: r}
 	active := &runnings{}
 	return &Service{
-		schema: tables, jobs: jobs, chooser: chooser, history: history, skips: &skips{r}, figures: &figures{c.Figures, c.Definitions},
+		schema: tables, jobs: jobs, chooser: chooser, history: history, skips: &skips{r},
 		runs: &runs{
 			schema: tables, judge: judge, jobs: jobs, chooser: chooser, restarts: restarts, redrives: &redrives{judge: judge, jobs: jobs, records: r},
 			changes: changes, admission: admission, parked: parked, view: view, history: history, launcher: c.Launcher, actor: by, active: active, records: r,
@@ -85,6 +84,6 @@ func compose(c Config, r ports.JobRepository, by actor) *Service {
 		plans: &plans{
 			schema: tables, judge: judge, jobs: jobs, chooser: chooser, restarts: restarts, changes: changes, admission: admission, tasks: c.Tasks, records: r,
 		},
-		schedules: &schedules{schema: tables, jobs: jobs, registered: c.Definitions, now: c.Now, actor: by},
+		schedules: &schedules{schema: tables, jobs: jobs, registered: c.Definitions, figures: c.Figures, now: c.Now, actor: by},
 	}
 }

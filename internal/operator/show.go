@@ -19,8 +19,6 @@ type ShowRequest struct {
 	Definition bool `json:"definition,omitempty"`
 }
 
-const maxRedrives = 100
-
 // Show returns an execution with its steps and decisions, or core.ErrNotFound.
 func (s *history) Show(ctx context.Context, req ShowRequest) (*ExecutionView, error) {
 	judged, err := s.judge.judgedExecution(ctx, req.Execution)

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/surfin-batch/surfin/internal/ports"
-	"github.com/surfin-batch/surfin/internal/redrive"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
@@ -24,9 +23,6 @@ type skips struct {
 		SkippedItem(ctx context.Context, id int64) (*core.SkippedItem, error)
 	}
 }
-
-// Edit is a person's correction of a skipped item.
-type Edit = redrive.Edit
 
 // SkipView is a skipped item, and a line of an export. Item is null unless the whole item is known;
 // Stored is then the known part. An item that could not be read has its text in Raw, if its reader

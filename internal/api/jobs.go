@@ -41,7 +41,7 @@ type (
 		}
 	}
 	jobList struct {
-		Jobs []catalog.Job `json:"jobs"`
+		Jobs []catalog.JobDescription `json:"jobs"`
 	}
 	history struct {
 		Jobs []operator.Execution `json:"jobs"`
@@ -54,8 +54,8 @@ func (a *api) addJobs(h huma.API) {
 			return &output[jobList]{jobList{a.Jobs.Jobs()}}, nil
 		})
 	huma.Register(h, get(h, "show-job", "/v1/jobs/{job}", "One job", "What it is for, and its parameters."),
-		func(ctx context.Context, in *JobPath) (*output[catalog.Job], error) {
-			return answer(a, ctx, func() (*catalog.Job, error) { return a.Jobs.Job(in.Job) })
+		func(ctx context.Context, in *JobPath) (*output[catalog.JobDescription], error) {
+			return answer(a, ctx, func() (*catalog.JobDescription, error) { return a.Jobs.Job(in.Job) })
 		})
 	huma.Register(h, post(h, "run-job", "/v1/jobs/{job}/run", "Run a job",
 		"Starts an execution and answers at once with its number: the server runs it. Parameters make the instance: one that failed or stopped goes on where it was, one that is complete is refused."),

@@ -223,7 +223,7 @@ func TestAnExportThatIsBrokenIsRefusedWithItsLines(t *testing.T) {
 		"{\"id\":1}\n{\"id\":2":              "x.jsonl:2: not a line of an export",
 		`{"id":1,"itme":{}}`:                 `unknown field "itme"`,
 		`{"item":{}}`:                        `"id" is missing`,
-		`{"id":1,"item":{}} {}`:              "something behind the JSON object",
+		`{"id":1,"item":{}} {}`:              "unexpected text after the JSON object",
 		`{"id":77,"item":{}}`:                "skipped item 77: there is none of this number",
 	} {
 		s.write("x.jsonl", text)

@@ -119,7 +119,7 @@ func (c *Catalog) File(name string) (*jobfile.File, error) {
 }
 
 // Job describes a job. The error is as from File.
-func (c *Catalog) Job(name string) (*Job, error) {
+func (c *Catalog) Job(name string) (*JobDescription, error) {
 	file, err := c.File(name)
 	if err != nil {
 		return nil, err
@@ -129,23 +129,23 @@ func (c *Catalog) Job(name string) (*Job, error) {
 
 // Jobs describes all jobs, sorted by name. If a file has become invalid, only name and error are
 // set.
-func (c *Catalog) Jobs() []Job {
-	list := []Job{}
+func (c *Catalog) Jobs() []JobDescription {
+	list := []JobDescription{}
 	for _, name := range c.Names() {
 		job, err := c.Job(name)
 		if err != nil {
-			job = &Job{JobName: name, Error: err.Error()}
+			job = &JobDescription{JobName: name, Error: err.Error()}
 		}
 		list = append(list, *job)
 	}
 	return list
 }
 
-// Job describes how a client can run a job.
-type Job struct {
-	JobName     string      `json:"job"`
-	Description string      `json:"description,omitempty"`
-	Parameters  []Parameter `json:"parameters"`
+// JobDescription describes how a client can run a job.
+type JobDescription struct {
+	JobName     string                 `json:"job"`
+	Description string                 `json:"description,omitempty"`
+	Parameters  []ParameterDescription `json:"parameters"`
 	// Incrementer makes the next instance; empty if the job has none.
 	Incrementer string   `json:"incrementer,omitempty"`
 	Steps       []string `json:"steps,omitempty"`
@@ -153,9 +153,9 @@ type Job struct {
 	Error string `json:"error,omitempty"`
 }
 
-// Parameter is a declared parameter. Default, Enum, Min and Max are canonical
+// ParameterDescription is a declared parameter. Default, Enum, Min and Max are canonical
 // texts.
-type Parameter struct {
+type ParameterDescription struct {
 	Name        string             `json:"name"`
 	Type        core.ParameterType `json:"type"`
 	Description string             `json:"description,omitempty"`
@@ -169,9 +169,9 @@ type Parameter struct {
 	Pattern     string             `json:"pattern,omitempty"`
 }
 
-func describeJob(file *jobfile.File) *Job {
-	d := &Job{
-		JobName: file.Name(), Description: file.Description(), Parameters: []Parameter{},
+func describeJob(file *jobfile.File) *JobDescription {
+	d := &JobDescription{
+		JobName: file.Name(), Description: file.Description(), Parameters: []ParameterDescription{},
 		Incrementer: file.Incrementer(), Steps: file.Steps(),
 	}
 	for _, spec := range file.Parameters() {
@@ -185,7 +185,7 @@ func describeJob(file *jobfile.File) *Job {
 			}
 			return &canonical
 		}
-		d.Parameters = append(d.Parameters, Parameter{
+		d.Parameters = append(d.Parameters, ParameterDescription{
 			Name: spec.Name, Type: spec.Type, Description: spec.Doc, Required: spec.Required && spec.Default == nil, Identifying: spec.Identifying, Secret: spec.Secret,
 			Default: text(spec.Default), Enum: spec.Enum, Min: text(spec.Min), Max: text(spec.Max), Pattern: spec.Pattern,
 		})

@@ -40,9 +40,8 @@ type actRecords interface {
 
 // Stop requests a stop of an execution from its owner, in any process: the current chunk is
 // finished. It returns the execution as it is now: STOPPING. If the execution is parked and no
-// worker has a partition of it, Stop ends it here, with its job's actions at the end. An ended one
-// is refused. With an error of Config.Notify, or a *NotEndedError, the execution is returned too:
-// the request stands.
+// worker has a partition of it, Stop ends it here. An ended one is refused. With an error of
+// Config.Notify, or a *NotEndedError, the execution is returned too: the request stands.
 func (s *acts) Stop(ctx context.Context, id core.JobExecutionID) (*Execution, error) {
 	e, _, err := s.StopAnswer(ctx, id)
 	return e, err
@@ -101,10 +100,9 @@ const (
 	maxPause   = time.Second
 )
 
-// AwaitEnd returns when an execution has ended, in any process, or as it is when its process is
-// dead and wrote no end: its status is then a running one. Like Stop, it ends an execution that is
-// parked with a requested stop. The resulting *NotEndedError is joined to the error only if the
-// execution did not end.
+// AwaitEnd returns an execution when it has ended, in any process, or when its process died without
+// recording an end. Like Stop, it ends an execution that is parked with a requested stop; a
+// *NotEndedError is joined to the error only if the execution did not end.
 func (s *acts) AwaitEnd(ctx context.Context, id core.JobExecutionID) (*Execution, error) {
 	if !model.HasPatience(ctx) {
 		ctx = model.WithPatience(ctx, lease.Waiting)

@@ -231,10 +231,9 @@ func (s *chooser) following(ctx context.Context, l *launch, follow *core.JobExec
 	return params, nil
 }
 
-// newest returns the last execution of the newest instance of a job (nil if there is none or it was
-// deleted), and the execution that the next instance follows. A repetition has the parameters of an
-// older instance, and counts only if there is nothing else. A redrive never counts, and an instance
-// of a backfill only if there is no other.
+// newest returns the last execution of the newest instance of a job, or nil, and the execution that
+// the next instance follows. A redrive never counts; a repetition, or an instance of a backfill, only
+// if there is no other.
 func (s *chooser) newest(ctx context.Context, name string) (newest, follow *core.JobExecution, err error) {
 	if has, err := s.schema.hasHistory(ctx); !has {
 		return nil, nil, err

@@ -41,12 +41,10 @@ type Act struct {
 }
 
 // Once performs a client's act, and keeps the answer: a repetition of the request, from any
-// process, gets the same one, and does nothing. An execution is started at most once, however many
-// processes are called concurrently, and whenever one of them dies (rule L11): the launch, which
-// must have the key, records in its own transaction that it was for this request. An act of one
-// transaction is done at most once as well: of two concurrent ones the second waits, and gets the
-// answer of the first. Any other act that starts nothing is done again if its process died before
-// its answer was kept.
+// process, does nothing and gets the same answer. An execution is started at most once (rule L11):
+// the launch, which must have the key, records the request in its own transaction. An act of one
+// transaction is done at most once: a concurrent one waits, and gets its answer. Any other act is
+// done again if its process died before its answer was kept.
 //
 // repeated reports whether the answer was kept before. A key that was used for another request is a
 // Refusal (refusal.KeyReused).

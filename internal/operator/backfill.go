@@ -78,9 +78,9 @@ func (b *Backfilled) Failed() (failed int) {
 }
 
 // Backfill runs the instances of a range: it skips complete ones, resumes those that failed or
-// stopped, and launches the others. It returns their results, also with an error if some were
-// begun. It checks all parameters before the first launch, and then returns a Refusal. The failure
-// of an instance does not end the others; an error of the database does. No incrementer is called.
+// stopped, and launches the others. It checks all parameters before the first launch, and returns
+// results also with an error. The failure of an instance does not end the others; an error of the
+// database does. No incrementer is called.
 func (s *runs) Backfill(ctx context.Context, req BackfillRequest) (*Backfilled, error) {
 	instances, err := s.backfillOf(ctx, &req)
 	if err != nil {

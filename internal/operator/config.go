@@ -25,9 +25,8 @@ type Config struct {
 	Registry *registry.Registry
 	// FileMode is the permissions of files that components create; 0 means 0600.
 	FileMode fs.FileMode
-	// Secrets is jobfile.Deps.Secrets.
-	Secrets jobfile.Secrets
-	// Distributed is jobfile.Deps.Distributed.
+	// Secrets and Distributed are as in jobfile.Deps.
+	Secrets     jobfile.Secrets
 	Distributed bool
 
 	// Files are the job files that the application carries, and the jobs that package define has

@@ -165,9 +165,9 @@ func (h jobHandler) begin(ctx context.Context, t task.Task, asked JobTask, first
 // instance of their own.
 const caughtUp = 50
 
-// lags reports whether the task, whose last execution has ended, has another instance to run.
-// Each run of a schedule is for one instance. A run that resumed a failed instance started none,
-// and the schedule would lag forever. Instances that were started manually since count.
+// lags reports whether the task has another instance to run after its last execution: each run of a
+// schedule is for one instance, and a run that resumed a failed instance started none. Instances that
+// were started manually since count.
 func (h jobHandler) lags(ctx context.Context, t task.Task, last *core.JobExecution, asked JobTask) (bool, error) {
 	if !asked.CatchUp || last == nil || last.Status != core.StatusCompleted || t.Spec.JobDefinition == 0 || h.tasks == nil || ctx.Err() != nil {
 		return false, nil

@@ -162,14 +162,14 @@ func (s *DryStep) WouldFail() bool { return s.Error != "" || s.Failed > 0 }
 
 const defaultSample = 20
 
-// Plan plans a run with the parameters: the first one of the instance, or the restart if Run would
-// restart it. It reads the first items of each chunk step of the plan with the real readers and
-// processors, and predicts their outcomes. It writes nothing: it creates no execution, opens no
-// writers, and calls no tasklets or deciders. It does not prevent writes by a reader's own query or
-// by an application's component: give the service a provider with read-only sessions.
+// Plan plans a run with the parameters: the first one of the instance, or a restart. It reads the
+// first items of each chunk step with the real readers and processors, and predicts their outcomes.
+// It creates no execution, opens no writers, and calls no tasklets or deciders. It does not prevent
+// writes by a reader's own query or by an application's component: give the service a provider with
+// read-only sessions.
 //
-// It returns the errors of a wrong job file (jobfile.Problems), of Choose, of a Run with a changed
-// job file (refusal.Changed), *RequestError, and the cause of ctx if it ended.
+// Errors are jobfile.Problems, those of Choose, refusal.Changed as for a Run, *RequestError, and the
+// cause of ctx if it ended.
 func (s *plans) Plan(ctx context.Context, req PlanRequest) (*DryRun, error) {
 	if req.Sample < 0 {
 		return nil, &RequestError{Field: "sample", Value: fmt.Sprint(req.Sample), Reason: "it must be at least 1"}

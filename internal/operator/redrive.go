@@ -178,8 +178,7 @@ func (e *ItemsError) Unwrap() []error {
 }
 
 // redriveParameters returns the parameters of the newest redrive of the step's items if it is not
-// complete, else of one more. An incomplete redrive may have rows in a file that it has not
-// published, so no other one begins before it completes (rule C12b).
+// complete, else of one more: an incomplete redrive may have rows in an unpublished file (rule C12b).
 func (s *redrives) redriveParameters(ctx context.Context, req RedriveRequest, plan *redrive.Plan, params core.Parameters) (core.Parameters, error) {
 	newest, err := s.newestRedrive(ctx, plan.Execution, func(step string) bool { return overlaps(step, plan.Step) })
 	if err != nil {

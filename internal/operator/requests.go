@@ -14,9 +14,8 @@ import (
 // RunRequest requests a run of a job.
 type RunRequest struct {
 	// The job is the first of these that is set: a job of Go code; a job file that was already
-	// read; a job file from any source; the path of a job file; the name of a job that the
-	// application carries (Config.Files), that is registered, or that has a file at the path of its
-	// newest execution.
+	// read; a job file from any source; its path; the name of a job that the application carries
+	// (Config.Files), that is registered, or that has a file at the path of its newest execution.
 	Job     *model.Job     `json:"-"`
 	Checked *jobfile.File  `json:"-"`
 	Source  jobfile.Source `json:"-"`
@@ -41,9 +40,8 @@ type RunRequest struct {
 	// AcceptChanges resumes an instance although its definition has changed in work that is already
 	// done (rule F4), or in a file that a reader continues (rule C15).
 	AcceptChanges bool `json:"accept_changes,omitempty"`
-	// AsBegun resumes an instance with the last attempt's job file, from the history, instead of
-	// the request's: for a caller that drafts the file again each time. With FromStart the file of
-	// the request counts.
+	// AsBegun resumes an instance with the last attempt's job file, from the history, unless
+	// FromStart is set: for a caller that drafts the file each time.
 	AsBegun bool `json:"-"`
 	// Key is the key of a client's request, which Once has claimed, or zero.
 	Key ports.RequestKey `json:"-"`
@@ -82,15 +80,12 @@ type RestartRequest struct {
 	From string `json:"from,omitempty"`
 	// IfComplete allows From to run a part of a completed execution again.
 	IfComplete bool `json:"if_complete,omitempty"`
-	// AcceptChanges is as in RunRequest.
-	AcceptChanges bool `json:"accept_changes,omitempty"`
-	// Key is as in RunRequest.
-	Key ports.RequestKey `json:"-"`
-	// Task is as in RunRequest.
-	Task int64 `json:"-"`
-	// On is as in RunRequest.
-	On    *core.Placement `json:"-"`
-	Hooks `json:"-"`
+	// The others are as in RunRequest.
+	AcceptChanges bool             `json:"accept_changes,omitempty"`
+	Key           ports.RequestKey `json:"-"`
+	Task          int64            `json:"-"`
+	On            *core.Placement  `json:"-"`
+	Hooks         `json:"-"`
 }
 
 // Edit is a person's correction of a skipped item.
@@ -109,16 +104,14 @@ type RedriveRequest struct {
 	// Given is called with the parameters of the job and with Params before these are used, for
 	// example to read the files that are named for secret ones; may be nil.
 	Given func(specs []core.ParameterSpec, params map[string]string) error `json:"-"`
-	// Folder is as in RunRequest.
-	Folder string `json:"-"`
-	// Checked, Source and File are as in RunRequest; if none is set, the file with which the
-	// execution was started.
-	Checked *jobfile.File  `json:"-"`
-	Source  jobfile.Source `json:"-"`
-	File    string         `json:"file,omitempty"`
-	// Key is as in RunRequest.
-	Key   ports.RequestKey `json:"-"`
-	Hooks `json:"-"`
+	// The others are as in RunRequest; without a file, the one with which the execution was started
+	// counts.
+	Folder  string           `json:"-"`
+	Checked *jobfile.File    `json:"-"`
+	Source  jobfile.Source   `json:"-"`
+	File    string           `json:"file,omitempty"`
+	Key     ports.RequestKey `json:"-"`
+	Hooks   `json:"-"`
 }
 
 // jobSource selects a job by the first of its fields that is set.

@@ -75,11 +75,8 @@ func (s *runs) Start(ctx context.Context, req RunRequest) (*Running, error) {
 // Restart makes another attempt of an execution's instance, with its parameters, changed by
 // req.Params, and the defaults of those declared since. It returns when the new execution exists.
 // The execution must be the newest of its instance, and FAILED or STOPPED; a running one is taken
-// over if its owner is lost, else refused. With From and IfComplete it may be COMPLETED.
-//
-// A Refusal has the causes of a refused launch, and core.ErrNotFound, *core.InstanceCompleteError,
-// core.ErrAbandoned, core.ErrUnknownStatus, core.ErrNotMostRecent, core.ErrNoSuchJob,
-// core.ErrNotRestartable and *job.FromError. A *RequestError means that fields exclude each other.
+// over if its owner is lost, else refused. With From and IfComplete it may be COMPLETED. A
+// *RequestError means that fields exclude each other.
 func (s *runs) Restart(ctx context.Context, req RestartRequest) (*Running, error) {
 	if err := s.schema.Prepare(ctx); err != nil {
 		return nil, err

@@ -89,8 +89,8 @@ func (v *ScheduleView) foresee(now time.Time, count int) error {
 }
 
 // ScheduledRuns returns a function that makes the run of a registered job at a scheduled time: a
-// group with one task of type job, and the budget of the file. Parameters that break their
-// declarations at this time are submitted unchanged, so that the refusal of the run reports them.
+// group with one task of type job, and the budget of the file. Wrong parameters are submitted
+// unchanged, so that the refusal of the run reports them.
 //
 // A job that has no incrementer, and has the same parameters at all times, is run again each time
 // (RunRequest.Again).

@@ -103,9 +103,8 @@ type SummaryRequest struct {
 	Passed []core.StepExecution
 }
 
-// Summary returns an execution as the database has it, with one entry for each step: the rounds of
-// a loop are added up, and for a step that was passed and then ran again the run counts. It returns
-// core.ErrNotFound if there is no such execution.
+// Summary returns an execution with one entry for each step: the rounds of a loop are added up, and
+// for a step that was passed and then ran again the run counts.
 func (s *history) Summary(ctx context.Context, req SummaryRequest) (*ExecutionView, error) {
 	exec, err := s.records.Execution(ctx, req.Execution)
 	if err != nil {

@@ -186,9 +186,9 @@ func (s *skips) Skip(ctx context.Context, id int64) (*SkipView, error) {
 
 const exportPage = 500
 
-// ExportSkips writes the skipped items that were not redriven to w, one JSON object per line, and
-// returns their number. It ignores After and Limit of the request: it exports all. It returns
-// core.ErrNotFound, and writes nothing, if there is no such execution.
+// ExportSkips writes all skipped items that were not redriven to w, one JSON object per line, and
+// returns their number. It ignores After and Limit. It returns core.ErrNotFound if the execution
+// does not exist.
 func (s *skips) ExportSkips(ctx context.Context, req SkipsRequest, w io.Writer) (n int, err error) {
 	req.Left, req.After, req.Limit = true, 0, 0
 	filter, err := req.filter()

@@ -47,7 +47,7 @@ func (s *acts) Stop(ctx context.Context, id core.JobExecutionID) (*Execution, er
 	return e, err
 }
 
-// StopAnswer is Stop, and also returns core.Applied, or core.Duplicate if the stop was requested
+// StopAnswer is Stop, and returns core.Applied, or core.Duplicate if the stop was requested
 // before.
 func (s *acts) StopAnswer(ctx context.Context, id core.JobExecutionID) (*Execution, core.Answer, error) {
 	e, err := s.judge.record(ctx, id)
@@ -138,7 +138,7 @@ func (s *acts) Abandon(ctx context.Context, id core.JobExecutionID) (*Execution,
 	return e, err
 }
 
-// AbandonAnswer is Abandon, and also returns core.Applied, or core.Duplicate if it was abandoned
+// AbandonAnswer is Abandon, and returns core.Applied, or core.Duplicate if it was abandoned
 // before.
 func (s *acts) AbandonAnswer(ctx context.Context, id core.JobExecutionID) (*Execution, core.Answer, error) {
 	e, err := s.judge.record(ctx, id)

@@ -21,7 +21,7 @@ import (
 // binding is one pass over the config of a component: without values at load, with the launch's values at
 // launch, with all values at the start of a step.
 type binding struct {
-	file      *File
+	file      *fileDef
 	use       *componentUse
 	collector *yamlfile.Collector
 	types     *itemTypes

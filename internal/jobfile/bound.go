@@ -21,7 +21,7 @@ import (
 // keys by which a reader reads, and the target of a writer. It leaves out files, since a reader recognizes
 // its file by a fingerprint and a writer copies the part that it committed, and secrets, the clock and the
 // execution's number, which differ in each attempt.
-func (f *File) bound(view *core.View, uses []*componentUse) ([]chunk.Bound, error) {
+func (f *fileDef) bound(view *core.View, uses []*componentUse) ([]chunk.Bound, error) {
 	list := make([]chunk.Bound, len(uses))
 	for i, u := range uses {
 		b := boundValues{file: f, values: f.viewValues(view), counts: anyKey}
@@ -46,7 +46,7 @@ func (f *File) bound(view *core.View, uses []*componentUse) ([]chunk.Bound, erro
 
 // boundValues collects the values of one component and of its nested ones.
 type boundValues struct {
-	file   *File
+	file   *fileDef
 	values *values
 	counts func(yamlfile.Field) bool
 	text   strings.Builder

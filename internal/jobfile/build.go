@@ -16,7 +16,7 @@ import (
 
 // builder makes the components of one step, new ones for each execution.
 type builder struct {
-	file *File
+	file *fileDef
 	name string
 	step *stepDef // nil for the job, or for a decision
 	deps Deps
@@ -157,7 +157,7 @@ func (a builder) make(ctx context.Context, view *core.View, uses ...*componentUs
 	b := registry.BuildContext{
 		Job: a.file.name, Step: a.name, Execution: view.Job.ID,
 		Databases: a.deps.Provider, Database: a.file.model.Database, FileMode: a.deps.FileMode,
-		Zone: a.file.zone, Registry: a.deps.Registry, RedriveOf: a.redriveOf, Instance: view.Job.InstanceID,
+		Zone: a.file.clock.zone, Registry: a.deps.Registry, RedriveOf: a.redriveOf, Instance: view.Job.InstanceID,
 	}
 	b.Environ, b.Hide = a.deps.guards()
 	if a.step != nil {
@@ -177,7 +177,7 @@ func (a builder) make(ctx context.Context, view *core.View, uses ...*componentUs
 	made := make([]any, len(uses))
 	for i, u := range uses {
 		component, _ := a.deps.Registry.Component(u.kind, u.component.Name)
-		b.In, b.Out = inZone(u.in, a.file.zone), inZone(u.out, a.file.zone)
+		b.In, b.Out = inZone(u.in, a.file.clock.zone), inZone(u.out, a.file.clock.zone)
 		instance, err := component.New(ctx, configs[i], b)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", u.what, err)

@@ -22,8 +22,8 @@ type calendarModel struct {
 }
 
 // declareCalendars makes the calendars of the file.
-func (l *loader) declareCalendars() {
-	l.file.calendars = map[string]*calendar.Calendar{}
+func (l *checker) declareCalendars() {
+	l.file.clock.calendars = map[string]*calendar.Calendar{}
 	for _, e := range l.file.model.Calendars {
 		_, taken := calendar.Stock()[e.Name]
 		switch {
@@ -33,19 +33,19 @@ func (l *loader) declareCalendars() {
 			l.problems.Add(e.Key, fmt.Sprintf("the calendar %s is always there", e.Name), "name yours otherwise, with base: "+e.Name)
 		default:
 			if made := l.calendar(e.Name, e.Value); made != nil {
-				l.file.calendars[e.Name] = made
+				l.file.clock.calendars[e.Name] = made
 			}
 		}
 	}
 }
 
 // calendar makes one calendar. It returns nil if the calendar is wrong, which it reports.
-func (l *loader) calendar(name string, m calendarModel) *calendar.Calendar {
+func (l *checker) calendar(name string, m calendarModel) *calendar.Calendar {
 	before := l.problems.Reports()
 	c := calendar.Config{Name: name}
 	if m.Base != "" {
 		all := calendar.Stock()
-		maps.Copy(all, l.file.calendars)
+		maps.Copy(all, l.file.clock.calendars)
 		if c.Base = all[m.Base]; c.Base == nil {
 			l.problems.Add(m.Node.Get("base"), fmt.Sprintf("there is no calendar %s above this one", m.Base), yamlfile.Suggest(m.Base, slices.Sorted(maps.Keys(all))))
 		}
@@ -78,7 +78,7 @@ func (l *loader) calendar(name string, m calendarModel) *calendar.Calendar {
 	return made
 }
 
-func (l *loader) day(at *yamlfile.Node, key, text string) (row.Date, bool) {
+func (l *checker) day(at *yamlfile.Node, key, text string) (row.Date, bool) {
 	day, err := row.ParseDate(text)
 	if err != nil {
 		l.problems.Add(at, key+": "+err.Error(), "such as 2026-12-24")

@@ -11,10 +11,10 @@ import (
 // writtenUnder returns the newest execution of the instance that may have written something under its
 // definition. An execution that was refused when its steps began left the previous one's work, so a file is
 // compared with the previous one.
-func (f *File) writtenUnder(ctx context.Context, r Restart) (*core.JobExecution, error) {
+func writtenUnder(ctx context.Context, f *fileDef, r Restart) (*core.JobExecution, error) {
 	base := r.Last
 	for base.Attempt > 1 && base.AnewSince() == 0 && base.RedriveOf == 0 {
-		wrote, err := f.mayHaveWritten(ctx, r, base)
+		wrote, err := mayHaveWritten(ctx, f, r, base)
 		if err != nil || wrote {
 			return base, err
 		}
@@ -33,7 +33,7 @@ func (f *File) writtenUnder(ctx context.Context, r Restart) (*core.JobExecution,
 // mayHaveWritten reports whether an execution may have left results. It has not if it failed together with
 // all its steps, and these are chunk steps without partitions that work in the repository's database and have
 // counted nothing.
-func (f *File) mayHaveWritten(ctx context.Context, r Restart, e *core.JobExecution) (bool, error) {
+func mayHaveWritten(ctx context.Context, f *fileDef, r Restart, e *core.JobExecution) (bool, error) {
 	if e.Status != core.StatusFailed {
 		return true, nil
 	}
@@ -41,7 +41,7 @@ func (f *File) mayHaveWritten(ctx context.Context, r Restart, e *core.JobExecuti
 	if err != nil {
 		return true, fmt.Errorf("read the steps of execution %d: %w", e.ID, err)
 	}
-	was, unread := f.Earlier(e.Definition, r.Registry)
+	was, unread := earlier(f, e.Definition, r.Registry)
 	if unread != nil { // for example a component that no longer exists: which work ran is unknown
 		return true, nil //nolint:nilerr // what compares the file says so
 	}

@@ -32,7 +32,7 @@ func (c *comparison) judgeChildren(ctx context.Context, r Restart) error {
 		if last == nil || last.Status == core.StatusCompleted {
 			continue
 		}
-		_, err = now.child.file.Changes(ctx, Restart{Last: last, Params: last.Params, History: r.History, Registry: r.Registry})
+		_, err = changesOf(ctx, now.child.file, Restart{Last: last, Params: last.Params, History: r.History, Registry: r.Registry})
 		var changed *ChangedError
 		if errors.As(err, &changed) {
 			c.children[name], err = judgedOf(name, last.JobName, changed), nil

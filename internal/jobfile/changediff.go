@@ -30,7 +30,7 @@ type edit struct {
 // diff is a unified diff of the two job files and their includes, limited to the parts with a refused change.
 // It is empty if the definition was made in Go or no line differs there.
 func (c *comparison) diff(changes []Change) string {
-	if c.after.from.made {
+	if c.after.from.isMade() {
 		return ""
 	}
 	var all, refused []fileDiff
@@ -84,7 +84,7 @@ func (c *comparison) fileDiffs() []fileDiff {
 }
 
 // includedDoc returns the included file of that name, or nil.
-func (f *File) includedDoc(name string) *yamlfile.Document {
+func (f *fileDef) includedDoc(name string) *yamlfile.Document {
 	for _, i := range f.included {
 		if i.name == name {
 			return i.doc

@@ -149,7 +149,7 @@ func orNone(text string) string {
 
 // parameterTexts are the parameters of a child by name: the value if the launch knows
 // it, else the expression.
-func (f *File) parameterTexts(child *childDef, params core.Parameters) map[string]string {
+func (f *fileDef) parameterTexts(child *childDef, params core.Parameters) map[string]string {
 	texts, v := map[string]string{}, f.launchValues(params)
 	for _, entry := range child.model.Parameters {
 		n := entry.Value.node
@@ -172,7 +172,7 @@ func (f *File) parameterTexts(child *childDef, params core.Parameters) map[strin
 
 // configTexts are the keys of a config that count, with their values as texts, defaults
 // included, as far as the launch knows them.
-func (f *File) configTexts(u *componentUse, params core.Parameters, counts func(yamlfile.Field) bool) map[string]string {
+func (f *fileDef) configTexts(u *componentUse, params core.Parameters, counts func(yamlfile.Field) bool) map[string]string {
 	texts := map[string]string{}
 	if u.component.Config == nil {
 		return texts

@@ -91,23 +91,23 @@ type Restart struct {
 	Registry *registry.Registry
 }
 
-// Changes compares the file with the definition of the instance's last execution, or of the newest one that
+// changesOf compares the file with the definition of the instance's last execution, or of the newest one that
 // may have written something, if that is another one. If the restart needs consent, it returns a
 // *ChangedError with the changes.
-func (f *File) Changes(ctx context.Context, r Restart) ([]Change, error) {
+func changesOf(ctx context.Context, f *fileDef, r Restart) ([]Change, error) {
 	last := r.Last
-	if last.Definition.Text == "" || f.isAsBegun(last, last) { // that of a job made in Go
+	if last.Definition.Text == "" || isAsBegun(f, last, last) { // that of a job made in Go
 		return nil, nil
 	}
-	base, err := f.writtenUnder(ctx, r)
-	if err != nil || f.isAsBegun(base, last) {
+	base, err := writtenUnder(ctx, f, r)
+	if err != nil || isAsBegun(f, base, last) {
 		return nil, err
 	}
 	steps, err := r.History.Records.LastSteps(ctx, last.InstanceID, last.AnewSince())
 	if err != nil {
 		return nil, fmt.Errorf("read the steps of the last execution: %w", err)
 	}
-	before, unread := f.Earlier(base.Definition, r.Registry)
+	before, unread := earlier(f, base.Definition, r.Registry)
 	c := &comparison{last: base.ID, database: r.History.Database, before: before, after: f, params: r.Params, history: steps}
 	if unread != nil { // for example a component that the application no longer has
 		c.before = f
@@ -138,7 +138,7 @@ func (f *File) Changes(ctx context.Context, r Restart) ([]Change, error) {
 // checkRestart refuses changes that committed work depends on, and returns the steps that take the new
 // definition.
 func (c *compiler) checkRestart(ctx context.Context, last *core.JobExecution, history core.History, params core.Parameters) (taken []string, err error) {
-	changes, err := c.file.Changes(ctx, Restart{Last: last, Params: params, History: history, Registry: c.deps.Registry})
+	changes, err := changesOf(ctx, c.file, Restart{Last: last, Params: params, History: history, Registry: c.deps.Registry})
 	for _, change := range changes {
 		if change.NewDefinition {
 			taken = append(taken, change.Step)
@@ -147,14 +147,14 @@ func (c *compiler) checkRestart(ctx context.Context, last *core.JobExecution, hi
 	return taken, err
 }
 
-// Compare lists the differences for a restart (rules F4, F4a). A completed step must keep its name and its
+// compareFiles lists the differences for a restart (rules F4, F4a). A completed step must keep its name and its
 // kind. A step that began, did not complete and has committed work must keep its kind and its input: a chunk
 // step's reader and partitioner with their configs, the targets of its writers, and the file name and
 // parameters of a child job, whose content the launch of the child judges. Configs are compared as the launch
 // with the parameters binds them. Everything else may change, as may a step without committed work. history
 // holds the newest executions of the instance's steps and partitions; steps in `finally` start from the
 // beginning in each execution and are not compared.
-func Compare(before, after *File, params core.Parameters, history map[string]core.StepHistory) []Change {
+func compareFiles(before, after *fileDef, params core.Parameters, history map[string]core.StepHistory) []Change {
 	c := &comparison{before: before, after: after, params: params, history: history}
 	return c.changes()
 }
@@ -163,7 +163,7 @@ func Compare(before, after *File, params core.Parameters, history map[string]cor
 type comparison struct {
 	last          core.JobExecutionID
 	database      string // of the records
-	before, after *File
+	before, after *fileDef
 	params        core.Parameters
 	history       map[string]core.StepHistory
 	// elsewhere holds the steps and partitions with committed work in a checkpoint stored with the data.
@@ -299,7 +299,7 @@ func (c *comparison) isSplit(name string) bool {
 }
 
 // isFinally reports whether the step starts from the beginning in each execution.
-func (f *File) isFinally(name string) bool {
+func (f *fileDef) isFinally(name string) bool {
 	return slices.ContainsFunc(f.steps, func(s *stepDef) bool { return s.name == name && s.element.list.finally })
 }
 
@@ -439,16 +439,7 @@ func (s *stepDef) childHash() string {
 	if s.child == nil || s.child.file == nil {
 		return ""
 	}
-	return s.child.file.Definition().Hash
-}
-
-func (f *File) stepNamed(name string) *stepDef {
-	for _, s := range f.steps {
-		if s.name == name && !s.element.list.finally {
-			return s
-		}
-	}
-	return nil
+	return s.child.file.definition().Hash
 }
 
 // kind is the step's kind as the history records it.

@@ -8,15 +8,15 @@ import (
 
 // isAsBegun reports whether an execution ran this file, and last read its local times as this program does: then nothing is
 // to be compared.
-func (f *File) isAsBegun(e, last *core.JobExecution) bool {
-	return e.Definition.Hash == f.Definition().Hash && !last.FormerTimes
+func isAsBegun(f *fileDef, e, last *core.JobExecution) bool {
+	return e.Definition.Hash == f.definition().Hash && !last.FormerTimes
 }
 
 // formerTimes refuses to continue chunk steps with committed work after an execution whose program read a time without an
 // offset as UTC: the rest of their rows would have other times than the rows that are written (rule D5). Which readers,
 // writers and expressions see such a time is not known, so each chunk step counts.
 func (c *comparison) formerTimes() []Change {
-	if c.after.zone == time.UTC {
+	if c.after.clock.zone == time.UTC {
 		return nil
 	}
 	var changes []Change
@@ -32,7 +32,7 @@ func (c *comparison) formerTimes() []Change {
 		if committed {
 			changes = append(changes, Change{
 				Step: s.name, Refused: true, FormerTimes: true, Place: c.place(s.element.model.node),
-				What: "has committed work: an earlier version read times without an offset as UTC, and they are now times of " + c.after.zone.String(),
+				What: "has committed work: an earlier version read times without an offset as UTC, and they are now times of " + c.after.clock.zone.String(),
 			})
 		}
 	}

@@ -63,7 +63,10 @@ func (s *stepDef) location() location {
 	return location{element: s.element, step: s.name, part: s.part, unknown: s.model.Partition != nil && s.part == nil}
 }
 
-func (l *loader) checkStep(s *stepDef) {
+// steps checks steps.
+type steps struct{ *scopes }
+
+func (l *steps) checkStep(s *stepDef) {
 	m := s.model
 	switch {
 	case m.Chunk != nil && m.Tasklet != nil:
@@ -106,14 +109,8 @@ func (l *loader) checkStep(s *stepDef) {
 	l.checkPromote(s)
 }
 
-func (l *loader) checkAtLeastOne(n *yamlfile.Node, key string, x *int) {
-	if x != nil && *x < 1 {
-		l.problems.Add(n.Get(key), key+" must be at least 1", "")
-	}
-}
-
 // checkPartition checks the partitioner, and asks it for the names of `part`.
-func (l *loader) checkPartition(s *stepDef) {
+func (l *steps) checkPartition(s *stepDef) {
 	m := s.model.Partition
 	l.checkAtLeastOne(m.Node, "workers", m.Workers)
 	s.part = map[string]expression.Var{
@@ -150,7 +147,7 @@ func (l *loader) checkPartition(s *stepDef) {
 }
 
 // checkPromote reads {step key: job key}.
-func (l *loader) checkPromote(s *stepDef) {
+func (l *steps) checkPromote(s *stepDef) {
 	jobKeys := map[string]string{}
 	for _, e := range s.model.Promote {
 		to := e.Value.node
@@ -173,13 +170,7 @@ func (l *loader) checkPromote(s *stepDef) {
 	}
 }
 
-func (l *loader) checkPositive(n *yamlfile.Node, key string, d *time.Duration) {
-	if d != nil && *d <= 0 {
-		l.problems.Add(n.Get(key), key+" must be more than 0", "leave it out for none")
-	}
-}
-
-func (l *loader) checkTransaction(s *stepDef) {
+func (l *steps) checkTransaction(s *stepDef) {
 	m := s.model
 	t := m.Transaction
 	l.checkPositive(t.Node, "timeout", t.Timeout)
@@ -199,7 +190,7 @@ func (l *loader) checkTransaction(s *stepDef) {
 	}
 }
 
-func (l *loader) checkTasklet(s *stepDef) {
+func (l *steps) checkTasklet(s *stepDef) {
 	s.tasklet = l.resolve(registry.KindTasklet, s.model.Tasklet, s.location())
 	u := s.tasklet
 	if u != nil && !u.valid {
@@ -233,7 +224,7 @@ func (l *loader) checkTasklet(s *stepDef) {
 	l.file.outs[s.name] = schema
 }
 
-func (l *loader) checkChunk(s *stepDef) {
+func (l *steps) checkChunk(s *stepDef) {
 	m := s.model.Chunk
 	l.checkRetrySkip(s)
 	s.reader = l.resolve(registry.KindReader, m.Reader, s.location())
@@ -262,7 +253,7 @@ func (l *loader) checkChunk(s *stepDef) {
 
 // checkPipeline follows the type of the items from stage to stage. It ends at a stage that does not fit,
 // since the types after it are unknown.
-func (l *loader) checkPipeline(s *stepDef) {
+func (l *steps) checkPipeline(s *stepDef) {
 	stages := append([]*componentUse{s.reader}, s.processors...)
 	var item item.Type
 	for _, u := range stages {
@@ -282,7 +273,7 @@ func (l *loader) checkPipeline(s *stepDef) {
 }
 
 // checkOutputType asks a stage for its output type. A stage without one passes on its input type.
-func (l *loader) checkOutputType(u *componentUse, in item.Type) (item.Type, bool) {
+func (l *steps) checkOutputType(u *componentUse, in item.Type) (item.Type, bool) {
 	if u.component.Types == nil {
 		if u.kind == registry.KindReader {
 			l.problems.Add(u.ref.at, u.what+" does not say what items it reads", "its description in Go needs Types")
@@ -302,7 +293,7 @@ func (l *loader) checkOutputType(u *componentUse, in item.Type) (item.Type, bool
 	return out, true
 }
 
-func (l *loader) checkDatabaseFixed(u *componentUse) {
+func (l *steps) checkDatabaseFixed(u *componentUse) {
 	if _, has := u.database(); !has {
 		return
 	}
@@ -313,7 +304,7 @@ func (l *loader) checkDatabaseFixed(u *componentUse) {
 
 // checkWriters makes sure that all writers of a step write to one database: its
 // chunks are one transaction (rule C5).
-func (l *loader) checkWriters(s *stepDef) {
+func (l *steps) checkWriters(s *stepDef) {
 	first := ""
 	for _, u := range withNested(s.writers...) {
 		name, has := u.database()

@@ -17,7 +17,7 @@ import (
 type childDef struct {
 	model *childModel
 	// file is nil if it could not be used: see Parse. missing is the reason.
-	file       *File
+	file       *fileDef
 	missing    string
 	parameters []childParameter
 	on         *core.Placement // nil means any worker
@@ -32,29 +32,35 @@ type childParameter struct {
 
 // childFiles are the files of child jobs, at any depth, that one Load has read.
 type childFiles struct {
-	files    map[string]*File // by identity; nil means that the file is wrong
+	files    map[string]*fileDef // by identity; nil means that the file is wrong
 	problems Problems
+}
+
+// children loads the files of child jobs and checks their parameters.
+type children struct {
+	*scopes
+	childFiles *childFiles
 }
 
 // checkChild loads the file of a child job and checks its parameters. If the text is parsed on its own,
 // mistakes in that file are reported when the job is compiled.
-func (l *loader) checkChild(e *elementDef) {
+func (l *children) checkChild(e *elementDef) {
 	l.checkAtLeastOne(e.model.job.Node, "start_limit", e.model.job.StartLimit)
 	if !l.lenient {
 		l.checkChildFile(e)
 		return
 	}
-	aside := *l
-	aside.problems = l.file.doc.NewCollector()
-	aside.checkChildFile(e)
-	l.stepRefs = aside.stepRefs
+	aside, scopes := *l.checker, *l.scopes
+	aside.problems, scopes.checker = l.file.doc.NewCollector(), &aside
+	(&children{&scopes, l.childFiles}).checkChildFile(e)
+	l.stepRefs = scopes.stepRefs
 	if err := aside.problems.Err(); err != nil {
 		e.step.child.file = nil
-		e.step.child.missing = err.(Problems)[0].Msg //nolint:forcetypeassert,errorlint // a collector has nothing else
+		e.step.child.missing = err.(yamlfile.Problems)[0].Msg //nolint:forcetypeassert,errorlint // a collector has nothing else
 	}
 }
 
-func (l *loader) checkChildFile(e *elementDef) {
+func (l *children) checkChildFile(e *elementDef) {
 	m, child := e.model.job, e.step.child
 	if at := m.Node.Get("file"); m.File != "" && at != nil {
 		child.file = l.loadChild(at, m.File)
@@ -104,7 +110,7 @@ func specNames(specs []core.ParameterSpec) []string {
 }
 
 // loadChild reads the file of a child job, once for all uses; nil if it cannot be used.
-func (l *loader) loadChild(at *yamlfile.Node, name string) *File {
+func (l *children) loadChild(at *yamlfile.Node, name string) *fileDef {
 	from, err := l.file.from.child(name)
 	if err != nil {
 		l.problems.Add(at, "file: "+err.Error(), "it is relative to this file")
@@ -132,15 +138,15 @@ func (l *loader) loadChild(at *yamlfile.Node, name string) *File {
 		return nil
 	}
 	inner := newLoader(from, text, l.reg)
-	inner.lenient = l.lenient
-	inner.parents, inner.childFiles, inner.now = append(slices.Clone(l.parents), id), l.childFiles, l.now
+	inner.lenient, inner.now = l.lenient, l.now
+	inner.parents, inner.childFiles = append(slices.Clone(l.parents), id), l.childFiles
 	file, err := inner.parse()
 	if err != nil {
 		file = nil
 		if l.lenient {
 			l.problems.Add(at, "file: "+from.String()+" is wrong: see surfin validate "+from.String(), "")
 		}
-		l.childFiles.problems = append(l.childFiles.problems, err.(Problems)...) //nolint:forcetypeassert,errorlint // parse returns no other type
+		l.childFiles.problems = append(l.childFiles.problems, err.(yamlfile.Problems)...) //nolint:forcetypeassert,errorlint // parse returns no other type
 	}
 	l.childFiles.files[id] = file
 	return file
@@ -148,7 +154,7 @@ func (l *loader) loadChild(at *yamlfile.Node, name string) *File {
 
 // parameterTemplate checks the value given for a parameter of a child; nil if it is wrong. spec is nil if it
 // is unknown.
-func (l *loader) parameterTemplate(entry yamlfile.Named[rawText], spec *core.ParameterSpec, p location) *lateValue {
+func (l *children) parameterTemplate(entry yamlfile.Named[rawText], spec *core.ParameterSpec, p location) *lateValue {
 	n := entry.Value.node
 	if n == nil {
 		return nil // reported by the decoder
@@ -189,7 +195,7 @@ func (l *loader) parameterTemplate(entry yamlfile.Named[rawText], spec *core.Par
 }
 
 // fitsParameter checks the type of one ${...} in the value of a parameter.
-func (l *loader) fitsParameter(entry yamlfile.Named[rawText], n *yamlfile.Node, late *lateValue, h *hole, spec *core.ParameterSpec) bool {
+func (l *children) fitsParameter(entry yamlfile.Named[rawText], n *yamlfile.Node, late *lateValue, h *hole, spec *core.ParameterSpec) bool {
 	optional := late.whole() && spec != nil && (!spec.Required || spec.Default != nil)
 	if h.prog.Nullable() && !optional && spec != nil {
 		l.problems.AddAt(n, h.offset, fmt.Sprintf("%s: ${%s} may be null", entry.Name, h.text), "give it a value for that case: "+h.text+" ?? ...")
@@ -210,7 +216,7 @@ func (l *loader) fitsParameter(entry yamlfile.Named[rawText], n *yamlfile.Node, 
 }
 
 // childParameters computes the parameters of a child job. A null one is not given: it has its default.
-func (f *File) childParameters(child *childDef, view *core.View) (core.Parameters, error) {
+func (f *fileDef) childParameters(child *childDef, view *core.View) (core.Parameters, error) {
 	given := map[string]string{}
 	v := f.viewValues(view)
 	for _, p := range child.parameters {
@@ -226,7 +232,7 @@ func (f *File) childParameters(child *childDef, view *core.View) (core.Parameter
 }
 
 // bindChild checks the parameters of a child that are known at launch.
-func (f *File) bindChild(child *childDef, params core.Parameters, problems *yamlfile.Collector) {
+func (f *fileDef) bindChild(child *childDef, params core.Parameters, problems *yamlfile.Collector) {
 	v := f.launchValues(params)
 	for _, p := range child.parameters {
 		if p.late.atStep || child.file == nil {
@@ -245,7 +251,7 @@ func (f *File) bindChild(child *childDef, params core.Parameters, problems *yaml
 	}
 }
 
-func (f *File) childValue(v *values, p childParameter) (text string, given bool, err error) {
+func (f *fileDef) childValue(v *values, p childParameter) (text string, given bool, err error) {
 	path, resolved := p.spec.Type == core.TypePath, false
 	switch {
 	case len(p.late.holes) == 0:
@@ -271,7 +277,7 @@ func (f *File) childValue(v *values, p childParameter) (text string, given bool,
 }
 
 // checkIncrementer checks that the incrementer is a parameter that can be incremented.
-func (l *loader) checkIncrementer() {
+func (l *parameters) checkIncrementer() {
 	name := l.file.model.Incrementer
 	at := l.file.doc.Root.Get("incrementer")
 	if name == "" || at == nil {
@@ -298,7 +304,7 @@ func (l *loader) checkIncrementer() {
 
 // checkInherit checks that inherited names are parameters that an execution keeps, of a job that makes a next
 // instance.
-func (l *loader) checkInherit() {
+func (l *parameters) checkInherit() {
 	at := l.file.doc.Root.Get("inherit")
 	if at == nil || len(l.file.model.Inherit) == 0 {
 		return
@@ -326,11 +332,8 @@ func (l *loader) checkInherit() {
 	}
 }
 
-// Incrementer returns the name of the parameter that makes the next instance, or "".
-func (f *File) Incrementer() string { return f.model.Incrementer }
-
 // increment makes the next instance; nil if the file has none.
-func (f *File) increment() core.Incrementer {
+func increment(f *fileDef) core.Incrementer {
 	for _, spec := range f.specs {
 		if spec.Name != f.model.Incrementer {
 			continue

@@ -33,20 +33,20 @@ type Deps struct {
 	Distributed bool
 }
 
-// Compile makes the job. Requirements of the file that the databases cannot meet (an unknown name, an
+// compileJob makes the job. Requirements of the file that the databases cannot meet (an unknown name, an
 // isolation level) are reported like the problems of [Load]; a component that Registry only describes is an
 // error of its own.
-func (f *File) Compile(deps Deps) (*core.Job, error) {
+func compileJob(f *fileDef, deps Deps) (*core.Job, error) {
 	c := &compiler{file: f, deps: deps, problems: f.doc.NewCollector()}
 	c.checkDatabases()
 	if err := c.problems.Err(); err != nil {
 		return nil, err
 	}
 	compiled := &core.Job{
-		Name: f.name, Description: f.model.Description, Parameters: f.Parameters(),
-		Definition: f.Definition(), Restartable: f.model.Restartable, Bind: c.bind,
-		Incrementer: f.increment(), Inherit: f.model.Inherit, Expect: f.expect.compiled(f), Listeners: c.jobListeners(),
-		CheckRestart: c.checkRestart, Exclusive: f.Exclusive, Timeout: timeout(f.model.Timeout),
+		Name: f.name, Description: f.model.Description, Parameters: f.parameters(),
+		Definition: f.definition(), Restartable: f.model.Restartable, Bind: c.bind,
+		Incrementer: increment(f), Inherit: f.model.Inherit, Expect: f.expect.compiled(f), Listeners: c.jobListeners(),
+		CheckRestart: c.checkRestart, Exclusive: c.exclusive, Timeout: timeout(f.model.Timeout),
 	}
 	var errs []error
 	var err error
@@ -68,7 +68,7 @@ func (f *File) Compile(deps Deps) (*core.Job, error) {
 
 // compiler is the state of one Compile.
 type compiler struct {
-	file     *File
+	file     *fileDef
 	deps     Deps
 	problems *yamlfile.Collector
 	missing  []error
@@ -209,13 +209,17 @@ func timeout(d *time.Duration) time.Duration {
 	return *d
 }
 
+func (c *compiler) exclusive(params core.Parameters) (core.ExclusiveKey, error) {
+	return exclusiveKey(c.file, params)
+}
+
 func (c *compiler) bind(ctx context.Context, params core.Parameters) error {
 	return c.file.bind(ctx, c.deps.Secrets, params)
 }
 
 // bind decodes every config with the values known at launch, so that a value that does not fit, or a missing
 // secret, refuses the launch before an execution exists.
-func (f *File) bind(ctx context.Context, secrets Secrets, params core.Parameters) error {
+func (f *fileDef) bind(ctx context.Context, secrets Secrets, params core.Parameters) error {
 	problems := f.doc.NewCollector()
 	f.checkSecrets(ctx, secrets, problems)
 	if err := problems.Err(); err != nil {
@@ -238,7 +242,7 @@ func (f *File) bind(ctx context.Context, secrets Secrets, params core.Parameters
 }
 
 // config decodes a config with values into a fresh struct. It returns nil if the component has none.
-func (f *File) config(u *componentUse, v *values, problems *yamlfile.Collector) any {
+func (f *fileDef) config(u *componentUse, v *values, problems *yamlfile.Collector) any {
 	if u.component.Config == nil {
 		return nil
 	}

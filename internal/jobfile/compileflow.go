@@ -144,7 +144,7 @@ func (c *compiler) child(s *stepDef) (core.Step, error) {
 	if s.child.file == nil {
 		return nil, errors.New(s.child.missing) // reported by checkDatabases
 	}
-	compiled, err := s.child.file.Compile(c.deps)
+	compiled, err := compileJob(s.child.file, c.deps)
 	if err != nil {
 		return nil, err
 	}

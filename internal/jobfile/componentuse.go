@@ -59,7 +59,7 @@ type lateValue struct {
 }
 
 // resolve looks the component up and checks its config.
-func (l *loader) resolve(kind registry.Kind, ref *componentRef, at location) *componentUse {
+func (l *scopes) resolve(kind registry.Kind, ref *componentRef, at location) *componentUse {
 	if ref == nil {
 		return nil
 	}
@@ -90,7 +90,7 @@ func (l *loader) resolve(kind registry.Kind, ref *componentRef, at location) *co
 	return u
 }
 
-func (l *loader) unknownComponent(kind registry.Kind, ref *componentRef) {
+func (l *scopes) unknownComponent(kind registry.Kind, ref *componentRef) {
 	hint := yamlfile.Suggest(ref.name, l.reg.Names(kind))
 	for _, other := range registry.Kinds() {
 		if _, ok := l.reg.Component(other, ref.name); ok && other != kind {
@@ -123,7 +123,7 @@ func (u *componentUse) database() (name string, has bool) {
 }
 
 // components are all uses of components in the file, without its child jobs.
-func (f *File) components() []*componentUse {
+func (f *fileDef) components() []*componentUse {
 	uses := slices.Clone(f.listeners)
 	for _, s := range f.steps {
 		uses = append(uses, s.components()...)

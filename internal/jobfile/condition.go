@@ -21,7 +21,7 @@ type condition struct {
 }
 
 // condition checks a condition; nil if there is none, or if it is wrong.
-func (l *loader) condition(m *conditionText, key string, p location) *condition {
+func (l *scopes) condition(m *conditionText, key string, p location) *condition {
 	if m == nil {
 		return nil
 	}
@@ -40,7 +40,7 @@ func (l *loader) condition(m *conditionText, key string, p location) *condition 
 }
 
 // compiled is the condition of a running job; nil for nil.
-func (c *condition) compiled(f *File) *core.Condition {
+func (c *condition) compiled(f *fileDef) *core.Condition {
 	if c == nil {
 		return nil
 	}
@@ -72,7 +72,7 @@ func (c *condition) isNever() bool {
 
 // try answers the condition as far as that does not depend on what is unknown. An
 // execution that is only planned has no number.
-func (c *condition) try(f *File, view *core.View, unknown core.Unknown) (holds, known bool, err error) {
+func (c *condition) try(f *fileDef, view *core.View, unknown core.Unknown) (holds, known bool, err error) {
 	v := c.values(f, view)
 	if err := v.environment(c.prog); err != nil {
 		return false, false, fmt.Errorf("%s: %w", f.location(c.node), err)
@@ -92,7 +92,7 @@ func (c *condition) try(f *File, view *core.View, unknown core.Unknown) (holds, 
 	return x == any(true), known, nil
 }
 
-func (c *condition) values(f *File, view *core.View) *values {
+func (c *condition) values(f *fileDef, view *core.View) *values {
 	v := f.viewValues(view)
 	if c.ownNumbers {
 		v.addOwnNumbers(f, view)
@@ -101,7 +101,7 @@ func (c *condition) values(f *File, view *core.View) *values {
 }
 
 // explain lists the values that the condition uses: "read = 100, skipped = 3".
-func (c *condition) explain(f *File, view *core.View) string {
+func (c *condition) explain(f *fileDef, view *core.View) string {
 	v := c.values(f, view)
 	var parts []string
 	for _, path := range c.looksAt() {
@@ -148,9 +148,9 @@ type stepRef struct {
 }
 
 // checkStepRefs refuses `steps.NAME` if that step cannot have run on any path of the flow.
-func (l *loader) checkStepRefs() {
+func (l *graph) checkStepRefs() {
 	for _, m := range l.stepRefs {
-		of := l.elements[m.step]
+		of := l.byName[m.step]
 		if of == nil {
 			continue
 		}
@@ -160,7 +160,7 @@ func (l *loader) checkStepRefs() {
 			why = "no step has run yet when an execution begins"
 		case e == nil && of.root().finally:
 			why = m.step + " runs in finally, which is later"
-		case e != nil && !mayPrecede(of, e) && (!l.brokenFlow || of.root() != e.root() || e.root().finally):
+		case e != nil && !mayPrecede(of, e) && (!l.broken || of.root() != e.root() || e.root().finally):
 			why = fmt.Sprintf("%s never runs before %s", m.step, e.name)
 		}
 		if why != "" {

@@ -79,7 +79,7 @@ func (b *binding) confine(n *yamlfile.Node, f yamlfile.Field, holes []hole, path
 
 // childConfinement returns the confinement of a child job: its parameters are confined if a value of the
 // client took part in them.
-func (f *File) childConfinement(ctx context.Context, child *childDef, view *core.View) *core.Confinement {
+func (f *fileDef) childConfinement(ctx context.Context, child *childDef, view *core.View) *core.Confinement {
 	own := view.Job.Confinement
 	if own == nil {
 		return nil

@@ -9,7 +9,7 @@ import (
 
 // checkDefaults checks the file's `defaults` once, at their position. Steps take nothing from defaults with a
 // mistake.
-func (l *loader) checkDefaults() {
+func (l *steps) checkDefaults() {
 	d := &l.file.model.Defaults
 	if d.Node == nil {
 		return
@@ -28,7 +28,7 @@ func (l *loader) checkDefaults() {
 }
 
 // defaults are the defaults for steps, or only those of chunks if they have a mistake.
-func (f *File) defaults() defaultsModel {
+func (f *fileDef) defaults() defaultsModel {
 	if f.badDefaults {
 		return defaultsModel{Chunk: f.model.Defaults.Chunk}
 	}
@@ -75,7 +75,7 @@ func valueOf(n *yamlfile.Node, f yamlfile.Field) *yamlfile.Node {
 }
 
 // inherit completes the timeout and the transaction of a step by the defaults.
-func (l *loader) inherit(s *stepDef) {
+func (l *steps) inherit(s *stepDef) {
 	d := l.file.defaults()
 	s.timeout, s.transaction = s.model.Timeout, s.model.Transaction
 	if s.model.Tasks == nil && s.model.Node.Get("timeout") == nil {
@@ -88,7 +88,7 @@ func (l *loader) inherit(s *stepDef) {
 
 // transaction is the transaction of a step; nil means that nothing is configured. A tasklet without one does
 // not take the defaults.
-func (f *File) transaction(s *stepDef) *transactionModel {
+func (f *fileDef) transaction(s *stepDef) *transactionModel {
 	own, propagation := s.model.Transaction, tx.Propagation("")
 	if own != nil {
 		propagation = tx.Propagation(own.Propagation)
@@ -105,12 +105,12 @@ func (f *File) transaction(s *stepDef) *transactionModel {
 }
 
 // groupTransaction is the transaction of an atomic group; nil means that nothing is configured.
-func (f *File) groupTransaction(e *elementDef) *transactionModel {
+func (f *fileDef) groupTransaction(e *elementDef) *transactionModel {
 	return f.withDefaults(e.model.node, e.model.atomic.Transaction)
 }
 
 // withDefaults completes the transaction of an element at node n.
-func (f *File) withDefaults(n *yamlfile.Node, own *transactionModel) *transactionModel {
+func (f *fileDef) withDefaults(n *yamlfile.Node, own *transactionModel) *transactionModel {
 	d := f.defaults()
 	if d.Transaction == nil {
 		return own

@@ -176,11 +176,17 @@ func (d *listDef) walk(visit func(e *elementDef)) {
 	}
 }
 
+// elements declares the elements of a file.
+type elements struct {
+	*scopes
+	// byName are the elements by name, refused are the names of elements that could not be read.
+	byName  map[string]*elementDef
+	refused map[string]bool
+}
+
 // declareElements collects the elements of the file and their names.
-func (l *loader) declareElements() {
+func (l *elements) declareElements() {
 	f := l.file
-	l.elements = map[string]*elementDef{}
-	l.refused = map[string]bool{}
 	f.flow = l.declareList(f.model.Flow, f.doc.Root.Get("flow"), "the flow", nil)
 	f.finally = l.declareList(f.model.Finally, f.doc.Root.Get("finally"), "finally", nil)
 	f.finally.finally = true
@@ -194,7 +200,7 @@ func (l *loader) declareElements() {
 	}
 }
 
-func (l *loader) declareList(models []elementModel, at *yamlfile.Node, what string, of *elementDef) *listDef {
+func (l *elements) declareList(models []elementModel, at *yamlfile.Node, what string, of *elementDef) *listDef {
 	list := &listDef{parent: of}
 	l.nameLog(list)
 	if at != nil && at.Kind == yamlfile.List && len(at.Items) == 0 && !l.brokenUses {
@@ -214,7 +220,7 @@ func (l *loader) declareList(models []elementModel, at *yamlfile.Node, what stri
 }
 
 // nameLog refuses a list if its log could have a name that is too long for the journal.
-func (l *loader) nameLog(list *listDef) {
+func (l *elements) nameLog(list *listDef) {
 	of := list.parent
 	if of == nil || len(of.list.log) > core.MaxFlowName { // reported
 		return
@@ -228,7 +234,7 @@ func (l *loader) nameLog(list *listDef) {
 
 // refuse keeps the name of an element that could not be read, so that targets that lead to it are not
 // reported as well.
-func (l *loader) refuse(n *yamlfile.Node) {
+func (l *elements) refuse(n *yamlfile.Node) {
 	if n == nil {
 		return
 	}
@@ -240,14 +246,14 @@ func (l *loader) refuse(n *yamlfile.Node) {
 }
 
 // declare makes the definition of an element and of its nested ones.
-func (l *loader) declare(m *elementModel, in *listDef) *elementDef {
+func (l *elements) declare(m *elementModel, in *listDef) *elementDef {
 	name, keys := m.common()
 	at := m.node.Get(string(m.kind))
 	if !l.declareName(m, name, at) {
 		return nil
 	}
 	e := &elementDef{kind: m.kind, name: name, at: at, model: m, keys: keys, list: in}
-	l.elements[name] = e
+	l.byName[name] = e
 	switch m.kind {
 	case stepKind:
 		e.step = &stepDef{name: name, model: m.step, element: e}
@@ -269,7 +275,7 @@ func (l *loader) declare(m *elementModel, in *listDef) *elementDef {
 	return e
 }
 
-func (l *loader) declareBranches(e *elementDef) {
+func (l *elements) declareBranches(e *elementDef) {
 	at := e.model.node.Get("branches")
 	if at == nil || at.Kind != yamlfile.List {
 		return // reported by the decoder
@@ -284,12 +290,12 @@ func (l *loader) declareBranches(e *elementDef) {
 }
 
 // declareName checks the name of an element; false means that it has no usable name.
-func (l *loader) declareName(m *elementModel, name string, at *yamlfile.Node) bool {
+func (l *elements) declareName(m *elementModel, name string, at *yamlfile.Node) bool {
 	if at == nil || at.Kind != yamlfile.Scalar || at.Empty || at.Bad {
 		return false // reported by the decoder
 	}
 	good := false
-	switch other := l.elements[name]; {
+	switch other := l.byName[name]; {
 	case name == "" && at.Text != "": // reported: it has ${...}
 		return false
 	case !identifier.MatchString(name):
@@ -315,15 +321,22 @@ func (l *loader) declareName(m *elementModel, name string, at *yamlfile.Node) bo
 	return true
 }
 
+// elementChecks checks the declared elements.
+type elementChecks struct {
+	*scopes
+	steps    *steps
+	children *children
+}
+
 // checkElements checks the elements, but not their targets.
-func (l *loader) checkElements(list *listDef) {
+func (l *elementChecks) checkElements(list *listDef) {
 	list.walk(func(e *elementDef) {
 		e.when = l.condition(e.keys.When, "when", location{element: e, step: e.stepName()})
 		switch e.kind {
 		case stepKind:
-			l.checkStep(e.step)
+			l.steps.checkStep(e.step)
 		case jobKind:
-			l.checkChild(e)
+			l.children.checkChild(e)
 		case decideKind:
 			l.checkDecision(e)
 		case atomicKind:
@@ -341,7 +354,7 @@ func (e *elementDef) stepName() string {
 }
 
 // checkGroup checks an atomic group: tasklet steps in one transaction (rule T6).
-func (l *loader) checkGroup(e *elementDef) {
+func (l *elementChecks) checkGroup(e *elementDef) {
 	if t := e.model.atomic.Transaction; t != nil {
 		l.checkPositive(t.Node, "timeout", t.Timeout)
 		if t.Node.Get("propagation") != nil {
@@ -372,7 +385,7 @@ func (l *loader) checkGroup(e *elementDef) {
 }
 
 // checkDecision checks choices or decider.
-func (l *loader) checkDecision(e *elementDef) {
+func (l *elementChecks) checkDecision(e *elementDef) {
 	m := e.model.decide
 	at := m.Node.KeyOf("decide")
 	switch {
@@ -397,7 +410,7 @@ func (l *loader) checkDecision(e *elementDef) {
 	}
 }
 
-func (l *loader) checkChoice(e *elementDef, i int) {
+func (l *elementChecks) checkChoice(e *elementDef, i int) {
 	m := &e.model.decide.Choose[i]
 	if m.Node == nil {
 		e.choices = append(e.choices, choiceDef{})

@@ -10,14 +10,12 @@ import (
 	"github.com/surfin-batch/surfin/internal/yamlfile"
 )
 
-// Expanded returns the job after include and templates, as a job file without them that has the same meaning
-// in the folder of this one. Aliases are resolved and comments left out; a comment above an element names the
-// use of a template that it comes from.
-func (f *File) Expanded() ([]byte, error) {
+// emit writes an expanded document as a job file without include and templates.
+func emit(doc *yamlfile.Document) ([]byte, error) {
 	var b bytes.Buffer
 	enc := yaml.NewEncoder(&b)
 	enc.SetIndent(2)
-	root := emitted(f.doc.Root, f.doc, nil)
+	root := emitted(doc.Root, doc, nil)
 	for i := 0; i+1 < len(root.Content); i += 2 {
 		if strings.HasPrefix(root.Content[i].Value, "x-") {
 			root.Content = append(root.Content[:i], root.Content[i+2:]...)

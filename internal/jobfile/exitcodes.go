@@ -9,7 +9,7 @@ import (
 )
 
 // checkPatterns refuses patterns that match no possible exit code of the element.
-func (l *loader) checkPatterns(list *listDef) {
+func (l *graph) checkPatterns(list *listDef) {
 	list.walk(func(e *elementDef) {
 		codes, known := e.exitCodes()
 		if !known {

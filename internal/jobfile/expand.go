@@ -23,20 +23,23 @@ const (
 
 // expander replaces the uses of templates in a file.
 type expander struct {
-	*loader
+	problems  *yamlfile.Collector
+	clock     clock
 	templates map[string]*templateDef
 	names     []string
 	size      int
 	full      bool // size was too much
+	broken    bool // a use is wrong
 }
 
-// expandTemplates replaces every use of a template by its elements.
-func (l *loader) expandTemplates() {
-	root := l.file.doc.Root
+// expandTemplates replaces every use of a template in a document by its elements. It returns false if a use
+// is wrong, so that not all elements are known.
+func expandTemplates(doc *yamlfile.Document, clock clock, problems *yamlfile.Collector) bool {
+	root := doc.Root
 	if root.Kind != yamlfile.Map {
-		return
+		return true
 	}
-	x := &expander{loader: l, templates: map[string]*templateDef{}}
+	x := &expander{problems: problems, clock: clock, templates: map[string]*templateDef{}}
 	x.declareTemplates(root.Get(templatesKey))
 	changed := root.Get(templatesKey) != nil
 	var entries []yamlfile.Entry
@@ -52,8 +55,9 @@ func (l *loader) expandTemplates() {
 		entries = append(entries, e)
 	}
 	if changed {
-		l.file.doc.Root = root.WithEntries(entries)
+		doc.Root = root.WithEntries(entries)
 	}
+	return !x.broken
 }
 
 // list expands a list of elements. chain are the templates in use.
@@ -125,7 +129,7 @@ func isUse(n *yamlfile.Node) bool {
 // use returns the elements that replace a use; nil if the use is wrong.
 func (x *expander) use(n *yamlfile.Node, chain []string) []*yamlfile.Node {
 	elements, good := x.used(n, chain)
-	x.brokenUses = x.brokenUses || !good
+	x.broken = x.broken || !good
 	return elements
 }
 
@@ -137,7 +141,7 @@ func (x *expander) used(n *yamlfile.Node, chain []string) ([]*yamlfile.Node, boo
 		}
 	}
 	var m useModel
-	d := &yamlfile.Decoder{Collector: x.problems, Forms: modelDecoders(), Scalar: x.fixed, Meant: meantTemplate}
+	d := &yamlfile.Decoder{Collector: x.problems, Forms: modelDecoders(), Scalar: fixed(x.problems), Meant: meantTemplate}
 	if !d.Decode(n, "a use", reflect.ValueOf(&m).Elem()) {
 		return nil, false
 	}

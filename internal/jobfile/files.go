@@ -45,9 +45,12 @@ func (u *componentUse) files() []fileUse {
 	return list
 }
 
+// outputs checks that a target has one writer.
+type outputs struct{ *checker }
+
 // fileKey returns equal texts for two keys that certainly name one file: the same path, or the same text with
 // ${...}.
-func (l *loader) fileKey(f fileUse) string {
+func (l *outputs) fileKey(f fileUse) string {
 	if late := f.use.late[f.node]; late != nil && len(late.holes) > 0 {
 		return "${}" + f.node.Text
 	}
@@ -93,7 +96,7 @@ func (f fileUse) depends(reported bool, on func(name string) bool) bool {
 }
 
 // checkFiles reports files that two writers would write, or that one step both reads and writes.
-func (l *loader) checkFiles() {
+func (l *outputs) checkFiles() {
 	for _, s := range l.file.steps {
 		l.checkStepFiles(s)
 	}
@@ -111,7 +114,7 @@ func (l *loader) checkFiles() {
 }
 
 // checkStdin reports a second reader of the standard input, which would find it at its end.
-func (l *loader) checkStdin() {
+func (l *outputs) checkStdin() {
 	var first *fileUse
 	for _, s := range l.file.steps {
 		for _, u := range withNested(s.components()...) {
@@ -130,7 +133,7 @@ func (l *loader) checkStdin() {
 	}
 }
 
-func (l *loader) checkStepFiles(s *stepDef) {
+func (l *outputs) checkStepFiles(s *stepDef) {
 	known := map[string]fileUse{}
 	for _, u := range withNested(append(slices.Clone(s.processors), s.reader)...) {
 		for _, f := range u.files() {
@@ -155,7 +158,7 @@ func (l *loader) checkStepFiles(s *stepDef) {
 }
 
 // checkBranchFiles compares the files that the branches of a split write, since they run at once.
-func (l *loader) checkBranchFiles(e *elementDef) {
+func (l *outputs) checkBranchFiles(e *elementDef) {
 	known := map[string]fileUse{}
 	for _, branch := range e.lists {
 		own := map[string]fileUse{}

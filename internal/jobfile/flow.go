@@ -9,20 +9,27 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
+// graph connects the elements by edges and checks the paths.
+type graph struct {
+	*elements
+	// broken means that elements or targets are wrong, so that the graph cannot be checked.
+	broken bool
+}
+
 // checkFlow checks the targets of the elements, makes their edges explicit, and checks the graph.
-func (l *loader) checkFlow() {
+func (l *graph) checkFlow() {
 	before := l.problems.Reports()
 	l.connectEdges(l.file.flow)
 	l.checkPatterns(l.file.flow)
 	if l.problems.Reports() == before {
 		l.checkStops(l.file.flow, false)
 	}
-	l.brokenFlow = l.brokenFlow || l.brokenUses || l.problems.Reports() > before || len(l.refused) > 0
-	if l.brokenFlow {
+	l.broken = l.broken || l.brokenUses || l.problems.Reports() > before || len(l.refused) > 0
+	if l.broken {
 		return
 	}
 	for _, p := range skeleton(l.file.flow).Suspicious() {
-		e := l.elements[p.Element]
+		e := l.byName[p.Element]
 		switch p.Kind {
 		case core.Unreachable:
 			l.problems.Add(e.at, fmt.Sprintf("%s cannot be reached", e.name), "no element leads to it")
@@ -37,7 +44,7 @@ func (l *loader) checkFlow() {
 }
 
 // connectEdges makes the edges of a list's elements, and of the lists in them.
-func (l *loader) connectEdges(list *listDef) {
+func (l *graph) connectEdges(list *listDef) {
 	for i, e := range list.elements {
 		following := core.Target{Kind: core.TargetEnd}
 		if i+1 < len(list.elements) {
@@ -56,7 +63,7 @@ func (l *loader) connectEdges(list *listDef) {
 
 // edges turns `next` into transitions (rule F1), and adds those that the file leaves out: a completed element
 // leads to the following one, whatever its exit code; any other outcome ends the flow.
-func (l *loader) edges(e *elementDef, following core.Target) []core.Transition {
+func (l *graph) edges(e *elementDef, following core.Target) []core.Transition {
 	var edges []core.Transition
 	if next := &e.keys.Next; next.node != nil {
 		for _, c := range next.cases {
@@ -75,10 +82,10 @@ func (l *loader) edges(e *elementDef, following core.Target) []core.Transition {
 		}
 		l.checkEnds(next)
 		if len(next.cases) < max(1, len(next.node.Entries)) && !isTargetNode(next.node) {
-			l.brokenFlow = true // reported by the decoder
+			l.broken = true // reported by the decoder
 		}
 	} else if e.model.node.Get("next") != nil {
-		l.brokenFlow = true
+		l.broken = true
 	}
 	if !slices.ContainsFunc(edges, func(t core.Transition) bool { return t.Pattern == "*" }) {
 		edges = append(edges, core.Transition{Pattern: "*", Success: true, Target: following})
@@ -88,7 +95,7 @@ func (l *loader) edges(e *elementDef, following core.Target) []core.Transition {
 
 // choiceEdges gives every choice a verdict and an edge. Verdicts are stored and shown, so they name their
 // target.
-func (l *loader) choiceEdges(e *elementDef, following core.Target) {
+func (l *graph) choiceEdges(e *elementDef, following core.Target) {
 	verdicts := map[string]core.Target{}
 	if e.when != nil { // a decision may be skipped
 		verdicts[core.ExitNoop] = following
@@ -97,7 +104,7 @@ func (l *loader) choiceEdges(e *elementDef, following core.Target) {
 	for i := range e.choices {
 		m := &e.model.decide.Choose[i]
 		if m.Next == nil {
-			l.brokenFlow = true // reported by the decoder
+			l.broken = true // reported by the decoder
 			continue
 		}
 		target, ok := l.target(e, m.Next.target)
@@ -137,7 +144,7 @@ func verdictOf(t core.Target) string {
 }
 
 // target resolves a target: an element of the same list, or an end.
-func (l *loader) target(e *elementDef, t target) (core.Target, bool) {
+func (l *graph) target(e *elementDef, t target) (core.Target, bool) {
 	switch t.name {
 	case "end":
 		return core.Target{Kind: core.TargetEnd, Exit: t.exit}, true
@@ -156,14 +163,14 @@ func (l *loader) target(e *elementDef, t target) (core.Target, bool) {
 }
 
 // checkTargetHere reports whether e can lead to the element of that name, and reports a problem if not.
-func (l *loader) checkTargetHere(e *elementDef, name string, at *yamlfile.Node, key string, also []string) bool {
+func (l *graph) checkTargetHere(e *elementDef, name string, at *yamlfile.Node, key string, also []string) bool {
 	if e.list.find(name) != nil {
 		return true
 	}
 	allowed := append(e.list.names(), also...)
 	switch {
-	case l.refused[name], l.brokenUses && l.elements[name] == nil: // it was wrong itself
-	case l.elements[name] != nil:
+	case l.refused[name], l.brokenUses && l.byName[name] == nil: // it was wrong itself
+	case l.byName[name] != nil:
 		l.problems.Add(at, fmt.Sprintf("%s: %s is in another flow", key, name), "one flow cannot lead into another; "+yamlfile.Suggest("", allowed))
 	default:
 		l.problems.Add(at, fmt.Sprintf("%s: there is no element %s", key, name), yamlfile.Suggest(name, allowed))
@@ -186,7 +193,7 @@ func skeleton(list *listDef) core.Flow {
 
 // checkEnds refuses an `end` that a failure reaches through a pattern that does not name it: the job would be
 // COMPLETED.
-func (l *loader) checkEnds(next *nextModel) {
+func (l *graph) checkEnds(next *nextModel) {
 	var all []core.Transition
 	for _, c := range next.cases {
 		if c.pattern != "" {

@@ -18,17 +18,10 @@ type HandlerTypes interface {
 	HandlerOff(handler string) (how string)
 }
 
-// HasTasks reports whether the file, or a child job's file at any depth, has a step of tasks.
-func (f *File) HasTasks() bool {
-	return slices.ContainsFunc(f.steps, func(s *stepDef) bool {
-		return s.tasks != nil || s.child != nil && s.child.file != nil && s.child.file.HasTasks()
-	})
-}
-
-// CheckHandlers looks for handlers of tasks that this process does not have, in the file and in its child
-// jobs. The error, of Problems, lists those that no program can have; elsewhere lists those that a worker of
+// checkHandlers looks for handlers of tasks that this process does not have, in the file and in its child
+// jobs. The error, of yamlfile.Problems, lists those that no program can have; elsewhere lists those that a worker of
 // another program may have.
-func (f *File) CheckHandlers(types HandlerTypes) (elsewhere Problems, err error) {
+func checkHandlers(f *fileDef, types HandlerTypes) (elsewhere yamlfile.Problems, err error) {
 	known, closed := types.Handlers()
 	problems := f.doc.NewCollector()
 	var wrong Problems
@@ -37,14 +30,14 @@ func (f *File) CheckHandlers(types HandlerTypes) (elsewhere Problems, err error)
 		case s.tasks != nil:
 			checkHandler(problems, s, types, known)
 		case s.child != nil && s.child.file != nil:
-			others, err := s.child.file.CheckHandlers(types)
+			others, err := checkHandlers(s.child.file, types)
 			elsewhere = append(elsewhere, others...)
-			if more, is := errors.AsType[Problems](err); is {
+			if more, is := errors.AsType[yamlfile.Problems](err); is {
 				wrong = append(wrong, more...)
 			}
 		}
 	}
-	own, _ := errors.AsType[Problems](problems.Err())
+	own, _ := errors.AsType[yamlfile.Problems](problems.Err())
 	if !closed {
 		return append(own, elsewhere...), nil
 	}
@@ -74,4 +67,11 @@ func (c *compiler) checkHandler(s *stepDef) {
 	if known, closed := c.deps.Tasks.Handlers(); closed {
 		checkHandler(c.problems, s, c.deps.Tasks, known)
 	}
+}
+
+// hasTasks reports whether the file, or a child job's file at any depth, has a step of tasks.
+func (f *fileDef) hasTasks() bool {
+	return slices.ContainsFunc(f.steps, func(s *stepDef) bool {
+		return s.tasks != nil || s.child != nil && s.child.file != nil && s.child.file.hasTasks()
+	})
 }

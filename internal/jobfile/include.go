@@ -16,7 +16,7 @@ import (
 type included struct {
 	// name is the job file's name for it.
 	name string
-	from Source
+	from sourceText
 	doc  *yamlfile.Document
 }
 
@@ -31,8 +31,9 @@ const (
 
 // includer reads the files that a job file includes, each once.
 type includer struct {
-	*loader
-	known map[string]bool // by identity
+	problems *yamlfile.Collector
+	included []included
+	known    map[string]bool // by identity
 	// types, templates, calendars and defaults are the entries that the files provide.
 	types, templates, calendars []yamlfile.Entry
 	defaults                    *yamlfile.Node
@@ -40,15 +41,16 @@ type includer struct {
 	unread bool
 }
 
-// includeFiles reads the included files, and adds their types, templates and defaults to the job file's. It
-// returns false if a file could not be read: then not all names are known.
-func (l *loader) includeFiles() bool {
-	root := l.file.doc.Root
+// includeFiles reads the files that a document from a source includes, and adds their types, templates,
+// calendars and defaults to the document. ok is false if a file could not be read: then not all names are
+// known.
+func includeFiles(doc *yamlfile.Document, from sourceText, problems *yamlfile.Collector) (files []included, ok bool) {
+	root := doc.Root
 	if root.Kind != yamlfile.Map || root.Get(includeKey) == nil {
-		return true
+		return nil, true
 	}
-	i := &includer{loader: l, known: map[string]bool{}}
-	i.read(root.Get(includeKey), l.file.from, "", []string{l.file.from.identity()})
+	i := &includer{problems: problems, known: map[string]bool{}}
+	i.read(root.Get(includeKey), from, "", []string{from.identity()})
 	entries := slices.DeleteFunc(slices.Clone(root.Entries), func(e yamlfile.Entry) bool { return e.Key.Text == includeKey })
 	at := root.KeyOf(includeKey)
 	entries = completed(entries, typesKey, at, i.union(i.types, root.Get(typesKey), "type"))
@@ -62,8 +64,8 @@ func (l *loader) includeFiles() bool {
 	default:
 		entries = completed(entries, defaultsKey, at, i.mergeDefaults(i.defaults, own, "", true))
 	}
-	l.file.doc.Root = root.WithEntries(entries)
-	return !i.unread
+	doc.Root = root.WithEntries(entries)
+	return i.included, !i.unread
 }
 
 // completed sets the value of a key; a nil value leaves it unchanged.
@@ -81,7 +83,7 @@ func completed(entries []yamlfile.Entry, key string, at *yamlfile.Node, value *y
 }
 
 // read reads the files that a file includes. chain are the files from the job file to it.
-func (i *includer) read(list *yamlfile.Node, from Source, name string, chain []string) {
+func (i *includer) read(list *yamlfile.Node, from sourceText, name string, chain []string) {
 	items := []*yamlfile.Node{list}
 	if list.Kind == yamlfile.List {
 		items = list.Items
@@ -117,7 +119,7 @@ func (i *includer) read(list *yamlfile.Node, from Source, name string, chain []s
 }
 
 // readFile reads one file and its includes.
-func (i *includer) readFile(at *yamlfile.Node, file Source, name string, chain []string) {
+func (i *includer) readFile(at *yamlfile.Node, file sourceText, name string, chain []string) {
 	id := file.identity()
 	if slices.Contains(chain, id) {
 		names := make([]string, 0, len(chain)+1)
@@ -141,9 +143,9 @@ func (i *includer) readFile(at *yamlfile.Node, file Source, name string, chain [
 		i.unread = true
 		return
 	}
-	doc, problems := yamlfile.Parse(file.path, text)
+	doc, problems := yamlfile.Parse(file.String(), text)
 	i.problems.Merge(problems)
-	i.file.included = append(i.file.included, included{name: name, from: file, doc: doc})
+	i.included = append(i.included, included{name: name, from: file, doc: doc})
 	switch {
 	case doc.Root == nil:
 		i.unread = true // reported

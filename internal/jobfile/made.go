@@ -60,13 +60,6 @@ func elementAt(n *yamlfile.Node) string {
 	return ""
 }
 
-func (f *File) location(n *yamlfile.Node) string {
-	if f.doc.Describe != nil {
-		return f.doc.Place(n)
-	}
-	return n.Position(f.Path())
-}
-
 // texted is a file system of texts by name.
 type texted map[string]string
 

@@ -14,8 +14,11 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-func (l *loader) declareParameters(model *jobModel) {
-	for _, e := range model.Parameters {
+// parameters declares the parameters of a file.
+type parameters struct{ *checker }
+
+func (l *parameters) declareParameters() {
+	for _, e := range l.file.model.Parameters {
 		if !identifier.MatchString(e.Name) {
 			l.problems.Add(e.Key, fmt.Sprintf("the parameter name %q is no identifier", e.Name), identifierHint)
 		}
@@ -23,7 +26,7 @@ func (l *loader) declareParameters(model *jobModel) {
 	}
 }
 
-func (l *loader) parameter(name string, m parameterModel) core.ParameterSpec {
+func (l *parameters) parameter(name string, m parameterModel) core.ParameterSpec {
 	spec := core.ParameterSpec{Name: name, Type: core.ParameterType(m.Type), Doc: m.Doc, Identifying: m.Identifying, Pattern: m.Pattern}
 	if spec.Doc == "" {
 		spec.Doc = m.Description
@@ -41,8 +44,8 @@ func (l *loader) parameter(name string, m parameterModel) core.ParameterSpec {
 		spec.Type = core.TypeString // a problem was reported; any type will do
 		return spec
 	}
-	if spec.Type == core.TypeTimestamp && l.file.zone != time.UTC {
-		spec.Zone = l.file.zone
+	if spec.Type == core.TypeTimestamp && l.file.clock.zone != time.UTC {
+		spec.Zone = l.file.clock.zone
 	}
 	if spec.Type == core.TypePath {
 		spec.Folder = l.file.folder
@@ -60,7 +63,7 @@ func (l *loader) parameter(name string, m parameterModel) core.ParameterSpec {
 
 // secretParameter makes the spec of a secret parameter. Keys that would put its value in the file or in the
 // store are refused.
-func (l *loader) secretParameter(spec *core.ParameterSpec, m parameterModel) {
+func (l *parameters) secretParameter(spec *core.ParameterSpec, m parameterModel) {
 	spec.Secret, spec.Required, spec.Identifying, spec.Pattern = true, true, false, ""
 	if spec.Type != core.TypeString {
 		l.problems.Add(m.Node.Get("type"), fmt.Sprintf("a secret parameter is a string, and no %s", spec.Type), "type: string")
@@ -85,7 +88,7 @@ func secretParameterHint(name string) string {
 }
 
 // limits checks pattern, enum, min and max.
-func (l *loader) limits(spec *core.ParameterSpec, m parameterModel) {
+func (l *parameters) limits(spec *core.ParameterSpec, m parameterModel) {
 	text := spec.Type == core.TypeString || spec.Type == core.TypePath
 	if spec.Pattern != "" {
 		_, err := regexp.Compile(spec.Pattern)
@@ -112,7 +115,7 @@ func (l *loader) limits(spec *core.ParameterSpec, m parameterModel) {
 	}
 }
 
-func (l *loader) limit(spec *core.ParameterSpec, key string, at *yamlfile.Node, raw *rawText) any {
+func (l *parameters) limit(spec *core.ParameterSpec, key string, at *yamlfile.Node, raw *rawText) any {
 	if raw == nil || raw.node == nil {
 		return nil
 	}
@@ -128,7 +131,7 @@ func (l *loader) limit(spec *core.ParameterSpec, key string, at *yamlfile.Node, 
 }
 
 // typed parses a text of the file as a value of the parameter.
-func (l *loader) typed(spec *core.ParameterSpec, at *yamlfile.Node, text string) (any, bool) {
+func (l *checker) typed(spec *core.ParameterSpec, at *yamlfile.Node, text string) (any, bool) {
 	x, err := spec.Parse(text)
 	if err != nil {
 		l.problems.Add(at, err.Error(), "")
@@ -138,7 +141,7 @@ func (l *loader) typed(spec *core.ParameterSpec, at *yamlfile.Node, text string)
 }
 
 // setDefault reads or computes a default, and checks it against the limits.
-func (l *loader) setDefault(spec *core.ParameterSpec, n *yamlfile.Node) {
+func (l *parameters) setDefault(spec *core.ParameterSpec, n *yamlfile.Node) {
 	if n == nil {
 		return
 	}
@@ -168,15 +171,15 @@ func (l *loader) setDefault(spec *core.ParameterSpec, n *yamlfile.Node) {
 
 // computed evaluates a default with ${...} now. It may use functions, including today() and now(), but no
 // names.
-func (l *loader) computed(spec core.ParameterSpec, n *yamlfile.Node, t *template) (string, bool) {
+func (l *parameters) computed(spec core.ParameterSpec, n *yamlfile.Node, t *template) (string, bool) {
 	scope := expression.Scope{
 		expression.Today: {Type: parameterGoType(core.TypeDate)}, expression.Now: {Type: parameterGoType(core.TypeTimestamp)},
 	}
-	l.file.addClock(scope)
+	l.file.clock.addTo(scope)
 	if strings.Contains(n.Text, "secret.") {
 		scope["secret"] = expression.Var{Open: true} // for the refusal
 	}
-	vars := l.file.clock(l.now())
+	vars := l.file.clock.values(l.now())
 	refusal := func(path string) string {
 		if name, is := strings.CutPrefix(path, "secret."); is {
 			return fmt.Sprintf("%s cannot be a default, which is stored and shown: declare {type: string, secret: true} without a default, and %s", path, secretParameterHint(name))
@@ -196,7 +199,7 @@ func (l *loader) computed(spec core.ParameterSpec, n *yamlfile.Node, t *template
 
 // compileParameter compiles the holes of a parameter's text, and checks the type of a hole that is the whole
 // value.
-func (l *loader) compileParameter(spec core.ParameterSpec, n *yamlfile.Node, t *template, in *names) bool {
+func (l *parameters) compileParameter(spec core.ParameterSpec, n *yamlfile.Node, t *template, in *names) bool {
 	for i := range t.holes {
 		h := &t.holes[i]
 		prog, err := compileHole(l.problems, n, *h, in)

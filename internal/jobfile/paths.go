@@ -12,7 +12,7 @@ import (
 // to the working directory; expressions get it absolute.
 
 // resolve returns a path of the file relative to the working directory.
-func (f *File) resolve(text string) string { return resolve(f.from.dir(), text) }
+func (f *fileDef) resolve(text string) string { return resolve(f.from.dir(), text) }
 
 func resolve(dir, text string) string {
 	if text == "" || filepath.IsAbs(text) {
@@ -21,7 +21,7 @@ func resolve(dir, text string) string {
 	return filepath.Join(dir, filepath.FromSlash(text))
 }
 
-func (f *File) absolute(text string) string {
+func (f *fileDef) absolute(text string) string {
 	text = resolve(f.folder, text)
 	if abs, err := filepath.Abs(text); err == nil && text != "" {
 		return abs
@@ -30,7 +30,7 @@ func (f *File) absolute(text string) string {
 }
 
 // named returns an absolute path in the folder of the file as resolve would.
-func (f *File) named(path string) string {
+func (f *fileDef) named(path string) string {
 	if f.folder == "" || !filepath.IsAbs(path) {
 		return path
 	}
@@ -43,7 +43,7 @@ func (f *File) named(path string) string {
 
 // declarePath turns a string parameter that is a whole path into a parameter of type path, so that its
 // spelling does not matter. One with a pattern or an enum keeps its text: the author lists the allowed texts.
-func (f *File) declarePath(expression string) {
+func (f *fileDef) declarePath(expression string) {
 	name, is := strings.CutPrefix(strings.TrimSpace(expression), "params.")
 	i := slices.IndexFunc(f.specs, func(spec core.ParameterSpec) bool { return is && spec.Name == name })
 	if i < 0 || f.specs[i].Type != core.TypeString || f.specs[i].Pattern != "" || len(f.specs[i].Enum) > 0 {

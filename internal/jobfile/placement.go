@@ -19,7 +19,7 @@ const placementHint = "write labels of workers, such as {disk: eu1}, or the name
 
 // on reads `on` for work that workers do if remote is true; it returns nil if there is none. names are the
 // names of `part`, for the parts of a step; else nil.
-func (l *loader) on(m *placementModel, remote bool, names map[string]expression.Var) *core.Placement {
+func (l *checker) on(m *placementModel, remote bool, names map[string]expression.Var) *core.Placement {
 	if !l.needsRemote(m, remote) {
 		return nil
 	}
@@ -27,7 +27,7 @@ func (l *loader) on(m *placementModel, remote bool, names map[string]expression.
 }
 
 // needsRemote reports whether `on` is set, and refuses it for work that the job's own process does.
-func (l *loader) needsRemote(m *placementModel, remote bool) bool {
+func (l *checker) needsRemote(m *placementModel, remote bool) bool {
 	if m == nil || m.node == nil {
 		return false
 	}
@@ -37,7 +37,7 @@ func (l *loader) needsRemote(m *placementModel, remote bool) bool {
 	return remote
 }
 
-func (l *loader) placement(n *yamlfile.Node, names map[string]expression.Var) *core.Placement {
+func (l *checker) placement(n *yamlfile.Node, names map[string]expression.Var) *core.Placement {
 	p := &core.Placement{}
 	switch {
 	case n.Bad:
@@ -91,7 +91,7 @@ func withoutHoles(p core.Placement) core.Placement {
 }
 
 // placementText refuses expressions in a placement, except values of the part.
-func (l *loader) placementText(n *yamlfile.Node, names map[string]expression.Var) bool {
+func (l *checker) placementText(n *yamlfile.Node, names map[string]expression.Var) bool {
 	if names == nil && strings.Contains(n.Text, "${") {
 		l.problems.Add(n, "on takes texts as they are, without ${...}", "only the parts of a partition may have values of their own: on: {disk: \"${part.site}\"}")
 		return false
@@ -153,7 +153,7 @@ func onOfPart(p *core.Placement) func(part core.Partition) (*core.Placement, err
 
 // checkSplitPlacement reads `on` of a split: one for all branches, or a list with one for each; nil if there
 // is none.
-func (l *loader) checkSplitPlacement(e *elementDef) {
+func (l *checker) checkSplitPlacement(e *elementDef) {
 	m := e.model.split
 	if !l.needsRemote(m.On, m.Remote == remoteTrue) {
 		return
@@ -175,6 +175,3 @@ func (l *loader) checkSplitPlacement(e *elementDef) {
 		e.on = append(e.on, l.placement(item, nil))
 	}
 }
-
-// On returns which workers run the job where it is registered; nil means any.
-func (f *File) On() *core.Placement { return f.on }

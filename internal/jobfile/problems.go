@@ -11,13 +11,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 )
 
-// Problem is one mistake in a job file: position, message, excerpt, hint.
-type Problem = yamlfile.Problem
-
-// Problems is all mistakes in a job file, by position. It is the error of [Load], [Parse] and [File.Compile]
-// if the file is at fault.
-type Problems = yamlfile.Problems
-
 var (
 	identifier = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 	jobName    = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_.-]{0,99}$`)

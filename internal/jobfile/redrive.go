@@ -15,7 +15,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/step"
 )
 
-// Redrive describes the run that CompileRedrive makes.
+// Redrive describes the run that redriven items make.
 type Redrive struct {
 	// Plan lists the items and their step.
 	Plan *redrive.Plan
@@ -28,10 +28,10 @@ type Redrive struct {
 	Watch func() (check func(run *core.StepRun, parts chunk.Parts) error)
 }
 
-// CompileRedrive makes a job of one chunk step of the file. It runs the skipped items of a plan, instead of
+// compileRedrive makes a job of one chunk step of the file. It runs the skipped items of a plan, instead of
 // the items of the reader, through the step's processors and writers (rule C12). It fails as Compile does,
 // and if the plan's step is missing or is not a chunk step.
-func (f *File) CompileRedrive(deps Deps, r Redrive) (*core.Job, error) {
+func compileRedrive(f *fileDef, deps Deps, r Redrive) (*core.Job, error) {
 	of, err := f.chunkStep(r.Plan.Step)
 	if err != nil {
 		return nil, err
@@ -64,8 +64,8 @@ func (f *File) CompileRedrive(deps Deps, r Redrive) (*core.Job, error) {
 		return nil, err
 	}
 	return &core.Job{
-		Name: f.name, Description: f.model.Description, Parameters: f.Parameters(), Definition: f.Definition(),
-		Restartable: true, Bind: c.bind, Exclusive: f.Exclusive, RedriveOf: r.Plan.Execution,
+		Name: f.name, Description: f.model.Description, Parameters: f.parameters(), Definition: f.definition(),
+		Restartable: true, Bind: c.bind, Exclusive: c.exclusive, RedriveOf: r.Plan.Execution,
 		Flow: core.Flow{Elements: []core.Element{&core.StepElement{Step: work}}},
 	}, nil
 }
@@ -91,18 +91,18 @@ func (r Redrive) Partition(context.Context, *core.View) ([]core.Partition, error
 }
 
 // chunkStep finds a step by the name of its executions. Executions of partitions are named STEP:PARTITION.
-func (f *File) chunkStep(recorded string) (*stepDef, error) {
+func (f *fileDef) chunkStep(recorded string) (*stepDef, error) {
 	name, _, _ := strings.Cut(recorded, ":")
 	for _, s := range f.steps {
 		if s.name != name {
 			continue
 		}
 		if s.reader == nil || s.tasks != nil {
-			return nil, fmt.Errorf("step %s reads no items in %s: it is not a chunk step", name, f.Path())
+			return nil, fmt.Errorf("step %s reads no items in %s: it is not a chunk step", name, f.doc.Path)
 		}
 		return s, nil
 	}
-	return nil, fmt.Errorf("there is no step %s in %s (%s)", name, f.Path(), yamlfile.Suggest(name, f.Steps()))
+	return nil, fmt.Errorf("there is no step %s in %s (%s)", name, f.doc.Path, yamlfile.Suggest(name, f.stepNames()))
 }
 
 // wrapParts replaces the reader by the reader of the redrive.

@@ -33,7 +33,7 @@ type targetUse struct {
 }
 
 // target returns the target of such a writer.
-func (s *stepDef) target(l *loader, u *componentUse) (t targetUse, ok bool) {
+func (s *stepDef) target(of *fileDef, u *componentUse) (t targetUse, ok bool) {
 	if u == nil { // reported
 		return t, false
 	}
@@ -49,7 +49,7 @@ func (s *stepDef) target(l *loader, u *componentUse) (t targetUse, ok bool) {
 			at = u.node
 		}
 		if at != nil && at.Kind == yamlfile.Scalar {
-			return targetUse{u, at, (&compiler{file: l.file}).database(s)}, true
+			return targetUse{u, at, (&compiler{file: of}).database(s)}, true
 		}
 	}
 	return t, false
@@ -69,11 +69,11 @@ func (t targetUse) modeNode() *yamlfile.Node {
 }
 
 // checkRefills reports targets that are refilled while something else writes there.
-func (l *loader) checkRefills() {
+func (l *outputs) checkRefills() {
 	for _, s := range l.file.steps {
 		var own []targetUse
 		for _, u := range s.writers {
-			t, ok := s.target(l, u)
+			t, ok := s.target(l.file, u)
 			if !ok {
 				continue
 			}
@@ -101,7 +101,7 @@ func (l *loader) checkRefills() {
 }
 
 // checkBranchRefills compares the targets of the branches of a split, since they run at once.
-func (l *loader) checkBranchRefills(e *elementDef) {
+func (l *outputs) checkBranchRefills(e *elementDef) {
 	var known []targetUse
 	for _, branch := range e.lists {
 		var own []targetUse
@@ -110,7 +110,7 @@ func (l *loader) checkBranchRefills(e *elementDef) {
 				return
 			}
 			for _, u := range inner.step.writers {
-				if t, ok := inner.step.target(l, u); ok {
+				if t, ok := inner.step.target(l.file, u); ok {
 					own = append(own, t)
 				}
 			}
@@ -128,7 +128,7 @@ func (l *loader) checkBranchRefills(e *elementDef) {
 }
 
 // checkNamedSteps reports steps that a component's config names and the job does not have.
-func (l *loader) checkNamedSteps() {
+func (l *scopes) checkNamedSteps() {
 	for _, u := range withNested(l.file.components()...) {
 		namer, ok := u.cfg.(registry.StepNamer)
 		if !ok {
@@ -147,7 +147,7 @@ func (l *loader) checkNamedSteps() {
 }
 
 // checkResumable reports readers that cannot resume in a partitioned step.
-func (l *loader) checkResumable() {
+func (l *checker) checkResumable() {
 	for _, s := range l.file.steps {
 		if s.partitioner == nil {
 			continue
@@ -161,7 +161,7 @@ func (l *loader) checkResumable() {
 }
 
 // listsFiles reports whether the step records the list of the files that it reads.
-func (f *File) listsFiles(step string) bool {
+func (f *fileDef) listsFiles(step string) bool {
 	return slices.ContainsFunc(f.steps, func(s *stepDef) bool {
 		if s.name != step {
 			return false

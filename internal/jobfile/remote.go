@@ -13,7 +13,7 @@ const (
 )
 
 // checkRemote refuses `remote: true` for a child job with a component that works only in its own process.
-func (l *loader) checkRemote(e *elementDef) {
+func (l *checker) checkRemote(e *elementDef) {
 	m, child := e.model.job, e.step.child.file
 	e.step.child.on = l.on(m.On, m.Remote == remoteTrue, nil)
 	if m.Remote != remoteTrue || child == nil {
@@ -37,7 +37,7 @@ func (c *compiler) onWorkers(child *childDef) bool {
 
 // localComponent returns a component of the file or of its child jobs that works only in the process that
 // runs the job, or nil.
-func (f *File) localComponent() *componentUse {
+func (f *fileDef) localComponent() *componentUse {
 	return firstLocal(f.components(), f.steps)
 }
 
@@ -60,7 +60,7 @@ func firstLocal(uses []*componentUse, steps []*stepDef) *componentUse {
 }
 
 // checkRemoteSplits refuses `remote: true` for a split with a branch that cannot run on workers.
-func (l *loader) checkRemoteSplits() {
+func (l *checker) checkRemoteSplits() {
 	if l.file.flow == nil {
 		return
 	}

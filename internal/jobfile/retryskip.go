@@ -14,7 +14,7 @@ import (
 )
 
 // checkRetrySkip checks the keys of a chunk, and completes them by the defaults.
-func (l *loader) checkRetrySkip(s *stepDef) {
+func (l *steps) checkRetrySkip(s *stepDef) {
 	m, d := s.model.Chunk, l.file.defaults()
 	s.chunk = m.chunkDefaults
 	mergeDefaults(m.Node, reflect.ValueOf(&s.chunk).Elem(), d.Node.Get("chunk"), reflect.ValueOf(d.Chunk))
@@ -27,7 +27,7 @@ func (l *loader) checkRetrySkip(s *stepDef) {
 
 // checkExclusions reports options that cannot be combined with processors in the chunk's transaction, or with
 // a position.
-func (l *loader) checkExclusions(s *stepDef) {
+func (l *steps) checkExclusions(s *stepDef) {
 	if u := s.positioned(); u != nil {
 		other := "the " + u.what + ", which has a position,"
 		if s.chunk.Concurrency != nil && *s.chunk.Concurrency > 1 {
@@ -54,7 +54,7 @@ func (l *loader) checkExclusions(s *stepDef) {
 
 // checkStepRetry checks the retry of a tasklet step, and completes it from the defaults, which are for work
 // that a transaction undoes: a tasklet without a transaction is repeated only if its own step asks for it.
-func (l *loader) checkStepRetry(s *stepDef) {
+func (l *steps) checkStepRetry(s *stepDef) {
 	m, d := s.model, l.file.defaults()
 	n := m.Node.Get("retry")
 	group := s.element != nil && s.element.list.parent != nil && s.element.list.parent.kind == atomicKind
@@ -82,7 +82,7 @@ func (l *loader) checkStepRetry(s *stepDef) {
 
 // reportExclusion reports a key of a chunk that process_in_transaction excludes, at the position of one of
 // them; both may come from the defaults.
-func (l *loader) reportExclusion(s *stepDef, key, other, why string) {
+func (l *steps) reportExclusion(s *stepDef, key, other, why string) {
 	chunk := s.model.Chunk.Node
 	at := s.model.Node.KeyOf("chunk")
 	for _, written := range []string{key, "process_in_transaction"} {
@@ -97,7 +97,7 @@ func (l *loader) reportExclusion(s *stepDef, key, other, why string) {
 	l.problems.Add(at, key+" and "+other+" exclude each other", why)
 }
 
-func (l *loader) checkChunkKeys(n *yamlfile.Node, c chunkDefaults) {
+func (l *steps) checkChunkKeys(n *yamlfile.Node, c chunkDefaults) {
 	if at := n.Get("size"); at != nil && c.Size != nil && *c.Size < 1 {
 		l.problems.Add(at, "size must be at least 1", "")
 	}
@@ -106,7 +106,7 @@ func (l *loader) checkChunkKeys(n *yamlfile.Node, c chunkDefaults) {
 	}
 }
 
-func (l *loader) checkRetry(n *yamlfile.Node, c *config.ItemRetryConfig) {
+func (l *steps) checkRetry(n *yamlfile.Node, c *config.ItemRetryConfig) {
 	if n == nil || c == nil {
 		return
 	}
@@ -127,7 +127,7 @@ func (l *loader) checkRetry(n *yamlfile.Node, c *config.ItemRetryConfig) {
 	}
 }
 
-func (l *loader) checkSkip(n *yamlfile.Node, c *config.ItemSkipConfig) {
+func (l *steps) checkSkip(n *yamlfile.Node, c *config.ItemSkipConfig) {
 	if n == nil || c == nil {
 		return
 	}
@@ -135,7 +135,7 @@ func (l *loader) checkSkip(n *yamlfile.Node, c *config.ItemSkipConfig) {
 	l.checkClasses(n)
 }
 
-func (l *loader) checkLimit(n *yamlfile.Node, limit int) {
+func (l *steps) checkLimit(n *yamlfile.Node, limit int) {
 	if limit >= 0 {
 		return
 	}
@@ -146,7 +146,7 @@ func (l *loader) checkLimit(n *yamlfile.Node, limit int) {
 }
 
 // checkClasses checks every name of `errors` and `except`.
-func (l *loader) checkClasses(n *yamlfile.Node) {
+func (l *steps) checkClasses(n *yamlfile.Node) {
 	matchers := l.reg.Matchers()
 	for _, key := range []string{"errors", "except"} {
 		list := n.Get(key)

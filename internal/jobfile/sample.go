@@ -37,7 +37,7 @@ type Used struct {
 // as bound by a launch with the parameters.
 func (f *File) Uses(params core.Parameters) []Used {
 	var list []Used
-	for _, s := range f.steps {
+	for _, s := range f.def.steps {
 		for _, u := range withNested(s.components()...) {
 			list = append(list, f.used(s.name, u, params))
 		}
@@ -62,7 +62,7 @@ func (f *File) used(step string, u *componentUse, params core.Parameters) Used {
 	if u.kind == registry.KindWriter && u.in != nil {
 		found.Columns = columns(u.in.Schema(), nil)
 	}
-	v := reflect.Indirect(reflect.ValueOf(f.config(u, f.launchValues(params), f.doc.NewCollector())))
+	v := reflect.Indirect(reflect.ValueOf(f.def.config(u, f.def.launchValues(params), f.def.doc.NewCollector())))
 	if !v.IsValid() || v.Kind() != reflect.Struct {
 		return found
 	}

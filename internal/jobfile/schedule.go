@@ -28,7 +28,7 @@ type Schedule struct {
 	Calendar   *calendar.Calendar
 	WhenClosed schedule.Closed
 
-	file       *File
+	file       *fileDef
 	parameters []scheduledParameter
 }
 
@@ -38,12 +38,6 @@ type scheduledParameter struct {
 	node *yamlfile.Node
 	text *template
 }
-
-// Schedule returns when the job is due, or nil if the file does not say.
-func (f *File) Schedule() *Schedule { return f.schedule }
-
-// Budget returns the limits for the runs of the job that a server starts, without defaults filled in.
-func (f *File) Budget() task.Budget { return f.model.Budget.budget() }
 
 func (m *budgetModel) budget() task.Budget {
 	if m == nil {
@@ -111,8 +105,11 @@ func scheduleValues(at schedule.Time) map[string]any {
 	}}
 }
 
+// schedules checks the schedule of a file.
+type schedules struct{ *parameters }
+
 // checkSchedule checks `schedule`.
-func (l *loader) checkSchedule() {
+func (l *schedules) checkSchedule() {
 	m := l.file.model.Schedule
 	if m == nil || m.Node.Kind != yamlfile.Map { // reported
 		return
@@ -134,7 +131,7 @@ func (l *loader) checkSchedule() {
 }
 
 // checkScheduleCalendar puts the schedule on the business days of its calendar.
-func (l *loader) checkScheduleCalendar(s *Schedule) {
+func (l *schedules) checkScheduleCalendar(s *Schedule) {
 	m := l.file.model.Schedule
 	if m.Calendar == "" {
 		if m.Node.Get("when_closed") != nil {
@@ -143,7 +140,7 @@ func (l *loader) checkScheduleCalendar(s *Schedule) {
 		return
 	}
 	all := calendar.Stock()
-	maps.Copy(all, l.file.calendars)
+	maps.Copy(all, l.file.clock.calendars)
 	if s.Calendar = all[m.Calendar]; s.Calendar == nil {
 		l.problems.Add(m.Node.Get("calendar"), "schedule: there is no calendar "+m.Calendar, yamlfile.Suggest(m.Calendar, slices.Sorted(maps.Keys(all))))
 		return
@@ -164,7 +161,7 @@ func (l *loader) checkScheduleCalendar(s *Schedule) {
 	s.Cron = on
 }
 
-func (l *loader) checkScheduledParameters(s *Schedule) {
+func (l *schedules) checkScheduledParameters(s *Schedule) {
 	m := l.file.model.Schedule
 	given := map[string]bool{}
 	for _, e := range m.Parameters {
@@ -189,7 +186,7 @@ func (l *loader) checkScheduledParameters(s *Schedule) {
 	}
 }
 
-func (l *loader) spec(name string) (core.ParameterSpec, bool) {
+func (l *schedules) spec(name string) (core.ParameterSpec, bool) {
 	for _, spec := range l.file.specs {
 		if spec.Name == name {
 			return spec, true
@@ -201,14 +198,14 @@ func (l *loader) spec(name string) (core.ParameterSpec, bool) {
 // scheduledText compiles the value of a parameter. A value that depends on the scheduled time is tried with
 // the next one: whether it can be parsed does not depend on the time; whether it is within the parameter's
 // limits may.
-func (l *loader) scheduledText(s *Schedule, spec core.ParameterSpec, n *yamlfile.Node) (*template, bool) {
+func (l *schedules) scheduledText(s *Schedule, spec core.ParameterSpec, n *yamlfile.Node) (*template, bool) {
 	t, err := parseTemplate(n.Text)
 	if err != nil {
 		reportTemplate(l.problems, n, "schedule", err)
 		return nil, false
 	}
 	scope := expression.Scope{scheduleName: scheduleVars()}
-	l.file.addClock(scope)
+	l.file.clock.addTo(scope)
 	if !l.compileParameter(spec, n, t, &names{scope: scope}) {
 		return nil, false
 	}
@@ -235,7 +232,7 @@ func (l *loader) scheduledText(s *Schedule, spec core.ParameterSpec, n *yamlfile
 	return t, ok
 }
 
-func (l *loader) checkBudget(m *budgetModel) {
+func (l *checker) checkBudget(m *budgetModel) {
 	if m == nil {
 		return
 	}
@@ -254,7 +251,7 @@ const (
 const exclusiveHint = "write instance, job, or an expression over the parameters such as params.region"
 
 // checkExclusive checks `exclusive`: a word, or an expression over the parameters.
-func (l *loader) checkExclusive() {
+func (l *scopes) checkExclusive() {
 	m := l.file.model.Exclusive
 	if m == nil || m.text == exclusiveInstance || m.text == exclusiveJob {
 		return
@@ -264,7 +261,7 @@ func (l *loader) checkExclusive() {
 		return
 	}
 	scope := expression.Scope{"params": {Fields: l.paramVars()}}
-	l.file.addClock(scope)
+	l.file.clock.addTo(scope)
 	prog, err := expression.Compile(m.text, scope)
 	var where *expression.Error
 	switch {
@@ -281,9 +278,9 @@ func (l *loader) checkExclusive() {
 	}
 }
 
-// Exclusive returns the key that a launch with these parameters shares with the launches that must not run at
+// exclusiveKey returns the key that a launch with these parameters shares with the launches that must not run at
 // the same time; "" means that it excludes only its own instance.
-func (f *File) Exclusive(params core.Parameters) (core.ExclusiveKey, error) {
+func exclusiveKey(f *fileDef, params core.Parameters) (core.ExclusiveKey, error) {
 	switch m := f.model.Exclusive; {
 	case m == nil || m.text == exclusiveInstance:
 		return "", nil

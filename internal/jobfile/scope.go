@@ -44,6 +44,18 @@ func (p location) knowsOutcome() bool {
 	return p.afterFlow || p.element != nil && p.element.list.finally
 }
 
+// scopes knows the names of expressions at each location of a file.
+type scopes struct {
+	*checker
+	stepNames []string
+	isStep    map[string]bool // the same
+	// invalidTasklets are the steps with a mistake in their tasklet: their results are unknown.
+	invalidTasklets []string
+	stepRefs        []stepRef
+	// brokenUses means that the use of a template is wrong, so that not all elements are known.
+	brokenUses bool
+}
+
 // names are the names that an expression may use at its location.
 type names struct {
 	scope expression.Scope
@@ -57,7 +69,7 @@ type names struct {
 
 // scope returns the names for ${...} and conditions at a location. Names that are known only elsewhere are
 // included, for a message that says where.
-func (l *loader) scope(p location) *names {
+func (l *scopes) scope(p location) *names {
 	text := expression.Var{Type: reflect.TypeFor[string]()}
 	job := map[string]expression.Var{"name": text, "execution": {Type: reflect.TypeFor[int64]()}, "instance": {Type: reflect.TypeFor[int64]()}, "time": {Type: reflect.TypeFor[time.Time]()}}
 	for _, name := range outcomeFields() {
@@ -79,7 +91,7 @@ func (l *loader) scope(p location) *names {
 			scope[name] = v
 		}
 	}
-	l.file.addClock(scope)
+	l.file.clock.addTo(scope)
 	for _, name := range []string{"with", "secret"} {
 		scope[name] = expression.Var{Open: true}
 	}
@@ -95,7 +107,7 @@ func (l *loader) scope(p location) *names {
 }
 
 // unknown are the prefixes of names that depend on an invalid partitioner or tasklet.
-func (l *loader) unknown(p location) []string {
+func (l *scopes) unknown(p location) []string {
 	var list []string
 	if p.unknown {
 		list = append(list, "part.")
@@ -128,7 +140,7 @@ func (p location) refusal(path string) string {
 	return ""
 }
 
-func (l *loader) paramVars() map[string]expression.Var {
+func (l *scopes) paramVars() map[string]expression.Var {
 	vars := map[string]expression.Var{}
 	for _, p := range l.file.specs {
 		vars[p.Name] = expression.Var{Type: parameterGoType(p.Type), Nullable: !p.Required && p.Default == nil}
@@ -146,7 +158,7 @@ const balancedName = "balanced"
 
 // stepVars is the namespace of the steps. Each is made on demand: making all of them at each location would
 // take quadratic time.
-func (l *loader) stepVars(except string) expression.Var {
+func (l *scopes) stepVars(except string) expression.Var {
 	return expression.Var{
 		Find: func(name string) (expression.Var, bool) {
 			if name == except || !l.isStep[name] {
@@ -163,7 +175,7 @@ func (l *loader) stepVars(except string) expression.Var {
 }
 
 // ownVars are the names of a step's own gate.
-func (l *loader) ownVars(step string) map[string]expression.Var {
+func (l *scopes) ownVars(step string) map[string]expression.Var {
 	fields := map[string]expression.Var{
 		balancedName: {Type: reflect.TypeFor[bool]()},
 		"duration":   {Type: reflect.TypeFor[time.Duration]()},
@@ -177,7 +189,7 @@ func (l *loader) ownVars(step string) map[string]expression.Var {
 }
 
 // outVar types the named results of a step: by the row type in its tasklet's config under `out`, or as texts.
-func (f *File) outVar(step string) expression.Var {
+func (f *fileDef) outVar(step string) expression.Var {
 	schema := f.outs[step]
 	if schema == nil {
 		return expression.Var{Open: true}
@@ -190,7 +202,7 @@ func (f *File) outVar(step string) expression.Var {
 }
 
 // env returns the names for expressions over items at a location, at load.
-func (l *loader) env(p location) registry.ExpressionEnv {
+func (l *scopes) env(p location) registry.ExpressionEnv {
 	params := map[string]reflect.Type{}
 	for name, v := range l.paramVars() {
 		if l.isSecret(name) { // rows would show it
@@ -201,7 +213,7 @@ func (l *loader) env(p location) registry.ExpressionEnv {
 			params[name] = reflect.PointerTo(v.Type)
 		}
 	}
-	env := registry.ExpressionEnv{Zone: l.file.zone, Calendars: l.file.calendars, Types: map[string]map[string]reflect.Type{
+	env := registry.ExpressionEnv{Zone: l.file.clock.zone, Calendars: l.file.clock.calendars, Types: map[string]map[string]reflect.Type{
 		"params": params,
 		// job.execution is not among them: the rows of a restart would differ.
 		"job": {"name": reflect.TypeFor[string](), "instance": reflect.TypeFor[int64](), "time": reflect.TypeFor[time.Time]()},

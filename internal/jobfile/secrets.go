@@ -5,11 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"slices"
 	"strings"
 
 	"github.com/surfin-batch/surfin/internal/yamlfile"
-	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
 // Secrets finds the secrets that job files name. It masks each secret that it found wherever a text with it
@@ -74,7 +72,7 @@ func (v *values) addSecret(head, name string) error {
 }
 
 // checkSecrets reports missing secrets, including those that only a later step or a child job needs.
-func (f *File) checkSecrets(ctx context.Context, secrets Secrets, problems *yamlfile.Collector) {
+func (f *fileDef) checkSecrets(ctx context.Context, secrets Secrets, problems *yamlfile.Collector) {
 	v := (&values{}).with(ctx, secrets)
 	for _, u := range withNested(f.components()...) {
 		for n, late := range u.late {
@@ -100,7 +98,7 @@ func (f *File) checkSecrets(ctx context.Context, secrets Secrets, problems *yaml
 }
 
 // checkSecretParameter reports a secret parameter without a value.
-func (f *File) checkSecretParameter(v *values, name string, n *yamlfile.Node, h hole, problems *yamlfile.Collector) {
+func (f *fileDef) checkSecretParameter(v *values, name string, n *yamlfile.Node, h hole, problems *yamlfile.Collector) {
 	_, err := v.secret(name)
 	if err == nil {
 		return
@@ -112,11 +110,7 @@ func (f *File) checkSecretParameter(v *values, name string, n *yamlfile.Node, h 
 	problems.AddAt(n, h.offset, text, secretParameterHint(name))
 }
 
-func (f *File) isSecret(name string) bool {
-	return slices.ContainsFunc(f.specs, func(s core.ParameterSpec) bool { return s.Secret && s.Name == name })
-}
-
-func (l *loader) isSecret(name string) bool { return l.file.isSecret(name) }
+func (l *scopes) isSecret(name string) bool { return l.file.isSecret(name) }
 
 func cureOf(err error) string {
 	var curable interface{ Cure() string }

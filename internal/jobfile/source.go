@@ -11,11 +11,10 @@ import (
 	"github.com/surfin-batch/surfin/internal/nearest"
 	"github.com/surfin-batch/surfin/internal/smallfile"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
-	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 )
 
-// Source is the origin of a job file's text. [Path], [FS] and [Bytes] make one; the zero Source is none.
-type Source struct {
+// sourceText is the origin of a job file's text. The zero one says nothing.
+type sourceText struct {
 	path string // in messages, too
 	// fsys holds path and the files of child jobs; nil means the disk.
 	fsys fs.FS
@@ -31,65 +30,64 @@ type Source struct {
 	name string
 }
 
-// Path is a job file on the disk. Relative paths in it are relative to its folder.
-func Path(path string) Source { return Source{path: path} }
+// pathSource is a job file on the disk. Relative paths in it are relative to its folder.
+func pathSource(path string) sourceText { return sourceText{path: path} }
 
-// FS is a job file in a file system, such as an embed.FS. path is slash-separated, as fs.ValidPath requires.
+// fsSource is a job file in a file system, such as an embed.FS. path is slash-separated, as fs.ValidPath requires.
 // The files of its child jobs are in the same file system, relative to the job file; data paths are on the
 // disk, relative to the working directory.
-func FS(fsys fs.FS, path string) Source { return Source{path: path, fsys: fsys} }
+func fsSource(fsys fs.FS, path string) sourceText { return sourceText{path: path, fsys: fsys} }
 
-// Bytes is the text of a job file. name is its name in messages. Relative paths in it are relative to the
+// bytesSource is the text of a job file. name is its name in messages. Relative paths in it are relative to the
 // working directory.
-func Bytes(name string, text []byte) Source {
-	return Source{path: name, text: string(text), inMemory: true}
+func bytesSource(name string, text []byte) sourceText {
+	return sourceText{path: name, text: string(text), inMemory: true}
 }
 
-// Made is the job of that name among the texts of job files, by the names of their jobs, that Go code has
+// madeSource is the job of that name among the texts of job files, by the names of their jobs, that Go code has
 // made of definitions (package define). A job names the files of its child jobs by their names. Messages
 // about it name the step and the key, not the line.
-func Made(name string, texts map[string]string) Source {
-	return Source{path: name, fsys: texted(texts), made: true}
+func madeSource(name string, texts map[string]string) sourceText {
+	return sourceText{path: name, fsys: texted(texts), made: true}
 }
 
-// Stored is the job file of an execution from its history, with all files that it names: no file is read.
+// storedSource is the job file of an execution from its history, with all files that it names: no file is read.
 // name is the name in messages of a job file that was not on the disk. Relative data paths begin at the
 // original folders of the files, or at the working directory.
-func Stored(d core.Definition, name string) Source {
+func storedSource(d core.Definition, name string) sourceText {
 	if d.Path == "" {
-		return Bytes(name, nil).asStored(d)
+		return bytesSource(name, nil).asStored(d)
 	}
-	return Path(d.Path).asStored(d)
+	return pathSource(d.Path).asStored(d)
 }
 
-func (s Source) asStored(d core.Definition) Source {
+func (s sourceText) asStored(d core.Definition) sourceText {
 	s.stored, s.name = &d, ""
 	return s
 }
 
-// String returns the path or the name.
-func (s Source) String() string { return s.path }
+// isMade reports whether Go code has made the text.
+func (s sourceText) isMade() bool { return s.made }
 
-// IsZero reports a Source that says nothing.
-func (s Source) IsZero() bool { return s.path == "" && s.OnDisk() }
-
-// OnDisk reports whether the text can be read again from the disk, at String.
-func (s Source) OnDisk() bool { return s.fsys == nil && !s.inMemory }
-
-// Load reads and checks the job file and the files of its child jobs. If one is wrong, the error is
-// [Problems], all of them; a file that cannot be read is an error of package fs.
-func (s Source) Load(reg *registry.Registry) (*File, error) {
-	text, err := s.read()
-	if err != nil {
-		return nil, fmt.Errorf("job file: %w%s", err, s.neighbour(err))
-	}
-	return newLoader(s, text, reg).parse()
+// original is the source with the texts of its location instead of an execution's.
+func (s sourceText) original() sourceText {
+	s.stored = nil
+	return s
 }
+
+// String returns the path or the name.
+func (s sourceText) String() string { return s.path }
+
+// isZero reports a Source that says nothing.
+func (s sourceText) isZero() bool { return s.path == "" && s.onDisk() }
+
+// onDisk reports whether the text can be read again from the disk, at String.
+func (s sourceText) onDisk() bool { return s.fsys == nil && !s.inMemory }
 
 // neighbour suggests, for a missing job file, the one in its folder with the nearest name, without its
 // suffix.
-func (s Source) neighbour(err error) string {
-	if !s.OnDisk() || !errors.Is(err, fs.ErrNotExist) {
+func (s sourceText) neighbour(err error) string {
+	if !s.onDisk() || !errors.Is(err, fs.ErrNotExist) {
 		return ""
 	}
 	files, names := map[string]string{}, []string{}
@@ -110,16 +108,11 @@ func (s Source) neighbour(err error) string {
 	return ""
 }
 
-// LoadFS is Load of a job file in a file system; see [FS].
-func LoadFS(fsys fs.FS, path string, reg *registry.Registry) (*File, error) {
-	return FS(fsys, path).Load(reg)
-}
-
-func (s Source) read() ([]byte, error) {
+func (s sourceText) read() ([]byte, error) {
 	switch {
 	case s.stored != nil:
 		return []byte(s.storedText()), nil
-	case s.IsZero():
+	case s.isZero():
 		return nil, errors.New("no file is named")
 	case s.inMemory:
 		return []byte(s.text), smallfile.Check([]byte(s.text), s.path)
@@ -129,7 +122,7 @@ func (s Source) read() ([]byte, error) {
 	return smallfile.Read(s.path)
 }
 
-func (s Source) storedText() string {
+func (s sourceText) storedText() string {
 	if s.name == "" {
 		return s.stored.Text
 	}
@@ -138,38 +131,38 @@ func (s Source) storedText() string {
 }
 
 // dir is the folder for relative data paths.
-func (s Source) dir() string {
-	if s.OnDisk() {
+func (s sourceText) dir() string {
+	if s.onDisk() {
 		return filepath.Dir(s.path)
 	}
 	return ""
 }
 
 // child is the job file that this one names.
-func (s Source) child(name string) (Source, error) {
+func (s sourceText) child(name string) (sourceText, error) {
 	if s.stored != nil {
 		return s.storedChild(name)
 	}
 	if s.fsys == nil {
-		return Path(resolve(s.dir(), name)), nil
+		return pathSource(resolve(s.dir(), name)), nil
 	}
 	child := path.Join(path.Dir(s.path), name)
 	if path.IsAbs(name) || !fs.ValidPath(child) {
-		return Source{}, fmt.Errorf("%s is not in the file system of this job file", name)
+		return sourceText{}, fmt.Errorf("%s is not in the file system of this job file", name)
 	}
-	return Source{path: child, fsys: s.fsys, made: s.made}, nil
+	return sourceText{path: child, fsys: s.fsys, made: s.made}, nil
 }
 
-func (s Source) storedChild(name string) (Source, error) {
+func (s sourceText) storedChild(name string) (sourceText, error) {
 	name = nameFrom(s.name, name)
 	f, ok := s.stored.File(name)
 	if !ok {
-		return Source{}, fmt.Errorf("%s is not stored with the execution", name)
+		return sourceText{}, fmt.Errorf("%s is not stored with the execution", name)
 	}
 	if f.Path != "" {
-		return Source{path: f.Path, stored: s.stored, name: name}, nil
+		return sourceText{path: f.Path, stored: s.stored, name: name}, nil
 	}
-	return Source{path: name, inMemory: true, made: s.made, stored: s.stored, name: name}, nil
+	return sourceText{path: name, inMemory: true, made: s.made, stored: s.stored, name: name}, nil
 }
 
 // nameFrom is the name of a file that another one names, as the job file itself would name it. from is the
@@ -182,11 +175,11 @@ func nameFrom(from, name string) string {
 }
 
 // identity distinguishes the files that are loaded together.
-func (s Source) identity() string {
+func (s sourceText) identity() string {
 	if s.stored != nil {
 		return "stored/" + s.name
 	}
-	if !s.OnDisk() {
+	if !s.onDisk() {
 		return "in memory/" + s.path
 	}
 	abs, err := filepath.Abs(s.path)
@@ -200,7 +193,7 @@ func (s Source) identity() string {
 }
 
 // folder is the folder of location; empty for a file that is not on the disk.
-func (s Source) folder() string {
+func (s sourceText) folder() string {
 	if at := s.location(); at != "" {
 		return filepath.Dir(at)
 	}
@@ -208,8 +201,8 @@ func (s Source) folder() string {
 }
 
 // location is the absolute path of a file on the disk; empty for any other.
-func (s Source) location() string {
-	if !s.OnDisk() {
+func (s sourceText) location() string {
+	if !s.onDisk() {
 		return ""
 	}
 	abs, err := filepath.Abs(s.path)

@@ -12,7 +12,7 @@ import (
 // checkStops refuses a stop that each restart would reach again: no earlier element runs again once it is
 // complete (rule F3), so the answer stays the same. A decision may use everything before it, also in the
 // outer flows: changes means that something there may run.
-func (l *loader) checkStops(list *listDef, changes bool) {
+func (l *graph) checkStops(list *listDef, changes bool) {
 	for i, e := range list.elements {
 		changes = changes || e.mayChange()
 		for _, inner := range e.lists {
@@ -35,7 +35,7 @@ func (l *loader) checkStops(list *listDef, changes bool) {
 	}
 }
 
-func (l *loader) stopsAgain(at *yamlfile.Node, e, from *elementDef) {
+func (l *graph) stopsAgain(at *yamlfile.Node, e, from *elementDef) {
 	what := fmt.Sprintf("a restart would stop at %s again", e.name)
 	cure := "let it continue behind " + e.name + ": {stop: {restart: ELEMENT}}"
 	if from != e {

@@ -10,7 +10,7 @@ import (
 )
 
 // checkTaskOrder checks `key` and `after`, and the order itself if the list of items has no ${...} in it.
-func (l *loader) checkTaskOrder(d *tasksDef) {
+func (l *steps) checkTaskOrder(d *tasksDef) {
 	m := d.model
 	for _, key := range []string{"key", "after"} {
 		if at := m.Node.Get(key); at != nil && at.Kind == yamlfile.Scalar && !at.Empty && strings.TrimSpace(at.Text) == "" {
@@ -28,7 +28,7 @@ func (l *loader) checkTaskOrder(d *tasksDef) {
 	}
 }
 
-func (l *loader) checkLiteralOrder(d *tasksDef) {
+func (l *steps) checkLiteralOrder(d *tasksDef) {
 	m, sub := d.model, task.Submission{}
 	for _, n := range m.Items.list {
 		if n.Kind != yamlfile.Map {

@@ -37,7 +37,7 @@ type tasksDef struct {
 }
 
 // checkTasks checks `tasks`, and refuses keys that have no meaning in such a step.
-func (l *loader) checkTasks(s *stepDef) {
+func (l *steps) checkTasks(s *stepDef) {
 	m := s.model
 	for key, why := range map[string]string{
 		"partition":   "each of its items is a task, which is the part of a worker",
@@ -84,7 +84,7 @@ func taskResults() *row.Schema {
 }
 
 // checkPayload compiles the texts in a payload.
-func (l *loader) checkPayload(s *stepDef, n *yamlfile.Node) {
+func (l *steps) checkPayload(s *stepDef, n *yamlfile.Node) {
 	for _, item := range n.Items {
 		l.checkPayload(s, item)
 	}
@@ -110,7 +110,7 @@ func (l *loader) checkPayload(s *stepDef, n *yamlfile.Node) {
 	s.tasks.late[n] = late
 }
 
-func (f *File) payload(s *stepDef, v *values, n *yamlfile.Node) (any, error) {
+func (f *fileDef) payload(s *stepDef, v *values, n *yamlfile.Node) (any, error) {
 	return jsonTree(n, func(n *yamlfile.Node) (any, error) {
 		value, err := payloadScalar(v, n, s.tasks.late[n])
 		if err != nil {
@@ -173,7 +173,7 @@ func payloadScalar(v *values, n *yamlfile.Node, late *lateValue) (any, error) {
 }
 
 // payloads are the payloads of the list, as far as they are known at launch.
-func (f *File) payloads(s *stepDef, v *values) ([]json.RawMessage, error) {
+func (f *fileDef) payloads(s *stepDef, v *values) ([]json.RawMessage, error) {
 	payloads := make([]json.RawMessage, 0, len(s.tasks.model.Items.list))
 	for _, n := range s.tasks.model.Items.list {
 		if !v.atStep && s.tasks.isLate(n) {

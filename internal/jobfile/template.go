@@ -2,6 +2,7 @@ package jobfile
 
 import (
 	"errors"
+	"reflect"
 	"regexp"
 	"strings"
 
@@ -145,4 +146,20 @@ func closing(text string, from int) int {
 		}
 	}
 	return -1
+}
+
+// fixed reads scalars that take no ${...}: the configs of components do, and the defaults of parameters.
+func fixed(problems *yamlfile.Collector) func(n *yamlfile.Node, f yamlfile.Field, _ reflect.Type) (yamlfile.Value, bool) {
+	return func(n *yamlfile.Node, f yamlfile.Field, _ reflect.Type) (yamlfile.Value, bool) {
+		t, err := parseTemplate(n.Text)
+		switch {
+		case err != nil:
+			reportTemplate(problems, n, f.Key, err)
+		case len(t.holes) > 0:
+			problems.AddAt(n, t.holes[0].offset, f.Key+" takes no ${...} in this version", "the configs of components do, and the defaults of parameters; a literal ${ is written $${")
+		default:
+			return yamlfile.Value{Text: t.literal()}, true
+		}
+		return yamlfile.Value{}, false
+	}
 }

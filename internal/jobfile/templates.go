@@ -164,7 +164,7 @@ func (x *expander) fitsArgument(a *argumentDef, n *yamlfile.Node) bool {
 	case strings.Contains(n.Text, "${"):
 		return true
 	}
-	spec := core.ParameterSpec{Type: core.ParameterType(m.Type), Zone: x.file.zone}
+	spec := core.ParameterSpec{Type: core.ParameterType(m.Type), Zone: x.clock.zone}
 	if _, err := spec.Parse(n.Text); err != nil {
 		x.problems.Add(n, a.name+": "+err.Error(), "its type is "+m.Type)
 		return false
@@ -349,13 +349,13 @@ func (i *instance) compute(n *yamlfile.Node, h hole) (string, bool) {
 			late = append(late, "with."+a.name)
 			continue
 		}
-		spec := core.ParameterSpec{Type: t, Zone: i.file.zone}
+		spec := core.ParameterSpec{Type: t, Zone: i.clock.zone}
 		if x, err := spec.Parse(value.Text); err == nil { // fitsArgument reported it
 			values[a.name] = x
 		}
 	}
 	scope := expression.Scope{"with": {Fields: fields}}
-	i.file.addClock(scope)
+	i.clock.addTo(scope)
 	in := &names{scope: scope, refusal: func(path string) string {
 		switch {
 		case slices.Contains(late, path):

@@ -24,9 +24,10 @@ type itemTypes struct {
 }
 
 // declareTypes makes the item types of the file.
-func (l *loader) declareTypes(model *jobModel) {
-	l.types = itemTypes{named: map[string]item.Type{}, reg: l.reg, zone: l.file.zone}
-	for _, e := range model.Types {
+func (l *checker) declareTypes() {
+	l.types = itemTypes{named: map[string]item.Type{}, reg: l.reg, zone: l.file.clock.zone}
+	l.file.types = &l.types
+	for _, e := range l.file.model.Types {
 		l.types.order = append(l.types.order, e.Name)
 		l.types.named[e.Name] = nil
 		if !identifier.MatchString(e.Name) {
@@ -36,7 +37,7 @@ func (l *loader) declareTypes(model *jobModel) {
 			l.problems.Add(e.Key, fmt.Sprintf("the type name %q is taken by a Go type of this application", e.Name), "")
 			continue
 		}
-		if schema, ok := rowSchema(l.problems, e.Key, l.file.zone, yamlfile.OrderedMap[fieldModel](e.Value)); ok {
+		if schema, ok := rowSchema(l.problems, e.Key, l.file.clock.zone, yamlfile.OrderedMap[fieldModel](e.Value)); ok {
 			l.types.named[e.Name] = item.RowOf(e.Name, schema)
 		}
 	}

@@ -34,7 +34,7 @@ type values struct {
 }
 
 // launchValues are the values known before an execution exists.
-func (f *File) launchValues(params core.Parameters) *values {
+func (f *fileDef) launchValues(params core.Parameters) *values {
 	v := &values{vars: map[string]any{
 		"params": map[string]any{},
 		"job":    map[string]any{"name": f.name},
@@ -63,7 +63,7 @@ func (f *File) launchValues(params core.Parameters) *values {
 }
 
 // viewValues are the values known when a step starts, or a condition is evaluated.
-func (f *File) viewValues(view *core.View) *values {
+func (f *fileDef) viewValues(view *core.View) *values {
 	v := f.launchValues(view.Job.Params)
 	v.atStep = true
 	job := v.vars["job"].(map[string]any)
@@ -105,7 +105,7 @@ func (v *values) withoutRowData(view *core.View) *values {
 }
 
 // addOwnNumbers adds the numbers of the view's own step, without a prefix.
-func (v *values) addOwnNumbers(f *File, view *core.View) {
+func (v *values) addOwnNumbers(f *fileDef, view *core.View) {
 	if view.Step == nil {
 		return
 	}
@@ -119,7 +119,7 @@ func (v *values) addOwnNumbers(f *File, view *core.View) {
 }
 
 // stepFields are the numbers of a step over all attempts that continued one another.
-func (f *File) stepFields(name string, s core.StepExecution) map[string]any {
+func (f *fileDef) stepFields(name string, s core.StepExecution) map[string]any {
 	c := s.Total()
 	ended := s.EndedAt
 	if ended.IsZero() && !s.StartedAt.IsZero() {
@@ -166,7 +166,7 @@ func (v *values) addPart(p *core.Partition) {
 
 // outValues gives the results of a step the types that outVar declared: in the database an int becomes a JSON
 // number, a date a text.
-func (f *File) outValues(step string, out map[string]any) map[string]any {
+func (f *fileDef) outValues(step string, out map[string]any) map[string]any {
 	schema := f.outs[step]
 	values := map[string]any{}
 	for name, x := range out {
@@ -183,7 +183,7 @@ func (f *File) outValues(step string, out map[string]any) map[string]any {
 		}
 		field := row.Field{Name: name, Kind: schema.Field(i).Kind, Nullable: schema.Field(i).Nullable}
 		if field.Kind == row.Timestamp {
-			field.Zone = f.zone
+			field.Zone = f.clock.zone
 		}
 		if parsed, err := field.Parse(textOf(x)); err == nil {
 			values[name] = parsed.Any()

@@ -133,12 +133,12 @@ func inZone(t item.Type, zone *time.Location) item.Type {
 func (a builder) make(ctx context.Context, view *core.View, uses ...*componentUse) ([]any, error) {
 	problems := a.file.doc.NewCollector()
 	config := func(u *componentUse) any {
-		bind := func(v *values) any {
+		configured := func(v *values) any {
 			return a.file.config(u, v.with(ctx, a.deps.Secrets).confined(ctx, view.Job.Confinement, a.step), problems)
 		}
-		made := bind(a.file.viewValues(view))
+		made := configured(a.file.viewValues(view))
 		if sender, ok := made.(registry.Sender); ok && view.Outcome != nil && !sender.SendsRowData() {
-			return bind(a.file.viewValues(view).withoutRowData(view))
+			return configured(a.file.viewValues(view).withoutRowData(view))
 		}
 		return made
 	}
@@ -159,9 +159,9 @@ func (a builder) make(ctx context.Context, view *core.View, uses ...*componentUs
 		Databases: a.deps.Provider, Database: a.file.model.Database, FileMode: a.deps.FileMode,
 		Zone: a.file.clock.zone, Registry: a.deps.Registry, RedriveOf: a.redriveOf, Instance: view.Job.InstanceID,
 	}
-	b.Environ, b.Hide = a.deps.guards()
+	b.Environ, b.Hide = guards(a.deps.Secrets)
 	if a.step != nil {
-		b.StepDatabase = (&compiler{file: a.file}).database(a.step)
+		b.StepDatabase = a.file.databaseOf(a.step)
 	}
 	if a.run != nil {
 		b.StepContext = a.run.StepContext

@@ -51,7 +51,7 @@ func mayHaveWritten(ctx context.Context, f *fileDef, r Restart, e *core.JobExecu
 		own := s.Counters
 		own.Rollback = 0
 		// If a step's data is in another database, its record may be older than its checkpoint.
-		isChunk = isChunk && (&compiler{file: was}).database(step) == r.History.Database
+		isChunk = isChunk && was.databaseOf(step) == r.History.Database
 		if !isChunk || s.Status != core.StatusFailed || own != (core.Counters{}) || strings.Contains(s.Error, core.LostOwner) {
 			return true, nil
 		}

@@ -190,7 +190,7 @@ func (f *fileDef) configTexts(u *componentUse, params core.Parameters, counts fu
 		if field.Main && u.node.Kind != yamlfile.Map {
 			at = u.node
 		}
-		if at != nil && u.lateAtStep(at) {
+		if at != nil && lateAtStep(u, at) {
 			text = nodeText(at)
 		}
 		texts[field.Key] = text
@@ -198,14 +198,14 @@ func (f *fileDef) configTexts(u *componentUse, params core.Parameters, counts fu
 	return texts
 }
 
-func (u *componentUse) lateAtStep(n *yamlfile.Node) bool {
+func lateAtStep(u *componentUse, n *yamlfile.Node) bool {
 	for _, one := range withNested(u) {
 		if late := one.late[n]; late != nil && late.atStep {
 			return true
 		}
 	}
-	return slices.ContainsFunc(n.Items, u.lateAtStep) ||
-		slices.ContainsFunc(n.Entries, func(e yamlfile.Entry) bool { return u.lateAtStep(e.Value) })
+	return slices.ContainsFunc(n.Items, func(item *yamlfile.Node) bool { return lateAtStep(u, item) }) ||
+		slices.ContainsFunc(n.Entries, func(e yamlfile.Entry) bool { return lateAtStep(u, e.Value) })
 }
 
 // valueText returns equal texts for equal values of a config.

@@ -187,7 +187,7 @@ func (c *comparison) readCheckpoints(ctx context.Context, r Restart) error {
 		if old == nil || old.child != nil || isOver(h.Last) || h.Last.HasCommitted() {
 			continue
 		}
-		database := (&compiler{file: c.before}).database(old)
+		database := c.before.databaseOf(old)
 		found, err := r.History.Checkpoints.HasCommitted(ctx, database, r.Last.InstanceID, name, h.Last.First)
 		if err != nil {
 			return err
@@ -392,14 +392,13 @@ func (c *comparison) isUncertain(old *stepDef, last core.StepExecution) bool {
 	if old.tasklet == nil {
 		return false
 	}
-	compiled := &compiler{file: c.before}
-	switch compiled.attr(old).Propagation {
+	switch c.before.attrOf(old).Propagation {
 	case tx.NotSupported, tx.Never, tx.Supports:
 		return true
 	case "", tx.Required, tx.RequiresNew, tx.Nested, tx.Mandatory:
 	}
 	isLost := last.Error == core.LostOwner || last.Status.IsRunning()
-	return isLost && compiled.database(old) != c.database
+	return isLost && c.before.databaseOf(old) != c.database
 }
 
 // partitions returns the planned partitions of the unfinished step by name.

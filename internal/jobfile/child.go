@@ -33,7 +33,7 @@ type childParameter struct {
 // childFiles are the files of child jobs, at any depth, that one Load has read.
 type childFiles struct {
 	files    map[string]*fileDef // by identity; nil means that the file is wrong
-	problems Problems
+	problems yamlfile.Problems
 }
 
 // children loads the files of child jobs and checks their parameters.

@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"errors"
 	"io/fs"
-	"time"
 
 	"github.com/surfin-batch/surfin/internal/confine"
 	"github.com/surfin-batch/surfin/internal/yamlfile"
@@ -46,7 +45,7 @@ func compileJob(f *fileDef, deps Deps) (*core.Job, error) {
 		Name: f.name, Description: f.model.Description, Parameters: f.parameters(),
 		Definition: f.definition(), Restartable: f.model.Restartable, Bind: c.bind,
 		Incrementer: increment(f), Inherit: f.model.Inherit, Expect: f.expect.compiled(f), Listeners: c.jobListeners(),
-		CheckRestart: c.checkRestart, Exclusive: c.exclusive, Timeout: timeout(f.model.Timeout),
+		CheckRestart: c.checkRestart, Exclusive: c.exclusive, Timeout: valueOr0(f.model.Timeout),
 	}
 	var errs []error
 	var err error
@@ -128,12 +127,12 @@ func (c *compiler) checkStepDatabases(s *stepDef) {
 	if !good {
 		return
 	}
-	db, err := c.deps.Provider.Database(c.database(s))
+	db, err := c.deps.Provider.Database(c.file.databaseOf(s))
 	if err != nil {
 		return // reported
 	}
 	if t := c.file.transaction(s); t != nil {
-		c.checkAttr(t, db, c.attr(s))
+		c.checkAttr(t, db, c.file.attrOf(s))
 	}
 	c.checkConnections(s)
 	if p := s.model.Partition; p != nil && p.Workers != nil {
@@ -160,19 +159,19 @@ func (c *compiler) checkAttr(t *transactionModel, db tx.Database, attr tx.Attr) 
 	c.problems.Add(at, "transaction: "+err.Error(), "")
 }
 
-// database is the name of the step's own database, used by its writers or its tasklet, else the job's.
-func (c *compiler) database(s *stepDef) string {
+// databaseOf is the name of the step's own database, used by its writers or its tasklet, else the job's.
+func (f *fileDef) databaseOf(s *stepDef) string {
 	for _, u := range append([]*componentUse{s.tasklet}, withNested(s.writers...)...) {
 		if name, _ := u.database(); name != "" {
 			return name
 		}
 	}
-	return c.file.model.Database
+	return f.model.Database
 }
 
-// attr is the transaction of a tasklet step, or of each chunk.
-func (c *compiler) attr(s *stepDef) tx.Attr {
-	attr := c.file.transaction(s).attr()
+// attrOf is the transaction of a tasklet step, or of each chunk.
+func (f *fileDef) attrOf(s *stepDef) tx.Attr {
+	attr := f.transaction(s).attr()
 	if attr.Propagation == "" && s.tasklet != nil && s.tasklet.component.NoTransaction {
 		attr.Propagation = tx.NotSupported
 	}
@@ -184,7 +183,7 @@ func (t *transactionModel) attr() tx.Attr {
 		return tx.Attr{}
 	}
 	return tx.Attr{
-		Propagation: tx.Propagation(t.Propagation), Isolation: isolation(t.Isolation), ReadOnly: t.ReadOnly, Timeout: timeout(t.Timeout),
+		Propagation: tx.Propagation(t.Propagation), Isolation: isolation(t.Isolation), ReadOnly: t.ReadOnly, Timeout: valueOr0(t.Timeout),
 	}
 }
 
@@ -200,13 +199,6 @@ func isolation(name string) sql.IsolationLevel {
 		return sql.LevelSerializable
 	}
 	return sql.LevelDefault
-}
-
-func timeout(d *time.Duration) time.Duration {
-	if d == nil {
-		return 0
-	}
-	return *d
 }
 
 func (c *compiler) exclusive(params core.Parameters) (core.ExclusiveKey, error) {

@@ -77,7 +77,7 @@ func (c *compiler) step(s *stepDef) (core.Step, error) {
 	if err != nil || s.partitioner == nil {
 		return made, err
 	}
-	db, err := c.deps.Provider.Database(c.database(s))
+	db, err := c.deps.Provider.Database(c.file.databaseOf(s))
 	if err != nil {
 		return nil, err
 	}
@@ -94,7 +94,7 @@ func (c *compiler) step(s *stepDef) (core.Step, error) {
 // work compiles the work of a step, or its work for one partition: the gate and the promotion belong to the
 // whole step.
 func (c *compiler) work(s *stepDef) (core.Step, error) {
-	db, err := c.deps.Provider.Database(c.database(s))
+	db, err := c.deps.Provider.Database(c.file.databaseOf(s))
 	if err != nil {
 		return nil, err
 	}
@@ -114,7 +114,7 @@ func (c *compiler) work(s *stepDef) (core.Step, error) {
 			return nil, err
 		}
 		return step.NewTasklet(step.TaskletConfig{
-			Name: s.name, Database: db, Attr: c.attr(s), Retry: retry, Timeout: timeout(s.timeout), Assemble: a.tasklet,
+			Name: s.name, Database: db, Attr: c.file.attrOf(s), Retry: retry, Timeout: valueOr0(s.timeout), Assemble: a.tasklet,
 			Listeners: listeners, Expect: expect, Promote: promote,
 		})
 	}
@@ -122,7 +122,7 @@ func (c *compiler) work(s *stepDef) (core.Step, error) {
 		return c.tasks(s, a, step.TasksConfig{Expect: expect, Promote: promote, Listeners: listeners})
 	}
 	config := chunk.Config{
-		Name: s.name, Size: *s.chunk.Size, Database: db, Attr: c.attr(s), Timeout: timeout(s.timeout), Assemble: a.parts,
+		Name: s.name, Size: *s.chunk.Size, Database: db, Attr: c.file.attrOf(s), Timeout: valueOr0(s.timeout), Assemble: a.parts,
 		Listeners: listeners, Expect: expect, Promote: promote,
 	}
 	config.CreatesTargets = s.createsTargets()
@@ -219,7 +219,7 @@ func markUnknownOutcome(err error) error {
 func (c *compiler) groupDatabase(e *elementDef) string {
 	for _, inner := range e.lists[0].elements {
 		if inner.step != nil && c.joinsGroup(inner.step) {
-			return c.database(inner.step)
+			return c.file.databaseOf(inner.step)
 		}
 	}
 	return c.file.model.Database
@@ -227,7 +227,7 @@ func (c *compiler) groupDatabase(e *elementDef) string {
 
 // joinsGroup reports whether a step may take part in the group's transaction.
 func (c *compiler) joinsGroup(s *stepDef) bool {
-	switch c.attr(s).Propagation {
+	switch c.file.attrOf(s).Propagation {
 	case tx.NotSupported, tx.Never, tx.RequiresNew:
 		return false
 	case tx.Required, tx.Nested, tx.Supports, tx.Mandatory:
@@ -254,7 +254,7 @@ func (c *compiler) checkGroup(e *elementDef) {
 		if t := s.model.Transaction; t != nil && t.Node.Get("propagation") != nil {
 			at = t.Node.Get("propagation")
 		}
-		attr, own := c.attr(s), c.database(s)
+		attr, own := c.file.attrOf(s), c.file.databaseOf(s)
 		switch {
 		case c.joinsGroup(s) && own != name:
 			c.problems.Add(at, fmt.Sprintf("the steps of an atomic group work in one database, and here are %s and %s", name, own), "a step with propagation REQUIRES_NEW, NOT_SUPPORTED or NEVER may work in another one")

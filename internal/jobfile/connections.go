@@ -96,7 +96,7 @@ func (c *compiler) countTaken(s *stepDef, all connectionsOf, u *componentUse) {
 	for _, taken := range connector.Connections() {
 		name := cmp.Or(taken.Database, c.file.model.Database)
 		if taken.OfStep {
-			name = c.database(s)
+			name = c.file.databaseOf(s)
 		}
 		n := all.of(name)
 		switch taken.Use {
@@ -120,7 +120,7 @@ func poolOf(db tx.Database) (size int, bounded bool) {
 
 // countTransactions counts the transaction of the atomic group that the step is in, and its own.
 func (c *compiler) countTransactions(s *stepDef, of func(name string) *connections) {
-	attr, inGroup := c.attr(s), false
+	attr, inGroup := c.file.attrOf(s), false
 	if parent := s.element.list.parent; parent != nil && parent.kind == atomicKind {
 		inGroup = true
 		of(c.groupDatabase(parent)).group = 1
@@ -135,7 +135,7 @@ func (c *compiler) countTransactions(s *stepDef, of func(name string) *connectio
 		}
 	}
 	if s.reader != nil || s.tasklet != nil {
-		of(c.database(s)).own = 1
+		of(c.file.databaseOf(s)).own = 1
 	}
 }
 

@@ -48,7 +48,7 @@ func WithDefaults(f *File, step string) string {
 		if s.name != step {
 			continue
 		}
-		fmt.Fprintf(&b, "timeout %v, transaction %+v", timeout(s.timeout), f.def.transaction(s).attr())
+		fmt.Fprintf(&b, "timeout %v, transaction %+v", valueOr0(s.timeout), f.def.transaction(s).attr())
 		if s.model.Chunk != nil {
 			fmt.Fprintf(&b, ", size %d, %s, retry %+v, skip %+v", *s.chunk.Size, s.chunk.Isolate, *s.retry, *s.skip)
 		}

@@ -39,7 +39,7 @@ func (u *componentUse) files() []fileUse {
 			at = u.node
 		}
 		if at != nil && at.Kind == yamlfile.Scalar {
-			list = append(list, fileUse{u, f, at})
+			list = append(list, fileUse{use: u, field: f, node: at})
 		}
 	}
 	return list

@@ -19,12 +19,12 @@ type HandlerTypes interface {
 }
 
 // checkHandlers looks for handlers of tasks that this process does not have, in the file and in its child
-// jobs. The error, of yamlfile.Problems, lists those that no program can have; elsewhere lists those that a worker of
+// jobs. The error, of Problems, lists those that no program can have; elsewhere lists those that a worker of
 // another program may have.
 func checkHandlers(f *fileDef, types HandlerTypes) (elsewhere yamlfile.Problems, err error) {
 	known, closed := types.Handlers()
 	problems := f.doc.NewCollector()
-	var wrong Problems
+	var wrong yamlfile.Problems
 	for _, s := range f.steps {
 		switch {
 		case s.tasks != nil:

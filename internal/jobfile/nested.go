@@ -57,7 +57,7 @@ func (b *binding) decodeNested(d *yamlfile.Decoder, n *yamlfile.Node, f yamlfile
 	}
 	v.Set(reflect.ValueOf(registry.Nested{
 		Component: u.component, Config: cfg,
-		Locate: func(err error) error { return &nestedError{u, err} },
+		Locate: func(err error) error { return &nestedError{use: u, err: err} },
 		Checked: func(in, out item.Type) {
 			if b.resolve != nil { // at load
 				u.in, u.out = in, out

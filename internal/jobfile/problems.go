@@ -11,10 +11,11 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 )
 
-var (
-	identifier = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
-	jobName    = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_.-]{0,99}$`)
-)
+// identifier is the form of names.
+var identifier = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+
+// jobName is the form of a job's name.
+var jobName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_.-]{0,99}$`)
 
 const identifierHint = "letters, digits and _, not beginning with a digit"
 

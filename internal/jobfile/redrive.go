@@ -36,7 +36,7 @@ func compileRedrive(f *fileDef, deps Deps, r Redrive) (*core.Job, error) {
 	if err != nil {
 		return nil, err
 	}
-	if database := (&compiler{file: f}).database(of); database != r.Plan.Database() {
+	if database := f.databaseOf(of); database != r.Plan.Database() {
 		return nil, &redrive.DatabaseError{Step: of.name, Database: database, Items: r.Plan.Database()}
 	}
 	only, alone := *f, *of

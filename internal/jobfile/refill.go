@@ -49,7 +49,7 @@ func (s *stepDef) target(of *fileDef, u *componentUse) (t targetUse, ok bool) {
 			at = u.node
 		}
 		if at != nil && at.Kind == yamlfile.Scalar {
-			return targetUse{u, at, (&compiler{file: of}).database(s)}, true
+			return targetUse{u, at, of.databaseOf(s)}, true
 		}
 	}
 	return t, false

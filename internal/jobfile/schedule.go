@@ -28,15 +28,14 @@ type Schedule struct {
 	Calendar   *calendar.Calendar
 	WhenClosed schedule.Closed
 
-	file       *fileDef
 	parameters []scheduledParameter
 }
 
 // scheduledParameter is the value of a parameter at the scheduled times.
 type scheduledParameter struct {
-	spec core.ParameterSpec
-	node *yamlfile.Node
-	text *template
+	spec  core.ParameterSpec
+	place string
+	text  *template
 }
 
 func (m *budgetModel) budget() task.Budget {
@@ -74,7 +73,7 @@ func (s *Schedule) Parameters(at schedule.Time) (map[string]string, error) {
 			_, err = checkedParameter(p.spec, text)
 		}
 		if err != nil {
-			errs = append(errs, &core.ParameterError{Name: p.spec.Name, Err: fmt.Errorf("%s: %w", s.file.location(p.node), err)})
+			errs = append(errs, &core.ParameterError{Name: p.spec.Name, Err: fmt.Errorf("%s: %w", p.place, err)})
 		}
 	}
 	return texts, errors.Join(errs...)
@@ -114,7 +113,7 @@ func (l *schedules) checkSchedule() {
 	if m == nil || m.Node.Kind != yamlfile.Map { // reported
 		return
 	}
-	s := &Schedule{CatchUp: schedule.CatchUp(m.CatchUp), Overlap: schedule.Overlap(m.Overlap), file: l.file}
+	s := &Schedule{CatchUp: schedule.CatchUp(m.CatchUp), Overlap: schedule.Overlap(m.Overlap)}
 	zone, err := schedule.LoadZone(m.Timezone)
 	if err != nil {
 		l.problems.Add(m.Node.Get("timezone"), err.Error(), "")
@@ -174,7 +173,7 @@ func (l *schedules) checkScheduledParameters(s *Schedule) {
 			l.problems.Add(e.Key, "schedule: the parameter "+e.Name+" is secret: what a schedule gives is stored", fmt.Sprintf("leave it out, and give the workers the secret %s: the variable %s, a file or a command", e.Name, secret.Variable(e.Name)))
 		case e.Value.node != nil:
 			if text, ok := l.scheduledText(s, spec, e.Value.node); ok {
-				s.parameters = append(s.parameters, scheduledParameter{spec: spec, node: e.Value.node, text: text})
+				s.parameters = append(s.parameters, scheduledParameter{spec: spec, place: l.file.location(e.Value.node), text: text})
 			}
 		}
 	}

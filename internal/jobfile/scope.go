@@ -96,7 +96,7 @@ func (l *scopes) scope(p location) *names {
 		scope[name] = expression.Var{Open: true}
 	}
 	refusal := func(path string) string {
-		if name, is := strings.CutPrefix(path, "params."); is && !p.config && l.isSecret(name) {
+		if name, is := strings.CutPrefix(path, "params."); is && !p.config && l.file.isSecret(name) {
 			return path + " is secret, and is only known in the config of a component, since what stands here is stored and shown"
 		}
 		return p.refusal(path)
@@ -205,7 +205,7 @@ func (f *fileDef) outVar(step string) expression.Var {
 func (l *scopes) env(p location) registry.ExpressionEnv {
 	params := map[string]reflect.Type{}
 	for name, v := range l.paramVars() {
-		if l.isSecret(name) { // rows would show it
+		if l.file.isSecret(name) { // rows would show it
 			continue
 		}
 		params[name] = v.Type

@@ -110,8 +110,6 @@ func (f *fileDef) checkSecretParameter(v *values, name string, n *yamlfile.Node,
 	problems.AddAt(n, h.offset, text, secretParameterHint(name))
 }
 
-func (l *scopes) isSecret(name string) bool { return l.file.isSecret(name) }
-
 func cureOf(err error) string {
 	var curable interface{ Cure() string }
 	if errors.As(err, &curable) {
@@ -122,8 +120,7 @@ func cureOf(err error) string {
 
 // guards returns the functions that keep secrets from processes and from texts, as far as the application has
 // them.
-func (d Deps) guards() (environ func() []string, hide func(what, value string)) {
-	secrets := d.Secrets
+func guards(secrets Secrets) (environ func() []string, hide func(what, value string)) {
 	if given, is := secrets.(givenSecrets); is {
 		secrets = given.Secrets
 	}

@@ -14,7 +14,7 @@ import (
 // outer flows: changes means that something there may run.
 func (l *graph) checkStops(list *listDef, changes bool) {
 	for i, e := range list.elements {
-		changes = changes || e.mayChange()
+		changes = changes || mayChange(e)
 		for _, inner := range e.lists {
 			l.checkStops(inner, changes)
 		}
@@ -23,7 +23,7 @@ func (l *graph) checkStops(list *listDef, changes bool) {
 			if t.restart != "" {
 				from = slices.IndexFunc(list.elements, func(other *elementDef) bool { return other.name == t.restart })
 			}
-			if from < 0 || from > i || e.kind == decideKind && changes || slices.ContainsFunc(list.elements[from:i+1], (*elementDef).mayChange) {
+			if from < 0 || from > i || e.kind == decideKind && changes || slices.ContainsFunc(list.elements[from:i+1], mayChange) {
 				continue
 			}
 			at := t.at
@@ -73,8 +73,8 @@ func (e *elementDef) stops() []target {
 
 // mayChange reports whether a completed element may have another outcome in a restart: it, or a step in it,
 // runs again, or failed and led on, or code of the application decides.
-func (e *elementDef) mayChange() bool {
-	if e.decider != nil || e.step != nil && e.step.allowsStart() || slices.ContainsFunc(e.choices, choiceDef.mayChange) {
+func mayChange(e *elementDef) bool {
+	if e.decider != nil || e.step != nil && e.step.allowsStart() || slices.ContainsFunc(e.choices, mayChoose) {
 		return true
 	}
 	if e.kind != decideKind && slices.ContainsFunc(e.edges, func(t core.Transition) bool {
@@ -82,11 +82,11 @@ func (e *elementDef) mayChange() bool {
 	}) {
 		return true
 	}
-	return slices.ContainsFunc(e.lists, func(list *listDef) bool { return slices.ContainsFunc(list.elements, (*elementDef).mayChange) })
+	return slices.ContainsFunc(e.lists, func(list *listDef) bool { return slices.ContainsFunc(list.elements, mayChange) })
 }
 
-// mayChange reports whether the condition uses values that do not come from a step: a parameter that does not
+// mayChoose reports whether the condition uses values that do not come from a step: a parameter that does not
 // identify, the environment, the job.
-func (c choiceDef) mayChange() bool {
+func mayChoose(c choiceDef) bool {
 	return c.when != nil && slices.ContainsFunc([]string{"params.", "env.", "job."}, func(root string) bool { return strings.Contains(c.when.text, root) })
 }

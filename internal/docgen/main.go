@@ -23,7 +23,7 @@ import (
 	"github.com/surfin-batch/surfin/internal/cli"
 	"github.com/surfin-batch/surfin/internal/expression"
 	"github.com/surfin-batch/surfin/internal/filestream"
-	"github.com/surfin-batch/surfin/internal/jobfile"
+	"github.com/surfin-batch/surfin/internal/jobfile/docs"
 	"github.com/surfin-batch/surfin/pkg/batch"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"
@@ -76,8 +76,8 @@ func pages() (map[string][]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("shipped components: %w", err)
 	}
-	pages := jobfile.Reference(registry)
-	schema, err := jobfile.Schema(registry)
+	pages := docs.Reference(registry)
+	schema, err := docs.Schema(registry)
 	if err != nil {
 		return nil, fmt.Errorf("JSON Schema: %w", err)
 	}

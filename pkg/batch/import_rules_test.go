@@ -43,6 +43,14 @@ func layersInside() []string {
 	return []string{"internal/api/...", "internal/cli/...", "internal/draft/...", "internal/job/...", "internal/jobfile/...", "internal/jobtest/...", "internal/operator/...", "internal/redrive/...", "internal/runtime/...", "internal/schedule/..."}
 }
 
+// language are the named packages of internal/jobfile, and more.
+func language(names string, more ...string) []string {
+	for _, name := range strings.Fields(names) {
+		more = append(more, "internal/jobfile/"+name)
+	}
+	return more
+}
+
 // admits reports whether a room that may import the pattern may import the package.
 func admits(pattern, dir string) bool {
 	if pattern == helpers && slices.ContainsFunc(layersInside(), func(layer string) bool { return match(layer, dir) }) {
@@ -83,7 +91,19 @@ func rooms() []room {
 		{path: "pkg/batch/inbox/...", may: []string{core, tx, "pkg/batch/guard", "internal/gormtx/..."}},
 		{path: "internal/runtime/...", may: []string{"internal/schedule", core, tx, "pkg/batch/guard/...", "pkg/batch/inbox", "internal/lease", "internal/boottime", "internal/confine", "internal/jsontext", "internal/nearest"}},
 		{path: "pkg/batch/repository/...", may: []string{core, tx, "pkg/batch/guard/...", "internal/migrator/...", "internal/dberr/...", "internal/gormtx/..."}},
-		{path: "internal/jobfile/...", may: append(steps, "pkg/batch/step/...", "internal/schedule", ours)},
+		// The stages of a job file: each knows only those before it.
+		{path: "internal/jobfile/source", may: []string{core, ours}},
+		{path: "internal/jobfile/language", may: []string{core, tx, ours}},
+		{path: "internal/jobfile/template", may: []string{core, ours}},
+		{path: "internal/jobfile/docs", may: language("language", core, ours)},
+		{path: "internal/jobfile/itemtype", may: language("language", core, "internal/schedule", ours)},
+		{path: "internal/jobfile/expand", may: language("source language template", core, ours)},
+		{path: "internal/jobfile/model", may: language("source language template itemtype", core, tx, "internal/job", "internal/schedule", ours)},
+		{path: "internal/jobfile/bind", may: language("language template itemtype model", core, tx, ours)},
+		{path: "internal/jobfile/check", may: language("source language template itemtype expand model bind", core, tx, "internal/job", "internal/schedule", ours)},
+		{path: "internal/jobfile/diff", may: language("language template model bind check", core, tx, ours)},
+		{path: "internal/jobfile/compile", may: language("language template model bind diff", append(steps, "pkg/batch/step", ours)...)},
+		{path: "internal/jobfile/...", may: append(steps, "pkg/batch/step/...", "internal/schedule", "internal/jobfile/...", ours)},
 		{path: "pkg/batch/settings/...", may: []string{"pkg/batch/core", tx, ours}},
 		{path: "internal/operator/...", may: append(steps, "internal/jobfile/...", "internal/schedule", ours)},
 		// A draft's statement about a file holds if its reader agrees: it reads through that reader.

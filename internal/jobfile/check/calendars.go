@@ -1,0 +1,78 @@
+package check
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/surfin-batch/surfin/internal/calendar"
+	"github.com/surfin-batch/surfin/internal/jobfile/language"
+	"github.com/surfin-batch/surfin/internal/yamlfile"
+	"github.com/surfin-batch/surfin/pkg/batch/core/row"
+)
+
+// declareCalendars makes the calendars of the file.
+func (l *checker) declareCalendars() {
+	l.file.Clock.Calendars = map[string]*calendar.Calendar{}
+	for _, e := range l.file.Model.Calendars {
+		_, taken := calendar.Stock()[e.Name]
+		switch {
+		case !language.Identifier.MatchString(e.Name):
+			l.problems.Add(e.Key, fmt.Sprintf("the calendar name %q is no identifier", e.Name), language.IdentifierHint)
+		case taken:
+			l.problems.Add(e.Key, fmt.Sprintf("the calendar %s is always there", e.Name), "name yours otherwise, with base: "+e.Name)
+		default:
+			if made := l.calendar(e.Name, e.Value); made != nil {
+				l.file.Clock.Calendars[e.Name] = made
+			}
+		}
+	}
+}
+
+// calendar makes one calendar. It returns nil if the calendar is wrong, which it reports.
+func (l *checker) calendar(name string, m language.Calendar) *calendar.Calendar {
+	before := l.problems.Reports()
+	c := calendar.Config{Name: name}
+	if m.Base != "" {
+		all := calendar.Stock()
+		maps.Copy(all, l.file.Clock.Calendars)
+		if c.Base = all[m.Base]; c.Base == nil {
+			l.problems.Add(m.Node.Get("base"), fmt.Sprintf("there is no calendar %s above this one", m.Base), yamlfile.Suggest(m.Base, slices.Sorted(maps.Keys(all))))
+		}
+	}
+	if m.Weekend != nil {
+		c.Weekend = []time.Weekday{}
+	}
+	for i, text := range m.Weekend {
+		day, ok := calendar.Weekday(text)
+		if !ok {
+			l.problems.Add(m.Node.Get("weekend").Items[i], fmt.Sprintf("weekend: %q is no day of the week", text), "MON, TUE, WED, THU, FRI, SAT or SUN")
+		}
+		c.Weekend = append(c.Weekend, day)
+	}
+	for i, text := range m.Holidays {
+		if day, ok := l.day(m.Node.Get("holidays").Items[i], "holidays", text); ok {
+			c.Holidays = append(c.Holidays, day)
+		}
+	}
+	if m.Until != "" {
+		c.Until, _ = l.day(m.Node.Get("until"), "until", m.Until)
+	}
+	if l.problems.Reports() > before {
+		return nil
+	}
+	made, err := calendar.New(c)
+	if err != nil {
+		l.problems.Add(m.Node.Get("weekend"), err.Error(), "leave a day out")
+	}
+	return made
+}
+
+func (l *checker) day(at *yamlfile.Node, key, text string) (row.Date, bool) {
+	day, err := row.ParseDate(text)
+	if err != nil {
+		l.problems.Add(at, key+": "+err.Error(), "such as 2026-12-24")
+	}
+	return day, err == nil
+}

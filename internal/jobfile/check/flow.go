@@ -1,0 +1,237 @@
+package check
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/surfin-batch/surfin/internal/jobfile/language"
+	"github.com/surfin-batch/surfin/internal/jobfile/model"
+	"github.com/surfin-batch/surfin/internal/yamlfile"
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+)
+
+// graph connects the elements by edges and checks the paths.
+type graph struct {
+	*elements
+	// broken means that elements or targets are wrong, so that the graph cannot be checked.
+	broken bool
+}
+
+// checkFlow checks the targets of the elements, makes their edges explicit, and checks the graph.
+func (l *graph) checkFlow() {
+	before := l.problems.Reports()
+	l.connectEdges(l.file.Flow)
+	l.checkPatterns(l.file.Flow)
+	if l.problems.Reports() == before {
+		l.checkStops(l.file.Flow, false)
+	}
+	l.broken = l.broken || l.brokenUses || l.problems.Reports() > before || len(l.refused) > 0
+	if l.broken {
+		return
+	}
+	for _, p := range skeleton(l.file.Flow).Suspicious() {
+		e := l.byName[p.Element]
+		switch p.Kind {
+		case core.Unreachable:
+			l.problems.Add(e.At, fmt.Sprintf("%s cannot be reached", e.Name), "no element leads to it")
+		case core.EndlessLoop:
+			if !model.HasPath(e.List, e, e) {
+				continue // it leads into the loop
+			}
+			l.problems.Add(e.At, fmt.Sprintf("%s is in a loop without an exit", e.Name), "as long as nothing fails, no end of the flow can be reached from it")
+		case core.EmptyFlow, core.DuplicateElement, core.UnknownTarget, core.TargetOutOfScope, core.DuplicatePattern, core.BadExitCode: // reported already
+		}
+	}
+}
+
+// connectEdges makes the edges of a list's elements, and of the lists in them.
+func (l *graph) connectEdges(list *model.List) {
+	for i, e := range list.Elements {
+		following := core.Target{Kind: core.TargetEnd}
+		if i+1 < len(list.Elements) {
+			following = core.Target{Kind: core.TargetElement, Name: list.Elements[i+1].Name}
+		}
+		if len(e.Choices) > 0 {
+			l.choiceEdges(e, following)
+		} else {
+			e.Edges = l.edges(e, following)
+		}
+		for _, inner := range e.Lists {
+			l.connectEdges(inner)
+		}
+	}
+}
+
+// edges turns `next` into transitions (rule F1), and adds those that the file leaves out: a completed element
+// leads to the following one, whatever its exit code; any other outcome ends the flow.
+func (l *graph) edges(e *model.Element, following core.Target) []core.Transition {
+	var edges []core.Transition
+	if next := &e.Keys.Next; next.Node != nil {
+		for _, c := range next.Cases {
+			target, ok := l.target(e, c.Target)
+			if ok && c.Target.Name == e.Name && (c.Pattern == "" || c.Pattern == "*") {
+				l.problems.Add(c.Target.At, fmt.Sprintf("next: %s leads to itself", e.Name), "")
+				ok = false
+			}
+			switch {
+			case !ok:
+			case c.Pattern == "":
+				following = target
+			default:
+				edges = append(edges, core.Transition{Pattern: c.Pattern, Target: target})
+			}
+		}
+		l.checkEnds(next)
+		if len(next.Cases) < max(1, len(next.Node.Entries)) && !language.IsTargetNode(next.Node) {
+			l.broken = true // reported by the decoder
+		}
+	} else if e.Model.Node.Get("next") != nil {
+		l.broken = true
+	}
+	if !slices.ContainsFunc(edges, func(t core.Transition) bool { return t.Pattern == "*" }) {
+		edges = append(edges, core.Transition{Pattern: "*", Success: true, Target: following})
+	}
+	return edges
+}
+
+// choiceEdges gives every choice a verdict and an edge. Verdicts are stored and shown, so they name their
+// target.
+func (l *graph) choiceEdges(e *model.Element, following core.Target) {
+	verdicts := map[string]core.Target{}
+	if e.When != nil { // a decision may be skipped
+		verdicts[core.ExitNoop] = following
+		e.Edges = append(e.Edges, core.Transition{Pattern: core.ExitNoop, Target: following})
+	}
+	for i := range e.Choices {
+		m := &e.Model.Decide.Choose[i]
+		if m.Next == nil {
+			l.broken = true // reported by the decoder
+			continue
+		}
+		target, ok := l.target(e, m.Next.Target)
+		if !ok {
+			continue
+		}
+		if target.Kind == core.TargetElement && target.Name == e.Name {
+			l.problems.Add(m.Next.Target.At, fmt.Sprintf("next: %s leads to itself", e.Name), "")
+			continue
+		}
+		name := verdictOf(target)
+		for n := 2; ; n++ {
+			other, taken := verdicts[name]
+			if taken && other == target {
+				break
+			}
+			if !taken {
+				verdicts[name] = target
+				e.Edges = append(e.Edges, core.Transition{Pattern: name, Target: target})
+				break
+			}
+			name = fmt.Sprintf("%s-%d", verdictOf(target), n)
+		}
+		e.Choices[i].Verdict = name
+	}
+}
+
+// verdictOf is the name of a choice in the history.
+func verdictOf(t core.Target) string {
+	switch {
+	case t.Kind == core.TargetElement:
+		return t.Name
+	case t.Exit != "" && !strings.ContainsAny(t.Exit, "*?"):
+		return t.Exit
+	}
+	return string(t.Kind)
+}
+
+// target resolves a target: an element of the same list, or an end.
+func (l *graph) target(e *model.Element, t language.Target) (core.Target, bool) {
+	switch t.Name {
+	case "end":
+		return core.Target{Kind: core.TargetEnd, Exit: t.Exit}, true
+	case "fail":
+		return core.Target{Kind: core.TargetFail, Exit: t.Exit}, true
+	case "stop":
+		if t.Restart != "" && !l.checkTargetHere(e, t.Restart, t.RestartAt, "restart", nil) {
+			return core.Target{}, false
+		}
+		return core.Target{Kind: core.TargetStop, Restart: t.Restart, Message: t.Message}, true
+	}
+	if !l.checkTargetHere(e, t.Name, t.At, "next", language.Reserved()) {
+		return core.Target{}, false
+	}
+	return core.Target{Kind: core.TargetElement, Name: t.Name}, true
+}
+
+// checkTargetHere reports whether e can lead to the element of that name, and reports a problem if not.
+func (l *graph) checkTargetHere(e *model.Element, name string, at *yamlfile.Node, key string, also []string) bool {
+	if e.List.Find(name) != nil {
+		return true
+	}
+	allowed := append(e.List.Names(), also...)
+	switch {
+	case l.refused[name], l.brokenUses && l.byName[name] == nil: // it was wrong itself
+	case l.byName[name] != nil:
+		l.problems.Add(at, fmt.Sprintf("%s: %s is in another flow", key, name), "one flow cannot lead into another; "+yamlfile.Suggest("", allowed))
+	default:
+		l.problems.Add(at, fmt.Sprintf("%s: there is no element %s", key, name), yamlfile.Suggest(name, allowed))
+	}
+	return false
+}
+
+// skeleton is the graph of a list, without the work.
+func skeleton(list *model.List) core.Flow {
+	var flow core.Flow
+	for _, e := range list.Elements {
+		var inner []core.Flow
+		for _, below := range e.Lists {
+			inner = append(inner, skeleton(below))
+		}
+		flow.Elements = append(flow.Elements, &core.SplitElement{Name: e.Name, Branches: inner, Next: e.Edges})
+	}
+	return flow
+}
+
+// checkEnds refuses an `end` that a failure reaches through a pattern that does not name it: the job would be
+// COMPLETED.
+func (l *graph) checkEnds(next *language.Next) {
+	var all []core.Transition
+	for _, c := range next.Cases {
+		if c.Pattern != "" {
+			all = append(all, core.Transition{Pattern: c.Pattern, Target: core.Target{Name: c.Pattern}})
+		}
+	}
+	chosen, ok := core.Next(all, core.StatusFailed, core.ExitFailed)
+	if !ok || chosen.Name == core.ExitFailed {
+		return
+	}
+	for _, c := range next.Cases {
+		if c.Pattern == chosen.Name && c.Target.Name == "end" {
+			l.problems.Add(c.At, fmt.Sprintf("the pattern %q takes a failed step to end, and the job would be COMPLETED", c.Pattern),
+				"name it if that is meant: {FAILED: end}; or say where a failure goes: {FAILED: fail}")
+		}
+	}
+}
+
+// checkStepRefs refuses `steps.NAME` if that step cannot have run on any path of the flow.
+func (l *graph) checkStepRefs() {
+	for _, m := range l.stepRefs {
+		of := l.byName[m.step]
+		if of == nil {
+			continue
+		}
+		why := ""
+		switch e := m.location.element; {
+		case m.location.beforeFlow:
+			why = "no step has run yet when an execution begins"
+		case e == nil && of.Root().Finally:
+			why = m.step + " runs in finally, which is later"
+		case e != nil && !model.MayPrecede(of, e) && (!l.broken || of.Root() != e.Root() || e.Root().Finally):
+			why = fmt.Sprintf("%s never runs before %s", m.step, e.Name)
+		}
+		if why != "" {
+			l.problems.AddAt(m.node, m.offset, fmt.Sprintf("steps.%s: %s", m.step, why), "")
+		}
+	}
+}

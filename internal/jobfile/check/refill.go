@@ -1,0 +1,165 @@
+package check
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+
+	"github.com/surfin-batch/surfin/internal/jobfile/language"
+	"github.com/surfin-batch/surfin/internal/jobfile/model"
+	"github.com/surfin-batch/surfin/internal/nearest"
+	"github.com/surfin-batch/surfin/internal/yamlfile"
+	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
+)
+
+// checkRefills reports targets that are refilled while something else writes there.
+func (l *outputs) checkRefills() {
+	for _, s := range l.file.Steps {
+		var own []targetUse
+		for _, u := range s.Writers {
+			t, ok := target(s, l.file, u)
+			if !ok {
+				continue
+			}
+			if mode := u.Refills(); mode != "" && s.Partitioner != nil {
+				l.problems.Add(t.modeNode(), fmt.Sprintf("mode %s in a partitioned step: each partition would remove the rows of the others", mode), "write it in a step without partitions, or empty the table in a step before, and insert")
+			}
+			for _, first := range own {
+				if clash(first, t) {
+					l.problems.Add(t.node, fmt.Sprintf("%s is also written by %s %s, and one of them fills it anew", t.node.Text, first.use.What, first.node.In(t.node)), "give it one writer")
+				}
+			}
+			own = append(own, t)
+		}
+	}
+	for _, list := range []*model.List{l.file.Flow, l.file.Finally} {
+		if list == nil {
+			continue
+		}
+		list.Walk(func(e *model.Element) {
+			if e.Kind == language.SplitKind {
+				l.checkBranchRefills(e)
+			}
+		})
+	}
+}
+
+// checkBranchRefills compares the targets of the branches of a split, since they run at once.
+func (l *outputs) checkBranchRefills(e *model.Element) {
+	var known []targetUse
+	for _, branch := range e.Lists {
+		var own []targetUse
+		branch.Walk(func(inner *model.Element) {
+			if inner.Step == nil {
+				return
+			}
+			for _, u := range inner.Step.Writers {
+				if t, ok := target(inner.Step, l.file, u); ok {
+					own = append(own, t)
+				}
+			}
+		})
+		for _, t := range own {
+			for _, first := range known {
+				if clash(first, t) {
+					l.problems.Add(t.node, fmt.Sprintf("%s is also written in another branch of split %s, %s, and one of them fills it anew", t.node.Text, e.Name, first.node.In(t.node)), "branches run at once: put one behind the other")
+					break
+				}
+			}
+		}
+		known = append(known, own...)
+	}
+}
+
+// targetUse is the target of a writer with a config that may refill it: the key tagged `main`, and the
+// database.
+type targetUse struct {
+	use      *model.ComponentUse
+	node     *yamlfile.Node
+	database string
+}
+
+// target returns the target of such a writer.
+func target(s *model.Step, of *model.File, u *model.ComponentUse) (t targetUse, ok bool) {
+	if u == nil { // reported
+		return t, false
+	}
+	if _, ok := u.Cfg.(registry.Refiller); !ok || u.Component.Config == nil {
+		return t, false
+	}
+	for _, f := range yamlfile.FieldsOf(u.Component.Config).Fields {
+		if !f.Main || f.Type.Kind() != reflect.String {
+			continue
+		}
+		at := u.Node.Get(f.Key)
+		if u.Node.Kind == yamlfile.Scalar {
+			at = u.Node
+		}
+		if at != nil && at.Kind == yamlfile.Scalar {
+			return targetUse{u, at, of.DatabaseOf(s)}, true
+		}
+	}
+	return t, false
+}
+
+// modeNode is the node of the config that refills the target.
+func (t targetUse) modeNode() *yamlfile.Node {
+	if at := t.use.Node.Get("mode"); at != nil {
+		return at
+	}
+	return t.node
+}
+
+// clash reports whether two writers have one target and one of them refills it.
+func clash(a, b targetUse) bool {
+	return a.node.Text == b.node.Text && a.database == b.database && (a.use.Refills() != "" || b.use.Refills() != "")
+}
+
+// checkNamedSteps reports steps that a component's config names and the job does not have.
+func (l *scopes) checkNamedSteps() {
+	for _, u := range model.WithNested(l.file.Components()...) {
+		namer, ok := u.Cfg.(registry.StepNamer)
+		if !ok {
+			continue
+		}
+		key, name := namer.NamesStep()
+		_, files := u.Cfg.(registry.FilesNamer)
+		switch {
+		case name == "":
+		case !l.isStep[name]:
+			u.ReportConfig(l.problems, &registry.ConfigError{Key: key, Err: fmt.Errorf("there is no step %s%s", name, nearest.Hint(name, l.stepNames))})
+		case files && !listsFiles(l.file, name):
+			u.ReportConfig(l.problems, &registry.ConfigError{Key: key, Err: fmt.Errorf("step %s keeps no list of files: only the reader `files`, or partitions by `files`, do", name)})
+		}
+	}
+}
+
+// checkResumable reports readers that cannot resume in a partitioned step.
+func (l *checker) checkResumable() {
+	for _, s := range l.file.Steps {
+		if s.Partitioner == nil {
+			continue
+		}
+		for _, u := range model.WithNested(s.Reader) {
+			if r, is := u.Cfg.(registry.NotResumable); is && r.CannotResume() != "" {
+				u.ReportConfig(l.problems, &registry.ConfigError{Key: r.CannotResume(), Err: fmt.Errorf("a partition that fails could not be restarted: read along a key, or without partitions")})
+			}
+		}
+	}
+}
+
+// listsFiles reports whether the step records the list of the files that it reads.
+func listsFiles(f *model.File, step string) bool {
+	return slices.ContainsFunc(f.Steps, func(s *model.Step) bool {
+		if s.Name != step {
+			return false
+		}
+		if _, has := s.Part["path"]; has {
+			return true
+		}
+		return slices.ContainsFunc(model.WithNested(s.Reader), func(u *model.ComponentUse) bool {
+			_, lists := u.Cfg.(registry.FileLister)
+			return lists
+		})
+	})
+}

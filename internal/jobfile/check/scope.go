@@ -1,0 +1,212 @@
+package check
+
+import (
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/surfin-batch/surfin/internal/expression"
+	"github.com/surfin-batch/surfin/internal/jobfile/language"
+	"github.com/surfin-batch/surfin/internal/jobfile/model"
+	"github.com/surfin-batch/surfin/internal/jobfile/template"
+	"github.com/surfin-batch/surfin/internal/yamlfile"
+	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
+)
+
+// location is the location of an expression. It decides which names are known.
+type location struct {
+	// element is the element at the location; nil means the job.
+	element *model.Element
+	// step is the step of the component, condition or gate: its own numbers are not among `steps`.
+	step string
+	// ownNumbers means that the numbers of that step have no prefix: its `expect`.
+	ownNumbers bool
+	// part are the names of `part`; nil means that it is not available.
+	part map[string]expression.Var
+	// unknown means that there is a partition with a mistake.
+	unknown bool
+	// beforeFlow means that nothing has run yet: the listeners of the job.
+	beforeFlow bool
+	// config means the config of a component.
+	config bool
+	// afterFlow means that the flow is over: `finally`, and the job's `expect`.
+	afterFlow bool
+}
+
+func (p location) knowsOutcome() bool {
+	return p.afterFlow || p.element != nil && p.element.List.Finally
+}
+
+// refusal returns why a name cannot be used at the location.
+func (p location) refusal(path string) string {
+	head, rest, _ := strings.Cut(path, ".")
+	switch {
+	case head == "secret" && !p.config:
+		return path + " is only known in the config of a component, since what stands here is stored and shown: write ${" + path + "} there"
+	case head == "with":
+		return path + " is only known in the steps of a template, as ${" + path + "}"
+	case head == "job" && slices.Contains(language.OutcomeNames(), rest) && !p.knowsOutcome():
+		return path + " is only known in finally and in the expect of the job"
+	case head == "part" && p.part == nil && !p.unknown:
+		return path + " is only known in the components of a step with partition"
+	}
+	return ""
+}
+
+// scopes knows the names of expressions at each location of a file.
+type scopes struct {
+	*checker
+	stepNames []string
+	isStep    map[string]bool // the same
+	// invalidTasklets are the steps with a mistake in their tasklet: their results are unknown.
+	invalidTasklets []string
+	stepRefs        []stepRef
+	// brokenUses means that the use of a template is wrong, so that not all elements are known.
+	brokenUses bool
+}
+
+// stepRef is an expression in the file that names a step.
+type stepRef struct {
+	node     *yamlfile.Node
+	offset   int
+	step     string
+	location location
+}
+
+// scope returns the names for ${...} and conditions at a location. Names that are known only elsewhere are
+// included, for a message that says where.
+func (l *scopes) scope(p location) *template.Names {
+	text := expression.Var{Type: reflect.TypeFor[string]()}
+	job := map[string]expression.Var{"name": text, "execution": {Type: reflect.TypeFor[int64]()}, "instance": {Type: reflect.TypeFor[int64]()}, "time": {Type: reflect.TypeFor[time.Time]()}}
+	for _, name := range language.OutcomeNames() {
+		job[name] = text
+	}
+	scope := expression.Scope{
+		"params":  {Fields: l.paramVars()},
+		"job":     {Fields: job},
+		"env":     {Open: true},
+		"steps":   l.stepVars(p.step),
+		"context": {Open: true, Nullable: true},
+		"part":    {Open: true},
+	}
+	if p.part != nil {
+		scope["part"] = expression.Var{Fields: p.part}
+	}
+	if p.ownNumbers {
+		for name, v := range l.ownVars(p.step) {
+			scope[name] = v
+		}
+	}
+	l.file.Clock.AddTo(scope)
+	for _, name := range []string{"with", "secret"} {
+		scope[name] = expression.Var{Open: true}
+	}
+	refusal := func(path string) string {
+		if name, is := strings.CutPrefix(path, "params."); is && !p.config && l.file.IsSecret(name) {
+			return path + " is secret, and is only known in the config of a component, since what stands here is stored and shown"
+		}
+		return p.refusal(path)
+	}
+	return &template.Names{Scope: scope, Refusal: refusal, Unknown: l.unknown(p), Steps: func(c *yamlfile.Collector, n *yamlfile.Node, offset int, step string) {
+		l.stepRefs = append(l.stepRefs, stepRef{node: n, offset: offset, step: step, location: p})
+	}}
+}
+
+// unknown are the prefixes of names that depend on an invalid partitioner or tasklet.
+func (l *scopes) unknown(p location) []string {
+	var list []string
+	if p.unknown {
+		list = append(list, "part.")
+	}
+	if l.brokenUses {
+		list = append(list, "steps.")
+	}
+	for _, name := range l.invalidTasklets {
+		list = append(list, "steps."+name+".out.")
+		if p.ownNumbers && p.step == name {
+			list = append(list, "out.")
+		}
+	}
+	return list
+}
+
+func (l *scopes) paramVars() map[string]expression.Var {
+	vars := map[string]expression.Var{}
+	for _, p := range l.file.Specs {
+		vars[p.Name] = expression.Var{Type: template.GoType(p.Type), Nullable: !p.Required && p.Default == nil}
+	}
+	return vars
+}
+
+// stepVars is the namespace of the steps. Each is made on demand: making all of them at each location would
+// take quadratic time.
+func (l *scopes) stepVars(except string) expression.Var {
+	return expression.Var{
+		Find: func(name string) (expression.Var, bool) {
+			if name == except || !l.isStep[name] {
+				return expression.Var{}, false
+			}
+			fields := l.ownVars(name)
+			fields["status"] = expression.Var{Type: reflect.TypeFor[string]()}
+			return expression.Var{Fields: fields}, true
+		},
+		Names: func() []string {
+			return slices.DeleteFunc(slices.Clone(l.stepNames), func(name string) bool { return name == except })
+		},
+	}
+}
+
+// ownVars are the names of a step's own gate.
+func (l *scopes) ownVars(step string) map[string]expression.Var {
+	fields := map[string]expression.Var{
+		language.BalancedName: {Type: reflect.TypeFor[bool]()},
+		"duration":            {Type: reflect.TypeFor[time.Duration]()},
+		"exit":                {Type: reflect.TypeFor[string]()},
+		"out":                 outVar(l.file, step),
+	}
+	for _, f := range language.StepNumbers() {
+		fields[f] = expression.Var{Type: reflect.TypeFor[int64]()}
+	}
+	return fields
+}
+
+// outVar types the named results of a step: by the row type in its tasklet's config under `out`, or as texts.
+func outVar(f *model.File, step string) expression.Var {
+	schema := f.Outs[step]
+	if schema == nil {
+		return expression.Var{Open: true}
+	}
+	fields := map[string]expression.Var{}
+	for _, field := range schema.Fields() {
+		fields[field.Name] = expression.Var{Type: expression.GoType(field.Kind), Nullable: field.Nullable}
+	}
+	return expression.Var{Fields: fields}
+}
+
+// env returns the names for expressions over items at a location, at load.
+func (l *scopes) env(p location) registry.ExpressionEnv {
+	params := map[string]reflect.Type{}
+	for name, v := range l.paramVars() {
+		if l.file.IsSecret(name) { // rows would show it
+			continue
+		}
+		params[name] = v.Type
+		if v.Nullable {
+			params[name] = reflect.PointerTo(v.Type)
+		}
+	}
+	env := registry.ExpressionEnv{Zone: l.file.Clock.Zone, Calendars: l.file.Clock.Calendars, Types: map[string]map[string]reflect.Type{
+		"params": params,
+		// job.execution is not among them: the rows of a restart would differ.
+		"job": {"name": reflect.TypeFor[string](), "instance": reflect.TypeFor[int64](), "time": reflect.TypeFor[time.Time]()},
+	}}
+	if p.part != nil {
+		part := map[string]reflect.Type{}
+		for name, v := range p.part {
+			part[name] = v.Type
+		}
+		env.Types["part"] = part
+	}
+	return env
+}

@@ -1,0 +1,102 @@
+package compile
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/surfin-batch/surfin/internal/jobfile/language"
+	"github.com/surfin-batch/surfin/internal/jobfile/model"
+	"github.com/surfin-batch/surfin/internal/yamlfile"
+	"github.com/surfin-batch/surfin/pkg/batch/chunk"
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+)
+
+// Job makes the job. Requirements of the file that the databases cannot meet (an unknown name, an
+// isolation level) are reported like the problems of [Load]; a component that Registry only describes is an
+// error of its own.
+func Job(f *model.File, deps Deps) (*core.Job, error) {
+	c := &compiler{file: f, deps: deps, problems: f.Doc.NewCollector()}
+	c.checkDatabases()
+	if err := c.problems.Err(); err != nil {
+		return nil, err
+	}
+	compiled := &core.Job{
+		Name: f.Name, Description: f.Model.Description, Parameters: f.ParametersNow(),
+		Definition: f.Definition(), Restartable: f.Model.Restartable, Bind: c.bind,
+		Incrementer: increment(f), Inherit: f.Model.Inherit, Expect: compiledCondition(f.Expect, f), Listeners: c.jobListeners(),
+		CheckRestart: c.checkRestart, Exclusive: c.exclusive, Timeout: language.ValueOr0(f.Model.Timeout),
+	}
+	var errs []error
+	var err error
+	if compiled.Flow, err = c.flow(f.Flow); err != nil {
+		errs = append(errs, err)
+	}
+	if compiled.Finally, err = c.flow(f.Finally); err != nil {
+		errs = append(errs, err)
+	}
+	errs = append(errs, c.missing...)
+	if err := errors.Join(errs...); err != nil {
+		return nil, err
+	}
+	if err := compiled.Flow.Validate(); err != nil {
+		return nil, err
+	}
+	return compiled, nil
+}
+
+// compiler is the state of one Compile.
+type compiler struct {
+	file     *model.File
+	deps     Deps
+	problems *yamlfile.Collector
+	missing  []error
+	// wrapParts changes how a chunk step gets its parts; nil means no change.
+	wrapParts func(makeParts) makeParts
+	// redriveOf is the redriven instance; 0 means none.
+	redriveOf core.JobInstanceID
+	// redriveLater is passed to builder.
+	redriveLater func(run *core.StepRun) func(ctx context.Context) error
+}
+
+// makeParts is the function of a chunk step that makes its parts.
+type makeParts = func(ctx context.Context, run *core.StepRun) (chunk.Parts, error)
+
+func (c *compiler) exclusive(params core.Parameters) (core.ExclusiveKey, error) {
+	return ExclusiveKey(c.file, params)
+}
+
+func (c *compiler) bind(ctx context.Context, params core.Parameters) error {
+	return CheckLaunch(ctx, c.file, c.deps.Secrets, params)
+}
+
+// builder returns a builder for the components of a step. It adds those that the application cannot make to
+// c.missing.
+func (c *compiler) builder(step string, of *model.Step, uses ...*model.ComponentUse) builder {
+	for _, u := range model.WithNested(uses...) {
+		if found, _ := c.deps.Registry.Component(u.Kind, u.Component.Name); found.New == nil {
+			c.missing = append(c.missing, fmt.Errorf("this application cannot make %s: its registry only describes it", u.What))
+		}
+	}
+	return builder{file: c.file, name: step, step: of, deps: c.deps, redriveOf: c.redriveOf, redriveLater: c.redriveLater}
+}
+
+// jobListeners makes the listeners of an execution; nil if there are none.
+func (c *compiler) jobListeners() func(ctx context.Context, view *core.View) ([]any, error) {
+	uses := c.file.Listeners
+	if len(uses) == 0 {
+		return nil
+	}
+	a := c.builder("", nil, uses...)
+	return func(ctx context.Context, view *core.View) ([]any, error) {
+		return a.listeners(ctx, view, uses, func(u *model.ComponentUse, made any) error {
+			switch {
+			case listensToJobs(made):
+				return nil
+			case listensToSteps(made), listensToChunks(made):
+				return fmt.Errorf("%s listens to steps, chunks or items, not to jobs: name it in the listeners of a step; here it needs BeforeJob or AfterJob", u.What)
+			}
+			return errNoListener(u, made)
+		})
+	}
+}

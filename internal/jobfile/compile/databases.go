@@ -1,0 +1,148 @@
+package compile
+
+import (
+	"fmt"
+
+	"github.com/surfin-batch/surfin/internal/jobfile/language"
+	"github.com/surfin-batch/surfin/internal/jobfile/model"
+	"github.com/surfin-batch/surfin/internal/yamlfile"
+	"github.com/surfin-batch/surfin/pkg/batch/step"
+	"github.com/surfin-batch/surfin/pkg/batch/tx"
+)
+
+// checkDatabases checks every database that the file names, and the transaction attributes that are required
+// of it (rule T4).
+func (c *compiler) checkDatabases() {
+	root := c.file.Doc.Root
+	if _, err := c.deps.Provider.Database(c.file.Model.Database); err != nil {
+		at := root.Get("database")
+		if at == nil {
+			at = root.KeyOf("job")
+		}
+		c.problems.Add(at, err.Error(), "")
+		return
+	}
+	for _, s := range c.file.Steps {
+		switch {
+		case s.Child == nil:
+			c.checkStepDatabases(s)
+		case s.Child.File == nil:
+			c.problems.Add(s.Child.Model.Node.Find("file"), s.Child.Missing, "")
+		}
+	}
+	if c.file.Flow != nil {
+		c.file.Flow.Walk(func(e *model.Element) {
+			if e.Kind == language.AtomicKind {
+				c.checkGroup(e)
+			}
+		})
+	}
+}
+
+func (c *compiler) checkStepDatabases(s *model.Step) {
+	c.checkHandler(s)
+	good := true
+	for _, u := range model.WithNested(s.Components()...) {
+		name, has := u.Database()
+		if !has || name == "" {
+			continue
+		}
+		if _, err := c.deps.Provider.Database(name); err != nil {
+			c.problems.Add(u.Find("database"), u.What+": "+err.Error(), "")
+			good = false
+		}
+	}
+	if !good {
+		return
+	}
+	db, err := c.deps.Provider.Database(c.file.DatabaseOf(s))
+	if err != nil {
+		return // reported
+	}
+	if t := c.file.Transaction(s); t != nil {
+		c.checkAttr(t, db, c.file.AttrOf(s))
+	}
+	c.checkConnections(s)
+	if p := s.Model.Partition; p != nil && p.Workers != nil {
+		if err := step.CheckPool(db, *p.Workers); err != nil {
+			c.problems.Add(p.Node.Get("workers"), "workers: "+err.Error(), "")
+		}
+	}
+}
+
+func (c *compiler) checkHandler(s *model.Step) {
+	if s.Tasks == nil || c.deps.Tasks == nil {
+		return
+	}
+	if known, closed := c.deps.Tasks.Handlers(); closed {
+		checkHandler(c.problems, s, c.deps.Tasks, known)
+	}
+}
+
+// checkAttr reports transaction attributes that the database does not support.
+func (c *compiler) checkAttr(t *language.Transaction, db tx.Database, attr tx.Attr) {
+	err := db.Check(attr)
+	if err == nil {
+		return
+	}
+	at := t.Node
+	for _, key := range []string{"propagation", "read_only", "isolation"} {
+		for _, node := range []*yamlfile.Node{c.file.Model.Defaults.Node.Get("transaction"), t.Node} {
+			if written := node.Get(key); written != nil {
+				at = written
+			}
+		}
+	}
+	c.problems.Add(at, "transaction: "+err.Error(), "")
+}
+
+// checkGroup reports elements that cannot work in a group's transaction, whatever their steps do.
+func (c *compiler) checkGroup(e *model.Element) {
+	name := c.groupDatabase(e)
+	db, err := c.deps.Provider.Database(name)
+	if err != nil {
+		return // reported
+	}
+	if t := c.file.GroupTransaction(e); t != nil {
+		c.checkAttr(t, db, t.Attr())
+	}
+	for _, inner := range e.Lists[0].Elements {
+		s := inner.Step
+		if s == nil || s.Model == nil {
+			continue
+		}
+		at := s.Model.Node.KeyOf("step")
+		if t := s.Model.Transaction; t != nil && t.Node.Get("propagation") != nil {
+			at = t.Node.Get("propagation")
+		}
+		attr, own := c.file.AttrOf(s), c.file.DatabaseOf(s)
+		switch {
+		case c.joinsGroup(s) && own != name:
+			c.problems.Add(at, fmt.Sprintf("the steps of an atomic group work in one database, and here are %s and %s", name, own), "a step with propagation REQUIRES_NEW, NOT_SUPPORTED or NEVER may work in another one")
+		case attr.Propagation == tx.Never && own == name:
+			c.problems.Add(at, "propagation NEVER fails in an atomic group, which has a transaction", "NOT_SUPPORTED runs without it")
+		case attr.Propagation == tx.RequiresNew && own == name && db.SingleWriter() && !attr.ReadOnly:
+			c.problems.Add(at, fmt.Sprintf("propagation REQUIRES_NEW in an atomic group: database %s has one writer, and the group's transaction holds it", name), "REQUIRED joins the group's transaction, NESTED makes a savepoint in it")
+		}
+	}
+}
+
+// groupDatabase is the database of a group's transaction: the database of its steps.
+func (c *compiler) groupDatabase(e *model.Element) string {
+	for _, inner := range e.Lists[0].Elements {
+		if inner.Step != nil && c.joinsGroup(inner.Step) {
+			return c.file.DatabaseOf(inner.Step)
+		}
+	}
+	return c.file.Model.Database
+}
+
+// joinsGroup reports whether a step may take part in the group's transaction.
+func (c *compiler) joinsGroup(s *model.Step) bool {
+	switch c.file.AttrOf(s).Propagation {
+	case tx.NotSupported, tx.Never, tx.RequiresNew:
+		return false
+	case tx.Required, tx.Nested, tx.Supports, tx.Mandatory:
+	}
+	return true
+}

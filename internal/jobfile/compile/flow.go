@@ -1,0 +1,273 @@
+package compile
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/surfin-batch/surfin/internal/jobfile/bind"
+	"github.com/surfin-batch/surfin/internal/jobfile/language"
+	"github.com/surfin-batch/surfin/internal/jobfile/model"
+	"github.com/surfin-batch/surfin/pkg/batch/chunk"
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/item"
+	"github.com/surfin-batch/surfin/pkg/batch/step"
+	"github.com/surfin-batch/surfin/pkg/batch/tx"
+)
+
+// flow compiles a list of elements. The error names everything that is missing.
+func (c *compiler) flow(list *model.List) (core.Flow, error) {
+	var flow core.Flow
+	var errs []error
+	for _, e := range list.Elements {
+		compiled, err := c.element(e)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("%s %s: %w", e.Kind.Word(), e.Name, err))
+			continue
+		}
+		flow.Elements = append(flow.Elements, compiled)
+	}
+	return flow, errors.Join(errs...)
+}
+
+func (c *compiler) flows(lists []*model.List) ([]core.Flow, error) {
+	var flows []core.Flow
+	var errs []error
+	for _, list := range lists {
+		flow, err := c.flow(list)
+		flows, errs = append(flows, flow), append(errs, err)
+	}
+	return flows, errors.Join(errs...)
+}
+
+// element compiles an element with the flows in it.
+func (c *compiler) element(e *model.Element) (core.Element, error) {
+	when := compiledCondition(e.When, c.file)
+	remote, distributed := c.splitOnWorkers(e), c.deps.Distributed
+	c.deps.Distributed = distributed && !remote // a branch on workers runs entirely on its worker
+	inner, err := c.flows(e.Lists)
+	c.deps.Distributed = distributed
+	if err != nil {
+		return nil, err
+	}
+	switch e.Kind {
+	case language.SplitKind:
+		split := &core.SplitElement{Name: e.Name, When: when, Branches: inner, OnWorkers: remote, On: e.On, Next: e.Edges}
+		if n := e.Model.Split.Parallel; n != nil {
+			split.Workers = *n
+		}
+		return split, nil
+	case language.FlowKind:
+		return &core.FlowElement{Name: e.Name, When: when, Flow: inner[0], Next: e.Edges}, nil
+	case language.AtomicKind:
+		return c.group(e, when, inner[0])
+	case language.DecideKind:
+		return &core.DecisionElement{Name: e.Name, When: when, Decide: c.decide(e), Next: e.Edges}, nil
+	case language.JobKind:
+		made, err := c.child(e.Step)
+		return &core.StepElement{Step: made, When: when, Next: e.Edges, StartLimit: e.Model.Job.StartLimit}, err
+	case language.StepKind:
+	}
+	made, err := c.step(e.Step)
+	m := e.Step.Model
+	return &core.StepElement{Step: made, When: when, Next: e.Edges, AllowStartIfComplete: m.AllowStartIfComplete, StartLimit: m.StartLimit}, err
+}
+
+// step compiles a step, with its partitions where it has some.
+func (c *compiler) step(s *model.Step) (core.Step, error) {
+	made, err := c.work(s)
+	if err != nil || s.Partitioner == nil {
+		return made, err
+	}
+	db, err := c.deps.Provider.Database(c.file.DatabaseOf(s))
+	if err != nil {
+		return nil, err
+	}
+	config := step.PartitionConfig{
+		Step: made, Partitioner: c.builder(s.Name, s, s.Partitioner).partitioner, Database: db,
+		Expect: compiledCondition(s.Expect, c.file), Promote: s.Promote, OnWorkers: s.Model.Partition.Remote, On: onOfPart(s.On),
+	}
+	if workers := s.Model.Partition.Workers; workers != nil {
+		config.Workers = *workers
+	}
+	return step.NewPartitioned(config)
+}
+
+// work compiles the work of a step, or its work for one partition: the gate and the promotion belong to the
+// whole step.
+func (c *compiler) work(s *model.Step) (core.Step, error) {
+	db, err := c.deps.Provider.Database(c.file.DatabaseOf(s))
+	if err != nil {
+		return nil, err
+	}
+	a := c.builder(s.Name, s, append(s.Work(), s.Listeners...)...)
+	var expect *core.Condition
+	var promote *core.Promotion
+	if s.Partitioner == nil {
+		expect, promote = compiledCondition(s.Expect, c.file), s.Promote
+	}
+	listeners := a.stepListeners
+	if len(s.Listeners) == 0 {
+		listeners = nil
+	}
+	if s.Tasklet != nil {
+		retry, err := c.retry(s)
+		if err != nil {
+			return nil, err
+		}
+		return step.NewTasklet(step.TaskletConfig{
+			Name: s.Name, Database: db, Attr: c.file.AttrOf(s), Retry: retry, Timeout: language.ValueOr0(s.Timeout), Assemble: a.tasklet,
+			Listeners: listeners, Expect: expect, Promote: promote,
+		})
+	}
+	if s.Tasks != nil {
+		return c.tasks(s, a, step.TasksConfig{Expect: expect, Promote: promote, Listeners: listeners})
+	}
+	config := chunk.Config{
+		Name: s.Name, Size: *s.Chunk.Size, Database: db, Attr: c.file.AttrOf(s), Timeout: language.ValueOr0(s.Timeout), Assemble: a.parts,
+		Listeners: listeners, Expect: expect, Promote: promote,
+	}
+	config.CreatesTargets = createsTargets(s)
+	if hasTargets(s) {
+		config.Targets = a.targets
+	}
+	if err := c.setRetrySkip(s, &config); err != nil {
+		return nil, err
+	}
+	config.ProcessInTransaction = config.ProcessInTransaction || s.InTransaction() != nil
+	if c.wrapParts != nil {
+		config.Assemble = c.wrapParts(config.Assemble)
+	}
+	return chunk.New(config)
+}
+
+// child compiles the job of a child, and the step that runs it.
+func (c *compiler) child(s *model.Step) (core.Step, error) {
+	if s.Child.File == nil {
+		return nil, errors.New(s.Child.Missing) // reported by checkDatabases
+	}
+	compiled, err := Job(s.Child.File, c.deps)
+	if err != nil {
+		return nil, err
+	}
+	return step.NewJob(step.JobConfig{Name: s.Name, Job: compiled, OnWorkers: c.onWorkers(s.Child), On: s.Child.On, Params: func(_ context.Context, view *core.View) (core.Parameters, error) {
+		return childParameters(c.file, s.Child, view)
+	}, Confinement: func(ctx context.Context, view *core.View) *core.Confinement {
+		return childConfinement(ctx, c.file, s.Child, view)
+	}})
+}
+
+// decide makes the function of a decision: the first choice that holds, or the decider's answer.
+func (c *compiler) decide(e *model.Element) func(ctx context.Context, view *core.View) (string, error) {
+	if e.Decider != nil {
+		a := c.builder(e.Name, nil, e.Decider)
+		return func(ctx context.Context, view *core.View) (verdict string, err error) {
+			decider, err := one[core.Decider](ctx, a, view, e.Decider)
+			if err != nil {
+				return "", err
+			}
+			if closer, ok := decider.(item.Closer); ok {
+				defer func() { err = errors.Join(err, closer.Close(context.WithoutCancel(ctx))) }()
+			}
+			return decider.Decide(ctx, view)
+		}
+	}
+	type choice struct {
+		when    *core.Condition
+		verdict string
+	}
+	choices := make([]choice, len(e.Choices))
+	for i, of := range e.Choices {
+		choices[i] = choice{compiledCondition(of.When, c.file), of.Verdict}
+	}
+	return func(ctx context.Context, view *core.View) (string, error) {
+		for _, of := range choices {
+			if of.when == nil {
+				return of.verdict, nil
+			}
+			if holds, err := of.when.Holds(ctx, view); err != nil || holds {
+				return of.verdict, err
+			}
+		}
+		return "", fmt.Errorf("none of the choices holds") // not reached: the last one has no condition
+	}
+}
+
+// group compiles an atomic group.
+func (c *compiler) group(e *model.Element, when *core.Condition, inner core.Flow) (core.Element, error) {
+	db, err := c.deps.Provider.Database(c.groupDatabase(e))
+	if err != nil {
+		return nil, err
+	}
+	manager, attr := tx.NewManager(db), c.file.GroupTransaction(e).Attr()
+	return &core.AtomicElement{
+		Name: e.Name, When: when, Flow: inner, Database: db.Name(), Next: e.Edges,
+		Snapshot: db.Dialect() == tx.Postgres && attr.Isolation >= sql.LevelRepeatableRead,
+		Do: func(ctx context.Context, fn func(ctx context.Context) error) error {
+			return markUnknownOutcome(manager.Do(ctx, attr, fn))
+		},
+	}, nil
+}
+
+// markUnknownOutcome marks the failure of a COMMIT with an unknown effect (rule C10).
+func markUnknownOutcome(err error) error {
+	if errors.As(err, new(*tx.CommitError)) && !errors.Is(err, tx.ErrRolledBack) {
+		return fmt.Errorf("%w: %w", core.ErrUnknownOutcome, err)
+	}
+	return err
+}
+
+func (c *compiler) onWorkers(child *model.Child) bool {
+	switch child.Model.Remote {
+	case language.RemoteTrue:
+		return true
+	case language.RemoteAuto:
+		return c.deps.Distributed && child.File.LocalComponent() == nil
+	}
+	return false
+}
+
+// splitOnWorkers reports whether workers run the branches of an element.
+func (c *compiler) splitOnWorkers(e *model.Element) bool {
+	if e.Kind != language.SplitKind {
+		return false
+	}
+	switch e.Model.Split.Remote {
+	case language.RemoteTrue:
+		return true
+	case language.RemoteAuto:
+		if !c.deps.Distributed || e.LocalComponent() != nil {
+			return false
+		}
+		for _, branch := range e.Lists {
+			if inner, _ := branch.WaitsForWorkers(); inner != nil {
+				return false
+			}
+		}
+		return true
+	}
+	return false
+}
+
+// tasks compiles a step of tasks.
+func (c *compiler) tasks(s *model.Step, a builder, config step.TasksConfig) (core.Step, error) {
+	if c.deps.Tasks == nil {
+		return nil, errors.New("this application cannot run a step of tasks")
+	}
+	config.On = s.On
+	config.Name, config.Handler, config.Budget, config.Groups = s.Name, s.Tasks.Model.Handler, s.Tasks.Model.Budget.Limits(), c.deps.Tasks
+	config.Key, config.After = s.Tasks.Model.Key, s.Tasks.Model.After
+	config.Items = func(ctx context.Context, run *core.StepRun) ([]json.RawMessage, error) {
+		if s.Reader == nil {
+			return payloads(c.file, s, bind.View(c.file, run.View()))
+		}
+		reader, err := one[item.Reader](ctx, a.forRun(run), run.View(), s.Reader)
+		if err != nil {
+			return nil, err
+		}
+		return readPayloads(ctx, reader, s.Reader.Out)
+	}
+	return step.NewTasks(config)
+}

@@ -1,0 +1,106 @@
+package compile
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/surfin-batch/surfin/internal/confine"
+	"github.com/surfin-batch/surfin/internal/jobfile/bind"
+	"github.com/surfin-batch/surfin/internal/jobfile/language"
+	"github.com/surfin-batch/surfin/internal/jobfile/model"
+	"github.com/surfin-batch/surfin/internal/jobfile/template"
+	"github.com/surfin-batch/surfin/internal/yamlfile"
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+)
+
+// CheckLaunch decodes every config with the values known at launch, so that a value that does not fit, or a missing
+// secret, refuses the launch before an execution exists.
+func CheckLaunch(ctx context.Context, f *model.File, secrets bind.Secrets, params core.Parameters) error {
+	problems := f.Doc.NewCollector()
+	checkSecrets(ctx, f, secrets, problems)
+	if err := problems.Err(); err != nil {
+		return err
+	}
+	for _, u := range f.Components() {
+		bind.Config(f, u, bind.Launch(f, params).With(ctx, secrets).Confined(ctx, confine.From(ctx).Confinement(), nil), problems)
+	}
+	for _, s := range f.Steps {
+		if s.Child != nil {
+			bindChild(f, s.Child, params, problems)
+		}
+		if s.Tasks != nil {
+			if _, err := payloads(f, s, bind.Launch(f, params)); err != nil {
+				problems.Add(s.Tasks.Model.Items.Node, err.Error(), "")
+			}
+		}
+	}
+	return problems.Err()
+}
+
+// checkSecrets reports missing secrets, including those that only a later step or a child job needs.
+func checkSecrets(ctx context.Context, f *model.File, secrets bind.Secrets, problems *yamlfile.Collector) {
+	v := (&bind.Values{}).With(ctx, secrets)
+	for _, u := range model.WithNested(f.Components()...) {
+		for n, late := range u.Late {
+			for _, h := range late.Holes {
+				for _, path := range h.Prog.Vars() {
+					if name, is := strings.CutPrefix(path, "secret."); is {
+						if _, err := v.Secret(name); err != nil {
+							problems.AddAt(n, h.Offset, "${"+h.Text+"}: "+err.Error(), cureOf(err))
+						}
+					}
+					if name, is := strings.CutPrefix(path, "params."); is && f.IsSecret(name) {
+						checkSecretParameter(f, v, name, n, h, problems)
+					}
+				}
+			}
+		}
+	}
+	for _, s := range f.Steps {
+		if s.Child != nil && s.Child.File != nil {
+			checkSecrets(ctx, s.Child.File, secrets, problems)
+		}
+	}
+}
+
+// checkSecretParameter reports a secret parameter without a value.
+func checkSecretParameter(f *model.File, v *bind.Values, name string, n *yamlfile.Node, h template.Hole, problems *yamlfile.Collector) {
+	_, err := v.Secret(name)
+	if err == nil {
+		return
+	}
+	text := "${" + h.Text + "}: " + err.Error()
+	if cureOf(err) != "" {
+		text = fmt.Sprintf("${%s}: the secret parameter %s is not given; it is not stored, so each run and restart needs it", h.Text, name)
+	}
+	problems.AddAt(n, h.Offset, text, language.SecretParameterHint(name))
+}
+
+func cureOf(err error) string {
+	var curable interface{ Cure() string }
+	if errors.As(err, &curable) {
+		return curable.Cure()
+	}
+	return ""
+}
+
+// ExclusiveKey returns the key that a launch with these parameters shares with the launches that must not run at
+// the same time; "" means that it excludes only its own instance.
+func ExclusiveKey(f *model.File, params core.Parameters) (core.ExclusiveKey, error) {
+	switch m := f.Model.Exclusive; {
+	case m == nil || m.Text == language.ExclusiveInstance:
+		return "", nil
+	case m.Text == language.ExclusiveJob:
+		return core.ExclusiveJob, nil
+	}
+	x, err := f.Exclusive.Eval(bind.Launch(f, params).Vars)
+	if err == nil {
+		key := core.ExclusiveBy(template.Text(x))
+		if err = key.Check(); err == nil {
+			return key, nil
+		}
+	}
+	return "", fmt.Errorf("%s: exclusive: %w", f.Place(f.Model.Exclusive.Node), err)
+}

@@ -1,0 +1,135 @@
+package diff
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/surfin-batch/surfin/internal/jobfile/check"
+	"github.com/surfin-batch/surfin/internal/jobfile/model"
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+)
+
+// Of compares the file with the definition of the instance's last execution, or of the newest one that
+// may have written something, if that is another one. If the restart needs consent, it returns a
+// *ChangedError with the changes.
+func Of(ctx context.Context, f *model.File, r Restart) ([]Change, error) {
+	last := r.Last
+	if last.Definition.Text == "" || isAsBegun(f, last, last) { // that of a job made in Go
+		return nil, nil
+	}
+	base, err := writtenUnder(ctx, f, r)
+	if err != nil || isAsBegun(f, base, last) {
+		return nil, err
+	}
+	steps, err := r.History.Records.LastSteps(ctx, last.InstanceID, last.AnewSince())
+	if err != nil {
+		return nil, fmt.Errorf("read the steps of the last execution: %w", err)
+	}
+	before, unread := check.Earlier(f, base.Definition, r.Registry)
+	c := &comparison{last: base.ID, database: r.History.Database, before: before, after: f, params: r.Params, history: steps}
+	if unread != nil { // for example a component that the application no longer has
+		c.before = f
+	}
+	if err := errors.Join(c.readCheckpoints(ctx, r), c.readChildren(ctx, r.History.Records)); err != nil {
+		return nil, err
+	}
+	if err := c.judgeChildren(ctx, r); err != nil {
+		return nil, err
+	}
+	changes := c.changes()
+	if unread != nil {
+		changes = c.changesOfUnread(unread)
+	}
+	if last.FormerTimes {
+		changes = append(c.formerTimes(), changes...)
+	}
+	if slices.ContainsFunc(changes, func(c Change) bool { return c.Refused }) {
+		refused := &ChangedError{Execution: base.ID, Changes: changes}
+		if unread == nil {
+			refused.Diff = c.allDiffs(changes)
+		}
+		return changes, refused
+	}
+	return changes, nil
+}
+
+// readCheckpoints asks the databases of steps that began whether work is committed there:
+// the record of a step may be older (rule C18).
+func (c *comparison) readCheckpoints(ctx context.Context, r Restart) error {
+	if r.History.Checkpoints == nil {
+		return nil
+	}
+	c.elsewhere = map[string]bool{}
+	for name, h := range c.history {
+		step, _, _ := strings.Cut(name, ":")
+		old := c.before.StepNamed(step)
+		if old == nil || old.Child != nil || isOver(h.Last) || h.Last.HasCommitted() {
+			continue
+		}
+		database := c.before.DatabaseOf(old)
+		found, err := r.History.Checkpoints.HasCommitted(ctx, database, r.Last.InstanceID, name, h.Last.First)
+		if err != nil {
+			return err
+		}
+		c.elsewhere[name] = found
+	}
+	return nil
+}
+
+// readChildren reads which work the child jobs of unfinished steps have committed. A child that did not
+// finish counts as committed.
+func (c *comparison) readChildren(ctx context.Context, records core.Explorer) error {
+	c.idle = map[string]bool{}
+	for name, h := range c.history {
+		id := core.ChildOf(&h.Last)
+		if id == 0 || isOver(h.Last) {
+			continue
+		}
+		child, err := records.Execution(ctx, id)
+		if errors.Is(err, core.ErrNotFound) {
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("read the child job of step %s: %w", name, err)
+		}
+		steps, err := records.LastSteps(ctx, child.InstanceID, 0)
+		if err != nil {
+			return fmt.Errorf("read the child job of step %s: %w", name, err)
+		}
+		c.idle[name] = child.Status == core.StatusFailed || child.Status == core.StatusStopped
+		for _, s := range steps {
+			ended := s.Last.Status == core.StatusFailed || s.Last.Status == core.StatusStopped
+			c.idle[name] = c.idle[name] && ended && !s.Last.HasCommitted()
+		}
+	}
+	return nil
+}
+
+// changesOfUnread is changes for an old definition that can no longer be read: only a step that has committed
+// work and did not complete needs it.
+func (c *comparison) changesOfUnread(unread error) []Change {
+	var changes []Change
+	for _, name := range slices.Sorted(maps.Keys(c.history)) {
+		h := c.history[name]
+		step, _, isPart := strings.Cut(name, ":")
+		now := c.after.StepNamed(name)
+		switch {
+		case isPart && c.history[step].Last.ID != 0, now == nil && isFinally(c.after, name), c.isSplit(name):
+		case isOver(h.Last) && now == nil:
+			changes = append(changes, Change{Step: name, What: "has completed, and is not in the file any more", Refused: true})
+		case isOver(h.Last):
+		case h.Last.HasCommitted() || c.elsewhere[name] || len(c.partitions(name, h.Last)) > 0:
+			what := "has committed work, and the definition as it was cannot be read any more, so what is different cannot be compared: "
+			changes = append(changes, Change{Step: name, What: what + strings.Join(strings.Fields(unread.Error()), " "), Refused: true})
+		case now != nil && c.isUncertain(now, h.Last):
+			changes = append(changes, Change{Step: name, What: "may be different; what it did before may be committed"})
+		case now != nil:
+			changes = append(changes, c.newDefinitionOf(now))
+		}
+	}
+	return changes
+}

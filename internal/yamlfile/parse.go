@@ -45,6 +45,7 @@ func Parse(path string, text []byte) (*Document, *Collector) {
 		return d, c
 	}
 	if root == nil || len(root.Content) == 0 {
+		d.Empty = true
 		c.add(1, 1, "the file is empty", "a job file begins with `job: NAME`")
 		return d, c
 	}

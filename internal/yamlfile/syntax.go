@@ -19,7 +19,7 @@ import (
 func (d *Document) syntax(c *Collector, err error) {
 	var second *errSecond
 	if errors.As(err, &second) {
-		c.add(second.line, second.col, "there is a second YAML document", "one file holds one job; remove the --- line")
+		c.add(second.line, second.col, "there is a second YAML document", "a file has one document: remove the --- line")
 		return
 	}
 	msg, line := yamlMessage(err)

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/surfin-batch/surfin/internal/yamlfile"
 )
 
 // API configures the REST API.
@@ -138,10 +140,10 @@ func tokenKey(name string) string {
 }
 
 // tokens reads NAME: TOKEN below a key of tokenSections.
-func (f *settingsFile) tokens(key *mappingValue, path string) {
-	f.each(key.Value, path, func(client *mappingValue, name string) {
+func (f *settingsFile) tokens(key yamlfile.Entry, path string) {
+	f.each(key.Value, path, func(client yamlfile.Entry, name string) {
 		if !clientName.MatchString(name) {
-			f.problem(client.Key.GetToken(), fmt.Errorf("%s: %q is no name for a client (letters, digits, _ and -)", path, name))
+			f.problem(client.Key, fmt.Errorf("%s: %q is no name for a client (letters, digits, _ and -)", path, name))
 			return
 		}
 		f.scalar(client, path+"."+name)

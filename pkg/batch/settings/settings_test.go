@@ -159,7 +159,7 @@ func TestBrokenYamlIsReportedAtItsPlace(t *testing.T) {
 	t.Parallel()
 	dir := write(t, "lease: 1m\nlog: {level: info\nheartbeat: 1s\n")
 	_, err := Load(Source{Dir: dir})
-	require.ErrorContains(t, err, FileName+":3:1: ',' or '}' must be specified")
+	require.ErrorContains(t, err, FileName+":3:1: this is not YAML: did not find expected ',' or '}'")
 	var e *Error
 	require.ErrorAs(t, err, &e)
 	require.NotEmpty(t, e.Excerpt)

@@ -71,9 +71,11 @@ func (r *render) add(j *Job) {
 	r.jobs[j.name] = j
 	outer := *r
 	r.job, r.element, r.option, r.used = j, "", "", map[string]int{}
-	var b strings.Builder
-	r.root(j).text(&b, "")
-	r.texts[j.name] = b.String()
+	made, err := text(r.root(j))
+	if err != nil {
+		r.problem(err)
+	}
+	r.texts[j.name] = made
 	r.job, r.element, r.option, r.used = outer.job, outer.element, outer.option, outer.used
 }
 

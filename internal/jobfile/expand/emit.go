@@ -1,7 +1,6 @@
 package expand
 
 import (
-	"bytes"
 	"fmt"
 	"strings"
 
@@ -12,9 +11,6 @@ import (
 
 // Emit writes an expanded document as a job file without include and templates.
 func Emit(doc *yamlfile.Document) ([]byte, error) {
-	var b bytes.Buffer
-	enc := yaml.NewEncoder(&b)
-	enc.SetIndent(2)
 	root := emitted(doc.Root, doc, nil)
 	for i := 0; i+1 < len(root.Content); i += 2 {
 		if strings.HasPrefix(root.Content[i].Value, "x-") {
@@ -22,13 +18,7 @@ func Emit(doc *yamlfile.Document) ([]byte, error) {
 			i -= 2
 		}
 	}
-	if err := enc.Encode(root); err != nil {
-		return nil, fmt.Errorf("write the job as YAML: %w", err)
-	}
-	if err := enc.Close(); err != nil {
-		return nil, fmt.Errorf("write the job as YAML: %w", err)
-	}
-	return b.Bytes(), nil
+	return yamlfile.Encode(root)
 }
 
 // emitted is a node for the encoder. through is the use of the outer node.

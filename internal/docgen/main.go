@@ -177,7 +177,6 @@ func functionsPage() []byte {
 	return b.Bytes()
 }
 
-// orNone replaces a missing default or variable by a word.
 func orNone(text string) string {
 	if text == "" {
 		return "none"

@@ -91,7 +91,6 @@ func (f *File) used(step string, u *model.ComponentUse, params core.Parameters) 
 	return found
 }
 
-// mainNode returns the node of the main key, which may be the whole config.
 func mainNode(u *model.ComponentUse, key string) *yamlfile.Node {
 	if u.Node.Kind == yamlfile.Scalar {
 		return u.Node

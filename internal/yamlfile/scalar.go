@@ -172,7 +172,6 @@ func setTyped(v reflect.Value, typed any) error {
 	return fmt.Errorf("a %T is no %v", typed, v.Type())
 }
 
-// textOf is the canonical text of a value, or the one of fmt for a type that rows do not hold.
 func textOf(typed any) string {
 	if v, err := row.ValueOf(typed); err == nil {
 		return v.String()

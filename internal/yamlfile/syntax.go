@@ -51,7 +51,6 @@ func (d *Document) syntax(c *Collector, err error) {
 	c.add(line, col, "this is not YAML: "+msg, syntaxHint(d.lines[line-1], msg))
 }
 
-// tooDeep reports a text that is nested too deeply for the parser.
 func (d *Document) tooDeep(c *Collector, err error) {
 	line, col, found := smallfile.Nested(d.Text, MaxDepth)
 	if !found {
@@ -134,7 +133,6 @@ func (d *Document) question(from int) (line, col int, ok bool) {
 // flowSQL matches SQL inside { or [ without quotes.
 var flowSQL = regexp.MustCompile(`(?i)[{\[][^"']*?[\w-]+:\s+((?:select|insert\s+into|update|delete\s+from|with|merge\s+into|create\s+\w+|replace\s+into)\s)`)
 
-// openSQL finds unquoted SQL inside { or [ in the line or an adjacent one: the parsers stop somewhere in it.
 func (d *Document) openSQL(line int) (at, col int, ok bool) {
 	for i := min(line+1, len(d.lines)) - 1; i >= max(line-2, 0); i-- {
 		if m := flowSQL.FindStringSubmatchIndex(d.lines[i]); m != nil {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/surfin-batch/surfin/internal/calendar"
 	"github.com/surfin-batch/surfin/internal/jobfile/language"
+	"github.com/surfin-batch/surfin/internal/schedule"
 	"github.com/surfin-batch/surfin/internal/yamlfile"
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
@@ -75,4 +76,27 @@ func (l *checker) day(at *yamlfile.Node, key, text string) (row.Date, bool) {
 		l.problems.Add(at, key+": "+err.Error(), "such as 2026-12-24")
 	}
 	return day, err == nil
+}
+
+func (l *checker) checkTimezone() {
+	root := l.file.Doc.Root
+	if err := l.readTimezone(); err != nil {
+		l.problems.Add(root.Get("timezone"), "timezone: "+err.Error(), "such as Europe/Berlin")
+	}
+	l.checkPositive(root, "timeout", l.file.Model.Timeout)
+}
+
+// readTimezone reads the job's time zone, which templates need before the rest of the file: UTC by default.
+func (l *checker) readTimezone() error {
+	l.file.Clock.Zone = time.UTC
+	at := l.file.Doc.Root.Get("timezone")
+	if at == nil || at.Bad || at.Kind != yamlfile.Scalar || at.Empty || at.Text == "" {
+		return nil
+	}
+	zone, err := schedule.LoadZone(at.Text)
+	if err != nil {
+		return err
+	}
+	l.file.Clock.Zone = zone
+	return nil
 }

@@ -126,7 +126,6 @@ func (l *parameters) limit(spec *core.ParameterSpec, key string, at *yamlfile.No
 	return x
 }
 
-// typed parses a text of the file as a value of the parameter.
 func (l *checker) typed(spec *core.ParameterSpec, at *yamlfile.Node, text string) (any, bool) {
 	x, err := spec.Parse(text)
 	if err != nil {

@@ -102,7 +102,6 @@ func target(s *model.Step, of *model.File, u *model.ComponentUse) (t targetUse, 
 	return t, false
 }
 
-// modeNode is the node of the config that refills the target.
 func (t targetUse) modeNode() *yamlfile.Node {
 	if at := t.use.Node.Get("mode"); at != nil {
 		return at
@@ -110,7 +109,6 @@ func (t targetUse) modeNode() *yamlfile.Node {
 	return t.node
 }
 
-// clash reports whether two writers have one target and one of them refills it.
 func clash(a, b targetUse) bool {
 	return a.node.Text == b.node.Text && a.database == b.database && (a.use.Refills() != "" || b.use.Refills() != "")
 }

@@ -1,6 +1,7 @@
 package check
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
@@ -9,6 +10,7 @@ import (
 	"github.com/surfin-batch/surfin/internal/yamlfile"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
+	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 )
 
 // checkTasks checks `tasks`, and refuses keys that have no meaning in such a step.
@@ -83,4 +85,86 @@ func (l *steps) checkPayload(s *model.Step, n *yamlfile.Node) {
 		late.AtStep = late.AtStep || template.NeedsStep(h.Prog)
 	}
 	s.Tasks.Late[n] = late
+}
+
+// checkTaskOrder checks `key` and `after`, and the order itself if the list of items has no ${...} in it.
+func (l *steps) checkTaskOrder(d *model.Tasks) {
+	m := d.Model
+	for _, key := range []string{"key", "after"} {
+		if at := m.Node.Get(key); at != nil && at.Kind == yamlfile.Scalar && !at.Empty && strings.TrimSpace(at.Text) == "" {
+			l.problems.Add(at, key+": the name is empty", "it is a field of each item")
+			return
+		}
+	}
+	switch {
+	case m.After != "" && m.Key == "":
+		l.problems.Add(m.Node.KeyOf("after"), "after needs the key \"key\"", "the field of each item that names its task, such as key: name")
+	case m.After != "" && m.Key == m.After:
+		l.problems.Add(m.Node.Get("after"), fmt.Sprintf("key and after are both the field %s", m.After), "one names the task, the other one lists what it waits for")
+	case m.Key != "":
+		l.checkLiteralOrder(d)
+	}
+}
+
+func (l *steps) checkLiteralOrder(d *model.Tasks) {
+	m, sub := d.Model, task.Submission{}
+	for _, n := range m.Items.List {
+		if n.Kind != yamlfile.Map {
+			if n.Kind != yamlfile.Scalar || d.Late[n] == nil || len(d.Late[n].Holes) == 0 {
+				l.problems.Add(n, fmt.Sprintf("the item is not a map, so it has no field %s", m.Key), "write {"+m.Key+": ..., ...}")
+			}
+			return
+		}
+		key, known := literalKey(d, n.Get(m.Key))
+		after, alsoKnown := literalKeys(d, n.Get(m.After))
+		if !known || !alsoKnown {
+			return // the submission finds out
+		}
+		sub.Tasks = append(sub.Tasks, task.Spec{Key: key, After: after})
+	}
+	_, err := sub.Order()
+	for _, err := range flatten(err) {
+		if wrong, ok := errors.AsType[*task.OrderError](err); ok {
+			l.problems.Add(m.Items.List[wrong.Task], wrong.Text, "")
+		}
+	}
+}
+
+func flatten(err error) []error {
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		return joined.Unwrap()
+	}
+	return []error{err}
+}
+
+// literalKey is the text of an item's value if it has no ${...}; "" if it has no value.
+func literalKey(d *model.Tasks, n *yamlfile.Node) (key string, known bool) {
+	if n == nil || n.Kind == yamlfile.Scalar && n.Empty {
+		return "", true
+	}
+	if n.Kind != yamlfile.Scalar || d.Late[n] == nil || len(d.Late[n].Holes) > 0 {
+		return "", false
+	}
+	return d.Late[n].Literal(), true
+}
+
+// literalKeys are the keys in a value of an item, if none has ${...}.
+func literalKeys(d *model.Tasks, n *yamlfile.Node) (keys []string, known bool) {
+	if n != nil && n.Kind == yamlfile.List {
+		for _, item := range n.Items {
+			key, known := literalKey(d, item)
+			if !known {
+				return nil, false
+			}
+			keys = append(keys, key)
+		}
+		return keys, true
+	}
+	text, known := literalKey(d, n)
+	for key := range strings.SplitSeq(text, ",") {
+		if key = strings.TrimSpace(key); key != "" {
+			keys = append(keys, key)
+		}
+	}
+	return keys, known
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/surfin-batch/surfin/internal/jobfile/diff"
 	"github.com/surfin-batch/surfin/internal/jobfile/language"
 	"github.com/surfin-batch/surfin/internal/jobfile/model"
 	"github.com/surfin-batch/surfin/internal/yamlfile"
@@ -99,4 +100,16 @@ func (c *compiler) jobListeners() func(ctx context.Context, view *core.View) ([]
 			return errNoListener(u, made)
 		})
 	}
+}
+
+// checkRestart refuses changes that committed work depends on, and returns the steps that take the new
+// definition.
+func (c *compiler) checkRestart(ctx context.Context, last *core.JobExecution, history core.History, params core.Parameters) (taken []string, err error) {
+	changes, err := diff.Of(ctx, c.file, diff.Restart{Last: last, Params: params, History: history, Registry: c.deps.Registry})
+	for _, change := range changes {
+		if change.NewDefinition {
+			taken = append(taken, change.Step)
+		}
+	}
+	return taken, err
 }

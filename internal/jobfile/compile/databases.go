@@ -127,7 +127,6 @@ func (c *compiler) checkGroup(e *model.Element) {
 	}
 }
 
-// groupDatabase is the database of a group's transaction: the database of its steps.
 func (c *compiler) groupDatabase(e *model.Element) string {
 	for _, inner := range e.Lists[0].Elements {
 		if inner.Step != nil && c.joinsGroup(inner.Step) {
@@ -137,7 +136,6 @@ func (c *compiler) groupDatabase(e *model.Element) string {
 	return c.file.Model.Database
 }
 
-// joinsGroup reports whether a step may take part in the group's transaction.
 func (c *compiler) joinsGroup(s *model.Step) bool {
 	switch c.file.AttrOf(s).Propagation {
 	case tx.NotSupported, tx.Never, tx.RequiresNew:

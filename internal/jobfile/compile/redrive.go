@@ -167,7 +167,6 @@ func (r Redrive) later(run *core.StepRun) func(ctx context.Context) error {
 	}
 }
 
-// newest returns the newest execution of the redriven step, or nil if the history does not have it.
 func (r Redrive) newest(ctx context.Context, run *core.StepRun) (*core.StepExecution, error) {
 	records, err := run.Services.Attempts.Newest(ctx, r.Instance, r.recorded(run))
 	if err != nil || len(records) == 0 {
@@ -176,7 +175,6 @@ func (r Redrive) newest(ctx context.Context, run *core.StepRun) (*core.StepExecu
 	return &records[0], nil
 }
 
-// recorded is the recorded name of the redriven step.
 func (r Redrive) recorded(run *core.StepRun) string {
 	if len(r.Plan.Parts) > 0 {
 		return run.Step.Name

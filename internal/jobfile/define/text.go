@@ -48,7 +48,6 @@ func (o *object) flag(key string, on bool) {
 	}
 }
 
-// text writes a value as YAML.
 func text(value any) (string, error) {
 	made, err := yamlfile.Encode(node(value))
 	return string(made), err

@@ -141,7 +141,6 @@ func (c *comparison) newDefinitionOf(now *model.Step) Change {
 	return Change{Step: now.Name, What: "takes its new definition: nothing of it was committed", NewDefinition: true, Place: c.place(now.Element.Model.Node)}
 }
 
-// hasSameInput reports whether the components of a step with an unchanged text are bound to the same values.
 func (c *comparison) hasSameInput(old, now *model.Step) bool {
 	return old.Child != nil ||
 		len(c.useChanges(old.Name, "", old.Partitioner, now.Partitioner, model.AnyKey))+len(c.useChanges(old.Name, "", old.Reader, now.Reader, model.AnyKey)) == 0
@@ -237,7 +236,6 @@ func isOver(s core.StepExecution) bool {
 	return s.Status == core.StatusCompleted || s.Status == core.StatusAbandoned
 }
 
-// isFinally reports whether the step starts from the beginning in each execution.
 func isFinally(f *model.File, name string) bool {
 	return slices.ContainsFunc(f.Steps, func(s *model.Step) bool { return s.Name == name && s.Element.List.Finally })
 }

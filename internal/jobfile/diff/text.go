@@ -84,7 +84,6 @@ func (c *comparison) fileDiffs() []fileDiff {
 	return diffs
 }
 
-// includedDoc returns the included file of that name, or nil.
 func includedDoc(f *model.File, name string) *yamlfile.Document {
 	for _, i := range f.Included {
 		if i.Name == name {

@@ -263,7 +263,6 @@ func (p *page) rows(prefix string, keys yamlfile.Keys) {
 	}
 }
 
-// nested returns the struct inside a config's field, if it does not have its own section.
 func nested(t reflect.Type) (reflect.Type, bool) {
 	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice || t.Kind() == reflect.Map {
 		t = t.Elem()

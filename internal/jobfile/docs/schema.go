@@ -201,7 +201,6 @@ func (b *schemaBuilder) special(t reflect.Type, f yamlfile.Field) object {
 	return nil
 }
 
-// text is any scalar: it is read as written, including `null`.
 func text() object { return object{"type": []string{"string", "number", "boolean", "null"}} }
 
 // orText allows, in addition to s, a text of a pattern, and ${...} if the field may have it.

@@ -114,7 +114,6 @@ func (x *expander) branches(n *yamlfile.Node, chain []string) *yamlfile.Node {
 	return n.WithItems(lists)
 }
 
-// isUse reports whether an element is, or was probably intended as, the use of a template.
 func isUse(n *yamlfile.Node) bool {
 	if n.Get("use") != nil {
 		return true
@@ -123,7 +122,6 @@ func isUse(n *yamlfile.Node) bool {
 	return n.Kind == yamlfile.Map && !hasKind && (n.Get("for_each") != nil || n.Get("with") != nil)
 }
 
-// use returns the elements that replace a use; nil if the use is wrong.
 func (x *expander) use(n *yamlfile.Node, chain []string) []*yamlfile.Node {
 	elements, good := x.used(n, chain)
 	x.broken = x.broken || !good

@@ -75,7 +75,6 @@ func RowSchema(c *yamlfile.Collector, at *yamlfile.Node, jobZone *time.Location,
 	return schema, true
 }
 
-// misplaced returns the node of the field's key that its type does not have.
 func misplaced(m *language.Field) *yamlfile.Node {
 	for _, key := range []string{"format", "scale", "decimal_separator", "thousands_separator", "trailing_minus", "separator", "exact"} {
 		if n := m.Node.Get(key); n != nil {

@@ -31,7 +31,6 @@ func Forms() map[reflect.Type]yamlfile.Form {
 	}
 }
 
-// keepNode keeps the node for a later decoder.
 func keepNode[T ~struct{ Node *yamlfile.Node }](d *yamlfile.Decoder, n *yamlfile.Node, _ yamlfile.Field, v reflect.Value) {
 	if n.Bad {
 		d.Reported()
@@ -267,7 +266,6 @@ func readTarget(d *yamlfile.Decoder, n *yamlfile.Node, f yamlfile.Field) (Target
 	return t, true
 }
 
-// readExit reports an exit code that cannot be stored.
 func readExit(d *yamlfile.Decoder, m *Exit) string {
 	if err := core.CheckExitCode(m.Exit); err != nil {
 		d.Add(m.Node.Get("exit"), err.Error(), "")

@@ -100,7 +100,6 @@ func MergeDefaults(n *yamlfile.Node, v reflect.Value, at *yamlfile.Node, d refle
 	}
 }
 
-// valueOf returns a field's node in n, which may be the value of the main field.
 func valueOf(n *yamlfile.Node, f yamlfile.Field) *yamlfile.Node {
 	if n != nil && n.Kind != yamlfile.Map && f.Main {
 		return n

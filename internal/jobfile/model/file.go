@@ -2,7 +2,9 @@ package model
 
 import (
 	"maps"
+	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/surfin-batch/surfin/internal/expression"
@@ -121,4 +123,70 @@ func (f *File) addFiles(name string, files map[string]core.DefinitionFile) {
 			child.addFiles(at, files)
 		}
 	}
+}
+
+func (f *File) KeepComputed(spec core.ParameterSpec, t *template.Template) {
+	for _, h := range t.Holes {
+		if h.Prog.UsesClock() {
+			f.clockDefaults = append(f.clockDefaults, clockDefault{spec.Name, t})
+			return
+		}
+	}
+}
+
+// ParametersNow are the specs with the defaults of now.
+func (f *File) ParametersNow() []core.ParameterSpec { return f.ParametersAt(f.Now()) }
+
+// ParametersAt are the specs with the defaults at a time. A default that does not fit its type at that time
+// keeps its value from the load.
+func (f *File) ParametersAt(now time.Time) []core.ParameterSpec {
+	specs := slices.Clone(f.Specs)
+	for _, d := range f.clockDefaults {
+		text, _, err := d.template.Evaluate(f.Clock.Values(now))
+		if err != nil {
+			continue
+		}
+		i := slices.IndexFunc(specs, func(s core.ParameterSpec) bool { return s.Name == d.parameter })
+		if x, err := specs[i].Parse(text); err == nil {
+			specs[i].Default, specs[i].FormerDefault = x, specs[i].Former(text, x)
+		}
+	}
+	return specs
+}
+
+// A path in the file begins at the folder of the file (rule L1a). Components, and messages, get it relative
+// to the working directory; expressions get it absolute.
+
+// Resolve returns a path of the file relative to the working directory.
+func (f *File) Resolve(text string) string { return source.Resolve(f.From.Dir(), text) }
+
+func (f *File) Absolute(text string) string {
+	text = source.Resolve(f.Folder, text)
+	if abs, err := filepath.Abs(text); err == nil && text != "" {
+		return abs
+	}
+	return text
+}
+
+// Named returns an absolute path in the folder of the file as resolve would.
+func (f *File) Named(path string) string {
+	if f.Folder == "" || !filepath.IsAbs(path) {
+		return path
+	}
+	rel, err := filepath.Rel(f.Folder, path)
+	if err != nil || !filepath.IsLocal(rel) {
+		return path
+	}
+	return filepath.Join(f.From.Dir(), rel)
+}
+
+// DeclarePath turns a string parameter that is a whole path into a parameter of type path, so that its
+// spelling does not matter. One with a pattern or an enum keeps its text: the author lists the allowed texts.
+func (f *File) DeclarePath(expression string) {
+	name, is := strings.CutPrefix(strings.TrimSpace(expression), "params.")
+	i := slices.IndexFunc(f.Specs, func(spec core.ParameterSpec) bool { return is && spec.Name == name })
+	if i < 0 || f.Specs[i].Type != core.TypeString || f.Specs[i].Pattern != "" || len(f.Specs[i].Enum) > 0 {
+		return
+	}
+	f.Specs[i].Type, f.Specs[i].Folder = core.TypePath, f.Folder
 }

@@ -33,7 +33,6 @@ func MayPrecede(a, b *Element) bool {
 	return false
 }
 
-// ancestorIn returns the element of the list that is e or contains it, or nil.
 func (e *Element) ancestorIn(list *List) *Element {
 	for ; e != nil; e = e.List.Parent {
 		if e.List == list {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/surfin-batch/surfin/internal/nearest"
 	"github.com/surfin-batch/surfin/internal/smallfile"
+	"github.com/surfin-batch/surfin/internal/yamlfile"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
@@ -217,4 +218,12 @@ func Resolve(dir, text string) string {
 		return text
 	}
 	return filepath.Join(dir, filepath.FromSlash(text))
+}
+
+// Included is a file that the job file includes, directly or through another one.
+type Included struct {
+	// Name is the job file's name for it.
+	Name string
+	From Source
+	Doc  *yamlfile.Document
 }

@@ -163,3 +163,10 @@ type templateError struct {
 }
 
 func (e *templateError) Error() string { return e.msg }
+
+// LateValue is a text with compiled ${...}.
+type LateValue struct {
+	*Template
+	// AtStep means that it needs more than the values known at launch.
+	AtStep bool
+}

@@ -56,7 +56,6 @@ const (
 // MinToken is the minimum number of characters of a token.
 const MinToken = 16
 
-// tokenSections maps the keys that contain NAME: TOKEN to the roles that they give.
 func tokenSections() map[string]Role {
 	return map[string]Role{"api.operator_tokens": Operator, "api.viewer_tokens": Viewer}
 }
@@ -129,7 +128,6 @@ func (l *loader) clients(s *Settings) {
 	}
 }
 
-// tokenKey returns the key of a variable with a token; empty if it has none.
 func tokenKey(name string) string {
 	for section := range tokenSections() {
 		if client, ok := strings.CutPrefix(name, variable(section)+"_"); ok && client != "" {
@@ -167,5 +165,4 @@ func (f *settingsFile) hasTokens(line int) bool {
 
 var afterKey = regexp.MustCompile(`^(\s*[A-Za-z0-9_-]+\s*:)?.*$`)
 
-// withoutValue keeps the key of a line, if it begins with one.
 func withoutValue(line string) string { return afterKey.ReplaceAllString(line, "${1} ***") }

@@ -84,7 +84,6 @@ type loader struct {
 	secrets  map[string]secret.Origin
 }
 
-// set overrides the value of an earlier layer.
 func (l *loader) set(key, value string, from origin) {
 	l.values[key], l.origins[key] = value, from
 }
@@ -216,7 +215,6 @@ func (l *loader) decode() Settings {
 	return *s
 }
 
-// path resolves a path relative to its origin.
 func (l *loader) path(key, path string) string {
 	if path == "" || filepath.IsAbs(path) {
 		return path

@@ -177,7 +177,7 @@ func (r *resolver) alias(y *yaml.Node, n *Node) *Node {
 func (r *resolver) tagged(y *yaml.Node, n *Node) *Node {
 	n.Kind, n.Bad, n.Text = Scalar, true, y.Value
 	if strings.HasPrefix(y.Tag, "!!") || y.Kind != yaml.ScalarNode {
-		r.c.Add(n, fmt.Sprintf("the tag %s is not allowed", y.Tag), "values are converted to what their key asks for; quote a text that must stay one")
+		r.c.Add(n, fmt.Sprintf("the tag %s is not allowed", y.Tag), "values are converted to the type of their key; quote a text that must stay a text")
 		return n
 	}
 	n.Text = strings.TrimSpace(y.Tag + " " + y.Value)
@@ -207,7 +207,7 @@ func (r *resolver) mapping(y *yaml.Node, n *Node) {
 	seen := map[string]*Node{}
 	add := func(e Entry, at *Node) {
 		if first, twice := seen[e.Key.Text]; twice {
-			what := "is there twice"
+			what := "appears twice"
 			if at != e.Key {
 				what += ", through <<"
 			}
@@ -246,7 +246,7 @@ func (r *resolver) key(y *yaml.Node, of *Node) *Node {
 		y = y.Alias
 	}
 	if inner, is := bracesOf(y); is {
-		r.c.Add(of, "{{ }} is not how a value is named here", "write it in quotes: \"${"+inner+"}\"")
+		r.c.Add(of, "{{ }} is not the syntax of a value", "write it in quotes: \"${"+inner+"}\"")
 		of.Bad = true
 		return nil
 	}

@@ -151,7 +151,7 @@ func setTyped(v reflect.Value, typed any) error {
 	case v.CanFloat() && (from.CanInt() || from.CanFloat()):
 		if from.CanInt() {
 			if _, exact := row.FloatOf(from.Int()); !exact {
-				return fmt.Errorf("%v is no float, whose 53 bits do not hold it", typed)
+				return fmt.Errorf("%v does not fit in a float, which has 53 bits", typed)
 			}
 		}
 		v.Set(from.Convert(v.Type()))

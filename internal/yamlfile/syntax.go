@@ -26,7 +26,7 @@ func (d *Document) syntax(c *Collector, err error) {
 	if name, ok := strings.CutPrefix(msg, "unknown anchor '"); ok {
 		name, _, _ = strings.Cut(name, "'")
 		line, col := d.find("*"+name, max(line, 1))
-		c.add(line, col, fmt.Sprintf("YAML reads *%s as an alias, and there is no anchor &%s", name, name), quotesHint)
+		c.add(line, col, fmt.Sprintf("YAML reads *%s as an alias, but there is no anchor &%s", name, name), quotesHint)
 		return
 	}
 	col := 0

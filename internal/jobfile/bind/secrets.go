@@ -33,7 +33,7 @@ type givenSecrets struct {
 // Lookup returns a given secret, else the one of others.
 func (g givenSecrets) Lookup(ctx context.Context, name string) (string, error) {
 	if g.Secrets == nil {
-		return "", errors.New("this application has no secrets, which it could mask")
+		return "", errors.New("no secret store is configured")
 	}
 	if value, ok := g.values[name]; ok {
 		return g.Give(name, value)
@@ -44,10 +44,11 @@ func (g givenSecrets) Lookup(ctx context.Context, name string) (string, error) {
 // maskedSecret stands for a secret in compared and shown values.
 const maskedSecret = "***"
 
+// With adds the secrets that the values may look up.
 func (v *Values) With(ctx context.Context, secrets Secrets) *Values {
 	v.Secret = func(name string) (string, error) {
 		if secrets == nil {
-			return "", errors.New("this application has no secrets")
+			return "", errors.New("no secret store is configured")
 		}
 		return secrets.Lookup(ctx, name)
 	}

@@ -252,7 +252,7 @@ func (v *Values) Compute(prog *expression.Program) (any, error) {
 		return x, nil
 	}
 	if step, missing := v.notRun(prog); missing {
-		return nil, fmt.Errorf("step %s has not run, so that it has no numbers; steps.%s.status == '' asks for that", step, step)
+		return nil, fmt.Errorf("step %s has not run, so it has no numbers; test for that with steps.%s.status == ''", step, step)
 	}
 	return nil, err
 }
@@ -305,6 +305,7 @@ func (v *Values) resolved(late *template.LateValue) bool {
 		slices.ContainsFunc(late.Holes[0].Prog.Vars(), func(used string) bool { return slices.Contains(v.paths, used) })
 }
 
+// ChildValue is the text that the file gives to a parameter of a child job.
 func ChildValue(f *model.File, v *Values, p model.ChildParameter) (text string, given bool, err error) {
 	path, resolved := p.Spec.Type == core.TypePath, false
 	switch {

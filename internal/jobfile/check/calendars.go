@@ -20,9 +20,9 @@ func (l *checker) declareCalendars() {
 		_, taken := calendar.Stock()[e.Name]
 		switch {
 		case !language.Identifier.MatchString(e.Name):
-			l.problems.Add(e.Key, fmt.Sprintf("the calendar name %q is no identifier", e.Name), language.IdentifierHint)
+			l.problems.Add(e.Key, fmt.Sprintf("the calendar name %q is not an identifier", e.Name), language.IdentifierHint)
 		case taken:
-			l.problems.Add(e.Key, fmt.Sprintf("the calendar %s is always there", e.Name), "name yours otherwise, with base: "+e.Name)
+			l.problems.Add(e.Key, fmt.Sprintf("calendar %s is built in", e.Name), "give yours another name, with base: "+e.Name)
 		default:
 			if made := l.calendar(e.Name, e.Value); made != nil {
 				l.file.Clock.Calendars[e.Name] = made
@@ -39,7 +39,7 @@ func (l *checker) calendar(name string, m language.Calendar) *calendar.Calendar 
 		all := calendar.Stock()
 		maps.Copy(all, l.file.Clock.Calendars)
 		if c.Base = all[m.Base]; c.Base == nil {
-			l.problems.Add(m.Node.Get("base"), fmt.Sprintf("there is no calendar %s above this one", m.Base), yamlfile.Suggest(m.Base, slices.Sorted(maps.Keys(all))))
+			l.problems.Add(m.Node.Get("base"), fmt.Sprintf("calendar %s is not declared above this one", m.Base), yamlfile.Suggest(m.Base, slices.Sorted(maps.Keys(all))))
 		}
 	}
 	if m.Weekend != nil {
@@ -48,7 +48,7 @@ func (l *checker) calendar(name string, m language.Calendar) *calendar.Calendar 
 	for i, text := range m.Weekend {
 		day, ok := calendar.Weekday(text)
 		if !ok {
-			l.problems.Add(m.Node.Get("weekend").Items[i], fmt.Sprintf("weekend: %q is no day of the week", text), "MON, TUE, WED, THU, FRI, SAT or SUN")
+			l.problems.Add(m.Node.Get("weekend").Items[i], fmt.Sprintf("weekend: %q is not a day of the week", text), "MON, TUE, WED, THU, FRI, SAT or SUN")
 		}
 		c.Weekend = append(c.Weekend, day)
 	}

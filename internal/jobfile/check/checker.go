@@ -45,7 +45,7 @@ func (l *checker) declareTypes() {
 		l.types.Order = append(l.types.Order, e.Name)
 		l.types.Named[e.Name] = nil
 		if !language.Identifier.MatchString(e.Name) {
-			l.problems.Add(e.Key, fmt.Sprintf("the type name %q is no identifier", e.Name), language.IdentifierHint)
+			l.problems.Add(e.Key, fmt.Sprintf("the type name %q is not an identifier", e.Name), language.IdentifierHint)
 		}
 		if _, taken := l.reg.Item(e.Name); taken {
 			l.problems.Add(e.Key, fmt.Sprintf("the type name %q is taken by a Go type of this application", e.Name), "")

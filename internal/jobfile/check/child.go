@@ -130,7 +130,7 @@ func (l *children) loadChild(at *yamlfile.Node, name string) *model.File {
 	if err != nil {
 		file = nil
 		if l.lenient {
-			l.problems.Add(at, "file: "+from.String()+" is wrong: see surfin validate "+from.String(), "")
+			l.problems.Add(at, "file: "+from.String()+" has mistakes: see surfin validate "+from.String(), "")
 		}
 		l.childFiles.problems = append(l.childFiles.problems, err.(yamlfile.Problems)...) //nolint:forcetypeassert,errorlint // parse returns no other type
 	}
@@ -224,7 +224,7 @@ func (l *parameters) checkIncrementer() {
 	if len(countable) == 0 {
 		hint = "the job has no such parameter; declare one: run: {type: int, default: 1}"
 	}
-	l.problems.Add(at, fmt.Sprintf("incrementer: %s is no parameter of type int or date", name), hint)
+	l.problems.Add(at, fmt.Sprintf("incrementer: %s is not a parameter of type int or date", name), hint)
 }
 
 // checkInherit checks that inherited names are parameters that an execution keeps, of a job that makes a next

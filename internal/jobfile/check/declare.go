@@ -29,7 +29,7 @@ func (l *elements) declareElements() {
 			l.problems.Add(e.Model.Node.KeyOf(string(e.Kind)), "finally takes steps only, and this is "+e.Kind.Article(), "")
 		}
 		if e.Keys.Next.Node != nil {
-			l.problems.Add(e.Model.Node.KeyOf("next"), "there is no next in finally", "its steps run one after the other, each whatever became of the one before")
+			l.problems.Add(e.Model.Node.KeyOf("next"), "finally takes no next", "its steps run one after the other, even if one fails")
 		}
 	}
 }
@@ -62,7 +62,7 @@ func (l *elements) nameLog(list *model.List) {
 	list.Log = core.LongestInner(of.List.Log, of.Name, len(of.Lists))
 	if size := len(list.Log); size > core.MaxFlowName {
 		l.problems.Add(of.At, fmt.Sprintf("%s is too deep: the names of the elements around it have %d bytes", of.Name, size),
-			fmt.Sprintf("at most %d are allowed, with what the history adds to each: use shorter names, or fewer flows in flows", core.MaxFlowName))
+			fmt.Sprintf("at most %d are allowed, including what the history adds to each: use shorter names, or nest fewer flows", core.MaxFlowName))
 	}
 }
 
@@ -133,7 +133,7 @@ func (l *elements) declareName(m *language.Element, name string, at *yamlfile.No
 	case name == "" && at.Text != "": // reported: it has ${...}
 		return false
 	case !language.Identifier.MatchString(name):
-		l.problems.Add(at, fmt.Sprintf("the name %q of a %s is no identifier", name, m.Kind.Word()), language.IdentifierHint)
+		l.problems.Add(at, fmt.Sprintf("the name %q of a %s is not an identifier", name, m.Kind.Word()), language.IdentifierHint)
 	case len(name) > core.MaxElementName:
 		l.problems.Add(at, fmt.Sprintf("the name of a %s has %d bytes", m.Kind.Word(), len(name)), fmt.Sprintf("at most %d are allowed", core.MaxElementName))
 	case slices.Contains(language.Reserved(), name):

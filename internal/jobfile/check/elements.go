@@ -60,7 +60,7 @@ func (l *elementChecks) checkGroup(e *model.Element) {
 		}
 		for _, c := range inner.Keys.Next.Cases {
 			if c.Target.Name == "stop" {
-				l.problems.Add(c.Target.At, "nothing in an atomic group can stop the job", "the group commits or rolls back as a whole: use fail, or stop behind the group")
+				l.problems.Add(c.Target.At, "nothing in an atomic group can stop the job", "the group commits or rolls back as a whole: use fail, or stop after the group")
 			}
 		}
 	}
@@ -75,7 +75,7 @@ func (l *elementChecks) checkDecision(e *model.Element) {
 		l.problems.Add(m.Node.KeyOf("decider"), fmt.Sprintf("decision %s has choices and a decider", e.Name), "it takes `choose`, or `decider` with `next`")
 	case m.Node.Get("choose") == nil && m.Node.Get("decider") == nil && language.HasOtherName(m.Node, "choose", reflect.TypeFor[language.Decide]()):
 	case m.Node.Get("choose") == nil && m.Node.Get("decider") == nil:
-		l.problems.Add(at, fmt.Sprintf("decision %s decides nothing", e.Name), "it takes `choose`, or `decider` with `next`")
+		l.problems.Add(at, fmt.Sprintf("decision %s has no choices and no decider", e.Name), "it takes `choose`, or `decider` with `next`")
 	case m.Node.Get("choose") != nil && e.Keys.Next.Node != nil:
 		l.problems.Add(m.Node.KeyOf("next"), "a decision with choices has no next", "each choice has its own")
 	case m.Decider != nil && e.Keys.Next.Node == nil:
@@ -101,12 +101,12 @@ func (l *elementChecks) checkChoice(e *model.Element, i int) {
 	last := i == len(e.Model.Decide.Choose)-1
 	switch written := m.Node.Get("when"); {
 	case last && written != nil:
-		l.problems.Add(m.Node.KeyOf("when"), "the last choice has no when", "add one for what no other choice takes: - next: ELEMENT")
+		l.problems.Add(m.Node.KeyOf("when"), "the last choice has no when", "add a last choice without a condition: - next: ELEMENT")
 	case !last && written == nil:
-		l.problems.Add(m.Node, "only the last choice has no when", "those behind it would never be taken")
+		l.problems.Add(m.Node, "only the last choice may lack a when", "the choices after it would never be taken")
 	}
 	e.Choices = append(e.Choices, model.Choice{When: l.condition(m.When, "when", location{element: e})})
 	if m.Next != nil && m.Next.Target.Name == "stop" && m.Next.Target.Restart == "" {
-		l.problems.Add(m.Next.Target.At, "a stop in a choice needs restart", "what it looked at does not change, so a restart would stop here again: {stop: {restart: ELEMENT}}")
+		l.problems.Add(m.Next.Target.At, "a stop in a choice needs restart", "its conditions have the same result in a restart, which would stop here again: {stop: {restart: ELEMENT}}")
 	}
 }

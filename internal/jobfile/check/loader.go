@@ -122,6 +122,6 @@ func (l *loader) decodeModel() {
 	d.Decode(f.Doc.Root, "a job file", reflect.ValueOf(f.Model).Elem())
 	f.Name = f.Model.Job
 	if at := f.Doc.Root.Get("job"); at != nil && at.Kind == yamlfile.Scalar && !at.Empty && (f.Name != "" || at.Text == "") && !language.JobName.MatchString(f.Name) {
-		l.problems.Add(at, fmt.Sprintf("%q is no name for a job", f.Name), "letters, digits, _ - and . are allowed, at most 100, beginning with a letter")
+		l.problems.Add(at, fmt.Sprintf("%q is not a valid job name", f.Name), "use at most 100 letters, digits, _, - and ., beginning with a letter")
 	}
 }

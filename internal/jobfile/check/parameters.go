@@ -21,7 +21,7 @@ type parameters struct{ *checker }
 func (l *parameters) declareParameters() {
 	for _, e := range l.file.Model.Parameters {
 		if !language.Identifier.MatchString(e.Name) {
-			l.problems.Add(e.Key, fmt.Sprintf("the parameter name %q is no identifier", e.Name), language.IdentifierHint)
+			l.problems.Add(e.Key, fmt.Sprintf("the parameter name %q is not an identifier", e.Name), language.IdentifierHint)
 		}
 		l.file.Specs = append(l.file.Specs, l.parameter(e.Name, e.Value))
 	}

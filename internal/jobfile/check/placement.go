@@ -30,7 +30,7 @@ func (l *checker) needsRemote(m *language.Placement, remote bool) bool {
 		return false
 	}
 	if !remote {
-		l.problems.Add(m.Node, "on says which workers do the work, and the process of the job does it", "add remote: true")
+		l.problems.Add(m.Node, "on selects workers, but the process of the job does the work", "add remote: true")
 	}
 	return remote
 }
@@ -157,8 +157,8 @@ func (l *checker) checkRemoteSplits() {
 		}
 		at := e.Model.Node.Get("remote")
 		if n := e.Model.Node.Get("parallel"); n != nil {
-			l.problems.Add(n, fmt.Sprintf("parallel: the branches of split %s run on workers, whose slots say how many run at once", e.Name),
-				"parallel is for branches in the process of the job: remote: false, or auto where that is so")
+			l.problems.Add(n, fmt.Sprintf("parallel: the branches of split %s run on workers, whose slots limit how many run at once", e.Name),
+				"parallel is for branches in the process of the job: remote: false")
 		}
 		if u := e.LocalComponent(); u != nil {
 			l.problems.Add(at, fmt.Sprintf("remote: split %s has the %s, which works only in the process that runs the job", e.Name, u.What),
@@ -167,7 +167,7 @@ func (l *checker) checkRemoteSplits() {
 		for _, branch := range e.Lists {
 			if inner, why := branch.WaitsForWorkers(); inner != nil {
 				l.problems.Add(at, fmt.Sprintf("remote: split %s has %s in line %d, %s: a branch on workers cannot wait for workers", e.Name, inner.Text, inner.Line, why),
-					"let one of them run in its own process: take remote away from the split or from what is in it")
+					"remove remote from the split or from the element in it")
 				return
 			}
 		}

@@ -26,7 +26,7 @@ func (l *outputs) checkRefills() {
 			}
 			for _, first := range own {
 				if clash(first, t) {
-					l.problems.Add(t.node, fmt.Sprintf("%s is also written by %s %s, and one of them fills it anew", t.node.Text, first.use.What, first.node.In(t.node)), "give it one writer")
+					l.problems.Add(t.node, fmt.Sprintf("%s is also written by %s %s, and one of them refills it", t.node.Text, first.use.What, first.node.In(t.node)), "give it one writer")
 				}
 			}
 			own = append(own, t)
@@ -62,7 +62,7 @@ func (l *outputs) checkBranchRefills(e *model.Element) {
 		for _, t := range own {
 			for _, first := range known {
 				if clash(first, t) {
-					l.problems.Add(t.node, fmt.Sprintf("%s is also written in another branch of split %s, %s, and one of them fills it anew", t.node.Text, e.Name, first.node.In(t.node)), "branches run at once: put one behind the other")
+					l.problems.Add(t.node, fmt.Sprintf("%s is also written in another branch of split %s, %s, and one of them refills it", t.node.Text, e.Name, first.node.In(t.node)), "branches run at once: run one after the other")
 					break
 				}
 			}

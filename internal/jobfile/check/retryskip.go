@@ -68,7 +68,7 @@ func (l *steps) checkStepRetry(s *model.Step) {
 	case n != nil && m.Tasklet == nil:
 		l.problems.Add(m.Node.KeyOf("retry"), "retry of a chunk step belongs in `chunk`", "it is of each item and of the chunk")
 	case n != nil && group:
-		l.problems.Add(m.Node.KeyOf("retry"), "a step of an atomic group is not retried: the group is one transaction", "a restart begins the group anew")
+		l.problems.Add(m.Node.KeyOf("retry"), "a step of an atomic group is not retried: the group is one transaction", "a restart runs the group again from its beginning")
 	case m.Tasklet == nil || group:
 	default:
 		l.checkRetry(n, m.Retry)

@@ -56,7 +56,7 @@ func (l *schedules) checkScheduleCalendar(s *model.Schedule) {
 	all := calendar.Stock()
 	maps.Copy(all, l.file.Clock.Calendars)
 	if s.Calendar = all[m.Calendar]; s.Calendar == nil {
-		l.problems.Add(m.Node.Get("calendar"), "schedule: there is no calendar "+m.Calendar, yamlfile.Suggest(m.Calendar, slices.Sorted(maps.Keys(all))))
+		l.problems.Add(m.Node.Get("calendar"), "schedule: calendar "+m.Calendar+" is not declared", yamlfile.Suggest(m.Calendar, slices.Sorted(maps.Keys(all))))
 		return
 	}
 	s.WhenClosed = schedule.Closed(m.WhenClosed)
@@ -85,7 +85,7 @@ func (l *schedules) checkScheduledParameters(s *model.Schedule) {
 		case !declared:
 			l.problems.Add(e.Key, "schedule: the job has no parameter "+e.Name, yamlfile.Suggest(e.Name, l.file.Model.Parameters.Names()))
 		case spec.Secret:
-			l.problems.Add(e.Key, "schedule: the parameter "+e.Name+" is secret: what a schedule gives is stored", fmt.Sprintf("leave it out, and give the workers the secret %s: the variable %s, a file or a command", e.Name, secret.Variable(e.Name)))
+			l.problems.Add(e.Key, "schedule: the parameter "+e.Name+" is secret: the values of a schedule are stored", fmt.Sprintf("leave it out, and give the workers the secret %s: the variable %s, a file or a command", e.Name, secret.Variable(e.Name)))
 		case e.Value.Node != nil:
 			if text, ok := l.scheduledText(s, spec, e.Value.Node); ok {
 				s.Values = append(s.Values, model.ScheduledParameter{Spec: spec, Place: l.file.Place(e.Value.Node), Text: text})
@@ -180,7 +180,7 @@ func (l *scopes) checkExclusive() {
 	case prog.Nullable():
 		l.problems.Add(m.Node, "exclusive may be null", "give it a value for that case: "+m.Text+" ?? ''")
 	case template.TypeName(prog.Type()) == "":
-		l.problems.Add(m.Node, "exclusive: the key is no text, number, date or bool", exclusiveHint)
+		l.problems.Add(m.Node, "exclusive: the key is not a text, number, date or bool", exclusiveHint)
 	default:
 		l.file.Exclusive = prog
 	}

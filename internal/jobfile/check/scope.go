@@ -44,7 +44,7 @@ func (p location) refusal(path string) string {
 	head, rest, _ := strings.Cut(path, ".")
 	switch {
 	case head == "secret" && !p.config:
-		return path + " is only known in the config of a component, since what stands here is stored and shown: write ${" + path + "} there"
+		return path + " can be used only in the config of a component, since this text is stored and shown: write ${" + path + "} there"
 	case head == "with":
 		return path + " is only known in the steps of a template, as ${" + path + "}"
 	case head == "job" && slices.Contains(language.OutcomeNames(), rest) && !p.knowsOutcome():
@@ -105,7 +105,7 @@ func (l *scopes) scope(p location) *template.Names {
 	}
 	refusal := func(path string) string {
 		if name, is := strings.CutPrefix(path, "params."); is && !p.config && l.file.IsSecret(name) {
-			return path + " is secret, and is only known in the config of a component, since what stands here is stored and shown"
+			return path + " is secret and can be used only in the config of a component, since this text is stored and shown"
 		}
 		return p.refusal(path)
 	}

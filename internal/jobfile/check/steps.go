@@ -26,12 +26,12 @@ func (l *steps) checkStep(s *model.Step) {
 	case m.Chunk != nil && m.Tasklet != nil:
 		l.problems.Add(m.Node.KeyOf("tasklet"), fmt.Sprintf("step %s has a chunk and a tasklet", s.Name), "make it two steps")
 	case m.Tasks != nil && (m.Chunk != nil || m.Tasklet != nil):
-		l.problems.Add(m.Node.KeyOf("tasks"), fmt.Sprintf("step %s has tasks beside other work", s.Name), "make it two steps")
+		l.problems.Add(m.Node.KeyOf("tasks"), fmt.Sprintf("step %s has tasks and other work", s.Name), "make it two steps")
 	case m.Node.Get("tasks") != nil:
 	case m.Node.Get("chunk") == nil && m.Node.Get("tasklet") == nil && language.HasKeyOf(m.Node, reflect.TypeFor[language.Chunk](), reflect.TypeFor[language.Step]()):
 		// reported: its keys belong in `chunk`
 	case m.Node.Get("chunk") == nil && m.Node.Get("tasklet") == nil:
-		l.problems.Add(m.Node.KeyOf("step"), fmt.Sprintf("step %s does nothing", s.Name), "it needs `chunk`, `tasklet` or `tasks`")
+		l.problems.Add(m.Node.KeyOf("step"), fmt.Sprintf("step %s has no work", s.Name), "it needs `chunk`, `tasklet` or `tasks`")
 	}
 	l.checkPositive(m.Node, "timeout", m.Timeout)
 	l.checkAtLeastOne(m.Node, "start_limit", m.StartLimit)
@@ -114,7 +114,7 @@ func (l *steps) checkPromote(s *model.Step) {
 		}
 		switch key := to.Text; {
 		case !language.Identifier.MatchString(key):
-			l.problems.Add(to, fmt.Sprintf("promote: the job key %q is no identifier", key), language.IdentifierHint)
+			l.problems.Add(to, fmt.Sprintf("promote: the job key %q is not an identifier", key), language.IdentifierHint)
 			continue
 		case jobKeys[key] != "":
 			l.problems.Add(to, fmt.Sprintf("promote: %s and %s are both promoted to %s", jobKeys[key], e.Name, key), "")
@@ -234,7 +234,7 @@ func (l *steps) checkPipeline(s *model.Step) {
 func (l *steps) checkOutputType(u *model.ComponentUse, in item.Type) (item.Type, bool) {
 	if u.Component.Types == nil {
 		if u.Kind == registry.KindReader {
-			l.problems.Add(u.Ref.At, u.What+" does not say what items it reads", "its description in Go needs Types")
+			l.problems.Add(u.Ref.At, u.What+" does not declare the type of the items that it reads", "its description in Go needs Types")
 			return nil, false
 		}
 		return in, true
@@ -245,7 +245,7 @@ func (l *steps) checkOutputType(u *model.ComponentUse, in item.Type) (item.Type,
 		return out, out != nil
 	}
 	if out == nil && u.Kind != registry.KindWriter {
-		l.problems.Add(u.Ref.At, u.What+" does not say what items it hands on", "its description in Go must answer a type")
+		l.problems.Add(u.Ref.At, u.What+" does not declare the type of its output items", "Types in its description must return a type")
 		return nil, false
 	}
 	return out, true

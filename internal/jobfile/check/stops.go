@@ -39,12 +39,12 @@ func (l *graph) checkStops(list *model.List, changes bool) {
 
 func (l *graph) stopsAgain(at *yamlfile.Node, e, from *model.Element) {
 	what := fmt.Sprintf("a restart would stop at %s again", e.Name)
-	cure := "let it continue behind " + e.Name + ": {stop: {restart: ELEMENT}}"
+	cure := "let it continue after " + e.Name + ": {stop: {restart: ELEMENT}}"
 	if from != e {
 		what = fmt.Sprintf("a restart from %s would stop at %s again", from.Name, e.Name)
 		cure = "give the step that is to run again allow_start_if_complete: true, or " + cure
 	}
-	l.problems.Add(at, what, "what is complete is passed, so nothing changes for it; "+cure)
+	l.problems.Add(at, what, "completed elements are passed over, so nothing changes for it; "+cure)
 }
 
 // stops are the targets that stop the job if everything in the element has completed: a step that stops runs

@@ -100,7 +100,7 @@ func (l *steps) checkTaskOrder(d *model.Tasks) {
 	case m.After != "" && m.Key == "":
 		l.problems.Add(m.Node.KeyOf("after"), "after needs the key \"key\"", "the field of each item that names its task, such as key: name")
 	case m.After != "" && m.Key == m.After:
-		l.problems.Add(m.Node.Get("after"), fmt.Sprintf("key and after are both the field %s", m.After), "one names the task, the other one lists what it waits for")
+		l.problems.Add(m.Node.Get("after"), fmt.Sprintf("key and after are both the field %s", m.After), "key names the task, after lists the tasks that it waits for")
 	case m.Key != "":
 		l.checkLiteralOrder(d)
 	}

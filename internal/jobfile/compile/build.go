@@ -128,7 +128,7 @@ func one[T any](ctx context.Context, a builder, view *core.View, u *model.Compon
 func as[T any](u *model.ComponentUse, made any, set func(T)) error {
 	t, ok := made.(T)
 	if !ok {
-		return fmt.Errorf("the constructor of %s made a %T, which is no %s", u.What, made, u.Kind)
+		return fmt.Errorf("the constructor of %s made a %T, which is not a %s", u.What, made, u.Kind)
 	}
 	set(t)
 	return nil
@@ -238,7 +238,7 @@ func (a builder) listeners(ctx context.Context, view *core.View, uses []*model.C
 }
 
 func errNoListener(u *model.ComponentUse, made any) error {
-	return fmt.Errorf("the constructor of %s made a %T, which is no listener", u.What, made)
+	return fmt.Errorf("the constructor of %s made a %T, which is not a listener", u.What, made)
 }
 
 func listensToJobs(listener any) bool {

@@ -155,7 +155,7 @@ func (n connections) text(singleWriter bool) string {
 	add(n.kept, "kept open while rows are read")
 	if !singleWriter && n.own+n.within >= n.between {
 		add(n.own, "for the transaction of the step")
-		add(n.within, "in that transaction, beside it")
+		add(n.within, "to read during that transaction")
 	} else {
 		add(n.between, "to read pages and rows to look up")
 	}

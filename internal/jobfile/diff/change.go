@@ -57,9 +57,9 @@ func (e *ChangedError) Error() string {
 // Summary is Error without the changes; last is the execution that it names.
 func (e *ChangedError) Summary(last core.JobExecutionID) string {
 	if !slices.ContainsFunc(e.Changes, func(c Change) bool { return c.Refused && !c.FormerTimes }) {
-		return fmt.Sprintf("execution %d has committed work, and its times would be read otherwise now", last)
+		return fmt.Sprintf("execution %d has committed work, and this version would read its times differently", last)
 	}
-	return fmt.Sprintf("the job file has changed since execution %d in what is committed", last)
+	return fmt.Sprintf("the job file has changed since execution %d in what committed work depends on", last)
 }
 
 // Refused returns the changes that are refused, with their places.

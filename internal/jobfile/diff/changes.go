@@ -120,13 +120,13 @@ func (c *comparison) changesOfUnread(unread error) []Change {
 		switch {
 		case isPart && c.history[step].Last.ID != 0, now == nil && isFinally(c.after, name), c.isSplit(name):
 		case isOver(h.Last) && now == nil:
-			changes = append(changes, Change{Step: name, What: "has completed, and is not in the file any more", Refused: true})
+			changes = append(changes, Change{Step: name, What: "has completed, and is no longer in the file", Refused: true})
 		case isOver(h.Last):
 		case h.Last.HasCommitted() || c.elsewhere[name] || len(c.partitions(name, h.Last)) > 0:
-			what := "has committed work, and the definition as it was cannot be read any more, so what is different cannot be compared: "
+			what := "has committed work, and its recorded definition can no longer be read, so the two cannot be compared: "
 			changes = append(changes, Change{Step: name, What: what + strings.Join(strings.Fields(unread.Error()), " "), Refused: true})
 		case now != nil && c.isUncertain(now, h.Last):
-			changes = append(changes, Change{Step: name, What: "may be different; what it did before may be committed"})
+			changes = append(changes, Change{Step: name, What: "may be different; its earlier work may be committed"})
 		case now != nil:
 			changes = append(changes, c.newDefinitionOf(now))
 		}

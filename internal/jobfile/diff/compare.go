@@ -70,7 +70,7 @@ func (c *comparison) decisionChanges() []Change {
 		c.before.Flow.Walk(func(old *model.Element) {
 			if old.Name == e.Name && old.Kind == language.DecideKind && nodeText(old.Model.Node) != nodeText(e.Model.Node) {
 				changes = append(changes, Change{
-					What: "decision " + e.Name + " is different; a verdict that an earlier attempt took stays, but where it failed the job", Place: c.place(e.Model.Node),
+					What: "decision " + e.Name + " is different; the verdict of an earlier attempt is kept unless it failed the job", Place: c.place(e.Model.Node),
 				})
 			}
 		})
@@ -87,16 +87,16 @@ func (c *comparison) stepChanges(old *model.Step) []Change {
 	case began && !c.hasCommitted(old, h.Last):
 		return c.newDefinition(old, now)
 	case now == nil && ran:
-		what := "has completed, and is not in the file any more"
+		what := "has completed, and is no longer in the file"
 		if began {
-			what = "has committed work and not completed, and is not in the file any more"
+			what = "has committed work and not completed, and is no longer in the file"
 		}
 		if began && c.isUncertain(old, h.Last) {
-			what = "may have committed work, has not completed, and is not in the file any more"
+			what = "may have committed work, has not completed, and is no longer in the file"
 		}
 		return []Change{{Step: old.Name, What: what, Refused: true}}
 	case now == nil:
-		return []Change{{Step: old.Name, What: "is not in the file any more"}}
+		return []Change{{Step: old.Name, What: "is no longer in the file"}}
 	case ran && kindOf(old) != kindOf(now):
 		return []Change{{Step: old.Name, What: fmt.Sprintf("was a %s, and is a %s", kindOf(old), kindOf(now)), Refused: true, Place: c.place(now.Element.Model.Node)}}
 	case began:
@@ -115,7 +115,7 @@ func (c *comparison) stepChanges(old *model.Step) []Change {
 		return nil
 	}
 	if began && c.isUncertain(old, h.Last) {
-		what += "; what it did before may be committed"
+		what += "; its earlier work may be committed"
 	}
 	if ran && h.Last.Status == core.StatusCompleted && !now.AllowsStart() {
 		what += "; it has completed and does not run again"
@@ -127,7 +127,7 @@ func (c *comparison) stepChanges(old *model.Step) []Change {
 func (c *comparison) newDefinition(old, now *model.Step) []Change {
 	switch {
 	case now == nil:
-		return []Change{{Step: old.Name, What: "is not in the file any more; nothing of it was committed"}}
+		return []Change{{Step: old.Name, What: "is no longer in the file; it has committed nothing"}}
 	case stepText(old) == stepText(now) && c.hasSameInput(old, now):
 		if what := otherChange(old, now); what != "" {
 			return []Change{{Step: old.Name, What: what}}
@@ -138,7 +138,7 @@ func (c *comparison) newDefinition(old, now *model.Step) []Change {
 }
 
 func (c *comparison) newDefinitionOf(now *model.Step) Change {
-	return Change{Step: now.Name, What: "takes its new definition: nothing of it was committed", NewDefinition: true, Place: c.place(now.Element.Model.Node)}
+	return Change{Step: now.Name, What: "takes its new definition: it has committed nothing", NewDefinition: true, Place: c.place(now.Element.Model.Node)}
 }
 
 func (c *comparison) hasSameInput(old, now *model.Step) bool {
@@ -201,7 +201,7 @@ func otherChange(old, now *model.Step) string {
 	case stepText(old) != stepText(now):
 		return "is different"
 	case childHash(old) != childHash(now):
-		return "has a job file that is different, which the launch of that job judges"
+		return "has a changed job file, which the launch of that job checks"
 	}
 	return ""
 }

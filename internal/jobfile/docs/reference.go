@@ -82,38 +82,38 @@ func jobFilePage(reg *registry.Registry) []byte {
 	p.printf("%s# The job file\n\nOne file, one job. Keys that are not named here are errors; at the top level those that begin with `x-` are ignored.\n", generated)
 	p.section("Job", "The top level of the file.", reflect.TypeFor[language.Job]())
 	p.section("Schedule", "When a job that is registered with a server is due: see [schedules](../jobfile.md#schedules). `surfin schedules` lists the next times.", reflect.TypeFor[language.Schedule]())
-	p.section("Budget", "What a server may spend on a run of the job, or a step on its [tasks](#tasks).", reflect.TypeFor[language.Budget]())
+	p.section("Budget", "Limits for a run of the job by a server, or for the [tasks](#tasks) of a step.", reflect.TypeFor[language.Budget]())
 	p.section("Parameter", "An entry of `parameters`, by its name.", reflect.TypeFor[language.Parameter]())
 	p.section("Row field", "A field of a row type: an entry of `types`, or of a component's `item`. The type alone may be written directly: `id: int`.", reflect.TypeFor[language.Field]())
 	p.printf("\n## Elements\n\nAn element of a flow is one of [step](#step), [decide](#decide), [split](#split), [flow](#flow), [atomic](#atomic) and [job](#child-job): " +
-		"the key that has its name says which. [use](#use) stands for elements of a template. Names are identifiers, there once in the file; `end`, `fail` and `stop` are none. " +
+		"the key with its name tells the kind. [use](#use) is replaced by the elements of a template. Element names are identifiers and unique in the file; `end`, `fail` and `stop` are reserved. " +
 		"A flow begins with its first element; elements lead to elements of the same list.\n")
 	p.section("Step", "Some work: a `chunk`, a `tasklet` or `tasks`. A component is written `name` or `{name: {its config}}`.", reflect.TypeFor[language.Step]())
 	p.section("Partition", "The parts of a step's work. Each part has a step execution STEP:PART of its own; a restart runs those that did not complete. "+
-		"The partitioner says what `${part.NAME}` is in the components of the step.", reflect.TypeFor[language.Partition]())
-	p.section("Tasks", "Tasks that [handlers](../howto/tasks.md) execute, one for each item; the step is over when all of them are, and fails if one has not succeeded. "+
+		"The partitioner defines `${part.NAME}` for the components of the step.", reflect.TypeFor[language.Partition]())
+	p.section("Tasks", "Tasks that [handlers](../howto/tasks.md) execute, one for each item; the step ends when all of them have ended, and fails if one has not succeeded. "+
 		"Its results are `steps.NAME.out.total`, `succeeded`, `failed`, `canceled` and `group`, ints, and `results`, the Json artifacts of the tasks in the order of the items, "+
 		"as the text of a JSON array (null where it has more than 64 KB).", reflect.TypeFor[language.Tasks]())
-	p.section("Decide", "It leads to one of several elements: by `choose`, or by a `decider` with `next`.", reflect.TypeFor[language.Decide]())
-	p.section("Choice", "One way of a decision.", reflect.TypeFor[language.Choice]())
+	p.section("Decide", "It chooses one of several elements, by `choose`, or by a `decider` with `next`.", reflect.TypeFor[language.Decide]())
+	p.section("Choice", "One path of a decision.", reflect.TypeFor[language.Choice]())
 	p.section("Split", "Flows side by side.", reflect.TypeFor[language.Split]())
 	p.section("Flow", "A flow as one element.", reflect.TypeFor[language.Flow]())
 	p.section("Atomic", "Tasklet steps in one transaction: all of them commit, or none does. They work in one database.", reflect.TypeFor[language.Atomic]())
 	p.section("Child job", "Another job file as one element, with an instance and executions of its own. Its results are `steps.NAME.out.execution`, `status` and `exit`, as texts.", reflect.TypeFor[language.Child]())
-	p.section("Use", "It stands for the elements of a [template](#template): they are in its place, in a flow of the name `as`, or with `parallel` in a split.", reflect.TypeFor[language.Use]())
+	p.section("Use", "It is replaced by the elements of a [template](#template), in a flow named `as` if given, or with `parallel` in a split.", reflect.TypeFor[language.Use]())
 	p.section("Template", "An entry of `templates`, by its name: elements with arguments. It is expanded when the file is loaded; `surfin validate --expand FILE` shows the job without templates.", reflect.TypeFor[language.Template]())
 	p.section("Argument", "An argument of a template. The type alone may be written directly: `table: string`.", reflect.TypeFor[language.Argument]())
 	p.section("Chunk", "The work of a chunk step.", reflect.TypeFor[language.Chunk]())
-	p.section("Retry", "Errors of reader and processor are tried again item by item, those of the writer with the whole chunk in a new transaction. A bare number is `limit`.", reflect.TypeFor[config.ItemRetryConfig]())
+	p.section("Retry", "Errors of reader and processor are retried item by item, errors of the writer with the whole chunk in a new transaction. A bare number is `limit`.", reflect.TypeFor[config.ItemRetryConfig]())
 	p.section("Backoff", "The waits between attempts.", reflect.TypeFor[config.Backoff]())
 	p.section("Skip", "One limit counts the items that failed in reader, processor and writer. A bare number is `limit`.", reflect.TypeFor[config.ItemSkipConfig]())
 	p.classes(reg)
-	p.section("Defaults", "What steps use that say nothing else. It is merged with what a step says, key by key: also in `retry`, `skip`, `backoff` and `transaction`. A list is one value.", reflect.TypeFor[language.Defaults]())
+	p.section("Defaults", "Defaults for all steps. A step overrides them key by key, also in `retry`, `skip`, `backoff` and `transaction`. A list is one value.", reflect.TypeFor[language.Defaults]())
 	p.section("Transaction", "The transaction of a tasklet step, or of each chunk.", reflect.TypeFor[language.Transaction]())
 	p.printf("\n## Next\n\nA target is the name of an element of the same list, `end`, `fail`, `stop`, or one of the maps below. `next: TARGET` follows success. " +
 		"`next: {PATTERN: TARGET}` follows an exit code that matches (`*` any characters, `?` one; the most specific pattern wins); " +
 		"an unmatched exit code of an element that completed goes to the following one, and any other ends the flow with its outcome. " +
-		"`end` and `fail` inside of another element end the flow that they are in, and its element has that outcome; `stop` stops the job.\n")
+		"`end` and `fail` inside another element end that element's flow, and the element has that outcome; `stop` stops the job.\n")
 	p.section("Target end, fail", "`{end: {...}}` or `{fail: {...}}`.", reflect.TypeFor[language.Exit]())
 	p.section("Target stop", "`{stop: {...}}`.", reflect.TypeFor[language.Stop]())
 	p.expressions()
@@ -122,9 +122,9 @@ func jobFilePage(reg *registry.Registry) []byte {
 
 // classes documents the names that `errors` and `except` may list.
 func (p *page) classes(reg *registry.Registry) {
-	p.printf("\n## Error classes\n\nThe names of `errors` and `except`. A class holds those below it. Of the listed names that match an error the most specific one decides, " +
-		"whichever list it is in; between two that are equally specific, `except` does. An error that none of them matches has its own word if it is a BatchError without a class. " +
-		"Errors are told apart by type and code, never by their text. The end of a step's time, a stop and a panic are never tried again or skipped.\n\n" +
+	p.printf("\n## Error classes\n\nThe names of `errors` and `except`. A class includes its parts. Of the listed names that match an error the most specific one decides, " +
+		"whichever list it is in; between two that are equally specific, `except` does. An unmatched BatchError without a class decides itself. " +
+		"Errors are classified by type and code, never by their text. A timeout of the step, a stop and a panic are never retried or skipped.\n\n" +
 		"| class | part of | errors |\n|---|---|---|\n")
 	for _, m := range reg.Matchers().All() {
 		parent := ""
@@ -155,7 +155,7 @@ func (p *page) expressions() {
 		"| `job.execution` | the number of the execution, another one for each restart: not in row expressions and names of output files | at the start of the step |\n" +
 		"| `job.instance` | the number of the instance, the same in all its attempts | at the start of the step |\n")
 	for _, f := range language.StepNumbers() {
-		p.printf("| `steps.NAME.%s` | a count of an earlier step, with the attempts that it went on from | at the start of the step |\n", f)
+		p.printf("| `steps.NAME.%s` | a count of an earlier step, including the attempts that it resumed | at the start of the step |\n", f)
 	}
 	p.printf("| `steps.NAME.balanced` | whether every item is accounted for: `read + read_skipped == written + filtered + skipped`; an item that could not be read is in `read_skipped`, not in `read` | at the start of the step |\n")
 	p.printf("| `steps.NAME.duration` | its time | at the start of the step |\n" +

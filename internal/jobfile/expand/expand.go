@@ -131,7 +131,7 @@ func (x *expander) use(n *yamlfile.Node, chain []string) []*yamlfile.Node {
 func (x *expander) used(n *yamlfile.Node, chain []string) ([]*yamlfile.Node, bool) {
 	for _, e := range n.Entries {
 		if language.IsElementKind(e.Key.Text) {
-			x.problems.Add(e.Key, "an element is one thing, and here are use and "+e.Key.Text, "make it two elements; the name of a flow around a template is `as`")
+			x.problems.Add(e.Key, "an element has one kind, and here are use and "+e.Key.Text, "make it two elements; the name of a flow around a template is `as`")
 			return nil, false
 		}
 	}
@@ -154,7 +154,7 @@ func (x *expander) used(n *yamlfile.Node, chain []string) ([]*yamlfile.Node, boo
 		x.problems.Add(at, "a template would use itself: "+strings.Join(append(slices.Clone(chain[slices.Index(chain, m.Use):]), m.Use), " -> "), "leave one of the uses out")
 		return nil, false
 	case len(chain) >= maxChain:
-		x.problems.Add(at, fmt.Sprintf("templates use templates more than %d deep", maxChain), "write what the inner ones have where it is used")
+		x.problems.Add(at, fmt.Sprintf("templates use templates more than %d deep", maxChain), "write the steps of the inner templates directly")
 		return nil, false
 	case t.steps == nil:
 		return nil, false // reported

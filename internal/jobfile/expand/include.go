@@ -95,7 +95,7 @@ func (i *includer) read(list *yamlfile.Node, from source.Source, name string, ch
 			i.problems.Add(n, "include names no file", form)
 			continue
 		case strings.Contains(n.Text, "${"):
-			i.problems.Add(n, "include takes no ${...}", "which files there are is fixed when the file is loaded")
+			i.problems.Add(n, "include takes no ${...}", "the list of files is fixed when the file is loaded")
 			continue
 		}
 		file, err := from.Child(n.Text)
@@ -104,7 +104,7 @@ func (i *includer) read(list *yamlfile.Node, from source.Source, name string, ch
 			continue
 		}
 		if first := named[file.Identity()]; first != nil {
-			i.problems.Add(n, fmt.Sprintf("include: %s is there twice", n.Text), "the other one is "+first.In(n)+": leave one of them out")
+			i.problems.Add(n, fmt.Sprintf("include: %s appears twice", n.Text), "the other one is "+first.In(n)+": leave one of them out")
 			continue
 		}
 		named[file.Identity()] = n
@@ -206,7 +206,7 @@ func (i *includer) union(of []yamlfile.Entry, own *yamlfile.Node, what string) *
 	var entries []yamlfile.Entry
 	for _, e := range of {
 		if first := seen[e.Key.Text]; first != nil {
-			i.problems.Add(e.Key, fmt.Sprintf("the %s %s is there twice", what, e.Key.Text), "the other one is "+first.In(e.Key)+": leave one of them out, or name it otherwise")
+			i.problems.Add(e.Key, fmt.Sprintf("the %s %s appears twice", what, e.Key.Text), "the other one is "+first.In(e.Key)+": leave one of them out, or rename it")
 			continue
 		}
 		seen[e.Key.Text] = e.Key
@@ -233,7 +233,7 @@ func (i *includer) mergeDefaults(base, over *yamlfile.Node, path string, replace
 		case replace:
 			entries[at] = e
 		default:
-			i.problems.Add(e.Key, fmt.Sprintf("the default %s is there twice", below), "the other one is "+entries[at].Key.In(e.Key)+": leave one of them out; the job file may say another one itself")
+			i.problems.Add(e.Key, fmt.Sprintf("the default %s appears twice", below), "the other one is "+entries[at].Key.In(e.Key)+": leave one of them out; the job file may set its own")
 		}
 	}
 	return over.WithEntries(entries)

@@ -72,7 +72,7 @@ func (x *expander) declareTemplates(at *yamlfile.Node) {
 		x.templates[t.name] = t
 		x.names = append(x.names, t.name)
 		if !language.Identifier.MatchString(t.name) {
-			x.problems.Add(m.Key, fmt.Sprintf("the template name %q is no identifier", t.name), language.IdentifierHint)
+			x.problems.Add(m.Key, fmt.Sprintf("the template name %q is not an identifier", t.name), language.IdentifierHint)
 		}
 		for _, a := range m.Value.With {
 			x.declareArgument(t, a)
@@ -109,7 +109,7 @@ func meantTemplate(key string, in reflect.Type) (own, hint string) {
 		case "name", "prefix":
 			return "as", ""
 		case "steps", "flow", "do":
-			return "", "the elements are those of a template: declare them under `templates`, as the steps of a name"
+			return "", "a use has no elements of its own: declare them under `templates`, as the steps of a template"
 		}
 	}
 	return "", ""
@@ -117,7 +117,7 @@ func meantTemplate(key string, in reflect.Type) (own, hint string) {
 
 func (x *expander) declareArgument(t *templateDef, a yamlfile.Named[language.Argument]) {
 	if !language.Identifier.MatchString(a.Name) {
-		x.problems.Add(a.Key, fmt.Sprintf("the argument name %q is no identifier", a.Name), language.IdentifierHint)
+		x.problems.Add(a.Key, fmt.Sprintf("the argument name %q is not an identifier", a.Name), language.IdentifierHint)
 	}
 	def := argumentDef{name: a.Name, model: a.Value}
 	if m := a.Value; m.Type != "" && !slices.Contains(argumentTypes(), m.Type) {
@@ -129,7 +129,7 @@ func (x *expander) declareArgument(t *templateDef, a yamlfile.Named[language.Arg
 		if cure := language.OtherKinds()[m.Type]; cure != "" {
 			hint = "write " + cure
 		}
-		x.problems.Add(at, fmt.Sprintf("argument %s: %q is no type", a.Name, m.Type), hint)
+		x.problems.Add(at, fmt.Sprintf("argument %s: %q is not a type", a.Name, m.Type), hint)
 		def.model.Type = ""
 	}
 	if def.model.Default.Node != nil && !x.fitsArgument(&def, def.model.Default.Node) {
@@ -361,9 +361,9 @@ func (i *instance) compute(n *yamlfile.Node, h template.Hole) (string, bool) {
 	in := &template.Names{Scope: scope, Refusal: func(path string) string {
 		switch {
 		case slices.Contains(late, path):
-			return path + " is not known when the file is loaded: its value has a ${...}; as ${" + path + "} alone it is filled in as it is"
+			return path + " is not known when the file is loaded: its value has a ${...}; as ${" + path + "} alone it is inserted unchanged"
 		case !strings.HasPrefix(path, "with."):
-			return "an expression with the arguments of a template names nothing else; ${with.NAME} alone is filled in as it is, also in an expression"
+			return "an expression over the arguments of a template can use no other names; ${with.NAME} alone is inserted unchanged, also in an expression"
 		}
 		return ""
 	}}

@@ -48,7 +48,7 @@ func RowSchema(c *yamlfile.Collector, at *yamlfile.Node, jobZone *time.Location,
 		f := row.Field{Name: e.Name, Kind: kind, Nullable: nullable, From: m.From, Format: m.Format, Nulls: m.NullIf, Optional: m.Optional, Exact: m.Exact, Separator: m.Separator,
 			Scale: m.Scale, DecimalSeparator: m.DecimalSeparator, ThousandsSeparator: m.ThousandsSeparator, TrailingMinus: m.TrailingMinus, Trues: m.True, Falses: m.False}
 		if !language.Identifier.MatchString(e.Name) {
-			c.Add(e.Key, fmt.Sprintf("the field name %q is no identifier", e.Name), language.IdentifierHint+"; `from` gives its name in the source")
+			c.Add(e.Key, fmt.Sprintf("the field name %q is not an identifier", e.Name), language.IdentifierHint+"; `from` gives its name in the source")
 			continue
 		}
 		if !setMisfits(c, &f, m, jobZone) {
@@ -94,10 +94,10 @@ func fieldType(c *yamlfile.Collector, at *yamlfile.Node, name, text string) (kin
 		return kind, nullable, true
 	}
 	if meant := typeCure(text); meant != "" {
-		c.Add(at, fmt.Sprintf("field %s: %q is no type", name, text), "write "+meant)
+		c.Add(at, fmt.Sprintf("field %s: %q is not a type", name, text), "write "+meant)
 		return 0, false, false
 	}
-	c.Add(at, fmt.Sprintf("field %s: %q is no type", name, text), yamlfile.Suggest(strings.TrimSuffix(text, " null"), row.KindNames())+"; with `null` behind it if it may be missing")
+	c.Add(at, fmt.Sprintf("field %s: %q is not a type", name, text), yamlfile.Suggest(strings.TrimSuffix(text, " null"), row.KindNames())+"; followed by `null` if it may be missing")
 	return 0, false, false
 }
 

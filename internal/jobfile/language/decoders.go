@@ -61,6 +61,7 @@ func decodeRef(d *yamlfile.Decoder, n *yamlfile.Node, f yamlfile.Field, v reflec
 	}
 }
 
+// ReadRef reads a component: its name, or {name: config}.
 func ReadRef(d *yamlfile.Decoder, n *yamlfile.Node, f yamlfile.Field) (*ComponentRef, bool) {
 	const forms = "write the component's name, or {name: {its config}}"
 	switch {
@@ -153,13 +154,13 @@ func decodeElement(d *yamlfile.Decoder, n *yamlfile.Node, f yamlfile.Field, v re
 	switch {
 	case len(kinds) > 1:
 		second := n.KeyOf(string(kinds[1]))
-		d.Add(second, fmt.Sprintf("an element is one thing, and here are %s and %s", kinds[0], kinds[1]), "make it two elements")
+		d.Add(second, fmt.Sprintf("an element has one kind, and here are %s and %s", kinds[0], kinds[1]), "make it two elements")
 	case len(kinds) == 0 && (n.Get("chunk") != nil || n.Get("tasklet") != nil || n.Get("tasks") != nil):
 		d.Add(n.Entries[0].Key, "this element has no `step`, which names it", "write - step: NAME")
 	case len(kinds) == 0 && len(n.Entries) > 0:
-		d.Add(n.Entries[0].Key, "an element has one key that says what it is: "+KindList(), yamlfile.Suggest(n.Entries[0].Key.Text, append(KindNames(), "use")))
+		d.Add(n.Entries[0].Key, "an element needs one key that names its kind: "+KindList(), yamlfile.Suggest(n.Entries[0].Key.Text, append(KindNames(), "use")))
 	case len(kinds) == 0:
-		d.Add(n, "an element has one key that says what it is: "+KindList(), "")
+		d.Add(n, "an element needs one key that names its kind: "+KindList(), "")
 	case len(kinds) == 1:
 		m := Element{Kind: kinds[0], Node: n}
 		d.Field(n, yamlfile.Field{Key: m.Kind.Article()}, m.Keys())
@@ -199,6 +200,7 @@ func decodeTarget(d *yamlfile.Decoder, n *yamlfile.Node, f yamlfile.Field, v ref
 
 const targetHint = "an element, end, fail, stop, {end: {exit: CODE}}, {fail: {exit: CODE}} or {stop: {restart: ELEMENT, message: TEXT}}"
 
+// Reserved are the targets that are not elements.
 func Reserved() []string { return []string{"end", "fail", "stop"} }
 
 // decodeNext reads a target, or a map of patterns to targets.
@@ -276,4 +278,5 @@ func readExit(d *yamlfile.Decoder, m *Exit) string {
 // MatcherKind stands for error classes, which are not components, in `kind` tags.
 const MatcherKind = "matcher"
 
+// KindOf is the kind of the components that a field takes.
 func KindOf(f yamlfile.Field) registry.Kind { return registry.Kind(f.Kind) }

@@ -11,6 +11,7 @@ import (
 // Kind is the key that determines the kind of an element.
 type Kind string
 
+// The kinds of elements.
 const (
 	StepKind   Kind = "step"
 	DecideKind Kind = "decide"
@@ -20,10 +21,12 @@ const (
 	JobKind    Kind = "job"
 )
 
+// Kinds lists the kinds of elements.
 func Kinds() []Kind {
 	return []Kind{StepKind, DecideKind, SplitKind, FlowKind, AtomicKind, JobKind}
 }
 
+// KindNames are the keys of the kinds.
 func KindNames() []string {
 	var names []string
 	for _, kind := range Kinds() {
@@ -49,6 +52,7 @@ func (k Kind) Article() string {
 	return "a " + string(k)
 }
 
+// Word is Article without the article.
 func (k Kind) Word() string {
 	_, word, _ := strings.Cut(k.Article(), " ")
 	return word
@@ -129,6 +133,7 @@ func below(option, key, job string) string {
 	return option + "." + key
 }
 
+// IsElementKind reports whether the key names a kind.
 func IsElementKind(key string) bool {
 	for _, kind := range Kinds() {
 		if key == string(kind) {

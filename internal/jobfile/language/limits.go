@@ -7,6 +7,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
+// Attr are the attributes of the transaction; a nil one has none.
 func (t *Transaction) Attr() tx.Attr {
 	if t == nil {
 		return tx.Attr{}
@@ -30,6 +31,7 @@ func isolation(name string) sql.IsolationLevel {
 	return sql.LevelDefault
 }
 
+// Limits are the limits that the file sets; a nil budget sets none.
 func (m *Budget) Limits() task.Budget {
 	if m == nil {
 		return task.Budget{}
@@ -40,6 +42,7 @@ func (m *Budget) Limits() task.Budget {
 	}
 }
 
+// ValueOr0 is the value of an optional key.
 func ValueOr0[T any](p *T) (x T) {
 	if p != nil {
 		x = *p

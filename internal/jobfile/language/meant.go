@@ -16,7 +16,7 @@ type level struct {
 func levels() []level {
 	return []level{
 		{"`chunk` of a step", reflect.TypeFor[Chunk]()},
-		{"the step, beside `chunk` or `tasklet`", reflect.TypeFor[Step]()},
+		{"the step, next to `chunk` or `tasklet`", reflect.TypeFor[Step]()},
 		{"`transaction`", reflect.TypeFor[Transaction]()},
 		{"`partition`", reflect.TypeFor[Partition]()},
 		{"`tasks` of a step", reflect.TypeFor[Tasks]()},
@@ -68,13 +68,13 @@ func MeantKey(key string, in reflect.Type) (own, hint string) {
 		}
 	}
 	if in == reflect.TypeFor[Step]() && slices.Contains([]string{"depends_on", "needs", "requires", "after", "upstream"}, key) {
-		return "", "a step runs behind the one above it; `next` leads elsewhere, and `split` runs branches side by side"
+		return "", "a step runs after the one above it; `next` leads elsewhere, and `split` runs branches side by side"
 	}
 	if hint := meantDefault(key, in); hint != "" {
 		return "", hint
 	}
 	if in != reflect.TypeFor[Chunk]() && slices.Contains([]string{"retries", "attempts", "max_retries", "max_attempts", "retry"}, key) && !HasKey(in, "next") && in != reflect.TypeFor[Tasks]() && in != reflect.TypeFor[Budget]() {
-		return "", "`retry` belongs in the step, beside `tasklet`, or in `chunk`: retry: {limit: 3}"
+		return "", "`retry` belongs in the step, next to `tasklet`, or in `chunk`: retry: {limit: 3}"
 	}
 	if _, isElement := yamlfile.FieldsOf(in).Find("next"); isElement && in != reflect.TypeFor[Step]() {
 		return "", "" // a key of a step has no meaning for the other elements
@@ -128,6 +128,7 @@ func belongs(key string, in reflect.Type) (hint string) {
 	return hint
 }
 
+// HasKey reports whether a struct of the language has the key.
 func HasKey(t reflect.Type, key string) bool {
 	_, ok := yamlfile.FieldsOf(t).Find(key)
 	return ok

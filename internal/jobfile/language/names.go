@@ -10,6 +10,7 @@ import (
 // Identifier is the form of names.
 var Identifier = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
+// IdentifierHint describes an identifier.
 const IdentifierHint = "letters, digits and _, not beginning with a digit"
 
 // JobName is the form of a job's name.
@@ -55,5 +56,5 @@ func OtherKinds() map[string]string {
 
 // SecretParameterHint explains how to give a secret parameter.
 func SecretParameterHint(name string) string {
-	return fmt.Sprintf("give it behind the job file, %s=@FILE, or as the secret %s: the variable %s, a file or a command", name, name, secret.Variable(name))
+	return fmt.Sprintf("give it after the job file, %s=@FILE, or as the secret %s: the variable %s, a file or a command", name, name, secret.Variable(name))
 }

@@ -61,6 +61,7 @@ func (d *List) rank(name string) (n int, ok bool) {
 	return n, ok
 }
 
+// Find returns the element of that name, or nil.
 func (d *List) Find(name string) *Element {
 	if n, ok := d.rank(name); ok {
 		return d.Elements[n]
@@ -68,6 +69,7 @@ func (d *List) Find(name string) *Element {
 	return nil
 }
 
+// Names are the names of the elements, in order.
 func (d *List) Names() []string {
 	names := make([]string, len(d.Elements))
 	for i, e := range d.Elements {
@@ -76,6 +78,7 @@ func (d *List) Names() []string {
 	return names
 }
 
+// Walk visits all elements, each before its inner ones.
 func (d *List) Walk(visit func(e *Element)) {
 	for _, e := range d.Elements {
 		visit(e)
@@ -85,6 +88,7 @@ func (d *List) Walk(visit func(e *Element)) {
 	}
 }
 
+// StepName is the name of a step or child job, else "".
 func (e *Element) StepName() string {
 	if e.Step == nil {
 		return ""

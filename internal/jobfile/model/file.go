@@ -86,6 +86,7 @@ func (f *File) Components() []*ComponentUse {
 	return uses
 }
 
+// IsSecret reports whether a parameter is secret.
 func (f *File) IsSecret(name string) bool {
 	return slices.ContainsFunc(f.Specs, func(s core.ParameterSpec) bool { return s.Secret && s.Name == name })
 }
@@ -125,6 +126,7 @@ func (f *File) addFiles(name string, files map[string]core.DefinitionFile) {
 	}
 }
 
+// KeepComputed keeps a default that depends on the time.
 func (f *File) KeepComputed(spec core.ParameterSpec, t *template.Template) {
 	for _, h := range t.Holes {
 		if h.Prog.UsesClock() {
@@ -160,6 +162,7 @@ func (f *File) ParametersAt(now time.Time) []core.ParameterSpec {
 // Resolve returns a path of the file relative to the working directory.
 func (f *File) Resolve(text string) string { return source.Resolve(f.From.Dir(), text) }
 
+// Absolute returns a path of the file as an absolute one.
 func (f *File) Absolute(text string) string {
 	text = source.Resolve(f.Folder, text)
 	if abs, err := filepath.Abs(text); err == nil && text != "" {

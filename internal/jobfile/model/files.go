@@ -41,6 +41,7 @@ func (u *ComponentUse) Files() []FileUse {
 	return list
 }
 
+// IsStd reports whether the path is the standard input or output.
 func (f FileUse) IsStd(text string) bool { return f.field.Std && text == core.StdPath }
 
 // Std describes the standard input or output in messages.
@@ -73,6 +74,7 @@ func (f FileUse) Path(cfg any) string {
 	return abs
 }
 
+// AnyKey takes every key of a config.
 func AnyKey(yamlfile.Field) bool { return true }
 
 // IsTarget reports whether a key of a writer names its target: the main key of the short form, such as the

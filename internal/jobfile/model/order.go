@@ -6,6 +6,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
+// Root is the outermost list around the element.
 func (e *Element) Root() *List {
 	for e.List.Parent != nil {
 		e = e.List.Parent

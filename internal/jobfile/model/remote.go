@@ -58,7 +58,7 @@ func (d *List) WaitsForWorkers() (found *yamlfile.Node, why string) {
 			found, why = e.At, "whose branches run on workers"
 		case e.Step == nil:
 		case e.Step.Tasks != nil:
-			found, why = e.At, "whose work are tasks"
+			found, why = e.At, "whose work is tasks"
 		case e.Step.Child == nil && e.Step.Model.Partition != nil && e.Step.Model.Partition.Remote:
 			found, why = e.At, "whose parts run on workers"
 		case e.Step.Child != nil && e.Model.Job.Remote == language.RemoteTrue:

@@ -58,6 +58,7 @@ func (s *Schedule) Parameters(at schedule.Time) (map[string]string, error) {
 	return texts, errors.Join(errs...)
 }
 
+// CheckedParameter parses and checks the value of a parameter.
 func CheckedParameter(spec core.ParameterSpec, text string) (any, error) {
 	x, err := spec.Parse(text)
 	if err != nil {
@@ -69,6 +70,7 @@ func CheckedParameter(spec core.ParameterSpec, text string) (any, error) {
 // ScheduleName is the namespace of the scheduled time.
 const ScheduleName = "schedule"
 
+// ScheduleVars are the types of the names of a scheduled time.
 func ScheduleVars() expression.Var {
 	return expression.Var{Fields: map[string]expression.Var{
 		"time": {Type: reflect.TypeFor[time.Time]()}, "key": {Type: reflect.TypeFor[string]()},
@@ -76,6 +78,7 @@ func ScheduleVars() expression.Var {
 	}}
 }
 
+// ScheduleValues are the values of those names.
 func ScheduleValues(at schedule.Time) map[string]any {
 	date := core.Date(0).AddDays(int(at.Wall.Unix() / int64(24*time.Hour/time.Second)))
 	return map[string]any{ScheduleName: map[string]any{

@@ -48,12 +48,14 @@ func (s *Step) Components() []*ComponentUse {
 	return slices.DeleteFunc(append(list, s.Listeners...), func(u *ComponentUse) bool { return u == nil })
 }
 
+// Work are the components that do the work of the step.
 func (s *Step) Work() []*ComponentUse {
 	list := append([]*ComponentUse{s.Reader}, s.Processors...)
 	list = append(append(list, s.Writers...), s.Tasklet)
 	return slices.DeleteFunc(list, func(u *ComponentUse) bool { return u == nil })
 }
 
+// AllowsStart reports whether a completed step runs again.
 func (s *Step) AllowsStart() bool {
 	return s.Child == nil && s.Model.AllowStartIfComplete
 }
@@ -102,6 +104,7 @@ type Tasks struct {
 	Late map[*yamlfile.Node]*template.LateValue
 }
 
+// IsLate reports whether a value needs more than the launch knows.
 func (d *Tasks) IsLate(n *yamlfile.Node) bool {
 	return d.Late[n] != nil && d.Late[n].AtStep || slices.ContainsFunc(n.Items, d.IsLate) ||
 		slices.ContainsFunc(n.Entries, func(e yamlfile.Entry) bool { return d.IsLate(e.Value) })

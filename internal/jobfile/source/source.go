@@ -62,6 +62,7 @@ func Stored(d core.Definition, name string) Source {
 	return Path(d.Path).StoredAs(d)
 }
 
+// StoredAs is the source with the texts of an execution.
 func (s Source) StoredAs(d core.Definition) Source {
 	s.stored, s.name = &d, ""
 	return s
@@ -213,6 +214,7 @@ func (s Source) Location() string {
 	return abs
 }
 
+// Resolve returns a path that is relative to a folder.
 func Resolve(dir, text string) string {
 	if text == "" || filepath.IsAbs(text) {
 		return text

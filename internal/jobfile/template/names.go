@@ -22,6 +22,7 @@ type Names struct {
 	Steps func(c *yamlfile.Collector, n *yamlfile.Node, offset int, step string)
 }
 
+// CompileHole compiles one ${...}. It reports an error.
 func CompileHole(c *yamlfile.Collector, n *yamlfile.Node, h Hole, in *Names) (*expression.Program, error) {
 	if h.Text == "" {
 		c.AddAt(n, h.Offset, "${} is empty", "a literal ${ is written $${")

@@ -30,7 +30,7 @@ type Hole struct {
 // expression belong to it.
 func Parse(text string) (*Template, error) {
 	if m := braces.FindStringSubmatchIndex(text); m != nil {
-		return nil, &templateError{m[0], "{{ }} is not how a value is named here", "write ${" + text[m[2]:m[3]] + "}"}
+		return nil, &templateError{m[0], "{{ }} is not the syntax of a value", "write ${" + text[m[2]:m[3]] + "}"}
 	}
 	t := &Template{}
 	var literal strings.Builder
@@ -96,6 +96,7 @@ func (t *Template) Whole() bool {
 	return len(t.Holes) == 1 && t.Texts[0] == "" && t.Texts[1] == ""
 }
 
+// Literal is the text of a template without ${...}.
 func (t *Template) Literal() string { return t.Texts[0] }
 
 // Evaluate returns the text with the values of its compiled holes; it returns the hole of an error with it.
@@ -139,7 +140,7 @@ func Fixed(problems *yamlfile.Collector) func(n *yamlfile.Node, f yamlfile.Field
 		case err != nil:
 			Report(problems, n, f.Key, err)
 		case len(t.Holes) > 0:
-			problems.AddAt(n, t.Holes[0].Offset, f.Key+" takes no ${...} in this version", "the configs of components do, and the defaults of parameters; a literal ${ is written $${")
+			problems.AddAt(n, t.Holes[0].Offset, f.Key+" takes no ${...}", "configs of components and defaults of parameters do; a literal ${ is written $${")
 		default:
 			return yamlfile.Value{Text: t.Literal()}, true
 		}
@@ -147,6 +148,7 @@ func Fixed(problems *yamlfile.Collector) func(n *yamlfile.Node, f yamlfile.Field
 	}
 }
 
+// Report reports an error of Parse.
 func Report(c *yamlfile.Collector, n *yamlfile.Node, key string, err error) {
 	at, hint := 0, ""
 	var e *templateError

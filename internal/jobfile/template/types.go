@@ -71,6 +71,7 @@ func TypeName(t reflect.Type) string {
 	}
 }
 
+// GoType is the Go type of the values of a parameter.
 func GoType(t core.ParameterType) reflect.Type {
 	switch t {
 	case core.TypeString, core.TypePath:

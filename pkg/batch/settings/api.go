@@ -113,7 +113,7 @@ func (l *loader) clients(s *Settings) {
 			token := l.values[key]
 			switch {
 			case !clientName.MatchString(name):
-				l.wrong(key, fmt.Errorf("%q is no name for a client (letters, digits, _ and -)", name))
+				l.wrong(key, fmt.Errorf("%q is not a valid client name (letters, digits, _ and -)", name))
 			case len(token) < MinToken || !bearer.MatchString(token):
 				l.wrong(key, fmt.Errorf("a token has at least %d characters: letters, digits and ._~+/-", MinToken))
 			case owner[token] != "":
@@ -141,7 +141,7 @@ func tokenKey(name string) string {
 func (f *settingsFile) tokens(key yamlfile.Entry, path string) {
 	f.each(key.Value, path, func(client yamlfile.Entry, name string) {
 		if !clientName.MatchString(name) {
-			f.problem(client.Key, fmt.Errorf("%s: %q is no name for a client (letters, digits, _ and -)", path, name))
+			f.problem(client.Key, fmt.Errorf("%s: %q is not a valid client name (letters, digits, _ and -)", path, name))
 			return
 		}
 		f.scalar(client, path+"."+name)

@@ -166,7 +166,7 @@ func (l *loader) variableKey(name string) string {
 	}
 	// Secrets and the tests' variables share the prefix.
 	if !strings.HasPrefix(name, "SURFIN_SECRET_") && !strings.HasPrefix(name, "SURFIN_TEST_") {
-		l.settings.Warnings = append(l.settings.Warnings, name+" is no setting and was ignored (surfin help settings lists them)")
+		l.settings.Warnings = append(l.settings.Warnings, name+" is not a setting and was ignored (surfin help settings lists them)")
 	}
 	return ""
 }
@@ -183,7 +183,7 @@ func (l *loader) decode() Settings {
 	all := catalog()
 	for _, name := range l.names("databases") {
 		if !databaseName.MatchString(name) {
-			l.wrong("databases."+name+".url", fmt.Errorf("%q is no name for a database (letters, digits, _ and -)", name))
+			l.wrong("databases."+name+".url", fmt.Errorf("%q is not a valid database name (letters, digits, _ and -)", name))
 			continue
 		}
 		if _, ok := l.values["databases."+name+".url"]; !ok {
@@ -249,7 +249,7 @@ func (l *loader) crossChecks(s *Settings) {
 			s.Repository.Database, history, history.Origin))
 	}
 	if s.Heartbeat > 0 && s.Lease > 0 && s.Heartbeat*2 > s.Lease {
-		l.wrong("heartbeat", fmt.Errorf("a heartbeat every %s is too rare for a lease of %s: at most half of it", s.Heartbeat, s.Lease))
+		l.wrong("heartbeat", fmt.Errorf("a heartbeat of %s must be at most half of the lease of %s", s.Heartbeat, s.Lease))
 	}
 }
 

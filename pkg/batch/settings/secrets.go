@@ -20,11 +20,11 @@ var secretName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 func (f *settingsFile) secret(key yamlfile.Entry, name string) {
 	path := secretsKey + "." + name
 	if !secretName.MatchString(name) {
-		f.problem(key.Key, fmt.Errorf("%q is no name for a secret (letters, digits and _, not beginning with a digit)", name))
+		f.problem(key.Key, fmt.Errorf("%q is not a valid secret name (letters, digits and _, not beginning with a digit)", name))
 		return
 	}
 	if key.Value.Kind != yamlfile.Map {
-		f.problem(key.Key, fmt.Errorf("%s says where the secret is: {file: PATH} or {command: [PROGRAM, ARGUMENT]}; its value does not belong here", path))
+		f.problem(key.Key, fmt.Errorf("%s takes the location of the secret, not its value: {file: PATH} or {command: [PROGRAM, ARGUMENT]}", path))
 		return
 	}
 	var origin secret.Origin

@@ -3,13 +3,17 @@ package jobfile
 import (
 	"context"
 	"fmt"
+	"io/fs"
 	"strings"
 	"time"
 
 	"github.com/surfin-batch/surfin/internal/jobfile/compile"
+	"github.com/surfin-batch/surfin/internal/jobfile/diff"
 	"github.com/surfin-batch/surfin/internal/jobfile/language"
 	"github.com/surfin-batch/surfin/internal/jobfile/model"
+	"github.com/surfin-batch/surfin/internal/jobfile/source"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 )
 
 // Bind does the work of a compiled job's Bind, without compiling.
@@ -58,3 +62,19 @@ func WithDefaults(f *File, step string) string {
 	}
 	return b.String()
 }
+
+// Compare lists the differences for a restart (rules F4, F4a). history holds the newest executions of the
+// instance's steps and partitions.
+func Compare(before, after *File, params core.Parameters, history map[string]core.StepHistory) []Change {
+	return diff.Compare(before.def, after.def, params, history)
+}
+
+// LoadFS is Load of a job file in a file system; see [FS].
+func LoadFS(fsys fs.FS, path string, reg *registry.Registry) (*File, error) {
+	return FS(fsys, path).Load(reg)
+}
+
+// Stored is the job file of an execution from its history, with all files that it names: no file is read.
+// name is the name in messages of a job file that was not on the disk. Relative data paths begin at the
+// original folders of the files, or at the working directory.
+func Stored(d core.Definition, name string) Source { return Source{source.Stored(d, name)} }

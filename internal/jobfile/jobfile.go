@@ -123,19 +123,8 @@ func (f *File) Changes(ctx context.Context, r Restart) ([]Change, error) {
 	return diff.Of(ctx, f.def, r)
 }
 
-// Compare lists the differences for a restart (rules F4, F4a). history holds the newest executions of the
-// instance's steps and partitions.
-func Compare(before, after *File, params core.Parameters, history map[string]core.StepHistory) []Change {
-	return diff.Compare(before.def, after.def, params, history)
-}
-
 // Load is Load of a job file on the disk; see [Path].
 func Load(path string, reg *registry.Registry) (*File, error) { return Path(path).Load(reg) }
-
-// LoadFS is Load of a job file in a file system; see [FS].
-func LoadFS(fsys fs.FS, path string, reg *registry.Registry) (*File, error) {
-	return FS(fsys, path).Load(reg)
-}
 
 // Parse checks the text of a job file; path is for messages, and relative paths begin in its folder. The
 // error is [Problems]. Mistakes in the files of child jobs are reported by Compile, which needs them.
@@ -143,7 +132,9 @@ func Parse(path string, text []byte, reg *registry.Registry) (*File, error) {
 	return checked(check.Parse(source.Path(path), text, reg))
 }
 
-// ParseStored is [Parse] of the definition of an execution, see [Stored].
+// ParseStored is [Parse] of the definition of an execution, from its history, with all files that it names: no file is read.
+// name is the name in messages of a job file that was not on the disk. Relative data paths begin at the
+// original folders of the files, or at the working directory.
 func ParseStored(d core.Definition, name string, reg *registry.Registry) (*File, error) {
 	return checked(check.Parse(source.Stored(d, name), []byte(d.Text), reg))
 }
@@ -171,11 +162,6 @@ func Bytes(name string, text []byte) Source { return Source{source.Bytes(name, t
 // made of definitions (package define). A job names the files of its child jobs by their names. Messages
 // about it name the step and the key, not the line.
 func Made(name string, texts map[string]string) Source { return Source{source.Made(name, texts)} }
-
-// Stored is the job file of an execution from its history, with all files that it names: no file is read.
-// name is the name in messages of a job file that was not on the disk. Relative data paths begin at the
-// original folders of the files, or at the working directory.
-func Stored(d core.Definition, name string) Source { return Source{source.Stored(d, name)} }
 
 // String returns the path or the name.
 func (s Source) String() string { return s.text.String() }

@@ -1,16 +1,13 @@
 package check
 
 import (
-	"errors"
 	"fmt"
-	"io/fs"
-	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/surfin-batch/surfin/internal/job"
 	"github.com/surfin-batch/surfin/internal/jobfile/language"
 	"github.com/surfin-batch/surfin/internal/jobfile/model"
+	"github.com/surfin-batch/surfin/internal/jobfile/source"
 	"github.com/surfin-batch/surfin/internal/jobfile/template"
 	"github.com/surfin-batch/surfin/internal/yamlfile"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
@@ -103,12 +100,8 @@ func (l *children) loadChild(at *yamlfile.Node, name string) *model.File {
 		return nil
 	}
 	id := from.Identity()
-	if slices.Contains(l.parents, id) {
-		var names []string
-		for _, file := range append(slices.Clone(l.parents[slices.Index(l.parents, id):]), id) {
-			names = append(names, filepath.Base(file))
-		}
-		l.problems.Add(at, "file: this job would run itself: "+strings.Join(names, " -> "), "")
+	if circle := source.Circle(l.parents, id); circle != "" {
+		l.problems.Add(at, "file: this job would run itself: "+circle, "")
 		return nil
 	}
 	if file, known := l.childFiles.files[id]; known {
@@ -116,11 +109,7 @@ func (l *children) loadChild(at *yamlfile.Node, name string) *model.File {
 	}
 	text, err := from.Read()
 	if err != nil {
-		var pathErr *fs.PathError
-		if errors.As(err, &pathErr) {
-			err = pathErr.Err
-		}
-		l.problems.Add(at, fmt.Sprintf("file: %s cannot be read: %v", from, err), "it is relative to this file")
+		l.problems.Add(at, fmt.Sprintf("file: %s cannot be read: %v", from, source.Reason(err)), "it is relative to this file")
 		return nil
 	}
 	inner := newLoader(from, text, l.reg)

@@ -57,16 +57,12 @@ func (l *outputs) checkFiles() {
 		l.checkStepFiles(s)
 	}
 	l.checkStdin()
-	for _, list := range []*model.List{l.file.Flow, l.file.Finally} {
-		if list == nil {
-			continue
+	l.file.Flow.Walk(func(e *model.Element) {
+		if e.Kind == language.SplitKind {
+			l.checkBranchFiles(e)
+			l.checkBranchRefills(e)
 		}
-		list.Walk(func(e *model.Element) {
-			if e.Kind == language.SplitKind {
-				l.checkBranchFiles(e)
-			}
-		})
-	}
+	})
 }
 
 // checkStdin reports a second reader of the standard input, which would find it at its end.

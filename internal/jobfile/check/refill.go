@@ -5,7 +5,6 @@ import (
 	"reflect"
 	"slices"
 
-	"github.com/surfin-batch/surfin/internal/jobfile/language"
 	"github.com/surfin-batch/surfin/internal/jobfile/model"
 	"github.com/surfin-batch/surfin/internal/nearest"
 	"github.com/surfin-batch/surfin/internal/yamlfile"
@@ -31,16 +30,6 @@ func (l *outputs) checkRefills() {
 			}
 			own = append(own, t)
 		}
-	}
-	for _, list := range []*model.List{l.file.Flow, l.file.Finally} {
-		if list == nil {
-			continue
-		}
-		list.Walk(func(e *model.Element) {
-			if e.Kind == language.SplitKind {
-				l.checkBranchRefills(e)
-			}
-		})
 	}
 }
 

@@ -112,17 +112,11 @@ func (l *steps) checkRetry(n *yamlfile.Node, c *config.ItemRetryConfig) {
 	}
 	l.checkLimit(n, c.Limit)
 	l.checkClasses(n)
-	at := n.Get("backoff")
-	err := c.Backoff.Validate()
+	at, err := n.Get("backoff"), c.Backoff.Validate()
 	if at == nil || err == nil {
 		return
 	}
-	var joined interface{ Unwrap() []error }
-	if !errors.As(err, &joined) {
-		l.problems.Add(at, "backoff: "+err.Error(), "")
-		return
-	}
-	for _, e := range joined.Unwrap() {
+	for _, e := range flatten(err) {
 		l.problems.Add(at, "backoff: "+e.Error(), "")
 	}
 }

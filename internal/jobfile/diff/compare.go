@@ -12,19 +12,17 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// Compare lists the differences for a restart (rules F4, F4a). A completed step must keep its name and its
-// kind. A step that began, did not complete and has committed work must keep its kind and its input: a chunk
-// step's reader and partitioner with their configs, the targets of its writers, and the file name and
-// parameters of a child job, whose content the launch of the child judges. Configs are compared as the launch
-// with the parameters binds them. Everything else may change, as may a step without committed work. history
-// holds the newest executions of the instance's steps and partitions; steps in `finally` start from the
-// beginning in each execution and are not compared.
+// Compare lists the differences for a restart.
 func Compare(before, after *model.File, params core.Parameters, history map[string]core.StepHistory) []Change {
 	c := &comparison{before: before, after: after, params: params, history: history}
 	return c.changes()
 }
 
-// comparison compares two definitions for a restart.
+// comparison compares two definitions for a restart (rules F4, F4a). A completed step must keep its name and
+// its kind. A step that has begun and committed work must keep its kind and its input: a chunk step's reader and
+// partitioner with their configs, the targets of its writers, and the file name and parameters of a child job.
+// Configs are compared as the launch with the parameters binds them. Everything else may change, as may a step
+// without committed work. Steps in `finally` start from the beginning in each execution and are not compared.
 type comparison struct {
 	last          core.JobExecutionID
 	database      string // of the records

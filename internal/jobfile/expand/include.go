@@ -1,10 +1,7 @@
 package expand
 
 import (
-	"errors"
 	"fmt"
-	"io/fs"
-	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
@@ -115,12 +112,8 @@ func (i *includer) read(list *yamlfile.Node, from source.Source, name string, ch
 // readFile reads one file and its includes.
 func (i *includer) readFile(at *yamlfile.Node, file source.Source, name string, chain []string) {
 	id := file.Identity()
-	if slices.Contains(chain, id) {
-		names := make([]string, 0, len(chain)+1)
-		for _, link := range append(slices.Clone(chain[slices.Index(chain, id):]), id) {
-			names = append(names, filepath.Base(link))
-		}
-		i.problems.Add(at, "include: this file would include itself: "+strings.Join(names, " -> "), "leave one of them out")
+	if circle := source.Circle(chain, id); circle != "" {
+		i.problems.Add(at, "include: this file would include itself: "+circle, "leave one of them out")
 		return
 	}
 	if i.known[id] {
@@ -129,11 +122,7 @@ func (i *includer) readFile(at *yamlfile.Node, file source.Source, name string, 
 	i.known[id] = true
 	text, err := file.Read()
 	if err != nil {
-		var pathErr *fs.PathError
-		if errors.As(err, &pathErr) {
-			err = pathErr.Err
-		}
-		i.problems.Add(at, fmt.Sprintf("include: %s cannot be read: %v", file, err), "it is relative to this file")
+		i.problems.Add(at, fmt.Sprintf("include: %s cannot be read: %v", file, source.Reason(err)), "it is relative to this file")
 		i.unread = true
 		return
 	}

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/surfin-batch/surfin/internal/nearest"
@@ -31,30 +32,23 @@ type Source struct {
 	name string
 }
 
-// Path is a job file on the disk. Relative paths in it are relative to its folder.
+// Path is a file on the disk.
 func Path(path string) Source { return Source{path: path} }
 
-// FS is a job file in a file system, such as an embed.FS. path is slash-separated, as fs.ValidPath requires.
-// The files of its child jobs are in the same file system, relative to the job file; data paths are on the
-// disk, relative to the working directory.
+// FS is a file in a file system.
 func FS(fsys fs.FS, path string) Source { return Source{path: path, fsys: fsys} }
 
-// Bytes is the text of a job file. name is its name in messages. Relative paths in it are relative to the
-// working directory.
+// Bytes is a text in memory.
 func Bytes(name string, text []byte) Source {
 	return Source{path: name, text: string(text), inMemory: true}
 }
 
-// Made is the job of that name among the texts of job files, by the names of their jobs, that Go code has
-// made of definitions (package define). A job names the files of its child jobs by their names. Messages
-// about it name the step and the key, not the line.
+// Made is one of the texts that Go code has made.
 func Made(name string, texts map[string]string) Source {
 	return Source{path: name, fsys: texted(texts), made: true}
 }
 
-// Stored is the job file of an execution from its history, with all files that it names: no file is read.
-// name is the name in messages of a job file that was not on the disk. Relative data paths begin at the
-// original folders of the files, or at the working directory.
+// Stored is the job file of an execution, from the history.
 func Stored(d core.Definition, name string) Source {
 	if d.Path == "" {
 		return Bytes(name, nil).StoredAs(d)
@@ -228,4 +222,25 @@ type Included struct {
 	Name string
 	From Source
 	Doc  *yamlfile.Document
+}
+
+// Circle names the files of a chain from the one with the identity on; "" means that it is not in the chain.
+func Circle(chain []string, id string) string {
+	at := slices.Index(chain, id)
+	if at < 0 {
+		return ""
+	}
+	var names []string
+	for _, file := range append(slices.Clone(chain[at:]), id) {
+		names = append(names, filepath.Base(file))
+	}
+	return strings.Join(names, " -> ")
+}
+
+// Reason is the cause of a failed Read, without the path.
+func Reason(err error) error {
+	if pathErr, is := errors.AsType[*fs.PathError](err); is {
+		return pathErr.Err
+	}
+	return err
 }

@@ -139,7 +139,6 @@ type Document struct {
 	lines []string
 }
 
-// splitLines splits at the line breaks of YAML.
 func splitLines(text string) []string {
 	text = strings.TrimPrefix(text, "\uFEFF")
 	var lines []string

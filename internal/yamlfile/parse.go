@@ -63,7 +63,6 @@ type errSecond struct{ line, col int }
 
 func (e *errSecond) Error() string { return "there is a second document" }
 
-// parseYAML returns the only document of the text; nil if there is none.
 func parseYAML(text []byte) (root *yaml.Node, err error) {
 	defer func() {
 		if p := recover(); p != nil { // yaml.v3 panics on some malformed input
@@ -240,7 +239,6 @@ func (r *resolver) mapping(y *yaml.Node, n *Node) {
 	}
 }
 
-// key returns the node of a key, which must be a plain text.
 func (r *resolver) key(y *yaml.Node, of *Node) *Node {
 	if y.Kind == yaml.AliasNode && y.Alias != nil {
 		y = y.Alias
@@ -258,7 +256,6 @@ func (r *resolver) key(y *yaml.Node, of *Node) *Node {
 	return r.node(y)
 }
 
-// merge returns the entries that `<<` brings in.
 func (r *resolver) merge(y *yaml.Node) []Entry {
 	n := r.node(y)
 	switch {

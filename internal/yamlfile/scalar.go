@@ -12,7 +12,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-// scalar decodes a text, number, bool or duration.
 func (d *Decoder) scalar(n *Node, f Field, v reflect.Value) {
 	if !d.Expect(n, Scalar, f) {
 		return

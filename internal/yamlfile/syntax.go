@@ -96,7 +96,6 @@ func yamlMessage(err error) (msg string, line int) {
 // parserDepth is the limit for goccy's parser: its memory grows with the square of the depth.
 const parserDepth = 1000
 
-// place asks goccy's parser for the position of a syntax error; false if it finds none.
 func place(text []byte) (line, col int, ok bool) {
 	if _, _, deep := smallfile.Nested(string(text), parserDepth); deep {
 		return 0, 0, false

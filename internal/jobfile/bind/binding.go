@@ -82,7 +82,6 @@ func (b *Binding) Decode() (cfg any, ok bool) {
 	return v.Interface(), true
 }
 
-// scalar returns the value of a scalar of the config, as far as it is known.
 func (b *Binding) scalar(n *yamlfile.Node, f yamlfile.Field, want reflect.Type) (yamlfile.Value, bool) {
 	if f.Literal {
 		return yamlfile.Value{Text: n.Text}, true
@@ -137,7 +136,6 @@ func (b *Binding) checkText(n *yamlfile.Node, f yamlfile.Field, want reflect.Typ
 	return yamlfile.Value{Text: text}, true
 }
 
-// path makes the text of a path field relative to the file.
 func (b *Binding) path(f yamlfile.Field, want reflect.Type, text string) string {
 	switch {
 	case want.Kind() != reflect.String, f.Std && text == core.StdPath:
@@ -149,7 +147,6 @@ func (b *Binding) path(f yamlfile.Field, want reflect.Type, text string) string 
 	return text
 }
 
-// lateValueOf returns the compiled text of a scalar; at load it compiles it.
 func (b *Binding) lateValueOf(n *yamlfile.Node, f yamlfile.Field, want reflect.Type) (*template.LateValue, bool) {
 	if late, ok := b.Use.Late[n]; ok {
 		return late, true
@@ -172,7 +169,6 @@ func (b *Binding) lateValueOf(n *yamlfile.Node, f yamlfile.Field, want reflect.T
 	return late, true
 }
 
-// compile compiles the expressions of a text and checks their types; a nil want accepts any.
 func (b *Binding) compile(n *yamlfile.Node, f yamlfile.Field, want reflect.Type, late *template.LateValue) bool {
 	good := true
 	for i := range late.Holes {
@@ -307,7 +303,6 @@ func (b *Binding) decodeExpressions(d *yamlfile.Decoder, n *yamlfile.Node, f yam
 	v.Set(reflect.ValueOf(list))
 }
 
-// decodeJSON makes a JSON value of a tree.
 func (b *Binding) decodeJSON(_ *yamlfile.Decoder, n *yamlfile.Node, f yamlfile.Field, v reflect.Value) {
 	known := true
 	value, err := JsonTree(n, func(n *yamlfile.Node) (any, error) {

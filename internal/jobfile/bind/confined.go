@@ -25,7 +25,6 @@ func (v *Values) Confined(ctx context.Context, c *core.Confinement, of *model.St
 	return v
 }
 
-// heldIn reports whether a value of the client took part in the config of a component.
 func (v *Values) heldIn(u *model.ComponentUse) bool {
 	for _, one := range model.WithNested(u) {
 		for _, late := range one.Late {

@@ -11,7 +11,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 )
 
-// decodeNested reads a component inside another one's config.
 func (b *Binding) decodeNested(d *yamlfile.Decoder, n *yamlfile.Node, f yamlfile.Field, v reflect.Value) {
 	u, known := b.Use.Nested[n]
 	var cfg any
@@ -55,7 +54,6 @@ func (b *Binding) decodeConfig() (cfg any, ok bool) {
 	return b.Decode()
 }
 
-// declareNested resolves a nested component, once.
 func (b *Binding) declareNested(d *yamlfile.Decoder, n *yamlfile.Node, f yamlfile.Field) *model.ComponentUse {
 	b.Use.Nested[n] = nil
 	ref, ok := language.ReadRef(d, n, f)
@@ -75,7 +73,6 @@ func (b *Binding) declareNested(d *yamlfile.Decoder, n *yamlfile.Node, f yamlfil
 // depend on the file's location.
 const givenText = "/given"
 
-// give adds the key that the outer component gives to the config.
 func (b *Binding) give(ref *language.ComponentRef, f yamlfile.Field) bool {
 	component, found := b.Types.Reg.Component(language.KindOf(f), ref.Name)
 	if !found {

@@ -55,7 +55,6 @@ func (v *Values) With(ctx context.Context, secrets Secrets) *Values {
 	return v
 }
 
-// addSecret adds a secret that an expression names: secret.NAME or params.NAME.
 func (v *Values) addSecret(head, name string) error {
 	value := maskedSecret
 	if v.Secret != nil {

@@ -120,7 +120,7 @@ func (v *Values) AddOwnNumbers(f *model.File, view *core.View) {
 	}
 }
 
-// StepNumbers are the numbers of a step over all attempts that continued one another.
+// numbersOf are the numbers of a step over all attempts that continued one another.
 func numbersOf(f *model.File, name string, s core.StepExecution) map[string]any {
 	c := s.Total()
 	ended := s.EndedAt
@@ -136,7 +136,6 @@ func numbersOf(f *model.File, name string, s core.StepExecution) map[string]any 
 	}
 }
 
-// contextTexts are the values of the job's context, as texts.
 func contextTexts(c *core.ExecutionContext) map[string]any {
 	texts := map[string]any{}
 	if c == nil {
@@ -194,7 +193,6 @@ func outValues(f *model.File, step string, out map[string]any) map[string]any {
 	return values
 }
 
-// env is the environment of expressions over items.
 func (v *Values) env(types registry.ExpressionEnv) registry.ExpressionEnv {
 	types.Values = map[string]map[string]any{
 		"params": v.Vars["params"].(map[string]any),

@@ -13,7 +13,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-// declareCalendars makes the calendars of the file.
 func (l *checker) declareCalendars() {
 	l.file.Clock.Calendars = map[string]*calendar.Calendar{}
 	for _, e := range l.file.Model.Calendars {

@@ -37,7 +37,6 @@ func (l *checker) checkPositive(n *yamlfile.Node, key string, d *time.Duration) 
 	}
 }
 
-// declareTypes makes the item types of the file.
 func (l *checker) declareTypes() {
 	l.types = itemtype.Types{Named: map[string]item.Type{}, Reg: l.reg, Zone: l.file.Clock.Zone}
 	l.file.Types = &l.types

@@ -169,7 +169,6 @@ func (l *children) parameterTemplate(entry yamlfile.Named[language.RawText], spe
 	return late
 }
 
-// fitsParameter checks the type of one ${...} in the value of a parameter.
 func (l *children) fitsParameter(entry yamlfile.Named[language.RawText], n *yamlfile.Node, late *template.LateValue, h *template.Hole, spec *core.ParameterSpec) bool {
 	optional := late.Whole() && spec != nil && (!spec.Required || spec.Default != nil)
 	if h.Prog.Nullable() && !optional && spec != nil {
@@ -190,7 +189,6 @@ func (l *children) fitsParameter(entry yamlfile.Named[language.RawText], n *yaml
 	return true
 }
 
-// checkIncrementer checks that the incrementer is a parameter that can be incremented.
 func (l *parameters) checkIncrementer() {
 	name := l.file.Model.Incrementer
 	at := l.file.Doc.Root.Get("incrementer")

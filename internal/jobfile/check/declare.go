@@ -18,7 +18,6 @@ type elements struct {
 	refused map[string]bool
 }
 
-// declareElements collects the elements of the file and their names.
 func (l *elements) declareElements() {
 	f := l.file
 	f.Flow = l.declareList(f.Model.Flow, f.Doc.Root.Get("flow"), "the flow", nil)
@@ -79,7 +78,6 @@ func (l *elements) refuse(n *yamlfile.Node) {
 	}
 }
 
-// declare makes the definition of an element and of its nested ones.
 func (l *elements) declare(m *language.Element, in *model.List) *model.Element {
 	name, keys := m.Common()
 	at := m.Node.Get(string(m.Kind))

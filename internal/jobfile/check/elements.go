@@ -17,7 +17,6 @@ type elementChecks struct {
 	children *children
 }
 
-// checkElements checks the elements, but not their targets.
 func (l *elementChecks) checkElements(list *model.List) {
 	list.Walk(func(e *model.Element) {
 		e.When = l.condition(e.Keys.When, "when", location{element: e, step: e.StepName()})
@@ -66,7 +65,6 @@ func (l *elementChecks) checkGroup(e *model.Element) {
 	}
 }
 
-// checkDecision checks choices or decider.
 func (l *elementChecks) checkDecision(e *model.Element) {
 	m := e.Model.Decide
 	at := m.Node.KeyOf("decide")

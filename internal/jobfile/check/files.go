@@ -51,7 +51,6 @@ func depends(f model.FileUse, reported bool, on func(name string) bool) bool {
 	return false
 }
 
-// checkFiles reports files that two writers would write, or that one step both reads and writes.
 func (l *outputs) checkFiles() {
 	for _, s := range l.file.Steps {
 		l.checkStepFiles(s)
@@ -109,7 +108,6 @@ func (l *outputs) checkStepFiles(s *model.Step) {
 	}
 }
 
-// checkBranchFiles compares the files that the branches of a split write, since they run at once.
 func (l *outputs) checkBranchFiles(e *model.Element) {
 	known := map[string]model.FileUse{}
 	for _, branch := range e.Lists {

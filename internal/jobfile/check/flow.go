@@ -18,7 +18,6 @@ type graph struct {
 	broken bool
 }
 
-// checkFlow checks the targets of the elements, makes their edges explicit, and checks the graph.
 func (l *graph) checkFlow() {
 	before := l.problems.Reports()
 	l.connectEdges(l.file.Flow)
@@ -45,7 +44,6 @@ func (l *graph) checkFlow() {
 	}
 }
 
-// connectEdges makes the edges of a list's elements, and of the lists in them.
 func (l *graph) connectEdges(list *model.List) {
 	for i, e := range list.Elements {
 		following := core.Target{Kind: core.TargetEnd}
@@ -145,7 +143,6 @@ func verdictOf(t core.Target) string {
 	return string(t.Kind)
 }
 
-// target resolves a target: an element of the same list, or an end.
 func (l *graph) target(e *model.Element, t language.Target) (core.Target, bool) {
 	switch t.Name {
 	case "end":
@@ -164,7 +161,6 @@ func (l *graph) target(e *model.Element, t language.Target) (core.Target, bool) 
 	return core.Target{Kind: core.TargetElement, Name: t.Name}, true
 }
 
-// checkTargetHere reports whether e can lead to the element of that name, and reports a problem if not.
 func (l *graph) checkTargetHere(e *model.Element, name string, at *yamlfile.Node, key string, also []string) bool {
 	if e.List.Find(name) != nil {
 		return true
@@ -180,7 +176,6 @@ func (l *graph) checkTargetHere(e *model.Element, name string, at *yamlfile.Node
 	return false
 }
 
-// skeleton is the graph of a list, without the work.
 func skeleton(list *model.List) core.Flow {
 	var flow core.Flow
 	for _, e := range list.Elements {
@@ -236,7 +231,6 @@ func (l *graph) checkStepRefs() {
 	}
 }
 
-// checkPatterns refuses patterns that match no possible exit code of the element.
 func (l *graph) checkPatterns(list *model.List) {
 	list.Walk(func(e *model.Element) {
 		codes, known := exitCodes(e)

@@ -114,7 +114,6 @@ func (l *loader) load() {
 	graph.checkStepRefs()
 }
 
-// decodeModel decodes the file, and checks the job's name.
 func (l *loader) decodeModel() {
 	f := l.file
 	f.Model = &language.Job{}

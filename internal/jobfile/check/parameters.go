@@ -83,7 +83,6 @@ func (l *parameters) secretParameter(spec *core.ParameterSpec, m language.Parame
 	}
 }
 
-// limits checks pattern, enum, min and max.
 func (l *parameters) limits(spec *core.ParameterSpec, m language.Parameter) {
 	text := spec.Type == core.TypeString || spec.Type == core.TypePath
 	if spec.Pattern != "" {
@@ -135,7 +134,6 @@ func (l *checker) typed(spec *core.ParameterSpec, at *yamlfile.Node, text string
 	return x, true
 }
 
-// setDefault reads or computes a default, and checks it against the limits.
 func (l *parameters) setDefault(spec *core.ParameterSpec, n *yamlfile.Node) {
 	if n == nil {
 		return

@@ -24,7 +24,6 @@ func (l *checker) on(m *language.Placement, remote bool, names map[string]expres
 	return l.placement(m.Node, names)
 }
 
-// needsRemote reports whether `on` is set, and refuses it for work that the job's own process does.
 func (l *checker) needsRemote(m *language.Placement, remote bool) bool {
 	if m == nil || m.Node == nil {
 		return false
@@ -85,7 +84,6 @@ func withoutHoles(p core.Placement) core.Placement {
 	return plain
 }
 
-// placementText refuses expressions in a placement, except values of the part.
 func (l *checker) placementText(n *yamlfile.Node, names map[string]expression.Var) bool {
 	if names == nil && strings.Contains(n.Text, "${") {
 		l.problems.Add(n, "on takes texts as they are, without ${...}", "only the parts of a partition may have values of their own: on: {disk: \"${part.site}\"}")
@@ -129,7 +127,6 @@ func (l *checker) checkSplitPlacement(e *model.Element) {
 	}
 }
 
-// checkRemote refuses `remote: true` for a child job with a component that works only in its own process.
 func (l *checker) checkRemote(e *model.Element) {
 	m, child := e.Model.Job, e.Step.Child.File
 	e.Step.Child.On = l.on(m.On, m.Remote == language.RemoteTrue, nil)
@@ -142,7 +139,6 @@ func (l *checker) checkRemote(e *model.Element) {
 	}
 }
 
-// checkRemoteSplits refuses `remote: true` for a split with a branch that cannot run on workers.
 func (l *checker) checkRemoteSplits() {
 	if l.file.Flow == nil {
 		return

@@ -11,7 +11,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 )
 
-// checkRefills reports targets that are refilled while something else writes there.
 func (l *outputs) checkRefills() {
 	for _, s := range l.file.Steps {
 		var own []targetUse
@@ -33,7 +32,6 @@ func (l *outputs) checkRefills() {
 	}
 }
 
-// checkBranchRefills compares the targets of the branches of a split, since they run at once.
 func (l *outputs) checkBranchRefills(e *model.Element) {
 	var known []targetUse
 	for _, branch := range e.Lists {
@@ -68,7 +66,6 @@ type targetUse struct {
 	database string
 }
 
-// target returns the target of such a writer.
 func target(s *model.Step, of *model.File, u *model.ComponentUse) (t targetUse, ok bool) {
 	if u == nil { // reported
 		return t, false
@@ -102,7 +99,6 @@ func clash(a, b targetUse) bool {
 	return a.node.Text == b.node.Text && a.database == b.database && (a.use.Refills() != "" || b.use.Refills() != "")
 }
 
-// checkNamedSteps reports steps that a component's config names and the job does not have.
 func (l *scopes) checkNamedSteps() {
 	for _, u := range model.WithNested(l.file.Components()...) {
 		namer, ok := u.Cfg.(registry.StepNamer)
@@ -121,7 +117,6 @@ func (l *scopes) checkNamedSteps() {
 	}
 }
 
-// checkResumable reports readers that cannot resume in a partitioned step.
 func (l *checker) checkResumable() {
 	for _, s := range l.file.Steps {
 		if s.Partitioner == nil {
@@ -135,7 +130,6 @@ func (l *checker) checkResumable() {
 	}
 }
 
-// listsFiles reports whether the step records the list of the files that it reads.
 func listsFiles(f *model.File, step string) bool {
 	return slices.ContainsFunc(f.Steps, func(s *model.Step) bool {
 		if s.Name != step {

@@ -12,7 +12,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 )
 
-// resolve looks the component up and checks its config.
 func (l *scopes) resolve(kind registry.Kind, ref *language.ComponentRef, at location) *model.ComponentUse {
 	if ref == nil {
 		return nil
@@ -56,7 +55,6 @@ func (l *scopes) unknownComponent(kind registry.Kind, ref *language.ComponentRef
 	l.problems.Add(ref.At, "there is no "+string(kind)+" "+ref.Name, hint)
 }
 
-// checkSyntax checks the expressions over items of an unknown type.
 func checkSyntax(u *model.ComponentUse, c *yamlfile.Collector) {
 	if u == nil {
 		return

@@ -13,7 +13,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 )
 
-// checkRetrySkip checks the keys of a chunk, and completes them by the defaults.
 func (l *steps) checkRetrySkip(s *model.Step) {
 	m, d := s.Model.Chunk, l.file.Defaults()
 	s.Chunk = m.ChunkDefaults
@@ -139,7 +138,6 @@ func (l *steps) checkLimit(n *yamlfile.Node, limit int) {
 	l.problems.Add(n, "limit must be 0 or more", "")
 }
 
-// checkClasses checks every name of `errors` and `except`.
 func (l *steps) checkClasses(n *yamlfile.Node) {
 	matchers := l.reg.Matchers()
 	for _, key := range []string{"errors", "except"} {
@@ -190,7 +188,6 @@ func (l *steps) checkDefaults() {
 	l.file.BadDefaults = l.problems.Reports() > before
 }
 
-// inherit completes the timeout and the transaction of a step by the defaults.
 func (l *steps) inherit(s *model.Step) {
 	d := l.file.Defaults()
 	s.Timeout, s.Transaction = s.Model.Timeout, s.Model.Transaction

@@ -22,7 +22,6 @@ import (
 // schedules checks the schedule of a file.
 type schedules struct{ *parameters }
 
-// checkSchedule checks `schedule`.
 func (l *schedules) checkSchedule() {
 	m := l.file.Model.Schedule
 	if m == nil || m.Node.Kind != yamlfile.Map { // reported
@@ -44,7 +43,6 @@ func (l *schedules) checkSchedule() {
 	l.file.Schedule = s
 }
 
-// checkScheduleCalendar puts the schedule on the business days of its calendar.
 func (l *schedules) checkScheduleCalendar(s *model.Schedule) {
 	m := l.file.Model.Schedule
 	if m.Calendar == "" {
@@ -158,7 +156,6 @@ func (l *checker) checkBudget(m *language.Budget) {
 
 const exclusiveHint = "write instance, job, or an expression over the parameters such as params.region"
 
-// checkExclusive checks `exclusive`: a word, or an expression over the parameters.
 func (l *scopes) checkExclusive() {
 	m := l.file.Model.Exclusive
 	if m == nil || m.Text == language.ExclusiveInstance || m.Text == language.ExclusiveJob {

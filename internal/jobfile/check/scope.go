@@ -39,7 +39,6 @@ func (p location) knowsOutcome() bool {
 	return p.afterFlow || p.element != nil && p.element.List.Finally
 }
 
-// refusal returns why a name cannot be used at the location.
 func (p location) refusal(path string) string {
 	head, rest, _ := strings.Cut(path, ".")
 	switch {
@@ -114,7 +113,6 @@ func (l *scopes) scope(p location) *template.Names {
 	}}
 }
 
-// unknown are the prefixes of names that depend on an invalid partitioner or tasklet.
 func (l *scopes) unknown(p location) []string {
 	var list []string
 	if p.unknown {
@@ -158,7 +156,6 @@ func (l *scopes) stepVars(except string) expression.Var {
 	}
 }
 
-// ownVars are the names of a step's own gate.
 func (l *scopes) ownVars(step string) map[string]expression.Var {
 	fields := map[string]expression.Var{
 		language.BalancedName: {Type: reflect.TypeFor[bool]()},
@@ -185,7 +182,6 @@ func outVar(f *model.File, step string) expression.Var {
 	return expression.Var{Fields: fields}
 }
 
-// env returns the names for expressions over items at a location, at load.
 func (l *scopes) env(p location) registry.ExpressionEnv {
 	params := map[string]reflect.Type{}
 	for name, v := range l.paramVars() {
@@ -212,7 +208,6 @@ func (l *scopes) env(p location) registry.ExpressionEnv {
 	return env
 }
 
-// condition checks a condition; nil if there is none, or if it is wrong.
 func (l *scopes) condition(m *language.ConditionText, key string, p location) *model.Condition {
 	if m == nil {
 		return nil

@@ -67,7 +67,6 @@ func locationOf(s *model.Step) location {
 	return location{element: s.Element, step: s.Name, part: s.Part, unknown: s.Model.Partition != nil && s.Part == nil}
 }
 
-// checkPartition checks the partitioner, and asks it for the names of `part`.
 func (l *steps) checkPartition(s *model.Step) {
 	m := s.Model.Partition
 	l.checkAtLeastOne(m.Node, "workers", m.Workers)
@@ -104,7 +103,6 @@ func (l *steps) checkPartition(s *model.Step) {
 	}
 }
 
-// checkPromote reads {step key: job key}.
 func (l *steps) checkPromote(s *model.Step) {
 	jobKeys := map[string]string{}
 	for _, e := range s.Model.Promote {

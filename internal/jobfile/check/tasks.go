@@ -13,7 +13,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 )
 
-// checkTasks checks `tasks`, and refuses keys that have no meaning in such a step.
 func (l *steps) checkTasks(s *model.Step) {
 	m := s.Model
 	for key, why := range map[string]string{
@@ -47,7 +46,6 @@ func (l *steps) checkTasks(s *model.Step) {
 	l.file.Outs[s.Name] = taskResults()
 }
 
-// taskResults are the named results of a step of tasks.
 func taskResults() *row.Schema {
 	var fields []row.Field
 	for _, name := range []string{"group", "total", "succeeded", "failed", "canceled"} {
@@ -60,7 +58,6 @@ func taskResults() *row.Schema {
 	return schema
 }
 
-// checkPayload compiles the texts in a payload.
 func (l *steps) checkPayload(s *model.Step, n *yamlfile.Node) {
 	for _, item := range n.Items {
 		l.checkPayload(s, item)
@@ -148,7 +145,6 @@ func literalKey(d *model.Tasks, n *yamlfile.Node) (key string, known bool) {
 	return d.Late[n].Literal(), true
 }
 
-// literalKeys are the keys in a value of an item, if none has ${...}.
 func literalKeys(d *model.Tasks, n *yamlfile.Node) (keys []string, known bool) {
 	if n != nil && n.Kind == yamlfile.List {
 		for _, item := range n.Items {

@@ -85,7 +85,6 @@ func isTuning(f yamlfile.Field) bool {
 	return f.Key == "fetch" || f.Key == "rate" || f.Key == "headers"
 }
 
-// node collects the values in a node, without nested components.
 func (b *boundValues) node(u *model.ComponentUse, n *yamlfile.Node) {
 	if _, nested := u.Nested[n]; nested {
 		return

@@ -76,7 +76,6 @@ func (a builder) partitioner(ctx context.Context, run *core.StepRun) (core.Parti
 	return one[core.Partitioner](ctx, a, run.View(), a.step.Partitioner)
 }
 
-// targets are the output files of the step's writers, in the order of the writers.
 func (a builder) targets(ctx context.Context, run *core.StepRun) ([]string, error) {
 	problems := a.file.Doc.NewCollector()
 	var list []string
@@ -142,7 +141,6 @@ func inZone(t item.Type, zone *time.Location) item.Type {
 	return item.InZone(t, zone)
 }
 
-// make binds the configs with all values and makes the instances.
 func (a builder) make(ctx context.Context, view *core.View, uses ...*model.ComponentUse) ([]any, error) {
 	problems := a.file.Doc.NewCollector()
 	config := func(u *model.ComponentUse) any {
@@ -200,7 +198,6 @@ func (a builder) make(ctx context.Context, view *core.View, uses ...*model.Compo
 	return made, nil
 }
 
-// stepListeners makes the listeners of a step.
 func (a builder) stepListeners(ctx context.Context, run *core.StepRun) ([]any, error) {
 	inChunk := a.step.Model.Chunk != nil
 	return a.listeners(ctx, run.View(), a.step.Listeners, func(u *model.ComponentUse, made any) error {

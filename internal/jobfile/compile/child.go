@@ -27,7 +27,6 @@ func childParameters(f *model.File, child *model.Child, view *core.View) (core.P
 	return job.ValidateParameters(child.File.Specs, given)
 }
 
-// bindChild checks the parameters of a child that are known at launch.
 func bindChild(f *model.File, child *model.Child, params core.Parameters, problems *yamlfile.Collector) {
 	v := bind.Launch(f, params)
 	for _, p := range child.Parameters {

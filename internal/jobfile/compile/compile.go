@@ -82,7 +82,6 @@ func (c *compiler) builder(step string, of *model.Step, uses ...*model.Component
 	return builder{file: c.file, name: step, step: of, deps: c.deps, redriveOf: c.redriveOf, redriveLater: c.redriveLater}
 }
 
-// jobListeners makes the listeners of an execution; nil if there are none.
 func (c *compiler) jobListeners() func(ctx context.Context, view *core.View) ([]any, error) {
 	uses := c.file.Listeners
 	if len(uses) == 0 {

@@ -69,7 +69,6 @@ func (all connectionsOf) of(name string) *connections {
 	return all[name]
 }
 
-// countComponents counts what the components and those in their configs take.
 func (c *compiler) countComponents(s *model.Step, all connectionsOf, uses []*model.ComponentUse) {
 	for _, u := range uses {
 		switch {
@@ -89,7 +88,6 @@ func (c *compiler) countComponents(s *model.Step, all connectionsOf, uses []*mod
 	}
 }
 
-// countTaken counts what one component declares.
 func (c *compiler) countTaken(s *model.Step, all connectionsOf, u *model.ComponentUse) {
 	connector, ok := u.Cfg.(registry.Connector)
 	if !ok {
@@ -141,7 +139,6 @@ func (c *compiler) countTransactions(s *model.Step, of func(name string) *connec
 	}
 }
 
-// text describes the use of the connections.
 func (n connections) text(singleWriter bool) string {
 	var words []string
 	add := func(count int, what string) {

@@ -79,7 +79,6 @@ func (c *compiler) checkHandler(s *model.Step) {
 	}
 }
 
-// checkAttr reports transaction attributes that the database does not support.
 func (c *compiler) checkAttr(t *language.Transaction, db tx.Database, attr tx.Attr) {
 	err := db.Check(attr)
 	if err == nil {

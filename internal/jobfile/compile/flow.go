@@ -18,7 +18,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// flow compiles a list of elements. The error names everything that is missing.
 func (c *compiler) flow(list *model.List) (core.Flow, error) {
 	var flow core.Flow
 	var errs []error
@@ -43,7 +42,6 @@ func (c *compiler) flows(lists []*model.List) ([]core.Flow, error) {
 	return flows, errors.Join(errs...)
 }
 
-// element compiles an element with the flows in it.
 func (c *compiler) element(e *model.Element) (core.Element, error) {
 	when := compiledCondition(e.When, c.file)
 	remote, distributed := c.splitOnWorkers(e), c.deps.Distributed
@@ -76,7 +74,6 @@ func (c *compiler) element(e *model.Element) (core.Element, error) {
 	return &core.StepElement{Step: made, When: when, Next: e.Edges, AllowStartIfComplete: m.AllowStartIfComplete, StartLimit: m.StartLimit}, err
 }
 
-// step compiles a step, with its partitions where it has some.
 func (c *compiler) step(s *model.Step) (core.Step, error) {
 	made, err := c.work(s)
 	if err != nil || s.Partitioner == nil {
@@ -144,7 +141,6 @@ func (c *compiler) work(s *model.Step) (core.Step, error) {
 	return chunk.New(config)
 }
 
-// child compiles the job of a child, and the step that runs it.
 func (c *compiler) child(s *model.Step) (core.Step, error) {
 	if s.Child.File == nil {
 		return nil, errors.New(s.Child.Missing) // reported by checkDatabases
@@ -196,7 +192,6 @@ func (c *compiler) decide(e *model.Element) func(ctx context.Context, view *core
 	}
 }
 
-// group compiles an atomic group.
 func (c *compiler) group(e *model.Element, when *core.Condition, inner core.Flow) (core.Element, error) {
 	db, err := c.deps.Provider.Database(c.groupDatabase(e))
 	if err != nil {
@@ -230,7 +225,6 @@ func (c *compiler) onWorkers(child *model.Child) bool {
 	return false
 }
 
-// splitOnWorkers reports whether workers run the branches of an element.
 func (c *compiler) splitOnWorkers(e *model.Element) bool {
 	if e.Kind != language.SplitKind {
 		return false
@@ -252,7 +246,6 @@ func (c *compiler) splitOnWorkers(e *model.Element) bool {
 	return false
 }
 
-// tasks compiles a step of tasks.
 func (c *compiler) tasks(s *model.Step, a builder, config step.TasksConfig) (core.Step, error) {
 	if c.deps.Tasks == nil {
 		return nil, errors.New("this application cannot run a step of tasks")
@@ -273,7 +266,6 @@ func (c *compiler) tasks(s *model.Step, a builder, config step.TasksConfig) (cor
 	return step.NewTasks(config)
 }
 
-// onOfPart makes the placement of a part.
 func onOfPart(p *core.Placement) func(part core.Partition) (*core.Placement, error) {
 	if p == nil {
 		return nil

@@ -38,7 +38,6 @@ func CheckHandlers(f *model.File, types HandlerTypes) (elsewhere yamlfile.Proble
 	return nil, nil
 }
 
-// checkHandler reports a handler that is not among known.
 func checkHandler(problems *yamlfile.Collector, s *model.Step, types HandlerTypes, known []string) {
 	handler, at := s.Tasks.Model.Handler, s.Tasks.Model.Node.Find("handler")
 	if slices.Contains(known, handler) {

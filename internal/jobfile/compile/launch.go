@@ -65,7 +65,6 @@ func checkSecrets(ctx context.Context, f *model.File, secrets bind.Secrets, prob
 	}
 }
 
-// checkSecretParameter reports a secret parameter without a value.
 func checkSecretParameter(f *model.File, v *bind.Values, name string, n *yamlfile.Node, h template.Hole, problems *yamlfile.Collector) {
 	_, err := v.Secret(name)
 	if err == nil {

@@ -71,7 +71,6 @@ func RedriveJob(f *model.File, deps Deps, r Redrive) (*core.Job, error) {
 	}, nil
 }
 
-// step makes the step of the plan: a partitioned one if the items belong to partitions.
 func (r Redrive) step(inner func(*redrive.Step) (core.Step, error)) (core.Step, error) {
 	work, err := redrive.NewStep(r.Plan, r.Steps, inner)
 	if err != nil || len(r.Plan.Parts) == 0 {
@@ -106,7 +105,6 @@ func chunkStep(f *model.File, recorded string) (*model.Step, error) {
 	return nil, fmt.Errorf("there is no step %s in %s (%s)", name, f.Doc.Path, yamlfile.Suggest(name, f.StepNames()))
 }
 
-// wrapParts replaces the reader by the reader of the redrive.
 func (r Redrive) wrapParts(s *redrive.Step, itemType item.Type) func(makeParts) makeParts {
 	return func(next makeParts) makeParts {
 		return func(ctx context.Context, run *core.StepRun) (chunk.Parts, error) {

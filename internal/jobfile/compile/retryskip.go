@@ -44,7 +44,6 @@ func (c *compiler) setRetrySkip(s *model.Step, to *chunk.Config) error {
 	return nil
 }
 
-// retry builds the retry settings of a step.
 func (c *compiler) retry(s *model.Step) (core.Retry, error) {
 	if s.Retry == nil {
 		return core.Retry{}, nil

@@ -25,7 +25,6 @@ func payload(f *model.File, s *model.Step, v *bind.Values, n *yamlfile.Node) (an
 	})
 }
 
-// payloads are the payloads of the list, as far as they are known at launch.
 func payloads(f *model.File, s *model.Step, v *bind.Values) ([]json.RawMessage, error) {
 	payloads := make([]json.RawMessage, 0, len(s.Tasks.Model.Items.List))
 	for _, n := range s.Tasks.Model.Items.List {
@@ -45,7 +44,6 @@ func payloads(f *model.File, s *model.Step, v *bind.Values) ([]json.RawMessage, 
 	return payloads, nil
 }
 
-// readPayloads reads all items, as JSON documents.
 func readPayloads(ctx context.Context, reader item.Reader, of item.Type) (payloads []json.RawMessage, err error) {
 	var documents payloadWriter
 	writer, err := of.ToDocuments(&documents)

@@ -96,7 +96,6 @@ func scalar(text string) *yaml.Node {
 // blockLine matches lines that a literal block keeps unchanged.
 var blockLine = regexp.MustCompile(`^([ -~]*[!-~])?$`)
 
-// block reports whether a text of several lines is more readable as a block.
 func block(text string) bool {
 	lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
 	if len(lines) < 2 || lines[0] == "" || lines[0][0] == ' ' || lines[len(lines)-1] == "" {

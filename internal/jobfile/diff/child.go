@@ -61,7 +61,6 @@ func (c *comparison) lastOfChild(ctx context.Context, r Restart, job string, ste
 	return last, err
 }
 
-// judgedOf attributes the changes of a child to the step that runs it.
 func judgedOf(step, job string, changed *ChangedError) judgedChild {
 	judged := judgedChild{diff: changed.Diff}
 	for _, inner := range changed.Changes {

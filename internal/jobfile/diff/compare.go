@@ -76,7 +76,6 @@ func (c *comparison) decisionChanges() []Change {
 	return changes
 }
 
-// stepChanges compares a step of the old definition.
 func (c *comparison) stepChanges(old *model.Step) []Change {
 	h, ran := c.history[old.Name]
 	now := c.after.StepNamed(old.Name)
@@ -121,7 +120,6 @@ func (c *comparison) stepChanges(old *model.Step) []Change {
 	return []Change{{Step: old.Name, What: what}}
 }
 
-// newDefinition is the change of a step that began and has committed nothing.
 func (c *comparison) newDefinition(old, now *model.Step) []Change {
 	switch {
 	case now == nil:
@@ -173,7 +171,6 @@ func (c *comparison) isUncertain(old *model.Step, last core.StepExecution) bool 
 	return isLost && c.before.DatabaseOf(old) != c.database
 }
 
-// partitions returns the planned partitions of the unfinished step by name.
 func (c *comparison) partitions(step string, last core.StepExecution) map[string]core.StepExecution {
 	found := map[string]core.StepExecution{}
 	for name, h := range c.history {
@@ -193,7 +190,6 @@ func (c *comparison) hasCommittedParts(old *model.Step) bool {
 	return false
 }
 
-// otherChange describes the difference of a step that a restart may run, or returns "".
 func otherChange(old, now *model.Step) string {
 	switch {
 	case stepText(old) != stepText(now):

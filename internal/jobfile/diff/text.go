@@ -67,7 +67,6 @@ type fileDiff struct {
 	hunks         [][]edit
 }
 
-// fileDiffs compares the job files, and their includes by name.
 func (c *comparison) fileDiffs() []fileDiff {
 	diffs := []fileDiff{{before: c.before.Doc, after: c.after.Doc}}
 	for _, i := range c.after.Included {
@@ -100,7 +99,6 @@ func linesOf(doc *yamlfile.Document) []string {
 	return splitText(doc.Text)
 }
 
-// lines is the diff as text.
 func (d fileDiff) lines(last core.JobExecutionID) []string {
 	path := "(not included any more)"
 	if d.after != nil {
@@ -125,7 +123,6 @@ func (d fileDiff) lines(last core.JobExecutionID) []string {
 	return lines
 }
 
-// isRefused reports whether a part of the diff belongs to a step with a refused change.
 func (c *comparison) isRefused(changes []Change, d fileDiff, hunk []edit) bool {
 	for _, change := range changes {
 		if !change.Refused || change.Step == "" {
@@ -232,7 +229,6 @@ func commonLines(old, now []string) [][2]int {
 	return pairs
 }
 
-// hunksOf returns the parts of the edits that have differences, with lines around them.
 func hunksOf(edits []edit) [][]edit {
 	var hunks [][]edit
 	from, to := -1, -1

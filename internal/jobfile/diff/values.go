@@ -104,7 +104,6 @@ func valueText(v reflect.Value) string {
 	return fmt.Sprint(v.Interface())
 }
 
-// schemaText is a type of rows as a job file writes it.
 func schemaText(fields []row.Field) string {
 	parts := make([]string, len(fields))
 	for i, f := range fields {

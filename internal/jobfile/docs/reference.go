@@ -76,7 +76,6 @@ func indexPage(reg *registry.Registry) []byte {
 	return p.text.Bytes()
 }
 
-// jobFilePage documents the structs of model.go.
 func jobFilePage(reg *registry.Registry) []byte {
 	var p page
 	p.printf("%s# The job file\n\nOne file, one job. Keys that are not named here are errors; at the top level those that begin with `x-` are ignored.\n", generated)
@@ -120,7 +119,6 @@ func jobFilePage(reg *registry.Registry) []byte {
 	return p.text.Bytes()
 }
 
-// classes documents the names that `errors` and `except` may list.
 func (p *page) classes(reg *registry.Registry) {
 	p.printf("\n## Error classes\n\nThe names of `errors` and `except`. A class includes its parts. Of the listed names that match an error the most specific one decides, " +
 		"whichever list it is in; between two that are equally specific, `except` does. An unmatched BatchError without a class decides itself. " +
@@ -176,7 +174,6 @@ func (p *page) section(title, intro string, t reflect.Type) {
 	p.keys(t)
 }
 
-// component writes the page of one component.
 func (p *page) component(c registry.Component) {
 	p.printf("%s# %s `%s`\n\n%s\n", generated, c.Kind, c.Name, c.Summary)
 	if c.Doc != "" {
@@ -217,7 +214,6 @@ func exampleOf(c registry.Component) string {
 	return key + ":\n  " + strings.ReplaceAll(text, "\n", "\n  ")
 }
 
-// shorthand describes the short form of the config.
 func (p *page) shorthand(c registry.Component) {
 	keys := yamlfile.FieldsOf(c.Config)
 	if main, ok := keys.Main(); ok && !main.Rest {
@@ -275,7 +271,6 @@ func cell(text string) string {
 	return strings.ReplaceAll(strings.Join(strings.Fields(text), " "), "|", `\|`)
 }
 
-// typeWord is how the pages call a type.
 func typeWord(t reflect.Type, f yamlfile.Field) string {
 	switch t {
 	case reflect.TypeFor[time.Duration]():
@@ -353,7 +348,6 @@ func kindWord(t reflect.Type, f yamlfile.Field) string {
 	}
 }
 
-// sectionWord links a struct of the model to its section.
 func sectionWord(t reflect.Type) string {
 	switch t {
 	case reflect.TypeFor[language.Parameter]():

@@ -33,7 +33,6 @@ type schemaBuilder struct {
 	late bool // ${...} may stand for any value: in configs of components
 }
 
-// structure is the schema of a struct.
 func (b *schemaBuilder) structure(t reflect.Type) object {
 	keys := yamlfile.FieldsOf(t)
 	properties, required := object{}, []string{}
@@ -73,7 +72,6 @@ func (b *schemaBuilder) elem(t reflect.Type) object {
 	return b.value(t.Elem(), yamlfile.Field{})
 }
 
-// field is the schema of a field, according to its tags.
 func (b *schemaBuilder) field(f yamlfile.Field) object {
 	s := b.value(f.Type, f)
 	if _, isRef := s["$ref"]; isRef {
@@ -119,7 +117,6 @@ func textsOf(list string) []string {
 	return texts
 }
 
-// value is the schema of a type.
 func (b *schemaBuilder) value(t reflect.Type, f yamlfile.Field) object {
 	if s := b.special(t, f); s != nil {
 		return s
@@ -224,7 +221,6 @@ func (b *schemaBuilder) orText(s object, pattern string) object {
 	return object{"anyOf": alternatives}
 }
 
-// class is the schema of an error class: its name, or one with an argument.
 func (b *schemaBuilder) class() object {
 	if _, ok := b.defs["class"]; !ok {
 		names, families := []string{}, []string{}
@@ -258,7 +254,6 @@ func (b *schemaBuilder) rowType() object {
 	return object{"$ref": "#/$defs/row"}
 }
 
-// components is the schema of one component of a kind: its name, with or without its config.
 func (b *schemaBuilder) components(kind registry.Kind) object {
 	name := string(kind)
 	if _, ok := b.defs[name]; ok {
@@ -302,7 +297,6 @@ func pointer(name string) string {
 	return strings.NewReplacer("~", "~0", "/", "~1", "%", "%25").Replace(name)
 }
 
-// needsConfig reports whether the component cannot be written by its name alone.
 func needsConfig(c registry.Component) bool {
 	if c.Config == nil {
 		return false
@@ -315,7 +309,6 @@ func needsConfig(c registry.Component) bool {
 	return false
 }
 
-// element is the schema of an element of a flow.
 func (b *schemaBuilder) element() object {
 	if _, ok := b.defs["element"]; !ok {
 		b.defs["element"] = object{} // elements are inside of elements

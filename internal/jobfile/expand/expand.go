@@ -57,7 +57,6 @@ func Templates(doc *yamlfile.Document, clock template.Clock, problems *yamlfile.
 	return !x.broken
 }
 
-// list expands a list of elements. chain are the templates in use.
 func (x *expander) list(n *yamlfile.Node, chain []string) *yamlfile.Node {
 	if n.Kind != yamlfile.List {
 		return n
@@ -80,7 +79,6 @@ func (x *expander) list(n *yamlfile.Node, chain []string) *yamlfile.Node {
 	return n.WithItems(items)
 }
 
-// inside expands the lists inside of an element.
 func (x *expander) inside(n *yamlfile.Node, chain []string) *yamlfile.Node {
 	changed := false
 	entries := slices.Clone(n.Entries)
@@ -175,7 +173,6 @@ func (x *expander) used(n *yamlfile.Node, chain []string) ([]*yamlfile.Node, boo
 	return x.arrange(n, &m, lists)
 }
 
-// argumentSets are the arguments of each instance of a use.
 func (x *expander) argumentSets(n *yamlfile.Node, m *language.Use) ([][]yamlfile.Entry, bool) {
 	var common []yamlfile.Entry
 	if with := m.With.Node; with != nil {
@@ -209,7 +206,6 @@ func (x *expander) argumentSets(n *yamlfile.Node, m *language.Use) ([][]yamlfile
 	return sets, good
 }
 
-// instance makes the elements of one instance of a template.
 func (x *expander) instance(t *templateDef, use *yamlfile.Node, given []yamlfile.Entry, chain []string) (*yamlfile.Node, bool) {
 	values, good := x.arguments(t, use.KeyOf("use"), given)
 	if !good || x.full {

@@ -59,7 +59,6 @@ func Include(doc *yamlfile.Document, from source.Source, problems *yamlfile.Coll
 	return i.included, !i.unread
 }
 
-// completed sets the value of a key; a nil value leaves it unchanged.
 func completed(entries []yamlfile.Entry, key string, at *yamlfile.Node, value *yamlfile.Node) []yamlfile.Entry {
 	if value == nil {
 		return entries
@@ -73,7 +72,6 @@ func completed(entries []yamlfile.Entry, key string, at *yamlfile.Node, value *y
 	return append(entries, yamlfile.Entry{Key: at.Plain(key), Value: value})
 }
 
-// read reads the files that a file includes. chain are the files from the job file to it.
 func (i *includer) read(list *yamlfile.Node, from source.Source, name string, chain []string) {
 	items := []*yamlfile.Node{list}
 	if list.Kind == yamlfile.List {
@@ -109,7 +107,6 @@ func (i *includer) read(list *yamlfile.Node, from source.Source, name string, ch
 	}
 }
 
-// readFile reads one file and its includes.
 func (i *includer) readFile(at *yamlfile.Node, file source.Source, name string, chain []string) {
 	id := file.Identity()
 	if circle := source.Circle(chain, id); circle != "" {
@@ -145,7 +142,6 @@ func (i *includer) readFile(at *yamlfile.Node, file source.Source, name string, 
 
 const includeKeys = "an included file gives types, templates, calendars and defaults, and may include others"
 
-// take adds the entries of an included file.
 func (i *includer) take(root *yamlfile.Node) {
 	for _, e := range root.Entries {
 		switch {

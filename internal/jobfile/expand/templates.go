@@ -59,7 +59,6 @@ func (t *templateDef) argumentNames() []string {
 	return names
 }
 
-// declareTemplates checks the templates of the file and of its includes.
 func (x *expander) declareTemplates(at *yamlfile.Node) {
 	if at == nil {
 		return
@@ -178,7 +177,6 @@ func (x *expander) fitsArgument(a *argumentDef, n *yamlfile.Node) bool {
 	return true
 }
 
-// arguments finds the value of each argument; false means that one is wrong.
 func (x *expander) arguments(t *templateDef, use *yamlfile.Node, given []yamlfile.Entry) (map[string]*yamlfile.Node, bool) {
 	values, good := map[string]*yamlfile.Node{}, true
 	for _, e := range given {
@@ -262,7 +260,6 @@ type instance struct {
 
 func (i *instance) steps() *yamlfile.Node { return i.template.steps.Copy(i.use, i.fill) }
 
-// fill fills the arguments into a scalar of the template.
 func (i *instance) fill(n *yamlfile.Node) *yamlfile.Node {
 	if !strings.Contains(n.Text, "${") {
 		return n
@@ -337,7 +334,6 @@ func (i *instance) paste(n *yamlfile.Node, h template.Hole, name string) (string
 	return "", true
 }
 
-// compute evaluates an expression over the arguments.
 func (i *instance) compute(n *yamlfile.Node, h template.Hole) (string, bool) {
 	fields, values := map[string]expression.Var{}, map[string]any{}
 	var late []string

@@ -27,7 +27,6 @@ func setMisfits(c *yamlfile.Collector, f *row.Field, m language.Field, jobZone *
 	return c.Reports() == before
 }
 
-// setDefault reads the default of a field: by its type, as ISO 8601 for a date or time.
 func setDefault(c *yamlfile.Collector, f *row.Field, m language.Field) {
 	if m.Default == nil || m.Default.Node == nil {
 		return
@@ -69,7 +68,6 @@ func defaultSample(k row.Kind) string {
 	}
 }
 
-// setZone gives a timestamp its own zone, or the job's.
 func setZone(c *yamlfile.Collector, f *row.Field, m language.Field, jobZone *time.Location) {
 	kind := f.Kind
 	if elem, ok := kind.Elem(); ok {

@@ -120,7 +120,6 @@ func decodeRefs(d *yamlfile.Decoder, n *yamlfile.Node, f yamlfile.Field, v refle
 	v.Set(reflect.ValueOf(refs))
 }
 
-// decodeItems reads a list of payloads, or a reader.
 func decodeItems(d *yamlfile.Decoder, n *yamlfile.Node, f yamlfile.Field, v reflect.Value) {
 	items := Items{Node: n}
 	switch {
@@ -140,7 +139,6 @@ func decodeItems(d *yamlfile.Decoder, n *yamlfile.Node, f yamlfile.Field, v refl
 	v.Set(reflect.ValueOf(items))
 }
 
-// decodeElement reads an element: its kind is the one key that names it.
 func decodeElement(d *yamlfile.Decoder, n *yamlfile.Node, f yamlfile.Field, v reflect.Value) {
 	if !d.Expect(n, yamlfile.Map, f) {
 		return
@@ -203,7 +201,6 @@ const targetHint = "an element, end, fail, stop, {end: {exit: CODE}}, {fail: {ex
 // Reserved are the targets that are not elements.
 func Reserved() []string { return []string{"end", "fail", "stop"} }
 
-// decodeNext reads a target, or a map of patterns to targets.
 func decodeNext(d *yamlfile.Decoder, n *yamlfile.Node, f yamlfile.Field, v reflect.Value) {
 	next := Next{Node: n}
 	if n.Kind != yamlfile.Map || IsTargetNode(n) {

@@ -26,7 +26,6 @@ func levels() []level {
 	}
 }
 
-// otherNames are other tools' names for a key.
 func otherNames(in reflect.Type) map[string][]string {
 	switch in {
 	case reflect.TypeFor[Job]():

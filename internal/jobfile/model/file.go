@@ -107,7 +107,6 @@ func (f *File) Definition() core.Definition {
 	return core.NewDefinition(f.Doc.Text, f.From.Location(), slices.Collect(maps.Values(files)))
 }
 
-// addFiles adds the files that this one names. name is its own name.
 func (f *File) addFiles(name string, files map[string]core.DefinitionFile) {
 	for _, i := range f.Included {
 		at := source.NameFrom(name, i.Name)

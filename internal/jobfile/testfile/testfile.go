@@ -143,7 +143,6 @@ func checkNames(d *yamlfile.Decoder, root *yamlfile.Node, f *File) {
 // FromEnvironment is the prefix of a database URL in an environment variable.
 const FromEnvironment = "env:"
 
-// checkDatabases checks the databases, and that the tests name no others.
 func checkDatabases(d *yamlfile.Decoder, root *yamlfile.Node, f *File) {
 	list := root.Get("databases")
 	for name, url := range f.Databases {

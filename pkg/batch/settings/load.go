@@ -224,7 +224,6 @@ func (l *loader) path(key, path string) string {
 
 var databaseName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_-]*$`)
 
-// names returns the names in a section, such as the databases', in order.
 func (l *loader) names(section string) []string {
 	names := map[string]bool{}
 	for key := range l.values {

@@ -1,4 +1,4 @@
-// Package jobfile turns a YAML job file into a core.Job: it parses, checks against the registry of
+// Package jobfile turns a YAML job file into a model.Job: it parses, checks against the registry of
 // components, and compiles.
 //
 // [Load] reads and checks: all mistakes are reported together, every problem with file, line, column, an
@@ -8,10 +8,10 @@
 // # The stages of a job file
 //
 //	source --yamlfile--> nodes --expand--> nodes without templates --language--> Job, Step, ...
-//	       --check--> model.File --compile--> core.Job
+//	       --check--> tree.File --compile--> model.Job
 //
 // Each stage is a package of this folder and imports only those before it. bind decodes the configs of
-// components for check and compile, diff compares two model.Files, and docs writes schema and reference from
+// components for check and compile, diff compares two tree.Files, and docs writes schema and reference from
 // the structs of language.
 //
 // # Paths

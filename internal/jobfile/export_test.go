@@ -10,8 +10,9 @@ import (
 	"github.com/surfin-batch/surfin/internal/jobfile/compile"
 	"github.com/surfin-batch/surfin/internal/jobfile/diff"
 	"github.com/surfin-batch/surfin/internal/jobfile/language"
-	"github.com/surfin-batch/surfin/internal/jobfile/model"
 	"github.com/surfin-batch/surfin/internal/jobfile/source"
+	"github.com/surfin-batch/surfin/internal/jobfile/tree"
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 )
@@ -33,8 +34,8 @@ func StepConfig(f *File, step string) any {
 
 // MayPrecede reports whether one element may have run when the other is reached.
 func MayPrecede(f *File, before, after string) bool {
-	var a, b *model.Element
-	f.def.Flow.Walk(func(e *model.Element) {
+	var a, b *tree.Element
+	f.def.Flow.Walk(func(e *tree.Element) {
 		if e.Name == before {
 			a = e
 		}
@@ -42,7 +43,7 @@ func MayPrecede(f *File, before, after string) bool {
 			b = e
 		}
 	})
-	return model.MayPrecede(a, b)
+	return tree.MayPrecede(a, b)
 }
 
 // ParametersAt returns the result of Parameters at a time.
@@ -65,7 +66,7 @@ func WithDefaults(f *File, step string) string {
 
 // Compare lists the differences for a restart (rules F4, F4a). history holds the newest executions of the
 // instance's steps and partitions.
-func Compare(before, after *File, params core.Parameters, history map[string]core.StepHistory) []Change {
+func Compare(before, after *File, params core.Parameters, history map[string]ports.StepHistory) []Change {
 	return diff.Compare(before.def, after.def, params, history)
 }
 

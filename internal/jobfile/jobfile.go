@@ -11,8 +11,9 @@ import (
 	"github.com/surfin-batch/surfin/internal/jobfile/compile"
 	"github.com/surfin-batch/surfin/internal/jobfile/diff"
 	"github.com/surfin-batch/surfin/internal/jobfile/expand"
-	"github.com/surfin-batch/surfin/internal/jobfile/model"
 	"github.com/surfin-batch/surfin/internal/jobfile/source"
+	"github.com/surfin-batch/surfin/internal/jobfile/tree"
+	"github.com/surfin-batch/surfin/internal/model"
 	"github.com/surfin-batch/surfin/internal/yamlfile"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
@@ -23,7 +24,7 @@ import (
 type Source struct{ text source.Source }
 
 // File is a valid job file. It is immutable and safe for concurrent use.
-type File struct{ def *model.File }
+type File struct{ def *tree.File }
 
 // Path returns the file as it was given.
 func (f *File) Path() string { return f.def.Doc.Path }
@@ -69,7 +70,7 @@ func (f *File) Steps() []string { return f.def.StepNames() }
 // PlaceOf returns the position of an element of the flow: "job.yaml:11:5", or for a job made in Go "job bill:
 // step load"; empty means that the flow has no such element.
 func (f *File) PlaceOf(element string) (place string) {
-	f.def.Flow.Walk(func(e *model.Element) {
+	f.def.Flow.Walk(func(e *tree.Element) {
 		if e.Name == element && place == "" {
 			place = cmp.Or(f.def.Doc.Place(e.Model.Node), e.Model.Node.Position(f.def.Doc.Path))
 		}
@@ -107,12 +108,12 @@ func (f *File) CheckHandlers(types HandlerTypes) (elsewhere Problems, err error)
 // Compile makes the job. Requirements of the file that the databases cannot meet (an unknown name, an
 // isolation level) are reported like the problems of [Load]; a component that Registry only describes is an
 // error of its own.
-func (f *File) Compile(deps Deps) (*core.Job, error) { return compile.Job(f.def, deps) }
+func (f *File) Compile(deps Deps) (*model.Job, error) { return compile.Job(f.def, deps) }
 
 // CompileRedrive makes a job of one chunk step of the file. It runs the skipped items of a plan, instead of
 // the items of the reader, through the step's processors and writers (rule C12). It fails as Compile does,
 // and if the plan's step is missing or is not a chunk step.
-func (f *File) CompileRedrive(deps Deps, r Redrive) (*core.Job, error) {
+func (f *File) CompileRedrive(deps Deps, r Redrive) (*model.Job, error) {
 	return compile.RedriveJob(f.def, deps, r)
 }
 
@@ -139,7 +140,7 @@ func ParseStored(d core.Definition, name string, reg *registry.Registry) (*File,
 	return checked(check.Parse(source.Stored(d, name), []byte(d.Text), reg))
 }
 
-func checked(def *model.File, err error) (*File, error) {
+func checked(def *tree.File, err error) (*File, error) {
 	if err != nil {
 		return nil, err
 	}
@@ -196,7 +197,7 @@ type (
 	// Secrets finds the secrets that job files name.
 	Secrets = bind.Secrets
 	// Schedule is when a job is due, and with which parameters.
-	Schedule = model.Schedule
+	Schedule = tree.Schedule
 	// Restart is an instance that is to continue with a file.
 	Restart = diff.Restart
 	// Change is a difference between two definitions of a job.

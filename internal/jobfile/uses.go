@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"github.com/surfin-batch/surfin/internal/jobfile/bind"
-	"github.com/surfin-batch/surfin/internal/jobfile/model"
 	"github.com/surfin-batch/surfin/internal/jobfile/template"
+	"github.com/surfin-batch/surfin/internal/jobfile/tree"
 	"github.com/surfin-batch/surfin/internal/yamlfile"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
@@ -41,14 +41,14 @@ type Used struct {
 func (f *File) Uses(params core.Parameters) []Used {
 	var list []Used
 	for _, s := range f.def.Steps {
-		for _, u := range model.WithNested(s.Components()...) {
+		for _, u := range tree.WithNested(s.Components()...) {
 			list = append(list, f.used(s.Name, u, params))
 		}
 	}
 	return list
 }
 
-func (f *File) used(step string, u *model.ComponentUse, params core.Parameters) Used {
+func (f *File) used(step string, u *tree.ComponentUse, params core.Parameters) Used {
 	found := Used{Step: step, Kind: u.Kind, Component: u.Component.Name}
 	secret := false
 	for _, late := range u.Late {
@@ -91,7 +91,7 @@ func (f *File) used(step string, u *model.ComponentUse, params core.Parameters) 
 	return found
 }
 
-func mainNode(u *model.ComponentUse, key string) *yamlfile.Node {
+func mainNode(u *tree.ComponentUse, key string) *yamlfile.Node {
 	if u.Node.Kind == yamlfile.Scalar {
 		return u.Node
 	}

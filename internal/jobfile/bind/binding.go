@@ -13,8 +13,8 @@ import (
 
 	"github.com/surfin-batch/surfin/internal/jobfile/itemtype"
 	"github.com/surfin-batch/surfin/internal/jobfile/language"
-	"github.com/surfin-batch/surfin/internal/jobfile/model"
 	"github.com/surfin-batch/surfin/internal/jobfile/template"
+	"github.com/surfin-batch/surfin/internal/jobfile/tree"
 	"github.com/surfin-batch/surfin/internal/yamlfile"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
@@ -23,7 +23,7 @@ import (
 )
 
 // Config decodes a config with values into a fresh struct. It returns nil if the component has none.
-func Config(f *model.File, u *model.ComponentUse, v *Values, problems *yamlfile.Collector) any {
+func Config(f *tree.File, u *tree.ComponentUse, v *Values, problems *yamlfile.Collector) any {
 	if u.Component.Config == nil {
 		return nil
 	}
@@ -35,8 +35,8 @@ func Config(f *model.File, u *model.ComponentUse, v *Values, problems *yamlfile.
 // Binding is one pass over the config of a component: without values at load, with the launch's values at
 // launch, with all values at the start of a step.
 type Binding struct {
-	File      *model.File
-	Use       *model.ComponentUse
+	File      *tree.File
+	Use       *tree.ComponentUse
 	Collector *yamlfile.Collector
 	Types     *itemtype.Types
 	Env       registry.ExpressionEnv
@@ -45,7 +45,7 @@ type Binding struct {
 	// values is set later.
 	values *Values
 	// Resolve looks a nested component up; it is set at load.
-	Resolve func(kind registry.Kind, ref *language.ComponentRef) *model.ComponentUse
+	Resolve func(kind registry.Kind, ref *language.ComponentRef) *tree.ComponentUse
 	// Lenient overlooks files that are not there.
 	Lenient    bool
 	incomplete bool // something stayed late-bound

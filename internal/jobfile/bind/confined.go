@@ -6,8 +6,8 @@ import (
 	"strings"
 
 	"github.com/surfin-batch/surfin/internal/confine"
-	"github.com/surfin-batch/surfin/internal/jobfile/model"
 	"github.com/surfin-batch/surfin/internal/jobfile/template"
+	"github.com/surfin-batch/surfin/internal/jobfile/tree"
 	"github.com/surfin-batch/surfin/internal/yamlfile"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
@@ -19,14 +19,14 @@ import (
 
 // Confined returns the values for an execution, with the files that it is confined to. of is the step of the
 // components; nil means no step.
-func (v *Values) Confined(ctx context.Context, c *core.Confinement, of *model.Step) *Values {
+func (v *Values) Confined(ctx context.Context, c *core.Confinement, of *tree.Step) *Values {
 	v.files = confine.Of(ctx, c)
 	v.partHeld = v.files != nil && of != nil && of.Partitioner != nil && v.heldIn(of.Partitioner)
 	return v
 }
 
-func (v *Values) heldIn(u *model.ComponentUse) bool {
-	for _, one := range model.WithNested(u) {
+func (v *Values) heldIn(u *tree.ComponentUse) bool {
+	for _, one := range tree.WithNested(u) {
 		for _, late := range one.Late {
 			if late != nil && v.Held(late.Holes) {
 				return true

@@ -3,5 +3,5 @@
 // parameters; and at the start of a step, with all values.
 //
 // It imports core, tx, internal/confine, internal/expression, internal/sqlscript, internal/yamlfile, and
-// language, template, itemtype and model of this folder.
+// language, template, itemtype and tree of this folder.
 package bind

@@ -5,7 +5,7 @@ import (
 	"reflect"
 
 	"github.com/surfin-batch/surfin/internal/jobfile/language"
-	"github.com/surfin-batch/surfin/internal/jobfile/model"
+	"github.com/surfin-batch/surfin/internal/jobfile/tree"
 	"github.com/surfin-batch/surfin/internal/yamlfile"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
@@ -38,7 +38,7 @@ func (b *Binding) decodeNested(d *yamlfile.Decoder, n *yamlfile.Node, f yamlfile
 	}
 	v.Set(reflect.ValueOf(registry.Nested{
 		Component: u.Component, Config: cfg,
-		Locate: func(err error) error { return &model.NestedError{Use: u, Err: err} },
+		Locate: func(err error) error { return &tree.NestedError{Use: u, Err: err} },
 		Checked: func(in, out item.Type) {
 			if b.Resolve != nil { // at load
 				u.In, u.Out = in, out
@@ -54,7 +54,7 @@ func (b *Binding) decodeConfig() (cfg any, ok bool) {
 	return b.Decode()
 }
 
-func (b *Binding) declareNested(d *yamlfile.Decoder, n *yamlfile.Node, f yamlfile.Field) *model.ComponentUse {
+func (b *Binding) declareNested(d *yamlfile.Decoder, n *yamlfile.Node, f yamlfile.Field) *tree.ComponentUse {
 	b.Use.Nested[n] = nil
 	ref, ok := language.ReadRef(d, n, f)
 	if !ok || f.Given != "" && !b.give(ref, f) {

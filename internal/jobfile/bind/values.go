@@ -11,8 +11,8 @@ import (
 	"github.com/surfin-batch/surfin/internal/confine"
 	"github.com/surfin-batch/surfin/internal/expression"
 	"github.com/surfin-batch/surfin/internal/jobfile/language"
-	"github.com/surfin-batch/surfin/internal/jobfile/model"
 	"github.com/surfin-batch/surfin/internal/jobfile/template"
+	"github.com/surfin-batch/surfin/internal/jobfile/tree"
 	"github.com/surfin-batch/surfin/internal/yamlfile"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
@@ -36,7 +36,7 @@ type Values struct {
 }
 
 // Launch are the values known before an execution exists.
-func Launch(f *model.File, params core.Parameters) *Values {
+func Launch(f *tree.File, params core.Parameters) *Values {
 	v := &Values{Vars: map[string]any{
 		"params": map[string]any{},
 		"job":    map[string]any{"name": f.Name},
@@ -65,7 +65,7 @@ func Launch(f *model.File, params core.Parameters) *Values {
 }
 
 // View are the values known when a step starts, or a condition is evaluated.
-func View(f *model.File, view *core.View) *Values {
+func View(f *tree.File, view *core.View) *Values {
 	v := Launch(f, view.Job.Params)
 	v.AtStep = true
 	job := v.Vars["job"].(map[string]any)
@@ -107,7 +107,7 @@ func (v *Values) WithoutRowData(view *core.View) *Values {
 }
 
 // AddOwnNumbers adds the numbers of the view's own step, without a prefix.
-func (v *Values) AddOwnNumbers(f *model.File, view *core.View) {
+func (v *Values) AddOwnNumbers(f *tree.File, view *core.View) {
 	if view.Step == nil {
 		return
 	}
@@ -121,7 +121,7 @@ func (v *Values) AddOwnNumbers(f *model.File, view *core.View) {
 }
 
 // numbersOf are the numbers of a step over all attempts that continued one another.
-func numbersOf(f *model.File, name string, s core.StepExecution) map[string]any {
+func numbersOf(f *tree.File, name string, s core.StepExecution) map[string]any {
 	c := s.Total()
 	ended := s.EndedAt
 	if ended.IsZero() && !s.StartedAt.IsZero() {
@@ -167,7 +167,7 @@ func (v *Values) addPart(p *core.Partition) {
 
 // outValues gives the results of a step the types that outVar declared: in the database an int becomes a JSON
 // number, a date a text.
-func outValues(f *model.File, step string, out map[string]any) map[string]any {
+func outValues(f *tree.File, step string, out map[string]any) map[string]any {
 	schema := f.Outs[step]
 	values := map[string]any{}
 	for name, x := range out {
@@ -304,7 +304,7 @@ func (v *Values) resolved(late *template.LateValue) bool {
 }
 
 // ChildValue is the text that the file gives to a parameter of a child job.
-func ChildValue(f *model.File, v *Values, p model.ChildParameter) (text string, given bool, err error) {
+func ChildValue(f *tree.File, v *Values, p tree.ChildParameter) (text string, given bool, err error) {
 	path, resolved := p.Spec.Type == core.TypePath, false
 	switch {
 	case len(p.Late.Holes) == 0:

@@ -6,7 +6,7 @@ import (
 
 	"github.com/surfin-batch/surfin/internal/jobfile/itemtype"
 	"github.com/surfin-batch/surfin/internal/jobfile/language"
-	"github.com/surfin-batch/surfin/internal/jobfile/model"
+	"github.com/surfin-batch/surfin/internal/jobfile/tree"
 	"github.com/surfin-batch/surfin/internal/yamlfile"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
@@ -14,7 +14,7 @@ import (
 
 // checker is what all checks of a file share: the file, which they complete, and its problems.
 type checker struct {
-	file     *model.File
+	file     *tree.File
 	problems *yamlfile.Collector
 	reg      *registry.Registry
 	types    itemtype.Types

@@ -6,16 +6,16 @@ import (
 
 	"github.com/surfin-batch/surfin/internal/job"
 	"github.com/surfin-batch/surfin/internal/jobfile/language"
-	"github.com/surfin-batch/surfin/internal/jobfile/model"
 	"github.com/surfin-batch/surfin/internal/jobfile/source"
 	"github.com/surfin-batch/surfin/internal/jobfile/template"
+	"github.com/surfin-batch/surfin/internal/jobfile/tree"
 	"github.com/surfin-batch/surfin/internal/yamlfile"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
 // childFiles are the files of child jobs, at any depth, that one Load has read.
 type childFiles struct {
-	files    map[string]*model.File // by identity; nil means that the file is wrong
+	files    map[string]*tree.File // by identity; nil means that the file is wrong
 	problems yamlfile.Problems
 }
 
@@ -27,7 +27,7 @@ type children struct {
 
 // checkChild loads the file of a child job and checks its parameters. If the text is parsed on its own,
 // mistakes in that file are reported when the job is compiled.
-func (l *children) checkChild(e *model.Element) {
+func (l *children) checkChild(e *tree.Element) {
 	l.checkAtLeastOne(e.Model.Job.Node, "start_limit", e.Model.Job.StartLimit)
 	if !l.lenient {
 		l.checkChildFile(e)
@@ -43,7 +43,7 @@ func (l *children) checkChild(e *model.Element) {
 	}
 }
 
-func (l *children) checkChildFile(e *model.Element) {
+func (l *children) checkChildFile(e *tree.Element) {
 	m, child := e.Model.Job, e.Step.Child
 	if at := m.Node.Get("file"); m.File != "" && at != nil {
 		child.File = l.loadChild(at, m.File)
@@ -59,7 +59,7 @@ func (l *children) checkChildFile(e *model.Element) {
 		given[entry.Name] = true
 		if child.File == nil {
 			if late := l.parameterTemplate(entry, nil, p); late != nil {
-				child.Parameters = append(child.Parameters, model.ChildParameter{Spec: core.ParameterSpec{Name: entry.Name}, Node: entry.Value.Node, Late: late})
+				child.Parameters = append(child.Parameters, tree.ChildParameter{Spec: core.ParameterSpec{Name: entry.Name}, Node: entry.Value.Node, Late: late})
 			}
 			continue
 		}
@@ -74,7 +74,7 @@ func (l *children) checkChildFile(e *model.Element) {
 			continue
 		}
 		if late := l.parameterTemplate(entry, &known[i], p); late != nil {
-			child.Parameters = append(child.Parameters, model.ChildParameter{Spec: known[i], Node: entry.Value.Node, Late: late})
+			child.Parameters = append(child.Parameters, tree.ChildParameter{Spec: known[i], Node: entry.Value.Node, Late: late})
 		}
 	}
 	for _, spec := range known {
@@ -93,7 +93,7 @@ func specNames(specs []core.ParameterSpec) []string {
 }
 
 // loadChild reads the file of a child job, once for all uses; nil if it cannot be used.
-func (l *children) loadChild(at *yamlfile.Node, name string) *model.File {
+func (l *children) loadChild(at *yamlfile.Node, name string) *tree.File {
 	from, err := l.file.From.Child(name)
 	if err != nil {
 		l.problems.Add(at, "file: "+err.Error(), "it is relative to this file")

@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/surfin-batch/surfin/internal/jobfile/language"
-	"github.com/surfin-batch/surfin/internal/jobfile/model"
+	"github.com/surfin-batch/surfin/internal/jobfile/tree"
 	"github.com/surfin-batch/surfin/internal/yamlfile"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
@@ -14,7 +14,7 @@ import (
 type elements struct {
 	*scopes
 	// byName are the elements by name, refused are the names of elements that could not be read.
-	byName  map[string]*model.Element
+	byName  map[string]*tree.Element
 	refused map[string]bool
 }
 
@@ -33,8 +33,8 @@ func (l *elements) declareElements() {
 	}
 }
 
-func (l *elements) declareList(models []language.Element, at *yamlfile.Node, what string, of *model.Element) *model.List {
-	list := &model.List{Parent: of}
+func (l *elements) declareList(models []language.Element, at *yamlfile.Node, what string, of *tree.Element) *tree.List {
+	list := &tree.List{Parent: of}
 	l.nameLog(list)
 	if at != nil && at.Kind == yamlfile.List && len(at.Items) == 0 && !l.brokenUses {
 		l.problems.Add(at, what+" is empty", "it needs at least one element")
@@ -53,7 +53,7 @@ func (l *elements) declareList(models []language.Element, at *yamlfile.Node, wha
 }
 
 // nameLog refuses a list if its log could have a name that is too long for the journal.
-func (l *elements) nameLog(list *model.List) {
+func (l *elements) nameLog(list *tree.List) {
 	of := list.Parent
 	if of == nil || len(of.List.Log) > core.MaxFlowName { // reported
 		return
@@ -78,25 +78,25 @@ func (l *elements) refuse(n *yamlfile.Node) {
 	}
 }
 
-func (l *elements) declare(m *language.Element, in *model.List) *model.Element {
+func (l *elements) declare(m *language.Element, in *tree.List) *tree.Element {
 	name, keys := m.Common()
 	at := m.Node.Get(string(m.Kind))
 	if !l.declareName(m, name, at) {
 		return nil
 	}
-	e := &model.Element{Kind: m.Kind, Name: name, At: at, Model: m, Keys: keys, List: in}
+	e := &tree.Element{Kind: m.Kind, Name: name, At: at, Model: m, Keys: keys, List: in}
 	l.byName[name] = e
 	switch m.Kind {
 	case language.StepKind:
-		e.Step = &model.Step{Name: name, Model: m.Step, Element: e}
+		e.Step = &tree.Step{Name: name, Model: m.Step, Element: e}
 	case language.JobKind:
-		e.Step = &model.Step{Name: name, Element: e, Child: &model.Child{Model: m.Job}}
+		e.Step = &tree.Step{Name: name, Element: e, Child: &tree.Child{Model: m.Job}}
 	case language.SplitKind:
 		l.declareBranches(e)
 	case language.FlowKind:
-		e.Lists = []*model.List{l.declareList(m.Flow.Steps, m.Node.Get("steps"), "flow "+name, e)}
+		e.Lists = []*tree.List{l.declareList(m.Flow.Steps, m.Node.Get("steps"), "flow "+name, e)}
 	case language.AtomicKind:
-		e.Lists = []*model.List{l.declareList(m.Atomic.Steps, m.Node.Get("steps"), "group "+name, e)}
+		e.Lists = []*tree.List{l.declareList(m.Atomic.Steps, m.Node.Get("steps"), "group "+name, e)}
 	case language.DecideKind:
 	}
 	if e.Step != nil {
@@ -107,7 +107,7 @@ func (l *elements) declare(m *language.Element, in *model.List) *model.Element {
 	return e
 }
 
-func (l *elements) declareBranches(e *model.Element) {
+func (l *elements) declareBranches(e *tree.Element) {
 	at := e.Model.Node.Get("branches")
 	if at == nil || at.Kind != yamlfile.List {
 		return // reported by the decoder

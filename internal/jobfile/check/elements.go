@@ -5,7 +5,7 @@ import (
 	"reflect"
 
 	"github.com/surfin-batch/surfin/internal/jobfile/language"
-	"github.com/surfin-batch/surfin/internal/jobfile/model"
+	"github.com/surfin-batch/surfin/internal/jobfile/tree"
 	"github.com/surfin-batch/surfin/internal/yamlfile"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 )
@@ -17,8 +17,8 @@ type elementChecks struct {
 	children *children
 }
 
-func (l *elementChecks) checkElements(list *model.List) {
-	list.Walk(func(e *model.Element) {
+func (l *elementChecks) checkElements(list *tree.List) {
+	list.Walk(func(e *tree.Element) {
 		e.When = l.condition(e.Keys.When, "when", location{element: e, step: e.StepName()})
 		switch e.Kind {
 		case language.StepKind:
@@ -35,7 +35,7 @@ func (l *elementChecks) checkElements(list *model.List) {
 }
 
 // checkGroup checks an atomic group: tasklet steps in one transaction (rule T6).
-func (l *elementChecks) checkGroup(e *model.Element) {
+func (l *elementChecks) checkGroup(e *tree.Element) {
 	if t := e.Model.Atomic.Transaction; t != nil {
 		l.checkPositive(t.Node, "timeout", t.Timeout)
 		if t.Node.Get("propagation") != nil {
@@ -65,7 +65,7 @@ func (l *elementChecks) checkGroup(e *model.Element) {
 	}
 }
 
-func (l *elementChecks) checkDecision(e *model.Element) {
+func (l *elementChecks) checkDecision(e *tree.Element) {
 	m := e.Model.Decide
 	at := m.Node.KeyOf("decide")
 	switch {
@@ -90,10 +90,10 @@ func (l *elementChecks) checkDecision(e *model.Element) {
 	}
 }
 
-func (l *elementChecks) checkChoice(e *model.Element, i int) {
+func (l *elementChecks) checkChoice(e *tree.Element, i int) {
 	m := &e.Model.Decide.Choose[i]
 	if m.Node == nil {
-		e.Choices = append(e.Choices, model.Choice{})
+		e.Choices = append(e.Choices, tree.Choice{})
 		return // reported by the decoder
 	}
 	last := i == len(e.Model.Decide.Choose)-1
@@ -103,7 +103,7 @@ func (l *elementChecks) checkChoice(e *model.Element, i int) {
 	case !last && written == nil:
 		l.problems.Add(m.Node, "only the last choice may lack a when", "the choices after it would never be taken")
 	}
-	e.Choices = append(e.Choices, model.Choice{When: l.condition(m.When, "when", location{element: e})})
+	e.Choices = append(e.Choices, tree.Choice{When: l.condition(m.When, "when", location{element: e})})
 	if m.Next != nil && m.Next.Target.Name == "stop" && m.Next.Target.Restart == "" {
 		l.problems.Add(m.Next.Target.At, "a stop in a choice needs restart", "its conditions have the same result in a restart, which would stop here again: {stop: {restart: ELEMENT}}")
 	}

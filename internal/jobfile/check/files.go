@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/surfin-batch/surfin/internal/jobfile/language"
-	"github.com/surfin-batch/surfin/internal/jobfile/model"
+	"github.com/surfin-batch/surfin/internal/jobfile/tree"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 )
 
@@ -16,7 +16,7 @@ type outputs struct{ *checker }
 
 // fileKey returns equal texts for two keys that certainly name one file: the same path, or the same text with
 // ${...}.
-func (l *outputs) fileKey(f model.FileUse) string {
+func (l *outputs) fileKey(f tree.FileUse) string {
 	if late := f.Use.Late[f.Node]; late != nil && len(late.Holes) > 0 {
 		return "${}" + f.Node.Text
 	}
@@ -26,16 +26,16 @@ func (l *outputs) fileKey(f model.FileUse) string {
 	return filepath.Clean(l.file.Resolve(f.Node.Text))
 }
 
-func variesByPart(f model.FileUse) bool {
+func variesByPart(f tree.FileUse) bool {
 	return depends(f, true, func(name string) bool { return name == "part" || strings.HasPrefix(name, "part.") })
 }
 
-func variesByAttempt(f model.FileUse) bool {
+func variesByAttempt(f tree.FileUse) bool {
 	return depends(f, false, func(name string) bool { return name == "job.execution" })
 }
 
 // depends reports whether the name uses a variable; reported is the result if the name has a mistake.
-func depends(f model.FileUse, reported bool, on func(name string) bool) bool {
+func depends(f tree.FileUse, reported bool, on func(name string) bool) bool {
 	late := f.Use.Late[f.Node]
 	if late == nil {
 		return false
@@ -56,7 +56,7 @@ func (l *outputs) checkFiles() {
 		l.checkStepFiles(s)
 	}
 	l.checkStdin()
-	l.file.Flow.Walk(func(e *model.Element) {
+	l.file.Flow.Walk(func(e *tree.Element) {
 		if e.Kind == language.SplitKind {
 			l.checkBranchFiles(e)
 			l.checkBranchRefills(e)
@@ -66,9 +66,9 @@ func (l *outputs) checkFiles() {
 
 // checkStdin reports a second reader of the standard input, which would find it at its end.
 func (l *outputs) checkStdin() {
-	var first *model.FileUse
+	var first *tree.FileUse
 	for _, s := range l.file.Steps {
-		for _, u := range model.WithNested(s.Components()...) {
+		for _, u := range tree.WithNested(s.Components()...) {
 			for _, f := range u.Files() {
 				switch {
 				case u.Kind != registry.KindReader || !f.IsStd(f.Node.Text):
@@ -84,14 +84,14 @@ func (l *outputs) checkStdin() {
 	}
 }
 
-func (l *outputs) checkStepFiles(s *model.Step) {
-	known := map[string]model.FileUse{}
-	for _, u := range model.WithNested(append(slices.Clone(s.Processors), s.Reader)...) {
+func (l *outputs) checkStepFiles(s *tree.Step) {
+	known := map[string]tree.FileUse{}
+	for _, u := range tree.WithNested(append(slices.Clone(s.Processors), s.Reader)...) {
 		for _, f := range u.Files() {
 			known[l.fileKey(f)] = f
 		}
 	}
-	for _, w := range model.WithNested(s.Writers...) {
+	for _, w := range tree.WithNested(s.Writers...) {
 		for _, f := range w.Files() {
 			if first, twice := known[l.fileKey(f)]; twice {
 				l.problems.Add(f.Node, fmt.Sprintf("%s is also the file of %s %s", f.Node.Text, first.Use.What, first.Node.In(f.Node)), "a file belongs to one writer, and is not read by its own step")
@@ -108,15 +108,15 @@ func (l *outputs) checkStepFiles(s *model.Step) {
 	}
 }
 
-func (l *outputs) checkBranchFiles(e *model.Element) {
-	known := map[string]model.FileUse{}
+func (l *outputs) checkBranchFiles(e *tree.Element) {
+	known := map[string]tree.FileUse{}
 	for _, branch := range e.Lists {
-		own := map[string]model.FileUse{}
-		branch.Walk(func(inner *model.Element) {
+		own := map[string]tree.FileUse{}
+		branch.Walk(func(inner *tree.Element) {
 			if inner.Step == nil {
 				return
 			}
-			for _, w := range model.WithNested(inner.Step.Writers...) {
+			for _, w := range tree.WithNested(inner.Step.Writers...) {
 				for _, f := range w.Files() {
 					own[l.fileKey(f)] = f
 				}

@@ -6,7 +6,8 @@ import (
 	"strings"
 
 	"github.com/surfin-batch/surfin/internal/jobfile/language"
-	"github.com/surfin-batch/surfin/internal/jobfile/model"
+	"github.com/surfin-batch/surfin/internal/jobfile/tree"
+	"github.com/surfin-batch/surfin/internal/model"
 	"github.com/surfin-batch/surfin/internal/yamlfile"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
@@ -32,23 +33,23 @@ func (l *graph) checkFlow() {
 	for _, p := range skeleton(l.file.Flow).Suspicious() {
 		e := l.byName[p.Element]
 		switch p.Kind {
-		case core.Unreachable:
+		case model.Unreachable:
 			l.problems.Add(e.At, fmt.Sprintf("%s cannot be reached", e.Name), "no element leads to it")
-		case core.EndlessLoop:
-			if !model.HasPath(e.List, e, e) {
+		case model.EndlessLoop:
+			if !tree.HasPath(e.List, e, e) {
 				continue // it leads into the loop
 			}
 			l.problems.Add(e.At, fmt.Sprintf("%s is in a loop without an exit", e.Name), "as long as nothing fails, no end of the flow can be reached from it")
-		case core.EmptyFlow, core.DuplicateElement, core.UnknownTarget, core.TargetOutOfScope, core.DuplicatePattern, core.BadExitCode: // reported already
+		case model.EmptyFlow, model.DuplicateElement, model.UnknownTarget, model.TargetOutOfScope, model.DuplicatePattern, model.BadExitCode: // reported already
 		}
 	}
 }
 
-func (l *graph) connectEdges(list *model.List) {
+func (l *graph) connectEdges(list *tree.List) {
 	for i, e := range list.Elements {
-		following := core.Target{Kind: core.TargetEnd}
+		following := model.Target{Kind: model.TargetEnd}
 		if i+1 < len(list.Elements) {
-			following = core.Target{Kind: core.TargetElement, Name: list.Elements[i+1].Name}
+			following = model.Target{Kind: model.TargetElement, Name: list.Elements[i+1].Name}
 		}
 		if len(e.Choices) > 0 {
 			l.choiceEdges(e, following)
@@ -63,8 +64,8 @@ func (l *graph) connectEdges(list *model.List) {
 
 // edges turns `next` into transitions (rule F1), and adds those that the file leaves out: a completed element
 // leads to the following one, whatever its exit code; any other outcome ends the flow.
-func (l *graph) edges(e *model.Element, following core.Target) []core.Transition {
-	var edges []core.Transition
+func (l *graph) edges(e *tree.Element, following model.Target) []model.Transition {
+	var edges []model.Transition
 	if next := &e.Keys.Next; next.Node != nil {
 		for _, c := range next.Cases {
 			target, ok := l.target(e, c.Target)
@@ -77,7 +78,7 @@ func (l *graph) edges(e *model.Element, following core.Target) []core.Transition
 			case c.Pattern == "":
 				following = target
 			default:
-				edges = append(edges, core.Transition{Pattern: c.Pattern, Target: target})
+				edges = append(edges, model.Transition{Pattern: c.Pattern, Target: target})
 			}
 		}
 		l.checkEnds(next)
@@ -87,19 +88,19 @@ func (l *graph) edges(e *model.Element, following core.Target) []core.Transition
 	} else if e.Model.Node.Get("next") != nil {
 		l.broken = true
 	}
-	if !slices.ContainsFunc(edges, func(t core.Transition) bool { return t.Pattern == "*" }) {
-		edges = append(edges, core.Transition{Pattern: "*", Success: true, Target: following})
+	if !slices.ContainsFunc(edges, func(t model.Transition) bool { return t.Pattern == "*" }) {
+		edges = append(edges, model.Transition{Pattern: "*", Success: true, Target: following})
 	}
 	return edges
 }
 
 // choiceEdges gives every choice a verdict and an edge. Verdicts are stored and shown, so they name their
 // target.
-func (l *graph) choiceEdges(e *model.Element, following core.Target) {
-	verdicts := map[string]core.Target{}
+func (l *graph) choiceEdges(e *tree.Element, following model.Target) {
+	verdicts := map[string]model.Target{}
 	if e.When != nil { // a decision may be skipped
 		verdicts[core.ExitNoop] = following
-		e.Edges = append(e.Edges, core.Transition{Pattern: core.ExitNoop, Target: following})
+		e.Edges = append(e.Edges, model.Transition{Pattern: core.ExitNoop, Target: following})
 	}
 	for i := range e.Choices {
 		m := &e.Model.Decide.Choose[i]
@@ -111,7 +112,7 @@ func (l *graph) choiceEdges(e *model.Element, following core.Target) {
 		if !ok {
 			continue
 		}
-		if target.Kind == core.TargetElement && target.Name == e.Name {
+		if target.Kind == model.TargetElement && target.Name == e.Name {
 			l.problems.Add(m.Next.Target.At, fmt.Sprintf("next: %s leads to itself", e.Name), "")
 			continue
 		}
@@ -123,7 +124,7 @@ func (l *graph) choiceEdges(e *model.Element, following core.Target) {
 			}
 			if !taken {
 				verdicts[name] = target
-				e.Edges = append(e.Edges, core.Transition{Pattern: name, Target: target})
+				e.Edges = append(e.Edges, model.Transition{Pattern: name, Target: target})
 				break
 			}
 			name = fmt.Sprintf("%s-%d", verdictOf(target), n)
@@ -133,9 +134,9 @@ func (l *graph) choiceEdges(e *model.Element, following core.Target) {
 }
 
 // verdictOf is the name of a choice in the history.
-func verdictOf(t core.Target) string {
+func verdictOf(t model.Target) string {
 	switch {
-	case t.Kind == core.TargetElement:
+	case t.Kind == model.TargetElement:
 		return t.Name
 	case t.Exit != "" && !strings.ContainsAny(t.Exit, "*?"):
 		return t.Exit
@@ -143,25 +144,25 @@ func verdictOf(t core.Target) string {
 	return string(t.Kind)
 }
 
-func (l *graph) target(e *model.Element, t language.Target) (core.Target, bool) {
+func (l *graph) target(e *tree.Element, t language.Target) (model.Target, bool) {
 	switch t.Name {
 	case "end":
-		return core.Target{Kind: core.TargetEnd, Exit: t.Exit}, true
+		return model.Target{Kind: model.TargetEnd, Exit: t.Exit}, true
 	case "fail":
-		return core.Target{Kind: core.TargetFail, Exit: t.Exit}, true
+		return model.Target{Kind: model.TargetFail, Exit: t.Exit}, true
 	case "stop":
 		if t.Restart != "" && !l.checkTargetHere(e, t.Restart, t.RestartAt, "restart", nil) {
-			return core.Target{}, false
+			return model.Target{}, false
 		}
-		return core.Target{Kind: core.TargetStop, Restart: t.Restart, Message: t.Message}, true
+		return model.Target{Kind: model.TargetStop, Restart: t.Restart, Message: t.Message}, true
 	}
 	if !l.checkTargetHere(e, t.Name, t.At, "next", language.Reserved()) {
-		return core.Target{}, false
+		return model.Target{}, false
 	}
-	return core.Target{Kind: core.TargetElement, Name: t.Name}, true
+	return model.Target{Kind: model.TargetElement, Name: t.Name}, true
 }
 
-func (l *graph) checkTargetHere(e *model.Element, name string, at *yamlfile.Node, key string, also []string) bool {
+func (l *graph) checkTargetHere(e *tree.Element, name string, at *yamlfile.Node, key string, also []string) bool {
 	if e.List.Find(name) != nil {
 		return true
 	}
@@ -176,14 +177,14 @@ func (l *graph) checkTargetHere(e *model.Element, name string, at *yamlfile.Node
 	return false
 }
 
-func skeleton(list *model.List) core.Flow {
-	var flow core.Flow
+func skeleton(list *tree.List) model.Flow {
+	var flow model.Flow
 	for _, e := range list.Elements {
-		var inner []core.Flow
+		var inner []model.Flow
 		for _, below := range e.Lists {
 			inner = append(inner, skeleton(below))
 		}
-		flow.Elements = append(flow.Elements, &core.SplitElement{Name: e.Name, Branches: inner, Next: e.Edges})
+		flow.Elements = append(flow.Elements, &model.SplitElement{Name: e.Name, Branches: inner, Next: e.Edges})
 	}
 	return flow
 }
@@ -191,13 +192,13 @@ func skeleton(list *model.List) core.Flow {
 // checkEnds refuses an `end` that a failure reaches through a pattern that does not name it: the job would be
 // COMPLETED.
 func (l *graph) checkEnds(next *language.Next) {
-	var all []core.Transition
+	var all []model.Transition
 	for _, c := range next.Cases {
 		if c.Pattern != "" {
-			all = append(all, core.Transition{Pattern: c.Pattern, Target: core.Target{Name: c.Pattern}})
+			all = append(all, model.Transition{Pattern: c.Pattern, Target: model.Target{Name: c.Pattern}})
 		}
 	}
-	chosen, ok := core.Next(all, core.StatusFailed, core.ExitFailed)
+	chosen, ok := model.Next(all, core.StatusFailed, core.ExitFailed)
 	if !ok || chosen.Name == core.ExitFailed {
 		return
 	}
@@ -222,7 +223,7 @@ func (l *graph) checkStepRefs() {
 			why = "no step has run yet when an execution begins"
 		case e == nil && of.Root().Finally:
 			why = m.step + " runs in finally, which is later"
-		case e != nil && !model.MayPrecede(of, e) && (!l.broken || of.Root() != e.Root() || e.Root().Finally):
+		case e != nil && !tree.MayPrecede(of, e) && (!l.broken || of.Root() != e.Root() || e.Root().Finally):
 			why = fmt.Sprintf("%s never runs before %s", m.step, e.Name)
 		}
 		if why != "" {
@@ -231,14 +232,14 @@ func (l *graph) checkStepRefs() {
 	}
 }
 
-func (l *graph) checkPatterns(list *model.List) {
-	list.Walk(func(e *model.Element) {
+func (l *graph) checkPatterns(list *tree.List) {
+	list.Walk(func(e *tree.Element) {
 		codes, known := exitCodes(e)
 		if !known {
 			return
 		}
 		for _, c := range e.Keys.Next.Cases {
-			matches := func(code string) bool { return core.MatchPattern(c.Pattern, code) }
+			matches := func(code string) bool { return model.MatchPattern(c.Pattern, code) }
 			if c.Pattern != "" && !slices.ContainsFunc(codes, matches) {
 				l.problems.Add(c.At, fmt.Sprintf("%s %s never has the exit code %s", e.Kind.Word(), e.Name, c.Pattern), yamlfile.Suggest(c.Pattern, codes))
 			}
@@ -252,7 +253,7 @@ func standardExits() []string {
 
 // exitCodes returns the possible exit codes of the element; known is false if components or other files
 // decide.
-func exitCodes(e *model.Element) (codes []string, known bool) {
+func exitCodes(e *tree.Element) (codes []string, known bool) {
 	switch e.Kind {
 	case language.StepKind:
 		uses := e.Step.Components()

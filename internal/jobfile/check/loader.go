@@ -7,9 +7,9 @@ import (
 
 	"github.com/surfin-batch/surfin/internal/jobfile/expand"
 	"github.com/surfin-batch/surfin/internal/jobfile/language"
-	"github.com/surfin-batch/surfin/internal/jobfile/model"
 	"github.com/surfin-batch/surfin/internal/jobfile/source"
 	"github.com/surfin-batch/surfin/internal/jobfile/template"
+	"github.com/surfin-batch/surfin/internal/jobfile/tree"
 	"github.com/surfin-batch/surfin/internal/yamlfile"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
@@ -18,7 +18,7 @@ import (
 
 // Load reads and checks a job file and the files of its child jobs. If one is wrong, the error is
 // yamlfile.Problems, all of them; a file that cannot be read is an error of package fs.
-func Load(from source.Source, reg *registry.Registry) (*model.File, error) {
+func Load(from source.Source, reg *registry.Registry) (*tree.File, error) {
 	text, err := from.Read()
 	if err != nil {
 		return nil, fmt.Errorf("job file: %w%s", err, from.Neighbour(err))
@@ -28,14 +28,14 @@ func Load(from source.Source, reg *registry.Registry) (*model.File, error) {
 
 // Parse checks the text of a source. Mistakes in the files of child jobs are reported when the job is
 // compiled, which needs them.
-func Parse(from source.Source, text []byte, reg *registry.Registry) (*model.File, error) {
+func Parse(from source.Source, text []byte, reg *registry.Registry) (*tree.File, error) {
 	l := newLoader(from, text, reg)
 	l.lenient = true
 	return l.parse()
 }
 
 // Earlier is the file as an earlier execution recorded it.
-func Earlier(f *model.File, d core.Definition, reg *registry.Registry) (*model.File, error) {
+func Earlier(f *tree.File, d core.Definition, reg *registry.Registry) (*tree.File, error) {
 	return Parse(f.From.StoredAs(d), []byte(d.Text), reg)
 }
 
@@ -50,12 +50,12 @@ func newLoader(from source.Source, text []byte, reg *registry.Registry) *loader 
 	if from.IsMade() {
 		doc.Describe = language.Describe(from.String())
 	}
-	file := &model.File{Doc: doc, From: from, Folder: from.Folder(), Outs: map[string]*row.Schema{}, Now: time.Now}
+	file := &tree.File{Doc: doc, From: from, Folder: from.Folder(), Outs: map[string]*row.Schema{}, Now: time.Now}
 	c := &checker{file: file, problems: problems, reg: reg, now: time.Now, parents: []string{from.Identity()}}
-	return &loader{scopes: &scopes{checker: c, isStep: map[string]bool{}}, childFiles: &childFiles{files: map[string]*model.File{}}}
+	return &loader{scopes: &scopes{checker: c, isStep: map[string]bool{}}, childFiles: &childFiles{files: map[string]*tree.File{}}}
 }
 
-func (l *loader) parse() (*model.File, error) {
+func (l *loader) parse() (*tree.File, error) {
 	if l.file.Doc.Root != nil {
 		l.load()
 	}
@@ -94,7 +94,7 @@ func (l *loader) load() {
 	l.checkExclusive()
 	steps := &steps{l.scopes}
 	steps.checkDefaults()
-	elements := &elements{scopes: l.scopes, byName: map[string]*model.Element{}, refused: map[string]bool{}}
+	elements := &elements{scopes: l.scopes, byName: map[string]*tree.Element{}, refused: map[string]bool{}}
 	elements.declareElements()
 	for _, ref := range f.Model.Listeners {
 		f.Listeners = append(f.Listeners, l.resolve(registry.KindListener, ref, location{beforeFlow: true}))

@@ -8,7 +8,7 @@ import (
 
 	"github.com/surfin-batch/surfin/internal/expression"
 	"github.com/surfin-batch/surfin/internal/jobfile/language"
-	"github.com/surfin-batch/surfin/internal/jobfile/model"
+	"github.com/surfin-batch/surfin/internal/jobfile/tree"
 	"github.com/surfin-batch/surfin/internal/yamlfile"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
@@ -104,7 +104,7 @@ func (l *checker) placementText(n *yamlfile.Node, names map[string]expression.Va
 
 // checkSplitPlacement reads `on` of a split: one for all branches, or a list with one for each; nil if there
 // is none.
-func (l *checker) checkSplitPlacement(e *model.Element) {
+func (l *checker) checkSplitPlacement(e *tree.Element) {
 	m := e.Model.Split
 	if !l.needsRemote(m.On, m.Remote == language.RemoteTrue) {
 		return
@@ -127,7 +127,7 @@ func (l *checker) checkSplitPlacement(e *model.Element) {
 	}
 }
 
-func (l *checker) checkRemote(e *model.Element) {
+func (l *checker) checkRemote(e *tree.Element) {
 	m, child := e.Model.Job, e.Step.Child.File
 	e.Step.Child.On = l.on(m.On, m.Remote == language.RemoteTrue, nil)
 	if m.Remote != language.RemoteTrue || child == nil {
@@ -143,7 +143,7 @@ func (l *checker) checkRemoteSplits() {
 	if l.file.Flow == nil {
 		return
 	}
-	l.file.Flow.Walk(func(e *model.Element) {
+	l.file.Flow.Walk(func(e *tree.Element) {
 		if e.Kind != language.SplitKind {
 			return
 		}

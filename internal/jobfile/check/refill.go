@@ -5,7 +5,7 @@ import (
 	"reflect"
 	"slices"
 
-	"github.com/surfin-batch/surfin/internal/jobfile/model"
+	"github.com/surfin-batch/surfin/internal/jobfile/tree"
 	"github.com/surfin-batch/surfin/internal/nearest"
 	"github.com/surfin-batch/surfin/internal/yamlfile"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
@@ -32,11 +32,11 @@ func (l *outputs) checkRefills() {
 	}
 }
 
-func (l *outputs) checkBranchRefills(e *model.Element) {
+func (l *outputs) checkBranchRefills(e *tree.Element) {
 	var known []targetUse
 	for _, branch := range e.Lists {
 		var own []targetUse
-		branch.Walk(func(inner *model.Element) {
+		branch.Walk(func(inner *tree.Element) {
 			if inner.Step == nil {
 				return
 			}
@@ -61,12 +61,12 @@ func (l *outputs) checkBranchRefills(e *model.Element) {
 // targetUse is the target of a writer with a config that may refill it: the key tagged `main`, and the
 // database.
 type targetUse struct {
-	use      *model.ComponentUse
+	use      *tree.ComponentUse
 	node     *yamlfile.Node
 	database string
 }
 
-func target(s *model.Step, of *model.File, u *model.ComponentUse) (t targetUse, ok bool) {
+func target(s *tree.Step, of *tree.File, u *tree.ComponentUse) (t targetUse, ok bool) {
 	if u == nil { // reported
 		return t, false
 	}
@@ -100,7 +100,7 @@ func clash(a, b targetUse) bool {
 }
 
 func (l *scopes) checkNamedSteps() {
-	for _, u := range model.WithNested(l.file.Components()...) {
+	for _, u := range tree.WithNested(l.file.Components()...) {
 		namer, ok := u.Cfg.(registry.StepNamer)
 		if !ok {
 			continue
@@ -122,7 +122,7 @@ func (l *checker) checkResumable() {
 		if s.Partitioner == nil {
 			continue
 		}
-		for _, u := range model.WithNested(s.Reader) {
+		for _, u := range tree.WithNested(s.Reader) {
 			if r, is := u.Cfg.(registry.NotResumable); is && r.CannotResume() != "" {
 				u.ReportConfig(l.problems, &registry.ConfigError{Key: r.CannotResume(), Err: fmt.Errorf("a partition that fails could not be restarted: read along a key, or without partitions")})
 			}
@@ -130,15 +130,15 @@ func (l *checker) checkResumable() {
 	}
 }
 
-func listsFiles(f *model.File, step string) bool {
-	return slices.ContainsFunc(f.Steps, func(s *model.Step) bool {
+func listsFiles(f *tree.File, step string) bool {
+	return slices.ContainsFunc(f.Steps, func(s *tree.Step) bool {
 		if s.Name != step {
 			return false
 		}
 		if _, has := s.Part["path"]; has {
 			return true
 		}
-		return slices.ContainsFunc(model.WithNested(s.Reader), func(u *model.ComponentUse) bool {
+		return slices.ContainsFunc(tree.WithNested(s.Reader), func(u *tree.ComponentUse) bool {
 			_, lists := u.Cfg.(registry.FileLister)
 			return lists
 		})

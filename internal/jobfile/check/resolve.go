@@ -6,13 +6,13 @@ import (
 	"github.com/surfin-batch/surfin/internal/expression"
 	"github.com/surfin-batch/surfin/internal/jobfile/bind"
 	"github.com/surfin-batch/surfin/internal/jobfile/language"
-	"github.com/surfin-batch/surfin/internal/jobfile/model"
 	"github.com/surfin-batch/surfin/internal/jobfile/template"
+	"github.com/surfin-batch/surfin/internal/jobfile/tree"
 	"github.com/surfin-batch/surfin/internal/yamlfile"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 )
 
-func (l *scopes) resolve(kind registry.Kind, ref *language.ComponentRef, at location) *model.ComponentUse {
+func (l *scopes) resolve(kind registry.Kind, ref *language.ComponentRef, at location) *tree.ComponentUse {
 	if ref == nil {
 		return nil
 	}
@@ -21,9 +21,9 @@ func (l *scopes) resolve(kind registry.Kind, ref *language.ComponentRef, at loca
 		l.unknownComponent(kind, ref)
 		return nil
 	}
-	u := &model.ComponentUse{
+	u := &tree.ComponentUse{
 		Kind: kind, Component: component, Ref: ref, What: string(kind) + " " + ref.Name,
-		Node: ref.Node, Late: map[*yamlfile.Node]*template.LateValue{}, Nested: map[*yamlfile.Node]*model.ComponentUse{}, Env: l.env(at),
+		Node: ref.Node, Late: map[*yamlfile.Node]*template.LateValue{}, Nested: map[*yamlfile.Node]*tree.ComponentUse{}, Env: l.env(at),
 	}
 	if u.Node == nil {
 		u.Node = ref.At.Beside(yamlfile.Map)
@@ -38,7 +38,7 @@ func (l *scopes) resolve(kind registry.Kind, ref *language.ComponentRef, at loca
 	}
 	at.config = true
 	b := &bind.Binding{File: l.file, Use: u, Collector: l.problems, Scope: l.scope(at), Types: &l.types, Env: u.Env, Lenient: l.lenient}
-	b.Resolve = func(kind registry.Kind, ref *language.ComponentRef) *model.ComponentUse {
+	b.Resolve = func(kind registry.Kind, ref *language.ComponentRef) *tree.ComponentUse {
 		return l.resolve(kind, ref, at)
 	}
 	u.Cfg, u.Valid = b.Decode()
@@ -55,7 +55,7 @@ func (l *scopes) unknownComponent(kind registry.Kind, ref *language.ComponentRef
 	l.problems.Add(ref.At, "there is no "+string(kind)+" "+ref.Name, hint)
 }
 
-func checkSyntax(u *model.ComponentUse, c *yamlfile.Collector) {
+func checkSyntax(u *tree.ComponentUse, c *yamlfile.Collector) {
 	if u == nil {
 		return
 	}

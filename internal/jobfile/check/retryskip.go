@@ -7,18 +7,18 @@ import (
 	"strings"
 
 	"github.com/surfin-batch/surfin/internal/jobfile/language"
-	"github.com/surfin-batch/surfin/internal/jobfile/model"
+	"github.com/surfin-batch/surfin/internal/jobfile/tree"
 	"github.com/surfin-batch/surfin/internal/yamlfile"
 	"github.com/surfin-batch/surfin/pkg/batch/core/config"
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 )
 
-func (l *steps) checkRetrySkip(s *model.Step) {
+func (l *steps) checkRetrySkip(s *tree.Step) {
 	m, d := s.Model.Chunk, l.file.Defaults()
 	s.Chunk = m.ChunkDefaults
-	model.MergeDefaults(m.Node, reflect.ValueOf(&s.Chunk).Elem(), d.Node.Get("chunk"), reflect.ValueOf(d.Chunk))
-	s.Retry = model.Merged(m.Node.Get("retry"), m.Retry, d.Node.Get("retry"), d.Retry)
-	s.Skip = model.Merged(m.Node.Get("skip"), m.Skip, d.Node.Get("skip"), d.Skip)
+	tree.MergeDefaults(m.Node, reflect.ValueOf(&s.Chunk).Elem(), d.Node.Get("chunk"), reflect.ValueOf(d.Chunk))
+	s.Retry = tree.Merged(m.Node.Get("retry"), m.Retry, d.Node.Get("retry"), d.Retry)
+	s.Skip = tree.Merged(m.Node.Get("skip"), m.Skip, d.Node.Get("skip"), d.Skip)
 	l.checkChunkKeys(m.Node, m.ChunkDefaults)
 	l.checkRetry(m.Node.Get("retry"), s.Retry)
 	l.checkSkip(m.Node.Get("skip"), s.Skip)
@@ -26,7 +26,7 @@ func (l *steps) checkRetrySkip(s *model.Step) {
 
 // checkExclusions reports options that cannot be combined with processors in the chunk's transaction, or with
 // a position.
-func (l *steps) checkExclusions(s *model.Step) {
+func (l *steps) checkExclusions(s *tree.Step) {
 	if u := s.Positioned(); u != nil {
 		other := "the " + u.What + ", which has a position,"
 		if s.Chunk.Concurrency != nil && *s.Chunk.Concurrency > 1 {
@@ -53,7 +53,7 @@ func (l *steps) checkExclusions(s *model.Step) {
 
 // checkStepRetry checks the retry of a tasklet step, and completes it from the defaults, which are for work
 // that a transaction undoes: a tasklet without a transaction is repeated only if its own step asks for it.
-func (l *steps) checkStepRetry(s *model.Step) {
+func (l *steps) checkStepRetry(s *tree.Step) {
 	m, d := s.Model, l.file.Defaults()
 	n := m.Node.Get("retry")
 	group := s.Element != nil && s.Element.List.Parent != nil && s.Element.List.Parent.Kind == language.AtomicKind
@@ -74,14 +74,14 @@ func (l *steps) checkStepRetry(s *model.Step) {
 		s.Retry = m.Retry
 		transactional := s.Tasklet != nil && !s.Tasklet.Component.NoTransaction
 		if n != nil || transactional {
-			s.Retry = model.Merged(n, m.Retry, d.Node.Get("retry"), d.Retry)
+			s.Retry = tree.Merged(n, m.Retry, d.Node.Get("retry"), d.Retry)
 		}
 	}
 }
 
 // reportExclusion reports a key of a chunk that process_in_transaction excludes, at the position of one of
 // them; both may come from the defaults.
-func (l *steps) reportExclusion(s *model.Step, key, other, why string) {
+func (l *steps) reportExclusion(s *tree.Step, key, other, why string) {
 	chunk := s.Model.Chunk.Node
 	at := s.Model.Node.KeyOf("chunk")
 	for _, written := range []string{key, "process_in_transaction"} {
@@ -188,7 +188,7 @@ func (l *steps) checkDefaults() {
 	l.file.BadDefaults = l.problems.Reports() > before
 }
 
-func (l *steps) inherit(s *model.Step) {
+func (l *steps) inherit(s *tree.Step) {
 	d := l.file.Defaults()
 	s.Timeout, s.Transaction = s.Model.Timeout, s.Model.Transaction
 	if s.Model.Tasks == nil && s.Model.Node.Get("timeout") == nil {

@@ -11,8 +11,8 @@ import (
 	"github.com/surfin-batch/surfin/internal/calendar"
 	"github.com/surfin-batch/surfin/internal/expression"
 	"github.com/surfin-batch/surfin/internal/jobfile/language"
-	"github.com/surfin-batch/surfin/internal/jobfile/model"
 	"github.com/surfin-batch/surfin/internal/jobfile/template"
+	"github.com/surfin-batch/surfin/internal/jobfile/tree"
 	"github.com/surfin-batch/surfin/internal/schedule"
 	"github.com/surfin-batch/surfin/internal/secret"
 	"github.com/surfin-batch/surfin/internal/yamlfile"
@@ -27,7 +27,7 @@ func (l *schedules) checkSchedule() {
 	if m == nil || m.Node.Kind != yamlfile.Map { // reported
 		return
 	}
-	s := &model.Schedule{CatchUp: schedule.CatchUp(m.CatchUp), Overlap: schedule.Overlap(m.Overlap)}
+	s := &tree.Schedule{CatchUp: schedule.CatchUp(m.CatchUp), Overlap: schedule.Overlap(m.Overlap)}
 	zone, err := schedule.LoadZone(m.Timezone)
 	if err != nil {
 		l.problems.Add(m.Node.Get("timezone"), err.Error(), "")
@@ -43,7 +43,7 @@ func (l *schedules) checkSchedule() {
 	l.file.Schedule = s
 }
 
-func (l *schedules) checkScheduleCalendar(s *model.Schedule) {
+func (l *schedules) checkScheduleCalendar(s *tree.Schedule) {
 	m := l.file.Model.Schedule
 	if m.Calendar == "" {
 		if m.Node.Get("when_closed") != nil {
@@ -73,7 +73,7 @@ func (l *schedules) checkScheduleCalendar(s *model.Schedule) {
 	s.Cron = on
 }
 
-func (l *schedules) checkScheduledParameters(s *model.Schedule) {
+func (l *schedules) checkScheduledParameters(s *tree.Schedule) {
 	m := l.file.Model.Schedule
 	given := map[string]bool{}
 	for _, e := range m.Parameters {
@@ -86,7 +86,7 @@ func (l *schedules) checkScheduledParameters(s *model.Schedule) {
 			l.problems.Add(e.Key, "schedule: the parameter "+e.Name+" is secret: the values of a schedule are stored", fmt.Sprintf("leave it out, and give the workers the secret %s: the variable %s, a file or a command", e.Name, secret.Variable(e.Name)))
 		case e.Value.Node != nil:
 			if text, ok := l.scheduledText(s, spec, e.Value.Node); ok {
-				s.Values = append(s.Values, model.ScheduledParameter{Spec: spec, Place: l.file.Place(e.Value.Node), Text: text})
+				s.Values = append(s.Values, tree.ScheduledParameter{Spec: spec, Place: l.file.Place(e.Value.Node), Text: text})
 			}
 		}
 	}
@@ -110,19 +110,19 @@ func (l *schedules) spec(name string) (core.ParameterSpec, bool) {
 // scheduledText compiles the value of a parameter. A value that depends on the scheduled time is tried with
 // the next one: whether it can be parsed does not depend on the time; whether it is within the parameter's
 // limits may.
-func (l *schedules) scheduledText(s *model.Schedule, spec core.ParameterSpec, n *yamlfile.Node) (*template.Template, bool) {
+func (l *schedules) scheduledText(s *tree.Schedule, spec core.ParameterSpec, n *yamlfile.Node) (*template.Template, bool) {
 	t, err := template.Parse(n.Text)
 	if err != nil {
 		template.Report(l.problems, n, "schedule", err)
 		return nil, false
 	}
-	scope := expression.Scope{model.ScheduleName: model.ScheduleVars()}
+	scope := expression.Scope{tree.ScheduleName: tree.ScheduleVars()}
 	l.file.Clock.AddTo(scope)
 	if !l.compileParameter(spec, n, t, &template.Names{Scope: scope}) {
 		return nil, false
 	}
 	if len(t.Holes) == 0 {
-		if _, err := model.CheckedParameter(spec, t.Literal()); err != nil {
+		if _, err := tree.CheckedParameter(spec, t.Literal()); err != nil {
 			l.problems.Add(n, "schedule: parameter "+spec.Name+": "+err.Error(), "")
 			return nil, false
 		}
@@ -135,7 +135,7 @@ func (l *schedules) scheduledText(s *model.Schedule, spec core.ParameterSpec, n 
 	if next.At.IsZero() {
 		return nil, false // reported
 	}
-	text, h, err := t.Evaluate(model.ScheduleValues(next))
+	text, h, err := t.Evaluate(tree.ScheduleValues(next))
 	if err != nil {
 		l.problems.AddAt(n, h.Offset, fmt.Sprintf("${%s}: %v", h.Text, err), "")
 		return nil, false

@@ -9,8 +9,8 @@ import (
 
 	"github.com/surfin-batch/surfin/internal/expression"
 	"github.com/surfin-batch/surfin/internal/jobfile/language"
-	"github.com/surfin-batch/surfin/internal/jobfile/model"
 	"github.com/surfin-batch/surfin/internal/jobfile/template"
+	"github.com/surfin-batch/surfin/internal/jobfile/tree"
 	"github.com/surfin-batch/surfin/internal/yamlfile"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 )
@@ -18,7 +18,7 @@ import (
 // location is the location of an expression. It decides which names are known.
 type location struct {
 	// element is the element at the location; nil means the job.
-	element *model.Element
+	element *tree.Element
 	// step is the step of the component, condition or gate: its own numbers are not among `steps`.
 	step string
 	// ownNumbers means that the numbers of that step have no prefix: its `expect`.
@@ -170,7 +170,7 @@ func (l *scopes) ownVars(step string) map[string]expression.Var {
 }
 
 // outVar types the named results of a step: by the row type in its tasklet's config under `out`, or as texts.
-func outVar(f *model.File, step string) expression.Var {
+func outVar(f *tree.File, step string) expression.Var {
 	schema := f.Outs[step]
 	if schema == nil {
 		return expression.Var{Open: true}
@@ -208,7 +208,7 @@ func (l *scopes) env(p location) registry.ExpressionEnv {
 	return env
 }
 
-func (l *scopes) condition(m *language.ConditionText, key string, p location) *model.Condition {
+func (l *scopes) condition(m *language.ConditionText, key string, p location) *tree.Condition {
 	if m == nil {
 		return nil
 	}
@@ -223,5 +223,5 @@ func (l *scopes) condition(m *language.ConditionText, key string, p location) *m
 		l.problems.Add(m.Node, key+" may be null", "give it a value for that case: "+m.Text+" ?? false")
 		return nil
 	}
-	return &model.Condition{Text: m.Text, Node: m.Node, Prog: prog, OwnNumbers: p.ownNumbers}
+	return &tree.Condition{Text: m.Text, Node: m.Node, Prog: prog, OwnNumbers: p.ownNumbers}
 }

@@ -7,9 +7,9 @@ import (
 
 	"github.com/surfin-batch/surfin/internal/expression"
 	"github.com/surfin-batch/surfin/internal/jobfile/language"
-	"github.com/surfin-batch/surfin/internal/jobfile/model"
+	"github.com/surfin-batch/surfin/internal/jobfile/tree"
+	"github.com/surfin-batch/surfin/internal/model"
 	"github.com/surfin-batch/surfin/internal/yamlfile"
-	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
@@ -20,7 +20,7 @@ import (
 // steps checks steps.
 type steps struct{ *scopes }
 
-func (l *steps) checkStep(s *model.Step) {
+func (l *steps) checkStep(s *tree.Step) {
 	m := s.Model
 	switch {
 	case m.Chunk != nil && m.Tasklet != nil:
@@ -63,11 +63,11 @@ func (l *steps) checkStep(s *model.Step) {
 	l.checkPromote(s)
 }
 
-func locationOf(s *model.Step) location {
+func locationOf(s *tree.Step) location {
 	return location{element: s.Element, step: s.Name, part: s.Part, unknown: s.Model.Partition != nil && s.Part == nil}
 }
 
-func (l *steps) checkPartition(s *model.Step) {
+func (l *steps) checkPartition(s *tree.Step) {
 	m := s.Model.Partition
 	l.checkAtLeastOne(m.Node, "workers", m.Workers)
 	s.Part = map[string]expression.Var{
@@ -103,7 +103,7 @@ func (l *steps) checkPartition(s *model.Step) {
 	}
 }
 
-func (l *steps) checkPromote(s *model.Step) {
+func (l *steps) checkPromote(s *tree.Step) {
 	jobKeys := map[string]string{}
 	for _, e := range s.Model.Promote {
 		to := e.Value.Node
@@ -120,13 +120,13 @@ func (l *steps) checkPromote(s *model.Step) {
 		}
 		jobKeys[to.Text] = e.Name
 		if s.Promote == nil {
-			s.Promote = &core.Promotion{Keys: map[string]string{}}
+			s.Promote = &model.Promotion{Keys: map[string]string{}}
 		}
 		s.Promote.Keys[e.Name] = to.Text
 	}
 }
 
-func (l *steps) checkTransaction(s *model.Step) {
+func (l *steps) checkTransaction(s *tree.Step) {
 	m := s.Model
 	t := m.Transaction
 	l.checkPositive(t.Node, "timeout", t.Timeout)
@@ -146,7 +146,7 @@ func (l *steps) checkTransaction(s *model.Step) {
 	}
 }
 
-func (l *steps) checkTasklet(s *model.Step) {
+func (l *steps) checkTasklet(s *tree.Step) {
 	s.Tasklet = l.resolve(registry.KindTasklet, s.Model.Tasklet, locationOf(s))
 	u := s.Tasklet
 	if u != nil && !u.Valid {
@@ -180,7 +180,7 @@ func (l *steps) checkTasklet(s *model.Step) {
 	l.file.Outs[s.Name] = schema
 }
 
-func (l *steps) checkChunk(s *model.Step) {
+func (l *steps) checkChunk(s *tree.Step) {
 	m := s.Model.Chunk
 	l.checkRetrySkip(s)
 	s.Reader = l.resolve(registry.KindReader, m.Reader, locationOf(s))
@@ -194,7 +194,7 @@ func (l *steps) checkChunk(s *model.Step) {
 	for _, ref := range m.Writer {
 		s.Writers = append(s.Writers, l.resolve(registry.KindWriter, ref, locationOf(s)))
 	}
-	for _, u := range model.WithNested(s.Work()...) {
+	for _, u := range tree.WithNested(s.Work()...) {
 		l.checkDatabaseFixed(u)
 	}
 	if complete {
@@ -209,8 +209,8 @@ func (l *steps) checkChunk(s *model.Step) {
 
 // checkPipeline follows the type of the items from stage to stage. It ends at a stage that does not fit,
 // since the types after it are unknown.
-func (l *steps) checkPipeline(s *model.Step) {
-	stages := append([]*model.ComponentUse{s.Reader}, s.Processors...)
+func (l *steps) checkPipeline(s *tree.Step) {
+	stages := append([]*tree.ComponentUse{s.Reader}, s.Processors...)
 	var item item.Type
 	for _, u := range stages {
 		u.In = item
@@ -229,7 +229,7 @@ func (l *steps) checkPipeline(s *model.Step) {
 }
 
 // checkOutputType asks a stage for its output type. A stage without one passes on its input type.
-func (l *steps) checkOutputType(u *model.ComponentUse, in item.Type) (item.Type, bool) {
+func (l *steps) checkOutputType(u *tree.ComponentUse, in item.Type) (item.Type, bool) {
 	if u.Component.Types == nil {
 		if u.Kind == registry.KindReader {
 			l.problems.Add(u.Ref.At, u.What+" does not declare the type of the items that it reads", "its description in Go needs Types")
@@ -249,7 +249,7 @@ func (l *steps) checkOutputType(u *model.ComponentUse, in item.Type) (item.Type,
 	return out, true
 }
 
-func (l *steps) checkDatabaseFixed(u *model.ComponentUse) {
+func (l *steps) checkDatabaseFixed(u *tree.ComponentUse) {
 	if _, has := u.Database(); !has {
 		return
 	}
@@ -260,9 +260,9 @@ func (l *steps) checkDatabaseFixed(u *model.ComponentUse) {
 
 // checkWriters makes sure that all writers of a step write to one database: its
 // chunks are one transaction (rule C5).
-func (l *steps) checkWriters(s *model.Step) {
+func (l *steps) checkWriters(s *tree.Step) {
 	first := ""
-	for _, u := range model.WithNested(s.Writers...) {
+	for _, u := range tree.WithNested(s.Writers...) {
 		name, has := u.Database()
 		if !has {
 			continue

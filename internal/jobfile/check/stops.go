@@ -6,7 +6,8 @@ import (
 	"strings"
 
 	"github.com/surfin-batch/surfin/internal/jobfile/language"
-	"github.com/surfin-batch/surfin/internal/jobfile/model"
+	"github.com/surfin-batch/surfin/internal/jobfile/tree"
+	"github.com/surfin-batch/surfin/internal/model"
 	"github.com/surfin-batch/surfin/internal/yamlfile"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
@@ -14,7 +15,7 @@ import (
 // checkStops refuses a stop that each restart would reach again: no earlier element runs again once it is
 // complete (rule F3), so the answer stays the same. A decision may use everything before it, also in the
 // outer flows: changes means that something there may run.
-func (l *graph) checkStops(list *model.List, changes bool) {
+func (l *graph) checkStops(list *tree.List, changes bool) {
 	for i, e := range list.Elements {
 		changes = changes || mayChange(e)
 		for _, inner := range e.Lists {
@@ -23,7 +24,7 @@ func (l *graph) checkStops(list *model.List, changes bool) {
 		for _, t := range stops(e) {
 			from := i
 			if t.Restart != "" {
-				from = slices.IndexFunc(list.Elements, func(other *model.Element) bool { return other.Name == t.Restart })
+				from = slices.IndexFunc(list.Elements, func(other *tree.Element) bool { return other.Name == t.Restart })
 			}
 			if from < 0 || from > i || e.Kind == language.DecideKind && changes || slices.ContainsFunc(list.Elements[from:i+1], mayChange) {
 				continue
@@ -37,7 +38,7 @@ func (l *graph) checkStops(list *model.List, changes bool) {
 	}
 }
 
-func (l *graph) stopsAgain(at *yamlfile.Node, e, from *model.Element) {
+func (l *graph) stopsAgain(at *yamlfile.Node, e, from *tree.Element) {
 	what := fmt.Sprintf("a restart would stop at %s again", e.Name)
 	cure := "let it continue after " + e.Name + ": {stop: {restart: ELEMENT}}"
 	if from != e {
@@ -49,7 +50,7 @@ func (l *graph) stopsAgain(at *yamlfile.Node, e, from *model.Element) {
 
 // stops are the targets that stop the job if everything in the element has completed: a step that stops runs
 // again itself.
-func stops(e *model.Element) []language.Target {
+func stops(e *tree.Element) []language.Target {
 	var found []language.Target
 	switch e.Kind {
 	case language.DecideKind:
@@ -59,8 +60,8 @@ func stops(e *model.Element) []language.Target {
 			}
 		}
 	case language.SplitKind, language.FlowKind, language.AtomicKind:
-		next, ok := core.Next(e.Edges, core.StatusCompleted, core.ExitCompleted)
-		if !ok || next.Kind != core.TargetStop {
+		next, ok := model.Next(e.Edges, core.StatusCompleted, core.ExitCompleted)
+		if !ok || next.Kind != model.TargetStop {
 			return nil
 		}
 		for _, c := range e.Keys.Next.Cases {
@@ -75,20 +76,20 @@ func stops(e *model.Element) []language.Target {
 
 // mayChange reports whether a completed element may have another outcome in a restart: it, or a step in it,
 // runs again, or failed and led on, or code of the application decides.
-func mayChange(e *model.Element) bool {
+func mayChange(e *tree.Element) bool {
 	if e.Decider != nil || e.Step != nil && e.Step.AllowsStart() || slices.ContainsFunc(e.Choices, mayChoose) {
 		return true
 	}
-	if e.Kind != language.DecideKind && slices.ContainsFunc(e.Edges, func(t core.Transition) bool {
-		return !t.Success && t.Pattern != core.ExitCompleted && t.Target.Kind == core.TargetElement
+	if e.Kind != language.DecideKind && slices.ContainsFunc(e.Edges, func(t model.Transition) bool {
+		return !t.Success && t.Pattern != core.ExitCompleted && t.Target.Kind == model.TargetElement
 	}) {
 		return true
 	}
-	return slices.ContainsFunc(e.Lists, func(list *model.List) bool { return slices.ContainsFunc(list.Elements, mayChange) })
+	return slices.ContainsFunc(e.Lists, func(list *tree.List) bool { return slices.ContainsFunc(list.Elements, mayChange) })
 }
 
 // mayChoose reports whether the condition uses values that do not come from a step: a parameter that does not
 // identify, the environment, the job.
-func mayChoose(c model.Choice) bool {
+func mayChoose(c tree.Choice) bool {
 	return c.When != nil && slices.ContainsFunc([]string{"params.", "env.", "job."}, func(root string) bool { return strings.Contains(c.When.Text, root) })
 }

@@ -5,15 +5,15 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/surfin-batch/surfin/internal/jobfile/model"
 	"github.com/surfin-batch/surfin/internal/jobfile/template"
+	"github.com/surfin-batch/surfin/internal/jobfile/tree"
 	"github.com/surfin-batch/surfin/internal/yamlfile"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 )
 
-func (l *steps) checkTasks(s *model.Step) {
+func (l *steps) checkTasks(s *tree.Step) {
 	m := s.Model
 	for key, why := range map[string]string{
 		"partition":   "each of its items is a task, which is the part of a worker",
@@ -24,7 +24,7 @@ func (l *steps) checkTasks(s *model.Step) {
 			l.problems.Add(m.Node.KeyOf(key), fmt.Sprintf("%s is not for a step of tasks", key), why)
 		}
 	}
-	s.Tasks = &model.Tasks{Model: m.Tasks, Late: map[*yamlfile.Node]*template.LateValue{}}
+	s.Tasks = &tree.Tasks{Model: m.Tasks, Late: map[*yamlfile.Node]*template.LateValue{}}
 	l.checkBudget(m.Tasks.Budget)
 	s.On = l.on(m.Tasks.On, true, nil)
 	if at := m.Tasks.Node.Get("handler"); at != nil && at.Kind == yamlfile.Scalar && strings.TrimSpace(at.Text) == "" && !at.Empty {
@@ -58,7 +58,7 @@ func taskResults() *row.Schema {
 	return schema
 }
 
-func (l *steps) checkPayload(s *model.Step, n *yamlfile.Node) {
+func (l *steps) checkPayload(s *tree.Step, n *yamlfile.Node) {
 	for _, item := range n.Items {
 		l.checkPayload(s, item)
 	}
@@ -85,7 +85,7 @@ func (l *steps) checkPayload(s *model.Step, n *yamlfile.Node) {
 }
 
 // checkTaskOrder checks `key` and `after`, and the order itself if the list of items has no ${...} in it.
-func (l *steps) checkTaskOrder(d *model.Tasks) {
+func (l *steps) checkTaskOrder(d *tree.Tasks) {
 	m := d.Model
 	for _, key := range []string{"key", "after"} {
 		if at := m.Node.Get(key); at != nil && at.Kind == yamlfile.Scalar && !at.Empty && strings.TrimSpace(at.Text) == "" {
@@ -103,7 +103,7 @@ func (l *steps) checkTaskOrder(d *model.Tasks) {
 	}
 }
 
-func (l *steps) checkLiteralOrder(d *model.Tasks) {
+func (l *steps) checkLiteralOrder(d *tree.Tasks) {
 	m, sub := d.Model, task.Submission{}
 	for _, n := range m.Items.List {
 		if n.Kind != yamlfile.Map {
@@ -135,7 +135,7 @@ func flatten(err error) []error {
 }
 
 // literalKey is the text of an item's value if it has no ${...}; "" if it has no value.
-func literalKey(d *model.Tasks, n *yamlfile.Node) (key string, known bool) {
+func literalKey(d *tree.Tasks, n *yamlfile.Node) (key string, known bool) {
 	if n == nil || n.Kind == yamlfile.Scalar && n.Empty {
 		return "", true
 	}
@@ -145,7 +145,7 @@ func literalKey(d *model.Tasks, n *yamlfile.Node) (key string, known bool) {
 	return d.Late[n].Literal(), true
 }
 
-func literalKeys(d *model.Tasks, n *yamlfile.Node) (keys []string, known bool) {
+func literalKeys(d *tree.Tasks, n *yamlfile.Node) (keys []string, known bool) {
 	if n != nil && n.Kind == yamlfile.List {
 		for _, item := range n.Items {
 			key, known := literalKey(d, item)

@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"github.com/surfin-batch/surfin/internal/jobfile/bind"
-	"github.com/surfin-batch/surfin/internal/jobfile/model"
 	"github.com/surfin-batch/surfin/internal/jobfile/template"
+	"github.com/surfin-batch/surfin/internal/jobfile/tree"
 	"github.com/surfin-batch/surfin/internal/yamlfile"
 	"github.com/surfin-batch/surfin/pkg/batch/chunk"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
@@ -24,15 +24,15 @@ import (
 // keys by which a reader reads, and the target of a writer. It leaves out files, since a reader recognizes
 // its file by a fingerprint and a writer copies the part that it committed, and secrets, the clock and the
 // execution's number, which differ in each attempt.
-func boundOf(f *model.File, view *core.View, uses []*model.ComponentUse) ([]chunk.Bound, error) {
+func boundOf(f *tree.File, view *core.View, uses []*tree.ComponentUse) ([]chunk.Bound, error) {
 	list := make([]chunk.Bound, len(uses))
 	for i, u := range uses {
-		b := boundValues{file: f, values: bind.View(f, view), counts: model.AnyKey}
+		b := boundValues{file: f, values: bind.View(f, view), counts: tree.AnyKey}
 		b.values.Vars["job"].(map[string]any)["execution"] = int64(0)
 		switch u.Kind {
 		case registry.KindReader:
 		case registry.KindWriter:
-			b.counts = model.IsTarget
+			b.counts = tree.IsTarget
 		default:
 			continue
 		}
@@ -49,7 +49,7 @@ func boundOf(f *model.File, view *core.View, uses []*model.ComponentUse) ([]chun
 
 // boundValues collects the values of one component and of its nested ones.
 type boundValues struct {
-	file   *model.File
+	file   *tree.File
 	values *bind.Values
 	counts func(yamlfile.Field) bool
 	text   strings.Builder
@@ -57,7 +57,7 @@ type boundValues struct {
 	err    error
 }
 
-func (b *boundValues) use(u *model.ComponentUse) {
+func (b *boundValues) use(u *tree.ComponentUse) {
 	if u.Component.Config == nil {
 		return
 	}
@@ -85,7 +85,7 @@ func isTuning(f yamlfile.Field) bool {
 	return f.Key == "fetch" || f.Key == "rate" || f.Key == "headers"
 }
 
-func (b *boundValues) node(u *model.ComponentUse, n *yamlfile.Node) {
+func (b *boundValues) node(u *tree.ComponentUse, n *yamlfile.Node) {
 	if _, nested := u.Nested[n]; nested {
 		return
 	}

@@ -9,7 +9,8 @@ import (
 	"github.com/surfin-batch/surfin/internal/confine"
 	"github.com/surfin-batch/surfin/internal/filestream"
 	"github.com/surfin-batch/surfin/internal/jobfile/bind"
-	"github.com/surfin-batch/surfin/internal/jobfile/model"
+	"github.com/surfin-batch/surfin/internal/jobfile/tree"
+	"github.com/surfin-batch/surfin/internal/model"
 	"github.com/surfin-batch/surfin/pkg/batch/chunk"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
@@ -18,24 +19,24 @@ import (
 
 // builder makes the components of one step, new ones for each execution.
 type builder struct {
-	file *model.File
+	file *tree.File
 	name string
-	step *model.Step // nil for the job, or for a decision
+	step *tree.Step // nil for the job, or for a decision
 	deps Deps
 	// redriveOf is the redriven instance; 0 means none.
 	redriveOf core.JobInstanceID
 	// redriveLater makes registry.BuildContext.RedriveLater for a run; nil if nothing is redriven.
-	redriveLater func(run *core.StepRun) func(ctx context.Context) error
+	redriveLater func(run *model.StepRun) func(ctx context.Context) error
 	// run is the step execution; nil means that the components are for none.
-	run *core.StepRun
+	run *model.StepRun
 }
 
-func (a builder) forRun(run *core.StepRun) builder {
+func (a builder) forRun(run *model.StepRun) builder {
 	a.run = run
 	return a
 }
 
-func (a builder) parts(ctx context.Context, run *core.StepRun) (chunk.Parts, error) {
+func (a builder) parts(ctx context.Context, run *model.StepRun) (chunk.Parts, error) {
 	var parts chunk.Parts
 	if err := markFile(ctx, run); err != nil {
 		return parts, err
@@ -65,21 +66,21 @@ func (a builder) parts(ctx context.Context, run *core.StepRun) (chunk.Parts, err
 	return parts, errors.Join(errs...)
 }
 
-func (a builder) tasklet(ctx context.Context, run *core.StepRun) (core.Tasklet, error) {
+func (a builder) tasklet(ctx context.Context, run *model.StepRun) (core.Tasklet, error) {
 	if err := markFile(ctx, run); err != nil {
 		return nil, err
 	}
 	return one[core.Tasklet](ctx, a.forRun(run), run.View(), a.step.Tasklet)
 }
 
-func (a builder) partitioner(ctx context.Context, run *core.StepRun) (core.Partitioner, error) {
+func (a builder) partitioner(ctx context.Context, run *model.StepRun) (core.Partitioner, error) {
 	return one[core.Partitioner](ctx, a, run.View(), a.step.Partitioner)
 }
 
-func (a builder) targets(ctx context.Context, run *core.StepRun) ([]string, error) {
+func (a builder) targets(ctx context.Context, run *model.StepRun) ([]string, error) {
 	problems := a.file.Doc.NewCollector()
 	var list []string
-	for _, w := range model.WithNested(a.step.Writers...) {
+	for _, w := range tree.WithNested(a.step.Writers...) {
 		files := w.Files()
 		if len(files) == 0 {
 			continue
@@ -99,7 +100,7 @@ func (a builder) targets(ctx context.Context, run *core.StepRun) ([]string, erro
 
 // markFile records the state of a partition's file in the context when an attempt begins to read it: the file
 // may have been corrected since it was listed (rule TL3a).
-func markFile(ctx context.Context, run *core.StepRun) error {
+func markFile(ctx context.Context, run *model.StepRun) error {
 	if run.Data.Part == nil || run.Step == nil {
 		return nil
 	}
@@ -115,7 +116,7 @@ func markFile(ctx context.Context, run *core.StepRun) error {
 	return known.Put(filestream.PartMarkKey, filestream.MarkOf(info))
 }
 
-func one[T any](ctx context.Context, a builder, view *core.View, u *model.ComponentUse) (made T, err error) {
+func one[T any](ctx context.Context, a builder, view *core.View, u *tree.ComponentUse) (made T, err error) {
 	list, err := a.make(ctx, view, u)
 	if err != nil {
 		return made, err
@@ -124,7 +125,7 @@ func one[T any](ctx context.Context, a builder, view *core.View, u *model.Compon
 	return made, err
 }
 
-func as[T any](u *model.ComponentUse, made any, set func(T)) error {
+func as[T any](u *tree.ComponentUse, made any, set func(T)) error {
 	t, ok := made.(T)
 	if !ok {
 		return fmt.Errorf("the constructor of %s made a %T, which is not a %s", u.What, made, u.Kind)
@@ -141,9 +142,9 @@ func inZone(t item.Type, zone *time.Location) item.Type {
 	return item.InZone(t, zone)
 }
 
-func (a builder) make(ctx context.Context, view *core.View, uses ...*model.ComponentUse) ([]any, error) {
+func (a builder) make(ctx context.Context, view *core.View, uses ...*tree.ComponentUse) ([]any, error) {
 	problems := a.file.Doc.NewCollector()
-	config := func(u *model.ComponentUse) any {
+	config := func(u *tree.ComponentUse) any {
 		configured := func(v *bind.Values) any {
 			return bind.Config(a.file, u, v.With(ctx, a.deps.Secrets).Confined(ctx, view.Job.Confinement, a.step), problems)
 		}
@@ -198,9 +199,9 @@ func (a builder) make(ctx context.Context, view *core.View, uses ...*model.Compo
 	return made, nil
 }
 
-func (a builder) stepListeners(ctx context.Context, run *core.StepRun) ([]any, error) {
+func (a builder) stepListeners(ctx context.Context, run *model.StepRun) ([]any, error) {
 	inChunk := a.step.Model.Chunk != nil
-	return a.listeners(ctx, run.View(), a.step.Listeners, func(u *model.ComponentUse, made any) error {
+	return a.listeners(ctx, run.View(), a.step.Listeners, func(u *tree.ComponentUse, made any) error {
 		switch {
 		case listensToSteps(made), inChunk && listensToChunks(made):
 			return nil
@@ -215,7 +216,7 @@ func (a builder) stepListeners(ctx context.Context, run *core.StepRun) ([]any, e
 
 // listeners makes listeners and checks the events that each listens to, which only the instance shows. If one
 // is wrong, all are closed.
-func (a builder) listeners(ctx context.Context, view *core.View, uses []*model.ComponentUse, check func(u *model.ComponentUse, made any) error) ([]any, error) {
+func (a builder) listeners(ctx context.Context, view *core.View, uses []*tree.ComponentUse, check func(u *tree.ComponentUse, made any) error) ([]any, error) {
 	made, err := a.make(ctx, view, uses...)
 	if err != nil {
 		return nil, err
@@ -234,7 +235,7 @@ func (a builder) listeners(ctx context.Context, view *core.View, uses []*model.C
 	return nil, err
 }
 
-func errNoListener(u *model.ComponentUse, made any) error {
+func errNoListener(u *tree.ComponentUse, made any) error {
 	return fmt.Errorf("the constructor of %s made a %T, which is not a listener", u.What, made)
 }
 
@@ -264,9 +265,9 @@ func listensToChunks(listener any) bool {
 
 // checkBound refuses a step in which two components have one file. config returns the bound config of a
 // component.
-func checkBound(s *model.Step, uses []*model.ComponentUse, config func(u *model.ComponentUse) any) error {
-	known := map[string]*model.ComponentUse{}
-	for _, u := range model.WithNested(uses...) {
+func checkBound(s *tree.Step, uses []*tree.ComponentUse, config func(u *tree.ComponentUse) any) error {
+	known := map[string]*tree.ComponentUse{}
+	for _, u := range tree.WithNested(uses...) {
 		if u.Kind != registry.KindReader && u.Kind != registry.KindWriter {
 			continue
 		}
@@ -281,7 +282,7 @@ func checkBound(s *model.Step, uses []*model.ComponentUse, config func(u *model.
 	return nil
 }
 
-func createsTargets(s *model.Step) bool {
+func createsTargets(s *tree.Step) bool {
 	for _, w := range s.Writers {
 		if c, ok := w.Cfg.(registry.Creator); ok && c.Creates() {
 			return true
@@ -290,8 +291,8 @@ func createsTargets(s *model.Step) bool {
 	return false
 }
 
-func hasTargets(s *model.Step) bool {
-	for _, w := range model.WithNested(s.Writers...) {
+func hasTargets(s *tree.Step) bool {
+	for _, w := range tree.WithNested(s.Writers...) {
 		if len(w.Files()) > 0 {
 			return true
 		}

@@ -6,13 +6,14 @@ import (
 
 	"github.com/surfin-batch/surfin/internal/job"
 	"github.com/surfin-batch/surfin/internal/jobfile/bind"
-	"github.com/surfin-batch/surfin/internal/jobfile/model"
+	"github.com/surfin-batch/surfin/internal/jobfile/tree"
+	"github.com/surfin-batch/surfin/internal/model"
 	"github.com/surfin-batch/surfin/internal/yamlfile"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
 // childParameters computes the parameters of a child job. A null one is not given: it has its default.
-func childParameters(f *model.File, child *model.Child, view *core.View) (core.Parameters, error) {
+func childParameters(f *tree.File, child *tree.Child, view *core.View) (core.Parameters, error) {
 	given := map[string]string{}
 	v := bind.View(f, view)
 	for _, p := range child.Parameters {
@@ -27,7 +28,7 @@ func childParameters(f *model.File, child *model.Child, view *core.View) (core.P
 	return job.ValidateParameters(child.File.Specs, given)
 }
 
-func bindChild(f *model.File, child *model.Child, params core.Parameters, problems *yamlfile.Collector) {
+func bindChild(f *tree.File, child *tree.Child, params core.Parameters, problems *yamlfile.Collector) {
 	v := bind.Launch(f, params)
 	for _, p := range child.Parameters {
 		if p.Late.AtStep || child.File == nil {
@@ -47,7 +48,7 @@ func bindChild(f *model.File, child *model.Child, params core.Parameters, proble
 }
 
 // increment makes the next instance; nil if the file has none.
-func increment(f *model.File) core.Incrementer {
+func increment(f *tree.File) model.Incrementer {
 	for _, spec := range f.Specs {
 		if spec.Name != f.Model.Incrementer {
 			continue
@@ -62,7 +63,7 @@ func increment(f *model.File) core.Incrementer {
 
 // childConfinement returns the confinement of a child job: its parameters are confined if a value of the
 // client took part in them.
-func childConfinement(ctx context.Context, f *model.File, child *model.Child, view *core.View) *core.Confinement {
+func childConfinement(ctx context.Context, f *tree.File, child *tree.Child, view *core.View) *core.Confinement {
 	own := view.Job.Confinement
 	if own == nil {
 		return nil

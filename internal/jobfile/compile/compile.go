@@ -7,7 +7,9 @@ import (
 
 	"github.com/surfin-batch/surfin/internal/jobfile/diff"
 	"github.com/surfin-batch/surfin/internal/jobfile/language"
-	"github.com/surfin-batch/surfin/internal/jobfile/model"
+	"github.com/surfin-batch/surfin/internal/jobfile/tree"
+	"github.com/surfin-batch/surfin/internal/model"
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/internal/yamlfile"
 	"github.com/surfin-batch/surfin/pkg/batch/chunk"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
@@ -16,13 +18,13 @@ import (
 // Job makes the job. Requirements of the file that the databases cannot meet (an unknown name, an
 // isolation level) are reported like the problems of [Load]; a component that Registry only describes is an
 // error of its own.
-func Job(f *model.File, deps Deps) (*core.Job, error) {
+func Job(f *tree.File, deps Deps) (*model.Job, error) {
 	c := &compiler{file: f, deps: deps, problems: f.Doc.NewCollector()}
 	c.checkDatabases()
 	if err := c.problems.Err(); err != nil {
 		return nil, err
 	}
-	compiled := &core.Job{
+	compiled := &model.Job{
 		Name: f.Name, Description: f.Model.Description, Parameters: f.ParametersNow(),
 		Definition: f.Definition(), Restartable: f.Model.Restartable, Bind: c.bind,
 		Incrementer: increment(f), Inherit: f.Model.Inherit, Expect: compiledCondition(f.Expect, f), Listeners: c.jobListeners(),
@@ -48,7 +50,7 @@ func Job(f *model.File, deps Deps) (*core.Job, error) {
 
 // compiler is the state of one Compile.
 type compiler struct {
-	file     *model.File
+	file     *tree.File
 	deps     Deps
 	problems *yamlfile.Collector
 	missing  []error
@@ -57,11 +59,11 @@ type compiler struct {
 	// redriveOf is the redriven instance; 0 means none.
 	redriveOf core.JobInstanceID
 	// redriveLater is passed to builder.
-	redriveLater func(run *core.StepRun) func(ctx context.Context) error
+	redriveLater func(run *model.StepRun) func(ctx context.Context) error
 }
 
 // makeParts is the function of a chunk step that makes its parts.
-type makeParts = func(ctx context.Context, run *core.StepRun) (chunk.Parts, error)
+type makeParts = func(ctx context.Context, run *model.StepRun) (chunk.Parts, error)
 
 func (c *compiler) exclusive(params core.Parameters) (core.ExclusiveKey, error) {
 	return ExclusiveKey(c.file, params)
@@ -73,8 +75,8 @@ func (c *compiler) bind(ctx context.Context, params core.Parameters) error {
 
 // builder returns a builder for the components of a step. It adds those that the application cannot make to
 // c.missing.
-func (c *compiler) builder(step string, of *model.Step, uses ...*model.ComponentUse) builder {
-	for _, u := range model.WithNested(uses...) {
+func (c *compiler) builder(step string, of *tree.Step, uses ...*tree.ComponentUse) builder {
+	for _, u := range tree.WithNested(uses...) {
 		if found, _ := c.deps.Registry.Component(u.Kind, u.Component.Name); found.New == nil {
 			c.missing = append(c.missing, fmt.Errorf("this application cannot make %s: its registry only describes it", u.What))
 		}
@@ -89,7 +91,7 @@ func (c *compiler) jobListeners() func(ctx context.Context, view *core.View) ([]
 	}
 	a := c.builder("", nil, uses...)
 	return func(ctx context.Context, view *core.View) ([]any, error) {
-		return a.listeners(ctx, view, uses, func(u *model.ComponentUse, made any) error {
+		return a.listeners(ctx, view, uses, func(u *tree.ComponentUse, made any) error {
 			switch {
 			case listensToJobs(made):
 				return nil
@@ -103,7 +105,7 @@ func (c *compiler) jobListeners() func(ctx context.Context, view *core.View) ([]
 
 // checkRestart refuses changes that committed work depends on, and returns the steps that take the new
 // definition.
-func (c *compiler) checkRestart(ctx context.Context, last *core.JobExecution, history core.History, params core.Parameters) (taken []string, err error) {
+func (c *compiler) checkRestart(ctx context.Context, last *core.JobExecution, history ports.History, params core.Parameters) (taken []string, err error) {
 	changes, err := diff.Of(ctx, c.file, diff.Restart{Last: last, Params: params, History: history, Registry: c.deps.Registry})
 	for _, change := range changes {
 		if change.NewDefinition {

@@ -8,17 +8,18 @@ import (
 
 	"github.com/surfin-batch/surfin/internal/jobfile/bind"
 	"github.com/surfin-batch/surfin/internal/jobfile/language"
-	"github.com/surfin-batch/surfin/internal/jobfile/model"
 	"github.com/surfin-batch/surfin/internal/jobfile/template"
+	"github.com/surfin-batch/surfin/internal/jobfile/tree"
+	"github.com/surfin-batch/surfin/internal/model"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
 // compiledCondition is the condition of a running job; nil for nil.
-func compiledCondition(c *model.Condition, f *model.File) *core.Condition {
+func compiledCondition(c *tree.Condition, f *tree.File) *model.Condition {
 	if c == nil {
 		return nil
 	}
-	return &core.Condition{
+	return &model.Condition{
 		Text: c.Text,
 		Holds: func(_ context.Context, view *core.View) (bool, error) {
 			holds, err := conditionValues(c, f, view).Compute(c.Prog)
@@ -27,7 +28,7 @@ func compiledCondition(c *model.Condition, f *model.File) *core.Condition {
 			}
 			return holds == any(true), nil
 		},
-		Try: func(_ context.Context, view *core.View, unknown core.Unknown) (bool, bool, error) {
+		Try: func(_ context.Context, view *core.View, unknown model.Unknown) (bool, bool, error) {
 			return tryCondition(c, f, view, unknown)
 		},
 		Values: func(view *core.View) string { return explainCondition(c, f, view) },
@@ -36,7 +37,7 @@ func compiledCondition(c *model.Condition, f *model.File) *core.Condition {
 
 // isNever reports a condition that is false whatever the values are. One with parameters is answered when the
 // element is reached.
-func isNever(c *model.Condition) bool {
+func isNever(c *tree.Condition) bool {
 	if len(c.Prog.Vars()) > 0 || c.Prog.UsesClock() {
 		return false
 	}
@@ -46,7 +47,7 @@ func isNever(c *model.Condition) bool {
 
 // tryCondition answers the condition as far as that does not depend on what is unknown. An
 // execution that is only planned has no number.
-func tryCondition(c *model.Condition, f *model.File, view *core.View, unknown core.Unknown) (holds, known bool, err error) {
+func tryCondition(c *tree.Condition, f *tree.File, view *core.View, unknown model.Unknown) (holds, known bool, err error) {
 	v := conditionValues(c, f, view)
 	if err := v.Environment(c.Prog); err != nil {
 		return false, false, fmt.Errorf("%s: %w", f.Place(c.Node), err)
@@ -66,7 +67,7 @@ func tryCondition(c *model.Condition, f *model.File, view *core.View, unknown co
 	return x == any(true), known, nil
 }
 
-func conditionValues(c *model.Condition, f *model.File, view *core.View) *bind.Values {
+func conditionValues(c *tree.Condition, f *tree.File, view *core.View) *bind.Values {
 	v := bind.View(f, view)
 	if c.OwnNumbers {
 		v.AddOwnNumbers(f, view)
@@ -75,7 +76,7 @@ func conditionValues(c *model.Condition, f *model.File, view *core.View) *bind.V
 }
 
 // explainCondition lists the values that the condition uses: "read = 100, skipped = 3".
-func explainCondition(c *model.Condition, f *model.File, view *core.View) string {
+func explainCondition(c *tree.Condition, f *tree.File, view *core.View) string {
 	v := conditionValues(c, f, view)
 	var parts []string
 	for _, path := range namesOf(c) {
@@ -96,7 +97,7 @@ func explainCondition(c *model.Condition, f *model.File, view *core.View) string
 }
 
 // namesOf returns the names that the condition uses; for balanced, the counts that it compares.
-func namesOf(c *model.Condition) []string {
+func namesOf(c *tree.Condition) []string {
 	var names []string
 	for _, path := range c.Prog.Vars() {
 		names = append(names, path)

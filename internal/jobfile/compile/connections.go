@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/surfin-batch/surfin/internal/jobfile/language"
-	"github.com/surfin-batch/surfin/internal/jobfile/model"
+	"github.com/surfin-batch/surfin/internal/jobfile/tree"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 	"github.com/surfin-batch/surfin/pkg/batch/step"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
@@ -28,7 +28,7 @@ func (n connections) need(singleWriter bool) int {
 
 // checkConnections refuses a step that would wait for itself because it needs more connections at once than a
 // pool has (rule O4).
-func (c *compiler) checkConnections(s *model.Step) {
+func (c *compiler) checkConnections(s *tree.Step) {
 	if neverRuns(s.Element) {
 		return
 	}
@@ -50,7 +50,7 @@ func (c *compiler) checkConnections(s *model.Step) {
 }
 
 // neverRuns reports an element that a constant condition leaves out, its own or of an element around it.
-func neverRuns(e *model.Element) bool {
+func neverRuns(e *tree.Element) bool {
 	for ; e != nil; e = e.List.Parent {
 		if e.When != nil && isNever(e.When) {
 			return true
@@ -69,7 +69,7 @@ func (all connectionsOf) of(name string) *connections {
 	return all[name]
 }
 
-func (c *compiler) countComponents(s *model.Step, all connectionsOf, uses []*model.ComponentUse) {
+func (c *compiler) countComponents(s *tree.Step, all connectionsOf, uses []*tree.ComponentUse) {
 	for _, u := range uses {
 		switch {
 		case u == nil:
@@ -88,7 +88,7 @@ func (c *compiler) countComponents(s *model.Step, all connectionsOf, uses []*mod
 	}
 }
 
-func (c *compiler) countTaken(s *model.Step, all connectionsOf, u *model.ComponentUse) {
+func (c *compiler) countTaken(s *tree.Step, all connectionsOf, u *tree.ComponentUse) {
 	connector, ok := u.Cfg.(registry.Connector)
 	if !ok {
 		return
@@ -119,7 +119,7 @@ func poolOf(db tx.Database) (size int, bounded bool) {
 }
 
 // countTransactions counts the transaction of the atomic group that the step is in, and its own.
-func (c *compiler) countTransactions(s *model.Step, of func(name string) *connections) {
+func (c *compiler) countTransactions(s *tree.Step, of func(name string) *connections) {
 	attr, inGroup := c.file.AttrOf(s), false
 	if parent := s.Element.List.Parent; parent != nil && parent.Kind == language.AtomicKind {
 		inGroup = true

@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"github.com/surfin-batch/surfin/internal/jobfile/language"
-	"github.com/surfin-batch/surfin/internal/jobfile/model"
+	"github.com/surfin-batch/surfin/internal/jobfile/tree"
 	"github.com/surfin-batch/surfin/internal/yamlfile"
 	"github.com/surfin-batch/surfin/pkg/batch/step"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
@@ -31,7 +31,7 @@ func (c *compiler) checkDatabases() {
 		}
 	}
 	if c.file.Flow != nil {
-		c.file.Flow.Walk(func(e *model.Element) {
+		c.file.Flow.Walk(func(e *tree.Element) {
 			if e.Kind == language.AtomicKind {
 				c.checkGroup(e)
 			}
@@ -39,10 +39,10 @@ func (c *compiler) checkDatabases() {
 	}
 }
 
-func (c *compiler) checkStepDatabases(s *model.Step) {
+func (c *compiler) checkStepDatabases(s *tree.Step) {
 	c.checkHandler(s)
 	good := true
-	for _, u := range model.WithNested(s.Components()...) {
+	for _, u := range tree.WithNested(s.Components()...) {
 		name, has := u.Database()
 		if !has || name == "" {
 			continue
@@ -70,7 +70,7 @@ func (c *compiler) checkStepDatabases(s *model.Step) {
 	}
 }
 
-func (c *compiler) checkHandler(s *model.Step) {
+func (c *compiler) checkHandler(s *tree.Step) {
 	if s.Tasks == nil || c.deps.Tasks == nil {
 		return
 	}
@@ -96,7 +96,7 @@ func (c *compiler) checkAttr(t *language.Transaction, db tx.Database, attr tx.At
 }
 
 // checkGroup reports elements that cannot work in a group's transaction, whatever their steps do.
-func (c *compiler) checkGroup(e *model.Element) {
+func (c *compiler) checkGroup(e *tree.Element) {
 	name := c.groupDatabase(e)
 	db, err := c.deps.Provider.Database(name)
 	if err != nil {
@@ -126,7 +126,7 @@ func (c *compiler) checkGroup(e *model.Element) {
 	}
 }
 
-func (c *compiler) groupDatabase(e *model.Element) string {
+func (c *compiler) groupDatabase(e *tree.Element) string {
 	for _, inner := range e.Lists[0].Elements {
 		if inner.Step != nil && c.joinsGroup(inner.Step) {
 			return c.file.DatabaseOf(inner.Step)
@@ -135,7 +135,7 @@ func (c *compiler) groupDatabase(e *model.Element) string {
 	return c.file.Model.Database
 }
 
-func (c *compiler) joinsGroup(s *model.Step) bool {
+func (c *compiler) joinsGroup(s *tree.Step) bool {
 	switch c.file.AttrOf(s).Propagation {
 	case tx.NotSupported, tx.Never, tx.RequiresNew:
 		return false

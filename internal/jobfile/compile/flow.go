@@ -9,8 +9,9 @@ import (
 
 	"github.com/surfin-batch/surfin/internal/jobfile/bind"
 	"github.com/surfin-batch/surfin/internal/jobfile/language"
-	"github.com/surfin-batch/surfin/internal/jobfile/model"
 	"github.com/surfin-batch/surfin/internal/jobfile/template"
+	"github.com/surfin-batch/surfin/internal/jobfile/tree"
+	"github.com/surfin-batch/surfin/internal/model"
 	"github.com/surfin-batch/surfin/pkg/batch/chunk"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
@@ -18,8 +19,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-func (c *compiler) flow(list *model.List) (core.Flow, error) {
-	var flow core.Flow
+func (c *compiler) flow(list *tree.List) (model.Flow, error) {
+	var flow model.Flow
 	var errs []error
 	for _, e := range list.Elements {
 		compiled, err := c.element(e)
@@ -32,8 +33,8 @@ func (c *compiler) flow(list *model.List) (core.Flow, error) {
 	return flow, errors.Join(errs...)
 }
 
-func (c *compiler) flows(lists []*model.List) ([]core.Flow, error) {
-	var flows []core.Flow
+func (c *compiler) flows(lists []*tree.List) ([]model.Flow, error) {
+	var flows []model.Flow
 	var errs []error
 	for _, list := range lists {
 		flow, err := c.flow(list)
@@ -42,7 +43,7 @@ func (c *compiler) flows(lists []*model.List) ([]core.Flow, error) {
 	return flows, errors.Join(errs...)
 }
 
-func (c *compiler) element(e *model.Element) (core.Element, error) {
+func (c *compiler) element(e *tree.Element) (model.Element, error) {
 	when := compiledCondition(e.When, c.file)
 	remote, distributed := c.splitOnWorkers(e), c.deps.Distributed
 	c.deps.Distributed = distributed && !remote // a branch on workers runs entirely on its worker
@@ -53,28 +54,28 @@ func (c *compiler) element(e *model.Element) (core.Element, error) {
 	}
 	switch e.Kind {
 	case language.SplitKind:
-		split := &core.SplitElement{Name: e.Name, When: when, Branches: inner, OnWorkers: remote, On: e.On, Next: e.Edges}
+		split := &model.SplitElement{Name: e.Name, When: when, Branches: inner, OnWorkers: remote, On: e.On, Next: e.Edges}
 		if n := e.Model.Split.Parallel; n != nil {
 			split.Workers = *n
 		}
 		return split, nil
 	case language.FlowKind:
-		return &core.FlowElement{Name: e.Name, When: when, Flow: inner[0], Next: e.Edges}, nil
+		return &model.FlowElement{Name: e.Name, When: when, Flow: inner[0], Next: e.Edges}, nil
 	case language.AtomicKind:
 		return c.group(e, when, inner[0])
 	case language.DecideKind:
-		return &core.DecisionElement{Name: e.Name, When: when, Decide: c.decide(e), Next: e.Edges}, nil
+		return &model.DecisionElement{Name: e.Name, When: when, Decide: c.decide(e), Next: e.Edges}, nil
 	case language.JobKind:
 		made, err := c.child(e.Step)
-		return &core.StepElement{Step: made, When: when, Next: e.Edges, StartLimit: e.Model.Job.StartLimit}, err
+		return &model.StepElement{Step: made, When: when, Next: e.Edges, StartLimit: e.Model.Job.StartLimit}, err
 	case language.StepKind:
 	}
 	made, err := c.step(e.Step)
 	m := e.Step.Model
-	return &core.StepElement{Step: made, When: when, Next: e.Edges, AllowStartIfComplete: m.AllowStartIfComplete, StartLimit: m.StartLimit}, err
+	return &model.StepElement{Step: made, When: when, Next: e.Edges, AllowStartIfComplete: m.AllowStartIfComplete, StartLimit: m.StartLimit}, err
 }
 
-func (c *compiler) step(s *model.Step) (core.Step, error) {
+func (c *compiler) step(s *tree.Step) (model.Step, error) {
 	made, err := c.work(s)
 	if err != nil || s.Partitioner == nil {
 		return made, err
@@ -95,14 +96,14 @@ func (c *compiler) step(s *model.Step) (core.Step, error) {
 
 // work compiles the work of a step, or its work for one partition: the gate and the promotion belong to the
 // whole step.
-func (c *compiler) work(s *model.Step) (core.Step, error) {
+func (c *compiler) work(s *tree.Step) (model.Step, error) {
 	db, err := c.deps.Provider.Database(c.file.DatabaseOf(s))
 	if err != nil {
 		return nil, err
 	}
 	a := c.builder(s.Name, s, append(s.Work(), s.Listeners...)...)
-	var expect *core.Condition
-	var promote *core.Promotion
+	var expect *model.Condition
+	var promote *model.Promotion
 	if s.Partitioner == nil {
 		expect, promote = compiledCondition(s.Expect, c.file), s.Promote
 	}
@@ -141,7 +142,7 @@ func (c *compiler) work(s *model.Step) (core.Step, error) {
 	return chunk.New(config)
 }
 
-func (c *compiler) child(s *model.Step) (core.Step, error) {
+func (c *compiler) child(s *tree.Step) (model.Step, error) {
 	if s.Child.File == nil {
 		return nil, errors.New(s.Child.Missing) // reported by checkDatabases
 	}
@@ -157,7 +158,7 @@ func (c *compiler) child(s *model.Step) (core.Step, error) {
 }
 
 // decide makes the function of a decision: the first choice that holds, or the decider's answer.
-func (c *compiler) decide(e *model.Element) func(ctx context.Context, view *core.View) (string, error) {
+func (c *compiler) decide(e *tree.Element) func(ctx context.Context, view *core.View) (string, error) {
 	if e.Decider != nil {
 		a := c.builder(e.Name, nil, e.Decider)
 		return func(ctx context.Context, view *core.View) (verdict string, err error) {
@@ -172,7 +173,7 @@ func (c *compiler) decide(e *model.Element) func(ctx context.Context, view *core
 		}
 	}
 	type choice struct {
-		when    *core.Condition
+		when    *model.Condition
 		verdict string
 	}
 	choices := make([]choice, len(e.Choices))
@@ -192,13 +193,13 @@ func (c *compiler) decide(e *model.Element) func(ctx context.Context, view *core
 	}
 }
 
-func (c *compiler) group(e *model.Element, when *core.Condition, inner core.Flow) (core.Element, error) {
+func (c *compiler) group(e *tree.Element, when *model.Condition, inner model.Flow) (model.Element, error) {
 	db, err := c.deps.Provider.Database(c.groupDatabase(e))
 	if err != nil {
 		return nil, err
 	}
 	manager, attr := tx.NewManager(db), c.file.GroupTransaction(e).Attr()
-	return &core.AtomicElement{
+	return &model.AtomicElement{
 		Name: e.Name, When: when, Flow: inner, Database: db.Name(), Next: e.Edges,
 		Snapshot: db.Dialect() == tx.Postgres && attr.Isolation >= sql.LevelRepeatableRead,
 		Do: func(ctx context.Context, fn func(ctx context.Context) error) error {
@@ -215,7 +216,7 @@ func markUnknownOutcome(err error) error {
 	return err
 }
 
-func (c *compiler) onWorkers(child *model.Child) bool {
+func (c *compiler) onWorkers(child *tree.Child) bool {
 	switch child.Model.Remote {
 	case language.RemoteTrue:
 		return true
@@ -225,7 +226,7 @@ func (c *compiler) onWorkers(child *model.Child) bool {
 	return false
 }
 
-func (c *compiler) splitOnWorkers(e *model.Element) bool {
+func (c *compiler) splitOnWorkers(e *tree.Element) bool {
 	if e.Kind != language.SplitKind {
 		return false
 	}
@@ -246,14 +247,14 @@ func (c *compiler) splitOnWorkers(e *model.Element) bool {
 	return false
 }
 
-func (c *compiler) tasks(s *model.Step, a builder, config step.TasksConfig) (core.Step, error) {
+func (c *compiler) tasks(s *tree.Step, a builder, config step.TasksConfig) (model.Step, error) {
 	if c.deps.Tasks == nil {
 		return nil, errors.New("this application cannot run a step of tasks")
 	}
 	config.On = s.On
 	config.Name, config.Handler, config.Budget, config.Groups = s.Name, s.Tasks.Model.Handler, s.Tasks.Model.Budget.Limits(), c.deps.Tasks
 	config.Key, config.After = s.Tasks.Model.Key, s.Tasks.Model.After
-	config.Items = func(ctx context.Context, run *core.StepRun) ([]json.RawMessage, error) {
+	config.Items = func(ctx context.Context, run *model.StepRun) ([]json.RawMessage, error) {
 		if s.Reader == nil {
 			return payloads(c.file, s, bind.View(c.file, run.View()))
 		}

@@ -5,14 +5,14 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/surfin-batch/surfin/internal/jobfile/model"
+	"github.com/surfin-batch/surfin/internal/jobfile/tree"
 	"github.com/surfin-batch/surfin/internal/yamlfile"
 )
 
 // CheckHandlers looks for handlers of tasks that this process does not have, in the file and in its child
 // jobs. The error, of Problems, lists those that no program can have; elsewhere lists those that a worker of
 // another program may have.
-func CheckHandlers(f *model.File, types HandlerTypes) (elsewhere yamlfile.Problems, err error) {
+func CheckHandlers(f *tree.File, types HandlerTypes) (elsewhere yamlfile.Problems, err error) {
 	known, closed := types.Handlers()
 	problems := f.Doc.NewCollector()
 	var wrong yamlfile.Problems
@@ -38,7 +38,7 @@ func CheckHandlers(f *model.File, types HandlerTypes) (elsewhere yamlfile.Proble
 	return nil, nil
 }
 
-func checkHandler(problems *yamlfile.Collector, s *model.Step, types HandlerTypes, known []string) {
+func checkHandler(problems *yamlfile.Collector, s *tree.Step, types HandlerTypes, known []string) {
 	handler, at := s.Tasks.Model.Handler, s.Tasks.Model.Node.Find("handler")
 	if slices.Contains(known, handler) {
 		return
@@ -51,8 +51,8 @@ func checkHandler(problems *yamlfile.Collector, s *model.Step, types HandlerType
 }
 
 // HasTasks reports whether the file, or a child job's file at any depth, has a step of tasks.
-func HasTasks(f *model.File) bool {
-	return slices.ContainsFunc(f.Steps, func(s *model.Step) bool {
+func HasTasks(f *tree.File) bool {
+	return slices.ContainsFunc(f.Steps, func(s *tree.Step) bool {
 		return s.Tasks != nil || s.Child != nil && s.Child.File != nil && HasTasks(s.Child.File)
 	})
 }

@@ -9,15 +9,15 @@ import (
 	"github.com/surfin-batch/surfin/internal/confine"
 	"github.com/surfin-batch/surfin/internal/jobfile/bind"
 	"github.com/surfin-batch/surfin/internal/jobfile/language"
-	"github.com/surfin-batch/surfin/internal/jobfile/model"
 	"github.com/surfin-batch/surfin/internal/jobfile/template"
+	"github.com/surfin-batch/surfin/internal/jobfile/tree"
 	"github.com/surfin-batch/surfin/internal/yamlfile"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
 // CheckLaunch decodes every config with the values known at launch, so that a value that does not fit, or a missing
 // secret, refuses the launch before an execution exists.
-func CheckLaunch(ctx context.Context, f *model.File, secrets bind.Secrets, params core.Parameters) error {
+func CheckLaunch(ctx context.Context, f *tree.File, secrets bind.Secrets, params core.Parameters) error {
 	problems := f.Doc.NewCollector()
 	checkSecrets(ctx, f, secrets, problems)
 	if err := problems.Err(); err != nil {
@@ -40,9 +40,9 @@ func CheckLaunch(ctx context.Context, f *model.File, secrets bind.Secrets, param
 }
 
 // checkSecrets reports missing secrets, including those that only a later step or a child job needs.
-func checkSecrets(ctx context.Context, f *model.File, secrets bind.Secrets, problems *yamlfile.Collector) {
+func checkSecrets(ctx context.Context, f *tree.File, secrets bind.Secrets, problems *yamlfile.Collector) {
 	v := (&bind.Values{}).With(ctx, secrets)
-	for _, u := range model.WithNested(f.Components()...) {
+	for _, u := range tree.WithNested(f.Components()...) {
 		for n, late := range u.Late {
 			for _, h := range late.Holes {
 				for _, path := range h.Prog.Vars() {
@@ -65,7 +65,7 @@ func checkSecrets(ctx context.Context, f *model.File, secrets bind.Secrets, prob
 	}
 }
 
-func checkSecretParameter(f *model.File, v *bind.Values, name string, n *yamlfile.Node, h template.Hole, problems *yamlfile.Collector) {
+func checkSecretParameter(f *tree.File, v *bind.Values, name string, n *yamlfile.Node, h template.Hole, problems *yamlfile.Collector) {
 	_, err := v.Secret(name)
 	if err == nil {
 		return
@@ -87,7 +87,7 @@ func cureOf(err error) string {
 
 // ExclusiveKey returns the key that a launch with these parameters shares with the launches that must not run at
 // the same time; "" means that it excludes only its own instance.
-func ExclusiveKey(f *model.File, params core.Parameters) (core.ExclusiveKey, error) {
+func ExclusiveKey(f *tree.File, params core.Parameters) (core.ExclusiveKey, error) {
 	switch m := f.Model.Exclusive; {
 	case m == nil || m.Text == language.ExclusiveInstance:
 		return "", nil

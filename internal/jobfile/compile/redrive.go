@@ -7,7 +7,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/surfin-batch/surfin/internal/jobfile/model"
+	"github.com/surfin-batch/surfin/internal/jobfile/tree"
+	"github.com/surfin-batch/surfin/internal/model"
 	"github.com/surfin-batch/surfin/internal/redrive"
 	"github.com/surfin-batch/surfin/internal/yamlfile"
 	"github.com/surfin-batch/surfin/pkg/batch/chunk"
@@ -26,13 +27,13 @@ type Redrive struct {
 	Steps map[string]core.StepExecution
 	// Watch is called before the components of a step execution are made, and the function that it returns
 	// afterwards, before any component is opened. It may be nil.
-	Watch func() (check func(run *core.StepRun, parts chunk.Parts) error)
+	Watch func() (check func(run *model.StepRun, parts chunk.Parts) error)
 }
 
 // RedriveJob makes a job of one chunk step of the file. It runs the skipped items of a plan, instead of
 // the items of the reader, through the step's processors and writers (rule C12). It fails as Compile does,
 // and if the plan's step is missing or is not a chunk step.
-func RedriveJob(f *model.File, deps Deps, r Redrive) (*core.Job, error) {
+func RedriveJob(f *tree.File, deps Deps, r Redrive) (*model.Job, error) {
 	of, err := chunkStep(f, r.Plan.Step)
 	if err != nil {
 		return nil, err
@@ -46,13 +47,13 @@ func RedriveJob(f *model.File, deps Deps, r Redrive) (*core.Job, error) {
 	if r.Plan.Texts == 0 { // else it reads them
 		alone.Reader = nil
 	}
-	only.Steps, only.Flow, only.Finally, only.Listeners = []*model.Step{&alone}, nil, nil, nil
+	only.Steps, only.Flow, only.Finally, only.Listeners = []*tree.Step{&alone}, nil, nil, nil
 	c := &compiler{file: &only, deps: deps, redriveOf: r.Instance, redriveLater: r.later, problems: f.Doc.NewCollector()}
 	c.checkDatabases()
 	if err := c.problems.Err(); err != nil {
 		return nil, err
 	}
-	inner := func(s *redrive.Step) (core.Step, error) {
+	inner := func(s *redrive.Step) (model.Step, error) {
 		c.wrapParts = r.wrapParts(s, of.Reader.Out)
 		made, err := c.work(&alone)
 		if err := errors.Join(append(c.missing, err)...); err != nil {
@@ -64,19 +65,19 @@ func RedriveJob(f *model.File, deps Deps, r Redrive) (*core.Job, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &core.Job{
+	return &model.Job{
 		Name: f.Name, Description: f.Model.Description, Parameters: f.ParametersNow(), Definition: f.Definition(),
 		Restartable: true, Bind: c.bind, Exclusive: c.exclusive, RedriveOf: r.Plan.Execution,
-		Flow: core.Flow{Elements: []core.Element{&core.StepElement{Step: work}}},
+		Flow: model.Flow{Elements: []model.Element{&model.StepElement{Step: work}}},
 	}, nil
 }
 
-func (r Redrive) step(inner func(*redrive.Step) (core.Step, error)) (core.Step, error) {
+func (r Redrive) step(inner func(*redrive.Step) (model.Step, error)) (model.Step, error) {
 	work, err := redrive.NewStep(r.Plan, r.Steps, inner)
 	if err != nil || len(r.Plan.Parts) == 0 {
 		return work, err
 	}
-	return step.NewPartitioned(step.PartitionConfig{Step: work, Workers: 1, Partitioner: func(context.Context, *core.StepRun) (core.Partitioner, error) {
+	return step.NewPartitioned(step.PartitionConfig{Step: work, Workers: 1, Partitioner: func(context.Context, *model.StepRun) (core.Partitioner, error) {
 		return r, nil
 	}})
 }
@@ -91,7 +92,7 @@ func (r Redrive) Partition(context.Context, *core.View) ([]core.Partition, error
 }
 
 // chunkStep finds a step by the name of its executions. Executions of partitions are named STEP:PARTITION.
-func chunkStep(f *model.File, recorded string) (*model.Step, error) {
+func chunkStep(f *tree.File, recorded string) (*tree.Step, error) {
 	name, _, _ := strings.Cut(recorded, ":")
 	for _, s := range f.Steps {
 		if s.Name != name {
@@ -107,12 +108,12 @@ func chunkStep(f *model.File, recorded string) (*model.Step, error) {
 
 func (r Redrive) wrapParts(s *redrive.Step, itemType item.Type) func(makeParts) makeParts {
 	return func(next makeParts) makeParts {
-		return func(ctx context.Context, run *core.StepRun) (chunk.Parts, error) {
+		return func(ctx context.Context, run *model.StepRun) (chunk.Parts, error) {
 			if partition, is := r.partition(run); is {
 				of := *run
 				of.Data.Part, run = partition, &of
 			}
-			check := func(*core.StepRun, chunk.Parts) error { return nil }
+			check := func(*model.StepRun, chunk.Parts) error { return nil }
 			if r.Watch != nil {
 				check = r.Watch()
 			}
@@ -137,7 +138,7 @@ const redrivenKey = "surfin.redriven"
 
 // checkPublishing refuses a redrive that publishes its output before the step of the items has
 // published its own, or after that step has published again (rule C12b).
-func (r Redrive) checkPublishing(ctx context.Context, run *core.StepRun, parts chunk.Parts) error {
+func (r Redrive) checkPublishing(ctx context.Context, run *model.StepRun, parts chunk.Parts) error {
 	if !slices.ContainsFunc(parts.Writers, func(w item.Writer) bool { return item.Publishes(w.Component()) }) {
 		return nil
 	}
@@ -155,7 +156,7 @@ func (r Redrive) checkPublishing(ctx context.Context, run *core.StepRun, parts c
 	return run.StepContext().Put(redrivenKey, int64(of.ID))
 }
 
-func (r Redrive) later(run *core.StepRun) func(ctx context.Context) error {
+func (r Redrive) later(run *model.StepRun) func(ctx context.Context) error {
 	return func(ctx context.Context) error {
 		of, err := r.newest(ctx, run)
 		if err != nil || of == nil || of.Status == core.StatusCompleted {
@@ -165,7 +166,7 @@ func (r Redrive) later(run *core.StepRun) func(ctx context.Context) error {
 	}
 }
 
-func (r Redrive) newest(ctx context.Context, run *core.StepRun) (*core.StepExecution, error) {
+func (r Redrive) newest(ctx context.Context, run *model.StepRun) (*core.StepExecution, error) {
 	records, err := run.Services.Attempts.Newest(ctx, r.Instance, r.recorded(run))
 	if err != nil || len(records) == 0 {
 		return nil, err
@@ -173,7 +174,7 @@ func (r Redrive) newest(ctx context.Context, run *core.StepRun) (*core.StepExecu
 	return &records[0], nil
 }
 
-func (r Redrive) recorded(run *core.StepRun) string {
+func (r Redrive) recorded(run *model.StepRun) string {
 	if len(r.Plan.Parts) > 0 {
 		return run.Step.Name
 	}
@@ -184,7 +185,7 @@ func (r Redrive) recorded(run *core.StepRun) string {
 const partitionIndexKey = "surfin.index"
 
 // partition is the partition of the redriven items, read by ${part.NAME}.
-func (r Redrive) partition(run *core.StepRun) (*core.Partition, bool) {
+func (r Redrive) partition(run *model.StepRun) (*core.Partition, bool) {
 	recorded := r.recorded(run)
 	_, name, is := strings.Cut(recorded, ":")
 	if !is {

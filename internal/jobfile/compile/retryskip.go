@@ -3,14 +3,14 @@ package compile
 import (
 	"fmt"
 
-	"github.com/surfin-batch/surfin/internal/jobfile/model"
+	"github.com/surfin-batch/surfin/internal/jobfile/tree"
 	"github.com/surfin-batch/surfin/pkg/batch/chunk"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
 // setRetrySkip fills in the retries and skips of the step. The error classes belong to the application that
 // runs it.
-func (c *compiler) setRetrySkip(s *model.Step, to *chunk.Config) error {
+func (c *compiler) setRetrySkip(s *tree.Step, to *chunk.Config) error {
 	matchers := c.deps.Registry.Matchers()
 	to.Isolate = chunk.Isolation(s.Chunk.Isolate)
 	to.KeepOutputs = !s.Chunk.Reprocess
@@ -44,7 +44,7 @@ func (c *compiler) setRetrySkip(s *model.Step, to *chunk.Config) error {
 	return nil
 }
 
-func (c *compiler) retry(s *model.Step) (core.Retry, error) {
+func (c *compiler) retry(s *tree.Step) (core.Retry, error) {
 	if s.Retry == nil {
 		return core.Retry{}, nil
 	}

@@ -9,13 +9,13 @@ import (
 	"io"
 
 	"github.com/surfin-batch/surfin/internal/jobfile/bind"
-	"github.com/surfin-batch/surfin/internal/jobfile/model"
+	"github.com/surfin-batch/surfin/internal/jobfile/tree"
 	"github.com/surfin-batch/surfin/internal/yamlfile"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/step"
 )
 
-func payload(f *model.File, s *model.Step, v *bind.Values, n *yamlfile.Node) (any, error) {
+func payload(f *tree.File, s *tree.Step, v *bind.Values, n *yamlfile.Node) (any, error) {
 	return bind.JsonTree(n, func(n *yamlfile.Node) (any, error) {
 		value, err := bind.PayloadScalar(v, n, s.Tasks.Late[n])
 		if err != nil {
@@ -25,7 +25,7 @@ func payload(f *model.File, s *model.Step, v *bind.Values, n *yamlfile.Node) (an
 	})
 }
 
-func payloads(f *model.File, s *model.Step, v *bind.Values) ([]json.RawMessage, error) {
+func payloads(f *tree.File, s *tree.Step, v *bind.Values) ([]json.RawMessage, error) {
 	payloads := make([]json.RawMessage, 0, len(s.Tasks.Model.Items.List))
 	for _, n := range s.Tasks.Model.Items.List {
 		if !v.AtStep && s.Tasks.IsLate(n) {

@@ -7,21 +7,22 @@ import (
 	"time"
 
 	"github.com/surfin-batch/surfin/internal/jobfile/check"
-	"github.com/surfin-batch/surfin/internal/jobfile/model"
+	"github.com/surfin-batch/surfin/internal/jobfile/tree"
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
 // writtenUnder returns the newest execution of the instance that may have written something under its
 // definition. An execution that was refused when its steps began left the previous one's work, so a file is
 // compared with the previous one.
-func writtenUnder(ctx context.Context, f *model.File, r Restart) (*core.JobExecution, error) {
+func writtenUnder(ctx context.Context, f *tree.File, r Restart) (*core.JobExecution, error) {
 	base := r.Last
 	for base.Attempt > 1 && base.AnewSince() == 0 && base.RedriveOf == 0 {
 		wrote, err := mayHaveWritten(ctx, f, r, base)
 		if err != nil || wrote {
 			return base, err
 		}
-		before, err := r.History.Records.Executions(ctx, core.ExecutionFilter{Instance: base.InstanceID, Before: base.ID, Limit: 1})
+		before, err := r.History.Records.Executions(ctx, ports.ExecutionFilter{Instance: base.InstanceID, Before: base.ID, Limit: 1})
 		if err != nil {
 			return nil, fmt.Errorf("read the execution before %d: %w", base.ID, err)
 		}
@@ -36,7 +37,7 @@ func writtenUnder(ctx context.Context, f *model.File, r Restart) (*core.JobExecu
 // mayHaveWritten reports whether an execution may have left results. It has not if it failed together with
 // all its steps, and these are chunk steps without partitions that work in the repository's database and have
 // counted nothing.
-func mayHaveWritten(ctx context.Context, f *model.File, r Restart, e *core.JobExecution) (bool, error) {
+func mayHaveWritten(ctx context.Context, f *tree.File, r Restart, e *core.JobExecution) (bool, error) {
 	if e.Status != core.StatusFailed {
 		return true, nil
 	}
@@ -64,7 +65,7 @@ func mayHaveWritten(ctx context.Context, f *model.File, r Restart, e *core.JobEx
 
 // isAsBegun reports whether an execution ran this file, and last read its local times as this program does: then nothing is
 // to be compared.
-func isAsBegun(f *model.File, e, last *core.JobExecution) bool {
+func isAsBegun(f *tree.File, e, last *core.JobExecution) bool {
 	return e.Definition.Hash == f.Definition().Hash && !last.FormerTimes
 }
 

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 )
@@ -81,7 +82,7 @@ type Restart struct {
 	// Last is its newest execution, and Params are the parameters.
 	Last    *core.JobExecution
 	Params  core.Parameters
-	History core.History
+	History ports.History
 	// Registry knows the components of both files.
 	Registry *registry.Registry
 }

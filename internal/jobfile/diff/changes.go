@@ -9,14 +9,15 @@ import (
 	"strings"
 
 	"github.com/surfin-batch/surfin/internal/jobfile/check"
-	"github.com/surfin-batch/surfin/internal/jobfile/model"
+	"github.com/surfin-batch/surfin/internal/jobfile/tree"
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
 // Of compares the file with the definition of the instance's last execution, or of the newest one that
 // may have written something, if that is another one. If the restart needs consent, it returns a
 // *ChangedError with the changes.
-func Of(ctx context.Context, f *model.File, r Restart) ([]Change, error) {
+func Of(ctx context.Context, f *tree.File, r Restart) ([]Change, error) {
 	last := r.Last
 	if last.Definition.Text == "" || isAsBegun(f, last, last) { // that of a job made in Go
 		return nil, nil
@@ -82,7 +83,7 @@ func (c *comparison) readCheckpoints(ctx context.Context, r Restart) error {
 
 // readChildren reads which work the child jobs of unfinished steps have committed. A child that did not
 // finish counts as committed.
-func (c *comparison) readChildren(ctx context.Context, records core.Explorer) error {
+func (c *comparison) readChildren(ctx context.Context, records ports.Explorer) error {
 	c.idle = map[string]bool{}
 	for name, h := range c.history {
 		id := core.ChildOf(&h.Last)

@@ -6,14 +6,15 @@ import (
 	"strings"
 
 	"github.com/surfin-batch/surfin/internal/jobfile/language"
-	"github.com/surfin-batch/surfin/internal/jobfile/model"
+	"github.com/surfin-batch/surfin/internal/jobfile/tree"
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/internal/yamlfile"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
 // Compare lists the differences for a restart.
-func Compare(before, after *model.File, params core.Parameters, history map[string]core.StepHistory) []Change {
+func Compare(before, after *tree.File, params core.Parameters, history map[string]ports.StepHistory) []Change {
 	c := &comparison{before: before, after: after, params: params, history: history}
 	return c.changes()
 }
@@ -26,9 +27,9 @@ func Compare(before, after *model.File, params core.Parameters, history map[stri
 type comparison struct {
 	last          core.JobExecutionID
 	database      string // of the records
-	before, after *model.File
+	before, after *tree.File
 	params        core.Parameters
-	history       map[string]core.StepHistory
+	history       map[string]ports.StepHistory
 	// elsewhere holds the steps and partitions with committed work in a checkpoint stored with the data.
 	elsewhere map[string]bool
 	// idle are the steps that run a job without committed work.
@@ -61,11 +62,11 @@ func (c *comparison) changes() []Change {
 // decisionChanges names the decisions that are different: a verdict that was taken is kept.
 func (c *comparison) decisionChanges() []Change {
 	var changes []Change
-	c.after.Flow.Walk(func(e *model.Element) {
+	c.after.Flow.Walk(func(e *tree.Element) {
 		if e.Kind != language.DecideKind {
 			return
 		}
-		c.before.Flow.Walk(func(old *model.Element) {
+		c.before.Flow.Walk(func(old *tree.Element) {
 			if old.Name == e.Name && old.Kind == language.DecideKind && nodeText(old.Model.Node) != nodeText(e.Model.Node) {
 				changes = append(changes, Change{
 					What: "decision " + e.Name + " is different; the verdict of an earlier attempt is kept unless it failed the job", Place: c.place(e.Model.Node),
@@ -76,7 +77,7 @@ func (c *comparison) decisionChanges() []Change {
 	return changes
 }
 
-func (c *comparison) stepChanges(old *model.Step) []Change {
+func (c *comparison) stepChanges(old *tree.Step) []Change {
 	h, ran := c.history[old.Name]
 	now := c.after.StepNamed(old.Name)
 	began := ran && !isOver(h.Last)
@@ -120,7 +121,7 @@ func (c *comparison) stepChanges(old *model.Step) []Change {
 	return []Change{{Step: old.Name, What: what}}
 }
 
-func (c *comparison) newDefinition(old, now *model.Step) []Change {
+func (c *comparison) newDefinition(old, now *tree.Step) []Change {
 	switch {
 	case now == nil:
 		return []Change{{Step: old.Name, What: "is no longer in the file; it has committed nothing"}}
@@ -133,19 +134,19 @@ func (c *comparison) newDefinition(old, now *model.Step) []Change {
 	return []Change{c.newDefinitionOf(now)}
 }
 
-func (c *comparison) newDefinitionOf(now *model.Step) Change {
+func (c *comparison) newDefinitionOf(now *tree.Step) Change {
 	return Change{Step: now.Name, What: "takes its new definition: it has committed nothing", NewDefinition: true, Place: c.place(now.Element.Model.Node)}
 }
 
-func (c *comparison) hasSameInput(old, now *model.Step) bool {
+func (c *comparison) hasSameInput(old, now *tree.Step) bool {
 	return old.Child != nil ||
-		len(c.useChanges(old.Name, "", old.Partitioner, now.Partitioner, model.AnyKey))+len(c.useChanges(old.Name, "", old.Reader, now.Reader, model.AnyKey)) == 0
+		len(c.useChanges(old.Name, "", old.Partitioner, now.Partitioner, tree.AnyKey))+len(c.useChanges(old.Name, "", old.Reader, now.Reader, tree.AnyKey)) == 0
 }
 
 // hasCommitted reports whether a restart depends on work of an unfinished step, according to its record, the
 // checkpoint stored with the data, and its partitions with committed work. The plan of partitions counts as
 // committed, for their partitioner.
-func (c *comparison) hasCommitted(old *model.Step, last core.StepExecution) bool {
+func (c *comparison) hasCommitted(old *tree.Step, last core.StepExecution) bool {
 	if c.idle[old.Name] {
 		last.Context = last.Context.Clone()
 		last.Context.Delete(core.ChildKey)
@@ -158,7 +159,7 @@ func (c *comparison) hasCommitted(old *model.Step, last core.StepExecution) bool
 
 // isUncertain reports whether a tasklet may have committed work without a record: outside of a transaction,
 // or in another database than the records when its process was lost.
-func (c *comparison) isUncertain(old *model.Step, last core.StepExecution) bool {
+func (c *comparison) isUncertain(old *tree.Step, last core.StepExecution) bool {
 	if old.Tasklet == nil {
 		return false
 	}
@@ -181,7 +182,7 @@ func (c *comparison) partitions(step string, last core.StepExecution) map[string
 	return found
 }
 
-func (c *comparison) hasCommittedParts(old *model.Step) bool {
+func (c *comparison) hasCommittedParts(old *tree.Step) bool {
 	for name, s := range c.partitions(old.Name, c.history[old.Name].Last) {
 		if s.Status == core.StatusCompleted || s.HasCommitted() || c.elsewhere[name] {
 			return true
@@ -190,7 +191,7 @@ func (c *comparison) hasCommittedParts(old *model.Step) bool {
 	return false
 }
 
-func otherChange(old, now *model.Step) string {
+func otherChange(old, now *tree.Step) string {
 	switch {
 	case stepText(old) != stepText(now):
 		return "is different"
@@ -202,7 +203,7 @@ func otherChange(old, now *model.Step) string {
 
 // childHash is the hash of a child job's definition. It is empty for another kind of step or for a job that
 // can no longer be read.
-func childHash(s *model.Step) string {
+func childHash(s *tree.Step) string {
 	if s.Child == nil || s.Child.File == nil {
 		return ""
 	}
@@ -210,7 +211,7 @@ func childHash(s *model.Step) string {
 }
 
 // kindOf is the step's kind as the history records it.
-func kindOf(s *model.Step) string {
+func kindOf(s *tree.Step) string {
 	switch {
 	case s.Child != nil:
 		return "child job"
@@ -224,14 +225,14 @@ func kindOf(s *model.Step) string {
 	return "chunk step"
 }
 
-func stepText(s *model.Step) string { return nodeText(s.Element.Model.Node) }
+func stepText(s *tree.Step) string { return nodeText(s.Element.Model.Node) }
 
 func isOver(s core.StepExecution) bool {
 	return s.Status == core.StatusCompleted || s.Status == core.StatusAbandoned
 }
 
-func isFinally(f *model.File, name string) bool {
-	return slices.ContainsFunc(f.Steps, func(s *model.Step) bool { return s.Name == name && s.Element.List.Finally })
+func isFinally(f *tree.File, name string) bool {
+	return slices.ContainsFunc(f.Steps, func(s *tree.Step) bool { return s.Name == name && s.Element.List.Finally })
 }
 
 // isSplit reports whether the record belongs to a split on workers: its steps record its work.

@@ -6,26 +6,26 @@ import (
 	"slices"
 
 	"github.com/surfin-batch/surfin/internal/jobfile/bind"
-	"github.com/surfin-batch/surfin/internal/jobfile/model"
+	"github.com/surfin-batch/surfin/internal/jobfile/tree"
 	"github.com/surfin-batch/surfin/internal/yamlfile"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
 // inputChanges compares the input that committed work of an unfinished step depends on, and the location of
 // that work.
-func (c *comparison) inputChanges(old, now *model.Step) []Change {
+func (c *comparison) inputChanges(old, now *tree.Step) []Change {
 	if old.Child != nil {
 		return c.childChanges(old, now)
 	}
 	if old.Tasks != nil {
 		return c.taskChanges(old, now)
 	}
-	changes := c.useChanges(old.Name, "has planned its partitions", old.Partitioner, now.Partitioner, model.AnyKey)
+	changes := c.useChanges(old.Name, "has planned its partitions", old.Partitioner, now.Partitioner, tree.AnyKey)
 	for i := range changes {
 		changes[i].Kept = "the partitions that are planned"
 	}
 	if old.Partitioner == nil || c.hasCommittedParts(old) {
-		changes = append(changes, c.useChanges(old.Name, didCommit, old.Reader, now.Reader, model.AnyKey)...)
+		changes = append(changes, c.useChanges(old.Name, didCommit, old.Reader, now.Reader, tree.AnyKey)...)
 		return append(changes, c.writerChanges(old, now)...)
 	}
 	return changes
@@ -35,7 +35,7 @@ func (c *comparison) inputChanges(old, now *model.Step) []Change {
 const didCommit = "has committed work"
 
 // writerChanges compares where committed rows are: the writers and their targets. How they write may change.
-func (c *comparison) writerChanges(old, now *model.Step) []Change {
+func (c *comparison) writerChanges(old, now *tree.Step) []Change {
 	if len(old.Writers) != len(now.Writers) {
 		return []Change{{
 			Step: old.Name, What: fmt.Sprintf("%s with %s, and has %s now", didCommit, writerCount(old), writerCount(now)), Refused: true,
@@ -44,16 +44,16 @@ func (c *comparison) writerChanges(old, now *model.Step) []Change {
 	}
 	var changes []Change
 	for i := range old.Writers {
-		counts := model.IsTarget
+		counts := tree.IsTarget
 		if old.Writers[i].Refills() != now.Writers[i].Refills() {
-			counts = model.IsTargetOrMode
+			counts = tree.IsTargetOrMode
 		}
 		changes = append(changes, c.useChanges(old.Name, didCommit, old.Writers[i], now.Writers[i], counts)...)
 	}
 	return changes
 }
 
-func writerCount(s *model.Step) string {
+func writerCount(s *tree.Step) string {
 	if len(s.Writers) == 1 {
 		return "1 writer"
 	}
@@ -61,7 +61,7 @@ func writerCount(s *model.Step) string {
 }
 
 // useChanges compares the keys of a component that count. did describes the step's work with it.
-func (c *comparison) useChanges(step, did string, old, now *model.ComponentUse, counts func(yamlfile.Field) bool) []Change {
+func (c *comparison) useChanges(step, did string, old, now *tree.ComponentUse, counts func(yamlfile.Field) bool) []Change {
 	refused := func(at *yamlfile.Node, format string, args ...any) Change {
 		return Change{Step: step, What: did + " with " + fmt.Sprintf(format, args...), Refused: true, Place: c.place(at)}
 	}
@@ -81,7 +81,7 @@ func (c *comparison) useChanges(step, did string, old, now *model.ComponentUse, 
 	return changes
 }
 
-func (c *comparison) childChanges(old, now *model.Step) []Change {
+func (c *comparison) childChanges(old, now *tree.Step) []Change {
 	refused := func(format string, args ...any) Change {
 		return Change{Step: old.Name, What: "has started " + fmt.Sprintf(format, args...), Refused: true, Place: c.place(now.Element.Model.Node)}
 	}
@@ -114,7 +114,7 @@ func orNone(text string) string {
 
 // parameterTexts are the parameters of a child by name: the value if the launch knows
 // it, else the expression.
-func parameterTexts(f *model.File, child *model.Child, params core.Parameters) map[string]string {
+func parameterTexts(f *tree.File, child *tree.Child, params core.Parameters) map[string]string {
 	texts, v := map[string]string{}, bind.Launch(f, params)
 	for _, entry := range child.Model.Parameters {
 		n := entry.Value.Node
@@ -136,9 +136,9 @@ func parameterTexts(f *model.File, child *model.Child, params core.Parameters) m
 }
 
 // taskChanges compares the inputs from which a step has made its tasks.
-func (c *comparison) taskChanges(old, now *model.Step) []Change {
+func (c *comparison) taskChanges(old, now *tree.Step) []Change {
 	const did = "has submitted its tasks"
-	changes := c.useChanges(old.Name, did, old.Reader, now.Reader, model.AnyKey)
+	changes := c.useChanges(old.Name, did, old.Reader, now.Reader, tree.AnyKey)
 	refuse := func(at *yamlfile.Node, what string) {
 		changes = append(changes, Change{Step: old.Name, What: did + what, Refused: true, Place: c.place(at)})
 	}

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/surfin-batch/surfin/internal/jobfile/model"
+	"github.com/surfin-batch/surfin/internal/jobfile/tree"
 	"github.com/surfin-batch/surfin/internal/secret"
 	"github.com/surfin-batch/surfin/internal/yamlfile"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
@@ -83,7 +83,7 @@ func (c *comparison) fileDiffs() []fileDiff {
 	return diffs
 }
 
-func includedDoc(f *model.File, name string) *yamlfile.Document {
+func includedDoc(f *tree.File, name string) *yamlfile.Document {
 	for _, i := range f.Included {
 		if i.Name == name {
 			return i.Doc
@@ -138,7 +138,7 @@ func (c *comparison) isRefused(changes []Change, d fileDiff, hunk []edit) bool {
 	return false
 }
 
-func spans(s *model.Step, doc *yamlfile.Document, line int) bool {
+func spans(s *tree.Step, doc *yamlfile.Document, line int) bool {
 	return s != nil && s.Element.Model.Node.HasLine(doc, line)
 }
 

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/surfin-batch/surfin/internal/jobfile/bind"
-	"github.com/surfin-batch/surfin/internal/jobfile/model"
+	"github.com/surfin-batch/surfin/internal/jobfile/tree"
 	"github.com/surfin-batch/surfin/internal/secret"
 	"github.com/surfin-batch/surfin/internal/yamlfile"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
@@ -19,7 +19,7 @@ import (
 
 // configTexts are the keys of a config that count, with their values as texts, defaults
 // included, as far as the launch knows them.
-func configTexts(f *model.File, u *model.ComponentUse, params core.Parameters, counts func(yamlfile.Field) bool) map[string]string {
+func configTexts(f *tree.File, u *tree.ComponentUse, params core.Parameters, counts func(yamlfile.Field) bool) map[string]string {
 	texts := map[string]string{}
 	if u.Component.Config == nil {
 		return texts
@@ -45,8 +45,8 @@ func configTexts(f *model.File, u *model.ComponentUse, params core.Parameters, c
 	return texts
 }
 
-func lateAtStep(u *model.ComponentUse, n *yamlfile.Node) bool {
-	for _, one := range model.WithNested(u) {
+func lateAtStep(u *tree.ComponentUse, n *yamlfile.Node) bool {
+	for _, one := range tree.WithNested(u) {
 		if late := one.Late[n]; late != nil && late.AtStep {
 			return true
 		}

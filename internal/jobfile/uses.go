@@ -75,7 +75,7 @@ func (f *File) used(step string, u *tree.ComponentUse, params core.Parameters) U
 		case tag.Get("main") == "true" && field.Kind() == reflect.String && !secret: // a secret is not shown
 			found.Target = field.String()
 			found.File = (tag.Get("path") == "true" || tag.Get("path") == "std") && found.Target != core.StdPath
-			if at := mainNode(u, tag.Get("key")); found.Target == "" && u.Late[at] != nil {
+			if at := tree.ValueOf(u.Node, yamlfile.Field{Key: tag.Get("key"), Main: true}); found.Target == "" && u.Late[at] != nil {
 				found.Written = at.Text
 			}
 		case tag.Get("key") == "database" && field.Kind() == reflect.String:
@@ -89,13 +89,6 @@ func (f *File) used(step string, u *tree.ComponentUse, params core.Parameters) U
 		}
 	}
 	return found
-}
-
-func mainNode(u *tree.ComponentUse, key string) *yamlfile.Node {
-	if u.Node.Kind == yamlfile.Scalar {
-		return u.Node
-	}
-	return u.Node.Get(key)
 }
 
 // columns are the columns of a schema, or the named ones with their fields in the order of the schema; nil

@@ -26,8 +26,8 @@ type checker struct {
 }
 
 func (l *checker) checkAtLeastOne(n *yamlfile.Node, key string, x *int) {
-	if x != nil && *x < 1 {
-		l.problems.Add(n.Get(key), key+" must be at least 1", "")
+	if at := n.Get(key); at != nil && x != nil && *x < 1 {
+		l.problems.Add(at, key+" must be at least 1", "")
 	}
 }
 

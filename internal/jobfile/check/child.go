@@ -85,11 +85,7 @@ func (l *children) checkChildFile(e *tree.Element) {
 }
 
 func specNames(specs []core.ParameterSpec) []string {
-	names := make([]string, len(specs))
-	for i, s := range specs {
-		names[i] = s.Name
-	}
-	return names
+	return language.NamesOf(specs, func(s core.ParameterSpec) string { return s.Name })
 }
 
 // loadChild reads the file of a child job, once for all uses; nil if it cannot be used.
@@ -226,16 +222,14 @@ func (l *parameters) checkInherit() {
 		return
 	}
 	specs := map[string]core.ParameterSpec{}
-	var names []string
 	for _, spec := range l.file.Specs {
 		specs[spec.Name] = spec
-		names = append(names, spec.Name)
 	}
 	for _, name := range l.file.Model.Inherit {
 		spec, declared := specs[name]
 		switch {
 		case !declared:
-			l.problems.Add(at, fmt.Sprintf("inherit: %s is not a parameter of the job", name), yamlfile.Suggest(name, names))
+			l.problems.Add(at, fmt.Sprintf("inherit: %s is not a parameter of the job", name), yamlfile.Suggest(name, specNames(l.file.Specs)))
 		case name == l.file.Model.Incrementer:
 			l.problems.Add(at, fmt.Sprintf("inherit: the incrementer makes %s", name), "leave it out")
 		case spec.Secret:

@@ -97,12 +97,8 @@ func (l *steps) reportExclusion(s *tree.Step, key, other, why string) {
 }
 
 func (l *steps) checkChunkKeys(n *yamlfile.Node, c language.ChunkDefaults) {
-	if at := n.Get("size"); at != nil && c.Size != nil && *c.Size < 1 {
-		l.problems.Add(at, "size must be at least 1", "")
-	}
-	if at := n.Get("concurrency"); at != nil && c.Concurrency != nil && *c.Concurrency < 1 {
-		l.problems.Add(at, "concurrency must be at least 1", "")
-	}
+	l.checkAtLeastOne(n, "size", c.Size)
+	l.checkAtLeastOne(n, "concurrency", c.Concurrency)
 }
 
 func (l *steps) checkRetry(n *yamlfile.Node, c *config.ItemRetryConfig) {

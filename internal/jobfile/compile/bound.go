@@ -62,10 +62,7 @@ func (b *boundValues) use(u *tree.ComponentUse) {
 		return
 	}
 	for _, field := range yamlfile.FieldsOf(u.Component.Config).Fields {
-		n := u.Node.Get(field.Key)
-		if field.Main && u.Node.Kind != yamlfile.Map {
-			n = u.Node
-		}
+		n := tree.ValueOf(u.Node, field)
 		if n != nil && b.counts(field) && !field.Path && !isTuning(field) {
 			b.node(u, n)
 		}

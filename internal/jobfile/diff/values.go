@@ -33,10 +33,7 @@ func configTexts(f *tree.File, u *tree.ComponentUse, params core.Parameters, cou
 		if field.Key == "database" && text == `""` {
 			text = fmt.Sprintf("%q", tx.Default)
 		}
-		at := u.Node.Get(field.Key)
-		if field.Main && u.Node.Kind != yamlfile.Map {
-			at = u.Node
-		}
+		at := tree.ValueOf(u.Node, field)
 		if at != nil && lateAtStep(u, at) {
 			text = nodeText(at)
 		}

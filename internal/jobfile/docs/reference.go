@@ -2,6 +2,7 @@ package docs
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"reflect"
 	"slices"
@@ -272,35 +273,25 @@ func cell(text string) string {
 }
 
 func typeWord(t reflect.Type, f yamlfile.Field) string {
-	switch t {
-	case reflect.TypeFor[time.Duration]():
-		return "duration (`90s`)"
-	case reflect.TypeFor[registry.Size]():
-		return "size (`64KB`)"
-	case reflect.TypeFor[registry.SQL]():
-		return "SQL"
-	case reflect.TypeFor[registry.JSON]():
-		return "any value, as JSON"
-	case reflect.TypeFor[registry.Expression]():
-		return "expression"
-	case reflect.TypeFor[registry.Expressions]():
-		return "map of expressions"
-	case reflect.TypeFor[item.Type]():
-		return "item type"
-	case reflect.TypeFor[language.RawText]():
-		return "value of the type"
-	case reflect.TypeFor[language.ComponentRef](), reflect.TypeFor[registry.Nested]():
-		return f.Kind
-	case reflect.TypeFor[language.ComponentRefs]():
-		return f.Kind + ", or a list"
-	case reflect.TypeFor[language.Items]():
-		return "list, or " + f.Kind
-	case reflect.TypeFor[language.Placement]():
-		return "map of text, or text"
-	case reflect.TypeFor[language.Next]():
-		return "[next](#next)"
-	case reflect.TypeFor[language.Row]():
-		return "map of [row fields](#row-field)"
+	words := map[reflect.Type]string{
+		reflect.TypeFor[time.Duration]():          "duration (`90s`)",
+		reflect.TypeFor[registry.Size]():          "size (`64KB`)",
+		reflect.TypeFor[registry.SQL]():           "SQL",
+		reflect.TypeFor[registry.JSON]():          "any value, as JSON",
+		reflect.TypeFor[registry.Expression]():    "expression",
+		reflect.TypeFor[registry.Expressions]():   "map of expressions",
+		reflect.TypeFor[item.Type]():              "item type",
+		reflect.TypeFor[language.RawText]():       "value of the type",
+		reflect.TypeFor[language.ComponentRef]():  f.Kind,
+		reflect.TypeFor[registry.Nested]():        f.Kind,
+		reflect.TypeFor[language.ComponentRefs](): f.Kind + ", or a list",
+		reflect.TypeFor[language.Items]():         "list, or " + f.Kind,
+		reflect.TypeFor[language.Placement]():     "map of text, or text",
+		reflect.TypeFor[language.Next]():          "[next](#next)",
+		reflect.TypeFor[language.Row]():           "map of [row fields](#row-field)",
+	}
+	if word, is := words[t]; is {
+		return word
 	}
 	if c, ok := reflect.Zero(t).Interface().(registry.Choice); ok && c.Page() != "" {
 		return "[one of these](" + c.Page() + ")"
@@ -349,51 +340,30 @@ func kindWord(t reflect.Type, f yamlfile.Field) string {
 }
 
 func sectionWord(t reflect.Type) string {
-	switch t {
-	case reflect.TypeFor[language.Parameter]():
-		return "[parameter](#parameter)"
-	case reflect.TypeFor[language.Schedule]():
-		return "[schedule](#schedule)"
-	case reflect.TypeFor[language.Budget]():
-		return "[budget](#budget)"
-	case reflect.TypeFor[language.Element]():
-		return "[element](#elements)"
-	case reflect.TypeFor[language.Tasks]():
-		return "[tasks](#tasks)"
-	case reflect.TypeFor[language.Partition]():
-		return "[partition](#partition)"
-	case reflect.TypeFor[language.Choice]():
-		return "[choice](#choice)"
-	case reflect.TypeFor[language.ConditionText]():
-		return "expression"
-	case reflect.TypeFor[language.TargetText]():
-		return "[target](#next)"
-	case reflect.TypeFor[language.Chunk]():
-		return "[chunk](#chunk)"
-	case reflect.TypeFor[language.Transaction]():
-		return "[transaction](#transaction)"
-	case reflect.TypeFor[config.ItemRetryConfig]():
-		return "[retry](#retry)"
-	case reflect.TypeFor[config.Backoff]():
-		return "[backoff](#backoff)"
-	case reflect.TypeFor[config.ItemSkipConfig]():
-		return "[skip](#skip)"
-	case reflect.TypeFor[language.Defaults]():
-		return "[defaults](#defaults)"
-	case reflect.TypeFor[language.Template]():
-		return "[template](#template)"
-	case reflect.TypeFor[language.Argument]():
-		return "[argument](#argument), or its type"
-	case reflect.TypeFor[language.TemplateSteps]():
-		return "list of [element](#elements)"
-	case reflect.TypeFor[language.AnyValue]():
-		return "any value"
-	case reflect.TypeFor[language.ArgumentLists]():
-		return "list of maps"
-	case reflect.TypeFor[language.Include]():
-		return "path, or a list"
+	words := map[reflect.Type]string{
+		reflect.TypeFor[language.Parameter]():     "[parameter](#parameter)",
+		reflect.TypeFor[language.Schedule]():      "[schedule](#schedule)",
+		reflect.TypeFor[language.Budget]():        "[budget](#budget)",
+		reflect.TypeFor[language.Element]():       "[element](#elements)",
+		reflect.TypeFor[language.Tasks]():         "[tasks](#tasks)",
+		reflect.TypeFor[language.Partition]():     "[partition](#partition)",
+		reflect.TypeFor[language.Choice]():        "[choice](#choice)",
+		reflect.TypeFor[language.ConditionText](): "expression",
+		reflect.TypeFor[language.TargetText]():    "[target](#next)",
+		reflect.TypeFor[language.Chunk]():         "[chunk](#chunk)",
+		reflect.TypeFor[language.Transaction]():   "[transaction](#transaction)",
+		reflect.TypeFor[config.ItemRetryConfig](): "[retry](#retry)",
+		reflect.TypeFor[config.Backoff]():         "[backoff](#backoff)",
+		reflect.TypeFor[config.ItemSkipConfig]():  "[skip](#skip)",
+		reflect.TypeFor[language.Defaults]():      "[defaults](#defaults)",
+		reflect.TypeFor[language.Template]():      "[template](#template)",
+		reflect.TypeFor[language.Argument]():      "[argument](#argument), or its type",
+		reflect.TypeFor[language.TemplateSteps](): "list of [element](#elements)",
+		reflect.TypeFor[language.AnyValue]():      "any value",
+		reflect.TypeFor[language.ArgumentLists](): "list of maps",
+		reflect.TypeFor[language.Include]():       "path, or a list",
 	}
-	return keysBelow
+	return cmp.Or(words[t], keysBelow)
 }
 
 // keysBelow is the word for a struct without a section of its own.

@@ -313,8 +313,8 @@ func (b *schemaBuilder) element() object {
 	if _, ok := b.defs["element"]; !ok {
 		b.defs["element"] = object{} // elements are inside of elements
 		var choices []any
-		for _, kind := range language.Kinds() {
-			m := language.Element{Kind: kind}
+		for _, kind := range language.KindNames() {
+			m := language.Element{Kind: language.Kind(kind)}
 			choices = append(choices, b.structure(m.Keys().Type()))
 		}
 		choices = append(choices, b.structure(reflect.TypeFor[language.Use]()))

@@ -52,11 +52,7 @@ func (t *templateDef) argument(name string) *argumentDef {
 }
 
 func (t *templateDef) argumentNames() []string {
-	names := make([]string, len(t.args))
-	for i, a := range t.args {
-		names[i] = a.name
-	}
-	return names
+	return language.NamesOf(t.args, func(a argumentDef) string { return a.name })
 }
 
 func (x *expander) declareTemplates(at *yamlfile.Node) {

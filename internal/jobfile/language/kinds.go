@@ -3,6 +3,7 @@ package language
 import (
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/surfin-batch/surfin/internal/yamlfile"
@@ -21,19 +22,8 @@ const (
 	JobKind    Kind = "job"
 )
 
-// Kinds lists the kinds of elements.
-func Kinds() []Kind {
-	return []Kind{StepKind, DecideKind, SplitKind, FlowKind, AtomicKind, JobKind}
-}
-
 // KindNames are the keys of the kinds.
-func KindNames() []string {
-	var names []string
-	for _, kind := range Kinds() {
-		names = append(names, string(kind))
-	}
-	return names
-}
+func KindNames() []string { return []string{"step", "decide", "split", "flow", "atomic", "job"} }
 
 // KindList lists the names of the kinds and the use of a template, for messages.
 func KindList() string { return strings.Join(append(KindNames(), "use"), ", ") }
@@ -134,14 +124,7 @@ func below(option, key, job string) string {
 }
 
 // IsElementKind reports whether the key names a kind.
-func IsElementKind(key string) bool {
-	for _, kind := range Kinds() {
-		if key == string(kind) {
-			return true
-		}
-	}
-	return false
-}
+func IsElementKind(key string) bool { return slices.Contains(KindNames(), key) }
 
 func elementAt(n *yamlfile.Node) string {
 	for _, e := range n.Entries {

@@ -1,10 +1,13 @@
 package language
 
 import (
+	"database/sql"
 	"fmt"
 	"regexp"
 
 	"github.com/surfin-batch/surfin/internal/secret"
+	"github.com/surfin-batch/surfin/pkg/batch/core/task"
+	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
 // Identifier is the form of names.
@@ -57,4 +60,51 @@ func OtherKinds() map[string]string {
 // SecretParameterHint explains how to give a secret parameter.
 func SecretParameterHint(name string) string {
 	return fmt.Sprintf("give it after the job file, %s=@FILE, or as the secret %s: the variable %s, a file or a command", name, name, secret.Variable(name))
+}
+
+// Attr are the attributes of the transaction; a nil one has none.
+func (t *Transaction) Attr() tx.Attr {
+	if t == nil {
+		return tx.Attr{}
+	}
+	return tx.Attr{
+		Propagation: tx.Propagation(t.Propagation), Isolation: isolation(t.Isolation), ReadOnly: t.ReadOnly, Timeout: ValueOr0(t.Timeout),
+	}
+}
+
+func isolation(name string) sql.IsolationLevel {
+	return map[string]sql.IsolationLevel{
+		"read_uncommitted": sql.LevelReadUncommitted,
+		"read_committed":   sql.LevelReadCommitted,
+		"repeatable_read":  sql.LevelRepeatableRead,
+		"serializable":     sql.LevelSerializable,
+	}[name]
+}
+
+// Limits are the limits that the file sets; a nil budget sets none.
+func (m *Budget) Limits() task.Budget {
+	if m == nil {
+		return task.Budget{}
+	}
+	return task.Budget{
+		MaxAttempts: ValueOr0(m.MaxAttempts), MaxTotalAttempts: ValueOr0(m.MaxTotalAttempts),
+		Deadline: ValueOr0(m.Deadline), MaxNoProgress: ValueOr0(m.MaxNoProgress),
+	}
+}
+
+// ValueOr0 is the value of an optional key.
+func ValueOr0[T any](p *T) (x T) {
+	if p != nil {
+		x = *p
+	}
+	return x
+}
+
+// NamesOf returns the names of a list's members.
+func NamesOf[T any](list []T, name func(T) string) []string {
+	names := make([]string, len(list))
+	for i, x := range list {
+		names[i] = name(x)
+	}
+	return names
 }

@@ -7,6 +7,8 @@ import (
 	"reflect"
 	"time"
 
+	"github.com/surfin-batch/surfin/internal/calendar"
+	"github.com/surfin-batch/surfin/internal/expression"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
@@ -73,25 +75,17 @@ func TypeName(t reflect.Type) string {
 
 // GoType is the Go type of the values of a parameter.
 func GoType(t core.ParameterType) reflect.Type {
-	switch t {
-	case core.TypeString, core.TypePath:
-		return reflect.TypeFor[string]()
-	case core.TypeInt:
-		return reflect.TypeFor[int64]()
-	case core.TypeFloat:
-		return reflect.TypeFor[float64]()
-	case core.TypeDecimal:
-		return reflect.TypeFor[row.Decimal]()
-	case core.TypeBool:
-		return reflect.TypeFor[bool]()
-	case core.TypeDate:
-		return reflect.TypeFor[core.Date]()
-	case core.TypeTimestamp:
-		return reflect.TypeFor[time.Time]()
-	case core.TypeDuration:
-		return reflect.TypeFor[time.Duration]()
-	}
-	return nil
+	return map[core.ParameterType]reflect.Type{
+		core.TypeString:    reflect.TypeFor[string](),
+		core.TypePath:      reflect.TypeFor[string](),
+		core.TypeInt:       reflect.TypeFor[int64](),
+		core.TypeFloat:     reflect.TypeFor[float64](),
+		core.TypeDecimal:   reflect.TypeFor[row.Decimal](),
+		core.TypeBool:      reflect.TypeFor[bool](),
+		core.TypeDate:      reflect.TypeFor[core.Date](),
+		core.TypeTimestamp: reflect.TypeFor[time.Time](),
+		core.TypeDuration:  reflect.TypeFor[time.Duration](),
+	}[t]
 }
 
 // Text is the text of a value in a file: the text form of parameters, if it has one.
@@ -108,4 +102,24 @@ func Text(x any) string {
 		return t.UTC().Format(row.TimestampLayout)
 	}
 	return fmt.Sprint(x)
+}
+
+// Clock is the time zone of a job, with its calendars of business days.
+type Clock struct {
+	Zone      *time.Location
+	Calendars map[string]*calendar.Calendar
+}
+
+// AddTo adds the zone and the calendars to the names of an expression.
+func (c Clock) AddTo(scope expression.Scope) {
+	scope[expression.Calendars] = expression.Var{Calendars: c.Calendars}
+	scope[expression.Zone] = expression.Var{Zone: c.Zone}
+}
+
+// Values returns today() and now() at a time: the day is a day in the job's time zone.
+func (c Clock) Values(now time.Time) map[string]any {
+	_, offset := now.In(c.Zone).Zone()
+	local := now.Add(time.Duration(offset) * time.Second).UTC()
+	days := local.Truncate(24*time.Hour).Unix() / int64(24*time.Hour/time.Second)
+	return map[string]any{expression.Today: core.Date(0).AddDays(int(days)), expression.Now: now.UTC().Truncate(time.Microsecond)}
 }

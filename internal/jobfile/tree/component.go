@@ -1,12 +1,16 @@
 package tree
 
 import (
+	"errors"
+	"path/filepath"
 	"reflect"
+	"strings"
 
 	"github.com/surfin-batch/surfin/internal/expression"
 	"github.com/surfin-batch/surfin/internal/jobfile/language"
 	"github.com/surfin-batch/surfin/internal/jobfile/template"
 	"github.com/surfin-batch/surfin/internal/yamlfile"
+	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
@@ -108,4 +112,162 @@ type Condition struct {
 	Node       *yamlfile.Node
 	Prog       *expression.Program
 	OwnNumbers bool
+}
+
+// ReportConfig reports a component's errors about its config: joined errors one by one, a
+// *registry.ConfigError at its key, an error of an expression at its position in the text.
+func (u *ComponentUse) ReportConfig(c *yamlfile.Collector, err error) {
+	var joined interface{ Unwrap() []error }
+	if _, single := err.(*registry.ConfigError); !single && errors.As(err, &joined) {
+		for _, e := range joined.Unwrap() {
+			u.ReportConfig(c, e)
+		}
+		return
+	}
+	var inner *NestedError
+	if errors.As(err, &inner) {
+		inner.Use.ReportConfig(c, inner.Err)
+		return
+	}
+	at, text := u.Ref.At, u.What+": "+err.Error()
+	if direct, is := err.(*registry.ConfigError); is && u.Ref.Node != nil && u.Node.Kind != yamlfile.Map { // the file names no key
+		text = u.What + ": " + direct.Err.Error()
+	}
+	var key *registry.ConfigError
+	hint := ""
+	if errors.As(err, &key) {
+		at, hint = u.Find(key.Key), key.Hint
+	}
+	var syntax *expression.Error
+	if errors.As(err, &syntax) && at.Kind == yamlfile.Scalar {
+		c.AddAt(at, syntax.Offset, text, template.ExpressionHint(at, syntax))
+		return
+	}
+	if key != nil && key.At > 0 && at.Kind == yamlfile.Scalar {
+		c.AddAt(at, key.At-1, text, hint)
+		return
+	}
+	c.Add(at, text, hint)
+}
+
+// Find returns the node of a key of the config. The key of a rest is not in the file, only its entries are.
+func (u *ComponentUse) Find(key string) *yamlfile.Node {
+	if u.Component.Config != nil && u.Node.Kind == yamlfile.List { // the short form of its main key
+		if main, ok := yamlfile.FieldsOf(u.Component.Config).Main(); ok && strings.HasPrefix(key, main.Key+".") {
+			return u.Node.Find(strings.TrimPrefix(key, main.Key+"."))
+		}
+	}
+	if u.Component.Config == nil || u.Node.Kind != yamlfile.Map || len(u.Node.Entries) == 0 {
+		if u.Ref.Node == nil {
+			return u.Ref.At
+		}
+		return u.Node
+	}
+	if rest, ok := yamlfile.FieldsOf(u.Component.Config).Rest(); ok {
+		key = strings.TrimPrefix(key, rest.Key+".")
+	}
+	if found := u.Node.Find(key); found != u.Node {
+		return found
+	}
+	return u.Ref.At
+}
+
+// A file that a writer writes belongs to that writer alone (rule C15b). The part of this rule that is visible
+// in the file is checked at load, the rest when a step starts and when partitions are planned.
+
+// FileUse is a key of a component that names a file.
+type FileUse struct {
+	Use   *ComponentUse
+	field yamlfile.Field
+	Node  *yamlfile.Node
+}
+
+// Files are the keys of the component that name files to read, or, for a writer, to write: those with the tag
+// `output`.
+func (u *ComponentUse) Files() []FileUse {
+	if u == nil || u.Component.Config == nil {
+		return nil
+	}
+	var list []FileUse
+	for _, f := range yamlfile.FieldsOf(u.Component.Config).Fields {
+		if f.Type.Kind() != reflect.String || !f.Path || f.Key == u.Given || u.Kind == registry.KindWriter && !f.Output {
+			continue
+		}
+		at := ValueOf(u.Node, f)
+		if at != nil && at.Kind == yamlfile.Scalar {
+			list = append(list, FileUse{Use: u, field: f, Node: at})
+		}
+	}
+	return list
+}
+
+// IsStd reports whether the path is the standard input or output.
+func (f FileUse) IsStd(text string) bool { return f.field.Std && text == core.StdPath }
+
+// Std describes the standard input or output in messages.
+func (f FileUse) Std() string {
+	if f.Use.Kind == registry.KindReader {
+		return "the standard input"
+	}
+	return "the standard output"
+}
+
+// Path is the path in the key of a bound config. Links in the folder are resolved, so that one file has one
+// path.
+func (f FileUse) Path(cfg any) string {
+	text := reflect.ValueOf(cfg).Elem().FieldByIndex(f.field.Index).String()
+	if f.IsStd(text) {
+		return f.Std()
+	}
+	abs, err := filepath.Abs(text)
+	if err != nil {
+		return text
+	}
+	if dir, err := filepath.EvalSymlinks(filepath.Dir(abs)); err == nil {
+		abs = filepath.Join(dir, filepath.Base(abs))
+	}
+	if f.Use.Kind == registry.KindReader {
+		if target, err := filepath.EvalSymlinks(abs); err == nil {
+			return target
+		}
+	}
+	return abs
+}
+
+// AnyKey takes every key of a config.
+func AnyKey(yamlfile.Field) bool { return true }
+
+// IsTarget reports whether a key of a writer names its target: the main key of the short form, such as the
+// path or the table, the database, and nested writers.
+func IsTarget(f yamlfile.Field) bool { return f.Main || f.Key == "database" || holdsNested(f.Type) }
+
+// IsTargetOrMode is IsTarget for a writer that refills its target in one of its definitions (rule TW4): its
+// committed rows are elsewhere, or would be removed.
+func IsTargetOrMode(f yamlfile.Field) bool { return IsTarget(f) || f.Key == "mode" }
+
+// holdsNested reports whether a field of a config has components inside.
+func holdsNested(t reflect.Type) bool {
+	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice || t.Kind() == reflect.Map {
+		t = t.Elem()
+	}
+	if t == reflect.TypeFor[registry.Nested]() {
+		return true
+	}
+	if t.Kind() != reflect.Struct {
+		return false
+	}
+	for _, f := range yamlfile.FieldsOf(t).Fields {
+		if holdsNested(f.Type) {
+			return true
+		}
+	}
+	return false
+}
+
+// ValueOf returns a field's node in n, which may be the value of the main field.
+func ValueOf(n *yamlfile.Node, f yamlfile.Field) *yamlfile.Node {
+	if n != nil && n.Kind != yamlfile.Map && f.Main {
+		return n
+	}
+	return n.Get(f.Key)
 }

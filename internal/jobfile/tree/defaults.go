@@ -89,7 +89,7 @@ func Merged[T any](n *yamlfile.Node, own *T, at *yamlfile.Node, byDefault *T) *T
 // of d, which has the type of v. It merges nested structs in the same way.
 func MergeDefaults(n *yamlfile.Node, v reflect.Value, at *yamlfile.Node, d reflect.Value) {
 	for _, f := range yamlfile.FieldsOf(v.Type()).Fields {
-		own, given := valueOf(n, f), valueOf(at, f)
+		own, given := ValueOf(n, f), ValueOf(at, f)
 		switch {
 		case given == nil:
 		case own == nil:
@@ -98,11 +98,4 @@ func MergeDefaults(n *yamlfile.Node, v reflect.Value, at *yamlfile.Node, d refle
 			MergeDefaults(own, v.FieldByIndex(f.Index), given, d.FieldByIndex(f.Index))
 		}
 	}
-}
-
-func valueOf(n *yamlfile.Node, f yamlfile.Field) *yamlfile.Node {
-	if n != nil && n.Kind != yamlfile.Map && f.Main {
-		return n
-	}
-	return n.Get(f.Key)
 }

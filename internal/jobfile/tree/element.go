@@ -72,11 +72,7 @@ func (d *List) Find(name string) *Element {
 
 // Names are the names of the elements, in order.
 func (d *List) Names() []string {
-	names := make([]string, len(d.Elements))
-	for i, e := range d.Elements {
-		names[i] = e.Name
-	}
-	return names
+	return language.NamesOf(d.Elements, func(e *Element) string { return e.Name })
 }
 
 // Walk visits all elements, each before its inner ones.

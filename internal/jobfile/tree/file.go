@@ -53,11 +53,7 @@ type clockDefault struct {
 // StepNames are the names of all steps and child jobs, also nested ones and those of finally, in the order of
 // the file.
 func (f *File) StepNames() []string {
-	names := make([]string, len(f.Steps))
-	for i, s := range f.Steps {
-		names[i] = s.Name
-	}
-	return names
+	return language.NamesOf(f.Steps, func(s *Step) string { return s.Name })
 }
 
 // StepNamed returns the step of that name, without those of finally, or nil.

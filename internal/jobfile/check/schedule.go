@@ -78,10 +78,12 @@ func (l *schedules) checkScheduledParameters(s *tree.Schedule) {
 	given := map[string]bool{}
 	for _, e := range m.Parameters {
 		given[e.Name] = true
-		spec, declared := l.spec(e.Name)
-		switch {
-		case !declared:
+		i := slices.IndexFunc(l.file.Specs, func(s core.ParameterSpec) bool { return s.Name == e.Name })
+		if i < 0 {
 			l.problems.Add(e.Key, "schedule: the job has no parameter "+e.Name, yamlfile.Suggest(e.Name, l.file.Model.Parameters.Names()))
+			continue
+		}
+		switch spec := l.file.Specs[i]; {
 		case spec.Secret:
 			l.problems.Add(e.Key, "schedule: the parameter "+e.Name+" is secret: the values of a schedule are stored", fmt.Sprintf("leave it out, and give the workers the secret %s: the variable %s, a file or a command", e.Name, secret.Variable(e.Name)))
 		case e.Value.Node != nil:
@@ -96,15 +98,6 @@ func (l *schedules) checkScheduledParameters(s *tree.Schedule) {
 				fmt.Sprintf("give it one: parameters: {%s: \"${schedule.date}\"}, or a default", spec.Name))
 		}
 	}
-}
-
-func (l *schedules) spec(name string) (core.ParameterSpec, bool) {
-	for _, spec := range l.file.Specs {
-		if spec.Name == name {
-			return spec, true
-		}
-	}
-	return core.ParameterSpec{}, false
 }
 
 // scheduledText compiles the value of a parameter. A value that depends on the scheduled time is tried with

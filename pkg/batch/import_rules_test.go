@@ -43,14 +43,6 @@ func layersInside() []string {
 	return []string{"internal/api/...", "internal/model", "internal/ports/...", "internal/cli/...", "internal/draft/...", "internal/job/...", "internal/jobfile/...", "internal/jobtest/...", "internal/operator/...", "internal/redrive/...", "internal/runtime/...", "internal/schedule/..."}
 }
 
-// language are the named packages of internal/jobfile, and more.
-func language(names string, more ...string) []string {
-	for _, name := range strings.Fields(names) {
-		more = append(more, "internal/jobfile/"+name)
-	}
-	return more
-}
-
 // admits reports whether a room that may import the pattern may import the package.
 func admits(pattern, dir string) bool {
 	if pattern == helpers && slices.ContainsFunc(layersInside(), func(layer string) bool { return match(layer, dir) }) {
@@ -64,7 +56,7 @@ func rooms() []room {
 	core, tx, ours := "pkg/batch/core/...", "pkg/batch/tx/...", helpers
 	model, ports := "internal/model", "internal/ports/..."
 	steps := []string{core, tx, model, ports, "pkg/batch/chunk/...", "internal/redrive", "internal/job/..."}
-	return []room{
+	return append(stages(), []room{
 		{path: "pkg/batch/batchtest/...", kit: true},
 		{path: "pkg/batch/batchtest/itemtest/...", kit: true},
 		{path: "internal/testkit/repositorytest/...", kit: true},
@@ -96,19 +88,6 @@ func rooms() []room {
 		{path: "pkg/batch/inbox/...", may: []string{core, tx, "pkg/batch/guard", "internal/gormtx/..."}},
 		{path: "internal/runtime/...", may: []string{model, ports, "internal/workslot", "internal/schedule", core, tx, "pkg/batch/guard/...", "pkg/batch/inbox", "internal/lease", "internal/boottime", "internal/confine", "internal/jsontext", "internal/nearest"}},
 		{path: "pkg/batch/repository/...", may: []string{ports, model, core, tx, "pkg/batch/guard/...", "internal/migrator/...", "internal/dberr/...", "internal/gormtx/..."}},
-		// The stages of a job file: each knows only those before it.
-		{path: "internal/jobfile/source", may: []string{core, ours}},
-		{path: "internal/jobfile/language", may: []string{core, tx, ours}},
-		{path: "internal/jobfile/template", may: []string{core, ours}},
-		{path: "internal/jobfile/docs", may: language("language", core, ours)},
-		{path: "internal/jobfile/itemtype", may: language("language", core, "internal/schedule", ours)},
-		{path: "internal/jobfile/expand", may: language("source language template", core, ours)},
-		{path: "internal/jobfile/tree", may: language("source language template itemtype", model, core, tx, "internal/job", "internal/schedule", ours)},
-		{path: "internal/jobfile/bind", may: language("language template itemtype tree", core, tx, ours)},
-		{path: "internal/jobfile/check", may: language("source language template itemtype expand tree bind", model, core, tx, "internal/job", "internal/schedule", ours)},
-		{path: "internal/jobfile/diff", may: language("language template tree bind check", ports, core, tx, ours)},
-		{path: "internal/jobfile/compile", may: language("language template tree bind diff", append(steps, "pkg/batch/step", ours)...)},
-		{path: "internal/jobfile/...", may: append(steps, "pkg/batch/step/...", "internal/schedule", "internal/jobfile/...", ours)},
 		{path: "pkg/batch/settings/...", may: []string{"pkg/batch/core", tx, ours}},
 		{path: "internal/operator/...", may: append(steps, "internal/workslot", "internal/jobfile/...", "internal/schedule", ours)},
 		// A draft's statement about a file holds if its reader agrees: it reads through that reader.
@@ -141,7 +120,7 @@ func rooms() []room {
 		{path: "internal/*/...", may: []string{core, "internal/nearest"}},
 		{path: "cmd/...", may: []string{"pkg/batch/..."}},
 		{path: "example/...", may: []string{"pkg/batch/..."}},
-	}
+	}...)
 }
 
 // excepted is an import that a room or a guarded library forbids, in a place that has a reason for it.

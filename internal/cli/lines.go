@@ -250,7 +250,7 @@ func (env *environment) refusal(err error) error {
 
 // changedText is the refusal of a changed job file, with a line for each change.
 func changedText(r *operator.Refusal) error {
-	lines := []error{fmt.Errorf("the job file has changed since execution %d in what is committed", r.Last)}
+	lines := []error{fmt.Errorf("the job file has changed since execution %d in what committed work depends on", r.Last)}
 	if changed, is := errors.AsType[*jobfile.ChangedError](r.Err); is {
 		lines[0] = errors.New(changed.Summary(r.Last))
 	}

@@ -240,7 +240,7 @@ func TestFromStartRunsEveryStepAnewAndAChangeOfWhatIsDoneCanBeAccepted(t *testin
 		require.NotContains(t, s.run("list").out, "\n 4 ")
 		r = s.run("restart", "3", "--accept-changes")
 		require.Equal(t, cli.ExitCompleted, r.code, r.err)
-		require.Contains(t, r.err, "WARN accepted: step one has completed, and is not in the file any more")
+		require.Contains(t, r.err, "WARN accepted: step one has completed, and is no longer in the file")
 	})
 }
 

@@ -282,7 +282,7 @@ flow:
 		var changed *jobfile.ChangedError
 		require.ErrorAs(t, err, &changed)
 		require.Equal(t, exec.ID, changed.Execution)
-		require.ErrorContains(t, err, "step done has completed, and is not in the file any more")
+		require.ErrorContains(t, err, "step done has completed, and is no longer in the file")
 
 		require.NoError(t, os.WriteFile(file, []byte(strings.Replace(text, `"false"`, `"true"`, 1)), 0o600))
 		running, err := app.Restart(t.Context(), batch.RestartRequest{Execution: exec.ID})
@@ -321,7 +321,7 @@ func TestARestartIsRefusedAsTheChildJudgesItsChangedFile(t *testing.T) {
 		_, _, err = restart(strings.Replace(child, "step: done", "step: renamed", 1))
 		var refused *operator.Refusal
 		require.ErrorAs(t, err, &refused)
-		const said = "step call runs job inner, whose step done has completed, and is not in the file any more"
+		const said = "step call runs job inner, whose step done has completed, and is no longer in the file"
 		require.Equal(t, refusal.Changed, refused.Reason)
 		require.Equal(t, []string{said}, refused.Details)
 		require.Contains(t, refused.Diff, "--- execution 2\n+++ "+inner+"\n")
@@ -336,7 +336,7 @@ func TestARestartIsRefusedAsTheChildJudgesItsChangedFile(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, core.StatusCompleted, exec.Status, exec.Error)
 		require.Len(t, notices, 1)
-		require.Equal(t, []jobfile.Change{{Step: "call", What: "has a job file that is different, which the launch of that job judges"}}, notices[0].Changes)
+		require.Equal(t, []jobfile.Change{{Step: "call", What: "has a changed job file, which the launch of that job checks"}}, notices[0].Changes)
 		require.Equal(t, []operator.Action{{Kind: refusal.ActCompare, Execution: 1, File: inner, Name: "inner.yaml"}}, notices[0].Actions)
 
 		require.NoError(t, os.Remove(inner))

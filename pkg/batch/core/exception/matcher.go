@@ -57,7 +57,7 @@ func NewMatchers(matchers ...Matcher) (*Matchers, error) {
 	for _, matcher := range matchers {
 		switch {
 		case !identifier.MatchString(matcher.Name):
-			errs = append(errs, fmt.Errorf("error class %q: its name is no identifier", matcher.Name))
+			errs = append(errs, fmt.Errorf("error class %q: its name is not an identifier", matcher.Name))
 			continue
 		case m.byName[matcher.Name] != nil:
 			errs = append(errs, fmt.Errorf("error class %q is registered twice", matcher.Name))

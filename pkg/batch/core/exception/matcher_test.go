@@ -236,7 +236,7 @@ error class "b": there is no class "nobody" to be its parent
 error class "c" is its own ancestor
 error class "d" is its own ancestor
 error class "f" is its own ancestor
-error class "no name": its name is no identifier`)
+error class "no name": its name is not an identifier`)
 }
 
 func TestEveryWrongNameOfBothListsIsReported(t *testing.T) {

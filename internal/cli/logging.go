@@ -16,7 +16,7 @@ func newLogger(w io.Writer, level, format string) *slog.Logger {
 		least = slog.LevelInfo // cannot happen: the settings have checked it
 	}
 	if format == "json" {
-		return slog.New(subjectHandler{slog.NewJSONHandler(w, &slog.HandlerOptions{Level: least})})
+		return slog.New(slog.NewJSONHandler(w, &slog.HandlerOptions{Level: least}))
 	}
 	return slog.New(newLineHandler(w, least))
 }

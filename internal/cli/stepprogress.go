@@ -1,43 +1,46 @@
 package cli
 
 import (
-	"context"
-	"log/slog"
 	"strings"
+	"time"
 
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// decided, elementSkipped and gateChecked log the path of the flow with reasons.
-func (l *eventLog) decided(ctx context.Context, e core.Decided) {
-	verb := "decided"
-	if e.Kept {
-		verb = "decision kept from an earlier attempt"
-	}
-	l.log.InfoContext(ctx, verb, "element", e.Element, "verdict", e.Verdict)
+// logInterval is the time between two log lines of one step, and rateInterval between
+// two measurements of its rate.
+const (
+	logInterval  = 5 * time.Second
+	rateInterval = 500 * time.Millisecond
+)
+
+// stepProgress is a running step; its partitions count as the step.
+type stepProgress struct {
+	name     string
+	rate     rateMeter
+	loggedAt time.Time
+	parts    *partsProgress // nil if it has none so far
 }
 
-func (l *eventLog) tasksSubmitted(ctx context.Context, e core.TasksSubmitted) {
-	l.log.InfoContext(ctx, "tasks submitted", "step", e.Step, "group", e.Group, "handler", e.Handler, "tasks", e.Tasks)
-	for _, warning := range e.Warnings {
-		l.log.WarnContext(ctx, warning, "step", e.Step, "group", e.Group)
-	}
+// rateMeter measures rows per second: since the start at first, then over the last
+// half second or more.
+type rateMeter struct {
+	at     time.Time
+	rows   int64
+	last   float64
+	moving bool
 }
 
-func (l *eventLog) elementSkipped(ctx context.Context, e core.ElementSkipped) {
-	l.log.InfoContext(ctx, "passed by: its condition does not hold", "element", e.Element, "when", e.Condition)
-}
-
-func (l *eventLog) gateChecked(ctx context.Context, e core.GateChecked) {
-	subject := []any{"step", e.Step}
-	if e.Step == "" {
-		subject = []any{"job", e.JobName}
+func (s *rateMeter) measure(now time.Time, rows int64) float64 {
+	took := now.Sub(s.at)
+	if took <= 0 || s.moving && took < rateInterval {
+		return s.last
 	}
-	if e.Held {
-		l.log.DebugContext(ctx, "what was expected holds", append(subject, "gate", e.Gate)...)
-		return
+	s.last = float64(rows-s.rows) / took.Seconds()
+	if took >= rateInterval {
+		s.at, s.rows, s.moving = now, rows, true
 	}
-	l.log.WarnContext(ctx, "what was expected does not hold", append(subject, "gate", e.Gate)...)
+	return s.last
 }
 
 // partsProgress is the sum of the work of a running step's partitions. There may be thousands of
@@ -70,46 +73,34 @@ func (l *eventLog) partOf(s core.StepExecution) *partsProgress {
 }
 
 // partStarted reports whether the step is a partition, and records its start.
-func (l *eventLog) partStarted(ctx context.Context, s core.StepExecution) bool {
+func (l *eventLog) partStarted(s core.StepExecution) bool {
 	l.mu.Lock()
+	defer l.mu.Unlock()
 	parts := l.partOf(s)
 	if parts != nil {
 		l.parts[s.ID] = parts
 	}
-	l.mu.Unlock()
-	if parts == nil {
-		return false
-	}
-	l.log.DebugContext(ctx, "partition started", "partition", s.Name)
-	return true
+	return parts != nil
 }
 
-// partEnded reports whether the step is a partition, and records its end. It warns of the first
+// partEnded reports whether the step is a partition, and records its end. The log warns of the first
 // failures; the partitioned step counts them all.
-func (l *eventLog) partEnded(ctx context.Context, s core.StepExecution) bool {
+func (l *eventLog) partEnded(s core.StepExecution) (is, warns bool) {
 	l.mu.Lock()
+	defer l.mu.Unlock()
 	parts, ok := l.parts[s.ID]
 	if !ok {
-		l.mu.Unlock()
-		return false
+		return false, false
 	}
 	delete(l.parts, s.ID)
 	parts.add(s.ID, s.Counters)
 	parts.ended[s.Status]++
-	level := slog.LevelDebug
-	if s.Status == core.StatusFailed || s.Status == core.StatusUnknown {
-		if parts.warned++; parts.warned <= maxPartWarnings {
-			level = slog.LevelWarn
-		}
-	}
 	delete(parts.counters, s.ID)
-	l.mu.Unlock()
-	attrs := []any{"partition", s.Name, "status", string(s.Status), "read", s.Counters.Read, "written", s.Counters.Write}
-	if s.Error != "" {
-		attrs = append(attrs, "error", oneLine(s.Error))
+	if s.Status == core.StatusFailed || s.Status == core.StatusUnknown {
+		parts.warned++
+		warns = parts.warned <= maxPartWarnings
 	}
-	l.log.Log(ctx, level, "partition ended", attrs...)
-	return true
+	return true, warns
 }
 
 func (p *partsProgress) add(id core.StepExecutionID, c core.Counters) {

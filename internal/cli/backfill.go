@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/surfin-batch/surfin/internal/operator"
+	"github.com/surfin-batch/surfin/internal/wording"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
@@ -127,7 +128,7 @@ func (c runCommands) printBackfill(param string, runs []operator.BackfillRun) er
 			rows[i] = []string{r.Value, "", "complete already", "", "", "", "", ""}
 		case e != nil:
 			rows[i] = []string{
-				r.Value, idText(e.ID), string(e.Status), strconv.Itoa(e.Attempt), count(r.Read), count(r.Written), secondsText(e.Duration),
+				r.Value, wording.ID(e.ID), string(e.Status), strconv.Itoa(e.Attempt), wording.Count(r.Read), wording.Count(r.Written), wording.Seconds(e.Duration),
 				firstLine(cmp.Or(r.Problem, e.Error)),
 			}
 		default:
@@ -144,7 +145,7 @@ func firstLine(text string) string {
 
 func (c runCommands) backfillEnd(all *operator.Backfilled, err error) error {
 	failed := all.Failed()
-	again := hintLines([]hint{{"go on", "run the command again: what is complete is passed over"}})
+	again := wording.HintLines([]wording.Hint{{Label: "go on", Text: "run the command again: what is complete is passed over"}})
 	switch {
 	case err != nil:
 		return &exitError{code: ExitFailed, err: fmt.Errorf("the backfill ended early: %w", err), hints: again}

@@ -14,8 +14,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/surfin-batch/surfin/internal/operator"
+	"github.com/surfin-batch/surfin/internal/wording"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
-	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 )
 
 const defaultSample = 20
@@ -110,7 +110,7 @@ func (c dryRunCommand) dryRun(ctx context.Context, req operator.PlanRequest) (er
 		plan, err = s.Service.Plan(ctx, req)
 		switch {
 		case errors.As(err, new(*core.ParameterError)) && req.Execution == 0:
-			return usage(err, "parameters:  "+c.env.app.Name+" run "+shellQuote(req.File)+" --help")
+			return usage(err, "parameters:  "+c.env.app.Name+" run "+wording.Quote(req.File)+" --help")
 		case errors.As(err, new(*operator.Refusal)):
 			return c.env.refusal(err)
 		case err != nil && ctx.Err() == nil:
@@ -182,26 +182,10 @@ func dryRunVerdict(plan *operator.DryRun) error {
 	for _, s := range plan.Steps {
 		switch {
 		case s.Error != "":
-			return &exitError{code: ExitFailed, err: fmt.Errorf("step %s would fail: %s", s.Step, oneLine(s.Error))}
+			return &exitError{code: ExitFailed, err: fmt.Errorf("step %s would fail: %s", s.Step, wording.OneLine(s.Error))}
 		case s.Failed > 0:
-			return &exitError{code: ExitFailed, err: fmt.Errorf("step %s would fail on %s", s.Step, firstFailure(s))}
+			return &exitError{code: ExitFailed, err: fmt.Errorf("step %s would fail on %s", s.Step, wording.FirstFailure(s))}
 		}
 	}
 	return nil
-}
-
-func firstFailure(s *operator.DryStep) string {
-	for _, item := range s.Items {
-		if item.Outcome == operator.OutcomeFailed {
-			return itemPlace(item) + ": " + oneLine(item.Error)
-		}
-	}
-	return "an item"
-}
-
-func itemPlace(i operator.DryItem) string {
-	if at := (item.Meta{Path: i.Path, Line: i.Line, Index: i.Index, Row: i.Row}).String(); at != "" {
-		return at
-	}
-	return fmt.Sprintf("item %d", i.Number)
 }

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/surfin-batch/surfin/internal/wording"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 )
@@ -179,7 +180,7 @@ func pick(line core.Line, keys string) []slog.Attr {
 			a.Key = name
 		}
 		if key == "error" || key == "reason" {
-			a.Value = slog.StringValue(oneLine(a.Value.String()))
+			a.Value = slog.StringValue(wording.OneLine(a.Value.String()))
 		}
 		attrs = append(attrs, a)
 	}
@@ -277,7 +278,7 @@ func (l *eventLog) stepEnded(ctx context.Context, e core.StepEnded) {
 		attrs = append(attrs, work...)
 	}
 	if parts != nil {
-		attrs = append(attrs, slog.String("partitions", statusCounts(parts.ended)))
+		attrs = append(attrs, slog.String("partitions", wording.StatusCounts(parts.ended)))
 	}
 	switch line.Level {
 	case slog.LevelError:

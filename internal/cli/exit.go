@@ -4,10 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/surfin-batch/surfin/internal/jobfile"
+	"github.com/surfin-batch/surfin/internal/wording"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/settings"
 )
@@ -140,28 +139,7 @@ func message(err error) string {
 	if errors.As(err, &problems) || errors.As(err, &setting) {
 		return err.Error()
 	}
-	return oneLine(err.Error())
-}
-
-// oneLine joins the lines of a text: by a semicolon if a line ends like a sentence, so that the
-// causes of a joined error can be distinguished.
-func oneLine(text string) string {
-	var b strings.Builder
-	for line := range strings.SplitSeq(text, "\n") {
-		line = strings.Join(strings.Fields(line), " ")
-		if line == "" {
-			continue
-		}
-		if b.Len() > 0 {
-			last, _ := utf8.DecodeLastRuneInString(b.String())
-			if (unicode.IsLetter(last) || unicode.IsDigit(last) || last == ')') && line[0] != ')' {
-				b.WriteByte(';')
-			}
-			b.WriteByte(' ')
-		}
-		b.WriteString(line)
-	}
-	return b.String()
+	return wording.OneLine(err.Error())
 }
 
 // reportPanic reports a panic of the command line itself, or of code called outside an execution.

@@ -2,13 +2,11 @@ package cli
 
 import (
 	"context"
-	"fmt"
-	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/surfin-batch/surfin/internal/operator"
+	"github.com/surfin-batch/surfin/internal/wording"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
@@ -45,64 +43,16 @@ func (c showCommands) explainExecution(ctx context.Context, id core.JobExecution
 	if err != nil {
 		return err
 	}
-	r := explanationRecord{Explanation: e, Commands: c.explainCommands(e), Text: explanationText(e)}
+	r := explanationRecord{Explanation: e, Commands: c.env.words().Explained(e), Text: wording.Explanation(e)}
 	if c.env.format == formatJSON {
 		return c.env.printJSON(r)
 	}
-	return c.env.print(r.text())
+	return c.env.print(wording.Page(r.Text, r.Commands))
 }
 
 // explanationRecord is the JSON form of an explanation: with the commands, and in words.
 type explanationRecord struct {
 	*operator.Explanation
-	Commands []commandLine `json:"commands"`
-	Text     []string      `json:"text"` // paragraphs
-}
-
-type commandLine struct {
-	To      string `json:"to"`
-	Command string `json:"command"`
-}
-
-// text formats the explanation for people: paragraphs, then the commands.
-func (r explanationRecord) text() string {
-	var b strings.Builder
-	b.WriteString(strings.Join(r.Text, "\n"))
-	width := 0
-	for _, c := range r.Commands {
-		width = max(width, len(c.To))
-	}
-	if len(r.Commands) > 0 {
-		b.WriteString("\n")
-	}
-	for _, c := range r.Commands {
-		fmt.Fprintf(&b, "  %-*s  %s\n", width+1, c.To+":", c.Command)
-	}
-	return b.String()
-}
-
-func (c showCommands) explainCommands(e *operator.Explanation) []commandLine {
-	lines := []commandLine{}
-	for _, a := range e.Actions {
-		t := c.env.actionText(a)
-		if t.explained == "" {
-			continue
-		}
-		if a.Kind == operator.ActRedrive && a.Execution == e.RedriveOf {
-			t.explained = "restart it"
-		}
-		if t.line == "" {
-			t.line = c.env.command(t.words...)
-		}
-		lines = append(lines, commandLine{t.explained, t.line})
-	}
-	if slices.ContainsFunc(e.Steps, func(s operator.StepView) bool { return s.Partitions != nil && hasMore(s.Partitions) }) {
-		lines = append(lines, commandLine{"all partitions", c.env.command("show", idText(e.Execution), "--partitions")})
-	}
-	return lines
-}
-
-// hasMore reports whether there are incomplete partitions that the text does not name.
-func hasMore(ps *operator.PartitionsView) bool {
-	return ps.Total-ps.Statuses[core.StatusCompleted] > maxNames
+	Commands []wording.CommandLine `json:"commands"`
+	Text     []string              `json:"text"` // paragraphs
 }

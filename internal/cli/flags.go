@@ -13,6 +13,7 @@ import (
 	"github.com/surfin-batch/surfin/internal/lease"
 	"github.com/surfin-batch/surfin/internal/operator"
 	"github.com/surfin-batch/surfin/internal/secret"
+	"github.com/surfin-batch/surfin/internal/wording"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/settings"
 )
@@ -75,7 +76,7 @@ func (f *formatFlag) String() string {
 func (f *formatFlag) Type() string { return "FORMAT" }
 func (f *formatFlag) Set(text string) error {
 	if !slices.Contains(f.allowed, text) {
-		return errors.New("allowed: " + joinWords(f.allowed))
+		return errors.New("allowed: " + wording.Join(f.allowed))
 	}
 	*f.value = text
 	return nil
@@ -122,32 +123,21 @@ func (env *environment) actAs(cmd *cobra.Command) error {
 
 const maxPerson = 200
 
-// command returns a command line for people to copy: the program's name, the words, and the flags
-// of this invocation that select the database.
-func (env *environment) command(args ...string) string {
-	args = append([]string{env.app.Name}, args...)
+// command returns a command line for people to copy, with the flags of this invocation that select the
+// database.
+func (env *environment) command(args ...string) string { return env.words().Line(args...) }
+
+func (env *environment) words() wording.Commands {
+	c := wording.Commands{Program: env.app.Name, Dir: env.dir, Repeat: env.repeat}
 	if env.config != "" {
-		args = append(args, "--config", env.config)
+		c.Flags = append(c.Flags, "--config", env.config)
 	}
 	for _, f := range env.flags {
 		if f.Name == "--database-url" {
-			args = append(args, f.Name, secret.Text(f.Value))
+			c.Flags = append(c.Flags, f.Name, secret.Text(f.Value))
 		}
 	}
-	for i, w := range args {
-		args[i] = shellQuote(w)
-	}
-	return strings.Join(args, " ")
-}
-
-func shellQuote(word string) string {
-	plain := func(r rune) bool {
-		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_=./:@%+,", r)
-	}
-	if word != "" && strings.TrimFunc(word, plain) == "" {
-		return word
-	}
-	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+	return c
 }
 
 const settingsName = "settings"

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/surfin-batch/surfin/internal/draft"
+	"github.com/surfin-batch/surfin/internal/wording"
 )
 
 func (c fileCommands) initAppCommand() *cobra.Command {
@@ -61,7 +62,7 @@ func (c fileCommands) startApp(app draft.Application, dir, replace string, force
 	if err != nil {
 		return err
 	}
-	first := "cd " + shellQuote(dir)
+	first := "cd " + wording.Quote(dir)
 	if app.Checkout == nil {
 		first += " && go mod tidy"
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/surfin-batch/surfin/internal/nearest"
 	"github.com/surfin-batch/surfin/internal/operator"
+	"github.com/surfin-batch/surfin/internal/wording"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
@@ -102,8 +103,8 @@ func instanceTable(instances []operator.InstanceView) string {
 		params.add(i.JobName, i.Params.All())
 	}
 	for _, i := range instances {
-		rows = append(rows, []string{fmt.Sprint(i.ID), i.JobName, params.text(i.JobName, i.Params.All()), count(int64(i.Attempts)),
-			idText(i.Execution), statusAndExit(i.Status, i.ExitCode)})
+		rows = append(rows, []string{fmt.Sprint(i.ID), i.JobName, params.text(i.JobName, i.Params.All()), wording.Count(int64(i.Attempts)),
+			wording.ID(i.Execution), wording.StatusAndExit(i.Status, i.ExitCode)})
 	}
 	return renderTable([]column{
 		{title: "instance", right: true}, {title: "job"}, {title: "parameters"}, {title: "attempts", right: true},

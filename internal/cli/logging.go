@@ -8,6 +8,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/surfin-batch/surfin/internal/wording"
 )
 
 func newLogger(w io.Writer, level, format string) *slog.Logger {
@@ -65,7 +67,7 @@ func (h *lineHandler) Handle(ctx context.Context, r slog.Record) error {
 	line := &h.shared.line
 	line.Reset()
 	level := r.Level.String()
-	line.WriteString(r.Time.Format(time.DateTime+" ") + level + strings.Repeat(" ", max(6-len(level), 1)) + oneLine(r.Message) + " ")
+	line.WriteString(r.Time.Format(time.DateTime+" ") + level + strings.Repeat(" ", max(6-len(level), 1)) + wording.OneLine(r.Message) + " ")
 	if err := h.attrs.Handle(ctx, r); err != nil {
 		return err
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/surfin-batch/surfin/internal/operator"
+	"github.com/surfin-batch/surfin/internal/wording"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
@@ -63,16 +64,16 @@ func (c operateCommands) abandon(ctx context.Context, id core.JobExecutionID) er
 		if c.env.format == formatJSON {
 			return c.env.printJSON(c.env.executionRecord(*e))
 		}
-		return c.env.print(headline(*e) + "\n  its instance does not go on any more\n" + hintText(hintLines(c.env.restartHints(*e))))
+		return c.env.print(headline(*e) + "\n  its instance does not go on any more\n" + hintText(wording.HintLines(c.env.restartHints(*e))))
 	})
 }
 
-func (env *environment) restartHints(e operator.Execution) []hint {
-	var list []hint
+func (env *environment) restartHints(e operator.Execution) []wording.Hint {
+	var list []wording.Hint
 	for _, a := range e.Actions {
-		h := env.actionHint(a)
+		h := env.words().Hint(a)
 		if a.Kind == operator.ActRedrive {
-			h.label = "restart it"
+			h.Label = "restart it"
 		}
 		list = append(list, h)
 	}
@@ -107,7 +108,7 @@ func (c operateCommands) recover(ctx context.Context) error {
 		return err
 	})
 	if errors.As(err, new(*operator.NotEndedError)) {
-		err = &exitError{code: ExitFailed, err: err, hints: hintLines([]hint{{"where it can", c.env.command("worker")}})}
+		err = &exitError{code: ExitFailed, err: err, hints: wording.HintLines([]wording.Hint{{Label: "where it can", Text: c.env.command("worker")}})}
 	}
 	if err != nil && len(ended) == 0 {
 		return err
@@ -129,7 +130,7 @@ func (c operateCommands) printRecovered(ctx context.Context, ended []operator.Ex
 	}
 	text := executionTable(ended) + "\n"
 	for _, e := range ended {
-		for _, line := range hintLines(c.env.restartHints(e)) {
+		for _, line := range wording.HintLines(c.env.restartHints(e)) {
 			text += line + "\n"
 		}
 	}
@@ -193,7 +194,7 @@ func (c operateCommands) purge(ctx context.Context, o purgeFlags) error {
 				"how many that are:  "+c.env.command("purge", "--older-than", o.olderThan, "--dry-run"))
 		}
 		req.EndedBefore = c.env.now().Add(-age)
-		when = " that ended before " + timeText(req.EndedBefore)
+		when = " that ended before " + wording.Time(req.EndedBefore)
 	}
 	purged := operator.Purged{DryRun: req.DryRun}
 	err = c.env.read(ctx, func(s *Session) (err error) {
@@ -214,8 +215,8 @@ func (c operateCommands) purge(ctx context.Context, o purgeFlags) error {
 	if req.DryRun {
 		verb = "would delete"
 	}
-	return c.env.print(fmt.Sprintf("%s %s, %s, %s, %s%s\n", verb, plural(int(purged.Executions), "execution"),
-		plural(int(purged.Instances), "instance"), plural(int(purged.Steps), "step"), plural(int(purged.SkippedItems), "skipped item"), when))
+	return c.env.print(fmt.Sprintf("%s %s, %s, %s, %s%s\n", verb, wording.Plural(int(purged.Executions), "execution"),
+		wording.Plural(int(purged.Instances), "instance"), wording.Plural(int(purged.Steps), "step"), wording.Plural(int(purged.SkippedItems), "skipped item"), when))
 }
 
 func (o purgeFlags) check() (operator.PurgeRequest, error) {

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/surfin-batch/surfin/internal/operator"
 )
@@ -29,7 +28,7 @@ func (env *environment) executionRecord(e operator.Execution) executionRecord {
 	r := executionRecord{Execution: e}
 	for _, a := range e.Actions {
 		if a.Kind == operator.ActRestart || a.Kind == operator.ActRedrive {
-			r.Restart = env.actionHint(a).text
+			r.Restart = env.words().Hint(a).Text
 		}
 	}
 	return r
@@ -39,10 +38,6 @@ func (env *environment) pageRecord(shown *operator.ExecutionView) pageRecord {
 	r := pageRecord{ExecutionView: *shown, Database: env.databaseText(env.settings.Repository.Database)}
 	r.Restart = env.executionRecord(shown.Execution).Restart
 	return r
-}
-
-func secondsText(seconds float64) string {
-	return durationText(time.Duration(seconds * float64(time.Second)))
 }
 
 func (env *environment) printJSON(v any) error {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/surfin-batch/surfin/internal/jobfile"
 	"github.com/surfin-batch/surfin/internal/operator"
+	"github.com/surfin-batch/surfin/internal/wording"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
@@ -203,7 +204,7 @@ func (c runCommands) runToEnd(ctx context.Context, run runFunc) error {
 		}
 		exec, failure := c.summarize(summary, s, exec, n.passed, written.All(), notices)
 		if failure != nil {
-			c.env.log.ErrorContext(ctx, "the job is over, but its summary failed", "error", oneLine(failure.Error()))
+			c.env.log.ErrorContext(ctx, "the job is over, but its summary failed", "error", wording.OneLine(failure.Error()))
 		}
 		return c.endOf(exec, err, n)
 	})
@@ -229,10 +230,10 @@ func (c runCommands) logNotice(ctx context.Context, n operator.Notice) {
 		c.env.log.InfoContext(ctx, "waiting for an execution that this job does not run beside", "execution", int64(n.Execution))
 	case operator.NoticePlaced:
 		for _, p := range n.Placed {
-			c.env.log.WarnContext(ctx, "work waits: "+placedText(p), "execution", int64(n.Execution))
+			c.env.log.WarnContext(ctx, "work waits: "+wording.Placed(p), "execution", int64(n.Execution))
 		}
 	case operator.NoticeNoWorker:
-		c.env.log.WarnContext(ctx, "the execution waits for workers, and "+c.env.noWorkerText(n.Waiting), "execution", int64(n.Execution), "open", n.Waiting.String())
+		c.env.log.WarnContext(ctx, "the execution waits for workers, and "+c.env.words().NoWorker(n.Waiting), "execution", int64(n.Execution), "open", n.Waiting.String())
 	}
 }
 
@@ -255,7 +256,7 @@ func (c runCommands) logChanges(ctx context.Context, n operator.Notice) {
 	}
 	var compare []any
 	for _, a := range n.Actions {
-		compare = append(compare, "compare", c.env.compareLine(a))
+		compare = append(compare, "compare", c.env.words().Compare(a))
 	}
 	if !slices.ContainsFunc(n.Changes, func(change jobfile.Change) bool { return !change.NewDefinition }) && len(n.Changes) > 0 {
 		for _, change := range n.Changes {
@@ -319,14 +320,14 @@ func (e *lostError) Error() string {
 func (e *lostError) Unwrap() error { return e.err }
 
 func (c runCommands) nextHints(e *operator.Execution) []string {
-	details := hint{"details", c.env.command("show", idText(e.ID))}
+	details := wording.Hint{Label: "details", Text: c.env.command("show", wording.ID(e.ID))}
 	ways := c.env.restartHints(*e)
 	switch e.Status {
 	case core.StatusUnknown, core.StatusAbandoned:
-		return hintLines(append([]hint{details}, ways...))
+		return wording.HintLines(append([]wording.Hint{details}, ways...))
 	case core.StatusFailed, core.StatusStopped, core.StatusCompleted, core.StatusStarting, core.StatusStarted, core.StatusParked, core.StatusStopping:
 	}
-	return hintLines(append(ways, details, c.env.actionHint(operator.Action{Kind: operator.ActExplain, Execution: e.ID})))
+	return wording.HintLines(append(ways, details, c.env.words().Hint(operator.Action{Kind: operator.ActExplain, Execution: e.ID})))
 }
 
 func (c runCommands) stackHints(n *eventLog) []string {

@@ -11,6 +11,7 @@ import (
 	"github.com/surfin-batch/surfin/internal/api"
 	"github.com/surfin-batch/surfin/internal/operator"
 	"github.com/surfin-batch/surfin/internal/runtime"
+	"github.com/surfin-batch/surfin/internal/wording"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 	"github.com/surfin-batch/surfin/pkg/batch/settings"
@@ -132,7 +133,7 @@ func (c serverCommands) workBeside(ctx context.Context, s *Session, stop <-chan 
 	go func() {
 		defer close(done)
 		if err := s.Work(ctx, stop, o); err != nil {
-			c.env.log.ErrorContext(ctx, "the worker of the server ended", "error", oneLine(err.Error()))
+			c.env.log.ErrorContext(ctx, "the worker of the server ended", "error", wording.OneLine(err.Error()))
 		}
 	}()
 	c.env.log.InfoContext(ctx, fmt.Sprintf("the server works as well, with %d slots", slots))
@@ -162,7 +163,7 @@ func (c serverCommands) withPlanner(ctx context.Context, serve func(planner *ope
 func (c serverCommands) announceAPI(ctx context.Context, at net.Listener, catalog *operator.Catalog) {
 	clients := c.env.settings.API.Clients
 	c.env.log.InfoContext(ctx, fmt.Sprintf("the API is at http://%s/v1, its description at http://%s/openapi.json", at.Addr(), at.Addr()),
-		"jobs", joinWords(catalog.Names()), "clients", len(clients))
+		"jobs", wording.Join(catalog.Names()), "clients", len(clients))
 	if len(clients) == 0 {
 		c.env.log.WarnContext(ctx, "without tokens the API changes nothing: set api.operator_tokens.NAME")
 	}

@@ -4,6 +4,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/surfin-batch/surfin/internal/runtime"
+	"github.com/surfin-batch/surfin/internal/wording"
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 )
 
@@ -54,7 +55,7 @@ func (c taskCommands) printSettings(all []task.Setting) error {
 			by = s.UpdatedBy
 		}
 		if s.UpdatedAt != nil {
-			at = timeText(*s.UpdatedAt)
+			at = wording.Time(*s.UpdatedAt)
 		}
 		rows = append(rows, []string{s.Name, s.Value, s.Unit, by, at, s.Effect})
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/surfin-batch/surfin/internal/operator"
+	"github.com/surfin-batch/surfin/internal/wording"
 )
 
 func (c skipsCommands) skipsExportCommand() *cobra.Command {
@@ -59,7 +60,7 @@ func (c skipsCommands) exportSkips(ctx context.Context, req operator.SkipsReques
 		return err
 	}
 	if out != "" || n == 0 {
-		c.env.log.InfoContext(ctx, plural(n, "skipped item")+" exported")
+		c.env.log.InfoContext(ctx, wording.Plural(n, "skipped item")+" exported")
 	}
 	return nil
 }

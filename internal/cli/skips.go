@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/surfin-batch/surfin/internal/operator"
+	"github.com/surfin-batch/surfin/internal/wording"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 )
@@ -80,7 +81,7 @@ func (f *phaseFlag) Set(text string) error {
 		*f = phaseFlag(text)
 		return nil
 	}
-	return fmt.Errorf("allowed: %s", joinWords(phaseNames()))
+	return fmt.Errorf("allowed: %s", wording.Join(phaseNames()))
 }
 
 func (c skipsCommands) listSkips(ctx context.Context, req operator.SkipsRequest) error {
@@ -101,7 +102,7 @@ func (c skipsCommands) listSkips(ctx context.Context, req operator.SkipsRequest)
 	if len(page.Items) == 0 {
 		text := fmt.Sprintf("no such skipped items of execution %d", req.Execution)
 		for _, id := range page.Elsewhere {
-			text += "; another attempt has some:  " + c.env.command("skips", "list", idText(id))
+			text += "; another attempt has some:  " + c.env.command("skips", "list", wording.ID(id))
 		}
 		c.env.log.InfoContext(ctx, text)
 		return nil
@@ -123,7 +124,7 @@ func skipTable(page []operator.SkipView) string {
 	var rows [][]string
 	for _, s := range page {
 		rows = append(rows, []string{
-			strconv.FormatInt(s.ID, 10), s.Step, string(s.Phase), placeText(s), s.Class, clip(oneLine(s.Error), 80), redrivenText(s),
+			strconv.FormatInt(s.ID, 10), s.Step, string(s.Phase), placeText(s), s.Class, wording.Clip(wording.OneLine(s.Error), 80), redrivenText(s),
 		})
 	}
 	return renderTable(columns, rows)
@@ -137,7 +138,7 @@ func redrivenText(s operator.SkipView) string {
 	if s.RedrivenBy == 0 {
 		return "-"
 	}
-	return idText(s.RedrivenBy)
+	return wording.ID(s.RedrivenBy)
 }
 
 func (c skipsCommands) skipsShowCommand() *cobra.Command {
@@ -196,10 +197,10 @@ func (c skipsCommands) skipPage(s operator.SkipView) string {
 	fmt.Fprintf(&b, "skipped item %d of execution %d, step %s, phase %s\n\n", s.ID, s.Execution, s.Step, s.Phase)
 	line("where", placeText(s))
 	line("class", s.Class)
-	line("error", oneLine(s.Error))
-	line("skipped", timeText(s.CreatedAt))
+	line("error", wording.OneLine(s.Error))
+	line("skipped", wording.Time(s.CreatedAt))
 	if s.RedrivenBy != 0 {
-		line("redriven", "by execution "+idText(s.RedrivenBy))
+		line("redriven", "by execution "+wording.ID(s.RedrivenBy))
 	}
 	text := itemText(s)
 	switch {
@@ -220,14 +221,14 @@ func (c skipsCommands) skipPage(s operator.SkipView) string {
 		b.WriteString("\n" + text + "\n")
 	}
 	if s.RedrivenBy == 0 {
-		b.WriteString("\nredrive it:  " + c.env.command("skips", "redrive", idText(cmp.Or(s.LeftIn, s.Execution)), "--step", s.Step) + "\n")
+		b.WriteString("\nredrive it:  " + c.env.command("skips", "redrive", wording.ID(cmp.Or(s.LeftIn, s.Execution)), "--step", s.Step) + "\n")
 	}
 	return b.String()
 }
 
 // rawPlace describes the position in its source of the text of an unreadable item.
 func rawPlace(s operator.SkipView) string {
-	return fmt.Sprintf("%s from byte %d on", plural(int(*s.Length), "byte"), *s.Offset)
+	return fmt.Sprintf("%s from byte %d on", wording.Plural(int(*s.Length), "byte"), *s.Offset)
 }
 
 func sumText(s operator.SkipView) string {

@@ -24,7 +24,7 @@ func (c serverCommands) sqlCommand() *cobra.Command {
 		Long: `Runs one SQL statement in a transaction of its own and prints the rows that it
 returns. The database itself refuses to change anything without --write. The
 statement - is read from standard input.`,
-		Example: "  " + c.env.app.Name + ` sql "select species, count(*) from strikes group by species"`,
+		Example: "  " + c.env.app.Name + ` sql "select species, wording.Count(*) from strikes group by species"`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 || strings.TrimSpace(args[0]) == "" {
 				return usage(errors.New("one statement is expected (in quotes)"), "usage:  "+cmd.UseLine())

@@ -115,14 +115,3 @@ func negative(c core.Counters) core.Counters {
 		Commit: -c.Commit, Rollback: -c.Rollback,
 	}
 }
-
-// statusCounts returns a text such as "12 COMPLETED, 2 FAILED".
-func statusCounts(counts map[core.Status]int) string {
-	var words []string
-	for _, name := range statusNames() {
-		if k := counts[core.Status(name)]; k > 0 {
-			words = append(words, count(int64(k))+" "+name)
-		}
-	}
-	return joinWords(words)
-}

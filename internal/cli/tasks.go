@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/surfin-batch/surfin/internal/runtime"
+	"github.com/surfin-batch/surfin/internal/wording"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 )
@@ -153,7 +154,7 @@ func (c taskCommands) submit(ctx context.Context, file, key string, on *core.Pla
 		if accepted.Duplicate {
 			note = " (submitted before)"
 		}
-		return c.env.print(fmt.Sprintf("group %d: %s, %s%s\n", accepted.Group, plural(len(accepted.Tasks), "task"), idRange(accepted.Tasks), note))
+		return c.env.print(fmt.Sprintf("group %d: %s, %s%s\n", accepted.Group, wording.Plural(len(accepted.Tasks), "task"), idRange(accepted.Tasks), note))
 	})
 }
 
@@ -227,7 +228,7 @@ func (c taskCommands) wait(ctx context.Context, s *runtime.TaskService, id task.
 	}
 	switch g.State {
 	case task.GroupFailed:
-		return &exitError{code: ExitFailed, err: fmt.Errorf("group %d: %s of %d failed", id, plural(g.Failed, "task"), g.Total)}
+		return &exitError{code: ExitFailed, err: fmt.Errorf("group %d: %s of %d failed", id, wording.Plural(g.Failed, "task"), g.Total)}
 	case task.GroupCancelled:
 		return &exitError{code: ExitStopped, err: fmt.Errorf("group %d was cancelled", id)}
 	case task.GroupCompleted, task.GroupRunning:
@@ -299,8 +300,8 @@ func groupColumns() []column {
 
 func groupRow(g task.Group) []string {
 	return []string{
-		strconv.FormatInt(int64(g.ID), 10), clip(g.Title, 40), string(g.State), count(int64(g.Total)),
-		count(int64(g.Succeeded)), count(int64(g.Failed)), count(int64(g.Canceled)), timeText(g.CreatedAt),
+		strconv.FormatInt(int64(g.ID), 10), wording.Clip(g.Title, 40), string(g.State), wording.Count(int64(g.Total)),
+		wording.Count(int64(g.Succeeded)), wording.Count(int64(g.Failed)), wording.Count(int64(g.Canceled)), wording.Time(g.CreatedAt),
 	}
 }
 
@@ -328,4 +329,4 @@ func parseNumber(what, text string) (int64, error) {
 	return n, nil
 }
 
-func jsonText(value json.RawMessage) string { return oneLine(string(value)) }
+func jsonText(value json.RawMessage) string { return wording.OneLine(string(value)) }

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/surfin-batch/surfin/internal/operator"
+	"github.com/surfin-batch/surfin/internal/wording"
 )
 
 // minInterval keeps refreshes from becoming a load.
@@ -167,8 +168,8 @@ func (env *environment) progressTable(views []operator.ProgressView) string {
 	var rows [][]string
 	for _, r := range views {
 		rows = append(rows, []string{
-			idText(r.Execution), r.JobName, orDash(r.Step), count(r.Read), count(r.Written), count(r.Filtered), count(r.Skipped),
-			count(int64(r.PerSecond)), percentText(r), timeLeftText(r), partsText(r), secondsText(r.Duration), stateText(r), env.processText(r),
+			wording.ID(r.Execution), r.JobName, orDash(r.Step), wording.Count(r.Read), wording.Count(r.Written), wording.Count(r.Filtered), wording.Count(r.Skipped),
+			wording.Count(int64(r.PerSecond)), percentText(r), timeLeftText(r), partsText(r), wording.Seconds(r.Duration), stateText(r), env.processText(r),
 		})
 	}
 	return renderTable(columns, rows)
@@ -184,7 +185,7 @@ func (env *environment) progressLines(views []operator.ProgressView) string {
 		fmt.Fprintf(&b, "%s execution %d, job %s", at, r.Execution, r.JobName)
 		if r.Step != "" {
 			fmt.Fprintf(&b, ", step %s: %s read, %s written, %s filtered, %s skipped, %s items/s",
-				r.Step, count(r.Read), count(r.Written), count(r.Filtered), count(r.Skipped), count(int64(r.PerSecond)))
+				r.Step, wording.Count(r.Read), wording.Count(r.Written), wording.Count(r.Filtered), wording.Count(r.Skipped), wording.Count(int64(r.PerSecond)))
 		}
 		fmt.Fprintf(&b, "; %s done, %s left", percentText(r), timeLeftText(r))
 		switch {
@@ -216,13 +217,13 @@ func timeLeftText(r operator.ProgressView) string {
 	if r.Left == nil {
 		return "?"
 	}
-	return secondsText(*r.Left)
+	return wording.Seconds(*r.Left)
 }
 
 func partsText(r operator.ProgressView) string {
 	switch {
 	case r.Tasks != nil:
-		return tasksText(r.Tasks)
+		return wording.Tasks(r.Tasks)
 	case r.Child != 0:
 		return fmt.Sprintf("execution %d: %s", r.Child, r.ChildStatus)
 	case r.Partitions == 0:
@@ -253,11 +254,11 @@ func ownerNote(o *operator.Owner) string {
 }
 
 func (env *environment) processText(r operator.ProgressView) string {
-	if lacks := env.noWorkerText(r.Waiting); lacks != "" {
+	if lacks := env.words().NoWorker(r.Waiting); lacks != "" {
 		return lacks
 	}
 	if len(r.Placed) > 0 {
-		return placedText(r.Placed[0])
+		return wording.Placed(r.Placed[0])
 	}
 	if r.Owner == nil && r.Status.IsRunning() {
 		return "workers"

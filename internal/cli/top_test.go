@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/surfin-batch/surfin/internal/operator"
+	"github.com/surfin-batch/surfin/internal/wording"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
@@ -50,6 +51,6 @@ func TestALeaseIsJudgedByTheClockOfTheDatabase(t *testing.T) {
 		"lease over by the clock of the database; no process takes it over by itself":                owner(20*time.Second, false, true),
 		"which is gone; no process takes it over by itself":                                          owner(20*time.Second, true, true),
 	} {
-		require.Equal(t, want, leaseText(o, now))
+		require.Equal(t, want, wording.Lease(o, now))
 	}
 }

@@ -1,4 +1,4 @@
-package cli
+package wording
 
 import (
 	"cmp"
@@ -12,7 +12,7 @@ import (
 func restartText(e *operator.Explanation) []string {
 	switch {
 	case e.Refused != "" && e.Restart == nil:
-		return append([]string{"It cannot be restarted: " + refusedText(e) + "."}, diffLines(e.Diff)...)
+		return append([]string{"It cannot be restarted: " + refusedText(e) + "."}, DiffLines(e.Diff)...)
 	case e.Refused == operator.ReasonExclusive:
 		return []string{"A restart is refused now: " + refusedText(e) + ".", "Then it " + planSentence(e.Restart) + "."}
 	case e.Refused != "":
@@ -42,7 +42,7 @@ func fileText(e *operator.Explanation) []string {
 	case e.FileChange == "":
 		return nil
 	case e.FileError != "":
-		return []string{file + " has changed since, and cannot be run: " + strings.TrimRight(oneLine(e.FileError), ".") + ".", "This is said of the file as it was."}
+		return []string{file + " has changed since, and cannot be run: " + strings.TrimRight(OneLine(e.FileError), ".") + ".", "This is said of the file as it was."}
 	case e.File == "":
 		file = "The job"
 	}
@@ -129,9 +129,9 @@ func planSentence(p *operator.RestartPlan) string {
 		}
 	}
 	if len(last) > 0 {
-		clauses = append(clauses, "runs "+andWords(last)+" in the end")
+		clauses = append(clauses, "runs "+And(last)+" in the end")
 	}
-	return andWords(clauses)
+	return And(clauses)
 }
 
 func planClauses(entries []operator.PlanEntry) []string {
@@ -157,7 +157,7 @@ func planClauses(entries []operator.PlanEntry) []string {
 		if act == operator.PlanResume {
 			clauses = append(clauses, names[act]...)
 		} else if format := formats[act]; format != "" {
-			clauses = append(clauses, fmt.Sprintf(format, andWords(names[act])))
+			clauses = append(clauses, fmt.Sprintf(format, And(names[act])))
 		}
 	}
 	return clauses
@@ -204,7 +204,7 @@ func resumeClause(e operator.PlanEntry) string {
 		if len(again) == 1 {
 			verb = "runs"
 		}
-		return text + " and " + andWords(fewNames(again, e.Partitions.Omitted)) + " " + verb + " again"
+		return text + " and " + And(Few(again, e.Partitions.Omitted)) + " " + verb + " again"
 	case e.From != "":
 		return "goes on with " + e.Step + " behind " + e.From
 	}
@@ -215,23 +215,5 @@ func partitionCount(n int) string {
 	if n == 1 {
 		return "1 partition is"
 	}
-	return count(int64(n)) + " partitions are"
-}
-
-const maxNames = 8
-
-// fewNames returns the first names, and the number of the others; more counts those that are not in
-// names.
-func fewNames(names []string, more int) []string {
-	if len(names)+more <= maxNames {
-		return names
-	}
-	return append(names[:maxNames-1:maxNames-1], fmt.Sprintf("%d more", len(names)+more-maxNames+1))
-}
-
-func andWords(words []string) string {
-	if len(words) < 2 {
-		return strings.Join(words, "")
-	}
-	return strings.Join(words[:len(words)-1], ", ") + " and " + words[len(words)-1]
+	return Count(int64(n)) + " partitions are"
 }

@@ -18,6 +18,9 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
+// dryRunCommand is run --dry-run.
+type dryRunCommand struct{ env *environment }
+
 const defaultSample = 20
 
 // withDryRun adds the flags --dry-run and --sample to a command. request reads the other flags and

@@ -3,7 +3,6 @@ package cli
 import (
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/surfin-batch/surfin/internal/jobfile"
 	"github.com/surfin-batch/surfin/internal/wording"
@@ -72,29 +71,6 @@ func usage(err error, hints ...string) error {
 
 func usagef(format string, args ...any) error { return usage(fmt.Errorf(format, args...)) }
 
-func (env *environment) report(err error) int {
-	if err == nil {
-		return ExitCompleted
-	}
-	known := &exitError{code: ExitFailed, err: err}
-	if !errors.As(err, &known) {
-		known = &exitError{code: codeOf(err), err: err, hints: env.hints(err)}
-	}
-	if env.logsJSON() {
-		env.logError(known.err, known.hints)
-		return known.code
-	}
-	var b strings.Builder
-	for _, e := range splitJoined(known.err) {
-		b.WriteString(env.err.paint(errorStyle(), env.app.Name+":") + " " + message(e) + "\n")
-	}
-	for _, h := range known.hints {
-		b.WriteString("  " + h + "\n")
-	}
-	env.writeError(b.String())
-	return known.code
-}
-
 func codeOf(err error) int {
 	var complete *core.InstanceCompleteError
 	var running *core.AlreadyRunningError
@@ -109,13 +85,6 @@ func codeOf(err error) int {
 		return ExitUsage
 	}
 	return ExitFailed
-}
-
-func (env *environment) hints(err error) []string {
-	if errors.Is(err, core.ErrSchemaMissing) {
-		return []string{"make or update it:  " + env.command("migrate")}
-	}
-	return nil
 }
 
 // splitJoined returns the parts of a joined error: each gets its own line.
@@ -140,25 +109,4 @@ func message(err error) string {
 		return err.Error()
 	}
 	return wording.OneLine(err.Error())
-}
-
-// reportPanic reports a panic of the command line itself, or of code called outside an execution.
-// The stack is shown on request.
-func (env *environment) reportPanic(value any, stack []byte) int {
-	err := fmt.Errorf("internal error: %v", value)
-	if env.logsJSON() {
-		env.logError(err, []string{string(stack)})
-		return ExitFailed
-	}
-	code := env.report(err)
-	if env.debug {
-		env.writeError(string(stack))
-	} else {
-		env.writeError("  show the stack:  add --debug\n")
-	}
-	return code
-}
-
-func (env *environment) writeError(text string) {
-	_, _ = env.err.Write([]byte(text)) //nolint:errcheck // the error output is the last place to report at
 }

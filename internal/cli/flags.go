@@ -1,8 +1,6 @@
 package cli
 
 import (
-	"errors"
-	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -53,33 +51,6 @@ func (env *environment) addFormats(cmd *cobra.Command, words string, allowed ...
 	env.format = formatTable
 	cmd.Flags().Var(&formatFlag{&env.format, allowed}, "format", "form of the result: "+words)
 	completeFlag(cmd, "format", allowed...)
-}
-
-// The formats of a result.
-const (
-	formatTable = "table"
-	formatJSON  = "json"
-	formatCSV   = "csv"
-)
-
-type formatFlag struct {
-	value   *string
-	allowed []string
-}
-
-func (f *formatFlag) String() string {
-	if f.value == nil { // of cobra's own
-		return ""
-	}
-	return *f.value
-}
-func (f *formatFlag) Type() string { return "FORMAT" }
-func (f *formatFlag) Set(text string) error {
-	if !slices.Contains(f.allowed, text) {
-		return errors.New("allowed: " + wording.Join(f.allowed))
-	}
-	*f.value = text
-	return nil
 }
 
 func completeFlag(cmd *cobra.Command, name string, values ...string) {
@@ -138,36 +109,4 @@ func (env *environment) words() wording.Commands {
 		}
 	}
 	return c
-}
-
-const settingsName = "settings"
-
-// settingsTopic is `help settings`; taskCommands.settingsCommand adds the commands that change the
-// settings that processes share.
-func (c fileCommands) settingsTopic() *cobra.Command {
-	topic := &cobra.Command{
-		Use:   settingsName,
-		Short: "Settings: surfin.yaml, environment variables and flags",
-	}
-	topic.SetHelpFunc(func(cmd *cobra.Command, args []string) {
-		if cmd == topic {
-			cmd.Long = settingsText() // only now: the layout takes longer than most commands
-		}
-		cmd.Root().HelpFunc()(cmd, args)
-	})
-	return topic
-}
-
-func settingsText() string {
-	rows := [][]string{}
-	for _, r := range settings.Reference() {
-		rows = append(rows, r[:])
-	}
-	return settingsOrder() + "\n\n" + sharedSettings + "\n\n" + renderTable([]column{{title: settings.FileName}, {title: "variable"}, {title: "default"}, {title: "meaning"}}, rows)
-}
-
-func settingsOrder() string {
-	return `Flags win over environment variables, which win over ` + settings.FileName + ` of the
-working directory (or --config FILE), which wins over the defaults. None is
-needed. A relative sqlite path in ` + settings.FileName + ` is relative to that file.`
 }

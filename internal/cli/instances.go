@@ -37,7 +37,7 @@ func (c showCommands) listJobs(ctx context.Context) error {
 		return c.env.printJSON(jobs)
 	}
 	if c.env.format == formatCSV {
-		return c.env.executionsCSV(jobs)
+		return c.executionsCSV(jobs)
 	}
 	if len(jobs) == 0 {
 		return c.noExecutions(ctx, "")
@@ -82,7 +82,7 @@ func (c showCommands) listInstances(ctx context.Context, req operator.InstancesR
 		return c.env.printJSON(page.Instances)
 	}
 	if c.env.format == formatCSV {
-		return c.env.instancesCSV(page.Instances)
+		return c.instancesCSV(page.Instances)
 	}
 	if len(page.Instances) == 0 {
 		return c.noExecutions(ctx, req.Job)

@@ -95,7 +95,7 @@ func (c showCommands) list(ctx context.Context, req operator.ListRequest) error 
 		return c.env.printJSON(records)
 	}
 	if c.env.format == formatCSV {
-		return c.env.executionsCSV(page.Executions)
+		return c.executionsCSV(page.Executions)
 	}
 	if len(page.Executions) == 0 {
 		return c.noExecutions(ctx, req.Job)

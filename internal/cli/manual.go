@@ -25,7 +25,7 @@ type ManualPage struct {
 type ManualOption struct{ Term, Text string }
 
 // Manual returns the pages of all commands, in order.
-func Manual(app App) []ManualPage { return manualPages((&environment{app: app}).rootCommand()) }
+func Manual(app App) []ManualPage { return manualPages(newRoot(&environment{app: app})) }
 
 // file is the name of the page without its section number.
 func (p ManualPage) file() string { return strings.ReplaceAll(p.Name, " ", "-") }

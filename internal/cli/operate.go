@@ -12,9 +12,12 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
+// operateCommands change executions and the history: stop, abandon, recover and purge.
+type operateCommands struct{ env *environment }
+
 // aboutExecution configures the command and calls act for an execution. It does not create a
 // missing database: that has no such execution.
-func (env *environment) aboutExecution(_ context.Context, id core.JobExecutionID, act func() error) error {
+func (env *environment) aboutExecution(id core.JobExecutionID, act func() error) error {
 	if err := env.configure(); err != nil {
 		return err
 	}
@@ -24,9 +27,9 @@ func (env *environment) aboutExecution(_ context.Context, id core.JobExecutionID
 	return act()
 }
 
-func (env *environment) withExecution(ctx context.Context, id core.JobExecutionID, act func(s *operator.Service) error) error {
-	return env.aboutExecution(ctx, id, func() error {
-		return env.withSession(ctx, env.observer(), func(s *Session) error { return act(s.Service) })
+func (c operateCommands) withExecution(ctx context.Context, id core.JobExecutionID, act func(s *operator.Service) error) error {
+	return c.env.aboutExecution(id, func() error {
+		return c.env.withSession(ctx, c.env.observer(), func(s *Session) error { return act(s.Service) })
 	})
 }
 
@@ -56,7 +59,7 @@ both are refused with exit code 1, and nothing is changed.`,
 }
 
 func (c operateCommands) abandon(ctx context.Context, id core.JobExecutionID) error {
-	return c.env.withExecution(ctx, id, func(s *operator.Service) error {
+	return c.withExecution(ctx, id, func(s *operator.Service) error {
 		e, err := s.Abandon(ctx, id)
 		if err != nil {
 			return c.env.refusal(err)
@@ -64,20 +67,8 @@ func (c operateCommands) abandon(ctx context.Context, id core.JobExecutionID) er
 		if c.env.format == formatJSON {
 			return c.env.printJSON(c.env.executionRecord(*e))
 		}
-		return c.env.print(headline(*e) + "\n  its instance does not go on any more\n" + hintText(wording.HintLines(c.env.restartHints(*e))))
+		return c.env.print(headline(*e) + "\n  its instance does not go on any more\n" + hintText(wording.HintLines(c.env.words().NextHints(e.Actions))))
 	})
-}
-
-func (env *environment) restartHints(e operator.Execution) []wording.Hint {
-	var list []wording.Hint
-	for _, a := range e.Actions {
-		h := env.words().Hint(a)
-		if a.Kind == operator.ActRedrive {
-			h.Label = "restart it"
-		}
-		list = append(list, h)
-	}
-	return list
 }
 
 func (c operateCommands) recoverCommand() *cobra.Command {
@@ -130,7 +121,7 @@ func (c operateCommands) printRecovered(ctx context.Context, ended []operator.Ex
 	}
 	text := executionTable(ended) + "\n"
 	for _, e := range ended {
-		for _, line := range wording.HintLines(c.env.restartHints(e)) {
+		for _, line := range wording.HintLines(c.env.words().NextHints(e.Actions)) {
 			text += line + "\n"
 		}
 	}

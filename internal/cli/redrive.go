@@ -55,7 +55,7 @@ func (c skipsCommands) redrive(ctx context.Context, req operator.RedriveRequest,
 		return err
 	}
 	req.Folder, req.Given = c.env.dir, readSecrets
-	return c.env.aboutExecution(ctx, req.Execution, func() error {
+	return c.env.aboutExecution(req.Execution, func() error {
 		return runCommands(c).runToEnd(ctx, func(ctx context.Context, s *operator.Service, hooks operator.Hooks) (*operator.Execution, error) {
 			req.Hooks = hooks
 			running, err := s.Redrive(ctx, req)

@@ -72,7 +72,7 @@ with the difference, unless you --accept-changes.`,
 }
 
 func (c runCommands) restart(ctx context.Context, req operator.RestartRequest) error {
-	return c.env.aboutExecution(ctx, req.Execution, func() error {
+	return c.env.aboutExecution(req.Execution, func() error {
 		return c.runToEnd(ctx, func(ctx context.Context, s *operator.Service, hooks operator.Hooks) (*operator.Execution, error) {
 			req.Hooks = hooks
 			running, err := s.Restart(ctx, req)

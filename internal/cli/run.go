@@ -18,6 +18,9 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
+// runCommands launch jobs and follow them: run, next and restart.
+type runCommands struct{ env *environment }
+
 func (c runCommands) runCommand() *cobra.Command {
 	var req operator.RunRequest
 	cmd := &cobra.Command{
@@ -321,7 +324,7 @@ func (e *lostError) Unwrap() error { return e.err }
 
 func (c runCommands) nextHints(e *operator.Execution) []string {
 	details := wording.Hint{Label: "details", Text: c.env.command("show", wording.ID(e.ID))}
-	ways := c.env.restartHints(*e)
+	ways := c.env.words().NextHints(e.Actions)
 	switch e.Status {
 	case core.StatusUnknown, core.StatusAbandoned:
 		return wording.HintLines(append([]wording.Hint{details}, ways...))

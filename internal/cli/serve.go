@@ -14,7 +14,6 @@ import (
 	"github.com/surfin-batch/surfin/internal/wording"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"
-	"github.com/surfin-batch/surfin/pkg/batch/settings"
 )
 
 func (c serverCommands) serveCommand() *cobra.Command {
@@ -70,20 +69,6 @@ work, goes on without the server. A second one cancels.
 	labelFlag(f, &labels)
 	f.Var(&settingValue{env: c.env, name: "--listen", key: "api.listen"}, "listen", "`ADDRESS` HOST:PORT of the API (default: api.listen)")
 	return cmd
-}
-
-// settingValue is a command's flag for a key of surfin.yaml.
-type settingValue struct {
-	env             *environment
-	name, key, text string
-}
-
-func (v *settingValue) String() string { return v.text }
-func (v *settingValue) Type() string   { return "string" }
-func (v *settingValue) Set(text string) error {
-	v.text = text
-	v.env.flags = append(v.env.flags, settings.Flag{Name: v.name, Key: v.key, Value: text})
-	return nil
 }
 
 func (c serverCommands) serve(ctx context.Context, jobs []string, slots int, labels map[string]string) error {

@@ -14,6 +14,9 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
+// showCommands read the history: list, show, explain and top.
+type showCommands struct{ env *environment }
+
 type showFlags struct {
 	definition, partitions, audit bool
 	file                          string
@@ -195,7 +198,7 @@ func (c showCommands) writeStep(b *strings.Builder, s operator.StepView, current
 }
 
 func (c showCommands) pageHints(e *operator.ExecutionView) []string {
-	return wording.HintLines(c.env.restartHints(e.Execution))
+	return wording.HintLines(c.env.words().NextHints(e.Execution.Actions))
 }
 
 func parameterTable(ps core.Parameters) string {

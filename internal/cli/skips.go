@@ -17,6 +17,9 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 )
 
+// skipsCommands handle skipped items: skips list, show, export and redrive.
+type skipsCommands struct{ env *environment }
+
 func (c skipsCommands) skipsCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "skips",
@@ -97,7 +100,7 @@ func (c skipsCommands) listSkips(ctx context.Context, req operator.SkipsRequest)
 		return c.env.printJSON(page.Items)
 	}
 	if c.env.format == formatCSV {
-		return c.env.skipsCSV(page.Items)
+		return c.skipsCSV(page.Items)
 	}
 	if len(page.Items) == 0 {
 		text := fmt.Sprintf("no such skipped items of execution %d", req.Execution)

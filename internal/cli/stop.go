@@ -52,7 +52,7 @@ command ends it: what its job does at its end is done here.`,
 }
 
 func (c operateCommands) stop(ctx context.Context, id core.JobExecutionID, wait time.Duration) error {
-	return c.env.withExecution(ctx, id, func(s *operator.Service) error {
+	return c.withExecution(ctx, id, func(s *operator.Service) error {
 		asked, err := s.Stop(ctx, id)
 		notEnded, others := errors.AsType[*operator.NotEndedError](err)
 		switch {

@@ -39,7 +39,7 @@ func (c runCommands) printSummary(e *operator.ExecutionView, written []operator.
 		}
 	}
 	if len(written) > 0 {
-		b.WriteString("\n" + c.env.targetText(written))
+		b.WriteString("\n" + c.targetText(written))
 	}
 	b.WriteString(c.env.skipsLine(e))
 	return c.env.print(b.String())
@@ -85,4 +85,17 @@ func stepTable(steps []operator.StepView, current core.JobExecutionID) string {
 			wording.Count(s.Skipped), wording.Count(s.Commits), wording.Seconds(s.Duration), perSecond})
 	}
 	return renderTable(columns, rows)
+}
+
+// targetText returns "load: table strikes in sqlite /data/surfin.db", one per line.
+func (c runCommands) targetText(list []operator.Target) string {
+	var b strings.Builder
+	for _, t := range list {
+		b.WriteString(t.Step + ": " + t.Writer + " " + t.Target)
+		if t.Database != "" {
+			b.WriteString(" in " + c.env.databaseText(t.Database))
+		}
+		b.WriteString("\n")
+	}
+	return b.String()
 }

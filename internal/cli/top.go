@@ -102,7 +102,7 @@ func (c showCommands) printProgress(views []operator.ProgressView) error {
 	if c.env.format == formatJSON {
 		return c.env.printJSON(views)
 	}
-	return c.env.print(c.env.progressTable(views))
+	return c.env.print(c.progressTable(views))
 }
 
 type topView struct {
@@ -130,9 +130,9 @@ func (s *topView) draw(views []operator.ProgressView) error {
 		}
 		return s.env.print(string(line) + "\n")
 	case s.terminal == nil:
-		return s.env.print(s.env.progressLines(views))
+		return s.env.print(showCommands{s.env}.progressLines(views))
 	}
-	text := s.env.progressTable(views)
+	text := showCommands{s.env}.progressTable(views)
 	width, height, err := term.GetSize(s.terminal.Fd())
 	if err != nil {
 		return fmt.Errorf("the size of the terminal: %w", err)
@@ -156,9 +156,9 @@ func redraw(text string, before, width, height int) (frame string, lines int) {
 	return frame + strings.Join(list, "\n") + "\n", len(list)
 }
 
-func (env *environment) progressTable(views []operator.ProgressView) string {
+func (c showCommands) progressTable(views []operator.ProgressView) string {
 	if len(views) == 0 {
-		return "nothing is running in " + env.databaseText(env.settings.Repository.Database) + "\n"
+		return "nothing is running in " + c.env.databaseText(c.env.settings.Repository.Database) + "\n"
 	}
 	columns := []column{
 		{title: "execution", right: true}, {title: "job"}, {title: "step"}, {title: "read", right: true}, {title: "written", right: true},
@@ -169,14 +169,14 @@ func (env *environment) progressTable(views []operator.ProgressView) string {
 	for _, r := range views {
 		rows = append(rows, []string{
 			wording.ID(r.Execution), r.JobName, orDash(r.Step), wording.Count(r.Read), wording.Count(r.Written), wording.Count(r.Filtered), wording.Count(r.Skipped),
-			wording.Count(int64(r.PerSecond)), percentText(r), timeLeftText(r), partsText(r), wording.Seconds(r.Duration), stateText(r), env.processText(r),
+			wording.Count(int64(r.PerSecond)), percentText(r), timeLeftText(r), partsText(r), wording.Seconds(r.Duration), stateText(r), c.processText(r),
 		})
 	}
 	return renderTable(columns, rows)
 }
 
-func (env *environment) progressLines(views []operator.ProgressView) string {
-	at := env.now().UTC().Format(time.TimeOnly)
+func (c showCommands) progressLines(views []operator.ProgressView) string {
+	at := c.env.now().UTC().Format(time.TimeOnly)
 	if len(views) == 0 {
 		return at + " nothing is running\n"
 	}
@@ -194,7 +194,7 @@ func (env *environment) progressLines(views []operator.ProgressView) string {
 		case r.Tasks != nil || r.Child != 0:
 			b.WriteString(", " + partsText(r))
 		}
-		fmt.Fprintf(&b, "; %s, %s\n", stateText(r), env.processText(r))
+		fmt.Fprintf(&b, "; %s, %s\n", stateText(r), c.processText(r))
 	}
 	return b.String()
 }
@@ -253,8 +253,8 @@ func ownerNote(o *operator.Owner) string {
 	return ""
 }
 
-func (env *environment) processText(r operator.ProgressView) string {
-	if lacks := env.words().NoWorker(r.Waiting); lacks != "" {
+func (c showCommands) processText(r operator.ProgressView) string {
+	if lacks := c.env.words().NoWorker(r.Waiting); lacks != "" {
 		return lacks
 	}
 	if len(r.Placed) > 0 {

@@ -19,11 +19,11 @@ func TestProgressIsALineForEachStepWhereThereIsNoTerminal(t *testing.T) {
 		Execution: 2, JobName: "watched", Status: core.StatusStopping, Step: "load", Read: 8, Written: 6, Filtered: 2, PerSecond: 4,
 		Percent: &percent, Left: &left, StopRequested: true, Owner: &operator.Owner{Host: "here", PID: 7}, Lease: operator.LeaseHeld,
 	}}
-	env := &environment{now: func() time.Time { return time.Date(2026, 11, 22, 8, 30, 0, 0, time.UTC) }}
+	show := showCommands{&environment{now: func() time.Time { return time.Date(2026, 11, 22, 8, 30, 0, 0, time.UTC) }}}
 	require.Equal(t, "08:30:00 execution 2, job watched, step load: 8 read, 6 written, 2 filtered, 0 skipped, 4 items/s; 80% done, 500ms left; STOPPING (stop requested), process 7 on here\n",
-		env.progressLines(views))
+		show.progressLines(views))
 	views[0].Percent, views[0].Left, views[0].Partitions, views[0].PartitionsDone = nil, nil, 3, 1
-	table := env.progressTable(views)
+	table := show.progressTable(views)
 	require.Contains(t, table, " ?  ")
 	require.Contains(t, table, " 1/3 ")
 }

@@ -11,6 +11,9 @@ import (
 	"github.com/surfin-batch/surfin/internal/wording"
 )
 
+// fileCommands need no database: validate, describe, schema, version and the settings.
+type fileCommands struct{ env *environment }
+
 func (c fileCommands) validateCommand() *cobra.Command {
 	var expand bool
 	cmd := &cobra.Command{

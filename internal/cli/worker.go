@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/surfin-batch/surfin/internal/api"
 	"github.com/surfin-batch/surfin/internal/runtime"
@@ -74,11 +73,6 @@ second one cancels.`,
 	labelFlag(f, &labels)
 	f.StringSliceVar(&without, "without", nil, "leave `WORK` of this kind to others: tasks or parts")
 	return cmd
-}
-
-// labelFlag adds the labels of a worker, which override the setting worker.labels key by key.
-func labelFlag(f *pflag.FlagSet, labels *[]string) {
-	f.StringSliceVar(labels, "label", nil, "`KEY=VALUE` that work asks for with 'on: {KEY: VALUE}', may be given again (default: worker.labels)")
 }
 
 func (c serverCommands) work(ctx context.Context, o runtime.Options) error {

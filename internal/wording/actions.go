@@ -69,6 +69,19 @@ func (c Commands) Refusal(r *operator.Refusal) []string {
 	return HintLines(list)
 }
 
+// NextHints returns the hints after an execution.
+func (c Commands) NextHints(actions []operator.Action) []Hint {
+	var list []Hint
+	for _, a := range actions {
+		h := c.Hint(a)
+		if a.Kind == operator.ActRedrive {
+			h.Label = "restart it"
+		}
+		list = append(list, h)
+	}
+	return list
+}
+
 // CommandLine is a command, and what it is for.
 type CommandLine struct {
 	To      string `json:"to"`

@@ -28,7 +28,7 @@ const defaultSample = 20
 func (c dryRunCommand) withDryRun(cmd *cobra.Command, example string, request func(cmd *cobra.Command, args []string) (operator.PlanRequest, error)) *cobra.Command {
 	var dry bool
 	var n int
-	cmd.Flags().BoolVar(&dry, "dry-run", false, "write nothing: show what the steps would make of their first items")
+	cmd.Flags().BoolVar(&dry, "dry-run", false, "write nothing: show the results of the steps for their first items")
 	cmd.Flags().IntVar(&n, "sample", defaultSample, "with --dry-run: `N` items of each step")
 	run := cmd.RunE
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -163,7 +163,7 @@ func (c dryRunCommand) readOnly() (done func(), err error) {
 			return
 		}
 		if err := os.RemoveAll(elsewhere); err != nil {
-			c.env.log.Warn("an empty database of the dry run is left behind", "folder", elsewhere, "error", err)
+			c.env.log.Warn("an empty database of the dry run could not be removed", "folder", elsewhere, "error", err)
 		}
 	}, nil
 }

@@ -192,7 +192,7 @@ Step load (chunk): reads csv DIR/in.csv
  in.csv:2 written {"id":1}
  1 read: 1 written
 
-Decision quality: asked when the flow comes to it
+Decision quality: asked when the flow reaches it
  if load completes
 
 Stop at quality
@@ -204,7 +204,7 @@ Nothing of both: its condition does not hold
 Step last (tasklet): would run nothing
  after both
 
-Step tell (tasklet): would run nothing, in the end
+Step tell (tasklet): would run nothing, at the end
 `, r.out)
 	r = s.run("run", "p.yaml", "big=true", "--dry-run")
 	require.Equal(t, cli.ExitCompleted, r.code, r.err)
@@ -257,7 +257,7 @@ func TestAnInstanceIsPurgedByItsNumber(t *testing.T) {
 		require.Contains(t, s.run("purge", "--instance", "1").out, "deleted 1 execution, 1 instance, 1 step, 0 skipped items\n")
 		r := s.run("purge", "--instance", "1")
 		require.Equal(t, cli.ExitUsage, r.code)
-		require.Contains(t, r.err, "there is no instance 1 in ")
+		require.Contains(t, r.err, "no instance 1 in ")
 		require.Equal(t, cli.ExitCompleted, s.run("run", "one.yaml").code, "it runs anew")
 	})
 }

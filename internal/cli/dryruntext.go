@@ -65,7 +65,7 @@ func (c dryRunCommand) dryStepText(s *operator.DryStep, all []operator.PlanEntry
 		return b.String()
 	}
 	if s.Action == operator.PlanResume {
-		line("the items are the first of its input, also where it continues behind them")
+		line("the items are the first of its input, even if the step resumes after them")
 	}
 	var rows [][]string
 	for _, item := range s.Items {

@@ -71,8 +71,6 @@ func (env *environment) loadSettings() (Settings, error) {
 	return settings.Load(settings.Source{Dir: env.dir, File: env.config, Environ: env.environ, Flags: env.flags})
 }
 
-// startProgress begins to draw bars; it returns nil without a terminal, or if the output is for
-// programs.
 func (env *environment) startProgress() *mpb.Progress {
 	if env.json {
 		return nil
@@ -130,7 +128,7 @@ func (env *environment) endLate(_ context.Context, e core.Event) {
 	}
 	os.Exit(env.report(&exitError{
 		code: ExitLease,
-		err:  fmt.Errorf("%s: it did not return before its lease is over, so this process ends: %w", what, late.Err),
+		err:  fmt.Errorf("%s did not return before its lease expired, so this process ends: %w", what, late.Err),
 		hints: wording.HintLines([]wording.Hint{
 			{Label: "restart it", Text: env.command("restart", wording.ID(late.Execution))},
 			{Label: "details", Text: env.command("show", wording.ID(late.Execution))},
@@ -174,7 +172,6 @@ func (env *environment) announceDatabase(ctx context.Context) {
 	env.log.InfoContext(ctx, env.databaseText(name)+" ("+how+")")
 }
 
-// warnUnmasked warns of secrets that others may see, if the process works for others.
 func (env *environment) warnUnmasked(ctx context.Context) {
 	for _, text := range env.settings.Secrets.Unmasked() {
 		env.log.WarnContext(ctx, text)
@@ -183,7 +180,7 @@ func (env *environment) warnUnmasked(ctx context.Context) {
 
 func (env *environment) checkDatabase(name string) error {
 	if _, ok := env.settings.Databases[name]; !ok {
-		return usagef("there is no database %q (there are: %s)", name, wording.Join(env.settings.Names()))
+		return usagef("no database %q; known: %s", name, wording.Join(env.settings.Names()))
 	}
 	return nil
 }

@@ -31,7 +31,6 @@ type eventLog struct {
 	stacks  [][]byte
 }
 
-// observer returns the observer of commands that run nothing. It only logs failures.
 func (env *environment) observer() core.Observer { return env.newEventLog(nil) }
 
 func (env *environment) newEventLog(bars *bars) *eventLog {

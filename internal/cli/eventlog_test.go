@@ -60,7 +60,7 @@ func TestOddEventsAreLoggedAtTheirLevel(t *testing.T) {
 	require.Equal(t, []string{
 		"WARN  transition machine=execution id=3 to=COMPLETED current=FAILED answer=rejected trigger=end\n",
 		"DEBUG transition machine=execution id=4 to=COMPLETED current=COMPLETED answer=duplicate trigger=end\n",
-		"ERROR another process took the execution over: this one stops and commits nothing more execution=3\n",
+		"ERROR another process took over the execution: this one stops and commits nothing more execution=3\n",
 		"WARN  a heartbeat did not reach the database execution=3 error=gone\n",
 		"DEBUG chunk rolled back step=load error=\"a; b\"\n",
 		"DEBUG job ended job=j execution=3 status=FAILED\n",

@@ -41,14 +41,14 @@ const (
 
 func exitCodeHelp() string {
 	return `  0  completed
-  1  failed: the job (restart it), or the database that it needs; or the named
-     execution is in a status that the command is not for, and nothing changed
+  1  failed: the job (restart it), or a database that it needs; or the status of
+     the named execution does not allow the command, and nothing changed
   2  wrong usage, settings, job file or parameters; nothing was run
   3  stopped on request (restart it)
   4  refused: already complete, already running, or not restartable; nothing was run
-  5  a gate failed: what the job was to expect does not hold (look, then restart it)
+  5  a gate failed: an expectation of the job does not hold (check, then restart it)
   6  the lease could not be renewed, and a component did not return: the process
-     ended itself before another one may run the same work (restart it)
+     ended itself before another one could run the same work (restart it)
 `
 }
 

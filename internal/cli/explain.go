@@ -13,12 +13,12 @@ import (
 func (c showCommands) explainCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "explain EXECUTION",
-		Short: "Explain an execution: why it ended so, what is committed, what a restart does",
-		Long: `Says in plain English why an execution ended as it did, or what it is doing: which
-step and item made it so, what is committed, what was skipped, what was decided,
-what a restart will do or why there is none, and the commands for it.
+		Short: "Explain an execution: its cause of failure, committed work, and restart plan",
+		Long: `Explains in plain English why an execution ended as it did, or its progress: the
+step and the item that decided, the committed work, skipped items, decisions, the
+plan of a restart or the reason against one, and the commands to continue.
 
-It reads the history only, and the job file as it was when the execution began.`,
+It reads the history, and the job file as it was when the execution began.`,
 		Example:           "  " + c.env.app.Name + " explain 12",
 		Args:              oneExecution,
 		ValidArgsFunction: c.env.completeExecution,

@@ -21,9 +21,9 @@ type settingFlag struct{ name, key, usage string }
 func settingFlags() []settingFlag {
 	return []settingFlag{
 		{"database-url", "databases.default.url", "`URL` of the default database: sqlite:PATH or postgres://USER:PASSWORD@HOST/NAME"},
-		{"auto-migrate", "auto_migrate", "make or update the history's tables on start: `WHEN` is true, false or sqlite"},
-		{"lease", "lease", "`DURATION` that an execution without a sign of life belongs to its process"},
-		{"heartbeat", "heartbeat", "time between two signs of life, a `DURATION`"},
+		{"auto-migrate", "auto_migrate", "create or update the history's tables at start: `WHEN` is true, false or sqlite"},
+		{"lease", "lease", "`DURATION` after its last heartbeat for which a process keeps an execution"},
+		{"heartbeat", "heartbeat", "`DURATION` between two heartbeats"},
 		{"log-level", "log.level", "`LEVEL` of the log: debug, info, warn or error"},
 		{"log-format", "log.format", "`FORM` of the log: text or json"},
 	}
@@ -32,8 +32,8 @@ func settingFlags() []settingFlag {
 func (env *environment) addGlobalFlags(root *cobra.Command) {
 	f := root.PersistentFlags()
 	f.StringVar(&env.config, "config", "", "settings `FILE` (default: surfin.yaml in the working directory, if there is one)")
-	f.StringVar(&env.as, "as", "", "the `PERSON` in whose name the command acts, for the audit (default: the user and the host)")
-	f.BoolVar(&env.debug, "debug", false, "log everything, and show the stack of a panic")
+	f.StringVar(&env.as, "as", "", "act as this `PERSON` in the audit (default: the user and the host)")
+	f.BoolVar(&env.debug, "debug", false, "log at level debug, and show the stack of a panic")
 	for _, s := range settingFlags() {
 		f.String(s.name, "", s.usage)
 	}
@@ -94,8 +94,6 @@ func (env *environment) actAs(cmd *cobra.Command) error {
 
 const maxPerson = 200
 
-// command returns a command line for people to copy, with the flags of this invocation that select the
-// database.
 func (env *environment) command(args ...string) string { return env.words().Line(args...) }
 
 func (env *environment) words() wording.Commands {

@@ -50,7 +50,7 @@ func (c showCommands) listInstancesCommand() *cobra.Command {
 	var before int64
 	cmd := &cobra.Command{
 		Use:     "instances",
-		Short:   "List job instances, newest first, with what became of each",
+		Short:   "List job instances, newest first, with the outcome of each",
 		Example: "  " + c.env.app.Name + " list instances --job load",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -144,7 +144,7 @@ func (c showCommands) noExecutions(ctx context.Context, job string) error {
 	case slices.Contains(names, job):
 		c.env.log.InfoContext(ctx, "no such executions of job "+job+where)
 	default:
-		c.env.log.WarnContext(ctx, "there is no job "+job+where+nearest.Hint(job, names))
+		c.env.log.WarnContext(ctx, "no job "+job+where+nearest.Hint(job, names))
 	}
 	return nil
 }

@@ -18,7 +18,7 @@ func (env *environment) refusal(err error) error {
 	err = r.Err
 	switch r.Reason { //nolint:exhaustive // the others are said as they are
 	case operator.ReasonNotFound:
-		err = fmt.Errorf("there is no execution %d in %s", r.Execution, env.databaseText(env.settings.Repository.Database))
+		err = fmt.Errorf("no execution %d in %s", r.Execution, env.databaseText(env.settings.Repository.Database))
 	case operator.ReasonChanged:
 		err = changedText(r)
 	case operator.ReasonSchema:
@@ -29,7 +29,7 @@ func (env *environment) refusal(err error) error {
 
 // changedText is the refusal of a changed job file, with a line for each change.
 func changedText(r *operator.Refusal) error {
-	lines := []error{fmt.Errorf("the job file has changed since execution %d in what is committed", r.Last)}
+	lines := []error{fmt.Errorf("the job file has changed since execution %d, and the changes affect committed work", r.Last)}
 	if changed, is := errors.AsType[*jobfile.ChangedError](r.Err); is {
 		lines[0] = errors.New(changed.Summary(r.Last))
 	}

@@ -42,7 +42,7 @@ func (c showCommands) listCommand() *cobra.Command {
 	f := cmd.Flags()
 	f.StringVar(&l.request.Job, "job", "", "only executions of the job with this `NAME`")
 	f.StringSliceVar(&l.statuses, "status", nil, "only executions in these `STATUSES`: "+strings.ToLower(wording.Join(statusNames())))
-	f.BoolVar(&l.request.Running, "running", false, "only executions that are not over: starting, started, stopping")
+	f.BoolVar(&l.request.Running, "running", false, "only unfinished executions: starting, started, stopping")
 	f.StringVar(&l.request.Exit, "exit", "", "only executions with this exit `CODE`, such as EXPECT_FAILED")
 	f.Int64Var(&l.instance, "instance", 0, "only executions of the `INSTANCE` with this number")
 	f.StringVar(&l.since, "since", "", "only executions made at this `TIME` or later: a date, a time, or how long ago (7d, 12h)")
@@ -182,7 +182,7 @@ func parseStatuses(texts []string) ([]core.Status, error) {
 	for _, text := range texts {
 		s := core.Status(strings.ToUpper(strings.TrimSpace(text)))
 		if !slices.Contains(core.Statuses(), s) {
-			return nil, usagef("--status %s: there is no such status (there are: %s)", text, wording.Join(statusNames()))
+			return nil, usagef("--status %s: no such status; known: %s", text, wording.Join(statusNames()))
 		}
 		list = append(list, s)
 	}
@@ -241,7 +241,7 @@ func (c showCommands) listComponents(kind registry.Kind) error {
 		}
 	}
 	if kind != "" && !slices.Contains(kindNames(), string(kind)) {
-		return usagef("--kind %s: there is no such kind (there are: %s)", kind, wording.Join(kindNames()))
+		return usagef("--kind %s: no such kind; known: %s", kind, wording.Join(kindNames()))
 	}
 	if c.env.format == formatJSON {
 		return c.env.printJSON(shown)

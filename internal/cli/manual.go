@@ -27,7 +27,6 @@ type ManualOption struct{ Term, Text string }
 // Manual returns the pages of all commands, in order.
 func Manual(app App) []ManualPage { return manualPages(newRoot(&environment{app: app})) }
 
-// file is the name of the page without its section number.
 func (p ManualPage) file() string { return strings.ReplaceAll(p.Name, " ", "-") }
 
 // manualPages returns the pages of a command and its subcommands, in order.

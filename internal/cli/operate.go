@@ -36,13 +36,13 @@ func (c operateCommands) withExecution(ctx context.Context, id core.JobExecution
 func (c operateCommands) abandonCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "abandon EXECUTION",
-		Short: "Give up an execution that stopped or failed: its instance will not go on",
-		Long: `Marks an execution that is stopped, failed, of unknown outcome, or stopping for
-too long as ABANDONED: nobody restarts it by mistake. What it committed stays. A
-new instance of the same parameters is made by "run --again".
+		Short: "Abandon an execution that stopped or failed, so that it is never restarted",
+		Long: `Marks an execution as ABANDONED if it is stopped, failed, of unknown outcome, or
+stopping for too long: it can no longer be restarted by mistake. Its committed work
+stays. "run --again" makes a new instance of the same parameters.
 
-One that runs is to be stopped first, one that completed has nothing to give up:
-both are refused with exit code 1, and nothing is changed.`,
+A running execution (stop it first) and a completed one are refused with exit
+code 1, and nothing is changed.`,
 		Example:           "  " + c.env.app.Name + " abandon 12",
 		Args:              oneExecution,
 		ValidArgsFunction: c.env.completeExecution,
@@ -67,22 +67,21 @@ func (c operateCommands) abandon(ctx context.Context, id core.JobExecutionID) er
 		if c.env.format == formatJSON {
 			return c.env.printJSON(c.env.executionRecord(*e))
 		}
-		return c.env.print(headline(*e) + "\n  its instance does not go on any more\n" + hintText(wording.HintLines(c.env.words().NextHints(e.Actions))))
+		return c.env.print(headline(*e) + "\n  its instance can no longer be restarted\n" + hintText(wording.HintLines(c.env.words().NextHints(e.Actions))))
 	})
 }
 
 func (c operateCommands) recoverCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "recover",
-		Short: "End executions whose process died, so that they can be restarted",
-		Long: `Looks for executions that no process works on any more: their lease has expired,
-or their process was on this host and is dead. They become FAILED, with their
-unfinished steps, and the commands that go on with them are printed. Executions
-that are alive are not touched. One that is parked and was asked to stop becomes
-STOPPED, unless a worker has a part of it.
+		Short: "End executions of dead processes, so that they can be restarted",
+		Long: `Finds executions without a process: their lease has expired, or their process was
+on this host and is dead. They become FAILED, with their unfinished steps, and the
+commands to restart them are printed. Live executions are not touched. A parked
+execution that was asked to stop becomes STOPPED, unless a worker has a part of it.
 
-"run" and "restart" do so by themselves for the instance that they launch. This
-command is for what nobody launches again: after a node was lost, or before a
+"run" and "restart" do this for the instance that they launch. This command is for
+executions that no one launches again: after the loss of a node, or before a
 deployment.`,
 		Example: "  " + c.env.app.Name + " recover",
 		Args:    cobra.NoArgs,
@@ -142,14 +141,14 @@ func (c operateCommands) purgeCommand() *cobra.Command {
 		Use:   "purge (--older-than AGE | --instance N)",
 		Short: "Delete old executions from the history",
 		Long: `Deletes executions that ended more than AGE ago, with their parameters, steps,
-skipped items and checkpoints; an instance goes with its last execution, and may
-then run again. What runs is never deleted. The audit stays, and so does what the
-next instance of a job with an incrementer follows. Tasks and events of inboxes are
-deleted by the leader of the workers only, which deletes old executions as well, where
-"settings set history_retention_days" says after how many days.
+skipped items and checkpoints; an instance is deleted with its last execution, and
+may then run again. Running executions are never deleted. The audit stays, and so do
+the parameters that an incrementer continues. Only the leader of the workers deletes
+tasks and events of inboxes; it also deletes old executions, after the days of
+"settings set history_retention_days".
 
 --instance deletes one instance with all of its executions, whatever their age and
-status: what it committed elsewhere stays, and it begins anew when it is run again.`,
+status: its work in other tables stays, and it starts again when it is next run.`,
 		Example: "  " + c.env.app.Name + " purge --older-than 90d --dry-run\n" +
 			"  " + c.env.app.Name + " purge --older-than 2w --job load --status COMPLETED,FAILED --keep-last 10\n" +
 			"  " + c.env.app.Name + " purge --instance 12",
@@ -161,8 +160,8 @@ status: what it committed elsewhere stays, and it begins anew when it is run aga
 	f.Int64Var(&o.instance, "instance", 0, "the instance with this number `N`, as \"list instances\" shows it, and no other")
 	f.StringVar(&o.req.Job, "job", "", "only executions of the job with this `NAME`")
 	f.StringSliceVar(&o.statuses, "status", nil, "only executions in these `STATUSES` (default: completed, abandoned)")
-	f.IntVar(&o.req.KeepLast, "keep-last", 0, "keep the newest `N` instances of each job, however old")
-	f.BoolVar(&o.yes, "yes", false, "delete all that is over, however young: --older-than 0s needs it")
+	f.IntVar(&o.req.KeepLast, "keep-last", 0, "keep the newest `N` instances of each job, whatever their age")
+	f.BoolVar(&o.yes, "yes", false, "confirm --older-than 0s, which deletes every execution that has ended")
 	f.BoolVar(&o.req.DryRun, "dry-run", false, "delete nothing, only count")
 	c.env.addFormatFlag(cmd)
 	completeFlag(cmd, "status", statusNames()...)
@@ -181,7 +180,7 @@ func (c operateCommands) purge(ctx context.Context, o purgeFlags) error {
 			return err
 		}
 		if age == 0 && !o.yes && !req.DryRun {
-			return usage(fmt.Errorf("--older-than %s deletes all that is over, also what ended a moment ago: say --yes as well", o.olderThan),
+			return usage(fmt.Errorf("--older-than %s deletes every execution that has ended, even a moment ago: add --yes", o.olderThan),
 				"how many that are:  "+c.env.command("purge", "--older-than", o.olderThan, "--dry-run"))
 		}
 		req.EndedBefore = c.env.now().Add(-age)
@@ -194,8 +193,8 @@ func (c operateCommands) purge(ctx context.Context, o purgeFlags) error {
 	})
 	switch {
 	case err == nil && req.Instance != 0 && purged.Instances == 0, req.Instance != 0 && errors.Is(err, core.ErrNotFound):
-		return usage(fmt.Errorf("there is no instance %d in %s", req.Instance, c.env.databaseText(c.env.settings.Repository.Database)),
-			"those there are:  "+c.env.command("list", "instances"))
+		return usage(fmt.Errorf("no instance %d in %s", req.Instance, c.env.databaseText(c.env.settings.Repository.Database)),
+			"all executions:  "+c.env.command("list", "instances"))
 	case err != nil:
 		return c.env.refusal(err)
 	}
@@ -231,7 +230,7 @@ func (o purgeFlags) check() (operator.PurgeRequest, error) {
 	}
 	for _, s := range req.Statuses {
 		if s.IsRunning() {
-			return req, usagef("--status %s: what runs is never purged", s)
+			return req, usagef("--status %s: running executions are never purged", s)
 		}
 	}
 	return req, nil

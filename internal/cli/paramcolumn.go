@@ -36,7 +36,6 @@ func (c *parameterColumn) add(job string, params []core.Parameter) {
 	}
 }
 
-// differs reports whether a job's rows do not all have the same value of the parameter.
 func (c *parameterColumn) differs(job string, p core.Parameter) bool {
 	return c.values[job][p.Name][wording.Parameter(p)] < c.rows[job]
 }

@@ -15,16 +15,16 @@ func (c skipsCommands) redriveCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "redrive EXECUTION [NAME=VALUE ...]",
 		Short: "Run the skipped items of an execution through the same step again",
-		Long: `Runs the skipped items of EXECUTION that are left through the processors and
-writers of their step, with the execution's parameters. NAME=VALUE changes one of
-them, and NAME=@FILE gives a secret one. No other step runs. It is an execution of its own, which can be redriven
-again where it fails; "show" names both in each other's history. An item that is
-skipped again is left. The items of all partitions of a step are run. A step that writes
-a file or fills a table again must be COMPLETED before: restart it first.
+		Long: `Runs the remaining skipped items of EXECUTION through the processors and writers of
+their step, with the execution's parameters. NAME=VALUE changes one of them, and
+NAME=@FILE gives a secret one. No other step runs. A redrive is an execution of its
+own, which can be redriven again if it fails; "show" of each names the other. An item
+that is skipped again remains. The items of all partitions of a step are run. A step
+that writes a file or refills a table must be COMPLETED: restart it first.
 
-The job file is read from where it was at that time, or from --file; where it is
-gone, it is taken from the history. With --from only the items of the file are
-redriven, as they are written there (see "skips export").`,
+The job file is read from its former path, from --file, or, if it is gone, from the
+history. With --from only the items of that file are redriven, as they are written
+there (see "skips export").`,
 		Example: "  " + c.env.app.Name + " skips redrive 12\n  " + c.env.app.Name + " skips redrive 12 --from skipped.jsonl",
 		Args: func(cmd *cobra.Command, args []string) error {
 			return oneExecution(cmd, args[:min(1, len(args))])

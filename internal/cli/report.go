@@ -19,7 +19,7 @@ func (env *environment) report(err error) int {
 	if !errors.As(err, &known) {
 		known = &exitError{code: codeOf(err), err: err}
 		if errors.Is(err, core.ErrSchemaMissing) {
-			known.hints = []string{"make or update it:  " + env.command("migrate")}
+			known.hints = []string{"create or update it:  " + env.command("migrate")}
 		}
 	}
 	if env.logsJSON() {

@@ -25,5 +25,5 @@ func (v *settingValue) Set(text string) error {
 
 // labelFlag adds the labels of a worker, which override the setting worker.labels key by key.
 func labelFlag(f *pflag.FlagSet, labels *[]string) {
-	f.StringSliceVar(labels, "label", nil, "`KEY=VALUE` that work asks for with 'on: {KEY: VALUE}', may be given again (default: worker.labels)")
+	f.StringSliceVar(labels, "label", nil, "label `KEY=VALUE` for work with 'on: {KEY: VALUE}'; repeat it for more (default: worker.labels)")
 }

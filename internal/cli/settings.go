@@ -9,8 +9,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/settings"
 )
 
-const sharedSettings = `Some settings are kept in the database, and shared by all processes: "settings list" and
-"settings set" show and change them. The leader of the workers reads them while it works.`
+const sharedSettings = `Some settings are in the database, and shared by all processes: "settings list" and
+"settings set" show and change them. The leader of the workers reads them while it runs.`
 
 // settingsCommand is the help on settings, and shows and changes the settings that processes share.
 func (c taskCommands) settingsCommand() *cobra.Command {

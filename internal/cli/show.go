@@ -26,7 +26,7 @@ func (c showCommands) showCommand() *cobra.Command {
 	var o showFlags
 	cmd := &cobra.Command{
 		Use:               "show EXECUTION",
-		Short:             "Show an execution: parameters, steps, gates, decisions, errors, and how to go on",
+		Short:             "Show an execution: parameters, steps, gates, decisions, errors, next commands",
 		Example:           "  " + c.env.app.Name + " show 12",
 		Args:              oneExecution,
 		ValidArgsFunction: c.env.completeExecution,
@@ -44,7 +44,7 @@ func (c showCommands) showCommand() *cobra.Command {
 	cmd.Flags().BoolVar(&o.definition, "definition", false, "print the job file, and the files of its child jobs, as they were when the execution began")
 	cmd.Flags().StringVar(&o.file, "file", "", "with --definition: print only this file, NAME as in --definition")
 	cmd.Flags().BoolVar(&o.partitions, "partitions", false, "show every partition, not only those that failed")
-	cmd.Flags().BoolVar(&o.audit, "audit", false, "show every change of a status, and who asked for it")
+	cmd.Flags().BoolVar(&o.audit, "audit", false, "show every change of status, with its actor")
 	cmd.MarkFlagsMutuallyExclusive("definition", "partitions")
 	cmd.MarkFlagsMutuallyExclusive("definition", "audit")
 	c.env.addFormatFlag(cmd)

@@ -24,9 +24,8 @@ func (c skipsCommands) skipsCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "skips",
 		Short: "List, show, export and redrive skipped items",
-		Long: `An item that a step may skip is stored with the error that it failed with. When
-the data or the job is right again, redrive runs only the skipped items through
-the same processors and writers.`,
+		Long: `A skipped item is stored with its error. After you have fixed the data or the job,
+redrive runs only the skipped items through the same processors and writers.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
@@ -67,7 +66,7 @@ func addSkipFlags(cmd *cobra.Command, req *operator.SkipsRequest) {
 	cmd.Flags().StringVar(&req.Step, "step", "", "only items of the step with this `NAME`")
 	cmd.Flags().Var((*phaseFlag)(&req.Phase), "phase", "only items that failed in this phase: read, process or write")
 	completeFlag(cmd, "phase", phaseNames()...)
-	cmd.Flags().Int64Var(&req.Index, "index", 0, "only items of the element of an array with this `NUMBER`, counted from 1")
+	cmd.Flags().Int64Var(&req.Index, "index", 0, "only items of the array element with this `NUMBER`, counted from 1")
 }
 
 type phaseFlag core.Phase
@@ -158,7 +157,7 @@ func (c skipsCommands) skipsShowCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			id, err := strconv.ParseInt(args[0], 10, 64)
 			if err != nil || id < 1 {
-				return usagef("%q is no skipped item: a number such as 7 is expected", args[0])
+				return usagef("%q is not a skipped item: a number such as 7 is expected", args[0])
 			}
 			return c.showSkip(cmd.Context(), id)
 		},
@@ -179,7 +178,7 @@ func (c skipsCommands) showSkip(ctx context.Context, id int64) error {
 		})
 	}
 	if errors.Is(err, core.ErrNotFound) {
-		return usagef("there is no skipped item %d in %s", id, c.env.databaseText(c.env.settings.Repository.Database))
+		return usagef("no skipped item %d in %s", id, c.env.databaseText(c.env.settings.Repository.Database))
 	}
 	if err != nil {
 		return err
@@ -229,7 +228,6 @@ func (c skipsCommands) skipPage(s operator.SkipView) string {
 	return b.String()
 }
 
-// rawPlace describes the position in its source of the text of an unreadable item.
 func rawPlace(s operator.SkipView) string {
 	return fmt.Sprintf("%s from byte %d on", wording.Plural(int(*s.Length), "byte"), *s.Offset)
 }

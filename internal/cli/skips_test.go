@@ -110,7 +110,7 @@ func TestSkippedItemsAreListedAndShown(t *testing.T) {
 		require.Contains(t, s.must("skips", "show", "2").out, "\ntext 7 bytes from byte 26 on\n\nfour,40\n")
 
 		for args, want := range map[string]string{
-			"list 9": "there is no execution 9 in", "show 9": "there is no skipped item 9 in", "show x": `"x" is no skipped item`,
+			"list 9": "no execution 9 in", "show 9": "no skipped item 9 in", "show x": `"x" is not a skipped item`,
 			"list 1 --phase other": "allowed: read, process, write", "list": "which execution?", "show": "which skipped item?",
 		} {
 			r := s.run(append([]string{"skips"}, strings.Fields(args)...)...)
@@ -255,7 +255,7 @@ func TestARedriveThatFailedGoesOnWithWhatIsLeft(t *testing.T) {
 		require.Equal(t, []string{"1=x", "2=old", "3=old"}, s.rows())
 		r = s.run("restart", "2")
 		require.Equal(t, cli.ExitUsage, r.code)
-		require.Contains(t, r.err, "execution 2 is a redrive of execution 1: it goes on as one\n go on: surfin skips redrive 1 --step load ")
+		require.Contains(t, r.err, "execution 2 is a redrive of execution 1: it goes on as one\n continue: surfin skips redrive 1 --step load ")
 		r = s.run("skips", "redrive", "2")
 		require.Equal(t, cli.ExitUsage, r.code)
 		require.Contains(t, r.err, "execution 2 is a redrive itself: what it skipped again is left in execution 1")
@@ -291,7 +291,7 @@ flow:
 	require.NoError(t, os.Remove(s.path("two.yaml")))
 	r = s.run("skips", "redrive", "1", "--step", "one")
 	require.Equal(t, cli.ExitFailed, r.code)
-	require.Contains(t, r.err, "WARN the job file is gone: it is taken from the history file=DIR/two.yaml\n")
+	require.Contains(t, r.err, "WARN the job file is gone: the history's copy is used file=DIR/two.yaml\n")
 	require.Contains(t, r.err, "DIR/one.csv is there already, and a redrive would replace it by a file of the redriven items")
 
 	require.NoError(t, os.Rename(s.path("one.csv"), s.path("one.before")))

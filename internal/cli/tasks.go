@@ -26,8 +26,8 @@ func (c taskCommands) tasksCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "tasks",
 		Short: "Submit, list, show, cancel and rerun tasks, and wait for them",
-		Long: `A task is a type and a payload. Workers that have a handler of the type execute it,
-and again where it fails. Tasks that are submitted together are a group.`,
+		Long: `A task is a type and a payload. Workers with a handler of the type execute it, and
+retry it if it fails. Tasks that are submitted together are a group.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
@@ -74,9 +74,10 @@ list of its tasks alone:
               "key": "clean", "after": ["fetch"], "on": {"disk": "eu1"}}]}
 
 Only "tasks" is required. "after" names other tasks of the group by their "key", else by their
-"idempotency_key": the task waits until they have succeeded, and is canceled if one fails. A task with "on" is executed by workers with
-these labels only ("worker --label disk=eu1"), or by the worker of that name. A second submission with the same idempotency_key answers
-the first one. With --wait the exit code is that of "tasks wait".`,
+"idempotency_key": the task waits until they have succeeded, and is canceled if one fails. Only
+workers with the labels of "on" execute a task ("worker --label disk=eu1"), or the worker of
+that name. A second submission with the same idempotency_key returns the first one. With --wait
+the exit code is that of "tasks wait".`,
 		Example: "  " + c.env.app.Name + " tasks submit nightly.json --wait 10m",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -90,9 +91,9 @@ the first one. With --wait the exit code is that of "tasks wait".`,
 			return c.submit(cmd.Context(), args[0], key, placement, wait)
 		},
 	}
-	cmd.Flags().DurationVar(&wait, "wait", 0, "wait until all are over, at most for this `DURATION`")
+	cmd.Flags().DurationVar(&wait, "wait", 0, "wait until all have ended, at most for this `DURATION`")
 	cmd.Flags().StringVar(&key, "key", "", "the idempotency `KEY` of the group, in place of the file's")
-	cmd.Flags().StringSliceVar(&on, "on", nil, "the `WORKER` of tasks that name none: KEY=VALUE, a label that it must have (several for several), or its name")
+	cmd.Flags().StringSliceVar(&on, "on", nil, "the `WORKER` of tasks that name none: a label KEY=VALUE (repeat it for more), or its name")
 	c.env.addFormatFlag(cmd)
 	return cmd
 }
@@ -192,9 +193,9 @@ func (c taskCommands) waitCommand() *cobra.Command {
 	var limit time.Duration
 	cmd := &cobra.Command{
 		Use:   "wait GROUP",
-		Short: "Wait until no task of a group moves by itself any more",
-		Long: `Waits until the group is over. The exit code is 0 where all of its tasks succeeded, 1
-where one failed or the time is over, and 3 where it was cancelled.`,
+		Short: "Wait until a group of tasks has ended",
+		Long: `Waits until the group has ended. The exit code is 0 if all of its tasks succeeded, 1
+if one failed or the time is over, and 3 if the group was canceled.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			id, err := parseGroup(args[0])
@@ -241,7 +242,7 @@ func (c taskCommands) statusCommand() *cobra.Command {
 	limit := 20
 	cmd := &cobra.Command{
 		Use:   "status [GROUP]",
-		Short: "Show what a group has come to; without one, the newest groups",
+		Short: "Show the status of a group, or of the newest groups",
 		Args:  cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if limit < 1 {

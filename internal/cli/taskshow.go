@@ -133,7 +133,6 @@ func (c taskCommands) show(ctx context.Context, s *runtime.TaskService, id task.
 	return c.env.print(taskText(r))
 }
 
-// waitsText describes why a task waits: for tasks of its group, or certain workers.
 func waitsText(t task.Task, worker string) string {
 	if worker != "" {
 		return wording.OneLine(worker)

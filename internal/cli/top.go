@@ -32,13 +32,13 @@ func (c showCommands) topCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "top",
 		Short: "Watch what is running: progress, speed, time left",
-		Long: `Shows the running executions of the database, from any terminal: what their steps
-have read, written, filtered and skipped, how fast, and who runs them. Percent and
-the time left are estimated from the newest completed executions of the same job;
-without any they are "?".
+		Long: `Shows the running executions of the database, from any terminal: the rows that their
+steps have read, written, filtered and skipped, their speed, and their processes.
+Percent and time left are estimated from the newest completed executions of the same
+job; without any they are "?".
 
-On a terminal it is drawn in place until Ctrl-C; elsewhere each refresh is a line
-for each running step.`,
+A terminal is redrawn in place until Ctrl-C; elsewhere each refresh prints a line for
+each running step.`,
 		Example: "  " + c.env.app.Name + " top\n  " + c.env.app.Name + " top --once --format json",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {

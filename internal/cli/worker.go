@@ -25,15 +25,15 @@ func (c serverCommands) workerCommand() *cobra.Command {
 		Use:   "worker",
 		Short: "Execute tasks, and parts of partitioned steps that other processes run",
 		Long: `Executes tasks of the types that have a handler in this program ("tasks submit"), and
-runs what a job file gives to workers with "remote: true": the parts of a step with a
-partition, the branches of a split, and child jobs; until it is stopped. Tasks and parts have leases: those of a worker that dies are taken
-by others; a part goes on where its last chunk committed, a task is attempted again. The
-steps are built from the job file that is stored with the execution: no file of jobs is
-needed here, but the databases, components and data that the job uses.
+runs the work that job files give to workers with "remote: true": partitions of a step,
+branches of a split, and child jobs; until it is stopped. Tasks and parts have leases:
+other workers take over those of a dead worker; a part resumes after its last committed
+chunk, a task is attempted again. Steps are built from the job file that is stored with
+the execution: the worker needs no job file, but the job's databases, components and data.
 
-SIGINT or SIGTERM finishes the chunks in hand and gives the parts back; tasks in hand may
-go on for the time of --drain, then they are ended, and attempted again by others. A
-second one cancels.`,
+After SIGINT or SIGTERM the worker finishes the current chunks and releases its parts;
+running tasks may continue for the time of --drain, then they are ended, and other
+workers attempt them again. A second signal cancels.`,
 		Example: "  " + c.env.app.Name + " worker --slots 4 --types shell,http_request",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -67,11 +67,11 @@ second one cancels.`,
 	f := cmd.Flags()
 	f.Var(&settingValue{env: c.env, name: "--health", key: "health.listen"}, "health", "`ADDRESS` HOST:PORT of /livez and /readyz (default: health.listen)")
 	f.IntVar(&o.Slots, "slots", o.Slots, "run `N` tasks and parts at once")
-	f.DurationVar(&o.Poll, "poll", o.Poll, "`TIME` between two looks for retries that are due")
-	f.DurationVar(&o.Drain, "drain", o.Drain, "`TIME` that tasks in hand have to end when the worker is stopped")
+	f.DurationVar(&o.Poll, "poll", o.Poll, "`TIME` between two polls for retries that are due")
+	f.DurationVar(&o.Drain, "drain", o.Drain, "`TIME` that running tasks have to end when the worker is stopped")
 	f.StringSliceVar(&o.Types, "types", nil, "only tasks of these `TYPES`")
 	labelFlag(f, &labels)
-	f.StringSliceVar(&without, "without", nil, "leave `WORK` of this kind to others: tasks or parts")
+	f.StringSliceVar(&without, "without", nil, "do not take `WORK` of this kind: tasks or parts")
 	return cmd
 }
 

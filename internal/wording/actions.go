@@ -62,7 +62,7 @@ func (c Commands) Refusal(r *operator.Refusal) []string {
 		case a.Kind == operator.ActRedrive && r.Reason == operator.ReasonWhichStep:
 			h.Label = "one of them"
 		case a.Kind == operator.ActRedrive && r.Reason == operator.ReasonRedrive:
-			h.Label = "go on"
+			h.Label = "continue"
 		}
 		list = append(list, h)
 	}
@@ -139,23 +139,23 @@ func (c Commands) action(a operator.Action) actionText {
 	switch a.Kind {
 	case operator.ActShow:
 		if a.Status.IsRunning() {
-			return actionText{label: "what it does", words: []string{"show", id}}
+			return actionText{label: "its progress", words: []string{"show", id}}
 		}
-		return actionText{label: "what it did", words: []string{"show", id}}
+		return actionText{label: "its steps", words: []string{"show", id}}
 	case operator.ActHistory:
 		if a.Job == "" {
-			return actionText{label: "those there are", words: []string{"list"}}
+			return actionText{label: "all executions", words: []string{"list"}}
 		}
 		return actionText{label: "its history", words: []string{"list", "--job", a.Job}}
 	case operator.ActExplain:
-		return actionText{label: "why, and what then", explained: "explain that one", words: []string{"explain", id}}
+		return actionText{label: "why, and what next", explained: "explain that one", words: []string{"explain", id}}
 	case operator.ActWatch:
 		return actionText{label: "watch it", explained: "watch it", words: []string{"top", "--job", a.Job}}
 	case operator.ActSkips:
-		return actionText{label: "its skipped items", explained: "see what was skipped", words: []string{"skips", "list", id}}
+		return actionText{label: "its skipped items", explained: "see the skipped items", words: []string{"skips", "list", id}}
 	case operator.ActExport:
 		return actionText{
-			label: "give the items", explained: "mend it", words: []string{"skips", "export", id, "--out", "FILE"},
+			label: "give the items", explained: "fix it", words: []string{"skips", "export", id, "--out", "FILE"},
 			note: ", give their item, and add --from FILE",
 		}
 	case operator.ActCompare:
@@ -165,7 +165,7 @@ func (c Commands) action(a operator.Action) actionText {
 	case operator.ActIncrementer:
 		return actionText{label: "give it one", line: "incrementer: NAME  (in " + a.File + ")"}
 	case operator.ActMigrate:
-		return actionText{label: "make or update it", words: []string{"migrate"}}
+		return actionText{label: "create or update it", words: []string{"migrate"}}
 	case operator.ActRun, operator.ActAgain, operator.ActNext, operator.ActRestart, operator.ActRedrive, operator.ActStop, operator.ActAbandon, operator.ActRecover,
 		operator.ActWork:
 	}
@@ -191,7 +191,7 @@ func (c Commands) change(a operator.Action, id string) actionText {
 	case operator.ActStop:
 		return actionText{label: "stop it", explained: "stop it", words: []string{"stop", id}, flags: []string{"--wait", "5m"}}
 	case operator.ActAbandon:
-		return actionText{label: "give it up", explained: "give it up", words: []string{"abandon", id}, note: "   (once you have looked)"}
+		return actionText{label: "abandon it", explained: "abandon it", words: []string{"abandon", id}, note: "   (after checking what it wrote)"}
 	case operator.ActRecover:
 		t := actionText{label: "if its process is gone", explained: "end it", words: []string{"recover"}}
 		if a.Owner != nil && a.Owner.Dead {
@@ -237,7 +237,7 @@ func (c Commands) Parked(w *operator.Waiting) string {
 	if w == nil {
 		return ""
 	}
-	text := "it waits for a worker that continues it"
+	text := "it waits for a worker to continue it"
 	if open := w.String(); open != "" {
 		text = "it waits for " + open
 	}
@@ -250,7 +250,7 @@ func (c Commands) Parked(w *operator.Waiting) string {
 func restartLabel(a operator.Action) string {
 	switch {
 	case a.AcceptChanges:
-		return "go on anyway"
+		return "restart anyway"
 	case a.FromStart:
 		return "from the start"
 	case a.IfComplete:

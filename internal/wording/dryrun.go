@@ -17,9 +17,9 @@ func DryHeadline(s *operator.DryStep) string {
 	case s.Action == operator.PlanSkip && s.Step == "":
 		return "Nothing of " + s.Element + ": its condition does not hold"
 	case s.Action == operator.PlanAsk && s.Kind == "decision":
-		return "Decision " + s.Element + ": asked when the flow comes to it"
+		return "Decision " + s.Element + ": asked when the flow reaches it"
 	case s.Action == operator.PlanAsk:
-		return "Condition of " + s.Element + ": asked when the flow comes to it"
+		return "Condition of " + s.Element + ": asked when the flow reaches it"
 	}
 	text := fmt.Sprintf("Step %s (%s)", s.Step, s.Kind)
 	if s.OnWorkers {
@@ -33,7 +33,7 @@ func DryHeadline(s *operator.DryStep) string {
 	case s.Action == operator.PlanLimit:
 		return text + ": refused, its start_limit is used up"
 	case s.Kind == "tasks" && s.Action == operator.PlanResume:
-		text += ": would have tasks attempted again that did not succeed, or submit them where that was not done"
+		text += ": would retry the tasks that did not succeed, or submit them if that was not done"
 	case s.Kind == "tasks" && s.Reader != nil:
 		text += ": would submit a task for each item of " + strings.TrimSpace(s.Reader.Component+" "+s.Reader.Target)
 	case s.Kind == "tasks":
@@ -50,7 +50,7 @@ func DryHeadline(s *operator.DryStep) string {
 	}
 	switch s.Action {
 	case operator.PlanFinally:
-		text += ", in the end"
+		text += ", at the end"
 	case operator.PlanResume:
 		text += ", since its last attempt did not complete"
 	default:
@@ -79,7 +79,7 @@ func DryRows(i operator.DryItem) [][]string {
 		}
 		text := OneLine(i.Error)
 		if i.Outcome == operator.OutcomeUnknown {
-			text = "the processor writes to the database, which a dry run does not let it: " + text
+			text = "the processor writes to the database, which a dry run forbids: " + text
 		}
 		rows = append(rows, []string{"", why, Clip(text, maxItem)})
 	}
@@ -92,7 +92,7 @@ const maxItem = 300
 // DrySum counts the items of a sampled step by their outcome.
 func DrySum(s *operator.DryStep) string {
 	if len(s.Items) == 0 {
-		return "there is nothing to read"
+		return "no items to read"
 	}
 	text := fmt.Sprintf("%d read: %d written", s.Read, s.Written)
 	for _, part := range []struct {

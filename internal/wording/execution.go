@@ -15,16 +15,16 @@ import (
 // taken over.
 func Lease(o *operator.Owner, now time.Time) string {
 	until, over := Time(o.LeaseUntil), now.Sub(o.LeaseUntil)
-	const byItself = "; no process takes it over by itself"
+	const byItself = "; no process takes it over automatically"
 	switch {
 	case o.Dead:
-		return "which is gone" + byItself
+		return "which is dead" + byItself
 	case over > 0 && o.Lost:
-		return "lease ended " + Duration(over) + " ago" + byItself
+		return "lease expired " + Duration(over) + " ago" + byItself
 	case over > 0:
-		return "lease until " + until + " by the clock of the database, behind that of this machine"
+		return "lease until " + until + " by the database's clock, which is behind this machine's"
 	case o.Lost:
-		return "lease over by the clock of the database" + byItself
+		return "lease expired by the database's clock" + byItself
 	}
 	return "lease until " + until
 }
@@ -36,11 +36,11 @@ func WorkerLease(w *operator.Owner, now time.Time) string {
 	if over <= 0 && !w.Dead {
 		return "lease until " + Time(w.LeaseUntil)
 	}
-	text := "which is gone"
+	text := "which is dead"
 	if !w.Dead {
-		text = "lease ended " + Duration(over) + " ago"
+		text = "lease expired " + Duration(over) + " ago"
 	}
-	return text + "; no worker has looked for parts since"
+	return text + "; no worker has polled for parts since"
 }
 
 // Tasks counts the tasks of a step: "4 tasks: 1 RUNNING, 3 SUCCEEDED".

@@ -76,7 +76,7 @@ func statusSentences(e *operator.Explanation) []string {
 		if e.Status == core.StatusStopping || e.StopRequested {
 			text += ", and was asked to stop"
 			if e.Owner != nil {
-				text += ": it ends with the chunk in hand"
+				text += ": it ends after its current chunk"
 			}
 		}
 		return append([]string{text + "."}, ownerText(e)...)
@@ -90,7 +90,7 @@ func statusSentences(e *operator.Explanation) []string {
 		if e.Refused == "" {
 			return []string{what + " ended at " + Time(e.EndedAt) + took + ", and the reply to a COMMIT was lost: it is UNKNOWN until a restart reads its checkpoint."}
 		}
-		return []string{what + " ended at " + Time(e.EndedAt) + took + ", and nobody can say how: it is UNKNOWN."}
+		return []string{what + " ended at " + Time(e.EndedAt) + took + ", and its outcome is not known: it is UNKNOWN."}
 	case core.StatusAbandoned:
 		return []string{what + " was given up: it is ABANDONED. It had ended at " + Time(e.EndedAt) + took + "."}
 	case core.StatusFailed, core.StatusStopped:
@@ -104,9 +104,9 @@ func statusSentences(e *operator.Explanation) []string {
 
 func ownerText(e *operator.Explanation) []string {
 	if e.Owner == nil {
-		text := "It belongs to no process: workers that have its partitions commit the chunks in hand. When none has one, any process ends it."
+		text := "No process owns it: workers that run its partitions commit their current chunks. After the last one, any process can end it."
 		if e.Waiting != "" {
-			text += "\nThe last that tried could not: " + strings.TrimRight(OneLine(e.Waiting), ".") + "."
+			text += "\nThe last process that tried could not: " + strings.TrimRight(OneLine(e.Waiting), ".") + "."
 		}
 		return []string{text}
 	}
@@ -117,9 +117,9 @@ func ownerText(e *operator.Explanation) []string {
 	}
 	switch e.Lease {
 	case operator.LeaseDead:
-		return []string{"But its owner, " + who + ", is gone; its lease ends at " + until + "."}
+		return []string{"But its owner, " + who + ", is dead; its lease expires at " + until + "."}
 	case operator.LeaseExpired:
-		return []string{"But its owner, " + who + ", has given no sign of life: it is gone since " + until + ", when its lease ended."}
+		return []string{"But its owner, " + who + ", has sent no heartbeat: its lease expired at " + until + "."}
 	case operator.LeaseHeld:
 	}
 	return []string{"Its owner is " + who + "; its lease lasts until " + until + "."}
@@ -155,19 +155,19 @@ func causeSentences(e *operator.Explanation) []string {
 	text := strings.TrimRight(OneLine(c.Error), ".")
 	switch c.Kind {
 	case operator.CauseOwnerLost:
-		return []string{fmt.Sprintf("Its owner, process %d on host %s, was lost: it died or gave no sign of life, and the execution was taken from it.", c.Owner.PID, c.Owner.Host)}
+		return []string{fmt.Sprintf("Its owner, process %d on host %s, was lost: it died or stopped sending heartbeats, and the execution was taken over.", c.Owner.PID, c.Owner.Host)}
 	case operator.CauseStopRequested:
 		if c.Step != "" {
-			return []string{"A stop was requested, and step " + c.Step + " ended with the chunk in hand."}
+			return []string{"A stop was requested, and step " + c.Step + " ended after its current chunk."}
 		}
 		return []string{"A stop was requested."}
 	case operator.CauseFlow:
 		return flowSentences(c)
 	case operator.CauseGate:
 		if c.Step == "" {
-			return []string{"Its steps are complete, but what the job is to expect does not hold."}
+			return []string{"Its steps are complete, but the job's expectation does not hold."}
 		}
-		return []string{"Step " + c.Step + " did its work, but what it is to expect does not hold."}
+		return []string{"Step " + c.Step + " did its work, but its expectation does not hold."}
 	case operator.CauseError:
 		return []string{"The reason: " + text + "."}
 	case operator.CauseStep:
@@ -187,9 +187,9 @@ func stepsText(e *operator.Explanation) []string {
 	for _, file := range e.Files {
 		switch {
 		case file.InView:
-			list = append(list, "File "+file.Path+" is complete and in view.")
+			list = append(list, "File "+file.Path+" is complete and published.")
 		case file.Bytes != nil:
-			list = append(list, fmt.Sprintf("File %s is not in view yet: %s has %s committed bytes.", file.Path, file.Part, Count(*file.Bytes)))
+			list = append(list, fmt.Sprintf("File %s is not published yet: %s has %s committed bytes.", file.Path, file.Part, Count(*file.Bytes)))
 		default:
 			list = append(list, "Nothing of file "+file.Path+" is committed.")
 		}
@@ -227,11 +227,11 @@ func stepSentence(s operator.StepView, current core.JobExecutionID) string {
 	case s.Position != "":
 		text += ", committed up to " + s.Position
 	case s.CommittedIn != "":
-		text += "; what is committed in database " + s.CommittedIn + " is counted when it is restarted"
+		text += "; a restart counts what it committed in database " + s.CommittedIn
 	case s.CommitProblem != "":
-		text += "; what is committed is not known: " + OneLine(s.CommitProblem)
+		text += "; its committed work is not known: " + OneLine(s.CommitProblem)
 	case s.Commits == 0:
-		text += "; nothing of it is committed"
+		text += "; nothing is committed"
 	}
 	if s.Undone > 0 {
 		text += "; " + Count(s.Undone) + " more read in the chunk that was rolled back"
@@ -262,7 +262,7 @@ func partitionsText(ps *operator.PartitionsView) string {
 		}
 		name := part.Step + " is " + string(part.Status)
 		if part.Position != "" {
-			name += " behind " + part.Position
+			name += " after " + part.Position
 		}
 		if part.Error != "" && (part.Status == core.StatusFailed || part.Status == core.StatusStarting) {
 			name += " (" + Clip(OneLine(part.Error), 200) + ")"

@@ -21,14 +21,14 @@ func restartText(e *operator.Explanation) []string {
 	var text []string
 	takes := "A restart"
 	if e.Status.IsRunning() {
-		text = append(text, "Whoever runs or restarts it next takes it over.")
+		text = append(text, "The next run or restart takes it over.")
 		takes = "That attempt"
 	}
 	switch {
 	case e.RedriveOf != 0:
-		return append(text, fmt.Sprintf("It redrives items that execution %d skipped; redriven again, what is left of them runs.", e.RedriveOf))
+		return append(text, fmt.Sprintf("It redrives items that execution %d skipped; another redrive runs the remaining ones.", e.RedriveOf))
 	case e.Restart == nil:
-		return append(text, "This program does not understand the stored job file any more, so what a restart will do cannot be said: it passes what is complete.")
+		return append(text, "This program no longer understands the stored job file, so the plan of a restart is not known: it passes the complete steps.")
 	}
 	text = append(text, takes+" "+planSentence(e.Restart)+".")
 	return append(text, fileText(e)...)
@@ -38,15 +38,15 @@ func fileText(e *operator.Explanation) []string {
 	file := "The job file " + cmp.Or(e.ChangedFile, e.File)
 	switch {
 	case e.FileChange == operator.FileGone:
-		return []string{file + " is not there any more; this is said of the file as it was."}
+		return []string{file + " no longer exists; the plan is for the file as it was."}
 	case e.FileChange == "":
 		return nil
 	case e.FileError != "":
-		return []string{file + " has changed since, and cannot be run: " + strings.TrimRight(OneLine(e.FileError), ".") + ".", "This is said of the file as it was."}
+		return []string{file + " has changed since, and cannot be run: " + strings.TrimRight(OneLine(e.FileError), ".") + ".", "The plan is for the file as it was."}
 	case e.File == "":
 		file = "The job"
 	}
-	text := []string{file + " has changed since; this is said of it as it is now."}
+	text := []string{file + " has changed since; the plan is for the file as it is now."}
 	for _, change := range e.Changes {
 		text = append(text, strings.ToUpper(change.String()[:1])+change.String()[1:]+".")
 	}
@@ -62,22 +62,22 @@ func refusedText(e *operator.Explanation) string {
 	case operator.ReasonComplete:
 		return "it is complete"
 	case operator.ReasonExclusive:
-		return fmt.Sprintf("execution %d runs, and the job does not run beside it", e.RefusedBy)
+		return fmt.Sprintf("execution %d runs, and the job must not run in parallel with it", e.RefusedBy)
 	case operator.ReasonAbandoned:
 		return "it was given up"
 	case operator.ReasonUnknown:
-		return "nobody can say whether its last transaction is committed: look at what it wrote, then give it up"
+		return "it is not known whether its last transaction committed: check what it wrote, then abandon it"
 	case operator.ReasonNotRestartable:
 		return "its job file says restartable: false"
 	case operator.ReasonChanged:
 		var refused []string
-		why := "its times would be read otherwise now: "
+		why := "its times would be parsed differently now: "
 		for _, change := range e.Changes {
 			if !change.Refused {
 				continue
 			}
 			if refused = append(refused, change.String()); !change.FormerTimes {
-				why = "its job file has changed in what is committed: "
+				why = "changes of its job file affect committed work: "
 			}
 		}
 		return why + strings.Join(refused, "; ")
@@ -117,9 +117,9 @@ func planSentence(p *operator.RestartPlan) string {
 	}
 	if p.IsDone() {
 		if p.Gate != "" {
-			clauses = append(clauses, "asks again what the job is to expect ("+p.Gate+")")
+			clauses = append(clauses, "checks the job's expectation again ("+p.Gate+")")
 		} else {
-			clauses = append(clauses, "finds no step left to run, and ends as the flow says")
+			clauses = append(clauses, "has no step left to run, and ends as the flow says")
 		}
 	}
 	var last []string
@@ -129,7 +129,7 @@ func planSentence(p *operator.RestartPlan) string {
 		}
 	}
 	if len(last) > 0 {
-		clauses = append(clauses, "runs "+And(last)+" in the end")
+		clauses = append(clauses, "runs "+And(last)+" at the end")
 	}
 	return And(clauses)
 }
@@ -148,8 +148,8 @@ func planClauses(entries []operator.PlanEntry) []string {
 		names[e.Action] = append(names[e.Action], name)
 	}
 	formats := map[operator.PlanAct]string{
-		operator.PlanPass: "passes %s", operator.PlanRepeat: "runs %s again though it completed", operator.PlanRun: "runs %s",
-		operator.PlanSkip: "does not run %s, whose condition does not hold", operator.PlanAsk: "asks %s where to go on",
+		operator.PlanPass: "passes %s", operator.PlanRepeat: "runs %s again although it completed", operator.PlanRun: "runs %s",
+		operator.PlanSkip: "does not run %s, whose condition does not hold", operator.PlanAsk: "asks %s which path to take",
 		operator.PlanStop: "stops at %s", operator.PlanLimit: "fails at %s, whose start_limit is used up",
 	}
 	var clauses []string
@@ -188,12 +188,12 @@ func repeatText(e operator.PlanEntry) string {
 func resumeClause(e operator.PlanEntry) string {
 	switch {
 	case e.Partitions != nil:
-		text := fmt.Sprintf("goes on with %s, of which %s complete", e.Step, partitionCount(e.Partitions.Completed))
+		text := fmt.Sprintf("resumes %s, of which %s complete", e.Step, partitionCount(e.Partitions.Completed))
 		var again []string
 		for _, part := range e.Partitions.Again {
 			name := part.Name
 			if part.From != "" {
-				name += " (behind " + part.From + ")"
+				name += " (after " + part.From + ")"
 			}
 			again = append(again, name)
 		}
@@ -206,9 +206,9 @@ func resumeClause(e operator.PlanEntry) string {
 		}
 		return text + " and " + And(Few(again, e.Partitions.Omitted)) + " " + verb + " again"
 	case e.From != "":
-		return "goes on with " + e.Step + " behind " + e.From
+		return "resumes " + e.Step + " after " + e.From
 	}
-	return "runs " + e.Step + " again from its beginning"
+	return "runs " + e.Step + " again from its start"
 }
 
 func partitionCount(n int) string {

@@ -292,30 +292,30 @@ func (e Decided) line() Line {
 }
 
 func (e ElementSkipped) line() Line {
-	return newLine("element.skipped", slog.LevelInfo, "passed by: its condition does not hold", jobAttrs(e.JobName, e.Execution),
+	return newLine("element.skipped", slog.LevelInfo, "element skipped: its condition does not hold", jobAttrs(e.JobName, e.Execution),
 		slog.String("element", e.Element), slog.String("condition", e.Condition))
 }
 
 func (e GateChecked) line() Line {
-	level, message := slog.LevelInfo, "what was expected holds"
+	level, message := slog.LevelInfo, "expectation holds"
 	if !e.Held {
-		level, message = slog.LevelWarn, "what was expected does not hold"
+		level, message = slog.LevelWarn, "expectation does not hold"
 	}
 	return newLine("gate.checked", level, message, jobAttrs(e.JobName, e.Execution), optionalAttr("step", e.Step),
 		slog.String("gate", e.Gate), slog.Bool("held", e.Held))
 }
 
 func (e StopAsked) line() Line {
-	return newLine("stop.asked", slog.LevelInfo, "a stop was asked for: stopping once the chunk in hand is committed", executionAttr(e.Execution))
+	return newLine("stop.asked", slog.LevelInfo, "stop requested: stopping after the current chunk commits", executionAttr(e.Execution))
 }
 
 func (e StopFailed) line() Line {
-	return newLine("stop.failed", slog.LevelWarn, "a tasklet cannot be stopped: it is waited for",
+	return newLine("stop.failed", slog.LevelWarn, "a tasklet cannot be stopped: waiting for it to return",
 		executionAttr(e.Execution), slog.String("step", e.Step), errorAttr(e.Err))
 }
 
 func (e CloseFailed) line() Line {
-	return newLine("close.failed", slog.LevelWarn, "a component did its work, and could not be closed",
+	return newLine("close.failed", slog.LevelWarn, "a component did its work but could not be closed",
 		jobAttrs(e.JobName, e.Execution), slog.String("step", e.Step), errorAttr(e.Err))
 }
 
@@ -345,7 +345,7 @@ func (e Transitioned) line() Line {
 }
 
 func (e EventDead) line() Line {
-	return newLine("event.dead", slog.LevelError, "an event was offered in vain for the last time",
+	return newLine("event.dead", slog.LevelError, "an inbox event is dead: its last offer failed",
 		slog.String("machine", e.Machine), slog.String("topic", e.Topic), slog.Int64("id", e.ID), slog.Int64("subject", e.Subject),
 		slog.Int("offers", e.Offers), errorAttr(e.Err))
 }
@@ -361,7 +361,7 @@ func (e ObserverFailed) line() Line {
 }
 
 func (e OwnerLost) line() Line {
-	return newLine("owner.lost", slog.LevelError, "another process took the execution over: this one stops and commits nothing more", executionAttr(e.Execution))
+	return newLine("owner.lost", slog.LevelError, "another process took over the execution: this one stops and commits nothing more", executionAttr(e.Execution))
 }
 
 func (e WorkerStarted) line() Line {
@@ -382,7 +382,7 @@ func (e LaunchWaits) line() Line {
 }
 
 func (e DeciderMissing) line() Line {
-	return newLine("decider.missing", slog.LevelWarn, "tasks wait for a worker that has their decider, and none that is alive has it",
+	return newLine("decider.missing", slog.LevelWarn, "tasks wait for a decider that no live worker has",
 		slog.String("decider", e.Decider), slog.Int("tasks", e.Tasks))
 }
 
@@ -392,7 +392,7 @@ func (e ComponentLate) line() Line {
 		subject = groupAttrs(slog.Int64("task", e.Task), slog.String("type", e.TaskType))
 	}
 	return newLine("component.late", slog.LevelError,
-		"the lease is nearly over, and a component has not returned: another process may begin the same work beside it",
+		"the lease is about to expire and a component has not returned: another process may start the same work in parallel",
 		subject, optionalAttr("step", e.Step), errorAttr(e.Err))
 }
 

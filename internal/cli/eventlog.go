@@ -279,10 +279,9 @@ func (l *eventLog) stepEnded(ctx context.Context, e core.StepEnded) {
 	if parts != nil {
 		attrs = append(attrs, slog.String("partitions", wording.StatusCounts(parts.ended)))
 	}
-	switch line.Level {
-	case slog.LevelError:
+	if line.Level == slog.LevelError {
 		attrs = append(attrs, pick(line, "error")...)
-	case slog.LevelWarn:
+	} else {
 		attrs = append(attrs, pick(line, "warning")...)
 	}
 	l.print(ctx, line, attrs...)

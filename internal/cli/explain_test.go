@@ -208,8 +208,8 @@ It cannot be restarted: its job file says restartable: false.
 	require.NoError(t, err)
 	_, err = r.ChangeJob(ctx, core.JobRef{ID: 4, Owner: exec.Owner, Epoch: exec.Epoch}, core.JobChange{To: core.StatusAbandoned})
 	require.NoError(t, err)
-	require.Regexp(t, `^Execution 4 of job two was given up: it is ABANDONED. It had ended at TIME, after TOOK.\n`, s.explained("4"))
-	require.Contains(t, s.explained("4"), "It cannot be restarted: it was given up.\n\n run the same again: surfin run DIR/two.yaml --again --database-url URL\n")
+	require.Regexp(t, `^Execution 4 of job two is ABANDONED. It had ended at TIME, after TOOK.\n`, s.explained("4"))
+	require.Contains(t, s.explained("4"), "It cannot be restarted: it was abandoned.\n\n run the same again: surfin run DIR/two.yaml --again --database-url URL\n")
 }
 
 func TestExplainARunningExecutionAndOneWhoseProcessIsGone(t *testing.T) {

@@ -1,8 +1,6 @@
 package cli
 
 import (
-	"maps"
-	"slices"
 	"strings"
 
 	"github.com/charmbracelet/x/ansi"
@@ -106,5 +104,3 @@ func statusColor(s core.Status) ansi.Color {
 func statusText(s core.Status) string { return paintStatus(string(s)) }
 
 func errorStyle() ansi.Style { return ansi.NewStyle().Bold().ForegroundColor(ansi.Red) }
-
-func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

@@ -29,7 +29,7 @@ func DryHeadline(s *operator.DryStep) string {
 	case s.Action == operator.PlanSkip:
 		text += ": not run, its condition does not hold"
 	case s.Action == operator.PlanPass:
-		return text + ": passed, an earlier attempt completed it or gave it up"
+		return text + ": passed, an earlier attempt completed or abandoned it"
 	case s.Action == operator.PlanLimit:
 		return text + ": refused, its start_limit is used up"
 	case s.Kind == "tasks" && s.Action == operator.PlanResume:

@@ -92,7 +92,7 @@ func statusSentences(e *operator.Explanation) []string {
 		}
 		return []string{what + " ended at " + Time(e.EndedAt) + took + ", and its outcome is not known: it is UNKNOWN."}
 	case core.StatusAbandoned:
-		return []string{what + " was given up: it is ABANDONED. It had ended at " + Time(e.EndedAt) + took + "."}
+		return []string{what + " is ABANDONED. It had ended at " + Time(e.EndedAt) + took + "."}
 	case core.StatusFailed, core.StatusStopped:
 	}
 	text := what + " " + string(e.Status) + " at " + Time(e.EndedAt) + took
@@ -204,7 +204,7 @@ func stepSentence(s operator.StepView, current core.JobExecutionID) string {
 	text := "Step " + s.Step
 	switch {
 	case s.Execution != current && s.Status == core.StatusAbandoned:
-		return text + fmt.Sprintf(" failed in execution %d, was given up, and is passed", s.Execution)
+		return text + fmt.Sprintf(" failed in execution %d, was abandoned, and is passed", s.Execution)
 	case s.Execution != current:
 		text += fmt.Sprintf(" was completed by execution %d", s.Execution)
 	case s.Exit == core.ExitNoop:

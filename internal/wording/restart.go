@@ -64,7 +64,7 @@ func refusedText(e *operator.Explanation) string {
 	case operator.ReasonExclusive:
 		return fmt.Sprintf("execution %d runs, and the job must not run in parallel with it", e.RefusedBy)
 	case operator.ReasonAbandoned:
-		return "it was given up"
+		return "it was abandoned"
 	case operator.ReasonUnknown:
 		return "it is not known whether its last transaction committed: check what it wrote, then abandon it"
 	case operator.ReasonNotRestartable:

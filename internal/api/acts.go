@@ -9,6 +9,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/surfin-batch/surfin/internal/operator"
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
@@ -64,7 +65,7 @@ func (a *api) addActs(h huma.API) {
 	huma.Register(h, post(h, "restart-execution", "/v1/executions/{execution}/restart", "Restart it",
 		"Starts another attempt of the instance with the same parameters, and answers at once with its number: the server runs it. The execution is the newest of its instance, FAILED or STOPPED; with `from` and `if_complete` it may be COMPLETED."),
 		func(ctx context.Context, in *restartInput) (*keyed[acted], error) {
-			return once(a, ctx, in.Key, request{"restart-execution", in.ID, in.Body}, func(ctx context.Context, key core.RequestKey) (*acted, error) {
+			return once(a, ctx, in.Key, request{"restart-execution", in.ID, in.Body}, func(ctx context.Context, key ports.RequestKey) (*acted, error) {
 				return a.restart(ctx, in, key)
 			})
 		})
@@ -76,14 +77,14 @@ func (a *api) addActs(h huma.API) {
 	huma.Register(h, post(h, "redrive-execution", "/v1/executions/{execution}/redrive", "Redrive what it skipped",
 		"Starts an execution that runs the skipped items through their step again, and answers at once with its number: the server runs it."),
 		func(ctx context.Context, in *redriveInput) (*keyed[acted], error) {
-			return once(a, ctx, in.Key, request{"redrive-execution", in.ID, in.Body}, func(ctx context.Context, key core.RequestKey) (*acted, error) {
+			return once(a, ctx, in.Key, request{"redrive-execution", in.ID, in.Body}, func(ctx context.Context, key ports.RequestKey) (*acted, error) {
 				return a.redrive(ctx, in, key)
 			})
 		})
 	huma.Register(h, post(h, "stop-execution", "/v1/executions/{execution}/stop", "Stop it",
 		"Asks it to stop, in whatever process it runs: the chunk in hand is finished. One that is over is refused."),
 		func(ctx context.Context, in *ActInput) (*keyed[acted], error) {
-			return once(a, ctx, in.Key, request{"stop-execution", in.ID, nil}, func(ctx context.Context, _ core.RequestKey) (*acted, error) {
+			return once(a, ctx, in.Key, request{"stop-execution", in.ID, nil}, func(ctx context.Context, _ ports.RequestKey) (*acted, error) {
 				e, answered, err := a.Service.StopAnswer(ctx, in.id())
 				return actedOn(e, answered, err)
 			})
@@ -91,7 +92,7 @@ func (a *api) addActs(h huma.API) {
 	huma.Register(h, post(h, "abandon-execution", "/v1/executions/{execution}/abandon", "Give it up",
 		"Its instance does not go on any more. One that runs or completed is refused."),
 		func(ctx context.Context, in *ActInput) (*keyed[acted], error) {
-			return once(a, ctx, in.Key, request{"abandon-execution", in.ID, nil}, func(ctx context.Context, _ core.RequestKey) (*acted, error) {
+			return once(a, ctx, in.Key, request{"abandon-execution", in.ID, nil}, func(ctx context.Context, _ ports.RequestKey) (*acted, error) {
 				e, answered, err := a.Service.AbandonAnswer(ctx, in.id())
 				return actedOn(e, answered, err)
 			})
@@ -99,7 +100,7 @@ func (a *api) addActs(h huma.API) {
 	huma.Register(h, post(h, "recover", "/v1/recover", "End what has lost its process",
 		"Executions that no process works on any more become FAILED, so that they can be restarted."),
 		func(ctx context.Context, in *recoverInput) (*keyed[recovered], error) {
-			return once(a, ctx, in.Key, request{"recover", 0, nil}, func(ctx context.Context, _ core.RequestKey) (*recovered, error) {
+			return once(a, ctx, in.Key, request{"recover", 0, nil}, func(ctx context.Context, _ ports.RequestKey) (*recovered, error) {
 				return a.recover(ctx)
 			})
 		})
@@ -120,7 +121,7 @@ func actedOn(e *operator.Execution, answered core.Answer, err error) (*acted, er
 
 // restart restarts with the job file of the catalog: this server must not run other jobs of the
 // history.
-func (a *api) restart(ctx context.Context, in *restartInput, key core.RequestKey) (*acted, error) {
+func (a *api) restart(ctx context.Context, in *restartInput, key ports.RequestKey) (*acted, error) {
 	shown, err := a.Service.Show(ctx, operator.ShowRequest{Execution: in.id()})
 	if err != nil {
 		return nil, err
@@ -156,7 +157,7 @@ func (a *api) planRestart(ctx context.Context, in *restartPlanInput) (*operator.
 	return a.Planner.Plan(ctx, req)
 }
 
-func (a *api) redrive(ctx context.Context, in *redriveInput, key core.RequestKey) (*acted, error) {
+func (a *api) redrive(ctx context.Context, in *redriveInput, key ports.RequestKey) (*acted, error) {
 	shown, err := a.Service.Show(ctx, operator.ShowRequest{Execution: in.id()})
 	if err != nil {
 		return nil, err

@@ -3,9 +3,9 @@ package cli
 import (
 	"github.com/spf13/cobra"
 
+	"github.com/surfin-batch/surfin/internal/ports/taskports"
 	"github.com/surfin-batch/surfin/internal/runtime"
 	"github.com/surfin-batch/surfin/internal/wording"
-	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 	"github.com/surfin-batch/surfin/pkg/batch/settings"
 )
 
@@ -45,7 +45,7 @@ func (c taskCommands) settingsCommand() *cobra.Command {
 	return cmd
 }
 
-func (c taskCommands) printSettings(all []task.Setting) error {
+func (c taskCommands) printSettings(all []taskports.Setting) error {
 	if c.env.format == formatJSON {
 		return c.env.printJSON(all)
 	}

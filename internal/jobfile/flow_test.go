@@ -10,6 +10,7 @@ import (
 
 	"github.com/surfin-batch/surfin/internal/job"
 	"github.com/surfin-batch/surfin/internal/jobfile"
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/internal/testdb"
 	"github.com/surfin-batch/surfin/internal/testengine"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
@@ -66,7 +67,7 @@ func TestAFileWithEveryElementRunsFromStartToFinally(t *testing.T) {
 		}
 		require.Contains(t, texts, "COMPLETED", "right_two reads the status of right_one")
 		require.Contains(t, texts, "2026-11-20 6 of flow", "the child has its parameters")
-		child, err := s.Repository.Executions(t.Context(), core.ExecutionFilter{JobName: "good"})
+		child, err := s.Repository.Executions(t.Context(), ports.ExecutionFilter{JobName: "good"})
 		require.NoError(t, err)
 		require.Len(t, child, 1)
 		require.Contains(t, texts, fmt.Sprintf("%d NOOP", child[0].ID))

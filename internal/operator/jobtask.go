@@ -10,6 +10,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/surfin-batch/surfin/internal/model"
+	"github.com/surfin-batch/surfin/internal/ports"
+	"github.com/surfin-batch/surfin/internal/ports/taskports"
+	"github.com/surfin-batch/surfin/internal/workslot"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 )
@@ -39,11 +43,11 @@ type JobTask struct {
 // restarts: an attempt after the first restarts the previous attempt's execution, and waits if that
 // runs elsewhere. While an execution is parked, the handler is idle. tasks finds earlier runs of a
 // schedule; nil means that no task waits for any.
-func NewJobHandler(s *Service, tasks task.Queries) task.Handler { return jobHandler{s, tasks} }
+func NewJobHandler(s *Service, tasks taskports.Queries) task.Handler { return jobHandler{s, tasks} }
 
 type jobHandler struct {
 	service *Service
-	tasks   task.Queries
+	tasks   taskports.Queries
 }
 
 // Composite marks that the job has its own time limits: a worker waits for it.
@@ -70,7 +74,7 @@ func (h jobHandler) Execute(ctx context.Context, t task.Task) (task.Outcome, err
 		running, last, err := h.begin(ctx, t, asked, first)
 		if reasonOf(err) == ReasonExclusive { // it waits until the other one has ended
 			task.Idle(ctx)
-			if err := h.pause(ctx, nil); err != nil {
+			if err := h.pause(ctx, t, nil); err != nil {
 				return task.Outcome{}, err
 			}
 			continue
@@ -96,7 +100,7 @@ func (h jobHandler) Execute(ctx context.Context, t task.Task) (task.Outcome, err
 			return h.outcome(ctx, last, asked), nil
 		}
 		task.Idle(ctx) // parked, or another process has it
-		if err := h.pause(ctx, last); err != nil {
+		if err := h.pause(ctx, t, last); err != nil {
 			return task.Outcome{}, err
 		}
 	}
@@ -108,7 +112,7 @@ func (h jobHandler) inTurn(ctx context.Context, t task.Task, asked JobTask) erro
 	}
 	for {
 		var earlier []task.Task
-		err := core.Patiently(ctx, func(ctx context.Context) (err error) {
+		err := model.Patiently(ctx, func(ctx context.Context) (err error) {
 			earlier, err = h.tasks.Tasks(ctx, task.Filter{JobDefinition: t.Spec.JobDefinition, Unfinished: true, Before: t.ID, Limit: 1})
 			return err
 		})
@@ -116,7 +120,7 @@ func (h jobHandler) inTurn(ctx context.Context, t task.Task, asked JobTask) erro
 			return err
 		}
 		task.Idle(ctx)
-		if err := h.pause(ctx, nil); err != nil {
+		if err := h.pause(ctx, t, nil); err != nil {
 			return err
 		}
 	}
@@ -125,7 +129,7 @@ func (h jobHandler) inTurn(ctx context.Context, t task.Task, asked JobTask) erro
 // begin launches the task's job. If the task has an ended execution, and this is the first call in
 // this attempt, begin restarts it, unless it is complete.
 func (h jobHandler) begin(ctx context.Context, t task.Task, asked JobTask, first bool) (*Running, *core.JobExecution, error) {
-	ctx = core.WithActor(ctx, fmt.Sprintf("task %d", t.ID)) // the task's submission records the requester
+	ctx = ports.WithActor(ctx, fmt.Sprintf("task %d", t.ID)) // the task's submission records the requester
 	last, err := h.last(ctx, t.ID)
 	behind := false
 	if err == nil {
@@ -172,7 +176,7 @@ func (h jobHandler) isBehind(ctx context.Context, t task.Task, last *core.JobExe
 	for _, run := range runs {
 		unseen[int64(run.ID)] = true
 	}
-	made, err := h.service.config.Repository.Instances(ctx, core.InstanceFilter{JobName: asked.Job, OnlyBase: true, NoBackfills: true, Limit: caughtUp})
+	made, err := h.service.config.Repository.Instances(ctx, ports.InstanceFilter{JobName: asked.Job, OnlyBase: true, NoBackfills: true, Limit: caughtUp})
 	if err != nil {
 		return false, err
 	}
@@ -180,7 +184,7 @@ func (h jobHandler) isBehind(ctx context.Context, t task.Task, last *core.JobExe
 	for _, instance := range made {
 		uncounted[instance.ID] = true
 	}
-	list, err := h.service.config.Repository.Executions(ctx, core.ExecutionFilter{JobName: asked.Job, Limit: 2 * caughtUp})
+	list, err := h.service.config.Repository.Executions(ctx, ports.ExecutionFilter{JobName: asked.Job, Limit: 2 * caughtUp})
 	if err != nil {
 		return false, err
 	}
@@ -206,15 +210,15 @@ func (h jobHandler) failedUnheard(ctx context.Context, id task.ID, e *core.JobEx
 	if asked.Retry || h.tasks == nil || e.Status != core.StatusFailed || e.Error == lostOwnerText || strings.Contains(e.Error, errTaskLost.Error()) {
 		return false, nil
 	}
-	var attempts []task.Attempt
-	err := core.Patiently(ctx, func(ctx context.Context) (err error) {
+	var attempts []taskports.Attempt
+	err := model.Patiently(ctx, func(ctx context.Context) (err error) {
 		attempts, err = h.tasks.Attempts(ctx, id)
 		return err
 	})
 	if err != nil {
 		return false, err
 	}
-	return !slices.ContainsFunc(attempts, func(a task.Attempt) bool { return reported(a.Outcome) == e.ID }), nil
+	return !slices.ContainsFunc(attempts, func(a taskports.Attempt) bool { return reported(a.Outcome) == e.ID }), nil
 }
 
 type endOfExecution struct {
@@ -245,7 +249,7 @@ func (h jobHandler) isElsewhere(ctx context.Context, e *core.JobExecution) (bool
 }
 
 func (h jobHandler) last(ctx context.Context, id task.ID) (*core.JobExecution, error) {
-	list, err := h.service.config.Repository.Executions(ctx, core.ExecutionFilter{Task: int64(id), Limit: 1})
+	list, err := h.service.config.Repository.Executions(ctx, ports.ExecutionFilter{Task: int64(id), Limit: 1})
 	if err != nil || len(list) == 0 {
 		return nil, err
 	}
@@ -261,7 +265,7 @@ func (h jobHandler) follow(ctx context.Context, running *Running) (*core.JobExec
 	select {
 	case <-running.Done():
 	case <-ctx.Done():
-		if core.IsOwnerGone(context.Cause(ctx)) {
+		if model.IsOwnerGone(context.Cause(ctx)) {
 			running.running.Cancel(errTaskLost)
 		} else {
 			running.Stop()
@@ -271,24 +275,42 @@ func (h jobHandler) follow(ctx context.Context, running *Running) (*core.JobExec
 	return running.running.Wait()
 }
 
-// pause waits before the next poll. If ctx ends, it requests a stop of the execution, unless only
-// this worker stops.
-func (h jobHandler) pause(ctx context.Context, last *core.JobExecution) error {
+// pause waits before the next poll. If ctx ends, it requests a stop of the execution, unless only this
+// worker stops. A stopping worker gives the waiting task back at once (rule W5): task.ErrStopping.
+func (h jobHandler) pause(ctx context.Context, t task.Task, last *core.JobExecution) error {
 	timer := time.NewTimer(waitPause)
 	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-workslot.Stopping(ctx):
+		if h.hasAttempts(ctx, t) {
+			return task.ErrStopping
+		}
+	case <-ctx.Done():
+	}
 	select {
 	case <-timer.C:
 		return nil
 	case <-ctx.Done():
 	}
 	cause := context.Cause(ctx)
-	if last == nil || errors.Is(cause, task.ErrStopping) || core.IsOwnerGone(cause) {
+	if last == nil || errors.Is(cause, task.ErrStopping) || model.IsOwnerGone(cause) {
 		return cause
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), planTime)
 	defer cancel()
 	_, err := h.service.Stop(ctx, last.ID)
 	return errors.Join(cause, err)
+}
+
+// hasAttempts reports whether another worker may execute the task again.
+func (h jobHandler) hasAttempts(ctx context.Context, t task.Task) bool {
+	if h.tasks == nil {
+		return false
+	}
+	g, err := h.tasks.Group(ctx, t.GroupID)
+	return err == nil && t.Attempts < g.Budget.Filled().MaxAttempts // an error: the task has its drain time
 }
 
 func (h jobHandler) outcome(ctx context.Context, e *core.JobExecution, asked JobTask) task.Outcome {

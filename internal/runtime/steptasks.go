@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/surfin-batch/surfin/internal/confine"
+	"github.com/surfin-batch/surfin/internal/model"
+	"github.com/surfin-batch/surfin/internal/ports/taskports"
 	"github.com/surfin-batch/surfin/internal/runtime/engine"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"
@@ -86,8 +88,8 @@ func (s *StepTasks) Working(types []string) (done func()) {
 	return func() { count(-1) }
 }
 
-// Elsewhere implements step.TaskGroups.
-func (s *StepTasks) Elsewhere(handler string) bool {
+// hasWorkers reports whether workers execute the tasks of the type that have no placement.
+func (s *StepTasks) hasWorkers(handler string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.working[handler] > 0 || s.isDistributed()
@@ -102,7 +104,7 @@ func (s *StepTasks) Submit(ctx context.Context, sub task.Submission, store func(
 		}
 	}
 	again := false
-	err = core.Patiently(ctx, func(ctx context.Context) error {
+	err = model.Patiently(ctx, func(ctx context.Context) error {
 		err := s.submit(ctx, sub, store, again)
 		again = true
 		return err
@@ -143,7 +145,7 @@ func (s *StepTasks) submit(ctx context.Context, sub task.Submission, store func(
 // HandlerWarnings returns a warning if only workers execute tasks of the type, and no live one
 // does.
 func (s *StepTasks) HandlerWarnings(ctx context.Context, handler string) ([]string, error) {
-	if !s.Elsewhere(handler) {
+	if !s.hasWorkers(handler) {
 		return nil, nil
 	}
 	s.mu.Lock()
@@ -156,7 +158,7 @@ func (s *StepTasks) HandlerWarnings(ctx context.Context, handler string) ([]stri
 	if err != nil {
 		return nil, err
 	}
-	if slices.ContainsFunc(workers, func(w task.Worker) bool { return w.State == "ACTIVE" && slices.Contains(w.Types, handler) }) {
+	if slices.ContainsFunc(workers, func(w taskports.Worker) bool { return w.State == "ACTIVE" && slices.Contains(w.Types, handler) }) {
 		return nil, nil
 	}
 	return []string{fmt.Sprintf("no worker that is alive executes tasks of type %q: they wait for one", handler)}, nil
@@ -167,8 +169,9 @@ func (s *StepTasks) Find(ctx context.Context, key string) (task.GroupID, error) 
 	return patiently(ctx, func(ctx context.Context) (task.GroupID, error) { return s.config.Tasks.Repository.GroupOf(ctx, key) })
 }
 
-// Handler implements step.TaskGroups.
-func (s *StepTasks) Handler(ctx context.Context, id task.GroupID) (string, error) {
+// Executors implements step.TaskGroups. Only a worker that the leader chooses starts a task with a
+// placement, with every engine.
+func (s *StepTasks) Executors(ctx context.Context, id task.GroupID) (handler string, workers bool, err error) {
 	list, err := patiently(ctx, func(ctx context.Context) ([]task.Task, error) {
 		return s.config.Tasks.Repository.Tasks(ctx, task.Filter{Group: id, Limit: 1})
 	})
@@ -176,14 +179,15 @@ func (s *StepTasks) Handler(ctx context.Context, id task.GroupID) (string, error
 		err = fmt.Errorf("group %d: %w", id, core.ErrNotFound)
 	}
 	if err != nil {
-		return "", err
+		return "", false, err
 	}
-	return list[0].Spec.Type, nil
+	spec := list[0].Spec
+	return spec.Type, spec.On != nil && !spec.On.IsZero() || s.hasWorkers(spec.Type), nil
 }
 
 // Continue implements step.TaskGroups.
 func (s *StepTasks) Continue(ctx context.Context, id task.GroupID, step core.StepExecutionID, store func(ctx context.Context, id task.GroupID) error) error {
-	return core.Patiently(ctx, func(ctx context.Context) error { return s.resubmit(ctx, id, step, store) })
+	return model.Patiently(ctx, func(ctx context.Context) error { return s.resubmit(ctx, id, step, store) })
 }
 
 func (s *StepTasks) resubmit(ctx context.Context, id task.GroupID, step core.StepExecutionID, store func(ctx context.Context, id task.GroupID) error) error {
@@ -208,7 +212,7 @@ func (s *StepTasks) Cancel(ctx context.Context, id task.GroupID, reason string) 
 	if _, in := tx.From(ctx, s.config.Tasks.Database.Name()); in {
 		return cancel(ctx)
 	}
-	return core.Patiently(ctx, cancel)
+	return model.Patiently(ctx, cancel)
 }
 
 // GiveUp implements jobfile.Tasks.
@@ -251,7 +255,7 @@ func (s *StepTasks) Results(ctx context.Context, id task.GroupID, limit int) ([]
 }
 
 type groupSource struct {
-	repository task.Executions
+	repository taskports.Executions
 	id         task.GroupID
 }
 

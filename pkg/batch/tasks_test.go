@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/fx"
 
+	"github.com/surfin-batch/surfin/internal/ports/taskports"
 	"github.com/surfin-batch/surfin/internal/runtime"
 	"github.com/surfin-batch/surfin/internal/testdb"
 	"github.com/surfin-batch/surfin/pkg/batch"
@@ -107,7 +108,7 @@ func TestAWorkerRunsJobsAsTasks(t *testing.T) {
 // than the setting, and nothing before that.
 func purgedByLeader(t *testing.T, app *batch.App, provider tx.Provider, group task.GroupID) {
 	t.Helper()
-	acted, err := app.Tasks.Set(t.Context(), task.HistoryRetention, "1", runtime.By{Actor: "me"})
+	acted, err := app.Tasks.Set(t.Context(), taskports.HistoryRetention, "1", runtime.By{Actor: "me"})
 	require.NoError(t, err)
 	require.Equal(t, "applied", acted.Answer)
 	db, err := provider.Database(tx.Default)

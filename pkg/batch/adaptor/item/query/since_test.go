@@ -8,9 +8,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/internal/testdb"
 	"github.com/surfin-batch/surfin/pkg/batch/batchtest"
-	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
 const sinceJob = `
@@ -70,7 +70,7 @@ func TestAnInstanceReadsWhatIsNewerThanWhatTheLastCompleteOneRead(t *testing.T) 
 		changed(e, 9, 8)
 		e.Job(e.Path("job.yaml"), "run=5", "fail=8").Failed("item.id != params.fail")
 		read(1, "run=6")
-		_, err := e.Repository().Purge(t.Context(), core.PurgeFilter{EndedBefore: time.Now().Add(time.Hour)}, "test")
+		_, err := e.Repository().Purge(t.Context(), ports.PurgeFilter{EndedBefore: time.Now().Add(time.Hour)}, "test")
 		require.NoError(t, err)
 		changed(e, 10, 9)
 		read(1, "run=7")

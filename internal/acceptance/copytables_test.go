@@ -31,7 +31,7 @@ func TestATableIsASourceOfDrafts(t *testing.T) {
 		require.Contains(t, out, "there is no table peple (did you mean people?)")
 		code, out = s.run("infer", "table:people", "--database", "none")
 		require.Equal(t, 2, code)
-		require.Contains(t, out, `there is no database "none" (there are: default)`)
+		require.Contains(t, out, `no database "none"; known: default`)
 
 		s.said("copy", "table:people", "out.csv")
 		require.Equal(t, "id,Full Name,paid,born,seen,ok\n1,Ada,,,,false\n2,Grace,1.50,1906-12-09,2026-01-02T03:04:05Z,true\n", s.read("out.csv"))
@@ -92,7 +92,7 @@ func TestACopyGoesOnAtItsPosition(t *testing.T) {
 		require.Contains(t, s.said("explain", "1"), "surfin restart 1")
 		out = s.said("restart", "1")
 		require.Contains(t, out, "attempt 2")
-		require.Contains(t, out, "the job is in no file: it is taken from the history")
+		require.Contains(t, out, "the job has no file: it is read from the history")
 		require.Equal(t, []int64{rows - 1501, 0}, s.ints(db, "select count(*), sum(case when name = 'changed' then 1 else 0 end) from target", 2))
 		require.Contains(t, s.said("copy", "table:big", "other.csv"), "COMPLETED")
 	})

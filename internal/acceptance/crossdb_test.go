@@ -191,8 +191,8 @@ func TestExplainAsksTheOtherDatabaseWhatIsCommitted(t *testing.T) {
 		require.Equal(t, 0, code, out)
 		code, out = s.run("explain", "1")
 		require.Equal(t, 0, code, out)
-		require.NotContains(t, out, "nothing of it is committed")
-		require.Contains(t, out, "A restart passes create and goes on with load behind ", "in database data, or the line that the history has")
+		require.NotContains(t, out, "nothing is committed")
+		require.Contains(t, out, "A restart passes create and resumes load after ", "in database data, or the line that the history has")
 	})
 }
 

@@ -108,7 +108,7 @@ func TestAKilledProcessDoesNotKeepTheKey(t *testing.T) {
 		require.Equal(t, 4, code, out)
 		code, out = s.run("explain", "1")
 		require.Zero(t, code, out)
-		require.Contains(t, out, "A restart is refused now: execution 2 runs, and the job does not run beside it.")
+		require.Contains(t, out, "A restart is refused now: execution 2 runs, and the job must not run in parallel with it.")
 		require.NoError(t, os.WriteFile(filepath.Join(s.dir, "go"), nil, 0o600))
 		code, out = second.wait()
 		require.Zero(t, code, out)

@@ -126,7 +126,7 @@ func TestSIGTERMAndSIGKILLASecondLaterLeaveARestartableState(t *testing.T) {
 				s.awaitStamped(p, db, 500)
 				release := s.lock(p, db)
 				p.signal(syscall.SIGTERM)
-				p.await("stopping once the chunk in hand is committed")
+				p.await("stopping after the current chunk commits")
 				require.False(t, p.waitFor(time.Second), "its chunk cannot be committed: %s", p.out.String())
 				p.signal(syscall.SIGKILL)
 				code, out := p.wait()

@@ -33,7 +33,7 @@ func TestTheJobFileOfTasksRunsWithoutAWorker(t *testing.T) {
 	require.Contains(t, out, "1 of 3 tasks of group 1 did not succeed: task 2 is FAILED: exit status 1 (it was tried 2 times (max_attempts 2))")
 	code, out = s.run("explain", "1")
 	require.Zero(t, code, out)
-	require.Contains(t, out, "A restart goes on with check behind the tasks that have succeeded and then, if check completes, runs table and keep.")
+	require.Contains(t, out, "A restart resumes check after the tasks that have succeeded and then, if check completes, runs table and keep.")
 	code, out = s.run("run", "jobs/tasks.yaml")
 	require.Zero(t, code, out)
 	db, _ := s.open()

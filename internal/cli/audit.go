@@ -10,12 +10,13 @@ import (
 
 	"github.com/surfin-batch/surfin/internal/operator"
 	"github.com/surfin-batch/surfin/internal/ports"
+	"github.com/surfin-batch/surfin/internal/wording"
 )
 
 func (c showCommands) auditCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "audit",
-		Short: "List what was done, by whom and when",
+		Short: "List the audit: each act, its actor and its time",
 		Args:  cobra.NoArgs,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
@@ -29,11 +30,11 @@ func (c showCommands) listActsCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "list",
 		Short: "List acts, newest first: runs, restarts, stops, registrations, settings and others",
-		Long: `Lists what persons, clients of the API and duties of the leader did, newest first. An act and its
-record are one transaction, so neither is there without the other (of a migration the record follows).
+		Long: `Lists the acts of persons, API clients and the leader, newest first. An act and its record commit in one
+transaction, so neither exists without the other (the record of a migration follows it).
 
-A command acts in the name of --as PERSON, with the user and the host, or of the user and the host; a request
-in that of the client of its token. What a task of the type job launches has the number of that task.
+The actor of a command is --as PERSON with the user and the host, or the user and the host; the actor of a
+request is the client of its token. A launch by a task of type job has the number of that task.
 
 The output is paged; --before N shows the next page. "settings set audit_retention_days N" deletes older records;
 "show EXECUTION --audit" has the transitions of one execution.`,
@@ -98,7 +99,7 @@ func (c showCommands) listActs(ctx context.Context, req operator.ActsRequest) er
 		if a.Task != 0 {
 			on = "task " + numberText(a.Task)
 		}
-		rows[i] = []string{timeText(a.At), a.Act, a.Actor, on, oneLine(a.Detail)}
+		rows[i] = []string{wording.Time(a.At), a.Act, a.Actor, on, wording.OneLine(a.Detail)}
 	}
 	text := renderTable([]column{{title: "at"}, {title: "act"}, {title: "by"}, {title: "on"}, {title: "detail"}}, rows)
 	if page.Next != 0 {

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/surfin-batch/surfin/internal/operator"
+	"github.com/surfin-batch/surfin/internal/wording"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
@@ -21,13 +22,13 @@ func (c runCommands) backfillCommand() *cobra.Command {
 		Short: "Run the instances of a range of days or numbers",
 		Long: `Runs the job of FILE once for each value of a parameter of type date or int, from
 FIRST to LAST, both included; FIRST..LAST/7 takes each seventh one. An instance that is
-complete is passed over, and one that failed or stopped goes on where it was: run it
-again until all of them are complete.
+complete is skipped, and one that failed or stopped resumes: run the command again
+until all of them are complete.
 
-All parameters are checked before the first launch. The failure of an instance does not
-keep the others from running; the exit code is 1 then. Instances that must not run side by
-side (exclusive) wait for each other, and at most --wait for an execution of another process. An interrupt stops those that
-run, and begins no other.`,
+All parameters are checked before the first launch. If an instance fails, the others
+still run, and the exit code is 1. Instances that exclude each other (exclusive) wait for
+each other, and at most --wait for an execution of another process. An interrupt stops
+the running instances and starts no others.`,
 		Example: "  " + c.env.app.Name + " backfill jobs/nightly.yaml date=2026-11-01..2026-11-20 --parallel 4",
 		Args:    c.fileAndParameters,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -35,8 +36,8 @@ run, and begins no other.`,
 		},
 	}
 	cmd.Flags().IntVar(&req.Parallel, "parallel", 1, "run `N` instances at once")
-	cmd.Flags().DurationVar(&req.Wait, "wait", operator.DefaultKeyWait, "wait at most this `DURATION` for an execution of another process that the job must not run beside")
-	cmd.Flags().BoolVar(&req.AcceptChanges, "accept-changes", false, "continue instances though the job file has changed in what is committed, or a file in what was read of it")
+	cmd.Flags().DurationVar(&req.Wait, "wait", operator.DefaultKeyWait, "wait at most this `DURATION` for an execution of another process that excludes this job")
+	cmd.Flags().BoolVar(&req.AcceptChanges, "accept-changes", false, "resume instances although changes of the job file, or of an input file, affect committed work")
 	c.env.addFormatFlag(cmd)
 	return cmd
 }
@@ -94,7 +95,7 @@ func rangeParameters(req *operator.BackfillRequest, words []string) error {
 		if stepped {
 			step, err := strconv.ParseInt(every, 10, 64)
 			if err != nil || step < 1 {
-				return usagef("%s: %q is no step: a number from 1 on is expected behind /", word, every)
+				return usagef("%s: %q is not a step: a number of 1 or more must follow /", word, every)
 			}
 			req.Step = step
 		}
@@ -127,7 +128,7 @@ func (c runCommands) printBackfill(param string, runs []operator.BackfillRun) er
 			rows[i] = []string{r.Value, "", "complete already", "", "", "", "", ""}
 		case e != nil:
 			rows[i] = []string{
-				r.Value, idText(e.ID), string(e.Status), strconv.Itoa(e.Attempt), count(r.Read), count(r.Written), secondsText(e.Duration),
+				r.Value, wording.ID(e.ID), string(e.Status), strconv.Itoa(e.Attempt), wording.Count(r.Read), wording.Count(r.Written), wording.Seconds(e.Duration),
 				firstLine(cmp.Or(r.Problem, e.Error)),
 			}
 		default:
@@ -144,7 +145,7 @@ func firstLine(text string) string {
 
 func (c runCommands) backfillEnd(all *operator.Backfilled, err error) error {
 	failed := all.Failed()
-	again := hintLines([]hint{{"go on", "run the command again: what is complete is passed over"}})
+	again := wording.HintLines([]wording.Hint{{Label: "continue", Text: "run the command again: complete instances are skipped"}})
 	switch {
 	case err != nil:
 		return &exitError{code: ExitFailed, err: fmt.Errorf("the backfill ended early: %w", err), hints: again}

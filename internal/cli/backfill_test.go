@@ -36,11 +36,11 @@ func TestBackfillRefusesWhatIsNoRange(t *testing.T) {
 		"no range is given, such as date=":                  "day.yaml day=2026-11-01",
 		"day and n are ranges: a backfill has one":          "day.yaml day=2026-11-01..2026-11-02 n=1..2",
 		"day is given twice: as a range, and as 2026-11-05": "day.yaml day=2026-11-01..2026-11-02 day=2026-11-05",
-		`"x" is no step`:                                  "day.yaml day=2026-11-01..2026-11-09/x",
-		"--parallel 0: at least 1 is needed":              "day.yaml day=2026-11-01..2026-11-02 --parallel 0",
-		"which job file?":                                 "",
-		"2026-11-02 is after 2026-11-01":                  "day.yaml day=2026-11-02..2026-11-01",
-		"parameter colour: the job has no such parameter": "day.yaml colour=1..2",
+		`"x" is not a step`:                                 "day.yaml day=2026-11-01..2026-11-09/x",
+		"--parallel 0: at least 1 is needed":                "day.yaml day=2026-11-01..2026-11-02 --parallel 0",
+		"which job file?":                                   "",
+		"2026-11-02 is after 2026-11-01":                    "day.yaml day=2026-11-02..2026-11-01",
+		"parameter colour: the job has no such parameter":   "day.yaml colour=1..2",
 	} {
 		r := s.run(append([]string{"backfill"}, strings.Fields(args)...)...)
 		require.Equal(t, cli.ExitUsage, r.code, args)

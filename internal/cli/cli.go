@@ -22,50 +22,7 @@ import (
 
 	"github.com/charmbracelet/colorprofile"
 	"github.com/spf13/cobra"
-
-	"github.com/surfin-batch/surfin/internal/jobfile"
-	"github.com/surfin-batch/surfin/internal/operator"
-	"github.com/surfin-batch/surfin/internal/runtime"
-	"github.com/surfin-batch/surfin/pkg/batch/core"
-	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
-	"github.com/surfin-batch/surfin/pkg/batch/settings"
-	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
-
-// Settings are the parameters of App.Open: package settings documents them.
-type Settings = settings.Settings
-
-// App is the application that the command line runs.
-type App struct {
-	// Name is the program's name in its help and hints.
-	Name, Version string
-	// Registry holds descriptors only: validate, list components, describe and
-	// schema open no database.
-	Registry *registry.Registry
-	// Files are jobs embedded in the program, by their names, which can be used in place of files
-	// on the command line; may be nil.
-	Files map[string]*jobfile.File
-	// Handlers returns the types of tasks that the program executes with these settings, for
-	// validate; if nil, they are unknown.
-	Handlers func(s Settings) (jobfile.HandlerTypes, error)
-	// Open builds a session that runs jobs. The repository's schema need not exist yet.
-	Open func(ctx context.Context, s Settings, observer core.Observer) (*Session, error)
-}
-
-// Session runs jobs, until Close.
-type Session struct {
-	// Service runs and operates jobs.
-	Service *operator.Service
-	// Tasks submits and operates tasks.
-	Tasks *runtime.TaskService
-	// Provider has the databases, for sql.
-	Provider tx.Provider
-	// Observer is all observers of the application; may be nil.
-	Observer core.Observer
-	// Work executes tasks, and runs partitions of other processes' jobs, until stop is closed.
-	Work  func(ctx context.Context, stop <-chan struct{}, o runtime.Options) error
-	Close func(ctx context.Context) error
-}
 
 // Main runs one command line, given without the program's name, and returns the exit code: 0
 // completed, 1 failed, 2 usage or invalid definition, 3 stopped, 4 refused because of the state of
@@ -90,7 +47,7 @@ func Main(ctx context.Context, app App, args []string, stdin io.Reader, stdout, 
 		return p.report(err)
 	}
 	p.dir = dir
-	root := p.rootCommand()
+	root := newRoot(p)
 	root.SetArgs(append([]string{}, args...)) // nil would mean os.Args
 	root.SetIn(stdin)
 	root.SetOut(p.out)
@@ -102,25 +59,7 @@ func Main(ctx context.Context, app App, args []string, stdin io.Reader, stdout, 
 	return p.report(err)
 }
 
-// The families of commands. Their commands share the environment.
-type (
-	// runCommands launch jobs and follow them: run, next and restart.
-	runCommands struct{ env *environment }
-	// dryRunCommand is run --dry-run.
-	dryRunCommand struct{ env *environment }
-	// operateCommands change executions and the history: stop, abandon, recover and purge.
-	operateCommands struct{ env *environment }
-	// showCommands read the history: list, show, explain and top.
-	showCommands struct{ env *environment }
-	// skipsCommands handle skipped items: skips list, show, export and redrive.
-	skipsCommands struct{ env *environment }
-	// serverCommands work in databases: worker, migrate and sql.
-	serverCommands struct{ env *environment }
-	// fileCommands need no database: validate, describe, schema, version and the settings.
-	fileCommands struct{ env *environment }
-)
-
-func (env *environment) rootCommand() *cobra.Command {
+func newRoot(env *environment) *cobra.Command {
 	root := &cobra.Command{
 		Use:   env.app.Name,
 		Short: "Run batch jobs that are written as YAML files",
@@ -139,14 +78,24 @@ Exit codes:
 		return usage(err, "help: "+cmd.CommandPath()+" --help")
 	})
 	root.Version = env.app.Version + " " // cobra adds --version
-	root.SetVersionTemplate(strings.ReplaceAll(env.versionText(), "{{", ""))
+	root.SetVersionTemplate(strings.ReplaceAll(versionText(env.app), "{{", ""))
 	env.addGlobalFlags(root)
-	root.AddCommand(
-		dryRunCommand{env}.runDryRun(runCommands{env}.runCommand()), fileCommands{env}.validateCommand(), fileCommands{env}.testCommand(), fileCommands{env}.inferCommand(), fileCommands{env}.initCommand(), fileCommands{env}.copyCommand(), runCommands{env}.nextCommand(), runCommands{env}.backfillCommand(), dryRunCommand{env}.restartDryRun(runCommands{env}.restartCommand()), operateCommands{env}.stopCommand(), operateCommands{env}.abandonCommand(),
-		operateCommands{env}.recoverCommand(), serverCommands{env}.workerCommand(), serverCommands{env}.serveCommand(), operateCommands{env}.purgeCommand(), showCommands{env}.listCommand(), showCommands{env}.showCommand(), showCommands{env}.explainCommand(), showCommands{env}.topCommand(), skipsCommands{env}.skipsCommand(), taskCommands{env}.tasksCommand(),
-		definitionsCommands{env}.registerCommand(), definitionsCommands{env}.unregisterCommand(), definitionsCommands{env}.definitionsCommand(), definitionsCommands{env}.schedulesCommand(),
-		serverCommands{env}.sqlCommand(), serverCommands{env}.migrateCommand(), fileCommands{env}.schemaCommand(), fileCommands{env}.describeCommand(), fileCommands{env}.versionCommand(), fileCommands{env}.manCommand(),
-		taskCommands{env}.eventsCommand(), showCommands{env}.auditCommand(), taskCommands{env}.settingsCommand(),
-	)
+	root.AddCommand(commands(env)...)
 	return root
+}
+
+// commands returns all commands; help sorts them by name.
+func commands(env *environment) []*cobra.Command {
+	run, dryRun, operate, show := runCommands{env}, dryRunCommand{env}, operateCommands{env}, showCommands{env}
+	definitions, tasks, server, files := definitionsCommands{env}, taskCommands{env}, serverCommands{env}, fileCommands{env}
+	return []*cobra.Command{
+		dryRun.runDryRun(run.runCommand()), run.nextCommand(), run.backfillCommand(), dryRun.restartDryRun(run.restartCommand()),
+		operate.stopCommand(), operate.abandonCommand(), operate.recoverCommand(), operate.purgeCommand(),
+		show.listCommand(), show.showCommand(), show.explainCommand(), show.topCommand(), show.auditCommand(), skipsCommands{env}.skipsCommand(),
+		definitions.registerCommand(), definitions.unregisterCommand(), definitions.definitionsCommand(), definitions.schedulesCommand(),
+		tasks.tasksCommand(), tasks.eventsCommand(), tasks.settingsCommand(),
+		server.workerCommand(), server.serveCommand(), server.sqlCommand(), server.migrateCommand(),
+		files.validateCommand(), files.testCommand(), files.inferCommand(), files.initCommand(), files.copyCommand(),
+		files.schemaCommand(), files.describeCommand(), files.versionCommand(), files.manCommand(),
+	}
 }

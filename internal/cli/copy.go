@@ -41,7 +41,7 @@ func (r *copyRequest) check(to place) error {
 	}
 	switch {
 	case chosen > 1:
-		return usagef("--append, --replace and --upsert: one of them says what becomes of the rows that are there")
+		return usagef("--append, --replace and --upsert exclude each other")
 	case r.skip < 0:
 		return usagef("--skip %d: at least 0", r.skip)
 	case len(r.upsert) > 0 && to.table == "":
@@ -69,20 +69,20 @@ func (c fileCommands) copyCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "copy FROM TO",
 		Short: "Copy a file or a table to a table or a file",
-		Long: `Makes a job of what infer says of FROM, and runs it. FROM and TO are files (.csv, .json,
-.jsonl), or tables: table:NAME of --database, or DATABASE_URL#TABLE. The table TO is made
-where it is absent. A new copy refuses a table that has rows and a file that is there, unless
---append, --replace or --upsert says what becomes of them. A row that does not fit fails the copy;
-with --skip N it is left out, and the exit code is that of a gate (5) if one was.
+		Long: `Infers the fields of FROM, makes a job of them, and runs it. FROM and TO are files (.csv,
+.json, .jsonl), or tables: table:NAME of --database, or DATABASE_URL#TABLE. The table TO is
+created if it does not exist. A new copy refuses a table with rows and an existing file,
+unless you choose --append, --replace or --upsert. A row that does not fit fails the copy;
+--skip N leaves out up to N such rows, and the exit code is then 5, as after a gate.
 
-A copy that failed or was killed goes on behind its last commit when the same command is
-given again, with the job that it began with; --from-start begins anew. The history is kept
-where that of other jobs is, or in the database of a TO that is a URL. With --print the job is
-printed and nothing is run.`,
+A copy that failed or was killed resumes after its last commit if you give the same command
+again, with the job of its first attempt; --from-start starts again. The history is kept
+with that of other jobs, or in the database of a TO that is a URL. --print prints the job
+without running it.`,
 		Example: "  " + c.env.app.Name + " copy orders.csv table:orders\n  " + c.env.app.Name + " copy table:orders orders.csv --print\n  " +
 			c.env.app.Name + " copy table:orders table:orders --database shop --to-database archive\n  " + c.env.app.Name + " copy orders.csv sqlite:shop.db#orders\n  " +
 			c.env.app.Name + " copy orders.csv table:orders --upsert order_no",
-		Args: exactly(2, "copy what, and where to?"),
+		Args: exactly(2, "FROM and TO are required"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			req.from, req.to = args[0], args[1]
 			if err := req.look.check(cmd); err != nil {
@@ -97,13 +97,13 @@ printed and nothing is run.`,
 	req.look.addFlags(cmd)
 	addDatabaseFlag(cmd, &req.database, "`NAME` of the database of table:NAME")
 	cmd.Flags().StringVar(&req.toDatabase, "to-database", "", "`NAME` of the database of TO (default: that of --database)")
-	cmd.Flags().BoolVar(&req.only, "print", false, "print the job and run nothing")
-	cmd.Flags().BoolVar(&req.fromStart, "from-start", false, "begin anew, though an earlier copy can go on")
+	cmd.Flags().BoolVar(&req.only, "print", false, "print the job without running it")
+	cmd.Flags().BoolVar(&req.fromStart, "from-start", false, "start again, although an earlier copy could be resumed")
 	cmd.Flags().BoolVar(&req.add, "append", false, "add to the rows of TO")
 	cmd.Flags().BoolVar(&req.replace, "replace", false, "replace the rows of TO, all at once when the copy is done")
 	cmd.Flags().StringSliceVar(&req.upsert, "upsert", nil, "add to the table TO, or replace the rows of the same `KEY` (columns, comma-separated, with a unique index)")
 	cmd.Flags().IntVar(&req.skip, "skip", 0, "leave out up to `N` rows that do not fit")
-	cmd.Flags().BoolVar(&req.accept, "accept-changes", false, "go on though the file has changed in what was read of it")
+	cmd.Flags().BoolVar(&req.accept, "accept-changes", false, "resume although the part of the file that was read has changed")
 	return cmd
 }
 
@@ -197,7 +197,6 @@ func (c fileCommands) absolute(shape *draft.Shape, to *draft.Target) (err error)
 	return err
 }
 
-// sideText identifies a table across databases, without a password.
 func (c fileCommands) sideText(p place) string {
 	if p.table == "" {
 		return ""

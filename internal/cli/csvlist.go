@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/surfin-batch/surfin/internal/operator"
+	"github.com/surfin-batch/surfin/internal/wording"
 )
 
 // printCSV prints a list for spreadsheets and scripts: numbers without commas, durations in
@@ -21,41 +22,41 @@ func (env *environment) printCSV(titles []string, rows [][]string) error {
 	return env.print(b.String())
 }
 
-func (env *environment) executionsCSV(page []operator.Execution) error {
+func (c showCommands) executionsCSV(page []operator.Execution) error {
 	rows := make([][]string, 0, len(page))
 	for _, e := range page {
 		rows = append(rows, []string{
-			idText(e.ID), e.JobName, parameterText(e.Params.Identifying().All()), string(e.Status), e.ExitCode,
+			wording.ID(e.ID), e.JobName, wording.Parameters(e.Params.Identifying().All()), string(e.Status), e.ExitCode,
 			strconv.Itoa(e.Attempt), csvTime(e.StartedAt), csvSeconds(e.Duration),
 		})
 	}
-	return env.printCSV([]string{"execution", "job", "parameters", "status", "exit", "attempt", "started", "duration"}, rows)
+	return c.env.printCSV([]string{"execution", "job", "parameters", "status", "exit", "attempt", "started", "duration"}, rows)
 }
 
-func (env *environment) instancesCSV(instances []operator.InstanceView) error {
+func (c showCommands) instancesCSV(instances []operator.InstanceView) error {
 	rows := make([][]string, 0, len(instances))
 	for _, i := range instances {
 		rows = append(rows, []string{
-			fmt.Sprint(i.ID), i.JobName, parameterText(i.Params.All()), strconv.Itoa(i.Attempts), idText(i.Execution), string(i.Status), i.ExitCode,
+			fmt.Sprint(i.ID), i.JobName, wording.Parameters(i.Params.All()), strconv.Itoa(i.Attempts), wording.ID(i.Execution), string(i.Status), i.ExitCode,
 		})
 	}
-	return env.printCSV([]string{"instance", "job", "parameters", "attempts", "execution", "status", "exit"}, rows)
+	return c.env.printCSV([]string{"instance", "job", "parameters", "attempts", "execution", "status", "exit"}, rows)
 }
 
-func (env *environment) skipsCSV(items []operator.SkipView) error {
+func (c skipsCommands) skipsCSV(items []operator.SkipView) error {
 	rows := make([][]string, 0, len(items))
 	for i := range items {
 		s := &items[i]
 		by := ""
 		if s.RedrivenBy != 0 {
-			by = idText(s.RedrivenBy)
+			by = wording.ID(s.RedrivenBy)
 		}
 		rows = append(rows, []string{
 			strconv.FormatInt(s.ID, 10), s.Step, string(s.Phase), s.Path, strconv.FormatInt(s.Line, 10),
-			strconv.FormatInt(s.Index, 10), strconv.FormatInt(s.Row, 10), s.Class, oneLine(s.Error), by,
+			strconv.FormatInt(s.Index, 10), strconv.FormatInt(s.Row, 10), s.Class, wording.OneLine(s.Error), by,
 		})
 	}
-	return env.printCSV([]string{"id", "step", "phase", "path", "line", "index", "row", "class", "error", "redriven_by"}, rows)
+	return c.env.printCSV([]string{"id", "step", "phase", "path", "line", "index", "row", "class", "error", "redriven_by"}, rows)
 }
 
 func csvTime(t time.Time) string {

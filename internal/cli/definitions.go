@@ -16,6 +16,7 @@ import (
 	"github.com/surfin-batch/surfin/internal/operator"
 	"github.com/surfin-batch/surfin/internal/operator/catalog"
 	"github.com/surfin-batch/surfin/internal/ports/taskports"
+	"github.com/surfin-batch/surfin/internal/wording"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
@@ -29,13 +30,12 @@ func (c definitionsCommands) registerCommand() *cobra.Command {
 		Short: "Register job files with the servers that share the history",
 		Long: `Checks job files and stores them, with the files that they name, in the history's
 database. A server ("serve") starts them by the names of their jobs, and a worker ("worker",
-"serve --worker") at the times of their schedules; they read no file for it. Registered again,
-the new version replaces the one before, for executions that begin after that. A name that is
-new is enabled.
+"serve --worker") at the times of their schedules; neither reads a file. A new version
+replaces the previous one for executions that start later. A new name is enabled.
 
-A FOLDER stands for its files *.yaml and *.yml, not those of folders in it. If one file is
-wrong, nothing is registered. --prune also unregisters the jobs whose registered file was
-in one of the folders and is not among its files now.`,
+A FOLDER stands for its files *.yaml and *.yml, without subfolders. If one file is wrong,
+nothing is registered. --prune also unregisters jobs whose registered file was in one of
+the folders and no longer exists.`,
 		Example: "  " + c.env.app.Name + " register nightly.yaml\n  " + c.env.app.Name + " register jobs/ --prune",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
@@ -153,9 +153,9 @@ func pruned(ctx context.Context, s *operator.Service, now []*operator.Registered
 func (c definitionsCommands) unregisterCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "unregister JOB ...",
-		Short: "Forget registered jobs; their history stays",
-		Long: `The schedule of the job ends, and servers start it by its name no longer. What runs
-continues; tasks that wait to run the job fail. "register" brings it back, enabled.`,
+		Short: "Unregister jobs; their history stays",
+		Long: `The job's schedule ends, and servers no longer start it by its name. Running executions
+continue; tasks that wait to run the job fail. "register" adds it again, enabled.`,
 		Example: "  " + c.env.app.Name + " unregister nightly",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
@@ -210,7 +210,6 @@ func registeredText(made *operator.Registered) string {
 	return text + "\n"
 }
 
-// shortVersion is enough of a hash for people to distinguish versions.
 func shortVersion(hash string) string { return hash[:min(len(hash), 12)] }
 
 func scheduleText(d operator.DefinitionView) string {
@@ -250,13 +249,13 @@ func (c definitionsCommands) definitionsCommand() *cobra.Command {
 	c.env.addListFormatFlag(cmd)
 	c.env.addListFormatFlag(list)
 	cmd.AddCommand(list,
-		c.switchCommand("enable", "Heed the schedule of registered jobs, from now on",
-			"What was due while the schedule was disabled is not caught up.",
+		c.switchCommand("enable", "Follow the schedule of registered jobs from now on",
+			"Runs that were due while the schedule was disabled are not caught up.",
 			func(ctx context.Context, s *operator.Service, name string) (*operator.DefinitionView, error) {
 				return s.Enable(ctx, name)
 			}),
 		c.switchCommand("disable", "Ignore the schedule of registered jobs",
-			"What runs, and what was submitted, goes on. The job can still be started by its name.",
+			"Running and submitted executions continue. The job can still be started by name.",
 			func(ctx context.Context, s *operator.Service, name string) (*operator.DefinitionView, error) {
 				return s.Disable(ctx, name)
 			}))
@@ -343,7 +342,7 @@ func (c definitionsCommands) print(views []operator.DefinitionView) error {
 		if !d.Enabled {
 			state = "disabled"
 		}
-		rows = append(rows, []string{d.Job, shortVersion(d.Version), state, scheduleText(d), timeText(d.Updated), d.By})
+		rows = append(rows, []string{d.Job, shortVersion(d.Version), state, scheduleText(d), wording.Time(d.Updated), d.By})
 	}
 	switch c.env.format {
 	case formatJSON:
@@ -367,8 +366,8 @@ func (c definitionsCommands) schedulesCommand() *cobra.Command {
 		Use:   "schedules",
 		Short: "List when registered jobs are due, the next one first",
 		Long: `Lists the next times of the schedules of registered jobs that are enabled, each in
-its own time zone. A time that a clock change skips is due at the end of the gap. Times
-that are due and not yet submitted by a server come first.`,
+its own time zone. A time that a clock change skips is due at the end of the gap. Due
+times that no worker has submitted yet come first.`,
 		Example: "  " + c.env.app.Name + " schedules --count 5",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -437,7 +436,7 @@ func (c definitionsCommands) printSchedules(views []operator.ScheduleView) error
 	}
 	var rows [][]string
 	for _, r := range list {
-		in := "in " + durationText(r.At.Sub(c.env.now()))
+		in := "in " + wording.Duration(r.At.Sub(c.env.now()))
 		if r.due {
 			in = "due"
 		}
@@ -446,7 +445,7 @@ func (c definitionsCommands) printSchedules(views []operator.ScheduleView) error
 	text := renderTable([]column{{title: "at"}, {title: "", right: true}, {title: "job"}, {title: "cron"}, {title: "timezone"}, {title: "catch up"}, {title: "overlap"}}, rows)
 	for _, v := range views {
 		if v.Missed > 0 {
-			text += fmt.Sprintf("%s leaves out %s that were missed (catch_up: %s).\n", v.Job, strings.TrimSpace(plural(v.Missed, "time")), v.CatchUp)
+			text += fmt.Sprintf("%s leaves out %s that were missed (catch_up: %s).\n", v.Job, strings.TrimSpace(wording.Plural(v.Missed, "time")), v.CatchUp)
 		}
 	}
 	return c.env.print(text)

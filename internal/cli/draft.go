@@ -37,15 +37,15 @@ type sample struct {
 
 func (s *sample) addFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.IntVar(&s.Rows, "rows", 0, fmt.Sprintf("look at the first `N` rows (default: all, or the first %d MB, of JSON %d MB)", draft.MaxBytes>>20, draft.MaxJSON>>20))
-	f.StringSliceVar(&s.key, "key", nil, "read a table along these `COLUMNS` (comma-separated), which tell its rows apart (default: its primary key)")
-	f.StringVar(&s.Delimiter, "delimiter", "", "the `CHARACTER` between the fields of csv, or tab (default: found out)")
+	f.IntVar(&s.Rows, "rows", 0, fmt.Sprintf("read the first `N` rows (default: all, or the first %d MB, of JSON %d MB)", draft.MaxBytes>>20, draft.MaxJSON>>20))
+	f.StringSliceVar(&s.key, "key", nil, "read a table in the order of these `COLUMNS` (comma-separated), which identify a row (default: its primary key)")
+	f.StringVar(&s.Delimiter, "delimiter", "", "the `CHARACTER` between the fields of csv, or tab (default: detected)")
 	f.StringVar(&s.Encoding, "encoding", "", "the `NAME` of the text's encoding (default: utf-8, or what a byte order mark says)")
 	f.BoolVar(&s.NoHeader, "no-header", false, "the first record of csv is data: columns are column1, column2, ...")
 	f.BoolVar(&s.Header, "header", false, "the first record of csv has the names, though they may be data (such as years)")
-	f.BoolVar(&s.LazyQuotes, "lazy-quotes", false, "take quotes inside a field of csv as they are")
-	f.IntVar(&s.SkipLines, "skip-lines", 0, "pass over the first `N` lines of csv, before its header")
-	f.BoolVar(&s.Whole, "keep-objects", false, "keep objects of JSON as json, and make no fields of their members")
+	f.BoolVar(&s.LazyQuotes, "lazy-quotes", false, "accept quotes inside a field of csv")
+	f.IntVar(&s.SkipLines, "skip-lines", 0, "skip the first `N` lines of csv, before its header")
+	f.BoolVar(&s.Whole, "keep-objects", false, "keep objects of JSON as json instead of making fields of their members")
 	f.BoolVar(&s.AllText, "all-text", false, "make every field a string")
 	f.StringArrayVar(&s.types, "type", nil, "`NAME=TYPE`: the type of a field, such as id=string, day=date:dd/MM/yyyy, price=\"decimal:2 null\" (repeat it for more)")
 }
@@ -55,7 +55,7 @@ func (s *sample) check(cmd *cobra.Command) error {
 		return usagef("--rows %d: at least 1", s.Rows)
 	}
 	if s.Header && s.NoHeader {
-		return usagef("--header and --no-header: one of them says what the first record is")
+		return usagef("--header and --no-header exclude each other")
 	}
 	if s.SkipLines < 0 {
 		return usagef("--skip-lines %d: at least 0", s.SkipLines)
@@ -204,12 +204,12 @@ func (c fileCommands) inferCommand() *cobra.Command {
 	var database string
 	cmd := &cobra.Command{
 		Use:   "infer SOURCE",
-		Short: "Say which fields and types a csv, json or jsonl file or a table has",
-		Long: `Prints the fields of SOURCE as an item type of a job file. SOURCE is a file, which is read with
-the reader of its format: all of it, or its first 64 MB. A field has a type only if that gives
-back every text that was seen; else it is a string: 007, 1E5, a date that may be read in two
-ways. Comments say why, and what a person should look at. Or it is table:NAME, a table or view of --database, or
-DATABASE_URL#TABLE: then the catalogue of the database says what its columns are.`,
+		Short: "Infer the fields and types of a csv, json or jsonl file, or of a table",
+		Long: `Prints the fields of SOURCE as an item type of a job file. If SOURCE is a file, the reader
+of its format reads all of it, or its first 64 MB. A field has a type only if that type gives
+back every text of the file; else it is a string: 007, 1E5, an ambiguous date. Comments give
+the reasons, and point to fields that a person should check. If SOURCE is table:NAME, a table
+or view of --database, or DATABASE_URL#TABLE, the types come from the database's catalogue.`,
 		Example: "  " + c.env.app.Name + " infer orders.csv\n  " + c.env.app.Name + " infer table:people --database shop",
 		Args:    exactly(1, "which file, or which table:NAME?"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -239,10 +239,10 @@ func (c fileCommands) initCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "init SOURCE",
 		Short: "Write a job that loads a csv, json or jsonl file, or exports a table, and a test of it",
-		Long: `Looks at a file as infer does, and writes a job that loads it into a table, the
-migration that makes the table, and a test. Of table:NAME, a table of --database, it
-writes a job that exports it to a csv file, and a test where the database is the default
-one. All of them run at once. A file that is there is replaced only with --force.
+		Long: `Infers the fields of a file, and writes a job that loads it into a table, the migration
+that creates the table, and a test. For table:NAME, a table of --database, it writes a
+job that exports it to a csv file, and a test if the database is the default one. The
+files run as they are. An existing file is replaced only with --force.
 
 "init app NAME" writes a Go program instead, with components of its own.`,
 		Example: "  " + c.env.app.Name + " init orders.csv\n  " + c.env.app.Name + " test orders_test.yaml\n  " + c.env.app.Name + " run orders.yaml\n  " + c.env.app.Name + " init table:people",
@@ -266,7 +266,7 @@ one. All of them run at once. A file that is there is replaced only with --force
 	look.addFlags(cmd)
 	addDatabaseFlag(cmd, &database, "`NAME` of the database of table:NAME")
 	cmd.Flags().StringVar(&dir, "dir", ".", "the `FOLDER` of the job")
-	cmd.Flags().BoolVar(&force, "force", false, "replace files that are there")
+	cmd.Flags().BoolVar(&force, "force", false, "replace existing files")
 	cmd.AddCommand(c.initAppCommand())
 	return cmd
 }

@@ -14,9 +14,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/surfin-batch/surfin/internal/operator"
+	"github.com/surfin-batch/surfin/internal/wording"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
-	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 )
+
+// dryRunCommand is run --dry-run.
+type dryRunCommand struct{ env *environment }
 
 const defaultSample = 20
 
@@ -25,7 +28,7 @@ const defaultSample = 20
 func (c dryRunCommand) withDryRun(cmd *cobra.Command, example string, request func(cmd *cobra.Command, args []string) (operator.PlanRequest, error)) *cobra.Command {
 	var dry bool
 	var n int
-	cmd.Flags().BoolVar(&dry, "dry-run", false, "write nothing: show what the steps would make of their first items")
+	cmd.Flags().BoolVar(&dry, "dry-run", false, "write nothing: show the results of the steps for their first items")
 	cmd.Flags().IntVar(&n, "sample", defaultSample, "with --dry-run: `N` items of each step")
 	run := cmd.RunE
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -110,7 +113,7 @@ func (c dryRunCommand) dryRun(ctx context.Context, req operator.PlanRequest) (er
 		plan, err = s.Service.Plan(ctx, req)
 		switch {
 		case errors.As(err, new(*core.ParameterError)) && req.Execution == 0:
-			return usage(err, "parameters:  "+c.env.app.Name+" run "+shellQuote(req.File)+" --help")
+			return usage(err, "parameters:  "+c.env.app.Name+" run "+wording.Quote(req.File)+" --help")
 		case errors.As(err, new(*operator.Refusal)):
 			return c.env.refusal(err)
 		case err != nil && ctx.Err() == nil:
@@ -160,7 +163,7 @@ func (c dryRunCommand) readOnly() (done func(), err error) {
 			return
 		}
 		if err := os.RemoveAll(elsewhere); err != nil {
-			c.env.log.Warn("an empty database of the dry run is left behind", "folder", elsewhere, "error", err)
+			c.env.log.Warn("an empty database of the dry run could not be removed", "folder", elsewhere, "error", err)
 		}
 	}, nil
 }
@@ -182,26 +185,10 @@ func dryRunVerdict(plan *operator.DryRun) error {
 	for _, s := range plan.Steps {
 		switch {
 		case s.Error != "":
-			return &exitError{code: ExitFailed, err: fmt.Errorf("step %s would fail: %s", s.Step, oneLine(s.Error))}
+			return &exitError{code: ExitFailed, err: fmt.Errorf("step %s would fail: %s", s.Step, wording.OneLine(s.Error))}
 		case s.Failed > 0:
-			return &exitError{code: ExitFailed, err: fmt.Errorf("step %s would fail on %s", s.Step, firstFailure(s))}
+			return &exitError{code: ExitFailed, err: fmt.Errorf("step %s would fail on %s", s.Step, wording.FirstFailure(s))}
 		}
 	}
 	return nil
-}
-
-func firstFailure(s *operator.DryStep) string {
-	for _, item := range s.Items {
-		if item.Outcome == operator.OutcomeFailed {
-			return itemPlace(item) + ": " + oneLine(item.Error)
-		}
-	}
-	return "an item"
-}
-
-func itemPlace(i operator.DryItem) string {
-	if at := (item.Meta{Path: i.Path, Line: i.Line, Index: i.Index, Row: i.Row}).String(); at != "" {
-		return at
-	}
-	return fmt.Sprintf("item %d", i.Number)
 }

@@ -192,7 +192,7 @@ Step load (chunk): reads csv DIR/in.csv
  in.csv:2 written {"id":1}
  1 read: 1 written
 
-Decision quality: asked when the flow comes to it
+Decision quality: asked when the flow reaches it
  if load completes
 
 Stop at quality
@@ -204,7 +204,7 @@ Nothing of both: its condition does not hold
 Step last (tasklet): would run nothing
  after both
 
-Step tell (tasklet): would run nothing, in the end
+Step tell (tasklet): would run nothing, at the end
 `, r.out)
 	r = s.run("run", "p.yaml", "big=true", "--dry-run")
 	require.Equal(t, cli.ExitCompleted, r.code, r.err)
@@ -274,7 +274,7 @@ flow:
 `})
 		s.run("migrate")
 		require.Equal(t, cli.ExitFailed, s.run("run", "around.yaml").code)
-		require.Contains(t, s.run("run", "around.yaml", "--dry-run").out, "\nStep one (tasklet): passed, an earlier attempt completed it or gave it up\n\n"+
+		require.Contains(t, s.run("run", "around.yaml", "--dry-run").out, "\nStep one (tasklet): passed, an earlier attempt completed or abandoned it\n\n"+
 			"Step two (tasklet): would run panic, since its last attempt did not complete\n\n"+
 			"Step three (tasklet): would run nothing\n if two completes\n")
 	})

@@ -15,6 +15,7 @@ import (
 	"github.com/vbauerster/mpb/v8"
 
 	"github.com/surfin-batch/surfin/internal/lease"
+	"github.com/surfin-batch/surfin/internal/wording"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/settings"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
@@ -70,8 +71,6 @@ func (env *environment) loadSettings() (Settings, error) {
 	return settings.Load(settings.Source{Dir: env.dir, File: env.config, Environ: env.environ, Flags: env.flags})
 }
 
-// startProgress begins to draw bars; it returns nil without a terminal, or if the output is for
-// programs.
 func (env *environment) startProgress() *mpb.Progress {
 	if env.json {
 		return nil
@@ -124,15 +123,15 @@ func (env *environment) endLate(_ context.Context, e core.Event) {
 		os.Exit(env.report(&exitError{
 			code:  ExitLease,
 			err:   fmt.Errorf("task %d of type %s: its handler did not return in time, so this process ends: %w", late.Task, late.TaskType, late.Err),
-			hints: hintLines([]hint{{"details", env.command("tasks", "show", strconv.FormatInt(late.Task, 10))}}),
+			hints: wording.HintLines([]wording.Hint{{Label: "details", Text: env.command("tasks", "show", strconv.FormatInt(late.Task, 10))}}),
 		}))
 	}
 	os.Exit(env.report(&exitError{
 		code: ExitLease,
-		err:  fmt.Errorf("%s: it did not return before its lease is over, so this process ends: %w", what, late.Err),
-		hints: hintLines([]hint{
-			{"restart it", env.command("restart", idText(late.Execution))},
-			{"details", env.command("show", idText(late.Execution))},
+		err:  fmt.Errorf("%s did not return before its lease expired, so this process ends: %w", what, late.Err),
+		hints: wording.HintLines([]wording.Hint{
+			{Label: "restart it", Text: env.command("restart", wording.ID(late.Execution))},
+			{Label: "details", Text: env.command("show", wording.ID(late.Execution))},
 		}),
 	}))
 }
@@ -173,7 +172,6 @@ func (env *environment) announceDatabase(ctx context.Context) {
 	env.log.InfoContext(ctx, env.databaseText(name)+" ("+how+")")
 }
 
-// warnUnmasked warns of secrets that others may see, if the process works for others.
 func (env *environment) warnUnmasked(ctx context.Context) {
 	for _, text := range env.settings.Secrets.Unmasked() {
 		env.log.WarnContext(ctx, text)
@@ -182,7 +180,7 @@ func (env *environment) warnUnmasked(ctx context.Context) {
 
 func (env *environment) checkDatabase(name string) error {
 	if _, ok := env.settings.Databases[name]; !ok {
-		return usagef("there is no database %q (there are: %s)", name, joinWords(env.settings.Names()))
+		return usagef("no database %q; known: %s", name, wording.Join(env.settings.Names()))
 	}
 	return nil
 }

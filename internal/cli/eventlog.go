@@ -4,19 +4,14 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 	"time"
 
+	"github.com/surfin-batch/surfin/internal/wording"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
-)
-
-// logInterval is the time between two log lines of one step, and rateInterval between
-// two measurements of its rate.
-const (
-	logInterval  = 5 * time.Second
-	rateInterval = 500 * time.Millisecond
 )
 
 // eventLog is a core.Observer that logs the events of a running job, and draws progress bars if
@@ -36,12 +31,12 @@ type eventLog struct {
 	stacks  [][]byte
 }
 
-// stepProgress is a running step; its partitions count as the step.
-type stepProgress struct {
-	name     string
-	rate     rateMeter
-	loggedAt time.Time
-	parts    *partsProgress // nil if it has none so far
+func (env *environment) observer() core.Observer { return env.newEventLog(nil) }
+
+func (env *environment) newEventLog(bars *bars) *eventLog {
+	l := newEventLog(env.log, bars, env.now)
+	l.json = env.json
+	return l
 }
 
 func newEventLog(log *slog.Logger, bars *bars, now func() time.Time) *eventLog {
@@ -51,117 +46,220 @@ func newEventLog(log *slog.Logger, bars *bars, now func() time.Time) *eventLog {
 
 // Observe logs the event.
 func (l *eventLog) Observe(ctx context.Context, e core.Event) {
-	ctx = l.about(ctx, e)
 	switch e := e.(type) {
 	case core.JobStarted:
-		l.jobStarted(ctx, e)
-	case core.JobEnded:
-		l.jobEnded(ctx, e)
+		l.jobStarted(e)
 	case core.StepStarted:
-		l.stepStarted(ctx, e)
+		if l.stepStarted(ctx, e) {
+			return
+		}
 	case core.StepPassed:
-		l.stepPassed(ctx, e)
+		l.stepPassed(e)
 	case core.StepEnded:
 		l.stepEnded(ctx, e)
+		return
 	case core.ChunkCommitted:
 		l.chunkCommitted(ctx, e)
+		return
 	case core.ChunkRolledBack:
 		l.recordStack(e.Err)
-		l.log.DebugContext(ctx, "chunk rolled back", "step", e.Step, "error", oneLine(e.Err.Error()))
-	case core.Decided:
-		l.decided(ctx, e)
+	}
+	line, shown := core.LineOf(e), shownAttrs(e, l.json)
+	if shown == "" {
+		return
+	}
+	line.Level = l.level(e, line.Level)
+	l.print(ctx, line, pick(line, shown)...)
+	switch e := e.(type) {
 	case core.TasksSubmitted:
-		l.tasksSubmitted(ctx, e)
-	case core.ElementSkipped:
-		l.elementSkipped(ctx, e)
-	case core.GateChecked:
-		l.gateChecked(ctx, e)
-	case core.StopAsked:
-		l.log.InfoContext(ctx, "a stop was asked for: stopping once the chunk in hand is committed", "execution", int64(e.Execution))
-	case core.StopFailed:
-		l.log.WarnContext(ctx, "a tasklet cannot be stopped: it is waited for", "execution", int64(e.Execution), "step", e.Step, "error", oneLine(e.Err.Error()))
-	case core.CloseFailed:
-		l.log.WarnContext(ctx, "a component did its work, and could not be closed", "step", e.Step, "error", oneLine(e.Err.Error()))
-	case core.ListenerFailed:
-		l.log.WarnContext(ctx, "a listener failed when it was called with an error", "step", e.Step, "error", oneLine(e.Err.Error()))
-	case core.Transitioned:
-		l.transitioned(ctx, e)
-	case core.OwnerLost:
-		l.log.ErrorContext(ctx, "another process took the execution over: this one stops and commits nothing more", "execution", int64(e.Execution))
-	case core.EndNotRecorded:
-		level := slog.LevelError
-		if errors.Is(e.Err, core.ErrLostOwner) { // OwnerLost reports it in one sentence
-			level = slog.LevelDebug
+		for _, warning := range e.Warnings {
+			line.Level, line.Message = slog.LevelWarn, warning
+			l.print(ctx, line, pick(line, "step group")...)
 		}
-		l.log.Log(ctx, level, "an end could not be recorded", "execution", int64(e.Execution), "step", e.Step, "to", string(e.To), "error", oneLine(e.Err.Error()))
-	case core.EventDead:
-		l.log.ErrorContext(ctx, "an event was offered in vain for the last time", "machine", e.Machine, "topic", e.Topic, "id", e.ID,
-			"subject", e.Subject, "offers", e.Offers, "error", oneLine(e.Err.Error()))
-	case core.ObserverFailed:
-		l.log.ErrorContext(ctx, "an observer panicked", "observer", e.Observer, "event", e.Event, "error", oneLine(e.Err.Error()))
-	case core.HeartbeatFailed:
-		args := []any{"error", oneLine(e.Err.Error())}
-		if e.Execution != 0 { // 0 for a worker's tasks
-			args = append([]any{"execution", int64(e.Execution)}, args...)
-		}
-		l.log.WarnContext(ctx, "a heartbeat did not reach the database", args...)
-	case core.WorkerStarted, core.ServerStarted: // the command reports it itself
-	case core.LaunchWaits:
-		l.log.InfoContext(ctx, "waiting to launch job "+e.JobName, "reason", oneLine(e.Reason))
-	case core.DeciderMissing:
-		l.log.WarnContext(ctx, "tasks wait for a worker that has their decider, and none that is alive has it", "decider", e.Decider, "tasks", e.Tasks)
-	case core.ComponentLate: // the process ends with an error that reports it
+	case core.JobEnded:
+		l.mu.Lock()
+		delete(l.names, e.Execution.ID)
+		l.mu.Unlock()
 	}
 }
 
-func (l *eventLog) jobStarted(ctx context.Context, e core.JobStarted) {
+// shownAttrs returns the keys of the attributes that the log shows of an event, in order; "key=name"
+// shows one by another name. It is empty if the command reports the event itself.
+func shownAttrs(e core.Event, json bool) string {
+	switch e := e.(type) {
+	case core.JobStarted:
+		return "job execution attempt"
+	case core.JobEnded:
+		if !json {
+			return "job execution status"
+		}
+		return "job execution status exit_code attempt duration_seconds error"
+	case core.StepStarted:
+		return "step"
+	case core.StepPassed:
+		if json { // its execution is the one that passes the step
+			return "step completed_in"
+		}
+		return "step completed_in=execution"
+	case core.ChunkRolledBack, core.CloseFailed, core.ListenerFailed:
+		return "step error"
+	case core.Decided:
+		return "element verdict"
+	case core.TasksSubmitted:
+		return "step group handler tasks"
+	case core.ElementSkipped:
+		return "element condition=when"
+	case core.GateChecked:
+		if e.Step == "" {
+			return "job gate"
+		}
+		return "step gate"
+	case core.StopAsked, core.OwnerLost:
+		return "execution"
+	case core.StopFailed:
+		return "execution step error"
+	case core.Transitioned:
+		return "machine id key to current result=answer trigger"
+	case core.EndNotRecorded:
+		return "execution step to error"
+	case core.EventDead:
+		return "machine topic id subject offers error"
+	case core.ObserverFailed:
+		return "observer of=event error"
+	case core.HeartbeatFailed:
+		if e.Execution == 0 { // a worker's
+			return "error"
+		}
+		return "execution error"
+	case core.LaunchWaits:
+		return "reason"
+	case core.DeciderMissing:
+		return "decider tasks"
+	}
+	return ""
+}
+
+// level returns the level of an event whose line for people differs from that for programs.
+func (l *eventLog) level(e core.Event, level slog.Level) slog.Level {
+	switch e := e.(type) {
+	case core.JobEnded: // people read the summary or the error, which follows
+		if !l.json {
+			return slog.LevelDebug
+		}
+	case core.TasksSubmitted: // each of its warnings has its own line
+		return slog.LevelInfo
+	case core.GateChecked:
+		if e.Held {
+			return slog.LevelDebug
+		}
+	case core.Transitioned:
+		if level == slog.LevelError {
+			return slog.LevelWarn
+		}
+		return slog.LevelDebug
+	case core.EndNotRecorded:
+		if errors.Is(e.Err, core.ErrLostOwner) { // OwnerLost reports it in one sentence
+			return slog.LevelDebug
+		}
+	}
+	return level
+}
+
+// pick returns attributes of a line; keys are as in shownAttrs. Errors are on one line.
+func pick(line core.Line, keys string) []slog.Attr {
+	var attrs []slog.Attr
+	for key := range strings.FieldsSeq(keys) {
+		key, name, renamed := strings.Cut(key, "=")
+		i := slices.IndexFunc(line.Attrs, func(a slog.Attr) bool { return a.Key == key })
+		if i < 0 {
+			continue
+		}
+		a := line.Attrs[i]
+		if renamed {
+			a.Key = name
+		}
+		if key == "error" || key == "reason" {
+			a.Value = slog.StringValue(wording.OneLine(a.Value.String()))
+		}
+		attrs = append(attrs, a)
+	}
+	return attrs
+}
+
+// print logs a line with the given attributes. A line for programs also has its job, execution and step.
+func (l *eventLog) print(ctx context.Context, line core.Line, attrs ...slog.Attr) {
+	if l.json {
+		for _, a := range l.subject(line) {
+			if !slices.ContainsFunc(attrs, func(b slog.Attr) bool { return a.Key == b.Key }) {
+				attrs = append(attrs, a)
+			}
+		}
+	}
+	l.log.LogAttrs(ctx, line.Level, line.Message, attrs...)
+}
+
+// subject returns the job, the execution and the step of an event, as far as they are known. If the event
+// lacks the name of the job, it is the one from the job's start.
+func (l *eventLog) subject(line core.Line) []slog.Attr {
+	subject := pick(line, "job execution step")
+	subject = slices.DeleteFunc(subject, func(a slog.Attr) bool {
+		return a.Value.Equal(slog.StringValue("")) || a.Value.Equal(slog.Int64Value(0))
+	})
+	if i := slices.IndexFunc(subject, func(a slog.Attr) bool { return a.Key == "execution" }); i == 0 {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		if name := l.names[core.JobExecutionID(subject[0].Value.Int64())]; name != "" {
+			return slices.Insert(subject, 0, slog.String("job", name))
+		}
+	}
+	return subject
+}
+
+func (l *eventLog) jobStarted(e core.JobStarted) {
 	l.mu.Lock()
+	defer l.mu.Unlock()
 	if l.job == "" {
 		l.job = e.Execution.JobName
 	}
-	l.mu.Unlock()
-	verb := "job started"
-	if e.Restarted {
-		verb = "job restarted"
-	}
-	l.log.InfoContext(ctx, verb, "job", e.Execution.JobName, "execution", int64(e.Execution.ID), "attempt", e.Execution.Attempt)
+	l.names[e.Execution.ID] = e.Execution.JobName
 }
 
-func (l *eventLog) stepStarted(ctx context.Context, e core.StepStarted) {
-	if l.partStarted(ctx, e.Step) {
-		return
+// stepStarted reports whether the step is a partition, which it logs.
+func (l *eventLog) stepStarted(ctx context.Context, e core.StepStarted) bool {
+	if l.partStarted(e.Step) {
+		line := core.LineOf(e)
+		line.Level, line.Message = slog.LevelDebug, "partition started"
+		l.print(ctx, line, pick(line, "step=partition")...)
+		return true
 	}
 	now := l.now()
 	l.mu.Lock()
-	s := &stepProgress{name: e.Step.Name, loggedAt: now, rate: rateMeter{at: now}}
-	l.running[e.Step.ID] = s
+	l.running[e.Step.ID] = &stepProgress{name: e.Step.Name, loggedAt: now, rate: rateMeter{at: now}}
 	l.mu.Unlock()
 	if l.bars != nil {
 		l.bars.add(e.Step.ID, e.Step.Name, now)
 	}
-	verb := "step started"
-	if e.Restarted {
-		verb = "step resumed"
-	}
-	l.log.InfoContext(ctx, verb, "step", e.Step.Name)
+	return false
 }
 
-func (l *eventLog) stepPassed(ctx context.Context, e core.StepPassed) {
+func (l *eventLog) stepPassed(e core.StepPassed) {
 	l.mu.Lock()
+	defer l.mu.Unlock()
 	if e.Step.JobName == l.job || l.job == "" {
 		l.passed = append(l.passed, e.Step)
 	}
-	l.mu.Unlock()
-	by := "execution"
-	if l.json {
-		by = "completed_in" // execution is the one that passes it
-	}
-	l.log.InfoContext(ctx, "step passed: it completed before", "step", e.Step.Name, by, int64(e.Step.JobExecutionID))
 }
 
 func (l *eventLog) stepEnded(ctx context.Context, e core.StepEnded) {
 	l.recordStack(e.Err)
-	if l.partEnded(ctx, e.Step) {
+	line, c := core.LineOf(e), e.Step.Counters
+	work := []slog.Attr{slog.Int64("read", c.Read), slog.Int64("written", c.Write)}
+	if is, warns := l.partEnded(e.Step); is {
+		line.Level, line.Message = slog.LevelDebug, "partition ended"
+		if warns {
+			line.Level = slog.LevelWarn
+		}
+		l.print(ctx, line, slices.Concat(pick(line, "step=partition status"), work, pick(line, "error"))...)
 		return
 	}
 	l.mu.Lock()
@@ -174,22 +272,19 @@ func (l *eventLog) stepEnded(ctx context.Context, e core.StepEnded) {
 	if l.bars != nil {
 		l.bars.remove(e.Step.ID)
 	}
-	attrs := []any{"step", e.Step.Name, "status", string(e.Step.Status)}
-	if c := e.Step.Counters; c != (core.Counters{}) {
-		attrs = append(attrs, "read", c.Read, "written", c.Write)
+	attrs := pick(line, "step status")
+	if c != (core.Counters{}) {
+		attrs = append(attrs, work...)
 	}
 	if parts != nil {
-		attrs = append(attrs, "partitions", statusCounts(parts.ended))
+		attrs = append(attrs, slog.String("partitions", wording.StatusCounts(parts.ended)))
 	}
-	if e.Step.Status == core.StatusFailed || e.Step.Status == core.StatusUnknown {
-		l.log.ErrorContext(ctx, "step ended", append(attrs, "error", oneLine(e.Step.Error))...)
-		return
+	if line.Level == slog.LevelError {
+		attrs = append(attrs, pick(line, "error")...)
+	} else {
+		attrs = append(attrs, pick(line, "warning")...)
 	}
-	if warnings := e.Step.Warnings(); len(warnings) > 0 {
-		l.log.WarnContext(ctx, "step ended", append(attrs, "warning", strings.Join(warnings, "; "))...)
-		return
-	}
-	l.log.InfoContext(ctx, "step ended", attrs...)
+	l.print(ctx, line, attrs...)
 }
 
 func (l *eventLog) chunkCommitted(ctx context.Context, e core.ChunkCommitted) {
@@ -205,31 +300,20 @@ func (l *eventLog) chunkCommitted(ctx context.Context, e core.ChunkCommitted) {
 		return
 	}
 	perSecond := s.rate.measure(now, e.Counters.Rows())
-	tell := l.bars == nil && now.Sub(s.loggedAt) >= logInterval
-	if tell {
+	due := l.bars == nil && now.Sub(s.loggedAt) >= logInterval
+	if due {
 		s.loggedAt = now
 	}
 	l.mu.Unlock()
 	if l.bars != nil {
 		l.bars.update(e.StepID, e.Counters, perSecond)
 	}
-	if tell {
-		l.log.InfoContext(ctx, "committed", "step", s.name, "read", e.Counters.Read, "written", e.Counters.Write,
-			"skipped", e.Counters.Skips(), "rows_per_second", int64(perSecond))
+	if due {
+		line := core.LineOf(e)
+		line.Level, line.Message = slog.LevelInfo, "committed"
+		l.print(ctx, line, slog.String("step", s.name), slog.Int64("read", e.Counters.Read), slog.Int64("written", e.Counters.Write),
+			slog.Int64("skipped", e.Counters.Skips()), slog.Int64("rows_per_second", int64(perSecond)))
 	}
-}
-
-func (l *eventLog) transitioned(ctx context.Context, e core.Transitioned) {
-	level := slog.LevelDebug
-	if e.Answer == core.Rejected && !e.Race && !e.Early {
-		level = slog.LevelWarn
-	}
-	row := slog.Int64("id", e.ID)
-	if e.Key != "" {
-		row = slog.String("key", e.Key)
-	}
-	l.log.Log(ctx, level, "transition", "machine", e.Machine, row, "to", string(e.To),
-		"current", string(e.Current), "answer", string(e.Answer), "trigger", e.Trigger)
 }
 
 // recordStack stores the stack of a component that panicked, for --debug.
@@ -246,34 +330,4 @@ func (l *eventLog) recordStack(err error) {
 		}
 	}
 	l.stacks = append(l.stacks, p.Stack)
-}
-
-// rateMeter measures rows per second: since the start at first, then over the last
-// half second or more.
-type rateMeter struct {
-	at     time.Time
-	rows   int64
-	last   float64
-	moving bool
-}
-
-func (s *rateMeter) measure(now time.Time, rows int64) float64 {
-	took := now.Sub(s.at)
-	if took <= 0 || s.moving && took < rateInterval {
-		return s.last
-	}
-	s.last = float64(rows-s.rows) / took.Seconds()
-	if took >= rateInterval {
-		s.at, s.rows, s.moving = now, rows, true
-	}
-	return s.last
-}
-
-// observer returns the observer of commands that run nothing. It only logs failures.
-func (env *environment) observer() core.Observer { return env.newEventLog(nil) }
-
-func (env *environment) newEventLog(bars *bars) *eventLog {
-	l := newEventLog(env.log, bars, env.now)
-	l.json = env.json
-	return l
 }

@@ -60,7 +60,7 @@ func TestOddEventsAreLoggedAtTheirLevel(t *testing.T) {
 	require.Equal(t, []string{
 		"WARN  transition machine=execution id=3 to=COMPLETED current=FAILED answer=rejected trigger=end\n",
 		"DEBUG transition machine=execution id=4 to=COMPLETED current=COMPLETED answer=duplicate trigger=end\n",
-		"ERROR another process took the execution over: this one stops and commits nothing more execution=3\n",
+		"ERROR another process took over the execution: this one stops and commits nothing more execution=3\n",
 		"WARN  a heartbeat did not reach the database execution=3 error=gone\n",
 		"DEBUG chunk rolled back step=load error=\"a; b\"\n",
 		"DEBUG job ended job=j execution=3 status=FAILED\n",
@@ -91,34 +91,10 @@ func TestSpeedIsThatOfTheLastMoments(t *testing.T) {
 	require.InDelta(t, 9000, s.measure(start.Add(2*time.Second), 10000), 1)
 }
 
-func TestWordsSurviveAPosixShell(t *testing.T) {
+func TestProgressIsOneLine(t *testing.T) {
 	t.Parallel()
-	require.Equal(t, "year=1996", shellQuote("year=1996"))
-	require.Equal(t, "''", shellQuote(""))
-	require.Equal(t, "'name=it'\\''s $HOME'", shellQuote("name=it's $HOME"))
-}
-
-func TestNumbersAndDurationsAreReadable(t *testing.T) {
-	t.Parallel()
-	for n, want := range map[int64]string{0: "0", 999: "999", 1000: "1,000", 1234567: "1,234,567", -1000: "-1,000"} {
-		require.Equal(t, want, count(n))
-	}
-	for d, want := range map[time.Duration]string{
-		0: "0ms", 400 * time.Microsecond: "0ms", 12 * time.Millisecond: "12ms", 1234 * time.Millisecond: "1.23s",
-		12340 * time.Millisecond: "12.3s", 185 * time.Second: "3m05s", 130 * time.Minute: "2h10m",
-	} {
-		require.Equal(t, want, durationText(d))
-	}
 	require.Equal(t, "load  1,000 read · 900 written · 100 filtered · 5,000 rows/s · 1:05",
 		progressText("load", core.Counters{Read: 1000, Write: 900, Filter: 100}, 5000, 65*time.Second))
-}
-
-func TestCausesAreJoinedOnOneLine(t *testing.T) {
-	t.Parallel()
-	require.Equal(t, "failed to connect: a refused; b refused", oneLine("failed to connect:\n\ta refused\n\tb refused\n"))
-	require.Equal(t, "CREATE TABLE x ( id bigint, name text )", oneLine("CREATE TABLE x (\n  id bigint,\n  name text\n)"))
-	err := errors.Join(errors.New("a"), errors.Join(errors.New("b"), errors.New("c")))
-	require.Len(t, splitJoined(err), 3)
 }
 
 func TestStatementsThatReturnRowsAreRecognised(t *testing.T) {
@@ -130,4 +106,10 @@ func TestStatementsThatReturnRowsAreRecognised(t *testing.T) {
 	} {
 		require.Equal(t, want, returnsRows(text), text)
 	}
+}
+
+func TestEachJoinedErrorHasItsLine(t *testing.T) {
+	t.Parallel()
+	err := errors.Join(errors.New("a"), errors.Join(errors.New("b"), errors.New("c")))
+	require.Len(t, splitJoined(err), 3)
 }

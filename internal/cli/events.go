@@ -7,15 +7,15 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/surfin-batch/surfin/internal/runtime"
+	"github.com/surfin-batch/surfin/internal/wording"
 )
 
 func (c taskCommands) eventsCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "events",
-		Short: "List events of inboxes that are dead, and offer them again",
-		Long: `An inbox of an application keeps the events that come for its rows. One that was offered
-in vain too often, or for too long, is dead: what it says is not done. Mend the cause,
-then have it offered again.`,
+		Short: "List dead events of inboxes, and offer them again",
+		Long: `An application's inbox keeps the events for its rows. An event whose offers failed too
+often, or for too long, is dead: its work is not done. Fix the cause, then offer it again.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
@@ -39,7 +39,7 @@ func (c taskCommands) deadEventsCommand() *cobra.Command {
 				var rows [][]string
 				for _, e := range list {
 					rows = append(rows, []string{
-						strconv.FormatInt(e.ID, 10), e.Topic, strconv.FormatInt(e.Subject, 10), e.DedupeKey, strconv.Itoa(e.Offers), timeText(e.DeadAt), e.LastError,
+						strconv.FormatInt(e.ID, 10), e.Topic, strconv.FormatInt(e.Subject, 10), e.DedupeKey, strconv.Itoa(e.Offers), wording.Time(e.DeadAt), e.LastError,
 					})
 				}
 				return c.printTable([]column{
@@ -58,9 +58,9 @@ func (c taskCommands) deadEventsCommand() *cobra.Command {
 func (c taskCommands) offerCommand() *cobra.Command {
 	var by runtime.By
 	cmd := &cobra.Command{
-		Use: "offer EVENT", Short: "Have a dead event offered again", Args: cobra.ExactArgs(1),
-		Long: `Has the event with this number offered again, as often and as long as a new one, when
-its application processes the topic the next time. The audit says who did it.`,
+		Use: "offer EVENT", Short: "Offer a dead event again", Args: cobra.ExactArgs(1),
+		Long: `Offers the event with this number again, as often and as long as a new one, when its
+application next processes the topic. The audit records the actor.`,
 		Example: "  " + c.env.app.Name + " events offer 12 --reason \"the order is there now\"",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			id, err := parseNumber("EVENT", args[0])
@@ -73,7 +73,7 @@ its application processes the topic the next time. The audit says who did it.`,
 			})
 		},
 	}
-	cmd.Flags().StringVar(&by.Reason, "reason", "", "why, for the audit: a `TEXT`")
+	cmd.Flags().StringVar(&by.Reason, "reason", "", "reason for the audit: a `TEXT`")
 	c.env.addFormatFlag(cmd)
 	return cmd
 }

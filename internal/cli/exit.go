@@ -3,13 +3,9 @@ package cli
 import (
 	"errors"
 	"fmt"
-	"strings"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/surfin-batch/surfin/internal/jobfile"
-	"github.com/surfin-batch/surfin/internal/operator"
-	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/internal/wording"
 	"github.com/surfin-batch/surfin/pkg/batch/settings"
 )
 
@@ -44,14 +40,14 @@ const (
 
 func exitCodeHelp() string {
 	return `  0  completed
-  1  failed: the job (restart it), or the database that it needs; or the command
-     does not apply to the status of the named execution, and nothing changed
+  1  failed: the job (restart it), or a database that it needs; or the status of
+     the named execution does not allow the command, and nothing changed
   2  wrong usage, settings, job file or parameters; nothing was run
   3  stopped on request (restart it)
   4  refused: already complete, already running, or not restartable; nothing was run
-  5  a gate failed: an expectation of the job does not hold (check it, then restart)
+  5  a gate failed: an expectation of the job does not hold (check, then restart it)
   6  the lease could not be renewed, and a component did not return: the process
-     ended itself before another process may run the same work (restart it)
+     ended itself before another one could run the same work (restart it)
 `
 }
 
@@ -74,36 +70,6 @@ func usage(err error, hints ...string) error {
 
 func usagef(format string, args ...any) error { return usage(fmt.Errorf(format, args...)) }
 
-func (env *environment) report(err error) int {
-	if err == nil {
-		return ExitCompleted
-	}
-	known := &exitError{code: ExitFailed, err: err}
-	if !errors.As(err, &known) {
-		known = &exitError{code: operator.ExitCode(err), err: err, hints: env.hints(err)}
-	}
-	if env.logsJSON() {
-		env.logError(known.err, known.hints)
-		return known.code
-	}
-	var b strings.Builder
-	for _, e := range splitJoined(known.err) {
-		b.WriteString(env.err.paint(errorStyle(), env.app.Name+":") + " " + message(e) + "\n")
-	}
-	for _, h := range known.hints {
-		b.WriteString("  " + h + "\n")
-	}
-	env.writeError(b.String())
-	return known.code
-}
-
-func (env *environment) hints(err error) []string {
-	if errors.Is(err, core.ErrSchemaMissing) {
-		return []string{"create or update it:  " + env.command("migrate")}
-	}
-	return nil
-}
-
 // splitJoined returns the parts of a joined error: each gets its own line.
 func splitJoined(err error) []error {
 	joined, ok := err.(interface{ Unwrap() []error }) // the outermost only
@@ -125,47 +91,5 @@ func message(err error) string {
 	if errors.As(err, &problems) || errors.As(err, &setting) {
 		return err.Error()
 	}
-	return oneLine(err.Error())
-}
-
-// oneLine joins the lines of a text: by a semicolon if a line ends like a sentence, so that the
-// causes of a joined error can be distinguished.
-func oneLine(text string) string {
-	var b strings.Builder
-	for line := range strings.SplitSeq(text, "\n") {
-		line = strings.Join(strings.Fields(line), " ")
-		if line == "" {
-			continue
-		}
-		if b.Len() > 0 {
-			last, _ := utf8.DecodeLastRuneInString(b.String())
-			if (unicode.IsLetter(last) || unicode.IsDigit(last) || last == ')') && line[0] != ')' {
-				b.WriteByte(';')
-			}
-			b.WriteByte(' ')
-		}
-		b.WriteString(line)
-	}
-	return b.String()
-}
-
-// reportPanic reports a panic of the command line itself, or of code called outside an execution.
-// The stack is shown on request.
-func (env *environment) reportPanic(value any, stack []byte) int {
-	err := fmt.Errorf("internal error: %v", value)
-	if env.logsJSON() {
-		env.logError(err, []string{string(stack)})
-		return ExitFailed
-	}
-	code := env.report(err)
-	if env.debug {
-		env.writeError(string(stack))
-	} else {
-		env.writeError("  show the stack:  add --debug\n")
-	}
-	return code
-}
-
-func (env *environment) writeError(text string) {
-	_, _ = env.err.Write([]byte(text)) //nolint:errcheck // the error output is the last place to report at
+	return wording.OneLine(err.Error())
 }

@@ -118,16 +118,16 @@ func TestExplainAFailureSaysWhatIsCommittedAndWhereARestartGoesOn(t *testing.T) 
 		require.Contains(t, text, `
 Step first COMPLETED.
 Step copy FAILED: 4 read, 4 written, 1 skipped, committed up to line 6 of DIR/in.csv.
-File DIR/out.csv is not in view yet: DIR/out.csv.part.NAME has 36 committed bytes.
+File DIR/out.csv is not published yet: DIR/out.csv.part.NAME has 36 committed bytes.
 
 Step copy skipped 1 item: 1 in read (parse).
 
-A restart passes first, goes on with copy behind line 6 of DIR/in.csv and then, if copy completes, runs last.
+A restart passes first, resumes copy after line 6 of DIR/in.csv and then, if copy completes, runs last.
 
  restart it: surfin restart 1 --database-url URL
  abandon it: surfin abandon 1 --database-url URL
- see what was skipped: surfin skips list 1 --database-url URL
- correct the items: surfin skips export 1 --out FILE --database-url URL
+ see the skipped items: surfin skips list 1 --database-url URL
+ fix it: surfin skips export 1 --out FILE --database-url URL
 `)
 		var e struct {
 			Status string
@@ -159,14 +159,14 @@ A restart passes first, goes on with copy behind line 6 of DIR/in.csv and then, 
 		require.NotEmpty(t, e.Text)
 
 		s.write("files.yaml", strings.Replace(filesJob, "limit: 1", "limit: 9", 1))
-		require.Contains(t, s.explained("1"), "The job file DIR/files.yaml has changed since; this is said of it as it is now.")
+		require.Contains(t, s.explained("1"), "The job file DIR/files.yaml has changed since; the plan is for the file as it is now.")
 		require.Equal(t, cli.ExitCompleted, s.run("restart", "1").code, "what explain says comes true")
 		require.Contains(t, s.explained("1"), "It cannot be restarted: execution 2 followed it in the same instance, and is COMPLETED.\n\n explain that one: surfin explain 2 ")
 		require.Contains(t, s.explained("2"), `
 Step first was completed by execution 1.
 Step copy COMPLETED: 4 read, 4 written, 2 skipped in all attempts.
 Step last COMPLETED.
-File DIR/out.csv is complete and in view.
+File DIR/out.csv is complete and published.
 
 Step copy skipped 1 item in this attempt: 1 in read (parse).
 `)
@@ -202,15 +202,15 @@ It cannot be restarted: its job file says restartable: false.
 	require.Contains(t, s.explained("3"), "its start_limit is 1", "and so it was")
 
 	require.Equal(t, cli.ExitFailed, s.run("run", "two.yaml").code)
-	require.Contains(t, s.explained("4"), "A restart passes one and runs two again from its beginning.\n")
+	require.Contains(t, s.explained("4"), "A restart passes one and runs two again from its start.\n")
 	r := s.history()
 	ctx := context.Background()
 	exec, err := r.Execution(ctx, 4)
 	require.NoError(t, err)
 	_, err = r.ChangeJob(ctx, ports.JobRef{ID: 4, Owner: exec.Owner, Epoch: exec.Epoch}, ports.JobChange{To: core.StatusAbandoned})
 	require.NoError(t, err)
-	require.Regexp(t, `^Execution 4 of job two was given up: it is ABANDONED. It had ended at TIME, after TOOK.\n`, s.explained("4"))
-	require.Contains(t, s.explained("4"), "It cannot be restarted: it was given up.\n\n run the same again: surfin run DIR/two.yaml --again --database-url URL\n")
+	require.Regexp(t, `^Execution 4 of job two is ABANDONED. It had ended at TIME, after TOOK.\n`, s.explained("4"))
+	require.Contains(t, s.explained("4"), "It cannot be restarted: it was abandoned.\n\n run the same again: surfin run DIR/two.yaml --again --database-url URL\n")
 }
 
 func TestExplainARunningExecutionAndOneWhoseProcessIsGone(t *testing.T) {
@@ -236,7 +236,7 @@ It cannot be restarted: it is running.
 		_, err = r.RequestStop(ctx, exec.ID, "test")
 		require.NoError(t, err)
 		text := s.explained("1")
-		require.Contains(t, text, "is running since TIME, and was asked to stop: it ends with the chunk in hand.\n")
+		require.Contains(t, text, "is running since TIME, and was asked to stop: it ends after its current chunk.\n")
 		require.NotContains(t, text, "surfin stop")
 
 		_, err = r.EndStep(ctx, ports.StepRef{ID: step.ID, Owner: step.Owner, Epoch: step.Epoch}, ports.StepChange{To: core.StatusStopped, ExitCode: core.ExitStopped, Error: "stopped on request"})
@@ -244,15 +244,15 @@ It cannot be restarted: it is running.
 		_, err = r.ChangeJob(ctx, ref, ports.JobChange{To: core.StatusStopped, ExitCode: core.ExitStopped, Error: "stopped on request"})
 		require.NoError(t, err)
 		text = s.explained("1")
-		require.Contains(t, text, "Execution 1 of job two STOPPED at TIME, after TOOK.\nA stop was requested, and step one ended with the chunk in hand.\n")
-		require.Contains(t, text, "A restart runs one again from its beginning and then, if one completes, runs two.\nThe job file /jobs/two.yaml is not there any more")
+		require.Contains(t, text, "Execution 1 of job two STOPPED at TIME, after TOOK.\nA stop was requested, and step one ended after its current chunk.\n")
+		require.Contains(t, text, "A restart runs one again from its start and then, if one completes, runs two.\nThe job file /jobs/two.yaml no longer exists")
 
 		_, ref = launched(t, r, "expired", strings.Replace(stepsJob, "two", "expired", 1), time.Millisecond, nil)
 		_, err = r.ChangeJob(ctx, ref, ports.JobChange{To: core.StatusStarted})
 		require.NoError(t, err)
 		text = s.explained("2")
-		require.Contains(t, text, "But its owner, process 4711 on host elsewhere, has given no sign of life: it is gone since TIME, when its lease ended.\n")
-		require.Contains(t, text, "Whoever runs or restarts it next takes it over.\nThat attempt runs one and then, if one completes, runs two.\n")
+		require.Contains(t, text, "But its owner, process 4711 on host elsewhere, has sent no heartbeat: its lease expired at TIME.\n")
+		require.Contains(t, text, "The next run or restart takes it over.\nThat attempt runs one and then, if one completes, runs two.\n")
 		require.Contains(t, text, " end it: surfin recover --database-url URL\n")
 		require.Contains(t, text, " restart it: surfin restart 2 ")
 
@@ -260,7 +260,7 @@ It cannot be restarted: it is running.
 		require.NoError(t, err)
 		owner.Start = "0" // a process that once had this PID
 		launched(t, r, "dead", strings.Replace(stepsJob, "two", "dead", 1), time.Hour, func(req *ports.LaunchRequest) { req.Owner = owner })
-		require.Contains(t, s.explained("3"), ", is gone; its lease ends at TIME.\n")
+		require.Contains(t, s.explained("3"), ", is dead; its lease expires at TIME.\n")
 	})
 }
 
@@ -273,12 +273,12 @@ func TestExplainAnUnknownOutcomeAndALostOwner(t *testing.T) {
 	require.NoError(t, err)
 	_, err = r.ChangeJob(ctx, ref, ports.JobChange{To: core.StatusUnknown, ExitCode: core.ExitUnknown, Error: "step one: the outcome is not known"})
 	require.NoError(t, err)
-	require.Equal(t, `Execution 1 of job two ended at TIME, after TOOK, and nobody can say how: it is UNKNOWN.
+	require.Equal(t, `Execution 1 of job two ended at TIME, after TOOK, and its outcome is not known: it is UNKNOWN.
 The reason: step one: the outcome is not known.
 
 No step ran.
 
-It cannot be restarted: nobody can say whether its last transaction is committed: look at what it wrote, then give it up.
+It cannot be restarted: it is not known whether its last transaction committed: check what it wrote, then abandon it.
 
  abandon it: surfin abandon 1 --database-url URL
  run the same again: surfin run DIR/two.yaml --again --database-url URL
@@ -288,7 +288,7 @@ It cannot be restarted: nobody can say whether its last transaction is committed
 	_, ref = launched(t, s.history(), "two", stepsJob, time.Millisecond, nil)
 	_ = ref
 	require.Equal(t, cli.ExitCompleted, s.run("run", "two.yaml").code)
-	require.Contains(t, s.explained("1"), "Its owner, process 4711 on host elsewhere, was lost: it died or gave no sign of life, and the execution was taken from it.\n")
+	require.Contains(t, s.explained("1"), "Its owner, process 4711 on host elsewhere, was lost: it died or stopped sending heartbeats, and the execution was taken over.\n")
 }
 
 func TestExplainOfAJobFileThatIsNotUnderstoodSaysLessAndNothingWrong(t *testing.T) {
@@ -302,7 +302,7 @@ The reason: out of luck.
 
 No step ran.
 
-This program does not understand the stored job file any more, so what a restart will do cannot be said: it passes what is complete.
+This program no longer understands the stored job file, so the plan of a restart is not known: it passes the complete steps.
 
  restart it: surfin restart 1 --database-url URL
  abandon it: surfin abandon 1 --database-url URL
@@ -318,5 +318,5 @@ func TestExplainTellsWhatIsCommittedFromWhatWasRolledBack(t *testing.T) {
 	require.Equal(t, cli.ExitFailed, s.run("run", "load.yaml").code)
 	text := s.explained("1")
 	require.Contains(t, text, "Step load FAILED: 2 read, 2 written, committed up to line 3 of DIR/numbers.csv; 1 more read in the chunk that was rolled back.\n")
-	require.Contains(t, text, "A restart goes on with load behind line 3 of DIR/numbers.csv and then, if load completes, runs last.\n")
+	require.Contains(t, text, "A restart resumes load after line 3 of DIR/numbers.csv and then, if load completes, runs last.\n")
 }

@@ -58,8 +58,8 @@ func TestExplainPartitionsNamesThoseThatAreNotDone(t *testing.T) {
 		first := s.flow("run", "parts.yaml", "--auto-migrate", "true")
 		require.Equal(t, cli.ExitFailed, first.code, first.err)
 		text := s.flow("explain", "1").out
-		require.Contains(t, text, "Step load FAILED: 4 read, 4 written; 2 of 3 partitions complete, b.csv is FAILED behind line 2 (")
-		require.Contains(t, text, "A restart goes on with load, of which 2 partitions are complete and b.csv (behind line 2) runs again and then, if load completes, runs last.\n")
+		require.Contains(t, text, "Step load FAILED: 4 read, 4 written; 2 of 3 partitions complete, b.csv is FAILED after line 2 (")
+		require.Contains(t, text, "A restart resumes load, of which 2 partitions are complete and b.csv (after line 2) runs again and then, if load completes, runs last.\n")
 
 		s.write("in/b.csv", "id\n3\n4444\n")
 		require.Equal(t, cli.ExitFailed, s.flow("restart", "1").code, "the input is another one")
@@ -124,7 +124,7 @@ finally:
 `})
 	require.Equal(t, cli.ExitExpect, s.flow("run", "gate.yaml").code)
 	text := s.flow("explain", "1").out
-	require.Contains(t, text, "Execution 1 of job gate FAILED at TIME, after TOOK, with exit code EXPECT_FAILED.\nStep load did its work, but what it is to expect does not hold.\n")
+	require.Contains(t, text, "Execution 1 of job gate FAILED at TIME, after TOOK, with exit code EXPECT_FAILED.\nStep load did its work, but its expectation does not hold.\n")
 	require.Contains(t, text, "The gate of step load: skipped == 0: does not hold (skipped = 1).\n")
 
 	r := s.flow("run", "way.yaml")
@@ -137,7 +137,7 @@ Step tell COMPLETED.
 
 Decision quality led to stop.
 
-A restart passes one, runs last and runs tell in the end.
+A restart passes one, runs last and runs tell at the end.
 
  restart it: surfin restart 2 --database-url URL
  abandon it: surfin abandon 2 --database-url URL
@@ -183,13 +183,13 @@ flow:
 	r := s.flow("run", "ways.yaml")
 	require.Equal(t, cli.ExitFailed, r.code, r.err)
 	text := s.flow("explain", "1").out
-	require.Contains(t, text, "\nA restart runs first again from its beginning and then, if first completes, runs copy and publish and "+
+	require.Contains(t, text, "\nA restart runs first again from its start and then, if first completes, runs copy and publish and "+
 		"does not run tell, whose condition does not hold; if copy fails, runs repair and continues with publish; "+
 		"if it ends with PARTLY, runs complete (if steps.copy.read > 2) and continues with publish.\n")
 	r = s.flow("run", "loop.yaml")
 	require.Equal(t, cli.ExitFailed, r.code, r.err)
 	text = s.flow("explain", "2").out
-	require.Contains(t, text, "\nA restart passes first, goes on with fetch behind line 2 of DIR/in.csv and then, if fetch completes, asks more (may repeat) "+
-		"where to go on; if more answers stop, stops at more; if it answers fetch, runs fetch (may repeat); "+
+	require.Contains(t, text, "\nA restart passes first, resumes fetch after line 2 of DIR/in.csv and then, if fetch completes, asks more (may repeat) "+
+		"which path to take; if more answers stop, stops at more; if it answers fetch, runs fetch (may repeat); "+
 		"if it answers last, runs last.\n")
 }

@@ -28,7 +28,7 @@ func TestAJobWithAnIncrementerGoesOnWithWhatIsIncompleteThenMakesTheNextInstance
 		s.write("nightly.yaml", nightlyJob+"- {step: two, tasklet: nothing}\n")
 		r = s.run("run", "nightly.yaml", "note=again")
 		require.Equal(t, cli.ExitCompleted, r.code, r.err)
-		require.Contains(t, r.err, "INFO the newest instance has not completed: it goes on execution=4 status=FAILED\n")
+		require.Contains(t, r.err, "INFO the newest instance has not completed: it resumes execution=4 status=FAILED\n")
 		require.Equal(t, cli.ExitCompleted, s.run("run", "nightly.yaml").code)
 		r = s.run("list", "instances")
 		for _, want := range []string{"11-05 1 6", "11-04 2 5", "11-03 1 3", "11-02 1 2", "11-01 1 1"} { // attempts, last execution
@@ -36,7 +36,7 @@ func TestAJobWithAnIncrementerGoesOnWithWhatIsIncompleteThenMakesTheNextInstance
 		}
 		r = s.run("run", "nightly.yaml", "day=2026-11-01")
 		require.Equal(t, cli.ExitRefused, r.code)
-		require.Contains(t, r.err, " next instance: surfin next DIR/nightly.yaml ")
+		require.Contains(t, r.err, " the next one: surfin next DIR/nightly.yaml ")
 		require.Equal(t, cli.ExitCompleted, s.run("run", "nightly.yaml", "day=2027-01-01").code, "a day that is named")
 	})
 }
@@ -47,7 +47,7 @@ func TestAJobWithoutAnIncrementerHasNoNextInstance(t *testing.T) {
 	for _, args := range [][]string{{"next", "load.yaml", "year=2000"}, {"run", "load.yaml", "--next", "year=2000"}} {
 		r := s.run(args...)
 		require.Equal(t, cli.ExitFailed, r.code)
-		require.Contains(t, r.err, "surfin: job load: the job has no incrementer\n add one: incrementer: NAME (in DIR/load.yaml)\n a new instance: surfin run DIR/load.yaml year=2000 --again ")
+		require.Contains(t, r.err, "surfin: job load: the job has no incrementer\n give it one: incrementer: NAME (in DIR/load.yaml)\n a new instance: surfin run DIR/load.yaml year=2000 --again ")
 	}
 	require.Equal(t, "[]\n", s.run("list", "--format", "json").out, "nothing was run")
 	require.Equal(t, cli.ExitUsage, s.run("run", "load.yaml", "--next", "--again").code)
@@ -63,7 +63,7 @@ func TestAGateThatDoesNotHoldIsExitCodeFiveAndIsShown(t *testing.T) {
 		require.Equal(t, cli.ExitCompleted, s.run("migrate").code)
 		r := s.run("run", "step.yaml")
 		require.Equal(t, cli.ExitExpect, r.code, r.err)
-		require.Contains(t, r.err, "WARN what was expected does not hold step=last gate=")
+		require.Contains(t, r.err, "WARN expectation does not hold step=last gate=")
 		require.Contains(t, r.out, "last FAILED EXPECT_FAILED ")
 		require.Contains(t, r.err, " restart it: surfin restart 1 ")
 		r = s.run("show", "1")
@@ -72,7 +72,7 @@ func TestAGateThatDoesNotHoldIsExitCodeFiveAndIsShown(t *testing.T) {
 
 		r = s.run("run", "job.yaml")
 		require.Equal(t, cli.ExitExpect, r.code, r.err)
-		require.Contains(t, r.err, "WARN what was expected does not hold job=whole gate=")
+		require.Contains(t, r.err, "WARN expectation does not hold job=whole gate=")
 		r = s.run("show", "2")
 		require.Contains(t, r.out, "steps.one.read > 0: does not hold (")
 		require.Contains(t, r.out, "one: expect: exit == 'COMPLETED': holds")
@@ -138,7 +138,7 @@ flow:
 `})
 	r := s.run("run", "d.yaml")
 	require.Equal(t, cli.ExitCompleted, r.code, r.err)
-	require.Contains(t, r.err, "INFO passed by: its condition does not hold element=never when=\"steps.one.read > 0\"\n")
+	require.Contains(t, r.err, "INFO element skipped: its condition does not hold element=never when=\"steps.one.read > 0\"\n")
 	require.Contains(t, r.err, "INFO decided element=way verdict=")
 	require.Contains(t, r.out, "never COMPLETED NOOP ")
 	r = s.run("show", "1")

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/surfin-batch/surfin/internal/draft"
+	"github.com/surfin-batch/surfin/internal/wording"
 )
 
 func (c fileCommands) initAppCommand() *cobra.Command {
@@ -21,12 +22,12 @@ func (c fileCommands) initAppCommand() *cobra.Command {
 		Use:   "app NAME",
 		Short: "Write a Go program with a reader, a processor and a writer of its own, and a job that uses them",
 		Long: `Writes a small Go program into the folder NAME: main.go, its components, a job that
-uses them, data, a test, a README, a Makefile and go.mod. It is this command with the
-components built in. A file that is there is replaced only with --force.
+uses them, data, a test, a README, a Makefile and go.mod. The program is this command
+with the components built in. An existing file is replaced only with --force.
 
-go.mod requires the version of surfin that this command is. A development build has none:
-go.mod then takes surfin from a checkout (replace), which is the one given with --replace, or
-the one that NAME is in, or a folder "surfin" beside it.`,
+go.mod requires the version of this surfin. A development build has none: go.mod then
+takes surfin from a checkout (replace): that of --replace, the one that contains NAME, or
+a folder "surfin" next to it.`,
 		Example: "  " + c.env.app.Name + " init app readings\n  cd readings && go test . && go run . run readings.yaml",
 		Args:    exactly(1, "which name?"),
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -37,7 +38,7 @@ the one that NAME is in, or a folder "surfin" beside it.`,
 	cmd.Flags().StringVar(&dir, "dir", "", "the `FOLDER` of the program (default: NAME)")
 	cmd.Flags().StringVar(&app.Module, "module", "", "the `PATH` of its Go module (default: NAME)")
 	cmd.Flags().StringVar(&replace, "replace", "", "take surfin from the checkout in `DIR`")
-	cmd.Flags().BoolVar(&force, "force", false, "replace files that are there")
+	cmd.Flags().BoolVar(&force, "force", false, "replace existing files")
 	return cmd
 }
 
@@ -50,7 +51,7 @@ func (c fileCommands) startApp(app draft.Application, dir, replace string, force
 		return usage(err)
 	}
 	if app.Checkout == nil && app.Version == "" {
-		return usage(errors.New("this is a development build of surfin, which no go.mod can require, and there is no checkout around "+dir),
+		return usage(errors.New("a go.mod cannot require this development build of surfin, and no checkout contains "+dir),
 			"take surfin from a checkout:  --replace DIR")
 	}
 	files, err := app.Files()
@@ -61,7 +62,7 @@ func (c fileCommands) startApp(app draft.Application, dir, replace string, force
 	if err != nil {
 		return err
 	}
-	first := "cd " + shellQuote(dir)
+	first := "cd " + wording.Quote(dir)
 	if app.Checkout == nil {
 		first += " && go mod tidy"
 	}

@@ -42,7 +42,7 @@ func TestInitAppIsRefusedWhereItCannotBe(t *testing.T) {
 		`"Mine" is no name of an application`: {"Mine"},
 		"it has no go.mod of github.com":      {"mine", "--replace", s.dir},
 		"which name?":                         {},
-		"there is no checkout around":         {"fine", "--dir", s.dir},
+		"no checkout contains":                {"fine", "--dir", s.dir},
 	} {
 		r := s.run(append([]string{"init", "app"}, args...)...)
 		require.Equal(t, cli.ExitUsage, r.code, want)

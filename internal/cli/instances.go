@@ -9,6 +9,7 @@ import (
 
 	"github.com/surfin-batch/surfin/internal/nearest"
 	"github.com/surfin-batch/surfin/internal/operator"
+	"github.com/surfin-batch/surfin/internal/wording"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
@@ -36,7 +37,7 @@ func (c showCommands) listJobs(ctx context.Context) error {
 		return c.env.printJSON(jobs)
 	}
 	if c.env.format == formatCSV {
-		return c.env.executionsCSV(jobs)
+		return c.executionsCSV(jobs)
 	}
 	if len(jobs) == 0 {
 		return c.noExecutions(ctx, "")
@@ -49,7 +50,7 @@ func (c showCommands) listInstancesCommand() *cobra.Command {
 	var before int64
 	cmd := &cobra.Command{
 		Use:     "instances",
-		Short:   "List job instances, newest first, with what became of each",
+		Short:   "List job instances, newest first, with the outcome of each",
 		Example: "  " + c.env.app.Name + " list instances --job load",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -81,7 +82,7 @@ func (c showCommands) listInstances(ctx context.Context, req operator.InstancesR
 		return c.env.printJSON(page.Instances)
 	}
 	if c.env.format == formatCSV {
-		return c.env.instancesCSV(page.Instances)
+		return c.instancesCSV(page.Instances)
 	}
 	if len(page.Instances) == 0 {
 		return c.noExecutions(ctx, req.Job)
@@ -102,8 +103,8 @@ func instanceTable(instances []operator.InstanceView) string {
 		params.add(i.JobName, i.Params.All())
 	}
 	for _, i := range instances {
-		rows = append(rows, []string{fmt.Sprint(i.ID), i.JobName, params.text(i.JobName, i.Params.All()), count(int64(i.Attempts)),
-			idText(i.Execution), statusAndExit(i.Status, i.ExitCode)})
+		rows = append(rows, []string{fmt.Sprint(i.ID), i.JobName, params.text(i.JobName, i.Params.All()), wording.Count(int64(i.Attempts)),
+			wording.ID(i.Execution), wording.StatusAndExit(i.Status, i.ExitCode)})
 	}
 	return renderTable([]column{
 		{title: "instance", right: true}, {title: "job"}, {title: "parameters"}, {title: "attempts", right: true},
@@ -143,7 +144,7 @@ func (c showCommands) noExecutions(ctx context.Context, job string) error {
 	case slices.Contains(names, job):
 		c.env.log.InfoContext(ctx, "no such executions of job "+job+where)
 	default:
-		c.env.log.WarnContext(ctx, "there is no job "+job+where+nearest.Hint(job, names))
+		c.env.log.WarnContext(ctx, "no job "+job+where+nearest.Hint(job, names))
 	}
 	return nil
 }

@@ -90,7 +90,7 @@ func TestListsSayWhatIsThereInsteadOfNone(t *testing.T) {
 		require.Zero(t, s.run("run", "load.yaml").code)
 		for _, args := range [][]string{{"list", "--job", "laod"}, {"list", "instances", "--job", "laod"}} {
 			r := s.run(args...)
-			require.Contains(t, r.err, "there is no job laod in ")
+			require.Contains(t, r.err, "no job laod in ")
 			require.Contains(t, r.err, "did you mean load?")
 		}
 		require.Contains(t, s.run("list", "--job", "load", "--status", "failed").err, "no such executions of job load in ")

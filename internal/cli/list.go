@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/surfin-batch/surfin/internal/operator"
+	"github.com/surfin-batch/surfin/internal/wording"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 )
@@ -40,8 +41,8 @@ func (c showCommands) listCommand() *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.StringVar(&l.request.Job, "job", "", "only executions of the job with this `NAME`")
-	f.StringSliceVar(&l.statuses, "status", nil, "only executions in these `STATUSES`: "+strings.ToLower(joinWords(statusNames())))
-	f.BoolVar(&l.request.Running, "running", false, "only executions that are not over: starting, started, stopping")
+	f.StringSliceVar(&l.statuses, "status", nil, "only executions in these `STATUSES`: "+strings.ToLower(wording.Join(statusNames())))
+	f.BoolVar(&l.request.Running, "running", false, "only unfinished executions: starting, started, stopping")
 	f.StringVar(&l.request.Exit, "exit", "", "only executions with this exit `CODE`, such as EXPECT_FAILED")
 	f.Int64Var(&l.instance, "instance", 0, "only executions of the `INSTANCE` with this number")
 	f.StringVar(&l.since, "since", "", "only executions made at this `TIME` or later: a date, a time, or how long ago (7d, 12h)")
@@ -94,7 +95,7 @@ func (c showCommands) list(ctx context.Context, req operator.ListRequest) error 
 		return c.env.printJSON(records)
 	}
 	if c.env.format == formatCSV {
-		return c.env.executionsCSV(page.Executions)
+		return c.executionsCSV(page.Executions)
 	}
 	if len(page.Executions) == 0 {
 		return c.noExecutions(ctx, req.Job)
@@ -123,7 +124,7 @@ func placedInVain(page []operator.Execution) string {
 	text := ""
 	for _, e := range page {
 		for _, p := range e.Placed {
-			text += "\n" + idText(e.ID) + ": " + placedText(p)
+			text += "\n" + wording.ID(e.ID) + ": " + wording.Placed(p)
 		}
 	}
 	if text == "" {
@@ -138,13 +139,13 @@ func (c showCommands) parkedInVain(page []operator.Execution) string {
 	var waiting *operator.Waiting
 	for _, e := range page {
 		if e.Waiting.NoWorker() {
-			ids, waiting = append(ids, idText(e.ID)), e.Waiting
+			ids, waiting = append(ids, wording.ID(e.ID)), e.Waiting
 		}
 	}
 	if len(ids) == 0 {
 		return ""
 	}
-	return "\n" + joinWords(ids) + ": parked; " + c.env.noWorkerText(waiting) + "\n"
+	return "\n" + wording.Join(ids) + ": parked; " + c.env.words().NoWorker(waiting) + "\n"
 }
 
 func executionTable(page []operator.Execution) string {
@@ -160,10 +161,10 @@ func executionTable(page []operator.Execution) string {
 	for _, e := range page {
 		took := "-"
 		if !e.StartedAt.IsZero() {
-			took = secondsText(e.Duration)
+			took = wording.Seconds(e.Duration)
 		}
-		rows = append(rows, []string{idText(e.ID), e.JobName, params.text(e.JobName, e.Params.Identifying().All()),
-			statusAndExit(e.Status, e.ExitCode) + ownerNote(e.Owner), count(int64(e.Attempt)), timeText(e.StartedAt), took})
+		rows = append(rows, []string{wording.ID(e.ID), e.JobName, params.text(e.JobName, e.Params.Identifying().All()),
+			wording.StatusAndExit(e.Status, e.ExitCode) + ownerNote(e.Owner), wording.Count(int64(e.Attempt)), wording.Time(e.StartedAt), took})
 	}
 	return renderTable(columns, rows)
 }
@@ -181,7 +182,7 @@ func parseStatuses(texts []string) ([]core.Status, error) {
 	for _, text := range texts {
 		s := core.Status(strings.ToUpper(strings.TrimSpace(text)))
 		if !slices.Contains(core.Statuses(), s) {
-			return nil, usagef("--status %s: there is no such status (there are: %s)", text, joinWords(statusNames()))
+			return nil, usagef("--status %s: no such status; known: %s", text, wording.Join(statusNames()))
 		}
 		list = append(list, s)
 	}
@@ -198,7 +199,7 @@ func (c showCommands) listComponentsCommand() *cobra.Command {
 			return c.listComponents(registry.Kind(kind))
 		},
 	}
-	cmd.Flags().StringVar(&kind, "kind", "", "only components of this `KIND`: "+joinWords(kindNames()))
+	cmd.Flags().StringVar(&kind, "kind", "", "only components of this `KIND`: "+wording.Join(kindNames()))
 	c.env.addListFormatFlag(cmd)
 	completeFlag(cmd, "kind", kindNames()...)
 	return cmd
@@ -240,7 +241,7 @@ func (c showCommands) listComponents(kind registry.Kind) error {
 		}
 	}
 	if kind != "" && !slices.Contains(kindNames(), string(kind)) {
-		return usagef("--kind %s: there is no such kind (there are: %s)", kind, joinWords(kindNames()))
+		return usagef("--kind %s: no such kind; known: %s", kind, wording.Join(kindNames()))
 	}
 	if c.env.format == formatJSON {
 		return c.env.printJSON(shown)

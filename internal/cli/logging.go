@@ -8,6 +8,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/surfin-batch/surfin/internal/wording"
 )
 
 func newLogger(w io.Writer, level, format string) *slog.Logger {
@@ -16,7 +18,7 @@ func newLogger(w io.Writer, level, format string) *slog.Logger {
 		least = slog.LevelInfo // cannot happen: the settings have checked it
 	}
 	if format == "json" {
-		return slog.New(subjectHandler{slog.NewJSONHandler(w, &slog.HandlerOptions{Level: least})})
+		return slog.New(slog.NewJSONHandler(w, &slog.HandlerOptions{Level: least}))
 	}
 	return slog.New(newLineHandler(w, least))
 }
@@ -65,7 +67,7 @@ func (h *lineHandler) Handle(ctx context.Context, r slog.Record) error {
 	line := &h.shared.line
 	line.Reset()
 	level := r.Level.String()
-	line.WriteString(r.Time.Format(time.DateTime+" ") + level + strings.Repeat(" ", max(6-len(level), 1)) + oneLine(r.Message) + " ")
+	line.WriteString(r.Time.Format(time.DateTime+" ") + level + strings.Repeat(" ", max(6-len(level), 1)) + wording.OneLine(r.Message) + " ")
 	if err := h.attrs.Handle(ctx, r); err != nil {
 		return err
 	}

@@ -13,34 +13,36 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/settings"
 )
 
-type manualPage struct {
-	name, use, short, long, example string
-	// title is the heading of options.
-	title   string
-	options []manualOption
-	// see are the pages of the parent command and of the subcommands.
-	see []string
+// ManualPage is the page of a command.
+type ManualPage struct {
+	Name, Use, Short, Long, Example string
+	Title                           string // the heading of the options
+	Options                         []ManualOption
+	see                             []string // the pages of the parent command and of the subcommands
 }
 
-type manualOption struct{ term, text string }
+// ManualOption is a flag with its value, or a setting.
+type ManualOption struct{ Term, Text string }
 
-// file is the name of the page without its section number.
-func (p manualPage) file() string { return strings.ReplaceAll(p.name, " ", "-") }
+// Manual returns the pages of all commands, in order.
+func Manual(app App) []ManualPage { return manualPages(newRoot(&environment{app: app})) }
+
+func (p ManualPage) file() string { return strings.ReplaceAll(p.Name, " ", "-") }
 
 // manualPages returns the pages of a command and its subcommands, in order.
-func manualPages(cmd *cobra.Command) []manualPage {
+func manualPages(cmd *cobra.Command) []ManualPage {
 	cmd.InitDefaultHelpFlag()
-	p := manualPage{
-		name: cmd.CommandPath(), use: cmd.UseLine(), short: cmd.Short, long: cmd.Long, example: cmd.Example, title: "Options",
-		options: optionsOf(cmd),
+	p := ManualPage{
+		Name: cmd.CommandPath(), Use: cmd.UseLine(), Short: cmd.Short, Long: cmd.Long, Example: outdented(cmd.Example), Title: "Options",
+		Options: optionsOf(cmd),
 	}
 	if cmd.HasParent() {
 		p.see = append(p.see, cmd.Parent().CommandPath())
 	}
 	if cmd.Name() == settingsName {
-		p.long, p.title, p.options = settingsOrder()+"\n\n"+sharedSettings, "Settings", settingsOptions()
+		p.Long, p.Title, p.Options = settingsOrder()+"\n\n"+sharedSettings, "Settings", settingsOptions()
 	}
-	var below []manualPage
+	var below []ManualPage
 	for _, sub := range cmd.Commands() {
 		if sub.Hidden || sub.Name() == "help" || sub.Name() == "completion" {
 			continue
@@ -48,11 +50,11 @@ func manualPages(cmd *cobra.Command) []manualPage {
 		p.see = append(p.see, sub.CommandPath())
 		below = append(below, manualPages(sub)...)
 	}
-	return append([]manualPage{p}, below...)
+	return append([]ManualPage{p}, below...)
 }
 
 // optionsOf returns the flags of a command; the root has the flags of the whole program.
-func optionsOf(cmd *cobra.Command) (all []manualOption) {
+func optionsOf(cmd *cobra.Command) (all []ManualOption) {
 	cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
 		if f.Name == "help" && cmd.HasParent() {
 			return
@@ -70,46 +72,20 @@ func optionsOf(cmd *cobra.Command) (all []manualOption) {
 		default:
 			text += " (default " + f.DefValue + ")"
 		}
-		all = append(all, manualOption{term, text})
+		all = append(all, ManualOption{term, text})
 	})
 	return all
 }
 
-func settingsOptions() (all []manualOption) {
+func settingsOptions() (all []ManualOption) {
 	for _, r := range settings.Reference() {
 		term, text := r[0]+", "+r[1], r[3]
 		if r[2] != "" {
 			text += " (default " + r[2] + ")"
 		}
-		all = append(all, manualOption{term, text})
+		all = append(all, ManualOption{term, text})
 	}
 	return all
-}
-
-// Reference returns the page of docs/reference on the commands, in Markdown.
-func Reference(app App) []byte {
-	var b strings.Builder
-	b.WriteString("# Commands\n\nThe flags of the first one hold for all. `" + app.Name + " man DIR` writes these pages for man(1).\n")
-	root := (&environment{app: app}).rootCommand()
-	for _, p := range manualPages(root) {
-		if p.name == root.Name()+" "+settingsName {
-			p.options = nil // they have a page
-		}
-		fmt.Fprintf(&b, "\n## %s\n\n%s.\n\n```text\n%s\n```\n", p.name, p.short, p.use)
-		if p.long != "" {
-			fmt.Fprintf(&b, "\n```text\n%s\n```\n", strings.TrimSpace(p.long))
-		}
-		if p.example != "" {
-			fmt.Fprintf(&b, "\n```sh\n%s\n```\n", outdented(p.example))
-		}
-		if len(p.options) > 0 {
-			b.WriteString("\n| flag | meaning |\n|---|---|\n")
-		}
-		for _, o := range p.options {
-			fmt.Fprintf(&b, "| `%s` | %s |\n", o.term, strings.NewReplacer("|", `\|`, "<", "&lt;").Replace(o.text))
-		}
-	}
-	return []byte(b.String())
 }
 
 func outdented(example string) string {
@@ -121,23 +97,23 @@ func outdented(example string) string {
 }
 
 // manText formats the page for man(7).
-func (p manualPage) manText(program, version string) string {
+func (p ManualPage) manText(program, version string) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, ".TH \"%s\" 1 \"\" \"%s %s\"\n.SH NAME\n%s \\- %s\n", strings.ToUpper(p.file()), program, version, p.file(), manLine(p.short))
-	if p.use != "" {
-		fmt.Fprintf(&b, ".SH SYNOPSIS\n%s\n", manLine(p.use))
+	fmt.Fprintf(&b, ".TH \"%s\" 1 \"\" \"%s %s\"\n.SH NAME\n%s \\- %s\n", strings.ToUpper(p.file()), program, version, p.file(), manLine(p.Short))
+	if p.Use != "" {
+		fmt.Fprintf(&b, ".SH SYNOPSIS\n%s\n", manLine(p.Use))
 	}
-	if p.long != "" {
-		b.WriteString(".SH DESCRIPTION\n" + manParagraphs(p.long))
+	if p.Long != "" {
+		b.WriteString(".SH DESCRIPTION\n" + manParagraphs(p.Long))
 	}
-	if len(p.options) > 0 {
-		b.WriteString(".SH " + strings.ToUpper(p.title) + "\n")
+	if len(p.Options) > 0 {
+		b.WriteString(".SH " + strings.ToUpper(p.Title) + "\n")
 	}
-	for _, o := range p.options {
-		fmt.Fprintf(&b, ".TP\n.B %s\n%s\n", manLine(o.term), manLine(o.text))
+	for _, o := range p.Options {
+		fmt.Fprintf(&b, ".TP\n.B %s\n%s\n", manLine(o.Term), manLine(o.Text))
 	}
-	if p.example != "" {
-		b.WriteString(".SH EXAMPLES\n.nf\n" + manLines(outdented(p.example)) + ".fi\n")
+	if p.Example != "" {
+		b.WriteString(".SH EXAMPLES\n.nf\n" + manLines(p.Example) + ".fi\n")
 	}
 	if len(p.see) > 0 {
 		var refs []string

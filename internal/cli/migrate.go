@@ -11,14 +11,14 @@ func (c serverCommands) migrateCommand() *cobra.Command {
 	var database string
 	cmd := &cobra.Command{
 		Use:   "migrate",
-		Short: "Make or update the tables of the history of executions",
-		Long: `Makes or updates the tables that hold the history of executions, in the database
-that the setting repository.database names. What is there is kept. SQLite needs no
-such command: see the setting auto_migrate.
+		Short: "Create or update the tables of the history",
+		Long: `Creates or updates the tables of the history of executions, in the database that
+the setting repository.database names. Existing rows are kept. SQLite does not need
+this command: see the setting auto_migrate.
 
-With --database NAME, where NAME is another database: makes or updates the tables
-for the checkpoints of steps that write to that database. A chunk's checkpoint
-commits with its rows, and so is kept beside them.`,
+With --database NAME of another database, it creates or updates the tables for the
+checkpoints of steps that write to that database: a chunk's checkpoint commits with
+its rows.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return c.migrate(cmd.Context(), database) },
 	}

@@ -8,13 +8,16 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/surfin-batch/surfin/internal/operator"
-	"github.com/surfin-batch/surfin/internal/refusal"
+	"github.com/surfin-batch/surfin/internal/wording"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
+// operateCommands change executions and the history: stop, abandon, recover and purge.
+type operateCommands struct{ env *environment }
+
 // aboutExecution configures the command and calls act for an execution. It does not create a
 // missing database: that has no such execution.
-func (env *environment) aboutExecution(_ context.Context, id core.JobExecutionID, act func() error) error {
+func (env *environment) aboutExecution(id core.JobExecutionID, act func() error) error {
 	if err := env.configure(); err != nil {
 		return err
 	}
@@ -24,22 +27,22 @@ func (env *environment) aboutExecution(_ context.Context, id core.JobExecutionID
 	return act()
 }
 
-func (env *environment) withExecution(ctx context.Context, id core.JobExecutionID, act func(s *operator.Service) error) error {
-	return env.aboutExecution(ctx, id, func() error {
-		return env.withSession(ctx, env.observer(), func(s *Session) error { return act(s.Service) })
+func (c operateCommands) withExecution(ctx context.Context, id core.JobExecutionID, act func(s *operator.Service) error) error {
+	return c.env.aboutExecution(id, func() error {
+		return c.env.withSession(ctx, c.env.observer(), func(s *Session) error { return act(s.Service) })
 	})
 }
 
 func (c operateCommands) abandonCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "abandon EXECUTION",
-		Short: "Give up an execution that stopped or failed: its instance will not go on",
-		Long: `Marks an execution that is stopped, failed, of unknown outcome, or stopping for
-too long as ABANDONED: nobody restarts it by mistake. What it committed stays. A
-new instance of the same parameters is made by "run --again".
+		Short: "Abandon an execution that stopped or failed, so that it is never restarted",
+		Long: `Marks an execution as ABANDONED if it is stopped, failed, of unknown outcome, or
+stopping for too long: it can no longer be restarted by mistake. Its committed work
+stays. "run --again" makes a new instance of the same parameters.
 
-One that runs is to be stopped first, one that completed has nothing to give up:
-both are refused with exit code 1, and nothing is changed.`,
+A running execution (stop it first) and a completed one are refused with exit
+code 1, and nothing is changed.`,
 		Example:           "  " + c.env.app.Name + " abandon 12",
 		Args:              oneExecution,
 		ValidArgsFunction: c.env.completeExecution,
@@ -56,7 +59,7 @@ both are refused with exit code 1, and nothing is changed.`,
 }
 
 func (c operateCommands) abandon(ctx context.Context, id core.JobExecutionID) error {
-	return c.env.withExecution(ctx, id, func(s *operator.Service) error {
+	return c.withExecution(ctx, id, func(s *operator.Service) error {
 		e, err := s.Abandon(ctx, id)
 		if err != nil {
 			return c.env.refusal(err)
@@ -64,34 +67,21 @@ func (c operateCommands) abandon(ctx context.Context, id core.JobExecutionID) er
 		if c.env.format == formatJSON {
 			return c.env.printJSON(c.env.executionRecord(*e))
 		}
-		return c.env.print(headline(*e) + "\n  its instance does not go on any more\n" + hintText(hintLines(c.env.restartHints(*e))))
+		return c.env.print(headline(*e) + "\n  its instance can no longer be restarted\n" + hintText(wording.HintLines(c.env.words().NextHints(e.Actions))))
 	})
-}
-
-func (env *environment) restartHints(e operator.Execution) []hint {
-	var list []hint
-	for _, a := range e.Actions {
-		h := env.actionHint(a)
-		if a.Kind == refusal.ActRedrive {
-			h.label = "restart it"
-		}
-		list = append(list, h)
-	}
-	return list
 }
 
 func (c operateCommands) recoverCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "recover",
-		Short: "End executions whose process died, so that they can be restarted",
-		Long: `Looks for executions that no process works on any more: their lease has expired,
-or their process was on this host and is dead. They become FAILED, with their
-unfinished steps, and the commands that go on with them are printed. Executions
-that are alive are not touched. One that is parked and was asked to stop becomes
-STOPPED, unless a worker has a part of it.
+		Short: "End executions of dead processes, so that they can be restarted",
+		Long: `Finds executions without a process: their lease has expired, or their process was
+on this host and is dead. They become FAILED, with their unfinished steps, and the
+commands to restart them are printed. Live executions are not touched. A parked
+execution that was asked to stop becomes STOPPED, unless a worker has a part of it.
 
-"run" and "restart" do so by themselves for the instance that they launch. This
-command is for what nobody launches again: after a node was lost, or before a
+"run" and "restart" do this for the instance that they launch. This command is for
+executions that no one launches again: after the loss of a node, or before a
 deployment.`,
 		Example: "  " + c.env.app.Name + " recover",
 		Args:    cobra.NoArgs,
@@ -108,7 +98,7 @@ func (c operateCommands) recover(ctx context.Context) error {
 		return err
 	})
 	if errors.As(err, new(*operator.NotEndedError)) {
-		err = &exitError{code: ExitFailed, err: err, hints: hintLines([]hint{{"where it can", c.env.command("worker")}})}
+		err = &exitError{code: ExitFailed, err: err, hints: wording.HintLines([]wording.Hint{{Label: "where it can", Text: c.env.command("worker")}})}
 	}
 	if err != nil && len(ended) == 0 {
 		return err
@@ -130,7 +120,7 @@ func (c operateCommands) printRecovered(ctx context.Context, ended []operator.Ex
 	}
 	text := executionTable(ended) + "\n"
 	for _, e := range ended {
-		for _, line := range hintLines(c.env.restartHints(e)) {
+		for _, line := range wording.HintLines(c.env.words().NextHints(e.Actions)) {
 			text += line + "\n"
 		}
 	}
@@ -151,14 +141,14 @@ func (c operateCommands) purgeCommand() *cobra.Command {
 		Use:   "purge (--older-than AGE | --instance N)",
 		Short: "Delete old executions from the history",
 		Long: `Deletes executions that ended more than AGE ago, with their parameters, steps,
-skipped items and checkpoints; an instance goes with its last execution, and may
-then run again. What runs is never deleted. The audit stays, and so does what the
-next instance of a job with an incrementer follows. Tasks and events of inboxes are
-deleted by the leader of the workers only, which deletes old executions as well, where
-"settings set history_retention_days" says after how many days.
+skipped items and checkpoints; an instance is deleted with its last execution, and
+may then run again. Running executions are never deleted. The audit stays, and so do
+the parameters that an incrementer continues. Only the leader of the workers deletes
+tasks and events of inboxes; it also deletes old executions, after the days of
+"settings set history_retention_days".
 
 --instance deletes one instance with all of its executions, whatever their age and
-status: what it committed elsewhere stays, and it begins anew when it is run again.`,
+status: its work in other tables stays, and it starts again when it is next run.`,
 		Example: "  " + c.env.app.Name + " purge --older-than 90d --dry-run\n" +
 			"  " + c.env.app.Name + " purge --older-than 2w --job load --status COMPLETED,FAILED --keep-last 10\n" +
 			"  " + c.env.app.Name + " purge --instance 12",
@@ -170,8 +160,8 @@ status: what it committed elsewhere stays, and it begins anew when it is run aga
 	f.Int64Var(&o.instance, "instance", 0, "the instance with this number `N`, as \"list instances\" shows it, and no other")
 	f.StringVar(&o.req.Job, "job", "", "only executions of the job with this `NAME`")
 	f.StringSliceVar(&o.statuses, "status", nil, "only executions in these `STATUSES` (default: completed, abandoned)")
-	f.IntVar(&o.req.KeepLast, "keep-last", 0, "keep the newest `N` instances of each job, however old")
-	f.BoolVar(&o.yes, "yes", false, "delete all that is over, however young: --older-than 0s needs it")
+	f.IntVar(&o.req.KeepLast, "keep-last", 0, "keep the newest `N` instances of each job, whatever their age")
+	f.BoolVar(&o.yes, "yes", false, "confirm --older-than 0s, which deletes every execution that has ended")
 	f.BoolVar(&o.req.DryRun, "dry-run", false, "delete nothing, only count")
 	c.env.addFormatFlag(cmd)
 	completeFlag(cmd, "status", statusNames()...)
@@ -190,11 +180,11 @@ func (c operateCommands) purge(ctx context.Context, o purgeFlags) error {
 			return err
 		}
 		if age == 0 && !o.yes && !req.DryRun {
-			return usage(fmt.Errorf("--older-than %s deletes all that is over, also what ended a moment ago: say --yes as well", o.olderThan),
+			return usage(fmt.Errorf("--older-than %s deletes every execution that has ended, even a moment ago: add --yes", o.olderThan),
 				"how many that are:  "+c.env.command("purge", "--older-than", o.olderThan, "--dry-run"))
 		}
 		req.EndedBefore = c.env.now().Add(-age)
-		when = " that ended before " + timeText(req.EndedBefore)
+		when = " that ended before " + wording.Time(req.EndedBefore)
 	}
 	purged := operator.Purged{DryRun: req.DryRun}
 	err = c.env.read(ctx, func(s *Session) (err error) {
@@ -204,7 +194,7 @@ func (c operateCommands) purge(ctx context.Context, o purgeFlags) error {
 	switch {
 	case err == nil && req.Instance != 0 && purged.Instances == 0, req.Instance != 0 && errors.Is(err, core.ErrNotFound):
 		return usage(fmt.Errorf("no instance %d in %s", req.Instance, c.env.databaseText(c.env.settings.Repository.Database)),
-			"list them:  "+c.env.command("list", "instances"))
+			"all executions:  "+c.env.command("list", "instances"))
 	case err != nil:
 		return c.env.refusal(err)
 	}
@@ -215,8 +205,8 @@ func (c operateCommands) purge(ctx context.Context, o purgeFlags) error {
 	if req.DryRun {
 		verb = "would delete"
 	}
-	return c.env.print(fmt.Sprintf("%s %s, %s, %s, %s%s\n", verb, plural(int(purged.Executions), "execution"),
-		plural(int(purged.Instances), "instance"), plural(int(purged.Steps), "step"), plural(int(purged.SkippedItems), "skipped item"), when))
+	return c.env.print(fmt.Sprintf("%s %s, %s, %s, %s%s\n", verb, wording.Plural(int(purged.Executions), "execution"),
+		wording.Plural(int(purged.Instances), "instance"), wording.Plural(int(purged.Steps), "step"), wording.Plural(int(purged.SkippedItems), "skipped item"), when))
 }
 
 func (o purgeFlags) check() (operator.PurgeRequest, error) {
@@ -240,7 +230,7 @@ func (o purgeFlags) check() (operator.PurgeRequest, error) {
 	}
 	for _, s := range req.Statuses {
 		if s.IsRunning() {
-			return req, usagef("--status %s: what runs is never purged", s)
+			return req, usagef("--status %s: running executions are never purged", s)
 		}
 	}
 	return req, nil

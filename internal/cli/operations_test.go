@@ -37,7 +37,7 @@ func TestAStopFromAnotherProcessCommitsTheChunkAndARestartGoesOn(t *testing.T) {
 			require.Contains(t, r.err, " restart it: surfin restart "+id+" ")
 			code, errs := c.end()
 			require.Equal(t, cli.ExitStopped, code, errs)
-			require.Contains(t, errs, "a stop was asked for: stopping once the chunk in hand is committed")
+			require.Contains(t, errs, "stop requested: stopping after the current chunk commits")
 		}
 		r := s.run("sql", "select (select count(*) from numbers) - (select sum(write_count) from surfin_step_execution) as lost")
 		require.Contains(t, r.out, "lost\n─\n 0\n", r.err)
@@ -58,7 +58,7 @@ func TestStopSaysWhatWillHappenAndWhatIsOverCannotBeStopped(t *testing.T) {
  process \d+ on \S+ starts no further step, part or task, except for steps of finally
  running: \S+; a chunk step commits its current chunk, any other step returns by itself
  wait for it: surfin stop 1 --wait 5m --database-url URL
- its state: surfin show 1 --database-url URL
+ its progress: surfin show 1 --database-url URL
 $`, r.out)
 	opened, err := os.OpenFile(gate, os.O_WRONLY, 0)
 	require.NoError(t, err)
@@ -70,7 +70,7 @@ $`, r.out)
 	before := s.run("show", "1", "--audit").out
 	r = s.run("stop", "1", "--wait", "1s")
 	require.Equal(t, cli.ExitFailed, r.code)
-	require.Equal(t, "surfin: execution 1 has ended (STOPPED): nothing to stop\n its result: surfin show 1 --database-url URL\n restart it: surfin restart 1 --database-url URL\n", r.err)
+	require.Equal(t, "surfin: execution 1 has ended (STOPPED): nothing to stop\n its steps: surfin show 1 --database-url URL\n restart it: surfin restart 1 --database-url URL\n", r.err)
 	require.Equal(t, before, s.run("show", "1", "--audit").out, "nothing was changed")
 	require.Equal(t, cli.ExitUsage, s.run("stop", "7").code)
 	require.Equal(t, cli.ExitUsage, s.run("stop", "1", "--wait", "0s").code)
@@ -84,14 +84,14 @@ func TestAStopThatIsNotObeyedInTimeSaysSo(t *testing.T) {
 	c.signal(syscall.SIGSTOP)
 	r := s.run("stop", "1", "--wait", "100ms")
 	require.Equal(t, cli.ExitFailed, r.code)
-	require.Contains(t, r.err, "surfin: execution 1 still runs after TOOK: it was asked to stop\n its state: surfin show 1 ")
+	require.Contains(t, r.err, "surfin: execution 1 still runs after TOOK: it was asked to stop\n its progress: surfin show 1 ")
 	c.signal(syscall.SIGKILL)
 	c.signal(syscall.SIGCONT)
 	c.end()
 	r = s.run("stop", "1", "--wait", "1m")
 	require.Equal(t, cli.ExitFailed, r.code)
 	require.Contains(t, r.err, "is dead, and left it STOPPING\n end it: surfin recover ")
-	require.Contains(t, s.run("stop", "1").out, "is dead: nobody is left to stop\n end it: surfin recover ")
+	require.Contains(t, s.run("stop", "1").out, "is dead: no process is left to stop\n end it: surfin recover ")
 }
 
 func TestOnlyWhatStoppedOrFailedCanBeAbandoned(t *testing.T) {
@@ -112,8 +112,8 @@ func TestOnlyWhatStoppedOrFailedCanBeAbandoned(t *testing.T) {
 		require.Contains(t, r.out, "job bad, execution 1: ABANDONED")
 		require.Contains(t, r.out, " a new instance: surfin run DIR/bad.yaml --again ")
 		for _, refused := range []struct{ id, want string }{
-			{"2", "surfin: execution 2 is COMPLETED: only an execution that stopped or failed can be abandoned\n its result: surfin show 2 "},
-			{"3", "surfin: execution 3 is STARTED: only an execution that stopped or failed can be abandoned\n its state: surfin show 3 "},
+			{"2", "surfin: execution 2 is COMPLETED: only an execution that stopped or failed can be abandoned\n its steps: surfin show 2 "},
+			{"3", "surfin: execution 3 is STARTED: only an execution that stopped or failed can be abandoned\n its progress: surfin show 3 "},
 		} {
 			r := s.run("abandon", refused.id)
 			require.Equal(t, cli.ExitFailed, r.code)
@@ -124,7 +124,7 @@ func TestOnlyWhatStoppedOrFailedCanBeAbandoned(t *testing.T) {
 
 		r = s.run("restart", "1")
 		require.Equal(t, cli.ExitFailed, r.code)
-		require.Contains(t, r.err, "surfin: job bad, execution 1: the last execution was abandoned\n its result: surfin show 1 ")
+		require.Contains(t, r.err, "surfin: job bad, execution 1: the last execution was abandoned\n its steps: surfin show 1 ")
 		r = s.run("run", "bad.yaml")
 		require.Equal(t, cli.ExitRefused, r.code)
 		require.Contains(t, r.err, " a new instance: surfin run DIR/bad.yaml --again ")
@@ -192,12 +192,12 @@ func TestARestartIsForTheNewestExecutionThatFailedOrStopped(t *testing.T) {
 	require.Equal(t, cli.ExitFailed, s.run("restart", "1").code)
 	r := s.run("restart", "1")
 	require.Equal(t, cli.ExitRefused, r.code)
-	require.Contains(t, r.err, "surfin: job bad, execution 1: a later execution of the instance exists: execution 2 (FAILED)\n its result: surfin show 2 --database-url URL\n restart it: surfin restart 2 ")
+	require.Contains(t, r.err, "surfin: job bad, execution 1: a later execution of the instance exists: execution 2 (FAILED)\n its steps: surfin show 2 --database-url URL\n restart it: surfin restart 2 ")
 
 	require.Equal(t, cli.ExitCompleted, s.run("run", "good.yaml").code)
 	r = s.run("restart", "3")
 	require.Equal(t, cli.ExitFailed, r.code)
-	require.Contains(t, r.err, "is already complete with these parameters (execution 3)\n its result: surfin show 3 --database-url URL\n a new instance: surfin run DIR/good.yaml --again ")
+	require.Contains(t, r.err, "is already complete with these parameters (execution 3)\n its steps: surfin show 3 --database-url URL\n a new instance: surfin run DIR/good.yaml --again ")
 	require.NotContains(t, s.run("list").out, " 4 ")
 }
 
@@ -235,7 +235,7 @@ func TestFromStartRunsEveryStepAnewAndAChangeOfWhatIsDoneCanBeAccepted(t *testin
 		s.write("j.yaml", "job: j\nflow:\n- {step: uno, tasklet: nothing}\n- {step: two, tasklet: nothing}\n")
 		r = s.run("restart", "3")
 		require.Equal(t, cli.ExitUsage, r.code)
-		require.Contains(t, r.err, " continue anyway: surfin restart 3 --file DIR/j.yaml --accept-changes --database-url ")
+		require.Contains(t, r.err, " restart anyway: surfin restart 3 --file DIR/j.yaml --accept-changes --database-url ")
 		require.Contains(t, r.err, " from the start: surfin restart 3 --file DIR/j.yaml --from-start --database-url ")
 		require.NotContains(t, s.run("list").out, "\n 4 ")
 		r = s.run("restart", "3", "--accept-changes")
@@ -323,7 +323,7 @@ func TestALeaseThatIsOverSaysWhyNoProcessTookItOver(t *testing.T) {
 		_, err := s.history().ChangeJob(t.Context(), ref, ports.JobChange{To: core.StatusStarted})
 		require.NoError(t, err)
 		shown := s.must("show", "1").out
-		require.Regexp(t, `owner +process 4711 on elsewhere, lease ended \S+ ago; no process takes it over by itself\n`, shown)
+		require.Regexp(t, `owner +process 4711 on elsewhere, lease expired \S+ ago; no process takes it over automatically\n`, shown)
 		require.Contains(t, shown, "surfin recover")
 		require.Contains(t, shown, "surfin restart 1")
 		require.Contains(t, s.must("list").out, "STARTED (lease expired)")

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/surfin-batch/surfin/internal/wording"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
@@ -31,13 +32,12 @@ func (c *parameterColumn) add(job string, params []core.Parameter) {
 		if c.values[job][p.Name] == nil {
 			c.values[job][p.Name] = map[string]int{}
 		}
-		c.values[job][p.Name][canonicalWord(p)]++
+		c.values[job][p.Name][wording.Parameter(p)]++
 	}
 }
 
-// differs reports whether a job's rows do not all have the same value of the parameter.
 func (c *parameterColumn) differs(job string, p core.Parameter) bool {
-	return c.values[job][p.Name][canonicalWord(p)] < c.rows[job]
+	return c.values[job][p.Name][wording.Parameter(p)] < c.rows[job]
 }
 
 // text returns the text of an added row. It shows beginning and end of a long value that differs.
@@ -50,18 +50,18 @@ func (c *parameterColumn) text(job string, params []core.Parameter) string {
 			others = append(others, p)
 		}
 	}
-	text := parameterText(slices.Concat(telling, others))
+	text := wording.Parameters(slices.Concat(telling, others))
 	if len([]rune(text)) <= maxParameters || len(telling) == 0 {
-		return clip(text, maxParameters)
+		return wording.Clip(text, maxParameters)
 	}
 	words := make([]string, len(telling))
 	for i, p := range telling {
-		words[i] = clipMiddle(parameterText([]core.Parameter{p}), max(maxParameters/len(telling)-3, 12))
+		words[i] = clipMiddle(wording.Parameters([]core.Parameter{p}), max(maxParameters/len(telling)-3, 12))
 	}
 	if len(others) > 0 {
-		words = append(words, parameterText(others))
+		words = append(words, wording.Parameters(others))
 	}
-	return clip(strings.Join(words, " "), maxParameters)
+	return wording.Clip(strings.Join(words, " "), maxParameters)
 }
 
 // clipMiddle shortens a text to at most width characters: the end of a path or of a name is more

@@ -28,14 +28,14 @@ flow:
 - {step: two, tasklet: panic, next: {FAILED: one}}
 `})
 	require.Equal(t, cli.ExitFailed, s.run("run", "around.yaml").code)
-	require.Contains(t, s.run("explain", "1").out, "\nA restart passes one, runs two again from its beginning and then, if two fails, "+
-		"passes four and runs last again from its beginning; if it completes, runs three and continues with four.\n")
+	require.Contains(t, s.run("explain", "1").out, "\nA restart passes one, runs two again from its start and then, if two fails, "+
+		"passes four and runs last again from its start; if it completes, runs three and continues with four.\n")
 	require.Equal(t, cli.ExitFailed, s.run("run", "limit.yaml").code)
-	require.Contains(t, s.run("explain", "2").out, "\nA restart passes one, runs two again from its beginning and then, if two fails, "+
+	require.Contains(t, s.run("explain", "2").out, "\nA restart passes one, runs two again from its start and then, if two fails, "+
 		"fails at one, whose start_limit is used up.\n")
-	require.Contains(t, s.run("run", "around.yaml", "--dry-run").out, "\nStep one (tasklet): passed, an earlier attempt completed it or gave it up\n\n"+
+	require.Contains(t, s.run("run", "around.yaml", "--dry-run").out, "\nStep one (tasklet): passed, an earlier attempt completed or abandoned it\n\n"+
 		"Step two (tasklet): would run panic, since its last attempt did not complete\n\n"+
-		"Step four (tasklet): passed, an earlier attempt completed it or gave it up\n if two fails, or if three completes\n\n")
+		"Step four (tasklet): passed, an earlier attempt completed or abandoned it\n if two fails, or if three completes\n\n")
 }
 
 // A success with its own transition does not take the default one, and a skip in a chunk that was
@@ -59,7 +59,7 @@ flow:
     skip: {limit: 2}
 `})
 	require.Equal(t, cli.ExitFailed, s.run("run", "ends.yaml").code)
-	require.Contains(t, s.run("explain", "1").out, "\nA restart passes one, runs two again from its beginning and then, if two fails, passes three; if it succeeds with another exit code than COMPLETED, continues with three.\n")
+	require.Contains(t, s.run("explain", "1").out, "\nA restart passes one, runs two again from its start and then, if two fails, passes three; if it succeeds with another exit code than COMPLETED, continues with three.\n")
 	r := s.run("run", "skips.yaml")
 	require.Equal(t, cli.ExitFailed, r.code)
 	require.NotContains(t, r.out, "skips list")

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/surfin-batch/surfin/internal/operator"
 	"github.com/surfin-batch/surfin/internal/refusal"
@@ -30,7 +29,7 @@ func (env *environment) executionRecord(e operator.Execution) executionRecord {
 	r := executionRecord{Execution: e}
 	for _, a := range e.Actions {
 		if a.Kind == refusal.ActRestart || a.Kind == refusal.ActRedrive {
-			r.Restart = env.actionHint(a).text
+			r.Restart = env.words().Hint(a).Text
 		}
 	}
 	return r
@@ -40,10 +39,6 @@ func (env *environment) pageRecord(shown *operator.ExecutionView) pageRecord {
 	r := pageRecord{ExecutionView: *shown, Database: env.databaseText(env.settings.Repository.Database)}
 	r.Restart = env.executionRecord(shown.Execution).Restart
 	return r
-}
-
-func secondsText(seconds float64) string {
-	return durationText(time.Duration(seconds * float64(time.Second)))
 }
 
 func (env *environment) printJSON(v any) error {

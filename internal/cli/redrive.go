@@ -7,6 +7,7 @@ import (
 
 	"github.com/surfin-batch/surfin/internal/operator"
 	"github.com/surfin-batch/surfin/internal/refusal"
+	"github.com/surfin-batch/surfin/internal/wording"
 )
 
 func (c skipsCommands) redriveCommand() *cobra.Command {
@@ -15,16 +16,16 @@ func (c skipsCommands) redriveCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "redrive EXECUTION [NAME=VALUE ...]",
 		Short: "Run the skipped items of an execution through the same step again",
-		Long: `Runs the skipped items of EXECUTION that are left through the processors and
-writers of their step, with the execution's parameters. NAME=VALUE changes one of
-them, and NAME=@FILE gives a secret one. No other step runs. It is an execution of its own, which can be redriven
-again where it fails; "show" names both in each other's history. An item that is
-skipped again is left. The items of all partitions of a step are run. A step that writes
-a file or fills a table again must be COMPLETED before: restart it first.
+		Long: `Runs the remaining skipped items of EXECUTION through the processors and writers of
+their step, with the execution's parameters. NAME=VALUE changes one of them, and
+NAME=@FILE gives a secret one. No other step runs. A redrive is an execution of its
+own, which can be redriven again if it fails; "show" of each names the other. An item
+that is skipped again remains. The items of all partitions of a step are run. A step
+that writes a file or refills a table must be COMPLETED: restart it first.
 
-The job file is read from where it was at that time, or from --file; where it is
-gone, it is taken from the history. With --from only the items of the file are
-redriven, as they are written there (see "skips export").`,
+The job file is read from its former path, from --file, or, if it is gone, from the
+history. With --from only the items of that file are redriven, as they are written
+there (see "skips export").`,
 		Example: "  " + c.env.app.Name + " skips redrive 12\n  " + c.env.app.Name + " skips redrive 12 --from skipped.jsonl",
 		Args: func(cmd *cobra.Command, args []string) error {
 			return oneExecution(cmd, args[:min(1, len(args))])
@@ -55,7 +56,7 @@ func (c skipsCommands) redrive(ctx context.Context, req operator.RedriveRequest,
 		return err
 	}
 	req.Folder, req.Given = c.env.dir, readSecrets
-	return c.env.aboutExecution(ctx, req.Execution, func() error {
+	return c.env.aboutExecution(req.Execution, func() error {
 		return runCommands(c).runToEnd(ctx, func(ctx context.Context, s *operator.Service, hooks operator.Hooks) (*operator.Execution, error) {
 			req.Hooks = hooks
 			running, err := s.Redrive(ctx, req)
@@ -73,6 +74,6 @@ func (c runCommands) logNotRedriven(ctx context.Context, n operator.Notice) {
 	for _, item := range n.Items[:min(len(n.Items), maxNamed)] {
 		c.env.log.WarnContext(ctx, "not redriven: "+item)
 	}
-	how := c.env.actionHint(operator.Action{Kind: refusal.ActExport, Execution: n.Execution}).text
-	c.env.log.WarnContext(ctx, plural(len(n.Items), "skipped item")+" cannot be redriven as stored", "how", how)
+	how := c.env.words().Hint(operator.Action{Kind: refusal.ActExport, Execution: n.Execution}).Text
+	c.env.log.WarnContext(ctx, wording.Plural(len(n.Items), "skipped item")+" cannot be redriven as stored", "how", how)
 }

@@ -16,29 +16,29 @@ func (c runCommands) restartCommand() *cobra.Command {
 	var req operator.RestartRequest
 	cmd := &cobra.Command{
 		Use:   "restart EXECUTION [NAME=VALUE ...]",
-		Short: "Go on with a failed or stopped execution, with its parameters",
+		Short: "Restart a failed or stopped execution, with its parameters",
 		Long: `Makes another attempt of the instance of EXECUTION, with the same parameters: it
-passes the steps that are complete and goes on with the one that is not, behind
-the last committed chunk. --from-start runs every step from its start instead.
+passes complete steps and resumes the incomplete one after its last committed
+chunk. --from-start runs every step from its start instead.
 
-NAME=VALUE changes a parameter that does not identify, and NAME=@FILE gives a
-secret one. Another value of an identifying parameter is refused: it would be
+NAME=VALUE changes a parameter that is not identifying, and NAME=@FILE gives a
+secret one. Another value of an identifying parameter is refused, because it names
 another instance.
 
---from STEP runs STEP and every step after it anew, though they completed. What
-came before STEP keeps its results, and decisions after it are taken again. STEP
-is a step or another element of the flow that the attempts have come to; an
-element of an atomic group stands for the group. Rows that were committed are
-still there. Look at what it would do first: --dry-run.
+--from STEP runs STEP and every step after it again, although they completed. The
+steps before STEP keep their results, and later decisions are taken again. STEP is
+a step or another element of the flow that an attempt has reached; an element of an
+atomic group stands for the group. Committed rows stay. See the plan first with
+--dry-run.
 
-EXECUTION is the newest of its instance, and FAILED or STOPPED: one that
+EXECUTION must be the newest of its instance, and FAILED or STOPPED: one that
 completed, was abandoned or has an unknown outcome is refused with exit code 1.
-With --if-complete, --from runs a part of one that completed again.
+With --if-complete, --from also accepts one that completed.
 
-The job file is read from where it was at that time, or from --file. It may have
-changed; the log says in what. A step of which nothing is committed runs as it is
-written now. Where committed work depends on what changed, the restart is refused
-with the difference, unless you --accept-changes.`,
+The job file is read from its former path, or from --file. It may have changed; the
+log lists the changes. A step without committed work runs by its new definition. If
+a change affects committed work, the restart is refused with the difference, unless
+you --accept-changes.`,
 		Example: "  " + c.env.app.Name + " restart 12\n  " + c.env.app.Name + " restart 12 limit=5000",
 		Args: func(cmd *cobra.Command, args []string) error {
 			return oneExecution(cmd, args[:min(1, len(args))])
@@ -63,16 +63,16 @@ with the difference, unless you --accept-changes.`,
 		},
 	}
 	cmd.Flags().StringVar(&req.File, "file", "", "the job `FILE` (default: the one that the execution was started with)")
-	cmd.Flags().StringVar(&req.From, "from", "", "run `STEP` and what comes after it anew, though they completed")
-	cmd.Flags().BoolVar(&req.IfComplete, "if-complete", false, "with --from: also where the execution completed")
-	cmd.Flags().BoolVar(&req.FromStart, "from-start", false, "run every step from its start, whatever is complete")
-	cmd.Flags().BoolVar(&req.AcceptChanges, "accept-changes", false, "continue though the job file has changed in what is committed, or a file in what was read of it")
+	cmd.Flags().StringVar(&req.From, "from", "", "run `STEP` and all steps after it again, although they completed")
+	cmd.Flags().BoolVar(&req.IfComplete, "if-complete", false, "with --from: even if the execution completed")
+	cmd.Flags().BoolVar(&req.FromStart, "from-start", false, "run every step from its start, even complete ones")
+	cmd.Flags().BoolVar(&req.AcceptChanges, "accept-changes", false, "restart although changes of the job file, or of an input file, affect committed work")
 	c.env.addFormatFlag(cmd)
 	return cmd
 }
 
 func (c runCommands) restart(ctx context.Context, req operator.RestartRequest) error {
-	return c.env.aboutExecution(ctx, req.Execution, func() error {
+	return c.env.aboutExecution(req.Execution, func() error {
 		return c.runToEnd(ctx, func(ctx context.Context, s *operator.Service, hooks operator.Hooks) (*operator.Execution, error) {
 			req.Hooks = hooks
 			running, err := s.Restart(ctx, req)
@@ -84,11 +84,10 @@ func (c runCommands) restart(ctx context.Context, req operator.RestartRequest) e
 	})
 }
 
-// notFound makes the error for an execution that does not exist a usage error.
 func (env *environment) notFound(err error, id core.JobExecutionID) error {
 	if errors.Is(err, core.ErrNotFound) {
 		return usage(fmt.Errorf("no execution %d in %s", id, env.databaseText(env.settings.Repository.Database)),
-			"list them:  "+env.command("list"))
+			"all executions:  "+env.command("list"))
 	}
 	return err
 }
@@ -103,7 +102,7 @@ func oneExecution(cmd *cobra.Command, args []string) error {
 func parseExecution(text string) (core.JobExecutionID, error) {
 	id, err := strconv.ParseInt(text, 10, 64)
 	if err != nil || id < 1 {
-		return 0, usagef("%q is no execution: a number such as 12 is expected", text)
+		return 0, usagef("%q is not an execution: a number such as 12 is expected", text)
 	}
 	return core.JobExecutionID(id), nil
 }

@@ -15,31 +15,34 @@ import (
 	"github.com/surfin-batch/surfin/internal/jobfile"
 	"github.com/surfin-batch/surfin/internal/operator"
 	"github.com/surfin-batch/surfin/internal/refusal"
+	"github.com/surfin-batch/surfin/internal/wording"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
+
+// runCommands launch jobs and follow them: run, next and restart.
+type runCommands struct{ env *environment }
 
 func (c runCommands) runCommand() *cobra.Command {
 	var req operator.RunRequest
 	cmd := &cobra.Command{
 		Use:   "run FILE [NAME=VALUE ...]",
-		Short: "Run a job; an instance that failed or stopped goes on where it was",
+		Short: "Run a job, or resume its instance that failed or stopped",
 		Long: strings.TrimSpace(`
-Runs the job of FILE with the given parameters. Its identifying parameters make
-the instance: one that failed or stopped goes on where it was, one that is
-complete is refused (exit code 4) unless --again makes a new one.
-A relative path among them begins at the working directory, and its spelling does not
-matter.
+Runs the job of FILE with the given parameters. Its identifying parameters name the
+instance: one that failed or stopped resumes, one that is complete is refused (exit
+code 4) unless --again makes a new one. A relative path in a parameter starts at the
+working directory; different spellings of a path are one value.
 
-A job file that was corrected takes effect: a step of which nothing is committed
-runs as it is written now. Where committed work depends on what changed, the run
-is refused with the difference; --from-start then runs every step from its start.
+A corrected job file takes effect: a step without committed work runs by its new
+definition. If a change affects committed work, the run is refused with the
+difference; --from-start then runs every step from its start.
 
 --again adds the identifying parameter ` + core.AgainName + `=N to the declared ones, with the
-least N that makes a new instance; the newest such instance goes on instead where
-it has not completed.
+least N that makes a new instance; if the newest such instance has not completed, it
+resumes instead.
 
-A job with an incrementer needs neither: its newest instance goes on where it has
-not completed, else the incrementer makes the next one. --next always does.
+A job with an incrementer needs neither: its newest instance resumes if it has not
+completed, else the incrementer makes the next one. --next always makes the next one.
 
 ` + c.env.app.Name + ` run FILE --help lists the parameters of the job.`),
 		Example: "  " + c.env.app.Name + " run jobs/load.yaml year=1996 input=strikes.csv",
@@ -54,8 +57,8 @@ not completed, else the incrementer makes the next one. --next always does.
 			return c.run(cmd.Context(), req, args)
 		},
 	}
-	cmd.Flags().BoolVar(&req.Again, "again", false, "make a new instance of a job that is complete with these parameters")
-	cmd.Flags().BoolVar(&req.Next, "next", false, "make the next instance with the job's incrementer")
+	cmd.Flags().BoolVar(&req.Again, "again", false, "create a new instance if the one with these parameters is complete")
+	cmd.Flags().BoolVar(&req.Next, "next", false, "create the next instance with the job's incrementer")
 	c.addLaunchFlags(cmd, &req)
 	return cmd
 }
@@ -64,12 +67,12 @@ func (c runCommands) nextCommand() *cobra.Command {
 	req := operator.RunRequest{Next: true}
 	cmd := &cobra.Command{
 		Use:   "next FILE [NAME=VALUE ...]",
-		Short: "Run the next instance of a job, which its incrementer makes",
-		Long: `Runs the job of FILE with the parameters that its incrementer makes of those of
-the newest execution. A job without an incrementer is refused (exit code 1).
+		Short: "Run the next instance of a job with an incrementer",
+		Long: `Runs the job of FILE with the parameters that its incrementer computes from those
+of the newest execution. A job without an incrementer is refused (exit code 1).
 
-It is "run --next". Without --next, "run" goes on first with an instance that has
-not completed.`,
+It is "run --next". Without --next, "run" first resumes an instance that has not
+completed.`,
 		Example:           "  " + c.env.app.Name + " next jobs/nightly.yaml",
 		Args:              c.fileAndParameters,
 		ValidArgsFunction: c.completeRun,
@@ -90,7 +93,7 @@ func (c runCommands) fileAndParameters(cmd *cobra.Command, args []string) error 
 
 func (c runCommands) addLaunchFlags(cmd *cobra.Command, req *operator.RunRequest) {
 	cmd.Flags().BoolVar(&req.FromStart, "from-start", false, "run every step of the instance's newest attempt from its start, as restart --from-start does")
-	cmd.Flags().BoolVar(&req.AcceptChanges, "accept-changes", false, "continue an instance though its job file has changed in what is committed, or a file in what was read of it")
+	cmd.Flags().BoolVar(&req.AcceptChanges, "accept-changes", false, "resume the instance although changes of its job file, or of an input file, affect committed work")
 	c.env.addFormatFlag(cmd)
 	help := cmd.HelpFunc()
 	cmd.SetHelpFunc(func(cmd *cobra.Command, args []string) {
@@ -139,7 +142,7 @@ func parseParameters(words []string) (map[string]string, error) {
 	for _, w := range words {
 		name, value, ok := strings.Cut(w, "=")
 		if !ok || name == "" {
-			return nil, usagef("%q is no parameter: NAME=VALUE is expected", w)
+			return nil, usagef("%q is not a parameter: NAME=VALUE is expected", w)
 		}
 		if _, twice := given[name]; twice {
 			return nil, usagef("parameter %s is given twice", name)
@@ -204,7 +207,7 @@ func (c runCommands) runToEnd(ctx context.Context, run runFunc) error {
 		}
 		exec, failure := c.summarize(summary, s, exec, n.passed, written.All(), notices)
 		if failure != nil {
-			c.env.log.ErrorContext(ctx, "the job is over, but its summary failed", "error", oneLine(failure.Error()))
+			c.env.log.ErrorContext(ctx, "the job has ended, but its summary failed", "error", wording.OneLine(failure.Error()))
 		}
 		return c.endOf(exec, err, n)
 	})
@@ -213,13 +216,13 @@ func (c runCommands) runToEnd(ctx context.Context, run runFunc) error {
 func (c runCommands) logNotice(ctx context.Context, n operator.Notice) {
 	switch n.Kind {
 	case operator.NoticeResumed:
-		c.env.log.InfoContext(ctx, "the newest instance has not completed: it goes on", "execution", int64(n.Execution), "status", string(n.Status))
+		c.env.log.InfoContext(ctx, "the newest instance has not completed: it resumes", "execution", int64(n.Execution), "status", string(n.Status))
 	case operator.NoticeFileGone:
 		if n.File == "" {
-			c.env.log.InfoContext(ctx, "the job is in no file: it is taken from the history", "execution", int64(n.Execution))
+			c.env.log.InfoContext(ctx, "the job has no file: it is read from the history", "execution", int64(n.Execution))
 			return
 		}
-		c.env.log.WarnContext(ctx, "the job file is gone: it is taken from the history", "file", n.File)
+		c.env.log.WarnContext(ctx, "the job file is gone: the history's copy is used", "file", n.File)
 	case operator.NoticeChanged:
 		c.logChanges(ctx, n)
 	case operator.NoticeOtherFile:
@@ -227,13 +230,13 @@ func (c runCommands) logNotice(ctx context.Context, n operator.Notice) {
 	case operator.NoticeNotRedriven:
 		c.logNotRedriven(ctx, n)
 	case operator.NoticeKeyHeld:
-		c.env.log.InfoContext(ctx, "waiting for an execution that this job does not run beside", "execution", int64(n.Execution))
+		c.env.log.InfoContext(ctx, "waiting for an execution that this job must not run in parallel with", "execution", int64(n.Execution))
 	case operator.NoticePlaced:
 		for _, p := range n.Placed {
-			c.env.log.WarnContext(ctx, "work waits: "+placedText(p), "execution", int64(n.Execution))
+			c.env.log.WarnContext(ctx, "work waits: "+wording.Placed(p), "execution", int64(n.Execution))
 		}
 	case operator.NoticeNoWorker:
-		c.env.log.WarnContext(ctx, "the execution waits for workers, and "+c.env.noWorkerText(n.Waiting), "execution", int64(n.Execution), "open", n.Waiting.String())
+		c.env.log.WarnContext(ctx, "the execution waits for workers, and "+c.env.words().NoWorker(n.Waiting), "execution", int64(n.Execution), "open", n.Waiting.String())
 	}
 }
 
@@ -244,7 +247,7 @@ func (c runCommands) logOtherFile(ctx context.Context, n operator.Notice) {
 		c.env.log.InfoContext(ctx, "the job file was elsewhere before", "execution", int64(n.Execution), "was", n.Was, "now", n.File)
 		return
 	}
-	c.env.log.WarnContext(ctx, "another file has a job of this name, and both share its instances: give one of them another name",
+	c.env.log.WarnContext(ctx, "another file has a job of this name, and both share its instances: rename one of them",
 		"execution", int64(n.Execution), "other", n.Was, "this", n.File)
 }
 
@@ -256,7 +259,7 @@ func (c runCommands) logChanges(ctx context.Context, n operator.Notice) {
 	}
 	var compare []any
 	for _, a := range n.Actions {
-		compare = append(compare, "compare", c.env.compareLine(a))
+		compare = append(compare, "compare", c.env.words().Compare(a))
 	}
 	if !slices.ContainsFunc(n.Changes, func(change jobfile.Change) bool { return !change.NewDefinition }) && len(n.Changes) > 0 {
 		for _, change := range n.Changes {
@@ -320,14 +323,14 @@ func (e *lostError) Error() string {
 func (e *lostError) Unwrap() error { return e.err }
 
 func (c runCommands) nextHints(e *operator.Execution) []string {
-	details := hint{"details", c.env.command("show", idText(e.ID))}
-	ways := c.env.restartHints(*e)
+	details := wording.Hint{Label: "details", Text: c.env.command("show", wording.ID(e.ID))}
+	ways := c.env.words().NextHints(e.Actions)
 	switch e.Status {
 	case core.StatusUnknown, core.StatusAbandoned:
-		return hintLines(append([]hint{details}, ways...))
+		return wording.HintLines(append([]wording.Hint{details}, ways...))
 	case core.StatusFailed, core.StatusStopped, core.StatusCompleted, core.StatusStarting, core.StatusStarted, core.StatusParked, core.StatusStopping:
 	}
-	return hintLines(append(ways, details, c.env.actionHint(operator.Action{Kind: refusal.ActExplain, Execution: e.ID})))
+	return wording.HintLines(append(ways, details, c.env.words().Hint(operator.Action{Kind: refusal.ActExplain, Execution: e.ID})))
 }
 
 func (c runCommands) stackHints(n *eventLog) []string {

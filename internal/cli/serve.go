@@ -13,8 +13,8 @@ import (
 	"github.com/surfin-batch/surfin/internal/operator/catalog"
 	"github.com/surfin-batch/surfin/internal/ports/taskports"
 	"github.com/surfin-batch/surfin/internal/runtime"
+	"github.com/surfin-batch/surfin/internal/wording"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
-	"github.com/surfin-batch/surfin/pkg/batch/settings"
 )
 
 func (c serverCommands) serveCommand() *cobra.Command {
@@ -23,23 +23,22 @@ func (c serverCommands) serveCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "serve",
 		Short: "Serve the REST API: run and operate jobs over HTTP",
-		Long: `Serves the REST API, and runs what it is asked to run, until it is stopped. Clients
-run the jobs of --jobs by their names, and no others. A job file is read anew for each
-run: one that was corrected takes effect; a new file does when the server is started
-again.
+		Long: `Serves the REST API, and runs the jobs that its clients start, until it is stopped.
+Clients run the jobs of --jobs by their names, and no others. A job file is read again
+for each run, so a correction takes effect; a new file takes effect after a restart of
+the server.
 
 Clients have tokens: api.operator_tokens.NAME may do everything, api.viewer_tokens.NAME
-may read (see "` + c.env.app.Name + ` help settings"). Without any the server listens on a loopback
-address only, can be read, and changes nothing. Tokens travel as they are: put a
-proxy with TLS before a server that is called from other machines.
+may read (see "` + c.env.app.Name + ` help settings"). Without any token the server listens on a loopback
+address only and is read-only. Tokens are sent in plain text: put a proxy with TLS in
+front of a server that other machines call.
 
-A server starts what its clients ask for. Registered jobs that are due are started by a
-worker: with --worker the server is one, too, with that many slots, and leads where no
-other worker does.
+A worker starts registered jobs when they are due. With --worker the server is also a
+worker with that many slots, and the leader if no other worker is.
 
-SIGINT or SIGTERM takes no more requests and finishes the chunks in hand: what the
-server runs is STOPPED, and can be restarted. What is parked, since workers have its
-work, goes on without the server. A second one cancels.
+After SIGINT or SIGTERM the server takes no more requests and finishes the current
+chunks: its executions are STOPPED, and can be restarted. Parked executions continue on
+their workers. A second signal cancels.
 
 /openapi.json describes the API.`,
 		Example: "  " + c.env.app.Name + " serve --jobs jobs/",
@@ -64,26 +63,12 @@ work, goes on without the server. A second one cancels.
 		},
 	}
 	f := cmd.Flags()
-	f.StringArrayVar(&jobs, "jobs", nil, "a job file, or a `FOLDER` of job files, that may be run; several times for several")
-	f.IntVar(&slots, "worker", 0, "work as well, with `SLOTS` slots (1 if none are given)")
+	f.StringArrayVar(&jobs, "jobs", nil, "a job file, or a `FOLDER` of job files, that clients may run; repeat it for more")
+	f.IntVar(&slots, "worker", 0, "also work as a worker with `SLOTS` slots (1 without a number)")
 	f.Lookup("worker").NoOptDefVal = "1"
 	labelFlag(f, &labels)
 	f.Var(&settingValue{env: c.env, name: "--listen", key: "api.listen"}, "listen", "`ADDRESS` HOST:PORT of the API (default: api.listen)")
 	return cmd
-}
-
-// settingValue is a command's flag for a key of surfin.yaml.
-type settingValue struct {
-	env             *environment
-	name, key, text string
-}
-
-func (v *settingValue) String() string { return v.text }
-func (v *settingValue) Type() string   { return "string" }
-func (v *settingValue) Set(text string) error {
-	v.text = text
-	v.env.flags = append(v.env.flags, settings.Flag{Name: v.name, Key: v.key, Value: text})
-	return nil
 }
 
 func (c serverCommands) serve(ctx context.Context, jobs []string, slots int, labels map[string]string) error {
@@ -133,7 +118,7 @@ func (c serverCommands) workBeside(ctx context.Context, s *Session, stop <-chan 
 	go func() {
 		defer close(done)
 		if err := s.Work(ctx, stop, o); err != nil {
-			c.env.log.ErrorContext(ctx, "the worker of the server ended", "error", oneLine(err.Error()))
+			c.env.log.ErrorContext(ctx, "the worker of the server ended", "error", wording.OneLine(err.Error()))
 		}
 	}()
 	c.env.log.InfoContext(ctx, fmt.Sprintf("the server works as well, with %d slots", slots))
@@ -163,7 +148,7 @@ func (c serverCommands) withPlanner(ctx context.Context, serve func(planner *ope
 func (c serverCommands) announceAPI(ctx context.Context, at net.Listener, catalog *catalog.Catalog) {
 	clients := c.env.settings.API.Clients
 	c.env.log.InfoContext(ctx, fmt.Sprintf("the API is at http://%s/v1, its description at http://%s/openapi.json", at.Addr(), at.Addr()),
-		"jobs", joinWords(catalog.Names()), "clients", len(clients))
+		"jobs", wording.Join(catalog.Names()), "clients", len(clients))
 	if len(clients) == 0 {
 		c.env.log.WarnContext(ctx, "without tokens the API changes nothing: set api.operator_tokens.NAME")
 	}

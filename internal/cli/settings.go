@@ -5,10 +5,12 @@ import (
 
 	"github.com/surfin-batch/surfin/internal/ports/taskports"
 	"github.com/surfin-batch/surfin/internal/runtime"
+	"github.com/surfin-batch/surfin/internal/wording"
+	"github.com/surfin-batch/surfin/pkg/batch/settings"
 )
 
-const sharedSettings = `Some settings are kept in the database, and shared by all processes: "settings list" and
-"settings set" show and change them. The leader of the workers reads them while it works.`
+const sharedSettings = `Some settings are in the database, and shared by all processes: "settings list" and
+"settings set" show and change them. The leader of the workers reads them while it runs.`
 
 // settingsCommand is the help on settings, and shows and changes the settings that processes share.
 func (c taskCommands) settingsCommand() *cobra.Command {
@@ -54,9 +56,41 @@ func (c taskCommands) printSettings(all []taskports.Setting) error {
 			by = s.UpdatedBy
 		}
 		if s.UpdatedAt != nil {
-			at = timeText(*s.UpdatedAt)
+			at = wording.Time(*s.UpdatedAt)
 		}
 		rows = append(rows, []string{s.Name, s.Value, s.Unit, by, at, s.Effect})
 	}
 	return c.printTable([]column{{title: "setting"}, {title: "value", right: true}, {title: "unit"}, {title: "by"}, {title: "at"}, {title: "effect"}}, rows)
+}
+
+const settingsName = "settings"
+
+// settingsTopic is `help settings`; taskCommands.settingsCommand adds the commands that change the
+// settings that processes share.
+func (c fileCommands) settingsTopic() *cobra.Command {
+	topic := &cobra.Command{
+		Use:   settingsName,
+		Short: "Settings: surfin.yaml, environment variables and flags",
+	}
+	topic.SetHelpFunc(func(cmd *cobra.Command, args []string) {
+		if cmd == topic {
+			cmd.Long = settingsText() // only now: the layout takes longer than most commands
+		}
+		cmd.Root().HelpFunc()(cmd, args)
+	})
+	return topic
+}
+
+func settingsText() string {
+	rows := [][]string{}
+	for _, r := range settings.Reference() {
+		rows = append(rows, r[:])
+	}
+	return settingsOrder() + "\n\n" + sharedSettings + "\n\n" + renderTable([]column{{title: settings.FileName}, {title: "variable"}, {title: "default"}, {title: "meaning"}}, rows)
+}
+
+func settingsOrder() string {
+	return `Flags win over environment variables, which win over ` + settings.FileName + ` of the
+working directory (or --config FILE), which wins over the defaults. None is
+needed. A relative sqlite path in ` + settings.FileName + ` is relative to that file.`
 }

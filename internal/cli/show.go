@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -11,8 +10,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/surfin-batch/surfin/internal/operator"
+	"github.com/surfin-batch/surfin/internal/wording"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
+
+// showCommands read the history: list, show, explain and top.
+type showCommands struct{ env *environment }
 
 type showFlags struct {
 	definition, partitions, audit bool
@@ -23,7 +26,7 @@ func (c showCommands) showCommand() *cobra.Command {
 	var o showFlags
 	cmd := &cobra.Command{
 		Use:               "show EXECUTION",
-		Short:             "Show an execution: parameters, steps, gates, decisions, errors, and how to go on",
+		Short:             "Show an execution: parameters, steps, gates, decisions, errors, next commands",
 		Example:           "  " + c.env.app.Name + " show 12",
 		Args:              oneExecution,
 		ValidArgsFunction: c.env.completeExecution,
@@ -41,7 +44,7 @@ func (c showCommands) showCommand() *cobra.Command {
 	cmd.Flags().BoolVar(&o.definition, "definition", false, "print the job file, and the files of its child jobs, as they were when the execution began")
 	cmd.Flags().StringVar(&o.file, "file", "", "with --definition: print only this file, NAME as in --definition")
 	cmd.Flags().BoolVar(&o.partitions, "partitions", false, "show every partition, not only those that failed")
-	cmd.Flags().BoolVar(&o.audit, "audit", false, "show every change of a status, and who asked for it")
+	cmd.Flags().BoolVar(&o.audit, "audit", false, "show every change of status, with its actor")
 	cmd.MarkFlagsMutuallyExclusive("definition", "partitions")
 	cmd.MarkFlagsMutuallyExclusive("definition", "audit")
 	c.env.addFormatFlag(cmd)
@@ -139,75 +142,34 @@ func (c showCommands) writeFacts(b *strings.Builder, e *operator.ExecutionView, 
 	line("instance", fmt.Sprint(e.InstanceID))
 	line("file", e.File)
 	if e.RedriveOf != 0 {
-		line("redrive of", "execution "+idText(e.RedriveOf))
+		line("redrive of", "execution "+wording.ID(e.RedriveOf))
 	}
 	if e.Parent != 0 {
-		line("child of", "execution "+idText(e.Parent))
+		line("child of", "execution "+wording.ID(e.Parent))
 	}
-	line("redriven by", redrivesText(e.Redrives))
-	line("created", timeText(e.CreatedAt))
-	line("started", timeText(e.StartedAt))
-	line("ended", timeText(e.EndedAt))
+	line("redriven by", wording.Redrives(e.Redrives))
+	line("created", wording.Time(e.CreatedAt))
+	line("started", wording.Time(e.StartedAt))
+	line("ended", wording.Time(e.EndedAt))
 	if e.Owner != nil {
-		line("owner", fmt.Sprintf("process %d on %s, %s", e.Owner.PID, e.Owner.Host, leaseText(e.Owner, now)))
+		line("owner", fmt.Sprintf("process %d on %s, %s", e.Owner.PID, e.Owner.Host, wording.Lease(e.Owner, now)))
 		if e.StopRequested {
 			line("stop", "requested")
 		}
 	}
-	line("parked", c.parkedText(e.Waiting))
+	line("parked", c.env.words().Parked(e.Waiting))
 	for _, p := range e.Placed {
-		line("waits", placedText(p))
+		line("waits", wording.Placed(p))
 	}
-	line("error", oneLine(e.Error))
+	line("error", wording.OneLine(e.Error))
 	if !strings.Contains(e.Error, e.Gate) {
-		line("expect", oneLine(e.Gate))
+		line("expect", wording.OneLine(e.Gate))
 	}
-}
-
-func placedText(p operator.PlacedWork) string {
-	names := strings.Join(p.Names, ", ")
-	if more := p.Count - len(p.Names); more > 0 {
-		names += fmt.Sprintf(" and %d more", more)
-	}
-	return fmt.Sprintf("%s (on %s): %s", names, p.On, p.Waits)
-}
-
-// parkedText describes the open work of a parked execution, and whether no worker does it.
-func (c showCommands) parkedText(w *operator.Waiting) string {
-	if w == nil {
-		return ""
-	}
-	text := "it waits for a worker that continues it"
-	if open := w.String(); open != "" {
-		text = "it waits for " + open
-	}
-	if lacks := c.env.noWorkerText(w); lacks != "" {
-		text += "; " + lacks
-	}
-	return text
-}
-
-// leaseText describes how long the lease of an execution lasts; for an expired one, why it is not
-// taken over.
-func leaseText(o *operator.Owner, now time.Time) string {
-	until, over := timeText(o.LeaseUntil), now.Sub(o.LeaseUntil)
-	const byItself = "; no process takes it over by itself"
-	switch {
-	case o.Dead:
-		return "which is gone" + byItself
-	case over > 0 && o.Lost:
-		return "lease ended " + durationText(over) + " ago" + byItself
-	case over > 0:
-		return "lease until " + until + " by the clock of the database, behind that of this machine"
-	case o.Lost:
-		return "lease over by the clock of the database" + byItself
-	}
-	return "lease until " + until
 }
 
 func (c showCommands) writeStep(b *strings.Builder, s operator.StepView, current core.JobExecutionID, allPartitions bool) {
 	if s.Error != "" {
-		fmt.Fprintf(b, "\n%s: %s\n", s.Step, oneLine(s.Error))
+		fmt.Fprintf(b, "\n%s: %s\n", s.Step, wording.OneLine(s.Error))
 	}
 	for _, text := range s.Warnings {
 		fmt.Fprintf(b, "\n%s: warning: %s\n", s.Step, text)
@@ -216,38 +178,27 @@ func (c showCommands) writeStep(b *strings.Builder, s operator.StepView, current
 		fmt.Fprintf(b, "\n%s: took its new definition, as nothing was committed by the old one\n", s.Step)
 	}
 	if s.Gate != "" && !strings.Contains(s.Error, s.Gate) {
-		fmt.Fprintf(b, "\n%s: expect: %s\n", s.Step, oneLine(s.Gate))
+		fmt.Fprintf(b, "\n%s: expect: %s\n", s.Step, wording.OneLine(s.Gate))
 	}
 	if s.Child != 0 {
 		status := s.Out["status"]
 		if s.ChildStatus != "" {
 			status = s.ChildStatus
 		}
-		fmt.Fprintf(b, "\n%s: execution %d (%v):  %s\n", s.Step, s.Child, status, c.env.command("show", idText(s.Child)))
+		fmt.Fprintf(b, "\n%s: execution %d (%v):  %s\n", s.Step, s.Child, status, c.env.command("show", wording.ID(s.Child)))
 	} else if len(s.Out) > 0 {
-		fmt.Fprintf(b, "\n%s: %s\n", s.Step, outText(s.Out))
+		fmt.Fprintf(b, "\n%s: %s\n", s.Step, wording.Out(s.Out))
 	}
 	if s.Tasks != nil {
-		fmt.Fprintf(b, "\n%s: group %d: %s:  %s\n", s.Step, s.Tasks.Group, tasksText(s.Tasks), c.env.command("tasks", "list", "--group", strconv.FormatInt(s.Tasks.Group, 10)))
+		fmt.Fprintf(b, "\n%s: group %d: %s:  %s\n", s.Step, s.Tasks.Group, wording.Tasks(s.Tasks), c.env.command("tasks", "list", "--group", strconv.FormatInt(s.Tasks.Group, 10)))
 	}
 	if s.Partitions != nil {
 		b.WriteString("\n" + c.env.partitionText(s, current, allPartitions))
 	}
 }
 
-// tasksText counts the tasks of a step: "4 tasks: 1 RUNNING, 3 SUCCEEDED".
-func tasksText(t *operator.StepTasks) string {
-	var words []string
-	all := 0
-	for _, state := range sortedKeys(t.States) {
-		all += t.States[state]
-		words = append(words, count(int64(t.States[state]))+" "+state)
-	}
-	return plural(all, "task") + ": " + joinWords(words)
-}
-
 func (c showCommands) pageHints(e *operator.ExecutionView) []string {
-	return hintLines(c.env.restartHints(e.Execution))
+	return wording.HintLines(c.env.words().NextHints(e.Execution.Actions))
 }
 
 func parameterTable(ps core.Parameters) string {
@@ -262,27 +213,11 @@ func parameterTable(ps core.Parameters) string {
 	return renderTable([]column{{title: "parameter"}, {title: "type"}, {title: "identifying"}, {title: "value"}}, rows)
 }
 
-func redrivesText(redrives []operator.Redrive) string {
-	var words []string
-	for _, e := range slices.Backward(redrives) {
-		words = append(words, fmt.Sprintf("execution %d (%s)", e.Execution, e.Status))
-	}
-	return joinWords(words)
-}
-
 func (env *environment) skipsLine(e *operator.ExecutionView) string {
 	for _, s := range e.Steps {
 		if s.Execution == e.ID && s.Skipped > s.SkippedUndone {
-			return "\nskipped items:  " + env.command("skips", "list", idText(e.ID)) + "\n"
+			return "\nskipped items:  " + env.command("skips", "list", wording.ID(e.ID)) + "\n"
 		}
 	}
 	return ""
-}
-
-func outText(out map[string]any) string {
-	var words []string
-	for _, name := range sortedKeys(out) {
-		words = append(words, fmt.Sprintf("%s=%v", name, out[name]))
-	}
-	return clip(strings.Join(words, " "), 2000)
 }

@@ -54,14 +54,14 @@ func ignoreBrokenPipes() { signal.Notify(make(chan os.Signal, 1), syscall.SIGPIP
 func listen(incoming <-chan os.Signal, over <-chan struct{}, stop chan<- struct{}, cancel func(), log *slog.Logger) {
 	select {
 	case got := <-incoming:
-		log.Warn(got.String() + ": stopping once the chunk in hand is committed; a second signal cancels at once")
+		log.Warn(got.String() + ": stopping after the current chunk commits; a second signal cancels at once")
 		close(stop)
 	case <-over:
 		return
 	}
 	select {
 	case got := <-incoming:
-		log.Warn(got.String() + " again: cancelling; the chunk in hand is rolled back")
+		log.Warn(got.String() + " again: cancelling; the current chunk is rolled back")
 		cancel()
 	case <-over:
 	}

@@ -88,7 +88,7 @@ func TestASignalFinishesTheChunkAndStops(t *testing.T) {
 			c.signal(sig)
 			code, errs := c.end()
 			require.Equal(t, cli.ExitStopped, code, errs)
-			require.Contains(t, errs, ": stopping once the chunk in hand is committed; a second signal cancels at once")
+			require.Contains(t, errs, ": stopping after the current chunk commits; a second signal cancels at once")
 			require.Contains(t, errs, "stopped on request")
 			require.Contains(t, errs, "surfin restart ")
 			require.Contains(t, c.out.String(), "STOPPED")
@@ -123,7 +123,7 @@ func TestARunningInstanceIsRefusedWithItsOwner(t *testing.T) {
 		r := s.run(args...)
 		require.Equal(t, cli.ExitRefused, r.code, r.err)
 		require.Contains(t, r.err, "surfin: job h is already running: execution 1, owner ")
-		require.Contains(t, r.err, " its state: surfin show 1 --database-url URL\n stop it: surfin stop 1 --wait 5m --database-url URL\n")
+		require.Contains(t, r.err, " its progress: surfin show 1 --database-url URL\n stop it: surfin stop 1 --wait 5m --database-url URL\n")
 	}
 	require.Contains(t, s.run("show", "1").out, "owner process ")
 	c.signal(syscall.SIGTERM)

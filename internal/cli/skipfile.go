@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/surfin-batch/surfin/internal/operator"
+	"github.com/surfin-batch/surfin/internal/wording"
 )
 
 func (c skipsCommands) skipsExportCommand() *cobra.Command {
@@ -17,16 +18,16 @@ func (c skipsCommands) skipsExportCommand() *cobra.Command {
 	var out string
 	cmd := &cobra.Command{
 		Use:   "export EXECUTION",
-		Short: "Write the skipped items that are left to a file, to be edited and redriven",
+		Short: "Write the remaining skipped items to a file, to edit and redrive them",
 		Long: `Writes the skipped items of EXECUTION that were not redriven, one JSON object per
-line. "item" is the item as it was read: correct it, leave out lines that are not
-to be redriven, and hand the file to
+line. "item" is the item as it was read: correct it, delete the lines that should
+not be redriven, and pass the file to
   ` + c.env.app.Name + ` skips redrive EXECUTION --from FILE
-Where an item could not be read, "raw" is its text as it stands in the file (from byte
-"offset" on, "length" bytes), and "columns" names its fields: correct the text, and the
-step's reader reads it again. Where "item" is null and there is no "raw", it is not
-known whole: it was too long, not valid UTF-8, or fields of it are hidden. What is known is
-in "stored"; give the item or the text, or leave out the line.`,
+If an item could not be read, "raw" is its text in the file ("length" bytes from byte
+"offset"), and "columns" names its fields: correct the text, and the step's reader reads
+it again. If "item" is null and "raw" is missing, the item is not known completely: it was
+too long, not valid UTF-8, or has hidden fields. "stored" has the known part; give the item
+or the text, or delete the line.`,
 		Example:           "  " + c.env.app.Name + " skips export 12 --out skipped.jsonl",
 		Args:              oneExecution,
 		ValidArgsFunction: c.env.completeExecution,
@@ -59,7 +60,7 @@ func (c skipsCommands) exportSkips(ctx context.Context, req operator.SkipsReques
 		return err
 	}
 	if out != "" || n == 0 {
-		c.env.log.InfoContext(ctx, plural(n, "skipped item")+" exported")
+		c.env.log.InfoContext(ctx, wording.Plural(n, "skipped item")+" exported")
 	}
 	return nil
 }

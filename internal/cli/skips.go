@@ -12,17 +12,20 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/surfin-batch/surfin/internal/operator"
+	"github.com/surfin-batch/surfin/internal/wording"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 )
+
+// skipsCommands handle skipped items: skips list, show, export and redrive.
+type skipsCommands struct{ env *environment }
 
 func (c skipsCommands) skipsCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "skips",
 		Short: "List, show, export and redrive skipped items",
-		Long: `An item that a step may skip is stored with the error that it failed with. When
-the data or the job is right again, redrive runs only the skipped items through
-the same processors and writers.`,
+		Long: `A skipped item is stored with its error. After you have fixed the data or the job,
+redrive runs only the skipped items through the same processors and writers.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
@@ -63,7 +66,7 @@ func addSkipFlags(cmd *cobra.Command, req *operator.SkipsRequest) {
 	cmd.Flags().StringVar(&req.Step, "step", "", "only items of the step with this `NAME`")
 	cmd.Flags().Var((*phaseFlag)(&req.Phase), "phase", "only items that failed in this phase: read, process or write")
 	completeFlag(cmd, "phase", phaseNames()...)
-	cmd.Flags().Int64Var(&req.Index, "index", 0, "only items of the element of an array with this `NUMBER`, counted from 1")
+	cmd.Flags().Int64Var(&req.Index, "index", 0, "only items of the array element with this `NUMBER`, counted from 1")
 }
 
 type phaseFlag core.Phase
@@ -80,7 +83,7 @@ func (f *phaseFlag) Set(text string) error {
 		*f = phaseFlag(text)
 		return nil
 	}
-	return fmt.Errorf("allowed: %s", joinWords(phaseNames()))
+	return fmt.Errorf("allowed: %s", wording.Join(phaseNames()))
 }
 
 func (c skipsCommands) listSkips(ctx context.Context, req operator.SkipsRequest) error {
@@ -96,12 +99,12 @@ func (c skipsCommands) listSkips(ctx context.Context, req operator.SkipsRequest)
 		return c.env.printJSON(page.Items)
 	}
 	if c.env.format == formatCSV {
-		return c.env.skipsCSV(page.Items)
+		return c.skipsCSV(page.Items)
 	}
 	if len(page.Items) == 0 {
 		text := fmt.Sprintf("no such skipped items of execution %d", req.Execution)
 		for _, id := range page.Elsewhere {
-			text += "; another attempt has some:  " + c.env.command("skips", "list", idText(id))
+			text += "; another attempt has some:  " + c.env.command("skips", "list", wording.ID(id))
 		}
 		c.env.log.InfoContext(ctx, text)
 		return nil
@@ -123,7 +126,7 @@ func skipTable(page []operator.SkipView) string {
 	var rows [][]string
 	for _, s := range page {
 		rows = append(rows, []string{
-			strconv.FormatInt(s.ID, 10), s.Step, string(s.Phase), placeText(s), s.Class, clip(oneLine(s.Error), 80), redrivenText(s),
+			strconv.FormatInt(s.ID, 10), s.Step, string(s.Phase), placeText(s), s.Class, wording.Clip(wording.OneLine(s.Error), 80), redrivenText(s),
 		})
 	}
 	return renderTable(columns, rows)
@@ -137,7 +140,7 @@ func redrivenText(s operator.SkipView) string {
 	if s.RedrivenBy == 0 {
 		return "-"
 	}
-	return idText(s.RedrivenBy)
+	return wording.ID(s.RedrivenBy)
 }
 
 func (c skipsCommands) skipsShowCommand() *cobra.Command {
@@ -154,7 +157,7 @@ func (c skipsCommands) skipsShowCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			id, err := strconv.ParseInt(args[0], 10, 64)
 			if err != nil || id < 1 {
-				return usagef("%q is no skipped item: a number such as 7 is expected", args[0])
+				return usagef("%q is not a skipped item: a number such as 7 is expected", args[0])
 			}
 			return c.showSkip(cmd.Context(), id)
 		},
@@ -175,7 +178,7 @@ func (c skipsCommands) showSkip(ctx context.Context, id int64) error {
 		})
 	}
 	if errors.Is(err, core.ErrNotFound) {
-		return usagef("there is no skipped item %d in %s", id, c.env.databaseText(c.env.settings.Repository.Database))
+		return usagef("no skipped item %d in %s", id, c.env.databaseText(c.env.settings.Repository.Database))
 	}
 	if err != nil {
 		return err
@@ -196,10 +199,10 @@ func (c skipsCommands) skipPage(s operator.SkipView) string {
 	fmt.Fprintf(&b, "skipped item %d of execution %d, step %s, phase %s\n\n", s.ID, s.Execution, s.Step, s.Phase)
 	line("where", placeText(s))
 	line("class", s.Class)
-	line("error", oneLine(s.Error))
-	line("skipped", timeText(s.CreatedAt))
+	line("error", wording.OneLine(s.Error))
+	line("skipped", wording.Time(s.CreatedAt))
 	if s.RedrivenBy != 0 {
-		line("redriven", "by execution "+idText(s.RedrivenBy))
+		line("redriven", "by execution "+wording.ID(s.RedrivenBy))
 	}
 	text := itemText(s)
 	switch {
@@ -220,14 +223,13 @@ func (c skipsCommands) skipPage(s operator.SkipView) string {
 		b.WriteString("\n" + text + "\n")
 	}
 	if s.RedrivenBy == 0 {
-		b.WriteString("\nredrive it:  " + c.env.command("skips", "redrive", idText(cmp.Or(s.LeftIn, s.Execution)), "--step", s.Step) + "\n")
+		b.WriteString("\nredrive it:  " + c.env.command("skips", "redrive", wording.ID(cmp.Or(s.LeftIn, s.Execution)), "--step", s.Step) + "\n")
 	}
 	return b.String()
 }
 
-// rawPlace describes the position in its source of the text of an unreadable item.
 func rawPlace(s operator.SkipView) string {
-	return fmt.Sprintf("%s from byte %d on", plural(int(*s.Length), "byte"), *s.Offset)
+	return fmt.Sprintf("%s from byte %d on", wording.Plural(int(*s.Length), "byte"), *s.Offset)
 }
 
 func sumText(s operator.SkipView) string {

@@ -110,7 +110,7 @@ func TestSkippedItemsAreListedAndShown(t *testing.T) {
 		require.Contains(t, s.must("skips", "show", "2").out, "\ntext 7 bytes from byte 26 on\n\nfour,40\n")
 
 		for args, want := range map[string]string{
-			"list 9": "no execution 9 in", "show 9": "there is no skipped item 9 in", "show x": `"x" is no skipped item`,
+			"list 9": "no execution 9 in", "show 9": "no skipped item 9 in", "show x": `"x" is not a skipped item`,
 			"list 1 --phase other": "allowed: read, process, write", "list": "which execution?", "show": "which skipped item?",
 		} {
 			r := s.run(append([]string{"skips"}, strings.Fields(args)...)...)
@@ -291,8 +291,8 @@ flow:
 	require.NoError(t, os.Remove(s.path("two.yaml")))
 	r = s.run("skips", "redrive", "1", "--step", "one")
 	require.Equal(t, cli.ExitFailed, r.code)
-	require.Contains(t, r.err, "WARN the job file is gone: it is taken from the history file=DIR/two.yaml\n")
-	require.Contains(t, r.err, "DIR/one.csv exists, and a redrive would replace it with the redriven items alone")
+	require.Contains(t, r.err, "WARN the job file is gone: the history's copy is used file=DIR/two.yaml\n")
+	require.Contains(t, r.err, "DIR/one.csv exists, and a redrive would replace it with the r")
 
 	require.NoError(t, os.Rename(s.path("one.csv"), s.path("one.before")))
 	s.write("fixed.jsonl", `{"id":1,"item":{"a":"7","b":"z"}}`)

@@ -22,9 +22,9 @@ func (c serverCommands) sqlCommand() *cobra.Command {
 		Use:   "sql STATEMENT",
 		Short: "Run an SQL statement and print its rows; read-only without --write",
 		Long: `Runs one SQL statement in a transaction of its own and prints the rows that it
-returns. The database itself refuses to change anything without --write. The
-statement - is read from standard input.`,
-		Example: "  " + c.env.app.Name + ` sql "select species, count(*) from strikes group by species"`,
+returns. Without --write the database itself refuses changes. The statement - is
+read from standard input.`,
+		Example: "  " + c.env.app.Name + ` sql "select species, wording.Count(*) from strikes group by species"`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 || strings.TrimSpace(args[0]) == "" {
 				return usage(errors.New("one statement is expected (in quotes)"), "usage:  "+cmd.UseLine())
@@ -39,7 +39,7 @@ statement - is read from standard input.`,
 	}
 	cmd.Flags().StringVar(&q.database, "database", tx.Default, "`NAME` of the database")
 	cmd.Flags().BoolVar(&q.write, "write", false, "let the statement change data")
-	cmd.Flags().IntVar(&q.limit, "limit", 1000, "print at most `N` rows; 0: all")
+	cmd.Flags().IntVar(&q.limit, "limit", 1000, "print at most `N` rows; 0 means all")
 	c.env.addFormatFlag(cmd)
 	return cmd
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/surfin-batch/surfin/internal/operator"
+	"github.com/surfin-batch/surfin/internal/wording"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
@@ -19,18 +20,18 @@ func (c operateCommands) stopCommand() *cobra.Command {
 		Use:   "stop EXECUTION",
 		Short: "Ask a running execution to stop, wherever it runs",
 		Long: `Asks the process that runs EXECUTION to stop. The request is stored in the
-database, so that it may be made on any host, and every step, part, branch, child
-job and task asks for it before it starts: after the answer none starts, except for
-the steps of 'finally'. A chunk step that is running commits its current chunk; any
-other step returns by itself. Then the execution ends STOPPED, or COMPLETED if that
-step was its last. A stopped execution can be restarted.
+database, so you can make it on any host, and every step, part, branch, child job
+and task checks for it before it starts: none starts after the request, except the
+steps of 'finally'. A running chunk step commits its current chunk; any other step
+returns by itself. Then the execution ends STOPPED, or COMPLETED if that step was
+its last. A stopped execution can be restarted.
 
-With --wait the command waits until the execution is over, and its exit code is
-that of the execution: 3 for one that stopped, 0 for one that completed all the
-same. Without, it is 0 as soon as the request is stored.
+With --wait the command waits until the execution has ended, and returns its exit
+code: 3 if it stopped, 0 if it still completed. Without --wait the exit code is 0 as
+soon as the request is stored.
 
-An execution that is parked has no process. If no worker has a part of it, this
-command ends it: what its job does at its end is done here.`,
+A parked execution has no process. If no worker has a part of it, this command ends
+it, including the steps of 'finally'.`,
 		Example:           "  " + c.env.app.Name + " stop 12 --wait 5m",
 		Args:              oneExecution,
 		ValidArgsFunction: c.env.completeExecution,
@@ -45,20 +46,20 @@ command ends it: what its job does at its end is done here.`,
 			return c.stop(cmd.Context(), id, wait)
 		},
 	}
-	cmd.Flags().DurationVar(&wait, "wait", 0, "wait until it is over, at most for this `DURATION`")
+	cmd.Flags().DurationVar(&wait, "wait", 0, "wait until it has ended, at most for this `DURATION`")
 	c.env.addFormatFlag(cmd)
 	return cmd
 }
 
 func (c operateCommands) stop(ctx context.Context, id core.JobExecutionID, wait time.Duration) error {
-	return c.env.withExecution(ctx, id, func(s *operator.Service) error {
+	return c.withExecution(ctx, id, func(s *operator.Service) error {
 		asked, err := s.Stop(ctx, id)
 		notEnded, others := errors.AsType[*operator.NotEndedError](err)
 		switch {
 		case others && wait == 0:
-			return &exitError{code: ExitFailed, err: notEnded, hints: hintLines(c.elsewhere())}
+			return &exitError{code: ExitFailed, err: notEnded, hints: wording.HintLines(c.elsewhere())}
 		case others:
-			c.env.log.WarnContext(ctx, "waiting for a worker to end it", "error", oneLine(notEnded.Error()))
+			c.env.log.WarnContext(ctx, "waiting for a worker to end it", "error", wording.OneLine(notEnded.Error()))
 		case err != nil:
 			return c.env.refusal(err)
 		}
@@ -69,9 +70,8 @@ func (c operateCommands) stop(ctx context.Context, id core.JobExecutionID, wait 
 	})
 }
 
-// elsewhere suggests commands that end a parked execution where its job can be built.
-func (c operateCommands) elsewhere() []hint {
-	return []hint{{"where it can", c.env.command("worker")}, {"or", c.env.command("recover")}}
+func (c operateCommands) elsewhere() []wording.Hint {
+	return []wording.Hint{{Label: "where it can", Text: c.env.command("worker")}, {Label: "or", Text: c.env.command("recover")}}
 }
 
 func (c operateCommands) printStopping(ctx context.Context, s *operator.Service, e *operator.Execution) error {
@@ -81,22 +81,22 @@ func (c operateCommands) printStopping(ctx context.Context, s *operator.Service,
 	text := headline(*e) + "\n"
 	switch {
 	case e.Owner == nil && !e.Status.IsOver(): // it is parked
-		return c.env.print(text + "  the workers that have its partitions commit the chunks in hand; then a worker ends it\n" +
-			hintText(hintLines([]hint{{"or do so here", c.env.command("stop", idText(e.ID), "--wait", "5m")}})))
+		return c.env.print(text + "  the workers that run its partitions commit their current chunks; then a worker ends it\n" +
+			hintText(wording.HintLines([]wording.Hint{{Label: "or do so here", Text: c.env.command("stop", wording.ID(e.ID), "--wait", "5m")}})))
 	case e.Owner == nil: // it has just ended
 		return c.env.print(text)
 	case e.Owner.Dead:
-		return c.env.print(text + fmt.Sprintf("  its process %d is dead: nobody is left to stop\n", e.Owner.PID) +
-			hintText(hintLines([]hint{{"end it", c.env.command("recover")}})))
+		return c.env.print(text + fmt.Sprintf("  its process %d is dead: no process is left to stop\n", e.Owner.PID) +
+			hintText(wording.HintLines([]wording.Hint{{Label: "end it", Text: c.env.command("recover")}})))
 	}
 	running, err := stillRunning(ctx, s, e.ID)
 	if err != nil {
 		return err
 	}
 	text += fmt.Sprintf("  process %d on %s starts no further step, part or task, except for steps of finally\n  %s\n", e.Owner.PID, e.Owner.Host, running)
-	return c.env.print(text + hintText(hintLines([]hint{
-		{"wait for it", c.env.command("stop", idText(e.ID), "--wait", "5m")},
-		{"its state", c.env.command("show", idText(e.ID))},
+	return c.env.print(text + hintText(wording.HintLines([]wording.Hint{
+		{Label: "wait for it", Text: c.env.command("stop", wording.ID(e.ID), "--wait", "5m")},
+		{Label: "its progress", Text: c.env.command("show", wording.ID(e.ID))},
 	})))
 }
 
@@ -132,7 +132,7 @@ func (c operateCommands) awaitEnd(ctx context.Context, s *operator.Service, e *o
 		return err
 	case !ended.Status.IsOver(): // its process was already dead: it wrote no end
 		return &exitError{code: ExitFailed, err: fmt.Errorf("execution %d: its process %d is dead, and left it %s", e.ID, ended.Owner.PID, ended.Status),
-			hints: hintLines([]hint{{"end it", c.env.command("recover")}})}
+			hints: wording.HintLines([]wording.Hint{{Label: "end it", Text: c.env.command("recover")}})}
 	}
 	if err := c.printEnd(ended); err != nil {
 		return err
@@ -148,13 +148,13 @@ func (c operateCommands) printEnd(e *operator.Execution) error {
 }
 
 func (c operateCommands) notYetOver(e *operator.Execution, wait time.Duration) error {
-	hints := []hint{
-		{"its state", c.env.command("show", idText(e.ID))},
-		{"wait longer", c.env.command("stop", idText(e.ID), "--wait", "1h")},
+	hints := []wording.Hint{
+		{Label: "its progress", Text: c.env.command("show", wording.ID(e.ID))},
+		{Label: "wait longer", Text: c.env.command("stop", wording.ID(e.ID), "--wait", "1h")},
 	}
 	if e.Owner != nil {
-		hints = append(hints, hint{"end it hard", fmt.Sprintf("kill %d (on %s), then %s", e.Owner.PID, e.Owner.Host, c.env.command("recover"))})
+		hints = append(hints, wording.Hint{Label: "end it hard", Text: fmt.Sprintf("kill %d (on %s), then %s", e.Owner.PID, e.Owner.Host, c.env.command("recover"))})
 	}
-	return &exitError{code: ExitFailed, hints: hintLines(hints),
-		err: errors.New("execution " + idText(e.ID) + " still runs after " + wait.String() + ": it was asked to stop")}
+	return &exitError{code: ExitFailed, hints: wording.HintLines(hints),
+		err: errors.New("execution " + wording.ID(e.ID) + " still runs after " + wait.String() + ": it was asked to stop")}
 }

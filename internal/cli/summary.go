@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/surfin-batch/surfin/internal/operator"
+	"github.com/surfin-batch/surfin/internal/wording"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
@@ -38,7 +39,7 @@ func (c runCommands) printSummary(e *operator.ExecutionView, written []operator.
 		}
 	}
 	if len(written) > 0 {
-		b.WriteString("\n" + c.env.targetText(written))
+		b.WriteString("\n" + c.targetText(written))
 	}
 	b.WriteString(c.env.skipsLine(e))
 	return c.env.print(b.String())
@@ -54,7 +55,7 @@ func headline(e operator.Execution) string {
 		text += ", exit " + e.ExitCode
 	}
 	if !e.StartedAt.IsZero() { // it may have taken less than a millisecond
-		text += " in " + secondsText(e.Duration)
+		text += " in " + wording.Seconds(e.Duration)
 	}
 	return text
 }
@@ -71,7 +72,7 @@ func stepTable(steps []operator.StepView, current core.JobExecutionID) string {
 	for _, s := range steps {
 		perSecond := "-"
 		if s.RowsPerSecond > 0 {
-			perSecond = count(int64(s.RowsPerSecond))
+			perSecond = wording.Count(int64(s.RowsPerSecond))
 		}
 		name := s.Step
 		if s.Execution != current {
@@ -80,15 +81,21 @@ func stepTable(steps []operator.StepView, current core.JobExecutionID) string {
 		if s.Rounds > 1 {
 			name += fmt.Sprintf(" (%d times)", s.Rounds)
 		}
-		rows = append(rows, []string{name, statusAndExit(s.Status, s.Exit), count(s.Read), count(s.Written), count(s.Filtered),
-			count(s.Skipped), count(s.Commits), secondsText(s.Duration), perSecond})
+		rows = append(rows, []string{name, wording.StatusAndExit(s.Status, s.Exit), wording.Count(s.Read), wording.Count(s.Written), wording.Count(s.Filtered),
+			wording.Count(s.Skipped), wording.Count(s.Commits), wording.Seconds(s.Duration), perSecond})
 	}
 	return renderTable(columns, rows)
 }
 
-func statusAndExit(s core.Status, exit string) string {
-	if exit == "" || exit == string(s) {
-		return string(s)
+// targetText returns "load: table strikes in sqlite /data/surfin.db", one per line.
+func (c runCommands) targetText(list []operator.Target) string {
+	var b strings.Builder
+	for _, t := range list {
+		b.WriteString(t.Step + ": " + t.Writer + " " + t.Target)
+		if t.Database != "" {
+			b.WriteString(" in " + c.env.databaseText(t.Database))
+		}
+		b.WriteString("\n")
 	}
-	return string(s) + " " + exit
+	return b.String()
 }

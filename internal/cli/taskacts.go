@@ -9,6 +9,7 @@ import (
 
 	"github.com/surfin-batch/surfin/internal/ports/taskports"
 	"github.com/surfin-batch/surfin/internal/runtime"
+	"github.com/surfin-batch/surfin/internal/wording"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 )
@@ -21,7 +22,7 @@ func (c taskCommands) cancelCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "cancel TASK",
 		Short: "Cancel a task, or with --group all unfinished tasks of a group",
-		Long: `Cancels a task that is not over. The worker that executes it hears of it at its next
+		Long: `Cancels an unfinished task. The worker that executes it is notified at its next
 heartbeat, and ends it.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -39,8 +40,8 @@ heartbeat, and ends it.`,
 			})
 		},
 	}
-	cmd.Flags().BoolVar(&group, "group", false, "the number is that of a group")
-	cmd.Flags().StringVar(&by.Reason, "reason", "", "why, for the audit: a `TEXT`")
+	cmd.Flags().BoolVar(&group, "group", false, "the number names a group")
+	cmd.Flags().StringVar(&by.Reason, "reason", "", "reason for the audit: a `TEXT`")
 	c.env.addFormatFlag(cmd)
 	return cmd
 }
@@ -49,10 +50,10 @@ func (c taskCommands) rerunCommand() *cobra.Command {
 	var by runtime.By
 	cmd := &cobra.Command{
 		Use:   "rerun TASK",
-		Short: "Have a task executed again that failed, ran out of time or was canceled",
-		Long: `Has the task executed again. Its attempts are counted again, and kept. Tasks that were canceled
-because they wait for it wait again. A task that succeeded is refused; so is one whose worker
-has not let go of it, and one that waits for a task that ended without success.`,
+		Short: "Execute a task again that failed, timed out or was canceled",
+		Long: `Executes the task again. Its earlier attempts are kept, and counting starts again. Tasks
+that were canceled because they waited for it wait again. A task is refused if it succeeded,
+if its worker has not released it, or if it waits for a task that ended without success.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			id, err := parseNumber("TASK", args[0])
@@ -65,7 +66,7 @@ has not let go of it, and one that waits for a task that ended without success.`
 			})
 		},
 	}
-	cmd.Flags().StringVar(&by.Reason, "reason", "", "why, for the audit: a `TEXT`")
+	cmd.Flags().StringVar(&by.Reason, "reason", "", "reason for the audit: a `TEXT`")
 	c.env.addFormatFlag(cmd)
 	return cmd
 }
@@ -89,7 +90,7 @@ func (c taskCommands) printActed(what string, acted *runtime.Acted, err error) e
 func (c taskCommands) workersCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "workers",
-		Short: "List the workers that execute tasks or run parts, or did",
+		Short: "List the current and former workers",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return c.with(cmd.Context(), func(s *runtime.TaskService) error {
@@ -116,7 +117,7 @@ func (c taskCommands) workersCommand() *cobra.Command {
 				}
 				var rows [][]string
 				for _, w := range workers {
-					rows = append(rows, []string{w.Name, w.State, count(int64(w.Executing)), count(int64(w.Capacity)), core.LabelsText(w.Labels), strings.Join(w.Types, " "), strings.Join(w.Deciders, " "), map[bool]string{true: "yes", false: "no"}[w.Parts], w.Version, timeText(w.HeartbeatAt)})
+					rows = append(rows, []string{w.Name, w.State, wording.Count(int64(w.Executing)), wording.Count(int64(w.Capacity)), core.LabelsText(w.Labels), strings.Join(w.Types, " "), strings.Join(w.Deciders, " "), map[bool]string{true: "yes", false: "no"}[w.Parts], w.Version, wording.Time(w.HeartbeatAt)})
 				}
 				return c.printTable([]column{
 					{title: "worker"}, {title: "state"}, {title: "executing", right: true}, {title: "slots", right: true}, {title: "labels"}, {title: "types"}, {title: "deciders"}, {title: "parts"}, {title: "version"}, {title: "heartbeat"},

@@ -17,6 +17,7 @@ import (
 	"github.com/surfin-batch/surfin/internal/operator"
 	"github.com/surfin-batch/surfin/internal/refusal"
 	"github.com/surfin-batch/surfin/internal/runtime"
+	"github.com/surfin-batch/surfin/internal/wording"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 )
@@ -27,8 +28,8 @@ func (c taskCommands) tasksCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "tasks",
 		Short: "Submit, list, show, cancel and rerun tasks, and wait for them",
-		Long: `A task is a type and a payload. Workers that have a handler of the type execute it,
-and again where it fails. Tasks that are submitted together are a group.`,
+		Long: `A task is a type and a payload. Workers with a handler of the type execute it, and
+retry it if it fails. Tasks that are submitted together are a group.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
@@ -71,9 +72,10 @@ list of its tasks alone:
               "key": "clean", "after": ["fetch"], "on": {"disk": "eu1"}}]}
 
 Only "tasks" is required. "after" names other tasks of the group by their "key", else by their
-"idempotency_key": the task waits until they have succeeded, and is canceled if one fails. A task with "on" is executed by workers with
-these labels only ("worker --label disk=eu1"), or by the worker of that name. A second submission with the same idempotency_key answers
-the first one. With --wait the exit code is that of "tasks wait".`,
+"idempotency_key": the task waits until they have succeeded, and is canceled if one fails. Only
+workers with the labels of "on" execute a task ("worker --label disk=eu1"), or the worker of
+that name. A second submission with the same idempotency_key returns the first one. With --wait
+the exit code is that of "tasks wait".`,
 		Example: "  " + c.env.app.Name + " tasks submit nightly.json --wait 10m",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -87,9 +89,9 @@ the first one. With --wait the exit code is that of "tasks wait".`,
 			return c.submit(cmd.Context(), args[0], key, placement, wait)
 		},
 	}
-	cmd.Flags().DurationVar(&wait, "wait", 0, "wait until all are over, at most for this `DURATION`")
+	cmd.Flags().DurationVar(&wait, "wait", 0, "wait until all have ended, at most for this `DURATION`")
 	cmd.Flags().StringVar(&key, "key", "", "the idempotency `KEY` of the group, in place of the file's")
-	cmd.Flags().StringSliceVar(&on, "on", nil, "the `WORKER` of tasks that name none: KEY=VALUE, a label that it must have (several for several), or its name")
+	cmd.Flags().StringSliceVar(&on, "on", nil, "the `WORKER` of tasks that name none: a label KEY=VALUE (repeat it for more), or its name")
 	c.env.addFormatFlag(cmd)
 	return cmd
 }
@@ -151,7 +153,7 @@ func (c taskCommands) submit(ctx context.Context, file, key string, on *core.Pla
 		if accepted.Duplicate {
 			note = " (submitted before)"
 		}
-		return c.env.print(fmt.Sprintf("group %d: %s, %s%s\n", accepted.Group, plural(len(accepted.Tasks), "task"), idRange(accepted.Tasks), note))
+		return c.env.print(fmt.Sprintf("group %d: %s, %s%s\n", accepted.Group, wording.Plural(len(accepted.Tasks), "task"), idRange(accepted.Tasks), note))
 	})
 }
 
@@ -189,9 +191,9 @@ func (c taskCommands) waitCommand() *cobra.Command {
 	var limit time.Duration
 	cmd := &cobra.Command{
 		Use:   "wait GROUP",
-		Short: "Wait until no task of a group moves by itself any more",
-		Long: `Waits until the group is over. The exit code is 0 where all of its tasks succeeded, 1
-where one failed or the time is over, and 3 where it was cancelled.`,
+		Short: "Wait until a group of tasks has ended",
+		Long: `Waits until the group has ended. The exit code is 0 if all of its tasks succeeded, 1
+if one failed or the time is over, and 3 if the group was canceled.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			id, err := parseGroup(args[0])
@@ -225,7 +227,7 @@ func (c taskCommands) wait(ctx context.Context, s *runtime.TaskService, id task.
 	}
 	switch g.State {
 	case task.GroupFailed:
-		return &exitError{code: ExitFailed, err: fmt.Errorf("group %d: %s of %d failed", id, plural(g.Failed, "task"), g.Total)}
+		return &exitError{code: ExitFailed, err: fmt.Errorf("group %d: %s of %d failed", id, wording.Plural(g.Failed, "task"), g.Total)}
 	case task.GroupCancelled:
 		return &exitError{code: ExitStopped, err: fmt.Errorf("group %d was cancelled", id)}
 	case task.GroupCompleted, task.GroupRunning:
@@ -238,7 +240,7 @@ func (c taskCommands) statusCommand() *cobra.Command {
 	limit := 20
 	cmd := &cobra.Command{
 		Use:   "status [GROUP]",
-		Short: "Show what a group has come to; without one, the newest groups",
+		Short: "Show the status of a group, or of the newest groups",
 		Args:  cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if limit < 1 {
@@ -297,8 +299,8 @@ func groupColumns() []column {
 
 func groupRow(g task.Group) []string {
 	return []string{
-		strconv.FormatInt(int64(g.ID), 10), clip(g.Title, 40), string(g.State), count(int64(g.Total)),
-		count(int64(g.Succeeded)), count(int64(g.Failed)), count(int64(g.Canceled)), timeText(g.CreatedAt),
+		strconv.FormatInt(int64(g.ID), 10), wording.Clip(g.Title, 40), string(g.State), wording.Count(int64(g.Total)),
+		wording.Count(int64(g.Succeeded)), wording.Count(int64(g.Failed)), wording.Count(int64(g.Canceled)), wording.Time(g.CreatedAt),
 	}
 }
 
@@ -326,4 +328,4 @@ func parseNumber(what, text string) (int64, error) {
 	return n, nil
 }
 
-func jsonText(value json.RawMessage) string { return oneLine(string(value)) }
+func jsonText(value json.RawMessage) string { return wording.OneLine(string(value)) }

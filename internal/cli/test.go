@@ -13,6 +13,7 @@ import (
 
 	"github.com/surfin-batch/surfin/internal/jobfile/testfile"
 	"github.com/surfin-batch/surfin/internal/jobtest"
+	"github.com/surfin-batch/surfin/internal/wording"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/settings"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
@@ -27,12 +28,12 @@ func (c fileCommands) testCommand() *cobra.Command {
 	var junit string
 	cmd := &cobra.Command{
 		Use:   "test FILE_test.yaml...",
-		Short: "Run tests of jobs that are written in YAML",
-		Long: `Runs tests of jobs. Each runs in a temporary folder of its own, with the real engine, on
-fresh databases: SQLite, or a schema of its own in a PostgreSQL database that the file names.
-A job that the program has in it, such as one in Go, is named instead of its file. A test gives parameters,
-files and rows of tables, and says what must come of it: rows of tables, queries and files,
-skipped items, numbers of steps, status and exit code.`,
+		Short: "Run tests of jobs, written in YAML",
+		Long: `Runs tests of jobs. Each runs in its own temporary folder, with the real engine, on
+fresh databases: SQLite, or a schema of its own in a PostgreSQL database that the file
+names. A job that is built into the program, such as one in Go, is named instead of its
+file. A test gives parameters, files and rows of tables, and the expected results: rows of
+tables, queries and files, skipped items, numbers of steps, status and exit code.`,
 		Example: "  " + c.env.app.Name + " test load_test.yaml\n  " + c.env.app.Name + " test --junit report.xml *_test.yaml",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
@@ -86,7 +87,7 @@ func (c fileCommands) test(ctx context.Context, paths []string, junit string) er
 		}
 	}
 	if failed > 0 {
-		return &exitError{code: ExitFailed, err: errors.New(plural(failed, "test") + " failed")}
+		return &exitError{code: ExitFailed, err: errors.New(wording.Plural(failed, "test") + " failed")}
 	}
 	return nil
 }

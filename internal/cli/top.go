@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/surfin-batch/surfin/internal/operator"
+	"github.com/surfin-batch/surfin/internal/wording"
 )
 
 // minInterval keeps refreshes from becoming a load.
@@ -31,13 +32,13 @@ func (c showCommands) topCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "top",
 		Short: "Watch what is running: progress, speed, time left",
-		Long: `Shows the running executions of the database, from any terminal: what their steps
-have read, written, filtered and skipped, how fast, and who runs them. Percent and
-the time left are estimated from the newest completed executions of the same job;
-without any they are "?".
+		Long: `Shows the running executions of the database, from any terminal: the rows that their
+steps have read, written, filtered and skipped, their speed, and their processes.
+Percent and time left are estimated from the newest completed executions of the same
+job; without any they are "?".
 
-On a terminal it is drawn in place until Ctrl-C; elsewhere each refresh is a line
-for each running step.`,
+A terminal is redrawn in place until Ctrl-C; elsewhere each refresh prints a line for
+each running step.`,
 		Example: "  " + c.env.app.Name + " top\n  " + c.env.app.Name + " top --once --format json",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -101,7 +102,7 @@ func (c showCommands) printProgress(views []operator.ProgressView) error {
 	if c.env.format == formatJSON {
 		return c.env.printJSON(views)
 	}
-	return c.env.print(c.env.progressTable(views))
+	return c.env.print(c.progressTable(views))
 }
 
 type topView struct {
@@ -129,9 +130,9 @@ func (s *topView) draw(views []operator.ProgressView) error {
 		}
 		return s.env.print(string(line) + "\n")
 	case s.terminal == nil:
-		return s.env.print(s.env.progressLines(views))
+		return s.env.print(showCommands{s.env}.progressLines(views))
 	}
-	text := s.env.progressTable(views)
+	text := showCommands{s.env}.progressTable(views)
 	width, height, err := term.GetSize(s.terminal.Fd())
 	if err != nil {
 		return fmt.Errorf("the size of the terminal: %w", err)
@@ -155,9 +156,9 @@ func redraw(text string, before, width, height int) (frame string, lines int) {
 	return frame + strings.Join(list, "\n") + "\n", len(list)
 }
 
-func (env *environment) progressTable(views []operator.ProgressView) string {
+func (c showCommands) progressTable(views []operator.ProgressView) string {
 	if len(views) == 0 {
-		return "nothing is running in " + env.databaseText(env.settings.Repository.Database) + "\n"
+		return "nothing is running in " + c.env.databaseText(c.env.settings.Repository.Database) + "\n"
 	}
 	columns := []column{
 		{title: "execution", right: true}, {title: "job"}, {title: "step"}, {title: "read", right: true}, {title: "written", right: true},
@@ -167,15 +168,15 @@ func (env *environment) progressTable(views []operator.ProgressView) string {
 	var rows [][]string
 	for _, r := range views {
 		rows = append(rows, []string{
-			idText(r.Execution), r.JobName, orDash(r.Step), count(r.Read), count(r.Written), count(r.Filtered), count(r.Skipped),
-			count(int64(r.PerSecond)), percentText(r), timeLeftText(r), partsText(r), secondsText(r.Duration), stateText(r), env.processText(r),
+			wording.ID(r.Execution), r.JobName, orDash(r.Step), wording.Count(r.Read), wording.Count(r.Written), wording.Count(r.Filtered), wording.Count(r.Skipped),
+			wording.Count(int64(r.PerSecond)), percentText(r), timeLeftText(r), partsText(r), wording.Seconds(r.Duration), stateText(r), c.processText(r),
 		})
 	}
 	return renderTable(columns, rows)
 }
 
-func (env *environment) progressLines(views []operator.ProgressView) string {
-	at := env.now().UTC().Format(time.TimeOnly)
+func (c showCommands) progressLines(views []operator.ProgressView) string {
+	at := c.env.now().UTC().Format(time.TimeOnly)
 	if len(views) == 0 {
 		return at + " nothing is running\n"
 	}
@@ -184,7 +185,7 @@ func (env *environment) progressLines(views []operator.ProgressView) string {
 		fmt.Fprintf(&b, "%s execution %d, job %s", at, r.Execution, r.JobName)
 		if r.Step != "" {
 			fmt.Fprintf(&b, ", step %s: %s read, %s written, %s filtered, %s skipped, %s items/s",
-				r.Step, count(r.Read), count(r.Written), count(r.Filtered), count(r.Skipped), count(int64(r.PerSecond)))
+				r.Step, wording.Count(r.Read), wording.Count(r.Written), wording.Count(r.Filtered), wording.Count(r.Skipped), wording.Count(int64(r.PerSecond)))
 		}
 		fmt.Fprintf(&b, "; %s done, %s left", percentText(r), timeLeftText(r))
 		switch {
@@ -193,7 +194,7 @@ func (env *environment) progressLines(views []operator.ProgressView) string {
 		case r.Tasks != nil || r.Child != 0:
 			b.WriteString(", " + partsText(r))
 		}
-		fmt.Fprintf(&b, "; %s, %s\n", stateText(r), env.processText(r))
+		fmt.Fprintf(&b, "; %s, %s\n", stateText(r), c.processText(r))
 	}
 	return b.String()
 }
@@ -216,13 +217,13 @@ func timeLeftText(r operator.ProgressView) string {
 	if r.Left == nil {
 		return "?"
 	}
-	return secondsText(*r.Left)
+	return wording.Seconds(*r.Left)
 }
 
 func partsText(r operator.ProgressView) string {
 	switch {
 	case r.Tasks != nil:
-		return tasksText(r.Tasks)
+		return wording.Tasks(r.Tasks)
 	case r.Child != 0:
 		return fmt.Sprintf("execution %d: %s", r.Child, r.ChildStatus)
 	case r.Partitions == 0:
@@ -252,12 +253,12 @@ func ownerNote(o *operator.Owner) string {
 	return ""
 }
 
-func (env *environment) processText(r operator.ProgressView) string {
-	if lacks := env.noWorkerText(r.Waiting); lacks != "" {
+func (c showCommands) processText(r operator.ProgressView) string {
+	if lacks := c.env.words().NoWorker(r.Waiting); lacks != "" {
 		return lacks
 	}
 	if len(r.Placed) > 0 {
-		return placedText(r.Placed[0])
+		return wording.Placed(r.Placed[0])
 	}
 	if r.Owner == nil && r.Status.IsRunning() {
 		return "workers"

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/surfin-batch/surfin/internal/operator"
+	"github.com/surfin-batch/surfin/internal/wording"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
@@ -18,11 +19,11 @@ func TestProgressIsALineForEachStepWhereThereIsNoTerminal(t *testing.T) {
 		Execution: 2, JobName: "watched", Status: core.StatusStopping, Step: "load", Read: 8, Written: 6, Filtered: 2, PerSecond: 4,
 		Percent: &percent, Left: &left, StopRequested: true, Owner: &operator.Owner{Host: "here", PID: 7}, Lease: operator.LeaseHeld,
 	}}
-	env := &environment{now: func() time.Time { return time.Date(2026, 11, 22, 8, 30, 0, 0, time.UTC) }}
+	show := showCommands{&environment{now: func() time.Time { return time.Date(2026, 11, 22, 8, 30, 0, 0, time.UTC) }}}
 	require.Equal(t, "08:30:00 execution 2, job watched, step load: 8 read, 6 written, 2 filtered, 0 skipped, 4 items/s; 80% done, 500ms left; STOPPING (stop requested), process 7 on here\n",
-		env.progressLines(views))
+		show.progressLines(views))
 	views[0].Percent, views[0].Left, views[0].Partitions, views[0].PartitionsDone = nil, nil, 3, 1
-	table := env.progressTable(views)
+	table := show.progressTable(views)
 	require.Contains(t, table, " ?  ")
 	require.Contains(t, table, " 1/3 ")
 }
@@ -44,12 +45,12 @@ func TestALeaseIsJudgedByTheClockOfTheDatabase(t *testing.T) {
 		return &operator.Owner{Host: "there", PID: 7, LeaseUntil: now.Add(until), Dead: dead, Lost: lost}
 	}
 	for want, o := range map[string]*operator.Owner{
-		"lease until 2026-11-22 12:00:20Z":                                                           owner(20*time.Second, false, false),
-		"lease ended 40.0s ago; no process takes it over by itself":                                  owner(-40*time.Second, false, true),
-		"lease until 2026-11-22 11:59:20Z by the clock of the database, behind that of this machine": owner(-40*time.Second, false, false),
-		"lease over by the clock of the database; no process takes it over by itself":                owner(20*time.Second, false, true),
-		"which is gone; no process takes it over by itself":                                          owner(20*time.Second, true, true),
+		"lease until 2026-11-22 12:00:20Z":                                                         owner(20*time.Second, false, false),
+		"lease expired 40.0s ago; no process takes it over automatically":                          owner(-40*time.Second, false, true),
+		"lease until 2026-11-22 11:59:20Z by the database's clock, which is behind this machine's": owner(-40*time.Second, false, false),
+		"lease expired by the database's clock; no process takes it over automatically":            owner(20*time.Second, false, true),
+		"which is dead; no process takes it over automatically":                                    owner(20*time.Second, true, true),
 	} {
-		require.Equal(t, want, leaseText(o, now))
+		require.Equal(t, want, wording.Lease(o, now))
 	}
 }

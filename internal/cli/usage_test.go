@@ -19,22 +19,22 @@ func TestEveryWrongUsageIsOneClearLineAndExitTwo(t *testing.T) {
 	}{
 		{[]string{"run"}, "surfin: which job file?\n usage: surfin run FILE [NAME=VALUE ...]\n"},
 		{[]string{"run", "none.yaml"}, "surfin: job file: open DIR/none.yaml: no such file or directory\n"},
-		{[]string{"run", "load.yaml", "1996"}, "surfin: \"1996\" is no parameter: NAME=VALUE is expected\n"},
+		{[]string{"run", "load.yaml", "1996"}, "surfin: \"1996\" is not a parameter: NAME=VALUE is expected\n"},
 		{[]string{"run", "load.yaml", "year=1", "year=2"}, "surfin: parameter year is given twice\n"},
 		{[]string{"run", "load.yaml", "year=1980", "yaer=1"}, "surfin: parameter year: 1980 is less than 1990\n" +
 			"surfin: parameter yaer: the job has no such parameter (it has: input, least, year)\n parameters: surfin run DIR/load.yaml --help\n"},
 		{[]string{"run", "load.yaml", "--agian"}, "surfin: unknown flag: --agian\n help: surfin run --help\n"},
 		{[]string{"run", "load.yaml", "--format", "xml"}, "surfin: invalid argument \"xml\" for \"--format\" flag: allowed: table, json\n help: surfin run --help\n"},
 		{[]string{"rnu"}, "surfin: unknown command \"rnu\" for \"surfin\"\n"},
-		{[]string{"restart", "twelve"}, "surfin: \"twelve\" is no execution: a number such as 12 is expected\n"},
-		{[]string{"restart", "12"}, "surfin: no execution 12 in DATABASE\n list them: surfin list --database-url URL\n"},
-		{[]string{"show", "12"}, "surfin: no execution 12 in DATABASE\n list them: surfin list --database-url URL\n"},
+		{[]string{"restart", "twelve"}, "surfin: \"twelve\" is not an execution: a number such as 12 is expected\n"},
+		{[]string{"restart", "12"}, "surfin: no execution 12 in DATABASE\n all executions: surfin list --database-url URL\n"},
+		{[]string{"show", "12"}, "surfin: no execution 12 in DATABASE\n all executions: surfin list --database-url URL\n"},
 		{[]string{"show"}, "surfin: which execution? one number is expected\n usage: surfin show EXECUTION [flags]\n"},
-		{[]string{"list", "--status", "DONE"}, "surfin: --status DONE: there is no such status (there are: STARTING, STARTED, PARKED, STOPPING, STOPPED, COMPLETED, FAILED, ABANDONED, UNKNOWN)\n"},
-		{[]string{"list", "components", "--kind", "x"}, "surfin: --kind x: there is no such kind (there are: reader, processor, writer, tasklet, listener, partitioner, decider, item)\n"},
-		{[]string{"sql", "select 1", "--database", "orders"}, "surfin: there is no database \"orders\" (there are: default)\n"},
+		{[]string{"list", "--status", "DONE"}, "surfin: --status DONE: no such status; known: STARTING, STARTED, PARKED, STOPPING, STOPPED, COMPLETED, FAILED, ABANDONED, UNKNOWN\n"},
+		{[]string{"list", "components", "--kind", "x"}, "surfin: --kind x: no such kind; known: reader, processor, writer, tasklet, listener, partitioner, decider, item\n"},
+		{[]string{"sql", "select 1", "--database", "orders"}, "surfin: no database \"orders\"; known: default\n"},
 		{[]string{"sql"}, "surfin: one statement is expected (in quotes)\n usage: surfin sql STATEMENT [flags]\n"},
-		{[]string{"migrate", "--database", "orders"}, "surfin: there is no database \"orders\" (there are: default)\n"},
+		{[]string{"migrate", "--database", "orders"}, "surfin: no database \"orders\"; known: default\n"},
 		{[]string{"list", "--lease", "soon"}, "surfin: --lease: lease: \"soon\" is not a duration above zero (such as 30s, 5m)\n"},
 		{[]string{"list", "--database-url", "mysql://h/d"}, "surfin: --database-url: databases.default.url: mysql: databases of this kind are not known (known: sqlite:PATH, postgres://USER:PASSWORD@HOST/NAME)\n"},
 		{[]string{"list", "--config", s.path("no-settings")}, "surfin: settings: open DIR/no-settings: no such file or directory\n"},
@@ -126,8 +126,8 @@ Parameters:
  least int 0 (not identifying)
 
 Flags:
- --accept-changes continue an instance though its job file has changed in what is committed, or a file in what was read of it
- --again make a new instance of a job that is complete with these parameters
+ --accept-changes resume the instance although changes of its job file, or of an input file, affect committed work
+ --again create a new instance if the one with these parameters is complete
 `)
 }
 

@@ -8,21 +8,24 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/surfin-batch/surfin/internal/jobfile"
+	"github.com/surfin-batch/surfin/internal/wording"
 )
+
+// fileCommands need no database: validate, describe, schema, version and the settings.
+type fileCommands struct{ env *environment }
 
 func (c fileCommands) validateCommand() *cobra.Command {
 	var expand bool
 	cmd := &cobra.Command{
 		Use:   "validate FILE...",
 		Short: "Check job files without running anything",
-		Long: `Checks job files as run does before anything runs: keys, types, expressions, and
-whether readers, processors and writers fit together, and whether there are
-handlers for steps of tasks. Everything wrong is reported, with its place. No
-database is opened: with an engine that reaches other programs, a handler that
-this one lacks is a note, since their workers may have it.
+		Long: `Checks job files as run does at its start: keys, types, expressions, whether readers,
+processors and writers fit together, and whether steps of tasks have handlers. Every
+mistake is reported with its position. No database is opened. If the engine reaches
+other programs, a missing handler is a note, since their workers may have it.
 
-With --expand the jobs are printed as they are after include and templates: job files
-that mean the same, in the folder of the job file. Several are documents of one output.`,
+--expand prints the jobs after include and templates are applied: equivalent job files,
+for the folder of the original. Several jobs are documents of one output.`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return usage(errors.New("which job files?"), "usage:  "+cmd.UseLine())
@@ -32,7 +35,7 @@ that mean the same, in the folder of the job file. Several are documents of one 
 		ValidArgsFunction: completeJobFiles,
 		RunE:              func(_ *cobra.Command, args []string) error { return c.validate(args, expand) },
 	}
-	cmd.Flags().BoolVar(&expand, "expand", false, "print the jobs as they are after include and templates")
+	cmd.Flags().BoolVar(&expand, "expand", false, "print the jobs after include and templates are applied")
 	return cmd
 }
 
@@ -45,7 +48,7 @@ func (c fileCommands) validate(paths []string, expand bool) error {
 			wrong = append(wrong, err)
 			continue
 		}
-		text := fmt.Sprintf("%s: ok (job %s: %s)\n", path, file.Name(), joinWords(file.Steps()))
+		text := fmt.Sprintf("%s: ok (job %s: %s)\n", path, file.Name(), wording.Join(file.Steps()))
 		notes, err := c.checkHandlers(file)
 		if err != nil {
 			wrong = append(wrong, usage(err))

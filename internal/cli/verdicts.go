@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"github.com/surfin-batch/surfin/internal/operator"
-	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/internal/wording"
 )
 
 func decisionTable(list []operator.DecisionView) string {
@@ -24,17 +24,7 @@ func auditTable(entries []operator.AuditView) string {
 				subject = fmt.Sprintf("step execution %d", a.Step)
 			}
 		}
-		rows = append(rows, []string{a.At.Format("2006-01-02 15:04:05.000Z"), subject, a.Act, moveText(a.From, a.To), a.Actor, clip(oneLine(a.Detail), 80)})
+		rows = append(rows, []string{a.At.Format("2006-01-02 15:04:05.000Z"), subject, a.Act, wording.Move(a.From, a.To), a.Actor, wording.Clip(wording.OneLine(a.Detail), 80)})
 	}
 	return renderTable([]column{{title: "at"}, {title: "about"}, {title: "act"}, {title: "status"}, {title: "by"}, {title: "detail"}}, rows)
-}
-
-func moveText(from, to core.Status) string {
-	switch {
-	case from == "" && to == "":
-		return "-"
-	case from == "" || from == to:
-		return string(to)
-	}
-	return string(from) + " -> " + string(to)
 }

@@ -14,17 +14,17 @@ func (c fileCommands) versionCommand() *cobra.Command {
 		Short: "Print the version",
 		Args:  cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			return c.env.print(c.env.versionText())
+			return c.env.print(versionText(c.env.app))
 		},
 	}
 }
 
-func (env *environment) versionText() string {
-	version := env.app.Version
+func versionText(app App) string {
+	version := app.Version
 	if version == "" {
 		version = "(unknown version)"
 	}
-	return fmt.Sprintf("%s %s (%s, %s/%s%s)\n", env.app.Name, version, runtime.Version(), runtime.GOOS, runtime.GOARCH, revision())
+	return fmt.Sprintf("%s %s (%s, %s/%s%s)\n", app.Name, version, runtime.Version(), runtime.GOOS, runtime.GOARCH, revision())
 }
 
 // revision is the commit that the binary was built from, if Go knows it.

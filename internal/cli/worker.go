@@ -7,10 +7,10 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/surfin-batch/surfin/internal/api"
 	"github.com/surfin-batch/surfin/internal/runtime"
+	"github.com/surfin-batch/surfin/internal/wording"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 )
@@ -25,15 +25,15 @@ func (c serverCommands) workerCommand() *cobra.Command {
 		Use:   "worker",
 		Short: "Execute tasks, and parts of partitioned steps that other processes run",
 		Long: `Executes tasks of the types that have a handler in this program ("tasks submit"), and
-runs what a job file gives to workers with "remote: true": the parts of a step with a
-partition, the branches of a split, and child jobs; until it is stopped. Tasks and parts have leases: those of a worker that dies are taken
-by others; a part goes on where its last chunk committed, a task is attempted again. The
-steps are built from the job file that is stored with the execution: no file of jobs is
-needed here, but the databases, components and data that the job uses.
+runs the work that job files give to workers with "remote: true": partitions of a step,
+branches of a split, and child jobs; until it is stopped. Tasks and parts have leases:
+other workers take over those of a dead worker; a part resumes after its last committed
+chunk, a task is attempted again. Steps are built from the job file that is stored with
+the execution: the worker needs no job file, but the job's databases, components and data.
 
-SIGINT or SIGTERM finishes the chunks in hand and gives the parts back; tasks in hand may
-go on for the time of --drain, then they are ended, and attempted again by others. A
-second one cancels.`,
+After SIGINT or SIGTERM the worker finishes the current chunks and releases its parts;
+running tasks may continue for the time of --drain, then they are ended, and other
+workers attempt them again. A second signal cancels.`,
 		Example: "  " + c.env.app.Name + " worker --slots 4 --types shell,http_request",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -67,17 +67,12 @@ second one cancels.`,
 	f := cmd.Flags()
 	f.Var(&settingValue{env: c.env, name: "--health", key: "health.listen"}, "health", "`ADDRESS` HOST:PORT of /livez and /readyz (default: health.listen)")
 	f.IntVar(&o.Slots, "slots", o.Slots, "run `N` tasks and parts at once")
-	f.DurationVar(&o.Poll, "poll", o.Poll, "`TIME` between two looks for retries that are due")
-	f.DurationVar(&o.Drain, "drain", o.Drain, "`TIME` that tasks in hand have to end when the worker is stopped")
+	f.DurationVar(&o.Poll, "poll", o.Poll, "`TIME` between two polls for retries that are due")
+	f.DurationVar(&o.Drain, "drain", o.Drain, "`TIME` that running tasks have to end when the worker is stopped")
 	f.StringSliceVar(&o.Types, "types", nil, "only tasks of these `TYPES`")
 	labelFlag(f, &labels)
-	f.StringSliceVar(&without, "without", nil, "leave `WORK` of this kind to others: tasks or parts")
+	f.StringSliceVar(&without, "without", nil, "do not take `WORK` of this kind: tasks or parts")
 	return cmd
-}
-
-// labelFlag adds the labels of a worker, which override the setting worker.labels key by key.
-func labelFlag(f *pflag.FlagSet, labels *[]string) {
-	f.StringSliceVar(labels, "label", nil, "`KEY=VALUE` that work asks for with 'on: {KEY: VALUE}', may be given again (default: worker.labels)")
 }
 
 func (c serverCommands) work(ctx context.Context, o runtime.Options) error {
@@ -91,7 +86,7 @@ func (c serverCommands) work(ctx context.Context, o runtime.Options) error {
 		c.env.announceDatabase(ctx)
 		c.env.warnUnmasked(ctx)
 		return c.withProbes(ctx, s, signals.stop, func() error {
-			c.env.log.InfoContext(ctx, "worker with "+plural(o.Slots, "slot")+": waiting for work")
+			c.env.log.InfoContext(ctx, "worker with "+wording.Plural(o.Slots, "slot")+": waiting for work")
 			return s.Work(ctx, signals.stop, o)
 		})
 	})
@@ -131,11 +126,11 @@ func (c serverCommands) workerEvent(ctx context.Context, e runtime.Event) {
 		return
 	}
 	if e.Err != nil {
-		c.env.log.ErrorContext(ctx, subject+" "+e.What, append(args, "error", oneLine(e.Err.Error()))...)
+		c.env.log.ErrorContext(ctx, subject+" "+e.What, append(args, "error", wording.OneLine(e.Err.Error()))...)
 		return
 	}
 	if e.Partition != nil && e.What == "ended" && e.Partition.Status == core.StatusFailed {
-		c.env.log.ErrorContext(ctx, "part failed", append(args, "error", oneLine(e.Partition.Error))...)
+		c.env.log.ErrorContext(ctx, "part failed", append(args, "error", wording.OneLine(e.Partition.Error))...)
 		return
 	}
 	c.env.log.InfoContext(ctx, subject+" "+e.What, args...)
@@ -148,9 +143,9 @@ func (c serverCommands) taskEvent(ctx context.Context, e runtime.Event) {
 	}
 	switch {
 	case e.Err != nil:
-		c.env.log.ErrorContext(ctx, "task "+e.What, append(args, "error", oneLine(e.Err.Error()))...)
+		c.env.log.ErrorContext(ctx, "task "+e.What, append(args, "error", wording.OneLine(e.Err.Error()))...)
 	case e.What == "ended" && e.State != task.Succeeded:
-		c.env.log.WarnContext(ctx, "task attempt failed", append(args, "state", string(e.State), "reason", oneLine(e.Reason))...)
+		c.env.log.WarnContext(ctx, "task attempt failed", append(args, "state", string(e.State), "reason", wording.OneLine(e.Reason))...)
 	case e.What == "ended":
 		c.env.log.InfoContext(ctx, "task ended", append(args, "state", string(e.State))...)
 	default:

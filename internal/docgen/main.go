@@ -85,7 +85,7 @@ func pages() (map[string][]byte, error) {
 	pages["job.schema.json"] = append(bytes.TrimRight(schema, "\n"), '\n')
 	pages["settings.md"] = settingsPage()
 	pages["functions.md"] = functionsPage()
-	pages["commands.md"] = append([]byte(generated), cli.Reference(cli.App{Name: "surfin", Registry: registry})...)
+	pages["commands.md"] = commandsPage(cli.App{Name: "surfin", Registry: registry})
 	if pages["openapi.json"], err = api.Document(); err != nil {
 		return nil, err
 	}
@@ -112,6 +112,28 @@ Generated from the code that checks your files: what is not here is an error the
 | [job.schema.json](job.schema.json) | JSON Schema of job files, for editors |
 | [openapi.json](openapi.json) | OpenAPI of the REST API that ` + "`surfin serve`" + ` serves |
 `)
+}
+
+func commandsPage(app cli.App) []byte {
+	var b bytes.Buffer
+	b.WriteString(generated + "# Commands\n\nThe flags of the first one hold for all. `" + app.Name + " man DIR` writes these pages for man(1).\n")
+	for _, p := range cli.Manual(app) {
+		fmt.Fprintf(&b, "\n## %s\n\n%s.\n\n```text\n%s\n```\n", p.Name, p.Short, p.Use)
+		if p.Long != "" {
+			fmt.Fprintf(&b, "\n```text\n%s\n```\n", strings.TrimSpace(p.Long))
+		}
+		if p.Example != "" {
+			fmt.Fprintf(&b, "\n```sh\n%s\n```\n", p.Example)
+		}
+		if p.Title == "Settings" || len(p.Options) == 0 { // settings have a page
+			continue
+		}
+		b.WriteString("\n| flag | meaning |\n|---|---|\n")
+		for _, o := range p.Options {
+			fmt.Fprintf(&b, "| `%s` | %s |\n", o.Term, strings.NewReplacer("|", `\|`, "<", "&lt;").Replace(o.Text))
+		}
+	}
+	return b.Bytes()
 }
 
 func encodingsPage() []byte {

@@ -40,7 +40,7 @@ type room struct {
 const helpers = "internal/..."
 
 func layersInside() []string {
-	return []string{"internal/api/...", "internal/model", "internal/ports/...", "internal/cli/...", "internal/draft/...", "internal/job/...", "internal/jobfile/...", "internal/jobtest/...", "internal/operator/...", "internal/redrive/...", "internal/runtime/...", "internal/schedule/..."}
+	return []string{"internal/api/...", "internal/model", "internal/ports/...", "internal/cli/...", "internal/draft/...", "internal/job/...", "internal/jobfile/...", "internal/jobtest/...", "internal/operator/...", "internal/redrive/...", "internal/runtime/...", "internal/schedule/...", "internal/wording/..."}
 }
 
 // admits reports whether a room that may import the pattern may import the package.
@@ -97,7 +97,9 @@ func rooms() []room {
 		// HTTP: the rules of running are the service's.
 		{path: "internal/api/...", may: []string{model, ports, core, "internal/operator/...", "internal/runtime/...", "pkg/batch/settings/...", "internal/jobfile/...", ours}},
 		// Text and exit codes: the rules of running are the service's.
-		{path: "internal/cli/...", may: []string{model, ports, core, tx, "internal/operator/...", "internal/runtime/...", "pkg/batch/settings/...", "internal/jobfile/...", "internal/api/...", "internal/jobtest/...", "internal/draft/...", ours}},
+		{path: "internal/cli/...", may: []string{model, ports, core, tx, "internal/operator/...", "internal/runtime/...", "pkg/batch/settings/...", "internal/jobfile/...", "internal/api/...", "internal/jobtest/...", "internal/draft/...", "internal/wording/...", ours}},
+		// Sentences for people, wherever they are shown.
+		{path: "internal/wording/...", may: []string{model, ports, core, "internal/operator"}},
 		{path: "pkg/batch/adaptor/engine/*/...", may: []string{core, tx, "internal/runtime/engine", ours}},
 		{path: "pkg/batch/adaptor/item/skips", may: []string{core, model, ports}}, // reads the history
 		{path: "pkg/batch/adaptor/*/*/...", may: []string{core, tx, ours}},

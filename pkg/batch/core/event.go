@@ -1,113 +1,15 @@
 package core
 
 import (
-	"context"
-	"fmt"
 	"log/slog"
+	"slices"
+	"strings"
 	"time"
-
-	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 )
 
-// Event is something that happened while a job ran. The set is closed: the types
-// of this file.
-type Event interface{ event() }
-
-// Observer observes a run. Observe is called synchronously for every event, so it must return quickly.
-// Events of a transaction are reported when it commits (rule R7). An observer that panics changes
-// nothing: the others are notified (ObserverFailed).
-type Observer interface {
-	Observe(ctx context.Context, e Event)
-}
-
-// ObserverFunc makes a function an Observer.
-type ObserverFunc func(ctx context.Context, e Event)
-
-// Observe calls f.
-func (f ObserverFunc) Observe(ctx context.Context, e Event) { f(ctx, e) }
-
-// Scope is an Observer that adds to the context of the work that an event begins, such as a span of a
-// trace: nested work finds it there.
-type Scope interface {
-	Observer
-	// Enter is Observe for events that begin something, JobStarted and StepStarted, and returns the
-	// context for the work.
-	Enter(ctx context.Context, e Event) context.Context
-}
-
-// Enter notifies o, which may be nil, that something begins, and returns the context
-// for its work.
-func Enter(ctx context.Context, o Observer, e Event) context.Context {
-	if s, ok := o.(Scope); ok {
-		return s.Enter(ctx, e)
-	}
-	if o != nil {
-		o.Observe(ctx, e)
-	}
-	return ctx
-}
-
-// Observers calls each of the observers, in order. The result is a Scope that does not panic.
-func Observers(list ...Observer) Observer {
-	all := make(observers, 0, len(list))
-	for _, o := range list {
-		switch o := o.(type) {
-		case nil:
-		case observers:
-			all = append(all, o...)
-		default:
-			all = append(all, o)
-		}
-	}
-	return all
-}
-
-type observers []Observer
-
-func (all observers) Observe(ctx context.Context, e Event) {
-	for i, o := range all {
-		all.guard(ctx, i, e, func() { o.Observe(ctx, e) })
-	}
-}
-
-func (all observers) Enter(ctx context.Context, e Event) context.Context {
-	for i, o := range all {
-		all.guard(ctx, i, e, func() {
-			if entered := Enter(ctx, o, e); entered != nil {
-				ctx = entered
-			}
-		})
-	}
-	return ctx
-}
-
-// ReadFigures implements FiguresReader for the observers that implement it.
-func (all observers) ReadFigures(read FiguresFunc) {
-	for _, o := range all {
-		if reader, ok := o.(FiguresReader); ok {
-			reader.ReadFigures(read)
-		}
-	}
-}
-
-// guard reports a panic of an observer to the others, or to the log of the process if there are none. A
-// panic during the report itself is not reported.
-func (all observers) guard(ctx context.Context, failed int, e Event, observe func()) {
-	err := exception.GuardApart(func() error { observe(); return nil })
-	if _, again := e.(ObserverFailed); err == nil || again {
-		return
-	}
-	report := ObserverFailed{Observer: fmt.Sprintf("%T", all[failed]), Event: fmt.Sprintf("%T", e), Err: err}
-	if len(all) == 1 {
-		slog.ErrorContext(ctx, "an observer panicked", "observer", report.Observer, "event", report.Event, "error", err)
-		return
-	}
-	for i, o := range all {
-		if i != failed {
-			all.guard(ctx, i, report, func() { o.Observe(ctx, report) })
-		}
-	}
-}
+// Event is something that happened while a job ran. The set is closed: the types of this file. LineOf is
+// an event as a line of a log.
+type Event interface{ line() Line }
 
 // The events.
 type (
@@ -300,29 +202,258 @@ type (
 	}
 )
 
-func (JobStarted) event()      {}
-func (JobEnded) event()        {}
-func (StepStarted) event()     {}
-func (StepPassed) event()      {}
-func (StepEnded) event()       {}
-func (ChunkCommitted) event()  {}
-func (ChunkRolledBack) event() {}
-func (TasksSubmitted) event()  {}
-func (Decided) event()         {}
-func (ElementSkipped) event()  {}
-func (GateChecked) event()     {}
-func (StopAsked) event()       {}
-func (StopFailed) event()      {}
-func (CloseFailed) event()     {}
-func (ListenerFailed) event()  {}
-func (Transitioned) event()    {}
-func (EventDead) event()       {}
-func (EndNotRecorded) event()  {}
-func (ObserverFailed) event()  {}
-func (OwnerLost) event()       {}
-func (WorkerStarted) event()   {}
-func (ServerStarted) event()   {}
-func (HeartbeatFailed) event() {}
-func (DeciderMissing) event()  {}
-func (ComponentLate) event()   {}
-func (LaunchWaits) event()     {}
+// Line is an event as a line of a log.
+type Line struct {
+	Event   string // its stable name, such as "step.ended"
+	Level   slog.Level
+	Message string      // for people
+	Attrs   []slog.Attr // with stable keys
+}
+
+// LineOf returns the line of an event.
+func LineOf(e Event) Line { return e.line() }
+
+func (e JobStarted) line() Line {
+	message := "job started"
+	if e.Restarted {
+		message = "job restarted"
+	}
+	return newLine("job.started", slog.LevelInfo, message, jobAttrs(e.Execution.JobName, e.Execution.ID),
+		slog.Int("attempt", e.Execution.Attempt), slog.Bool("restarted", e.Restarted))
+}
+
+func (e JobEnded) line() Line {
+	x := e.Execution
+	failure := optionalAttr("error", x.Error)
+	if e.Err != nil {
+		failure = errorAttr(e.Err)
+	}
+	return newLine("job.ended", levelOfStatus(x.Status), "job ended", jobAttrs(x.JobName, x.ID), slog.Int("attempt", x.Attempt),
+		slog.String("status", string(x.Status)), slog.String("exit_code", x.ExitCode), optionalAttr("gate", x.Gate),
+		secondsAttr(x.EndedAt.Sub(x.StartedAt)), failure)
+}
+
+func (e StepStarted) line() Line {
+	message := "step started"
+	if e.Restarted {
+		message = "step resumed"
+	}
+	return newLine("step.started", slog.LevelInfo, message, stepAttrs(e.Step.JobName, e.Step.JobExecutionID, e.Step.Name, e.Step.ID),
+		optionalAttr("kind", e.Kind), slog.Bool("restarted", e.Restarted))
+}
+
+func (e StepPassed) line() Line {
+	subject := []slog.Attr{optionalAttr("job", e.Step.JobName)}
+	if e.Execution != 0 {
+		subject = append(subject, executionAttr(e.Execution))
+	}
+	return newLine("step.passed", slog.LevelInfo, "step passed: it completed before", groupAttrs(subject...),
+		slog.String("step", e.Step.Name), slog.Int64("step_execution", int64(e.Step.ID)),
+		slog.Int64("completed_in", int64(e.Step.JobExecutionID)), slog.String("exit_code", e.Step.ExitCode))
+}
+
+func (e StepEnded) line() Line {
+	s, level := e.Step, levelOfStatus(e.Step.Status)
+	warning := strings.Join(s.Warnings(), "; ")
+	if warning != "" {
+		level = max(level, slog.LevelWarn)
+	}
+	return newLine("step.ended", level, "step ended", stepAttrs(s.JobName, s.JobExecutionID, s.Name, s.ID), optionalAttr("kind", e.Kind),
+		slog.String("status", string(s.Status)), slog.String("exit_code", s.ExitCode), optionalAttr("gate", s.Gate),
+		secondsAttr(s.EndedAt.Sub(s.StartedAt)), counterAttrs(s.Counters), optionalAttr("warning", warning), optionalAttr("error", s.Error))
+}
+
+func (e ChunkCommitted) line() Line {
+	return newLine("chunk.committed", slog.LevelDebug, "chunk committed", stepAttrs(e.JobName, e.Execution, e.Step, e.StepID),
+		secondsAttr(e.Took), counterAttrs(e.Counters))
+}
+
+func (e ChunkRolledBack) line() Line {
+	return newLine("chunk.rolled_back", slog.LevelDebug, "chunk rolled back", stepAttrs(e.JobName, e.Execution, e.Step, e.StepID), errorAttr(e.Err))
+}
+
+func (e TasksSubmitted) line() Line {
+	level := slog.LevelInfo
+	if len(e.Warnings) > 0 {
+		level = slog.LevelWarn
+	}
+	return newLine("tasks.submitted", level, "tasks submitted", jobAttrs(e.JobName, e.Execution), slog.String("step", e.Step),
+		slog.Int64("group", e.Group), slog.String("handler", e.Handler), slog.Int("tasks", e.Tasks),
+		optionalAttr("warning", strings.Join(e.Warnings, "; ")))
+}
+
+func (e Decided) line() Line {
+	message := "decided"
+	if e.Kept {
+		message = "decision kept from an earlier attempt"
+	}
+	return newLine("decision.taken", slog.LevelInfo, message, jobAttrs(e.JobName, e.Execution),
+		slog.String("element", e.Element), slog.String("verdict", e.Verdict), slog.Bool("kept", e.Kept))
+}
+
+func (e ElementSkipped) line() Line {
+	return newLine("element.skipped", slog.LevelInfo, "element skipped: its condition does not hold", jobAttrs(e.JobName, e.Execution),
+		slog.String("element", e.Element), slog.String("condition", e.Condition))
+}
+
+func (e GateChecked) line() Line {
+	level, message := slog.LevelInfo, "expectation holds"
+	if !e.Held {
+		level, message = slog.LevelWarn, "expectation does not hold"
+	}
+	return newLine("gate.checked", level, message, jobAttrs(e.JobName, e.Execution), optionalAttr("step", e.Step),
+		slog.String("gate", e.Gate), slog.Bool("held", e.Held))
+}
+
+func (e StopAsked) line() Line {
+	return newLine("stop.asked", slog.LevelInfo, "stop requested: stopping after the current chunk commits", executionAttr(e.Execution))
+}
+
+func (e StopFailed) line() Line {
+	return newLine("stop.failed", slog.LevelWarn, "a tasklet cannot be stopped: waiting for it to return",
+		executionAttr(e.Execution), slog.String("step", e.Step), errorAttr(e.Err))
+}
+
+func (e CloseFailed) line() Line {
+	return newLine("close.failed", slog.LevelWarn, "a component did its work but could not be closed",
+		jobAttrs(e.JobName, e.Execution), slog.String("step", e.Step), errorAttr(e.Err))
+}
+
+func (e ListenerFailed) line() Line {
+	return newLine("listener.failed", slog.LevelWarn, "a listener failed when it was called with an error",
+		jobAttrs(e.JobName, e.Execution), slog.String("step", e.Step), errorAttr(e.Err))
+}
+
+func (e Transitioned) line() Line {
+	level := slog.LevelError
+	switch {
+	case e.Answer == Applied, e.Race:
+		level = slog.LevelDebug
+	case e.Answer == Duplicate, e.Early: // senders repeat themselves, and overtake one another
+		level = slog.LevelInfo
+	}
+	row := slog.Int64("id", e.ID)
+	if e.Key != "" {
+		row = slog.String("key", e.Key)
+	}
+	var early slog.Attr
+	if e.Early {
+		early = slog.Bool("early", true)
+	}
+	return newLine("transition", level, "transition", slog.String("machine", e.Machine), row, slog.String("trigger", e.Trigger),
+		slog.String("to", string(e.To)), optionalAttr("current", string(e.Current)), slog.String("result", string(e.Answer)), early)
+}
+
+func (e EventDead) line() Line {
+	return newLine("event.dead", slog.LevelError, "an inbox event is dead: its last offer failed",
+		slog.String("machine", e.Machine), slog.String("topic", e.Topic), slog.Int64("id", e.ID), slog.Int64("subject", e.Subject),
+		slog.Int("offers", e.Offers), errorAttr(e.Err))
+}
+
+func (e EndNotRecorded) line() Line {
+	return newLine("end.not_recorded", slog.LevelError, "an end could not be recorded", jobAttrs(e.JobName, e.Execution),
+		optionalAttr("step", e.Step), slog.String("to", string(e.To)), errorAttr(e.Err))
+}
+
+func (e ObserverFailed) line() Line {
+	return newLine("observer.failed", slog.LevelError, "an observer panicked",
+		slog.String("observer", e.Observer), slog.String("of", e.Event), errorAttr(e.Err))
+}
+
+func (e OwnerLost) line() Line {
+	return newLine("owner.lost", slog.LevelError, "another process took over the execution: this one stops and commits nothing more", executionAttr(e.Execution))
+}
+
+func (e WorkerStarted) line() Line {
+	return newLine("worker.started", slog.LevelInfo, "a worker started", slog.String("worker", e.Worker))
+}
+
+func (e ServerStarted) line() Line {
+	return newLine("server.started", slog.LevelInfo, "a server started", slog.String("address", e.Address))
+}
+
+func (e HeartbeatFailed) line() Line {
+	return newLine("heartbeat.failed", slog.LevelWarn, "a heartbeat did not reach the database", executionAttr(e.Execution), errorAttr(e.Err))
+}
+
+func (e LaunchWaits) line() Line {
+	return newLine("launch.waits", slog.LevelInfo, "waiting to launch job "+e.JobName, jobAttrs(e.JobName, e.Execution),
+		optionalAttr("step", e.Step), optionalAttr("reason", e.Reason))
+}
+
+func (e DeciderMissing) line() Line {
+	return newLine("decider.missing", slog.LevelWarn, "tasks wait for a decider that no live worker has",
+		slog.String("decider", e.Decider), slog.Int("tasks", e.Tasks))
+}
+
+func (e ComponentLate) line() Line {
+	subject := jobAttrs(e.JobName, e.Execution)
+	if e.Task != 0 {
+		subject = groupAttrs(slog.Int64("task", e.Task), slog.String("type", e.TaskType))
+	}
+	return newLine("component.late", slog.LevelError,
+		"the lease is about to expire and a component has not returned: another process may start the same work in parallel",
+		subject, optionalAttr("step", e.Step), errorAttr(e.Err))
+}
+
+// newLine inlines groups without a name, and leaves out attributes without a key and a value.
+func newLine(event string, level slog.Level, message string, attrs ...slog.Attr) Line {
+	flat := make([]slog.Attr, 0, 16)
+	for _, a := range attrs {
+		switch {
+		case a.Key != "":
+			flat = append(flat, a)
+		case a.Value.Kind() == slog.KindGroup:
+			flat = append(flat, a.Value.Group()...)
+		}
+	}
+	return Line{Event: event, Level: level, Message: message, Attrs: flat}
+}
+
+func groupAttrs(attrs ...slog.Attr) slog.Attr {
+	return slog.Attr{Value: slog.GroupValue(slices.DeleteFunc(attrs, func(a slog.Attr) bool { return a.Key == "" })...)}
+}
+
+func jobAttrs(job string, id JobExecutionID) slog.Attr {
+	return groupAttrs(slog.String("job", job), executionAttr(id))
+}
+
+func stepAttrs(job string, id JobExecutionID, step string, stepID StepExecutionID) slog.Attr {
+	return groupAttrs(slog.String("job", job), executionAttr(id), slog.String("step", step), slog.Int64("step_execution", int64(stepID)))
+}
+
+func executionAttr(id JobExecutionID) slog.Attr { return slog.Int64("execution", int64(id)) }
+
+func secondsAttr(d time.Duration) slog.Attr {
+	return slog.Float64("duration_seconds", max(d, 0).Seconds())
+}
+
+// counterAttrs leaves out those that are zero.
+func counterAttrs(c Counters) slog.Attr {
+	list := []slog.Attr{
+		slog.Int64("read", c.Read), slog.Int64("filtered", c.Filter), slog.Int64("written", c.Write),
+		slog.Int64("skipped", c.Skips()), slog.Int64("commits", c.Commit), slog.Int64("rollbacks", c.Rollback),
+	}
+	return groupAttrs(slices.DeleteFunc(list, func(a slog.Attr) bool { return a.Value.Int64() == 0 })...)
+}
+
+func optionalAttr(key, value string) slog.Attr {
+	if value == "" {
+		return slog.Attr{}
+	}
+	return slog.String(key, value)
+}
+
+func errorAttr(err error) slog.Attr {
+	if err == nil {
+		return slog.Attr{}
+	}
+	return slog.String("error", err.Error())
+}
+
+func levelOfStatus(s Status) slog.Level {
+	if s == StatusFailed || s == StatusUnknown {
+		return slog.LevelError
+	}
+	return slog.LevelInfo
+}

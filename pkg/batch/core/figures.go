@@ -43,11 +43,3 @@ type ScheduleFigure struct {
 
 // FiguresFunc reads the figures of the history, with at most five statements.
 type FiguresFunc func(ctx context.Context) (Figures, error)
-
-// FiguresReader is an Observer that also reads the history.
-type FiguresReader interface {
-	Observer
-	// ReadFigures is called once, before the first event. read may be called at any time until the
-	// application is closed.
-	ReadFigures(read FiguresFunc)
-}

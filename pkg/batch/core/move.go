@@ -81,7 +81,7 @@ func NewMachine[S StateType](name string, moves ...Move[S]) (Machine[S], error) 
 		seen[m.Name] = true
 		// The first state of an enumeration is 0: only a text can be absent.
 		if m.Name == "" || len(m.From) == 0 || reflect.ValueOf(m.To).Kind() == reflect.String && StateText(m.To) == "" {
-			errs = append(errs, fmt.Errorf("machine %s: move %q leads from %v to %q: name, from and to are required", name, m.Name, StateTexts(m.From), StateText(m.To)))
+			errs = append(errs, fmt.Errorf("machine %s: move %q leads from %v to %q: name, from and to are required", name, m.Name, stateTexts(m.From), StateText(m.To)))
 		}
 		if m.Intent != IntentTake && slices.Contains(m.From, m.To) {
 			errs = append(errs, fmt.Errorf("machine %s: move %s leads from %s to %s and does not raise the epoch", name, m.Name, StateText(m.To), StateText(m.To)))
@@ -98,8 +98,8 @@ func StateText[S StateType](state S) string {
 	return fmt.Sprint(state)
 }
 
-// StateTexts returns the names of states.
-func StateTexts[S StateType](states []S) []string {
+// stateTexts returns the names of states.
+func stateTexts[S StateType](states []S) []string {
 	texts := make([]string, len(states))
 	for i, s := range states {
 		texts[i] = StateText(s)

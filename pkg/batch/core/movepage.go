@@ -45,7 +45,7 @@ func (m Machine[S]) Table() string {
 	var b strings.Builder
 	b.WriteString("| move | from | to | trigger | guard | prevents | intent |\n|---|---|---|---|---|---|---|\n")
 	for _, move := range m.moves {
-		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s | %s |\n", move.Name, strings.Join(StateTexts(move.From), ", "), StateText(move.To),
+		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s | %s |\n", move.Name, strings.Join(stateTexts(move.From), ", "), StateText(move.To),
 			move.Trigger, move.Guard, move.Prevents, move.Intent)
 	}
 	return b.String()

@@ -176,7 +176,7 @@ func (s StepExecution) HasCommitted() bool {
 		return false
 	}
 	return slices.ContainsFunc(s.Context.Keys(), func(key string) bool {
-		return key != ErrorClassKey && key != ErrorItemKey && key != NewDefinitionKey && key != WarningsKey
+		return key != ErrorClassKey && key != ErrorItemKey && key != NewDefinitionKey && key != warningsKey
 	})
 }
 
@@ -304,8 +304,8 @@ func ChildOf(s *StepExecution) JobExecutionID {
 // since nothing was committed by the old one (rule F4a): true.
 const NewDefinitionKey = "surfin.new_definition"
 
-// WarningsKey is the context key of a step execution's warnings, one per line.
-const WarningsKey = "surfin.warnings"
+// warningsKey is the context key of a step execution's warnings, one per line.
+const warningsKey = "surfin.warnings"
 
 // maxWarnings bounds the text of all warnings of a step, in bytes.
 const maxWarnings = 4 << 10
@@ -313,7 +313,7 @@ const maxWarnings = 4 << 10
 // Warn adds a warning to the context of a step, for the operator of a step that completes. A duplicate,
 // and one that does not fit, is left out.
 func Warn(c *ExecutionContext, text string) error {
-	known, _ := c.Get(WarningsKey)
+	known, _ := c.Get(warningsKey)
 	before, _ := known.(string)
 	text = strings.ReplaceAll(text, "\n", " ")
 	if slices.Contains(strings.Split(before, "\n"), text) || len(before)+len(text) > maxWarnings {
@@ -322,7 +322,7 @@ func Warn(c *ExecutionContext, text string) error {
 	if before != "" {
 		text = before + "\n" + text
 	}
-	return c.Put(WarningsKey, text)
+	return c.Put(warningsKey, text)
 }
 
 // Warnings returns the warnings of Warn in the context of the step.
@@ -330,7 +330,7 @@ func (s StepExecution) Warnings() []string {
 	if s.Context == nil {
 		return nil
 	}
-	known, _ := s.Context.Get(WarningsKey)
+	known, _ := s.Context.Get(warningsKey)
 	text, _ := known.(string)
 	if text == "" {
 		return nil

@@ -20,5 +20,5 @@ func ExampleNew() {
 	o := observe.New(slog.New(handler))
 	o.Observe(context.Background(), core.Decided{Execution: 12, JobName: "nightly", Element: "enough", Verdict: "report"})
 	// Output:
-	// level=INFO msg="decision taken" event=decision.taken job=nightly execution=12 element=enough verdict=report kept=false
+	// level=INFO msg=decided event=decision.taken job=nightly execution=12 element=enough verdict=report kept=false
 }

@@ -173,7 +173,7 @@ func eventTypes(t *testing.T) (names []string) {
 	f, err := parser.ParseFile(token.NewFileSet(), filepath.Join("..", "..", "..", "core", "event.go"), nil, 0)
 	require.NoError(t, err)
 	for _, d := range f.Decls {
-		if m, ok := d.(*ast.FuncDecl); ok && m.Name.Name == "event" && m.Recv != nil {
+		if m, ok := d.(*ast.FuncDecl); ok && m.Name.Name == "line" && m.Recv != nil {
 			names = append(names, m.Recv.List[0].Type.(*ast.Ident).Name)
 		}
 	}

@@ -1,4 +1,4 @@
-package cli
+package wording
 
 import (
 	"cmp"
@@ -13,7 +13,7 @@ import (
 func restartText(e *operator.Explanation) []string {
 	switch {
 	case e.Refused != "" && e.Restart == nil:
-		return append([]string{"It cannot be restarted: " + refusedText(e) + "."}, diffLines(e.Diff)...)
+		return append([]string{"It cannot be restarted: " + refusedText(e) + "."}, DiffLines(e.Diff)...)
 	case e.Refused == refusal.Exclusive:
 		return []string{"A restart is refused now: " + refusedText(e) + ".", "Then it " + planSentence(e.Restart) + "."}
 	case e.Refused != "":
@@ -22,14 +22,14 @@ func restartText(e *operator.Explanation) []string {
 	var text []string
 	takes := "A restart"
 	if e.Status.IsRunning() {
-		text = append(text, "Whoever runs or restarts it next takes it over.")
+		text = append(text, "The next run or restart takes it over.")
 		takes = "That attempt"
 	}
 	switch {
 	case e.RedriveOf != 0:
-		return append(text, fmt.Sprintf("It redrives items that execution %d skipped; redriven again, what is left of them runs.", e.RedriveOf))
+		return append(text, fmt.Sprintf("It redrives items that execution %d skipped; another redrive runs the remaining ones.", e.RedriveOf))
 	case e.Restart == nil:
-		return append(text, "This program does not understand the stored job file any more, so what a restart will do cannot be said: it passes what is complete.")
+		return append(text, "This program no longer understands the stored job file, so the plan of a restart is not known: it passes the complete steps.")
 	}
 	text = append(text, takes+" "+planSentence(e.Restart)+".")
 	return append(text, fileText(e)...)
@@ -39,15 +39,15 @@ func fileText(e *operator.Explanation) []string {
 	file := "The job file " + cmp.Or(e.ChangedFile, e.File)
 	switch {
 	case e.FileChange == operator.FileGone:
-		return []string{file + " is not there any more; this is said of the file as it was."}
+		return []string{file + " no longer exists; the plan is for the file as it was."}
 	case e.FileChange == "":
 		return nil
 	case e.FileError != "":
-		return []string{file + " has changed since, and cannot be run: " + strings.TrimRight(oneLine(e.FileError), ".") + ".", "This is said of the file as it was."}
+		return []string{file + " has changed since, and cannot be run: " + strings.TrimRight(OneLine(e.FileError), ".") + ".", "The plan is for the file as it was."}
 	case e.File == "":
 		file = "The job"
 	}
-	text := []string{file + " has changed since; this is said of it as it is now."}
+	text := []string{file + " has changed since; the plan is for the file as it is now."}
 	for _, change := range e.Changes {
 		text = append(text, strings.ToUpper(change.String()[:1])+change.String()[1:]+".")
 	}
@@ -63,22 +63,22 @@ func refusedText(e *operator.Explanation) string {
 	case refusal.Complete:
 		return "it is complete"
 	case refusal.Exclusive:
-		return fmt.Sprintf("execution %d runs, and the job does not run beside it", e.RefusedBy)
+		return fmt.Sprintf("execution %d runs, and the job must not run in parallel with it", e.RefusedBy)
 	case refusal.Abandoned:
-		return "it was given up"
+		return "it was abandoned"
 	case refusal.Unknown:
-		return "nobody can say whether its last transaction is committed: look at what it wrote, then give it up"
+		return "it is not known whether its last transaction committed: check what it wrote, then abandon it"
 	case refusal.NotRestartable:
 		return "its job file says restartable: false"
 	case refusal.Changed:
 		var refused []string
-		why := "its times would be read otherwise now: "
+		why := "its times would be parsed differently now: "
 		for _, change := range e.Changes {
 			if !change.Refused {
 				continue
 			}
 			if refused = append(refused, change.String()); !change.FormerTimes {
-				why = "its job file has changed in what is committed: "
+				why = "changes of its job file affect committed work: "
 			}
 		}
 		return why + strings.Join(refused, "; ")
@@ -118,9 +118,9 @@ func planSentence(p *operator.RestartPlan) string {
 	}
 	if p.IsDone() {
 		if p.Gate != "" {
-			clauses = append(clauses, "asks again what the job is to expect ("+p.Gate+")")
+			clauses = append(clauses, "checks the job's expectation again ("+p.Gate+")")
 		} else {
-			clauses = append(clauses, "finds no step left to run, and ends as the flow says")
+			clauses = append(clauses, "has no step left to run, and ends as the flow says")
 		}
 	}
 	var last []string
@@ -130,9 +130,9 @@ func planSentence(p *operator.RestartPlan) string {
 		}
 	}
 	if len(last) > 0 {
-		clauses = append(clauses, "runs "+andWords(last)+" in the end")
+		clauses = append(clauses, "runs "+And(last)+" at the end")
 	}
-	return andWords(clauses)
+	return And(clauses)
 }
 
 func planClauses(entries []operator.PlanEntry) []string {
@@ -149,8 +149,8 @@ func planClauses(entries []operator.PlanEntry) []string {
 		names[e.Action] = append(names[e.Action], name)
 	}
 	formats := map[operator.PlanAct]string{
-		operator.PlanPass: "passes %s", operator.PlanRepeat: "runs %s again though it completed", operator.PlanRun: "runs %s",
-		operator.PlanSkip: "does not run %s, whose condition does not hold", operator.PlanAsk: "asks %s where to go on",
+		operator.PlanPass: "passes %s", operator.PlanRepeat: "runs %s again although it completed", operator.PlanRun: "runs %s",
+		operator.PlanSkip: "does not run %s, whose condition does not hold", operator.PlanAsk: "asks %s which path to take",
 		operator.PlanStop: "stops at %s", operator.PlanLimit: "fails at %s, whose start_limit is used up",
 	}
 	var clauses []string
@@ -158,7 +158,7 @@ func planClauses(entries []operator.PlanEntry) []string {
 		if act == operator.PlanResume {
 			clauses = append(clauses, names[act]...)
 		} else if format := formats[act]; format != "" {
-			clauses = append(clauses, fmt.Sprintf(format, andWords(names[act])))
+			clauses = append(clauses, fmt.Sprintf(format, And(names[act])))
 		}
 	}
 	return clauses
@@ -189,12 +189,12 @@ func repeatText(e operator.PlanEntry) string {
 func resumeClause(e operator.PlanEntry) string {
 	switch {
 	case e.Partitions != nil:
-		text := fmt.Sprintf("goes on with %s, of which %s complete", e.Step, partitionCount(e.Partitions.Completed))
+		text := fmt.Sprintf("resumes %s, of which %s complete", e.Step, partitionCount(e.Partitions.Completed))
 		var again []string
 		for _, part := range e.Partitions.Again {
 			name := part.Name
 			if part.From != "" {
-				name += " (behind " + part.From + ")"
+				name += " (after " + part.From + ")"
 			}
 			again = append(again, name)
 		}
@@ -205,34 +205,16 @@ func resumeClause(e operator.PlanEntry) string {
 		if len(again) == 1 {
 			verb = "runs"
 		}
-		return text + " and " + andWords(fewNames(again, e.Partitions.Omitted)) + " " + verb + " again"
+		return text + " and " + And(Few(again, e.Partitions.Omitted)) + " " + verb + " again"
 	case e.From != "":
-		return "goes on with " + e.Step + " behind " + e.From
+		return "resumes " + e.Step + " after " + e.From
 	}
-	return "runs " + e.Step + " again from its beginning"
+	return "runs " + e.Step + " again from its start"
 }
 
 func partitionCount(n int) string {
 	if n == 1 {
 		return "1 partition is"
 	}
-	return count(int64(n)) + " partitions are"
-}
-
-const maxNames = 8
-
-// fewNames returns the first names, and the number of the others; more counts those that are not in
-// names.
-func fewNames(names []string, more int) []string {
-	if len(names)+more <= maxNames {
-		return names
-	}
-	return append(names[:maxNames-1:maxNames-1], fmt.Sprintf("%d more", len(names)+more-maxNames+1))
-}
-
-func andWords(words []string) string {
-	if len(words) < 2 {
-		return strings.Join(words, "")
-	}
-	return strings.Join(words[:len(words)-1], ", ") + " and " + words[len(words)-1]
+	return Count(int64(n)) + " partitions are"
 }

@@ -1,4 +1,4 @@
-package cli
+package wording
 
 import (
 	"fmt"
@@ -9,7 +9,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-func explanationText(e *operator.Explanation) []string {
+// Explanation returns the paragraphs of an explanation.
+func Explanation(e *operator.Explanation) []string {
 	var list []string
 	for _, sentences := range [][]string{
 		append(append(statusSentences(e), placedSentences(e)...), causeSentences(e)...), stepsText(e), skipsText(e), append(decisionsText(e), gatesText(e)...), restartText(e),
@@ -21,63 +22,80 @@ func explanationText(e *operator.Explanation) []string {
 	return list
 }
 
+// Page is an explanation for people: its paragraphs, then the commands.
+func Page(paragraphs []string, commands []CommandLine) string {
+	var b strings.Builder
+	b.WriteString(strings.Join(paragraphs, "\n"))
+	width := 0
+	for _, c := range commands {
+		width = max(width, len(c.To))
+	}
+	if len(commands) > 0 {
+		b.WriteString("\n")
+	}
+	for _, c := range commands {
+		fmt.Fprintf(&b, "  %-*s  %s\n", width+1, c.To+":", c.Command)
+	}
+	return b.String()
+}
+
 func placedSentences(e *operator.Explanation) []string {
 	var list []string
 	for _, p := range e.Placed {
-		list = append(list, "It waits: "+placedText(p)+".")
+		list = append(list, "It waits: "+Placed(p)+".")
 	}
 	return list
 }
 
 func statusSentences(e *operator.Explanation) []string {
 	what := fmt.Sprintf("Execution %d of job %s", e.Execution, e.JobName)
-	if words := parameterText(e.Params.Identifying().All()); words != "" {
-		what += " (" + clip(words, 200) + ")"
+	if words := Parameters(e.Params.Identifying().All()); words != "" {
+		what += " (" + Clip(words, 200) + ")"
 	}
 	if e.Attempt > 1 {
 		what += fmt.Sprintf(", attempt %d,", e.Attempt)
 	}
 	took := ""
 	if !e.StartedAt.IsZero() {
-		took = ", after " + secondsText(e.Duration)
+		took = ", after " + Seconds(e.Duration)
 	}
 	switch e.Status {
 	case core.StatusStarting:
-		return append([]string{what + " is about to start, since " + timeText(e.CreatedAt) + "."}, ownerText(e)...)
+		return append([]string{what + " is about to start, since " + Time(e.CreatedAt) + "."}, ownerText(e)...)
 	case core.StatusParked:
 		text := what + " is parked since it waits for partitions or tasks that other processes run"
 		if e.StopRequested {
 			text += ", and was asked to stop"
 		}
 		if e.Waiting != "" {
-			return []string{text + ".", "No worker resumes it: " + strings.TrimRight(oneLine(e.Waiting), ".") + "."}
+			return []string{text + ".", "No worker resumes it: " + strings.TrimRight(OneLine(e.Waiting), ".") + "."}
 		}
 		return []string{text + "."}
 	case core.StatusStarted, core.StatusStopping:
-		text := what + " is running since " + timeText(e.StartedAt)
+		text := what + " is running since " + Time(e.StartedAt)
 		if e.Status == core.StatusStopping || e.StopRequested {
 			text += ", and was asked to stop"
 			if e.Owner != nil {
-				text += ": it ends with the chunk in hand"
+				text += ": it ends after its current chunk"
 			}
 		}
 		return append([]string{text + "."}, ownerText(e)...)
 	case core.StatusCompleted:
-		text := what + " is COMPLETED, since " + timeText(e.EndedAt) + took
+		text := what + " is COMPLETED, since " + Time(e.EndedAt) + took
 		if e.ExitCode != "" && e.ExitCode != core.ExitCompleted {
 			text += ", with exit code " + e.ExitCode
 		}
 		return []string{text + "."}
 	case core.StatusUnknown:
 		if e.Refused == "" {
-			return []string{what + " ended at " + timeText(e.EndedAt) + took + ", and the reply to a COMMIT was lost: it is UNKNOWN until a restart reads its checkpoint."}
+			return []string{what + " ended at " + Time(e.EndedAt) + took + ", and the reply to a COMMIT was lost: it is UNKNOWN until a restart reads its checkpoint."}
 		}
-		return []string{what + " ended at " + timeText(e.EndedAt) + took + ", and nobody can say how: it is UNKNOWN."}
+		return []string{what + " ended at " + Time(e.EndedAt) + took + ", and its outcome is not known: it is UNKNOWN."}
 	case core.StatusAbandoned:
-		return []string{what + " was given up: it is ABANDONED. It had ended at " + timeText(e.EndedAt) + took + "."}
+		return []string{what + " is ABANDONED. It had ended at " + Time(e.EndedAt) + took + "."}
 	case core.StatusFailed, core.StatusStopped:
 	}
-	text := what + " " + string(e.Status) + " at " + timeText(e.EndedAt) + took
+	text := what + " " + string(e.Status) + " at " + Time(e.EndedAt) + took
 	if e.ExitCode != "" && e.ExitCode != string(e.Status) {
 		text += ", with exit code " + e.ExitCode
 	}
@@ -86,22 +104,22 @@ func statusSentences(e *operator.Explanation) []string {
 
 func ownerText(e *operator.Explanation) []string {
 	if e.Owner == nil {
-		text := "It belongs to no process: workers that have its partitions commit the chunks in hand. When none has one, any process ends it."
+		text := "No process owns it: workers that run its partitions commit their current chunks. After the last one, any process can end it."
 		if e.Waiting != "" {
-			text += "\nThe last that tried could not: " + strings.TrimRight(oneLine(e.Waiting), ".") + "."
+			text += "\nThe last process that tried could not: " + strings.TrimRight(OneLine(e.Waiting), ".") + "."
 		}
 		return []string{text}
 	}
 	who := fmt.Sprintf("process %d on host %s", e.Owner.PID, e.Owner.Host)
 	until := "an unknown time"
 	if !e.Owner.LeaseUntil.IsZero() {
-		until = timeText(e.Owner.LeaseUntil)
+		until = Time(e.Owner.LeaseUntil)
 	}
 	switch e.Lease {
 	case operator.LeaseDead:
-		return []string{"But its owner, " + who + ", is gone; its lease ends at " + until + "."}
+		return []string{"But its owner, " + who + ", is dead; its lease expires at " + until + "."}
 	case operator.LeaseExpired:
-		return []string{"But its owner, " + who + ", has given no sign of life: it is gone since " + until + ", when its lease ended."}
+		return []string{"But its owner, " + who + ", has sent no heartbeat: its lease expired at " + until + "."}
 	case operator.LeaseHeld:
 	}
 	return []string{"Its owner is " + who + "; its lease lasts until " + until + "."}
@@ -109,7 +127,7 @@ func ownerText(e *operator.Explanation) []string {
 
 func flowSentences(c *operator.Cause) []string {
 	sentence := "Its flow stopped it."
-	if reason := strings.TrimRight(oneLine(c.JobError), "."); reason != "" && (c.Step == "" || !strings.HasPrefix(reason, "step "+c.Step+": ")) {
+	if reason := strings.TrimRight(OneLine(c.JobError), "."); reason != "" && (c.Step == "" || !strings.HasPrefix(reason, "step "+c.Step+": ")) {
 		sentence = "Its flow stopped it: " + reason + "."
 	}
 	if c.Step == "" {
@@ -126,7 +144,7 @@ func failureSentence(c *operator.Cause) string {
 	if c.Class != "" {
 		where += " with an error of class " + c.Class
 	}
-	return "Step " + c.Step + " failed" + where + ": " + strings.TrimRight(oneLine(c.Error), ".") + "."
+	return "Step " + c.Step + " failed" + where + ": " + strings.TrimRight(OneLine(c.Error), ".") + "."
 }
 
 func causeSentences(e *operator.Explanation) []string {
@@ -134,29 +152,29 @@ func causeSentences(e *operator.Explanation) []string {
 	if c == nil {
 		return nil
 	}
-	text := strings.TrimRight(oneLine(c.Error), ".")
+	text := strings.TrimRight(OneLine(c.Error), ".")
 	switch c.Kind {
 	case operator.CauseOwnerLost:
-		return []string{fmt.Sprintf("Its owner, process %d on host %s, was lost: it died or gave no sign of life, and the execution was taken from it.", c.Owner.PID, c.Owner.Host)}
+		return []string{fmt.Sprintf("Its owner, process %d on host %s, was lost: it died or stopped sending heartbeats, and the execution was taken over.", c.Owner.PID, c.Owner.Host)}
 	case operator.CauseStopRequested:
 		if c.Step != "" {
-			return []string{"A stop was requested, and step " + c.Step + " ended with the chunk in hand."}
+			return []string{"A stop was requested, and step " + c.Step + " ended after its current chunk."}
 		}
 		return []string{"A stop was requested."}
 	case operator.CauseFlow:
 		return flowSentences(c)
 	case operator.CauseGate:
 		if c.Step == "" {
-			return []string{"Its steps are complete, but what the job is to expect does not hold."}
+			return []string{"Its steps are complete, but the job's expectation does not hold."}
 		}
-		return []string{"Step " + c.Step + " did its work, but what it is to expect does not hold."}
+		return []string{"Step " + c.Step + " did its work, but its expectation does not hold."}
 	case operator.CauseError:
 		return []string{"The reason: " + text + "."}
 	case operator.CauseStep:
 	}
 	sentences := []string{failureSentence(c)}
 	if c.JobError != "" {
-		sentences = append(sentences, "The job says: "+strings.TrimRight(oneLine(c.JobError), ".")+".")
+		sentences = append(sentences, "The job says: "+strings.TrimRight(OneLine(c.JobError), ".")+".")
 	}
 	return sentences
 }
@@ -169,9 +187,9 @@ func stepsText(e *operator.Explanation) []string {
 	for _, file := range e.Files {
 		switch {
 		case file.InView:
-			list = append(list, "File "+file.Path+" is complete and in view.")
+			list = append(list, "File "+file.Path+" is complete and published.")
 		case file.Bytes != nil:
-			list = append(list, fmt.Sprintf("File %s is not in view yet: %s has %s committed bytes.", file.Path, file.Part, count(*file.Bytes)))
+			list = append(list, fmt.Sprintf("File %s is not published yet: %s has %s committed bytes.", file.Path, file.Part, Count(*file.Bytes)))
 		default:
 			list = append(list, "Nothing of file "+file.Path+" is committed.")
 		}
@@ -186,7 +204,7 @@ func stepSentence(s operator.StepView, current core.JobExecutionID) string {
 	text := "Step " + s.Step
 	switch {
 	case s.Execution != current && s.Status == core.StatusAbandoned:
-		return text + fmt.Sprintf(" failed in execution %d, was given up, and is passed", s.Execution)
+		return text + fmt.Sprintf(" failed in execution %d, was abandoned, and is passed", s.Execution)
 	case s.Execution != current:
 		text += fmt.Sprintf(" was completed by execution %d", s.Execution)
 	case s.Exit == core.ExitNoop:
@@ -196,7 +214,7 @@ func stepSentence(s operator.StepView, current core.JobExecutionID) string {
 	case s.Status.IsRunning():
 		text += " is running"
 	default:
-		text += " " + statusAndExit(s.Status, s.Exit)
+		text += " " + StatusAndExit(s.Status, s.Exit)
 	}
 	if s.Read+s.Written+s.Filtered+s.Skipped+s.Commits > 0 {
 		text += ": " + countersText(s)
@@ -209,26 +227,26 @@ func stepSentence(s operator.StepView, current core.JobExecutionID) string {
 	case s.Position != "":
 		text += ", committed up to " + s.Position
 	case s.CommittedIn != "":
-		text += "; what is committed in database " + s.CommittedIn + " is counted when it is restarted"
+		text += "; a restart counts what it committed in database " + s.CommittedIn
 	case s.CommitProblem != "":
-		text += "; what is committed is not known: " + oneLine(s.CommitProblem)
+		text += "; its committed work is not known: " + OneLine(s.CommitProblem)
 	case s.Commits == 0:
-		text += "; nothing of it is committed"
+		text += "; nothing is committed"
 	}
 	if s.Undone > 0 {
-		text += "; " + count(s.Undone) + " more read in the chunk that was rolled back"
+		text += "; " + Count(s.Undone) + " more read in the chunk that was rolled back"
 	}
 	return text
 }
 
 // countersText uses the project's words, and omits zeros.
 func countersText(s operator.StepView) string {
-	text := count(s.Read) + " read, " + count(s.Written) + " written"
+	text := Count(s.Read) + " read, " + Count(s.Written) + " written"
 	if s.Filtered > 0 {
-		text += ", " + count(s.Filtered) + " filtered"
+		text += ", " + Count(s.Filtered) + " filtered"
 	}
 	if s.Skipped > 0 {
-		text += ", " + count(s.Skipped) + " skipped"
+		text += ", " + Count(s.Skipped) + " skipped"
 	}
 	if s.Resumed {
 		text += " in all attempts"
@@ -244,18 +262,18 @@ func partitionsText(ps *operator.PartitionsView) string {
 		}
 		name := part.Step + " is " + string(part.Status)
 		if part.Position != "" {
-			name += " behind " + part.Position
+			name += " after " + part.Position
 		}
 		if part.Error != "" && (part.Status == core.StatusFailed || part.Status == core.StatusStarting) {
-			name += " (" + clip(oneLine(part.Error), 200) + ")"
+			name += " (" + Clip(OneLine(part.Error), 200) + ")"
 		}
 		names = append(names, name)
 	}
-	text := fmt.Sprintf("%s of %s complete", count(int64(ps.Statuses[core.StatusCompleted])), partsWord(ps, ps.Total))
+	text := fmt.Sprintf("%s of %s complete", Count(int64(ps.Statuses[core.StatusCompleted])), Parts(ps, ps.Total))
 	if len(names) == 0 {
 		return text
 	}
-	return text + ", " + andWords(fewNames(names, ps.Omitted))
+	return text + ", " + And(Few(names, ps.Omitted))
 }
 
 func skipsText(e *operator.Explanation) []string {
@@ -278,15 +296,15 @@ func skipsText(e *operator.Explanation) []string {
 			if class == "" {
 				class = "of no class"
 			}
-			words = append(words, fmt.Sprintf("%s in %s (%s)", count(c.Count), c.Phase, class))
+			words = append(words, fmt.Sprintf("%s in %s (%s)", Count(c.Count), c.Phase, class))
 		}
-		text := "Step " + step + " skipped " + plural(int(total), "item")
+		text := "Step " + step + " skipped " + Plural(int(total), "item")
 		if slices.ContainsFunc(e.Steps, func(s operator.StepView) bool { return s.Step == step && s.Resumed }) {
 			text += " in this attempt"
 		}
-		text += ": " + andWords(words)
+		text += ": " + And(words)
 		if done := total - left; done > 0 {
-			text += "; " + count(done) + " of them redriven since"
+			text += "; " + Count(done) + " of them redriven since"
 		}
 		list = append(list, text+".")
 	}
@@ -325,4 +343,40 @@ func gatesText(e *operator.Explanation) []string {
 		list = append(list, "The gate of step "+g.Step+": "+g.Gate+".")
 	}
 	return list
+}
+
+// Parts is "n partitions", or "n branches" for a split.
+func Parts(ps *operator.PartitionsView, n int) string {
+	switch {
+	case !ps.Branches:
+		return Plural(n, "partition")
+	case n == 1:
+		return "1 branch"
+	}
+	return Count(int64(n)) + " branches"
+}
+
+// StatusAndExit adds an exit code that differs from the status.
+func StatusAndExit(s core.Status, exit string) string {
+	if exit == "" || exit == string(s) {
+		return string(s)
+	}
+	return string(s) + " " + exit
+}
+
+// Placed says which work waits for which worker.
+func Placed(p operator.PlacedWork) string {
+	names := strings.Join(p.Names, ", ")
+	if more := p.Count - len(p.Names); more > 0 {
+		names += fmt.Sprintf(" and %d more", more)
+	}
+	return fmt.Sprintf("%s (on %s): %s", names, p.On, p.Waits)
+}
+
+// DiffLines returns the lines of a difference.
+func DiffLines(diff string) []string {
+	if diff == "" {
+		return nil
+	}
+	return strings.Split(strings.TrimSuffix(diff, "\n"), "\n")
 }

@@ -1,4 +1,4 @@
-package cli
+package wording
 
 import (
 	"slices"
@@ -28,9 +28,9 @@ func laterSentence(all, later []operator.PlanEntry) string {
 		before = way.edge.From
 		clauses := planClauses(way.entries)
 		if len(way.joins) > 0 {
-			clauses = append(clauses, "continues with "+andWords(way.joins))
+			clauses = append(clauses, "continues with "+And(way.joins))
 		}
-		text = append(text, head+", "+andWords(clauses))
+		text = append(text, head+", "+And(clauses))
 	}
 	return strings.Join(text, "; ")
 }
@@ -104,14 +104,14 @@ func edgeText(edge operator.PlanEdge, before string, isDecision bool) string {
 	return "if " + subject + " ends with " + edge.On
 }
 
-// certaintyText explains on which outcome an entry of the plan depends; empty if the entry is
+// Certainty explains on which outcome an entry of the plan depends; empty if the entry is
 // certain, and comes once.
-func certaintyText(e operator.PlanEntry, all []operator.PlanEntry) string {
+func Certainty(e operator.PlanEntry, all []operator.PlanEntry) string {
 	var words []string
 	for _, edge := range e.Via {
 		words = append(words, edgeText(edge, "", isDecision(all, edge.From)))
 	}
-	text := strings.Join(fewNames(words, 0), ", or ")
+	text := strings.Join(Few(words, 0), ", or ")
 	if e.Certainty == operator.CertainAfter && text == "" {
 		text = "depending on " + e.Text
 	}

@@ -1,0 +1,341 @@
+package wording
+
+import (
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/surfin-batch/surfin/internal/operator"
+	"github.com/surfin-batch/surfin/internal/refusal"
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+)
+
+// Hint is a command or another next thing to do, after a label.
+type Hint struct{ Label, Text string }
+
+// Commands writes command lines for people to copy.
+type Commands struct {
+	Program string
+	Flags   []string // that select the database
+	Dir     string   // paths in it are relative
+	// Repeat is a command that, given again, restarts what it ran; nil means that an execution is
+	// restarted by its number.
+	Repeat []string
+}
+
+// Line returns the command line of the words: the program's name, the words, and the flags.
+func (c Commands) Line(words ...string) string {
+	all := slices.Concat([]string{c.Program}, words, c.Flags)
+	for i, w := range all {
+		all[i] = Quote(w)
+	}
+	return strings.Join(all, " ")
+}
+
+// maxLabel is the width of a label beyond which the others are not aligned to it.
+const maxLabel = 16
+
+// HintLines formats hints, with their texts aligned.
+func HintLines(list []Hint) []string {
+	width := 0
+	for _, h := range list {
+		if len(h.Label) <= maxLabel {
+			width = max(width, len(h.Label))
+		}
+	}
+	lines := make([]string, len(list))
+	for i, h := range list {
+		lines[i] = fmt.Sprintf("%-*s  %s", width+1, h.Label+":", h.Text)
+	}
+	return lines
+}
+
+// Refusal returns the hints after a refusal.
+func (c Commands) Refusal(r *operator.Refusal) []string {
+	var list []Hint
+	for _, a := range r.Actions {
+		h := c.Hint(a)
+		switch {
+		case a.Kind == refusal.ActAgain && r.Reason == refusal.Complete && r.Execution == 0:
+			h.Label = "the same again"
+		case a.Kind == refusal.ActRedrive && r.Reason == refusal.WhichStep:
+			h.Label = "one of them"
+		case a.Kind == refusal.ActRedrive && r.Reason == refusal.Redrive:
+			h.Label = "continue"
+		}
+		list = append(list, h)
+	}
+	return HintLines(list)
+}
+
+// NextHints returns the hints after an execution.
+func (c Commands) NextHints(actions []operator.Action) []Hint {
+	var list []Hint
+	for _, a := range actions {
+		h := c.Hint(a)
+		if a.Kind == refusal.ActRedrive {
+			h.Label = "restart it"
+		}
+		list = append(list, h)
+	}
+	return list
+}
+
+// CommandLine is a command, and what it is for.
+type CommandLine struct {
+	To      string `json:"to"`
+	Command string `json:"command"`
+}
+
+// Explained returns the commands that an explanation names.
+func (c Commands) Explained(e *operator.Explanation) []CommandLine {
+	lines := []CommandLine{}
+	for _, a := range e.Actions {
+		t := c.action(a)
+		if t.explained == "" {
+			continue
+		}
+		if a.Kind == refusal.ActRedrive && a.Execution == e.RedriveOf {
+			t.explained = "restart it"
+		}
+		if t.line == "" {
+			t.line = c.Line(t.words...)
+		}
+		lines = append(lines, CommandLine{t.explained, t.line})
+	}
+	if slices.ContainsFunc(e.Steps, func(s operator.StepView) bool { return s.Partitions != nil && omitsPartitions(s.Partitions) }) {
+		lines = append(lines, CommandLine{"all partitions", c.Line("show", ID(e.Execution), "--partitions")})
+	}
+	return lines
+}
+
+// omitsPartitions reports whether there are incomplete partitions that the text does not name.
+func omitsPartitions(ps *operator.PartitionsView) bool {
+	return ps.Total-ps.Statuses[core.StatusCompleted] > maxNames
+}
+
+type actionText struct {
+	label     string   // among hints
+	explained string   // in an explanation; empty if explanations do not have the action
+	words     []string // the command
+	flags     []string // of the command in a hint
+	note      string   // after the command in a hint
+	line      string   // replaces words, if it is not a command of this program
+}
+
+// Hint returns the command of an action, as a hint.
+func (c Commands) Hint(a operator.Action) Hint {
+	t := c.action(a)
+	if t.line != "" {
+		return Hint{t.label, t.line}
+	}
+	return Hint{t.label, c.Line(slices.Concat(t.words, t.flags)...) + t.note}
+}
+
+// action returns the words of a read-only action, else of change.
+func (c Commands) action(a operator.Action) actionText {
+	id := ID(a.Execution)
+	switch a.Kind {
+	case refusal.ActShow:
+		if a.Status.IsRunning() {
+			return actionText{label: "its progress", words: []string{"show", id}}
+		}
+		return actionText{label: "its steps", words: []string{"show", id}}
+	case refusal.ActHistory:
+		if a.Job == "" {
+			return actionText{label: "all executions", words: []string{"list"}}
+		}
+		return actionText{label: "its history", words: []string{"list", "--job", a.Job}}
+	case refusal.ActExplain:
+		return actionText{label: "why, and what next", explained: "explain that one", words: []string{"explain", id}}
+	case refusal.ActWatch:
+		return actionText{label: "watch it", explained: "watch it", words: []string{"top", "--job", a.Job}}
+	case refusal.ActSkips:
+		return actionText{label: "its skipped items", explained: "see the skipped items", words: []string{"skips", "list", id}}
+	case refusal.ActExport:
+		return actionText{
+			label: "give the items", explained: "fix it", words: []string{"skips", "export", id, "--out", "FILE"},
+			note: ", give their item, and add --from FILE",
+		}
+	case refusal.ActCompare:
+		return actionText{label: "compare", explained: "see what changed", line: c.Compare(a)}
+	case refusal.ActHelp:
+		return actionText{label: "parameters", line: c.Program + " run " + Quote(a.File) + " --help"}
+	case refusal.ActIncrementer:
+		return actionText{label: "give it one", line: "incrementer: NAME  (in " + a.File + ")"}
+	case refusal.ActMigrate:
+		return actionText{label: "create or update it", words: []string{"migrate"}}
+	case refusal.ActRun, refusal.ActAgain, refusal.ActNext, refusal.ActRestart, refusal.ActRedrive, refusal.ActStop, refusal.ActAbandon, refusal.ActRecover,
+		refusal.ActWork:
+	}
+	return c.change(a, id)
+}
+
+func (c Commands) change(a operator.Action, id string) actionText {
+	switch a.Kind {
+	case refusal.ActRun:
+		return actionText{label: "another instance", explained: "run another instance", words: runWords(a.File, c.given(a))}
+	case refusal.ActAgain:
+		return actionText{label: "a new instance", explained: "run the same again", words: runWords(a.File, c.given(a), "--again")}
+	case refusal.ActNext:
+		return actionText{label: "the next one", words: []string{"next", a.File}}
+	case refusal.ActRestart:
+		words := []string{"restart", id}
+		if c.Repeat != nil {
+			words, a.NeedsFile, a.File = slices.Clone(c.Repeat), false, ""
+		}
+		return actionText{label: restartLabel(a), explained: restartExplained(a), words: actionWords(words, a)}
+	case refusal.ActRedrive:
+		return actionText{label: fileLabel(a, "redrive it"), explained: "redrive it", words: actionWords([]string{"skips", "redrive", id}, a)}
+	case refusal.ActStop:
+		return actionText{label: "stop it", explained: "stop it", words: []string{"stop", id}, flags: []string{"--wait", "5m"}}
+	case refusal.ActAbandon:
+		return actionText{label: "abandon it", explained: "abandon it", words: []string{"abandon", id}, note: "   (after checking what it wrote)"}
+	case refusal.ActRecover:
+		t := actionText{label: "if its process is gone", explained: "end it", words: []string{"recover"}}
+		if a.Owner != nil && a.Owner.Dead {
+			t.label = "its process is dead; end it"
+		}
+		return t
+	case refusal.ActWork:
+		return workText(a.Open)
+	default:
+		return actionText{label: string(a.Kind), words: []string{"show", id}}
+	}
+}
+
+func workText(open core.OpenWork) actionText {
+	var of []string
+	for _, kind := range []struct {
+		n    int64
+		name string
+	}{{open.Parts, "parts"}, {open.Tasks, "tasks"}, {open.Children, "child jobs"}} {
+		if kind.n > 0 {
+			of = append(of, kind.name)
+		}
+	}
+	t := actionText{label: "continue it", explained: "continue it", words: []string{"worker"}}
+	if len(of) > 0 {
+		t.label = "run its " + And(of)
+		t.explained = t.label + ", and continue it"
+	}
+	return t
+}
+
+// NoWorker reports that no worker continues a parked execution; empty if one would, or it is
+// unknown.
+func (c Commands) NoWorker(w *operator.Waiting) string {
+	if !w.NoWorker() {
+		return ""
+	}
+	return fmt.Sprintf("no live worker of engine %s: start `%s`", w.Engine, c.Line("worker"))
+}
+
+// Parked describes the open work of a parked execution, and whether no worker does it.
+func (c Commands) Parked(w *operator.Waiting) string {
+	if w == nil {
+		return ""
+	}
+	text := "it waits for a worker to continue it"
+	if open := w.String(); open != "" {
+		text = "it waits for " + open
+	}
+	if lacks := c.NoWorker(w); lacks != "" {
+		text += "; " + lacks
+	}
+	return text
+}
+
+func restartLabel(a operator.Action) string {
+	switch {
+	case a.AcceptChanges:
+		return "restart anyway"
+	case a.FromStart:
+		return "from the start"
+	case a.IfComplete:
+		return "run it from there again"
+	case a.From != "":
+		return "from " + a.From
+	}
+	return fileLabel(a, "restart it")
+}
+
+func restartExplained(a operator.Action) string {
+	switch {
+	case a.AcceptChanges:
+		return "restart it anyway"
+	case a.FromStart:
+		return "restart it from the start"
+	case a.From != "":
+		return "restart it from " + a.From
+	}
+	return "restart it"
+}
+
+func fileLabel(a operator.Action, label string) string {
+	if a.NeedsFile {
+		return "another file"
+	}
+	return label
+}
+
+func actionWords(words []string, a operator.Action) []string {
+	if a.Step != "" {
+		words = append(words, "--step", a.Step)
+	}
+	switch {
+	case a.NeedsFile:
+		words = append(words, "--file", "FILE")
+	case a.File != "":
+		words = append(words, "--file", a.File)
+	}
+	if a.AcceptChanges {
+		words = append(words, "--accept-changes")
+	}
+	if a.FromStart {
+		words = append(words, "--from-start")
+	}
+	if a.From != "" {
+		words = append(words, "--from", a.From)
+	}
+	if a.IfComplete {
+		words = append(words, "--if-complete")
+	}
+	return words
+}
+
+// Compare returns the command that compares the job file of an execution with that of today.
+func (c Commands) Compare(a operator.Action) string {
+	words := []string{"show", ID(a.Execution), "--definition"}
+	if a.Name != "" {
+		words = append(words, "--file", a.Name)
+	}
+	return c.Line(words...) + " | diff - " + Quote(a.File)
+}
+
+func runWords(path string, parameters []string, flags ...string) []string {
+	return slices.Concat([]string{"run", path}, parameters, flags)
+}
+
+// given formats NAME=VALUE as it can be given in the working directory, sorted by name.
+func (c Commands) given(a operator.Action) []string {
+	var words []string
+	for _, name := range slices.Sorted(maps.Keys(a.Params)) {
+		value := a.Params[name]
+		if slices.Contains(a.Paths, name) {
+			value = c.shortPath(value)
+		}
+		words = append(words, name+"="+value)
+	}
+	return words
+}
+
+// shortPath returns a path relative to the working directory, if it lies in it.
+func (c Commands) shortPath(path string) string {
+	if rel, err := filepath.Rel(c.Dir, path); err == nil && filepath.IsLocal(rel) {
+		return rel
+	}
+	return path
+}

@@ -1,0 +1,95 @@
+package wording
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/surfin-batch/surfin/internal/operator"
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+)
+
+// Lease describes how long the lease of an execution lasts; for an expired one, why it is not
+// taken over.
+func Lease(o *operator.Owner, now time.Time) string {
+	until, over := Time(o.LeaseUntil), now.Sub(o.LeaseUntil)
+	const byItself = "; no process takes it over automatically"
+	switch {
+	case o.Dead:
+		return "which is dead" + byItself
+	case over > 0 && o.Lost:
+		return "lease expired " + Duration(over) + " ago" + byItself
+	case over > 0:
+		return "lease until " + until + " by the database's clock, which is behind this machine's"
+	case o.Lost:
+		return "lease expired by the database's clock" + byItself
+	}
+	return "lease until " + until
+}
+
+// WorkerLease describes how long the lease of a part lasts; for an expired one, why no other
+// worker has the part.
+func WorkerLease(w *operator.Owner, now time.Time) string {
+	over := now.Sub(w.LeaseUntil)
+	if over <= 0 && !w.Dead {
+		return "lease until " + Time(w.LeaseUntil)
+	}
+	text := "which is dead"
+	if !w.Dead {
+		text = "lease expired " + Duration(over) + " ago"
+	}
+	return text + "; no worker has polled for parts since"
+}
+
+// Tasks counts the tasks of a step: "4 tasks: 1 RUNNING, 3 SUCCEEDED".
+func Tasks(t *operator.StepTasks) string {
+	var words []string
+	all := 0
+	for _, state := range slices.Sorted(maps.Keys(t.States)) {
+		all += t.States[state]
+		words = append(words, Count(int64(t.States[state]))+" "+state)
+	}
+	return Plural(all, "task") + ": " + Join(words)
+}
+
+// Redrives lists the redrives of an execution, the newest first.
+func Redrives(redrives []operator.Redrive) string {
+	var words []string
+	for _, e := range slices.Backward(redrives) {
+		words = append(words, fmt.Sprintf("execution %d (%s)", e.Execution, e.Status))
+	}
+	return Join(words)
+}
+
+// Out formats the values that a step hands on.
+func Out(out map[string]any) string {
+	var words []string
+	for _, name := range slices.Sorted(maps.Keys(out)) {
+		words = append(words, fmt.Sprintf("%s=%v", name, out[name]))
+	}
+	return Clip(strings.Join(words, " "), 2000)
+}
+
+// StatusCounts returns a text such as "12 COMPLETED, 2 FAILED".
+func StatusCounts(counts map[core.Status]int) string {
+	var words []string
+	for _, status := range core.Statuses() {
+		if k := counts[status]; k > 0 {
+			words = append(words, Count(int64(k))+" "+string(status))
+		}
+	}
+	return Join(words)
+}
+
+// Move formats a change of status.
+func Move(from, to core.Status) string {
+	switch {
+	case from == "" && to == "":
+		return "-"
+	case from == "" || from == to:
+		return string(to)
+	}
+	return string(from) + " -> " + string(to)
+}

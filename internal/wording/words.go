@@ -1,0 +1,151 @@
+// Package wording is how Surfin says things to people: the sentences about executions, plans, dry runs and
+// next commands, and the words in them, such as numbers, times and lists. The command prints them; everything
+// that shows an execution to people is to say them the same way.
+//
+// It knows no terminal: layout in tables, colors and streams are internal/cli's. It imports operator, for the
+// data, and core.
+package wording
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+)
+
+// Count formats a number with commas: 1,234,567.
+func Count(n int64) string {
+	digits := strconv.FormatInt(n, 10)
+	sign := ""
+	if n < 0 {
+		sign, digits = "-", digits[1:]
+	}
+	var b strings.Builder
+	for i, d := range digits {
+		if i > 0 && (len(digits)-i)%3 == 0 {
+			b.WriteByte(',')
+		}
+		b.WriteRune(d)
+	}
+	return sign + b.String()
+}
+
+// Duration formats a duration with about three digits: 12ms, 1.25s, 3m05s, 2h10m.
+func Duration(d time.Duration) string {
+	switch {
+	case d < time.Millisecond:
+		return fmt.Sprintf("%dms", d.Round(time.Millisecond)/time.Millisecond)
+	case d < time.Second:
+		return fmt.Sprintf("%dms", d/time.Millisecond)
+	case d < 10*time.Second:
+		return fmt.Sprintf("%.2fs", d.Seconds())
+	case d < time.Minute:
+		return fmt.Sprintf("%.1fs", d.Seconds())
+	case d < time.Hour:
+		return fmt.Sprintf("%dm%02ds", d/time.Minute, d%time.Minute/time.Second)
+	}
+	return fmt.Sprintf("%dh%02dm", d/time.Hour, d%time.Hour/time.Minute)
+}
+
+// Time formats a time of the history; times are UTC everywhere.
+func Time(t time.Time) string {
+	if t.IsZero() {
+		return "-"
+	}
+	return t.UTC().Format("2006-01-02 15:04:05Z")
+}
+
+// Parameters formats parameters as words of a command line.
+func Parameters(ps []core.Parameter) string {
+	words := make([]string, len(ps))
+	for i, p := range ps {
+		words[i] = Quote(Parameter(p))
+	}
+	return strings.Join(words, " ")
+}
+
+// Plural formats "1 row", "2 rows".
+func Plural(n int, one string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %ss", n, one)
+}
+
+// Join puts commas between words.
+func Join(words []string) string { return strings.Join(words, ", ") }
+
+// Clip cuts a text at a number of characters.
+func Clip(text string, width int) string {
+	runes := []rune(text)
+	if len(runes) <= width {
+		return text
+	}
+	return string(runes[:width-1]) + "…"
+}
+
+// Parameter formats NAME=VALUE.
+func Parameter(p core.Parameter) string { return p.Name + "=" + p.Text() }
+
+// ID formats the number of an execution.
+func ID(id core.JobExecutionID) string { return strconv.FormatInt(int64(id), 10) }
+
+// Seconds formats a number of seconds like Duration.
+func Seconds(seconds float64) string {
+	return Duration(time.Duration(seconds * float64(time.Second)))
+}
+
+// OneLine joins the lines of a text: by a semicolon if a line ends like a sentence, so that the
+// causes of a joined error can be distinguished.
+func OneLine(text string) string {
+	var b strings.Builder
+	for line := range strings.SplitSeq(text, "\n") {
+		line = strings.Join(strings.Fields(line), " ")
+		if line == "" {
+			continue
+		}
+		if b.Len() > 0 {
+			last, _ := utf8.DecodeLastRuneInString(b.String())
+			if (unicode.IsLetter(last) || unicode.IsDigit(last) || last == ')') && line[0] != ')' {
+				b.WriteByte(';')
+			}
+			b.WriteByte(' ')
+		}
+		b.WriteString(line)
+	}
+	return b.String()
+}
+
+const maxNames = 8
+
+// Few returns the first names, and the number of the others; more counts those that are not in
+// names.
+func Few(names []string, more int) []string {
+	if len(names)+more <= maxNames {
+		return names
+	}
+	return append(names[:maxNames-1:maxNames-1], fmt.Sprintf("%d more", len(names)+more-maxNames+1))
+}
+
+// And formats "a, b and c".
+func And(words []string) string {
+	if len(words) < 2 {
+		return strings.Join(words, "")
+	}
+	return strings.Join(words[:len(words)-1], ", ") + " and " + words[len(words)-1]
+}
+
+// Quote quotes a word for a POSIX shell, if it needs that.
+func Quote(word string) string {
+	plain := func(r rune) bool {
+		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_=./:@%+,", r)
+	}
+	if word != "" && strings.TrimFunc(word, plain) == "" {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+}

@@ -1,0 +1,113 @@
+package core
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+
+	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
+)
+
+// Observer observes a run. Observe is called synchronously for every event, so it must return quickly.
+// Events of a transaction are reported when it commits (rule R7). An observer that panics changes
+// nothing: the others are notified (ObserverFailed).
+type Observer interface {
+	Observe(ctx context.Context, e Event)
+}
+
+// ObserverFunc makes a function an Observer.
+type ObserverFunc func(ctx context.Context, e Event)
+
+// Observe calls f.
+func (f ObserverFunc) Observe(ctx context.Context, e Event) { f(ctx, e) }
+
+// Scope is an Observer that adds to the context of the work that an event begins, such as a span of a
+// trace: nested work finds it there.
+type Scope interface {
+	Observer
+	// Enter is Observe for events that begin something, JobStarted and StepStarted, and returns the
+	// context for the work.
+	Enter(ctx context.Context, e Event) context.Context
+}
+
+// FiguresReader is an Observer that also reads the history.
+type FiguresReader interface {
+	Observer
+	// ReadFigures is called once, before the first event. read may be called at any time until the
+	// application is closed.
+	ReadFigures(read FiguresFunc)
+}
+
+// Enter notifies o, which may be nil, that something begins, and returns the context
+// for its work.
+func Enter(ctx context.Context, o Observer, e Event) context.Context {
+	if s, ok := o.(Scope); ok {
+		return s.Enter(ctx, e)
+	}
+	if o != nil {
+		o.Observe(ctx, e)
+	}
+	return ctx
+}
+
+// Observers calls each of the observers, in order. The result is a Scope that does not panic.
+func Observers(list ...Observer) Observer {
+	all := make(observers, 0, len(list))
+	for _, o := range list {
+		switch o := o.(type) {
+		case nil:
+		case observers:
+			all = append(all, o...)
+		default:
+			all = append(all, o)
+		}
+	}
+	return all
+}
+
+type observers []Observer
+
+func (all observers) Observe(ctx context.Context, e Event) {
+	for i, o := range all {
+		all.guard(ctx, i, e, func() { o.Observe(ctx, e) })
+	}
+}
+
+func (all observers) Enter(ctx context.Context, e Event) context.Context {
+	for i, o := range all {
+		all.guard(ctx, i, e, func() {
+			if entered := Enter(ctx, o, e); entered != nil {
+				ctx = entered
+			}
+		})
+	}
+	return ctx
+}
+
+// ReadFigures implements FiguresReader for the observers that implement it.
+func (all observers) ReadFigures(read FiguresFunc) {
+	for _, o := range all {
+		if reader, ok := o.(FiguresReader); ok {
+			reader.ReadFigures(read)
+		}
+	}
+}
+
+// guard reports a panic of an observer to the others, or to the log of the process if there are none. A
+// panic during the report itself is not reported.
+func (all observers) guard(ctx context.Context, failed int, e Event, observe func()) {
+	err := exception.GuardApart(func() error { observe(); return nil })
+	if _, again := e.(ObserverFailed); err == nil || again {
+		return
+	}
+	report := ObserverFailed{Observer: fmt.Sprintf("%T", all[failed]), Event: fmt.Sprintf("%T", e), Err: err}
+	if len(all) == 1 {
+		slog.ErrorContext(ctx, "an observer panicked", "observer", report.Observer, "event", report.Event, "error", err)
+		return
+	}
+	for i, o := range all {
+		if i != failed {
+			all.guard(ctx, i, report, func() { o.Observe(ctx, report) })
+		}
+	}
+}
